@@ -64,7 +64,7 @@ func (c counts) skipKilled(runs []ledger.Run) {
 	}
 }
 
-// addRun counts each end of a run once. Ends before c.since are not counted. The
+// addRun counts each end of a night or a refresh once. Ends before c.since are not counted. The
 // entry of a killed run has no end time and is counted once too. A run without an id is not in the
 // ledger and is always counted.
 func (c counts) addRun(r ledger.Run) {

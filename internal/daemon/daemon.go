@@ -104,7 +104,7 @@ type Jobs interface {
 	Inspect(ctx context.Context) Inspection
 }
 
-// Daemon is one process of placementsync serve.
+// Daemon is one process of the command "serve".
 type Daemon struct {
 	cfg Config
 	// current are the settings, which a Reload replaces.

@@ -38,7 +38,7 @@ func TestFollowUpDoesNotDelayNights(t *testing.T) {
 		h.record(ledger.Run{ID: "good", Kind: ledger.Backup, EndedAt: now.Add(-25 * time.Hour), Outcome: ledger.Complete})
 		h.record(ledger.Run{ID: "bad", Kind: ledger.Backup, Version: "20260101T020000Z", EndedAt: now.Add(-time.Hour), Outcome: ledger.Failed, Error: "put s3://store/a: no"})
 		time.Sleep(time.Minute)
-		if n := len(h.nights()); n != 4 {
+		if n := len(h.nightStarts()); n != 4 {
 			t.Errorf("%d nights in four days, want 4", n)
 		}
 		mu.Lock()

@@ -242,7 +242,7 @@ func (h *harness) findMetric(series string) string {
 	return ""
 }
 
-func (h *harness) nights() []string {
+func (h *harness) nightStarts() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.starts)

@@ -37,8 +37,9 @@ type heldData struct {
 	page.Frame
 	Held warehouse.HeldNight
 	// From is the time of the snapshot that the held night is compared with.
-	From           time.Time
-	Counts, Fields page.Table
+	From time.Time
+	// ChangeCounts has a row for each table, and ChangedFields a row for each changed field.
+	ChangeCounts, ChangedFields page.Table
 	// Problem is the reason why the changes are not shown.
 	Problem string
 }
@@ -60,7 +61,7 @@ func (p *HeldPage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		Tabs: []page.Tab{{Name: "Status", Link: "."}, {Name: "Held night", Link: "held", Current: true}}}}
 	if err := p.readChanges(r.Context(), &data); err != nil {
 		p.Log.Warn("changes of the held night not read", "run", held.Run.ID, "error", err)
-		data.Problem = "The changes could not be read: see the log. placementsync diff --held shows them without a time limit."
+		data.Problem = "The changes could not be read: see the log. The command \"placementsync diff --held\" shows them without a time limit."
 	}
 	writePage(w, p.Log, heldTemplate, data)
 }
@@ -90,14 +91,14 @@ func (p *HeldPage) readChanges(ctx context.Context, data *heldData) (err error) 
 	if err != nil {
 		return err
 	}
-	if data.Counts, err = collectTable(ctx, db, counts, "Changes by table"); err != nil {
+	if data.ChangeCounts, err = collectTable(ctx, db, counts, "Changes by table"); err != nil {
 		return err
 	}
 	fields, err := db.ChangedFields(ctx, d)
 	if err != nil {
 		return err
 	}
-	data.Fields, err = collectTable(ctx, db, fields, "Changed fields, with an example of each")
+	data.ChangedFields, err = collectTable(ctx, db, fields, "Changed fields, with an example of each")
 	return err
 }
 

@@ -14,7 +14,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestHeldNight compares the page and the metrics before, while and after two failed checks hold a
+// TestHeldNight checks the page and the metrics before, while and after two failed checks hold a
 // night. An earlier night was published with a failed check.
 func TestHeldNight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

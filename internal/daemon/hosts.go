@@ -55,7 +55,7 @@ func normalize(host string) string {
 }
 
 // GuardHosts responds with status 421 to requests whose host is not in the list. This protects
-// against DNS rebinding, where a foreign web page resolves its own host name to the address of
+// against DNS rebinding, where the host name of a foreign web page resolves to the address of
 // this machine. The browser would then let the page read the server's responses. The Host header
 // of such requests contains the foreign name.
 //

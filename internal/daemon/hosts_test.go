@@ -26,8 +26,8 @@ func TestHostsAreAllowed(t *testing.T) {
 		host string
 		want bool
 	}{
-		{"an address", onLoopback, "127.0.0.1:8080", true},
-		{"an address without port", onLoopback, "127.0.0.1", true},
+		{"an IP address", onLoopback, "127.0.0.1:8080", true},
+		{"an IP address without port", onLoopback, "127.0.0.1", true},
 		{"another loopback address", onLoopback, "127.3.2.1:80", true},
 		{"the IPv6 loopback address", onLoopback, "[::1]:8080", true},
 		{"the IPv6 loopback address without port", onLoopback, "[::1]", true},
@@ -47,7 +47,7 @@ func TestHostsAreAllowed(t *testing.T) {
 		{"a subdomain of a listed name", onAll, "a.status.example.com", false},
 		{"the parent domain of a listed name", onAll, "example.com", false},
 		{"a foreign name on all interfaces", onAll, "evil.example.com", false},
-		{"an address on all interfaces", onAll, "198.51.100.4:8080", true},
+		{"an IP address on all interfaces", onAll, "198.51.100.4:8080", true},
 		{"an IPv6 address on all interfaces", onAll, "[2001:db8::5]:8080", true},
 		{"the name in the listen address", onName, "warehouse.internal:8080", true},
 		{"another name", onName, "other.internal:8080", false},
@@ -104,7 +104,7 @@ func TestGuardRejectsForeignHosts(t *testing.T) {
 		{"a foreign name in the request line", "GET http://evil.example.com/ HTTP/1.1\r\nHost: localhost\r\n\r\n", 421, rejection},
 		{"a foreign name with X-Forwarded-Host, which any client can set", "GET / HTTP/1.1\r\nHost: evil.example.com\r\nX-Forwarded-Host: localhost\r\n\r\n", 421, rejection},
 		{"HTTP/1.0 without a host", "GET / HTTP/1.0\r\n\r\n", 200, "answered "},
-		{"an address", "POST / HTTP/1.1\r\nHost: 10.1.2.3:8080\r\nContent-Length: 2\r\n\r\nhi", 200, "answered hi"},
+		{"an IP address", "POST / HTTP/1.1\r\nHost: 10.1.2.3:8080\r\nContent-Length: 2\r\n\r\nhi", 200, "answered hi"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if code, body := sendRaw(t, server, c.request); code != c.code || body != c.body {

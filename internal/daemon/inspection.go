@@ -13,7 +13,7 @@ import (
 	"placementsync/internal/webhook"
 )
 
-// Sources of the metrics. Their read errors are counted by these names. All but the
+// Names of the sources of the metrics, by which read errors are counted. All but the
 // ledger are read by an inspection.
 const (
 	SourceLedger   = "ledger"
@@ -42,7 +42,7 @@ func describeSource(name string) string {
 const maxInspectionAge = 15 * time.Minute
 
 // maxUsageAge is the age up to which a measurement of the disk usage is used, if the version is
-// still the same. A measurement walks the whole folder.
+// still the same. A measurement reads the whole folder.
 const maxUsageAge = 10 * time.Minute
 
 // Inspection is the state of the warehouse at one time. A source that could not be read has
@@ -134,7 +134,7 @@ func (i *Inspector) Inspect(ctx context.Context) Inspection {
 		record(SourceVerified, i.readVerified(&result))
 		record(SourceWatches, i.readWatches(&result))
 		record(SourceHeld, i.readHeld(&result))
-		record(SourceUsage, i.readUsage(ctx, &result)) // last, because it walks the folder
+		record(SourceUsage, i.readUsage(ctx, &result)) // last, because it reads the whole folder
 	}
 	result.At = i.Now().UTC() // the end time, because a new inspection of a slow disk must not look old
 	return result

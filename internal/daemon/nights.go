@@ -52,8 +52,8 @@ func (s *scheduler) runJob(job func() (finish func())) {
 	go func() { s.done <- job() }()
 }
 
-// runNights starts a night at each slot until ctx ends. Nights do not overlap. It returns after
-// the end of all jobs.
+// runNights starts a night at each slot until ctx ends. Nights do not overlap. runNights
+// returns after the end of all jobs.
 func (d *Daemon) runNights(ctx context.Context) {
 	s := &scheduler{d: d, done: make(chan func())}
 	s.scheduleNext()
@@ -89,7 +89,7 @@ func (s *scheduler) scheduleNext() {
 	now := s.d.cfg.Now()
 	s.scheduleVerification(now)
 	s.nextSlot = s.d.settings().Schedule.Next(now)
-	s.d.state.update(func(st *state) { st.Next, st.CheckedAt = s.nextSlot, now })
+	s.d.state.update(func(st *state) { st.NextNight, st.CheckedAt = s.nextSlot, now })
 	s.d.notifyManager("STATUS=next night at " + s.nextSlot.Format(time.RFC3339))
 }
 
@@ -180,7 +180,7 @@ func (s *scheduler) recordMissed(reason string, n int) {
 func (s *scheduler) startNight(ctx context.Context, reason string) {
 	now := s.d.cfg.Now()
 	s.nightRunning = true
-	s.d.state.update(func(st *state) { st.Running = now })
+	s.d.state.update(func(st *state) { st.RunningSince = now })
 	s.d.cfg.Log.Debug("night started", "reason", reason)
 	jobs := s.d.settings().Jobs
 	s.runJob(func() func() {
@@ -201,7 +201,7 @@ func (s *scheduler) endNight(ctx context.Context, night ledger.Run, err error) {
 	}
 	s.d.state.update(func(st *state) {
 		if night.EndedAt.IsZero() { // the night failed before its ledger entry
-			night.StartedAt, night.EndedAt = st.Running, now
+			night.StartedAt, night.EndedAt = st.RunningSince, now
 		}
 		if err != nil && night.Error == "" {
 			night.Error = err.Error()
@@ -210,7 +210,7 @@ func (s *scheduler) endNight(ctx context.Context, night ledger.Run, err error) {
 			st.lastOwn = night
 		}
 		st.counts.addRun(night)
-		st.Running, st.readAt = time.Time{}, time.Time{}
+		st.RunningSince, st.readAt = time.Time{}, time.Time{}
 	})
 	if night.Outcome != ledger.Locked {
 		night.LogEnd(s.d.cfg.Log)

@@ -21,7 +21,7 @@ import (
 // wantNights compares the start times of nights.
 func wantNights(t *testing.T, h *harness, want ...string) {
 	t.Helper()
-	if diff := cmp.Diff(want, h.nights()); diff != "" {
+	if diff := cmp.Diff(want, h.nightStarts()); diff != "" {
 		t.Errorf("nights started (-want +got):\n%s", diff)
 	}
 }
@@ -121,7 +121,7 @@ func TestRetryEndsAtNextSlot(t *testing.T) {
 		h.start()
 		time.Sleep(26*time.Hour + time.Minute)
 		h.shutDown()
-		if n := len(h.nights()); n != 24*12+1 { // one every 5 minutes
+		if n := len(h.nightStarts()); n != 24*12+1 { // one every 5 minutes
 			t.Errorf("%d nights started from the first slot to the second, want %d", n, 24*12+1)
 		}
 		if got := h.metric(`missed_slots_total{reason="held"}`); got != "1" {

@@ -9,8 +9,7 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// newBusyHarness returns a harness whose daemon runs a night, after five nights with different
-// outcomes.
+// newBusyHarness returns a harness whose daemon runs a night, after five earlier nights.
 func newBusyHarness(t *testing.T) *harness {
 	t.Helper()
 	h := newHarness(t, nil)

@@ -54,23 +54,23 @@ func Probe(ctx context.Context, listen, kind, token string) (string, error) {
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
-	status, answer, err := sendProbe(r)
+	status, response, err := sendProbe(r)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return "", fmt.Errorf("probe the daemon: %s: no answer within %s", &address, probeTimeout)
+		return "", fmt.Errorf("probe the daemon: %s: no response within %s", &address, probeTimeout)
 	case err != nil:
 		return "", fmt.Errorf("probe the daemon: %w", err)
 	case status != http.StatusOK:
-		return "", fmt.Errorf("probe the daemon: %s answers %d: %s", &address, status, answer)
-	case answer != want:
-		return "", fmt.Errorf("probe the daemon: %s answers %q, so another program listens there", &address, answer)
+		return "", fmt.Errorf("probe the daemon: %s answers %d: %s", &address, status, response)
+	case response != want:
+		return "", fmt.Errorf("probe the daemon: %s answers %q, so another program listens there", &address, response)
 	}
-	return answer, nil
+	return response, nil
 }
 
 // sendProbe sends a request without a proxy. It follows no redirects and returns the
 // beginning of the response.
-func sendProbe(r *http.Request) (status int, answer string, err error) {
+func sendProbe(r *http.Request) (status int, response string, err error) {
 	client := http.Client{
 		Transport:     &http.Transport{DisableKeepAlives: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

@@ -17,7 +17,7 @@ func TestProbe(t *testing.T) {
 	h.settings.AuthToken = "opensesame"
 	h.settings.Hosts = daemon.NewHostList("0.0.0.0:8080", nil)
 	_, port, _ := strings.Cut(strings.TrimPrefix(serve(t, h), "http://"), ":")
-	for _, c := range []struct{ name, listen, kind, token, answer, problem string }{
+	for _, c := range []struct{ name, listen, kind, token, response, problem string }{
 		{"health", "127.0.0.1:" + port, daemon.ProbeHealth, "opensesame", "ok", ""},
 		{"health needs no token", "127.0.0.1:" + port, daemon.ProbeHealth, "", "ok", ""},
 		{"all addresses", "0.0.0.0:" + port, daemon.ProbeHealth, "", "ok", ""},
@@ -29,9 +29,9 @@ func TestProbe(t *testing.T) {
 		{"no port", "127.0.0.1", daemon.ProbeHealth, "", "", "missing port"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			answer, err := daemon.Probe(t.Context(), c.listen, c.kind, c.token)
-			if answer != c.answer || (err == nil) != (c.problem == "") {
-				t.Fatalf("the probe of %s returned %q, %v, want %q", c.listen, answer, err, c.answer)
+			response, err := daemon.Probe(t.Context(), c.listen, c.kind, c.token)
+			if response != c.response || (err == nil) != (c.problem == "") {
+				t.Fatalf("the probe of %s returned %q, %v, want %q", c.listen, response, err, c.response)
 			}
 			if err != nil && !strings.Contains(err.Error(), c.problem) {
 				t.Errorf("the error is %q, want an error with %q", err, c.problem)
@@ -43,7 +43,7 @@ func TestProbe(t *testing.T) {
 // TestProbeRejectsOtherPrograms probes other programs at the address of the daemon.
 func TestProbeRejectsOtherPrograms(t *testing.T) {
 	t.Parallel()
-	for name, answer := range map[string]http.HandlerFunc{
+	for name, respond := range map[string]http.HandlerFunc{
 		"another text": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>ok</html>")) },
 		"a redirect to ok": func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/healthz" {
@@ -54,7 +54,7 @@ func TestProbeRejectsOtherPrograms(t *testing.T) {
 		},
 		"a long response": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(strings.Repeat("ok ", 1<<16))) },
 	} {
-		other := httptest.NewServer(answer)
+		other := httptest.NewServer(respond)
 		text, err := daemon.Probe(t.Context(), other.Listener.Addr().String(), daemon.ProbeHealth, "")
 		other.Close()
 		if err == nil {
@@ -75,7 +75,7 @@ func TestProbeWithoutResponse(t *testing.T) {
 	defer other.Close()
 	defer close(ended)
 	for listen, want := range map[string]string{
-		other.Listener.Addr().String(): "/healthz: no answer within 4s",
+		other.Listener.Addr().String(): "/healthz: no response within 4s",
 		"[::1%none0]:1":                "dial tcp",
 	} {
 		if _, err := daemon.Probe(t.Context(), listen, daemon.ProbeHealth, ""); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "parse") {

@@ -8,14 +8,14 @@ import (
 )
 
 func runMetrics() []metric {
-	ofStreams := func(value func(streamCounts) float64) func(scrape, emitter) {
+	perStream := func(value func(streamCounts) float64) func(scrape, emitter) {
 		return func(s scrape, emit emitter) {
 			for name, sum := range s.counts.streams {
 				emit(value(sum), name)
 			}
 		}
 	}
-	stream := []string{"stream"}
+	streamLabel := []string{"stream"}
 	return []metric{
 		{"runs_total", "Nights that ended since the start of the process, including nights of other processes.", []string{"outcome"}, true,
 			func(s scrape, emit emitter) {
@@ -29,12 +29,12 @@ func runMetrics() []metric {
 					emit(float64(n), string(outcome))
 				}
 			}},
-		{"stream_requests_total", "Requests sent.", stream, true, ofStreams(func(t streamCounts) float64 { return float64(t.requests) })},
-		{"stream_retries_total", "Repeated requests.", stream, true, ofStreams(func(t streamCounts) float64 { return float64(t.retries) })},
-		{"stream_throttled_seconds_total", "Waiting time for Retry-After and before retries, summed over all workers.", stream, true,
-			ofStreams(func(t streamCounts) float64 { return t.throttledSeconds })},
-		{"stream_rejects_total", "Values and records that did not fit the schema and were kept raw.", stream, true,
-			ofStreams(func(t streamCounts) float64 { return float64(t.rejects) })},
+		{"stream_requests_total", "Requests sent.", streamLabel, true, perStream(func(t streamCounts) float64 { return float64(t.requests) })},
+		{"stream_retries_total", "Repeated requests.", streamLabel, true, perStream(func(t streamCounts) float64 { return float64(t.retries) })},
+		{"stream_throttled_seconds_total", "Waiting time for Retry-After and before retries, summed over all workers.", streamLabel, true,
+			perStream(func(t streamCounts) float64 { return t.throttledSeconds })},
+		{"stream_rejects_total", "Values and records that did not fit the schema and were kept raw.", streamLabel, true,
+			perStream(func(t streamCounts) float64 { return float64(t.rejects) })},
 		{"read_errors_total", "Failed reads of a source of metrics. The metrics of the source are missing until a read succeeds.", []string{"source"}, true,
 			func(s scrape, emit emitter) {
 				for name, n := range s.counts.readErrors {
@@ -46,7 +46,7 @@ func runMetrics() []metric {
 
 // nightMetrics returns metrics of the last nights in the ledger.
 func nightMetrics() []metric {
-	ofPublished := func(value func(ledger.Run) float64) func(scrape, emitter) {
+	ofLastPublished := func(value func(ledger.Run) float64) func(scrape, emitter) {
 		return ifRead(SourceLedger, func(s scrape, emit emitter) {
 			if night, ok := s.lastPublished(); ok {
 				emit(value(night))
@@ -62,7 +62,7 @@ func nightMetrics() []metric {
 					}
 				}
 			})},
-		{"last_run_duration_seconds", "Duration of the last night. Absent if it was killed.", nil, false,
+		{"last_run_duration_seconds", "Duration of the last night. Absent if the night was killed.", nil, false,
 			ifRead(SourceLedger, func(s scrape, emit emitter) {
 				if night, _ := s.lastNight(); !night.EndedAt.IsZero() {
 					emit(max(0, night.Took().Seconds()))
@@ -82,7 +82,7 @@ func nightMetrics() []metric {
 					emit(0)
 				}
 			})},
-		{"last_audit_checks", "Checks that failed or did not run (not_run) in the last audited night, published or held.", []string{"severity", "outcome"}, false,
+		{"last_audit_checks", "Checks that failed or did not run (not_run) in the last night that was published or held.", []string{"severity", "outcome"}, false,
 			ifRead(SourceLedger, func(s scrape, emit emitter) {
 				// A night that was neither published nor held can have ended before all checks ran.
 				night, ok := s.findLast(func(r ledger.Run) bool { return r.Held || r.IsPublished() })
@@ -99,9 +99,9 @@ func nightMetrics() []metric {
 					}
 				}
 			})},
-		{"last_run_new_rows", "Rows that the last published night added.", nil, false, ofPublished(func(r ledger.Run) float64 { return float64(r.New) })},
-		{"last_run_changed_rows", "Rows that the last published night changed.", nil, false, ofPublished(func(r ledger.Run) float64 { return float64(r.Changed) })},
-		{"last_run_gone_rows", "Rows that the last published night closed.", nil, false, ofPublished(func(r ledger.Run) float64 { return float64(r.Gone) })},
+		{"last_run_new_rows", "Rows that the last published night added.", nil, false, ofLastPublished(func(r ledger.Run) float64 { return float64(r.New) })},
+		{"last_run_changed_rows", "Rows that the last published night changed.", nil, false, ofLastPublished(func(r ledger.Run) float64 { return float64(r.Changed) })},
+		{"last_run_gone_rows", "Rows that the last published night closed.", nil, false, ofLastPublished(func(r ledger.Run) float64 { return float64(r.Gone) })},
 		{"last_success_timestamp_seconds", "End of the last night that published a snapshot. 0 before the first snapshot.", nil, false,
 			ifRead(SourceLedger, func(s scrape, emit emitter) {
 				night, _ := s.lastPublished()
@@ -116,7 +116,7 @@ func nightMetrics() []metric {
 
 // streamMetrics returns metrics of the streams of the last published night.
 func streamMetrics() []metric {
-	ofStreams := func(collect func(ledger.Stream, emitter)) func(scrape, emitter) {
+	perStream := func(collect func(ledger.Stream, emitter)) func(scrape, emitter) {
 		return ifRead(SourceLedger, func(s scrape, emit emitter) {
 			night, _ := s.lastPublished()
 			for _, stream := range night.Streams {
@@ -126,9 +126,9 @@ func streamMetrics() []metric {
 	}
 	return []metric{
 		{"stream_rows", "Rows of a stream in the last published night.", []string{"stream"}, false,
-			ofStreams(func(s ledger.Stream, emit emitter) { emit(float64(s.Rows), s.Stream) })},
+			perStream(func(s ledger.Stream, emit emitter) { emit(float64(s.Rows), s.Stream) })},
 		{"stream_grade", "1 for the grade of a stream in the last published night, 0 for the others. Streams of webhooks have no grade.", []string{"stream", "grade"}, false,
-			ofStreams(func(s ledger.Stream, emit emitter) {
+			perStream(func(s ledger.Stream, emit emitter) {
 				for _, grade := range ledger.Grades() {
 					if !s.Events {
 						emit(boolValue(grade == s.Grade), s.Stream, grade)
@@ -136,7 +136,7 @@ func streamMetrics() []metric {
 				}
 			})},
 		{"stream_left_out", "1 for a stream that the configuration left out of the last published night, 0 for the others.", []string{"stream"}, false,
-			ofStreams(func(s ledger.Stream, emit emitter) { emit(boolValue(s.IsExcluded()), s.Stream) })},
+			perStream(func(s ledger.Stream, emit emitter) { emit(boolValue(s.IsExcluded()), s.Stream) })},
 		{"streams", "Streams of the last published night by the meaning of their grade. Streams of webhooks and streams that the configuration leaves out are not counted.", []string{"standing"}, false,
 			ifRead(SourceLedger, func(s scrape, emit emitter) {
 				night, ok := s.lastPublished()
@@ -174,7 +174,7 @@ func refreshMetrics() []metric {
 				}
 				emit(unixSeconds(at))
 			})},
-		{"last_refresh_duration_seconds", "Duration of the last refresh. Absent if it was killed.", nil, false,
+		{"last_refresh_duration_seconds", "Duration of the last refresh. Absent if the refresh was killed.", nil, false,
 			ifRead(SourceLedger, func(s scrape, emit emitter) {
 				if !s.LastRefresh.EndedAt.IsZero() {
 					emit(max(0, s.LastRefresh.Took().Seconds()))
@@ -189,7 +189,7 @@ func refreshMetrics() []metric {
 func scheduleMetrics() []metric {
 	// The interval after the last success is used, because the interval around now is wrong
 	// on days without slots.
-	interval := func(schedule Schedule, after time.Time, emit emitter) {
+	emitInterval := func(schedule Schedule, after time.Time, emit emitter) {
 		if !schedule.IsNever() {
 			emit(schedule.Interval(after).Seconds())
 		}
@@ -214,13 +214,13 @@ func scheduleMetrics() []metric {
 		}},
 		{"config_last_reload_successful", "1 if the last reload of the configuration was applied or there was no reload, 0 if it was refused.", nil, false,
 			func(s scrape, emit emitter) { emit(boolValue(!s.LastReloadRefused)) }},
-		{"next_run_timestamp_seconds", "Time of the next night.", nil, false, timestamp(func(s scrape) time.Time { return s.Next })},
+		{"next_run_timestamp_seconds", "Time of the next night.", nil, false, timestamp(func(s scrape) time.Time { return s.NextNight })},
 		{"schedule_interval_seconds", "Time from the last published night to the next night by the schedule.", nil, false, func(s scrape, emit emitter) {
 			after := s.At
 			if night, ok := s.lastPublished(); ok {
 				after = night.StartedAt
 			}
-			interval(s.d.settings().Schedule, after, emit)
+			emitInterval(s.d.settings().Schedule, after, emit)
 		}},
 		{"next_verify_timestamp_seconds", "Time of the next verification. Absent without a schedule.", nil, false, timestamp(func(s scrape) time.Time { return s.NextVerify })},
 		{"verify_interval_seconds", "Time from the last full verification to the next full verification by the schedule.", nil, false, func(s scrape, emit emitter) {
@@ -228,10 +228,10 @@ func scheduleMetrics() []metric {
 			if v, ok := s.Inspection.lastVerified(true); ok && !v.At.IsZero() {
 				after = v.At
 			}
-			interval(s.d.settings().VerifySchedule, after, emit)
+			emitInterval(s.d.settings().VerifySchedule, after, emit)
 		}},
 		{"ready", "1 if /readyz answers 200.", nil, false, func(s scrape, emit emitter) { emit(boolValue(len(s.d.unreadyReasons(s.status)) == 0)) }},
-		{"run_active", "1 while a night of this process runs. Nights of other processes are not known.", nil, false, func(s scrape, emit emitter) { emit(boolValue(!s.Running.IsZero())) }},
+		{"run_active", "1 while a night of this process runs. Nights of other processes are not known.", nil, false, func(s scrape, emit emitter) { emit(boolValue(!s.RunningSince.IsZero())) }},
 		{"run_requests", "Requests of the running night of this process, or 0.", nil, false, func(s scrape, emit emitter) {
 			p, _ := s.d.cfg.Program.Progress()
 			emit(float64(p.Requests))

@@ -37,8 +37,8 @@ func serve(t *testing.T, h *harness) string {
 	return "http://" + l.Addr().String()
 }
 
-// ask sends a request with an Authorization header and returns the response and its body.
-func ask(t *testing.T, method, url, authorization string) (*http.Response, string) {
+// sendRequest sends a request with an Authorization header and returns the response and its body.
+func sendRequest(t *testing.T, method, url, authorization string) (*http.Response, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, nil)
 	if err != nil {
@@ -90,7 +90,7 @@ func TestTokenIsRequired(t *testing.T) {
 		{"no token for hooks without a receiver", "/hooks", "", 404},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			res, _ := ask(t, http.MethodGet, base+c.path, c.authorization)
+			res, _ := sendRequest(t, http.MethodGet, base+c.path, c.authorization)
 			if res.StatusCode != c.want {
 				t.Errorf("GET %s answers %d, want %d", c.path, res.StatusCode, c.want)
 			}
@@ -183,17 +183,17 @@ func TestHooksNeedReceiver(t *testing.T) {
 		return settings, nil
 	}
 	base := serve(t, h)
-	if res, _ := ask(t, http.MethodPost, base+"/hooks", ""); res.StatusCode != 404 {
+	if res, _ := sendRequest(t, http.MethodPost, base+"/hooks", ""); res.StatusCode != 404 {
 		t.Errorf("without a receiver POST /hooks answers %d, want 404", res.StatusCode)
 	}
 	hangups <- os.Interrupt
 	<-reloaded
 	hangups <- os.Interrupt // received only when the first reload has ended
 	<-reloaded
-	if res, _ := ask(t, http.MethodPost, base+"/hooks", ""); res.StatusCode != 202 {
+	if res, _ := sendRequest(t, http.MethodPost, base+"/hooks", ""); res.StatusCode != 202 {
 		t.Errorf("POST /hooks answers %d, want the receiver's 202", res.StatusCode)
 	}
-	if res, _ := ask(t, http.MethodGet, base+"/hooks", ""); res.StatusCode != 405 {
+	if res, _ := sendRequest(t, http.MethodGet, base+"/hooks", ""); res.StatusCode != 405 {
 		t.Errorf("GET /hooks answers %d, want 405", res.StatusCode)
 	}
 }
@@ -201,7 +201,7 @@ func TestHooksNeedReceiver(t *testing.T) {
 func TestSecurityHeaders(t *testing.T) {
 	t.Parallel()
 	base := serve(t, newHarness(t, nil))
-	res, _ := ask(t, http.MethodGet, base+"/", "")
+	res, _ := sendRequest(t, http.MethodGet, base+"/", "")
 	for header, want := range map[string]string{
 		"Content-Security-Policy": "default-src 'none'; style-src 'self'",
 		"X-Content-Type-Options":  "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
@@ -210,13 +210,13 @@ func TestSecurityHeaders(t *testing.T) {
 			t.Errorf("%s is %q, want %q", header, got, want)
 		}
 	}
-	if res, _ := ask(t, http.MethodGet, base+"/"+strings.Repeat("a", 64<<10), ""); res.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
+	if res, _ := sendRequest(t, http.MethodGet, base+"/"+strings.Repeat("a", 64<<10), ""); res.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
 		t.Errorf("the status of a request of 64 KiB is %d, want 431", res.StatusCode)
 	}
-	if res, _ := ask(t, http.MethodPost, base+"/", ""); res.StatusCode != http.StatusMethodNotAllowed {
+	if res, _ := sendRequest(t, http.MethodPost, base+"/", ""); res.StatusCode != http.StatusMethodNotAllowed {
 		t.Errorf("POST / answers %d, want 405", res.StatusCode)
 	}
-	if res, body := ask(t, http.MethodGet, base+"/page.css", ""); res.StatusCode != 200 || !strings.Contains(body, "light-dark(") {
+	if res, body := sendRequest(t, http.MethodGet, base+"/page.css", ""); res.StatusCode != 200 || !strings.Contains(body, "light-dark(") {
 		t.Errorf("GET /page.css answers %d %q, want 200 and a style sheet", res.StatusCode, body)
 	}
 }
@@ -227,20 +227,20 @@ func TestReport(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "report.html")
 	h.cfg.ReportFile = file
 	base := serve(t, h)
-	if res, _ := ask(t, http.MethodGet, base+"/report", ""); res.StatusCode != 404 {
+	if res, _ := sendRequest(t, http.MethodGet, base+"/report", ""); res.StatusCode != 404 {
 		t.Errorf("without a report GET /report answers %d, want 404", res.StatusCode)
 	}
-	if _, page := ask(t, http.MethodGet, base+"/", ""); strings.Contains(page, `href="report"`) {
+	if _, page := sendRequest(t, http.MethodGet, base+"/", ""); strings.Contains(page, `href="report"`) {
 		t.Error("the page links to a missing report")
 	}
 	if err := os.WriteFile(file, []byte("<!doctype html><title>prices</title>"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	res, body := ask(t, http.MethodGet, base+"/report", "")
+	res, body := sendRequest(t, http.MethodGet, base+"/report", "")
 	if res.StatusCode != 200 || !strings.Contains(body, "prices") || !strings.Contains(res.Header.Get("Content-Security-Policy"), "script-src 'unsafe-inline'") {
 		t.Errorf("GET /report answers %d %q with the policy %q, want 200, the report, and a policy that allows its scripts", res.StatusCode, body, res.Header.Get("Content-Security-Policy"))
 	}
-	if _, page := ask(t, http.MethodGet, base+"/", ""); !strings.Contains(page, `href="report"`) {
+	if _, page := sendRequest(t, http.MethodGet, base+"/", ""); !strings.Contains(page, `href="report"`) {
 		t.Error("the page does not link to the report")
 	}
 }
@@ -307,12 +307,12 @@ func TestStalledScheduleIsUnhealthy(t *testing.T) {
 	defer close(release)
 	hangups <- os.Interrupt
 	<-arrived
-	if res, _ := ask(t, http.MethodGet, base+"/healthz", ""); res.StatusCode != 200 {
+	if res, _ := sendRequest(t, http.MethodGet, base+"/healthz", ""); res.StatusCode != 200 {
 		t.Errorf("at first /healthz answers %d, want 200", res.StatusCode)
 	}
 	<-offset
 	offset <- 10 * time.Minute
-	if res, body := ask(t, http.MethodGet, base+"/healthz", ""); res.StatusCode != 503 {
+	if res, body := sendRequest(t, http.MethodGet, base+"/healthz", ""); res.StatusCode != 503 {
 		t.Errorf("after ten minutes /healthz answers %d %q, want 503", res.StatusCode, body)
 	}
 }
@@ -347,7 +347,7 @@ func TestHandlerBeforeRun(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(newHarness(t, nil).sharedDaemon().Handler())
 	defer server.Close()
-	if res, _ := ask(t, http.MethodGet, server.URL+"/healthz", ""); res.StatusCode != 200 {
+	if res, _ := sendRequest(t, http.MethodGet, server.URL+"/healthz", ""); res.StatusCode != 200 {
 		t.Errorf("before Run /healthz answers %d, want 200", res.StatusCode)
 	}
 }

@@ -27,13 +27,13 @@ type state struct {
 
 // status is the part of the state that is shown.
 type status struct {
-	At         time.Time // time of this copy, see state.read
-	Next       time.Time // the next slot
-	NextVerify time.Time // zero means never
-	Running    time.Time // start of the running night, or zero
-	Stopping   bool
-	CheckedAt  time.Time      // last check of the schedule
-	Missed     map[string]int // missed slots by reason
+	At           time.Time // time of this copy, see state.read
+	NextNight    time.Time
+	NextVerify   time.Time // zero means never
+	RunningSince time.Time // start of the running night, or zero
+	Stopping     bool
+	CheckedAt    time.Time      // last check of the schedule
+	Missed       map[string]int // number of missed slots, by reason
 	// AppliedReloads and RefusedReloads count the reloads of the configuration.
 	AppliedReloads, RefusedReloads int
 	// LastReloadRefused reports whether the last reload was refused.
@@ -41,7 +41,7 @@ type status struct {
 	counts            counts
 	ledgerSummary
 	LedgerErr error
-	// Inspection is zero in a copy if it is older than maxInspectionAge.
+	// Inspection is zero in a copy if the inspection is older than maxInspectionAge.
 	Inspection Inspection
 	// StuckSince is the start of an inspection that has been running for too long, or
 	// zero.

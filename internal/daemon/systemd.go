@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Notifier returns a function that sends states to the service manager by the protocol of
-// sd_notify: as datagrams to its socket. It returns nil if socket is empty.
+// Notifier returns a function that sends states to the service manager. Each state is a
+// datagram to socket, see sd_notify(3). Notifier returns nil if socket is empty.
 func Notifier(socket string) func(state string) error {
 	if socket == "" {
 		return nil

@@ -27,7 +27,7 @@ func stampOr(t time.Time, word string) page.Cell {
 // NightTable lists the last nights, newest first.
 func (s status) NightTable() page.Table {
 	t := page.Table{Caption: "Last nights", RowHeads: true,
-		Empty: "No night has run yet. The schedule starts the first night; placementsync run starts it now.",
+		Empty: "No night has run yet. The schedule starts the first night; the command \"placementsync run\" starts it now.",
 		Heads: []page.Head{{Label: "Night"}, {Label: "Outcome"}, {Label: "Took", Numeric: true}, {Label: "Rows", Numeric: true}, {Label: "New", Numeric: true},
 			{Label: "Changed", Numeric: true}, {Label: "Gone", Numeric: true}, {Label: "Requests", Numeric: true}, {Label: "Retries", Numeric: true}, {Label: "Why"}}}
 	for _, night := range slices.Backward(s.Nights[max(0, len(s.Nights)-shownNights):]) {

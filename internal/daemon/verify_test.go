@@ -58,7 +58,7 @@ func TestScheduledVerify(t *testing.T) {
 		if !strings.Contains(h.log.String(), "level=ERROR msg=\"verify ended\" result=rebuildable damaged=2") {
 			t.Errorf("the log does not report the damage:\n%s", &h.log)
 		}
-		if n := len(h.nights()); n != 10 {
+		if n := len(h.nightStarts()); n != 10 {
 			t.Errorf("%d nights in ten days, want 10", n)
 		}
 		h.shutDown()

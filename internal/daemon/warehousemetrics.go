@@ -94,12 +94,12 @@ func followUpMetrics() []metric {
 			}
 		})
 	}
-	kind := []string{"kind"}
+	kindLabel := []string{"kind"}
 	return []metric{
-		{"follow_last_success_timestamp_seconds", "Time of the last success of this post-publish task (watch, lake, backup, rehearsal). 0 before the first success.", kind, false, each(func(f ledger.FollowUp) float64 { return unixSeconds(f.SucceededAt) })},
-		{"follow_last_duration_seconds", "Duration of the last run of this post-publish task.", kind, false, each(func(f ledger.FollowUp) float64 { return f.Last.Took().Seconds() })},
-		{"follow_failures", "Consecutive failures of this post-publish task.", kind, false, each(func(f ledger.FollowUp) float64 { return float64(f.Failures) })},
-		{"follow_behind", "1 if this post-publish task failed since its last success.", kind, false, each(func(f ledger.FollowUp) float64 { return boolValue(f.IsBehind()) })},
+		{"follow_last_success_timestamp_seconds", "Time of the last success of this post-publish task (watch, lake, backup, rehearsal). 0 before the first success.", kindLabel, false, each(func(f ledger.FollowUp) float64 { return unixSeconds(f.SucceededAt) })},
+		{"follow_last_duration_seconds", "Duration of the last run of this post-publish task.", kindLabel, false, each(func(f ledger.FollowUp) float64 { return f.Last.Took().Seconds() })},
+		{"follow_failures", "Consecutive failures of this post-publish task.", kindLabel, false, each(func(f ledger.FollowUp) float64 { return float64(f.Failures) })},
+		{"follow_behind", "1 if this post-publish task failed since its last success.", kindLabel, false, each(func(f ledger.FollowUp) float64 { return boolValue(f.IsBehind()) })},
 		{"follow_info", "Always 1. The label run is the night that this post-publish task processed last.", []string{"kind", "run"}, false,
 			ifRead(SourceLedger, func(s scrape, emit emitter) {
 				for _, f := range s.FollowUps {
@@ -117,11 +117,11 @@ func watchMetrics() []metric {
 			}
 		})
 	}
-	name := []string{"watch"}
+	watchLabel := []string{"watch"}
 	return []metric{
-		{"watch_snapshot_timestamp_seconds", "Time of the snapshot that a watch checked last. 0 before the first check.", name, false, each(func(w watch.Status) float64 { return unixSeconds(w.Evaluated.At) })},
-		{"watch_findings", "Findings of a watch in the snapshot that it checked last.", name, false, each(func(w watch.Status) float64 { return float64(w.Found) })},
-		{"watch_waiting_messages", "Messages of a watch that are not delivered yet.", name, false, each(func(w watch.Status) float64 { return float64(w.Pending) })},
-		{"watch_sent_timestamp_seconds", "Time of the last message of a watch that reached all its receivers. 0 before the first such message.", name, false, each(func(w watch.Status) float64 { return unixSeconds(w.Sent) })},
+		{"watch_snapshot_timestamp_seconds", "Time of the snapshot that a watch checked last. 0 before the first check.", watchLabel, false, each(func(w watch.Status) float64 { return unixSeconds(w.Evaluated.At) })},
+		{"watch_findings", "Findings of a watch in the snapshot that it checked last.", watchLabel, false, each(func(w watch.Status) float64 { return float64(w.Found) })},
+		{"watch_waiting_messages", "Messages of a watch that are not delivered yet.", watchLabel, false, each(func(w watch.Status) float64 { return float64(w.Pending) })},
+		{"watch_sent_timestamp_seconds", "Time of the last message of a watch that reached all its receivers. 0 before the first such message.", watchLabel, false, each(func(w watch.Status) float64 { return unixSeconds(w.Sent) })},
 	}
 }
