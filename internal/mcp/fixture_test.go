@@ -15,8 +15,8 @@ import (
 	"placementsync/internal/query"
 )
 
-// twoNights inserts snapshots of 1 and 2 November. On 2 November, the new name of listing a is a
-// prompt injection. The price of listing a is the largest possible price.
+// twoNights inserts snapshots of 1 and 2 November. On 2 November, the new name of listing "a" is
+// a prompt injection. The price of listing "a" is the largest possible price.
 const twoNights = `
 INSERT INTO meta.runs (run_id, snapshot_at, outcome) VALUES
 	('20261101T020000Z', '2026-11-01 02:00:00+00', 'complete'), ('20261102T020000Z', '2026-11-02 02:00:00+00', 'partial');
@@ -70,10 +70,10 @@ func (testWarehouse) Explain(err error) error { return err }
 // connect connects the SDK's client to an in-memory server.
 func connect(t *testing.T, cfg mcp.Config) *sdk.ClientSession {
 	t.Helper()
-	near, far := sdk.NewInMemoryTransports()
+	clientSide, serverSide := sdk.NewInMemoryTransports()
 	done := make(chan error, 1)
-	go func() { done <- mcp.Serve(context.WithoutCancel(t.Context()), cfg, far) }()
-	session, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "v1"}, nil).Connect(t.Context(), near, nil)
+	go func() { done <- mcp.Serve(context.WithoutCancel(t.Context()), cfg, serverSide) }()
+	session, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "v1"}, nil).Connect(t.Context(), clientSide, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,7 +86,7 @@ func testSnapshots(t *testing.T, path string) {
 	}
 }
 
-// heldNight adds the held night of 3 November to twoNights. Listing b is renamed in it.
+// heldNight adds the held night of 3 November to twoNights. It renames the listing "b".
 const heldNight = twoNights + `
 INSERT INTO meta.runs (run_id, snapshot_at, outcome) VALUES ('20261103T020000Z', '2026-11-03 02:00:00+00', 'complete');
 INSERT INTO meta.checks (run_id, check_name, severity, outcome, rows, sample) VALUES ('20261103T020000Z', 'zero', 'hold', 'failed', 1, '[{"id":"b"}]');
@@ -177,13 +177,13 @@ func testNamedQueries(t *testing.T, path string) {
 		parameters map[string]any
 		want       string
 	}{
-		"of another type":     {map[string]any{"min_listings": "many"}, `"many" is not a whole number from 0 on`},
-		"with no such name":   {map[string]any{"curency": "USD"}, `unknown parameter "curency"`},
-		"with a list":         {map[string]any{"currency": []string{"USD"}}, "not a text, a number"},
-		"with a large number": {map[string]any{"min_listings": 99999999999}, "is not a whole number"},
+		"wrong type":       {map[string]any{"min_listings": "many"}, `"many" is not a whole number from 0 on`},
+		"unknown name":     {map[string]any{"curency": "USD"}, `unknown parameter "curency"`},
+		"list as a value":  {map[string]any{"currency": []string{"USD"}}, "not a text, a number"},
+		"number too large": {map[string]any{"min_listings": 99999999999}, "is not a whole number"},
 	} {
 		if text, failed := run(c.parameters); !failed || !strings.Contains(text, c.want) {
-			t.Errorf("parameter %s: got %s, want the error %q", name, text, c.want)
+			t.Errorf("%s: got %s, want the error %q", name, text, c.want)
 		}
 	}
 	if text, failed := call(t, session, "run_query", map[string]any{"name": "price_history", "parameters": map[string]any{"name": nil}}); !failed || !strings.Contains(text, `parameter "name" cannot be null`) {
@@ -314,12 +314,12 @@ func testCuts(t *testing.T, path string) {
 		rows      int
 		why, how  string
 	}{
-		"all rows":       {map[string]any{"sql": "FROM range(100)"}, 100, "", ""},
-		"default limit":  {map[string]any{"sql": "FROM range(101)"}, 100, "only the first 100 rows", "max_rows (at most 1000)"},
-		"limit of 500":   {map[string]any{"sql": "FROM range(1_000_000_000_000)", "max_rows": 500}, 500, "only the first 500 rows", "aggregate"},
-		"in their order": {map[string]any{"sql": "SELECT range AS n FROM range(1000) ORDER BY n DESC", "max_rows": 2}, 2, "first 2 rows", ""},
-		"limit of bytes": {map[string]any{"sql": "SELECT repeat('x', 20000) FROM range(50)"}, 2, "longer than 50000 bytes", "fewer or shorter columns"},
-		"a long row":     {map[string]any{"sql": "SELECT repeat('x', 60000)"}, 0, "only the first 0 rows", "fewer or shorter columns"},
+		"all rows":      {map[string]any{"sql": "FROM range(100)"}, 100, "", ""},
+		"default limit": {map[string]any{"sql": "FROM range(101)"}, 100, "only the first 100 rows", "max_rows (at most 1000)"},
+		"limit 500":     {map[string]any{"sql": "FROM range(1_000_000_000_000)", "max_rows": 500}, 500, "only the first 500 rows", "aggregate"},
+		"rows in order": {map[string]any{"sql": "SELECT range AS n FROM range(1000) ORDER BY n DESC", "max_rows": 2}, 2, "first 2 rows", ""},
+		"byte limit":    {map[string]any{"sql": "SELECT repeat('x', 20000) FROM range(50)"}, 2, "longer than 50000 bytes", "fewer or shorter columns"},
+		"a long row":    {map[string]any{"sql": "SELECT repeat('x', 60000)"}, 0, "only the first 0 rows", "fewer or shorter columns"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := callQuery(t, session, "sql", c.arguments)
@@ -332,7 +332,7 @@ func testCuts(t *testing.T, path string) {
 			case c.why != "" && (got.Cut == nil || !strings.Contains(got.Cut.Why, c.why) || !strings.Contains(got.Cut.How, c.how)):
 				t.Errorf("got the cut %+v, want %q and %q", got.Cut, c.why, c.how)
 			}
-			if name == "in their order" && !slices.Equal(got.rows(), []string{"[999]", "[998]"}) {
+			if name == "rows in order" && !slices.Equal(got.rows(), []string{"[999]", "[998]"}) {
 				t.Errorf("got the rows %s, want [999] and [998]", got.rows())
 			}
 		})
@@ -386,8 +386,8 @@ func testCancel(t *testing.T, path string) {
 	}
 }
 
-// announcingWarehouse is a warehouse that closes the channel opened at the first call of Open, and
-// the channel ended when the context of this call ends.
+// announcingWarehouse closes the channel "opened" at the first call of Open. It closes the channel
+// "ended" when the context of this call ends.
 type announcingWarehouse struct {
 	mcp.Warehouse
 	opened, ended chan struct{}

@@ -24,7 +24,7 @@ type queryResult struct {
 	// Checks are the checks of the snapshot that failed or did not run.
 	Checks  []failedCheck  `json:"checks,omitempty"`
 	Columns []query.Column `json:"columns"`
-	// Cut is set if rows are missing.
+	// Cut is set if rows were left out.
 	Cut      *cut              `json:"cut,omitempty"`
 	RowCount int               `json:"row_count"`
 	Rows     []json.RawMessage `json:"rows"`
@@ -51,7 +51,7 @@ type failedCheck struct {
 	Sample json.RawMessage `json:"sample,omitempty"`
 }
 
-// cut explains why rows are missing and how to get a complete result.
+// cut explains why rows were left out and how to get a complete result.
 type cut struct {
 	Why string `json:"why"`
 	How string `json:"how"`
@@ -71,7 +71,7 @@ func (s *server) ask(ctx context.Context, q query.Query, values map[string]strin
 	err := s.open(ctx, args, limit+1, func(db *query.DB) error {
 		err := s.fill(ctx, res, db, q, values, limit)
 		if err == nil {
-			res.addChecks(ctx, db, args.samples)
+			res.addChecks(ctx, db, args.withSamples)
 		}
 		return err
 	})
@@ -166,9 +166,9 @@ func (s *server) fill(ctx context.Context, res *queryResult, db *query.DB, q que
 const checksSQL = `SELECT to_json(list(c ORDER BY severity, "check")) AS checks
 FROM (SELECT * REPLACE (CAST(sample AS VARCHAR) AS sample) FROM (` + query.FailedChecks + `)) AS c`
 
-// addChecks adds the failed checks, with their first violating rows if samples is set. If the checks
-// cannot be read, as in a snapshot of an earlier program, it adds a warning.
-func (res *queryResult) addChecks(ctx context.Context, db *query.DB, samples bool) {
+// addChecks adds the failed checks, with their first violating rows if withSamples is set. If the checks
+// cannot be read, as in a snapshot of an earlier release, it adds a warning.
+func (res *queryResult) addChecks(ctx context.Context, db *query.DB, withSamples bool) {
 	r, err := db.Collect(ctx, query.Text(checksSQL), nil, 1)
 	if err == nil && !r.Rows[0].Values[0].Null {
 		err = json.Unmarshal([]byte(r.Rows[0].Values[0].Text), &res.Checks)
@@ -180,7 +180,7 @@ func (res *queryResult) addChecks(ctx context.Context, db *query.DB, samples boo
 		c, text := &res.Checks[i], ""
 		_ = json.Unmarshal(c.Sample, &text) // a JSON string or null
 		c.Sample = nil
-		if samples && text != "" {
+		if withSamples && text != "" {
 			c.Sample = json.RawMessage(text)
 		}
 	}

@@ -39,7 +39,7 @@ type Warehouse interface {
 	Open(ctx context.Context, opts query.Options, held bool) (*query.DB, error)
 	// Queries loads the built-in and the user's named queries.
 	Queries() (query.Library, error)
-	// Explain adds the cause to an error of a query, such as a damaged file.
+	// Explain adds the cause, such as a damaged file, to an error of a query.
 	Explain(err error) error
 }
 
@@ -54,7 +54,7 @@ type server struct {
 	turn chan struct{}
 }
 
-// Run serves a client over in and out. It returns when in has ended and all calls have
+// Run serves a client over in and out. It returns when the input has ended and all calls have
 // responses, or when ctx ends.
 func Run(ctx context.Context, cfg Config, in io.ReadCloser, out io.WriteCloser) error {
 	return Serve(ctx, cfg, lineTransport{in: in, out: out, drain: cfg.Drain})

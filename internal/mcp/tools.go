@@ -120,13 +120,14 @@ func withArguments[T any](call func(ctx context.Context, arguments T) (any, erro
 	}
 }
 
-// queryArguments select the snapshot and the number of rows. All tools that run a query have them.
+// queryArguments select the snapshot and the number of rows. Clients of run_query and sql can set them
+// all.
 type queryArguments struct {
 	AsOf    string `json:"as_of"`
 	Held    bool   `json:"held"`
 	MaxRows *int   `json:"max_rows"`
-	// samples adds the first violating rows to the failed checks.
-	samples bool
+	// withSamples adds the first violating rows to the failed checks.
+	withSamples bool
 }
 
 func (s *server) runQuery(ctx context.Context, arguments struct {
@@ -199,7 +200,7 @@ func (s *server) listGrades(ctx context.Context, arguments struct {
 		return nil, err
 	}
 	limit := maxRows
-	return s.ask(ctx, q, nil, queryArguments{AsOf: arguments.AsOf, Held: arguments.Held, MaxRows: &limit, samples: true})
+	return s.ask(ctx, q, nil, queryArguments{AsOf: arguments.AsOf, Held: arguments.Held, MaxRows: &limit, withSamples: true})
 }
 
 func (s *server) listSnapshots(ctx context.Context, arguments struct {

@@ -29,9 +29,9 @@ type lineTransport struct {
 }
 
 func (t lineTransport) Connect(ctx context.Context) (sdk.Connection, error) {
-	valid, pipe := io.Pipe()
+	validLines, pipe := io.Pipe()
 	out := &lockedWriter{WriteCloser: t.out}
-	conn, err := (&sdk.IOTransport{Reader: valid, Writer: out, MaxLineLength: -1}).Connect(ctx)
+	conn, err := (&sdk.IOTransport{Reader: validLines, Writer: out, MaxLineLength: -1}).Connect(ctx)
 	if err != nil {
 		return nil, err
 	}

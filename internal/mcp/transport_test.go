@@ -34,7 +34,7 @@ func exchange(t *testing.T, cfg mcp.Config, input string) []string {
 	return strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 }
 
-// summarize returns the id of a response with its error code, or with "answered".
+// summarize returns the id of a response with its error code, or with "ok".
 func summarize(t *testing.T, line string) string {
 	t.Helper()
 	var response struct {
@@ -54,24 +54,24 @@ func summarize(t *testing.T, line string) string {
 		}
 		return fmt.Sprint(response.ID, " ", response.Error.Code)
 	}
-	return fmt.Sprint(response.ID, " answered")
+	return fmt.Sprint(response.ID, " ok")
 }
 
 // TestInvalidMessagesDoNotEndTheSession sends a line between two calls. The JSON-RPC error codes are
 // -32700 for a line that is not JSON, -32600 for an invalid message and -32601 for an unknown method.
 func TestInvalidMessagesDoNotEndTheSession(t *testing.T) {
 	for name, c := range map[string]struct{ line, want string }{
-		"not JSON":            {"hello", "<nil> -32700"},
-		"truncated JSON":      {`{"jsonrpc":"2.0","id":9,`, "<nil> -32700"},
-		"two values":          {`{} {}`, "<nil> -32700"},
-		"binary":              {"\x00\xff", "<nil> -32700"},
-		"endless nesting":     {strings.Repeat("[", 100_000), "<nil> -32700"},
-		"not a message":       {`{"a":1}`, "<nil> -32600"},
-		"a string":            {`"ping"`, "<nil> -32600"},
-		"an empty batch":      {`[]`, "<nil> -32600"},
-		"another version":     {`{"jsonrpc":"1.0","id":9,"method":"ping"}`, "<nil> -32600"},
-		"an unknown method":   {`{"jsonrpc":"2.0","id":9,"method":"nosuch"}`, "9 -32601"},
-		"space around a call": {"  " + `{"jsonrpc":"2.0","id":9,"method":"ping"}` + " \r", "9 answered"},
+		"not JSON":                 {"hello", "<nil> -32700"},
+		"truncated JSON":           {`{"jsonrpc":"2.0","id":9,`, "<nil> -32700"},
+		"two values":               {`{} {}`, "<nil> -32700"},
+		"binary":                   {"\x00\xff", "<nil> -32700"},
+		"endless nesting":          {strings.Repeat("[", 100_000), "<nil> -32700"},
+		"not a message":            {`{"a":1}`, "<nil> -32600"},
+		"a string":                 {`"ping"`, "<nil> -32600"},
+		"an empty batch":           {`[]`, "<nil> -32600"},
+		"another JSON-RPC version": {`{"jsonrpc":"1.0","id":9,"method":"ping"}`, "<nil> -32600"},
+		"an unknown method":        {`{"jsonrpc":"2.0","id":9,"method":"nosuch"}`, "9 -32601"},
+		"space around a call":      {"  " + `{"jsonrpc":"2.0","id":9,"method":"ping"}` + " \r", "9 ok"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			lines := exchange(t, config(""), initialize+"\n"+c.line+"\n"+ping+"\n\n")
@@ -80,7 +80,7 @@ func TestInvalidMessagesDoNotEndTheSession(t *testing.T) {
 				got = append(got, summarize(t, line))
 			}
 			all := strings.Join(got, ", ")
-			if len(got) != 3 || !strings.Contains(all, "1 answered") || !strings.Contains(all, "2 answered") || !strings.Contains(all, c.want) {
+			if len(got) != 3 || !strings.Contains(all, "1 ok") || !strings.Contains(all, "2 ok") || !strings.Contains(all, c.want) {
 				t.Errorf("got %s, want %s and the results of the calls 1 and 2", all, c.want)
 			}
 		})
@@ -105,7 +105,7 @@ func TestRunWaitsForCalls(t *testing.T) {
 func TestRunCancelsCallsAfterDrain(t *testing.T) {
 	cfg := config(fixture.NewEmpty(t).Fill(t, twoNights))
 	cfg.Timeout, cfg.Drain = 0, time.Second
-	if lines := exchange(t, cfg, initialize+"\n"+endlessCall+"\n"); summarize(t, lines[0]) != "1 answered" || len(lines) > 2 {
+	if lines := exchange(t, cfg, initialize+"\n"+endlessCall+"\n"); summarize(t, lines[0]) != "1 ok" || len(lines) > 2 {
 		t.Errorf("got %q, want the result of initialize and at most one more line", lines)
 	}
 }
