@@ -120,7 +120,7 @@ func TestInboxAlerts(t *testing.T) {
 	}{
 		{room, "", ""},
 		{full, notify.Full, "placementsync: the webhook inbox is full: events are refused\nSince 2026-11-20 14:05 UTC. Accepted events are kept; the service sends the refused ones again.\n" +
-			"To do: run placementsync runs to see why no night succeeds (a night empties the inbox), or raise serve.inbox_max."},
+			"To do: run the command \"placementsync runs\" to see why no night succeeds (a night empties the inbox), or raise serve.inbox_max."},
 		{full, "", ""},
 		{webhook.InboxState{FullSince: since.Add(time.Minute)}, "", ""},
 		{room, notify.Recovered, "placementsync: the webhook inbox has room again: events are accepted\nIt was full since 2026-11-20 14:05 UTC.\nTo do: nothing."},

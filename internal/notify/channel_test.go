@@ -33,7 +33,7 @@ func testMessage() notify.Message {
 	return notify.Message{ID: "0123abcd", Subject: "placementsync: bills: 2 new findings", Text: "bills: 2 new findings\n- a\n.\n- ä <b>&", Body: []byte(`{"id":"0123abcd"}`)}
 }
 
-// TestDeliverByHTTP compares the requests of a webhook and of Slack. The text for Slack contains links
+// TestDeliverByHTTP checks the requests to a webhook and to Slack. The text for Slack contains links
 // and mentions, which must be escaped.
 func TestDeliverByHTTP(t *testing.T) {
 	t.Parallel()
@@ -80,10 +80,10 @@ func TestDeliverToFailingReceivers(t *testing.T) {
 		want    string
 		timeout time.Duration
 	}{
-		"status 404":     {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }, 1, "the receiver answered 404 Not Found", longTimeout},
-		"status 500":     {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }, 3, "the receiver answered 500", longTimeout},
-		"no response":    {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, 3, "reach the receiver: ", shortTimeout},
-		"closed at once": {func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }, 3, "reach the receiver: EOF", longTimeout},
+		"status 404":                {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }, 1, "the receiver answered 404 Not Found", longTimeout},
+		"status 500":                {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }, 3, "the receiver answered 500", longTimeout},
+		"no response":               {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, 3, "reach the receiver: ", shortTimeout},
+		"connection closed at once": {func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }, 3, "reach the receiver: EOF", longTimeout},
 		"status 200 with an endless body": {func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(http.StatusOK)
 			w.(http.Flusher).Flush()

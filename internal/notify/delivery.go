@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// maxAttempts is the number of attempts to send a message.
+// maxAttempts is the maximum number of attempts to send a message.
 const maxAttempts = 3
 
 // request contains the method, address and content of an HTTP request.
@@ -59,7 +59,7 @@ func (n *Notifier) sendRequest(ctx context.Context, q request) error {
 func (n *Notifier) requestOnce(ctx context.Context, q request) (isTransient bool, err error) {
 	r, err := http.NewRequestWithContext(ctx, q.method, q.address, bytes.NewReader(q.body))
 	if err != nil {
-		return false, errors.New("send to the receiver: its address is not valid: correct it in the configuration")
+		return false, errors.New("send to the receiver: the address is not valid: correct it in the configuration")
 	}
 	if q.body != nil {
 		r.Header.Set("Content-Type", "application/json")
@@ -81,7 +81,7 @@ func (n *Notifier) requestOnce(ctx context.Context, q request) (isTransient bool
 	if res.StatusCode/100 == 2 {
 		return false, nil
 	}
-	// The body of the response may repeat the address, so the error does not contain it.
+	// The body of the response may repeat the address, so the error does not contain the body.
 	reason := strings.TrimSpace(fmt.Sprintf("the receiver answered %d %s", res.StatusCode, http.StatusText(res.StatusCode)))
 	if res.StatusCode >= 500 || res.StatusCode == http.StatusTooManyRequests {
 		return true, errors.New(reason)

@@ -63,7 +63,7 @@ func (n *Notifier) mailOnce(ctx context.Context, c Mail, m Message) (isTransient
 	return mailErr(ctx, err)
 }
 
-// newMail returns the e-mail. Its headers contain no value of the service.
+// newMail returns the e-mail of a message. The headers contain no value of the service.
 func newMail(c Mail, m Message) (*mail.Msg, error) {
 	message := mail.NewMsg(mail.WithNoDefaultUserAgent())
 	err := message.From(c.From)
@@ -145,7 +145,7 @@ func mailErr(ctx context.Context, err error) (isTransient bool, _ error) {
 	case code >= firstTransient:
 		return code < firstPermanent, fmt.Errorf("the mail server answered %d before the message was sent: check user, password and tls", code)
 	case errors.As(err, new(textproto.ProtocolError)):
-		return true, errors.New("reach the mail server: it does not speak SMTP: check host, port and tls")
+		return true, errors.New("reach the mail server: it does not use SMTP: check host, port and tls")
 	}
 	return true, fmt.Errorf("reach the mail server: %w", err)
 }

@@ -258,7 +258,7 @@ func TestDeliverToFailingMailServers(t *testing.T) {
 	full := &smtp.SMTPError{Code: 552, EnhancedCode: smtp.EnhancedCode{5, 2, 2}, Message: "full, hunter2"}
 	for name, c := range map[string]struct {
 		server            *mailServer
-		offered, required string // encryption; empty required means offered
+		offered, required string // encryption of server and client; an empty required equals offered
 		change            func(*notify.Mail)
 		conns             int // expected connections; 0 means any number
 		received          int

@@ -119,12 +119,12 @@ func (a Alert) describeEffect() string {
 func (a Alert) defaultAdvice() string {
 	switch a.Event {
 	case Full:
-		return "run placementsync runs to see why no night succeeds (a night empties the inbox), or raise serve.inbox_max."
+		return "run the command \"placementsync runs\" to see why no night succeeds (a night empties the inbox), or raise serve.inbox_max."
 	case Recovered:
 		return "nothing."
 	case Partial:
 		if a.Error != "" {
-			return "repair the cause; the next night completes the failed step. placementsync verify lists the missing days."
+			return "repair the cause; the next night completes the failed step. The command \"placementsync verify\" lists the missing days."
 		}
 		return "nothing, if the next night reads these streams; else run placementsync check, which tests the token and the service."
 	case Damaged:

@@ -31,9 +31,11 @@ type collector struct {
 	previous *state
 	base     evaluation
 
-	columns   []query.Column
-	condition int // index of the column of the condition
-	key, show []int
+	columns []query.Column
+	// conditionIndex is the index of the column of the condition. key and show are the indexes of the
+	// columns Watch.Key and Watch.Show.
+	conditionIndex int
+	key, show      []int
 
 	// since maps each finding to the time of the snapshot that first had it.
 	since    map[string]time.Time
@@ -50,7 +52,7 @@ func (c *collector) Begin(columns []query.Column) error {
 		if err != nil {
 			return err
 		}
-		if c.condition = at[0]; !columns[c.condition].Numeric {
+		if c.conditionIndex = at[0]; !columns[c.conditionIndex].Numeric {
 			return fmt.Errorf("the column %q of the condition is not numeric: cast it to DECIMAL, or name another column", name)
 		}
 	}
@@ -83,7 +85,7 @@ func (c *collector) indexesOf(key string, names []string) ([]int, error) {
 
 func (c *collector) Row(row query.Row) error {
 	if c.watch.When.Column != "" {
-		matches, isNumber := c.watch.When.matches(row.Value(c.condition))
+		matches, isNumber := c.watch.When.matches(row.Value(c.conditionIndex))
 		if !isNumber {
 			c.skipped++
 		}

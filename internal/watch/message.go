@@ -108,7 +108,7 @@ func newUnreadMessage(program string, w Watch, current query.Snapshot, unread []
 		}
 		fmt.Fprintf(&b, "- %s\n", cleanText(cutText(line, maxLine)))
 	}
-	b.WriteString("The watch continues as soon as these tables are read. placementsync check shows which streams the token may read.")
+	b.WriteString("The watch continues as soon as these tables are read. The command \"placementsync check\" shows which streams the token may read.")
 	m.Text = b.String()
 	return m
 }

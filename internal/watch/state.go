@@ -123,7 +123,7 @@ func (w Watch) digest() string {
 		limit = w.When.number.RatString()
 	}
 	// Marshal cannot fail for these types, and sorts the keys of the map.
-	text, _ := json.Marshal([]any{w.Query, w.Params, w.When.Column, w.When.over, limit, w.Key, w.text})
+	text, _ := json.Marshal([]any{w.Query, w.Params, w.When.Column, w.When.over, limit, w.Key, w.querySQL})
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }

@@ -36,8 +36,8 @@ type Watch struct {
 	// Channels are passed to Config.Send.
 	Channels []string
 
-	// text is the SQL of a named query, which the user may edit. It is part of the digest.
-	text string
+	// querySQL is the SQL of a named query, which the user may edit. It is part of the digest.
+	querySQL string
 }
 
 // Catalog is the published snapshot, implemented by *query.DB.
@@ -158,7 +158,7 @@ func (cfg Config) evaluate(ctx context.Context, w Watch, snapshots []query.Snaps
 		return false, err
 	}
 	if q.File != "" {
-		w.text = q.SQL
+		w.querySQL = q.SQL
 	}
 	if s.isEvaluated(w, current) {
 		res.WasEvaluated = true

@@ -44,7 +44,7 @@ type committer struct {
 	closed chan struct{}
 
 	lock   *flock.Flock
-	memory memory
+	recent eventMemory
 	open   *segment
 	group  []*delivery // deliveries that share a sync
 	lines  []byte      // the new events of the group
@@ -81,7 +81,7 @@ func openCommitter(cfg Config, window time.Duration, state *atomic.Pointer[Inbox
 	}
 	err = sealAll(cfg.Disk, cfg.Dir)
 	if err == nil {
-		err = c.memory.restore(cfg.Dir, window)
+		err = c.recent.restore(cfg.Dir, window)
 	}
 	if err == nil {
 		err = c.inbox.measure()
@@ -134,7 +134,7 @@ func (c *committer) commitGroup(first *delivery) {
 				continue
 			}
 			if d.result == Stored {
-				c.memory.removeEvent(d.mark)
+				c.recent.removeEvent(d.mark)
 			}
 			d.done <- outcome{Unavailable, err}
 		}
@@ -146,7 +146,7 @@ func (c *committer) commitGroup(first *delivery) {
 // written. A delivery of a known event nevertheless waits for a group that is not empty, because
 // the group may contain the first delivery of the event.
 func (c *committer) addToGroup(d *delivery) {
-	d.result = c.memory.classify(d.mark, d.stale, d.window)
+	d.result = c.recent.classify(d.mark, d.stale, d.window)
 	switch {
 	case d.result == Stored:
 		lines, err := appendLine(c.lines, d.event)
@@ -160,7 +160,7 @@ func (c *committer) addToGroup(d *delivery) {
 			return
 		}
 		c.lines = lines
-		c.memory.addEvent(d.mark, d.window)
+		c.recent.addEvent(d.mark, d.window)
 	case len(c.group) == 0:
 		d.done <- outcome{result: d.result}
 		return

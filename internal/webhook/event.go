@@ -54,8 +54,8 @@ func boundedHeader(text string) string {
 }
 
 // isFresh reports whether the timestamp of the envelope differs from the time of receipt by at most
-// maxAge. A timestamp in the future is limited too, because it would be accepted for longer than
-// maxAge. An event without a valid timestamp is not fresh. If maxAge is 0, every event is fresh.
+// maxAge. A timestamp in the future is limited too: otherwise the delivery could be repeated for longer
+// than maxAge. An event without a valid timestamp is not fresh. If maxAge is 0, every event is fresh.
 func isFresh(e stream.Event, maxAge time.Duration) bool {
 	if maxAge <= 0 {
 		return true

@@ -7,8 +7,8 @@ import (
 	"placementsync/internal/durable"
 )
 
-// Signed checks a signature header as the receiver does.
-func Signed(secrets []string, header string, body []byte) bool {
+// IsSigned exports isSigned, with the signing keys of secrets.
+func IsSigned(secrets []string, header string, body []byte) bool {
 	keys, err := signingKeys(secrets)
 	return err == nil && isSigned(keys, header, body)
 }

@@ -60,7 +60,7 @@ func TestCapturedBodyDoesNotFillTheInbox(t *testing.T) {
 		t.Errorf("200 topics grew the inbox from %d to %d bytes, want less than 9 times", sizeBefore, got)
 	}
 	counts := d.receiver.Counts()
-	if counts["repeated"] != 200 || counts["relabeled"] != 193 {
+	if counts[webhook.Repeated] != 200 || counts[webhook.Relabeled] != 193 {
 		t.Errorf("counts are %v, want 200 repeated and 193 relabeled", counts)
 	}
 }
@@ -123,7 +123,7 @@ func TestUnwrittenEventsAreNotRemembered(t *testing.T) {
 	if got := d.send(hook); got != http.StatusNoContent {
 		t.Fatalf("got status %d from a working disk, want 204", got)
 	}
-	if got := d.receiver.Counts(); got["stored"] != 2 || got["repeated"] != 0 { // start stores one event
+	if got := d.receiver.Counts(); got[webhook.Stored] != 2 || got[webhook.Repeated] != 0 { // start stores one event
 		t.Errorf("counts are %v, want 2 stored and none repeated", got)
 	}
 }

@@ -35,7 +35,7 @@ type gauge struct {
 
 // measure reads the sizes from the disk. It clears FullSince only if there is room for the longest
 // possible line. Otherwise FullSince would be cleared for a short delivery, and set again by the
-// next long one.
+// next long delivery.
 func (g *gauge) measure() error {
 	bytes, err := sumSegments(g.dir, func(_ string, size int64) int64 { return size })
 	if err != nil {

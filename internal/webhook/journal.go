@@ -34,7 +34,7 @@ const (
 // damaged segment.
 const maxLine = 64 << 20
 
-// lineSum is the last member of a line, a checksum of the text before it. After a power
+// lineSum is the format of the last member of a line, a checksum of the text before it. After a power
 // failure a complete line can have wrong bytes.
 const lineSum = `,"sum":"%08x"}` + "\n"
 

@@ -15,7 +15,7 @@ import (
 // "seen". A mark consists of hashes and a time, and contains no other data of the event.
 const (
 	marksDir = "seen"
-	// maxMarksAge is how long marks are kept. The configuration does not allow a longer window.
+	// maxMarksAge is the age up to which marks are kept. The configuration does not allow a longer window.
 	maxMarksAge = 14 * 24 * time.Hour
 )
 
@@ -55,7 +55,7 @@ func (b Batch) keepMarks() error {
 }
 
 // restore loads the marks of removed events and the marks of the events still in the inbox.
-func (m *memory) restore(dir string, window time.Duration) error {
+func (m *eventMemory) restore(dir string, window time.Duration) error {
 	names, err := listFiles(filepath.Join(dir, marksDir))
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func (m *memory) restore(dir string, window time.Duration) error {
 }
 
 // restoreEvent adds an event from disk. If the event is a repetition, it adds only the id.
-func (m *memory) restoreEvent(event mark, window time.Duration) {
+func (m *eventMemory) restoreEvent(event mark, window time.Duration) {
 	const stale = false
 	if m.classify(event, stale, window) == Stored {
 		m.addEvent(event, window)

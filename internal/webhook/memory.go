@@ -45,9 +45,9 @@ func markOf(e stream.Event) mark {
 	return mark{shortHashOf([]byte(e.ID)), shortHashOf([]byte(e.Topic)), shortHashOf(e.Body), e.Received.UnixNano()}
 }
 
-// memory contains the ids, topics and bodies of recent events. The signature covers only the body,
+// eventMemory contains the ids, topics and bodies of recent events. The signature covers only the body,
 // so an attacker can repeat a captured delivery with any id, topic and timestamp.
-type memory struct {
+type eventMemory struct {
 	ids    generations[struct{}]
 	bodies generations[[]storedTopic]
 }
@@ -60,7 +60,7 @@ type storedTopic struct {
 
 // classify returns Replayed, Stale, Repeated or Relabeled, or Stored for a new event. A stale
 // delivery of a known id is Replayed, because the service can retry late.
-func (m *memory) classify(event mark, stale bool, window time.Duration) string {
+func (m *eventMemory) classify(event mark, stale bool, window time.Duration) string {
 	if _, known := m.ids.lookUp(event.ID); known {
 		return Replayed
 	}
@@ -78,18 +78,18 @@ func (m *memory) classify(event mark, stale bool, window time.Duration) string {
 }
 
 // recentTopics returns the topics under which the body was stored within the window.
-func (m *memory) recentTopics(event mark, window time.Duration) []storedTopic {
+func (m *eventMemory) recentTopics(event mark, window time.Duration) []storedTopic {
 	topics, _ := m.bodies.lookUp(event.Body)
 	return slices.DeleteFunc(slices.Clone(topics), func(s storedTopic) bool { return time.Duration(event.At-s.at).Abs() >= window })
 }
 
-func (m *memory) addEvent(event mark, window time.Duration) {
+func (m *eventMemory) addEvent(event mark, window time.Duration) {
 	m.ids.setValue(event.ID, struct{}{})
 	m.bodies.setValue(event.Body, append(m.recentTopics(event, window), storedTopic{event.Topic, event.At}))
 }
 
 // removeEvent forgets an event whose write failed.
-func (m *memory) removeEvent(event mark) {
+func (m *eventMemory) removeEvent(event mark) {
 	m.ids.removeKey(event.ID)
 	topics, _ := m.bodies.lookUp(event.Body)
 	others := slices.DeleteFunc(slices.Clone(topics), func(s storedTopic) bool { return s.topic == event.Topic })

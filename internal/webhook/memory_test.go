@@ -12,7 +12,7 @@ func TestWindowExtendsInBothDirections(t *testing.T) {
 	const window = time.Hour
 	at := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
 	stored := mark{ID: shortHashOf([]byte("1")), Topic: shortHashOf([]byte("t")), Body: shortHashOf([]byte("b")), At: at.UnixNano()}
-	var m memory
+	var m eventMemory
 	m.addEvent(stored, window)
 	for after, want := range map[time.Duration]string{
 		-48 * time.Hour: Stored, -window: Stored, -window + 1: Repeated, 0: Repeated, window - 1: Repeated, window: Stored, 48 * time.Hour: Stored,

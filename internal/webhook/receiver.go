@@ -2,7 +2,7 @@
 // stores them in an inbox on disk before it acknowledges them, and passes them to the night.
 // It also converts bodies to records and rich text to plain text.
 //
-// It must not know tables, nights or other endpoints, nor the consequences of an event.
+// The package must not know tables, nights or other endpoints, nor the consequences of an event.
 package webhook
 
 import (
@@ -69,7 +69,7 @@ func (noOwner) EventStored(stream.Event) {}
 // The results of a delivery.
 const (
 	Stored      = "stored"      // a new event, now on disk
-	Replayed    = "replayed"    // a known id
+	Replayed    = "replayed"    // a known id, as in a retry of the service
 	Repeated    = "repeated"    // a known topic and body under a new id
 	Relabeled   = "relabeled"   // a known body under too many topics
 	Unsigned    = "unsigned"    // no valid signature

@@ -181,11 +181,11 @@ func TestSignatures(t *testing.T) {
 		{"upper case digits", "v0=" + strings.ToUpper(good[3:]), http.StatusNoContent},
 		{"the second of two is valid", "v0=" + strings.Repeat("0", 64) + "," + good, http.StatusNoContent},
 		{"the first of two is valid", good + ", " + sign("other", body), http.StatusNoContent},
-		{"under the second secret", sign("second", body), http.StatusNoContent},
-		{"beside another scheme", "v1=abc," + good, http.StatusNoContent},
-		{"of another body", sign(secret, body+" "), http.StatusUnauthorized},
-		{"under an unknown secret", sign("other", body), http.StatusUnauthorized},
-		{"under the empty secret", sign("", body), http.StatusUnauthorized},
+		{"valid under the second secret", sign("second", body), http.StatusNoContent},
+		{"valid beside another scheme", "v1=abc," + good, http.StatusNoContent},
+		{"signature of another body", sign(secret, body+" "), http.StatusUnauthorized},
+		{"signed with an unknown secret", sign("other", body), http.StatusUnauthorized},
+		{"signed with the empty secret", sign("", body), http.StatusUnauthorized},
 		{"missing", unsigned, http.StatusUnauthorized},
 		{"only the scheme", "v0=", http.StatusUnauthorized},
 		{"only commas", ",,,", http.StatusUnauthorized},
@@ -301,7 +301,7 @@ func TestTimestamps(t *testing.T) {
 		{"without a zone", d.now.Format("2006-01-02T15:04:05.999"), http.StatusNoContent},
 		{"the service's clock is ahead", at(4 * time.Minute), http.StatusNoContent},
 		{"older than allowed", at(-5*time.Minute - time.Millisecond), http.StatusUnauthorized},
-		{"from the far future", at(6 * time.Minute), http.StatusUnauthorized},
+		{"too far in the future", at(6 * time.Minute), http.StatusUnauthorized},
 		{"no timestamp", "", http.StatusUnauthorized},
 		{"not a time", "yesterday", http.StatusUnauthorized},
 		{"seconds since 1970", fmt.Sprint(d.now.Unix()), http.StatusUnauthorized},
@@ -348,7 +348,7 @@ func TestARepeatedDeliveryIsStoredOnce(t *testing.T) {
 	for _, result := range webhook.Results() {
 		want[result] = 0
 	}
-	want["replayed"] = 2
+	want[webhook.Replayed] = 2 // the event that start sends, and e1
 	if diff := cmp.Diff(want, again.receiver.Counts()); diff != "" {
 		t.Errorf("counts (-want +got):\n%s", diff)
 	}
@@ -422,14 +422,14 @@ func TestUnwrittenEventIsNotAcknowledged(t *testing.T) {
 	blocked := newFixture(t, webhook.Config{Dir: d.dir, Secrets: []string{secret}}).start()
 	// Without the folder no segment can be created.
 	must(t, os.Rename(d.dir, d.dir+".away"))
-	if got := blocked.send(delivery{id: "repeated", body: "{}"}); got != http.StatusServiceUnavailable {
+	if got := blocked.send(delivery{id: "e1", body: "{}"}); got != http.StatusServiceUnavailable {
 		t.Errorf("got status %d, want 503", got)
 	}
 	must(t, os.Rename(d.dir+".away", d.dir))
-	if got := blocked.send(delivery{id: "repeated", body: "{}"}); got != http.StatusNoContent {
+	if got := blocked.send(delivery{id: "e1", body: "{}"}); got != http.StatusNoContent {
 		t.Errorf("the retry got status %d, want 204", got)
 	}
-	if diff := cmp.Diff([]string{"repeated"}, storedIDs(t, d.dir)); diff != "" {
+	if diff := cmp.Diff([]string{"e1"}, storedIDs(t, d.dir)); diff != "" {
 		t.Errorf("stored ids (-want +got):\n%s", diff)
 	}
 }

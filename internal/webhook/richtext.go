@@ -179,7 +179,7 @@ func truncateText(text string, n int) string {
 }
 
 // textAttribute returns the first of the named attributes of a node that is a string and not empty.
-// If there is none, it returns the first such member of the node itself.
+// If there is none, it looks for these names among the members of the node itself.
 func textAttribute(n map[string]any, names ...string) string {
 	attrs, _ := n["attrs"].(map[string]any)
 	for _, from := range []map[string]any{attrs, n} {
