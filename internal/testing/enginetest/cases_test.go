@@ -30,36 +30,37 @@ type job struct {
 	Spark map[string]string `json:"spark,omitempty"`
 	Cases []sqlCase         `json:"cases"`
 
-	// The following fields are for lakes. Engine is the kind of the catalog of the lake, such as
-	// SQLite, for the report. Catalog is the name of the catalog, and Prefix the prefix of its namespaces.
-	Engine  string    `json:"engine,omitempty"`
-	Catalog string    `json:"catalog,omitempty"`
-	Prefix  string    `json:"prefix,omitempty"`
-	Nights  []version `json:"nights,omitempty"`
-	// Trino and PyIceberg are the properties with which these engines open the catalog.
+	// The following fields are for lakes. CatalogKind is the kind of the lake's catalog, such as
+	// SQLite, for the report. LakeCatalog is the name of the catalog, and Prefix the prefix of its
+	// namespaces.
+	CatalogKind string  `json:"engine,omitempty"`
+	LakeCatalog string  `json:"catalog,omitempty"`
+	Prefix      string  `json:"prefix,omitempty"`
+	Nights      []night `json:"nights,omitempty"`
+	// Trino and PyIceberg are the properties with which these engines open the lake's catalog.
 	Trino     string            `json:"trino,omitempty"`
 	PyIceberg map[string]string `json:"pyiceberg,omitempty"`
 }
 
-// version is a night with the path of its DuckDB file.
-type version struct {
-	Run     string `json:"run"`
-	Catalog string `json:"catalog"`
+// night is a run with the path of its DuckDB file.
+type night struct {
+	Run        string `json:"run"`
+	DuckDBPath string `json:"catalog"`
 }
 
-// sqlCase is a DuckDB file, whose path is Catalog, and the queries that an engine runs on the same data.
+// sqlCase is a DuckDB file and the queries that an engine runs on the data of this file.
 type sqlCase struct {
 	Name string `json:"name"`
-	// Prefix is the prefix of the engine's namespaces. Mart is the namespace of the views.
-	Prefix  string      `json:"prefix"`
-	Mart    string      `json:"mart"`
-	Catalog string      `json:"catalog"`
-	Tables  []tableFile `json:"tables"`
-	// Views are the statements that create the views.
-	Views []string `json:"views"`
-	// Marts are the views to compare.
-	Marts   []martView    `json:"marts,omitempty"`
-	Queries []queryResult `json:"queries"`
+	// Prefix is the prefix of the engine's namespaces. ViewNamespace is the namespace of the views.
+	Prefix        string      `json:"prefix"`
+	ViewNamespace string      `json:"mart"`
+	DuckDBPath    string      `json:"catalog"`
+	Tables        []tableFile `json:"tables"`
+	// ViewStatements create the views.
+	ViewStatements []string `json:"views"`
+	// ComparedViews are the views whose rows are compared.
+	ComparedViews []comparedView `json:"marts,omitempty"`
+	Queries       []queryCase    `json:"queries"`
 }
 
 // tableFile is a table exported as a Parquet file. Part is current, past or meta.
@@ -69,19 +70,19 @@ type tableFile struct {
 	Path string `json:"path"`
 }
 
-// martView is a view to compare. Nearly lists floating-point columns. Their last digits may differ,
-// because they depend on the order of additions.
-type martView struct {
+// comparedView is a view whose rows are compared. Nearly lists floating-point columns. Their last
+// digits may differ, because these digits depend on the order of additions.
+type comparedView struct {
 	Name   string   `json:"name"`
 	Nearly []string `json:"nearly,omitempty"`
 }
 
-// queryResult is a query with its parameters. Want is the path of DuckDB's result, a Parquet file.
-type queryResult struct {
-	Name   string  `json:"name"`
-	SQL    string  `json:"sql"`
-	Params []value `json:"params"`
-	Want   string  `json:"want"`
+// queryCase is a query with its parameters. WantFile is the path of DuckDB's result, a Parquet file.
+type queryCase struct {
+	Name     string  `json:"name"`
+	SQL      string  `json:"sql"`
+	Params   []value `json:"params"`
+	WantFile string  `json:"want"`
 }
 
 // value is a parameter of a query.
@@ -91,16 +92,17 @@ type value struct {
 	Text string `json:"value"`
 }
 
-// queriesDir is the folder with the tests of the named queries.
+// queriesDir is the folder with the named queries and their tests.
 const queriesDir = "../../../queries"
 
-// fixtureCases returns a case for each test of the named queries that the engine supports. dir is
-// the scratch folder of the job.
-func fixtureCases(t *testing.T, e dialect.Engine, engineCatalog, dir string) []sqlCase {
+// fixtureCases returns a case for each test of the named queries that the engine supports.
+// engineCatalog is the name of the engine's catalog for the tables. dir is the scratch folder of the
+// job.
+func fixtureCases(t *testing.T, engine dialect.Engine, engineCatalog, dir string) []sqlCase {
 	t.Helper()
 	empty := fixture.NewEmpty(t)
 	var cases []sqlCase
-	for _, q := range engineQueries(t, e, dialect.Names{}) {
+	for _, q := range engineQueries(t, engine, dialect.Names{}) {
 		tests, err := filepath.Glob(filepath.Join(queriesDir, "testdata", q.Name, "*.test"))
 		must(t, err)
 		for _, file := range tests {
@@ -112,7 +114,7 @@ func fixtureCases(t *testing.T, e dialect.Engine, engineCatalog, dir string) []s
 			}
 			name := q.Name + "_" + strings.TrimSuffix(filepath.Base(file), ".test")
 			path := empty.Fill(t, contents["fixture.sql"])
-			cases = append(cases, newCase(t, e, engineCatalog, caseSpec{name: name, catalog: path, dir: filepath.Join(dir, name), query: q.Name, params: contents["params"]}))
+			cases = append(cases, newCase(t, engine, engineCatalog, caseSpec{name: name, duckDBPath: path, dir: filepath.Join(dir, name), query: q.Name, params: contents["params"]}))
 		}
 	}
 	return cases
@@ -120,46 +122,46 @@ func fixtureCases(t *testing.T, e dialect.Engine, engineCatalog, dir string) []s
 
 // caseSpec specifies a case for newCase.
 type caseSpec struct {
-	name, catalog string
+	name, duckDBPath string
 	// dir is the folder for the exported tables. It is inside the scratch folder of the job,
 	// because Trino reads no files outside of that folder.
 	dir string
 	// query selects one query. Empty selects all queries and all views. params are lines of
 	// name=value. A required parameter without a line gets the first value in the data.
 	query, params string
-	// lake is the prefix of the namespaces if the tables are in a lake.
-	lake string
+	// lakePrefix is the prefix of the namespaces if the tables are in a lake.
+	lakePrefix string
 }
 
 // newCase runs the queries in DuckDB, and exports the tables that they read.
-func newCase(t *testing.T, e dialect.Engine, engineCatalog string, spec caseSpec) sqlCase {
+func newCase(t *testing.T, engine dialect.Engine, engineCatalog string, spec caseSpec) sqlCase {
 	t.Helper()
 	names := dialect.Names{Catalog: engineCatalog, Prefix: spec.name}
-	if spec.lake != "" {
-		names.Prefix = spec.lake
+	if spec.lakePrefix != "" {
+		names.Prefix = spec.lakePrefix
 	}
-	c := sqlCase{Name: spec.name, Prefix: spec.name, Mart: e.Namespace(names, dialect.Mart), Catalog: spec.catalog}
-	sqlTexts := c.runQueries(t, engineQueries(t, e, names), spec)
-	views, err := e.Views(names)
+	c := sqlCase{Name: spec.name, Prefix: spec.name, ViewNamespace: engine.Namespace(names, dialect.Mart), DuckDBPath: spec.duckDBPath}
+	sqlTexts := c.runQueries(t, engineQueries(t, engine, names), spec)
+	views, err := engine.Views(names)
 	must(t, err)
 	if spec.query == "" {
 		for _, v := range views {
-			m := martView{Name: v.Name}
+			compared := comparedView{Name: v.Name}
 			if v.Name == "price_premiums" {
-				m.Nearly = []string{"like_premium_percent"}
+				compared.Nearly = []string{"like_premium_percent"}
 			}
-			c.Marts = append(c.Marts, m)
+			c.ComparedViews = append(c.ComparedViews, compared)
 			sqlTexts = append(sqlTexts, v.Select, "_"+dialect.Mart+"."+v.Name)
 		}
 	}
-	c.Tables, c.Views = exportNeeded(t, e, names, sqlTexts, spec)
+	c.Tables, c.ViewStatements = exportNeeded(t, engine, names, sqlTexts, spec)
 	return c
 }
 
 // runQueries runs the queries in DuckDB, writes their results as files, and returns their SQL.
 func (c *sqlCase) runQueries(t *testing.T, all []dialect.Query, spec caseSpec) (sqlTexts []string) {
 	t.Helper()
-	db, err := query.Open(t.Context(), spec.catalog, query.Options{})
+	db, err := query.Open(t.Context(), spec.duckDBPath, query.Options{})
 	must(t, err)
 	defer db.Close()
 	given := map[string]string{}
@@ -172,7 +174,7 @@ func (c *sqlCase) runQueries(t *testing.T, all []dialect.Query, spec caseSpec) (
 		if spec.query != "" && q.Name != spec.query {
 			continue
 		}
-		r := queryResult{Name: q.Name, Params: []value{}, Want: filepath.Join(resultsDir, q.Name+".parquet")}
+		r := queryCase{Name: q.Name, Params: []value{}, WantFile: filepath.Join(resultsDir, q.Name+".parquet")}
 		var marked []string
 		values := maps.Clone(given)
 		for _, p := range q.Params {
@@ -187,7 +189,7 @@ func (c *sqlCase) runQueries(t *testing.T, all []dialect.Query, spec caseSpec) (
 			}
 		}
 		r.SQL = strings.TrimSpace(q.Marked(marked...))
-		_, err := db.Save(t.Context(), q.Query, values, query.Output{Format: query.Parquet}, r.Want)
+		_, err := db.Save(t.Context(), q.Query, values, query.Output{Format: query.Parquet}, r.WantFile)
 		must(t, err)
 		c.Queries = append(c.Queries, r)
 		sqlTexts = append(sqlTexts, r.SQL)
@@ -200,11 +202,11 @@ var tableReference = regexp.MustCompile(`_(current|past|meta|mart)\.(\w+)`)
 
 // exportNeeded exports the tables that the SQL texts read, directly or through views. It returns
 // the exported files and the statements that create these views.
-func exportNeeded(t *testing.T, e dialect.Engine, names dialect.Names, sqlTexts []string, spec caseSpec) ([]tableFile, []string) {
+func exportNeeded(t *testing.T, engine dialect.Engine, names dialect.Names, sqlTexts []string, spec caseSpec) ([]tableFile, []string) {
 	t.Helper()
-	views, err := e.Views(names)
+	views, err := engine.Views(names)
 	must(t, err)
-	statements, err := e.Statements(names)
+	statements, err := engine.Statements(names)
 	must(t, err)
 	isRead := map[[2]string]bool{} // by part and name
 	for len(sqlTexts) > 0 {
@@ -219,7 +221,7 @@ func exportNeeded(t *testing.T, e dialect.Engine, names dialect.Names, sqlTexts 
 			isRead[key] = true
 		}
 	}
-	if spec.lake != "" {
+	if spec.lakePrefix != "" {
 		return nil, statements
 	}
 	var files []tableFile
@@ -241,7 +243,7 @@ func exportNeeded(t *testing.T, e dialect.Engine, names dialect.Names, sqlTexts 
 		copies = append(copies, fmt.Sprintf("COPY (SELECT %s FROM %s.%s) TO %s (FORMAT parquet)", columns, schema, sqltext.Quote(f.Name), sqltext.Literal(f.Path)))
 		files = append(files, f)
 	}
-	execute(t, spec.catalog, "SET TimeZone = 'UTC';"+strings.Join(copies, ";"))
+	execute(t, spec.duckDBPath, "SET TimeZone = 'UTC';"+strings.Join(copies, ";"))
 	needed := []string{statements[0]} // creates the namespace of the views
 	for _, s := range statements[1:] {
 		m := tableReference.FindStringSubmatch(s)
@@ -252,21 +254,21 @@ func exportNeeded(t *testing.T, e dialect.Engine, names dialect.Names, sqlTexts 
 	return files, needed
 }
 
-func engineQueries(t *testing.T, e dialect.Engine, names dialect.Names) []dialect.Query {
+func engineQueries(t *testing.T, engine dialect.Engine, names dialect.Names) []dialect.Query {
 	t.Helper()
-	all, err := e.Queries(names)
+	all, err := engine.Queries(names)
 	must(t, err)
 	return all
 }
 
-// benchCase fills a catalog with generated data, by the SQL of the benchmark of the named queries.
+// benchCase fills a DuckDB file with generated data, by the SQL of the benchmark of the named queries.
 // dir is the scratch folder of the job.
-func benchCase(t *testing.T, e dialect.Engine, engineCatalog, dir string, listings int) sqlCase {
+func benchCase(t *testing.T, engine dialect.Engine, engineCatalog, dir string, listings int) sqlCase {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(queriesDir, "testdata", "bench.sql"))
 	must(t, err)
 	path := fixture.NewEmpty(t).Fill(t, fmt.Sprintf("SET VARIABLE listings = %d; %s; CHECKPOINT", listings, text))
-	return newCase(t, e, engineCatalog, caseSpec{name: "bench", catalog: path, dir: filepath.Join(dir, e.Name)})
+	return newCase(t, engine, engineCatalog, caseSpec{name: "bench", duckDBPath: path, dir: filepath.Join(dir, engine.Name)})
 }
 
 func execute(t *testing.T, path, text string) {

@@ -11,11 +11,11 @@ import (
 // plantedResult is a result that compare.py compares with DuckDB's result. The two results are
 // equal, or differ in a known way.
 type plantedResult struct {
-	Name    string `json:"name"`
-	Catalog string `json:"catalog"`
-	Want    string `json:"want"`
-	Got     string `json:"got"`
-	Ordered bool   `json:"ordered,omitempty"`
+	Name       string `json:"name"`
+	DuckDBPath string `json:"catalog"`
+	WantSQL    string `json:"want"`
+	GotFile    string `json:"got"`
+	Ordered    bool   `json:"ordered,omitempty"`
 	// Nearly lists floating-point columns whose last digits may differ.
 	Nearly []string `json:"nearly,omitempty"`
 	// Described contains the name and the Trino type of each column, as a client describes them.
@@ -39,16 +39,16 @@ const createPrices = `CREATE TABLE prices AS SELECT * FROM (VALUES
 // Differences without meaning, such as the order of unordered rows, must not be reported.
 func TestComparisonFindsDifferences(t *testing.T) {
 	e, dir := findPython(t), t.TempDir()
-	catalog := filepath.Join(dir, "catalog.duckdb")
-	execute(t, catalog, "SET TimeZone = 'UTC';"+createPrices)
+	duckDBPath := filepath.Join(dir, "catalog.duckdb")
+	execute(t, duckDBPath, "SET TimeZone = 'UTC';"+createPrices)
 	cases := append(equalResults(), append(unequalRows(), unequalColumns()...)...)
 	wants := map[string][]string{}
 	for i := range cases {
 		c := &cases[i]
-		c.Catalog, c.Want, c.Got = catalog, "SELECT * FROM prices ORDER BY id", filepath.Join(dir, "got.parquet")
+		c.DuckDBPath, c.WantSQL, c.GotFile = duckDBPath, "SELECT * FROM prices ORDER BY id", filepath.Join(dir, "got.parquet")
 		if c.query != "" {
-			c.Got = filepath.Join(dir, strings.ReplaceAll(c.Name, " ", "_")+".parquet")
-			execute(t, catalog, "SET TimeZone = 'UTC'; COPY ("+c.query+") TO '"+c.Got+"' (FORMAT parquet)")
+			c.GotFile = filepath.Join(dir, strings.ReplaceAll(c.Name, " ", "_")+".parquet")
+			execute(t, duckDBPath, "SET TimeZone = 'UTC'; COPY ("+c.query+") TO '"+c.GotFile+"' (FORMAT parquet)")
 		}
 		wants[c.Name] = c.reported
 	}
@@ -137,20 +137,20 @@ func unequalColumns() []plantedResult {
 // result must name both. A lake without rows must be an error.
 func TestLakeComparisonNamesTables(t *testing.T) {
 	e, dir := findPython(t), t.TempDir()
-	catalog, empty := filepath.Join(dir, "catalog.duckdb"), filepath.Join(dir, "empty.duckdb")
-	execute(t, catalog, "SET TimeZone = 'UTC'; CREATE SCHEMA past;"+createPrices+`CREATE TABLE orders AS FROM prices; CREATE TABLE past.orders AS FROM prices;
+	filled, empty := filepath.Join(dir, "catalog.duckdb"), filepath.Join(dir, "empty.duckdb")
+	execute(t, filled, "SET TimeZone = 'UTC'; CREATE SCHEMA past;"+createPrices+`CREATE TABLE orders AS FROM prices; CREATE TABLE past.orders AS FROM prices;
 		COPY (FROM prices) TO '`+dir+`/past.orders.parquet'; COPY (FROM prices WHERE id = 'a') TO '`+dir+`/current.prices.parquet'`)
 	execute(t, empty, "CREATE TABLE orders (id VARCHAR); COPY orders TO '"+filepath.Join(dir, "current.orders.parquet")+"'")
-	compare := func(catalog string) string {
+	compare := func(duckDBPath string) string {
 		var lines []string
-		job := job{Scratch: dir, Nights: []version{{Run: "night", Catalog: catalog}}}
+		job := job{Scratch: dir, Nights: []night{{Run: "night", DuckDBPath: duckDBPath}}}
 		e.runScript(t, "compare_files.py", dir, job, func(r result) {
 			lines = append(lines, r.What+": "+strings.Join(r.Differences, "; "))
 		})
 		return strings.Join(lines, "\n")
 	}
 	must(t, os.Rename(filepath.Join(dir, "current.orders.parquet"), filepath.Join(dir, "of_empty.parquet")))
-	got := compare(catalog)
+	got := compare(filled)
 	for _, want := range []string{"files: current.prices of night: row 1: only DuckDB has: id=b", "files: current.orders of night: the engine failed: ",
 		"files: 1 tables of the newest night equal: "} {
 		if !strings.Contains(got, want) {

@@ -1,10 +1,10 @@
 // Package enginetest runs the same queries in DuckDB and in Spark, Trino and other engines that can
 // read a lake. It compares every value of the results. Reading order: cases_test.go selects the
-// queries. Their data are the fixtures of the named queries, the demo, and a large warehouse.
+// queries. Their data are the fixtures of the named queries, the demo, and a large DuckDB file.
 // equip_test.go installs the engines in the versions of engines/*.txt. Each script in engines/
 // queries one engine, and compare.py compares the results.
 //
 // The package contains only tests. They run if the environment variable PLACEMENTSYNC_ENGINES is
 // the path of a folder for the engines. "make lake-test" sets the variable. The tests of compare.py
-// also run without it, if python3 has duckdb and pyarrow.
+// also run without the variable, if python3 has duckdb and pyarrow.
 package enginetest

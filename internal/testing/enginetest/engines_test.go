@@ -8,7 +8,7 @@ import (
 	"placementsync/internal/dialect"
 )
 
-// listingsVar is an environment variable with the number of listings of the large warehouse. The
+// listingsVar is an environment variable with the number of listings of the large DuckDB file. The
 // default is largeListings.
 const (
 	listingsVar   = "PLACEMENTSYNC_ENGINES_LISTINGS"
@@ -48,8 +48,8 @@ func TestTrinoRunsNamedQueries(t *testing.T) {
 func TestEnginesQueryAYear(t *testing.T) {
 	e, dir := equip(t, "java", "mvn"), t.TempDir()
 	e.installJars(t)
-	cases := func(engine, catalog string) []sqlCase {
-		return []sqlCase{benchCase(t, mustFind(t, engine), catalog, dir, listings(t))}
+	cases := func(engineName, engineCatalog string) []sqlCase {
+		return []sqlCase{benchCase(t, mustFind(t, engineName), engineCatalog, dir, listings(t))}
 	}
 	t.Run("spark", func(t *testing.T) { e.run(t, "spark_sql.py", job{Scratch: dir, Cases: cases("spark", "")}) })
 	t.Run("trino", func(t *testing.T) { e.run(t, "trino_sql.py", job{Scratch: dir, Cases: cases("trino", "memory")}) })
@@ -57,7 +57,7 @@ func TestEnginesQueryAYear(t *testing.T) {
 
 func mustFind(t *testing.T, name string) dialect.Engine {
 	t.Helper()
-	e, err := dialect.Find(name)
+	engine, err := dialect.Find(name)
 	must(t, err)
-	return e
+	return engine
 }

@@ -16,7 +16,7 @@ import (
 
 const (
 	namespacePrefix = "placements"
-	catalogName     = "placementsync"
+	lakeCatalogName = "placementsync"
 )
 
 // TestEnginesReadALake publishes the nights of the demo into one catalog after another. Each engine
@@ -33,14 +33,14 @@ func TestEnginesReadALake(t *testing.T) {
 
 func (d demo) readOverSQLite(t *testing.T, e equipment) {
 	folder := filepath.Join(d.dir, "lake")
-	d.publish(t, e, "sqlite", fmt.Sprintf("lake: {catalog: sqlite, warehouse: ./lake, name: %s, namespace: %s}\n", catalogName, namespacePrefix))
-	j := d.job("SQLite", catalogName)
+	d.publish(t, e, "sqlite", fmt.Sprintf("lake: {catalog: sqlite, warehouse: ./lake, name: %s, namespace: %s}\n", lakeCatalogName, namespacePrefix))
+	j := d.job("SQLite", lakeCatalogName)
 	j.PyIceberg = map[string]string{"type": "sql", "uri": "sqlite:///" + filepath.Join(folder, "catalog.db"), "warehouse": "file://" + folder}
 	e.run(t, "read_lake.py", j)
 	t.Run("spark", func(t *testing.T) {
 		requirePrograms(t, "java", "mvn")
-		j := d.job("SQLite", catalogName)
-		j.Spark = sparkCatalog(t, e, e.installJars(t), catalogName, map[string]string{
+		j := d.job("SQLite", lakeCatalogName)
+		j.Spark = sparkCatalog(t, e, e.installJars(t), lakeCatalogName, map[string]string{
 			"catalog-impl": "org.apache.iceberg.jdbc.JdbcCatalog", "uri": "jdbc:sqlite:" + filepath.Join(folder, "catalog.db"),
 			"jdbc.schema-version": "V1", "warehouse": "file://" + folder})
 		e.run(t, "spark_lake.py", j)
@@ -51,8 +51,8 @@ func (d demo) readOverPostgres(t *testing.T, e equipment) {
 	server := startPostgres(t)
 	must(t, os.WriteFile(filepath.Join(d.dir, "password"), []byte(server.password), 0o600))
 	d.publish(t, e, "postgres", fmt.Sprintf("lake: {catalog: %q, postgres_password_file: password, warehouse: ./lake-postgres, name: %s, namespace: %s}\n",
-		"postgres://"+server.user+"@"+server.address+"/postgres", catalogName, namespacePrefix))
-	j := d.job("Postgres", catalogName)
+		"postgres://"+server.user+"@"+server.address+"/postgres", lakeCatalogName, namespacePrefix))
+	j := d.job("Postgres", lakeCatalogName)
 	j.PyIceberg = map[string]string{"type": "sql", "uri": "postgresql+psycopg2://" + server.user + ":" + server.password + "@" + server.address + "/postgres",
 		"warehouse": "file://" + filepath.Join(d.dir, "lake-postgres")}
 	e.run(t, "read_lake.py", j)
@@ -63,9 +63,9 @@ func (d demo) readFromS3(t *testing.T, e equipment) {
 	for name, text := range map[string]string{"access": s3sim.AccessKey, "secret": s3sim.SecretKey} {
 		must(t, os.WriteFile(filepath.Join(d.dir, name), []byte(text), 0o600))
 	}
-	d.publish(t, e, "s3", fmt.Sprintf("lake: {catalog: 'sqlite:bucket.db', warehouse: s3://nights/lake, name: %s, namespace: %s}\n", catalogName, namespacePrefix)+
+	d.publish(t, e, "s3", fmt.Sprintf("lake: {catalog: 'sqlite:bucket.db', warehouse: s3://nights/lake, name: %s, namespace: %s}\n", lakeCatalogName, namespacePrefix)+
 		fmt.Sprintf("s3: {endpoint: %q, region: %s, path_style: true, access_key_file: access, secret_key_file: secret}\n", server.URL, s3sim.Region))
-	j := d.job("S3", catalogName)
+	j := d.job("S3", lakeCatalogName)
 	j.PyIceberg = map[string]string{"type": "sql", "uri": "sqlite:///" + filepath.Join(d.dir, "bucket.db"), "warehouse": "s3://nights/lake",
 		"s3.endpoint": server.URL, "s3.region": s3sim.Region, "s3.access-key-id": s3sim.AccessKey, "s3.secret-access-key": s3sim.SecretKey}
 	e.run(t, "read_lake.py", j)
@@ -75,45 +75,45 @@ func (d demo) readFromS3(t *testing.T, e equipment) {
 // dialect.Engine, with Spark and Trino.
 func (d demo) readOverREST(t *testing.T, e equipment) {
 	requirePrograms(t, "java", "mvn")
-	runtime := e.installJars(t)
-	const catalog = "lake"
+	runtimeJar := e.installJars(t)
+	const lakeCatalog = "lake"
 	address := serveREST(t, e, filepath.Join(d.dir, "rest"))
 	publish := func() {
-		d.publish(t, e, "rest", fmt.Sprintf("lake: {catalog: rest, name: %s, namespace: %s, rest: {uri: %q}}\n", catalog, namespacePrefix, address), "--views")
+		d.publish(t, e, "rest", fmt.Sprintf("lake: {catalog: rest, name: %s, namespace: %s, rest: {uri: %q}}\n", lakeCatalog, namespacePrefix, address), "--views")
 	}
 	publish()
 	t.Run("spark", func(t *testing.T) {
-		j := d.job("REST", catalog)
-		j.Spark = sparkCatalog(t, e, runtime, catalog, map[string]string{"type": "rest", "uri": address})
-		j.Cases = d.cases(t, "spark", catalog)
+		j := d.job("REST", lakeCatalog)
+		j.Spark = sparkCatalog(t, e, runtimeJar, lakeCatalog, map[string]string{"type": "rest", "uri": address})
+		j.Cases = d.cases(t, "spark", lakeCatalog)
 		e.run(t, "spark_lake.py", j)
 	})
 	publish() // creates the views again, because Spark has removed them
 	t.Run("trino", func(t *testing.T) {
-		j := d.job("REST", catalog)
+		j := d.job("REST", lakeCatalog)
 		j.Trino = "connector.name=iceberg\niceberg.catalog.type=rest\niceberg.rest-catalog.uri=" + address + "\nfs.hadoop.enabled=true\n"
-		j.Cases = d.cases(t, "trino", catalog)
+		j.Cases = d.cases(t, "trino", lakeCatalog)
 		e.run(t, "trino_lake.py", j)
 	})
 }
 
 // cases returns two cases: the published views; and the queries with the views that the statements
 // of dialect.Engine create.
-func (d demo) cases(t *testing.T, engine, catalog string) []sqlCase {
+func (d demo) cases(t *testing.T, engineName, lakeCatalog string) []sqlCase {
 	t.Helper()
-	created := newCase(t, mustFind(t, engine), catalog, caseSpec{name: "lake", catalog: d.nights[len(d.nights)-1].Catalog, lake: namespacePrefix})
+	created := newCase(t, mustFind(t, engineName), lakeCatalog, caseSpec{name: "lake", duckDBPath: d.nights[len(d.nights)-1].DuckDBPath, lakePrefix: namespacePrefix})
 	published := created
-	published.Name, published.Views, published.Queries = "published views", []string{}, []queryResult{}
+	published.Name, published.ViewStatements, published.Queries = "published views", []string{}, []queryCase{}
 	return []sqlCase{published, created}
 }
 
 // sparkCatalog returns the configuration of a catalog in Spark.
-func sparkCatalog(t *testing.T, e equipment, runtime, name string, properties map[string]string) map[string]string {
+func sparkCatalog(t *testing.T, e equipment, runtimeJar, name string, properties map[string]string) map[string]string {
 	t.Helper()
 	drivers, err := filepath.Glob(e.path("jars", "rest", "sqlite-jdbc-*.jar"))
 	must(t, err)
 	c := map[string]string{
-		"spark.jars":                  runtime + "," + drivers[0],
+		"spark.jars":                  runtimeJar + "," + drivers[0],
 		"spark.driver.extraClassPath": drivers[0],
 		"spark.sql.extensions":        "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
 		"spark.sql.catalog." + name:   "org.apache.iceberg.spark.SparkCatalog",
@@ -124,10 +124,10 @@ func sparkCatalog(t *testing.T, e equipment, runtime, name string, properties ma
 	return c
 }
 
-// demo is the warehouse of the command demo. nights are its snapshots, oldest first.
+// demo is the warehouse of the command "demo". nights are the nights of its snapshots, oldest first.
 type demo struct {
 	dir    string
-	nights []version
+	nights []night
 }
 
 // makeDemo builds the programs and runs the demo with them.
@@ -138,11 +138,11 @@ func makeDemo(t *testing.T, e equipment) demo {
 		runIn(t, "../../..", "go", "build", "-trimpath", "-tags", "duckdb_arrow", "-o", e.path("bin", name), "./cmd/"+name)
 	}
 	runIn(t, d.dir, e.path("bin", "sync"), "--quiet", "demo", "--dir", d.dir)
-	catalogs, err := filepath.Glob(filepath.Join(d.dir, "warehouse", "versions", "*", "catalog.duckdb"))
+	paths, err := filepath.Glob(filepath.Join(d.dir, "warehouse", "versions", "*", "catalog.duckdb"))
 	must(t, err)
-	slices.Sort(catalogs)
-	for _, c := range catalogs {
-		d.nights = append(d.nights, version{filepath.Base(filepath.Dir(c)), c})
+	slices.Sort(paths)
+	for _, path := range paths {
+		d.nights = append(d.nights, night{filepath.Base(filepath.Dir(path)), path})
 	}
 	return d
 }
@@ -158,9 +158,9 @@ func (d demo) publish(t *testing.T, e equipment, name, section string, args ...s
 	runIn(t, d.dir, e.path("bin", "lake"), append([]string{"publish", "--all", "--config", file}, args...)...)
 }
 
-// job returns a job that reads all nights with an engine.
-func (d demo) job(engine, catalog string) job {
-	return job{Engine: engine, Catalog: catalog, Prefix: namespacePrefix, Nights: d.nights, Scratch: d.dir, Cases: []sqlCase{}}
+// job returns a job in which an engine reads all nights from a lake.
+func (d demo) job(catalogKind, lakeCatalog string) job {
+	return job{CatalogKind: catalogKind, LakeCatalog: lakeCatalog, Prefix: namespacePrefix, Nights: d.nights, Scratch: d.dir, Cases: []sqlCase{}}
 }
 
 // serveREST runs the REST catalog until the test ends. The catalog comes from the tests of the
