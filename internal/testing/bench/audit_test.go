@@ -13,7 +13,7 @@ const (
 )
 
 // measureAudit divides the CPU time of audits by the CPU time of their nights. Every night audits
-// its snapshot. The command audit repeats the audit in a separate process, which can be measured.
+// its snapshot. The command "audit" repeats the audit in a separate process, which can be measured.
 func measureAudit(t *testing.T, s settings) findings {
 	t.Helper()
 	nights, audits := auditedNights(t, s, world{Listings: s.listings, CatalogOnly: true})

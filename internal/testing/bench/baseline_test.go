@@ -11,7 +11,7 @@ import (
 	_ "github.com/duckdb/duckdb-go/v2"
 )
 
-// baseline loads the same records with DuckDB alone. It loads NDJSON files into the same five
+// baseline loads the records of a first night with DuckDB alone. It loads NDJSON files into the same five
 // tables as the program, and writes these tables as Parquet.
 type baseline struct {
 	// NDJSON is the folder of the input files, and Dir the folder for the results.
@@ -32,7 +32,7 @@ const listingColumns = `{id: 'VARCHAR', name: 'VARCHAR', description: 'VARCHAR',
 	prices: 'STRUCT(unit_amount DECIMAL(18,6), currency VARCHAR, pricing_tier VARCHAR)[]',
 	includes: 'STRUCT(channel_type VARCHAR, placement_type VARCHAR)[]'}`
 
-// listKinds returns the lists of a listing. Items of the first two lists are strings, or objects
+// listKinds returns the names of the nested lists of a listing. Items of the first two lists are strings, or objects
 // with one string.
 func listKinds() []string { return []string{"tags", "example_links", "prices", "includes"} }
 

@@ -41,21 +41,21 @@ func interactions() []interaction {
 		price.queries = append(price.queries, fmt.Sprintf("currency=USD&price_max=%d&sort=price", maxPrice))
 	}
 	for n := range 30 {
-		key := []string{"name", "outlet", "ranking", "days", "authority", "-name"}[n%6]
-		sorting.queries = append(sorting.queries, fmt.Sprintf("sort=%s&page=%d", key, n+2))
+		sortKey := []string{"name", "outlet", "ranking", "days", "authority", "-name"}[n%6]
+		sorting.queries = append(sorting.queries, fmt.Sprintf("sort=%s&page=%d", sortKey, n+2))
 		paging.queries = append(paging.queries, fmt.Sprintf("page=%d", (n+1)*(n+1)*20))
 	}
 	return []interaction{search, facet, price, sorting, paging}
 }
 
-// measureExplore measures the catalog with a tenth of the listings and with all of them.
+// measureExplore measures the catalog page with a tenth of the listings and with all listings.
 func measureExplore(t *testing.T, s settings) findings {
 	t.Helper()
 	tenth, all := measureCatalog(t, s, s.listings/10, small), measureCatalog(t, s, s.listings, large)
 	return findings{Figures: append(tenth.Figures, all.Figures...), OtherFigures: append(tenth.OtherFigures, all.OtherFigures...)}
 }
 
-// measureCatalog serves the catalog of one night and measures one request after another.
+// measureCatalog serves the catalog page of one night and measures one request after another.
 func measureCatalog(t *testing.T, s settings, listings int, size string) findings {
 	t.Helper()
 	service := serve(t, world{Listings: listings, CatalogOnly: true})
@@ -86,9 +86,9 @@ func measureCatalog(t *testing.T, s settings, listings int, size string) finding
 		{Name: "explore, resident memory when prepared, " + size, Unit: "MiB", Runs: []float64{residentBefore / mebibyte}},
 	}}
 	var all []float64
-	for _, kind := range interactions() {
+	for _, action := range interactions() {
 		var milliseconds []float64
-		for _, query := range kind.queries {
+		for _, query := range action.queries {
 			startedAt := time.Now()
 			if status := requestPage(t, url+query); status != http.StatusOK {
 				t.Fatalf("%s returned status %d, want 200", query, status)
@@ -96,7 +96,7 @@ func measureCatalog(t *testing.T, s settings, listings int, size string) finding
 			milliseconds = append(milliseconds, 1000*time.Since(startedAt).Seconds())
 		}
 		all = append(all, milliseconds...)
-		measured.OtherFigures = append(measured.OtherFigures, figure{Name: "explore, " + kind.kind + ", 95 of 100 within, " + size, Unit: "ms", Runs: []float64{percentile95(milliseconds)}})
+		measured.OtherFigures = append(measured.OtherFigures, figure{Name: "explore, " + action.kind + ", 95 of 100 within, " + size, Unit: "ms", Runs: []float64{percentile95(milliseconds)}})
 	}
 	measured.Figures = []figure{
 		{Name: exploreInteraction(size), Unit: "ms", Runs: []float64{percentile95(all)}},

@@ -37,11 +37,11 @@ func publishNights(t *testing.T, s settings, w world, nights int) (all []publish
 	return all
 }
 
-// changedNights is the number of nights after the first one that measureLake publishes from the
+// changedNights is the number of nights after the first night that measureLake publishes from the
 // demo's world.
 const changedNights = 5
 
-// measureLake publishes nights of the demo's world, and the first two nights of a catalog with
+// measureLake publishes nights of the demo's world, and the first two nights of a world with
 // s.listings listings.
 func measureLake(t *testing.T, s settings) findings {
 	t.Helper()

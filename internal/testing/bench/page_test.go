@@ -13,7 +13,7 @@ import (
 //go:embed performance.tmpl.md
 var pageTemplate string
 
-// writePage combines the hand-written parts with the measurements.
+// writePage returns the page: the hand-written parts with the measurements.
 func writePage(results map[string]result) string {
 	parts := map[string]string{"main": mainTable(results), "numbers": otherTable(results), "stages": stageTable(results["stages"]),
 		"fastest": fastestSentence(results), "peers": peerTables(results), "measured": describeMeasurements(results)}
@@ -144,7 +144,7 @@ func formatMemory(text string) string {
 	return fmt.Sprintf("%.0f GiB", kibibytes/(1<<20))
 }
 
-// peerTables returns a table for each size that compares the peers with this program.
+// peerTables returns a table for each size. The tables compare the peers with this program.
 func peerTables(results map[string]result) string {
 	var b strings.Builder
 	for _, r := range []result{results[peersSmall], results[peersLarge]} {

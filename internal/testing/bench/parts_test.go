@@ -23,7 +23,7 @@ import (
 // not affect it.
 type decoding struct{ MBps, Allocs, Nanos, Size float64 }
 
-// decodeTask decodes the pages of a catalog into Arrow batches. It runs in a child process with one
+// decodeTask decodes pages of listings into Arrow batches. It runs in a child process with one
 // core, so that garbage collection does not use a second core.
 type decodeTask struct{ Report string }
 
@@ -178,7 +178,7 @@ func measureTiny(t *testing.T, s settings) findings {
 }
 
 // quietNights runs a first night and then nights without changes. It returns the outcomes of the
-// nights without changes and the number of rows in the catalog.
+// nights without changes and the number of rows in the DuckDB file.
 func quietNights(t *testing.T, s settings, w world) (runs []outcome, rows float64) {
 	t.Helper()
 	service := serve(t, w)
@@ -239,7 +239,7 @@ func bytesBelow(t *testing.T, dir string) (sum float64) {
 	return sum
 }
 
-// rowsOf counts the rows of a catalog's tables, without history.
+// rowsOf counts the rows of the tables in the DuckDB file catalog, without history.
 func rowsOf(t *testing.T, catalog string) (rows float64) {
 	t.Helper()
 	db, err := sql.Open("duckdb", catalog+"?access_mode=read_only")

@@ -41,7 +41,7 @@ func measurePasses(t *testing.T, s settings) findings {
 }
 
 // passNight runs a night into an empty warehouse and returns its steps and its number of
-// requests.
+// requests. The passes over a list are limited to passes, or to the default if passes is 0.
 func passNight(t *testing.T, service *service, passes int) (steps []timedStep, requests int) {
 	t.Helper()
 	dir, remove := scratch(t)

@@ -47,7 +47,8 @@ type peer struct {
 	// file is the beginning of the names of the peer's files in peers/. The rest of a name is
 	// _requirements.txt, _count.sql or another ending.
 	file string
-	// command runs in peers/ with the service's address and a folder as arguments.
+	// command is an interpreter and a script in peers/. The arguments of the script are the address of
+	// the service and a folder.
 	command []string
 	// variables are added to the environment variables of the command.
 	variables []string
@@ -244,14 +245,14 @@ func truthOf(t *testing.T, listings int) (truth items) {
 }
 
 // version returns the pinned version of the peer's package. The package has the same name as the
-// peer's files. For the script it is duckdb-cli.
+// peer's files. The package of the script is duckdb-cli.
 func (p peer) version(t *testing.T) string {
 	t.Helper()
 	data, err := scripts.ReadFile("peers/" + p.file + "_requirements.txt")
 	must(t, err)
 	for line := range strings.Lines(string(data)) {
-		name, version, pinned := strings.Cut(strings.TrimSpace(line), "==")
-		if pinned && (name == p.file || name == "duckdb-cli") {
+		name, version, isPinned := strings.Cut(strings.TrimSpace(line), "==")
+		if isPinned && (name == p.file || name == "duckdb-cli") {
 			return version
 		}
 	}

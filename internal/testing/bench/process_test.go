@@ -13,24 +13,24 @@ import (
 	"time"
 )
 
-// programVariable is an environment variable. If it names a program, this test binary runs the
-// program instead of the tests. The first argument contains the fields of the program as JSON.
-const programVariable = "PLACEMENTSYNC_BENCH_PROGRAM"
+// taskVariable is an environment variable. If it names a child task, this test binary runs the task
+// instead of the tests. The first argument contains the fields of the task as JSON.
+const taskVariable = "PLACEMENTSYNC_BENCH_PROGRAM"
 
-// program is a part of a measurement that runs in a child process.
-type program interface{ run(context.Context) error }
+// childTask is a part of a measurement that runs in a child process.
+type childTask interface{ run(context.Context) error }
 
-// TestMain runs a program in a child process, and the tests in any other process.
+// TestMain runs a task in a child process, and the tests in any other process.
 func TestMain(m *testing.M) {
-	name := os.Getenv(programVariable)
+	name := os.Getenv(taskVariable)
 	if name == "" {
 		m.Run()
 		return
 	}
-	p := map[string]program{"baseline": &baseline{}, "decode": &decodeTask{}, "night": &nightTask{}, "service": &world{}, "year": &year{}}[name]
-	err := json.Unmarshal([]byte(os.Args[1]), p)
+	task := map[string]childTask{"baseline": &baseline{}, "decode": &decodeTask{}, "night": &nightTask{}, "service": &world{}, "year": &year{}}[name]
+	err := json.Unmarshal([]byte(os.Args[1]), task)
 	if err == nil {
-		err = p.run(context.Background())
+		err = task.run(context.Background())
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -79,19 +79,19 @@ func measureWith(t *testing.T, cmd *exec.Cmd, watch func(pid int, done <-chan st
 	return u
 }
 
-// childCommand returns the command of a child process that runs the named program.
-func childCommand(t *testing.T, name string, p program) *exec.Cmd {
+// childCommand returns the command of a child process that runs the named task.
+func childCommand(t *testing.T, name string, task childTask) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
 	must(t, err)
-	fields, err := json.Marshal(p)
+	fields, err := json.Marshal(task)
 	must(t, err)
 	cmd := exec.CommandContext(t.Context(), self, string(fields))
-	cmd.Env = append(os.Environ(), programVariable+"="+name)
+	cmd.Env = append(os.Environ(), taskVariable+"="+name)
 	return cmd
 }
 
-// writeReport writes the report of a program, for readReport in the parent process.
+// writeReport writes the report of a child task, for readReport in the parent process.
 func writeReport(path string, report any) error {
 	data, err := json.MarshalIndent(report, "", "  ")
 	if err != nil {

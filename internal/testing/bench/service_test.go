@@ -25,7 +25,7 @@ import (
 )
 
 // world describes the data and behaviour of a demo service. The zero value has as many records as
-// the command demo.
+// the command "demo".
 type world struct {
 	Listings int
 	// CatalogOnly leaves out orders, campaigns and files.

@@ -23,19 +23,19 @@ const servicePage = "docs/service.md"
 func checkCitations(t tree) []finding {
 	service := readServicePage(t)
 	var findings []finding
-	for _, cited := range citingPlaces(t) {
-		for _, problem := range service.missingCitations(cited.content) {
-			findings = append(findings, finding{cited.path, cited.line, problem, "correct the citation, or " + servicePage})
+	for _, place := range citingPlaces(t) {
+		for _, problem := range service.missingCitations(place.content) {
+			findings = append(findings, finding{place.path, place.line, problem, "correct the citation, or " + servicePage})
 		}
-		for _, match := range sectionNumber.FindAllStringSubmatch(cited.content, -1) {
+		for _, match := range sectionNumber.FindAllStringSubmatch(place.content, -1) {
 			if !strings.HasSuffix(strings.ToLower(match[1]), "spec") {
-				findings = append(findings, finding{cited.path, cited.line, fmt.Sprintf("%q does not name its page", match[2]),
+				findings = append(findings, finding{place.path, place.line, fmt.Sprintf("%q does not name its page", match[2]),
 					"write spec before it, or describe the passage without a number"})
 			}
 		}
-		for _, name := range pageName.FindAllString(cited.content, -1) {
+		for _, name := range pageName.FindAllString(place.content, -1) {
 			if !strings.Contains(name, "*") && !slices.ContainsFunc(t.paths, func(file string) bool { return strings.HasSuffix("/"+file, "/"+path.Clean(name)) }) {
-				findings = append(findings, finding{cited.path, cited.line, name + " is not in the repository", "name an existing page, or describe the subject"})
+				findings = append(findings, finding{place.path, place.line, name + " is not in the repository", "name an existing page, or describe the subject"})
 			}
 		}
 	}

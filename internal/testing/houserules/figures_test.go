@@ -121,7 +121,7 @@ func countGlossary(project tree) (terms int) {
 	return terms
 }
 
-// generatedTable is the import table that make docs writes into the architecture.
+// generatedTable is the import table that "make docs" writes into the architecture.
 var generatedTable = regexp.MustCompile("(?s)<!-- imports: .*<!-- end of imports -->")
 
 // countWords counts the words of README.md, docs and docs/guide, without generated pages and

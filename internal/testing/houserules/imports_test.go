@@ -12,9 +12,9 @@ import (
 
 // row lists the packages of this project that the package in the folder dir may import.
 type row struct {
-	dir string
-	may []string
-	why string // the subject of the package, and the reason for the limit
+	dir     string
+	allowed []string
+	why     string // the subject of the package, and the reason for the limit
 }
 
 // everything means all packages of the project.
@@ -110,14 +110,14 @@ func importRows() string {
 	var b strings.Builder
 	b.WriteString("| package | may import | reason |\n|---|---|---|\n")
 	for _, r := range importTable() {
-		may := "none"
+		allowed := "none"
 		switch {
-		case slices.Contains(r.may, everything):
-			may = "all"
-		case len(r.may) > 0:
-			may = "`" + strings.ReplaceAll(strings.Join(r.may, "`, `"), "internal/", "") + "`"
+		case slices.Contains(r.allowed, everything):
+			allowed = "all"
+		case len(r.allowed) > 0:
+			allowed = "`" + strings.ReplaceAll(strings.Join(r.allowed, "`, `"), "internal/", "") + "`"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", r.dir, may, r.why)
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", r.dir, allowed, r.why)
 	}
 	return b.String()
 }
@@ -154,14 +154,14 @@ func ourFolder(importPath string) (dir string, ok bool) {
 
 // findForbidden finds the imports of a file that its row does not allow.
 func (r row) findForbidden(s source) []finding {
-	may := r.may
+	allowed := r.allowed
 	if s.isTest() {
-		may = slices.Concat(may, testImports(), []string{r.dir})
+		allowed = slices.Concat(allowed, testImports(), []string{r.dir})
 	}
 	var findings []finding
 	for importPath, pos := range s.imports() {
 		ours, ok := ourFolder(importPath)
-		if ok && !slices.Contains(may, ours) && !slices.Contains(may, everything) {
+		if ok && !slices.Contains(allowed, ours) && !slices.Contains(allowed, everything) {
 			findings = append(findings, s.find(pos, "move the code to a package that may import it, or take the value as an argument",
 				"%s must not import %s (%s)", r.dir, ours, r.why))
 		}
@@ -181,26 +181,26 @@ func findUnusedImports(t tree) []finding {
 			if !ok || at < 0 {
 				continue
 			}
-			isAllowed := slices.Contains(table[at].may, ours)
+			isAllowed := slices.Contains(table[at].allowed, ours)
 			used[[2]string{s.dir(), ours}] = used[[2]string{s.dir(), ours}] || !s.isTest() || !hasCode(t, s.dir())
 			usedByTests[ours] = usedByTests[ours] || s.isTest() && !isAllowed && ours != s.dir()
 		}
 	}
 	var findings []finding
 	for at, r := range table {
-		for _, may := range r.may {
-			isAbove := slices.ContainsFunc(table[:at], func(other row) bool { return other.dir == may })
-			if may != everything && !isAbove {
-				findings = append(findings, finding{importsFile, 1, r.dir + " may import " + may + ", whose row is below", "move that row up, or remove the import from the table"})
+		for _, allowed := range r.allowed {
+			isAbove := slices.ContainsFunc(table[:at], func(other row) bool { return other.dir == allowed })
+			if allowed != everything && !isAbove {
+				findings = append(findings, finding{importsFile, 1, r.dir + " may import " + allowed + ", whose row is below", "move that row up, or remove the import from the table"})
 			}
-			if may != everything && !used[[2]string{r.dir, may}] {
-				findings = append(findings, finding{importsFile, 1, r.dir + " may import " + may + ", but does not", "remove it from the table"})
+			if allowed != everything && !used[[2]string{r.dir, allowed}] {
+				findings = append(findings, finding{importsFile, 1, r.dir + " may import " + allowed + ", but does not", "remove it from the table"})
 			}
 		}
 	}
-	for _, may := range testImports() {
-		if !usedByTests[may] {
-			findings = append(findings, finding{importsFile, 1, "tests may import " + may + ", but do not", "remove it from testImports"})
+	for _, allowed := range testImports() {
+		if !usedByTests[allowed] {
+			findings = append(findings, finding{importsFile, 1, "tests may import " + allowed + ", but do not", "remove it from testImports"})
 		}
 	}
 	return findings
@@ -236,7 +236,7 @@ func TestUnusedImportsAreFound(t *testing.T) {
 	}
 }
 
-// dependency lists the packages whose code or tests may import a package of another module.
+// dependency is an import that only some packages may use, in their code or in their tests.
 type dependency struct {
 	path  string   // includes all packages below it
 	code  []string // their tests may import it too
@@ -268,7 +268,7 @@ func dependencies() []dependency {
 	}
 }
 
-// checkForeignImports checks the imports against the table of dependencies. It also finds imports
+// checkForeignImports checks the imports against dependencies. It also finds imports
 // in internal/transform of packages that read files or the network.
 func checkForeignImports(t tree) []finding {
 	var findings []finding

@@ -148,7 +148,7 @@ func TestHiddenTrialsAreFound(t *testing.T) {
 		{"in a helper", map[string]string{"a/a_test.go": "package a\nfunc newHouse(t T) { requireTrials(t) }"},
 			[]string{"a/a_test.go:2: newHouse calls requireTrials"}},
 		{"in a test", map[string]string{"a/a_test.go": "package a\nfunc TestTrialA(t T) { f(func() { requireTrials(t) }) }"}, nil},
-		{"in a test of another name", map[string]string{"a/a_test.go": "package a\nfunc TestA(t T) { requireTrials(t) }"},
+		{"in a test without the prefix TestTrial", map[string]string{"a/a_test.go": "package a\nfunc TestA(t T) { requireTrials(t) }"},
 			[]string{"a/a_test.go:2: TestA calls requireTrials"}},
 	})
 }

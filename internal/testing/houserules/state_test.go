@@ -138,8 +138,8 @@ func findWrites(s source, names map[string]bool) []finding {
 		for node := range ast.Preorder(f) {
 			for _, target := range targets(node) {
 				root, isQualified := rootOf(target)
-				isForeign := isQualified && strings.HasPrefix(imports[root.Name], module+"/")
-				if (isForeign || names[root.Name]) && !local[root.Name] {
+				isOtherPackage := isQualified && strings.HasPrefix(imports[root.Name], module+"/")
+				if (isOtherPackage || names[root.Name]) && !local[root.Name] {
 					findings = append(findings, s.find(target.Pos(), "pass the value instead",
 						"%s writes to a package variable through %s", f.Name.Name, root.Name))
 				}

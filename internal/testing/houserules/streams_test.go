@@ -226,8 +226,8 @@ func TestIncompleteStreamsAreFound(t *testing.T) {
 	}
 }
 
-// TestOnlyInDetailNamesTheRightTables checks OnlyInDetail of the streams that request the details
-// of the records of a list. OnlyInDetail must name exactly the tables with a column for which no
+// TestOnlyInDetailNamesTheRightTables checks OnlyInDetail of the detail streams that complete the
+// records of a list. OnlyInDetail must name exactly the tables with a column for which no
 // record of the list has a value. The column extra counts as such a column.
 func TestOnlyInDetailNamesTheRightTables(t *testing.T) {
 	t.Parallel()

@@ -82,8 +82,8 @@ func projectTree(t *testing.T) tree {
 	return all
 }
 
-// isOurs reports whether a folder is part of the project. Hidden folders and the folders that make
-// or the program writes are not part of it.
+// isOurs reports whether a folder is part of the project. Hidden folders and the folders that
+// "make" or the program writes are not part of it.
 func isOurs(dir string) bool {
 	isOutput := dir == "bin" || dir == "demo" || dir == "warehouse"
 	return !isOutput && (dir == "." || !strings.HasPrefix(path.Base(dir), "."))

@@ -30,15 +30,15 @@ func readEquivalents(t *testing.T) []equivalent {
 	return all
 }
 
-// addReasons sets the reasons of the survivors that are in the list. It removes the reasons of the
+// addReasons sets the reasons of the survivors that are in equivalents. It removes the reasons of the
 // other survivors.
-func addReasons(result *torture.MutationResult, reasons []equivalent) {
+func addReasons(result *torture.MutationResult, equivalents []equivalent) {
 	for i := range result.Survivors {
 		s := &result.Survivors[i]
 		s.Reason = ""
-		n := slices.IndexFunc(reasons, func(e equivalent) bool { return e.File == s.File && e.Line == s.Text && e.Kind == s.Kind })
+		n := slices.IndexFunc(equivalents, func(e equivalent) bool { return e.File == s.File && e.Line == s.Text && e.Kind == s.Kind })
 		if n >= 0 {
-			s.Reason = reasons[n].Reason
+			s.Reason = equivalents[n].Reason
 		}
 	}
 }

@@ -139,7 +139,7 @@ func runGremlins(t *testing.T, dir string, args ...string) []mutant {
 	cmd := exec.CommandContext(t.Context(), "go", args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = projectPath(), t.Output(), t.Output()
 	// -count=1: the time limit of a mutant is a multiple of the time of the tests without a mutant,
-	// so that time must not come from the test cache. -vet=off: go vet would reject some mutants.
+	// so this time must not come from the test cache. -vet=off: go vet would reject some mutants.
 	cmd.Env = append(os.Environ(), "TMPDIR="+temp, "GOFLAGS="+strings.TrimSpace(string(flags))+" -count=1 -vet=off -ldflags=-w")
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("run gremlins on %s: %v", dir, err)

@@ -39,8 +39,8 @@ type Gateway struct {
 }
 
 // StartGateway serves empty buckets on loopback until the test ends. If versitygw is not in the
-// PATH, StartGateway builds it, which takes minutes. It skips the test if "make lake-test" has not
-// set its environment variable, or if versitygw cannot be built.
+// PATH, StartGateway builds it, which takes minutes. It skips the test if enginesVar is not set,
+// or if versitygw cannot be built.
 func StartGateway(t testing.TB, getenv func(name string) string, buckets ...string) *Gateway {
 	t.Helper()
 	if getenv(enginesVar) == "" {

@@ -135,11 +135,11 @@ func (f *finder) changeJoin(i int) {
 	case "right", "cross", "positional", "natural", "inner":
 		return
 	}
-	other := map[string]string{"left": "JOIN", "full": "LEFT JOIN", "semi": "ANTI JOIN", "anti": "SEMI JOIN"}[kind]
-	if other == "" {
-		other = "LEFT JOIN"
+	replacement := map[string]string{"left": "JOIN", "full": "LEFT JOIN", "semi": "ANTI JOIN", "anti": "SEMI JOIN"}[kind]
+	if replacement == "" {
+		replacement = "LEFT JOIN"
 	}
-	f.found = append(f.found, Mutant{f.tokens[begin].from, f.tokens[i].to, other})
+	f.found = append(f.found, Mutant{f.tokens[begin].from, f.tokens[i].to, replacement})
 }
 
 var clauseEnd = regexp.MustCompile(`^(group|order|having|qualify|limit|union|except|intersect|window|where|join|left|right|inner|full|` +

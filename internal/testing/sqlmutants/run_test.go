@@ -89,15 +89,15 @@ func sqlFiles(t *testing.T) (names []string) {
 // suite is a part of the tests of a package.
 type suite struct {
 	pkg, run, skip string
-	// cacheCatalog means that the empty catalog of package fixture does not depend on the mutants.
-	// The processes of the test program then share one catalog.
-	cacheCatalog bool
+	// sharesCatalog means that the processes of the test program share the empty catalog of package
+	// fixture, because the catalog does not depend on the mutants.
+	sharesCatalog bool
 }
 
 // program returns the file name of the test program of the suite.
 func (s suite) program() string {
 	name := strings.ReplaceAll(s.pkg, "/", "-")
-	if s.cacheCatalog {
+	if s.sharesCatalog {
 		name += "-cache"
 	}
 	return name
@@ -109,9 +109,9 @@ func suitesOf(t *testing.T, name string) []suite {
 	base := strings.TrimSuffix(path.Base(name), ".sql")
 	switch path.Dir(name) {
 	case "queries":
-		return []suite{{pkg: "queries", run: "^TestQueries$/^" + base + "$", cacheCatalog: true}}
+		return []suite{{pkg: "queries", run: "^TestQueries$/^" + base + "$", sharesCatalog: true}}
 	case "queries/checks":
-		return []suite{{pkg: "internal/checks", run: "^TestChecks$/^" + base + "$", cacheCatalog: true}}
+		return []suite{{pkg: "internal/checks", run: "^TestChecks$/^" + base + "$", sharesCatalog: true}}
 	case "schema/mart":
 		return []suite{{pkg: "queries", run: "^TestQueries$/^(" + strings.Join(queriesReading(t, base), "|") + ")$"}}
 	case "internal/load/sql":
@@ -183,7 +183,7 @@ func (p *programs) content(t *testing.T, s suite) []byte {
 	file := filepath.Join(p.dir, s.program())
 	if _, err := os.Stat(file); err != nil {
 		link := "-s -w"
-		if s.cacheCatalog {
+		if s.sharesCatalog {
 			link += " -X placementsync/internal/testing/fixture.cacheFile=" + file + ".duckdb"
 		}
 		cmd := exec.CommandContext(t.Context(), "go", "test", "-c", "-tags", "duckdb_arrow", "-vet=off", "-overlay", p.overlay(), "-ldflags", link, "-o", file, "./"+s.pkg)

@@ -299,7 +299,8 @@ func (st Store) writeFile(name string, results any) error {
 
 func (st Store) currentDate() string { return st.Now().UTC().Format(time.DateOnly) }
 
-// fileName converts the name of a trial to a file name: its words in lower case, joined by hyphens.
+// fileName converts the name of a trial or a package to a file name: the words of the name in lower
+// case, joined by hyphens.
 func fileName(name string) string {
 	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	return strings.Join(words, "-")

@@ -11,7 +11,7 @@ import (
 
 func today() time.Time { return time.Date(2026, time.November, 1, 12, 0, 0, 0, time.UTC) }
 
-func TestRowReplacesRowOfSameName(t *testing.T) {
+func TestRowReplacesRowOfSameFaultAndRate(t *testing.T) {
 	store := torture.Store{Docs: t.TempDir(), Now: today}
 	a := torture.Row{Fault: "500", Rate: "1 %", Runs: 1, Date: "2026-11-01"}
 	b := torture.Row{Fault: "500", Rate: "5 %", Place: 1, Runs: 2, Date: "2026-11-01"}
@@ -38,7 +38,7 @@ func TestTrialReplacesTrialOfSameName(t *testing.T) {
 	}
 }
 
-func TestMutationReplacesMutationOfSamePackage(t *testing.T) {
+func TestMutationResultReplacesResultOfSamePackage(t *testing.T) {
 	store := torture.Store{Docs: t.TempDir(), Now: today}
 	for _, m := range []torture.MutationResult{{Package: "load", Tested: 1}, {Package: "fetch"}, {Package: "load", Tested: 2}} {
 		must(t, store.StoreMutationResult(m))
