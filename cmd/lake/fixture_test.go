@@ -34,7 +34,7 @@ type fixture struct {
 	*testing.T
 	service *sim.Service
 	cfg     pipeline.Config
-	at      time.Time
+	now     time.Time
 	dir     string
 	// step, if set, is called at each step of a command and may return an error.
 	step func(name, path string) error
@@ -68,7 +68,7 @@ func openFixture(t *testing.T, dir string) *fixture {
 		Fetch: fetch.Config{BaseURL: server.URL, PageSize: 100, Token: func(context.Context) (string, error) { return token, nil },
 			Retry: fetch.Retry{MaxRetries: 3, Base: time.Millisecond, Max: 5 * time.Millisecond}},
 		Streams: streams, Details: "all", MinSkipRecords: 1, Limits: load.Limits{Share: 0.9, Rows: 500},
-		Now: func() time.Time { return h.at }, Log: slog.New(slog.DiscardHandler),
+		Now: func() time.Time { return h.now }, Log: slog.New(slog.DiscardHandler),
 	}
 	for _, s := range streams {
 		h.cfg.Chosen = append(h.cfg.Chosen, s.Name)
@@ -106,7 +106,7 @@ func (h *fixture) night() string {
 
 func (h *fixture) advance() {
 	h.service.Advance(1)
-	h.at = h.service.Now().Add(2 * time.Hour)
+	h.now = h.service.Now().Add(2 * time.Hour)
 }
 
 func (h *fixture) runNight() string {

@@ -24,15 +24,15 @@ type killPlan struct {
 // killEnv is the environment variable with the killPlan of a child process as JSON.
 const killEnv = "PLACEMENTSYNC_LAKE_KILL"
 
-// TestKilledProcess runs in the child process that kill starts.
+// TestKilledProcess runs in the child process that fixture.kill starts.
 func TestKilledProcess(t *testing.T) {
 	var plan killPlan
-	text := os.Getenv(killEnv)
-	if text == "" {
+	planJSON := os.Getenv(killEnv)
+	if planJSON == "" {
 		t.Skip("runs only in child processes of a test")
 	}
 	h := &fixture{T: t}
-	h.must(json.Unmarshal([]byte(text), &plan))
+	h.must(json.Unmarshal([]byte(planJSON), &plan))
 	h.dir = plan.Dir
 	h.step = func(name, _ string) error {
 		if name == plan.Step {
@@ -49,12 +49,12 @@ func TestKilledProcess(t *testing.T) {
 // kill runs publish in a child process that kills itself at the nth call of a step.
 func (h *fixture) kill(step string, nth int) {
 	h.Helper()
-	text, err := json.Marshal(killPlan{h.dir, step, nth})
+	planJSON, err := json.Marshal(killPlan{h.dir, step, nth})
 	h.must(err)
 	self, err := os.Executable()
 	h.must(err)
 	cmd := exec.CommandContext(h.Context(), self, "-test.run=^TestKilledProcess$")
-	cmd.Env = append(os.Environ(), killEnv+"="+string(text))
+	cmd.Env = append(os.Environ(), killEnv+"="+string(planJSON))
 	out, err := cmd.CombinedOutput()
 	var ended *exec.ExitError
 	if !errors.As(err, &ended) || ended.ExitCode() != -1 {
@@ -119,8 +119,8 @@ func TestTrialKilledPublishIsAllOrNothing(t *testing.T) {
 	}
 }
 
-// TestFailedPublishIsAllOrNothing makes steps of the disk fail. If the commit was not
-// applied, the new files must be removed. If it was applied, the lake must show the new night.
+// TestFailedPublishIsAllOrNothing makes one step of each publish fail. If the commit was not applied,
+// the new files must be removed. If the commit was applied, the lake must show the new night.
 func TestFailedPublishIsAllOrNothing(t *testing.T) {
 	h := newFixture(t, 1)
 	first := h.publish()[0].Run

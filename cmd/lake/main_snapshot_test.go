@@ -21,8 +21,8 @@ func TestSnapshotOfAnotherProgramIsReported(t *testing.T) {
 	h := newFixture(t, 2)
 	p := h.publish("--all")
 	h.editRefs("placements_current", "product_listings", func(m, refs map[string]any) {
-		old := refs["run_"+p[0].Run].(map[string]any)["snapshot-id"]
-		refs["main"].(map[string]any)["snapshot-id"], m["current-snapshot-id"] = old, old
+		oldSnapshotID := refs["run_"+p[0].Run].(map[string]any)["snapshot-id"]
+		refs["main"].(map[string]any)["snapshot-id"], m["current-snapshot-id"] = oldSnapshotID, oldSnapshotID
 		delete(m, "snapshot-log")
 	})
 	if s := h.status(); !s.Behind || s.Run != p[1].Run {

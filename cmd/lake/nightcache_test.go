@@ -45,18 +45,18 @@ func (c *nightCache) addNights(h *fixture, nights int) {
 // cachedNight brings the warehouse to the state after the next night of the cache and returns the run
 // of this night. It returns "" and changes no file if the latest night of the warehouse is not in the
 // cache.
-func (h *fixture) cachedNight(from *nightCache) (run string) {
+func (h *fixture) cachedNight(cache *nightCache) (run string) {
 	h.Helper()
 	day := h.service.Day()
-	before := from.folderAfter(day)
+	before := cache.folderAfter(day)
 	if day == 0 {
 		before = ""
 	}
 	if latestRunOf(before) != latestRunOf(h.path("warehouse")) {
 		return ""
 	}
-	from.addNights(h, day+1)
-	h.applyNight(before, from.folderAfter(day+1))
+	cache.addNights(h, day+1)
+	h.applyNight(before, cache.folderAfter(day+1))
 	h.advance()
 	return latestRunOf(h.path("warehouse"))
 }

@@ -108,16 +108,16 @@ func TestLostCatalogIsReported(t *testing.T) {
 // commit and the writing of the owner file. The next publish must write the owner file.
 func TestOwnerFileIsWrittenAfterTheCommit(t *testing.T) {
 	h := newFixture(t, 1)
-	for _, at := range []string{"before commit catalog", "after commit catalog"} {
+	for _, failingStep := range []string{"before commit catalog", "after commit catalog"} {
 		h.step = func(name, _ string) error {
-			if name == at {
+			if name == failingStep {
 				return syscall.EIO
 			}
 			return nil
 		}
 		h.fail(1, syscall.EIO.Error(), "publish")
 		if _, err := os.Stat(h.path("lake/placements_owner.json")); err == nil {
-			t.Errorf("failed %s: the owner file exists", at)
+			t.Errorf("failed %s: the owner file exists", failingStep)
 		}
 	}
 	h.step = nil

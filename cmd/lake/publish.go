@@ -147,7 +147,7 @@ func runsToPublish(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, a
 	for i, m := range lineage {
 		isLater := m.SnapshotAt.After(status.SnapshotAt)
 		if i == 0 && !isLater {
-			readErr = nil // the lake already shows a later night than the unreadable one
+			readErr = nil // the lake already shows a night that is later than the unreadable night
 		}
 		if m.RunID == latest || isLater {
 			runs = append(runs, m.RunID)

@@ -181,8 +181,8 @@ func (h *fixture) sumBeforeFooter(run, file string) string {
 	return fmt.Sprintf("%x", sha256.Sum256(data[:len(data)-8-footer]))
 }
 
-// downgradeMetadata changes the metadata of a table to the form of release 1.0.0, with the checksum
-// sum. It returns the id of the current snapshot.
+// downgradeMetadata changes the metadata of a table to the form of release 1.0.0, with the given
+// checksum. It returns the id of the current snapshot.
 func (h *fixture) downgradeMetadata(table, sum string) any {
 	h.Helper()
 	m := h.readMetadata(h.metadataFile("placements_current", table))
@@ -260,18 +260,18 @@ func (h *fixture) flipBit(name string) {
 func TestSchemaChangesAreApplied(t *testing.T) {
 	h := newFixture(t, 1)
 	first := h.publish()[0].Run
-	const removedFromLake = "unit_amount"
+	const removedFromLake, addedToLake = "unit_amount", "added_to_lake"
 	h.editColumns("placements_current", "product_listing_prices", func(fields []any) []any {
 		fields = slices.DeleteFunc(fields, func(f any) bool { return f.(map[string]any)["name"] == removedFromLake })
-		return append(fields, map[string]any{"id": 9000, "name": "of_another_time", "required": false, "type": "string"})
+		return append(fields, map[string]any{"id": 9000, "name": addedToLake, "required": false, "type": "string"})
 	})
 	second := h.night()
 	h.publish()
 	h.requireEqualTables(second)
 	h.requireEqualTables(first)
 	names := h.columnsOf("placements_current", "product_listing_prices")
-	if !slices.Contains(names, removedFromLake) || !slices.Contains(names, "of_another_time") {
-		t.Errorf("the columns are %v, want %s and of_another_time among them", names, removedFromLake)
+	if !slices.Contains(names, removedFromLake) || !slices.Contains(names, addedToLake) {
+		t.Errorf("the columns are %v, want %s and %s among them", names, removedFromLake, addedToLake)
 	}
 }
 
@@ -323,21 +323,21 @@ func TestOldNightsExpire(t *testing.T) {
 	h := newFixture(t, 4)
 	all := h.publish("--all")
 	before := len(h.filesOfLake())
-	young, old := h.path("lake/placements_current/tags/data/young.parquet"), h.path("lake/placements_current/tags/data/old.parquet")
-	for _, path := range []string{young, old} {
+	youngOrphan, oldOrphan := h.path("lake/placements_current/tags/data/young.parquet"), h.path("lake/placements_current/tags/data/old.parquet")
+	for _, path := range []string{youngOrphan, oldOrphan} {
 		h.must(os.WriteFile(path, []byte("left by a killed publisher"), 0o600))
 	}
-	h.must(os.Chtimes(old, h.at, h.at))
+	h.must(os.Chtimes(oldOrphan, h.now, h.now))
 	var dryRun, expired lake.Expired
 	h.succeed(&dryRun, "expire", "--dry-run")
 	h.succeed(&expired, "expire")
 	if want := []string{all[0].Run, all[1].Run}; !slices.Equal(expired.Nights, want) || !slices.Equal(dryRun.Nights, want) || expired.Orphans != 1 || expired.Snapshots == 0 {
 		t.Errorf("expired %+v, dry run %+v; want the nights %v, some snapshots and one orphan", expired, dryRun, want)
 	}
-	if _, err := os.Stat(old); err == nil {
+	if _, err := os.Stat(oldOrphan); err == nil {
 		t.Error("the old orphan was not removed")
 	}
-	if _, err := os.Stat(young); err != nil {
+	if _, err := os.Stat(youngOrphan); err != nil {
 		t.Error("the young orphan was removed")
 	}
 	if after := len(h.filesOfLake()); after >= before {

@@ -261,7 +261,7 @@ func TestServerWithoutTransactionsIsRefused(t *testing.T) {
 	for _, command := range []string{"publish", "check"} {
 		h.fail(1, "cannot commit several tables in one step", command)
 	}
-	if made, _ := filepath.Glob(h.path("lake/*")); len(made)+len(s.tables) > 0 {
-		t.Errorf("the namespaces %v and %d tables were created, want none", made, len(s.tables))
+	if folders, _ := filepath.Glob(h.path("lake/*")); len(folders)+len(s.tables) > 0 {
+		t.Errorf("the namespaces %v and %d tables were created, want none", folders, len(s.tables))
 	}
 }

@@ -84,7 +84,7 @@ func printQueries(g *globals, engine dialect.Engine, names dialect.Names, marker
 
 // installViews installs the views of the schema mart in the catalog, each with the SQL of every engine.
 // Spark resolves tables in the catalog of the view. Trino needs the name of the catalog in the SQL,
-// so the catalog must have the name lake.name in Trino.
+// so Trino must know the catalog by the name that the key lake.name sets.
 func installViews(ctx context.Context, g *globals, l *lake.Lake) error {
 	var views []lake.View
 	for _, e := range dialect.Engines() {

@@ -36,7 +36,7 @@ const parallel = 8
 type Config struct {
 	Warehouse *warehouse.Warehouse
 	Bucket    *object.Bucket
-	// Program is the version to record in manifests.
+	// Program is the version of this program. Manifests record it.
 	Program string
 	// UseOlder makes Restore and Verify use an earlier backup if the newest manifest cannot be
 	// read.
@@ -59,7 +59,7 @@ type Result struct {
 	LeftOut []Problem
 }
 
-// Problem is a file that does not match its manifest.
+// Problem is a missing or damaged file, or a file whose object is missing or damaged.
 type Problem struct {
 	File    string `json:"file"`
 	Problem string `json:"problem"`
@@ -70,7 +70,7 @@ type OtherWarehouseError struct{ Address, Run string }
 
 func (e *OtherWarehouseError) Error() string {
 	return fmt.Sprintf("back up to %s: the existing backup belongs to another warehouse, with run %s; nothing was changed: "+
-		"restore it with placementsync rebuild --from, or set another prefix for this warehouse", e.Address, e.Run)
+		"restore it with \"placementsync rebuild --from\", or set another prefix for this warehouse", e.Address, e.Run)
 }
 
 // job is the state of a call of Run.
@@ -213,7 +213,7 @@ func (j *job) sendFiles(ctx context.Context) error {
 	}
 	if !isUnchanged {
 		return fmt.Errorf("back up to %s: the Parquet series changed during each of %d attempts; the previous backup and the sent files were kept: "+
-			"run placementsync backup while no night is running", j.Bucket.Address(""), maxAttempts)
+			"run \"placementsync backup\" while no night is running", j.Bucket.Address(""), maxAttempts)
 	}
 	slices.SortFunc(j.files, compareFiles)
 	slices.SortFunc(j.result.LeftOut, func(x, y Problem) int { return strings.Compare(x.File, y.File) })
@@ -327,11 +327,11 @@ func (j *job) removeOld(ctx context.Context, own string) error {
 		return fmt.Errorf("%w; no object is removed until this manifest can be read or is deleted", existing.unreadable[0].err)
 	}
 	all := existing.readable
-	at := slices.IndexFunc(all, func(m storedManifest) bool { return m.name == own })
-	if at < 0 {
+	ownIndex := slices.IndexFunc(all, func(m storedManifest) bool { return m.name == own })
+	if ownIndex < 0 {
 		return fmt.Errorf("find the backup %s: it is missing; no object was removed", j.Bucket.Address(own))
 	}
-	cutoff := all[at].storedAt.Add(-24 * time.Hour)
+	cutoff := all[ownIndex].storedAt.Add(-24 * time.Hour)
 	if n, err := j.Bucket.AbortBefore(ctx, dataDir, cutoff); err != nil {
 		j.Log.Warn("parts of interrupted uploads not removed, the next backup tries again", "error", err)
 	} else if n > 0 {

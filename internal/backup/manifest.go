@@ -48,8 +48,8 @@ func objectSum(f checksum.FileSum) object.Sum { return object.Sum{Bytes: f.Bytes
 // dataName returns the name of the object that contains a file.
 func dataName(f checksum.FileSum) string { return dataDir + f.SHA256 }
 
-// nameTime is the format of the time in the name of a manifest.
-const nameTime = "20060102T150405.000Z"
+// nameTimeFormat is the format of the time in the name of a manifest.
+const nameTimeFormat = "20060102T150405.000Z"
 
 // storedManifest is a manifest with the name of its object.
 type storedManifest struct {
@@ -77,7 +77,7 @@ func writeManifest(ctx context.Context, b *object.Bucket, m Manifest) (name stri
 	if err != nil {
 		return "", err
 	}
-	name = manifestsDir + m.At.Format(nameTime) + "-" + object.SumOf(text).SHA256 + manifestSuffix
+	name = manifestsDir + m.At.Format(nameTimeFormat) + "-" + object.SumOf(text).SHA256 + manifestSuffix
 	return name, b.PutBytes(ctx, name, text)
 }
 
@@ -91,7 +91,7 @@ func listManifests(ctx context.Context, b *object.Bucket) (all manifests, err er
 	var problems []error
 	for _, o := range objects {
 		stamp, sum, ok := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(o.Name, manifestsDir), manifestSuffix), "-")
-		at, timeErr := time.Parse(nameTime, stamp)
+		at, timeErr := time.Parse(nameTimeFormat, stamp)
 		if !ok || timeErr != nil {
 			continue
 		}
@@ -165,13 +165,13 @@ func (c Config) readNewest(ctx context.Context) (Manifest, error) {
 		return Manifest{}, err
 	}
 	if len(all.readable) == 0 {
-		return Manifest{}, fmt.Errorf("find a backup in %s: there is none: check bucket and prefix, or run placementsync backup", c.Bucket.Address(""))
+		return Manifest{}, fmt.Errorf("find a backup in %s: there is none: check bucket and prefix, or run \"placementsync backup\"", c.Bucket.Address(""))
 	}
 	c.warnFuture(all.newestAt)
 	newest := all.readable[len(all.readable)-1]
 	for _, m := range all.unreadable {
 		switch {
-		case m.name < newest.name:
+		case m.name < newest.name: // a later manifest is readable
 		case c.UseOlder:
 			c.Log.Warn("the newest backup cannot be read, an earlier one is used", "error", m.err, "run", newest.Run, "at", newest.At)
 		default:

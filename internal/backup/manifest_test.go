@@ -12,9 +12,9 @@ import (
 	"placementsync/internal/testing/s3sim"
 )
 
-// TestManifestsThatCannotBeRead checks the errors of unreadable manifests. manifests.newestAt must be
+// TestUnreadableManifests checks the errors of unreadable manifests. manifests.newestAt must be
 // the time of the newest manifest, although it is unreadable.
-func TestManifestsThatCannotBeRead(t *testing.T) {
+func TestUnreadableManifests(t *testing.T) {
 	server := httptest.NewServer(s3sim.New("store"))
 	t.Cleanup(server.Close)
 	b, err := object.Open(t.Context(), object.Config{Endpoint: server.URL, Region: "eu-test-1", PathStyle: true,
@@ -22,12 +22,12 @@ func TestManifestsThatCannotBeRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	one := checksum.FileSum{File: "parquet/a", Bytes: 1, SHA256: strings.Repeat("0", 64)}
+	file := checksum.FileSum{File: "parquet/a", Bytes: 1, SHA256: strings.Repeat("0", 64)}
 	at := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
 	for i, m := range []Manifest{
-		{Kind: manifestKind, Format: manifestFormat, Files: []checksum.FileSum{one}},
+		{Kind: manifestKind, Format: manifestFormat, Files: []checksum.FileSum{file}},
 		{Kind: manifestKind, Format: manifestFormat + 1, Program: "v9"},
-		{Kind: manifestKind, Format: manifestFormat, Files: []checksum.FileSum{one, one}},
+		{Kind: manifestKind, Format: manifestFormat, Files: []checksum.FileSum{file, file}},
 		{Kind: "another"},
 	} {
 		m.At = at.AddDate(0, 0, i)
@@ -35,7 +35,7 @@ func TestManifestsThatCannotBeRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		name := manifestsDir + m.At.Format(nameTime) + "-" + object.SumOf(text).SHA256 + manifestSuffix
+		name := manifestsDir + m.At.Format(nameTimeFormat) + "-" + object.SumOf(text).SHA256 + manifestSuffix
 		if err := b.PutBytes(t.Context(), name, text); err != nil {
 			t.Fatal(err)
 		}

@@ -18,7 +18,7 @@ import (
 	"placementsync/queries"
 )
 
-// Engine is the SQL dialect of a query engine.
+// Engine is a query engine with its SQL dialect.
 type Engine struct {
 	// Name is also the dialect name in Iceberg views.
 	Name string
@@ -98,7 +98,7 @@ func (e Engine) identifier(name string) string {
 
 func (e Engine) literal(text string) string { return "'" + e.escaper.Replace(text) + "'" }
 
-// fill replaces the placeholders of a text by the names of a lake.
+// fill replaces the placeholders of a text by the namespaces of a lake.
 func (e Engine) fill(text string, n Names) string {
 	var pairs []string
 	for _, suffix := range []string{"current", "past", "meta", Mart} { // the placeholders in the files
@@ -112,7 +112,7 @@ type View struct {
 	Name, About string
 	// Columns have the types of DuckDB.
 	Columns []stream.Column
-	// Select is the query of the view, with the names of the lake.
+	// Select is the query of the view, with the namespaces of the lake.
 	Select string
 }
 

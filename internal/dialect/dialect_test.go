@@ -29,7 +29,7 @@ func TestEachFileIsViewOrQuery(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	named, err := query.List()
+	namedQueries, err := query.List()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func TestEachFileIsViewOrQuery(t *testing.T) {
 	for _, v := range views {
 		titles["mart/"+v.Name] = firstLine(v.SQL)
 	}
-	for _, q := range named {
+	for _, q := range namedQueries {
 		titles[q.Name] = "-- " + q.Title
 	}
 	all := sqlFiles(t)
@@ -64,27 +64,27 @@ func TestWordsAreExpanded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		found, err := e.Queries(lakeNames())
+		engineQueries, err := e.Queries(lakeNames())
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, v := range views {
 			texts[e.Name] += v.Select
 		}
-		for _, q := range found {
+		for _, q := range engineQueries {
 			texts[e.Name] += q.SQL
 		}
 		for _, mark := range []string{"{{", "}}", "%!", "%[", "${", "<no value>"} {
-			if at := strings.Index(texts[e.Name], mark); at >= 0 {
-				t.Errorf("the SQL of %s contains %q: %s", e.Name, mark, texts[e.Name][max(0, at-80):min(len(texts[e.Name]), at+80)])
+			if i := strings.Index(texts[e.Name], mark); i >= 0 {
+				t.Errorf("the SQL of %s contains %q: %s", e.Name, mark, texts[e.Name][max(0, i-80):min(len(texts[e.Name]), i+80)])
 			}
 		}
 	}
-	for engine, foreign := range map[string][]string{
+	for engine, otherWords := range map[string][]string{
 		"spark": {"VARCHAR", "array_agg", "cardinality", "ROW(", "UNNEST", "at_timezone", "to_unixtime", "date_trunc"},
 		"trino": {"STRING", "collect_list", " size(", "struct(", "explode", "convert_timezone", "unix_micros", " div "},
 	} {
-		for _, word := range foreign {
+		for _, word := range otherWords {
 			if strings.Contains(texts[engine], word) {
 				t.Errorf("the SQL of %s contains %q, a word of the other engine", engine, word)
 			}
@@ -124,14 +124,14 @@ func outputColumns(t *testing.T, sql string) (names []string) {
 	if !ok {
 		t.Fatalf("the last SELECT has no FROM in %s", sql)
 	}
-	depth, column := 0, regexp.MustCompile(`(\w+)\s*,?$`)
+	depth, columnPattern := 0, regexp.MustCompile(`(\w+)\s*,?$`)
 	for line := range strings.Lines(list) {
 		line = strings.TrimRight(line, "\n")
 		depth += strings.Count(line, "(") + strings.Count(line, "CASE") - strings.Count(line, ")") - strings.Count(line, "END")
 		if depth > 0 || !strings.HasSuffix(line, ",") && !strings.HasSuffix(list, line+"\n") && !strings.HasSuffix(list, line) {
 			continue
 		}
-		names = append(names, column.FindStringSubmatch(line)[1])
+		names = append(names, columnPattern.FindStringSubmatch(line)[1])
 	}
 	return names
 }
@@ -157,11 +157,11 @@ func TestViewsHaveColumnsOfDuckDBViews(t *testing.T) {
 // TestQueriesMatchDuckDB checks that each query has the columns and the parameters of the DuckDB query.
 func TestQueriesMatchDuckDB(t *testing.T) {
 	for _, e := range dialect.Engines() {
-		found, err := e.Queries(lakeNames())
+		engineQueries, err := e.Queries(lakeNames())
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, q := range found {
+		for _, q := range engineQueries {
 			if diff := gocmp.Diff(outputColumns(t, q.Query.SQL), outputColumns(t, q.SQL)); diff != "" {
 				t.Errorf("%s: columns of query %s (-want +got):\n%s", e.Name, q.Name, diff)
 			}
@@ -171,9 +171,9 @@ func TestQueriesMatchDuckDB(t *testing.T) {
 }
 
 var (
-	paramsBlock = regexp.MustCompile(`(?s)WITH params AS \(\n    SELECT\n(.*?)\n\)`)
-	oneParam    = regexp.MustCompile(`^ {8}CAST\((.+) AS ([A-Z]+(?:\(\d+, \d+\))?)\) AS "?(\w+)"?,?$`)
-	daysBefore  = regexp.MustCompile(`^snapshot-(\d+)d$`)
+	paramsBlock     = regexp.MustCompile(`(?s)WITH params AS \(\n    SELECT\n(.*?)\n\)`)
+	paramLine       = regexp.MustCompile(`^ {8}CAST\((.+) AS ([A-Z]+(?:\(\d+, \d+\))?)\) AS "?(\w+)"?,?$`)
+	relativeDefault = regexp.MustCompile(`^snapshot-(\d+)d$`)
 )
 
 func checkParams(t *testing.T, engine string, q dialect.Query) {
@@ -192,7 +192,7 @@ func checkParams(t *testing.T, engine string, q dialect.Query) {
 		t.Fatalf("%s: query %s has %d parameters in the header and %d in its SQL", engine, q.Name, len(q.Params), len(lines))
 	}
 	for i, p := range q.Params {
-		m := oneParam.FindStringSubmatch(lines[i])
+		m := paramLine.FindStringSubmatch(lines[i])
 		if m == nil || m[3] != p.Name {
 			t.Errorf("%s: query %s: line %q is not CAST(default AS type) AS %s", engine, q.Name, lines[i], p.Name)
 			continue
@@ -205,7 +205,7 @@ func checkParams(t *testing.T, engine string, q dialect.Query) {
 		if want == textTypes[engine] && value != "NULL" {
 			value = "'" + value + "'"
 		}
-		days := daysBefore.FindStringSubmatch(p.Default)
+		days := relativeDefault.FindStringSubmatch(p.Default)
 		isRelative := days != nil && strings.Contains(m[1], "snapshot_at") && slices.Contains(strings.FieldsFunc(m[1], func(r rune) bool { return !unicode.IsDigit(r) }), days[1])
 		if m[2] != want || m[1] != value && !isRelative {
 			t.Errorf("%s: query %s: parameter %s is %s of type %s, want %s of type %s", engine, q.Name, p.Name, m[1], m[2], p.Default, want)

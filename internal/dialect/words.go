@@ -26,7 +26,7 @@ func words() map[string]map[string]string {
 		"collect":      {Spark: "collect_list", Trino: "array_agg"},
 		"sorted":       {Spark: "sort_array(collect_list(%[1]s))", Trino: "array_sort(array_agg(%[1]s) FILTER (WHERE %[1]s IS NOT NULL))"},
 		"sorted_where": {Spark: "sort_array(collect_list(%[1]s) FILTER (WHERE %[2]s))", Trino: "array_sort(array_agg(%[1]s) FILTER (WHERE %[2]s AND %[1]s IS NOT NULL))"},
-		// nth is a discrete quantile. Its arguments are a sorted list, the share and the length.
+		// nth is a discrete quantile. Its arguments are a sorted list, the share and the length of the list.
 		"nth": {Spark: "get(%[1]s, CAST(ceil(%[2]s * %[3]s) AS INT) - 1)", Trino: "element_at(%[1]s, CAST(ceil(%[2]s * %[3]s) AS INTEGER))"},
 
 		// Times. In Spark, times are in the time zone of the session. In Trino, each value
@@ -46,7 +46,7 @@ func words() map[string]map[string]string {
 			Trino: "with_timezone(CAST(%[1]s AS TIMESTAMP(6)), %[2]s)"},
 		"midnight_after": {Spark: "CAST(convert_timezone(%[3]s, current_timezone(), CAST(date_add(%[1]s, %[2]s) AS TIMESTAMP_NTZ)) AS TIMESTAMP)",
 			Trino: "with_timezone(CAST(date_add('day', %[2]s, %[1]s) AS TIMESTAMP(6)), %[3]s)"},
-		// days_ago is the UTC date of the snapshot minus a number of days.
+		// days_ago is the UTC date a number of days before the snapshot.
 		"days_ago": {Spark: "CAST((SELECT convert_timezone(current_timezone(), 'UTC', CAST(snapshot_at AS TIMESTAMP_NTZ)) - INTERVAL %[1]s DAYS FROM ${mart}.snapshot) AS DATE)",
 			Trino: "CAST((SELECT at_timezone(snapshot_at, 'UTC') - INTERVAL '%[1]s' DAY FROM ${mart}.snapshot) AS DATE)"},
 	}

@@ -16,7 +16,7 @@ type asOfView struct {
 	Others []pair
 }
 
-// pair is a parameter of an address.
+// pair is a key with its value: a parameter of an address, or the label and the address of a download.
 type pair struct{ Key, Value string }
 
 // maxSnapshots limits the options of the form to the newest snapshots.

@@ -80,8 +80,8 @@ func TestCatalogTablesAreCreatedAgain(t *testing.T) {
 	t.Parallel()
 	s, explorer := newSiteWithQueries(t, 3*time.Second, nil)
 	s.get(t, "/snapshot", http.StatusOK)
-	must(t, explorer.DeriveNow(t.Context(), "CREATE VIEW derived.ranks AS SELECT 1 AS id"))
+	must(t, explorer.RunInDerived(t.Context(), "CREATE VIEW derived.ranks AS SELECT 1 AS id"))
 	s.get(t, "/catalog", http.StatusInternalServerError)
-	must(t, explorer.DeriveNow(t.Context(), "DROP VIEW derived.ranks"))
-	s.askUntil(t, "/catalog", http.StatusOK, "")
+	must(t, explorer.RunInDerived(t.Context(), "DROP VIEW derived.ranks"))
+	s.getUntil(t, "/catalog", http.StatusOK, "")
 }

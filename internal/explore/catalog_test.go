@@ -131,7 +131,7 @@ func testSort(t *testing.T, s *site) {
 }
 
 // testLowestPrices checks that the download and the page contain the lowest price in each currency.
-// Only prices of the chosen tiers and currencies count.
+// Only prices of the chosen tiers and currencies are compared.
 func testLowestPrices(t *testing.T, s *site) {
 	for address, want := range map[string]string{
 		"q=guest":                           `[{"currency":"EUR","price":90.000000,"tier":"standard"},{"currency":"USD","price":80.500000,"tier":"pro"}]`,
@@ -226,7 +226,7 @@ func testHostileNames(t *testing.T, s *site) {
 	}
 }
 
-// TestEmptyCatalog checks the page of a catalog without listings: the page must say that the listings were
+// TestEmptyCatalog checks the page of a catalog without listings: the page must show that the listings were
 // not read, or that the catalog has no grades.
 func TestEmptyCatalog(t *testing.T) {
 	t.Parallel()

@@ -36,7 +36,7 @@ func (s *catalogState) countStatement(b *binder) string {
 			columns = append(columns, "l."+f.column)
 		}
 	}
-	var commonConds []string // of the search and the ranges. They apply to all counts.
+	var commonConds []string // the conditions of the search and the ranges, which apply to all counts
 	var facetConds []condition
 	for _, c := range s.conditions(t, b) {
 		if c.facet == "" {
@@ -46,7 +46,7 @@ func (s *catalogState) countStatement(b *binder) string {
 			columns = append(columns, "("+c.text+") AS in_"+c.facet)
 		}
 	}
-	whereOthers := func(facet string) string { // the columns of the other facets are true
+	whereOthers := func(facet string) string { // requires that the columns of the other facets are true
 		var others []string
 		for _, c := range facetConds {
 			if c.facet != facet {

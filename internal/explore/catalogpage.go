@@ -25,7 +25,7 @@ type catalogView struct {
 	Table   page.Table
 	// SourceNote is a note if listings may be missing.
 	SourceNote string
-	// Outlets are some outlets whose name or website contains the words of the search.
+	// Outlets are the first few outlets whose name or website contains all words of the search.
 	Outlets []page.Cell
 	// First and Last are the positions of the first and the last row among the Total listings.
 	Total, First, Last int64
@@ -41,7 +41,7 @@ type catalogView struct {
 }
 
 // facetView is a facet with its counts. Values contains the first few values, More the others. Cut
-// means that maxValues values were counted, so that rarer ones may be missing.
+// means that maxValues values were counted, so that rarer values may be missing.
 type facetView struct {
 	Key, Label   string
 	Values, More []valueView
@@ -123,7 +123,7 @@ func showCatalog(v *visit) (reply, error) {
 
 // findOutlets finds outlets by the words of the search, including outlets without listings.
 func (s *catalogState) findOutlets(v *visit) ([]page.Cell, error) {
-	const most = 8
+	const maxOutlets = 8
 	if len(s.words()) == 0 {
 		return nil, nil
 	}
@@ -132,7 +132,7 @@ func (s *catalogState) findOutlets(v *visit) ([]page.Cell, error) {
 	for _, word := range s.words() {
 		where = append(where, "contains(lower(concat_ws(chr(10), name, website_url)), lower("+b.bind(word)+"))")
 	}
-	result, err := v.run(b.query(fmt.Sprintf("SELECT id, coalesce(name, id) AS name FROM main.outlets%s ORDER BY name, id LIMIT %d", whereAll(where), most)))
+	result, err := v.run(b.query(fmt.Sprintf("SELECT id, coalesce(name, id) AS name FROM main.outlets%s ORDER BY name, id LIMIT %d", whereAll(where), maxOutlets)))
 	var outlets []page.Cell
 	for _, r := range result.Rows {
 		outlets = append(outlets, page.Cell{Text: r.Get("name").Text, Link: linkTo("outlets", r.Get("id").Text)})
@@ -377,7 +377,7 @@ func (view *catalogView) addForm(c counts) {
 // viewFacet returns the values of a facet: chosen values, then the others. A chosen value that no
 // listing has gets the count 0.
 func (s *catalogState) viewFacet(f facet, c counts) facetView {
-	const few = 8
+	const unfolded = 8
 	isCounted := c.Facets != nil
 	uncounted := slices.Clone(s.Chosen[f.key]) // chosen values without a count
 	view := facetView{Key: f.key, Label: f.label, Cut: len(c.Facets[f.key]) >= maxValues, Empty: "none"}
@@ -386,8 +386,8 @@ func (s *catalogState) viewFacet(f facet, c counts) facetView {
 	}
 	var others []valueView
 	for _, n := range c.Facets[f.key] {
-		if at := slices.Index(uncounted, n.choice); at >= 0 {
-			uncounted = slices.Delete(uncounted, at, at+1)
+		if i := slices.Index(uncounted, n.choice); i >= 0 {
+			uncounted = slices.Delete(uncounted, i, i+1)
 			view.Values = append(view.Values, newValueView(f, n, true, true))
 		} else {
 			others = append(others, newValueView(f, n, false, true))
@@ -397,7 +397,7 @@ func (s *catalogState) viewFacet(f facet, c counts) facetView {
 		view.Values = append(view.Values, newValueView(f, count{value, 0}, true, isCounted))
 	}
 	view.Values = append(view.Values, others...)
-	first := min(few, len(view.Values))
+	first := min(unfolded, len(view.Values))
 	view.Values, view.More = view.Values[:first], view.Values[first:]
 	return view
 }

@@ -14,7 +14,7 @@ import (
 // the same column names, so that each filter is written once.
 type listingTables struct {
 	listings, prices, tags string
-	// search is the expression that must contain the words of a search.
+	// search is the SQL expression whose text must contain the words of a search.
 	search string
 	// isDerived means that these are the in-memory tables. Their table of prices has the lowest price
 	// of a listing for each currency and tier, and additional rows for any currency and for any tier.
@@ -103,11 +103,11 @@ func (s *catalogState) conditions(t listingTables, b *binder) []condition {
 		all = append(all, condition{"tag", tagCondition(t, b, chosen)})
 	}
 	if len(s.Chosen["currency"])+len(s.Chosen["tier"]) > 0 {
-		priced := "SELECT product_listing_id FROM " + t.prices + " WHERE " + strings.Join(s.priceConditions(t, b, ""), " AND ")
+		listingIDs := "SELECT product_listing_id FROM " + t.prices + " WHERE " + strings.Join(s.priceConditions(t, b, ""), " AND ")
 		if bounds := s.Ranges["price"].comparisons("min(unit_amount)"); len(bounds) > 0 {
-			priced += " GROUP BY product_listing_id HAVING " + strings.Join(bounds, " AND ")
+			listingIDs += " GROUP BY product_listing_id HAVING " + strings.Join(bounds, " AND ")
 		}
-		all = append(all, condition{priceFacet, "l.id IN (" + priced + ")"})
+		all = append(all, condition{priceFacet, "l.id IN (" + listingIDs + ")"})
 	}
 	for _, r := range rangeFilters() {
 		if r.column != "" {
@@ -122,14 +122,14 @@ func (s *catalogState) conditions(t listingTables, b *binder) []condition {
 // tagCondition returns the condition that a listing has one of the chosen tags. NULL means a listing
 // without tags.
 func tagCondition(t listingTables, b *binder, chosen []choice) string {
-	tagged := "SELECT product_listing_id FROM " + t.tags + " WHERE "
+	listingIDs := "SELECT product_listing_id FROM " + t.tags + " WHERE "
 	var parts []string
 	names := slices.DeleteFunc(slices.Clone(chosen), func(c choice) bool { return c.Null })
 	if len(names) < len(chosen) {
-		parts = append(parts, "l.id NOT IN ("+tagged+"name IS NOT NULL)")
+		parts = append(parts, "l.id NOT IN ("+listingIDs+"name IS NOT NULL)")
 	}
 	if len(names) > 0 {
-		parts = append(parts, "l.id IN ("+tagged+b.anyOf("name", names)+")")
+		parts = append(parts, "l.id IN ("+listingIDs+b.anyOf("name", names)+")")
 	}
 	return "(" + strings.Join(parts, " OR ") + ")"
 }

@@ -92,8 +92,8 @@ type choice struct {
 }
 
 // In an address, notStated means NULL, and emptyText means an empty text: an empty parameter would be
-// ignored. A text that begins with a parenthesis gets a second one in front, so that it differs from
-// notStated and emptyText.
+// ignored. A text that begins with a parenthesis gets a second parenthesis in front, so that it differs
+// from notStated and emptyText.
 const (
 	notStated = "(none)"
 	emptyText = "(empty)"

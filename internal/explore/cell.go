@@ -64,8 +64,8 @@ func (r columnRole) buildCell(v query.Value) page.Cell {
 	return cell
 }
 
-// promiseColumn compares the promised delivery of an item with the publication of its article. Its
-// values are kept, published late, past its promise and due.
+// promiseColumn is the column that compares the promised delivery of an item with the publication of
+// its article. Its values are "kept", "published late", "past its promise" and "due".
 const promiseColumn = "promise"
 
 // codePattern matches a value of an enumeration: FULL_FEATURE, on_hold_review.

@@ -1,6 +1,6 @@
 // Package explore is the workbench: web pages to search the catalog, to inspect listings, orders
 // and other records with their history, and to run the named queries. All queries run in the
-// sandbox of package query and only read. The pages load no files from other hosts.
+// sandbox of package query and are read only. The pages load no files from other hosts.
 //
 // SQL that a user types runs in a child process, see sqlpage.go.
 //
@@ -21,7 +21,7 @@
 // service into <bdi>. The content security policy forbids inline styles and scripts: add styles
 // and scripts to the assets of package page. The scripts of a page with charts are page.ChartScripts().
 //
-// Add a row to routes, with a path for http.ServeMux, and for a new tab also to tabs.
+// Add a row to routes. Its path is a pattern of http.ServeMux. A new tab also needs a row in tabs.
 //
 // Return errors: usageErr and *query.UsageError become pages with status 400, a statusError has
 // its own status, an exceeded time limit has status 503. Other errors have status 500 and are

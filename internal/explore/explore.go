@@ -221,7 +221,7 @@ func (e *Explorer) serve(w http.ResponseWriter, req *http.Request, r route) {
 	}
 	switch {
 	case err == nil:
-	case req.Context().Err() != nil || errors.As(err, new(*sentError)):
+	case req.Context().Err() != nil || errors.As(err, new(*lateError)):
 		e.cfg.Log.Debug("request ended early", "url", req.URL.Path, "error", err)
 	default:
 		if context.Cause(ctx) == errTooSlow {

@@ -94,8 +94,8 @@ func TestNewVersionsAreOpened(t *testing.T) {
 func TestEarlierSnapshotsAreReadFromTheNewestVersion(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "listings.sql")
-	const atEndOfMonth = "/snapshot?as_of=2026-11-30"
-	wantTexts(t, s.get(t, atEndOfMonth, http.StatusOK), "This is the snapshot of 2026-11-01 02:00 UTC")
+	const endOfMonth = "/snapshot?as_of=2026-11-30"
+	wantTexts(t, s.get(t, endOfMonth, http.StatusOK), "This is the snapshot of 2026-11-01 02:00 UTC")
 	s.publish(explore.Version{Run: "20261103T020000Z", Catalog: newCatalog(t, "records.sql")})
-	wantTexts(t, s.get(t, atEndOfMonth, http.StatusOK), "This is the snapshot of 2026-11-03 02:00 UTC")
+	wantTexts(t, s.get(t, endOfMonth, http.StatusOK), "This is the snapshot of 2026-11-03 02:00 UTC")
 }

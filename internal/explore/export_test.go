@@ -2,9 +2,9 @@ package explore
 
 import "context"
 
-// DeriveNow runs statements in the derived database of the newest snapshot. The caller must have opened
-// only this snapshot.
-func (e *Explorer) DeriveNow(ctx context.Context, statements ...string) error {
+// RunInDerived runs statements in the in-memory database "derived" of the newest snapshot. The caller
+// must have opened only this snapshot.
+func (e *Explorer) RunInDerived(ctx context.Context, statements ...string) error {
 	return e.pool.open[0].db.Derive(ctx, statements...)
 }
 

@@ -94,9 +94,9 @@ func (b *recordBuilder) readFields(t fieldTable) (views []fieldsView, presence [
 	}
 	ids, versionsByID := groupRecords(versions.Rows, func(r query.Record) string { return r.Get("id").Text })
 	for _, id := range ids {
-		v, existed := b.buildFields(t, versions, versionsByID[id], about)
+		v, periods := b.buildFields(t, versions, versionsByID[id], about)
 		if presence == nil {
-			presence = existed
+			presence = periods
 		}
 		views = append(views, v)
 	}
@@ -140,10 +140,10 @@ func (b *recordBuilder) buildFields(t fieldTable, all query.Result, versions []q
 
 // showField formats a value of a field. It shows longer texts than buildCell.
 func (r columnRole) showField(v query.Value, l links) page.Cell {
-	const most = 5000
+	const maxFieldText = 5000
 	cell := r.buildCell(v)
 	if cell.Class == "w" {
-		cell.Text = page.Clip(v.Text, most)
+		cell.Text = page.Clip(v.Text, maxFieldText)
 	}
 	if r.id == r.Name && !v.Null {
 		cell.Link = l.linkRecord(r.kind, v.Text)

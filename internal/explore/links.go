@@ -56,8 +56,7 @@ func webLink(text string) string {
 	return u.String()
 }
 
-// domainOf returns the host of an address without www. It returns an empty text if webLink
-// returns one.
+// domainOf returns the host of an address without www. It returns an empty text if webLink does.
 func domainOf(text string) string {
 	u, err := url.Parse(webLink(text))
 	if err != nil {

@@ -27,7 +27,7 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// If the first argument is statementWord, this test program runs as the child process of a statement.
+// If the first argument is statementWord, this test program is a child process that runs a statement.
 // The second argument is the file into which the child writes its process id.
 const statementWord = "statement"
 

@@ -201,7 +201,7 @@ func TestCatalogEqualsReferenceQueries(t *testing.T) {
 	db, err := query.Open(t.Context(), s.version.Catalog, query.Options{MemoryLimit: "512MB", Threads: 1})
 	must(t, err)
 	defer db.Close()
-	ask := func(text string) [][]string {
+	readRows := func(text string) [][]string {
 		t.Helper()
 		var out strings.Builder
 		_, err := db.Run(t.Context(), query.Text(text), nil, query.NewSpreadsheetWriter(&out))
@@ -210,7 +210,7 @@ func TestCatalogEqualsReferenceQueries(t *testing.T) {
 		must(t, err)
 		return rows[1:]
 	}
-	if n := len(ask("SELECT DISTINCT currency, pricing_tier FROM main.product_listing_prices WHERE unit_amount IS NOT NULL")); n <= 62 {
+	if n := len(readRows("SELECT DISTINCT currency, pricing_tier FROM main.product_listing_prices WHERE unit_amount IS NOT NULL")); n <= 62 {
 		t.Fatalf("the fixture has %d combinations of currency and tier, want more than 62", n)
 	}
 	values := map[string][]*string{}
@@ -220,7 +220,7 @@ func TestCatalogEqualsReferenceQueries(t *testing.T) {
 		valueStatements[key] = "SELECT DISTINCT CAST(" + name + " AS VARCHAR) AS value FROM flat"
 	}
 	for key, text := range valueStatements {
-		for _, r := range ask(flatListings + "SELECT value IS NULL, 'x' || coalesce(value, '') FROM (" + text + ") ORDER BY ALL") {
+		for _, r := range readRows(flatListings + "SELECT value IS NULL, 'x' || coalesce(value, '') FROM (" + text + ") ORDER BY ALL") {
 			if text := strings.TrimPrefix(r[1], "x"); r[0] == "true" {
 				values[key] = append(values[key], nil)
 			} else {
@@ -244,7 +244,7 @@ func TestCatalogEqualsReferenceQueries(t *testing.T) {
 			}
 		}
 		want, got := map[string]string{}, map[string]string{"total": "0"}
-		for i, n := range ask(flatListings + "SELECT " + strings.Join(counts, ", ") + " FROM flat")[0] {
+		for i, n := range readRows(flatListings + "SELECT " + strings.Join(counts, ", ") + " FROM flat")[0] {
 			if n != "0" || i == 0 {
 				want[names[i]] = n
 			}
@@ -269,7 +269,7 @@ func TestCatalogEqualsReferenceQueries(t *testing.T) {
 		if c := search.facets["tier"]; len(c) > 0 {
 			condition += " AND " + oneOf("x.tier", c)
 		}
-		for _, r := range ask(flatListings + "SELECT id, (SELECT string_agg(text, ' ' ORDER BY currency NULLS LAST) FROM (SELECT u.x.currency AS currency, printf('%.2f', min(u.x.amount)::DOUBLE) || ' ' || coalesce(u.x.currency, '(no currency)') AS text " +
+		for _, r := range readRows(flatListings + "SELECT id, (SELECT string_agg(text, ' ' ORDER BY currency NULLS LAST) FROM (SELECT u.x.currency AS currency, printf('%.2f', min(u.x.amount)::DOUBLE) || ' ' || coalesce(u.x.currency, '(no currency)') AS text " +
 			"FROM (SELECT unnest([x FOR x IN prices IF " + condition + "]) AS x) AS u GROUP BY u.x.currency)) AS prices, list_aggregate(tags, 'string_agg', ', ') AS tags FROM flat WHERE " + search.where() +
 			" ORDER BY " + search.orderBy() + fmt.Sprintf(" LIMIT 50 OFFSET %d", 50*(search.page-1))) {
 			wantRows = append(wantRows, []string{r[0], normalizeCell(r[1]), normalizeCell(r[2])})

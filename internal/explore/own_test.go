@@ -95,8 +95,8 @@ func TestOwnQueries(t *testing.T) {
 	testEarlierSnapshotsAreLimited(t, s)
 }
 
-// testEarlierSnapshotsAreLimited keeps two earlier snapshots in use. A request for a third must be
-// rejected until the others end.
+// testEarlierSnapshotsAreLimited keeps two earlier snapshots in use. A request for a third
+// must be rejected until the requests for the first two end.
 func testEarlierSnapshotsAreLimited(t *testing.T, s *site) {
 	ctx, stop := context.WithCancel(t.Context())
 	var slow sync.WaitGroup
@@ -109,16 +109,16 @@ func testEarlierSnapshotsAreLimited(t *testing.T, s *site) {
 	}
 	defer slow.Wait()
 	defer stop()
-	wantTexts(t, s.askUntil(t, "/snapshot?as_of=2026-11-03", http.StatusServiceUnavailable, "open another snapshot: requests for 2 earlier snapshots are in progress"),
+	wantTexts(t, s.getUntil(t, "/snapshot?as_of=2026-11-03", http.StatusServiceUnavailable, "open another snapshot: requests for 2 earlier snapshots are in progress"),
 		"Try again in a moment.")
 	s.get(t, "/snapshot", http.StatusOK)
 	stop()
 	slow.Wait()
-	s.askUntil(t, "/snapshot?as_of=2026-11-03", http.StatusOK, "")
+	s.getUntil(t, "/snapshot?as_of=2026-11-03", http.StatusOK, "")
 }
 
-// askUntil requests a page until it has a status and contains a text.
-func (s *site) askUntil(t *testing.T, path string, status int, text string) string {
+// getUntil requests a page until it has the given status and contains the given text.
+func (s *site) getUntil(t *testing.T, path string, status int, text string) string {
 	t.Helper()
 	for startedAt := time.Now(); time.Since(startedAt) < time.Minute; {
 		res, body, err := s.fetch(t.Context(), path)

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// sessions is the number of concurrent requests for a snapshot. More requests wait.
+	// sessions is the maximum number of concurrent requests for a snapshot. Other requests wait.
 	sessions = 4
 	// New requests are rejected while maxStuck queries are still running after their time limit.
 	// Each of these queries uses a core and a session.
@@ -147,11 +147,11 @@ func (p *pool) findReplaced(asOf string) (*openSnapshot, error) {
 	if asOf == "" || len(earlier) < maxEarlier {
 		return nil, nil
 	}
-	idle := slices.IndexFunc(earlier, func(s *openSnapshot) bool { return s.borrowed == 0 })
-	if idle < 0 {
+	unused := slices.IndexFunc(earlier, func(s *openSnapshot) bool { return s.borrowed == 0 })
+	if unused < 0 {
 		return nil, &statusError{http.StatusServiceUnavailable, fmt.Sprintf("open another snapshot: requests for %d earlier snapshots are in progress", maxEarlier), "Try again in a moment."}
 	}
-	return earlier[idle], nil
+	return earlier[unused], nil
 }
 
 // openVersion opens a snapshot of a version: the snapshot that asOf selects, or the newest if asOf is

@@ -39,24 +39,24 @@ func buildPrices(records []query.Record, end time.Time) []priceView {
 		if currency == "" {
 			view.Currency = noCurrency
 		}
-		tiers, byTier := groupRecords(byCurrency[currency], nameTier)
+		names, byName := groupRecords(byCurrency[currency], priceName)
 		var series [][]period
-		for i, tier := range tiers {
-			periods := periodsOf(byTier[tier], "amount")
+		for i, name := range names {
+			periods := periodsOf(byName[name], "amount")
 			series = append(series, periods)
-			view.Rows = append(view.Rows, newPriceRow(tier, i%page.MostSeries, view.Currency, periods))
+			view.Rows = append(view.Rows, newPriceRow(name, i%page.MostSeries, view.Currency, periods))
 		}
-		view.Chart = chartPrices(tiers, series, view.Currency, end)
-		if len(tiers) > page.MostSeries {
-			view.More = fmt.Sprintf("The chart shows the first %d of %d prices.", page.MostSeries, len(tiers))
+		view.Chart = chartPrices(names, series, view.Currency, end)
+		if len(names) > page.MostSeries {
+			view.More = fmt.Sprintf("The chart shows the first %d of %d prices.", page.MostSeries, len(names))
 		}
 		views = append(views, view)
 	}
 	return views
 }
 
-// nameTier returns the name of a price: its tier, and a number from the second price of the tier on.
-func nameTier(r query.Record) string {
+// priceName returns the name of a price: its tier and, from the second price of the tier on, a number.
+func priceName(r query.Record) string {
 	name := r.Get("tier").Text
 	if name == "" {
 		name = "(no tier)"
@@ -79,13 +79,13 @@ func newPriceRow(tier string, colour int, currency string, periods []period) pri
 	return priceRow{Tier: tier, Colour: colour, Now: now.Value, Since: now.Since, DeletedAt: now.Till, Before: before}
 }
 
-// chartPrices returns the chart of a currency. It is nil if no amount is known, or if the first price
-// is not older than end.
-func chartPrices(tiers []string, series [][]period, currency string, end time.Time) *page.Chart {
+// chartPrices returns the chart of a currency. It is nil if no amount is known, or if no price began
+// before end.
+func chartPrices(names []string, series [][]period, currency string, end time.Time) *page.Chart {
 	start, hasValue := end, false
 	var v page.Variant
 	for i, periods := range series[:min(len(series), page.MostSeries)] {
-		s := page.Series{Name: tiers[i], Colour: i}
+		s := page.Series{Name: names[i], Colour: i}
 		for n, p := range periods {
 			if p.from.Before(start) {
 				start = p.from

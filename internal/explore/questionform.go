@@ -16,10 +16,10 @@ type formField struct {
 	Hint string
 	// Numeric fields show a numeric keyboard on phones.
 	Numeric bool
-	// Options are the values of a selection. Known are suggestions for a text field, if there are no
+	// Options are the values of a selection. Suggestions are values for a text field, if there are no
 	// Options.
-	Options []option
-	Known   []string
+	Options     []option
+	Suggestions []string
 	// Problem describes a mistake in the value.
 	Problem string
 	// Required fields have no default.
@@ -60,19 +60,19 @@ func (q *question) buildForm() ([]formField, error) {
 // addChoices adds the known values of a parameter. Few values become a selection, many become
 // suggestions.
 func (q *question) addChoices(f *formField, p query.Param) error {
-	const few, many = 40, 500
+	const maxSelection, maxSuggestions = 40, 500
 	if p.Type == "DATE" {
-		f.Known = []string{"snapshot-7d", "snapshot-30d", "snapshot-90d", "snapshot-365d"}
+		f.Suggestions = []string{"snapshot-7d", "snapshot-30d", "snapshot-90d", "snapshot-365d"}
 		return nil
 	}
-	values, more, err := q.db.ParamValues(q.Context(), p, many)
+	values, more, err := q.db.ParamValues(q.Context(), p, maxSuggestions)
 	switch {
 	case query.IsMissing(err): // running the query reports the missing table or column
 		return nil
 	case err != nil || len(values) == 0:
 		return err
-	case more || len(values) > few:
-		f.Known = values
+	case more || len(values) > maxSelection:
+		f.Suggestions = values
 		return nil
 	}
 	if f.Value != "" && !slices.Contains(values, f.Value) {
@@ -87,7 +87,7 @@ func (q *question) addChoices(f *formField, p query.Param) error {
 	return nil
 }
 
-// hintOf returns what an empty field means: any value, the default, or a missing required value.
+// hintOf returns the meaning of an empty field: any value, the default, or a missing required value.
 func hintOf(p query.Param) string {
 	switch {
 	case p.TakesNull():

@@ -19,21 +19,21 @@ func TestPages(t *testing.T) {
 		tests   map[string]func(t *testing.T, s *site)
 	}{
 		{"records.sql", map[string]func(t *testing.T, s *site){
-			"history of a listing":              testListingHistory,
-			"deleted records":                   testDeletedRecords,
-			"links between records":             testLinksBetweenRecords,
-			"records that only others refer to": testReferencedRecords,
-			"records as of a snapshot":          testRecordsAsOf,
-			"texts of records are escaped":      testHostileRecords,
-			"threads of comments":               testThreads,
-			"lists of records":                  testLists,
-			"checks of the snapshot":            testChecks,
-			"folded and flagged fields":         testFlags,
-			"questions are listed":              testQuestionsAreListed,
-			"questions as of a snapshot":        testQuestionsAsOf,
-			"charts of questions":               testQuestionCharts,
-			"links of groups":                   testGroupLinks,
-			"report equals its file":            testReportEqualsFile,
+			"history of a listing":          testListingHistory,
+			"deleted records":               testDeletedRecords,
+			"links between records":         testLinksBetweenRecords,
+			"records that no list contains": testReferencedRecords,
+			"records as of a snapshot":      testRecordsAsOf,
+			"texts of records are escaped":  testHostileRecords,
+			"threads of comments":           testThreads,
+			"lists of records":              testLists,
+			"checks of the snapshot":        testChecks,
+			"folded and flagged fields":     testFlags,
+			"questions are listed":          testQuestionsAreListed,
+			"questions as of a snapshot":    testQuestionsAsOf,
+			"charts of questions":           testQuestionCharts,
+			"links of groups":               testGroupLinks,
+			"report equals its file":        testReportEqualsFile,
 		}},
 		{"listings.sql", map[string]func(t *testing.T, s *site){
 			"unread tables are not empty":      testUnreadTables,
@@ -78,7 +78,7 @@ func testListingHistory(t *testing.T, s *site) {
 	}
 }
 
-// testDeletedRecords checks that the page of a deleted record shows the time and the reason. L3 has more
+// testDeletedRecords checks that the page of a deleted record shows when and why it was deleted. L3 has more
 // row versions than a page shows. An article of L4 was published before its payment.
 func testDeletedRecords(t *testing.T, s *site) {
 	body := s.get(t, "/listings/L2", http.StatusOK)
@@ -193,7 +193,7 @@ func testLists(t *testing.T, s *site) {
 	}
 	for path, unwanted := range map[string]string{"/profiles/P2": "Winter", "/profiles/P2?as_of=20261103T020000Z": "PO-DELETED", "/listings/L1": "PO-DELETED"} {
 		if strings.Contains(textOf(s.get(t, path, http.StatusOK)), unwanted) {
-			t.Errorf("%s shows %q, which has deleted_at", path, unwanted)
+			t.Errorf("%s shows the deleted record %q", path, unwanted)
 		}
 	}
 	if strings.Contains(textOf(s.get(t, "/orders/R9", http.StatusOK)), "Items without an article") {

@@ -72,11 +72,11 @@ func showSection(kind recordKind) func(v *visit) (reply, error) {
 	return func(v *visit) (reply, error) {
 		b := &recordBuilder{visit: v, kind: kind, id: v.PathValue("id")}
 		name := v.PathValue("section")
-		at := slices.IndexFunc(kind.sections, func(s section) bool { return s.statement == name && s.layout == asTable })
-		if at < 0 {
+		i := slices.IndexFunc(kind.sections, func(s section) bool { return s.statement == name && s.layout == asTable })
+		if i < 0 {
 			return nil, &statusError{http.StatusNotFound, fmt.Sprintf("the page of a %s has no table %q", kind.name, name), "The page of the record links to its tables."}
 		}
-		s := kind.sections[at]
+		s := kind.sections[i]
 		head, err := b.readHead()
 		if err != nil {
 			return nil, err

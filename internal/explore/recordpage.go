@@ -39,7 +39,7 @@ type fieldTable struct {
 type section struct {
 	// statement is the name of the statement in sql, and the anchor on the page.
 	statement, title, about string
-	// empty is shown for a result without rows. If it is empty, the section is left out.
+	// empty is shown for a result without rows. If no text is set, a section without rows is left out.
 	empty  string
 	layout sectionLayout
 	// bars is the column whose values get bars. Empty means none.

@@ -66,11 +66,11 @@ type download struct {
 	Format query.Format
 }
 
-// sentError is an error that occurred after the response had begun. An error page can no longer be sent.
-type sentError struct{ err error }
+// lateError is an error that occurred after the response had begun. An error page can no longer be sent.
+type lateError struct{ err error }
 
-func (e *sentError) Error() string { return e.err.Error() }
-func (e *sentError) Unwrap() error { return e.err }
+func (e *lateError) Error() string { return e.err.Error() }
+func (e *lateError) Unwrap() error { return e.err }
 
 // downloadFormat is a format of downloads. label is the text of its link.
 type downloadFormat struct {
@@ -87,11 +87,11 @@ func downloadFormats() []downloadFormat {
 }
 
 func findFormat(format query.Format) (downloadFormat, error) {
-	at := slices.IndexFunc(downloadFormats(), func(f downloadFormat) bool { return f.format == format })
-	if at < 0 {
+	i := slices.IndexFunc(downloadFormats(), func(f downloadFormat) bool { return f.format == format })
+	if i < 0 {
 		return downloadFormat{}, usageErr(fmt.Sprintf("unknown format %q: use csv, xlsx or parquet", format), "Change the format in the address.")
 	}
-	return downloadFormats()[at], nil
+	return downloadFormats()[i], nil
 }
 
 func (d download) send(e *Explorer, w http.ResponseWriter, v *visit) error {
@@ -184,7 +184,7 @@ func (p htmlPage) send(e *Explorer, w http.ResponseWriter, v *visit) error {
 	}
 	w.WriteHeader(max(p.Status, http.StatusOK))
 	if _, err := w.Write(text.Bytes()); err != nil {
-		return &sentError{err}
+		return &lateError{err}
 	}
 	return nil
 }
@@ -218,7 +218,7 @@ func (e *Explorer) sendError(w http.ResponseWriter, v *visit, err error) {
 	case query.IsMissing(err):
 		shown = &statusError{http.StatusInternalServerError, err.Error(), "An earlier version of the program created this snapshot. The next night adds the missing tables and columns."}
 	default:
-		shown = &statusError{http.StatusInternalServerError, err.Error(), "Run placementsync verify to check the file for damage."}
+		shown = &statusError{http.StatusInternalServerError, err.Error(), "Run \"placementsync verify\" to check the file for damage."}
 	}
 	if shown.status >= http.StatusInternalServerError {
 		e.cfg.Log.Error("page not shown", "url", v.URL.Path, "error", err)

@@ -121,7 +121,7 @@ type mapBox struct {
 
 type mapLine struct{ Path, Title string }
 
-// Sizes of a map.
+// Sizes of a relationMap.
 const (
 	boxWidth, boxHeight = 224, 26
 	columnGap, rowGap   = 64, 10
@@ -137,17 +137,17 @@ func drawMap(m dictionary.Map) *relationMap {
 		if slices.Contains(path, table) { // a cycle
 			return -1
 		}
-		if at, ok := columns[table]; ok {
-			return at
+		if column, ok := columns[table]; ok {
+			return column
 		}
-		at := 0
+		column := 0
 		for _, r := range m.Relations {
 			if r.From == table {
-				at = max(at, 1+place(r.To, append(slices.Clone(path), table)))
+				column = max(column, 1+place(r.To, append(slices.Clone(path), table)))
 			}
 		}
-		columns[table] = at
-		return at
+		columns[table] = column
+		return column
 	}
 	d := &relationMap{BoxWidth: boxWidth, BoxHeight: boxHeight}
 	boxes := map[string]mapBox{}
@@ -156,9 +156,9 @@ func drawMap(m dictionary.Map) *relationMap {
 		if !slices.ContainsFunc(m.Relations, func(r dictionary.Relation) bool { return r.From == t.Name() || r.To == t.Name() }) {
 			continue
 		}
-		at := place(t.Name(), nil)
-		b := mapBox{Name: t.Name(), Other: t.Subject() != m.Subject, X: mapMargin + at*(boxWidth+columnGap), Y: mapMargin + boxCounts[at]*(boxHeight+rowGap)}
-		boxCounts[at]++
+		column := place(t.Name(), nil)
+		b := mapBox{Name: t.Name(), Other: t.Subject() != m.Subject, X: mapMargin + column*(boxWidth+columnGap), Y: mapMargin + boxCounts[column]*(boxHeight+rowGap)}
+		boxCounts[column]++
 		boxes[b.Name] = b
 		d.Boxes = append(d.Boxes, b)
 		d.Width, d.Height = max(d.Width, b.X+boxWidth+mapMargin), max(d.Height, b.Y+boxHeight+mapMargin)

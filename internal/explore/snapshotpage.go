@@ -65,10 +65,10 @@ func (view *snapshotView) addChecks(checks query.Result, l links) error {
 }
 
 // buildSample returns the table of a JSON array of objects.
-func buildSample(check, text string) (*page.Table, error) {
+func buildSample(check, sampleJSON string) (*page.Table, error) {
 	t := &page.Table{Caption: "First rows of " + check, Stacked: true}
 	var rows []json.RawMessage
-	err := json.Unmarshal([]byte(text), &rows)
+	err := json.Unmarshal([]byte(sampleJSON), &rows)
 	for _, row := range rows {
 		var cells []page.Cell
 		d := json.NewDecoder(bytes.NewReader(row))

@@ -169,7 +169,7 @@ func testForgedStatements(t *testing.T, s *site) {
 		}
 	}
 	if pid, err := os.ReadFile(s.pidFile); err != nil || string(pid) != "no child" {
-		t.Errorf("a process was started: the file of its id contains %s (%v), want no child", pid, err)
+		t.Errorf("a process was started: the pid file contains %s (%v), want no child", pid, err)
 	}
 	if res, _, err := s.post(t.Context(), url.Values{"sql": {"SELECT " + strings.Repeat("1", 300<<10)}, "token": {token}}, nil); err != nil || res.StatusCode != http.StatusBadRequest {
 		t.Errorf("a form of 300 KiB: got %v (%v), want status 400", res.Status, err)
@@ -179,7 +179,7 @@ func testForgedStatements(t *testing.T, s *site) {
 	}
 }
 
-const endless = "SELECT count(*) FROM range(1000000000000) AS t(i) WHERE i % 7 = 3"
+const endlessQuery = "SELECT count(*) FROM range(1000000000000) AS t(i) WHERE i % 7 = 3"
 
 // waitForChild waits until the child process of a statement has started, and returns the process.
 func (s *site) waitForChild(t *testing.T) *os.Process {
@@ -198,7 +198,7 @@ func (s *site) waitForChild(t *testing.T) *os.Process {
 
 // testCrashedStatement kills the process of a statement and checks that the server continues.
 func testCrashedStatement(t *testing.T, s *site) {
-	form := url.Values{"sql": {endless}, "token": {s.token(t)}}
+	form := url.Values{"sql": {endlessQuery}, "token": {s.token(t)}}
 	_ = os.Remove(s.pidFile)
 	shown := make(chan string, 1)
 	go func() {
@@ -218,7 +218,7 @@ func testCrashedStatement(t *testing.T, s *site) {
 
 // testCancelledStatement closes the connection of a statement and checks that its process ends.
 func testCancelledStatement(t *testing.T, s *site) {
-	form := url.Values{"sql": {endless}, "token": {s.token(t)}}
+	form := url.Values{"sql": {endlessQuery}, "token": {s.token(t)}}
 	_ = os.Remove(s.pidFile)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -266,9 +266,9 @@ func TestTrialTypedSQLOnlyReads(t *testing.T) {
 	testEscapes(t, math.MaxInt)
 }
 
-// testEscapes sends up to most escaping statements of each kind, each to its own process. Statements of
-// escapes.OneStatement may succeed. All files must stay unchanged.
-func testEscapes(t *testing.T, most int) {
+// testEscapes sends statements that try to escape, at most maxPerKind of each kind, each to its own
+// process. Statements of escapes.OneStatement may succeed. All files must stay unchanged.
+func testEscapes(t *testing.T, maxPerKind int) {
 	outside := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(outside, "x.csv"), []byte("a\nroot:\n"), 0o600))
 	s := newSite(t, "records.sql")
@@ -284,14 +284,14 @@ func testEscapes(t *testing.T, most int) {
 		}
 	}
 	for reason, texts := range escapes.Refused() {
-		for _, text := range texts[:min(most, len(texts))] {
+		for _, text := range texts[:min(maxPerKind, len(texts))] {
 			checkRefused(text, reason)
 		}
 	}
-	for _, text := range escapes.TwoStatements()[:min(most, len(escapes.TwoStatements()))] {
+	for _, text := range escapes.TwoStatements()[:min(maxPerKind, len(escapes.TwoStatements()))] {
 		checkRefused(strings.Replace(text, "%s", escapes.Destructive, 1), "refused ")
 	}
-	for _, text := range escapes.OneStatement()[:min(most, len(escapes.OneStatement()))] {
+	for _, text := range escapes.OneStatement()[:min(maxPerKind, len(escapes.OneStatement()))] {
 		_, _, err := s.post(t.Context(), url.Values{"sql": {placeholders.Replace(strings.Replace(text, "%s", escapes.Destructive, 1))}, "token": {token}}, nil)
 		must(t, err)
 	}

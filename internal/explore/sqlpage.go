@@ -182,7 +182,7 @@ func (d sqlDownload) send(e *Explorer, w http.ResponseWriter, v *visit) error {
 	out := &downloadWriter{w: w, mediaType: d.mediaType, file: "result." + string(d.job.Format)}
 	_, err := e.runJob(v.Context(), d.job, out)
 	if hasBegun := out.end(); err != nil && hasBegun {
-		return &sentError{err}
+		return &lateError{err}
 	}
 	if err != nil {
 		var problem reply

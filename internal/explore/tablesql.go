@@ -17,7 +17,7 @@ import (
 type table struct {
 	*visit
 	inner  query.Query
-	values map[string]string // of the parameters of inner
+	values map[string]string // the values of the parameters of inner
 	roles  []columnRole
 	state  tableState
 	// textColumn is the name of the last column of the query, if that column contains the text to
@@ -44,8 +44,8 @@ type currencySums struct {
 const (
 	// tablePageRows is the number of rows of one page of a table.
 	tablePageRows = 100
-	// mostChoices is the maximum number of values in a selection.
-	mostChoices = 100
+	// maxOptions is the maximum number of values in a selection.
+	maxOptions = 100
 )
 
 // positionColumn contains the position of a row in the result of the query. Every ORDER BY clause ends
@@ -223,7 +223,7 @@ func (t *table) choicesSQL() string {
 	for _, r := range t.roles {
 		if r.hasSelection() {
 			column := sqltext.Quote(r.Name)
-			lists = append(lists, fmt.Sprintf("(SELECT coalesce(list(value ORDER BY value), []) FROM (SELECT DISTINCT CAST(%s AS VARCHAR) AS value FROM result WHERE %[1]s IS NOT NULL LIMIT %d))", column, mostChoices))
+			lists = append(lists, fmt.Sprintf("(SELECT coalesce(list(value ORDER BY value), []) FROM (SELECT DISTINCT CAST(%s AS VARCHAR) AS value FROM result WHERE %[1]s IS NOT NULL LIMIT %d))", column, maxOptions))
 		}
 	}
 	return "[" + strings.Join(lists, ", ") + "]"

@@ -35,7 +35,7 @@ type tableView struct {
 	Sources string
 }
 
-// chip is an active filter. Link is the address without this filter.
+// chip is an active filter. Exact is its unformatted value. Link is the address without this filter.
 type chip struct{ Text, Exact, Link string }
 
 // rangeView is the range of a date or a number in the form.
@@ -89,7 +89,8 @@ func (t *table) show(caption, files string) (*tableView, tableRows, error) {
 		return nil, rows, err
 	}
 	view := &tableView{Table: buildTable(caption, t.roles, rows.Result, t.links()), Search: t.state.Search, Order: t.params.Get(sortKey), Sources: query.DescribeSources(rows.Sources)}
-	view.Table.ID, view.Table.More = "table", "" // Count contains the number of rows
+	view.Table.ID = "table"
+	view.Table.More = "" // Count already contains the number of rows
 	t.addOrder(view.Table)
 	t.addTotals(view, rows.Sums)
 	t.addFilters(view, rows.Choices)
@@ -167,12 +168,12 @@ func (t *table) addFilters(view *tableView, choices [][]string) {
 	for _, f := range t.state.Filters {
 		key := f.prefix + f.column.Name
 		r := t.roles[slices.IndexFunc(t.roles, func(r columnRole) bool { return r.Name == f.column.Name })]
-		word := map[string]string{isKey: ": ", minKey: " from ", maxKey: " to "}[f.prefix]
+		separator := map[string]string{isKey: ": ", minKey: " from ", maxKey: " to "}[f.prefix]
 		text := r.optionLabel(f.text)
 		if f.prefix != isKey && r.Numeric {
 			text = page.Decimal(f.text)
 		}
-		view.Chips = append(view.Chips, chip{labelOf(f.column.Name) + word + text, f.text, t.addressWith(pair{key, ""})})
+		view.Chips = append(view.Chips, chip{labelOf(f.column.Name) + separator + text, f.text, t.addressWith(pair{key, ""})})
 		cleared = append(cleared, pair{key, ""})
 	}
 	view.Clear = t.addressWith(cleared...)

@@ -31,7 +31,7 @@ func (l *Lake) Check(ctx context.Context) error {
 }
 
 // checkAccess writes a file, reads it and removes it. The file is not part of a commit, so it is
-// removed from f.made.
+// removed from f.uncommitted.
 func (f *files) checkAccess() error {
 	name, content := f.root+"/check-"+uuid.NewString(), []byte("placementsync\n")
 	if err := f.WriteFile(name, content); err != nil {
@@ -41,6 +41,6 @@ func (f *files) checkAccess() error {
 	if err == nil && !bytes.Equal(got, content) {
 		err = errors.New("the file has different content when it is read back")
 	}
-	f.made.drain()
+	f.uncommitted.drain()
 	return errors.Join(err, f.Remove(name))
 }

@@ -210,20 +210,20 @@ func expireTable(n tableName, t *table.Table, nights []string) (c change, remove
 	if len(c.updates) == 0 {
 		return c, 0
 	}
-	var gone []int64
+	var unreferencedIDs []int64
 	for _, s := range t.Metadata().Snapshots() {
 		if !referenced[s.SnapshotID] {
-			gone = append(gone, s.SnapshotID)
+			unreferencedIDs = append(unreferencedIDs, s.SnapshotID)
 		}
 	}
-	if len(gone) > 0 {
-		c.updates = append(c.updates, table.NewRemoveSnapshotsUpdate(gone, false))
+	if len(unreferencedIDs) > 0 {
+		c.updates = append(c.updates, table.NewRemoveSnapshotsUpdate(unreferencedIDs, false))
 	}
 	c.requirements = []table.Requirement{table.AssertTableUUID(t.Metadata().TableUUID())}
 	if s := t.CurrentSnapshot(); s != nil {
 		c.requirements = append(c.requirements, table.AssertRefSnapshotID(table.MainBranch, &s.SnapshotID))
 	}
-	return c, len(gone)
+	return c, len(unreferencedIDs)
 }
 
 // removeFiles removes the files to which only the metadata before the expiry refer, and old files to

@@ -27,32 +27,32 @@ import (
 // records the files that it created, so that they can be removed if their commit fails.
 type files struct {
 	icebergio.WriteFileIO
-	disk  durable.Disk
-	local bool
-	root  string // file:///folder, s3://bucket/prefix, or empty if the server chooses the folders
-	made  *madeFiles
-	s3    object.Config
+	disk        durable.Disk
+	local       bool
+	root        string // file:///folder, s3://bucket/prefix, or empty if the server chooses the folders
+	uncommitted *uncommittedFiles
+	s3          object.Config
 }
 
-// madeFiles are the created files that are not committed yet.
-type madeFiles struct {
+// uncommittedFiles are the created files that are not committed yet.
+type uncommittedFiles struct {
 	mu    sync.Mutex // guards files
-	files []madeFile
+	files []uncommittedFile
 }
 
-type madeFile struct {
+type uncommittedFile struct {
 	name  string
 	store icebergio.WriteFileIO
 }
 
-func (m *madeFiles) add(name string, store icebergio.WriteFileIO) {
+func (m *uncommittedFiles) add(name string, store icebergio.WriteFileIO) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.files = append(m.files, madeFile{name, store})
+	m.files = append(m.files, uncommittedFile{name, store})
 }
 
 // drain returns the recorded files and forgets them.
-func (m *madeFiles) drain() []madeFile {
+func (m *uncommittedFiles) drain() []uncommittedFile {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	files := m.files
@@ -62,7 +62,7 @@ func (m *madeFiles) drain() []madeFile {
 
 // openFiles opens the storage of Config.Warehouse. It creates no file.
 func openFiles(ctx context.Context, cfg Config) (*files, error) {
-	f := &files{disk: durable.Disk{Step: cfg.Step, Label: kindOfFile}, made: &madeFiles{}, s3: cfg.S3}
+	f := &files{disk: durable.Disk{Step: cfg.Step, Label: kindOfFile}, uncommitted: &uncommittedFiles{}, s3: cfg.S3}
 	if cfg.Warehouse == "" {
 		return f, nil // the server chooses the folder of each table
 	}
@@ -90,7 +90,7 @@ func openFiles(ctx context.Context, cfg Config) (*files, error) {
 // records created files in the same list as f.
 func (f *files) withStorage(store icebergio.WriteFileIO) *files {
 	_, local := store.(icebergio.LocalFS)
-	return &files{WriteFileIO: store, disk: f.disk, local: local, root: f.root, made: f.made, s3: f.s3}
+	return &files{WriteFileIO: store, disk: f.disk, local: local, root: f.root, uncommitted: f.uncommitted, s3: f.s3}
 }
 
 // kindOfFile returns the kind of a file. Config.Step receives the kind, because file names contain
@@ -124,7 +124,7 @@ func (f *files) Create(name string) (w icebergio.FileWriter, err error) {
 	if err != nil {
 		return nil, err
 	}
-	f.made.add(name, f.WriteFileIO)
+	f.uncommitted.add(name, f.WriteFileIO)
 	return &durableWriter{w, f, name}, nil
 }
 
@@ -163,8 +163,8 @@ func (f *files) syncFolders() error {
 		return nil
 	}
 	isAdded := map[string]bool{}
-	for _, made := range f.made.files {
-		for dir := path.Dir(localPath(made.name)); !isAdded[dir] && strings.HasPrefix(dir, localPath(f.root)); dir = path.Dir(dir) {
+	for _, file := range f.uncommitted.files {
+		for dir := path.Dir(localPath(file.name)); !isAdded[dir] && strings.HasPrefix(dir, localPath(f.root)); dir = path.Dir(dir) {
 			isAdded[dir] = true
 		}
 	}
@@ -176,16 +176,16 @@ func (f *files) syncFolders() error {
 // storage may have failed.
 const removalTimeout = 10 * time.Second
 
-// removeMade removes the files that were not committed. If a removal fails, Expire removes the file
+// removeUncommitted removes the files that were not committed. If a removal fails, Expire removes the file
 // later.
-func (f *files) removeMade() {
-	made := f.made.drain()
+func (f *files) removeUncommitted() {
+	files := f.uncommitted.drain()
 	ctx, cancel := context.WithTimeout(context.Background(), removalTimeout)
 	go func() {
 		defer cancel()
-		_ = eachIndex(f.workers(), len(made), func(i int) error {
+		_ = eachIndex(f.workers(), len(files), func(i int) error {
 			if ctx.Err() == nil {
-				_ = made[i].store.Remove(made[i].name)
+				_ = files[i].store.Remove(files[i].name)
 			}
 			return nil
 		})
@@ -196,14 +196,14 @@ func (f *files) removeMade() {
 // workers returns the number of files to read or write at the same time. It is 1 if Step is set, so
 // that the order of steps does not vary.
 func (f *files) workers() int {
-	const folder, network = 4, 16
+	const folderWorkers, networkWorkers = 4, 16
 	switch {
 	case f.disk.Step != nil:
 		return 1
 	case f.local:
-		return folder
+		return folderWorkers
 	}
-	return network
+	return networkWorkers
 }
 
 // eachIndex calls do with the numbers from 0 to n-1, several at a time. After an error it starts no more

@@ -18,8 +18,8 @@ import (
 
 // Config is the catalog and the location of the lake.
 type Config struct {
-	// Catalog is the kind of catalog: SQLite, "sqlite:FILE", RESTful, or the address of a
-	// Postgres database.
+	// Catalog selects the catalog: SQLite, "sqlite:FILE", RESTful, or the address of a Postgres
+	// database.
 	Catalog string
 	// Name is the catalog_name in the tables of an SQL catalog. Readers must use the same
 	// name.

@@ -161,7 +161,7 @@ func (l *Lake) writeOwnerFile() error {
 		err = l.files.disk.WriteFile(localPath(l.ownerFile()), text, public)
 	} else {
 		err = l.files.WriteFile(l.ownerFile(), text)
-		l.files.made.drain()
+		l.files.uncommitted.drain()
 	}
 	if err != nil {
 		return fmt.Errorf("write the owner file %s: %w; the night is published: run \"placementsync lake publish\" again", l.ownerFile(), err)

@@ -23,8 +23,8 @@ type Published struct {
 	SnapshotAt time.Time `json:"snapshot_at"`
 	// AlreadyPublished is true if the lake already showed the night.
 	AlreadyPublished bool `json:"already_published"`
-	// Tables counts the tables of the night. Replaced and Appended count the tables whose
-	// files were replaced or extended. The others only got the new tag.
+	// Tables counts the tables of the night. Replaced counts the tables whose files were replaced, and
+	// Appended the tables that got one more file. The others only got the new tag.
 	Tables   int   `json:"tables"`
 	Replaced int   `json:"replaced"`
 	Appended int   `json:"appended"`
@@ -81,11 +81,11 @@ func (l *Lake) Publish(ctx context.Context, v *Version, replace bool) (p Publish
 	}
 	if err != nil {
 		if !errors.As(err, new(*UnknownError)) && !errors.As(err, new(*NotCommittedError)) {
-			l.files.removeMade()
+			l.files.removeUncommitted()
 		}
 		return p, err
 	}
-	l.files.made.drain()
+	l.files.uncommitted.drain()
 	p.TagsDropped = !keepsTags
 	return p, l.writeOwnerFile()
 }
@@ -154,7 +154,7 @@ func (l *Lake) plan(ctx context.Context, v *Version, states map[tableName]publis
 	if len(todo) == 0 {
 		return nil, nil
 	}
-	measured, err := v.measureTables(ctx, states)
+	measures, err := v.measureTables(ctx, states)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +163,7 @@ func (l *Lake) plan(ctx context.Context, v *Version, states map[tableName]publis
 		if s.name.part == current {
 			plan[i], err = v.planCurrent(ctx, s, states[s.name])
 		} else {
-			plan[i], err = v.planRows(ctx, s, states[s.name], measured[s.name])
+			plan[i], err = v.planRows(ctx, s, states[s.name], measures[s.name])
 		}
 		if err != nil {
 			return nil, err

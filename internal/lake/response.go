@@ -68,7 +68,7 @@ func (r recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // readBackTimeout limits the time for reading the tables after a commit, because a server that
-// did not answer the commit will possibly not answer at all.
+// did not respond to the commit may not respond at all.
 const readBackTimeout = 30 * time.Second
 
 // checkCommit reads the tables after a commit. It returns no error if the tables show the
@@ -89,7 +89,7 @@ func (c *restCatalog) checkCommit(ctx context.Context, changes []change, got res
 	case got.status == http.StatusConflict && !after.isAnyApplied:
 		return false, &ConflictError{"a table", commitErr}
 	}
-	// A server that has not answered yet may still commit.
+	// A server that has not responded yet may still commit.
 	return false, &UnknownError{commitErr}
 }
 

@@ -124,7 +124,7 @@ func (c *restCatalog) load(ctx context.Context) (tables, error) {
 		}
 	}
 	lakeTables := tables{}
-	var mu sync.Mutex // guards found
+	var mu sync.Mutex // guards lakeTables
 	return lakeTables, eachIndex(maxRequests, len(names), func(i int) error {
 		t, err := c.loadTable(ctx, names[i])
 		if err != nil {

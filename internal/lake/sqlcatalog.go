@@ -248,7 +248,7 @@ func (c *sqlCatalog) writeMetadata(ch change) (location string, err error) {
 	return location, c.files.WriteFile(location, data)
 }
 
-// nextVersion returns the version in the name of a metadata file plus one, or 0 for a new table.
+// nextVersion returns the number after the version in the name of a metadata file, or 0 for a new table.
 func nextVersion(location string) int {
 	number, _, _ := strings.Cut(filepath.Base(location), "-")
 	n, err := strconv.Atoi(number)

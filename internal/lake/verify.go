@@ -63,18 +63,18 @@ func snapshotOf(run string, t *table.Table, state publishedState, isNewest bool)
 	if t == nil {
 		return nil, errors.New("it is missing in the lake")
 	}
-	tagged, shown := t.SnapshotByName(tagOf(run)), t.CurrentSnapshot()
-	if tagged == nil && state.run == run {
-		tagged = shown // the catalog does not store tags
+	taggedSnapshot, currentSnapshot := t.SnapshotByName(tagOf(run)), t.CurrentSnapshot()
+	if taggedSnapshot == nil && state.run == run {
+		taggedSnapshot = currentSnapshot // the catalog does not store tags
 	}
 	switch {
-	case isNewest && (state.run != run || !state.onMain || shown == nil || tagged != nil && tagged.SnapshotID != shown.SnapshotID):
+	case isNewest && (state.run != run || !state.onMain || currentSnapshot == nil || taggedSnapshot != nil && taggedSnapshot.SnapshotID != currentSnapshot.SnapshotID):
 		return nil, fmt.Errorf("readers see snapshot %d of another program instead of the night: "+
 			"run \"placementsync lake publish\" to show the night again", currentSnapshotID(t.Metadata()))
-	case tagged == nil:
+	case taggedSnapshot == nil:
 		return nil, fmt.Errorf("it has no tag %s", tagOf(run))
 	}
-	return tagged, nil
+	return taggedSnapshot, nil
 }
 
 // verifyTable compares one table. It returns the row count and the file count of the table in the lake.

@@ -66,8 +66,8 @@ func (b *Bucket) putParts(ctx context.Context, name string, content io.ReaderAt,
 	size := max(partSize, (sum.Bytes+maxParts-1)/maxParts)
 	var parts []types.CompletedPart
 	whole := sha256.New()
-	for at := int64(0); at < sum.Bytes; at += size {
-		body := io.NewSectionReader(content, at, min(size, sum.Bytes-at))
+	for offset := int64(0); offset < sum.Bytes; offset += size {
+		body := io.NewSectionReader(content, offset, min(size, sum.Bytes-offset))
 		h := sha256.New()
 		if _, err := io.Copy(io.MultiWriter(h, whole), body); err != nil {
 			return &localError{err}
@@ -75,7 +75,7 @@ func (b *Bucket) putParts(ctx context.Context, name string, content io.ReaderAt,
 		digest := base64.StdEncoding.EncodeToString(h.Sum(nil))
 		number := aws.Int32(int32(len(parts) + 1))
 		res, err := b.client.UploadPart(ctx, &s3.UploadPartInput{Bucket: &b.bucket, Key: b.key(name), UploadId: upload.UploadId,
-			PartNumber: number, Body: io.NewSectionReader(content, at, body.Size()), ChecksumSHA256: &digest})
+			PartNumber: number, Body: io.NewSectionReader(content, offset, body.Size()), ChecksumSHA256: &digest})
 		if err != nil {
 			return err
 		}

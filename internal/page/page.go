@@ -167,8 +167,8 @@ func StyleSheet() Asset { return NewAsset("text/css", styleText) }
 // templates and the sources of bundles.
 func ReadAssets(more ...fs.FS) (Assets, error) {
 	all := Assets{}
-	for _, from := range append([]fs.FS{files}, more...) {
-		names, err := fs.Glob(from, "assets/*")
+	for _, folder := range append([]fs.FS{files}, more...) {
+		names, err := fs.Glob(folder, "assets/*")
 		if err != nil {
 			return nil, err
 		}
@@ -177,7 +177,7 @@ func ReadAssets(more ...fs.FS) (Assets, error) {
 			if mediaType == "" || strings.HasSuffix(name, ".entry.js") {
 				continue
 			}
-			text, err := fs.ReadFile(from, name)
+			text, err := fs.ReadFile(folder, name)
 			if err != nil {
 				return nil, err
 			}

@@ -23,9 +23,9 @@ type plot struct {
 	// split are columns. Each combination of their values is a variant of the chart. Without split,
 	// the chart has one variant.
 	split []string
-	// weigh is a column. The variant with the largest sum of this column is first. Without weigh, the
+	// weight is a column. The variant with the largest sum of this column is first. Without weight, the
 	// variants are in the order of the rows.
-	weigh string
+	weight string
 	// labels are the columns whose values name a category.
 	labels []string
 	// most is the maximum number of categories, or of series if series is set.
@@ -55,10 +55,10 @@ func (p plot) drawVariants(result queryResult) []page.Variant {
 	}
 	label := func(row query.Record) string { return rowLabel(row, p.split...) }
 	labels := result.distinctLabels(label)
-	if p.weigh != "" {
+	if p.weight != "" {
 		weights := map[string]float64{}
 		for _, row := range result.Rows {
-			n, _ := row.Get(p.weigh).Number()
+			n, _ := row.Get(p.weight).Number()
 			weights[label(row)] += n
 		}
 		slices.SortStableFunc(labels, func(x, y string) int { return cmp.Compare(weights[y], weights[x]) })
@@ -151,7 +151,7 @@ type measure struct {
 	colour       int
 	// below means that the values are drawn below the axis, for example withdrawn listings.
 	below bool
-	as    shape
+	as    valueFormat
 }
 
 // drawMeasures converts each measure to a series. It skips rows in which all measures are NULL.

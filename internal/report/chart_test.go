@@ -123,7 +123,7 @@ func TestVariantsAreSplitAndOrderedByWeight(t *testing.T) {
 	if diff := cmp.Diff([]string{"pro · EUR", "basic · USD", "basic · (no currency)"}, labelsOf(p.drawVariants(result))); diff != "" {
 		t.Errorf("labels in the order of the rows (-want +got):\n%s", diff)
 	}
-	p.weigh = "prices"
+	p.weight = "prices"
 	got := p.drawVariants(result)
 	if diff := cmp.Diff([]string{"basic · USD", "basic · (no currency)", "pro · EUR"}, labelsOf(got)); diff != "" {
 		t.Errorf("labels by weight (-want +got):\n%s", diff)
@@ -138,7 +138,7 @@ func TestVariantsAreLimited(t *testing.T) {
 		fmt.Fprintf(&rows, "\nT%02d|a|%d", i, i)
 	}
 	result := parseResult("tier|band|prices" + rows.String())
-	p := plot{split: []string{"tier"}, weigh: "prices", labels: []string{"band"}, most: 9, measures: []measure{{column: "prices", name: "prices"}}}
+	p := plot{split: []string{"tier"}, weight: "prices", labels: []string{"band"}, most: 9, measures: []measure{{column: "prices", name: "prices"}}}
 	got := p.drawVariants(result)
 	if len(got) != maxVariants || got[0].Label != "T28" || got[maxVariants-1].Label != "T05" {
 		t.Errorf("got %d variants from %s to %s, want %d from T28 to T05", len(got), got[0].Label, got[len(got)-1].Label, maxVariants)

@@ -50,8 +50,8 @@ func isShownStream(stream string) bool {
 }
 
 // buildHeadlines compares the headline numbers of the report's snapshot with the headline numbers of up
-// to two earlier snapshots. The query itself computes the changes of median prices: its parameter since is
-// the time of the earlier snapshot.
+// to two earlier snapshots. The query itself computes the changes of median prices: its parameter "since"
+// is the time of the earlier snapshot.
 func (b *builder) buildHeadlines() (Section, error) {
 	out := Section{ID: "headlines", Title: "Headlines"}
 	current := Question{Query: "report_headlines"}

@@ -198,27 +198,27 @@ func TestHeadlinesHaveSourcesAndChanges(t *testing.T) {
 	}
 }
 
-// TestErrorsOfQueriesAreReturned builds the page once for each of its queries. Each time another query
-// fails, and the error must be returned.
+// TestErrorsOfQueriesAreReturned builds the page once for each of its queries. Each time, a different
+// query fails, and its error must be returned.
 func TestErrorsOfQueriesAreReturned(t *testing.T) {
 	results := map[string]string{"snapshots": "run_id|snapshot_at|outcome|rows|rows_new|rows_changed|rows_gone|requests|minutes|hours_since_previous\n" +
 		"r2|2026-11-09T02:00:00Z|complete|1|1|1|1|1|1|24\nr1|2026-11-08T02:00:00Z|complete|1|1|1|1|1|1|",
 
 		"report_headlines": "figure|unit|value\nListings||7.00", "report_headlines@08": "figure|unit|value\nListings||7.00"}
 	recording := newBuilder(results)
-	var asked []string
+	var askedQueries []string
 	ask := recording.ask
 	recording.ask = func(ctx context.Context, q Question) (query.Result, bool, error) {
-		asked = append(asked, q.Query+q.Params["by"]+q.Params["since"]+q.AsOf.Format("@02"))
+		askedQueries = append(askedQueries, q.Query+q.Params["by"]+q.Params["since"]+q.AsOf.Format("@02"))
 		return ask(ctx, q)
 	}
 	if _, err := recording.buildPage(); err != nil {
 		t.Fatal(err)
 	}
-	if len(asked) < 25 || len(slices.Compact(slices.Sorted(slices.Values(asked)))) < len(asked)-4 {
-		t.Errorf("the page ran %d queries, want at least 25, at most 4 of them repeated: %v", len(asked), asked)
+	if len(askedQueries) < 25 || len(slices.Compact(slices.Sorted(slices.Values(askedQueries)))) < len(askedQueries)-4 {
+		t.Errorf("the page ran %d queries, want at least 25, at most 4 of them repeated: %v", len(askedQueries), askedQueries)
 	}
-	for failIndex := range asked {
+	for failIndex := range askedQueries {
 		b, n := newBuilder(results), 0
 		ask := b.ask
 		b.ask = func(ctx context.Context, q Question) (query.Result, bool, error) {
@@ -228,7 +228,7 @@ func TestErrorsOfQueriesAreReturned(t *testing.T) {
 			return ask(ctx, q)
 		}
 		if _, err := b.buildPage(); err == nil || err.Error() != "disk failed" {
-			t.Errorf("query %d, %s, failed: got %v, want its error", failIndex, asked[failIndex], err)
+			t.Errorf("query %d, %s, failed: got %v, want its error", failIndex, askedQueries[failIndex], err)
 		}
 	}
 }
@@ -307,9 +307,9 @@ func TestPanelsOfUnreadTablesHaveNoNumbers(t *testing.T) {
 		empty    string
 		panels   []Panel // only Empty and Note
 	}{
-		"all proven":              {nil, "", []Panel{{Empty: "Every order has a commission."}, {}}},
-		"needed by all, not read": {[]ledger.Problem{orders}, "No numbers: orders was not read: missing scope orders.lists.", nil},
-		"needed by one, not read": {[]ledger.Problem{outlets}, "", []Panel{{Empty: "Every order has a commission.", Note: "outlets was not read: 403"},
+		"all proven":                        {nil, "", []Panel{{Empty: "Every order has a commission."}, {}}},
+		"a table of all panels is not read": {[]ledger.Problem{orders}, "No numbers: orders was not read: missing scope orders.lists.", nil},
+		"a table of one panel is not read": {[]ledger.Problem{outlets}, "", []Panel{{Empty: "Every order has a commission.", Note: "outlets was not read: 403"},
 			{Empty: "No numbers: outlets was not read: 403."}}},
 		"carried": {[]ledger.Problem{carried}, "", []Panel{{Empty: "Every order has a commission.", Note: "orders is carried since 2026-11-07 02:00 UTC: answered 500"},
 			{Note: "orders is carried since 2026-11-07 02:00 UTC: answered 500"}}},

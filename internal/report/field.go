@@ -8,11 +8,11 @@ import (
 	"placementsync/internal/query"
 )
 
-// shape is the format of the values of a column.
-type shape int
+// valueFormat is the format of the values of a column.
+type valueFormat int
 
 const (
-	asText shape = iota
+	asText valueFormat = iota
 	asNumber
 	asPercent
 	asChange
@@ -29,7 +29,7 @@ const (
 type field struct {
 	// column is the column of the result. label is its heading in the table.
 	column, label string
-	as            shape
+	as            valueFormat
 	// about explains the label in a tooltip.
 	about string
 	// sub is a column whose value is shown in a second line.
@@ -112,7 +112,7 @@ func formatMonth(date string) string {
 	return date[:min(len(date), yearAndMonth)]
 }
 
-// unitName returns a currency, or "(no currency)" for a missing one.
+// unitName returns a currency, or "(no currency)" for a missing currency.
 func unitName(v query.Value) string {
 	if v.Null || v.Text == "" {
 		return "(no currency)"

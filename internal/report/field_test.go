@@ -30,7 +30,7 @@ func TestFormatMonth(t *testing.T) {
 
 func TestFormatCell(t *testing.T) {
 	for name, c := range map[string]struct {
-		as    shape
+		as    valueFormat
 		value query.Value
 		want  string
 	}{

@@ -118,8 +118,8 @@ func priceChanges(result queryResult, comparison string) map[string]Change {
 	return changes
 }
 
-// figureText formats a headline number. Counts and amounts are in one decimal column, so it removes the
-// decimals of a count, which has no unit.
+// figureText formats a headline number. Counts and amounts are in one decimal column, so figureText
+// removes the decimals of a count, which has no unit.
 func figureText(c query.Value, unit string) string {
 	text := field{as: asNumber}.formatCell(c)
 	if unit == "" {
@@ -136,10 +136,10 @@ const (
 
 // compareFigures compares two decimal numbers without rounding, so that the difference of two amounts is
 // exact.
-func compareFigures(now, then query.Value, unit, comparison string) Change {
+func compareFigures(now, earlier query.Value, unit, comparison string) Change {
 	n, nowOK := new(big.Rat).SetString(now.Text)
-	t, thenOK := new(big.Rat).SetString(then.Text)
-	if !nowOK || !thenOK {
+	t, earlierOK := new(big.Rat).SetString(earlier.Text)
+	if !nowOK || !earlierOK {
 		return unknownChange(comparison)
 	}
 	difference := new(big.Rat).Sub(n, t)

@@ -13,25 +13,25 @@ import (
 
 func TestFiguresAreComparedExactly(t *testing.T) {
 	for name, c := range map[string]struct {
-		now, then, unit string
-		want            Change
+		now, earlier, unit string
+		want               Change
 	}{
-		"up":            {"110.00", "100.00", "USD", Change{"up", "▲\u00a0+10.00 (+10.0 %)", "vs previous"}},
-		"down":          {"90.00", "100.00", "USD", Change{"down", "▼\u00a0−10.00 (−10.0 %)", "vs previous"}},
-		"the same":      {"100.00", "100", "USD", Change{"same", "no change", "vs previous"}},
-		"a count":       {"1300.00", "100.00", "", Change{"up", "▲\u00a0+1,200 (+1,200.0 %)", "vs previous"}},
-		"from zero":     {"5.00", "0.00", "", Change{"up", "▲\u00a0+5", "vs previous"}},
-		"to zero":       {"0.00", "5.00", "", Change{"down", "▼\u00a0−5 (−100.0 %)", "vs previous"}},
-		"from negative": {"5.00", "-10.00", "USD", Change{"up", "▲\u00a0+15.00 (+150.0 %)", "vs previous"}},
-		"both negative": {"-15.00", "-10.00", "USD", Change{"down", "▼\u00a0−5.00 (−50.0 %)", "vs previous"}},
-		"unknown now":   {"", "5.00", "USD", Change{"none", "not known", "vs previous"}},
-		"unknown then":  {"5.00", "", "USD", Change{"none", "not known", "vs previous"}},
-		"not a number":  {"5.00", "many", "USD", Change{"none", "not known", "vs previous"}},
+		"up":              {"110.00", "100.00", "USD", Change{"up", "▲\u00a0+10.00 (+10.0 %)", "vs previous"}},
+		"down":            {"90.00", "100.00", "USD", Change{"down", "▼\u00a0−10.00 (−10.0 %)", "vs previous"}},
+		"the same":        {"100.00", "100", "USD", Change{"same", "no change", "vs previous"}},
+		"a count":         {"1300.00", "100.00", "", Change{"up", "▲\u00a0+1,200 (+1,200.0 %)", "vs previous"}},
+		"from zero":       {"5.00", "0.00", "", Change{"up", "▲\u00a0+5", "vs previous"}},
+		"to zero":         {"0.00", "5.00", "", Change{"down", "▼\u00a0−5 (−100.0 %)", "vs previous"}},
+		"from negative":   {"5.00", "-10.00", "USD", Change{"up", "▲\u00a0+15.00 (+150.0 %)", "vs previous"}},
+		"both negative":   {"-15.00", "-10.00", "USD", Change{"down", "▼\u00a0−5.00 (−50.0 %)", "vs previous"}},
+		"unknown now":     {"", "5.00", "USD", Change{"none", "not known", "vs previous"}},
+		"unknown earlier": {"5.00", "", "USD", Change{"none", "not known", "vs previous"}},
+		"not a number":    {"5.00", "many", "USD", Change{"none", "not known", "vs previous"}},
 		// A float would be inexact.
 		"a cent":                   {"0.30", "0.20", "USD", Change{"up", "▲\u00a0+0.10 (+50.0 %)", "vs previous"}},
 		"a cent of a large amount": {"9007199254740993.01", "9007199254740993.00", "USD", Change{"up", "▲\u00a0+0.01 (+0.0 %)", "vs previous"}},
 	} {
-		got := compareFigures(query.Value{Text: c.now, Null: c.now == ""}, query.Value{Text: c.then, Null: c.then == ""}, c.unit, "vs previous")
+		got := compareFigures(query.Value{Text: c.now, Null: c.now == ""}, query.Value{Text: c.earlier, Null: c.earlier == ""}, c.unit, "vs previous")
 		got.Text = plainSpaces(got.Text)
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -96,7 +96,7 @@ func TestFigureText(t *testing.T) {
 }
 
 func TestReadMoments(t *testing.T) {
-	at := func(text string) time.Time {
+	parseMoment := func(text string) time.Time {
 		if text == "" {
 			return time.Time{}
 		}
@@ -129,7 +129,7 @@ func TestReadMoments(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if !m.at.Equal(at(c.snapshots[0])) || !m.previous.Equal(at(c.previous)) || !m.week.Equal(at(c.week)) || m.run != "r"+c.snapshots[0] || m.outcome != "partial" {
+		if !m.at.Equal(parseMoment(c.snapshots[0])) || !m.previous.Equal(parseMoment(c.previous)) || !m.week.Equal(parseMoment(c.week)) || m.run != "r"+c.snapshots[0] || m.outcome != "partial" {
 			t.Errorf("%s: got %+v, want the snapshot of %s with the outcome %q, the previous snapshot %q and the snapshot a week ago %q", name, m, c.snapshots[0], "partial", c.previous, c.week)
 		}
 		var compared []string

@@ -36,7 +36,7 @@ type panel struct {
 	// needs lists the tables that must have been read. If one was not, the panel shows no numbers. needs
 	// is empty for panels that read only meta. A test compares needs with the query.
 	needs []string
-	// compares means that the query compares snapshots, so that it has no result for the first one.
+	// compares means that the query compares snapshots, so that it has no result for the first snapshot.
 	compares bool
 	// empty is shown for a result without rows.
 	empty string
@@ -151,24 +151,24 @@ func (p panel) buildTable(result queryResult, folded bool) *page.Table {
 // sourceOf returns the command and the address that show the result of a question.
 func (b *builder) sourceOf(q Question) Source {
 	command := b.opts.Program
-	keys := url.Values{}
+	params := url.Values{}
 	if q.AsOf.IsZero() && b.opts.Earlier {
 		q.AsOf = b.moments.at
 	}
 	if !q.AsOf.IsZero() {
 		at := q.AsOf.UTC().Format(momentLayout)
 		command += " --as-of " + at
-		keys.Set("as_of", at)
+		params.Set("as_of", at)
 	}
 	command += " " + q.Query
 	for _, name := range slices.Sorted(maps.Keys(q.Params)) {
 		command += " --param " + page.ShellWord(name+"="+q.Params[name])
-		keys.Set("p."+name, q.Params[name])
+		params.Set("p."+name, q.Params[name])
 	}
 	if b.opts.Questions == "" {
 		return Source{Command: command}
 	}
-	return Source{Command: command, Page: strings.TrimSuffix(b.opts.Questions+q.Query+"?"+keys.Encode(), "?")}
+	return Source{Command: command, Page: strings.TrimSuffix(b.opts.Questions+q.Query+"?"+params.Encode(), "?")}
 }
 
 // momentLayout has microseconds, like the times valid_from and valid_to.

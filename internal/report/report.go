@@ -74,11 +74,11 @@ func Write(ctx context.Context, w io.Writer, ask Ask, opts Options) error {
 // AskDB runs a query on an open snapshot and keeps at most maxRows rows. It ignores q.AsOf: the caller has
 // opened the snapshot of that time.
 func AskDB(ctx context.Context, db *query.DB, q Question) (r query.Result, ok bool, err error) {
-	named, err := query.Resolve(q.Query)
+	namedQuery, err := query.Resolve(q.Query)
 	if err != nil {
 		return r, false, err
 	}
-	if r, err = db.Ask(ctx, named, q.Params, maxRows); query.IsMissing(err) {
+	if r, err = db.Ask(ctx, namedQuery, q.Params, maxRows); query.IsMissing(err) {
 		return r, false, nil
 	}
 	return r, err == nil, err

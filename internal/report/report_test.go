@@ -18,7 +18,7 @@ import (
 // resultTexts contains query results as texts: a line of column names and one line per row, with
 // bars between the fields. The key is the name of the query, such as "margins". The key of a result of
 // an earlier snapshot also has the day of the month: "margins@08". The key of a query with the parameter
-// since also has the date: "margins since 2026-11-08".
+// "since" also has the date: "margins since 2026-11-08".
 type resultTexts map[string]string
 
 func (texts resultTexts) ask(_ context.Context, q report.Question) (query.Result, bool, error) {

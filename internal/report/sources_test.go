@@ -93,7 +93,7 @@ func TestQueriesHaveTheColumnsOfThePage(t *testing.T) {
 				columns = append(columns, f.column, f.sub, f.unit)
 			}
 			if p.plot != nil {
-				columns = slices.Concat(columns, p.plot.split, p.plot.labels, []string{p.plot.weigh, p.plot.series, p.plot.value, p.plot.drawnIf})
+				columns = slices.Concat(columns, p.plot.split, p.plot.labels, []string{p.plot.weight, p.plot.series, p.plot.value, p.plot.drawnIf})
 				for _, m := range p.plot.measures {
 					columns = append(columns, m.column)
 				}

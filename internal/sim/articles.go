@@ -136,7 +136,7 @@ func writeWriter(e *enc, article uint32) {
 	e.end()
 }
 
-// renderDetail writes GET /articles/{id}, whose status is an object.
+// renderDetail writes the response of GET /articles/{id}, whose status is an object.
 func (s *articles) renderDetail(e *enc, n uint32) {
 	a := &s.all[n]
 	it := &s.items.all[a.item]
@@ -209,7 +209,7 @@ func (a *article) writeLiveURL(e *enc) {
 	}
 }
 
-// renderRow writes an item of GET /campaigns/{id}/articles, whose status is the list of all
+// renderRow writes an article of GET /campaigns/{id}/articles, whose status is the list of all
 // statuses so far, oldest first.
 func (s *articles) renderRow(e *enc, n uint32) {
 	a := &s.all[n]

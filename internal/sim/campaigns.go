@@ -37,7 +37,7 @@ type campaigns struct {
 	open []uint32 // campaigns that are not completed
 }
 
-// newCampaign creates a campaign for a random profile. Its created_at is earliest or later. Three of
+// newCampaign creates a campaign for a random profile. Its created_at is at least earliest. Three of
 // four campaigns have a questionnaire, whose file is the newest upload.
 func (s *campaigns) newCampaign(r *rand.Rand, earliest int64) uint32 {
 	n := uint32(len(s.all))
@@ -69,7 +69,7 @@ func (s *campaigns) stepDay(r *rand.Rand) {
 	})
 }
 
-// beginArticles starts up to two articles. Each is for an item of the profile that has no article.
+// beginArticles starts up to two articles. Each is for an order item of the profile without an article.
 func (s *campaigns) beginArticles(r *rand.Rand, c *campaign) {
 	for range 2 {
 		if len(c.articles) >= c.plannedArticles || len(s.items.unassigned[c.profile]) == 0 || s.calendar.day > c.lastStartDay {
@@ -124,8 +124,8 @@ func (s *campaigns) renderRow(e *enc, n uint32) {
 	e.end()
 }
 
-// renderDetail writes GET /campaigns/{id}. Its questionnaire repeats some texts of the
-// campaign.
+// renderDetail writes the response of GET /campaigns/{id}. Its questionnaire repeats some texts of
+// the campaign.
 func (s *campaigns) renderDetail(e *enc, n uint32) {
 	c := &s.all[n]
 	e.begin(kindCampaign, n)
@@ -202,8 +202,8 @@ func (s *campaigns) writeArticles(e *enc, c *campaign) {
 	e.close(']')
 }
 
-// renderStatusCounts writes GET /campaigns/{id}/articles/status-count as a map by prefix or
-// as an object with a list.
+// renderStatusCounts writes the response of GET /campaigns/{id}/articles/status-count: a map by
+// prefix, or an object with a list.
 func (s *campaigns) renderStatusCounts(e *enc, n uint32) {
 	c := &s.all[n]
 	counts := make([]int64, len(articleStatuses))

@@ -49,13 +49,13 @@ func (s *articles) newComment(r *rand.Rand, a *article) comment {
 	}
 }
 
-// commentRef returns the id of a comment, which is not a UUID.
-func commentRef(s seed, article, n uint32) string {
+// commentID returns the id of a comment, which is not a UUID.
+func commentID(s seed, article, n uint32) string {
 	short := s.roll(kindComment, article, 0) % 46_656 // three digits in base 36
 	return "c" + strconv.FormatUint(short, 36) + "-" + strconv.Itoa(int(n))
 }
 
-// commentView returns the items of GET /articles/{id}/comments.
+// commentView returns the comments of GET /articles/{id}/comments.
 func (s *articles) commentView(n uint32) view {
 	a := &s.all[n]
 	return view{
@@ -72,7 +72,7 @@ func (s *articles) commentView(n uint32) view {
 func writeComment(e *enc, a *article, c *comment, parent uint32) {
 	p := people[c.author]
 	e.b = append(e.b, '{')
-	e.str("id", commentRef(e.s, a.n, c.n))
+	e.str("id", commentID(e.s, a.n, c.n))
 	e.str("content", c.text)
 	e.obj("author")
 	e.str("name", fullName(p))
@@ -92,7 +92,7 @@ func writeComment(e *enc, a *article, c *comment, parent uint32) {
 		}
 		e.close(']')
 	} else {
-		e.str("parent_comment_id", commentRef(e.s, a.n, parent))
+		e.str("parent_comment_id", commentID(e.s, a.n, parent))
 	}
 	e.end()
 }

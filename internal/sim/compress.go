@@ -37,9 +37,9 @@ func newCompressor(configured []string) *compressor {
 
 // compress compresses the body of a reply with the first of the configured encodings that the request
 // accepts. A body of less than minCompressed bytes is not compressed.
-func (c *compressor) compress(out reply, accepted []string) reply {
+func (c *compressor) compress(out reply, acceptHeaders []string) reply {
 	i := slices.IndexFunc(c.encodings, func(encoding string) bool {
-		return slices.ContainsFunc(accepted, func(header string) bool { return accepts(header, encoding) })
+		return slices.ContainsFunc(acceptHeaders, func(header string) bool { return accepts(header, encoding) })
 	})
 	if i < 0 || len(out.body) < minCompressed {
 		return out

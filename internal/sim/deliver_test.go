@@ -12,8 +12,7 @@ import (
 	"placementsync/internal/sim"
 )
 
-// TestDeliveriesAreSigned compares the signature with the output of openssl dgst -sha256
-// -hmac.
+// TestDeliveriesAreSigned compares the signature with the output of "openssl dgst -sha256 -hmac".
 func TestDeliveriesAreSigned(t *testing.T) {
 	var received *http.Request
 	var body []byte
@@ -42,7 +41,7 @@ func TestDeliveriesAreSigned(t *testing.T) {
 func TestDeliveriesMatchTheRecords(t *testing.T) {
 	s := sim.New(sim.Options{Seed: 7})
 	s.Advance(3)
-	article := findCommented(t, s)
+	article := findCommentedArticle(t, s)
 	status, err := s.StatusChange(article)
 	if err != nil {
 		t.Fatal(err)
@@ -70,8 +69,8 @@ func TestDeliveriesMatchTheRecords(t *testing.T) {
 	}
 }
 
-// findCommented returns the id of an article with a comment.
-func findCommented(t *testing.T, s *sim.Service) string {
+// findCommentedArticle returns the id of an article with a comment.
+func findCommentedArticle(t *testing.T, s *sim.Service) string {
 	t.Helper()
 	for _, raw := range s.Records("/order-items") {
 		var item struct {

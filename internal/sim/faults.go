@@ -54,7 +54,7 @@ type Fault struct {
 	Route string
 	// Skip is the number of matching requests that are answered normally before the first fault.
 	Skip int
-	// Times is the maximal number of affected requests. 0 means no maximum.
+	// Times is the maximum number of affected requests. 0 means no maximum.
 	Times int
 	// Probability is the share of the matching requests that are affected, from 0 to 1. 0 means
 	// all requests.

@@ -18,42 +18,42 @@ import (
 func TestFaultsWithACompleteResponse(t *testing.T) {
 	for name, tc := range map[string]struct {
 		fault sim.Fault
-		check func(got answer) bool
+		check func(got httpResponse) bool
 	}{
 		"status": {
 			sim.Fault{Kind: sim.FaultStatus, Status: 503, RetryAfter: "7"},
-			func(got answer) bool { return got.status == 503 && got.header.Get("Retry-After") == "7" },
+			func(got httpResponse) bool { return got.status == 503 && got.header.Get("Retry-After") == "7" },
 		},
-		"status by default": {
-			sim.Fault{}, func(got answer) bool { return got.status == 500 },
+		"default status": {
+			sim.Fault{}, func(got httpResponse) bool { return got.status == 500 },
 		},
 		"HTML": {
 			sim.Fault{Kind: sim.FaultHTML},
-			func(got answer) bool {
+			func(got httpResponse) bool {
 				return got.status == 200 && bytes.HasPrefix(got.body, []byte("<!DOCTYPE html>"))
 			},
 		},
 		"broken JSON": {
 			sim.Fault{Kind: sim.FaultBrokenJSON},
-			func(got answer) bool { return got.status == 200 && len(got.body) > 0 && !json.Valid(got.body) },
+			func(got httpResponse) bool { return got.status == 200 && len(got.body) > 0 && !json.Valid(got.body) },
 		},
 		"empty": {
 			sim.Fault{Kind: sim.FaultEmpty},
-			func(got answer) bool { return got.status == 200 && len(got.body) == 0 },
+			func(got httpResponse) bool { return got.status == 200 && len(got.body) == 0 },
 		},
 		"slow": {
 			sim.Fault{Kind: sim.FaultSlow, Delay: time.Microsecond},
-			func(got answer) bool { return got.status == 200 && json.Valid(got.body) },
+			func(got httpResponse) bool { return got.status == 200 && json.Valid(got.body) },
 		},
 		"redirect": {
 			sim.Fault{Kind: sim.FaultRedirect},
-			func(got answer) bool {
+			func(got httpResponse) bool {
 				return got.status == 302 && got.header.Get("Location") == "http://elsewhere.invalid/"
 			},
 		},
 		"rewrite": {
 			sim.Fault{Kind: sim.FaultRewrite, Rewrite: func([]byte) []byte { return []byte("other") }},
-			func(got answer) bool { return string(got.body) == "other" },
+			func(got httpResponse) bool { return string(got.body) == "other" },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

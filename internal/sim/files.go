@@ -38,7 +38,7 @@ func newFiles(w *world) *files {
 	return s
 }
 
-// newFolder creates a folder. Its created_at is earliest or later.
+// newFolder creates a folder. Its created_at is at least earliest.
 func (s *files) newFolder(earliest int64) {
 	n := uint32(len(s.folders))
 	at := s.folderList.nextCreatedAt(earliest)
@@ -46,7 +46,7 @@ func (s *files) newFolder(earliest int64) {
 	s.folderList.add(n)
 }
 
-// newFile uploads a file. Its created_at is earliest or later.
+// newFile uploads a file. Its created_at is at least earliest.
 func (s *files) newFile(r *rand.Rand, earliest int64) {
 	n := uint32(len(s.all))
 	at := s.list.nextCreatedAt(earliest)
@@ -125,7 +125,7 @@ func renderFileContent(e *enc, n uint32) {
 	e.b = append(e.b, "%PDF-1.7\n"+fileName(e.s, n)+"\n\x00\xff"...)
 }
 
-// renderFolder writes an item of GET /folders.
+// renderFolder writes a folder of GET /folders.
 func (s *files) renderFolder(e *enc, n uint32) {
 	f := &s.folders[n]
 	e.begin(kindFolder, n)

@@ -15,9 +15,9 @@ import (
 	"placementsync/internal/sim"
 )
 
-var update = flag.Bool("update", false, "write testdata/answers.golden anew")
+var update = flag.Bool("update", false, "write testdata/responses.golden anew")
 
-const goldenFile = "testdata/answers.golden"
+const goldenFile = "testdata/responses.golden"
 
 // goldenWorlds returns options of worlds whose responses must not change.
 func goldenWorlds() map[string]sim.Options {
@@ -33,14 +33,14 @@ func goldenWorlds() map[string]sim.Options {
 	}
 }
 
-// goldenQueries returns the queries for every route.
+// goldenQueries returns the URL queries for every route.
 func goldenQueries() []string {
 	return []string{"", "?limit=100", "?limit=7&page=2", "?include_outlets_data=true"}
 }
 
 // TestResponsesAreStable compares the responses of all routes over a few days with recorded hashes,
 // because a seed must give the same world in every release. Routes without a recorded hash are
-// ignored. After an intended change run go test ./internal/sim -run TestResponsesAreStable -update.
+// ignored. After an intended change, run "go test ./internal/sim -run TestResponsesAreStable -update".
 func TestResponsesAreStable(t *testing.T) {
 	got := map[string]string{}
 	for name, opts := range goldenWorlds() {

@@ -17,9 +17,9 @@ const (
 
 // Salts of rolls. They differ from all other salts of orders and items.
 const (
-	commissionRoll = 21 + iota
-	vendorRoll
-	resellerRoll
+	commissionSalt = 21 + iota
+	vendorSalt
+	resellerSalt
 )
 
 // item is an order item: a paid line with its commission.
@@ -51,7 +51,7 @@ func (s *items) newItem(r *rand.Rand, o *order, lineIndex int, at int64) uint32 
 	n := uint32(len(s.all))
 	l := o.lines[lineIndex]
 	commission := l.salePrice().perMille(100) + l.salePrice()/100_000*567 // 10.567 %
-	if oneIn(s.seed.roll(kindOrder, o.n, commissionRoll), 40) {
+	if oneIn(s.seed.roll(kindOrder, o.n, commissionSalt), 40) {
 		commission = 0
 	}
 	s.all = append(s.all, item{
@@ -113,7 +113,7 @@ func (s *items) advanceItem(r *rand.Rand, it *item) bool {
 	return false
 }
 
-// renderRow writes an item of GET /order-items.
+// renderRow writes an order item of GET /order-items.
 func (s *items) renderRow(e *enc, n uint32) {
 	it := &s.all[n]
 	o := &s.orders.all[it.order]
@@ -185,7 +185,7 @@ func (it *item) writeCommission(e *enc) {
 // writeVendor writes the costs. For an accounted item it also writes the invoice. Most items have a
 // positive margin. A few vendors cost more than the sale price.
 func (it *item) writeVendor(e *enc, l line) {
-	vendorShare := int64(420 + e.s.roll(kindItem, it.n, vendorRoll)%200)
+	vendorShare := int64(420 + e.s.roll(kindItem, it.n, vendorSalt)%200)
 	if vendorShare%16 == 0 {
 		vendorShare += 500
 	}
@@ -206,7 +206,7 @@ func (it *item) writeVendor(e *enc, l line) {
 }
 
 // isResold reports whether a reseller gets a share of the item.
-func (it *item) isResold(s seed) bool { return oneIn(s.roll(kindItem, it.n, resellerRoll), 5) }
+func (it *item) isResold(s seed) bool { return oneIn(s.roll(kindItem, it.n, resellerSalt), 5) }
 
 // writeArticle writes the article of the item, if there is one.
 func (it *item) writeArticle(e *enc, profile uint32) {
@@ -231,7 +231,7 @@ func (it *item) writeArticle(e *enc, profile uint32) {
 	e.end()
 }
 
-// renderProfileRow writes an item of GET /profiles/{id}/order-items.
+// renderProfileRow writes an order item of GET /profiles/{id}/order-items.
 func (s *items) renderProfileRow(e *enc, n uint32) {
 	it := &s.all[n]
 	o := &s.orders.all[it.order]

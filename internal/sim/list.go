@@ -61,7 +61,7 @@ func (l *list) remove(n uint32) {
 	l.removed[n] = true
 }
 
-// selectBelow returns the numbers below count that keep selects, without deleted records.
+// selectBelow returns the numbers below count for which keep returns true, without deleted records.
 func (l *list) selectBelow(count int, keep func(n uint32) bool) []uint32 {
 	return slices.DeleteFunc(countTo(count), func(n uint32) bool { return l.removed[n] || !keep(n) })
 }

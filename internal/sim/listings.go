@@ -6,7 +6,7 @@ import (
 )
 
 // newProducts creates the products that are older than the first day, spread over two years. One in
-// 64 has the same created_at as the product before. Products with the same created_at are sorted by
+// 64 has the same created_at as the previous product. Products with the same created_at are sorted by
 // id.
 func newProducts(w *world) *products {
 	s := &products{world: w}
@@ -21,11 +21,11 @@ func newProducts(w *world) *products {
 		}
 	}
 	for i := 0; i < count; {
-		tied := []uint32{uint32(i)}
+		simultaneous := []uint32{uint32(i)}
 		for i++; i < count && all[i].created == all[i-1].created; i++ {
-			tied = append(tied, uint32(i))
+			simultaneous = append(simultaneous, uint32(i))
 		}
-		s.onSale.addSimultaneous(tied, s.seed, kindProduct)
+		s.onSale.addSimultaneous(simultaneous, s.seed, kindProduct)
 	}
 	s.all = all
 	for _, n := range s.onSale.numbers {
@@ -40,18 +40,18 @@ func newProducts(w *world) *products {
 // stepDay changes prices, and withdraws and adds listings. It also changes the authority of outlets,
 // which causes a fifth of the changed rows.
 func (s *products) stepDay(r *rand.Rand) {
-	listed := len(s.onSale.numbers)
-	if listed == 0 {
+	listedCount := len(s.onSale.numbers)
+	if listedCount == 0 {
 		return
 	}
-	changes := s.opts.ListingChange * float64(listed)
+	changes := s.opts.ListingChange * float64(listedCount)
 	for range roundByChance(r, changes*4/5) {
 		s.changePrice(s.drawOnSale(r))
 	}
-	perOutlet := max(1, float64(listed)/float64(len(s.outlets.all)))
+	perOutlet := max(1, float64(listedCount)/float64(len(s.outlets.all)))
 	s.outlets.stepDay(r, roundByChance(r, changes/5/perOutlet))
 
-	turnover := min(roundByChance(r, s.opts.ListingTurnover*float64(listed)), listed-1)
+	turnover := min(roundByChance(r, s.opts.ListingTurnover*float64(listedCount)), listedCount-1)
 	for range turnover {
 		s.withdrawProduct(s.drawOnSale(r))
 	}
@@ -88,7 +88,7 @@ func (s *products) outletProductView(outlet uint32) view {
 	return view{numbers: numbers, reversed: true, kind: kindProduct, render: s.renderDetail}
 }
 
-// renderListing writes an item of GET /products/listings.
+// renderListing writes a listing of GET /products/listings.
 func (s *products) renderListing(e *enc, n uint32) {
 	t := s.traitsOf(n)
 	e.begin(kindProduct, n)
@@ -104,7 +104,7 @@ func (s *products) renderListing(e *enc, n uint32) {
 	e.end()
 }
 
-// renderOutletRow writes an item of GET /outlets. The id of a row is the id of a product.
+// renderOutletRow writes a row of GET /outlets. Its id is the id of a product.
 func (s *products) renderOutletRow(e *enc, n uint32) {
 	t := s.traitsOf(n)
 	o := &s.outlets.all[t.outlet]
@@ -120,7 +120,7 @@ func (s *products) renderOutletRow(e *enc, n uint32) {
 	e.end()
 }
 
-// categoryView returns the items of GET /products/categories.
+// categoryView returns the categories of GET /products/categories.
 func (s *products) categoryView() view {
 	counts := make([]int64, len(productTypes))
 	for _, n := range s.onSale.numbers {

@@ -34,7 +34,7 @@ const (
 )
 
 // Options are the options of the service. The zero value is the world of the demo. For
-// counts and shares 0 means the default, and a negative value means zero.
+// counts and shares, 0 means the default and a negative value means zero.
 type Options struct {
 	// Seed determines everything that looks random. Zero is a valid seed.
 	Seed uint64
@@ -88,7 +88,7 @@ type Options struct {
 	// spec does not show the scope of this route. Otherwise articles.read is enough.
 	ArticleNeedsFullAccess bool
 
-	// PageCap is the maximal page size. Higher limits are lowered without an error. Defaults to
+	// PageCap is the maximum page size. Higher limits are lowered without an error. Defaults to
 	// 100.
 	PageCap int
 	// Envelope is the format of endpoints whose envelope the spec does not show. Defaults

@@ -46,7 +46,7 @@ type orders struct {
 	open []uint32 // orders with a future event
 }
 
-// newOrder creates an order. Its created_at is earliest or later.
+// newOrder creates an order. Its created_at is at least earliest.
 func (s *orders) newOrder(r *rand.Rand, earliest int64) uint32 {
 	n := uint32(len(s.all))
 	o := order{
@@ -146,8 +146,8 @@ func (s *orders) renderRow(e *enc, n uint32) {
 	e.end()
 }
 
-// renderDetail writes GET /orders/{order_id}: with name and email at top level, and without
-// team.
+// renderDetail writes the response of GET /orders/{order_id}: with name and email at top level, and
+// without team.
 func (s *orders) renderDetail(e *enc, n uint32) {
 	o := &s.all[n]
 	e.begin(kindOrder, n)
@@ -242,7 +242,7 @@ func (s *orders) writeLines(e *enc, o *order, lean bool) {
 		e.obj("outlet")
 		s.outlets.writeRefFields(e, t.outlet, lean)
 		if s.opts.HiddenDetail && !lean {
-			e.num("revision", int64(s.outlets.all[t.outlet].edits)) // no list contains it
+			e.num("revision", int64(s.outlets.all[t.outlet].edits)) // no list contains the revision
 		}
 		e.end()
 		s.products.writeIncludes(e, t.roll)

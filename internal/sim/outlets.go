@@ -49,7 +49,7 @@ func newOutlets(w *world) *outlets {
 	return s
 }
 
-// maxChannels is the maximal number of channels of an outlet. Channel numbers depend on it.
+// maxChannels is the maximum number of channels of an outlet. Channel numbers depend on it.
 const maxChannels = 4
 
 // newOutlet creates an outlet. One in twenty has no location.
@@ -202,14 +202,14 @@ func (s *outlets) writeRefFields(e *enc, n uint32, lean bool) {
 	e.id("id", kindOutlet, n)
 	e.str("name", o.name)
 	if !lean {
-		outer := e.roll
+		outerRoll := e.roll
 		e.roll = s.seed.roll(kindOutlet, n, 1)
 		o.writeSite(e)
-		e.roll = outer
+		e.roll = outerRoll
 	}
 }
 
-// renderDetail writes GET /outlets/{outlet_id}.
+// renderDetail writes the response of GET /outlets/{outlet_id}.
 func (s *outlets) renderDetail(e *enc, n uint32) {
 	o := &s.all[n]
 	e.begin(kindOutlet, n)
@@ -323,7 +323,7 @@ func tagView() view {
 	}}
 }
 
-// disclaimerView returns the items of GET /outlet-disclaimers.
+// disclaimerView returns the disclaimers of GET /outlet-disclaimers.
 func disclaimerView() view {
 	return view{numbers: countTo(len(disclaimers)), kind: kindDisclaimer, render: func(e *enc, n uint32) {
 		e.begin(kindDisclaimer, n)

@@ -35,12 +35,12 @@ func (rt *route) writeList(e *enc, v view, query url.Values, fault *Fault, opts 
 	if err != nil {
 		return err
 	}
-	shape := rt.shape
+	envelope := rt.envelope
 	if rt.unspecified && opts.Envelope != EnvelopeMixed {
-		shape = opts.Envelope
+		envelope = opts.Envelope
 	}
 	from, to := 0, v.len()
-	if shape == EnvelopePaginated || rt.unspecified && opts.PagesWithoutTotals {
+	if envelope == EnvelopePaginated || rt.unspecified && opts.PagesWithoutTotals {
 		servedPage := page
 		if fault.Kind == FaultSamePage {
 			servedPage = 1
@@ -51,11 +51,11 @@ func (rt *route) writeList(e *enc, v view, query url.Values, fault *Fault, opts 
 	// Worlds with odd seeds have the totals before the records, because the spec does not define
 	// the order of fields.
 	totalsFirst := e.s%2 == 1
-	if shape == EnvelopeArray {
+	if envelope == EnvelopeArray {
 		e.b = append(e.b, '[')
 	} else {
 		e.b = append(e.b, '{')
-		if shape == EnvelopePaginated && totalsFirst {
+		if envelope == EnvelopePaginated && totalsFirst {
 			writeTotals(e, v.len(), limit, page, fault)
 		}
 		e.arr("records")
@@ -64,10 +64,10 @@ func (rt *route) writeList(e *enc, v view, query url.Values, fault *Fault, opts 
 		v.render(e, v.at(i))
 	}
 	e.close(']')
-	if shape == EnvelopePaginated && !totalsFirst {
+	if envelope == EnvelopePaginated && !totalsFirst {
 		writeTotals(e, v.len(), limit, page, fault)
 	}
-	if shape != EnvelopeArray {
+	if envelope != EnvelopeArray {
 		e.end()
 	}
 	return nil

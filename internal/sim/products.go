@@ -46,7 +46,7 @@ func (s *products) withdrawProduct(n uint32) { s.all[n].withdrawnDay = s.calenda
 // isWithdrawn reports whether a product was withdrawn.
 func (s *products) isWithdrawn(n uint32) bool { return s.all[n].withdrawnDay != 0 }
 
-// renderDetail writes GET /products/{product_id}, also for withdrawn products.
+// renderDetail writes the response of GET /products/{product_id}, also for withdrawn products.
 func (s *products) renderDetail(e *enc, n uint32) {
 	t := s.traitsOf(n)
 	e.begin(kindProduct, n)

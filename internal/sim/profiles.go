@@ -54,7 +54,7 @@ func (s *profiles) stepDay(r *rand.Rand) {
 	p.updated = p.generated
 }
 
-// renderRow writes an item of GET /teams/{team_id}/profiles.
+// renderRow writes a profile of GET /teams/{team_id}/profiles.
 func (s *profiles) renderRow(e *enc, n uint32) {
 	p := &s.all[n]
 	e.begin(kindProfile, n)

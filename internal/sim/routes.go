@@ -14,9 +14,9 @@ type route struct {
 	scopes []string
 	// fullAccess means that a token of type full_access is required.
 	fullAccess bool
-	// shape is the envelope of a list. If unspecified is true, the spec does not show the envelope, and
-	// Options.Envelope may replace shape.
-	shape       Envelope
+	// envelope is the format of a list. If unspecified is true, the spec does not show the envelope, and
+	// Options.Envelope may replace it.
+	envelope    Envelope
 	unspecified bool
 	// list returns a list. It returns false if the parent does not exist.
 	list func(parent string) (view, bool)
@@ -40,7 +40,7 @@ func (w *world) marketRoutes() []route {
 	return []route{
 		{pattern: "/auth/token", object: w.renderToken},
 		{
-			pattern: "/outlets", scopes: []string{"outlets.lists"}, shape: EnvelopePaginated,
+			pattern: "/outlets", scopes: []string{"outlets.lists"}, envelope: EnvelopePaginated,
 			list: wholeList(&w.products.outletRows, kindProduct, w.products.renderOutletRow), top: &w.products.outletRows,
 		},
 		{
@@ -51,19 +51,19 @@ func (w *world) marketRoutes() []route {
 		{pattern: "/outlets/locations/cities", scopes: read, object: w.outlets.locationsOf("cities", func(c city) string { return c.name })},
 		{pattern: "/outlets/{outlet_id}", scopes: read, object: w.byID(kindOutlet, w.outlets.hasOutlet, w.outlets.renderDetail)},
 		{
-			pattern: "/outlets/{id}/products", scopes: read, shape: EnvelopeRecords, unspecified: true,
+			pattern: "/outlets/{id}/products", scopes: read, envelope: EnvelopeRecords, unspecified: true,
 			list: w.listBelow(kindOutlet, w.outlets.hasOutlet, w.products.outletProductView),
 		},
-		{pattern: "/tags", scopes: []string{"tags.lists"}, shape: EnvelopeArray, unspecified: true, list: withoutParent(tagView)},
+		{pattern: "/tags", scopes: []string{"tags.lists"}, envelope: EnvelopeArray, unspecified: true, list: withoutParent(tagView)},
 		{
-			pattern: "/outlet-disclaimers", scopes: []string{"outlet_disclaimers.lists"}, shape: EnvelopeRecords, unspecified: true,
+			pattern: "/outlet-disclaimers", scopes: []string{"outlet_disclaimers.lists"}, envelope: EnvelopeRecords, unspecified: true,
 			list: withoutParent(disclaimerView),
 		},
 		{
-			pattern: "/products/listings", scopes: readProducts, shape: EnvelopePaginated,
+			pattern: "/products/listings", scopes: readProducts, envelope: EnvelopePaginated,
 			list: wholeList(&w.products.onSale, kindProduct, w.products.renderListing), top: &w.products.onSale,
 		},
-		{pattern: "/products/categories", scopes: readProducts, shape: EnvelopeArray, list: withoutParent(w.products.categoryView)},
+		{pattern: "/products/categories", scopes: readProducts, envelope: EnvelopeArray, list: withoutParent(w.products.categoryView)},
 		{pattern: "/products/{product_id}", scopes: readProducts, object: w.byID(kindProduct, w.products.hasProduct, w.products.renderDetail)},
 	}
 }
@@ -72,28 +72,28 @@ func (w *world) orderRoutes() []route {
 	lists := []string{"orders.lists"}
 	return []route{
 		{
-			pattern: "/orders", scopes: lists, shape: EnvelopePaginated,
+			pattern: "/orders", scopes: lists, envelope: EnvelopePaginated,
 			list: wholeList(&w.orders.list, kindOrder, w.orders.renderRow), top: &w.orders.list,
 		},
 		{
-			pattern: "/order-items", scopes: lists, shape: EnvelopePaginated, unspecified: true,
+			pattern: "/order-items", scopes: lists, envelope: EnvelopePaginated, unspecified: true,
 			list: wholeList(&w.items.list, kindItem, w.items.renderRow), top: &w.items.list,
 		},
 		{pattern: "/orders/{order_id}", scopes: []string{"orders.read"}, object: w.byID(kindOrder, w.orders.hasOrder, w.orders.renderDetail)},
 		{
-			pattern: "/profiles/{id}/orders", scopes: lists, shape: EnvelopePaginated, unspecified: true,
+			pattern: "/profiles/{id}/orders", scopes: lists, envelope: EnvelopePaginated, unspecified: true,
 			list: w.listBelow(kindProfile, w.profiles.hasProfile, w.orders.profileView),
 		},
 		{
-			pattern: "/profiles/{id}/order-items", scopes: lists, shape: EnvelopeArray,
+			pattern: "/profiles/{id}/order-items", scopes: lists, envelope: EnvelopeArray,
 			list: w.listBelow(kindProfile, w.profiles.hasProfile, w.items.profileView),
 		},
 		{
-			pattern: "/teams/{team_id}/profiles", scopes: []string{"profiles.lists"}, shape: EnvelopePaginated, unspecified: true,
+			pattern: "/teams/{team_id}/profiles", scopes: []string{"profiles.lists"}, envelope: EnvelopePaginated, unspecified: true,
 			list: w.listBelow(kindTeam, isTeam, w.profiles.teamView),
 		},
 		{
-			pattern: "/profiles/{id}/campaigns", scopes: []string{"campaigns.lists"}, shape: EnvelopeArray, unspecified: true,
+			pattern: "/profiles/{id}/campaigns", scopes: []string{"campaigns.lists"}, envelope: EnvelopeArray, unspecified: true,
 			list: w.listBelow(kindProfile, w.profiles.hasProfile, w.campaigns.profileView),
 		},
 	}
@@ -105,12 +105,12 @@ func (w *world) contentRoutes() []route {
 	read, readFiles := []string{"campaigns.read"}, []string{"files.read"}
 	return []route{
 		{
-			pattern: "/campaigns", scopes: []string{"campaigns.lists"}, shape: EnvelopePaginated, unspecified: true,
+			pattern: "/campaigns", scopes: []string{"campaigns.lists"}, envelope: EnvelopePaginated, unspecified: true,
 			list: wholeList(&w.campaigns.list, kindCampaign, w.campaigns.renderRow), top: &w.campaigns.list,
 		},
 		{pattern: "/campaigns/{id}", scopes: read, object: w.byID(kindCampaign, w.campaigns.hasCampaign, w.campaigns.renderDetail)},
 		{
-			pattern: "/campaigns/{id}/articles", scopes: read, shape: EnvelopeRecords, unspecified: true,
+			pattern: "/campaigns/{id}/articles", scopes: read, envelope: EnvelopeRecords, unspecified: true,
 			list: w.listBelow(kindCampaign, w.campaigns.hasCampaign, w.campaigns.articleView),
 		},
 		{
@@ -122,17 +122,17 @@ func (w *world) contentRoutes() []route {
 			object: w.byID(kindArticle, w.articles.hasArticle, w.articles.renderDetail),
 		},
 		{
-			pattern: "/articles/{id}/comments", scopes: []string{"articles.read", "articles.lists"}, shape: EnvelopeRecords,
+			pattern: "/articles/{id}/comments", scopes: []string{"articles.read", "articles.lists"}, envelope: EnvelopeRecords,
 			list: w.listBelow(kindArticle, w.articles.hasArticle, w.articles.commentView),
 		},
 		{
-			pattern: "/files", scopes: []string{"files.lists"}, shape: EnvelopePaginated, unspecified: true,
+			pattern: "/files", scopes: []string{"files.lists"}, envelope: EnvelopePaginated, unspecified: true,
 			list: wholeList(&w.files.list, kindFile, w.files.renderFile), top: &w.files.list,
 		},
 		{pattern: "/files/{id}", scopes: readFiles, object: w.byID(kindFile, w.files.hasFile, w.files.renderFile)},
 		{pattern: "/files/{id}/download", scopes: readFiles, binary: true, object: w.byID(kindFile, w.files.hasFile, renderFileContent)},
 		{
-			pattern: "/folders", scopes: []string{"folders.lists"}, shape: EnvelopeArray, unspecified: true,
+			pattern: "/folders", scopes: []string{"folders.lists"}, envelope: EnvelopeArray, unspecified: true,
 			list: wholeList(&w.files.folderList, kindFolder, w.files.renderFolder), top: &w.files.folderList,
 		},
 	}
@@ -168,7 +168,7 @@ func (w *world) byID(k kind, has func(n uint32) bool, render func(e *enc, n uint
 	}
 }
 
-// renderToken writes GET /auth/token. The spec does not show some of its types.
+// renderToken writes the response of GET /auth/token. The spec does not show some of its types.
 func (w *world) renderToken(e *enc, _ string) bool {
 	e.b = append(e.b, '{')
 	e.str("source", "api_token")

@@ -164,9 +164,9 @@ func TestOutletsOfOrdersHaveOnlyIDAndNameByDefault(t *testing.T) {
 	fullOutlets := 0
 	for _, id := range ids(t, s.service.Records("/orders"))[:50] {
 		path := "/orders/" + id
-		for _, lean := range lineOutlets(t, s.get(path).body) {
-			if len(lean) != 2 || lean["id"] == nil || lean["name"] == nil {
-				t.Errorf("%s: got the outlet %v, want only id and name", path, lean)
+		for _, outlet := range lineOutlets(t, s.get(path).body) {
+			if len(outlet) != 2 || outlet["id"] == nil || outlet["name"] == nil {
+				t.Errorf("%s: got the outlet %v, want only id and name", path, outlet)
 			}
 		}
 		for _, outlet := range lineOutlets(t, s.get(path+"?include_outlets_data=true").body) {

@@ -30,8 +30,8 @@ func serve(t *testing.T, opts sim.Options) testServer {
 	return testServer{t, service, server.URL}
 }
 
-// answer is a response whose body was read as far as possible.
-type answer struct {
+// httpResponse is a response whose body was read as far as possible.
+type httpResponse struct {
 	status int
 	header http.Header
 	body   []byte
@@ -39,7 +39,7 @@ type answer struct {
 }
 
 // request sends one request with the token and does not follow redirects.
-func (s testServer) request(method, path, token string) (answer, error) {
+func (s testServer) request(method, path, token string) (httpResponse, error) {
 	s.t.Helper()
 	request, err := http.NewRequestWithContext(s.t.Context(), method, s.base+path, nil)
 	if err != nil {
@@ -51,15 +51,15 @@ func (s testServer) request(method, path, token string) (answer, error) {
 	}
 	response, err := http.DefaultTransport.RoundTrip(request)
 	if err != nil {
-		return answer{}, err
+		return httpResponse{}, err
 	}
 	body, err := io.ReadAll(response.Body)
 	_ = response.Body.Close()
-	return answer{response.StatusCode, response.Header, body, err}, nil
+	return httpResponse{response.StatusCode, response.Header, body, err}, nil
 }
 
 // get sends a GET with the default token. The response must be complete.
-func (s testServer) get(path string) answer {
+func (s testServer) get(path string) httpResponse {
 	s.t.Helper()
 	got, err := s.request(http.MethodGet, path, "pc_demo")
 	if err != nil || got.err != nil {
@@ -158,12 +158,12 @@ func samplePaths(t *testing.T, service *sim.Service, most int) map[string][]stri
 			continue
 		}
 		_, rest, _ := strings.Cut(after, "}")
-		from, known := parents[strings.Trim(before, "/")]
+		parentIDs, known := parents[strings.Trim(before, "/")]
 		if !known {
-			from = ids(t, service.Records(strings.TrimSuffix(before, "/")))
-			parents[strings.Trim(before, "/")] = from
+			parentIDs = ids(t, service.Records(strings.TrimSuffix(before, "/")))
+			parents[strings.Trim(before, "/")] = parentIDs
 		}
-		for _, id := range from[:min(most, len(from))] {
+		for _, id := range parentIDs[:min(most, len(parentIDs))] {
 			out[pattern] = append(out[pattern], before+id+rest)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"placementsync/internal/sim"
 )
 
-// wantShapes returns the shapes of fields that must occur in the world of the demo. In a path []
+// wantShapes returns the shapes of fields that must occur in the world of the demo. In a path, "[]"
 // means the items of a list.
 func wantShapes() map[string]map[string][]string {
 	return map[string]map[string][]string{

@@ -189,7 +189,7 @@ func scale(amount string, numerator, denominator int64) json.Number {
 	return json.Number(value.FloatString(6))
 }
 
-// nextDay returns a time a day later. Other texts are returned unchanged.
+// nextDay adds a day to a time. It returns other texts unchanged.
 func nextDay(text string) string {
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999"} {
 		if at, err := time.Parse(layout, text); err == nil {

@@ -17,20 +17,20 @@ import (
 func fieldTexts(t *testing.T, service *sim.Service, path string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	var walk func(at string, value any)
-	walk = func(at string, value any) {
+	var walk func(fieldPath string, value any)
+	walk = func(fieldPath string, value any) {
 		switch v := value.(type) {
 		case map[string]any:
 			for key, inner := range v {
-				walk(at+"."+key, inner)
+				walk(fieldPath+"."+key, inner)
 			}
 		case []any:
 			for _, inner := range v {
-				walk(at+"[]", inner)
+				walk(fieldPath+"[]", inner)
 			}
 		default:
 			text, _ := json.Marshal(v)
-			out[at] += string(text) + "\n"
+			out[fieldPath] += string(text) + "\n"
 		}
 	}
 	for _, raw := range service.Records(path) {
@@ -53,18 +53,18 @@ func TestValueFaults(t *testing.T) {
 		fault  sim.ValueFault
 		fields []string // differing fields, by the last name of their path
 	}{
-		"cents":     {sim.ValueFault{Kind: sim.ValueCents}, []string{"unit_amount"}},
-		"hundredth": {sim.ValueFault{Kind: sim.ValueHundredths}, []string{"unit_amount"}},
-		"zero":      {sim.ValueFault{Kind: sim.ValueZeroPrices}, []string{"unit_amount"}},
-		"currency":  {sim.ValueFault{Kind: sim.ValueCurrency}, []string{"currency"}},
-		"amounts": {sim.ValueFault{Kind: sim.ValueAmounts}, []string{"commission_amount", "credits_applied", "discount", "internal_cost",
+		"prices in cents":      {sim.ValueFault{Kind: sim.ValueCents}, []string{"unit_amount"}},
+		"prices in hundredths": {sim.ValueFault{Kind: sim.ValueHundredths}, []string{"unit_amount"}},
+		"zero prices":          {sim.ValueFault{Kind: sim.ValueZeroPrices}, []string{"unit_amount"}},
+		"another currency":     {sim.ValueFault{Kind: sim.ValueCurrency}, []string{"currency"}},
+		"larger amounts": {sim.ValueFault{Kind: sim.ValueAmounts}, []string{"commission_amount", "credits_applied", "discount", "internal_cost",
 			"price", "processing_fee", "product_price", "reseller_price", "sale_price", "subtotal", "total", "vendor_cost"}},
-		"commissions": {sim.ValueFault{Kind: sim.ValueCommissions}, []string{"commission_amount"}},
-		"field":       {sim.ValueFault{Kind: sim.ValueField, Field: "domain_authority"}, []string{"domain_authority"}},
-		"statuses":    {sim.ValueFault{Kind: sim.ValueStatuses}, []string{"commission_status", "status"}},
-		"shuffled":    {sim.ValueFault{Kind: sim.ValueOutletsShuffled}, []string{"id", "outlet_id"}},
-		"unknown":     {sim.ValueFault{Kind: sim.ValueOutletsUnknown}, []string{"id", "outlet_id"}},
-		"dates": {sim.ValueFault{Kind: sim.ValueDates}, []string{"accounting_completion_date", "commission_date_paid", "created_at", "customer_invoice_date",
+		"larger commissions": {sim.ValueFault{Kind: sim.ValueCommissions}, []string{"commission_amount"}},
+		"missing field":      {sim.ValueFault{Kind: sim.ValueField, Field: "domain_authority"}, []string{"domain_authority"}},
+		"unknown statuses":   {sim.ValueFault{Kind: sim.ValueStatuses}, []string{"commission_status", "status"}},
+		"shuffled outlets":   {sim.ValueFault{Kind: sim.ValueOutletsShuffled}, []string{"id", "outlet_id"}},
+		"unknown outlets":    {sim.ValueFault{Kind: sim.ValueOutletsUnknown}, []string{"id", "outlet_id"}},
+		"later dates": {sim.ValueFault{Kind: sim.ValueDates}, []string{"accounting_completion_date", "commission_date_paid", "created_at", "customer_invoice_date",
 			"date_paid", "deleted_at", "publisher_paid_date", "refund_date", "reseller_paid_date", "updated_at", "vendor_invoice_date", "vendor_paid_date"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -75,9 +75,9 @@ func TestValueFaults(t *testing.T) {
 				differing := map[string]bool{}
 				for _, path := range []string{"/products/listings", "/outlets", "/orders", "/order-items"} {
 					want, got := fieldTexts(t, right, path), fieldTexts(t, wrong, path)
-					for at := range want {
-						if want[at] != got[at] {
-							differing[at[strings.LastIndex(at, ".")+1:]] = true
+					for fieldPath := range want {
+						if want[fieldPath] != got[fieldPath] {
+							differing[fieldPath[strings.LastIndex(fieldPath, ".")+1:]] = true
 						}
 					}
 				}

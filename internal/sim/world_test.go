@@ -183,15 +183,15 @@ func TestUpdatedAtFollowsTheRowsOwnFields(t *testing.T) {
 		service.Advance(1)
 		for _, raw := range service.Records("/campaigns") {
 			row := record(t, raw)
-			old, ok := before[row["id"].(string)]
+			oldJSON, ok := before[row["id"].(string)]
 			if !ok {
 				continue
 			}
-			was := record(t, json.RawMessage(old))
-			if (was["status"] != row["status"]) != (was["updated_at"] != row["updated_at"]) {
-				t.Errorf("the status changed from %v to %v and updated_at from %v to %v, want both or neither", was["status"], row["status"], was["updated_at"], row["updated_at"])
+			oldRow := record(t, json.RawMessage(oldJSON))
+			if (oldRow["status"] != row["status"]) != (oldRow["updated_at"] != row["updated_at"]) {
+				t.Errorf("the status changed from %v to %v and updated_at from %v to %v, want both or neither", oldRow["status"], row["status"], oldRow["updated_at"], row["updated_at"])
 			}
-			if was["updated_at"] != row["updated_at"] {
+			if oldRow["updated_at"] != row["updated_at"] {
 				updated++
 			}
 		}

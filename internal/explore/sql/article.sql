@@ -47,14 +47,14 @@ FROM main.article_status_events WHERE article_id = $id ORDER BY coalesce(effecti
 
 -- name: comments
 -- The comments of an article. Each comment is followed by its replies.
-WITH threads AS (
-    SELECT c.*, coalesce(t.created_at, c.created_at) AS thread_at, coalesce(c.parent_comment_id, c.id) AS thread
+WITH threaded_comments AS (
+    SELECT c.*, coalesce(parent.created_at, c.created_at) AS thread_at, coalesce(c.parent_comment_id, c.id) AS thread
     FROM main.article_comments AS c
-    LEFT JOIN main.article_comments AS t ON t.article_id = c.article_id AND t.id = c.parent_comment_id
+    LEFT JOIN main.article_comments AS parent ON parent.article_id = c.article_id AND parent.id = c.parent_comment_id
     WHERE c.article_id = $id
 )
 SELECT author_name AS author, created_at AS written, CASE WHEN updated_at <> created_at THEN updated_at END AS edited, parent_comment_id IS NOT NULL AS reply, content AS text
-FROM threads
+FROM threaded_comments
 ORDER BY thread_at, thread, parent_comment_id IS NOT NULL, created_at, id;
 
 -- name: archived
@@ -67,7 +67,7 @@ ORDER BY e.received_at, e.event_id;
 -- name: files
 -- A row of article_files may contain only the id of a file. The name is then taken from the table files
 -- or from another row of article_files.
-WITH named AS (
+WITH file_names AS (
     SELECT id, arg_min(name, rank) AS name
     FROM (
         SELECT 1 AS rank, id, name FROM main.files
@@ -79,7 +79,7 @@ WITH named AS (
 SELECT coalesce(f.name, n.name, f.file_key, f.value, f.id) AS file, f.file_url AS address, f.mime_type AS type, f.size AS bytes, f.created_at AS created,
     f.deleted_at AS deleted
 FROM main.article_files AS f
-LEFT JOIN named AS n ON n.id = coalesce(f.id, f.value)
+LEFT JOIN file_names AS n ON n.id = coalesce(f.id, f.value)
 WHERE f.article_id = $id ORDER BY f.position;
 
 -- name: items

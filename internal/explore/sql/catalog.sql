@@ -12,7 +12,7 @@ SELECT id AS listing_id, rowid AS source, CAST(row_number() OVER (ORDER BY id) A
 FROM main.product_listings;
 
 CREATE OR REPLACE TABLE derived.outlet_names AS
-SELECT id, arg_min(name, rank) AS name FROM ({names}) GROUP BY id;
+SELECT id, arg_min(name, table_rank) AS name FROM ({names}) GROUP BY id;
 
 CREATE OR REPLACE TABLE derived.product_listings AS
 SELECT
@@ -66,4 +66,4 @@ CHECKPOINT derived;
 -- main.product_listings, with missing names of outlets from other tables.
 SELECT l.* REPLACE (coalesce(l.outlet_name, o.name) AS outlet_name)
 FROM main.product_listings AS l
-LEFT JOIN (SELECT id, arg_min(name, rank) AS name FROM ({names}) GROUP BY id) AS o ON o.id = l.outlet_id;
+LEFT JOIN (SELECT id, arg_min(name, table_rank) AS name FROM ({names}) GROUP BY id) AS o ON o.id = l.outlet_id;

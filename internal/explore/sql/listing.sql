@@ -43,7 +43,7 @@ LIMIT 1;
 -- The history of the prices of a listing. All prices are taken from the first of three tables that has
 -- prices of the listing. The history is split into spans at each change of a price. The column nth is
 -- the number of a price among the prices of the same span, tier and currency, in the order of position.
--- It identifies the price, because the service can change the position when it inserts a price.
+-- nth identifies a price better than position, which changes when the service inserts a price.
 WITH versions AS (
     SELECT 1 AS rank, position, pricing_tier, currency, unit_amount, valid_from, valid_to
     FROM history.product_listing_prices WHERE product_listing_id = $id
@@ -131,33 +131,33 @@ SELECT
     a.status_name AS status,
     a.order_paid_at AS paid,
     a.expected_at AS expected,
-    l.published_at AS published,
-    CASE WHEN l.published_at >= a.order_paid_at
-        THEN CAST((epoch_us(l.published_at) - epoch_us(a.order_paid_at)) / 86400e6 AS DECIMAL(18, 1)) END AS days_taken,
-    t.max_delivery_days AS days_promised,
+    f.published_at AS published,
+    CASE WHEN f.published_at >= a.order_paid_at
+        THEN CAST((epoch_us(f.published_at) - epoch_us(a.order_paid_at)) / 86400e6 AS DECIMAL(18, 1)) END AS days_taken,
+    p.max_delivery_days AS days_promised,
     a.live_url AS address
 FROM mart.article_progress AS a
 JOIN main.order_items AS i ON i.id = a.order_item_id
-LEFT JOIN first_published AS l ON l.article_id = a.article_id
-LEFT JOIN main.products AS t ON t.id = i.product_id
+LEFT JOIN first_published AS f ON f.article_id = a.article_id
+LEFT JOIN main.products AS p ON p.id = i.product_id
 WHERE i.product_id = $id
 ORDER BY a.order_paid_at DESC NULLS LAST, a.article_id;
 
 -- name: beside
 -- The other listings of the outlet. Prices are filtered before the join, so that the join does not hash
 -- the prices of all listings.
-WITH listed AS MATERIALIZED (
+WITH other_listings AS MATERIALIZED (
     SELECT id, name, channel_type, placement_type, is_do_follow, domain_authority
     FROM main.product_listings
     WHERE id <> $id AND outlet_id = (SELECT arg_max(outlet_id, valid_from) FROM history.product_listings WHERE id = $id)
 ),
 prices AS (
     SELECT product_listing_id AS id, currency, min(unit_amount) AS lowest
-    FROM main.product_listing_prices WHERE product_listing_id IN (SELECT id FROM listed)
+    FROM main.product_listing_prices WHERE product_listing_id IN (SELECT id FROM other_listings)
     GROUP BY ALL
 )
 SELECT l.name AS listing, l.id AS listing_id, l.channel_type, l.placement_type, l.is_do_follow AS do_follow, l.domain_authority,
     p.lowest AS lowest_price, p.currency
-FROM listed AS l
+FROM other_listings AS l
 LEFT JOIN prices AS p USING (id)
 ORDER BY l.name, l.id, p.currency;

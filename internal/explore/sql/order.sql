@@ -26,14 +26,14 @@ ORDER BY o.rank, o.valid_from DESC LIMIT 1;
 
 -- name: lines
 SELECT
-    coalesce(l.name, t.name) AS product, l.product_id,
+    coalesce(l.name, p.name) AS product, l.product_id,
     l.outlet_name AS outlet, l.outlet_id,
     l.quantity, l.price, l.is_add_on AS add_on,
-    (SELECT string_agg(concat_ws(', ', n.channel_type, n.placement_type), '; ' ORDER BY n.position)
-        FROM main.order_line_item_includes AS n WHERE n.order_id = l.order_id AND n.line_position = l.position) AS includes,
+    (SELECT string_agg(concat_ws(', ', i.channel_type, i.placement_type), '; ' ORDER BY i.position)
+        FROM main.order_line_item_includes AS i WHERE i.order_id = l.order_id AND i.line_position = l.position) AS includes,
     l.deleted_at AS deleted
 FROM main.order_line_items AS l
-LEFT JOIN main.products AS t ON t.id = l.product_id
+LEFT JOIN main.products AS p ON p.id = l.product_id
 WHERE l.order_id = $id
 ORDER BY l.position;
 
@@ -51,8 +51,8 @@ SELECT
     i.commission_amount AS commission, m.margin, s.promised_at AS promised,
     CASE
         WHEN m.is_refunded OR s.promised_at IS NULL THEN NULL
-        WHEN l.published_at <= s.promised_at THEN 'kept'
-        WHEN l.published_at IS NOT NULL THEN 'published late'
+        WHEN f.published_at <= s.promised_at THEN 'kept'
+        WHEN f.published_at IS NOT NULL THEN 'published late'
         WHEN s.promised_at < (SELECT snapshot_at FROM mart.snapshot) THEN 'past its promise'
         ELSE 'due'
     END AS promise,
@@ -60,7 +60,7 @@ SELECT
 FROM main.order_items AS i
 LEFT JOIN mart.order_item_margins AS m ON m.order_item_id = i.id
 LEFT JOIN mart.sold_items AS s ON s.order_item_id = i.id
-LEFT JOIN first_published AS l ON l.article_id = s.article_id
+LEFT JOIN first_published AS f ON f.article_id = s.article_id
 WHERE i.order_id = $id
 ORDER BY i.created_at, i.id;
 

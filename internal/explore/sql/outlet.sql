@@ -47,7 +47,7 @@ ORDER BY c.channel_type, c.id, s.position;
 -- name: listings
 -- The listings of product_listings, and those that only outlet_listings contains. Prices are filtered
 -- before the join, so that the join does not hash the prices of all outlets.
-WITH listed AS MATERIALIZED (
+WITH shown_listings AS MATERIALIZED (
     SELECT id, name, channel_type, placement_type, is_do_follow, domain_authority, min_delivery_days, max_delivery_days, true AS is_product_listing
     FROM main.product_listings WHERE outlet_id = $id
     UNION ALL
@@ -56,16 +56,16 @@ WITH listed AS MATERIALIZED (
 ),
 prices AS (
     SELECT product_listing_id AS id, currency, min(unit_amount) AS lowest, max(unit_amount) AS highest
-    FROM main.product_listing_prices WHERE product_listing_id IN (SELECT id FROM listed WHERE is_product_listing)
+    FROM main.product_listing_prices WHERE product_listing_id IN (SELECT id FROM shown_listings WHERE is_product_listing)
     GROUP BY ALL
     UNION ALL
     SELECT outlet_listing_id, currency, min(unit_amount), max(unit_amount)
-    FROM main.outlet_listing_prices WHERE outlet_listing_id IN (SELECT id FROM listed WHERE NOT is_product_listing)
+    FROM main.outlet_listing_prices WHERE outlet_listing_id IN (SELECT id FROM shown_listings WHERE NOT is_product_listing)
     GROUP BY ALL
 )
 SELECT l.name AS listing, l.id AS listing_id, l.channel_type, l.placement_type, l.is_do_follow AS do_follow, l.domain_authority,
     l.max_delivery_days AS days_promised, p.lowest AS lowest_price, p.highest AS highest_price, p.currency
-FROM listed AS l
+FROM shown_listings AS l
 LEFT JOIN prices AS p USING (id)
 ORDER BY l.name, l.id, p.currency;
 
@@ -107,17 +107,17 @@ FROM mart.article_progress WHERE outlet_id = $id
 ORDER BY coalesce(status_since, started_at) DESC NULLS LAST, article_id;
 
 -- name: list
-WITH listed AS (
+WITH listing_counts AS (
     SELECT outlet_id, count(*) AS listings, max(domain_authority) AS authority
     FROM main.product_listings GROUP BY outlet_id
 ),
-sold AS (
+sold_item_counts AS (
     SELECT outlet_id, count(*) AS sold_items, max(paid_at) AS last_paid FROM mart.sold_items GROUP BY outlet_id
 )
 SELECT o.name AS outlet, o.id AS outlet_id, o.country, o.city, o.website_url AS website, o.is_indexed AS indexed,
     l.authority, coalesce(l.listings, 0) AS listings, coalesce(s.sold_items, 0) AS sold_items, s.last_paid,
     concat_ws(' ', o.name, o.id, o.website_url, o.country, o.city) AS search_text
 FROM main.outlets AS o
-LEFT JOIN listed AS l ON l.outlet_id = o.id
-LEFT JOIN sold AS s ON s.outlet_id = o.id
+LEFT JOIN listing_counts AS l ON l.outlet_id = o.id
+LEFT JOIN sold_item_counts AS s ON s.outlet_id = o.id
 ORDER BY o.name, o.id;

@@ -49,8 +49,8 @@ SELECT run_id, snapshot_at FROM {database}.meta.runs WHERE snapshot_at IS NOT NU
 
 -- name: outlet_names
 -- The names of outlets in all tables that contain names of outlets. If an outlet has several names,
--- pages show the name with the lowest rank.
-SELECT 1 AS rank, id, name FROM main.outlets
+-- pages show the name with the lowest table_rank.
+SELECT 1 AS table_rank, id, name FROM main.outlets
 UNION ALL
 SELECT 2, outlet_id, outlet_name FROM main.product_listings
 UNION ALL
@@ -63,7 +63,7 @@ SELECT 5, outlet_id, outlet_name FROM main.order_line_items;
 -- name: names_of
 -- The names of the outlets of some records. The statement {wanted} selects the id of each record and
 -- the id of its outlet. {names} is the statement outlet_names.
-SELECT w.id, arg_min(n.name, n.rank) AS name
+SELECT w.id, arg_min(n.name, n.table_rank) AS name
 FROM ({wanted}) AS w
 JOIN ({names}) AS n ON n.id = w.outlet_id
 GROUP BY w.id;
