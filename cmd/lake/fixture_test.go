@@ -137,8 +137,8 @@ func (h *fixture) run(args ...string) output {
 	return output{code, out.String(), err.String()}
 }
 
-// succeed runs a command that must exit with 0, and decodes its JSON.
-func (h *fixture) succeed(into any, args ...string) {
+// mustSucceed runs a command that must exit with 0, and decodes its JSON.
+func (h *fixture) mustSucceed(into any, args ...string) {
 	h.Helper()
 	got := h.run(append(args, "--format", "json")...)
 	if got.code != 0 {
@@ -149,8 +149,8 @@ func (h *fixture) succeed(into any, args ...string) {
 	}
 }
 
-// fail runs a command that must exit with a code and print a text to stderr.
-func (h *fixture) fail(code int, text string, args ...string) {
+// mustFail runs a command that must exit with a code and print a text to stderr.
+func (h *fixture) mustFail(code int, text string, args ...string) {
 	h.Helper()
 	got := h.run(args...)
 	if got.code != code || !strings.Contains(got.stderr, text) {
@@ -161,13 +161,13 @@ func (h *fixture) fail(code int, text string, args ...string) {
 func (h *fixture) publish(args ...string) []lake.Published {
 	h.Helper()
 	var p struct{ Published []lake.Published }
-	h.succeed(&p, append([]string{"publish"}, args...)...)
+	h.mustSucceed(&p, append([]string{"publish"}, args...)...)
 	return p.Published
 }
 
 func (h *fixture) status() (s lake.Status) {
 	h.Helper()
-	h.succeed(&s, "status")
+	h.mustSucceed(&s, "status")
 	return s
 }
 
@@ -176,7 +176,7 @@ func (h *fixture) status() (s lake.Status) {
 func (h *fixture) requireEqualTables(run string) {
 	h.Helper()
 	var v lake.Verified
-	h.succeed(&v, "verify", run)
+	h.mustSucceed(&v, "verify", run)
 	if len(v.Differences) > 0 || v.Tables == 0 || v.Rows == 0 {
 		h.Fatalf("verify night %s: got %+v, want rows without differences", run, v)
 	}

@@ -15,7 +15,8 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// killPlan is the step at which a child process kills itself during a publish.
+// killPlan is the folder of a fixture and the step of a publish, at whose nth call a child process
+// kills itself.
 type killPlan struct {
 	Dir, Step string
 	Nth       int
@@ -133,7 +134,7 @@ func TestFailedPublishIsAllOrNothing(t *testing.T) {
 			}
 			return nil
 		}
-		h.fail(1, syscall.EIO.Error(), "publish")
+		h.mustFail(1, syscall.EIO.Error(), "publish")
 		h.step = nil
 		if run := h.readRun(); run != first {
 			t.Errorf("failed at %s: the lake shows %s, want %s", step, run, first)
@@ -148,7 +149,7 @@ func TestFailedPublishIsAllOrNothing(t *testing.T) {
 		}
 		return nil
 	}
-	h.fail(1, "as a whole or not at all", "publish")
+	h.mustFail(1, "as a whole or not at all", "publish")
 	h.step = nil
 	if run := h.readRun(); run != second {
 		t.Errorf("failed after the commit: the lake shows %s, want %s", run, second)
@@ -174,7 +175,7 @@ func TestSimultaneousPublishFails(t *testing.T) {
 				}
 				return nil
 			}
-			h.fail(1, "another publisher changed", "publish")
+			h.mustFail(1, "another publisher changed", "publish")
 			h.requireEqualTables(h.readRun())
 			if got := h.filesOfLake(); len(got) >= len(files) {
 				t.Errorf("the files of the failed publish were not removed: the lake has %d files, want fewer than the %d during the publish", len(got), len(files))

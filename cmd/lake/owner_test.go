@@ -70,9 +70,9 @@ func TestSecondCatalogIsRefused(t *testing.T) {
 	for _, section := range []string{"catalog: sqlite, warehouse: ./lake, name: staging", "catalog: 'sqlite:other.db', warehouse: ./lake"} {
 		h.configure(section)
 		for _, command := range []string{"publish", "check"} {
-			h.fail(1, `names the catalog "placementsync" as the owner`, command)
+			h.mustFail(1, `names the catalog "placementsync" as the owner`, command)
 		}
-		h.fail(1, "placements_owner.json", "expire")
+		h.mustFail(1, "placements_owner.json", "expire")
 		if got := h.filesOfLake(); !slices.Equal(got, files) {
 			t.Errorf("%s: the folder has %d files, want %d as before", section, len(got), len(files))
 		}
@@ -93,8 +93,8 @@ func TestLostCatalogIsReported(t *testing.T) {
 	second := h.night()
 	h.makeFilesOld()
 	files := h.filesOfLake()
-	h.fail(1, "restore the catalog", "publish", "--all")
-	h.fail(1, "restore the catalog", "expire")
+	h.mustFail(1, "restore the catalog", "publish", "--all")
+	h.mustFail(1, "restore the catalog", "expire")
 	if got := h.filesOfLake(); !slices.Equal(got, files) {
 		t.Errorf("the folder has %d files, want %d as before", len(got), len(files))
 	}
@@ -115,18 +115,18 @@ func TestOwnerFileIsWrittenAfterTheCommit(t *testing.T) {
 			}
 			return nil
 		}
-		h.fail(1, syscall.EIO.Error(), "publish")
+		h.mustFail(1, syscall.EIO.Error(), "publish")
 		if _, err := os.Stat(h.path("lake/placements_owner.json")); err == nil {
 			t.Errorf("failed %s: the owner file exists", failingStep)
 		}
 	}
 	h.step = nil
-	h.fail(1, "placements_owner.json is missing", "expire")
+	h.mustFail(1, "placements_owner.json is missing", "expire")
 	if p := h.publish(); !p[0].AlreadyPublished {
 		t.Errorf("the next publish returned %+v, want already published", p)
 	}
 	h.write("lake/placements_owner.json", "{")
-	h.fail(1, "placements_owner.json", "publish")
+	h.mustFail(1, "placements_owner.json", "publish")
 	h.must(os.Remove(h.path("lake/placements_owner.json")))
 	h.publish()
 	if got := h.run("expire"); got.code != 0 {
@@ -141,26 +141,26 @@ func TestExpireKeepsFilesOfOtherTables(t *testing.T) {
 	first := h.publish()[0].Run
 	h.register("placements_current", "listings_frozen", h.copyMetadata("product_listings"))
 	h.register("analysts", "prices_frozen", h.metadataFile("placements_current", "product_listing_prices"))
-	frozen := map[string][]string{}
+	frozenFiles := map[string][]string{}
 	for _, table := range []string{"product_listings", "product_listing_prices"} {
-		if frozen[table] = h.dataFiles(table, first); len(frozen[table]) == 0 {
+		if frozenFiles[table] = h.dataFiles(table, first); len(frozenFiles[table]) == 0 {
 			t.Fatalf("%s has no files", table)
 		}
 	}
-	kept := []string{h.night(), h.night()}
+	keptNights := []string{h.night(), h.night()}
 	h.publish("--all")
 	h.makeFilesOld()
 	var e lake.Expired
-	h.succeed(&e, "expire")
+	h.mustSucceed(&e, "expire")
 	if want := []string{"placements_current.product_listing_prices"}; !slices.Equal(e.Nights, []string{first}) || !slices.Equal(e.Shared, want) || e.Files == 0 {
 		t.Errorf("expired %+v, want the night %s, shared tables %v and some files", e, first, want)
 	}
-	for table, files := range frozen {
+	for table, files := range frozenFiles {
 		if got := h.dataFiles(table, first); !slices.Equal(got, files) {
 			t.Errorf("%s has the files %v, want %v as before", table, got, files)
 		}
 	}
-	for _, run := range kept {
+	for _, run := range keptNights {
 		h.requireEqualTables(run)
 	}
 }

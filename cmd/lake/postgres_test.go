@@ -32,19 +32,19 @@ func TestPostgresCatalog(t *testing.T) {
 	first := h.publish()[0].Run
 	h.requireEqualTables(first)
 	second := h.night()
-	raced := false
+	overlapped := false
 	h.step = func(step, _ string) error {
-		if step == "before commit catalog" && !raced {
-			raced, h.step = true, nil
+		if step == "before commit catalog" && !overlapped {
+			overlapped, h.step = true, nil
 			h.publish()
 		}
 		return nil
 	}
-	h.fail(1, "another publisher changed", "publish")
+	h.mustFail(1, "another publisher changed", "publish")
 	h.step = nil
 	h.requireEqualTables(first)
-	if run := h.readRun(); run != second || !raced {
-		t.Errorf("the lake shows %s, want %s; the publishes overlapped: %t", run, second, raced)
+	if run := h.readRun(); run != second || !overlapped {
+		t.Errorf("the lake shows %s, want %s; the publishes overlapped: %t", run, second, overlapped)
 	}
 	if p := h.publish(); !p[0].AlreadyPublished {
 		t.Errorf("the next publish returned %+v, want already published", p)

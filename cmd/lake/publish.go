@@ -113,7 +113,7 @@ func (g *globals) recordPublish(ctx context.Context, wh *warehouse.Warehouse, be
 	return command.RecordFollowUp(ctx, wh, sender, followUp.EndFollowUp(ctx, g.Now(), err), notify.Recovered)
 }
 
-// runsToPublish returns the nights to publish, oldest first: the newest night and, with all,
+// runsToPublish returns the nights to publish, oldest first: the newest night and, if all is set,
 // every kept night later than the night of the lake. An error together with nights means that an
 // earlier night cannot be read.
 func runsToPublish(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, all bool) ([]string, error) {

@@ -79,18 +79,18 @@ func TestPublishAllPublishesEveryKeptNight(t *testing.T) {
 func TestOlderNightIsRefused(t *testing.T) {
 	h := newFixture(t, 3)
 	all := h.publish("--all")
-	h.fail(1, "the lake shows "+all[2].Run, "publish", all[0].Run)
+	h.mustFail(1, "the lake shows "+all[2].Run, "publish", all[0].Run)
 	// Remove the last night from the warehouse, as if this were another warehouse.
 	h.must(os.RemoveAll(h.path("warehouse/versions/" + all[2].Run)))
 	h.must(os.RemoveAll(h.path("warehouse/latest")))
 	h.must(os.Symlink("versions/"+all[1].Run, h.path("warehouse/latest")))
 	h.removeFromLedger(all[2].Run)
-	h.fail(1, "not earlier", "publish")
+	h.mustFail(1, "not earlier", "publish")
 	if run := h.status().Run; run != all[2].Run {
 		t.Fatalf("the lake shows %s, want %s", run, all[2].Run)
 	}
 	next := h.night()
-	h.fail(1, "which this warehouse does not know", "publish")
+	h.mustFail(1, "which this warehouse does not know", "publish")
 	h.publish("--replace")
 	h.requireEqualTables(next)
 }
@@ -102,8 +102,8 @@ func TestNewWarehouseKeepsTheHistory(t *testing.T) {
 	all := h.publish("--all")
 	h.must(os.RemoveAll(h.path("warehouse")))
 	first := h.night()
-	h.fail(1, all[2].Run, "publish")
-	h.fail(1, "publish --replace", "publish", "--all")
+	h.mustFail(1, all[2].Run, "publish")
+	h.mustFail(1, "publish --replace", "publish", "--all")
 	if run := h.status().Run; run != all[2].Run {
 		t.Fatalf("the lake shows %s, want %s", run, all[2].Run)
 	}
@@ -200,7 +200,7 @@ func TestDamagedFileIsRefused(t *testing.T) {
 	second := h.night()
 	h.flipBit("warehouse/versions/" + second + "/product_listings.parquet")
 	files := h.filesOfLake()
-	h.fail(1, "its checksum differs from its manifest", "publish")
+	h.mustFail(1, "its checksum differs from its manifest", "publish")
 	if run := h.readRun(); run != first {
 		t.Errorf("the lake shows %s, want %s", run, first)
 	}
@@ -209,15 +209,15 @@ func TestDamagedFileIsRefused(t *testing.T) {
 	}
 }
 
-// TestDamagedCatalogIsRefused damages the published catalog, which contains the rows of the
-// schemas "past" and "meta".
-func TestDamagedCatalogIsRefused(t *testing.T) {
+// TestDamagedDuckDBFileIsRefused damages the catalog.duckdb of a version. This file contains the rows of
+// the schemas "past" and "meta".
+func TestDamagedDuckDBFileIsRefused(t *testing.T) {
 	h := newFixture(t, 1)
 	first := h.publish()[0].Run
 	second := h.night()
 	h.flipBit("warehouse/versions/" + second + "/catalog.duckdb")
-	h.fail(1, second+"/catalog.duckdb", "publish")
-	h.fail(1, second+"/catalog.duckdb", "verify", second)
+	h.mustFail(1, second+"/catalog.duckdb", "publish")
+	h.mustFail(1, second+"/catalog.duckdb", "verify", second)
 	if run := h.readRun(); run != first {
 		t.Errorf("the lake shows %s, want %s", run, first)
 	}
@@ -233,10 +233,10 @@ func TestUnreadableManifestIsReported(t *testing.T) {
 	text, err := os.ReadFile(h.path(newest))
 	h.must(err)
 	h.write(newest, "{")
-	h.fail(1, third+"/manifest.json", "publish", "--all")
+	h.mustFail(1, third+"/manifest.json", "publish", "--all")
 	h.write(newest, string(text))
 	h.write("warehouse/versions/"+second+"/manifest.json", "{")
-	h.fail(3, second+"/manifest.json", "publish", "--all")
+	h.mustFail(3, second+"/manifest.json", "publish", "--all")
 	if run := h.readRun(); run != third {
 		t.Errorf("the lake shows %s, want %s", run, third)
 	}
@@ -329,8 +329,8 @@ func TestOldNightsExpire(t *testing.T) {
 	}
 	h.must(os.Chtimes(oldOrphan, h.now, h.now))
 	var dryRun, expired lake.Expired
-	h.succeed(&dryRun, "expire", "--dry-run")
-	h.succeed(&expired, "expire")
+	h.mustSucceed(&dryRun, "expire", "--dry-run")
+	h.mustSucceed(&expired, "expire")
 	if want := []string{all[0].Run, all[1].Run}; !slices.Equal(expired.Nights, want) || !slices.Equal(dryRun.Nights, want) || expired.Orphans != 1 || expired.Snapshots == 0 {
 		t.Errorf("expired %+v, dry run %+v; want the nights %v, some snapshots and one orphan", expired, dryRun, want)
 	}
@@ -372,7 +372,7 @@ func TestPublishIsInTheLedger(t *testing.T) {
 	h := newFixture(t, 2)
 	alerts := h.receiveAlerts()
 	h.write("lake", "no folder")
-	h.fail(1, "", "publish")
+	h.mustFail(1, "", "publish")
 	if f := h.lakeState(); !f.IsBehind() || f.Failures != 1 || f.Last.Error == "" {
 		t.Errorf("the ledger after a failure: got %+v, want one failure with its error", f)
 	}
@@ -382,7 +382,7 @@ func TestPublishIsInTheLedger(t *testing.T) {
 		t.Errorf("the ledger after a publish: got %+v, want no failure and both nights", f)
 	}
 	before := h.lakeState().Last
-	h.fail(1, "which is not earlier", "publish", all[0].Run)
+	h.mustFail(1, "which is not earlier", "publish", all[0].Run)
 	h.publish("--unrecorded")
 	if f := h.lakeState(); f.Last.ID != before.ID || f.Last.EndedAt != before.EndedAt {
 		t.Errorf("a rejected and an unrecorded publish changed the ledger to %+v, want %+v", f.Last, before)
@@ -441,18 +441,18 @@ func TestCheckRemovesItsFiles(t *testing.T) {
 
 func TestUsageErrorsExitWith2(t *testing.T) {
 	h := newFixture(t, 0)
-	h.fail(2, "not both", "publish", "--all", "20261101T020000Z")
-	h.fail(2, "use table or json", "status", "--format", "csv")
-	h.fail(2, "unknown command", "publsh")
-	h.fail(1, "no published night", "publish")
+	h.mustFail(2, "not both", "publish", "--all", "20261101T020000Z")
+	h.mustFail(2, "use table or json", "status", "--format", "csv")
+	h.mustFail(2, "unknown command", "publsh")
+	h.mustFail(1, "no published night", "publish")
 	h.must(os.Mkdir(h.path("folder"), 0o700))
 	h.write("config.yaml", "warehouse: {dir: ./warehouse}\nlake: {catalog: 'sqlite:folder', warehouse: ./lake}\n")
-	h.fail(1, "read the catalog of the lake "+h.path("folder")+": ", "status")
-	h.fail(1, h.path("folder")+": ", "check")
+	h.mustFail(1, "read the catalog of the lake "+h.path("folder")+": ", "status")
+	h.mustFail(1, h.path("folder")+": ", "check")
 	h.write("config.yaml", "warehouse: {dir: ./warehouse}\n")
-	h.fail(2, "no lake is configured", "publish")
+	h.mustFail(2, "no lake is configured", "publish")
 	h.write("config.yaml", "lake: {catalog: 'postgres://u:secret@127.0.0.1/db', warehouse: ./lake}\n")
-	h.fail(2, "contains a password", "publish")
+	h.mustFail(2, "contains a password", "publish")
 	if got := h.run("publish"); strings.Contains(got.stderr, "secret") {
 		t.Errorf("stderr contains the password: %s", got.stderr)
 	}

@@ -23,7 +23,7 @@ type restServer struct {
 	// missing selects the endpoints that the server does not offer: all endpoints that contain this
 	// text. Empty means that the server offers all endpoints.
 	missing string
-	// commit, if set, handles a commit in place of the server. apply applies the commit to the given
+	// commit, if set, responds to each commit. apply applies the commit to the given
 	// number of tables, or to all tables if the number is -1.
 	commit func(w http.ResponseWriter, apply func(tables int))
 	// load, if set, is called when a table is loaded. It returns true if it has responded.
@@ -171,10 +171,10 @@ func TestUnexpectedCommitResponses(t *testing.T) {
 	second := h.night()
 	for _, status := range []int{http.StatusTooManyRequests, 524} {
 		s.commit = proxy(status, 0)
-		h.fail(1, fmt.Sprintf("the server answered with status %d", status), "publish")
+		h.mustFail(1, fmt.Sprintf("the server answered with status %d", status), "publish")
 	}
 	s.commit = proxy(http.StatusConflict, 0)
-	h.fail(1, "another publisher", "publish")
+	h.mustFail(1, "another publisher", "publish")
 	s.commit = proxy(http.StatusConflict, -1) // a proxy repeats a commit that was applied
 	if p := h.publish(); p[0].Run != second || p[0].AlreadyPublished {
 		t.Errorf("published %+v, want %s", p, second)
@@ -192,13 +192,13 @@ func TestRejectedCommitRemovesItsFiles(t *testing.T) {
 	before := h.filesOfLake()
 	for _, status := range []int{http.StatusBadRequest, http.StatusConflict} {
 		s.commit = func(w http.ResponseWriter, _ func(int)) { writeError(w, status) }
-		h.fail(1, `RefusedException: no\x1b[2J\u202e`, "publish")
+		h.mustFail(1, `RefusedException: no\x1b[2J\u202e`, "publish")
 		if after := h.filesOfLake(); !slices.Equal(after, before) {
 			t.Errorf("status %d: the lake has %d files, want %d as before the publish", status, len(after), len(before))
 		}
 	}
 	s.commit = func(w http.ResponseWriter, _ func(int)) { http.Error(w, "forbidden by a proxy", http.StatusForbidden) }
-	h.fail(1, "as a whole or not at all", "publish")
+	h.mustFail(1, "as a whole or not at all", "publish")
 	if after := h.filesOfLake(); len(after) == len(before) {
 		t.Error("the files of a night that may be visible were removed")
 	}
@@ -218,7 +218,7 @@ func TestSimultaneousPublishToServerFails(t *testing.T) {
 		s.mu.Lock()
 		writeError(w, http.StatusConflict)
 	}
-	h.fail(1, "another publisher", "publish")
+	h.mustFail(1, "another publisher", "publish")
 	if run := h.readRun(); run != second {
 		t.Errorf("the lake shows %s, want %s", run, second)
 	}
@@ -233,7 +233,7 @@ func TestFalseCommitConfirmations(t *testing.T) {
 	h.night()
 	for _, tables := range []int{0, 3} {
 		s.commit = func(w http.ResponseWriter, apply func(int)) { apply(tables); w.WriteHeader(http.StatusNoContent) }
-		h.fail(1, "the server confirmed the commit, but ", "publish")
+		h.mustFail(1, "the server confirmed the commit, but ", "publish")
 	}
 	s.commit = nil
 	h.publish()
@@ -244,7 +244,7 @@ func TestFalseCommitConfirmations(t *testing.T) {
 		w.WriteHeader(http.StatusNoContent)
 		s.load = func(w http.ResponseWriter) bool { writeError(w, http.StatusForbidden); return true }
 	}
-	h.fail(1, "the server confirmed the commit, but its tables cannot be read", "publish")
+	h.mustFail(1, "the server confirmed the commit, but its tables cannot be read", "publish")
 	s.load = nil
 	if p := h.publish(); !p[0].AlreadyPublished {
 		t.Errorf("published %+v, want already published", p)
@@ -259,7 +259,7 @@ func TestServerWithoutTransactionsIsRefused(t *testing.T) {
 	s := h.moveToRESTServer()
 	s.missing = "transactions"
 	for _, command := range []string{"publish", "check"} {
-		h.fail(1, "cannot commit several tables in one step", command)
+		h.mustFail(1, "cannot commit several tables in one step", command)
 	}
 	if folders, _ := filepath.Glob(h.path("lake/*")); len(folders)+len(s.tables) > 0 {
 		t.Errorf("the namespaces %v and %d tables were created, want none", folders, len(s.tables))

@@ -70,7 +70,7 @@ func TestBucketFailsDuringPublish(t *testing.T) {
 		s3sim.Refuse(w, http.StatusForbidden, "AccessDenied")
 		return true
 	}
-	h.fail(1, "AccessDenied", "publish")
+	h.mustFail(1, "AccessDenied", "publish")
 	if run := h.readRun(); run != first {
 		t.Errorf("the lake shows %s, want %s", run, first)
 	}

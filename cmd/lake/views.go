@@ -69,13 +69,13 @@ func printQueries(g *globals, engine dialect.Engine, names dialect.Names, marker
 		return err
 	}
 	for _, q := range all {
-		var marked []string
+		var markedParams []string
 		for _, p := range q.Params {
 			if markers {
-				marked = append(marked, p.Name)
+				markedParams = append(markedParams, p.Name)
 			}
 		}
-		if _, err := fmt.Fprintf(g.stdout, "%s%s;\n\n", q.Header(), strings.TrimSpace(q.Marked(marked...))); err != nil {
+		if _, err := fmt.Fprintf(g.stdout, "%s%s;\n\n", q.Header(), strings.TrimSpace(q.Marked(markedParams...))); err != nil {
 			return err
 		}
 	}

@@ -85,9 +85,9 @@ func TestQueriesAreStatements(t *testing.T) {
 
 func TestViewsRefusesInvalidFlags(t *testing.T) {
 	h := newViewsFixture(t)
-	h.fail(2, `no SQL for the engine "sprak": use one of spark, trino`, "views", "--dialect", "sprak")
-	h.fail(2, "--markers needs --queries", "views", "--markers")
-	h.fail(2, "unknown command", "views", "trino")
+	h.mustFail(2, `no SQL for the engine "sprak": use one of spark, trino`, "views", "--dialect", "sprak")
+	h.mustFail(2, "--markers needs --queries", "views", "--markers")
+	h.mustFail(2, "unknown command", "views", "trino")
 	if got := h.run("views", "--dialect", "snowflake"); got.stdout != "" {
 		t.Errorf("the command printed %s, want no output", got.stdout)
 	}

@@ -85,7 +85,7 @@ type job struct {
 }
 
 // Run brings the backup up to date. After an error the bucket contains its earlier backups,
-// and possibly the new one. The next Run sends only the missing objects.
+// and possibly the new backup. The next Run sends only the missing objects.
 func Run(ctx context.Context, c Config) (res Result, err error) {
 	unlock, err := c.Warehouse.Folder.LockJob(ledger.Backup)
 	if err != nil {
@@ -255,8 +255,8 @@ func (j *job) sendFile(ctx context.Context, want checksum.FileSum) error {
 	return nil // a file of state/ may have been removed meanwhile
 }
 
-// sendFrom sends the file at a path. If want has a checksum and the file has another one, sendFrom sends
-// nothing and returns the problem of the file.
+// sendFrom sends the file at a path. If want has a checksum that differs from the checksum of the file,
+// sendFrom sends nothing and returns the problem of the file.
 func (j *job) sendFrom(ctx context.Context, path string, want checksum.FileSum) (problem string, err error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

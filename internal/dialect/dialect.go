@@ -23,6 +23,7 @@ type Engine struct {
 	// Name is also the dialect name in Iceberg views.
 	Name string
 
+	// quote encloses an identifier. escaper escapes the text of a string literal.
 	quote   string
 	escaper *strings.Replacer
 	// namedParameters is true if a parameter is written :name, and false if it is written ?.
@@ -218,12 +219,12 @@ func (q Query) Marked(names ...string) string {
 	for _, name := range names {
 		// Each parameter has a line of its own, see TestMarkersReplaceDefaults.
 		line := regexp.MustCompile(`(?m)^ {8}CAST\((.+) AS [A-Z]+(?:\(\d+, \d+\))?\) AS "?` + name + `"?,?$`)
-		if at := line.FindStringSubmatchIndex(text); at != nil {
+		if indexes := line.FindStringSubmatchIndex(text); indexes != nil {
 			marker := "?"
 			if q.engine.namedParameters {
 				marker = ":" + name
 			}
-			text = text[:at[2]] + marker + text[at[3]:]
+			text = text[:indexes[2]] + marker + text[indexes[3]:]
 		}
 	}
 	return text

@@ -116,11 +116,11 @@ func sqlFiles(t *testing.T) (names []string) {
 // columns. A column ends at the end of a line, outside of parentheses and CASE.
 func outputColumns(t *testing.T, sql string) (names []string) {
 	t.Helper()
-	at := strings.LastIndex(sql, "\nSELECT\n")
-	if at < 0 {
+	start := strings.LastIndex(sql, "\nSELECT\n")
+	if start < 0 {
 		t.Fatalf("found no line \"SELECT\" in %s", sql)
 	}
-	list, _, ok := strings.Cut(sql[at+len("\nSELECT\n"):], "\nFROM ")
+	list, _, ok := strings.Cut(sql[start+len("\nSELECT\n"):], "\nFROM ")
 	if !ok {
 		t.Fatalf("the last SELECT has no FROM in %s", sql)
 	}

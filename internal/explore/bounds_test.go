@@ -31,7 +31,7 @@ func newSiteWithQueries(t *testing.T, timeout time.Duration, queries map[string]
 }
 
 // TestTrialUninterruptibleQueriesAreLimited runs a query that DuckDB cannot interrupt. The page must
-// respond at its time limit. While four of these queries are running, all requests must be rejected.
+// respond when its time limit is reached. While four of these queries are running, all requests must be rejected.
 // Requests must succeed again when the queries have ended.
 func TestTrialUninterruptibleQueriesAreLimited(t *testing.T) {
 	torture.RequireTrials(t, os.Getenv)

@@ -193,10 +193,10 @@ func testInvalidAddresses(t *testing.T, s *site) {
 		t.Error("the form has no choice of currencies")
 	}
 	form := s.get(t, "/catalog?authority_min=5.&q=news&country=United+States&ranking_max=9&sort=name&col=city", http.StatusBadRequest)
-	for _, kept := range []string{`name="authority_min" id="authority_min" value="5."`, `name="q" id="q" value="news"`, `value="United States" checked`,
+	for _, input := range []string{`name="authority_min" id="authority_min" value="5."`, `name="q" id="q" value="news"`, `value="United States" checked`,
 		`id="ranking_max" value="9"`, `name="sort" value="name"`, `name="col" value="city"`} {
-		if !strings.Contains(form, kept) {
-			t.Errorf("the form lacks the given value %s", kept)
+		if !strings.Contains(form, input) {
+			t.Errorf("the form lacks the given value %s", input)
 		}
 	}
 	wantTexts(t, s.get(t, "/catalog?currency=USD&currency=EUR&sort=price&country=Spain", http.StatusBadRequest), "Country Spain 0")

@@ -129,10 +129,10 @@ type limits struct{ Min, Max string }
 // catalogState contains the parameters of a catalog address.
 type catalogState struct {
 	Search  string
-	Chosen  map[string][]choice
-	Ranges  map[string]limits
-	Sort    string // the key of a catalogColumn
-	Down    bool   // descending
+	Chosen  map[string][]choice // by facet.key
+	Ranges  map[string]limits   // by rangeFilter.key
+	Sort    string              // the key of a catalogColumn
+	Down    bool                // descending
 	Page    int
 	Columns []string
 	// CurrencyAssumed means that assumeCurrency has chosen the currency, because the address has

@@ -61,7 +61,7 @@ type Warehouse interface {
 
 // Version is a published version of the catalog.
 type Version struct {
-	// Run is the id of the run that published it. Catalog is the path of its DuckDB file.
+	// Run is the id of the run that published the version. Catalog is the path of its DuckDB file.
 	Run, Catalog string
 }
 

@@ -46,12 +46,12 @@ type htmlPage struct {
 	Links links
 	// Snapshot is the snapshot of the page. It is nil if the snapshot could not be opened.
 	Snapshot *openSnapshot
-	// Newest is the address of this page without as_of.
-	Newest string
+	// NewestLink is the address of this page without as_of.
+	NewestLink string
 }
 
 // newPage returns a page that loads scripts in addition to the common scripts. The method send fills
-// in the tabs, Links, Snapshot and Newest.
+// in the tabs, Links, Snapshot and NewestLink.
 func newPage(title, template string, data any, scripts ...string) htmlPage {
 	return htmlPage{Template: template, Data: data, Frame: page.Frame{Title: title + " – placementsync", Name: "workbench", AssetPath: assetFolder,
 		Scripts: append([]string{"page.js", "htmx.min.js"}, scripts...)}}
@@ -167,7 +167,7 @@ func (p htmlPage) send(e *Explorer, w http.ResponseWriter, v *visit) error {
 	if t == nil {
 		return fmt.Errorf("render the page: there is no template %q", p.Template)
 	}
-	p.Links, p.Snapshot, p.Newest = v.links(), v.snapshot, v.addressWith(pair{asOfKey, ""})
+	p.Links, p.Snapshot, p.NewestLink = v.links(), v.snapshot, v.addressWith(pair{asOfKey, ""})
 	for _, t := range tabs() {
 		if t.Path == sqlPath && e.cfg.Child == nil {
 			continue

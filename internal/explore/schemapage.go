@@ -25,8 +25,8 @@ type schemaTable struct {
 	dictionary.Table
 	// Link opens the table in the editor. It is empty if there is no editor.
 	Link string
-	// Row is the grain of the table, or its key if the grain is not described.
-	Row string
+	// GrainOrKey is the grain of the table, or its key if the grain is not described.
+	GrainOrKey string
 	// Rows is the number of rows. It is empty if the snapshot does not count them.
 	Rows string
 	// Standing is the meaning of the grade of the table. Reason explains the grade.
@@ -60,18 +60,18 @@ func showSchema(v *visit) (reply, error) {
 		if i < 0 {
 			i = len(subjects)
 			subjects = append(subjects, subjectTables{Subject: t.Subject(), Title: labelOf(t.Subject())})
-			if at := slices.IndexFunc(maps, func(m dictionary.Map) bool { return m.Subject == t.Subject() }); at >= 0 {
-				subjects[i].Map = drawMap(maps[at])
+			if index := slices.IndexFunc(maps, func(m dictionary.Map) bool { return m.Subject == t.Subject() }); index >= 0 {
+				subjects[i].Map = drawMap(maps[index])
 			}
 		}
-		shown := schemaTable{Table: t, Link: v.editorLink(t.Name()), Row: t.Grain}
+		shown := schemaTable{Table: t, Link: v.editorLink(t.Name()), GrainOrKey: t.Grain}
 		if t.Grain == "" {
-			_, shown.Row = t.RowIdentity("")
+			_, shown.GrainOrKey = t.RowIdentity("")
 		}
 		if t.Schema == "main" {
 			shown.Rows = rows[t.Table]
-			if at := slices.IndexFunc(sources, func(s query.Source) bool { return s.Table == t.Table }); at >= 0 {
-				shown.Standing, shown.Reason = sources[at].Standing, sentenceOf(sources[at].Reason)
+			if index := slices.IndexFunc(sources, func(s query.Source) bool { return s.Table == t.Table }); index >= 0 {
+				shown.Standing, shown.Reason = sources[index].Standing, sentenceOf(sources[index].Reason)
 			}
 		}
 		subjects[i].Tables = append(subjects[i].Tables, shown)

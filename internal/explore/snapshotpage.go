@@ -26,9 +26,9 @@ func showSnapshot(v *visit) (reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := slices.IndexFunc(grades.Columns, func(c query.Column) bool { return c.Name == "grade" })
+	gradeIndex := slices.IndexFunc(grades.Columns, func(c query.Column) bool { return c.Name == "grade" })
 	for _, r := range grades.Rows {
-		if grade := &r.Values[at]; !grade.Null {
+		if grade := &r.Values[gradeIndex]; !grade.Null {
 			grade.Text = string(ledger.StandingOf(grade.Text)) + " (" + grade.Text + ")"
 		}
 	}
@@ -57,9 +57,9 @@ func (view *snapshotView) addChecks(checks query.Result, l links) error {
 	}
 	view.Checks = buildTable("Checks", rolesOf(checks.Columns), checks, l)
 	view.Checks.Blank = nil
-	at := slices.IndexFunc(view.Checks.Heads, func(h page.Head) bool { return h.Name == "outcome" })
+	outcomeIndex := slices.IndexFunc(view.Checks.Heads, func(h page.Head) bool { return h.Name == "outcome" })
 	for i, r := range checks.Rows {
-		view.Checks.Rows[i].Cells[at] = page.TagCell(r.Get("outcome").Text)
+		view.Checks.Rows[i].Cells[outcomeIndex] = page.TagCell(r.Get("outcome").Text)
 	}
 	return nil
 }

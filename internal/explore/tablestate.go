@@ -53,8 +53,8 @@ const (
 	maxPage    = 1_000_000
 )
 
-// readTableState parses the parameters of a table with these columns. The form sends empty parameters
-// for its empty fields. They are ignored. Unknown columns and invalid values are errors.
+// readTableState parses the parameters of a table with these columns. Empty parameters, which the form
+// sends for empty fields, are ignored. Unknown columns and invalid values are errors.
 func readTableState(params url.Values, columns []query.Column) (tableState, error) {
 	s := tableState{Search: strings.TrimSpace(params.Get(searchKey)), Page: 1}
 	var err error
@@ -79,13 +79,13 @@ func readTableState(params url.Values, columns []query.Column) (tableState, erro
 		if err := checkText(key, text); err != nil {
 			return s, err
 		}
-		at := slices.IndexFunc(columns, func(c query.Column) bool { return c.Name == name })
+		index := slices.IndexFunc(columns, func(c query.Column) bool { return c.Name == name })
 		switch {
 		case key == searchKey:
-		case at < 0:
+		case index < 0:
 			return s, usageErr(fmt.Sprintf("%s: the table has no column %q", key, name), "Click the header of a column, or use the filters of the page.")
 		case prefix != "":
-			f := columnFilter{prefix, columns[at], text}
+			f := columnFilter{prefix, columns[index], text}
 			if err := f.check(); err != nil {
 				return s, err
 			}

@@ -67,8 +67,8 @@ func (v *visit) addressWith(changes ...pair) string {
 func (v *visit) addressWithout(removed ...pair) string {
 	remaining := visit{params: maps.Clone(v.params)}
 	for _, r := range removed {
-		kept := slices.DeleteFunc(slices.Clone(remaining.params[r.Key]), func(text string) bool { return r.Value == "" || decodeChoice(text) == decodeChoice(r.Value) })
-		if remaining.params[r.Key] = kept; len(kept) == 0 {
+		keptValues := slices.DeleteFunc(slices.Clone(remaining.params[r.Key]), func(text string) bool { return r.Value == "" || decodeChoice(text) == decodeChoice(r.Value) })
+		if remaining.params[r.Key] = keptValues; len(keptValues) == 0 {
 			delete(remaining.params, r.Key)
 		}
 	}
@@ -141,11 +141,11 @@ func (t *table) addTotals(view *tableView, sums []currencySums) {
 	for _, s := range sums {
 		row := page.Row{Cells: make([]page.Cell, len(view.Heads))}
 		for i, h := range view.Heads {
-			at := slices.IndexFunc(summed, func(r columnRole) bool { return r.Name == h.Name })
+			index := slices.IndexFunc(summed, func(r columnRole) bool { return r.Name == h.Name })
 			switch {
-			case at >= 0 && s.Sums[at] != nil:
-				row.Cells[i] = page.MoneyCell(*s.Sums[at])
-				if summed[at].unit != "" {
+			case index >= 0 && s.Sums[index] != nil:
+				row.Cells[i] = page.MoneyCell(*s.Sums[index])
+				if summed[index].unit != "" {
 					row.Cells[i].Unit = cmp.Or(s.Currency, noCurrency)
 				}
 			case i == 0:

@@ -98,11 +98,11 @@ func (l *Lake) loadOwned(ctx context.Context) (tables, error) {
 // tables before the expiry, and after are the tables of the lake after the expiry. The references of all
 // tables are collected before the first file is removed.
 func (l *Lake) removeUnneeded(ctx context.Context, own, after tables, e *Expired) error {
-	foreign, err := l.loadForeignTables(ctx)
+	foreignTables, err := l.loadForeignTables(ctx)
 	if err != nil {
 		return err
 	}
-	all := slices.AppendSeq(foreign, maps.Values(after))
+	all := slices.AppendSeq(foreignTables, maps.Values(after))
 	needed, err := l.collectNeeded(ctx, all)
 	if err != nil {
 		return err
@@ -241,12 +241,12 @@ func (l *Lake) removeFiles(ctx context.Context, before, after *table.Table, need
 		return err
 	}
 	store := fileIO.(*files)
-	listed, err := store.list(ctx, canonicalAddress(after.Location()))
+	listedFiles, err := store.list(ctx, canonicalAddress(after.Location()))
 	if err != nil {
 		return err
 	}
 	var names []string
-	for _, f := range listed {
+	for _, f := range listedFiles {
 		isOrphan := !referredBefore[f.name]
 		// A file without a time may be of any age.
 		if needed[f.name] || isOrphan && (f.at.IsZero() || l.cfg.Now().Sub(f.at) < orphanAge) {

@@ -12,7 +12,7 @@ import (
 // loadForeignTables returns the tables that belong to other namespaces or catalogs, although their
 // metadata files are in a folder of this lake. It finds them in the database of an SQL catalog. For a
 // REST catalog it returns no tables, because the program does not read other namespaces of a server.
-func (l *Lake) loadForeignTables(ctx context.Context) (foreign []*table.Table, err error) {
+func (l *Lake) loadForeignTables(ctx context.Context) (foreignTables []*table.Table, err error) {
 	c, ok := l.catalog.(*sqlCatalog)
 	if !ok {
 		return nil, nil
@@ -29,9 +29,9 @@ func (l *Lake) loadForeignTables(ctx context.Context) (foreign []*table.Table, e
 		if err != nil {
 			return nil, err
 		}
-		foreign = append(foreign, t)
+		foreignTables = append(foreignTables, t)
 	}
-	return foreign, nil
+	return foreignTables, nil
 }
 
 // isInLake reports whether an address is in the folder of a namespace of the lake.

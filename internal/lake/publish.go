@@ -31,7 +31,7 @@ type Published struct {
 	Rows     int64 `json:"rows_written"`
 	Bytes    int64 `json:"bytes_written"`
 	// TagsDropped is true if the catalog does not keep tags. Readers then cannot select a
-	// night by its name.
+	// night by its tag.
 	TagsDropped bool    `json:"tags_dropped"`
 	Seconds     float64 `json:"seconds"`
 }
@@ -91,13 +91,13 @@ func (l *Lake) Publish(ctx context.Context, v *Version, replace bool) (p Publish
 }
 
 // checkOrder returns an error if the lake shows a later night, or another night of the same time.
-func checkOrder(v *Version, shown publishedState) error {
-	if mayFollow(shown.run, shown.at, v.Run, v.At) {
+func checkOrder(v *Version, shownState publishedState) error {
+	if mayFollow(shownState.run, shownState.at, v.Run, v.At) {
 		return nil
 	}
 	return fmt.Errorf("publish %s of %s: the lake shows %s of %s, which is not earlier; nothing was changed; "+
 		"this error is normal after a rollback: wait for the next night, which updates the lake",
-		v.Run, v.At.Format(time.RFC3339), shown.run, shown.at.Format(time.RFC3339))
+		v.Run, v.At.Format(time.RFC3339), shownState.run, shownState.at.Format(time.RFC3339))
 }
 
 // mayFollow reports whether a night may be published to a lake that shows another night: the lake is
@@ -109,8 +109,8 @@ func mayFollow(shownRun string, shownAt time.Time, run string, at time.Time) boo
 // checkHistory returns an error if the lake was published from another warehouse. A new warehouse must
 // not replace the history of a lost warehouse, because the lake may have the only copy.
 func checkHistory(v *Version, states map[tableName]publishedState) error {
-	shown := newest(states)
-	if shown.run == "" || v.knownRuns[shown.run] {
+	shownState := newest(states)
+	if shownState.run == "" || v.knownRuns[shownState.run] {
 		return nil
 	}
 	var historyRows int64
@@ -122,7 +122,7 @@ func checkHistory(v *Version, states map[tableName]publishedState) error {
 	return fmt.Errorf("publish %s: the lake shows %s of %s, which this warehouse does not know; nothing was changed: "+
 		"this warehouse would replace the %d rows of history in the lake: restore the warehouse with \"placementsync rebuild\", "+
 		"set another lake.namespace, or replace the history with \"placementsync lake publish --replace\"",
-		v.Run, shown.run, shown.at.Format(time.RFC3339), historyRows)
+		v.Run, shownState.run, shownState.at.Format(time.RFC3339), historyRows)
 }
 
 // action is the change of one table by a night.

@@ -13,19 +13,19 @@ import (
 // publishedState describes the published rows of a table. The night and the checksum of the rows are
 // stored as properties of the table, because a catalog may drop tags.
 type publishedState struct {
-	// run and at are the newest published night and the time of its snapshot.
+	// run and at are the newest published night and the time of its warehouse snapshot.
 	run string
 	at  time.Time
-	// content is the checksum of the rows. It is empty if another program changed the snapshot. The
-	// next night then writes all rows again.
+	// content is the checksum of the rows. It is empty if another program changed the current
+	// Iceberg snapshot. The next night then writes all rows again.
 	content string
 	// hasContentOfV1 is true if release 1.0.0 recorded content. For a table of the schema main,
 	// content is then the result of sumBeforeFooter.
 	hasContentOfV1 bool
 	files          int
 	rows           int64
-	// onMain is true if the branch main, which readers see, is at the published snapshot. It is
-	// false if another program replaced the snapshot.
+	// onMain is true if the branch main, which readers see, is at the published Iceberg snapshot. It is
+	// false if another program changed the branch.
 	onMain bool
 }
 

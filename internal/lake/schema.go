@@ -26,12 +26,12 @@ const (
 	// contentProperty is the checksum of the published rows.
 	contentProperty = "placementsync.content"
 	programProperty = "placementsync.program"
-	// snapshotProperty is the id of the published snapshot.
+	// snapshotProperty is the id of the published Iceberg snapshot.
 	snapshotProperty = "placementsync.snapshot-id"
 )
 
 // keptMetadata is the number of earlier metadata files that a table refers to. Expire
-// removes the others.
+// removes older metadata files.
 const keptMetadata = 20
 
 // properties returns the properties of a new table.
@@ -94,8 +94,8 @@ func (d design) evolve(m table.Metadata) ([]table.Update, error) {
 			}
 			continue
 		}
-		widened := old.Type == iceberg.PrimitiveTypes.Int32 && wanted[i].Type == iceberg.PrimitiveTypes.Int64
-		if !old.Type.Equals(wanted[i].Type) && !widened {
+		isWidened := old.Type == iceberg.PrimitiveTypes.Int32 && wanted[i].Type == iceberg.PrimitiveTypes.Int64
+		if !old.Type.Equals(wanted[i].Type) && !isWidened {
 			return nil, fmt.Errorf("column %s has the type %s in the lake and %s in this program: "+
 				"give the column a new field id, or drop the table in the lake", old.Name, old.Type, wanted[i].Type)
 		}
@@ -103,9 +103,10 @@ func (d design) evolve(m table.Metadata) ([]table.Update, error) {
 	if slices.EqualFunc(current.Fields(), wanted, func(a, b iceberg.NestedField) bool { return a.Equals(b) }) {
 		return nil, nil
 	}
+	const lastAdded = -1 // the meaning of this id in Iceberg updates
 	id := 0
 	for _, s := range m.Schemas() {
 		id = max(id, s.ID+1)
 	}
-	return []table.Update{table.NewAddSchemaUpdate(iceberg.NewSchema(id, wanted...)), table.NewSetCurrentSchemaUpdate(-1)}, nil
+	return []table.Update{table.NewAddSchemaUpdate(iceberg.NewSchema(id, wanted...)), table.NewSetCurrentSchemaUpdate(lastAdded)}, nil
 }

@@ -52,8 +52,8 @@ func (l *Lake) Status(ctx context.Context) (Status, error) {
 	if err != nil {
 		return s, err
 	}
-	shown := newest(states)
-	s.Run, s.SnapshotAt = shown.run, shown.at
+	shownState := newest(states)
+	s.Run, s.SnapshotAt = shownState.run, shownState.at
 	nights := map[string]bool{}
 	for n, t := range lakeTables {
 		s.Tables = append(s.Tables, StatusTable{l.cfg.namespace(n.part) + "." + n.name, states[n].run, states[n].onMain, states[n].rows, states[n].files,

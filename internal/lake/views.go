@@ -76,7 +76,7 @@ func (c *restCatalog) installView(ctx context.Context, namespace table.Identifie
 		return false, nil
 	}
 	updates := []view.Update{view.NewSetPropertiesUpdate(iceberg.Properties{commentProperty: v.About})}
-	const lastAdded = -1
+	const lastAdded = -1 // the meaning of this id in Iceberg updates
 	next.VersionID, next.SchemaID = current.VersionID+1, existing.Metadata().CurrentSchemaID()
 	if !isSame {
 		updates, next.SchemaID = append(updates, view.NewAddSchemaUpdate(columns)), lastAdded

@@ -22,7 +22,7 @@ var (
 	ErrDiffers  = errors.New("its bytes do not match its checksum")
 )
 
-// Error is a failed request. It contains no keys and no data.
+// Error is a failed request. It contains no access keys and no data.
 type Error struct {
 	// Verb is the operation, such as "put". Address is the address of the object.
 	Verb, Address string
@@ -67,8 +67,8 @@ func (b *Bucket) newError(verb, name string, err error) error {
 		return e
 	}
 	e := &Error{Verb: verb, Address: b.Address(name), Attempts: 1}
-	if tried, ok := errors.AsType[*retry.MaxAttemptsError](err); ok {
-		e.Attempts = tried.Attempt
+	if maxAttemptsErr, ok := errors.AsType[*retry.MaxAttemptsError](err); ok {
+		e.Attempts = maxAttemptsErr.Attempt
 	}
 	e.cause = reasonOf(err)
 	if e.cause == nil {

@@ -51,8 +51,8 @@ type Config struct {
 	Stall time.Duration
 }
 
-// AWS returns the configuration for clients of the AWS library, with the keys, retries
-// and timeouts of c. It returns an error if there are no keys.
+// AWS returns the configuration for clients of the AWS library, with the access keys, retries
+// and timeouts of c. It returns an error if there are no access keys.
 func (c Config) AWS(ctx context.Context) (aws.Config, error) {
 	c.Attempts, c.LongestWait, c.Stall = cmp.Or(c.Attempts, 6), cmp.Or(c.LongestWait, 10*time.Second), cmp.Or(c.Stall, time.Minute)
 	options := []func(*config.LoadOptions) error{
@@ -160,10 +160,10 @@ func Open(ctx context.Context, c Config, bucket, prefix string) (*Bucket, error)
 // empty.
 func (b *Bucket) Address(name string) string { return "s3://" + path.Join(b.bucket, b.prefix, name) }
 
-func (b *Bucket) key(name string) *string { return aws.String(path.Join(b.prefix, name)) }
+func (b *Bucket) objectKey(name string) *string { return aws.String(path.Join(b.prefix, name)) }
 
-// keyPrefix returns the prefix of keys for a prefix of names.
-func (b *Bucket) keyPrefix(namePrefix string) *string {
+// objectKeyPrefix returns the prefix of object keys for a prefix of names.
+func (b *Bucket) objectKeyPrefix(namePrefix string) *string {
 	if b.prefix == "" {
 		return aws.String(namePrefix)
 	}
@@ -193,7 +193,7 @@ type Object struct {
 // List returns the objects whose names have a prefix, sorted by name.
 func (b *Bucket) List(ctx context.Context, namePrefix string) ([]Object, error) {
 	var objects []Object
-	pages := s3.NewListObjectsV2Paginator(b.client, &s3.ListObjectsV2Input{Bucket: &b.bucket, Prefix: b.keyPrefix(namePrefix)})
+	pages := s3.NewListObjectsV2Paginator(b.client, &s3.ListObjectsV2Input{Bucket: &b.bucket, Prefix: b.objectKeyPrefix(namePrefix)})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
@@ -214,7 +214,7 @@ func (b *Bucket) Delete(ctx context.Context, names ...string) error {
 		n := min(maxObjects, len(names))
 		objects := make([]types.ObjectIdentifier, n)
 		for i, name := range names[:n] {
-			objects[i].Key = b.key(name)
+			objects[i].Key = b.objectKey(name)
 		}
 		res, err := b.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &b.bucket, Delete: &types.Delete{Objects: objects, Quiet: aws.Bool(true)}})
 		if err != nil {
@@ -266,7 +266,7 @@ func (b *Bucket) Get(ctx context.Context, name string, want Sum, newWriter func(
 // incomplete, because the library retries only until it has received the headers.
 func (b *Bucket) getBody(ctx context.Context, name string, read func(body io.Reader, size int64) error) error {
 	for attempt := 1; ; attempt++ {
-		res, err := b.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &b.bucket, Key: b.key(name)})
+		res, err := b.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &b.bucket, Key: b.objectKey(name)})
 		if err != nil {
 			return b.newError("get", name, err)
 		}

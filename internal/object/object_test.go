@@ -140,9 +140,9 @@ func TestLargeObjectIsSentInParts(t *testing.T) {
 		}
 	})
 	t.Run("a file with a wrong checksum is not stored", func(t *testing.T) {
-		wrong := sum
-		wrong.SHA256 = strings.Repeat("0", 64)
-		if err := b.Put(t.Context(), "broken", bytes.NewReader(data), wrong); err == nil || sim.Uploads("store") != 0 || sim.Objects("store")["a/b/broken"] != nil {
+		wrongSum := sum
+		wrongSum.SHA256 = strings.Repeat("0", 64)
+		if err := b.Put(t.Context(), "broken", bytes.NewReader(data), wrongSum); err == nil || sim.Uploads("store") != 0 || sim.Objects("store")["a/b/broken"] != nil {
 			t.Errorf("got %v and %d unfinished uploads, want an error and no upload", err, sim.Uploads("store"))
 		}
 	})
@@ -237,8 +237,8 @@ func failTimes(left int, method string, fail func(http.ResponseWriter, *http.Req
 	}
 }
 
-// TestNoKeys checks that missing keys are reported before a request is sent.
-func TestNoKeys(t *testing.T) {
+// TestNoAccessKeys checks that missing access keys are reported before a request is sent.
+func TestNoAccessKeys(t *testing.T) {
 	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"} {
 		t.Setenv(name, "")
 	}

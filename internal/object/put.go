@@ -35,7 +35,7 @@ func (b *Bucket) Put(ctx context.Context, name string, content io.ReaderAt, sum 
 	}
 	digest, err := encodeSum(sum.SHA256)
 	if err == nil {
-		_, err = b.client.PutObject(ctx, &s3.PutObjectInput{Bucket: &b.bucket, Key: b.key(name),
+		_, err = b.client.PutObject(ctx, &s3.PutObjectInput{Bucket: &b.bucket, Key: b.objectKey(name),
 			Body: io.NewSectionReader(content, 0, sum.Bytes), ContentLength: &sum.Bytes,
 			ChecksumSHA256: &digest, Metadata: map[string]string{sumKey: sum.SHA256}})
 	}
@@ -53,7 +53,7 @@ func encodeSum(digits string) (string, error) {
 
 // putParts sends an object in parts. After an error it removes the sent parts.
 func (b *Bucket) putParts(ctx context.Context, name string, content io.ReaderAt, sum Sum) (err error) {
-	upload, err := b.client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: &b.bucket, Key: b.key(name),
+	upload, err := b.client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: &b.bucket, Key: b.objectKey(name),
 		ChecksumAlgorithm: types.ChecksumAlgorithmSha256, Metadata: map[string]string{sumKey: sum.SHA256}})
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func (b *Bucket) putParts(ctx context.Context, name string, content io.ReaderAt,
 		}
 		digest := base64.StdEncoding.EncodeToString(h.Sum(nil))
 		number := aws.Int32(int32(len(parts) + 1))
-		res, err := b.client.UploadPart(ctx, &s3.UploadPartInput{Bucket: &b.bucket, Key: b.key(name), UploadId: upload.UploadId,
+		res, err := b.client.UploadPart(ctx, &s3.UploadPartInput{Bucket: &b.bucket, Key: b.objectKey(name), UploadId: upload.UploadId,
 			PartNumber: number, Body: io.NewSectionReader(content, offset, body.Size()), ChecksumSHA256: &digest})
 		if err != nil {
 			return err
@@ -85,7 +85,7 @@ func (b *Bucket) putParts(ctx context.Context, name string, content io.ReaderAt,
 	if hex.EncodeToString(whole.Sum(nil)) != sum.SHA256 {
 		return &localError{ErrDiffers}
 	}
-	_, err = b.client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{Bucket: &b.bucket, Key: b.key(name),
+	_, err = b.client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{Bucket: &b.bucket, Key: b.objectKey(name),
 		UploadId: upload.UploadId, MultipartUpload: &types.CompletedMultipartUpload{Parts: parts}})
 	return err
 }
@@ -105,7 +105,7 @@ func (b *Bucket) abort(ctx context.Context, key, upload *string) error {
 // AbortBefore removes the parts of unfinished uploads that began before a time, for objects
 // whose names have a prefix.
 func (b *Bucket) AbortBefore(ctx context.Context, namePrefix string, before time.Time) (removed int, err error) {
-	pages := s3.NewListMultipartUploadsPaginator(b.client, &s3.ListMultipartUploadsInput{Bucket: &b.bucket, Prefix: b.keyPrefix(namePrefix)})
+	pages := s3.NewListMultipartUploadsPaginator(b.client, &s3.ListMultipartUploadsInput{Bucket: &b.bucket, Prefix: b.objectKeyPrefix(namePrefix)})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {

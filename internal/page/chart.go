@@ -34,7 +34,7 @@ type Chart struct {
 // Kind is the type of a chart.
 type Kind string
 
-// Kinds of charts. In Steps, each value is valid until the next one.
+// Kinds of charts. In Steps, each value is valid until the next value.
 const (
 	Bars  Kind = "bar"
 	Lines Kind = "line"

@@ -145,10 +145,10 @@ func TestChartContainsItsData(t *testing.T) {
 	s.Add("1000.50", "1,000.50")
 	s.Add("", page.Unknown)
 	s.Add("NaN", "NaN")
-	var timed page.Series
-	timed.AddAt(time.Date(2026, 11, 1, 3, 0, 0, 0, time.FixedZone("", 3600)), "2", "two </script>")
+	var timeSeries page.Series
+	timeSeries.AddAt(time.Date(2026, 11, 1, 3, 0, 0, 0, time.FixedZone("", 3600)), "2", "two </script>")
 	text := render(t, testPage{Chart: &page.Chart{Title: "Prices", Unit: "USD", Kind: page.Bars, Choice: "Tier", Variants: []page.Variant{
-		{Label: "pro", Currency: "USD", Categories: []string{"a", "b", "c"}, Series: []page.Series{s}}, {Label: "basic", Series: []page.Series{timed}}}}})
+		{Label: "pro", Currency: "USD", Categories: []string{"a", "b", "c"}, Series: []page.Series{s}}, {Label: "basic", Series: []page.Series{timeSeries}}}}})
 	for _, want := range []string{
 		`<figcaption>Prices, USD</figcaption>`, `<option value="0" data-currency="USD">pro</option><option value="1">basic</option>`,
 		`data-chart="{&#34;title&#34;:&#34;Prices&#34;,&#34;kind&#34;:&#34;bar&#34;,&#34;unit&#34;:&#34;USD&#34;,`,

@@ -130,15 +130,15 @@ func TestWrongTokensAreUnauthorized(t *testing.T) {
 
 func TestWritesAreRejectedAndCounted(t *testing.T) {
 	s := serve(t, sim.Options{})
-	writing := []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
-	for _, method := range writing {
+	writeMethods := []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+	for _, method := range writeMethods {
 		if got, err := s.request(method, "/campaigns", "pc_demo"); err != nil || got.status != http.StatusMethodNotAllowed {
 			t.Errorf("%s: got status %d, %v, want 405", method, got.status, err)
 		}
 	}
 	s.get("/campaigns?limit=2")
 	var want []sim.Request
-	for _, method := range writing {
+	for _, method := range writeMethods {
 		want = append(want, sim.Request{Method: method, Path: "/campaigns", Route: "/campaigns", Status: 405})
 	}
 	want = append(want, sim.Request{Method: "GET", Path: "/campaigns?limit=2", Route: "/campaigns", Status: 200})
@@ -182,11 +182,11 @@ func TestServeListensOnLoopbackUntilContextEnds(t *testing.T) {
 		t.Errorf("Serve on a public address returned %v, want an error about loopback addresses", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	base, stop, err := service.Serve(ctx, "")
+	baseURL, stop, err := service.Serve(ctx, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := testServer{t, service, base}
+	s := testServer{t, service, baseURL}
 	if got := s.get("/tags").status; got != http.StatusOK {
 		t.Errorf("got status %d, want 200", got)
 	}

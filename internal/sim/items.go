@@ -138,7 +138,7 @@ func (s *items) renderRow(e *enc, n uint32) {
 	e.key("product_name")
 	s.products.writeName(e, l.product, t)
 	e.money("product_price", l.price)
-	e.str("product_type", productTypes[t.kind].name)
+	e.str("product_type", productTypes[t.typeIndex].name)
 	it.writeArticle(e, o.profile)
 	if e.hasValue("client") { // the contact of the profile
 		p := pick(people, e.s.roll(kindPerson, 100+o.profile, 2))
@@ -247,7 +247,7 @@ func (s *items) renderProfileRow(e *enc, n uint32) {
 	}
 	e.flag("is_add_on", l.addOn)
 	e.id("profile_id", kindProfile, o.profile)
-	e.str("type", productTypes[t.kind].name)
+	e.str("type", productTypes[t.typeIndex].name)
 	if it.article >= 0 {
 		e.id("campaign_id", kindCampaign, it.campaign)
 	} else {

@@ -124,7 +124,7 @@ func (s *products) renderOutletRow(e *enc, n uint32) {
 func (s *products) categoryView() view {
 	counts := make([]int64, len(productTypes))
 	for _, n := range s.onSale.numbers {
-		counts[s.traitsOf(n).kind]++
+		counts[s.traitsOf(n).typeIndex]++
 	}
 	return view{
 		numbers: countTo(len(counts)),

@@ -219,7 +219,7 @@ func (s *orders) writeLines(e *enc, o *order, lean bool) {
 	e.arr("line_items")
 	for _, l := range o.lines {
 		t := s.products.traitsOf(l.product)
-		kind := productTypes[t.kind]
+		productType := productTypes[t.typeIndex]
 		e.b = append(e.b, '{')
 		if l.item >= 0 {
 			e.id("id", kindItem, uint32(l.item))
@@ -236,9 +236,9 @@ func (s *orders) writeLines(e *enc, o *order, lean bool) {
 		}
 		e.key("name")
 		s.products.writeName(e, l.product, t)
-		e.str("product_type_name", kind.name)
-		e.id("type_id", kindProductType, uint32(t.kind))
-		e.str("product_type_prefix", kind.prefix)
+		e.str("product_type_name", productType.name)
+		e.id("type_id", kindProductType, uint32(t.typeIndex))
+		e.str("product_type_prefix", productType.prefix)
 		e.obj("outlet")
 		s.outlets.writeRefFields(e, t.outlet, lean)
 		if s.opts.HiddenDetail && !lean {

@@ -9,7 +9,8 @@ import (
 // channel is a publication channel of an outlet.
 type channel struct {
 	n                  uint32
-	kind, placement    string
+	channelType        string
+	placement          string
 	authority, ranking int64
 	doFollow           bool
 	disclaimer         int
@@ -75,7 +76,7 @@ func (s *outlets) newOutlet(n uint32) outlet {
 		number := n*maxChannels + uint32(i)
 		channelRoll := s.seed.roll(kindChannel, number, 2)
 		o.channels = append(o.channels, channel{
-			n: number, kind: pick(channelTypes, mix(channelRoll)), placement: pick(placementTypes, mix(channelRoll+1)),
+			n: number, channelType: pick(channelTypes, mix(channelRoll)), placement: pick(placementTypes, mix(channelRoll+1)),
 			authority: int64(10 + channelRoll%85), ranking: int64(5 + channelRoll>>8%90), doFollow: channelRoll>>16%3 > 0,
 			disclaimer: int(channelRoll >> 24 % uint64(len(disclaimers))),
 		})
@@ -103,7 +104,7 @@ func (s *outlets) renderParts(o *outlet) {
 		for i := range o.channels {
 			c := &o.channels[i]
 			e.b = append(e.b, '{')
-			e.str("channel_type", c.kind)
+			e.str("channel_type", c.channelType)
 			e.str("placement_type", c.placement)
 			c.writeMeasures(e)
 			c.writeFlatDisclaimer(e)
@@ -117,7 +118,7 @@ func (s *outlets) renderParts(o *outlet) {
 			e.fragment(o.outletFields)
 			e.fragment(o.indexedField)
 			e.id("channel_id", kindChannel, c.n)
-			e.str("channel_type", c.kind)
+			e.str("channel_type", c.channelType)
 			c.writeMeasures(e)
 			switch c.n % 5 { // null, the whole record or a text
 			case 0:
@@ -238,10 +239,10 @@ func (c *channel) writeDetail(e *enc, o *outlet) {
 	e.b = append(e.b, '{')
 	e.id("id", kindChannel, c.n)
 	e.id("outlet_id", kindOutlet, o.n)
-	e.str("channel_type", c.kind)
+	e.str("channel_type", c.channelType)
 	e.str("placement_type", c.placement)
 	e.str("channel_handle", "@outlet"+strconv.Itoa(int(o.n)))
-	e.str("channel_url", "https://outlet-"+strconv.Itoa(int(o.n))+".example.com/"+strings.ToLower(c.kind))
+	e.str("channel_url", "https://outlet-"+strconv.Itoa(int(o.n))+".example.com/"+strings.ToLower(c.channelType))
 	e.arr("social_links") // texts or objects
 	for i := range c.n % 3 {
 		url := "https://social.example.com/" + strconv.Itoa(int(c.n)) + "/" + strconv.Itoa(int(i))

@@ -15,9 +15,9 @@ type product struct {
 type traits struct {
 	roll      uint64
 	outlet    uint32
-	channel   int
+	channel   int // index in outlet.channels
 	placement string
-	kind      int
+	typeIndex int // index in productTypes
 }
 
 // products contains all products that were ever on sale, and two lists of the products on sale.
@@ -57,7 +57,7 @@ func (s *products) renderDetail(e *enc, n uint32) {
 	e.optStr("image", "https://cdn.example.com/products/"+strconv.Itoa(int(n))+".webp")
 	e.optStr("logo", "https://cdn.example.com/logos/"+strconv.Itoa(int(t.outlet))+".png")
 	e.optStr("example_screenshot", "https://cdn.example.com/shots/"+strconv.Itoa(int(n))+".png")
-	e.id("type_id", kindProductType, uint32(t.kind))
+	e.id("type_id", kindProductType, uint32(t.typeIndex))
 	e.when("created_at", s.createdAt(n))
 	e.when("updated_at", s.updatedAt(n))
 	if s.isWithdrawn(n) {
@@ -73,7 +73,7 @@ func (s *products) renderDetail(e *enc, n uint32) {
 // writeName writes the name: the type and the outlet's name.
 func (s *products) writeName(e *enc, n uint32, t traits) {
 	e.b = append(e.b, '"')
-	e.b = append(e.b, productTypes[t.kind].label...)
+	e.b = append(e.b, productTypes[t.typeIndex].label...)
 	e.b = append(e.b, " in "...)
 	e.b = append(e.b, s.outlets.all[t.outlet].nameText...)
 	if round := n / uint32(len(s.outlets.all)); round > 0 {
@@ -223,7 +223,7 @@ func (s *products) traitsOf(n uint32) traits {
 	o := n % outlets
 	return traits{
 		roll: h, outlet: o, channel: int(n/outlets) % len(s.outlets.all[o].channels),
-		placement: pick(placementTypes, h), kind: int(h >> 40 % uint64(len(productTypes))),
+		placement: pick(placementTypes, h), typeIndex: int(h >> 40 % uint64(len(productTypes))),
 	}
 }
 

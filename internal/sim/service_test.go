@@ -19,7 +19,7 @@ import (
 type testServer struct {
 	t       *testing.T
 	service *sim.Service
-	base    string
+	baseURL string
 }
 
 func serve(t *testing.T, opts sim.Options) testServer {
@@ -41,7 +41,7 @@ type httpResponse struct {
 // request sends one request with the token and does not follow redirects.
 func (s testServer) request(method, path, token string) (httpResponse, error) {
 	s.t.Helper()
-	request, err := http.NewRequestWithContext(s.t.Context(), method, s.base+path, nil)
+	request, err := http.NewRequestWithContext(s.t.Context(), method, s.baseURL+path, nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -206,7 +206,7 @@ func TestReferencesAreValid(t *testing.T) {
 	s.service.Advance(14)
 	orders := ids(t, s.service.Records("/orders"))
 	items := ids(t, s.service.Records("/order-items"))
-	listed := ids(t, s.service.Records("/products/listings"))
+	listedProducts := ids(t, s.service.Records("/products/listings"))
 	withdrawn, missing := 0, 0
 	for _, raw := range s.service.Records("/order-items") {
 		item := record(t, raw)
@@ -220,7 +220,7 @@ func TestReferencesAreValid(t *testing.T) {
 		switch got := s.get("/products/" + product); {
 		case got.status == http.StatusNotFound:
 			missing++
-		case !slices.Contains(listed, product):
+		case !slices.Contains(listedProducts, product):
 			withdrawn++
 			if record(t, got.body)["deleted_at"] == nil || record(t, got.body)["active"] != false {
 				t.Errorf("got the withdrawn product %s, want deleted_at and active false", got.body)
@@ -240,11 +240,11 @@ func (s testServer) checkArticle(id string, item map[string]any, items []string)
 		s.t.Errorf("article %s names product %v, want product %v of item %s", id, article["product_id"], item["product_id"], item["id"])
 	}
 	rows := s.service.Records("/campaigns/" + article["campaign_id"].(string) + "/articles")
-	at := slices.Index(ids(s.t, rows), id)
-	if at < 0 {
+	index := slices.Index(ids(s.t, rows), id)
+	if index < 0 {
 		s.t.Fatalf("the list of its campaign lacks article %s", id)
 	}
-	row := record(s.t, rows[at])
+	row := record(s.t, rows[index])
 	if row["order_item_id"] != item["id"] || !slices.Contains(items, item["id"].(string)) {
 		s.t.Errorf("article %s names item %s, want the listed item %s", id, row["order_item_id"], item["id"])
 	}

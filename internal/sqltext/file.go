@@ -23,7 +23,7 @@ type Name string
 // TIMESTAMPTZ. SQL, numbers and booleans are written as they are.
 type Values map[string]any
 
-var parameter = regexp.MustCompile(`\{[a-z_]+\}`)
+var parameterPattern = regexp.MustCompile(`\{[a-z_]+\}`)
 
 // Render returns a statement of the file with its parameters filled in. If the statement does not
 // exist, or parameters and values do not match, Render returns a description of the mistake in place of the
@@ -35,7 +35,7 @@ func (f File) Render(name string, values Values) SQL {
 	}
 	mistake := ""
 	used := map[string]bool{}
-	text = parameter.ReplaceAllStringFunc(text, func(found string) string {
+	text = parameterPattern.ReplaceAllStringFunc(text, func(found string) string {
 		key := found[1 : len(found)-1]
 		value, err := renderValue(values[key])
 		if err != nil {

@@ -17,8 +17,8 @@ newest AS (SELECT * FROM sources ORDER BY rank, valid_from DESC LIMIT 1)
 SELECT
     coalesce(n.name, 'Article ' || n.id) AS title,
     coalesce(a.status_name, n.status_name) AS status, a.status_since,
-    coalesce(g.name, n.campaign_id) AS campaign, n.campaign_id,
-    coalesce(a.profile_name, g.profile_name) AS profile, coalesce(a.profile_id, g.profile_id) AS profile_id,
+    coalesce(c.name, n.campaign_id) AS campaign, n.campaign_id,
+    coalesce(a.profile_name, c.profile_name) AS profile, coalesce(a.profile_id, c.profile_id) AS profile_id,
     a.outlet_name AS outlet, a.outlet_id,
     nullif(trim(concat_ws(' ', n.writer_first_name, n.writer_last_name)), '') AS writer,
     coalesce(a.expected_at, n.expected_at) AS expected,
@@ -27,7 +27,7 @@ SELECT
     coalesce(a.brief_doc_url, n.brief_doc_url) AS brief_address
 FROM newest AS n
 LEFT JOIN mart.article_progress AS a ON a.article_id = n.id
-LEFT JOIN main.campaigns AS g ON g.id = coalesce(a.campaign_id, n.campaign_id);
+LEFT JOIN main.campaigns AS c ON c.id = coalesce(a.campaign_id, n.campaign_id);
 
 -- name: statuses
 SELECT

@@ -33,13 +33,13 @@ FROM mart.article_progress WHERE campaign_id = $id
 ORDER BY started_at NULLS LAST, article_id;
 
 -- name: items
-SELECT n.name AS product, n.product_id, n.outlet_name AS outlet, n.outlet_id, n.type, n.is_add_on AS add_on,
-    n.max_delivery_days AS days_promised, coalesce(o.reference_number, i.order_id) AS "order", i.order_id
-FROM main.profile_order_items AS n
-LEFT JOIN main.order_items AS i ON i.id = n.id
+SELECT p.name AS product, p.product_id, p.outlet_name AS outlet, p.outlet_id, p.type, p.is_add_on AS add_on,
+    p.max_delivery_days AS days_promised, coalesce(o.reference_number, i.order_id) AS "order", i.order_id
+FROM main.profile_order_items AS p
+LEFT JOIN main.order_items AS i ON i.id = p.id
 LEFT JOIN main.orders AS o ON o.id = i.order_id
-WHERE n.campaign_id = $id
-ORDER BY n.name, n.id;
+WHERE p.campaign_id = $id
+ORDER BY p.name, p.id;
 
 -- name: list
 SELECT c.name AS campaign, c.id AS campaign_id, coalesce(p.name, c.profile_name) AS profile, c.profile_id, c.status,

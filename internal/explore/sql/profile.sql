@@ -18,35 +18,35 @@ FROM sources ORDER BY rank, valid_from DESC LIMIT 1;
 SELECT name AS goal, valid_from, valid_to FROM history.profile_primary_goals WHERE profile_id = $id ORDER BY 1, 2;
 
 -- name: orders
-SELECT coalesce(o.reference_number, k.order_id) AS "order", k.order_id, o.status, o.created_at AS ordered, o.date_paid AS paid, o.total,
-    (SELECT count(*) FROM main.order_line_items AS l WHERE l.order_id = k.order_id AND l.deleted_at IS NULL) AS items
+SELECT coalesce(o.reference_number, ids.order_id) AS "order", ids.order_id, o.status, o.created_at AS ordered, o.date_paid AS paid, o.total,
+    (SELECT count(*) FROM main.order_line_items AS l WHERE l.order_id = ids.order_id AND l.deleted_at IS NULL) AS items
 FROM (
     SELECT id AS order_id FROM main.orders WHERE profile_id = $id
     UNION
     SELECT order_id FROM main.profile_orders WHERE profile_id = $id
-) AS k
-LEFT JOIN main.orders AS o ON o.id = k.order_id
+) AS ids
+LEFT JOIN main.orders AS o ON o.id = ids.order_id
 WHERE o.deleted_at IS NULL
-ORDER BY o.created_at DESC NULLS LAST, k.order_id;
+ORDER BY o.created_at DESC NULLS LAST, ids.order_id;
 
 -- name: campaigns
-SELECT coalesce(c.name, k.campaign_id) AS campaign, k.campaign_id, c.status, c.created_at AS created, c.target_date, c.budget, c.total_articles AS articles
+SELECT coalesce(c.name, ids.campaign_id) AS campaign, ids.campaign_id, c.status, c.created_at AS created, c.target_date, c.budget, c.total_articles AS articles
 FROM (
     SELECT id AS campaign_id FROM main.campaigns WHERE profile_id = $id
     UNION
     SELECT campaign_id FROM main.profile_campaigns WHERE profile_id = $id
-) AS k
-LEFT JOIN main.campaigns AS c ON c.id = k.campaign_id
+) AS ids
+LEFT JOIN main.campaigns AS c ON c.id = ids.campaign_id
 WHERE c.deleted_at IS NULL
-ORDER BY c.created_at DESC NULLS LAST, k.campaign_id;
+ORDER BY c.created_at DESC NULLS LAST, ids.campaign_id;
 
 -- name: items
-SELECT n.name AS product, n.product_id, n.outlet_name AS outlet, n.outlet_id, g.name AS campaign, n.campaign_id, n.type, n.is_add_on AS add_on,
-    n.max_delivery_days AS days_promised
-FROM main.profile_order_items AS n
-LEFT JOIN main.campaigns AS g ON g.id = n.campaign_id
-WHERE n.profile_id = $id
-ORDER BY n.name, n.id;
+SELECT i.name AS product, i.product_id, i.outlet_name AS outlet, i.outlet_id, c.name AS campaign, i.campaign_id, i.type, i.is_add_on AS add_on,
+    i.max_delivery_days AS days_promised
+FROM main.profile_order_items AS i
+LEFT JOIN main.campaigns AS c ON c.id = i.campaign_id
+WHERE i.profile_id = $id
+ORDER BY i.name, i.id;
 
 -- name: articles
 SELECT article_name AS article, article_id, campaign_name AS campaign, campaign_id, status_name AS status, status_since, expected_at AS expected, live_url AS address
@@ -56,18 +56,18 @@ ORDER BY coalesce(status_since, started_at) DESC NULLS LAST, article_id;
 -- name: list
 -- The counts equal the numbers of rows in the tables Orders and Campaigns on the page of the profile.
 WITH order_counts AS (
-    SELECT k.profile_id, count(*) AS orders
-    FROM (SELECT profile_id, id FROM main.orders UNION SELECT profile_id, order_id FROM main.profile_orders) AS k
-    LEFT JOIN main.orders AS o ON o.id = k.id
+    SELECT ids.profile_id, count(*) AS orders
+    FROM (SELECT profile_id, id FROM main.orders UNION SELECT profile_id, order_id FROM main.profile_orders) AS ids
+    LEFT JOIN main.orders AS o ON o.id = ids.id
     WHERE o.deleted_at IS NULL
-    GROUP BY k.profile_id
+    GROUP BY ids.profile_id
 ),
 campaign_counts AS (
-    SELECT k.profile_id, count(*) AS campaigns
-    FROM (SELECT profile_id, id FROM main.campaigns UNION SELECT profile_id, campaign_id FROM main.profile_campaigns) AS k
-    LEFT JOIN main.campaigns AS c ON c.id = k.id
+    SELECT ids.profile_id, count(*) AS campaigns
+    FROM (SELECT profile_id, id FROM main.campaigns UNION SELECT profile_id, campaign_id FROM main.profile_campaigns) AS ids
+    LEFT JOIN main.campaigns AS c ON c.id = ids.id
     WHERE c.deleted_at IS NULL
-    GROUP BY k.profile_id
+    GROUP BY ids.profile_id
 )
 SELECT p.name AS profile, p.id AS profile_id, p.type, p.location, p.website_url AS website,
     coalesce(o.orders, 0) AS orders, coalesce(c.campaigns, 0) AS campaigns, p.updated_at AS updated,
