@@ -33,9 +33,9 @@ func hostAsker() asker {
 
 // newAsker returns an asker that reads answers from in and writes questions to out. While the asker
 // waits for an answer, the terminal is in raw mode, so that the asker controls the echo. The asker
-// restores the mode afterwards, even after a signal.
+// restores the earlier mode afterwards, even after a signal.
 func newAsker(in io.Reader, out io.Writer, makeRaw func() (restore func(), err error)) asker {
-	lines := term.NewTerminal(struct {
+	lineReader := term.NewTerminal(struct {
 		io.Reader
 		io.Writer
 	}{in, out}, "")
@@ -53,10 +53,10 @@ func newAsker(in io.Reader, out io.Writer, makeRaw func() (restore func(), err e
 		go func() {
 			var a answer
 			if isSecret {
-				a.text, a.err = lines.ReadPassword(question)
+				a.text, a.err = lineReader.ReadPassword(question)
 			} else {
-				lines.SetPrompt(question)
-				a.text, a.err = lines.ReadLine()
+				lineReader.SetPrompt(question)
+				a.text, a.err = lineReader.ReadLine()
 			}
 			answered <- a
 		}()

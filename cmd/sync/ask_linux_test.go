@@ -15,7 +15,7 @@ import (
 
 // terminal is a pseudo terminal on which a program runs.
 type terminal struct {
-	control *os.File
+	control *os.File // the end of the test
 	output  bytes.Buffer
 }
 
@@ -53,7 +53,7 @@ func (s *terminal) readUntil(text string) {
 // Ctrl-C or a signal. The terminal must not show the token, and must echo input afterwards.
 func TestTypedTokenIsNotEchoed(t *testing.T) {
 	t.Parallel()
-	base := smallService(t)
+	baseURL := smallService(t)
 	for name, c := range map[string]struct {
 		typed    string
 		signal   os.Signal
@@ -66,7 +66,7 @@ func TestTypedTokenIsNotEchoed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			screen, cmd := startOnTerminal(t, dir, "init", "--base-url", base)
+			screen, cmd := startOnTerminal(t, dir, "init", "--base-url", baseURL)
 			screen.readUntil("a separate file): ")
 			if c.signal != nil {
 				must(t, cmd.Process.Signal(c.signal))

@@ -78,13 +78,13 @@ func runAudit(ctx context.Context, g *globals, o auditOptions, names []string) (
 	case !o.show && (format != query.Table && format != query.JSON || o.output.out != ""):
 		return command.UsageErr("the results of an audit are printed as table or json; --show prints rows in any format")
 	}
-	before := query.Before{Hidden: privateColumns(cfg)}
+	previous := query.Before{Hidden: privateColumns(cfg)}
 	if o.asOf == "" {
-		if before.Catalog, err = previousCatalog(g); err != nil {
+		if previous.Catalog, err = previousCatalog(g); err != nil {
 			return err
 		}
 	}
-	db, err := openCatalog(ctx, g, query.Options{AsOf: o.asOf, Timeout: cfg.Checks.Timeout, Before: &before})
+	db, err := openCatalog(ctx, g, query.Options{AsOf: o.asOf, Timeout: cfg.Checks.Timeout, Before: &previous})
 	if err != nil {
 		return err
 	}
@@ -120,9 +120,9 @@ func runAudit(ctx context.Context, g *globals, o auditOptions, names []string) (
 	return nil
 }
 
-// previousCatalog returns the catalog of the version before the newest version or, with --held,
-// of the version before the held night. It returns "" if that version is missing or damaged. The
-// previous rows are then read from the history.
+// previousCatalog returns the path of the catalog of the version before the newest version or, with --held,
+// of the version before the held night. It returns "" if this earlier version is missing or
+// damaged. The previous rows are then read from the history.
 func previousCatalog(g *globals) (string, error) {
 	wh, _, err := g.openWarehouse()
 	if err != nil {

@@ -43,7 +43,7 @@ func backupCommand(g *globals) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&o.verify, "verify", false, "check the backup; send nothing")
 	cmd.Flags().BoolVar(&o.readData, "read-data", false, "with --verify: read every byte, not only names and sizes")
-	cmd.Flags().BoolVar(&o.rehearse, "rehearse", false, "restore the newest backup beside the warehouse and compare it; send nothing")
+	cmd.Flags().BoolVar(&o.rehearse, "rehearse", false, "restore the newest backup beside the warehouse and compare its rows with the published version; send nothing")
 	cmd.Flags().BoolVar(&o.older, "older", false, "with --verify: check an older backup if the newest manifest cannot be read")
 	return cmd
 }

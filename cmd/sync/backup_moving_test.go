@@ -18,20 +18,20 @@ import (
 )
 
 // TestTrialBackupDuringNights runs two nights during a backup, on the same day or on the next days.
-// The restored warehouse must have all current and closed rows of one night, and verify must
+// The restored warehouse must have all current and closed rows of one night, and "verify" must
 // find no damage.
 func TestTrialBackupDuringNights(t *testing.T) {
 	torture.RequireTrials(t, os.Getenv)
 	t.Parallel()
-	for name, interval := range map[string]time.Duration{"of the same day": 3 * time.Hour, "of the next day": 24 * time.Hour} {
+	for name, interval := range map[string]time.Duration{"on the same day": 3 * time.Hour, "on the next days": 24 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := newBucketHarness(t)
-			text, err := os.ReadFile(d.g.Config)
+			configText, err := os.ReadFile(d.g.Config)
 			must(t, err)
 			noBackup := &globals{process: hostProcess(), Flags: command.Flags{Config: filepath.Join(d.root, "no-backup.yaml")}}
 			noBackup.stdout, noBackup.stderr = &bytes.Buffer{}, &bytes.Buffer{}
-			must(t, os.WriteFile(noBackup.Config, bytes.ReplaceAll(text, []byte("backup: s3://store/night\n"), nil), 0o600))
+			must(t, os.WriteFile(noBackup.Config, bytes.ReplaceAll(configText, []byte("backup: s3://store/night\n"), nil), 0o600))
 			at := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
 			runAfter := func(wait time.Duration) string {
 				d.service.Advance(1)
@@ -79,16 +79,16 @@ func TestBackupOfChangingSeriesFails(t *testing.T) {
 	t.Parallel()
 	d := newBucketHarness(t)
 	must(t, d.night(t))
-	before := manifestsIn(d.store.Objects("store"))
+	before := backupManifests(d.store.Objects("store"))
 	if len(before) != 1 {
 		t.Fatalf("the bucket has %d backups after a night, want 1", len(before))
 	}
-	manifests, err := filepath.Glob(filepath.Join(d.dir(), "parquet", ".meta", "*.json"))
+	seriesManifests, err := filepath.Glob(filepath.Join(d.dir(), "parquet", ".meta", "*.json"))
 	must(t, err)
-	manifest, err := os.ReadFile(manifests[0])
+	seriesManifest, err := os.ReadFile(seriesManifests[0])
 	must(t, err)
 	stateFile := func(n int) string { return filepath.Join(d.dir(), "state", fmt.Sprintf("note%d.json", n)) }
-	manifestFile := func(n int) string {
+	seriesManifestFile := func(n int) string {
 		return filepath.Join(d.dir(), "parquet", ".meta", fmt.Sprintf("20300101T00000%dZ.json", n))
 	}
 	changes := 0
@@ -96,7 +96,7 @@ func TestBackupOfChangingSeriesFails(t *testing.T) {
 	d.store.Fail = func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/data/") {
 			changes++
-			must(t, os.WriteFile(manifestFile(changes), manifest, 0o600))
+			must(t, os.WriteFile(seriesManifestFile(changes), seriesManifest, 0o600))
 			must(t, os.WriteFile(stateFile(changes), []byte(fmt.Sprint(changes)), 0o600))
 		}
 		return false
@@ -106,20 +106,20 @@ func TestBackupOfChangingSeriesFails(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "changed during each of 5 attempts") {
 		t.Fatalf("the backup ended with %v after %d changes, want an error after 5 attempts", err, changes)
 	}
-	if diff := cmp.Diff(before, manifestsIn(d.store.Objects("store"))); diff != "" {
+	if diff := cmp.Diff(before, backupManifests(d.store.Objects("store"))); diff != "" {
 		t.Errorf("the backups in the bucket changed (-before +after):\n%s", diff)
 	}
 	for n := range changes {
-		must(t, errors.Join(os.Remove(manifestFile(n+1)), os.Remove(stateFile(n+1))))
+		must(t, errors.Join(os.Remove(seriesManifestFile(n+1)), os.Remove(stateFile(n+1))))
 	}
 	must(t, runBackup(t.Context(), d.g, backupOptions{}))
-	if after := manifestsIn(d.store.Objects("store")); len(after) != 2 {
+	if after := backupManifests(d.store.Objects("store")); len(after) != 2 {
 		t.Errorf("the bucket has %d backups after a backup without changes, want 2", len(after))
 	}
 }
 
-// historyChecksums returns the number and a checksum of the current and closed rows of each of the
-// tables with the most changes.
+// historyChecksums returns, for each of the tables with the most changes, the number of its current
+// and closed rows and a checksum of these rows.
 func (d *bucketHarness) historyChecksums(t *testing.T) string {
 	t.Helper()
 	var selects []string

@@ -53,7 +53,7 @@ func (d *bucketHarness) verifyBackup(t *testing.T, o backupOptions) (string, err
 	return d.out.String()[start:], err
 }
 
-// currentRun returns the run of the current version.
+// currentRun returns the id of the run that created the current version.
 func (d *bucketHarness) currentRun(t *testing.T) string {
 	t.Helper()
 	wh, _, err := d.g.openWarehouse()
@@ -72,28 +72,28 @@ func TestTrialUnreadableNewestManifest(t *testing.T) {
 	d := newBucketHarness(t)
 	d.readFewStreams(t)
 	must(t, d.night(t))
-	older := d.currentRun(t)
+	olderRun := d.currentRun(t)
 	must(t, d.night(t))
-	newest := d.currentRun(t)
-	names := manifestsIn(d.store.Objects("store"))
-	damaged := names[len(names)-1]
+	newestRun := d.currentRun(t)
+	names := backupManifests(d.store.Objects("store"))
+	damagedManifest := names[len(names)-1]
 	d.store.Change("store", func(objects map[string][]byte) {
-		objects[damaged] = append([]byte(" "), objects[damaged][1:]...)
+		objects[damagedManifest] = append([]byte(" "), objects[damagedManifest][1:]...)
 	})
-	if output, err := d.verifyBackup(t, backupOptions{}); err == nil || !strings.Contains(err.Error(), "s3://store/"+damaged) || !strings.Contains(err.Error(), "--older") {
+	if output, err := d.verifyBackup(t, backupOptions{}); err == nil || !strings.Contains(err.Error(), "s3://store/"+damagedManifest) || !strings.Contains(err.Error(), "--older") {
 		t.Errorf("verify printed %q and ended with %v, want an error that names the manifest and --older", output, err)
 	}
-	if output, err := d.verifyBackup(t, backupOptions{older: true}); err != nil || !strings.Contains(output, "whole: "+older) || !strings.Contains(output, damaged) {
-		t.Errorf("verify --older printed %q and ended with %v, want that %s is whole and %s damaged", output, err, older, damaged)
+	if output, err := d.verifyBackup(t, backupOptions{older: true}); err != nil || !strings.Contains(output, "whole: "+olderRun) || !strings.Contains(output, damagedManifest) {
+		t.Errorf("verify --older printed %q and ended with %v, want that %s is whole and %s damaged", output, err, olderRun, damagedManifest)
 	}
-	lost := d.dir() + ".lost"
-	must(t, os.Rename(d.dir(), lost))
+	lostDir := d.dir() + ".lost"
+	must(t, os.Rename(d.dir(), lostDir))
 	if err := runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night"}); err == nil || !strings.Contains(err.Error(), "--older uses the newest readable backup") {
 		t.Errorf("rebuild ended with %v, want an error that names --older", err)
 	}
 	must(t, runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night", older: true}))
 	must(t, os.RemoveAll(d.dir()))
-	must(t, os.Rename(lost, d.dir()))
+	must(t, os.Rename(lostDir, d.dir()))
 
 	before := d.store.Objects("store")
 	for range 2 {
@@ -109,9 +109,9 @@ func TestTrialUnreadableNewestManifest(t *testing.T) {
 		t.Error("the log does not explain why objects are kept")
 	}
 	if output, err := d.verifyBackup(t, backupOptions{}); err != nil || !strings.Contains(output, "whole: "+d.currentRun(t)) {
-		t.Errorf("verify printed %q and ended with %v, want a whole backup newer than %s", output, err, newest)
+		t.Errorf("verify printed %q and ended with %v, want a whole backup newer than %s", output, err, newestRun)
 	}
-	d.store.Change("store", func(objects map[string][]byte) { delete(objects, damaged) })
+	d.store.Change("store", func(objects map[string][]byte) { delete(objects, damagedManifest) })
 	must(t, d.night(t))
 	after = d.store.Objects("store")
 	removed := 0
@@ -120,7 +120,7 @@ func TestTrialUnreadableNewestManifest(t *testing.T) {
 			removed++
 		}
 	}
-	if names := manifestsIn(after); len(names) != 2 || removed == 0 {
+	if names := backupManifests(after); len(names) != 2 || removed == 0 {
 		t.Errorf("%d manifests are left, want 2; %d old objects were removed, want some", len(names), removed)
 	}
 }
@@ -156,7 +156,7 @@ func TestTrialTwoMachinesWithOnePrefix(t *testing.T) {
 		t.Errorf("verify on the first machine printed %q and ended with %v, want its own whole backup", output, err)
 	}
 
-	before := manifestsIn(store.Objects("store"))
+	before := backupManifests(store.Objects("store"))
 	meanwhile = func() {
 		store.Change("store", func(objects map[string][]byte) {
 			maps.DeleteFunc(objects, func(name string, _ []byte) bool { return strings.HasPrefix(name, "night/data/") })
@@ -165,7 +165,7 @@ func TestTrialTwoMachinesWithOnePrefix(t *testing.T) {
 	if err := runBackup(t.Context(), first.g, backupOptions{}); err == nil || !strings.Contains(err.Error(), "was removed during the backup") {
 		t.Errorf("a backup whose objects were removed ended with %v, want an error", err)
 	}
-	if after := manifestsIn(store.Objects("store")); !slices.Equal(before, after) {
+	if after := backupManifests(store.Objects("store")); !slices.Equal(before, after) {
 		t.Errorf("the manifests are %v, want %v", after, before)
 	}
 	must(t, runBackup(t.Context(), first.g, backupOptions{}))
@@ -174,8 +174,8 @@ func TestTrialTwoMachinesWithOnePrefix(t *testing.T) {
 	}
 }
 
-// TestTrialBackupAfterWrongClock makes a backup with a clock in the future. The next night must
-// still become the newest backup, and its backup must warn of the wrong time.
+// TestTrialBackupAfterWrongClock makes a backup with a clock in the future. The backup of
+// the next night must still become the newest backup, and must warn of the wrong time.
 func TestTrialBackupAfterWrongClock(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

@@ -74,7 +74,7 @@ func (d *bucketHarness) night(t *testing.T) error {
 // exitCodeOf returns the exit code of the program for an error.
 func exitCodeOf(t *testing.T, err error) int { return command.OutcomeOf(t.Context(), err).ExitCode() }
 
-// files returns the files below parquet/ and state/ that belong to a backup.
+// files returns the files below parquet/ and state/ that belong to a backup: names and contents.
 func (d *bucketHarness) files(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -167,7 +167,7 @@ func (d *bucketHarness) loseBucket(t *testing.T) {
 		t.Errorf("the night without a bucket ended with %d: %v; want the outcome partial and the reason", exitCodeOf(t, err), err)
 	}
 	d.store.Fail = nil
-	if diff := cmp.Diff(manifestsIn(bucket), manifestsIn(d.store.Objects("store"))); diff != "" {
+	if diff := cmp.Diff(backupManifests(bucket), backupManifests(d.store.Objects("store"))); diff != "" {
 		t.Errorf("the previous backup changed:\n%s", diff)
 	}
 	must(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
@@ -195,15 +195,15 @@ func (d *bucketHarness) useWrongKeys(t *testing.T) {
 
 func (d *bucketHarness) damageAfterBackup(t *testing.T) {
 	must(t, runBackup(t.Context(), d.g, backupOptions{}))
-	days, err := filepath.Glob(filepath.Join(d.dir(), "parquet/outlets/*/outlets.parquet"))
+	dayFiles, err := filepath.Glob(filepath.Join(d.dir(), "parquet/outlets/*/outlets.parquet"))
 	must(t, err)
-	good, err := os.ReadFile(days[0])
+	good, err := os.ReadFile(dayFiles[0])
 	must(t, err)
-	must(t, os.Remove(days[0]))
-	must(t, os.WriteFile(days[0], bytes.Repeat([]byte("x"), len(good)), 0o600))
+	must(t, os.Remove(dayFiles[0]))
+	must(t, os.WriteFile(dayFiles[0], bytes.Repeat([]byte("x"), len(good)), 0o600))
 	must(t, runBackup(t.Context(), d.g, backupOptions{}))
 	must(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
-	must(t, os.WriteFile(days[0], good, 0o600))
+	must(t, os.WriteFile(dayFiles[0], good, 0o600))
 }
 
 func (d *bucketHarness) damageBeforeBackup(t *testing.T) {
@@ -217,20 +217,20 @@ func (d *bucketHarness) damageBeforeBackup(t *testing.T) {
 	d.store.Fail = nil
 	// Find a file that the night changed. The bucket already contains the other files.
 	changedFile, good := "", []byte(nil)
-	tables, err := filepath.Glob(filepath.Join(d.dir(), "parquet/[a-z]*"))
+	tableDirs, err := filepath.Glob(filepath.Join(d.dir(), "parquet/[a-z]*"))
 	must(t, err)
-	for _, table := range tables {
-		days, err := filepath.Glob(filepath.Join(table, "*/*.parquet"))
+	for _, tableDir := range tableDirs {
+		dayFiles, err := filepath.Glob(filepath.Join(tableDir, "*/*.parquet"))
 		must(t, err)
-		previous, err := os.ReadFile(days[len(days)-2])
+		previous, err := os.ReadFile(dayFiles[len(dayFiles)-2])
 		must(t, err)
-		changedFile = days[len(days)-1]
+		changedFile = dayFiles[len(dayFiles)-1]
 		if good, err = os.ReadFile(changedFile); err != nil || !bytes.Equal(good, previous) {
 			must(t, err)
 			break
 		}
 	}
-	// Damage the hard links in the versions too. Otherwise the backup could send one of them instead.
+	// Damage the hard links in the versions too. Otherwise the backup could send one of these links instead.
 	versions, err := filepath.Glob(filepath.Join(d.dir(), "versions/*", filepath.Base(changedFile)))
 	must(t, err)
 	intact := map[string][]byte{}
@@ -256,7 +256,7 @@ func (d *bucketHarness) replaceWarehouse(t *testing.T) {
 	if exitCodeOf(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "belongs to another warehouse, with run") {
 		t.Errorf("the night ended with %v, want the outcome partial and the run of the other warehouse", err)
 	}
-	if diff := cmp.Diff(manifestsIn(bucket), manifestsIn(d.store.Objects("store"))); diff != "" {
+	if diff := cmp.Diff(backupManifests(bucket), backupManifests(d.store.Objects("store"))); diff != "" {
 		t.Errorf("the backup changed:\n%s", diff)
 	}
 	if err := runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night"}); err == nil || !strings.Contains(err.Error(), "it has a warehouse") {
@@ -311,7 +311,7 @@ func (d *bucketHarness) damageBucket(t *testing.T) {
 	}
 }
 
-func manifestsIn(objects map[string][]byte) []string {
+func backupManifests(objects map[string][]byte) []string {
 	var names []string
 	for name := range objects {
 		if strings.Contains(name, "/manifests/") {
@@ -322,14 +322,14 @@ func manifestsIn(objects map[string][]byte) []string {
 	return names
 }
 
-// checkLeftovers checks which files the next export removes. On the disk it must remove the temporary
-// folder of a killed export, but not of a running export. In the bucket it must remove the folder of
-// a failed export when the folder is a day old, but not the files of another program. advance
+// checkLeftovers checks which files the next export removes. On the disk, this export must remove the
+// temporary folder of a killed export, but not of a running export. In the bucket, it must remove the
+// folder of a failed export when the folder is a day old, but not the files of another program. advance
 // advances the clock.
 func (d *bucketHarness) checkLeftovers(t *testing.T, export func() error, advance func(hours int)) {
 	t.Helper()
-	const dead = 1<<31 - 2 // no process has this id
-	killed, running := filepath.Join(os.TempDir(), fmt.Sprintf("placementsync-export-%d.7", dead)), filepath.Join(os.TempDir(), fmt.Sprintf("placementsync-export-%d.7", os.Getpid()))
+	const deadPID = 1<<31 - 2 // no process has this id
+	killed, running := filepath.Join(os.TempDir(), fmt.Sprintf("placementsync-export-%d.7", deadPID)), filepath.Join(os.TempDir(), fmt.Sprintf("placementsync-export-%d.7", os.Getpid()))
 	for _, dir := range []string{killed, running} {
 		must(t, os.MkdirAll(filepath.Join(dir, "files"), 0o700))
 		t.Cleanup(func() { must(t, os.RemoveAll(dir)) })

@@ -160,19 +160,19 @@ func (b *browser) isAllowed(url string) bool {
 }
 
 // visitURL opens a URL in a window of the given size and color scheme.
-func (b *browser) visitURL(url string, width, height int, scheme string) {
+func (b *browser) visitURL(url string, width, height int, colorScheme string) {
 	b.t.Helper()
 	b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}, nil)
-	b.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
+	b.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": colorScheme}}}, nil)
 	b.call("Page.navigate", map[string]any{"url": url}, nil)
 	for b.next().Method != "Page.loadEventFired" {
 	}
 }
 
 // visitReport opens the file of a report like visitURL, and waits until the page has drawn its charts.
-func (b *browser) visitReport(file string, width, height int, scheme string) {
+func (b *browser) visitReport(file string, width, height int, colorScheme string) {
 	b.t.Helper()
-	b.visitURL("file://"+filepath.ToSlash(file), width, height, scheme)
+	b.visitURL("file://"+filepath.ToSlash(file), width, height, colorScheme)
 	b.eval(`new Promise((done) => {
 		const root = document.documentElement, drawn = () => "drawn" in root.dataset && done(true);
 		new MutationObserver(drawn).observe(root, {attributes: true});
@@ -199,8 +199,8 @@ func (b *browser) eval(expression string, value any) {
 	}
 }
 
-// saveScreenshots saves screenshots of the page and of its printed form to the folder
-// PLACEMENTSYNC_PICTURES, if it is set.
+// saveScreenshots saves screenshots and a PDF of the page in the folder that the variable
+// PLACEMENTSYNC_PICTURES names. Without this variable, it does nothing.
 func (b *browser) saveScreenshots(name string, width int) {
 	b.t.Helper()
 	dir := os.Getenv("PLACEMENTSYNC_PICTURES")

@@ -40,7 +40,7 @@ func runCheck(ctx context.Context, g *globals, offline bool) error {
 		return err
 	}
 	warnings := cfg.Warnings
-	cfg.Warnings = nil // they are printed below instead of logged
+	cfg.Warnings = nil // the warnings are printed below instead of logged
 	night, err := g.nightConfig(cfg)
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ func runCheck(ctx context.Context, g *globals, offline bool) error {
 	for _, warning := range warnings {
 		fmt.Fprintf(g.stdout, "warning        %s\n", warning)
 	}
-	// If the token file cannot be read, the first request reports it.
+	// If the token file cannot be read, the first request reports the error.
 	if token, err := cfg.API.ReadToken(); err == nil && config.TokenWarning(token) != "" {
 		fmt.Fprintf(g.stdout, "token          %s\n", config.TokenWarning(token))
 	}

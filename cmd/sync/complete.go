@@ -28,7 +28,7 @@ func completeFlag(cmd *cobra.Command, flag string, complete cobra.CompletionFunc
 
 // propose returns the proposals that begin with the typed text.
 func propose(all []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	fitting := slices.DeleteFunc(slices.Clone(all), func(one string) bool { return !strings.HasPrefix(one, typed) })
+	fitting := slices.DeleteFunc(slices.Clone(all), func(proposal string) bool { return !strings.HasPrefix(proposal, typed) })
 	return fitting, cobra.ShellCompDirectiveNoFileComp
 }
 
@@ -162,7 +162,7 @@ func (g *globals) completeRun(runsOf func(*warehouse.Warehouse) ([]string, error
 	}
 }
 
-// publishedRuns returns the runs with a snapshot in the history.
+// publishedRuns returns the ids of the runs with a snapshot in the history.
 func publishedRuns(wh *warehouse.Warehouse) (runs []string, err error) {
 	all, err := wh.Ledger.Runs()
 	if err != nil {
@@ -176,8 +176,8 @@ func publishedRuns(wh *warehouse.Warehouse) (runs []string, err error) {
 	return runs, nil
 }
 
-// keptVersions returns the runs with a version on the disk.
+// keptVersions returns the ids of the runs with a version on the disk.
 func keptVersions(wh *warehouse.Warehouse) ([]string, error) { return wh.Versions.List() }
 
-// landedRuns returns the runs whose responses of the service are stored.
+// landedRuns returns the ids of the runs whose responses of the service are stored.
 func landedRuns(wh *warehouse.Warehouse) ([]string, error) { return wh.Folder.LandedRuns() }

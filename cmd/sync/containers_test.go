@@ -158,7 +158,7 @@ func TestContainerFileSchemas(t *testing.T) {
 	check(composeFile, "compose", readDocuments[map[string]any](t, composeFile)[0])
 }
 
-// isServed reports whether the daemon responds to a probe of the path.
+// isServed reports whether the daemon serves the path.
 func isServed(t *testing.T, path string) bool {
 	t.Helper()
 	recorder := httptest.NewRecorder()
@@ -180,7 +180,7 @@ func (idleProgram) Progress() (ledger.Progress, bool) { return ledger.Progress{}
 func (idleProgram) HookResults() map[string]uint64    { return nil }
 func (idleProgram) Reload() (daemon.Settings, error)  { return daemon.Settings{}, nil }
 
-// readCommand checks a command line of a container. It returns the name of the command and the file
+// readCommand parses a command line of a container. It returns the name of the command and the file
 // of --config.
 func readCommand(t *testing.T, file string, args []string) (name, configFile string) {
 	t.Helper()
@@ -201,8 +201,8 @@ func readCommand(t *testing.T, file string, args []string) (name, configFile str
 	return cmd.Name(), g.Config
 }
 
-// parseConfig parses the configuration of a container. The file of the variable with the suffix
-// AUTH_TOKEN_FILE is replaced by a file of the test.
+// parseConfig parses the configuration of a container. The file that a variable
+// with the suffix AUTH_TOKEN_FILE names is replaced by a file of the test.
 func parseConfig(t *testing.T, file, text string, env map[string]string) config.Config {
 	t.Helper()
 	secretFile := filepath.Join(t.TempDir(), "secret")
@@ -252,26 +252,26 @@ func TestKubernetesFiles(t *testing.T) {
 	t.Parallel()
 	configs, secrets, claims := map[string]map[string]string{}, map[string]map[string]string{}, map[string]bool{}
 	for _, objectsInFile := range readKubernetes[kubernetesObject](t) {
-		for _, m := range objectsInFile {
-			switch m.Kind {
+		for _, object := range objectsInFile {
+			switch object.Kind {
 			case "ConfigMap":
-				configs[m.Metadata.Name] = m.Data
+				configs[object.Metadata.Name] = object.Data
 			case "Secret":
-				secrets[m.Metadata.Name] = m.Secrets
+				secrets[object.Metadata.Name] = object.Secrets
 			case "PersistentVolumeClaim":
-				claims[m.Metadata.Name] = true
+				claims[object.Metadata.Name] = true
 			}
 		}
 	}
 	commands := map[string]int{}
 	for file, objectsInFile := range readKubernetes[kubernetesObject](t) {
-		for _, m := range objectsInFile {
-			template := m.Spec.Template
-			if m.Kind == "CronJob" {
-				template = m.Spec.Job.Spec.Template
+		for _, object := range objectsInFile {
+			template := object.Spec.Template
+			if object.Kind == "CronJob" {
+				template = object.Spec.Job.Spec.Template
 			}
 			for _, c := range template.Spec.Containers {
-				p := podContainer{t: t, file: file + " " + m.Metadata.Name, pod: template, container: c, configs: configs, secrets: secrets, claims: claims}
+				p := podContainer{t: t, label: file + " " + object.Metadata.Name, pod: template, container: c, configs: configs, secrets: secrets, claims: claims}
 				commands[p.check()]++
 			}
 		}
@@ -286,7 +286,7 @@ func TestKubernetesFiles(t *testing.T) {
 // podContainer is a container with its pod, and with the ConfigMaps, Secrets and claims of all files.
 type podContainer struct {
 	t         *testing.T
-	file      string
+	label     string // the file and the name of the object
 	pod       pod
 	container container
 	configs   map[string]map[string]string
@@ -298,33 +298,33 @@ type podContainer struct {
 func (p podContainer) check() string {
 	t, security := p.t, p.pod.Spec.Security
 	if user := imageUser(t); security.User != user || security.Group != user || !security.NonRoot {
-		t.Errorf("%s runs as %d:%d, want %d:%[4]d as in the image", p.file, security.User, security.Group, user)
+		t.Errorf("%s runs as %d:%d, want %d:%[4]d as in the image", p.label, security.User, security.Group, user)
 	}
 	if version := newestRelease(t); version != "" && !strings.HasSuffix(p.container.Image, "placementsync:"+version) {
-		t.Errorf("%s runs %s, want the newest release %s", p.file, p.container.Image, version)
+		t.Errorf("%s runs %s, want the newest release %s", p.label, p.container.Image, version)
 	}
 	if !p.pod.Spec.SharesProcesses {
-		t.Errorf("%s runs as process 1: a crash would end with exit code 2; set shareProcessNamespace", p.file)
+		t.Errorf("%s runs as process 1: a crash would end with exit code 2; set shareProcessNamespace", p.label)
 	}
-	name, configFile := readCommand(t, p.file, p.container.Args)
+	name, configFile := readCommand(t, p.label, p.container.Args)
 	text, ok := p.readMounted(configFile)
 	if !ok {
-		t.Errorf("%s: --config %s is in no ConfigMap", p.file, configFile)
+		t.Errorf("%s: --config %s is in no ConfigMap", p.label, configFile)
 		return name
 	}
 	env := map[string]string{}
 	for _, e := range p.container.Env {
 		env[e.Name] = e.Value
 		if _, ok := p.readMounted(e.Value); !ok && strings.HasSuffix(e.Name, "_FILE") {
-			t.Errorf("%s: %s=%s is in no Secret", p.file, e.Name, e.Value)
+			t.Errorf("%s: %s=%s is in no Secret", p.label, e.Name, e.Value)
 		}
 	}
-	cfg := parseConfig(t, p.file, text, env)
+	cfg := parseConfig(t, p.label, text, env)
 	if _, ok := p.readMounted(cfg.API.TokenFile); !ok && name != "prune" {
-		t.Errorf("%s: api.token_file %s is in no Secret", p.file, cfg.API.TokenFile)
+		t.Errorf("%s: api.token_file %s is in no Secret", p.label, cfg.API.TokenFile)
 	}
 	if _, ok := p.fileInVolume(cfg.Warehouse.Dir); !ok {
-		t.Errorf("%s: warehouse.dir %s is on no volume", p.file, cfg.Warehouse.Dir)
+		t.Errorf("%s: warehouse.dir %s is on no volume", p.label, cfg.Warehouse.Dir)
 	}
 	for _, probe := range []probe{p.container.Startup, p.container.Liveness, p.container.Readiness} {
 		p.checkProbe(probe, cfg)
@@ -335,24 +335,24 @@ func (p podContainer) check() string {
 func (p podContainer) checkProbe(probe probe, cfg config.Config) {
 	_, listenPort, err := net.SplitHostPort(cfg.Serve.Listen)
 	if err != nil {
-		p.t.Errorf("%s: %v", p.file, err)
+		p.t.Errorf("%s: %v", p.label, err)
 	}
 	if get := probe.HTTPGet; get.Path != "" {
 		if !isServed(p.t, get.Path) {
-			p.t.Errorf("%s probes %s, which is not served", p.file, get.Path)
+			p.t.Errorf("%s probes %s, which is not served", p.label, get.Path)
 		}
-		at := slices.IndexFunc(p.container.Ports, func(port port) bool { return port.Name == get.Port })
-		if at < 0 || strconv.Itoa(p.container.Ports[at].Number) != listenPort {
-			p.t.Errorf("%s probes port %q, want the port of serve.listen %s", p.file, get.Port, cfg.Serve.Listen)
+		index := slices.IndexFunc(p.container.Ports, func(port port) bool { return port.Name == get.Port })
+		if index < 0 || strconv.Itoa(p.container.Ports[index].Number) != listenPort {
+			p.t.Errorf("%s probes port %q, want the port of serve.listen %s", p.label, get.Port, cfg.Serve.Listen)
 		}
 	}
 	if command := probe.Exec.Command; len(command) > 0 {
 		if command[0] != programInImage {
-			p.t.Errorf("%s runs %s, which is not in the image", p.file, command[0])
+			p.t.Errorf("%s runs %s, which is not in the image", p.label, command[0])
 		}
-		_, configFile := readCommand(p.t, p.file, command[1:])
+		_, configFile := readCommand(p.t, p.label, command[1:])
 		if _, ok := p.readMounted(configFile); !ok {
-			p.t.Errorf("%s: --config %s of a probe is in no ConfigMap", p.file, configFile)
+			p.t.Errorf("%s: --config %s of a probe is in no ConfigMap", p.label, configFile)
 		}
 	}
 }

@@ -18,15 +18,15 @@ import (
 
 // mainCrash is a program that crashes. The argument of the program selects the kind of crash.
 func mainCrash() {
-	how := os.Args[1]
+	kind := os.Args[1]
 	os.Exit(command.RunInterruptible(os.Stderr, "", func(context.Context, func()) int {
-		crash(how)
+		crash(kind)
 		return 0
 	}))
 }
 
-func crash(how string) {
-	switch how {
+func crash(kind string) {
+	switch kind {
 	case "panic":
 		panic("a mistake")
 	case "panic in a goroutine":
@@ -75,17 +75,17 @@ func TestCrashExitCode(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there are no signals")
 	}
-	for how, want := range map[string]string{
+	for kind, want := range map[string]string{
 		"panic": "panic: a mistake", "panic in a goroutine": "nil pointer dereference", "fatal error": "unlock of unlocked mutex",
 		"abort in C": "SIGABRT: abort", "abort from outside": "SIGABRT",
 	} {
-		t.Run(how, func(t *testing.T) {
+		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			path, err := exec.LookPath("placementsync-crashing")
 			if err != nil {
 				t.Fatal(err)
 			}
-			cmd := exec.CommandContext(t.Context(), path, how)
+			cmd := exec.CommandContext(t.Context(), path, kind)
 			cmd.Dir = t.TempDir()
 			var stderr strings.Builder
 			cmd.Stderr = &stderr
@@ -96,7 +96,7 @@ func TestCrashExitCode(t *testing.T) {
 			status := exitErr.Sys().(syscall.WaitStatus)
 			// Go sends SIGQUIT to its other threads to get their stacks. If a thread of DuckDB
 			// receives it first, the process ends with that signal instead.
-			expected := status.Signal() == syscall.SIGABRT || how == "abort in C" && status.Signal() == syscall.SIGQUIT
+			expected := status.Signal() == syscall.SIGABRT || kind == "abort in C" && status.Signal() == syscall.SIGQUIT
 			if !status.Signaled() || !expected || status.CoreDump() {
 				t.Errorf("the program ended with %v, want SIGABRT without a core file", exitErr)
 			}

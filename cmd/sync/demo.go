@@ -55,12 +55,12 @@ func runDemo(ctx context.Context, g *globals, o demoOptions) error {
 		return command.UsageErr("--nights is %d: use 1 or more", o.nights)
 	}
 	service := sim.New(sim.Options{Seed: o.seed, Token: demoToken, Encodings: []string{"zstd", "gzip"}})
-	base, stop, err := service.Serve(ctx, "")
+	baseURL, stop, err := service.Serve(ctx, "")
 	if err != nil {
 		return fmt.Errorf("start the demo service: %w", err)
 	}
 	defer stop()
-	if err := prepareDemo(o.dir, base); err != nil {
+	if err := prepareDemo(o.dir, baseURL); err != nil {
 		return err
 	}
 	g.Config = filepath.Join(o.dir, "config.yaml")
@@ -68,7 +68,7 @@ func runDemo(ctx context.Context, g *globals, o demoOptions) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(g.stdout, "demo service at %s, %s into %s\n\n", base, plural.Count(o.nights, "night"), cfg.Warehouse.Dir)
+	fmt.Fprintf(g.stdout, "demo service at %s, %s into %s\n\n", baseURL, plural.Count(o.nights, "night"), cfg.Warehouse.Dir)
 	last, err := runDemoNights(ctx, g, o, service, cfg)
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func runDemo(ctx context.Context, g *globals, o demoOptions) error {
 		return err
 	}
 	if o.keep {
-		fmt.Fprintf(g.stdout, "\nthe demo service keeps running at %s until you interrupt it\n", base)
+		fmt.Fprintf(g.stdout, "\nthe demo service keeps running at %s until you interrupt it\n", baseURL)
 		<-ctx.Done()
 	}
 	return nil
@@ -87,7 +87,7 @@ func runDemo(ctx context.Context, g *globals, o demoOptions) error {
 // configuration is not replaced.
 const demoMark = "# written by placementsync demo\n"
 
-func prepareDemo(dir, base string) error {
+func prepareDemo(dir, baseURL string) error {
 	path := filepath.Join(dir, "config.yaml")
 	old, err := os.ReadFile(path)
 	if err == nil && !bytes.HasPrefix(old, []byte(demoMark)) {
@@ -99,7 +99,7 @@ func prepareDemo(dir, base string) error {
 	if err := errors.Join(os.RemoveAll(filepath.Join(dir, "warehouse")), os.MkdirAll(dir, 0o755)); err != nil {
 		return fmt.Errorf("create the demo folder: %w", err)
 	}
-	text := demoMark + fmt.Sprintf("api:\n  base_url: %s\n  token: %s\n  requests_per_second: 0 # the demo service has no limit\nwarehouse:\n  dir: ./warehouse\n  threads: 1 # more threads are slower for such a small warehouse\n", base, demoToken)
+	text := demoMark + fmt.Sprintf("api:\n  base_url: %s\n  token: %s\n  requests_per_second: 0 # the demo service has no limit\nwarehouse:\n  dir: ./warehouse\n  threads: 1 # more threads are slower for such a small warehouse\n", baseURL, demoToken)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		return fmt.Errorf("write the demo configuration: %w", err)
 	}
@@ -123,7 +123,7 @@ func runDemoNights(ctx context.Context, g *globals, o demoOptions, service *sim.
 		if last, err = pipeline.Run(ctx, night); err != nil {
 			return last, err
 		}
-		if _, err = g.pruneAfterNight(cfg, night.Now()); err != nil { // as serve does
+		if _, err = g.pruneAfterNight(cfg, night.Now()); err != nil { // as "serve" does
 			return last, err
 		}
 		r := last.Run
@@ -152,7 +152,7 @@ func showDemo(ctx context.Context, g *globals, last pipeline.Result) error {
 		return err
 	}
 	defer db.Close()
-	for _, name := range []string{"article_cycle_time", "commissions_by_month", "price_by_segment"} { // query --list lists the others
+	for _, name := range []string{"article_cycle_time", "commissions_by_month", "price_by_segment"} { // "query --list" lists the others
 		q, err := query.Resolve(name)
 		if err != nil {
 			return err

@@ -52,9 +52,9 @@ func TestUnitsAreValid(t *testing.T) {
 // flags.
 func TestDeployedCommands(t *testing.T) {
 	t.Parallel()
-	commands := regexp.MustCompile(`(?m)^[^#\n]*?/usr/local/bin/placementsync ([^>\n]+)`)
+	commandPattern := regexp.MustCompile(`(?m)^[^#\n]*?/usr/local/bin/placementsync ([^>\n]+)`)
 	for file, want := range map[string]string{"placementsync.service": "serve", "placementsync-run.service": "run", "crontab": "run"} {
-		match := commands.FindStringSubmatch(read(t, "../../deploy/"+file))
+		match := commandPattern.FindStringSubmatch(read(t, "../../deploy/"+file))
 		if match == nil {
 			t.Errorf("deploy/%s calls no command", file)
 			continue
@@ -176,12 +176,12 @@ func TestPackageTranscript(t *testing.T) {
 	if len(shown) < 10 || len(shown) != len(typed) {
 		t.Errorf("the transcript has %d commands, want %d (at least 10) as in the script: run make ship", len(shown), len(typed))
 	}
-	at := 0
+	position := 0
 	for _, command := range shown {
-		for at < len(typed) && strings.NewReplacer(`"$URL"`, "http://127.0.0.1:8000", "$URL", "http://127.0.0.1:8000").Replace(typed[at][1]) != command[1] {
-			at++
+		for position < len(typed) && strings.NewReplacer(`"$URL"`, "http://127.0.0.1:8000", "$URL", "http://127.0.0.1:8000").Replace(typed[position][1]) != command[1] {
+			position++
 		}
-		if at++; at > len(typed) {
+		if position++; position > len(typed) {
 			t.Fatalf("the transcript has the command %q, which is not in the script at this place: run make ship", command[1])
 		}
 	}

@@ -33,9 +33,9 @@ func manual() command.Manual {
 			command.Fact{Name: "NOTIFY_SOCKET, WATCHDOG_USEC", Meaning: "Set by systemd; serve reports that it is ready and running."}),
 		Files: []command.Fact{
 			{Name: command.DefaultConfig, Meaning: "The configuration, unless --config names another file."},
-			{Name: "/etc/placementsync/config.yaml", Meaning: "The configuration of a package and of the units of systemd."},
-			{Name: "/etc/placementsync/token", Meaning: "The token of a package. The user placementsync can read it."},
-			{Name: "/var/lib/placementsync/warehouse", Meaning: "The warehouse of a package. The names below are within warehouse.dir."},
+			{Name: "/etc/placementsync/config.yaml", Meaning: "The configuration that a package installs and the systemd units use."},
+			{Name: "/etc/placementsync/token", Meaning: "The token, if a package is installed. The user placementsync can read it."},
+			{Name: "/var/lib/placementsync/warehouse", Meaning: "The warehouse, if a package is installed. The names below are within warehouse.dir."},
 			{Name: warehouse.CatalogFile, Meaning: "The newest snapshot, for DuckDB: current rows, history and evidence."},
 			{Name: "latest/", Meaning: "The newest snapshot as one Parquet file for each table, with manifest.json."},
 			{Name: "parquet/", Meaning: "One Parquet file for each table and day."},

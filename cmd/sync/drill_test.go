@@ -29,10 +29,10 @@ func TestTrialRestoreDrill(t *testing.T) {
 	resultsBeforeLoss := map[string]string{}
 	for _, line := range d.commands(t) {
 		if strings.HasPrefix(line, "rm ") {
-			resultsBeforeLoss = d.queryResults(t)
+			resultsBeforeLoss = d.results(t)
 		}
 		if strings.HasPrefix(line, "placementsync run ") {
-			if diff := cmp.Diff(resultsBeforeLoss, d.queryResults(t)); diff != "" {
+			if diff := cmp.Diff(resultsBeforeLoss, d.results(t)); diff != "" {
 				t.Errorf("the results of the restored warehouse differ (-lost +restored):\n%s", diff)
 			}
 		}
@@ -70,8 +70,8 @@ func newRestoreMachine(t *testing.T) restoreMachine {
 	d.g = g
 	for range 3 {
 		service.Advance(1)
-		night := service.Now().Add(2 * time.Hour)
-		g.Now = func() time.Time { return night }
+		startTime := service.Now().Add(2 * time.Hour)
+		g.Now = func() time.Time { return startTime }
 		must(t, runNight(t.Context(), g, runOptions{}))
 	}
 	return d
@@ -102,7 +102,7 @@ func (d restoreMachine) commands(t *testing.T) []string {
 	return lines
 }
 
-// run runs one command of the page on this machine.
+// run runs one command of the page, with the folders of the page below root.
 func (d restoreMachine) run(t *testing.T, line string) {
 	t.Helper()
 	for _, dir := range []string{"/var/lib/placementsync", "/etc/placementsync", "/backup"} {
@@ -117,9 +117,9 @@ func (d restoreMachine) run(t *testing.T, line string) {
 	}
 }
 
-// queryResults returns the results of all named queries on the newest and on the first snapshot,
+// results returns the results of all named queries on the newest and on the first snapshot,
 // the report, and the output of diff.
-func (d restoreMachine) queryResults(t *testing.T) map[string]string {
+func (d restoreMachine) results(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	queries, err := query.List()

@@ -42,7 +42,7 @@ func exploreCommand(g *globals) *cobra.Command {
 }
 
 func runExplore(ctx context.Context, g *globals, listen string) (err error) {
-	if at, parseErr := netip.ParseAddrPort(listen); parseErr != nil || !at.Addr().IsLoopback() {
+	if address, parseErr := netip.ParseAddrPort(listen); parseErr != nil || !address.Addr().IsLoopback() {
 		return command.UsageErr("--listen is %q: use a loopback address such as 127.0.0.1:8090; serve with serve.auth_token can be reached from other machines", listen)
 	}
 	wh, cfg, err := g.openWarehouse()
@@ -82,16 +82,16 @@ func newExplorer(g *globals, cfg config.Config, wh exploreWarehouse) (*explore.E
 	}
 	c := explore.Config{Warehouse: wh, MemoryLimit: cfg.Warehouse.MemoryLimit, Threads: cfg.Warehouse.Threads, Timezone: cfg.Schedule.Timezone, Program: program, Log: g.newLogger()}
 	if cfg.Serve.SQL && g.executable != "" {
-		const otherMemory = 2 << 30 // Go, threads and the result file
-		c.Child = []string{g.executable, statementCommandName, "--memory", strconv.FormatInt(2*cfg.Warehouse.MemoryBytes()+otherMemory, 10)}
+		const otherBytes = 2 << 30 // for Go, threads and the result file
+		c.Child = []string{g.executable, statementCommandName, "--memory", strconv.FormatInt(2*cfg.Warehouse.MemoryBytes()+otherBytes, 10)}
 	}
 	return explore.New(c)
 }
 
 const statementCommandName = "statement"
 
-// statementCommand returns the hidden command that the pages start as a child process to run SQL that
-// a user typed, see [query.Job].
+// statementCommand returns a hidden command. The pages start it as a child process to run the SQL of a
+// user, see [query.Job].
 func statementCommand(g *globals) *cobra.Command {
 	var memory uint64
 	cmd := &cobra.Command{
@@ -137,7 +137,7 @@ func (p exploreWarehouse) Queries() (query.Library, error) { return query.Load(*
 func (p exploreWarehouse) Notices() ([]report.Notice, error) { return heldNotices(p.wh, p.held) }
 
 // servePages serves until ctx ends. Running requests then have two seconds to end. The host
-// is checked before the mux, because the mux answers some paths with a redirect.
+// is checked before the mux, because the mux redirects some paths.
 func servePages(ctx context.Context, log *slog.Logger, listener net.Listener, pages http.Handler) error {
 	mux := http.NewServeMux()
 	mux.Handle("/explore/", pages)

@@ -30,21 +30,21 @@ func TestTrialExploreInChromium(t *testing.T) {
 	b := startBrowser(t)
 	b.origin = site.url
 	for _, view := range []struct {
-		name, scheme  string
-		width, height int
+		name, colorScheme string
+		width, height     int
 	}{
 		{"explore-wide-light", "light", 1280, 900}, {"explore-wide-dark", "dark", 1280, 900}, {"explore-tablet-light", "light", 768, 1024}, {"explore-tablet-dark", "dark", 768, 1024},
 		{"explore-phone-light", "light", 390, 844}, {"explore-phone-dark", "dark", 390, 844},
 	} {
 		t.Run(view.name, func(t *testing.T) {
 			b.t = t
-			b.visitURL(site.url+"/explore/catalog", view.width, view.height, view.scheme)
+			b.visitURL(site.url+"/explore/catalog", view.width, view.height, view.colorScheme)
 			checkWidth(t, b, view.width)
 			checkAccessibility(t, b, site)
 			b.saveScreenshots(view.name, view.width)
 		})
 	}
-	t.Run("steps", func(t *testing.T) { b.t = t; checkCatalog(t, b, site) })
+	t.Run("catalog steps", func(t *testing.T) { b.t = t; checkCatalog(t, b, site) })
 	b.t = t
 	if len(b.problems) > 0 {
 		t.Errorf("the pages violated their content security policy or logged errors:\n%q", b.problems)
@@ -54,7 +54,7 @@ func TestTrialExploreInChromium(t *testing.T) {
 // demoSite serves the pages of a demo as the command "explore" does.
 type demoSite struct {
 	url, config string
-	// axe is the source of axe-core, or "" if it is not available.
+	// axe is the source code of axe-core, or "" if it is not available.
 	axe string
 }
 
@@ -85,7 +85,7 @@ func exploreDemo(t *testing.T) demoSite {
 	return site
 }
 
-// axeCore installs axe-core in the version that testdata/axe pins.
+// axeCore installs axe-core in the version that testdata/axe pins, and returns its source code.
 func axeCore(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -197,7 +197,7 @@ func fetchText(t *testing.T, url string) string {
 	text, err := io.ReadAll(res.Body)
 	must(t, err)
 	if res.StatusCode != http.StatusOK {
-		t.Fatalf("%s answered %s: %s", url, res.Status, text)
+		t.Fatalf("%s returned %s: %s", url, res.Status, text)
 	}
 	return string(text)
 }

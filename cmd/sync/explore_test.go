@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestExploreChecksHostFirst sends requests with a foreign host. They are rejected and not
+// TestExploreChecksHostFirst sends requests with a foreign host. They must be rejected, not
 // redirected.
 func TestExploreChecksHostFirst(t *testing.T) {
 	t.Parallel()
@@ -26,24 +26,24 @@ func TestExploreChecksHostFirst(t *testing.T) {
 	})
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	defer client.CloseIdleConnections()
-	ask := func(host, path string) (status int, body string) {
+	requestPage := func(host, path string) (status int, body string) {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+listener.Addr().String()+path, nil)
 		must(t, err)
 		req.Host = host
-		got, err := client.Do(req)
+		res, err := client.Do(req)
 		must(t, err)
-		defer got.Body.Close()
-		text, err := io.ReadAll(got.Body)
+		defer res.Body.Close()
+		text, err := io.ReadAll(res.Body)
 		must(t, err)
-		return got.StatusCode, string(text)
+		return res.StatusCode, string(text)
 	}
 	for _, path := range []string{"/explore", "/explore/", "/", "//explore", "/nosuch"} {
-		if status, body := ask("evil.example.com", path); status != http.StatusMisdirectedRequest || strings.Contains(body, "a page") {
+		if status, body := requestPage("evil.example.com", path); status != http.StatusMisdirectedRequest || strings.Contains(body, "a page") {
 			t.Errorf("%s for a foreign host: got %d %s, want 421 without the page", path, status, body)
 		}
 	}
 	for path, want := range map[string]int{"/explore": http.StatusTemporaryRedirect, "/explore/": http.StatusOK, "/": http.StatusSeeOther} {
-		if status, body := ask("localhost", path); status != want {
+		if status, body := requestPage("localhost", path); status != want {
 			t.Errorf("%s: got %d %s, want %d", path, status, body, want)
 		}
 	}

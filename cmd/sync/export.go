@@ -27,7 +27,7 @@ func exportCommand(g *globals) *cobra.Command {
 		Short: "Write tables or a query result as Parquet or CSV into a folder or a bucket, or to one file",
 		Long: "Write tables, or the result of a query, as Parquet or CSV into a folder, with a manifest of\n" +
 			"rows, sizes and checksums. The folder is written atomically: an earlier export there is\n" +
-			"replaced in one step; any other folder that is not empty is refused. Without names, all\n" +
+			"replaced in one step; any other folder that is not empty is refused. Without TABLE, all\n" +
 			"tables of main are written; history.orders or 'mart.*' name tables of other schemas. In CSV,\n" +
 			"texts that a spreadsheet would run as formulas get an apostrophe in front, unless --raw.\n\n" +
 			"In a bucket, each export has a folder of its own. manifest.json at the prefix names the folder\n" +

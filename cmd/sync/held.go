@@ -63,7 +63,7 @@ func publishCommand(g *globals) *cobra.Command {
 
 func runPublishHeld(ctx context.Context, g *globals, held bool, accept []string) error {
 	if !held {
-		return command.UsageErr("publish needs --held: nights whose checks pass are published by run")
+		return command.UsageErr("publish needs --held: the command \"run\" publishes nights whose checks pass")
 	}
 	cfg, err := g.loadConfig()
 	if err != nil {

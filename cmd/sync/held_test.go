@@ -61,10 +61,10 @@ watch: [{name: nights, query: "SELECT run_id FROM meta.runs", key: [run_id], sen
 	}
 	wh, _, err := d.g.openWarehouse()
 	must(t, err)
-	first, _, err := wh.Versions.Latest()
+	firstRun, _, err := wh.Versions.Latest()
 	must(t, err)
 	afterFirst := listFollowUps()
-	if want := []string{"watch " + first, "lake", "backup " + first}; !slices.Equal(afterFirst, want) || len(messages) != 1 {
+	if want := []string{"watch " + firstRun, "lake", "backup " + firstRun}; !slices.Equal(afterFirst, want) || len(messages) != 1 {
 		t.Fatalf("the work after the first night is %q with %d messages, want %q and one message", afterFirst, len(messages), want)
 	}
 
@@ -73,7 +73,7 @@ watch: [{name: nights, query: "SELECT run_id FROM meta.runs", key: [run_id], sen
 	}
 	h, err := findHeld(wh)
 	must(t, err)
-	held := h.Manifest.RunID
+	heldRun := h.Manifest.RunID
 	if got := listFollowUps(); !slices.Equal(got, afterFirst) || len(messages) != 1 {
 		t.Errorf("after the held night the work is %q, want %q; the messages are %q, want one", got, afterFirst, messages)
 	}
@@ -83,23 +83,23 @@ watch: [{name: nights, query: "SELECT run_id FROM meta.runs", key: [run_id], sen
 		t.Errorf("a watch sent a message about the held night: %q", messages)
 	}
 	for name, data := range d.store.Objects("store") {
-		if strings.Contains(name, held) || strings.Contains(name, "/held") || strings.HasPrefix(name, "night/parquet") && strings.Contains(string(data), held) {
+		if strings.Contains(name, heldRun) || strings.Contains(name, "/held") || strings.HasPrefix(name, "night/parquet") && strings.Contains(string(data), heldRun) {
 			t.Errorf("the backup contains %s of the held night", name)
 		}
 	}
-	// The lake publishes the versions of the lineage, so the held night must not be in it.
+	// The lake publishes the versions of the lineage, so the held night must not be in the lineage.
 	latest, _, err := wh.Versions.Latest()
 	must(t, err)
 	lineage, err := wh.Versions.Lineage(latest)
 	must(t, err)
-	if len(lineage) != 1 || lineage[0].RunID != first || latest != first {
-		t.Errorf("readers see %s and the lineage is %+v, want only %s", latest, lineage, first)
+	if len(lineage) != 1 || lineage[0].RunID != firstRun || latest != firstRun {
+		t.Errorf("readers see %s and the lineage is %+v, want only %s", latest, lineage, firstRun)
 	}
 
 	if err := runPublishHeld(t.Context(), d.g, true, []string{"two_nights"}); command.OutcomeOf(t.Context(), err) != ledger.Partial {
 		t.Fatalf("publish ended with %v, want the outcome partial", err)
 	}
-	if got := listFollowUps(); !slices.Equal(got[len(got)-3:], []string{"watch " + held, "lake", "backup " + held}) || len(messages) != 2 {
-		t.Errorf("after the publish: the work is %q and %d messages were sent, want watch, lake and backup of %s, and 2 messages", got, len(messages), held)
+	if got := listFollowUps(); !slices.Equal(got[len(got)-3:], []string{"watch " + heldRun, "lake", "backup " + heldRun}) || len(messages) != 2 {
+		t.Errorf("after the publish: the work is %q and %d messages were sent, want watch, lake and backup of %s, and 2 messages", got, len(messages), heldRun)
 	}
 }

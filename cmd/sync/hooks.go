@@ -20,7 +20,7 @@ import (
 // refreshWindow is how long events are collected for one refresh.
 const refreshWindow = 30 * time.Second
 
-// hooks are the webhooks of serve: the receiver, and the refreshes after status changes.
+// hooks are the webhooks of the command "serve": the receiver, and the refreshes after status changes.
 type hooks struct {
 	wh        *warehouse.Warehouse
 	log       *slog.Logger
@@ -67,7 +67,7 @@ func (h *hooks) applyConfig(cfg config.Config, night pipeline.Config) error {
 }
 
 // InboxLimit implements webhook.Owner.
-func (h *hooks) InboxLimit(size int64) int64 {
+func (h *hooks) InboxLimit(inboxBytes int64) int64 {
 	if configured := h.inboxMax.Load(); configured > 0 {
 		return configured
 	}
@@ -75,7 +75,7 @@ func (h *hooks) InboxLimit(size int64) int64 {
 	if err != nil {
 		free = -1
 	}
-	return defaultInboxLimit(size, free)
+	return defaultInboxLimit(inboxBytes, free)
 }
 
 // httpHandler returns nil if no secrets are configured. The endpoint then does not exist.

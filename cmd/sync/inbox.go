@@ -9,18 +9,18 @@ import (
 	"placementsync/internal/webhook"
 )
 
-// inboxAlertInterval is the interval at which serve checks whether the inbox is full.
+// inboxAlertInterval is the interval at which "serve" checks whether the inbox is full.
 const inboxAlertInterval = 10 * time.Second
 
 // defaultInboxLimit returns the limit of the inbox if serve.inbox_max is not set: a tenth of the
-// disk space that would be free without the inbox, at most 1 GB. size is the size of the inbox. All
-// values are in bytes. free is negative if the free space is unknown.
-func defaultInboxLimit(size, free int64) int64 {
+// disk space that would be free without the inbox, at most 1 GB. freeBytes is negative if the free
+// space is unknown.
+func defaultInboxLimit(inboxBytes, freeBytes int64) (limitBytes int64) {
 	const divisor, maxLimit = 10, 1_000_000_000
-	if free < 0 {
+	if freeBytes < 0 {
 		return maxLimit
 	}
-	return max(1, min(maxLimit, (free+size)/divisor))
+	return max(1, min(maxLimit, (freeBytes+inboxBytes)/divisor))
 }
 
 // inboxAlerts sends an alert when the inbox becomes full, and another when it has room again.
@@ -30,7 +30,7 @@ type inboxAlerts struct {
 	// reportedFullSince is InboxState.FullSince of the newest sent alert. Zero means that this alert
 	// reported room, or that no alert was sent.
 	reportedFullSince time.Time
-	// retryAt delays the next attempt after an alert that could not be sent.
+	// retryAt is the earliest time of the next attempt after an alert could not be sent.
 	retryAt time.Time
 }
 

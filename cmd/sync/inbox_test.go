@@ -20,8 +20,8 @@ import (
 func TestDefaultInboxLimit(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		name             string
-		size, free, want int64
+		name                        string
+		inboxBytes, freeBytes, want int64
 	}{
 		{"a large disk", 5, 1e12, 1e9},
 		{"a small disk", 0, 1e9, 1e8},
@@ -29,7 +29,7 @@ func TestDefaultInboxLimit(t *testing.T) {
 		{"a full disk", 0, 0, 1},
 		{"unknown free space", 0, -1, 1e9},
 	} {
-		if got := defaultInboxLimit(c.size, c.free); got != c.want {
+		if got := defaultInboxLimit(c.inboxBytes, c.freeBytes); got != c.want {
 			t.Errorf("%s: got %d bytes, want %d", c.name, got, c.want)
 		}
 	}

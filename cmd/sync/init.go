@@ -61,7 +61,7 @@ func runInit(ctx context.Context, g *globals, o initOptions) error {
 		return command.UsageErr("--config is empty: give the path of the file to write")
 	}
 	d := configDraft{g: g, o: o, values: map[string]string{}}
-	if err := d.readOld(); err != nil {
+	if err := d.readExisting(); err != nil {
 		return err
 	}
 	if err := d.chooseService(ctx); err != nil {
@@ -84,13 +84,13 @@ func runInit(ctx context.Context, g *globals, o initOptions) error {
 type configDraft struct {
 	g *globals
 	o initOptions
-	// text is the configuration without the values: the example, or the existing file of a
-	// package. info and old describe the existing file.
-	text []byte
-	info fs.FileInfo
-	old  config.Config
-	// oldToken is api.token of the existing file, without expanded variables.
-	oldToken config.Secret
+	// text is the configuration before the values are filled in: the example, or the existing
+	// file of a package. info and existing describe the existing file.
+	text     []byte
+	info     fs.FileInfo
+	existing config.Config
+	// existingToken is api.token of the existing file, without expanded variables.
+	existingToken config.Secret
 	// values are the values to fill in, by YAML path.
 	values map[string]string
 	// typed is a token that the user typed. It is written to tokenFile. Empty means that no token was typed.
@@ -98,9 +98,9 @@ type configDraft struct {
 	tokenFile string
 }
 
-// readOld reads the existing file. If its api.base_url differs from the example, the file has been
-// edited, and readOld returns an error.
-func (d *configDraft) readOld() error {
+// readExisting reads the existing file. If its api.base_url differs from the example, the file has been
+// edited, and readExisting returns an error.
+func (d *configDraft) readExisting() error {
 	data, err := os.ReadFile(d.g.Config)
 	if errors.Is(err, fs.ErrNotExist) {
 		d.text = placementsync.ExampleConfig
@@ -118,9 +118,9 @@ func (d *configDraft) readOld() error {
 	example, _ := config.Parse("", placementsync.ExampleConfig, d.g.LookupEnv)
 	d.text = data
 	unexpanded, _ := config.Parse(d.g.Config, data, nil) // without environment variables
-	d.oldToken = unexpanded.API.Token
-	d.old, _ = config.Parse(d.g.Config, data, d.g.LookupEnv)
-	switch d.old.API.BaseURL {
+	d.existingToken = unexpanded.API.Token
+	d.existing, _ = config.Parse(d.g.Config, data, d.g.LookupEnv)
+	switch d.existing.API.BaseURL {
 	case example.API.BaseURL:
 		return nil
 	case "":
@@ -133,7 +133,7 @@ func (d *configDraft) readOld() error {
 
 func (d *configDraft) chooseService(ctx context.Context) error {
 	check := func(address string) error {
-		err := config.API{BaseURL: address, AllowInsecure: d.o.allowInsecure || d.old.API.AllowInsecure}.CheckBaseURL()
+		err := config.API{BaseURL: address, AllowInsecure: d.o.allowInsecure || d.existing.API.AllowInsecure}.CheckBaseURL()
 		if err != nil && (config.API{BaseURL: address, AllowInsecure: true}).CheckBaseURL() == nil {
 			err = fmt.Errorf("%w with --allow-insecure", err)
 		}
@@ -146,7 +146,7 @@ func (d *configDraft) chooseService(ctx context.Context) error {
 			return err
 		}
 	case d.g.ask == nil:
-		return command.UsageErr("init needs the service: give its address with --base-url, or run it on a terminal, where it asks")
+		return command.UsageErr("init needs the service: give its address with --base-url, or run init on a terminal, where it asks")
 	default:
 		var err error
 		if address, err = d.askFor(ctx, "service, such as https://api.example.com: ", false, check); err != nil {
@@ -158,7 +158,7 @@ func (d *configDraft) chooseService(ctx context.Context) error {
 		d.values["api.allow_insecure"] = "true"
 	}
 	if d.o.dir != "" {
-		dir, err := d.pathInFile(d.o.dir)
+		dir, err := d.pathInConfig(d.o.dir)
 		d.values["warehouse.dir"] = dir
 		return err
 	}
@@ -188,14 +188,14 @@ func (d *configDraft) chooseToken(ctx context.Context) error {
 		return command.UsageErr("--token-file and --token-env are both given: keep one of the two")
 	}
 	hasFlag := file != "" || env != ""
-	if _, err := (config.API{Token: d.oldToken}).ReadToken(); err == nil && hasFlag {
+	if _, err := (config.API{Token: d.existingToken}).ReadToken(); err == nil && hasFlag {
 		return command.UsageErr("%s has a token in api.token: nothing was changed; leave out --token-file and --token-env, or remove that token first", d.g.Config)
 	}
-	if _, err := (config.API{Token: d.old.API.Token}).ReadToken(); err == nil && !hasFlag && d.old.API.TokenFile == "" {
+	if _, err := (config.API{Token: d.existing.API.Token}).ReadToken(); err == nil && !hasFlag && d.existing.API.TokenFile == "" {
 		return nil
 	}
 	if !hasFlag {
-		file = d.old.API.TokenFile
+		file = d.existing.API.TokenFile
 	}
 	if file == "" && env == "" {
 		_, isSet := d.g.LookupEnv(usualTokenEnv)
@@ -229,7 +229,7 @@ func (d *configDraft) useVariable(name string) error {
 	return nil
 }
 
-// useFile uses the file of a token. If the file does not exist, useFile asks for a token.
+// useFile makes a file the place of the token. If the file does not exist, useFile asks for a token.
 func (d *configDraft) useFile(ctx context.Context, file string) error {
 	if _, err := (config.API{TokenFile: file}).ReadToken(); errors.Is(err, fs.ErrNotExist) {
 		if err := d.askToken(ctx, file); err != nil {
@@ -239,17 +239,17 @@ func (d *configDraft) useFile(ctx context.Context, file string) error {
 		return command.UsageErr("%w", err)
 	}
 	d.tokenFile = file
-	if file == d.old.API.TokenFile {
+	if file == d.existing.API.TokenFile {
 		return nil
 	}
-	path, err := d.pathInFile(file)
+	path, err := d.pathInConfig(file)
 	d.values["api.token"], d.values["api.token_file"] = "", path
 	return err
 }
 
-// pathInFile converts a path of the command line to a value of the configuration. A path below
+// pathInConfig converts a path of the command line to a value of the configuration. A path below
 // the folder of the configuration becomes relative to this folder. Any other path becomes absolute.
-func (d *configDraft) pathInFile(path string) (string, error) {
+func (d *configDraft) pathInConfig(path string) (string, error) {
 	if path == "~" || strings.HasPrefix(path, "~/") {
 		return "", command.UsageErr("%q begins with ~, which only a shell expands: write the path without it", path)
 	}
@@ -325,8 +325,8 @@ func (d *configDraft) write() error {
 }
 
 // findAccess returns the access of new files. It is the access of the existing configuration. If no
-// configuration exists and root runs init for a warehouse of another user, the group of this user is
-// allowed to read the files. Nil means the access of the current user.
+// configuration exists and root runs init for a warehouse of another user, the group of that user may
+// read the files. Nil means the access of the current user.
 func (d *configDraft) findAccess(filled []byte, mode fs.FileMode) *durable.Access {
 	if d.info != nil {
 		access := durable.AccessOf(d.info)
@@ -347,7 +347,7 @@ func (d *configDraft) findAccess(filled []byte, mode fs.FileMode) *durable.Acces
 // keptErr adds two facts to the error of the check: the configuration was kept, and the next step.
 func (d *configDraft) keptErr(ctx context.Context, err error) error {
 	advice := "correct the cause"
-	status, answered := errors.AsType[*fetch.StatusError](err)
+	status, hasStatus := errors.AsType[*fetch.StatusError](err)
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("%w\n%s is written and kept; its check was interrupted: run %s", err, d.g.Config, d.g.commandLine("check"))
@@ -357,7 +357,7 @@ func (d *configDraft) keptErr(ctx context.Context, err error) error {
 			place = strconv.Quote(d.tokenFile)
 		}
 		advice = "put a valid token into " + place
-	case errors.Is(err, fetch.ErrUnreachable), answered && status.Code == http.StatusNotFound:
+	case errors.Is(err, fetch.ErrUnreachable), hasStatus && status.Code == http.StatusNotFound:
 		advice = "correct api.base_url if it is wrong"
 	}
 	return fmt.Errorf("%w\n%s is written and kept: %s, then run %s", err, d.g.Config, advice, d.g.commandLine("check"))

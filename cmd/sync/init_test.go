@@ -39,12 +39,12 @@ func executeInit(t *testing.T, answers string, args ...string) *initResult {
 }
 
 // smallService starts a small demo service and returns its address.
-func smallService(t *testing.T) (base string) {
+func smallService(t *testing.T) (baseURL string) {
 	t.Helper()
-	base, stop, err := sim.New(sim.Options{Seed: 1, Outlets: 6, Listings: 60, Profiles: 2, Campaigns: 3, Orders: 8, Token: demoToken}).Serve(context.WithoutCancel(t.Context()), "")
+	baseURL, stop, err := sim.New(sim.Options{Seed: 1, Outlets: 6, Listings: 60, Profiles: 2, Campaigns: 3, Orders: 8, Token: demoToken}).Serve(context.WithoutCancel(t.Context()), "")
 	must(t, err)
 	t.Cleanup(func() { _ = stop() })
-	return base
+	return baseURL
 }
 
 // changedLines returns the lines of a file that are not in the example, without indentation and comments.
@@ -75,30 +75,30 @@ func modeOf(t *testing.T, file string) fs.FileMode {
 // before a valid token. After each wrong answer, init must ask again.
 func TestInitRepeatsQuestions(t *testing.T) {
 	t.Parallel()
-	base, dir := smallService(t), t.TempDir()
-	file, token := filepath.Join(dir, "config.yaml"), filepath.Join(dir, "token")
-	result := executeInit(t, "ftp://x\rhttp://api.example.com\r "+base+" \r\rpc demo\rpc_demo\r", "--config", file)
+	baseURL, dir := smallService(t), t.TempDir()
+	file, tokenFile := filepath.Join(dir, "config.yaml"), filepath.Join(dir, "token")
+	result := executeInit(t, "ftp://x\rhttp://api.example.com\r "+baseURL+" \r\rpc demo\rpc_demo\r", "--config", file)
 	if result.code != 0 {
 		t.Fatalf("init ended with %d, want 0:\n%s", result.code, &result.stderr)
 	}
-	if diff := cmp.Diff([]string{"base_url: " + base, `token: ""`, `token_file: "token"`}, changedLines(t, file)); diff != "" {
+	if diff := cmp.Diff([]string{"base_url: " + baseURL, `token: ""`, `token_file: "token"`}, changedLines(t, file)); diff != "" {
 		t.Errorf("the configuration (-want +got):\n%s", diff)
 	}
 	cfg, err := config.Load(file, nil)
 	must(t, err)
 	want := config.Default()
-	want.API.BaseURL, want.API.TokenFile, want.Warehouse.Dir = base, token, filepath.Join(dir, "warehouse")
+	want.API.BaseURL, want.API.TokenFile, want.Warehouse.Dir = baseURL, tokenFile, filepath.Join(dir, "warehouse")
 	if diff := cmp.Diff(want, cfg); diff != "" {
 		t.Errorf("the loaded configuration (-want +got):\n%s", diff)
 	}
-	if got := read(t, token); got != "pc_demo\n" {
+	if got := read(t, tokenFile); got != "pc_demo\n" {
 		t.Errorf("the token is %q, want pc_demo", got)
 	}
-	if runtime.GOOS != "windows" && (modeOf(t, token) != 0o600 || modeOf(t, file)&^0o640 != 0) {
-		t.Errorf("the token has the mode %v, want 0600, and the configuration %v, want at most 0640", modeOf(t, token), modeOf(t, file))
+	if runtime.GOOS != "windows" && (modeOf(t, tokenFile) != 0o600 || modeOf(t, file)&^0o640 != 0) {
+		t.Errorf("the token has the mode %v, want 0600, and the configuration %v, want at most 0640", modeOf(t, tokenFile), modeOf(t, file))
 	}
 	screen := result.screen.String()
-	for text, times := range map[string]int{"service, such as ": 3, "token (not shown; it is written to a separate file): ": 3, base: 1, "pc": 0, "demo": 0} {
+	for text, times := range map[string]int{"service, such as ": 3, "token (not shown; it is written to a separate file): ": 3, baseURL: 1, "pc": 0, "demo": 0} {
 		if got := strings.Count(screen, text); got != times {
 			t.Errorf("the screen shows %q %d times, want %d:\n%s", text, got, times, screen)
 		}
@@ -135,9 +135,9 @@ func TestInitFillsInPackageExample(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("file modes have no groups on this system")
 	}
-	base, dir := smallService(t), t.TempDir()
-	file, token := filepath.Join(dir, "config.yaml"), filepath.Join(dir, "token")
-	text, err := config.Fill(placementsync.ExampleConfig, map[string]string{"api.token": "", "api.token_file": token, "warehouse.dir": filepath.Join(dir, "state/warehouse")})
+	baseURL, dir := smallService(t), t.TempDir()
+	file, tokenFile := filepath.Join(dir, "config.yaml"), filepath.Join(dir, "token")
+	text, err := config.Fill(placementsync.ExampleConfig, map[string]string{"api.token": "", "api.token_file": tokenFile, "warehouse.dir": filepath.Join(dir, "state/warehouse")})
 	must(t, err)
 	must(t, os.WriteFile(file, append(text, "# added by somebody\n"...), 0o600))
 	const group = 12345
@@ -146,21 +146,21 @@ func TestInitFillsInPackageExample(t *testing.T) {
 	}
 	must(t, os.Chmod(file, 0o640))
 
-	if result := executeInit(t, "pc_demo\r", "--config", file, "--base-url", base); result.code != 0 {
+	if result := executeInit(t, "pc_demo\r", "--config", file, "--base-url", baseURL); result.code != 0 {
 		t.Fatalf("init ended with %d, want 0:\n%s", result.code, &result.stderr)
 	}
-	want := []string{"base_url: " + base, `token: ""`, fmt.Sprintf("token_file: %q", token), fmt.Sprintf("dir: %q", filepath.Join(dir, "state/warehouse")), "# added by somebody"}
+	want := []string{"base_url: " + baseURL, `token: ""`, fmt.Sprintf("token_file: %q", tokenFile), fmt.Sprintf("dir: %q", filepath.Join(dir, "state/warehouse")), "# added by somebody"}
 	if diff := cmp.Diff(want, changedLines(t, file)); diff != "" {
 		t.Errorf("the configuration (-want +got):\n%s", diff)
 	}
-	for _, name := range []string{file, token} {
+	for _, name := range []string{file, tokenFile} {
 		info, err := os.Stat(name)
 		must(t, err)
 		if _, gid, _ := durable.Owner(info); info.Mode() != 0o640 || os.Geteuid() == 0 && gid != group {
 			t.Errorf("%s has the mode %v and the group %d, want 0640 and the group of the example", name, info.Mode(), gid)
 		}
 	}
-	if result := executeInit(t, "", "--config", file, "--base-url", base); result.code != 2 || !strings.Contains(result.stderr.String(), "is already filled in") {
+	if result := executeInit(t, "", "--config", file, "--base-url", baseURL); result.code != 2 || !strings.Contains(result.stderr.String(), "is already filled in") {
 		t.Errorf("a second init ended with %d, want 2: %s", result.code, &result.stderr)
 	}
 }
@@ -173,12 +173,12 @@ func TestInitByRootSetsGroup(t *testing.T) {
 		t.Skip("only root can change the owner of a folder")
 	}
 	const otherUser = 1 // the user "daemon" of every Unix system
-	base, dir := smallService(t), t.TempDir()
-	state := filepath.Join(dir, "state")
-	must(t, os.Mkdir(state, 0o700))
-	must(t, os.Chown(state, otherUser, otherUser))
+	baseURL, dir := smallService(t), t.TempDir()
+	stateDir := filepath.Join(dir, "state")
+	must(t, os.Mkdir(stateDir, 0o700))
+	must(t, os.Chown(stateDir, otherUser, otherUser))
 	file := filepath.Join(dir, "config.yaml")
-	result := executeInit(t, "pc_demo\r", "--config", file, "--base-url", base, "--dir", filepath.Join(state, "warehouse"))
+	result := executeInit(t, "pc_demo\r", "--config", file, "--base-url", baseURL, "--dir", filepath.Join(stateDir, "warehouse"))
 	if result.code != 0 || !strings.Contains(result.stdout.String(), "next: runuser -u daemon -- placementsync run") {
 		t.Fatalf("init ended with %d, want 0 and the command for the user \"daemon\":\n%s%s", result.code, &result.stdout, &result.stderr)
 	}
@@ -194,22 +194,22 @@ func TestInitByRootSetsGroup(t *testing.T) {
 // TestInitKeepsInlineToken checks that a token in the existing configuration is kept.
 func TestInitKeepsInlineToken(t *testing.T) {
 	t.Parallel()
-	base, dir := smallService(t), t.TempDir()
-	file, other := filepath.Join(dir, "config.yaml"), filepath.Join(dir, "other")
+	baseURL, dir := smallService(t), t.TempDir()
+	file, otherFile := filepath.Join(dir, "config.yaml"), filepath.Join(dir, "other")
 	text, err := config.Fill(placementsync.ExampleConfig, map[string]string{"api.token": "pc_demo"})
 	must(t, err)
 	must(t, os.WriteFile(file, text, 0o600))
-	must(t, os.WriteFile(other, []byte("pc_other"), 0o600))
-	for _, flag := range []string{"--token-file=" + other, "--token-env=OTHER"} {
-		result := executeInit(t, "", "--config", file, "--base-url", base, flag)
+	must(t, os.WriteFile(otherFile, []byte("pc_other"), 0o600))
+	for _, flag := range []string{"--token-file=" + otherFile, "--token-env=OTHER"} {
+		result := executeInit(t, "", "--config", file, "--base-url", baseURL, flag)
 		if result.code != 2 || !strings.Contains(result.stderr.String(), "has a token in api.token") || read(t, file) != string(text) {
 			t.Errorf("%s: ended with %d, want 2 and an unchanged file: %s", flag, result.code, &result.stderr)
 		}
 	}
-	if result := executeInit(t, "", "--config", file, "--base-url", base); result.code != 0 {
+	if result := executeInit(t, "", "--config", file, "--base-url", baseURL); result.code != 0 {
 		t.Fatalf("init ended with %d, want 0:\n%s", result.code, &result.stderr)
 	}
-	if diff := cmp.Diff([]string{"base_url: " + base, `token: "pc_demo"`}, changedLines(t, file)); diff != "" {
+	if diff := cmp.Diff([]string{"base_url: " + baseURL, `token: "pc_demo"`}, changedLines(t, file)); diff != "" {
 		t.Errorf("the configuration (-want +got):\n%s", diff)
 	}
 }
@@ -235,12 +235,12 @@ func TestInitInUnwritableFolder(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs a folder in which even root can create no file")
 	}
-	token := filepath.Join(t.TempDir(), "token")
-	result := executeInit(t, "pc_demo\r", "--config", "/proc/none/config.yaml", "--base-url=https://api.example.com", "--token-file", token)
+	tokenFile := filepath.Join(t.TempDir(), "token")
+	result := executeInit(t, "pc_demo\r", "--config", "/proc/none/config.yaml", "--base-url=https://api.example.com", "--token-file", tokenFile)
 	if result.code != 1 || !strings.Contains(result.stderr.String(), "/proc/none") || !strings.Contains(result.stderr.String(), "the configuration was not changed") {
 		t.Errorf("init ended with %d: %s; want 1 and the folder", result.code, &result.stderr)
 	}
-	if _, err := os.Stat(token); !os.IsNotExist(err) {
+	if _, err := os.Stat(tokenFile); !os.IsNotExist(err) {
 		t.Errorf("a token was written (%v)", err)
 	}
 }
@@ -249,21 +249,21 @@ func TestInitInUnwritableFolder(t *testing.T) {
 // rejected.
 func TestInitLineEndings(t *testing.T) {
 	t.Parallel()
-	base, dir := smallService(t), t.TempDir()
+	baseURL, dir := smallService(t), t.TempDir()
 	file := filepath.Join(dir, "config.yaml")
 	withBOM := "\ufeff" + string(placementsync.ExampleConfig)
 	must(t, os.WriteFile(file, []byte(withBOM), 0o600))
-	result := executeInit(t, "pc_demo\r", "--config", file, "--base-url", base)
+	result := executeInit(t, "pc_demo\r", "--config", file, "--base-url", baseURL)
 	if result.code != 2 || !strings.Contains(result.stderr.String(), "begins with a byte order mark") || read(t, file) != withBOM {
 		t.Errorf("with a byte order mark: ended with %d, want 2 and an unchanged file: %s", result.code, &result.stderr)
 	}
 	must(t, os.WriteFile(file, []byte(strings.ReplaceAll(string(placementsync.ExampleConfig), "\n", "\r\n")), 0o600))
-	if result := executeInit(t, "pc_demo\r", "--config", file, "--base-url", base); result.code != 0 {
+	if result := executeInit(t, "pc_demo\r", "--config", file, "--base-url", baseURL); result.code != 0 {
 		t.Fatalf("with \\r\\n: ended with %d, want 0:\n%s", result.code, &result.stderr)
 	}
 	text := read(t, file)
 	must(t, os.WriteFile(file, []byte(strings.ReplaceAll(text, "\r\n", "\n")), 0o600))
-	if diff := cmp.Diff([]string{"base_url: " + base, `token: ""`, `token_file: "token"`}, changedLines(t, file)); diff != "" {
+	if diff := cmp.Diff([]string{"base_url: " + baseURL, `token: ""`, `token_file: "token"`}, changedLines(t, file)); diff != "" {
 		t.Errorf("the configuration (-want +got):\n%s", diff)
 	}
 }
@@ -298,7 +298,7 @@ func TestInitAdvisesRootToUseRunuser(t *testing.T) {
 
 // TestRootIsWarnedOfUnreadableToken uses a warehouse of the user "daemon" and a token file of root.
 // If the token file is missing, init must report this. If the owner of the warehouse cannot read the
-// file, check must warn.
+// file, "check" must warn.
 func TestRootIsWarnedOfUnreadableToken(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
@@ -306,8 +306,8 @@ func TestRootIsWarnedOfUnreadableToken(t *testing.T) {
 	}
 	const otherUser = 1 // the user "daemon" of every Unix system
 	dir := t.TempDir()
-	file, token := filepath.Join(dir, "config.yaml"), filepath.Join(dir, "the token")
-	text, err := config.Fill(placementsync.ExampleConfig, map[string]string{"api.token": "", "api.token_file": token})
+	file, tokenFile := filepath.Join(dir, "config.yaml"), filepath.Join(dir, "the token")
+	text, err := config.Fill(placementsync.ExampleConfig, map[string]string{"api.token": "", "api.token_file": tokenFile})
 	must(t, err)
 	must(t, os.WriteFile(file, text, 0o640))
 	must(t, os.Chmod(file, 0o640))
@@ -318,18 +318,18 @@ func TestRootIsWarnedOfUnreadableToken(t *testing.T) {
 	var out, stderr bytes.Buffer
 	p := process{stdout: &out, stderr: &stderr, Host: command.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now}}
 	executeArgs(t.Context(), []string{"init", "--config", file, "--base-url", "https://api.example.com"}, p)
-	if want := token + " does not exist: write the token into it"; !strings.Contains(stderr.String(), want) {
+	if want := tokenFile + " does not exist: write the token into it"; !strings.Contains(stderr.String(), want) {
 		t.Errorf("init prints %s, want %s", &stderr, want)
 	}
-	must(t, os.WriteFile(token, []byte("pc_demo"), 0o600))
+	must(t, os.WriteFile(tokenFile, []byte("pc_demo"), 0o600))
 	const warning = "cannot be read by daemon, the owner of the warehouse: chgrp daemon '"
 	for _, c := range []struct {
 		mode  fs.FileMode
 		group int
 		warns bool
 	}{{0o600, 0, true}, {0o640, 0, true}, {0o640, otherUser, false}} {
-		must(t, os.Chown(token, 0, c.group))
-		must(t, os.Chmod(token, c.mode))
+		must(t, os.Chown(tokenFile, 0, c.group))
+		must(t, os.Chmod(tokenFile, c.mode))
 		out.Reset()
 		executeArgs(t.Context(), []string{"check", "--offline", "--config", file}, p)
 		if got := strings.Contains(out.String(), "warning        ") && strings.Contains(out.String(), warning); got != c.warns {

@@ -41,8 +41,8 @@ func (s *serveProgram) newJobs(cfg config.Config, night pipeline.Config) (*jobs,
 	return &jobs{inspector, s, cfg, night, wh}, nil
 }
 
-// Night implements daemon.Jobs. It also prunes the warehouse. Under systemd, the account of serve can
-// exist only while serve runs, so a separate program could not prune the warehouse.
+// Night implements daemon.Jobs. It also prunes the warehouse. Under systemd, the account of "serve" can
+// exist only while "serve" runs, so a separate program could not prune the warehouse.
 func (j *jobs) Night(ctx context.Context) (ledger.Run, error) {
 	var res pipeline.Result
 	err := j.s.hooks.runInTurn(ctx, func() (err error) {
@@ -115,7 +115,7 @@ func (j *jobs) FollowUp(ctx context.Context) {
 
 // Verify implements daemon.Jobs. It sends an alert if it finds damage or fails.
 func (j *jobs) Verify(ctx context.Context) (integrity.VerifyRecord, error) {
-	at := j.s.g.Now()
+	startedAt := j.s.g.Now()
 	var verifyReport pipeline.VerifyReport
 	err := j.s.hooks.runInTurn(ctx, func() (err error) {
 		verifyReport, err = pipeline.Verify(ctx, j.night, true)
@@ -127,7 +127,7 @@ func (j *jobs) Verify(ctx context.Context) (integrity.VerifyRecord, error) {
 	case errors.As(err, new(*warehouse.LockedError)):
 		return integrity.VerifyRecord{}, err
 	}
-	record := verifyReport.Record(at)
+	record := verifyReport.Record(startedAt)
 	if err != nil {
 		return j.recordFailure(ctx, record, err), nil
 	}

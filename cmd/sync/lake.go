@@ -87,7 +87,7 @@ const lakeTimeout = 30 * time.Minute
 const versionVar = "PLACEMENTSYNC_VERSION"
 
 // runLake runs the lake program and returns its standard output. Its log is added to the log of
-// this program.
+// placementsync.
 func (g *globals) runLake(ctx context.Context, args ...string) ([]byte, error) {
 	path, err := findLake()
 	if err != nil {
@@ -130,8 +130,8 @@ func (g *globals) runLake(ctx context.Context, args ...string) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// lakeLog copies the log of the lake program. It does not copy the final error, because this program
-// reports that error itself.
+// lakeLog copies the log of the lake program. It does not copy the final error, because
+// placementsync reports this error itself.
 type lakeLog struct {
 	to      io.Writer
 	partial []byte          // an incomplete line

@@ -40,8 +40,8 @@ type testWarehouse struct {
 	requestCount atomic.Int64
 	interrupt    atomic.Pointer[context.CancelFunc]
 
-	base, config string
-	now          time.Time
+	baseURL, config string
+	now             time.Time
 }
 
 // newTestWarehouse opens or creates the warehouse in a folder.
@@ -52,11 +52,11 @@ func newTestWarehouse(t *testing.T, dir string) *testWarehouse {
 		Files: 6, Folders: 2, ListingTurnover: 0.1, SilentChange: 0.2, Encodings: []string{"zstd"}, FaultFunc: l.countRequest})
 	var stop func() error
 	var err error
-	l.base, stop, err = l.service.Serve(t.Context(), "")
+	l.baseURL, stop, err = l.service.Serve(t.Context(), "")
 	must(t, err)
 	t.Cleanup(func() { must(t, stop()) })
 	text := fmt.Sprintf("api: {base_url: '%s', token: '${PLACEMENTSYNC_TOKEN}', requests_per_second: 0}\n"+
-		"warehouse: {dir: '%s', keep_versions: 9, threads: 1}\n", l.base, dir)
+		"warehouse: {dir: '%s', keep_versions: 9, threads: 1}\n", l.baseURL, dir)
 	must(t, os.WriteFile(l.config, []byte(text), 0o600))
 	return l
 }
@@ -143,7 +143,7 @@ func (l *testWarehouse) deliver(events ...sim.Delivery) {
 	server := httptest.NewServer(receiver)
 	for _, event := range events {
 		if status, err := sim.Deliver(ctx, server.Client(), server.URL, event, secret); err != nil || status != http.StatusNoContent {
-			l.Errorf("event %s was answered %d (%v), want 204", event.ID, status, err)
+			l.Errorf("the response to event %s has the status %d (%v), want 204", event.ID, status, err)
 		}
 	}
 	server.Close()
@@ -173,8 +173,8 @@ func (l *testWarehouse) open() *warehouse.Warehouse {
 	return wh
 }
 
-// redirectUnfinishedRun changes the address of the service in the unfinished-run file to the
-// address of this service, and returns the id of the run.
+// redirectUnfinishedRun changes the address of the service in the unfinished-run file to l.baseURL,
+// and returns the id of the run.
 func (l *testWarehouse) redirectUnfinishedRun() string {
 	l.Helper()
 	wh := l.open()
@@ -182,7 +182,7 @@ func (l *testWarehouse) redirectUnfinishedRun() string {
 	if err != nil || !ok {
 		l.Fatalf("no run can be resumed: %v", err)
 	}
-	unfinished.Source = l.base
+	unfinished.Source = l.baseURL
 	lock, err := wh.Lock(unfinished.Run, l.now)
 	must(l.T, err)
 	must(l.T, errors.Join(wh.Ledger.WriteResumableRun(unfinished), lock.Release()))

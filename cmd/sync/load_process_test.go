@@ -108,7 +108,7 @@ func startService(t *testing.T, size worldSize) *demoService {
 }
 
 // advanceRepeatedly advances the service by a day at each interval until ctx ends. wait returns
-// when no more days will be added.
+// after the last day.
 func (s *demoService) advanceRepeatedly(ctx context.Context, every time.Duration) (wait func()) {
 	return runUntilDone(ctx, func(ctx context.Context) {
 		repeat(ctx, every, func() { _, _ = fmt.Fprintln(s.input) }) // an error is ignored: if the service has ended, the nights fail
@@ -138,7 +138,7 @@ func repeat(ctx context.Context, every time.Duration, do func()) {
 	}
 }
 
-// serveProcess is serve as a separate process.
+// serveProcess is a process that runs the command "serve".
 type serveProcess struct {
 	cmd    *exec.Cmd
 	dir    string
@@ -150,12 +150,12 @@ type serveProcess struct {
 // loadSecret signs the deliveries of a trial.
 const loadSecret = "whsec-of-the-trial"
 
-// startServe starts serve on an empty warehouse. A night is due every second.
-func startServe(t *testing.T, service string) *serveProcess {
+// startServe starts "serve" on an empty warehouse. A night is due every second.
+func startServe(t *testing.T, serviceURL string) *serveProcess {
 	t.Helper()
 	p := &serveProcess{dir: t.TempDir(), stderr: output{more: make(chan struct{}, 1)}, done: make(chan struct{})}
 	config := fmt.Sprintf("api: {base_url: %q, token: %s, requests_per_second: 0}\nschedule: {cron: '@every 1s'}\n"+
-		"serve: {listen: '127.0.0.1:0', webhook_secrets: [%s]}\n", service, demoToken, loadSecret)
+		"serve: {listen: '127.0.0.1:0', webhook_secrets: [%s]}\n", serviceURL, demoToken, loadSecret)
 	must(t, os.WriteFile(filepath.Join(p.dir, "config.yaml"), []byte(config), 0o600))
 	p.cmd = p.command(t, "serve", "--verbose")
 	p.cmd.Stderr = &p.stderr
@@ -164,7 +164,7 @@ func startServe(t *testing.T, service string) *serveProcess {
 		defer close(p.done)
 		_ = p.cmd.Wait() // stop checks the exit code
 	}()
-	t.Cleanup(func() { // a test that failed before stop leaves serve running
+	t.Cleanup(func() { // a test that failed before stop leaves "serve" running
 		_ = p.cmd.Process.Kill()
 		<-p.done
 	})
@@ -182,7 +182,7 @@ func (p *serveProcess) command(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// await waits until the log matches, and returns the last group.
+// await waits until the log matches the expression, and returns the last group of the match.
 func (p *serveProcess) await(t *testing.T, expression string) (group string) {
 	t.Helper()
 	pattern := regexp.MustCompile("(?m)" + expression)
@@ -232,7 +232,7 @@ func (p *serveProcess) checkCounts(t *testing.T, s *senders) {
 	}
 }
 
-// stop stops serve gracefully and checks its exit code and its log.
+// stop stops the process gracefully and checks its exit code and its log.
 func (p *serveProcess) stop(t *testing.T) {
 	t.Helper()
 	must(t, p.cmd.Process.Signal(os.Interrupt))

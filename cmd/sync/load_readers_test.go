@@ -16,6 +16,7 @@ import (
 
 // readerResults are the results of all requests of the readers.
 type readerResults struct {
+	// Pages and Metrics count the requests for the status page and for the metrics.
 	Pages, Metrics int
 	// Failures counts the requests without a response, or with an unexpected status or content.
 	Failures int
@@ -29,9 +30,9 @@ type readers struct {
 	url    string
 	client *http.Client
 
-	mu      sync.Mutex
-	times   []time.Duration
-	results readerResults
+	mu        sync.Mutex
+	latencies []time.Duration
+	results   readerResults
 }
 
 // startReaders starts n readers, which end with ctx. Each reader sends one request a second. The readers
@@ -53,7 +54,7 @@ func startReaders(ctx context.Context, url string, n int) func() readerResults {
 	return func() readerResults {
 		running.Wait()
 		r.client.CloseIdleConnections()
-		r.results.P50, r.results.P99, r.results.Longest = latencyPercentiles(r.times)
+		r.results.P50, r.results.P99, r.results.Longest = latencyPercentiles(r.latencies)
 		return r.results
 	}
 }
@@ -69,7 +70,7 @@ func (r *readers) read(turn int) {
 	took := time.Since(start)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.times = append(r.times, took)
+	r.latencies = append(r.latencies, took)
 	if path == "/" {
 		r.results.Pages++
 	} else {
@@ -89,7 +90,7 @@ func (r *readers) request(path string, mark []byte) error {
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	if err == nil && (response.StatusCode != http.StatusOK || !bytes.Contains(text, mark)) {
-		err = fmt.Errorf("%s was answered %s: %.80q", path, response.Status, text)
+		err = fmt.Errorf("GET %s returned %s: %.80q", path, response.Status, text)
 	}
 	return err
 }

@@ -51,20 +51,20 @@ func newSenders(plan loadPlan, url string, articles []string) *senders {
 // with a wrong secret, one repeats the previous event, and one repeats an older event.
 func newDelivery(i int, article string) delivery {
 	d := delivery{secrets: []string{loadSecret}, wantStatus: http.StatusNoContent}
-	event := i
+	eventNumber := i
 	switch i % 100 {
 	case 13:
 		d.secrets, d.wantStatus = nil, http.StatusUnauthorized
 	case 47:
 		d.secrets, d.wantStatus = []string{"another"}, http.StatusUnauthorized
 	case 71:
-		event, d.isRepeated = i-1, true
+		eventNumber, d.isRepeated = i-1, true
 	case 91:
-		event, d.isRepeated = i-60, true
+		eventNumber, d.isRepeated = i-60, true
 	}
 	body := fmt.Sprintf(`{"article_id":%q,"status":{"id":"st-%d","prefix":"published"},"effective_at":"2026-11-20T02:00:00Z","notes":%q}`,
-		article, event, strings.Repeat("note ", 40))
-	d.event = sim.Delivery{ID: fmt.Sprintf("evt-%07d", event), Topic: "article.status_changed", Source: "trial", Body: []byte(body)}
+		article, eventNumber, strings.Repeat("note ", 40))
+	d.event = sim.Delivery{ID: fmt.Sprintf("evt-%07d", eventNumber), Topic: "article.status_changed", Source: "trial", Body: []byte(body)}
 	return d
 }
 
@@ -112,9 +112,9 @@ type deliveryResults struct {
 
 func (s *senders) summarize(took time.Duration) deliveryResults {
 	r := deliveryResults{Sent: len(s.deliveries), Rate: float64(len(s.deliveries)) / took.Seconds()}
-	var times []time.Duration
+	var latencies []time.Duration
 	for _, d := range s.deliveries {
-		times = append(times, d.latency)
+		latencies = append(latencies, d.latency)
 		switch {
 		case d.err != nil:
 			r.BrokenConnections++
@@ -131,7 +131,7 @@ func (s *senders) summarize(took time.Duration) deliveryResults {
 			r.ServerErrors++
 		}
 	}
-	r.P50, r.P99, r.Longest = latencyPercentiles(times)
+	r.P50, r.P99, r.Longest = latencyPercentiles(latencies)
 	return r
 }
 
@@ -144,16 +144,18 @@ func appendProblem(known []string, problem string) []string {
 }
 
 // latencyPercentiles returns the median, the 99th percentile and the maximum.
-func latencyPercentiles(times []time.Duration) (p50, p99, longest time.Duration) {
-	if len(times) == 0 {
+func latencyPercentiles(latencies []time.Duration) (p50, p99, longest time.Duration) {
+	if len(latencies) == 0 {
 		return 0, 0, 0
 	}
-	slices.Sort(times)
-	at := func(quantile float64) time.Duration { return times[int(math.Ceil(quantile*float64(len(times))))-1] }
-	return at(0.5), at(0.99), at(1)
+	slices.Sort(latencies)
+	percentile := func(quantile float64) time.Duration {
+		return latencies[int(math.Ceil(quantile*float64(len(latencies))))-1]
+	}
+	return percentile(0.5), percentile(0.99), percentile(1)
 }
 
-// acknowledgedEvents returns the events with a successful response.
+// acknowledgedEvents returns the ids of the events with a successful response.
 func (s *senders) acknowledgedEvents() map[string]bool {
 	ids := map[string]bool{}
 	for _, d := range s.deliveries {
@@ -181,7 +183,7 @@ func (s *senders) wantCounts() map[string]int {
 }
 
 // holdConnections keeps n connections open until ctx ends, each with an incomplete large delivery. A
-// connection that serve closes is replaced. wait returns when all connections are closed.
+// connection that "serve" closes is replaced. wait returns when all connections are closed.
 func holdConnections(ctx context.Context, t *testing.T, url string, n int) (wait func()) {
 	t.Helper()
 	address := strings.TrimPrefix(url, "http://")
@@ -205,5 +207,5 @@ func holdConnection(ctx context.Context, address string) {
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	_, _ = fmt.Fprintf(conn, "POST /hooks HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\nX-Hook-Signature: v0=%s\r\n\r\n{",
 		address, 1<<20, strings.Repeat("0", 64))
-	_, _ = conn.Read(make([]byte, 1)) // returns when serve responds or closes the connection
+	_, _ = conn.Read(make([]byte, 1)) // returns when "serve" responds or closes the connection
 }

@@ -10,15 +10,15 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// loadPlan is the load on serve in a test, in addition to continuous nights.
+// loadPlan is the load on "serve" in a test, in addition to continuous nights.
 type loadPlan struct {
 	World worldSize
 	// Rate is the number of deliveries a second. They are sent on time, without waiting for
 	// earlier responses.
 	Rate     int
 	Duration time.Duration
-	// Readers is the number of readers. Each requests the status page and the metrics in
-	// turn, once a second.
+	// Readers is the number of readers. Each sends one request a second, for the status page
+	// and for the metrics in turn.
 	Readers int
 	// NightsBefore and NightsAfter are the numbers of nights before and after the load. The first
 	// night needs less memory than later nights, because it closes no rows.
@@ -35,7 +35,7 @@ func TestTrialLoad(t *testing.T) {
 	r.check(t)
 }
 
-// TestTortureLoad checks that serve loses and rejects no event, and that its memory does not
+// TestTortureLoad checks that "serve" loses and rejects no event, and that its memory does not
 // grow, under its maximum load: 1,000 deliveries a second, 50 readers, and continuous nights.
 func TestTortureLoad(t *testing.T) {
 	if os.Getenv("PLACEMENTSYNC_TORTURE") == "" {
@@ -69,7 +69,7 @@ type loadResults struct {
 	Events int
 }
 
-// run runs serve under the load, stops it, runs one more night for the rest of the inbox, and
+// run runs "serve" under the load, stops it, runs one more night for the rest of the inbox, and
 // compares the warehouse with the acknowledged events.
 func (plan loadPlan) run(t *testing.T) loadResults {
 	t.Helper()
@@ -101,7 +101,7 @@ func (plan loadPlan) run(t *testing.T) loadResults {
 	stop()
 	waitForService()
 	if r.Deliveries.BrokenConnections == 0 {
-		p.checkCounts(t, senders) // serve may or may not have stored an unanswered delivery
+		p.checkCounts(t, senders) // after a broken connection, it is unknown whether "serve" stored the delivery
 	}
 	p.stop(t)
 	p.run(t, "run", "--quiet")

@@ -141,7 +141,7 @@ func checkAlert(t *testing.T, body []byte) {
 	}
 }
 
-// TestTrialLogOfServeIsJSON checks the log of serve with nights and a rejected request.
+// TestTrialLogOfServeIsJSON checks the log of "serve" with nights and a rejected request.
 func TestTrialLogOfServeIsJSON(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

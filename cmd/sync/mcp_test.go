@@ -19,13 +19,13 @@ import (
 	"placementsync/internal/sim"
 )
 
-// mcpProgram is the program with the configuration of a warehouse of one night.
+// mcpProgram is the program with a configuration. The warehouse contains one night.
 type mcpProgram struct{ program, config string }
 
 func newMCPProgram(t *testing.T) mcpProgram {
 	t.Helper()
 	service := sim.New(sim.Options{Seed: 5, Token: demoToken, Outlets: 4, Listings: 10, Profiles: 1, Campaigns: 2, Orders: 5})
-	base, stop, err := service.Serve(t.Context(), "")
+	baseURL, stop, err := service.Serve(t.Context(), "")
 	must(t, err)
 	t.Cleanup(func() { must(t, stop()) })
 	a := mcpProgram{program: filepath.Join(t.TempDir(), "placementsync"), config: filepath.Join(t.TempDir(), "config.yaml")}
@@ -34,7 +34,7 @@ func newMCPProgram(t *testing.T) mcpProgram {
 	must(t, os.Symlink(self, a.program))
 	// The environment of an assistant has no token.
 	t.Setenv("TOKEN_OF_THE_NIGHT", demoToken)
-	must(t, os.WriteFile(a.config, fmt.Appendf(nil, "api: {base_url: %s, token: '${TOKEN_OF_THE_NIGHT}', requests_per_second: 0}\n", base), 0o600))
+	must(t, os.WriteFile(a.config, fmt.Appendf(nil, "api: {base_url: %s, token: '${TOKEN_OF_THE_NIGHT}', requests_per_second: 0}\n", baseURL), 0o600))
 	g := &globals{process: hostProcess(), Flags: command.Flags{Config: a.config, Quiet: true}}
 	g.stdout, g.stderr = io.Discard, io.Discard
 	must(t, runNight(t.Context(), g, runOptions{}))
@@ -42,7 +42,7 @@ func newMCPProgram(t *testing.T) mcpProgram {
 	return a
 }
 
-// connect starts a command line, as the programs of assistants do, and connects to it.
+// connect starts the program with args, as the programs of assistants do, and connects to it.
 func (a mcpProgram) connect(t *testing.T, args []string) *sdk.ClientSession {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), a.program, args...)
@@ -147,9 +147,9 @@ func (a mcpProgram) testRejections(t *testing.T) {
 	}
 	must(t, session.Close())
 
-	empty := filepath.Join(t.TempDir(), "config.yaml")
-	must(t, os.WriteFile(empty, []byte("api: {base_url: https://api.example.com, token: x}\n"), 0o600))
-	session = a.connect(t, []string{"mcp", "--config", empty})
+	configWithoutNight := filepath.Join(t.TempDir(), "config.yaml")
+	must(t, os.WriteFile(configWithoutNight, []byte("api: {base_url: https://api.example.com, token: x}\n"), 0o600))
+	session = a.connect(t, []string{"mcp", "--config", configWithoutNight})
 	got, err = session.CallTool(t.Context(), &sdk.CallToolParams{Name: "sql", Arguments: map[string]any{"sql": "SELECT 1"}})
 	must(t, err)
 	if text := got.Content[0].(*sdk.TextContent).Text; !got.IsError || !strings.Contains(text, "nothing is published yet") {

@@ -45,19 +45,19 @@ var (
 // checkExpression checks that all metrics and labels of an expression exist, and returns the
 // names of the metrics. texts may name labels of the result, as a legend does. These labels must
 // exist too.
-func checkExpression(t *testing.T, where, expr string, known map[string][]string, texts ...string) (used []string) {
+func checkExpression(t *testing.T, place, expr string, known map[string][]string, texts ...string) (used []string) {
 	t.Helper()
 	allowed := []string{"instance", "job"}
 	for _, m := range selector.FindAllStringSubmatch(expr, -1) {
 		labels, ok := known[m[1]]
 		if !ok {
-			t.Errorf("%s: there is no metric %s", where, m[1])
+			t.Errorf("%s: there is no metric %s", place, m[1])
 		}
 		used = append(used, m[1])
 		allowed = append(allowed, labels...)
 		for _, label := range matcher.FindAllStringSubmatch(m[2], -1) {
 			if !slices.Contains(append([]string{"instance", "job"}, labels...), label[1]) {
-				t.Errorf("%s: %s has no label %s", where, m[1], label[1])
+				t.Errorf("%s: %s has no label %s", place, m[1], label[1])
 			}
 		}
 	}
@@ -72,7 +72,7 @@ func checkExpression(t *testing.T, where, expr string, known map[string][]string
 	}
 	for _, label := range usedLabels {
 		if !slices.Contains(allowed, label) {
-			t.Errorf("%s: no metric in %q has the label %s", where, expr, label)
+			t.Errorf("%s: no metric in %q has the label %s", place, expr, label)
 		}
 	}
 	return used
@@ -102,11 +102,11 @@ func TestDashboardMetrics(t *testing.T) {
 	for _, p := range dashboard.Panels {
 		for x := range p.GridPos.W {
 			for y := range p.GridPos.H {
-				at := [2]int{p.GridPos.X + x, p.GridPos.Y + y}
-				if other, ok := taken[at]; ok || at[0] >= 24 { // a page of Grafana has 24 columns
-					t.Fatalf("the panel %q overlaps %q or exceeds the page", p.Title, other)
+				cell := [2]int{p.GridPos.X + x, p.GridPos.Y + y}
+				if otherTitle, ok := taken[cell]; ok || cell[0] >= 24 { // a page of Grafana has 24 columns
+					t.Fatalf("the panel %q overlaps %q or exceeds the page", p.Title, otherTitle)
 				}
-				taken[at] = p.Title
+				taken[cell] = p.Title
 			}
 		}
 		if p.Type == "row" {
@@ -141,8 +141,8 @@ func readAlertRules(t *testing.T) []alertRule {
 	return all
 }
 
-// TestAlertRulesAreDocumented compares the rules with the metrics, with the section of
-// docs/operations.md that explains each of them, and with their tests.
+// TestAlertRulesAreDocumented compares the rules with the metrics, with the explanation of each
+// rule in docs/operations.md, and with the tests of the rules.
 func TestAlertRulesAreDocumented(t *testing.T) {
 	t.Parallel()
 	known, tests := metricLabels(t), read(t, "../../deploy/prometheus/rules_test.yaml")+read(t, "../../deploy/prometheus/rules_days_test.yaml")

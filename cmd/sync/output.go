@@ -107,9 +107,9 @@ func checkOutputFolder(file string) error {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return command.UsageErr("write %s: the folder %s does not exist: create it, or name another with -o", file, dir)
+		return command.UsageErr("write %s: the folder %s does not exist: create it, or name another file with -o", file, dir)
 	case err == nil && !info.IsDir():
-		return command.UsageErr("write %s: %s is not a folder: name another with -o", file, dir)
+		return command.UsageErr("write %s: %s is not a folder: name another file with -o", file, dir)
 	}
 	return nil // writing the file reports other errors
 }

@@ -19,8 +19,8 @@ func TestTrialRecordsInChromium(t *testing.T) {
 	}
 	w := newRecordBrowser(t)
 	t.Run("drill down and back", w.drillDown)
-	t.Run("as of", w.showEarlierSnapshot)
-	t.Run("question", w.askQuestion)
+	t.Run("earlier snapshot", w.showEarlierSnapshot)
+	t.Run("named query", w.askQuestion)
 	t.Run("keyboard", w.useKeys)
 	t.Run("click on a chart", w.clickChart)
 	t.Run("layouts", w.checkLayouts)
@@ -37,8 +37,8 @@ func TestTrialRecordsInChromium(t *testing.T) {
 // recordBrowser is a browser with the pages of a demo.
 type recordBrowser struct {
 	*browser
-	site demoSite
-	base string
+	site       demoSite
+	exploreURL string
 	// listing, order and article are the ids of records that link to one another.
 	listing, order, article string
 }
@@ -46,7 +46,7 @@ type recordBrowser struct {
 func newRecordBrowser(t *testing.T) *recordBrowser {
 	t.Helper()
 	w := &recordBrowser{site: exploreDemo(t)}
-	w.base = w.site.url + "/explore/"
+	w.exploreURL = w.site.url + "/explore/"
 	row := strings.Split(w.sql(t, `SELECT l.id, i.order_id, i.article_id FROM order_items i JOIN product_listings l ON l.id = i.product_id
 		JOIN articles a ON a.id = i.article_id JOIN campaigns g ON g.id = a.campaign_id ORDER BY ALL LIMIT 1`), "\r\n")[1]
 	ids := strings.Split(row, ",")
@@ -88,17 +88,17 @@ func (w *recordBrowser) runAndWait(script string) {
 
 func (w *recordBrowser) requirePage(path, heading string) {
 	w.t.Helper()
-	var at, title string
-	w.eval("location.href", &at)
+	var location, title string
+	w.eval("location.href", &location)
 	w.eval(`document.querySelector("h1").textContent.trim()`, &title)
-	if at != w.base+path || heading != "" && title != heading {
-		w.t.Errorf("the browser is at %s with the heading %q, want %s and %q", at, title, w.base+path, heading)
+	if location != w.exploreURL+path || heading != "" && title != heading {
+		w.t.Errorf("the browser is at %s with the heading %q, want %s and %q", location, title, w.exploreURL+path, heading)
 	}
 }
 
 func (w *recordBrowser) drillDown(t *testing.T) {
 	w.t = t
-	w.visitURL(w.base+"listings/"+w.listing, 1400, 900, "light")
+	w.visitURL(w.exploreURL+"listings/"+w.listing, 1400, 900, "light")
 	var title string
 	w.eval(`document.querySelector("h1").textContent.trim()`, &title)
 	w.runAndWait(`document.querySelector('a[href="/explore/orders/` + w.order + `"]').click()`)
@@ -113,7 +113,7 @@ func (w *recordBrowser) drillDown(t *testing.T) {
 
 func (w *recordBrowser) showEarlierSnapshot(t *testing.T) {
 	w.t = t
-	w.visitURL(w.base+"listings/"+w.listing, 1400, 900, "light")
+	w.visitURL(w.exploreURL+"listings/"+w.listing, 1400, 900, "light")
 	w.runAndWait(`(() => { const choice = document.getElementById("as_of"); choice.selectedIndex = choice.length - 1; choice.form.requestSubmit(); })()`)
 	runs := strings.Split(w.sql(t, "SELECT run_id FROM meta.runs ORDER BY snapshot_at"), "\r\n")
 	w.requirePage("listings/"+w.listing+"?as_of="+runs[1], "")
@@ -132,14 +132,14 @@ func (w *recordBrowser) showEarlierSnapshot(t *testing.T) {
 
 func (w *recordBrowser) askQuestion(t *testing.T) {
 	w.t = t
-	w.visitURL(w.base+"questions", 1400, 900, "light")
+	w.visitURL(w.exploreURL+"questions", 1400, 900, "light")
 	w.runAndWait(`document.querySelector('a[href="/explore/questions/price_by_segment"]').click()`)
 	w.runAndWait(`(() => { const choice = document.getElementById("p.currency"); choice.value = "EUR"; choice.form.requestSubmit(); })()`)
-	var at string
-	w.eval("location.search", &at)
-	params, err := url.ParseQuery(strings.TrimPrefix(at, "?"))
+	var search string
+	w.eval("location.search", &search)
+	params, err := url.ParseQuery(strings.TrimPrefix(search, "?"))
 	if err != nil || params.Get("p.currency") != "EUR" {
-		t.Errorf("the address does not contain the values of the form: %s", at)
+		t.Errorf("the address does not contain the values of the form: %s", search)
 	}
 	var csv string
 	w.eval(`fetch([...document.querySelectorAll("a.button")].find((a) => a.textContent === "CSV").href).then((r) => r.text())`, &csv)
@@ -161,11 +161,11 @@ func (w *recordBrowser) checkLayouts(t *testing.T) {
 		"catalog", "outlets", "orders?is.status=paid&min.total=1000&sort=-total", "campaigns", "articles", "profiles", "snapshot", "report", "questions", "questions/margins", "questions/find_placements",
 		"questions/weekly_throughput", "questions/commissions_by_month", "questions/payables_ageing", "questions/price_by_segment?p.min_listings=few"} {
 		for _, view := range []struct {
-			scheme string
-			width  int
+			colorScheme string
+			width       int
 		}{{"light", 1280}, {"dark", 1280}, {"light", 768}, {"dark", 768}, {"light", 390}, {"dark", 390}} {
 			w.t = t
-			w.visitURL(w.base+path, view.width, 900, view.scheme)
+			w.visitURL(w.exploreURL+path, view.width, 900, view.colorScheme)
 			checkWidth(t, w.browser, view.width)
 			checkAccessibility(t, w.browser, w.site)
 			var clipped []string
@@ -179,7 +179,7 @@ func (w *recordBrowser) checkLayouts(t *testing.T) {
 				t.Errorf("%s has %d unexpected elements, want none", path, unexpectedCount)
 			}
 			name, _, _ := strings.Cut(strings.ReplaceAll(path, "/", "-"), "?")
-			w.saveScreenshots(fmt.Sprintf("%s-%s-%d", name, view.scheme, view.width), view.width)
+			w.saveScreenshots(fmt.Sprintf("%s-%s-%d", name, view.colorScheme, view.width), view.width)
 		}
 	}
 }
@@ -196,25 +196,25 @@ func (b *browser) typeKey(key, text string, code int) {
 func (w *recordBrowser) useKeys(t *testing.T) {
 	w.t = t
 	for _, path := range []string{"catalog", "orders", "questions/margins"} {
-		w.visitURL(w.base+path, 1280, 900, "light")
+		w.visitURL(w.exploreURL+path, 1280, 900, "light")
 		const maxKeys = 10
-		var at string
-		for keys := 1; keys <= maxKeys && !strings.HasSuffix(at, "-rows"); keys++ {
+		var focus string
+		for keys := 1; keys <= maxKeys && !strings.HasSuffix(focus, "-rows"); keys++ {
 			w.typeKey("Tab", "", 9)
-			w.eval(`document.activeElement.className === "skip" ? "skip" : ""`, &at)
-			if at == "skip" {
+			w.eval(`document.activeElement.className === "skip" ? "skip" : ""`, &focus)
+			if focus == "skip" {
 				keys++
 				w.typeKey("Enter", "\r", enter)
 			}
-			w.eval(`document.activeElement.id`, &at)
+			w.eval(`document.activeElement.id`, &focus)
 		}
-		if !strings.HasSuffix(at, "-rows") {
-			t.Errorf("%s: after %d keys the focus is at %q, want the rows of the table", path, maxKeys, at)
+		if !strings.HasSuffix(focus, "-rows") {
+			t.Errorf("%s: after %d keys the focus is at %q, want the rows of the table", path, maxKeys, focus)
 		}
 		w.typeKey("/", "/", 191)
-		w.eval(`document.activeElement.id + document.activeElement.value`, &at)
-		if at != "q" {
-			t.Errorf("%s: after a slash the focus is at %q, want the empty search", path, at)
+		w.eval(`document.activeElement.id + document.activeElement.value`, &focus)
+		if focus != "q" {
+			t.Errorf("%s: after a slash the focus is at %q, want the empty search", path, focus)
 		}
 	}
 }
@@ -222,8 +222,8 @@ func (w *recordBrowser) useKeys(t *testing.T) {
 // clickChart clicks on the last bar of a chart. The page must then show only the row of this bar.
 func (w *recordBrowser) clickChart(t *testing.T) {
 	w.t = t
-	w.visitURL(w.base+"questions/order_value_by_month", 1280, 900, "light")
-	var at []float64
+	w.visitURL(w.exploreURL+"questions/order_value_by_month", 1280, 900, "light")
+	var point []float64
 	w.eval(`new Promise((done) => {
 		const look = () => {
 			const bars = [...document.querySelectorAll(".chart svg path")].filter((p) => p.getAttribute("fill") === "var(--c0)");
@@ -233,9 +233,9 @@ func (w *recordBrowser) clickChart(t *testing.T) {
 			done([box.x + box.width / 2, box.y + box.height / 2]);
 		};
 		look();
-	})`, &at)
+	})`, &point)
 	for _, kind := range []string{"mouseMoved", "mousePressed", "mouseReleased"} {
-		w.call("Input.dispatchMouseEvent", map[string]any{"type": kind, "x": at[0], "y": at[1], "button": "left", "clickCount": 1}, nil)
+		w.call("Input.dispatchMouseEvent", map[string]any{"type": kind, "x": point[0], "y": point[1], "button": "left", "clickCount": 1}, nil)
 	}
 	w.waitForPage()
 	var shown string

@@ -17,7 +17,7 @@ func TestHealthProbeNeedsOnlyAddress(t *testing.T) {
 	for name, c := range map[string]struct{ text, kind, listen, problem string }{
 		"error in another key":     {"serve: {listen: '127.0.0.1:99', auth_token: '${NOTSET}'}\nfoo: 1\n", daemon.ProbeHealth, "127.0.0.1:99", ""},
 		"no address":               {"serve: {listen: '${NOTSET}'}\n", daemon.ProbeHealth, "", "NOTSET"},
-		"no YAML":                  {"serve: [\n", daemon.ProbeHealth, "", "find the address of the daemon"},
+		"invalid YAML":             {"serve: [\n", daemon.ProbeHealth, "", "find the address of the daemon"},
 		"readiness needs all keys": {"serve: {listen: '127.0.0.1:99', auth_token: '${NOTSET}'}\n", daemon.ProbeReady, "127.0.0.1:99", "NOTSET"},
 	} {
 		file := filepath.Join(t.TempDir(), "config.yaml")

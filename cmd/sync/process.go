@@ -19,7 +19,7 @@ type process struct {
 	// width and stderrWidth are the widths of the terminals on stdout and stderr. Zero means that
 	// the stream is not a terminal.
 	width, stderrWidth int
-	// executable is the path of this program. The pages of explore start it as a child process to run
+	// executable is the path of this program. The pages of "explore" start it as a child process to run
 	// SQL that a user typed. If the path is empty, the pages accept no SQL.
 	executable string
 	// lakeTimeout replaces the constant of the same name. Zero means the constant.

@@ -75,24 +75,24 @@ func logProgress(log *slog.Logger, tracker *pipeline.ProgressTracker) {
 	if !ok {
 		return
 	}
-	current, read := currentStream(p)
+	current, streamsRead := currentStream(p)
 	log.Info("progress", "run", p.Run, "phase", p.Phase, "stream", current.Name, "done", current.Done, "total", current.Total, "rows", current.Rows,
-		"streams_read", read, "streams", len(p.Streams), "requests", p.Requests, "retries", p.Retries,
+		"streams_read", streamsRead, "streams", len(p.Streams), "requests", p.Requests, "retries", p.Retries,
 		"requests_per_second", p.PerSecond, "allowed_per_second", p.Allowed, "time_left", p.Left)
 }
 
 // currentStream returns the stream that is being read, and the number of streams that have
 // been read.
-func currentStream(p ledger.Progress) (current ledger.StreamProgress, read int) {
+func currentStream(p ledger.Progress) (current ledger.StreamProgress, streamsRead int) {
 	for _, s := range p.Streams {
 		switch s.State {
 		case ledger.Read:
-			read++
+			streamsRead++
 		case ledger.Reading:
 			current = s
 		}
 	}
-	return current, read
+	return current, streamsRead
 }
 
 // bars are two lines at the bottom of a terminal, for the current stream and the total. Each
@@ -131,7 +131,7 @@ func (b *bars) drawProgress(tracker *pipeline.ProgressTracker) {
 		return
 	}
 	b.latest.Store(p)
-	current, read := currentStream(p)
+	current, streamsRead := currentStream(p)
 	b.stream.SetTotal(max(current.Total, current.Done+1), false)
 	b.stream.SetCurrent(current.Done)
 	if p.Expected > 0 {
@@ -139,7 +139,7 @@ func (b *bars) drawProgress(tracker *pipeline.ProgressTracker) {
 		b.total.SetCurrent(p.Requests)
 	} else {
 		b.total.SetTotal(int64(len(p.Streams))+1, false)
-		b.total.SetCurrent(int64(read))
+		b.total.SetCurrent(int64(streamsRead))
 	}
 	for _, s := range p.Streams {
 		if s.State == ledger.Read && !b.printed[s.Name] {
@@ -173,13 +173,13 @@ func (b *bars) streamFacts() string {
 
 func (b *bars) totalFacts() string {
 	p := b.latestProgress()
-	_, read := currentStream(p)
+	_, streamsRead := currentStream(p)
 	rate := fmt.Sprintf("%.1f a second", p.PerSecond)
 	if p.Allowed > 0 {
 		rate = fmt.Sprintf("%.1f/%g a second", p.PerSecond, p.Allowed)
 	}
 	requests := outOf(p.Requests, p.Expected) + " " + plural.Noun(max(p.Requests, p.Expected), "request")
-	return b.joinFacts(fmt.Sprintf("%d/%d streams", read, len(p.Streams)), requests, timeLeft(p.Left), rate, retriesText(p.Retries))
+	return b.joinFacts(fmt.Sprintf("%d/%d streams", streamsRead, len(p.Streams)), requests, timeLeft(p.Left), rate, retriesText(p.Retries))
 }
 
 // Widths of the parts of a progress line. barWidth is a minimum.

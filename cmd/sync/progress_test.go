@@ -81,13 +81,13 @@ func TestProgressIsLogged(t *testing.T) {
 // serveDemo serves the service over HTTP, and writes a configuration for it that g reads.
 func serveDemo(t *testing.T, g *globals, service *sim.Service) {
 	t.Helper()
-	base, stop, err := service.Serve(context.WithoutCancel(t.Context()), "")
+	baseURL, stop, err := service.Serve(context.WithoutCancel(t.Context()), "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = stop() })
 	dir := t.TempDir()
-	if err := prepareDemo(dir, base); err != nil {
+	if err := prepareDemo(dir, baseURL); err != nil {
 		t.Fatal(err)
 	}
 	g.Config = filepath.Join(dir, "config.yaml")

@@ -181,8 +181,8 @@ func openCatalog(ctx context.Context, g *globals, opts query.Options) (*query.DB
 	if misuse := (*query.UsageError)(nil); errors.As(err, &misuse) && opts.AsOf != "" {
 		// A run without its own snapshot, for example a rollback, selects the snapshot
 		// that readers saw after the run.
-		if at := snapshotOfRun(wh, opts.AsOf); at != opts.AsOf {
-			opts.AsOf = at
+		if snapshotTime := snapshotOfRun(wh, opts.AsOf); snapshotTime != opts.AsOf {
+			opts.AsOf = snapshotTime
 			db, err = query.Open(ctx, wh.Folder.CatalogPath(), opts)
 		}
 	}

@@ -76,9 +76,9 @@ func TestGitIgnoresShownFiles(t *testing.T) {
 	for _, file := range written {
 		cmd := exec.CommandContext(t.Context(), "git", "check-ignore", "--no-index", file, file+"/in")
 		cmd.Dir = filepath.Join("..", "..")
-		var code *exec.ExitError
+		var exitErr *exec.ExitError
 		switch err := cmd.Run(); {
-		case errors.As(err, &code) && code.ExitCode() == 1:
+		case errors.As(err, &exitErr) && exitErr.ExitCode() == 1:
 			t.Errorf("the commands of the documentation write %s, which git must ignore", file)
 		case err != nil:
 			t.Skipf("this is no work tree of git: %v", err)
@@ -182,10 +182,10 @@ func splitWords(line, quotes string) []string {
 		word.Reset()
 		isInWord = false
 	}
-	for at, r := range line {
+	for i, r := range line {
 		switch {
 		case quote == 0 && strings.ContainsRune(quotes, r):
-			if isInWord && at > 0 && rune(line[at-1]) == r {
+			if isInWord && i > 0 && rune(line[i-1]) == r {
 				word.WriteRune(r)
 			}
 			quote, isInWord = r, true

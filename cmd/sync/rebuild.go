@@ -37,7 +37,7 @@ func rebuildCommand(g *globals) *cobra.Command {
 			"with its checksum. A needed file that is damaged or missing ends the command; --skip-damaged\n" +
 			"leaves out such a file, moves it to damaged/ and records it in meta.runs.\n\n" +
 			"Before the command publishes, it compares days, runs and closed rows with the current catalog.\n" +
-			"If some would be lost, it publishes only with --accept-loss.\n\n" +
+			"If any of these would be lost, it publishes only with --accept-loss.\n\n" +
 			"--series works in the other direction: it writes damaged or missing files of the series and\n" +
 			"of versions again, from copies or from the history in the newest intact catalog. If the whole\n" +
 			"series is lost, it writes the days that retention keeps.\n\n" +

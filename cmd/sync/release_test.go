@@ -60,9 +60,9 @@ func TestWriteFixture(t *testing.T) {
 	must(t, packFolder(root, file))
 	info, err := os.Stat(file)
 	must(t, err)
-	const maxSize = 2 << 20
-	if info.Size() > maxSize {
-		t.Errorf("%s has %d bytes, want at most %d", file, info.Size(), maxSize)
+	const maxBytes = 2 << 20
+	if info.Size() > maxBytes {
+		t.Errorf("%s has %d bytes, want at most %d", file, info.Size(), maxBytes)
 	}
 }
 
@@ -138,8 +138,8 @@ func releases(t *testing.T) []string {
 	return files
 }
 
-// fixture is an unpacked fixture. history contains the rows of each table as the release printed
-// them, and ledger the output of its command "runs".
+// fixture is the unpacked fixture of a release. history contains the rows of each table as the release printed
+// them, and ledger the output of the command "runs" of the release.
 type fixture struct {
 	*testWarehouse
 	dir     string
@@ -164,8 +164,8 @@ func openFixture(t *testing.T, release string) fixture {
 	return f
 }
 
-// latest returns the manifest of the newest version.
-func (f fixture) latest() warehouse.Manifest {
+// latestManifest returns the manifest of the newest version.
+func (f fixture) latestManifest() warehouse.Manifest {
 	f.Helper()
 	wh := f.open()
 	run, _, err := wh.Versions.Latest()
@@ -205,11 +205,11 @@ func (f fixture) requireRowsKept(when string, got map[string]string) {
 		rows := readRows(f.T, got[table])
 		texts, textsWithoutEnd := textsOf(f.T, rows, columns), textsOf(f.T, rows, withoutEnd)
 		for _, r := range readRows(f.T, f.history[table]) {
-			found := slices.Contains(texts, r.textOf(f.T, columns))
+			isKept := slices.Contains(texts, r.textOf(f.T, columns))
 			if r.isCurrent() {
-				found = slices.Contains(textsWithoutEnd, r.textOf(f.T, withoutEnd))
+				isKept = slices.Contains(textsWithoutEnd, r.textOf(f.T, withoutEnd))
 			}
-			if !found {
+			if !isKept {
 				f.Errorf("%s: %s lost the row %s", when, table, r.textOf(f.T, columns))
 			}
 		}
@@ -253,7 +253,7 @@ func TestTrialReadReleaseWarehouses(t *testing.T) {
 // requireGrade checks the grade of a table in the newest version.
 func (f fixture) requireGrade(table, grade string) {
 	f.Helper()
-	for _, t := range f.latest().Tables {
+	for _, t := range f.latestManifest().Tables {
 		if t.Name == table && t.Grade != grade {
 			f.Errorf("%s is %s, want %s", table, t.Grade, grade)
 		}
@@ -267,7 +267,7 @@ func (f fixture) columnNames() string {
 		"WHERE table_schema IN ('main', 'past', 'meta') ORDER BY ALL")
 }
 
-// mustExplore runs explore until it prints its address.
+// mustExplore runs the command "explore" until it prints its address.
 func (l *testWarehouse) mustExplore() {
 	l.Helper()
 	ctx, stop := context.WithCancel(l.Context())
@@ -294,7 +294,7 @@ func TestTrialContinueReleaseWarehouses(t *testing.T) {
 		t.Run(release, func(t *testing.T) {
 			t.Parallel()
 			f := openFixture(t, release)
-			oldManifest, columns := f.latest(), f.columnNames()
+			oldManifest, columns := f.latestManifest(), f.columnNames()
 			// With a new schema, rows that get a value in a new column are closed, so the histories
 			// differ.
 			hasSameSchema := oldManifest.Schema == dictionary.SchemaVersion()
@@ -318,7 +318,7 @@ func TestTrialContinueReleaseWarehouses(t *testing.T) {
 			run := f.redirectUnfinishedRun()
 			f.now = f.now.Add(time.Hour)
 			f.mustRun(true, "run")
-			if got := f.latest().RunID; got != run {
+			if got := f.latestManifest().RunID; got != run {
 				t.Errorf("version %s is published, want the resumed run %s", got, run)
 			}
 			compare("resumed")
@@ -329,7 +329,7 @@ func TestTrialContinueReleaseWarehouses(t *testing.T) {
 			compare("replayed")
 			// If tables or columns differ, the format must differ too. Otherwise the old release would
 			// detect the difference only after it has sent requests to the service.
-			if got := f.latest().Format; got == oldManifest.Format && f.columnNames() != columns {
+			if got := f.latestManifest().Format; got == oldManifest.Format && f.columnNames() != columns {
 				t.Errorf("the format is still %d, although the tables differ from the tables of release %s", got, release)
 			}
 			reference.night()
@@ -354,9 +354,9 @@ func TestTrialNewerWarehouseIsRejected(t *testing.T) {
 	t.Parallel()
 	all := releases(t)
 	f := openFixture(t, all[len(all)-1])
-	m := f.latest()
-	day := filepath.Join(f.dir, "parquet", ".manifests", "snapshot_date="+m.SnapshotAt.Format(time.DateOnly)+".json")
-	for _, file := range []string{filepath.Join(f.dir, "versions", m.RunID, warehouse.ManifestFile), day} {
+	m := f.latestManifest()
+	dayManifest := filepath.Join(f.dir, "parquet", ".manifests", "snapshot_date="+m.SnapshotAt.Format(time.DateOnly)+".json")
+	for _, file := range []string{filepath.Join(f.dir, "versions", m.RunID, warehouse.ManifestFile), dayManifest} {
 		var manifest map[string]any
 		must(t, json.Unmarshal([]byte(read(t, file)), &manifest))
 		delete(manifest, "seal")
@@ -382,7 +382,7 @@ func TestTrialNewerWarehouseIsRejected(t *testing.T) {
 	} {
 		requireRejected(args...)
 	}
-	if n := f.requestCount.Load(); n > 1 { // check requests the token before it opens the warehouse
+	if n := f.requestCount.Load(); n > 1 { // "check" requests the token before it opens the warehouse
 		t.Errorf("the service received %d requests, want at most 1", n)
 	}
 	// A restored backup contains only the series.

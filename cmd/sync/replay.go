@@ -26,7 +26,7 @@ func replayCommand(g *globals) *cobra.Command {
 func exactlyOneRun(cmd *cobra.Command, args []string) error {
 	switch len(args) {
 	case 0:
-		return command.UsageErr("%s needs a RUN: placementsync runs lists the runs", cmd.Name())
+		return command.UsageErr("%s needs a RUN: the command \"runs\" lists the runs", cmd.Name())
 	case 1:
 		return nil
 	}
@@ -34,7 +34,7 @@ func exactlyOneRun(cmd *cobra.Command, args []string) error {
 }
 
 func runReplay(ctx context.Context, g *globals, run string) error {
-	// The section api is not loaded, because a replay needs no token.
+	// The section "api" is not loaded, because a replay needs no token.
 	cfg, err := g.loadConfig("warehouse", "retention", "streams", "run", "checks", "privacy")
 	if err != nil {
 		return err

@@ -39,8 +39,8 @@ func reportCommand(g *globals) *cobra.Command {
 }
 
 // runReport writes the page of the newest snapshot, of the earlier snapshot asOf or, with --held, of
-// the held night. questions is the path below which a server has a page for each named query, or empty
-// for a standalone file.
+// the held night. questions is the path of the pages that a server has for named queries. Empty means a
+// standalone file.
 func runReport(ctx context.Context, g *globals, out, asOf, questions string) (err error) {
 	// The page reads several snapshots. Their times are not printed.
 	s := &openSnapshots{g: g.silent(), asOf: asOf, dbs: map[time.Time]*query.DB{}}

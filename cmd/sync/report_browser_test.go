@@ -21,30 +21,30 @@ func TestTrialReportInChromium(t *testing.T) {
 	file := demoReport(t)
 	b := startBrowser(t)
 	for _, view := range []struct {
-		name, scheme  string
-		width, height int
+		name, colorScheme string
+		width, height     int
 	}{
 		{"wide-light", "light", 1400, 900}, {"wide-dark", "dark", 1400, 900},
 		{"phone-light", "light", 390, 844}, {"phone-dark", "dark", 390, 844},
 	} {
 		t.Run(view.name, func(t *testing.T) {
 			b.t = t
-			b.visitReport(file, view.width, view.height, view.scheme)
+			b.visitReport(file, view.width, view.height, view.colorScheme)
 			checkCharts(t, b)
 			checkWidth(t, b, view.width)
 			b.saveScreenshots(view.name, view.width)
 		})
 	}
 	t.Run("controls", func(t *testing.T) { b.t = t; checkControls(t, b) })
-	t.Run("paper", func(t *testing.T) { b.t = t; checkPaper(t, b, file) })
-	t.Run("paint", func(t *testing.T) { b.t = t; checkPaint(t, b, file) })
+	t.Run("print", func(t *testing.T) { b.t = t; checkPaper(t, b, file) })
+	t.Run("first paint", func(t *testing.T) { b.t = t; checkPaint(t, b, file) })
 	b.t = t
 	if len(b.problems) > 0 {
 		t.Errorf("the page violated its content security policy or logged errors:\n%q", b.problems)
 	}
 }
 
-// demoReport returns the report of a demo, or the file of PLACEMENTSYNC_REPORT.
+// demoReport returns the file of the report of a demo, or the file that PLACEMENTSYNC_REPORT names.
 func demoReport(t *testing.T) string {
 	t.Helper()
 	if file := os.Getenv("PLACEMENTSYNC_REPORT"); file != "" {

@@ -16,8 +16,8 @@ func TestTrialReportNumbers(t *testing.T) {
 	config := demoOfThreeNights(t)
 	page := mustRun(t, "report", "--config", config, "-o", "-")
 	tiles := map[string]string{}
-	tile := regexp.MustCompile(`<h3>([^<]*)</h3>\s*<p class="value">([^<]*)`)
-	for _, m := range tile.FindAllStringSubmatch(page, -1) {
+	tilePattern := regexp.MustCompile(`<h3>([^<]*)</h3>\s*<p class="value">([^<]*)`)
+	for _, m := range tilePattern.FindAllStringSubmatch(page, -1) {
 		tiles[html.UnescapeString(m[1])] = strings.NewReplacer(",", "", "\u2212", "-").Replace(strings.TrimSpace(m[2]))
 	}
 	for figure, sql := range map[string]string{

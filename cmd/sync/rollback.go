@@ -57,9 +57,9 @@ func runRollback(g *globals, run string) error {
 	})
 }
 
-// withLock calls work while it holds the lock of the warehouse.
-func (g *globals) withLock(wh *warehouse.Warehouse, name string, work func() error) error {
-	lock, err := wh.LockExisting(name, g.Now())
+// withLock takes the lock of the warehouse as holder, calls work, and releases the lock.
+func (g *globals) withLock(wh *warehouse.Warehouse, holder string, work func() error) error {
+	lock, err := wh.LockExisting(holder, g.Now())
 	if err != nil {
 		return err
 	}

@@ -34,45 +34,45 @@ func TestTrialSamples(t *testing.T) {
 		t.Fatal("no document has a block that is marked console")
 	}
 	home := t.TempDir()
-	demo := runSample(t, home, []string{"placementsync", "demo"})
+	demoOutput := runSample(t, home, []string{"placementsync", "demo"})
 	t.Run("retention", func(t *testing.T) { checkDemoRetention(t, filepath.Join(home, "demo")) })
 	service := sim.New(sim.Options{Seed: 1, Token: demoToken})
-	base, stop, err := service.Serve(t.Context(), "")
+	baseURL, stop, err := service.Serve(t.Context(), "")
 	must(t, err)
 	t.Cleanup(func() { must(t, stop()) })
 	service.Advance(15)
 	service.SetValueFaults(sim.ValueFault{Kind: sim.ValueCents, Day: service.Day()})
-	url := regexp.MustCompile(`http://[0-9.:]+`)
+	urlPattern := regexp.MustCompile(`http://[0-9.:]+`)
 	for _, document := range documents {
 		t.Run(filepath.Base(document), func(t *testing.T) {
 			dir := t.TempDir()
 			must(t, os.CopyFS(filepath.Join(dir, "demo"), os.DirFS(filepath.Join(home, "demo"))))
 			config := filepath.Join(dir, "demo", "config.yaml")
-			must(t, os.WriteFile(config, []byte(url.ReplaceAllString(read(t, config), base)), 0o600))
+			must(t, os.WriteFile(config, []byte(urlPattern.ReplaceAllString(read(t, config), baseURL)), 0o600))
 			must(t, os.Chmod(config, 0o600)) // the copy is readable by others
 			lines := strings.Split(read(t, document), "\n")
 			var newLines []string
-			for at := 0; at < len(lines); at++ {
-				newLines = append(newLines, lines[at])
-				for inBlock := lines[at] == "```console"; inBlock && strings.HasPrefix(lines[at+1], "$ "); {
-					command := lines[at+1]
-					end := at + 2
+			for lineIndex := 0; lineIndex < len(lines); lineIndex++ {
+				newLines = append(newLines, lines[lineIndex])
+				for inBlock := lines[lineIndex] == "```console"; inBlock && strings.HasPrefix(lines[lineIndex+1], "$ "); {
+					command := lines[lineIndex+1]
+					end := lineIndex + 2
 					for lines[end] != "```" && !strings.HasPrefix(lines[end], "$ ") {
 						end++
 					}
-					shown, got := lines[at+2:end], demo
+					shown, got := lines[lineIndex+2:end], demoOutput
 					if args := splitWords(command[2:], `"'`); !slices.Equal(args[1:], []string{"demo"}) {
 						got = runSample(t, dir, args)
 					}
 					if !matchesSample(maskLines(t, dir, shown), maskLines(t, dir, got)) {
 						if !*updateSamples {
 							t.Errorf("%s:%d: %s\nshows:\n%s\nprints:\n%s\ncorrect the sample, or update all samples with\n  go test -tags duckdb_arrow ./cmd/sync -run TestTrialSamples -update",
-								document, at+2, command, strings.Join(shown, "\n"), strings.Join(got, "\n"))
+								document, lineIndex+2, command, strings.Join(shown, "\n"), strings.Join(got, "\n"))
 						}
 						shown = updatedSample(shown, got)
 					}
 					newLines = append(append(newLines, command), shown...)
-					at = end - 1
+					lineIndex = end - 1
 				}
 			}
 			if *updateSamples {
@@ -83,17 +83,17 @@ func TestTrialSamples(t *testing.T) {
 }
 
 // checkDemoRetention checks that a demo of 14 nights keeps the stored answers of the last
-// seven nights, the default of retention.raw_days, as serve does.
+// seven nights, the default of retention.raw_days, as "serve" does.
 func checkDemoRetention(t *testing.T, dir string) {
 	landed, err := os.ReadDir(filepath.Join(dir, "warehouse", "raw"))
 	must(t, err)
 	var days []string
 	for _, run := range landed {
-		at, ok := warehouse.RunTime(run.Name())
+		runTime, ok := warehouse.RunTime(run.Name())
 		if !ok {
 			t.Fatalf("the folder of stored answers contains %s, want only folders of runs", run.Name())
 		}
-		days = append(days, at.Format(time.DateOnly))
+		days = append(days, runTime.Format(time.DateOnly))
 	}
 	if len(days) == 0 {
 		t.Fatal("no night has stored answers")
@@ -269,9 +269,9 @@ func TestSamplesAreCompared(t *testing.T) {
 	if want := "run <run> of <time>: <size> in <duration> at http://127.0.0.1:<port> into demo ─"; line[0] != want {
 		t.Errorf("masked %q, want %q", line[0], want)
 	}
-	for from, want := range map[string]string{"placementsync 1.0.0": "placementsync <version>", "commit    unknown": "commit <build>",
+	for unmasked, want := range map[string]string{"placementsync 1.0.0": "placementsync <version>", "commit    unknown": "commit <build>",
 		"go        1.26.0": "go <build>", "format    1": "format 1", "go ahead": "go ahead"} {
-		if line := maskLines(t, "/tmp/x", []string{from}); line[0] != want {
+		if line := maskLines(t, "/tmp/x", []string{unmasked}); line[0] != want {
 			t.Errorf("masked %q, want %q", line[0], want)
 		}
 	}

@@ -65,7 +65,7 @@ func mainPausedInMerge(pause func(ctx context.Context)) {
 //
 //	exits CODE PROGRAM ARG...   run a program and check its exit code
 //	start PROGRAM ARG...        start a program in the background
-//	await REGEXP                wait until the output of this program matches
+//	await REGEXP                wait until the output of this program matches REGEXP
 //	interrupt, terminate        send SIGINT or SIGTERM to this program
 //	hangup                      send SIGHUP to this program
 //	deliver SECRET ID TOPIC BODY STATUS  send a webhook to this program and check the status

@@ -26,7 +26,7 @@ func (s *scriptEnv) echoToken(body []byte) []byte {
 // leavesNo searches folders for a secret, including the compressed bodies of stored responses.
 func leavesNo(ts *testscript.TestScript, neg bool, args []string) {
 	requireUsage(ts, !neg && len(args) >= 2 && args[0] != "", "leaves-no SECRET DIR...")
-	fileCount, answerCount := 0, 0
+	fileCount, responseCount := 0, 0
 	for _, dir := range args[1:] {
 		ts.Check(filepath.WalkDir(ts.MkAbs(dir), func(path string, e fs.DirEntry, err error) error {
 			if err != nil || !e.Type().IsRegular() {
@@ -38,12 +38,12 @@ func leavesNo(ts *testscript.TestScript, neg bool, args []string) {
 			}
 			fileCount++
 			if e.Name() == "journal.jsonl" {
-				answerCount += searchResponses(ts, filepath.Dir(path), args[0])
+				responseCount += searchResponses(ts, filepath.Dir(path), args[0])
 			}
 			return err
 		}))
 	}
-	fmt.Fprintf(ts.Stdout(), "searched %d files and %d answers\n", fileCount, answerCount)
+	fmt.Fprintf(ts.Stdout(), "searched %d files and %d responses\n", fileCount, responseCount)
 }
 
 // searchResponses searches the stored responses of a run, and returns their number.

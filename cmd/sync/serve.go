@@ -132,7 +132,7 @@ func (g *globals) watchdogInterval() time.Duration {
 	return time.Duration(microseconds) * time.Microsecond
 }
 
-// newSettings maps the keys of the configuration that can change while serve runs.
+// newSettings maps the keys of the configuration that can change while "serve" runs.
 func (s *serveProgram) newSettings(cfg config.Config) (daemon.Settings, error) {
 	zone, err := time.LoadLocation(cfg.Schedule.Timezone)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"placementsync/internal/sim"
 )
 
-// get requests a page from serve in the background. The log of serve contains the address.
+// get requests a page from "serve" in the background. The log of "serve" contains the address.
 func get(ts *testscript.TestScript, neg bool, args []string) {
 	b := scriptEnvOf(ts).program
 	requireUsage(ts, !neg && len(args) >= 1 && len(args) <= 3 && b != nil, "get PATH [TOKEN [HOST]] (after start)")
@@ -40,7 +40,7 @@ func get(ts *testscript.TestScript, neg bool, args []string) {
 	fmt.Fprintf(ts.Stdout(), "%d\n%s", res.StatusCode, body)
 }
 
-// statement runs SQL on the page "SQL" of serve in the background.
+// statement runs SQL on the page "SQL" of "serve" in the background.
 func statement(ts *testscript.TestScript, neg bool, args []string) {
 	b := scriptEnvOf(ts).program
 	requireUsage(ts, !neg && len(args) == 1 && b != nil, "statement SQL (after start)")
@@ -102,7 +102,7 @@ func received(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// deliver sends a webhook to serve in the background and checks the status.
+// deliver sends a webhook to "serve" in the background and checks the status.
 func deliver(ts *testscript.TestScript, neg bool, args []string) {
 	b := scriptEnvOf(ts).program
 	requireUsage(ts, !neg && len(args) == 5 && b != nil, "deliver SECRET ID TOPIC BODY STATUS (after start)")

@@ -65,10 +65,10 @@ func simServe(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	o.Encodings = strings.Split(*encodings, ",")
 	s.service, s.token = sim.New(o), o.Token
-	base, stop, err := s.service.Serve(context.Background(), "")
+	baseURL, stop, err := s.service.Serve(context.Background(), "")
 	ts.Check(err)
 	ts.Defer(func() { ts.Check(stop()) })
-	ts.Setenv("SIM_URL", base)
+	ts.Setenv("SIM_URL", baseURL)
 }
 
 func simFault(ts *testscript.TestScript, neg bool, args []string) {

@@ -34,9 +34,9 @@ func (w *recordBrowser) waitFor(expression string) {
 }
 
 // openEditor opens the page "SQL" and waits for the editor. urlQuery may contain a statement.
-func (w *recordBrowser) openEditor(urlQuery string, width int, scheme string) {
+func (w *recordBrowser) openEditor(urlQuery string, width int, colorScheme string) {
 	w.t.Helper()
-	w.visitURL(w.base+"sql"+urlQuery, width, 900, scheme)
+	w.visitURL(w.exploreURL+"sql"+urlQuery, width, 900, colorScheme)
 	w.waitFor(`"editor" in document.documentElement.dataset`)
 }
 
@@ -141,10 +141,10 @@ func (w *recordBrowser) typeSQL(t *testing.T) {
 	}
 }
 
-// openTable clicks on a table in the map, and runs the statement of the editor.
+// openTable clicks on a table in the map of the page "Schema", and runs the statement of the editor.
 func (w *recordBrowser) openTable(t *testing.T) {
 	w.t = t
-	w.visitURL(w.base+"schema", 1280, 900, "light")
+	w.visitURL(w.exploreURL+"schema", 1280, 900, "light")
 	w.runAndWait(`[...document.querySelectorAll(".map a")].find((a) => a.textContent.trim() === "order_items").dispatchEvent(new MouseEvent("click", {bubbles: true, cancelable: true}))`)
 	w.waitFor(`"editor" in document.documentElement.dataset`)
 	var text string
@@ -160,12 +160,12 @@ func (w *recordBrowser) openTable(t *testing.T) {
 // page "SQL" works without a script.
 func (w *recordBrowser) checkSQLLayouts(t *testing.T) {
 	for _, view := range []struct {
-		scheme string
-		width  int
+		colorScheme string
+		width       int
 	}{{"light", 1280}, {"dark", 1280}, {"light", 768}, {"dark", 768}, {"light", 390}, {"dark", 390}} {
 		w.t = t
-		name := fmt.Sprintf("-%s-%d", view.scheme, view.width)
-		w.openEditor("?sql=SELECT+id%2C+name%2C+country%2C+domain_authority+--+a+comment%0AFROM+product_listings%0AWHERE+domain_authority+%3E+20+AND+name+LIKE+%27%25a%25%27%0ALIMIT+20", view.width, view.scheme)
+		name := fmt.Sprintf("-%s-%d", view.colorScheme, view.width)
+		w.openEditor("?sql=SELECT+id%2C+name%2C+country%2C+domain_authority+--+a+comment%0AFROM+product_listings%0AWHERE+domain_authority+%3E+20+AND+name+LIKE+%27%25a%25%27%0ALIMIT+20", view.width, view.colorScheme)
 		w.eval(`document.querySelector("#statement .main").click()`, nil)
 		w.waitFor(`document.querySelector("#result table")`)
 		w.eval(`document.querySelector("#result details").open = true`, nil)
@@ -173,7 +173,7 @@ func (w *recordBrowser) checkSQLLayouts(t *testing.T) {
 		checkWidth(t, w.browser, view.width)
 		checkAccessibility(t, w.browser, w.site)
 		w.saveScreenshots("sql"+name, view.width)
-		w.visitURL(w.base+"schema", view.width, 900, view.scheme)
+		w.visitURL(w.exploreURL+"schema", view.width, 900, view.colorScheme)
 		w.eval(`document.querySelector("#order_items, details").open = true`, nil)
 		checkWidth(t, w.browser, view.width)
 		checkAccessibility(t, w.browser, w.site)
@@ -181,7 +181,7 @@ func (w *recordBrowser) checkSQLLayouts(t *testing.T) {
 	}
 	// Without scripts the text area is the editor, and the form opens a new page.
 	w.call("Emulation.setScriptExecutionDisabled", map[string]any{"value": true}, nil)
-	w.visitURL(w.base+"sql?sql=SELECT+42+AS+n", 1280, 900, "light")
+	w.visitURL(w.exploreURL+"sql?sql=SELECT+42+AS+n", 1280, 900, "light")
 	w.runAndWait(`document.querySelector("#statement .main").click()`)
 	w.call("Emulation.setScriptExecutionDisabled", map[string]any{"value": false}, nil)
 	var shown string

@@ -61,7 +61,7 @@ func runOnTerminal(t *testing.T, width int, dir string, args ...string) string {
 		t.Fatalf("%v ended with %v, want exit code 0 or 3\n%s", args, err, &output)
 	}
 	plain := regexp.MustCompile(`\x1b\[[0-9;?]*[A-Za-z]`).ReplaceAllString(output.String(), "")
-	checkWidths(t, fmt.Sprintf("%v at %d", args, width), strings.ReplaceAll(plain, "\r", "\n"), width)
+	checkWidths(t, fmt.Sprintf("%v at %d columns", args, width), strings.ReplaceAll(plain, "\r", "\n"), width)
 	return output.String()
 }
 
@@ -70,11 +70,11 @@ func runOnTerminal(t *testing.T, width int, dir string, args ...string) string {
 func TestOutputFitsTerminal(t *testing.T) {
 	t.Parallel()
 	service := sim.New(sim.Options{Seed: 1, Outlets: 6, Listings: 60, Profiles: 2, Campaigns: 3, Orders: 8, HistoryDays: 30, Token: demoToken})
-	base, stop, err := service.Serve(t.Context(), "")
+	baseURL, stop, err := service.Serve(t.Context(), "")
 	must(t, err)
 	t.Cleanup(func() { must(t, stop()) })
 	dir := t.TempDir()
-	text := fmt.Sprintf("api: {base_url: %s, token: %s, requests_per_second: 0, retry: {max_retries: 1, base: 1ms, max: 1ms}}\nwarehouse: {dir: ./warehouse, threads: 1}\n", base, demoToken)
+	text := fmt.Sprintf("api: {base_url: %s, token: %s, requests_per_second: 0, retry: {max_retries: 1, base: 1ms, max: 1ms}}\nwarehouse: {dir: ./warehouse, threads: 1}\n", baseURL, demoToken)
 	must(t, os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(text), 0o600))
 
 	requirePatterns(t, runOnTerminal(t, 80, dir, "run"),
@@ -111,22 +111,22 @@ func requirePatterns(t *testing.T, text string, patterns ...string) {
 // line must then begin with its priority.
 func TestJournalPriorities(t *testing.T) {
 	t.Parallel()
-	read, write, err := os.Pipe()
+	readEnd, writeEnd, err := os.Pipe()
 	must(t, err)
-	info, err := write.Stat()
+	info, err := writeEnd.Stat()
 	must(t, err)
 	stat := info.Sys().(*syscall.Stat_t)
 	path, err := exec.LookPath("placementsync")
 	must(t, err)
 	cmd := exec.CommandContext(t.Context(), path, "check", "--config", "nosuch.yaml")
-	cmd.Dir, cmd.Stderr = t.TempDir(), write
+	cmd.Dir, cmd.Stderr = t.TempDir(), writeEnd
 	cmd.Env = append(os.Environ(), fmt.Sprintf("JOURNAL_STREAM=%d:%d", stat.Dev, stat.Ino))
 	exitErr := new(exec.ExitError)
 	if err := cmd.Run(); !errors.As(err, &exitErr) {
 		t.Errorf("the program ended with %v, want an exit code", err)
 	}
-	must(t, write.Close())
-	got, err := io.ReadAll(read)
+	must(t, writeEnd.Close())
+	got, err := io.ReadAll(readEnd)
 	must(t, err)
 	if !regexp.MustCompile(`^(<3>.+\n)+$`).Match(got) || !strings.HasPrefix(string(got), "<3>placementsync: ") {
 		t.Errorf("stderr is %q, want lines that begin with <3>", got)

@@ -53,14 +53,14 @@ func runVerify(ctx context.Context, g *globals, o verifyOptions) error {
 		return err
 	}
 	whConfig := command.WarehouseConfig(cfg, version)
-	at := g.Now()
+	startedAt := g.Now()
 	v, err := pipeline.Verify(ctx, pipeline.Config{Warehouse: whConfig, Streams: stream.AllWithEvents(), Now: g.Now, Log: g.newLogger()}, o.readData)
 	if err != nil {
 		return err
 	}
 	wh, err := warehouse.Open(whConfig)
 	if err == nil {
-		err = integrity.SaveRecord(wh.Folder, v.Record(at))
+		err = integrity.SaveRecord(wh.Folder, v.Record(startedAt))
 	}
 	if err != nil {
 		g.newLogger().Warn("result of verify not stored", "error", err)

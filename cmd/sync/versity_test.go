@@ -21,8 +21,8 @@ func (d *bucketHarness) useServer(t *testing.T, address string) {
 	text, err := os.ReadFile(d.g.Config)
 	must(t, err)
 	_, rest, _ := strings.Cut(string(text), "endpoint: \"")
-	old, _, _ := strings.Cut(rest, "\"")
-	must(t, os.WriteFile(d.g.Config, []byte(strings.Replace(string(text), old, address, 1)), 0o600))
+	oldAddress, _, _ := strings.Cut(rest, "\"")
+	must(t, os.WriteFile(d.g.Config, []byte(strings.Replace(string(text), oldAddress, address, 1)), 0o600))
 }
 
 // readFewStreams configures a few streams. The tables of all other streams remain empty.
@@ -34,7 +34,7 @@ func (d *bucketHarness) readFewStreams(t *testing.T) {
 }
 
 // TestBackupOnServer runs backups to a server that checks signatures and checksums, as the
-// servers of providers do.
+// servers of object storage providers do.
 func TestBackupOnServer(t *testing.T) {
 	t.Parallel()
 	gateway := s3sim.StartGateway(t, os.Getenv, "store")
@@ -106,8 +106,8 @@ func TestBackupOnServer(t *testing.T) {
 // failBackups runs nights with wrong keys and with a missing bucket.
 func (d *bucketHarness) failBackups(t *testing.T, gateway *s3sim.Gateway) {
 	t.Helper()
-	secret := filepath.Join(d.root, "secret")
-	must(t, os.WriteFile(secret, []byte("another-secret"), 0o600))
+	secretFile := filepath.Join(d.root, "secret")
+	must(t, os.WriteFile(secretFile, []byte("another-secret"), 0o600))
 	gateway.SetFailure(nil)
 	err := d.night(t)
 	if exitCodeOf(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "does not accept the keys") || strings.Contains(err.Error(), "another-secret") {
@@ -116,7 +116,7 @@ func (d *bucketHarness) failBackups(t *testing.T, gateway *s3sim.Gateway) {
 	if n := gateway.CountRequests(http.MethodGet); n > 2 {
 		t.Errorf("the wrong key was tried %d times, want at most 2", n)
 	}
-	must(t, os.WriteFile(secret, []byte(s3sim.SecretKey), 0o600))
+	must(t, os.WriteFile(secretFile, []byte(s3sim.SecretKey), 0o600))
 
 	must(t, os.Rename(filepath.Join(gateway.Files, "store"), filepath.Join(gateway.Files, "gone")))
 	err = d.night(t)
@@ -163,7 +163,7 @@ func TestTrialKilledBackupContinues(t *testing.T) {
 	_ = cmd.Wait() // returns an error, because the process was killed
 	d.store.Fail = nil
 	uploaded := len(d.store.Objects("store"))
-	if m := manifestsIn(d.store.Objects("store")); len(m) != 0 || uploaded == 0 {
+	if m := backupManifests(d.store.Objects("store")); len(m) != 0 || uploaded == 0 {
 		t.Errorf("a killed backup left %d objects and the manifests %v, want some objects and no manifest: %s", uploaded, m, out.String())
 	}
 	if got := d.files(t); len(got) != len(before) {

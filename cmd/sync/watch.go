@@ -78,7 +78,7 @@ func watchNames(watches []config.Watch) []string {
 // chosenWatches returns the watches with the given names, or all watches.
 func chosenWatches(all []config.Watch, names []string, file string) ([]config.Watch, error) {
 	if len(all) == 0 {
-		return nil, command.UsageErr("no watch is configured: add the section watch to %s, as in config.example.yaml", file)
+		return nil, command.UsageErr("no watch is configured: add the section \"watch\" to %s, as in config.example.yaml", file)
 	}
 	known := watchNames(all)
 	for _, name := range names {

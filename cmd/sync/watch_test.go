@@ -23,8 +23,8 @@ import (
 
 // mailServer is an SMTP server that keeps the received messages.
 type mailServer struct {
-	mu  sync.Mutex
-	got []string
+	mu       sync.Mutex
+	messages []string
 }
 
 func (m *mailServer) NewSession(*smtp.Conn) (smtp.Session, error) { return mailSession{m}, nil }
@@ -39,7 +39,7 @@ func (s mailSession) Data(r io.Reader) error {
 	text, err := io.ReadAll(r)
 	s.to.mu.Lock()
 	defer s.to.mu.Unlock()
-	s.to.got = append(s.to.got, string(text))
+	s.to.messages = append(s.to.messages, string(text))
 	return err
 }
 
@@ -73,14 +73,14 @@ func exampleText(t *testing.T) string {
 		}
 		_, after, _ = strings.Cut(after, "\n")
 		indent := strings.Repeat(" ", len(list)-len(strings.TrimLeft(list, " ")))
-		commented := regexp.MustCompile(`(?m)^` + indent + `# `)
+		commentMarks := regexp.MustCompile(`(?m)^` + indent + `# `)
 		end := strings.Index(after+"\n\n", "\n\n")
 		if end < 0 {
 			end = len(after)
 		}
 		end = min(end, len(after))
 		first := strings.Index(after, indent+"# - ")
-		block := commented.ReplaceAllString(after[first:end], indent)
+		block := commentMarks.ReplaceAllString(after[first:end], indent)
 		text = before + "\n" + strings.TrimSuffix(list, " []") + "\n" + block + after[end:]
 	}
 	return text
@@ -104,10 +104,10 @@ func TestTrialWatchesOfTheExample(t *testing.T) {
 	}))
 	defer server.Close()
 	mail := &mailServer{}
-	base := regexp.MustCompile(`base_url: (\S+),`).FindStringSubmatch(read(t, d.g.Config))[1]
+	baseURL := regexp.MustCompile(`base_url: (\S+),`).FindStringSubmatch(read(t, d.g.Config))[1]
 	text := exampleText(t)
 	for _, c := range [][2]string{
-		{"https://api.example.com", base},
+		{"https://api.example.com", baseURL},
 		{"dir: ./warehouse", "dir: " + filepath.Join(d.root, "var/lib/placementsync/warehouse")},
 		{"host: smtp.example.com", "host: 127.0.0.1"},
 		{"port: 0  ", fmt.Sprintf("port: %d  ", mail.serve(t))},
@@ -157,8 +157,8 @@ func TestTrialWatchesOfTheExample(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || len(want) == 0 {
 		t.Errorf("findings (-want +got):\n%s\nall: %v\n%s", diff, receivedLines, &out)
 	}
-	if len(mail.got) != 1 || !strings.Contains(mail.got[0], "Subject: placementsync: payables: ") || receivedLines["payables"] == "" {
-		t.Errorf("the mail server got %q and the chat %v, want the watch \"payables\" once in each", mail.got, receivedLines)
+	if len(mail.messages) != 1 || !strings.Contains(mail.messages[0], "Subject: placementsync: payables: ") || receivedLines["payables"] == "" {
+		t.Errorf("the mail server got %q and the chat %v, want the watch \"payables\" once in each", mail.messages, receivedLines)
 	}
 }
 
