@@ -39,7 +39,7 @@ func addBuiltInChecks(t *testing.T, h *harness) {
 
 // TestTrialBusyNightsAreNotHeld runs nights of a world in which more than 5 % of the prices change
 // each day, and 5 % of the listings are added and removed. No check may fail. The test runs 8
-// nights, or 20 in make torture.
+// nights, or 20 in "make torture".
 func TestTrialBusyNightsAreNotHeld(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -80,19 +80,19 @@ type valueCase struct {
 
 func valueCases() []valueCase {
 	return []valueCase{
-		{"cents", sim.ValueFault{Kind: sim.ValueCents}, "prices_scaled", true},
-		{"hundredths", sim.ValueFault{Kind: sim.ValueHundredths}, "price_median_moved", true},
+		{"prices in cents", sim.ValueFault{Kind: sim.ValueCents}, "prices_scaled", true},
+		{"prices divided by 100", sim.ValueFault{Kind: sim.ValueHundredths}, "price_median_moved", true},
 		{"zero prices", sim.ValueFault{Kind: sim.ValueZeroPrices}, "price_median_moved", true},
 		{"some zero prices", sim.ValueFault{Kind: sim.ValueZeroPrices, Share: 0.05}, "prices_not_positive", false},
-		{"currency", sim.ValueFault{Kind: sim.ValueCurrency}, "currency_changed", true},
-		{"amounts", sim.ValueFault{Kind: sim.ValueAmounts}, "settled_amounts_changed", true},
-		{"commissions", sim.ValueFault{Kind: sim.ValueCommissions}, "settled_amounts_changed", true},
-		{"some commissions", sim.ValueFault{Kind: sim.ValueCommissions, Share: 0.05}, "commission_above_sale", false},
-		{"no authority", sim.ValueFault{Kind: sim.ValueField, Field: "domain_authority"}, "column_emptied", true},
-		{"no currency", sim.ValueFault{Kind: sim.ValueField, Field: "currency"}, "nulls_rose", true},
-		{"statuses", sim.ValueFault{Kind: sim.ValueStatuses}, "statuses_renamed", true},
-		{"outlets shuffled", sim.ValueFault{Kind: sim.ValueOutletsShuffled}, "attributes_rewritten", true},
-		{"dates", sim.ValueFault{Kind: sim.ValueDates}, "attributes_rewritten", true},
+		{"another currency", sim.ValueFault{Kind: sim.ValueCurrency}, "currency_changed", true},
+		{"paid amounts times 100", sim.ValueFault{Kind: sim.ValueAmounts}, "settled_amounts_changed", true},
+		{"commissions above the sale price", sim.ValueFault{Kind: sim.ValueCommissions}, "settled_amounts_changed", true},
+		{"some commissions above the sale price", sim.ValueFault{Kind: sim.ValueCommissions, Share: 0.05}, "commission_above_sale", false},
+		{"domain_authority missing", sim.ValueFault{Kind: sim.ValueField, Field: "domain_authority"}, "column_emptied", true},
+		{"currency missing", sim.ValueFault{Kind: sim.ValueField, Field: "currency"}, "nulls_rose", true},
+		{"renamed statuses", sim.ValueFault{Kind: sim.ValueStatuses}, "statuses_renamed", true},
+		{"exchanged outlet ids", sim.ValueFault{Kind: sim.ValueOutletsShuffled}, "attributes_rewritten", true},
+		{"times a day later", sim.ValueFault{Kind: sim.ValueDates}, "attributes_rewritten", true},
 	}
 }
 
@@ -100,19 +100,19 @@ func valueCases() []valueCase {
 // fault has the severity "hold", the night must not be published, and the next good night must be
 // published. If the severity is "warn", the night must be published, and meta.checks must contain
 // the failure. Half of the faults occur alone, without other changes of the data. The other half
-// occur together with the changes of a day. In make torture, each fault occurs in both ways.
+// occur together with the changes of a day. In "make torture", each fault occurs in both ways.
 func TestNightsWithFalseValuesAreHeld(t *testing.T) {
 	t.Parallel()
 	cases := valueCases()
 	if os.Getenv("PLACEMENTSYNC_TRIALS") == "" {
-		cases = slices.DeleteFunc(cases, func(c valueCase) bool { return c.name != "cents" && c.name != "some zero prices" })
+		cases = slices.DeleteFunc(cases, func(c valueCase) bool { return c.name != "prices in cents" && c.name != "some zero prices" })
 	}
 	h := newCheckedHarness(t)
 	h.goodNight()
 	runGoodNight := func() {
 		t.Helper()
-		// Details that were read with a wrong amount keep it until they are read again, so these
-		// two checks can still fail.
+		// Details that were read with a wrong amount keep this amount until they are read
+		// again, so these two checks can still fail.
 		for _, c := range h.goodNight().Run.Checks {
 			if c.Name != "prices_not_positive" && c.Name != "commission_above_sale" {
 				t.Errorf("in a night with correct values, the check %s failed in %d rows, want no failure: %s", c.Name, c.Rows, c.Sample)

@@ -57,9 +57,9 @@ func describeFiles(t *testing.T, dir string) string {
 	return b.String()
 }
 
-// copyEveryStep runs a night. From the moment when the link latest is switched, it calls copyBackup
+// copyEveryStep runs a night. From the moment when the link "latest" is switched, it calls copyBackup
 // after each step that changes files. It returns the folders of the copies, without copies that equal
-// the previous one.
+// the previous copy.
 func (h *harness) copyEveryStep(at time.Time) (copies []string) {
 	h.t.Helper()
 	isSwitched, dir, previous := false, h.t.TempDir(), ""
@@ -99,15 +99,15 @@ func (h *harness) restoreCopy(copied string, skipDamaged bool) (dir string, r pi
 func TestTrialCopiesOfTheSeriesContainOneNight(t *testing.T) {
 	requireTrials(t)
 	first := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
-	for name, times := range map[string][]time.Duration{"the first night of a day": {0, 24, 48}, "the second night of a day": {0, 24, 27}} {
+	for name, startHours := range map[string][]time.Duration{"the first night of a day": {0, 24, 48}, "the second night of a day": {0, 24, 27}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newHarness(t, trialWorld(5), "product_listings", "orders")
 			var copies []string
 			var nights []map[string][]string
 			contentsAt := map[time.Time]map[string][]string{}
-			for i, hours := range times {
-				if i < len(times)-1 {
+			for i, hours := range startHours {
+				if i < len(startHours)-1 {
 					h.nightAt(first.Add(hours * time.Hour))
 				} else {
 					copies = h.copyEveryStep(first.Add(hours * time.Hour))
@@ -137,7 +137,7 @@ func TestTrialCopiesOfTheSeriesContainOneNight(t *testing.T) {
 				}
 				copiesByNight[r.Last]++
 				want := after
-				if r.Last.Equal(first.Add(times[len(times)-2] * time.Hour)) {
+				if r.Last.Equal(first.Add(startHours[len(startHours)-2] * time.Hour)) {
 					want = before
 				}
 				got := contents(t, filepath.Join(dir, "catalog.duckdb"))
@@ -178,11 +178,11 @@ func (h *harness) restoreMixedCopies(copies []string, nights map[time.Time]map[s
 	random := rand.New(rand.NewPCG(1, 2))
 	refused := 0
 	for range mixedCopies {
-		from := random.IntN(len(copies) - 1)
-		to := from + 1 + random.IntN(len(copies)-1-from)
+		earlier := random.IntN(len(copies) - 1)
+		later := earlier + 1 + random.IntN(len(copies)-1-earlier)
 		mixed := h.t.TempDir()
 		isEarly := map[string]bool{} // whether the files of a folder come from the earlier step
-		for _, copied := range []string{copies[from], copies[to]} {
+		for _, copied := range []string{copies[earlier], copies[later]} {
 			must(h.t, filepath.WalkDir(copied, func(path string, entry fs.DirEntry, err error) error {
 				name, _ := filepath.Rel(copied, path)
 				parts := strings.Split(name, string(filepath.Separator))
@@ -196,7 +196,7 @@ func (h *harness) restoreMixedCopies(copies []string, nights map[time.Time]map[s
 				if _, isDecided := isEarly[folder]; !isDecided {
 					isEarly[folder] = folder == "state" || random.IntN(2) == 0
 				}
-				if isEarly[folder] != (copied == copies[from]) {
+				if isEarly[folder] != (copied == copies[earlier]) {
 					return nil
 				}
 				return errors.Join(os.MkdirAll(filepath.Join(mixed, filepath.Dir(name)), 0o700), os.Link(path, filepath.Join(mixed, name)))
@@ -207,7 +207,7 @@ func (h *harness) restoreMixedCopies(copies []string, nights map[time.Time]map[s
 		if skipDamaged {
 			refused++
 			if !errors.As(err, new(*pipeline.SeriesError)) {
-				h.t.Errorf("steps %d and %d: got %v, want a SeriesError", from, to, err)
+				h.t.Errorf("steps %d and %d: got %v, want a SeriesError", earlier, later, err)
 				continue
 			}
 		}
@@ -216,19 +216,19 @@ func (h *harness) restoreMixedCopies(copies []string, nights map[time.Time]map[s
 		got := contents(h.t, filepath.Join(dir, "catalog.duckdb"))
 		night, isKnown := nights[r.Last]
 		if !isKnown {
-			h.t.Errorf("steps %d and %d: restored to %s, want the time of a night", from, to, r.Last)
+			h.t.Errorf("steps %d and %d: restored to %s, want the time of a night", earlier, later, r.Last)
 			continue
 		}
 		// If the ledger contains a later night than the restored one, the rebuild must report
 		// the loss of that night.
-		ledgerText, err := os.ReadFile(filepath.Join(copies[from], "state", "runs.jsonl"))
+		ledgerText, err := os.ReadFile(filepath.Join(copies[earlier], "state", "runs.jsonl"))
 		must(h.t, err)
 		if hasNewest := strings.Contains(string(ledgerText), newest.Format("20060102T150405Z")); hasNewest && r.Last.Before(newest) && r.Lost == "" {
-			h.t.Errorf("steps %d and %d: restored to %s, but the loss of the night of %s is not reported", from, to, r.Last, newest)
+			h.t.Errorf("steps %d and %d: restored to %s, but the loss of the night of %s is not reported", earlier, later, r.Last, newest)
 		}
 		for _, m := range r.Manifest.Tables {
 			if table := "main." + m.Name; !cmp.Equal(got[table], night[table]) && (!skipDamaged || m.Grade != "carried_forward") {
-				h.t.Errorf("steps %d and %d: %s differs from the night of %s and has the grade %s, want carried_forward", from, to, m.Name, r.Last, m.Grade)
+				h.t.Errorf("steps %d and %d: %s differs from the night of %s and has the grade %s, want carried_forward", earlier, later, m.Name, r.Last, m.Grade)
 			}
 		}
 		must(h.t, os.RemoveAll(dir))

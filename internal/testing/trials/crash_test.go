@@ -276,8 +276,8 @@ func (c *crashTrial) publishUndisturbed(t *testing.T) {
 // waitForExit waits for the normal end of a run.
 func waitForExit(_ *testing.T, p *child, _ <-chan struct{}) { <-p.exited }
 
-// killAfter returns a control function for try, which waits until reached is closed, and kills the
-// run after the delay.
+// killAfter returns a control function for try. The function waits until reached is closed, and kills
+// the run after the delay.
 func killAfter(delay time.Duration) func(*testing.T, *child, <-chan struct{}) {
 	return func(t *testing.T, p *child, reached <-chan struct{}) {
 		select {

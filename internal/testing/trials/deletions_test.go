@@ -23,8 +23,8 @@ func (h *harness) requireDeletion(res pipeline.Result, table, key, evidence stri
 	h.requireClosed(res, table, "id", key)
 }
 
-// requireClosed checks that main has no rows of a record, and that the night closed them all at its
-// snapshot time.
+// requireClosed checks that main has no rows of a record, and that the night closed all rows of the
+// record at its snapshot time.
 func (h *harness) requireClosed(res pipeline.Result, table, column, key string) {
 	h.t.Helper()
 	if n := h.count("main."+table, column+" = ?", key); n != 0 {

@@ -11,8 +11,8 @@ import (
 
 // derivedTables returns the tables of simple streams that are not in handWritten. Each column of
 // these tables is expected to contain the field of the same name. The trials therefore compare a new
-// endpoint before its table is described in tables_test.go. The comment of expected explains the
-// notation of columns.
+// endpoint before its table is described in tables_test.go. The comment of the type expected
+// explains the notation of columns.
 func derivedTables(handWritten []expected) []expected {
 	var all []expected
 	for _, s := range stream.All() {

@@ -95,7 +95,7 @@ func TestReplayDiscardsPublishedResponses(t *testing.T) {
 }
 
 // TestKilledDiscardIsFinished kills a night before or during the removal of its stored responses,
-// after the link latest is switched. Prune or the next night must remove the responses.
+// after the link "latest" is switched. Prune or the next night must remove the responses.
 func TestKilledDiscardIsFinished(t *testing.T) {
 	for step, finish := range map[string]func(*testing.T, *harness, *warehouse.Warehouse){
 		"after rename latest":              pruneRaw,

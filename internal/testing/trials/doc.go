@@ -4,6 +4,6 @@
 // in child processes, which crash_test.go and other files kill.
 //
 // The package contains only tests. The tests named TestTrial... take more than a few seconds and
-// run only if PLACEMENTSYNC_TRIALS is set, as in make trials. The tests named TestTorture... run
-// only in make torture.
+// run only if PLACEMENTSYNC_TRIALS is set, as in "make trials". The tests named TestTorture... run
+// only in "make torture".
 package trials

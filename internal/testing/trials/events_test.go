@@ -32,13 +32,14 @@ type webhookHarness struct {
 	client *http.Client
 }
 
-// eventStreams returns the streams whose records have events.
-func eventStreams() []string {
+// streamsWithEvents returns the streams of campaigns and articles. The service sends events about
+// their records.
+func streamsWithEvents() []string {
 	return []string{"campaigns", "campaign_details", "campaign_articles", "campaign_status_counts", "articles", "article_comments"}
 }
 
-// newWebhookHarness returns a harness that receives events. Its nights read the streams of events,
-// and the named streams, or all streams if no names are given.
+// newWebhookHarness returns a harness that receives events. Its nights read the streams of events
+// (stream.Events) and the named streams, or all streams if no names are given.
 func newWebhookHarness(t *testing.T, opts sim.Options, names ...string) webhookHarness {
 	t.Helper()
 	h := newHarness(t, opts, names...)
@@ -64,7 +65,8 @@ func newWebhookHarness(t *testing.T, opts sim.Options, names ...string) webhookH
 	return webhookHarness{h, server.URL, server.Client()}
 }
 
-// deliver sends a delivery, which must be accepted.
+// deliver sends a delivery, which must be accepted. d and err are the results of a function such as
+// StatusChange.
 func (m webhookHarness) deliver(d sim.Delivery, err error) {
 	m.t.Helper()
 	must(m.t, err)
@@ -79,7 +81,7 @@ func rawDelivery(id, topic, body string) (sim.Delivery, error) {
 	return sim.Delivery{ID: id, Topic: topic, Body: []byte(body)}, nil
 }
 
-// someArticle returns an article with a comment.
+// someArticle returns the id of an article with a comment.
 func (m webhookHarness) someArticle() string {
 	m.t.Helper()
 	return m.queryOne("SELECT min(article_id) FROM article_comments WHERE parent_comment_id IS NULL")
@@ -90,7 +92,7 @@ func (m webhookHarness) someArticle() string {
 func TestTrialEventsAreInTheNextSnapshot(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	m := newWebhookHarness(t, richWorld(), eventStreams()...)
+	m := newWebhookHarness(t, richWorld(), streamsWithEvents()...)
 	first := m.goodNight()
 	m.requireStream(first.Run, "article_status_events", fetch.Skipped, "no webhook delivery was received yet")
 	article := m.someArticle()
@@ -144,7 +146,7 @@ func TestTrialEventsAreInTheNextSnapshot(t *testing.T) {
 func TestTrialEventMakesItsRecordsLive(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	m := newWebhookHarness(t, richWorld(), eventStreams()...)
+	m := newWebhookHarness(t, richWorld(), streamsWithEvents()...)
 	m.cfg.Details, m.cfg.LiveDays, m.cfg.Recheck = "changed", 1, 0
 	m.goodNight()
 	article := m.queryOne(`SELECT min(a.id) FROM articles a JOIN campaigns c ON c.id = a.campaign_id
@@ -197,7 +199,7 @@ func (m webhookHarness) watchRequests(article, campaign string) func() []string 
 func TestTrialFailedNightKeepsTheEvents(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	m := newWebhookHarness(t, smallWorld(), eventStreams()...)
+	m := newWebhookHarness(t, smallWorld(), streamsWithEvents()...)
 	m.goodNight()
 	m.deliver(rawDelivery("e", webhook.StatusChanged, `{"article_id":"a"}`))
 	m.service.SetToken("pc_other")
@@ -210,7 +212,7 @@ func TestTrialFailedNightKeepsTheEvents(t *testing.T) {
 func TestTrialEventsOutliveRollbackReplayAndRebuild(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	m := newWebhookHarness(t, smallWorld(), eventStreams()...)
+	m := newWebhookHarness(t, smallWorld(), streamsWithEvents()...)
 	m.goodNight()
 	m.deliver(rawDelivery("a", webhook.StatusChanged, `{"article_id":"1"}`))
 	second := m.goodNight()
@@ -252,7 +254,7 @@ func TestPrivateColumnsAreRemovedFromEvents(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := newWebhookHarness(t, smallWorld(), eventStreams()...)
+			m := newWebhookHarness(t, smallWorld(), streamsWithEvents()...)
 			m.cfg.Privacy.Drop, m.cfg.Privacy.Hash, m.cfg.Privacy.Key = rules.drop, rules.hash, []byte("key")
 			m.deliver(rawDelivery("c", webhook.CommentCreated, `{"id":"c1","content":{"type":"doc","content":[{"type":"text","text":"s3cret"}]},
 				"author":{"name":"s3cret","email":"s3cret@example.com"}}`))
@@ -274,18 +276,18 @@ func TestPrivateColumnsAreRemovedFromEvents(t *testing.T) {
 }
 
 // TestFirstDeliveryOfAnEventIsStored puts two deliveries with one id into the inbox. A receiver stores
-// both of them if it no longer has the id of the first one. The night must store the first delivery,
+// both of them if it no longer has the id of the first delivery. The night must store the first delivery,
 // also if the streams of events are in reverse order.
 func TestFirstDeliveryOfAnEventIsStored(t *testing.T) {
 	t.Parallel()
 	for _, reversed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("reversed %v", reversed), func(t *testing.T) {
 			t.Parallel()
-			otherReceiver := newWebhookHarness(t, smallWorld(), eventStreams()...)
+			otherReceiver := newWebhookHarness(t, smallWorld(), streamsWithEvents()...)
 			otherReceiver.deliver(rawDelivery("a", webhook.StatusChanged, `{"article_id":"2"}`))
 			otherReceiver.deliver(rawDelivery("b", webhook.StatusChanged, `{"article_id":"4"}`)) // seals the segment of the event a
 
-			m := newWebhookHarness(t, smallWorld(), eventStreams()...)
+			m := newWebhookHarness(t, smallWorld(), streamsWithEvents()...)
 			if reversed {
 				slices.Reverse(m.cfg.Streams[slices.IndexFunc(m.cfg.Streams, stream.Stream.IsEvents):][:len(stream.Events())])
 			}
@@ -311,7 +313,7 @@ func TestFirstDeliveryOfAnEventIsStored(t *testing.T) {
 // and that a dry run removes none. Each segment contains one delivery.
 func TestNightEmptiesTheInbox(t *testing.T) {
 	t.Parallel()
-	m := newWebhookHarness(t, smallWorld(), eventStreams()...)
+	m := newWebhookHarness(t, smallWorld(), streamsWithEvents()...)
 	for i := range 5 {
 		m.deliver(rawDelivery(fmt.Sprint(i), "x", fmt.Sprint(i)))
 	}

@@ -185,15 +185,15 @@ func TestColumnsOfABrokenEndpointAreKept(t *testing.T) {
 			h := newHarness(t, smallWorld(), fewStreams()...)
 			h.goodNight()
 			hasValue, hasWebsite := c.column+" <> ''", "outlet_website_url IS NOT NULL" // SQL conditions
-			values, websites := h.count("orders", hasValue), h.count("order_line_items", hasWebsite)
+			valuesBefore, websitesBefore := h.count("orders", hasValue), h.count("order_line_items", hasWebsite)
 			h.service.SetFaults(sim.Fault{Route: c.route, Kind: sim.FaultHTML})
 			res := h.partialNight()
 			h.requireStream(res.Run, c.stream, fetch.CarriedForward, "Sign in")
-			if got := h.count("orders", hasValue); got < values || values == 0 {
-				t.Errorf("%d orders have a value of %s, want at least %d as before the fault, and at least 1", got, c.column, values)
+			if got := h.count("orders", hasValue); got < valuesBefore || valuesBefore == 0 {
+				t.Errorf("%d orders have a value of %s, want at least %d as before the fault, and at least 1", got, c.column, valuesBefore)
 			}
-			if got := h.count("order_line_items", hasWebsite); got < websites || websites == 0 {
-				t.Errorf("%d line items have the website of the outlet, want at least %d as before the fault, and at least 1", got, websites)
+			if got := h.count("order_line_items", hasWebsite); got < websitesBefore || websitesBefore == 0 {
+				t.Errorf("%d line items have the website of the outlet, want at least %d as before the fault, and at least 1", got, websitesBefore)
 			}
 		})
 	}

@@ -19,8 +19,8 @@ import (
 // lastReads contains the time of the last night that read an id from the service, by stream and id.
 type lastReads map[string]map[string]time.Time
 
-// record adds the responses of the last night. at is the snapshot time of the night.
-func (r lastReads) record(h *harness, at time.Time) {
+// record adds the responses of the last night. snapshotAt is the snapshot time of the night.
+func (r lastReads) record(h *harness, snapshotAt time.Time) {
 	for _, q := range h.service.Requests() {
 		for _, s := range h.cfg.Streams {
 			if !s.IsDetail() || q.Route != s.Path || q.Status != http.StatusOK {
@@ -33,18 +33,18 @@ func (r lastReads) record(h *harness, at time.Time) {
 			if r[s.Name] == nil {
 				r[s.Name] = map[string]time.Time{}
 			}
-			r[s.Name][id] = at
+			r[s.Name][id] = snapshotAt
 		}
 	}
 	h.service.ResetRequests()
 }
 
 // oldest returns the earliest time in the map for a stream, in RFC 3339 format. It returns "" if no
-// time is before the time at.
-func (r lastReads) oldest(stream string, at time.Time) string {
+// time is before snapshotAt.
+func (r lastReads) oldest(stream string, snapshotAt time.Time) string {
 	var oldest time.Time
 	for _, read := range r[stream] {
-		if read.Before(at) && (oldest.IsZero() || read.Before(oldest)) {
+		if read.Before(snapshotAt) && (oldest.IsZero() || read.Before(oldest)) {
 			oldest = read
 		}
 	}
@@ -60,11 +60,11 @@ func (h *harness) requireStreamCounts(res pipeline.Result, reads lastReads) {
 	h.t.Helper()
 	for _, s := range h.cfg.Streams {
 		root := s.Root()
-		where := "TRUE"
+		condition := "TRUE"
 		for column, value := range root.Const {
-			where = fmt.Sprintf("%s = '%s'", column, value)
+			condition = fmt.Sprintf("%s = '%s'", column, value)
 		}
-		want := map[string]string{"rows": fmt.Sprint(h.count("main."+root.Name, where)), "rows_old": "0", "age_since": ""}
+		want := map[string]string{"rows": fmt.Sprint(h.count("main."+root.Name, condition)), "rows_old": "0", "age_since": ""}
 		isCarried := streamOf(h.t, res.Run, s.Name).Grade == string(fetch.CarriedForward)
 		if s.IsDetail() {
 			oldRows := 0
@@ -175,7 +175,7 @@ func TestTrialBoundedGradeNeedsRechecks(t *testing.T) {
 	h.requireStream(h.goodNight().Run, "campaign_articles", fetch.Exact, "")
 	h.requireStream(h.goodNight().Run, "campaign_articles", fetch.BestEffort, "streams.recheck is 0")
 	h.readChangedDetails(45, 2)
-	h.requireStream(h.goodNight().Run, "campaign_articles", fetch.Exact, "") // all were overdue
+	h.requireStream(h.goodNight().Run, "campaign_articles", fetch.Exact, "") // all details were overdue
 	h.requireStream(h.goodNight().Run, "campaign_articles", fetch.Bounded, "at most 1 night ago")
 	h.requireStream(h.goodNight().Run, "campaign_articles", fetch.Bounded, "at most 1 night ago")
 	h.requireStream(h.goodNight().Run, "campaign_details", fetch.Bounded, "at most 1 night ago")

@@ -112,7 +112,8 @@ func (h *harness) goodNight() pipeline.Result {
 	return h.mustComplete(h.night())
 }
 
-// sameDayNight runs a night an hour later that must be complete. The world does not advance.
+// sameDayNight runs a night an hour after the previous night. The night must be complete. The world
+// does not advance.
 func (h *harness) sameDayNight() pipeline.Result {
 	h.t.Helper()
 	h.at = h.at.Add(time.Hour)

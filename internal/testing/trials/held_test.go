@@ -40,7 +40,7 @@ func TestTrialOtherRunsBesideAHeldNight(t *testing.T) {
 	faults := []sim.ValueFault{{Kind: sim.ValueCents, Day: m.service.Day()}}
 	run := func() (pipeline.Result, error) { return pipeline.Run(t.Context(), m.cfg) }
 	replay := func() (pipeline.Result, error) { return pipeline.Replay(t.Context(), m.cfg, held) }
-	for _, c := range []besideHeld{
+	for _, c := range []heldNightCase{
 		{name: "night", do: run, heldAfter: noneHeld, isChecked: true},
 		{name: "night with wrong values", faults: faults, do: run, heldAfter: otherHeld, published: second},
 		{name: "night of other streams", faults: faults, configure: func(cfg *pipeline.Config) { cfg.Chosen = []string{"tags"} }, do: run, heldAfter: noneHeld, isChecked: true},
@@ -105,15 +105,16 @@ func TestTrialOtherRunsBesideAHeldNight(t *testing.T) {
 	}
 }
 
-// States after another run. sameHeld means the night that was held before the run.
+// States after another run. sameHeld means that the night that was held before the run
+// is still held.
 const (
 	sameHeld  = "the same night is held"
 	otherHeld = "another night is held"
 	noneHeld  = "no night is held"
 )
 
-// besideHeld is an operation while a night is held, with the expected state after it.
-type besideHeld struct {
+// heldNightCase is an operation while a night is held, with the expected state after it.
+type heldNightCase struct {
 	name   string
 	faults []sim.ValueFault
 	// configure changes the configuration before the operation. Nil means no change.
@@ -130,7 +131,7 @@ type besideHeld struct {
 
 // check compares the warehouse after the operation with the expected state. run is the run of the
 // operation.
-func (c besideHeld) check(t *testing.T, m *harness, held, run string) {
+func (c heldNightCase) check(t *testing.T, m *harness, held, run string) {
 	t.Helper()
 	w := warehouseOf(t, m.cfg)
 	h, ok, err := w.Held()
@@ -282,8 +283,8 @@ func TestTrialKilledOperationsOnAHeldNight(t *testing.T) {
 	}
 }
 
-// killStride returns the number of steps between two kills. make torture kills at each step, and
-// make trials about six times.
+// killStride returns the number of steps between two kills. "make torture" kills at each step, and
+// "make trials" about six times.
 func killStride(steps int) int {
 	if os.Getenv("PLACEMENTSYNC_TORTURE") != "" {
 		return 1

@@ -89,7 +89,7 @@ func requireRowCounts(t *testing.T, dir string, m warehouse.Manifest) {
 	}
 }
 
-// requireCatalogOf checks that the newest run in the published catalog is the given one.
+// requireCatalogOf checks that run is the newest run in the published catalog.
 func requireCatalogOf(t *testing.T, dir, run string) {
 	t.Helper()
 	db := openUnmanaged(t, filepath.Join(dir, "catalog.duckdb")+"?access_mode=read_only&threads=1")

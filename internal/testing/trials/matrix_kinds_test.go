@@ -133,8 +133,8 @@ func duplicateFields(body []byte) []byte {
 }
 
 const (
-	bombPartSize = 16 << 20
-	bombParts    = 64
+	bombPartBytes = 16 << 20
+	bombParts     = 64
 )
 
 // bomb returns a function that responds with a gigabyte of blanks in compressed form. The body
@@ -142,7 +142,7 @@ const (
 func bomb(coding string, compress func(w io.Writer) io.WriteCloser) func(rw http.ResponseWriter, body []byte) {
 	var part bytes.Buffer
 	compressor := compress(&part)
-	_, _ = io.Copy(compressor, io.LimitReader(blanks{}, bombPartSize)) // a buffer accepts all writes
+	_, _ = io.Copy(compressor, io.LimitReader(blanks{}, bombPartBytes)) // a buffer accepts all writes
 	_ = compressor.Close()
 	compressed := bytes.Repeat(part.Bytes(), bombParts)
 	return respondEncoded(coding, func([]byte) []byte { return compressed })

@@ -372,7 +372,7 @@ func cutHeld(t *testing.T, seed uint64, limit int, decide func(w *warehouse.Ware
 // each acknowledged event.
 func cutInbox(t *testing.T, seed uint64, limit int) int {
 	t.Helper()
-	m := newWebhookHarness(t, richWorld(), eventStreams()...)
+	m := newWebhookHarness(t, richWorld(), streamsWithEvents()...)
 	m.goodNight()
 	p := &powerTrial{harness: m.harness, original: t.TempDir()}
 	p.record(t, func(cfg pipeline.Config) error {

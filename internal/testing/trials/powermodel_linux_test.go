@@ -349,13 +349,13 @@ const (
 func outages(random *rand.Rand, count int) []outage {
 	forAllNames := func(keep bool) func(int) bool { return func(int) bool { return keep } }
 	forAllFiles := func(f fate) func(object) fate { return func(object) fate { return f } }
-	list := []outage{{forAllNames(false), forAllFiles(oldContent)}, {forAllNames(true), forAllFiles(oldContent)},
+	all := []outage{{forAllNames(false), forAllFiles(oldContent)}, {forAllNames(true), forAllFiles(oldContent)},
 		{forAllNames(true), forAllFiles(zeroContent)}, {forAllNames(true), forAllFiles(halfContent)}, {forAllNames(false), forAllFiles(newContent)}}
-	for len(list) < count {
+	for len(all) < count {
 		choices := rand.New(rand.NewPCG(random.Uint64(), 1))
-		list = append(list, outage{func(int) bool { return choices.IntN(2) == 0 }, func(object) fate { return fate(choices.IntN(4)) }})
+		all = append(all, outage{func(int) bool { return choices.IntN(2) == 0 }, func(object) fate { return fate(choices.IntN(4)) }})
 	}
-	return list
+	return all
 }
 
 // stateAfter returns the state after an outage at a point. fates contains the fate of each file

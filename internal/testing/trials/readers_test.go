@@ -134,7 +134,7 @@ func (r *reader) readCatalog(ctx context.Context) (run string, err error) {
 	return run, err
 }
 
-// readParquet reads the files of one version. It reads the link latest only once, because the link
+// readParquet reads the files of one version. It reads the link "latest" only once, because the link
 // may change at any time. The files of a version do not change.
 func (r *reader) readParquet(ctx context.Context) (run string, err error) {
 	if err := r.open(""); err != nil {

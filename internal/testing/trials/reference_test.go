@@ -181,8 +181,8 @@ func nestedPaths(e expected) []string {
 		if o.path != e.path || o.table == e.table {
 			continue
 		}
-		if at, ok := strings.CutPrefix(o.at, e.at); ok {
-			paths = append(paths, strings.TrimPrefix(at, "."))
+		if rest, ok := strings.CutPrefix(o.at, e.at); ok {
+			paths = append(paths, strings.TrimPrefix(rest, "."))
 		}
 	}
 	return paths
@@ -208,7 +208,7 @@ func mergeDetails(e expected, list, details []row, hasDetail map[string]bool) []
 }
 
 // mergeListRow fills the empty columns of a detail from the row in the list. It merges the JSON
-// objects in the column extra.
+// objects in the column "extra".
 func mergeListRow(detail, list textRow) {
 	for column, text := range list {
 		switch {
@@ -220,7 +220,7 @@ func mergeListRow(detail, list textRow) {
 	}
 }
 
-// mergeJSON adds the members of list that detail lacks to detail. null counts as missing.
+// mergeJSON adds to detail the members of list that detail lacks. null counts as missing.
 func mergeJSON(list, detail any) any {
 	listObject, listOK := list.(map[string]any)
 	detailObject, detailOK := detail.(map[string]any)

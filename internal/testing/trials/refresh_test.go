@@ -85,7 +85,7 @@ func TestTrialRefreshReadsOnlyItsTargets(t *testing.T) {
 func TestTrialStoppedRefreshErrorNamesNextNight(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	m := newWebhookHarness(t, smallWorld(), eventStreams()...)
+	m := newWebhookHarness(t, smallWorld(), streamsWithEvents()...)
 	m.goodNight()
 	article := m.someArticle()
 	ctx, stop := context.WithCancel(t.Context())
@@ -106,7 +106,7 @@ func TestTrialStoppedRefreshErrorNamesNextNight(t *testing.T) {
 func TestTrialRefreshDoesNotCountAsNight(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	m := newWebhookHarness(t, smallWorld(), eventStreams()...)
+	m := newWebhookHarness(t, smallWorld(), streamsWithEvents()...)
 	m.cfg.Details, m.cfg.LiveDays, m.cfg.Recheck, m.cfg.Warehouse.KeepVersions = "changed", 1, 3, 2
 	if _, err := pipeline.Refresh(t.Context(), m.cfg, pipeline.Targets{Articles: []string{"x"}}); !errors.Is(err, pipeline.ErrPending) {
 		t.Fatalf("a refresh before the first night: got the error %v, want ErrPending", err)
@@ -138,7 +138,7 @@ func TestTrialRefreshDoesNotCountAsNight(t *testing.T) {
 func TestTrialFailedRefreshKeepsTheSnapshot(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	m := newWebhookHarness(t, smallWorld(), eventStreams()...)
+	m := newWebhookHarness(t, smallWorld(), streamsWithEvents()...)
 	m.goodNight()
 	before := m.latestRun()
 	article := m.lines("SELECT min(id) FROM articles")
@@ -163,7 +163,7 @@ func TestTrialFailedRefreshKeepsTheSnapshot(t *testing.T) {
 func TestTrialRemainingEventsAreStoredOnce(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	m := newWebhookHarness(t, smallWorld(), eventStreams()...)
+	m := newWebhookHarness(t, smallWorld(), streamsWithEvents()...)
 	m.goodNight()
 	targets := pipeline.Targets{Articles: m.lines("SELECT min(id) FROM articles")}
 	m.deliver(rawDelivery("a", "article.status_changed", `{"article_id":"1"}`))

@@ -35,7 +35,7 @@ func TestRepairsRestoreAllIntactData(t *testing.T) {
 }
 
 // TestTortureRepairs damages one or two files, folders or links of a warehouse and runs the
-// commands that verify proposes, in the given order. If no command fails, all rows, closed rows and
+// commands that "verify" proposes, in the given order. If no command fails, all rows, closed rows and
 // runs in intact files must then be published. The number of a combination is the seed that selects
 // the damage. The results of successful combinations are recorded in a file. After an interruption,
 // the trial continues with the other combinations.
@@ -437,22 +437,22 @@ func (r *repairs) runCombination(t *testing.T, db *sql.DB, number int) (o repair
 	return o
 }
 
-// repairEffect is the effect of the commands that verify proposed.
+// repairEffect is the effect of the commands that "verify" proposed.
 type repairEffect struct {
-	// reported means that verify reported a loss.
+	// reported means that "verify" reported a loss.
 	reported bool
-	// refused means that a command failed, or that verify still proposes a repair that has no
+	// refused means that a command failed, or that "verify" still proposes a repair that has no
 	// effect.
 	refused bool
 	// commands counts the commands that were run.
 	commands int
-	// result is set if verify or a command reported something false. problem describes it.
+	// result is set if "verify" or a command reported something false. problem describes it.
 	result, problem string
-	// output is the output of verify and the commands.
+	// output is the output of "verify" and the commands.
 	output string
 }
 
-// repairAll runs the commands that verify proposes, in the given order, until verify proposes no
+// repairAll runs the commands that "verify" proposes, in the given order, until "verify" proposes no
 // command.
 func (r *repairs) repairAll(t *testing.T, cfg pipeline.Config) (e repairEffect) {
 	t.Helper()
@@ -524,8 +524,8 @@ func (r *repairs) run(t *testing.T, cfg pipeline.Config, repair integrity.Repair
 	return runRepair(t.Context(), cfg, repair, now)
 }
 
-// damageMustBeReported reports whether verify must report damage for a warehouse with these files.
-// verify does not have to report three losses: a lost version other than the newest, a file of
+// damageMustBeReported reports whether "verify" must report damage for a warehouse with these files.
+// The command "verify" does not have to report three losses: a lost version other than the newest, a file of
 // state/ other than the ledger, and metadata of a run that was rolled back.
 func (r *repairs) damageMustBeReported(got map[string]string) bool {
 	for path, sum := range r.files {

@@ -19,7 +19,7 @@ import (
 // equal the service.
 func TestResumedNightRepeatsNoRequests(t *testing.T) {
 	for _, request := range []int32{2, 7, 15, 40} {
-		t.Run("", func(t *testing.T) {
+		t.Run("at request "+strconv.Itoa(int(request)), func(t *testing.T) {
 			t.Parallel()
 			h := newHarness(t, smallWorld())
 			h.cfg.ResumeMaxAge = time.Hour
@@ -93,7 +93,7 @@ func (h *harness) interruptedNight(n int32) pipeline.Result {
 }
 
 // TestOldOrForeignRunIsNotResumed interrupts a run and changes the time, the configuration or the
-// address of the service. The next run must be a new one.
+// address of the service. The next run must be a new run.
 func TestOldOrForeignRunIsNotResumed(t *testing.T) {
 	for name, change := range map[string]func(*harness){
 		"the interrupted run is too old": func(h *harness) { h.at = h.at.Add(61 * time.Minute) },

@@ -34,8 +34,8 @@ func TestTrialRotIsFound(t *testing.T) {
 }
 
 // TestTortureRot damages files of every kind in copies of a warehouse of ten nights. It flips a bit
-// of a file, truncates it, removes it or swaps it with another file. If verify reports no damage, all
-// values must be unchanged. If verify reports damage but no loss, the proposed repairs must restore
+// of a file, truncates it, removes it or swaps it with another file. If "verify" reports no damage, all
+// values must be unchanged. If "verify" reports damage but no loss, the proposed repairs must restore
 // the data. The next night must fail, or publish the same rows as with an undamaged warehouse.
 func TestTortureRot(t *testing.T) {
 	requireTorture(t)
@@ -280,7 +280,7 @@ func separateFromOriginal(t *testing.T, dir, file string) int64 {
 			return errors.Join(os.Remove(path), os.Link(file+"~", path))
 		}))
 	}
-	if info, err := os.Stat(file); err == nil && os.SameFile(info, original) { // files of state and raw have only one name
+	if info, err := os.Stat(file); err == nil && os.SameFile(info, original) { // files of state/ and raw/ have only one name
 		must(t, os.Rename(file+"~", file))
 	} else {
 		must(t, os.Remove(file+"~"))
@@ -314,7 +314,7 @@ func (r *rotTrial) verifyAndRepair(t *testing.T, cfg pipeline.Config, kind, desc
 	r.count(kind, func(f *rotCounts) *int { return &f.found })
 	for _, d := range v.Damage {
 		if d.Problem == "" || d.Affected == "" || !strings.HasPrefix(d.Repair.Command(), "placementsync ") {
-			t.Errorf("%s: verify reports %+v, want a problem, a cost and a command", description, d)
+			t.Errorf("%s: verify reports %+v, want a problem, the affected data and a command", description, d)
 		}
 	}
 	if v.Result() == integrity.DataLost {
@@ -356,13 +356,13 @@ func (r *rotTrial) requireUnchanged(t *testing.T, cfg pipeline.Config, descripti
 	if got := tableSums(t, filepath.Join(cfg.Warehouse.Dir, "catalog.duckdb"), true); !maps.Equal(r.publishedSums, got) {
 		t.Errorf("%s: verify found no damage, but these tables differ: %v", description, differingTables(r.publishedSums, got))
 	}
-	if fileSum(t, r.dir) != fileSum(t, cfg.Warehouse.Dir) {
+	if filesChecksum(t, r.dir) != filesChecksum(t, cfg.Warehouse.Dir) {
 		t.Errorf("%s: verify found no damage, but files of parquet/ or of a version differ", description)
 	}
 }
 
-// fileSum returns a checksum of the catalogs, Parquet files and files of changes of a warehouse.
-func fileSum(t *testing.T, dir string) string {
+// filesChecksum returns a checksum of the catalogs, Parquet files and files of changes of a warehouse.
+func filesChecksum(t *testing.T, dir string) string {
 	t.Helper()
 	h := sha256.New()
 	for _, pattern := range []string{"parquet/*/*/*.parquet", "versions/*/*.parquet", "versions/*/*.duckdb", "parquet/.meta/*.changes"} {

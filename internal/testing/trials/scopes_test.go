@@ -103,10 +103,10 @@ func (h *harness) requireAllowedValues(res pipeline.Result, granted []string) {
 
 // requireOnlyStreams compares the tables of the given streams with the current data of the service.
 // All other tables must be empty.
-func (h *harness) requireOnlyStreams(read []stream.Stream) {
+func (h *harness) requireOnlyStreams(readable []stream.Stream) {
 	h.t.Helper()
-	h.requireValues(newReference(h.t, h.service, read))
-	filled := stream.Tables(read)
+	h.requireValues(newReference(h.t, h.service, readable))
+	filled := stream.Tables(readable)
 	for table, rows := range h.rowCounts() {
 		if rows != "0" && !slices.ContainsFunc(filled, func(f stream.Table) bool { return f.Name == table }) {
 			h.t.Errorf("%[2]s has %[1]s rows, want none", rows, table)

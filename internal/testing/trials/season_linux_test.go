@@ -142,14 +142,14 @@ func (s *season) chooseFault(r *http.Request) *sim.Fault {
 	if s.tonight.fault == nil {
 		return nil
 	}
-	hit, _ := path.Match(s.tonight.pattern, r.URL.Path)
+	isAffected, _ := path.Match(s.tonight.pattern, r.URL.Path)
 	if s.tonight.pattern == "" {
 		s.requestsByPath[r.RequestURI]++
 		sum := fnv.New64a()
 		fmt.Fprint(sum, s.plan.Seed, s.at, r.RequestURI, s.requestsByPath[r.RequestURI])
-		hit = rand.New(rand.NewPCG(sum.Sum64(), 0)).Float64() < s.tonight.share
+		isAffected = rand.New(rand.NewPCG(sum.Sum64(), 0)).Float64() < s.tonight.share
 	}
-	if !hit {
+	if !isAffected {
 		return nil
 	}
 	return s.tonight.fault
@@ -413,7 +413,7 @@ func TestTrialSeason(t *testing.T) {
 	t.Log(plan, runSeason(t, plan))
 }
 
-// Environment variables that make torture sets.
+// Environment variables that "make torture" sets.
 const (
 	// seedsVariable is the last seed (40) or a range of seeds (5-12).
 	seedsVariable = "PLACEMENTSYNC_SEEDS"
@@ -437,8 +437,8 @@ func chosenSeeds(t *testing.T) (from, to uint64) {
 
 // TestTortureSeason runs 30 nights of one warehouse for each seed. seasonplan_test.go lists the
 // events of a season. After each night, the values of tables that are graded exact or repaired must
-// equal the service. After two normal nights at the end, the warehouse must equal a new one, and its
-// history must equal the published nights. A seed that has passed with this program is skipped. The
+// equal the service. After two normal nights at the end, the warehouse must equal a new warehouse, and
+// the history must equal the published nights. A seed that has passed with this program is skipped. The
 // plan of a failing seed is reduced.
 func TestTortureSeason(t *testing.T) {
 	requireTorture(t)

@@ -242,9 +242,9 @@ func newSeasonBucket(t *testing.T, h *harness) *seasonBucket {
 	t.Helper()
 	server := s3sim.New("store")
 	server.Now = func() time.Time { return h.at }
-	listening := httptest.NewServer(server)
-	t.Cleanup(listening.Close)
-	b, err := storage.Open(t.Context(), storage.Config{Endpoint: listening.URL, Region: "eu-test-1", PathStyle: true,
+	httpServer := httptest.NewServer(server)
+	t.Cleanup(httpServer.Close)
+	b, err := storage.Open(t.Context(), storage.Config{Endpoint: httpServer.URL, Region: "eu-test-1", PathStyle: true,
 		AccessKey: s3sim.AccessKey, SecretKey: s3sim.SecretKey}, "store", "season")
 	must(t, err)
 	return &seasonBucket{bucket: b}

@@ -21,7 +21,7 @@ type seasonJob struct {
 }
 
 // seasonStreams returns the streams of a season that begins with an empty warehouse: someStreams,
-// and the other streams whose tables the check prices_scaled reads.
+// and the other streams whose tables the check "prices_scaled" reads.
 func seasonStreams() []string { return append(someStreams(), "outlet_listings", "products") }
 
 // config returns the configuration of a night. The night sends one request at a time, so that the

@@ -35,8 +35,8 @@ type seasonSnapshot struct {
 	isStopped bool
 }
 
-// taintedNights is the number of nights in which wrong values can change back to correct ones, after
-// the wrong values were published.
+// taintedNights is the number of nights in which wrong values can change back to correct values,
+// after the wrong values were published.
 const taintedNights = 8
 
 func (s *season) last() seasonSnapshot { return s.snapshots[len(s.snapshots)-1] }
@@ -67,7 +67,7 @@ func (s seenTexts) addRows(ref *reference, rows map[string][]textRow) {
 	}
 }
 
-// splitExtra replaces the column extra by a column for each member of its JSON object. Members are
+// splitExtra replaces the column "extra" by a column for each member of its JSON object. Members are
 // compared one by one, because some can come from a list and others from an older detail.
 func splitExtra(r textRow) textRow {
 	object, _ := decode(cmp.Or(r["extra"], "{}")).(map[string]any)
@@ -341,15 +341,15 @@ func (s *season) requireRows(after string) {
 // requireHistory compares the history with the rows of all published nights.
 func (s *season) requireHistory(when string) {
 	s.t.Helper()
-	var times []string
+	var nightValues []string
 	for i, night := range s.snapshots {
-		times = append(times, fmt.Sprintf("('%d', TIMESTAMPTZ '%s+00')", i, night.at.UTC().Format(microseconds)))
+		nightValues = append(nightValues, fmt.Sprintf("('%d', TIMESTAMPTZ '%s+00')", i, night.at.UTC().Format(microseconds)))
 	}
 	for _, e := range s.ref.distinctTables() {
-		from := fmt.Sprintf("(SELECT h.*, night FROM history.%s h JOIN (VALUES %s) n(night, night_at) ON h.valid_from <= night_at AND (h.valid_to IS NULL OR night_at < h.valid_to))",
-			e.table, strings.Join(times, ", "))
+		tableExpr := fmt.Sprintf("(SELECT h.*, night FROM history.%s h JOIN (VALUES %s) n(night, night_at) ON h.valid_from <= night_at AND (h.valid_to IS NULL OR night_at < h.valid_to))",
+			e.table, strings.Join(nightValues, ", "))
 		byNight := make([][]textRow, len(s.snapshots))
-		for _, r := range readTexts(s.t, e, s.catalog(), from, columnTypes(s.t, s.catalog(), from)) {
+		for _, r := range readTexts(s.t, e, s.catalog(), tableExpr, columnTypes(s.t, s.catalog(), tableExpr)) {
 			i, err := strconv.Atoi(r["night"])
 			must(s.t, err)
 			delete(r, "night")

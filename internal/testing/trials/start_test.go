@@ -14,11 +14,11 @@ func TestOneOfTenConcurrentRunsStarts(t *testing.T) {
 	proceed := make(chan struct{})
 	h.onRequest(func(*http.Request) { <-proceed })
 	h.service.Advance(1)
-	at := h.service.Now()
+	startTime := h.service.Now()
 	exits := make(chan *child, processes)
 	var starters []*child
 	for range processes {
-		p := job{URL: h.server.URL, Dir: h.cfg.Warehouse.Dir, Streams: fewStreams(), At: at, WaitForInput: true}.start(t)
+		p := job{URL: h.server.URL, Dir: h.cfg.Warehouse.Dir, Streams: fewStreams(), At: startTime, WaitForInput: true}.start(t)
 		starters = append(starters, p)
 		go func() {
 			<-p.exited

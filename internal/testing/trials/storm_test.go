@@ -18,7 +18,7 @@ import (
 
 // stepCalls selects calls from the steps of a night, in order. Of a repeated step it selects the
 // first call and a call in the middle. A trial kills one run at each selected call. The next run
-// resumes the killed one.
+// resumes the killed run.
 func stepCalls(steps []string) []stepCall {
 	var all []stepCall
 	counts := map[string]int{}
@@ -28,7 +28,7 @@ func stepCalls(steps []string) []stepCall {
 	isSelected := map[string]bool{}
 	published := slices.Index(steps, "after rename latest")
 	for i, step := range steps {
-		// Of the steps that write the Parquet file of a table, select only the steps of the table orders.
+		// Of the steps that write the Parquet file of a table, select only the steps of the table "orders".
 		if isSelected[step] || strings.HasSuffix(step, ".parquet") && !strings.HasSuffix(step, " orders.parquet") {
 			continue
 		}
@@ -41,7 +41,7 @@ func stepCalls(steps []string) []stepCall {
 		}
 		if i > published && published >= 0 {
 			// The first call of the step may belong to the previous night, which the run
-			// finishes. A call after the switch of latest belongs to the current night.
+			// finishes. A call after the switch of the link "latest" belongs to the current night.
 			all = append(all, stepCall{Step: step, After: "after rename latest"})
 		}
 	}

@@ -334,7 +334,7 @@ func TestTrialOverdueSettledDetailsAreRead(t *testing.T) {
 func TestTrialDryRunAndRefreshKeepTheirTimeLimit(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	m := newWebhookHarness(t, richWorld(), eventStreams()...)
+	m := newWebhookHarness(t, richWorld(), streamsWithEvents()...)
 	m.cfg.Details, m.cfg.LiveDays, m.cfg.Recheck = "changed", 45, 7
 	m.goodNight()
 	article := m.someArticle()

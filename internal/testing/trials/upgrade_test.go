@@ -125,7 +125,7 @@ func (u *upgrade) finishNight(p builtProgram, snapshot time.Time) {
 	u.requireHistory()
 }
 
-// unchangedNight runs a night an hour later. No value has changed, so the night must find no
+// unchangedNight runs a night an hour after the previous night. No value has changed, so the night must find no
 // changed rows.
 func (u *upgrade) unchangedNight(p builtProgram) {
 	u.t.Helper()

@@ -15,12 +15,12 @@ import (
 // measures sha256sum of the same files.
 func BenchmarkVerify(b *testing.B) {
 	service := sim.New(sim.Options{Seed: 1, Token: token, Outlets: 20, Listings: 40_000, Profiles: 3, Campaigns: 5, Orders: 50, Files: 5, Folders: 2})
-	base, stop, err := service.Serve(b.Context(), "")
+	baseURL, stop, err := service.Serve(b.Context(), "")
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer stop()
-	cfg := job{URL: base, Dir: b.TempDir(), Streams: []string{"product_listings", "orders"}}.config()
+	cfg := job{URL: baseURL, Dir: b.TempDir(), Streams: []string{"product_listings", "orders"}}.config()
 	cfg.Fetch.PageSize, cfg.Warehouse.MemoryLimit = 100, "512MB"
 	for range 2 {
 		service.Advance(1)
@@ -42,12 +42,12 @@ func BenchmarkVerify(b *testing.B) {
 	b.Run("sha256sum", func(b *testing.B) {
 		// The other files of parquet/ are hard links to files of versions/.
 		var files []string
-		var size int64
+		var totalBytes int64
 		for _, pattern := range []string{"versions/*/*", "raw/*/*", "parquet/.meta/*", "parquet/.manifests/*"} {
 			found, _ := filepath.Glob(filepath.Join(cfg.Warehouse.Dir, pattern))
 			for _, file := range found {
 				if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
-					files, size = append(files, file), size+info.Size()
+					files, totalBytes = append(files, file), totalBytes+info.Size()
 				}
 			}
 		}
@@ -55,7 +55,7 @@ func BenchmarkVerify(b *testing.B) {
 			if err := exec.CommandContext(b.Context(), "sha256sum", files...).Run(); err != nil {
 				b.Skip("sha256sum is not available:", err)
 			}
-			b.SetBytes(size)
+			b.SetBytes(totalBytes)
 		}
 	})
 }
