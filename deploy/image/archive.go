@@ -61,8 +61,8 @@ func writeArchive(o options, img v1.Image) (digest v1.Hash, err error) {
 	return digest, os.Rename(temp, o.out)
 }
 
-func writeBlob(w *tar.Writer, b blob, at time.Time) error {
-	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: b.name, Mode: 0o644, Size: b.size, ModTime: at, Format: tar.FormatUSTAR}); err != nil {
+func writeBlob(w *tar.Writer, b blob, modTime time.Time) error {
+	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: b.name, Mode: 0o644, Size: b.size, ModTime: modTime, Format: tar.FormatUSTAR}); err != nil {
 		return err
 	}
 	r, err := b.open()
@@ -84,7 +84,7 @@ func archiveBlobs(o options, img v1.Image) ([]blob, v1.Hash, error) {
 		return nil, v1.Hash{}, err
 	}
 	tag := notAllowedInTag.ReplaceAllString(o.version, "-")
-	docker := tarball.Descriptor{Config: blobPath(configName), RepoTags: []string{"placementsync:" + tag}}
+	dockerManifest := tarball.Descriptor{Config: blobPath(configName), RepoTags: []string{"placementsync:" + tag}}
 	blobs := []blob{newBlob(blobPath(descriptor.Digest), manifest), newBlob(blobPath(configName), config)}
 	for _, layer := range layers {
 		digest, digestErr := layer.Digest()
@@ -92,7 +92,7 @@ func archiveBlobs(o options, img v1.Image) ([]blob, v1.Hash, error) {
 		if err := errors.Join(digestErr, sizeErr); err != nil {
 			return nil, v1.Hash{}, err
 		}
-		docker.Layers = append(docker.Layers, blobPath(digest))
+		dockerManifest.Layers = append(dockerManifest.Layers, blobPath(digest))
 		blobs = append(blobs, blob{blobPath(digest), size, layer.Compressed})
 	}
 	descriptor.ArtifactType, descriptor.Platform = "", file.Platform()
@@ -101,7 +101,7 @@ func archiveBlobs(o options, img v1.Image) ([]blob, v1.Hash, error) {
 		"io.containerd.image.name":          "docker.io/library/placementsync:" + tag,
 	}
 	index, indexErr := json.Marshal(v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: []v1.Descriptor{*descriptor}})
-	dockerText, dockerErr := json.Marshal(tarball.Manifest{docker})
-	head := []blob{newBlob("oci-layout", []byte(`{"imageLayoutVersion":"1.0.0"}`)), newBlob("index.json", index), newBlob("manifest.json", dockerText)}
+	dockerJSON, dockerErr := json.Marshal(tarball.Manifest{dockerManifest})
+	head := []blob{newBlob("oci-layout", []byte(`{"imageLayoutVersion":"1.0.0"}`)), newBlob("index.json", index), newBlob("manifest.json", dockerJSON)}
 	return append(head, blobs...), descriptor.Digest, errors.Join(indexErr, dockerErr)
 }

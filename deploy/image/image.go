@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	program    = "/placementsync"
-	configFile = "/etc/placementsync/config.yaml"
+	programPath = "/placementsync"
+	configFile  = "/etc/placementsync/config.yaml"
 )
 
 // sizes are the total sizes of the layers in bytes.
@@ -35,7 +35,7 @@ func buildImage(o options) (v1.Image, sizes, error) {
 		files   []layerFile
 	}{
 		{"users, root certificates, the configuration of containers, licenses", system},
-		{"placementsync " + o.version, []layerFile{{program[1:], 0o755, 0, content}}},
+		{"placementsync " + o.version, []layerFile{{programPath[1:], 0o755, 0, content}}},
 	} {
 		layer, unpacked, err := newLayer(contents.files, o.created)
 		if err != nil {
@@ -79,7 +79,7 @@ func configure(img v1.Image, o options, arch string) (v1.Image, error) {
 		User:       fmt.Sprintf("%d:%[1]d", user),
 		WorkingDir: "/warehouse",
 		Volumes:    map[string]struct{}{"/warehouse": {}},
-		Entrypoint: []string{program},
+		Entrypoint: []string{programPath},
 		Cmd:        []string{"serve", "--config", configFile},
 		// The tokens are read from files, because users who can inspect a container see its
 		// environment.
@@ -92,7 +92,7 @@ func configure(img v1.Image, o options, arch string) (v1.Image, error) {
 		Labels:       labels,
 		// Docker reads the health check from here, although the OCI format has no such field.
 		Healthcheck: &v1.HealthConfig{
-			Test:     []string{"CMD", program, "serve", "--probe", "health", "--config", configFile},
+			Test:     []string{"CMD", programPath, "serve", "--probe", "health", "--config", configFile},
 			Interval: 30 * time.Second, Timeout: 5 * time.Second, StartPeriod: 30 * time.Second, Retries: 3,
 		},
 	}

@@ -22,8 +22,8 @@ import (
 // is below 65536, so user namespaces contain it.
 const user = 65532
 
-// Display names of users. The image names its user by the numeric id, because otherwise Kubernetes
-// cannot check that the user is not root.
+// Names for the ids of users and groups. The image names its user by the numeric id, because otherwise
+// Kubernetes cannot check that the user is not root.
 const (
 	passwd = "root:x:0:0:root:/:/sbin/nologin\nplacementsync:x:65532:65532:placementsync:/warehouse:/sbin/nologin\n"
 	group  = "root:x:0:\nplacementsync:x:65532:\n"

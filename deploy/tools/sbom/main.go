@@ -1,5 +1,5 @@
 // Command sbom writes the software bill of materials of programs as CycloneDX 1.6. It lists each
-// module with the version recorded by the Go linker and the license of docs/licenses.md, and the
+// module with the version recorded by the Go linker and the license in docs/licenses.md, and the
 // libraries contained in modules. The same programs give the same bytes.
 //
 //	sbom LICENSES VERSION PROGRAM...
@@ -70,8 +70,8 @@ func writeBOM(w io.Writer, licensesFile, version string, programs []string) erro
 
 // licenses are the licenses in docs/licenses.md.
 type licenses struct {
-	// terms contains the license of each module, by path.
-	terms map[string]string
+	// byModule contains the license ids of each module, by path.
+	byModule map[string]string
 	// contained has a row for each library that a module contains: name, version, license.
 	contained [][3]string
 }
@@ -84,26 +84,26 @@ func readLicenses(file string) (l licenses, err error) {
 	if err != nil {
 		return l, err
 	}
-	l.terms = map[string]string{}
+	l.byModule = map[string]string{}
 	for _, row := range licenseRow.FindAllStringSubmatch(string(page), -1) {
-		if terms := strings.TrimSpace(row[4]); row[1] != "" {
-			l.contained = append(l.contained, [3]string{row[1], strings.TrimSpace(row[3]), terms})
+		if licenseIDs := strings.TrimSpace(row[4]); row[1] != "" {
+			l.contained = append(l.contained, [3]string{row[1], strings.TrimSpace(row[3]), licenseIDs})
 		} else {
-			l.terms[row[2]] = terms
+			l.byModule[row[2]] = licenseIDs
 		}
 	}
-	if len(l.terms) < 50 || len(l.contained) == 0 {
-		return l, fmt.Errorf("read %s: found %d modules and %d contained libraries, want at least 50 and 1", file, len(l.terms), len(l.contained))
+	if len(l.byModule) < 50 || len(l.contained) == 0 {
+		return l, fmt.Errorf("read %s: found %d modules and %d contained libraries, want at least 50 and 1", file, len(l.byModule), len(l.contained))
 	}
 	return l, nil
 }
 
-func licenseChoices(terms string) *cdx.Licenses {
-	if terms == "" {
+func licenseChoices(licenseIDs string) *cdx.Licenses {
+	if licenseIDs == "" {
 		return nil
 	}
 	var all cdx.Licenses
-	for id := range strings.SplitSeq(terms, ", ") {
+	for id := range strings.SplitSeq(licenseIDs, ", ") {
 		all = append(all, cdx.LicenseChoice{License: &cdx.License{ID: id}})
 	}
 	return &all
@@ -128,7 +128,7 @@ func readProgram(file, version string, allLicenses licenses) (program cdx.Compon
 		if m.Replace != nil {
 			m = m.Replace
 		}
-		parts = append(parts, library(m.Path, m.Version, "pkg:golang/"+m.Path+"@", allLicenses.terms[m.Path]))
+		parts = append(parts, library(m.Path, m.Version, "pkg:golang/"+m.Path+"@", allLicenses.byModule[m.Path]))
 	}
 	for _, part := range allLicenses.contained {
 		parts = append(parts, library(part[0], part[1], "pkg:generic/"+strings.ToLower(strings.ReplaceAll(part[0], " ", "-"))+"@", part[2]))
@@ -136,6 +136,6 @@ func readProgram(file, version string, allLicenses licenses) (program cdx.Compon
 	return program, parts, nil
 }
 
-func library(name, version, url, terms string) cdx.Component {
-	return cdx.Component{Type: cdx.ComponentTypeLibrary, BOMRef: url + version, Name: name, Version: version, PackageURL: url + version, Licenses: licenseChoices(terms)}
+func library(name, version, url, licenseIDs string) cdx.Component {
+	return cdx.Component{Type: cdx.ComponentTypeLibrary, BOMRef: url + version, Name: name, Version: version, PackageURL: url + version, Licenses: licenseChoices(licenseIDs)}
 }
