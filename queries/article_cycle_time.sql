@@ -8,7 +8,7 @@
 WITH stays AS (
     SELECT
         *,
-        epoch_us(ended_at) - epoch_us(began_at) AS micros,
+        epoch_us(ended_at) - epoch_us(began_at) AS stay_micros,
         ended_at IS NULL AND article_id NOT IN (SELECT id FROM campaign_articles WHERE deleted_at IS NOT NULL) AS is_open
     FROM mart.article_stays
     WHERE ($since IS NULL OR began_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
@@ -19,11 +19,11 @@ statuses AS (
         status_prefix,
         CASE WHEN status_prefix IS NULL THEN '(not stated)'
             ELSE arg_max(status_name, (began_at, status_name)) END AS status_name,
-        count(DISTINCT article_id)         AS articles,
-        count(micros)                      AS finished_stays,
-        count(*) FILTER (is_open)          AS open_articles,
-        quantile_disc(micros, [0.5, 0.9])  AS quantiles,
-        avg(micros)                        AS mean
+        count(DISTINCT article_id)             AS articles,
+        count(stay_micros)                     AS finished_stays,
+        count(*) FILTER (is_open)              AS open_articles,
+        quantile_disc(stay_micros, [0.5, 0.9]) AS quantile_micros,
+        avg(stay_micros)                       AS mean_micros
     FROM stays
     GROUP BY status_prefix
 )
@@ -32,9 +32,9 @@ SELECT
     status_name,
     articles,
     finished_stays,
-    CAST(quantiles[1] / 86400e6 AS DECIMAL(18, 2)) AS p50_days,
-    CAST(quantiles[2] / 86400e6 AS DECIMAL(18, 2)) AS p90_days,
-    CAST(mean / 86400e6 AS DECIMAL(18, 2))         AS mean_days,
+    CAST(quantile_micros[1] / 86400e6 AS DECIMAL(18, 2)) AS p50_days,
+    CAST(quantile_micros[2] / 86400e6 AS DECIMAL(18, 2)) AS p90_days,
+    CAST(mean_micros / 86400e6 AS DECIMAL(18, 2))        AS mean_days,
     open_articles
 FROM statuses
 ORDER BY status_prefix

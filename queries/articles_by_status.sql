@@ -5,12 +5,12 @@
 -- param: since DATE NULL -- only articles that began on or after this date
 -- param: until DATE NULL -- only articles that began before this date
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York
-WITH article_ages AS (
+WITH current_stays AS (
     SELECT
         status_prefix,
         status_name,
         status_since,
-        epoch_us((SELECT snapshot_at FROM mart.snapshot)) - epoch_us(status_since) AS micros
+        epoch_us((SELECT snapshot_at FROM mart.snapshot)) - epoch_us(status_since) AS stay_micros
     FROM mart.article_progress
     WHERE ($since IS NULL OR started_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
       AND ($until IS NULL OR started_at < CAST(CAST($until AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
@@ -19,9 +19,9 @@ SELECT
     status_prefix,
     CASE WHEN status_prefix IS NULL THEN '(not stated)'
         ELSE arg_max(status_name, (coalesce(status_since, TIMESTAMPTZ '-infinity'), status_name)) END AS status_name,
-    count(*)                                                        AS articles,
-    CAST(quantile_disc(micros, 0.5) / 86400e6 AS DECIMAL(18, 2))    AS p50_days_in_status,
-    CAST(max(micros) / 86400e6 AS DECIMAL(18, 2))                   AS oldest_days
-FROM article_ages
+    count(*)                                                          AS articles,
+    CAST(quantile_disc(stay_micros, 0.5) / 86400e6 AS DECIMAL(18, 2)) AS p50_days_in_status,
+    CAST(max(stay_micros) / 86400e6 AS DECIMAL(18, 2))                AS oldest_days
+FROM current_stays
 GROUP BY status_prefix
 ORDER BY articles DESC, status_prefix

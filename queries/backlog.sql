@@ -1,7 +1,7 @@
 -- subject: throughput
 -- title: Backlog: paid items without an article
 -- grain: one row per order item that is paid and has no article, longest waiting first
--- about: Paid items without an article. Days have 24 hours, are counted at the snapshot and rounded to 2 places; days_late is the time since the promised delivery, empty before that date. Refunded and deleted items are left out. backlog_at_end of weekly_throughput counts the same items. The specification defines no currency for items.
+-- about: Paid items without an article. Days have 24 hours, are counted at the snapshot and rounded to 2 places; days_late is the time since the promised delivery, empty before that date. Refunded and deleted items are left out. The column backlog_at_end of the query weekly_throughput counts the same items. The specification defines no currency for items.
 -- param: since DATE NULL -- only items whose order was paid on or after this date
 -- param: until DATE NULL -- only items whose order was paid before this date
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York
@@ -11,7 +11,7 @@
 WITH waiting_items AS (
     SELECT
         *,
-        epoch_us((SELECT snapshot_at FROM mart.snapshot)) - epoch_us(paid_at)     AS micros,
+        epoch_us((SELECT snapshot_at FROM mart.snapshot)) - epoch_us(paid_at)     AS waiting_micros,
         epoch_us((SELECT snapshot_at FROM mart.snapshot)) - epoch_us(promised_at) AS late_micros
     FROM mart.sold_items
     WHERE article_id IS NULL AND NOT is_refunded
@@ -25,12 +25,12 @@ SELECT
     outlet_name,
     product_name,
     paid_at,
-    CAST(micros / 86400e6 AS DECIMAL(18, 2)) AS days_waiting,
+    CAST(waiting_micros / 86400e6 AS DECIMAL(18, 2)) AS days_waiting,
     promised_at,
     CASE WHEN late_micros > 0 THEN CAST(late_micros / 86400e6 AS DECIMAL(18, 2)) END AS days_late,
     CAST(sale_price AS DECIMAL(18, 2)) AS sale_price
 FROM waiting_items
-WHERE micros >= $min_days * 86400000000
+WHERE waiting_micros >= $min_days * 86400000000
   AND (NOT $late OR late_micros > 0)
 ORDER BY paid_at, order_item_id
 LIMIT $top

@@ -54,8 +54,8 @@ func countRows(b *testing.B, db *query.DB, q query.Query) int64 {
 	return rows
 }
 
-// requiredValues returns values for the parameters without a default: an amount, a currency, or
-// otherwise the name.
+// requiredValues returns values for the parameters without a default: an amount, a currency, or the
+// given name.
 func requiredValues(q query.Query, name string) map[string]string {
 	values := map[string]string{}
 	for _, p := range q.Params {

@@ -1,7 +1,7 @@
 -- subject: throughput
 -- title: Campaigns at risk
 -- grain: one row per campaign that is forecast to exceed its budget or miss a date, the nearest target date first
--- about: Budget and dates of unfinished campaigns. projected_total is the sum of the sales without refunded items, plus the average sale price for each planned article that has not begun. An article is expected to take the usual time from start to first publication: the median of the articles that were published in the last days before the snapshot; the parameter days sets their number. pace_days shows this time. late_for_target counts the articles that are expected after the target date, and late_for_promise the articles that are expected after their promised delivery.
+-- about: Budget and dates of unfinished campaigns. projected_total is the sum of the sales without refunded items, plus the average sale price for each planned article that has not begun. An article is expected to take the usual time from start to first publication: the median of the articles that were published at most "days" days before the snapshot. The column pace_days shows this time. late_for_target counts the articles that are expected after the target date, and late_for_promise the articles that are expected after their promised delivery.
 -- param: days COUNT 90 -- number of days before the snapshot whose publications determine the usual time
 -- param: profile VARCHAR NULL -- only campaigns of the client profile with this id or name
 -- values: SELECT name FROM profiles UNION ALL SELECT id FROM profiles
@@ -18,7 +18,7 @@ WITH publications AS (
 -- The pace is the median time from start to publication, of the articles that were published in the
 -- last $days days. Without such articles it is 0.
 pace AS (
-    SELECT quantile_disc(epoch_us(publications.published_at) - epoch_us(p.started_at), 0.5) AS micros
+    SELECT quantile_disc(epoch_us(publications.published_at) - epoch_us(p.started_at), 0.5) AS pace_micros
     FROM publications
     JOIN mart.article_progress AS p USING (article_id)
     CROSS JOIN mart.snapshot AS s
@@ -26,7 +26,7 @@ pace AS (
       AND publications.published_at > s.snapshot_at - to_hours(24 * $days) AND publications.published_at <= s.snapshot_at
 ),
 clock AS (
-    SELECT snapshot_at AS now, coalesce(micros, 0) AS micros, snapshot_at + to_microseconds(coalesce(micros, 0)) AS forecast_at
+    SELECT snapshot_at AS now, coalesce(pace_micros, 0) AS pace_micros, snapshot_at + to_microseconds(coalesce(pace_micros, 0)) AS forecast_at
     FROM mart.snapshot
     CROSS JOIN pace
 ),
@@ -37,7 +37,7 @@ article_forecasts AS (
         p.campaign_id,
         p.live_url IS NULL
             AND list_contains(string_split($published || ',' || $ended, ','), p.status_prefix) IS NOT TRUE AS is_open,
-        greatest(c.now, p.started_at + to_microseconds(c.micros))                                         AS forecast_at,
+        greatest(c.now, p.started_at + to_microseconds(c.pace_micros))                                         AS forecast_at,
         s.promised_at,
         CASE WHEN NOT s.is_refunded
             AND row_number() OVER (PARTITION BY p.campaign_id, s.order_item_id ORDER BY p.article_id) = 1 THEN s.sale_price END AS sale_price
@@ -63,13 +63,13 @@ open_campaigns AS (
 campaign_counts AS (
     SELECT
         o.*,
-        count(f.campaign_id)                                               AS articles,
-        count(*) FILTER (f.is_open)                                        AS open_articles,
-        count(*) FILTER (f.is_open AND f.forecast_at > o.target_date)      AS open_late,
-        count(*) FILTER (f.is_open AND f.forecast_at > f.promised_at)      AS late_for_promise,
-        max(f.forecast_at) FILTER (f.is_open)                              AS open_forecast_at,
-        coalesce(sum(f.sale_price), 0)                                     AS sales,
-        count(f.sale_price)                                                AS priced
+        count(f.campaign_id)                                          AS articles,
+        count(*) FILTER (f.is_open)                                   AS open_articles,
+        count(*) FILTER (f.is_open AND f.forecast_at > o.target_date) AS open_late,
+        count(*) FILTER (f.is_open AND f.forecast_at > f.promised_at) AS late_for_promise,
+        max(f.forecast_at) FILTER (f.is_open)                         AS open_forecast_at,
+        coalesce(sum(f.sale_price), 0)                                AS sales,
+        count(f.sale_price)                                           AS priced_articles
     FROM open_campaigns AS o
     LEFT JOIN article_forecasts AS f USING (campaign_id)
     GROUP BY ALL
@@ -80,9 +80,9 @@ campaign_forecasts AS (
         campaign_counts.*,
         greatest(coalesce(total_articles, 0) - articles, 0)                                             AS not_begun,
         open_late + CASE WHEN clock.forecast_at > campaign_counts.target_date THEN not_begun ELSE 0 END AS late_for_target,
-        sales + coalesce(CAST(sales * not_begun / nullif(priced, 0) AS DECIMAL(38, 6)), 0)              AS projected,
+        sales + coalesce(CAST(sales * not_begun / nullif(priced_articles, 0) AS DECIMAL(38, 6)), 0)     AS projected,
         CASE WHEN not_begun > 0 THEN greatest(clock.forecast_at, open_forecast_at) ELSE open_forecast_at END AS forecast_at,
-        clock.micros
+        clock.pace_micros
     FROM campaign_counts
     CROSS JOIN clock
 )
@@ -97,10 +97,10 @@ SELECT
     not_begun,
     late_for_target,
     late_for_promise,
-    CAST(micros / 86400e6 AS DECIMAL(18, 2))   AS pace_days,
-    CAST(budget AS DECIMAL(18, 2))             AS budget,
-    CAST(sales AS DECIMAL(18, 2))              AS sale_total,
-    CAST(projected AS DECIMAL(18, 2))          AS projected_total,
+    CAST(pace_micros / 86400e6 AS DECIMAL(18, 2)) AS pace_days,
+    CAST(budget AS DECIMAL(18, 2))                AS budget,
+    CAST(sales AS DECIMAL(18, 2))                 AS sale_total,
+    CAST(projected AS DECIMAL(18, 2))             AS projected_total,
     CAST(CASE WHEN projected > budget THEN projected - budget END AS DECIMAL(18, 2)) AS over_budget
 FROM campaign_forecasts
 WHERE late_for_target > 0 OR late_for_promise > 0 OR projected > budget

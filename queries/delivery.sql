@@ -1,9 +1,9 @@
 -- subject: throughput
 -- title: Delivery against the promised date
--- grain: one row per outlet, writer, client profile or type of channel, as chosen with by, and one for articles without a group
--- about: Articles that were first published in the period, compared with the promised date: payment of the order plus the longest delivery time of the item. on_time counts the articles that were published by that date. Days run from payment to publication; p50 and p90 are durations that occurred. open_late counts open articles, not refunded, whose promised date is past. The type of channel is taken from the bought listing, or else from the first placement that the item includes. Deleted articles and items are left out.
+-- grain: one row per outlet, writer, client profile or type of channel, as chosen with "by", and one for articles without a group
+-- about: Articles that were first published in the period, compared with the promised date: payment of the order plus the longest delivery time of the item. on_time counts the articles that were published by that date. Days run from payment to publication; p50 and p90 are durations that occurred. open_late counts open articles that are not refunded and whose promised date is past. The type of channel is taken from the bought listing, or else from the first placement that the item includes. Deleted articles and items are left out.
 -- param: by outlet|writer|profile|channel_type outlet -- grouping of the rows
--- param: days COUNT 90 -- length of the period in days, if since is not set
+-- param: days COUNT 90 -- length of the period in days, if "since" is not set
 -- param: since DATE NULL -- first day of the period
 -- param: until DATE NULL -- day after the last day of the period; NULL means up to the snapshot
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York
@@ -39,7 +39,7 @@ deliveries AS (
         p.live_url IS NULL
             AND list_contains(string_split($published || ',' || $ended, ','), p.status_prefix) IS NOT TRUE AS is_open,
         publications.published_at BETWEEN period.first_at AND period.last_at AS in_period,
-        epoch_us(publications.published_at) - epoch_us(s.paid_at)            AS micros,
+        epoch_us(publications.published_at) - epoch_us(s.paid_at)            AS delivery_micros,
         epoch_us(s.promised_at) - epoch_us(s.paid_at)                        AS promised_micros,
         epoch_us(publications.published_at) - epoch_us(s.promised_at)        AS late_micros,
         s.promised_at < period.snapshot_at AND NOT s.is_refunded             AS is_past_promise
@@ -55,15 +55,15 @@ groups AS (
         group_id,
         CASE WHEN group_id IS NULL THEN '(not stated)'
             ELSE arg_max(group_name, (coalesce(started_at, TIMESTAMPTZ '-infinity'), group_name)) END AS group_name,
-        count(*)                                                               AS articles,
-        count(*) FILTER (is_open)                                              AS open_articles,
-        count(*) FILTER (is_open AND is_past_promise)                          AS open_late,
-        count(*) FILTER (in_period)                                            AS published,
-        count(late_micros) FILTER (in_period)                                  AS promised,
-        count(*) FILTER (in_period AND late_micros <= 0)                       AS on_time,
-        quantile_disc(promised_micros, 0.5) FILTER (in_period)                 AS promised_micros,
-        quantile_disc(micros, [0.5, 0.9]) FILTER (in_period AND micros >= 0)   AS quantiles,
-        quantile_disc(late_micros, 0.5) FILTER (in_period AND late_micros > 0) AS late_micros
+        count(*)                                                                               AS articles,
+        count(*) FILTER (is_open)                                                              AS open_articles,
+        count(*) FILTER (is_open AND is_past_promise)                                          AS open_late,
+        count(*) FILTER (in_period)                                                            AS published,
+        count(late_micros) FILTER (in_period)                                                  AS promised,
+        count(*) FILTER (in_period AND late_micros <= 0)                                       AS on_time,
+        quantile_disc(promised_micros, 0.5) FILTER (in_period)                                 AS promised_micros,
+        quantile_disc(delivery_micros, [0.5, 0.9]) FILTER (in_period AND delivery_micros >= 0) AS delivery_quantiles,
+        quantile_disc(late_micros, 0.5) FILTER (in_period AND late_micros > 0)                 AS late_micros
     FROM deliveries
     GROUP BY group_id
 )
@@ -78,10 +78,10 @@ SELECT
     promised                                                   AS published_with_promise,
     on_time,
     CAST(100 * on_time / nullif(promised, 0) AS DECIMAL(38, 1)) AS on_time_percent,
-    CAST(promised_micros / 86400e6 AS DECIMAL(18, 2))          AS p50_promised_days,
-    CAST(quantiles[1] / 86400e6 AS DECIMAL(18, 2))             AS p50_days,
-    CAST(quantiles[2] / 86400e6 AS DECIMAL(18, 2))             AS p90_days,
-    CAST(late_micros / 86400e6 AS DECIMAL(18, 2))              AS p50_days_late
+    CAST(promised_micros / 86400e6 AS DECIMAL(18, 2))       AS p50_promised_days,
+    CAST(delivery_quantiles[1] / 86400e6 AS DECIMAL(18, 2)) AS p50_days,
+    CAST(delivery_quantiles[2] / 86400e6 AS DECIMAL(18, 2)) AS p90_days,
+    CAST(late_micros / 86400e6 AS DECIMAL(18, 2))           AS p50_days_late
 FROM groups
 ORDER BY published DESC, articles DESC, group_id
 LIMIT $top

@@ -1,6 +1,6 @@
 // Package queries contains the named queries, one SQL file per query, with a header that describes
-// the result and the parameters. The folder checks contains the checks of a night. The folder
-// engines contains the queries and the views of mart for the engines of a lake.
+// the result and the parameters. The folder "checks" contains the checks of a night. The folder
+// "engines" contains the queries and the views of mart for the engines of a lake.
 //
 // The package imports no package of this project.
 package queries

@@ -1,7 +1,7 @@
 -- subject: placements
 -- title: Find placements
 -- grain: one row per matching price of a listing, best first
--- about: Placements to buy. Within each tier and currency, rank 1 has the lowest price per point of domain authority. Listings without an authority come last, the cheapest first. Amounts of different currencies cannot be compared, so the rows are ordered by rank. The price limits apply to prices of every currency: set currency too. Prices of 0 or less are left out.
+-- about: Placements to buy. Within each tier and currency, rank 1 has the lowest price per point of domain authority. Listings without an authority come last, the cheapest first. Amounts of different currencies cannot be compared, so the rows are ordered by rank. The price limits apply to prices of every currency: also set the parameter "currency". Prices of 0 or less are left out.
 -- param: country VARCHAR NULL -- only outlets of this country
 -- values: SELECT DISTINCT country FROM product_listings
 -- param: channel_type VARCHAR NULL -- only this type of channel
@@ -41,7 +41,7 @@ WITH matching_prices AS (
 ranked AS (
     SELECT
         *,
-        count(*) OVER (PARTITION BY pricing_tier, currency) AS market,
+        count(*) OVER (PARTITION BY pricing_tier, currency) AS market_prices,
         row_number() OVER (PARTITION BY pricing_tier, currency
             ORDER BY per_point NULLS LAST, unit_amount, domain_authority DESC NULLS LAST, listing_id, position) AS rank
     FROM matching_prices
@@ -49,7 +49,7 @@ ranked AS (
 ),
 -- The join with the names is last, because only few rows are left then.
 best AS (
-    SELECT * FROM ranked ORDER BY rank, market DESC, pricing_tier, currency LIMIT $top
+    SELECT * FROM ranked ORDER BY rank, market_prices DESC, pricing_tier, currency LIMIT $top
 )
 SELECT
     b.rank,
@@ -68,4 +68,4 @@ SELECT
     b.listing_id
 FROM best AS b
 JOIN product_listings AS l ON l.id = b.listing_id
-ORDER BY b.rank, b.market DESC, b.pricing_tier, b.currency
+ORDER BY b.rank, b.market_prices DESC, b.pricing_tier, b.currency

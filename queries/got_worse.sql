@@ -1,7 +1,7 @@
 -- subject: placements
 -- title: Listings that got worse
 -- grain: one row per listing and trait that got worse, the latest change first
--- about: Listings on sale with a worse trait than at the start of the day since: links no longer do-follow, outlet no longer indexed, lower domain authority or longer delivery. A listing that is newer than since is compared with its first version. Only this first state and the current state are compared. A trait that is unknown in one of them is left out. changed_at is the snapshot in which the trait last changed.
+-- about: Listings on sale with a worse trait than at the start of the day "since": links no longer do-follow, outlet no longer indexed, lower domain authority or longer delivery. A listing that is newer than "since" is compared with its first version. Only this first state and the current state are compared. A trait that is unknown in one of them is left out. changed_at is the snapshot in which the trait last changed.
 -- param: since DATE? snapshot-30d -- date of the earlier state; NULL means the first snapshot
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York
 -- param: trait do_follow|indexed|authority|delivery_days NULL -- only this trait
@@ -18,11 +18,11 @@ WITH versions AS (
         domain_authority IS DISTINCT FROM lag(domain_authority) OVER of_listing   AS authority_changed,
         max_delivery_days IS DISTINCT FROM lag(max_delivery_days) OVER of_listing AS days_changed
     FROM history.product_listings
-    -- The row version at the date since, and all later versions.
+    -- The row version at the date $since, and all later versions.
     WHERE $since IS NULL OR coalesce(valid_to, TIMESTAMPTZ 'infinity') > CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR)
     WINDOW of_listing AS (PARTITION BY id ORDER BY valid_from)
 ),
-pairs AS (
+first_states AS (
     SELECT
         v.id,
         arg_min({'follow': v.is_do_follow, 'indexed': v.is_indexed, 'authority': v.domain_authority, 'days': v.max_delivery_days}, v.valid_from) AS before,
@@ -35,7 +35,7 @@ pairs AS (
 ),
 states AS (
     SELECT p.*, l.* EXCLUDE (id)
-    FROM pairs AS p
+    FROM first_states AS p
     JOIN product_listings AS l USING (id)
     WHERE $country IS NULL OR l.country = $country
 ),

@@ -14,7 +14,7 @@
 -- param: min_percent DECIMAL 0 -- leave out smaller differences, in percent of the list price
 -- param: top COUNT NULL -- maximum number of rows
 WITH items AS (
-    SELECT *, list_price * quantity AS list, list_price IS NOT NULL AND sale_price IS NOT NULL AS is_known
+    SELECT *, list_price * quantity AS list, list_price IS NOT NULL AND sale_price IS NOT NULL AS has_both_prices
     FROM mart.sold_items
     WHERE NOT is_refunded
       AND ($since IS NULL OR paid_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
@@ -28,13 +28,13 @@ products AS (
             ELSE arg_max(product_name, (coalesce(paid_at, TIMESTAMPTZ '-infinity'), product_name)) END AS product_name,
         CASE WHEN product_id IS NULL THEN '(not stated)'
             ELSE arg_max(outlet_name, (coalesce(paid_at, TIMESTAMPTZ '-infinity'), outlet_name)) END AS outlet_name,
-        count(*)                                       AS items,
-        count(*) FILTER (NOT is_known)                 AS lacking,
-        coalesce(sum(list) FILTER (is_known), 0)       AS list,
-        coalesce(sum(sale_price) FILTER (is_known), 0) AS paid,
-        max(paid_at) FILTER (is_known)                 AS last_paid_at,
-        arg_max(list_price, (coalesce(paid_at, TIMESTAMPTZ '-infinity'), order_item_id)) FILTER (is_known)            AS last_list,
-        arg_max(sale_price / quantity, (coalesce(paid_at, TIMESTAMPTZ '-infinity'), order_item_id)) FILTER (is_known) AS last_paid
+        count(*)                                              AS items,
+        count(*) FILTER (NOT has_both_prices)                 AS without_prices,
+        coalesce(sum(list) FILTER (has_both_prices), 0)       AS list,
+        coalesce(sum(sale_price) FILTER (has_both_prices), 0) AS paid,
+        max(paid_at) FILTER (has_both_prices)                 AS last_paid_at,
+        arg_max(list_price, (coalesce(paid_at, TIMESTAMPTZ '-infinity'), order_item_id)) FILTER (has_both_prices)            AS last_list,
+        arg_max(sale_price / quantity, (coalesce(paid_at, TIMESTAMPTZ '-infinity'), order_item_id)) FILTER (has_both_prices) AS last_paid
     FROM items
     GROUP BY product_id
 ),
@@ -57,7 +57,7 @@ SELECT
     product_name,
     outlet_name,
     items,
-    lacking AS items_without_prices,
+    without_prices AS items_without_prices,
     CAST(list AS DECIMAL(18, 2))        AS list_total,
     CAST(paid AS DECIMAL(18, 2))        AS paid_total,
     CAST(paid - list AS DECIMAL(18, 2)) AS difference,

@@ -1,7 +1,7 @@
 -- subject: placements
 -- title: New and withdrawn listings
 -- grain: one row per day that has a snapshot
--- about: New, withdrawn and returned product listings, by the day of the snapshot that showed the change. A listing that comes back after a withdrawal counts as returned. Listings of the first snapshot are not counted as new. net is the number of new and returned listings less the withdrawn ones. listings_at_end is the number of listings in the last snapshot of the day.
+-- about: New, withdrawn and returned product listings, by the day of the snapshot that showed the change. A listing that comes back after a withdrawal counts as returned. Listings of the first snapshot are not counted as new. The column net is the number of new and returned listings less the withdrawn ones. listings_at_end is the number of listings in the last snapshot of the day.
 -- param: since DATE? snapshot-30d -- first day
 -- param: until DATE NULL -- day after the last day
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which days begin, such as America/New_York
@@ -11,7 +11,7 @@ WITH days AS (
     WHERE snapshot_at IS NOT NULL
       AND ($since IS NULL OR snapshot_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
 ),
-events AS (
+event_counts AS (
     SELECT
         CAST(happened_at AT TIME ZONE CAST($timezone AS VARCHAR) AS DATE) AS day,
         count(*) FILTER (event = 'new')       AS arrived,
@@ -29,7 +29,7 @@ day_counts AS (
         coalesce(e.withdrawn, 0) AS withdrawn,
         coalesce(e.arrived + e.returned - e.withdrawn, 0) AS net
     FROM days AS d
-    LEFT JOIN events AS e USING (day)
+    LEFT JOIN event_counts AS e USING (day)
 )
 SELECT
     day,
@@ -39,6 +39,6 @@ SELECT
     net,
     CAST((SELECT count(*) FROM product_listings) + net - sum(net) OVER (ORDER BY day DESC) AS BIGINT) AS listings_at_end
 FROM day_counts
--- This condition is in QUALIFY, because the sum above needs the days after until too.
+-- This condition is in QUALIFY, because the sum above also needs the days after $until.
 QUALIFY $until IS NULL OR day < CAST($until AS DATE)
 ORDER BY day

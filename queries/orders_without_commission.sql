@@ -11,7 +11,7 @@ WITH item_sums AS (
         order_id,
         count(*)                                                                AS all_items,
         count(*) FILTER (is_counted)                                            AS items,
-        count(*) FILTER (is_counted AND NOT has_commission)                     AS lacking,
+        count(*) FILTER (is_counted AND NOT has_commission)                     AS without_commission,
         coalesce(sum(sale_price) FILTER (is_counted AND NOT has_commission), 0) AS sales
     FROM (
         SELECT
@@ -24,7 +24,7 @@ WITH item_sums AS (
     GROUP BY order_id
 ),
 paid_orders AS (
-    SELECT o.*, coalesce(s.all_items, 0) AS all_items, coalesce(s.items, 0) AS items, coalesce(s.lacking, 0) AS lacking, coalesce(s.sales, 0) AS sales
+    SELECT o.*, coalesce(s.all_items, 0) AS all_items, coalesce(s.items, 0) AS items, coalesce(s.without_commission, 0) AS without_commission, coalesce(s.sales, 0) AS sales
     FROM orders AS o
     LEFT JOIN item_sums AS s ON s.order_id = o.id
     WHERE o.deleted_at IS NULL AND o.date_paid IS NOT NULL
@@ -38,13 +38,13 @@ SELECT
     date_paid AS paid_at,
     CAST(total AS DECIMAL(18, 2)) AS order_total,
     items,
-    lacking   AS items_without_commission,
+    without_commission   AS items_without_commission,
     CAST(sales AS DECIMAL(18, 2)) AS sale_without_commission,
     CASE
         WHEN all_items = 0 THEN 'no items'
-        WHEN lacking = items THEN 'no commission on any item'
+        WHEN without_commission = items THEN 'no commission on any item'
         ELSE 'no commission on some items'
     END AS reason
 FROM paid_orders
-WHERE all_items = 0 OR (lacking > 0 AND ($partial OR lacking = items))
+WHERE all_items = 0 OR (without_commission > 0 AND ($partial OR without_commission = items))
 ORDER BY date_paid DESC, id

@@ -1,7 +1,7 @@
 -- subject: quality
 -- title: Changes of an outlet
 -- grain: one row per changed field, and one per new or deleted record, of an outlet and its catalog
--- about: Differences between two states of an outlet and its catalog: tags, channels, products, listings and prices. The earlier state is at the start of the day since, and the later state at the start of the day until, in the time zone. Without until, the later state is the newest snapshot. A record counts if it belonged to the outlet at any time. A new or deleted record has one row with the whole record. Orders and articles are not part of the catalog.
+-- about: Differences between two states of an outlet and its catalog: tags, channels, products, listings and prices. The earlier state is at the start of the day "since", and the later state at the start of the day "until", in the time zone. Without "until", the later state is the newest snapshot. A record counts if it belonged to the outlet at any time. A new or deleted record has one row with the whole record. Orders and articles are not part of the catalog.
 -- param: outlet VARCHAR REQUIRED -- id or name of the outlet
 -- values: SELECT name FROM outlets UNION ALL SELECT outlet_name FROM history.product_listings UNION ALL SELECT id FROM outlets
 -- param: since DATE snapshot-30d -- date of the earlier state
@@ -24,7 +24,7 @@ channel_ids AS (
     SELECT DISTINCT id FROM history.outlet_channels WHERE outlet_id IN (FROM outlet_ids)
 ),
 catalog_changes AS (
-    SELECT *, split_part("key", '/', 1) AS owner
+    SELECT *, split_part("key", '/', 1) AS first_key_part
     FROM changes(
         CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR),
         coalesce(CAST(CAST($until AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR), TIMESTAMPTZ 'infinity'))
@@ -42,9 +42,9 @@ SELECT
     CASE WHEN json_type("new") = 'VARCHAR' THEN "new" ->> '$' ELSE CAST("new" AS VARCHAR) END AS new_value
 FROM catalog_changes
 WHERE CASE
-    WHEN table_name IN ('outlets', 'outlet_tags', 'outlet_products') THEN owner IN (FROM outlet_ids)
-    WHEN starts_with(table_name, 'outlet_channel') THEN owner IN (FROM channel_ids)
-    ELSE owner IN (FROM product_ids)
+    WHEN table_name IN ('outlets', 'outlet_tags', 'outlet_products') THEN first_key_part IN (FROM outlet_ids)
+    WHEN starts_with(table_name, 'outlet_channel') THEN first_key_part IN (FROM channel_ids)
+    ELSE first_key_part IN (FROM product_ids)
 END
 ORDER BY table_name, record_key, field
 LIMIT $top

@@ -8,7 +8,7 @@
 -- param: published VARCHAR published,live -- status prefixes that mean published, separated by commas
 -- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes that mean ended without being published
 WITH open_articles AS (
-    SELECT *, epoch_us((SELECT snapshot_at FROM mart.snapshot)) - epoch_us(expected_at) AS micros
+    SELECT *, epoch_us((SELECT snapshot_at FROM mart.snapshot)) - epoch_us(expected_at) AS overdue_micros
     FROM mart.article_progress
     WHERE live_url IS NULL
       AND list_contains(string_split($published || ',' || $ended, ','), status_prefix) IS NOT TRUE
@@ -26,7 +26,7 @@ SELECT
     status_name,
     expected_at,
     expected_for,
-    CAST(micros / 86400e6 AS DECIMAL(18, 2)) AS days_overdue
+    CAST(overdue_micros / 86400e6 AS DECIMAL(18, 2)) AS days_overdue
 FROM open_articles
-WHERE micros > 0
+WHERE overdue_micros > 0
 ORDER BY expected_at, article_id

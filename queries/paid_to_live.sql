@@ -17,7 +17,7 @@ spans AS (
         CAST(date_trunc('month', published_at AT TIME ZONE CAST($timezone AS VARCHAR)) AS DATE) AS month,
         order_paid_at IS NULL        AS is_unpaid,
         published_at < order_paid_at AS is_early,
-        CASE WHEN published_at >= order_paid_at THEN epoch_us(published_at) - epoch_us(order_paid_at) END AS micros,
+        CASE WHEN published_at >= order_paid_at THEN epoch_us(published_at) - epoch_us(order_paid_at) END AS publish_micros,
         CASE WHEN published_at >= order_paid_at THEN epoch_us(started_at) - epoch_us(order_paid_at) END   AS start_micros
     FROM publications
     JOIN mart.article_progress USING (article_id)
@@ -25,12 +25,12 @@ spans AS (
 months AS (
     SELECT
         month,
-        count(*)                                AS articles,
-        count(*) FILTER (is_unpaid)             AS unpaid,
-        count(*) FILTER (is_early)              AS early,
-        quantile_disc(micros, [0.5, 0.9])       AS quantiles,
-        avg(micros)                             AS mean,
-        quantile_disc(start_micros, 0.5)        AS start
+        count(*)                                  AS articles,
+        count(*) FILTER (is_unpaid)               AS unpaid,
+        count(*) FILTER (is_early)                AS early,
+        quantile_disc(publish_micros, [0.5, 0.9]) AS quantile_micros,
+        avg(publish_micros)                       AS mean_micros,
+        quantile_disc(start_micros, 0.5)          AS median_start_micros
     FROM spans
     WHERE ($since IS NULL OR month >= date_trunc('month', CAST($since AS DATE)))
       AND ($until IS NULL OR month < date_trunc('month', CAST($until AS DATE)))
@@ -41,9 +41,9 @@ SELECT
     articles,
     unpaid AS articles_without_payment,
     early  AS articles_live_before_payment,
-    CAST(quantiles[1] / 86400e6 AS DECIMAL(18, 2)) AS p50_days,
-    CAST(quantiles[2] / 86400e6 AS DECIMAL(18, 2)) AS p90_days,
-    CAST(mean / 86400e6 AS DECIMAL(18, 2))         AS mean_days,
-    CAST(start / 86400e6 AS DECIMAL(18, 2))        AS p50_days_to_start
+    CAST(quantile_micros[1] / 86400e6 AS DECIMAL(18, 2))  AS p50_days,
+    CAST(quantile_micros[2] / 86400e6 AS DECIMAL(18, 2))  AS p90_days,
+    CAST(mean_micros / 86400e6 AS DECIMAL(18, 2))         AS mean_days,
+    CAST(median_start_micros / 86400e6 AS DECIMAL(18, 2)) AS p50_days_to_start
 FROM months
 ORDER BY month

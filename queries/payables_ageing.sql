@@ -1,7 +1,7 @@
 -- subject: commissions
 -- title: Payables by age
 -- grain: one row per kind (commission, publisher, reseller) and age band, including bands without rows
--- about: Unpaid amounts of sold items, by the time since the order was paid, in whole days of 24 hours at the snapshot: commissions (commission_amount), publishers (vendor_cost) and resellers (reseller_price). Refunded and deleted items, and items without such an amount, are left out. The specification defines no currency for items: the sums are valid only if all items have the same currency.
+-- about: Unpaid amounts of sold items, grouped by age: commissions (commission_amount), publishers (vendor_cost) and resellers (reseller_price). The age is the time since the order was paid, in whole days of 24 hours at the snapshot. Refunded and deleted items, and items without such an amount, are left out. The specification defines no currency for items: the sums are valid only if all items have the same currency.
 -- param: since DATE NULL -- only items whose order was paid on or after this date
 -- param: until DATE NULL -- only items whose order was paid before this date
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York

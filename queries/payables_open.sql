@@ -1,7 +1,7 @@
 -- subject: commissions
 -- title: Payables, item by item
 -- grain: one row per order item and open payable (commission, publisher, reseller)
--- about: The open payables whose sums are in payables_ageing. The oldest come first, payables of unknown age last. age_days is the time since the customer paid the order, in whole days of 24 hours at the snapshot. The specification defines no currency for items.
+-- about: The open payables whose sums are in the query payables_ageing. The oldest come first, payables of unknown age last. age_days is the time since the customer paid the order, in whole days of 24 hours at the snapshot. The specification defines no currency for items.
 -- param: kind commission|publisher|reseller NULL -- only payables of this kind
 -- param: since DATE NULL -- only items whose order was paid on or after this date
 -- param: until DATE NULL -- only items whose order was paid before this date

@@ -1,7 +1,7 @@
 -- subject: placements
 -- title: Placements for a budget
 -- grain: one row per chosen listing, in the order of the choice
--- about: A set of placements that a budget pays for. Each listing is taken at its lowest matching price. The listings with the lowest price per point of domain authority are taken first, or those with the highest authority if prefer is authority. Listings that cost more than the rest of the budget are skipped. Another set for the same budget may have more authority. Listings without an authority, and prices of 0 or less, are left out.
+-- about: A set of placements that a budget pays for. Each listing is taken at its lowest matching price. The listings with the lowest price per point of domain authority are taken first, or those with the highest authority if "prefer" is "authority". Listings that cost more than the rest of the budget are skipped. Another set for the same budget may have more authority. Listings without an authority, and prices of 0 or less, are left out.
 -- param: budget DECIMAL REQUIRED -- amount to spend, in the currency
 -- param: currency VARCHAR REQUIRED -- only prices in this currency
 -- values: SELECT DISTINCT currency FROM product_listing_prices

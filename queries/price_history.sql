@@ -1,7 +1,7 @@
 -- subject: prices
 -- title: Price history of a listing or an outlet
 -- grain: one row per snapshot, tier and currency
--- about: Prices of a listing, or of all listings of an outlet, in each snapshot. The median is a price that occurs (the lower of two middle values). change_percent is the median change since the previous prices of the same listing, tier and currency; compared counts these changes. New and withdrawn listings do not affect change_percent. A listing counts if it had the name or belonged to the outlet at any time.
+-- about: Prices of a listing, or of all listings of an outlet, in each snapshot. The median is a price that occurs (the lower of two middle values). change_percent is the median change since the previous prices of the same listing, tier and currency; the column compared counts these changes. New and withdrawn listings do not affect change_percent. A listing counts if it had the name or belonged to the outlet at any time.
 -- param: name VARCHAR REQUIRED -- id or name of a listing, or id or name of an outlet
 -- values: SELECT name FROM outlets UNION ALL SELECT outlet_name FROM history.product_listings UNION ALL SELECT name FROM history.product_listings UNION ALL SELECT id FROM outlets UNION ALL SELECT id FROM history.product_listings
 -- param: since DATE? snapshot-90d -- first day
@@ -28,13 +28,13 @@ prices AS MATERIALIZED (
 snapshot_prices AS (
     SELECT
         r.snapshot_at, p.product_listing_id, p.pricing_tier, p.currency, p.unit_amount,
-        row_number() OVER (PARTITION BY r.snapshot_at, p.product_listing_id, p.pricing_tier, p.currency ORDER BY p.position) AS nth
+        row_number() OVER (PARTITION BY r.snapshot_at, p.product_listing_id, p.pricing_tier, p.currency ORDER BY p.position) AS price_number
     FROM prices AS p
     JOIN meta.runs AS r ON r.snapshot_at >= p.valid_from AND r.snapshot_at < p.valid_to
 ),
--- The nights before since are compared too, because the first night from since on needs its previous night.
+-- The nights before $since are compared too, because the first night from $since on needs its previous night.
 price_pairs AS (
-    SELECT *, lag(unit_amount) OVER (PARTITION BY product_listing_id, pricing_tier, currency, nth ORDER BY snapshot_at) AS before
+    SELECT *, lag(unit_amount) OVER (PARTITION BY product_listing_id, pricing_tier, currency, price_number ORDER BY snapshot_at) AS before
     FROM snapshot_prices
 ),
 nights AS (

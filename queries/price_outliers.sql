@@ -28,20 +28,20 @@ ranked_prices AS (
     FROM prices
 ),
 segments AS (
-    SELECT country, channel_type, authority_band, pricing_tier, currency, count(*) AS listings, list(amount ORDER BY rank) AS amounts
+    SELECT country, channel_type, authority_band, pricing_tier, currency, count(*) AS listing_count, list(amount ORDER BY rank) AS amounts
     FROM ranked_prices
     GROUP BY ALL
-    HAVING listings > greatest(1, $min_peers)
+    HAVING listing_count > greatest(1, $min_peers)
 ),
--- The sorted prices contain the listing itself. The median of the others is at rank listings / 2,
--- rounded down, or at the next rank if the listing is at or before that rank. Of two middle prices,
--- the median is the lower.
+-- The sorted prices contain the listing itself. The median of the others is at the rank
+-- listing_count // 2, or at the next rank if the listing is at or before that rank. Of two middle
+-- prices, the median is the lower.
 comparisons AS (
     SELECT
         p.*,
-        s.listings - 1                                                          AS peers,
-        s.amounts[s.listings // 2 + CASE WHEN p.rank <= s.listings // 2 THEN 1 ELSE 0 END] AS median,
-        100 * (p.amount - median) / median                                      AS percent
+        s.listing_count - 1                AS peers,
+        s.amounts[s.listing_count // 2 + CASE WHEN p.rank <= s.listing_count // 2 THEN 1 ELSE 0 END] AS median,
+        100 * (p.amount - median) / median AS percent
     FROM ranked_prices AS p
     JOIN segments AS s ON s.country = p.country AND s.channel_type = p.channel_type AND s.authority_band = p.authority_band
         AND s.pricing_tier IS NOT DISTINCT FROM p.pricing_tier AND s.currency IS NOT DISTINCT FROM p.currency

@@ -134,8 +134,8 @@ func TestMoneyAndThroughputHaveDates(t *testing.T) {
 	}
 }
 
-// TestBacklogEqualsWeeklyThroughput compares the rows of backlog with backlog_at_end of
-// weekly_throughput.
+// TestBacklogEqualsWeeklyThroughput compares the number of rows of the query backlog with the column
+// backlog_at_end of the query weekly_throughput.
 func TestBacklogEqualsWeeklyThroughput(t *testing.T) {
 	archive, err := txtar.ParseFile(filepath.Join("testdata", "backlog", "waiting.test"))
 	if err != nil {
@@ -180,7 +180,7 @@ func TestQueryOfTheGuide(t *testing.T) {
 	}
 }
 
-// TestGuideTableOfMarts compares the table of the guide with the views and the queries that
+// TestGuideTableOfMarts compares the table of the guide with the views of mart and the queries that
 // read them.
 func TestGuideTableOfMarts(t *testing.T) {
 	views, err := dictionary.MartViews()
@@ -216,7 +216,7 @@ func TestGuideTableOfMarts(t *testing.T) {
 	}
 }
 
-// TestDiffOfAnOutlet compares the changes of an outlet with the result of outlet_changes.
+// TestDiffOfAnOutlet compares the changes of an outlet with the result of the query outlet_changes.
 func TestDiffOfAnOutlet(t *testing.T) {
 	archive, err := txtar.ParseFile(filepath.Join("testdata", "outlet_changes", "belongs.test"))
 	if err != nil {
@@ -227,7 +227,7 @@ func TestDiffOfAnOutlet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	from, to, err := query.Between(snapshots)
+	from, to, err := query.SnapshotsToCompare(snapshots)
 	if err != nil {
 		t.Fatal(err)
 	}

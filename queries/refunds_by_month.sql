@@ -8,23 +8,23 @@
 WITH items AS (
     SELECT
         CAST(date_trunc('month', date_paid AT TIME ZONE CAST($timezone AS VARCHAR)) AS DATE) AS month,
-        is_refunded IS TRUE OR refund_date IS NOT NULL AS refunded,
-        refund_required IS TRUE AND NOT refunded       AS is_due,
+        is_refunded IS TRUE OR refund_date IS NOT NULL AS has_refund,
+        refund_required IS TRUE AND NOT has_refund     AS is_due,
         sale_price,
-        CASE WHEN refund_date >= date_paid THEN epoch_us(refund_date) - epoch_us(date_paid) END AS micros
+        CASE WHEN refund_date >= date_paid THEN epoch_us(refund_date) - epoch_us(date_paid) END AS micros_to_refund
     FROM order_items
     WHERE deleted_at IS NULL
 ),
 months AS (
     SELECT
         month,
-        count(*)                                            AS items,
-        count(*) FILTER (refunded)                          AS refunded,
-        count(*) FILTER (is_due)                            AS refund_due,
-        coalesce(sum(sale_price), 0)                        AS sales,
-        coalesce(sum(sale_price) FILTER (refunded), 0)      AS refunded_sales,
-        coalesce(sum(sale_price) FILTER (is_due), 0)         AS due_sales,
-        quantile_disc(micros, 0.5)                          AS micros
+        count(*)                                         AS items,
+        count(*) FILTER (has_refund)                     AS refunded,
+        count(*) FILTER (is_due)                         AS refund_due,
+        coalesce(sum(sale_price), 0)                     AS sales,
+        coalesce(sum(sale_price) FILTER (has_refund), 0) AS refunded_sales,
+        coalesce(sum(sale_price) FILTER (is_due), 0)        AS due_sales,
+        quantile_disc(micros_to_refund, 0.5)             AS median_micros
     FROM items
     WHERE ($since IS NULL OR month >= date_trunc('month', CAST($since AS DATE)))
       AND ($until IS NULL OR month < date_trunc('month', CAST($until AS DATE)))
@@ -35,10 +35,10 @@ SELECT
     items,
     refunded,
     refund_due,
-    CAST(sales AS DECIMAL(18, 2))                  AS sale_total,
-    CAST(refunded_sales AS DECIMAL(18, 2))         AS refunded_total,
-    CAST(due_sales AS DECIMAL(18, 2))              AS refund_due_total,
-    CAST(100 * refunded / items AS DECIMAL(38, 1)) AS refunded_percent,
-    CAST(micros / 86400e6 AS DECIMAL(18, 2))       AS p50_days_to_refund
+    CAST(sales AS DECIMAL(18, 2))                   AS sale_total,
+    CAST(refunded_sales AS DECIMAL(18, 2))          AS refunded_total,
+    CAST(due_sales AS DECIMAL(18, 2))               AS refund_due_total,
+    CAST(100 * refunded / items AS DECIMAL(38, 1))  AS refunded_percent,
+    CAST(median_micros / 86400e6 AS DECIMAL(18, 2)) AS p50_days_to_refund
 FROM months
 ORDER BY month

@@ -1,7 +1,7 @@
 -- subject: report
 -- title: Headline numbers of the report
 -- grain: one row per figure, and per pricing tier and currency for the median prices
--- about: Numbers at the top of the report; with --as-of, for an earlier snapshot. The numbers equal the results of other queries: listings and outlets of headline, payables of payables_ageing, overdue articles of overdue_articles, and the margin of margins. Days have 24 hours. Amounts have no currency: the sums are valid only if all amounts are in the same currency. reads lists the tables of a figure; if one of them was not read, the figure is not valid. Medians of different listings cannot be compared: with since, change_percent is the median change of a price of the same listing, tier and currency, and compared counts these listings.
+-- about: Numbers at the top of the report; with --as-of, for an earlier snapshot. The numbers equal the results of other queries: listings and outlets of the query headline, payables of payables_ageing, articles of overdue_articles, and the margin of the query margins. Days have 24 hours. Amounts have no currency: the sums are valid only if all amounts are in the same currency. The column reads contains the tables of a figure; if one of them was not read, the figure is not valid. Medians of different listings cannot be compared: with "since", change_percent is the median change of a price of the same listing, tier and currency, and the column compared counts these listings.
 -- param: prices COUNT? 3 -- number of pairs of tier and currency with a median price; pairs with the most prices come first
 -- param: published VARCHAR published,live -- status prefixes of an article that is published, separated by commas
 -- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes of an article that ended unpublished
@@ -18,12 +18,12 @@ markets AS (
 ),
 prices AS (
     SELECT listing_id, pricing_tier, currency, unit_amount,
-        row_number() OVER (PARTITION BY listing_id, pricing_tier, currency ORDER BY position) AS nth
+        row_number() OVER (PARTITION BY listing_id, pricing_tier, currency ORDER BY position) AS price_number
     FROM mart.listing_prices
 ),
 earlier_prices AS (
     SELECT product_listing_id AS listing_id, pricing_tier, currency, unit_amount,
-        row_number() OVER (PARTITION BY product_listing_id, pricing_tier, currency ORDER BY position) AS nth
+        row_number() OVER (PARTITION BY product_listing_id, pricing_tier, currency ORDER BY position) AS price_number
     FROM history.product_listing_prices
     WHERE valid_from <= CAST($since AS TIMESTAMPTZ) AND coalesce(valid_to > CAST($since AS TIMESTAMPTZ), true) AND unit_amount IS NOT NULL
 ),
@@ -31,7 +31,7 @@ changes AS (
     SELECT p.pricing_tier, p.currency, count(DISTINCT listing_id) AS compared,
         quantile_disc((p.unit_amount - e.unit_amount) / e.unit_amount, 0.5) AS change
     FROM prices AS p
-    JOIN earlier_prices AS e USING (listing_id, nth)
+    JOIN earlier_prices AS e USING (listing_id, price_number)
     WHERE e.unit_amount <> 0
       AND e.pricing_tier IS NOT DISTINCT FROM p.pricing_tier
       AND e.currency IS NOT DISTINCT FROM p.currency

@@ -21,7 +21,7 @@ WITH segments AS (
 ranked AS (
     SELECT
         *,
-        sum(prices) OVER (PARTITION BY segment_kind, pricing_tier, currency) AS market,
+        sum(prices) OVER (PARTITION BY segment_kind, pricing_tier, currency) AS market_prices,
         row_number() OVER (PARTITION BY segment_kind, pricing_tier, currency ORDER BY prices DESC, segment) AS rank
     FROM segments
 )
@@ -38,4 +38,4 @@ SELECT
     CAST(highest AS DECIMAL(18, 2))      AS max_price
 FROM ranked
 WHERE rank <= $top
-ORDER BY market DESC, pricing_tier, currency, segment_kind, rank
+ORDER BY market_prices DESC, pricing_tier, currency, segment_kind, rank

@@ -1,10 +1,10 @@
 -- subject: prices
 -- title: Gaps between tiers
 -- grain: one row per currency and pair of tiers, pairs with most listings first
--- about: Price difference between two tiers for the same product. tier is the tier with more listings, compared_tier the other tier. The gap is the price of the compared tier less the price of the tier, for each listing that has both in one currency; quartiles are gaps that occurred. If a listing has several prices of a tier, the lowest counts. Prices without a tier are left out.
+-- about: Price difference between two tiers for the same product. The column tier is the tier with more listings, and compared_tier is the other tier. The gap is the price of the compared tier less the price of the tier, for each listing that has both in one currency; quartiles are gaps that occurred. If a listing has several prices of a tier, the lowest counts. Prices without a tier are left out.
 -- param: currency VARCHAR NULL -- only prices in this currency
 -- values: SELECT DISTINCT currency FROM product_listing_prices
-WITH lowest AS (
+WITH lowest_prices AS (
     SELECT product_listing_id, currency, pricing_tier, min(unit_amount) AS amount
     FROM product_listing_prices
     WHERE unit_amount IS NOT NULL
@@ -13,12 +13,12 @@ WITH lowest AS (
 ),
 tiers AS (
     SELECT currency, pricing_tier, count(*) AS tier_listings
-    FROM lowest
+    FROM lowest_prices
     GROUP BY currency, pricing_tier
 ),
-ranked AS (
+tier_prices AS (
     SELECT l.product_listing_id, l.currency, l.pricing_tier, l.amount, t.tier_listings
-    FROM lowest AS l
+    FROM lowest_prices AS l
     JOIN tiers AS t ON t.pricing_tier = l.pricing_tier AND t.currency IS NOT DISTINCT FROM l.currency
 ),
 pairs AS (
@@ -27,10 +27,10 @@ pairs AS (
         a.pricing_tier AS tier,
         b.pricing_tier AS compared_tier,
         a.amount,
-        b.amount            AS compared,
+        b.amount            AS compared_amount,
         b.amount - a.amount AS gap
-    FROM ranked AS a
-    JOIN ranked AS b ON b.product_listing_id = a.product_listing_id
+    FROM tier_prices AS a
+    JOIN tier_prices AS b ON b.product_listing_id = a.product_listing_id
         AND b.currency IS NOT DISTINCT FROM a.currency
         AND (b.tier_listings < a.tier_listings OR b.tier_listings = a.tier_listings AND b.pricing_tier > a.pricing_tier)
 ),
@@ -39,12 +39,12 @@ gaps AS (
         currency,
         tier,
         compared_tier,
-        count(*)                               AS listings,
-        quantile_disc(amount, 0.5)             AS median_price,
-        quantile_disc(compared, 0.5)           AS compared_median_price,
-        quantile_disc(gap, [0.25, 0.5, 0.75])  AS quartiles,
+        count(*)                              AS listings,
+        quantile_disc(amount, 0.5)            AS median_price,
+        quantile_disc(compared_amount, 0.5)   AS compared_median_price,
+        quantile_disc(gap, [0.25, 0.5, 0.75]) AS quartiles,
         quantile_disc(100 * gap / nullif(amount, 0), 0.5) AS percent,
-        count(*) FILTER (gap < 0)              AS compared_cheaper
+        count(*) FILTER (gap < 0)             AS compared_cheaper
     FROM pairs
     GROUP BY ALL
 )

@@ -2,7 +2,7 @@
 -- title: Articles by week
 -- grain: one row per week, which begins on Monday, oldest first
 -- about: Articles that began, were first published, or ended without being published in each week. The articles in progress and the backlog are counted at the end of the week; in the week of the snapshot, at the snapshot. The backlog contains paid items that are not refunded and have no article that has begun. An article that is published or ended without a known time is never in progress. Deleted articles and items are left out.
--- param: weeks COUNT 12 -- number of weeks, if since is not set
+-- param: weeks COUNT 12 -- number of weeks, if "since" is not set
 -- param: since DATE NULL -- first week, as any date in that week
 -- param: until DATE NULL -- week after the last week, as any date in that week; NULL means up to the snapshot
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which weeks begin, such as America/New_York
@@ -24,7 +24,7 @@ calendar AS (
         ended_at <= snapshot_at                                                AS is_complete
     FROM period
 ),
-ends AS (
+article_ends AS (
     SELECT
         article_id,
         min(began_at) FILTER (list_contains(string_split($published, ','), status_prefix)) AS published_at,
@@ -41,7 +41,7 @@ article_dates AS (
         done_at IS NULL AND (p.live_url IS NOT NULL
             OR list_contains(string_split($published || ',' || $ended, ','), p.status_prefix) IS TRUE) AS is_done
     FROM mart.article_progress AS p
-    LEFT JOIN ends AS e USING (article_id)
+    LEFT JOIN article_ends AS e USING (article_id)
 ),
 article_counts AS (
     SELECT

@@ -1,8 +1,8 @@
 -- subject: throughput
 -- title: Load of writers
 -- grain: one row per writer, and one for articles without a writer
--- about: Current and recently finished articles of each writer. Open articles are neither published nor ended; in_revision and overdue count open articles only. Days to publish run from the start of the article to its first publication, for articles published in the period, and have 24 hours; the median is a duration that occurred.
--- param: days COUNT 30 -- length of the period in days, if since is not set
+-- about: Current and recently finished articles of each writer. Open articles are neither published nor ended; the columns in_revision and overdue count only open articles. The days to publish are the time from the start of an article to its first publication, for articles published in the period, in days of 24 hours; the median is a duration that occurred.
+-- param: days COUNT 30 -- length of the period in days, if "since" is not set
 -- param: since DATE NULL -- first day of the period
 -- param: until DATE NULL -- day after the last day of the period; NULL means up to the snapshot
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York
@@ -30,7 +30,7 @@ article_loads AS (
         p.live_url IS NULL
             AND list_contains(string_split($published || ',' || $ended, ','), p.status_prefix) IS NOT TRUE AS is_open,
         publications.published_at BETWEEN period.first_at AND period.last_at AS in_period,
-        epoch_us(publications.published_at) - epoch_us(p.started_at)         AS micros,
+        epoch_us(publications.published_at) - epoch_us(p.started_at)         AS publish_micros,
         period.snapshot_at
     FROM mart.article_progress AS p
     LEFT JOIN publications USING (article_id)
@@ -40,12 +40,12 @@ SELECT
     writer_id,
     CASE WHEN writer_id IS NULL THEN '(not stated)'
         ELSE arg_max(writer_name, (coalesce(started_at, TIMESTAMPTZ '-infinity'), writer_name)) END AS writer_name,
-    count(*)                                                                                  AS articles,
-    count(*) FILTER (is_open)                                                                 AS open_articles,
+    count(*)                                                AS articles,
+    count(*) FILTER (is_open)                               AS open_articles,
     count(*) FILTER (is_open AND list_contains(string_split($revision, ','), status_prefix)) AS in_revision,
-    count(*) FILTER (is_open AND expected_at < snapshot_at)                                   AS overdue,
-    count(*) FILTER (in_period)                                                               AS published_recently,
-    CAST(quantile_disc(micros, 0.5) FILTER (in_period AND micros >= 0) / 86400e6 AS DECIMAL(18, 2)) AS p50_days_to_publish
+    count(*) FILTER (is_open AND expected_at < snapshot_at) AS overdue,
+    count(*) FILTER (in_period)                             AS published_recently,
+    CAST(quantile_disc(publish_micros, 0.5) FILTER (in_period AND publish_micros >= 0) / 86400e6 AS DECIMAL(18, 2)) AS p50_days_to_publish
 FROM article_loads
 GROUP BY writer_id
 ORDER BY open_articles DESC, writer_id

@@ -6,7 +6,7 @@
 -- each: table product_listings outlet_listings outlets orders order_items campaigns campaign_articles articles
 -- param: share DECIMAL 0.3 -- allowed share of the rows
 -- param: min_rows COUNT 50 -- leave out changes of fewer rows
--- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; the audit sets it
+-- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; set by the program
 SELECT {name} AS table_name, column_name, count(*) AS rows_changed, (SELECT count(*) FROM before.{table}) AS rows_before
 FROM (UNPIVOT (
     -- COLUMNS selects the columns of this list that the table has; "\1" keeps their names.

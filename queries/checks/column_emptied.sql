@@ -7,7 +7,7 @@
 -- param: filled DECIMAL 0.05 -- a column with values in a smaller share of the rows is nearly empty
 -- param: share DECIMAL 0.3 -- allowed share of values that were different before
 -- param: min_rows COUNT 50 -- leave out tables with fewer rows, and columns with fewer values before
--- param: private VARCHAR ',' -- private columns as table.column, each between commas; the audit sets it
+-- param: private VARCHAR ',' -- private columns as table.column, each between commas; set by the program
 WITH emptied_columns AS (
     -- COLUMNS repeats an expression for each column, and "\1" keeps the name of the column. content is
     -- 'empty', or an equals sign with the only value of the column.
@@ -23,7 +23,7 @@ WITH emptied_columns AS (
 )
 SELECT {name} AS table_name, column_name, 'is empty or nearly empty' AS problem FROM emptied_columns WHERE content = 'empty'
 UNION ALL
--- The WHERE reads the earlier values only if a column above has one single value.
+-- The WHERE reads the earlier values only if a column in emptied_columns has one single value.
 SELECT {name}, column_name, 'has one single value'
 FROM (UNPIVOT (
     SELECT CAST(COLUMNS('(.*)') AS VARCHAR) AS "\1"

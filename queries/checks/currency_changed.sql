@@ -5,7 +5,7 @@
 -- about: Too many prices of a currency have another currency than in the previous snapshot. Reason: a price rarely changes its currency; swapped fields are a likely cause. A price that only moved to another place in the list of its record is ignored. Changes from or to a hash are also ignored, because a changed `privacy` rule causes them. Not detected: a wrong currency of new prices.
 -- param: share DECIMAL 0.3 -- allowed share of the prices of the old currency
 -- param: min_prices COUNT 50 -- leave out changes of fewer prices
--- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; the audit sets it
+-- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; set by the program
 WITH price_changes AS (
     -- A hash of `privacy` has 64 characters.
     SELECT 'product_listing_prices' AS table_name, p.currency, n.currency AS currency_now

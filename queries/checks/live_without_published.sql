@@ -4,7 +4,7 @@
 -- grain: one row per article
 -- about: Articles with a live address whose status is missing or is not a published status. Reason: reports count published articles by their status, so these articles are missing. Not detected: published articles without an address.
 -- param: published VARCHAR published -- the statuses of published articles, separated by commas
--- param: private VARCHAR ',' -- private columns as table.column, each between commas; the audit sets it
+-- param: private VARCHAR ',' -- private columns as table.column, each between commas; set by the program
 SELECT id, name, live_url, status_prefix
 FROM articles
 WHERE live_url IS NOT NULL AND list_contains(string_split($published, ','), status_prefix) IS NOT TRUE

@@ -6,7 +6,7 @@
 -- param: factor DECIMAL 2 -- allowed growth of the rejected values, as a factor
 -- param: min_rejects COUNT 20 -- leave out tables with fewer additional rejects
 -- param: min_drift COUNT 5 -- leave out tables with fewer new unknown fields or values
--- param: run VARCHAR NULL -- run of the snapshot; the audit sets it
+-- param: run VARCHAR NULL -- run of the snapshot; set by the program
 WITH reject_counts AS (SELECT table_name, count(*) AS findings FROM meta.rejects GROUP BY table_name),
 reject_counts_before AS (SELECT table_name, count(*) AS findings FROM before.meta.rejects GROUP BY table_name),
 drift_counts AS (SELECT table_name, first_run, count(*) AS findings FROM meta.drift GROUP BY ALL)

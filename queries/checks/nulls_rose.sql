@@ -6,7 +6,7 @@
 -- each: table product_listings outlet_listings product_listing_prices outlet_listing_prices product_prices orders order_items campaigns articles
 -- param: points DECIMAL 20 -- largest rise, in percentage points
 -- param: min_rows COUNT 50 -- leave out tables with fewer rows in either snapshot
--- param: private VARCHAR ',' -- private columns as table.column, each between commas; the audit sets it
+-- param: private VARCHAR ',' -- private columns as table.column, each between commas; set by the program
 SELECT {name} AS table_name, column_name, CAST(b.nulls AS DECIMAL(5, 1)) AS null_percent_before, CAST(n.nulls AS DECIMAL(5, 1)) AS null_percent
 FROM (UNPIVOT (
     -- COLUMNS selects the columns of this list that the table has; "\1" keeps their names.

@@ -5,7 +5,7 @@
 -- about: The median price of a currency and tier rose or fell by more than the allowed factor since the previous snapshot. Reason: a possible cause is that the service sends cents instead of units, or zeros, perhaps for one tier only. Groups in which less than a tenth of the prices are new or changed are ignored, because a single price between two clusters of prices can move their median. Not detected: smaller changes, groups with few prices, and prices that are exchanged within a group.
 -- param: factor DECIMAL 5 -- allowed factor, up or down
 -- param: min_prices COUNT 50 -- leave out groups with fewer prices in either snapshot
--- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; the audit sets it
+-- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; set by the program
 WITH current_prices AS (
     SELECT 'product_listing_prices' AS table_name, currency, pricing_tier, unit_amount, valid_from = $snapshot AS is_new FROM product_listing_prices
     UNION ALL
@@ -25,13 +25,13 @@ changed_groups AS (
     SELECT table_name, currency, pricing_tier FROM current_prices GROUP BY ALL HAVING count(*) >= $min_prices AND 10 * count_if(is_new) >= count(*)
 ),
 current_medians AS (
-    SELECT m.table_name, m.currency, m.pricing_tier, count(unit_amount) AS prices, median(unit_amount) AS median_price
-    FROM changed_groups AS m JOIN current_prices AS c ON (c.table_name, c.currency, c.pricing_tier) IS NOT DISTINCT FROM (m.table_name, m.currency, m.pricing_tier)
+    SELECT g.table_name, g.currency, g.pricing_tier, count(unit_amount) AS prices, median(unit_amount) AS median_price
+    FROM changed_groups AS g JOIN current_prices AS c ON (c.table_name, c.currency, c.pricing_tier) IS NOT DISTINCT FROM (g.table_name, g.currency, g.pricing_tier)
     GROUP BY ALL
 ),
 earlier_medians AS (
-    SELECT m.table_name, m.currency, m.pricing_tier, count(unit_amount) AS prices, median(unit_amount) AS median_price
-    FROM changed_groups AS m JOIN earlier_prices AS c ON (c.table_name, c.currency, c.pricing_tier) IS NOT DISTINCT FROM (m.table_name, m.currency, m.pricing_tier)
+    SELECT g.table_name, g.currency, g.pricing_tier, count(unit_amount) AS prices, median(unit_amount) AS median_price
+    FROM changed_groups AS g JOIN earlier_prices AS c ON (c.table_name, c.currency, c.pricing_tier) IS NOT DISTINCT FROM (g.table_name, g.currency, g.pricing_tier)
     GROUP BY ALL
 )
 SELECT n.table_name, n.currency, n.pricing_tier, b.prices AS prices_before, n.prices, CAST(b.median_price AS DECIMAL(18, 6)) AS median_before, CAST(n.median_price AS DECIMAL(18, 6)) AS median_price

@@ -7,7 +7,7 @@
 -- param: low DECIMAL 0.8 -- smallest factor that passes
 -- param: high DECIMAL 1.25 -- largest factor that passes
 -- param: min_prices COUNT 50 -- leave out factors of fewer prices
--- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; the audit sets it
+-- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; set by the program
 WITH price_changes AS (
     SELECT 'product_listing_prices' AS table_name, n.currency, n.unit_amount / p.unit_amount AS factor
     FROM product_listing_prices AS n JOIN past.product_listing_prices AS p USING (product_listing_id, position)

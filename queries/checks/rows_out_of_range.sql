@@ -2,11 +2,11 @@
 -- severity: warn
 -- title: Unusual number of rows
 -- grain: one row per table
--- about: Tables whose number of rows is outside the range of their last 30 nights, extended at both ends by the width of the range and by a tenth. Reason: a list that loses a few records every night passes the limit for deletions of one night. At least seven nights are needed. Not detected: records that are exchanged for others, and slow growth or loss.
+-- about: Tables whose number of rows is outside the range of their last 30 nights, extended at both ends by the width of the range and by a tenth. Reason: a list that loses a few records every night never reaches the limit for deletions of one night. At least seven nights are needed. Not detected: records that are exchanged for others, and slow growth or loss.
 -- param: nights COUNT 30 -- nights to compare with
 -- param: min_nights COUNT 7 -- leave out tables with fewer nights
--- param: min_rows COUNT 50 -- leave out smaller differences, in rows
--- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; the audit sets it
+-- param: min_rows COUNT 50 -- leave out differences of fewer rows
+-- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; set by the program
 WITH nights AS (
     SELECT run_id FROM meta.runs WHERE snapshot_at < $snapshot AND coalesce(kind, 'night') = 'night' QUALIFY row_number() OVER (ORDER BY snapshot_at DESC) <= $nights
 ),

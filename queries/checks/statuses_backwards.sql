@@ -4,8 +4,8 @@
 -- grain: one row per record
 -- about: Articles that are no longer published, and paid orders and commissions that are no longer paid, since the previous snapshot. Reason: earlier reports counted them as done. Not detected: steps back between other statuses.
 -- param: published VARCHAR published -- the statuses of published articles, separated by commas
--- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; the audit sets it
--- param: private VARCHAR ',' -- private columns as table.column, each between commas; the audit sets it
+-- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; set by the program
+-- param: private VARCHAR ',' -- private columns as table.column, each between commas; set by the program
 SELECT 'articles' AS table_name, id, p.status_prefix AS before, n.status_prefix AS now
 FROM articles AS n JOIN past.articles AS p USING (id)
 WHERE n.valid_from = $snapshot AND p.valid_to = $snapshot

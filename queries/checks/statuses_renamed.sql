@@ -6,7 +6,7 @@
 -- each: table orders order_items campaigns articles
 -- param: share DECIMAL 0.3 -- allowed share of the rows
 -- param: min_rows COUNT 50 -- leave out changes of fewer rows
--- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; the audit sets it
+-- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; set by the program
 WITH changes AS (
     -- A hash of `privacy` has 64 characters.
     SELECT column_name, status_before, status, count(*) AS rows_changed

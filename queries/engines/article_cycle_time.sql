@@ -9,7 +9,7 @@ WITH params AS (
 stays AS (
     SELECT
         s.*,
-        {{micros "s.ended_at"}} - {{micros "s.began_at"}} AS micros,
+        {{micros "s.ended_at"}} - {{micros "s.began_at"}} AS stay_micros,
         s.ended_at IS NULL AND d.id IS NULL AS is_open
     FROM ${mart}.article_stays AS s
     CROSS JOIN params
@@ -25,11 +25,11 @@ statuses AS (
         CASE WHEN status_prefix IS NULL THEN '(not stated)'
             ELSE max_by(status_name, {{tuple}}(began_at, status_name))
                 FILTER (WHERE status_name IS NOT NULL) END AS status_name,
-        count(DISTINCT article_id)            AS articles,
-        count(micros)                         AS finished_stays,
-        count(*) FILTER (WHERE is_open)       AS open_articles,
-        {{sorted "micros"}}      AS sorted_values,
-        sum(micros)                           AS total
+        count(DISTINCT article_id)      AS articles,
+        count(stay_micros)              AS finished_stays,
+        count(*) FILTER (WHERE is_open) AS open_articles,
+        {{sorted "stay_micros"}}      AS sorted_micros,
+        sum(stay_micros)                AS total_micros
     FROM stays
     GROUP BY status_prefix
 )
@@ -38,9 +38,9 @@ SELECT
     status_name,
     articles,
     finished_stays,
-    CAST(round({{nth "sorted_values" "0.5" (size "sorted_values")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p50_days,
-    CAST(round({{nth "sorted_values" "0.9" (size "sorted_values")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p90_days,
-    CAST(round(total / nullif(CAST(finished_stays AS DOUBLE), 0) / 86400e6 * 100) / 100 AS DECIMAL(18, 2))       AS mean_days,
+    CAST(round({{nth "sorted_micros" "0.5" (size "sorted_micros")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p50_days,
+    CAST(round({{nth "sorted_micros" "0.9" (size "sorted_micros")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p90_days,
+    CAST(round(total_micros / nullif(CAST(finished_stays AS DOUBLE), 0) / 86400e6 * 100) / 100 AS DECIMAL(18, 2))       AS mean_days,
     open_articles
 FROM statuses
 ORDER BY status_prefix NULLS LAST

@@ -17,7 +17,7 @@ publications AS (
     GROUP BY s.article_id
 ),
 durations AS (
-    SELECT {{sorted "publications.published_us - a.started_us"}} AS sorted_values
+    SELECT {{sorted "publications.published_us - a.started_us"}} AS sorted_durations
     FROM publications
     JOIN (SELECT article_id, {{micros "started_at"}} AS started_us FROM ${mart}.article_progress) AS a ON a.article_id = publications.article_id
     CROSS JOIN (SELECT {{micros "snapshot_at"}} AS now_us FROM ${mart}.snapshot) AS s
@@ -25,12 +25,12 @@ durations AS (
     WHERE publications.published_us >= a.started_us
       AND publications.published_us > s.now_us - 86400000000 * params.days AND publications.published_us <= s.now_us
 ),
--- The pace is the median time from start to publication, of the articles that were published in the
--- days before the snapshot that params.days counts. Without such articles it is 0.
+-- The pace is the median time from start to publication, of the articles that were published at most
+-- params.days days before the snapshot. Without such articles it is 0.
 clock AS (
     SELECT
         {{micros "s.snapshot_at"}} AS now_us,
-        coalesce({{nth "d.sorted_values" "0.5" (size "d.sorted_values")}}, 0) AS pace_us
+        coalesce({{nth "d.sorted_durations" "0.5" (size "d.sorted_durations")}}, 0) AS pace_us
     FROM ${mart}.snapshot AS s
     CROSS JOIN durations AS d
 ),
@@ -70,13 +70,13 @@ open_campaigns AS (
 campaign_counts AS (
     SELECT
         o.campaign_id,
-        greatest(max(o.planned) - count(f.campaign_id), 0)                     AS not_begun,
-        count(*) FILTER (WHERE f.is_open)                                      AS open_articles,
-        count(*) FILTER (WHERE f.is_open AND f.forecast_us > o.target_us)      AS open_late,
-        count(*) FILTER (WHERE f.is_open AND f.forecast_us > f.promised_us)    AS late_for_promise,
-        max(f.forecast_us) FILTER (WHERE f.is_open)                            AS open_forecast_us,
-        coalesce(sum(f.sale_price), 0)                                         AS sales,
-        count(f.sale_price)                                                    AS priced
+        greatest(max(o.planned) - count(f.campaign_id), 0)                  AS not_begun,
+        count(*) FILTER (WHERE f.is_open)                                   AS open_articles,
+        count(*) FILTER (WHERE f.is_open AND f.forecast_us > o.target_us)   AS open_late,
+        count(*) FILTER (WHERE f.is_open AND f.forecast_us > f.promised_us) AS late_for_promise,
+        max(f.forecast_us) FILTER (WHERE f.is_open)                         AS open_forecast_us,
+        coalesce(sum(f.sale_price), 0)                                      AS sales,
+        count(f.sale_price)                                                 AS priced_articles
     FROM open_campaigns AS o
     LEFT JOIN article_forecasts AS f ON f.campaign_id = o.campaign_id
     GROUP BY o.campaign_id
@@ -90,7 +90,7 @@ campaign_forecasts AS (
         campaign_counts.late_for_promise,
         campaign_counts.open_late + CASE WHEN clock.now_us + clock.pace_us > o.target_us THEN campaign_counts.not_begun ELSE 0 END AS late_for_target,
         campaign_counts.sales,
-        campaign_counts.sales + coalesce(CAST(round(CAST(campaign_counts.sales * campaign_counts.not_begun AS DOUBLE) / nullif(campaign_counts.priced, 0) * 1e6) / 1e6 AS DECIMAL(28, 6)), 0) AS projected,
+        campaign_counts.sales + coalesce(CAST(round(CAST(campaign_counts.sales * campaign_counts.not_begun AS DOUBLE) / nullif(campaign_counts.priced_articles, 0) * 1e6) / 1e6 AS DECIMAL(28, 6)), 0) AS projected,
         CASE WHEN campaign_counts.not_begun > 0 THEN greatest(clock.now_us + clock.pace_us, coalesce(campaign_counts.open_forecast_us, clock.now_us)) ELSE campaign_counts.open_forecast_us END AS forecast_us,
         clock.pace_us
     FROM open_campaigns AS o

@@ -5,7 +5,7 @@ WITH params AS (
         CAST(NULL AS DATE) AS until,
         CAST('UTC' AS {{text}}) AS timezone
 ),
-bound AS (
+period_start AS (
     SELECT
         timezone,
         {{midnight "since" "timezone"}} AS since
@@ -14,7 +14,7 @@ bound AS (
 days AS (
     SELECT DISTINCT {{local_date "r.snapshot_at" "b.timezone"}} AS day
     FROM ${meta}.runs AS r
-    CROSS JOIN bound AS b
+    CROSS JOIN period_start AS b
     WHERE r.snapshot_at IS NOT NULL AND (b.since IS NULL OR r.snapshot_at >= b.since)
 ),
 event_days AS (
@@ -22,10 +22,10 @@ event_days AS (
         {{local_date "e.happened_at" "b.timezone"}} AS day,
         e.event
     FROM ${mart}.listing_events AS e
-    CROSS JOIN bound AS b
+    CROSS JOIN period_start AS b
     WHERE b.since IS NULL OR e.happened_at >= b.since
 ),
-events AS (
+event_counts AS (
     SELECT
         day,
         count(*) FILTER (WHERE event = 'new')       AS arrived,
@@ -42,9 +42,9 @@ day_counts AS (
         coalesce(e.withdrawn, 0) AS withdrawn,
         coalesce(e.arrived + e.returned - e.withdrawn, 0) AS net
     FROM days AS d
-    LEFT JOIN events AS e ON e.day = d.day
+    LEFT JOIN event_counts AS e ON e.day = d.day
 ),
--- The sum counts back from the current listings, so it needs the days after until too.
+-- The sum counts back from the current listings, so it also needs the days after params.until.
 day_totals AS (
     SELECT c.*, l.listings + c.net - sum(c.net) OVER (ORDER BY c.day DESC) AS listings_at_end
     FROM day_counts AS c

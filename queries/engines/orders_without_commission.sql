@@ -21,7 +21,7 @@ item_sums AS (
         order_id,
         count(*)                                                                      AS all_items,
         count(*) FILTER (WHERE is_counted)                                            AS items,
-        count(*) FILTER (WHERE is_counted AND NOT has_commission)                     AS lacking,
+        count(*) FILTER (WHERE is_counted AND NOT has_commission)                     AS without_commission,
         coalesce(sum(sale_price) FILTER (WHERE is_counted AND NOT has_commission), 0) AS sales
     FROM items
     GROUP BY order_id
@@ -29,10 +29,10 @@ item_sums AS (
 paid_orders AS (
     SELECT
         o.id, o.reference_number, o.status, o.date_paid, o.total,
-        coalesce(s.all_items, 0) AS all_items,
-        coalesce(s.items, 0)     AS items,
-        coalesce(s.lacking, 0)   AS lacking,
-        coalesce(s.sales, 0)     AS sales,
+        coalesce(s.all_items, 0)          AS all_items,
+        coalesce(s.items, 0)              AS items,
+        coalesce(s.without_commission, 0) AS without_commission,
+        coalesce(s.sales, 0)              AS sales,
         params.partial
     FROM ${current}.orders AS o
     CROSS JOIN params
@@ -50,13 +50,13 @@ SELECT
     date_paid AS paid_at,
     CAST(total AS DECIMAL(18, 2)) AS order_total,
     items,
-    lacking   AS items_without_commission,
+    without_commission   AS items_without_commission,
     CAST(sales AS DECIMAL(18, 2)) AS sale_without_commission,
     CASE
         WHEN all_items = 0 THEN 'no items'
-        WHEN lacking = items THEN 'no commission on any item'
+        WHEN without_commission = items THEN 'no commission on any item'
         ELSE 'no commission on some items'
     END AS reason
 FROM paid_orders
-WHERE all_items = 0 OR (lacking > 0 AND (partial OR lacking = items))
+WHERE all_items = 0 OR (without_commission > 0 AND (partial OR without_commission = items))
 ORDER BY date_paid DESC, id

@@ -9,7 +9,7 @@ WITH params AS (
         CAST('cancelled,canceled,rejected,archived' AS {{text}}) AS ended
 ),
 open_articles AS (
-    SELECT p.*, {{micros "n.snapshot_at"}} - {{micros "p.expected_at"}} AS micros
+    SELECT p.*, {{micros "n.snapshot_at"}} - {{micros "p.expected_at"}} AS overdue_micros
     FROM ${mart}.article_progress AS p
     CROSS JOIN ${mart}.snapshot AS n
     CROSS JOIN params
@@ -31,7 +31,7 @@ SELECT
     status_name,
     expected_at,
     expected_for,
-    CAST(round(micros / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS days_overdue
+    CAST(round(overdue_micros / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS days_overdue
 FROM open_articles
-WHERE micros > 0
+WHERE overdue_micros > 0
 ORDER BY expected_at, article_id

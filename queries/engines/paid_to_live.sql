@@ -19,7 +19,7 @@ spans AS (
         {{month (local_date "publications.published_at" "params.timezone")}} AS month,
         p.order_paid_at IS NULL       AS is_unpaid,
         publications.published_at < p.order_paid_at AS is_early,
-        CASE WHEN publications.published_at >= p.order_paid_at THEN {{micros "publications.published_at"}} - {{micros "p.order_paid_at"}} END AS micros,
+        CASE WHEN publications.published_at >= p.order_paid_at THEN {{micros "publications.published_at"}} - {{micros "p.order_paid_at"}} END AS publish_micros,
         CASE WHEN publications.published_at >= p.order_paid_at THEN {{micros "p.started_at"}} - {{micros "p.order_paid_at"}} END   AS start_micros,
         params.since,
         params.until
@@ -30,12 +30,12 @@ spans AS (
 months AS (
     SELECT
         month,
-        count(*)                               AS articles,
-        count(*) FILTER (WHERE is_unpaid)      AS unpaid,
-        count(*) FILTER (WHERE is_early)       AS early,
-        {{sorted "micros"}}       AS sorted_values,
-        sum(micros)                            AS total,
-        {{sorted "start_micros"}} AS starts
+        count(*)                          AS articles,
+        count(*) FILTER (WHERE is_unpaid) AS unpaid,
+        count(*) FILTER (WHERE is_early)  AS early,
+        {{sorted "publish_micros"}}       AS sorted_publish_micros,
+        sum(publish_micros)               AS total_micros,
+        {{sorted "start_micros"}} AS sorted_start_micros
     FROM spans
     WHERE (since IS NULL OR month >= {{month "since"}})
       AND (until IS NULL OR month < {{month "until"}})
@@ -46,9 +46,9 @@ SELECT
     articles,
     unpaid AS articles_without_payment,
     early  AS articles_live_before_payment,
-    CAST(round({{nth "sorted_values" "0.5" (size "sorted_values")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p50_days,
-    CAST(round({{nth "sorted_values" "0.9" (size "sorted_values")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p90_days,
-    CAST(round(total / nullif(CAST({{size "sorted_values"}} AS DOUBLE), 0) / 86400e6 * 100) / 100 AS DECIMAL(18, 2))         AS mean_days,
-    CAST(round({{nth "starts" "0.5" (size "starts")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p50_days_to_start
+    CAST(round({{nth "sorted_publish_micros" "0.5" (size "sorted_publish_micros")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p50_days,
+    CAST(round({{nth "sorted_publish_micros" "0.9" (size "sorted_publish_micros")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p90_days,
+    CAST(round(total_micros / nullif(CAST({{size "sorted_publish_micros"}} AS DOUBLE), 0) / 86400e6 * 100) / 100 AS DECIMAL(18, 2))         AS mean_days,
+    CAST(round({{nth "sorted_start_micros" "0.5" (size "sorted_start_micros")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p50_days_to_start
 FROM months
 ORDER BY month NULLS LAST

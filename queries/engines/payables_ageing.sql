@@ -1,5 +1,5 @@
 -- Payables by age
--- Unpaid commissions, vendor costs and reseller prices of sold items, by days since the order was paid.
+-- Unpaid commissions, vendor costs and reseller prices of sold items, grouped by the days since the order was paid.
 WITH params AS (
     SELECT
         CAST(NULL AS DATE) AS since,

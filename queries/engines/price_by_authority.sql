@@ -11,8 +11,8 @@ bands AS (
         p.currency,
         p.authority_band,
         count(*)                                  AS prices,
-        {{sorted "p.unit_amount"}}   AS sorted_values,
-        {{sorted_where "CAST(p.unit_amount AS DOUBLE) / nullif(p.domain_authority, 0)" "p.domain_authority > 0"}} AS points
+        {{sorted "p.unit_amount"}}   AS sorted_amounts,
+        {{sorted_where "CAST(p.unit_amount AS DOUBLE) / nullif(p.domain_authority, 0)" "p.domain_authority > 0"}} AS sorted_per_point
     FROM ${mart}.listing_prices AS p
     CROSS JOIN params
     WHERE (params.currency IS NULL OR p.currency = params.currency)
@@ -22,7 +22,7 @@ bands AS (
 medians AS (
     SELECT
         *,
-        {{nth "points" "0.5" (size "points")}} AS per_point,
+        {{nth "sorted_per_point" "0.5" (size "sorted_per_point")}} AS per_point,
         sum(prices) OVER (PARTITION BY pricing_tier, currency) AS market_prices
     FROM bands
 )
@@ -31,9 +31,9 @@ SELECT
     currency,
     authority_band,
     prices,
-    CAST({{nth "sorted_values" "0.25" "prices"}} AS DECIMAL(18, 2)) AS p25_price,
-    CAST({{nth "sorted_values" "0.5" "prices"}} AS DECIMAL(18, 2))  AS median_price,
-    CAST({{nth "sorted_values" "0.75" "prices"}} AS DECIMAL(18, 2)) AS p75_price,
+    CAST({{nth "sorted_amounts" "0.25" "prices"}} AS DECIMAL(18, 2)) AS p25_price,
+    CAST({{nth "sorted_amounts" "0.5" "prices"}} AS DECIMAL(18, 2))  AS median_price,
+    CAST({{nth "sorted_amounts" "0.75" "prices"}} AS DECIMAL(18, 2)) AS p75_price,
     CAST(round(per_point * 10000) / 10000 AS DECIMAL(18, 4))               AS median_price_per_point
 FROM medians
 ORDER BY market_prices DESC, pricing_tier NULLS LAST, currency NULLS LAST, authority_band NULLS LAST

@@ -15,10 +15,10 @@ prices AS (
 segments AS (
     SELECT
         country, channel_type, placement_type, pricing_tier, currency,
-        count(DISTINCT id)                    AS listings,
-        count(*)                              AS prices,
-        {{sorted "unit_amount"}} AS sorted_values,
-        sum(unit_amount)                      AS total
+        count(DISTINCT id) AS listings,
+        count(*)           AS prices,
+        {{sorted "unit_amount"}} AS sorted_amounts,
+        sum(unit_amount)   AS total_amount
     FROM prices
     GROUP BY country, channel_type, placement_type, pricing_tier, currency
 )
@@ -29,16 +29,16 @@ SELECT
     s.pricing_tier,
     s.currency,
     s.listings,
-    CAST(element_at(s.sorted_values, 1) AS DECIMAL(18, 2))                                 AS min_price,
-    CAST({{nth "s.sorted_values" "0.25" "s.prices"}} AS DECIMAL(18, 2))   AS p25_price,
-    CAST({{nth "s.sorted_values" "0.5" "s.prices"}} AS DECIMAL(18, 2))    AS median_price,
-    CAST({{nth "s.sorted_values" "0.75" "s.prices"}} AS DECIMAL(18, 2))   AS p75_price,
+    CAST(element_at(s.sorted_amounts, 1) AS DECIMAL(18, 2))                                 AS min_price,
+    CAST({{nth "s.sorted_amounts" "0.25" "s.prices"}} AS DECIMAL(18, 2)) AS p25_price,
+    CAST({{nth "s.sorted_amounts" "0.5" "s.prices"}} AS DECIMAL(18, 2))  AS median_price,
+    CAST({{nth "s.sorted_amounts" "0.75" "s.prices"}} AS DECIMAL(18, 2)) AS p75_price,
 {{- if spark}}
-    CAST(get(s.sorted_values, CAST(s.prices AS INT) - 1) AS DECIMAL(18, 2))                AS max_price,
-    CAST(s.total / s.prices AS DECIMAL(22, 2))                                      AS mean_price
+    CAST(get(s.sorted_amounts, CAST(s.prices AS INT) - 1) AS DECIMAL(18, 2))                AS max_price,
+    CAST(s.total_amount / s.prices AS DECIMAL(22, 2))                                      AS mean_price
 {{- else}}
-    CAST(element_at(s.sorted_values, s.prices) AS DECIMAL(18, 2))                AS max_price,
-    CAST(CAST(s.total AS DECIMAL(38, 16)) / s.prices AS DECIMAL(22, 2))                                      AS mean_price
+    CAST(element_at(s.sorted_amounts, s.prices) AS DECIMAL(18, 2))                AS max_price,
+    CAST(CAST(s.total_amount AS DECIMAL(38, 16)) / s.prices AS DECIMAL(22, 2))                                      AS mean_price
 {{- end}}
 FROM segments AS s
 CROSS JOIN params

@@ -14,7 +14,7 @@ changes AS (
     SELECT
         c.*,
         CAST(100 * (c.new_amount - c.old_amount) AS DOUBLE) / CAST(nullif(c.old_amount, 0) AS DOUBLE) AS percent,
-        CAST(params.min_percent AS DOUBLE) AS least,
+        CAST(params.min_percent AS DOUBLE) AS min_percent,
         params.top
     FROM ${mart}.price_changes AS c
     CROSS JOIN params
@@ -32,7 +32,7 @@ shown_changes AS (
         row_number() OVER (ORDER BY changed_at DESC, abs(percent) DESC NULLS FIRST, listing_id, pricing_tier NULLS LAST,
             currency NULLS LAST, old_amount, new_amount) AS rank
     FROM changes
-    WHERE percent IS NULL OR abs(percent) >= least
+    WHERE percent IS NULL OR abs(percent) >= min_percent
 ),
 -- Names are from the time of the change.
 versions AS (

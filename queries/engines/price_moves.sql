@@ -1,5 +1,5 @@
 -- Price moves by day
--- A rise from 0 has no percentage. Only changes and rises count it.
+-- A rise from 0 has no percentage. It is counted only in the columns changes and rises.
 WITH params AS (
     SELECT
         {{days_ago "30"}} AS since,
@@ -26,10 +26,10 @@ days AS (
         day,
         pricing_tier,
         currency,
-        count(*)                                         AS changes,
-        count(*) FILTER (WHERE new_amount > old_amount)  AS rises,
-        count(*) FILTER (WHERE new_amount < old_amount)  AS falls,
-        {{sorted "percent"}} AS sorted_values
+        count(*)                                        AS changes,
+        count(*) FILTER (WHERE new_amount > old_amount) AS rises,
+        count(*) FILTER (WHERE new_amount < old_amount) AS falls,
+        {{sorted "percent"}} AS sorted_percents
     FROM changes
     GROUP BY day, pricing_tier, currency
 )
@@ -40,8 +40,8 @@ SELECT
     changes,
     rises,
     falls,
-    CAST(round({{nth "sorted_values" "0.25" (size "sorted_values")}} * 10) / 10 AS DECIMAL(38, 1)) AS p25_percent,
-    CAST(round({{nth "sorted_values" "0.5" (size "sorted_values")}} * 10) / 10 AS DECIMAL(38, 1))  AS median_percent,
-    CAST(round({{nth "sorted_values" "0.75" (size "sorted_values")}} * 10) / 10 AS DECIMAL(38, 1)) AS p75_percent
+    CAST(round({{nth "sorted_percents" "0.25" (size "sorted_percents")}} * 10) / 10 AS DECIMAL(38, 1)) AS p25_percent,
+    CAST(round({{nth "sorted_percents" "0.5" (size "sorted_percents")}} * 10) / 10 AS DECIMAL(38, 1))  AS median_percent,
+    CAST(round({{nth "sorted_percents" "0.75" (size "sorted_percents")}} * 10) / 10 AS DECIMAL(38, 1)) AS p75_percent
 FROM days
 ORDER BY day, pricing_tier NULLS LAST, currency NULLS LAST

@@ -23,12 +23,12 @@ ranked_prices AS (
     SELECT
         *,
         row_number() OVER (PARTITION BY country, channel_type, authority_band, pricing_tier, currency ORDER BY amount, listing_id) AS rank,
-        count(*) OVER (PARTITION BY country, channel_type, authority_band, pricing_tier, currency) AS listings
+        count(*) OVER (PARTITION BY country, channel_type, authority_band, pricing_tier, currency) AS listing_count
     FROM prices
 ),
--- The sorted prices contain the listing itself. The median of the others is at rank listings / 2,
--- rounded down, or at the next rank if the listing is at or before that rank. Of two middle prices,
--- the median is the lower.
+-- The sorted prices contain the listing itself. The median of the others is at the rank
+-- listing_count / 2, rounded down, or at the next rank if the listing is at or before that rank. Of
+-- two middle prices, the median is the lower.
 comparisons AS (
     SELECT
         p.*,
@@ -41,8 +41,8 @@ comparisons AS (
     CROSS JOIN params
     JOIN ranked_prices AS m ON m.country = p.country AND m.channel_type = p.channel_type AND m.authority_band = p.authority_band
         AND m.pricing_tier IS NOT DISTINCT FROM p.pricing_tier AND m.currency IS NOT DISTINCT FROM p.currency
-        AND m.rank = p.listings {{div}} 2 + CASE WHEN p.rank <= p.listings {{div}} 2 THEN 1 ELSE 0 END
-    WHERE p.listings > greatest(1, params.min_peers)
+        AND m.rank = p.listing_count {{div}} 2 + CASE WHEN p.rank <= p.listing_count {{div}} 2 THEN 1 ELSE 0 END
+    WHERE p.listing_count > greatest(1, params.min_peers)
 ),
 outliers AS (
     SELECT
@@ -53,7 +53,7 @@ outliers AS (
       AND (side IS NULL OR (percent > 0) = (side = 'over'))
 ),
 ranked AS (
-    SELECT *, row_number() OVER (ORDER BY distance DESC, listing_id, pricing_tier NULLS LAST, currency NULLS LAST) AS place
+    SELECT *, row_number() OVER (ORDER BY distance DESC, listing_id, pricing_tier NULLS LAST, currency NULLS LAST) AS outlier_rank
     FROM outliers
 )
 SELECT
@@ -65,12 +65,12 @@ SELECT
     r.authority_band,
     r.pricing_tier,
     r.currency,
-    CASE WHEN r.percent > 0 THEN 'over' ELSE 'under' END                  AS side,
-    CAST(r.amount AS DECIMAL(18, 2))                                      AS price,
-    CAST(r.median AS DECIMAL(18, 2))                                      AS median_price,
-    CAST(round(r.percent * 10) / 10 AS DECIMAL(38, 1))                    AS difference_percent,
-    r.listings - 1                                                        AS peers
+    CASE WHEN r.percent > 0 THEN 'over' ELSE 'under' END AS side,
+    CAST(r.amount AS DECIMAL(18, 2))                     AS price,
+    CAST(r.median AS DECIMAL(18, 2))                     AS median_price,
+    CAST(round(r.percent * 10) / 10 AS DECIMAL(38, 1))   AS difference_percent,
+    r.listing_count - 1                                  AS peers
 FROM ranked AS r
 JOIN ${current}.product_listings AS l ON l.id = r.listing_id
-WHERE r.top IS NULL OR r.place <= r.top
-ORDER BY r.place
+WHERE r.top IS NULL OR r.outlier_rank <= r.top
+ORDER BY r.outlier_rank

@@ -9,7 +9,7 @@ WITH params AS (
 items AS (
     SELECT
         {{month (local_date "i.date_paid" "params.timezone")}} AS month,
-        coalesce(i.is_refunded, false) OR i.refund_date IS NOT NULL                                            AS refunded,
+        coalesce(i.is_refunded, false) OR i.refund_date IS NOT NULL                                            AS has_refund,
         coalesce(i.refund_required, false) AND NOT coalesce(i.is_refunded, false) AND i.refund_date IS NULL AS is_due,
         i.sale_price,
         CASE WHEN i.refund_date >= i.date_paid THEN {{micros "i.refund_date"}} - {{micros "i.date_paid"}} END  AS micros_to_refund,
@@ -22,12 +22,12 @@ items AS (
 months AS (
     SELECT
         month,
-        count(*)                                              AS items,
-        count(*) FILTER (WHERE refunded)                      AS refunded,
-        count(*) FILTER (WHERE is_due)                        AS refund_due,
-        coalesce(sum(sale_price), 0)                          AS sales,
-        coalesce(sum(sale_price) FILTER (WHERE refunded), 0)  AS refunded_sales,
-        coalesce(sum(sale_price) FILTER (WHERE is_due), 0)    AS due_sales,
+        count(*)                                               AS items,
+        count(*) FILTER (WHERE has_refund)                     AS refunded,
+        count(*) FILTER (WHERE is_due)                         AS refund_due,
+        coalesce(sum(sale_price), 0)                           AS sales,
+        coalesce(sum(sale_price) FILTER (WHERE has_refund), 0) AS refunded_sales,
+        coalesce(sum(sale_price) FILTER (WHERE is_due), 0)     AS due_sales,
         {{sorted "micros_to_refund"}}            AS sorted_micros
     FROM items
     WHERE (since IS NULL OR month >= {{month "since"}})

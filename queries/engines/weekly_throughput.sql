@@ -48,7 +48,7 @@ calendar AS (
     FROM mondays
     WHERE week <= last_week
 ),
-ends AS (
+article_ends AS (
     SELECT
         s.article_id,
         min(s.began_at) FILTER (WHERE {{has "split(params.published, ',')" "s.status_prefix"}}) AS published_at,
@@ -68,7 +68,7 @@ article_dates AS (
             OR coalesce({{has "split(params.published || ',' || params.ended, ',')" "p.status_prefix"}}, false)) AS is_done
     FROM ${mart}.article_progress AS p
     CROSS JOIN params
-    LEFT JOIN ends AS e ON e.article_id = p.article_id
+    LEFT JOIN article_ends AS e ON e.article_id = p.article_id
 ),
 article_counts AS (
     SELECT

@@ -10,7 +10,7 @@ WITH params AS (
         CAST('cancelled,canceled,rejected,archived' AS {{text}}) AS ended,
         CAST('revision_requested' AS {{text}}) AS revision
 ),
-ends AS (
+period_end AS (
     SELECT
         n.snapshot_at,
         params.*,
@@ -20,9 +20,9 @@ ends AS (
 ),
 period AS (
     SELECT
-        ends.*,
+        period_end.*,
         coalesce({{micros (midnight "since" "timezone")}}, last_us - days * 86400000000 + 1) AS first_us
-    FROM ends
+    FROM period_end
 ),
 publications AS (
     SELECT s.article_id, min(s.began_at) AS published_at

@@ -2,7 +2,7 @@
 WITH closed_prices AS (
     SELECT
         product_listing_id, pricing_tier, currency, unit_amount, valid_to AS changed_at,
-        row_number() OVER (PARTITION BY product_listing_id, pricing_tier, currency, valid_to ORDER BY position) AS nth
+        row_number() OVER (PARTITION BY product_listing_id, pricing_tier, currency, valid_to ORDER BY position) AS price_number
     FROM ${past}.product_listing_prices
     WHERE unit_amount IS NOT NULL
 ),
@@ -14,7 +14,7 @@ versions AS (
 opened_prices AS (
     SELECT
         product_listing_id, pricing_tier, currency, unit_amount, valid_from AS changed_at,
-        row_number() OVER (PARTITION BY product_listing_id, pricing_tier, currency, valid_from ORDER BY position) AS nth
+        row_number() OVER (PARTITION BY product_listing_id, pricing_tier, currency, valid_from ORDER BY position) AS price_number
     FROM versions
     WHERE unit_amount IS NOT NULL
 )
@@ -30,5 +30,5 @@ JOIN closed_prices AS c ON c.product_listing_id = o.product_listing_id
     AND c.changed_at = o.changed_at
     AND c.pricing_tier IS NOT DISTINCT FROM o.pricing_tier
     AND c.currency IS NOT DISTINCT FROM o.currency
-    AND c.nth = o.nth
+    AND c.price_number = o.price_number
 WHERE o.unit_amount <> c.unit_amount

@@ -12,20 +12,20 @@ WITH traits AS (
         p.authority_band,
         CASE WHEN t.trait <> 'channel_type' THEN p.channel_type END     AS other_channel,
         CASE WHEN t.trait <> 'placement_type' THEN p.placement_type END AS other_placement,
-        CASE WHEN t.trait <> 'is_do_follow' THEN p.is_do_follow END     AS other_link
+        CASE WHEN t.trait <> 'is_do_follow' THEN p.is_do_follow END     AS other_do_follow
     FROM ${mart}.listing_prices AS p
     CROSS JOIN (VALUES ('channel_type'), ('placement_type'), ('is_do_follow')) AS t (trait)
 ),
 -- The prices of a segment have the same country, authority band and other two traits. Each row is one
 -- value of the trait in one segment.
 value_amounts AS (
-    SELECT trait, value, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link,
+    SELECT trait, value, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_do_follow,
         count(*) AS own_prices, {{sorted "unit_amount"}} AS amounts
     FROM traits
-    GROUP BY trait, value, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link
+    GROUP BY trait, value, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_do_follow
 ),
 value_medians AS (
-    SELECT trait, value, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link, own_prices,
+    SELECT trait, value, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_do_follow, own_prices,
         {{nth "amounts" "0.5" (size "amounts")}} AS median
     FROM value_amounts
 ),
@@ -39,9 +39,9 @@ segment_values AS (
         own_prices,
         median,
         {{collect}}({{tuple}}(value, median)) OVER (
-            PARTITION BY trait, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link) AS segment_medians,
+            PARTITION BY trait, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_do_follow) AS segment_medians,
         sum(CASE WHEN median > 0 THEN 1 ELSE 0 END) OVER (
-            PARTITION BY trait, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link)
+            PARTITION BY trait, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_do_follow)
             - CASE WHEN median > 0 THEN 1 ELSE 0 END AS other_values
     FROM value_medians
 ),

@@ -27,7 +27,7 @@ item_facts AS (
         CASE WHEN lines.quantity > 0 THEN lines.quantity ELSE 1 END                              AS quantity,
         i.product_price                                                                          AS list_price,
         i.sale_price,
-        coalesce(profile_item.max_delivery_days, product.max_delivery_days, l.max_delivery_days) AS days
+        coalesce(profile_item.max_delivery_days, product.max_delivery_days, l.max_delivery_days) AS delivery_days
     FROM ${current}.order_items AS i
     LEFT JOIN ${current}.orders AS o ON o.id = i.order_id
     LEFT JOIN ${current}.profile_order_items AS profile_item ON profile_item.id = i.id
@@ -53,11 +53,11 @@ SELECT
     f.quantity,
     f.list_price,
     f.sale_price,
-    CASE WHEN f.days BETWEEN 0 AND 3650 THEN f.days END                         AS promised_days,
+    CASE WHEN f.delivery_days BETWEEN 0 AND 3650 THEN f.delivery_days END                         AS promised_days,
 {{- if spark}}
-    CASE WHEN f.days BETWEEN 0 AND 3650 THEN timestamp_micros(unix_micros(f.paid_at) + 86400000000 * f.days) END AS promised_at
+    CASE WHEN f.delivery_days BETWEEN 0 AND 3650 THEN timestamp_micros(unix_micros(f.paid_at) + 86400000000 * f.delivery_days) END AS promised_at
 {{- else}}
-    CASE WHEN f.days BETWEEN 0 AND 3650 THEN date_add('hour', 24 * f.days, f.paid_at) END AS promised_at
+    CASE WHEN f.delivery_days BETWEEN 0 AND 3650 THEN date_add('hour', 24 * f.delivery_days, f.paid_at) END AS promised_at
 {{- end}}
 FROM item_facts AS f
 LEFT JOIN ${current}.profiles AS p ON p.id = f.profile_id
