@@ -68,7 +68,7 @@ func runDiff(ctx context.Context, g *globals, o diffOptions, names []string) err
 		}
 	}
 	d := query.Diff{Tables: o.tables, Outlet: o.outlet}
-	if d.From, d.To, err = query.Between(all, names...); err != nil {
+	if d.From, d.To, err = query.SnapshotsToCompare(all, names...); err != nil {
 		return err
 	}
 	if !g.Quiet {

@@ -261,7 +261,7 @@ func checkWatches(ctx context.Context, g *globals, cfg config.Config) (err error
 func ownFilesErr(ctx context.Context, kind string, queries query.Library, loadErr error, db *query.DB) error {
 	var faulty *query.FilesError
 	var problems []string
-	for _, err := range []error{loadErr, queries.CheckOwn(ctx, db)} {
+	for _, err := range []error{loadErr, queries.ValidateUserFiles(ctx, db)} {
 		if errors.As(err, &faulty) {
 			problems = append(problems, faulty.Problems...)
 		} else if err != nil {

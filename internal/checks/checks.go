@@ -248,7 +248,7 @@ func (s Set) Prepare(ctx context.Context, db *query.DB, name string) (q query.Qu
 // prepare expands a check into its parts, one query for each table or reference that it audits, and
 // returns the values of its parameters. If the check has no data to compare, skipReason says why.
 func (s Set) prepare(db *query.DB, scope auditScope, q query.Query) (parts []query.Query, values map[string]string, skipReason string, err error) {
-	if skipReason = db.CannotCompare(q); skipReason != "" {
+	if skipReason = db.WhyNotComparable(q); skipReason != "" {
 		return nil, nil, skipReason, nil
 	}
 	parts, err = q.Expand(scope.muchChanged, s.private)

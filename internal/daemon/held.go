@@ -83,7 +83,7 @@ func (p *HeldPage) readChanges(ctx context.Context, data *heldData) (err error) 
 		return nil
 	}
 	var d query.Diff
-	if d.From, d.To, err = query.Between(snapshots); err != nil {
+	if d.From, d.To, err = query.SnapshotsToCompare(snapshots); err != nil {
 		return err
 	}
 	data.From = d.From.At

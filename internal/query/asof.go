@@ -28,14 +28,14 @@ func (db *DB) createSnapshotViews(ctx context.Context, s Snapshot) error {
 	if err != nil {
 		return err
 	}
-	var text strings.Builder
+	var createSQL strings.Builder
 	for _, schema := range []string{"past", "history", "meta", "mart"} {
-		fmt.Fprintf(&text, "CREATE SCHEMA IF NOT EXISTS %s.%s;\n", catalogDB, schema)
+		fmt.Fprintf(&createSQL, "CREATE SCHEMA IF NOT EXISTS %s.%s;\n", catalogDB, schema)
 	}
 	for _, t := range tables {
-		fmt.Fprintf(&text, "CREATE VIEW %s.%s.%s AS %s;\n", catalogDB, sqltext.Quote(t.schema), sqltext.Quote(t.name), t.selectSQL(s, nil))
+		fmt.Fprintf(&createSQL, "CREATE VIEW %s.%s.%s AS %s;\n", catalogDB, sqltext.Quote(t.schema), sqltext.Quote(t.name), t.selectSQL(s, nil))
 	}
-	if err := db.execAll(ctx, "BEGIN", text.String(), "COMMIT"); err != nil {
+	if err := db.execAll(ctx, "BEGIN", createSQL.String(), "COMMIT"); err != nil {
 		return err
 	}
 	var definition string
@@ -93,7 +93,7 @@ func (db *DB) scanRows(ctx context.Context, query string, args, variables []any,
 func (t storedTable) selectSQL(s Snapshot, hidden []string) string {
 	at := timeLiteral(s.At)
 	has := func(column string) bool { return slices.Contains(t.columns, column) }
-	inRunsOfThatTime := " IN (SELECT run_id FROM " + t.database + ".meta.runs WHERE snapshot_at <= " + at + ")"
+	inRunsUntilThen := " IN (SELECT run_id FROM " + t.database + ".meta.runs WHERE snapshot_at <= " + at + ")"
 	where := ""
 	switch {
 	case t.schema == "main" && has("valid_from"):
@@ -105,9 +105,9 @@ func (t storedTable) selectSQL(s Snapshot, hidden []string) string {
 	case has("read_at"):
 		where = " WHERE read_at <= " + at
 	case has("run_id"):
-		where = " WHERE run_id" + inRunsOfThatTime
+		where = " WHERE run_id" + inRunsUntilThen
 	case has("first_run"):
-		where = " WHERE first_run" + inRunsOfThatTime
+		where = " WHERE first_run" + inRunsUntilThen
 	case has("received_at"):
 		where = " WHERE received_at <= " + at
 	}
@@ -147,9 +147,8 @@ func definitionsSQL() string {
 			AND function_name <> 'changes' AND NOT ends_with(function_name, ` + sqltext.Literal(dictionary.ChangesSuffix) + `)`
 }
 
-// execInAnyOrder executes statements that may depend on each other in an unknown order. It
-// retries the failed statements until all succeed. If a round executes no statement, execInAnyOrder
-// returns the errors of the round.
+// execInAnyOrder executes statements that may need objects of later statements. It retries the failed
+// statements until all succeed. If all statements of a round fail, execInAnyOrder returns their errors.
 func (db *DB) execInAnyOrder(ctx context.Context, statements []string) error {
 	for len(statements) > 0 {
 		var failed []string

@@ -12,8 +12,8 @@ import (
 // Before configures the database "before", which contains views of the schemas main, past and
 // meta in the previous snapshot.
 type Before struct {
-	// Catalog is the DuckDB file of the previous snapshot. If it is empty, the views are derived
-	// from the history in the open file.
+	// Catalog is the path of the DuckDB file of the previous snapshot. If it is empty, the views are
+	// derived from the history in the opened file.
 	Catalog string
 	// Hidden lists the columns, as table.column, that are NULL in "before". These columns are
 	// private now, but an earlier night may have published their values.
@@ -23,8 +23,8 @@ type Before struct {
 // Names of attached databases. beforeDB contains the views. beforeFileDB is the file Before.Catalog.
 const beforeDB, beforeFileDB = "before", "before_file"
 
-// attachBefore creates the database "before" and sets hasBefore. It does nothing if there is no
-// earlier snapshot.
+// attachBefore creates the database "before" and sets hasBefore. Without Before.Catalog and without an
+// earlier snapshot in the history, it does nothing.
 func (db *DB) attachBefore(ctx context.Context, b Before) error {
 	database := db.fileDB()
 	var selectRows func(t storedTable) string
@@ -54,21 +54,21 @@ func (db *DB) attachBefore(ctx context.Context, b Before) error {
 	if err != nil {
 		return err
 	}
-	var text strings.Builder
-	fmt.Fprintf(&text, "CREATE SCHEMA %[1]s.past;\nCREATE SCHEMA %[1]s.meta;\n", beforeDB)
+	var createSQL strings.Builder
+	fmt.Fprintf(&createSQL, "CREATE SCHEMA %[1]s.past;\nCREATE SCHEMA %[1]s.meta;\n", beforeDB)
 	for _, t := range tables {
-		fmt.Fprintf(&text, "CREATE VIEW %s.%s.%s AS %s;\n", beforeDB, sqltext.Quote(t.schema), sqltext.Quote(t.name), selectRows(t))
+		fmt.Fprintf(&createSQL, "CREATE VIEW %s.%s.%s AS %s;\n", beforeDB, sqltext.Quote(t.schema), sqltext.Quote(t.name), selectRows(t))
 	}
-	if err := db.execAll(ctx, "ATTACH ':memory:' AS "+beforeDB, "BEGIN", text.String(), "COMMIT"); err != nil {
+	if err := db.execAll(ctx, "ATTACH ':memory:' AS "+beforeDB, "BEGIN", createSQL.String(), "COMMIT"); err != nil {
 		return fmt.Errorf("create the views of the previous snapshot: %w", err)
 	}
 	db.hasBefore, db.isBeforeDerived = true, b.Catalog == ""
 	return nil
 }
 
-// CannotCompare returns why a check cannot compare the snapshot with the previous one. It returns "" if
-// it can, or if the check reads no previous rows.
-func (db *DB) CannotCompare(q Query) string {
+// WhyNotComparable returns the reason why a check cannot compare the snapshot with the previous one. It
+// returns "" if the check can compare them, or if it does not read the previous snapshot.
+func (db *DB) WhyNotComparable(q Query) string {
 	switch text := q.withoutHeader(); {
 	case !beforeName.MatchString(text):
 		return ""

@@ -73,7 +73,7 @@ func openAt(t testing.TB, path string) *query.DB {
 	return db
 }
 
-// runQuery runs a query and returns its result in a format.
+// runQuery runs a query and returns its result in the format f.
 func runQuery(t *testing.T, db *query.DB, q query.Query, values map[string]string, f query.Format, s query.Screen) (string, error) {
 	t.Helper()
 	var out bytes.Buffer

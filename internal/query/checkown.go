@@ -11,11 +11,12 @@ import (
 	"placementsync/internal/stream"
 )
 
-// CheckOwn validates the user's queries and checks. It returns a *FilesError for queries that do
-// not parse, do more than read, or name a table or column that the catalog does not have. Before
+// ValidateUserFiles validates the user's queries and checks. It returns a *FilesError for queries that
+// do not parse, do more than read, or name a table or column that the catalog does not have. Before
 // the first night, db is nil; the names of tables and columns are then not validated. In a check that
-// reads the database "before", they are validated only if there is an earlier snapshot.
-func (l Library) CheckOwn(ctx context.Context, db *DB) (err error) {
+// reads the database "before", they are validated only if the check can compare, see
+// [DB.WhyNotComparable].
+func (l Library) ValidateUserFiles(ctx context.Context, db *DB) (err error) {
 	hasCatalog := db != nil
 	if !hasCatalog {
 		if db, err = startInstance(ctx, Options{}); err != nil {
@@ -30,9 +31,9 @@ func (l Library) CheckOwn(ctx context.Context, db *DB) (err error) {
 			if q.File == "" {
 				continue
 			}
-			bind := hasCatalog
+			validateNames := hasCatalog
 			if q.isCheck {
-				bind = bind && db.CannotCompare(q) == ""
+				validateNames = validateNames && db.WhyNotComparable(q) == ""
 				parts, err := q.Expand(tableNames(), nil)
 				if err != nil {
 					return err
@@ -41,11 +42,11 @@ func (l Library) CheckOwn(ctx context.Context, db *DB) (err error) {
 					q = parts[0]
 				}
 			}
-			if problem := checkText(conn, q.SQL, bind); problem != "" {
+			if problem := findProblem(conn, q.SQL, validateNames); problem != "" {
 				problems = append(problems, q.File+problem)
 			}
 			for _, p := range q.Params {
-				if problem := checkText(conn, p.Values, hasCatalog); p.Values != "" && problem != "" {
+				if problem := findProblem(conn, p.Values, hasCatalog); p.Values != "" && problem != "" {
 					problems = append(problems, q.File+": the values of parameter "+p.Name+problem)
 				}
 			}
@@ -65,12 +66,13 @@ func tableNames() (names []string) {
 	return names
 }
 
-// checkText returns the first problem of a query as ":line:column: problem", or an empty string
-// for a valid query. If bind is true, its tables and columns must exist.
-func checkText(conn *duckdb.Conn, text string, bind bool) string {
+// findProblem returns the first problem of a query as ":line:column: problem" or, without a known
+// position, ": problem". It returns an empty string for a valid query. If validateNames is set, the
+// tables and columns of the query must exist.
+func findProblem(conn *duckdb.Conn, text string, validateNames bool) string {
 	s, err := prepareStatement(conn, text)
 	switch {
-	case err != nil && !bind && IsMissing(err):
+	case err != nil && !validateNames && IsMissing(err):
 		return ""
 	case err != nil:
 		problem, _, _ := strings.Cut(err.Error(), "\n")

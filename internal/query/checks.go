@@ -60,7 +60,7 @@ func (q Query) faultsOfCheck() (faults []fault) {
 		faults = append(faults, fault{1, "needs a severity: write -- severity: hold or -- severity: warn"})
 	}
 	if kind, _ := q.splitEach(); !slices.Contains([]string{"", EachTable, EachReference}, kind) {
-		faults = append(faults, fault{1, fmt.Sprintf("%q is not a value of each: use %s or %s", q.Each, EachTable, EachReference)})
+		faults = append(faults, fault{1, fmt.Sprintf("%q is not a value of \"each\": use %s or %s", q.Each, EachTable, EachReference)})
 	}
 	for _, p := range q.Params {
 		if p.Default == "" {

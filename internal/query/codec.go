@@ -18,9 +18,9 @@ type codec struct {
 	// name is the SQL type.
 	name    string
 	numeric bool
-	// anyText reports whether a value can be any text. Numbers and dates, for example, cannot.
+	// anyText is true if the text of a value can be any text, unlike the text of a number or a date.
 	anyText bool
-	// text is nil for unsupported types.
+	// text appends the text of a value. It is nil for unsupported types.
 	text appender
 	form jsonForm
 }
@@ -123,7 +123,7 @@ func codecOf(f arrow.Field) codec {
 	case *arrow.Decimal128Type:
 		return decimalCodec(t)
 	case *arrow.Time64Type:
-		return codec{name: "TIME", text: timeOfDay(t.Unit)}
+		return codec{name: "TIME", text: appendTimeIn(t.Unit)}
 	case *arrow.TimestampType:
 		return timestampCodec(t)
 	case *arrow.MapType:

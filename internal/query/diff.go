@@ -12,18 +12,18 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// Between returns the two snapshots of a comparison. Without names, it returns the last two
+// SnapshotsToCompare returns the two snapshots of a comparison. Without names, it returns the last two
 // snapshots. With one name, it returns the named snapshot and the newest. With two names, it returns
 // the named snapshots. For fewer than two snapshots, an unknown name, or a first snapshot that is not
-// earlier than the second, Between returns a *UsageError.
-func Between(all []Snapshot, names ...string) (from, to Snapshot, err error) {
+// earlier than the second, SnapshotsToCompare returns a *UsageError.
+func SnapshotsToCompare(all []Snapshot, names ...string) (from, to Snapshot, err error) {
 	if len(all) < 2 {
 		return from, to, &UsageError{Problem: fmt.Sprintf("a comparison needs two snapshots, but the catalog has %d: wait for the next night", len(all))}
 	}
 	chosen := []Snapshot{all[len(all)-2], all[len(all)-1]}
 	newest := all[len(all)-1]
 	for i, name := range names[:min(len(names), len(chosen))] {
-		if at, ok := parseMoment(name); ok && at.UTC().Format(time.DateOnly) > newest.At.UTC().Format(time.DateOnly) {
+		if at, ok := parseTimeOrDate(name); ok && at.UTC().Format(time.DateOnly) > newest.At.UTC().Format(time.DateOnly) {
 			return from, to, &UsageError{Problem: fmt.Sprintf("%q is after the newest snapshot, %s", name, newest)}
 		}
 		if chosen[i], err = findSnapshot(all, name); err != nil {
@@ -40,7 +40,7 @@ func Between(all []Snapshot, names ...string) (from, to Snapshot, err error) {
 	return from, to, nil
 }
 
-// Diff specifies a comparison of two snapshots, see Between.
+// Diff specifies a comparison of two snapshots, see SnapshotsToCompare.
 type Diff struct {
 	From, To Snapshot
 	// Tables are patterns of table names, such as order*. Empty means all tables.
@@ -81,9 +81,9 @@ func (db *DB) ChangedFields(ctx context.Context, d Diff) (Query, error) {
 		ORDER BY records DESC, "table", field`)
 }
 
-// plainTextSQL returns an expression for the text of a JSON value. JSON strings lose their quotes.
-func plainTextSQL(json string) string {
-	return fmt.Sprintf(`CASE WHEN starts_with(%[1]s::VARCHAR, '"') THEN %[1]s ->> '$' ELSE %[1]s::VARCHAR END`, json)
+// plainTextSQL returns an SQL expression for the text of a JSON value. JSON strings lose their quotes.
+func plainTextSQL(jsonSQL string) string {
+	return fmt.Sprintf(`CASE WHEN starts_with(%[1]s::VARCHAR, '"') THEN %[1]s ->> '$' ELSE %[1]s::VARCHAR END`, jsonSQL)
 }
 
 // changesQuery replaces %s in outer by a SELECT of the changes of the chosen tables. The SELECT
@@ -145,7 +145,7 @@ func (db *DB) outletTables(ctx context.Context, outlet string, tables []string) 
 		return nil, fmt.Errorf("find outlet %q: %w", outlet, err)
 	}
 	if !known {
-		return nil, &UsageError{Problem: fmt.Sprintf("no outlet has the id %q: list them with placementsync query \"SELECT id, name FROM outlets\"", outlet)}
+		return nil, &UsageError{Problem: fmt.Sprintf("no outlet has the id %q: list the outlets with placementsync query \"SELECT id, name FROM outlets\"", outlet)}
 	}
 	owned := slices.DeleteFunc(slices.Clone(tables), func(table string) bool { return outletKeysSQL(table, outlet) == "" })
 	if len(owned) == 0 {

@@ -50,7 +50,7 @@ func newDiff(t *testing.T, db *query.DB, tables []string, names ...string) query
 	if err != nil {
 		t.Fatal(err)
 	}
-	from, to, err := query.Between(all, names...)
+	from, to, err := query.SnapshotsToCompare(all, names...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func TestIncomparableSnapshotsAreUsageErrors(t *testing.T) {
 		"before the first snapshot": {all, []string{"2026-10-01"}},
 		"unknown second name":       {all, []string{"2026-11-01", "nosuch"}},
 	} {
-		if _, _, err := query.Between(c.all, c.names...); !errors.As(err, &misuse) {
+		if _, _, err := query.SnapshotsToCompare(c.all, c.names...); !errors.As(err, &misuse) {
 			t.Errorf("%s: got %v, want a usage error", name, err)
 		}
 	}
@@ -144,7 +144,7 @@ func TestIncomparableSnapshotsAreUsageErrors(t *testing.T) {
 	}
 }
 
-func TestBetweenExplainsTheMistake(t *testing.T) {
+func TestUsageErrorsOfComparisonsExplainTheMistake(t *testing.T) {
 	db := openAt(t, createNightsCatalog(t))
 	all, err := db.Snapshots(t.Context())
 	if err != nil {
@@ -162,12 +162,12 @@ func TestBetweenExplainsTheMistake(t *testing.T) {
 		{[]string{newest.Run}, "the snapshot " + newest.String() + " cannot be compared with itself"},
 		{[]string{"2026-11-03", "2026-11-01"}, "compare an earlier snapshot with a later one"},
 	} {
-		_, _, err := query.Between(all, c.names...)
+		_, _, err := query.SnapshotsToCompare(all, c.names...)
 		if !errors.As(err, new(*query.UsageError)) || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%v: got %v, want %s", c.names, err, c.want)
 		}
 	}
-	if from, to, err := query.Between(all, "2026-11-01", "2026-11-03T23:59:59Z"); err != nil || from.Run != all[0].Run || to.Run != newest.Run {
+	if from, to, err := query.SnapshotsToCompare(all, "2026-11-01", "2026-11-03T23:59:59Z"); err != nil || from.Run != all[0].Run || to.Run != newest.Run {
 		t.Errorf("a time on the newest day: got %v, %v, %v, want the first and the newest", from, to, err)
 	}
 }

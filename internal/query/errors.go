@@ -76,12 +76,12 @@ const (
 	refusedSetting  = "refused to change a setting: settings cannot be changed"
 	refusedSeveral  = "refused to run several statements: run one query for each statement"
 	refusedKind     = "refused this kind of statement: use SELECT, FROM, WITH, VALUES, PIVOT, DESCRIBE, SHOW, SUMMARIZE, and EXPLAIN [ANALYZE] of these"
-	refusedFunction = "refused to call a function that changes logs, profiles, the parser or files: a statement can only read"
+	refusedFunction = "refused to call a function that changes logging, profiling, the parser or files: a statement can only read"
 	refusedNUL      = "refused a text with a NUL character: DuckDB ignores the text after the character"
-	refusedPivot    = "refused a PIVOT that may call a function that changes logs, profiles or files: list the values of the PIVOT with IN"
+	refusedPivot    = "refused a PIVOT that may call a function that changes logging, profiling or files: list the values of the PIVOT with IN"
 )
 
-// asRefusal converts errors of DuckDB's sandbox to RefusedError.
+// asRefusal converts errors of DuckDB's sandbox to RefusedError, and returns other errors unchanged.
 func asRefusal(err error) error {
 	de, ok := errors.AsType[*duckdb.Error](err)
 	if !ok {

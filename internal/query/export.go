@@ -64,7 +64,7 @@ type ExportFile struct {
 	Source string `json:"source"`
 	// File is the path within the folder, with slashes.
 	File string `json:"file"`
-	// Rows is the number of rows in all files of Source together.
+	// Rows is the total number of rows in all files of Source.
 	Rows   int64  `json:"rows"`
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"`
@@ -152,19 +152,19 @@ func (db *DB) listExportTables(ctx context.Context, patterns []string) ([]export
 	all := map[string]exportItem{}
 	var names []string // the tables of the schema main or, with patterns, of all schemas
 	var schema, table, columns string
-	var stored bool
+	var isTable bool // false for a view
 	err := db.scanRows(ctx, `SELECT c.schema_name, c.table_name, bool_or(t.table_oid IS NOT NULL),
 			string_agg(`+sqltext.QuoteSQL("column_name")+`, ', ' ORDER BY column_index)
 		FROM duckdb_columns() c LEFT JOIN duckdb_tables() t USING (database_name, schema_name, table_name)
 		WHERE database_name = ? AND NOT c.internal AND column_name <> 'row_hash' GROUP BY ALL ORDER BY ALL`,
-		[]any{catalogDB}, []any{&schema, &table, &stored, &columns}, func() {
+		[]any{catalogDB}, []any{&schema, &table, &isTable, &columns}, func() {
 			name := schema + "." + table
 			if schema == "main" {
 				name = table
 				names = append(names, table)
 			}
 			text := fmt.Sprintf("SELECT %s FROM %s.%s.%s", columns, catalogDB, sqltext.Quote(schema), sqltext.Quote(table))
-			all[name] = exportItem{name, Query{SQL: text, stored: stored}}
+			all[name] = exportItem{name, Query{SQL: text, isTableScan: isTable}}
 		})
 	if err != nil {
 		return nil, fmt.Errorf("list tables: %w", err)
@@ -185,8 +185,8 @@ func (db *DB) listExportTables(ctx context.Context, patterns []string) ([]export
 }
 
 // checkExportDir returns the folder to write, with symbolic links resolved, so that an export
-// replaces the folder and not the link. If the folder contains a file that no export wrote, or if its
-// parent folder does not exist, checkExportDir returns a *UsageError.
+// replaces the folder and not the link. If the folder cannot be read or contains a file that no export
+// wrote, or if its parent folder does not exist, checkExportDir returns a *UsageError.
 func checkExportDir(dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

@@ -227,8 +227,8 @@ func explainStatement(text string, err error) *StatementError {
 		problem = cause
 	}
 	e := &StatementError{Problem: problem}
-	if hint, _, ok := strings.Cut(position, "\nLINE "); ok { // DuckDB suggests names before the line
-		e.Problem += " " + strings.TrimSpace(hint)
+	if suggestion, _, ok := strings.Cut(position, "\nLINE "); ok { // DuckDB may suggest other names
+		e.Problem += " " + strings.TrimSpace(suggestion)
 	}
 	e.Line, e.Column = findPosition(text, err.Error())
 	return e
@@ -247,10 +247,10 @@ func findPosition(text, problem string) (line, column int) {
 	}
 	number, _ := strconv.Atoi(problem[m[2]:m[3]])
 	shown, below, _ := strings.Cut(problem[m[1]:], "\n")
-	before := strings.IndexByte(below, '^') - (m[1] - m[0]) // characters of the line before the caret
+	beforeCaret := strings.IndexByte(below, '^') - (m[1] - m[0]) // characters
 	excerpt := strings.TrimPrefix(shown, " ")
 	if end, isCut := strings.CutPrefix(excerpt, "..."); isCut {
-		excerpt, before = end, before-len("...")
+		excerpt, beforeCaret = end, beforeCaret-len("...")
 	}
 	excerpt = strings.TrimSuffix(excerpt, "...")
 	lines := strings.Split(text, "\n")
@@ -259,7 +259,7 @@ func findPosition(text, problem string) (line, column int) {
 			continue
 		}
 		if begin := strings.Index(lines[line-1], excerpt); begin >= 0 {
-			return line, max(1, 1+utf8.RuneCountInString(lines[line-1][:begin])+before)
+			return line, max(1, 1+utf8.RuneCountInString(lines[line-1][:begin])+beforeCaret)
 		}
 	}
 	return 0, 0

@@ -75,7 +75,7 @@ func (k queryKind) load(dir string) (Library, error) {
 			continue
 		}
 		file := filepath.Join(dir, entry.Name())
-		q, faults := l.readOwn(k, file)
+		q, faults := l.readUserFile(k, file)
 		if len(faults) > 0 {
 			problems = append(problems, formatFaults(file, faults)...)
 			continue
@@ -91,8 +91,7 @@ func (k queryKind) load(dir string) (Library, error) {
 
 var simpleName = regexp.MustCompile(`^\w+$`)
 
-// readOwn reads one of the user's files.
-func (l Library) readOwn(k queryKind, file string) (Query, []fault) {
+func (l Library) readUserFile(k queryKind, file string) (Query, []fault) {
 	base := filepath.Base(file)
 	name := base[:len(base)-len(ending)]
 	if !simpleName.MatchString(name) {
@@ -175,7 +174,7 @@ func (k queryKind) list() ([]Query, error) {
 // List returns all queries, sorted by name.
 func (l Library) List() []Query { return slices.Clone(l.queries) }
 
-// Find returns the query with a name.
+// Find returns the query with the given name.
 func (l Library) Find(name string) (Query, bool) {
 	i := slices.IndexFunc(l.queries, func(q Query) bool { return q.Name == name })
 	if i < 0 {

@@ -275,8 +275,9 @@ func TestResolveSuggestsTables(t *testing.T) {
 	}
 }
 
-// TestCheckOwn checks files with one mistake each, and compares the positions in the messages.
-func TestCheckOwn(t *testing.T) {
+// TestValidateUserFiles validates a good file and files with one mistake each, and compares the
+// positions in the messages.
+func TestValidateUserFiles(t *testing.T) {
 	dir := t.TempDir()
 	files := map[string]string{
 		"good":    "-- title: Good\nFROM orders SELECT count(*) WHERE id = $id",
@@ -315,9 +316,9 @@ func TestCheckOwn(t *testing.T) {
 		want []string
 	}{"without a catalog": {nil, withoutCatalog}, "with a catalog": {openAt(t, fixture.NewEmpty(t).Fill(t, poorNights)), withCatalog}} {
 		t.Run(name, func(t *testing.T) {
-			faulty, ok := errors.AsType[*query.FilesError](l.CheckOwn(t.Context(), c.db))
+			faulty, ok := errors.AsType[*query.FilesError](l.ValidateUserFiles(t.Context(), c.db))
 			if !ok {
-				t.Fatal("CheckOwn returned no FilesError, want one")
+				t.Fatal("ValidateUserFiles returned no FilesError, want one")
 			}
 			got := make([]string, len(faulty.Problems))
 			for i, p := range faulty.Problems {

@@ -7,37 +7,37 @@ import (
 
 // markdownWriter writes a pipe table. Cells are not padded, so that rows can be streamed.
 type markdownWriter struct {
-	out    *bufio.Writer
-	escape *strings.Replacer
-	cols   int
+	out     *bufio.Writer
+	escaper *strings.Replacer
+	columns int
 }
 
 // newMarkdown returns a writer that escapes the characters that could end a cell or start markup,
 // such as links, images and HTML.
 func newMarkdown(out *bufio.Writer) *markdownWriter {
-	return &markdownWriter{out: out, escape: strings.NewReplacer(
+	return &markdownWriter{out: out, escaper: strings.NewReplacer(
 		`\`, `\\`, "|", `\|`, "`", "\\`", "*", `\*`,
 		"[", `\[`, "]", `\]`, "<", "&lt;", ">", "&gt;", "&", "&amp;",
 	)}
 }
 
 func (w *markdownWriter) Begin(columns []Column) error {
-	w.cols = len(columns)
-	names, rules := make([]string, w.cols), make([]string, w.cols)
+	w.columns = len(columns)
+	names, alignments := make([]string, w.columns), make([]string, w.columns)
 	for i, c := range columns {
-		names[i], rules[i] = w.escapeCell(c.Name), "---"
+		names[i], alignments[i] = w.escapeCell(c.Name), "---"
 		if c.Numeric {
-			rules[i] = "---:"
+			alignments[i] = "---:"
 		}
 	}
 	if err := w.writeLine(names); err != nil {
 		return err
 	}
-	return w.writeLine(rules)
+	return w.writeLine(alignments)
 }
 
 func (w *markdownWriter) Row(r Row) error {
-	cells := make([]string, w.cols)
+	cells := make([]string, w.columns)
 	for i := range cells {
 		cells[i] = w.escapeCell(r.Value(i).Or(null))
 	}
@@ -51,4 +51,4 @@ func (w *markdownWriter) writeLine(cells []string) error {
 	return err
 }
 
-func (w *markdownWriter) escapeCell(s string) string { return w.escape.Replace(escapeForScreen(s)) }
+func (w *markdownWriter) escapeCell(s string) string { return w.escaper.Replace(escapeForScreen(s)) }

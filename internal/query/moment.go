@@ -38,8 +38,8 @@ func timestampCodec(t *arrow.TimestampType) codec {
 	}}
 }
 
-// infinityName returns the text of an infinite date or time. DuckDB stores it as the largest value
-// of the type or its negative. For other values, infinityName returns an empty string.
+// infinityName returns the text of an infinite date or time, which DuckDB stores as largest or
+// -largest. For other values, infinityName returns an empty string.
 func infinityName(v, largest int64) string {
 	switch v {
 	case largest:
@@ -70,9 +70,10 @@ func appendDate(dst []byte, a arrow.Array, i int) []byte {
 	return time.Unix(days*24*60*60, 0).UTC().AppendFormat(dst, time.DateOnly)
 }
 
-func timeOfDay(unit arrow.TimeUnit) appender {
+// appendTimeIn returns the appender of a TIME in units of unit.
+func appendTimeIn(unit arrow.TimeUnit) appender {
 	return func(dst []byte, a arrow.Array, i int) []byte {
-		return appendHours(dst, time.Duration(a.(*array.Time64).Value(i))*unit.Multiplier())
+		return appendClock(dst, time.Duration(a.(*array.Time64).Value(i))*unit.Multiplier())
 	}
 }
 
@@ -89,9 +90,10 @@ func appendInterval(dst []byte, a arrow.Array, i int) []byte {
 	if len(dst) > start {
 		dst = append(dst, ' ')
 	}
-	return appendHours(dst, time.Duration(v.Nanoseconds))
+	return appendClock(dst, time.Duration(v.Nanoseconds))
 }
 
+// appendUnits appends n units, such as 2 months, to the interval that begins at dst[start].
 func appendUnits(dst []byte, start int, n int64, unit string) []byte {
 	if n == 0 {
 		return dst
@@ -106,9 +108,9 @@ func appendUnits(dst []byte, start int, n int64, unit string) []byte {
 	return dst
 }
 
-// appendHours appends a duration or a time of day as hh:mm:ss. The hours of a duration may exceed
+// appendClock appends a duration or a time of day as hh:mm:ss. The hours of a duration may exceed
 // 24. A time of day can be 24:00:00.
-func appendHours(dst []byte, d time.Duration) []byte {
+func appendClock(dst []byte, d time.Duration) []byte {
 	if d < 0 {
 		dst, d = append(dst, '-'), -d
 	}

@@ -28,8 +28,8 @@ type Query struct {
 	// Each makes a check a pattern for many queries, see [Query.Expand].
 	Each string
 
-	// stored is true if SQL has the form SELECT columns FROM table, and the table is not a view.
-	stored bool
+	// isTableScan is true if SQL has the form SELECT columns FROM table, and the table is not a view.
+	isTableScan bool
 	// isCheck is true for checks. Their header may contain severity and each.
 	isCheck bool
 }
@@ -37,7 +37,7 @@ type Query struct {
 // IsOwn reports whether the user wrote the query. Such a query must only read.
 func (q Query) IsOwn() bool { return q.Name == "" || q.File != "" }
 
-// Param returns the declared parameter with a name.
+// Param returns the declared parameter with the given name.
 func (q Query) Param(name string) (Param, bool) {
 	for _, p := range q.Params {
 		if p.Name == name {
@@ -77,7 +77,7 @@ type Param struct {
 	// may be "schedule.timezone", which means Options.Timezone.
 	Default string
 	About   string
-	// Values is a SELECT of the values in the data, in its first column. Empty means that any
+	// Values is a SELECT, whose first column contains the values in the data. Empty means that any
 	// value is accepted. See [DB.ParamValues].
 	Values string
 }

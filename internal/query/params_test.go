@@ -77,7 +77,7 @@ func TestWrongParametersAreUsageErrors(t *testing.T) {
 		"count too big":                 {periodQuery(), map[string]string{"since": "2026-01-01", "top": "2147483648"}, `"2147483648" is not a whole number from 0 on`},
 		"amount too big":                {typedQuery(), map[string]string{"amount": "1234567890123"}, "is not a number"},
 		"not a choice":                  {periodQuery(), map[string]string{"since": "2026-01-01", "kind": "bye"}, `parameter "kind": "bye" is not buy or sell; parameter:`},
-		"NULL":                          {periodQuery(), map[string]string{"since": "2026-01-01", "timezone": "NULL"}, `parameter "timezone" cannot be NULL`},
+		"NULL for a time zone":          {periodQuery(), map[string]string{"since": "2026-01-01", "timezone": "NULL"}, `parameter "timezone" cannot be NULL`},
 		"several statements":            {query.Text("SELECT 1; SELECT $a"), map[string]string{"a": "1"}, "several statements take no parameters"},
 	}
 	for name, c := range cases {
@@ -112,8 +112,8 @@ func TestDateParameters(t *testing.T) {
 		values  map[string]string
 		want    string
 	}{
-		"relative by default": {view + "TIMESTAMPTZ '2026-03-03 00:30:00+01' AS snapshot_at", nil, `{"since":"2026-02-23","timezone":"UTC","top":null,"kind":null}`},
-		"relative as given":   {view + "TIMESTAMPTZ '2024-03-01 00:00:00+00' AS snapshot_at", map[string]string{"since": "snapshot-1d", "top": "0", "kind": "sell"}, `{"since":"2024-02-29","timezone":"UTC","top":0,"kind":"sell"}`},
+		"relative default":    {view + "TIMESTAMPTZ '2026-03-03 00:30:00+01' AS snapshot_at", nil, `{"since":"2026-02-23","timezone":"UTC","top":null,"kind":null}`},
+		"given relative date": {view + "TIMESTAMPTZ '2024-03-01 00:00:00+00' AS snapshot_at", map[string]string{"since": "snapshot-1d", "top": "0", "kind": "sell"}, `{"since":"2024-02-29","timezone":"UTC","top":0,"kind":"sell"}`},
 		"without snapshots":   {view + "NULL::TIMESTAMPTZ AS snapshot_at", nil, `{"since":null,"timezone":"UTC","top":null,"kind":null}`},
 		"explicit NULL":       {"", map[string]string{"since": "NULL", "top": "NULL"}, `{"since":null,"timezone":"UTC","top":null,"kind":null}`},
 		"a month":             {"", map[string]string{"since": "2026-02"}, `{"since":"2026-02-01","timezone":"UTC","top":null,"kind":null}`},

@@ -249,8 +249,8 @@ func (db *DB) readResult(ctx context.Context, q Query, values map[string]string,
 			if q, err = limitRows(conn, q, s, db.opts.MaxRows); err != nil {
 				return err
 			}
-			if spooled && !q.stored && s.storable && spoolResult(ctx, conn, q, args) {
-				q.SQL, q.stored = "SELECT * FROM "+spool, true
+			if spooled && !q.isTableScan && s.storable && spoolResult(ctx, conn, q, args) {
+				q.SQL, q.isTableScan = "SELECT * FROM "+spool, true
 			}
 			return readBatches(ctx, conn, q, args, use)
 		})
@@ -315,7 +315,7 @@ func readBatches(ctx context.Context, conn *duckdb.Conn, q Query, args []any, us
 		return fmt.Errorf("run query: %w", err)
 	}
 	var reader array.RecordReader
-	if q.stored {
+	if q.isTableScan {
 		reader, err = openPieces(ctx, arrow, q.SQL)
 	} else {
 		reader, err = arrow.QueryContext(ctx, q.SQL, args...)
@@ -333,7 +333,7 @@ func readBatches(ctx context.Context, conn *duckdb.Conn, q Query, args []any, us
 	if err := reader.Err(); err != nil {
 		return q.wrapErr(asRefusal(err))
 	}
-	if q.stored {
+	if q.isTableScan {
 		return execOn(ctx, conn, "DROP TABLE IF EXISTS "+spool)
 	}
 	return nil

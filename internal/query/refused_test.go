@@ -108,7 +108,7 @@ func fileSums(t *testing.T, dirs ...string) map[string][32]byte {
 	return sums
 }
 
-func TestReadingStatementsRun(t *testing.T) {
+func TestReadOnlyStatementsRun(t *testing.T) {
 	db := open(t, oneListing)
 	for _, text := range []string{
 		"SELECT 'COPY; ATTACH ''x''' AS copy", `SELECT 1 AS load, 2 AS "attach"`, "SELECT $$; COPY x TO 'y'$$ AS a", "SELECT 1 -- ; COPY",

@@ -106,7 +106,7 @@ func (db *DB) Ask(ctx context.Context, q Query, values map[string]string, limit 
 func (db *DB) Describe(ctx context.Context, q Query, values map[string]string) ([]Column, error) {
 	text := q.SQL[len(leadingGap.FindString(q.SQL)):]
 	q.SQL = "SELECT * FROM (" + strings.TrimRight(text, "; \t\r\n") + "\n) LIMIT 0"
-	q.stored = false
+	q.isTableScan = false
 	r, err := db.Collect(ctx, q, values, 0)
 	return r.Columns, err
 }

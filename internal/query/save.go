@@ -21,7 +21,8 @@ const ByteOrderMark = "\ufeff"
 // Output describes a written file.
 type Output struct {
 	Format Format
-	// BOM writes a byte order mark before CSV. Excel needs it to recognize UTF-8.
+	// BOM writes a byte order mark at the beginning of text formats. Excel needs it to recognize
+	// UTF-8 in CSV.
 	BOM bool
 	// Defuse puts an apostrophe before CSV texts that a spreadsheet would run as formulas.
 	Defuse bool

@@ -64,7 +64,7 @@ func findSnapshot(all []Snapshot, text string) (Snapshot, error) {
 	if i := slices.IndexFunc(all, func(s Snapshot) bool { return s.Run == text }); i >= 0 {
 		return all[i], nil
 	}
-	at, ok := parseMoment(text)
+	at, ok := parseTimeOrDate(text)
 	switch {
 	case !ok && runID.MatchString(text):
 		const shown = 5
@@ -88,9 +88,9 @@ func findSnapshot(all []Snapshot, text string) (Snapshot, error) {
 
 var runID = regexp.MustCompile(`^\d{8}T\d{6}`)
 
-// parseMoment parses a time or a date. A time without a zone is in UTC. A date means the end of that
+// parseTimeOrDate parses a time or a date. A time without a zone is in UTC. A date means the end of that
 // day.
-func parseMoment(text string) (at time.Time, ok bool) {
+func parseTimeOrDate(text string) (at time.Time, ok bool) {
 	if day, err := time.Parse(time.DateOnly, text); err == nil {
 		return day.AddDate(0, 0, 1).Add(-time.Microsecond), true
 	}

@@ -64,7 +64,7 @@ func (db *DB) Sources(ctx context.Context, q Query, values map[string]string) ([
 	}
 	var sources []Source
 	for _, table := range tables {
-		if s, ok := gradeTable(table, grades); ok {
+		if s, isFilled := gradeTable(table, grades); isFilled {
 			sources = append(sources, s)
 		}
 	}
@@ -221,12 +221,12 @@ func (p *planner) readGrades(ctx context.Context) (map[string]Source, error) {
 	return grades, nil
 }
 
-// gradeTable returns the worst grade of the streams that fill a table. ok is false if no stream
+// gradeTable returns the worst grade of the streams that fill a table. isFilled is false if no stream
 // fills the table. If the token has the scope for a list but not for its details, the main table of the list has the
 // grade of the list. The tables of nested records are then best_effort, because the list may leave
 // out some nested records. The manifest of a night grades tables by the same rules.
-func gradeTable(table string, grades map[string]Source) (worst Source, ok bool) {
-	isFilled := false
+func gradeTable(table string, grades map[string]Source) (worst Source, isFilled bool) {
+	hasGrade := false
 	for _, st := range stream.All() {
 		if !slices.ContainsFunc(st.Tables, func(t stream.Table) bool { return t.Name == table }) {
 			continue
@@ -242,11 +242,11 @@ func gradeTable(table string, grades map[string]Source) (worst Source, ok bool) 
 			}
 			s.Grade, s.Reason = "best_effort", fmt.Sprintf("%s was not read: %s", st.Name, s.Reason)
 		}
-		if known && (!ok || gradeOrder(s.Grade) < gradeOrder(worst.Grade)) {
-			worst, ok = s, true
+		if known && (!hasGrade || gradeOrder(s.Grade) < gradeOrder(worst.Grade)) {
+			worst, hasGrade = s, true
 		}
 	}
-	if isFilled && !ok {
+	if isFilled && !hasGrade {
 		worst.Reason = "the snapshot has no grade for this table"
 	}
 	worst.Table, worst.Standing = table, ledger.StandingOf(worst.Grade)

@@ -173,13 +173,13 @@ func TestSourcesHaveReasonsAndTimes(t *testing.T) {
 	if !json.Valid(out.Bytes()) {
 		t.Errorf("invalid JSON: %s", out.String())
 	}
-	const object = `{"snapshot":{"run_id":"20261102T020000Z","snapshot_at":"2026-11-02T02:00:00Z"},
+	const wantJSON = `{"snapshot":{"run_id":"20261102T020000Z","snapshot_at":"2026-11-02T02:00:00Z"},
 "grades":[{"table":"outlet_listings","standing":"carried","grade":"carried_forward","stream":"outlet_listings","reason":"GET /outlets answered 500","rows_since":"2026-11-01T02:00:00Z","last_read_at":"2026-11-01T02:00:00Z","last_proven_at":"2026-11-01T02:00:00Z"}],
 "rows":[
 {"n":0}
 ]}
 `
-	if diff := cmp.Diff(object, out.String()); diff != "" {
+	if diff := cmp.Diff(wantJSON, out.String()); diff != "" {
 		t.Errorf("graded JSON (-want +got):\n%s", diff)
 	}
 }

@@ -17,7 +17,7 @@ const (
 	// memory, which DuckDB's memory limit does not count. The limit does count a temporary table, and
 	// DuckDB can move it to disk.
 	spool = `temp.main."spooled result"`
-	// pieceRows is the number of rows that are read at once from a stored table.
+	// pieceRows is the number of rows that a pieceReader reads at once.
 	pieceRows = 40_960
 )
 

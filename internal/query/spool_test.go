@@ -15,7 +15,7 @@ func TestSpoolingDoesNotChangeResults(t *testing.T) {
 		"after comments":       {"-- first\n/* and\nsecond */ SELECT 1 AS a; -- end", "a\n1\n"},
 		"in brackets":          {"(SELECT 1 AS a)", "a\n1\n"},
 		"duplicate name":       {"SELECT 1 AS a, 2 AS a", "a,a\n1,2\n"},
-		"name in two cases":    {"SELECT 1 AS a, 2 AS \"A\"", "a,A\n1,2\n"},
+		"upper and lower case": {"SELECT 1 AS a, 2 AS \"A\"", "a,A\n1,2\n"},
 		"untyped NULL":         {"SELECT NULL AS a", "a\n\n"},
 		"FROM first":           {"FROM range(2) AS t(n)", "n\n0\n1\n"},
 		"VALUES":               {"VALUES (1), (2)", "col0\n1\n2\n"},

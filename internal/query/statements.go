@@ -101,7 +101,7 @@ var (
 	// leadingGap matches everything before the first statement.
 	leadingGap = regexp.MustCompile(`^(?:;|` + gap + `)*`)
 	// explainWords matches the words before the explained statement, which EXPLAIN ANALYZE runs.
-	// DuckDB does not return the type of that statement, so other forms are refused.
+	// DuckDB does not return the type of that statement, so other forms of EXPLAIN are refused.
 	explainWords = regexp.MustCompile(`^(?i)EXPLAIN(?:` + gap + `+ANALYZE\b` + gap + `*|` + gap + `*\(\s*(?:ANALYZE|FORMAT\s+\w+)(?:\s*,\s*(?:ANALYZE|FORMAT\s+\w+))*\s*\)` + gap + `*|` + gap + `+)`)
 )
 
@@ -134,7 +134,7 @@ func isPivot(conn *duckdb.Conn, text string) bool {
 }
 
 // sideEffects lists the functions that do more than read and can be called in a SELECT. Most of them
-// redirect logs or profiles, even to files. With locked settings, some abort the process.
+// redirect logs or profiling output, even to files. With locked settings, some abort the process.
 const sideEffects = `enable_logging|disable_logging|enable_profiling|disable_profiling|enable_peg_parser|disable_peg_parser|` +
 	`checkpoint|force_checkpoint|truncate_duckdb_logs|json_execute_serialized_sql`
 

@@ -182,9 +182,9 @@ func (w *tableWriter) fitColumns() (widths, shown []int, ok bool) {
 	return widths, shown, ok || len(w.screen.First) > 0
 }
 
-// findKeys returns the columns that distinguish the rows. These are the name, the currency, a first
-// column that is neither an id nor a number, and then each text, time or boolean that distinguishes
-// more rows. Ids are tried last, because people do not read them.
+// findKeys returns the columns that distinguish the rows. These are the name, the currency, the first
+// column unless it is an id or a number, and then each text, time or boolean that distinguishes more
+// rows. Ids are tried last, because people do not read them.
 func (w *tableWriter) findKeys() []int {
 	var keys []int
 	nameColumn := slices.IndexFunc(w.columns, func(c Column) bool { return strings.HasSuffix(c.Name, "_name") })
@@ -197,9 +197,9 @@ func (w *tableWriter) findKeys() []int {
 		}
 	}
 	distinct := w.countDistinct(keys)
-	for _, ids := range []bool{false, true} {
+	for _, wantID := range []bool{false, true} {
 		for i, c := range w.columns {
-			if distinct == len(w.cells) || c.Numeric || isID(c.Name) != ids || slices.Contains(keys, i) {
+			if distinct == len(w.cells) || c.Numeric || isID(c.Name) != wantID || slices.Contains(keys, i) {
 				continue
 			}
 			if n := w.countDistinct(append(slices.Clone(keys), i)); n > distinct {

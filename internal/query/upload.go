@@ -34,8 +34,8 @@ type PreviousExport struct {
 	Files  []string `json:"files"`
 }
 
-// exportFolder is the time layout of folder names. A folder is named after the time of its export.
-const exportFolder = "20060102T150405.000000000Z"
+// exportFolderLayout is the time layout of folder names. A folder is named after the time of its export.
+const exportFolderLayout = "20060102T150405.000000000Z"
 
 // maxManifestBytes limits the manifest that is read from a bucket.
 const maxManifestBytes = 16 << 20
@@ -57,7 +57,7 @@ func (db *DB) ExportToBucket(ctx context.Context, b *object.Bucket, e Export, no
 	if m, err = db.Export(ctx, dir, e); err != nil {
 		return m, err
 	}
-	manifest := BucketManifest{ExportManifest: m, Folder: now.UTC().Format(exportFolder)}
+	manifest := BucketManifest{ExportManifest: m, Folder: now.UTC().Format(exportFolderLayout)}
 	if previous.Folder != "" {
 		manifest.Previous = &PreviousExport{previous.Folder, previous.paths()}
 	}
@@ -125,9 +125,10 @@ func uploadFiles(ctx context.Context, b *object.Bucket, dir string, m BucketMani
 	return nil
 }
 
-// removeOldExports removes the files of old, which is the export before the previous one, and the
-// folders of interrupted exports. Other folders that m does not name may belong to running exports.
-// They are removed once their files are a day older than the files of m, by the clock of the server.
+// removeOldExports removes the files of old, which is the export before the previous one. It also
+// removes files of interrupted exports, which are in folders that m does not name. Such a folder may
+// belong to a running export, so a file is removed only if it is a day older than the files of m, by
+// the clock of the server.
 func removeOldExports(ctx context.Context, b *object.Bucket, m BucketManifest, old *PreviousExport) error {
 	const folderPrefix, minAge = "2", 24 * time.Hour // folder names begin with a year
 	objects, err := b.List(ctx, folderPrefix)
@@ -147,7 +148,7 @@ func removeOldExports(ctx context.Context, b *object.Bucket, m BucketManifest, o
 	var obsolete []string
 	for _, o := range objects {
 		folder, _, _ := strings.Cut(o.Name, "/")
-		_, err := time.Parse(exportFolder, folder)
+		_, err := time.Parse(exportFolderLayout, folder)
 		isStale := !o.StoredAt.IsZero() && o.StoredAt.Before(newestUpload.Add(-minAge))
 		if err == nil && !slices.Contains(namedFolders, folder) && (old != nil && folder == old.Folder || isStale) {
 			obsolete = append(obsolete, o.Name)

@@ -55,26 +55,26 @@ type excelWriter struct {
 	// sourcesProblem explains why the sources are unknown. It is empty for known sources.
 	sourcesProblem string
 
-	file    *excelize.File
-	sheet   *excelize.StreamWriter
-	name    string
-	columns []Column
-	styles  []int
-	cells   []any
-	rows    int // written rows, including the header
+	file      *excelize.File
+	sheet     *excelize.StreamWriter
+	sheetName string
+	columns   []Column
+	styles    []int // number formats of the columns
+	cells     []any // of the row that is written next
+	rows      int   // written rows, including the header
 }
 
 func (w *excelWriter) Begin(columns []Column) error {
 	if len(columns) > excelize.MaxColumns {
 		return &UsageError{Problem: fmt.Sprintf("the result has %d columns, and an Excel sheet at most %d: select fewer, or write CSV or Parquet", len(columns), excelize.MaxColumns)}
 	}
-	w.columns, w.name = columns, sheetName(w.query)
+	w.columns, w.sheetName = columns, sheetName(w.query)
 	w.file = excelize.NewFile(excelize.Options{TmpDir: w.tempDir})
-	if err := w.file.SetSheetName("Sheet1", w.name); err != nil {
+	if err := w.file.SetSheetName("Sheet1", w.sheetName); err != nil {
 		return fmt.Errorf("write excel: %w", err)
 	}
 	var err error
-	if w.sheet, err = w.file.NewStreamWriter(w.name); err != nil {
+	if w.sheet, err = w.file.NewStreamWriter(w.sheetName); err != nil {
 		return fmt.Errorf("write excel: %w", err)
 	}
 	header, err := w.file.NewStyle(&excelize.Style{Font: &excelize.Font{Bold: true}})
@@ -128,7 +128,7 @@ func (w *excelWriter) writeRow() error {
 func (w *excelWriter) End() error {
 	lastCell, err := excelize.CoordinatesToCellName(max(len(w.columns), 1), w.rows)
 	if err == nil {
-		err = errors.Join(w.file.AutoFilter(w.name, "A1:"+lastCell, nil), w.sheet.Flush())
+		err = errors.Join(w.file.AutoFilter(w.sheetName, "A1:"+lastCell, nil), w.sheet.Flush())
 	}
 	if err == nil {
 		err = w.writeAbout()

@@ -141,7 +141,7 @@ func (h *harness) queryResults(asOf string) map[string]string {
 	if asOf == "" {
 		snapshots, err := db.Snapshots(h.t.Context())
 		must(h.t, err)
-		from, to, err := queries.Between(snapshots)
+		from, to, err := queries.SnapshotsToCompare(snapshots)
 		must(h.t, err)
 		changes, err := db.Changes(h.t.Context(), queries.Diff{From: from, To: to}, true)
 		must(h.t, err)
