@@ -33,8 +33,8 @@ func (g *globals) configuredFollowUps(cfg config.Config) []followUp {
 	return all
 }
 
-// runFollowUps sends new warnings of checks on the published night. Then it runs each configured
-// follow-up, even if an earlier one fails. Unsent warnings are only logged.
+// runFollowUps sends the new warnings of the checks of a published night. Then it runs each configured
+// follow-up, even if an earlier one fails. If the warnings cannot be sent, this is only logged.
 func (g *globals) runFollowUps(ctx context.Context, cfg config.Config) error {
 	if err := g.sendWarnings(ctx, cfg); err != nil {
 		g.newLogger().Warn("warnings of checks not sent, the next night tries again", "error", err)
@@ -50,8 +50,8 @@ func (g *globals) runFollowUps(ctx context.Context, cfg config.Config) error {
 	log := g.newLogger()
 	sender := command.NewNotifier(cfg.Notify, version, log)
 	var problems []error
-	for _, run := range followUps {
-		entry, err := run(ctx, cfg)
+	for _, sendNight := range followUps {
+		entry, err := sendNight(ctx, cfg)
 		if errors.As(err, new(*warehouse.LockedError)) {
 			log.Info("work after the night runs in another process", "work", entry.Kind)
 			continue
@@ -84,8 +84,9 @@ func (g *globals) recordFollowUp(ctx context.Context, cfg config.Config, entry l
 	return command.RecordFollowUp(ctx, wh, command.NewNotifier(cfg.Notify, version, g.newLogger()), entry, notify.Recovered)
 }
 
-// withFollowUp joins the error of a night and the error of its follow-ups.
-func withFollowUp(ctx context.Context, nightErr, followUpErr error) error {
+// joinFollowUpError joins the error of a night and the error of its follow-ups. A complete night then
+// ends as partial.
+func joinFollowUpError(ctx context.Context, nightErr, followUpErr error) error {
 	if followUpErr == nil {
 		return nightErr
 	}

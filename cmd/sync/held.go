@@ -99,7 +99,7 @@ func runPublishHeld(ctx context.Context, g *globals, held bool, accept []string)
 	if afterSwitch != nil {
 		err = command.EndWith(ledger.Partial, err)
 	}
-	return withFollowUp(ctx, err, g.runFollowUps(ctx, cfg))
+	return joinFollowUpError(ctx, err, g.runFollowUps(ctx, cfg))
 }
 
 // without returns the names that are not excluded.

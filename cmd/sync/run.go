@@ -75,7 +75,7 @@ func runNight(ctx context.Context, g *globals, o runOptions) error {
 	if o.dryRun || !res.Run.IsPublished() {
 		return err
 	}
-	return withFollowUp(ctx, err, g.runFollowUps(ctx, cfg))
+	return joinFollowUpError(ctx, err, g.runFollowUps(ctx, cfg))
 }
 
 // endNight prints the result of a night. The returned error contains its exit code.

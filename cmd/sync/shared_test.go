@@ -29,7 +29,7 @@ type sharedResults struct {
 
 var shared sharedResults
 
-// tests are the tests of this package with a folder for shared results.
+// tests runs the tests of this package and then removes the shared results.
 type tests struct{ *testing.M }
 
 // Run implements testscript.TestingM.
@@ -42,10 +42,10 @@ func (m tests) Run() int {
 	shared = sharedResults{
 		demo: sync.OnceValues(func() (string, error) {
 			demo := filepath.Join(dir, "demo")
-			var problems bytes.Buffer
-			p := process{stdout: io.Discard, stderr: &problems, Host: command.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now}}
+			var stderr bytes.Buffer
+			p := process{stdout: io.Discard, stderr: &stderr, Host: command.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now}}
 			if code := executeArgs(context.Background(), []string{"demo", "--nights", "3", "--dir", demo}, p); code != 0 {
-				return "", fmt.Errorf("the demo ended with %d: %s", code, &problems)
+				return "", fmt.Errorf("the demo ended with %d: %s", code, &stderr)
 			}
 			return demo, nil
 		}),
@@ -57,7 +57,7 @@ func (m tests) Run() int {
 	return m.M.Run()
 }
 
-// copyDemo copies a demo of three nights to a folder of a script.
+// copyDemo copies the shared demo to a folder of a script.
 func copyDemo(ts *testscript.TestScript, neg bool, args []string) {
 	requireUsage(ts, !neg && len(args) == 1, "copy-demo DIR")
 	demo, err := shared.demo()
@@ -65,8 +65,9 @@ func copyDemo(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(copyTree(demo, ts.MkAbs(args[0])))
 }
 
-// demoOfThreeNights copies a demo to a folder of a test and returns its configuration.
-func demoOfThreeNights(t *testing.T) (config string) {
+// demoOfThreeNights copies the shared demo to a temporary folder. It returns the path of the copied
+// config.yaml.
+func demoOfThreeNights(t *testing.T) (configFile string) {
 	t.Helper()
 	demo, err := shared.demo()
 	must(t, err)
@@ -83,12 +84,12 @@ func copyTree(from, to string) error {
 	}
 	copies := map[string][]copiedFile{} // by base name, which hard links share
 	return filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
-		name, relErr := filepath.Rel(from, path)
+		relPath, relErr := filepath.Rel(from, path)
 		if err := errors.Join(err, relErr); err != nil {
 			return err
 		}
 		info, err := e.Info()
-		target := filepath.Join(to, name)
+		target := filepath.Join(to, relPath)
 		switch {
 		case err != nil:
 			return err

@@ -20,7 +20,7 @@ type textTable struct {
 
 type column struct {
 	name string
-	// isNumber aligns its cells to the right.
+	// isNumber means that the cells are aligned to the right.
 	isNumber bool
 	// drop is the rank of a column that can be omitted on a narrow terminal. The columns with the
 	// highest rank are omitted first. Columns of one rank are omitted together. Columns without values
@@ -40,7 +40,7 @@ func (t *textTable) addRow(cells ...any) {
 	t.rows = append(t.rows, row)
 }
 
-// render returns the lines for a terminal of a width. A width of 0 means no limit.
+// render returns the text for a terminal with width characters in a line. 0 means no limit.
 func (t *textTable) render(width int) string {
 	shown, widths := t.fitColumns(width)
 	header := make([]string, len(t.columns))
@@ -118,8 +118,8 @@ func (t *textTable) spareWidth(shown, widths []int) int {
 	return spare
 }
 
-// narrowCells narrows the shown columns by excess characters in total. Each character is taken from the
-// column that can spare most.
+// narrowCells narrows the shown columns by excess in total, or by spareWidth if that is less. Each
+// character is taken from the column that can be narrowed most.
 func (t *textTable) narrowCells(shown, widths []int, excess int) {
 	for ; excess > 0 && t.spareWidth(shown, widths) > 0; excess-- {
 		roomiest := slices.MaxFunc(shown, func(a, b int) int {

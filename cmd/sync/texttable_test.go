@@ -46,7 +46,7 @@ func TestLedgerFitsTerminal(t *testing.T) {
 	}
 }
 
-// checkWidths checks that no line of a text is wider than a terminal.
+// checkWidths checks that no line of a text is wider than a terminal of the given width.
 func checkWidths(t *testing.T, name, text string, width int) {
 	t.Helper()
 	for line := range strings.SplitSeq(text, "\n") {
