@@ -98,16 +98,16 @@ func compareAnyOrder(t *testing.T, seed uint64, streams []string) (interruptions
 	world := trialWorld(seed)
 	world.Encodings = []string{"zstd", "gzip"}
 	service := sim.New(world)
-	want, got := t.TempDir(), t.TempDir()
+	sequentialDir, shuffledDir := t.TempDir(), t.TempDir()
 	for range 2 {
 		service.Advance(1)
 		at := service.Now().Add(2 * time.Hour)
 		transport := &randomTransport{service: service, random: random}
 		synctest.Test(t, func(t *testing.T) {
-			requireExitCode(t, t.Context(), sequentialConfig(t, service, want, at, streams), 0)
+			requireExitCode(t, t.Context(), sequentialConfig(t, service, sequentialDir, at, streams), 0)
 		})
 		for tries, code := 0, 130; code != 0; tries++ {
-			cfg := shuffledConfig(sequentialConfig(t, service, got, at.Add(time.Duration(tries)*time.Minute), streams), random)
+			cfg := shuffledConfig(sequentialConfig(t, service, shuffledDir, at.Add(time.Duration(tries)*time.Minute), streams), random)
 			cfg.Fetch.Transport = transport
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
@@ -122,7 +122,7 @@ func compareAnyOrder(t *testing.T, seed uint64, streams []string) (interruptions
 				interruptions++
 			}
 		}
-		requireSameWarehouse(t, want, got)
+		requireSameWarehouse(t, sequentialDir, shuffledDir)
 	}
 	return interruptions
 }

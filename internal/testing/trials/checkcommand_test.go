@@ -29,7 +29,7 @@ func TestCheckPlansTheNight(t *testing.T) {
 	if plan.Latest != "" || plan.Requests != 0 || plan.Locked != nil || plan.Token.TeamID != h.service.TeamID() {
 		t.Errorf("the plan before the first night is %+v, want the team, but no version, requests or lock", plan)
 	}
-	if skip := planned(t, plan, "product_listings").Skip; skip != "missing scope products.read" {
+	if skip := plannedStream(t, plan, "product_listings").Skip; skip != "missing scope products.read" {
 		t.Errorf("the reason to skip product_listings is %q, want missing scope products.read", skip)
 	}
 
@@ -43,12 +43,12 @@ func TestCheckPlansTheNight(t *testing.T) {
 	if plan.NeedBytes <= 0 || plan.FreeBytes <= 0 || plan.Unknown != 0 {
 		t.Errorf("the plan needs %d of %d free bytes and has %d unknown streams, want positive numbers and no unknown stream", plan.NeedBytes, plan.FreeBytes, plan.Unknown)
 	}
-	if orders := planned(t, plan, "orders"); orders.Skip != "" || orders.LastRequests <= 0 {
+	if orders := plannedStream(t, plan, "orders"); orders.Skip != "" || orders.LastRequests <= 0 {
 		t.Errorf("the plan of orders is %+v, want requests and no reason to skip", orders)
 	}
 }
 
-func planned(t *testing.T, p pipeline.Plan, name string) pipeline.Planned {
+func plannedStream(t *testing.T, p pipeline.Plan, name string) pipeline.Planned {
 	t.Helper()
 	i := slices.IndexFunc(p.Streams, func(s pipeline.Planned) bool { return s.Name == name })
 	if i < 0 {
@@ -83,7 +83,7 @@ func TestCheckShowsARunningNight(t *testing.T) {
 }
 
 // TestTrialCheckReportsDamage calls Check for copies of a warehouse. Each copy has another kind of
-// damage. At the end it replaces the folder raw by a file. The next night must report this.
+// damage. At the end it replaces the folder "raw" by a file. The next night must report this.
 func TestTrialCheckReportsDamage(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -92,9 +92,9 @@ func TestTrialCheckReportsDamage(t *testing.T) {
 	h.goodNight()
 	undamaged := h.cfg.Warehouse.Dir
 	for name, c := range map[string]struct {
-		damage func() error
-		file   string
-		repair string
+		damage      func() error
+		wantFile    string // the end of the path
+		wantCommand string // the beginning of the repair command
 	}{
 		"no link to the version": {func() error { return os.Remove(h.path("latest")) }, "latest", "placementsync rollback "},
 		"a lost manifest":        {func() error { return os.Remove(h.path("latest", "manifest.json")) }, "/manifest.json", "placementsync rebuild"},
@@ -112,19 +112,19 @@ func TestTrialCheckReportsDamage(t *testing.T) {
 		must(t, c.damage())
 		plan, err := pipeline.Check(t.Context(), h.cfg)
 		must(t, err)
-		if c.file == "" {
+		if c.wantFile == "" {
 			if len(plan.Damage) > 0 || plan.Unwritable != nil || plan.TooFull() {
 				t.Errorf("%s: the plan has the damage %+v and the error %v, want none", name, plan.Damage, plan.Unwritable)
 			}
 			continue
 		}
-		if len(plan.Damage) == 0 || !strings.HasSuffix(plan.Damage[0].File, c.file) || !strings.HasPrefix(plan.Damage[0].Repair.Command(), c.repair) {
-			t.Errorf("%s: the plan has the damage %+v, want the file %s and the command %s", name, plan.Damage, c.file, c.repair)
+		if len(plan.Damage) == 0 || !strings.HasSuffix(plan.Damage[0].File, c.wantFile) || !strings.HasPrefix(plan.Damage[0].Repair.Command(), c.wantCommand) {
+			t.Errorf("%s: the plan has the damage %+v, want the file %s and the command %s", name, plan.Damage, c.wantFile, c.wantCommand)
 		}
 	}
 	h.cfg.Warehouse.Dir = undamaged
 	must(t, errors.Join(os.RemoveAll(h.path("raw")), os.WriteFile(h.path("raw"), nil, 0o600)))
 	if _, err := pipeline.Run(t.Context(), h.cfg); err == nil || strings.Count(err.Error(), "is a file, not a folder") != 1 {
-		t.Errorf("a night with the file raw returned the error %v, want \"is a file, not a folder\" once", err)
+		t.Errorf("a night with a file in place of the folder raw returned the error %v, want \"is a file, not a folder\" once", err)
 	}
 }

@@ -139,8 +139,8 @@ func (l *falsifier) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	_, _ = rw.Write(body) // the client may disconnect
 }
 
-// storeAndGetOther stores the body of a path, and returns the body of another path of the stream. It
-// returns nil if no other path was requested before.
+// storeAndGetOther stores the body of a path, and returns the body of another path of the stream, or
+// nil if no other path was requested before.
 func (l *falsifier) storeAndGetOther(path string, body []byte) []byte {
 	l.bodies[path] = slices.Clone(body)
 	for p, b := range l.bodies {
@@ -158,9 +158,9 @@ func (l *falsifier) setStream(s stream.Stream, kind *falsification) {
 	l.stream, l.kind, l.bodies, l.falsifiedCount = s, kind, map[string][]byte{}, 0
 }
 
-// falseTrial is a harness with a falsifier in front of the service. The data of the service does
+// falsifierTrial is a harness with a falsifier in front of the service. The data of the service does
 // not change, so every change in the warehouse is an error.
-type falseTrial struct {
+type falsifierTrial struct {
 	*harness
 	ref       *reference
 	falsifier *falsifier
@@ -168,11 +168,11 @@ type falseTrial struct {
 	outcomes map[string]int
 }
 
-func newFalseTrial(t *testing.T, streams ...string) *falseTrial {
+func newFalsifierTrial(t *testing.T, streams ...string) *falsifierTrial {
 	t.Helper()
 	world := smallWorld()
 	world.Outlets, world.Listings, world.Orders, world.Campaigns, world.Files = 8, 24, 24, 6, 14
-	f := &falseTrial{harness: newHarness(t, world, streams...), outcomes: map[string]int{}}
+	f := &falsifierTrial{harness: newHarness(t, world, streams...), outcomes: map[string]int{}}
 	f.ref = newReference(t, f.service, f.cfg.Streams)
 	f.falsifier = &falsifier{service: f.service}
 	server := httptest.NewServer(f.falsifier)
@@ -187,7 +187,7 @@ func newFalseTrial(t *testing.T, streams ...string) *falseTrial {
 
 // runFalsified runs a night with a falsified stream. Tables whose streams are graded exact or
 // repaired must equal the service. runFalsified reports whether any response was falsified.
-func (f *falseTrial) runFalsified(t *testing.T, s stream.Stream, kind falsification) bool {
+func (f *falsifierTrial) runFalsified(t *testing.T, s stream.Stream, kind falsification) bool {
 	t.Helper()
 	before := f.latestRun()
 	f.falsifier.setStream(s, &kind)
@@ -231,7 +231,7 @@ func (f *falseTrial) runFalsified(t *testing.T, s stream.Stream, kind falsificat
 
 // requireUnharmed runs a normal night. After it, the warehouse must have the values of the service.
 // If withHistory is set, the history must contain no closed row and no deletion.
-func (f *falseTrial) requireUnharmed(t *testing.T, withHistory bool) {
+func (f *falsifierTrial) requireUnharmed(t *testing.T, withHistory bool) {
 	t.Helper()
 	f.t = t
 	f.sameDayNight()
@@ -251,10 +251,10 @@ func (f *falseTrial) requireUnharmed(t *testing.T, withHistory bool) {
 
 // falsifyLaterNights runs a normal night, and then for each stream a night in which the stream is
 // falsified. If checkEach is set, requireUnharmed follows each falsified night. Otherwise it follows
-// only the last of them. It still detects wrongly closed rows of the others, because the history
-// keeps closed rows.
+// only the last of them. It still detects rows that an earlier falsified night closed, because the
+// history keeps closed rows.
 func falsifyLaterNights(t *testing.T, kind falsification, checkEach bool, names ...string) (nights int, outcomes map[string]int) {
-	f := newFalseTrial(t, names...)
+	f := newFalsifierTrial(t, names...)
 	f.sameDayNight()
 	for _, s := range f.cfg.Streams {
 		t.Run("later night/"+s.Name, func(t *testing.T) {
@@ -279,7 +279,7 @@ func falsifyFirstNights(t *testing.T, kind falsification, streams []stream.Strea
 	outcomes = map[string]int{}
 	for _, s := range streams {
 		t.Run("first night/"+s.Name, func(t *testing.T) {
-			f := newFalseTrial(t, names...)
+			f := newFalsifierTrial(t, names...)
 			if f.runFalsified(t, s, kind) {
 				nights++
 				f.requireUnharmed(t, false)
@@ -302,8 +302,8 @@ func TestTrialFalseResponses(t *testing.T) {
 			t.Parallel()
 			names := []string{"cities", "campaigns", "campaign_details", "campaign_articles", "campaign_status_counts"}
 			falsifyLaterNights(t, kind, false, names...)
-			counts, _ := stream.Find(stream.All(), "campaign_status_counts")
-			falsifyFirstNights(t, kind, []stream.Stream{counts}, names...)
+			statusCounts, _ := stream.Find(stream.All(), "campaign_status_counts")
+			falsifyFirstNights(t, kind, []stream.Stream{statusCounts}, names...)
 		})
 	}
 }
@@ -318,8 +318,8 @@ func TestTortureFalseResponses(t *testing.T) {
 			var nights [2]int
 			var outcomes [2]map[string]int
 			defer recordTrial(t, time.Now(), func() torture.Trial {
-				return torture.Trial{Name: "False answers: " + kind.name, Runs: nights[0] + nights[1],
-					Fault: fmt.Sprintf("each endpoint that can send this answer, for a whole night: %d first and %d later nights, each followed by a normal night", nights[0], nights[1]),
+				return torture.Trial{Name: "False responses: " + kind.name, Runs: nights[0] + nights[1],
+					Fault: fmt.Sprintf("each endpoint that can send this response, for a whole night: %d first and %d later nights, each followed by a normal night", nights[0], nights[1]),
 					Outcome: "later nights: " + formatOutcomes(outcomes[1]) + "; 0 rows lost or changed without a lower grade, 0 tables wrongly graded exact; first nights: " +
 						formatOutcomes(outcomes[0])}
 			})

@@ -63,7 +63,7 @@ func refusalFaults() []faultKind {
 
 func connectionFaults() []faultKind {
 	return []faultKind{
-		{name: "connection refused", detour: closedPort},
+		{name: "connection refused", detour: closedAddress},
 		{name: "TLS failure", detour: untrustedServer},
 		{name: "reset before the first byte", fault: &sim.Fault{Kind: sim.FaultReset}},
 		{name: "reset in mid-body", fault: &sim.Fault{Kind: sim.FaultResetBody}},

@@ -37,14 +37,14 @@ func (s *faultSelector) affects(r *http.Request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests++
-	hit := s.random.Float64() < s.share
+	isAffected := s.random.Float64() < s.share
 	if s.pattern != "" {
-		hit, _ = path.Match(s.pattern, r.URL.Path)
+		isAffected, _ = path.Match(s.pattern, r.URL.Path)
 	}
-	if hit {
+	if isAffected {
 		s.affected++
 	}
-	return hit
+	return isAffected
 }
 
 func (s *faultSelector) counts() (requests, affected int) {
@@ -89,8 +89,8 @@ func (d detour) RoundTrip(r *http.Request) (*http.Response, error) {
 	return d.Transport.RoundTrip(r)
 }
 
-// closedPort returns an address without a listener.
-func closedPort(t *testing.T) string {
+// closedAddress returns an address without a listener.
+func closedAddress(t *testing.T) string {
 	t.Helper()
 	var listen net.ListenConfig
 	l, err := listen.Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -30,9 +30,9 @@ type powerTrial struct {
 	*harness
 	// original is the folder of the warehouse before the operation.
 	original string
-	// versions are the runs that may be published after a power cut. An empty run means that no
-	// version may be published.
-	versions []string
+	// allowedRuns are the ids of the runs that may be published after a power cut. An empty id means
+	// that the warehouse may have no published run.
+	allowedRuns []string
 	// trace contains the recorded changes of the disk.
 	trace *diskTrace
 }
@@ -73,12 +73,12 @@ func (p *powerTrial) record(t *testing.T, operate func(cfg pipeline.Config) erro
 	dir = t.TempDir()
 	copyWithLinks(t, p.original, dir)
 	p.trace = newDiskTrace(t, dir)
-	p.versions = append(p.versions, publishedRun(t, dir))
+	p.allowedRuns = append(p.allowedRuns, publishedRun(t, dir))
 	cfg := p.configFor(dir)
 	cfg.Warehouse.Step = p.trace.step
 	must(t, operate(cfg))
 	must(t, p.trace.step("end", ""))
-	p.versions = append(p.versions, publishedRun(t, dir))
+	p.allowedRuns = append(p.allowedRuns, publishedRun(t, dir))
 	return dir
 }
 
@@ -139,8 +139,8 @@ func (p *powerTrial) cutPower(t *testing.T, seed uint64, limit int, check func(t
 func (p *powerTrial) requireSnapshot(t *testing.T, dir string) string {
 	t.Helper()
 	published := publishedRun(t, dir)
-	if !slices.Contains(p.versions, published) {
-		t.Errorf("the published run is %q, want one of %q", published, p.versions)
+	if !slices.Contains(p.allowedRuns, published) {
+		t.Errorf("the published run is %q, want one of %q", published, p.allowedRuns)
 	}
 	if published == "" {
 		return ""
@@ -294,7 +294,7 @@ func withLock(cfg pipeline.Config, name string, operate func(w *warehouse.Wareho
 	return errors.Join(operate(w), lock.Release())
 }
 
-// cutNight simulates power cuts during a night that follows other nights.
+// cutNight simulates power cuts during a night that follows the given number of nights.
 func cutNight(t *testing.T, seed uint64, limit, nights int) int {
 	t.Helper()
 	p := newPowerTrial(t, nights)
@@ -304,15 +304,15 @@ func cutNight(t *testing.T, seed uint64, limit, nights int) int {
 		return nil
 	})
 	return p.cutPower(t, seed, limit, func(t *testing.T, dir string, _ tracePoint) {
-		if p.requireSnapshot(t, dir) == p.versions[1] {
+		if p.requireSnapshot(t, dir) == p.allowedRuns[1] {
 			requireSameWarehouse(t, reference, dir)
 		}
 		p.requireNextNight(t, dir, reference, nil)
 	})
 }
 
-// cutOperation simulates power cuts during an operation after three nights. requireNextNight
-// describes repeat.
+// cutOperation simulates power cuts during an operation after three nights. For repeat, see
+// requireNextNight.
 func cutOperation(t *testing.T, seed uint64, limit int, operate, repeat func(cfg pipeline.Config) error) int {
 	t.Helper()
 	p := newPowerTrial(t, 3)
@@ -347,7 +347,7 @@ func cutHeld(t *testing.T, seed uint64, limit int, decide func(w *warehouse.Ware
 	operate := hold
 	if decide != nil {
 		p.original = p.record(t, hold)
-		p.versions = nil
+		p.allowedRuns = nil
 		operate = func(cfg pipeline.Config) error {
 			return withLock(cfg, "decision", func(w *warehouse.Warehouse) error { return decide(w, cfg.Now()) })
 		}
@@ -362,7 +362,7 @@ func cutHeld(t *testing.T, seed uint64, limit int, decide func(w *warehouse.Ware
 		h, ok, err := w.Held()
 		must(t, err)
 		if damaged, _ := w.CheckHeld(t.Context(), true); ok && (h.Manifest.RunID == published || len(damaged) > 0) {
-			t.Errorf("run %s is held with the damaged files %v and %s is published, want another undamaged run", h.Manifest.RunID, damaged, published)
+			t.Errorf("run %s is held with the damaged files %v and %s is published, want a held run that is undamaged and not published", h.Manifest.RunID, damaged, published)
 		}
 		p.requireNextNight(t, dir, reference, nil)
 	})

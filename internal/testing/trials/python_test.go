@@ -47,8 +47,8 @@ func TestTrialPythonDuckDBVersions(t *testing.T) {
 	type names struct{ Tables, Views, Macros string }
 	all := names{"all", "all", "all"}
 	for environment, c := range map[string]struct {
-		attached names
-		second   int // index of the night that a second connection sees while the first is open
+		attached      names
+		nightOfSecond int // index of the night that a second connection sees while the first is open
 	}{
 		"duckdb_oldest": {names{"all", "none", "none"}, 0},
 		"duckdb_newest": {names{"all", "all", "none"}, 1},
@@ -65,7 +65,7 @@ func TestTrialPythonDuckDBVersions(t *testing.T) {
 			}
 			seen := watchNights(t, exec.CommandContext(t.Context(), program, readerFile(t, "nights.py"), h.path("catalog.duckdb")), nights[0],
 				func() { nights = append(nights, h.publishNight().run) })
-			want := map[string]string{"kept open": nights[0], "opened beside it": nights[c.second], "opened beside it by its real path": nights[1],
+			want := map[string]string{"kept open": nights[0], "opened beside it": nights[c.nightOfSecond], "opened beside it by its real path": nights[1],
 				"attached again": nights[1], "opened after it was closed": nights[1]}
 			if diff := cmp.Diff(want, seen); diff != "" {
 				t.Errorf("visible nights (-want +got):\n%s", diff)

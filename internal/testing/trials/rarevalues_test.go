@@ -105,10 +105,11 @@ func linkLimits() []string {
 		`"0"`, `"No"`, `"yes"`, `"None"`, `""`, `"up to 4"`, `"Unlimited links"`, "-1", "2.5", "4294967296", `[1]`, `{"max":2}`}
 }
 
-func pick(id string, from []string) string {
+// pick chooses one of the values by a hash of id.
+func pick(id string, values []string) string {
 	h := fnv.New32a()
 	h.Write([]byte(id))
-	return from[h.Sum32()%uint32(len(from))]
+	return values[h.Sum32()%uint32(len(values))]
 }
 
 // filledObject returns an object with values for all the named fields. when is the value of times;

@@ -25,6 +25,6 @@ func TestRunsOfTheSameSecondAreInMeta(t *testing.T) {
 	}
 	want := []string{night.Run.ID + " night", night.Run.ID + "-2 rollback", night.Run.ID + "-3 night"}
 	if !slices.Equal(got, want) || nextNight.Run.ID != night.Run.ID+"-3" {
-		t.Errorf("meta.runs has %q and the run after the rollback is %s, want %q and its last run", got, nextNight.Run.ID, want)
+		t.Errorf("meta.runs has %q and the run after the rollback is %s, want %q and the last run of this list", got, nextNight.Run.ID, want)
 	}
 }

@@ -123,11 +123,11 @@ func (p *sentinelWriter) addToBody(v any) any {
 }
 
 func (p *sentinelWriter) addToRecord(record map[string]any) map[string]any {
-	for at, table := range p.kinds {
+	for parent, table := range p.kinds {
 		for _, field := range privateFields()[table] {
 			path := field
-			if at != "" {
-				path = at + "." + field
+			if parent != "" {
+				path = parent + "." + field
 			}
 			p.setValue(record, strings.Split(path, "."), sentinelPrefix+table+"."+field)
 		}

@@ -40,8 +40,8 @@ func newSlowHarness(t *testing.T) *limitedHarness {
 	return h
 }
 
-// TestTimeEndsBeforeTheFirstList runs nights whose time limit is over before the first list is
-// read, before and after the first published night. They must fail and publish no version.
+// TestTimeEndsBeforeTheFirstList runs two nights whose time limit is over before the first list is
+// read: one in a new warehouse, and one after a published night. They must fail and publish no version.
 func TestTimeEndsBeforeTheFirstList(t *testing.T) {
 	t.Parallel()
 	h := newSlowHarness(t)
@@ -70,16 +70,16 @@ func TestUnreadListsAreCarried(t *testing.T) {
 	res := h.nightCarryingLists(t, 1500*time.Millisecond)
 	firstList := res.Run.Streams[0]
 	for i, s := range res.Run.Streams {
-		inFirstNight := first.Run.Streams[i]
+		firstNightStream := first.Run.Streams[i]
 		switch {
 		case s.Stream == firstList.Stream:
 			h.requireStream(res.Run, s.Stream, fetch.Exact, "")
-		case inFirstNight.Fetched == 0: // a list
+		case firstNightStream.Fetched == 0: // a list
 			h.requireStream(res.Run, s.Stream, fetch.CarriedForward, "was not read within run.max_duration (1.5s)")
 		default:
 			h.requireStream(res.Run, s.Stream, fetch.BestEffort, "ids were not read within run.max_duration (1.5s)")
-			if s.Unread != inFirstNight.Fetched || s.Fetched != 0 {
-				t.Errorf("%s: fetched %d, unread %d, want all %d unread", s.Stream, s.Fetched, s.Unread, inFirstNight.Fetched)
+			if s.Unread != firstNightStream.Fetched || s.Fetched != 0 {
+				t.Errorf("%s: fetched %d, unread %d, want all %d unread", s.Stream, s.Fetched, s.Unread, firstNightStream.Fetched)
 			}
 		}
 	}
@@ -194,7 +194,7 @@ func (h *limitedHarness) interruptedLimitedNight(n int, timeLimit time.Duration)
 	transport := &randomTransport{service: h.service, left: n}
 	h.cfg.Fetch.Transport, h.cfg.MaxDuration = transport, timeLimit
 	h.at = h.at.Add(time.Hour)
-	res, err := h.bubble(func(ctx context.Context) (pipeline.Result, error) {
+	res, err := h.runInBubble(func(ctx context.Context) (pipeline.Result, error) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		transport.cut = cancel
@@ -250,7 +250,7 @@ func TestTrialReplayOfATimeLimitedNight(t *testing.T) {
 		before, details := h.historySums(), h.detailRows()
 		h.service.ResetRequests()
 		h.cfg.MaxDuration = 0 // a replay reads nothing from the service
-		replayed, err := h.bubble(func(ctx context.Context) (pipeline.Result, error) {
+		replayed, err := h.runInBubble(func(ctx context.Context) (pipeline.Result, error) {
 			return pipeline.Replay(ctx, h.cfg, res.Run.ID)
 		})
 		must(t, err)

@@ -62,11 +62,12 @@ func (h *limitedHarness) limitedNight(timeLimit time.Duration) (pipeline.Result,
 	h.t.Helper()
 	h.at = h.at.Add(time.Hour)
 	h.cfg.MaxDuration = timeLimit
-	return h.bubble(func(ctx context.Context) (pipeline.Result, error) { return pipeline.Run(ctx, h.cfg) })
+	return h.runInBubble(func(ctx context.Context) (pipeline.Result, error) { return pipeline.Run(ctx, h.cfg) })
 }
 
-// bubble runs a night in a bubble of synctest, which has a virtual clock, and counts its requests.
-func (h *limitedHarness) bubble(run func(ctx context.Context) (pipeline.Result, error)) (res pipeline.Result, err error) {
+// runInBubble runs a night in a bubble of synctest, which has a virtual clock, and counts the requests
+// of the night.
+func (h *limitedHarness) runInBubble(run func(ctx context.Context) (pipeline.Result, error)) (res pipeline.Result, err error) {
 	h.t.Helper()
 	h.service.ResetRequests()
 	synctest.Test(h.t, func(t *testing.T) {
@@ -147,7 +148,7 @@ func TestTrialLargeCatalogIsCompleteAfterFiveNights(t *testing.T) {
 	live, liveRequests := unlimited.requestedDetails(), unlimited.requestCount
 	backlog := firstRequests - liveRequests
 	ref := newReference(t, h.service, h.cfg.Streams)
-	requestsInAll := map[string]int{} // requests of all nights, by path and query
+	totalRequests := map[string]int{} // requests of all nights, by path and query
 	h.cfg.Recheck = 7                 // but there is no time for rechecks
 	for night := 1; night <= 5; night++ {
 		if night == 5 {
@@ -162,7 +163,7 @@ func TestTrialLargeCatalogIsCompleteAfterFiveNights(t *testing.T) {
 			}
 		}
 		for path, n := range h.requestedDetails() {
-			requestsInAll[path] += n
+			totalRequests[path] += n
 		}
 		unread, _ := res.Run.Unread()
 		if unreadInMeta := h.queryOne("SELECT sum(unread)::VARCHAR FROM meta.streams WHERE run_id = ?", res.Run.ID); unreadInMeta != strconv.FormatInt(unread, 10) {
@@ -176,13 +177,13 @@ func TestTrialLargeCatalogIsCompleteAfterFiveNights(t *testing.T) {
 		}
 	}
 	h.requireValues(ref)
-	for path, n := range requestsInAll {
+	for path, n := range totalRequests {
 		if want := max(details[path], 5*live[path]); n != want {
 			t.Errorf("%s was requested %d times in five nights, want %d", path, n, want)
 		}
 	}
-	if len(requestsInAll) != len(details) {
-		t.Errorf("%d different details were requested, want %d", len(requestsInAll), len(details))
+	if len(totalRequests) != len(details) {
+		t.Errorf("%d different details were requested, want %d", len(totalRequests), len(details))
 	}
 }
 
@@ -287,22 +288,22 @@ func TestTrialDetailsGetAQuarterOfTheTime(t *testing.T) {
 		listRequests -= n
 	}
 	ref := newReference(t, h.service, h.cfg.Streams)
-	readDetails := map[string]bool{} // by path
+	seenDetails := map[string]bool{} // by path
 	nightsUnread := map[string]int{} // nights since a list was read, by list
 	// Every second night may read only live details.
 	maxNights := 2*(4*len(details)/listRequests) + 3
-	for night := 1; len(readDetails) < len(details); night++ {
+	for night := 1; len(seenDetails) < len(details); night++ {
 		if night > maxNights {
-			t.Fatalf("after %d nights %d of %d ids were read", night-1, len(readDetails), len(details))
+			t.Fatalf("after %d nights %d of %d ids were read", night-1, len(seenDetails), len(details))
 		}
 		res, err := h.limitedNight(timeForRequests(listRequests))
 		must(t, err)
-		readBefore := len(readDetails)
+		readBefore := len(seenDetails)
 		for path := range h.requestedDetails() {
-			readDetails[path] = true
+			seenDetails[path] = true
 		}
 		for _, s := range res.Run.Streams {
-			if def, _ := stream.Find(h.cfg.Streams, s.Stream); !def.IsDetail() {
+			if st, _ := stream.Find(h.cfg.Streams, s.Stream); !st.IsDetail() {
 				nightsUnread[s.Stream]++
 				if ledger.WasRead(s.Grade) {
 					nightsUnread[s.Stream] = 0
@@ -313,7 +314,7 @@ func TestTrialDetailsGetAQuarterOfTheTime(t *testing.T) {
 			}
 		}
 		unread, _ := res.Run.Unread()
-		t.Logf("night %d: %d requests in %v, %d ids read for the first time, %d unread", night, h.requestCount, h.duration, len(readDetails)-readBefore, unread)
+		t.Logf("night %d: %d requests in %v, %d ids read for the first time, %d unread", night, h.requestCount, h.duration, len(seenDetails)-readBefore, unread)
 		if limit := timeForRequests(listRequests) * 3 / 2; h.duration > limit {
 			t.Errorf("night %d took %v, want at most %v", night, h.duration, limit)
 		}
