@@ -10,14 +10,14 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// feed inserts the batches of one table by a single INSERT, which reads them from a channel until
-// the feed is closed. DuckDB then writes each row once. With an INSERT for each batch, DuckDB writes
-// each row twice: into the transaction, and into the table at the commit.
+// feed inserts the batches of one table by a single INSERT, which reads them from a channel. DuckDB
+// then writes each row once. With an INSERT for each batch, DuckDB writes each row twice: into the
+// transaction, and into the table at the commit.
 type feed struct {
 	batches chan arrow.RecordBatch
-	// The channel closed is closed after the last batch. The channel ended is closed after the INSERT.
-	closed, ended chan struct{}
-	// err is the error of the INSERT. It may be read once ended is closed.
+	// noMoreBatches is closed after the last batch, and insertEnded after the INSERT.
+	noMoreBatches, insertEnded chan struct{}
+	// err is the error of the INSERT. It may be read once insertEnded is closed.
 	err error
 }
 
@@ -25,39 +25,39 @@ type feed struct {
 // of later calls of Rows.Add, so the end of ctx must not cancel it.
 func (s *staging) openFeed(ctx context.Context, target streamTable, schema *arrow.Schema) (*feed, error) {
 	ctx = context.WithoutCancel(ctx)
-	catalog := stageName
+	database := stageName
 	if s.direct.has(target.table) {
-		catalog = catalogName
+		database = catalogName
 	}
 	s.feedCount++
-	ins, err := newInserter(ctx, s.draft, fmt.Sprintf("feed%d", s.feedCount), catalog)
+	ins, err := newInserter(ctx, s.draft, fmt.Sprintf("feed%d", s.feedCount), database)
 	if err != nil {
 		return nil, err
 	}
-	f := &feed{batches: make(chan arrow.RecordBatch), closed: make(chan struct{}), ended: make(chan struct{})}
+	f := &feed{batches: make(chan arrow.RecordBatch), noMoreBatches: make(chan struct{}), insertEnded: make(chan struct{})}
 	reader := &feedReader{feed: f, schema: schema}
 	release, err := ins.arrow.RegisterView(reader, ins.view)
 	if err != nil {
 		return nil, errors.Join(err, ins.conn.Close())
 	}
 	go func() {
-		defer close(f.ended)
+		defer close(f.insertEnded)
 		err := ins.execute(ctx, s.insertBatch(target, ins.view))
 		release()
 		reader.releaseBatch()
-		drop := stageSQL.Render("drop_view", values{"view": sqltext.Name(ins.view)})
-		f.err = errors.Join(err, ins.execute(ctx, drop), ins.conn.Close())
+		dropView := stageSQL.Render("drop_view", values{"view": sqltext.Name(ins.view)})
+		f.err = errors.Join(err, ins.execute(ctx, dropView), ins.conn.Close())
 	}()
 	return f, nil
 }
 
 // send passes batches to the INSERT, and waits while DuckDB is busy with earlier batches.
-func (f *feed) send(ctx context.Context, rows []arrow.RecordBatch) error {
-	for _, batch := range rows {
+func (f *feed) send(ctx context.Context, batches []arrow.RecordBatch) error {
+	for _, batch := range batches {
 		batch.Retain() // feedReader releases it
 		select {
 		case f.batches <- batch:
-		case <-f.ended:
+		case <-f.insertEnded:
 			batch.Release()
 			return errors.Join(errors.New("the INSERT ended before its last batch"), f.err)
 		case <-ctx.Done():
@@ -88,7 +88,7 @@ func (r *feedReader) Next() bool {
 	select {
 	case r.batch = <-r.feed.batches:
 		return true
-	case <-r.feed.closed:
+	case <-r.feed.noMoreBatches:
 		return false
 	}
 }

@@ -162,11 +162,11 @@ func (s *staging) closeFeeds(st string) error {
 	for target, f := range s.feeds {
 		if st == allStreams || st == target.stream {
 			closing[target] = f
-			close(f.closed)
+			close(f.noMoreBatches)
 		}
 	}
 	for target, f := range closing {
-		<-f.ended
+		<-f.insertEnded
 		if f.err != nil {
 			s.failed = errors.Join(s.failed, fmt.Errorf("stage rows of %s.%s: %w", target.stream, target.table, f.err))
 		}

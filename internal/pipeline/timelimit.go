@@ -24,7 +24,7 @@ type UnreadError struct {
 	Stream string
 	// Unread of Planned ids were not read. Both are 0 for a list.
 	Unread, Planned int64
-	// Limit is Config.MaxDuration. It is 0 for a replay, which reads only the answers of an earlier
+	// Limit is Config.MaxDuration. It is 0 for a replay, which reads only the responses of an earlier
 	// run.
 	Limit time.Duration
 }
@@ -50,9 +50,9 @@ func formatDuration(d time.Duration) string {
 const detailDivisor = 4
 
 // timeLeft returns the time in which a night can still request lists or, if isDetail is set, details.
-// limit is Config.MaxDuration. If it is 0, hasEnd is false. elapsed and listsEnded are times since the
-// start. listsEnded is 0 until all lists are read. If hasReserve is set, a part of the time is reserved
-// for details.
+// limit is Config.MaxDuration. If limit is 0, hasEnd is false. elapsed is the time since the start of
+// the night. listsEnded is the time from the start until all lists were read, or 0 before. If
+// hasReserve is set, a part of the limit is reserved for details.
 func timeLeft(limit, elapsed, listsEnded time.Duration, isDetail, hasReserve bool) (left time.Duration, hasEnd bool) {
 	reserved := limit / detailDivisor
 	switch {
@@ -75,13 +75,13 @@ func (r *reader) isTimeOver(isDetail bool) bool {
 }
 
 // canRead reports whether a list, or one id of a stream, can be read: there is time for a request, or the
-// answer landed in an earlier attempt and needs no request.
+// response was landed in an earlier attempt, so that no request is needed.
 func (r *reader) canRead(s stream.Stream, param string) bool {
 	return !r.isTimeOver(s.IsDetail()) || r.client.HasLanded(s, param)
 }
 
-// readLastNight sets last, hasLast and lastLeftUnread. If the last night left ids unread, this night
-// reserves time for details and starts with the unread lists.
+// readLastNight sets r.last, r.hasLast and r.lastLeftUnread from the ledger. It does nothing without
+// a time limit, and for runs that are not nights.
 func (r *reader) readLastNight() error {
 	if r.night.cfg.MaxDuration == 0 || r.night.mode.kind != ledger.Night {
 		return nil

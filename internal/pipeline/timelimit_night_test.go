@@ -63,11 +63,11 @@ func TestUnreadRowsAreKept(t *testing.T) {
 // TestNightsReadTheRest runs nights in a new warehouse. They have time for the lists and a few
 // details. Each night must leave fewer ids unread and forecast fewer nights than the night before.
 func TestNightsReadTheRest(t *testing.T) {
-	h, requestsOfAll := limitedHarness(t)
+	h, allRequests := limitedHarness(t)
 	h.cfg.Warehouse.Dir, h.cfg.Details, h.cfg.LiveDays = t.TempDir(), pipeline.ChangedDetails, 1
 	unread := int64(len(h.service.Records("/orders")))
-	limit := time.Duration(requestsOfAll-int(unread)+8) * time.Second // for the lists and 8 details
-	nights := int64(0)
+	limit := time.Duration(allRequests-int(unread)+8) * time.Second // for the lists and 8 details
+	forecast := int64(0)                                            // of the night before, in nights
 	for night := 1; unread > 0; night++ {
 		if night > 6 {
 			t.Fatalf("%d ids are unread before night %d, want none", unread, night)
@@ -86,18 +86,18 @@ func TestNightsReadTheRest(t *testing.T) {
 		if unread = s.Unread; (unread > 0) != (res.Run.NightsLeft > 0) || (unread > 0) != strings.Contains(s.Reason, " more night") {
 			t.Errorf("night %d forecasts %d nights for %d unread ids, want a forecast only for unread ids: %s", night, res.Run.NightsLeft, unread, s.Reason)
 		}
-		if nights > 1 && res.Run.NightsLeft >= nights {
-			t.Errorf("night %d forecasts %d more nights, want fewer than %d", night, res.Run.NightsLeft, nights)
+		if forecast > 1 && res.Run.NightsLeft >= forecast {
+			t.Errorf("night %d forecasts %d more nights, want fewer than %d", night, res.Run.NightsLeft, forecast)
 		}
-		nights = res.Run.NightsLeft
+		forecast = res.Run.NightsLeft
 		if night > 1 {
 			continue
 		}
 		h.at = h.at.Add(time.Minute)
 		replayed, err := pipeline.Replay(t.Context(), h.cfg, res.Run.ID)
 		must(t, err)
-		if again := streamOf(t, replayed.Run, "order_details"); again.Unread != s.Unread || replayed.Run.Outcome != res.Run.Outcome {
-			t.Errorf("the replay has the outcome %s with %d unread ids, want %s with %d", replayed.Run.Outcome, again.Unread, res.Run.Outcome, s.Unread)
+		if replayedStream := streamOf(t, replayed.Run, "order_details"); replayedStream.Unread != s.Unread || replayed.Run.Outcome != res.Run.Outcome {
+			t.Errorf("the replay has the outcome %s with %d unread ids, want %s with %d", replayed.Run.Outcome, replayedStream.Unread, res.Run.Outcome, s.Unread)
 		}
 	}
 	res, _, err := h.limitedNight(0)

@@ -21,20 +21,20 @@ func TestTimeLeft(t *testing.T) {
 		want                       time.Duration
 		hasEnd                     bool
 	}{
-		"without a limit":            {elapsed: 99 * hour, hasReserve: true},
-		"a list":                     {limit: limit, elapsed: hour, want: 7 * hour, hasEnd: true},
-		"a list at the end":          {limit: limit, elapsed: limit, want: 0, hasEnd: true},
-		"a detail":                   {limit: limit, elapsed: 7 * hour, listsEnded: 7 * hour, isDetail: true, want: hour, hasEnd: true},
-		"a detail after late lists":  {limit: limit, elapsed: 9 * hour, listsEnded: 9 * hour, isDetail: true, want: -hour, hasEnd: true},
-		"a list with a reserve":      {limit: limit, elapsed: 5 * hour, hasReserve: true, want: hour, hasEnd: true},
-		"a list at the reserve":      {limit: limit, elapsed: 6 * hour, hasReserve: true, want: 0, hasEnd: true},
-		"a detail in the reserve":    {limit: limit, elapsed: 6 * hour, listsEnded: 6 * hour, isDetail: true, hasReserve: true, want: 2 * hour, hasEnd: true},
-		"a detail after a late list": {limit: limit, elapsed: 9 * hour, listsEnded: 9 * hour, isDetail: true, hasReserve: true, want: 2 * hour, hasEnd: true},
-		"a detail after early lists": {limit: limit, elapsed: 2 * hour, listsEnded: hour, isDetail: true, hasReserve: true, want: 6 * hour, hasEnd: true},
+		"without a limit":                            {elapsed: 99 * hour, hasReserve: true},
+		"a list":                                     {limit: limit, elapsed: hour, want: 7 * hour, hasEnd: true},
+		"a list, no time left":                       {limit: limit, elapsed: limit, want: 0, hasEnd: true},
+		"a detail":                                   {limit: limit, elapsed: 7 * hour, listsEnded: 7 * hour, isDetail: true, want: hour, hasEnd: true},
+		"a detail after the limit":                   {limit: limit, elapsed: 9 * hour, listsEnded: 9 * hour, isDetail: true, want: -hour, hasEnd: true},
+		"a list with a reserve":                      {limit: limit, elapsed: 5 * hour, hasReserve: true, want: hour, hasEnd: true},
+		"a list, only the reserve left":              {limit: limit, elapsed: 6 * hour, hasReserve: true, want: 0, hasEnd: true},
+		"a detail in the reserve":                    {limit: limit, elapsed: 6 * hour, listsEnded: 6 * hour, isDetail: true, hasReserve: true, want: 2 * hour, hasEnd: true},
+		"a detail after late lists, with a reserve":  {limit: limit, elapsed: 9 * hour, listsEnded: 9 * hour, isDetail: true, hasReserve: true, want: 2 * hour, hasEnd: true},
+		"a detail after early lists, with a reserve": {limit: limit, elapsed: 2 * hour, listsEnded: hour, isDetail: true, hasReserve: true, want: 6 * hour, hasEnd: true},
 	} {
 		left, hasEnd := timeLeft(c.limit, c.elapsed, c.listsEnded, c.isDetail, c.hasReserve)
 		if left != c.want || hasEnd != c.hasEnd {
-			t.Errorf("%s: got %v left, has an end %t, want %v, %t", name, left, hasEnd, c.want, c.hasEnd)
+			t.Errorf("%s: got left %v, hasEnd %t, want %v, %t", name, left, hasEnd, c.want, c.hasEnd)
 		}
 	}
 }
@@ -49,13 +49,13 @@ func TestIsTimeOver(t *testing.T) {
 			// overAfter is the time after which isTimeOver is true, or -1 for never.
 			overAfter time.Duration
 		}{
-			"a night":                        {ledger.Night, 3 * time.Second, 0, true, 3 * time.Second},
-			"no limit":                       {ledger.Night, 0, 0, true, -1},
-			"a replay":                       {ledger.Replay, 0, 0, true, 0},
-			"a replay with a limit":          {ledger.Replay, time.Hour, 0, false, 0},
-			"a stream limit, for a detail":   {ledger.Night, 3 * time.Second, 2 * time.Second, true, 2 * time.Second},
-			"a stream limit, for a list":     {ledger.Night, 3 * time.Second, 2 * time.Second, false, 3 * time.Second},
-			"a stream limit without a limit": {ledger.Night, 0, 2 * time.Second, true, 2 * time.Second},
+			"a limit":                      {ledger.Night, 3 * time.Second, 0, true, 3 * time.Second},
+			"no limit":                     {ledger.Night, 0, 0, true, -1},
+			"a replay":                     {ledger.Replay, 0, 0, true, 0},
+			"a replay with a limit":        {ledger.Replay, time.Hour, 0, false, 0},
+			"a stream limit, for a detail": {ledger.Night, 3 * time.Second, 2 * time.Second, true, 2 * time.Second},
+			"a stream limit, for a list":   {ledger.Night, 3 * time.Second, 2 * time.Second, false, 3 * time.Second},
+			"only a stream limit":          {ledger.Night, 0, 2 * time.Second, true, 2 * time.Second},
 		} {
 			r := &reader{night: &night{cfg: Config{MaxDuration: c.limit}, mode: runMode{kind: c.kind}}, began: time.Now(), streamLimit: c.streamLimit}
 			for elapsed := time.Duration(0); elapsed <= 4*time.Second; elapsed += time.Second / 2 {
@@ -70,8 +70,8 @@ func TestIsTimeOver(t *testing.T) {
 
 // TestFirstRounds checks the rounds after nights that read all ids, left ids, or made no progress.
 func TestFirstRounds(t *testing.T) {
-	run := func(unread, nights int64) ledger.Run {
-		return ledger.Run{NightsLeft: nights, Streams: []ledger.Stream{{Stream: "a"}, {Stream: "b", Unread: unread}}}
+	run := func(unread, nightsLeft int64) ledger.Run {
+		return ledger.Run{NightsLeft: nightsLeft, Streams: []ledger.Stream{{Stream: "a"}, {Stream: "b", Unread: unread}}}
 	}
 	changedFirst := []load.Priority{load.PriorityChanged, load.PriorityNew}
 	neverReadFirst := []load.Priority{load.NeverRead, load.OldestFirst, load.PriorityChanged, load.PriorityNew}

@@ -32,16 +32,16 @@ func (d *Draft) Labels() []Label {
 // CopyUnchanged copies the Parquet file of an unchanged table from Previous into the draft, byte for
 // byte. It does not link the file, because repairs rely on independent copies. isCopied is false if the
 // file must be written again. This is the case if Previous has no such file, if the file is damaged, or
-// if another program or schema version wrote the file, because the layout may differ. DamagedFiles lists
-// the damaged files.
+// if another program version or schema version wrote the file, because the layout may differ.
+// DamagedFiles lists the damaged files.
 func (d *Draft) CopyUnchanged(table string) (isCopied bool, err error) {
 	previous := d.base.Table(table)
 	if previous.File == "" || d.base.Program != d.w.cfg.Program || d.base.Schema != dictionary.SchemaVersion() {
 		return false, nil
 	}
-	path, to := filepath.Join(d.w.Folder.VersionPath(d.Previous), previous.File), filepath.Join(d.Dir, previous.File)
+	from, to := filepath.Join(d.w.Folder.VersionPath(d.Previous), previous.File), filepath.Join(d.Dir, previous.File)
 	problem := ""
-	err = d.w.Folder.disk.CopyWith(path, to, func(dst, src *os.File) error {
+	err = d.w.Folder.disk.CopyWith(from, to, func(dst, src *os.File) error {
 		sum, err := checksum.Copy(dst, src)
 		if err == nil && sum != previous.SHA256 {
 			problem = checksum.WrongSum
@@ -50,10 +50,10 @@ func (d *Draft) CopyUnchanged(table string) (isCopied bool, err error) {
 	})
 	if err != nil {
 		// If the file is intact, writing the copy has caused the error.
-		problem = checksum.NewCache(context.Background()).Compare(path, previous.FileSum, true)
+		problem = checksum.NewCache(context.Background()).Compare(from, previous.FileSum, true)
 	}
 	if problem != "" {
-		d.damaged = append(d.damaged, d.w.Folder.DamagedErr(path, problem, nil))
+		d.damaged = append(d.damaged, d.w.Folder.DamagedErr(from, problem, nil))
 		err = d.w.Folder.disk.Remove(to)
 	}
 	if err != nil {

@@ -56,20 +56,20 @@ func TestDraftsLabelTheirFiles(t *testing.T) {
 	must(t, d.Discard())
 }
 
-// TestOtherFilesAreNotCopied tries to copy files of another program or schema version, and damaged
-// files. The draft must contain none of these files, and must report the damaged files.
+// TestOtherFilesAreNotCopied tries to copy files of another program version or schema version, and
+// damaged files. The draft must contain none of these files, and must report the damaged files.
 func TestOtherFilesAreNotCopied(t *testing.T) {
 	for name, c := range map[string]struct {
-		change  func(t *testing.T, version string)
-		program string
-		table   string
-		problem string
+		change      func(t *testing.T, versionDir string)
+		program     string
+		table       string
+		wantProblem string
 	}{
-		"another program": {program: "newer", table: tagsTable},
-		"another table":   {table: "orders"},
-		"a flipped bit":   {func(t *testing.T, v string) { flipBit(t, filepath.Join(v, tagsFile), 40) }, "", tagsTable, checksum.WrongSum},
-		"a missing file":  {func(t *testing.T, v string) { must(t, os.Remove(filepath.Join(v, tagsFile))) }, "", tagsTable, "it is gone"},
-		"another schema": {func(t *testing.T, v string) {
+		"another program version": {program: "newer", table: tagsTable},
+		"a table without a file":  {table: "orders"},
+		"a flipped bit":           {func(t *testing.T, v string) { flipBit(t, filepath.Join(v, tagsFile), 40) }, "", tagsTable, checksum.WrongSum},
+		"a missing file":          {func(t *testing.T, v string) { must(t, os.Remove(filepath.Join(v, tagsFile))) }, "", tagsTable, "it is gone"},
+		"another schema version": {func(t *testing.T, v string) {
 			file := filepath.Join(v, warehouse.ManifestFile)
 			var m warehouse.Manifest
 			must(t, checksum.Unseal([]byte(contentOf(t, file)), &m))
@@ -99,8 +99,8 @@ func TestOtherFilesAreNotCopied(t *testing.T) {
 				problems = append(problems, damaged.File+": "+damaged.Problem)
 			}
 			var want []string
-			if c.problem != "" {
-				want = []string{"versions/" + firstNight + "/" + tagsFile + ": " + c.problem}
+			if c.wantProblem != "" {
+				want = []string{"versions/" + firstNight + "/" + tagsFile + ": " + c.wantProblem}
 			}
 			if diff := cmp.Diff(want, problems); diff != "" {
 				t.Errorf("damaged files (-want +got):\n%s", diff)
