@@ -23,8 +23,8 @@ type CatalogCounts struct {
 	ByName map[string]int64
 }
 
-// CountLoss is a count that is lower after a rebuild. Name is as in CatalogCounts.ByName, or "newest
-// snapshot".
+// CountLoss is a count that is lower in the rebuilt catalog (After) than in the published catalog
+// (Now). Name is as in CatalogCounts.ByName, or "newest snapshot".
 type CountLoss struct {
 	Name       string
 	Now, After string
@@ -91,9 +91,9 @@ func (c CatalogCounts) Losses(rebuilt CatalogCounts) []CountLoss {
 	var losses []CountLoss
 	for _, name := range slices.Sorted(maps.Keys(c.ByName)) {
 		now := c.ByName[name]
-		after, ok := rebuilt.ByName[name]
+		after, isInRebuilt := rebuilt.ByName[name]
 		isOfOtherSnapshot := strings.HasPrefix(name, "rows of main.") && !c.Newest.Equal(rebuilt.Newest)
-		if ok && after < now && !isOfOtherSnapshot {
+		if isInRebuilt && after < now && !isOfOtherSnapshot {
 			losses = append(losses, CountLoss{name, fmt.Sprint(now), fmt.Sprint(after)})
 		}
 	}

@@ -48,12 +48,12 @@ func TestLowerCountsAreLosses(t *testing.T) {
 		rebuilt integrity.CatalogCounts
 		want    []integrity.CountLoss
 	}{
-		"the same":         {integrity.CatalogCounts{Newest: firstNightAt, ByName: map[string]int64{"days in meta.runs": 5, "runs in meta.runs": 7, "rows of main.a": 10, "rows of main.b": 20, "rows of past.a": 3}}, nil},
-		"more":             {integrity.CatalogCounts{Newest: firstNightAt, ByName: map[string]int64{"days in meta.runs": 6, "runs in meta.runs": 8, "rows of main.a": 11, "rows of main.b": 21, "rows of main.c": 1, "rows of past.a": 4}}, nil},
-		"a later snapshot": {integrity.CatalogCounts{Newest: later, ByName: map[string]int64{"days in meta.runs": 5, "runs in meta.runs": 7, "rows of main.a": 1, "rows of past.a": 3}}, nil},
-		"less": {integrity.CatalogCounts{Newest: firstNightAt, ByName: map[string]int64{"days in meta.runs": 4, "runs in meta.runs": 6, "rows of main.a": 9, "rows of main.b": 19, "rows of past.a": 2}},
+		"equal counts":            {integrity.CatalogCounts{Newest: firstNightAt, ByName: map[string]int64{"days in meta.runs": 5, "runs in meta.runs": 7, "rows of main.a": 10, "rows of main.b": 20, "rows of past.a": 3}}, nil},
+		"higher counts":           {integrity.CatalogCounts{Newest: firstNightAt, ByName: map[string]int64{"days in meta.runs": 6, "runs in meta.runs": 8, "rows of main.a": 11, "rows of main.b": 21, "rows of main.c": 1, "rows of past.a": 4}}, nil},
+		"a later newest snapshot": {integrity.CatalogCounts{Newest: later, ByName: map[string]int64{"days in meta.runs": 5, "runs in meta.runs": 7, "rows of main.a": 1, "rows of past.a": 3}}, nil},
+		"lower counts": {integrity.CatalogCounts{Newest: firstNightAt, ByName: map[string]int64{"days in meta.runs": 4, "runs in meta.runs": 6, "rows of main.a": 9, "rows of main.b": 19, "rows of past.a": 2}},
 			[]integrity.CountLoss{{"days in meta.runs", "5", "4"}, {"rows of main.a", "10", "9"}, {"rows of main.b", "20", "19"}, {"rows of past.a", "3", "2"}, {"runs in meta.runs", "7", "6"}}},
-		"an earlier snapshot": {integrity.CatalogCounts{Newest: firstNightAt.Add(-time.Hour), ByName: map[string]int64{"days in meta.runs": 5, "runs in meta.runs": 7, "rows of main.a": 1, "rows of past.a": 3}},
+		"an earlier newest snapshot": {integrity.CatalogCounts{Newest: firstNightAt.Add(-time.Hour), ByName: map[string]int64{"days in meta.runs": 5, "runs in meta.runs": 7, "rows of main.a": 1, "rows of past.a": 3}},
 			[]integrity.CountLoss{{"newest snapshot", "2026-11-01T02:00:00Z", "2026-11-01T01:00:00Z"}}},
 	} {
 		if diff := cmp.Diff(c.want, original.Losses(c.rebuilt)); diff != "" {

@@ -20,18 +20,18 @@ func TestSkippedFilesAreSetAside(t *testing.T) {
 	publishFull(t, original, firstNight, secondNight, thirdNight)
 	const run = "20261105T020000Z"
 	for name, c := range map[string]struct {
-		damage func(d damager)
-		files  []string // the damaged files
-		moved  []string // the files that must be moved
-		note   string
-		days   []string // the days of the index afterwards
+		damage       func(d damager)
+		damagedFiles []string
+		wantMoved    []string // files
+		wantNote     string
+		wantDays     []string // of the index
 	}{
-		"a file": {func(d damager) { d.flip(series1) }, []string{series1}, []string{series1},
+		"a series file": {func(d damager) { d.flip(series1) }, []string{series1}, []string{series1},
 			"tables of 2026-11-01 that were damaged and are lost: " + table, []string{"2026-11-01", "2026-11-02", "2026-11-03"}},
-		"the newest file":    {func(d damager) { d.flip(series3) }, []string{series3}, []string{series3}, "", []string{"2026-11-01", "2026-11-02", "2026-11-03"}},
-		"a missing file":     {func(d damager) { d.remove(series1) }, []string{series1}, nil, "tables of 2026-11-01 that were damaged and are lost: " + table, []string{"2026-11-01", "2026-11-02", "2026-11-03"}},
-		"a damaged manifest": {func(d damager) { d.flip(manifest1) }, []string{manifest1}, []string{manifest1, series1}, "", []string{"2026-11-02", "2026-11-03"}},
-		"changes":            {func(d damager) { d.flip(changes2 + ".changes") }, []string{changes2 + ".changes"}, []string{changes2 + ".changes"}, "", []string{"2026-11-01", "2026-11-02", "2026-11-03"}},
+		"the newest series file": {func(d damager) { d.flip(series3) }, []string{series3}, []string{series3}, "", []string{"2026-11-01", "2026-11-02", "2026-11-03"}},
+		"a missing series file":  {func(d damager) { d.remove(series1) }, []string{series1}, nil, "tables of 2026-11-01 that were damaged and are lost: " + table, []string{"2026-11-01", "2026-11-02", "2026-11-03"}},
+		"a damaged manifest":     {func(d damager) { d.flip(manifest1) }, []string{manifest1}, []string{manifest1, series1}, "", []string{"2026-11-02", "2026-11-03"}},
+		"a file of changes":      {func(d damager) { d.flip(changes2 + ".changes") }, []string{changes2 + ".changes"}, []string{changes2 + ".changes"}, "", []string{"2026-11-01", "2026-11-02", "2026-11-03"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := clone(t, original)
@@ -39,24 +39,24 @@ func TestSkippedFilesAreSetAside(t *testing.T) {
 			c.damage(d)
 			contentBefore := contentOf(t, w)
 			var damage []integrity.Damage
-			for _, file := range c.files {
+			for _, file := range c.damagedFiles {
 				damage = append(damage, integrity.Damage{File: file})
 			}
 			must(t, integrity.NewMender(w).SetAside(run, damage))
 			content := contentOf(t, w)
-			for _, file := range c.moved {
+			for _, file := range c.wantMoved {
 				if _, ok := content[file]; ok || content["damaged/"+run+"/"+file] != contentBefore[file] {
 					t.Errorf("%s was not moved, want it in damaged/%s", file, run)
 				}
 			}
 			report, err := integrity.Check(t.Context(), w, false)
 			must(t, err)
-			if got := strings.Join(report.Notes, "; "); got != c.note {
-				t.Errorf("the notes are %q, want %q", got, c.note)
+			if got := strings.Join(report.Notes, "; "); got != c.wantNote {
+				t.Errorf("the notes are %q, want %q", got, c.wantNote)
 			}
 			days, err := w.Series.Index()
-			if got := slices.Sorted(maps.Keys(days)); err != nil || !slices.Equal(got, c.days) {
-				t.Errorf("the index contains %v (%v), want %v", got, err, c.days)
+			if got := slices.Sorted(maps.Keys(days)); err != nil || !slices.Equal(got, c.wantDays) {
+				t.Errorf("the index contains %v (%v), want %v", got, err, c.wantDays)
 			}
 		})
 	}

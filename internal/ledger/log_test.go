@@ -18,11 +18,11 @@ func TestLogEnd(t *testing.T) {
 	partial := night
 	partial.Outcome, partial.Streams = ledger.Partial, []ledger.Stream{{Stream: "tags", Grade: "skipped", Incomplete: true}}
 	failed := night
-	failed.Outcome, failed.Error = ledger.Failed, "no"
+	failed.Outcome, failed.Error = ledger.Failed, "unreachable"
 	for want, r := range map[string]ledger.Run{
 		`level=INFO msg="night ended" run=a outcome=complete version=a rows=9 new=4 changed=3 gone=1 requests=5 retries=2 took=1m30s reason="" error=""`:                 night,
 		`level=WARN msg="night ended" run=a outcome=partial version=a rows=9 new=4 changed=3 gone=1 requests=5 retries=2 took=1m30s reason="tags was not read" error=""`: partial,
-		`level=ERROR msg="night ended" run=a outcome=failed version="" requests=5 retries=2 took=1m30s reason="" error=no`:                                               failed,
+		`level=ERROR msg="night ended" run=a outcome=failed version="" requests=5 retries=2 took=1m30s reason="" error=unreachable`:                                      failed,
 	} {
 		var out bytes.Buffer
 		r.LogEnd(slog.New(slog.NewTextHandler(&out, nil)))

@@ -32,8 +32,8 @@ func ShortenError(text string) string {
 	})
 }
 
-// summarizeBody returns the message in a response body, as the end of a sentence. The body can be
-// truncated.
+// summarizeBody returns the end of a sentence: the message in a response body, or a description of a
+// body without a message. The body can be truncated.
 func summarizeBody(body string) string {
 	if m := messagePattern.FindStringSubmatch(body); m != nil {
 		var message string

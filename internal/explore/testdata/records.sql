@@ -62,8 +62,8 @@ INSERT INTO main.profile_orders (profile_id, order_id) VALUES ('P2', 'R2'), ('P2
 INSERT INTO main.orders (id, profile_id, reference_number, deleted_at) VALUES ('R3', 'P2', 'PO-DELETED', '2026-10-02 10:00:00+00');
 INSERT INTO main.order_line_items (order_id, position, product_id, name) VALUES ('R3', 1, 'L1', 'Guest post');
 INSERT INTO main.campaigns (id, name, profile_id, deleted_at) VALUES ('C2', 'Winter', 'P2', '2026-10-02 10:00:00+00');
--- A listing with more versions than a page reads, and a deleted questionnaire of a campaign that
--- is in no list.
+-- A listing with more row versions than its browser page reads, and a deleted questionnaire of a
+-- campaign that is in no list.
 INSERT INTO past.product_listings (id, name, domain_ranking, valid_from, valid_to, run_id)
 SELECT 'L3', 'Restless', i, TIMESTAMPTZ '2020-01-01 02:00:00+00' + to_hours(24 * i), TIMESTAMPTZ '2020-01-01 02:00:00+00' + to_hours(24 * (i + 1)), '20261101T020000Z' FROM range(1200) AS t(i);
 INSERT INTO past.questionnaires (id, campaign_id, objectives, valid_from, valid_to, run_id) VALUES ('Q9', 'C9', 'Be gone', '2026-11-01 02:00:00+00', '2026-11-03 02:00:00+00', '20261103T020000Z');
