@@ -1,6 +1,6 @@
--- Files of an article: one row per file. Key: article_id, position. The spec
--- does not show the type of an item: a plain string is in value, an object in the other
--- columns.
+-- Files of an article: one row per file. Key: article_id, position. The spec does not show
+-- the type of a file in the list: a plain string is in the column value, the fields of an
+-- object are in the other columns.
 CREATE TABLE article_files (
     article_id  VARCHAR NOT NULL, -- field 1, references articles.id
     position    BIGINT NOT NULL,  -- field 2
@@ -31,7 +31,7 @@ COMMENT ON COLUMN article_files.file_url IS 'Address of the file. Spec 2.8 File.
 COMMENT ON COLUMN article_files.size IS 'Size of the file, in bytes. Spec 2.8 File.size.';
 COMMENT ON COLUMN article_files.mime_type IS 'Media type of the file. Spec 2.8 File.mime_type.';
 COMMENT ON COLUMN article_files.team_id IS 'Id of the team. Spec 2.8 File.team_id.';
-COMMENT ON COLUMN article_files.folder_id IS 'Id of the folder; NULL at the top. Spec 2.8 File.folder_id.';
+COMMENT ON COLUMN article_files.folder_id IS 'Id of the folder; NULL at the top level. Spec 2.8 File.folder_id.';
 COMMENT ON COLUMN article_files.uploaded_by IS 'Id or name of the person who uploaded the file. Spec 2.8 File.uploaded_by.';
 COMMENT ON COLUMN article_files.created_at IS 'When the record was created, UTC. Spec 2.8 File.created_at.';
 COMMENT ON COLUMN article_files.updated_at IS 'When the record was last changed, UTC. Spec 2.8 File.updated_at.';

@@ -11,5 +11,5 @@ COMMENT ON TABLE campaign_article_addons IS 'Add-ons of the order item of an art
 COMMENT ON COLUMN campaign_article_addons.article_id IS 'Id of the article: campaign_articles.id.';
 COMMENT ON COLUMN campaign_article_addons.position IS 'Position in the list of add-ons, counted from 1.';
 COMMENT ON COLUMN campaign_article_addons.id IS 'Id of the add-on; NULL if the service sends no id. Spec 2.6 ArticleOrderItem.addons.';
-COMMENT ON COLUMN campaign_article_addons.name IS 'Name of the add-on, or the item itself if the list contains plain strings. Spec 2.6 ArticleOrderItem.addons.';
+COMMENT ON COLUMN campaign_article_addons.name IS 'Name of the add-on, or the string itself if the list contains plain strings. Spec 2.6 ArticleOrderItem.addons.';
 COMMENT ON COLUMN campaign_article_addons.extra IS 'Unknown fields, as one JSON object; NULL if there are none. Spec 2 (conventions).';

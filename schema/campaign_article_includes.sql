@@ -10,7 +10,7 @@ CREATE TABLE campaign_article_includes (
 
 COMMENT ON TABLE campaign_article_includes IS 'Placements that the order item of an article includes, one row each. An empty list and null have no rows. Spec 2.6 ArticleOrderItem.includes.';
 COMMENT ON COLUMN campaign_article_includes.article_id IS 'Id of the article: campaign_articles.id.';
-COMMENT ON COLUMN campaign_article_includes.position IS 'Position in the list of includes, counted from 1.';
+COMMENT ON COLUMN campaign_article_includes.position IS 'Position of the placement in the list, counted from 1.';
 COMMENT ON COLUMN campaign_article_includes.channel_type IS 'Type of channel, usually a value of spec 2.7; other texts are kept. Spec 2.3 IncludeItem.channel_type.';
 COMMENT ON COLUMN campaign_article_includes.placement_type IS 'Type of placement, usually a value of spec 2.7; other texts are kept. Spec 2.3 IncludeItem.placement_type.';
 COMMENT ON COLUMN campaign_article_includes.extra IS 'Unknown fields, as one JSON object; NULL if there are none. Spec 2 (conventions).';

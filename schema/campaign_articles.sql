@@ -1,6 +1,6 @@
--- Articles as rows of their campaign, from GET /campaigns/{id}/articles. Key: id. The status
--- history is in article_statuses. The add-ons and includes of the order item are in
--- campaign_article_addons and campaign_article_includes.
+-- Articles in the list of their campaign, from GET /campaigns/{id}/articles. Key: id. The status
+-- history is in article_statuses. The add-ons of the order item are in campaign_article_addons, and its
+-- included placements in campaign_article_includes.
 CREATE TABLE campaign_articles (
     id                            VARCHAR NOT NULL, -- field 1
     name                          VARCHAR,          -- field 2

@@ -1,4 +1,4 @@
--- Disclaimers of outlets, from GET /outlet-disclaimers. Key: id.
+-- Disclaimers that channels can have, from GET /outlet-disclaimers. Key: id.
 CREATE TABLE disclaimers (
     id          VARCHAR NOT NULL, -- field 1
     name        VARCHAR,          -- field 2

@@ -10,9 +10,9 @@ import "embed"
 // FS contains <table>.sql for each table of main and meta/<table>.sql for each table of meta, in the
 // form that stream.ParseDefinition parses. Each column has its permanent field id and, if it refers
 // to another table, the referenced column. The program adds the columns of stream.SystemColumns to the
-// tables of main. mart/<view>.sql is a CREATE VIEW that qualifies all tables with their schema. It is
-// followed by one COMMENT ON COLUMN per line, in the order of the columns. The SQL comment at the end of
-// each line is the type of the column.
+// tables of main. mart/<view>.sql is a CREATE VIEW that qualifies all tables with their schema. After it,
+// each line is a COMMENT ON statement: for the view, and then for each column in their order. The SQL
+// comment at the end of a line is the type of the column.
 //
 //go:embed *.sql meta/*.sql mart/*.sql
 var FS embed.FS

@@ -23,7 +23,7 @@ COMMENT ON COLUMN files.file_url IS 'Address of the file. Spec 2.8 File.file_url
 COMMENT ON COLUMN files.size IS 'Size of the file, in bytes. Spec 2.8 File.size.';
 COMMENT ON COLUMN files.mime_type IS 'Media type of the file. Spec 2.8 File.mime_type.';
 COMMENT ON COLUMN files.team_id IS 'Id of the team. Spec 2.8 File.team_id.';
-COMMENT ON COLUMN files.folder_id IS 'Id of the folder; NULL at the top. Spec 2.8 File.folder_id.';
+COMMENT ON COLUMN files.folder_id IS 'Id of the folder; NULL at the top level. Spec 2.8 File.folder_id.';
 COMMENT ON COLUMN files.uploaded_by IS 'Id or name of the person who uploaded the file. Spec 2.8 File.uploaded_by.';
 COMMENT ON COLUMN files.created_at IS 'When the record was created, UTC. Spec 2.8 File.created_at.';
 COMMENT ON COLUMN files.updated_at IS 'When the record was last changed, UTC. Spec 2.8 File.updated_at.';

@@ -1,5 +1,5 @@
--- Order items, from GET /order-items. Key: id. The nested article, client and outlet are
--- prefixed columns.
+-- Order items, from GET /order-items. Key: id. Fields of the nested article, client and outlet are in
+-- columns with the prefixes article_, client_ and outlet_.
 CREATE TABLE order_items (
     id                          VARCHAR NOT NULL, -- field 1
     referrer_id                 VARCHAR,          -- field 2
@@ -87,7 +87,7 @@ COMMENT ON COLUMN order_items.sale_price IS 'Price that the item was sold for. T
 COMMENT ON COLUMN order_items.product_name IS 'Name of the product when sold. Spec 2.4 OrderItem.product_name.';
 COMMENT ON COLUMN order_items.product_price IS 'Price of the product in the catalog. The spec names no currency. Spec 2.4 OrderItem.product_price.';
 COMMENT ON COLUMN order_items.product_type IS 'Type of the product. Spec 2.4 OrderItem.product_type.';
-COMMENT ON COLUMN order_items.article_id IS 'Id of the article: articles.id; NULL until it is assigned. Spec 2.4 OrderItem.article_id.';
+COMMENT ON COLUMN order_items.article_id IS 'Id of the article: articles.id; NULL until an article is assigned to the item. Spec 2.4 OrderItem.article_id.';
 COMMENT ON COLUMN order_items.article_name IS 'Name of the article. Spec 2.4 OrderItem.article.name.';
 COMMENT ON COLUMN order_items.article_campaign_id IS 'Id of the campaign of the article: campaigns.id. Spec 2.4 OrderItem.article.campaign.id.';
 COMMENT ON COLUMN order_items.article_campaign_name IS 'Name of the campaign of the article. Spec 2.4 OrderItem.article.campaign.name.';

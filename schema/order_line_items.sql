@@ -30,7 +30,7 @@ COMMENT ON COLUMN order_line_items.id IS 'Id of the line item; NULL before payme
 COMMENT ON COLUMN order_line_items.product_id IS 'Id of the product. Spec 2.4 LineItem.product_id.';
 COMMENT ON COLUMN order_line_items.quantity IS 'Number of pieces. Spec 2.4 LineItem.quantity.';
 COMMENT ON COLUMN order_line_items.price IS 'Price of the item. The spec names no currency. Spec 2.4 LineItem.price.';
-COMMENT ON COLUMN order_line_items.is_add_on IS 'Whether the item is an add-on to another. Spec 2.4 LineItem.is_add_on.';
+COMMENT ON COLUMN order_line_items.is_add_on IS 'Whether the item is an add-on to another item. Spec 2.4 LineItem.is_add_on.';
 COMMENT ON COLUMN order_line_items.linked_order_line_item_id IS 'Id of the line item that an add-on belongs to. Spec 2.4 LineItem.linked_order_line_item_id.';
 COMMENT ON COLUMN order_line_items.name IS 'Name of the item. Spec 2.4 LineItem.name.';
 COMMENT ON COLUMN order_line_items.product_type_name IS 'Name of the product type. Spec 2.4 LineItem.product_type_name.';

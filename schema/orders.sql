@@ -68,7 +68,7 @@ COMMENT ON COLUMN orders.created_at IS 'When the record was created, UTC. Spec 2
 COMMENT ON COLUMN orders.updated_at IS 'When the record was last changed, UTC. Spec 2.4 Order.updated_at.';
 COMMENT ON COLUMN orders.deleted_at IS 'When the record was marked deleted, UTC; NULL while it is not deleted. Spec 2.4 Order.deleted_at.';
 COMMENT ON COLUMN orders.team_name IS 'Name of the team; only in GET /orders. Spec 2.4 Order.team.name.';
-COMMENT ON COLUMN orders.team_contact_email IS 'Contact address of the team; only in GET /orders. Spec 2.4 Order.team.contact_email.';
+COMMENT ON COLUMN orders.team_contact_email IS 'Contact e-mail address of the team; only in GET /orders. Spec 2.4 Order.team.contact_email.';
 COMMENT ON COLUMN orders.name IS 'Name on the order; only in GET /orders/{order_id}. Spec 2.4 Order.name.';
 COMMENT ON COLUMN orders.email IS 'E-mail address on the order; only in GET /orders/{order_id}. Spec 2.4 Order.email.';
 COMMENT ON COLUMN orders.checkout_link IS 'Address at which the order can be paid. Spec 2.4 Order.checkout_link.';

@@ -9,5 +9,5 @@ CREATE TABLE outlet_channel_social_links (
 COMMENT ON TABLE outlet_channel_social_links IS 'Social links of an outlet channel, one row per link, in the order of the response.';
 COMMENT ON COLUMN outlet_channel_social_links.outlet_channel_id IS 'Id of the channel: outlet_channels.id.';
 COMMENT ON COLUMN outlet_channel_social_links.position IS 'Position in the list of links, counted from 1.';
-COMMENT ON COLUMN outlet_channel_social_links.url IS 'Address of the link, or the item itself if the list contains plain strings. Spec 2.2 OutletChannel.social_links.';
+COMMENT ON COLUMN outlet_channel_social_links.url IS 'Address of the link, or the string itself if the list contains plain strings. Spec 2.2 OutletChannel.social_links.';
 COMMENT ON COLUMN outlet_channel_social_links.extra IS 'Unknown fields, as one JSON object; NULL if there are none. Spec 2 (conventions).';

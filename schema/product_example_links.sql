@@ -9,5 +9,5 @@ CREATE TABLE product_example_links (
 COMMENT ON TABLE product_example_links IS 'Example links of a product, one row per link, in the order of the response.';
 COMMENT ON COLUMN product_example_links.product_id IS 'Id of the product: products.id.';
 COMMENT ON COLUMN product_example_links.position IS 'Position in the list of links, counted from 1.';
-COMMENT ON COLUMN product_example_links.url IS 'Address of the link, or the item itself if the list contains plain strings. Spec 2.3 Product.example_links.';
+COMMENT ON COLUMN product_example_links.url IS 'Address of the link, or the string itself if the list contains plain strings. Spec 2.3 Product.example_links.';
 COMMENT ON COLUMN product_example_links.extra IS 'Unknown fields, as one JSON object; NULL if there are none. Spec 2 (conventions).';

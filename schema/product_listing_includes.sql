@@ -10,7 +10,7 @@ CREATE TABLE product_listing_includes (
 
 COMMENT ON TABLE product_listing_includes IS 'Placements that a product listing includes, one row each. An empty list and null have no rows. Spec 2.3 ProductListing.includes.';
 COMMENT ON COLUMN product_listing_includes.product_listing_id IS 'Id of the listing: product_listings.id.';
-COMMENT ON COLUMN product_listing_includes.position IS 'Position in the list of includes, counted from 1.';
+COMMENT ON COLUMN product_listing_includes.position IS 'Position of the placement in the list, counted from 1.';
 COMMENT ON COLUMN product_listing_includes.channel_type IS 'Type of channel, usually a value of spec 2.7; other texts are kept. Spec 2.3 IncludeItem.channel_type.';
 COMMENT ON COLUMN product_listing_includes.placement_type IS 'Type of placement, usually a value of spec 2.7; other texts are kept. Spec 2.3 IncludeItem.placement_type.';
 COMMENT ON COLUMN product_listing_includes.extra IS 'Unknown fields, as one JSON object; NULL if there are none. Spec 2 (conventions).';

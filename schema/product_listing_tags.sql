@@ -9,5 +9,5 @@ CREATE TABLE product_listing_tags (
 COMMENT ON TABLE product_listing_tags IS 'Tags of a product listing, one row per tag, in the order of the response.';
 COMMENT ON COLUMN product_listing_tags.product_listing_id IS 'Id of the listing: product_listings.id.';
 COMMENT ON COLUMN product_listing_tags.position IS 'Position in the list of tags, counted from 1.';
-COMMENT ON COLUMN product_listing_tags.name IS 'Name of the tag, or the item itself if the list contains plain strings. Spec 2.2 Tag.name.';
+COMMENT ON COLUMN product_listing_tags.name IS 'Name of the tag, or the string itself if the list contains plain strings. Spec 2.2 Tag.name.';
 COMMENT ON COLUMN product_listing_tags.extra IS 'Unknown fields, as one JSON object; NULL if there are none. Spec 2 (conventions).';

@@ -1,5 +1,5 @@
--- The catalog by product, from GET /products/listings. Key: id. Prices, includes, tags and
--- example links are in the tables product_listing_prices, _includes, _tags and
+-- The catalog by product, from GET /products/listings. Key: id. Prices, included placements, tags
+-- and example links are in the tables product_listing_prices, _includes, _tags and
 -- _example_links.
 CREATE TABLE product_listings (
     id                     VARCHAR NOT NULL, -- field 1

@@ -10,7 +10,7 @@ CREATE TABLE profile_order_item_includes (
 
 COMMENT ON TABLE profile_order_item_includes IS 'Placements that an order item of a profile includes, one row each. An empty list and null have no rows. Spec 2.4 ProfileOrderItem.includes.';
 COMMENT ON COLUMN profile_order_item_includes.profile_order_item_id IS 'Id of the order item: profile_order_items.id.';
-COMMENT ON COLUMN profile_order_item_includes.position IS 'Position in the list of includes, counted from 1.';
+COMMENT ON COLUMN profile_order_item_includes.position IS 'Position of the placement in the list, counted from 1.';
 COMMENT ON COLUMN profile_order_item_includes.channel_type IS 'Type of channel, usually a value of spec 2.7; other texts are kept. Spec 2.3 IncludeItem.channel_type.';
 COMMENT ON COLUMN profile_order_item_includes.placement_type IS 'Type of placement, usually a value of spec 2.7; other texts are kept. Spec 2.3 IncludeItem.placement_type.';
 COMMENT ON COLUMN profile_order_item_includes.extra IS 'Unknown fields, as one JSON object; NULL if there are none. Spec 2 (conventions).';

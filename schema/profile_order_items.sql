@@ -1,4 +1,4 @@
--- Order items of a profile, from GET /profiles/{id}/order-items. Key: id. Includes are in
+-- Order items of a profile, from GET /profiles/{id}/order-items. Key: id. The included placements are in
 -- profile_order_item_includes.
 CREATE TABLE profile_order_items (
     id                 VARCHAR NOT NULL, -- field 1
@@ -22,10 +22,10 @@ COMMENT ON TABLE profile_order_items IS 'Order items of a profile, one row per i
 COMMENT ON COLUMN profile_order_items.id IS 'Id of the order item: order_items.id. Spec 2.4 ProfileOrderItem.id.';
 COMMENT ON COLUMN profile_order_items.name IS 'Name of the item. Spec 2.4 ProfileOrderItem.name.';
 COMMENT ON COLUMN profile_order_items.description IS 'Description of the item. Spec 2.4 ProfileOrderItem.description.';
-COMMENT ON COLUMN profile_order_items.is_add_on IS 'Whether the item is an add-on to another. Spec 2.4 ProfileOrderItem.is_add_on.';
+COMMENT ON COLUMN profile_order_items.is_add_on IS 'Whether the item is an add-on to another item. Spec 2.4 ProfileOrderItem.is_add_on.';
 COMMENT ON COLUMN profile_order_items.profile_id IS 'Id of the profile: profiles.id. If the item contains no profile id, the id in the request. Spec 2.4 ProfileOrderItem.profile_id.';
 COMMENT ON COLUMN profile_order_items.type IS 'Type of the item. Spec 2.4 ProfileOrderItem.type.';
-COMMENT ON COLUMN profile_order_items.campaign_id IS 'Id of the campaign: campaigns.id; NULL until it is assigned. Spec 2.4 ProfileOrderItem.campaign_id.';
+COMMENT ON COLUMN profile_order_items.campaign_id IS 'Id of the campaign: campaigns.id; NULL until the item is assigned to a campaign. Spec 2.4 ProfileOrderItem.campaign_id.';
 COMMENT ON COLUMN profile_order_items.product_id IS 'Id of the product. Spec 2.4 ProfileOrderItem.product_id.';
 COMMENT ON COLUMN profile_order_items.min_delivery_days IS 'Shortest time to delivery, in days. Spec 2.4 ProfileOrderItem.min_delivery_days.';
 COMMENT ON COLUMN profile_order_items.max_delivery_days IS 'Longest time to delivery, in days. Spec 2.4 ProfileOrderItem.max_delivery_days.';

@@ -9,5 +9,5 @@ CREATE TABLE profile_primary_goals (
 COMMENT ON TABLE profile_primary_goals IS 'Primary goals of a profile, one row per goal, in the order of the response.';
 COMMENT ON COLUMN profile_primary_goals.profile_id IS 'Id of the profile: profiles.id.';
 COMMENT ON COLUMN profile_primary_goals.position IS 'Position in the list of goals, counted from 1.';
-COMMENT ON COLUMN profile_primary_goals.name IS 'Name of the goal, or the item itself if the list contains plain strings. Spec 2.5 Profile.primary_goals.';
+COMMENT ON COLUMN profile_primary_goals.name IS 'Name of the goal, or the string itself if the list contains plain strings. Spec 2.5 Profile.primary_goals.';
 COMMENT ON COLUMN profile_primary_goals.extra IS 'Unknown fields, as one JSON object; NULL if there are none. Spec 2 (conventions).';

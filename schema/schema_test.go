@@ -145,7 +145,7 @@ func TestReferencesAreKeys(t *testing.T) {
 					t.Errorf("%s%s.%s references %s%s.%s, which does not exist", prefix, name, c.Name, prefix, to.Table, to.Column)
 				case target.Type != c.Type:
 					t.Errorf("%s%s.%s is %s and references %s.%s, which is %s", prefix, name, c.Name, c.Type, to.Table, to.Column, target.Type)
-				case !slices.Contains(keys[prefix+to.Table], to.Column) && to != (stream.Reference{Table: "order_line_items", Column: "id"}): // no key before payment
+				case !slices.Contains(keys[prefix+to.Table], to.Column) && to != (stream.Reference{Table: "order_line_items", Column: "id"}): // this id is NULL before payment
 					t.Errorf("%s%s.%s references %s.%s, which is not in its key %v", prefix, name, c.Name, to.Table, to.Column, keys[prefix+to.Table])
 				}
 			}
@@ -174,28 +174,28 @@ func TestChildTablesReferenceTheirParents(t *testing.T) {
 var update = flag.Bool("update", false, "add new field ids to testdata/field_ids.txt")
 
 // TestFieldIDsAreStable compares the field ids with testdata/field_ids.txt, which lists all ids that
-// were ever assigned. Engines identify the columns of published files only by field ids, so the id of
-// a removed column must never be assigned again.
+// were ever assigned. Query engines identify the columns of published files only by field ids, so the id
+// of a removed column must never be assigned again.
 func TestFieldIDsAreStable(t *testing.T) {
 	const file = "testdata/field_ids.txt"
 	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	recorded, assigned, lines := map[string]string{}, map[string]string{}, strings.Split(strings.TrimSpace(string(data)), "\n")
+	columnByID, fieldByColumn, lines := map[string]string{}, map[string]string{}, strings.Split(strings.TrimSpace(string(data)), "\n")
 	for _, line := range lines {
 		table, fieldAndColumn, _ := strings.Cut(line, " ")
 		field, column, ok := strings.Cut(fieldAndColumn, " ")
 		id := table + " " + field
-		if !ok || recorded[id] != "" {
+		if !ok || columnByID[id] != "" {
 			t.Errorf("%s: line %q is invalid or repeats an id", file, line)
 		}
-		recorded[id], assigned[table+" "+column] = column, field
+		columnByID[id], fieldByColumn[table+" "+column] = column, field
 	}
 	add := func(table string, columns []stream.Column) {
 		for _, c := range columns {
 			id, column := fmt.Sprintf("%s %d", table, c.FieldID), c.Name+" "+string(c.Type)
-			switch recordedColumn, recordedField := recorded[id], assigned[table+" "+column]; {
+			switch recordedColumn, recordedField := columnByID[id], fieldByColumn[table+" "+column]; {
 			case recordedColumn == "" && recordedField != "":
 				t.Errorf("field %s is %s, which was field %s: a column must keep its id", id, column, recordedField)
 			case recordedColumn == "" && *update:

@@ -1,6 +1,5 @@
-// Package dictionary reads the definitions of all tables and views from the files in schema/: their
-// columns, types, keys, field ids and comments. It also returns the SQL that depends only on these
-// definitions.
+// Package dictionary reads the definitions of all tables and views (columns, types, keys, field ids and
+// comments) from the files in schema/. It also returns the SQL that depends only on these definitions.
 //
 // The package must not know where tables are stored, or who fills and reads them. It opens no
 // database.

@@ -22,16 +22,16 @@ func HistoryStatements(def stream.Definition, key []string) []sqltext.SQL {
 		historySQL.Render("history_view", sqltext.Values{"table": table, "columns": ColumnNames("", def)}),
 		historySQL.Render("as_of_macro", sqltext.Values{"table": table, "macro": table + AsOfSuffix}),
 		historySQL.Render("changes_macro", sqltext.Values{"table": table, "macro": table + ChangesSuffix,
-			"version": versionColumns(def, key), "record": recordText(def), "fields": trackedFields(def, key), "same_key": sameKey(def, key)}),
+			"version_columns": versionColumns(def, key), "record": recordText(def), "fields": trackedFields(def, key), "same_key": sameKey(def, key)}),
 	}
 }
 
 // AllChangesStatement returns the statement that creates the macro with the changes of all tables.
 func AllChangesStatement(tables []stream.Table) sqltext.SQL {
-	parts := sqltext.Join(tables, "\nUNION ALL ", func(t stream.Table) sqltext.SQL {
+	selects := sqltext.Join(tables, "\nUNION ALL ", func(t stream.Table) sqltext.SQL {
 		return historySQL.Render("changes_of_table", sqltext.Values{"name": t.Name, "macro": sqltext.Name(t.Name + ChangesSuffix)})
 	})
-	return historySQL.Render("all_changes_macro", sqltext.Values{"tables": parts})
+	return historySQL.Render("all_changes_macro", sqltext.Values{"selects": selects})
 }
 
 // versionColumns returns a SELECT list: row_hash, row_key and every column as JSON text under the

@@ -16,8 +16,8 @@ import (
 // MartView is a view of the schema mart.
 type MartView struct {
 	Name string
-	// SQL is the text of the schema file: CREATE VIEW mart.<name> and the comments. Names of tables
-	// in it have a schema and no database, so that it works in a catalog attached under any name.
+	// SQL is the text of the schema file: CREATE VIEW mart.<name> and the comments. It names tables
+	// with their schema and without a database, so that a catalog can be attached under any name.
 	SQL string
 	// MainReads are the tables of the schema main that the view reads, in main or in history.
 	MainReads []string
@@ -43,7 +43,7 @@ func MartViews() ([]MartView, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read schema %s: %w", file, err)
 		}
-		v := parseMart(strings.TrimSuffix(path.Base(file), ".sql"), string(sql))
+		v := parseMartView(strings.TrimSuffix(path.Base(file), ".sql"), string(sql))
 		views[v.Name] = v
 	}
 	return orderViews(views)
@@ -52,13 +52,13 @@ func MartViews() ([]MartView, error) {
 // martFiles are the schema files with views. All others define tables.
 const martFiles = "mart/*.sql"
 
-// readTable matches a table or view after FROM or JOIN. In the files, FROM and JOIN are in capitals
-// and followed by one name. A name without a schema is a common table expression.
-var readTable = regexp.MustCompile(`\b(?:FROM|JOIN)\s+(\w+)\.(\w+)`)
+// tableReference matches a table or view after FROM or JOIN. In the schema files, FROM and JOIN are in
+// capitals, and one name follows. A name without a schema is a common table expression.
+var tableReference = regexp.MustCompile(`\b(?:FROM|JOIN)\s+(\w+)\.(\w+)`)
 
-func parseMart(name, sql string) MartView {
+func parseMartView(name, sql string) MartView {
 	v := MartView{Name: name, SQL: sql}
-	for _, m := range readTable.FindAllStringSubmatch(sql, -1) {
+	for _, m := range tableReference.FindAllStringSubmatch(sql, -1) {
 		switch m[1] {
 		case "mart":
 			v.MartReads = append(v.MartReads, m[2])

@@ -10,11 +10,11 @@ import (
 )
 
 // Relation means that the values of Column in the table From are values of ToColumn in the table To.
-// Tables are named as by Table.Name. A row of To may be missing, because the service can return ids
-// of records that are in no list.
+// From and To are names that Table.Name returns. A row of To may be missing, because the service can
+// return ids of records that are in no list.
 type Relation struct{ From, Column, To, ToColumn string }
 
-// Relations returns the relations whose two tables are in all, in the order of tables and columns.
+// Relations returns the relations between the given tables, in the order of the tables and their columns.
 func (all Tables) Relations() []Relation {
 	var relations []Relation
 	for _, t := range all {
@@ -32,9 +32,9 @@ func (all Tables) Relations() []Relation {
 	return relations
 }
 
-// Subject returns the group of a table. For a table of the schema main it is the first word of
-// the table's name in the plural, such as "orders", or "shared" if this word is no subject. For any
-// other table it is the name of the schema.
+// Subject returns the group of a table. For a table of the schema main, the group is the first word of
+// the table's name in the plural, such as "orders", or "shared" if no group has this name. For any other
+// table, the group is the name of the schema.
 func (t Table) Subject() string {
 	word, _, _ := strings.Cut(t.Table, "_")
 	word = strings.TrimSuffix(word, "s")

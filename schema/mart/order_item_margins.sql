@@ -29,7 +29,7 @@ COMMENT ON COLUMN mart.order_item_margins.outlet_name IS 'Name of the outlet.'; 
 COMMENT ON COLUMN mart.order_item_margins.product_id IS 'Id of the product: products.id.'; -- VARCHAR
 COMMENT ON COLUMN mart.order_item_margins.product_name IS 'Name of the product when sold.'; -- VARCHAR
 COMMENT ON COLUMN mart.order_item_margins.product_type IS 'Type of the product.'; -- VARCHAR
-COMMENT ON COLUMN mart.order_item_margins.is_refunded IS 'Whether the item was refunded, by flag or date.'; -- BOOLEAN
+COMMENT ON COLUMN mart.order_item_margins.is_refunded IS 'Whether the item has the flag is_refunded or a refund date.'; -- BOOLEAN
 COMMENT ON COLUMN mart.order_item_margins.sale_price IS 'Price that the item was sold for.'; -- DECIMAL(18,6)
 COMMENT ON COLUMN mart.order_item_margins.vendor_cost IS 'Amount that the vendor charges; NULL if unknown.'; -- DECIMAL(18,6)
 COMMENT ON COLUMN mart.order_item_margins.internal_cost IS 'Internal cost; NULL if unknown.'; -- DECIMAL(18,6)

@@ -1,6 +1,8 @@
 -- Prices before and after each change.
 -- grain: one row per product listing, tier, currency and snapshot
 CREATE VIEW mart.price_changes AS
+-- nth is the number of a price, in the order of position, among the prices of its listing, tier, currency
+-- and snapshot.
 WITH closed_prices AS (
     SELECT
         product_listing_id, pricing_tier, currency, unit_amount, valid_to AS changed_at,

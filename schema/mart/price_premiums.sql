@@ -18,15 +18,15 @@ WITH traits AS (
     FROM mart.listing_prices AS p
     CROSS JOIN (VALUES ('channel_type'), ('placement_type'), ('is_do_follow')) AS t(trait)
 ),
--- A segment has one country, one authority band and the same other two traits. Each row is one value
--- of the trait in one segment.
+-- The prices of a segment have the same tier, currency, country, authority band and other two traits. Each
+-- row is one value of the trait in one segment.
 value_medians AS (
     SELECT trait, value, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link,
         count(*) AS own_prices, quantile_disc(unit_amount, 0.5) AS median
     FROM traits
     GROUP BY ALL
 ),
--- entries contains all values of the same segment with their medians.
+-- segment_medians contains all values of the segment with their medians.
 segment_values AS (
     SELECT
         trait,
@@ -36,14 +36,14 @@ segment_values AS (
         own_prices,
         median,
         list({'value': value, 'median': median}) OVER (
-            PARTITION BY trait, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link) AS entries,
+            PARTITION BY trait, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link) AS segment_medians,
         sum(CASE WHEN median > 0 THEN 1 ELSE 0 END) OVER (
             PARTITION BY trait, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link)
             - CASE WHEN median > 0 THEN 1 ELSE 0 END AS other_values
     FROM value_medians
 ),
 value_pairs AS (
-    SELECT trait, value, pricing_tier, currency, own_prices, median, unnest(entries) AS other
+    SELECT trait, value, pricing_tier, currency, own_prices, median, unnest(segment_medians) AS other
     FROM segment_values
     WHERE other_values > 0
 ),
@@ -121,5 +121,5 @@ COMMENT ON COLUMN mart.price_premiums.median_all IS 'Median of all prices of the
 COMMENT ON COLUMN mart.price_premiums.premium_percent IS 'Difference of median_price from median_all, in percent of median_all; NULL if median_all is 0.'; -- DOUBLE
 COMMENT ON COLUMN mart.price_premiums.like_segments IS 'Number of segments that contain this value and at least one other value of the trait.'; -- BIGINT
 COMMENT ON COLUMN mart.price_premiums.like_prices IS 'Number of prices with this value in the segments that like_segments counts.'; -- BIGINT
-COMMENT ON COLUMN mart.price_premiums.like_premium_percent IS 'Median of the differences, in percent, between the median of this value and the median of another value in the same segment, weighted by the number of prices; NULL without such segments.'; -- DOUBLE
+COMMENT ON COLUMN mart.price_premiums.like_premium_percent IS 'Median of the differences, in percent, between the median of this value and the median of another value in the same segment, weighted by the number of prices with this value; NULL if like_segments is 0.'; -- DOUBLE
 COMMENT ON COLUMN mart.price_premiums.market_prices IS 'Number of prices of the tier and currency.'; -- BIGINT

@@ -9,4 +9,4 @@ WHERE snapshot_at IS NOT NULL;
 
 COMMENT ON VIEW mart.snapshot IS 'The newest snapshot, always one row. Queries use its time as the current time, so their results do not depend on when they run.';
 COMMENT ON COLUMN mart.snapshot.run_id IS 'Run that published the snapshot: meta.runs.run_id.'; -- VARCHAR
-COMMENT ON COLUMN mart.snapshot.snapshot_at IS 'Time of the snapshot, UTC; NULL before the first.'; -- TIMESTAMPTZ
+COMMENT ON COLUMN mart.snapshot.snapshot_at IS 'Time of the snapshot, UTC; NULL before the first snapshot.'; -- TIMESTAMPTZ

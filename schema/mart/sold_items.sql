@@ -72,9 +72,9 @@ COMMENT ON COLUMN mart.sold_items.outlet_name IS 'Name of the outlet.'; -- VARCH
 COMMENT ON COLUMN mart.sold_items.product_id IS 'Id of the product: products.id.'; -- VARCHAR
 COMMENT ON COLUMN mart.sold_items.product_name IS 'Name of the product when sold.'; -- VARCHAR
 COMMENT ON COLUMN mart.sold_items.article_id IS 'Id of the article that the item names, or else of the article that names the item; NULL if there is none.'; -- VARCHAR
-COMMENT ON COLUMN mart.sold_items.is_refunded IS 'Whether the item was refunded, by flag or date.'; -- BOOLEAN
+COMMENT ON COLUMN mart.sold_items.is_refunded IS 'Whether the item has the flag is_refunded or a refund date.'; -- BOOLEAN
 COMMENT ON COLUMN mart.sold_items.quantity IS 'Number of pieces, from the line item of the order; 1 if there is no such line item or its quantity is not above 0.'; -- BIGINT
 COMMENT ON COLUMN mart.sold_items.list_price IS 'Catalog price of one piece, from the item.'; -- DECIMAL(18,6)
 COMMENT ON COLUMN mart.sold_items.sale_price IS 'Price that the item was sold for, all pieces together.'; -- DECIMAL(18,6)
-COMMENT ON COLUMN mart.sold_items.promised_days IS 'Longest time to delivery, in days, from the order item of the profile, else from the product, else from its listing; NULL if unknown or over ten years.'; -- BIGINT
+COMMENT ON COLUMN mart.sold_items.promised_days IS 'Longest time to delivery, in days, from the order item of the profile, else from the product, else from its listing; NULL if unknown, negative or over 3650.'; -- BIGINT
 COMMENT ON COLUMN mart.sold_items.promised_at IS 'Payment plus promised_days, in days of 24 hours, UTC.'; -- TIMESTAMPTZ

@@ -11,7 +11,7 @@ CREATE TABLE checks (
     accepted_at TIMESTAMPTZ       -- field 9
 );
 
-COMMENT ON TABLE checks IS 'Results of the checks that audit a run before it is published.';
+COMMENT ON TABLE checks IS 'Results of the checks of each run, made before its snapshot was published.';
 COMMENT ON COLUMN checks.run_id IS 'Run that the row describes: runs.run_id.';
 COMMENT ON COLUMN checks.check_name IS 'Name of the check.';
 COMMENT ON COLUMN checks.severity IS 'Severity of the check in this run: hold or warn.';
@@ -20,4 +20,4 @@ COMMENT ON COLUMN checks.reason IS 'Why the check was skipped, did not run or di
 COMMENT ON COLUMN checks.rows IS 'Rows that violate the check.';
 COMMENT ON COLUMN checks.sample IS 'First violating rows, as a JSON array of objects; NULL if no row violates the check.';
 COMMENT ON COLUMN checks.seconds IS 'Duration of the check, in seconds.';
-COMMENT ON COLUMN checks.accepted_at IS 'When a person published the held run despite the failed check, UTC; NULL otherwise.';
+COMMENT ON COLUMN checks.accepted_at IS 'When a person published the held night despite the failed check, UTC; NULL otherwise.';

@@ -10,4 +10,4 @@ COMMENT ON TABLE deletions IS 'Records that were deleted in the service, one row
 COMMENT ON COLUMN deletions.run_id IS 'Run that the row describes: runs.run_id.';
 COMMENT ON COLUMN deletions.table_name IS 'Table of the record.';
 COMMENT ON COLUMN deletions.key IS 'Key of the record; several key columns are joined by a slash.';
-COMMENT ON COLUMN deletions.evidence IS 'Evidence: absent from a proven walk (a complete reading of the list) of a stream, or 404 in answer to a request for the id of the record.';
+COMMENT ON COLUMN deletions.evidence IS 'Evidence: absent from a proven walk (a complete reading of the list) of a stream, or the status 404 after a request for the id of the record.';

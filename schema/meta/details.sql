@@ -12,7 +12,7 @@ CREATE TABLE details (
 COMMENT ON TABLE details IS 'Last read of each single record, with the fingerprint of its list rows. While the fingerprint is unchanged, the record is not requested again.';
 COMMENT ON COLUMN details.stream IS 'Name of the stream.';
 COMMENT ON COLUMN details.id IS 'Path parameter of the request for the record.';
-COMMENT ON COLUMN details.fingerprint IS 'Fingerprint of the list rows that show changes of the record; NULL if no list shows them.';
+COMMENT ON COLUMN details.fingerprint IS 'Fingerprint of the list rows that show changes of the record; NULL if no list shows such changes.';
 COMMENT ON COLUMN details.run_id IS 'Run that last read the record: runs.run_id.';
-COMMENT ON COLUMN details.read_at IS 'Time of the snapshot that last read the record, UTC.';
-COMMENT ON COLUMN details.failed_at IS 'Time of the last snapshot for which the request failed, UTC; NULL if the last request succeeded. The next night requests the record again.';
+COMMENT ON COLUMN details.read_at IS 'Time of the snapshot of the run that last read the record, UTC.';
+COMMENT ON COLUMN details.failed_at IS 'Time of the snapshot of the last run in which the request failed, UTC; NULL if the last request succeeded. The next night requests the record again.';

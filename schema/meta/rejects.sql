@@ -1,4 +1,4 @@
--- Rejected values and records, kept raw. Key: run_id, seq.
+-- Rejected values and records, with their raw JSON. Key: run_id, seq.
 CREATE TABLE rejects (
     run_id      VARCHAR NOT NULL, -- field 1, references runs.run_id
     seq         BIGINT NOT NULL,  -- field 2

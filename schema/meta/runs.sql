@@ -19,7 +19,7 @@ CREATE TABLE runs (
     error             VARCHAR           -- field 17
 );
 
-COMMENT ON TABLE runs IS 'Runs, one row each, with their counts, cost and outcome.';
+COMMENT ON TABLE runs IS 'Runs, one row each, with their times, outcome, and numbers of requests and rows.';
 COMMENT ON COLUMN runs.run_id IS 'Id of the run: its start in UTC, such as 20261120T020000Z, and a suffix if another run has this start.';
 COMMENT ON COLUMN runs.kind IS 'Kind of run: night; refresh (between nights, for records named by webhook events); replay, rebuild or rollback (started by an operator). NULL means night.';
 COMMENT ON COLUMN runs.started_at IS 'When the run started, UTC.';

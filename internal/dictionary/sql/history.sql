@@ -22,11 +22,11 @@ CREATE OR REPLACE MACRO {macro}(at_time) AS TABLE
 -- old and new. A changed record has one row for each changed field. A new or gone record has one
 -- row with the whole record. Values are JSON, and decimals keep all digits. System columns and
 -- untracked columns are not compared.
--- {version} selects row_hash, row_key and every column as JSON text under the names c0, c1, ...
--- {record} joins these columns to one object. {fields} are the compared columns with both values.
--- {same_key} compares the keys. In "changes", a is the version at from_time and b the version at
--- to_time. A catalog stores every expression of a macro. Therefore {version} and {record} are used
--- only once; a second use would make an empty catalog 5 percent larger.
+-- {version_columns} are row_hash, row_key and every column as JSON text under the names c0, c1, ...
+-- {record} joins these columns to one object. {fields} are the compared columns with the values of both
+-- versions. {same_key} compares the keys. In "changes", a is the version at from_time and b the version
+-- at to_time. A catalog stores every expression of a macro. Therefore {version_columns} and {record} are
+-- used only once; a second use would make an empty catalog 5 percent larger.
 CREATE OR REPLACE MACRO {macro}(from_time, to_time) AS TABLE
     WITH boundary_rows AS (
         SELECT *, true AS "$earlier" FROM past.{table}
@@ -39,7 +39,7 @@ CREATE OR REPLACE MACRO {macro}(from_time, to_time) AS TABLE
         SELECT *, false AS "$earlier" FROM past.{table}
         WHERE valid_from > from_time::TIMESTAMPTZ AND valid_from <= to_time::TIMESTAMPTZ
             AND valid_to > to_time::TIMESTAMPTZ),
-    versions AS (SELECT "$earlier", {version}, {record} AS record FROM boundary_rows),
+    versions AS (SELECT "$earlier", {version_columns}, {record} AS record FROM boundary_rows),
     changes AS (
         SELECT coalesce(a.row_key, b.row_key) AS "key",
             CASE WHEN a.row_hash IS NULL THEN 'new' WHEN b.row_hash IS NULL THEN 'gone' ELSE 'changed' END AS kind,
@@ -55,4 +55,4 @@ SELECT {name} AS table_name, * FROM {macro}(from_time, to_time)
 -- name: all_changes_macro
 -- The changes of all tables. With a filter on table_name, DuckDB reads only the table of this name.
 CREATE OR REPLACE MACRO changes(from_time, to_time) AS TABLE
-{tables};
+{selects};
