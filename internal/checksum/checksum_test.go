@@ -45,7 +45,7 @@ func TestSealDetectsChangedBytes(t *testing.T) {
 	}
 }
 
-func TestFileWithTwoLinksIsReadOnceAndCompared(t *testing.T) {
+func TestFileWithTwoHardLinksIsReadOnce(t *testing.T) {
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "a"), filepath.Join(dir, "b")
 	if err := errors.Join(os.WriteFile(file, []byte("123"), 0o600), os.Link(file, link)); err != nil {
@@ -66,13 +66,13 @@ func TestFileWithTwoLinksIsReadOnceAndCompared(t *testing.T) {
 		readData bool
 		problem  string
 	}{
-		"intact":             {file, want, true, ""},
+		"an intact file":     {file, want, true, ""},
 		"a second hard link": {link, want, true, ""},
-		"another checksum":   {file, otherSum, true, checksum.WrongSum},
-		"another checksum, without reading the data": {file, otherSum, false, ""},
-		"another size": {file, otherSize, false, "it has 3 bytes, but 4 in its manifest"},
-		"missing":      {file + "c", want, false, "it is gone"},
-		"a folder":     {dir, want, false, "it is not a regular file"},
+		"a wrong checksum":   {file, otherSum, true, checksum.WrongSum},
+		"a wrong checksum, if only the size is compared": {file, otherSum, false, ""},
+		"a wrong size":   {file, otherSize, false, "it has 3 bytes, but 4 in its manifest"},
+		"a missing file": {file + "c", want, false, "it is gone"},
+		"a folder":       {dir, want, false, "it is not a regular file"},
 	} {
 		if got := cache.Compare(c.path, c.want, c.readData); got != c.problem {
 			t.Errorf("%s: got %q, want %q", name, got, c.problem)

@@ -66,11 +66,11 @@ func Copy(dst io.Writer, src io.Reader) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 
-// Cache compares files with recorded checksums. It reads a file with several hard links only
-// once, if the file does not change.
+// Cache compares files with recorded checksums, and remembers the checksums of these files. It reads a
+// file with several hard links only once, if the file does not change.
 type Cache struct {
 	ctx context.Context
-	// Bytes is the number of bytes that were read.
+	// Bytes is the number of bytes that Cache has read.
 	Bytes  int64
 	bySize map[int64][]summedFile
 }

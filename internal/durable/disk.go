@@ -1,6 +1,6 @@
 // Package durable changes files so that a kill or a power cut leaves either the old or the
 // new state. The program makes all renames, links, fsyncs and temporary files with this package.
-// A Disk calls a hook before and after each change, where tests can kill the process or simulate
+// A Disk calls a hook before and after each change. In the hook, tests can kill the process or simulate
 // a disk error.
 // The package must not know the meaning of the files, such as runs, versions and inboxes.
 package durable
@@ -43,12 +43,13 @@ func (d Disk) label(path string) string {
 	return d.Label(path)
 }
 
-// Do makes one change, and calls Step before and after it.
-func (d Disk) Do(step, path string, change func() error) error {
+// Do makes one change, and calls Step before and after it. The names of these steps contain action, such
+// as "fsync", and the label of path.
+func (d Disk) Do(action, path string, change func() error) error {
 	if d.Step == nil {
 		return change()
 	}
-	name := step + " " + d.label(path)
+	name := action + " " + d.label(path)
 	if err := d.Step("before "+name, path); err != nil {
 		return err
 	}
@@ -59,15 +60,16 @@ func (d Disk) Do(step, path string, change func() error) error {
 }
 
 // WriteInHalves calls write with data and offset 0. If Step is set, WriteInHalves calls write twice,
-// once for each half of data, and calls Step in between, so that tests can interrupt the write.
-func (d Disk) WriteInHalves(name string, data []byte, write func(part []byte, offset int) error) error {
+// once for each half of data, and calls Step in between, so that tests can interrupt the write. The name
+// of this step contains label.
+func (d Disk) WriteInHalves(label string, data []byte, write func(part []byte, offset int) error) error {
 	middle := 0
 	if d.Step != nil {
 		middle = len(data) / 2
 		if err := write(data[:middle], 0); err != nil {
 			return err
 		}
-		if err := d.CallStep("mid write " + name); err != nil {
+		if err := d.CallStep("mid write " + label); err != nil {
 			return err
 		}
 	}
@@ -75,12 +77,13 @@ func (d Disk) WriteInHalves(name string, data []byte, write func(part []byte, of
 }
 
 // Create creates a file. It fails with fs.ErrExist if the name exists. The umask applies to
-// mode. The name survives a power cut only after a Sync of the folder.
+// mode. The name survives a power cut only after a Sync of the parent folder.
 func (d Disk) Create(path string, mode fs.FileMode) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
 }
 
-// write writes data to f. The names of the steps contain the label of path, the later path of f.
+// write writes data to f. path is the path that f has when all changes are made. The names of the steps
+// contain its label.
 func (d Disk) write(f *os.File, path string, data []byte) error {
 	return d.Do("write", path, func() error {
 		return d.WriteInHalves(d.label(path), data, func(part []byte, _ int) error {
@@ -165,7 +168,7 @@ func (d Disk) RewriteFile(path string, data []byte) error {
 }
 
 // CreateFile writes a new file atomically. It fails with fs.ErrExist if the name exists,
-// even as a broken symbolic link. The umask applies to mode. If access is not nil, the file
+// even if it is a broken symbolic link. The umask applies to mode. If access is not nil, the file
 // gets the owner and group in access, and the mode bits that are both in access and in mode.
 func (d Disk) CreateFile(path string, data []byte, mode fs.FileMode, access *Access) error {
 	return d.writeThrough(path, mode, d.renameToNew, func(f *os.File) error {

@@ -49,7 +49,7 @@ func readContent(t *testing.T, path string) string {
 	return string(data)
 }
 
-// TestFailedStepKeepsOldOrNewContent fails each step of each change. The file must then have the
+// TestFailedStepKeepsOldOrNewContent makes each step of each change fail. The file must then have the
 // old or the new content, the change must return the error, and a second attempt must succeed.
 func TestFailedStepKeepsOldOrNewContent(t *testing.T) {
 	const oldText, newText = "the old content", "the new content"
@@ -104,7 +104,7 @@ func TestFailedStepKeepsOldOrNewContent(t *testing.T) {
 	}
 }
 
-// TestFailedCreateFileKeepsNoPartialFile fails each step of CreateFile.
+// TestFailedCreateFileKeepsNoPartialFile makes each step of CreateFile fail.
 func TestFailedCreateFileKeepsNoPartialFile(t *testing.T) {
 	const text = "the whole content"
 	for n := 1; ; n++ {
@@ -157,10 +157,10 @@ func TestModesOfFiles(t *testing.T) {
 	originInfo, err := os.Stat(origin)
 	must(t, err)
 	if to, err := os.Readlink(link); to != "origin" || readContent(t, origin) != "new" {
-		t.Errorf("the link leads to %q (%v) and its target contains %q, want origin and new", to, err, readContent(t, origin))
+		t.Errorf("the link leads to %q (%v) and its target contains %q, want \"origin\" and \"new\"", to, err, readContent(t, origin))
 	}
-	access := durable.AccessOf(originInfo)
-	for name, access := range map[string]*durable.Access{"without-access": nil, "access-of-origin": &access} {
+	originAccess := durable.AccessOf(originInfo)
+	for name, access := range map[string]*durable.Access{"without-access": nil, "access-of-origin": &originAccess} {
 		must(t, durable.Disk{}.CreateFile(filepath.Join(dir, name), nil, 0o640, access))
 	}
 	for name, want := range map[string]fs.FileMode{"origin": 0o664, "access-of-origin": 0o640} {
@@ -255,8 +255,8 @@ func TestRemoveWithEmptyParentsStopsAtNonEmptyFolder(t *testing.T) {
 	}
 }
 
-// deadProcess is an id that no process has.
-const deadProcess = 1<<31 - 2
+// unusedPID is a process id that no process has.
+const unusedPID = 1<<31 - 2
 
 // TestFilesOfKilledProcessesAreRemoved writes a file and a folder beside temporary folders of other
 // processes. Locked folders, here with the suffix .8, are in use and must be kept. Unlocked folders
@@ -265,9 +265,9 @@ func TestFilesOfKilledProcessesAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	tempName := func(name string, pid, n int) string { return fmt.Sprintf("%s.%d.%d", name, pid, n) }
 	wantKept := map[string]bool{
-		tempName(".r.html", deadProcess, 7): false, tempName(".exp", deadProcess, 7): false, tempName(".exp", deadProcess, 8): true,
+		tempName(".r.html", unusedPID, 7): false, tempName(".exp", unusedPID, 7): false, tempName(".exp", unusedPID, 8): true,
 		tempName(".r.html", os.Getpid(), 7): false, tempName(".exp", os.Getpid(), 7): false, tempName(".exp", os.Getpid(), 8): true,
-		".r.html.next": true, tempName(".other", deadProcess, 7): true, "r.html." + fmt.Sprint(deadProcess): true,
+		".r.html.next": true, tempName(".other", unusedPID, 7): true, "r.html." + fmt.Sprint(unusedPID): true,
 	}
 	for name := range wantKept {
 		must(t, os.Mkdir(filepath.Join(dir, name), 0o700))

@@ -73,12 +73,12 @@ func syncTree(dir string) error {
 // exchangeSlowly exchanges the names of two folders with three renames, for file systems
 // that cannot exchange names. For a moment b does not exist.
 func exchangeSlowly(a, b string) error {
-	aside := a + ".old"
-	if err := os.Rename(b, aside); err != nil {
+	oldB := a + ".old"
+	if err := os.Rename(b, oldB); err != nil {
 		return err
 	}
 	if err := os.Rename(a, b); err != nil {
-		return errors.Join(err, os.Rename(aside, b))
+		return errors.Join(err, os.Rename(oldB, b))
 	}
-	return os.Rename(aside, a)
+	return os.Rename(oldB, a)
 }

@@ -50,7 +50,7 @@ func (d Disk) replacePath(path string, create func(tempPath string) error) error
 }
 
 // copyWithTime copies a file with its mode and its modification time. SameFile compares these times.
-// For two files, io.Copy uses copy_file_range. On btrfs, XFS and bcachefs the copy then shares the
+// Between two files, io.Copy uses copy_file_range. On btrfs, XFS and bcachefs the copy then shares the
 // blocks of the original.
 func (d Disk) copyWithTime(from, to string) error {
 	info, err := os.Stat(from)

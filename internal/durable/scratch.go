@@ -18,8 +18,8 @@ type Scratch struct {
 // scratchLock is the lock file in a scratch folder.
 const scratchLock = "lock"
 
-// MakeScratch makes a folder in dir whose name begins with prefix. It first removes the
-// folders of killed processes with this prefix.
+// MakeScratch makes a scratch folder in dir. The name of the new folder begins with prefix. MakeScratch
+// first removes the folders with this prefix that killed processes left.
 func MakeScratch(dir, prefix string) (*Scratch, error) {
 	for path, pid := range findProcessFiles(dir, prefix) {
 		if isAbandoned(path, pid) {
@@ -41,8 +41,8 @@ func MakeScratch(dir, prefix string) (*Scratch, error) {
 func (s *Scratch) Remove() error { return errors.Join(s.lock.Unlock(), os.RemoveAll(s.Dir)) }
 
 // isAbandoned reports whether the process that made a scratch folder has ended. It tries to lock the lock
-// file. A folder without a lock file is new, or was made by an older release. Then isAbandoned reports
-// whether no process has the id pid.
+// file. A folder without a lock file is new, or was made by an older release. For such a folder,
+// isAbandoned reports whether no process has the id pid.
 func isAbandoned(path string, pid int) bool {
 	file := filepath.Join(path, scratchLock)
 	if _, err := os.Stat(file); err != nil {

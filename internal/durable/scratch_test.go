@@ -16,13 +16,13 @@ import (
 func TestAbandonedScratchIsRemoved(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	makeFolder := func(name string, isLocked bool) (path string) {
+	makeFolder := func(name string, hasLock bool) (path string) {
 		t.Helper()
 		path = filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Join(path, "spill"), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if isLocked {
+		if hasLock {
 			lock := flock.New(filepath.Join(path, "lock"))
 			if ok, err := lock.TryLock(); err != nil || !ok {
 				t.Fatalf("lock %s: got %t (%v), want true", path, ok, err)
@@ -31,7 +31,7 @@ func TestAbandonedScratchIsRemoved(t *testing.T) {
 		}
 		return path
 	}
-	makeUnlocked := func(name string) string {
+	makeWithStaleLock := func(name string) string {
 		path := makeFolder(name, false)
 		if err := os.WriteFile(filepath.Join(path, "lock"), nil, 0o600); err != nil {
 			t.Fatal(err)
@@ -39,14 +39,14 @@ func TestAbandonedScratchIsRemoved(t *testing.T) {
 		return path
 	}
 	wantKept := map[string]bool{
-		makeUnlocked(fmt.Sprintf("s-%d.killed", os.Getpid())):       false,
-		makeUnlocked(fmt.Sprintf("s-%d.killed", deadProcess)):       false,
-		makeFolder(fmt.Sprintf("s-%d.running", deadProcess), true):  true,
-		makeFolder(fmt.Sprintf("s-%d.running", os.Getpid()), true):  true,
-		makeFolder(fmt.Sprintf("s-%d.no-lock", deadProcess), false): false,
-		makeFolder(fmt.Sprintf("s-%d.no-lock", os.Getpid()), false): true,
-		makeUnlocked("s-notes.txt"):                                 true,
-		makeUnlocked(fmt.Sprintf("t-%d.other-prefix", deadProcess)): true,
+		makeWithStaleLock(fmt.Sprintf("s-%d.killed", os.Getpid())):     false,
+		makeWithStaleLock(fmt.Sprintf("s-%d.killed", unusedPID)):       false,
+		makeFolder(fmt.Sprintf("s-%d.running", unusedPID), true):       true,
+		makeFolder(fmt.Sprintf("s-%d.running", os.Getpid()), true):     true,
+		makeFolder(fmt.Sprintf("s-%d.no-lock", unusedPID), false):      false,
+		makeFolder(fmt.Sprintf("s-%d.no-lock", os.Getpid()), false):    true,
+		makeWithStaleLock("s-notes.txt"):                               true,
+		makeWithStaleLock(fmt.Sprintf("t-%d.other-prefix", unusedPID)): true,
 	}
 	first, err := durable.MakeScratch(dir, "s-")
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 // processPrefix appends the id of this process to a prefix.
 func processPrefix(prefix string) string { return prefix + strconv.Itoa(os.Getpid()) + "." }
 
-// findProcessFiles returns the files and folders whose names consist of prefix, a process id, a
-// dot and any text. It returns the process ids by path.
+// findProcessFiles finds the files and folders in dir whose names consist of prefix, a process id, a
+// dot and any text. It returns their process ids by path.
 func findProcessFiles(dir, prefix string) map[string]int {
 	pids := map[string]int{}
 	entries, _ := os.ReadDir(cmp.Or(dir, ".")) // the caller gets the same error when it uses the folder
@@ -120,8 +120,8 @@ func (d Disk) CreateTemp(path string, mode fs.FileMode) (*os.File, error) {
 	return newTemp(path, func(name string) (*os.File, error) { return d.Create(name, mode) })
 }
 
-// newTemp calls create with names in the folder of path until one is free, and locks the
-// new file or folder. It first removes the temporary files of killed processes for path.
+// newTemp calls create with names in the folder of path until a name is free, and locks the
+// new file or folder. It first removes the temporary files of path that killed processes left.
 func newTemp(path string, create func(name string) (*os.File, error)) (*os.File, error) {
 	dir, prefix := filepath.Dir(path), "."+filepath.Base(path)+"."
 	for name, pid := range findProcessFiles(dir, prefix) {
@@ -156,7 +156,7 @@ func isStillAt(f *os.File, name string) bool {
 }
 
 // RemoveTemps removes all temporary files of path, including files of older releases. The caller makes
-// sure that no process is writing path.
+// sure that no process is writing to path.
 func RemoveTemps(path string) error {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	for _, e := range entries {
