@@ -415,7 +415,7 @@ func (h *fixture) lakeState() ledger.FollowUp {
 	h.Helper()
 	wh, err := warehouse.Open(h.cfg.Warehouse)
 	h.must(err)
-	entries, err := wh.Ledger.Entries()
+	entries, err := wh.Ledger.RunsAndFollowUps()
 	h.must(err)
 	all := ledger.FollowUps(entries)
 	if len(all) != 1 || all[0].Last.Kind != ledger.Lake {

@@ -178,7 +178,7 @@ func (l *testWarehouse) open() *warehouse.Warehouse {
 func (l *testWarehouse) redirectUnfinishedRun() string {
 	l.Helper()
 	wh := l.open()
-	unfinished, ok, err := wh.Ledger.Unfinished()
+	unfinished, ok, err := wh.Ledger.ResumableRun()
 	if err != nil || !ok {
 		l.Fatalf("no run can be resumed: %v", err)
 	}

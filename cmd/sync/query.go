@@ -208,7 +208,7 @@ func checkPublished(wh *warehouse.Warehouse) error {
 	if published {
 		return wh.Versions.CheckFormat()
 	}
-	if lost := (*warehouse.LostError)(nil); errors.As(wh.Identity.Check(), &lost) {
+	if lost := (*warehouse.LostError)(nil); errors.As(wh.LinkChecker.Check(), &lost) {
 		return lost
 	}
 	return fmt.Errorf("open %s: nothing is published yet: start a night with placementsync run", wh.Folder.CatalogPath())

@@ -23,7 +23,7 @@ func addAdvice(err error) error {
 	fileErr, isFile := errors.AsType[*fs.PathError](err)
 	isListen := isNet && netErr.Op == "listen"
 	switch {
-	case errors.As(err, new(*warehouse.PlaceError)), errors.As(err, new(*durable.TempError)), errors.As(err, new(*config.Error)):
+	case errors.As(err, new(*warehouse.FolderError)), errors.As(err, new(*durable.TempError)), errors.As(err, new(*config.Error)):
 		return err
 	case isListen && errors.Is(err, syscall.EADDRINUSE):
 		return fmt.Errorf("%w: another process already listens on this port, perhaps an instance of this program: stop it, or choose another port", err)

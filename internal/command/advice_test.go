@@ -53,7 +53,7 @@ func TestAddAdvice(t *testing.T) {
 			t.Errorf("%s: got %q, want the error followed by %q", name, got, c.want)
 		}
 	}
-	for _, err := range []error{nil, errors.New("disk"), fs.ErrPermission, &warehouse.PlaceError{Dir: unreadable, Err: errDenied}} {
+	for _, err := range []error{nil, errors.New("disk"), fs.ErrPermission, &warehouse.FolderError{Dir: unreadable, Err: errDenied}} {
 		if got := addAdvice(err); !errors.Is(got, err) || got != nil && got.Error() != err.Error() {
 			t.Errorf("got %q, want %q unchanged", got, err)
 		}

@@ -48,7 +48,7 @@ func RecordFollowUp(ctx context.Context, wh *warehouse.Warehouse, sender *notify
 // LatestFollowUps returns the state of each kind of work that follows a publish. It returns nil if the
 // ledger cannot be read. The next write to the ledger then returns the error.
 func LatestFollowUps(wh *warehouse.Warehouse) []ledger.FollowUp {
-	entries, err := wh.Ledger.Entries()
+	entries, err := wh.Ledger.RunsAndFollowUps()
 	if err != nil {
 		return nil
 	}

@@ -42,7 +42,8 @@ type checker struct {
 
 // Check looks for damage of links, published versions, the Parquet series, the ledger, unfinished-run
 // files and the held night. It compares names and sizes of files with the manifests. With readData it
-// also compares checksums of all bytes. It changes no file.
+// also compares checksums of all bytes, and the rows of the newest catalog with Parquet. It changes no
+// file.
 func Check(ctx context.Context, w *warehouse.Warehouse, readData bool) (Report, error) {
 	if err := w.Folder.Exists(); err != nil {
 		return Report{}, err
@@ -54,7 +55,7 @@ func Check(ctx context.Context, w *warehouse.Warehouse, readData bool) (Report, 
 	c := &checker{w: w, inv: inv, readData: readData, isReported: map[string]bool{}}
 	c.manifest, _ = inv.manifest(inv.latest)
 	c.checkLinks()
-	for _, run := range inv.kept {
+	for _, run := range inv.versions {
 		c.checkVersion(run)
 	}
 	c.checkHeld(ctx)
@@ -65,13 +66,13 @@ func Check(ctx context.Context, w *warehouse.Warehouse, readData bool) (Report, 
 	if readData && inv.intactCatalogs[inv.latest] {
 		c.checkRows(ctx)
 	}
-	c.skipLostFiles()
+	c.makeRebuildsSkipDamage()
 	c.Bytes += inv.sums.Bytes
 	return c.Report, ctx.Err()
 }
 
-// add reports damage of a file. Only the first damage of a file is kept, because the first one has the
-// most specific cause.
+// add reports damage of a file. Only the first damage of a file is kept, because it has the most specific
+// cause.
 func (c *checker) add(d Damage) {
 	if !c.isReported[d.File] {
 		c.isReported[d.File] = true
@@ -80,23 +81,23 @@ func (c *checker) add(d Damage) {
 }
 
 // addPath reports damage of the file with an absolute path.
-func (c *checker) addPath(path, problem, cost string, repair Repair) {
-	c.add(Damage{File: c.w.Folder.Relative(path), Problem: problem, Affected: cost, Repair: repair})
+func (c *checker) addPath(path, problem, affected string, repair Repair) {
+	c.add(Damage{File: c.w.Folder.Relative(path), Problem: problem, Affected: affected, Repair: repair})
 }
 
 func (c *checker) checkLinks() {
 	inv := c.inv
 	c.Files++
 	var lost *warehouse.LostError
-	switch err := c.w.Identity.Check(); {
+	switch err := c.w.LinkChecker.Check(); {
 	case errors.As(err, &lost):
-		text, _, _ := strings.Cut(strings.TrimPrefix(lost.Error(), "find the newest version: "), "; ")
-		c.addHidingDamage(Damage{File: warehouse.LatestLink, Problem: text, Affected: "readers find no snapshot or an older snapshot, and no night can begin"})
+		problem, _, _ := strings.Cut(strings.TrimPrefix(lost.Error(), "find the newest version: "), "; ")
+		c.addDamageHidingTarget(Damage{File: warehouse.LatestLink, Problem: problem, Affected: "readers find no snapshot or an older snapshot, and no night can begin"})
 	case err != nil:
-		c.addHidingDamage(Damage{File: warehouse.LatestLink, Problem: err.Error(), Affected: "the version that readers see is unknown"})
+		c.addDamageHidingTarget(Damage{File: warehouse.LatestLink, Problem: err.Error(), Affected: "the version that readers see is unknown"})
 	case inv.target != inv.latest:
 		at, _ := inv.timeOf(inv.target)
-		c.addHidingDamage(Damage{File: warehouse.LatestLink, Problem: fmt.Sprintf("readers see %s, and the series has %s of %s", inv.latest, inv.target, warehouse.DayOf(at)),
+		c.addDamageHidingTarget(Damage{File: warehouse.LatestLink, Problem: fmt.Sprintf("readers see %s, and the series has %s of %s", inv.latest, inv.target, warehouse.DayOf(at)),
 			Affected: "readers lack the changes since " + inv.latest})
 	}
 	if inv.latest == "" {
@@ -105,15 +106,15 @@ func (c *checker) checkLinks() {
 	c.Files++
 	want := filepath.Join(warehouse.LatestLink, warehouse.CatalogFile)
 	if target, err := os.Readlink(c.w.Folder.CatalogPath()); err != nil || target != want {
-		c.addHidingDamage(Damage{File: warehouse.CatalogFile, Problem: "it is not the link to " + filepath.ToSlash(want),
+		c.addDamageHidingTarget(Damage{File: warehouse.CatalogFile, Problem: "it is not the link to " + filepath.ToSlash(want),
 			Affected: "readers do not find the catalog by its name"})
 	}
 }
 
-// addHidingDamage reports damage that hides inv.target, the version that readers should see. It chooses
+// addDamageHidingTarget reports damage that hides inv.target, the version that readers should see. It chooses
 // the first possible repair: a rollback to the target, a rebuild, a rebuild without the damaged files,
-// a rollback to an older version, or a backup.
-func (c *checker) addHidingDamage(d Damage) {
+// a rollback to an older version, or a restore of a backup.
+func (c *checker) addDamageHidingTarget(d Damage) {
 	inv := c.inv
 	newest, since := inv.newestCatalog()
 	switch {
@@ -135,14 +136,14 @@ func (c *checker) addHidingDamage(d Damage) {
 // see, only prevents a rollback to this version.
 func (c *checker) checkVersion(run string) {
 	version, isSuperseded := c.w.Folder.VersionPath(run), run != c.inv.latest
-	report := func(file, problem, cost string, repair RepairKind) {
-		d := Damage{File: c.w.Folder.Relative(filepath.Join(version, file)), Problem: problem, Affected: cost, Repair: Repair{Kind: repair}}
+	report := func(file, problem, affected string, repair RepairKind) {
+		d := Damage{File: c.w.Folder.Relative(filepath.Join(version, file)), Problem: problem, Affected: affected, Repair: Repair{Kind: repair}}
 		switch {
 		case isSuperseded && repair == RebuildCatalog:
 			d.Affected, d.Repair = "there is no rollback to "+run+"; readers lose nothing", Repair{DropVersion, run}
 			c.add(d)
 		case repair == RebuildCatalog:
-			c.addHidingDamage(d)
+			c.addDamageHidingTarget(d)
 		default:
 			c.add(d)
 		}
@@ -177,11 +178,11 @@ func (c *checker) checkVersion(run string) {
 		if c.inv.hasCopy(t.FileSum) || c.inv.lineage[run] && c.inv.covers(m.SnapshotAt) {
 			repair = MendSeries
 		}
-		cost := "readers of " + warehouse.LatestLink + "/" + t.File + " (table " + t.Name + ")"
+		affected := "readers of " + warehouse.LatestLink + "/" + t.File + " (table " + t.Name + ")"
 		if isSuperseded {
-			cost = "table " + t.Name + " in Parquet, after a rollback to " + run
+			affected = "table " + t.Name + " in Parquet, after a rollback to " + run
 		}
-		report(t.File, problem, cost, repair)
+		report(t.File, problem, affected, repair)
 	}
 	if m.Meta != nil {
 		if problem := problemOf(m.Meta.FileSum); problem != "" {
@@ -200,8 +201,8 @@ func (c *checker) checkVersion(run string) {
 }
 
 func (c *checker) checkHeld(ctx context.Context) {
-	damaged, files := c.w.CheckHeld(ctx, c.readData)
-	c.Files += files
+	damaged, fileCount := c.w.CheckHeld(ctx, c.readData)
+	c.Files += fileCount
 	for _, d := range damaged {
 		c.add(Damage{File: d.File, Problem: d.Problem, Affected: "the held night cannot be published; readers lose nothing", Repair: Repair{Kind: DropHeld}})
 	}
@@ -211,7 +212,7 @@ func (c *checker) checkSeries() {
 	days := c.inv.expectedDays()
 	c.Files++
 	if problem := c.indexProblem(days); problem != "" {
-		c.addPath(c.w.Series.IndexPath(), problem, costOfIndex, Repair{Kind: MendSeries})
+		c.addPath(c.w.Series.IndexPath(), problem, affectedIndex, Repair{Kind: MendSeries})
 	}
 	isMissing := c.checkMissingDays()
 	for _, day := range slices.Sorted(maps.Keys(days)) {
@@ -225,7 +226,7 @@ func (c *checker) checkSeries() {
 func (c *checker) checkMissingDays() map[string]bool {
 	days := map[string]bool{}
 	if _, ok, err := c.w.Ledger.KilledRollback(); ok && err == nil {
-		return days // the rollback has removed days; checkUnfinished reports the rollback
+		return days // the killed rollback has removed days; checkUnfinished reports this rollback
 	}
 	missing, err := c.w.Series.Missing()
 	if err != nil {
@@ -249,7 +250,7 @@ func (c *checker) checkMissingDays() map[string]bool {
 // indexProblem returns the problem of the index of the series, or "" if it is intact. days are the
 // expected days.
 func (c *checker) indexProblem(days map[string]string) string {
-	if c.inv.indexErr != nil && len(days)+len(c.inv.kept) > 0 {
+	if c.inv.indexErr != nil && len(days)+len(c.inv.versions) > 0 {
 		return warehouse.ProblemOf(c.inv.indexErr)
 	}
 	for day, run := range days {
@@ -294,7 +295,7 @@ func (c *checker) checkDay(day, run string) {
 		if problem == "" {
 			continue
 		}
-		d := Damage{File: c.w.Folder.Relative(file), Problem: problem, Affected: costOfTable(t.Name, day), Repair: Repair{Kind: MendSeries}}
+		d := Damage{File: c.w.Folder.Relative(file), Problem: problem, Affected: affectedTable(t.Name, day), Repair: Repair{Kind: MendSeries}}
 		if !inv.hasCopy(t.FileSum) && !inv.covers(m.SnapshotAt) {
 			d.Repair.Kind, d.Lost = RebuildSkippingDamage, true
 		}
@@ -332,7 +333,7 @@ func (c *checker) checkMetaChanges() {
 	chain, err := c.w.Series.MetaChain(inv.target)
 	if broken, ok := errors.AsType[*warehouse.DamagedError](err); ok {
 		run := runOf(broken.File)
-		d := Damage{File: broken.File, Problem: broken.Problem, Affected: costOfMeta(run) + " and of earlier runs, in a rebuild"}
+		d := Damage{File: broken.File, Problem: broken.Problem, Affected: affectedMeta(run) + " and of earlier runs, in a rebuild"}
 		d.Repair, d.Lost = repairOf(run)
 		c.add(d)
 	}
@@ -344,7 +345,7 @@ func (c *checker) checkMetaChanges() {
 		}
 		path = c.w.Folder.ChangesPath(m.RunID)
 		if problem := inv.sums.Compare(path, m.Meta.FileSum, c.readData); problem != "" {
-			d := Damage{File: c.w.Folder.Relative(path), Problem: problem, Affected: costOfMeta(m.RunID) + ", in a rebuild", Repair: Repair{Kind: MendSeries}}
+			d := Damage{File: c.w.Folder.Relative(path), Problem: problem, Affected: affectedMeta(m.RunID) + ", in a rebuild", Repair: Repair{Kind: MendSeries}}
 			if !inv.hasCopy(m.Meta.FileSum) {
 				d.Repair, d.Lost = repairOf(m.RunID)
 			}
@@ -355,9 +356,9 @@ func (c *checker) checkMetaChanges() {
 
 func (c *checker) checkLedger() {
 	c.Files++
-	const cost = "the list of runs; meta.runs in the catalog contains each run that was followed by a published night"
+	const affected = "the list of runs; meta.runs in the catalog contains each run that was followed by a published night"
 	path := c.w.Ledger.Path()
-	d := Damage{File: c.w.Folder.Relative(path), Affected: cost, Repair: Repair{Kind: RunNight}}
+	d := Damage{File: c.w.Folder.Relative(path), Affected: affected, Repair: Repair{Kind: RunNight}}
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) && c.inv.target == "" {
 		return
@@ -367,13 +368,13 @@ func (c *checker) checkLedger() {
 		c.add(d)
 		return
 	}
-	_, damaged := warehouse.ParseLedger(data)
-	lines := len(damaged)
-	if lines > 0 && !bytes.HasSuffix(data, []byte("\n")) && bytes.HasSuffix(data, damaged[lines-1]) {
-		lines-- // a crash may leave an unfinished last line
+	_, damagedLines := warehouse.ParseLedger(data)
+	count := len(damagedLines)
+	if count > 0 && !bytes.HasSuffix(data, []byte("\n")) && bytes.HasSuffix(data, damagedLines[count-1]) {
+		count-- // a crash may leave an unfinished last line
 	}
-	if lines > 0 {
-		d.Problem, d.Lost = fmt.Sprintf("damaged lines: %d", lines), true
+	if count > 0 {
+		d.Problem, d.Lost = fmt.Sprintf("damaged lines: %d", count), true
 		c.add(d)
 		return
 	}
@@ -391,7 +392,7 @@ func (c *checker) checkUnfinished() {
 			continue
 		}
 		c.Files++
-		var u warehouse.Unfinished
+		var u warehouse.UnfinishedRun
 		if err == nil {
 			err = checksum.Unseal(data, &u)
 		}
@@ -428,9 +429,9 @@ func (c *checker) checkRows(ctx context.Context) {
 	}
 }
 
-// skipLostFiles replaces the repair "rebuild" by "rebuild --skip-damaged" if a file is lost: without
-// the flag, a rebuild would end with an error at this file.
-func (c *checker) skipLostFiles() {
+// makeRebuildsSkipDamage replaces each repair "rebuild" by "rebuild --skip-damaged" if any damage needs the
+// flag: without the flag, a rebuild would end with an error at the lost file.
+func (c *checker) makeRebuildsSkipDamage() {
 	if !slices.ContainsFunc(c.Damage, func(d Damage) bool { return d.Repair.Kind == RebuildSkippingDamage }) {
 		return
 	}

@@ -50,9 +50,9 @@ func TestUnfinishedLastLineOfTheLedgerIsNotDamage(t *testing.T) {
 	}
 }
 
-// TestCheckReportsAnUnfinishedRollback makes a rollback fail before it switches the link latest. The
-// first check must report the unfinished rollback. Then Lock tries to finish the rollback and fails at
-// a file of the series. The second check must report damage too.
+// TestCheckReportsAnUnfinishedRollback makes a rollback fail before it switches the link "latest". The
+// first check must report the unfinished rollback. Then Lock tries to finish the rollback. This attempt
+// fails at a file of the series. The second check must report damage too.
 func TestCheckReportsAnUnfinishedRollback(t *testing.T) {
 	w := open(t)
 	publishNights(t, w, "one", "two")
@@ -68,6 +68,6 @@ func TestCheckReportsAnUnfinishedRollback(t *testing.T) {
 	must(t, err)
 	must(t, lock.Release())
 	if report, err = integrity.Check(t.Context(), w, false); err != nil || len(report.Damage) == 0 {
-		t.Errorf("after the failed attempt to finish the rollback: got the damage %+v (%v), want any damage", report.Damage, err)
+		t.Errorf("after the failed attempt to finish the rollback: got the damage %+v (%v), want at least one", report.Damage, err)
 	}
 }

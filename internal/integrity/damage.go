@@ -14,25 +14,25 @@ type Damage struct {
 	// Problem describes the damage. Affected names the data that is lost or in danger.
 	Problem  string `json:"problem"`
 	Affected string `json:"cost"`
-	// Repair is the command that repairs the damage. Lost means that no copy of the content exists.
-	// The command then continues without the content.
+	// Repair is the command that repairs the damage. Lost means that no copy of the file's content
+	// exists. The command then leaves out this content.
 	Repair Repair `json:"repair"`
 	Lost   bool   `json:"lost"`
 	// Day is the day of the Parquet series that the file belongs to. It is empty for other
 	// files.
 	Day string `json:"-"`
-	// Unfinished means that a run was writing the day when the warehouse was copied. No published
-	// data is lost then.
+	// Unfinished means that a run was writing the day when the warehouse was copied. Then no published
+	// data is lost.
 	Unfinished bool `json:"-"`
 }
 
-const costOfIndex = "the list of days: a lost day would not be noticed"
+const affectedIndex = "the list of days: a lost day would not be noticed"
 
-func costOfTable(table, day string) string { return "table " + table + " of " + day }
+func affectedTable(table, day string) string { return "table " + table + " of " + day }
 
-func costOfMeta(run string) string { return "meta and closed rows of run " + run }
+func affectedMeta(run string) string { return "meta and closed rows of run " + run }
 
 // seriesDamage returns the damage of a file of the series, without a repair.
-func seriesDamage(w *warehouse.Warehouse, path, problem, cost, day string) Damage {
-	return Damage{File: w.Folder.Relative(path), Problem: problem, Affected: cost, Day: day}
+func seriesDamage(w *warehouse.Warehouse, path, problem, affected, day string) Damage {
+	return Damage{File: w.Folder.Relative(path), Problem: problem, Affected: affected, Day: day}
 }

@@ -59,7 +59,7 @@ func (d damager) remove(names ...string) {
 	}
 }
 
-func (d damager) link(target, name string) {
+func (d damager) symlink(target, name string) {
 	d.t.Helper()
 	d.remove(name)
 	must(d.t, os.Symlink(filepath.FromSlash(target), d.path(name)))
@@ -76,8 +76,8 @@ func (d damager) editManifest(name string, change func(m *warehouse.Manifest)) {
 }
 
 // Names of the files of three nights: the folders of the versions, the Parquet file in each version, the
-// files of the series, the manifests of the days, the index, and the files of changes without their
-// extension.
+// Parquet files of the series, the manifests of the days, the index, and the files of changes without
+// their extension.
 const (
 	version1, version2, version3 = "versions/" + firstNight + "/", "versions/" + secondNight + "/", "versions/" + thirdNight + "/"
 	tagsFile                     = table + ".parquet"
@@ -115,35 +115,35 @@ func TestDamageIsFoundWithItsRepair(t *testing.T) {
 		quick  bool // a check without reading the data finds the damage too
 		want   []string
 	}{
-		"no damage":                    {func(d damager) {}, true, nil},
-		"no link":                      {func(d damager) { d.remove("latest") }, true, []string{"latest" + rollBack + thirdNight}},
-		"a link to the second night":   {func(d damager) { d.link("versions/"+secondNight, "latest") }, true, []string{"latest" + rollBack + thirdNight}},
-		"a link to no version":         {func(d damager) { d.link("versions/20200101T000000Z", "latest") }, true, []string{"latest" + rollBack + thirdNight}},
-		"no link to the catalog":       {func(d damager) { d.remove("catalog.duckdb") }, true, []string{"catalog.duckdb" + rollBack + thirdNight}},
-		"another link to the catalog":  {func(d damager) { d.link(version2+"catalog.duckdb", "catalog.duckdb") }, true, []string{"catalog.duckdb" + rollBack + thirdNight}},
-		"the catalog":                  {func(d damager) { d.flip(version3 + "catalog.duckdb") }, false, []string{version3 + "catalog.duckdb: rebuild"}},
-		"no link, and the catalog":     {func(d damager) { d.remove("latest"); d.remove(version3 + "catalog.duckdb") }, true, []string{"latest: rebuild", version3 + "catalog.duckdb: prune --version " + thirdNight}},
-		"an earlier catalog":           {func(d damager) { d.flip(version2 + "catalog.duckdb") }, false, []string{version2 + "catalog.duckdb: prune --version " + secondNight}},
-		"a manifest":                   {func(d damager) { d.flip(version3 + "manifest.json") }, true, []string{version3 + "manifest.json" + rebuildSeries}},
-		"an earlier manifest":          {func(d damager) { d.flip(version2 + "manifest.json") }, true, []string{version2 + "manifest.json" + rebuildSeries}},
-		"a file of the series":         {func(d damager) { d.flipOneLink(series2) }, false, []string{series2 + rebuildSeries}},
-		"a file of a version":          {func(d damager) { d.flipOneLink(version3 + tagsFile) }, false, []string{version3 + tagsFile + rebuildSeries}},
-		"a file under both names":      {func(d damager) { d.flip(series3) }, false, []string{series3 + rebuildSeries, version3 + tagsFile + rebuildSeries}},
-		"an early file, both names":    {func(d damager) { d.flip(series1) }, false, []string{series1 + rebuildSeries, version1 + tagsFile + rebuildSeries}},
-		"a missing file, both names":   {func(d damager) { d.remove(series1, version1+tagsFile) }, true, []string{series1 + rebuildSeries, version1 + tagsFile + rebuildSeries}},
-		"changes":                      {func(d damager) { d.flip(version3 + "meta.changes") }, false, []string{version3 + "meta.changes" + rebuildSeries}},
-		"changes in the series":        {func(d damager) { d.flip(changes3 + ".changes") }, false, []string{changes3 + ".changes" + rebuildSeries}},
-		"both copies of changes":       {func(d damager) { d.flip(changes3+".changes", version3+"meta.changes") }, false, []string{changes3 + ".changes" + rebuildSeries, version3 + "meta.changes" + rebuildSeries}},
-		"both copies of early changes": {func(d damager) { d.remove(changes2+".changes", version2+"meta.changes") }, true, []string{changes2 + ".changes" + rebuildSeries, version2 + "meta.changes: prune --version " + secondNight}},
-		"a copied ledger line":         {func(d damager) { d.flip(version3 + "run.json") }, false, []string{version3 + "run.json" + rebuildSeries}},
-		"no index":                     {func(d damager) { d.remove(index) }, true, []string{index + rebuildSeries}},
-		"the index":                    {func(d damager) { d.flip(index) }, true, []string{index + rebuildSeries}},
-		"the manifest of a day":        {func(d damager) { d.flip(manifest2) }, true, []string{manifest2 + rebuildSeries}},
-		"the manifest beside changes":  {func(d damager) { d.flip(changes2 + ".json") }, true, []string{changes2 + ".json" + rebuildSeries}},
-		"a manifest with all copies":   {func(d damager) { d.remove(version2+"manifest.json", changes2+".json", manifest2) }, true, []string{changes2 + ".json" + rebuildSeries, manifest2 + rebuildSeries, version2 + "manifest.json: prune --version " + secondNight}},
-		"a whole earlier day":          {func(d damager) { d.remove(version2, changes2+".json", manifest2, filepath.Dir(series2)) }, true, []string{changes2 + ".json" + rebuildSeries, manifest2 + rebuildSeries}},
-		"no ledger":                    {func(d damager) { d.remove("state/runs.jsonl") }, true, []string{"state/runs.jsonl: run, lost"}},
-		"all catalogs": {func(d damager) {
+		"no damage":                                     {func(d damager) {}, true, nil},
+		"no link latest":                                {func(d damager) { d.remove("latest") }, true, []string{"latest" + rollBack + thirdNight}},
+		"latest leads to the second night":              {func(d damager) { d.symlink("versions/"+secondNight, "latest") }, true, []string{"latest" + rollBack + thirdNight}},
+		"latest leads to a missing version":             {func(d damager) { d.symlink("versions/20200101T000000Z", "latest") }, true, []string{"latest" + rollBack + thirdNight}},
+		"no link to the catalog":                        {func(d damager) { d.remove("catalog.duckdb") }, true, []string{"catalog.duckdb" + rollBack + thirdNight}},
+		"a wrong link to the catalog":                   {func(d damager) { d.symlink(version2+"catalog.duckdb", "catalog.duckdb") }, true, []string{"catalog.duckdb" + rollBack + thirdNight}},
+		"a damaged catalog":                             {func(d damager) { d.flip(version3 + "catalog.duckdb") }, false, []string{version3 + "catalog.duckdb: rebuild"}},
+		"no link latest and no catalog":                 {func(d damager) { d.remove("latest"); d.remove(version3 + "catalog.duckdb") }, true, []string{"latest: rebuild", version3 + "catalog.duckdb: prune --version " + thirdNight}},
+		"a damaged earlier catalog":                     {func(d damager) { d.flip(version2 + "catalog.duckdb") }, false, []string{version2 + "catalog.duckdb: prune --version " + secondNight}},
+		"a damaged manifest":                            {func(d damager) { d.flip(version3 + "manifest.json") }, true, []string{version3 + "manifest.json" + rebuildSeries}},
+		"a damaged earlier manifest":                    {func(d damager) { d.flip(version2 + "manifest.json") }, true, []string{version2 + "manifest.json" + rebuildSeries}},
+		"a damaged file of the series":                  {func(d damager) { d.flipOneLink(series2) }, false, []string{series2 + rebuildSeries}},
+		"a damaged file of a version":                   {func(d damager) { d.flipOneLink(version3 + tagsFile) }, false, []string{version3 + tagsFile + rebuildSeries}},
+		"a damaged file in series and version":          {func(d damager) { d.flip(series3) }, false, []string{series3 + rebuildSeries, version3 + tagsFile + rebuildSeries}},
+		"an earlier damaged file in series and version": {func(d damager) { d.flip(series1) }, false, []string{series1 + rebuildSeries, version1 + tagsFile + rebuildSeries}},
+		"no file in series and version":                 {func(d damager) { d.remove(series1, version1+tagsFile) }, true, []string{series1 + rebuildSeries, version1 + tagsFile + rebuildSeries}},
+		"damaged changes in a version":                  {func(d damager) { d.flip(version3 + "meta.changes") }, false, []string{version3 + "meta.changes" + rebuildSeries}},
+		"damaged changes in the series":                 {func(d damager) { d.flip(changes3 + ".changes") }, false, []string{changes3 + ".changes" + rebuildSeries}},
+		"both copies of changes are damaged":            {func(d damager) { d.flip(changes3+".changes", version3+"meta.changes") }, false, []string{changes3 + ".changes" + rebuildSeries, version3 + "meta.changes" + rebuildSeries}},
+		"both copies of earlier changes are missing":    {func(d damager) { d.remove(changes2+".changes", version2+"meta.changes") }, true, []string{changes2 + ".changes" + rebuildSeries, version2 + "meta.changes: prune --version " + secondNight}},
+		"a damaged copy of a ledger line":               {func(d damager) { d.flip(version3 + "run.json") }, false, []string{version3 + "run.json" + rebuildSeries}},
+		"no index":                                      {func(d damager) { d.remove(index) }, true, []string{index + rebuildSeries}},
+		"a damaged index":                               {func(d damager) { d.flip(index) }, true, []string{index + rebuildSeries}},
+		"a damaged manifest of a day":                   {func(d damager) { d.flip(manifest2) }, true, []string{manifest2 + rebuildSeries}},
+		"a damaged manifest beside changes":             {func(d damager) { d.flip(changes2 + ".json") }, true, []string{changes2 + ".json" + rebuildSeries}},
+		"all copies of a manifest are missing":          {func(d damager) { d.remove(version2+"manifest.json", changes2+".json", manifest2) }, true, []string{changes2 + ".json" + rebuildSeries, manifest2 + rebuildSeries, version2 + "manifest.json: prune --version " + secondNight}},
+		"all files of an earlier day are missing":       {func(d damager) { d.remove(version2, changes2+".json", manifest2, filepath.Dir(series2)) }, true, []string{changes2 + ".json" + rebuildSeries, manifest2 + rebuildSeries}},
+		"no ledger": {func(d damager) { d.remove("state/runs.jsonl") }, true, []string{"state/runs.jsonl: run, lost"}},
+		"all catalogs are damaged": {func(d damager) {
 			d.flip(version1+"catalog.duckdb", version2+"catalog.duckdb", version3+"catalog.duckdb")
 		}, false, []string{version1 + "catalog.duckdb: prune --version " + firstNight, version2 + "catalog.duckdb: prune --version " + secondNight, version3 + "catalog.duckdb: rebuild"}},
 	} {
@@ -181,26 +181,26 @@ func TestDamageOfCatalogsAndOtherFilesLosesData(t *testing.T) {
 	publishFull(t, original, firstNight, secondNight, thirdNight)
 	const skipLost = ": rebuild --skip-damaged, lost"
 	catalogs := []string{version1 + "catalog.duckdb", version2 + "catalog.duckdb", version3 + "catalog.duckdb"}
-	pruned := []string{catalogs[0] + ": prune --version " + firstNight, catalogs[1] + ": prune --version " + secondNight}
+	pruneLines := []string{catalogs[0] + ": prune --version " + firstNight, catalogs[1] + ": prune --version " + secondNight}
 	for name, c := range map[string]struct {
 		damage func(d damager)
 		want   []string
 	}{
-		"a file": {func(d damager) { d.remove(catalogs...); d.flip(series1) },
-			append([]string{series1 + skipLost, version1 + tagsFile + ": prune --version " + firstNight, catalogs[2] + ": rebuild --skip-damaged"}, pruned...)},
-		"the newest file": {func(d damager) { d.remove(catalogs...); d.flip(series3) },
-			append([]string{series3 + skipLost, version3 + tagsFile + skipLost, catalogs[2] + skipLost}, pruned...)},
-		"the newest catalog and file": {func(d damager) { d.remove(catalogs[2]); d.flip(series3) },
+		"all catalogs and a file": {func(d damager) { d.remove(catalogs...); d.flip(series1) },
+			append([]string{series1 + skipLost, version1 + tagsFile + ": prune --version " + firstNight, catalogs[2] + ": rebuild --skip-damaged"}, pruneLines...)},
+		"all catalogs and the newest file": {func(d damager) { d.remove(catalogs...); d.flip(series3) },
+			append([]string{series3 + skipLost, version3 + tagsFile + skipLost, catalogs[2] + skipLost}, pruneLines...)},
+		"the newest catalog and the newest file": {func(d damager) { d.remove(catalogs[2]); d.flip(series3) },
 			[]string{catalogs[2] + ": rollback " + secondNight + ", lost", series3 + skipLost, version3 + tagsFile + ": rollback " + secondNight + ", lost"}},
-		"all files": {func(d damager) {
+		"all catalogs and all files": {func(d damager) {
 			d.remove(catalogs...)
 			d.remove(series1, series2, series3, version1+tagsFile, version2+tagsFile, version3+tagsFile)
 		},
 			append([]string{series1 + skipLost, series2 + skipLost, series3 + skipLost, version1 + tagsFile + ": prune --version " + firstNight, version2 + tagsFile + ": prune --version " + secondNight,
-				catalogs[2] + ": rebuild --from ADDRESS, lost", version3 + tagsFile + ": rebuild --from ADDRESS, lost"}, pruned...)},
-		"changes": {func(d damager) { d.remove(catalogs...); d.remove(changes2+".changes", version2+"meta.changes") },
-			append([]string{changes2 + ".changes" + skipLost, version2 + "meta.changes: prune --version " + secondNight, catalogs[2] + ": rebuild --skip-damaged"}, pruned...)},
-		"a manifest": {func(d damager) { d.remove(catalogs...); d.remove(version2, changes2+".json", manifest2) },
+				catalogs[2] + ": rebuild --from ADDRESS, lost", version3 + tagsFile + ": rebuild --from ADDRESS, lost"}, pruneLines...)},
+		"all catalogs and both copies of changes": {func(d damager) { d.remove(catalogs...); d.remove(changes2+".changes", version2+"meta.changes") },
+			append([]string{changes2 + ".changes" + skipLost, version2 + "meta.changes: prune --version " + secondNight, catalogs[2] + ": rebuild --skip-damaged"}, pruneLines...)},
+		"all catalogs and all copies of a manifest": {func(d damager) { d.remove(catalogs...); d.remove(version2, changes2+".json", manifest2) },
 			[]string{catalogs[0] + ": prune --version " + firstNight, changes2 + ".json" + skipLost, catalogs[2] + ": rebuild --skip-damaged", manifest2 + skipLost}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -216,36 +216,36 @@ func TestDamageOfCatalogsAndOtherFilesLosesData(t *testing.T) {
 	}
 }
 
-// TestIntactCopiesRepairTheirFiles damages files that have copies. The repair must restore the bytes of
-// all files.
-func TestIntactCopiesRepairTheirFiles(t *testing.T) {
+// TestFilesAreRepairedFromIntactCopies damages files that have copies. The repair must restore the bytes
+// of all files.
+func TestFilesAreRepairedFromIntactCopies(t *testing.T) {
 	original := open(t)
 	publishFull(t, original, firstNight, secondNight, thirdNight)
 	for name, c := range map[string]struct {
 		damage func(d damager)
 		want   []string
 	}{
-		"no damage":                   {func(d damager) {}, nil},
-		"a manifest":                  {func(d damager) { d.flip(version3 + "manifest.json") }, []string{version3 + "manifest.json"}},
-		"a file of the series":        {func(d damager) { d.flipOneLink(series2) }, []string{series2}},
-		"a file of a version":         {func(d damager) { d.remove(version2 + tagsFile) }, []string{version2 + tagsFile}},
-		"changes of a version":        {func(d damager) { d.flip(version2 + "meta.changes") }, []string{version2 + "meta.changes"}},
-		"changes in the series":       {func(d damager) { d.remove(changes2 + ".changes") }, []string{changes2 + ".changes"}},
-		"a copied ledger line":        {func(d damager) { d.flip(version2 + "run.json") }, []string{version2 + "run.json"}},
-		"no index":                    {func(d damager) { d.remove(index) }, []string{index}},
-		"the index":                   {func(d damager) { d.flip(index) }, []string{index}},
-		"the manifest of a day":       {func(d damager) { d.flip(manifest1) }, []string{manifest1}},
-		"the manifest beside changes": {func(d damager) { d.remove(changes3 + ".json") }, []string{changes3 + ".json"}},
-		"two of three manifests":      {func(d damager) { d.flip(version3+"manifest.json", manifest3) }, []string{version3 + "manifest.json", manifest3}},
-		"a day":                       {func(d damager) { d.remove(filepath.Dir(series1), manifest1) }, []string{series1, manifest1}},
-		"no series": {func(d damager) { d.remove("parquet/" + table) },
+		"no damage":                                     {func(d damager) {}, nil},
+		"a damaged manifest":                            {func(d damager) { d.flip(version3 + "manifest.json") }, []string{version3 + "manifest.json"}},
+		"a damaged file of the series":                  {func(d damager) { d.flipOneLink(series2) }, []string{series2}},
+		"a missing file of a version":                   {func(d damager) { d.remove(version2 + tagsFile) }, []string{version2 + tagsFile}},
+		"damaged changes in a version":                  {func(d damager) { d.flip(version2 + "meta.changes") }, []string{version2 + "meta.changes"}},
+		"missing changes in the series":                 {func(d damager) { d.remove(changes2 + ".changes") }, []string{changes2 + ".changes"}},
+		"a damaged copy of a ledger line":               {func(d damager) { d.flip(version2 + "run.json") }, []string{version2 + "run.json"}},
+		"no index":                                      {func(d damager) { d.remove(index) }, []string{index}},
+		"a damaged index":                               {func(d damager) { d.flip(index) }, []string{index}},
+		"a damaged manifest of a day":                   {func(d damager) { d.flip(manifest1) }, []string{manifest1}},
+		"a missing manifest beside changes":             {func(d damager) { d.remove(changes3 + ".json") }, []string{changes3 + ".json"}},
+		"two of three copies of a manifest are damaged": {func(d damager) { d.flip(version3+"manifest.json", manifest3) }, []string{version3 + "manifest.json", manifest3}},
+		"all files of a day in the series are missing":  {func(d damager) { d.remove(filepath.Dir(series1), manifest1) }, []string{series1, manifest1}},
+		"no Parquet files of the series": {func(d damager) { d.remove("parquet/" + table) },
 			[]string{series1, series2, series3}},
-		"no manifests and no index": {func(d damager) { d.remove(manifest1, manifest2, manifest3, index) }, []string{manifest1, manifest2, manifest3, index}},
-		"a day and the index":       {func(d damager) { d.remove(index, manifest1, filepath.Dir(series1)) }, []string{series1, manifest1, index}},
-		"the newest day, which the index lacks": {func(d damager) { d.remove(manifest3, filepath.Dir(series3)); writeIndex(d, firstNight, secondNight) },
+		"no manifests of days and no index": {func(d damager) { d.remove(manifest1, manifest2, manifest3, index) }, []string{manifest1, manifest2, manifest3, index}},
+		"no files of a day and no index":    {func(d damager) { d.remove(index, manifest1, filepath.Dir(series1)) }, []string{series1, manifest1, index}},
+		"no newest day in the series and in the index": {func(d damager) { d.remove(manifest3, filepath.Dir(series3)); writeIndex(d, firstNight, secondNight) },
 			[]string{series3, manifest3, index}},
-		"all manifests except the version's": {func(d damager) { d.remove(changes2+".json", manifest2) }, []string{changes2 + ".json", manifest2}},
-		"all manifests except the day's":     {func(d damager) { d.remove(version3+"manifest.json", changes3+".json") }, []string{version3 + "manifest.json", changes3 + ".json"}},
+		"only the copy of a manifest in the version remains": {func(d damager) { d.remove(changes2+".json", manifest2) }, []string{changes2 + ".json", manifest2}},
+		"only the copy of a manifest in the day remains":     {func(d damager) { d.remove(version3+"manifest.json", changes3+".json") }, []string{version3 + "manifest.json", changes3 + ".json"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := clone(t, original)
@@ -254,10 +254,10 @@ func TestIntactCopiesRepairTheirFiles(t *testing.T) {
 			done, err := integrity.NewMender(w).MendFromCopies(t.Context())
 			must(t, err)
 			slices.Sort(c.want)
-			if got := slices.Sorted(slices.Values(done.Files)); !slices.Equal(got, c.want) || len(done.Left)+len(done.Days) > 0 || done.IsChainBroken {
-				t.Errorf("repaired %v, left the files %v and the days %v, the chain is broken: %t; want %v repaired, no file or day left, and an intact chain", got, done.Left, done.Days, done.IsChainBroken, c.want)
+			if got := slices.Sorted(slices.Values(done.Files)); !slices.Equal(got, c.want) || len(done.Unrepaired)+len(done.DaysWithoutManifest) > 0 || done.IsChainBroken {
+				t.Errorf("repaired %v, not the files %v and the days %v, the chain is broken: %t; want %v repaired, nothing unrepaired, and an intact chain", got, done.Unrepaired, done.DaysWithoutManifest, done.IsChainBroken, c.want)
 			}
-			isIndexLost := slices.Contains(c.want, index) && name != "the newest day, which the index lacks"
+			isIndexLost := slices.Contains(c.want, index) && name != "no newest day in the series and in the index"
 			if done.Source != thirdNight || !done.At.Equal(firstNightAt.AddDate(0, 0, 2)) || done.IsIndexLost != isIndexLost {
 				t.Errorf("the newest catalog is %s of %s, the index is lost: %t; want %s of %s, %t",
 					done.Source, done.At, done.IsIndexLost, thirdNight, firstNightAt.AddDate(0, 0, 2), isIndexLost)
@@ -288,26 +288,26 @@ func TestIntactCopiesRepairTheirFiles(t *testing.T) {
 	}
 }
 
-// TestFilesWithoutACopyAreLeft damages files that can only be written from the catalog.
-func TestFilesWithoutACopyAreLeft(t *testing.T) {
+// TestFilesWithoutACopyAreNotRepaired damages files that can only be written from the catalog.
+func TestFilesWithoutACopyAreNotRepaired(t *testing.T) {
 	original := open(t)
 	publishFull(t, original, firstNight, secondNight, thirdNight)
 	for name, c := range map[string]struct {
 		damage        func(d damager)
-		left          []string
-		days          []string
+		unrepaired    []string
+		lostDays      []string
 		isChainBroken bool
 		source        string // the version with the newest intact catalog
 	}{
-		"a file under both names": {func(d damager) { d.flip(series2) }, []string{"2026-11-02 " + tagsFile}, nil, false, thirdNight},
-		"two files":               {func(d damager) { d.flip(series1, series3) }, []string{"2026-11-01 " + tagsFile, "2026-11-03 " + tagsFile}, nil, false, thirdNight},
-		"the newest catalog":      {func(d damager) { d.flip(version3 + "catalog.duckdb") }, nil, nil, false, secondNight},
-		"all catalogs": {func(d damager) {
+		"a damaged file in series and version": {func(d damager) { d.flip(series2) }, []string{"2026-11-02 " + tagsFile}, nil, false, thirdNight},
+		"two such files":                       {func(d damager) { d.flip(series1, series3) }, []string{"2026-11-01 " + tagsFile, "2026-11-03 " + tagsFile}, nil, false, thirdNight},
+		"a damaged newest catalog":             {func(d damager) { d.flip(version3 + "catalog.duckdb") }, nil, nil, false, secondNight},
+		"no catalogs": {func(d damager) {
 			d.remove(version1+"catalog.duckdb", version2+"catalog.duckdb", version3+"catalog.duckdb")
 		}, nil, nil, false, ""},
-		"a manifest":               {func(d damager) { d.remove(version2+"manifest.json", changes2+".json", manifest2) }, nil, []string{"2026-11-02"}, true, thirdNight},
-		"changes":                  {func(d damager) { d.remove(changes2+".changes", version2+"meta.changes") }, nil, nil, true, thirdNight},
-		"changes after the source": {func(d damager) { d.remove(changes3+".changes", version3+"meta.changes", version3+"catalog.duckdb") }, nil, nil, false, secondNight},
+		"no copy of a manifest":                             {func(d damager) { d.remove(version2+"manifest.json", changes2+".json", manifest2) }, nil, []string{"2026-11-02"}, true, thirdNight},
+		"no copy of changes":                                {func(d damager) { d.remove(changes2+".changes", version2+"meta.changes") }, nil, nil, true, thirdNight},
+		"no copy of changes that are newer than the source": {func(d damager) { d.remove(changes3+".changes", version3+"meta.changes", version3+"catalog.duckdb") }, nil, nil, false, secondNight},
 		"a day that no index names": {func(d damager) {
 			d.remove(version2, changes2+".json", manifest2)
 			writeIndex(d, firstNight, thirdNight)
@@ -319,12 +319,12 @@ func TestFilesWithoutACopyAreLeft(t *testing.T) {
 			c.damage(damager{t, w})
 			done, err := integrity.NewMender(w).MendFromCopies(t.Context())
 			must(t, err)
-			var left []string
-			for _, f := range done.Left {
-				left = append(left, warehouse.DayOf(f.Day.SnapshotAt)+" "+f.Table.File)
+			var unrepaired []string
+			for _, f := range done.Unrepaired {
+				unrepaired = append(unrepaired, warehouse.DayOf(f.DayManifest.SnapshotAt)+" "+f.Table.File)
 			}
-			if !slices.Equal(left, c.left) || !slices.Equal(done.Days, c.days) || done.IsChainBroken != c.isChainBroken || done.Source != c.source {
-				t.Errorf("left the files %v and the days %v, the chain is broken: %t, source %q; want %v, %v, %t, %q", left, done.Days, done.IsChainBroken, done.Source, c.left, c.days, c.isChainBroken, c.source)
+			if !slices.Equal(unrepaired, c.unrepaired) || !slices.Equal(done.DaysWithoutManifest, c.lostDays) || done.IsChainBroken != c.isChainBroken || done.Source != c.source {
+				t.Errorf("not repaired are the files %v and the days %v, the chain is broken: %t, source %q; want %v, %v, %t, %q", unrepaired, done.DaysWithoutManifest, done.IsChainBroken, done.Source, c.unrepaired, c.lostDays, c.isChainBroken, c.source)
 			}
 		})
 	}
@@ -353,7 +353,7 @@ func TestTheCheckReportsMoreThanFiles(t *testing.T) {
 		note    string
 	}{
 		"readers are behind": {func(d damager) {
-			d.link("versions/"+secondNight, "latest")
+			d.symlink("versions/"+secondNight, "latest")
 			keepLines(d, 2)
 		}, []string{"latest: rollback " + thirdNight}, "readers see " + secondNight + ", and the series has " + thirdNight + " of 2026-11-03", ""},
 		"the index lacks a day": {func(d damager) { writeIndex(d, firstNight, thirdNight) },
@@ -363,11 +363,11 @@ func TestTheCheckReportsMoreThanFiles(t *testing.T) {
 		"an unfinished-run file": {func(d damager) { must(d.t, os.WriteFile(d.path("state/unfinished.json"), []byte("{"), 0o600)) },
 			[]string{"state/unfinished.json: run"}, "its own checksum is wrong: the content was changed", ""},
 		"a draft": {func(d damager) { must(d.t, os.Mkdir(d.path("versions/.a.draft"), 0o700)) }, nil, "", "versions/.a.draft is left over from a killed run: the next run removes it"},
-		"a lost table": {func(d damager) {
+		"a manifest with a lost table": {func(d damager) {
 			d.editManifest(manifest1, func(m *warehouse.Manifest) { m.Tables, m.Lost = nil, []string{table} })
 		},
 			nil, "", "tables of 2026-11-01 that were damaged and are lost: " + table},
-		"files of another day": {func(d damager) {
+		"files of a day without a manifest": {func(d damager) {
 			must(d.t, os.MkdirAll(d.path("parquet/"+table+"/snapshot_date=2026-11-04"), 0o700))
 			must(d.t, os.WriteFile(d.path("parquet/"+table+"/snapshot_date=2026-11-04/"+tagsFile), nil, 0o600))
 		}, []string{"parquet/.manifests/snapshot_date=2026-11-04.json: rebuild"}, "it is gone, and the index does not name the day", ""},
@@ -378,7 +378,7 @@ func TestTheCheckReportsMoreThanFiles(t *testing.T) {
 			must(d.t, err)
 			d.remove("held/20261104T020000Z/" + tagsFile)
 		}, []string{"held/20261104T020000Z/" + tagsFile + ": discard --held"}, "it is gone", ""},
-		"a killed publish of the series": {func(d damager) {
+		"a run that was killed before it added its day": {func(d damager) {
 			d.remove("parquet/"+table+"/snapshot_date=2026-11-03", manifest3)
 			writeIndex(d, firstNight, secondNight)
 		}, []string{manifest3 + ": rebuild --series"}, "run " + thirdNight + " has not completed its day: 1 of 1 tables are missing; the next run completes the day", ""},
@@ -417,22 +417,22 @@ func keepLines(d damager, n int) {
 	must(d.t, os.WriteFile(d.path("state/runs.jsonl"), []byte(strings.Join(lines[:n], "")), 0o600))
 }
 
-// TestALostDayAndALostLineAreNamed damages whole days and lines of the ledger. The check must report
+// TestALostDayAndALostLineAreReported damages whole days and lines of the ledger. The check must report
 // the damaged file as lost.
-func TestALostDayAndALostLineAreNamed(t *testing.T) {
+func TestALostDayAndALostLineAreReported(t *testing.T) {
 	original := open(t)
 	publishFull(t, original, firstNight, secondNight, thirdNight)
 	for name, c := range map[string]struct {
 		damage        func(d damager)
 		file, problem string
 	}{
-		"a whole day without catalogs": {func(d damager) {
+		"no files of a day and no catalogs": {func(d damager) {
 			d.remove(version1+"catalog.duckdb", version2, version3+"catalog.duckdb", changes2+".json", manifest2, filepath.Dir(series2))
 		}, manifest2, "the whole day is gone"},
-		"the manifest of a day without catalogs": {func(d damager) {
+		"no manifest of a day and no catalogs": {func(d damager) {
 			d.remove(version1+"catalog.duckdb", version2, version3+"catalog.duckdb", changes2+".json", manifest2)
 		}, manifest2, "it is gone"},
-		"a line of the ledger": {func(d damager) { d.flip("state/runs.jsonl") }, "state/runs.jsonl", "damaged lines: 1"},
+		"a damaged line of the ledger": {func(d damager) { d.flip("state/runs.jsonl") }, "state/runs.jsonl", "damaged lines: 1"},
 	} {
 		w := clone(t, original)
 		c.damage(damager{t, w})

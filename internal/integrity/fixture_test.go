@@ -54,7 +54,7 @@ func openWith(t *testing.T, c warehouse.Config) *warehouse.Warehouse {
 	return w
 }
 
-// openFailingAt opens the same warehouse with a disk that fails at a step.
+// openFailingAt opens w again, with a disk that fails at a step.
 func openFailingAt(t *testing.T, w *warehouse.Warehouse, step string) *warehouse.Warehouse {
 	t.Helper()
 	return openWith(t, warehouse.Config{Dir: w.Folder.Dir(), Step: func(name, _ string) error {
@@ -141,7 +141,7 @@ func clone(t *testing.T, w *warehouse.Warehouse) *warehouse.Warehouse {
 	return openWith(t, warehouse.Config{Dir: dir})
 }
 
-// contentOf returns the bytes of all files of a warehouse, by name.
+// contentOf returns the bytes of all files of a warehouse except the lock, by relative path.
 func contentOf(t *testing.T, w *warehouse.Warehouse) map[string]string {
 	t.Helper()
 	content := map[string]string{}

@@ -30,17 +30,17 @@ type inventory struct {
 	manifests map[string][]warehouse.Manifest
 	// pathsBySum contains for each SHA-256 the paths of the files that should have this checksum.
 	pathsBySum map[string][]string
-	// kept are the runs with a version, oldest first. latest is the run that readers see.
-	kept   []string
-	latest string
+	// versions are the runs with a version, oldest first. latest is the run that readers see.
+	versions []string
+	latest   string
 	// days are the days in the index of the Parquet series, each with its run. If the index cannot be
 	// read, indexErr is the error, and days are the days of the intact manifests.
 	days     map[string]string
 	indexErr error
-	// published is the last published version in the ledger. target is the run whose version readers
+	// lastPublished is the last published version in the ledger. target is the run whose version readers
 	// should see. lineage contains target, the runs on which target builds, and the runs of all days.
-	published, target string
-	lineage           map[string]bool
+	lastPublished, target string
+	lineage               map[string]bool
 	// intactCatalogs are the versions with an intact catalog.
 	intactCatalogs map[string]bool
 }
@@ -50,7 +50,7 @@ func takeInventory(ctx context.Context, w *warehouse.Warehouse, readData bool) (
 	inv := &inventory{w: w, sums: checksum.NewCache(ctx), readData: readData, manifests: map[string][]warehouse.Manifest{},
 		pathsBySum: map[string][]string{}, lineage: map[string]bool{}, intactCatalogs: map[string]bool{}}
 	var err error
-	if inv.kept, err = w.Versions.List(); err != nil {
+	if inv.versions, err = w.Versions.List(); err != nil {
 		return nil, err
 	}
 	inv.latest, _, _ = w.Versions.Latest() // checkLinks reports the error
@@ -68,10 +68,10 @@ func takeInventory(ctx context.Context, w *warehouse.Warehouse, readData bool) (
 	}
 	runs, damaged := warehouse.ParseLedger(data)
 	for _, r := range runs {
-		inv.published = cmp.Or(r.VisibleVersion(), inv.published)
+		inv.lastPublished = cmp.Or(r.VisibleVersion(), inv.lastPublished)
 	}
 	inv.findTarget(len(damaged) == 0)
-	for _, run := range inv.kept {
+	for _, run := range inv.versions {
 		if m, ok := inv.manifest(run); ok && inv.sums.Compare(w.Folder.VersionCatalog(run), m.Catalog, readData) == "" {
 			inv.intactCatalogs[run] = true
 		}
@@ -81,7 +81,7 @@ func takeInventory(ctx context.Context, w *warehouse.Warehouse, readData bool) (
 
 func (inv *inventory) readManifests() error {
 	w := inv.w
-	for _, run := range inv.kept {
+	for _, run := range inv.versions {
 		if m, err := w.Versions.ReadManifest(run); err == nil {
 			inv.addManifest(m)
 		}
@@ -140,9 +140,9 @@ func (inv *inventory) manifest(run string) (warehouse.Manifest, bool) {
 // newer version, and a damaged line of the ledger may be the line of that version. In the second case
 // the newer version has a day in the series. A rollback would have removed the day.
 func (inv *inventory) findTarget(isLedgerIntact bool) {
-	inv.target = cmp.Or(inv.published, inv.latest)
-	if inv.target == "" && len(inv.kept) > 0 {
-		inv.target = inv.kept[len(inv.kept)-1]
+	inv.target = cmp.Or(inv.lastPublished, inv.latest)
+	if inv.target == "" && len(inv.versions) > 0 {
+		inv.target = inv.versions[len(inv.versions)-1]
 	}
 	latestTime, _ := inv.timeOf(inv.latest)
 	if targetTime, _ := inv.timeOf(inv.target); !isLedgerIntact && inv.hasVersion(inv.latest) && latestTime.After(targetTime) {
@@ -173,10 +173,10 @@ func (inv *inventory) timeOf(run string) (time.Time, bool) {
 	return warehouse.RunTime(run)
 }
 
-// findCopy returns the path of an intact file with this checksum. It does not return the path except.
-func (inv *inventory) findCopy(want checksum.FileSum, except string) (path string, ok bool) {
+// findCopy returns the path of an intact file with this checksum. It ignores the file at ignoredPath.
+func (inv *inventory) findCopy(want checksum.FileSum, ignoredPath string) (path string, ok bool) {
 	for _, candidate := range inv.pathsBySum[want.SHA256] {
-		if candidate != except && inv.sums.Compare(candidate, want, inv.readData) == "" {
+		if candidate != ignoredPath && inv.sums.Compare(candidate, want, inv.readData) == "" {
 			return candidate, true
 		}
 	}
@@ -191,12 +191,12 @@ func (inv *inventory) hasCopy(want checksum.FileSum) bool {
 // newestCatalog returns the version with the newest intact catalog. It considers the version that
 // readers see and the versions in lineage. run is empty if none of these catalogs is intact.
 func (inv *inventory) newestCatalog() (run string, at time.Time) {
-	for _, kept := range inv.kept {
-		if !inv.intactCatalogs[kept] || !inv.lineage[kept] && kept != inv.latest {
+	for _, version := range inv.versions {
+		if !inv.intactCatalogs[version] || !inv.lineage[version] && version != inv.latest {
 			continue
 		}
-		if keptAt, ok := inv.timeOf(kept); ok && !keptAt.Before(at) {
-			run, at = kept, keptAt
+		if versionAt, ok := inv.timeOf(version); ok && !versionAt.Before(at) {
+			run, at = version, versionAt
 		}
 	}
 	return run, at

@@ -22,16 +22,17 @@ type Mender struct {
 // NewMender returns the Mender of a warehouse.
 func NewMender(w *warehouse.Warehouse) *Mender { return &Mender{w} }
 
-// Mended is the result of MendFromCopies: the repaired files, and the files that must be written again
+// MendResult is the result of MendFromCopies: the repaired files, and the files that must be written again
 // from a catalog.
-type Mended struct {
+type MendResult struct {
 	// Files are the repaired files, relative to the warehouse.
 	Files []string
-	// Left are the files of the series without an intact copy, oldest first.
-	Left []warehouse.SeriesFile
-	// Days are the days without an intact manifest. If IsIndexLost is set, more days may be missing.
-	Days        []string
-	IsIndexLost bool
+	// Unrepaired are the files of the series without an intact copy, oldest first.
+	Unrepaired []warehouse.SeriesFile
+	// DaysWithoutManifest are the days without an intact manifest. If IsIndexLost is set, more days may be
+	// missing.
+	DaysWithoutManifest []string
+	IsIndexLost         bool
 	// Source is the version with the newest intact catalog, or empty. At is the snapshot time of
 	// Source.
 	Source string
@@ -43,14 +44,14 @@ type Mended struct {
 
 // MendFromCopies repairs the files that have an intact copy elsewhere: manifests, the index, Parquet
 // files, files of changes, and copies of ledger lines. The caller must hold the lock of the warehouse.
-func (m *Mender) MendFromCopies(ctx context.Context) (Mended, error) {
+func (m *Mender) MendFromCopies(ctx context.Context) (MendResult, error) {
 	r, err := m.beginRepair(ctx)
 	if err != nil {
-		return Mended{}, err
+		return MendResult{}, err
 	}
 	inv, done := r.inv, &r.done
 	done.Source, done.At = inv.newestCatalog()
-	for _, run := range inv.kept {
+	for _, run := range inv.versions {
 		if err := r.mendVersion(run); err != nil {
 			return *done, err
 		}
@@ -63,7 +64,7 @@ func (m *Mender) MendFromCopies(ctx context.Context) (Mended, error) {
 			// If the index is intact and does not contain the day, a rebuild moves the files of the
 			// day aside.
 			if inv.indexErr != nil || inv.days[day] != "" {
-				done.Days = append(done.Days, day)
+				done.DaysWithoutManifest = append(done.DaysWithoutManifest, day)
 			}
 			continue
 		}
@@ -81,7 +82,7 @@ func (m *Mender) MendFromCopies(ctx context.Context) (Mended, error) {
 type copyRepair struct {
 	w    *warehouse.Warehouse
 	inv  *inventory
-	done Mended
+	done MendResult
 }
 
 func (m *Mender) beginRepair(ctx context.Context) (*copyRepair, error) {
@@ -204,10 +205,10 @@ func changeManifests(w *warehouse.Warehouse, original warehouse.Manifest, change
 	return nil
 }
 
-// mendFile replaces a damaged file by an intact file with the same checksum. In an intact warehouse
-// path and otherName are hard links of one file, so mendFile links an intact otherName. It copies any
-// other file, because repairs rely on independent copies.
-func (r *copyRepair) mendFile(path, otherName string, want checksum.FileSum) error {
+// mendFile replaces a damaged file by an intact file with the checksum want. In an intact warehouse path
+// and hardLink are hard links of one file, so mendFile links path to an intact hardLink. It copies any
+// other intact file, because repairs rely on independent copies.
+func (r *copyRepair) mendFile(path, hardLink string, want checksum.FileSum) error {
 	if r.inv.sums.IsIntact(path, want) {
 		return nil
 	}
@@ -220,7 +221,7 @@ func (r *copyRepair) mendFile(path, otherName string, want checksum.FileSum) err
 	}
 	disk := r.w.Folder.Disk()
 	copyOrLink := disk.Copy
-	if from == otherName {
+	if from == hardLink {
 		copyOrLink = disk.Link
 	}
 	if err := copyOrLink(from, path); err != nil {
@@ -241,7 +242,7 @@ func (r *copyRepair) mendDay(day string, m warehouse.Manifest) error {
 			return err
 		}
 		if !r.inv.sums.IsIntact(path, t.FileSum) {
-			r.done.Left = append(r.done.Left, warehouse.SeriesFile{Day: m, Table: t})
+			r.done.Unrepaired = append(r.done.Unrepaired, warehouse.SeriesFile{DayManifest: m, Table: t})
 		}
 	}
 	return r.mendManifest(r.w.Folder.DayManifestPath(day), m)
@@ -334,7 +335,7 @@ func (m *Mender) Replace(lost warehouse.SeriesFile, file string) (checksum.FileS
 		return sum, err
 	}
 	folder := m.w.Folder
-	seriesPath := m.w.Series.FilePath(lost.Table, lost.Day.SnapshotAt)
+	seriesPath := m.w.Series.FilePath(lost.Table, lost.DayManifest.SnapshotAt)
 	err = folder.SetPublicMode(file)
 	if err == nil {
 		err = folder.MakePublicAbove(seriesPath)
@@ -342,8 +343,8 @@ func (m *Mender) Replace(lost warehouse.SeriesFile, file string) (checksum.FileS
 	if err == nil {
 		err = folder.Disk().Rename(file, seriesPath)
 	}
-	if _, readErr := m.w.Versions.ReadManifest(lost.Day.RunID); err == nil && readErr == nil && lost.Table.SHA256 != "" {
-		err = folder.Disk().Link(seriesPath, filepath.Join(folder.VersionPath(lost.Day.RunID), lost.Table.File))
+	if _, readErr := m.w.Versions.ReadManifest(lost.DayManifest.RunID); err == nil && readErr == nil && lost.Table.SHA256 != "" {
+		err = folder.Disk().Link(seriesPath, filepath.Join(folder.VersionPath(lost.DayManifest.RunID), lost.Table.File))
 	}
 	if err != nil {
 		return sum, fmt.Errorf("mend %s: %w", folder.Relative(seriesPath), err)
@@ -351,7 +352,7 @@ func (m *Mender) Replace(lost warehouse.SeriesFile, file string) (checksum.FileS
 	if lost.Table.SHA256 == "" || sum.SHA256 == lost.Table.SHA256 {
 		return sum, nil
 	}
-	return sum, changeManifests(m.w, lost.Day, func(m *warehouse.Manifest) {
+	return sum, changeManifests(m.w, lost.DayManifest, func(m *warehouse.Manifest) {
 		for i := range m.Tables {
 			if m.Tables[i].Name == lost.Table.Name {
 				m.Tables[i].FileSum = sum
@@ -362,14 +363,14 @@ func (m *Mender) Replace(lost warehouse.SeriesFile, file string) (checksum.FileS
 
 // MendDay repairs the day of a run and adds it to the index of the series. ok is false if no manifest
 // of the run is intact.
-func (m *Mender) MendDay(ctx context.Context, run string) (done Mended, ok bool, err error) {
+func (m *Mender) MendDay(ctx context.Context, run string) (done MendResult, ok bool, err error) {
 	r, err := m.beginRepair(ctx)
 	if err != nil {
-		return Mended{}, false, err
+		return MendResult{}, false, err
 	}
 	manifest, ok := r.inv.manifest(run)
 	if !ok {
-		return Mended{}, false, nil
+		return MendResult{}, false, nil
 	}
 	day := warehouse.DayOf(manifest.SnapshotAt)
 	if err := r.mendDay(day, manifest); err != nil {

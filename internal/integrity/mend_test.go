@@ -27,7 +27,7 @@ func TestAnUnsyncedFileIsNotPlaced(t *testing.T) {
 	must(t, err)
 	newFile := filepath.Join(t.TempDir(), "new.parquet")
 	must(t, os.WriteFile(newFile, []byte("other bytes"), 0o600))
-	_, err = integrity.NewMender(openFailingAt(t, w, "before fsync new.parquet")).Replace(warehouse.SeriesFile{Day: m, Table: m.Tables[0]}, newFile)
+	_, err = integrity.NewMender(openFailingAt(t, w, "before fsync new.parquet")).Replace(warehouse.SeriesFile{DayManifest: m, Table: m.Tables[0]}, newFile)
 	if !errors.Is(err, syscall.EIO) {
 		t.Fatalf("got %v, want EIO", err)
 	}
@@ -36,22 +36,22 @@ func TestAnUnsyncedFileIsNotPlaced(t *testing.T) {
 	}
 }
 
-// TestAMendedFileMayHaveOtherBytes replaces a damaged file by a file with the same rows in another
-// order. If a step is named, the first attempt fails there, and a second attempt must succeed.
+// TestAMendedFileMayHaveOtherBytes replaces a damaged file by a file with other bytes. If a step is named,
+// the first attempt fails at this step, and a second attempt must succeed.
 func TestAMendedFileMayHaveOtherBytes(t *testing.T) {
 	for _, step := range []string{"", "after rename product_listing_tags.parquet", "before write manifest.json", "before write of the day"} {
 		w := open(t)
 		m := publish(t, w, beginDraft(t, w, firstNight, "one"))
 		fileInVersion := filepath.Join(w.Folder.VersionPath(firstNight), m.Tables[0].File)
-		must(t, os.WriteFile(fileInVersion, []byte("damaged under both names"), 0o600))
+		must(t, os.WriteFile(fileInVersion, []byte("damaged in series and version"), 0o600))
 		mend := func(w *warehouse.Warehouse) error {
 			done, err := integrity.NewMender(w).MendFromCopies(t.Context())
-			if err != nil || len(done.Left) != 1 {
-				t.Fatalf("%s: MendFromCopies left the files %v (%v), want one file", step, done.Left, err)
+			if err != nil || len(done.Unrepaired) != 1 {
+				t.Fatalf("%s: MendFromCopies did not repair the files %v (%v), want one file", step, done.Unrepaired, err)
 			}
 			file := filepath.Join(t.TempDir(), m.Tables[0].File)
 			must(t, os.WriteFile(file, []byte("the same rows in another order"), 0o600))
-			_, err = integrity.NewMender(w).Replace(done.Left[0], file)
+			_, err = integrity.NewMender(w).Replace(done.Unrepaired[0], file)
 			return err
 		}
 		if step != "" {
@@ -61,8 +61,8 @@ func TestAMendedFileMayHaveOtherBytes(t *testing.T) {
 		}
 		must(t, mend(w))
 		done, err := integrity.NewMender(w).MendFromCopies(t.Context())
-		if err != nil || len(done.Files)+len(done.Left) > 0 {
-			t.Errorf("%s: after the repair, MendFromCopies mended %v and left %v (%v), want no files", step, done.Files, done.Left, err)
+		if err != nil || len(done.Files)+len(done.Unrepaired) > 0 {
+			t.Errorf("%s: after the repair, MendFromCopies repaired %v and did not repair %v (%v), want no files", step, done.Files, done.Unrepaired, err)
 		}
 		repaired, err := w.Versions.ReadManifest(firstNight)
 		must(t, err)
@@ -85,7 +85,7 @@ func TestAReplacedFileIsPlacedAndLinked(t *testing.T) {
 			want, d := contentOf(t, w), damager{t, w}
 			day, err := w.Series.ReadDayManifest("2026-11-01", firstNight)
 			must(t, err)
-			lost := warehouse.SeriesFile{Day: day, Table: day.Tables[0]}
+			lost := warehouse.SeriesFile{DayManifest: day, Table: day.Tables[0]}
 			d.remove(filepath.Dir(series1))
 			if hasChecksum {
 				d.remove(version1 + tagsFile)
@@ -112,14 +112,14 @@ func TestAReplacedFileIsPlacedAndLinked(t *testing.T) {
 	if _, err := integrity.NewMender(w).Replace(warehouse.SeriesFile{}, filepath.Join(t.TempDir(), "missing")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("Replace by a missing file: got %v, want ErrNotExist", err)
 	}
-	// A version that is no longer kept gets no file.
+	// The folder of a removed version is not created again.
 	d := damager{t, w}
 	day, err := w.Series.ReadDayManifest("2026-11-01", firstNight)
 	must(t, err)
 	d.remove(version1, series1)
 	file := filepath.Join(t.TempDir(), tagsFile)
 	must(t, os.WriteFile(file, []byte("other bytes"), 0o600))
-	sum, err := integrity.NewMender(w).Replace(warehouse.SeriesFile{Day: day, Table: day.Tables[0]}, file)
+	sum, err := integrity.NewMender(w).Replace(warehouse.SeriesFile{DayManifest: day, Table: day.Tables[0]}, file)
 	must(t, err)
 	if _, err := os.Stat(d.path(version1)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the folder of a removed version: got %v, want ErrNotExist", err)
@@ -173,8 +173,8 @@ func TestOneDayIsRepaired(t *testing.T) {
 	d.remove(filepath.Dir(series1), manifest1, series2)
 	writeIndex(d, secondNight)
 	done, ok, err := integrity.NewMender(w).MendDay(t.Context(), firstNight)
-	if err != nil || !ok || !slices.Equal(done.Files, []string{series1, manifest1}) || len(done.Left) > 0 {
-		t.Errorf("MendDay repaired %v, left %v, ok %t (%v); want %s and %s repaired", done.Files, done.Left, ok, err, series1, manifest1)
+	if err != nil || !ok || !slices.Equal(done.Files, []string{series1, manifest1}) || len(done.Unrepaired) > 0 {
+		t.Errorf("MendDay repaired %v, did not repair %v, ok %t (%v); want %s and %s repaired", done.Files, done.Unrepaired, ok, err, series1, manifest1)
 	}
 	delete(want, series2)
 	if diff := cmp.Diff(want, contentOf(t, w)); diff != "" {

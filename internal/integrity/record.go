@@ -65,7 +65,7 @@ func SaveRecord(f *warehouse.Folder, v VerifyRecord) error {
 }
 
 // SaveNightDamage adds damaged files, which a night has found, to both records, and sets the result to
-// Rebuildable. The result DataLost is kept.
+// Rebuildable. The result DataLost is kept. A missing record of names and sizes is not created.
 func SaveNightDamage(f *warehouse.Folder, run string, at time.Time, files []string) error {
 	for _, readData := range []bool{true, false} {
 		v, ok, err := LastRecord(f, readData)

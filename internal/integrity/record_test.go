@@ -40,7 +40,8 @@ func TestFullVerifyKeepsItsOwnResult(t *testing.T) {
 	}
 }
 
-// TestDamageFoundByNightsIsAdded saves damaged files that nights have found. Both records must contain them.
+// TestDamageFoundByNightsIsAdded saves damaged files that nights have found. The record of every byte, and
+// an existing record of names and sizes, must contain these files.
 func TestDamageFoundByNightsIsAdded(t *testing.T) {
 	t.Parallel()
 	w := open(t)

@@ -5,11 +5,10 @@ import (
 	"slices"
 )
 
-// RepairKind is a command that repairs damage. The kinds are in the order in which their
-// commands must run.
+// RepairKind is the kind of a Repair. The kinds are in the order in which their commands must run.
 type RepairKind int
 
-// The commands that repair damage.
+// The kinds of repairs.
 const (
 	// RestoreBackup is for a warehouse without any copy of the data.
 	RestoreBackup RepairKind = iota
@@ -64,9 +63,10 @@ func (r Repair) Command() string {
 // MarshalText returns Command, for the JSON of verify.
 func (r Repair) MarshalText() ([]byte, error) { return []byte(r.Command()), nil }
 
-// PlanRepairs returns the repairs of all damage in the order in which they must run, each once. With a
-// rebuild it leaves out rollbacks, because a rebuild also sets the links. If files must be repaired
-// first, it leaves out DropVersion; the next verify reports the damaged version again.
+// PlanRepairs returns the repairs of all damage in the order in which they must run, each once. With
+// RebuildSkippingDamage it leaves out RebuildCatalog. With a rebuild it leaves out rollbacks, because a
+// rebuild also sets the links. If files must be repaired first, it leaves out DropVersion; the next
+// verify reports the damaged version again.
 func PlanRepairs(damage []Damage) []Repair {
 	var plan []Repair
 	for _, d := range damage {

@@ -13,19 +13,19 @@ import (
 // TestRepairsAreOrdered plans repairs. The series must be mended before a rebuild, because a rebuild
 // reads the series. A version must not be removed while other repairs may copy its files.
 func TestRepairsAreOrdered(t *testing.T) {
-	kind := func(k integrity.RepairKind) integrity.Repair { return integrity.Repair{Kind: k} }
-	back, drop := integrity.Repair{Kind: integrity.RollBack, Version: "b"}, integrity.Repair{Kind: integrity.DropVersion, Version: "a"}
+	repair := func(kind integrity.RepairKind) integrity.Repair { return integrity.Repair{Kind: kind} }
+	rollBack, dropVersion := integrity.Repair{Kind: integrity.RollBack, Version: "b"}, integrity.Repair{Kind: integrity.DropVersion, Version: "a"}
 	for name, c := range map[string]struct {
 		repairs []integrity.Repair
 		want    string
 	}{
-		"series before rebuild":     {[]integrity.Repair{kind(integrity.RebuildCatalog), kind(integrity.MendSeries)}, "rebuild --series; rebuild"},
-		"series before rollback":    {[]integrity.Repair{back, kind(integrity.MendSeries)}, "rebuild --series; rollback b"},
-		"each once":                 {[]integrity.Repair{kind(integrity.MendSeries), kind(integrity.MendSeries)}, "rebuild --series"},
-		"a rebuild sets the links":  {[]integrity.Repair{back, kind(integrity.RebuildCatalog), kind(integrity.RunNight)}, "rebuild; run"},
-		"one rebuild":               {[]integrity.Repair{kind(integrity.RebuildSkippingDamage), kind(integrity.RebuildCatalog)}, "rebuild --skip-damaged"},
-		"no removal before repairs": {[]integrity.Repair{drop, kind(integrity.RebuildCatalog)}, "rebuild"},
-		"a removal after a run":     {[]integrity.Repair{drop, kind(integrity.RunNight)}, "run; prune --version a"},
+		"series before rebuild":              {[]integrity.Repair{repair(integrity.RebuildCatalog), repair(integrity.MendSeries)}, "rebuild --series; rebuild"},
+		"series before rollback":             {[]integrity.Repair{rollBack, repair(integrity.MendSeries)}, "rebuild --series; rollback b"},
+		"the same repair twice":              {[]integrity.Repair{repair(integrity.MendSeries), repair(integrity.MendSeries)}, "rebuild --series"},
+		"a rebuild sets the links":           {[]integrity.Repair{rollBack, repair(integrity.RebuildCatalog), repair(integrity.RunNight)}, "rebuild; run"},
+		"only the rebuild that skips damage": {[]integrity.Repair{repair(integrity.RebuildSkippingDamage), repair(integrity.RebuildCatalog)}, "rebuild --skip-damaged"},
+		"no removal before repairs":          {[]integrity.Repair{dropVersion, repair(integrity.RebuildCatalog)}, "rebuild"},
+		"a removal after a run":              {[]integrity.Repair{dropVersion, repair(integrity.RunNight)}, "run; prune --version a"},
 	} {
 		var damage []integrity.Damage
 		for _, r := range c.repairs {
@@ -39,7 +39,7 @@ func TestRepairsAreOrdered(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	data, err := json.Marshal(integrity.Damage{Repair: back})
+	data, err := json.Marshal(integrity.Damage{Repair: rollBack})
 	must(t, err)
 	if !strings.Contains(string(data), `"repair":"placementsync rollback b"`) {
 		t.Errorf("the JSON of damage is %s, want the repair rollback b", data)

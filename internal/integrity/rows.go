@@ -87,8 +87,8 @@ func CompareVersions(ctx context.Context, a *warehouse.Warehouse, runA string, b
 type rowSum struct{ rows, sum string }
 
 // sumTable returns the number and the checksum of the rows of a table in a version, and the columns
-// that it read. The results are empty if the version lacks the table, as versions of earlier releases
-// can.
+// that it read. The results are empty if the version lacks the table. An earlier release may have written
+// such a version.
 func sumTable(ctx context.Context, v *warehouse.PublishedVersion, t warehouse.StoredTable) (s rowSum, columns []stream.Column, err error) {
 	columns = v.PresentColumns(t.Schema, t.Definition.Name, t.Columns)
 	if len(columns) == 0 {

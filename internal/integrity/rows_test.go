@@ -19,10 +19,10 @@ func TestRowHashesInParquetAreCompared(t *testing.T) {
 		hash         string
 		damagedFiles int
 	}{
-		"signed":                    {string(dictionary.SignedHash()), 0},
-		"unsigned":                  {"row_hash", 0},
-		"unsigned, another low bit": {"18446744073709551614::UBIGINT", 1},
-		"signed, another sign bit":  {"9223372036854775807", 1},
+		"signed":                     {string(dictionary.SignedHash()), 0},
+		"unsigned":                   {"row_hash", 0},
+		"unsigned, wrong lowest bit": {"18446744073709551614::UBIGINT", 1},
+		"signed, wrong sign bit":     {"9223372036854775807", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := open(t)
@@ -57,28 +57,28 @@ func TestLargeVersionsAreCheckedOnDisk(t *testing.T) {
 	if err != nil || len(report.Damage) > 0 {
 		t.Errorf("the check found %+v (%v), want no damage", report.Damage, err)
 	}
-	left, err := filepath.Glob(filepath.Join(w.Folder.Dir(), "state", ".sealed.*"))
-	if err != nil || len(left) > 0 {
-		t.Errorf("scratch folders are left: %q (%v), want none", left, err)
+	scratchFolders, err := filepath.Glob(filepath.Join(w.Folder.Dir(), "state", ".sealed.*"))
+	if err != nil || len(scratchFolders) > 0 {
+		t.Errorf("after the check there are the scratch folders %q (%v), want none", scratchFolders, err)
 	}
 }
 
-func TestVersionsAreComparedRowByRow(t *testing.T) {
+func TestCompareVersionsFindsOtherRows(t *testing.T) {
 	w := open(t)
 	publishNights(t, w, "one", "two")
 	otherWarehouse := open(t)
 	d := beginDraft(t, otherWarehouse, firstNight, "another value")
 	publish(t, otherWarehouse, d)
 	for _, c := range []struct {
-		second *warehouse.Warehouse
-		run    string
-		want   []string
+		other *warehouse.Warehouse
+		run   string
+		want  []string
 	}{
 		{w, firstNight, nil},
 		{w, secondNight, []string{"main.product_listing_tags has 1 rows against 2"}},
 		{otherWarehouse, firstNight, []string{"main.product_listing_tags has rows with other values"}},
 	} {
-		got, err := integrity.CompareVersions(t.Context(), w, firstNight, c.second, c.run)
+		got, err := integrity.CompareVersions(t.Context(), w, firstNight, c.other, c.run)
 		must(t, err)
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("differences from %s (-want +got):\n%s", c.run, diff)
@@ -89,9 +89,9 @@ func TestVersionsAreComparedRowByRow(t *testing.T) {
 	}
 }
 
-// TestOtherValuesAreDescribed publishes rows that differ from their Parquet file only in a value. The
-// reported problem must name the other values.
-func TestOtherValuesAreDescribed(t *testing.T) {
+// TestOtherValuesAreReported publishes rows that differ from their Parquet file only in a value. The
+// reported problem must be that the values differ.
+func TestOtherValuesAreReported(t *testing.T) {
 	w := open(t)
 	d := beginDraft(t, w, firstNight, "one")
 	file := sqltext.Literal(filepath.Join(d.Dir, tagsFile))

@@ -26,8 +26,8 @@ type seriesReader struct {
 
 // ReadSeries returns the days of the Parquet series, oldest first, with their intact files. It also
 // returns the missing and damaged files. The files of a day are from one run, even if several runs
-// wrote the day. If a run was writing a day when the warehouse was copied, and no run of the day is
-// complete, ReadSeries returns a Damage with Unfinished set instead of the day.
+// wrote the day. If a run was writing a day when the warehouse was copied, and no run of the day has
+// intact files of all its tables, ReadSeries returns a Damage with Unfinished set instead of the day.
 func ReadSeries(ctx context.Context, w *warehouse.Warehouse) ([]warehouse.Snapshot, []Damage, error) {
 	runs, err := w.Ledger.Runs()
 	if err != nil {
@@ -55,11 +55,11 @@ func ReadSeries(ctx context.Context, w *warehouse.Warehouse) ([]warehouse.Snapsh
 }
 
 // expectedDays returns the days of the index, and the days with any file. Each day has its run in the
-// index, or an empty run.
+// index, or an empty run. expectedDays also reports damage of the index.
 func (r *seriesReader) expectedDays() map[string]string {
 	days, err := r.w.Series.Index()
 	if err != nil && len(r.w.Series.Days()) > 0 {
-		r.damage = append(r.damage, seriesDamage(r.w, r.w.Series.IndexPath(), warehouse.ProblemOf(err), costOfIndex, ""))
+		r.damage = append(r.damage, seriesDamage(r.w, r.w.Series.IndexPath(), warehouse.ProblemOf(err), affectedIndex, ""))
 	}
 	for _, day := range r.w.Series.Days() {
 		if _, ok := days[day]; !ok {
@@ -125,8 +125,9 @@ func unfinishedDay(day, run string) Damage {
 }
 
 // isUnfinished reports whether the run of an incomplete day was still writing the day when the
-// warehouse was copied, so that the day is not damaged. Then the run is later than all published runs
-// of the ledger, or each file that differs from its manifest is an intact file of another run.
+// warehouse was copied, so that the day is not damaged. This is assumed if the run is later than all
+// published runs of the ledger, or if each file that differs from its manifest is an intact file of
+// another run.
 func (r *seriesReader) isUnfinished(m warehouse.Manifest, others []warehouse.Manifest) bool {
 	newest := ""
 	for _, run := range r.runs {
@@ -175,7 +176,7 @@ func (r *seriesReader) addDay(m warehouse.Manifest) {
 		file := r.w.Series.IntactFile(r.sums, m, t)
 		if file == "" {
 			path, day := r.w.Series.FilePath(t, m.SnapshotAt), warehouse.DayOf(m.SnapshotAt)
-			r.damage = append(r.damage, seriesDamage(r.w, path, r.sums.Compare(path, t.FileSum, true), costOfTable(t.Name, day), day))
+			r.damage = append(r.damage, seriesDamage(r.w, path, r.sums.Compare(path, t.FileSum, true), affectedTable(t.Name, day), day))
 			continue
 		}
 		s.Files[t.Name], s.Tables[t.Name] = file, t
@@ -191,7 +192,7 @@ func MetaFiles(w *warehouse.Warehouse, run string) (files []string, hasPast bool
 	chain, err := w.Series.MetaChain(run)
 	hasPast = len(chain) > 0 && !slices.ContainsFunc(chain, func(m warehouse.Manifest) bool { return !m.Meta.HasPast })
 	if broken, ok := errors.AsType[*warehouse.DamagedError](err); ok {
-		damage = append(damage, Damage{File: broken.File, Problem: broken.Problem, Affected: costOfMeta(runOf(broken.File)) + " and of earlier runs"})
+		damage = append(damage, Damage{File: broken.File, Problem: broken.Problem, Affected: affectedMeta(runOf(broken.File)) + " and of earlier runs"})
 	} else if err != nil {
 		damage = append(damage, seriesDamage(w, filepath.Dir(w.Folder.ChangesPath(run)), err.Error(), "meta", ""))
 	}
@@ -205,7 +206,7 @@ func MetaFiles(w *warehouse.Warehouse, run string) (files []string, hasPast bool
 		case sums.IsIntact(fileInVersion, m.Meta.FileSum):
 			files = append(files, fileInVersion)
 		default:
-			damage = append(damage, seriesDamage(w, file, problem, costOfMeta(m.RunID), ""))
+			damage = append(damage, seriesDamage(w, file, problem, affectedMeta(m.RunID), ""))
 		}
 	}
 	return files, hasPast, damage

@@ -55,22 +55,22 @@ func TestTheSeriesIsReadFromIntactFiles(t *testing.T) {
 		damage        func(d damager)
 		want, damaged []string
 	}{
-		"no damage":                 {func(d damager) {}, []string{first, second, third}, nil},
-		"without versions":          {func(d damager) { d.remove("versions", "latest", "catalog.duckdb") }, []string{first, second, third}, nil},
-		"a file with a copy":        {func(d damager) { d.flipOneLink(series2) }, []string{first, secondNight + " 11-02 02:00 " + version2 + tagsFile, third}, nil},
-		"a file":                    {func(d damager) { d.flip(series2) }, []string{first, third}, []string{series2 + " (2026-11-02): " + wrongSum}},
-		"a manifest with a copy":    {func(d damager) { d.flip(manifest2) }, []string{first, second, third}, nil},
-		"a manifest without a copy": {func(d damager) { d.remove(manifest2, changes2+".json", version2+"manifest.json") }, []string{first, third}, []string{manifest2 + " (2026-11-02): it is gone"}},
-		"a copy of another day": {func(d damager) {
+		"no damage":                      {func(d damager) {}, []string{first, second, third}, nil},
+		"without versions":               {func(d damager) { d.remove("versions", "latest", "catalog.duckdb") }, []string{first, second, third}, nil},
+		"a damaged file with a copy":     {func(d damager) { d.flipOneLink(series2) }, []string{first, secondNight + " 11-02 02:00 " + version2 + tagsFile, third}, nil},
+		"a damaged file without a copy":  {func(d damager) { d.flip(series2) }, []string{first, third}, []string{series2 + " (2026-11-02): " + wrongSum}},
+		"a damaged manifest with copies": {func(d damager) { d.flip(manifest2) }, []string{first, second, third}, nil},
+		"no copy of a manifest":          {func(d damager) { d.remove(manifest2, changes2+".json", version2+"manifest.json") }, []string{first, third}, []string{manifest2 + " (2026-11-02): it is gone"}},
+		"only copies of the manifest that name another day": {func(d damager) {
 			d.remove(manifest2)
 			d.editManifest(changes2+".json", moveToNextDay)
 			d.editManifest(version2+"manifest.json", moveToNextDay)
 		}, []string{first, third}, []string{manifest2 + " (2026-11-02): it is gone"}},
-		"a day":                      {func(d damager) { d.remove(manifest2, changes2+".json", version2, filepath.Dir(series2)) }, []string{first, third}, []string{manifest2 + " (2026-11-02): the whole day is gone"}},
-		"a day with a version":       {func(d damager) { d.remove(manifest2, filepath.Dir(series2)) }, []string{first, secondNight + " 11-02 02:00 " + version2 + tagsFile, third}, nil},
-		"the index":                  {func(d damager) { d.remove(index) }, []string{first, second, third}, []string{index + " (): it is gone"}},
-		"a day that the index lacks": {func(d damager) { writeIndex(d, firstNight, thirdNight) }, []string{first, second, third}, nil},
-		"no manifest, not in index": {func(d damager) {
+		"no files of a day":                    {func(d damager) { d.remove(manifest2, changes2+".json", version2, filepath.Dir(series2)) }, []string{first, third}, []string{manifest2 + " (2026-11-02): the whole day is gone"}},
+		"a day with files only in its version": {func(d damager) { d.remove(manifest2, filepath.Dir(series2)) }, []string{first, secondNight + " 11-02 02:00 " + version2 + tagsFile, third}, nil},
+		"no index":                             {func(d damager) { d.remove(index) }, []string{first, second, third}, []string{index + " (): it is gone"}},
+		"a day that the index lacks":           {func(d damager) { writeIndex(d, firstNight, thirdNight) }, []string{first, second, third}, nil},
+		"a day without a manifest that the index lacks": {func(d damager) {
 			writeIndex(d, firstNight, thirdNight)
 			d.remove(manifest2, changes2+".json", version2+"manifest.json")
 		}, []string{first, third}, []string{"parquet/*/snapshot_date=2026-11-02 (2026-11-02): it is not complete: it has files and no manifest, unfinished"}},
@@ -123,11 +123,11 @@ func TestADayIsReadFromOneRun(t *testing.T) {
 		damage        func(d damager)
 		want, damaged []string
 	}{
-		"complete":                      {func(d damager) { d.remove("versions") }, []string{secondRun + " 11-01 03:00 " + series1}, nil},
+		"no damage of the series":       {func(d damager) { d.remove("versions") }, []string{secondRun + " 11-01 03:00 " + series1}, nil},
 		"the manifest of the first run": {restoreFirst, []string{secondRun + " 11-01 03:00 " + series1}, nil},
 		"no manifest of the second run": {func(d damager) { restoreFirst(d); d.remove(secondChanges + ".json") }, nil, []string{otherSize}},
 		"a file of neither run":         {func(d damager) { restoreFirst(d); d.flip(series1) }, nil, []string{otherSize}},
-		"the replaced file": {func(d damager) {
+		"a copy of the file that the second run replaced": {func(d damager) {
 			restoreFirst(d)
 			d.remove(secondChanges + ".json")
 			must(d.t, os.MkdirAll(d.path("parquet/.replaced/"+firstNight), 0o700))
@@ -152,7 +152,7 @@ func TestADayIsReadFromOneRun(t *testing.T) {
 }
 
 // TestMetaFilesAreCopiesOrOriginals damages files of changes. MetaFiles must return the copies in the
-// versions instead.
+// versions instead of the damaged files.
 func TestMetaFilesAreCopiesOrOriginals(t *testing.T) {
 	original := open(t)
 	publishFull(t, original, firstNight, secondNight, thirdNight)
@@ -163,14 +163,14 @@ func TestMetaFilesAreCopiesOrOriginals(t *testing.T) {
 		hasPast bool
 		damaged string
 	}{
-		"no damage":   {func(d damager) {}, []string{changes1 + ".changes", changes2 + ".changes", changes3 + ".changes"}, true, ""},
-		"a file":      {func(d damager) { d.flip(changes2 + ".changes") }, []string{changes1 + ".changes", version2 + "meta.changes", changes3 + ".changes"}, true, ""},
-		"both copies": {func(d damager) { d.remove(changes2+".changes", version2+"meta.changes") }, []string{changes1 + ".changes", changes3 + ".changes"}, true, changes2 + ".changes: it is gone: meta and closed rows of run " + secondNight},
-		"a manifest":  {func(d damager) { d.remove(changes2+".json", manifest2, version2+"manifest.json") }, []string{changes3 + ".changes"}, true, changes2 + ".json: it is gone: meta and closed rows of run " + secondNight + " and of earlier runs"},
+		"no damage":             {func(d damager) {}, []string{changes1 + ".changes", changes2 + ".changes", changes3 + ".changes"}, true, ""},
+		"a damaged file":        {func(d damager) { d.flip(changes2 + ".changes") }, []string{changes1 + ".changes", version2 + "meta.changes", changes3 + ".changes"}, true, ""},
+		"no copy of a file":     {func(d damager) { d.remove(changes2+".changes", version2+"meta.changes") }, []string{changes1 + ".changes", changes3 + ".changes"}, true, changes2 + ".changes: it is gone: meta and closed rows of run " + secondNight},
+		"no copy of a manifest": {func(d damager) { d.remove(changes2+".json", manifest2, version2+"manifest.json") }, []string{changes3 + ".changes"}, true, changes2 + ".json: it is gone: meta and closed rows of run " + secondNight + " and of earlier runs"},
 		"no schema past": {func(d damager) {
 			d.editManifest(changes2+".json", func(m *warehouse.Manifest) { m.Meta.HasPast = false })
 		}, []string{changes1 + ".changes", changes2 + ".changes", changes3 + ".changes"}, false, ""},
-		"every manifest": {func(d damager) { d.remove("parquet/.meta", "parquet/.manifests", "versions") }, nil, false, changes3 + ".json: it is gone: meta and closed rows of run " + thirdNight + " and of earlier runs"},
+		"no manifests": {func(d damager) { d.remove("parquet/.meta", "parquet/.manifests", "versions") }, nil, false, changes3 + ".json: it is gone: meta and closed rows of run " + thirdNight + " and of earlier runs"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := clone(t, original)

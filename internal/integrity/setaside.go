@@ -45,12 +45,12 @@ func (m *Mender) SetDayAside(run, day string) error {
 	return m.moveAside(run, m.w.Folder.DayManifestPath(day))
 }
 
-// moveAside moves the file at path to the same path below damaged/<run>. A missing file is no error.
+// moveAside moves the file at path to its relative path below damaged/<run>. A missing file is no error.
 func (m *Mender) moveAside(run, path string) error {
 	if _, err := os.Lstat(path); err != nil {
 		return nil // the file does not exist
 	}
-	// The run may have built its version from the file.
+	// If readers see a version that the run built from the file, the file is kept.
 	if latest, ok, err := m.w.Versions.Latest(); err == nil && ok && latest == run && durable.SameFile(path, filepath.Join(m.w.Folder.VersionPath(run), filepath.Base(path))) {
 		return nil
 	}

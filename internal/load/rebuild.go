@@ -85,7 +85,7 @@ func WriteDay(ctx context.Context, d *warehouse.Draft, t stream.Table, file ware
 		rebuildSQL.Render("keep_newest", values{"newest": newest, "main": main}),
 		duplicatesSQL.Render("delete_all", values{"table": main}),
 		rebuildSQL.Render("fill_from_history", values{"main": main, "columns": allColumns(def), "newest": newest,
-			"past": pastTable(t.Name), "at": file.Day.SnapshotAt}),
+			"past": pastTable(t.Name), "at": file.DayManifest.SnapshotAt}),
 	})
 	if err != nil {
 		return err
@@ -95,9 +95,9 @@ func WriteDay(ctx context.Context, d *warehouse.Draft, t stream.Table, file ware
 		return err
 	}
 	if file.Table.Rows >= 0 && rows[t.Name] != file.Table.Rows {
-		return fmt.Errorf("write %s of %s again: the history has %d rows, the manifest states %d", t.Name, file.Day.SnapshotAt.Format(time.DateOnly), rows[t.Name], file.Table.Rows)
+		return fmt.Errorf("write %s of %s again: the history has %d rows, the manifest states %d", t.Name, file.DayManifest.SnapshotAt.Format(time.DateOnly), rows[t.Name], file.Table.Rows)
 	}
-	d.Run, d.At = file.Day.SourceRun(), file.Day.SnapshotAt
+	d.Run, d.At = file.DayManifest.SourceRun(), file.DayManifest.SnapshotAt
 	return writeTables(ctx, d, map[string]stream.Definition{t.Name: def}, []stream.Table{t})
 }
 

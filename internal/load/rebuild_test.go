@@ -137,7 +137,7 @@ func TestEarlierDayIsWrittenFromHistory(t *testing.T) {
 		d, err := h.w.Begin(t.Context(), "mend", night.AddDate(0, 1, 0))
 		must(t, err)
 		day := warehouse.Manifest{RunID: all[i].Run, SnapshotAt: all[i].At}
-		file := warehouse.SeriesFile{Day: day, Table: warehouse.ManifestTable{Rows: int64(len(want))}}
+		file := warehouse.SeriesFile{DayManifest: day, Table: warehouse.ManifestTable{Rows: int64(len(want))}}
 		must(t, load.WriteDay(t.Context(), d, listings, file))
 		const names = "SELECT name, strftime(valid_from, '%d') FROM read_parquet("
 		written := sqltext.Literal(filepath.Join(d.Dir, "product_listings.parquet"))

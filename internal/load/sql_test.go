@@ -244,6 +244,6 @@ func runRebuild(t *testing.T, h *fixture) {
 	table, _ := stream.Find(h.streams, "countries")
 	var rows int64
 	must(t, d.DB.QueryRowContext(ctx, "SELECT count(*) FROM main.locations").Scan(&rows))
-	must(t, load.WriteDay(ctx, d, table.Root(), warehouse.SeriesFile{Day: warehouse.Manifest{RunID: "again", SnapshotAt: d.At}, Table: warehouse.ManifestTable{Rows: rows}}))
+	must(t, load.WriteDay(ctx, d, table.Root(), warehouse.SeriesFile{DayManifest: warehouse.Manifest{RunID: "again", SnapshotAt: d.At}, Table: warehouse.ManifestTable{Rows: rows}}))
 	h.readLog(d)
 }

@@ -192,7 +192,7 @@ func TestRefresh(t *testing.T) {
 	if _, err := pipeline.Refresh(t.Context(), h.cfg, targets); err == nil || h.latest() != failed.Run.ID {
 		t.Errorf("the refresh ended with %v and readers see %s, want an error and %s", err, h.latest(), failed.Run.ID)
 	}
-	if _, isUnfinished, err := h.warehouse().Ledger.Unfinished(); err != nil || isUnfinished {
+	if _, isUnfinished, err := h.warehouse().Ledger.ResumableRun(); err != nil || isUnfinished {
 		t.Errorf("the failed refresh can be resumed (%v), want no unfinished run", err)
 	}
 	// While a night can be resumed, a refresh is refused. After ResumeMaxAge it is accepted.

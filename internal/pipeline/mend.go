@@ -23,7 +23,7 @@ type mending struct {
 	repair
 	cfg    Config
 	mender *integrity.Mender
-	done   integrity.Mended
+	done   integrity.MendResult
 	// draft is a copy of the newest intact catalog.
 	draft *warehouse.Draft
 }
@@ -51,12 +51,12 @@ func MendSeries(ctx context.Context, cfg Config, keep warehouse.Retention) (file
 	if err != nil {
 		return m.done.Files, err
 	}
-	isDamaged := len(m.done.Left)+len(m.done.Days) > 0 || m.done.IsChainBroken
+	isDamaged := len(m.done.Unrepaired)+len(m.done.DaysWithoutManifest) > 0 || m.done.IsChainBroken
 	if !isDamaged && (!m.done.IsIndexLost || m.done.Source == "") {
 		return m.done.Files, nil
 	}
 	if m.done.Source == "" {
-		return m.done.Files, errors.Join(errors.New("mend the series: no catalog is intact to restore from"), m.lostErr(m.done.Left))
+		return m.done.Files, errors.Join(errors.New("mend the series: no catalog is intact to restore from"), m.lostErr(m.done.Unrepaired))
 	}
 	if m.draft, err = r.wh.BeginFrom(ctx, r.id, r.at, m.done.Source); err != nil {
 		return m.done.Files, err
@@ -68,8 +68,8 @@ func MendSeries(ctx context.Context, cfg Config, keep warehouse.Retention) (file
 		}
 	}
 	var lost []warehouse.SeriesFile
-	for _, file := range m.done.Left {
-		if file.Day.SnapshotAt.After(m.done.At) {
+	for _, file := range m.done.Unrepaired {
+		if file.DayManifest.SnapshotAt.After(m.done.At) {
 			lost = append(lost, file)
 			continue
 		}
@@ -84,7 +84,7 @@ func MendSeries(ctx context.Context, cfg Config, keep warehouse.Retention) (file
 func (m *mending) lostErr(lost []warehouse.SeriesFile) error {
 	var all []error
 	for _, file := range lost {
-		all = append(all, fmt.Errorf("mend table %s of %s: there is no intact copy, and no intact catalog with its rows", file.Table.Name, file.Day.SnapshotAt.Format(time.DateOnly)))
+		all = append(all, fmt.Errorf("mend table %s of %s: there is no intact copy, and no intact catalog with its rows", file.Table.Name, file.DayManifest.SnapshotAt.Format(time.DateOnly)))
 	}
 	return errors.Join(all...)
 }
@@ -114,7 +114,7 @@ func (m *mending) writeFile(ctx context.Context, file warehouse.SeriesFile) (sum
 	}
 	sum, err = m.mender.Replace(file, filepath.Join(m.draft.Dir, file.Table.File))
 	if err == nil {
-		m.done.Files = append(m.done.Files, fmt.Sprintf("table %s of %s", file.Table.Name, file.Day.SnapshotAt.Format(time.DateOnly)))
+		m.done.Files = append(m.done.Files, fmt.Sprintf("table %s of %s", file.Table.Name, file.DayManifest.SnapshotAt.Format(time.DateOnly)))
 	}
 	return sum, err
 }
@@ -122,7 +122,7 @@ func (m *mending) writeFile(ctx context.Context, file warehouse.SeriesFile) (sum
 // addDays restores the days without a manifest. The rows come from history, and the runs, row counts
 // and grades from meta.
 func (m *mending) addDays(ctx context.Context, keep warehouse.Retention) error {
-	if len(m.done.Days) == 0 && !m.done.IsIndexLost {
+	if len(m.done.DaysWithoutManifest) == 0 && !m.done.IsIndexLost {
 		return nil
 	}
 	snapshots, err := load.LastSnapshotsOfDays(ctx, m.draft, m.done.At)
@@ -134,7 +134,7 @@ func (m *mending) addDays(ctx context.Context, keep warehouse.Retention) error {
 		runOf[at.UTC().Format(time.DateOnly)] = run
 	}
 	wanted := map[string]bool{}
-	for _, day := range m.done.Days {
+	for _, day := range m.done.DaysWithoutManifest {
 		wanted[day] = true
 	}
 	if m.done.IsIndexLost {
@@ -169,7 +169,7 @@ func (m *mending) addDay(ctx context.Context, run string, at time.Time) error {
 	done, ok, err := m.mender.MendDay(ctx, run)
 	m.done.Files = append(m.done.Files, done.Files...)
 	if err != nil || ok {
-		for _, file := range done.Left {
+		for _, file := range done.Unrepaired {
 			_, writeErr := m.writeFile(ctx, file)
 			err = errors.Join(err, writeErr)
 		}
@@ -189,7 +189,7 @@ func (m *mending) addDay(ctx context.Context, run string, at time.Time) error {
 		if !counted {
 			n = -1
 		}
-		file := warehouse.SeriesFile{Day: day, Table: warehouse.ManifestTable{Name: t.Name, Rows: n, FileSum: checksum.FileSum{File: t.Name + ".parquet"}}}
+		file := warehouse.SeriesFile{DayManifest: day, Table: warehouse.ManifestTable{Name: t.Name, Rows: n, FileSum: checksum.FileSum{File: t.Name + ".parquet"}}}
 		var grade fetch.Grade
 		for _, s := range m.cfg.Streams {
 			if slices.ContainsFunc(s.Tables, func(filled stream.Table) bool { return filled.Name == t.Name }) && (s.Completes == "" || fetch.Grade(grades[s.Name]) != fetch.Skipped) {

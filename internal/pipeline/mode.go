@@ -22,7 +22,7 @@ type runMode struct {
 	kind   string
 	dryRun bool
 	// resumed describes the run that is resumed. It is nil for a new run.
-	resumed *warehouse.Unfinished
+	resumed *warehouse.UnfinishedRun
 	// targets are the records that a refresh reads.
 	targets Targets
 	// replayedRun is the run whose landed answers a replay reads. base is the version on which the

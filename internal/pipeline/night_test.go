@@ -247,7 +247,7 @@ func TestInterruptedNightIsResumed(t *testing.T) {
 				t.Errorf("the ledger has %+v (%v), want one run with two attempts", runs, err)
 			}
 			h.requireIDs("orders", "/orders")
-			if _, isUnfinished, err := h.warehouse().Ledger.Unfinished(); err != nil || isUnfinished {
+			if _, isUnfinished, err := h.warehouse().Ledger.ResumableRun(); err != nil || isUnfinished {
 				t.Errorf("a run can still be resumed (%v), want no unfinished run", err)
 			}
 		})

@@ -50,7 +50,7 @@ func (r *runner) checkRefreshable(now time.Time) error {
 	if err := wh.Recover(); err != nil {
 		return err
 	}
-	last, isUnfinished, err := wh.Ledger.Unfinished()
+	last, isUnfinished, err := wh.Ledger.ResumableRun()
 	if err != nil {
 		return err
 	}

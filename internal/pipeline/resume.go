@@ -49,7 +49,7 @@ func (r *runner) resumeLast(now time.Time) error {
 	if !n.mode.isResumable() {
 		return nil
 	}
-	last, ok, err := n.wh.Ledger.Unfinished()
+	last, ok, err := n.wh.Ledger.ResumableRun()
 	if err != nil {
 		return err
 	}
@@ -108,9 +108,9 @@ func (r *runner) cleanUp() (err error) {
 		err = n.inbox.Empty()
 	case ledger.Replay:
 		// The answers of the replayed run are now published, so that run is not resumed.
-		var unfinished warehouse.Unfinished
+		var unfinished warehouse.UnfinishedRun
 		var ok bool
-		if unfinished, ok, err = n.wh.Ledger.Unfinished(); ok && unfinished.Run == n.mode.replayedRun {
+		if unfinished, ok, err = n.wh.Ledger.ResumableRun(); ok && unfinished.Run == n.mode.replayedRun {
 			err = n.wh.Ledger.RemoveResumableRun()
 		}
 	}
@@ -122,9 +122,9 @@ func (r *runner) cleanUp() (err error) {
 
 // describeRun returns the content of the unfinished-run file. access describes the rights of the
 // token.
-func (r *runner) describeRun(access string) warehouse.Unfinished {
+func (r *runner) describeRun(access string) warehouse.UnfinishedRun {
 	n := r.night
-	u := warehouse.Unfinished{Run: n.run.ID, StartedAt: n.run.StartedAt, Source: n.cfg.Fetch.BaseURL,
+	u := warehouse.UnfinishedRun{Run: n.run.ID, StartedAt: n.run.StartedAt, Source: n.cfg.Fetch.BaseURL,
 		Access: access, Attempt: 1, Program: n.run.Program}
 	if last := n.mode.resumed; last != nil {
 		u.Attempt, u.Access = last.Attempt+1, cmp.Or(access, last.Access)

@@ -92,7 +92,7 @@ func TestResumeLast(t *testing.T) {
 	} {
 		cfg := Config{Fresh: c.fresh, ResumeMaxAge: 6 * time.Hour, Fetch: fetch.Config{BaseURL: "http://a"}}
 		r := newRunner(t, cfg, runMode{kind: ledger.Night}, now)
-		last := warehouse.Unfinished{Run: "20261119T200000Z", StartedAt: now.Add(-c.age), Source: c.source, Attempt: 2, Access: "x"}
+		last := warehouse.UnfinishedRun{Run: "20261119T200000Z", StartedAt: now.Add(-c.age), Source: c.source, Attempt: 2, Access: "x"}
 		if err := r.night.wh.Ledger.WriteResumableRun(last); err != nil {
 			t.Fatal(err)
 		}
@@ -146,7 +146,7 @@ func TestCheckAccess(t *testing.T) {
 	} {
 		r := newRunner(t, Config{Fetch: fetch.Config{BaseURL: "http://a"}}, c.mode, now)
 		if c.before != "-" {
-			r.night.mode.resumed = &warehouse.Unfinished{Run: r.night.run.ID, Attempt: 1, Access: c.before}
+			r.night.mode.resumed = &warehouse.UnfinishedRun{Run: r.night.run.ID, Attempt: 1, Access: c.before}
 		}
 		err := r.checkAccess(c.access)
 		if _, isOther := errors.AsType[*otherAccessError](err); isOther != c.wantOther || !isOther && err != nil {
@@ -155,7 +155,7 @@ func TestCheckAccess(t *testing.T) {
 		if err := os.MkdirAll(r.night.wh.Folder.RawPath(r.night.run.ID), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		u, _, err := r.night.wh.Ledger.Unfinished()
+		u, _, err := r.night.wh.Ledger.ResumableRun()
 		if err != nil || u.Access != c.wantRecorded {
 			t.Errorf("%s: the unfinished-run file has the access %q, want %q: %v", name, u.Access, c.wantRecorded, err)
 		}

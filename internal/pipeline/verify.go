@@ -57,7 +57,7 @@ func Verify(ctx context.Context, cfg Config, readData bool) (v VerifyReport, err
 	startedAt := time.Now()
 	lock, err := wh.LockExisting("verify", cfg.Now())
 	switch {
-	case errors.As(err, new(*warehouse.PlaceError)): // a read-only warehouse can be verified
+	case errors.As(err, new(*warehouse.FolderError)): // a read-only warehouse can be verified
 	case err != nil:
 		return v, err
 	default:

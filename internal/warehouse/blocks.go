@@ -26,8 +26,8 @@ const (
 )
 
 // writeCatalog writes the catalog of the draft and closes it. isChanged means that a table of the schema
-// main changed. If the size of blocks must change, writeCatalog copies the catalog to a new file, because
-// DuckDB sets the size when it creates a file.
+// main changed. If findBlockSize returns a size, writeCatalog copies the catalog to a new file, because
+// DuckDB sets the size of blocks when it creates a file.
 func (d *Draft) writeCatalog(ctx context.Context, isChanged bool) error {
 	path := filepath.Join(d.Dir, CatalogFile)
 	newFile := path + ".moved"
@@ -37,7 +37,7 @@ func (d *Draft) writeCatalog(ctx context.Context, isChanged bool) error {
 	}
 	write := sqltext.SQL("CHECKPOINT")
 	if newSize != 0 {
-		write = instanceSQL.Render("move_catalog", sqltext.Values{"file": newFile, "size": newSize, "storage": StorageVersion})
+		write = instanceSQL.Render("copy_catalog", sqltext.Values{"file": newFile, "size": newSize, "storage": StorageVersion})
 	}
 	err = d.Exec(ctx, write)
 	if err == nil {
@@ -61,7 +61,7 @@ func (d *Draft) findBlockSize(ctx context.Context, isChanged bool) (int, error) 
 		return 0, err
 	case rows > manyRows && hasSmallBlocks:
 		return largeBlock, err
-	case rows < fewRows && (!hasSmallBlocks || d.baseBytes <= compactSize):
+	case rows < fewRows && (!hasSmallBlocks || d.previousBytes <= compactSize):
 		return smallBlock, err
 	}
 	return 0, err

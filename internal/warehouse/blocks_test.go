@@ -78,12 +78,12 @@ func TestBlocksGrowWithTheCatalog(t *testing.T) {
 	}
 	contentBefore := catalogContent(t, w)
 
-	// If the move to a new file fails, readers still see the last night.
+	// If the new file cannot be renamed, readers still see the last night.
 	failing := openFailingAt(t, w, "before rename of the draft")
 	d := beginDraft(t, failing, "20261102T020000Z", "two")
 	addRows(t, d, 500_001)
 	if _, err := d.Publish(t.Context(), slices.Clone(tableFiles)); !errors.Is(err, syscall.EIO) {
-		t.Errorf("with a disk that fails at the move: got %v, want EIO", err)
+		t.Errorf("with a disk that fails at the rename: got %v, want EIO", err)
 	}
 	must(t, d.Discard())
 	if diff := cmp.Diff(contentBefore, catalogContent(t, w)); diff != "" {

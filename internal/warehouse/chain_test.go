@@ -165,8 +165,8 @@ func TestPruneRemovesChangesThatNoVersionNeeds(t *testing.T) {
 }
 
 // TestTheLineageUsesCopiesOfManifests damages manifests of the second and the third of three versions. The
-// lineage of the third
-// version consists of the kept versions on which the third version builds, and the third version.
+// lineage of the third version consists of the kept versions on which the third version builds, and the
+// third version.
 func TestTheLineageUsesCopiesOfManifests(t *testing.T) {
 	w := openKeeping(t, 3)
 	publishThree(t, w)

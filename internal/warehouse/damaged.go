@@ -100,8 +100,8 @@ func (w *Warehouse) ExplainErr(err error) error {
 }
 
 // listIntact lists the versions whose files all have the checksums of their manifests, oldest first.
-// It leaves out the version except.
-func (v *Versions) listIntact(except string) []string {
+// It leaves out the version of ignoredRun.
+func (v *Versions) listIntact(ignoredRun string) []string {
 	runs, err := v.List()
 	if err != nil {
 		return nil
@@ -112,7 +112,7 @@ func (v *Versions) listIntact(except string) []string {
 		isDamaged := func(want checksum.FileSum) bool {
 			return !cache.IsIntact(filepath.Join(v.folder.VersionPath(run), want.File), want)
 		}
-		return run == except || err != nil || slices.ContainsFunc(m.fileSums(), isDamaged)
+		return run == ignoredRun || err != nil || slices.ContainsFunc(m.fileSums(), isDamaged)
 	})
 }
 

@@ -36,12 +36,11 @@ type Draft struct {
 	Source string
 
 	w *Warehouse
-	// base is the manifest of Previous. meta describes MetaFile in the new manifest; RecordMetaBase sets
-	// it.
-	base Manifest
+	// previousManifest is the manifest of Previous, and previousBytes the size of its catalog.
+	previousManifest Manifest
+	previousBytes    int64
+	// meta describes MetaFile in the new manifest. RecordMetaBase sets meta.
 	meta *ManifestMeta
-	// baseBytes is the size of the catalog of Previous.
-	baseBytes int64
 	// copied are the tables whose files CopyUnchanged copied, as in the manifest of Previous. damaged is
 	// the result of DamagedFiles.
 	copied  map[string]ManifestTable
@@ -73,10 +72,10 @@ func (d *Draft) RecordMetaBase(base string) {
 func (d *Draft) Catalog(run string) string { return d.w.Folder.VersionCatalog(run) }
 
 // Begin starts a draft from the version that readers see. It first removes the drafts of killed runs,
-// and completes an interrupted publish. It returns the *LostError of Identity.Check. The caller must
+// and completes an interrupted publish. It returns the *LostError of LinkChecker.Check. The caller must
 // have the Lock.
 func (w *Warehouse) Begin(ctx context.Context, run string, at time.Time) (*Draft, error) {
-	if err := w.Identity.Check(); err != nil {
+	if err := w.LinkChecker.Check(); err != nil {
 		return nil, err
 	}
 	latest, _, err := w.Versions.Latest()
@@ -96,7 +95,7 @@ func (w *Warehouse) BeginFrom(ctx context.Context, run string, at time.Time, bas
 	if err != nil {
 		return nil, fmt.Errorf("begin version %s: %w", run, w.WithRemedy(err, base))
 	}
-	d := &Draft{Run: run, At: at.UTC().Truncate(time.Microsecond), Previous: base, base: m, w: w,
+	d := &Draft{Run: run, At: at.UTC().Truncate(time.Microsecond), Previous: base, previousManifest: m, w: w,
 		Dir: w.Folder.Path(VersionsDir, "."+run+draftSuffix), copied: map[string]ManifestTable{}}
 	if err := d.openCatalog(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("begin version %s: %w", run, w.WithRemedy(err, base)), d.Discard())
@@ -121,11 +120,11 @@ func (d *Draft) openCatalog(ctx context.Context) error {
 	if d.IsSchemaUnchanged() {
 		return nil
 	}
-	return d.w.Schema.ensureTables(ctx, in, d.base.Program)
+	return d.w.Schema.ensureTables(ctx, in, d.previousManifest.Program)
 }
 
 // IsSchemaUnchanged reports whether Previous has the tables, columns and views of this program.
-func (d *Draft) IsSchemaUnchanged() bool { return d.w.Schema.isSchemaOf(d.base) }
+func (d *Draft) IsSchemaUnchanged() bool { return d.w.Schema.isSchemaOf(d.previousManifest) }
 
 // copyPrevious copies the catalog of Previous. On the first night DuckDB creates the catalog.
 func (d *Draft) copyPrevious(path string) error {
@@ -137,14 +136,14 @@ func (d *Draft) copyPrevious(path string) error {
 	var sum string
 	err := d.w.Folder.disk.CopyWith(from, path, func(dst, src *os.File) (err error) {
 		if sum, err = checksum.Copy(dst, src); err == nil {
-			d.baseBytes, err = dst.Seek(0, io.SeekEnd)
+			d.previousBytes, err = dst.Seek(0, io.SeekEnd)
 		}
 		return err
 	})
 	if errors.Is(err, fs.ErrNotExist) {
 		return d.w.Folder.DamagedErr(from, "it is gone", err)
 	}
-	if err == nil && sum != d.base.Catalog.SHA256 {
+	if err == nil && sum != d.previousManifest.Catalog.SHA256 {
 		err = d.w.Folder.DamagedErr(from, checksum.WrongSum, nil)
 	}
 	return err
@@ -227,7 +226,7 @@ func (w *Warehouse) finishKilledRuns() error {
 		return err
 	}
 	if _, err := os.Stat(w.Folder.VersionPath(run)); errors.Is(err, fs.ErrNotExist) {
-		return nil // readBase reports it
+		return nil // readBase reports the missing version
 	}
 	err = w.finishPublish(run)
 	if errors.As(err, new(*DamagedError)) || errors.As(err, new(*ExtendError)) {

@@ -123,9 +123,9 @@ func TestADraftUsesTheConfiguredLimits(t *testing.T) {
 	must(t, d.Discard())
 }
 
-// TestInvalidSettingsFailTheDraft configures a memory limit that DuckDB rejects. Begin must return an
+// TestInvalidSettingsLeaveNoDraft configures a memory limit that DuckDB rejects. Begin must return an
 // error and remove the draft.
-func TestInvalidSettingsFailTheDraft(t *testing.T) {
+func TestInvalidSettingsLeaveNoDraft(t *testing.T) {
 	w := openWith(t, warehouse.Config{MemoryLimit: "much"})
 	if _, err := w.Begin(t.Context(), firstNight, firstNightAt); err == nil || !strings.Contains(err.Error(), "begin version "+firstNight) || !strings.Contains(err.Error(), "memory_limit") {
 		t.Errorf("got the error %v, want an error that names the version and memory_limit", err)
@@ -170,7 +170,7 @@ func TestAnInstanceRunsStatementsTogether(t *testing.T) {
 	}
 	must(t, d.Atomically(t.Context(), []sqltext.SQL{"CREATE TABLE main.a (x INTEGER)", "INSERT INTO main.a VALUES (1)"}))
 	if got := queryOne(t, d, "SELECT sum(x)::VARCHAR FROM main.a"); got != "1" {
-		t.Errorf("the sum of the table is %s, want 1", got)
+		t.Errorf("the sum of the column x is %s, want 1", got)
 	}
 	rows := 0
 	stop := errors.New("enough")

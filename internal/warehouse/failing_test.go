@@ -27,10 +27,11 @@ func TestDiskErrorsAreReturned(t *testing.T) {
 	must(t, holdNight(t, held, thirdNight, "three"))
 	at := firstNightAt.AddDate(0, 0, 3)
 	for name, c := range map[string]struct {
-		from *warehouse.Warehouse
-		do   func(w *warehouse.Warehouse) error
-		// tag is the tag in the newest row that readers see after the command.
-		tag string
+		// origin is the warehouse of which each attempt of the command changes a copy.
+		origin  *warehouse.Warehouse
+		command func(w *warehouse.Warehouse) error
+		// wantTag is the tag in the newest row that readers see after the command succeeded.
+		wantTag string
 	}{
 		"rollback": {original, func(w *warehouse.Warehouse) error {
 			_, err := w.Rollback(firstNight, at)
@@ -50,7 +51,7 @@ func TestDiskErrorsAreReturned(t *testing.T) {
 			return err
 		}, "two"},
 		"start and finish a run": {original, func(w *warehouse.Warehouse) error {
-			return errors.Join(w.Ledger.WriteResumableRun(warehouse.Unfinished{Run: thirdNight, Attempt: 1}), w.Ledger.RemoveResumableRun())
+			return errors.Join(w.Ledger.WriteResumableRun(warehouse.UnfinishedRun{Run: thirdNight, Attempt: 1}), w.Ledger.RemoveResumableRun())
 		}, "two"},
 		"record a run": {original, func(w *warehouse.Warehouse) error { return w.Ledger.Record(ledger.Run{ID: thirdNight}) }, "two"},
 		"place files of a backup": {original, func(w *warehouse.Warehouse) error {
@@ -73,7 +74,7 @@ func TestDiskErrorsAreReturned(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for n := 0; ; n++ {
 				dir, steps, failedStep := filepath.Join(t.TempDir(), "copy"), 0, ""
-				must(t, os.CopyFS(dir, os.DirFS(c.from.Folder.Dir())))
+				must(t, os.CopyFS(dir, os.DirFS(c.origin.Folder.Dir())))
 				failing := openWith(t, warehouse.Config{Dir: dir, Step: func(step, _ string) error {
 					if strings.HasPrefix(step, "after ") {
 						return nil // the change was made
@@ -84,13 +85,13 @@ func TestDiskErrorsAreReturned(t *testing.T) {
 					}
 					return nil
 				}})
-				err := c.do(failing)
+				err := c.command(failing)
 				w := openWith(t, warehouse.Config{Dir: dir})
 				if err != nil && !errors.Is(err, syscall.EIO) {
 					t.Errorf("failing at %q: got error %v, want an input/output error or none", failedStep, err)
 				}
-				if err == nil && newestTag(t, w) != c.tag {
-					t.Errorf("failing at %q: got no error, and readers see %s, want %s", failedStep, newestTag(t, w), c.tag)
+				if err == nil && newestTag(t, w) != c.wantTag {
+					t.Errorf("failing at %q: got no error, and readers see %s, want %s", failedStep, newestTag(t, w), c.wantTag)
 				}
 				if failedStep == "" {
 					break

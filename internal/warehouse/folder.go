@@ -94,12 +94,12 @@ func (f *Folder) Relative(path string) string {
 func (f *Folder) makeFolders() error {
 	for _, name := range []string{VersionsDir, SeriesDir} {
 		if err := f.MakePublic(f.Path(name)); err != nil {
-			return f.placeErr(err)
+			return f.folderErr(err)
 		}
 	}
 	for _, name := range []string{rawDir, stateDir} {
 		if err := f.disk.MakeFolder(f.Path(name), privateDir); err != nil {
-			return f.placeErr(err)
+			return f.folderErr(err)
 		}
 	}
 	return nil
@@ -113,7 +113,7 @@ func (f *Folder) MakePublic(dir string) error {
 	return os.Chmod(dir, folderMode(f.mode))
 }
 
-// MakePublicAbove creates the two folders above a Parquet file of the series.
+// MakePublicAbove creates the two folders above a published file, such as a Parquet file of the series.
 func (f *Folder) MakePublicAbove(path string) error {
 	if err := f.MakePublic(filepath.Dir(filepath.Dir(path))); err != nil {
 		return err

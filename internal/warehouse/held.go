@@ -75,8 +75,8 @@ func (w *Warehouse) Held() (h HeldNight, ok bool, err error) {
 	return h, true, nil
 }
 
-// heldRun returns the run of the held night, or "". If a night was published and is not yet removed from
-// heldDir, it is no longer held.
+// heldRun returns the run of the held night, or "" if no night is held. A night that was published and is
+// not yet removed from heldDir is no longer held.
 func (w *Warehouse) heldRun() (string, error) {
 	runs, err := listFolders(w.Folder.Path(heldDir))
 	if err != nil || len(runs) == 0 {
@@ -90,8 +90,8 @@ func (w *Warehouse) heldRun() (string, error) {
 	return run, err
 }
 
-// recordHeld records the held night in the ledger if the run was killed before it did so. It also removes
-// the unfinished-run file, because a held night is not resumed.
+// recordHeld records the held night in the ledger if its run was killed before the ledger was written. It
+// also removes the unfinished-run file, because a held night is not resumed.
 func (w *Warehouse) recordHeld() error {
 	h, ok, err := w.Held()
 	if err != nil || !ok {
@@ -107,7 +107,7 @@ func (w *Warehouse) recordHeld() error {
 	if err := w.Ledger.Record(r); err != nil {
 		return err
 	}
-	unfinished, ok, err := w.Ledger.Unfinished()
+	unfinished, ok, err := w.Ledger.ResumableRun()
 	if err != nil || !ok || unfinished.Run != r.ID {
 		return err
 	}
@@ -121,7 +121,7 @@ func noHeldErr(verb string) error {
 
 // CheckHeld compares the files of the held night with its manifest, and returns the damaged files and
 // the number of compared files. Without readData it compares only sizes.
-func (w *Warehouse) CheckHeld(ctx context.Context, readData bool) (damaged []*DamagedError, files int) {
+func (w *Warehouse) CheckHeld(ctx context.Context, readData bool) (damaged []*DamagedError, fileCount int) {
 	run, err := w.heldRun()
 	if err != nil {
 		return []*DamagedError{{File: heldDir, Problem: err.Error()}}, 0
@@ -136,12 +136,12 @@ func (w *Warehouse) CheckHeld(ctx context.Context, readData bool) (damaged []*Da
 	}
 	cache := checksum.NewCache(ctx)
 	for _, want := range m.fileSums() {
-		files++
+		fileCount++
 		if problem := cache.Compare(filepath.Join(dir, want.File), want, readData); problem != "" {
 			damaged = append(damaged, &DamagedError{File: w.Folder.Relative(filepath.Join(dir, want.File)), Problem: problem})
 		}
 	}
-	return damaged, files
+	return damaged, fileCount
 }
 
 // PublishHeld publishes the held night, so that readers see it. The caller must have the Lock. accepted
@@ -273,8 +273,9 @@ func (w *Warehouse) discardHeldFolders(paths []string) error {
 	return nil
 }
 
-// finishKilledHeld completes a publish of the held night that was killed after it switched the link
-// "latest". If the publish was killed earlier, it removes the new version, so that no rollback can publish it.
+// finishKilledHeld completes a killed publish of the held night. If the link "latest" was not yet switched
+// when the publish was killed, finishKilledHeld removes the new version instead, so that no rollback can
+// publish it.
 func (w *Warehouse) finishKilledHeld() error {
 	runs, err := listFolders(w.Folder.Path(heldDir))
 	if err != nil || len(runs) == 0 {
@@ -314,8 +315,8 @@ func (v *Versions) canReplace(m Manifest, latest string) bool {
 	}
 	heldTime, _ := RunTime(m.RunID)
 	latestTime, ok := RunTime(latest)
-	replayed, err := v.ReadManifest(latest)
-	return m.Kind == ledger.Replay && ok && heldTime.Equal(latestTime) && err == nil && replayed.Previous == m.Previous
+	latestManifest, err := v.ReadManifest(latest)
+	return m.Kind == ledger.Replay && ok && heldTime.Equal(latestTime) && err == nil && latestManifest.Previous == m.Previous
 }
 
 // staleHeld returns the folder of a held night that can no longer be published. This is the case if

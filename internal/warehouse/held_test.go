@@ -15,8 +15,6 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-const firstRun, heldRun, laterRun = "20261101T020000Z", "20261102T020000Z", "20261103T020000Z"
-
 // holdNight creates a held night and its line in the ledger. The night is held because the check "prices"
 // failed.
 func holdNight(t *testing.T, w *warehouse.Warehouse, run, tag string) error {
@@ -61,20 +59,20 @@ func requireState(t *testing.T, w *warehouse.Warehouse, tag, held string) {
 
 func TestAHeldNightIsPublishedUnchanged(t *testing.T) {
 	w := open(t)
-	publish(t, w, firstRun, "one")
-	must(t, holdNight(t, w, heldRun, "two"))
-	requireState(t, w, "one", heldRun)
+	publish(t, w, firstNight, "one")
+	must(t, holdNight(t, w, secondNight, "two"))
+	requireState(t, w, "one", secondNight)
 	h, _, err := w.Held()
 	must(t, err)
 	if got := h.FailedChecks(); !slices.Equal(got, []string{"prices"}) {
 		t.Errorf("failed checks are %v, want prices", got)
 	}
-	heldCatalog, err := os.ReadFile(w.Folder.HeldCatalog(heldRun))
+	heldCatalog, err := os.ReadFile(w.Folder.HeldCatalog(secondNight))
 	must(t, err)
 	_, err = w.PublishHeld(t.Context(), []string{"prices"}, firstNightAt)
 	must(t, err)
 	requireState(t, w, "two", "")
-	publishedCatalog, err := os.ReadFile(w.Folder.VersionCatalog(heldRun))
+	publishedCatalog, err := os.ReadFile(w.Folder.VersionCatalog(secondNight))
 	must(t, err)
 	if !slices.Equal(heldCatalog, publishedCatalog) {
 		t.Error("the published catalog differs from the held catalog, want the same bytes")
@@ -82,66 +80,66 @@ func TestAHeldNightIsPublishedUnchanged(t *testing.T) {
 	runs, err := w.Ledger.Runs()
 	must(t, err)
 	last := runs[len(runs)-1]
-	if last.ID != heldRun || last.Outcome != ledger.Complete || last.Held || !slices.Equal(last.Accepted, []string{"prices"}) || !last.AcceptedAt.Equal(firstNightAt) {
+	if last.ID != secondNight || last.Outcome != ledger.Complete || last.Held || !slices.Equal(last.Accepted, []string{"prices"}) || !last.AcceptedAt.Equal(firstNightAt) {
 		t.Errorf("the ledger has %+v, want a complete run with the accepted check", last)
 	}
 	if _, err := w.PublishHeld(t.Context(), nil, firstNightAt); !errors.As(err, new(*ledger.UnknownRunError)) {
 		t.Errorf("a second publish: got %v, want an UnknownRunError", err)
 	}
-	publish(t, w, laterRun, "three")
+	publish(t, w, thirdNight, "three")
 	requireState(t, w, "three", "")
 }
 
 func TestAHeldNightIsDiscarded(t *testing.T) {
 	w := open(t)
-	publish(t, w, firstRun, "one")
+	publish(t, w, firstNight, "one")
 	if _, err := w.DiscardHeld(); !errors.As(err, new(*ledger.UnknownRunError)) {
 		t.Errorf("without a held night: got %v, want an UnknownRunError", err)
 	}
-	must(t, holdNight(t, w, heldRun, "two"))
+	must(t, holdNight(t, w, secondNight, "two"))
 	run, err := w.DiscardHeld()
 	must(t, err)
 	requireState(t, w, "one", "")
-	if entries, err := os.ReadDir(filepath.Join(w.Folder.Dir(), "held")); run != heldRun || err != nil || len(entries) > 0 {
-		t.Errorf("discarded %s, left %v (%v), want %s and no files", run, entries, err, heldRun)
+	if entries, err := os.ReadDir(filepath.Join(w.Folder.Dir(), "held")); run != secondNight || err != nil || len(entries) > 0 {
+		t.Errorf("discarded %s, left %v (%v), want %s and no files", run, entries, err, secondNight)
 	}
 }
 
 func TestTheNextNightReplacesAHeldNight(t *testing.T) {
 	w := open(t)
-	publish(t, w, firstRun, "one")
-	must(t, holdNight(t, w, heldRun, "two"))
-	must(t, holdNight(t, w, laterRun, "three"))
-	requireState(t, w, "one", laterRun)
+	publish(t, w, firstNight, "one")
+	must(t, holdNight(t, w, secondNight, "two"))
+	must(t, holdNight(t, w, thirdNight, "three"))
+	requireState(t, w, "one", thirdNight)
 	publish(t, w, "20261104T020000Z", "four")
 	requireState(t, w, "four", "")
 }
 
 func TestAHeldNightOfAnotherBaseIsNotPublished(t *testing.T) {
 	w := open(t)
-	publish(t, w, firstRun, "one")
-	publish(t, w, heldRun, "two")
-	must(t, holdNight(t, w, laterRun, "three"))
-	_, err := w.Rollback(firstRun, firstNightAt)
+	publish(t, w, firstNight, "one")
+	publish(t, w, secondNight, "two")
+	must(t, holdNight(t, w, thirdNight, "three"))
+	_, err := w.Rollback(firstNight, firstNightAt)
 	must(t, err)
 	if _, err := w.PublishHeld(t.Context(), []string{"prices"}, firstNightAt); err == nil {
 		t.Error("got no error, want an error, because the held night was not built on the version that readers see")
 	}
-	requireState(t, w, "one", laterRun)
+	requireState(t, w, "one", thirdNight)
 }
 
 func TestADamagedHeldNightIsNotPublished(t *testing.T) {
 	w := open(t)
-	publish(t, w, firstRun, "one")
+	publish(t, w, firstNight, "one")
 	edit := func(name string, change func(data []byte) []byte) func() error {
 		return func() error {
-			path := filepath.Join(w.Folder.Dir(), "held", heldRun, name)
+			path := filepath.Join(w.Folder.Dir(), "held", secondNight, name)
 			data, err := os.ReadFile(path)
 			return errors.Join(err, os.Chmod(path, 0o600), os.WriteFile(path, change(data), 0o600))
 		}
 	}
 	remove := func(name string) func() error {
-		return func() error { return os.Remove(filepath.Join(w.Folder.Dir(), "held", heldRun, name)) }
+		return func() error { return os.Remove(filepath.Join(w.Folder.Dir(), "held", secondNight, name)) }
 	}
 	for name, c := range map[string]struct {
 		damage func() error
@@ -156,7 +154,7 @@ func TestADamagedHeldNightIsNotPublished(t *testing.T) {
 		"no ledger line":  {remove("run.json"), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			must(t, holdNight(t, w, heldRun, "two"))
+			must(t, holdNight(t, w, secondNight, "two"))
 			must(t, c.damage())
 			for _, readData := range []bool{false, true} {
 				report, err := integrity.Check(t.Context(), w, readData)
@@ -175,9 +173,9 @@ func TestADamagedHeldNightIsNotPublished(t *testing.T) {
 			must(t, err)
 		})
 	}
-	must(t, holdNight(t, w, heldRun, "two"))
+	must(t, holdNight(t, w, secondNight, "two"))
 	must(t, remove(warehouse.ManifestFile)())
-	publish(t, w, laterRun, "three")
+	publish(t, w, thirdNight, "three")
 	requireNoHeldFiles(t, w)
 }
 
@@ -196,35 +194,35 @@ func TestPruneRemovesAStaleHeldNight(t *testing.T) {
 		must(t, err)
 		return prunedPaths(pruned)
 	}
-	publish(t, w, firstRun, "one")
-	publish(t, w, heldRun, "two")
-	must(t, holdNight(t, w, laterRun, "three"))
+	publish(t, w, firstNight, "one")
+	publish(t, w, secondNight, "two")
+	must(t, holdNight(t, w, thirdNight, "three"))
 	if got := prune(false); len(got) > 0 {
 		t.Errorf("prune removed %v, want the held night kept", got)
 	}
-	requireState(t, w, "two", laterRun)
-	_, err := w.Rollback(firstRun, firstNightAt)
+	requireState(t, w, "two", thirdNight)
+	_, err := w.Rollback(firstNight, firstNightAt)
 	must(t, err)
-	want := []string{"held/" + laterRun}
+	want := []string{"held/" + thirdNight}
 	if got := prune(true); !slices.Equal(got, want) {
 		t.Errorf("prune would remove %v, want %v", got, want)
 	}
-	requireState(t, w, "one", laterRun)
+	requireState(t, w, "one", thirdNight)
 	if got := prune(false); !slices.Equal(got, want) {
 		t.Errorf("prune removed %v, want %v", got, want)
 	}
 	requireNoHeldFiles(t, w)
 }
 
-// TestKeepVersionsBoundsPublishedHeldNights publishes a held night in a warehouse that keeps one
+// TestKeepVersionsCountsPublishedHeldNights publishes a held night in a warehouse that keeps one
 // version. The earlier version must be removed.
-func TestKeepVersionsBoundsPublishedHeldNights(t *testing.T) {
+func TestKeepVersionsCountsPublishedHeldNights(t *testing.T) {
 	w := openKeeping(t, 1)
-	publish(t, w, firstRun, "one")
-	must(t, holdNight(t, w, heldRun, "two"))
+	publish(t, w, firstNight, "one")
+	must(t, holdNight(t, w, secondNight, "two"))
 	_, err := w.PublishHeld(t.Context(), []string{"prices"}, firstNightAt)
 	must(t, err)
-	if versions, err := w.Versions.List(); err != nil || !slices.Equal(versions, []string{heldRun}) {
+	if versions, err := w.Versions.List(); err != nil || !slices.Equal(versions, []string{secondNight}) {
 		t.Errorf("versions are %v (%v), want only the held night", versions, err)
 	}
 	requireNoHeldFiles(t, w)
@@ -234,10 +232,10 @@ func TestKeepVersionsBoundsPublishedHeldNights(t *testing.T) {
 // before the newest night. Prune must keep the replay, and PublishHeld must publish it.
 func TestAHeldReplayReplacesItsNight(t *testing.T) {
 	w := open(t)
-	publish(t, w, firstRun, "one")
-	publish(t, w, heldRun, "two")
-	at, _ := warehouse.RunTime(heldRun)
-	d, err := w.BeginFrom(t.Context(), heldRun+"-2", at, firstRun)
+	publish(t, w, firstNight, "one")
+	publish(t, w, secondNight, "two")
+	at, _ := warehouse.RunTime(secondNight)
+	d, err := w.BeginFrom(t.Context(), secondNight+"-2", at, firstNight)
 	must(t, err)
 	d.Kind = ledger.Replay
 	file := sqltext.Literal(filepath.Join(d.Dir, "product_listing_tags.parquet"))
@@ -251,7 +249,7 @@ func TestAHeldReplayReplacesItsNight(t *testing.T) {
 	_, err = w.PublishHeld(t.Context(), nil, firstNightAt)
 	must(t, err)
 	requireState(t, w, "one", "")
-	if latest, _, err := w.Versions.Latest(); err != nil || latest != heldRun+"-2" {
+	if latest, _, err := w.Versions.Latest(); err != nil || latest != secondNight+"-2" {
 		t.Errorf("readers see %s (%v), want the replay", latest, err)
 	}
 }
@@ -260,19 +258,19 @@ func TestAHeldReplayReplacesItsNight(t *testing.T) {
 // rollback to the new version must fail, because the night is still held.
 func TestARollbackDoesNotPublishAHeldNight(t *testing.T) {
 	w := open(t)
-	publish(t, w, firstRun, "one")
-	must(t, holdNight(t, w, heldRun, "two"))
+	publish(t, w, firstNight, "one")
+	must(t, holdNight(t, w, secondNight, "two"))
 	if _, err := openFailingAt(t, w, "before link latest").PublishHeld(t.Context(), []string{"prices"}, firstNightAt); !errors.Is(err, syscall.EIO) {
 		t.Fatalf("got %v, want EIO", err)
 	}
-	err := withLock(t, w, laterRun, func() error {
-		_, err := w.Rollback(heldRun, firstNightAt)
+	err := withLock(t, w, thirdNight, func() error {
+		_, err := w.Rollback(secondNight, firstNightAt)
 		return err
 	})
 	if !errors.As(err, new(*ledger.UnknownRunError)) {
 		t.Errorf("the rollback ended with %v, want an UnknownRunError", err)
 	}
-	requireState(t, w, "one", heldRun)
+	requireState(t, w, "one", secondNight)
 }
 
 // killStride returns the number of disk operations between two kills in the tests below. Trials can take
@@ -307,29 +305,29 @@ func stopDiskAfter(t *testing.T, w *warehouse.Warehouse, steps int) (stopping *w
 func TestNoStateIsBetweenHeldAndPublished(t *testing.T) {
 	for steps := 0; ; steps += killStride() {
 		w := open(t)
-		publish(t, w, firstRun, "one")
-		must(t, holdNight(t, w, heldRun, "two"))
+		publish(t, w, firstNight, "one")
+		must(t, holdNight(t, w, secondNight, "two"))
 		stopping, isStopped := stopDiskAfter(t, w, steps)
 		_, err := stopping.PublishHeld(t.Context(), []string{"prices"}, firstNightAt)
 		visibleTag, held := newestTag(t, w), heldRunID(t, w)
 		switch {
-		case visibleTag == "one" && held == heldRun && err != nil:
+		case visibleTag == "one" && held == secondNight && err != nil:
 			if steps%2 == 0 { // a second publish, or else the next night, must succeed
 				_, err := w.PublishHeld(t.Context(), []string{"prices"}, firstNightAt)
 				must(t, err)
 				requireState(t, w, "two", "")
 			} else {
-				publish(t, w, laterRun, "three")
+				publish(t, w, thirdNight, "three")
 				requireState(t, w, "three", "")
 			}
 		case visibleTag == "two" && held == "":
-			must(t, withLock(t, w, laterRun, w.Recover))
+			must(t, withLock(t, w, thirdNight, w.Recover))
 			runs, err := w.Ledger.Runs()
 			must(t, err)
-			if ledgerRun := ledger.Find(runs, heldRun); ledgerRun.Outcome != ledger.Complete || !slices.Equal(ledgerRun.Accepted, []string{"prices"}) {
+			if ledgerRun := ledger.Find(runs, secondNight); ledgerRun.Outcome != ledger.Complete || !slices.Equal(ledgerRun.Accepted, []string{"prices"}) {
 				t.Errorf("after %d steps the ledger has %+v, want a complete run with the accepted check prices", steps, ledgerRun)
 			}
-			publish(t, w, laterRun, "three")
+			publish(t, w, thirdNight, "three")
 			requireState(t, w, "three", "")
 			if entries, _ := os.ReadDir(filepath.Join(w.Folder.Dir(), "held")); len(entries) > 0 {
 				t.Errorf("after %d steps held/ has %v, want no files", steps, entries)
@@ -352,26 +350,26 @@ func TestNoStateIsBetweenHeldAndPublished(t *testing.T) {
 func TestNoStateIsBetweenDraftAndHeld(t *testing.T) {
 	for steps := 0; ; steps += killStride() {
 		w := open(t)
-		publish(t, w, firstRun, "one")
-		must(t, holdNight(t, w, heldRun, "two"))
+		publish(t, w, firstNight, "one")
+		must(t, holdNight(t, w, secondNight, "two"))
 		stopping, isStopped := stopDiskAfter(t, w, steps)
-		d, err := stopping.Begin(t.Context(), laterRun, firstNightAt.AddDate(0, 0, 2))
+		d, err := stopping.Begin(t.Context(), thirdNight, firstNightAt.AddDate(0, 0, 2))
 		if err == nil {
-			err = d.WriteLedgerLine(ledger.Run{ID: laterRun, Outcome: ledger.Complete, Checks: []ledger.Check{{Name: "prices", Severity: "hold", Outcome: ledger.CheckFailed}}})
+			err = d.WriteLedgerLine(ledger.Run{ID: thirdNight, Outcome: ledger.Complete, Checks: []ledger.Check{{Name: "prices", Severity: "hold", Outcome: ledger.CheckFailed}}})
 			if err == nil {
 				_, err = d.Hold(t.Context(), slices.Clone(tableFiles))
 			}
 			_ = d.Discard()
 		}
 		held := heldRunID(t, w)
-		if held != heldRun && held != laterRun && (held != "" || err == nil) {
+		if held != secondNight && held != thirdNight && (held != "" || err == nil) {
 			t.Errorf("after %d steps %q is held (%v), want the earlier night, the new night, or no night and an error", steps, held, err)
 		}
-		must(t, withLock(t, w, laterRun, w.Recover))
+		must(t, withLock(t, w, thirdNight, w.Recover))
 		runs, readErr := w.Ledger.Runs()
 		must(t, readErr)
-		if held == laterRun && !ledger.Find(runs, laterRun).Held {
-			t.Errorf("after %d steps the ledger has %+v, want the held night %s", steps, runs, laterRun)
+		if held == thirdNight && !ledger.Find(runs, thirdNight).Held {
+			t.Errorf("after %d steps the ledger has %+v, want the held night %s", steps, runs, thirdNight)
 		}
 		requireState(t, w, "one", held)
 		if !*isStopped {
@@ -385,17 +383,17 @@ func TestNoStateIsBetweenDraftAndHeld(t *testing.T) {
 func TestNoStateIsBetweenHeldAndDiscarded(t *testing.T) {
 	for steps := 0; ; steps++ {
 		w := open(t)
-		publish(t, w, firstRun, "one")
-		must(t, holdNight(t, w, heldRun, "two"))
+		publish(t, w, firstNight, "one")
+		must(t, holdNight(t, w, secondNight, "two"))
 		stopping, isStopped := stopDiskAfter(t, w, steps)
 		_, err := stopping.DiscardHeld()
-		if held := heldRunID(t, w); held != heldRun && held != "" || held == "" && steps == 0 || held == heldRun && err == nil {
-			t.Errorf("after %d steps %q is held (%v), want %s and an error, or no held night", steps, held, err, heldRun)
+		if held := heldRunID(t, w); held != secondNight && held != "" || held == "" && steps == 0 || held == secondNight && err == nil {
+			t.Errorf("after %d steps %q is held (%v), want %s and an error, or no held night", steps, held, err, secondNight)
 		}
 		if report, err := integrity.Check(t.Context(), w, true); err != nil || len(report.Damage) > 0 {
 			t.Errorf("after %d steps verify found %+v (%v), want no damage", steps, report.Damage, err)
 		}
-		publish(t, w, laterRun, "three")
+		publish(t, w, thirdNight, "three")
 		requireState(t, w, "three", "")
 		requireNoHeldFiles(t, w)
 		if !*isStopped {

@@ -18,7 +18,7 @@ import (
 )
 
 // StorageVersion is DuckDB's name of the file format of catalogs. DuckDB of this version and later
-// versions can open them.
+// versions can open the catalogs.
 const StorageVersion = "v1.1.0"
 
 // EngineVersion returns the version of the linked DuckDB.
@@ -118,11 +118,11 @@ func (in *Instance) LimitMemory(ctx context.Context, isReduced bool) error {
 	if in.memoryLimit == "" {
 		return nil
 	}
-	name := "memory_limit"
+	statement := "memory_limit"
 	if isReduced {
-		name = "part_of_memory"
+		statement = "reduced_memory_limit"
 	}
-	return in.Exec(ctx, instanceSQL.Render(name, sqltext.Values{"limit": in.memoryLimit}))
+	return in.Exec(ctx, instanceSQL.Render(statement, sqltext.Values{"limit": in.memoryLimit}))
 }
 
 // Exec runs statements in order until one fails.

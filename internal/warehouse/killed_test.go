@@ -53,7 +53,7 @@ func TestTrialNewerWarehouseIsRejected(t *testing.T) {
 // AllRuns must return the killed run at once, and Recover must record the run in the ledger.
 func TestAKilledRunIsRecorded(t *testing.T) {
 	w := open(t)
-	run := warehouse.Unfinished{Run: "20261101T020000Z", StartedAt: firstNightAt, Attempt: 1, Program: "test"}
+	run := warehouse.UnfinishedRun{Run: "20261101T020000Z", StartedAt: firstNightAt, Attempt: 1, Program: "test"}
 	must(t, withLock(t, w, run.Run, func() error {
 		must(t, os.WriteFile(filepath.Join(w.Folder.Dir(), "state", ".unfinished.json.12345"), []byte("{"), 0o600))
 		return w.Ledger.WriteResumableRun(run)
@@ -115,7 +115,7 @@ func TestTheUnpublishedVersionOfAnAbandonedRunIsRemoved(t *testing.T) {
 	start := func(run string) {
 		t.Helper()
 		must(t, withLock(t, w, run, func() error {
-			return w.Ledger.WriteResumableRun(warehouse.Unfinished{Run: run, StartedAt: firstNightAt, Attempt: 1})
+			return w.Ledger.WriteResumableRun(warehouse.UnfinishedRun{Run: run, StartedAt: firstNightAt, Attempt: 1})
 		}))
 	}
 	start("20261102T020000Z")
@@ -135,12 +135,12 @@ func TestARunKilledAfterItsPublishIsNotResumed(t *testing.T) {
 	const killed = "20261101T020000Z"
 	must(t, os.MkdirAll(w.Folder.RawPath(killed), 0o700))
 	must(t, withLock(t, w, killed, func() error {
-		return w.Ledger.WriteResumableRun(warehouse.Unfinished{Run: killed, StartedAt: firstNightAt, Attempt: 1})
+		return w.Ledger.WriteResumableRun(warehouse.UnfinishedRun{Run: killed, StartedAt: firstNightAt, Attempt: 1})
 	}))
 	publish(t, w, killed, "one")
 	must(t, withLock(t, w, "20261101T030000Z", w.Recover))
 	publish(t, w, "20261101T030000Z", "two")
-	if u, isResumed, err := w.Ledger.Unfinished(); isResumed || err != nil {
+	if u, isResumed, err := w.Ledger.ResumableRun(); isResumed || err != nil {
 		t.Errorf("run %s would be resumed (%v), want no resume", u.Run, err)
 	}
 }
@@ -152,7 +152,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// openFailingAt opens the same warehouse with a disk that fails at a step.
+// openFailingAt opens w again, with a disk that fails at a step.
 func openFailingAt(t *testing.T, w *warehouse.Warehouse, step string) *warehouse.Warehouse {
 	t.Helper()
 	return openWith(t, warehouse.Config{Dir: w.Folder.Dir(),
@@ -172,20 +172,19 @@ func TestRecoverRecordsAnUnrecordedRollback(t *testing.T) {
 	if _, err := openFailingAt(t, w, "before write runs.jsonl").Rollback(firstNight, firstNightAt); !errors.Is(err, syscall.EIO) {
 		t.Fatalf("got %v, want EIO", err)
 	}
-	must(t, w.Identity.Check())
+	must(t, w.LinkChecker.Check())
 	must(t, w.Recover())
 	runs, err := w.Ledger.Runs()
 	if err != nil || len(runs) != 3 || runs[2].Kind != ledger.Rollback || runs[2].VisibleVersion() != firstNight {
 		t.Errorf("the ledger has %+v (%v), want the rollback", runs, err)
 	}
-	must(t, w.Identity.Check())
+	must(t, w.LinkChecker.Check())
 }
 
-// TestNextLockFinishesAKilledRollback kills a rollback over two days at each disk operation. After the
-// next lock the series must contain the days of the version that readers see, and the ledger must
-// contain the rollback if its unfinished-run file was written.
+// TestNextLockFinishesAKilledRollback kills a rollback to the first of three nights at each disk
+// operation. After the next lock the series must contain the days of the version that readers see, and
+// the ledger must contain the rollback if its unfinished-run file was written.
 func TestNextLockFinishesAKilledRollback(t *testing.T) {
-	const third = "20261103T020000Z"
 	allDays := []string{"2026-11-01", "2026-11-02", "2026-11-03"}
 	w := openKeeping(t, 3)
 	publishNights(t, w, "one", "two", "three")
@@ -215,7 +214,7 @@ func TestNextLockFinishesAKilledRollback(t *testing.T) {
 		if latest == firstNight {
 			want, outcome = allDays[:1], ledger.Complete
 		}
-		if got := seriesDays(t, w); !slices.Equal(got, want) || latest != firstNight && latest != third {
+		if got := seriesDays(t, w); !slices.Equal(got, want) || latest != firstNight && latest != thirdNight {
 			t.Errorf("killed after %q: readers see %s, the series has %v, want %v", lastStep, latest, got, want)
 		}
 		if report, err := integrity.Check(t.Context(), w, true); err != nil || len(report.Damage) > 0 {
@@ -230,7 +229,7 @@ func TestNextLockFinishesAKilledRollback(t *testing.T) {
 			return
 		}
 		if latest == firstNight {
-			rollback(t, w, third)
+			rollback(t, w, thirdNight)
 		}
 	}
 }

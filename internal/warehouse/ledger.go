@@ -29,7 +29,7 @@ func (l *Ledger) Path() string { return l.folder.Path(stateDir, "runs.jsonl") }
 // run is another attempt of the run. Work after a run gets a new id if its id is already in the ledger.
 func (l *Ledger) Record(r ledger.Run) error {
 	if r.IsFollowUp() {
-		entries, err := l.Entries()
+		entries, err := l.RunsAndFollowUps()
 		if err != nil {
 			return fmt.Errorf("record %s: %w", r.ID, err)
 		}
@@ -115,7 +115,7 @@ func (l *Ledger) missingRuns() ([]ledger.Run, error) {
 
 // killedRun converts an unfinished-run file to a run for the ledger. A rollback that was killed after it
 // switched the link "latest" has the outcome complete.
-func (l *Ledger) killedRun(u Unfinished, latest string) ledger.Run {
+func (l *Ledger) killedRun(u UnfinishedRun, latest string) ledger.Run {
 	if u.Kind == ledger.Rollback && u.Version == latest {
 		return l.completeRollback(u.Run, u.Version, u.StartedAt)
 	}
@@ -136,12 +136,12 @@ func (l *Ledger) readLine(dir, run string) (r ledger.Run, ok bool) {
 // Runs returns the runs of the ledger, oldest first. A run with several attempts has several lines. Runs
 // returns only the last attempt. It skips damaged and unfinished lines.
 func (l *Ledger) Runs() ([]ledger.Run, error) {
-	entries, err := l.Entries()
+	entries, err := l.RunsAndFollowUps()
 	return slices.DeleteFunc(entries, ledger.Run.IsFollowUp), err
 }
 
-// Entries returns the runs like Runs, and also the work after runs, such as backups.
-func (l *Ledger) Entries() ([]ledger.Run, error) {
+// RunsAndFollowUps returns the runs like Runs, and also the work after runs, such as backups.
+func (l *Ledger) RunsAndFollowUps() ([]ledger.Run, error) {
 	data, err := os.ReadFile(l.Path())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -167,15 +167,15 @@ func ParseLedger(data []byte) (runs []ledger.Run, damaged [][]byte) {
 	return runs, damaged
 }
 
-// AllRuns returns Entries and the killed runs that the next Recover will record. While a run has the
-// lock, AllRuns returns only Entries.
+// AllRuns returns RunsAndFollowUps and the killed runs that the next Recover will record. While a run has
+// the lock, AllRuns leaves out the killed runs.
 func (l *Ledger) AllRuns() ([]ledger.Run, error) {
 	lockErr := l.folder.CheckUnlocked()
 	isLocked := errors.As(lockErr, new(*LockedError))
 	if lockErr != nil && !isLocked {
 		return nil, lockErr
 	}
-	runs, err := l.Entries()
+	runs, err := l.RunsAndFollowUps()
 	if err != nil || isLocked {
 		return runs, err
 	}
@@ -207,7 +207,7 @@ func (l *Ledger) completeRollback(id, version string, at time.Time) ledger.Run {
 
 // NewRunID returns an unused id for a run: its time in UTC, followed by a number if other runs have
 // the same second. Used ids are in the ledger, the unfinished-run files and the names of folders.
-// NewRunID returns a *PlaceError if it cannot read a folder. The caller must have the Lock, because
+// NewRunID returns a *FolderError if it cannot read a folder. The caller must have the Lock, because
 // otherwise another process may use the same id.
 func (l *Ledger) NewRunID(at time.Time) (string, error) {
 	runs, err := l.Runs()
@@ -230,7 +230,7 @@ func (l *Ledger) NewRunID(at time.Time) (string, error) {
 		for _, path := range []string{l.folder.RawPath(id), l.folder.VersionPath(id)} {
 			_, err := os.Lstat(path)
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return "", &PlaceError{l.folder.dir, err}
+				return "", &FolderError{l.folder.dir, err}
 			}
 			isUsed = isUsed || err == nil
 		}

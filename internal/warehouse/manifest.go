@@ -74,7 +74,7 @@ type Manifest struct {
 }
 
 // ManifestTable describes one table of the snapshot. Grade is the worst grade of the streams that fill
-// the table. KeyMin and KeyMax are the range of the first key column.
+// the table. KeyMin and KeyMax are the smallest and the largest value of the first key column.
 type ManifestTable struct {
 	Name  string `json:"table"`
 	Rows  int64  `json:"rows"`

@@ -50,7 +50,7 @@ func queryOne(t *testing.T, d *warehouse.Draft, text string, args ...any) string
 // TestViewsOfMartFollowTheProgram changes the views in the catalog of a night. The next night must
 // restore them.
 func TestViewsOfMartFollowTheProgram(t *testing.T) {
-	const viewNames = "SELECT string_agg(view_name, ',' ORDER BY view_name) FROM duckdb_views() WHERE schema_name = ?"
+	const viewNamesSQL = "SELECT string_agg(view_name, ',' ORDER BY view_name) FROM duckdb_views() WHERE schema_name = ?"
 	for name, c := range map[string]struct{ change, want string }{
 		"views of the configured tables are created": {"SELECT 1", "snapshot"},
 		"a missing view is created":                  {"DROP VIEW mart.snapshot", "snapshot"},
@@ -68,7 +68,7 @@ func TestViewsOfMartFollowTheProgram(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer next.Discard()
-			if got := queryOne(t, next, viewNames, "mart"); got != c.want {
+			if got := queryOne(t, next, viewNamesSQL, "mart"); got != c.want {
 				t.Errorf("got views %q, want %q", got, c.want)
 			}
 		})

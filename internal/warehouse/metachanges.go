@@ -33,9 +33,9 @@ func (s *Series) MetaChain(run string) (chain []Manifest, err error) {
 	return chain, err
 }
 
-// oldMetaChanges returns the paths of the files of changes that no kept version needs, and of the
-// manifests beside these files. If a chain of a kept version is broken, it returns no path.
-func (s *Series) oldMetaChanges() ([]string, error) {
+// unneededMetaChanges returns the paths of the files of changes that no kept version needs, and of the
+// manifests beside these files. If the chain of a kept version is broken, it returns no path.
+func (s *Series) unneededMetaChanges() ([]string, error) {
 	runs, err := s.versions.List()
 	if err != nil {
 		return nil, err
@@ -55,12 +55,12 @@ func (s *Series) oldMetaChanges() ([]string, error) {
 		}
 	}
 	paths, err := filepath.Glob(s.folder.Path(SeriesDir, metaDir, "*"))
-	var old []string
+	var unneeded []string
 	for _, path := range paths {
 		run := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), manifestSuffix), changesSuffix)
 		if !isNeeded[run] && !strings.HasPrefix(run, ".") {
-			old = append(old, path)
+			unneeded = append(unneeded, path)
 		}
 	}
-	return old, err
+	return unneeded, err
 }

@@ -117,10 +117,10 @@ func (m *Mirror) knownSums() (map[string]checksum.FileSum, error) {
 		sums[sum.File] = sum
 	}
 	for _, path := range dayManifests {
-		if day, manifestSum, err := m.versions.readManifestSum(path, ""); err == nil && DayOf(day.SnapshotAt) == DayIn(path) {
+		if dayManifest, manifestSum, err := m.versions.readManifestSum(path, ""); err == nil && DayOf(dayManifest.SnapshotAt) == DayIn(path) {
 			add(path, manifestSum)
-			for _, t := range day.Tables {
-				add(m.series.FilePath(t, day.SnapshotAt), t.FileSum)
+			for _, t := range dayManifest.Tables {
+				add(m.series.FilePath(t, dayManifest.SnapshotAt), t.FileSum)
 			}
 		}
 	}
@@ -132,9 +132,9 @@ func (m *Mirror) knownSums() (map[string]checksum.FileSum, error) {
 		return nil, err
 	}
 	for _, path := range runManifests {
-		if run, manifestSum, err := m.versions.readManifestSum(path, ""); err == nil && run.Meta != nil {
+		if runManifest, manifestSum, err := m.versions.readManifestSum(path, ""); err == nil && runManifest.Meta != nil {
 			add(path, manifestSum)
-			add(m.folder.ChangesPath(run.RunID), run.Meta.FileSum)
+			add(m.folder.ChangesPath(runManifest.RunID), runManifest.Meta.FileSum)
 		}
 	}
 	return sums, nil

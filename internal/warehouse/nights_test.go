@@ -70,7 +70,7 @@ func exists(t *testing.T, file string) bool {
 	return err == nil
 }
 
-// openRecording opens the same warehouse and records the names of its disk operations.
+// openRecording opens w again and records the names of its disk operations.
 func openRecording(t *testing.T, w *warehouse.Warehouse) (recording *warehouse.Warehouse, steps *[]string) {
 	t.Helper()
 	steps = new([]string)

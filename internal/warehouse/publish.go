@@ -65,8 +65,8 @@ func (d *Draft) Publish(ctx context.Context, tables []ManifestTable) (Manifest, 
 func (d *Draft) seal(ctx context.Context, tables []ManifestTable) (m Manifest, err error) {
 	m = Manifest{RunID: d.Run, Kind: d.Kind, Night: d.Source, SnapshotAt: d.At, Program: d.w.cfg.Program, Schema: dictionary.SchemaVersion(), Format: Format,
 		Previous: d.Previous, Tables: tables, Meta: d.meta}
-	if m.Night == "" && d.base.Kind == ledger.Refresh {
-		m.Night = d.base.baseRun()
+	if m.Night == "" && d.previousManifest.Kind == ledger.Refresh {
+		m.Night = d.previousManifest.baseRun()
 	}
 	mode, err := d.w.Folder.publicMode(d.Dir)
 	if err == nil {

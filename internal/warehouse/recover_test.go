@@ -17,27 +17,27 @@ import (
 // Recover must record the night in the ledger. The held night must not be resumed. A later unfinished run
 // must still be resumable.
 func TestAnUnrecordedHeldNightIsRecorded(t *testing.T) {
-	for _, unfinished := range []string{heldRun, laterRun} {
+	for _, unfinished := range []string{secondNight, thirdNight} {
 		w := open(t)
-		publish(t, w, firstRun, "one")
-		d := beginDraft(t, w, heldRun, "two")
-		must(t, d.WriteLedgerLine(ledger.Run{ID: heldRun, Outcome: ledger.Complete, SnapshotAt: d.At,
+		publish(t, w, firstNight, "one")
+		d := beginDraft(t, w, secondNight, "two")
+		must(t, d.WriteLedgerLine(ledger.Run{ID: secondNight, Outcome: ledger.Complete, SnapshotAt: d.At,
 			Checks: []ledger.Check{{Name: "prices", Severity: "hold", Outcome: ledger.CheckFailed}}}))
 		_, err := d.Hold(t.Context(), slices.Clone(tableFiles))
 		must(t, errors.Join(err, d.Discard()))
 		must(t, os.MkdirAll(w.Folder.RawPath(unfinished), 0o700))
-		must(t, w.Ledger.WriteResumableRun(warehouse.Unfinished{Run: unfinished, StartedAt: firstNightAt, Attempt: 1}))
+		must(t, w.Ledger.WriteResumableRun(warehouse.UnfinishedRun{Run: unfinished, StartedAt: firstNightAt, Attempt: 1}))
 		for range 2 {
 			must(t, w.Recover())
 		}
 		runs, err := w.Ledger.Runs()
 		must(t, err)
-		got := ledger.Find(runs, heldRun)
+		got := ledger.Find(runs, secondNight)
 		if got.Outcome != ledger.Failed || !got.Held || got.ExitCode != 1 || !got.SnapshotAt.IsZero() || got.Error != "held by its checks: prices" || got.Attempts != 1 {
 			t.Errorf("unfinished %s: the ledger has %+v, want a failed run that is held", unfinished, got)
 		}
-		if u, isResumed, err := w.Ledger.Unfinished(); err != nil || isResumed != (unfinished == laterRun) {
-			t.Errorf("unfinished %s: %s would be resumed: %t (%v), want %t", unfinished, u.Run, isResumed, err, unfinished == laterRun)
+		if u, isResumed, err := w.Ledger.ResumableRun(); err != nil || isResumed != (unfinished == thirdNight) {
+			t.Errorf("unfinished %s: %s would be resumed: %t (%v), want %t", unfinished, u.Run, isResumed, err, unfinished == thirdNight)
 		}
 	}
 }
@@ -67,7 +67,7 @@ func TestOnlyAnAbandonedVersionIsRemoved(t *testing.T) {
 	w := open(t)
 	start := func(run string) {
 		t.Helper()
-		must(t, w.Ledger.WriteResumableRun(warehouse.Unfinished{Run: run, StartedAt: firstNightAt, Attempt: 1}))
+		must(t, w.Ledger.WriteResumableRun(warehouse.UnfinishedRun{Run: run, StartedAt: firstNightAt, Attempt: 1}))
 		if got := contentOf(t, w.Ledger.ResumableRunPath()); !strings.Contains(got, `"`+run+`"`) {
 			t.Errorf("the unfinished-run file contains %s, want the run %s", got, run)
 		}
@@ -98,17 +98,17 @@ func TestTheRemedyOfALostLinkNamesTheRemainingFiles(t *testing.T) {
 	var lost *warehouse.LostError
 	want := "placementsync rollback " + secondNight + " points readers at it again; placementsync rollback " + firstNight + " keeps that snapshot; " +
 		"placementsync rebuild builds the catalog from the Parquet series (2026-11-01 to 2026-11-02, days: 2); nothing was changed"
-	if err := w.Identity.Check(); !errors.As(err, &lost) || lost.Remedy != want {
+	if err := w.LinkChecker.Check(); !errors.As(err, &lost) || lost.Remedy != want {
 		t.Errorf("got %v, want %q", err, want)
 	}
 	must(t, os.Remove(link(w)))
 	want = strings.Replace(want, "placementsync rollback "+firstNight+" keeps that snapshot; ", "", 1)
-	if err := w.Identity.Check(); !errors.As(err, &lost) || lost.Remedy != want {
+	if err := w.LinkChecker.Check(); !errors.As(err, &lost) || lost.Remedy != want {
 		t.Errorf("without the link: got %v, want %q", err, want)
 	}
 	must(t, errors.Join(os.RemoveAll(path(w, "versions")), os.RemoveAll(path(w, "parquet"))))
 	want = "neither a version nor the Parquet series is left: restore a backup, or name another warehouse.dir to begin anew; nothing was changed"
-	if err := w.Identity.Check(); !errors.As(err, &lost) || lost.Remedy != want {
+	if err := w.LinkChecker.Check(); !errors.As(err, &lost) || lost.Remedy != want {
 		t.Errorf("without files: got %v, want %q", err, want)
 	}
 }
@@ -140,7 +140,7 @@ func TestBackupsOfTheSameSecondHaveTheirOwnIDs(t *testing.T) {
 	for range 3 {
 		must(t, w.Ledger.Record(ledger.BeginFollowUp(ledger.Backup, "test", firstNightAt).EndFollowUp(t.Context(), firstNightAt.Add(time.Second), nil)))
 	}
-	entries, err := w.Ledger.Entries()
+	entries, err := w.Ledger.RunsAndFollowUps()
 	must(t, err)
 	for _, e := range entries {
 		got = append(got, e.ID)

@@ -12,9 +12,9 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// Unfinished is the content of an unfinished-run file. The run in this file is running, or was killed,
+// UnfinishedRun is the content of an unfinished-run file. The run in this file is running, or was killed,
 // interrupted or failed. Folder.RawPath contains the responses of the service that the run has stored.
-type Unfinished struct {
+type UnfinishedRun struct {
 	Run       string    `json:"run_id"`
 	StartedAt time.Time `json:"started_at"`
 	// Source is the base URL of the service. If the URL changed, the landed responses are not used.
@@ -43,7 +43,7 @@ func (l *Ledger) UnresumableRunPath() string { return l.folder.Path(stateDir, "a
 //
 // If the file contains an earlier run, the earlier run is abandoned. If readers do not see the version of
 // the abandoned run, WriteResumableRun removes this version, because it would look like a published version.
-func (l *Ledger) WriteResumableRun(u Unfinished) error {
+func (l *Ledger) WriteResumableRun(u UnfinishedRun) error {
 	earlier, ok, err := readUnfinished(l.ResumableRunPath())
 	if err != nil {
 		return err
@@ -65,11 +65,11 @@ func (l *Ledger) WriteResumableRun(u Unfinished) error {
 
 // WriteUnresumableRun writes the unfinished-run file of a run that is never resumed. If the run is
 // killed, Recover records it in the ledger. The caller must have the Lock.
-func (l *Ledger) WriteUnresumableRun(u Unfinished) error {
+func (l *Ledger) WriteUnresumableRun(u UnfinishedRun) error {
 	return l.writeUnfinished(l.UnresumableRunPath(), u)
 }
 
-func (l *Ledger) writeUnfinished(path string, u Unfinished) error {
+func (l *Ledger) writeUnfinished(path string, u UnfinishedRun) error {
 	data, err := checksum.Seal(u)
 	if err == nil {
 		err = durable.RemoveTemps(path)
@@ -93,9 +93,9 @@ func (l *Ledger) removeUnfinished(path string) error {
 	return nil
 }
 
-// Unfinished returns the run that can be resumed. ok is false if there is no such run. A run
-// cannot be resumed if it was killed after its publish, or if its landing is missing.
-func (l *Ledger) Unfinished() (u Unfinished, ok bool, err error) {
+// ResumableRun returns the run that can be resumed. ok is false if there is no such run. A run
+// cannot be resumed if it was killed after it was published, or if its landing is missing.
+func (l *Ledger) ResumableRun() (u UnfinishedRun, ok bool, err error) {
 	if u, ok, err = readUnfinished(l.ResumableRunPath()); err != nil || !ok {
 		return u, false, err
 	}
@@ -109,7 +109,7 @@ func (l *Ledger) Unfinished() (u Unfinished, ok bool, err error) {
 
 // readUnfinished reads an unfinished-run file. ok is false if the file is missing or damaged. A run with
 // a damaged file is not resumed: the next run requests everything again.
-func readUnfinished(path string) (u Unfinished, ok bool, err error) {
+func readUnfinished(path string) (u UnfinishedRun, ok bool, err error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return u, false, nil
@@ -118,13 +118,13 @@ func readUnfinished(path string) (u Unfinished, ok bool, err error) {
 		return u, false, fmt.Errorf("read an unfinished-run file: %w", err)
 	}
 	if checksum.Unseal(data, &u) != nil {
-		return Unfinished{}, false, nil
+		return UnfinishedRun{}, false, nil
 	}
 	return u, true, nil
 }
 
 // KilledRollback returns a rollback that was killed. ok is false if no rollback was killed.
-func (l *Ledger) KilledRollback() (u Unfinished, ok bool, err error) {
+func (l *Ledger) KilledRollback() (u UnfinishedRun, ok bool, err error) {
 	u, ok, err = readUnfinished(l.UnresumableRunPath())
 	return u, ok && u.Kind == ledger.Rollback, err
 }

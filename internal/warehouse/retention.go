@@ -42,7 +42,7 @@ func (p *Pruner) Prune(r Retention, now time.Time, dryRun bool) ([]Pruned, error
 	for _, find := range []func() ([]string, error){
 		func() ([]string, error) { return p.oldRaw(r, now) },
 		func() ([]string, error) { return p.series.oldDays(r) },
-		p.oldVersions, p.versions.staleHeld, p.series.oldMetaChanges,
+		p.oldVersions, p.versions.staleHeld, p.series.unneededMetaChanges,
 	} {
 		paths, err := find()
 		if err != nil {
@@ -88,13 +88,14 @@ func (p *Pruner) oldVersions() ([]string, error) {
 }
 
 // oldRaw returns the landed responses that are no longer needed or older than Retention.RawDays. The age
-// is ignored for the newest run, for a run that can be resumed, and for a held night.
+// is ignored for the newest run, for a run that can be resumed, for a held night, and for folders that are
+// not named like a run.
 func (p *Pruner) oldRaw(r Retention, now time.Time) ([]string, error) {
 	runs, err := p.folder.LandedRuns()
 	if err != nil {
 		return nil, err
 	}
-	unfinished, canResume, err := p.ledger.Unfinished()
+	unfinished, canResume, err := p.ledger.ResumableRun()
 	if err != nil {
 		return nil, err
 	}

@@ -27,8 +27,8 @@ func TestRetentionKeepsTheLastDayOfEachPeriod(t *testing.T) {
 	// 2026-11-01 is a Sunday, the last day of ISO week 44.
 	days := []string{"2026-09-29", "2026-09-30", "2026-10-15", "2026-10-31", "2026-11-01", "2026-11-02", "2026-11-03", "2026-11-10"}
 	for name, c := range map[string]struct {
-		keep warehouse.Retention
-		want string
+		retention warehouse.Retention
+		want      string
 	}{
 		"without settings the newest is kept": {warehouse.Retention{}, "2026-11-10"},
 		"only days with snapshots count":      {warehouse.Retention{Daily: 3}, "2026-11-02 2026-11-03 2026-11-10"},
@@ -43,7 +43,7 @@ func TestRetentionKeepsTheLastDayOfEachPeriod(t *testing.T) {
 				all = append(all, parseDay(d))
 			}
 			var got []string
-			for d := range c.keep.KeptDays(all) {
+			for d := range c.retention.KeptDays(all) {
 				got = append(got, d.Format(time.DateOnly))
 			}
 			slices.Sort(got)
@@ -64,9 +64,9 @@ func TestPruneKeepsTheNewestRunAndDay(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	keep := warehouse.Retention{RawDays: 7, Daily: 1, Monthly: 1}
+	retention := warehouse.Retention{RawDays: 7, Daily: 1, Monthly: 1}
 	now := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
-	planned, err := w.Pruner.Prune(keep, now, true) // a dry run
+	planned, err := w.Pruner.Prune(retention, now, true) // a dry run
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestPruneKeepsTheNewestRunAndDay(t *testing.T) {
 			t.Errorf("the dry run removed %s (%v), want it kept", p.Path, err)
 		}
 	}
-	if _, err := w.Pruner.Prune(keep, now, false); err != nil {
+	if _, err := w.Pruner.Prune(retention, now, false); err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range planned {
@@ -95,7 +95,7 @@ func TestPruneKeepsTheNewestRunAndDay(t *testing.T) {
 	if got := readTags(t, w); len(got) != 3 {
 		t.Errorf("readers of the newest snapshot got %v, want three tags", got)
 	}
-	if pruned, err := w.Pruner.Prune(keep, now, false); err != nil || len(pruned) != 0 {
+	if pruned, err := w.Pruner.Prune(retention, now, false); err != nil || len(pruned) != 0 {
 		t.Errorf("a second prune removed %v (error %v), want no files", pruned, err)
 	}
 }
@@ -121,7 +121,7 @@ func TestPruneKeepsARunThatCanBeResumed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer lock.Release()
-	if err := w.Ledger.WriteResumableRun(warehouse.Unfinished{Run: "20261001T020000Z", StartedAt: firstNightAt}); err != nil {
+	if err := w.Ledger.WriteResumableRun(warehouse.UnfinishedRun{Run: "20261001T020000Z", StartedAt: firstNightAt}); err != nil {
 		t.Fatal(err)
 	}
 	pruned, err := w.Pruner.Prune(warehouse.Retention{Daily: 9}, firstNightAt.AddDate(1, 0, 0), false)
@@ -130,10 +130,10 @@ func TestPruneKeepsARunThatCanBeResumed(t *testing.T) {
 	}
 }
 
-// TestSpentResponsesAreDiscarded runs with and without DiscardRaw. With DiscardRaw, the landed responses of
+// TestUnneededResponsesAreDiscarded runs with and without DiscardRaw. With DiscardRaw, the landed responses of
 // the published run and of earlier runs are no longer needed and must be removed. The responses of
 // a later run must be kept. Without DiscardRaw, all responses must be kept.
-func TestSpentResponsesAreDiscarded(t *testing.T) {
+func TestUnneededResponsesAreDiscarded(t *testing.T) {
 	const later = "20261102T020000Z"
 	for _, discardRaw := range []bool{false, true} {
 		w := openWith(t, warehouse.Config{DiscardRaw: discardRaw})

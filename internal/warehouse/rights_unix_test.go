@@ -78,7 +78,7 @@ func createRunFiles(t *testing.T, w *warehouse.Warehouse) {
 		t.Fatal(err)
 	}
 	defer lock.Release()
-	if err := w.Ledger.WriteResumableRun(warehouse.Unfinished{Run: run, StartedAt: firstNightAt}); err != nil {
+	if err := w.Ledger.WriteResumableRun(warehouse.UnfinishedRun{Run: run, StartedAt: firstNightAt}); err != nil {
 		t.Fatal(err)
 	}
 	d := beginDraft(t, w, run, "one")

@@ -38,7 +38,7 @@ func (w *Warehouse) Rollback(run string, now time.Time) (Manifest, error) {
 		return m, err
 	}
 	// If the process is killed, the next Lock reads this file and finishes the rollback.
-	u := Unfinished{Run: id, Kind: ledger.Rollback, Version: target, StartedAt: now.UTC(), Attempt: 1, Program: w.cfg.Program}
+	u := UnfinishedRun{Run: id, Kind: ledger.Rollback, Version: target, StartedAt: now.UTC(), Attempt: 1, Program: w.cfg.Program}
 	if err := w.Ledger.WriteUnresumableRun(u); err != nil {
 		return m, err
 	}
@@ -72,7 +72,7 @@ func (w *Warehouse) rollbackTarget(run string) (string, error) {
 		return "", &ledger.UnknownRunError{Problem: fmt.Sprintf("roll back: no version %q is kept: the kept versions are %v; nothing was changed", run, versions)}
 	}
 	latest, ok, err := w.Versions.Latest()
-	if lost := w.Identity.Check(); lost != nil && !(ok && errors.Is(lost, fs.ErrNotExist)) {
+	if lost := w.LinkChecker.Check(); lost != nil && !(ok && errors.Is(lost, fs.ErrNotExist)) {
 		return "", lost
 	}
 	if err != nil || !ok {
@@ -85,7 +85,7 @@ func (w *Warehouse) rollbackTarget(run string) (string, error) {
 // and calls RemoveUnneededLandings. It removes the unfinished-run file of a run that was killed after its
 // publish, because this run must not be resumed. The caller must have the Lock.
 func (w *Warehouse) Recover() error {
-	if err := w.Identity.Check(); err != nil {
+	if err := w.LinkChecker.Check(); err != nil {
 		return err
 	}
 	if err := w.finishKilledRollback(); err != nil {

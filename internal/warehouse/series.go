@@ -32,10 +32,10 @@ type Snapshot struct {
 
 // SeriesFile is the Parquet file of a table and day.
 type SeriesFile struct {
-	// Day is the manifest of the day. If the manifest is lost, Day is a new manifest.
-	Day Manifest
-	// Table is the table in the manifest Day. In a new manifest its checksum is empty. A negative number
-	// of rows means that the number is unknown.
+	// DayManifest is the manifest of the day, or a new manifest if the manifest is lost.
+	DayManifest Manifest
+	// Table is the table in DayManifest. In a new manifest the checksum of the table is empty. A negative
+	// number of rows means that the number is unknown.
 	Table ManifestTable
 }
 
@@ -149,8 +149,8 @@ func (s *Series) keepReplaced(m Manifest) error {
 	return nil
 }
 
-// IntactFile returns the path of a copy of t's file that has the checksum in the manifest m. The copy
-// is in the series, in replacedDir, or in the version. IntactFile returns "" if no copy is intact.
+// IntactFile returns the path of an intact copy of t's file. m is the manifest that contains t. The copy is
+// in the series, in replacedDir, or in the version. IntactFile returns "" if no copy has the checksum in t.
 func (s *Series) IntactFile(cache *checksum.Cache, m Manifest, t ManifestTable) string {
 	for _, path := range []string{s.FilePath(t, m.SnapshotAt), s.replacedPath(m.RunID, t), filepath.Join(s.folder.VersionPath(m.RunID), t.File)} {
 		if cache.Compare(path, t.FileSum, true) == "" {
@@ -185,8 +185,8 @@ func daysOf(versions []Manifest) []string {
 
 // missingVersions returns the versions that are missing in the series, oldest first. It looks at the
 // version of run, then at the version on which that version was built, and so on. It ends at a version
-// that is in the series, or whose manifest is missing or damaged. Older versions are not considered, because their days may have
-// been pruned.
+// that is in the series, or that has no intact manifest. Older versions are not considered, because their
+// days may have been pruned.
 func (s *Series) missingVersions(run string) (missing []Manifest, err error) {
 	days, err := s.indexOrManifests()
 	if err != nil {
@@ -234,9 +234,9 @@ func (s *Series) Complete() (days []string, err error) {
 }
 
 // placeFile links or copies a file of a version into the series. If the series already contains the same
-// file, it does nothing. It first compares the checksum, because a damaged file must not replace an intact
-// file of the series. The two files can differ, for example, in a warehouse that was copied without its
-// hard links.
+// file, it does nothing. It first compares the checksum, because a damaged file of the version must not
+// replace an intact file of the series. For example, in a warehouse that was copied without its hard
+// links, only one of the two files may be damaged.
 func (s *Series) placeFile(m Manifest, want checksum.FileSum, to string, linkOrCopy func(from, to string) error) error {
 	from := filepath.Join(s.folder.VersionPath(m.RunID), filepath.Base(want.File))
 	if durable.SameFile(from, to) {
@@ -274,7 +274,7 @@ func (s *Series) removeDaysOutsideLineage(target string) error {
 	lineage, _ := s.versions.Lineage(target) // the lineage ends at a damaged manifest
 	for _, run := range versions {
 		if !slices.ContainsFunc(lineage, func(m Manifest) bool { return m.RunID == run }) {
-			if err := s.removeVersion(run); err != nil {
+			if err := s.removeDaysOfVersion(run); err != nil {
 				return err
 			}
 		}
@@ -282,9 +282,9 @@ func (s *Series) removeDaysOutsideLineage(target string) error {
 	return nil
 }
 
-// removeVersion removes the days of a version from the series. If the disk failed while the day of the
+// removeDaysOfVersion removes the days of a version from the series. If the disk failed while the day of the
 // version was added, the index does not name the day, but some files of the day may exist.
-func (s *Series) removeVersion(run string) error {
+func (s *Series) removeDaysOfVersion(run string) error {
 	days, err := s.indexOrManifests()
 	if err != nil {
 		return err

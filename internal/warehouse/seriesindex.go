@@ -86,9 +86,9 @@ func (s *Series) ChangeIndex(change func(days map[string]string)) error {
 	if err != nil {
 		return fmt.Errorf("read the index of the series: %w", err)
 	}
-	unchanged := maps.Clone(days)
+	daysBefore := maps.Clone(days)
 	change(days)
-	if !isLost && maps.Equal(unchanged, days) {
+	if !isLost && maps.Equal(daysBefore, days) {
 		return nil
 	}
 	return s.WriteIndex(days)

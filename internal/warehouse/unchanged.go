@@ -35,8 +35,8 @@ func (d *Draft) Labels() []Label {
 // if another program version or schema version wrote the file, because the layout may differ.
 // DamagedFiles lists the damaged files.
 func (d *Draft) CopyUnchanged(table string) (isCopied bool, err error) {
-	previous := d.base.Table(table)
-	if previous.File == "" || d.base.Program != d.w.cfg.Program || d.base.Schema != dictionary.SchemaVersion() {
+	previous := d.previousManifest.Table(table)
+	if previous.File == "" || d.previousManifest.Program != d.w.cfg.Program || d.previousManifest.Schema != dictionary.SchemaVersion() {
 		return false, nil
 	}
 	from, to := filepath.Join(d.w.Folder.VersionPath(d.Previous), previous.File), filepath.Join(d.Dir, previous.File)

@@ -105,7 +105,7 @@ func (v *Versions) MeasureNext() (int64, error) {
 		return 0, err
 	}
 	files, err := os.ReadDir(v.folder.VersionPath(latest))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // Identity.Check reports a missing version
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // LinkChecker.Check reports a missing version
 		return 0, fmt.Errorf("measure the newest version: %w", err)
 	}
 	var sum int64

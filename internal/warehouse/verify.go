@@ -9,7 +9,7 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// VerifyError means that a draft does not match its manifest. It was not published.
+// VerifyError means that a draft does not match its manifest. The draft was not published.
 type VerifyError struct{ Run, Table, Problem string }
 
 func (e *VerifyError) Error() string {
@@ -46,11 +46,11 @@ func (d *Draft) compareRows(ctx context.Context, reader *Instance, m Manifest) e
 	// Counting distinct hashes of keys takes a fraction of the memory of counting distinct keys. Keys
 	// are counted only in the tables with equal hashes.
 	var withEqualHashes []ManifestTable
-	var counts []sqltext.SQL
+	var countQueries []sqltext.SQL
 	for i, t := range m.Tables {
-		counts = append(counts, verifySQL.Render("count_rows", sqltext.Values{"index": i, "key": sqltext.Names(d.w.Schema.tableKey(t.Name)), "table": sqltext.Name(t.Name)}))
+		countQueries = append(countQueries, verifySQL.Render("count_rows", sqltext.Values{"index": i, "key": sqltext.Names(d.w.Schema.tableKey(t.Name)), "table": sqltext.Name(t.Name)}))
 	}
-	err = reader.EachRow(ctx, counts, func(scan func(...any) error) error {
+	err = reader.EachRow(ctx, countQueries, func(scan func(...any) error) error {
 		var i int
 		var rows, keyHashes int64
 		if err := scan(&i, &rows, &keyHashes); err != nil {

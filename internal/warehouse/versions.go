@@ -29,7 +29,7 @@ func (v *Versions) Latest() (run string, ok bool, err error) {
 		return "", false, nil
 	}
 	if err != nil {
-		return "", false, v.folder.placeErr(err)
+		return "", false, v.folder.folderErr(err)
 	}
 	return filepath.Base(target), true, nil
 }

@@ -55,7 +55,7 @@ func TestAtLeastOneVersionIsKept(t *testing.T) {
 }
 
 // TestTheErrorOfAFailedSwitchNamesTheVisibleSnapshot publishes on a disk that fails to replace the link
-// latest, and on a disk that fails to sync the link.
+// "latest", and on a disk that fails to sync the link.
 func TestTheErrorOfAFailedSwitchNamesTheVisibleSnapshot(t *testing.T) {
 	for step, c := range map[string]struct{ tag, message string }{
 		"before link latest":         {"one", "nothing was published; readers keep the last snapshot"},
@@ -105,10 +105,10 @@ func TestAVersionWithoutTablesIsPublished(t *testing.T) {
 func TestDuplicateKeysAndMissingRowsAreErrors(t *testing.T) {
 	insert := "INSERT INTO main.product_listing_tags (product_listing_id, position, name, valid_from, row_hash) SELECT 'q', %s, 'x', now(), 1 FROM range(4) r(i)"
 	for name, c := range map[string]struct{ position, parquet, want string }{
-		"four rows of two keys":   {"i % 2", "main.product_listing_tags", "2 rows share a key with another"},
-		"different keys":          {"i", "main.product_listing_tags", ""},
-		"fewer rows in Parquet":   {"i", "(FROM main.product_listing_tags LIMIT 3)", "3 rows in Parquet, 5 in the manifest"},
-		"a file without any rows": {"i", "(FROM main.product_listing_tags LIMIT 0)", "0 rows in Parquet, 5 in the manifest"},
+		"four rows of two keys": {"i % 2", "main.product_listing_tags", "2 rows share a key with another"},
+		"different keys":        {"i", "main.product_listing_tags", ""},
+		"fewer rows in Parquet": {"i", "(FROM main.product_listing_tags LIMIT 3)", "3 rows in Parquet, 5 in the manifest"},
+		"no rows in Parquet":    {"i", "(FROM main.product_listing_tags LIMIT 0)", "0 rows in Parquet, 5 in the manifest"},
 	} {
 		w := open(t)
 		d := beginDraft(t, w, firstNight, "one")

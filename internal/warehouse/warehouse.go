@@ -37,7 +37,7 @@ const (
 	publicFile  = 0o644
 )
 
-// Config is the folder of the warehouse and the resources that it may use.
+// Config contains the folder of the warehouse and the limits of its files, threads and memory.
 type Config struct {
 	// Dir is the folder. The first run creates it.
 	Dir string
@@ -66,14 +66,14 @@ type Config struct {
 // Warehouse is the folder of a warehouse. Each field manages one aspect of the folder, and uses only the
 // fields above it. Methods of the Warehouse use several fields, for example for drafts and rollbacks.
 type Warehouse struct {
-	Schema   *Schema
-	Folder   *Folder
-	Versions *Versions
-	Ledger   *Ledger
-	Series   *Series
-	Identity *Identity
-	Pruner   *Pruner
-	Mirror   *Mirror
+	Schema      *Schema
+	Folder      *Folder
+	Versions    *Versions
+	Ledger      *Ledger
+	Series      *Series
+	LinkChecker *LinkChecker
+	Pruner      *Pruner
+	Mirror      *Mirror
 
 	cfg Config
 }
@@ -100,7 +100,7 @@ func Open(cfg Config) (*Warehouse, error) {
 	w.Versions = &Versions{w.Folder, cfg.KeepVersions}
 	w.Ledger = &Ledger{w.Folder, w.Versions, cfg.Program}
 	w.Series = &Series{w.Folder, w.Versions, cfg.Tables}
-	w.Identity = &Identity{w.Folder, w.Versions, w.Ledger, w.Series}
+	w.LinkChecker = &LinkChecker{w.Folder, w.Versions, w.Ledger, w.Series}
 	w.Pruner = &Pruner{w.Folder, w.Versions, w.Ledger, w.Series, cfg.DiscardRaw}
 	w.Mirror = &Mirror{w.Folder, w.Versions, w.Ledger, w.Series}
 	return w, nil

@@ -203,7 +203,7 @@ func (c *crashTrial) runOnce(t *testing.T, requests int, run func(night job, rea
 func (c *crashTrial) startTime(t *testing.T) time.Time {
 	t.Helper()
 	wh := warehouseOf(t, c.job(killedAgent, c.dir).config())
-	if _, ok, err := wh.Ledger.Unfinished(); !ok || err != nil {
+	if _, ok, err := wh.Ledger.ResumableRun(); !ok || err != nil {
 		must(t, err)
 		return c.at
 	}

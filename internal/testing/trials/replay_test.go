@@ -136,7 +136,7 @@ func TestReplayAfterAKilledRollback(t *testing.T) {
 		t.Fatal("the night with an empty list returned no error, want one")
 	}
 	wh := warehouseOf(t, h.cfg)
-	unfinished := warehouse.Unfinished{Run: stopped.Run.ID + "-9", Kind: ledger.Rollback, Version: first.Run.ID, StartedAt: h.at, Attempt: 1}
+	unfinished := warehouse.UnfinishedRun{Run: stopped.Run.ID + "-9", Kind: ledger.Rollback, Version: first.Run.ID, StartedAt: h.at, Attempt: 1}
 	must(t, wh.Ledger.WriteUnresumableRun(unfinished))
 	must(t, (durable.Disk{}).SwapLink(filepath.Join("versions", first.Run.ID), filepath.Join(h.cfg.Warehouse.Dir, "latest")))
 

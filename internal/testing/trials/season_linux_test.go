@@ -269,7 +269,7 @@ func (s *season) tryNight(accident seasonEvent) (published bool) {
 // it is unfinished or held.
 func (s *season) killedRun(latest string) string {
 	s.t.Helper()
-	u, ok, err := warehouseOf(s.t, s.cfg).Ledger.Unfinished()
+	u, ok, err := warehouseOf(s.t, s.cfg).Ledger.ResumableRun()
 	must(s.t, err)
 	switch {
 	case latest != s.version:

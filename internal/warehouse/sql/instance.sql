@@ -20,7 +20,7 @@ SET GLOBAL allocator_flush_threshold = '16MB';
 -- name: memory_limit
 SET GLOBAL memory_limit = {limit};
 
--- name: part_of_memory
+-- name: reduced_memory_limit
 -- While rows are loaded or counted, the limit is three quarters of the configured limit, but at
 -- least 256 MB if that much is configured. DuckDB would use the last quarter only to cache blocks of
 -- the disk, and responses and batches need memory outside DuckDB. The peak of a night with 1,000,000
@@ -43,8 +43,8 @@ SELECT (SELECT block_size FROM pragma_database_size() WHERE database_name = 'cat
     coalesce(sum(estimated_size), 0)::BIGINT
 FROM duckdb_tables() WHERE database_name = 'catalog';
 
--- name: move_catalog
--- Copies the catalog into a file with another size of blocks. COPY FROM DATABASE also copies
+-- name: copy_catalog
+-- Copies the catalog into a new file with the given size of blocks. COPY FROM DATABASE also copies
 -- comments, views and macros.
 ATTACH {file} AS moved (STORAGE_VERSION {storage}, BLOCK_SIZE {size}, RECOVERY_MODE NO_WAL_WRITES);
 COPY FROM DATABASE catalog TO moved;

@@ -13,7 +13,7 @@ import (
 )
 
 // LostError means that the link "latest" is missing, or does not lead to the version that was
-// published last. The next night must not build on any other version, because its history differs.
+// published last. The next night must not build on another version, which has another history.
 type LostError struct {
 	// Target is the version to which the link leads, or empty if there is no link. Published is the
 	// last published version in the ledger, or empty if there is no ledger.
@@ -40,8 +40,8 @@ func (e *LostError) Error() string {
 	return "find the newest version: " + problem + "; " + e.Remedy
 }
 
-// Identity compares the link "latest" with the ledger.
-type Identity struct {
+// LinkChecker compares the link "latest" with the ledger.
+type LinkChecker struct {
 	folder   *Folder
 	versions *Versions
 	ledger   *Ledger
@@ -52,12 +52,12 @@ type Identity struct {
 // of a run or rollback that was killed before it was recorded in the ledger. If the ledger names no version,
 // every existing version is accepted. Check also returns nil if there is no link and no version was ever
 // published. Otherwise it returns a *LostError.
-func (i *Identity) Check() error {
-	latest, hasLink, err := i.versions.Latest()
+func (c *LinkChecker) Check() error {
+	latest, hasLink, err := c.versions.Latest()
 	if err != nil {
 		return err
 	}
-	runs, err := i.ledger.Runs()
+	runs, err := c.ledger.Runs()
 	if err != nil {
 		return err
 	}
@@ -65,52 +65,52 @@ func (i *Identity) Check() error {
 	for _, r := range runs {
 		lost.Published = cmp.Or(r.VisibleVersion(), lost.Published)
 	}
-	if !hasLink && lost.Published == "" && !i.hasSnapshots() {
+	if !hasLink && lost.Published == "" && !c.hasSnapshots() {
 		return nil
 	}
 	if hasLink {
-		_, lost.missing = os.Stat(i.folder.VersionPath(latest))
-		if lost.missing == nil && i.accepts(runs, latest, lost.Published) {
+		_, lost.missing = os.Stat(c.folder.VersionPath(latest))
+		if lost.missing == nil && c.accepts(runs, latest, lost.Published) {
 			return nil
 		}
 		if lost.missing != nil && !errors.Is(lost.missing, fs.ErrNotExist) {
-			return i.folder.placeErr(lost.missing)
+			return c.folder.folderErr(lost.missing)
 		}
 	}
-	lost.Remedy = i.describeRemedy(latest, lost.Published)
+	lost.Remedy = c.describeRemedy(latest, lost.Published)
 	return lost
 }
 
 // accepts reports whether the link leads to the version that was published last, or to the version
 // of a run or rollback that was killed before it was recorded in the ledger. If the ledger names no
 // version, every target is accepted.
-func (i *Identity) accepts(runs []ledger.Run, target, published string) bool {
+func (c *LinkChecker) accepts(runs []ledger.Run, target, published string) bool {
 	if published == "" || target == published {
 		return true
 	}
-	if u, ok, err := readUnfinished(i.ledger.UnresumableRunPath()); err == nil && ok && u.Version == target {
+	if u, ok, err := readUnfinished(c.ledger.UnresumableRunPath()); err == nil && ok && u.Version == target {
 		return true
 	}
 	if ledger.Find(runs, target).IsPublished() {
 		return false
 	}
-	_, hasLine := i.ledger.readLine(i.folder.VersionPath(target), target)
+	_, hasLine := c.ledger.readLine(c.folder.VersionPath(target), target)
 	return hasLine
 }
 
 // hasSnapshots reports whether there are versions or days of the series. It ignores the version of a
 // run that was killed before it switched the link "latest".
-func (i *Identity) hasSnapshots() bool {
-	versions, err := i.versions.List()
-	if u, ok, readErr := readUnfinished(i.ledger.ResumableRunPath()); ok && readErr == nil {
+func (c *LinkChecker) hasSnapshots() bool {
+	versions, err := c.versions.List()
+	if u, ok, readErr := readUnfinished(c.ledger.ResumableRunPath()); ok && readErr == nil {
 		versions = slices.DeleteFunc(versions, func(run string) bool { return run == u.Run })
 	}
-	return err != nil || len(versions) > 0 || len(i.series.Days()) > 0
+	return err != nil || len(versions) > 0 || len(c.series.Days()) > 0
 }
 
 // describeRemedy returns the text of LostError.Remedy.
-func (i *Identity) describeRemedy(target, published string) string {
-	versions, err := i.versions.List()
+func (c *LinkChecker) describeRemedy(target, published string) string {
+	versions, err := c.versions.List()
 	if err != nil {
 		return err.Error()
 	}
@@ -124,7 +124,7 @@ func (i *Identity) describeRemedy(target, published string) string {
 	if slices.Contains(versions, target) && target != published {
 		remedies = append(remedies, fmt.Sprintf("placementsync rollback %s keeps that snapshot", target))
 	}
-	if days := i.series.Days(); len(days) > 0 {
+	if days := c.series.Days(); len(days) > 0 {
 		remedies = append(remedies, fmt.Sprintf("placementsync rebuild builds the catalog from the Parquet series (%s to %s, days: %d)", days[0], days[len(days)-1], len(days)))
 	}
 	if len(remedies) == 0 {

@@ -36,12 +36,12 @@ func (w *Warehouse) OpenChecked(ctx context.Context, run string) (*PublishedVers
 	if err := w.Versions.CheckCatalog(run); err != nil {
 		return nil, w.WithRemedy(err, run)
 	}
-	s, err := w.OpenUnchecked(ctx, run)
+	v, err := w.OpenUnchecked(ctx, run)
 	if err != nil {
 		return nil, fmt.Errorf("open version %s: %w", run, err)
 	}
-	s.Manifest = m
-	return s, nil
+	v.Manifest = m
+	return v, nil
 }
 
 // OpenUnchecked opens a published version without reading its manifest or comparing the checksum. If
@@ -51,22 +51,22 @@ func (w *Warehouse) OpenUnchecked(ctx context.Context, run string) (*PublishedVe
 	if err != nil {
 		return nil, err
 	}
-	s := &PublishedVersion{Instance: in, Dir: w.Folder.VersionPath(run), Scratch: in.scratch.Dir}
-	if err = s.attachReadOnly(ctx, w.Folder.VersionCatalog(run)); err == nil {
-		s.columns, err = s.Columns(ctx, "version")
+	v := &PublishedVersion{Instance: in, Dir: w.Folder.VersionPath(run), Scratch: in.scratch.Dir}
+	if err = v.attachReadOnly(ctx, w.Folder.VersionCatalog(run)); err == nil {
+		v.columns, err = v.Columns(ctx, "version")
 	}
 	if err != nil {
-		return nil, errors.Join(err, s.Close())
+		return nil, errors.Join(err, v.Close())
 	}
-	return s, nil
+	return v, nil
 }
 
-// PresentColumns returns those of the given columns that the table has in the version. A version of an
-// earlier release may lack some columns.
-func (s *PublishedVersion) PresentColumns(schema, table string, columns []stream.Column) []stream.Column {
+// PresentColumns returns the given columns except those that the table lacks in the version. A version of
+// an earlier release may lack some columns.
+func (v *PublishedVersion) PresentColumns(schema, table string, columns []stream.Column) []stream.Column {
 	var present []stream.Column
 	for _, c := range columns {
-		if _, ok := s.columns[schema+"."+table][c.Name]; ok {
+		if _, ok := v.columns[schema+"."+table][c.Name]; ok {
 			present = append(present, c)
 		}
 	}

@@ -90,10 +90,10 @@ func TestEveryTableIsInMainPastAndHistory(t *testing.T) {
 	}
 	defer d.Discard()
 	for _, table := range w.Schema.Tables() {
-		defined := len(w.Schema.Definition(table.Name).Columns)
+		definedColumns := len(w.Schema.Definition(table.Name).Columns)
 		for schema, systemColumns := range map[string]int{"main": 2, "past": 4} {
-			if got := len(columnsInDuckDB(t, d, schema, table.Name)); got != defined+systemColumns {
-				t.Errorf("%s.%s has %d columns, want %d", schema, table.Name, got, defined+systemColumns)
+			if got := len(columnsInDuckDB(t, d, schema, table.Name)); got != definedColumns+systemColumns {
+				t.Errorf("%s.%s has %d columns, want %d", schema, table.Name, got, definedColumns+systemColumns)
 			}
 		}
 		if err := d.Exec(t.Context(), sqltext.SQL("FROM history."+sqltext.Quote(table.Name)),
@@ -148,7 +148,7 @@ func publishAsOtherSchema(t *testing.T, w *warehouse.Warehouse, d *warehouse.Dra
 	must(t, os.WriteFile(filepath.Join(w.Folder.VersionPath(m.RunID), warehouse.ManifestFile), data, 0o600))
 }
 
-func TestNewColumnsAreAddedAndChangedOnesAreErrors(t *testing.T) {
+func TestNewColumnsAreAddedAndOtherDifferencesAreErrors(t *testing.T) {
 	cases := []struct{ name, change, want string }{
 		{"a column that the warehouse lacks is added", "DROP VIEW history.product_listing_tags; ALTER TABLE main.product_listing_tags DROP COLUMN name; ALTER TABLE past.product_listing_tags DROP COLUMN name", ""},
 		{"a column of another type is refused", "ALTER TABLE main.product_listing_tags ALTER name TYPE BIGINT USING 1", "name is BIGINT in the warehouse and VARCHAR in this program"},

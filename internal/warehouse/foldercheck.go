@@ -19,13 +19,13 @@ func (e *NoWarehouseError) Error() string {
 	return fmt.Sprintf("open the warehouse: there is none in %q: check warehouse.dir in the configuration; nothing was changed", e.Dir)
 }
 
-// PlaceError means that the folder of the warehouse, its place, cannot be used.
-type PlaceError struct {
+// FolderError means that the folder of the warehouse cannot be used.
+type FolderError struct {
 	Dir string
 	Err error
 }
 
-func (e *PlaceError) Error() string {
+func (e *FolderError) Error() string {
 	switch {
 	case errors.Is(e.Err, syscall.ENOTDIR):
 		return fmt.Sprintf("open the warehouse: %v: %q or a folder above or below it is a file, not a folder: check warehouse.dir in the configuration; nothing was changed", e.Err, e.Dir)
@@ -35,27 +35,27 @@ func (e *PlaceError) Error() string {
 	return fmt.Sprintf("open the warehouse: %v: check the disk of %q; nothing was changed", e.Err, e.Dir)
 }
 
-// placeErr converts an error to a *PlaceError if the folder cannot be used. Other errors, such as a
+// folderErr returns a *FolderError if err means that the folder cannot be used. Other errors, such as a
 // full disk, only get a prefix.
-func (f *Folder) placeErr(err error) error {
+func (f *Folder) folderErr(err error) error {
 	if errors.Is(err, syscall.ENOTDIR) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
-		return &PlaceError{f.dir, err}
+		return &FolderError{f.dir, err}
 	}
 	return fmt.Errorf("open the warehouse: %w", err)
 }
 
 // Unwrap returns the error of the system.
-func (e *PlaceError) Unwrap() error { return e.Err }
+func (e *FolderError) Unwrap() error { return e.Err }
 
 // Exists returns a *NoWarehouseError if there is neither a warehouse nor a restored backup, and a
-// *PlaceError if it cannot read the folder.
+// *FolderError if it cannot read the folder.
 func (f *Folder) Exists() error {
 	for _, name := range []string{VersionsDir, SeriesDir, stateDir} {
 		switch info, err := os.Stat(f.Path(name)); {
 		case err == nil && info.IsDir():
 			return nil
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
-			return &PlaceError{f.dir, err}
+			return &FolderError{f.dir, err}
 		}
 	}
 	return &NoWarehouseError{f.dir}
@@ -63,7 +63,7 @@ func (f *Folder) Exists() error {
 
 // CheckWritable creates and removes a file in each folder to which a run writes. If there is no
 // warehouse yet, it uses the nearest existing folder above it. It returns a *FullError if the disk is
-// full, and a *PlaceError if a folder cannot be used.
+// full, and a *FolderError if a folder cannot be used.
 func (f *Folder) CheckWritable() error {
 	var dirs []string
 	for _, name := range []string{VersionsDir, SeriesDir, rawDir, stateDir} {
@@ -81,7 +81,7 @@ func (f *Folder) CheckWritable() error {
 			err = errors.Join(err, probe.Close(), os.Remove(probe.Name()))
 		}
 		if err != nil {
-			return f.FullErr(f.placeErr(err))
+			return f.FullErr(f.folderErr(err))
 		}
 	}
 	return nil

@@ -21,7 +21,7 @@ const (
 	thirdNight  = "20261103T020000Z"
 )
 
-// TestAMissingOrWrongLinkIsAnError damages the link latest of a warehouse of three nights. The next night
+// TestAMissingOrWrongLinkIsAnError damages the link "latest" of a warehouse of three nights. The next night
 // must not begin. The rollback that the error names must repair the link.
 func TestAMissingOrWrongLinkIsAnError(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -32,7 +32,7 @@ func TestAMissingOrWrongLinkIsAnError(t *testing.T) {
 	}{
 		"the link is gone": {func(t *testing.T, w *warehouse.Warehouse) { must(t, os.Remove(link(w))) },
 			`the link "latest" is gone, and ` + thirdNight + " was published last; placementsync rollback " + thirdNight, thirdNight, []string{"one", "two", "three"}},
-		"the link points elsewhere": {func(t *testing.T, w *warehouse.Warehouse) { replaceLink(t, w, secondNight) },
+		"the link leads to an earlier version": {func(t *testing.T, w *warehouse.Warehouse) { replaceLink(t, w, secondNight) },
 			`the link "latest" leads to ` + secondNight + ", and " + thirdNight + " was published last", secondNight, []string{"one", "two"}},
 		"the link is a copy of its target": {func(t *testing.T, w *warehouse.Warehouse) {
 			must(t, os.Remove(link(w)))
@@ -63,7 +63,7 @@ func TestAMissingOrWrongLinkIsAnError(t *testing.T) {
 			if got := readTags(t, w); !cmp.Equal(got, c.want) {
 				t.Errorf("a reader got %v, want %v", got, c.want)
 			}
-			must(t, w.Identity.Check())
+			must(t, w.LinkChecker.Check())
 			publish(t, w, "20261107T020000Z", "next")
 			if got := readTags(t, w); !cmp.Equal(got, append(slices.Clone(c.want), "next")) {
 				t.Errorf("after the next night a reader got %v, want %v and next", got, c.want)
@@ -94,14 +94,14 @@ func TestTheLinkOfAKilledRunIsAccepted(t *testing.T) {
 	if runs, err := w.Ledger.Runs(); err != nil || len(runs) != 2 || runs[1].VisibleVersion() != secondNight {
 		t.Errorf("the ledger has %+v (%v), want the second night", runs, err)
 	}
-	must(t, w.Ledger.WriteUnresumableRun(warehouse.Unfinished{Run: "20261103T000000Z", Kind: ledger.Rollback, Version: firstNight, StartedAt: firstNightAt, Attempt: 1}))
+	must(t, w.Ledger.WriteUnresumableRun(warehouse.UnfinishedRun{Run: "20261103T000000Z", Kind: ledger.Rollback, Version: firstNight, StartedAt: firstNightAt, Attempt: 1}))
 	replaceLink(t, w, firstNight)
 	must(t, w.Recover())
 	runs, err := w.Ledger.Runs()
 	if err != nil || len(runs) != 3 || runs[2].Kind != ledger.Rollback || runs[2].VisibleVersion() != firstNight {
 		t.Errorf("the ledger has %+v (%v), want the rollback", runs, err)
 	}
-	must(t, w.Identity.Check())
+	must(t, w.LinkChecker.Check())
 }
 
 // TestRollbackIsInTheLedger reads the ledger after two rollbacks in the same second.
@@ -181,9 +181,9 @@ func TestADamagedBaseIsReportedWithARemedy(t *testing.T) {
 func TestADamagedUnfinishedRunFileIsIgnored(t *testing.T) {
 	w := open(t)
 	must(t, os.MkdirAll(w.Folder.RawPath(firstNight), 0o700))
-	must(t, w.Ledger.WriteResumableRun(warehouse.Unfinished{Run: firstNight, StartedAt: firstNightAt, Attempt: 1}))
+	must(t, w.Ledger.WriteResumableRun(warehouse.UnfinishedRun{Run: firstNight, StartedAt: firstNightAt, Attempt: 1}))
 	flipBit(t, filepath.Join(w.Folder.Dir(), "state", "unfinished.json"), 50)
-	if u, ok, err := w.Ledger.Unfinished(); ok || err != nil {
+	if u, ok, err := w.Ledger.ResumableRun(); ok || err != nil {
 		t.Errorf("run %q would be resumed (%v), want no run", u.Run, err)
 	}
 	must(t, w.Recover())
@@ -213,7 +213,7 @@ func flipBit(t *testing.T, file string, at int64) {
 // moved to versions/ and before the link "latest" was created.
 func TestAVersionWithoutALinkIsNoSnapshot(t *testing.T) {
 	w := open(t)
-	must(t, w.Ledger.WriteResumableRun(warehouse.Unfinished{Run: firstNight, StartedAt: firstNightAt, Attempt: 1}))
+	must(t, w.Ledger.WriteResumableRun(warehouse.UnfinishedRun{Run: firstNight, StartedAt: firstNightAt, Attempt: 1}))
 	must(t, os.MkdirAll(w.Folder.VersionPath(firstNight), 0o755))
 	must(t, w.Recover())
 	publish(t, w, firstNight, "one")

@@ -29,16 +29,16 @@ func TestNewRunIDFailsIfAFolderCannotBeRead(t *testing.T) {
 				t.Skip("this user can open folders without permissions")
 			}
 			_, err := w.Ledger.NewRunID(firstNightAt)
-			var place *warehouse.PlaceError
-			if !errors.As(err, &place) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), w.Folder.Dir()) {
-				t.Errorf("got %v, want a PlaceError with %q", err, c.want)
+			var folderErr *warehouse.FolderError
+			if !errors.As(err, &folderErr) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), w.Folder.Dir()) {
+				t.Errorf("got %v, want a FolderError with %q", err, c.want)
 			}
 		})
 	}
 }
 
 // TestRunsOfOneSecondGetDifferentIDs chooses ids for runs that begin in the same second. An id is used if
-// a folder, the ledger or an unfinished-run file contains it.
+// it is the name of a folder, or if the ledger or an unfinished-run file contains it.
 func TestRunsOfOneSecondGetDifferentIDs(t *testing.T) {
 	w := open(t)
 	requireNextID := func(want string) {
@@ -53,9 +53,9 @@ func TestRunsOfOneSecondGetDifferentIDs(t *testing.T) {
 	must(t, os.MkdirAll(filepath.Join(w.Folder.Dir(), "state"), 0o700))
 	must(t, w.Ledger.Record(ledger.Run{ID: "20261101T020000Z-3", Kind: ledger.Rollback, StartedAt: firstNightAt}))
 	requireNextID("20261101T020000Z-4")
-	must(t, w.Ledger.WriteResumableRun(warehouse.Unfinished{Run: "20261101T020000Z-4", StartedAt: firstNightAt}))
+	must(t, w.Ledger.WriteResumableRun(warehouse.UnfinishedRun{Run: "20261101T020000Z-4", StartedAt: firstNightAt}))
 	requireNextID("20261101T020000Z-5")
-	must(t, w.Ledger.WriteUnresumableRun(warehouse.Unfinished{Run: "20261101T020000Z-5", StartedAt: firstNightAt}))
+	must(t, w.Ledger.WriteUnresumableRun(warehouse.UnfinishedRun{Run: "20261101T020000Z-5", StartedAt: firstNightAt}))
 	requireNextID("20261101T020000Z-6")
 }
 
@@ -67,7 +67,7 @@ func TestBackupsOfOneSecondGetDifferentIDs(t *testing.T) {
 		entry := ledger.BeginFollowUp(ledger.Backup, "test", firstNightAt.Add(time.Duration(i)*time.Millisecond))
 		must(t, w.Ledger.Record(entry.EndFollowUp(t.Context(), firstNightAt.Add(time.Second), nil)))
 	}
-	entries, err := w.Ledger.Entries()
+	entries, err := w.Ledger.RunsAndFollowUps()
 	if err != nil || len(entries) != 2 || entries[0].ID != "20261101T020000Z-backup" || entries[1].ID != "20261101T020000Z-backup-2" || entries[1].Attempts != 1 {
 		t.Errorf("the ledger has %+v (%v), want two backups with different ids", entries, err)
 	}
@@ -89,14 +89,14 @@ func TestLockExistingCreatesNoFolder(t *testing.T) {
 	must(t, lock.Release())
 }
 
-// TestErrorsOfTheFolderNameTheCause compares the messages for folders that cannot be used.
-func TestErrorsOfTheFolderNameTheCause(t *testing.T) {
+// TestFolderErrorsStateTheCause compares the messages for folders that cannot be used.
+func TestFolderErrorsStateTheCause(t *testing.T) {
 	for want, err := range map[string]error{
 		`not a directory: "/w" or a folder above or below it is a file, not a folder: check warehouse.dir in the configuration; nothing was changed`: syscall.ENOTDIR,
 		`permission denied: run as the owner of "/w"; nothing was changed`:                                                                           fs.ErrPermission,
 		`read-only file system: check the disk of "/w"; nothing was changed`:                                                                         syscall.EROFS,
 	} {
-		if got := (&warehouse.PlaceError{Dir: "/w", Err: err}).Error(); got != "open the warehouse: "+want {
+		if got := (&warehouse.FolderError{Dir: "/w", Err: err}).Error(); got != "open the warehouse: "+want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
@@ -110,14 +110,14 @@ func TestAFullDiskIsRecognized(t *testing.T) {
 		err    error
 		isFull bool
 	}{
-		"no error":           {nil, false},
-		"another error":      {syscall.EIO, false},
-		"the disk is full":   {&fs.PathError{Op: "write", Path: "a", Err: syscall.ENOSPC}, true},
-		"a quota":            {syscall.EDQUOT, true},
-		"a file is too long": {syscall.EFBIG, true},
-		"DuckDB":             {errors.New("IO Error: Could not write file \"a\": No space left on device"), true},
-		"in lower case":      {errors.New("write a: no space left on device"), true},
-		"the text in a name": {errors.New(`Catalog Error: table "No space left on device" does not exist`), false},
+		"no error":                              {nil, false},
+		"another error":                         {syscall.EIO, false},
+		"the disk is full":                      {&fs.PathError{Op: "write", Path: "a", Err: syscall.ENOSPC}, true},
+		"a used-up quota":                       {syscall.EDQUOT, true},
+		"a file is too long":                    {syscall.EFBIG, true},
+		"an error of DuckDB":                    {errors.New("IO Error: Could not write file \"a\": No space left on device"), true},
+		"an error text in lower case":           {errors.New("write a: no space left on device"), true},
+		"the error text in the name of a table": {errors.New(`Catalog Error: table "No space left on device" does not exist`), false},
 	} {
 		got := f.FullErr(c.err)
 		var full *warehouse.FullError
@@ -147,11 +147,11 @@ func TestTheFolderIsCheckedBeforeANight(t *testing.T) {
 		t.Errorf("%d bytes are free (%v), want more than 0", free, err)
 	}
 	must(t, os.WriteFile(filepath.Join(parent, "new"), nil, 0o600))
-	if err := f.CheckWritable(); !errors.As(err, new(*warehouse.PlaceError)) {
-		t.Errorf("the error for a file above the warehouse is %v, want a PlaceError", err)
+	if err := f.CheckWritable(); !errors.As(err, new(*warehouse.FolderError)) {
+		t.Errorf("the error for a file above the warehouse is %v, want a FolderError", err)
 	}
-	if err := f.Exists(); !errors.As(err, new(*warehouse.PlaceError)) {
-		t.Errorf("the error for a file above the warehouse is %v, want a PlaceError", err)
+	if err := f.Exists(); !errors.As(err, new(*warehouse.FolderError)) {
+		t.Errorf("the error for a file above the warehouse is %v, want a FolderError", err)
 	}
 	w := open(t)
 	must(t, w.Folder.CheckWritable())
