@@ -19,7 +19,7 @@ import (
 // the last step.
 type script struct {
 	steps []http.HandlerFunc
-	n     atomic.Int64
+	n     atomic.Int64 // number of requests so far
 }
 
 func newScript(steps ...http.HandlerFunc) *script { return &script{steps: steps} }

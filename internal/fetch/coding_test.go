@@ -121,7 +121,7 @@ func checkStoredAsReceived(t *testing.T, text string, compressed []byte, header 
 		}
 	}
 	if m := client.Telemetry()[0]; m.Bytes != int64(len(compressed)) || m.Hits != 1 {
-		t.Errorf("received %d bytes and hit %d times, want %d and 1", m.Bytes, m.Hits, len(compressed))
+		t.Errorf("received %d bytes, and read %d bodies from the landing, want %d and 1", m.Bytes, m.Hits, len(compressed))
 	}
 	closeLanding(t, l)
 	kept, err := os.ReadFile(filepath.Join(dir, "000001.bodies"))
@@ -179,11 +179,11 @@ func TestUndecodableBodyIsRequestedPlain(t *testing.T) {
 // next attempt must be plain, too.
 func TestRetriesAfterUndecodableBodyArePlain(t *testing.T) {
 	var accepted []string
-	short := func(w http.ResponseWriter, _ *http.Request) {
+	truncated := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "100")
 		_, _ = io.WriteString(w, `{"id":`)
 	}
-	service := newScript(encodedBody([]byte("no gzip"), "gzip"), short, textBody(`{"id":"a"}`))
+	service := newScript(encodedBody([]byte("no gzip"), "gzip"), truncated, textBody(`{"id":"a"}`))
 	checkError(t, requestTokenInfo(t, newClient(t, serverConfig(t, recordEncodings(service, &accepted)), nil)), "")
 	if got := strings.Join(accepted, " then "); got != "zstd, gzip then identity then identity" {
 		t.Errorf("the requests accept %s, want zstd, gzip then identity then identity", got)

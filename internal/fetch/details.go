@@ -92,13 +92,13 @@ func (c *Client) Details(ctx context.Context, s stream.Stream, ids iter.Seq2[str
 	return r, err
 }
 
-// DescribeResponses describes the results for all ids, including ids that were not requested.
-func (d Details) DescribeResponses(all int) string {
-	text := fmt.Sprintf("%d of %s were read completely", d.Found, plural.Count(all, "id"))
+// DescribeResponses describes the results for idCount ids, including ids that were not requested.
+func (d Details) DescribeResponses(idCount int) string {
+	text := fmt.Sprintf("%d of %s were read completely", d.Found, plural.Count(idCount, "id"))
 	switch {
-	case all == 0:
+	case idCount == 0:
 		return "there was no id to request"
-	case d.Found == all:
+	case d.Found == idCount:
 		return "every id was read completely"
 	case len(d.Gone) > 0:
 		text += fmt.Sprintf("; %d were answered 404", len(d.Gone))

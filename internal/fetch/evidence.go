@@ -16,8 +16,8 @@ const (
 	// Repaired: the list changed while it was read, but no record that existed all the time
 	// is missing.
 	Repaired Grade = "repaired"
-	// Bounded: proven for the records that were read. The others were last read a bounded
-	// number of nights ago.
+	// Bounded: proven for the records that were read. The other records were last read a
+	// bounded number of nights ago.
 	Bounded Grade = "bounded"
 	// BestEffort: not proven, or records were rejected.
 	BestEffort Grade = "best_effort"

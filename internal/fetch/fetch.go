@@ -5,7 +5,7 @@
 // requires, stores every response in a [Landing] before it is decoded, and returns a [Grade]
 // with its [Evidence] about completeness.
 //
-// It must not know the meaning of records, the decoding of JSON or the storage of rows: the
+// The package must not know the meaning of records, the decoding of JSON or the storage of rows: the
 // caller passes a [Reader], which decodes a body and returns the facts that the proof
 // needs.
 package fetch

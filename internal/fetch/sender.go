@@ -200,15 +200,15 @@ func newHTTPClient(cfg Config) *http.Client {
 			ReadBufferSize:         64 << 10,
 		}
 	}
-	return &http.Client{Transport: transport, CheckRedirect: sameOrigin}
+	return &http.Client{Transport: transport, CheckRedirect: checkRedirect}
 }
 
 // maxRedirects limits consecutive redirects.
 const maxRedirects = 5
 
-// sameOrigin follows at most maxRedirects redirects, and only within the origin, because another host
-// would receive the token. If a redirect is not followed, the 3xx is the response.
-func sameOrigin(r *http.Request, via []*http.Request) error {
+// checkRedirect allows at most maxRedirects redirects, and only within the origin, because another
+// host would receive the token. If a redirect is not followed, the 3xx is the response.
+func checkRedirect(r *http.Request, via []*http.Request) error {
 	if r.URL.Scheme != via[0].URL.Scheme || r.URL.Host != via[0].URL.Host || len(via) > maxRedirects {
 		return http.ErrUseLastResponse
 	}

@@ -204,7 +204,7 @@ func (p *pageSizes) shortest() int {
 }
 
 // readPages reads the next n pages in parallel, because a shorter walk gives the list less
-// time to change. It stops at a page beyond the end, so that a total that is too high costs
+// time to change. readPages stops at a page beyond the end, so that a total that is too high costs
 // only the requests in flight.
 func (w *walk) readPages(ctx context.Context, p *pass, n int) error {
 	group, inner := errgroup.WithContext(ctx)

@@ -2,8 +2,8 @@
 // envelope, the columns with the values of its path parameter, and the tables that its records
 // fill. It also parses the table definitions of the schema files.
 //
-// It must not know how requests are sent, how records are decoded or how tables are stored: it imports
-// no other package of this project.
+// The package must not know how requests are sent, how records are decoded or how tables are stored. It
+// imports no other package of this project.
 package stream
 
 import "slices"
@@ -60,9 +60,9 @@ type Ref struct {
 	Lookup, LookupKey string
 }
 
-// Lists reports whether a row of the table is, or contains fields of, the record that the column
-// names. If so, the record exists while a list contains the row. Otherwise the row only refers to the
-// record, and the record may be deleted.
+// Lists reports whether a row of Table shows the record that Column names: the row is the record or
+// contains fields of it. If so, the record exists while a list contains the row. Otherwise the row only
+// refers to the record, and the record may be deleted.
 func (r Ref) Lists() bool { return r.ShowsChanges || r.Column == "id" }
 
 // Life is the kind of record that the details of a stream belong to. It defines how long a

@@ -134,18 +134,18 @@ func TestParseDefinition(t *testing.T) {
 
 func TestParseDefinitionErrors(t *testing.T) {
 	for name, c := range map[string]struct{ from, to, want string }{
-		"an unsupported type":              {"BIGINT", "DOUBLE", `line 5: column "views" has type DOUBLE`},
-		"a duplicate column":               {"total DECIMAL", "id    DECIMAL", `line 6: column "id" is defined twice`},
-		"a column without a field id":      {"-- field 3, untracked", "-- untracked", `line 5: unexpected text "    views BIGINT, -- untracked"`},
-		"a column without a field comment": {" -- field 1, references listings.id", "", `line 3: column "id" has no field id`},
-		"a reserved field id":              {"field 2", "field 10001", `line 6: column "total" has no field id from 1 to 10000`},
-		"two columns with one field id":    {"field 2", "field 1", `line 6: columns "id" and "total" have the same field id 1`},
-		"a reference without a column":     {"listings.id", "listings", `line 3: unexpected text`},
-		"a column without COMMENT ON":      {"COMMENT ON COLUMN prices.id IS 'Id.';\n", "", `column "id" has no COMMENT`},
-		"a comment on an unknown column":   {"prices.views IS", "prices.clicks IS", `comment on column "clicks"`},
-		"a comment on another table":       {"COLUMN prices.total", "COLUMN costs.total", `comment on table "costs"`},
-		"other SQL":                        {"-- Prices.", "DROP TABLE prices;", `line 1: unexpected text "DROP TABLE prices;"`},
-		"no table":                         {pricesSchema, "-- empty\n", "no CREATE TABLE"},
+		"an unsupported type":            {"BIGINT", "DOUBLE", `line 5: column "views" has type DOUBLE`},
+		"a duplicate column":             {"total DECIMAL", "id    DECIMAL", `line 6: column "id" is defined twice`},
+		"untracked without a field id":   {"-- field 3, untracked", "-- untracked", `line 5: unexpected text "    views BIGINT, -- untracked"`},
+		"a line without a comment":       {" -- field 1, references listings.id", "", `line 3: column "id" has no field id`},
+		"a reserved field id":            {"field 2", "field 10001", `line 6: column "total" has no field id from 1 to 10000`},
+		"two columns with one field id":  {"field 2", "field 1", `line 6: columns "id" and "total" have the same field id 1`},
+		"a reference without a column":   {"listings.id", "listings", `line 3: unexpected text`},
+		"a column without COMMENT ON":    {"COMMENT ON COLUMN prices.id IS 'Id.';\n", "", `column "id" has no COMMENT`},
+		"a comment on an unknown column": {"prices.views IS", "prices.clicks IS", `comment on column "clicks"`},
+		"a comment on another table":     {"COLUMN prices.total", "COLUMN costs.total", `comment on table "costs"`},
+		"other SQL":                      {"-- Prices.", "DROP TABLE prices;", `line 1: unexpected text "DROP TABLE prices;"`},
+		"no table":                       {pricesSchema, "-- empty\n", "no CREATE TABLE"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := stream.ParseDefinition("prices.sql", strings.Replace(pricesSchema, c.from, c.to, 1))

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// readCarefully reads an object in a fixed order. It is needed if a name occurs twice, if
+// readCarefully reads an object in a fixed order. This is needed if a name occurs twice, if
 // two members have different values for one column, or if a child gets its key from columns
 // of its parent. Of members with the same name, the last one counts. Scalars are read first, so
 // that outer values take precedence and the key is known. Then come objects, then aliases, over

@@ -40,8 +40,8 @@ func TestCompileErrors(t *testing.T) {
 	child := stream.Table{Name: "c", At: "cs", Key: []string{"r_id", "position"}, Parents: []string{"r_id"}}
 	for want, c := range map[string]struct {
 		stream stream.Stream
-		root   string
-		child  string
+		root   string // columns of table r
+		child  string // columns of tables c and d
 	}{
 		`no definition of table "r"`:  {stream: stream.Stream{Tables: []stream.Table{root}}},
 		`no column "id" (key)`:        {stream: stream.Stream{Tables: []stream.Table{root}}, root: "a"},

@@ -159,7 +159,7 @@ func TestDriftIsBounded(t *testing.T) {
 	}
 	drift := d.Findings().Drift
 	if n := len(drift); n != 1001 {
-		t.Fatalf("%d paths, want 1,000 and one for all others", n)
+		t.Fatalf("%d paths, want 1,000 and one for all other paths", n)
 	}
 	for _, f := range drift {
 		if (f.Path == "…") != (f.Count == 2000) || len(f.Sample) > 200 || strings.ContainsRune(f.Sample, '\uFFFD') {

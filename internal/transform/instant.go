@@ -33,17 +33,17 @@ func parseInstant(b []byte) (micros int64, rounded, zoneless, ok bool) {
 // appendRFC3339 appends an instant in the form of RFC 3339. It checks the form where
 // UnmarshalText accepts more: the digits of the time and the range of the zone.
 func appendRFC3339(text, b []byte) (_ []byte, zoneless, ok bool) {
-	const date, minutes = len("2006-01-02"), len("15:04")
-	if len(b) == date {
+	const dateLen, clockLen = len("2006-01-02"), len("15:04")
+	if len(b) == dateLen {
 		return append(append(text, b...), "T00:00:00Z"...), true, true
 	}
-	if len(b) < date+1+minutes || bytes.IndexByte([]byte("Tt "), b[date]) < 0 {
+	if len(b) < dateLen+1+clockLen || bytes.IndexByte([]byte("Tt "), b[dateLen]) < 0 {
 		return nil, false, false
 	}
-	text = append(append(text, b[:date]...), 'T')
-	clock, rest := b[date+1:][:minutes], b[date+1+minutes:]
+	text = append(append(text, b[:dateLen]...), 'T')
+	clock, rest := b[dateLen+1:][:clockLen], b[dateLen+1+clockLen:]
 	text = append(text, clock...)
-	if skipDigits(clock, 0) != 2 || skipDigits(clock, 3) != minutes {
+	if skipDigits(clock, 0) != 2 || skipDigits(clock, 3) != clockLen {
 		return nil, false, false
 	}
 	n := 0

@@ -37,8 +37,8 @@ func TestBodiesWithoutRecordsAreMalformed(t *testing.T) {
 	}
 }
 
-// TestEmptyListsAndEmptyObjects checks which bodies prove that a parent has no records, which are
-// empty objects that prove nothing, and which are malformed.
+// TestEmptyListsAndEmptyObjects checks which bodies prove that a parent has no records, which bodies
+// are empty objects that prove nothing, and which bodies are malformed.
 func TestEmptyListsAndEmptyObjects(t *testing.T) {
 	for _, c := range []struct {
 		stream, body               string

@@ -86,8 +86,8 @@ func (r *reference) reject(table, key, column string) {
 	r.rejects = append(r.rejects, table+" | "+key+" | "+column)
 }
 
-// add adds the rows of one record or item. It returns the key of the record or item, and false if the
-// record or item is rejected.
+// add adds the rows of one record or item. up is the enclosing row, and upKey its key columns. add
+// returns the key of the record or item, and false if the record or item is rejected.
 func (r *reference) add(tableIndex int, v any, up row, upKey []string, itemNumber int) (key string, ok bool) {
 	own := &reference{stream: r.stream, defs: r.defs, rows: map[string][]row{}}
 	t := r.stream.Tables[tableIndex]

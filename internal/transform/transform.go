@@ -3,7 +3,7 @@
 // digits, times become UTC instants, unknown fields are kept, and values that do not fit
 // their column are kept unchanged with a reason.
 //
-// It is pure: no I/O, no clock, no cgo. It must not know the source of a body, the use of a
+// The package is pure: no I/O, no clock, no cgo. It must not know the source of a body, the use of a
 // batch or the storage of tables. It imports no other package of this project than stream.
 package transform
 

@@ -239,7 +239,7 @@ type decimal struct {
 	negative bool
 	// whole and fraction are the digits before and after the decimal point.
 	whole, fraction []byte
-	exp             int64
+	exp             int64 // exponent of ten
 }
 
 // splitDecimal splits a number. It accepts JSON's grammar and leading zeros, which occur in
