@@ -86,7 +86,7 @@ func newAlert(event string, r ledger.Run, err error, past []ledger.Run, now time
 		a.Error = ledger.ShortenError(r.Error)
 	}
 	if errors.As(err, new(*warehouse.VerifyError)) {
-		a.Advice = "check the disk, then run placementsync replay " + r.ID + ": it builds the version again from the stored answers."
+		a.Advice = "check the disk, then run placementsync replay " + r.ID + ": it builds the version again from the stored responses."
 	}
 	for _, s := range r.IncompleteStreams() {
 		a.Streams = append(a.Streams, notify.Stream{Stream: s.Stream, Grade: s.Grade, Standing: string(ledger.StandingOf(s.Grade)), Reason: ledger.ShortenError(s.Reason)})

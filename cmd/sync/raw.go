@@ -35,11 +35,11 @@ func rawCommand(g *globals) *cobra.Command {
 	var o rawOptions
 	cmd := &cobra.Command{
 		Use:   "raw [RUN]",
-		Short: "List the stored answers of a run, or print one unchanged",
-		Long: "List the stored answers of a run, or print one unchanged, to examine a suspicious value. The\n" +
-			"default is the newest run with stored answers. The flags select answers. A single selected\n" +
-			"answer is printed: its body is unpacked and otherwise unchanged, but on a terminal control\n" +
-			"characters are escaped. Several answers are listed. --format always lists.",
+		Short: "List the stored responses of a run, or print one unchanged",
+		Long: "List the stored responses of a run, or print one unchanged, to examine a suspicious value. The\n" +
+			"default is the newest run with stored responses. The flags select responses. A single selected\n" +
+			"response is printed: its body is unpacked and otherwise unchanged, but on a terminal control\n" +
+			"characters are escaped. Several responses are listed. --format always lists.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.hasFormat = cmd.Flags().Changed("format")
@@ -53,19 +53,19 @@ func rawCommand(g *globals) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.stream, "stream", "", "only answers of this `stream`, such as orders")
-	f.StringVar(&o.param, "param", "", "only answers to requests with this `id` in the path")
+	f.StringVar(&o.stream, "stream", "", "only responses of this `stream`, such as orders")
+	f.StringVar(&o.param, "param", "", "only responses to requests with this `id` in the path")
 	f.IntVar(&o.page, "page", 0, "only this page")
 	f.IntVar(&o.pass, "pass", 0, "only this pass over the list")
-	f.Uint64Var(&o.seq, "seq", 0, "only the answer with this `number`")
-	f.BoolVar(&o.print, "print", false, "print one answer; fail if several are selected")
+	f.Uint64Var(&o.seq, "seq", 0, "only the response with this `number`")
+	f.BoolVar(&o.print, "print", false, "print one response; fail if several are selected")
 	f.StringVar(&o.format, "format", "table", "list as table, csv or json")
 	cmd.ValidArgsFunction = g.completeRun(landedRuns)
 	completeFlag(cmd, "stream", completeStreams)
 	return cmd
 }
 
-// selects reports whether the flags select an answer.
+// selects reports whether the flags select a response.
 func (o rawOptions) selects(a fetch.StoredResponse) bool {
 	if o.seq != 0 {
 		return a.Seq == o.seq
@@ -80,64 +80,64 @@ func runRaw(g *globals, o rawOptions, args []string) error {
 		return err
 	}
 	if o.hasFormat && o.print {
-		return command.UsageErr("--print and --format exclude each other: print one answer, or list them")
+		return command.UsageErr("--print and --format exclude each other: print one response, or list them")
 	}
-	run, answers, err := openRaw(g, args)
+	run, responses, err := openRaw(g, args)
 	if err != nil {
 		return err
 	}
-	defer answers.Close()
-	chosenAnswers, damagedLines, err := o.selectAnswers(answers)
+	defer responses.Close()
+	chosenResponses, damagedLines, err := o.selectResponses(responses)
 	if err != nil {
 		return err
 	}
-	answer, isSingle := onlyAnswer(chosenAnswers)
+	response, isSingle := onlyResponse(chosenResponses)
 	switch {
 	case isSingle && !o.hasFormat:
-		err = printBody(g, run, answers, answer)
-	case len(chosenAnswers) == 0 && command.SuggestStream(o.stream) != "":
+		err = printBody(g, run, responses, response)
+	case len(chosenResponses) == 0 && command.SuggestStream(o.stream) != "":
 		err = command.UsageErr("no stream is called %q: %s", o.stream, command.SuggestStream(o.stream))
-	case len(chosenAnswers) == 0:
-		err = fmt.Errorf("find answers of run %s: no stored answer matches; list all with placementsync raw %s --format table", run, run)
+	case len(chosenResponses) == 0:
+		err = fmt.Errorf("find responses of run %s: no stored response matches; list all with placementsync raw %s --format table", run, run)
 	case o.print:
-		return command.UsageErr("%d answers of run %s match: choose one with --seq, or by --stream, --param, --page and --pass", len(chosenAnswers), run)
+		return command.UsageErr("%d responses of run %s match: choose one with --seq, or by --stream, --param, --page and --pass", len(chosenResponses), run)
 	default:
-		err = g.writeEscaped(func(w io.Writer) error { return write(w, chosenAnswers) })
+		err = g.writeEscaped(func(w io.Writer) error { return write(w, chosenResponses) })
 	}
 	if damagedLines > 0 {
-		err = errors.Join(err, fmt.Errorf("read the answers of run %s: %d lines of its journal are damaged, so their answers are missing; see placementsync verify --read-data", run, damagedLines))
+		err = errors.Join(err, fmt.Errorf("read the responses of run %s: %d lines of its journal are damaged, so their responses are missing; see placementsync verify --read-data", run, damagedLines))
 	}
 	return err
 }
 
-// selectAnswers returns the selected answers and the number of damaged lines of the journal.
-func (o rawOptions) selectAnswers(answers *fetch.StoredResponses) (chosenAnswers []fetch.StoredResponse, damagedLines int, err error) {
-	for a, err := range answers.All() {
+// selectResponses returns the selected responses and the number of damaged lines of the journal.
+func (o rawOptions) selectResponses(responses *fetch.StoredResponses) (chosenResponses []fetch.StoredResponse, damagedLines int, err error) {
+	for a, err := range responses.All() {
 		switch {
 		case errors.Is(err, fetch.ErrDamagedLine):
 			damagedLines++
 		case err != nil:
 			return nil, 0, err
 		case o.selects(a):
-			chosenAnswers = append(chosenAnswers, a)
+			chosenResponses = append(chosenResponses, a)
 		}
 	}
-	return chosenAnswers, damagedLines, nil
+	return chosenResponses, damagedLines, nil
 }
 
-// onlyAnswer returns the answer if exactly one is chosen. If several are chosen, replaced answers
+// onlyResponse returns the response if exactly one is chosen. If several are chosen, replaced responses
 // do not count.
-func onlyAnswer(chosenAnswers []fetch.StoredResponse) (fetch.StoredResponse, bool) {
-	if len(chosenAnswers) != 1 {
-		chosenAnswers = slices.DeleteFunc(slices.Clone(chosenAnswers), func(a fetch.StoredResponse) bool { return a.Replaced })
+func onlyResponse(chosenResponses []fetch.StoredResponse) (fetch.StoredResponse, bool) {
+	if len(chosenResponses) != 1 {
+		chosenResponses = slices.DeleteFunc(slices.Clone(chosenResponses), func(a fetch.StoredResponse) bool { return a.Replaced })
 	}
-	if len(chosenAnswers) != 1 {
+	if len(chosenResponses) != 1 {
 		return fetch.StoredResponse{}, false
 	}
-	return chosenAnswers[0], true
+	return chosenResponses[0], true
 }
 
-// openRaw opens the answers of the run in args, or of the newest run with stored answers.
+// openRaw opens the responses of the run in args, or of the newest run with stored responses.
 func openRaw(g *globals, args []string) (string, *fetch.StoredResponses, error) {
 	wh, cfg, err := g.openWarehouse()
 	if err != nil {
@@ -147,33 +147,33 @@ func openRaw(g *globals, args []string) (string, *fetch.StoredResponses, error) 
 	if err != nil {
 		return "", nil, err
 	}
-	retentionText := fmt.Sprintf("prune removes answers older than %d days (retention.raw_days)", cfg.Retention.RawDays)
+	retentionText := fmt.Sprintf("prune removes responses older than %d days (retention.raw_days)", cfg.Retention.RawDays)
 	if cfg.Privacy.Raw == config.RawDiscard {
-		retentionText = "answers are deleted as soon as their night is published (privacy.raw: discard)"
+		retentionText = "responses are deleted as soon as their night is published (privacy.raw: discard)"
 	}
 	switch {
 	case len(args) > 0 && !slices.Contains(runs, args[0]):
-		return "", nil, &ledger.UnknownRunError{Problem: fmt.Sprintf("open the answers of run %q: it has no stored answers; %s; runs with stored answers: %s", args[0], retentionText, orNone(strings.Join(runs, ", ")))}
+		return "", nil, &ledger.UnknownRunError{Problem: fmt.Sprintf("open the responses of run %q: it has no stored responses; %s; runs with stored responses: %s", args[0], retentionText, orNone(strings.Join(runs, ", ")))}
 	case len(args) > 0:
 		runs = args
 	case len(runs) == 0:
-		return "", nil, fmt.Errorf("open the answers of the newest run: no run has stored answers; %s", retentionText)
+		return "", nil, fmt.Errorf("open the responses of the newest run: no run has stored responses; %s", retentionText)
 	}
 	run := runs[len(runs)-1]
-	answers, err := fetch.OpenStoredResponses(wh.Folder.RawPath(run))
+	responses, err := fetch.OpenStoredResponses(wh.Folder.RawPath(run))
 	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("open the answers of run %s: it has no journal, because no answers were stored or because the journal is lost: see placementsync verify", run)
+		err = fmt.Errorf("open the responses of run %s: it has no journal, because no responses were stored or because the journal is lost: see placementsync verify", run)
 	}
-	return run, answers, err
+	return run, responses, err
 }
 
-func printBody(g *globals, run string, answers *fetch.StoredResponses, a fetch.StoredResponse) error {
-	body, err := answers.Body(a)
+func printBody(g *globals, run string, responses *fetch.StoredResponses, a fetch.StoredResponse) error {
+	body, err := responses.Body(a)
 	if err != nil {
-		return fmt.Errorf("print an answer of run %s: %w; see placementsync verify --read-data", run, err)
+		return fmt.Errorf("print a response of run %s: %w; see placementsync verify --read-data", run, err)
 	}
 	if len(body) == 0 {
-		_, err := fmt.Fprintf(g.stderr, "answer %d has status %d and no body\n", a.Seq, a.Status)
+		_, err := fmt.Fprintf(g.stderr, "response %d has status %d and no body\n", a.Seq, a.Status)
 		return err
 	}
 	return g.writeEscaped(func(w io.Writer) error {
@@ -196,7 +196,7 @@ func (g *globals) writeEscaped(write func(io.Writer) error) error {
 	return err
 }
 
-// rawWriter returns the function that lists answers in a format.
+// rawWriter returns the function that lists responses in a format.
 func rawWriter(format string) (func(io.Writer, []fetch.StoredResponse) error, error) {
 	switch format {
 	case "table":
@@ -209,8 +209,8 @@ func rawWriter(format string) (func(io.Writer, []fetch.StoredResponse) error, er
 	return nil, command.UsageErr("--format is %q: use table, csv or json", format)
 }
 
-// answerJSON is the JSON form of an answer. Missing numbers are null.
-type answerJSON struct {
+// responseJSON is the JSON form of a response. Missing numbers are null.
+type responseJSON struct {
 	Seq      uint64    `json:"seq"`
 	Stream   string    `json:"stream"`
 	Path     string    `json:"path"`
@@ -229,9 +229,9 @@ type answerJSON struct {
 }
 
 func rawJSON(w io.Writer, all []fetch.StoredResponse) error {
-	shown := make([]answerJSON, len(all))
+	shown := make([]responseJSON, len(all))
 	for i, a := range all {
-		shown[i] = answerJSON{a.Seq, a.Stream, a.Path, a.Query, a.Param, orNull(a.Page), orNull(a.Pass), a.Status, a.Encoding, a.Stored, a.Size,
+		shown[i] = responseJSON{a.Seq, a.Stream, a.Path, a.Query, a.Param, orNull(a.Page), orNull(a.Pass), a.Status, a.Encoding, a.Stored, a.Size,
 			a.At, milliseconds(a.Took), orNull(a.Same), a.Replaced}
 	}
 	return writeJSON(w, shown)
@@ -247,7 +247,7 @@ func orNull[N int | uint64](n N) *N {
 	return &n
 }
 
-// numberText returns "" for 0. For example, the answer for a single id has no page.
+// numberText returns "" for 0. For example, the response for a single id has no page.
 func numberText[N int | uint64](n N) string {
 	if n == 0 {
 		return ""
@@ -265,7 +265,7 @@ func rawTable(w io.Writer, all []fetch.StoredResponse) error {
 			notes = append(notes, fmt.Sprintf("same bytes as %d", a.Same))
 		}
 		if a.Replaced {
-			notes = append(notes, "replaced by a later answer")
+			notes = append(notes, "replaced by a later response")
 		}
 		t.addRow(a.Seq, a.Stream, a.Param, numberText(a.Page), numberText(a.Pass), a.Status, a.Encoding, plural.FormatBytes(a.Stored),
 			plural.FormatBytes(a.Size), a.At.Format(time.DateTime), a.Took.Round(100*time.Microsecond), strings.Join(notes, ", "))
@@ -274,7 +274,7 @@ func rawTable(w io.Writer, all []fetch.StoredResponse) error {
 	return err
 }
 
-// rawCSV writes the columns of answerJSON.
+// rawCSV writes the columns of responseJSON.
 func rawCSV(w io.Writer, all []fetch.StoredResponse) error {
 	rows := [][]string{{"seq", "stream", "path", "query", "param", "page", "pass", "status", "encoding", "stored_bytes", "body_bytes", "at", "ms", "same", "replaced"}}
 	for _, a := range all {

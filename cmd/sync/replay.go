@@ -12,8 +12,8 @@ import (
 func replayCommand(g *globals) *cobra.Command {
 	return &cobra.Command{
 		Use:   "replay RUN",
-		Short: "Build the tables of a run again from its stored answers, without the network",
-		Long: "Build the tables of a run again from its stored answers, and publish them. replay sends no\n" +
+		Short: "Build the tables of a run again from its stored responses, without the network",
+		Long: "Build the tables of a run again from its stored responses, and publish them. replay sends no\n" +
 			"requests and needs no token. Use replay for a run that did not publish, or for the newest run\n" +
 			"after an update of this program that improves decoding. To replay an older run, first roll back\n" +
 			"to it.\n\n" + exitCodes(),

@@ -82,7 +82,7 @@ func TestTrialSamples(t *testing.T) {
 	}
 }
 
-// checkDemoRetention checks that a demo of 14 nights keeps the stored answers of the last
+// checkDemoRetention checks that a demo of 14 nights keeps the stored responses of the last
 // seven nights, the default of retention.raw_days, as "serve" does.
 func checkDemoRetention(t *testing.T, dir string) {
 	landed, err := os.ReadDir(filepath.Join(dir, "warehouse", "raw"))
@@ -91,12 +91,12 @@ func checkDemoRetention(t *testing.T, dir string) {
 	for _, run := range landed {
 		runTime, ok := warehouse.RunTime(run.Name())
 		if !ok {
-			t.Fatalf("the folder of stored answers contains %s, want only folders of runs", run.Name())
+			t.Fatalf("the folder of stored responses contains %s, want only folders of runs", run.Name())
 		}
 		days = append(days, runTime.Format(time.DateOnly))
 	}
 	if len(days) == 0 {
-		t.Fatal("no night has stored answers")
+		t.Fatal("no night has stored responses")
 	}
 	newest, err := time.Parse(time.DateOnly, days[len(days)-1])
 	must(t, err)
@@ -105,7 +105,7 @@ func checkDemoRetention(t *testing.T, dir string) {
 		want = append(want, newest.AddDate(0, 0, -i).Format(time.DateOnly))
 	}
 	if !slices.Equal(days, want) {
-		t.Errorf("the demo has stored answers of %q, want %q", days, want)
+		t.Errorf("the demo has stored responses of %q, want %q", days, want)
 	}
 }
 

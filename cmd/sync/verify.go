@@ -30,7 +30,7 @@ func verifyCommand(g *globals) *cobra.Command {
 		Use:   "verify",
 		Short: "Check the warehouse for damage, and name the command that repairs it",
 		Long: "Check the whole warehouse for damage: links, ledger, manifests and the sizes of all files,\n" +
-			"in seconds. --read-data reads every byte of versions, Parquet series, stored answers and\n" +
+			"in seconds. --read-data reads every byte of versions, Parquet series, stored responses and\n" +
 			"webhook events, and compares the catalog with its Parquet files. For each damaged file,\n" +
 			"verify prints the affected data and the command for the repair. verify records its result for\n" +
 			"the metrics and the status page of serve, and finishes a killed rollback. It changes nothing else.\n\n" +
