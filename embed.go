@@ -1,6 +1,6 @@
 // Package placementsync embeds files of this folder in the program.
 //
-// It must not know the readers of the files: it imports no other package of this project.
+// The package must not know the readers of the files: it imports no other package of this project.
 package placementsync
 
 import _ "embed"
