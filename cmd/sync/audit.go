@@ -112,9 +112,9 @@ func runAudit(ctx context.Context, g *globals, o auditOptions, names []string) (
 	switch {
 	case err != nil:
 		return err
-	case slices.ContainsFunc(results, ledger.Check.Holds):
+	case slices.ContainsFunc(results, ledger.CheckResult.Holds):
 		return command.EndWith(ledger.Failed, nil)
-	case slices.ContainsFunc(results, ledger.Check.NeedsAttention):
+	case slices.ContainsFunc(results, ledger.CheckResult.NeedsAttention):
 		return command.EndWith(ledger.Partial, nil)
 	}
 	return nil
@@ -160,7 +160,7 @@ func privateColumns(cfg config.Config) []string {
 
 // showChecks prints the results of an audit. Below them it prints the first violating rows of each
 // failed check.
-func showChecks(w io.Writer, results []ledger.Check, width int) error {
+func showChecks(w io.Writer, results []ledger.CheckResult, width int) error {
 	t := &textTable{columns: []column{{name: "check"}, {name: "severity", drop: 2}, {name: "outcome"}, {name: "rows", isNumber: true},
 		{name: "seconds", isNumber: true, drop: 3}, {name: "why", drop: 1, minWidth: 24}}}
 	for _, r := range results {

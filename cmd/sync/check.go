@@ -100,7 +100,7 @@ func checkBucket(ctx context.Context, g *globals, cfg config.Config) error {
 }
 
 func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {
-	fmt.Fprintf(w, "service        %s answered in %s\n", cfg.API.BaseURL, p.Took.Round(time.Millisecond))
+	fmt.Fprintf(w, "service        %s answered in %s\n", cfg.API.BaseURL, p.Latency.Round(time.Millisecond))
 	fmt.Fprintf(w, "token          type %s, team %s, %s\n", orNone(p.Token.Type), orNone(p.Token.TeamID), plural.Count(len(p.Token.Scopes), "scope"))
 	fmt.Fprintf(w, "warehouse      %s, newest snapshot %s\n", cfg.Warehouse.Dir, orNone(p.Latest))
 	free, need := plural.FormatBytes(p.FreeBytes), plural.FormatBytes(p.NeedBytes)

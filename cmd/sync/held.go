@@ -25,7 +25,7 @@ func heldFlag(cmd *cobra.Command, g *globals) {
 func findHeld(wh *warehouse.Warehouse) (warehouse.HeldNight, error) {
 	h, ok, err := wh.Held()
 	if err == nil && !ok {
-		err = &ledger.UnknownRunError{Problem: "no night is held"}
+		err = &ledger.UnknownRunError{Message: "no night is held"}
 	}
 	return h, err
 }

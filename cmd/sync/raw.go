@@ -153,7 +153,7 @@ func openRaw(g *globals, args []string) (string, *fetch.StoredResponses, error) 
 	}
 	switch {
 	case len(args) > 0 && !slices.Contains(runs, args[0]):
-		return "", nil, &ledger.UnknownRunError{Problem: fmt.Sprintf("open the responses of run %q: it has no stored responses; %s; runs with stored responses: %s", args[0], retentionText, orNone(strings.Join(runs, ", ")))}
+		return "", nil, &ledger.UnknownRunError{Message: fmt.Sprintf("open the responses of run %q: it has no stored responses; %s; runs with stored responses: %s", args[0], retentionText, orNone(strings.Join(runs, ", ")))}
 	case len(args) > 0:
 		runs = args
 	case len(runs) == 0:

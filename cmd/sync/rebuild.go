@@ -135,7 +135,7 @@ func showRebuilt(g *globals, r pipeline.RebuildResult) error {
 	if r.SnapshotsWithoutDay > 0 {
 		fmt.Fprintf(g.stdout, "%d more snapshots of this period are not in the series: a row that began and ended between two kept days is not in history\n", r.SnapshotsWithoutDay)
 	}
-	if !r.Meta {
+	if !r.HasMeta {
 		fmt.Fprintln(g.stdout, "meta is empty: all files with its changes are damaged or missing")
 	}
 	for _, d := range r.Unfinished {

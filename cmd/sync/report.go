@@ -89,7 +89,7 @@ func heldNotices(wh *warehouse.Warehouse, isShown bool) ([]report.Notice, error)
 	}
 	for _, c := range h.Run.Checks {
 		if c.Holds() {
-			n.Lines = append(n.Lines, ledger.DescribeChecks([]ledger.Check{c}))
+			n.Lines = append(n.Lines, ledger.DescribeChecks([]ledger.CheckResult{c}))
 		}
 	}
 	n.Lines = append(n.Lines, "Compare it with placementsync diff --held. Then publish it with placementsync publish --held --accept "+

@@ -41,7 +41,7 @@ func (g *globals) sendWarnings(ctx context.Context, cfg config.Config) error {
 		a := notify.Alert{Event: notify.Warned, Run: m.Run, StartedAt: night.StartedAt, EndedAt: night.EndedAt, ExitCode: night.ExitCode, Program: version}
 		for _, f := range m.Findings {
 			auditedChecks := ledger.Find(runs, *f.Values["run"]).Checks
-			if i := slices.IndexFunc(auditedChecks, func(c ledger.Check) bool { return c.Name == *f.Values["check"] }); i >= 0 {
+			if i := slices.IndexFunc(auditedChecks, func(c ledger.CheckResult) bool { return c.Name == *f.Values["check"] }); i >= 0 {
 				a.Checks = append(a.Checks, auditedChecks[i])
 			}
 		}

@@ -96,7 +96,7 @@ type Fault struct {
 }
 
 // FindFaults returns the unknown checks and parameters that rules name, and the values of the wrong
-// type. existing are all checks.
+// type. existing contains all checks.
 func FindFaults(existing []query.Query, rules map[string]Rule) (faults []Fault) {
 	known := checkNames(existing)
 	for _, name := range slices.Sorted(maps.Keys(rules)) {
@@ -131,12 +131,12 @@ func suggest(known []string, word string) string {
 		return "did you mean " + near + "?"
 	}
 	if len(known) == 0 {
-		return "it has no parameters"
+		return "the check has no parameters"
 	}
 	return "use one of " + strings.Join(known, ", ")
 }
 
-// Parameters that the audit sets.
+// Parameters that this package sets. Rules cannot set them.
 const (
 	paramSnapshot = "snapshot" // the time of the snapshot
 	paramRun      = "run"      // the run that made the snapshot
@@ -145,20 +145,20 @@ const (
 
 func reservedParams() []string { return []string{paramSnapshot, paramRun, paramPrivate} }
 
-// maxSampleRows limits the violating rows in a result. maxSampleText limits the characters of each
-// value in these rows.
-const maxSampleRows, maxSampleText = 3, 200
+// maxSampleRows limits the violating rows in a result. maxValueRunes limits the length of each value in
+// these rows.
+const maxSampleRows, maxValueRunes = 3, 200
 
 // Run runs the checks on an open snapshot, one after another. It returns a result for each check,
 // even if the check cannot be run. All queries of a check together have the time limit of one query.
 // An error means that the context was canceled, or that the grades or row counts of the snapshot
 // cannot be read.
-func (s Set) Run(ctx context.Context, db *query.DB) ([]ledger.Check, error) {
+func (s Set) Run(ctx context.Context, db *query.DB) ([]ledger.CheckResult, error) {
 	scope, err := readScope(ctx, db)
 	if err != nil {
 		return nil, fmt.Errorf("audit the snapshot: %w", err)
 	}
-	var results []ledger.Check
+	var results []ledger.CheckResult
 	for _, q := range s.checks {
 		began := time.Now()
 		result := s.runCheck(ctx, db, scope, q)
@@ -171,10 +171,10 @@ func (s Set) Run(ctx context.Context, db *query.DB) ([]ledger.Check, error) {
 	return results, nil
 }
 
-func (s Set) runCheck(ctx context.Context, db *query.DB, scope auditScope, q query.Query) ledger.Check {
+func (s Set) runCheck(ctx context.Context, db *query.DB, scope auditScope, q query.Query) ledger.CheckResult {
 	ctx, cancel := db.WithTimeout(ctx)
 	defer cancel()
-	result := ledger.Check{Name: q.Name, Title: q.Title, Severity: q.Severity}
+	result := ledger.CheckResult{Name: q.Name, Title: q.Title, Severity: q.Severity}
 	parts, values, skipReason, err := s.prepare(db, scope, q)
 	if skipReason != "" {
 		result.Outcome, result.Reason = ledger.CheckSkipped, skipReason
@@ -218,10 +218,10 @@ func (s Set) runCheck(ctx context.Context, db *query.DB, scope auditScope, q que
 }
 
 // NotRun returns the results of all checks if the snapshot cannot be opened. err is the reason.
-func (s Set) NotRun(err error) []ledger.Check {
-	var results []ledger.Check
+func (s Set) NotRun(err error) []ledger.CheckResult {
+	var results []ledger.CheckResult
 	for _, q := range s.checks {
-		results = append(results, ledger.Check{Name: q.Name, Title: q.Title, Severity: q.Severity, Outcome: ledger.CheckNotRun, Reason: firstLine(err)})
+		results = append(results, ledger.CheckResult{Name: q.Name, Title: q.Title, Severity: q.Severity, Outcome: ledger.CheckNotRun, Reason: firstLine(err)})
 	}
 	return results
 }
@@ -289,8 +289,8 @@ func sample(violations query.Result) json.RawMessage {
 			}
 			name, _ := json.Marshal(column.Name) // encoding a string cannot fail
 			text = append(append(text, name...), ':')
-			if value := []rune(row.Value(c).Text); len(value) > maxSampleText {
-				cut, _ := json.Marshal(string(value[:maxSampleText]) + "...")
+			if value := []rune(row.Value(c).Text); len(value) > maxValueRunes {
+				cut, _ := json.Marshal(string(value[:maxValueRunes]) + "...")
 				text = append(text, cut...)
 				continue
 			}
@@ -309,7 +309,7 @@ func sample(violations query.Result) json.RawMessage {
 type auditScope struct {
 	snapshot query.Snapshot
 	// read contains the tables of the streams that the run of the snapshot read. muchChanged
-	// contains those of them in which at least a tenth of the rows, and at least one row, is new,
+	// contains the tables of read in which at least a tenth of the rows, and at least one row, is new,
 	// changed or gone. The expensive comparisons of whole columns are skipped for other tables.
 	read, muchChanged []string
 }
@@ -322,9 +322,9 @@ func readScope(ctx context.Context, db *query.DB) (scope auditScope, err error) 
 	if scope.snapshot, err = db.SelectedSnapshot(ctx); err != nil {
 		return scope, err
 	}
-	run := map[string]string{"run": scope.snapshot.Run}
+	params := map[string]string{"run": scope.snapshot.Run}
 	const maxRows = 1 << 20 // more than a run has streams or tables
-	streams, err := db.Collect(ctx, query.Text("SELECT stream, grade FROM meta.streams WHERE run_id = $run"), run, maxRows)
+	streams, err := db.Collect(ctx, query.Text("SELECT stream, grade FROM meta.streams WHERE run_id = $run"), params, maxRows)
 	if err != nil {
 		return scope, err
 	}
@@ -333,7 +333,7 @@ func readScope(ctx context.Context, db *query.DB) (scope auditScope, err error) 
 		grades[r.Get("stream").Text] = r.Get("grade").Text
 	}
 	littleChangedTables, err := db.Collect(ctx, query.Text(fmt.Sprintf(
-		"SELECT table_name FROM meta.tables WHERE run_id = $run AND ((rows_new + rows_changed + rows_gone) * %d < rows OR rows_new + rows_changed + rows_gone = 0)", muchChangedDivisor)), run, maxRows)
+		"SELECT table_name FROM meta.tables WHERE run_id = $run AND ((rows_new + rows_changed + rows_gone) * %d < rows OR rows_new + rows_changed + rows_gone = 0)", muchChangedDivisor)), params, maxRows)
 	if err != nil {
 		return scope, err
 	}

@@ -156,13 +156,13 @@ INSERT INTO outlets (id) VALUES ('a');`
 	set := load(t, dir, map[string]checks.Rule{"with_params": {Severity: "warn", Params: map[string]string{"least": "1"}}, "writes": {Severity: "off"}},
 		[]string{"orders.guest_email"}, "compares", "no_column", "with_params", "reads_files", "too_slow", "unread", "earlier_runs", "rejects")
 	empty := fixture.NewEmpty(t)
-	runAll := func(db *query.DB) map[string]ledger.Check {
+	runAll := func(db *query.DB) map[string]ledger.CheckResult {
 		t.Helper()
 		results, err := set.Run(t.Context(), db)
 		if err != nil {
 			t.Fatal(err)
 		}
-		byName := map[string]ledger.Check{}
+		byName := map[string]ledger.CheckResult{}
 		for _, r := range results {
 			byName[r.Name] = r
 		}
@@ -171,7 +171,7 @@ INSERT INTO outlets (id) VALUES ('a');`
 	db := open(t, empty, rows, query.Before{Hidden: []string{"orders.guest_email"}}, 2*time.Second)
 	got := runAll(db)
 	long := strings.Repeat("x", 200) + "..."
-	for name, want := range map[string]ledger.Check{
+	for name, want := range map[string]ledger.CheckResult{
 		"compares":     {Severity: "warn", Outcome: ledger.CheckFailed, Rows: 1, Sample: []byte(`[{"id":"a"}]`)},
 		"no_column":    {Severity: "hold", Outcome: ledger.CheckNotRun},
 		"reads_files":  {Severity: "hold", Outcome: ledger.CheckNotRun},
@@ -239,9 +239,9 @@ func TestPartsThatDoNotRunHideNoRows(t *testing.T) {
 	}
 }
 
-// TestChangedPrivacyRulesAreNoFinding runs the checks on values that were dropped, hashed or shown again
+// TestChangedPrivacyRulesFailNoCheck runs the checks on values that were dropped, hashed or shown again
 // because a privacy rule changed. If no rule explains such a change, checks must fail.
-func TestChangedPrivacyRulesAreNoFinding(t *testing.T) {
+func TestChangedPrivacyRulesFailNoCheck(t *testing.T) {
 	const rows = `INSERT INTO outlets (id) SELECT 'o' || n FROM range(60) AS t(n);
 INSERT INTO past.product_listings (id, name, outlet_id) SELECT 'l' || n, was('L' || n), was('o' || n) FROM range(60) AS t(n);
 INSERT INTO product_listings (id, name, outlet_id, valid_from) SELECT 'l' || n, is_now('L' || n), is_now('o' || n), tonight() FROM range(60) AS t(n);
@@ -278,7 +278,7 @@ INSERT INTO articles (id, live_url, status_prefix, valid_from) SELECT 'a' || n, 
 }
 
 // failedChecks returns the names of the failed checks. All checks must have run.
-func failedChecks(t *testing.T, results []ledger.Check) (names []string) {
+func failedChecks(t *testing.T, results []ledger.CheckResult) (names []string) {
 	t.Helper()
 	for _, r := range results {
 		if r.Outcome == ledger.CheckFailed {
@@ -291,9 +291,9 @@ func failedChecks(t *testing.T, results []ledger.Check) (names []string) {
 	return names
 }
 
-// TestSparseTablesAreNoFinding runs all checks on tables without rows, with rows that have only
+// TestSparseTablesFailNoCheck runs all checks on tables without rows, with rows that have only
 // keys, with one row, with one remaining row, and with one changed order and price.
-func TestSparseTablesAreNoFinding(t *testing.T) {
+func TestSparseTablesFailNoCheck(t *testing.T) {
 	empty := fixture.NewEmpty(t)
 	fill := func(schema string, rows int, extra string) string {
 		var b strings.Builder
@@ -361,7 +361,7 @@ func TestInvalidRules(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s: %v %s", f.Path, f.Value, f.Message))
 	}
 	want := []string{
-		`host_listed_twice.params.a: <nil> is not a parameter of host_listed_twice: it has no parameters`,
+		`host_listed_twice.params.a: <nil> is not a parameter of host_listed_twice: the check has no parameters`,
 		`price_median_mooved: <nil> is not a check: did you mean price_median_moved?`,
 		`prices_scaled.params.share: much does not fit: parameter "share": "much" is not a number such as 12.50`,
 		`prices_scaled.params.snapshot: <nil> is not a parameter of prices_scaled: use one of share, low, high, min_prices`,

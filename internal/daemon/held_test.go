@@ -23,7 +23,7 @@ func TestHeldNight(t *testing.T) {
 		defer h.shutDown()
 		h.wantMetrics(map[string]string{`held_since_timestamp_seconds`: "0", `last_run_held`: "", `last_audit_checks{outcome="failed",severity="hold"}`: ""})
 		at := time.Now()
-		h.record(ledger.Run{ID: "20000101T000000Z", StartedAt: at, EndedAt: at, SnapshotAt: at, Outcome: ledger.Complete, Checks: []ledger.Check{
+		h.record(ledger.Run{ID: "20000101T000000Z", StartedAt: at, EndedAt: at, SnapshotAt: at, Outcome: ledger.Complete, Checks: []ledger.CheckResult{
 			{Name: "hosts_twice", Title: "The same host twice", Severity: "warn", Outcome: ledger.CheckFailed, Rows: 1234, Sample: []byte(`[{"host":"a.example","id":"<b>"},{"host":"c.example"}]`)},
 			{Name: "slow", Title: "Too slow", Severity: "hold", Outcome: ledger.CheckNotRun, Reason: "it took longer than 30s"}}})
 		time.Sleep(time.Minute)
@@ -36,7 +36,7 @@ func TestHeldNight(t *testing.T) {
 			`last_audit_checks{outcome="not_run",severity="hold"}`: "1", `last_audit_checks{outcome="not_run",severity="warn"}`: "0"})
 
 		end := time.Now()
-		held := ledger.Run{ID: "20000101T000100Z", StartedAt: end.Add(-time.Minute), EndedAt: end, SnapshotAt: end, Outcome: ledger.Complete, Checks: []ledger.Check{
+		held := ledger.Run{ID: "20000101T000100Z", StartedAt: end.Add(-time.Minute), EndedAt: end, SnapshotAt: end, Outcome: ledger.Complete, Checks: []ledger.CheckResult{
 			{Name: "prices_scaled", Title: "Prices moved", Severity: "hold", Outcome: ledger.CheckFailed, Rows: 40, Sample: []byte(`[{"currency":"EUR","factor":100.00}]`)},
 			{Name: "column_emptied", Title: "A column is empty", Severity: "hold", Outcome: ledger.CheckFailed, Rows: 1}}}
 		failed := held

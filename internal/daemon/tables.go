@@ -78,7 +78,7 @@ func (s status) StreamTable() page.Table {
 func checkTable(night ledger.Run) page.Table {
 	t := page.Table{Caption: "Checks that failed or did not run", RowHeads: true,
 		Heads: []page.Head{{Label: "Check"}, {Label: "Severity"}, {Label: "Outcome"}, {Label: "Rows", Numeric: true}, {Label: "First rows"}}}
-	for _, c := range slices.SortedStableFunc(slices.Values(night.Checks), func(a, b ledger.Check) int { return strings.Compare(a.Severity, b.Severity) }) {
+	for _, c := range slices.SortedStableFunc(slices.Values(night.Checks), func(a, b ledger.CheckResult) int { return strings.Compare(a.Severity, b.Severity) }) {
 		severity := page.Cell{Text: c.Severity}
 		if slices.Contains(night.Accepted, c.Name) {
 			severity.Sub = "accepted " + stamp(night.AcceptedAt)

@@ -13,8 +13,8 @@ import (
 type CheckOutcome string
 
 // Outcomes of checks. A check is skipped if it has no data to compare: its tables were not read, too
-// few of their rows changed, or there is no earlier snapshot. CheckNotRun means that the check could
-// not be run.
+// few of their rows changed, or there is no earlier snapshot. CheckNotRun means that an error
+// prevented the check.
 const (
 	CheckPassed  CheckOutcome = "passed"
 	CheckFailed  CheckOutcome = "failed"
@@ -22,8 +22,8 @@ const (
 	CheckNotRun  CheckOutcome = "not run"
 )
 
-// Check is the result of one check of a snapshot.
-type Check struct {
+// CheckResult is the result of one check of a snapshot.
+type CheckResult struct {
 	Name     string       `json:"check"`
 	Title    string       `json:"title"`
 	Severity string       `json:"severity"` // hold or warn
@@ -39,14 +39,16 @@ type Check struct {
 }
 
 // Holds reports whether the check keeps a night from being published.
-func (c Check) Holds() bool { return c.Severity == "hold" && c.Outcome == CheckFailed }
+func (c CheckResult) Holds() bool { return c.Severity == "hold" && c.Outcome == CheckFailed }
 
 // NeedsAttention reports whether the check failed or did not run.
-func (c Check) NeedsAttention() bool { return c.Outcome == CheckFailed || c.Outcome == CheckNotRun }
+func (c CheckResult) NeedsAttention() bool {
+	return c.Outcome == CheckFailed || c.Outcome == CheckNotRun
+}
 
 // SampleLines returns one line of text for each row of the sample: "column value, column value".
 // NULL values are omitted.
-func (c Check) SampleLines() (lines []string) {
+func (c CheckResult) SampleLines() (lines []string) {
 	decoder := json.NewDecoder(bytes.NewReader(c.Sample))
 	if _, err := decoder.Token(); err != nil { // [
 		return nil
@@ -83,9 +85,9 @@ func (c Check) SampleLines() (lines []string) {
 }
 
 // DescribeChecks names the checks that failed or did not run, in one line.
-func DescribeChecks(checks []Check) string {
+func DescribeChecks(results []CheckResult) string {
 	var parts []string
-	for _, c := range checks {
+	for _, c := range results {
 		switch c.Outcome {
 		case CheckFailed:
 			parts = append(parts, fmt.Sprintf("check %s failed in %s", c.Name, plural.Count(c.Rows, "row")))

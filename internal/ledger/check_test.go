@@ -8,7 +8,7 @@ import (
 )
 
 func TestSampleLines(t *testing.T) {
-	c := ledger.Check{Sample: []byte(`[{"id":"a","price":20.000000,"list":["x",1],"none":null},{"text":"null, or not"},{}]`)}
+	c := ledger.CheckResult{Sample: []byte(`[{"id":"a","price":20.000000,"list":["x",1],"none":null},{"text":"null, or not"},{}]`)}
 	want := []string{`id a, price 20.000000, list ["x",1]`, "text null, or not", ""}
 	if got := c.SampleLines(); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
@@ -20,7 +20,7 @@ func TestSampleLines(t *testing.T) {
 }
 
 func TestWhyNamesChecks(t *testing.T) {
-	r := ledger.Run{Outcome: ledger.Complete, Checks: []ledger.Check{
+	r := ledger.Run{Outcome: ledger.Complete, Checks: []ledger.CheckResult{
 		{Name: "a", Outcome: ledger.CheckFailed, Rows: 2}, {Name: "b", Outcome: ledger.CheckNotRun}, {Name: "c", Outcome: ledger.CheckPassed}}}
 	if got, want := r.Why(), "check a failed in 2 rows, check b did not run"; got != want {
 		t.Errorf("got %q, want %q", got, want)

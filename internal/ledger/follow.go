@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// BeginFollowUp returns the ledger entry of work after a publish that starts at the time now.
+// BeginFollowUp returns the ledger entry of work after a publish. The work starts at the time now.
 func BeginFollowUp(kind, program string, now time.Time) Run {
 	now = now.UTC()
 	return Run{ID: now.Format("20060102T150405Z") + "-" + kind, Kind: kind, StartedAt: now, Program: program}

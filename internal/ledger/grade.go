@@ -57,7 +57,7 @@ type Problem struct {
 	Standing Standing
 	// Reason is the column reason of meta.streams.
 	Reason string
-	// Since is the earliest time at which one of the rows was last read. Zero means unknown.
+	// Since is the time at which the oldest row was last read. Zero means unknown.
 	Since time.Time
 }
 
@@ -109,19 +109,19 @@ func (p Problem) describe(names []string) string {
 
 // shortenReason cuts a reason to its first line and to 160 characters.
 func shortenReason(reason string) string {
-	const most = 160
+	const maxRunes = 160
 	reason, _, _ = strings.Cut(ShortenError(reason), "\n")
-	if runes := []rune(reason); len(runes) > most {
-		return string(runes[:most]) + "\u2026"
+	if runes := []rune(reason); len(runes) > maxRunes {
+		return string(runes[:maxRunes]) + "\u2026"
 	}
 	return reason
 }
 
 // joinNames lists names. If there are six or more names, it lists four and counts the others.
 func joinNames(names []string) string {
-	const most = 4
-	if more := len(names) - most; more > 1 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
+	const maxNames = 4
+	if more := len(names) - maxNames; more > 1 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNames], ", "), more)
 	}
 	last := len(names) - 1
 	if last == 0 {

@@ -11,7 +11,7 @@ type Progress struct {
 	// Requests and Retries are counted from the start of this attempt at the run.
 	Requests, Retries int64
 	// Expected is the estimated number of requests of the whole run. It is estimated from the
-	// last night and from the totals in the answers. 0 means unknown.
+	// last night and from the totals in the responses. 0 means unknown.
 	Expected int64
 	// PerSecond is the request rate of the current stream. During the stream's first second, it is
 	// the rate of the whole run. Allowed is the configured limit. 0 means no limit.
@@ -34,7 +34,7 @@ type StreamProgress struct {
 	Name  string
 	State string
 	// Done and Total count the pages of the current pass over a list, or the ids of single
-	// records. The Total of a list is 0 until an answer contains it. The Total of details is 0 until the
+	// records. The Total of a list is 0 until a response contains it. The Total of details is 0 until the
 	// ids are planned.
 	Done, Total int64
 	// Pass counts the passes over a list.

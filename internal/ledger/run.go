@@ -1,5 +1,5 @@
 // Package ledger defines the records about runs: the progress of a current run ([Progress]) and the
-// entry that the ledger keeps of each run ([Run]). It reads no database, so that the daemon can
+// entry that the ledger keeps of each run ([Run]). The package reads no database, so that the daemon can
 // show runs without importing warehouse or pipeline.
 package ledger
 
@@ -42,7 +42,7 @@ func (o Outcome) ExitCode() int {
 const (
 	Night   = "night"
 	Refresh = "refresh"
-	// Replay rebuilds the tables of a night from its stored responses. Rebuild restores
+	// Replay builds the tables of a night again from its stored responses. Rebuild restores
 	// the catalog from the Parquet series. Rollback points readers at an earlier version.
 	Replay   = "replay"
 	Rebuild  = "rebuild"
@@ -92,7 +92,7 @@ type Run struct {
 	// Losses are the row losses that made a gate stop the run before its publish.
 	Losses []Loss `json:"losses,omitempty"`
 	// Checks are the results of checks that failed or did not run.
-	Checks []Check `json:"checks,omitempty"`
+	Checks []CheckResult `json:"checks,omitempty"`
 	// Held means that the night was not published because of failed checks. Its version is
 	// kept.
 	Held bool `json:"held,omitempty"`
@@ -148,7 +148,7 @@ type Loss struct {
 	NotFound bool `json:"not_found,omitempty"`
 }
 
-// DescribeLosses describes the losses because of which a gate stopped a run. Of the tables that would
+// DescribeLosses describes the losses that made a gate stop a run. Of the tables that would
 // lose rows, it names the first three and counts the others.
 func DescribeLosses(losses []Loss) string {
 	var parts []string
@@ -215,7 +215,7 @@ type Stream struct {
 	Failed    int64 `json:"failed"`
 	// Unread counts the ids that were not requested because run.max_duration was over.
 	Unread int64 `json:"unread"`
-	// AgeSince is the earliest time at which one of the rows in RowsOld was last read.
+	// AgeSince is the time at which the oldest of the RowsOld rows was last read.
 	AgeSince time.Time `json:"age_since,omitzero"`
 	// Incomplete marks a stream that was not read completely because of an error or a lack of
 	// time. It makes the run partial.
@@ -236,7 +236,7 @@ type Stream struct {
 	RateUsed          float64 `json:"rate_used"`
 }
 
-// Find returns the run with an id, or a Run without an ID if no run has it.
+// Find returns the run with the given id, or a Run without an ID if there is none.
 func Find(runs []Run, id string) Run {
 	if i := slices.IndexFunc(runs, func(r Run) bool { return r.ID == id }); i >= 0 {
 		return runs[i]
@@ -246,8 +246,8 @@ func Find(runs []Run, id string) Run {
 
 // UnknownRunError means that a user named a run or version that does not exist.
 type UnknownRunError struct {
-	// Problem is the whole message: the unknown name, the consequence and similar known names.
-	Problem string
+	// Message contains the unknown name, the consequence and similar known names.
+	Message string
 }
 
-func (e *UnknownRunError) Error() string { return e.Problem }
+func (e *UnknownRunError) Error() string { return e.Message }

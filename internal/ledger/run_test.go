@@ -167,7 +167,7 @@ func TestChecks(t *testing.T) {
 		{"hold", ledger.CheckFailed, true, true}, {"hold", ledger.CheckNotRun, false, true}, {"hold", ledger.CheckPassed, false, false},
 		{"hold", ledger.CheckSkipped, false, false}, {"warn", ledger.CheckFailed, false, true}, {"warn", ledger.CheckPassed, false, false},
 	} {
-		check := ledger.Check{Severity: c.severity, Outcome: c.outcome}
+		check := ledger.CheckResult{Severity: c.severity, Outcome: c.outcome}
 		if check.Holds() != c.holds || check.NeedsAttention() != c.needsAttention {
 			t.Errorf("a check with severity %s and outcome %s: holds %v, needs attention %v, want %v, %v", c.severity, c.outcome, check.Holds(), check.NeedsAttention(), c.holds, c.needsAttention)
 		}

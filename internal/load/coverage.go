@@ -41,7 +41,7 @@ func (m *merge) scope(t stream.Table) sqlText {
 	return "(" + sqltext.JoinSQL(parts, " OR ") + ")"
 }
 
-// streamScope returns the part of the scope of a table for the rows of one of its streams.
+// streamScope returns the part of the scope of t for the rows of the stream st, which fills t.
 func (m *merge) streamScope(t stream.Table, st, detail stream.Stream) sqlText {
 	cover := m.cover[st.Name]
 	switch {
@@ -52,10 +52,10 @@ func (m *merge) streamScope(t stream.Table, st, detail stream.Stream) sqlText {
 	case cover == Whole && !st.IsDetail():
 		return rowsOfStream(st.Root())
 	case st.IsDetail() && cover == ByID:
-		return compareSQL.Render("scope_of_ids", values{"param": sqltext.Name(st.Param), "asked": askedTable(st.Name),
+		return compareSQL.Render("scope_of_ids", values{"param": sqltext.Name(st.Param), "requested": requestedTable(st.Name),
 			"outcomes": []string{string(Answered), string(Gone)}})
 	case detail.Name != "" && m.cover[detail.Name] == ByID:
-		return compareSQL.Render("scope_of_ids", values{"param": sqltext.Name(detail.Param), "asked": askedTable(detail.Name),
+		return compareSQL.Render("scope_of_ids", values{"param": sqltext.Name(detail.Param), "requested": requestedTable(detail.Name),
 			"outcomes": []string{string(Gone)}})
 	}
 	return "FALSE"

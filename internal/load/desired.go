@@ -88,7 +88,7 @@ func listRows(detail stream.Stream) sqlText {
 // keptDetails returns SQL that selects the ids of a detail stream whose rows in main are kept.
 func keptDetails(detail stream.Stream) sqlText {
 	return desiredSQL.Render("kept_details", values{"param": sqltext.Name(detail.Param), "main": mainTable(detail.Root().Name),
-		"plan": planTable(detail.Name), "asked": askedTable(detail.Name)})
+		"plan": planTable(detail.Name), "requested": requestedTable(detail.Name)})
 }
 
 // joinedRowHash returns SQL for the row_hash of a joined row: the md5 of "name=value" of its tracked
@@ -132,11 +132,11 @@ func (m *merge) mergeExtras(ctx context.Context, detail stream.Stream) error {
 	query := desiredSQL.Render("different_extras", values{"key": sqltext.Name(root.Key[0]), "main": mainTable(root.Name),
 		"detail": stagedTable(detail.Name, root.Name), "list_rows": listRows(detail)})
 	err := m.staging.draft.EachRow(ctx, []sqlText{query}, func(scan func(...any) error) error {
-		var id, under, over string
-		if err := scan(&id, &under, &over); err != nil {
+		var id, fallback, preferred string
+		if err := scan(&id, &fallback, &preferred); err != nil {
 			return err
 		}
-		object, err := mergeObjects(under, over)
+		object, err := mergeObjects(fallback, preferred)
 		if err != nil {
 			return fmt.Errorf("merge the unknown fields of %q: %w", id, err)
 		}

@@ -24,8 +24,8 @@ func TestUnknownFieldsOfListAndDetailAreKept(t *testing.T) {
 		second map[string]streamInput
 		want   string
 	}{
-		"a list alone":   {map[string]streamInput{"orders": list(`{"a":2.20}`)}, `{"a":2.20,"b":null,"c":2}`},
-		"a detail alone": {map[string]streamInput{"order_details": detail(`{"c":3}`)}, `{"a":1.10,"b":null,"c":3}`},
+		"only the list":   {map[string]streamInput{"orders": list(`{"a":2.20}`)}, `{"a":2.20,"b":null,"c":2}`},
+		"only the detail": {map[string]streamInput{"order_details": detail(`{"c":3}`)}, `{"a":1.10,"b":null,"c":3}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newFixture(t, "orders", "order_details")
@@ -85,9 +85,9 @@ func TestSwappedValuesAreAChange(t *testing.T) {
 	const first, second = 5<<32 + 7, 9<<32 + 3
 	var fingerprints []string
 	for _, hashes := range [][2]int{{first, second}, {first + 4<<32, second - 4<<32}} {
-		list := wholeLists(listing("p1", "a", 1, 1), price("p1", 1, "10", hashes[0], 1)+","+price("p1", 2, "20", hashes[1], 1))
-		list["products"] = streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"p1"}}}
-		_, err := h.run(list, load.Limits{Rows: 10})
+		inputs := wholeLists(listing("p1", "a", 1, 1), price("p1", 1, "10", hashes[0], 1)+","+price("p1", 2, "20", hashes[1], 1))
+		inputs["products"] = streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"p1"}}}
+		_, err := h.run(inputs, load.Limits{Rows: 10})
 		must(t, err)
 		fingerprints = append(fingerprints, h.queryRows("SELECT fingerprint FROM meta.details WHERE stream = 'products'")...)
 	}

@@ -14,12 +14,12 @@ import (
 
 // chooseDirect decides whether the tables of a stream are filled directly. It is called for each batch,
 // and decides by the number of rows of the first batch.
-func (s *staging) chooseDirect(ctx context.Context, name string, rows int64) error {
-	if s.decided[name] {
+func (s *staging) chooseDirect(ctx context.Context, streamName string, rows int64) error {
+	if s.directDecided[streamName] {
 		return nil
 	}
-	s.decided[name] = true
-	st, _ := stream.Find(s.streams, name)
+	s.directDecided[streamName] = true
+	st, _ := stream.Find(s.streams, streamName)
 	if rows < largeBatch || !FillsAlone(s.streams, st) {
 		return nil
 	}
@@ -31,8 +31,8 @@ func (s *staging) chooseDirect(ctx context.Context, name string, rows int64) err
 	}
 	statements := []sqlText{mergeSQL.Render("set_compression", nil)}
 	for _, t := range tables {
-		statements = append(statements, firstNightSQL.Render("begin_direct", values{"table": mainTable(t.Name), "staged": stagedTable(name, t.Name)}),
-			s.createView(name, t.Name, stream.Seq))
+		statements = append(statements, firstNightSQL.Render("begin_direct", values{"table": mainTable(t.Name), "staged": stagedTable(streamName, t.Name)}),
+			s.createView(streamName, t.Name, stream.Seq))
 		s.direct.add(t.Name)
 	}
 	return s.draft.Exec(ctx, statements...)
@@ -40,18 +40,18 @@ func (s *staging) chooseDirect(ctx context.Context, name string, rows int64) err
 
 // createView returns SQL that creates a view of a directly filled table, with the name and the columns of
 // the staging table that it replaces.
-func (s *staging) createView(st, table string, seq sqlText) sqlText {
-	return firstNightSQL.Render("direct_view", values{"staged": stagedTable(st, table), "columns": allColumns(s.defs[table]),
+func (s *staging) createView(streamName, table string, seq sqlText) sqlText {
+	return firstNightSQL.Render("direct_view", values{"staged": stagedTable(streamName, table), "columns": allColumns(s.defs[table]),
 		"seq": seq, "table": catalogName + "." + mainTable(table)})
 }
 
 // tableOf returns the table into which the rows of a stream are inserted, and from which duplicates
 // are deleted.
-func (s *staging) tableOf(st, table string) sqlText {
+func (s *staging) tableOf(streamName, table string) sqlText {
 	if s.direct.has(table) {
 		return catalogName + "." + mainTable(table)
 	}
-	return stagedTable(st, table)
+	return stagedTable(streamName, table)
 }
 
 // insertBatch returns SQL that inserts the rows of a registered view into a table.
@@ -78,7 +78,7 @@ func (s *staging) endDirect(ctx context.Context) error {
 	return s.draft.Exec(ctx, statements...)
 }
 
-func hasRows(ctx context.Context, d *warehouse.Draft, table sqlText) (has bool, err error) {
-	err = queryRow(ctx, d, stageSQL.Render("has_rows", values{"table": table})).Scan(&has)
-	return has, err
+func hasRows(ctx context.Context, d *warehouse.Draft, table sqlText) (ok bool, err error) {
+	err = queryRow(ctx, d, stageSQL.Render("has_rows", values{"table": table})).Scan(&ok)
+	return ok, err
 }

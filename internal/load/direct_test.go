@@ -13,20 +13,20 @@ import (
 // finds only the changed row.
 func TestTrialManyRowsFillAnEmptyTableDirectly(t *testing.T) {
 	requireTrials(t)
-	const many = 3_000
+	const count = 3_000
 	h := newFixture(t, "product_listings")
 	var listings, prices []string
-	for i := range many {
+	for i := range count {
 		id := fmt.Sprintf("id%04d", i)
 		listings = append(listings, listing(id, "old", i, 1))
 		prices = append(prices, price(id, 1, "1.5", i, 1))
 	}
-	listings = append(listings, listing("id0000", "late", many, 2))
-	prices = append(prices, price("id0000", 1, "2.5", many, 2))
+	listings = append(listings, listing("id0000", "late", count, 2))
+	prices = append(prices, price("id0000", 1, "2.5", count, 2))
 	lists := wholeLists(strings.Join(listings, ","), strings.Join(prices, ","))
 	changes, err := h.run(lists, load.Limits{})
 	must(t, err)
-	if got, want := changes["product_listings"], (load.Change{Table: "product_listings", After: many, New: many}); got != want {
+	if got, want := changes["product_listings"], (load.Change{Table: "product_listings", After: count, New: count}); got != want {
 		t.Errorf("first night: got %+v, want %+v", got, want)
 	}
 	h.requireRows("SELECT count(*), count(DISTINCT id), count(valid_from) FROM main.product_listings", "3000 3000 3000")
@@ -36,19 +36,18 @@ func TestTrialManyRowsFillAnEmptyTableDirectly(t *testing.T) {
 		AND (column_name = 'seq' OR comment IS NULL) AND column_name NOT IN ('valid_from', 'row_hash')`)
 	h.requireRows("SELECT view_name FROM duckdb_views() WHERE database_name = 'catalog' AND schema_name = 'main' AND NOT internal")
 
-	listings[1] = listing("id0001", "new", many+1, 3)
+	listings[1] = listing("id0001", "new", count+1, 3)
 	changes, err = h.run(wholeLists(strings.Join(listings, ","), strings.Join(prices, ",")), load.Limits{})
 	must(t, err)
-	if got, want := changes["product_listings"], (load.Change{Table: "product_listings", Before: many, After: many, Changed: 1}); got != want {
+	if got, want := changes["product_listings"], (load.Change{Table: "product_listings", Before: count, After: count, Changed: 1}); got != want {
 		t.Errorf("second night: got %+v, want %+v", got, want)
 	}
 	h.requireRows("SELECT name, valid_to IS NULL FROM history.product_listings WHERE id = 'id0001' ORDER BY valid_from", "old false", "new true")
 }
 
-// TestFailedLargeBatchPreventsTheMerge makes the INSERT of a directly filled table fail. The stage must
+// TestFailedLargeBatchPreventsTheMerge makes the INSERT of a directly filled table fail. Merge must
 // report the failure.
 func TestFailedLargeBatchPreventsTheMerge(t *testing.T) {
-	const many = 3_000
 	h := newFixture(t, "product_listings")
 	ctx := t.Context()
 	d, err := h.w.Begin(ctx, "20261101T020000Z", night)
@@ -56,7 +55,7 @@ func TestFailedLargeBatchPreventsTheMerge(t *testing.T) {
 	defer func() { must(t, d.Discard()) }()
 	s, err := load.Open(ctx, d, h.w.Schema.Definitions(), h.streams)
 	must(t, err)
-	rowsWithoutID := strings.Repeat(`{"name":"no id","row_hash":1,"seq":1},`, many)
+	rowsWithoutID := strings.Repeat(`{"name":"no id","row_hash":1,"seq":1},`, 3_000)
 	// DuckDB converts the batch later, so the error may be returned only when the feed is closed.
 	_ = s.Rows.Add(ctx, "product_listings", "product_listings", h.batch("product_listings", strings.TrimSuffix(rowsWithoutID, ",")))
 	if _, err := s.Merge(ctx, map[string]load.Coverage{"product_listings": load.Whole}, load.Limits{}); err == nil {

@@ -13,8 +13,8 @@ import (
 func (s *staging) deduplicate(ctx context.Context, st stream.Stream, distinct bool) error {
 	for _, t := range tablesOf(st) {
 		if len(t.Parents) > 0 && slices.Equal(t.Key[:len(t.Parents)], t.Parents) {
-			// The key contains the key of the parent, so the rows have duplicates only if the parent
-			// has. Duplicates of the parent are deleted with their items.
+			// The key contains the key of the parent, so a row is a duplicate only if its parent is a
+			// duplicate. Duplicate parents are deleted with their items.
 			continue
 		}
 		if distinct && containsOnlyRecords(st, t) {
@@ -39,7 +39,7 @@ func (s *staging) deduplicate(ctx context.Context, st stream.Stream, distinct bo
 				statements = append(statements, duplicatesSQL.Render("drop_rows_of_duplicates", values{"table": innerTable}))
 				continue
 			}
-			args := values{"table": innerTable, "item": sqltext.Names(inner.Parents), "key": key}
+			args := values{"table": innerTable, "item_key": sqltext.Names(inner.Parents), "key": key}
 			statements = append(statements, duplicatesSQL.Render("drop_rows_of_items", args))
 			if slices.Contains(inner.Key, "position") {
 				statements = append(statements, duplicatesSQL.Render("drop_rows_of_repeated_items", args))

@@ -21,15 +21,15 @@ type EventRow struct {
 
 // Outcomes of an event.
 const (
-	EventStored   = "stored"        // it became a row of its stream
-	EventRejected = "rejected"      // its body was rejected
-	EventUnknown  = "unknown_topic" // no stream has its topic
+	EventStored   = "stored"        // the event became a row of its stream
+	EventRejected = "rejected"      // the body was rejected
+	EventUnknown  = "unknown_topic" // no stream has the topic
 )
 
 // Events stages webhook events.
 type Events struct{ staging *staging }
 
-// Known returns those of the ids that are in meta.webhook_events or are staged for it.
+// Known returns the given ids that are in meta.webhook_events or are staged for this table.
 func (e *Events) Known(ctx context.Context, ids []string) (map[string]bool, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -65,15 +65,15 @@ func (e *Events) Write(ctx context.Context) error {
 
 // HasRows reports whether a table of main has rows.
 func (e *Events) HasRows(ctx context.Context, table string) (bool, error) {
-	some, err := hasRows(ctx, e.staging.draft, mainTable(table))
+	has, err := hasRows(ctx, e.staging.draft, mainTable(table))
 	if err != nil {
 		return false, fmt.Errorf("read table %s: %w", table, err)
 	}
-	return some, nil
+	return has, nil
 }
 
-// Lineage returns the runs whose snapshots led to the draft. It omits runs that were rolled back or
-// replayed, and runs that did not publish.
+// Lineage returns the published runs on which the draft is based. It omits runs that were rolled back or
+// replayed.
 func (e *Events) Lineage(ctx context.Context) (map[string]bool, error) {
 	runs, err := queryTextSet(ctx, e.staging.draft, eventsSQL.Render("lineage", nil))
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestEventsAreKnownByTheirIDs looks up ids of events that an earlier night stored and of events
+// TestEventsAreKnownByTheirIDs looks up ids of events that an earlier night stored, and ids of events
 // that the current night has staged.
 func TestEventsAreKnownByTheirIDs(t *testing.T) {
 	h := newFixture(t, "article_status_events")
@@ -39,7 +39,7 @@ func TestEventsAreKnownByTheirIDs(t *testing.T) {
 		for name, c := range map[string]struct{ ids, want []string }{
 			"stored by an earlier night":   {[]string{"stored", "another"}, []string{"stored"}},
 			"staged by this night":         {[]string{"staged later", "Staged", "staged"}, []string{"staged", "staged later"}},
-			"one id twice":                 {[]string{"stored", "stored"}, []string{"stored"}},
+			"the same id twice":            {[]string{"stored", "stored"}, []string{"stored"}},
 			"ids that SQL could misread":   {[]string{"'", `"`, "", "''", "{ids}"}, []string{`"`, "'"}},
 			"no ids":                       {nil, nil},
 			"more than a batch, all new":   {slices.Collect(numberedIDs(5000)), nil},
@@ -107,9 +107,9 @@ func TestLineageOmitsUnpublishedRuns(t *testing.T) {
 		if len(runs) != 2 || !runs["20261101T020000Z"] || !runs["20261102T020000Z"] {
 			t.Errorf("lineage is %v, want the two published runs", runs)
 		}
-		some, err := s.Events.HasRows(t.Context(), "article_status_events")
-		if err != nil || some {
-			t.Errorf("HasRows returned %t, %v, want false", some, err)
+		has, err := s.Events.HasRows(t.Context(), "article_status_events")
+		if err != nil || has {
+			t.Errorf("HasRows returned %t, %v, want false", has, err)
 		}
 	}
 	_, err := h.run(nil, load.Limits{})

@@ -16,9 +16,9 @@ import (
 type Findings struct {
 	staging *staging
 	mu      sync.Mutex
-	// records contains the records with drift that are not staged yet. Decoders report a few at a
+	// driftRecords contains the records with drift that are not staged yet. Decoders report a few at a
 	// time, so an INSERT for each report would be slow.
-	records []stream.DriftRecord
+	driftRecords []stream.DriftRecord
 }
 
 // driftBatch is the number of records with drift that are staged at once.
@@ -41,10 +41,10 @@ func (f *Findings) AddRejects(ctx context.Context, rejects []stream.Reject) erro
 // AddDriftRecords stages records with drift.
 func (f *Findings) AddDriftRecords(ctx context.Context, records []stream.DriftRecord) error {
 	f.mu.Lock()
-	f.records = append(f.records, records...)
+	f.driftRecords = append(f.driftRecords, records...)
 	var full []stream.DriftRecord
-	if len(f.records) >= driftBatch {
-		full, f.records = f.records, nil
+	if len(f.driftRecords) >= driftBatch {
+		full, f.driftRecords = f.driftRecords, nil
 	}
 	f.mu.Unlock()
 	return f.stageDriftRecords(ctx, full)
@@ -56,7 +56,8 @@ func (f *Findings) stageDriftRecords(ctx context.Context, records []stream.Drift
 	})
 }
 
-// countDrift stages the unknown fields and values of a night, and counts the records with each of them.
+// countDrift stages the unknown fields and values of a night, and counts the records with each field or
+// value.
 func (f *Findings) countDrift(ctx context.Context, drift []stream.Drift) error {
 	indexed := make([]indexedDrift, len(drift))
 	for i, d := range drift {
@@ -68,7 +69,7 @@ func (f *Findings) countDrift(ctx context.Context, drift []stream.Drift) error {
 	if err != nil {
 		return err
 	}
-	if err := f.stageDriftRecords(ctx, f.records); err != nil {
+	if err := f.stageDriftRecords(ctx, f.driftRecords); err != nil {
 		return err
 	}
 	if err := f.staging.flush(ctx, allStreams); err != nil {
@@ -128,7 +129,7 @@ func (f *Findings) dropRejects(t stream.Table) sqlText {
 	case t.Name != root.Name:
 		unread = append(unread, "parent IN "+unreadKeys(t), "key IN "+unreadKeys(root), "parent IN "+unreadKeys(root))
 	case st.IsDetail() && st.Param != "":
-		unread = append(unread, "parent IN "+metaSQL.Render("unread_parents", values{"plan": planTable(st.Name), "asked": askedTable(st.Name)}))
+		unread = append(unread, "parent IN "+metaSQL.Render("unread_parents", values{"plan": planTable(st.Name), "requested": requestedTable(st.Name)}))
 	}
 	return metaSQL.Render("drop_rejects", values{"table": t.Name, "unread": sqltext.JoinSQL(unread, " OR ")})
 }

@@ -33,30 +33,30 @@ func (h *fixture) addFindings(rejects []stream.Reject, records []stream.DriftRec
 // its details.
 func TestTrialRejectsOfSeveralPassesCountOnce(t *testing.T) {
 	requireTrials(t)
-	value := func(st string, pass, page int, key, raw string) stream.Reject {
+	rejectedValue := func(st string, pass, page int, key, raw string) stream.Reject {
 		return stream.Reject{Stream: st, Table: "orders", Key: key, Column: "total", Raw: raw, Reason: "no number", Pass: pass, Page: page, Position: 1,
 			Seq: uint64(10*pass + page), ResponseHash: uint64(page)}
 	}
-	whole := func(pass, page, position int, responseHash uint64) stream.Reject {
+	rejectedRecord := func(pass, page, position int, responseHash uint64) stream.Reject {
 		return stream.Reject{Stream: "orders", Table: "orders", Raw: "{}", Reason: "no id", Pass: pass, Page: page, Position: position, Seq: uint64(10*pass + page), ResponseHash: responseHash}
 	}
 	for name, c := range map[string]struct {
 		rejects []stream.Reject
 		want    []string
 	}{
-		"a value in two passes": {[]stream.Reject{value("orders", 1, 1, "a", "x"), value("orders", 2, 1, "a", "x")},
+		"a value in two passes": {[]stream.Reject{rejectedValue("orders", 1, 1, "a", "x"), rejectedValue("orders", 2, 1, "a", "x")},
 			[]string{"01 orders a total x 1 1"}},
-		"a value that changed between passes": {[]stream.Reject{value("orders", 1, 1, "a", "x"), value("orders", 2, 1, "a", "y")},
+		"a value that changed between passes": {[]stream.Reject{rejectedValue("orders", 1, 1, "a", "x"), rejectedValue("orders", 2, 1, "a", "y")},
 			[]string{"01 orders a total x 1 1", "01 orders a total y 1 1"}},
-		"a value in list and detail": {[]stream.Reject{value("orders", 1, 2, "a", "x"), value("order_details", 0, 0, "a", "x")},
+		"a value in list and detail": {[]stream.Reject{rejectedValue("orders", 1, 2, "a", "x"), rejectedValue("order_details", 0, 0, "a", "x")},
 			[]string{"01 orders a total x <nil> 1"}},
-		"two identical records": {[]stream.Reject{whole(1, 1, 1, 1), whole(1, 1, 2, 1)},
+		"two identical records": {[]stream.Reject{rejectedRecord(1, 1, 1, 1), rejectedRecord(1, 1, 2, 1)},
 			[]string{"01 orders <nil> <nil> {} 1 1", "01 orders <nil> <nil> {} 1 2"}},
-		"the pass with most rejects": {[]stream.Reject{whole(1, 1, 1, 1), whole(2, 1, 1, 1), whole(2, 2, 1, 2)},
+		"only the pass with most rejects counts": {[]stream.Reject{rejectedRecord(1, 1, 1, 1), rejectedRecord(2, 1, 1, 1), rejectedRecord(2, 2, 1, 2)},
 			[]string{"01 orders <nil> <nil> {} 1 1", "01 orders <nil> <nil> {} 2 1"}},
-		"the same page with two numbers": {[]stream.Reject{whole(1, 1, 1, 7), whole(1, 2, 1, 7)},
+		"the same response for two page numbers": {[]stream.Reject{rejectedRecord(1, 1, 1, 7), rejectedRecord(1, 2, 1, 7)},
 			[]string{"01 orders <nil> <nil> {} 1 1"}},
-		"an unread table": {[]stream.Reject{{Stream: "products", Table: "products", Key: "p", Raw: "x"}}, nil},
+		"a table that was not read": {[]stream.Reject{{Stream: "products", Table: "products", Key: "p", Raw: "x"}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newFixture(t, "orders", "order_details", "products", "product_listings")
@@ -203,7 +203,7 @@ func TestChecksAreWrittenAndAccepted(t *testing.T) {
 	for range 2 {
 		h.afterMerge = func(s *load.Stage, d *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
 			must(t, s.Findings.WriteSummary(t.Context(), load.Summary{Run: ledger.Run{ID: d.Run, SnapshotAt: d.At}, Ledger: []ledger.Run{accepted}}))
-			must(t, load.WriteChecks(t.Context(), d, []ledger.Check{
+			must(t, load.WriteChecks(t.Context(), d, []ledger.CheckResult{
 				{Name: "hosts", Severity: "warn", Outcome: ledger.CheckSkipped, Reason: "why", Seconds: 0.5},
 				{Name: "prices", Severity: "hold", Outcome: ledger.CheckFailed, Rows: 7, Sample: []byte(`[{"id":"a"}]`)}}))
 			accepted.ID = d.Run

@@ -57,17 +57,17 @@ func TestTrialMassDeletionLimitsAreExact(t *testing.T) {
 		limits        load.Limits
 		stops         bool
 	}{
-		"exactly the share":           {300, 240, defaults, false},
-		"one row more than the share": {300, 239, defaults, true},
-		"exactly the rows":            {100, 50, defaults, false},
-		"one row more than the rows":  {100, 49, defaults, true},
-		"all of ten":                  {10, 0, defaults, true},
-		"all but one of ten":          {10, 1, defaults, false},
-		"all of nine":                 {9, 0, defaults, false},
-		"all of nine, limit 0":        {9, 0, load.Limits{}, true},
-		"one of nine, limit 0":        {9, 8, load.Limits{}, true},
-		"no row, limit 0":             {9, 9, load.Limits{}, false},
-		"all of ten, unlimited":       {10, 0, load.Limits{Share: 1, Rows: 1000}, true},
+		"the allowed share":          {300, 240, defaults, false},
+		"one row above the share":    {300, 239, defaults, true},
+		"the allowed number of rows": {100, 50, defaults, false},
+		"one row above the number":   {100, 49, defaults, true},
+		"all of ten":                 {10, 0, defaults, true},
+		"all but one of ten":         {10, 1, defaults, false},
+		"all of nine":                {9, 0, defaults, false},
+		"all of nine, limit 0":       {9, 0, load.Limits{}, true},
+		"one of nine, limit 0":       {9, 8, load.Limits{}, true},
+		"no row, limit 0":            {9, 9, load.Limits{}, false},
+		"all of ten, unlimited":      {10, 0, load.Limits{Share: 1, Rows: 1000}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newFixture(t, "product_listings")

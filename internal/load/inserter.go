@@ -30,7 +30,7 @@ type inserter struct {
 	broken error
 }
 
-func newInserter(ctx context.Context, d *warehouse.Draft, view, catalog string) (*inserter, error) {
+func newInserter(ctx context.Context, d *warehouse.Draft, view, database string) (*inserter, error) {
 	conn, err := d.Connect(ctx)
 	if err != nil {
 		return nil, err
@@ -40,10 +40,10 @@ func newInserter(ctx context.Context, d *warehouse.Draft, view, catalog string) 
 		return nil, errors.Join(err, conn.Close())
 	}
 	ins := &inserter{conn: conn, arrow: a, view: view}
-	// The view of a batch is created in the current catalog. A transaction can write to only one
-	// file, so the current catalog must be the file of the table. Two transactions cannot create
-	// views with one name, so each inserter has its own view name.
-	if err := ins.execute(ctx, sqlText("USE "+catalog)); err != nil {
+	// The view of a batch is created in DuckDB's current database. A transaction can write to only one
+	// database, so the current database must contain the table. Two transactions cannot create views
+	// with the same name, so each inserter has its own view name.
+	if err := ins.execute(ctx, sqlText("USE "+database)); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
 	return ins, nil
@@ -67,7 +67,7 @@ func (ins *inserter) insert(ctx context.Context, statement sqlText, rows []arrow
 	})
 }
 
-// inTransaction calls write in the open transaction. If no transaction is open, it begins one.
+// inTransaction calls write in the open transaction. If no transaction is open, it begins a transaction.
 func (ins *inserter) inTransaction(ctx context.Context, write func() error) (err error) {
 	ins.mu.Lock()
 	defer ins.mu.Unlock()
@@ -100,20 +100,20 @@ func (ins *inserter) commit(ctx context.Context) error {
 	return ins.broken
 }
 
-// appendRows inserts rows into a table of the stage. values returns the values of a row in the order of
+// appendRows inserts rows into a table of the stage. valuesOf returns the values of a row in the order of
 // the columns.
-func appendRows[R any](ctx context.Context, s *staging, schema, table string, rows []R, values func(R) []driver.Value) error {
+func appendRows[R any](ctx context.Context, s *staging, schema, table string, rows []R, valuesOf func(R) []driver.Value) error {
 	if len(rows) == 0 {
 		return nil
 	}
 	err := s.shared.inTransaction(ctx, func() (err error) {
-		to, err := duckdb.NewAppender(s.shared.conn, stageName, schema, table)
+		appender, err := duckdb.NewAppender(s.shared.conn, stageName, schema, table)
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, to.Close()) }()
+		defer func() { err = errors.Join(err, appender.Close()) }()
 		for _, row := range rows {
-			if err := to.AppendRow(values(row)...); err != nil {
+			if err := appender.AppendRow(valuesOf(row)...); err != nil {
 				return err
 			}
 		}

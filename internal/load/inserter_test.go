@@ -12,7 +12,7 @@ import (
 )
 
 // TestFailedBatchPreventsTheMerge makes an INSERT fail. DuckDB then drops the transaction with
-// all earlier batches, and COMMIT returns no error. The stage must report the failure.
+// all earlier batches, and COMMIT returns no error. Finish and Merge must report the failure.
 func TestFailedBatchPreventsTheMerge(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	ctx := t.Context()
@@ -22,7 +22,7 @@ func TestFailedBatchPreventsTheMerge(t *testing.T) {
 	s, err := load.Open(ctx, d, h.w.Schema.Definitions(), h.streams)
 	must(t, err)
 	must(t, s.Rows.Add(ctx, "product_listings", "product_listings", h.batch("product_listings", listing("a", "a", 1, 1))))
-	if err := s.Rows.Add(ctx, "product_listings", "product_listings", textForNumbers(t, h)); err == nil {
+	if err := s.Rows.Add(ctx, "product_listings", "product_listings", batchWithTextForNumber(t, h)); err == nil {
 		t.Fatal("Add accepted a text in a column of numbers")
 	}
 	if err := s.Rows.Finish(ctx, h.streams[0], load.Whole, false); err == nil || !strings.Contains(err.Error(), "commit the staged rows") {
@@ -34,9 +34,9 @@ func TestFailedBatchPreventsTheMerge(t *testing.T) {
 	must(t, s.Close(ctx))
 }
 
-// textForNumbers returns a batch with a text in a column of numbers. DuckDB accepts the batch and
+// batchWithTextForNumber returns a batch with a text in a column of numbers. DuckDB accepts the batch and
 // fails to convert the text.
-func textForNumbers(t *testing.T, h *fixture) arrow.RecordBatch {
+func batchWithTextForNumber(t *testing.T, h *fixture) arrow.RecordBatch {
 	t.Helper()
 	var fields []arrow.Field
 	for _, c := range h.w.Schema.Definition("product_listings").Columns {

@@ -33,24 +33,24 @@ func (p *Details) liveIDs(life stream.Life, days int) sqlText {
 }
 
 // idsWithEvents returns SQL that selects the campaigns or articles that events name, with the time of
-// the last event. Most partners have no events. For them it returns a query without tables, because
+// the last event. Most partners have no events. Without events, it returns a query without tables, because
 // DuckDB takes longer to plan the full query than to run all other statements of a small night.
 func (p *Details) idsWithEvents(life stream.Life, hasEvents bool) sqlText {
-	none := liveSQL.Render("no_ids_with_events", nil)
+	noIDs := liveSQL.Render("no_ids_with_events", nil)
 	if !hasEvents {
-		return none
+		return noIDs
 	}
-	statuses := p.staging.knownRows("article_status_events", "article_id", "campaign_id", "received_at")
-	ids := liveSQL.Render("articles_with_events", values{"statuses": statuses,
-		"comments":       p.staging.knownRows("article_comment_events", "comment_id", "parent_comment_id", "received_at"),
+	statusEvents := p.staging.knownRows("article_status_events", "article_id", "campaign_id", "received_at")
+	ids := liveSQL.Render("articles_with_events", values{"status_events": statusEvents,
+		"comment_events": p.staging.knownRows("article_comment_events", "comment_id", "parent_comment_id", "received_at"),
 		"known_comments": p.staging.knownRows("article_comments", "id", "article_id")})
 	switch life {
 	case stream.AsArticle:
 	case stream.AsCampaign:
-		ids = liveSQL.Render("campaigns_with_events", values{"statuses": statuses, "articles_with_events": ids,
+		ids = liveSQL.Render("campaigns_with_events", values{"status_events": statusEvents, "articles_with_events": ids,
 			"articles": p.staging.knownRows("articles", "id", "campaign_id")})
 	default:
-		return none
+		return noIDs
 	}
 	return liveSQL.Render("last_events", values{"ids_with_events": ids})
 }

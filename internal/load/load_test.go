@@ -32,9 +32,9 @@ type fixture struct {
 	// planDetails makes nights plan their details, as real nights do.
 	planDetails bool
 	reread      load.Rereading
-	// plan is the plan of the last planned stream after its requests.
+	// plan is the plan of the last planned stream, after its unread ids were marked.
 	plan load.Plan
-	// pendingIDs are the ids that this stream plans and that were not requested.
+	// pendingIDs are the planned ids of this stream that were not requested.
 	pendingIDs []string
 	// steps are the names of the steps that the warehouse reported.
 	steps []string
@@ -114,7 +114,7 @@ func (h *fixture) run(inputs map[string]streamInput, limits load.Limits) (map[st
 			_, err := s.Details.Plan(ctx, st, h.reread, func(string) bool { return true })
 			must(h.t, err)
 			h.pendingIDs = nil
-			for id, err := range s.Details.IDsToAsk(ctx, st, load.PrioritySettled) {
+			for id, err := range s.Details.IDsToRequest(ctx, st, load.PrioritySettled) {
 				must(h.t, err)
 				h.pendingIDs = append(h.pendingIDs, id)
 			}
@@ -166,7 +166,7 @@ func (h *fixture) stage(ctx context.Context, s *load.Stage, name string, input s
 		must(h.t, s.Rows.Add(ctx, name, table, h.batch(table, text)))
 	}
 	for outcome, ids := range input.outcomes {
-		must(h.t, s.Details.AddAsked(ctx, name, ids, outcome))
+		must(h.t, s.Details.AddOutcomes(ctx, name, ids, outcome))
 	}
 }
 
@@ -178,7 +178,7 @@ func (h *fixture) skipKeys(ctx context.Context, s *load.Stage) {
 	fields := []arrow.Field{{Name: "id", Type: arrow.BinaryTypes.String}, {Name: "seq", Type: arrow.PrimitiveTypes.Uint64}}
 	b, _, err := array.RecordFromJSON(memory.DefaultAllocator, arrow.NewSchema(fields, nil), strings.NewReader("["+h.skippedKeys+"]"))
 	must(h.t, err)
-	must(h.t, s.Rows.Add(ctx, st.Name, "$same", b))
+	must(h.t, s.Rows.Add(ctx, st.Name, stream.UnchangedTable, b))
 }
 
 // batch returns the record batch that the decoder would make of the rows.
@@ -260,7 +260,7 @@ func wholeLists(listings, prices string) map[string]streamInput {
 	return map[string]streamInput{"product_listings": {rows: r, cover: load.Whole}}
 }
 
-const history = `SELECT name, strftime(valid_from, '%d'), strftime(valid_to, '%d') FROM history.product_listings ORDER BY id, valid_from`
+const historyQuery = `SELECT name, strftime(valid_from, '%d'), strftime(valid_to, '%d') FROM history.product_listings ORDER BY id, valid_from`
 
 // TestMergeKeepsOneVersionPerChange adds, changes and deletes rows in three nights.
 func TestMergeKeepsOneVersionPerChange(t *testing.T) {
@@ -277,14 +277,14 @@ func TestMergeKeepsOneVersionPerChange(t *testing.T) {
 	if got, want := changes["product_listings"], (load.Change{Table: "product_listings", Before: 2, After: 2}); got != want {
 		t.Errorf("a night without changes: got %+v, want %+v", got, want)
 	}
-	h.requireRows(history, "apple 01 <nil>", "bear 01 <nil>")
+	h.requireRows(historyQuery, "apple 01 <nil>", "bear 01 <nil>")
 
 	changes, err = h.run(wholeLists(listing("a", "apricot", 9, 1)+","+listing("c", "cat", 3, 2), price("a", 1, "1.75", 7, 1)), load.Limits{Rows: 10})
 	must(t, err)
 	if got, want := changes["product_listings"], (load.Change{Table: "product_listings", Before: 2, After: 2, New: 1, Changed: 1, Gone: 1}); got != want {
 		t.Errorf("third night: got %+v, want %+v", got, want)
 	}
-	h.requireRows(history, "apple 01 03", "apricot 03 <nil>", "bear 01 03", "cat 03 <nil>")
+	h.requireRows(historyQuery, "apple 01 03", "apricot 03 <nil>", "bear 01 03", "cat 03 <nil>")
 	h.requireRows(`SELECT product_listing_id, unit_amount::VARCHAR, strftime(valid_to, '%d') FROM history.product_listing_prices ORDER BY 1, valid_from`,
 		"a 1.500000 03", "a 1.750000 <nil>", "b 2.000000 03")
 	h.requireRows(`SELECT name FROM product_listings_at(TIMESTAMP '2026-11-02 12:00:00') ORDER BY 1`, "apple", "bear")
@@ -415,9 +415,9 @@ func TestParquetNamesItsRun(t *testing.T) {
 // registered view. The view has columns of every type and more rows than a vector of DuckDB.
 func TestRegisteredViewIsReadUnchanged(t *testing.T) {
 	h := newFixture(t, "product_listings")
-	const n = 5_000
+	const count = 5_000
 	var listings []string
-	for i := range n {
+	for i := range count {
 		listings = append(listings, fmt.Sprintf(`{"id":"p%04d","name":"n%d","min_delivery_days":%d,"is_featured":%t,"max_delivery_days":%d,"row_hash":%d,"seq":%d}`,
 			i, i, i, i%2 == 0, i%60, i+1, i))
 	}

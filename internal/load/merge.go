@@ -38,17 +38,17 @@ func (m *merge) compare(ctx context.Context, tables []stream.Table) ([]Change, e
 		return nil, err
 	}
 	changes := make([]Change, len(tables))
-	var finds, counts []sqlText
+	var findStatements, counts []sqlText
 	for i, t := range tables {
 		changes[i].Table, changes[i].Before = t.Name, before[t.Name]
-		finds = append(finds, m.findChangedKeys(t, changes[i].Before == 0))
+		findStatements = append(findStatements, m.findChangedKeys(t, changes[i].Before == 0))
 		count := compareSQL.Render("count_changes", values{"index": i, "changed_keys": changedKeysTable(t.Name)})
 		if changes[i].Before == 0 {
 			count = compareSQL.Render("count_new", values{"index": i, "desired": desiredTable(t.Name)})
 		}
 		counts = append(counts, count)
 	}
-	if err := m.staging.draft.Atomically(ctx, finds); err != nil {
+	if err := m.staging.draft.Atomically(ctx, findStatements); err != nil {
 		return nil, err
 	}
 	return changes, m.staging.draft.EachRow(ctx, counts, func(scan func(...any) error) error {
@@ -173,14 +173,14 @@ func (m *merge) evidence(t stream.Table, streams []stream.Stream) sqlText {
 		absent = mergeSQL.Render("evidence_by_list", values{"cases": sqltext.JoinSQL(cases, " "), "absent": absent})
 	}
 	if st := m.requestedDetails(t); st.Name != "" {
-		return mergeSQL.Render("evidence_of_answers", values{"param": sqltext.Name(st.Param), "asked": askedTable(st.Name),
-			"answer": "404 from " + st.Path, "absent": absent})
+		return mergeSQL.Render("evidence_of_responses", values{"param": sqltext.Name(st.Param), "requested": requestedTable(st.Name),
+			"not_found": "404 from " + st.Path, "absent": absent})
 	}
 	return absent
 }
 
-// requestedDetails returns the detail stream that was read tonight for the records of a table. If no
-// detail stream was read for them, the result has no name.
+// requestedDetails returns the detail stream that was read tonight for the records of a table. If there is
+// no such stream, it returns the zero value.
 func (m *merge) requestedDetails(t stream.Table) stream.Stream {
 	for _, st := range m.staging.streams {
 		if st.IsDetail() && m.cover[st.Name] == ByID && st.Root().Name == t.Name {

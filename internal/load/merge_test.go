@@ -21,7 +21,7 @@ func TestValuesOfListAndDetailAreJoined(t *testing.T) {
 	}
 	const none = "null"
 	for name, c := range map[string]struct {
-		stored       string // list and detail of the first night
+		stored       string // the list of the first night
 		list, detail string
 		want         string
 	}{
@@ -29,12 +29,12 @@ func TestValuesOfListAndDetailAreJoined(t *testing.T) {
 		"the detail wins":        {"", order(1, `"new"`, `"1"`, none), order(2, `"paid"`, `"2"`, none), "paid 2.000000 <nil>"},
 		"the list fills a NULL":  {"", order(1, `"new"`, `"1"`, `"2026-01-02T00:00:00Z"`), order(2, none, none, none), "new 1.000000 02"},
 		"the list fills a blank": {"", order(1, `"new"`, `"1"`, none), order(2, `""`, `"2"`, none), "new 2.000000 <nil>"},
-		"both are blank":         {"", order(1, `""`, none, none), order(2, `""`, none, none), " <nil> <nil>"},
+		"both texts are blank":   {"", order(1, `""`, none, none), order(2, `""`, none, none), " <nil> <nil>"},
 		"a blank is not NULL":    {"", order(1, none, none, none), order(2, `""`, none, none), " <nil> <nil>"},
-		"a list alone keeps omitted values": {order(1, `"old"`, `"1"`, `"2026-01-02T00:00:00Z"`),
+		"only the list, omitted values are kept": {order(1, `"old"`, `"1"`, `"2026-01-02T00:00:00Z"`),
 			order(3, `"new"`, none, none), "", "new 1.000000 02"},
-		"a list alone keeps blank values": {order(1, `"old"`, `"1"`, none), order(3, `""`, `"5"`, none), "", "old 5.000000 <nil>"},
-		"a detail alone keeps omitted values": {order(1, `"old"`, `"1"`, `"2026-01-02T00:00:00Z"`),
+		"only the list, a blank replaces no value": {order(1, `"old"`, `"1"`, none), order(3, `""`, `"5"`, none), "", "old 5.000000 <nil>"},
+		"only the detail, omitted values are kept": {order(1, `"old"`, `"1"`, `"2026-01-02T00:00:00Z"`),
 			"", order(3, none, `"4"`, none), "old 4.000000 02"},
 		"with list and detail, the earlier night is not used": {order(1, `"old"`, `"1"`, `"2026-01-02T00:00:00Z"`),
 			order(3, none, `"2"`, none), order(4, `"new"`, none, none), "new 2.000000 <nil>"},
@@ -85,7 +85,7 @@ func TestItemsOfListAndDetailAreJoined(t *testing.T) {
 		"the list contradicts an item":      {list(item(3, 1, `"other"`, "null"), item(3, 2, `"more"`, `"q"`)), []string{"1 other <nil>", "2 more q"}},
 		"the list has fewer items":          {list(item(3, 1, `"full"`, `"p"`)), []string{"1 full p"}},
 		"the list omits the items":          {list(`{"order_id":"other","position":1,"row_hash":1,"seq":99}`), []string{"1 full p", "2 more q"}},
-		"a detail alone":                    {detail(item(4, 1, `"new"`, "null")), []string{"1 new <nil>"}},
+		"only the detail is read":           {detail(item(4, 1, `"new"`, "null")), []string{"1 new <nil>"}},
 		"neither list nor detail was read":  {map[string]streamInput{}, []string{"1 full p", "2 more q"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -23,9 +23,9 @@ const pastPrefix = "past."
 
 // WriteMeta writes a file with the changes of meta and past into the draft's folder. These are the
 // changes since the version on which the draft is based.
-func WriteMeta(ctx context.Context, d *warehouse.Draft, metas []stream.Definition, tables []stream.Table) error {
+func WriteMeta(ctx context.Context, d *warehouse.Draft, metaDefs []stream.Definition, tables []stream.Table) error {
 	base := d.MetaBase()
-	if err := writeMetaFile(ctx, d, base, metas, tables); err != nil {
+	if err := writeMetaFile(ctx, d, base, metaDefs, tables); err != nil {
 		return fmt.Errorf("write the changes of meta and past: %w", err)
 	}
 	d.RecordMetaBase(base)
@@ -33,21 +33,21 @@ func WriteMeta(ctx context.Context, d *warehouse.Draft, metas []stream.Definitio
 }
 
 // writeMetaFile writes the changes since the version base, or all rows if base is empty.
-func writeMetaFile(ctx context.Context, d *warehouse.Draft, base string, metas []stream.Definition, tables []stream.Table) (failed error) {
+func writeMetaFile(ctx context.Context, d *warehouse.Draft, base string, metaDefs []stream.Definition, tables []stream.Table) (writeErr error) {
 	oldColumns, newInPast := map[string][]string{}, sqlText("TRUE")
 	if base != "" {
 		detach, err := attachCatalog(ctx, d, "before", d.Catalog(base))
 		if err != nil {
 			return err
 		}
-		defer func() { failed = errors.Join(failed, detach()) }()
+		defer func() { writeErr = errors.Join(writeErr, detach()) }()
 		if oldColumns, err = columnsBefore(ctx, d); err != nil {
 			return err
 		}
 		newInPast = metaFileSQL.Render("closed_by_run", values{"run": d.Run}) // rows of past are never removed
 	}
 	var parts []sqlText
-	for _, def := range metas {
+	for _, def := range metaDefs {
 		// A table without columns in the base version is new.
 		columns, table := allColumns(def), metaTable(def.Name)
 		rows := []sqlText{metaFileSQL.Render("counted_rows", values{"columns": columns, "side": 1, "table": table})}
@@ -60,7 +60,7 @@ func writeMetaFile(ctx context.Context, d *warehouse.Draft, base string, metas [
 	}
 	counts := make([]sqlText, len(tables))
 	for i, t := range tables {
-		counts[i] = metaFileSQL.Render("count_past", values{"name": t.Name, "past": pastTable(t.Name), "which": newInPast})
+		counts[i] = metaFileSQL.Render("count_past", values{"name": t.Name, "past": pastTable(t.Name), "condition": newInPast})
 	}
 	added, err := queryMap[int64](ctx, d, counts...)
 	if err != nil {
@@ -71,7 +71,7 @@ func writeMetaFile(ctx context.Context, d *warehouse.Draft, base string, metas [
 			continue
 		}
 		def := pastDefinition(d, t)
-		parts = append(parts, metaFileSQL.Render("past_rows", values{"name": pastPrefix + t.Name, "past": pastTable(t.Name), "which": newInPast,
+		parts = append(parts, metaFileSQL.Render("past_rows", values{"name": pastPrefix + t.Name, "past": pastTable(t.Name), "condition": newInPast,
 			"names": sqltext.Join(def.Columns, ", ", func(c stream.Column) sqlText { return sqlText(sqltext.Literal(c.Name)) }),
 			"values": sqltext.Join(def.Columns, ", ", func(c stream.Column) sqlText {
 				return metaFileSQL.Render("text", values{"column": sqltext.Name(c.Name)})
@@ -122,7 +122,7 @@ func columnsOrNull(def stream.Definition, existing []string) sqlText {
 }
 
 // RestoreMeta fills the tables of meta from the files of a chain.
-func RestoreMeta(ctx context.Context, d *warehouse.Draft, metas []stream.Definition, files []string) error {
+func RestoreMeta(ctx context.Context, d *warehouse.Draft, metaDefs []stream.Definition, files []string) error {
 	if len(files) == 0 {
 		return nil
 	}
@@ -132,7 +132,7 @@ func RestoreMeta(ctx context.Context, d *warehouse.Draft, metas []stream.Definit
 		return fmt.Errorf("restore meta: %w", err)
 	}
 	var statements []sqlText
-	for _, def := range metas {
+	for _, def := range metaDefs {
 		def.Columns = slices.DeleteFunc(slices.Clone(def.Columns), func(c stream.Column) bool { return !slices.Contains(existing, c.Name) })
 		typed := sqltext.Join(def.Columns, ", ", func(c stream.Column) sqlText {
 			return rebuildSQL.Render("typed_value", values{"column": sqltext.Name(c.Name), "type": sqlText(c.Type)})
@@ -210,17 +210,17 @@ func CopyPast(ctx context.Context, d *warehouse.Draft, catalog string, tables []
 }
 
 // CopyMeta copies the tables of meta from another catalog.
-func CopyMeta(ctx context.Context, d *warehouse.Draft, catalog string, metas []stream.Definition) error {
-	names := make([]string, len(metas))
-	for i, def := range metas {
+func CopyMeta(ctx context.Context, d *warehouse.Draft, catalog string, metaDefs []stream.Definition) error {
+	names := make([]string, len(metaDefs))
+	for i, def := range metaDefs {
 		names[i] = def.Name
 	}
 	return copyTables(ctx, d, catalog, "meta", names, "TRUE")
 }
 
 // copyTables copies the rows that meet a condition from another catalog. If the other catalog lacks a
-// table, the table is not changed. If it lacks a column, the column is NULL. After an error no table is
-// changed.
+// table, the table is not changed. If the other catalog lacks a column, the column is NULL. After an error
+// no table is changed.
 func copyTables(ctx context.Context, d *warehouse.Draft, catalog, schema string, tables []string, condition sqlText) (err error) {
 	detach, err := attachCatalog(ctx, d, "other", catalog)
 	if err != nil {

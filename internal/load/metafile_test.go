@@ -63,9 +63,9 @@ func TestMetaIsTheSumOfItsChanges(t *testing.T) {
 	}
 }
 
-func metaRows(t *testing.T, d *warehouse.Draft, metas []stream.Definition) (all []string) {
+func metaRows(t *testing.T, d *warehouse.Draft, metaDefs []stream.Definition) (all []string) {
 	t.Helper()
-	for _, def := range metas {
+	for _, def := range metaDefs {
 		query := fmt.Sprintf("SELECT '%s ' || x::VARCHAR FROM meta.%[1]s x", def.Name)
 		err := d.EachRow(t.Context(), []sqltext.SQL{sqltext.SQL(query)}, func(scan func(...any) error) error {
 			var row string

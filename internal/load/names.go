@@ -12,14 +12,14 @@ import (
 const (
 	// planName is the plan of a detail stream.
 	planName = "$plan"
-	// askedName contains the requested ids of a detail stream, with their outcomes.
-	askedName = "$asked"
+	// requestedName contains the requested ids of a detail stream with the outcomes of the requests.
+	requestedName = "$requested"
 	// unchangedName contains the keys of the unchanged records of a list, without duplicates.
 	unchangedName = "$unchanged"
 	// candidatesName contains the keys of the other records of the list in main, which may have changed.
 	candidatesName = "$candidates"
-	// readSuffix is added to the name of a staging table when a view with its old name adds
-	// stored rows to the rows that were read.
+	// readSuffix is added to the name of a staging table when a view with the old name of the table
+	// adds stored rows to the rows that were read.
 	readSuffix = "$read"
 	// extraPrefix is the beginning of the name of a table with merged unknown fields.
 	extraPrefix = "$extra "
@@ -33,13 +33,13 @@ const (
 	catalogName = "catalog"
 )
 
-// stagedTable is the staging table of a stream for a table of main.
-func stagedTable(st, table string) sqlText {
-	return sqlText(stageName + "." + sqltext.Quote(st) + "." + sqltext.Quote(table))
+// stagedTable returns the SQL name of the staging table of a stream for a table of main.
+func stagedTable(streamName, table string) sqlText {
+	return sqlText(stageName + "." + sqltext.Quote(streamName) + "." + sqltext.Quote(table))
 }
 
 func planTable(st string) sqlText           { return stagedTable(st, planName) }
-func askedTable(st string) sqlText          { return stagedTable(st, askedName) }
+func requestedTable(st string) sqlText      { return stagedTable(st, requestedName) }
 func unchangedTable(st string) sqlText      { return stagedTable(st, unchangedName) }
 func candidatesTable(st string) sqlText     { return stagedTable(st, candidatesName) }
 func desiredTable(table string) sqlText     { return stagedTable(desiredSchema, table) }
@@ -51,12 +51,12 @@ func mainTable(table string) sqlText { return sqlText("main." + sqltext.Quote(ta
 func pastTable(table string) sqlText { return sqlText("past." + sqltext.Quote(table)) }
 func metaTable(table string) sqlText { return sqlText("meta." + sqltext.Quote(table)) }
 
-// names is a set that may be used from many goroutines.
-type names struct{ set sync.Map }
+// nameSet is a set of names that may be used from many goroutines.
+type nameSet struct{ set sync.Map }
 
-func (n *names) add(name string) { n.set.Store(name, true) }
+func (n *nameSet) add(name string) { n.set.Store(name, true) }
 
-func (n *names) has(name string) bool {
+func (n *nameSet) has(name string) bool {
 	_, ok := n.set.Load(name)
 	return ok
 }

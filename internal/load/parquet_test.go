@@ -12,15 +12,15 @@ import (
 	"placementsync/internal/stream"
 )
 
-// TestTrialParquetFitsTheLimit writes tables of narrow, wide and long rows. Their row groups must not
-// have more rows than fit the memory limit, and no row may be lost or changed.
+// TestTrialParquetFitsTheLimit writes tables of narrow, wide and long rows. Their row groups must fit
+// into the memory limit, and no row may be lost or changed.
 func TestTrialParquetFitsTheLimit(t *testing.T) {
 	requireTrials(t)
 	h := newFixture(t, "product_listings")
 	for _, c := range []struct {
 		shape, table, key, column string
 		value                     string // an SQL expression for column
-		rows, maxGroup            int64  // maxGroup is a multiple of 2,048, the rows of a vector
+		rows, maxGroupRows        int64  // maxGroupRows is a multiple of 2,048, the number of rows in a vector
 	}{
 		{"narrow rows", "product_listing_prices", "product_listing_id", "position", "i", 400_000, 124_928},
 		{"wide rows", "product_listings", "id", "name", "'a name of some length'", 200_000, 65_536},
@@ -47,8 +47,8 @@ func TestTrialParquetFitsTheLimit(t *testing.T) {
 			must(t, d.DB.QueryRowContext(ctx, "SELECT max(row_group_num_rows) FROM parquet_metadata("+file+")").Scan(&largestGroup))
 			must(t, d.DB.QueryRowContext(ctx, fmt.Sprintf(`SELECT count(*), count(DISTINCT i) FILTER (%s = md5(i::VARCHAR) AND %s = %s)
 				FROM (SELECT *, row_hash AS i FROM read_parquet(%s))`, c.key, c.column, c.value, file)).Scan(&rows, &intact))
-			if largestGroup > c.maxGroup || rows != c.rows || intact != c.rows {
-				t.Errorf("the largest row group has %d rows, want at most %d; the file has %d rows, %d of them unchanged, want %d", largestGroup, c.maxGroup, rows, intact, c.rows)
+			if largestGroup > c.maxGroupRows || rows != c.rows || intact != c.rows {
+				t.Errorf("the largest row group has %d rows, want at most %d; the file has %d rows, %d of them unchanged, want %d", largestGroup, c.maxGroupRows, rows, intact, c.rows)
 			}
 		})
 	}

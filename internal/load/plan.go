@@ -42,8 +42,8 @@ func (p *Details) readEarlier(ctx context.Context) (*earlierNights, error) {
 		})
 		if e.err == nil {
 			e.err = queryRow(ctx, p.staging.draft, liveSQL.Render("has_events", values{
-				"statuses": p.staging.knownRows("article_status_events", "event_id"),
-				"comments": p.staging.knownRows("article_comment_events", "event_id")})).Scan(&e.hasEvents)
+				"status_events":  p.staging.knownRows("article_status_events", "event_id"),
+				"comment_events": p.staging.knownRows("article_comment_events", "event_id")})).Scan(&e.hasEvents)
 		}
 	})
 	return e, e.err
@@ -78,7 +78,7 @@ const (
 	PrioritySettled
 )
 
-// Arguments of [Details.IDsToAsk] that are not priorities of an id.
+// Arguments of [Details.IDsToRequest] that are not priorities of an id.
 const (
 	NeverRead   Priority = -2
 	OldestFirst Priority = -1
@@ -86,8 +86,8 @@ const (
 
 // Plan counts the ids of a detail stream. Each id is counted in one of Fetch, Carried and Unread.
 type Plan struct {
-	// Fetch counts the ids to request. Recheck counts the settled ids in Fetch. Carried counts the
-	// ids that keep their rows without a request. Unread counts the ids for which the night had no
+	// Fetch counts the ids to request. Recheck counts the settled ids among them. Carried counts the
+	// ids whose rows are kept without a request. Unread counts the ids for which the night had no
 	// time.
 	Fetch, Recheck, Carried, Unread int64
 	// Nights is the age of the carried detail that was read longest ago, in nights. It is 0 if no
@@ -101,8 +101,8 @@ const planColumns sqlText = "id VARCHAR, fingerprint VARCHAR, why VARCHAR, prior
 // Plan decides for every id of a detail stream whether it is requested. The ids are the staged and
 // stored values of the stream's parent columns, and the ids with rows in main. With the rule
 // stream.ByRow, an id that no list contains any longer counts as changed. It is requested, so that a 404
-// proves the deletion. wasRead reports whether a list was read tonight. If a list that shows changes of the details was not read, all details are
-// requested.
+// proves the deletion. wasRead reports whether a list was read tonight. If a list that shows changes of
+// the details was not read, all details are requested.
 func (p *Details) Plan(ctx context.Context, st stream.Stream, r Rereading, wasRead func(string) bool) (Plan, error) {
 	if err := p.staging.flush(ctx, allStreams); err != nil {
 		return Plan{}, err
@@ -219,11 +219,11 @@ func (p *Details) changeLists(st stream.Stream) []changeList {
 // set, the id of a row without an id is looked up in the table Ref.Lookup.
 func (l changeList) rows(lookUp bool) sqlText {
 	column, list := sqltext.Name(l.ref.Column), stagedTable(l.list.Name, l.list.Root().Name)
-	rowsWithID := planSQL.Render("change_rows", values{"column": column, "list": list})
+	rowsWithID := planSQL.Render("rows_with_id", values{"column": column, "list": list})
 	if !lookUp {
 		return rowsWithID
 	}
-	return unionAll([]sqlText{rowsWithID, planSQL.Render("change_rows_without_id", values{"column": column, "list": list,
+	return unionAll([]sqlText{rowsWithID, planSQL.Render("rows_without_id", values{"column": column, "list": list,
 		"lookup": mainTable(l.ref.Lookup), "lookup_key": sqltext.Name(l.ref.LookupKey), "key": sqltext.Name(l.list.Root().Key[0])})})
 }
 
@@ -233,9 +233,9 @@ func (p *Details) fingerprints(st stream.Stream) sqlText {
 	var parts []sqlText
 	for _, l := range p.changeLists(st) {
 		rows := l.rows(len(stream.FilledBy(p.staging.streams, l.ref.Lookup)) > 0)
-		parts = append(parts, planSQL.Render("change_records", values{"rows": rows}))
+		parts = append(parts, planSQL.Render("record_hashes", values{"rows": rows}))
 		for _, t := range l.list.Tables[1:] {
-			parts = append(parts, planSQL.Render("change_items", values{"items": stagedTable(l.list.Name, t.Name), "rows": rows}))
+			parts = append(parts, planSQL.Render("item_hashes", values{"items": stagedTable(l.list.Name, t.Name), "rows": rows}))
 		}
 	}
 	if len(parts) == 0 {

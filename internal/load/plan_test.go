@@ -70,17 +70,17 @@ func TestTrialDetailsArePlannedByListRow(t *testing.T) {
 			map[string][]string{"carried": {"a", "b"}, "changed": {"c"}}, load.Plan{Fetch: 1, Carried: 2}},
 		"a row is new": {list(map[string]int{"a": 1, "b": 2, "c": 3, "d": 4}), load.Rereading{}, false, load.Answered,
 			map[string][]string{"carried": {"a", "b", "c"}, "new": {"d"}}, load.Plan{Fetch: 1, Carried: 3}},
-		"a row is gone, its detail is known": {list(map[string]int{"a": 1, "b": 2}), load.Rereading{}, false, load.Answered,
+		"a row of a known detail is gone": {list(map[string]int{"a": 1, "b": 2}), load.Rereading{}, false, load.Answered,
 			map[string][]string{"carried": {"a", "b"}, "changed": {"c"}}, load.Plan{Fetch: 1, Carried: 2}},
 		"the list was not read": {list(first), load.Rereading{}, true, load.Answered,
 			map[string][]string{"all": {"a", "b", "c"}}, load.Plan{Fetch: 3}},
 		"all details are reread": {list(first), load.Rereading{All: true}, false, load.Answered,
 			map[string][]string{"all": {"a", "b", "c"}}, load.Plan{Fetch: 3}},
-		"all are read again each night": {list(first), load.Rereading{Recheck: 1}, false, load.Answered,
+		"all details are rechecked each night": {list(first), load.Rereading{Recheck: 1}, false, load.Answered,
 			map[string][]string{"recheck": {"a", "b", "c"}}, load.Plan{Fetch: 3, Recheck: 3}},
 		"no request succeeded last night": {list(first), load.Rereading{}, false, load.Missed,
 			map[string][]string{"new": {"a", "b", "c"}}, load.Plan{Fetch: 3}},
-		"an id that would change the path": {list(map[string]int{"a": 1, "b": 2, "c": 3, ".": 7, "..": 8, "": 9}), load.Rereading{}, false, load.Answered,
+		"ids that would change the request path": {list(map[string]int{"a": 1, "b": 2, "c": 3, ".": 7, "..": 8, "": 9}), load.Rereading{}, false, load.Answered,
 			map[string][]string{"carried": {"a", "b", "c"}}, load.Plan{Carried: 3}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -152,7 +152,7 @@ func TestLiveDetailsAreRead(t *testing.T) {
 		"a comment event": {map[string]streamInput{"article_comment_events": {cover: load.Unproven, rows: rows{"article_comment_events": record(1, 1, "event_id", `"e"`,
 			"comment_id", `"k1"`, "received_at", `"2026-11-01T12:00:00Z"`)}}}, nil,
 			map[string][]string{"campaign_status_counts": {"settled"}, "articles": {"a1"}, "article_comments": {"a1"}}},
-		"an event of an answer to a comment": {map[string]streamInput{"article_comment_events": {cover: load.Unproven, rows: rows{"article_comment_events": record(1, 1, "event_id", `"e"`,
+		"an event of a reply to a comment": {map[string]streamInput{"article_comment_events": {cover: load.Unproven, rows: rows{"article_comment_events": record(1, 1, "event_id", `"e"`,
 			"comment_id", `"k2"`, "parent_comment_id", `"k1"`, "received_at", `"2026-11-01T12:00:00Z"`)}}}, nil,
 			map[string][]string{"articles": {"a1"}}},
 		"an event of an unknown comment": {map[string]streamInput{"article_comment_events": {cover: load.Unproven, rows: rows{"article_comment_events": record(1, 1, "event_id", `"e"`,
@@ -250,26 +250,26 @@ func TestSettledDetailsAreReadInTurn(t *testing.T) {
 			plan, err := s.Details.Plan(t.Context(), products, load.Rereading{Recheck: nights}, func(string) bool { return true })
 			must(t, err)
 			why := h.plannedIDs(d, "products")
-			asked := slices.Concat(why["new"], why["recheck"])
+			requested := slices.Concat(why["new"], why["recheck"])
 			if isShort {
-				asked = nil
+				requested = nil
 			}
-			for _, id := range asked {
+			for _, id := range requested {
 				readings[id]++
 			}
-			must(t, s.Details.AddAsked(t.Context(), "products", asked, load.Answered))
+			must(t, s.Details.AddOutcomes(t.Context(), "products", requested, load.Answered))
 			finalPlan, err := s.Details.MarkUnread(t.Context(), products)
 			must(t, err)
-			if plan.Fetch+plan.Carried != listed || finalPlan.Fetch != int64(len(asked)) || finalPlan.Unread+finalPlan.Carried+finalPlan.Fetch != listed {
-				t.Errorf("night %d: the first plan is %+v and the final plan %+v, want %d ids in both, and %d requested", number, plan, finalPlan, listed, len(asked))
+			if plan.Fetch+plan.Carried != listed || finalPlan.Fetch != int64(len(requested)) || finalPlan.Unread+finalPlan.Carried+finalPlan.Fetch != listed {
+				t.Errorf("night %d: the first plan is %+v and the final plan %+v, want %d ids in both, and %d requested", number, plan, finalPlan, listed, len(requested))
 			}
 			if isShort && finalPlan.Unread != 0 {
 				t.Errorf("night %d: %d ids are unread, want 0, because no id is overdue", number, finalPlan.Unread)
 			}
 			caughtUp, err := s.Details.CountCaughtUp(t.Context())
 			must(t, err)
-			if caughtUp != int64(len(asked)) {
-				t.Errorf("night %d: CountCaughtUp returned %d, want %d", number, caughtUp, len(asked))
+			if caughtUp != int64(len(requested)) {
+				t.Errorf("night %d: CountCaughtUp returned %d, want %d", number, caughtUp, len(requested))
 			}
 		}
 		inputs := map[string]streamInput{"product_listings": list["product_listings"], "products": {cover: load.ByID}}
@@ -311,7 +311,7 @@ func TestRefreshPlansOnlyItsTargets(t *testing.T) {
 // a new id.
 func TestSecondPlanKeepsSettledDetails(t *testing.T) {
 	for name, c := range map[string]struct {
-		lateRow string // staged between the two plans
+		lateRow string // a row that is staged between the two plans
 		want    int64
 	}{
 		"no other id": {record(1, 9, "id", `"i1"`, "product_id", `"a"`), 1},

@@ -59,7 +59,7 @@ func columnsOf(ctx context.Context, d *warehouse.Draft, source sqlText) ([]strin
 func CorrectClosingRuns(ctx context.Context, d *warehouse.Draft, tables []stream.Table) error {
 	var statements []sqlText
 	for _, t := range tables {
-		statements = append(statements, rebuildSQL.Render("name_closing_run", values{"past": pastTable(t.Name)}))
+		statements = append(statements, rebuildSQL.Render("set_closing_run", values{"past": pastTable(t.Name)}))
 	}
 	return d.Atomically(ctx, statements)
 }

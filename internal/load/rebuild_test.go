@@ -103,7 +103,7 @@ func TestSnapshotsOfEarlierProgramsAreApplied(t *testing.T) {
 	}
 	want := []string{"a 1 01 02", "a 9223372036854775809 02", "b 18446744073709551615 01 03", "b 9223372036854775807 03"}
 	h := newFixture(t, "product_listings")
-	for name, nightsOfEarlierProgram := range map[string][]int{"none": nil, "the first": {0}, "the last": {2}, "all but one": {0, 2}, "all": {0, 1, 2}} {
+	for name, nightsOfEarlierProgram := range map[string][]int{"no file": nil, "the first file": {0}, "the last file": {2}, "the first and the last file": {0, 2}, "all files": {0, 1, 2}} {
 		t.Run(name, func(t *testing.T) {
 			d, err := h.w.BeginFrom(t.Context(), "again", night.AddDate(0, 1, 0), "")
 			must(t, err)
@@ -156,7 +156,7 @@ func TestEarlierDayIsWrittenFromHistory(t *testing.T) {
 	}
 }
 
-// TestMetaOfAnotherCatalogIsCopied copies meta from a published version.
+// TestMetaOfAnotherCatalogIsCopied copies meta from the catalog of a published version.
 func TestMetaOfAnotherCatalogIsCopied(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	h.addFindings([]stream.Reject{{Stream: "product_listings", Table: "product_listings", Key: "a", Column: "name", Raw: "1"}}, nil, nil)

@@ -12,16 +12,16 @@ import (
 // Rows stages decoded rows. Add may be called from many goroutines.
 type Rows struct {
 	staging *staging
-	// skipping contains the streams whose unchanged records are staged only by their keys.
-	// withStoredRows contains those of them for which addStoredRows was called.
-	skipping, withStoredRows names
+	// skipping contains the streams of whose unchanged records only the keys are staged.
+	// withStoredRows contains the streams among them for which addStoredRows was called.
+	skipping, withStoredRows nameSet
 }
 
 // Add stages rows of one table and releases them. It waits while DuckDB is busy, so that decoders do not
 // fill the memory.
-func (r *Rows) Add(ctx context.Context, st, table string, rows ...arrow.RecordBatch) error {
+func (r *Rows) Add(ctx context.Context, streamName, table string, rows ...arrow.RecordBatch) error {
 	defer ReleaseBatches(rows)
-	return r.staging.insert(ctx, streamTable{st, table}, rows)
+	return r.staging.insert(ctx, streamTable{streamName, table}, rows)
 }
 
 // ReleaseBatches releases the memory of batches.
@@ -33,13 +33,13 @@ func ReleaseBatches(rows []arrow.RecordBatch) {
 
 // Finish makes the staged rows of a stream visible to queries. It keeps only the latest copy of each
 // record. It deletes all staged rows of a carried stream. distinct means that no record was read
-// twice. Finish then omits the search for duplicates, because the search takes most of its time.
-func (r *Rows) Finish(ctx context.Context, st stream.Stream, c Coverage, distinct bool) error {
+// twice. Finish then omits the search for duplicate records, which would take most of the time.
+func (r *Rows) Finish(ctx context.Context, st stream.Stream, cover Coverage, distinct bool) error {
 	if err := r.staging.flush(ctx, st.Name); err != nil {
 		return err
 	}
 	var err error
-	if c == Carried {
+	if cover == Carried {
 		var deletes []sqlText
 		for _, t := range tablesOf(st) {
 			deletes = append(deletes, duplicatesSQL.Render("delete_all", values{"table": r.staging.tableOf(st.Name, t.Name)}))

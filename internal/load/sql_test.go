@@ -163,7 +163,7 @@ func runAllQueries(t *testing.T, h *fixture, s *load.Stage, d *warehouse.Draft) 
 		_, err = s.Details.Plan(ctx, find(name), h.reread, wasRead)
 		must(t, err)
 	}
-	for id, err := range s.Details.IDsToAsk(ctx, find("articles"), load.NeverRead) {
+	for id, err := range s.Details.IDsToRequest(ctx, find("articles"), load.NeverRead) {
 		t.Logf("unread: %s: %v", id, err)
 	}
 	_, err = s.Details.KeepListed(ctx, find("articles"), wasRead)
@@ -191,7 +191,7 @@ func writeAllMeta(t *testing.T, h *fixture, s *load.Stage, d *warehouse.Draft, c
 	t.Helper()
 	ctx := t.Context()
 	if cover["products"] == load.Carried {
-		cover["products"] = load.ByID // means that it was read, so that its rejects are replaced
+		cover["products"] = load.ByID // the rejects of a stream that was read are replaced
 		defer func() { cover["products"] = load.Carried }()
 	}
 	err := s.Findings.WriteRejects(ctx, cover)
@@ -212,15 +212,15 @@ func runRebuild(t *testing.T, h *fixture) {
 	ctx := t.Context()
 	run, _, err := h.w.Versions.Latest()
 	must(t, err)
-	metas, _, damaged := integrity.MetaFiles(h.w, run)
-	if len(metas) == 0 || len(damaged) > 0 {
-		t.Fatalf("the files of meta for %s are %v, damaged %v, want some and none damaged", run, metas, damaged)
+	metaFiles, _, damaged := integrity.MetaFiles(h.w, run)
+	if len(metaFiles) == 0 || len(damaged) > 0 {
+		t.Fatalf("the files of meta for %s are %v, damaged %v, want some and none damaged", run, metaFiles, damaged)
 	}
 	d, err := h.w.BeginFrom(ctx, "again", night.AddDate(0, 1, 0), "")
 	must(t, err)
 	defer func() { must(t, d.Discard()) }()
 	must(t, d.Exec(ctx, "CALL enable_logging('QueryLog')"))
-	must(t, load.RestoreMeta(ctx, d, h.w.Schema.MetaDefinitions(), metas))
+	must(t, load.RestoreMeta(ctx, d, h.w.Schema.MetaDefinitions(), metaFiles))
 	must(t, load.CopyMeta(ctx, d, h.w.Folder.VersionCatalog(run), h.w.Schema.MetaDefinitions()))
 	at, _ := time.Parse("20060102T150405Z", run)
 	old := filepath.Join(t.TempDir(), "old.parquet")
@@ -230,7 +230,7 @@ func runRebuild(t *testing.T, h *fixture) {
 	must(t, load.CorrectClosingRuns(ctx, d, h.w.Schema.Tables()))
 	must(t, load.CarryStreams(ctx, d, run, []string{"product_listings"}, at, "its file is lost"))
 	until := map[string]time.Time{"product_listings": d.At}
-	must(t, load.MergePast(ctx, d, h.w.Schema.Tables(), metas, until))
+	must(t, load.MergePast(ctx, d, h.w.Schema.Tables(), metaFiles, until))
 	must(t, load.CopyPast(ctx, d, h.w.Folder.VersionCatalog(run), h.w.Schema.Tables(), d.At))
 	must(t, load.DropClosed(ctx, d, until))
 	_, err = load.LastSnapshotsOfDays(ctx, d, d.At)
@@ -241,9 +241,9 @@ func runRebuild(t *testing.T, h *fixture) {
 	must(t, err)
 	_, err = load.WriteParquet(ctx, d, h.w.Schema.Definitions(), h.w.Schema.Tables(), nil)
 	must(t, err)
-	table, _ := stream.Find(h.streams, "countries")
+	countries, _ := stream.Find(h.streams, "countries")
 	var rows int64
 	must(t, d.DB.QueryRowContext(ctx, "SELECT count(*) FROM main.locations").Scan(&rows))
-	must(t, load.WriteDay(ctx, d, table.Root(), warehouse.SeriesFile{DayManifest: warehouse.Manifest{RunID: "again", SnapshotAt: d.At}, Table: warehouse.ManifestTable{Rows: rows}}))
+	must(t, load.WriteDay(ctx, d, countries.Root(), warehouse.SeriesFile{DayManifest: warehouse.Manifest{RunID: "again", SnapshotAt: d.At}, Table: warehouse.ManifestTable{Rows: rows}}))
 	h.readLog(d)
 }

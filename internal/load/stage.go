@@ -21,7 +21,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// Stage contains the rows of a night until they are merged. Its parts may be used from many
+// Stage contains the rows of a night until they are merged. Its exported fields may be used from many
 // goroutines.
 type Stage struct {
 	Rows     *Rows
@@ -75,8 +75,8 @@ func (s *Stage) Merge(ctx context.Context, cover map[string]Coverage, limits Lim
 type RowAges struct {
 	// Rows counts all rows. Old counts the rows that were not read tonight.
 	Rows, Old int64
-	// Since is the earliest time at which one of the ids of a detail stream was last read. It is zero
-	// if all ids were read tonight, and for lists.
+	// Since is the time at which the oldest detail of a detail stream was last read. It is zero if all
+	// details were read tonight, and for lists.
 	Since time.Time
 }
 

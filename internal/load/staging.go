@@ -27,20 +27,20 @@ type staging struct {
 	// threads is the number of DuckDB threads before the stage set it to 1.
 	threads int
 	// direct contains the tables of main that are filled directly.
-	direct names
+	direct nameSet
 	// shared is the inserter of all tables without a feed.
 	shared *inserter
 
 	mu sync.Mutex // guards the fields below
-	// feeds contains the open feeds. feedCount counts all feeds that were opened. It makes the names
-	// of their views unique.
+	// feeds contains the open feeds. feedCount counts all feeds that were opened. It is a part of the
+	// names of their views, so that these names are unique.
 	feeds     map[streamTable]*feed
 	feedCount int
-	// failed joins the errors of feeds. The rows of a failed feed are lost, so the stage cannot be
+	// feedErr joins the errors of feeds. The rows of a failed feed are lost, so the stage cannot be
 	// merged.
-	failed error
-	// decided contains the streams for which chooseDirect has decided.
-	decided map[string]bool
+	feedErr error
+	// directDecided contains the streams for which chooseDirect has decided.
+	directDecided map[string]bool
 }
 
 // streamTable is a table that a stream fills.
@@ -49,7 +49,7 @@ type streamTable struct{ stream, table string }
 // openStaging attaches the file of the stage to a draft. For each stream and each of its tables, it
 // creates a staging table with the columns of schema/, row_hash and seq.
 func openStaging(ctx context.Context, d *warehouse.Draft, streams streamSet) (*staging, error) {
-	s := &staging{streamSet: streams, draft: d, feeds: map[streamTable]*feed{}, decided: map[string]bool{}}
+	s := &staging{streamSet: streams, draft: d, feeds: map[streamTable]*feed{}, directDecided: map[string]bool{}}
 	err := s.create(ctx)
 	if err == nil {
 		err = d.LimitMemory(ctx, true)
@@ -72,7 +72,7 @@ func (s *staging) create(ctx context.Context) error {
 	for _, st := range s.streams {
 		statements = append(statements, createSchema(st.Name))
 		if st.IsDetail() {
-			statements = append(statements, stageSQL.Render("create_table", values{"table": askedTable(st.Name), "columns": askedColumns}),
+			statements = append(statements, stageSQL.Render("create_table", values{"table": requestedTable(st.Name), "columns": requestedColumns}),
 				stageSQL.Render("create_table", values{"table": planTable(st.Name), "columns": planColumns}))
 		}
 		if FillsAlone(s.streams, st) {
@@ -125,8 +125,8 @@ func (s *staging) insert(ctx context.Context, target streamTable, rows []arrow.R
 func (s *staging) findFeed(ctx context.Context, target streamTable, schema *arrow.Schema, rows int64) (*feed, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if open := s.feeds[target]; open != nil || s.failed != nil {
-		return open, s.failed
+	if open := s.feeds[target]; open != nil || s.feedErr != nil {
+		return open, s.feedErr
 	}
 	if err := s.chooseDirect(ctx, target.stream, rows); err != nil {
 		return nil, err
@@ -146,10 +146,10 @@ const allStreams = ""
 
 // flush makes the added rows of a stream, or of allStreams, visible to queries. While it runs, rows of
 // other streams can be added.
-func (s *staging) flush(ctx context.Context, st string) error {
+func (s *staging) flush(ctx context.Context, streamName string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err := errors.Join(s.closeFeeds(st), s.shared.commit(ctx))
+	err := errors.Join(s.closeFeeds(streamName), s.shared.commit(ctx))
 	if err != nil {
 		return fmt.Errorf("commit the staged rows: %w", err)
 	}
@@ -157,10 +157,10 @@ func (s *staging) flush(ctx context.Context, st string) error {
 }
 
 // closeFeeds closes the feeds of a stream, or of allStreams, and waits until their rows are inserted.
-func (s *staging) closeFeeds(st string) error {
+func (s *staging) closeFeeds(streamName string) error {
 	closing := map[streamTable]*feed{}
 	for target, f := range s.feeds {
-		if st == allStreams || st == target.stream {
+		if streamName == allStreams || streamName == target.stream {
 			closing[target] = f
 			close(f.noMoreBatches)
 		}
@@ -168,11 +168,11 @@ func (s *staging) closeFeeds(st string) error {
 	for target, f := range closing {
 		<-f.insertEnded
 		if f.err != nil {
-			s.failed = errors.Join(s.failed, fmt.Errorf("stage rows of %s.%s: %w", target.stream, target.table, f.err))
+			s.feedErr = errors.Join(s.feedErr, fmt.Errorf("stage rows of %s.%s: %w", target.stream, target.table, f.err))
 		}
 		delete(s.feeds, target)
 	}
-	return s.failed
+	return s.feedErr
 }
 
 func (s *staging) close(ctx context.Context) error {

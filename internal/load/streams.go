@@ -15,7 +15,7 @@ type streamSet struct {
 }
 
 // sources returns the streams that fill a table: the lists, and the detail stream that completes a list.
-// Without such a detail stream, detail has no name.
+// If there is no such detail stream, detail is the zero value.
 func (s streamSet) sources(table string) (lists []stream.Stream, detail stream.Stream) {
 	for _, name := range stream.FilledBy(s.streams, table) {
 		st, _ := stream.Find(s.streams, name)
@@ -30,17 +30,17 @@ func (s streamSet) sources(table string) (lists []stream.Stream, detail stream.S
 
 // knownRows returns SQL that selects columns of the staged and stored rows of a table. A table that
 // no stream fills has no rows.
-func (s streamSet) knownRows(table string, cols ...string) sqlText {
+func (s streamSet) knownRows(table string, columnNames ...string) sqlText {
 	streams := stream.FilledBy(s.streams, table)
 	if len(streams) == 0 {
 		var nulls []sqlText
-		for _, name := range cols {
+		for _, name := range columnNames {
 			c, _ := s.defs[table].Column(name)
-			nulls = append(nulls, liveSQL.Render("no_row", values{"type": sqlText(c.Type), "column": sqltext.Name(name)}))
+			nulls = append(nulls, liveSQL.Render("null_column", values{"type": sqlText(c.Type), "column": sqltext.Name(name)}))
 		}
 		return liveSQL.Render("no_rows", values{"columns": sqltext.JoinSQL(nulls, ", ")})
 	}
-	columns := sqltext.Names(cols)
+	columns := sqltext.Names(columnNames)
 	parts := []sqlText{liveSQL.Render("known_rows", values{"columns": columns, "table": mainTable(table)})}
 	for _, name := range streams {
 		parts = append(parts, liveSQL.Render("known_rows", values{"columns": columns, "table": stagedTable(name, table)}))
@@ -64,7 +64,7 @@ func isInside(inner, outer stream.Table) bool {
 	return outer.At == "" || strings.HasPrefix(inner.At, outer.At+".")
 }
 
-// containsOnlyRecords reports whether a table contains only records, and no items of records.
+// containsOnlyRecords reports whether a table contains only whole records, and no nested items.
 func containsOnlyRecords(st stream.Stream, t stream.Table) bool {
 	return t.Name == st.Root().Name && !slices.ContainsFunc(st.Tables[1:], func(o stream.Table) bool { return o.Name == t.Name })
 }

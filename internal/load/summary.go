@@ -67,12 +67,12 @@ func (f *Findings) WriteSummary(ctx context.Context, s Summary) error {
 	})
 }
 
-// WriteChecks writes the results of the checks of a draft into meta. If the run was resumed, meta has no
-// earlier results of it, because [Findings.WriteSummary] removes them.
-func WriteChecks(ctx context.Context, d *warehouse.Draft, checks []ledger.Check) error {
+// WriteChecks writes the results of the checks of a draft into meta. A resumed run has no earlier results
+// in meta, because [Findings.WriteSummary] removes them.
+func WriteChecks(ctx context.Context, d *warehouse.Draft, results []ledger.CheckResult) error {
 	return inTransaction(ctx, d, func(tx *sql.Tx) error {
 		rows := newMetaRows("checks", "run_id", "check_name", "severity", "outcome", "reason", "rows", "sample", "seconds")
-		for _, c := range checks {
+		for _, c := range results {
 			rows.add(d.Run, c.Name, c.Severity, string(c.Outcome), nullIf(c.Reason == "", c.Reason), c.Rows,
 				nullIf(len(c.Sample) == 0, string(c.Sample)), c.Seconds)
 		}
@@ -129,21 +129,21 @@ func newMetaRows(table string, cols ...string) metaRows { return metaRows{table:
 func (m *metaRows) add(values ...any) { m.values = append(m.values, values...) }
 
 func (m *metaRows) insert(ctx context.Context, tx *sql.Tx) error {
-	n := len(m.values) / len(m.cols)
-	if n == 0 {
+	count := len(m.values) / len(m.cols)
+	if count == 0 {
 		return nil
 	}
 	row := "(" + strings.TrimSuffix(strings.Repeat("?, ", len(m.cols)), ", ") + ")"
 	statement := metaSQL.Render("insert_values", values{"table": metaTable(m.table), "columns": sqltext.Names(m.cols),
-		"rows": sqlText(strings.TrimSuffix(strings.Repeat(row+", ", n), ", "))})
+		"rows": sqlText(strings.TrimSuffix(strings.Repeat(row+", ", count), ", "))})
 	if _, err := tx.ExecContext(ctx, string(statement), m.values...); err != nil {
 		return fmt.Errorf("write meta.%s: %w", m.table, err)
 	}
 	return nil
 }
 
-// nullIf returns nil if a value is unknown. Otherwise it returns the value. The ledger stores an unknown value as
-// zero or -1.
+// nullIf returns nil if a value is unknown. Otherwise it returns the value. The ledger stores an unknown
+// value as zero or -1.
 func nullIf(isUnknown bool, value any) any {
 	if isUnknown {
 		return nil

@@ -22,8 +22,8 @@ func TestUnreadDetailKeepsItsRows(t *testing.T) {
 	order := func(id, status, email string, seq int) string {
 		return fmt.Sprintf(`{"id":%q,"status":%q,"guest_email":%q,"row_hash":%d,"seq":%[4]d}`, id, status, email, seq)
 	}
-	item := func(id, name string, seq int) string {
-		return fmt.Sprintf(`{"order_id":%q,"position":1,"product_id":%q,"row_hash":%d,"seq":%[3]d}`, id, name, seq)
+	item := func(id, product string, seq int) string {
+		return fmt.Sprintf(`{"order_id":%q,"position":1,"product_id":%q,"row_hash":%d,"seq":%[3]d}`, id, product, seq)
 	}
 	list := func(orders string) streamInput { return streamInput{cover: load.Whole, rows: rows{"orders": orders}} }
 	h := newFixture(t, "orders", "order_details")
@@ -85,8 +85,8 @@ func TestDetailsAreRequestedByPriority(t *testing.T) {
 	late := listed("new", "03", 1) + "," + listed("newer", "05", 1) + "," + listed("undated", "", 1)
 	changed := listed("changes", "01", 2) + "," + listed("early", "02", 1) + "," + listed("again", "09", 1)
 	for _, c := range []struct {
-		listings    string
-		asked, want []string
+		listings        string
+		requested, want []string
 	}{
 		{early, []string{"changes", "early", "again"}, nil},
 		{early, []string{"again"}, []string{"early", "changes"}},
@@ -94,7 +94,7 @@ func TestDetailsAreRequestedByPriority(t *testing.T) {
 		{changed + "," + late, []string{"newer"}, []string{"changes", "new", "undated", "early", "again"}},
 	} {
 		inputs := wholeLists(c.listings, "")
-		inputs["products"] = streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: c.asked}}
+		inputs["products"] = streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: c.requested}}
 		_, err := h.run(inputs, load.Limits{Rows: 10})
 		must(t, err)
 		if !slices.Equal(h.pendingIDs, c.want) {
@@ -110,7 +110,7 @@ func TestDetailsAreRequestedByPriority(t *testing.T) {
 			load.OldestFirst: {"new", "undated", "changes", "early", "again", "newer"},
 		} {
 			var got []string
-			for id, err := range s.Details.IDsToAsk(t.Context(), products, upTo) {
+			for id, err := range s.Details.IDsToRequest(t.Context(), products, upTo) {
 				must(t, err)
 				got = append(got, id)
 			}
@@ -126,8 +126,8 @@ func TestDetailsAreRequestedByPriority(t *testing.T) {
 }
 
 // Test404OfAListedIDIsMissed requests ids that lists contain, and receives 404. The 404 must not count as
-// a deletion if a row of a list contains the id, read tonight or carried. Rows of other tables that refer
-// to the record must not prevent the deletion.
+// a deletion if a list contains the id, in a row that was read tonight or is carried. Rows of other tables
+// that refer to the record must not prevent the deletion.
 func Test404OfAListedIDIsMissed(t *testing.T) {
 	campaign := func(id string) string { return record(1, 1, "id", quote(id)) }
 	article := func(id, campaign string) string {
@@ -135,7 +135,7 @@ func Test404OfAListedIDIsMissed(t *testing.T) {
 	}
 	sold := record(1, 1, "id", quote("item"), "article_id", quote("sold"))
 	outcomes := func(d *warehouse.Draft, st string) (lines []string) {
-		must(t, d.EachRow(t.Context(), []sqltext.SQL{sqltext.SQL("SELECT id || ' ' || outcome FROM stage." + sqltext.Quote(st) + `."$asked" ORDER BY ALL`)}, func(scan func(...any) error) error {
+		must(t, d.EachRow(t.Context(), []sqltext.SQL{sqltext.SQL("SELECT id || ' ' || outcome FROM stage." + sqltext.Quote(st) + `."$requested" ORDER BY ALL`)}, func(scan func(...any) error) error {
 			var text string
 			err := scan(&text)
 			lines = append(lines, text)

@@ -83,8 +83,8 @@ type Alert struct {
 	// Streams are the incomplete streams of a partial night.
 	Streams []Stream `json:"streams"`
 	// Checks are the failed checks of Held and Warned.
-	Checks  []ledger.Check `json:"checks,omitempty"`
-	Program string         `json:"program_version"`
+	Checks  []ledger.CheckResult `json:"checks,omitempty"`
+	Program string               `json:"program_version"`
 }
 
 // Stream is a stream that was not read, or not completely.

@@ -154,27 +154,27 @@ func TestAlertTexts(t *testing.T) {
 func TestAlertsOfChecks(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
-	failedCheck := func(name, title, sample string) ledger.Check {
-		return ledger.Check{Name: name, Title: title, Severity: "hold", Outcome: ledger.CheckFailed, Rows: 40, Sample: []byte(sample)}
+	failedCheck := func(name, title, sample string) ledger.CheckResult {
+		return ledger.CheckResult{Name: name, Title: title, Severity: "hold", Outcome: ledger.CheckFailed, Rows: 40, Sample: []byte(sample)}
 	}
 	scaled := failedCheck("prices_scaled", "Prices moved", `[{"currency":"EUR","factor":100.00,"list":null},{"currency":"<!here>","factor":3}]`)
-	slow := ledger.Check{Name: "slow", Title: "Too slow", Severity: "warn", Outcome: ledger.CheckNotRun, Reason: "it took longer than 30s"}
+	slow := ledger.CheckResult{Name: "slow", Title: "Too slow", Severity: "warn", Outcome: ledger.CheckNotRun, Reason: "it took longer than 30s"}
 	long := failedCheck("long", "Long", `[{"text":"`+strings.Repeat("x", 1000)+`"}]`)
 	for name, c := range map[string]struct {
 		alert notify.Alert
 		want  string
 	}{
-		"held": {notify.Alert{Event: notify.Held, Run: "r1", Error: "check prices_scaled failed in 40 rows, check long failed in 40 rows", Since: at, Times: 2, SnapshotAt: at.AddDate(0, 0, -1), Checks: []ledger.Check{scaled, long}},
+		"held": {notify.Alert{Event: notify.Held, Run: "r1", Error: "check prices_scaled failed in 40 rows, check long failed in 40 rows", Since: at, Times: 2, SnapshotAt: at.AddDate(0, 0, -1), Checks: []ledger.CheckResult{scaled, long}},
 			"placementsync: night r1 is held: check prices_scaled failed in 40 rows, check long failed in 40 rows\n" +
 				"- Prices moved: currency EUR, factor 100.00; currency \u2039!here\u203a, factor 3\n" +
 				"- Long: text " + strings.Repeat("x", 289) + "...\n" +
 				"Since 2026-11-20 02:00 UTC, 2 nights in a row. Readers have the snapshot of 2026-11-19 02:00 UTC.\n" +
 				"To do: run placementsync diff --held. If the values are right, run placementsync publish --held --accept prices_scaled,long; else placementsync discard --held, or wait for the next night."},
-		"warned": {notify.Alert{Event: notify.Warned, Run: "r1", Error: "check slow did not run", StartedAt: at, Checks: []ledger.Check{slow}},
+		"warned": {notify.Alert{Event: notify.Warned, Run: "r1", Error: "check slow did not run", StartedAt: at, Checks: []ledger.CheckResult{slow}},
 			"placementsync: night r1 is published with warnings: check slow did not run\n- Too slow: it took longer than 30s\n" +
 				"Found on 2026-11-20 02:00 UTC. Readers see the night.\n" +
 				"To do: run placementsync audit, which shows the rows. checks.rules in the configuration changes a check or turns it off."},
-		"seven checks": {notify.Alert{Event: notify.Warned, Run: "r1", StartedAt: at, Advice: "x", Checks: []ledger.Check{slow, slow, slow, slow, slow, slow, slow}},
+		"seven checks": {notify.Alert{Event: notify.Warned, Run: "r1", StartedAt: at, Advice: "x", Checks: []ledger.CheckResult{slow, slow, slow, slow, slow, slow, slow}},
 			"placementsync: night r1 is published with warnings\n" + strings.Repeat("- Too slow: it took longer than 30s\n", 5) +
 				"- and 2 more checks\nFound on 2026-11-20 02:00 UTC. Readers see the night.\nTo do: x"},
 	} {

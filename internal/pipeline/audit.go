@@ -18,7 +18,7 @@ import (
 type HoldError struct {
 	Run string
 	// Checks are the failed checks with the severity hold.
-	Checks []ledger.Check
+	Checks []ledger.CheckResult
 }
 
 func (e *HoldError) Error() string {
@@ -44,7 +44,7 @@ func (n *night) audit(ctx context.Context) error {
 		return nil
 	}
 	n.cfg.Progress.setPhase("checking")
-	var results []ledger.Check
+	var results []ledger.CheckResult
 	err := n.draft.ReadClosed(ctx, func(catalog string) (err error) {
 		before := query.Before{Hidden: slices.Concat(n.cfg.Privacy.Drop, n.cfg.Privacy.Hash)}
 		if n.draft.Previous != "" {
@@ -69,11 +69,11 @@ func (n *night) audit(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("audit run %s: %w", n.run.ID, err)
 	}
-	n.run.Checks = slices.DeleteFunc(slices.Clone(results), func(c ledger.Check) bool { return !c.NeedsAttention() })
+	n.run.Checks = slices.DeleteFunc(slices.Clone(results), func(c ledger.CheckResult) bool { return !c.NeedsAttention() })
 	for _, c := range n.run.Checks {
 		n.cfg.Log.Warn("check failed", "check", c.Name, "severity", c.Severity, "outcome", c.Outcome, "rows", c.Rows, "reason", c.Reason)
 	}
-	holding := slices.DeleteFunc(results, func(c ledger.Check) bool { return !c.Holds() })
+	holding := slices.DeleteFunc(results, func(c ledger.CheckResult) bool { return !c.Holds() })
 	if len(holding) > 0 {
 		return &HoldError{n.run.ID, holding}
 	}

@@ -15,15 +15,15 @@ import (
 // Plan describes the next night.
 type Plan struct {
 	Token Token
-	// Took is the response time of the token request.
-	Took time.Duration
+	// Latency is the response time of the token request.
+	Latency time.Duration
 	// Latest is the run that readers see. It is empty before the first night.
 	Latest string
 	// FreeBytes is the free space on the warehouse's disk. NeedBytes is
 	// the space that a night may need: twice the size of the newest version. It is 0
 	// before the first version.
 	FreeBytes, NeedBytes int64
-	// Unwritable is the error of a test write. It is nil if a run could write.
+	// Unwritable is the error of a test write. It is nil if the test write succeeded.
 	Unwritable error
 	// Damage lists the damage that is visible in the names and sizes of files. It is empty if
 	// a run holds the lock, because Check then skips this test.
@@ -47,8 +47,8 @@ type Planned struct {
 	Name string
 	// Skip is the reason why the stream would not be read. Empty means that it would be read.
 	Skip string
-	// LastRequests is the number of requests in the last run that read the stream. It includes
-	// answers that had landed in an earlier attempt. It is -1 if no run has read the stream.
+	// LastRequests is the number of requests in the last run that read the stream, including those whose
+	// response had landed in an earlier attempt. It is -1 if no run has read the stream.
 	LastRequests int64
 }
 
@@ -69,7 +69,7 @@ func Check(ctx context.Context, cfg Config) (Plan, error) {
 	if p.Token, err = checkToken(ctx, client, cfg.TeamID); err != nil {
 		return p, err
 	}
-	p.Took = time.Since(start)
+	p.Latency = time.Since(start)
 	if p.Latest, _, err = wh.Versions.Latest(); err != nil {
 		return p, err
 	}

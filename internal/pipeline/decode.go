@@ -49,10 +49,10 @@ type sink struct {
 	records  atomic.Int64 // the number of decoded records
 	rejects  atomic.Int64 // invalid values and records
 	mu       sync.Mutex   // guards the fields below
-	// broken joins the errors of rows that could not be staged.
-	broken error
-	// entries contains the entries of all records. By its entry, the next night recognizes an
-	// unchanged record.
+	// stagingErr joins the errors of rows that could not be staged.
+	stagingErr error
+	// entries contains the entries of all records. The next night compares them, to recognize
+	// unchanged records.
 	entries [][]byte
 }
 
@@ -87,7 +87,7 @@ func (n *night) newSink(s stream.Stream) (*sink, error) {
 // returns fetch.ErrMalformed: the body gives no rows, and is requested again.
 func (k *sink) readBody(ctx context.Context, r fetch.Response) (stream.PageFacts, error) {
 	if r.Previous != nil {
-		k.night.cfg.Progress.countAnswer(r, *r.Previous)
+		k.night.cfg.Progress.countResponse(r, *r.Previous)
 		return *r.Previous, nil
 	}
 	var d *decoder
@@ -97,7 +97,7 @@ func (k *sink) readBody(ctx context.Context, r fetch.Response) (stream.PageFacts
 		return stream.PageFacts{}, context.Cause(ctx)
 	}
 	defer func() { k.decoders <- d }()
-	if err := k.night.faultPoint("answer landed"); err != nil {
+	if err := k.night.faultPoint("response landed"); err != nil {
 		return stream.PageFacts{}, stageErr(err)
 	}
 	page, err := k.decodeBody(ctx, d, r)
@@ -109,7 +109,7 @@ func (k *sink) readBody(ctx context.Context, r fetch.Response) (stream.PageFacts
 	}
 	k.records.Add(int64(page.Records))
 	page.IDs = slices.Clone(page.IDs) // the decoder reuses the slice
-	k.night.cfg.Progress.countAnswer(r, page)
+	k.night.cfg.Progress.countResponse(r, page)
 	if d.unstagedBytes += len(r.Body); d.Rows() < cmp.Or(k.night.cfg.BatchRows, batchRows) && d.unstagedBytes < batchBytes {
 		return page, nil
 	}
@@ -131,13 +131,13 @@ func (k *sink) decodeBody(ctx context.Context, d *decoder, r fetch.Response) (st
 }
 
 // flushDecoders stages the rows of decoders. A decoder can contain rows of several requests, so the
-// statements are not cancelled if ctx ends. An error is also kept for flushAll: a stream that has already
-// failed would not report the error.
+// statements are not cancelled if ctx ends. An error is also kept for flushAll, because a stream that has
+// already failed would not report it.
 func (k *sink) flushDecoders(ctx context.Context, decoders ...*decoder) error {
 	err := stageErr(k.stageRows(context.WithoutCancel(ctx), decoders))
 	if err != nil {
 		k.mu.Lock()
-		k.broken = errors.Join(k.broken, err)
+		k.stagingErr = errors.Join(k.stagingErr, err)
 		k.mu.Unlock()
 	}
 	return err
@@ -181,8 +181,8 @@ func (k *sink) stageRows(ctx context.Context, decoders []*decoder) error {
 // flushAll stages the rows of all decoders. If rows could not be staged before, it returns the
 // earlier errors and stages nothing.
 func (k *sink) flushAll(ctx context.Context) error {
-	if k.broken != nil {
-		return k.broken
+	if k.stagingErr != nil {
+		return k.stagingErr
 	}
 	return k.flushDecoders(ctx, k.all...)
 }

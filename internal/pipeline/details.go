@@ -20,14 +20,14 @@ func (r *reader) readDetails(ctx context.Context, result *received, upTo load.Pr
 		return stageErr(err)
 	}
 	r.night.cfg.Progress.setPlanned(s, plan.Fetch)
-	var asked []string // the ids that the night had time to request
+	var requested []string // the ids that the night had time to request
 	ids := func(yield func(string, error) bool) {
-		for id, err := range stage.Details.IDsToAsk(ctx, s, upTo) {
+		for id, err := range stage.Details.IDsToRequest(ctx, s, upTo) {
 			if err == nil {
 				if !r.canRead(s, id) {
 					continue
 				}
-				asked = append(asked, id)
+				requested = append(requested, id)
 			}
 			if !yield(id, err) {
 				return
@@ -36,9 +36,9 @@ func (r *reader) readDetails(ctx context.Context, result *received, upTo load.Pr
 	}
 	round, err := r.client.Details(ctx, s, ids, result.sink.readBody)
 	if err == nil {
-		err = r.judgeEmptyAnswers(ctx, s, &round)
+		err = r.judgeEmptyResponses(ctx, s, &round)
 	}
-	d := addDetails(result.details, round)
+	d := addDetails(result.details, round) // of all rounds
 	result.details = d
 	result.evidence = fetch.Evidence{Stream: s.Name, Grade: d.Grade, Reason: d.Reason, Requests: d.Requests,
 		Distinct: d.Found, Repeated: d.Repeated, TotalFirst: -1, TotalLast: -1}
@@ -52,11 +52,11 @@ func (r *reader) readDetails(ctx context.Context, result *received, upTo load.Pr
 	for _, id := range slices.Concat(round.Unproven, round.Gone) {
 		withoutRecord[id] = true
 	}
-	answered := slices.DeleteFunc(asked, func(id string) bool { return withoutRecord[id] })
+	answered := slices.DeleteFunc(requested, func(id string) bool { return withoutRecord[id] })
 	err = inOrder(
-		func() error { return stage.Details.AddAsked(ctx, s.Name, answered, load.Answered) },
-		func() error { return stage.Details.AddAsked(ctx, s.Name, round.Gone, load.Gone) },
-		func() error { return stage.Details.AddAsked(ctx, s.Name, round.Unproven, load.Missed) },
+		func() error { return stage.Details.AddOutcomes(ctx, s.Name, answered, load.Answered) },
+		func() error { return stage.Details.AddOutcomes(ctx, s.Name, round.Gone, load.Gone) },
+		func() error { return stage.Details.AddOutcomes(ctx, s.Name, round.Unproven, load.Missed) },
 		func() (err error) {
 			if upTo == load.PrioritySettled { // all lists that may contain an id have been read
 				result.kept, err = stage.Details.KeepListed(ctx, s, r.done.wasRead)
@@ -89,9 +89,9 @@ func (r *reader) planDetails(ctx context.Context, s stream.Stream) (load.Plan, e
 	return n.stage.Details.Plan(ctx, s, rereading, r.done.wasRead)
 }
 
-// judgeEmptyAnswers rejects an empty object as the answer for an id that is known to have records. The
+// judgeEmptyResponses rejects an empty object as the response for an id that is known to have records. The
 // stored rows of the id are kept.
-func (r *reader) judgeEmptyAnswers(ctx context.Context, s stream.Stream, d *fetch.Details) error {
+func (r *reader) judgeEmptyResponses(ctx context.Context, s stream.Stream, d *fetch.Details) error {
 	if len(d.EmptyObjects) == 0 {
 		return nil
 	}
@@ -134,13 +134,13 @@ func addDetails(earlier, later fetch.Details) fetch.Details {
 
 // PartError means that some ids of a stream could not be read. The stored rows of these ids are kept.
 type PartError struct {
-	Stream        string
-	Failed, Asked int
-	First         error
+	Stream            string
+	Failed, Requested int
+	First             error
 }
 
 func (e *PartError) Error() string {
-	return fmt.Sprintf("read %s: %d of %s failed, their last rows are kept; first: %v", e.Stream, e.Failed, plural.Count(e.Asked, "id"), e.First)
+	return fmt.Sprintf("read %s: %d of %s failed, their last rows are kept; first: %v", e.Stream, e.Failed, plural.Count(e.Requested, "id"), e.First)
 }
 
 // Unwrap returns the error of the first failed id.
@@ -149,12 +149,12 @@ func (e *PartError) Unwrap() error { return e.First }
 // NotFoundError means that ids of a list were answered 404, and that the service can hardly have deleted
 // so many records since the list was read. The rows of these ids are kept.
 type NotFoundError struct {
-	Stream      string
-	Kept, Asked int64
+	Stream          string
+	Kept, Requested int64
 }
 
 func (e *NotFoundError) Error() string { return "read " + e.Stream + ": " + e.describe() }
 
 func (e *NotFoundError) describe() string {
-	return fmt.Sprintf("%d of %s were answered 404 although a list contains them; their rows are kept", e.Kept, plural.Count(e.Asked, "id"))
+	return fmt.Sprintf("%d of %s were answered 404 although a list contains them; their rows are kept", e.Kept, plural.Count(e.Requested, "id"))
 }

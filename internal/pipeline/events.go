@@ -20,8 +20,8 @@ import (
 )
 
 // Webhook events are read after the lists and before the details, because a detail that an event names is
-// read again. The events are linked into the landing of the run, beside its answers, so that the run can be
-// resumed or replayed. After the publish, the events are removed from the inbox. An event whose id is in
+// read again. The events are linked into the landing of the run, beside the responses, so that the run can
+// be resumed or replayed. After the publish, the events are removed from the inbox. An event whose id is in
 // meta.webhook_events is not loaded again. So a repeated delivery, and an event that landed in two runs,
 // are loaded once.
 
@@ -32,7 +32,7 @@ const (
 )
 
 // withheldBody replaces the body of a rejected event that may contain private values.
-const withheldBody = `"(withheld: the event may hold private columns)"`
+const withheldBody = `"(withheld: the event may contain private columns)"`
 
 // takeEvents lands the inbox, opens the sinks of the event streams and stages the events that
 // no earlier night has loaded.
@@ -141,7 +141,7 @@ func (n *night) stageEvents(ctx context.Context, batch []stream.Event, routes ma
 // that the snapshot may lack: the folder of this run, and the folders of runs that were rolled back or
 // not published. For a replay, it returns only the folder of the replayed run.
 func (n *night) landEvents(ctx context.Context) ([]string, error) {
-	if !n.mode.asksService() {
+	if !n.mode.usesNetwork() {
 		return []string{n.wh.Folder.EventsPath(n.mode.replayedRun)}, nil
 	}
 	folder := n.wh.Folder.EventsPath(n.run.ID)

@@ -23,7 +23,8 @@ func statusEvent(id, article string) [3]string {
 	return [3]string{id, webhook.StatusChanged, `{"article_id":"` + article + `"}`}
 }
 
-// articleStreams returns the names of the streams whose records have events, and of the event streams.
+// articleStreams returns the names of the streams of campaigns and articles, and of the streams of their
+// events.
 func articleStreams() []string {
 	return []string{"campaigns", "campaign_details", "campaign_articles", "campaign_status_counts", "articles", "article_comments", "article_status_events", "article_comment_events"}
 }
@@ -115,8 +116,8 @@ func TestEventsOutliveFailures(t *testing.T) {
 	requireEvents("a", "b")
 }
 
-// TestPrivateEvents delivers events with private values. The private columns in the configuration are of
-// another table with records of the same kind.
+// TestPrivateEvents delivers events with private values. The configuration names only columns of
+// article_comments. The same values in events must be private too.
 func TestPrivateEvents(t *testing.T) {
 	h := newHarness(t, smallWorld(), articleStreams()...)
 	h.cfg.Privacy.Drop, h.cfg.Privacy.Hash, h.cfg.Privacy.Key = []string{"article_comments.content"}, []string{"article_comments.author_name"}, []byte("key")
@@ -129,8 +130,8 @@ func TestPrivateEvents(t *testing.T) {
 		}
 	}
 	h.requireLines("SELECT comment_id, content, author_name IS NULL FROM article_comment_events", "c1 NULL false")
-	h.requireLines("SELECT raw FROM meta.rejects", `"(withheld: the event may hold private columns)"`)
-	// Events without private columns are stored as they are.
+	h.requireLines("SELECT raw FROM meta.rejects", `"(withheld: the event may contain private columns)"`)
+	// Events without private columns are stored unchanged.
 	h.requireLines("SELECT body FROM meta.webhook_events WHERE event_id = 'f'", `{"article_id":"1"}`)
 }
 
@@ -180,7 +181,7 @@ func TestRefresh(t *testing.T) {
 	}
 	h.requireIDs("campaigns", "/campaigns")
 
-	// If a detail fails, the refresh is partial, and the other details are published.
+	// If the request for a detail fails, the refresh is partial, and the other details are published.
 	h.service.SetFaults(statusFault("/articles/{id}", 500))
 	h.at = h.at.Add(time.Hour)
 	failed := h.requirePartial(pipeline.Refresh(t.Context(), h.cfg, targets))

@@ -28,7 +28,7 @@ type reader struct {
 	// streamLimit is the time from began after which no further detail of the current stream
 	// is requested. 0 means no limit.
 	streamLimit time.Duration
-	// last is the last night with a snapshot. lastLeftUnread is set if it left ids unread.
+	// last is the last night with a snapshot. lastLeftUnread is set if the last night left ids unread.
 	last                    ledger.Run
 	hasLast, lastLeftUnread bool
 	// done is filled by the finisher, and can be read after waitFinished.
@@ -71,7 +71,7 @@ func (r *reader) readStreams(ctx context.Context, f *finisher) error {
 	if err := r.readLastNight(); err != nil {
 		return err
 	}
-	var partlyRead map[string]*received // the streams that were partly read in first rounds
+	var partlyRead map[string]*received // the detail streams that were partly read in first rounds
 	for _, s := range orderStreams(n.cfg.Streams, r.last) {
 		// The ids of the details are known when the lists are finished.
 		if s.IsEvents() || s.IsDetail() || n.mode.isRefresh() {
@@ -116,8 +116,8 @@ func (r *reader) isWanted(result *streamResult) bool {
 	}
 	result.evidence.Reason = reason
 	if reason == "" && !s.IsDetail() && !s.IsEvents() && !r.canRead(s, r.listParam(s)) {
-		result.failed = r.unreadErr(s, 0, 0)
-		result.evidence.Reason = result.failed.Error()
+		result.failure = r.unreadErr(s, 0, 0)
+		result.evidence.Reason = result.failure.Error()
 		return false
 	}
 	return reason == ""
@@ -148,7 +148,7 @@ func (r *reader) readStream(ctx context.Context, result *received, upTo load.Pri
 		}
 	}
 	if endsNight(ctx, result.err) {
-		return errors.Join(result.err, result.sink.broken)
+		return errors.Join(result.err, result.sink.stagingErr)
 	}
 	return nil
 }
@@ -161,8 +161,8 @@ func (r *reader) listParam(s stream.Stream) string {
 	return ""
 }
 
-// endsNight reports whether an error ends the night: the run was stopped, the token was rejected, or an
-// answer or rows could not be stored on disk. All other streams would fail with the same error.
+// endsNight reports whether an error ends the night: the run was stopped, the token was rejected, or a
+// response or rows could not be stored on disk. All other streams would fail with the same error.
 func endsNight(ctx context.Context, err error) bool {
 	return err != nil && (ctx.Err() != nil || errors.As(err, new(*fetch.AuthError)) ||
 		errors.As(err, new(*fetch.LandingError)) || errors.Is(err, errStage))
@@ -222,7 +222,7 @@ func (f *finisher) finishStream(ctx context.Context, result received) error {
 		}
 	} else {
 		err = result.err
-		if err == nil || result.sink.broken != nil {
+		if err == nil || result.sink.stagingErr != nil {
 			err = errors.Join(err, result.sink.flushAll(ctx))
 		}
 		// Passes over a list overlap, so records with ids are counted by distinct ids.
@@ -268,13 +268,13 @@ func (f *finisher) logStream(ctx context.Context, result received) {
 	if n.mode.isRefresh() || !wanted {
 		level = slog.LevelDebug
 	}
-	var cost fetch.Telemetry
+	var telemetry fetch.Telemetry
 	for _, t := range f.reader.client.Telemetry() {
 		if t.Stream == result.stream.Name {
-			cost = t
+			telemetry = t
 		}
 	}
-	n.cfg.Log.Log(ctx, level, message, "stream", result.stream.Name, "rows", result.rows, "requests", cost.Requests, "retries", cost.Retries,
+	n.cfg.Log.Log(ctx, level, message, "stream", result.stream.Name, "rows", result.rows, "requests", telemetry.Requests, "retries", telemetry.Retries,
 		"standing", string(standing), "grade", string(result.evidence.Grade), "took", result.took, "reason", reason)
 }
 
@@ -288,16 +288,16 @@ func (f *finisher) judgeError(ctx context.Context, r *streamResult, err error) e
 	case errors.As(err, &scope):
 		r.evidence.Grade, r.evidence.Reason = fetch.Skipped, "403: "+err.Error()
 		if f.reader.token.provesAccess(r.stream) {
-			r.failed = err
+			r.failure = err
 		}
 	default:
-		r.evidence.Grade, r.evidence.Reason, r.failed = fetch.Skipped, err.Error(), err
+		r.evidence.Grade, r.evidence.Reason, r.failure = fetch.Skipped, err.Error(), err
 	}
 	return f.carryRows(ctx, r)
 }
 
 // carryRows keeps the last rows of a stream that was not read. A stream that was never read is graded
-// skipped, so that its table does not look empty.
+// skipped, because its table is empty although the service may have rows.
 func (f *finisher) carryRows(ctx context.Context, r *streamResult) error {
 	n := f.reader.night
 	since, ok, err := n.draft.LastRead(ctx, r.stream.Name)

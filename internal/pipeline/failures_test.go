@@ -20,7 +20,7 @@ func statusFault(route string, status int) sim.Fault {
 }
 
 // emptyList returns a fault that answers requests of a list with an empty page. times is the number of
-// faulty answers. 0 means all answers.
+// faulty responses. 0 means all responses.
 func emptyList(path string, times int) sim.Fault {
 	f := rewrite(path, `{"records":[],"total_records":0,"total_pages":0,"current_page":1,"next_page":null,"previous_page":null}`)
 	f.Times = times
@@ -136,7 +136,8 @@ func TestTokenErrors(t *testing.T) {
 	}
 }
 
-// TestFailedDetails makes the requests of two details fail, and then answers one with an empty object.
+// TestFailedDetails makes the requests of two details fail, and then answers the request of a third detail
+// with an empty object.
 func TestFailedDetails(t *testing.T) {
 	h := newHarness(t, smallWorld(), orderStreams()...)
 	h.requireComplete(h.night())
@@ -241,7 +242,7 @@ func TestGateStopsTheNight(t *testing.T) {
 	if plan.Stopped == nil || plan.Stopped.ID != res.Run.ID {
 		t.Errorf("the plan shows %+v, want the stopped run", plan.Stopped)
 	}
-	// The stopped run is not resumed, because its answers may be wrong.
+	// The stopped run is not resumed, because its responses may be wrong.
 	if next := h.requireComplete(h.unchangedNight()); next.Run.ID == res.Run.ID {
 		t.Errorf("run %s was resumed, want a new run", res.Run.ID)
 	}
@@ -340,7 +341,7 @@ func TestProgress(t *testing.T) {
 		if lists.Expected != expected {
 			t.Errorf("night %d: %d requests are expected, want %d", night, lists.Expected, expected)
 		}
-		// The request of the token is counted, although the token is no stream of this night.
+		// The request of the token is counted, although this night does not read the stream token.
 		expected = res.Run.Requests
 	}
 }

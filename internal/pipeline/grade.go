@@ -19,9 +19,8 @@ type streamResult struct {
 	stream   stream.Stream
 	cover    load.Coverage
 	evidence fetch.Evidence
-	// ids counts all known ids of a stream of details. requested counts the requested ids. answered
-	// counts the requested ids that were answered with a record. missed counts the requested ids
-	// that failed.
+	// ids counts all known ids of a detail stream. requested counts the requested ids. answered counts
+	// the ids whose response was a record. missed counts the ids whose request failed.
 	ids, requested, answered, missed int64
 	// kept counts the ids that were answered 404 although a list contains them. Their rows are kept.
 	kept int64
@@ -34,8 +33,8 @@ type streamResult struct {
 	distinct int64
 	// rows counts the received records. rejects counts the invalid values and records.
 	rows, rejects int64
-	// failed is the error because of which the stream was not, or only partly, read.
-	failed error
+	// failure is the error that left the stream unread or partly read.
+	failure error
 	// since is the time when the rows of a carried stream were last read.
 	since time.Time
 	// stored counts the stream's rows in the snapshot. It is set after the merge, when merged
@@ -64,7 +63,7 @@ func (done results) coverage() map[string]load.Coverage {
 // outcome returns ledger.Partial if a stream failed. Rows of a failed stream are from an earlier night,
 // or are missing.
 func (done results) outcome() ledger.Outcome {
-	if slices.ContainsFunc(done, func(r streamResult) bool { return r.failed != nil }) {
+	if slices.ContainsFunc(done, func(r streamResult) bool { return r.failure != nil }) {
 		return ledger.Partial
 	}
 	return ledger.Complete
@@ -107,8 +106,8 @@ func (done results) tableGrade(table string) (grade fetch.Grade, note string) {
 	return grade, note
 }
 
-// findAges sets the row counts of every stream in the snapshot, and the time when its oldest row was last
-// read. It is called after the merge.
+// findAges sets the row counts of every stream in the snapshot, and the time at which the oldest row of the
+// stream was last read. It is called after the merge.
 func (done results) findAges(ctx context.Context, n *night) error {
 	ages, err := n.stage.CountRowAges(ctx, done.coverage())
 	if err != nil {
@@ -129,9 +128,9 @@ func (done results) findAges(ctx context.Context, n *night) error {
 	return nil
 }
 
-// gradeDetails limits the grade of a stream of details to the worst grade of the streams that contain
-// its ids. An unread stream counts as best_effort. A stream of details without ids is graded
-// skipped if its grade would be best_effort. If ids failed, gradeDetails sets r.failed.
+// gradeDetails limits the grade of a detail stream to the worst grade of the streams that contain its
+// ids. An unread stream counts as best_effort. A detail stream without ids is graded skipped if its grade
+// would be best_effort. If requests failed, gradeDetails sets r.failure.
 func (done results) gradeDetails(r *streamResult, d fetch.Details) {
 	for _, parent := range done {
 		containsIDs := slices.ContainsFunc(r.stream.Parents, func(ref stream.Ref) bool {
@@ -153,13 +152,13 @@ func (done results) gradeDetails(r *streamResult, d fetch.Details) {
 		r.evidence.Grade = fetch.Skipped
 	}
 	if d.Failed > 0 {
-		r.failed = &PartError{Stream: r.stream.Name, Failed: d.Failed, Asked: d.Asked, First: d.FirstFailure}
-		r.evidence.Reason = r.failed.Error()
+		r.failure = &PartError{Stream: r.stream.Name, Failed: d.Failed, Requested: d.Asked, First: d.FirstFailure}
+		r.evidence.Reason = r.failure.Error()
 	}
 }
 
-// gradeCarried lowers the grade of a stream if ids are carried. An unchanged row of a list does not prove
-// that the columns that are only in the detail are unchanged. recheck is Config.Recheck.
+// gradeCarried lowers the grade of a detail stream if ids are carried. An unchanged row of a list does not
+// prove that the columns that only the detail contains are unchanged. recheck is Config.Recheck.
 func (r *streamResult) gradeCarried(d fetch.Details, plan load.Plan, recheck int64) {
 	if plan.Carried == 0 || r.evidence.Grade.Worse(fetch.Bounded) != fetch.Bounded {
 		return
@@ -184,7 +183,7 @@ func (r *streamResult) gradeCarried(d fetch.Details, plan load.Plan, recheck int
 // since the list was read.
 const ordinaryNotFound, ordinaryPercent = 3, 1
 
-// gradeKept lowers the grade of a stream if ids were answered 404 although a list contains them.
+// gradeKept lowers the grade of a detail stream if ids were answered 404 although a list contains them.
 func (r *streamResult) gradeKept() {
 	if r.kept == 0 {
 		return
@@ -197,13 +196,13 @@ func (r *streamResult) gradeKept() {
 	}
 	r.evidence.Grade = r.evidence.Grade.Worse(fetch.BestEffort)
 	r.missed += r.kept
-	if r.failed == nil {
-		r.failed = notFound
+	if r.failure == nil {
+		r.failure = notFound
 	}
 }
 
-// lossesByNotFound returns the losses of streams with too many 404 answers for ids of a list. The limits
-// are the limits for deletions of rows.
+// lossesByNotFound returns the losses of detail streams with too many 404 responses for ids of a list. The
+// limits are the limits for deletions of rows.
 func (done results) lossesByNotFound(limits load.Limits) (losses []ledger.Loss) {
 	for _, r := range done {
 		table := r.stream.Root().Name
@@ -224,7 +223,7 @@ func (r *streamResult) capGrade(ctx context.Context, draft *warehouse.Draft) err
 	if !ok {
 		last.Grade, last.Reason = string(fetch.BestEffort), "only the records that events named were read"
 	}
-	if lastGrade := fetch.Grade(last.Grade); lastGrade != fetch.Skipped && r.failed == nil && r.evidence.Grade.Worse(lastGrade) == lastGrade {
+	if lastGrade := fetch.Grade(last.Grade); lastGrade != fetch.Skipped && r.failure == nil && r.evidence.Grade.Worse(lastGrade) == lastGrade {
 		r.evidence.Grade, r.evidence.Reason = lastGrade, last.Reason
 	}
 	r.since = last.AgeSince

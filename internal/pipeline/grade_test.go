@@ -36,12 +36,12 @@ func TestGradeCarried(t *testing.T) {
 	}{
 		"no id is carried":             {fetch.Exact, load.Plan{Fetch: 3}, 7, fetch.Exact, "reason before"},
 		"carried since the last night": {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 7, fetch.Bounded, "3 of 5 ids were read completely; 2 settled ones were last read at most 1 night ago"},
-		"carried for the maximum":      {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 7}, 7, fetch.Bounded, "3 of 5 ids were read completely; 2 settled ones were last read at most 7 nights ago"},
-		"one night later":              {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 8}, 7, fetch.BestEffort, "3 of 5 ids were read completely; 2 were last read up to 8 nights ago (streams.recheck: 7)"},
-		"never read again":             {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 0, fetch.BestEffort, "3 of 5 ids were read completely; 2 settled ones are not read again (streams.recheck is 0)"},
-		"each night":                   {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 1, fetch.Bounded, "3 of 5 ids were read completely; 2 settled ones were last read at most 1 night ago"},
+		"carried for recheck nights":   {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 7}, 7, fetch.Bounded, "3 of 5 ids were read completely; 2 settled ones were last read at most 7 nights ago"},
+		"carried for one night more":   {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 8}, 7, fetch.BestEffort, "3 of 5 ids were read completely; 2 were last read up to 8 nights ago (streams.recheck: 7)"},
+		"recheck is 0":                 {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 0, fetch.BestEffort, "3 of 5 ids were read completely; 2 settled ones are not read again (streams.recheck is 0)"},
+		"recheck is 1":                 {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 1, fetch.Bounded, "3 of 5 ids were read completely; 2 settled ones were last read at most 1 night ago"},
 		"repaired becomes bounded":     {fetch.Repaired, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 7, fetch.Bounded, "3 of 5 ids were read completely; 2 settled ones were last read at most 1 night ago"},
-		"a failed stream":              {fetch.BestEffort, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 7, fetch.BestEffort, "reason before"},
+		"best_effort before":           {fetch.BestEffort, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 7, fetch.BestEffort, "reason before"},
 	} {
 		r := streamResult{evidence: fetch.Evidence{Grade: c.before, Reason: "reason before"}}
 		r.gradeCarried(fetch.Details{Asked: 3, Found: 3}, c.plan, c.recheck)
@@ -51,14 +51,14 @@ func TestGradeCarried(t *testing.T) {
 	}
 }
 
-// TestGradeKept checks the number of 404 answers up to which a stream is still proven: 3 ids, or 1 percent
+// TestGradeKept checks the number of 404 responses up to which a stream is still proven: 3 ids, or 1 percent
 // of the requested ids.
 func TestGradeKept(t *testing.T) {
 	for _, c := range []struct {
-		before       fetch.Grade
-		kept, asked  int64
-		want         fetch.Grade
-		isIncomplete bool
+		before          fetch.Grade
+		kept, requested int64
+		want            fetch.Grade
+		isIncomplete    bool
 	}{
 		{fetch.Exact, 0, 9, fetch.Exact, false},
 		{fetch.Exact, 1, 1, fetch.Repaired, false},
@@ -74,28 +74,28 @@ func TestGradeKept(t *testing.T) {
 		{fetch.BestEffort, 2, 9, fetch.BestEffort, false},
 	} {
 		r := resultOf(t, "articles", c.before, load.ByID)
-		r.kept, r.requested, r.missed = c.kept, c.asked, 1
+		r.kept, r.requested, r.missed = c.kept, c.requested, 1
 		r.gradeKept()
 		missed := int64(1)
 		if c.isIncomplete {
 			missed += c.kept
 		}
-		if r.evidence.Grade != c.want || (r.failed != nil) != c.isIncomplete || r.missed != missed {
-			t.Errorf("%d of %d: got %s, failed %v, missed %d, want %s, failed %t, missed %d", c.kept, c.asked, r.evidence.Grade, r.failed, r.missed, c.want, c.isIncomplete, missed)
+		if r.evidence.Grade != c.want || (r.failure != nil) != c.isIncomplete || r.missed != missed {
+			t.Errorf("%d of %d: got %s, failed %v, missed %d, want %s, failed %t, missed %d", c.kept, c.requested, r.evidence.Grade, r.failure, r.missed, c.want, c.isIncomplete, missed)
 		}
 		if prefix := fmt.Sprintf("why articles; %d of ", c.kept); c.kept > 0 != strings.HasPrefix(r.evidence.Reason, prefix) {
-			t.Errorf("%d of %d: the reason is %q, want the number only if it is not 0", c.kept, c.asked, r.evidence.Reason)
+			t.Errorf("%d of %d: the reason is %q, want the number only if it is not 0", c.kept, c.requested, r.evidence.Reason)
 		}
 	}
 	first := errors.New("first")
 	r := resultOf(t, "articles", fetch.BestEffort, load.ByID)
-	r.kept, r.requested, r.failed = 9, 9, first
-	if r.gradeKept(); r.failed != first {
-		t.Errorf("the failure is %v, want the first one", r.failed)
+	r.kept, r.requested, r.failure = 9, 9, first
+	if r.gradeKept(); r.failure != first {
+		t.Errorf("the failure is %v, want the first one", r.failure)
 	}
 }
 
-// TestLossesByNotFound compares the number of 404 answers with all ids of the stream, including
+// TestLossesByNotFound compares the number of 404 responses with all ids of the stream, including
 // ids that were not requested.
 func TestLossesByNotFound(t *testing.T) {
 	limits := load.Limits{Share: 0.2, Rows: 50, Confirmed: func(table string) bool { return table == "outlets" }}
@@ -119,7 +119,7 @@ func TestLossesByNotFound(t *testing.T) {
 	}
 }
 
-// TestGradeDetails checks the grade and the reason of a stream of details, for every grade of a list that
+// TestGradeDetails checks the grade and the reason of a detail stream, for every grade of a list that
 // contains its ids.
 func TestGradeDetails(t *testing.T) {
 	for listGrade, want := range map[fetch.Grade]fetch.Grade{
@@ -133,27 +133,27 @@ func TestGradeDetails(t *testing.T) {
 		if listGrade != fetch.Exact {
 			wantReason = "ids come from order_items, which is " + string(ledger.StandingOf(string(listGrade)))
 		}
-		if r.evidence.Grade != want || r.evidence.Reason != wantReason || r.failed != nil {
-			t.Errorf("with the list %s: got %s: %s, failed %v, want %s: %s", listGrade, r.evidence.Grade, r.evidence.Reason, r.failed, want, wantReason)
+		if r.evidence.Grade != want || r.evidence.Reason != wantReason || r.failure != nil {
+			t.Errorf("with the list %s: got %s: %s, failed %v, want %s: %s", listGrade, r.evidence.Grade, r.evidence.Reason, r.failure, want, wantReason)
 		}
 	}
 	unread := results{resultOf(t, "orders", fetch.Skipped, load.Carried)}
 	for name, c := range map[string]struct {
-		asked   int
-		carried int64
-		want    fetch.Grade
+		requested int
+		carried   int64
+		want      fetch.Grade
 	}{"no id": {0, 0, fetch.Skipped}, "an id was requested": {1, 0, fetch.BestEffort}, "an id is carried": {0, 1, fetch.BestEffort}} {
 		r := resultOf(t, "order_details", fetch.Exact, load.ByID)
 		r.carried = c.carried
-		if unread.gradeDetails(&r, fetch.Details{Asked: c.asked}); r.evidence.Grade != c.want {
+		if unread.gradeDetails(&r, fetch.Details{Asked: c.requested}); r.evidence.Grade != c.want {
 			t.Errorf("%s: got %s, want %s", name, r.evidence.Grade, c.want)
 		}
 	}
 	r := resultOf(t, "order_details", fetch.BestEffort, load.ByID)
 	results{}.gradeDetails(&r, fetch.Details{Asked: 9, Failed: 2, FirstFailure: errors.New("broken")})
-	part, ok := errors.AsType[*PartError](r.failed)
-	if !ok || part.Failed != 2 || part.Asked != 9 || r.evidence.Reason != "read order_details: 2 of 9 ids failed, their last rows are kept; first: broken" {
-		t.Errorf("a stream with two failed ids: got %v with the reason %s, want a PartError with 2 of 9", r.failed, r.evidence.Reason)
+	part, ok := errors.AsType[*PartError](r.failure)
+	if !ok || part.Failed != 2 || part.Requested != 9 || r.evidence.Reason != "read order_details: 2 of 9 ids failed, their last rows are kept; first: broken" {
+		t.Errorf("a stream with two failed ids: got %v with the reason %s, want a PartError with 2 of 9", r.failure, r.evidence.Reason)
 	}
 }
 
@@ -195,7 +195,7 @@ func TestTableGrade(t *testing.T) {
 
 func TestOutcomeOfResults(t *testing.T) {
 	whole, failed := resultOf(t, "orders", fetch.Exact, load.Whole), resultOf(t, "files", fetch.CarriedForward, load.Carried)
-	failed.failed = errors.New("503")
+	failed.failure = errors.New("503")
 	skipped := resultOf(t, "tags", fetch.Skipped, load.Carried)
 	for _, c := range []struct {
 		done results

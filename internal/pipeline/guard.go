@@ -8,7 +8,7 @@ import (
 	"placementsync/internal/integrity"
 )
 
-// LossError means that a rebuild would publish less than readers have.
+// LossError means that the rebuilt catalog contains less than the catalog that readers see.
 type LossError struct {
 	// Version is the version that readers see.
 	Version string
@@ -17,11 +17,11 @@ type LossError struct {
 
 func (e *LossError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "rebuild: it would publish less than readers have in version %s; nothing was published", e.Version)
+	fmt.Fprintf(&b, "rebuild: the rebuilt catalog contains less than version %s, which readers see; nothing was published", e.Version)
 	for _, l := range e.Losses {
 		fmt.Fprintf(&b, "\n  %s: %s now, %s after the rebuild", l.Name, l.Now, l.After)
 	}
-	b.WriteString("\nplacementsync verify names the commands that restore more; placementsync rebuild --accept-loss publishes despite the loss")
+	b.WriteString("\nrun placementsync verify, which names the commands that restore more, or placementsync rebuild --accept-loss to publish despite the loss")
 	return b.String()
 }
 

@@ -47,7 +47,7 @@ func smallWorld() sim.Options {
 	return sim.Options{Seed: 1, Token: token, Outlets: 4, Listings: 9, Profiles: 3, Campaigns: 3, Orders: 9, Files: 5, Folders: 2}
 }
 
-// orderStreams are two lists and the details of one of them.
+// orderStreams returns the names of two lists, and of the detail stream of one of them.
 func orderStreams() []string { return []string{"product_listings", "orders", "order_details"} }
 
 // newHarness returns a harness whose nights read the named streams. Without names they read all
@@ -83,14 +83,14 @@ func newHarness(t *testing.T, world sim.Options, names ...string) *harness {
 	return h
 }
 
-// night runs a night a day later.
+// night runs a night one day after the previous run.
 func (h *harness) night() (pipeline.Result, error) {
 	h.service.Advance(1)
 	h.at = h.service.Now().Add(2 * time.Hour)
 	return pipeline.Run(h.t.Context(), h.cfg)
 }
 
-// unchangedNight runs a night an hour later, without changes of the service.
+// unchangedNight runs a night one hour after the previous run, without changes of the service.
 func (h *harness) unchangedNight() (pipeline.Result, error) {
 	h.at = h.at.Add(time.Hour)
 	return pipeline.Run(h.t.Context(), h.cfg)
@@ -122,7 +122,8 @@ func (h *harness) requireOutcome(outcome ledger.Outcome, code int, res pipeline.
 	return res
 }
 
-// failedNight runs a night a day later. The night must fail, and readers must keep the last version.
+// failedNight runs a night one day after the previous run. The night must fail, and readers must keep the
+// last version.
 func (h *harness) failedNight() (pipeline.Result, error) {
 	h.t.Helper()
 	previous := h.latest()
@@ -267,7 +268,7 @@ func (h *harness) deliver(events ...[3]string) {
 	for _, e := range events {
 		status, err := sim.Deliver(h.t.Context(), server.Client(), server.URL, sim.Delivery{ID: e[0], Topic: e[1], Body: []byte(e[2])}, hookSecret)
 		if err != nil || status != http.StatusNoContent {
-			h.t.Errorf("event %s was answered %d, want 204: %v", e[0], status, err)
+			h.t.Errorf("the response to event %s has the status %d, want 204: %v", e[0], status, err)
 		}
 	}
 	server.Close()
@@ -295,8 +296,8 @@ func (s inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// limitedNight runs a night an hour later. limit is Config.MaxDuration, and 0 means no limit. Each
-// request takes a second of virtual time. limitedNight also returns the number of requests.
+// limitedNight runs a night one hour after the previous run. limit is Config.MaxDuration, and 0 means no
+// limit. Each request takes a second of virtual time. limitedNight also returns the number of requests.
 func (h *harness) limitedNight(limit time.Duration) (res pipeline.Result, requests int, err error) {
 	h.t.Helper()
 	h.at = h.at.Add(time.Hour)

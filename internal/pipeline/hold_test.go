@@ -11,8 +11,8 @@ import (
 	"placementsync/internal/pipeline"
 )
 
-// checkFiles writes checks into a folder and loads only these checks.
-func checkFiles(t *testing.T, files map[string]string) checks.Set {
+// loadOnlyChecks writes checks into a folder and loads only these checks.
+func loadOnlyChecks(t *testing.T, files map[string]string) checks.Set {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range files {
@@ -22,7 +22,7 @@ func checkFiles(t *testing.T, files map[string]string) checks.Set {
 	must(t, err)
 	off := map[string]checks.Rule{}
 	for _, q := range all.List() {
-		if _, isOfTest := files[q.Name]; !isOfTest {
+		if _, isGiven := files[q.Name]; !isGiven {
 			off[q.Name] = checks.Rule{Severity: "off"}
 		}
 	}
@@ -36,7 +36,7 @@ func checkFiles(t *testing.T, files map[string]string) checks.Set {
 func TestFailedChecks(t *testing.T) {
 	h := newHarness(t, smallWorld(), "folders", "tags")
 	h.cfg.CheckTimeout, h.cfg.ResumeMaxAge = time.Minute, 24*time.Hour
-	h.cfg.Checks = checkFiles(t, map[string]string{
+	h.cfg.Checks = loadOnlyChecks(t, map[string]string{
 		"no_folders": "-- title: There must be no folders.\n-- severity: warn\nSELECT id FROM folders\n",
 		"no_row":     "-- title: No row.\n-- severity: hold\nSELECT 1 AS x WHERE false\n",
 	})
@@ -47,7 +47,7 @@ func TestFailedChecks(t *testing.T) {
 	h.requireLines("SELECT check_name, outcome, rows FROM meta.checks ORDER BY 1", "no_folders failed 2", "no_row passed 0")
 	first := h.latest()
 
-	h.cfg.Checks = checkFiles(t, map[string]string{
+	h.cfg.Checks = loadOnlyChecks(t, map[string]string{
 		"no_folders": "-- title: There must be no folders.\n-- severity: hold\nSELECT 'a' AS a, 1 AS b FROM folders\n",
 		"no_tags":    "-- title: There must be no tags.\n-- severity: hold\nSELECT 7 AS n\n",
 		"broken":     "-- title: It does not run.\n-- severity: hold\nSELECT error('no')\n",

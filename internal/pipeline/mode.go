@@ -25,13 +25,13 @@ type runMode struct {
 	resumed *warehouse.UnfinishedRun
 	// targets are the records that a refresh reads.
 	targets Targets
-	// replayedRun is the run whose landed answers a replay reads. base is the version on which the
+	// replayedRun is the run whose landed responses a replay reads. base is the version on which the
 	// replay is built. base is set after the lock was taken.
 	replayedRun, base string
 }
 
-// asksService reports whether the run uses the network.
-func (m runMode) asksService() bool { return m.kind != ledger.Replay }
+// usesNetwork reports whether the run uses the network.
+func (m runMode) usesNetwork() bool { return m.kind != ledger.Replay }
 
 // isResumable reports whether the next run can resume this run if it does not publish.
 func (m runMode) isResumable() bool { return m.kind == ledger.Night && !m.dryRun }
@@ -62,5 +62,5 @@ func (m runMode) afterStop() string {
 	case !m.isResumable():
 		return "readers keep the last snapshot: begin again"
 	}
-	return "the stored answers are kept: run again to resume"
+	return "the stored responses are kept: run again to resume"
 }

@@ -34,9 +34,9 @@ func TestStopMessage(t *testing.T) {
 		cause    error
 		want     string
 	}{
-		{false, cause, "stopped by an interrupt (SIGINT); the stored answers are kept: run again to resume"},
+		{false, cause, "stopped by an interrupt (SIGINT); the stored responses are kept: run again to resume"},
 		{true, cause, "stopped by an interrupt (SIGINT); readers keep the last snapshot: begin again"},
-		{false, nil, "stopped before its end; the stored answers are kept: run again to resume"},
+		{false, nil, "stopped before its end; the stored responses are kept: run again to resume"},
 	} {
 		cfg := idleConfig(t)
 		cfg.DryRun = c.isDryRun

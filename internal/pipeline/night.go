@@ -71,7 +71,7 @@ type Config struct {
 	// merge began. Otherwise the merge is cancelled.
 	FinishCommit bool
 	// ResumeMaxAge is the maximum age of an unpublished run that is resumed. Its landed
-	// answers are used and not requested again. 0 means never.
+	// responses are used and not requested again. 0 means never.
 	ResumeMaxAge time.Duration
 	// Build distinguishes programs of the same version. A night does not skip unchanged
 	// records that another build decoded.
@@ -120,7 +120,6 @@ type night struct {
 	draft *warehouse.Draft
 	// stage is nil before open, and after closeStage.
 	stage *load.Stage
-	// drift collects the unknown fields and values that all decoders find.
 	drift *driftCollector
 	// inbox contains the webhook events of this run.
 	inbox webhook.Batch
@@ -136,7 +135,7 @@ func (n *night) faultPoint(name string) error {
 
 // open creates the draft and its stage.
 func (n *night) open(ctx context.Context) (err error) {
-	if n.mode.asksService() {
+	if n.mode.usesNetwork() {
 		n.draft, err = n.wh.Begin(ctx, n.run.ID, n.run.SnapshotAt)
 	} else {
 		n.draft, err = n.wh.BeginFrom(ctx, n.run.ID, n.run.SnapshotAt, n.mode.base)
@@ -187,7 +186,7 @@ type runner struct {
 // taken, the Result is also set if there is an error. Callers can tell these errors apart:
 // *warehouse.LockedError (another run holds the lock), *fetch.AuthError,
 // *load.MassDeleteError, *warehouse.VerifyError, *NoDataError and *HoldError. After an
-// error the last snapshot is unchanged and the landed answers are kept.
+// error the last snapshot is unchanged and the landed responses are kept.
 func Run(ctx context.Context, cfg Config) (Result, error) {
 	wh, err := warehouse.Open(cfg.Warehouse)
 	if err != nil {
@@ -208,7 +207,7 @@ func snapshotTime(cfg Config) time.Time { return cfg.Now().UTC().Truncate(time.M
 // startRun takes the lock, and chooses the id of a run that builds the snapshot of the given
 // time.
 func startRun(cfg Config, wh *warehouse.Warehouse, mode runMode, now, snapshot time.Time) (*runner, error) {
-	cfg.Fetch.Offline = !mode.asksService()
+	cfg.Fetch.Offline = !mode.usesNetwork()
 	lock, err := wh.Lock(mode.kind, now)
 	if err != nil {
 		return nil, wh.Folder.FullErr(err)
@@ -338,7 +337,7 @@ func (r *runner) execute(ctx context.Context) (res Result, err error) {
 	}
 	defer func() { err = errors.Join(err, landing.Close()) }()
 	if damaged := landing.Damaged(); damaged > 0 {
-		n.cfg.Log.Warn("lines of the journal are damaged: a run requests their answers again, a replay omits them", "damaged", damaged)
+		n.cfg.Log.Warn("lines of the journal are damaged: a run requests their responses again, a replay omits them", "damaged", damaged)
 	}
 	client, err := fetch.New(n.cfg.Fetch, landing, n.cfg.Log)
 	if err != nil {
@@ -384,7 +383,7 @@ func (r *runner) readAndPublish(ctx context.Context) (res Result, err error) {
 }
 
 // closeEntry completes the ledger entry of a run. err is the error of the run, or nil. The entry gets
-// the grade and the cost of each stream.
+// the grade and the telemetry of each stream.
 func (r *runner) closeEntry(ctx context.Context, err error) ledger.Run {
 	run := &r.night.run
 	run.EndedAt = run.StartedAt.Add(max(0, r.night.cfg.Now().Sub(run.StartedAt)))
@@ -407,16 +406,16 @@ func (r *runner) closeEntry(ctx context.Context, err error) ledger.Run {
 	if r.reader == nil {
 		return *run
 	}
-	cost := map[string]fetch.Telemetry{}
+	telemetry := map[string]fetch.Telemetry{}
 	for _, t := range r.reader.client.Telemetry() {
-		cost[t.Stream] = t
+		telemetry[t.Stream] = t
 		run.Requests += t.Requests
 		run.Bytes += t.Bytes
 		run.Retries += t.Retries
 		run.ThrottledSeconds += t.RetryWait.Seconds()
 	}
 	for _, d := range r.reader.done {
-		run.Streams = append(run.Streams, d.ledgerRow(cost[d.stream.Name], r.night.cfg.Fetch.RequestsPerSecond))
+		run.Streams = append(run.Streams, d.ledgerRow(telemetry[d.stream.Name], r.night.cfg.Fetch.RequestsPerSecond))
 	}
 	return *run
 }

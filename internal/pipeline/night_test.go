@@ -121,7 +121,8 @@ func (h *harness) requireCounts(res pipeline.Result) {
 	}
 }
 
-// TestDryRun reads and merges a night, but publishes it neither in the folder nor in the ledger.
+// TestDryRun reads and merges a night. The night must publish no version, and its ledger entry must name
+// no version.
 func TestDryRun(t *testing.T) {
 	h := newHarness(t, smallWorld(), orderStreams()...)
 	h.cfg.DryRun, h.cfg.ResumeMaxAge = true, time.Hour
@@ -153,29 +154,29 @@ func TestUnchangedRecordsAreSkipped(t *testing.T) {
 	must(t, err)
 	listings := len(h.service.Records("/products/listings"))
 	for name, c := range map[string]struct {
-		text     []byte
+		content  []byte
 		isIntact bool
 	}{
-		"intact":     {intact, true},
-		"one bit":    {append([]byte{intact[0] ^ 1}, intact[1:]...), false},
-		"truncated":  {intact[:len(intact)-1], false},
-		"only a sum": {intact[len(intact)-16:], false},
-		"too short":  {intact[:7], false},
-		"empty":      {nil, false},
+		"intact":          {intact, true},
+		"one changed bit": {append([]byte{intact[0] ^ 1}, intact[1:]...), false},
+		"truncated":       {intact[:len(intact)-1], false},
+		"only a checksum": {intact[len(intact)-16:], false},
+		"too short":       {intact[:7], false},
+		"empty":           {nil, false},
 	} {
 		// The file belongs to the newest version.
-		must(t, os.WriteFile(entriesPath(), c.text, 0o600))
+		must(t, os.WriteFile(entriesPath(), c.content, 0o600))
 		log.buf.Reset()
 		h.requireComplete(h.night())
 		h.requireIDs("product_listings", "/products/listings")
 		if hasWarning := strings.Contains(log.String(), "unchanged records cannot be skipped"); hasWarning == c.isIntact {
 			t.Errorf("%s: the log has a warning: %t, want %t:\n%s", name, hasWarning, !c.isIntact, log.String())
 		}
-		if now := len(h.service.Records("/products/listings")); now != listings {
-			t.Fatalf("there are %d listings, want %d", now, listings)
+		if count := len(h.service.Records("/products/listings")); count != listings {
+			t.Fatalf("there are %d listings, want %d", count, listings)
 		}
-		if text, err := os.ReadFile(entriesPath()); err != nil || len(text) != len(intact) {
-			t.Errorf("%s: the next file of entries has %d bytes, want %d (%v)", name, len(text), len(intact), err)
+		if content, err := os.ReadFile(entriesPath()); err != nil || len(content) != len(intact) {
+			t.Errorf("%s: the next file of entries has %d bytes, want %d (%v)", name, len(content), len(intact), err)
 		}
 		intact, err = os.ReadFile(entriesPath())
 		must(t, err)
@@ -184,7 +185,7 @@ func TestUnchangedRecordsAreSkipped(t *testing.T) {
 	// A list that is not read keeps its entries.
 	h.cfg.Chosen = []string{"tags"}
 	h.requireComplete(h.night())
-	if text, err := os.ReadFile(entriesPath()); err != nil || !bytes.Equal(text, intact) {
+	if content, err := os.ReadFile(entriesPath()); err != nil || !bytes.Equal(content, intact) {
 		t.Errorf("the entries of a list that was not read changed (%v), want the same", err)
 	}
 	// Short lists have no entries.
@@ -201,17 +202,17 @@ func TestUnchangedRecordsAreSkipped(t *testing.T) {
 }
 
 // TestInterruptedNightIsResumed stops a night at the ninth request. The next run must use the landed
-// answers, or start a new run if a condition for a resume is not met.
+// responses, or start a new run if a condition for a resume is not met.
 func TestInterruptedNightIsResumed(t *testing.T) {
 	for name, c := range map[string]struct {
 		change    func(h *harness)
 		isResumed bool
 	}{
-		"soon":              {func(*harness) {}, true},
-		"fresh":             {func(h *harness) { h.cfg.Fresh = true }, false},
-		"later":             {func(h *harness) { h.at = h.at.Add(2 * time.Hour) }, false},
-		"for another team":  {func(h *harness) { h.cfg.TeamID = "other" }, false},
-		"with fewer rights": {func(h *harness) { h.service.SetFaults(rewrite("/auth/token", `{"token_type":"full_access"}`)) }, false},
+		"within the maximum age":    {func(*harness) {}, true},
+		"Config.Fresh":              {func(h *harness) { h.cfg.Fresh = true }, false},
+		"older than the maximum":    {func(h *harness) { h.at = h.at.Add(2 * time.Hour) }, false},
+		"another team":              {func(h *harness) { h.cfg.TeamID = "other" }, false},
+		"other rights of the token": {func(h *harness) { h.service.SetFaults(rewrite("/auth/token", `{"token_type":"full_access"}`)) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHarness(t, smallWorld(), append(orderStreams(), "files")...)
@@ -238,10 +239,10 @@ func TestInterruptedNightIsResumed(t *testing.T) {
 			}
 			if c.isResumed {
 				if s := streamOf(t, res.Run, "orders"); s.Landed == 0 || !res.Run.StartedAt.Equal(first.Run.StartedAt) {
-					t.Errorf("the resumed run started at %v and used %d landed answers, want the first start and some answers", res.Run.StartedAt, s.Landed)
+					t.Errorf("the resumed run started at %v and used %d landed responses, want the first start and some responses", res.Run.StartedAt, s.Landed)
 				}
 			} else if s := streamOf(t, res.Run, "orders"); s.Landed != 0 || !res.Run.StartedAt.Equal(h.at) || !res.Run.SnapshotAt.Equal(h.at) {
-				t.Errorf("the new run started at %v and used %d landed answers, want a new start and none", res.Run.StartedAt, s.Landed)
+				t.Errorf("the new run started at %v and used %d landed responses, want a new start and none", res.Run.StartedAt, s.Landed)
 			}
 			if runs, err := h.warehouse().Ledger.Runs(); err != nil || c.isResumed && (len(runs) != 1 || runs[0].Attempts != 2) {
 				t.Errorf("the ledger has %+v (%v), want one run with two attempts", runs, err)
@@ -292,7 +293,7 @@ func TestDiskFailures(t *testing.T) {
 	h.cfg.Details, h.cfg.ResumeMaxAge = pipeline.NoDetails, 24*time.Hour
 	h.requireComplete(h.night())
 	diskFull := errors.New("no space left on device")
-	for _, step := range []string{"answer landed", "mid stage", "stream staged", "merged", "audited", "parquet written"} {
+	for _, step := range []string{"response landed", "mid stage", "stream staged", "merged", "audited", "parquet written"} {
 		previous, hasFailed := h.latest(), false
 		h.cfg.Warehouse.Step = func(name, _ string) error {
 			if name == step && !hasFailed {
@@ -332,9 +333,9 @@ func TestDamagedFileIsWrittenAgain(t *testing.T) {
 	h.requireComplete(h.night())
 	file := h.path("versions", h.latest(), "folders.parquet")
 	must(t, os.Chmod(file, 0o600))
-	text, err := os.ReadFile(file)
+	content, err := os.ReadFile(file)
 	must(t, err)
-	must(t, os.WriteFile(file, text[:len(text)-9], 0o600))
+	must(t, os.WriteFile(file, content[:len(content)-9], 0o600))
 	var log lockedBuffer
 	h.logTo(&log)
 	h.requireComplete(h.unchangedNight())
@@ -350,7 +351,7 @@ func TestDamagedFileIsWrittenAgain(t *testing.T) {
 	}
 }
 
-// TestOnlyOneRun starts a night while another night waits for an answer.
+// TestOnlyOneRun starts a night while another night waits for a response.
 func TestOnlyOneRun(t *testing.T) {
 	h := newHarness(t, smallWorld(), orderStreams()...)
 	arrived, proceed := make(chan struct{}), make(chan struct{})

@@ -45,7 +45,7 @@ func checkToken(ctx context.Context, c *fetch.Client, teamID string) (Token, err
 	return t, nil
 }
 
-// parseToken parses the answer of GET /auth/token. The JSON type of team_id is not documented, so a number
+// parseToken parses the response of GET /auth/token. The JSON type of team_id is not documented, so a number
 // and a string are accepted. An object with neither type nor scopes is an error, because it would look
 // like a token without rights.
 func parseToken(body []byte) (Token, error) {
@@ -74,7 +74,7 @@ func parseToken(body []byte) (Token, error) {
 }
 
 // provesAccess reports whether the type of the token and the scopes of the stream are documented, so that
-// a 403 for a requested stream is an error. Otherwise a 403 is an expected answer.
+// a 403 for a requested stream is an error. Otherwise a 403 is an expected response.
 func (t Token) provesAccess(s stream.Stream) bool {
 	return s.Scopes != nil && slices.Contains([]string{"full_access", "custom", "read_only"}, t.Type)
 }

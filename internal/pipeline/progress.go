@@ -11,7 +11,7 @@ import (
 	"placementsync/internal/stream"
 )
 
-// ProgressTracker shows the progress of the current run. It can be used for several runs, one after
+// ProgressTracker tracks the progress of the current run. It can be used for several runs, one after
 // the other. The zero value is ready and safe for concurrent use. A nil ProgressTracker ignores updates.
 type ProgressTracker struct {
 	mu       sync.Mutex
@@ -57,9 +57,9 @@ func perSecond(t fetch.Telemetry, now time.Time) float64 {
 	return float64(t.Requests) / span.Seconds()
 }
 
-// estimateRest sets the expected number of requests of the run, and the remaining time. overall is the
+// estimateRest sets the expected number of requests of the run, and the remaining time. runRate is the
 // request rate of the run so far. It is used for a stream that has no rate yet.
-func estimateRest(p *ledger.Progress, expected []int64, overall float64) {
+func estimateRest(p *ledger.Progress, expected []int64, runRate float64) {
 	requests, known := int64(0), true
 	for i := range p.Streams {
 		s, rest := &p.Streams[i], int64(0)
@@ -74,7 +74,7 @@ func estimateRest(p *ledger.Progress, expected []int64, overall float64) {
 		}
 		requests += rest
 		if s.State == ledger.Reading {
-			p.PerSecond = cmp.Or(s.PerSecond, overall)
+			p.PerSecond = cmp.Or(s.PerSecond, runRate)
 			s.Left = durationAt(rest, cmp.Or(p.PerSecond, p.Allowed))
 		}
 	}
@@ -99,7 +99,7 @@ func findStream(p *ledger.Progress, name string) *ledger.StreamProgress {
 	return &p.Streams[i]
 }
 
-// beginRun starts to show the progress of a run. runs are the earlier runs.
+// beginRun starts to track the progress of a run. runs are the earlier runs.
 func (t *ProgressTracker) beginRun(client *fetch.Client, n *night, runs []ledger.Run) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -120,7 +120,8 @@ func (t *ProgressTracker) setPhase(text string) {
 	t.update("", func(*ledger.StreamProgress) { t.current.Phase = text })
 }
 
-// update calls write for a stream. With an empty name it calls write(nil), to change the run.
+// update calls write for a stream. With an empty name it calls write(nil), to change the progress of the
+// run.
 func (t *ProgressTracker) update(name string, write func(s *ledger.StreamProgress)) {
 	if t == nil {
 		return
@@ -144,8 +145,8 @@ func (t *ProgressTracker) setPlanned(s stream.Stream, total int64) {
 	t.update(s.Name, func(p *ledger.StreamProgress) { p.Total, t.byID[s.Name] = total, true })
 }
 
-// countAnswer counts an answer. Each pass over a list starts from zero.
-func (t *ProgressTracker) countAnswer(r fetch.Response, page stream.PageFacts) {
+// countResponse counts a response. Each pass over a list starts from zero.
+func (t *ProgressTracker) countResponse(r fetch.Response, page stream.PageFacts) {
 	t.update(r.Stream, func(p *ledger.StreamProgress) {
 		switch {
 		case t.byID[r.Stream]:

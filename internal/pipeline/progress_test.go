@@ -35,30 +35,30 @@ func TestEstimateRest(t *testing.T) {
 		streams                  []ledger.StreamProgress
 		expected                 []int64 // requests of the last night, by stream
 		requests                 int64
-		overall, allowed         float64 // requests per second
+		runRate, allowed         float64 // requests per second
 		wantExpected             int64
 		wantLeft, wantStreamLeft time.Duration
 		wantRate                 float64
 	}{
-		"a list that stated its pages": {streams: []ledger.StreamProgress{progressOf(ledger.Reading, 2, 10, 2, 4)}, expected: []int64{50},
-			requests: 3, overall: 1, allowed: 9, wantExpected: 11, wantLeft: 2 * time.Second, wantStreamLeft: 2 * time.Second, wantRate: 4},
-		"a list like last night": {streams: []ledger.StreamProgress{progressOf(ledger.Reading, 0, 0, 2, 0)}, expected: []int64{12},
-			requests: 2, overall: 5, allowed: 9, wantExpected: 12, wantLeft: 2 * time.Second, wantStreamLeft: 2 * time.Second, wantRate: 5},
+		"a list with a known number of pages": {streams: []ledger.StreamProgress{progressOf(ledger.Reading, 2, 10, 2, 4)}, expected: []int64{50},
+			requests: 3, runRate: 1, allowed: 9, wantExpected: 11, wantLeft: 2 * time.Second, wantStreamLeft: 2 * time.Second, wantRate: 4},
+		"a list without a known number of pages": {streams: []ledger.StreamProgress{progressOf(ledger.Reading, 0, 0, 2, 0)}, expected: []int64{12},
+			requests: 2, runRate: 5, allowed: 9, wantExpected: 12, wantLeft: 2 * time.Second, wantStreamLeft: 2 * time.Second, wantRate: 5},
 		"in the first second": {streams: []ledger.StreamProgress{progressOf(ledger.Reading, 0, 0, 2, 0)}, expected: []int64{12},
 			requests: 2, allowed: 10, wantExpected: 12, wantLeft: time.Second, wantStreamLeft: time.Second},
-		"an unknown stream": {streams: []ledger.StreamProgress{progressOf(ledger.Reading, 0, 0, 2, 2), progressOf(ledger.Waiting, 0, 0, 0, 0)}, expected: []int64{12, -1},
+		"a waiting stream that was never read": {streams: []ledger.StreamProgress{progressOf(ledger.Reading, 0, 0, 2, 2), progressOf(ledger.Waiting, 0, 0, 0, 0)}, expected: []int64{12, -1},
 			requests: 2, wantStreamLeft: 5 * time.Second, wantRate: 2},
-		"a waiting stream": {streams: []ledger.StreamProgress{progressOf(ledger.Reading, 0, 0, 2, 2), progressOf(ledger.Waiting, 0, 0, 0, 0)}, expected: []int64{12, 4},
+		"a waiting stream that was read last night": {streams: []ledger.StreamProgress{progressOf(ledger.Reading, 0, 0, 2, 2), progressOf(ledger.Waiting, 0, 0, 0, 0)}, expected: []int64{12, 4},
 			requests: 2, wantExpected: 16, wantLeft: 7 * time.Second, wantStreamLeft: 5 * time.Second, wantRate: 2},
-		"all are read": {streams: []ledger.StreamProgress{progressOf(ledger.Read, 9, 10, 9, 0)}, expected: []int64{50},
-			requests: 9, overall: 3, wantExpected: 9},
-		"more than last night": {streams: []ledger.StreamProgress{progressOf(ledger.Reading, 0, 0, 20, 2)}, expected: []int64{12},
+		"all streams are read": {streams: []ledger.StreamProgress{progressOf(ledger.Read, 9, 10, 9, 0)}, expected: []int64{50},
+			requests: 9, runRate: 3, wantExpected: 9},
+		"more requests than last night": {streams: []ledger.StreamProgress{progressOf(ledger.Reading, 0, 0, 20, 2)}, expected: []int64{12},
 			requests: 20, wantExpected: 20, wantRate: 2},
 		"a list that grew": {streams: []ledger.StreamProgress{progressOf(ledger.Reading, 12, 10, 12, 2)}, expected: []int64{12},
 			requests: 12, wantExpected: 12, wantRate: 2},
 	} {
 		p := ledger.Progress{Streams: c.streams, Requests: c.requests, Allowed: c.allowed}
-		estimateRest(&p, c.expected, c.overall)
+		estimateRest(&p, c.expected, c.runRate)
 		if p.Expected != c.wantExpected || p.Left != c.wantLeft || p.Streams[0].Left != c.wantStreamLeft || p.PerSecond != c.wantRate {
 			t.Errorf("%s: got %d requests in %v, %v for the stream, %v per second; want %d in %v, %v, %v", name,
 				p.Expected, p.Left, p.Streams[0].Left, p.PerSecond, c.wantExpected, c.wantLeft, c.wantStreamLeft, c.wantRate)
@@ -66,12 +66,12 @@ func TestEstimateRest(t *testing.T) {
 	}
 }
 
-// TestCountAnswer counts the pages of a list with two passes, and ids with several pages.
-func TestCountAnswer(t *testing.T) {
-	w := &ProgressTracker{byID: map[string]bool{"details": true}}
-	w.current.Streams = []ledger.StreamProgress{{Name: "list"}, {Name: "details"}}
+// TestCountResponse counts the pages of a list with two passes, and ids with several pages.
+func TestCountResponse(t *testing.T) {
+	tracker := &ProgressTracker{byID: map[string]bool{"details": true}}
+	tracker.current.Streams = []ledger.StreamProgress{{Name: "list"}, {Name: "details"}}
 	page := func(name string, pass, number, records int, pages int64) {
-		w.countAnswer(fetch.Response{Request: fetch.Request{Stream: name, Pass: pass, Page: number}}, stream.PageFacts{Records: records, Paginated: true, TotalPages: pages})
+		tracker.countResponse(fetch.Response{Request: fetch.Request{Stream: name, Pass: pass, Page: number}}, stream.PageFacts{Records: records, Paginated: true, TotalPages: pages})
 	}
 	for i := range 3 {
 		page("list", 1, i+1, 10, 3)
@@ -83,7 +83,7 @@ func TestCountAnswer(t *testing.T) {
 	}
 	page("unknown", 1, 1, 9, 9)
 	want := []ledger.StreamProgress{{Name: "list", Pass: 2, Done: 2, Total: 4, Rows: 8}, {Name: "details", Done: 3, Rows: 8}}
-	if diff := cmp.Diff(want, w.current.Streams); diff != "" {
+	if diff := cmp.Diff(want, tracker.current.Streams); diff != "" {
 		t.Errorf("progress (-want +got):\n%s", diff)
 	}
 	var noTracker *ProgressTracker
@@ -96,23 +96,23 @@ func TestLedgerRow(t *testing.T) {
 	startedAt := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
 	r := resultOf(t, "orders", fetch.Exact, load.Whole)
 	r.rows, r.stored, r.evidence.TotalFirst = 5, load.RowAges{Rows: 7, Old: 2, Since: startedAt}, 9
-	cost := fetch.Telemetry{Requests: 21, First: startedAt, Last: startedAt.Add(4 * time.Second), P50: time.Second, P95: 2 * time.Second, Max: 3 * time.Second,
+	telemetry := fetch.Telemetry{Requests: 21, First: startedAt, Last: startedAt.Add(4 * time.Second), P50: time.Second, P95: 2 * time.Second, Max: 3 * time.Second,
 		RateWait: 4 * time.Second, RetryWait: 5 * time.Second, Bytes: 6, Retries: 7, TooMany: 8, Hits: 9}
-	row := r.ledgerRow(cost, 10)
+	row := r.ledgerRow(telemetry, 10)
 	want := ledger.Stream{Stream: "orders", Grade: "exact", Reason: "why orders", Requests: 21, TotalFirst: 9, Rows: 5, RowsOld: 2, AgeSince: startedAt,
 		LatencyP50: 1000, LatencyP95: 2000, LatencyMax: 3000, RateWaitSeconds: 4, RetryAfterSeconds: 5, Bytes: 6, Retries: 7, RateLimited: 8, Landed: 9, RateUsed: 0.5}
 	if diff := cmp.Diff(want, row); diff != "" {
 		t.Errorf("before the merge (-want +got):\n%s", diff)
 	}
 	r.merged = true
-	if row = r.ledgerRow(cost, 10); row.Rows != 7 {
+	if row = r.ledgerRow(telemetry, 10); row.Rows != 7 {
 		t.Errorf("after the merge the stream has %d rows, want 7", row.Rows)
 	}
-	if row = r.ledgerRow(cost, 0); row.RateUsed != 0 {
+	if row = r.ledgerRow(telemetry, 0); row.RateUsed != 0 {
 		t.Errorf("without a limit the used share of the rate is %v, want 0", row.RateUsed)
 	}
-	cost.Last = startedAt
-	if row = r.ledgerRow(cost, 10); row.RateUsed != 0 {
+	telemetry.Last = startedAt
+	if row = r.ledgerRow(telemetry, 10); row.RateUsed != 0 {
 		t.Errorf("without a time span the used share of the rate is %v, want 0", row.RateUsed)
 	}
 }

@@ -17,7 +17,7 @@ import (
 
 // A gate stops a night with an unusual number of deletions, because the service may have omitted records
 // that still exist. Before a gate stops the night, the streams with the loss are requested a second time
-// in the same run. Their landed answers are not used. --allow-mass-delete accepts a loss only if the
+// in the same run. Their landed responses are not used. --allow-mass-delete accepts a loss only if the
 // second reading confirms the loss.
 
 // publishWithRereads reads all streams and publishes. If a gate would stop the night, it reads the streams
@@ -42,8 +42,8 @@ func (r *runner) publishWithRereads(ctx context.Context) (Result, error) {
 			}
 			toReread = append(toReread, suspects...)
 		}
-		if len(toReread) == 0 || !n.mode.asksService() {
-			n.run.Losses, loss.Reread = loss.Losses, n.mode.asksService()
+		if len(toReread) == 0 || !n.mode.usesNetwork() {
+			n.run.Losses, loss.Reread = loss.Losses, n.mode.usesNetwork()
 			return res, err
 		}
 		n.cfg.Log.Warn("lists are read again before a gate decides", "streams", toReread, "error", loss)
@@ -84,7 +84,7 @@ func (r *runner) publish(ctx context.Context) (Result, error) {
 	n.cfg.Progress.setPhase("merging")
 	limits := n.cfg.Limits
 	limits.Confirmed = func(table string) bool {
-		return n.cfg.AllowMassDelete && (!n.mode.asksService() || len(r.streamsReadOnce(table)) == 0)
+		return n.cfg.AllowMassDelete && (!n.mode.usesNetwork() || len(r.streamsReadOnce(table)) == 0)
 	}
 	if losses := done.lossesByNotFound(limits); len(losses) > 0 {
 		return Result{}, &load.MassDeleteError{Losses: losses}
@@ -171,7 +171,7 @@ func (n *night) reportDamage() {
 	var files []string
 	for _, d := range damagedFiles {
 		files = append(files, d.File)
-		n.cfg.Log.Warn("a published file is damaged; this run writes it again, and placementsync verify --read-data finds other damage", "files", d.File, "error", d.Problem)
+		n.cfg.Log.Warn("a published file is damaged; this run writes it again: run placementsync verify --read-data to find other damage", "files", d.File, "error", d.Problem)
 	}
 	if err := integrity.SaveNightDamage(n.wh.Folder, n.run.ID, n.cfg.Now(), files); err != nil {
 		n.cfg.Log.Warn("result of verify not stored", "error", err)
@@ -203,7 +203,7 @@ func (r streamResult) ledgerRow(t fetch.Telemetry, allowed float64) ledger.Strea
 		Stream: r.stream.Name, Grade: string(e.Grade), Reason: e.Reason, Pages: int64(e.Pages), Requests: t.Requests,
 		Passes: int64(e.Passes), TotalFirst: e.TotalFirst, TotalLast: e.TotalLast, Distinct: int64(e.Distinct),
 		Repeated: int64(e.Repeated), Rows: r.stored.Rows, RowsOld: r.stored.Old, Rejects: r.rejects, Fetched: r.answered, Carried: r.carried,
-		Rechecked: r.rechecked, Failed: r.missed, Unread: r.unread, AgeSince: r.stored.Since, Incomplete: r.failed != nil, Events: r.stream.IsEvents(),
+		Rechecked: r.rechecked, Failed: r.missed, Unread: r.unread, AgeSince: r.stored.Since, Incomplete: r.failure != nil, Events: r.stream.IsEvents(),
 		Bytes: t.Bytes, Retries: t.Retries, RateLimited: t.TooMany, Landed: t.Hits,
 		LatencyP50: t.P50.Seconds() * 1e3, LatencyP95: t.P95.Seconds() * 1e3, LatencyMax: t.Max.Seconds() * 1e3,
 		RateWaitSeconds: t.RateWait.Seconds(), RetryAfterSeconds: t.RetryWait.Seconds(),

@@ -21,10 +21,11 @@ import (
 
 // RebuildResult describes the version that Rebuild published.
 type RebuildResult struct {
-	Snapshots int
-	First     time.Time
-	Last      time.Time
-	Manifest  warehouse.Manifest
+	// Snapshots counts the snapshots of the series. First and Last are the times of the first and the
+	// last of them.
+	Snapshots   int
+	First, Last time.Time
+	Manifest    warehouse.Manifest
 	// Skipped lists the damaged and missing files that were needed and skipped.
 	Skipped []integrity.Damage
 	// Unused lists damaged and missing files of the series that were not needed.
@@ -38,8 +39,8 @@ type RebuildResult struct {
 	// Row versions that existed only between two days of the series are then missing in history.
 	// SnapshotsWithoutDay is 0 if history comes from recorded closed rows.
 	SnapshotsWithoutDay int
-	// Meta is set if the tables of meta were restored. It is not set if all files of changes are lost.
-	Meta bool
+	// HasMeta is set if the tables of meta were restored. It is not set if all files of changes are lost.
+	HasMeta bool
 	// Runs is the number of runs from whose closed rows history was restored. Zero means that
 	// history was copied from the catalog or restored by comparing the snapshots.
 	Runs int
@@ -60,9 +61,9 @@ func (e *SeriesError) Error() string {
 		fmt.Fprintf(&b, "\n  %s: %s; lost with it: %s", d.File, d.Problem, d.Affected)
 	}
 	if e.IsCatalogWhole {
-		b.WriteString("\nthe catalog that readers see is undamaged: placementsync rebuild --series restores the damaged files of the series from it")
+		b.WriteString("\nthe catalog that readers see is undamaged: run placementsync rebuild --series to restore the damaged files of the series from it")
 	}
-	b.WriteString("\nplacementsync rebuild --skip-damaged builds from the rest, and records the skipped files in meta.runs")
+	b.WriteString("\nrun placementsync rebuild --skip-damaged to build from the rest, and to record the skipped files in meta.runs")
 	return b.String()
 }
 
@@ -307,7 +308,7 @@ func (b *rebuild) restoreMeta(ctx context.Context) error {
 	}
 	if b.isCatalogNewest(latest) {
 		if err = load.CopyMeta(ctx, b.draft, b.wh.Folder.VersionCatalog(latest), b.wh.Schema.MetaDefinitions()); err == nil {
-			b.Meta = true
+			b.HasMeta = true
 			return b.fixComputedHistory(ctx)
 		}
 		b.cfg.Log.Warn("meta not copied from the catalog; restoring it from the series", "run", latest, "error", err)
@@ -320,7 +321,7 @@ func (b *rebuild) restoreMeta(ctx context.Context) error {
 	if len(files) == 0 {
 		return nil // all files of changes are lost
 	}
-	b.Meta = true
+	b.HasMeta = true
 	if err := load.RestoreMeta(ctx, b.draft, b.wh.Schema.MetaDefinitions(), files); err != nil {
 		return err
 	}

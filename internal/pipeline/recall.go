@@ -69,9 +69,9 @@ func (k *sink) writeEntries() {
 // writeEntriesTo writes the entries and their checksum.
 func (k *sink) writeEntriesTo(f *os.File) error {
 	sum := xxh3.New()
-	to := io.MultiWriter(f, sum)
+	both := io.MultiWriter(f, sum)
 	for _, part := range k.entries {
-		if _, err := to.Write(part); err != nil {
+		if _, err := both.Write(part); err != nil {
 			return err
 		}
 	}
@@ -87,22 +87,22 @@ func (n *night) entriesPath(stream, run string) string {
 	return filepath.Join(n.wh.Folder.SeenPath(), stream+"."+run)
 }
 
-// readEntries returns the entries that a run wrote for a stream. If their size shows that another version
-// of the program wrote them, it returns fs.ErrNotExist.
+// readEntries returns the entries that a run wrote for a stream. If the size of the file shows that another
+// version of the program wrote it, readEntries returns fs.ErrNotExist.
 func (n *night) readEntries(stream, run string) ([]byte, error) {
 	path := n.entriesPath(stream, run)
-	text, err := os.ReadFile(path)
+	content, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	end := len(text) - digestSize
-	if end < 0 || xxh3.Hash128(text[:end]).Bytes() != [digestSize]byte(text[end:]) {
+	end := len(content) - digestSize
+	if end < 0 || xxh3.Hash128(content[:end]).Bytes() != [digestSize]byte(content[end:]) {
 		return nil, fmt.Errorf("read %s: wrong checksum", path)
 	}
 	if end%transform.EntrySize != 0 {
 		return nil, fs.ErrNotExist
 	}
-	return text[:end], nil
+	return content[:end], nil
 }
 
 // carryEntries links the files of entries of carried lists under names with the id of this run.
@@ -136,8 +136,8 @@ func (n *night) removeEntries(keptRun string) error {
 	return nil
 }
 
-// seedOf returns the seed for the hashes of a stream's records. It depends on the program, the build, the
-// schema and the private columns. After a change of one of these, no record is recalled.
+// seedOf returns the seed for the hashes of a stream's records. It depends on the program version, the
+// build, the stream, the schema and the private columns. After a change of one of these, no record is recalled.
 func (n *night) seedOf(s stream.Stream) uint64 {
 	p := n.privacyOf(s)
 	mac := hmac.New(sha256.New, p.Key)

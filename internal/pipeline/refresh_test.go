@@ -77,7 +77,7 @@ func TestRefresher(t *testing.T) {
 		{"an event without ids", nil, []event{{}}, nil},
 		{"events within the window are one refresh", nil, []event{{0, "b", "c"}, {29 * time.Second, "a", ""}, {0, "b", "c"}},
 			[]refreshCall{{30 * time.Second, pipeline.Targets{Articles: []string{"a", "b"}, Campaigns: []string{"c"}}}}},
-		{"an event during a refresh waits for the next", nil, []event{first, {45 * time.Second, "b", ""}},
+		{"an event during a refresh waits for the next refresh", nil, []event{first, {45 * time.Second, "b", ""}},
 			[]refreshCall{{30 * time.Second, targets}, {2 * time.Minute, pipeline.Targets{Articles: []string{"b"}}}}},
 		{"a night holds the lock", []error{locked, pipeline.ErrPending}, []event{first},
 			[]refreshCall{{30 * time.Second, targets}, {2 * time.Minute, targets}, {3*time.Minute + 30*time.Second, targets}}},

@@ -38,7 +38,7 @@ func (h *harness) copyWarehouse(t *testing.T) *harness {
 	return c
 }
 
-// verify returns the result of reading all data.
+// verify reads all data and returns the findings.
 func (h *harness) verify() pipeline.VerifyReport {
 	h.t.Helper()
 	v, err := pipeline.Verify(h.t.Context(), h.cfg, true)
@@ -49,12 +49,12 @@ func (h *harness) verify() pipeline.VerifyReport {
 // damage changes the byte in the middle of a file.
 func damage(t *testing.T, path string) {
 	t.Helper()
-	text, err := os.ReadFile(path)
+	content, err := os.ReadFile(path)
 	must(t, err)
 	must(t, os.Chmod(path, 0o600))
-	text[len(text)/2] ^= 0xff
+	content[len(content)/2] ^= 0xff
 	must(t, os.Remove(path))
-	must(t, os.WriteFile(path, text, 0o600))
+	must(t, os.WriteFile(path, content, 0o600))
 }
 
 // seriesFile returns the file of listings of a day of the series.
@@ -75,7 +75,7 @@ func TestRebuildGivesTheSameHistory(t *testing.T) {
 	h := threeNights(t)
 	before, runs := h.history(), h.lines("SELECT run_id, outcome, rows FROM meta.runs ORDER BY 1")
 	for name, removed := range map[string][]string{
-		"all files": {}, "no versions": {"versions", "latest"}, "no changes of meta": {"parquet/.meta", "versions/*/meta.changes"},
+		"all files": {}, "no versions": {"versions", "latest"}, "no files of changes": {"parquet/.meta", "versions/*/meta.changes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := h.copyWarehouse(t)
@@ -87,10 +87,10 @@ func TestRebuildGivesTheSameHistory(t *testing.T) {
 			r, err := pipeline.Rebuild(t.Context(), c.cfg, false)
 			must(t, err)
 			first, last := time.Date(2026, 11, 2, 2, 0, 0, 0, time.UTC), time.Date(2026, 11, 4, 2, 0, 0, 0, time.UTC)
-			if r.Snapshots != 3 || !r.First.Equal(first) || !r.Last.Equal(last) || len(r.Skipped)+len(r.Unused)+len(r.Unfinished) > 0 || r.Lost != "" || !r.Meta || r.SnapshotsWithoutDay != 0 {
+			if r.Snapshots != 3 || !r.First.Equal(first) || !r.Last.Equal(last) || len(r.Skipped)+len(r.Unused)+len(r.Unfinished) > 0 || r.Lost != "" || !r.HasMeta || r.SnapshotsWithoutDay != 0 {
 				t.Errorf("the rebuild is %+v, want all of 3 snapshots and meta, without damage", r)
 			}
-			if want := map[bool]int{true: 0, false: 3}[name == "no changes of meta"]; r.Runs != want {
+			if want := map[bool]int{true: 0, false: 3}[name == "no files of changes"]; r.Runs != want {
 				t.Errorf("history comes from %d runs, want %d", r.Runs, want)
 			}
 			if c.latest() != r.Manifest.RunID || r.Manifest.Kind != ledger.Rebuild || !r.Manifest.SnapshotAt.Equal(last) {
@@ -136,7 +136,7 @@ func TestRebuildOfDamagedSeries(t *testing.T) {
 		c.damageDay(t, "2026-11-04", "20261104T020000Z")
 		_, err := pipeline.Rebuild(t.Context(), c.cfg, false)
 		damaged := errorOf[*pipeline.SeriesError](t, err)
-		if len(damaged.Found) != 1 || !damaged.IsCatalogWhole || !strings.Contains(err.Error(), "placementsync rebuild --series restores") || c.latest() != "20261104T020000Z" {
+		if len(damaged.Found) != 1 || !damaged.IsCatalogWhole || !strings.Contains(err.Error(), "run placementsync rebuild --series to restore") || c.latest() != "20261104T020000Z" {
 			t.Errorf("the rebuild ended with %v, want a SeriesError of one file, and the last version", err)
 		}
 		c.cfg.AcceptLoss = true
@@ -214,7 +214,7 @@ func TestMendSeries(t *testing.T) {
 	h.cfg.Warehouse.KeepVersions = 1
 	for name, lost := range map[string][]string{
 		"a file":         {"parquet/product_listings/snapshot_date=2026-11-02/product_listings.parquet"},
-		"the changes":    {"parquet/.meta"},
+		"the changes":    {"parquet/.meta"}, // all files of changes
 		"a day":          {"parquet/tags/snapshot_date=2026-11-02", "parquet/.manifests/snapshot_date=2026-11-02.json", "versions/20261102T020000Z"},
 		"a whole series": {"parquet", "versions/20261102T020000Z", "versions/20261103T020000Z"},
 		"no file":        {},
@@ -236,7 +236,7 @@ func TestMendSeries(t *testing.T) {
 			must(t, errors.Join(os.RemoveAll(c.path("versions")), os.RemoveAll(c.path("latest"))))
 			r, err := pipeline.Rebuild(t.Context(), c.cfg, false)
 			must(t, err)
-			if r.Snapshots != 3 || !r.Meta {
+			if r.Snapshots != 3 || !r.HasMeta {
 				t.Errorf("the rebuild is %+v, want 3 snapshots and meta", r)
 			}
 			if diff := cmp.Diff(before, c.history()); diff != "" {
@@ -292,7 +292,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 		t.Errorf("without a journal verify reports %+v (%v), want the missing journal", quick.Damage, err)
 	}
 	if full := h.verify(); len(full.Damage) != 1 || full.Files < quick.Files {
-		t.Errorf("without a journal a full verify reports %+v, want one damage", full.Damage)
+		t.Errorf("without a journal a full verify reports %+v, want one damaged file", full.Damage)
 	}
 	h.cfg.Warehouse.Dir = filepath.Join(t.TempDir(), "missing")
 	if _, err := pipeline.Verify(t.Context(), h.cfg, true); err == nil {
@@ -312,16 +312,16 @@ func TestReplayErrors(t *testing.T) {
 	must(t, os.RemoveAll(missing))
 	for run, want := range map[string]string{
 		"20261104T020000Z": "later nights build on it: run placementsync rollback 20261104T020000Z first",
-		"20261103T020000Z": "its answers are not kept",
+		"20261103T020000Z": "its responses are not kept",
 		"20261102T020000Z": "readers see 20261105T020000Z, which is later, and no version from before this run is kept",
-		"20200101T000000Z": "this run has no landed answers",
-		"latest":           "this run has no landed answers",
+		"20200101T000000Z": "this run has no landed responses",
+		"latest":           "this run has no landed responses",
 	} {
 		_, err := pipeline.Replay(t.Context(), h.cfg, run)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want ...%s...", run, err, want)
 		}
-		if _, unknown := errors.AsType[*ledger.UnknownRunError](err); unknown != strings.Contains(want, "no landed answers") {
+		if _, unknown := errors.AsType[*ledger.UnknownRunError](err); unknown != strings.Contains(want, "no landed responses") {
 			t.Errorf("%s: got %v, an UnknownRunError: %t, want %t", run, err, unknown, !unknown)
 		}
 	}

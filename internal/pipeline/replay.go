@@ -12,10 +12,10 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// Replay builds the version of a landed run again, from the landed answers and the version on which the
+// Replay builds the version of a landed run again, from the landed responses and the version on which the
 // run was built. It publishes the version with a new run id and the snapshot time of the landed run.
 // Replay is for unpublished runs, and for the newest run after an upgrade that improves decoding. It
-// returns an error if later nights are built on the run. Streams without a landed answer are carried.
+// returns an error if later nights are built on the run. Streams without a landed response are carried.
 func Replay(ctx context.Context, cfg Config, run string) (Result, error) {
 	wh, err := warehouse.Open(cfg.Warehouse)
 	if err != nil {
@@ -43,8 +43,8 @@ func Replay(ctx context.Context, cfg Config, run string) (Result, error) {
 	return r.finishRun(ctx, res, err)
 }
 
-// landedSnapshot returns the snapshot time of a run whose answers are kept. The ledger contains the time
-// in full precision, and the run id only in seconds.
+// landedSnapshot returns the snapshot time of a run whose responses are kept. The ledger contains the time
+// in full precision, the run id only in seconds.
 func landedSnapshot(wh *warehouse.Warehouse, run string) (at time.Time, err error) {
 	at, isRunID := warehouse.RunTime(run)
 	runs, err := wh.Ledger.Runs()
@@ -58,14 +58,14 @@ func landedSnapshot(wh *warehouse.Warehouse, run string) (at time.Time, err erro
 	case err != nil:
 		return at, err
 	case isUnneeded || i >= 0 && (statErr != nil || !isRunID):
-		return at, fmt.Errorf("replay %s: its answers are not kept: privacy.raw discards them when a night is published, "+
-			"retention.raw_days when they are old; placementsync rebuild builds from the Parquet snapshots", run)
+		return at, fmt.Errorf("replay %s: its responses are not kept: privacy.raw discards them when a night is published, "+
+			"retention.raw_days when they are old; run placementsync rebuild to build from the Parquet snapshots", run)
 	case statErr != nil || !isRunID:
-		return at, &ledger.UnknownRunError{Problem: fmt.Sprintf("replay %q: this run has no landed answers: placementsync runs lists the runs", run)}
+		return at, &ledger.UnknownRunError{Message: fmt.Sprintf("replay %q: this run has no landed responses: run placementsync runs to list the runs", run)}
 	case i < 0:
 		return at, nil
 	case !runs[i].IsNight():
-		return at, fmt.Errorf("replay %s: this run is a refresh and has only a few answers: replay a night", run)
+		return at, fmt.Errorf("replay %s: this run is a refresh and has only a few responses: replay a night", run)
 	}
 	return runs[i].StartedAt, nil
 }

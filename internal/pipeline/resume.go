@@ -12,8 +12,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// otherAccessError means that the rights of the token changed after the run began. The landed answers must
-// not be mixed with new answers.
+// otherAccessError means that the rights of the token changed after the run began. The landed responses
+// must not be mixed with new responses.
 type otherAccessError struct{ before, after string }
 
 func (e *otherAccessError) Error() string {
@@ -53,7 +53,7 @@ func (r *runner) resumeLast(now time.Time) error {
 	if err != nil {
 		return err
 	}
-	// A start in the future means that the clock was wrong, so the age of the answers is unknown.
+	// A start in the future means that the clock was wrong, so the age of the responses is unknown.
 	age := now.Sub(last.StartedAt)
 	if !ok || n.cfg.Fresh || last.Source != n.cfg.Fetch.BaseURL || age < 0 || age > n.cfg.ResumeMaxAge {
 		return nil
@@ -74,7 +74,7 @@ func (r *runner) attempt(ctx context.Context) (Result, error) {
 	_, stopped := errors.AsType[*load.MassDeleteError](err)
 	switch {
 	case n.mode.isResumable() && (stopped || errors.As(err, new(*HoldError))):
-		// A resumed run would use the same answers and stop again.
+		// A resumed run would use the same responses and stop again.
 		return res, errors.Join(err, n.wh.Ledger.RemoveResumableRun())
 	case err != nil || n.mode.dryRun:
 		return res, err
@@ -90,7 +90,7 @@ func (r *runner) writeUnfinished(access string) error {
 	switch {
 	case n.mode.isResumable():
 		return n.wh.Ledger.WriteResumableRun(u)
-	case n.mode.asksService():
+	case n.mode.usesNetwork():
 		u.Kind = n.run.Kind
 		return n.wh.Ledger.WriteUnresumableRun(u)
 	}
@@ -107,7 +107,7 @@ func (r *runner) cleanUp() (err error) {
 	case ledger.Refresh:
 		err = n.inbox.Empty()
 	case ledger.Replay:
-		// The answers of the replayed run are now published, so that run is not resumed.
+		// The responses of the replayed run are now published, so the replayed run is not resumed.
 		var unfinished warehouse.UnfinishedRun
 		var ok bool
 		if unfinished, ok, err = n.wh.Ledger.ResumableRun(); ok && unfinished.Run == n.mode.replayedRun {
@@ -132,8 +132,8 @@ func (r *runner) describeRun(access string) warehouse.UnfinishedRun {
 	return u
 }
 
-// checkAccess compares the rights of the token with its rights when the run began, and writes them
-// to the unfinished-run file.
+// checkAccess compares the current rights of the token with its rights when the run began, and writes the
+// current rights to the unfinished-run file.
 func (r *runner) checkAccess(access string) error {
 	last := r.night.mode.resumed
 	switch {

@@ -19,10 +19,10 @@ import (
 
 // TestRunModes compares every decision that depends on the kind of a run.
 func TestRunModes(t *testing.T) {
-	const resumes, next, again = "the stored answers are kept: run again to resume", "readers keep the last snapshot, and the next night reads the records of this refresh", "readers keep the last snapshot: begin again"
+	const resumes, next, again = "the stored responses are kept: run again to resume", "readers keep the last snapshot, and the next night reads the records of this refresh", "readers keep the last snapshot: begin again"
 	for _, c := range []struct {
 		mode                                                  runMode
-		asksService, isResumable, isRefresh, keepsGradeOfList bool
+		usesNetwork, isResumable, isRefresh, keepsGradeOfList bool
 		afterStop                                             string
 	}{
 		{runMode{kind: ledger.Night}, true, true, false, false, resumes},
@@ -31,9 +31,9 @@ func TestRunModes(t *testing.T) {
 		{runMode{kind: ledger.Replay}, false, false, false, false, again},
 	} {
 		m, list, events := c.mode, stream.All()[0], stream.Events()[0]
-		if m.asksService() != c.asksService || m.isResumable() != c.isResumable || m.isRefresh() != c.isRefresh || m.keepsGrade(list) != c.keepsGradeOfList || m.keepsGrade(events) || m.afterStop() != c.afterStop {
-			t.Errorf("%+v: asks the service %v, is resumable %v, is a refresh %v, keeps the grade of lists %v and of events %v, after a stop: %s, want %+v",
-				m, m.asksService(), m.isResumable(), m.isRefresh(), m.keepsGrade(list), m.keepsGrade(events), m.afterStop(), c)
+		if m.usesNetwork() != c.usesNetwork || m.isResumable() != c.isResumable || m.isRefresh() != c.isRefresh || m.keepsGrade(list) != c.keepsGradeOfList || m.keepsGrade(events) || m.afterStop() != c.afterStop {
+			t.Errorf("%+v: uses the network %v, is resumable %v, is a refresh %v, keeps the grade of lists %v and of events %v, after a stop: %s, want %+v",
+				m, m.usesNetwork(), m.isResumable(), m.isRefresh(), m.keepsGrade(list), m.keepsGrade(events), m.afterStop(), c)
 		}
 	}
 }
@@ -83,12 +83,12 @@ func TestResumeLast(t *testing.T) {
 		hasLanded bool
 		isResumed bool
 	}{
-		"young":                    {age: time.Hour, source: "http://a", hasLanded: true, isResumed: true},
+		"younger than the maximum": {age: time.Hour, source: "http://a", hasLanded: true, isResumed: true},
 		"exactly the maximum age":  {age: 6 * time.Hour, source: "http://a", hasLanded: true, isResumed: true},
-		"too old":                  {age: 6*time.Hour + 1, source: "http://a", hasLanded: true},
+		"older than the maximum":   {age: 6*time.Hour + 1, source: "http://a", hasLanded: true},
 		"a fresh run is requested": {age: time.Hour, fresh: true, source: "http://a", hasLanded: true},
-		"of another service":       {age: time.Hour, source: "http://b", hasLanded: true},
-		"without landed answers":   {age: time.Hour, source: "http://a"},
+		"a run of another service": {age: time.Hour, source: "http://b", hasLanded: true},
+		"no landed responses":      {age: time.Hour, source: "http://a"},
 	} {
 		cfg := Config{Fresh: c.fresh, ResumeMaxAge: 6 * time.Hour, Fetch: fetch.Config{BaseURL: "http://a"}}
 		r := newRunner(t, cfg, runMode{kind: ledger.Night}, now)
@@ -134,7 +134,7 @@ func TestCheckAccess(t *testing.T) {
 	for name, c := range map[string]struct {
 		mode           runMode
 		before, access string // before is "-" for a new run
-		wantOther      bool
+		wantErr        bool
 		wantRecorded   string
 	}{
 		"a new run":               {runMode{kind: ledger.Night}, "-", "a", false, "a"},
@@ -149,8 +149,8 @@ func TestCheckAccess(t *testing.T) {
 			r.night.mode.resumed = &warehouse.UnfinishedRun{Run: r.night.run.ID, Attempt: 1, Access: c.before}
 		}
 		err := r.checkAccess(c.access)
-		if _, isOther := errors.AsType[*otherAccessError](err); isOther != c.wantOther || !isOther && err != nil {
-			t.Errorf("%s: got error %v, want an otherAccessError: %v", name, err, c.wantOther)
+		if _, isOther := errors.AsType[*otherAccessError](err); isOther != c.wantErr || !isOther && err != nil {
+			t.Errorf("%s: got error %v, want an otherAccessError: %v", name, err, c.wantErr)
 		}
 		if err := os.MkdirAll(r.night.wh.Folder.RawPath(r.night.run.ID), 0o700); err != nil {
 			t.Fatal(err)
@@ -221,9 +221,9 @@ func TestReadLastNight(t *testing.T) {
 		lastLeftUnread bool
 	}{
 		"the first night":      {ledger.Night, time.Hour, nil, false, false},
-		"ids were left":        {ledger.Night, time.Hour, []ledger.Run{run("20261118T020000Z", ledger.Night, true, 1)}, true, true},
-		"no id was left":       {ledger.Night, time.Hour, []ledger.Run{run("20261118T020000Z", ledger.Night, true, 0)}, true, false},
-		"without a limit":      {ledger.Night, 0, []ledger.Run{run("20261118T020000Z", ledger.Night, true, 1)}, false, false},
+		"ids were left unread": {ledger.Night, time.Hour, []ledger.Run{run("20261118T020000Z", ledger.Night, true, 1)}, true, true},
+		"no id was unread":     {ledger.Night, time.Hour, []ledger.Run{run("20261118T020000Z", ledger.Night, true, 0)}, true, false},
+		"no time limit":        {ledger.Night, 0, []ledger.Run{run("20261118T020000Z", ledger.Night, true, 1)}, false, false},
 		"a refresh":            {ledger.Refresh, time.Hour, []ledger.Run{run("20261118T020000Z", ledger.Night, true, 1)}, false, false},
 		"the last run failed":  {ledger.Night, time.Hour, []ledger.Run{run("20261117T020000Z", ledger.Night, true, 1), run("20261118T020000Z", ledger.Night, false, 0)}, true, true},
 		"a refresh came after": {ledger.Night, time.Hour, []ledger.Run{run("20261117T020000Z", ledger.Night, true, 1), run("20261118T020000Z", ledger.Refresh, true, 0)}, true, true},

@@ -71,7 +71,7 @@ func timeLeft(limit, elapsed, listsEnded time.Duration, isDetail, hasReserve boo
 func (r *reader) isTimeOver(isDetail bool) bool {
 	elapsed := time.Since(r.began)
 	left, hasEnd := timeLeft(r.night.cfg.MaxDuration, elapsed, r.listsEnded, isDetail, r.lastLeftUnread)
-	return !r.night.mode.asksService() || hasEnd && left <= 0 || isDetail && r.streamLimit > 0 && elapsed >= r.streamLimit
+	return !r.night.mode.usesNetwork() || hasEnd && left <= 0 || isDetail && r.streamLimit > 0 && elapsed >= r.streamLimit
 }
 
 // canRead reports whether a list, or one id of a stream, can be read: there is time for a request, or the
@@ -119,7 +119,7 @@ func orderStreams(streams []stream.Stream, last ledger.Run) []stream.Stream {
 // unreadErr returns the error for a list, or for ids of a stream, that this night had no time for.
 func (r *reader) unreadErr(s stream.Stream, unread, planned int64) *UnreadError {
 	e := &UnreadError{Stream: s.Name, Unread: unread, Planned: planned, Limit: r.night.cfg.MaxDuration}
-	if !r.night.mode.asksService() {
+	if !r.night.mode.usesNetwork() {
 		e.Limit = 0
 	}
 	return e
@@ -137,10 +137,10 @@ func (r *reader) gradeUnread(ctx context.Context, result *streamResult) error {
 	}
 	unreadErr := r.unreadErr(result.stream, plan.Unread, plan.Fetch+plan.Unread)
 	reason := unreadErr.Error()
-	if result.failed != nil {
-		reason = result.failed.Error() + "; " + reason
+	if result.failure != nil {
+		reason = result.failure.Error() + "; " + reason
 	} else {
-		result.failed = unreadErr
+		result.failure = unreadErr
 	}
 	result.evidence.Grade, result.evidence.Reason = fetch.BestEffort, reason
 	return nil

@@ -45,7 +45,7 @@ func (v VerifyReport) Record(at time.Time) integrity.VerifyRecord {
 }
 
 // Verify checks links, ledger, manifests and sizes in the whole warehouse. With readData it reads every
-// byte of versions, series, landed answers and the inbox, and compares the catalog with its Parquet
+// byte of versions, series, landed responses and the inbox, and compares the catalog with its Parquet
 // files. It holds the lock, so that no run changes files meanwhile. A warehouse that cannot be written is
 // checked without the lock. Verify itself changes no files except the lock.
 func Verify(ctx context.Context, cfg Config, readData bool) (v VerifyReport, err error) {
@@ -82,10 +82,10 @@ func Verify(ctx context.Context, cfg Config, readData bool) (v VerifyReport, err
 	return v, nil
 }
 
-// checkRun checks the landed answers of a run. Without ReadData it only looks for the journal.
+// checkRun checks the landed responses of a run. Without ReadData it only looks for the journal.
 func (v *VerifyReport) checkRun(wh *warehouse.Warehouse, run string) {
 	name := filepath.ToSlash(filepath.Join("raw", run))
-	damage := integrity.Damage{File: name, Affected: "answers of run " + run + ", which a replay would lack; prune removes them after retention.raw_days",
+	damage := integrity.Damage{File: name, Affected: "responses of run " + run + ", which a replay would lack; prune removes them after retention.raw_days",
 		Repair: integrity.Repair{Kind: integrity.PruneLanded}, Lost: true}
 	if !v.ReadData {
 		v.Files++
@@ -112,7 +112,7 @@ func (v *VerifyReport) checkRun(wh *warehouse.Warehouse, run string) {
 	v.Damage = append(v.Damage, damage)
 }
 
-func (v *VerifyReport) checkEvents(wh *warehouse.Warehouse, folder, cost string) {
+func (v *VerifyReport) checkEvents(wh *warehouse.Warehouse, folder, affected string) {
 	if !v.ReadData {
 		return
 	}
@@ -125,7 +125,7 @@ func (v *VerifyReport) checkEvents(wh *warehouse.Warehouse, folder, cost string)
 	if relErr != nil {
 		name = folder
 	}
-	damage := integrity.Damage{File: filepath.ToSlash(name), Affected: cost + "; the records that they name are read again within streams.recheck nights",
+	damage := integrity.Damage{File: filepath.ToSlash(name), Affected: affected + "; the records that they name are read again within streams.recheck nights",
 		Problem: fmt.Sprintf("%d events are damaged", damaged), Repair: integrity.Repair{Kind: integrity.RunNight}, Lost: true}
 	if err != nil {
 		damage.Problem = err.Error()

@@ -58,11 +58,11 @@ func (b *builder) findFailedChecks() (notices []Notice, ok bool, err error) {
 	n := Notice{Title: "Checks of this snapshot failed or did not run:", Alarm: true, Source: b.sourceOf(q)}
 	for _, row := range result.Rows {
 		rows, _ := row.Get("rows").Number()
-		c := ledger.Check{Name: row.Get("check_name").Text, Outcome: ledger.CheckOutcome(row.Get("outcome").Text), Rows: int64(rows), Sample: json.RawMessage(row.Get("sample").Text)}
+		c := ledger.CheckResult{Name: row.Get("check_name").Text, Outcome: ledger.CheckOutcome(row.Get("outcome").Text), Rows: int64(rows), Sample: json.RawMessage(row.Get("sample").Text)}
 		if !c.NeedsAttention() {
 			continue
 		}
-		line := ledger.DescribeChecks([]ledger.Check{c})
+		line := ledger.DescribeChecks([]ledger.CheckResult{c})
 		if samples := c.SampleLines(); len(samples) > 0 {
 			line += ": " + strings.Join(samples[:min(len(samples), rowsShown)], "; ")
 		} else if reason := row.Get("reason").Text; reason != "" {

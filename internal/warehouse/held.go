@@ -116,7 +116,7 @@ func (w *Warehouse) recordHeld() error {
 
 // noHeldErr returns the error of a command that needs a held night.
 func noHeldErr(verb string) error {
-	return &ledger.UnknownRunError{Problem: verb + " the held night: no night is held; nothing was changed"}
+	return &ledger.UnknownRunError{Message: verb + " the held night: no night is held; nothing was changed"}
 }
 
 // CheckHeld compares the files of the held night with its manifest, and returns the damaged files and

@@ -21,7 +21,7 @@ func holdNight(t *testing.T, w *warehouse.Warehouse, run, tag string) error {
 	t.Helper()
 	d := beginDraft(t, w, run, tag)
 	entry := ledger.Run{ID: run, Outcome: ledger.Complete, SnapshotAt: d.At,
-		Checks: []ledger.Check{{Name: "prices", Severity: "hold", Outcome: ledger.CheckFailed, Rows: 1}, {Name: "hosts", Severity: "warn", Outcome: ledger.CheckFailed, Rows: 1}}}
+		Checks: []ledger.CheckResult{{Name: "prices", Severity: "hold", Outcome: ledger.CheckFailed, Rows: 1}, {Name: "hosts", Severity: "warn", Outcome: ledger.CheckFailed, Rows: 1}}}
 	must(t, d.WriteLedgerLine(entry))
 	_, err := d.Hold(t.Context(), slices.Clone(tableFiles))
 	if err == nil {
@@ -355,7 +355,7 @@ func TestNoStateIsBetweenDraftAndHeld(t *testing.T) {
 		stopping, isStopped := stopDiskAfter(t, w, steps)
 		d, err := stopping.Begin(t.Context(), thirdNight, firstNightAt.AddDate(0, 0, 2))
 		if err == nil {
-			err = d.WriteLedgerLine(ledger.Run{ID: thirdNight, Outcome: ledger.Complete, Checks: []ledger.Check{{Name: "prices", Severity: "hold", Outcome: ledger.CheckFailed}}})
+			err = d.WriteLedgerLine(ledger.Run{ID: thirdNight, Outcome: ledger.Complete, Checks: []ledger.CheckResult{{Name: "prices", Severity: "hold", Outcome: ledger.CheckFailed}}})
 			if err == nil {
 				_, err = d.Hold(t.Context(), slices.Clone(tableFiles))
 			}

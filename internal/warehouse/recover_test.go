@@ -22,7 +22,7 @@ func TestAnUnrecordedHeldNightIsRecorded(t *testing.T) {
 		publish(t, w, firstNight, "one")
 		d := beginDraft(t, w, secondNight, "two")
 		must(t, d.WriteLedgerLine(ledger.Run{ID: secondNight, Outcome: ledger.Complete, SnapshotAt: d.At,
-			Checks: []ledger.Check{{Name: "prices", Severity: "hold", Outcome: ledger.CheckFailed}}}))
+			Checks: []ledger.CheckResult{{Name: "prices", Severity: "hold", Outcome: ledger.CheckFailed}}}))
 		_, err := d.Hold(t.Context(), slices.Clone(tableFiles))
 		must(t, errors.Join(err, d.Discard()))
 		must(t, os.MkdirAll(w.Folder.RawPath(unfinished), 0o700))

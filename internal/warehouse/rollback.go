@@ -69,7 +69,7 @@ func (w *Warehouse) rollbackTarget(run string) (string, error) {
 		return run, nil
 	}
 	if run != "" {
-		return "", &ledger.UnknownRunError{Problem: fmt.Sprintf("roll back: no version %q is kept: the kept versions are %v; nothing was changed", run, versions)}
+		return "", &ledger.UnknownRunError{Message: fmt.Sprintf("roll back: no version %q is kept: the kept versions are %v; nothing was changed", run, versions)}
 	}
 	latest, ok, err := w.Versions.Latest()
 	if lost := w.LinkChecker.Check(); lost != nil && !(ok && errors.Is(lost, fs.ErrNotExist)) {

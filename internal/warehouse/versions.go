@@ -152,7 +152,7 @@ func (v *Versions) Drop(run string) error {
 	case run == latest:
 		return fmt.Errorf("remove version %s: readers see it: roll back or rebuild first; nothing was changed", run)
 	case !slices.Contains(versions, run):
-		return &ledger.UnknownRunError{Problem: fmt.Sprintf("remove version %q: it is not kept: the kept versions are %v; nothing was changed", run, versions)}
+		return &ledger.UnknownRunError{Message: fmt.Sprintf("remove version %q: it is not kept: the kept versions are %v; nothing was changed", run, versions)}
 	}
 	return v.folder.disk.Discard(v.folder.VersionPath(run))
 }

@@ -2,7 +2,7 @@
 -- because deleted rows would leave unused blocks in the catalog.
 
 -- name: attach
--- Staged rows are read once, so compressing them costs more than it saves. A stage is never
+-- Staged rows are read once, so compressing them would cost more time than it saves. A stage is never
 -- recovered, so it needs no write-ahead log.
 ATTACH {file} AS stage (RECOVERY_MODE NO_WAL_WRITES);
 SET GLOBAL force_compression = 'uncompressed'
@@ -20,8 +20,8 @@ CREATE SCHEMA {schema}
 CREATE TABLE {table} ({columns})
 
 -- name: create_findings
--- A record with drift is found again in each pass over a list and in its detail. Records with drift are
--- therefore staged, and counted at the end of the night. They could need too much memory in the program.
+-- A record with drift is found again in each pass over a list, and in its detail. Therefore records with
+-- drift are staged, and counted at the end of the night. All together could exceed the program's memory.
 CREATE TABLE stage.rejects (table_name VARCHAR, key VARCHAR, parent VARCHAR, column_name VARCHAR, raw VARCHAR, reason VARCHAR,
     stream VARCHAR, pass BIGINT, page BIGINT, position BIGINT, answer UBIGINT, seq UBIGINT);
 CREATE TABLE stage.drift (drift_index BIGINT, table_name VARCHAR, path VARCHAR, kind VARCHAR, sample VARCHAR, key VARCHAR);

@@ -27,8 +27,8 @@ SELECT (SELECT count(*) FROM {unchanged}) + (SELECT count(*) FROM {candidates}) 
 
 -- name: add_stored_rows
 -- A view adds the stored rows of unchanged records to the staged rows.
-ALTER TABLE {staged} RENAME TO {read_name};
-CREATE VIEW {staged} AS FROM {read}
+ALTER TABLE {staged} RENAME TO {read_table_name};
+CREATE VIEW {staged} AS FROM {read_table}
 UNION ALL SELECT {columns}, m.row_hash, u.seq FROM {main} m JOIN {unchanged} u ON m.{record_key} = u.id
 
 -- name: candidate_rows

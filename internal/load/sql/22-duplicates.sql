@@ -10,7 +10,7 @@ DELETE FROM {table}
 SELECT count(*) > count(DISTINCT hash({key})) FROM {table}
 
 -- name: find_duplicates
--- same_record means that the duplicate and the kept row are in the same copy of a record: an item is
+-- same_record means that the duplicate and the kept row are in the same copy of a record: an item occurs
 -- twice in one record.
 CREATE OR REPLACE TABLE stage.duplicates AS
 SELECT rowid AS row_id, seq, {key}, seq = max(seq) OVER (PARTITION BY {key}) AS same_record FROM {table}
@@ -22,16 +22,16 @@ QUALIFY row_number() OVER (PARTITION BY {key} ORDER BY seq DESC, rowid DESC) > 1
 DELETE FROM {table} WHERE seq IN (SELECT seq FROM stage.duplicates)
 
 -- name: drop_rows_of_items
--- The rows inside an item have the seq of the record and, in the columns {item}, the key of the item.
-DELETE FROM {table} WHERE (seq, {item}) IN (SELECT (seq, {key}) FROM stage.duplicates WHERE NOT same_record)
+-- The rows inside an item have the seq of the record and, in the columns {item_key}, the key of the item.
+DELETE FROM {table} WHERE (seq, {item_key}) IN (SELECT (seq, {key}) FROM stage.duplicates WHERE NOT same_record)
 
 -- name: drop_rows_of_repeated_items
--- If an item is twice in one record, the table of the rows inside it has two groups of rows, one after
--- the other. The last group is kept. It begins at the last row with position 1.
+-- If an item occurs twice in one record, the table of the rows inside the item has two groups of rows, one
+-- after the other. The last group is kept. It begins at the last row with position 1.
 DELETE FROM {table} WHERE rowid IN (
     SELECT row_id FROM (
-        SELECT rowid AS row_id, max(rowid) FILTER (position = 1) OVER (PARTITION BY seq, {item}) AS last_group_start FROM {table}
-        WHERE (seq, {item}) IN (SELECT (seq, {key}) FROM stage.duplicates WHERE same_record))
+        SELECT rowid AS row_id, max(rowid) FILTER (position = 1) OVER (PARTITION BY seq, {item_key}) AS last_group_start FROM {table}
+        WHERE (seq, {item_key}) IN (SELECT (seq, {key}) FROM stage.duplicates WHERE same_record))
     WHERE row_id < last_group_start)
 
 -- name: drop_duplicates

@@ -2,7 +2,7 @@
 -- is read again.
 
 -- name: lineage
--- The published runs whose snapshots led to this catalog.
+-- The published runs on which this catalog is based.
 SELECT run_id FROM meta.runs WHERE snapshot_at IS NOT NULL
 
 -- name: known_events

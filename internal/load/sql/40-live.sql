@@ -11,8 +11,8 @@ SELECT {columns} FROM {table}
 -- For a table that no stream fills.
 SELECT {columns} WHERE FALSE
 
--- name: no_row
--- A column of no_rows.
+-- name: null_column
+-- A column of the statement no_rows.
 NULL::{type} AS {column}
 
 -- name: no_live_ids
@@ -40,19 +40,19 @@ UNION ALL SELECT profile_id FROM ({orders}) WHERE greatest(created_at, updated_a
 UNION ALL SELECT id FROM ({profiles}) WHERE greatest(created_at, updated_at) >= {now} - INTERVAL {days} DAY
 
 -- name: has_events
-SELECT EXISTS ({statuses}) OR EXISTS ({comments})
+SELECT EXISTS ({status_events}) OR EXISTS ({comment_events})
 
 -- name: articles_with_events
 -- A comment event does not contain the id of the article. The id is looked up by the comment or by its
 -- parent comment.
-SELECT article_id AS id, received_at AS event_at FROM ({statuses})
+SELECT article_id AS id, received_at AS event_at FROM ({status_events})
 UNION ALL SELECT c.article_id, e.received_at FROM (
-    SELECT comment_id AS id, received_at FROM ({comments})
-    UNION ALL SELECT parent_comment_id, received_at FROM ({comments})) e
+    SELECT comment_id AS id, received_at FROM ({comment_events})
+    UNION ALL SELECT parent_comment_id, received_at FROM ({comment_events})) e
 JOIN ({known_comments}) c USING (id)
 
 -- name: campaigns_with_events
-SELECT campaign_id AS id, received_at AS event_at FROM ({statuses})
+SELECT campaign_id AS id, received_at AS event_at FROM ({status_events})
 UNION ALL SELECT a.campaign_id, e.event_at FROM ({articles_with_events}) e JOIN ({articles}) a USING (id)
 
 -- name: last_events

@@ -59,18 +59,18 @@ SELECT id, sum(xor(row_hash, (row_hash >> 32) * (row_hash & 4294967295)))::VARCH
 -- name: no_fingerprints
 SELECT NULL::VARCHAR AS id, NULL::VARCHAR AS fingerprint WHERE FALSE
 
--- name: change_rows
+-- name: rows_with_id
 SELECT {column} AS id, row_hash, seq FROM {list}
 
--- name: change_rows_without_id
+-- name: rows_without_id
 -- Rows of the list that do not contain the id of the detail. The id is looked up in another table of
 -- main.
 SELECT k.{column}, r.row_hash, r.seq FROM {list} r JOIN {lookup} k ON k.{lookup_key} = r.{key} WHERE coalesce(r.{column}, '') = ''
 
--- name: change_records
+-- name: record_hashes
 SELECT id, row_hash FROM ({rows})
 
--- name: change_items
+-- name: item_hashes
 -- All rows of one copy of a record have the same seq.
 SELECT r.id, c.row_hash FROM {items} c JOIN ({rows}) r USING (seq)
 
@@ -88,16 +88,16 @@ SELECT count(*) FILTER (why <> 'carried' AND NOT unread), count(*) FILTER (why =
     count(*) FILTER (why = 'carried'), count(*) FILTER (unread), min(read_at) FILTER (why = 'carried')
 FROM {plan}
 
--- name: ids_to_ask
+-- name: ids_to_request
 -- Within a priority, ids that were never read come first, newest first. The other ids follow, in the
 -- order in which they were last read.
-SELECT id FROM {plan} WHERE why <> 'carried' AND priority <= {last} AND id NOT IN (SELECT id FROM {asked})
+SELECT id FROM {plan} WHERE why <> 'carried' AND priority <= {last_priority} AND id NOT IN (SELECT id FROM {requested})
 ORDER BY priority, read_at NULLS FIRST, created_at DESC NULLS LAST, id
 
--- name: oldest_ids_to_ask
+-- name: oldest_ids_to_request
 -- Ids of all priorities. Ids that were never read come first. The other ids follow, in the order in
 -- which they were last read.
-SELECT id FROM {plan} WHERE why <> 'carried' AND id NOT IN (SELECT id FROM {asked}) AND {which}
+SELECT id FROM {plan} WHERE why <> 'carried' AND id NOT IN (SELECT id FROM {requested}) AND {condition}
 ORDER BY read_at NULLS FIRST, priority, created_at DESC NULLS LAST, id
 
 -- name: never_read
@@ -106,15 +106,15 @@ read_at IS NULL
 -- name: carry_rechecks
 -- Carries the settled ids that the night had no time to recheck. Overdue ids are not carried: mark_unread
 -- marks them as unread.
-UPDATE {plan} SET why = 'carried' WHERE why = 'recheck' AND NOT overdue AND id NOT IN (SELECT id FROM {asked})
+UPDATE {plan} SET why = 'carried' WHERE why = 'recheck' AND NOT overdue AND id NOT IN (SELECT id FROM {requested})
 
 -- name: mark_unread
 -- Runs after carry_rechecks.
-UPDATE {plan} SET unread = TRUE WHERE why <> 'carried' AND id NOT IN (SELECT id FROM {asked})
+UPDATE {plan} SET unread = TRUE WHERE why <> 'carried' AND id NOT IN (SELECT id FROM {requested})
 
 -- name: caught_up
 -- Details that were read tonight and need not be read tomorrow.
-SELECT count(*) AS n FROM {plan} SEMI JOIN {asked} USING (id) WHERE priority >= {first}
+SELECT count(*) AS n FROM {plan} SEMI JOIN {requested} USING (id) WHERE priority >= {first_priority}
 
 -- name: sum_caught_up
 SELECT sum(n)::BIGINT FROM ({counts})
@@ -125,11 +125,11 @@ SELECT DISTINCT {param} FROM ({rows}) WHERE {param} IS NOT NULL
 
 -- name: keep_listed
 -- A 404 response does not prove a deletion if a list still contains the id.
-UPDATE {asked} SET outcome = 'missed' WHERE outcome = '404' AND id IN ({listed}) RETURNING id
+UPDATE {requested} SET outcome = 'missed' WHERE outcome = '404' AND id IN ({listed}) RETURNING id
 
 -- name: listed_ids
 SELECT {column} FROM {table}
 
 -- name: listed_ids_of_carried
 -- The ids in the stored rows of a detail stream whose details were not read tonight.
-SELECT {column} FROM {main} WHERE {param} NOT IN (SELECT id FROM {asked} WHERE outcome IN ('answered', '404'))
+SELECT {column} FROM {main} WHERE {param} NOT IN (SELECT id FROM {requested} WHERE outcome IN ('answered', '404'))

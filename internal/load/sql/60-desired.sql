@@ -14,18 +14,18 @@ SELECT * FROM {list} WHERE {param} NOT IN {kept}
 -- the row are merged.
 (SELECT {param} FROM {main} WHERE {param} IN (
     SELECT id FROM {plan} WHERE why = 'carried' OR unread AND keeps_rows
-    UNION ALL SELECT id FROM {asked} WHERE outcome = 'missed'))
+    UNION ALL SELECT id FROM {requested} WHERE outcome = 'missed'))
 
 -- name: different_extras
--- Records whose unknown fields differ between two of detail, list and main. A row contains the key and
--- both texts of unknown fields, under and over. If both have a field with the same name, the field of
--- over wins: a detail wins over the list, and a detail or a list wins over main.
-SELECT o.{key}, u.extra::VARCHAR AS under, o.extra AS over FROM {detail} o JOIN ({list_rows}) u USING ({key})
-WHERE o.extra <> u.extra::VARCHAR
-UNION ALL SELECT o.{key}, u.extra::VARCHAR, o.extra FROM ({list_rows}) o JOIN {main} u USING ({key}) ANTI JOIN {detail} d USING ({key})
-WHERE o.extra <> u.extra::VARCHAR
-UNION ALL SELECT o.{key}, u.extra::VARCHAR, o.extra FROM {detail} o JOIN {main} u USING ({key}) ANTI JOIN ({list_rows}) l USING ({key})
-WHERE o.extra <> u.extra::VARCHAR
+-- Records whose unknown fields differ in two of detail, list row and stored row. The result contains the
+-- key and the unknown fields of both rows. The fields are merged: if both rows have a field with the same
+-- name, the value of preferred is used. A detail is preferred to a list row, and both to a stored row.
+SELECT p.{key}, f.extra::VARCHAR AS fallback, p.extra AS preferred FROM {detail} p JOIN ({list_rows}) f USING ({key})
+WHERE p.extra <> f.extra::VARCHAR
+UNION ALL SELECT p.{key}, f.extra::VARCHAR, p.extra FROM ({list_rows}) p JOIN {main} f USING ({key}) ANTI JOIN {detail} d USING ({key})
+WHERE p.extra <> f.extra::VARCHAR
+UNION ALL SELECT p.{key}, f.extra::VARCHAR, p.extra FROM {detail} p JOIN {main} f USING ({key}) ANTI JOIN ({list_rows}) l USING ({key})
+WHERE p.extra <> f.extra::VARCHAR
 
 -- name: join_records
 -- The stored row is used where the list or the detail was not read tonight.
@@ -48,7 +48,7 @@ coalesce(d.{column}, l.{column}, m.{column}) AS {column}
 -- name: join_items
 -- The items of the details and, for records without a detail tonight, the items of the list. All rows of
 -- one copy of a record have the same seq. If no value of a list item contradicts the stored item, the
--- stored values fill the columns that the list omits, because they may be from an earlier detail.
+-- stored values fill the columns that the list omits. These values may come from an earlier detail.
 CREATE TABLE {desired} AS SELECT *, {row_hash} AS row_hash FROM (
     SELECT {values}, coalesce(d.seq, l.seq) AS seq
     FROM {detail} d FULL JOIN (

@@ -23,7 +23,7 @@ m.{param} NOT IN {kept}
 
 -- name: scope_of_ids
 -- The scope of the ids that were requested with one of the outcomes.
-m.{param} IN (SELECT id FROM {asked} WHERE outcome IN ({outcomes}))
+m.{param} IN (SELECT id FROM {requested} WHERE outcome IN ({outcomes}))
 
 -- name: scope_of_items
 -- The items of records that were staged or deleted.

@@ -23,8 +23,8 @@ SEMI JOIN (SELECT * FROM {changed_keys} WHERE NOT gone) USING ({key})
 INSERT INTO meta.deletions (run_id, table_name, key, evidence)
 SELECT {run}, {table}, concat_ws('/', {key}), {evidence} FROM {changed_keys} m WHERE gone
 
--- name: evidence_of_answers
-CASE WHEN {param} IN (SELECT id FROM {asked} WHERE outcome = '404') THEN {answer} ELSE {absent} END
+-- name: evidence_of_responses
+CASE WHEN {param} IN (SELECT id FROM {requested} WHERE outcome = '404') THEN {not_found} ELSE {absent} END
 
 -- name: evidence_by_list
 -- For a table that several lists fill. Columns with a fixed value for each list distinguish their rows.
@@ -35,13 +35,13 @@ WHEN {rows} THEN {absent}
 
 -- name: forget_details
 -- Removes the answered details and the details with a 404. write_details adds the answered details again.
-DELETE FROM meta.details WHERE stream = {stream} AND id IN (SELECT id FROM {asked} WHERE outcome <> 'missed')
+DELETE FROM meta.details WHERE stream = {stream} AND id IN (SELECT id FROM {requested} WHERE outcome <> 'missed')
 
 -- name: mark_missed_details
 -- The next night requests these details again, even if they are settled.
-UPDATE meta.details SET failed_at = {now} WHERE stream = {stream} AND id IN (SELECT id FROM {asked} WHERE outcome = 'missed')
+UPDATE meta.details SET failed_at = {now} WHERE stream = {stream} AND id IN (SELECT id FROM {requested} WHERE outcome = 'missed')
 
 -- name: write_details
 -- The plan of the next night compares these fingerprints.
 INSERT INTO meta.details (stream, id, fingerprint, run_id, read_at)
-SELECT {stream}, id, fingerprint, {run}, {now} FROM {plan} WHERE id IN (SELECT id FROM {asked} WHERE outcome = 'answered')
+SELECT {stream}, id, fingerprint, {run}, {now} FROM {plan} WHERE id IN (SELECT id FROM {requested} WHERE outcome = 'answered')

@@ -1,5 +1,5 @@
--- For each stream: the number of its rows in the snapshot, the number of its old rows, and the earliest
--- time at which one of the old rows was last read. An old row was not read tonight.
+-- For each stream: the number of its rows in the snapshot, the number of its old rows, which were not
+-- read tonight, and the time at which the oldest of them was last read.
 
 -- name: count_row_ages
 SELECT {index}, (SELECT count(*) FROM {main} m WHERE {rows}), {old}, {since}

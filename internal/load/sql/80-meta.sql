@@ -16,7 +16,7 @@ DELETE FROM meta.rejects r WHERE table_name = {table} AND (NOT coalesce({unread}
 
 -- name: unread_parents
 -- The ids of details that were not read tonight.
-(SELECT id FROM {plan} EXCEPT SELECT id FROM {asked} WHERE outcome IN ('answered', '404'))
+(SELECT id FROM {plan} EXCEPT SELECT id FROM {requested} WHERE outcome IN ('answered', '404'))
 
 -- name: write_rejects
 -- Each pass over a list, and the detail of the record, reject the same value again. For a row with a key,
@@ -64,8 +64,8 @@ DELETE FROM meta.requests WHERE run_id = {run};
 DELETE FROM meta.checks WHERE run_id = {run}
 
 -- name: accept_check
--- Writes when an operator accepted the check and published the held run. The version of the held run is
--- immutable, so the next night writes the time.
+-- Stores the time at which an operator accepted the check and published the held run. The next night
+-- stores it, because the version of the held run is immutable.
 UPDATE meta.checks SET accepted_at = {at} WHERE run_id = {run} AND check_name = {check} AND accepted_at IS NULL
 
 -- name: insert_values

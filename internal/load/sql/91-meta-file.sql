@@ -23,14 +23,14 @@ SELECT {columns}, {side} AS meta_side FROM {table}
 NULL AS {column}
 
 -- name: count_past
-SELECT {name}, count(*) FROM {past} WHERE {which}
+SELECT {name}, count(*) FROM {past} WHERE {condition}
 
 -- name: closed_by_run
 run_id = {run}
 
 -- name: past_rows
 -- The values are in a map, because all tables of past together have a thousand columns.
-SELECT {name} AS meta_table, FALSE AS meta_gone, map([{names}], [{values}]) AS past_row FROM {past} WHERE {which}
+SELECT {name} AS meta_table, FALSE AS meta_gone, map([{names}], [{values}]) AS past_row FROM {past} WHERE {condition}
 
 -- name: text
 {column}::VARCHAR

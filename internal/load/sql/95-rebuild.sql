@@ -28,7 +28,7 @@ SELECT {columns}, valid_from, row_hash FROM snapshot_rows ANTI JOIN {main} USING
 DROP VIEW snapshot_rows;
 DROP TABLE ending
 
--- name: name_closing_run
+-- name: set_closing_run
 -- Sets the run that closed each row. This run may be a night whose Parquet files were not kept.
 UPDATE {past} p SET run_id = r.run_id FROM meta.runs r WHERE r.snapshot_at = p.valid_to AND r.run_id <> p.run_id
 

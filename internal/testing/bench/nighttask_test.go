@@ -50,7 +50,7 @@ func newRecorder() *recorder { return &recorder{begun: time.Now(), cpu: spentCPU
 
 func (r *recorder) step(name, _ string) error {
 	// Steps that occur for every response are not recorded.
-	if name != "answer landed" && !strings.HasPrefix(name, "mid write of a ") {
+	if name != "response landed" && !strings.HasPrefix(name, "mid write of a ") {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.steps = append(r.steps, timedStep{name, time.Since(r.begun).Seconds(), spentCPU() - r.cpu})

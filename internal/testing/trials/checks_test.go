@@ -138,7 +138,7 @@ func TestNightsWithFalseValuesAreHeld(t *testing.T) {
 			latestBefore, countsBefore := h.latestRun(), h.rowCounts()
 			res, err := pipeline.Run(t.Context(), h.cfg)
 			h.service.SetValueFaults()
-			found := slices.ContainsFunc(res.Run.Checks, func(k ledger.Check) bool {
+			found := slices.ContainsFunc(res.Run.Checks, func(k ledger.CheckResult) bool {
 				return k.Name == c.check && k.Outcome == ledger.CheckFailed && k.Rows > 0 && len(k.Sample) > 0
 			})
 			var hold *pipeline.HoldError

@@ -52,8 +52,8 @@ func TestTrialResponsesAreDiscardedAfterThePublish(t *testing.T) {
 	for _, discards := range []bool{true, false} {
 		h.cfg.Warehouse.DiscardRaw = discards
 		_, err := pipeline.Replay(t.Context(), h.cfg, first.Run.ID)
-		if err == nil || !strings.Contains(err.Error(), "replay "+first.Run.ID+": its answers are not kept: privacy.raw") {
-			t.Errorf("the replay of a run without responses returned %v, want an error with \"its answers are not kept\"", err)
+		if err == nil || !strings.Contains(err.Error(), "replay "+first.Run.ID+": its responses are not kept: privacy.raw") {
+			t.Errorf("the replay of a run without responses returned %v, want an error with \"its responses are not kept\"", err)
 		}
 	}
 }
@@ -119,8 +119,8 @@ func TestKilledDiscardIsFinished(t *testing.T) {
 				requireRaw(t, h.path("raw"), run)
 			}
 			_, err := pipeline.Replay(t.Context(), h.cfg, run)
-			if err == nil || !strings.Contains(err.Error(), "its answers are not kept") {
-				t.Errorf("the replay of the killed run returned %v, want an error with \"its answers are not kept\"", err)
+			if err == nil || !strings.Contains(err.Error(), "its responses are not kept") {
+				t.Errorf("the replay of the killed run returned %v, want an error with \"its responses are not kept\"", err)
 			}
 			wh := warehouseOf(t, h.cfg)
 			finish(t, h, wh)

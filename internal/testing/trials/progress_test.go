@@ -63,7 +63,7 @@ func TestStoppingFinishesTheCommit(t *testing.T) {
 	}{
 		{"with FinishCommit a merge is finished", "mid merge", true, ledger.Complete, 0},
 		{"without FinishCommit a merge is interrupted", "mid merge", false, ledger.Interrupted, 130},
-		{"with FinishCommit reading is interrupted", "answer landed", true, ledger.Interrupted, 130},
+		{"with FinishCommit reading is interrupted", "response landed", true, ledger.Interrupted, 130},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

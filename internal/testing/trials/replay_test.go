@@ -78,8 +78,8 @@ func TestReplayErrors(t *testing.T) {
 	first := h.goodNight()
 	second := h.goodNight()
 	requireError(first.Run.ID, "later nights build on it: run placementsync rollback "+first.Run.ID+" first")
-	requireError("20200101T000000Z", "this run has no landed answers")
-	requireError("../state", "this run has no landed answers")
+	requireError("20200101T000000Z", "this run has no landed responses")
+	requireError("../state", "this run has no landed responses")
 	if h.cfg.Fetch.Offline {
 		t.Error("the replay changed the configuration of its caller, want Offline to stay false")
 	}

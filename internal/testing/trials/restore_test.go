@@ -47,8 +47,8 @@ func TestTrialRestoreEqualsTheOriginal(t *testing.T) {
 	}
 	r, err := pipeline.Rebuild(t.Context(), h.cfg, false)
 	must(t, err)
-	if r.Snapshots != 5 || r.SnapshotsWithoutDay != 0 || !r.Meta || len(r.Skipped) != 0 {
-		t.Errorf("the rebuild returned %+v, want 5 snapshots, SnapshotsWithoutDay 0, Meta, and no skipped file", r)
+	if r.Snapshots != 5 || r.SnapshotsWithoutDay != 0 || !r.HasMeta || len(r.Skipped) != 0 {
+		t.Errorf("the rebuild returned %+v, want 5 snapshots, SnapshotsWithoutDay 0, HasMeta, and no skipped file", r)
 	}
 	requireContents(t, before, contents(t, h.path("catalog.duckdb")))
 	if diff := cmp.Diff(results, h.queryResults("")); diff != "" {

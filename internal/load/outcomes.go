@@ -11,7 +11,7 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Outcome is the result of requesting one id.
+// Outcome is the result of the request for one id.
 type Outcome string
 
 const (
@@ -19,33 +19,33 @@ const (
 	Answered Outcome = "answered"
 	// Gone means that the request returned 404.
 	Gone Outcome = "404"
-	// Missed means that the request failed, or that its response does not show which rows
-	// were deleted. Staged rows of the id are merged, and its other stored rows are kept.
+	// Missed means that the request failed, or that the response does not show which rows were
+	// deleted. Staged rows of the id are merged, and the other stored rows of the id are kept.
 	Missed Outcome = "missed"
 )
 
-// askedColumns are the columns of an [askedTable].
-const askedColumns sqlText = "id VARCHAR, outcome VARCHAR"
+// requestedColumns are the columns of an [requestedTable].
+const requestedColumns sqlText = "id VARCHAR, outcome VARCHAR"
 
-// AddAsked stages the outcome of requested ids.
-func (p *Details) AddAsked(ctx context.Context, st string, ids []string, outcome Outcome) error {
-	return appendRows(ctx, p.staging, st, askedName, ids, func(id string) []driver.Value { return []driver.Value{id, string(outcome)} })
+// AddOutcomes stages requested ids of a stream, which all have the same outcome.
+func (p *Details) AddOutcomes(ctx context.Context, streamName string, ids []string, outcome Outcome) error {
+	return appendRows(ctx, p.staging, streamName, requestedName, ids, func(id string) []driver.Value { return []driver.Value{id, string(outcome)} })
 }
 
-// IDsToAsk returns the planned ids of a stream that were not requested yet, up to a priority. With
+// IDsToRequest returns the planned ids of a stream that were not requested yet, up to a priority. With
 // OldestFirst, it returns ids of all priorities, in the order in which they were last read. With
 // NeverRead, it returns only ids that were never read.
-func (p *Details) IDsToAsk(ctx context.Context, st stream.Stream, upTo Priority) iter.Seq2[string, error] {
+func (p *Details) IDsToRequest(ctx context.Context, st stream.Stream, upTo Priority) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		args := values{"plan": planTable(st.Name), "asked": askedTable(st.Name)}
-		statement := "ids_to_ask"
+		args := values{"plan": planTable(st.Name), "requested": requestedTable(st.Name)}
+		statement := "ids_to_request"
 		switch upTo {
 		case NeverRead:
-			statement, args["which"] = "oldest_ids_to_ask", planSQL.Render("never_read", nil)
+			statement, args["condition"] = "oldest_ids_to_request", planSQL.Render("never_read", nil)
 		case OldestFirst:
-			statement, args["which"] = "oldest_ids_to_ask", sqlText("TRUE")
+			statement, args["condition"] = "oldest_ids_to_request", sqlText("TRUE")
 		default:
-			args["last"] = int(upTo)
+			args["last_priority"] = int(upTo)
 		}
 		query := planSQL.Render(statement, args)
 		rows, err := p.staging.draft.DB.QueryContext(ctx, string(query))
@@ -73,7 +73,7 @@ func (p *Details) MarkUnread(ctx context.Context, st stream.Stream) (Plan, error
 	if err := p.staging.flush(ctx, allStreams); err != nil {
 		return Plan{}, err
 	}
-	args := values{"plan": planTable(st.Name), "asked": askedTable(st.Name)}
+	args := values{"plan": planTable(st.Name), "requested": requestedTable(st.Name)}
 	if err := p.staging.draft.Exec(ctx, planSQL.Render("carry_rechecks", args), planSQL.Render("mark_unread", args)); err != nil {
 		return Plan{}, fmt.Errorf("mark the unread ids of %s: %w", st.Name, err)
 	}
@@ -102,14 +102,14 @@ func (p *Details) KeepListed(ctx context.Context, st stream.Stream, wasRead func
 				listed = append(listed, planSQL.Render("listed_ids", values{"column": column, "table": main}))
 			case list.IsDetail():
 				listed = append(listed, planSQL.Render("listed_ids_of_carried", values{"column": column, "main": main,
-					"param": sqltext.Name(list.Param), "asked": askedTable(name)}))
+					"param": sqltext.Name(list.Param), "requested": requestedTable(name)}))
 			}
 		}
 	}
 	if len(listed) == 0 {
 		return 0, nil
 	}
-	kept, err := queryTexts(ctx, p.staging.draft, planSQL.Render("keep_listed", values{"asked": askedTable(st.Name), "listed": unionAll(listed)}))
+	kept, err := queryTexts(ctx, p.staging.draft, planSQL.Render("keep_listed", values{"requested": requestedTable(st.Name), "listed": unionAll(listed)}))
 	if err != nil {
 		return 0, fmt.Errorf("compare the 404 responses of %s with the lists: %w", st.Name, err)
 	}
@@ -123,7 +123,7 @@ func (p *Details) CountCaughtUp(ctx context.Context) (n int64, err error) {
 	for _, st := range p.staging.streams {
 		if st.IsDetail() {
 			counts = append(counts, planSQL.Render("caught_up",
-				values{"plan": planTable(st.Name), "asked": askedTable(st.Name), "first": int(PriorityNew)}))
+				values{"plan": planTable(st.Name), "requested": requestedTable(st.Name), "first_priority": int(PriorityNew)}))
 		}
 	}
 	if len(counts) == 0 {
@@ -162,12 +162,12 @@ func (p *Details) store(ctx context.Context, tx *sql.Tx, cover map[string]Covera
 		if !st.IsDetail() || cover[st.Name] == Carried {
 			continue
 		}
-		asked, at := askedTable(st.Name), p.staging.draft.At
+		requested, at := requestedTable(st.Name), p.staging.draft.At
 		err := executeIn(ctx, tx,
-			mergeSQL.Render("forget_details", values{"stream": st.Name, "asked": asked}),
-			mergeSQL.Render("mark_missed_details", values{"now": at, "stream": st.Name, "asked": asked}),
+			mergeSQL.Render("forget_details", values{"stream": st.Name, "requested": requested}),
+			mergeSQL.Render("mark_missed_details", values{"now": at, "stream": st.Name, "requested": requested}),
 			mergeSQL.Render("write_details", values{"stream": st.Name, "run": p.staging.draft.Run, "now": at,
-				"plan": planTable(st.Name), "asked": asked}))
+				"plan": planTable(st.Name), "requested": requested}))
 		if err != nil {
 			return fmt.Errorf("store the details of %s: %w", st.Name, err)
 		}
