@@ -11,8 +11,8 @@ import (
 	_ "github.com/duckdb/duckdb-go/v2"
 )
 
-// baseline loads the records of a first night with DuckDB alone. It loads NDJSON files into the same five
-// tables as the program, and writes these tables as Parquet.
+// baseline loads the records of a first night with DuckDB alone. It loads NDJSON files into the
+// same five tables as the program, and writes these tables as Parquet.
 type baseline struct {
 	// NDJSON is the folder of the input files, and Dir the folder for the results.
 	NDJSON, Dir string
@@ -32,8 +32,8 @@ const listingColumns = `{id: 'VARCHAR', name: 'VARCHAR', description: 'VARCHAR',
 	prices: 'STRUCT(unit_amount DECIMAL(18,6), currency VARCHAR, pricing_tier VARCHAR)[]',
 	includes: 'STRUCT(channel_type VARCHAR, placement_type VARCHAR)[]'}`
 
-// listKinds returns the names of the nested lists of a listing. Items of the first two lists are strings, or objects
-// with one string.
+// listKinds returns the names of the nested lists of a listing. Items of the first two lists are
+// strings, or objects with one string.
 func listKinds() []string { return []string{"tags", "example_links", "prices", "includes"} }
 
 // statements returns SQL that loads the records with their lists and then copies the lists into

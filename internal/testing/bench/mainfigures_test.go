@@ -77,7 +77,7 @@ func (m mainFigure) limitText() string {
 }
 
 // compare compares a figure with the limit at the precision of the page: 98.96 % is shown as 99.0 %
-// and therefore within a limit of 99.0 %.
+// and is therefore within a limit of 99.0 %.
 func (m mainFigure) compare(f figure) string {
 	value := f.median()
 	if math.IsNaN(value) {

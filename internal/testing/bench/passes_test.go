@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// measurePasses compares the CPU time of the second pass over an unchanged list with the first
-// pass. The list has no order, so the program reads it twice. The first pass is measured in a night
-// limited to one pass, from the first page until the list is staged. A normal night takes longer
-// until its list is staged; the difference is the time of the second pass. Merging and publishing
-// are not included. A part of the listings is enough, because the time of a pass is proportional
-// to its pages.
+// measurePasses compares the CPU times of the second and the first pass over an unchanged list. The
+// list has no order, so the program reads it twice. The first pass is measured in a night limited
+// to one pass, from the first page until the list is staged. A normal night takes longer until its
+// list is staged; the difference is the time of the second pass. Merging and publishing are not
+// included. A part of the listings is enough, because the time of a pass is proportional to its
+// pages.
 func measurePasses(t *testing.T, s settings) findings {
 	t.Helper()
 	service := serve(t, world{Listings: s.listings, CatalogOnly: true, Unordered: true})
@@ -41,12 +41,12 @@ func measurePasses(t *testing.T, s settings) findings {
 }
 
 // passNight runs a night into an empty warehouse and returns its steps and its number of
-// requests. The passes over a list are limited to passes, or to the default if passes is 0.
-func passNight(t *testing.T, service *service, passes int) (steps []timedStep, requests int) {
+// requests. maxPasses limits the passes over a list. 0 means the default.
+func passNight(t *testing.T, service *service, maxPasses int) (steps []timedStep, requests int) {
 	t.Helper()
 	dir, remove := scratch(t)
 	defer remove()
-	task := nightTask{URL: service.url, Dir: dir, Passes: passes, Report: filepath.Join(dir, "steps.json")}
+	task := nightTask{URL: service.url, Dir: dir, Passes: maxPasses, Report: filepath.Join(dir, "steps.json")}
 	service.stats(t) // discards the statistics so far
 	measure(t, childCommand(t, "night", task))
 	readReport(t, task.Report, &steps)

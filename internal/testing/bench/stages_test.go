@@ -18,9 +18,9 @@ type stage struct {
 	Wall float64 `json:"wall_seconds,omitempty"`
 }
 
-// measureStages profiles a first night. Before the last response, stages run concurrently. The
-// functions in the samples of the CPU profile tell them apart. After the last response, stages run
-// one after the other.
+// measureStages profiles a first night. Before the last response, stages run concurrently. They are
+// distinguished by the functions in the samples of the CPU profile. After the last response, stages
+// run one after the other.
 func measureStages(t *testing.T, s settings) findings {
 	t.Helper()
 	service := serve(t, world{Listings: s.listings, CatalogOnly: true})

@@ -184,8 +184,8 @@ func (e equipment) run(t *testing.T, script string, j job) {
 	t.Logf("%s: %d results with %d rows compared, %.1f s in the engine", script, compared, rows, seconds)
 }
 
-// runScript runs a script with a job in a folder, passes its results to use, and returns its
-// standard error. It fails the test if the script fails.
+// runScript runs a script with a job in a folder, calls use for each result, and returns the standard
+// error of the script. It fails the test if the script fails.
 func (e equipment) runScript(t *testing.T, script, dir string, job any, use func(result)) string {
 	t.Helper()
 	text, err := json.Marshal(job)

@@ -99,28 +99,28 @@ func readServicePage(t tree) serviceSpec {
 
 // missingCitations describes each citation in a text whose target is not on servicePage.
 func (p serviceSpec) missingCitations(citing string) []string {
-	var findings []string
+	var problems []string
 	for _, match := range citation.FindAllStringSubmatch(citing, -1) {
 		for _, number := range append([]string{match[2]}, citedNumber.FindAllString(match[3], -1)...) {
 			if p.sections[number] == nil {
-				findings = append(findings, "there is no section "+number+" of the service")
+				problems = append(problems, "there is no section "+number+" of the service")
 			}
 		}
-		cited, afterNumber := p.sections[match[2]], match[4]
-		if cited == nil || match[3] != "" {
+		citedSection, afterNumber := p.sections[match[2]], match[4]
+		if citedSection == nil || match[3] != "" {
 			continue
 		}
 		field, verbatim := citedField.FindStringSubmatch(afterNumber), citedVerbatim.FindString(afterNumber)
 		switch {
 		case field != nil && field[1] != "GET":
-			if !slices.Contains(cited.types, field[1]) || !p.hasField(field[1], strings.TrimPrefix(field[2], ".")) {
-				findings = append(findings, fmt.Sprintf("section %s of the service does not name %s", match[2], field[0]))
+			if !slices.Contains(citedSection.types, field[1]) || !p.hasField(field[1], strings.TrimPrefix(field[2], ".")) {
+				problems = append(problems, fmt.Sprintf("section %s of the service does not name %s", match[2], field[0]))
 			}
-		case verbatim != "" && match[1] == "S" && !strings.Contains(cited.text, "`"+verbatim):
-			findings = append(findings, fmt.Sprintf("section %s of the service does not name %s", match[2], verbatim))
+		case verbatim != "" && match[1] == "S" && !strings.Contains(citedSection.text, "`"+verbatim):
+			problems = append(problems, fmt.Sprintf("section %s of the service does not name %s", match[2], verbatim))
 		}
 	}
-	return findings
+	return problems
 }
 
 // hasField reports whether a record has a field. A dotted name such as owner.age means the field age

@@ -182,7 +182,7 @@ func declaredIn(f *ast.FuncDecl) map[string]bool {
 	return local
 }
 
-// targets returns the operands that a node writes, or whose address it takes.
+// targets returns the operands that a node writes to or takes the address of.
 func targets(node ast.Node) []ast.Expr {
 	switch n := node.(type) {
 	case *ast.AssignStmt:

@@ -33,8 +33,8 @@ const (
 	routesFile   = "internal/sim/routes.go"
 )
 
-// lineWith finds the first line that contains text in the files that match a pattern. If there is
-// none, it returns line 1 of the file fallback.
+// lineWith finds the first line with a text in the files that match a pattern. If there is no such
+// line, it returns line 1 of the file fallback.
 func lineWith(files fs.FS, pattern, text, fallback string) (file string, line int) {
 	paths, _ := fs.Glob(files, pattern)
 	for _, file := range paths {

@@ -89,7 +89,7 @@ func (s *Server) Objects(bucket string) map[string][]byte {
 	return contents
 }
 
-// Change passes the objects of a bucket to change, which may add, replace and remove objects. If
+// Change calls change with the objects of a bucket. change may add, replace and remove objects. If
 // change is nil, the bucket is removed.
 func (s *Server) Change(bucket string, change func(objects map[string][]byte)) {
 	if change == nil {

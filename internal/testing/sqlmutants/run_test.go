@@ -155,7 +155,7 @@ type programs struct {
 	baselines map[suite]time.Duration // the durations of suites without a mutant
 }
 
-// padFiles writes copies of the SQL files that end with padding, and the overlay with which the go
+// padFiles writes copies of the SQL files with padding at the end, and the overlay with which the go
 // command compiles the copies in place of the files.
 func (p *programs) padFiles(t *testing.T) {
 	t.Helper()

@@ -29,11 +29,11 @@ func TestFuzzTargets(t *testing.T) {
 	if duration == "" {
 		t.Skip("run make fuzz")
 	}
-	for _, fuzz := range targets(t) {
+	for _, fuzz := range findTargets(t) {
 		t.Run(fuzz.name, func(t *testing.T) {
 			startedAt := time.Now()
 			out, err := fuzz.run(t, duration)
-			inputs, ok := executions(out)
+			inputs, ok := countInputs(out)
 			if err != nil || !ok {
 				t.Errorf("%s in %s: %v\n%s", fuzz.name, fuzz.folder, err, out)
 			}
@@ -52,8 +52,8 @@ func (fuzz target) run(t *testing.T, duration string) (out []byte, err error) {
 	return cmd.CombinedOutput()
 }
 
-// executions returns the number of tested inputs: the last number after "execs:" in the output.
-func executions(out []byte) (n int, ok bool) {
+// countInputs returns the number of tested inputs: the last number after "execs:" in the output.
+func countInputs(out []byte) (n int, ok bool) {
 	matches := regexp.MustCompile(`execs: (\d+)`).FindAllSubmatch(out, -1)
 	if len(matches) == 0 {
 		return 0, false
@@ -62,8 +62,8 @@ func executions(out []byte) (n int, ok bool) {
 	return n, err == nil
 }
 
-// targets finds the fuzz targets in the sources.
-func targets(t *testing.T) (all []target) {
+// findTargets finds the fuzz targets in the sources.
+func findTargets(t *testing.T) (all []target) {
 	t.Helper()
 	root, fuzzFunc := filepath.Join("..", "..", ".."), regexp.MustCompile(`(?m)^func (Fuzz\w+)\(`)
 	for _, top := range []string{"cmd", "internal"} {
@@ -82,17 +82,17 @@ func targets(t *testing.T) (all []target) {
 	return all
 }
 
-// TestFuzzTargetsAreFound checks that targets finds three known targets, and that executions parses
-// the output of a run.
+// TestFuzzTargetsAreFound checks that findTargets finds three known targets, and that countInputs
+// parses the output of a run.
 func TestFuzzTargetsAreFound(t *testing.T) {
-	names := fmt.Sprint(targets(t))
+	names := fmt.Sprint(findTargets(t))
 	for _, want := range []string{"{FuzzRecords internal/transform}", "{FuzzReceiver internal/webhook}", "{FuzzParse internal/config}"} {
 		if !strings.Contains(names, want) {
 			t.Errorf("got the targets %s, want %s among them", names, want)
 		}
 	}
 	const output = "fuzz: elapsed: 3s, execs: 12 (4/sec)\nfuzz: elapsed: 6s, execs: 250 (79/sec)\nPASS\n"
-	if n, ok := executions([]byte(output)); n != 250 || !ok {
-		t.Errorf("executions returned %d, %t, want 250, true", n, ok)
+	if n, ok := countInputs([]byte(output)); n != 250 || !ok {
+		t.Errorf("countInputs returned %d, %t, want 250, true", n, ok)
 	}
 }

@@ -66,8 +66,8 @@ type Trial struct {
 	Date string `json:"date"`
 }
 
-// MutationResult is the result of a measurement of one package. A mutant is a small mistake that is added
-// to the package. The measurement runs the tests of the package with one mutant at a time.
+// MutationResult is the result of a measurement of one package. A mutant is a small mistake that is
+// added to the package. The measurement runs the tests of the package with one mutant at a time.
 type MutationResult struct {
 	// Package is the folder below internal. A later result of the same package replaces this one.
 	Package string `json:"package"`
