@@ -13,7 +13,7 @@ func forbidCoreDumps() {
 }
 
 // LimitMemory limits the memory of this process to a number of bytes, and makes this process the
-// first that Linux kills when memory runs out. If a call fails, the limits of the system remain.
+// first that Linux kills when memory runs out. If a call fails, the system's limits apply.
 func LimitMemory(bytes uint64) {
 	_ = unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: bytes, Max: bytes})
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)

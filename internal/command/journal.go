@@ -50,7 +50,7 @@ func (j journalWriter) Write(line []byte) (int, error) {
 }
 
 // prefixLines puts the priority of a level before each line of a text, as described in
-// sd-daemon(3). journald strips the prefix and stores the priority for journalctl -p.
+// sd-daemon(3). journald strips the prefix and stores the priority for "journalctl -p".
 func prefixLines(level slog.Level, text string) string {
 	priority := "<7>"
 	switch {

@@ -127,7 +127,7 @@ func suggestColumn(name string) string {
 		return "did you mean " + near + "?"
 	}
 	if known {
-		return "placementsync schema " + table + " lists the columns of " + table
+		return "run placementsync schema " + table + ", which lists the columns of " + table
 	}
-	return "placementsync schema lists all tables"
+	return "run placementsync schema, which lists all tables"
 }

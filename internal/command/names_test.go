@@ -22,8 +22,8 @@ F:7: privacy.drop[0]: "orders.clientsecret" is not a column: did you mean orders
 F:8: privacy.drop[1]: "ordres.guest_email" is not a column: did you mean orders.guest_email?`},
 		"unlike any name": {"streams: {include: ['x*']}\nprivacy: {drop: [orders.nothing_of_ours, qqqqqqqq.zzzzzzzz]}",
 			`F:2: streams.include[0]: "x*" is not a stream: use one of token, outlet_listings, *
-F:3: privacy.drop[0]: "orders.nothing_of_ours" is not a column: placementsync schema orders lists the columns of orders
-F:3: privacy.drop[1]: "qqqqqqqq.zzzzzzzz" is not a column: placementsync schema lists all tables`},
+F:3: privacy.drop[0]: "orders.nothing_of_ours" is not a column: run placementsync schema orders, which lists the columns of orders
+F:3: privacy.drop[1]: "qqqqqqqq.zzzzzzzz" is not a column: run placementsync schema, which lists all tables`},
 		"malformed names": {"streams: {include: ['[a']}\nprivacy: {drop: [orders]}",
 			`F:2: streams.include[0]: "[a" is not a pattern: close the bracket or write the stream's name
 F:3: privacy.drop[0]: "orders" is not table.column: write one such as orders.guest_email`},

@@ -1,4 +1,4 @@
-// Package command has the parts that the programs below cmd share: the flags of every
+// Package command has the parts that the programs in cmd share: the flags of every
 // command, errors and exit codes, signals, the log, and functions that convert the configuration
 // to the options of other packages. It must not depend on any command.
 package command

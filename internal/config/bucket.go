@@ -9,7 +9,7 @@ import (
 
 var (
 	bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
-	// S3 allows more characters in object keys, but not every server does.
+	// S3 allows other characters in object keys too, but not every server does.
 	prefixName = regexp.MustCompile(`^[A-Za-z0-9!_.*'()/=+@-]*$`)
 	regionName = regexp.MustCompile(`^[A-Za-z0-9-]*$`)
 )

@@ -34,8 +34,8 @@ type Config struct {
 	// Backup is the address s3://bucket/prefix, see [ParseBucket]. After each night
 	// parquet/ and state/ are mirrored there. Empty disables the backup.
 	Backup string `yaml:"backup"`
-	// Warnings name files with secrets that every user can read or that their group can write.
-	// [Load] sets Warnings.
+	// Warnings name the secret files that every user can read or the group can write. [Load] sets
+	// Warnings.
 	Warnings []string `yaml:"-"`
 	// Watch lists the queries that run after each night.
 	Watch []Watch `yaml:"watch"`

@@ -181,12 +181,12 @@ func TestFullFile(t *testing.T) {
 	}
 }
 
-// TestConditionsOfWatches checks the column, whether the condition is "over", and the number. The
-// column and the number of a condition without a column are empty.
+// TestConditionsOfWatches checks the column, the direction and the bound of conditions. Without a
+// column, the bound is empty too.
 func TestConditionsOfWatches(t *testing.T) {
 	for when, want := range map[string]string{"rows": " false ", "amount over 1000": "amount true 1000", "a over b under -0.50": "a over b false -0.50", "over 5": " false "} {
-		column, over, number := config.Watch{When: when}.Condition()
-		if got := fmt.Sprintf("%s %t %s", column, over, number); got != want {
+		column, over, bound := config.Watch{When: when}.Condition()
+		if got := fmt.Sprintf("%s %t %s", column, over, bound); got != want {
 			t.Errorf("condition %q is parsed as %q, want %q", when, got, want)
 		}
 	}

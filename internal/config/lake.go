@@ -16,7 +16,7 @@ type Lake struct {
 	// Warehouse is the folder or the s3:// address of the tables. It may be empty with a
 	// REST catalog, which then chooses the location.
 	Warehouse string `yaml:"warehouse"`
-	// Namespace is the part of the three namespaces before _current, _past and _meta.
+	// Namespace begins the names of the three namespaces, which end in _current, _past and _meta.
 	Namespace string `yaml:"namespace"`
 	// Name is the catalog_name in SQLite or Postgres.
 	Name string `yaml:"name"`
@@ -37,7 +37,7 @@ const (
 // LakeREST is the server of a REST catalog.
 type LakeREST struct {
 	URI string `yaml:"uri"`
-	// Warehouse is the server's name of the warehouse. Empty is for a server with one warehouse.
+	// Warehouse is the server's name for the warehouse. Empty is for a server with one warehouse.
 	Warehouse string `yaml:"warehouse"`
 	// TokenFile is the path of a file with a bearer token. CredentialFile is the path of a file
 	// with client_id:client_secret for OAuth 2.

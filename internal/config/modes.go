@@ -13,8 +13,8 @@ const (
 	othersWrite fs.FileMode = 0o002
 )
 
-// valueFile is a file that contains the value of a key, or a part of this value. The key itself or a NAME_FILE
-// variable names the file.
+// valueFile is a file that contains the value of a key, or a part of this value. The key itself or a
+// NAME_FILE variable names the file.
 type valueFile struct {
 	key      string
 	path     *string // points to "" if the key names no file

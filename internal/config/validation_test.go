@@ -10,8 +10,8 @@ import (
 	"placementsync/internal/config"
 )
 
-// TestProblemsOfValidations checks that the problems that a [config.Validation] adds have a line
-// and a value, and are sorted together with all other problems. A value with a variable is shown
+// TestProblemsOfValidations checks that the problems of a [config.Validation] have a line and, if
+// given, a value, and are sorted together with all other problems. A value with a variable is shown
 // as it is written in the file. Only the first problem of a value is reported.
 func TestProblemsOfValidations(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
