@@ -64,9 +64,9 @@ func (c counts) skipKilled(runs []ledger.Run) {
 	}
 }
 
-// addRun counts each end of a night or a refresh once. Ends before c.since are not counted. The
-// entry of a killed run has no end time and is counted once too. A run without an id is not in the
-// ledger and is always counted.
+// addRun counts each end of a night or a refresh once. Replays and ends before c.since are not
+// counted. The entry of a killed run has no end time and is counted once too. A run without an id is
+// not in the ledger and is always counted.
 func (c counts) addRun(r ledger.Run) {
 	if !r.EndedAt.IsZero() && r.EndedAt.Before(c.since) {
 		return
@@ -79,7 +79,7 @@ func (c counts) addRun(r ledger.Run) {
 	switch {
 	case r.Kind == ledger.Refresh:
 		c.refreshes[r.Outcome]++
-	case !r.IsNight() || r.Kind == ledger.Replay: // a replay sends no requests
+	case !r.IsNight() || r.Kind == ledger.Replay:
 		return
 	default:
 		c.runs[r.Outcome]++

@@ -239,8 +239,7 @@ func (s *scheduler) startInspection(ctx context.Context) {
 	})
 }
 
-// endInspection stores the result of an inspection. If the end of ctx interrupted the inspection, it
-// drops the result.
+// endInspection stores the result of an inspection, unless ctx has ended.
 func (s *scheduler) endInspection(ctx context.Context, result Inspection) {
 	s.inspectingSince = time.Time{}
 	if ctx.Err() != nil {

@@ -276,8 +276,8 @@ func TestRunsOfOtherProcessesAreCounted(t *testing.T) {
 	})
 }
 
-// TestNightWithoutLedgerEntryIsShown runs a night whose ledger entry cannot be written to a full
-// disk, and a night that fails before it has an entry.
+// TestNightWithoutLedgerEntryIsShown runs a night whose ledger entry cannot be written because the
+// disk is full, and a night that fails before it has an entry.
 func TestNightWithoutLedgerEntryIsShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)

@@ -65,7 +65,7 @@ func TestCatchUp(t *testing.T) {
 		name    string
 		ledger  func(now time.Time) []ledger.Run
 		catchUp bool
-		missed  string   // number of missed slots, without the one that is caught up
+		missed  string   // number of missed slots, without the slot that is caught up
 		want    []string // start times of nights
 	}{
 		{"down for three days", func(now time.Time) []ledger.Run { return []ledger.Run{published(now.Add(-3*day + 2*time.Hour))} },

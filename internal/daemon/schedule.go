@@ -34,8 +34,8 @@ func (s Schedule) IsNever() bool { return s.wall == nil }
 // String returns the text of the schedule with its zone.
 func (s Schedule) String() string { return s.text + " " + s.zone.String() }
 
-// Next returns the first slot after t in the zone of the schedule, or the zero time if there is
-// no such slot.
+// Next returns the first slot after t, in the zone of the schedule. It returns the zero time if there
+// is no later slot.
 func (s Schedule) Next(t time.Time) time.Time {
 	if every, ok := s.wall.(cron.ConstantDelaySchedule); ok {
 		return every.Next(t).In(s.zone) // a constant delay does not depend on the wall clock
@@ -71,8 +71,8 @@ func wallOf(t time.Time) time.Time {
 	return time.Date(year, month, day, t.Hour(), t.Minute(), t.Second(), 0, time.UTC)
 }
 
-// instantOf returns the first instant of a time of the wall clock, or the moment of the
-// change for a time in a skipped hour.
+// instantOf returns the first instant at which the wall clock shows onWall. For a time in a skipped
+// hour, it returns the moment of the change.
 func (s Schedule) instantOf(onWall time.Time) time.Time {
 	year, month, day := onWall.Date()
 	at := time.Date(year, month, day, onWall.Hour(), onWall.Minute(), onWall.Second(), 0, s.zone)

@@ -178,12 +178,12 @@ func writePage(w http.ResponseWriter, log *slog.Logger, t *template.Template, da
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = w.Write(text.Bytes()) // an error means that the client has gone
+	_, _ = w.Write(text.Bytes()) // an error means that the client has disconnected
 }
 
 func writeText(w http.ResponseWriter, code int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(code)
-	// An error means that the client has gone.
+	// An error means that the client has disconnected.
 	_, _ = fmt.Fprintln(w, text)
 }

@@ -10,7 +10,7 @@ import (
 	"placementsync/internal/page"
 )
 
-// shownNights is the largest number of nights in the table.
+// shownNights is the largest number of rows of NightTable.
 const shownNights = 14
 
 // stamp formats a time together with its time zone.

@@ -88,7 +88,7 @@ func (s *server) ask(ctx context.Context, q query.Query, values map[string]strin
 	})
 }
 
-// open waits for s.turn, opens the snapshot that args select, and passes it to use. maxRows is
+// open waits for s.turn, opens the snapshot that args select, and calls use with it. maxRows is
 // query.Options.MaxRows. If DuckDB cannot interrupt a query, open returns at the time limit. The
 // turn is released when the query ends.
 func (s *server) open(ctx context.Context, args queryArguments, maxRows int, use func(*query.DB) error) error {

@@ -25,7 +25,7 @@ import (
 // mailServer is a real SMTP server. It accepts the user "robot". It returns the errors in its fields.
 type mailServer struct {
 	mu       sync.Mutex
-	mailErrs []error          // of successive MAIL commands
+	mailErrs []error          // errors of successive MAIL commands
 	rcptErr  map[string]error // of RCPT, by recipient
 	dataErr  error
 	authErr  error

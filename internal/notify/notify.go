@@ -2,9 +2,9 @@
 // inbox, and a heartbeat after each complete night. It also delivers messages of other packages to
 // channels: a webhook, a chat or e-mail.
 //
-// The package must not know nights or watches: the caller fills alerts and messages. If an alert cannot be
-// sent, the error is logged and the night does not fail. If a message cannot be delivered, the
-// error is returned, and the caller sends the message again.
+// The package must not know nights or watches: the caller fills alerts and messages. If an alert
+// cannot be sent, the error is logged and the night does not fail. If a message cannot be
+// delivered, the error is returned, and the caller sends the message again.
 package notify
 
 import (

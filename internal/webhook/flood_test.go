@@ -123,7 +123,7 @@ func TestUnwrittenEventsAreNotRemembered(t *testing.T) {
 	if got := d.send(hook); got != http.StatusNoContent {
 		t.Fatalf("got status %d from a working disk, want 204", got)
 	}
-	if got := d.receiver.Counts(); got[webhook.Stored] != 2 || got[webhook.Repeated] != 0 { // start stores one event
+	if got := d.receiver.Counts(); got[webhook.Stored] != 2 || got[webhook.Repeated] != 0 { // fixture.start sends one event
 		t.Errorf("counts are %v, want 2 stored and none repeated", got)
 	}
 }

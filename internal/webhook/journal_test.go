@@ -19,7 +19,7 @@ import (
 	"placementsync/internal/webhook"
 )
 
-// writeSegment writes an inbox of one segment. The segment contains the event that start sends, and
+// writeSegment writes an inbox of one segment. The segment contains the event that fixture.start sends, and
 // n more events.
 func writeSegment(t testing.TB, n int) (segment string, data []byte) {
 	t.Helper()
@@ -53,7 +53,7 @@ func TestTruncatedJournalKeepsCompleteLines(t *testing.T) {
 	dir := filepath.Dir(segment)
 	for cut := range len(data) + 1 {
 		must(t, os.WriteFile(segment, data[:cut], 0o600))
-		// storedIDs omits the first line, which start writes.
+		// storedIDs omits the first line, which fixture.start writes.
 		want := max(0, bytes.Count(data[:cut], []byte("\n"))-1)
 		if got := storedIDs(t, dir); len(got) != want {
 			t.Fatalf("cut at %d of %d: got the events %v, want %d of them", cut, len(data), got, want)

@@ -76,7 +76,7 @@ func newFixture(t testing.TB, cfg webhook.Config) *fixture {
 	return d
 }
 
-// start runs the receiver and sends one event. It returns when the event was acknowledged. stop
+// start runs the receiver and sends one event. It returns when the event was acknowledged. d.stop
 // ends the receiver.
 func (d *fixture) start() *fixture {
 	d.t.Helper()
@@ -155,7 +155,7 @@ func (d *fixture) send(hook delivery) int {
 	return resp.StatusCode
 }
 
-// storedIDs returns the ids of the events in a folder, without the event that start sends.
+// storedIDs returns the ids of the events in a folder, without the event that fixture.start sends.
 func storedIDs(t testing.TB, dir string) []string {
 	t.Helper()
 	var ids []string
@@ -348,7 +348,7 @@ func TestARepeatedDeliveryIsStoredOnce(t *testing.T) {
 	for _, result := range webhook.Results() {
 		want[result] = 0
 	}
-	want[webhook.Replayed] = 2 // the event that start sends, and e1
+	want[webhook.Replayed] = 2 // the event that fixture.start sends, and e1
 	if diff := cmp.Diff(want, again.receiver.Counts()); diff != "" {
 		t.Errorf("counts (-want +got):\n%s", diff)
 	}
