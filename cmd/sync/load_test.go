@@ -47,7 +47,7 @@ func TestTortureLoad(t *testing.T) {
 	t.Log(r)
 	r.checkMemory(t)
 	must(t, torture.Open(os.Getenv).EndTrial(startedAt, t.Failed(), torture.Trial{
-		Name: "load", Fault: "serve under 1,000 deliveries a second, 50 readers of the status page and the metrics, 100 senders that stall, and nights without a pause",
+		Name: "load", Procedure: "serve under 1,000 deliveries a second, 50 readers of the status page and the metrics, 100 senders that stall, and nights without a pause",
 		Runs: r.Deliveries.Sent, Outcome: strings.ReplaceAll(r.String(), "\n", "; ")}))
 }
 

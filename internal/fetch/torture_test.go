@@ -141,7 +141,7 @@ func recordTrial(t *testing.T, startedAt time.Time, name string, grades map[fetc
 	t.Helper()
 	share := func(g fetch.Grade) float64 { return 100 * float64(grades[g]) / float64(walks) }
 	err := torture.Open(os.Getenv).EndTrial(startedAt, t.Failed(), torture.Trial{Name: "walks over lists that move, " + name, Runs: walks,
-		Fault: "one insert and one delete per 1 to 50 requests, in a list of 1 to 150 records",
+		Procedure: "one insert and one delete per 1 to 50 requests, in a list of 1 to 150 records",
 		Outcome: fmt.Sprintf("exact %.1f %%, repaired %.1f %%, best_effort %.1f %%; no grade too high",
 			share(fetch.Exact), share(fetch.Repaired), share(fetch.BestEffort))})
 	if err != nil {

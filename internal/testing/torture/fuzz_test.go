@@ -38,7 +38,7 @@ func TestFuzzTargets(t *testing.T) {
 				t.Errorf("%s in %s: %v\n%s", fuzz.name, fuzz.folder, err, out)
 			}
 			must(t, torture.Open(os.Getenv).EndTrial(startedAt, t.Failed(), torture.Trial{
-				Name: "fuzz " + fuzz.name, Fault: "generated inputs for " + fuzz.folder + ", " + duration, Runs: inputs,
+				Name: "fuzz " + fuzz.name, Procedure: "generated inputs for " + fuzz.folder + ", " + duration, Runs: inputs,
 				Outcome: "no failure"}))
 		})
 	}

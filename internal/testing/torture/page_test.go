@@ -110,7 +110,7 @@ func trialTable(trials []torture.Trial) string {
 		if !trial.Passed {
 			passed = "**no**"
 		}
-		fmt.Fprintf(&b, "| %s | %s | %d | %s | %s | %.0f s | %s |\n", trial.Name, trial.Fault, trial.Runs, trial.Outcome, passed, trial.Seconds, trial.Date)
+		fmt.Fprintf(&b, "| %s | %s | %d | %s | %s | %.0f s | %s |\n", trial.Name, trial.Procedure, trial.Runs, trial.Outcome, passed, trial.Seconds, trial.Date)
 	}
 	return b.String()
 }

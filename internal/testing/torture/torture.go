@@ -54,9 +54,9 @@ type Row struct {
 type Trial struct {
 	// Name identifies the trial on the page and determines the name of the result's file.
 	Name string `json:"name"`
-	// Fault describes the procedure, for example the injected faults.
-	Fault string `json:"fault"`
-	Runs  int    `json:"runs"`
+	// Procedure says what the trial does, for example which faults it injects.
+	Procedure string `json:"fault"`
+	Runs      int    `json:"runs"`
 	// Outcome describes the observed results.
 	Outcome string `json:"outcome"`
 	Passed  bool   `json:"held"`

@@ -157,7 +157,7 @@ func TestTortureAnyOrderGivesTheSameWarehouse(t *testing.T) {
 	const seeds = 50
 	interruptions := 0
 	defer recordTrial(t, time.Now(), func() torture.Trial {
-		return torture.Trial{Name: "any order", Fault: "page and batch sizes, workers, threads, the order of responses and the points at which a night is interrupted and resumed are random",
+		return torture.Trial{Name: "any order", Procedure: "page and batch sizes, workers, threads, the order of responses and the points at which a night is interrupted and resumed are random",
 			Runs: seeds, Outcome: fmt.Sprintf("the same values in both warehouses, %d interruptions", interruptions)}
 	})
 	for seed := range uint64(seeds) {

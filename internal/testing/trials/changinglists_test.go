@@ -195,7 +195,7 @@ func readChangingLists(t *testing.T, seeds uint64) {
 			walks, total := 0, map[fetch.Grade]int{}
 			defer recordTrial(t, time.Now(), func() torture.Trial {
 				return torture.Trial{Name: "changing lists, " + name, Runs: walks,
-					Fault: "one insert and one delete per 1 to 50 requests, while client and decoder read the list",
+					Procedure: "one insert and one delete per 1 to 50 requests, while client and decoder read the list",
 					Outcome: fmt.Sprintf("exact %.1f %%, repaired %.1f %%, best_effort %.1f %%; none graded too high",
 						percent(total[fetch.Exact], walks), percent(total[fetch.Repaired], walks), percent(total[fetch.BestEffort], walks))}
 			})

@@ -33,7 +33,7 @@ func TestTortureFailingDisk(t *testing.T) {
 			var all []stepCall
 			var failed, late int
 			defer recordTrial(t, time.Now(), func() torture.Trial {
-				return torture.Trial{Name: "failing disk, " + name, Fault: "each write, fsync, rename, link and removal fails once: before, during or after it",
+				return torture.Trial{Name: "failing disk, " + name, Procedure: "each write, fsync, rename, link and removal fails once: before, during or after it",
 					Runs: len(all), Outcome: fmt.Sprintf("%d ended the night with an error, %d happened after the publish; the next run gave the same warehouse as an undisturbed run", failed, late)}
 			})
 			c := newCrashTrial(t, 10, someStreams()...)

@@ -319,7 +319,7 @@ func TestTortureFalseResponses(t *testing.T) {
 			var outcomes [2]map[string]int
 			defer recordTrial(t, time.Now(), func() torture.Trial {
 				return torture.Trial{Name: "False responses: " + kind.name, Runs: nights[0] + nights[1],
-					Fault: fmt.Sprintf("each endpoint that can send this response, for a whole night: %d first and %d later nights, each followed by a normal night", nights[0], nights[1]),
+					Procedure: fmt.Sprintf("each endpoint that can send this response, for a whole night: %d first and %d later nights, each followed by a normal night", nights[0], nights[1]),
 					Outcome: "later nights: " + formatOutcomes(outcomes[1]) + "; 0 rows lost or changed without a lower grade, 0 tables wrongly graded exact; first nights: " +
 						formatOutcomes(outcomes[0])}
 			})

@@ -22,7 +22,7 @@ func TestTortureFullDisk(t *testing.T) {
 	c.publishUndisturbed(t)
 	failed := 0
 	defer recordTrial(t, time.Now(), func() torture.Trial {
-		return torture.Trial{Name: "full disk", Fault: "a disk whose free space is increased step by step, until it is enough", Runs: failed,
+		return torture.Trial{Name: "full disk", Procedure: "a disk whose free space is increased step by step, until it is enough", Runs: failed,
 			Outcome: "each run reports that the disk is full and keeps the last snapshot; the run with enough space resumes the night"}
 	})
 	for range 3 {

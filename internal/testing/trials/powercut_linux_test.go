@@ -224,7 +224,7 @@ func TestTorturePowerCut(t *testing.T) {
 			t.Parallel()
 			states := 0
 			defer recordTrial(t, time.Now(), func() torture.Trial {
-				return torture.Trial{Name: "power cut, " + name, Fault: "the power fails at each change of the disk; changes since the last fsync are lost in any subset",
+				return torture.Trial{Name: "power cut, " + name, Procedure: "the power fails at each change of the disk; changes since the last fsync are lost in any subset",
 					Runs: states, Outcome: "readers saw the snapshot from before or after; the next night published without damage"}
 			})
 			states = cut(t, 1, 260)

@@ -198,7 +198,7 @@ func TestTortureReadersDuringPublishes(t *testing.T) {
 	t.Parallel()
 	rounds := 0
 	defer recordTrial(t, time.Now(), func() torture.Trial {
-		return torture.Trial{Name: "readers during publishes", Fault: "eight processes read with DuckDB and Parquet while 20 nights are published", Runs: 20,
+		return torture.Trial{Name: "readers during publishes", Procedure: "eight processes read with DuckDB and Parquet while 20 nights are published", Runs: 20,
 			Outcome: fmt.Sprintf("%d readings: no error, no mixture of two nights, no replaced night", rounds)}
 	})
 	rounds = readDuringPublishes(t, 8, 20)

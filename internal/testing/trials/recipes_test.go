@@ -58,7 +58,7 @@ func TestTortureRecipesOfBITools(t *testing.T) {
 	requireTorture(t)
 	recipesRun := 0
 	defer recordTrial(t, time.Now(), func() torture.Trial {
-		return torture.Trial{Name: "recipes of the page on BI tools", Fault: "none: each recipe for Python and JavaScript in docs/bi.md is run unchanged", Runs: recipesRun,
+		return torture.Trial{Name: "recipes of the page on BI tools", Procedure: "none: each recipe for Python and JavaScript in docs/bi.md is run unchanged", Runs: recipesRun,
 			Outcome: "all values equal those of the catalog, with every digit"}
 	})
 	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "bi.md"))

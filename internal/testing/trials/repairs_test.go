@@ -60,8 +60,8 @@ func TestTortureRepairs(t *testing.T) {
 	})
 	recordTrial(t, startedAt, func() torture.Trial {
 		return torture.Trial{Name: "repairs", Runs: r.counts.total(),
-			Fault:   "one or two places of a warehouse are damaged: a file is removed, truncated, changed by one bit, swapped with another file or replaced by the file of another run; a folder or a link is removed",
-			Outcome: r.counts.String()}
+			Procedure: "one or two places of a warehouse are damaged: a file is removed, truncated, changed by one bit, swapped with another file or replaced by the file of another run; a folder or a link is removed",
+			Outcome:   r.counts.String()}
 	})
 	if !t.Failed() {
 		must(t, os.Remove(progress))

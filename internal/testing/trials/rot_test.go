@@ -68,7 +68,7 @@ func recordRotTrial(t *testing.T, startedAt time.Time, kind string, counts *rotC
 		name, damage = "rot in "+kind, "the same damage, only in these files"
 	}
 	recordTrial(t, startedAt, func() torture.Trial {
-		return torture.Trial{Name: name, Fault: damage, Runs: counts.damaged, Outcome: counts.String()}
+		return torture.Trial{Name: name, Procedure: damage, Runs: counts.damaged, Outcome: counts.String()}
 	})
 }
 

@@ -74,7 +74,7 @@ func TestTortureKilledAtEveryStep(t *testing.T) {
 			t.Parallel()
 			c := newCrashTrial(t, 3, someStreams()...)
 			defer recordTrial(t, time.Now(), func() torture.Trial {
-				return torture.Trial{Name: "killed at every step, " + name, Fault: "SIGKILL at each step of the run that changes the disk; the next run resumes it",
+				return torture.Trial{Name: "killed at every step, " + name, Procedure: "SIGKILL at each step of the run that changes the disk; the next run resumes it",
 					Runs: c.killCount(), Outcome: "no request repeated; warehouse, ledger and Parquet files equal those of an undisturbed run"}
 			})
 			for range earlierNights {
@@ -246,7 +246,7 @@ func TestTortureCrash(t *testing.T) {
 			var s stormCounts
 			var rounds int
 			defer recordTrial(t, start, func() torture.Trial {
-				return torture.Trial{Name: "storm, " + name, Fault: fmt.Sprintf("SIGKILL at random steps and times, %d times, while two processes read the warehouse", s.kills),
+				return torture.Trial{Name: "storm, " + name, Procedure: fmt.Sprintf("SIGKILL at random steps and times, %d times, while two processes read the warehouse", s.kills),
 					Runs: s.nights, Outcome: fmt.Sprintf("values, ledger and files equal those of undisturbed runs; %d readings, no mixture of nights", rounds)}
 			})
 			c.publishUndisturbed(t)

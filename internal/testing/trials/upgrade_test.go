@@ -65,7 +65,7 @@ func TestUpgrade(t *testing.T) {
 			run("private values", privateNightsInTurn)
 			run("backup", backupInTurn)
 			recordTrial(t, startedAt, func() torture.Trial {
-				return torture.Trial{Name: "upgrade from " + r.version, Fault: "that release and this program run in turn on the same warehouse, also after kills, a held night and a rollback",
+				return torture.Trial{Name: "upgrade from " + r.version, Procedure: "that release and this program run in turn on the same warehouse, also after kills, a held night and a rollback",
 					Runs: runs, Outcome: "all values and the history equal the service; after a night of this program the release refuses and changes no file"}
 			})
 		})
