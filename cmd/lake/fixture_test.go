@@ -182,9 +182,9 @@ func (h *fixture) requireEqualTables(run string) {
 	}
 }
 
-// readRun checks that all tables show the same night and can be read, and returns the run of this
-// night.
-func (h *fixture) readRun() (run string) {
+// shownRun returns the run of the night that the lake shows. It checks that all tables show this night
+// and can be read.
+func (h *fixture) shownRun() (run string) {
 	h.Helper()
 	s := h.status()
 	for _, t := range s.Tables {

@@ -101,13 +101,13 @@ func TestTrialKilledPublishIsAllOrNothing(t *testing.T) {
 		if committed {
 			want = second
 		}
-		if run := h.readRun(); run != want {
+		if run := h.shownRun(); run != want {
 			t.Errorf("killed at call %d of the step %q: the lake shows %s, want %s", nth, step, run, want)
 		}
 		if p := h.publish(); p[0].AlreadyPublished != committed {
 			t.Errorf("killed at call %d of the step %q: the next publish returned %+v, want already published: %v", nth, step, p, committed)
 		}
-		if run := h.readRun(); run != second {
+		if run := h.shownRun(); run != second {
 			t.Errorf("killed at call %d of the step %q, then published: the lake shows %s, want %s", nth, step, run, second)
 		}
 		h.must(os.RemoveAll(h.path("lake")))
@@ -136,7 +136,7 @@ func TestFailedPublishIsAllOrNothing(t *testing.T) {
 		}
 		h.mustFail(1, syscall.EIO.Error(), "publish")
 		h.step = nil
-		if run := h.readRun(); run != first {
+		if run := h.shownRun(); run != first {
 			t.Errorf("failed at %s: the lake shows %s, want %s", step, run, first)
 		}
 		if got := h.filesOfLake(); !slices.Equal(got, files) {
@@ -151,7 +151,7 @@ func TestFailedPublishIsAllOrNothing(t *testing.T) {
 	}
 	h.mustFail(1, "as a whole or not at all", "publish")
 	h.step = nil
-	if run := h.readRun(); run != second {
+	if run := h.shownRun(); run != second {
 		t.Errorf("failed after the commit: the lake shows %s, want %s", run, second)
 	}
 }
@@ -176,7 +176,7 @@ func TestSimultaneousPublishFails(t *testing.T) {
 				return nil
 			}
 			h.mustFail(1, "another publisher changed", "publish")
-			h.requireEqualTables(h.readRun())
+			h.requireEqualTables(h.shownRun())
 			if got := h.filesOfLake(); len(got) >= len(files) {
 				t.Errorf("the files of the failed publish were not removed: the lake has %d files, want fewer than the %d during the publish", len(got), len(files))
 			}

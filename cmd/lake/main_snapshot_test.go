@@ -14,8 +14,8 @@ func (h *fixture) editRefs(namespace, table string, edit func(m, refs map[string
 	h.writeMetadata(path, m)
 }
 
-// TestSnapshotOfAnotherProgramIsReported sets another current snapshot but no tag or property,
-// as rollback_to_snapshot of Spark does. status and verify must report it, and the next publish
+// TestSnapshotOfAnotherProgramIsReported changes the current snapshot, but no tag or property, as
+// rollback_to_snapshot of Spark does. status and verify must report it, and the next publish
 // must repair it.
 func TestSnapshotOfAnotherProgramIsReported(t *testing.T) {
 	h := newFixture(t, 2)
@@ -35,7 +35,7 @@ func TestSnapshotOfAnotherProgramIsReported(t *testing.T) {
 		t.Errorf("published %+v, want %s again", repaired, p[1].Run)
 	}
 	h.requireEqualTables(p[0].Run)
-	h.requireEqualTables(h.readRun())
+	h.requireEqualTables(h.shownRun())
 	if s := h.status(); s.Behind {
 		t.Errorf("the lake is still behind: %+v", s)
 	}

@@ -42,8 +42,8 @@ func (c *nightCache) addNights(h *fixture, nights int) {
 	}
 }
 
-// cachedNight brings the warehouse to the state after the next night of the cache and returns the run
-// of this night. It returns "" and changes no file if the latest night of the warehouse is not in the
+// cachedNight takes the next night from the cache: it brings the warehouse to the state after this night
+// and returns the run of the night. It returns "" and changes no file if the latest night of the warehouse is not in the
 // cache.
 func (h *fixture) cachedNight(cache *nightCache) (run string) {
 	h.Helper()

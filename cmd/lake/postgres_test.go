@@ -43,7 +43,7 @@ func TestPostgresCatalog(t *testing.T) {
 	h.mustFail(1, "another publisher changed", "publish")
 	h.step = nil
 	h.requireEqualTables(first)
-	if run := h.readRun(); run != second || !overlapped {
+	if run := h.shownRun(); run != second || !overlapped {
 		t.Errorf("the lake shows %s, want %s; the publishes overlapped: %t", run, second, overlapped)
 	}
 	if p := h.publish(); !p[0].AlreadyPublished {
@@ -52,7 +52,7 @@ func TestPostgresCatalog(t *testing.T) {
 	if got := h.run("expire"); got.code != 0 || !strings.Contains(got.stdout, "removed 1 night") {
 		t.Errorf("expire: got %+v, want one removed night", got)
 	}
-	h.requireEqualTables(h.readRun())
+	h.requireEqualTables(h.shownRun())
 }
 
 // deleteCatalogRows removes the rows of a catalog from the database.

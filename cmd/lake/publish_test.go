@@ -201,7 +201,7 @@ func TestDamagedFileIsRefused(t *testing.T) {
 	h.flipBit("warehouse/versions/" + second + "/product_listings.parquet")
 	files := h.filesOfLake()
 	h.mustFail(1, "its checksum differs from its manifest", "publish")
-	if run := h.readRun(); run != first {
+	if run := h.shownRun(); run != first {
 		t.Errorf("the lake shows %s, want %s", run, first)
 	}
 	if got := h.filesOfLake(); !slices.Equal(got, files) {
@@ -218,7 +218,7 @@ func TestDamagedDuckDBFileIsRefused(t *testing.T) {
 	h.flipBit("warehouse/versions/" + second + "/catalog.duckdb")
 	h.mustFail(1, second+"/catalog.duckdb", "publish")
 	h.mustFail(1, second+"/catalog.duckdb", "verify", second)
-	if run := h.readRun(); run != first {
+	if run := h.shownRun(); run != first {
 		t.Errorf("the lake shows %s, want %s", run, first)
 	}
 }
@@ -237,7 +237,7 @@ func TestUnreadableManifestIsReported(t *testing.T) {
 	h.write(newest, string(text))
 	h.write("warehouse/versions/"+second+"/manifest.json", "{")
 	h.mustFail(3, second+"/manifest.json", "publish", "--all")
-	if run := h.readRun(); run != third {
+	if run := h.shownRun(); run != third {
 		t.Errorf("the lake shows %s, want %s", run, third)
 	}
 	if p := h.publish("--all"); len(p) != 1 || !p[0].AlreadyPublished {

@@ -179,7 +179,7 @@ func TestUnexpectedCommitResponses(t *testing.T) {
 	if p := h.publish(); p[0].Run != second || p[0].AlreadyPublished {
 		t.Errorf("published %+v, want %s", p, second)
 	}
-	h.requireEqualTables(h.readRun())
+	h.requireEqualTables(h.shownRun())
 }
 
 // TestRejectedCommitRemovesItsFiles rejects commits. The files must be removed if the response
@@ -219,7 +219,7 @@ func TestSimultaneousPublishToServerFails(t *testing.T) {
 		writeError(w, http.StatusConflict)
 	}
 	h.mustFail(1, "another publisher", "publish")
-	if run := h.readRun(); run != second {
+	if run := h.shownRun(); run != second {
 		t.Errorf("the lake shows %s, want %s", run, second)
 	}
 }
@@ -237,7 +237,7 @@ func TestFalseCommitConfirmations(t *testing.T) {
 	}
 	s.commit = nil
 	h.publish()
-	h.requireEqualTables(h.readRun())
+	h.requireEqualTables(h.shownRun())
 	h.night()
 	s.commit = func(w http.ResponseWriter, apply func(int)) {
 		apply(-1)
@@ -249,7 +249,7 @@ func TestFalseCommitConfirmations(t *testing.T) {
 	if p := h.publish(); !p[0].AlreadyPublished {
 		t.Errorf("published %+v, want already published", p)
 	}
-	h.requireEqualTables(h.readRun())
+	h.requireEqualTables(h.shownRun())
 }
 
 // TestServerWithoutTransactionsIsRefused removes an endpoint that publish needs. publish and

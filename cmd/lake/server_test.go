@@ -50,7 +50,7 @@ func TestLakeOnAServer(t *testing.T) {
 		t.Errorf("publish: got %+v, want exit code 1 and AccessDenied without the key", got)
 	}
 	server.SetFailure(nil)
-	if run := h.readRun(); run != second {
+	if run := h.shownRun(); run != second {
 		t.Errorf("after a rejected publish the lake shows %s, want %s", run, second)
 	}
 	h.publish("--all")

@@ -50,7 +50,7 @@ func TestObjectStorage(t *testing.T) {
 	if after := len(server.Objects("nights")); after >= before {
 		t.Errorf("the bucket has %d objects, want fewer than the %d before expire", after, before)
 	}
-	h.requireEqualTables(h.readRun())
+	h.requireEqualTables(h.shownRun())
 }
 
 // TestBucketFailsDuringPublish rejects all writes of a publish from the ninth on. The lake must still
@@ -71,12 +71,12 @@ func TestBucketFailsDuringPublish(t *testing.T) {
 		return true
 	}
 	h.mustFail(1, "AccessDenied", "publish")
-	if run := h.readRun(); run != first {
+	if run := h.shownRun(); run != first {
 		t.Errorf("the lake shows %s, want %s", run, first)
 	}
 	server.Fail = nil
 	h.publish()
-	h.requireEqualTables(h.readRun())
+	h.requireEqualTables(h.shownRun())
 	h.night()
 	server.Change("nights", nil)
 	if got := h.run("publish"); got.code != 1 || !strings.Contains(got.stderr, "check that lake.warehouse") || strings.Contains(got.stderr, s3sim.SecretKey) {

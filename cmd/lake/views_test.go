@@ -106,5 +106,5 @@ func TestPublishViewsWithoutViewSupport(t *testing.T) {
 			t.Errorf("%q is not in %s", want, got.stderr)
 		}
 	}
-	h.requireEqualTables(h.readRun())
+	h.requireEqualTables(h.shownRun())
 }

@@ -29,8 +29,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// parallel is the number of files that are sent or fetched at the same time.
-const parallel = 8
+// parallelFiles is the number of files that are sent or fetched at the same time.
+const parallelFiles = 8
 
 // Config is a warehouse and its bucket.
 type Config struct {
@@ -192,7 +192,7 @@ func (j *job) sendFiles(ctx context.Context) error {
 		}
 		j.files, j.result.LeftOut = nil, nil
 		group, sending := errgroup.WithContext(ctx)
-		group.SetLimit(parallel)
+		group.SetLimit(parallelFiles)
 		for _, f := range files {
 			group.Go(func() error { return j.sendFile(sending, f) })
 		}

@@ -107,7 +107,7 @@ func (c Config) fetch(ctx context.Context, f checksum.FileSum, fetched, bytes *a
 // eachFile calls work for the files, several at a time, until one call fails.
 func eachFile(ctx context.Context, files []checksum.FileSum, work func(ctx context.Context, f checksum.FileSum) error) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(parallel)
+	group.SetLimit(parallelFiles)
 	for _, f := range files {
 		group.Go(func() error {
 			if ctx.Err() != nil {

@@ -87,11 +87,11 @@ func (e Engine) Namespace(n Names, suffix string) string {
 	return name
 }
 
-var plainName = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
+var plainNamePattern = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
 
 // identifier quotes a name if necessary.
 func (e Engine) identifier(name string) string {
-	if plainName.MatchString(name) {
+	if plainNamePattern.MatchString(name) {
 		return name
 	}
 	return e.quote + strings.ReplaceAll(name, e.quote, e.quote+e.quote) + e.quote
@@ -218,8 +218,8 @@ func (q Query) Marked(names ...string) string {
 	text := q.SQL
 	for _, name := range names {
 		// Each parameter has a line of its own, see TestMarkersReplaceDefaults.
-		line := regexp.MustCompile(`(?m)^ {8}CAST\((.+) AS [A-Z]+(?:\(\d+, \d+\))?\) AS "?` + name + `"?,?$`)
-		if indexes := line.FindStringSubmatchIndex(text); indexes != nil {
+		linePattern := regexp.MustCompile(`(?m)^ {8}CAST\((.+) AS [A-Z]+(?:\(\d+, \d+\))?\) AS "?` + name + `"?,?$`)
+		if indexes := linePattern.FindStringSubmatchIndex(text); indexes != nil {
 			marker := "?"
 			if q.engine.namedParameters {
 				marker = ":" + name

@@ -171,16 +171,16 @@ func TestQueriesMatchDuckDB(t *testing.T) {
 }
 
 var (
-	paramsBlock     = regexp.MustCompile(`(?s)WITH params AS \(\n    SELECT\n(.*?)\n\)`)
-	paramLine       = regexp.MustCompile(`^ {8}CAST\((.+) AS ([A-Z]+(?:\(\d+, \d+\))?)\) AS "?(\w+)"?,?$`)
-	relativeDefault = regexp.MustCompile(`^snapshot-(\d+)d$`)
+	paramsPattern   = regexp.MustCompile(`(?s)WITH params AS \(\n    SELECT\n(.*?)\n\)`)
+	paramPattern    = regexp.MustCompile(`^ {8}CAST\((.+) AS ([A-Z]+(?:\(\d+, \d+\))?)\) AS "?(\w+)"?,?$`)
+	relativePattern = regexp.MustCompile(`^snapshot-(\d+)d$`)
 )
 
 func checkParams(t *testing.T, engine string, q dialect.Query) {
 	t.Helper()
 	textTypes := map[string]string{"spark": "STRING", "trino": "VARCHAR"}
 	types := map[string]string{"COUNT": "BIGINT", "BIGINT": "BIGINT", "DATE": "DATE", "BOOLEAN": "BOOLEAN", "DECIMAL": "DECIMAL(18, 6)"}
-	block := paramsBlock.FindStringSubmatch(q.SQL)
+	block := paramsPattern.FindStringSubmatch(q.SQL)
 	if len(q.Params) == 0 || block == nil {
 		if len(q.Params) > 0 || strings.Contains(q.SQL, "params") {
 			t.Errorf("%s: query %s has %d parameters in the header, but the params in its SQL are %q", engine, q.Name, len(q.Params), block)
@@ -192,7 +192,7 @@ func checkParams(t *testing.T, engine string, q dialect.Query) {
 		t.Fatalf("%s: query %s has %d parameters in the header and %d in its SQL", engine, q.Name, len(q.Params), len(lines))
 	}
 	for i, p := range q.Params {
-		m := paramLine.FindStringSubmatch(lines[i])
+		m := paramPattern.FindStringSubmatch(lines[i])
 		if m == nil || m[3] != p.Name {
 			t.Errorf("%s: query %s: line %q is not CAST(default AS type) AS %s", engine, q.Name, lines[i], p.Name)
 			continue
@@ -205,7 +205,7 @@ func checkParams(t *testing.T, engine string, q dialect.Query) {
 		if want == textTypes[engine] && value != "NULL" {
 			value = "'" + value + "'"
 		}
-		days := relativeDefault.FindStringSubmatch(p.Default)
+		days := relativePattern.FindStringSubmatch(p.Default)
 		isRelative := days != nil && strings.Contains(m[1], "snapshot_at") && slices.Contains(strings.FieldsFunc(m[1], func(r rune) bool { return !unicode.IsDigit(r) }), days[1])
 		if m[2] != want || m[1] != value && !isRelative {
 			t.Errorf("%s: query %s: parameter %s is %s of type %s, want %s of type %s", engine, q.Name, p.Name, m[1], m[2], p.Default, want)

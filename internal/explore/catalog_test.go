@@ -15,9 +15,9 @@ import (
 )
 
 var (
-	statementPattern = regexp.MustCompile(`(?s)<pre id="statement"[^>]*>(.*?)</pre>`)
-	totalPattern     = regexp.MustCompile(`(\d[\d,]*) listings?`)
-	listingLink      = regexp.MustCompile(`<td[^>]*><a href="/explore/listings/([^"]*)">`)
+	statementPattern   = regexp.MustCompile(`(?s)<pre id="statement"[^>]*>(.*?)</pre>`)
+	totalPattern       = regexp.MustCompile(`(\d[\d,]*) listings?`)
+	listingLinkPattern = regexp.MustCompile(`<td[^>]*><a href="/explore/listings/([^"]*)">`)
 )
 
 // catalogFilters maps parameters of the catalog to equivalent SQL conditions on product_listings.
@@ -85,7 +85,7 @@ func testFilters(t *testing.T, s *site) {
 func listedIDs(t *testing.T, body string) []string {
 	t.Helper()
 	ids := []string{}
-	for _, m := range listingLink.FindAllStringSubmatch(body, -1) {
+	for _, m := range listingLinkPattern.FindAllStringSubmatch(body, -1) {
 		id, err := url.PathUnescape(html.UnescapeString(m[1]))
 		must(t, err)
 		ids = append(ids, id)

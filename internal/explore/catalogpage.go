@@ -271,6 +271,7 @@ func (view *catalogView) chips() []chip {
 }
 
 // listing contains the values of one listing by column name. Tags and prices are texts with all values.
+// "exact" is the text of the prices with all digits.
 type listing map[string]query.Value
 
 // readRows reads one page of listings. It selects the listings in the in-memory table, which contains

@@ -171,9 +171,9 @@ func randomSearch(r *rand.Rand, values map[string][]*string) catalogSearch {
 			}
 		}
 	}
-	for key, most := range map[string]int{"authority": 30, "ranking": 200, "days": 12} {
+	for key, limit := range map[string]int{"authority": 30, "ranking": 200, "days": 12} {
 		if r.IntN(8) == 0 {
-			s.ranges[key] = [2]string{strconv.Itoa(r.IntN(most / 2)), strconv.Itoa(most/2 + r.IntN(most/2))}
+			s.ranges[key] = [2]string{strconv.Itoa(r.IntN(limit / 2)), strconv.Itoa(limit/2 + r.IntN(limit/2))}
 		}
 	}
 	sorts := []string{"name", "outlet", "authority", "ranking", "days", "created"}
@@ -188,13 +188,13 @@ func randomSearch(r *rand.Rand, values map[string][]*string) catalogSearch {
 }
 
 var (
-	countedChoice = regexp.MustCompile(`<input type="checkbox" name="(\w+)" value="([^"]*)"(?: checked)?> <bdi>[^<]*</bdi> <span class="count">(\d+)</span>`)
-	shownRow      = regexp.MustCompile(`(?s)<tr><td[^>]*><a href="/explore/listings/([^"]*)"><bdi>[^<]*</bdi></a></td><td class="n lines(?: none)?"[^>]*>(.*?)</td><td[^>]*>(.*?)</td></tr>`)
+	countedChoicePattern = regexp.MustCompile(`<input type="checkbox" name="(\w+)" value="([^"]*)"(?: checked)?> <bdi>[^<]*</bdi> <span class="count">(\d+)</span>`)
+	shownRowPattern      = regexp.MustCompile(`(?s)<tr><td[^>]*><a href="/explore/listings/([^"]*)"><bdi>[^<]*</bdi></a></td><td class="n lines(?: none)?"[^>]*>(.*?)</td><td[^>]*>(.*?)</td></tr>`)
 )
 
 // TestCatalogEqualsReferenceQueries requests random addresses and compares total, facet counts,
-// order, rows, prices and tags with independent queries on main. The fixture has more than 62
-// combinations of currency and tier, so a BIGINT with one bit for each combination would be too small.
+// order, rows, prices and tags with independent queries on main. The fixture has more
+// combinations of currency and tier than a bit mask in a BIGINT could represent.
 func TestCatalogEqualsReferenceQueries(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "combinations.sql")
@@ -252,7 +252,7 @@ func TestCatalogEqualsReferenceQueries(t *testing.T) {
 		if m := totalPattern.FindStringSubmatch(textOf(body)); m != nil {
 			got["total"] = m[1]
 		}
-		for _, m := range countedChoice.FindAllStringSubmatch(body, -1) {
+		for _, m := range countedChoicePattern.FindAllStringSubmatch(body, -1) {
 			if m[3] != "0" {
 				got[m[1]+"="+html.UnescapeString(m[2])] = m[3]
 			}
@@ -274,7 +274,7 @@ func TestCatalogEqualsReferenceQueries(t *testing.T) {
 			" ORDER BY " + search.orderBy() + fmt.Sprintf(" LIMIT 50 OFFSET %d", 50*(search.page-1))) {
 			wantRows = append(wantRows, []string{r[0], normalizeCell(r[1]), normalizeCell(r[2])})
 		}
-		for _, m := range shownRow.FindAllStringSubmatch(body, -1) {
+		for _, m := range shownRowPattern.FindAllStringSubmatch(body, -1) {
 			gotRows = append(gotRows, []string{m[1], normalizeCell(textOf(m[2])), normalizeCell(textOf(m[3]))})
 		}
 		if diff := cmp.Diff(wantRows, gotRows); diff != "" {

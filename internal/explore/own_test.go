@@ -99,21 +99,21 @@ func TestOwnQueries(t *testing.T) {
 // must be rejected until the requests for the first two end.
 func testEarlierSnapshotsAreLimited(t *testing.T, s *site) {
 	ctx, stop := context.WithCancel(t.Context())
-	var slow sync.WaitGroup
+	var slowRequests sync.WaitGroup
 	for _, asOf := range []string{"2026-11-01", "2026-11-02"} {
-		slow.Go(func() {
+		slowRequests.Go(func() {
 			for ctx.Err() == nil { // the request may be rejected while the third snapshot is open
 				_, _, _ = s.fetch(ctx, "/questions/slow?as_of="+asOf)
 			}
 		})
 	}
-	defer slow.Wait()
+	defer slowRequests.Wait()
 	defer stop()
 	wantTexts(t, s.getUntil(t, "/snapshot?as_of=2026-11-03", http.StatusServiceUnavailable, "open another snapshot: requests for 2 earlier snapshots are in progress"),
 		"Try again in a moment.")
 	s.get(t, "/snapshot", http.StatusOK)
 	stop()
-	slow.Wait()
+	slowRequests.Wait()
 	s.getUntil(t, "/snapshot?as_of=2026-11-03", http.StatusOK, "")
 }
 

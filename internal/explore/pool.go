@@ -51,7 +51,7 @@ type openSnapshot struct {
 	asOf    string      // as_of in the address. Empty means the newest snapshot.
 	file    os.FileInfo // the catalog file of version when it was opened
 	db      *query.DB
-	idle    chan *query.DB // the handles that no request uses
+	idle    chan *query.DB // the sessions that no request uses
 	// isPrepared means that the in-memory tables of the catalog page exist. preparing guards it.
 	preparing  chan struct{}
 	isPrepared bool
@@ -78,7 +78,7 @@ func (p *pool) lock(ctx context.Context) error {
 
 func (p *pool) unlock() { <-p.turn }
 
-// borrow returns a snapshot and a handle for one request. The caller gives them back with release.
+// borrow returns a snapshot and a session for one request. The caller gives them back with release.
 func (p *pool) borrow(ctx context.Context, asOf string) (*openSnapshot, *query.DB, error) {
 	if n := p.stuck.Load(); n >= maxStuck {
 		return nil, nil, &statusError{http.StatusServiceUnavailable, fmt.Sprintf("query the snapshot: %d queries are still running after their time limit", n),
@@ -122,7 +122,7 @@ func (p *pool) acquire(ctx context.Context, asOf string) (*openSnapshot, error) 
 		s.borrowed++
 		return s, nil
 	}
-	replaced, err := p.findReplaced(asOf)
+	evicted, err := p.findEvicted(asOf)
 	if err != nil {
 		return nil, err
 	}
@@ -130,19 +130,19 @@ func (p *pool) acquire(ctx context.Context, asOf string) (*openSnapshot, error) 
 	if err != nil {
 		return nil, err
 	}
-	if replaced != nil {
-		p.drop(replaced)
-		p.open = slices.DeleteFunc(p.open, func(s *openSnapshot) bool { return s == replaced })
+	if evicted != nil {
+		p.drop(evicted)
+		p.open = slices.DeleteFunc(p.open, func(s *openSnapshot) bool { return s == evicted })
 	}
 	p.open = append(p.open, s)
 	s.borrowed++
 	return s, nil
 }
 
-// findReplaced returns the earlier snapshot that must be closed for the snapshot of asOf. Nil means
+// findEvicted returns the earlier snapshot that must be closed for the snapshot of asOf. Nil means
 // none. It returns an error if requests use maxEarlier earlier snapshots: none of them can be closed,
 // and each open snapshot needs its own memory.
-func (p *pool) findReplaced(asOf string) (*openSnapshot, error) {
+func (p *pool) findEvicted(asOf string) (*openSnapshot, error) {
 	earlier := slices.DeleteFunc(slices.Clone(p.open), func(s *openSnapshot) bool { return s.asOf == "" })
 	if asOf == "" || len(earlier) < maxEarlier {
 		return nil, nil
@@ -198,9 +198,9 @@ func (s *openSnapshot) readFacts(ctx context.Context) error {
 	return nil
 }
 
-// release gives the snapshot and the handle of a request back to the pool. If a query of the handle is
-// still running, other requests get the handle when the query has ended. db is nil if the request got no
-// handle.
+// release gives the snapshot and the session of a request back to the pool. If a query of the session is
+// still running, other requests get the session when the query has ended. db is nil if the request got no
+// session.
 func (p *pool) release(s *openSnapshot, db *query.DB) {
 	if db == nil || len(db.Abandoned()) == 0 {
 		p.giveBack(s, db)

@@ -44,11 +44,11 @@ func buildPrices(records []query.Record, end time.Time) []priceView {
 		for i, name := range names {
 			periods := periodsOf(byName[name], "amount")
 			series = append(series, periods)
-			view.Rows = append(view.Rows, newPriceRow(name, i%page.MostSeries, view.Currency, periods))
+			view.Rows = append(view.Rows, newPriceRow(name, i%page.MaxSeries, view.Currency, periods))
 		}
 		view.Chart = chartPrices(names, series, view.Currency, end)
-		if len(names) > page.MostSeries {
-			view.More = fmt.Sprintf("The chart shows the first %d of %d prices.", page.MostSeries, len(names))
+		if len(names) > page.MaxSeries {
+			view.More = fmt.Sprintf("The chart shows the first %d of %d prices.", page.MaxSeries, len(names))
 		}
 		views = append(views, view)
 	}
@@ -84,7 +84,7 @@ func newPriceRow(tier string, colour int, currency string, periods []period) pri
 func chartPrices(names []string, series [][]period, currency string, end time.Time) *page.Chart {
 	start, hasValue := end, false
 	var v page.Variant
-	for i, periods := range series[:min(len(series), page.MostSeries)] {
+	for i, periods := range series[:min(len(series), page.MaxSeries)] {
 		s := page.Series{Name: names[i], Colour: i}
 		for n, p := range periods {
 			if p.from.Before(start) {

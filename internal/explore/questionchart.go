@@ -114,8 +114,8 @@ func (q *question) drawDates(result query.Result, first, column columnRole) (_ *
 	if len(names) == 0 {
 		return nil, "a date has several rows."
 	}
-	if len(names) > page.MostSeries {
-		return nil, fmt.Sprintf("the result has more than %d groups. Filter it.", page.MostSeries)
+	if len(names) > page.MaxSeries {
+		return nil, fmt.Sprintf("the result has more than %d groups. Filter it.", page.MaxSeries)
 	}
 	dates := map[time.Time]bool{}
 	for _, points := range series {

@@ -61,7 +61,7 @@ func newPage(title, template string, data any, scripts ...string) htmlPage {
 type download struct {
 	Query  query.Query
 	Values map[string]string
-	// Name is the file name without ending. Format is one of downloadFormats.
+	// Name is the file name without its extension. Format is one of downloadFormats.
 	Name   string
 	Format query.Format
 }
@@ -133,30 +133,30 @@ type downloadWriter struct {
 	hasBegun, hasEnded bool
 }
 
-func (b *downloadWriter) begin() {
-	b.w.Header().Set("Content-Type", b.mediaType)
-	b.w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", b.file))
-	b.hasBegun = true
+func (d *downloadWriter) begin() {
+	d.w.Header().Set("Content-Type", d.mediaType)
+	d.w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", d.file))
+	d.hasBegun = true
 }
 
-func (b *downloadWriter) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.hasEnded {
+func (d *downloadWriter) Write(p []byte) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.hasEnded {
 		return 0, errTooSlow
 	}
-	if !b.hasBegun {
-		b.begin()
+	if !d.hasBegun {
+		d.begin()
 	}
-	return b.w.Write(p)
+	return d.w.Write(p)
 }
 
 // end waits for a Write in progress. It reports whether any byte was written.
-func (b *downloadWriter) end() (hasBegun bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.hasEnded = true
-	return b.hasBegun
+func (d *downloadWriter) end() (hasBegun bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.hasEnded = true
+	return d.hasBegun
 }
 
 // Link returns the address of another page for the snapshot of this page.

@@ -30,12 +30,12 @@ import (
 	"placementsync/internal/testing/pinned"
 )
 
-var tokenField = regexp.MustCompile(`name="token" value="(\w+)"`)
+var tokenPattern = regexp.MustCompile(`name="token" value="(\w+)"`)
 
 // token returns the token of the SQL page.
 func (s *site) token(t testing.TB) string {
 	t.Helper()
-	m := tokenField.FindStringSubmatch(s.get(t, "/sql", http.StatusOK))
+	m := tokenPattern.FindStringSubmatch(s.get(t, "/sql", http.StatusOK))
 	if m == nil {
 		t.Fatal("the page has no token")
 	}
@@ -80,11 +80,11 @@ func (s *site) runSQL(t testing.TB, text string, status int, more ...string) str
 func TestTypedSQL(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "records.sql")
-	t.Run("results", func(t *testing.T) { testStatements(t, s) })
-	t.Run("files", func(t *testing.T) { testStatementFiles(t, s) })
-	t.Run("origin and token", func(t *testing.T) { testForgedStatements(t, s) })
-	t.Run("crash", func(t *testing.T) { testCrashedStatement(t, s) })
-	t.Run("cancel", func(t *testing.T) { testCancelledStatement(t, s) })
+	t.Run("results of statements", func(t *testing.T) { testStatements(t, s) })
+	t.Run("results as files", func(t *testing.T) { testStatementFiles(t, s) })
+	t.Run("forged statements", func(t *testing.T) { testForgedStatements(t, s) })
+	t.Run("crashed statement", func(t *testing.T) { testCrashedStatement(t, s) })
+	t.Run("cancelled statement", func(t *testing.T) { testCancelledStatement(t, s) })
 }
 
 func testStatements(t *testing.T, s *site) {
@@ -303,17 +303,17 @@ func testEscapes(t *testing.T, maxPerKind int) {
 // sums returns the SHA-256 of each file in the folders.
 func sums(t *testing.T, dirs ...string) map[string][32]byte {
 	t.Helper()
-	found := map[string][32]byte{}
+	sumByFile := map[string][32]byte{}
 	for _, dir := range dirs {
 		files, err := filepath.Glob(filepath.Join(dir, "*"))
 		must(t, err)
 		for _, file := range files {
 			data, err := os.ReadFile(file)
 			must(t, err)
-			found[file] = sha256.Sum256(data)
+			sumByFile[file] = sha256.Sum256(data)
 		}
 	}
-	return found
+	return sumByFile
 }
 
 // TestStatementAsQuestion saves the text of the page as a query and opens it.

@@ -20,12 +20,12 @@ import (
 const ordersList = `SELECT o.id AS order_id, p.name AS profile, o.status, o.created_at AS ordered, o.date_paid AS paid, o.total
 	FROM main.orders AS o LEFT JOIN main.profiles AS p ON p.id = o.profile_id`
 
-var orderLink = regexp.MustCompile(`<td[^>]*><a href="/explore/orders/([^"?]*)">`)
+var orderLinkPattern = regexp.MustCompile(`<td[^>]*><a href="/explore/orders/([^"?]*)">`)
 
 // orderIDs returns the ids of the orders on a page.
 func orderIDs(body string) []string {
 	ids := []string{}
-	for _, m := range orderLink.FindAllStringSubmatch(body, -1) {
+	for _, m := range orderLinkPattern.FindAllStringSubmatch(body, -1) {
 		ids = append(ids, m[1])
 	}
 	return ids

@@ -95,9 +95,9 @@ func (t *table) show(caption, files string) (*tableView, tableRows, error) {
 	t.addTotals(view, rows.Sums)
 	t.addFilters(view, rows.Choices)
 	t.addPages(view, rows)
-	state := strings.TrimSuffix(t.addressWith(pair{chartKey, ""}), "?")
+	queryString := strings.TrimSuffix(t.addressWith(pair{chartKey, ""}), "?")
 	for _, f := range downloadFormats() {
-		view.Downloads = append(view.Downloads, pair{f.label, files + string(f.format) + state})
+		view.Downloads = append(view.Downloads, pair{f.label, files + string(f.format) + queryString})
 	}
 	return view, rows, nil
 }

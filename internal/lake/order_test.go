@@ -9,7 +9,7 @@ import (
 // the same time, such as a rebuild, may have different rows, so it is rejected.
 func TestOnlyALaterNightIsPublished(t *testing.T) {
 	t.Parallel()
-	const night, other = "20261120T020000Z", "20261121T090000Z"
+	const night, otherNight = "20261120T020000Z", "20261121T090000Z"
 	at := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {
 		run       string
@@ -19,9 +19,9 @@ func TestOnlyALaterNightIsPublished(t *testing.T) {
 	}{
 		"an empty lake":                {night, at, publishedState{}, false},
 		"the same night again":         {night, at, publishedState{run: night, at: at}, false},
-		"a later night":                {night, at, publishedState{run: other, at: at.Add(-time.Microsecond)}, false},
-		"an earlier night":             {night, at, publishedState{run: other, at: at.Add(time.Microsecond)}, true},
-		"another run of the same time": {night, at, publishedState{run: other, at: at}, true},
+		"a later night":                {night, at, publishedState{run: otherNight, at: at.Add(-time.Microsecond)}, false},
+		"an earlier night":             {night, at, publishedState{run: otherNight, at: at.Add(time.Microsecond)}, true},
+		"another run of the same time": {night, at, publishedState{run: otherNight, at: at}, true},
 	} {
 		if err := checkOrder(&Version{Run: c.run, At: c.at}, c.shown); (err != nil) != c.isRefused {
 			t.Errorf("%s: got %v, want an error: %t", name, err, c.isRefused)

@@ -14,9 +14,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// writeTable writes the files of one table and returns its change. written counts the bytes of data
-// files.
-func (l *Lake) writeTable(ctx context.Context, v *Version, base *table.Table, a action) (c change, written int64, err error) {
+// writeTable writes the files of one table and returns its change. writtenBytes counts the bytes
+// of data files.
+func (l *Lake) writeTable(ctx context.Context, v *Version, base *table.Table, a action) (c change, writtenBytes int64, err error) {
 	c = change{name: a.source.name, base: base}
 	evolution, err := a.source.design.evolve(base.Metadata())
 	if err != nil {
@@ -30,16 +30,16 @@ func (l *Lake) writeTable(ctx context.Context, v *Version, base *table.Table, a 
 	snapshot := base.CurrentSnapshot()
 	if a.replace || a.file != "" || snapshot == nil {
 		tx := t.NewTransaction()
-		if written, err = l.writeSnapshot(ctx, v, t, tx, a); err != nil {
-			return c, written, err
+		if writtenBytes, err = l.writeSnapshot(ctx, v, t, tx, a); err != nil {
+			return c, writtenBytes, err
 		}
 		commit, err := tx.TableCommit()
 		if err != nil {
-			return c, written, err
+			return c, writtenBytes, err
 		}
 		staged, err := tx.StagedTable()
 		if err != nil {
-			return c, written, err
+			return c, writtenBytes, err
 		}
 		c.requirements, c.updates, snapshot = commit.Requirements, commit.Updates, staged.CurrentSnapshot()
 	} else {
@@ -50,7 +50,7 @@ func (l *Lake) writeTable(ctx context.Context, v *Version, base *table.Table, a 
 		table.NewSetPropertiesUpdate(iceberg.Properties{commentProperty: a.source.design.comment, contentProperty: a.content,
 			runProperty: v.Run, timeProperty: v.At.Format(time.RFC3339Nano),
 			snapshotProperty: strconv.FormatInt(snapshot.SnapshotID, 10)}))
-	return c, written, nil
+	return c, writtenBytes, nil
 }
 
 // writeSnapshot copies the file of an action into the lake and adds a snapshot to a
@@ -59,18 +59,18 @@ func (l *Lake) writeSnapshot(ctx context.Context, v *Version, t *table.Table, tx
 	summary := iceberg.Properties{runProperty: v.Run, timeProperty: v.At.Format(time.RFC3339Nano),
 		contentProperty: a.content, programProperty: l.cfg.Program}
 	var replaced, added []iceberg.DataFile
-	var written int64
+	var writtenBytes int64
 	if a.file != "" {
 		file, err := l.addFile(ctx, v, t, a)
 		if err != nil {
 			return 0, err
 		}
-		added, written = []iceberg.DataFile{file}, file.FileSizeBytes()
+		added, writtenBytes = []iceberg.DataFile{file}, file.FileSizeBytes()
 	}
 	if current := t.CurrentSnapshot(); a.replace && current != nil {
 		tasks, err := planFiles(ctx, t, current.SnapshotID)
 		if err != nil {
-			return written, err
+			return writtenBytes, err
 		}
 		for _, task := range tasks {
 			replaced = append(replaced, task.File)
@@ -80,11 +80,11 @@ func (l *Lake) writeSnapshot(ctx context.Context, v *Version, t *table.Table, tx
 	options := []table.WriteOption{table.WithoutAutoNameMapping(), table.WithoutDuplicateCheck()}
 	switch {
 	case len(replaced) > 0:
-		return written, tx.ReplaceDataFilesWithDataFiles(ctx, replaced, added, summary, options...)
+		return writtenBytes, tx.ReplaceDataFilesWithDataFiles(ctx, replaced, added, summary, options...)
 	case len(added) > 0:
-		return written, tx.AddDataFiles(ctx, added, summary, options...)
+		return writtenBytes, tx.AddDataFiles(ctx, added, summary, options...)
 	}
-	return written, tx.AddFiles(ctx, nil, maps.Clone(summary), false)
+	return writtenBytes, tx.AddFiles(ctx, nil, maps.Clone(summary), false)
 }
 
 // addFile copies a file into the lake and returns its description for a manifest.

@@ -42,8 +42,8 @@ const (
 	Steps Kind = "step"
 )
 
-// MostSeries is the number of series colors in the style sheet.
-const MostSeries = 8
+// MaxSeries is the number of series colors in the style sheet.
+const MaxSeries = 8
 
 // Variant is one alternative of a chart. If it has Categories, each series has one value for each
 // category. Otherwise its series have Times.
@@ -54,17 +54,17 @@ type Variant struct {
 	Currency   string   `json:"currency,omitempty"`
 	Categories []string `json:"categories,omitempty"`
 	Series     []Series `json:"series"`
-	// Most is the end of the value axis. An axis with negative values begins at -Most. If Most is
+	// AxisEnd is the end of the value axis. An axis with negative values begins at -AxisEnd. If AxisEnd is
 	// zero, all values fit the axis. Note lists the values that do not fit.
-	Most float64 `json:"most,omitempty"`
-	Note string  `json:"note,omitempty"`
+	AxisEnd float64 `json:"most,omitempty"`
+	Note    string  `json:"note,omitempty"`
 }
 
 // Series is a list of values, each a float64 or, in Boxes, five numbers: minimum, lower
 // quartile, median, upper quartile and maximum. Nil leaves a gap.
 type Series struct {
 	Name string `json:"name,omitempty"`
-	// Colour is the index of a series color, from 0 to MostSeries-1.
+	// Colour is the index of a series color, from 0 to MaxSeries-1.
 	Colour int   `json:"colour"`
 	Values []any `json:"values"`
 	// Texts are the exact values for the tooltip. A value with an empty text has no mark.
@@ -128,7 +128,7 @@ func (v *Variant) CutOutliers(stacked bool) {
 	if outlierCount == 0 {
 		return
 	}
-	v.Most = roundUp(bars[outlierCount].size)
+	v.AxisEnd = roundUp(bars[outlierCount].size)
 	var names []string
 	for _, b := range bars[:min(outlierCount, namedOutliers)] {
 		names = append(names, b.name+" "+b.text)
@@ -136,7 +136,7 @@ func (v *Variant) CutOutliers(stacked bool) {
 	if more := outlierCount - len(names); more > 0 {
 		names = append(names, strconv.Itoa(more)+" more are in the table")
 	}
-	v.Note = "The axis ends at " + Decimal(strconv.FormatFloat(v.Most, 'f', -1, 64)) +
+	v.Note = "The axis ends at " + Decimal(strconv.FormatFloat(v.AxisEnd, 'f', -1, 64)) +
 		". Values over five times the 75th percentile are cut: " + strings.Join(names, "; ") + "."
 }
 

@@ -18,30 +18,30 @@ func TestCutOutliers(t *testing.T) {
 	for name, c := range map[string]struct {
 		series  []page.Series
 		stacked bool
-		most    float64
+		axisEnd float64
 		note    string
 	}{
 		"no outlier": {series: []page.Series{series("n", 10, 20, 30, 100, 5, 1, 20, 20)}}, // the limit is 100, five times the 75th percentile of 20
-		"an outlier": {series: []page.Series{series("n", 10, 20, 30, 101, 5, 1, 20, 20)}, most: 30,
+		"an outlier": {series: []page.Series{series("n", 10, 20, 30, 101, 5, 1, 20, 20)}, axisEnd: 30,
 			note: "The axis ends at 30. Values over five times the 75th percentile are cut: d4 about n."},
-		"below the axis": {series: []page.Series{series("n", 1, -2, 3, -900, 0, 0, 0, 0)}, most: 3,
+		"an outlier below the axis": {series: []page.Series{series("n", 1, -2, 3, -900, 0, 0, 0, 0)}, axisEnd: 3,
 			note: "The axis ends at 3. Values over five times the 75th percentile are cut: d4 about n."},
 		"too few values": {series: []page.Series{series("n", 1, 2, 900, 0, 0, 0, 0, 0)}},
 		"no values":      {series: []page.Series{series("n", 0, 0, 0, 0, 0, 0, 0, 0)}},
-		"small values": {series: []page.Series{series("n", 0.12, 0.21, 0.25, 0.25, 7, 0, 0, 0)}, most: 0.3,
+		"an outlier among small values": {series: []page.Series{series("n", 0.12, 0.21, 0.25, 0.25, 7, 0, 0, 0)}, axisEnd: 0.3,
 			note: "The axis ends at 0.3. Values over five times the 75th percentile are cut: d5 about n."},
-		"two series": {series: []page.Series{series("in", 1, 2, 900, 2), series("out", 1, 2, 3, 700)}, most: 3,
+		"outliers of two series": {series: []page.Series{series("in", 1, 2, 900, 2), series("out", 1, 2, 3, 700)}, axisEnd: 3,
 			note: "The axis ends at 3. Values over five times the 75th percentile are cut: d3, in about in; d4, out about out."},
-		"a stack": {series: []page.Series{series("in", 1, 2, 400, 2), series("out", 1, 2, 500, -3)}, stacked: true, most: 5,
+		"an outlier of stacked series": {series: []page.Series{series("in", 1, 2, 400, 2), series("out", 1, 2, 500, -3)}, stacked: true, axisEnd: 5,
 			note: "The axis ends at 5. Values over five times the 75th percentile are cut: d3 900."},
 		"more outliers than the note lists": {series: []page.Series{series("a", 1, 1, 1, 1, 1, 1, 1, 1), series("b", 1, 1, 1, 1, 1, 1, 1, 1), series("c", 1, 1, 1, 1, 1, 1, 1, 1),
-			series("x", 9, 8, 8, 8, 8, 8, 8, 0)}, most: 1,
+			series("x", 9, 8, 8, 8, 8, 8, 8, 0)}, axisEnd: 1,
 			note: "The axis ends at 1. Values over five times the 75th percentile are cut: d1, x about x; d2, x about x; d3, x about x; d4, x about x; d5, x about x; 2 more are in the table."},
 	} {
 		v := page.Variant{Series: c.series, Categories: days[:len(c.series[0].Values)]}
 		v.CutOutliers(c.stacked)
-		if v.Most != c.most || v.Note != c.note {
-			t.Errorf("%s: the axis ends at %v with the note %q, want %v with the note %q", name, v.Most, v.Note, c.most, c.note)
+		if v.AxisEnd != c.axisEnd || v.Note != c.note {
+			t.Errorf("%s: the axis ends at %v with the note %q, want %v with the note %q", name, v.AxisEnd, v.Note, c.axisEnd, c.note)
 		}
 	}
 }

@@ -79,16 +79,16 @@ func (b *builder) buildHeadlines() (Section, error) {
 			continue
 		}
 		e.values = figuresByLabel(figures)
-		compared := current
-		compared.Params = map[string]string{"since": e.at.UTC().Format(momentLayout)}
-		prices, ok, err := b.askQuery(compared)
+		priceQuestion := current
+		priceQuestion.Params = map[string]string{"since": e.at.UTC().Format(momentLayout)}
+		prices, ok, err := b.askQuery(priceQuestion)
 		if err != nil {
 			return out, err
 		}
 		if ok {
 			e.prices = priceChanges(prices, e.comparison)
 		}
-		source, priceSource := b.sourceOf(q), b.sourceOf(compared)
+		source, priceSource := b.sourceOf(q), b.sourceOf(priceQuestion)
 		source.Label, priceSource.Label = e.comparison, "prices "+e.comparison
 		out.Sources, earlier = append(out.Sources, source, priceSource), append(earlier, e)
 	}

@@ -49,15 +49,15 @@ func TestAttentionListsUnprovenStreams(t *testing.T) {
 		grades, outcome string
 		want            []Notice
 	}{
-		"all proven":                          {"orders|exact|all records were read|2026-11-09T02:00:00Z|0\noutlets|bounded|some records are older|2026-11-02T02:00:00Z|0", "complete", []Notice{}},
-		"partial":                             {"orders|exact|all records were read|2026-11-09T02:00:00Z|0", "partial", []Notice{{Title: partial, Alarm: true}}},
-		"carried":                             {"orders|carried_forward|not chosen|2026-11-07T02:00:00Z|0", "complete", []Notice{{Title: unproven, Lines: []string{"orders is carried since 2026-11-07 02:00 UTC: not chosen"}}}},
-		"not proven":                          {"orders|best_effort|the list changed|2026-11-09T02:00:00Z|0", "complete", []Notice{{Title: unproven, Lines: []string{"orders is not proven: the list changed"}}}},
-		"skipped by configuration":            {"articles|skipped|not chosen||0\nfiles|skipped|streams.details is none: 0 rows||0\narticle_status_events|skipped|no webhook delivery was received yet||0", "complete", []Notice{}},
-		"never read":                          {"articles|skipped|missing scope||0", "complete", []Notice{{Title: missing, Lines: []string{"articles was not read: missing scope"}}}},
-		"streams without numbers on the page": {"article_status_events|skipped|no delivery||0\narticle_comment_events|best_effort|deliveries||0", "complete", []Notice{}},
-		"some ids failed":                     {"files|best_effort|3 of 9 ids failed||3", "partial", []Notice{{Title: partial, Lines: []string{"files is not proven: 3 of 9 ids failed"}, Alarm: true}}},
-		"partial, and a stream was never read": {"orders|carried_forward|answered 500|2026-11-07T02:00:00Z|0\narticles|skipped|missing scope||0", "partial",
+		"proven streams":                       {"orders|exact|all records were read|2026-11-09T02:00:00Z|0\noutlets|bounded|some records are older|2026-11-02T02:00:00Z|0", "complete", []Notice{}},
+		"partial night":                        {"orders|exact|all records were read|2026-11-09T02:00:00Z|0", "partial", []Notice{{Title: partial, Alarm: true}}},
+		"carried stream":                       {"orders|carried_forward|not chosen|2026-11-07T02:00:00Z|0", "complete", []Notice{{Title: unproven, Lines: []string{"orders is carried since 2026-11-07 02:00 UTC: not chosen"}}}},
+		"unproven stream":                      {"orders|best_effort|the list changed|2026-11-09T02:00:00Z|0", "complete", []Notice{{Title: unproven, Lines: []string{"orders is not proven: the list changed"}}}},
+		"streams that the configuration skips": {"articles|skipped|not chosen||0\nfiles|skipped|streams.details is none: 0 rows||0\narticle_status_events|skipped|no webhook delivery was received yet||0", "complete", []Notice{}},
+		"stream that was never read":           {"articles|skipped|missing scope||0", "complete", []Notice{{Title: missing, Lines: []string{"articles was not read: missing scope"}}}},
+		"streams without numbers on the page":  {"article_status_events|skipped|no delivery||0\narticle_comment_events|best_effort|deliveries||0", "complete", []Notice{}},
+		"failed ids":                           {"files|best_effort|3 of 9 ids failed||3", "partial", []Notice{{Title: partial, Lines: []string{"files is not proven: 3 of 9 ids failed"}, Alarm: true}}},
+		"partial night and a stream that was never read": {"orders|carried_forward|answered 500|2026-11-07T02:00:00Z|0\narticles|skipped|missing scope||0", "partial",
 			[]Notice{{Title: partial, Lines: []string{"orders is carried since 2026-11-07 02:00 UTC: answered 500"}, Alarm: true}, {Title: missing, Lines: []string{"articles was not read: missing scope"}}}},
 	} {
 		b := newBuilder(map[string]string{"stream_grades": head + c.grades})
@@ -307,11 +307,11 @@ func TestPanelsOfUnreadTablesHaveNoNumbers(t *testing.T) {
 		empty    string
 		panels   []Panel // only Empty and Note
 	}{
-		"all proven":                        {nil, "", []Panel{{Empty: "Every order has a commission."}, {}}},
+		"all tables are proven":             {nil, "", []Panel{{Empty: "Every order has a commission."}, {}}},
 		"a table of all panels is not read": {[]ledger.Problem{orders}, "No numbers: orders was not read: missing scope orders.lists.", nil},
 		"a table of one panel is not read": {[]ledger.Problem{outlets}, "", []Panel{{Empty: "Every order has a commission.", Note: "outlets was not read: 403"},
 			{Empty: "No numbers: outlets was not read: 403."}}},
-		"carried": {[]ledger.Problem{carried}, "", []Panel{{Empty: "Every order has a commission.", Note: "orders is carried since 2026-11-07 02:00 UTC: answered 500"},
+		"a table is carried": {[]ledger.Problem{carried}, "", []Panel{{Empty: "Every order has a commission.", Note: "orders is carried since 2026-11-07 02:00 UTC: answered 500"},
 			{Note: "orders is carried since 2026-11-07 02:00 UTC: answered 500"}}},
 	} {
 		got, err := withProblems(newBuilder(texts), c.problems...).buildSection(s)

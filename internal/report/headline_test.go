@@ -16,17 +16,17 @@ func TestFiguresAreComparedExactly(t *testing.T) {
 		now, earlier, unit string
 		want               Change
 	}{
-		"up":              {"110.00", "100.00", "USD", Change{"up", "▲\u00a0+10.00 (+10.0 %)", "vs previous"}},
-		"down":            {"90.00", "100.00", "USD", Change{"down", "▼\u00a0−10.00 (−10.0 %)", "vs previous"}},
-		"the same":        {"100.00", "100", "USD", Change{"same", "no change", "vs previous"}},
-		"a count":         {"1300.00", "100.00", "", Change{"up", "▲\u00a0+1,200 (+1,200.0 %)", "vs previous"}},
-		"from zero":       {"5.00", "0.00", "", Change{"up", "▲\u00a0+5", "vs previous"}},
-		"to zero":         {"0.00", "5.00", "", Change{"down", "▼\u00a0−5 (−100.0 %)", "vs previous"}},
-		"from negative":   {"5.00", "-10.00", "USD", Change{"up", "▲\u00a0+15.00 (+150.0 %)", "vs previous"}},
-		"both negative":   {"-15.00", "-10.00", "USD", Change{"down", "▼\u00a0−5.00 (−50.0 %)", "vs previous"}},
-		"unknown now":     {"", "5.00", "USD", Change{"none", "not known", "vs previous"}},
-		"unknown earlier": {"5.00", "", "USD", Change{"none", "not known", "vs previous"}},
-		"not a number":    {"5.00", "many", "USD", Change{"none", "not known", "vs previous"}},
+		"up":                     {"110.00", "100.00", "USD", Change{"up", "▲\u00a0+10.00 (+10.0 %)", "vs previous"}},
+		"down":                   {"90.00", "100.00", "USD", Change{"down", "▼\u00a0−10.00 (−10.0 %)", "vs previous"}},
+		"the same":               {"100.00", "100", "USD", Change{"same", "no change", "vs previous"}},
+		"a count":                {"1300.00", "100.00", "", Change{"up", "▲\u00a0+1,200 (+1,200.0 %)", "vs previous"}},
+		"from zero":              {"5.00", "0.00", "", Change{"up", "▲\u00a0+5", "vs previous"}},
+		"to zero":                {"0.00", "5.00", "", Change{"down", "▼\u00a0−5 (−100.0 %)", "vs previous"}},
+		"from negative":          {"5.00", "-10.00", "USD", Change{"up", "▲\u00a0+15.00 (+150.0 %)", "vs previous"}},
+		"both negative":          {"-15.00", "-10.00", "USD", Change{"down", "▼\u00a0−5.00 (−50.0 %)", "vs previous"}},
+		"unknown number now":     {"", "5.00", "USD", Change{"none", "not known", "vs previous"}},
+		"unknown earlier number": {"5.00", "", "USD", Change{"none", "not known", "vs previous"}},
+		"not a number":           {"5.00", "many", "USD", Change{"none", "not known", "vs previous"}},
 		// A float would be inexact.
 		"a cent":                   {"0.30", "0.20", "USD", Change{"up", "▲\u00a0+0.10 (+50.0 %)", "vs previous"}},
 		"a cent of a large amount": {"9007199254740993.01", "9007199254740993.00", "USD", Change{"up", "▲\u00a0+0.01 (+0.0 %)", "vs previous"}},
@@ -110,14 +110,14 @@ func TestReadMoments(t *testing.T) {
 		snapshots      []string
 		previous, week string
 	}{
-		"only one snapshot":             {[]string{"2026-11-09T02:00:00Z"}, "", ""},
-		"two nights":                    {[]string{"2026-11-09T02:00:00Z", "2026-11-08T02:00:00Z"}, "2026-11-08T02:00:00Z", ""},
-		"a week":                        {[]string{"2026-11-09T02:00:00Z", "2026-11-08T02:00:00Z", "2026-11-02T02:00:30Z", "2026-11-01T02:00:00Z"}, "2026-11-08T02:00:00Z", "2026-11-02T02:00:30Z"},
-		"six and a half days":           {[]string{"2026-11-09T02:00:00Z", "2026-11-02T14:00:00Z"}, "2026-11-02T14:00:00Z", "2026-11-02T14:00:00Z"},
-		"less than six and a half days": {[]string{"2026-11-09T02:00:00Z", "2026-11-02T14:00:01Z"}, "2026-11-02T14:00:01Z", ""},
-		"much older":                    {[]string{"2026-11-09T02:00:00Z", "2026-01-01T00:00:00Z"}, "2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z"},
-		"hourly":                        {[]string{"2026-11-09T02:00:00Z", "2026-11-09T01:00:00Z", "2026-11-02T02:00:00Z", "2026-11-02T01:00:00Z"}, "2026-11-09T01:00:00Z", "2026-11-02T02:00:00Z"},
-		"fractions of seconds":          {[]string{"2026-11-09T02:00:00.5Z", "2026-11-08T02:00:00.25Z"}, "2026-11-08T02:00:00.25Z", ""},
+		"only one snapshot":               {[]string{"2026-11-09T02:00:00Z"}, "", ""},
+		"two nights":                      {[]string{"2026-11-09T02:00:00Z", "2026-11-08T02:00:00Z"}, "2026-11-08T02:00:00Z", ""},
+		"nights of a week":                {[]string{"2026-11-09T02:00:00Z", "2026-11-08T02:00:00Z", "2026-11-02T02:00:30Z", "2026-11-01T02:00:00Z"}, "2026-11-08T02:00:00Z", "2026-11-02T02:00:30Z"},
+		"six and a half days":             {[]string{"2026-11-09T02:00:00Z", "2026-11-02T14:00:00Z"}, "2026-11-02T14:00:00Z", "2026-11-02T14:00:00Z"},
+		"less than six and a half days":   {[]string{"2026-11-09T02:00:00Z", "2026-11-02T14:00:01Z"}, "2026-11-02T14:00:01Z", ""},
+		"a much older snapshot":           {[]string{"2026-11-09T02:00:00Z", "2026-01-01T00:00:00Z"}, "2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z"},
+		"hourly snapshots":                {[]string{"2026-11-09T02:00:00Z", "2026-11-09T01:00:00Z", "2026-11-02T02:00:00Z", "2026-11-02T01:00:00Z"}, "2026-11-09T01:00:00Z", "2026-11-02T02:00:00Z"},
+		"times with fractions of seconds": {[]string{"2026-11-09T02:00:00.5Z", "2026-11-08T02:00:00.25Z"}, "2026-11-08T02:00:00.25Z", ""},
 	} {
 		text := "run_id|snapshot_at|outcome"
 		for _, s := range c.snapshots {

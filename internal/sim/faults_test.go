@@ -27,7 +27,7 @@ func TestFaultsWithACompleteResponse(t *testing.T) {
 		"default status": {
 			sim.Fault{}, func(got httpResponse) bool { return got.status == 500 },
 		},
-		"HTML": {
+		"HTML page": {
 			sim.Fault{Kind: sim.FaultHTML},
 			func(got httpResponse) bool {
 				return got.status == 200 && bytes.HasPrefix(got.body, []byte("<!DOCTYPE html>"))
@@ -37,21 +37,21 @@ func TestFaultsWithACompleteResponse(t *testing.T) {
 			sim.Fault{Kind: sim.FaultBrokenJSON},
 			func(got httpResponse) bool { return got.status == 200 && len(got.body) > 0 && !json.Valid(got.body) },
 		},
-		"empty": {
+		"empty body": {
 			sim.Fault{Kind: sim.FaultEmpty},
 			func(got httpResponse) bool { return got.status == 200 && len(got.body) == 0 },
 		},
-		"slow": {
+		"slow body": {
 			sim.Fault{Kind: sim.FaultSlow, Delay: time.Microsecond},
 			func(got httpResponse) bool { return got.status == 200 && json.Valid(got.body) },
 		},
-		"redirect": {
+		"redirect to an unknown host": {
 			sim.Fault{Kind: sim.FaultRedirect},
 			func(got httpResponse) bool {
 				return got.status == 302 && got.header.Get("Location") == "http://elsewhere.invalid/"
 			},
 		},
-		"rewrite": {
+		"rewritten body": {
 			sim.Fault{Kind: sim.FaultRewrite, Rewrite: func([]byte) []byte { return []byte("other") }},
 			func(got httpResponse) bool { return string(got.body) == "other" },
 		},
@@ -78,9 +78,9 @@ func TestFaultsThatBreakTheConnection(t *testing.T) {
 			s := serve(t, sim.Options{Faults: []sim.Fault{{Kind: tc.kind}}})
 			got, err := s.request(http.MethodGet, "/orders?limit=100", "pc_demo")
 			// A reset may arrive before the part of the body that was sent.
-			failed := errors.Join(err, got.err)
-			if !errors.Is(failed, tc.want) && !errors.Is(failed, io.ErrUnexpectedEOF) && !errors.Is(failed, io.EOF) {
-				t.Errorf("got %v, want %v or the end of the connection", failed, tc.want)
+			failure := errors.Join(err, got.err)
+			if !errors.Is(failure, tc.want) && !errors.Is(failure, io.ErrUnexpectedEOF) && !errors.Is(failure, io.EOF) {
+				t.Errorf("got %v, want %v or the end of the connection", failure, tc.want)
 			}
 			if json.Valid(got.body) && len(got.body) > 0 {
 				t.Error("got the complete body, want a part of it")
@@ -131,14 +131,14 @@ func TestFaultsSelectRequests(t *testing.T) {
 }
 
 func TestFaultProbabilityDependsOnTheSeed(t *testing.T) {
-	run := func(seed uint64) (out []int) {
+	statusesWith := func(seed uint64) (out []int) {
 		s := serve(t, sim.Options{Seed: seed, Faults: []sim.Fault{{Probability: 0.3, Status: 500}}})
 		for range 200 {
 			out = append(out, s.get("/tags").status)
 		}
 		return out
 	}
-	first := run(7)
+	first := statusesWith(7)
 	failed := 0
 	for _, status := range first {
 		if status == http.StatusInternalServerError {
@@ -148,10 +148,10 @@ func TestFaultProbabilityDependsOnTheSeed(t *testing.T) {
 	if failed < 40 || failed > 80 {
 		t.Errorf("%d of 200 requests failed, want about 60, as the probability is 0.3", failed)
 	}
-	if !slices.Equal(first, run(7)) {
+	if !slices.Equal(first, statusesWith(7)) {
 		t.Error("a second run with the same seed fails other requests, want the same requests")
 	}
-	if slices.Equal(first, run(8)) {
+	if slices.Equal(first, statusesWith(8)) {
 		t.Error("a run with another seed fails the same requests, want other requests")
 	}
 }

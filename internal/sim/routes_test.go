@@ -56,7 +56,7 @@ func TestRoutesHaveRequiredFields(t *testing.T) {
 		}
 	}
 	for _, pattern := range s.service.Routes() {
-		fields, listed := requiredFields()[pattern]
+		fields, isListed := requiredFields()[pattern]
 		t.Run(pattern, func(t *testing.T) {
 			records := 0
 			for _, path := range paths[pattern] {
@@ -64,7 +64,7 @@ func TestRoutesHaveRequiredFields(t *testing.T) {
 				if got.status != http.StatusOK {
 					t.Fatalf("GET %s: status %d: %s", path, got.status, got.body)
 				}
-				if fields == nil && listed { // not JSON
+				if fields == nil && isListed { // not JSON
 					records++
 					continue
 				}

@@ -172,7 +172,7 @@ func shapesOf(value any) []string {
 func allResponses(t *testing.T) string {
 	t.Helper()
 	var all strings.Builder
-	for _, text := range snapshot(t, sim.New(sim.Options{})) {
+	for _, text := range responsesByPath(t, sim.New(sim.Options{})) {
 		all.WriteString(text)
 	}
 	return all.String()

@@ -66,7 +66,7 @@ func (s *Service) Advance(days int) {
 	}
 }
 
-// Day returns the number of simulated days since the start.
+// Day returns the number of the current day, counted from day 0.
 func (s *Service) Day() int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -11,8 +11,8 @@ import (
 	"placementsync/internal/sim"
 )
 
-// snapshot returns all lists and objects of a service.
-func snapshot(t *testing.T, service *sim.Service) map[string]string {
+// responsesByPath returns all lists and objects of a service.
+func responsesByPath(t *testing.T, service *sim.Service) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	for _, paths := range samplePaths(t, service, 150) {
@@ -33,7 +33,7 @@ func TestSameSeedGivesSameBytes(t *testing.T) {
 	for range 3 {
 		dayByDay.Advance(1)
 	}
-	a, b := snapshot(t, threeDays), snapshot(t, dayByDay)
+	a, b := responsesByPath(t, threeDays), responsesByPath(t, dayByDay)
 	if len(a) != len(b) || len(a) < 1000 {
 		t.Fatalf("got %d and %d responses, want equal numbers of at least 1000", len(a), len(b))
 	}
