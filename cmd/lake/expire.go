@@ -16,10 +16,10 @@ func expireCommand(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "expire",
 		Short: "Remove old nights and unreferenced files from the lake",
-		Long: "Remove the tags and snapshots of all but the newest lake.keep_nights nights in one commit,\n" +
-			"then the files that only these snapshots referred to. Other unreferenced files, such as\n" +
-			"files of a killed publish, are removed when they are three days old. Tables of other\n" +
-			"programs and the files of these tables are not changed.",
+		Long: "Remove the tags and snapshots of old nights in one commit, then the files that only these\n" +
+			"snapshots referred to. The number of kept nights is lake.keep_nights. Other unreferenced\n" +
+			"files, such as files of a killed publish, are removed when they are three days old. Tables\n" +
+			"of other programs and the files of these tables are not changed.",
 		Args: cobra.NoArgs,
 	}
 	dryRun := cmd.Flags().Bool("dry-run", false, "report the removals without making them")

@@ -18,7 +18,7 @@ var (
 )
 
 func main() {
-	const abandoned = "placementsync-lake: stopped before its work was complete; the lake shows a night as a whole or not at all: run the command again to continue"
+	const abandonedMessage = "placementsync-lake: stopped before its work was complete; the lake shows a night as a whole or not at all: run the command again to continue"
 	p := hostProcess()
-	os.Exit(command.RunInterruptible(p.stderr, abandoned, func(ctx context.Context, _ func()) int { return executeArgs(ctx, os.Args[1:], p) }))
+	os.Exit(command.RunInterruptible(p.stderr, abandonedMessage, func(ctx context.Context, _ func()) int { return executeArgs(ctx, os.Args[1:], p) }))
 }

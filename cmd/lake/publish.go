@@ -31,9 +31,9 @@ func publishCommand(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "publish [RUN]",
 		Short: "Commit a published night to the lake",
-		Long: "Commit all tables of a night to the lake in one step: the latest night, or RUN. If the\n" +
-			"lake already shows the night, nothing is changed. If the lake shows a later night, the\n" +
-			"command fails.\n" +
+		Long: "Commit all tables of RUN, by default the latest night, to the lake in one step. If the lake\n" +
+			"already shows the night, nothing is changed. If the lake shows a later night, the command\n" +
+			"fails.\n" +
 			"--all commits each kept night that is missing in the lake, so that readers can select\n" +
 			"each night by its tag.",
 		Args: cobra.MaximumNArgs(1),

@@ -36,7 +36,7 @@ type questionsView struct {
 // showQuestions lists the named queries by subject.
 func showQuestions(v *visit) (reply, error) {
 	var subjects []subjectView
-	indexes := map[string]int{} // in subjects
+	indexes := map[string]int{} // positions in subjects, by subject
 	library, err := v.pool.cfg.Queries()
 	for _, q := range library.List() {
 		if _, known := indexes[q.Subject]; !known {

@@ -121,7 +121,7 @@ var pricesSection = section{
 				{column: "listings", label: "Listings", as: asNumber}, {column: "median_gap", label: "Median gap", as: asNumber, unit: "currency"},
 				{column: "median_gap_percent", label: "In percent", as: asChange},
 				{column: "compared_cheaper", label: "Cheaper", as: asNumber,
-					about: "Listings whose price in this tier is lower than in the other"},
+					about: "Listings whose price in this tier is lower than in the other tier"},
 			},
 			needs: []string{"product_listing_prices"},
 			empty: "No listing has prices in two tiers of one currency.",

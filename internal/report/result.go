@@ -33,14 +33,14 @@ func (result queryResult) currencyOf(row query.Record) string {
 
 // filterRows returns the result with only the rows for which keep is true. Total is unchanged.
 func (result queryResult) filterRows(keep func(row query.Record) bool) queryResult {
-	kept := result
-	kept.Rows = nil
+	filtered := result
+	filtered.Rows = nil
 	for _, row := range result.Rows {
 		if keep(row) {
-			kept.Rows = append(kept.Rows, row)
+			filtered.Rows = append(filtered.Rows, row)
 		}
 	}
-	return kept
+	return filtered
 }
 
 // distinctLabels returns the distinct labels of the rows, in the order of the rows.

@@ -61,7 +61,7 @@ func (c *calendar) drawLater(r *rand.Rand, previous int64) int64 {
 	return max(c.drawSecond(r), previous+1)
 }
 
-// drawDay returns a random day, between least and least+spread days from the current day.
+// drawDay returns a random day that is least to least+spread days after the current day.
 func (c *calendar) drawDay(r *rand.Rand, least, spread int) int {
 	return c.day + least + r.IntN(spread+1)
 }

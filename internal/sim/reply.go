@@ -25,7 +25,7 @@ type reply struct {
 	mime       string
 	retryAfter string
 	location   string
-	encoding   string // of the body; empty means plain
+	encoding   string // the content encoding; empty means none
 	body       []byte
 	cut        cut
 	slow       bool
