@@ -42,9 +42,9 @@ func (c *nightCache) addNights(h *fixture, nights int) {
 	}
 }
 
-// cachedNight takes the next night from the cache: it brings the warehouse to the state after this night
-// and returns the run of the night. It returns "" and changes no file if the latest night of the warehouse is not in the
-// cache.
+// cachedNight takes the next night from the cache: it brings the warehouse to the state after this night and
+// returns the run of the night. It returns "" and changes no file if the latest night of the warehouse is not
+// in the cache.
 func (h *fixture) cachedNight(cache *nightCache) (run string) {
 	h.Helper()
 	day := h.service.Day()

@@ -192,9 +192,9 @@ var (
 	shownRowPattern      = regexp.MustCompile(`(?s)<tr><td[^>]*><a href="/explore/listings/([^"]*)"><bdi>[^<]*</bdi></a></td><td class="n lines(?: none)?"[^>]*>(.*?)</td><td[^>]*>(.*?)</td></tr>`)
 )
 
-// TestCatalogEqualsReferenceQueries requests random addresses and compares total, facet counts,
-// order, rows, prices and tags with independent queries on main. The fixture has more
-// combinations of currency and tier than a bit mask in a BIGINT could represent.
+// TestCatalogEqualsReferenceQueries requests random addresses and compares total, facet counts, order, rows,
+// prices and tags with independent queries on main. The fixture has more combinations of currency and tier
+// than a bit mask in a BIGINT could represent.
 func TestCatalogEqualsReferenceQueries(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "combinations.sql")

@@ -95,8 +95,8 @@ func TestOwnQueries(t *testing.T) {
 	testEarlierSnapshotsAreLimited(t, s)
 }
 
-// testEarlierSnapshotsAreLimited keeps two earlier snapshots in use. A request for a third
-// must be rejected until the requests for the first two end.
+// testEarlierSnapshotsAreLimited keeps two earlier snapshots in use. A request for a third must be rejected
+// until the requests for the first two end.
 func testEarlierSnapshotsAreLimited(t *testing.T, s *site) {
 	ctx, stop := context.WithCancel(t.Context())
 	var slowRequests sync.WaitGroup

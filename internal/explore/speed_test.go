@@ -11,9 +11,9 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// TestTrialTablesOfManyRows sorts and filters a list and a question of 100,000 rows, and requests their
-// pages. It prints the time within which 95 of 100 requests end. If PLACEMENTSYNC_BENCH is set, this time must be at most
-// 200 ms. Otherwise the machine may be busy, and the time is not checked.
+// TestTrialTablesOfManyRows sorts and filters a list and a question of 100,000 rows, and requests their pages.
+// It prints the time within which 95 of 100 requests end. If PLACEMENTSYNC_BENCH is set, this time must be at
+// most 200 ms. Otherwise the machine may be busy, and the time is not checked.
 func TestTrialTablesOfManyRows(t *testing.T) {
 	torture.RequireTrials(t, os.Getenv)
 	s := newSite(t, "manyrows.sql")

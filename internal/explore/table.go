@@ -92,8 +92,8 @@ func rolesOf(columns []query.Column) []columnRole {
 	return roles
 }
 
-// buildTable returns the table of a result. Names link to the records with their ids, and currencies
-// become units of amounts. If the table contains all rows of the result, columns without values are left out and
+// buildTable returns the table of a result. Names link to the records with their ids, and currencies become
+// units of amounts. If the table contains all rows of the result, columns without values are left out and
 // listed in Blank.
 func buildTable(caption string, roles []columnRole, result query.Result, l links) *page.Table {
 	t := &page.Table{Caption: caption, Empty: "No rows.", Stacked: true}

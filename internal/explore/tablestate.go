@@ -53,8 +53,8 @@ const (
 	maxPage    = 1_000_000
 )
 
-// readTableState parses the parameters of a table with these columns. Empty parameters, which the form
-// sends for empty fields, are ignored. Unknown columns and invalid values are errors.
+// readTableState parses the parameters of a table with these columns. Empty parameters, which the form sends
+// for empty fields, are ignored. Unknown columns and invalid values are errors.
 func readTableState(params url.Values, columns []query.Column) (tableState, error) {
 	s := tableState{Search: strings.TrimSpace(params.Get(searchKey)), Page: 1}
 	var err error

@@ -14,8 +14,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// writeTable writes the files of one table and returns its change. writtenBytes counts the bytes
-// of data files.
+// writeTable writes the files of one table and returns its change. writtenBytes counts the bytes of data
+// files.
 func (l *Lake) writeTable(ctx context.Context, v *Version, base *table.Table, a action) (c change, writtenBytes int64, err error) {
 	c = change{name: a.source.name, base: base}
 	evolution, err := a.source.design.evolve(base.Metadata())

@@ -198,8 +198,8 @@ func TestHeadlinesHaveSourcesAndChanges(t *testing.T) {
 	}
 }
 
-// TestErrorsOfQueriesAreReturned builds the page once for each of its queries. Each time, a different
-// query fails, and its error must be returned.
+// TestErrorsOfQueriesAreReturned builds the page once for each of its queries. Each time, a different query
+// fails, and its error must be returned.
 func TestErrorsOfQueriesAreReturned(t *testing.T) {
 	results := map[string]string{"snapshots": "run_id|snapshot_at|outcome|rows|rows_new|rows_changed|rows_gone|requests|minutes|hours_since_previous\n" +
 		"r2|2026-11-09T02:00:00Z|complete|1|1|1|1|1|1|24\nr1|2026-11-08T02:00:00Z|complete|1|1|1|1|1|1|",

@@ -33,8 +33,8 @@ type panel struct {
 	// byStream means that each row is about one stream. The rows of streams in builder.unused are
 	// left out.
 	byStream bool
-	// needs lists the tables that must have been read. If one of them was not read, the panel shows no numbers. needs
-	// is empty for panels that read only meta. A test compares needs with the query.
+	// needs lists the tables that must have been read. If one of them was not read, the panel shows no
+	// numbers. needs is empty for panels that read only meta. A test compares needs with the query.
 	needs []string
 	// compares means that the query compares snapshots, so that it has no result for the first snapshot.
 	compares bool
