@@ -128,8 +128,8 @@ func checkHistory(v *Version, states map[tableName]publishedState) error {
 // action is the change of one table by a night.
 type action struct {
 	source source
-	// content is the checksum of all rows after the action.
-	content string
+	// checksum is the checksum of all rows after the action.
+	checksum string
 	// file is the path of a Parquet file with the rows to write. If the path is "", no rows are written.
 	file string
 	rows int64
@@ -175,25 +175,25 @@ func (l *Lake) plan(ctx context.Context, v *Version, states map[tableName]publis
 // planCurrent returns the action of a table of the schema main. It replaces the rows of the table if
 // they are not the rows of the version.
 func (v *Version) planCurrent(ctx context.Context, s source, state publishedState) (action, error) {
-	a := action{source: s, rows: s.file.Rows, replace: true, content: "empty"}
+	a := action{source: s, rows: s.file.Rows, replace: true, checksum: "empty"}
 	if a.rows == 0 {
-		a.replace = state.content != a.content
+		a.replace = state.checksum != a.checksum
 		return a, nil
 	}
-	a.content = s.file.SHA256
-	if state.content == a.content {
-		return action{source: s, content: a.content}, nil
+	a.checksum = s.file.SHA256
+	if state.checksum == a.checksum {
+		return action{source: s, checksum: a.checksum}, nil
 	}
 	a.file = filepath.Join(v.Dir, s.file.File)
 	if problem := checksum.NewCache(ctx).Compare(a.file, s.file.FileSum, true); problem != "" {
 		return a, damagedErr(a.file, problem)
 	}
-	if !state.hasContentOfV1 {
+	if !state.hasChecksumOfV1 {
 		return a, nil
 	}
-	content, err := sumBeforeFooter(a.file)
-	if err == nil && content == state.content {
-		return action{source: s, content: a.content}, nil
+	sum, err := sumBeforeFooter(a.file)
+	if err == nil && sum == state.checksum {
+		return action{source: s, checksum: a.checksum}, nil
 	}
 	return a, err
 }
@@ -224,12 +224,12 @@ func sumBeforeFooter(path string) (string, error) {
 // lacks. It replaces all rows if the rows of the lake differ from the version, as after a rollback or a
 // rebuild, or if the table has maxFiles files.
 func (v *Version) planRows(ctx context.Context, s source, state publishedState, m measure) (a action, err error) {
-	a = action{source: s, content: m.content}
+	a = action{source: s, checksum: m.checksum}
 	condition := sqltext.SQL("true")
 	switch {
-	case state.content == m.content:
+	case state.checksum == m.checksum:
 		return a, nil
-	case state.content == m.publishedContent && state.files < maxFiles:
+	case state.checksum == m.publishedChecksum && state.files < maxFiles:
 		condition, a.rows = "NOT "+s.publishedRows(state), m.addedRows
 	default:
 		a.replace, a.rows = true, m.rows

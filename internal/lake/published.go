@@ -16,14 +16,14 @@ type publishedState struct {
 	// run and at are the newest published night and the time of its warehouse snapshot.
 	run string
 	at  time.Time
-	// content is the checksum of the rows. It is empty if another program changed the current
+	// checksum is the checksum of the rows. It is empty if another program changed the current
 	// Iceberg snapshot. The next night then writes all rows again.
-	content string
-	// hasContentOfV1 is true if release 1.0.0 recorded content. For a table of the schema main,
-	// content is then the result of sumBeforeFooter.
-	hasContentOfV1 bool
-	files          int
-	rows           int64
+	checksum string
+	// hasChecksumOfV1 is true if release 1.0.0 recorded checksum. For a table of the schema main,
+	// checksum is then the result of sumBeforeFooter.
+	hasChecksumOfV1 bool
+	files           int
+	rows            int64
 	// onMain is true if the branch main, which readers see, is at the published Iceberg snapshot. It is
 	// false if another program changed the branch.
 	onMain bool
@@ -48,9 +48,9 @@ func readPublishedState(n tableName, t *table.Table) (publishedState, error) {
 	if snapshot := t.CurrentSnapshot(); snapshot != nil && snapshot.Summary != nil {
 		summary := snapshot.Summary.Properties
 		if s.onMain {
-			s.content = properties[contentProperty]
-			if s.content == "" { // release 1.0.0 wrote the checksum only in the summary
-				s.content, s.hasContentOfV1 = summary[contentProperty], true
+			s.checksum = properties[checksumProperty]
+			if s.checksum == "" { // release 1.0.0 wrote the checksum only in the summary
+				s.checksum, s.hasChecksumOfV1 = summary[checksumProperty], true
 			}
 		}
 		s.files, _ = strconv.Atoi(summary["total-data-files"])

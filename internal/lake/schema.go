@@ -23,9 +23,9 @@ const (
 	commentProperty = "comment"
 	runProperty     = "placementsync.run-id"
 	timeProperty    = "placementsync.snapshot-at"
-	// contentProperty is the checksum of the published rows.
-	contentProperty = "placementsync.content"
-	programProperty = "placementsync.program"
+	// checksumProperty is the checksum of the published rows.
+	checksumProperty = "placementsync.content"
+	programProperty  = "placementsync.program"
 	// snapshotProperty is the id of the published Iceberg snapshot.
 	snapshotProperty = "placementsync.snapshot-id"
 )

@@ -47,7 +47,7 @@ func (l *Lake) writeTable(ctx context.Context, v *Version, base *table.Table, a 
 	}
 	c.updates = append(append(evolution, c.updates...),
 		table.NewSetSnapshotRefUpdate(tagOf(v.Run), snapshot.SnapshotID, table.TagRef, 0, 0, 0),
-		table.NewSetPropertiesUpdate(iceberg.Properties{commentProperty: a.source.design.comment, contentProperty: a.content,
+		table.NewSetPropertiesUpdate(iceberg.Properties{commentProperty: a.source.design.comment, checksumProperty: a.checksum,
 			runProperty: v.Run, timeProperty: v.At.Format(time.RFC3339Nano),
 			snapshotProperty: strconv.FormatInt(snapshot.SnapshotID, 10)}))
 	return c, writtenBytes, nil
@@ -57,7 +57,7 @@ func (l *Lake) writeTable(ctx context.Context, v *Version, base *table.Table, a 
 // transaction. A table without rows gets an empty snapshot, because a tag needs a snapshot.
 func (l *Lake) writeSnapshot(ctx context.Context, v *Version, t *table.Table, tx *table.Transaction, a action) (int64, error) {
 	summary := iceberg.Properties{runProperty: v.Run, timeProperty: v.At.Format(time.RFC3339Nano),
-		contentProperty: a.content, programProperty: l.cfg.Program}
+		checksumProperty: a.checksum, programProperty: l.cfg.Program}
 	var replaced, added []iceberg.DataFile
 	var writtenBytes int64
 	if a.file != "" {

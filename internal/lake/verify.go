@@ -88,13 +88,13 @@ func (v *Version) verifyTable(ctx context.Context, s source, t *table.Table, sta
 		return 0, 0, err
 	}
 	defer func() { _ = os.RemoveAll(v.fetchedDir()) }()
-	expected, err := v.sum(ctx, s, sqltext.SQL("version."+sqltext.Quote(s.schema)+"."+sqltext.Quote(s.name.name)), columnValues(s.present))
+	expected, err := v.sum(ctx, s, sqltext.SQL("version."+sqltext.Quote(s.schema)+"."+sqltext.Quote(s.name.name)), columnValues(s.presentColumns))
 	if err != nil {
 		return 0, len(paths), err
 	}
 	got := rowSum{0, "0"}
 	if len(paths) > 0 {
-		if got, err = v.sum(ctx, s, filesByID(paths, s.present), columnNames(s.present)); err != nil {
+		if got, err = v.sum(ctx, s, filesByID(paths, s.presentColumns), columnNames(s.presentColumns)); err != nil {
 			return 0, len(paths), err
 		}
 	}
@@ -114,7 +114,7 @@ type rowSum struct {
 }
 
 func (v *Version) sum(ctx context.Context, s source, from, values sqltext.SQL) (r rowSum, err error) {
-	query := versionSQL.Render("sum_values", sqltext.Values{"names": columnNames(s.present), "values": values, "source": from})
+	query := versionSQL.Render("sum_values", sqltext.Values{"names": columnNames(s.presentColumns), "values": values, "source": from})
 	err = v.DB.QueryRowContext(ctx, string(query)).Scan(&r.rows, &r.sum)
 	return r, err
 }

@@ -38,23 +38,23 @@ type source struct {
 	// schema is the schema of the table in DuckDB.
 	schema string
 	design design
-	// present are the columns that the version has.
-	present []stream.Column
+	// presentColumns are the columns that the version has.
+	presentColumns []stream.Column
 	// file is the published Parquet file. It is empty for tables of the schemas past and meta.
 	file warehouse.ManifestTable
 }
 
 // OpenVersion opens a published version.
 func OpenVersion(ctx context.Context, wh *warehouse.Warehouse, run string) (*Version, error) {
-	published, err := wh.OpenChecked(ctx, run)
+	publishedVersion, err := wh.OpenChecked(ctx, run)
 	if err != nil {
 		return nil, err
 	}
-	v := &Version{PublishedVersion: published, Run: run, At: published.Manifest.SnapshotAt.UTC()}
+	v := &Version{PublishedVersion: publishedVersion, Run: run, At: publishedVersion.Manifest.SnapshotAt.UTC()}
 	if err := v.DB.QueryRowContext(ctx, string(versionSQL.Render("limits", nil))).Scan(&v.maxGroupBytes); err != nil {
 		return nil, errors.Join(fmt.Errorf("open version %s: %w", run, err), v.Close())
 	}
-	for _, t := range published.Manifest.Tables {
+	for _, t := range publishedVersion.Manifest.Tables {
 		def := wh.Schema.Definition(t.Name)
 		columns := slices.Concat(def.Columns, stream.SystemColumns())
 		v.add(source{name: tableName{current, t.Name}, schema: "main", file: t, design: design{columns, def.Comment}})
@@ -89,8 +89,8 @@ func (v *Version) readKnownRuns(ctx context.Context, wh *warehouse.Warehouse) er
 
 // add adds a table if the version has it.
 func (v *Version) add(s source) {
-	s.present = v.PresentColumns(s.schema, s.name.name, s.design.columns)
-	if len(s.present) > 0 {
+	s.presentColumns = v.PresentColumns(s.schema, s.name.name, s.design.columns)
+	if len(s.presentColumns) > 0 {
 		v.sources = append(v.sources, s)
 	}
 }
@@ -98,13 +98,13 @@ func (v *Version) add(s source) {
 // measure contains counts and checksums of the rows of a table of the schema past or meta. If the lake
 // was published from the same history, the lake already has the rows that publishedRows selects.
 type measure struct {
-	// content and rows are the checksum and the number of all rows.
-	content string
-	rows    int64
-	// publishedContent is the checksum of the rows that publishedRows selects. addedRows is the number
+	// checksum and rows are the checksum and the number of all rows.
+	checksum string
+	rows     int64
+	// publishedChecksum is the checksum of the rows that publishedRows selects. addedRows is the number
 	// of the other rows.
-	publishedContent string
-	addedRows        int64
+	publishedChecksum string
+	addedRows         int64
 }
 
 // measureTables measures the tables of the schemas past and meta.
@@ -114,15 +114,15 @@ func (v *Version) measureTables(ctx context.Context, states map[tableName]publis
 		if s.name.part == current {
 			continue
 		}
-		published := s.publishedRows(states[s.name])
-		parts = append(parts, versionSQL.Render("measure_table", sqltext.Values{"index": i, "content": s.content("true"),
-			"published_content": s.content(published), "published": published, "schema": sqltext.Name(s.schema), "table": sqltext.Name(s.name.name)}))
+		publishedCondition := s.publishedRows(states[s.name])
+		parts = append(parts, versionSQL.Render("measure_table", sqltext.Values{"index": i, "checksum": s.checksum("true"),
+			"published_checksum": s.checksum(publishedCondition), "published": publishedCondition, "schema": sqltext.Name(s.schema), "table": sqltext.Name(s.name.name)}))
 	}
 	measures := map[tableName]measure{}
 	err := v.EachRow(ctx, parts, func(scan func(...any) error) error {
 		var i int
 		var m measure
-		err := scan(&i, &m.content, &m.publishedContent, &m.rows, &m.addedRows)
+		err := scan(&i, &m.checksum, &m.publishedChecksum, &m.rows, &m.addedRows)
 		measures[v.sources[i].name] = m
 		return err
 	})
@@ -132,20 +132,20 @@ func (v *Version) measureTables(ctx context.Context, states map[tableName]publis
 	return measures, nil
 }
 
-// content returns an expression for the checksum of the rows that a condition selects. The table must be
+// checksum returns an expression for the checksum of the rows that a condition selects. The table must be
 // in the schema past or meta.
-func (s source) content(condition sqltext.SQL) sqltext.SQL {
+func (s source) checksum(condition sqltext.SQL) sqltext.SQL {
 	if s.name.part == past {
-		return versionSQL.Render("content_of_closed", sqltext.Values{"rows": condition})
+		return versionSQL.Render("checksum_of_closed", sqltext.Values{"rows": condition})
 	}
-	return versionSQL.Render("content_of_meta", sqltext.Values{"rows": condition, "columns": columnNames(s.present)})
+	return versionSQL.Render("checksum_of_meta", sqltext.Values{"rows": condition, "columns": columnNames(s.presentColumns)})
 }
 
 // publishedRows returns the condition for the rows that the lake already has if it was published
-// from the history of this version. If the checksum of these rows equals state.content, the lake has
+// from the history of this version. If the checksum of these rows equals state.checksum, the lake has
 // exactly these rows.
 func (s source) publishedRows(state publishedState) sqltext.SQL {
-	_, hasRun := stream.Definition{Columns: s.present}.Column("run_id")
+	_, hasRun := stream.Definition{Columns: s.presentColumns}.Column("run_id")
 	switch {
 	case state.run == "":
 		return "false"
@@ -160,9 +160,9 @@ func (s source) publishedRows(state publishedState) sqltext.SQL {
 // writeFile writes the rows of a table that a condition selects into a Parquet file with field ids.
 func (v *Version) writeFile(ctx context.Context, s source, condition sqltext.SQL) (file string, err error) {
 	file = filepath.Join(v.Scratch, s.name.String()+".parquet")
-	err = v.Exec(ctx, versionSQL.Render("copy_rows", sqltext.Values{"columns": columnValues(s.present), "rows": condition,
+	err = v.Exec(ctx, versionSQL.Render("copy_rows", sqltext.Values{"columns": columnValues(s.presentColumns), "rows": condition,
 		"schema": sqltext.Name(s.schema), "table": sqltext.Name(s.name.name), "file": file,
-		"ids": dictionary.FieldIDs(s.present), "bytes": v.maxGroupBytes}))
+		"ids": dictionary.FieldIDs(s.presentColumns), "bytes": v.maxGroupBytes}))
 	return file, err
 }
 

@@ -1,5 +1,5 @@
--- Statements that read a published version, which is attached as "version". content_of_closed,
--- content_of_meta, closed_until, written_until and files_by_id are parts of statements.
+-- Statements that read a published version, which is attached as "version". checksum_of_closed,
+-- checksum_of_meta, closed_until, written_until and files_by_id are parts of statements.
 
 -- name: limits
 -- The largest size of a row group in bytes: an eighth of the memory of a thread, as in the published
@@ -12,16 +12,16 @@ SELECT run_id FROM version.meta.runs
 -- name: measure_table
 -- Checksums of all rows of a table and of the rows that the lake already has, the number of all rows,
 -- and the number of rows that the lake lacks. {published} is the condition for rows that the lake has.
-SELECT {index}, {content}, {published_content}, count(*), count(*) FILTER (WHERE NOT {published}) FROM version.{schema}.{table}
+SELECT {index}, {checksum}, {published_checksum}, count(*), count(*) FILTER (WHERE NOT {published}) FROM version.{schema}.{table}
 
--- name: content_of_closed
+-- name: checksum_of_closed
 -- A checksum of the closed rows that {rows} selects. It does not depend on the order of the rows. It
 -- reads only three narrow columns, because row_hash is a hash of the other values.
 concat_ws(':', count(*) FILTER (WHERE {rows}), coalesce(sum(row_hash::HUGEINT) FILTER (WHERE {rows}), 0),
     coalesce(sum(epoch_us(valid_from)::HUGEINT) FILTER (WHERE {rows}), 0),
     coalesce(sum(epoch_us(valid_to)::HUGEINT) FILTER (WHERE {rows}), 0))
 
--- name: content_of_meta
+-- name: checksum_of_meta
 -- A checksum of the rows of a table of the schema meta that {rows} selects. It reads all columns.
 concat_ws(':', count(*) FILTER (WHERE {rows}), coalesce(sum(hash({columns})::HUGEINT) FILTER (WHERE {rows}), 0))
 
