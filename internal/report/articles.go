@@ -10,8 +10,8 @@ var articlesSection = section{
 		{
 			id: "articles-by-status", title: "Where the articles are",
 			about: "Articles in each status.",
-			query: "articles_by_status", shown: 40,
-			plot: &plot{kind: page.Bars, across: true, unit: "articles", labels: []string{"status_name"}, most: 40,
+			query: "articles_by_status", rowLimit: 40,
+			plot: &plot{kind: page.Bars, across: true, unit: "articles", labels: []string{"status_name"}, limit: 40,
 				measures: []measure{{column: "articles", name: "articles"}}},
 			fields: []field{
 				{column: "status_name", label: "Status", sub: "status_prefix"}, {column: "articles", label: "Articles", as: asNumber},
@@ -23,8 +23,8 @@ var articlesSection = section{
 		{
 			id: "weekly-throughput", title: "Started and published by week",
 			about: "Weeks begin on Monday. The last week may be incomplete.",
-			query: "weekly_throughput", shown: weeksDrawn,
-			plot: &plot{kind: page.Bars, unit: "articles", labels: []string{"week"}, most: weeksDrawn,
+			query: "weekly_throughput", rowLimit: weeksDrawn,
+			plot: &plot{kind: page.Bars, unit: "articles", labels: []string{"week"}, limit: weeksDrawn,
 				measures: []measure{{column: "started", name: "started", colour: 5}, {column: "published", name: "published", colour: 2}}},
 			fields: []field{
 				{column: "week", label: "Week"}, {column: "started", label: "Started", as: asNumber},
@@ -37,8 +37,8 @@ var articlesSection = section{
 		{
 			id: "cycle-time", title: "Time in each status",
 			about: "Days from one status to the next. Articles that are still in the status are not included.",
-			query: "article_cycle_time", shown: 40,
-			plot: &plot{kind: page.Bars, across: true, unit: "days", labels: []string{"status_name"}, most: 40,
+			query: "article_cycle_time", rowLimit: 40,
+			plot: &plot{kind: page.Bars, across: true, unit: "days", labels: []string{"status_name"}, limit: 40,
 				measures: []measure{{column: "p50_days", name: "median", as: asDays}, {column: "p90_days", name: "90th percentile", colour: 1, as: asDays}}},
 			fields: []field{
 				{column: "status_name", label: "Status", sub: "status_prefix"}, {column: "finished_stays", label: "Ended stays", as: asNumber},
@@ -51,8 +51,8 @@ var articlesSection = section{
 		{
 			id: "paid-to-live", title: "From paid order to live",
 			about: "Days from payment to publication, by the month of publication.",
-			query: "paid_to_live", shown: monthsDrawn,
-			plot: &plot{kind: page.Lines, unit: "days", labels: []string{"month"}, most: monthsDrawn,
+			query: "paid_to_live", rowLimit: monthsDrawn,
+			plot: &plot{kind: page.Lines, unit: "days", labels: []string{"month"}, limit: monthsDrawn,
 				measures: []measure{{column: "p50_days", name: "median", as: asDays}, {column: "p90_days", name: "90th percentile", colour: 1, as: asDays}}},
 			fields: []field{
 				{column: "month", label: "Month", as: asMonth}, {column: "articles", label: "Articles", as: asNumber},
@@ -66,7 +66,7 @@ var articlesSection = section{
 		{
 			id: "overdue", title: "Overdue", wide: true,
 			about: "Unfinished articles whose expected date has passed. The longest overdue are first.",
-			query: "overdue_articles", shown: 50,
+			query: "overdue_articles", rowLimit: 50,
 			fields: []field{
 				{column: "article_name", label: "Article", sub: "campaign_name"}, {column: "profile_name", label: "Client"},
 				{column: "outlet_name", label: "Outlet"}, {column: "writer_name", label: "Writer"}, {column: "status_name", label: "Status"},
@@ -77,7 +77,7 @@ var articlesSection = section{
 		},
 		{
 			id: "writers", title: "Load per writer",
-			query: "writer_load", shown: 40,
+			query: "writer_load", rowLimit: 40,
 			fields: []field{
 				{column: "writer_name", label: "Writer"}, {column: "open_articles", label: "Open", as: asNumber},
 				{column: "in_revision", label: "In revision", as: asNumber}, {column: "overdue", label: "Overdue", as: asNumber},
@@ -89,7 +89,7 @@ var articlesSection = section{
 		},
 		{
 			id: "campaigns", title: "Campaigns", about: "The numbers of drafted and published articles of each campaign.",
-			query: "campaign_funnel", shown: 40,
+			query: "campaign_funnel", rowLimit: 40,
 			fields: []field{
 				{column: "campaign_name", label: "Campaign", sub: "profile_name"}, {column: "campaign_status", label: "Status"},
 				{column: "articles", label: "Articles", as: asNumber}, {column: "with_draft", label: "Drafted", as: asNumber},

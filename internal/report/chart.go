@@ -28,8 +28,8 @@ type plot struct {
 	weight string
 	// labels are the columns whose values name a category.
 	labels []string
-	// most is the maximum number of categories, or of series if series is set.
-	most int
+	// limit is the maximum number of categories, or of series if series is set.
+	limit int
 
 	measures []measure
 	// series is a column. If it is set, each value of this column has its own series in the chart, and
@@ -161,7 +161,7 @@ func (p plot) drawMeasures(result queryResult) page.Variant {
 		return (p.drawnIf == "" || !row.Get(p.drawnIf).Null) &&
 			slices.ContainsFunc(p.measures, func(m measure) bool { return !row.Get(m.column).Null })
 	})
-	rows := result.Rows[:min(len(result.Rows), p.most)]
+	rows := result.Rows[:min(len(result.Rows), p.limit)]
 	if p.drawnIf != "" {
 		slices.Reverse(rows)
 	}
@@ -195,7 +195,7 @@ func (p plot) drawValues(result queryResult) page.Variant {
 	categories = categories[:min(len(categories), maxCategories)]
 	v := page.Variant{Categories: categories}
 	names := result.distinctLabels(name)
-	for i, n := range names[:min(len(names), p.most)] {
+	for i, n := range names[:min(len(names), p.limit)] {
 		byCategory := map[string]query.Value{}
 		for _, row := range result.Rows {
 			if name(row) == n {
@@ -221,7 +221,7 @@ func boxColumns() [5]string {
 func (p plot) drawBoxes(result queryResult) page.Variant {
 	s := page.Series{Name: "prices"}
 	var v page.Variant
-	for _, row := range result.Rows[:min(len(result.Rows), p.most)] {
+	for _, row := range result.Rows[:min(len(result.Rows), p.limit)] {
 		box, texts, complete := [5]float64{}, [5]string{}, true
 		for i, column := range boxColumns() {
 			c := row.Get(column)

@@ -10,8 +10,8 @@ var commissionsSection = section{
 		{
 			id: "payables-ageing", title: "Payables by age",
 			about: "Unpaid commissions, and unpaid shares of publishers and resellers, by the days since the order was paid.",
-			query: "payables_ageing", shown: tableRows,
-			plot: &plot{kind: page.Bars, across: true, stacked: true, unit: amounts, labels: []string{"kind"}, series: "age_band", value: "amount", most: 8},
+			query: "payables_ageing", rowLimit: tableRows,
+			plot: &plot{kind: page.Bars, across: true, stacked: true, unit: amounts, labels: []string{"kind"}, series: "age_band", value: "amount", limit: 8},
 			fields: []field{
 				{column: "kind", label: "Owed to"}, {column: "age_band", label: "Age"},
 				{column: "items", label: "Items", as: asNumber}, {column: "amount", label: "Amount", as: asNumber},
@@ -23,8 +23,8 @@ var commissionsSection = section{
 		{
 			id: "commissions-by-month", title: "Commissions by month and status",
 			about: "By the month in which the order was paid.",
-			query: "commissions_by_month", shown: 60,
-			plot: &plot{kind: page.Bars, stacked: true, unit: amounts, labels: []string{"month"}, series: "commission_status", value: "commission_total", most: 8},
+			query: "commissions_by_month", rowLimit: 60,
+			plot: &plot{kind: page.Bars, stacked: true, unit: amounts, labels: []string{"month"}, series: "commission_status", value: "commission_total", limit: 8},
 			fields: []field{
 				{column: "month", label: "Month", as: asMonth}, {column: "commission_status", label: "Status"},
 				{column: "items", label: "Items", as: asNumber}, {column: "commission_total", label: "Commission", as: asNumber},
@@ -38,8 +38,8 @@ var commissionsSection = section{
 		{
 			id: "margin-by-month", title: "Sales and margin by month",
 			about: "The margin is the sale price minus vendor cost, internal cost, reseller price and commission.",
-			query: "margins", shown: monthsDrawn,
-			plot: &plot{kind: page.Bars, unit: amounts, labels: []string{"group_name"}, most: monthsDrawn,
+			query: "margins", rowLimit: monthsDrawn,
+			plot: &plot{kind: page.Bars, unit: amounts, labels: []string{"group_name"}, limit: monthsDrawn,
 				measures: []measure{{column: "sale_total", name: "sales", colour: 5}, {column: "margin_total", name: "margin", colour: 2}}},
 			fields: append([]field{{column: "group_name", label: "Month"}}, marginFields()...),
 			needs:  []string{"order_items"},
@@ -48,8 +48,8 @@ var commissionsSection = section{
 		{
 			id: "refunds", title: "Refunds by month",
 			about: "By the month in which the order was paid.",
-			query: "refunds_by_month", shown: monthsDrawn,
-			plot: &plot{kind: page.Bars, stacked: true, unit: amounts, labels: []string{"month"}, most: monthsDrawn,
+			query: "refunds_by_month", rowLimit: monthsDrawn,
+			plot: &plot{kind: page.Bars, stacked: true, unit: amounts, labels: []string{"month"}, limit: monthsDrawn,
 				measures: []measure{{column: "refunded_total", name: "refunded", colour: 3}, {column: "refund_due_total", name: "still due", colour: 1}}},
 			fields: []field{
 				{column: "month", label: "Month", as: asMonth}, {column: "items", label: "Items", as: asNumber},
@@ -63,8 +63,8 @@ var commissionsSection = section{
 		{
 			id: "margin-by-outlet", title: "Margin by outlet", wide: true,
 			about: "The outlets with the largest margin of all time. Refunded items are not included.",
-			query: "margins", params: map[string]string{"by": "outlet"}, shown: tableRows,
-			plot: &plot{kind: page.Bars, across: true, unit: amounts, labels: []string{"group_name"}, most: chartBars,
+			query: "margins", params: map[string]string{"by": "outlet"}, rowLimit: tableRows,
+			plot: &plot{kind: page.Bars, across: true, unit: amounts, labels: []string{"group_name"}, limit: chartBars,
 				measures: []measure{{column: "margin_total", name: "margin", colour: 2}}},
 			fields: append([]field{{column: "group_name", label: "Outlet"}}, marginFields()...),
 			needs:  []string{"order_items"},
@@ -73,7 +73,7 @@ var commissionsSection = section{
 		{
 			id: "payables-open", title: "Oldest open payables", wide: true,
 			about: "Unpaid commissions, and unpaid shares of publishers and resellers. The oldest paid order is first.",
-			query: "payables_open", params: map[string]string{"top": "25"}, shown: tableRows,
+			query: "payables_open", params: map[string]string{"top": "25"}, rowLimit: tableRows,
 			fields: []field{
 				{column: "kind", label: "Owed to"}, {column: "outlet_name", label: "Outlet", sub: "product_name"},
 				{column: "paid_at", label: "Order paid", as: asMoment}, {column: "age_days", label: "Age", as: asDays},
@@ -85,7 +85,7 @@ var commissionsSection = section{
 		{
 			id: "orders-without-commission", title: "Paid orders without a commission", wide: true,
 			about: "The column Reason explains why there is no commission. The newest order is first.",
-			query: "orders_without_commission", shown: tableRows,
+			query: "orders_without_commission", rowLimit: tableRows,
 			fields: []field{
 				{column: "reference_number", label: "Order", sub: "order_status"}, {column: "paid_at", label: "Paid", as: asMoment},
 				{column: "order_total", label: "Total", as: asNumber}, {column: "items", label: "Items", as: asNumber},

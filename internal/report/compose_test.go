@@ -234,8 +234,8 @@ func TestErrorsOfQueriesAreReturned(t *testing.T) {
 }
 
 func TestBuildPanel(t *testing.T) {
-	p := panel{id: "p", title: "Prices", about: "All.", query: "prices", params: map[string]string{"top": "2", "name": "it's"}, shown: 2, wide: true, empty: "None.",
-		plot: &plot{kind: page.Bars, stacked: true, choice: "Tier", split: []string{"tier"}, unit: "price", labels: []string{"name"}, most: 9, measures: []measure{{column: "price", name: "price"}}},
+	p := panel{id: "p", title: "Prices", about: "All.", query: "prices", params: map[string]string{"top": "2", "name": "it's"}, rowLimit: 2, wide: true, empty: "None.",
+		plot: &plot{kind: page.Bars, stacked: true, choice: "Tier", split: []string{"tier"}, unit: "price", labels: []string{"name"}, limit: 9, measures: []measure{{column: "price", name: "price"}}},
 		fields: []field{{column: "name", label: "Name", sub: "tier"}, {column: "price", label: "Price", as: asNumber, unit: "currency", about: "Net"},
 			{column: "grade", label: "Grade", as: asTag}, {column: "grade", label: "Rows are", as: asGrade}, {column: "at", label: "At", as: asMoment}}}
 	const text = "name|tier|price|currency|grade|at\n" +
@@ -266,7 +266,7 @@ func TestBuildPanel(t *testing.T) {
 }
 
 func TestEmptyPanelsHaveAReason(t *testing.T) {
-	p := panel{id: "p", query: "prices", shown: 9, empty: "No prices.", fields: []field{{column: "name"}}}
+	p := panel{id: "p", query: "prices", rowLimit: 9, empty: "No prices.", fields: []field{{column: "name"}}}
 	for name, c := range map[string]struct {
 		texts map[string]string
 		want  string
@@ -296,8 +296,8 @@ func withProblems(b *builder, problems ...ledger.Problem) *builder {
 
 func TestPanelsOfUnreadTablesHaveNoNumbers(t *testing.T) {
 	s := section{id: "s", title: "S", lead: "Lead.", panels: []panel{
-		{id: "a", query: "a", shown: 9, needs: []string{"orders"}, empty: "Every order has a commission.", fields: []field{{column: "x"}}},
-		{id: "b", query: "b", shown: 9, needs: []string{"orders", "outlets"}, empty: "No b.", fields: []field{{column: "x"}}}}}
+		{id: "a", query: "a", rowLimit: 9, needs: []string{"orders"}, empty: "Every order has a commission.", fields: []field{{column: "x"}}},
+		{id: "b", query: "b", rowLimit: 9, needs: []string{"orders", "outlets"}, empty: "No b.", fields: []field{{column: "x"}}}}}
 	texts := map[string]string{"a": "x", "b": "x\n0.00"}
 	orders := ledger.Problem{Name: "orders", Standing: ledger.NotRead, Reason: "missing scope orders.lists"}
 	outlets := ledger.Problem{Name: "outlets", Standing: ledger.NotRead, Reason: "403"}
@@ -350,7 +350,7 @@ func TestTilesOfUnreadTablesHaveNoNumber(t *testing.T) {
 }
 
 func TestPanelOfTheFirstSnapshotHasNoChanges(t *testing.T) {
-	p := panel{id: "p", query: "moves", shown: 9, compares: true, empty: "No price moved.", fields: []field{{column: "x"}}}
+	p := panel{id: "p", query: "moves", rowLimit: 9, compares: true, empty: "No price moved.", fields: []field{{column: "x"}}}
 	b := newBuilder(map[string]string{"moves": "x\n0"})
 	first, firstErr := b.buildPanel(p)
 	b.moments.previous = time.Date(2026, time.November, 8, 2, 0, 0, 0, time.UTC)
@@ -394,8 +394,8 @@ func TestSectionsMatchQueries(t *testing.T) {
 			if len(p.needs) == 0 && s.id != "quality" {
 				t.Errorf("panel %s: needs is empty, want the tables that its numbers come from", p.id)
 			}
-			if p.title == "" || p.empty == "" || p.shown == 0 || p.shown > maxRows {
-				t.Errorf("panel %s: got %+v, want a title, a text in the field \"empty\", and shown from 1 to %d", p.id, p, maxRows)
+			if p.title == "" || p.empty == "" || p.rowLimit == 0 || p.rowLimit > maxRows {
+				t.Errorf("panel %s: got %+v, want a title, a text in the field \"empty\", and a rowLimit from 1 to %d", p.id, p, maxRows)
 			}
 		}
 	}

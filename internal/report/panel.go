@@ -25,11 +25,11 @@ type panel struct {
 	id, title, about string
 	query            string
 	params           map[string]string
-	// shown is the maximum number of rows in the table.
-	shown  int
-	plot   *plot
-	fields []field
-	wide   bool
+	// rowLimit is the maximum number of rows in the table.
+	rowLimit int
+	plot     *plot
+	fields   []field
+	wide     bool
 	// byStream means that each row is about one stream. The rows of streams in builder.unused are
 	// left out.
 	byStream bool
@@ -135,7 +135,7 @@ func (p panel) buildTable(result queryResult, folded bool) *page.Table {
 	for _, f := range p.fields {
 		t.Heads = append(t.Heads, page.Head{Label: f.label, About: f.about, Numeric: f.isNumeric()})
 	}
-	for _, row := range result.Rows[:min(len(result.Rows), p.shown)] {
+	for _, row := range result.Rows[:min(len(result.Rows), p.rowLimit)] {
 		cells := make([]page.Cell, len(p.fields))
 		for i, f := range p.fields {
 			cells[i] = f.tableCell(row)

@@ -24,9 +24,9 @@ var pricesSection = section{
 		{
 			id: "price-spread", title: "Price by segment", wide: true,
 			about: "Lowest price, quartiles and highest price on a logarithmic scale. The segments with the most prices are first.",
-			query: "report_price_spread", shown: 60,
+			query: "report_price_spread", rowLimit: 60,
 			plot: &plot{kind: page.Boxes, across: true, log: true, choice: "Segment", split: []string{"segment_by", "pricing_tier", "currency"},
-				labels: []string{"segment"}, most: chartBars, unit: "price"},
+				labels: []string{"segment"}, limit: chartBars, unit: "price"},
 			fields: []field{
 				{column: "segment_by", label: "By"}, {column: "segment", label: "Segment"},
 				{column: "pricing_tier", label: "Tier"}, {column: "currency", label: "Currency"},
@@ -40,9 +40,9 @@ var pricesSection = section{
 		{
 			id: "price-distribution", title: "Price distribution",
 			about: "The number of prices in each band. Bands are wider for higher prices; the first and the last band may be open.",
-			query: "price_distribution", shown: 60,
+			query: "price_distribution", rowLimit: 60,
 			plot: &plot{kind: page.Bars, choice: perTierAndCurrency, split: []string{"pricing_tier", "currency"}, weight: "prices",
-				labels: []string{"price_from"}, most: 60, unit: "number of prices", measures: []measure{{column: "prices", name: "prices"}}},
+				labels: []string{"price_from"}, limit: 60, unit: "number of prices", measures: []measure{{column: "prices", name: "prices"}}},
 			fields: []field{
 				{column: "pricing_tier", label: "Tier"}, {column: "currency", label: "Currency"},
 				{column: "price_from", label: "From", as: asNumber}, {column: "price_below", label: "Below", as: asNumber},
@@ -54,9 +54,9 @@ var pricesSection = section{
 		{
 			id: "price-authority", title: "Price by domain authority",
 			about: "Median price in each band of ten points.",
-			query: "price_by_authority", shown: 60,
+			query: "price_by_authority", rowLimit: 60,
 			plot: &plot{kind: page.Bars, choice: perTierAndCurrency, split: []string{"pricing_tier", "currency"}, weight: "prices",
-				labels: []string{"authority_band"}, most: chartBars, unit: "median price", measures: []measure{{column: "median_price", name: "median price"}}},
+				labels: []string{"authority_band"}, limit: chartBars, unit: "median price", measures: []measure{{column: "median_price", name: "median price"}}},
 			fields: []field{
 				{column: "pricing_tier", label: "Tier"}, {column: "authority_band", label: "Authority"},
 				{column: "prices", label: "Prices", as: asNumber},
@@ -69,9 +69,9 @@ var pricesSection = section{
 		{
 			id: "price-moves", title: "Price moves by day",
 			about: "Prices that rose or fell since the previous snapshot, in the last 30 days.",
-			query: "price_moves", shown: 60,
+			query: "price_moves", rowLimit: 60,
 			plot: &plot{kind: page.Bars, stacked: true, choice: perTierAndCurrency, split: []string{"pricing_tier", "currency"}, weight: "changes",
-				labels: []string{"day"}, most: daysDrawn, unit: "number of prices",
+				labels: []string{"day"}, limit: daysDrawn, unit: "number of prices",
 				measures: []measure{{column: "rises", name: "risen", colour: 1}, {column: "falls", name: "fallen", colour: 0, below: true}}},
 			fields: []field{
 				{column: "day", label: "Day"}, {column: "pricing_tier", label: "Tier"}, {column: "currency", label: "Currency"},
@@ -85,8 +85,8 @@ var pricesSection = section{
 		{
 			id: "listing-turnover", title: "Listing turnover",
 			about: "New, returned and withdrawn listings on days with a snapshot.",
-			query: "listing_turnover", shown: daysDrawn,
-			plot: &plot{kind: page.Bars, stacked: true, labels: []string{"day"}, most: daysDrawn, unit: "listings", measures: []measure{
+			query: "listing_turnover", rowLimit: daysDrawn,
+			plot: &plot{kind: page.Bars, stacked: true, labels: []string{"day"}, limit: daysDrawn, unit: "listings", measures: []measure{
 				{column: "new_listings", name: "new", colour: 2}, {column: "returned_listings", name: "returned", colour: 7},
 				{column: "withdrawn_listings", name: "withdrawn", colour: 3, below: true}}},
 			fields: []field{
@@ -101,7 +101,7 @@ var pricesSection = section{
 		{
 			id: "price-changes", title: "Latest price changes", wide: true,
 			about: "Changes of the last 7 days. The newest day is first, and within a day the largest change.",
-			query: "price_changes", shown: tableRows,
+			query: "price_changes", rowLimit: tableRows,
 			fields: []field{
 				{column: "changed_at", label: "Changed", as: asMoment}, {column: "listing_name", label: "Listing", sub: "outlet_name"},
 				{column: "country", label: "Country"}, {column: "pricing_tier", label: "Tier"},
@@ -115,7 +115,7 @@ var pricesSection = section{
 		{
 			id: "tier-gaps", title: "Tiers of the same listing",
 			about: "Listings with prices in two tiers, and the difference of these prices.",
-			query: "tier_gaps", shown: tableRows,
+			query: "tier_gaps", rowLimit: tableRows,
 			fields: []field{
 				{column: "compared_tier", label: "Tier"}, {column: "tier", label: "Compared with"},
 				{column: "listings", label: "Listings", as: asNumber}, {column: "median_gap", label: "Median gap", as: asNumber, unit: "currency"},
@@ -129,7 +129,7 @@ var pricesSection = section{
 		{
 			id: "do-follow", title: "Price of a do-follow link",
 			about: "The column Premium compares the median price of the row with the median price of the tier. The column Similar listings compares the prices of the row with those of similar listings (same country, authority, channel and placement) with another kind of link.",
-			query: "premium_do_follow", shown: tableRows,
+			query: "premium_do_follow", rowLimit: tableRows,
 			fields: []field{
 				{column: "pricing_tier", label: "Tier"}, {column: "is_do_follow", label: "Do-follow", as: asYes},
 				{column: "median_price", label: "Median", as: asNumber, unit: "currency"},
@@ -142,7 +142,7 @@ var pricesSection = section{
 		{
 			id: "best-value", title: "Best value", wide: true,
 			about: "The five lowest prices per point of domain authority in each tier and currency, from authority 30 on.",
-			query: "best_value", params: map[string]string{"top": "5"}, shown: tableRows,
+			query: "best_value", params: map[string]string{"top": "5"}, rowLimit: tableRows,
 			fields: []field{
 				{column: "pricing_tier", label: "Tier"}, {column: "rank", label: "Rank", as: asNumber},
 				{column: "listing_name", label: "Listing", sub: "outlet_name"}, {column: "domain_authority", label: "Authority", as: asNumber},

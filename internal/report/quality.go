@@ -9,7 +9,7 @@ var qualitySection = section{
 		{
 			id: "grades", title: "Grades of the streams", wide: true,
 			about: "Proven means that no row is missing: the grade is exact, repaired (the service changed during the read) or bounded (some records that showed no change were last read some nights ago). Not proven means that rows may be missing. Carried means that the rows are from an earlier night. Not read means that there are no rows.",
-			query: "stream_grades", shown: 60, byStream: true,
+			query: "stream_grades", rowLimit: 60, byStream: true,
 			fields: []field{
 				{column: "stream", label: "Stream"}, {column: "grade", label: "Rows are", as: asGrade}, {column: "rows", label: "Rows", as: asNumber},
 				{column: "fetched", label: "Fetched", as: asNumber}, {column: "carried", label: "Carried", as: asNumber},
@@ -21,7 +21,7 @@ var qualitySection = section{
 		{
 			id: "checks", title: "Checks", wide: true,
 			about: "The results of the checks that audited this snapshot before it was published. Failed checks are first.",
-			query: "check_results", shown: 60,
+			query: "check_results", rowLimit: 60,
 			fields: []field{
 				{column: "check_name", label: "Check"}, {column: "severity", label: "Severity"}, {column: "outcome", label: "Outcome", as: asTag},
 				{column: "rows", label: "Rows", as: asNumber}, {column: "reason", label: "Reason"}, {column: "sample", label: "First rows"},
@@ -31,8 +31,8 @@ var qualitySection = section{
 		{
 			id: "nights", title: "Changes by night", wide: true,
 			about: "New, changed and deleted rows of all tables. The table has the newest night first.",
-			query: "snapshots", shown: 30,
-			plot: &plot{kind: page.Bars, stacked: true, unit: "rows", labels: []string{"snapshot_at"}, most: 30, drawnIf: "hours_since_previous", measures: []measure{
+			query: "snapshots", rowLimit: 30,
+			plot: &plot{kind: page.Bars, stacked: true, unit: "rows", labels: []string{"snapshot_at"}, limit: 30, drawnIf: "hours_since_previous", measures: []measure{
 				{column: "rows_new", name: "new", colour: 2}, {column: "rows_changed", name: "changed", colour: 0},
 				{column: "rows_gone", name: "gone", colour: 3, below: true}}},
 			fields: []field{
@@ -46,7 +46,7 @@ var qualitySection = section{
 		{
 			id: "freshness", title: "Freshness",
 			about: "The time when each stream was last read, and the time when it was last proven.",
-			query: "freshness", shown: 60, byStream: true,
+			query: "freshness", rowLimit: 60, byStream: true,
 			fields: []field{
 				{column: "stream", label: "Stream"}, {column: "last_read_at", label: "Last read", as: asMoment},
 				{column: "last_proven_at", label: "Last proven", as: asMoment}, {column: "runs_behind", label: "Runs behind", as: asNumber},
@@ -56,7 +56,7 @@ var qualitySection = section{
 		{
 			id: "rejects", wide: true, title: "Values that did not fit",
 			about: "The values are stored unchanged in meta.rejects. Their columns are NULL.",
-			query: "rejects_by_column", shown: tableRows,
+			query: "rejects_by_column", rowLimit: tableRows,
 			fields: []field{
 				{column: "table_name", label: "Table"}, {column: "column_name", label: "Column"}, {column: "reason", label: "Reason"},
 				{column: "rejects", label: "Rejects", as: asNumber}, {column: "sample", label: "Example"},
@@ -66,7 +66,7 @@ var qualitySection = section{
 		{
 			id: "drift", wide: true, title: "Unknown fields and values",
 			about: "Unknown fields are stored in the column extra. Fields and values are counted over all runs. New ones are first.",
-			query: "schema_drift", shown: 40,
+			query: "schema_drift", rowLimit: 40,
 			fields: []field{
 				{column: "table_name", label: "Table"}, {column: "path", label: "Field or value"}, {column: "kind", label: "Kind"},
 				{column: "is_new", label: "New", as: asYes}, {column: "count", label: "Records", as: asNumber}, {column: "sample", label: "Example"},

@@ -82,7 +82,7 @@ func TestLongCurrenciesAreClipped(t *testing.T) {
 	result := parseResult("currency|price\n" + long + "|1")
 	b := builder{}
 	b.addCurrencies(result)
-	table := panel{fields: []field{{column: "price"}}, shown: 1}.buildTable(result, false)
+	table := panel{fields: []field{{column: "price"}}, rowLimit: 1}.buildTable(result, false)
 	if want := clipText(long); table.Rows[0].Currency != want || len(b.currencies) != 1 || b.currencies[0] != want {
 		t.Errorf("the currency in the table has %d bytes and the currency of the builder %d, want %d", len(table.Rows[0].Currency), len(b.currencies[0]), len(want))
 	}

@@ -6,7 +6,7 @@ import "strconv"
 // the product, so a listing takes only 16 bytes: 12 here and 4 in list.numbers.
 type product struct {
 	created      uint32 // seconds since calendar.birth
-	version      uint16 // number of changes of the row
+	changes      uint16 // number of changes of the row
 	changedDay   uint16 // number of the day of the latest change, or 0
 	withdrawnDay uint16 // number of the day of the withdrawal, or 0
 }
@@ -36,7 +36,7 @@ func (s *products) addProduct(created int64) uint32 {
 
 // changePrice gives a product a new price and a new delivery time today.
 func (s *products) changePrice(n uint32) {
-	s.all[n].version++
+	s.all[n].changes++
 	s.all[n].changedDay = s.calendar.dayNumber()
 }
 
@@ -97,7 +97,7 @@ func (s *products) writeHead(e *enc, n uint32, t traits) {
 	}
 	minimum := int64(1 + t.roll>>12%10)
 	e.optNum("min_delivery_days", minimum)
-	e.optNum("max_delivery_days", minimum+2+int64(s.all[n].version%4))
+	e.optNum("max_delivery_days", minimum+2+int64(s.all[n].changes%4))
 	e.optFlag("is_featured", t.roll>>50%9 == 0)
 }
 
@@ -238,7 +238,7 @@ func (s *products) priceOf(n uint32) micros {
 	if oneIn(h, 5) {
 		base *= 10
 	}
-	variation := s.seed.roll(kindProduct, n, 1000+uint64(s.all[n].version))
+	variation := s.seed.roll(kindProduct, n, 1000+uint64(s.all[n].changes))
 	m := dollars(int64(base)).perMille(900 + int64(variation%200))
 	switch variation >> 20 % 8 {
 	case 0:
