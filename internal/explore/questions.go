@@ -69,9 +69,9 @@ type questionView struct {
 	// Problem explains why there is no result.
 	Problem string
 	Table   *tableView
-	// Empty lists parameter values that may be the reason for a result without rows.
-	Empty []string
-	Chart *page.Chart
+	// UnknownValues lists parameter values that may be the reason for a result without rows.
+	UnknownValues []string
+	Chart         *page.Chart
 	// Choices are the columns that the chart can show.
 	Choices []option
 	// NoChart explains why there is no chart.
@@ -234,7 +234,7 @@ func (q *question) addResult() error {
 	if rows.Total == 0 && len(q.view.Table.Chips) == 0 {
 		unknown, err := q.db.UnknownValues(q.Context(), q.query, q.values)
 		for _, u := range unknown {
-			q.view.Empty = append(q.view.Empty, u.String())
+			q.view.UnknownValues = append(q.view.UnknownValues, u.String())
 		}
 		return err
 	}

@@ -115,8 +115,8 @@ type relationMap struct {
 type mapBox struct {
 	Name, Link string
 	X, Y       int
-	// Other marks the tables of other subjects.
-	Other bool
+	// IsOtherSubject marks the tables of other subjects.
+	IsOtherSubject bool
 }
 
 type mapLine struct{ Path, Title string }
@@ -157,7 +157,7 @@ func drawMap(m dictionary.Map) *relationMap {
 			continue
 		}
 		column := place(t.Name(), nil)
-		b := mapBox{Name: t.Name(), Other: t.Subject() != m.Subject, X: mapMargin + column*(boxWidth+columnGap), Y: mapMargin + boxCounts[column]*(boxHeight+rowGap)}
+		b := mapBox{Name: t.Name(), IsOtherSubject: t.Subject() != m.Subject, X: mapMargin + column*(boxWidth+columnGap), Y: mapMargin + boxCounts[column]*(boxHeight+rowGap)}
 		boxCounts[column]++
 		boxes[b.Name] = b
 		d.Boxes = append(d.Boxes, b)
