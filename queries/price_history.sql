@@ -48,12 +48,12 @@ nights AS (
         max(unit_amount)                                                    AS highest,
         count(nullif(before, 0))                                            AS compared,
         quantile_disc((unit_amount - before) / nullif(before, 0), 0.5)      AS change,
-        bool_or(unit_amount IS DISTINCT FROM before)                        AS is_new
+        bool_or(unit_amount IS DISTINCT FROM before)                        AS has_new_or_changed_price
     FROM price_pairs
     GROUP BY ALL
 ),
 changes AS (
-    SELECT *, is_new OR lag(prices) OVER (PARTITION BY pricing_tier, currency ORDER BY snapshot_at) IS DISTINCT FROM prices AS is_changed
+    SELECT *, has_new_or_changed_price OR lag(prices) OVER (PARTITION BY pricing_tier, currency ORDER BY snapshot_at) IS DISTINCT FROM prices AS is_changed
     FROM nights
 )
 SELECT

@@ -5,7 +5,7 @@
 -- param: top COUNT 15 -- maximum number of segments for each kind, tier and currency
 WITH segments AS (
     SELECT
-        -- GROUPING sets a bit for each column that the grouping set leaves out.
+        -- grouping_id has a bit for each column that the grouping set leaves out.
         CASE grouping_id(placement_type, channel_type, country) WHEN 3 THEN 1 WHEN 5 THEN 2 ELSE 3 END AS segment_kind,
         CASE segment_kind WHEN 1 THEN placement_type WHEN 2 THEN channel_type ELSE country END AS segment,
         pricing_tier,

@@ -48,7 +48,7 @@ func (g *globals) runFollowUps(ctx context.Context, cfg config.Config) error {
 		return err
 	}
 	log := g.newLogger()
-	sender := command.NewNotifier(cfg.Notify, version, log)
+	notifier := command.NewNotifier(cfg.Notify, version, log)
 	var problems []error
 	for _, sendNight := range followUps {
 		entry, err := sendNight(ctx, cfg)
@@ -67,7 +67,7 @@ func (g *globals) runFollowUps(ctx context.Context, cfg config.Config) error {
 		default:
 			log.Info("work after the night is done", "work", entry.Kind, "run", entry.Version, "bytes", entry.Bytes, "took", entry.Took())
 		}
-		if err := command.RecordFollowUp(ctx, wh, sender, entry, notify.Behind, notify.Recovered); err != nil {
+		if err := command.RecordFollowUp(ctx, wh, notifier, entry, notify.Behind, notify.Recovered); err != nil {
 			log.Warn("ledger entry not written", "work", entry.Kind, "error", err)
 		}
 	}

@@ -19,7 +19,7 @@ import (
 const warningsName = "_checks"
 
 // warningsSQL omits failed checks of severity "hold": an operator accepted them to publish the night.
-const warningsSQL = `SELECT "check", run FROM (` + query.FailedChecks + `) WHERE severity = 'warn' OR outcome = 'not run'`
+const warningsSQL = `SELECT "check", run FROM (` + query.FailedChecksSQL + `) WHERE severity = 'warn' OR outcome = 'not run'`
 
 // sendWarnings sends an alert about checks that warn now and did not warn before. An alert that cannot
 // be sent is kept for the next night.

@@ -40,7 +40,7 @@ type snapshotInfo struct {
 	Held bool `json:"held,omitempty"`
 }
 
-// failedCheck is a row of query.FailedChecks.
+// failedCheck is a row of query.FailedChecksSQL.
 type failedCheck struct {
 	Check    string `json:"check"`
 	Severity string `json:"severity"`
@@ -164,7 +164,7 @@ func (s *server) fill(ctx context.Context, res *queryResult, db *query.DB, q que
 // checksSQL returns the failed checks as one row, because Options.MaxRows limits the rows. The
 // sample is cast to text, because to_json would shorten its numbers.
 const checksSQL = `SELECT to_json(list(c ORDER BY severity, "check")) AS checks
-FROM (SELECT * REPLACE (CAST(sample AS VARCHAR) AS sample) FROM (` + query.FailedChecks + `)) AS c`
+FROM (SELECT * REPLACE (CAST(sample AS VARCHAR) AS sample) FROM (` + query.FailedChecksSQL + `)) AS c`
 
 // addChecks adds the failed checks, with their first violating rows if withSamples is set. If the checks
 // cannot be read, as in a snapshot of an earlier release, it adds a warning.

@@ -46,14 +46,14 @@ func TestAsOfRejectsUnknownSnapshots(t *testing.T) {
 		"yesterday":        `"yesterday" is not a time such as 2026-11-01T02:00:00Z, a date such as 2026-11-01 or the id of a run`,
 	} {
 		_, err := query.Open(t.Context(), path, query.Options{AsOf: when})
-		var misuse *query.UsageError
-		if !errors.As(err, &misuse) || misuse.Problem != want {
+		var usage *query.UsageError
+		if !errors.As(err, &usage) || usage.Problem != want {
 			t.Errorf("as of %s: got %v, want %q", when, err, want)
 		}
 	}
 	_, err := query.Open(t.Context(), createCatalog(t, ""), query.Options{AsOf: "2026-11-01"})
-	var misuse *query.UsageError
-	if !errors.As(err, &misuse) {
+	var usage *query.UsageError
+	if !errors.As(err, &usage) {
 		t.Errorf("catalog without history: got %v, want a usage error", err)
 	}
 }

@@ -31,11 +31,11 @@ const (
 	EachReference = "reference"
 )
 
-// FailedChecks selects the checks that failed or did not run, in the open snapshot. Checks with the
+// FailedChecksSQL selects the checks that failed or did not run, in the open snapshot. Checks with the
 // severity hold come before checks with warn. If the newest run skipped a check, for example because
 // a refresh did not read its tables, the check has the result of the latest run that did not skip it.
 // Checks that the newest run does not contain are left out.
-const FailedChecks = `SELECT check_name AS "check", run_id AS run, severity, outcome, rows, reason, sample
+const FailedChecksSQL = `SELECT check_name AS "check", run_id AS run, severity, outcome, rows, reason, sample
 FROM (SELECT c.*, r.snapshot_at FROM meta.checks AS c JOIN meta.runs AS r USING (run_id)
 	WHERE r.snapshot_at IS NOT NULL AND c.outcome <> 'skipped' AND c.check_name IN (SELECT check_name FROM meta.checks
 		WHERE run_id = (SELECT arg_max(run_id, snapshot_at) FROM meta.runs WHERE snapshot_at IS NOT NULL))
@@ -70,8 +70,8 @@ func (q Query) faultsOfCheck() (faults []fault) {
 	return faults
 }
 
-// beforeName matches a name in the database "before", and previousRejects the name of its table of
-// rejects.
+// beforeName matches the beginning of a name in the database "before". previousRejects matches the
+// name of the table meta.rejects of this database.
 var (
 	beforeName      = regexp.MustCompile(`(?i)\b` + beforeDB + `\.`)
 	previousRejects = regexp.MustCompile(`(?i)\b` + beforeDB + `\.meta\.rejects\b`)

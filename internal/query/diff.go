@@ -52,10 +52,10 @@ type Diff struct {
 
 // Changes returns the query for the changes between two snapshots. Its result has one row per
 // changed field, and one row per new or deleted record, ordered by table, key and field. If
-// exact is true, the columns "old" and "new" are JSON; otherwise texts are unquoted.
-func (db *DB) Changes(ctx context.Context, d Diff, exact bool) (Query, error) {
+// asJSON is true, the columns "old" and "new" are JSON; otherwise texts are unquoted.
+func (db *DB) Changes(ctx context.Context, d Diff, asJSON bool) (Query, error) {
 	oldValue, newValue := `"old"`, `"new"`
-	if !exact {
+	if !asJSON {
 		oldValue, newValue = plainTextSQL(oldValue), plainTextSQL(newValue)
 	}
 	return db.changesQuery(ctx, d, `SELECT table_name AS "table", "key", kind, field, `+oldValue+` AS "old", `+newValue+` AS "new"

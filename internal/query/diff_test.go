@@ -57,7 +57,7 @@ func newDiff(t *testing.T, db *query.DB, tables []string, names ...string) query
 	return query.Diff{From: from, To: to, Tables: tables}
 }
 
-// TestChangesForDisplayHaveUnquotedTexts prints the changes that are meant for people (exact is
+// TestChangesForDisplayHaveUnquotedTexts prints the changes that are meant for people (asJSON is
 // false), the counts and the changed fields as tables.
 func TestChangesForDisplayHaveUnquotedTexts(t *testing.T) {
 	db := openAt(t, createNightsCatalog(t))
@@ -123,7 +123,7 @@ func TestIncomparableSnapshotsAreUsageErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var misuse *query.UsageError
+	var usage *query.UsageError
 	for name, c := range map[string]struct {
 		all   []query.Snapshot
 		names []string
@@ -134,12 +134,12 @@ func TestIncomparableSnapshotsAreUsageErrors(t *testing.T) {
 		"before the first snapshot": {all, []string{"2026-10-01"}},
 		"unknown second name":       {all, []string{"2026-11-01", "nosuch"}},
 	} {
-		if _, _, err := query.SnapshotsToCompare(c.all, c.names...); !errors.As(err, &misuse) {
+		if _, _, err := query.SnapshotsToCompare(c.all, c.names...); !errors.As(err, &usage) {
 			t.Errorf("%s: got %v, want a usage error", name, err)
 		}
 	}
 	d := query.Diff{From: all[0], To: all[1], Tables: []string{"nosuch"}}
-	if _, err := db.Changes(t.Context(), d, true); !errors.As(err, &misuse) {
+	if _, err := db.Changes(t.Context(), d, true); !errors.As(err, &usage) {
 		t.Errorf("unknown table: got %v, want a usage error", err)
 	}
 }

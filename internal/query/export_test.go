@@ -42,15 +42,15 @@ func readFolder(t *testing.T, dir string) map[string]string {
 func TestExportDefusesFormulasInCSV(t *testing.T) {
 	selected := query.Text(`SELECT * FROM (VALUES ('=1+1', '{"a":1}'::JSON, -5, DATE '2026-11-01'), ('+49', '-1', 6, NULL), ('@x', NULL, 7, NULL), (chr(9) || 'y', NULL, 8, NULL), ('a=b', NULL, -0.5, NULL)) AS t("=name", doc, n, day)`)
 	for name, c := range map[string]struct {
-		raw  bool
-		want string
+		defuse bool
+		want   string
 	}{
-		"by default": {false, "'=name,doc,n,day\r\n'=1+1,\"{\"\"a\"\":1}\",-5.0,2026-11-01\r\n'+49,'-1,6.0,\r\n'@x,,7.0,\r\n'\ty,,8.0,\r\na=b,,-0.5,\r\n"},
-		"raw":        {true, "=name,doc,n,day\r\n=1+1,\"{\"\"a\"\":1}\",-5.0,2026-11-01\r\n+49,-1,6.0,\r\n@x,,7.0,\r\n\ty,,8.0,\r\na=b,,-0.5,\r\n"},
+		"defused":     {true, "'=name,doc,n,day\r\n'=1+1,\"{\"\"a\"\":1}\",-5.0,2026-11-01\r\n'+49,'-1,6.0,\r\n'@x,,7.0,\r\n'\ty,,8.0,\r\na=b,,-0.5,\r\n"},
+		"not defused": {false, "=name,doc,n,day\r\n=1+1,\"{\"\"a\"\":1}\",-5.0,2026-11-01\r\n+49,-1,6.0,\r\n@x,,7.0,\r\n\ty,,8.0,\r\na=b,,-0.5,\r\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "out")
-			if _, err := open(t, "").Export(t.Context(), dir, query.Export{Query: &selected, Format: query.CSV, Defuse: !c.raw}); err != nil {
+			if _, err := open(t, "").Export(t.Context(), dir, query.Export{Query: &selected, Format: query.CSV, Defuse: c.defuse}); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(c.want, readFolder(t, dir)["answer.csv"]); diff != "" {
@@ -122,7 +122,7 @@ func TestExportReplacesOnlyExports(t *testing.T) {
 		_, err := db.Export(t.Context(), dir, query.Export{Query: &q, Format: query.CSV, Defuse: true})
 		return err
 	}
-	var misuse *query.UsageError
+	var usage *query.UsageError
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestExportReplacesOnlyExports(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "mine"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := export("SELECT 3 AS a"); !errors.As(err, &misuse) {
+	if err := export("SELECT 3 AS a"); !errors.As(err, &usage) {
 		t.Errorf("folder with another file: got %v, want a usage error", err)
 	}
 	if entries, err := os.ReadDir(parent); err != nil || len(entries) != 1 {
@@ -153,18 +153,18 @@ func TestExportReplacesOnlyExports(t *testing.T) {
 func TestInvalidExportsAreUsageErrors(t *testing.T) {
 	db := open(t, oneListing)
 	parent := t.TempDir()
-	var misuse *query.UsageError
+	var usage *query.UsageError
 	for name, e := range map[string]query.Export{
 		"other format":             {Format: query.JSON},
 		"unknown table":            {Format: query.CSV, Tables: []string{"nosuch"}},
 		"unknown partition column": {Format: query.Parquet, PartitionBy: "nosuch"},
 		"partitioned CSV":          {Format: query.CSV, PartitionBy: "country"},
 	} {
-		if _, err := db.Export(t.Context(), filepath.Join(parent, "out"), e); !errors.As(err, &misuse) {
+		if _, err := db.Export(t.Context(), filepath.Join(parent, "out"), e); !errors.As(err, &usage) {
 			t.Errorf("%s: got %v, want a usage error", name, err)
 		}
 	}
-	if _, err := db.Export(t.Context(), filepath.Join(parent, "no", "such"), query.Export{Format: query.CSV}); !errors.As(err, &misuse) {
+	if _, err := db.Export(t.Context(), filepath.Join(parent, "no", "such"), query.Export{Format: query.CSV}); !errors.As(err, &usage) {
 		t.Errorf("missing parent folder: got %v, want a usage error", err)
 	}
 	if entries, err := os.ReadDir(parent); err != nil || len(entries) != 0 {

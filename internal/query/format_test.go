@@ -199,9 +199,9 @@ func TestUnsupportedTypesMustBeCast(t *testing.T) {
 		"{'a': union_value(n := uuid())}": "STRUCT(a UNION(n UUID))",
 	} {
 		_, err := runQuery(t, db, query.Text("SELECT 1 AS a, "+value+" AS x"), nil, query.JSON, query.Screen{})
-		var misuse *query.UsageError
+		var usage *query.UsageError
 		want := `column "x" has the type ` + typ + `, which no format supports: cast it, as in CAST("x" AS VARCHAR)`
-		if !errors.As(err, &misuse) || misuse.Problem != want {
+		if !errors.As(err, &usage) || usage.Problem != want {
 			t.Errorf("%s: got %v, want %s", value, err, want)
 		}
 		if _, err := runQuery(t, db, query.Text("SELECT 1 AS a, CAST("+value+" AS VARCHAR) AS x"), nil, query.JSON, query.Screen{}); err != nil {

@@ -26,7 +26,7 @@ func runJob(t *testing.T, j query.Job) (query.Result, string, error) {
 		j.Timeout = time.Minute
 	}
 	var file bytes.Buffer
-	r, err := j.Run(t.Context(), []string{self, workWord}, &file)
+	r, err := j.Run(t.Context(), []string{self, childArg}, &file)
 	return r, file.String(), err
 }
 
@@ -119,7 +119,7 @@ func TestJobsAreLimited(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.New("the browser is gone"))
 	defer cancel()
-	if _, err := (query.Job{Catalog: path, SQL: endless}).Run(ctx, []string{self, workWord}, nil); err == nil || err.Error() != "the browser is gone" {
+	if _, err := (query.Job{Catalog: path, SQL: endless}).Run(ctx, []string{self, childArg}, nil); err == nil || err.Error() != "the browser is gone" {
 		t.Errorf("a cancelled job: got %v, want the cause", err)
 	}
 	var crash *query.CrashError

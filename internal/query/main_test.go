@@ -11,11 +11,11 @@ import (
 	"placementsync/internal/query"
 )
 
-// workWord is the argument with which the test program runs as the child process of a job.
-const workWord = "work"
+// childArg is the argument with which the test program runs as the child process of a job.
+const childArg = "work"
 
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == workWord {
+	if len(os.Args) > 1 && os.Args[1] == childArg {
 		if err := query.Work(context.Background(), os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)

@@ -12,9 +12,9 @@ type markdownWriter struct {
 	columns int
 }
 
-// newMarkdown returns a writer that escapes the characters that could end a cell or start markup,
+// newMarkdownWriter returns a writer that escapes the characters that could end a cell or start markup,
 // such as links, images and HTML.
-func newMarkdown(out *bufio.Writer) *markdownWriter {
+func newMarkdownWriter(out *bufio.Writer) *markdownWriter {
 	return &markdownWriter{out: out, escaper: strings.NewReplacer(
 		`\`, `\\`, "|", `\|`, "`", "\\`", "*", `\*`,
 		"[", `\[`, "]", `\]`, "<", "&lt;", ">", "&gt;", "&", "&amp;",

@@ -63,7 +63,7 @@ type DB struct {
 	asOf     *Snapshot
 	sessions []*DB
 	// hasBefore reports whether the database "before" exists. isBeforeDerived reports whether its rows are
-	// derived from the history, instead of from the file of the previous version.
+	// derived from the history, and not read from the file of the previous version.
 	hasBefore, isBeforeDerived bool
 	abandoned                  []<-chan struct{} // see Abandoned
 	planner                    *planner          // nil if no catalog is attached

@@ -87,10 +87,10 @@ func (db *DB) writeParquet(ctx context.Context, r array.RecordReader, path strin
 	}
 	defer func() { err = errors.Join(err, instance.Close()) }()
 	settings := []string{setUTC, "SET allowed_paths = [" + sqltext.Literal(path) + "]"}
-	layout := "USE_TMP_FILE false"
+	copyOption := "USE_TMP_FILE false"
 	if o.partitionBy != "" {
 		settings = append(settings, "SET allowed_directories = ["+sqltext.Literal(path+"/")+"]")
-		layout = fmt.Sprintf("PARTITION_BY (%s)", sqltext.Quote(o.partitionBy))
+		copyOption = fmt.Sprintf("PARTITION_BY (%s)", sqltext.Quote(o.partitionBy))
 	}
 	if err := instance.execAll(ctx, append(settings, "SET enable_external_access = false", "SET lock_configuration = true")...); err != nil {
 		return 0, fmt.Errorf("write parquet: %w", err)
@@ -108,7 +108,7 @@ func (db *DB) writeParquet(ctx context.Context, r array.RecordReader, path strin
 	}
 	defer release()
 	result, err := instance.conn.ExecContext(ctx, "COPY ("+selectForParquet(columnsOf(r.Schema()), o.plainJSON)+") TO "+sqltext.Literal(path)+
-		" (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 122880, "+layout+")")
+		" (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 122880, "+copyOption+")")
 	if err != nil {
 		return 0, fmt.Errorf("write parquet: %w", err)
 	}

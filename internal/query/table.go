@@ -39,7 +39,7 @@ type tableWriter struct {
 	widths  []int
 }
 
-func newTable(out *bufio.Writer, screen Screen) *tableWriter {
+func newTableWriter(out *bufio.Writer, screen Screen) *tableWriter {
 	if screen.Rows <= 0 {
 		screen.Rows = 10_000
 	}

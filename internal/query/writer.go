@@ -73,7 +73,7 @@ func NewWriter(f Format, w io.Writer, screen Screen) (Writer, error) {
 	out := bufio.NewWriter(w)
 	switch f {
 	case Table:
-		return newTable(out, screen), nil
+		return newTableWriter(out, screen), nil
 	case Vertical:
 		return &verticalWriter{out: out}, nil
 	case CSV:
@@ -83,7 +83,7 @@ func NewWriter(f Format, w io.Writer, screen Screen) (Writer, error) {
 	case JSONL:
 		return &jsonWriter{out: out, next: "\n", end: "\n"}, nil
 	case Markdown:
-		return newMarkdown(out), nil
+		return newMarkdownWriter(out), nil
 	case Parquet, Excel:
 		return nil, &UsageError{Problem: fmt.Sprintf("%s needs a file: name it with -o FILE", f)}
 	}

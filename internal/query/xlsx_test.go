@@ -131,7 +131,7 @@ func TestTooLargeResultsCreateNoExcelFile(t *testing.T) {
 	} {
 		file := filepath.Join(t.TempDir(), "result.xlsx")
 		_, err := db.Save(t.Context(), query.Text(sql), nil, query.Output{Format: query.Excel}, file)
-		if misuse := (*query.UsageError)(nil); !errors.As(err, &misuse) || !strings.Contains(misuse.Problem, want) {
+		if usage := (*query.UsageError)(nil); !errors.As(err, &usage) || !strings.Contains(usage.Problem, want) {
 			t.Errorf("got %v, want a usage error with %q", err, want)
 		}
 		if files, _ := filepath.Glob(filepath.Dir(file) + "/*"); len(files) > 0 {

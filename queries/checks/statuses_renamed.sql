@@ -17,10 +17,10 @@ WITH changes AS (
     WHERE status <> status_before AND length(status) <> 64 AND length(status_before) <> 64
     GROUP BY ALL
 ),
-known AS (SELECT DISTINCT column_name, status FROM (UNPIVOT (SELECT COLUMNS('^(status|commission_status|status_prefix)$') FROM before.{table}) ON COLUMNS(*) INTO NAME column_name VALUE status))
+known_statuses AS (SELECT DISTINCT column_name, status FROM (UNPIVOT (SELECT COLUMNS('^(status|commission_status|status_prefix)$') FROM before.{table}) ON COLUMNS(*) INTO NAME column_name VALUE status))
 SELECT {name} AS table_name, column_name, CAST(sum(c.rows_changed) AS BIGINT) AS rows_changed, (SELECT count(*) FROM before.{table}) AS rows_before,
     array_to_string(list(c.status_before || ' to ' || c.status ORDER BY c.rows_changed DESC, c.status)[:5], ', ') AS changes
-FROM changes AS c LEFT JOIN known AS k USING (column_name, status)
+FROM changes AS c LEFT JOIN known_statuses AS k USING (column_name, status)
 LEFT JOIN changes AS back ON back.column_name = c.column_name AND back.status = c.status_before AND back.status_before = c.status
 WHERE k.status IS NULL OR 2 * c.rows_changed >= $min_rows AND 2 * back.rows_changed >= $min_rows
 GROUP BY column_name

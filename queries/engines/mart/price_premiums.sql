@@ -1,5 +1,6 @@
 -- Price premiums of the traits of a placement.
--- Each price has a row for each trait. The columns other_* contain the other two traits of the price.
+-- Each price has a row for each trait. In the row of a trait, two of the columns other_channel,
+-- other_placement and other_do_follow contain the other two traits of the price.
 WITH traits AS (
     SELECT
         t.trait,
