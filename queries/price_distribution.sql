@@ -1,7 +1,7 @@
 -- subject: prices
 -- title: Price distribution
 -- grain: one row per tier, currency and price band, including empty bands
--- about: Number of prices in each band. Each power of ten has six bands. They begin at 1, 1.5, 2, 3, 5 and 7, then at 10, 15 and so on; prices below 1 share one band. The bands of a tier and currency reach from the 1st to the 99th percentile. The first band also counts all lower prices and then has no price_from; the last band also counts all higher prices and then has no price_below. The tier and currency with most prices come first.
+-- about: Number of prices in each band. Each power of ten has six bands. They begin at 1, 1.5, 2, 3, 5 and 7, then at 10, 15 and so on; prices below 1 share one band. The bands of a tier and currency reach from the 1st to the 99th percentile. The first band also counts all lower prices and then has no price_from; the last band also counts all higher prices and then has no price_below. The tier and currency with the most prices come first.
 -- param: currency VARCHAR NULL -- only prices in this currency
 -- values: SELECT DISTINCT currency FROM product_listing_prices
 -- param: tier VARCHAR NULL -- only prices of this tier

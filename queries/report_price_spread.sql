@@ -1,7 +1,7 @@
 -- subject: report
 -- title: Price spread by kind of segment
 -- grain: one row per kind of segment, segment, pricing tier and currency
--- about: Prices by placement type, by channel type and by country, for the box plots of the report. Quartiles and median are prices that occur (the lower of two middle values); all are rounded to 2 places. The tier and currency with most prices come first, and within them the segments with most prices. A segment without a name is NULL.
+-- about: Prices by placement type, by channel type and by country, for the box plots of the report. Quartiles and median are prices that occur (the lower of two middle values); all are rounded to 2 places. The tier and currency with the most prices come first, and within them the segments with the most prices. A segment without a name is NULL.
 -- param: top COUNT 15 -- maximum number of segments for each kind, tier and currency
 WITH segments AS (
     SELECT

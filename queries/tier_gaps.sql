@@ -1,6 +1,6 @@
 -- subject: prices
 -- title: Gaps between tiers
--- grain: one row per currency and pair of tiers, pairs with most listings first
+-- grain: one row per currency and pair of tiers, pairs with the most listings first
 -- about: Price difference between two tiers for the same product. The column tier is the tier with more listings, and compared_tier is the other tier. The gap is the price of the compared tier less the price of the tier, for each listing that has both in one currency; quartiles are gaps that occurred. If a listing has several prices of a tier, the lowest counts. Prices without a tier are left out.
 -- param: currency VARCHAR NULL -- only prices in this currency
 -- values: SELECT DISTINCT currency FROM product_listing_prices

@@ -2,7 +2,7 @@
 -- severity: warn
 -- title: Unusual number of rows
 -- grain: one row per table
--- about: Tables whose number of rows is outside the range of their last 30 nights, extended at both ends by the width of the range and by a tenth. Reason: a list that loses a few records every night never reaches the limit for deletions of one night. At least seven nights are needed. Not detected: records that are exchanged for others, and slow growth or loss.
+-- about: Tables whose number of rows is outside the range of their last 30 nights, extended at each end by the width of the range and by a tenth of the number at this end. Reason: a list that loses a few records every night never reaches the limit for deletions of one night. At least seven nights are needed. Not detected: records that are exchanged for others, and slow growth or loss.
 -- param: nights COUNT 30 -- nights to compare with
 -- param: min_nights COUNT 7 -- leave out tables with fewer nights
 -- param: min_rows COUNT 50 -- leave out differences of fewer rows

@@ -2,7 +2,7 @@
 -- severity: hold
 -- title: Amounts of paid orders changed
 -- grain: one row per table
--- about: Totals of paid orders, or sale prices and commissions of their items, changed in bulk since the previous snapshot. Reason: a paid amount is final, except for single refunds, and a change of many amounts changes reports of past months. An amount that was NULL may be filled in later and is left out. The column rows_settled counts the paid rows. Not detected: changes of fewer rows, and amounts that became NULL (see nulls_rose).
+-- about: Totals of paid orders, or sale prices and commissions of their items, changed in bulk since the previous snapshot. Reason: a paid amount is final, except for single refunds, and a change of many amounts changes reports of past months. An amount that was NULL may be filled in later and is left out. The column rows_settled counts the paid rows of the previous snapshot. Not detected: changes of fewer than "min_rows" rows, and amounts that became NULL (see nulls_rose).
 -- param: share DECIMAL 0.1 -- allowed share of the paid rows
 -- param: min_rows COUNT 20 -- leave out changes of fewer rows
 -- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; set by the program

@@ -35,8 +35,8 @@ func listOrders() map[string]sim.ListOrder {
 	return map[string]sim.ListOrder{"newest first": sim.NewestFirst, "unordered": sim.Unordered}
 }
 
-// changingWorld returns a world whose lists change after every interval requests. 0 means no
-// changes.
+// changingWorld returns a world whose lists change once in each interval, which is a number of
+// requests. 0 means no changes.
 func changingWorld(seed uint64, interval int, order sim.ListOrder) sim.Options {
 	return sim.Options{Seed: seed, Token: token, HistoryDays: 10, Outlets: 20, Listings: 50 + int(seed%40), Profiles: 3, Campaigns: 30,
 		Orders: 40, Files: 25, Folders: 15, PageCap: 1000, ChurnEvery: interval, Order: order}

@@ -37,8 +37,8 @@ type powerTrial struct {
 	trace *diskTrace
 }
 
-// newPowerTrial returns a trial whose warehouse has some nights. The nights read the chosen
-// streams, or someStreams if none are chosen.
+// newPowerTrial returns a trial whose warehouse has the given number of nights. The nights read the
+// chosen streams, or someStreams if none are chosen.
 func newPowerTrial(t *testing.T, nights int, chosen ...string) *powerTrial {
 	t.Helper()
 	p := &powerTrial{}
@@ -90,7 +90,7 @@ func copyWithLinks(t *testing.T, from, to string) {
 	trace.write(t, trace.points[0], outages(rand.New(rand.NewPCG(0, 0)), 1)[0], to)
 }
 
-// publishedRun returns the published run, or "" if there is none.
+// publishedRun returns the id of the published run, or "" if there is none.
 func publishedRun(t *testing.T, dir string) string {
 	t.Helper()
 	target, err := os.Readlink(filepath.Join(dir, "latest"))
@@ -135,7 +135,7 @@ func (p *powerTrial) cutPower(t *testing.T, seed uint64, limit int, check func(t
 }
 
 // requireSnapshot checks that the snapshot from before or after the operation is published and
-// complete. It returns the published run.
+// complete. It returns the id of the published run.
 func (p *powerTrial) requireSnapshot(t *testing.T, dir string) string {
 	t.Helper()
 	published := publishedRun(t, dir)
@@ -162,8 +162,8 @@ func versionFolders(t *testing.T, dir string) []string {
 }
 
 // requireNextNight runs the night after a power cut. The night must publish the rows of the warehouse
-// reference, or any rows if reference is empty. Then it calls repeat, if repeat is not nil. At the
-// end the warehouse must have no damage.
+// in the folder reference, or any rows if reference is empty. Then requireNextNight calls repeat, if
+// repeat is not nil. At the end the warehouse must have no damage.
 func (p *powerTrial) requireNextNight(t *testing.T, dir, reference string, repeat func(cfg pipeline.Config) error) {
 	t.Helper()
 	cfg := p.configFor(dir)
