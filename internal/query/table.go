@@ -61,11 +61,11 @@ func (w *tableWriter) Row(r Row) error {
 		return nil
 	}
 	if w.widths == nil {
-		if err := w.startPlain(); err != nil {
+		if err := w.startPlainTable(); err != nil {
 			return err
 		}
 	}
-	return w.plainLine(w.cellTexts(r))
+	return w.writePlainLine(w.cellTexts(r))
 }
 
 func (w *tableWriter) End() error {
@@ -74,7 +74,7 @@ func (w *tableWriter) End() error {
 	case w.screen.Terminal:
 		err = w.writeFramed()
 	case w.widths == nil:
-		err = w.startPlain()
+		err = w.startPlainTable()
 	}
 	if err != nil {
 		return err
@@ -115,9 +115,9 @@ func (w *tableWriter) columnWidths(limit int, withTypes bool) []int {
 
 func textWidth(s string) int { return text.StringWidthWithoutEscSequences(s) }
 
-// startPlain writes the column names and the collected rows. A text longer than maxWidth does not
+// startPlainTable writes the column names and the collected rows. A text longer than maxWidth does not
 // widen its column; the text shifts the rest of its line.
-func (w *tableWriter) startPlain() error {
+func (w *tableWriter) startPlainTable() error {
 	const maxWidth = 60
 	w.widths = w.columnWidths(maxWidth, false)
 	names := make([]string, len(w.columns))
@@ -125,14 +125,14 @@ func (w *tableWriter) startPlain() error {
 		names[i] = escapeForScreen(c.Name)
 	}
 	for _, row := range slices.Concat([][]string{names}, w.cells) {
-		if err := w.plainLine(row); err != nil {
+		if err := w.writePlainLine(row); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *tableWriter) plainLine(cells []string) error {
+func (w *tableWriter) writePlainLine(cells []string) error {
 	var b strings.Builder
 	for i, cell := range cells {
 		if i > 0 {

@@ -115,9 +115,9 @@ func uploadFiles(ctx context.Context, b *object.Bucket, dir string, m BucketMani
 		}
 		// The files are removed even if ctx is cancelled.
 		const timeout = 3 * time.Second
-		cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
+		cleanupCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 		defer cancel()
-		if removeErr := b.Delete(cleanup, names...); removeErr != nil {
+		if removeErr := b.Delete(cleanupCtx, names...); removeErr != nil {
 			err = errors.Join(err, fmt.Errorf("remove the uploaded files of the export from %s, which still contains them: %w", b.Address(m.Folder), removeErr))
 		}
 		return err

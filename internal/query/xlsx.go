@@ -77,7 +77,7 @@ func (w *excelWriter) Begin(columns []Column) error {
 	if w.sheet, err = w.file.NewStreamWriter(w.sheetName); err != nil {
 		return fmt.Errorf("write excel: %w", err)
 	}
-	header, err := w.file.NewStyle(&excelize.Style{Font: &excelize.Font{Bold: true}})
+	headerStyle, err := w.file.NewStyle(&excelize.Style{Font: &excelize.Font{Bold: true}})
 	if err != nil {
 		return fmt.Errorf("write excel: %w", err)
 	}
@@ -88,7 +88,7 @@ func (w *excelWriter) Begin(columns []Column) error {
 			return fmt.Errorf("write excel: %w", err)
 		}
 		w.styles = append(w.styles, style)
-		w.cells = append(w.cells, excelize.Cell{StyleID: header, Value: c.Name})
+		w.cells = append(w.cells, excelize.Cell{StyleID: headerStyle, Value: c.Name})
 	}
 	if err := w.sheet.SetPanes(&excelize.Panes{Freeze: true, YSplit: 1, TopLeftCell: "A2", ActivePane: "bottomLeft"}); err != nil {
 		return fmt.Errorf("write excel: %w", err)

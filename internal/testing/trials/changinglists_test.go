@@ -192,12 +192,12 @@ func readChangingLists(t *testing.T, seeds uint64) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWalker(t)
-			walks, total := 0, map[fetch.Grade]int{}
+			walks, totalGrades := 0, map[fetch.Grade]int{}
 			defer recordTrial(t, time.Now(), func() torture.Trial {
 				return torture.Trial{Name: "changing lists, " + name, Runs: walks,
 					Procedure: "one insert and one delete per 1 to 50 requests, while client and decoder read the list",
 					Outcome: fmt.Sprintf("exact %.1f %%, repaired %.1f %%, best_effort %.1f %%; none graded too high",
-						percent(total[fetch.Exact], walks), percent(total[fetch.Repaired], walks), percent(total[fetch.BestEffort], walks))}
+						percent(totalGrades[fetch.Exact], walks), percent(totalGrades[fetch.Repaired], walks), percent(totalGrades[fetch.BestEffort], walks))}
 			})
 			for _, interval := range intervals() {
 				grades, intervalWalks := map[fetch.Grade]int{}, 0
@@ -206,7 +206,7 @@ func readChangingLists(t *testing.T, seeds uint64) {
 					for _, s := range w.streams {
 						grade := w.checkGrade(service, s, 4+int(seed%9))
 						grades[grade]++
-						total[grade]++
+						totalGrades[grade]++
 						intervalWalks++
 						walks++
 					}

@@ -90,7 +90,7 @@ func TestTrialCheckReportsDamage(t *testing.T) {
 	h := newHarness(t, smallWorld(), fewStreams()...)
 	h.goodNight()
 	h.goodNight()
-	undamaged := h.cfg.Warehouse.Dir
+	undamagedDir := h.cfg.Warehouse.Dir
 	for name, c := range map[string]struct {
 		damage      func() error
 		wantFile    string // the end of the path
@@ -108,7 +108,7 @@ func TestTrialCheckReportsDamage(t *testing.T) {
 		"no link to the catalog": {func() error { return os.Remove(h.path("catalog.duckdb")) }, "catalog.duckdb", "placementsync rollback "},
 	} {
 		h.cfg.Warehouse.Dir = t.TempDir()
-		must(t, exec.CommandContext(t.Context(), "cp", "-a", undamaged+"/.", h.cfg.Warehouse.Dir).Run())
+		must(t, exec.CommandContext(t.Context(), "cp", "-a", undamagedDir+"/.", h.cfg.Warehouse.Dir).Run())
 		must(t, c.damage())
 		plan, err := pipeline.Check(t.Context(), h.cfg)
 		must(t, err)
@@ -122,7 +122,7 @@ func TestTrialCheckReportsDamage(t *testing.T) {
 			t.Errorf("%s: the plan has the damage %+v, want the file %s and the command %s", name, plan.Damage, c.wantFile, c.wantCommand)
 		}
 	}
-	h.cfg.Warehouse.Dir = undamaged
+	h.cfg.Warehouse.Dir = undamagedDir
 	must(t, errors.Join(os.RemoveAll(h.path("raw")), os.WriteFile(h.path("raw"), nil, 0o600)))
 	if _, err := pipeline.Run(t.Context(), h.cfg); err == nil || strings.Count(err.Error(), "is a file, not a folder") != 1 {
 		t.Errorf("a night with a file in place of the folder raw returned the error %v, want \"is a file, not a folder\" once", err)

@@ -26,7 +26,7 @@ func TestTrialSeriesIsWrittenFromTheCatalog(t *testing.T) {
 	for range 4 {
 		h.goodNight()
 	}
-	before, intact := h.historySums(), h.cfg.Warehouse.Dir
+	before, intactDir := h.historySums(), h.cfg.Warehouse.Dir
 	for name, lost := range map[string][]string{
 		"both manifests of a day":  {"parquet/.manifests/snapshot_date=2026-11-02.json", "parquet/.meta/20261102T020000Z.json"},
 		"the manifests":            {"parquet/.manifests"},
@@ -36,7 +36,7 @@ func TestTrialSeriesIsWrittenFromTheCatalog(t *testing.T) {
 		"the series and a version": {"parquet", "versions/20261104T020000Z"},
 	} {
 		h.cfg.Warehouse.Dir = filepath.Join(t.TempDir(), "w")
-		copyTree(t, intact, h.cfg.Warehouse.Dir)
+		copyTree(t, intactDir, h.cfg.Warehouse.Dir)
 		for _, path := range lost {
 			must(t, os.RemoveAll(h.path(path)))
 		}

@@ -48,13 +48,13 @@ func compareSkipping(t *testing.T, order sim.ListOrder) {
 	world := trialWorld(5)
 	world.Listings, world.Order = 150, order
 	h := newHarness(t, world, "product_listings", "outlet_listings", "files", "tags")
-	decoding := h.cfg
-	decoding.Warehouse.Dir, decoding.MinSkipRecords = t.TempDir(), math.MaxInt
+	decodingCfg := h.cfg
+	decodingCfg.Warehouse.Dir, decodingCfg.MinSkipRecords = t.TempDir(), math.MaxInt
 	h.cfg.BatchRows = 20
-	h.cfg.Limits.Share, decoding.Limits.Share = 0.9, 0.9
+	h.cfg.Limits.Share, decodingCfg.Limits.Share = 0.9, 0.9
 	runInBoth := func(operate func(cfg pipeline.Config) error) {
 		t.Helper()
-		for _, cfg := range []pipeline.Config{decoding, h.cfg} {
+		for _, cfg := range []pipeline.Config{decodingCfg, h.cfg} {
 			cfg.Now = func() time.Time { return h.at }
 			must(t, operate(cfg))
 		}
@@ -64,26 +64,26 @@ func compareSkipping(t *testing.T, order sim.ListOrder) {
 		h.service.Advance(1)
 		h.at = h.service.Now().Add(2 * time.Hour)
 		runInBoth(func(cfg pipeline.Config) error { _, err := pipeline.Run(t.Context(), cfg); return err })
-		requireSameWarehouse(t, decoding.Warehouse.Dir, h.cfg.Warehouse.Dir)
-		db := attachBoth(t, decoding.Warehouse.Dir, h.cfg.Warehouse.Dir)
+		requireSameWarehouse(t, decodingCfg.Warehouse.Dir, h.cfg.Warehouse.Dir)
+		db := attachBoth(t, decodingCfg.Warehouse.Dir, h.cfg.Warehouse.Dir)
 		defer db.Close()
 		requireSameRows(t, db, "meta.drift", "*")
 		if len(entryFiles(t, h.cfg.Warehouse.Dir)) == 0 {
 			t.Error("the warehouse that skips records has no entry files, want some")
 		}
-		if n := len(entryFiles(t, decoding.Warehouse.Dir)); n > 0 {
+		if n := len(entryFiles(t, decodingCfg.Warehouse.Dir)); n > 0 {
 			t.Errorf("the warehouse that decodes all records has %d entry files, want none", n)
 		}
 	}
 	night()
 	night()
 	allStreams, fileCount := h.cfg.Chosen, len(entryFiles(t, h.cfg.Warehouse.Dir))
-	h.cfg.Chosen, decoding.Chosen = []string{"files"}, []string{"files"}
+	h.cfg.Chosen, decodingCfg.Chosen = []string{"files"}, []string{"files"}
 	night()
 	if n := len(entryFiles(t, h.cfg.Warehouse.Dir)); n != fileCount {
 		t.Errorf("the version has %d entry files after a night with one stream, want %d", n, fileCount)
 	}
-	h.cfg.Chosen, decoding.Chosen = allStreams, allStreams
+	h.cfg.Chosen, decodingCfg.Chosen = allStreams, allStreams
 	night() // the previous night did not read the other lists
 	for _, path := range entryFiles(t, h.cfg.Warehouse.Dir) {
 		data, err := os.ReadFile(path)
@@ -99,13 +99,13 @@ func compareSkipping(t *testing.T, order sim.ListOrder) {
 	must(t, os.RemoveAll(filepath.Join(h.cfg.Warehouse.Dir, "state", "seen")))
 	night() // the entry files are lost
 	for _, program := range []string{"newer", "newest"} {
-		h.cfg.Warehouse.Program, decoding.Warehouse.Program = program, program
+		h.cfg.Warehouse.Program, decodingCfg.Warehouse.Program = program, program
 		night()
 	}
-	h.cfg.Build, decoding.Build = "another", "another"
+	h.cfg.Build, decodingCfg.Build = "another", "another"
 	night()
 	h.cfg.Privacy = transform.Privacy{Drop: []string{"product_listings.requirements"}, Hash: []string{"product_listings.outlet_name"}, Key: []byte("k")}
-	decoding.Privacy = h.cfg.Privacy
+	decodingCfg.Privacy = h.cfg.Privacy
 	night()
 	night()
 	runInBoth(func(cfg pipeline.Config) error {
