@@ -96,6 +96,9 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 	if j.result.Run, _, err = c.Warehouse.Versions.Latest(); err != nil {
 		return res, err
 	}
+	if err := j.completeSeries(); err != nil {
+		return res, err
+	}
 	existing, err := j.checkOwner(ctx)
 	if err != nil {
 		return res, err
@@ -105,6 +108,9 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 		return res, err
 	}
 	if err := j.sendFiles(ctx); err != nil {
+		return j.result, err
+	}
+	if err := j.leaveOutMissing(); err != nil {
 		return j.result, err
 	}
 	m := Manifest{Kind: manifestKind, Format: manifestFormat, Run: j.result.Run, At: timeAfter(c.Now(), existing.newestAt), Program: c.Program, Files: j.files, LeftOut: j.result.LeftOut}
@@ -124,6 +130,41 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 		c.Log.Warn("objects of old backups not removed, the next backup tries again", "error", err)
 	}
 	return j.result, nil
+}
+
+// completeSeries adds published versions to the Parquet series that are missing there because their night
+// was killed: a backup copies the series, but no versions. If another command has the lock, or a file is
+// damaged, versions remain missing, and leaveOutMissing reports them.
+func (j *job) completeSeries() error {
+	missing, err := j.Warehouse.Series.Missing()
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	lock, err := j.Warehouse.Lock(ledger.Backup, j.Now())
+	if errors.As(err, new(*warehouse.LockedError)) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = j.Warehouse.Series.Complete()
+	if errors.As(err, new(*warehouse.ExtendError)) {
+		err = nil
+	}
+	return errors.Join(err, lock.Release())
+}
+
+// leaveOutMissing reports the versions that completeSeries could not add. Versions that were published
+// after the backup began are not part of it.
+func (j *job) leaveOutMissing() error {
+	missing, err := j.Warehouse.Series.Missing()
+	for _, m := range missing {
+		if m.RunID <= j.result.Run {
+			day := j.Warehouse.Folder.DayManifestPath(warehouse.DayOf(m.SnapshotAt))
+			j.leaveOut(j.Warehouse.Folder.Relative(day), "run "+m.RunID+" has not completed its day; the next run completes the day")
+		}
+	}
+	return err
 }
 
 // timeAfter returns now, or a time after previous if the clock was set back. The name of a

@@ -1,0 +1,59 @@
+package trials_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"placementsync/internal/backup"
+	"placementsync/internal/pipeline"
+)
+
+// TestBackupContainsAPublishedNightWithoutItsDay makes a backup after a night that was published, but
+// but was stopped before it completed its day in the Parquet series. A restore must return that night.
+func TestBackupContainsAPublishedNightWithoutItsDay(t *testing.T) {
+	s := newSeason(t, drawSeason(2, 1, nightSteps(t)))
+	s.at = s.service.Now().Add(2 * time.Hour)
+	s.setConfig(s.job())
+	s.mustComplete(pipeline.Run(t.Context(), s.cfg))
+	s.service.Advance(1)
+	s.at = s.service.Now().Add(2 * time.Hour)
+	cfg := s.cfg
+	cfg.Warehouse.Step = func(name, _ string) error {
+		if strings.HasPrefix(name, "before copy of the day") {
+			return errors.New("the process stops here")
+		}
+		return nil
+	}
+	_, err := pipeline.Run(t.Context(), cfg)
+	published := publishedRun(t, s.cfg.Warehouse.Dir)
+	missing, seriesErr := warehouseOf(t, s.cfg).Series.Missing()
+	must(t, seriesErr)
+	if len(missing) != 1 || missing[0].RunID != published {
+		t.Fatalf("the series lacks %d versions after the night with the error %v, want only run %s", len(missing), err, published)
+	}
+	lock, err := warehouseOf(t, s.cfg).Lock("verify", s.at)
+	must(t, err)
+	res, err := backup.Run(t.Context(), s.backupConfig())
+	must(t, err)
+	if len(res.LeftOut) != 1 || !strings.Contains(res.LeftOut[0].Problem, published) {
+		t.Errorf("the backup of a locked warehouse left out %v, want the day of run %s", res.LeftOut, published)
+	}
+	must(t, lock.Release())
+	res, err = backup.Run(t.Context(), s.backupConfig())
+	if err != nil || len(res.LeftOut) > 0 || res.Run != published {
+		t.Fatalf("the backup of run %s left out %v with the error %v, want the whole run %s", res.Run, res.LeftOut, err, published)
+	}
+	restored := s.cfg
+	restored.Warehouse.Dir = t.TempDir()
+	c := s.backupConfig()
+	c.Warehouse = warehouseOf(t, restored)
+	_, err = backup.Restore(t.Context(), c)
+	must(t, err)
+	r, err := pipeline.Rebuild(t.Context(), restored, false)
+	must(t, err)
+	if !r.Last.Equal(s.at) {
+		t.Errorf("the restored backup ends with the night of %s, want %s", r.Last, s.at)
+	}
+}
