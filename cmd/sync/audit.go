@@ -48,8 +48,8 @@ func auditCommand(g *globals) *cobra.Command {
 	f := cmd.Flags()
 	f.BoolVar(&o.list, "list", false, "list the checks, or explain the named ones")
 	f.BoolVar(&o.show, "show", false, "print all violating rows of one named check")
-	asOfFlag(cmd, g, &o.asOf)
-	heldFlag(cmd, g)
+	addAsOfFlag(cmd, g, &o.asOf)
+	addHeldFlag(cmd, g)
 	o.output.addFlags(cmd)
 	return cmd
 }

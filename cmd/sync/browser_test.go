@@ -33,7 +33,7 @@ type browser struct {
 // startBrowser starts Chromium. If Chromium is not installed, it skips the test.
 func startBrowser(t *testing.T) *browser {
 	t.Helper()
-	program := chromium()
+	program := findChromium()
 	if program == "" {
 		t.Skip("no chromium was found: install it with apt-get install chromium")
 	}
@@ -60,7 +60,7 @@ func startBrowser(t *testing.T) *browser {
 	return b
 }
 
-func chromium() string {
+func findChromium() string {
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if program, err := exec.LookPath(name); err == nil {
 			return program

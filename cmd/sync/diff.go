@@ -35,7 +35,7 @@ func diffCommand(g *globals) *cobra.Command {
 	cmd.Flags().StringVar(&o.outlet, "outlet", "", "compare only the outlet with this `id` and its channels, listings, products and prices")
 	cmd.Flags().BoolVar(&o.summary, "summary", false, "show only how many records and fields changed in each table")
 	o.output.addFlags(cmd)
-	heldFlag(cmd, g)
+	addHeldFlag(cmd, g)
 	cmd.ValidArgsFunction = g.completeRun(publishedRuns)
 	completeFlag(cmd, "table", completeTable)
 	return cmd

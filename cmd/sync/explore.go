@@ -37,7 +37,7 @@ func exploreCommand(g *globals) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return runExplore(cmd.Context(), g, listen) },
 	}
 	cmd.Flags().StringVar(&listen, "listen", listen, "loopback `address` to serve on; port 0 means any free port")
-	heldFlag(cmd, g)
+	addHeldFlag(cmd, g)
 	return cmd
 }
 

@@ -23,7 +23,7 @@ import (
 // both color schemes on wide and narrow screens. Then it searches, filters, sorts and turns pages.
 func TestTrialExploreInChromium(t *testing.T) {
 	requireTrials(t)
-	if chromium() == "" {
+	if findChromium() == "" {
 		t.Skip("no chromium was found: install it with apt-get install chromium")
 	}
 	site := exploreDemo(t)
@@ -81,12 +81,12 @@ func exploreDemo(t *testing.T) demoSite {
 		must(t, <-done)
 		must(t, pages.Close())
 	})
-	site.axe = axeCore(t)
+	site.axe = installAxeCore(t)
 	return site
 }
 
-// axeCore installs axe-core in the version that testdata/axe pins, and returns its source code.
-func axeCore(t *testing.T) string {
+// installAxeCore installs axe-core in the version that testdata/axe pins, and returns its source code.
+func installAxeCore(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	must(t, os.CopyFS(dir, os.DirFS("testdata/axe")))

@@ -47,7 +47,7 @@ func exportCommand(g *globals) *cobra.Command {
 		"else parquet")
 	f.StringVar(&o.partition, "partition-by", "", "write one folder for each value of this `column` (parquet only)")
 	f.BoolVar(&o.raw, "raw", false, "do not change CSV texts that look like formulas")
-	asOfFlag(cmd, g, &o.asOf)
+	addAsOfFlag(cmd, g, &o.asOf)
 	cmd.ValidArgsFunction = completeTable
 	completeFlag(cmd, "query", g.completeQuery)
 	completeFlag(cmd, "param", g.completeParam)

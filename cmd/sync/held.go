@@ -16,8 +16,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// heldFlag adds the flag --held of commands that show a snapshot.
-func heldFlag(cmd *cobra.Command, g *globals) {
+// addHeldFlag adds the flag --held of commands that show a snapshot.
+func addHeldFlag(cmd *cobra.Command, g *globals) {
 	cmd.Flags().BoolVar(&g.held, "held", false, "show the held night, which is not published")
 }
 

@@ -217,15 +217,15 @@ func (p *serveProcess) startedNights() int {
 	return strings.Count(p.stderr.String(), `msg="night started"`)
 }
 
-// checkCounts compares the metrics of serve with the sent deliveries.
-func (p *serveProcess) checkCounts(t *testing.T, s *senders) {
+// checkMetrics compares the metrics of serve with the sent deliveries.
+func (p *serveProcess) checkMetrics(t *testing.T, s *senders) {
 	t.Helper()
 	response, err := http.Get(p.url + "/metrics")
 	must(t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	must(t, err)
-	for result, want := range s.wantCounts() {
+	for result, want := range s.wantMetrics() {
 		if line := fmt.Sprintf("placementsync_webhook_results_total{result=%q} %d\n", result, want); !strings.Contains(string(text), line) {
 			t.Errorf("the metrics do not contain %s", line)
 		}

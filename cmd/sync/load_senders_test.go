@@ -166,8 +166,8 @@ func (s *senders) acknowledgedEvents() map[string]bool {
 	return ids
 }
 
-// wantCounts returns the expected metrics of serve, by result.
-func (s *senders) wantCounts() map[string]int {
+// wantMetrics returns the expected metrics of serve, by result.
+func (s *senders) wantMetrics() map[string]int {
 	count := map[string]int{"unavailable": 0, "stale": 0, "too_large": 0}
 	for _, d := range s.deliveries {
 		switch {

@@ -101,7 +101,7 @@ func (plan loadPlan) run(t *testing.T) loadResults {
 	stop()
 	waitForService()
 	if r.Deliveries.BrokenConnections == 0 {
-		p.checkCounts(t, senders) // after a broken connection, it is unknown whether "serve" stored the delivery
+		p.checkMetrics(t, senders) // after a broken connection, it is unknown whether "serve" stored the delivery
 	}
 	p.stop(t)
 	p.run(t, "run", "--quiet")

@@ -14,7 +14,7 @@ import (
 // and its article and back, to an earlier snapshot, and to a named query.
 func TestTrialRecordsInChromium(t *testing.T) {
 	requireTrials(t)
-	if chromium() == "" {
+	if findChromium() == "" {
 		t.Skip("no chromium was found: install it with apt-get install chromium")
 	}
 	w := newRecordBrowser(t)

@@ -47,15 +47,15 @@ func queryCommand(g *globals) *cobra.Command {
 	o.output.addFlags(cmd)
 	cmd.Flags().BoolVar(&o.output.withGrades, "with-grades", false, "with --format json: write one object with the snapshot, the rows, and the grade of every\n"+
 		"source table with its reason")
-	asOfFlag(cmd, g, &o.asOf)
-	heldFlag(cmd, g)
+	addAsOfFlag(cmd, g, &o.asOf)
+	addHeldFlag(cmd, g)
 	f.BoolVar(&o.unsafe, "unsafe", false, "let the SQL use files, the network, extensions and several statements; the warehouse stays read only")
 	completeFlag(cmd, "param", g.completeParam)
 	return cmd
 }
 
-// asOfFlag adds the flag that chooses an earlier snapshot.
-func asOfFlag(cmd *cobra.Command, g *globals, asOf *string) {
+// addAsOfFlag adds the flag that chooses an earlier snapshot.
+func addAsOfFlag(cmd *cobra.Command, g *globals, asOf *string) {
 	cmd.Flags().StringVar(asOf, "as-of", "", "read an earlier snapshot: a `time`, a date (the last snapshot of that day, UTC) or the id of a run")
 	completeFlag(cmd, "as-of", g.completeRun(publishedRuns))
 }

@@ -75,14 +75,14 @@ func (o rawOptions) selects(a fetch.StoredResponse) bool {
 }
 
 func runRaw(g *globals, o rawOptions, args []string) error {
-	write, err := rawWriter(o.format)
+	write, err := responseWriter(o.format)
 	if err != nil {
 		return err
 	}
 	if o.hasFormat && o.print {
 		return command.UsageErr("--print and --format exclude each other: print one response, or list them")
 	}
-	run, responses, err := openRaw(g, args)
+	run, responses, err := openStoredResponses(g, args)
 	if err != nil {
 		return err
 	}
@@ -137,8 +137,8 @@ func onlyResponse(chosenResponses []fetch.StoredResponse) (fetch.StoredResponse,
 	return chosenResponses[0], true
 }
 
-// openRaw opens the responses of the run in args, or of the newest run with stored responses.
-func openRaw(g *globals, args []string) (string, *fetch.StoredResponses, error) {
+// openStoredResponses opens the responses of the run in args, or of the newest run with stored responses.
+func openStoredResponses(g *globals, args []string) (string, *fetch.StoredResponses, error) {
 	wh, cfg, err := g.openWarehouse()
 	if err != nil {
 		return "", nil, err
@@ -196,15 +196,15 @@ func (g *globals) writeEscaped(write func(io.Writer) error) error {
 	return err
 }
 
-// rawWriter returns the function that lists responses in a format.
-func rawWriter(format string) (func(io.Writer, []fetch.StoredResponse) error, error) {
+// responseWriter returns the function that lists responses in a format.
+func responseWriter(format string) (func(io.Writer, []fetch.StoredResponse) error, error) {
 	switch format {
 	case "table":
-		return rawTable, nil
+		return writeResponseTable, nil
 	case "csv":
-		return rawCSV, nil
+		return writeResponseCSV, nil
 	case "json":
-		return rawJSON, nil
+		return writeResponseJSON, nil
 	}
 	return nil, command.UsageErr("--format is %q: use table, csv or json", format)
 }
@@ -228,7 +228,7 @@ type responseJSON struct {
 	Replaced bool      `json:"replaced"`
 }
 
-func rawJSON(w io.Writer, all []fetch.StoredResponse) error {
+func writeResponseJSON(w io.Writer, all []fetch.StoredResponse) error {
 	shown := make([]responseJSON, len(all))
 	for i, a := range all {
 		shown[i] = responseJSON{a.Seq, a.Stream, a.Path, a.Query, a.Param, orNull(a.Page), orNull(a.Pass), a.Status, a.Encoding, a.Stored, a.Size,
@@ -255,7 +255,7 @@ func numberText[N int | uint64](n N) string {
 	return fmt.Sprint(n)
 }
 
-func rawTable(w io.Writer, all []fetch.StoredResponse) error {
+func writeResponseTable(w io.Writer, all []fetch.StoredResponse) error {
 	t := textTable{columns: []column{{name: "seq", isNumber: true}, {name: "stream"}, {name: "param"}, {name: "page", isNumber: true}, {name: "pass", isNumber: true},
 		{name: "status", isNumber: true}, {name: "encoding"}, {name: "stored", isNumber: true}, {name: "body", isNumber: true}, {name: "at"},
 		{name: "took", isNumber: true}, {name: ""}}}
@@ -274,8 +274,8 @@ func rawTable(w io.Writer, all []fetch.StoredResponse) error {
 	return err
 }
 
-// rawCSV writes the columns of responseJSON.
-func rawCSV(w io.Writer, all []fetch.StoredResponse) error {
+// writeResponseCSV writes the columns of responseJSON.
+func writeResponseCSV(w io.Writer, all []fetch.StoredResponse) error {
 	rows := [][]string{{"seq", "stream", "path", "query", "param", "page", "pass", "status", "encoding", "stored_bytes", "body_bytes", "at", "ms", "same", "replaced"}}
 	for _, a := range all {
 		rows = append(rows, []string{fmt.Sprint(a.Seq), a.Stream, a.Path, a.Query, a.Param, numberText(a.Page), numberText(a.Pass), fmt.Sprint(a.Status), a.Encoding,

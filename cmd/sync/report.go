@@ -32,9 +32,9 @@ func reportCommand(g *globals) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runReport(cmd.Context(), g, out, asOf, "") },
 	}
-	asOfFlag(cmd, g, &asOf)
+	addAsOfFlag(cmd, g, &asOf)
 	cmd.Flags().StringVarP(&out, "output", "o", out, "`file` to write atomically; - is stdout")
-	heldFlag(cmd, g)
+	addHeldFlag(cmd, g)
 	return cmd
 }
 

@@ -15,7 +15,7 @@ import (
 // and narrow screens.
 func TestTrialReportInChromium(t *testing.T) {
 	requireTrials(t)
-	if chromium() == "" {
+	if findChromium() == "" {
 		t.Skip("no chromium was found: install it with apt-get install chromium")
 	}
 	file := demoReport(t)
@@ -36,8 +36,8 @@ func TestTrialReportInChromium(t *testing.T) {
 		})
 	}
 	t.Run("controls", func(t *testing.T) { b.t = t; checkControls(t, b) })
-	t.Run("print", func(t *testing.T) { b.t = t; checkPaper(t, b, file) })
-	t.Run("first paint", func(t *testing.T) { b.t = t; checkPaint(t, b, file) })
+	t.Run("print", func(t *testing.T) { b.t = t; checkPrint(t, b, file) })
+	t.Run("first paint", func(t *testing.T) { b.t = t; checkFirstPaint(t, b, file) })
 	b.t = t
 	if len(b.problems) > 0 {
 		t.Errorf("the page violated its content security policy or logged errors:\n%q", b.problems)
@@ -88,9 +88,9 @@ func checkCharts(t *testing.T, b *browser) {
 	}
 }
 
-// checkPaper prints the page. A printed chart must fill its panel. It must have a heading, because the
+// checkPrint prints the page. A printed chart must fill its panel. It must have a heading, because the
 // menu that chooses the chart is not printed.
-func checkPaper(t *testing.T, b *browser, file string) {
+func checkPrint(t *testing.T, b *browser, file string) {
 	t.Helper()
 	b.visitReport(file, 1400, 900, "light")
 	var pdf struct{ Data []byte }
@@ -193,9 +193,9 @@ const firstPaint = `new Promise((done) => new PerformanceObserver((list) => {
 	for (const e of list.getEntries()) if (e.name === "first-contentful-paint") done(e.startTime);
 }).observe({type: "paint", buffered: true}))`
 
-// checkPaint measures the time of the first paint three times. It checks the limit for the best time only
+// checkFirstPaint measures the time of the first paint three times. It checks the limit for the best time only
 // if PLACEMENTSYNC_BENCH is set, because times on a busy machine are not reliable.
-func checkPaint(t *testing.T, b *browser, file string) {
+func checkFirstPaint(t *testing.T, b *browser, file string) {
 	t.Helper()
 	const tries, maxMilliseconds = 3, 1000.0
 	best := math.Inf(1)

@@ -13,7 +13,7 @@ import (
 // demo. It also opens a table from the page "Schema".
 func TestTrialSQLInChromium(t *testing.T) {
 	requireTrials(t)
-	if chromium() == "" {
+	if findChromium() == "" {
 		t.Skip("no chromium was found: install it with apt-get install chromium")
 	}
 	w := newRecordBrowser(t)

@@ -123,19 +123,19 @@ func readProgram(file, version string, allLicenses licenses) (program cdx.Compon
 	name := filepath.Base(file)
 	program = cdx.Component{Type: cdx.ComponentTypeFile, BOMRef: "program:" + name, Name: name, Version: version, Licenses: licenseChoices("Apache-2.0"),
 		Hashes: &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: hex.EncodeToString(sum[:])}}}
-	parts = append(parts, library("std", strings.TrimPrefix(info.GoVersion, "go"), "pkg:golang/std@", "BSD-3-Clause"))
+	parts = append(parts, libraryComponent("std", strings.TrimPrefix(info.GoVersion, "go"), "pkg:golang/std@", "BSD-3-Clause"))
 	for _, m := range info.Deps {
 		if m.Replace != nil {
 			m = m.Replace
 		}
-		parts = append(parts, library(m.Path, m.Version, "pkg:golang/"+m.Path+"@", allLicenses.byModule[m.Path]))
+		parts = append(parts, libraryComponent(m.Path, m.Version, "pkg:golang/"+m.Path+"@", allLicenses.byModule[m.Path]))
 	}
 	for _, part := range allLicenses.contained {
-		parts = append(parts, library(part[0], part[1], "pkg:generic/"+strings.ToLower(strings.ReplaceAll(part[0], " ", "-"))+"@", part[2]))
+		parts = append(parts, libraryComponent(part[0], part[1], "pkg:generic/"+strings.ToLower(strings.ReplaceAll(part[0], " ", "-"))+"@", part[2]))
 	}
 	return program, parts, nil
 }
 
-func library(name, version, url, licenseIDs string) cdx.Component {
+func libraryComponent(name, version, url, licenseIDs string) cdx.Component {
 	return cdx.Component{Type: cdx.ComponentTypeLibrary, BOMRef: url + version, Name: name, Version: version, PackageURL: url + version, Licenses: licenseChoices(licenseIDs)}
 }

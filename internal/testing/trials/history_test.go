@@ -20,17 +20,17 @@ func checkHistory(t *testing.T, h *harness, ref *reference, nights []nightData) 
 	for n, night := range nights {
 		for _, e := range ref.distinctTables() {
 			t.Run(fmt.Sprintf("history/night %d/%s", n+1, e.table), func(t *testing.T) {
-				checkTable(t, e, night.rows, catalog, asOf(e.table, night.at))
+				checkTable(t, e, night.rows, catalog, rowsAsOf(e.table, night.at))
 				if n+1 < len(nights) {
-					checkTable(t, e, night.rows, catalog, asOf(e.table, nights[n+1].at.Add(-time.Microsecond)))
+					checkTable(t, e, night.rows, catalog, rowsAsOf(e.table, nights[n+1].at.Add(-time.Microsecond)))
 				}
-				checkTable(t, e, nil, catalog, asOf(e.table, nights[0].at.Add(-time.Microsecond)))
+				checkTable(t, e, nil, catalog, rowsAsOf(e.table, nights[0].at.Add(-time.Microsecond)))
 			})
 		}
 	}
 }
 
-func asOf(table string, at time.Time) string {
+func rowsAsOf(table string, at time.Time) string {
 	return fmt.Sprintf("%s_at(TIMESTAMPTZ '%s+00')", table, at.UTC().Format(microseconds))
 }
 

@@ -145,7 +145,7 @@ func (c *matrixCell) maxDuration() time.Duration {
 func (c *matrixCell) runNights(t *testing.T, r rate) torture.Row {
 	t.Helper()
 	c.row.Fault, c.row.Rate = c.kind.name, r.name
-	for n := 0; n < r.runs || n < maxNights && c.unaffected(); n++ {
+	for n := 0; n < r.runs || n < maxNights && c.isUnaffected(); n++ {
 		endpoint := ""
 		if r.name == allNight {
 			endpoint = endpoints()[n%len(endpoints())]
@@ -156,7 +156,7 @@ func (c *matrixCell) runNights(t *testing.T, r rate) torture.Row {
 		}
 		c.row.Runs++
 	}
-	if c.unaffected() {
+	if c.isUnaffected() {
 		t.Errorf("no request was affected in %d nights, so the test shows nothing", c.row.Runs)
 	}
 	c.row.Requests, c.row.Affected = c.faultSelector.counts()
@@ -173,8 +173,8 @@ func (c *matrixCell) runNights(t *testing.T, r rate) torture.Row {
 // maxNights limits the number of nights until a rare fault occurs.
 const maxNights = 24
 
-// unaffected reports whether the fault has affected no request so far.
-func (c *matrixCell) unaffected() bool {
+// isUnaffected reports whether the fault has affected no request so far.
+func (c *matrixCell) isUnaffected() bool {
 	_, affected := c.faultSelector.counts()
 	return affected == 0
 }

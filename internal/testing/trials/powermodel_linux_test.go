@@ -214,7 +214,7 @@ func (d *diskTrace) step(name, path string) error {
 		parent := d.names[filepath.Dir(path)]
 		d.markSynced(map[object]content{parent: {}})
 	} else if place, ok := strings.CutPrefix(name, "before fsync"); ok {
-		d.syncing[place+path] = d.toSync(place, path)
+		d.syncing[place+path] = d.objectsToSync(place, path)
 	} else if place, ok := strings.CutPrefix(name, "after fsync"); ok {
 		d.markSynced(d.syncing[place+path])
 	}
@@ -232,10 +232,10 @@ func (d *diskTrace) acknowledge(event string) {
 	}
 }
 
-// toSync returns the objects that an fsync of a path writes, with their content. For a temporary
+// objectsToSync returns the objects that an fsync of a path writes, with their content. For a temporary
 // file, path may be the name to which the file will be renamed. place is the rest of the name of the
 // step after "before fsync".
-func (d *diskTrace) toSync(place, path string) map[object]content {
+func (d *diskTrace) objectsToSync(place, path string) map[object]content {
 	if strings.HasPrefix(place, " beside ") {
 		path = filepath.Dir(path)
 	}
@@ -258,7 +258,7 @@ func (d *diskTrace) markSynced(synced map[object]content) {
 		unsyncedNames := nameChange{}
 		for key, id := range change {
 			if _, ok := synced[key.dir]; ok {
-				set(d.synced.objects, key, id)
+				setObject(d.synced.objects, key, id)
 			} else {
 				unsyncedNames[key] = id
 			}
@@ -275,7 +275,7 @@ func (d *diskTrace) markSynced(synced map[object]content) {
 	}
 }
 
-func set(objects map[folderName]object, key folderName, id object) {
+func setObject(objects map[folderName]object, key folderName, id object) {
 	if id == 0 {
 		delete(objects, key)
 	} else {
@@ -365,7 +365,7 @@ func (p tracePoint) stateAfter(o outage) (s diskState, fates map[object]fate) {
 	for i, change := range p.pending {
 		if o.keeps(i) {
 			for key, id := range change {
-				set(s.objects, key, id)
+				setObject(s.objects, key, id)
 			}
 		}
 	}

@@ -220,14 +220,14 @@ func (r *repairs) readFacts(t *testing.T, db *sql.DB, path, name string) facts {
 	case strings.HasSuffix(base, ".parquet"):
 		collect(rowFacts(r.table(strings.TrimSuffix(base, ".parquet")), "read_parquet('"+path+"', hive_partitioning = false)", ""))
 	case base == "catalog.duckdb":
-		must(t, execute(db, "ATTACH '"+path+"' AS warehouse (READ_ONLY)"))
+		must(t, execSQL(db, "ATTACH '"+path+"' AS warehouse (READ_ONLY)"))
 		for _, table := range r.cfg.Warehouse.Tables {
 			collect(rowFacts(table, "warehouse.main."+table.Name, ""))
 			collect(rowFacts(table, "warehouse.past."+table.Name, ""))
 			collect(rowFacts(table, "warehouse.past."+table.Name, " || ' until ' || epoch_us(valid_to)"))
 		}
 		collect("SELECT 'run ' || run_id FROM warehouse.meta.runs WHERE kind <> 'rebuild' AND kind <> 'rollback'")
-		must(t, execute(db, "DETACH warehouse"))
+		must(t, execSQL(db, "DETACH warehouse"))
 	case strings.HasSuffix(base, ".changes"):
 		source := "read_parquet('" + path + "', hive_partitioning = false)"
 		collect("SELECT 'run ' || run_id FROM " + source + " WHERE meta_table = 'runs' AND NOT meta_gone AND kind <> 'rebuild' AND kind <> 'rollback'")
@@ -260,7 +260,7 @@ func rowFacts(table stream.Table, source, suffix string) string {
 		" FROM (SELECT * REPLACE (CASE WHEN row_hash < 0 THEN row_hash::HUGEINT + 18446744073709551616 ELSE row_hash::HUGEINT END AS row_hash) FROM " + source + ")"
 }
 
-func execute(db *sql.DB, text string) error {
+func execSQL(db *sql.DB, text string) error {
 	_, err := db.Exec(text)
 	return err
 }
@@ -570,7 +570,7 @@ func (r *repairs) intactFacts(t *testing.T, dir string) facts {
 		must(t, err)
 		dayManifest := filepath.Join("parquet", ".manifests", "snapshot_date="+day.Format(time.DateOnly)+".json")
 		hasManifest[run] = isIntact(filepath.Join("versions", run, "manifest.json")) || isIntact(filepath.Join("parquet", ".meta", run+".json")) ||
-			isIntact(dayManifest) && r.isDayOf(t, dayManifest, run)
+			isIntact(dayManifest) && r.isManifestOf(t, dayManifest, run)
 		isUnbroken = isUnbroken && hasManifest[run]
 		inChain[run] = isUnbroken
 	}
@@ -591,7 +591,7 @@ func (r *repairs) intactFacts(t *testing.T, dir string) facts {
 		case parts[0] == "parquet" && len(parts) == 4:
 			day := strings.TrimPrefix(parts[2], "snapshot_date=")
 			isUsable = slices.ContainsFunc(r.baseRuns, func(run string) bool {
-				return hasManifest[run] && r.isDayOf(t, filepath.Join("parquet", ".manifests", "snapshot_date="+day+".json"), run)
+				return hasManifest[run] && r.isManifestOf(t, filepath.Join("parquet", ".manifests", "snapshot_date="+day+".json"), run)
 			})
 		}
 		for fact := range contained {
@@ -603,8 +603,9 @@ func (r *repairs) intactFacts(t *testing.T, dir string) facts {
 	return all
 }
 
-// isDayOf reports whether the manifest of a day belongs to a run. It reads the undamaged warehouse.
-func (r *repairs) isDayOf(t *testing.T, path, run string) bool {
+// isManifestOf reports whether the manifest at path belongs to a run. It reads the undamaged
+// warehouse.
+func (r *repairs) isManifestOf(t *testing.T, path, run string) bool {
 	t.Helper()
 	data, err := os.ReadFile(r.path(path))
 	if err != nil {

@@ -96,8 +96,8 @@ func (f rotCounts) String() string {
 		f.harmless, f.found, f.repaired, f.lost, f.refused, f.published, f.wrong)
 }
 
-// count increments one of the counts, for a kind of files and for all files.
-func (r *rotTrial) count(kind string, field func(f *rotCounts) *int) {
+// increment increments one of the counts, for a kind of files and for all files.
+func (r *rotTrial) increment(kind string, field func(f *rotCounts) *int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.byKind[kind] == nil {
@@ -195,7 +195,7 @@ func (r *rotTrial) damageAndCompare(t *testing.T, seed uint64, i int) {
 	toRepair, toContinue := r.copyWarehouse(t), r.copyWarehouse(t)
 	description := r.damage(t, rand.New(rand.NewPCG(seed, 99)), toRepair.Warehouse.Dir, kind)
 	r.damage(t, rand.New(rand.NewPCG(seed, 99)), toContinue.Warehouse.Dir, kind)
-	r.count(kind, func(f *rotCounts) *int { return &f.damaged })
+	r.increment(kind, func(f *rotCounts) *int { return &f.damaged })
 	defer func() {
 		if t.Failed() {
 			t.Logf("damage %d: %s: %s", i, kind, description)
@@ -307,18 +307,18 @@ func (r *rotTrial) verifyAndRepair(t *testing.T, cfg pipeline.Config, kind, desc
 	v, err := pipeline.Verify(t.Context(), cfg, true)
 	must(t, err)
 	if len(v.Damage) == 0 {
-		r.count(kind, func(f *rotCounts) *int { return &f.harmless })
+		r.increment(kind, func(f *rotCounts) *int { return &f.harmless })
 		r.requireUnchanged(t, cfg, description)
 		return
 	}
-	r.count(kind, func(f *rotCounts) *int { return &f.found })
+	r.increment(kind, func(f *rotCounts) *int { return &f.found })
 	for _, d := range v.Damage {
 		if d.Problem == "" || d.Affected == "" || !strings.HasPrefix(d.Repair.Command(), "placementsync ") {
 			t.Errorf("%s: verify reports %+v, want a problem, the affected data and a command", description, d)
 		}
 	}
 	if v.Result() == integrity.DataLost {
-		r.count(kind, func(f *rotCounts) *int { return &f.lost })
+		r.increment(kind, func(f *rotCounts) *int { return &f.lost })
 		return
 	}
 	ranNight := false
@@ -346,7 +346,7 @@ func (r *rotTrial) verifyAndRepair(t *testing.T, cfg pipeline.Config, kind, desc
 		t.Errorf("%s: after the repair these tables differ: %v", description, differingTables(want, got))
 		return
 	}
-	r.count(kind, func(f *rotCounts) *int { return &f.repaired })
+	r.increment(kind, func(f *rotCounts) *int { return &f.repaired })
 }
 
 // requireUnchanged checks that the rows of the catalog are unchanged. It also checks that the bytes
@@ -408,15 +408,15 @@ func (r *rotTrial) runNextNight(t *testing.T, cfg pipeline.Config, kind, descrip
 	t.Helper()
 	_, err := pipeline.Run(t.Context(), cfg)
 	if err != nil {
-		r.count(kind, func(f *rotCounts) *int { return &f.refused })
+		r.increment(kind, func(f *rotCounts) *int { return &f.refused })
 		if !strings.Contains(err.Error(), "placementsync ") {
 			t.Errorf("%s: the night failed with %v, want an error that names a command", description, err)
 		}
 		return
 	}
-	r.count(kind, func(f *rotCounts) *int { return &f.published })
+	r.increment(kind, func(f *rotCounts) *int { return &f.published })
 	if got := tableSums(t, filepath.Join(cfg.Warehouse.Dir, "catalog.duckdb"), false); !maps.Equal(r.nextSums, got) {
-		r.count(kind, func(f *rotCounts) *int { return &f.wrong })
+		r.increment(kind, func(f *rotCounts) *int { return &f.wrong })
 		t.Errorf("%s: the night published other rows of %v", description, differingTables(r.nextSums, got))
 	}
 }

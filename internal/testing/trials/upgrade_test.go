@@ -143,7 +143,7 @@ func (u *upgrade) requireHistory() {
 	catalog := u.catalog()
 	for _, night := range u.nights {
 		for _, e := range u.ref.distinctTables() {
-			checkTable(u.t, e, night.rows, catalog, asOf(e.table, night.at))
+			checkTable(u.t, e, night.rows, catalog, rowsAsOf(e.table, night.at))
 		}
 	}
 }
