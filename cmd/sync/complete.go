@@ -43,7 +43,7 @@ func (g *globals) completeQuery(_ *cobra.Command, args []string, typed string) (
 	return propose(names, typed)
 }
 
-// completeParam proposes the parameters of the chosen query and, after name=, their values.
+// completeParam proposes the parameters of the chosen query and, after "name=", their values.
 func (g *globals) completeParam(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	q, ok := g.chosenQuery(cmd, args)
 	if !ok {

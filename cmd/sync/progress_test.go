@@ -44,10 +44,10 @@ func TestProgressBars(t *testing.T) {
 func TestProgressIsLogged(t *testing.T) {
 	t.Parallel()
 	tracker := &pipeline.ProgressTracker{}
-	text := &output{more: make(chan struct{}, 1)}
-	log := slog.New(slog.NewJSONHandler(text, nil))
+	logged := &output{more: make(chan struct{}, 1)}
+	log := slog.New(slog.NewJSONHandler(logged, nil))
 	logProgress(log, tracker)
-	if got := text.String(); got != "" {
+	if got := logged.String(); got != "" {
 		t.Errorf("without a night the log is %q, want it empty", got)
 	}
 	service := sim.New(sim.Options{Seed: 1, Outlets: 6, Listings: 60, Profiles: 2, Campaigns: 3, Orders: 8, Token: demoToken,
@@ -72,8 +72,8 @@ func TestProgressIsLogged(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{`"msg":"progress"`, `"stream":"orders"`, fmt.Sprintf(`"streams":%d`, len(stream.AllWithEvents())), `"phase":"reading orders"`, `"allowed_per_second":0`} {
-		if !strings.Contains(text.String(), want) {
-			t.Errorf("the log does not contain %s: %s", want, text)
+		if !strings.Contains(logged.String(), want) {
+			t.Errorf("the log does not contain %s: %s", want, logged)
 		}
 	}
 }
@@ -93,9 +93,9 @@ func serveDemo(t *testing.T, g *globals, service *sim.Service) {
 	g.Config = filepath.Join(dir, "config.yaml")
 }
 
-// TestLinesAfterBars checks that warnings are printed during and after the bars, and that lines of
+// TestWarningsDuringAndAfterBars checks that warnings are printed during and after the bars, and that lines of
 // level Info are not printed.
-func TestLinesAfterBars(t *testing.T) {
+func TestWarningsDuringAndAfterBars(t *testing.T) {
 	t.Parallel()
 	screen := &output{more: make(chan struct{}, 1)}
 	g := &globals{process: process{stderr: screen, stderrWidth: 80}, Flags: command.Flags{LogFormat: "json"}}

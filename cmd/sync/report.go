@@ -92,8 +92,8 @@ func heldNotices(wh *warehouse.Warehouse, isShown bool) ([]report.Notice, error)
 			n.Lines = append(n.Lines, ledger.DescribeChecks([]ledger.CheckResult{c}))
 		}
 	}
-	n.Lines = append(n.Lines, "Compare it with placementsync diff --held. Then publish it with placementsync publish --held --accept "+
-		strings.Join(h.FailedChecks(), ",")+", or drop it with placementsync discard --held.")
+	n.Lines = append(n.Lines, "Run placementsync diff --held to compare it with the published snapshot. Then run placementsync publish --held --accept "+
+		strings.Join(h.FailedChecks(), ",")+" to publish it, or placementsync discard --held to drop it.")
 	return []report.Notice{n}, nil
 }
 
