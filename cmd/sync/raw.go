@@ -66,12 +66,12 @@ func rawCommand(g *globals) *cobra.Command {
 }
 
 // selects reports whether the flags select a response.
-func (o rawOptions) selects(a fetch.StoredResponse) bool {
+func (o rawOptions) selects(r fetch.StoredResponse) bool {
 	if o.seq != 0 {
-		return a.Seq == o.seq
+		return r.Seq == o.seq
 	}
-	return (o.stream == "" || a.Stream == o.stream) && (o.param == "" || a.Param == o.param) &&
-		(o.page == 0 || a.Page == o.page) && (o.pass == 0 || a.Pass == o.pass)
+	return (o.stream == "" || r.Stream == o.stream) && (o.param == "" || r.Param == o.param) &&
+		(o.page == 0 || r.Page == o.page) && (o.pass == 0 || r.Pass == o.pass)
 }
 
 func runRaw(g *globals, o rawOptions, args []string) error {
@@ -112,14 +112,14 @@ func runRaw(g *globals, o rawOptions, args []string) error {
 
 // selectResponses returns the selected responses and the number of damaged lines of the journal.
 func (o rawOptions) selectResponses(responses *fetch.StoredResponses) (chosenResponses []fetch.StoredResponse, damagedLines int, err error) {
-	for a, err := range responses.All() {
+	for r, err := range responses.All() {
 		switch {
 		case errors.Is(err, fetch.ErrDamagedLine):
 			damagedLines++
 		case err != nil:
 			return nil, 0, err
-		case o.selects(a):
-			chosenResponses = append(chosenResponses, a)
+		case o.selects(r):
+			chosenResponses = append(chosenResponses, r)
 		}
 	}
 	return chosenResponses, damagedLines, nil
@@ -129,7 +129,7 @@ func (o rawOptions) selectResponses(responses *fetch.StoredResponses) (chosenRes
 // do not count.
 func onlyResponse(chosenResponses []fetch.StoredResponse) (fetch.StoredResponse, bool) {
 	if len(chosenResponses) != 1 {
-		chosenResponses = slices.DeleteFunc(slices.Clone(chosenResponses), func(a fetch.StoredResponse) bool { return a.Replaced })
+		chosenResponses = slices.DeleteFunc(slices.Clone(chosenResponses), func(r fetch.StoredResponse) bool { return r.Replaced })
 	}
 	if len(chosenResponses) != 1 {
 		return fetch.StoredResponse{}, false
@@ -167,13 +167,13 @@ func openStoredResponses(g *globals, args []string) (string, *fetch.StoredRespon
 	return run, responses, err
 }
 
-func printBody(g *globals, run string, responses *fetch.StoredResponses, a fetch.StoredResponse) error {
-	body, err := responses.Body(a)
+func printBody(g *globals, run string, responses *fetch.StoredResponses, r fetch.StoredResponse) error {
+	body, err := responses.Body(r)
 	if err != nil {
 		return fmt.Errorf("print a response of run %s: %w; see placementsync verify --read-data", run, err)
 	}
 	if len(body) == 0 {
-		_, err := fmt.Fprintf(g.stderr, "response %d has status %d and no body\n", a.Seq, a.Status)
+		_, err := fmt.Fprintf(g.stderr, "response %d has status %d and no body\n", r.Seq, r.Status)
 		return err
 	}
 	return g.writeEscaped(func(w io.Writer) error {
@@ -230,9 +230,9 @@ type responseJSON struct {
 
 func writeResponseJSON(w io.Writer, all []fetch.StoredResponse) error {
 	shown := make([]responseJSON, len(all))
-	for i, a := range all {
-		shown[i] = responseJSON{a.Seq, a.Stream, a.Path, a.Query, a.Param, orNull(a.Page), orNull(a.Pass), a.Status, a.Encoding, a.Stored, a.Size,
-			a.At, milliseconds(a.Took), orNull(a.Same), a.Replaced}
+	for i, r := range all {
+		shown[i] = responseJSON{r.Seq, r.Stream, r.Path, r.Query, r.Param, orNull(r.Page), orNull(r.Pass), r.Status, r.Encoding, r.Stored, r.Size,
+			r.At, milliseconds(r.Took), orNull(r.Same), r.Replaced}
 	}
 	return writeJSON(w, shown)
 }
@@ -259,16 +259,16 @@ func writeResponseTable(w io.Writer, all []fetch.StoredResponse) error {
 	t := textTable{columns: []column{{name: "seq", isNumber: true}, {name: "stream"}, {name: "param"}, {name: "page", isNumber: true}, {name: "pass", isNumber: true},
 		{name: "status", isNumber: true}, {name: "encoding"}, {name: "stored", isNumber: true}, {name: "body", isNumber: true}, {name: "at"},
 		{name: "took", isNumber: true}, {name: ""}}}
-	for _, a := range all {
+	for _, r := range all {
 		var notes []string
-		if a.Same != 0 {
-			notes = append(notes, fmt.Sprintf("same bytes as %d", a.Same))
+		if r.Same != 0 {
+			notes = append(notes, fmt.Sprintf("same bytes as %d", r.Same))
 		}
-		if a.Replaced {
+		if r.Replaced {
 			notes = append(notes, "replaced by a later response")
 		}
-		t.addRow(a.Seq, a.Stream, a.Param, numberText(a.Page), numberText(a.Pass), a.Status, a.Encoding, plural.FormatBytes(a.Stored),
-			plural.FormatBytes(a.Size), a.At.Format(time.DateTime), a.Took.Round(100*time.Microsecond), strings.Join(notes, ", "))
+		t.addRow(r.Seq, r.Stream, r.Param, numberText(r.Page), numberText(r.Pass), r.Status, r.Encoding, plural.FormatBytes(r.Stored),
+			plural.FormatBytes(r.Size), r.At.Format(time.DateTime), r.Took.Round(100*time.Microsecond), strings.Join(notes, ", "))
 	}
 	_, err := fmt.Fprintln(w, t.render(0))
 	return err
@@ -277,9 +277,9 @@ func writeResponseTable(w io.Writer, all []fetch.StoredResponse) error {
 // writeResponseCSV writes the columns of responseJSON.
 func writeResponseCSV(w io.Writer, all []fetch.StoredResponse) error {
 	rows := [][]string{{"seq", "stream", "path", "query", "param", "page", "pass", "status", "encoding", "stored_bytes", "body_bytes", "at", "ms", "same", "replaced"}}
-	for _, a := range all {
-		rows = append(rows, []string{fmt.Sprint(a.Seq), a.Stream, a.Path, a.Query, a.Param, numberText(a.Page), numberText(a.Pass), fmt.Sprint(a.Status), a.Encoding,
-			fmt.Sprint(a.Stored), fmt.Sprint(a.Size), a.At.Format(time.RFC3339Nano), fmt.Sprint(milliseconds(a.Took)), numberText(a.Same), fmt.Sprint(a.Replaced)})
+	for _, r := range all {
+		rows = append(rows, []string{fmt.Sprint(r.Seq), r.Stream, r.Path, r.Query, r.Param, numberText(r.Page), numberText(r.Pass), fmt.Sprint(r.Status), r.Encoding,
+			fmt.Sprint(r.Stored), fmt.Sprint(r.Size), r.At.Format(time.RFC3339Nano), fmt.Sprint(milliseconds(r.Took)), numberText(r.Same), fmt.Sprint(r.Replaced)})
 	}
 	out := csv.NewWriter(w)
 	out.UseCRLF = true
