@@ -108,7 +108,7 @@ func (d *bucketHarness) prices(t *testing.T) string {
 	return d.queryCSV(t, "select currency, count(*), sum(unit_amount) from history.product_listing_prices group by all order by all")
 }
 
-// TestTrialBackupFailures runs a series of nights and failures of a warehouse and its bucket.
+// TestTrialBackupFailures runs nights and backups, with failures of the warehouse or the bucket.
 func TestTrialBackupFailures(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

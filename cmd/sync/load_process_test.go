@@ -217,7 +217,7 @@ func (p *serveProcess) startedNights() int {
 	return strings.Count(p.stderr.String(), `msg="night started"`)
 }
 
-// checkMetrics compares the metrics of serve with the sent deliveries.
+// checkMetrics compares the metrics of "serve" with the sent deliveries.
 func (p *serveProcess) checkMetrics(t *testing.T, s *senders) {
 	t.Helper()
 	response, err := http.Get(p.url + "/metrics")

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"placementsync/internal/sim"
+	"placementsync/internal/webhook"
 )
 
 // delivery is one webhook delivery of a load test.
@@ -21,8 +22,8 @@ type delivery struct {
 	secrets []string
 	// wantStatus is the expected status of the response.
 	wantStatus int
-	// isRepeated is set if the event was sent before.
-	isRepeated bool
+	// isReplayed is set if the event was sent before under the same id.
+	isReplayed bool
 
 	status  int
 	err     error
@@ -58,9 +59,9 @@ func newDelivery(i int, article string) delivery {
 	case 47:
 		d.secrets, d.wantStatus = []string{"another"}, http.StatusUnauthorized
 	case 71:
-		eventNumber, d.isRepeated = i-1, true
+		eventNumber, d.isReplayed = i-1, true
 	case 91:
-		eventNumber, d.isRepeated = i-60, true
+		eventNumber, d.isReplayed = i-60, true
 	}
 	body := fmt.Sprintf(`{"article_id":%q,"status":{"id":"st-%d","prefix":"published"},"effective_at":"2026-11-20T02:00:00Z","notes":%q}`,
 		article, eventNumber, strings.Repeat("note ", 40))
@@ -166,17 +167,17 @@ func (s *senders) acknowledgedEvents() map[string]bool {
 	return ids
 }
 
-// wantMetrics returns the expected metrics of serve, by result.
+// wantMetrics returns the expected counts in the metrics of "serve", by result of the delivery.
 func (s *senders) wantMetrics() map[string]int {
-	count := map[string]int{"unavailable": 0, "stale": 0, "too_large": 0}
+	count := map[string]int{webhook.Unavailable: 0, webhook.Stale: 0, webhook.TooLarge: 0}
 	for _, d := range s.deliveries {
 		switch {
 		case d.wantStatus == http.StatusUnauthorized:
-			count["unsigned"]++
-		case d.isRepeated:
-			count["replayed"]++
+			count[webhook.Unsigned]++
+		case d.isReplayed:
+			count[webhook.Replayed]++
 		default:
-			count["stored"]++
+			count[webhook.Stored]++
 		}
 	}
 	return count
