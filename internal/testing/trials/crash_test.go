@@ -42,8 +42,8 @@ type crashTrial struct {
 	dir string
 	// night is the id of the current run, or "" after its publish.
 	night string
-	// published is the id of the last published run.
-	published string
+	// lastPublished is the id of the last published run.
+	lastPublished string
 	// tries is the number of tries of the current run.
 	tries int
 	// undisturbedRequests counts the requests of the night without a kill, by path and query.
@@ -192,7 +192,7 @@ func (c *crashTrial) runOnce(t *testing.T, requests int, run func(night job, rea
 	published = requireIntact(t, c.dir) == night
 	c.requireNoRepeats(t, stored)
 	if published {
-		c.published, c.night = night, ""
+		c.lastPublished, c.night = night, ""
 		requireSameWarehouse(t, c.cfg.Warehouse.Dir, c.dir)
 	}
 	return published
@@ -214,7 +214,7 @@ func (c *crashTrial) requireComplete(t *testing.T, p *child) {
 	t.Helper()
 	var end nightEnd
 	p.readReport(t, &end)
-	night := cmp.Or(c.night, c.published)
+	night := cmp.Or(c.night, c.lastPublished)
 	if end.Run != night || end.Code != 0 || end.Outcome != ledger.Complete {
 		t.Fatalf("try %d: run %s ended %s with exit code %d, want run %s complete with exit code 0: %s", c.tries, end.Run, end.Outcome, end.Code, night, end.Error)
 	}

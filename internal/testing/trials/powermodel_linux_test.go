@@ -331,8 +331,8 @@ func sharesObject(a, b folderName, before, after map[folderName]object) bool {
 type outage struct {
 	// keeps reports whether the i-th pending change of names survives.
 	keeps func(i int) bool
-	// fate selects the content of a file that was written after its last sync.
-	fate func(id object) fate
+	// fateOf selects the content of a file that was written after its last sync.
+	fateOf func(id object) fate
 }
 
 // fate is the content of an unsynced file after a power cut.
@@ -372,7 +372,7 @@ func (p tracePoint) stateAfter(o outage) (s diskState, fates map[object]fate) {
 	fates = map[object]fate{}
 	for _, id := range slices.Sorted(maps.Keys(p.written)) {
 		if synced, ok := p.synced.files[id]; !ok || synced.sum != p.written[id].sum {
-			fates[id] = o.fate(id)
+			fates[id] = o.fateOf(id)
 		}
 	}
 	s.files = p.written

@@ -105,7 +105,7 @@ type repairOutcome struct {
 // Results of a combination.
 const (
 	outHarmless       = "harmless"
-	outWhole          = "whole"
+	outRepaired       = "repaired"
 	outReported       = "reported loss"
 	outRefused        = "refused"
 	outLost           = "lost"
@@ -125,7 +125,7 @@ func (c repairCounts) total() (n int) {
 func (c repairCounts) String() string {
 	return fmt.Sprintf("%d harmless, %d repaired completely, %d with data that no intact file contained and verify reported as lost, %d refused with all files kept; "+
 		"unreported losses %d, false \"whole\" %d, false \"nothing was changed\" %d",
-		c[outHarmless], c[outWhole], c[outReported], c[outRefused], c[outLost], c[outFalseWhole], c[outFalseUnchanged])
+		c[outHarmless], c[outRepaired], c[outReported], c[outRefused], c[outLost], c[outFalseWhole], c[outFalseUnchanged])
 }
 
 // newRepairs builds a warehouse of six nights. The fourth night was rolled back.
@@ -428,7 +428,7 @@ func (r *repairs) runCombination(t *testing.T, db *sql.DB, number int) (o repair
 	case e.commands == 0:
 		o.Result = outHarmless
 	case len(unrecoverable) == 0:
-		o.Result = outWhole
+		o.Result = outRepaired
 	case !e.reported:
 		return fail(outFalseWhole, "%d facts are lost and verify reported no loss: %v", len(unrecoverable), unrecoverable[:min(4, len(unrecoverable))])
 	default:

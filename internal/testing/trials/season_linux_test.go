@@ -40,8 +40,8 @@ type season struct {
 	versions  map[string][]seasonSnapshot
 	// states contains the data of the service during each run of the day.
 	states map[string][]serviceState
-	// wrongKind contains the kind of wrong values that each run of the day has read, or "".
-	wrongKind map[string]string
+	// wrongKindByRun contains the kind of wrong values that each run of the day has read, or "".
+	wrongKindByRun map[string]string
 	// end is the result of the last attempt.
 	end  nightEnd
 	seen seenTexts
@@ -184,7 +184,7 @@ func (s *season) runNight(n seasonNight) {
 	s.t.Helper()
 	s.service.Advance(n.Day - s.service.Day())
 	s.at = s.service.Now().Add(time.Hour)
-	s.states, s.wrongKind, s.tonight = map[string][]serviceState{}, map[string]string{}, conditions{}
+	s.states, s.wrongKindByRun, s.tonight = map[string][]serviceState{}, map[string]string{}, conditions{}
 	s.setConfig(s.job())
 	s.t.Logf("day %d: %v", n.Day, n.Events)
 	for _, e := range n.Events {
@@ -250,7 +250,7 @@ func (s *season) tryNight(accident seasonEvent) (published bool) {
 		end.Run = s.killedRun(latest)
 	}
 	s.states[end.Run] = append(s.states[end.Run], attemptStates...)
-	s.wrongKind[end.Run], s.end = cmp.Or(s.tonight.wrongKind, s.wrongKind[end.Run]), end
+	s.wrongKindByRun[end.Run], s.end = cmp.Or(s.tonight.wrongKind, s.wrongKindByRun[end.Run]), end
 	s.t.Logf("day %d, %s, %v: run %s ended with exit code %d, latest is %s: %.200s", s.service.Day(), s.at.Format(time.RFC3339), accident, end.Run, end.Code, latest, end.Error)
 	if latest != s.version {
 		s.takeSnapshot(latest, stopped)

@@ -157,7 +157,7 @@ func (s *season) decideHeld(run string) (published bool) {
 	s.t.Helper()
 	s.counts["held"]++
 	decision := s.tonight.decision
-	if s.wrongKind[run] == "" {
+	if s.wrongKindByRun[run] == "" {
 		decision = "publish"
 		if len(s.snapshots) == 0 || s.last().sinceWrong > taintedNights {
 			s.t.Errorf("day %d: night %s was held although no value was wrong", s.service.Day(), run)

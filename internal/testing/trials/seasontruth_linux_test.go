@@ -175,7 +175,7 @@ func (s *season) takeSnapshot(run string, isStopped bool) {
 	if len(s.snapshots) > 0 {
 		next.sinceWrong = s.last().sinceWrong + 1
 	}
-	if s.wrongKind[run] != "" {
+	if s.wrongKindByRun[run] != "" {
 		s.requireWrongValuesReported(run, proven)
 		next.sinceWrong = 0
 	}
@@ -313,7 +313,7 @@ func (s *season) requireEvents() {
 func (s *season) requireWrongValuesReported(run string, proven map[string]bool) {
 	s.t.Helper()
 	isRead := proven["product_listings"] && proven["outlet_listings"]
-	switch s.wrongKind[run] {
+	switch s.wrongKindByRun[run] {
 	case "zero prices":
 		zero := s.count("product_listing_prices", "unit_amount <= 0")
 		if n := s.count("meta.checks", "run_id = ? AND check_name = 'prices_not_positive' AND outcome = 'failed'", run); zero > 0 && isRead && n != 1 {
@@ -321,7 +321,7 @@ func (s *season) requireWrongValuesReported(run string, proven map[string]bool) 
 		}
 	case "cents", "hundredths":
 		if isRead && s.accepted != run && len(s.snapshots) > 0 && s.last().sinceWrong > taintedNights {
-			s.t.Errorf("day %d: prices in %s were published, want the night held", s.service.Day(), s.wrongKind[run])
+			s.t.Errorf("day %d: prices in %s were published, want the night held", s.service.Day(), s.wrongKindByRun[run])
 		}
 	}
 }

@@ -26,7 +26,7 @@ func stepCalls(steps []string) []stepCall {
 		counts[step]++
 	}
 	isSelected := map[string]bool{}
-	published := slices.Index(steps, "after rename latest")
+	publishStep := slices.Index(steps, "after rename latest")
 	for i, step := range steps {
 		// Of the steps that write the Parquet file of a table, select only the steps of the table "orders".
 		if isSelected[step] || strings.HasSuffix(step, ".parquet") && !strings.HasSuffix(step, " orders.parquet") {
@@ -39,7 +39,7 @@ func stepCalls(steps []string) []stepCall {
 		if counts[step] > 1 && !strings.HasPrefix(step, "mid write of a ") {
 			all = append(all, stepCall{Step: step, Nth: 1 + counts[step]/2})
 		}
-		if i > published && published >= 0 {
+		if i > publishStep && publishStep >= 0 {
 			// The first call of the step may belong to the previous night, which the run
 			// finishes. A call after the switch of the link "latest" belongs to the current night.
 			all = append(all, stepCall{Step: step, After: "after rename latest"})
@@ -181,8 +181,8 @@ func (c *crashTrial) killCount() (n int) {
 // stormCounts counts the results of a storm.
 type stormCounts struct {
 	nights, kills int
-	// published counts the nights that were published during the tries with a kill.
-	published int
+	// publishedNights counts the nights that were published during the tries with a kill.
+	publishedNights int
 	// late counts the runs that ended before the kill.
 	late int
 }
@@ -203,7 +203,7 @@ func (c *crashTrial) storm(t *testing.T, random *rand.Rand, nights int) stormCou
 				s.late++
 			}
 			if published {
-				s.published++
+				s.publishedNights++
 				break
 			}
 		}
@@ -255,7 +255,7 @@ func TestTortureCrash(t *testing.T) {
 			rounds = stopReading()
 			c.finish(t)
 			t.Logf("%d nights, %d kills, %d runs that ended before the kill, %d nights published before the last kill, %d readings, in %v",
-				s.nights, s.kills, s.late, s.published, rounds, time.Since(start).Round(time.Second))
+				s.nights, s.kills, s.late, s.publishedNights, rounds, time.Since(start).Round(time.Second))
 			for _, step := range slices.Sorted(maps.Keys(c.killsAt)) {
 				t.Logf("%4d killed %s", c.killsAt[step], cmp.Or(step, "after a delay"))
 			}
