@@ -394,7 +394,7 @@ func TestTrialExportToBucketIsAtomic(t *testing.T) {
 		d.g.Now = func() time.Time { return at }
 		return runExport(t.Context(), d.g, exportOptions{to: "s3://store/for/them", format: "parquet"}, []string{"outlets", "product_listing_prices"})
 	}
-	// published reads the files of the manifest like a reader.
+	// published reads the files in the manifest, as a reader does.
 	published := func() map[string]string {
 		objects := d.store.Objects("store")
 		var m query.BucketManifest

@@ -169,7 +169,8 @@ func (b *browser) visitURL(url string, width, height int, colorScheme string) {
 	}
 }
 
-// visitReport opens the file of a report like visitURL, and waits until the page has drawn its charts.
+// visitReport opens the file of a report, as visitURL does, and waits until the page has drawn its
+// charts.
 func (b *browser) visitReport(file string, width, height int, colorScheme string) {
 	b.t.Helper()
 	b.visitURL("file://"+filepath.ToSlash(file), width, height, colorScheme)

@@ -445,7 +445,7 @@ func TestComposeFile(t *testing.T) {
 	}
 }
 
-// TestServeProbe checks serve --probe with a configuration that has only the section "serve".
+// TestServeProbe checks "serve --probe" with a configuration that has only the section "serve".
 func TestServeProbe(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(newProbedDaemon("opensesame").Handler())

@@ -100,7 +100,7 @@ func (l *testWarehouse) mustRun(hasToken bool, args ...string) string {
 	return out.String()
 }
 
-// advance advances the clock by days, to the hour of the night.
+// advance advances the clock by a number of days, to the hour of the night.
 func (l *testWarehouse) advance(days int) {
 	l.service.Advance(days)
 	l.now = l.service.Now().Add(2 * time.Hour)

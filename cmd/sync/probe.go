@@ -12,7 +12,7 @@ import (
 )
 
 // probeDaemon probes the daemon that runs with this configuration. Health checks of containers
-// call it, because the image contains no other program.
+// use this probe, because the image contains no other program.
 func probeDaemon(ctx context.Context, g *globals, kind string) error {
 	if known := []string{daemon.ProbeHealth, daemon.ProbeReady}; !slices.Contains(known, kind) {
 		return command.UsageErr("--probe is %q: use health or ready", kind)

@@ -88,7 +88,8 @@ func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) er
 		return err
 	}
 	defer func() {
-		// Close would wait for a query that DuckDB cannot stop. The end of the process stops it.
+		// Close would wait for a query that DuckDB cannot stop. The end of the process stops
+		// the query.
 		if len(db.Abandoned()) == 0 {
 			_ = db.Close()
 		}

@@ -15,7 +15,7 @@ import (
 
 // TestShownCommandsAreTested checks that every command in the README and at the end of the demo is
 // tested: commands of the program by a script, targets of make by .ci/run. TestTrialSamples runs the
-// blocks that are marked console.
+// blocks that are marked "console".
 func TestShownCommandsAreTested(t *testing.T) {
 	var hints strings.Builder
 	if err := showCommands(&globals{process: process{stdout: &hints}, Flags: command.Flags{Config: "demo/config.yaml"}}); err != nil {
@@ -108,7 +108,7 @@ func TestExitCodesAreDocumented(t *testing.T) {
 	}
 }
 
-// shellLines returns the lines of the blocks that are marked sh.
+// shellLines returns the lines of the blocks that are marked "sh".
 func shellLines(t *testing.T, file string) []string {
 	t.Helper()
 	var lines []string

@@ -322,8 +322,8 @@ func TestTrialContinueReleaseWarehouses(t *testing.T) {
 				t.Errorf("version %s is published, want the resumed run %s", got, run)
 			}
 			compare("resumed")
-			// Orders with details of an earlier night keep their age, even if the release graded
-			// them differently.
+			// Order details that an earlier night read keep their age. The table orders is
+			// therefore graded bounded, even if the release gave it another grade.
 			f.requireGrade("orders", "bounded")
 			f.mustRun(false, "replay", run)
 			compare("replayed")

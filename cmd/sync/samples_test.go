@@ -18,7 +18,7 @@ import (
 var updateSamples = flag.Bool("update", false, "write the samples of the documents instead of comparing them")
 
 // TestTrialSamples runs the samples of README.md and docs and compares their output. A sample is a
-// block that is marked console:
+// block that is marked "console":
 //
 //	$ command       a command line of placementsync
 //	output          its output on stdout and stderr

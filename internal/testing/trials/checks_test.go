@@ -26,8 +26,8 @@ func newCheckedHarness(t *testing.T) *harness {
 	return h
 }
 
-// addBuiltInChecks adds the built-in checks to the nights of a harness. It also sets the default
-// values of the configuration.
+// addBuiltInChecks adds the built-in checks to the nights of a harness. It also gives
+// the nights the default settings of a configuration.
 func addBuiltInChecks(t *testing.T, h *harness) {
 	t.Helper()
 	builtIn, err := checks.Load("", nil, nil)

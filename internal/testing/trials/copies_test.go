@@ -219,7 +219,7 @@ func (h *harness) restoreMixedCopies(copies []string, nights map[time.Time]map[s
 			h.t.Errorf("steps %d and %d: restored to %s, want the time of a night", earlier, later, r.Last)
 			continue
 		}
-		// If the ledger contains a later night than the restored one, the rebuild must report
+		// If the ledger contains a later night than the restored night, the rebuild must report
 		// the loss of that night.
 		ledgerText, err := os.ReadFile(filepath.Join(copies[earlier], "state", "runs.jsonl"))
 		must(h.t, err)

@@ -38,7 +38,7 @@ type crashTrial struct {
 	*harness
 	streams []string
 	counter *requestCounter
-	// dir is the warehouse whose runs are killed.
+	// dir is the folder of the warehouse whose runs are killed.
 	dir string
 	// night is the id of the current run, or "" after its publish.
 	night string

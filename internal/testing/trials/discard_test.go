@@ -22,7 +22,7 @@ func newDiscardingHarness(t *testing.T) *harness {
 	return h
 }
 
-// requireLandedRuns checks which runs have stored responses in the folder raw.
+// requireLandedRuns checks which runs have stored responses in raw/.
 func requireLandedRuns(t *testing.T, dir string, want ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

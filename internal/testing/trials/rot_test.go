@@ -300,7 +300,7 @@ func flipBit(t *testing.T, file string, bit int64) {
 	must(t, errors.Join(err, f.Close()))
 }
 
-// verifyAndRepair runs verify and the proposed repairs, and checks the results as TestTortureRot
+// verifyAndRepair runs "verify" and the proposed repairs, and checks the results as TestTortureRot
 // describes.
 func (r *rotTrial) verifyAndRepair(t *testing.T, cfg pipeline.Config, kind, description string) {
 	t.Helper()

@@ -265,8 +265,8 @@ func (s *season) tryNight(accident seasonEvent) (published bool) {
 	return false
 }
 
-// killedRun returns the run of a killed process. If the run was published, it is latest. Otherwise
-// it is unfinished or held.
+// killedRun returns the run of a killed process. If the run was published, it is the run latest.
+// Otherwise it is unfinished or held.
 func (s *season) killedRun(latest string) string {
 	s.t.Helper()
 	u, ok, err := warehouseOf(s.t, s.cfg).Ledger.ResumableRun()
