@@ -76,10 +76,10 @@ func TestJournalLinesBeginWithTheirPriority(t *testing.T) {
 	t.Parallel()
 	for format, want := range map[string]string{
 		"text": "<7>level=DEBUG msg=a run=1\n<6>level=INFO msg=b run=1 took=1.235s\n<4>level=WARN msg=\"c\\nd\" run=1 g.stream=orders\n<3>level=ERROR msg=e\n" +
-			"<3>program: the service answered\n<3>two lines\n",
+			"<3>program: the service failed\n<3>two lines\n",
 		"json": `<7>{"level":"DEBUG","msg":"a","run":1}` + "\n" + `<6>{"level":"INFO","msg":"b","run":1,"took":1.235}` + "\n" +
 			`<4>{"level":"WARN","msg":"c\nd","run":1,"g":{"stream":"orders"}}` + "\n" + `<3>{"level":"ERROR","msg":"e"}` + "\n" +
-			`<3>{"level":"ERROR","msg":"command failed","command":"work","exit_code":1,"error":"the service answered\ntwo lines"}` + "\n",
+			`<3>{"level":"ERROR","msg":"command failed","command":"work","exit_code":1,"error":"the service failed\ntwo lines"}` + "\n",
 	} {
 		stderr, variable, read := journalStream(t)
 		f := command.Flags{Journal: command.FeedsJournal(stderr, func(string) (string, bool) { return variable, true })}
@@ -92,7 +92,7 @@ func TestJournalLinesBeginWithTheirPriority(t *testing.T) {
 			runLog.Info("b", "took", 1234567*time.Microsecond, "reason", "", "error", nil)
 			runLog.WithGroup("g").Warn("c\nd", "stream", "orders")
 			log.Log(t.Context(), slog.LevelError, "e")
-			return errors.New("the service answered\ntwo lines")
+			return errors.New("the service failed\ntwo lines")
 		}})
 		if code := f.Execute(context.Background(), root, []string{"work", "--verbose", "--log-format", format}, io.Discard, stderr); code != 1 {
 			t.Errorf("the exit code is %d, want 1", code)

@@ -22,12 +22,12 @@ type Manual struct {
 // Fact is the meaning of a command line, a variable or a file.
 type Fact struct{ Name, Meaning string }
 
-// Environment lists the variables that both programs read.
+// Environment lists the variables that placementsync and placementsync-lake both read.
 func Environment() []Fact {
 	return []Fact{
 		{"NAME", "The value of ${NAME} in the configuration. For example, PLACEMENTSYNC_TOKEN is the value of ${PLACEMENTSYNC_TOKEN}."},
-		{"NAME_FILE", "The path of a file with this value, used if NAME is not set. Other users may see the environment of the program, but not the content of the file."},
-		{"AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_PROFILE", "The access to object storage, used for settings that are empty in the section \"s3\" of the configuration."},
+		{"NAME_FILE", "The path of a file that contains the value of ${NAME}, used if NAME is not set. Other users may see the environment of the program, but not the content of the file."},
+		{"AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_PROFILE", "The keys, region and profile for object storage, used for settings that are empty in the section \"s3\" of the configuration."},
 		{"HTTPS_PROXY, HTTP_PROXY, NO_PROXY", "The proxy for requests to the service and for alerts, and the hosts reached without it. No proxy is used for this machine itself."},
 		{"TMPDIR", "The folder for temporary files, by default /tmp."},
 	}

@@ -40,8 +40,8 @@ func BucketConfig(s3 config.S3) (object.Config, error) {
 		AccessKey: access.Reveal(), SecretKey: secret.Reveal()}, err
 }
 
-// NewNotifier returns a notifier for the configured addresses. The notifier uses the proxies of
-// the environment.
+// NewNotifier returns a notifier for the configured addresses. The notifier uses the proxy that the
+// environment variables name.
 func NewNotifier(c config.Notify, version string, log *slog.Logger) *notify.Notifier {
 	return notify.New(notify.Config{FailureURL: c.FailureURL.Reveal(), HeartbeatURL: c.HeartbeatURL.Reveal(),
 		UserAgent: "placementsync/" + version, Proxy: http.ProxyFromEnvironment}, log)

@@ -9,10 +9,9 @@ import (
 	"placementsync/internal/config"
 )
 
-// writeCredentials writes files into a $CREDENTIALS_DIRECTORY as systemd does. The returned
-// environment has $CREDENTIALS_DIRECTORY, a variable NAME_FILE for each file, and the variables in
-// more.
-func writeCredentials(t *testing.T, files, more map[string]string) func(string) (string, bool) {
+// writeCredentials writes files into a $CREDENTIALS_DIRECTORY as systemd does. The returned function
+// looks up $CREDENTIALS_DIRECTORY, a variable NAME_FILE for each file, and the variables in others.
+func writeCredentials(t *testing.T, files, others map[string]string) func(string) (string, bool) {
 	t.Helper()
 	variables := map[string]string{"CREDENTIALS_DIRECTORY": t.TempDir()}
 	for name, text := range files {
@@ -22,7 +21,7 @@ func writeCredentials(t *testing.T, files, more map[string]string) func(string) 
 		}
 		variables[name+"_FILE"] = path
 	}
-	for name, value := range more {
+	for name, value := range others {
 		variables[name] = value
 	}
 	return func(name string) (string, bool) {
@@ -68,16 +67,16 @@ func TestEverySecretCanComeFromAFile(t *testing.T) {
 func TestUnusableSecretFiles(t *testing.T) {
 	const text = "api: {base_url: https://api.example.com, token: \"${TOKEN}\"}\n"
 	for name, test := range map[string]struct {
-		files, more map[string]string
-		want        string
+		files, others map[string]string
+		want          string
 	}{
-		"missing":           {nil, map[string]string{"TOKEN_FILE": "/none/token"}, "TOKEN_FILE names cannot be read: open /none/token: no such file"},
-		"empty":             {map[string]string{"TOKEN": "\n"}, nil, "TOKEN_FILE names has 1 bytes"},
-		"too large":         {map[string]string{"TOKEN": strings.Repeat("hunter2", 2000)}, nil, "TOKEN_FILE names has 14000 bytes"},
-		"value set as well": {map[string]string{"TOKEN": "hunter2"}, map[string]string{"TOKEN": "hunter2"}, "both TOKEN and TOKEN_FILE"},
+		"missing":        {nil, map[string]string{"TOKEN_FILE": "/none/token"}, "TOKEN_FILE names cannot be read: open /none/token: no such file"},
+		"empty":          {map[string]string{"TOKEN": "\n"}, nil, "TOKEN_FILE names has 1 bytes"},
+		"too large":      {map[string]string{"TOKEN": strings.Repeat("hunter2", 2000)}, nil, "TOKEN_FILE names has 14000 bytes"},
+		"TOKEN also set": {map[string]string{"TOKEN": "hunter2"}, map[string]string{"TOKEN": "hunter2"}, "both TOKEN and TOKEN_FILE"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := config.Parse("config.yaml", []byte(text), writeCredentials(t, test.files, test.more))
+			_, err := config.Parse("config.yaml", []byte(text), writeCredentials(t, test.files, test.others))
 			if err == nil || !strings.Contains(err.Error(), "config.yaml:1: api.token: ") || !strings.Contains(err.Error(), test.want) ||
 				strings.Contains(err.Error(), "hunter2") {
 				t.Errorf("got %v, want an error at api.token with %q and without the secret", err, test.want)

@@ -54,7 +54,7 @@ func TestStuckDiskIsReported(t *testing.T) {
 		if text := h.get("/").Body.String(); !strings.Contains(text, "has not responded since 2000-01-01 00:00 UTC") {
 			t.Errorf("the page does not report the disk:\n%s", text)
 		}
-		if n := strings.Count(h.log.String(), "does not answer"); n != 1 {
+		if n := strings.Count(h.log.String(), "does not respond"); n != 1 {
 			t.Errorf("the log reports the stuck disk %d times, want once", n)
 		}
 		h.shutDown()

@@ -292,6 +292,6 @@ func (s *scheduler) recordStuck() {
 		}
 	})
 	if isNew {
-		s.d.cfg.Log.Warn("metrics are missing, the disk of the warehouse does not answer", "started", s.inspectingSince)
+		s.d.cfg.Log.Warn("metrics are missing, the disk of the warehouse does not respond", "started", s.inspectingSince)
 	}
 }

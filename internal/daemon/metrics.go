@@ -67,7 +67,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// ifRead calls collect only if a source was read.
+// ifRead limits collect to the scrapes for which a source was read.
 func ifRead(source string, collect func(s scrape, emit emitter)) func(scrape, emitter) {
 	return func(s scrape, emit emitter) {
 		if source == SourceLedger && s.LedgerErr == nil || source != SourceLedger && s.Inspection.Has(source) {

@@ -39,6 +39,7 @@ func (d *faultyDisk) step(name, _ string) error {
 	return nil
 }
 
+// failAtStep makes the step with this number fail. 0 means that no step fails.
 func (d *faultyDisk) failAtStep(failAt int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -21,7 +21,7 @@ func signingKeys(secrets []string) ([][]byte, error) {
 	for _, s := range secrets {
 		if s == "" {
 			return nil, errors.New("use the webhook secrets: one of them is empty, so anyone could sign with it: " +
-				"give the signing secret, or remove the empty one")
+				"give the signing secret, or remove the empty secret")
 		}
 		keys = append(keys, []byte(s))
 	}

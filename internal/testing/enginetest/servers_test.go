@@ -71,9 +71,9 @@ func startPostgres(t *testing.T) postgresServer {
 	dir, err := os.MkdirTemp("", "placementsync-postgres-") // t.TempDir is inside a folder that the user postgres cannot enter
 	must(t, err)
 	t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
-	password := filepath.Join(dir, "password")
-	must(t, os.WriteFile(password, []byte(s.password), 0o600))
-	prefix := asPostgresUser(t, dir, password)
+	passwordFile := filepath.Join(dir, "password")
+	must(t, os.WriteFile(passwordFile, []byte(s.password), 0o600))
+	prefix := asPostgresUser(t, dir, passwordFile)
 	command := func(name string, args ...string) *exec.Cmd {
 		all := append(slices.Clone(prefix), append([]string{filepath.Join(bin, name)}, args...)...)
 		cmd := exec.CommandContext(t.Context(), all[0], all[1:]...)
@@ -81,7 +81,7 @@ func startPostgres(t *testing.T) postgresServer {
 		return cmd
 	}
 	data, port := filepath.Join(dir, "data"), freePort(t)
-	if out, err := command("initdb", "-D", data, "-U", s.user, "--auth=scram-sha-256", "--pwfile="+password, "--no-sync").CombinedOutput(); err != nil {
+	if out, err := command("initdb", "-D", data, "-U", s.user, "--auth=scram-sha-256", "--pwfile="+passwordFile, "--no-sync").CombinedOutput(); err != nil {
 		t.Fatalf("create a database: %v\n%s", err, out)
 	}
 	server := command("postgres", "-D", data, "-h", "127.0.0.1", "-p", port, "-k", dir, "-c", "fsync=off", "-c", "log_min_messages=fatal")

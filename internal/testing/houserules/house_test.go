@@ -14,7 +14,7 @@ type rule struct {
 
 func rules() []rule {
 	return []rule{
-		{"a package imports only packages that its row allows", checkOurImports},
+		{"a package imports only what the table of imports allows", checkOurImports},
 		{"every allowed import is used", findUnusedImports},
 		{"a dependency is imported only by allowed packages", checkForeignImports},
 		{"functions and files have a limited size", checkSizes},

@@ -1,5 +1,5 @@
--- Loads the pages that listings.sh downloaded into one table and one Parquet file. The types are
--- given, so that DuckDB does not read the pages twice to detect them.
+-- Loads pages into one table, and writes it to one Parquet file. listings.sh has downloaded the
+-- pages. The types are given, so that DuckDB does not read the pages twice to detect the types.
 SET TimeZone = 'UTC';
 
 CREATE TABLE product_listings AS
