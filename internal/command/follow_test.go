@@ -19,7 +19,7 @@ import (
 )
 
 // TestAlertsOfFollowUps checks that an alert is sent when work after a nightly run fails,
-// and when a later attempt succeeds. A command started by hand sends only the second alert.
+// and when a later attempt succeeds. A command started by hand sends only the alert about the success.
 func TestAlertsOfFollowUps(t *testing.T) {
 	alerts := make(chan notify.Alert, 1)
 	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

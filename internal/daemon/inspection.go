@@ -13,8 +13,8 @@ import (
 	"placementsync/internal/webhook"
 )
 
-// Names of the sources of the metrics, by which read errors are counted. All but the
-// ledger are read by an inspection.
+// Names of the sources of the metrics. Read errors are counted by these names. An inspection reads
+// all sources but the ledger.
 const (
 	SourceLedger   = "ledger"
 	SourceFree     = "free"

@@ -172,4 +172,4 @@ func formatDeliveries(got []delivery) string {
 	return strings.Join(all, " ")
 }
 
-var errReceiver = errors.New("the receiver responded with 500")
+var errReceiver = errors.New("the receiver answered 500")

@@ -185,13 +185,13 @@ func TestUndeliveredMessagesAreSentAgain(t *testing.T) {
 	f.publish("a|1")
 	res, got := f.evaluate(t, w)
 	if formatDeliveries(got) != "mail(a*)" || res.Pending != 1 || len(res.Messages) != 0 || !errors.Is(res.Err, errReceiver) ||
-		!strings.Contains(res.Err.Error(), "send bills: to chat: the receiver responded with 500: the message was kept, the next night sends it again") {
+		!strings.Contains(res.Err.Error(), "send bills: to chat: the receiver answered 500: the message was kept, the next night sends it again") {
 		t.Errorf("delivered %s with %d pending, want mail(a*) with 1: %v", formatDeliveries(got), res.Pending, res.Err)
 	}
 	id := got[0].message.ID
 	f.publish("a|1", "b|1")
 	res, got = f.evaluate(t, w)
-	if formatDeliveries(got) != "mail(b*)" || res.Pending != 2 || strings.Count(res.Err.Error(), "responded with 500") != 1 {
+	if formatDeliveries(got) != "mail(b*)" || res.Pending != 2 || strings.Count(res.Err.Error(), "answered 500") != 1 {
 		t.Errorf("delivered %s with %d pending, want mail(b*) with 2: %v", formatDeliveries(got), res.Pending, res.Err)
 	}
 	delete(f.channelErrs, "chat")
