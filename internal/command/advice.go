@@ -40,7 +40,7 @@ func addAdvice(err error) error {
 }
 
 // permissionAdvice names the owner of a path, or of the nearest accessible folder above it.
-// If the owner is the current user or unknown, it recommends to check the permissions.
+// If the owner is the current user or unknown, it recommends checking the permissions.
 func permissionAdvice(path string) string {
 	info, err := os.Lstat(path)
 	for err != nil && path != filepath.Dir(path) {
