@@ -77,9 +77,9 @@ func TestTrialMassDeletionLimitsAreExact(t *testing.T) {
 			remaining := c.after
 			if c.stops {
 				remaining = c.before
-				mass, _ := errors.AsType[*load.MassDeleteError](err)
+				massDelete, _ := errors.AsType[*load.MassDeleteError](err)
 				want := []ledger.Loss{{Table: "product_listings", Gone: int64(c.before - c.after), Before: int64(c.before)}}
-				if mass == nil || !cmp.Equal(mass.Losses, want) {
+				if massDelete == nil || !cmp.Equal(massDelete.Losses, want) {
 					t.Errorf("got %v, want losses %v", err, want)
 				}
 			} else {
@@ -113,9 +113,9 @@ func TestLimitsApplyToEachListOfATable(t *testing.T) {
 	_, err := h.run(lists(10), limits)
 	must(t, err)
 	_, err = h.run(lists(0), limits)
-	mass, _ := errors.AsType[*load.MassDeleteError](err)
+	massDelete, _ := errors.AsType[*load.MassDeleteError](err)
 	want := []ledger.Loss{{Table: "locations", Stream: "cities", Gone: 10, Before: 10}}
-	if mass == nil || !cmp.Equal(mass.Losses, want) {
+	if massDelete == nil || !cmp.Equal(massDelete.Losses, want) {
 		t.Errorf("got %v, want losses %v", err, want)
 	}
 	_, err = h.run(lists(1), limits)

@@ -195,8 +195,8 @@ func (p *Details) candidateIDs(st stream.Stream) sqlText {
 	return planSQL.Render("candidate_ids", values{"rows": unionAll(parts)})
 }
 
-// changeList is a list whose rows show the changes of a detail stream. ref.Column is the column of the
-// list that contains the ids of the details.
+// changeList is a list whose rows show the changes of the details of a stream. ref.Column is the column
+// with the ids of the details.
 type changeList struct {
 	list stream.Stream
 	ref  stream.Ref

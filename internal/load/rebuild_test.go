@@ -136,8 +136,8 @@ func TestEarlierDayIsWrittenFromHistory(t *testing.T) {
 	for i, want := range [][]string{{"a1 01", "b1 01"}, {"a1 01", "b2 02"}, {"a2 03"}} {
 		d, err := h.w.Begin(t.Context(), "mend", night.AddDate(0, 1, 0))
 		must(t, err)
-		day := warehouse.Manifest{RunID: all[i].Run, SnapshotAt: all[i].At}
-		file := warehouse.SeriesFile{DayManifest: day, Table: warehouse.ManifestTable{Rows: int64(len(want))}}
+		manifest := warehouse.Manifest{RunID: all[i].Run, SnapshotAt: all[i].At}
+		file := warehouse.SeriesFile{DayManifest: manifest, Table: warehouse.ManifestTable{Rows: int64(len(want))}}
 		must(t, load.WriteDay(t.Context(), d, listings, file))
 		const names = "SELECT name, strftime(valid_from, '%d') FROM read_parquet("
 		written := sqltext.Literal(filepath.Join(d.Dir, "product_listings.parquet"))

@@ -63,20 +63,20 @@ type decoder struct {
 }
 
 func (n *night) newSink(s stream.Stream) (*sink, error) {
-	b, err := transform.Compile(s, n.wh.Schema.Definitions())
+	binding, err := transform.Compile(s, n.wh.Schema.Definitions())
 	if err != nil {
 		return nil, err
 	}
-	if err := b.Protect(n.privacyOf(s)); err != nil {
+	if err := binding.Protect(n.privacyOf(s)); err != nil {
 		return nil, err
 	}
 	k := &sink{night: n, stream: s, decoders: make(chan *decoder, runtime.GOMAXPROCS(0))}
 	for range cap(k.decoders) {
-		d := &decoder{Decoder: b.NewDecoder()}
+		d := &decoder{Decoder: binding.NewDecoder()}
 		k.all = append(k.all, d)
 		k.decoders <- d
 	}
-	if b.CanRecall() && !s.IsEvents() && load.FillsAlone(n.cfg.Streams, s) {
+	if binding.CanRecall() && !s.IsEvents() && load.FillsAlone(n.cfg.Streams, s) {
 		k.loadEntries()
 	}
 	return k, nil

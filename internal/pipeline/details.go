@@ -38,12 +38,12 @@ func (r *reader) readDetails(ctx context.Context, result *received, upTo load.Pr
 	if err == nil {
 		err = r.judgeEmptyResponses(ctx, s, &round)
 	}
-	d := addDetails(result.details, round) // of all rounds
-	result.details = d
-	result.evidence = fetch.Evidence{Stream: s.Name, Grade: d.Grade, Reason: d.Reason, Requests: d.Requests,
-		Distinct: d.Found, Repeated: d.Repeated, TotalFirst: -1, TotalLast: -1}
-	result.requested, result.answered, result.missed = int64(d.Asked), int64(d.Found), int64(d.Failed)
-	result.distinct = int64(d.Distinct)
+	allRounds := addDetails(result.details, round)
+	result.details = allRounds
+	result.evidence = fetch.Evidence{Stream: s.Name, Grade: allRounds.Grade, Reason: allRounds.Reason, Requests: allRounds.Requests,
+		Distinct: allRounds.Found, Repeated: allRounds.Repeated, TotalFirst: -1, TotalLast: -1}
+	result.requested, result.answered, result.missed = int64(allRounds.Asked), int64(allRounds.Found), int64(allRounds.Failed)
+	result.distinct = int64(allRounds.Distinct)
 	result.carried, result.rechecked = plan.Carried, plan.Recheck
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func (r *reader) readDetails(ctx context.Context, result *received, upTo load.Pr
 		func() error { return stage.Details.AddOutcomes(ctx, s.Name, round.Unproven, load.Missed) },
 		func() (err error) {
 			if upTo == load.PrioritySettled { // all lists that may contain an id have been read
-				result.kept, err = stage.Details.KeepListed(ctx, s, r.done.wasRead)
+				result.kept, err = stage.Details.KeepListed(ctx, s, r.finished.wasRead)
 			}
 			return err
 		})
@@ -68,9 +68,9 @@ func (r *reader) readDetails(ctx context.Context, result *received, upTo load.Pr
 	}
 	result.cover, result.ids = load.ByID, plan.Fetch+plan.Carried+plan.Unread
 	if !r.night.mode.isRefresh() { // a refresh keeps the grade of the last night
-		result.gradeCarried(d, plan, int64(r.night.cfg.Recheck))
+		result.gradeCarried(allRounds, plan, int64(r.night.cfg.Recheck))
 	}
-	r.done.gradeDetails(&result.streamResult, d)
+	r.finished.gradeDetails(&result.streamResult, allRounds)
 	if upTo == load.PrioritySettled && result.requested < plan.Fetch {
 		err = r.gradeUnread(ctx, &result.streamResult)
 	}
@@ -86,7 +86,7 @@ func (r *reader) planDetails(ctx context.Context, s stream.Stream) (load.Plan, e
 		return n.stage.Details.PlanOnly(ctx, s, n.mode.targetIDs(s))
 	}
 	rereading := load.Rereading{All: n.cfg.Details != ChangedDetails, LiveDays: n.cfg.LiveDays, Recheck: n.cfg.Recheck}
-	return n.stage.Details.Plan(ctx, s, rereading, r.done.wasRead)
+	return n.stage.Details.Plan(ctx, s, rereading, r.finished.wasRead)
 }
 
 // judgeEmptyResponses rejects an empty object as the response for an id that is known to have records. The

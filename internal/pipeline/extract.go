@@ -31,8 +31,8 @@ type reader struct {
 	// last is the last night with a snapshot. lastLeftUnread is set if the last night left ids unread.
 	last                    ledger.Run
 	hasLast, lastLeftUnread bool
-	// done is filled by the finisher, and can be read after waitFinished.
-	done results
+	// finished is filled by the finisher, and can be read after waitFinished.
+	finished results
 }
 
 // received is a stream whose requests have ended. Its decoders can contain rows that are not staged yet.
@@ -59,8 +59,8 @@ func (r *reader) extract(parent context.Context) error {
 	f := &finisher{reader: r, queue: make(chan received, len(r.night.cfg.Streams)), ended: make(chan struct{})}
 	go f.run(ctx, end)
 	err := r.readStreams(ctx, f)
-	finishErr := f.close() // until close returns, the finisher adds to r.done
-	if err = cmp.Or(finishErr, err, r.done.requireAny(len(r.night.cfg.Chosen) == 1)); err != nil {
+	finishErr := f.close() // until close returns, the finisher adds to r.finished
+	if err = cmp.Or(finishErr, err, r.finished.requireAny(len(r.night.cfg.Chosen) == 1)); err != nil {
 		return err
 	}
 	return r.forecastNights(ctx)
@@ -243,7 +243,7 @@ func (f *finisher) finishStream(ctx context.Context, result received) error {
 	if result.sink != nil && (result.cover == load.Whole || result.cover == load.Unproven) {
 		result.sink.writeEntries()
 	}
-	f.reader.done = append(f.reader.done, result.streamResult)
+	f.reader.finished = append(f.reader.finished, result.streamResult)
 	n.cfg.Progress.setRead(result.streamResult)
 	if err := n.faultPoint("stream staged"); err != nil {
 		return err
@@ -308,7 +308,7 @@ func (f *finisher) carryRows(ctx context.Context, r *streamResult) error {
 	if r.stream.Completes != "" {
 		// The list is loaded without its details. The plan decides which details
 		// still match their record.
-		if _, err := n.stage.Details.Plan(ctx, r.stream, load.Rereading{LiveDays: n.cfg.LiveDays}, f.reader.done.wasRead); err != nil {
+		if _, err := n.stage.Details.Plan(ctx, r.stream, load.Rereading{LiveDays: n.cfg.LiveDays}, f.reader.finished.wasRead); err != nil {
 			return err
 		}
 	}

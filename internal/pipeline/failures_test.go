@@ -229,8 +229,8 @@ func TestGateStopsTheNight(t *testing.T) {
 	h.service.SetFaults(emptyList("/products/listings", 0))
 	h.service.ResetRequests()
 	res, err := h.failedNight()
-	loss := errorOf[*load.MassDeleteError](t, err)
-	if !loss.Reread || len(loss.Losses) == 0 || loss.Losses[0] != (ledger.Loss{Table: "product_listings", Gone: listings, Before: listings}) || len(res.Run.Losses) != len(loss.Losses) {
+	massDelete := errorOf[*load.MassDeleteError](t, err)
+	if !massDelete.Reread || len(massDelete.Losses) == 0 || massDelete.Losses[0] != (ledger.Loss{Table: "product_listings", Gone: listings, Before: listings}) || len(res.Run.Losses) != len(massDelete.Losses) {
 		t.Errorf("the night ended with %v and the losses %+v, want all listings lost after a second reading", err, res.Run.Losses)
 	}
 	if n := h.service.Stats().Routes["/products/listings"]; n != 2 {
@@ -268,8 +268,8 @@ func TestGateDoubtsNotFound(t *testing.T) {
 	h.service.SetFaults(statusFault("/articles/{id}", http.StatusNotFound))
 	h.service.ResetRequests()
 	_, err := h.failedNight()
-	loss := errorOf[*load.MassDeleteError](t, err)
-	if !loss.Reread || len(loss.Losses) != 1 || loss.Losses[0].Table != "articles" || !loss.Losses[0].NotFound {
+	massDelete := errorOf[*load.MassDeleteError](t, err)
+	if !massDelete.Reread || len(massDelete.Losses) != 1 || massDelete.Losses[0].Table != "articles" || !massDelete.Losses[0].NotFound {
 		t.Fatalf("the night ended with %v, want a loss of articles by 404 after a second reading", err)
 	}
 	campaigns, routes := len(h.service.Records("/campaigns")), h.service.Stats().Routes
@@ -279,8 +279,8 @@ func TestGateDoubtsNotFound(t *testing.T) {
 	h.cfg.AllowMassDelete = true
 	res := h.requirePartial(h.unchangedNight())
 	s := h.requireStream(res.Run, "articles", fetch.BestEffort, "were answered 404 although a list contains them; their rows are kept", true)
-	if s.Fetched != 0 || s.Failed != loss.Losses[0].Gone {
-		t.Errorf("articles: %+v, want %d failed", s, loss.Losses[0].Gone)
+	if s.Fetched != 0 || s.Failed != massDelete.Losses[0].Gone {
+		t.Errorf("articles: %+v, want %d failed", s, massDelete.Losses[0].Gone)
 	}
 	h.service.SetFaults()
 	h.requireComplete(h.night())

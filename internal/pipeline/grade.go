@@ -47,14 +47,14 @@ type streamResult struct {
 type results []streamResult
 
 // wasRead reports whether a stream was read in this run.
-func (done results) wasRead(name string) bool {
-	return slices.ContainsFunc(done, func(r streamResult) bool { return r.stream.Name == name && r.cover != load.Carried })
+func (finished results) wasRead(name string) bool {
+	return slices.ContainsFunc(finished, func(r streamResult) bool { return r.stream.Name == name && r.cover != load.Carried })
 }
 
 // coverage returns how much of each stream was read, by name.
-func (done results) coverage() map[string]load.Coverage {
+func (finished results) coverage() map[string]load.Coverage {
 	cover := map[string]load.Coverage{}
-	for _, r := range done {
+	for _, r := range finished {
 		cover[r.stream.Name] = r.cover
 	}
 	return cover
@@ -62,8 +62,8 @@ func (done results) coverage() map[string]load.Coverage {
 
 // outcome returns ledger.Partial if a stream failed. Rows of a failed stream are from an earlier night,
 // or are missing.
-func (done results) outcome() ledger.Outcome {
-	if slices.ContainsFunc(done, func(r streamResult) bool { return r.failure != nil }) {
+func (finished results) outcome() ledger.Outcome {
+	if slices.ContainsFunc(finished, func(r streamResult) bool { return r.failure != nil }) {
 		return ledger.Partial
 	}
 	return ledger.Complete
@@ -71,9 +71,9 @@ func (done results) outcome() ledger.Outcome {
 
 // requireAny returns an error if no stream could be read. The stream of the token counts only
 // if it is the only chosen stream.
-func (done results) requireAny(tokenOnly bool) error {
+func (finished results) requireAny(tokenOnly bool) error {
 	var reasons []string
-	for _, r := range done {
+	for _, r := range finished {
 		isData := r.stream.Path != tokenPath || tokenOnly
 		if r.cover != load.Carried && !r.stream.IsEvents() && (!r.stream.IsDetail() || r.requested > 0) && isData {
 			return nil
@@ -88,13 +88,13 @@ func (done results) requireAny(tokenOnly bool) error {
 // a list was read and its details were skipped, the table of records has the grade of the list, with a
 // note about the missing details. The tables of items are then best_effort, because a list may omit
 // items.
-func (done results) tableGrade(table string) (grade fetch.Grade, note string) {
-	for _, r := range done {
+func (finished results) tableGrade(table string) (grade fetch.Grade, note string) {
+	for _, r := range finished {
 		s := r.stream
 		switch {
 		case !slices.ContainsFunc(s.Tables, func(t stream.Table) bool { return t.Name == table }):
 		case s.Completes != "" && r.evidence.Grade == fetch.Bounded && !slices.Contains(s.OnlyInDetail, table):
-		case s.Completes == "" || r.evidence.Grade != fetch.Skipped || !done.wasRead(s.Completes):
+		case s.Completes == "" || r.evidence.Grade != fetch.Skipped || !finished.wasRead(s.Completes):
 			grade = grade.Worse(r.evidence.Grade)
 		default:
 			note = fmt.Sprintf("%s was not read: %s", s.Name, r.evidence.Reason)
@@ -108,13 +108,13 @@ func (done results) tableGrade(table string) (grade fetch.Grade, note string) {
 
 // findAges sets the row counts of every stream in the snapshot, and the time at which the oldest row of the
 // stream was last read. It is called after the merge.
-func (done results) findAges(ctx context.Context, n *night) error {
-	ages, err := n.stage.CountRowAges(ctx, done.coverage())
+func (finished results) findAges(ctx context.Context, n *night) error {
+	ages, err := n.stage.CountRowAges(ctx, finished.coverage())
 	if err != nil {
 		return err
 	}
-	for i := range done {
-		r := &done[i]
+	for i := range finished {
+		r := &finished[i]
 		r.stored, r.merged = ages[r.stream.Name], true
 		if r.stored.Old == 0 && r.cover != load.Carried || !r.stored.Since.IsZero() {
 			continue
@@ -131,8 +131,8 @@ func (done results) findAges(ctx context.Context, n *night) error {
 // gradeDetails limits the grade of a detail stream to the worst grade of the streams that contain its
 // ids. An unread stream counts as best_effort. A detail stream without ids is graded skipped if its grade
 // would be best_effort. If requests failed, gradeDetails sets r.failure.
-func (done results) gradeDetails(r *streamResult, d fetch.Details) {
-	for _, parent := range done {
+func (finished results) gradeDetails(r *streamResult, d fetch.Details) {
+	for _, parent := range finished {
 		containsIDs := slices.ContainsFunc(r.stream.Parents, func(ref stream.Ref) bool {
 			return slices.ContainsFunc(parent.stream.Tables, func(t stream.Table) bool { return t.Name == ref.Table })
 		})
@@ -203,8 +203,8 @@ func (r *streamResult) gradeKept() {
 
 // lossesByNotFound returns the losses of detail streams with too many 404 responses for ids of a list. The
 // limits are the limits for deletions of rows.
-func (done results) lossesByNotFound(limits load.Limits) (losses []ledger.Loss) {
-	for _, r := range done {
+func (finished results) lossesByNotFound(limits load.Limits) (losses []ledger.Loss) {
+	for _, r := range finished {
 		table := r.stream.Root().Name
 		if r.kept > 0 && limits.AreExceeded(r.kept, r.ids) && !limits.Confirmed(table) {
 			losses = append(losses, ledger.Loss{Table: table, Gone: r.kept, Before: r.ids, NotFound: true})

@@ -34,14 +34,14 @@ func TestGradeCarried(t *testing.T) {
 		want       fetch.Grade
 		wantReason string
 	}{
-		"no id is carried":             {fetch.Exact, load.Plan{Fetch: 3}, 7, fetch.Exact, "reason before"},
-		"carried since the last night": {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 7, fetch.Bounded, "3 of 5 ids were read completely; 2 settled ones were last read at most 1 night ago"},
-		"carried for recheck nights":   {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 7}, 7, fetch.Bounded, "3 of 5 ids were read completely; 2 settled ones were last read at most 7 nights ago"},
-		"carried for one night more":   {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 8}, 7, fetch.BestEffort, "3 of 5 ids were read completely; 2 were last read up to 8 nights ago (streams.recheck: 7)"},
-		"recheck is 0":                 {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 0, fetch.BestEffort, "3 of 5 ids were read completely; 2 settled ones are not read again (streams.recheck is 0)"},
-		"recheck is 1":                 {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 1, fetch.Bounded, "3 of 5 ids were read completely; 2 settled ones were last read at most 1 night ago"},
-		"repaired becomes bounded":     {fetch.Repaired, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 7, fetch.Bounded, "3 of 5 ids were read completely; 2 settled ones were last read at most 1 night ago"},
-		"best_effort before":           {fetch.BestEffort, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 7, fetch.BestEffort, "reason before"},
+		"no id is carried":               {fetch.Exact, load.Plan{Fetch: 3}, 7, fetch.Exact, "reason before"},
+		"last read 1 night ago":          {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 7, fetch.Bounded, "3 of 5 ids were read completely; 2 settled ones were last read at most 1 night ago"},
+		"last read recheck nights ago":   {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 7}, 7, fetch.Bounded, "3 of 5 ids were read completely; 2 settled ones were last read at most 7 nights ago"},
+		"last read recheck+1 nights ago": {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 8}, 7, fetch.BestEffort, "3 of 5 ids were read completely; 2 were last read up to 8 nights ago (streams.recheck: 7)"},
+		"recheck is 0":                   {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 0, fetch.BestEffort, "3 of 5 ids were read completely; 2 settled ones are not read again (streams.recheck is 0)"},
+		"recheck is 1":                   {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 1, fetch.Bounded, "3 of 5 ids were read completely; 2 settled ones were last read at most 1 night ago"},
+		"repaired becomes bounded":       {fetch.Repaired, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 7, fetch.Bounded, "3 of 5 ids were read completely; 2 settled ones were last read at most 1 night ago"},
+		"best_effort before":             {fetch.BestEffort, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 7, fetch.BestEffort, "reason before"},
 	} {
 		r := streamResult{evidence: fetch.Evidence{Grade: c.before, Reason: "reason before"}}
 		r.gradeCarried(fetch.Details{Asked: 3, Found: 3}, c.plan, c.recheck)
@@ -127,8 +127,8 @@ func TestGradeDetails(t *testing.T) {
 		fetch.CarriedForward: fetch.BestEffort, fetch.Skipped: fetch.BestEffort,
 	} {
 		r := resultOf(t, "order_details", fetch.Exact, load.ByID)
-		done := results{resultOf(t, "orders", fetch.Exact, load.Whole), resultOf(t, "order_items", listGrade, load.Whole), resultOf(t, "files", fetch.BestEffort, load.Unproven)}
-		done.gradeDetails(&r, fetch.Details{Asked: 1, Found: 1})
+		finished := results{resultOf(t, "orders", fetch.Exact, load.Whole), resultOf(t, "order_items", listGrade, load.Whole), resultOf(t, "files", fetch.BestEffort, load.Unproven)}
+		finished.gradeDetails(&r, fetch.Details{Asked: 1, Found: 1})
 		wantReason := "why order_details"
 		if listGrade != fetch.Exact {
 			wantReason = "ids come from order_items, which is " + string(ledger.StandingOf(string(listGrade)))
@@ -174,8 +174,8 @@ func TestTableGrade(t *testing.T) {
 		"a table with all columns in the list":      {fetch.Exact, fetch.Bounded, []string{"orders"}, "order_line_items", fetch.Exact, ""},
 		"a table with columns only in the detail":   {fetch.Exact, fetch.Bounded, []string{"orders"}, "orders", fetch.Bounded, ""},
 		"all columns in the list, unproven details": {fetch.Exact, fetch.BestEffort, []string{"orders"}, "order_line_items", fetch.BestEffort, ""},
-		"details are not allowed":                   {fetch.Exact, fetch.Skipped, nil, "orders", fetch.Exact, "order_details was not read: why order_details"},
-		"items of details that are not allowed":     {fetch.Exact, fetch.Skipped, nil, "order_line_items", fetch.BestEffort, "order_details was not read: why order_details"},
+		"details were skipped":                      {fetch.Exact, fetch.Skipped, nil, "orders", fetch.Exact, "order_details was not read: why order_details"},
+		"items of skipped details":                  {fetch.Exact, fetch.Skipped, nil, "order_line_items", fetch.BestEffort, "order_details was not read: why order_details"},
 		"neither was read":                          {fetch.Skipped, fetch.Skipped, nil, "orders", fetch.Skipped, ""},
 		"another table":                             {fetch.Exact, fetch.Exact, nil, "files", "", ""},
 	} {
@@ -198,18 +198,18 @@ func TestOutcomeOfResults(t *testing.T) {
 	failed.failure = errors.New("503")
 	skipped := resultOf(t, "tags", fetch.Skipped, load.Carried)
 	for _, c := range []struct {
-		done results
-		want ledger.Outcome
+		finished results
+		want     ledger.Outcome
 	}{{nil, ledger.Complete}, {results{whole, skipped}, ledger.Complete}, {results{whole, failed}, ledger.Partial}, {results{failed, whole}, ledger.Partial}} {
-		if got := c.done.outcome(); got != c.want {
-			t.Errorf("%v: got %s, want %s", c.done.coverage(), got, c.want)
+		if got := c.finished.outcome(); got != c.want {
+			t.Errorf("%v: got %s, want %s", c.finished.coverage(), got, c.want)
 		}
 	}
-	done := results{whole, failed}
-	if !done.wasRead("orders") || done.wasRead("files") || done.wasRead("articles") {
-		t.Errorf("wasRead returned %t for orders, %t for files and %t for articles, want true only for orders", done.wasRead("orders"), done.wasRead("files"), done.wasRead("articles"))
+	finished := results{whole, failed}
+	if !finished.wasRead("orders") || finished.wasRead("files") || finished.wasRead("articles") {
+		t.Errorf("wasRead returned %t for orders, %t for files and %t for articles, want true only for orders", finished.wasRead("orders"), finished.wasRead("files"), finished.wasRead("articles"))
 	}
-	if diff := cmp.Diff(map[string]load.Coverage{"orders": load.Whole, "files": load.Carried}, done.coverage()); diff != "" {
+	if diff := cmp.Diff(map[string]load.Coverage{"orders": load.Whole, "files": load.Carried}, finished.coverage()); diff != "" {
 		t.Errorf("coverage (-want +got):\n%s", diff)
 	}
 }
@@ -221,7 +221,7 @@ func TestRequireAny(t *testing.T) {
 	details := resultOf(t, "order_details", fetch.Exact, load.ByID)
 	details.requested = 1
 	for name, c := range map[string]struct {
-		done      results
+		finished  results
 		tokenOnly bool
 		hasData   bool
 	}{
@@ -229,14 +229,14 @@ func TestRequireAny(t *testing.T) {
 		"the token":                {results{token}, false, false},
 		"only the token is chosen": {results{token}, true, true},
 		"a list":                   {results{resultOf(t, "orders", fetch.BestEffort, load.Unproven)}, false, true},
-		"a list that is carried":   {results{resultOf(t, "orders", fetch.CarriedForward, load.Carried)}, false, false},
+		"a carried list":           {results{resultOf(t, "orders", fetch.CarriedForward, load.Carried)}, false, false},
 		"events":                   {results{resultOf(t, "article_status_events", fetch.BestEffort, load.Unproven)}, false, false},
 		"details":                  {results{details}, false, true},
 		"details without requests": {results{resultOf(t, "order_details", fetch.Exact, load.ByID)}, false, false},
 	} {
-		err := c.done.requireAny(c.tokenOnly)
+		err := c.finished.requireAny(c.tokenOnly)
 		noData, ok := errors.AsType[*NoDataError](err)
-		if ok == c.hasData || ok && len(noData.Reasons) != len(c.done) {
+		if ok == c.hasData || ok && len(noData.Reasons) != len(c.finished) {
 			t.Errorf("%s: got error %v, want a NoDataError: %v", name, err, !c.hasData)
 		}
 	}

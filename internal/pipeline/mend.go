@@ -23,7 +23,7 @@ type mending struct {
 	repair
 	cfg    Config
 	mender *integrity.Mender
-	done   integrity.MendResult
+	result integrity.MendResult
 	// draft is a copy of the newest intact catalog.
 	draft *warehouse.Draft
 }
@@ -44,32 +44,32 @@ func MendSeries(ctx context.Context, cfg Config, keep warehouse.Retention) (file
 	if err != nil && !errors.As(err, new(*warehouse.DamagedError)) {
 		return nil, err
 	}
-	m.done, err = m.mender.MendFromCopies(ctx)
+	m.result, err = m.mender.MendFromCopies(ctx)
 	for _, day := range completed {
-		m.done.Files = append(m.done.Files, "the files of "+day)
+		m.result.Files = append(m.result.Files, "the files of "+day)
 	}
 	if err != nil {
-		return m.done.Files, err
+		return m.result.Files, err
 	}
-	isDamaged := len(m.done.Unrepaired)+len(m.done.DaysWithoutManifest) > 0 || m.done.IsChainBroken
-	if !isDamaged && (!m.done.IsIndexLost || m.done.Source == "") {
-		return m.done.Files, nil
+	isDamaged := len(m.result.Unrepaired)+len(m.result.DaysWithoutManifest) > 0 || m.result.IsChainBroken
+	if !isDamaged && (!m.result.IsIndexLost || m.result.Source == "") {
+		return m.result.Files, nil
 	}
-	if m.done.Source == "" {
-		return m.done.Files, errors.Join(errors.New("mend the series: no catalog is intact to restore from"), m.lostErr(m.done.Unrepaired))
+	if m.result.Source == "" {
+		return m.result.Files, errors.Join(errors.New("mend the series: no catalog is intact to restore from"), m.lostErr(m.result.Unrepaired))
 	}
-	if m.draft, err = r.wh.BeginFrom(ctx, r.id, r.at, m.done.Source); err != nil {
-		return m.done.Files, err
+	if m.draft, err = r.wh.BeginFrom(ctx, r.id, r.at, m.result.Source); err != nil {
+		return m.result.Files, err
 	}
 	defer func() { err = errors.Join(err, m.draft.Discard()) }()
-	if m.done.IsChainBroken {
+	if m.result.IsChainBroken {
 		if err := m.writeMeta(ctx); err != nil {
-			return m.done.Files, err
+			return m.result.Files, err
 		}
 	}
 	var lost []warehouse.SeriesFile
-	for _, file := range m.done.Unrepaired {
-		if file.DayManifest.SnapshotAt.After(m.done.At) {
+	for _, file := range m.result.Unrepaired {
+		if file.DayManifest.SnapshotAt.After(m.result.At) {
 			lost = append(lost, file)
 			continue
 		}
@@ -77,7 +77,7 @@ func MendSeries(ctx context.Context, cfg Config, keep warehouse.Retention) (file
 			err = errors.Join(err, writeErr)
 		}
 	}
-	return m.done.Files, errors.Join(err, m.lostErr(lost), m.addDays(ctx, keep))
+	return m.result.Files, errors.Join(err, m.lostErr(lost), m.addDays(ctx, keep))
 }
 
 // lostErr returns an error for files whose rows are in no intact copy or catalog.
@@ -96,9 +96,9 @@ func (m *mending) writeMeta(ctx context.Context) error {
 	if err := load.WriteMeta(ctx, m.draft, m.wh.Schema.MetaDefinitions(), m.wh.Schema.Tables()); err != nil {
 		return err
 	}
-	file, err := m.mender.ReplaceMeta(m.draft, m.done.Source)
+	file, err := m.mender.ReplaceMeta(m.draft, m.result.Source)
 	if err == nil {
-		m.done.Files = append(m.done.Files, file)
+		m.result.Files = append(m.result.Files, file)
 	}
 	return err
 }
@@ -114,7 +114,7 @@ func (m *mending) writeFile(ctx context.Context, file warehouse.SeriesFile) (sum
 	}
 	sum, err = m.mender.Replace(file, filepath.Join(m.draft.Dir, file.Table.File))
 	if err == nil {
-		m.done.Files = append(m.done.Files, fmt.Sprintf("table %s of %s", file.Table.Name, file.DayManifest.SnapshotAt.Format(time.DateOnly)))
+		m.result.Files = append(m.result.Files, fmt.Sprintf("table %s of %s", file.Table.Name, file.DayManifest.SnapshotAt.Format(time.DateOnly)))
 	}
 	return sum, err
 }
@@ -122,10 +122,10 @@ func (m *mending) writeFile(ctx context.Context, file warehouse.SeriesFile) (sum
 // addDays restores the days without a manifest. The rows come from history, and the runs, row counts
 // and grades from meta.
 func (m *mending) addDays(ctx context.Context, keep warehouse.Retention) error {
-	if len(m.done.DaysWithoutManifest) == 0 && !m.done.IsIndexLost {
+	if len(m.result.DaysWithoutManifest) == 0 && !m.result.IsIndexLost {
 		return nil
 	}
-	snapshots, err := load.LastSnapshotsOfDays(ctx, m.draft, m.done.At)
+	snapshots, err := load.LastSnapshotsOfDays(ctx, m.draft, m.result.At)
 	if err != nil {
 		return err
 	}
@@ -134,10 +134,10 @@ func (m *mending) addDays(ctx context.Context, keep warehouse.Retention) error {
 		runOf[at.UTC().Format(time.DateOnly)] = run
 	}
 	wanted := map[string]bool{}
-	for _, day := range m.done.DaysWithoutManifest {
+	for _, day := range m.result.DaysWithoutManifest {
 		wanted[day] = true
 	}
-	if m.done.IsIndexLost {
+	if m.result.IsIndexLost {
 		known := map[string]bool{}
 		for _, day := range m.wh.Series.Days() {
 			known[day] = true
@@ -166,16 +166,16 @@ func (m *mending) addDays(ctx context.Context, keep warehouse.Retention) error {
 
 // addDay restores a day with the manifest of its run. Without a manifest, it uses only the history.
 func (m *mending) addDay(ctx context.Context, run string, at time.Time) error {
-	done, ok, err := m.mender.MendDay(ctx, run)
-	m.done.Files = append(m.done.Files, done.Files...)
+	dayResult, ok, err := m.mender.MendDay(ctx, run)
+	m.result.Files = append(m.result.Files, dayResult.Files...)
 	if err != nil || ok {
-		for _, file := range done.Unrepaired {
+		for _, file := range dayResult.Unrepaired {
 			_, writeErr := m.writeFile(ctx, file)
 			err = errors.Join(err, writeErr)
 		}
 		return err
 	}
-	day := warehouse.Manifest{RunID: run, SnapshotAt: at, Program: m.cfg.Warehouse.Program, Schema: dictionary.SchemaVersion(), Format: warehouse.Format}
+	manifest := warehouse.Manifest{RunID: run, SnapshotAt: at, Program: m.cfg.Warehouse.Program, Schema: dictionary.SchemaVersion(), Format: warehouse.Format}
 	rows, err := load.RowCounts(ctx, m.draft, run)
 	if err != nil {
 		return err
@@ -185,11 +185,11 @@ func (m *mending) addDay(ctx context.Context, run string, at time.Time) error {
 		return err
 	}
 	for _, t := range m.wh.Schema.Tables() {
-		n, counted := rows[t.Name]
-		if !counted {
-			n = -1
+		rowCount, isKnown := rows[t.Name]
+		if !isKnown {
+			rowCount = -1
 		}
-		file := warehouse.SeriesFile{DayManifest: day, Table: warehouse.ManifestTable{Name: t.Name, Rows: n, FileSum: checksum.FileSum{File: t.Name + ".parquet"}}}
+		file := warehouse.SeriesFile{DayManifest: manifest, Table: warehouse.ManifestTable{Name: t.Name, Rows: rowCount, FileSum: checksum.FileSum{File: t.Name + ".parquet"}}}
 		var grade fetch.Grade
 		for _, s := range m.cfg.Streams {
 			if slices.ContainsFunc(s.Tables, func(filled stream.Table) bool { return filled.Name == t.Name }) && (s.Completes == "" || fetch.Grade(grades[s.Name]) != fetch.Skipped) {
@@ -200,10 +200,10 @@ func (m *mending) addDay(ctx context.Context, run string, at time.Time) error {
 		if file.Table.FileSum, err = m.writeFile(ctx, file); err != nil {
 			return err
 		}
-		file.Table.Rows = max(n, 0)
-		day.Tables = append(day.Tables, file.Table)
+		file.Table.Rows = max(rowCount, 0)
+		manifest.Tables = append(manifest.Tables, file.Table)
 	}
-	file, err := m.mender.AddDay(day)
-	m.done.Files = append(m.done.Files, file)
+	addedDay, err := m.mender.AddDay(manifest)
+	m.result.Files = append(m.result.Files, addedDay)
 	return err
 }

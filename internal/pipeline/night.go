@@ -233,17 +233,17 @@ func nameRun(wh *warehouse.Warehouse, lock *warehouse.Lock, snapshot, now time.T
 // finishRun writes the ledger entry of a run and releases the lock.
 func (r *runner) finishRun(ctx context.Context, res Result, err error) (Result, error) {
 	wh := r.night.wh
-	var incomplete *warehouse.AfterSwitchError
+	var afterSwitch *warehouse.AfterSwitchError
 	if r.published {
-		errors.As(err, &incomplete)
+		errors.As(err, &afterSwitch)
 	}
 	err = wh.Folder.FullErr(r.logIfPublished(err))
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		err = &stoppedError{cause, err, r.night.mode.afterStop()}
 	}
 	res.Run = r.closeEntry(ctx, err)
-	if incomplete != nil {
-		r.night.run.Outcome, r.night.run.Error = ledger.Partial, incomplete.Error()
+	if afterSwitch != nil {
+		r.night.run.Outcome, r.night.run.Error = ledger.Partial, afterSwitch.Error()
 		r.night.run.ExitCode = ledger.Partial.ExitCode()
 		res.Run = r.night.run
 	}
@@ -389,7 +389,7 @@ func (r *runner) closeEntry(ctx context.Context, err error) ledger.Run {
 	run.EndedAt = run.StartedAt.Add(max(0, r.night.cfg.Now().Sub(run.StartedAt)))
 	switch {
 	case err == nil:
-		run.Outcome = r.reader.done.outcome()
+		run.Outcome = r.reader.finished.outcome()
 	case ctx.Err() != nil:
 		run.Outcome, run.SnapshotAt = ledger.Interrupted, time.Time{}
 	default:
@@ -414,7 +414,7 @@ func (r *runner) closeEntry(ctx context.Context, err error) ledger.Run {
 		run.Retries += t.Retries
 		run.ThrottledSeconds += t.RetryWait.Seconds()
 	}
-	for _, d := range r.reader.done {
+	for _, d := range r.reader.finished {
 		run.Streams = append(run.Streams, d.ledgerRow(telemetry[d.stream.Name], r.night.cfg.Fetch.RequestsPerSecond))
 	}
 	return *run

@@ -26,40 +26,40 @@ func (r *runner) publishWithRereads(ctx context.Context) (Result, error) {
 	n := r.night
 	for {
 		res, err := r.readAndPublish(ctx)
-		loss, stopped := errors.AsType[*load.MassDeleteError](err)
+		massDelete, stopped := errors.AsType[*load.MassDeleteError](err)
 		if !stopped {
 			return res, err
 		}
 		var toReread []string
-		for _, l := range loss.Losses {
+		for _, l := range massDelete.Losses {
 			suspects := r.streamsReadOnce(l.Table) // streams that may have omitted records
 			if l.NotFound && len(suspects) > 0 {
 				suspects = append(suspects, r.listsWithIDsOf(l.Table)...)
 			}
-			if len(suspects) == 0 { // reading other streams would not change the loss of this table
+			if len(suspects) == 0 { // then reading other streams again would not change this loss
 				toReread = nil
 				break
 			}
 			toReread = append(toReread, suspects...)
 		}
 		if len(toReread) == 0 || !n.mode.usesNetwork() {
-			n.run.Losses, loss.Reread = loss.Losses, n.mode.usesNetwork()
+			n.run.Losses, massDelete.Reread = massDelete.Losses, n.mode.usesNetwork()
 			return res, err
 		}
-		n.cfg.Log.Warn("lists are read again before a gate decides", "streams", toReread, "error", loss)
+		n.cfg.Log.Warn("lists are read again before a gate decides", "streams", toReread, "error", massDelete)
 		for _, name := range toReread {
 			r.reread[name] = true
 			r.reader.client.Refetch(name)
 		}
 		// The other streams are read again from the landing.
-		r.reader.done, n.drift, n.eventSinks = nil, newDriftCollector(), nil
+		r.reader.finished, n.drift, n.eventSinks = nil, newDriftCollector(), nil
 	}
 }
 
 // streamsReadOnce lists the streams of a table that were read exactly once in this run.
 func (r *runner) streamsReadOnce(table string) []string {
 	return slices.DeleteFunc(stream.FilledBy(r.night.cfg.Streams, table), func(name string) bool {
-		return !r.reader.done.wasRead(name) || r.reread[name]
+		return !r.reader.finished.wasRead(name) || r.reread[name]
 	})
 }
 
@@ -80,16 +80,16 @@ func (r *runner) listsWithIDsOf(table string) (names []string) {
 // publish checks the limits, merges the staged rows into the draft and publishes it. A dry
 // run ends after the merge.
 func (r *runner) publish(ctx context.Context) (Result, error) {
-	n, done := r.night, r.reader.done
+	n, finished := r.night, r.reader.finished
 	n.cfg.Progress.setPhase("merging")
 	limits := n.cfg.Limits
 	limits.Confirmed = func(table string) bool {
 		return n.cfg.AllowMassDelete && (!n.mode.usesNetwork() || len(r.streamsReadOnce(table)) == 0)
 	}
-	if losses := done.lossesByNotFound(limits); len(losses) > 0 {
+	if losses := finished.lossesByNotFound(limits); len(losses) > 0 {
 		return Result{}, &load.MassDeleteError{Losses: losses}
 	}
-	cover := done.coverage()
+	cover := finished.coverage()
 	changes, err := n.stage.Merge(ctx, cover, limits)
 	if err != nil {
 		return Result{}, err
@@ -100,7 +100,7 @@ func (r *runner) publish(ctx context.Context) (Result, error) {
 		n.run.Changed += c.Changed
 		n.run.Gone += c.Gone
 	}
-	if err := done.findAges(ctx, n); err != nil || n.mode.dryRun {
+	if err := finished.findAges(ctx, n); err != nil || n.mode.dryRun {
 		return Result{Changes: changes}, err
 	}
 	if err := n.faultPoint("merged"); err != nil {
@@ -128,7 +128,7 @@ func (r *runner) publish(ctx context.Context) (Result, error) {
 	}
 	n.reportDamage()
 	for i := range files {
-		grade, note := done.tableGrade(files[i].Name)
+		grade, note := finished.tableGrade(files[i].Name)
 		files[i].Grade, files[i].Note = string(grade), note
 	}
 	if err := n.draft.WriteLedgerLine(r.closeEntry(ctx, nil)); err != nil {

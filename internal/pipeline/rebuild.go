@@ -150,7 +150,7 @@ func (b *rebuild) publish(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, d.Discard()) }()
 	var files []warehouse.ManifestTable
 	err = inOrder(
-		func() error { return b.replaySeries(ctx) },
+		func() error { return b.applySeries(ctx) },
 		func() error { return b.restoreMeta(ctx) },
 		func() error { return b.checkLoss(ctx) },
 		func() error { return b.closeEntry(ctx) },
@@ -179,8 +179,8 @@ func (b *rebuild) publish(ctx context.Context) (err error) {
 	return errors.Join(err, integrity.NewMender(b.wh).SetAside(b.run.ID, b.Skipped), b.wh.Ledger.Record(b.run))
 }
 
-// replaySeries fills main and past from the series.
-func (b *rebuild) replaySeries(ctx context.Context) error {
+// applySeries fills main and past from the series.
+func (b *rebuild) applySeries(ctx context.Context) error {
 	snapshots, damaged, err := integrity.ReadSeries(ctx, b.wh)
 	if err != nil {
 		return err

@@ -196,8 +196,8 @@ func TestRebuildRequiresConsent(t *testing.T) {
 	h.at = h.at.Add(time.Minute)
 	newest := h.latest()
 	_, err := pipeline.Rebuild(t.Context(), h.cfg, true)
-	loss := errorOf[*pipeline.LossError](t, err)
-	if loss.Version != newest || len(loss.Losses) == 0 || !strings.Contains(err.Error(), "runs in meta.runs: 3 now, 2 after the rebuild") || h.latest() != newest {
+	lossErr := errorOf[*pipeline.LossError](t, err)
+	if lossErr.Version != newest || len(lossErr.Losses) == 0 || !strings.Contains(err.Error(), "runs in meta.runs: 3 now, 2 after the rebuild") || h.latest() != newest {
 		t.Fatalf("the rebuild ended with %v and readers see %s, want a LossError and %s", err, h.latest(), newest)
 	}
 	h.cfg.AcceptLoss = true

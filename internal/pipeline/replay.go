@@ -85,7 +85,7 @@ func replayBase(wh *warehouse.Warehouse, run string) (string, error) {
 	case !isKept && run > latest:
 		return latest, nil
 	case run != latest:
-		return "", refuseReplay(wh, run, latest, versions)
+		return "", replayRefusal(wh, run, latest, versions)
 	}
 	m, err := wh.Versions.ReadManifest(run)
 	if err != nil {
@@ -97,9 +97,9 @@ func replayBase(wh *warehouse.Warehouse, run string) (string, error) {
 	return m.Previous, nil
 }
 
-// refuseReplay returns the error for a run that is not the newest run, with the command that makes the
+// replayRefusal returns the error for a run that is not the newest run, with the command that makes the
 // replay possible.
-func refuseReplay(wh *warehouse.Warehouse, run, latest string, versions []string) error {
+func replayRefusal(wh *warehouse.Warehouse, run, latest string, versions []string) error {
 	const orRebuild = "or use placementsync rebuild; nothing was changed"
 	lineage, _ := wh.Versions.Lineage(latest) // it ends at a damaged manifest
 	isBase := slices.ContainsFunc(lineage, func(m warehouse.Manifest) bool { return m.RunID == run })

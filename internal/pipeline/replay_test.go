@@ -58,15 +58,15 @@ func TestReplayReportsNoSecondReading(t *testing.T) {
 	service.tags = nil
 	now = now.AddDate(0, 0, 1)
 	stopped, err := pipeline.Run(t.Context(), cfg)
-	loss, ok := errors.AsType[*load.MassDeleteError](err)
-	if !ok || !loss.Reread || !strings.Contains(err.Error(), "run with --allow-mass-delete") {
+	massDelete, ok := errors.AsType[*load.MassDeleteError](err)
+	if !ok || !massDelete.Reread || !strings.Contains(err.Error(), "run with --allow-mass-delete") {
 		t.Fatalf("the night ended with %v, want it stopped after a second reading", err)
 	}
 	requests := service.requests
 	now = now.Add(time.Hour)
 	_, err = pipeline.Replay(t.Context(), cfg, stopped.Run.ID)
-	loss, ok = errors.AsType[*load.MassDeleteError](err)
-	if !ok || loss.Reread || !strings.Contains(err.Error(), "start a new run") || service.requests != requests {
+	massDelete, ok = errors.AsType[*load.MassDeleteError](err)
+	if !ok || massDelete.Reread || !strings.Contains(err.Error(), "start a new run") || service.requests != requests {
 		t.Errorf("the replay ended with %v after %d requests, want an error without requests", err, service.requests-requests)
 	}
 	wh, err := warehouse.Open(cfg.Warehouse)

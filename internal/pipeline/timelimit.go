@@ -149,24 +149,24 @@ func (r *reader) gradeUnread(ctx context.Context, result *streamResult) error {
 // forecastNights estimates the number of nights until all unread ids are read, at the pace of this night.
 // Ids that every night requests do not count for the pace.
 func (r *reader) forecastNights(ctx context.Context) error {
-	if !slices.ContainsFunc(r.done, func(result streamResult) bool { return result.unread > 0 }) {
+	if !slices.ContainsFunc(r.finished, func(result streamResult) bool { return result.unread > 0 }) {
 		return nil
 	}
 	pace, err := r.night.stage.Details.CountCaughtUp(ctx)
 	if err != nil {
 		return err
 	}
-	r.night.run.NightsLeft = r.done.forecast(pace)
+	r.night.run.NightsLeft = r.finished.forecast(pace)
 	return nil
 }
 
 // forecast adds the estimated number of nights to the reason of each stream with unread ids, and returns
 // the highest number. pace is in ids per night. The ids of a stream are read after the unread ids of the
 // earlier streams.
-func (done results) forecast(pace int64) (nights int64) {
+func (finished results) forecast(pace int64) (nights int64) {
 	unread := int64(0)
-	for i := range done {
-		result := &done[i]
+	for i := range finished {
+		result := &finished[i]
 		if result.unread == 0 || pace == 0 {
 			continue
 		}

@@ -136,15 +136,15 @@ func TestForecast(t *testing.T) {
 		"one id more than one night": {[]int64{6}, 5, []int64{2}},
 		"streams wait for others":    {[]int64{5, 0, 5, 1}, 5, []int64{1, 0, 2, 3}},
 	} {
-		done := results{}
+		finished := results{}
 		for _, n := range c.unread {
-			done = append(done, streamResult{unread: n, evidence: fetch.Evidence{Reason: "why"}})
+			finished = append(finished, streamResult{unread: n, evidence: fetch.Evidence{Reason: "why"}})
 		}
-		nights := done.forecast(c.pace)
+		nights := finished.forecast(c.pace)
 		for i, want := range c.want {
 			reason := map[int64]string{0: "why", 1: "why; about 1 more night", 2: "why; about 2 more nights", 3: "why; about 3 more nights"}[want]
-			if done[i].evidence.Reason != reason {
-				t.Errorf("%s: stream %d has the reason %q, want %q", name, i, done[i].evidence.Reason, reason)
+			if finished[i].evidence.Reason != reason {
+				t.Errorf("%s: stream %d has the reason %q, want %q", name, i, finished[i].evidence.Reason, reason)
 			}
 		}
 		if want := slices.Max(c.want); nights != want {

@@ -33,7 +33,7 @@ FROM (
         FROM (
             SELECT *, concat_ws(' ', stream, pass) AS pass_name,
                 count(*) OVER (PARTITION BY table_name, key, parent, column_name, raw, reason, stream, pass) AS copies
-            FROM (FROM stage.rejects QUALIFY coalesce(page, 0) = min(coalesce(page, 0)) OVER (PARTITION BY stream, pass, answer))))
+            FROM (FROM stage.rejects QUALIFY coalesce(page, 0) = min(coalesce(page, 0)) OVER (PARTITION BY stream, pass, response_hash))))
     WHERE pass_name = best_pass
     QUALIFY column_name IS NULL OR key IS NULL OR row_number() OVER (PARTITION BY table_name, key, parent, column_name, raw, reason ORDER BY seq) = 1)
 WHERE table_name IN ({tables})
