@@ -12,7 +12,7 @@ import (
 )
 
 // Findings stages rejects and drift, and writes tables of meta. Rejects are invalid values and records.
-// Drift is unknown fields and values.
+// Drift is unknown fields and values, and values that were converted.
 type Findings struct {
 	staging *staging
 	mu      sync.Mutex

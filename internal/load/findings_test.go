@@ -195,8 +195,8 @@ func TestRowAgesAreCounted(t *testing.T) {
 	must(t, err)
 }
 
-// TestChecksAreWrittenAndAccepted writes the results of a held run, and records in a later run
-// that a person accepted them.
+// TestChecksAreWrittenAndAccepted writes the results of a held run. In a later run, it records that an
+// operator accepted the failed check.
 func TestChecksAreWrittenAndAccepted(t *testing.T) {
 	h := newFixture(t, "orders")
 	accepted := ledger.Run{Accepted: []string{"prices"}, AcceptedAt: night}

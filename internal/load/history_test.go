@@ -57,7 +57,8 @@ func TestPastIsRestoredUntilTheSnapshot(t *testing.T) {
 }
 
 // TestExactEndsReplaceComputedEnds merges the rows in files of changes into past. The ends of the rows in
-// past were computed by comparing snapshots. They are too late, because the snapshots can be days apart.
+// past were computed by comparing snapshots. These ends are too late, because the snapshots can be days
+// apart.
 func TestExactEndsReplaceComputedEnds(t *testing.T) {
 	t.Parallel()
 	wh, tables := pastWarehouse(t)

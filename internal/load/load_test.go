@@ -80,7 +80,7 @@ type rows map[string]string
 type streamInput struct {
 	rows  rows
 	cover load.Coverage
-	// outcomes are the requested ids of details.
+	// outcomes contains the requested ids of details by outcome.
 	outcomes map[load.Outcome][]string
 	// distinct means that no record was read twice.
 	distinct bool

@@ -200,7 +200,7 @@ func TestDetailsAreStoredForTheNextNight(t *testing.T) {
 }
 
 // TestLoadingLowersTheMemoryLimit reads DuckDB's memory limit while rows are loaded, and during the
-// merge. The configured limit is 270 MB. Loading gets its minimum, 256 MB (244.1 MiB).
+// merge. The configured limit is 270 MB. While rows are loaded, the limit is 256 MB (244.1 MiB).
 func TestLoadingLowersTheMemoryLimit(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	var loading, merging string

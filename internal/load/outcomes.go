@@ -24,7 +24,7 @@ const (
 	Missed Outcome = "missed"
 )
 
-// requestedColumns are the columns of an [requestedTable].
+// requestedColumns are the columns of a [requestedTable].
 const requestedColumns sqlText = "id VARCHAR, outcome VARCHAR"
 
 // AddOutcomes stages requested ids of a stream, which all have the same outcome.

@@ -51,7 +51,8 @@ func (p *Details) readEarlier(ctx context.Context) (*earlierNights, error) {
 
 // Rereading selects the details that a night requests again.
 type Rereading struct {
-	// All means that every detail is requested. The other fields are then not used.
+	// All means that every detail is requested. LiveDays then determines only the order, and Recheck is
+	// not used.
 	All bool
 	// LiveDays is the number of days after a change of a campaign, order or profile for which
 	// the details about it are live.

@@ -42,8 +42,8 @@ func (h *fixture) plannedIDs(d *warehouse.Draft, st string) map[string][]string 
 	return idsByReason
 }
 
-// TestTrialDetailsArePlannedByListRow covers every reason to read a detail whose list shows its
-// changes.
+// TestTrialDetailsArePlannedByListRow covers every reason to read a detail if a list shows the changes
+// of the details.
 func TestTrialDetailsArePlannedByListRow(t *testing.T) {
 	requireTrials(t)
 	list := func(hashes map[string]int, prices ...string) map[string]streamInput {

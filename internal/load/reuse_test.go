@@ -40,7 +40,7 @@ func (h *fixture) bytesOf(table string) string {
 	return string(data)
 }
 
-// runTwoNights runs two nights and calls between after the first one. In the second night only a price
+// runTwoNights runs two nights and calls between after the first night. In the second night only a price
 // is changed.
 func runTwoNights(t *testing.T, h *fixture, between func()) {
 	t.Helper()

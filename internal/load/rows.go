@@ -12,8 +12,8 @@ import (
 // Rows stages decoded rows. Add may be called from many goroutines.
 type Rows struct {
 	staging *staging
-	// skipping contains the streams of whose unchanged records only the keys are staged.
-	// withStoredRows contains the streams among them for which addStoredRows was called.
+	// skipping contains the streams for which SkipUnchanged was called. withStoredRows contains the
+	// streams for which addStoredRows was called.
 	skipping, withStoredRows nameSet
 }
 

@@ -32,8 +32,8 @@ type staging struct {
 	shared *inserter
 
 	mu sync.Mutex // guards the fields below
-	// feeds contains the open feeds. feedCount counts all feeds that were opened. It is a part of the
-	// names of their views, so that these names are unique.
+	// feeds contains the open feeds. feedCount counts all feeds that were opened. It makes the names of
+	// the views unique.
 	feeds     map[streamTable]*feed
 	feedCount int
 	// feedErr joins the errors of feeds. The rows of a failed feed are lost, so the stage cannot be

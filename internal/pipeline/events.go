@@ -34,8 +34,8 @@ const (
 // withheldBody replaces the body of a rejected event that may contain private values.
 const withheldBody = `"(withheld: the event may contain private columns)"`
 
-// takeEvents lands the inbox, opens the sinks of the event streams and stages the events that
-// no earlier night has loaded.
+// takeEvents lands the events of the inbox, opens the sinks of the event streams and stages the events
+// that no earlier night has loaded.
 func (n *night) takeEvents(ctx context.Context) error {
 	folders, err := n.landEvents(ctx)
 	if err != nil {

@@ -122,7 +122,7 @@ func TestTokenErrors(t *testing.T) {
 	if _, err = h.failedNight(); !strings.Contains(err.Error(), "neither token_type nor scopes") {
 		t.Errorf("the night ended with %v, want the error \"neither token_type nor scopes\"", err)
 	}
-	// With an unknown type of token, all streams are requested. The service accepts or rejects each.
+	// With an unknown type of token, all streams are requested. The service accepts or rejects each request.
 	h.service.SetFaults(rewrite("/auth/token", `{"token_type":"of_the_future","team_id":7,"scopes":[]}`))
 	plan, err := pipeline.Check(t.Context(), h.cfg)
 	must(t, err)

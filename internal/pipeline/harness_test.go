@@ -50,8 +50,8 @@ func smallWorld() sim.Options {
 // orderStreams returns the names of two lists, and of the detail stream of one of them.
 func orderStreams() []string { return []string{"product_listings", "orders", "order_details"} }
 
-// newHarness returns a harness whose nights read the named streams. Without names they read all
-// streams, and events. The warehouse is empty.
+// newHarness returns a harness whose nights read the named streams. Without names, the nights read all
+// streams and events. The warehouse is empty.
 func newHarness(t *testing.T, world sim.Options, names ...string) *harness {
 	t.Helper()
 	t.Parallel()
@@ -175,7 +175,7 @@ func (h *harness) lines(sql string) []string {
 	return lines
 }
 
-// requireLines compares the rows of a query.
+// requireLines compares the rows of a query with the wanted lines.
 func (h *harness) requireLines(sql string, want ...string) {
 	h.t.Helper()
 	if want == nil {

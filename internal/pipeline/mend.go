@@ -30,9 +30,9 @@ type mending struct {
 
 // MendSeries restores damaged and missing files of the Parquet series and of versions, and damaged and
 // missing files of changes. It does not restore catalogs. It uses intact copies, or else the history in the
-// newest intact catalog. If the index of the series is lost, it restores the days that retention keeps.
-// It returns the restored files. The error names the files that could not be restored. These files are
-// not changed.
+// newest intact catalog. If the index of the series is lost, MendSeries restores the days that retention
+// keeps. It returns the restored files. The error names the files that could not be restored. These files
+// are not changed.
 func MendSeries(ctx context.Context, cfg Config, keep warehouse.Retention) (files []string, err error) {
 	r, err := beginRepair(cfg)
 	if err != nil {

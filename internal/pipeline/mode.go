@@ -33,7 +33,7 @@ type runMode struct {
 // usesNetwork reports whether the run uses the network.
 func (m runMode) usesNetwork() bool { return m.kind != ledger.Replay }
 
-// isResumable reports whether the next run can resume this run if it does not publish.
+// isResumable reports whether the next run can resume this run, if this run does not publish.
 func (m runMode) isResumable() bool { return m.kind == ledger.Night && !m.dryRun }
 
 // isRefresh reports whether the run reads only its targets and the events. It keeps all other rows

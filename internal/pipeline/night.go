@@ -63,7 +63,8 @@ type Config struct {
 	// each check. 0 means no limit.
 	Checks       checks.Set
 	CheckTimeout time.Duration
-	// AcceptLoss allows Rebuild to publish fewer rows than the current snapshot has.
+	// AcceptLoss allows Rebuild to publish fewer snapshots, runs or rows than the current catalog
+	// contains.
 	AcceptLoss bool
 	// DryRun reads the streams, checks the limits and merges, but does not publish.
 	DryRun bool

@@ -20,8 +20,8 @@ import (
 	"placementsync/internal/transform"
 )
 
-// Most records of a list have the same JSON text as in the night before. The decoders compute an entry
-// for each record: hashes of its key and text. The next night recalls the records whose entries are equal.
+// Most records of a list have the same JSON as in the night before. The decoders compute an entry for each
+// record: hashes of its key and JSON. The next night recalls the records whose entries are equal.
 // The entries of a list are in a file in state/seen. The name of the file contains the run that published
 // the records. A new run removes the files of all runs except the run on whose version it is built. So
 // the files always describe the records in main. The files are a cache: if a file is missing or damaged,
@@ -136,8 +136,9 @@ func (n *night) removeEntries(keptRun string) error {
 	return nil
 }
 
-// seedOf returns the seed for the hashes of a stream's records. It depends on the program version, the
-// build, the stream, the schema and the private columns. After a change of one of these, no record is recalled.
+// seedOf returns the seed for the hashes of a stream's records. The seed depends on the program version,
+// the build, the stream, the schema and the private columns. After a change of one of these, no record is
+// recalled.
 func (n *night) seedOf(s stream.Stream) uint64 {
 	p := n.privacyOf(s)
 	mac := hmac.New(sha256.New, p.Key)

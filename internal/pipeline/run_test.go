@@ -202,8 +202,8 @@ func TestPrivateColumnsOfEvents(t *testing.T) {
 	}
 }
 
-// TestReadLastNight checks that only nights with a time limit read the last night, and that only
-// published nights count.
+// TestReadLastNight checks that only nights with a time limit read the last night from the ledger, and
+// that only published nights count.
 func TestReadLastNight(t *testing.T) {
 	now := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
 	run := func(id, kind string, published bool, unread int64) ledger.Run {
