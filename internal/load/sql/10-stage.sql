@@ -21,7 +21,7 @@ CREATE TABLE {table} ({columns})
 
 -- name: create_findings
 -- A record with drift is found again in each pass over a list, and in its detail. Therefore records with
--- drift are staged, and counted at the end of the night. All together could exceed the program's memory.
+-- drift are staged, and counted at the end of the night. They could be too many for the program's memory.
 CREATE TABLE stage.rejects (table_name VARCHAR, key VARCHAR, parent VARCHAR, column_name VARCHAR, raw VARCHAR, reason VARCHAR,
     stream VARCHAR, pass BIGINT, page BIGINT, position BIGINT, response_hash UBIGINT, seq UBIGINT);
 CREATE TABLE stage.drift (drift_index BIGINT, table_name VARCHAR, path VARCHAR, kind VARCHAR, sample VARCHAR, key VARCHAR);
