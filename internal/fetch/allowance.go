@@ -15,7 +15,7 @@ const (
 	usedShare = 0.995
 	// rateAfter429 is the share of the rate that remains after a 429.
 	rateAfter429 = 0.7
-	// regainPerSecond is the share of Allowance.recoveredRate that is regained per second.
+	// regainPerSecond is the share of Allowance.targetRate that is regained per second.
 	regainPerSecond = 0.1
 	// gracePeriod begins at the end of a pause. A 429 to a request that was sent before the end
 	// of this period does not reduce the rate again: requests in flight are rejected together.
@@ -40,9 +40,9 @@ type Allowance struct {
 	bucketReplaced bool
 
 	// recoveryStart is the end of the pause after a reduction. From then on the rate rises from
-	// loweredRate to recoveredRate. A zero recoveryStart means that the rate is not reduced.
-	recoveryStart              time.Time
-	loweredRate, recoveredRate rate.Limit
+	// loweredRate to targetRate. A zero recoveryStart means that the rate is not reduced.
+	recoveryStart           time.Time
+	loweredRate, targetRate rate.Limit
 
 	window pace // the requests of the last seconds
 }
@@ -120,11 +120,11 @@ func (g *Allowance) throttle(d time.Duration, sent time.Time) {
 	}
 	limit := g.bucket.Limit()
 	if g.recoveryStart.IsZero() {
-		g.recoveredRate = g.fullRate
+		g.targetRate = g.fullRate
 		if g.fullRate == rate.Inf {
 			// Without a configured rate, the rate recovers to the rate that was measured before the 429.
-			g.recoveredRate = g.window.perSecond(now)
-			limit = g.recoveredRate
+			g.targetRate = g.window.perSecond(now)
+			limit = g.targetRate
 		}
 	}
 	g.recoveryStart, g.loweredRate = g.pausedTill, limit*rateAfter429
@@ -135,8 +135,8 @@ func (g *Allowance) raiseRate(now time.Time) {
 	if g.recoveryStart.IsZero() || now.Before(g.recoveryStart) {
 		return
 	}
-	limit := g.loweredRate + g.recoveredRate*regainPerSecond*rate.Limit(now.Sub(g.recoveryStart).Seconds())
-	if limit >= g.recoveredRate {
+	limit := g.loweredRate + g.targetRate*regainPerSecond*rate.Limit(now.Sub(g.recoveryStart).Seconds())
+	if limit >= g.targetRate {
 		limit, g.recoveryStart = g.fullRate, time.Time{}
 	}
 	g.bucket.SetLimitAt(now, limit)

@@ -88,8 +88,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Request identifies a request within a run. Equal requests have the same response, and a
-// resumed run sends each of them once.
+// Request identifies a request within a run. Equal requests have the same response: the run sends
+// such a request once, even if the run is resumed.
 type Request struct {
 	// Stream is the name of the stream.
 	Stream string

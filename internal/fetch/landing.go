@@ -71,7 +71,8 @@ type Landing struct {
 	syncErr error // first error of fsync; guarded by syncing
 }
 
-// location is the location of a response and its checksums. The index keeps it in memory.
+// location contains the position and the checksums of a stored response. The index keeps the
+// locations of all requests in memory.
 type location struct {
 	seq uint64
 	// same is the seq of the first response with the same body, or 0.
@@ -163,7 +164,7 @@ func (l *Landing) addSegment() error {
 // maxLanded is the size of the largest body that a landing can contain.
 const maxLanded = 2 << 30
 
-// checksumOf returns the CRC-32C of data. Processors have an instruction for it.
+// checksumOf returns the CRC-32C of data. Processors have an instruction for CRC-32C.
 func checksumOf(data []byte) uint32 {
 	return crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli))
 }
@@ -176,8 +177,8 @@ func (l *Landing) Append(r Response, at time.Time, took time.Duration) (Response
 		Stream: r.Stream, Path: r.Path, Query: r.Query, Param: r.Param, Pass: r.Pass, Page: r.Page,
 		Status: r.Status, Size: uint32(len(r.Body)), At: at.UTC(), Millis: float64(took.Microseconds()) / 1000,
 	}
-	frame, key := r.Compressed, bodyKey(r)
-	first, seen := l.findBody(key)
+	frame, bodyID := r.Compressed, bodyKey(r)
+	first, seen := l.findBody(bodyID)
 	if seen {
 		n.copyLocation(first)
 	} else {
@@ -189,7 +190,7 @@ func (l *Landing) Append(r Response, at time.Time, took time.Duration) (Response
 		}
 		n.Stored, n.StoredSum, n.BodySum = uint32(len(frame)), checksumOf(frame), checksumOf(r.Body)
 	}
-	syncDue, err := l.appendResponse(&n, key, frame)
+	syncDue, err := l.appendResponse(&n, bodyID, frame)
 	if err == nil && syncDue {
 		err = l.sync()
 	}
@@ -198,9 +199,9 @@ func (l *Landing) Append(r Response, at time.Time, took time.Duration) (Response
 }
 
 // appendResponse writes the frame and then the line. If the line refers to an earlier frame, no frame
-// is written. body is the key of the body in l.bodies. The writes have explicit offsets, so that the
+// is written. bodyID is the key of the body in l.bodies. The writes have explicit offsets, so that the
 // next write overwrites the remains of a failed write.
-func (l *Landing) appendResponse(n *line, body xxh3.Uint128, frame []byte) (syncDue bool, err error) {
+func (l *Landing) appendResponse(n *line, bodyID xxh3.Uint128, frame []byte) (syncDue bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -226,7 +227,7 @@ func (l *Landing) appendResponse(n *line, body xxh3.Uint128, frame []byte) (sync
 	if n.Same == 0 {
 		l.segmentEnd += int64(len(frame))
 		l.unsynced += int64(len(frame))
-		l.addBody(body, n.toLocation())
+		l.addBody(bodyID, n.toLocation())
 	}
 	l.index[key] = n.toLocation()
 	return l.unsynced >= l.options.SyncBytes && l.options.SyncBytes > 0, nil

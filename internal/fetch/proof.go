@@ -34,7 +34,7 @@ import (
 // Without totals, two consecutive passes with the same ids are the best available proof. If
 // pages are read one at a time, a record is missed only when another is deleted from an
 // earlier page. The deleted record was read, and the next pass lacks it. The exception is a
-// record that was inserted and deleted between two pages.
+// record that was inserted and deleted between the reads of two pages.
 
 // sightings are the ids read so far, sorted, with the first and the last pass that contained
 // each id. An id existed from its first to its last pass.

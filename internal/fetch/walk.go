@@ -121,8 +121,8 @@ func (w *walk) readList(ctx context.Context) error {
 	}
 }
 
-// readReused passes the reused pages of a pass to the reader if the pass turned out to
-// contain copies of records: the reader must see all copies, because the latest copy counts.
+// readReused passes the reused pages of a pass to the reader if a record turned out to be on several
+// pages: the reader must see all copies of the record, because the latest copy counts.
 func (w *walk) readReused(ctx context.Context, p *pass) error {
 	if !p.hasRepeatedRecords() {
 		return nil

@@ -116,7 +116,8 @@ var (
 )
 
 // ParseDefinition parses a schema file: a CREATE TABLE with one column per line, then
-// COMMENT ON the table and each column, one per line. Errors name the line.
+// COMMENT ON the table and each column, one per line. Errors name the file, and the
+// line if it is known.
 func ParseDefinition(name, sql string) (Definition, error) {
 	d := Definition{}
 	for n, line := range strings.Split(sql, "\n") {

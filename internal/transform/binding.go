@@ -21,7 +21,7 @@ type Binding struct {
 	list     string
 	isObject bool
 	isRaw    bool
-	// oneOf are columns of the first table of which a record has at least one value.
+	// oneOf are the columns of RequireOne. A record has a value in at least one of them.
 	oneOf []int
 	// privatePaths are the paths of the private values in the records.
 	privatePaths privatePaths

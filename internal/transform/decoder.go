@@ -14,10 +14,9 @@ import (
 // Decoder decodes the bodies of one stream into rows, which it keeps until Flush. It must
 // be used by one goroutine at a time.
 //
-// Its parts call one another in one direction: the body reader finds the records, the
-// record reader reads each into a row of the first table with the rows within it, the row
-// reader reads objects and lists, and the value reader sets columns. All of them report
-// findings.
+// Its parts call one another in one direction: the body reader finds the records, the record reader
+// reads each record into a row of the first table and the rows within this row, the row reader reads
+// objects and lists, and the value reader sets columns. All of them report findings.
 type Decoder struct {
 	binding *Binding
 	in      input
@@ -172,7 +171,7 @@ func (a *bodyReader) readList() error {
 	}
 }
 
-// readEnvelope reads an object that contains a list or is the only record.
+// readEnvelope reads an object that contains the list of records or is the only record.
 func (a *bodyReader) readEnvelope() error {
 	start := a.in.pos
 	listFound := false
@@ -275,8 +274,8 @@ func (a *bodyReader) readPagination(name string, raw []byte) bool {
 
 var paginationMembers = []string{"total_records", "total_pages", "current_page", "next_page", "previous_page"}
 
-// sniffRecords finds the records of an object without the usual list: if it has a key, the
-// object is the record; otherwise its only list contains the records.
+// sniffRecords finds the records of an object without the usual list: an object with a key is itself
+// the record; otherwise its only list contains the records.
 func (a *bodyReader) sniffRecords(start int) error {
 	end := a.in.pos
 	lists, list := 0, envelopeMember{}

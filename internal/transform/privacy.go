@@ -320,7 +320,7 @@ func (s *privatePaths) writeContainer(name string, open byte) error {
 	return err
 }
 
-// joinNames joins names like the name of a column.
+// joinNames joins names with underscores, as in the name of a column.
 func joinNames(names ...string) string {
 	names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == "" })
 	return strings.ReplaceAll(strings.Join(names, "_"), ".", "_")

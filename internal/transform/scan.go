@@ -110,7 +110,7 @@ func (s *scanner) next(end byte, first bool) (bool, error) {
 	return true, nil
 }
 
-// name reads a member name, with its quotes, and the colon after it.
+// name skips a member name and the colon after it, and returns the name with its quotes.
 func (s *scanner) name() ([]byte, form, error) {
 	if s.peek() != '"' {
 		return nil, plain, s.syntaxErr("want a member name")
@@ -138,7 +138,7 @@ const (
 func (s *scanner) text() (form, error) {
 	f, b, i := plain, s.buf, s.pos+1
 	for {
-		if i = plainTo(b, i); i >= len(b) {
+		if i = skipPlain(b, i); i >= len(b) {
 			s.pos = i
 			return f, s.syntaxErr("in a string")
 		}
@@ -165,8 +165,8 @@ func (s *scanner) text() (form, error) {
 	}
 }
 
-// plainTo returns the index of the first byte from i on that is not plain.
-func plainTo(b []byte, i int) int {
+// skipPlain returns the index of the first byte from i on that is not plain.
+func skipPlain(b []byte, i int) int {
 	for ; i+8 <= len(b); i += 8 {
 		if marks := specialMarks(binary.LittleEndian.Uint64(b[i:])); marks != 0 {
 			return i + bits.TrailingZeros64(marks)>>3

@@ -111,7 +111,7 @@ func (w *jsonWriter) writeByName() {
 	w.scan.pos, w.scan.depth = end, depth
 }
 
-// indexMembers returns the members of the object at the position and skips it.
+// indexMembers returns the members of the object at the position and skips the object.
 func (w *jsonWriter) indexMembers() (members []member) {
 	_ = w.scan.open()
 	for first := true; ; first = false {

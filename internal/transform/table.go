@@ -404,8 +404,8 @@ func (c *column) toArrow(t arrow.DataType) arrow.Array {
 	return array.MakeFromData(data)
 }
 
-// hasher computes the fingerprint of a row: the sum of the hashes of its tracked values
-// with their columns. The sum does not depend on the order of columns or on NULL columns,
+// hasher computes the fingerprint of a row: the sum of the hashes of its tracked values, each hashed
+// with the seed of its column. The sum does not depend on the order of columns or on NULL columns,
 // so that new columns do not change the fingerprints of existing rows. Fingerprints are
 // stored, so the computation must never change.
 type hasher struct {

@@ -21,7 +21,7 @@ import (
 // whole body is discarded.
 var ErrMalformed = errors.New("malformed body")
 
-// ErrFull means that the body and the rows held so far exceed the size of a batch: flush
+// ErrFull means that the body and the rows kept so far exceed the size of a batch: flush
 // and decode the body again. The whole body was discarded.
 var ErrFull = errors.New("decoder is full")
 
@@ -54,7 +54,7 @@ const (
 	Duplicate = "duplicate"
 )
 
-// Origin identifies the response of a body.
+// Origin identifies the response to which a body belongs.
 type Origin struct {
 	// Seq numbers the responses of a night. Later copies of a row replace earlier ones.
 	Seq uint64
