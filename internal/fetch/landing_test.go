@@ -22,6 +22,7 @@ import (
 	"placementsync/internal/stream"
 )
 
+// testRequest returns the request for response i.
 func testRequest(i int) fetch.Request {
 	return fetch.Request{Stream: "s", Path: "/x/{id}", Param: fmt.Sprint("p", i), Query: "a=b", Pass: 1, Page: i}
 }

@@ -60,6 +60,7 @@ func newClient(t *testing.T, cfg fetch.Config, landing *fetch.Landing) *fetch.Cl
 	return c
 }
 
+// testLanding opens a landing and closes it at the end of the test.
 func testLanding(t *testing.T, dir string) *fetch.Landing {
 	t.Helper()
 	l, err := fetch.OpenLanding(dir, fetch.LandingOptions{})

@@ -134,7 +134,7 @@ func slowInstant(s string, isText bool) (string, bool) {
 }
 
 // readUnion fills the four columns of do_follow_links_allowed.
-func (w *walker) readUnion(stem string, path []string, v any) {
+func (w *objectReader) readUnion(stem string, path []string, v any) {
 	w.row[stem+"raw"] = canonicalText(v)
 	word := plainText(v)
 	if s, ok := v.(string); ok {

@@ -50,7 +50,7 @@ func TestFullerCopyIsStaged(t *testing.T) {
 	}
 }
 
-// TestManyCopies decodes a body in which ten records follow one another three times.
+// TestManyCopies decodes a body that contains ten records, and then each of them twice more.
 func TestManyCopies(t *testing.T) {
 	var records []string
 	for i := range 30 {

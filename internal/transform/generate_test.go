@@ -74,8 +74,8 @@ func (g *recordGenerator) record(tableIndex int, id string) string {
 	return "{" + g.space() + strings.Join(members, ","+g.space()) + "}"
 }
 
-// listPath returns the part of the path list after the path rows. ok is false if list is not a path
-// within rows.
+// listPath returns the part of the path "list" that follows the path "rows". ok is false if "list" does
+// not begin with "rows".
 func (g *recordGenerator) listPath(rows, list string) (path string, ok bool) {
 	if rows != "" {
 		rows += "."

@@ -16,7 +16,7 @@ import (
 	"placementsync/internal/transform"
 )
 
-// recordVariants returns states of a record of things: without drift, with several kinds of
+// recordVariants returns variants of a record of the stream things: without drift, with several kinds of
 // drift, with rejects, and with the key and created_at in unusual places.
 func recordVariants() []string {
 	return []string{
@@ -40,7 +40,7 @@ func recordVariants() []string {
 	}
 }
 
-// randomBody returns a page with up to 30 things in random states. A few things occur twice. Some
+// randomBody returns a page with up to 30 records in random variants. A few records occur twice. Some
 // pages contain the list twice, and some are truncated.
 func randomBody(random *rand.Rand, states []int) string {
 	var all []string

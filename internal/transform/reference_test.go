@@ -91,7 +91,7 @@ func (r *reference) reject(table, key, column string) {
 func (r *reference) add(tableIndex int, v any, up row, upKey []string, itemNumber int) (key string, ok bool) {
 	own := &reference{stream: r.stream, defs: r.defs, rows: map[string][]row{}}
 	t := r.stream.Tables[tableIndex]
-	w := &walker{reference: own, table: t, def: r.defs[t.Name], row: row{}, extra: map[string]any{}, lists: map[int]any{}}
+	w := &objectReader{reference: own, table: t, def: r.defs[t.Name], row: row{}, extra: map[string]any{}, lists: map[int]any{}}
 	maps.Copy(w.row, t.Const)
 	for i, p := range t.Parents {
 		if !w.mayNameParent(p) {
@@ -141,7 +141,7 @@ func (r *reference) add(tableIndex int, v any, up row, upKey []string, itemNumbe
 }
 
 // key returns the key of the row, or "" if the key is incomplete.
-func (w *walker) key() string {
+func (w *objectReader) key() string {
 	var key []string
 	for _, k := range w.table.Key {
 		if w.row[k] == "" {
@@ -154,7 +154,7 @@ func (w *walker) key() string {
 
 // finishRow checks the key of the row, rejects the pending columns, and adds the row and the rows of
 // nested lists. It reports whether the key is valid.
-func (w *walker) finishRow() bool {
+func (w *objectReader) finishRow() bool {
 	for _, k := range w.table.Key {
 		if w.row[k] == "" || isDots(w.row[k]) && (k == "id" || strings.HasSuffix(k, "_id")) {
 			return false
@@ -175,7 +175,7 @@ func (w *walker) finishRow() bool {
 }
 
 // readItems adds the rows of a list. key is the key of the row that contains the list.
-func (w *walker) readItems(tableIndex int, v any, key string) {
+func (w *objectReader) readItems(tableIndex int, v any, key string) {
 	list, ok := v.([]any)
 	if m, object := v.(map[string]any); v == "" || object && len(m) == 0 {
 		return
@@ -197,8 +197,8 @@ func (w *walker) readItems(tableIndex int, v any, key string) {
 	}
 }
 
-// walker reads the object of one row.
-type walker struct {
+// objectReader reads the object of one row.
+type objectReader struct {
 	*reference
 	table   stream.Table
 	def     stream.Definition
@@ -209,10 +209,10 @@ type walker struct {
 }
 
 // readObject reads the members of an object in four steps, so that their order does not matter.
-func (w *walker) readObject(m map[string]any, prefix string, path []string) {
-	for turn := range 4 {
+func (w *objectReader) readObject(m map[string]any, prefix string, path []string) {
+	for step := range 4 {
 		for _, name := range slices.Sorted(maps.Keys(m)) {
-			if w.turn(prefix, name, m[name]) == turn {
+			if w.stepOf(prefix, name, m[name]) == step {
 				w.readMember(prefix, append(slices.Clone(path), name), m[name])
 			}
 		}
@@ -220,7 +220,7 @@ func (w *walker) readObject(m map[string]any, prefix string, path []string) {
 }
 
 // hasColumns reports whether at least one member of an object has a column or contains columns.
-func (w *walker) hasColumns(prefix string, path []string, m map[string]any) bool {
+func (w *objectReader) hasColumns(prefix string, path []string, m map[string]any) bool {
 	for name := range m {
 		column, _ := w.columnFor(prefix, name)
 		if column != "" || w.isKnownObject(prefix+name, append(slices.Clone(path), name)) {
@@ -233,19 +233,19 @@ func (w *walker) hasColumns(prefix string, path []string, m map[string]any) bool
 func isDots(s string) bool { return s == "." || s == ".." }
 
 // namesDetails reports whether a column contains ids of details.
-func (w *walker) namesDetails(column string) bool {
+func (w *objectReader) namesDetails(column string) bool {
 	return stream.NamesDetails(w.table.Name, column) && !slices.Contains(w.table.Key, column)
 }
 
 // mayNameParent reports whether a record may contain this column, which refers to its parent.
-func (w *walker) mayNameParent(column string) bool {
+func (w *objectReader) mayNameParent(column string) bool {
 	c, _ := w.def.Column(column)
 	return c.Path() != "" && !slices.Contains(w.table.Key, column)
 }
 
-// turn returns the step in which readObject reads a member: 0 for a scalar, 1 for an object, 2
+// stepOf returns the step in which readObject reads a member: 0 for a scalar, 1 for an object, 2
 // for a scalar whose column the spec lists at a nested path, 3 for a list.
-func (w *walker) turn(prefix, name string, v any) int {
+func (w *objectReader) stepOf(prefix, name string, v any) int {
 	switch v.(type) {
 	case map[string]any:
 		return 1
@@ -259,7 +259,7 @@ func (w *walker) turn(prefix, name string, v any) int {
 	return 0
 }
 
-func (w *walker) readMember(prefix string, path []string, v any) {
+func (w *objectReader) readMember(prefix string, path []string, v any) {
 	full := prefix + path[len(path)-1]
 	column, typ := w.columnFor(prefix, path[len(path)-1])
 	m, object := v.(map[string]any)
@@ -289,7 +289,7 @@ func (w *walker) readMember(prefix string, path []string, v any) {
 }
 
 // columnFor returns the column for a scalar with this name.
-func (w *walker) columnFor(prefix, name string) (string, stream.Type) {
+func (w *objectReader) columnFor(prefix, name string) (string, stream.Type) {
 	if c, ok := w.column(prefix + name); ok {
 		return c.Name, c.Type
 	}
@@ -300,7 +300,7 @@ func (w *walker) columnFor(prefix, name string) (string, stream.Type) {
 	return "", ""
 }
 
-func (w *walker) column(name string) (stream.Column, bool) {
+func (w *objectReader) column(name string) (stream.Column, bool) {
 	c, ok := w.def.Column(name)
 	stem := name[:strings.LastIndex(name, "_")+1]
 	if name == "extra" || strings.HasSuffix(stem, "do_follow_links_") && w.isUnion(stem+"allowed") && name != stem+"allowed" {
@@ -309,14 +309,14 @@ func (w *walker) column(name string) (stream.Column, bool) {
 	return c, ok
 }
 
-func (w *walker) isUnion(column string) bool {
+func (w *objectReader) isUnion(column string) bool {
 	stem, ok := strings.CutSuffix(column, "do_follow_links_allowed")
 	_, has := w.def.Column(stem + "do_follow_links_raw")
 	return ok && has
 }
 
 // isKnownObject reports whether an object with this name has columns.
-func (w *walker) isKnownObject(full string, path []string) bool {
+func (w *objectReader) isKnownObject(full string, path []string) bool {
 	for _, c := range w.def.Columns {
 		if _, ok := w.column(c.Name); ok && strings.HasPrefix(c.Name, full+"_") && len(c.Name) > len(full)+1 {
 			return true
@@ -327,16 +327,16 @@ func (w *walker) isKnownObject(full string, path []string) bool {
 	})
 }
 
-func (w *walker) dottedPath(path []string) string {
+func (w *objectReader) dottedPath(path []string) string {
 	return strings.TrimPrefix(w.table.At+"."+strings.Join(path, "."), ".")
 }
 
-func (w *walker) childTable(path []string) int {
+func (w *objectReader) childTable(path []string) int {
 	return slices.IndexFunc(w.stream.Tables, func(t stream.Table) bool { return t.At != "" && t.At == w.dottedPath(path) })
 }
 
 // readUnknown reads a value whose name is not the name of a column.
-func (w *walker) readUnknown(full string, path []string, v any) {
+func (w *objectReader) readUnknown(full string, path []string, v any) {
 	_, list := v.([]any)
 	if w.isKnownObject(full, path) {
 		if v == "" || list && len(v.([]any)) == 0 {
@@ -351,7 +351,7 @@ func (w *walker) readUnknown(full string, path []string, v any) {
 }
 
 // storeExtra stores a value in extra at its path.
-func (w *walker) storeExtra(path []string, v any) {
+func (w *objectReader) storeExtra(path []string, v any) {
 	if _, ok := w.def.Column("extra"); !ok {
 		w.pending = append(w.pending, strings.Join(path, "."))
 		return
@@ -367,7 +367,7 @@ func (w *walker) storeExtra(path []string, v any) {
 }
 
 // readScalar reads a scalar into a column.
-func (w *walker) readScalar(column string, path []string, name string, v any) {
+func (w *objectReader) readScalar(column string, path []string, name string, v any) {
 	if path == nil {
 		path = []string{name}
 	}

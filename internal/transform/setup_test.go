@@ -10,8 +10,8 @@ import (
 	"placementsync/schema"
 )
 
-// testStreams returns streams for tests. The table things has a
-// column of every type. The table parts has no column extra.
+// testStreams returns streams for tests. The table things has a column of every type. The table parts
+// has no column extra.
 func testStreams() []stream.Stream {
 	return []stream.Stream{{Name: "things", Tables: []stream.Table{
 		{Name: "things", Key: []string{"id"}},
@@ -78,7 +78,7 @@ func compile(t testing.TB, s stream.Stream) *transform.Binding {
 	return b
 }
 
-// decoderOf returns a new decoder of a stream of the catalog or of testStreams.
+// decoderOf returns a new decoder of a stream of package stream or of testStreams.
 func decoderOf(t testing.TB, name string) *transform.Decoder {
 	t.Helper()
 	return compile(t, streamNamed(t, name)).NewDecoder()
