@@ -224,7 +224,7 @@ func (view *catalogView) fill(c counts, rows []listing) {
 func (s *catalogState) dropPrices() {
 	delete(s.Ranges, "price")
 	if s.Sort == "price" {
-		s.Sort, s.Down = "authority", true
+		s.Sort, s.Descending = "authority", true
 	}
 }
 
@@ -286,7 +286,7 @@ func (s *catalogState) readRows(v *visit) ([]listing, error) {
 	}
 	columns, rowids, ranks := []string{"l.rowid AS source"}, []string{}, []string{}
 	for _, c := range s.shownColumns() {
-		for _, name := range c.names {
+		for _, name := range c.columnNames {
 			switch name {
 			case "price", "tier", "tags", "outlet_name": // not in main.product_listings; outlet_name may be NULL there
 			default:
@@ -427,20 +427,20 @@ func newValueView(f facet, c count, chosen, counted bool) valueView {
 func (view *catalogView) head(c catalogColumn) page.Head {
 	s := view.State
 	h := page.Head{Label: c.label, Numeric: slices.Contains([]string{"authority", "ranking", "days", "price"}, c.key)}
-	if c.sort == "" || c.key == "price" && len(s.Chosen["currency"]) > 1 {
+	if c.sortColumn == "" || c.key == "price" && len(s.Chosen["currency"]) > 1 {
 		return h
 	}
 	down := c.key == "authority" || c.key == "ranking" || c.key == "created"
 	if s.Sort == c.key {
-		down = !s.Down
-		h.Sorted = map[bool]string{true: "descending", false: "ascending"}[s.Down]
+		down = !s.Descending
+		h.Sorted = map[bool]string{true: "descending", false: "ascending"}[s.Descending]
 	}
 	h.Link = catalogPath + view.addressWith(pair{sortKey, map[bool]string{true: "-", false: ""}[down] + c.key})
 	return h
 }
 
 func (s *catalogState) cell(c catalogColumn, r listing) page.Cell {
-	value, ok := r[c.names[len(c.names)-1]]
+	value, ok := r[c.columnNames[len(c.columnNames)-1]]
 	missing := value.Null || !ok
 	cell := page.Cell{Text: value.Text}
 	switch c.key {

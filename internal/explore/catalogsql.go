@@ -34,15 +34,15 @@ func derivedTables() listingTables {
 // binder adds values to a statement: as parameters, or as literals in a statement that the user
 // can copy.
 type binder struct {
-	values  map[string]string
-	literal bool
+	values     map[string]string
+	asLiterals bool
 	// prefix is the beginning of the names of the parameters.
 	prefix string
 }
 
 // bind returns the SQL of a value: a parameter or a literal.
 func (b *binder) bind(value string) string {
-	if b.literal {
+	if b.asLiterals {
 		return sqltext.Literal(value)
 	}
 	if b.values == nil {
@@ -181,11 +181,11 @@ func (s *catalogState) statement(t listingTables, b *binder, columns []string) s
 		text += "\nWHERE " + strings.Join(where, "\n    AND ")
 	}
 	sorted, _ := findColumn(s.Sort)
-	key, direction := "l."+sorted.sort, ""
+	key, direction := "l."+sorted.sortColumn, ""
 	if sorted.key == "price" {
 		key = "p.price"
 	}
-	if s.Down {
+	if s.Descending {
 		direction = " DESC"
 	}
 	return text + "\nORDER BY " + key + direction + " NULLS LAST, l.id"
@@ -196,14 +196,14 @@ func (s *catalogState) statement(t listingTables, b *binder, columns []string) s
 func (s *catalogState) downloadStatement(b *binder) string {
 	var columns []string
 	for _, c := range s.shownColumns() {
-		for _, name := range c.names {
+		for _, name := range c.columnNames {
 			columns = append(columns, s.downloadColumns(name, b)...)
 		}
 	}
 	return s.statement(mainTables(), b, columns)
 }
 
-// downloadColumns returns the expressions for a name in catalogColumn.names.
+// downloadColumns returns the expressions for a name in catalogColumn.columnNames.
 func (s *catalogState) downloadColumns(name string, b *binder) []string {
 	switch name {
 	case "tags":
@@ -244,4 +244,4 @@ func (s *catalogState) downloadQuery() (query.Query, map[string]string) {
 }
 
 // asSQL returns the statement of a download with literal values.
-func (s *catalogState) asSQL() string { return s.downloadStatement(&binder{literal: true}) }
+func (s *catalogState) asSQL() string { return s.downloadStatement(&binder{asLiterals: true}) }

@@ -47,10 +47,10 @@ func rangeFilters() []rangeFilter {
 // catalogColumn is a column that the table can show.
 type catalogColumn struct {
 	key, label string
-	// names are columns of main.product_listings, or one of price, tier and tags.
-	names []string
-	// sort is the column to sort by. Empty means that the header does not sort.
-	sort string
+	// columnNames are columns of main.product_listings, or one of price, tier and tags.
+	columnNames []string
+	// sortColumn is the column to sort by. Empty means that the header does not sort.
+	sortColumn string
 	// isDefault means that the column is shown if the address chooses no columns.
 	isDefault bool
 }
@@ -128,13 +128,13 @@ type limits struct{ Min, Max string }
 
 // catalogState contains the parameters of a catalog address.
 type catalogState struct {
-	Search  string
-	Chosen  map[string][]choice // by facet.key
-	Ranges  map[string]limits   // by rangeFilter.key
-	Sort    string              // the key of a catalogColumn
-	Down    bool                // descending
-	Page    int
-	Columns []string
+	Search     string
+	Chosen     map[string][]choice // by facet.key
+	Ranges     map[string]limits   // by rangeFilter.key
+	Sort       string              // the key of a catalogColumn
+	Descending bool
+	Page       int
+	Columns    []string
 	// CurrencyAssumed means that assumeCurrency has chosen the currency, because the address has
 	// none.
 	CurrencyAssumed bool
@@ -166,7 +166,7 @@ const pageRows = 50
 // readCatalogState parses an address. Invalid parameters are errors and are never ignored. If it returns
 // an error, the state contains the valid parameters, so that the form can show them.
 func readCatalogState(values url.Values) (catalogState, error) {
-	s := catalogState{Chosen: map[string][]choice{}, Ranges: map[string]limits{}, Page: 1, Sort: "authority", Down: true}
+	s := catalogState{Chosen: map[string][]choice{}, Ranges: map[string]limits{}, Page: 1, Sort: "authority", Descending: true}
 	var firstErr error
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		for _, text := range values[key] {
@@ -240,10 +240,10 @@ func (s *catalogState) applyLimit(stem, end, text string) error {
 
 func (s *catalogState) applySort(text string) error {
 	key, down := strings.CutPrefix(text, "-")
-	if c, ok := findColumn(key); !ok || c.sort == "" {
+	if c, ok := findColumn(key); !ok || c.sortColumn == "" {
 		return usageErr(fmt.Sprintf("the catalog cannot be sorted by %q", text), "Click the header of a column.")
 	}
-	s.Sort, s.Down = key, down
+	s.Sort, s.Descending = key, down
 	return nil
 }
 

@@ -52,7 +52,7 @@ func (b *recordBuilder) addFields(view *recordView) error {
 			views[j].ID, views[j].Folded = fmt.Sprintf("fields-%d-%d", i, j), len(view.Fields) > 0 && !t.open
 			view.Fields = append(view.Fields, views[j])
 		}
-		if len(presence) == 0 || view.FirstSeen != "" || t.key != "id" { // rows with another key are not the record itself
+		if len(presence) == 0 || view.FirstSeen != "" || t.idColumn != "id" { // rows with another key are not the record itself
 			continue
 		}
 		view.FirstSeen = clockOf(presence[0].from)
@@ -84,7 +84,7 @@ func (b *recordBuilder) readFields(t fieldTable) (views []fieldsView, presence [
 		about[name], _, _ = strings.Cut(r.Get("comment").Text, " Spec ") // "Spec" begins the number of a section of the service's specification
 	}
 	// If there are more than maxRows row versions, the newest are read.
-	versions, err := b.runStatement(recordSQL.Render("versions", sqltext.Values{"table": sqltext.Name(t.table), "key": sqltext.Name(t.key),
+	versions, err := b.runStatement(recordSQL.Render("versions", sqltext.Values{"table": sqltext.Name(t.table), "key": sqltext.Name(t.idColumn),
 		"columns": sqltext.SQL(strings.Join(names, ", ")), "most": maxRows}), map[string]string{"id": b.id})
 	if query.IsMissing(err) {
 		return nil, nil, nil
@@ -111,8 +111,8 @@ func (b *recordBuilder) buildFields(t fieldTable, all query.Result, versions []q
 	if len(all.Rows) == maxRows {
 		oldestSuffix, v.More = orEarlier, "Only the newest "+plural.Number(maxRows)+" versions are shown."
 	}
-	if t.name != "" {
-		v.Title += ": " + page.Clip(versions[len(versions)-1].Get(t.name).Or(page.Unknown), maxText)
+	if t.nameColumn != "" {
+		v.Title += ": " + page.Clip(versions[len(versions)-1].Get(t.nameColumn).Or(page.Unknown), maxText)
 	}
 	presence = periodsOf(versions, "")
 	v.DeletedAt = clockOf(presence[len(presence)-1].to)
@@ -145,7 +145,7 @@ func (r columnRole) showField(v query.Value, l links) page.Cell {
 	if cell.Class == "w" {
 		cell.Text = page.Clip(v.Text, maxFieldText)
 	}
-	if r.id == r.Name && !v.Null {
+	if r.idColumn == r.Name && !v.Null {
 		cell.Link = l.linkRecord(r.kind, v.Text)
 	}
 	return cell

@@ -3,9 +3,9 @@ package explore
 func listingKind() recordKind {
 	return recordKind{name: "listing", label: "Listing", sql: listingSQL,
 		tables: []fieldTable{
-			{table: "product_listings", key: "id", title: "Product listing"},
-			{table: "outlet_listings", key: "id", title: "Row in the outlet catalog"},
-			{table: "products", key: "id", title: "Product"},
+			{table: "product_listings", idColumn: "id", title: "Product listing"},
+			{table: "outlet_listings", idColumn: "id", title: "Row in the outlet catalog"},
+			{table: "products", idColumn: "id", title: "Product"},
 		},
 		sections: []section{
 			{statement: "prices", title: "Prices", layout: asPrices,
@@ -32,7 +32,7 @@ func listingKind() recordKind {
 
 func outletKind() recordKind {
 	return recordKind{name: "outlet", label: "Outlet", sql: outletSQL, aboutList: "By name.",
-		tables: []fieldTable{{table: "outlets", key: "id", title: "Outlet"}},
+		tables: []fieldTable{{table: "outlets", idColumn: "id", title: "Outlet"}},
 		sections: []section{
 			{statement: "listings", title: "Listings",
 				about: "Current listings with the lowest and highest price of all tiers, one row per currency.", empty: "No listings."},
@@ -51,8 +51,8 @@ func outletKind() recordKind {
 func orderKind() recordKind {
 	return recordKind{name: "order", label: "Order", sql: orderSQL, aboutList: "Newest first. The service sends no currency for orders.",
 		tables: []fieldTable{
-			{table: "orders", key: "id", title: "Order"},
-			{table: "order_items", key: "order_id", title: "Sold item", name: "product_name"},
+			{table: "orders", idColumn: "id", title: "Order"},
+			{table: "order_items", idColumn: "order_id", title: "Sold item", nameColumn: "product_name"},
 		},
 		sections: []section{
 			{statement: "lines", title: "Line items",
@@ -68,11 +68,11 @@ func orderKind() recordKind {
 func campaignKind() recordKind {
 	return recordKind{name: "campaign", label: "Campaign", sql: campaignSQL, aboutList: "Newest first.",
 		tables: []fieldTable{
-			{table: "campaigns", key: "id", title: "Campaign"},
-			{table: "questionnaires", key: "campaign_id", title: "Questionnaire", open: true},
+			{table: "campaigns", idColumn: "id", title: "Campaign"},
+			{table: "questionnaires", idColumn: "campaign_id", title: "Questionnaire", open: true},
 		},
 		sections: []section{
-			{statement: "counts", title: "Articles by status", bars: "articles", about: "The service counted the articles.", empty: "No counts."},
+			{statement: "counts", title: "Articles by status", barColumn: "articles", about: "The service counted the articles.", empty: "No counts."},
 			{statement: "articles", title: "Articles", empty: "No articles."},
 			{statement: "items", title: "Items of the campaign"},
 		}}
@@ -81,11 +81,11 @@ func campaignKind() recordKind {
 func articleKind() recordKind {
 	return recordKind{name: "article", label: "Article", sql: articleSQL, aboutList: "The latest change of status first.",
 		tables: []fieldTable{
-			{table: "articles", key: "id", title: "Article"},
-			{table: "campaign_articles", key: "id", title: "Row in the campaign"},
+			{table: "articles", idColumn: "id", title: "Article"},
+			{table: "campaign_articles", idColumn: "id", title: "Row in the campaign"},
 		},
 		sections: []section{
-			{statement: "statuses", title: "Status history", bars: "days_in_it",
+			{statement: "statuses", title: "Status history", barColumn: "days_in_it",
 				about: "A day has 24 hours. The days in the current status are counted up to the snapshot.", empty: "No statuses."},
 			{statement: "announced", title: "Status changes from webhooks"},
 			{statement: "comments", title: "Comments", layout: asComments, empty: "No comments."},
@@ -98,7 +98,7 @@ func articleKind() recordKind {
 
 func profileKind() recordKind {
 	return recordKind{name: "profile", label: "Profile", sql: profileSQL, aboutList: "By name.",
-		tables: []fieldTable{{table: "profiles", key: "id", title: "Profile"}},
+		tables: []fieldTable{{table: "profiles", idColumn: "id", title: "Profile"}},
 		sections: []section{
 			{statement: "goals", title: "Goals", layout: asPeriods, empty: "No goals."},
 			{statement: "campaigns", title: "Campaigns", empty: "No campaigns."},

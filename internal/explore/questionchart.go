@@ -31,8 +31,8 @@ func (q *question) addChart(result query.Result, rowsInTable []query.Record) {
 			chosen = r
 		}
 	}
-	if q.view.NoChart = q.draw(result, rowsInTable, shown[0], chosen); q.view.NoChart != "" {
-		q.view.NoChart = "No chart: " + q.view.NoChart
+	if q.view.NoChartReason = q.draw(result, rowsInTable, shown[0], chosen); q.view.NoChartReason != "" {
+		q.view.NoChartReason = "No chart: " + q.view.NoChartReason
 	}
 	for _, r := range numbers {
 		q.view.Choices = append(q.view.Choices, option{r.Name, labelOf(r.Name), r.Name == chosen.Name})
@@ -126,7 +126,7 @@ func (q *question) drawDates(result query.Result, first, column columnRole) (_ *
 	if len(dates) < 2 || len(dates) > maxPoints {
 		return nil, fmt.Sprintf("the result has fewer than 2 or more than %d dates.", maxPoints)
 	}
-	c := &page.Chart{Kind: page.Lines, Title: labelOf(column.Name) + " by " + strings.ToLower(labelOf(first.Name)), Unit: result.Rows[0].Get(column.unit).Text}
+	c := &page.Chart{Kind: page.Lines, Title: labelOf(column.Name) + " by " + strings.ToLower(labelOf(first.Name)), Unit: result.Rows[0].Get(column.unitColumn).Text}
 	var v page.Variant
 	for i, points := range series {
 		s := page.Series{Name: names[i], Colour: i}

@@ -74,10 +74,10 @@ type questionView struct {
 	Chart         *page.Chart
 	// Choices are the columns that the chart can show.
 	Choices []option
-	// NoChart explains why there is no chart.
-	NoChart string
-	Command string
-	AsOf    asOfView
+	// NoChartReason explains why there is no chart.
+	NoChartReason string
+	Command       string
+	AsOf          asOfView
 }
 
 // sentenceOf converts a text from the header of a query to a sentence.
@@ -223,7 +223,7 @@ func (q *question) addResult() error {
 		q.view.Table = &tableView{Table: buildTable(q.query.Title, rolesOf(rows.Columns), rows.Result, q.links()), Count: plural.Number(rows.Total) + " rows", Sources: query.DescribeSources(rows.Sources)}
 	} else {
 		for i := range t.roles {
-			if r := &t.roles[i]; r.id == "group_id" {
+			if r := &t.roles[i]; r.idColumn == "group_id" {
 				r.kind = q.groupKind()
 			}
 		}

@@ -28,9 +28,9 @@ type recordKind struct {
 
 // fieldTable is a table whose rows a page shows with the history of their fields.
 type fieldTable struct {
-	// key is the column with the id of the page's record. name is a column that distinguishes the
-	// rows if a record has several.
-	table, key, title, name string
+	// idColumn is the column with the id of the page's record. nameColumn is a column that
+	// distinguishes the rows if a record has several.
+	table, idColumn, title, nameColumn string
 	// open means that the table is not folded. The first table is never folded.
 	open bool
 }
@@ -42,8 +42,8 @@ type section struct {
 	// empty is shown for a result without rows. If no text is set, a section without rows is left out.
 	empty  string
 	layout sectionLayout
-	// bars is the column whose values get bars. Empty means none.
-	bars string
+	// barColumn is the column whose values get bars. Empty means none.
+	barColumn string
 }
 
 // sectionLayout is the way in which a section shows its rows.
@@ -245,7 +245,7 @@ func (b *recordBuilder) buildSection(s section) (*sectionView, error) {
 			return nil, err
 		}
 		v.Table = buildTable(s.title, roles, result, b.links())
-		addBars(v.Table, result.Rows, s.bars)
+		addBars(v.Table, result.Rows, s.barColumn)
 		b.linkTable(v, roles)
 	}
 	return v, nil
@@ -282,17 +282,17 @@ func (b *recordBuilder) addRejects(view *recordView) error {
 	return nil
 }
 
-// comment is a comment on an article. Reply means that it answers another comment.
+// comment is a comment on an article. IsReply means that it replies to another comment.
 type comment struct {
 	Author, Written, Edited, Text string
-	Reply                         bool
+	IsReply                       bool
 }
 
 func buildComments(records []query.Record) []comment {
 	var comments []comment
 	for _, r := range records {
 		c := comment{Author: r.Get("author").Or(page.Unknown), Written: page.Moment(r.Get("written").Text), Edited: page.Moment(r.Get("edited").Text),
-			Text: r.Get("text").Text, Reply: r.Get("reply").Text == "true"}
+			Text: r.Get("text").Text, IsReply: r.Get("reply").Text == "true"}
 		comments = append(comments, c)
 	}
 	return comments

@@ -44,8 +44,8 @@ type sqlView struct {
 	Line, Column int
 	// HasRun means that the view has a result or a problem.
 	HasRun bool
-	// File is the statement with the header of a named query.
-	File string
+	// QueryFile is the statement with the header of a named query.
+	QueryFile string
 }
 
 func (e *Explorer) sqlRoute(show func(v *visit) (reply, error)) route {
@@ -137,9 +137,9 @@ func (e *Explorer) runSQL(v *visit) (reply, error) {
 		}
 	}
 	view.questionView = q.view
-	view.File = strings.TrimSpace(view.SQL) + "\n"
-	if !strings.Contains(view.File, "-- title:") {
-		view.File = "-- subject: own\n-- title: Title of the question\n-- grain: one row per ...\n-- about: Meaning of the numbers.\n" + view.File
+	view.QueryFile = strings.TrimSpace(view.SQL) + "\n"
+	if !strings.Contains(view.QueryFile, "-- title:") {
+		view.QueryFile = "-- subject: own\n-- title: Title of the question\n-- grain: one row per ...\n-- about: Meaning of the numbers.\n" + view.QueryFile
 	}
 	return view.page(http.StatusOK), nil
 }
@@ -199,9 +199,9 @@ func buildWholeTable(result query.Result, l links) *page.Table {
 	roles := rolesOf(result.Columns)
 	for i := range roles {
 		r := &roles[i]
-		r.unit = ""
-		if r.id != r.Name {
-			r.id = ""
+		r.unitColumn = ""
+		if r.idColumn != r.Name {
+			r.idColumn = ""
 		}
 		t.Heads = append(t.Heads, page.Head{Name: r.Name, Label: r.Name, Numeric: r.Numeric})
 	}

@@ -17,12 +17,12 @@ type columnRole struct {
 	query.Column
 	// hidden means that the table does not show the column.
 	hidden bool
-	// id is set if this column contains names or ids of records. It is the name of the column with
-	// their ids, which can be this column. kind is the kind of the records, or "writer". If kind is
-	// set, the values are links.
-	id, kind string
-	// unit is the name of the column with the currency of the amounts. Empty means none.
-	unit string
+	// idColumn is set if this column contains names or ids of records. It is the name of the column
+	// with their ids, which can be this column. kind is the kind of the records, or "writer". If
+	// kind is set, the values are links.
+	idColumn, kind string
+	// unitColumn is the name of the column with the currency of the amounts. Empty means none.
+	unitColumn string
 	// money means that the column contains amounts. summed means that the table shows their total.
 	money, summed bool
 	// coded means that the column contains values of an enumeration.
@@ -71,11 +71,11 @@ func rolesOf(columns []query.Column) []columnRole {
 		if stem, ok := strings.CutSuffix(r.Name, "_id"); ok {
 			kind := kindOf(r.Name)
 			if kind != "" {
-				r.id, r.kind = r.Name, kind
+				r.idColumn, r.kind = r.Name, kind
 			}
 			for _, name := range []string{stem, stem + "_name"} {
 				if nameColumn := byName[name]; nameColumn != nil {
-					nameColumn.id, nameColumn.kind, r.hidden = r.Name, kind, true
+					nameColumn.idColumn, nameColumn.kind, r.hidden = r.Name, kind, true
 				}
 			}
 		}
@@ -86,7 +86,7 @@ func rolesOf(columns []query.Column) []columnRole {
 		r.summed = r.money && !hasWord(r.Name, "median", "mean", "average", "min", "max", "lowest", "highest", "largest", "p25", "p50", "p75", "p90",
 			"last", "per", "from", "below", "left", "spent", "now", "old", "new", "change", "gap", "value")
 		if currency != nil && r.money {
-			r.unit, currency.hidden = "currency", true
+			r.unitColumn, currency.hidden = "currency", true
 		}
 	}
 	return roles
@@ -99,7 +99,9 @@ func buildTable(caption string, roles []columnRole, result query.Result, l links
 	t := &page.Table{Caption: caption, Empty: "No rows.", Stacked: true}
 	n := int64(len(result.Rows))
 	roles = slices.DeleteFunc(slices.Clone(roles), func(r columnRole) bool {
-		blank := n > 0 && n == result.Total && !slices.ContainsFunc(result.Rows, func(row query.Record) bool { return !row.Get(r.Name).Null || r.id != "" && !row.Get(r.id).Null })
+		blank := n > 0 && n == result.Total && !slices.ContainsFunc(result.Rows, func(row query.Record) bool {
+			return !row.Get(r.Name).Null || r.idColumn != "" && !row.Get(r.idColumn).Null
+		})
 		if blank && !r.hidden {
 			t.Blank = append(t.Blank, strings.ToLower(labelOf(r.Name)))
 		}
@@ -126,19 +128,19 @@ func buildTable(caption string, roles []columnRole, result query.Result, l links
 func (r columnRole) showValue(row query.Record, l links) page.Cell {
 	v := row.Get(r.Name)
 	cell := r.buildCell(v)
-	if r.id != "" && !row.Get(r.id).Null {
+	if r.idColumn != "" && !row.Get(r.idColumn).Null {
 		if v.Null {
-			cell = buildCell(r.Column, row.Get(r.id))
+			cell = buildCell(r.Column, row.Get(r.idColumn))
 		}
 		switch {
 		case r.kind == "writer" && !v.Null:
 			cell.Link = l.linkWriter(v.Text)
 		case r.kind != "" && r.kind != "writer":
-			cell.Link = l.linkRecord(r.kind, row.Get(r.id).Text)
+			cell.Link = l.linkRecord(r.kind, row.Get(r.idColumn).Text)
 		}
 	}
-	if r.unit != "" && !v.Null {
-		if cell.Unit = row.Get(r.unit).Text; cell.Unit == "" {
+	if r.unitColumn != "" && !v.Null {
+		if cell.Unit = row.Get(r.unitColumn).Text; cell.Unit == "" {
 			cell.Unit = noCurrency
 		}
 	}
@@ -153,15 +155,15 @@ const noCurrency = "(no currency)"
 func (v *visit) fillOutletNames(roles []columnRole, rows []query.Record) error {
 	indexOf := func(matches func(r columnRole) bool) int { return slices.IndexFunc(roles, matches) }
 	name := indexOf(func(r columnRole) bool {
-		return r.kind == "outlet" && r.Name != r.id || r.Name == "outlet" || r.Name == "outlet_name"
+		return r.kind == "outlet" && r.Name != r.idColumn || r.Name == "outlet" || r.Name == "outlet_name"
 	})
 	if name < 0 {
 		return nil
 	}
-	id := indexOf(func(r columnRole) bool { return r.Name == roles[name].id })
+	id := indexOf(func(r columnRole) bool { return r.Name == roles[name].idColumn })
 	wanted := "SELECT id, id AS outlet_id FROM (SELECT unnest([%s]) AS id)"
 	if id < 0 {
-		id = indexOf(func(r columnRole) bool { return r.kind == "listing" && r.Name == r.id })
+		id = indexOf(func(r columnRole) bool { return r.kind == "listing" && r.Name == r.idColumn })
 		wanted = "SELECT id, outlet_id FROM main.product_listings WHERE id IN (%s)"
 	}
 	b := &binder{}

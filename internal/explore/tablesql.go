@@ -113,10 +113,10 @@ func (t *table) orderBy() string {
 	text := " ORDER BY "
 	for _, r := range t.roles {
 		if r.Name == t.state.Sort {
-			if r.unit != "" {
-				text += sqltext.Quote(r.unit) + " NULLS LAST, "
+			if r.unitColumn != "" {
+				text += sqltext.Quote(r.unitColumn) + " NULLS LAST, "
 			}
-			text += sqltext.Quote(r.Name) + map[bool]string{true: " DESC", false: ""}[t.state.Down] + " NULLS LAST, "
+			text += sqltext.Quote(r.Name) + map[bool]string{true: " DESC", false: ""}[t.state.Descending] + " NULLS LAST, "
 		}
 	}
 	return text + positionColumn
@@ -204,8 +204,8 @@ func (t *table) sumsSQL() string {
 	currency, group := "''", ""
 	var sums []string
 	for _, r := range t.roles {
-		if r.unit != "" {
-			currency, group = "coalesce(CAST("+sqltext.Quote(r.unit)+" AS VARCHAR), '')", " GROUP BY ALL ORDER BY currency"
+		if r.unitColumn != "" {
+			currency, group = "coalesce(CAST("+sqltext.Quote(r.unitColumn)+" AS VARCHAR), '')", " GROUP BY ALL ORDER BY currency"
 		}
 		if r.summed {
 			sums = append(sums, "CAST(sum("+sqltext.Quote(r.Name)+") AS VARCHAR)")

@@ -31,11 +31,11 @@ func tableKeys(others ...string) []string {
 
 // tableState is the search, the order, the page and the filters of a table.
 type tableState struct {
-	Search  string
-	Sort    string // a column. Empty means the order of the result.
-	Down    bool   // descending
-	Page    int
-	Filters []columnFilter
+	Search     string
+	Sort       string // a column. Empty means the order of the result.
+	Descending bool
+	Page       int
+	Filters    []columnFilter
 }
 
 // columnFilter compares a column with a value. prefix is isKey, minKey or maxKey.
@@ -70,7 +70,7 @@ func readTableState(params url.Values, columns []query.Column) (tableState, erro
 		text := strings.TrimSpace(params.Get(key))
 		prefix, name := splitFilterKey(key)
 		if key == sortKey {
-			name, s.Down = strings.CutPrefix(text, "-")
+			name, s.Descending = strings.CutPrefix(text, "-")
 			s.Sort = name
 		}
 		if text == "" || prefix == "" && key != sortKey && key != searchKey {

@@ -120,12 +120,12 @@ func (t *table) addOrder(shown *page.Table) {
 		order := r.usualOrder()
 		switch {
 		case t.state.Sort != h.Name:
-		case t.state.Down:
+		case t.state.Descending:
 			h.Sorted, order = "descending", h.Name
 		default:
 			h.Sorted, order = "ascending", "-"+h.Name
 		}
-		if r.unit != "" {
+		if r.unitColumn != "" {
 			h.About = "Sorted within each currency."
 		}
 		h.Link = t.addressWith(pair{sortKey, order})
@@ -145,7 +145,7 @@ func (t *table) addTotals(view *tableView, sums []currencySums) {
 			switch {
 			case index >= 0 && s.Sums[index] != nil:
 				row.Cells[i] = page.MoneyCell(*s.Sums[index])
-				if summed[index].unit != "" {
+				if summed[index].unitColumn != "" {
 					row.Cells[i].Unit = cmp.Or(s.Currency, noCurrency)
 				}
 			case i == 0:
@@ -154,7 +154,7 @@ func (t *table) addTotals(view *tableView, sums []currencySums) {
 		}
 		view.Foot = append(view.Foot, row)
 	}
-	if summed[0].unit == "" {
+	if summed[0].unitColumn == "" {
 		view.Note = "The service states no currency for these amounts. A total is valid only if all its amounts have the same currency."
 	}
 }

@@ -13,8 +13,8 @@ const (
 
 // profile is a client for whom the partner buys.
 type profile struct {
-	n                           uint32
-	created, updated, generated int64
+	n                             uint32
+	created, updated, generatedAt int64
 }
 
 // profiles contains the clients.
@@ -50,8 +50,8 @@ func (s *profiles) stepDay(r *rand.Rand) {
 		return
 	}
 	p := &s.all[r.IntN(len(s.all))]
-	p.generated = s.calendar.drawSecond(r)
-	p.updated = p.generated
+	p.generatedAt = s.calendar.drawSecond(r)
+	p.updated = p.generatedAt
 }
 
 // renderRow writes a profile of GET /teams/{team_id}/profiles.
@@ -74,7 +74,7 @@ func (s *profiles) renderRow(e *enc, n uint32) {
 	case 2:
 		e.null("location")
 	}
-	e.optStr("overview", "Overview as of "+strconv.FormatInt(p.generated, 10)+"\n\n- point \"one\"\n- point two")
+	e.optStr("overview", "Overview as of "+strconv.FormatInt(p.generatedAt, 10)+"\n\n- point \"one\"\n- point two")
 	e.optStr("products_and_services", "Consulting; software — worldwide")
 	e.optStr("drive_link", "https://drive.example.com/d/"+strconv.Itoa(int(n)))
 	e.optStr("writing_samples", "https://example.com/blog/1, https://example.com/blog/2")
@@ -96,7 +96,7 @@ func (s *profiles) renderRow(e *enc, n uint32) {
 	if e.hasValue("brand_tone_and_voice_id") {
 		e.id("brand_tone_and_voice_id", kindPerson, 500+n)
 	}
-	e.when("last_generated_at", p.generated)
+	e.when("last_generated_at", p.generatedAt)
 	e.when("created_at", p.created)
 	e.when("updated_at", p.updated)
 	e.null("deleted_at")
