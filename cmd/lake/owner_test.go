@@ -12,8 +12,8 @@ import (
 	"placementsync/internal/lake"
 )
 
-// configure writes the section "lake" of the configuration.
-func (h *fixture) configure(section string) {
+// configureLake writes the section "lake" of the configuration.
+func (h *fixture) configureLake(section string) {
 	h.Helper()
 	h.write("config.yaml", "warehouse: {dir: ./warehouse, keep_versions: 9, memory_limit: 256MB, threads: 1}\nlake: {"+section+"}\n")
 }
@@ -28,8 +28,8 @@ func (h *fixture) makeFilesOld() {
 	}
 }
 
-// register adds a table to the catalog, as the procedure register_table of an engine does.
-func (h *fixture) register(namespace, name, metadata string) {
+// registerTable adds a table to the catalog, as the procedure register_table of an engine does.
+func (h *fixture) registerTable(namespace, name, metadata string) {
 	h.Helper()
 	db, err := sql.Open("sqlite", h.path("lake/catalog.db"))
 	h.must(err)
@@ -68,7 +68,7 @@ func TestSecondCatalogIsRefused(t *testing.T) {
 	h.makeFilesOld()
 	files := h.filesOfLake()
 	for _, section := range []string{"catalog: sqlite, warehouse: ./lake, name: staging", "catalog: 'sqlite:other.db', warehouse: ./lake"} {
-		h.configure(section)
+		h.configureLake(section)
 		for _, command := range []string{"publish", "check"} {
 			h.mustFail(1, `names the catalog "placementsync" as the owner`, command)
 		}
@@ -77,10 +77,10 @@ func TestSecondCatalogIsRefused(t *testing.T) {
 			t.Errorf("%s: the folder has %d files, want %d as before", section, len(got), len(files))
 		}
 	}
-	h.configure("catalog: sqlite, warehouse: ./lake, namespace: others")
+	h.configureLake("catalog: sqlite, warehouse: ./lake, namespace: others")
 	h.publish()
 	h.requireEqualTables(run)
-	h.configure("catalog: sqlite, warehouse: ./lake")
+	h.configureLake("catalog: sqlite, warehouse: ./lake")
 	h.requireEqualTables(run)
 }
 
@@ -139,8 +139,8 @@ func TestOwnerFileIsWrittenAfterTheCommit(t *testing.T) {
 func TestExpireKeepsFilesOfOtherTables(t *testing.T) {
 	h := newFixture(t, 1)
 	first := h.publish()[0].Run
-	h.register("placements_current", "listings_frozen", h.copyMetadata("product_listings"))
-	h.register("analysts", "prices_frozen", h.metadataFile("placements_current", "product_listing_prices"))
+	h.registerTable("placements_current", "listings_frozen", h.copyMetadata("product_listings"))
+	h.registerTable("analysts", "prices_frozen", h.metadataFile("placements_current", "product_listing_prices"))
 	frozenFiles := map[string][]string{}
 	for _, table := range []string{"product_listings", "product_listing_prices"} {
 		if frozenFiles[table] = h.dataFiles(table, first); len(frozenFiles[table]) == 0 {

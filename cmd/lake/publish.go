@@ -59,52 +59,52 @@ func runPublish(ctx context.Context, g *globals, o publishOptions, args []string
 	if wh == nil {
 		return err
 	}
-	done := []lake.Published{}
+	published := []lake.Published{}
 	if err == nil {
 		defer func() { err = errors.Join(err, l.Close()) }()
-		done, err = publishRuns(ctx, wh, l, o, args)
+		published, err = publishRuns(ctx, wh, l, o, args)
 	}
 	if !o.unrecorded {
-		err = errors.Join(err, g.recordPublish(ctx, wh, began, args, done, err))
+		err = errors.Join(err, g.recordPublish(ctx, wh, began, args, published, err))
 	}
 	if err == nil && o.views {
 		err = installViews(ctx, g, l)
 	}
-	return errors.Join(err, g.showResult(*o.format, result{map[string]any{"published": done}, describePublished(done)}))
+	return errors.Join(err, g.showResult(*o.format, result{map[string]any{"published": published}, describePublished(published)}))
 }
 
-// publishRuns publishes nights in order until one fails. done contains the published nights, even
+// publishRuns publishes nights in order until one fails. published contains the published nights, even
 // after an error.
-func publishRuns(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, o publishOptions, runs []string) (done []lake.Published, err error) {
-	done = []lake.Published{}
-	var readErr error // of an earlier night
+func publishRuns(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, o publishOptions, runs []string) (published []lake.Published, err error) {
+	published = []lake.Published{}
+	var readErr error // the error of reading an earlier night
 	if len(runs) == 0 {
 		if runs, readErr = runsToPublish(ctx, wh, l, o.all); len(runs) == 0 {
-			return done, readErr
+			return published, readErr
 		}
 	}
 	for _, run := range runs {
 		p, err := publishRun(ctx, wh, l, run, o.replace)
 		if err != nil {
-			return done, err
+			return published, err
 		}
-		done = append(done, p)
+		published = append(published, p)
 	}
 	if readErr != nil {
 		err = command.EndWith(ledger.Partial, fmt.Errorf("earlier nights of the warehouse were not published: %w", readErr))
 	}
-	return done, err
+	return published, err
 }
 
 // recordPublish records a publish in the ledger, for the status page, metrics and alerts. With the
 // argument RUN, only a publish of the newest night is recorded.
-func (g *globals) recordPublish(ctx context.Context, wh *warehouse.Warehouse, began time.Time, args []string, done []lake.Published, err error) error {
+func (g *globals) recordPublish(ctx context.Context, wh *warehouse.Warehouse, began time.Time, args []string, published []lake.Published, err error) error {
 	latest, ok, readErr := wh.Versions.Latest()
 	if readErr != nil || !ok || len(args) > 0 && args[0] != latest {
 		return readErr
 	}
 	followUp := ledger.BeginFollowUp(ledger.Lake, version, began)
-	for _, p := range done {
+	for _, p := range published {
 		followUp.Version, followUp.Rows, followUp.Bytes = p.Run, followUp.Rows+p.Rows, followUp.Bytes+p.Bytes
 	}
 	// The user sees a failure on the terminal. An alert is sent only if the lake was behind and
@@ -165,9 +165,9 @@ func publishRun(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, run 
 	return l.Publish(ctx, v, replace)
 }
 
-func describePublished(done []lake.Published) string {
+func describePublished(published []lake.Published) string {
 	var b strings.Builder
-	for _, p := range done {
+	for _, p := range published {
 		if p.AlreadyPublished {
 			fmt.Fprintf(&b, "night %s of %s: already in the lake\n", p.Run, p.SnapshotAt.Format(time.RFC3339))
 			continue

@@ -20,9 +20,9 @@ import (
 type restServer struct {
 	mu     sync.Mutex // guards the other fields
 	tables map[string]table.Metadata
-	// missing selects the endpoints that the server does not offer: all endpoints that contain this
-	// text. Empty means that the server offers all endpoints.
-	missing string
+	// missingEndpoints selects the endpoints that the server does not offer: all endpoints that contain
+	// this text. Empty means that the server offers all endpoints.
+	missingEndpoints string
 	// commit, if set, responds to each commit. apply applies the commit to the given
 	// number of tables, or to all tables if the number is -1.
 	commit func(w http.ResponseWriter, apply func(tables int))
@@ -52,7 +52,7 @@ func (s *restServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		endpoints := slices.DeleteFunc([]string{"GET /v1/{prefix}/namespaces/{namespace}", "HEAD /v1/{prefix}/namespaces/{namespace}",
 			"POST /v1/{prefix}/namespaces", "GET /v1/{prefix}/namespaces/{namespace}/tables", "POST /v1/{prefix}/namespaces/{namespace}/tables",
 			"GET /v1/{prefix}/namespaces/{namespace}/tables/{table}", "DELETE /v1/{prefix}/namespaces/{namespace}/tables/{table}",
-			"POST /v1/{prefix}/transactions/commit"}, func(e string) bool { return s.missing != "" && strings.Contains(e, s.missing) })
+			"POST /v1/{prefix}/transactions/commit"}, func(e string) bool { return s.missingEndpoints != "" && strings.Contains(e, s.missingEndpoints) })
 		respondJSON(w, map[string]any{"defaults": map[string]string{}, "overrides": map[string]string{}, "endpoints": endpoints})
 	case r.URL.Path == "/v1/transactions/commit":
 		s.serveCommit(w, r)
@@ -61,15 +61,15 @@ func (s *restServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case len(parts) == 3: // check a namespace
 		w.WriteHeader(http.StatusNoContent)
 	case len(parts) == 4 && r.Method == http.MethodGet:
-		list := []map[string]any{}
+		identifiers := []map[string]any{}
 		for identifier := range s.tables {
 			if namespace, name, _ := strings.Cut(identifier, "."); namespace == parts[2] {
-				list = append(list, map[string]any{"namespace": []string{namespace}, "name": name})
+				identifiers = append(identifiers, map[string]any{"namespace": []string{namespace}, "name": name})
 			}
 		}
-		respondJSON(w, map[string]any{"identifiers": list})
+		respondJSON(w, map[string]any{"identifiers": identifiers})
 	case len(parts) == 4:
-		s.create(w, r, parts[2])
+		s.createTable(w, r, parts[2])
 	case r.Method == http.MethodDelete:
 		delete(s.tables, parts[2]+"."+parts[4])
 		w.WriteHeader(http.StatusNoContent)
@@ -101,7 +101,7 @@ func (s *restServer) serveTable(w http.ResponseWriter, name string) {
 	respondJSON(w, map[string]any{"metadata-location": m.Location() + "/metadata/00000-x.metadata.json", "metadata": m, "config": map[string]string{}})
 }
 
-func (s *restServer) create(w http.ResponseWriter, r *http.Request, namespace string) {
+func (s *restServer) createTable(w http.ResponseWriter, r *http.Request, namespace string) {
 	var in struct {
 		Name       string
 		Schema     *iceberg.Schema
@@ -161,7 +161,7 @@ func TestUnexpectedCommitResponses(t *testing.T) {
 	s := h.moveToRESTServer()
 	first := h.publish()[0].Run
 	h.requireEqualTables(first)
-	proxy := func(status, tables int) func(http.ResponseWriter, func(int)) {
+	respondAsProxy := func(status, tables int) func(http.ResponseWriter, func(int)) {
 		return func(w http.ResponseWriter, apply func(int)) {
 			apply(tables)
 			w.WriteHeader(status)
@@ -170,12 +170,12 @@ func TestUnexpectedCommitResponses(t *testing.T) {
 	}
 	second := h.night()
 	for _, status := range []int{http.StatusTooManyRequests, 524} {
-		s.commit = proxy(status, 0)
+		s.commit = respondAsProxy(status, 0)
 		h.mustFail(1, fmt.Sprintf("the server answered with status %d", status), "publish")
 	}
-	s.commit = proxy(http.StatusConflict, 0)
+	s.commit = respondAsProxy(http.StatusConflict, 0)
 	h.mustFail(1, "another publisher", "publish")
-	s.commit = proxy(http.StatusConflict, -1) // a proxy repeats a commit that was applied
+	s.commit = respondAsProxy(http.StatusConflict, -1) // a proxy repeats a commit that was applied
 	if p := h.publish(); p[0].Run != second || p[0].AlreadyPublished {
 		t.Errorf("published %+v, want %s", p, second)
 	}
@@ -257,7 +257,7 @@ func TestFalseCommitConfirmations(t *testing.T) {
 func TestServerWithoutTransactionsIsRefused(t *testing.T) {
 	h := newFixture(t, 1)
 	s := h.moveToRESTServer()
-	s.missing = "transactions"
+	s.missingEndpoints = "transactions"
 	for _, command := range []string{"publish", "check"} {
 		h.mustFail(1, "cannot commit several tables in one step", command)
 	}

@@ -103,7 +103,7 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 	if err != nil {
 		return res, err
 	}
-	c.warnFuture(existing.newestAt)
+	c.warnIfFuture(existing.newestAt)
 	if err := j.listStored(ctx); err != nil {
 		return res, err
 	}
@@ -359,7 +359,7 @@ func (j *job) leaveOut(file, problem string) {
 // the manifests again. It also keeps objects that were stored less than a day before this backup,
 // because their manifest is possibly not written yet.
 func (j *job) removeOld(ctx context.Context, own string) error {
-	const keep = 2
+	const keptManifests = 2
 	existing, err := listManifests(ctx, j.Bucket)
 	if err != nil {
 		return err
@@ -378,12 +378,12 @@ func (j *job) removeOld(ctx context.Context, own string) error {
 	} else if n > 0 {
 		j.Log.Info("parts of interrupted uploads removed", "uploads", n)
 	}
-	var old []string
-	for len(all) > keep {
-		old = append(old, all[0].name)
+	var oldManifests []string
+	for len(all) > keptManifests {
+		oldManifests = append(oldManifests, all[0].name)
 		all = all[1:]
 	}
-	if err := j.Bucket.Delete(ctx, old...); err != nil {
+	if err := j.Bucket.Delete(ctx, oldManifests...); err != nil {
 		return err
 	}
 	needed := map[string]bool{}
@@ -392,15 +392,15 @@ func (j *job) removeOld(ctx context.Context, own string) error {
 			needed[dataName(f)] = true
 		}
 	}
-	old = nil
+	var oldObjects []string
 	for name, o := range j.stored {
 		if !needed[name] && !o.StoredAt.IsZero() && o.StoredAt.Before(cutoff) {
-			old = append(old, name)
+			oldObjects = append(oldObjects, name)
 		}
 	}
-	slices.Sort(old)
-	j.result.Removed = len(old)
-	return j.Bucket.Delete(ctx, old...)
+	slices.Sort(oldObjects)
+	j.result.Removed = len(oldObjects)
+	return j.Bucket.Delete(ctx, oldObjects...)
 }
 
 // sumFile returns the checksum of a file up to its current size, because a journal may grow while it is

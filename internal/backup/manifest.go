@@ -90,12 +90,12 @@ func listManifests(ctx context.Context, b *object.Bucket) (all manifests, err er
 	}
 	var problems []error
 	for _, o := range objects {
-		stamp, sum, ok := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(o.Name, manifestsDir), manifestSuffix), "-")
+		stamp, wantSHA256, ok := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(o.Name, manifestsDir), manifestSuffix), "-")
 		at, timeErr := time.Parse(nameTimeFormat, stamp)
 		if !ok || timeErr != nil {
 			continue
 		}
-		m, err := readManifest(ctx, b, o.Name, sum)
+		m, err := readManifest(ctx, b, o.Name, wantSHA256)
 		switch {
 		case errors.Is(err, object.ErrMissing): // another backup has removed the manifest meanwhile
 			continue
@@ -118,8 +118,8 @@ func listManifests(ctx context.Context, b *object.Bucket) (all manifests, err er
 	return all, nil
 }
 
-// warnFuture logs a warning if the time of the newest backup is more than a minute in the future.
-func (c Config) warnFuture(newestAt time.Time) {
+// warnIfFuture logs a warning if the time of the newest backup is more than a minute in the future.
+func (c Config) warnIfFuture(newestAt time.Time) {
 	if newestAt.Sub(c.Now()) > time.Minute {
 		c.Log.Warn("the newest backup has a time in the future, so the clock is or was wrong; new backups get later times", "at", newestAt)
 	}
@@ -132,12 +132,12 @@ func (e *manifestError) Error() string {
 	return fmt.Sprintf("read the backup %s: %s", e.address, e.problem)
 }
 
-func readManifest(ctx context.Context, b *object.Bucket, name, sum string) (m Manifest, err error) {
+func readManifest(ctx context.Context, b *object.Bucket, name, wantSHA256 string) (m Manifest, err error) {
 	text, err := b.Read(ctx, name, maxManifest)
 	if err != nil {
 		return m, err
 	}
-	if object.SumOf(text).SHA256 != sum {
+	if object.SumOf(text).SHA256 != wantSHA256 {
 		return m, &manifestError{b.Address(name), "its bytes do not match its checksum"}
 	}
 	if err := json.Unmarshal(text, &m); err != nil || m.Kind != manifestKind {
@@ -147,12 +147,12 @@ func readManifest(ctx context.Context, b *object.Bucket, name, sum string) (m Ma
 		return m, &manifestError{b.Address(name), fmt.Sprintf("placementsync %s wrote it in format %d, but this program supports format %d: use that version or a later one",
 			m.Program, m.Format, manifestFormat)}
 	}
-	known := make(map[string]bool, len(m.Files))
+	seen := make(map[string]bool, len(m.Files))
 	for _, f := range m.Files {
-		if known[f.File] {
+		if seen[f.File] {
 			return m, &manifestError{b.Address(name), fmt.Sprintf("it lists %q twice", f.File)}
 		}
-		known[f.File] = true
+		seen[f.File] = true
 	}
 	return m, nil
 }
@@ -167,7 +167,7 @@ func (c Config) readNewest(ctx context.Context) (Manifest, error) {
 	if len(all.readable) == 0 {
 		return Manifest{}, fmt.Errorf("find a backup in %s: there is none: check bucket and prefix, or run \"placementsync backup\"", c.Bucket.Address(""))
 	}
-	c.warnFuture(all.newestAt)
+	c.warnIfFuture(all.newestAt)
 	newest := all.readable[len(all.readable)-1]
 	for _, m := range all.unreadable {
 		switch {

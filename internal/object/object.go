@@ -42,10 +42,10 @@ type Config struct {
 	// AccessKey and SecretKey sign requests. Empty means the keys of the environment, the
 	// profile or the role of the machine.
 	AccessKey, SecretKey string
-	// Attempts is the maximum number of times that a request is sent. Defaults to 6.
-	Attempts int
-	// LongestWait limits the pause before an attempt. Defaults to 10 seconds.
-	LongestWait time.Duration
+	// MaxAttempts is the maximum number of times that a request is sent. Defaults to 6.
+	MaxAttempts int
+	// MaxPause limits the pause before an attempt. Defaults to 10 seconds.
+	MaxPause time.Duration
 	// Stall limits the time in which a connection sends and receives no bytes. Defaults to a
 	// minute.
 	Stall time.Duration
@@ -54,7 +54,7 @@ type Config struct {
 // AWS returns the configuration for clients of the AWS library, with the access keys, retries
 // and timeouts of c. It returns an error if there are no access keys.
 func (c Config) AWS(ctx context.Context) (aws.Config, error) {
-	c.Attempts, c.LongestWait, c.Stall = cmp.Or(c.Attempts, 6), cmp.Or(c.LongestWait, 10*time.Second), cmp.Or(c.Stall, time.Minute)
+	c.MaxAttempts, c.MaxPause, c.Stall = cmp.Or(c.MaxAttempts, 6), cmp.Or(c.MaxPause, 10*time.Second), cmp.Or(c.Stall, time.Minute)
 	options := []func(*config.LoadOptions) error{
 		config.WithAppID("placementsync"),
 		config.WithLogger(logging.Nop{}), // the default writes to stderr
@@ -89,7 +89,7 @@ func (c Config) AWS(ctx context.Context) (aws.Config, error) {
 // error.
 func (c Config) newRetryer() aws.Retryer {
 	return retry.NewStandard(func(o *retry.StandardOptions) {
-		o.MaxAttempts, o.MaxBackoff, o.RateLimiter = c.Attempts, c.LongestWait, ratelimit.None
+		o.MaxAttempts, o.MaxBackoff, o.RateLimiter = c.MaxAttempts, c.MaxPause, ratelimit.None
 		o.Retryables = append(o.Retryables, retry.RetryableHTTPStatusCode{Codes: map[int]struct{}{http.StatusTooManyRequests: {}}})
 	})
 }

@@ -23,7 +23,7 @@ func open(t *testing.T, change func(*object.Config)) (*s3sim.Server, *object.Buc
 	server := httptest.NewServer(sim)
 	t.Cleanup(server.Close)
 	c := object.Config{Endpoint: server.URL, Region: "eu-test-1", PathStyle: true, AccessKey: s3sim.AccessKey, SecretKey: s3sim.SecretKey,
-		Attempts: 3, LongestWait: time.Millisecond, Stall: 5 * time.Second}
+		MaxAttempts: 3, MaxPause: time.Millisecond, Stall: 5 * time.Second}
 	if change != nil {
 		change(&c)
 	}
@@ -153,11 +153,11 @@ func TestLargeObjectIsSentInParts(t *testing.T) {
 func TestFaults(t *testing.T) {
 	data := bytes.Repeat([]byte("x"), 100_000)
 	sum := object.SumOf(data)
-	slow := func(w http.ResponseWriter, _ *http.Request) {
+	slowDown := func(w http.ResponseWriter, _ *http.Request) {
 		s3sim.Refuse(w, http.StatusServiceUnavailable, "SlowDown")
 	}
-	reset := func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
-	cut := func(w http.ResponseWriter, _ *http.Request) {
+	resetConnection := func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+	cutOff := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "100000")
 		_, _ = w.Write(data[:50_000])
 		panic(http.ErrAbortHandler)
@@ -165,7 +165,7 @@ func TestFaults(t *testing.T) {
 	wrongBytes := func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write(bytes.Repeat([]byte("y"), 100_000))
 	}
-	code := func(status int, code string) func(http.ResponseWriter, *http.Request) {
+	refuse := func(status int, code string) func(http.ResponseWriter, *http.Request) {
 		return func(w http.ResponseWriter, _ *http.Request) { s3sim.Refuse(w, status, code) }
 	}
 	for _, c := range []struct {
@@ -177,17 +177,17 @@ func TestFaults(t *testing.T) {
 		requests int
 		reason   error
 	}{
-		{name: "busy twice", method: "PUT", times: 2, fail: slow, requests: 3},
-		{name: "busy all the time", method: "PUT", times: 99, fail: slow, requests: 3, want: "put s3://store/a/b/one: the server answered SlowDown (status 503) (3 attempts)"},
-		{name: "reset in an upload", method: "PUT", times: 1, fail: reset, requests: 2},
-		{name: "cut off once", method: "GET", times: 1, fail: cut, requests: 2},
-		{name: "cut off all the time", method: "GET", times: 99, fail: cut, requests: 3, want: "get s3://store/a/b/one: unexpected EOF (3 attempts)"},
-		{name: "wrong bytes", method: "GET", times: 99, fail: wrongBytes, requests: 2, want: "get s3://store/a/b/one: its bytes do not match its checksum (2 attempts)"},
-		{name: "wrong keys", method: "PUT", times: 99, fail: code(403, "SignatureDoesNotMatch"), requests: 1, reason: object.ErrRefused,
+		{name: "the server is busy twice", method: "PUT", times: 2, fail: slowDown, requests: 3},
+		{name: "the server is always busy", method: "PUT", times: 99, fail: slowDown, requests: 3, want: "put s3://store/a/b/one: the server answered SlowDown (status 503) (3 attempts)"},
+		{name: "the connection is reset during an upload", method: "PUT", times: 1, fail: resetConnection, requests: 2},
+		{name: "one response is cut off", method: "GET", times: 1, fail: cutOff, requests: 2},
+		{name: "each response is cut off", method: "GET", times: 99, fail: cutOff, requests: 3, want: "get s3://store/a/b/one: unexpected EOF (3 attempts)"},
+		{name: "each response has wrong bytes", method: "GET", times: 99, fail: wrongBytes, requests: 2, want: "get s3://store/a/b/one: its bytes do not match its checksum (2 attempts)"},
+		{name: "the secret key is wrong", method: "PUT", times: 99, fail: refuse(403, "SignatureDoesNotMatch"), requests: 1, reason: object.ErrRefused,
 			want: "put s3://store/a/b/one: " + object.ErrRefused.Error() + " (SignatureDoesNotMatch)"},
-		{name: "no bucket", method: "PUT", times: 99, fail: code(404, "NoSuchBucket"), requests: 1, reason: object.ErrNoBucket,
+		{name: "the bucket is missing", method: "PUT", times: 99, fail: refuse(404, "NoSuchBucket"), requests: 1, reason: object.ErrNoBucket,
 			want: "put s3://store/a/b/one: " + object.ErrNoBucket.Error() + " (NoSuchBucket)"},
-		{name: "a code with control characters", method: "PUT", times: 99, fail: code(400, "Odd&#xA;Thing\u009b31m"), requests: 1,
+		{name: "the error code contains control characters", method: "PUT", times: 99, fail: refuse(400, "Odd&#xA;Thing\u009b31m"), requests: 1,
 			want: "put s3://store/a/b/one: the server answered Odd?Thing?31m (status 400)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -63,16 +63,16 @@ func (b *Bucket) putParts(ctx context.Context, name string, content io.ReaderAt,
 			err = errors.Join(err, b.abort(ctx, upload.Key, upload.UploadId))
 		}
 	}()
-	size := max(partSize, (sum.Bytes+maxParts-1)/maxParts)
+	sizeOfPart := max(partSize, (sum.Bytes+maxParts-1)/maxParts)
 	var parts []types.CompletedPart
-	whole := sha256.New()
-	for offset := int64(0); offset < sum.Bytes; offset += size {
-		body := io.NewSectionReader(content, offset, min(size, sum.Bytes-offset))
-		h := sha256.New()
-		if _, err := io.Copy(io.MultiWriter(h, whole), body); err != nil {
+	wholeHash := sha256.New()
+	for offset := int64(0); offset < sum.Bytes; offset += sizeOfPart {
+		body := io.NewSectionReader(content, offset, min(sizeOfPart, sum.Bytes-offset))
+		partHash := sha256.New()
+		if _, err := io.Copy(io.MultiWriter(partHash, wholeHash), body); err != nil {
 			return &localError{err}
 		}
-		digest := base64.StdEncoding.EncodeToString(h.Sum(nil))
+		digest := base64.StdEncoding.EncodeToString(partHash.Sum(nil))
 		number := aws.Int32(int32(len(parts) + 1))
 		res, err := b.client.UploadPart(ctx, &s3.UploadPartInput{Bucket: &b.bucket, Key: b.objectKey(name), UploadId: upload.UploadId,
 			PartNumber: number, Body: io.NewSectionReader(content, offset, body.Size()), ChecksumSHA256: &digest})
@@ -82,7 +82,7 @@ func (b *Bucket) putParts(ctx context.Context, name string, content io.ReaderAt,
 		parts = append(parts, types.CompletedPart{ETag: res.ETag, PartNumber: number, ChecksumSHA256: &digest})
 	}
 	// The server compared only the checksums of the parts.
-	if hex.EncodeToString(whole.Sum(nil)) != sum.SHA256 {
+	if hex.EncodeToString(wholeHash.Sum(nil)) != sum.SHA256 {
 		return &localError{ErrDiffers}
 	}
 	_, err = b.client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{Bucket: &b.bucket, Key: b.objectKey(name),
@@ -91,11 +91,11 @@ func (b *Bucket) putParts(ctx context.Context, name string, content io.ReaderAt,
 }
 
 // abort removes the parts of an upload, even if ctx is cancelled.
-func (b *Bucket) abort(ctx context.Context, key, upload *string) error {
+func (b *Bucket) abort(ctx context.Context, key, uploadID *string) error {
 	const timeout = 3 * time.Second
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
-	_, err := b.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &b.bucket, Key: key, UploadId: upload})
+	_, err := b.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &b.bucket, Key: key, UploadId: uploadID})
 	if err != nil {
 		return fmt.Errorf("remove the parts of the upload: %s: add a lifecycle rule for unfinished uploads to the bucket", lastCause(err))
 	}

@@ -19,14 +19,14 @@ type Chart struct {
 	// Unit is the unit of all values, such as a currency. It is empty if the values have no
 	// unit, or if Series.Texts contain the unit.
 	Unit string `json:"unit,omitempty"`
-	// Across draws horizontal bars.
-	Across bool `json:"across,omitempty"`
+	// Horizontal draws horizontal bars.
+	Horizontal bool `json:"across,omitempty"`
 	// Stacked draws the bars of the series on top of one another.
 	Stacked bool `json:"stacked,omitempty"`
-	// Log draws the values on a logarithmic axis.
-	Log bool `json:"log,omitempty"`
-	// Choice is the label of the control that chooses a variant.
-	Choice string `json:"-"`
+	// LogScale draws the values on a logarithmic axis.
+	LogScale bool `json:"log,omitempty"`
+	// ChoiceLabel is the label of the control that chooses a variant.
+	ChoiceLabel string `json:"-"`
 	// Variants are alternatives. The page draws the variant that the user chooses.
 	Variants []Variant `json:"variants"`
 }
@@ -103,9 +103,9 @@ func (c Chart) JSON() (string, error) {
 
 // Limits of CutOutliers.
 const (
-	outlierFactor = 5 // an outlier is more than this factor times the 75th percentile
-	outlierValues = 4 // a chart with fewer values has no outliers
-	namedOutliers = 5 // the maximum number of outliers that the note lists
+	outlierFactor    = 5 // an outlier is more than this factor times the 75th percentile
+	minValues        = 4 // fewer values have no outliers
+	maxNamedOutliers = 5 // the maximum number of outliers that the note lists
 )
 
 // bar is a value of a chart, or the total of the stacked values above or below the axis.
@@ -119,7 +119,7 @@ type bar struct {
 // not count.
 func (v *Variant) CutOutliers(stacked bool) {
 	bars := v.bars(stacked)
-	if len(bars) < outlierValues {
+	if len(bars) < minValues {
 		return
 	}
 	slices.SortStableFunc(bars, func(a, b bar) int { return cmp.Compare(b.size, a.size) })
@@ -130,7 +130,7 @@ func (v *Variant) CutOutliers(stacked bool) {
 	}
 	v.AxisEnd = roundUp(bars[outlierCount].size)
 	var names []string
-	for _, b := range bars[:min(outlierCount, namedOutliers)] {
+	for _, b := range bars[:min(outlierCount, maxNamedOutliers)] {
 		names = append(names, b.name+" "+b.text)
 	}
 	if more := outlierCount - len(names); more > 0 {

@@ -147,7 +147,7 @@ func TestChartContainsItsData(t *testing.T) {
 	s.Add("NaN", "NaN")
 	var timeSeries page.Series
 	timeSeries.AddAt(time.Date(2026, 11, 1, 3, 0, 0, 0, time.FixedZone("", 3600)), "2", "two </script>")
-	text := render(t, testPage{Chart: &page.Chart{Title: "Prices", Unit: "USD", Kind: page.Bars, Choice: "Tier", Variants: []page.Variant{
+	text := render(t, testPage{Chart: &page.Chart{Title: "Prices", Unit: "USD", Kind: page.Bars, ChoiceLabel: "Tier", Variants: []page.Variant{
 		{Label: "pro", Currency: "USD", Categories: []string{"a", "b", "c"}, Series: []page.Series{s}}, {Label: "basic", Series: []page.Series{timeSeries}}}}})
 	for _, want := range []string{
 		`<figcaption>Prices, USD</figcaption>`, `<option value="0" data-currency="USD">pro</option><option value="1">basic</option>`,

@@ -11,7 +11,7 @@ var articlesSection = section{
 			id: "articles-by-status", title: "Where the articles are",
 			about: "Articles in each status.",
 			query: "articles_by_status", rowLimit: 40,
-			plot: &plot{kind: page.Bars, across: true, unit: "articles", labels: []string{"status_name"}, limit: 40,
+			plot: &plot{kind: page.Bars, horizontal: true, unit: "articles", labels: []string{"status_name"}, limit: 40,
 				measures: []measure{{column: "articles", name: "articles"}}},
 			fields: []field{
 				{column: "status_name", label: "Status", sub: "status_prefix"}, {column: "articles", label: "Articles", as: asNumber},
@@ -38,7 +38,7 @@ var articlesSection = section{
 			id: "cycle-time", title: "Time in each status",
 			about: "Days from one status to the next. Articles that are still in the status are not included.",
 			query: "article_cycle_time", rowLimit: 40,
-			plot: &plot{kind: page.Bars, across: true, unit: "days", labels: []string{"status_name"}, limit: 40,
+			plot: &plot{kind: page.Bars, horizontal: true, unit: "days", labels: []string{"status_name"}, limit: 40,
 				measures: []measure{{column: "p50_days", name: "median", as: asDays}, {column: "p90_days", name: "90th percentile", colour: 1, as: asDays}}},
 			fields: []field{
 				{column: "status_name", label: "Status", sub: "status_prefix"}, {column: "finished_stays", label: "Ended stays", as: asNumber},

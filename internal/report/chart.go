@@ -14,12 +14,12 @@ import (
 // each value of the column series.
 type plot struct {
 	kind page.Kind
-	// across, stacked and log are described in page.Chart.
-	across, stacked, log bool
+	// horizontal, stacked and logScale are described in page.Chart.
+	horizontal, stacked, logScale bool
 	// unit is the unit of the values, such as "days". It is shown above the chart.
 	unit string
-	// choice is the label of the control that chooses a variant.
-	choice string
+	// choiceLabel is the label of the control that chooses a variant.
+	choiceLabel string
 	// split are columns. Each combination of their values is a variant of the chart. Without split,
 	// the chart has one variant.
 	split []string
@@ -92,7 +92,7 @@ func (p plot) drawVariant(result queryResult, label string) []page.Variant {
 		v.Label, v.Currency = label, result.currencyOf(result.Rows[0])
 	}
 	v.Heading = strings.Join(slices.DeleteFunc([]string{label, p.unit}, func(part string) bool { return part == "" }), separator)
-	if !p.log && p.kind != page.Boxes {
+	if !p.logScale && p.kind != page.Boxes {
 		v.CutOutliers(p.stacked)
 	}
 	return []page.Variant{v}

@@ -11,7 +11,7 @@ var commissionsSection = section{
 			id: "payables-ageing", title: "Payables by age",
 			about: "Unpaid commissions, and unpaid shares of publishers and resellers, by the days since the order was paid.",
 			query: "payables_ageing", rowLimit: tableRows,
-			plot: &plot{kind: page.Bars, across: true, stacked: true, unit: amounts, labels: []string{"kind"}, series: "age_band", value: "amount", limit: 8},
+			plot: &plot{kind: page.Bars, horizontal: true, stacked: true, unit: amounts, labels: []string{"kind"}, series: "age_band", value: "amount", limit: 8},
 			fields: []field{
 				{column: "kind", label: "Owed to"}, {column: "age_band", label: "Age"},
 				{column: "items", label: "Items", as: asNumber}, {column: "amount", label: "Amount", as: asNumber},
@@ -64,7 +64,7 @@ var commissionsSection = section{
 			id: "margin-by-outlet", title: "Margin by outlet", wide: true,
 			about: "The outlets with the largest margin of all time. Refunded items are not included.",
 			query: "margins", params: map[string]string{"by": "outlet"}, rowLimit: tableRows,
-			plot: &plot{kind: page.Bars, across: true, unit: amounts, labels: []string{"group_name"}, limit: chartBars,
+			plot: &plot{kind: page.Bars, horizontal: true, unit: amounts, labels: []string{"group_name"}, limit: chartBars,
 				measures: []measure{{column: "margin_total", name: "margin", colour: 2}}},
 			fields: append([]field{{column: "group_name", label: "Outlet"}}, marginFields()...),
 			needs:  []string{"order_items"},

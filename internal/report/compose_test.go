@@ -235,7 +235,7 @@ func TestErrorsOfQueriesAreReturned(t *testing.T) {
 
 func TestBuildPanel(t *testing.T) {
 	p := panel{id: "p", title: "Prices", about: "All.", query: "prices", params: map[string]string{"top": "2", "name": "it's"}, rowLimit: 2, wide: true, empty: "None.",
-		plot: &plot{kind: page.Bars, stacked: true, choice: "Tier", split: []string{"tier"}, unit: "price", labels: []string{"name"}, limit: 9, measures: []measure{{column: "price", name: "price"}}},
+		plot: &plot{kind: page.Bars, stacked: true, choiceLabel: "Tier", split: []string{"tier"}, unit: "price", labels: []string{"name"}, limit: 9, measures: []measure{{column: "price", name: "price"}}},
 		fields: []field{{column: "name", label: "Name", sub: "tier"}, {column: "price", label: "Price", as: asNumber, unit: "currency", about: "Net"},
 			{column: "grade", label: "Grade", as: asTag}, {column: "grade", label: "Rows are", as: asGrade}, {column: "at", label: "At", as: asMoment}}}
 	const text = "name|tier|price|currency|grade|at\n" +
@@ -245,7 +245,7 @@ func TestBuildPanel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	chart := &page.Chart{Title: "Prices", Kind: page.Bars, Stacked: true, Choice: "Tier", Variants: []page.Variant{
+	chart := &page.Chart{Title: "Prices", Kind: page.Bars, Stacked: true, ChoiceLabel: "Tier", Variants: []page.Variant{
 		{Label: "pro", Heading: "pro · price", Currency: "USD", Categories: []string{"A"}, Series: []page.Series{{Name: "price", Values: []any{1000.5}, Texts: []string{"1,000.50"}}}},
 		{Label: "basic", Heading: "basic · price", Currency: "(no currency)", Categories: []string{"C", "D"}, Series: []page.Series{{Name: "price", Values: []any{3.0, 4.0}, Texts: []string{"3", "4"}}}},
 	}}

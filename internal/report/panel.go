@@ -116,13 +116,13 @@ func (p panel) buildChart(result queryResult) *page.Chart {
 	if p.plot == nil {
 		return nil
 	}
-	c := &page.Chart{Title: p.title, Kind: p.plot.kind, Across: p.plot.across, Stacked: p.plot.stacked, Log: p.plot.log, Variants: p.plot.drawVariants(result)}
+	c := &page.Chart{Title: p.title, Kind: p.plot.kind, Horizontal: p.plot.horizontal, Stacked: p.plot.stacked, LogScale: p.plot.logScale, Variants: p.plot.drawVariants(result)}
 	switch len(c.Variants) {
 	case 0:
 		return nil
 	case 1:
 	default:
-		c.Choice = p.plot.choice
+		c.ChoiceLabel = p.plot.choiceLabel
 	}
 	return c
 }

@@ -25,7 +25,7 @@ var pricesSection = section{
 			id: "price-spread", title: "Price by segment", wide: true,
 			about: "Lowest price, quartiles and highest price on a logarithmic scale. The segments with the most prices are first.",
 			query: "report_price_spread", rowLimit: 60,
-			plot: &plot{kind: page.Boxes, across: true, log: true, choice: "Segment", split: []string{"segment_by", "pricing_tier", "currency"},
+			plot: &plot{kind: page.Boxes, horizontal: true, logScale: true, choiceLabel: "Segment", split: []string{"segment_by", "pricing_tier", "currency"},
 				labels: []string{"segment"}, limit: chartBars, unit: "price"},
 			fields: []field{
 				{column: "segment_by", label: "By"}, {column: "segment", label: "Segment"},
@@ -41,7 +41,7 @@ var pricesSection = section{
 			id: "price-distribution", title: "Price distribution",
 			about: "The number of prices in each band. Bands are wider for higher prices; the first and the last band may be open.",
 			query: "price_distribution", rowLimit: 60,
-			plot: &plot{kind: page.Bars, choice: perTierAndCurrency, split: []string{"pricing_tier", "currency"}, weight: "prices",
+			plot: &plot{kind: page.Bars, choiceLabel: perTierAndCurrency, split: []string{"pricing_tier", "currency"}, weight: "prices",
 				labels: []string{"price_from"}, limit: 60, unit: "number of prices", measures: []measure{{column: "prices", name: "prices"}}},
 			fields: []field{
 				{column: "pricing_tier", label: "Tier"}, {column: "currency", label: "Currency"},
@@ -55,7 +55,7 @@ var pricesSection = section{
 			id: "price-authority", title: "Price by domain authority",
 			about: "Median price in each band of ten points.",
 			query: "price_by_authority", rowLimit: 60,
-			plot: &plot{kind: page.Bars, choice: perTierAndCurrency, split: []string{"pricing_tier", "currency"}, weight: "prices",
+			plot: &plot{kind: page.Bars, choiceLabel: perTierAndCurrency, split: []string{"pricing_tier", "currency"}, weight: "prices",
 				labels: []string{"authority_band"}, limit: chartBars, unit: "median price", measures: []measure{{column: "median_price", name: "median price"}}},
 			fields: []field{
 				{column: "pricing_tier", label: "Tier"}, {column: "authority_band", label: "Authority"},
@@ -70,7 +70,7 @@ var pricesSection = section{
 			id: "price-moves", title: "Price moves by day",
 			about: "Prices that rose or fell since the previous snapshot, in the last 30 days.",
 			query: "price_moves", rowLimit: 60,
-			plot: &plot{kind: page.Bars, stacked: true, choice: perTierAndCurrency, split: []string{"pricing_tier", "currency"}, weight: "changes",
+			plot: &plot{kind: page.Bars, stacked: true, choiceLabel: perTierAndCurrency, split: []string{"pricing_tier", "currency"}, weight: "changes",
 				labels: []string{"day"}, limit: daysDrawn, unit: "number of prices",
 				measures: []measure{{column: "rises", name: "risen", colour: 1}, {column: "falls", name: "fallen", colour: 0, below: true}}},
 			fields: []field{

@@ -46,7 +46,7 @@ WHERE name = 'O''Neill {table}' AND id IN ('x', 'y''') AND n = 7 AND m < -8 AND 
 }
 
 // TestUnrenderableStatementsAreRejected renders statements with mistakes. Render must return a description
-// of the mistake in place of the SQL. DuckDB must reject the description with an error that quotes it.
+// of the mistake in place of the SQL. DuckDB must reject the description and quote it in the error.
 func TestUnrenderableStatementsAreRejected(t *testing.T) {
 	file := sqltext.File("-- name: one\nSELECT {a}\n-- name: two\nSELECT 2\n")
 	wh, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, MemoryLimit: "256MB", Threads: 1,

@@ -28,10 +28,10 @@ func QuoteSQL(expression string) string {
 func Names(names []string) SQL { return Join(names, ", ", Quote) }
 
 // Join converts items to text and joins them with a separator.
-func Join[T any, S ~string](items []T, separator string, text func(T) S) SQL {
+func Join[T any, S ~string](items []T, separator string, toText func(T) S) SQL {
 	texts := make([]string, len(items))
 	for i, item := range items {
-		texts[i] = string(text(item))
+		texts[i] = string(toText(item))
 	}
 	return SQL(strings.Join(texts, separator))
 }
