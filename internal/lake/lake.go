@@ -78,7 +78,7 @@ type catalog interface {
 	// newTable returns a table that commit will create. A catalog that cannot create tables
 	// in a commit creates an empty table here.
 	newTable(ctx context.Context, name tableName, d design) (*table.Table, error)
-	// commit applies all changes in one step. After an *UnknownError or a *NotCommittedError the
+	// commit applies all changes in one step. After an *UnknownResultError or a *NotCommittedError the
 	// changes may have been applied; after any other error they were not applied. commit returns a
 	// *ConflictError if another publisher changed a table meanwhile. keepsTags is false if the catalog
 	// dropped a committed tag.

@@ -19,9 +19,9 @@ const connectTimeout = 10 * time.Second
 // openPostgres connects to a Postgres database. Its errors do not contain the password.
 func openPostgres(ctx context.Context, cfg Config) (*sql.DB, dialect, error) {
 	d := dialect{
-		hasTables:          "SELECT to_regclass('iceberg_tables') IS NOT NULL",
+		hasTablesSQL:       "SELECT to_regclass('iceberg_tables') IS NOT NULL",
 		numberedParameters: true,
-		setTimeout:         "SELECT set_config('lock_timeout', '20s', true), set_config('statement_timeout', '60s', true)",
+		setTimeoutSQL:      "SELECT set_config('lock_timeout', '20s', true), set_config('statement_timeout', '60s', true)",
 	}
 	connection, err := pgx.ParseConfig(cfg.Catalog)
 	if err != nil {
@@ -41,11 +41,11 @@ func openPostgres(ctx context.Context, cfg Config) (*sql.DB, dialect, error) {
 // isPostgresConflict reports whether a statement failed because another publisher added the same row,
 // created the same tables, or caused a deadlock.
 func isPostgresConflict(err error) bool {
-	var failed *pgconn.PgError
-	if !errors.As(err, &failed) {
+	var postgresErr *pgconn.PgError
+	if !errors.As(err, &postgresErr) {
 		return false
 	}
-	switch failed.Code {
+	switch postgresErr.Code {
 	case "23505", "40001", "40P01", "42P07":
 		return true
 	}

@@ -36,14 +36,14 @@ type Published struct {
 	Seconds     float64 `json:"seconds"`
 }
 
-// UnknownError means that the result of a commit is not known.
-type UnknownError struct{ Err error }
+// UnknownResultError means that the result of a commit is not known.
+type UnknownResultError struct{ Err error }
 
-func (e *UnknownError) Error() string {
+func (e *UnknownResultError) Error() string {
 	return fmt.Sprintf("commit to the lake: %v; the commit was applied as a whole or not at all, and an applied commit is not repeated: publish again", e.Err)
 }
 
-func (e *UnknownError) Unwrap() error { return e.Err }
+func (e *UnknownResultError) Unwrap() error { return e.Err }
 
 // Publish commits all tables of a version in one step. It commits nothing if the lake already shows the
 // night, and returns an error if the lake shows a later night. If the lake shows the history of another
@@ -67,7 +67,7 @@ func (l *Lake) Publish(ctx context.Context, v *Version, replace bool) (p Publish
 			return p, err
 		}
 	}
-	actions, err := l.plan(ctx, v, states)
+	actions, err := l.planActions(ctx, v, states)
 	if err != nil {
 		return p, err
 	}
@@ -80,7 +80,7 @@ func (l *Lake) Publish(ctx context.Context, v *Version, replace bool) (p Publish
 		keepsTags, err = l.catalog.commit(ctx, changes)
 	}
 	if err != nil {
-		if !errors.As(err, new(*UnknownError)) && !errors.As(err, new(*NotCommittedError)) {
+		if !errors.As(err, new(*UnknownResultError)) && !errors.As(err, new(*NotCommittedError)) {
 			l.files.removeUncommitted()
 		}
 		return p, err
@@ -142,9 +142,9 @@ type action struct {
 // rewrites the table as one file, because readers open every file.
 const maxFiles = 64
 
-// plan returns the actions for the tables that do not show the night yet. It checks every file that may
+// planActions returns the actions for the tables that do not show the night yet. It checks every file that may
 // be published, and writes the files for the schemas past and meta.
-func (l *Lake) plan(ctx context.Context, v *Version, states map[tableName]publishedState) ([]action, error) {
+func (l *Lake) planActions(ctx context.Context, v *Version, states map[tableName]publishedState) ([]action, error) {
 	var todo []source
 	for _, s := range v.sources {
 		if state := states[s.name]; state.run != v.Run || !state.onMain {
@@ -158,18 +158,18 @@ func (l *Lake) plan(ctx context.Context, v *Version, states map[tableName]publis
 	if err != nil {
 		return nil, err
 	}
-	plan := make([]action, len(todo))
+	actions := make([]action, len(todo))
 	for i, s := range todo {
 		if s.name.part == current {
-			plan[i], err = v.planCurrent(ctx, s, states[s.name])
+			actions[i], err = v.planCurrent(ctx, s, states[s.name])
 		} else {
-			plan[i], err = v.planRows(ctx, s, states[s.name], measures[s.name])
+			actions[i], err = v.planRows(ctx, s, states[s.name], measures[s.name])
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	return plan, nil
+	return actions, nil
 }
 
 // planCurrent returns the action of a table of the schema main. It replaces the rows of the table if
@@ -206,17 +206,17 @@ func sumBeforeFooter(path string) (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	const tail = 8 // the length of the footer in four bytes, and PAR1
-	end, err := f.Seek(-tail, io.SeekEnd)
+	const trailerSize = 8 // the length of the footer in four bytes, and PAR1
+	end, err := f.Seek(-trailerSize, io.SeekEnd)
 	if err != nil {
 		return "", err
 	}
-	var footer uint32
-	if err := binary.Read(f, binary.LittleEndian, &footer); err != nil {
+	var footerSize uint32
+	if err := binary.Read(f, binary.LittleEndian, &footerSize); err != nil {
 		return "", err
 	}
 	h := sha256.New()
-	_, err = io.Copy(h, io.NewSectionReader(f, 0, end-int64(footer)))
+	_, err = io.Copy(h, io.NewSectionReader(f, 0, end-int64(footerSize)))
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 

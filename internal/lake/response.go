@@ -79,9 +79,9 @@ func (c *restCatalog) checkCommit(ctx context.Context, changes []change, got res
 	after, readErr := c.compare(ctx, changes)
 	switch {
 	case readErr != nil && commitErr == nil:
-		return false, &UnknownError{fmt.Errorf("the server confirmed the commit, but its tables cannot be read: %w", readErr)}
+		return false, &UnknownResultError{fmt.Errorf("the server confirmed the commit, but its tables cannot be read: %w", readErr)}
 	case readErr != nil:
-		return false, &UnknownError{errors.Join(commitErr, readErr)}
+		return false, &UnknownResultError{errors.Join(commitErr, readErr)}
 	case len(after.missing) == 0:
 		return after.keepsTags, nil // also if a proxy lost the response
 	case commitErr == nil:
@@ -90,7 +90,7 @@ func (c *restCatalog) checkCommit(ctx context.Context, changes []change, got res
 		return false, &ConflictError{"a table", commitErr}
 	}
 	// A server that has not responded yet may still commit.
-	return false, &UnknownError{commitErr}
+	return false, &UnknownResultError{commitErr}
 }
 
 // commitState is the state of the tables of a commit in the catalog.

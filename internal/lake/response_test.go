@@ -62,8 +62,8 @@ func commitTo(t *testing.T, isApplied bool, serve http.HandlerFunc) error {
 
 // TestOnlyCatalogErrorsAreRejections checks the errors of failed commits. Only an error of the REST
 // protocol is a rejection. After any other status the commit may have been applied. If the tables show
-// the commit, there is no error. Otherwise the error is ConflictError for status 409, and UnknownError for
-// all other statuses.
+// the commit, there is no error. Otherwise the error is ConflictError for status 409, and
+// UnknownResultError for all other statuses.
 func TestOnlyCatalogErrorsAreRejections(t *testing.T) {
 	for _, status := range []int{400, 401, 403, 404, 408, 409, 419, 422, 429, 499, 500, 501, 502, 503, 504, 507, 520, 522, 524} {
 		for _, inProtocol := range []bool{false, true} {
@@ -77,10 +77,10 @@ func TestOnlyCatalogErrorsAreRejections(t *testing.T) {
 			}
 			isRejection := inProtocol && (response{status, true}).isRejection()
 			err := commitTo(t, false, serve)
-			unknown, conflict := errors.As(err, new(*UnknownError)), errors.As(err, new(*ConflictError))
+			unknown, conflict := errors.As(err, new(*UnknownResultError)), errors.As(err, new(*ConflictError))
 			if err == nil || unknown == (isRejection || status == http.StatusConflict) || conflict != (status == http.StatusConflict) ||
 				!strings.Contains(err.Error(), fmt.Sprint("status ", status)) {
-				t.Errorf("status %d, protocol error %v: got %v (UnknownError %v, ConflictError %v), want a plain error for a rejection, ConflictError for 409, UnknownError for others",
+				t.Errorf("status %d, protocol error %v: got %v (UnknownResultError %v, ConflictError %v), want a plain error for a rejection, ConflictError for 409, UnknownResultError for others",
 					status, inProtocol, err, unknown, conflict)
 			}
 			if err := commitTo(t, true, serve); (err == nil) == isRejection {
@@ -105,7 +105,7 @@ func TestCommitWithoutResponseIsUnknown(t *testing.T) {
 		_, _ = io.Copy(io.Discard, r.Body) // the server notices a closed connection only after it has read the body
 		<-r.Context().Done()
 	})
-	if !errors.As(err, new(*UnknownError)) {
-		t.Errorf("got %v, want an *UnknownError", err)
+	if !errors.As(err, new(*UnknownResultError)) {
+		t.Errorf("got %v, want an *UnknownResultError", err)
 	}
 }

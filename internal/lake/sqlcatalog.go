@@ -45,12 +45,12 @@ const databaseTimeout = 90 * time.Second
 
 // dialect describes the differences between SQLite and Postgres.
 type dialect struct {
-	// hasTables is a query that returns whether the tables of the catalog exist.
-	hasTables string
+	// hasTablesSQL is a query that returns whether the tables of the catalog exist.
+	hasTablesSQL string
 	// numberedParameters is true if parameters are written $1 and $2, and false if they are written ?.
 	numberedParameters bool
-	// setTimeout, if set, is a statement that limits the waiting times of the transaction in which it runs.
-	setTimeout string
+	// setTimeoutSQL, if set, is a statement that limits the waiting times of the transaction in which it runs.
+	setTimeoutSQL string
 }
 
 // openSQL opens a catalog in SQLite or Postgres. It creates no file and no table.
@@ -163,7 +163,7 @@ func (c *sqlCatalog) list(ctx context.Context, statement string) (registered []r
 	ctx, cancel := context.WithTimeout(ctx, databaseTimeout)
 	defer cancel()
 	var exists bool
-	if err := c.db.QueryRowContext(ctx, c.dialect.hasTables).Scan(&exists); err != nil || !exists {
+	if err := c.db.QueryRowContext(ctx, c.dialect.hasTablesSQL).Scan(&exists); err != nil || !exists {
 		return nil, err
 	}
 	args := []any{c.cfg.Name}
@@ -224,7 +224,7 @@ func (c *sqlCatalog) commit(ctx context.Context, changes []change) (keepsTags bo
 		return err
 	})
 	if err != nil && committed {
-		err = &UnknownError{err}
+		err = &UnknownResultError{err}
 	}
 	return true, err
 }
@@ -274,8 +274,8 @@ func (c *sqlCatalog) swapAll(ctx context.Context, swaps []swap, keep bool) (err 
 			err = errors.Join(err, warehouse.Undo(tx))
 		}
 	}()
-	if c.dialect.setTimeout != "" {
-		if _, err := tx.ExecContext(ctx, c.dialect.setTimeout); err != nil {
+	if c.dialect.setTimeoutSQL != "" {
+		if _, err := tx.ExecContext(ctx, c.dialect.setTimeoutSQL); err != nil {
 			return c.commitErr("the catalog", err)
 		}
 	}
@@ -292,7 +292,7 @@ func (c *sqlCatalog) swapAll(ctx context.Context, swaps []swap, keep bool) (err 
 	}
 	if err := tx.Commit(); err != nil {
 		if err = c.commitErr("a table", err); !errors.As(err, new(*ConflictError)) {
-			err = &UnknownError{err}
+			err = &UnknownResultError{err}
 		}
 		return err
 	}

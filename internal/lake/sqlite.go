@@ -12,7 +12,7 @@ import (
 
 // sqliteDialect is the dialect of SQLite.
 var sqliteDialect = dialect{
-	hasTables: "SELECT count(*) > 0 FROM sqlite_master WHERE type = 'table' AND name = 'iceberg_tables'",
+	hasTablesSQL: "SELECT count(*) > 0 FROM sqlite_master WHERE type = 'table' AND name = 'iceberg_tables'",
 }
 
 // publicDir is the mode of the folder of an SQLite catalog, which other users may read.

@@ -11,9 +11,9 @@ type list struct {
 	// numbers are the numbers of the listed records, in reverse. A list that is sorted newest first has
 	// the newest record as the last element, so that new records can be appended.
 	numbers []uint32
-	// newest is the latest created_at. Each new record gets a later time, so that records with
+	// newestAt is the latest created_at. Each new record gets a later time, so that records with
 	// higher numbers are newer.
-	newest int64
+	newestAt int64
 	// rng chooses the positions of new records. Nil means that they are appended.
 	rng *rand.Rand
 
@@ -28,8 +28,8 @@ type list struct {
 // nextCreatedAt returns the created_at of the next record: earliest, or the second after the newest
 // record if that is later.
 func (l *list) nextCreatedAt(earliest int64) int64 {
-	l.newest = max(earliest, l.newest+1)
-	return l.newest
+	l.newestAt = max(earliest, l.newestAt+1)
+	return l.newestAt
 }
 
 // add adds a record: as the newest record, or at a random position if rng is set.
@@ -82,11 +82,11 @@ func (l *list) mark() {
 
 // countTo returns 0, 1, 2 up to count-1.
 func countTo(count int) []uint32 {
-	out := make([]uint32, count)
-	for i := range out {
-		out[i] = uint32(i)
+	numbers := make([]uint32, count)
+	for i := range numbers {
+		numbers[i] = uint32(i)
 	}
-	return out
+	return numbers
 }
 
 // view is the content of a list at the time of a request.

@@ -33,7 +33,7 @@ func newProducts(w *world) *products {
 			s.outletRows.numbers = append(s.outletRows.numbers, n)
 		}
 	}
-	s.onSale.newest = s.calendar.dayStart(s.calendar.day)
+	s.onSale.newestAt = s.calendar.dayStart(s.calendar.day)
 	return s
 }
 

@@ -110,11 +110,11 @@ func (s *Service) SetChurn(every int) {
 
 // Routes returns the patterns of all endpoints with GET, as in spec 4.2.
 func (s *Service) Routes() []string {
-	var out []string
+	var patterns []string
 	for _, rt := range s.routes {
-		out = append(out, rt.pattern)
+		patterns = append(patterns, rt.pattern)
 	}
-	return out
+	return patterns
 }
 
 // Records returns the records that all pages of a list endpoint would contain now, in listing
@@ -131,15 +131,15 @@ func (s *Service) Records(path string) []json.RawMessage {
 	if !ok {
 		return nil
 	}
-	out := make([]json.RawMessage, 0, v.len())
+	records := make([]json.RawMessage, 0, v.len())
 	e := enc{s: s.world.seed}
 	for i := range v.len() {
 		e.b = e.b[:0]
 		v.render(&e, v.at(i))
 		e.trim()
-		out = append(out, s.world.distort(slices.Clone(e.b), rt))
+		records = append(records, s.world.distort(slices.Clone(e.b), rt))
 	}
-	return out
+	return records
 }
 
 // Object returns the current response of an object endpoint, byte for byte. It returns
@@ -151,8 +151,8 @@ func (s *Service) Object(path string) (json.RawMessage, bool) {
 	if rt == nil || rt.object == nil || err != nil {
 		return nil, false
 	}
-	out := s.renderReply(query, rt, id, &Fault{})
-	return out.body, out.status == http.StatusOK
+	reply := s.renderReply(query, rt, id, &Fault{})
+	return reply.body, reply.status == http.StatusOK
 }
 
 // MarkStart stores the current records of the top-level lists for Survivors.
@@ -175,13 +175,13 @@ func (s *Service) Survivors(path string) []string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	v, _ := rt.list("")
-	var out []string
+	var ids []string
 	for i := range v.len() {
 		if n := v.at(i); rt.top.marked[n] {
-			out = append(out, s.world.seed.id(v.kind, n))
+			ids = append(ids, s.world.seed.id(v.kind, n))
 		}
 	}
-	return out
+	return ids
 }
 
 // Churned returns the numbers of records that churn has inserted into and deleted from a

@@ -104,8 +104,8 @@ func (w *world) insertRecord(l *list, r *rand.Rand) {
 	case l == &w.products.onSale: // the new product is not in GET /outlets
 		l.add(w.products.addProduct(l.nextCreatedAt(now)))
 	case l == &w.products.outletRows: // the new product is only in GET /outlets
-		l.newest = max(l.nextCreatedAt(now), w.products.onSale.newest+1)
-		l.add(w.products.addProduct(l.newest))
+		l.newestAt = max(l.nextCreatedAt(now), w.products.onSale.newestAt+1)
+		l.add(w.products.addProduct(l.newestAt))
 	case l == &w.orders.list && canOrder:
 		w.orders.newOrder(r, now)
 	case l == &w.items.list && canOrder:
