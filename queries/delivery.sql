@@ -28,7 +28,7 @@ publications AS (
 listing_types AS (
     SELECT id, arg_max(channel_type, valid_from) AS channel_type FROM history.product_listings GROUP BY id
 ),
-first_includes AS (
+include_types AS (
     SELECT article_id, arg_min(channel_type, position) AS channel_type FROM campaign_article_includes GROUP BY article_id
 ),
 deliveries AS (
@@ -47,7 +47,7 @@ deliveries AS (
     LEFT JOIN publications USING (article_id)
     LEFT JOIN mart.sold_items AS s ON s.order_item_id = p.order_item_id
     LEFT JOIN listing_types AS t ON t.id = s.product_id
-    LEFT JOIN first_includes AS f ON f.article_id = p.article_id
+    LEFT JOIN include_types AS f ON f.article_id = p.article_id
     CROSS JOIN period
 ),
 groups AS (

@@ -14,7 +14,7 @@
 -- param: min_percent DECIMAL 0 -- leave out smaller differences, in percent of the list price
 -- param: top COUNT NULL -- maximum number of rows
 WITH items AS (
-    SELECT *, list_price * quantity AS list, list_price IS NOT NULL AND sale_price IS NOT NULL AS has_both_prices
+    SELECT *, list_price * quantity AS list_amount, list_price IS NOT NULL AND sale_price IS NOT NULL AS has_both_prices
     FROM mart.sold_items
     WHERE NOT is_refunded
       AND ($since IS NULL OR paid_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
@@ -28,11 +28,11 @@ products AS (
             ELSE arg_max(product_name, (coalesce(paid_at, TIMESTAMPTZ '-infinity'), product_name)) END AS product_name,
         CASE WHEN product_id IS NULL THEN '(not stated)'
             ELSE arg_max(outlet_name, (coalesce(paid_at, TIMESTAMPTZ '-infinity'), outlet_name)) END AS outlet_name,
-        count(*)                                              AS items,
-        count(*) FILTER (NOT has_both_prices)                 AS without_prices,
-        coalesce(sum(list) FILTER (has_both_prices), 0)       AS list,
-        coalesce(sum(sale_price) FILTER (has_both_prices), 0) AS paid,
-        max(paid_at) FILTER (has_both_prices)                 AS last_paid_at,
+        count(*)                                               AS items,
+        count(*) FILTER (NOT has_both_prices)                  AS without_prices,
+        coalesce(sum(list_amount) FILTER (has_both_prices), 0) AS list_amount,
+        coalesce(sum(sale_price) FILTER (has_both_prices), 0)  AS paid_amount,
+        max(paid_at) FILTER (has_both_prices)                  AS last_paid_at,
         arg_max(list_price, (coalesce(paid_at, TIMESTAMPTZ '-infinity'), order_item_id)) FILTER (has_both_prices)            AS last_list,
         arg_max(sale_price / quantity, (coalesce(paid_at, TIMESTAMPTZ '-infinity'), order_item_id)) FILTER (has_both_prices) AS last_paid
     FROM items
@@ -48,7 +48,7 @@ current_prices AS (
     HAVING min(coalesce(currency, '')) = max(coalesce(currency, ''))
 ),
 differences AS (
-    SELECT p.*, 100 * (p.paid - p.list) / nullif(p.list, 0) AS percent, n.list_now, n.list_currency
+    SELECT p.*, 100 * (p.paid_amount - p.list_amount) / nullif(p.list_amount, 0) AS percent, n.list_now, n.list_currency
     FROM products AS p
     LEFT JOIN current_prices AS n USING (product_id)
 )
@@ -58,16 +58,16 @@ SELECT
     outlet_name,
     items,
     without_prices AS items_without_prices,
-    CAST(list AS DECIMAL(18, 2))        AS list_total,
-    CAST(paid AS DECIMAL(18, 2))        AS paid_total,
-    CAST(paid - list AS DECIMAL(18, 2)) AS difference,
-    CAST(percent AS DECIMAL(38, 1))     AS difference_percent,
+    CAST(list_amount AS DECIMAL(18, 2))               AS list_total,
+    CAST(paid_amount AS DECIMAL(18, 2))               AS paid_total,
+    CAST(paid_amount - list_amount AS DECIMAL(18, 2)) AS difference,
+    CAST(percent AS DECIMAL(38, 1))                   AS difference_percent,
     last_paid_at,
-    CAST(last_list AS DECIMAL(18, 2))   AS last_list,
-    CAST(last_paid AS DECIMAL(18, 2))   AS last_paid,
-    CAST(list_now AS DECIMAL(18, 2))    AS list_now,
+    CAST(last_list AS DECIMAL(18, 2)) AS last_list,
+    CAST(last_paid AS DECIMAL(18, 2)) AS last_paid,
+    CAST(list_now AS DECIMAL(18, 2))  AS list_now,
     list_currency
 FROM differences
 WHERE CAST($min_percent AS DECIMAL(18, 6)) = 0 OR abs(percent) >= CAST($min_percent AS DECIMAL(18, 6))
-ORDER BY paid - list, product_id
+ORDER BY paid_amount - list_amount, product_id
 LIMIT $top

@@ -39,7 +39,7 @@ article_dates AS (
         CASE WHEN e.published_at IS NULL THEN e.ended_at END AS ended_at,
         coalesce(e.published_at, e.ended_at)                 AS done_at,
         done_at IS NULL AND (p.live_url IS NOT NULL
-            OR list_contains(string_split($published || ',' || $ended, ','), p.status_prefix) IS TRUE) AS is_done
+            OR list_contains(string_split($published || ',' || $ended, ','), p.status_prefix) IS TRUE) AS is_done_at_unknown_time
     FROM mart.article_progress AS p
     LEFT JOIN article_ends AS e USING (article_id)
 ),
@@ -49,7 +49,7 @@ article_counts AS (
         count(*) FILTER (a.started_at >= c.began_at)   AS started,
         count(*) FILTER (a.published_at >= c.began_at AND a.published_at < c.ended_at) AS published,
         count(*) FILTER (a.ended_at >= c.began_at AND a.ended_at < c.ended_at)         AS ended,
-        count(*) FILTER (NOT a.is_done AND (a.done_at IS NULL OR a.done_at >= c.ended_at)) AS in_progress
+        count(*) FILTER (NOT a.is_done_at_unknown_time AND (a.done_at IS NULL OR a.done_at >= c.ended_at)) AS in_progress
     FROM calendar AS c
     JOIN article_dates AS a ON a.started_at < c.ended_at
     GROUP BY c.week

@@ -57,7 +57,7 @@ article_ends AS (
     CROSS JOIN params
     GROUP BY s.article_id
 ),
--- is_done marks articles that are published or ended at an unknown time. Such articles are never in progress.
+-- Articles that are published or ended at an unknown time are never in progress.
 article_dates AS (
     SELECT
         p.started_at,
@@ -65,7 +65,7 @@ article_dates AS (
         CASE WHEN e.published_at IS NULL THEN e.ended_at END AS ended_at,
         coalesce(e.published_at, e.ended_at)                 AS done_at,
         e.published_at IS NULL AND e.ended_at IS NULL AND (p.live_url IS NOT NULL
-            OR coalesce({{has "split(params.published || ',' || params.ended, ',')" "p.status_prefix"}}, false)) AS is_done
+            OR coalesce({{has "split(params.published || ',' || params.ended, ',')" "p.status_prefix"}}, false)) AS is_done_at_unknown_time
     FROM ${mart}.article_progress AS p
     CROSS JOIN params
     LEFT JOIN article_ends AS e ON e.article_id = p.article_id
@@ -76,7 +76,7 @@ article_counts AS (
         count(*) FILTER (WHERE a.started_at >= c.began_at)   AS started,
         count(*) FILTER (WHERE a.published_at >= c.began_at AND a.published_at < c.ended_at) AS published,
         count(*) FILTER (WHERE a.ended_at >= c.began_at AND a.ended_at < c.ended_at)         AS ended,
-        count(*) FILTER (WHERE NOT a.is_done AND (a.done_at IS NULL OR a.done_at >= c.ended_at)) AS in_progress
+        count(*) FILTER (WHERE NOT a.is_done_at_unknown_time AND (a.done_at IS NULL OR a.done_at >= c.ended_at)) AS in_progress
     FROM calendar AS c
     JOIN article_dates AS a ON a.started_at < c.ended_at
     GROUP BY c.week
