@@ -62,7 +62,7 @@ func (g *globals) showResult(format string, r result) error {
 		e.SetIndent("", "  ")
 		return e.Encode(r.value)
 	}
-	_, err := io.WriteString(g.stdout, query.OnScreen(r.text))
+	_, err := io.WriteString(g.stdout, query.EscapeLines(r.text))
 	return err
 }
 

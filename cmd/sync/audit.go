@@ -148,7 +148,7 @@ func previousCatalog(g *globals) (string, error) {
 func loadChecks(cfg config.Config) (checks.Set, error) {
 	set, err := checks.Load(cfg.Checks.Dir, command.AuditRules(cfg.Checks), privateColumns(cfg))
 	if faulty := (*query.FilesError)(nil); errors.As(err, &faulty) {
-		err = command.UsageErr("read your own checks:\n  %s", query.OnScreen(strings.Join(faulty.Problems, "\n  ")))
+		err = command.UsageErr("read your own checks:\n  %s", query.EscapeLines(strings.Join(faulty.Problems, "\n  ")))
 	}
 	return set, err
 }
@@ -177,7 +177,7 @@ func showChecks(w io.Writer, results []ledger.CheckResult, width int) error {
 		for _, row := range r.SampleLines() {
 			lines = append(lines, "  "+row)
 		}
-		if _, err := fmt.Fprintln(w, query.OnScreen(strings.Join(lines, "\n"))); err != nil {
+		if _, err := fmt.Fprintln(w, query.EscapeLines(strings.Join(lines, "\n"))); err != nil {
 			return err
 		}
 	}

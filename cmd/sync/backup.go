@@ -137,10 +137,10 @@ func verifyBackup(ctx context.Context, g *globals, cfg config.Config, o backupOp
 		return err
 	}
 	for _, p := range v.LeftOut {
-		fmt.Fprintf(g.stdout, "note: %s was left out: %s\n", query.OnScreen(p.File), query.OnScreen(p.Problem))
+		fmt.Fprintf(g.stdout, "note: %s was left out: %s\n", query.EscapeLines(p.File), query.EscapeLines(p.Problem))
 	}
 	for _, p := range v.Damaged {
-		fmt.Fprintf(g.stdout, "%s: %s\n", query.OnScreen(p.File), query.OnScreen(p.Problem))
+		fmt.Fprintf(g.stdout, "%s: %s\n", query.EscapeLines(p.File), query.EscapeLines(p.Problem))
 	}
 	extent := "names and sizes; --read-data reads every byte"
 	if o.readData {
@@ -150,7 +150,7 @@ func verifyBackup(ctx context.Context, g *globals, cfg config.Config, o backupOp
 	if len(v.Damaged) > 0 {
 		result = "damaged"
 	}
-	fmt.Fprintf(g.stdout, "%s: %s of %s (%s, %s)\n", result, query.OnScreen(v.Run), v.At.Format("2006-01-02 15:04:05"), plural.Count(len(v.Files), "file"), extent)
+	fmt.Fprintf(g.stdout, "%s: %s of %s (%s, %s)\n", result, query.EscapeLines(v.Run), v.At.Format("2006-01-02 15:04:05"), plural.Count(len(v.Files), "file"), extent)
 	if len(v.Damaged) > 0 {
 		return command.EndWith(ledger.Failed, nil)
 	}

@@ -113,7 +113,7 @@ func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {
 	}
 	fmt.Fprintf(w, "disk           %s\n", diskText)
 	for _, d := range p.Damage {
-		fmt.Fprintf(w, "damaged        %s: %s: %s\n", query.OnScreen(d.File), query.OnScreen(d.Problem), d.Repair.Command())
+		fmt.Fprintf(w, "damaged        %s: %s: %s\n", query.EscapeLines(d.File), query.EscapeLines(d.Problem), d.Repair.Command())
 	}
 	if p.Locked != nil {
 		fmt.Fprintf(w, "lock           %v\n", p.Locked)

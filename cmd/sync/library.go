@@ -29,7 +29,7 @@ func (g *globals) loadQueries() (query.Library, error) {
 	all, err := query.Load(cfg.Queries.Dir)
 	if faulty := (*query.FilesError)(nil); errors.As(err, &faulty) {
 		for _, problem := range faulty.Problems {
-			fmt.Fprintln(g.stderr, "placementsync: own query left out:", query.OnScreen(problem))
+			fmt.Fprintln(g.stderr, "placementsync: own query left out:", query.EscapeLines(problem))
 		}
 		err = nil
 	}

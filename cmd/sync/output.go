@@ -134,10 +134,10 @@ func (o outputOptions) writeGraded(ctx context.Context, g *globals, db *query.DB
 		return rows, err
 	}
 	if line := query.DescribeSources(sources); line != "" && !g.Quiet {
-		fmt.Fprintln(g.stderr, query.OnScreen("source tables: "+line))
+		fmt.Fprintln(g.stderr, query.EscapeLines("source tables: "+line))
 	}
 	if sourcesErr != nil && !g.Quiet {
-		fmt.Fprintln(g.stderr, query.OnScreen("cannot read the grades of the source tables: "+sourcesErr.Error()))
+		fmt.Fprintln(g.stderr, query.EscapeLines("cannot read the grades of the source tables: "+sourcesErr.Error()))
 	}
 	return rows, nil
 }

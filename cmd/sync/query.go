@@ -106,7 +106,7 @@ func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) er
 func explainEmpty(ctx context.Context, g *globals, db *query.DB, q query.Query, values map[string]string) error {
 	unknown, err := db.UnknownValues(ctx, q, values)
 	for _, u := range unknown {
-		fmt.Fprintln(g.stderr, "placementsync:", query.OnScreen(u.String()))
+		fmt.Fprintln(g.stderr, "placementsync:", query.EscapeLines(u.String()))
 	}
 	return err
 }

@@ -191,7 +191,7 @@ func (g *globals) writeEscaped(write func(io.Writer) error) error {
 	if err := write(&text); err != nil {
 		return err
 	}
-	shown := query.OnScreen(strings.ReplaceAll(text.String(), "\r\n", "\n"))
+	shown := query.EscapeLines(strings.ReplaceAll(text.String(), "\r\n", "\n"))
 	_, err := fmt.Fprintln(g.stdout, strings.TrimSuffix(shown, "\n"))
 	return err
 }

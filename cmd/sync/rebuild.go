@@ -116,9 +116,9 @@ func restoreBackup(ctx context.Context, g *globals, cfg config.Config, o rebuild
 		return err
 	}
 	for _, p := range res.LeftOut {
-		fmt.Fprintf(g.stdout, "not in the backup: %s: %s\n", query.OnScreen(p.File), query.OnScreen(p.Problem))
+		fmt.Fprintf(g.stdout, "not in the backup: %s: %s\n", query.EscapeLines(p.File), query.EscapeLines(p.Problem))
 	}
-	_, err = fmt.Fprintf(g.stdout, "restored %s of %s: %s, %d of them fetched, %s\n", query.OnScreen(res.Run), res.At.Format(time.DateTime),
+	_, err = fmt.Fprintf(g.stdout, "restored %s of %s: %s, %d of them fetched, %s\n", query.EscapeLines(res.Run), res.At.Format(time.DateTime),
 		plural.Count(len(res.Files), "file"), res.Fetched, plural.FormatBytes(res.Bytes))
 	return err
 }
@@ -139,16 +139,16 @@ func showRebuilt(g *globals, r pipeline.RebuildResult) error {
 		fmt.Fprintln(g.stdout, "meta is empty: all files with its changes are damaged or missing")
 	}
 	for _, d := range r.Unfinished {
-		fmt.Fprintf(g.stdout, "not used: the day %s: %s; its files are in damaged/%s of the warehouse\n", d.Day, query.OnScreen(d.Problem), r.Manifest.RunID)
+		fmt.Fprintf(g.stdout, "not used: the day %s: %s; its files are in damaged/%s of the warehouse\n", d.Day, query.EscapeLines(d.Problem), r.Manifest.RunID)
 	}
 	if r.Lost != "" {
-		fmt.Fprintf(g.stdout, "lost: run %s: the ledger names it as published, but the series has no complete day of this run\n", query.OnScreen(r.Lost))
+		fmt.Fprintf(g.stdout, "lost: run %s: the ledger names it as published, but the series has no complete day of this run\n", query.EscapeLines(r.Lost))
 	}
 	for _, d := range r.Unused {
-		fmt.Fprintf(g.stdout, "not needed, and still damaged: %s: %s; placementsync rebuild --series writes it again\n", query.OnScreen(d.File), query.OnScreen(d.Problem))
+		fmt.Fprintf(g.stdout, "not needed, and still damaged: %s: %s; placementsync rebuild --series writes it again\n", query.EscapeLines(d.File), query.EscapeLines(d.Problem))
 	}
 	for _, d := range r.Skipped {
-		fmt.Fprintf(g.stdout, "left out %s: %s; lost with it: %s\n", query.OnScreen(d.File), query.OnScreen(d.Problem), d.Affected)
+		fmt.Fprintf(g.stdout, "left out %s: %s; lost with it: %s\n", query.EscapeLines(d.File), query.EscapeLines(d.Problem), d.Affected)
 	}
 	if len(r.Skipped) > 0 {
 		_, err := fmt.Fprintf(g.stdout, "the damaged files are in damaged/%s of the warehouse\n", r.Manifest.RunID)

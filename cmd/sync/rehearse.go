@@ -39,7 +39,7 @@ func runRehearsal(ctx context.Context, g *globals, cfg config.Config) error {
 	entry.Version, entry.Bytes = res.Run, res.Bytes
 	entry = entry.EndFollowUp(ctx, g.Now(), err)
 	if err == nil {
-		fmt.Fprintf(g.stdout, "%s of %s can be restored: %s, %s, every row equal\n", query.OnScreen(res.Run), res.At.Format(time.DateTime),
+		fmt.Fprintf(g.stdout, "%s of %s can be restored: %s, %s, every row equal\n", query.EscapeLines(res.Run), res.At.Format(time.DateTime),
 			plural.Count(len(res.Files), "file"), plural.FormatBytes(res.Bytes))
 	}
 	return errors.Join(err, g.recordFollowUp(ctx, cfg, entry))

@@ -63,9 +63,9 @@ func showOutcome(g *globals, res pipeline.Result, dryRun bool) error {
 	case dryRun && r.Outcome == ledger.Complete:
 		outcome = "dry run, nothing published"
 	case dryRun && r.Outcome == ledger.Partial:
-		outcome = "dry run, nothing published, partial: " + query.OnScreen(r.Why())
+		outcome = "dry run, nothing published, partial: " + query.EscapeLines(r.Why())
 	case r.Outcome == ledger.Partial:
-		outcome = "published, partial: " + query.OnScreen(r.Why())
+		outcome = "published, partial: " + query.EscapeLines(r.Why())
 	case r.Held:
 		outcome = "held by its checks, nothing published; readers keep the last snapshot"
 	case r.Outcome != ledger.Complete:
@@ -88,5 +88,5 @@ func showOutcome(g *globals, res pipeline.Result, dryRun bool) error {
 // characters are escaped.
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")
-	return query.OnScreen(line)
+	return query.EscapeLines(line)
 }

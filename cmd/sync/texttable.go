@@ -35,7 +35,7 @@ type column struct {
 func (t *textTable) addRow(cells ...any) {
 	row := make([]string, len(cells))
 	for i, cell := range cells {
-		row[i] = query.OnScreen(fmt.Sprint(cell))
+		row[i] = query.EscapeLines(fmt.Sprint(cell))
 	}
 	t.rows = append(t.rows, row)
 }

@@ -90,7 +90,7 @@ func showVerified(w io.Writer, v pipeline.VerifyReport) error {
 		if d.Lost {
 			lost = " (lost data cannot be restored)"
 		}
-		fmt.Fprintf(w, "%s: %s\n  affects  %s\n  repair   %s%s\n", query.OnScreen(d.File), firstLine(d.Problem), d.Affected, d.Repair.Command(), lost)
+		fmt.Fprintf(w, "%s: %s\n  affects  %s\n  repair   %s%s\n", query.EscapeLines(d.File), firstLine(d.Problem), d.Affected, d.Repair.Command(), lost)
 	}
 	var commands []string
 	for _, r := range integrity.PlanRepairs(v.Damage) {
@@ -100,7 +100,7 @@ func showVerified(w io.Writer, v pipeline.VerifyReport) error {
 		fmt.Fprintf(w, "run these commands in this order, then verify again: %s\n", strings.Join(commands, "; "))
 	}
 	for _, n := range v.Notes {
-		fmt.Fprintf(w, "note: %s\n", query.OnScreen(n))
+		fmt.Fprintf(w, "note: %s\n", query.EscapeLines(n))
 	}
 	verdict := map[string]string{integrity.Whole: "whole", integrity.Rebuildable: "damaged: all of it can be rebuilt",
 		integrity.DataLost: "damaged: some data is lost"}[v.Result()]

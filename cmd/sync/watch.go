@@ -272,7 +272,7 @@ func ownFilesErr(ctx context.Context, kind string, queries query.Library, loadEr
 		return nil
 	}
 	for i, p := range problems {
-		problems[i] = query.OnScreen(p)
+		problems[i] = query.EscapeLines(p)
 	}
 	return command.UsageErr("check your own %s: %s cannot be used:\n  %s", kind, plural.Count(len(problems), "file"), strings.Join(problems, "\n  "))
 }
@@ -291,9 +291,9 @@ func (g *globals) openPublished(ctx context.Context, opts query.Options) (*query
 
 func showWatches(w io.Writer, watches []config.Watch, results []watch.Result, dryRun bool) {
 	for i, r := range results {
-		fmt.Fprintf(w, "%s: %s\n", r.Watch, query.OnScreen(describeResult(r)))
+		fmt.Fprintf(w, "%s: %s\n", r.Watch, query.EscapeLines(describeResult(r)))
 		if r.NotProven != "" {
-			fmt.Fprintf(w, "  possibly incomplete: %s\n", query.OnScreen(r.NotProven))
+			fmt.Fprintf(w, "  possibly incomplete: %s\n", query.EscapeLines(r.NotProven))
 		}
 		if r.Skipped > 0 {
 			fmt.Fprintf(w, "  skipped: %s without a number in the column of the condition\n", plural.Count(r.Skipped, "row"))
@@ -303,7 +303,7 @@ func showWatches(w io.Writer, watches []config.Watch, results []watch.Result, dr
 			if dryRun {
 				action = "would send to " + strings.Join(watches[i].Send, ", ")
 			}
-			fmt.Fprintf(w, "  %s:\n    %s\n", action, strings.ReplaceAll(query.OnScreen(m.Text), "\n", "\n    "))
+			fmt.Fprintf(w, "  %s:\n    %s\n", action, strings.ReplaceAll(query.EscapeLines(m.Text), "\n", "\n    "))
 		}
 	}
 }

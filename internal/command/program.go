@@ -141,7 +141,7 @@ func (f *Flags) Execute(ctx context.Context, root *cobra.Command, args []string,
 		log := f.NewLogger(stderr)
 		log.Error("command failed", "command", name, "exit_code", code, "error", err)
 	default:
-		text := fmt.Sprintf("%s: %s\n", root.Name(), query.OnScreen(err.Error()))
+		text := fmt.Sprintf("%s: %s\n", root.Name(), query.EscapeLines(err.Error()))
 		if f.Journal {
 			text = prefixLines(slog.LevelError, text)
 		}

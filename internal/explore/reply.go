@@ -225,7 +225,7 @@ func (e *Explorer) sendError(w http.ResponseWriter, v *visit, err error) {
 	}
 	heading := cmp.Or(map[int]string{http.StatusNotFound: "Not found", http.StatusBadRequest: "Invalid address", http.StatusForbidden: "Not allowed"}[shown.status],
 		"The page cannot be shown now")
-	p := newPage("Error", "error", map[string]any{"Heading": heading, "Problem": query.OnScreen(shown.problem), "Advice": shown.advice})
+	p := newPage("Error", "error", map[string]any{"Heading": heading, "Problem": query.EscapeLines(shown.problem), "Advice": shown.advice})
 	p.Status = shown.status
 	if err := p.send(e, w, v); err != nil {
 		e.cfg.Log.Error("error page not shown", "url", v.URL.Path, "error", err)

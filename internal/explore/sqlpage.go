@@ -159,7 +159,7 @@ func (e *Explorer) runJob(ctx context.Context, job query.Job, w io.Writer) (quer
 func (view sqlView) explain(e *Explorer, err error) (reply, error) {
 	mistake, isMistake := errors.AsType[*query.StatementError](err)
 	crash, isCrash := errors.AsType[*query.CrashError](err)
-	view.Problem = query.OnScreen(err.Error())
+	view.Problem = query.EscapeLines(err.Error())
 	switch {
 	case isMistake:
 		view.Line, view.Column = mistake.Line, mistake.Column

@@ -9,9 +9,9 @@ import (
 	"unicode/utf16"
 )
 
-// escapeForScreen escapes the characters of a text that would move the cursor of a terminal,
+// escapeControls escapes the characters of a text that would move the cursor of a terminal,
 // start an escape sequence, or reorder or hide other text.
-func escapeForScreen(s string) string {
+func escapeControls(s string) string {
 	if strings.IndexFunc(s, isControl) < 0 {
 		return s
 	}
@@ -48,11 +48,12 @@ func isControl(r rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)
 }
 
-// OnScreen escapes a text of several lines for a terminal, such as an error that quotes a value.
-func OnScreen(text string) string {
+// EscapeLines escapes the control characters in each line of a text, such as an error that quotes a
+// value. It keeps the line feeds.
+func EscapeLines(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
-		lines[i] = escapeForScreen(line)
+		lines[i] = escapeControls(line)
 	}
 	return strings.Join(lines, "\n")
 }
@@ -96,7 +97,7 @@ func (s *screenWriter) Write(p []byte) (int, error) {
 	var shown strings.Builder
 	for line := range strings.Lines(complete) {
 		text := strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
-		shown.WriteString(escapeForScreen(text) + line[len(text):])
+		shown.WriteString(escapeControls(text) + line[len(text):])
 	}
 	_, err := io.WriteString(s.to, shown.String())
 	return len(p), err

@@ -27,7 +27,7 @@ func TestControlCharactersAreEscapedOnATerminal(t *testing.T) {
 			}
 		})
 	}
-	requireGraphic(t, query.OnScreen("line\n"+hostile))
+	requireGraphic(t, query.EscapeLines("line\n"+hostile))
 }
 
 // requireGraphic checks that a text contains only visible characters, spaces and line feeds.
@@ -49,10 +49,10 @@ func TestFilesAndPipesGetUnescapedTexts(t *testing.T) {
 	}
 }
 
-func TestOnScreenEscapesErrors(t *testing.T) {
+func TestEscapeLinesEscapesErrors(t *testing.T) {
 	_, err := runQuery(t, open(t, ""), query.Text("SELECT 'a\u202eb\x1b[31m'::INTEGER"), nil, query.CSV, query.Screen{})
 	if err == nil {
 		t.Fatal("got no error, want a conversion error")
 	}
-	requireGraphic(t, query.OnScreen(err.Error()))
+	requireGraphic(t, query.EscapeLines(err.Error()))
 }

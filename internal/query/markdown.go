@@ -51,4 +51,4 @@ func (w *markdownWriter) writeLine(cells []string) error {
 	return err
 }
 
-func (w *markdownWriter) escapeCell(s string) string { return w.escaper.Replace(escapeForScreen(s)) }
+func (w *markdownWriter) escapeCell(s string) string { return w.escaper.Replace(escapeControls(s)) }

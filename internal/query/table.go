@@ -85,7 +85,7 @@ func (w *tableWriter) End() error {
 func (w *tableWriter) cellTexts(r Row) []string {
 	cells := make([]string, len(w.columns))
 	for i := range cells {
-		cells[i] = escapeForScreen(r.Value(i).Or(null))
+		cells[i] = escapeControls(r.Value(i).Or(null))
 	}
 	return cells
 }
@@ -95,7 +95,7 @@ func (w *tableWriter) cellTexts(r Row) []string {
 func (w *tableWriter) columnWidths(limit int, withTypes bool) []int {
 	widths := make([]int, len(w.columns))
 	for i, c := range w.columns {
-		widths[i] = textWidth(escapeForScreen(c.Name))
+		widths[i] = textWidth(escapeControls(c.Name))
 		if withTypes {
 			widths[i] = max(widths[i], textWidth(c.Type))
 		}
@@ -122,7 +122,7 @@ func (w *tableWriter) startPlainTable() error {
 	w.widths = w.columnWidths(maxWidth, false)
 	names := make([]string, len(w.columns))
 	for i, c := range w.columns {
-		names[i] = escapeForScreen(c.Name)
+		names[i] = escapeControls(c.Name)
 	}
 	for _, row := range slices.Concat([][]string{names}, w.cells) {
 		if err := w.writePlainLine(row); err != nil {
@@ -267,7 +267,7 @@ func (w *tableWriter) writeFramed() error {
 	header, configs := table.Row{}, []table.ColumnConfig{}
 	for n, i := range shown {
 		c := w.columns[i]
-		header = append(header, snipText(escapeForScreen(c.Name), widths[i])+"\n"+snipText(c.Type, widths[i]))
+		header = append(header, snipText(escapeControls(c.Name), widths[i])+"\n"+snipText(c.Type, widths[i]))
 		align := text.AlignLeft
 		if c.Numeric {
 			align = text.AlignRight
@@ -293,7 +293,7 @@ func (w *tableWriter) writeFramed() error {
 		var hidden []string
 		for i, c := range w.columns {
 			if !slices.Contains(shown, i) {
-				hidden = append(hidden, escapeForScreen(c.Name))
+				hidden = append(hidden, escapeControls(c.Name))
 			}
 		}
 		notes = append(notes, fmt.Sprintf("%d of %s hidden: %s", len(hidden), plural.Count(len(w.columns), "column"), strings.Join(hidden, ", ")))

@@ -20,7 +20,7 @@ type verticalWriter struct {
 func (w *verticalWriter) Begin(columns []Column) error {
 	width := 0
 	for _, c := range columns {
-		name := escapeForScreen(c.Name)
+		name := escapeControls(c.Name)
 		width = max(width, textWidth(name))
 		w.names = append(w.names, name)
 	}
@@ -31,7 +31,7 @@ func (w *verticalWriter) Begin(columns []Column) error {
 }
 
 func (w *verticalWriter) Row(r Row) error {
-	return w.write(func(i int) string { return escapeForScreen(r.Value(i).Or(null)) })
+	return w.write(func(i int) string { return escapeControls(r.Value(i).Or(null)) })
 }
 
 // write writes a row. cell returns the text of column i.
