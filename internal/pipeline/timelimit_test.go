@@ -81,12 +81,12 @@ func TestFirstRounds(t *testing.T) {
 		details Details
 		want    []load.Priority
 	}{
-		"the first night":                    {ledger.Run{}, false, ChangedDetails, changedFirst},
-		"the last night read all":            {run(0, 0), true, ChangedDetails, nil},
-		"all details are chosen":             {run(0, 0), true, AllDetails, changedFirst},
-		"one id is unread":                   {run(1, 1), true, ChangedDetails, changedFirst},
-		"one id is unread, without progress": {run(1, 0), true, ChangedDetails, neverReadFirst},
-		"all details, without progress":      {run(9, 0), true, AllDetails, neverReadFirst},
+		"the first night":                             {ledger.Run{}, false, ChangedDetails, changedFirst},
+		"the last night read all ids":                 {run(0, 0), true, ChangedDetails, nil},
+		"all details are requested":                   {run(0, 0), true, AllDetails, changedFirst},
+		"one id is unread":                            {run(1, 1), true, ChangedDetails, changedFirst},
+		"one id is unread, without progress":          {run(1, 0), true, ChangedDetails, neverReadFirst},
+		"all details are requested, without progress": {run(9, 0), true, AllDetails, neverReadFirst},
 	} {
 		if got := firstRounds(c.last, c.hasLast, c.details); !slices.Equal(got, c.want) {
 			t.Errorf("%s: got %v, want %v", name, got, c.want)
@@ -129,12 +129,12 @@ func TestForecast(t *testing.T) {
 		pace   int64
 		want   []int64 // nights of each stream, 0 without a forecast
 	}{
-		"no id is unread":            {[]int64{0, 0}, 5, []int64{0, 0}},
-		"no pace":                    {[]int64{7}, 0, []int64{0}},
-		"one id":                     {[]int64{1}, 5, []int64{1}},
-		"exactly one night":          {[]int64{5}, 5, []int64{1}},
-		"one id more than one night": {[]int64{6}, 5, []int64{2}},
-		"streams wait for others":    {[]int64{5, 0, 5, 1}, 5, []int64{1, 0, 2, 3}},
+		"no id is unread":                {[]int64{0, 0}, 5, []int64{0, 0}},
+		"a pace of 0":                    {[]int64{7}, 0, []int64{0}},
+		"one id":                         {[]int64{1}, 5, []int64{1}},
+		"exactly one night":              {[]int64{5}, 5, []int64{1}},
+		"more ids than one night reads":  {[]int64{6}, 5, []int64{2}},
+		"earlier streams are read first": {[]int64{5, 0, 5, 1}, 5, []int64{1, 0, 2, 3}},
 	} {
 		finished := results{}
 		for _, n := range c.unread {

@@ -155,7 +155,7 @@ func TestInvalidExportsAreUsageErrors(t *testing.T) {
 	parent := t.TempDir()
 	var usage *query.UsageError
 	for name, e := range map[string]query.Export{
-		"other format":             {Format: query.JSON},
+		"unsupported format":       {Format: query.JSON},
 		"unknown table":            {Format: query.CSV, Tables: []string{"nosuch"}},
 		"unknown partition column": {Format: query.Parquet, PartitionBy: "nosuch"},
 		"partitioned CSV":          {Format: query.CSV, PartitionBy: "country"},
