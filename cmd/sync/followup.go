@@ -53,7 +53,7 @@ func (g *globals) runFollowUps(ctx context.Context, cfg config.Config) error {
 	for _, sendNight := range followUps {
 		entry, err := sendNight(ctx, cfg)
 		if errors.As(err, new(*warehouse.LockedError)) {
-			log.Info("work after the night runs in another process", "work", entry.Kind)
+			log.Info("post-publish task runs in another process", "work", entry.Kind)
 			continue
 		}
 		if err != nil {
@@ -61,11 +61,11 @@ func (g *globals) runFollowUps(ctx context.Context, cfg config.Config) error {
 		}
 		switch {
 		case entry.Outcome == ledger.Interrupted:
-			log.Info("work after the night interrupted, the next night continues it", "work", entry.Kind, "error", err)
+			log.Info("post-publish task interrupted, the next night continues it", "work", entry.Kind, "error", err)
 		case err != nil:
-			log.Error("work after the night failed, the next night tries again", "work", entry.Kind, "error", err)
+			log.Error("post-publish task failed, the next night tries again", "work", entry.Kind, "error", err)
 		default:
-			log.Info("work after the night is done", "work", entry.Kind, "run", entry.Version, "bytes", entry.Bytes, "took", entry.Took())
+			log.Info("post-publish task done", "work", entry.Kind, "run", entry.Version, "bytes", entry.Bytes, "took", entry.Took())
 		}
 		if err := command.RecordFollowUp(ctx, wh, notifier, entry, notify.Behind, notify.Recovered); err != nil {
 			log.Warn("ledger entry not written", "work", entry.Kind, "error", err)

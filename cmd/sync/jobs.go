@@ -110,7 +110,7 @@ func (j *jobs) FollowUp(ctx context.Context) {
 			j.s.log.Warn("old nights of the lake not removed, the next night tries again", "error", err)
 		}
 	}
-	j.s.log.Debug("work after the night ended", "took", time.Since(began))
+	j.s.log.Debug("post-publish tasks ended", "took", time.Since(began))
 }
 
 // Verify implements daemon.Jobs. It sends an alert if it finds damage or fails.

@@ -47,7 +47,7 @@ func TestOwnQueries(t *testing.T) {
 	s.Start()
 	t.Cleanup(func() { s.Close(); must(t, explorer.Close()) })
 
-	wantTexts(t, s.get(t, "/questions", http.StatusOK), "<script>alert(1)</script> own", "Price by segment", "faulty.sql:2: write a parameter as name type default")
+	wantTexts(t, s.get(t, "/questions", http.StatusOK), "<script>alert(1)</script> own", "Price by segment", "faulty.sql:2: write a parameter as NAME TYPE DEFAULT")
 	wantTexts(t, s.get(t, "/questions/hostile", http.StatusOK), "Fill in Least, which has no default.")
 	body := s.get(t, "/questions/hostile?p.least=50", http.StatusOK)
 	wantTexts(t, body, "1 row", "Guest post", "</td><script>", "<u>head</u>", "<b>least</b>")

@@ -100,7 +100,7 @@ func (q *Query) parseHeader() (faults []fault) {
 func parseParam(text string) (Param, error) {
 	m := paramField.FindStringSubmatch(text)
 	if m == nil {
-		return Param{}, fmt.Errorf("write a parameter as name type default -- meaning, not %q", text)
+		return Param{}, fmt.Errorf("write a parameter as NAME TYPE DEFAULT -- MEANING, not %q", text)
 	}
 	p := Param{Name: m[1], Type: m[2], Nullable: m[3] != "", Default: m[4], About: m[5]}
 	if inner := len(m[4]) - 1; inner > 1 && m[4][0] == '\'' && m[4][inner] == '\'' {

@@ -86,7 +86,7 @@ func TestErrorsOfStatementsHavePositions(t *testing.T) {
 		{"SELECT\n  CAST('x' || id AS INTEGER) FROM product_listings", "Could not convert", 2, 3},
 		{"FROM range($n)", `parameter "n"`, 0, 0},
 		{"DROP TABLE product_listings", "refused to write", 0, 0},
-		{"-- param: x\nSELECT 1", "write a parameter as name type default", 0, 0},
+		{"-- param: x\nSELECT 1", "write a parameter as NAME TYPE DEFAULT", 0, 0},
 	} {
 		_, _, err := runJob(t, query.Job{Catalog: path, SQL: c.text})
 		var e *query.StatementError

@@ -122,7 +122,7 @@ func TestLoadReportsAllMistakes(t *testing.T) {
 		"my-query.sql: has an invalid name: use only letters, digits and _",
 		"no_title.sql:1: needs a title: begin with -- title: TEXT",
 		"not_text.sql: is not UTF-8: save it as UTF-8",
-		`parameters.sql:2: write a parameter as name type default -- meaning, not "n NUMBER 1 -- count"`,
+		`parameters.sql:2: write a parameter as NAME TYPE DEFAULT -- MEANING, not "n NUMBER 1 -- count"`,
 		`parameters.sql:4: parameter "n": "many" is not a whole number from 0 on`,
 		"repeated.sql:2: write -- title: TEXT only once, with a text that is not empty",
 		`repeated.sql:3: unknown header "parm": did you mean param?`,
