@@ -227,7 +227,7 @@ func TestTorturePowerCut(t *testing.T) {
 				return torture.Trial{Name: "power cut, " + name, Procedure: "the power fails at each change of the disk; changes since the last fsync are lost in any subset",
 					Runs: states, Outcome: "readers saw the snapshot from before or after; the next night published without damage"}
 			})
-			states = cut(t, 1, 260)
+			states = cut(t, 1, 700)
 		})
 	}
 }
