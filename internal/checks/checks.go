@@ -184,7 +184,7 @@ func (s Set) runCheck(ctx context.Context, db *query.DB, scope auditScope, q que
 	// check needs the memory of only one part. An error of one part must not hide the rows of the
 	// others.
 	var violations query.Result
-	isUnread := false // the violating rows of a part are from an earlier run, which audited them
+	isUnread := false // whether the violating rows of a part are from an earlier run, which audited them
 	for _, part := range parts {
 		if err != nil && ctx.Err() != nil {
 			break

@@ -67,7 +67,7 @@ func load(t *testing.T, dir string, rules map[string]checks.Rule, private []stri
 
 // TestChecks runs testdata/<check>/*.test. A test is a txtar archive: a comment line, the rows
 // of the tables (fixture.sql), values of parameters (params, lines name=value), private columns
-// (private), the violating rows as CSV (want.csv), and rows of the previous version's file (before.sql).
+// (private), the violating rows as CSV (want.csv), and the rows of the previous version (before.sql).
 // Without before.sql, the previous rows are derived from the history in the tables.
 func TestChecks(t *testing.T) {
 	empty := fixture.NewEmpty(t)

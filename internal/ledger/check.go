@@ -12,9 +12,9 @@ import (
 // CheckOutcome says whether a check of a snapshot passed.
 type CheckOutcome string
 
-// Outcomes of checks. A check is skipped if it has no data to compare: its tables were not read, too
-// few of their rows changed, or there is no earlier snapshot. CheckNotRun means that an error
-// prevented the check.
+// Outcomes of checks. A check is skipped if it has no data to compare, for example if its tables were
+// not read, too few of their rows changed, or there is no earlier snapshot. CheckNotRun means that an
+// error prevented the check.
 const (
 	CheckPassed  CheckOutcome = "passed"
 	CheckFailed  CheckOutcome = "failed"

@@ -57,7 +57,7 @@ type Problem struct {
 	Standing Standing
 	// Reason is the column reason of meta.streams.
 	Reason string
-	// Since is the time at which the oldest row was last read. Zero means unknown.
+	// Since is the time at which the least recently read row was read. Zero means unknown.
 	Since time.Time
 }
 

@@ -16,7 +16,8 @@ type Progress struct {
 	// PerSecond is the request rate of the current stream. During the stream's first second, it is
 	// the rate of the whole run. Allowed is the configured limit. 0 means no limit.
 	PerSecond, Allowed float64
-	// Left is the remaining time of the run at the rate PerSecond. 0 means unknown.
+	// Left is the remaining time of the run at the rate PerSecond or, if PerSecond is 0, at the rate
+	// Allowed. 0 means unknown.
 	Left time.Duration
 	// Streams are in the order in which they are read.
 	Streams []StreamProgress

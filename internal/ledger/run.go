@@ -89,7 +89,7 @@ type Run struct {
 	Changed int64 `json:"rows_changed"`
 	Gone    int64 `json:"rows_gone"`
 
-	// Losses are the row losses that made a gate stop the run before its publish.
+	// Losses are the losses of rows or ids that made a gate stop the run before its publish.
 	Losses []Loss `json:"losses,omitempty"`
 	// Checks are the results of checks that failed or did not run.
 	Checks []CheckResult `json:"checks,omitempty"`
@@ -215,7 +215,7 @@ type Stream struct {
 	Failed    int64 `json:"failed"`
 	// Unread counts the ids that were not requested because run.max_duration was over.
 	Unread int64 `json:"unread"`
-	// AgeSince is the time at which the oldest of the RowsOld rows was last read.
+	// AgeSince is the time at which the least recently read of the RowsOld rows was read.
 	AgeSince time.Time `json:"age_since,omitzero"`
 	// Incomplete marks a stream that was not read completely because of an error or a lack of
 	// time. It makes the run partial.

@@ -50,7 +50,7 @@ func (m *merge) streamScope(t stream.Table, st, detail stream.Stream) sqlText {
 	case cover == Whole && !st.IsDetail() && detail.Name != "":
 		return compareSQL.Render("scope_of_not_kept", values{"param": sqltext.Name(detail.Param), "kept": keptDetails(detail)})
 	case cover == Whole && !st.IsDetail():
-		return rowsOfStream(st.Root())
+		return streamCondition(st.Root())
 	case st.IsDetail() && cover == ByID:
 		return compareSQL.Render("scope_of_ids", values{"param": sqltext.Name(st.Param), "requested": requestedTable(st.Name),
 			"outcomes": []string{string(Answered), string(Gone)}})
@@ -81,9 +81,9 @@ func (m *merge) childScope(t stream.Table, st, detail stream.Stream) sqlText {
 		"desired": desiredTable(parent.Name), "changed_keys": changedKeysTable(parent.Name)})
 }
 
-// rowsOfStream returns a condition that selects the rows m of one stream from a table that several
+// streamCondition returns a condition that selects the rows m of one stream from a table that several
 // streams fill. root is the root table of the stream. The condition compares the columns in root.Const.
-func rowsOfStream(root stream.Table) sqlText {
+func streamCondition(root stream.Table) sqlText {
 	parts := []string{"TRUE"}
 	for _, column := range slices.Sorted(maps.Keys(root.Const)) {
 		parts = append(parts, "m."+sqltext.Quote(column)+" = "+sqltext.Literal(root.Const[column]))

@@ -32,15 +32,15 @@ func (s *staging) chooseDirect(ctx context.Context, streamName string, rows int6
 	statements := []sqlText{mergeSQL.Render("set_compression", nil)}
 	for _, t := range tables {
 		statements = append(statements, firstNightSQL.Render("begin_direct", values{"table": mainTable(t.Name), "staged": stagedTable(streamName, t.Name)}),
-			s.createView(streamName, t.Name, stream.Seq))
+			s.createViewSQL(streamName, t.Name, stream.Seq))
 		s.direct.add(t.Name)
 	}
 	return s.draft.Exec(ctx, statements...)
 }
 
-// createView returns SQL that creates a view of a directly filled table, with the name and the columns of
+// createViewSQL returns SQL that creates a view of a directly filled table, with the name and the columns of
 // the staging table that it replaces.
-func (s *staging) createView(streamName, table string, seq sqlText) sqlText {
+func (s *staging) createViewSQL(streamName, table string, seq sqlText) sqlText {
 	return firstNightSQL.Render("direct_view", values{"staged": stagedTable(streamName, table), "columns": allColumns(s.defs[table]),
 		"seq": seq, "table": catalogName + "." + mainTable(table)})
 }
@@ -54,8 +54,8 @@ func (s *staging) tableOf(streamName, table string) sqlText {
 	return stagedTable(streamName, table)
 }
 
-// insertBatch returns SQL that inserts the rows of a registered view into a table.
-func (s *staging) insertBatch(target streamTable, view string) sqlText {
+// insertBatchSQL returns SQL that inserts the rows of a registered view into a table.
+func (s *staging) insertBatchSQL(target streamTable, view string) sqlText {
 	args := values{"table": s.tableOf(target.stream, target.table), "view": sqltext.Name(view)}
 	if !s.direct.has(target.table) {
 		return stageSQL.Render("insert_batch", args)
@@ -71,7 +71,7 @@ func (s *staging) endDirect(ctx context.Context) error {
 		for _, t := range tablesOf(st) {
 			if s.direct.has(t.Name) {
 				statements = append(statements, firstNightSQL.Render("end_direct", values{"table": mainTable(t.Name)}),
-					s.createView(st.Name, t.Name, "NULL::UBIGINT AS "+stream.Seq))
+					s.createViewSQL(st.Name, t.Name, "NULL::UBIGINT AS "+stream.Seq))
 			}
 		}
 	}

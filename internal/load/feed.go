@@ -42,7 +42,7 @@ func (s *staging) openFeed(ctx context.Context, target streamTable, schema *arro
 	}
 	go func() {
 		defer close(f.insertEnded)
-		err := ins.execute(ctx, s.insertBatch(target, ins.view))
+		err := ins.execute(ctx, s.insertBatchSQL(target, ins.view))
 		release()
 		reader.releaseBatch()
 		dropView := stageSQL.Render("drop_view", values{"view": sqltext.Name(ins.view)})

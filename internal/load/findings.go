@@ -30,7 +30,7 @@ type indexedDrift struct {
 	stream.Drift
 }
 
-// AddRejects stages rejected values.
+// AddRejects stages rejected values and records.
 func (f *Findings) AddRejects(ctx context.Context, rejects []stream.Reject) error {
 	return appendRows(ctx, f.staging, "main", "rejects", rejects, func(r stream.Reject) []driver.Value {
 		return []driver.Value{textOrNull(r.Table), textOrNull(r.Key), textOrNull(r.Parent), textOrNull(r.Column), textOrNull(r.Raw),
@@ -102,7 +102,7 @@ func (f *Findings) WriteRejects(ctx context.Context, cover map[string]Coverage) 
 		// An event is read once, so its rejects are kept.
 		lists, _ := f.staging.sources(t.Name)
 		if tablesWithRejects[t.Name] && !slices.ContainsFunc(lists, stream.Stream.IsEvents) {
-			drops = append(drops, f.dropRejects(t))
+			drops = append(drops, f.dropRejectsSQL(t))
 		}
 		readTables = append(readTables, t.Name)
 	}
@@ -115,9 +115,9 @@ func (f *Findings) WriteRejects(ctx context.Context, cover map[string]Coverage) 
 	return nil
 }
 
-// dropRejects returns SQL that removes the rejects of a table. It keeps the rejects of a row if the
+// dropRejectsSQL returns SQL that removes the rejects of a table. It keeps the rejects of a row if the
 // row, its record or its parent was not read tonight.
-func (f *Findings) dropRejects(t stream.Table) sqlText {
+func (f *Findings) dropRejectsSQL(t stream.Table) sqlText {
 	lists, detail := f.staging.sources(t.Name)
 	st := append(lists, detail)[0]
 	root := st.Root()

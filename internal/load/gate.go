@@ -90,7 +90,7 @@ func (m *merge) lossesByStream(ctx context.Context, t stream.Table, c Change) ([
 		}
 		part := ledger.Loss{Table: t.Name, Stream: list.Name}
 		err := queryRow(ctx, m.staging.draft, compareSQL.Render("count_losses", values{"main": mainTable(t.Name),
-			"changed_keys": changedKeysTable(t.Name), "rows": rowsOfStream(list.Root())})).Scan(&part.Before, &part.Gone)
+			"changed_keys": changedKeysTable(t.Name), "stream_condition": streamCondition(list.Root())})).Scan(&part.Before, &part.Gone)
 		if err != nil {
 			return nil, err
 		}

@@ -16,8 +16,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// closedOrder returns SQL that inserts a closed row of orders. from and to are hours of 1 November.
-func closedOrder(id string, from, to int) string {
+// insertClosedOrder returns SQL that inserts a closed row of orders. from and to are hours of 1 November.
+func insertClosedOrder(id string, from, to int) string {
 	return fmt.Sprintf("INSERT INTO past.orders (id, valid_from, row_hash, valid_to, run_id) VALUES ('%s', TIMESTAMPTZ '2026-11-01 %02d:00:00+00', 1, TIMESTAMPTZ '2026-11-01 %02d:00:00+00', '$run')", id, from, to)
 }
 
@@ -32,7 +32,7 @@ func closedOrders(t *testing.T, d *warehouse.Draft) []string {
 func TestPastIsRestoredUntilTheSnapshot(t *testing.T) {
 	t.Parallel()
 	wh, tables := pastWarehouse(t)
-	run, _ := publishPast(t, wh, tables, night, closedOrder("a", 1, 2)+";"+closedOrder("b", 1, 3))
+	run, _ := publishPast(t, wh, tables, night, insertClosedOrder("a", 1, 2)+";"+insertClosedOrder("b", 1, 3))
 	files, _, _ := integrity.MetaFiles(wh, run)
 	for hour, want := range map[int][]string{1: nil, 2: {"a 01 02"}, 3: {"a 01 02", "b 01 03"}} {
 		for _, restore := range []func(d *warehouse.Draft, until time.Time) error{
@@ -62,12 +62,12 @@ func TestPastIsRestoredUntilTheSnapshot(t *testing.T) {
 func TestExactEndsReplaceComputedEnds(t *testing.T) {
 	t.Parallel()
 	wh, tables := pastWarehouse(t)
-	run, _ := publishPast(t, wh, tables, night, closedOrder("known", 1, 3)+";"+closedOrder("new", 1, 4)+";"+closedOrder("late", 1, 9))
+	run, _ := publishPast(t, wh, tables, night, insertClosedOrder("known", 1, 3)+";"+insertClosedOrder("new", 1, 4)+";"+insertClosedOrder("late", 1, 9))
 	files, _, _ := integrity.MetaFiles(wh, run)
 	d, err := wh.BeginFrom(t.Context(), "again", night.AddDate(0, 0, 1), "")
 	must(t, err)
 	defer func() { must(t, d.Discard()) }()
-	must(t, d.Exec(t.Context(), sqltext.SQL(closedOrder("known", 1, 7)), sqltext.SQL(closedOrder("next", 1, 7)), sqltext.SQL(closedOrder("other", 1, 7)),
+	must(t, d.Exec(t.Context(), sqltext.SQL(insertClosedOrder("known", 1, 7)), sqltext.SQL(insertClosedOrder("next", 1, 7)), sqltext.SQL(insertClosedOrder("other", 1, 7)),
 		"INSERT INTO main.orders (id, valid_from, row_hash) VALUES ('next', TIMESTAMPTZ '2026-11-01 05:00:00+00', 2), ('other', TIMESTAMPTZ '2026-11-01 08:00:00+00', 2)"))
 	until := map[string]time.Time{"orders": night.Add(6 * time.Hour)} // 8 o'clock
 	must(t, load.MergePast(t.Context(), d, tables, files, until))
@@ -85,7 +85,7 @@ func TestClosedVersionsAreRemovedFromMain(t *testing.T) {
 	d, err := wh.Begin(t.Context(), "draft", night)
 	must(t, err)
 	defer func() { must(t, d.Discard()) }()
-	must(t, d.Exec(t.Context(), sqltext.SQL(closedOrder("closed", 1, 3)), sqltext.SQL(closedOrder("earlier", 1, 3)),
+	must(t, d.Exec(t.Context(), sqltext.SQL(insertClosedOrder("closed", 1, 3)), sqltext.SQL(insertClosedOrder("earlier", 1, 3)),
 		"INSERT INTO main.orders (id, valid_from, row_hash) SELECT v.id, ('2026-11-01 0' || v.hour || ':00:00+00')::TIMESTAMPTZ, 1 FROM (VALUES ('closed', 1), ('earlier', 3), ('open', 1)) v(id, hour)"))
 	for _, c := range []struct {
 		table string

@@ -41,7 +41,7 @@ func (m *merge) compare(ctx context.Context, tables []stream.Table) ([]Change, e
 	var findStatements, counts []sqlText
 	for i, t := range tables {
 		changes[i].Table, changes[i].Before = t.Name, before[t.Name]
-		findStatements = append(findStatements, m.findChangedKeys(t, changes[i].Before == 0))
+		findStatements = append(findStatements, m.findChangedKeysSQL(t, changes[i].Before == 0))
 		count := compareSQL.Render("count_changes", values{"index": i, "changed_keys": changedKeysTable(t.Name)})
 		if changes[i].Before == 0 {
 			count = compareSQL.Render("count_new", values{"index": i, "desired": desiredTable(t.Name)})
@@ -60,9 +60,9 @@ func (m *merge) compare(ctx context.Context, tables []stream.Table) ([]Change, e
 	})
 }
 
-// findChangedKeys returns SQL that creates the table of changed keys of t. If t is empty in main, all
+// findChangedKeysSQL returns SQL that creates the table of changed keys of t. If t is empty in main, all
 // desired rows are new, and the keys are not listed.
-func (m *merge) findChangedKeys(t stream.Table, isEmpty bool) sqlText {
+func (m *merge) findChangedKeysSQL(t stream.Table, isEmpty bool) sqlText {
 	columns := t.Key
 	if st := m.requestedDetails(t); st.Name != "" && !slices.Contains(t.Key, st.Param) {
 		columns = append(slices.Clone(t.Key), st.Param) // for the evidence of a deletion
@@ -165,7 +165,7 @@ func (m *merge) evidence(t stream.Table, streams []stream.Stream) sqlText {
 	var cases []sqlText
 	for _, st := range streams {
 		if len(st.Tables) > 0 && len(st.Root().Const) > 0 {
-			cases = append(cases, mergeSQL.Render("evidence_of_list", values{"rows": rowsOfStream(st.Root()), "absent": absence(st)}))
+			cases = append(cases, mergeSQL.Render("evidence_of_list", values{"stream_condition": streamCondition(st.Root()), "absent": absence(st)}))
 		}
 	}
 	absent := sqlText(sqltext.Literal(absence(streams[0])))

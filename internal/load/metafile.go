@@ -74,7 +74,7 @@ func writeMetaFile(ctx context.Context, d *warehouse.Draft, base string, metaDef
 		parts = append(parts, metaFileSQL.Render("past_rows", values{"name": pastPrefix + t.Name, "past": pastTable(t.Name), "condition": newInPast,
 			"names": sqltext.Join(def.Columns, ", ", func(c stream.Column) sqlText { return sqlText(sqltext.Literal(c.Name)) }),
 			"values": sqltext.Join(def.Columns, ", ", func(c stream.Column) sqlText {
-				return metaFileSQL.Render("text", values{"column": sqltext.Name(c.Name)})
+				return metaFileSQL.Render("unnamed_text", values{"column": sqltext.Name(c.Name)})
 			})}))
 	}
 	return d.Exec(ctx, metaFileSQL.Render("write_meta_file",

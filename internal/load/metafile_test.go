@@ -123,10 +123,10 @@ func pastRows(t *testing.T, d *warehouse.Draft, tables []stream.Table) (all []st
 	return all
 }
 
-// closedRows returns SQL that inserts one row into each table of past. If isFilled is true, each column
+// insertClosedRows returns SQL that inserts one row into each table of past. If isFilled is true, each column
 // has an unusual value of its type, for example a text with quotes. Otherwise only the columns that must
 // not be NULL are set.
-func closedRows(defs []stream.Definition, isFilled bool) string {
+func insertClosedRows(defs []stream.Definition, isFilled bool) string {
 	var statements []string
 	for _, def := range defs {
 		var names, values []string
@@ -180,8 +180,8 @@ func TestPastIsTheSumOfItsChanges(t *testing.T) {
 	insertOrders := "INSERT INTO past.orders (id, valid_from, row_hash, valid_to, run_id) VALUES "
 	for i, change := range []string{
 		"SELECT 1",
-		closedRows(defs, true),
-		closedRows(defs, false) + ";" + closedRows(defs, false),
+		insertClosedRows(defs, true),
+		insertClosedRows(defs, false) + ";" + insertClosedRows(defs, false),
 		"SELECT 1",
 		insertOrders + `('', TIMESTAMPTZ '2026-11-01 02:00:00+00', 0, TIMESTAMPTZ '2026-11-02 02:00:00+00', '$run'), ('NULL', TIMESTAMPTZ '2026-11-01 02:00:00+00', 1, TIMESTAMPTZ '2026-11-02 02:00:00.000001+00', '$run')`,
 	} {

@@ -18,9 +18,9 @@ const (
 	unchangedName = "$unchanged"
 	// candidatesName contains the keys of the other records of the list in main, which may have changed.
 	candidatesName = "$candidates"
-	// readSuffix is added to the name of a staging table when a view with the old name of the table
+	// readRowsSuffix is added to the name of a staging table when a view with the old name of the table
 	// adds stored rows to the rows that were read.
-	readSuffix = "$read"
+	readRowsSuffix = "$read"
 	// extraPrefix is the beginning of the name of a table with merged unknown fields.
 	extraPrefix = "$extra "
 	// desiredSchema contains the rows that tables of main will have after the merge.
@@ -38,14 +38,16 @@ func stagedTable(streamName, table string) sqlText {
 	return sqlText(stageName + "." + sqltext.Quote(streamName) + "." + sqltext.Quote(table))
 }
 
-func planTable(st string) sqlText           { return stagedTable(st, planName) }
-func requestedTable(st string) sqlText      { return stagedTable(st, requestedName) }
-func unchangedTable(st string) sqlText      { return stagedTable(st, unchangedName) }
-func candidatesTable(st string) sqlText     { return stagedTable(st, candidatesName) }
-func desiredTable(table string) sqlText     { return stagedTable(desiredSchema, table) }
-func changedKeysTable(table string) sqlText { return stagedTable(changedKeysSchema, table) }
-func extraTable(table string) sqlText       { return stagedTable(desiredSchema, extraPrefix+table) }
-func readTable(st, table string) sqlText    { return stagedTable(st, table+readSuffix) }
+func planTable(streamName string) sqlText       { return stagedTable(streamName, planName) }
+func requestedTable(streamName string) sqlText  { return stagedTable(streamName, requestedName) }
+func unchangedTable(streamName string) sqlText  { return stagedTable(streamName, unchangedName) }
+func candidatesTable(streamName string) sqlText { return stagedTable(streamName, candidatesName) }
+func desiredTable(table string) sqlText         { return stagedTable(desiredSchema, table) }
+func changedKeysTable(table string) sqlText     { return stagedTable(changedKeysSchema, table) }
+func extraTable(table string) sqlText           { return stagedTable(desiredSchema, extraPrefix+table) }
+func readRowsTable(streamName, table string) sqlText {
+	return stagedTable(streamName, table+readRowsSuffix)
+}
 
 func mainTable(table string) sqlText { return sqlText("main." + sqltext.Quote(table)) }
 func pastTable(table string) sqlText { return sqlText("past." + sqltext.Quote(table)) }

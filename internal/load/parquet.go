@@ -82,7 +82,7 @@ func writeTables(ctx context.Context, d *warehouse.Draft, defs map[string]stream
 		return err
 	}
 	for _, t := range tables {
-		if err := d.Exec(ctx, writeTable(d, defs[t.Name], limit/int64(threads)/rowGroupDivisor)); err != nil {
+		if err := d.Exec(ctx, writeTableSQL(d, defs[t.Name], limit/int64(threads)/rowGroupDivisor)); err != nil {
 			return fmt.Errorf("%s: %w", t.Name, err)
 		}
 	}
@@ -92,9 +92,9 @@ func writeTables(ctx context.Context, d *warehouse.Draft, defs map[string]stream
 
 func parquetFile(table string) string { return table + ".parquet" }
 
-// writeTable returns SQL that writes a table into its file. JSON is written as text: for a JSON column,
+// writeTableSQL returns SQL that writes a table into its file. JSON is written as text: for a JSON column,
 // polars would return binary values, and pyarrow an extension type.
-func writeTable(d *warehouse.Draft, def stream.Definition, groupBytes int64) sqlText {
+func writeTableSQL(d *warehouse.Draft, def stream.Definition, groupBytes int64) sqlText {
 	columns := sqltext.Join(def.Columns, ", ", func(c stream.Column) sqlText {
 		if c.Type == stream.JSON {
 			return valueAsText(c)
@@ -106,5 +106,5 @@ func writeTable(d *warehouse.Draft, def stream.Definition, groupBytes int64) sql
 		labels = append(labels, l.Key+": "+sqltext.Literal(l.Value))
 	}
 	return parquetSQL.Render("write_table", values{"columns": columns, "row_hash": dictionary.SignedHash(), "table": mainTable(def.Name),
-		"ids": dictionary.FieldIDs(slices.Concat(def.Columns, stream.SystemColumns())), "file": filepath.Join(d.Dir, parquetFile(def.Name)), "level": zstdLevel, "rows": rowGroupRows, "bytes": groupBytes, "labels": sqlText("{" + strings.Join(labels, ", ") + "}")})
+		"ids": dictionary.FieldIDs(slices.Concat(def.Columns, stream.SystemColumns())), "file": filepath.Join(d.Dir, parquetFile(def.Name)), "level": zstdLevel, "max_rows": rowGroupRows, "max_bytes": groupBytes, "labels": sqlText("{" + strings.Join(labels, ", ") + "}")})
 }

@@ -66,5 +66,5 @@ func (r *Rows) mergeSides(t stream.Table) (stored, desired sqlText) {
 	}
 	st, _ := stream.Find(r.staging.streams, streams[0])
 	return storedRowsSQL.Render("candidate_rows", values{"main": mainTable(t.Name),
-		"candidates": candidatesTable(st.Name), "record_key": recordKey(st, t)}), readTable(st.Name, t.Name)
+		"candidates": candidatesTable(st.Name), "record_key": recordKey(st, t)}), readRowsTable(st.Name, t.Name)
 }

@@ -75,8 +75,8 @@ func (s *Stage) Merge(ctx context.Context, cover map[string]Coverage, limits Lim
 type RowAges struct {
 	// Rows counts all rows. Old counts the rows that were not read tonight.
 	Rows, Old int64
-	// Since is the time at which the oldest detail of a detail stream was last read. It is zero if all
-	// details were read tonight, and for lists.
+	// Since is the time at which the least recently read detail was read. It is zero if all details were
+	// read tonight, and for lists.
 	Since time.Time
 }
 
@@ -107,19 +107,19 @@ func (s *Stage) CountRowAges(ctx context.Context, cover map[string]Coverage) (ma
 
 // countRowAges returns SQL that selects index and the [RowAges] of a stream.
 func (s *staging) countRowAges(index int, st stream.Stream, c Coverage) sqlText {
-	main, rows := mainTable(st.Root().Name), rowsOfStream(st.Root())
+	main, condition := mainTable(st.Root().Name), streamCondition(st.Root())
 	old, since := sqlText("0"), sqlText("NULL::TIMESTAMPTZ")
 	switch {
 	case st.IsEvents():
 	case st.IsDetail():
 		ids := rowAgesSQL.Render("earlier_ids", values{"stream": st.Name, "now": s.draft.At})
-		old = rowAgesSQL.Render("rows_of_ids", values{"main": main, "rows": rows, "param": sqltext.Name(st.Param), "ids": ids})
+		old = rowAgesSQL.Render("rows_of_ids", values{"main": main, "stream_condition": condition, "param": sqltext.Name(st.Param), "ids": ids})
 		since = rowAgesSQL.Render("oldest_of_ids", values{"ids": ids})
 	case c == Carried:
-		old = rowAgesSQL.Render("all_rows", values{"main": main, "rows": rows})
+		old = rowAgesSQL.Render("all_rows", values{"main": main, "stream_condition": condition})
 	case c == Unproven:
-		old = rowAgesSQL.Render("unstaged_rows", values{"main": main, "rows": rows, "staged": stagedTable(st.Name, st.Root().Name),
+		old = rowAgesSQL.Render("unstaged_rows", values{"main": main, "stream_condition": condition, "staged": stagedTable(st.Name, st.Root().Name),
 			"same_key": joinOn("m.", "f.", st.Root().Key)})
 	}
-	return rowAgesSQL.Render("count_row_ages", values{"index": index, "main": main, "rows": rows, "old": old, "since": since})
+	return rowAgesSQL.Render("count_row_ages", values{"index": index, "main": main, "stream_condition": condition, "old": old, "since": since})
 }

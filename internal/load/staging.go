@@ -68,9 +68,9 @@ func (s *staging) create(ctx context.Context) error {
 	if err := s.draft.Exec(ctx, stageSQL.Render("attach", values{"file": path})); err != nil {
 		return err
 	}
-	statements := []sqlText{createSchema(desiredSchema), createSchema(changedKeysSchema), stageSQL.Render("create_findings", nil)}
+	statements := []sqlText{createSchemaSQL(desiredSchema), createSchemaSQL(changedKeysSchema), stageSQL.Render("create_findings", nil)}
 	for _, st := range s.streams {
-		statements = append(statements, createSchema(st.Name))
+		statements = append(statements, createSchemaSQL(st.Name))
 		if st.IsDetail() {
 			statements = append(statements, stageSQL.Render("create_table", values{"table": requestedTable(st.Name), "columns": requestedColumns}),
 				stageSQL.Render("create_table", values{"table": planTable(st.Name), "columns": planColumns}))
@@ -92,7 +92,7 @@ func (s *staging) create(ctx context.Context) error {
 	return s.draft.Atomically(ctx, statements)
 }
 
-func createSchema(name string) sqlText {
+func createSchemaSQL(name string) sqlText {
 	return stageSQL.Render("create_schema", values{"schema": sqlText(stageName + "." + sqltext.Quote(name))})
 }
 
@@ -110,7 +110,7 @@ func (s *staging) insert(ctx context.Context, target streamTable, rows []arrow.R
 	switch {
 	case err != nil:
 	case tableFeed == nil:
-		err = s.shared.insert(ctx, s.insertBatch(target, s.shared.view), rows)
+		err = s.shared.insert(ctx, s.insertBatchSQL(target, s.shared.view), rows)
 	default:
 		err = tableFeed.send(ctx, rows)
 	}
@@ -144,8 +144,8 @@ func (s *staging) findFeed(ctx context.Context, target streamTable, schema *arro
 // allStreams is the argument of flush for all streams.
 const allStreams = ""
 
-// flush makes the added rows of a stream, or of allStreams, visible to queries. While it runs, rows of
-// other streams can be added.
+// flush makes the added rows of a stream, or of allStreams, visible to queries. Concurrent calls of insert
+// wait until flush ends.
 func (s *staging) flush(ctx context.Context, streamName string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

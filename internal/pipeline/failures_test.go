@@ -19,10 +19,10 @@ func statusFault(route string, status int) sim.Fault {
 	return sim.Fault{Route: route, Kind: sim.FaultStatus, Status: status}
 }
 
-// emptyList returns a fault that answers requests of a list with an empty page. times is the number of
+// emptyListFault returns a fault that answers requests of a list with an empty page. times is the number of
 // faulty responses. 0 means all responses.
-func emptyList(path string, times int) sim.Fault {
-	f := rewrite(path, `{"records":[],"total_records":0,"total_pages":0,"current_page":1,"next_page":null,"previous_page":null}`)
+func emptyListFault(path string, times int) sim.Fault {
+	f := rewriteFault(path, `{"records":[],"total_records":0,"total_pages":0,"current_page":1,"next_page":null,"previous_page":null}`)
 	f.Times = times
 	return f
 }
@@ -118,12 +118,12 @@ func TestTokenErrors(t *testing.T) {
 	if !strings.HasPrefix(err.Error(), "check the token: ") {
 		t.Errorf("the night ended with %v, want an error that begins with \"check the token\"", err)
 	}
-	h.service.SetFaults(rewrite("/auth/token", `{"error":"no"}`))
+	h.service.SetFaults(rewriteFault("/auth/token", `{"error":"no"}`))
 	if _, err = h.failedNight(); !strings.Contains(err.Error(), "neither token_type nor scopes") {
 		t.Errorf("the night ended with %v, want the error \"neither token_type nor scopes\"", err)
 	}
 	// With an unknown type of token, all streams are requested. The service accepts or rejects each request.
-	h.service.SetFaults(rewrite("/auth/token", `{"token_type":"of_the_future","team_id":7,"scopes":[]}`))
+	h.service.SetFaults(rewriteFault("/auth/token", `{"token_type":"of_the_future","team_id":7,"scopes":[]}`))
 	plan, err := pipeline.Check(t.Context(), h.cfg)
 	must(t, err)
 	if plan.Token.Type != "of_the_future" || plan.Token.TeamID != "7" || plan.Unknown != 0 || plan.Requests == 0 {
@@ -152,7 +152,7 @@ func TestFailedDetails(t *testing.T) {
 	h.requireLines("SELECT to_json(o)::VARCHAR FROM orders o WHERE id IN ('"+orders[0]+"','"+orders[1]+"') ORDER BY id", before...)
 
 	// An empty object for an id with rows is not accepted.
-	h.service.SetFaults(rewrite("/orders/"+orders[2], `{}`))
+	h.service.SetFaults(rewriteFault("/orders/"+orders[2], `{}`))
 	res = h.requirePartial(h.unchangedNight())
 	h.requireIDs("orders", "/orders")
 	h.requireStream(res.Run, "order_details", fetch.BestEffort, "1 of ", true)
@@ -205,7 +205,7 @@ func gatedHarness(t *testing.T, names ...string) *harness {
 // list a second time, without new requests of the other lists.
 func TestGateReadsListsAgain(t *testing.T) {
 	h := gatedHarness(t, orderStreams()...)
-	h.service.SetFaults(emptyList("/products/listings", 1))
+	h.service.SetFaults(emptyListFault("/products/listings", 1))
 	h.service.ResetRequests()
 	var log lockedBuffer
 	h.logTo(&log)
@@ -226,7 +226,7 @@ func TestGateReadsListsAgain(t *testing.T) {
 func TestGateStopsTheNight(t *testing.T) {
 	h := gatedHarness(t, orderStreams()...)
 	listings := int64(len(h.service.Records("/products/listings")))
-	h.service.SetFaults(emptyList("/products/listings", 0))
+	h.service.SetFaults(emptyListFault("/products/listings", 0))
 	h.service.ResetRequests()
 	res, err := h.failedNight()
 	massDelete := errorOf[*load.MassDeleteError](t, err)
@@ -249,7 +249,7 @@ func TestGateStopsTheNight(t *testing.T) {
 	if plan, err = pipeline.Check(t.Context(), h.cfg); err != nil || plan.Stopped != nil {
 		t.Errorf("after a complete night the plan shows %+v (%v), want no stopped run", plan.Stopped, err)
 	}
-	h.service.SetFaults(emptyList("/products/listings", 0))
+	h.service.SetFaults(emptyListFault("/products/listings", 0))
 	h.cfg.AllowMassDelete = true
 	h.service.ResetRequests()
 	if res := h.requireComplete(h.night()); res.Run.Gone < listings || h.service.Stats().Routes["/products/listings"] != 2 {
@@ -292,17 +292,17 @@ func TestProgress(t *testing.T) {
 	tracker := &pipeline.ProgressTracker{}
 	h.cfg.Progress, h.cfg.Fetch.Concurrency = tracker, 1
 	h.cfg.Details = pipeline.AllDetails
-	var lists, details ledger.Progress // during the second page of orders, and during the last detail
+	var duringList, duringDetails ledger.Progress // at the request of the second page of orders, and of the last detail
 	hook := func(r *http.Request) {
 		switch {
 		case r.URL.Path == "/orders" && r.URL.Query().Get("page") == "2":
-			lists, _ = tracker.Progress()
+			duringList, _ = tracker.Progress()
 		case strings.HasPrefix(r.URL.Path, "/orders/"):
-			details, _ = tracker.Progress()
+			duringDetails, _ = tracker.Progress()
 		}
 	}
 	h.onRequest.Store(&hook)
-	stream := func(p ledger.Progress, name string) ledger.StreamProgress {
+	streamProgress := func(p ledger.Progress, name string) ledger.StreamProgress {
 		t.Helper()
 		for _, s := range p.Streams {
 			if s.Name == name {
@@ -319,27 +319,27 @@ func TestProgress(t *testing.T) {
 		}
 		orders := int64(len(h.service.Records("/orders")))
 		res := h.requireComplete(h.unchangedNight())
-		if lists.Run != res.Run.ID || lists.Phase != "reading orders" || !lists.StartedAt.Equal(res.Run.StartedAt) || lists.Requests < 3 || lists.Left != 0 {
-			t.Errorf("night %d, during the list: %+v, want run %s reading orders", night, lists, res.Run.ID)
+		if duringList.Run != res.Run.ID || duringList.Phase != "reading orders" || !duringList.StartedAt.Equal(res.Run.StartedAt) || duringList.Requests < 3 || duringList.Left != 0 {
+			t.Errorf("night %d, during the list: %+v, want run %s reading orders", night, duringList, res.Run.ID)
 		}
 		// The 9 orders are two pages of at most 7.
-		if s := stream(lists, "orders"); s.State != ledger.Reading || s.Done != 1 || s.Total != 2 || s.Rows != 7 || s.Pass != 1 || s.Requests != 1 || s.Share() != 50 {
+		if s := streamProgress(duringList, "orders"); s.State != ledger.Reading || s.Done != 1 || s.Total != 2 || s.Rows != 7 || s.Pass != 1 || s.Requests != 1 || s.Share() != 50 {
 			t.Errorf("night %d, orders: %+v, want 1 of 2 pages with 7 rows", night, s)
 		}
-		if s := stream(lists, "product_listings"); s.State != ledger.Read && s.State != ledger.Reading {
+		if s := streamProgress(duringList, "product_listings"); s.State != ledger.Read && s.State != ledger.Reading {
 			t.Errorf("night %d, product_listings: %+v, want it read or reading", night, s)
 		}
-		if s := stream(lists, "order_details"); s.State != ledger.Waiting || s.Total != 0 {
+		if s := streamProgress(duringList, "order_details"); s.State != ledger.Waiting || s.Total != 0 {
 			t.Errorf("night %d, order_details during the list: %+v, want it waiting", night, s)
 		}
-		if s := stream(details, "order_details"); s.Total != orders || s.Done != orders-1 || s.Rows == 0 || s.State != ledger.Reading {
+		if s := streamProgress(duringDetails, "order_details"); s.Total != orders || s.Done != orders-1 || s.Rows == 0 || s.State != ledger.Reading {
 			t.Errorf("night %d, order_details during the last request: %+v, want %d of %d", night, s, orders-1, orders)
 		}
-		if s := stream(details, "orders"); s.State != ledger.Read || s.Grade != "exact" || s.Rows != orders || s.Reason == "" {
+		if s := streamProgress(duringDetails, "orders"); s.State != ledger.Read || s.Grade != "exact" || s.Rows != orders || s.Reason == "" {
 			t.Errorf("night %d, orders during the details: %+v, want it read as exact with %d rows", night, s, orders)
 		}
-		if lists.Expected != expected {
-			t.Errorf("night %d: %d requests are expected, want %d", night, lists.Expected, expected)
+		if duringList.Expected != expected {
+			t.Errorf("night %d: %d requests are expected, want %d", night, duringList.Expected, expected)
 		}
 		// The request of the token is counted, although this night does not read the stream token.
 		expected = res.Run.Requests

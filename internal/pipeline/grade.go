@@ -106,8 +106,8 @@ func (finished results) tableGrade(table string) (grade fetch.Grade, note string
 	return grade, note
 }
 
-// findAges sets the row counts of every stream in the snapshot, and the time at which the oldest row of the
-// stream was last read. It is called after the merge.
+// findAges sets the row counts of every stream in the snapshot, and the time at which the least recently
+// read row of the stream was read. It is called after the merge.
 func (finished results) findAges(ctx context.Context, n *night) error {
 	ages, err := n.stage.CountRowAges(ctx, finished.coverage())
 	if err != nil {

@@ -27,7 +27,8 @@ func (e *LossError) Error() string {
 
 // checkLoss compares the numbers of snapshots, runs and closed rows in the rebuilt catalog with those in
 // the catalog that readers see. If both catalogs contain the same snapshot, it also compares current rows.
-// If the catalog that readers see is damaged, checkLoss counts its readable parts.
+// If the catalog that readers see is damaged, checkLoss counts its readable parts. If it cannot be read at
+// all, nothing is compared.
 func (b *rebuild) checkLoss(ctx context.Context) error {
 	latest, ok, err := b.wh.Versions.Latest()
 	if err != nil || !ok || b.cfg.AcceptLoss {

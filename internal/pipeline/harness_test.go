@@ -83,7 +83,7 @@ func newHarness(t *testing.T, world sim.Options, names ...string) *harness {
 	return h
 }
 
-// night runs a night one day after the previous run.
+// night runs a night on the next day of the service.
 func (h *harness) night() (pipeline.Result, error) {
 	h.service.Advance(1)
 	h.at = h.service.Now().Add(2 * time.Hour)
@@ -122,7 +122,7 @@ func (h *harness) requireOutcome(outcome ledger.Outcome, code int, res pipeline.
 	return res
 }
 
-// failedNight runs a night one day after the previous run. The night must fail, and readers must keep the
+// failedNight runs a night on the next day of the service. The night must fail, and readers must keep the
 // last version.
 func (h *harness) failedNight() (pipeline.Result, error) {
 	h.t.Helper()

@@ -98,7 +98,7 @@ func (h *harness) requireCounts(res pipeline.Result) {
 	}
 	r := res.Run
 	if r.Requests != int64(stats.Total) || r.Bytes <= 0 || r.Rows != rows || r.New != newRows || r.Changed != changed || r.Gone != gone || r.Retries != 0 || r.ThrottledSeconds != 0 {
-		h.t.Errorf("run %s has %d requests and rows %d, %d, %d, %d, want %d and %d, %d, %d, %d", r.ID, r.Requests, r.Rows, r.New, r.Changed, r.Gone, stats.Total, rows, newRows, changed, gone)
+		h.t.Errorf("run %s has %d requests, %d rows, %d new, %d changed and %d gone, want %d, %d, %d, %d and %d", r.ID, r.Requests, r.Rows, r.New, r.Changed, r.Gone, stats.Total, rows, newRows, changed, gone)
 	}
 	requests, bytes := int64(0), int64(0)
 	for _, s := range r.Streams {
@@ -212,7 +212,7 @@ func TestInterruptedNightIsResumed(t *testing.T) {
 		"Config.Fresh":              {func(h *harness) { h.cfg.Fresh = true }, false},
 		"older than the maximum":    {func(h *harness) { h.at = h.at.Add(2 * time.Hour) }, false},
 		"another team":              {func(h *harness) { h.cfg.TeamID = "other" }, false},
-		"other rights of the token": {func(h *harness) { h.service.SetFaults(rewrite("/auth/token", `{"token_type":"full_access"}`)) }, false},
+		"other rights of the token": {func(h *harness) { h.service.SetFaults(rewriteFault("/auth/token", `{"token_type":"full_access"}`)) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHarness(t, smallWorld(), append(orderStreams(), "files")...)
@@ -255,8 +255,8 @@ func TestInterruptedNightIsResumed(t *testing.T) {
 	}
 }
 
-// rewrite returns a fault that answers requests of a path with a body.
-func rewrite(path, body string) sim.Fault {
+// rewriteFault returns a fault that answers requests of a path with a body.
+func rewriteFault(path, body string) sim.Fault {
 	return sim.Fault{Path: path, Kind: sim.FaultRewrite, Rewrite: func([]byte) []byte { return []byte(body) }}
 }
 

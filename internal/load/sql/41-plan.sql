@@ -131,5 +131,5 @@ UPDATE {requested} SET outcome = 'missed' WHERE outcome = '404' AND id IN ({list
 SELECT {column} FROM {table}
 
 -- name: listed_ids_of_carried
--- The ids in the stored rows of a detail stream whose details were not read tonight.
+-- The ids in the stored rows of the details that were not read tonight.
 SELECT {column} FROM {main} WHERE {param} NOT IN (SELECT id FROM {requested} WHERE outcome IN ('answered', '404'))

@@ -17,9 +17,9 @@ SELECT * FROM {list} WHERE {param} NOT IN {kept}
     UNION ALL SELECT id FROM {requested} WHERE outcome = 'missed'))
 
 -- name: different_extras
--- Records whose unknown fields differ in two of detail, list row and stored row. The result contains the
--- key and the unknown fields of both rows. The fields are merged: if both rows have a field with the same
--- name, the value of preferred is used. A detail is preferred to a list row, and both to a stored row.
+-- Records for which two rows (the detail, the list row, the stored row) have different unknown fields. The
+-- result contains the key and the unknown fields of both rows. If both rows have the same field, the value
+-- in "preferred" is used. A detail is preferred to a list row, and both to a stored row.
 SELECT p.{key}, f.extra::VARCHAR AS fallback, p.extra AS preferred FROM {detail} p JOIN ({list_rows}) f USING ({key})
 WHERE p.extra <> f.extra::VARCHAR
 UNION ALL SELECT p.{key}, f.extra::VARCHAR, p.extra FROM ({list_rows}) p JOIN {main} f USING ({key}) ANTI JOIN {detail} d USING ({key})

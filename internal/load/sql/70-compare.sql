@@ -48,4 +48,4 @@ SELECT {index}, count(*), 0, 0 FROM {desired}
 
 -- name: count_losses
 -- Counts the rows and the deletions of one of the streams that fill a table.
-SELECT (SELECT count(*) FROM {main} m WHERE {rows}), (SELECT count(*) FROM {changed_keys} m WHERE gone AND {rows})
+SELECT (SELECT count(*) FROM {main} m WHERE {stream_condition}), (SELECT count(*) FROM {changed_keys} m WHERE gone AND {stream_condition})

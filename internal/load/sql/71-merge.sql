@@ -31,7 +31,7 @@ CASE WHEN {param} IN (SELECT id FROM {requested} WHERE outcome = '404') THEN {no
 CASE {cases} ELSE {absent} END
 
 -- name: evidence_of_list
-WHEN {rows} THEN {absent}
+WHEN {stream_condition} THEN {absent}
 
 -- name: forget_details
 -- Removes the answered details and the details with a 404. write_details adds the answered details again.

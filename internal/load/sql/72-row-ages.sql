@@ -1,18 +1,18 @@
 -- For each stream: the number of its rows in the snapshot, the number of its old rows, which were not
--- read tonight, and the time at which the oldest of them was last read.
+-- read tonight, and the time at which the least recently read of them was read.
 
 -- name: count_row_ages
-SELECT {index}, (SELECT count(*) FROM {main} m WHERE {rows}), {old}, {since}
+SELECT {index}, (SELECT count(*) FROM {main} m WHERE {stream_condition}), {old}, {since}
 
 -- name: all_rows
-(SELECT count(*) FROM {main} m WHERE {rows})
+(SELECT count(*) FROM {main} m WHERE {stream_condition})
 
 -- name: unstaged_rows
 -- Rows of main that were not staged tonight.
-(SELECT count(*) FROM {main} m ANTI JOIN {staged} f ON {same_key} WHERE {rows})
+(SELECT count(*) FROM {main} m ANTI JOIN {staged} f ON {same_key} WHERE {stream_condition})
 
 -- name: rows_of_ids
-(SELECT count(*) FROM {main} m WHERE {rows} AND m.{param} IN (SELECT id FROM ({ids})))
+(SELECT count(*) FROM {main} m WHERE {stream_condition} AND m.{param} IN (SELECT id FROM ({ids})))
 
 -- name: oldest_of_ids
 (SELECT min(read_at) FROM ({ids}))

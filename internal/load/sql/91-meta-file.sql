@@ -32,7 +32,7 @@ run_id = {run}
 -- The values are in a map, because all tables of past together have a thousand columns.
 SELECT {name} AS meta_table, FALSE AS meta_gone, map([{names}], [{values}]) AS past_row FROM {past} WHERE {condition}
 
--- name: text
+-- name: unnamed_text
 {column}::VARCHAR
 
 -- name: write_meta_file
