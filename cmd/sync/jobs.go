@@ -149,7 +149,7 @@ func (j *jobs) recordFailure(ctx context.Context, record integrity.VerifyRecord,
 	}
 	alert := notify.Alert{Event: notify.Unverified, ExitCode: ledger.Failed.ExitCode(), Error: ledger.ShortenError(cause.Error()),
 		StartedAt: record.At, EndedAt: j.s.g.Now().UTC(), Program: version}
-	if len(record.Damaged) > 0 {
+	if len(record.DamagedFiles) > 0 {
 		record.Error = cause.Error()
 		alert = damageAlert(record)
 	}
@@ -168,8 +168,8 @@ func damageAlert(record integrity.VerifyRecord) notify.Alert {
 	if record.Result == integrity.Rebuildable {
 		a.ExitCode = ledger.Partial.ExitCode()
 	}
-	if n := len(record.Damaged); n > 0 {
-		a.Error = strings.TrimPrefix(a.Error+"; "+plural.Count(n, "file")+": "+strings.Join(record.Damaged, ", "), "; ")
+	if n := len(record.DamagedFiles); n > 0 {
+		a.Error = strings.TrimPrefix(a.Error+"; "+plural.Count(n, "file")+": "+strings.Join(record.DamagedFiles, ", "), "; ")
 	}
 	return a
 }

@@ -119,7 +119,7 @@ func TestTrialFailedVerifyKeepsDamage(t *testing.T) {
 	t.Parallel()
 	d := newRestoreMachine(t)
 	s, j := newTestJobs(t, d.g)
-	must(t, integrity.SaveRecord(s.wh.Folder, integrity.VerifyRecord{At: d.g.Now(), ReadData: true, Result: integrity.DataLost, Damaged: []string{"a"}}))
+	must(t, integrity.SaveRecord(s.wh.Folder, integrity.VerifyRecord{At: d.g.Now(), ReadData: true, Result: integrity.DataLost, DamagedFiles: []string{"a"}}))
 	lock, err := s.wh.LockExisting("other", d.g.Now())
 	must(t, err)
 	if v, err := j.Verify(t.Context()); !errors.As(err, new(*warehouse.LockedError)) {
@@ -127,7 +127,7 @@ func TestTrialFailedVerifyKeepsDamage(t *testing.T) {
 	}
 	must(t, lock.Release())
 	v := j.recordFailure(t.Context(), pipeline.VerifyReport{ReadData: true}.Record(d.g.Now()), os.ErrPermission)
-	if v.FailedAt.IsZero() || v.Error == "" || v.Result != integrity.DataLost || len(v.Damaged) != 1 {
+	if v.FailedAt.IsZero() || v.Error == "" || v.Result != integrity.DataLost || len(v.DamagedFiles) != 1 {
 		t.Errorf("after a failed verification the record is %+v, want the failure and the earlier damage", v)
 	}
 	if v, _, err := integrity.LastRecord(s.wh.Folder, false); err != nil || v.Result != integrity.DataLost || v.Error != "" {

@@ -319,7 +319,7 @@ func fullInspection() daemon.Inspection {
 		InboxBytes: 5 << 20, Inbox: webhook.InboxState{Limit: 20 << 20, FullSince: now.Add(-130 * time.Minute)},
 		Verified: []integrity.VerifyRecord{
 			{At: now.Add(-time.Hour), Seconds: 2, Result: integrity.Whole},
-			{ReadData: true, At: now.Add(-26 * time.Hour), Seconds: 90, Result: "damaged", Damaged: []string{"a", "b"}}},
+			{ReadData: true, At: now.Add(-26 * time.Hour), Seconds: 90, Result: "damaged", DamagedFiles: []string{"a", "b"}}},
 		Watches: []watch.Status{{Watch: "bills", Evaluated: query.Snapshot{At: now.Add(-3 * time.Hour)}, Found: 4, Pending: 2, Sent: now.Add(-27 * time.Hour)}, {Watch: "new"}},
 	}
 }

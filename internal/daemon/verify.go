@@ -82,7 +82,7 @@ func (s *scheduler) endVerification(ctx context.Context, record integrity.Verify
 	log = log.With("result", verdict(record))
 	if record.FailedAt.IsZero() {
 		took := time.Duration(record.Seconds * float64(time.Second))
-		log = log.With("damaged", len(record.Damaged), "files", firstFiles(record.Damaged), "took", took)
+		log = log.With("damaged", len(record.DamagedFiles), "files", firstFiles(record.DamagedFiles), "took", took)
 	}
 	log.Log(ctx, level, "verify ended", "error", record.Error, "next", s.verifyAt)
 }

@@ -27,7 +27,7 @@ func TestScheduledVerify(t *testing.T) {
 			defer mu.Unlock()
 			record = integrity.VerifyRecord{ReadData: true, At: time.Now(), Seconds: 1, Result: integrity.Whole}
 			if starts = append(starts, time.Now().UTC().Format("01-02 15:04")); len(starts) == 2 {
-				record.Result, record.Damaged = "rebuildable", []string{"latest", "parquet/orders/x"}
+				record.Result, record.DamagedFiles = "rebuildable", []string{"latest", "parquet/orders/x"}
 			}
 			return record, nil
 		}
@@ -72,7 +72,7 @@ func TestVerifyRetriesLockedWarehouse(t *testing.T) {
 		h := newHarness(t, nil)
 		var starts []string
 		at := time.Now()
-		failed := integrity.VerifyRecord{ReadData: true, At: at, Result: "damaged", Damaged: []string{"a"}, Error: "no disk", FailedAt: at.Add(time.Hour)}
+		failed := integrity.VerifyRecord{ReadData: true, At: at, Result: "damaged", DamagedFiles: []string{"a"}, Error: "no disk", FailedAt: at.Add(time.Hour)}
 		h.settings.VerifySchedule = parseSchedule(t, "0 1 * * 0", "UTC")
 		h.verify = func(context.Context) (integrity.VerifyRecord, error) {
 			if starts = append(starts, time.Now().UTC().Format("01-02 15:04")); len(starts) < 3 {

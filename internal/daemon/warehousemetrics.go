@@ -69,7 +69,7 @@ func verifyMetrics() []metric {
 			})},
 		{"last_verify_damaged_files", "Damaged files found by the last verification and by later nights.", depthLabel, false,
 			each(func(v integrity.VerifyRecord, depth string, emit emitter) {
-				files := len(v.Damaged)
+				files := len(v.DamagedFiles)
 				if v.NightDamage != nil {
 					files += len(v.NightDamage.Files)
 				}

@@ -16,9 +16,9 @@ func TestViewsOfMartComeAfterTheViewsThatTheyRead(t *testing.T) {
 	}
 	var earlier []string
 	for _, v := range views {
-		for _, read := range v.MartReads {
-			if !slices.Contains(earlier, read) {
-				t.Errorf("%s reads %s, but comes before it", v.Name, read)
+		for _, readView := range v.MartReads {
+			if !slices.Contains(earlier, readView) {
+				t.Errorf("%s reads %s, but comes before it", v.Name, readView)
 			}
 		}
 		earlier = append(earlier, v.Name)

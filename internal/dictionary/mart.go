@@ -19,7 +19,7 @@ type MartView struct {
 	// SQL is the text of the schema file: CREATE VIEW mart.<name> and the comments. It names tables
 	// with their schema and without a database, so that a catalog can be attached under any name.
 	SQL string
-	// MainReads are the tables of the schema main that the view reads, in main or in history.
+	// MainReads are the tables of the schema main that the view reads, directly or in the schema history.
 	MainReads []string
 	// MartReads are the views of the schema mart that the view reads.
 	MartReads []string
@@ -27,7 +27,7 @@ type MartView struct {
 	MetaReads []string
 	// Grain describes one row. About describes the view.
 	Grain, About string
-	// Columns are in the order of the view.
+	// Columns are the columns of the view, in their order.
 	Columns []stream.Column
 }
 
@@ -100,8 +100,8 @@ func orderViews(views map[string]MartView) ([]MartView, error) {
 			return fmt.Errorf("order the views of mart: %s: the last view does not exist, or the views read each other",
 				strings.Join(append(readers, name), " reads "))
 		}
-		for _, read := range v.MartReads {
-			if err := add(read, append(slices.Clone(readers), name)); err != nil {
+		for _, readView := range v.MartReads {
+			if err := add(readView, append(slices.Clone(readers), name)); err != nil {
 				return err
 			}
 		}

@@ -52,9 +52,9 @@ type UnknownError struct{ Table, Similar string }
 
 func (e *UnknownError) Error() string {
 	if e.Similar == "" {
-		return fmt.Sprintf("no table is named %s: placementsync schema lists all tables", e.Table)
+		return fmt.Sprintf("no table is named %s: \"placementsync schema\" lists all tables", e.Table)
 	}
-	return fmt.Sprintf("no table is named %s: did you mean %s? placementsync schema lists all tables", e.Table, e.Similar)
+	return fmt.Sprintf("no table is named %s: did you mean %s? \"placementsync schema\" lists all tables", e.Table, e.Similar)
 }
 
 // Read describes the tables whose names match one of the patterns. Without a pattern it describes all
@@ -221,8 +221,8 @@ func (all Tables) WriteList(w io.Writer, width int) error {
 	}
 	for _, t := range all {
 		line := fmt.Sprintf("%-*s  %s", longest, t.Name(), t.firstSentence())
-		if letters := []rune(line); width > 0 && len(letters) > width {
-			line = string(letters[:width-1]) + "…"
+		if runes := []rune(line); width > 0 && len(runes) > width {
+			line = string(runes[:width-1]) + "…"
 		}
 		b.WriteString(line + "\n")
 	}

@@ -76,14 +76,13 @@ func (d Disk) WriteInHalves(label string, data []byte, write func(part []byte, o
 	return write(data[middle:], middle)
 }
 
-// Create creates a file. It fails with fs.ErrExist if the name exists. The umask applies to
-// mode. The name survives a power cut only after a Sync of the parent folder.
+// Create creates a file and calls no step. It fails with fs.ErrExist if the name exists. The umask
+// applies to mode. The name survives a power cut only after a Sync of the parent folder.
 func (d Disk) Create(path string, mode fs.FileMode) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
 }
 
-// write writes data to f. path is the path that f has when all changes are made. The names of the steps
-// contain its label.
+// write writes data to f. path is the final path of f. The names of the steps contain the label of path.
 func (d Disk) write(f *os.File, path string, data []byte) error {
 	return d.Do("write", path, func() error {
 		return d.WriteInHalves(d.label(path), data, func(part []byte, _ int) error {

@@ -212,9 +212,9 @@ func TestDiscardRenamesBeforeItRemoves(t *testing.T) {
 		}
 		if len(recorder.steps) < n {
 			must(t, err)
-			synced := slices.IndexFunc(recorder.steps, func(step string) bool { return strings.HasPrefix(step, "after fsync") })
-			emptied := slices.Index(recorder.steps, "before emptying version")
-			if synced < 0 || emptied < synced {
+			syncAt := slices.IndexFunc(recorder.steps, func(step string) bool { return strings.HasPrefix(step, "after fsync") })
+			emptyingAt := slices.Index(recorder.steps, "before emptying version")
+			if syncAt < 0 || emptyingAt < syncAt {
 				t.Errorf("the steps are %q, want an fsync of the rename before the folder is emptied", recorder.steps)
 			}
 			return

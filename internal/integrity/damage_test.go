@@ -251,16 +251,16 @@ func TestFilesAreRepairedFromIntactCopies(t *testing.T) {
 			w := clone(t, original)
 			want := contentOf(t, w)
 			c.damage(damager{t, w})
-			done, err := integrity.NewMender(w).MendFromCopies(t.Context())
+			result, err := integrity.NewMender(w).MendFromCopies(t.Context())
 			must(t, err)
 			slices.Sort(c.want)
-			if got := slices.Sorted(slices.Values(done.Files)); !slices.Equal(got, c.want) || len(done.Unrepaired)+len(done.DaysWithoutManifest) > 0 || done.IsChainBroken {
-				t.Errorf("repaired %v, not the files %v and the days %v, the chain is broken: %t; want %v repaired, nothing unrepaired, and an intact chain", got, done.Unrepaired, done.DaysWithoutManifest, done.IsChainBroken, c.want)
+			if got := slices.Sorted(slices.Values(result.Files)); !slices.Equal(got, c.want) || len(result.Unrepaired)+len(result.DaysWithoutManifest) > 0 || result.IsChainBroken {
+				t.Errorf("repaired %v, not the files %v and the days %v, the chain is broken: %t; want %v repaired, nothing unrepaired, and an intact chain", got, result.Unrepaired, result.DaysWithoutManifest, result.IsChainBroken, c.want)
 			}
 			isIndexLost := slices.Contains(c.want, index) && name != "no newest day in the series and in the index"
-			if done.Source != thirdNight || !done.At.Equal(firstNightAt.AddDate(0, 0, 2)) || done.IsIndexLost != isIndexLost {
+			if result.Source != thirdNight || !result.At.Equal(firstNightAt.AddDate(0, 0, 2)) || result.IsIndexLost != isIndexLost {
 				t.Errorf("the newest catalog is %s of %s, the index is lost: %t; want %s of %s, %t",
-					done.Source, done.At, done.IsIndexLost, thirdNight, firstNightAt.AddDate(0, 0, 2), isIndexLost)
+					result.Source, result.At, result.IsIndexLost, thirdNight, firstNightAt.AddDate(0, 0, 2), isIndexLost)
 			}
 			if got := contentOf(t, w); !maps.Equal(want, got) {
 				for file := range want {
@@ -317,14 +317,14 @@ func TestFilesWithoutACopyAreNotRepaired(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := clone(t, original)
 			c.damage(damager{t, w})
-			done, err := integrity.NewMender(w).MendFromCopies(t.Context())
+			result, err := integrity.NewMender(w).MendFromCopies(t.Context())
 			must(t, err)
 			var unrepaired []string
-			for _, f := range done.Unrepaired {
+			for _, f := range result.Unrepaired {
 				unrepaired = append(unrepaired, warehouse.DayOf(f.DayManifest.SnapshotAt)+" "+f.Table.File)
 			}
-			if !slices.Equal(unrepaired, c.unrepaired) || !slices.Equal(done.DaysWithoutManifest, c.lostDays) || done.IsChainBroken != c.isChainBroken || done.Source != c.source {
-				t.Errorf("not repaired are the files %v and the days %v, the chain is broken: %t, source %q; want %v, %v, %t, %q", unrepaired, done.DaysWithoutManifest, done.IsChainBroken, done.Source, c.unrepaired, c.lostDays, c.isChainBroken, c.source)
+			if !slices.Equal(unrepaired, c.unrepaired) || !slices.Equal(result.DaysWithoutManifest, c.lostDays) || result.IsChainBroken != c.isChainBroken || result.Source != c.source {
+				t.Errorf("not repaired are the files %v and the days %v, the chain is broken: %t, source %q; want %v, %v, %t, %q", unrepaired, result.DaysWithoutManifest, result.IsChainBroken, result.Source, c.unrepaired, c.lostDays, c.isChainBroken, c.source)
 			}
 		})
 	}

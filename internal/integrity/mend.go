@@ -49,14 +49,14 @@ func (m *Mender) MendFromCopies(ctx context.Context) (MendResult, error) {
 	if err != nil {
 		return MendResult{}, err
 	}
-	inv, done := r.inv, &r.done
-	done.Source, done.At = inv.newestCatalog()
+	inv, result := r.inv, &r.result
+	result.Source, result.At = inv.newestCatalog()
 	for _, run := range inv.versions {
 		if err := r.mendVersion(run); err != nil {
-			return *done, err
+			return *result, err
 		}
 	}
-	done.IsIndexLost = inv.indexErr != nil
+	result.IsIndexLost = inv.indexErr != nil
 	days := r.daysToMend()
 	for _, day := range slices.Sorted(maps.Keys(days)) {
 		manifest, ok := inv.manifest(days[day])
@@ -64,25 +64,25 @@ func (m *Mender) MendFromCopies(ctx context.Context) (MendResult, error) {
 			// If the index is intact and does not contain the day, a rebuild moves the files of the
 			// day aside.
 			if inv.indexErr != nil || inv.days[day] != "" {
-				done.DaysWithoutManifest = append(done.DaysWithoutManifest, day)
+				result.DaysWithoutManifest = append(result.DaysWithoutManifest, day)
 			}
 			continue
 		}
 		if err := r.mendDay(day, manifest); err != nil {
-			return *done, err
+			return *result, err
 		}
 	}
 	if err := r.mendMetaChanges(); err != nil {
-		return *done, err
+		return *result, err
 	}
-	return *done, r.mendIndex(days)
+	return *result, r.mendIndex(days)
 }
 
 // copyRepair is the state of a repair from copies.
 type copyRepair struct {
-	w    *warehouse.Warehouse
-	inv  *inventory
-	done MendResult
+	w      *warehouse.Warehouse
+	inv    *inventory
+	result MendResult
 }
 
 func (m *Mender) beginRepair(ctx context.Context) (*copyRepair, error) {
@@ -125,7 +125,7 @@ func (r *copyRepair) mendIndex(days map[string]string) error {
 }
 
 func (r *copyRepair) addFile(path string) {
-	r.done.Files = append(r.done.Files, r.w.Folder.Relative(path))
+	r.result.Files = append(r.result.Files, r.w.Folder.Relative(path))
 }
 
 // mendVersion repairs the files of a version, except its catalog.
@@ -242,7 +242,7 @@ func (r *copyRepair) mendDay(day string, m warehouse.Manifest) error {
 			return err
 		}
 		if !r.inv.sums.IsIntact(path, t.FileSum) {
-			r.done.Unrepaired = append(r.done.Unrepaired, warehouse.SeriesFile{DayManifest: m, Table: t})
+			r.result.Unrepaired = append(r.result.Unrepaired, warehouse.SeriesFile{DayManifest: m, Table: t})
 		}
 	}
 	return r.mendManifest(r.w.Folder.DayManifestPath(day), m)
@@ -270,7 +270,7 @@ func (r *copyRepair) mendMetaChanges() error {
 		return nil
 	}
 	chain, err := r.w.Series.MetaChain(r.inv.target)
-	r.done.IsChainBroken = err != nil
+	r.result.IsChainBroken = err != nil
 	for _, m := range chain {
 		if err := r.mendManifest(r.w.Folder.RunManifestPath(m.RunID), m); err != nil {
 			return err
@@ -279,8 +279,8 @@ func (r *copyRepair) mendMetaChanges() error {
 		if err := r.mendFile(path, "", m.Meta.FileSum); err != nil {
 			return err
 		}
-		if !r.inv.sums.IsIntact(path, m.Meta.FileSum) && !m.SnapshotAt.After(r.done.At) {
-			r.done.IsChainBroken = true
+		if !r.inv.sums.IsIntact(path, m.Meta.FileSum) && !m.SnapshotAt.After(r.result.At) {
+			r.result.IsChainBroken = true
 		}
 	}
 	return nil
@@ -363,7 +363,7 @@ func (m *Mender) Replace(lost warehouse.SeriesFile, file string) (checksum.FileS
 
 // MendDay repairs the day of a run and adds it to the index of the series. ok is false if no manifest
 // of the run is intact.
-func (m *Mender) MendDay(ctx context.Context, run string) (done MendResult, ok bool, err error) {
+func (m *Mender) MendDay(ctx context.Context, run string) (result MendResult, ok bool, err error) {
 	r, err := m.beginRepair(ctx)
 	if err != nil {
 		return MendResult{}, false, err
@@ -374,9 +374,9 @@ func (m *Mender) MendDay(ctx context.Context, run string) (done MendResult, ok b
 	}
 	day := warehouse.DayOf(manifest.SnapshotAt)
 	if err := r.mendDay(day, manifest); err != nil {
-		return r.done, true, err
+		return r.result, true, err
 	}
-	return r.done, true, m.w.Series.ChangeIndex(func(days map[string]string) { days[day] = run })
+	return r.result, true, m.w.Series.ChangeIndex(func(days map[string]string) { days[day] = run })
 }
 
 // AddDay writes the manifest of a day and adds the day to the index.

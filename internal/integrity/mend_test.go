@@ -45,13 +45,13 @@ func TestAMendedFileMayHaveOtherBytes(t *testing.T) {
 		fileInVersion := filepath.Join(w.Folder.VersionPath(firstNight), m.Tables[0].File)
 		must(t, os.WriteFile(fileInVersion, []byte("damaged in series and version"), 0o600))
 		mend := func(w *warehouse.Warehouse) error {
-			done, err := integrity.NewMender(w).MendFromCopies(t.Context())
-			if err != nil || len(done.Unrepaired) != 1 {
-				t.Fatalf("%s: MendFromCopies did not repair the files %v (%v), want one file", step, done.Unrepaired, err)
+			result, err := integrity.NewMender(w).MendFromCopies(t.Context())
+			if err != nil || len(result.Unrepaired) != 1 {
+				t.Fatalf("%s: MendFromCopies did not repair the files %v (%v), want one file", step, result.Unrepaired, err)
 			}
 			file := filepath.Join(t.TempDir(), m.Tables[0].File)
 			must(t, os.WriteFile(file, []byte("the same rows in another order"), 0o600))
-			_, err = integrity.NewMender(w).Replace(done.Unrepaired[0], file)
+			_, err = integrity.NewMender(w).Replace(result.Unrepaired[0], file)
 			return err
 		}
 		if step != "" {
@@ -60,9 +60,9 @@ func TestAMendedFileMayHaveOtherBytes(t *testing.T) {
 			}
 		}
 		must(t, mend(w))
-		done, err := integrity.NewMender(w).MendFromCopies(t.Context())
-		if err != nil || len(done.Files)+len(done.Unrepaired) > 0 {
-			t.Errorf("%s: after the repair, MendFromCopies repaired %v and did not repair %v (%v), want no files", step, done.Files, done.Unrepaired, err)
+		result, err := integrity.NewMender(w).MendFromCopies(t.Context())
+		if err != nil || len(result.Files)+len(result.Unrepaired) > 0 {
+			t.Errorf("%s: after the repair, MendFromCopies repaired %v and did not repair %v (%v), want no files", step, result.Files, result.Unrepaired, err)
 		}
 		repaired, err := w.Versions.ReadManifest(firstNight)
 		must(t, err)
@@ -172,9 +172,9 @@ func TestOneDayIsRepaired(t *testing.T) {
 	want, d := contentOf(t, w), damager{t, w}
 	d.remove(filepath.Dir(series1), manifest1, series2)
 	writeIndex(d, secondNight)
-	done, ok, err := integrity.NewMender(w).MendDay(t.Context(), firstNight)
-	if err != nil || !ok || !slices.Equal(done.Files, []string{series1, manifest1}) || len(done.Unrepaired) > 0 {
-		t.Errorf("MendDay repaired %v, did not repair %v, ok %t (%v); want %s and %s repaired", done.Files, done.Unrepaired, ok, err, series1, manifest1)
+	result, ok, err := integrity.NewMender(w).MendDay(t.Context(), firstNight)
+	if err != nil || !ok || !slices.Equal(result.Files, []string{series1, manifest1}) || len(result.Unrepaired) > 0 {
+		t.Errorf("MendDay repaired %v, did not repair %v, ok %t (%v); want %s and %s repaired", result.Files, result.Unrepaired, ok, err, series1, manifest1)
 	}
 	delete(want, series2)
 	if diff := cmp.Diff(want, contentOf(t, w)); diff != "" {
@@ -204,9 +204,9 @@ func TestACopyOfAMissingLedgerLineIsRemoved(t *testing.T) {
 	d := damager{t, w}
 	d.flip(version2 + "run.json")
 	keepLines(d, 1)
-	done, err := integrity.NewMender(w).MendFromCopies(t.Context())
-	if err != nil || !slices.Equal(done.Files, []string{version2 + "run.json"}) {
-		t.Errorf("MendFromCopies repaired %v (%v), want only %srun.json", done.Files, err, version2)
+	result, err := integrity.NewMender(w).MendFromCopies(t.Context())
+	if err != nil || !slices.Equal(result.Files, []string{version2 + "run.json"}) {
+		t.Errorf("MendFromCopies repaired %v (%v), want only %srun.json", result.Files, err, version2)
 	}
 	if _, err := os.Stat(d.path(version2 + "run.json")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the damaged copy: got %v, want ErrNotExist", err)

@@ -19,13 +19,13 @@ const (
 
 // VerifyRecord is the stored result of the last verify.
 type VerifyRecord struct {
+	// At is the time of the verify. Seconds is its duration.
 	At time.Time `json:"at"`
 	// ReadData means that every byte was read, not only names and sizes.
-	ReadData bool    `json:"read_data"`
-	Seconds  float64 `json:"seconds"`
-	Result   string  `json:"result"`
-	// Damaged are the damaged files.
-	Damaged []string `json:"damaged"`
+	ReadData     bool     `json:"read_data"`
+	Seconds      float64  `json:"seconds"`
+	Result       string   `json:"result"`
+	DamagedFiles []string `json:"damaged"`
 	// Error is the error of a later verify that failed, at FailedAt. The other fields are from
 	// the last verify that did not fail.
 	Error    string    `json:"error,omitempty"`

@@ -17,7 +17,7 @@ import (
 func TestFullVerifyKeepsItsOwnResult(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	full := integrity.VerifyRecord{At: firstNightAt, ReadData: true, Result: "damaged", Damaged: []string{"a"}}
+	full := integrity.VerifyRecord{At: firstNightAt, ReadData: true, Result: "damaged", DamagedFiles: []string{"a"}}
 	must(t, integrity.SaveRecord(w.Folder, full))
 	must(t, integrity.SaveRecord(w.Folder, integrity.VerifyRecord{At: firstNightAt.AddDate(0, 0, 1), Result: "whole"}))
 	for readData, want := range map[bool]string{true: "damaged", false: "whole"} {
@@ -27,7 +27,7 @@ func TestFullVerifyKeepsItsOwnResult(t *testing.T) {
 	}
 	failed, err := integrity.SaveFailure(w.Folder, true, firstNightAt.AddDate(0, 0, 2), errors.New("no disk"))
 	must(t, err)
-	if v, ok, err := integrity.LastRecord(w.Folder, true); !ok || err != nil || !v.At.Equal(firstNightAt) || v.Result != "damaged" || len(v.Damaged) != 1 ||
+	if v, ok, err := integrity.LastRecord(w.Folder, true); !ok || err != nil || !v.At.Equal(firstNightAt) || v.Result != "damaged" || len(v.DamagedFiles) != 1 ||
 		v.Error != "no disk" || !v.FailedAt.Equal(failed.FailedAt) {
 		t.Errorf("after a failure: got %+v, stored %t (%v), want the earlier result with the error and the time of the failure", v, ok, err)
 	}

@@ -76,7 +76,7 @@ func writeTables(ctx context.Context, d *warehouse.Draft, defs map[string]stream
 	if err := queryRow(ctx, d, parquetSQL.Render("memory_limit", nil)).Scan(&limit); err != nil {
 		return err
 	}
-	threads := int(max(1, min(int64(d.Cores()), limit/threadBytes)))
+	threads := int(max(1, min(int64(d.Threads()), limit/threadBytes)))
 	previousThreads, err := setThreads(ctx, d, threads)
 	if err != nil {
 		return err

@@ -278,7 +278,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 				t.Errorf("verify reports %s, %+v, want %s with one damaged file", v.Result(), v.Damage, c.result)
 			}
 			record := v.Record(damagedCopy.at)
-			if record.Result != c.result || len(record.Damaged) != 1 || !record.ReadData || !record.At.Equal(damagedCopy.at) || record.Seconds != v.Took.Seconds() {
+			if record.Result != c.result || len(record.DamagedFiles) != 1 || !record.ReadData || !record.At.Equal(damagedCopy.at) || record.Seconds != v.Took.Seconds() {
 				t.Errorf("the record is %+v, want %s with one damaged file", record, c.result)
 			}
 			if v, err := pipeline.Verify(t.Context(), damagedCopy.cfg, false); err != nil || len(v.Damage) > 0 || v.ReadData {

@@ -39,7 +39,7 @@ func (v VerifyReport) Result() string {
 func (v VerifyReport) Record(at time.Time) integrity.VerifyRecord {
 	record := integrity.VerifyRecord{At: at.UTC(), ReadData: v.ReadData, Seconds: v.Took.Seconds(), Result: v.Result()}
 	for _, d := range v.Damage {
-		record.Damaged = append(record.Damaged, d.File)
+		record.DamagedFiles = append(record.DamagedFiles, d.File)
 	}
 	return record
 }

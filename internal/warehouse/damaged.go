@@ -62,11 +62,11 @@ func (w *Warehouse) WithRemedy(err error, version string) error {
 	}
 	var remedies []string
 	if days := w.Series.Days(); len(days) > 0 {
-		remedies = append(remedies, fmt.Sprintf("the Parquet series exists (%s to %s, days: %d): placementsync rebuild builds the catalog from it",
+		remedies = append(remedies, fmt.Sprintf("the Parquet series exists (%s to %s, days: %d): \"placementsync rebuild\" builds the catalog from it",
 			days[0], days[len(days)-1], len(days)))
 	}
 	if versions := w.Versions.listIntact(version); len(versions) > 0 {
-		remedies = append(remedies, fmt.Sprintf("intact versions are %s: placementsync rollback %s switches to the newest of them",
+		remedies = append(remedies, fmt.Sprintf("intact versions are %s: \"placementsync rollback %s\" switches to the newest of them",
 			strings.Join(versions, ", "), versions[len(versions)-1]))
 	}
 	if len(remedies) == 0 {

@@ -25,7 +25,7 @@ func TestQueryErrorsOfADamagedCatalogAreExplained(t *testing.T) {
 		"an intact catalog":         {func(*testing.T, *warehouse.Warehouse) {}, "", ""},
 		"a damaged earlier catalog": {func(t *testing.T, w *warehouse.Warehouse) { flipBit(t, w.Folder.VersionCatalog(firstNight), 70_000) }, "", ""},
 		"a damaged Parquet file":    {func(t *testing.T, w *warehouse.Warehouse) { flipBit(t, path(w, "latest", tagsFile), 40) }, "", ""},
-		"without the link":          {func(t *testing.T, w *warehouse.Warehouse) { must(t, os.Remove(link(w))) }, "", ""},
+		"no link latest":            {func(t *testing.T, w *warehouse.Warehouse) { must(t, os.Remove(link(w))) }, "", ""},
 		"a damaged catalog":         {func(t *testing.T, w *warehouse.Warehouse) { flipBit(t, path(w, catalog), 70_000) }, catalog, checksum.WrongSum},
 		"a missing catalog":         {func(t *testing.T, w *warehouse.Warehouse) { must(t, os.Remove(path(w, catalog))) }, catalog, "it is gone"},
 		"a damaged manifest":        {func(t *testing.T, w *warehouse.Warehouse) { flipBit(t, path(w, manifest), 40) }, manifest, "its own checksum is wrong"},
@@ -69,10 +69,10 @@ func TestTheRemedyNamesIntactVersions(t *testing.T) {
 			for i, run := range []string{firstNight, secondNight, thirdNight} {
 				publishFull(t, w, run, []string{"one", "two", "three"}[i])
 			}
-			want := "intact versions are " + firstNight + ", " + secondNight + ": placementsync rollback " + secondNight + " switches"
+			want := "intact versions are " + firstNight + ", " + secondNight + ": \"placementsync rollback " + secondNight + "\" switches"
 			if file != "" {
 				flipBit(t, filepath.Join(w.Folder.VersionPath(secondNight), file), 40)
-				want = "intact versions are " + firstNight + ": placementsync rollback " + firstNight + " switches"
+				want = "intact versions are " + firstNight + ": \"placementsync rollback " + firstNight + "\" switches"
 			}
 			err := damagedErr(w)
 			if !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "(2026-11-01 to 2026-11-03, days: 3)") {

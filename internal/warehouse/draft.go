@@ -174,8 +174,8 @@ func (d *Draft) ReadClosed(ctx context.Context, read func(catalog string) error)
 // Step calls Config.Step. Tests use it to return an error between two changes of the disk.
 func (d *Draft) Step(name string) error { return d.w.Folder.disk.CallStep(name) }
 
-// Cores returns the number of threads that DuckDB is allowed to use.
-func (d *Draft) Cores() int {
+// Threads returns the number of threads that DuckDB is allowed to use.
+func (d *Draft) Threads() int {
 	if n := d.w.cfg.Threads; n > 0 {
 		return n
 	}

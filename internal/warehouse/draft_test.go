@@ -97,8 +97,8 @@ func TestADraftUsesTheConfiguredLimits(t *testing.T) {
 		must(t, err)
 		d, err := w.Begin(t.Context(), firstNight, firstNightAt)
 		must(t, err)
-		if got := d.Cores(); got != want {
-			t.Errorf("with %d configured threads a draft may use %d cores, want %d", threads, got, want)
+		if got := d.Threads(); got != want {
+			t.Errorf("with %d configured threads a draft may use %d threads, want %d", threads, got, want)
 		}
 		if got := queryOne(t, d, "SELECT current_setting('threads')::VARCHAR"); threads > 0 && got != fmt.Sprint(want) {
 			t.Errorf("DuckDB uses %s threads, want %d", got, want)

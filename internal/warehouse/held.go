@@ -165,11 +165,11 @@ func (w *Warehouse) PublishHeld(ctx context.Context, accepted []string, now time
 		return h, err
 	}
 	if !w.Versions.canReplace(h.Manifest, latest) {
-		return h, fmt.Errorf("publish the held night %s: it was built on %s and readers see %s: drop it with placementsync discard --held; nothing was changed",
+		return h, fmt.Errorf("publish the held night %s: it was built on %s and readers see %s: drop it with \"placementsync discard --held\"; nothing was changed",
 			h.Manifest.RunID, describeVersion(h.Manifest.Previous), describeVersion(latest))
 	}
 	if damaged, _ := w.CheckHeld(ctx, true); len(damaged) > 0 {
-		return h, fmt.Errorf("publish the held night %s: %w; nothing was changed: drop it with placementsync discard --held", h.Manifest.RunID, damaged[0])
+		return h, fmt.Errorf("publish the held night %s: %w; nothing was changed: drop it with \"placementsync discard --held\"", h.Manifest.RunID, damaged[0])
 	}
 	h.Run.Accepted, h.Run.AcceptedAt = accepted, now.UTC()
 	if err := w.copyHeld(&h); err != nil {

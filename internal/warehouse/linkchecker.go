@@ -116,16 +116,16 @@ func (c *LinkChecker) describeRemedy(target, published string) string {
 	}
 	var remedies []string
 	if slices.Contains(versions, published) {
-		remedies = append(remedies, fmt.Sprintf("placementsync rollback %s points readers at it again", published))
+		remedies = append(remedies, fmt.Sprintf("\"placementsync rollback %s\" points readers at it again", published))
 	}
 	if n := len(versions); n > 0 && len(remedies) == 0 {
-		remedies = append(remedies, fmt.Sprintf("the kept versions are %s: placementsync rollback %s points readers at the newest of them", strings.Join(versions, ", "), versions[n-1]))
+		remedies = append(remedies, fmt.Sprintf("the kept versions are %s: \"placementsync rollback %s\" points readers at the newest of them", strings.Join(versions, ", "), versions[n-1]))
 	}
 	if slices.Contains(versions, target) && target != published {
-		remedies = append(remedies, fmt.Sprintf("placementsync rollback %s keeps that snapshot", target))
+		remedies = append(remedies, fmt.Sprintf("\"placementsync rollback %s\" keeps that snapshot", target))
 	}
 	if days := c.series.Days(); len(days) > 0 {
-		remedies = append(remedies, fmt.Sprintf("placementsync rebuild builds the catalog from the Parquet series (%s to %s, days: %d)", days[0], days[len(days)-1], len(days)))
+		remedies = append(remedies, fmt.Sprintf("\"placementsync rebuild\" builds the catalog from the Parquet series (%s to %s, days: %d)", days[0], days[len(days)-1], len(days)))
 	}
 	if len(remedies) == 0 {
 		remedies = []string{"neither a version nor the Parquet series is left: restore a backup, or name another warehouse.dir to begin anew"}

@@ -31,7 +31,7 @@ func TestAMissingOrWrongLinkIsAnError(t *testing.T) {
 		want    []string // the tags after the rollback
 	}{
 		"the link is gone": {func(t *testing.T, w *warehouse.Warehouse) { must(t, os.Remove(link(w))) },
-			`the link "latest" is gone, and ` + thirdNight + " was published last; placementsync rollback " + thirdNight, thirdNight, []string{"one", "two", "three"}},
+			`the link "latest" is gone, and ` + thirdNight + ` was published last; "placementsync rollback ` + thirdNight, thirdNight, []string{"one", "two", "three"}},
 		"the link leads to an earlier version": {func(t *testing.T, w *warehouse.Warehouse) { replaceLink(t, w, secondNight) },
 			`the link "latest" leads to ` + secondNight + ", and " + thirdNight + " was published last", secondNight, []string{"one", "two"}},
 		"the link is a copy of its target": {func(t *testing.T, w *warehouse.Warehouse) {
@@ -50,7 +50,7 @@ func TestAMissingOrWrongLinkIsAnError(t *testing.T) {
 			c.damage(t, w)
 			_, err := w.Begin(t.Context(), "20261104T020000Z", firstNightAt.AddDate(0, 0, 3))
 			var lost *warehouse.LostError
-			if !errors.As(err, &lost) || !strings.Contains(err.Error(), c.message) || !strings.Contains(err.Error(), "placementsync rebuild builds") {
+			if !errors.As(err, &lost) || !strings.Contains(err.Error(), c.message) || !strings.Contains(err.Error(), `"placementsync rebuild" builds`) {
 				t.Fatalf("got %v, want a LostError with %q", err, c.message)
 			}
 			if err := w.Recover(); !errors.As(err, &lost) {

@@ -157,10 +157,10 @@ func TestARestoreDestroysNoWarehouse(t *testing.T) {
 		isAllowed  bool
 	}{
 		"an empty folder":                        {nil, false, false, true},
-		"a version":                              {nil, true, true, false},
-		"a published run":                        {[]ledger.Run{published}, false, false, false},
+		"a folder with a version":                {nil, true, true, false},
+		"a ledger with a published run":          {[]ledger.Run{published}, false, false, false},
 		"the ledger of the backup":               {[]ledger.Run{published}, false, true, true},
-		"only a failed run":                      {[]ledger.Run{{ID: firstNight, Outcome: ledger.Failed}}, false, false, true},
+		"a ledger with only a failed run":        {[]ledger.Run{{ID: firstNight, Outcome: ledger.Failed}}, false, false, true},
 		"a version and the ledger of the backup": {[]ledger.Run{published}, true, true, false},
 	} {
 		w := open(t)

@@ -96,13 +96,13 @@ func TestTheRemedyOfALostLinkNamesTheRemainingFiles(t *testing.T) {
 	publishNights(t, w, "one", "two")
 	replaceLink(t, w, firstNight)
 	var lost *warehouse.LostError
-	want := "placementsync rollback " + secondNight + " points readers at it again; placementsync rollback " + firstNight + " keeps that snapshot; " +
-		"placementsync rebuild builds the catalog from the Parquet series (2026-11-01 to 2026-11-02, days: 2); nothing was changed"
+	want := `"placementsync rollback ` + secondNight + `" points readers at it again; "placementsync rollback ` + firstNight + `" keeps that snapshot; ` +
+		`"placementsync rebuild" builds the catalog from the Parquet series (2026-11-01 to 2026-11-02, days: 2); nothing was changed`
 	if err := w.LinkChecker.Check(); !errors.As(err, &lost) || lost.Remedy != want {
 		t.Errorf("got %v, want %q", err, want)
 	}
 	must(t, os.Remove(link(w)))
-	want = strings.Replace(want, "placementsync rollback "+firstNight+" keeps that snapshot; ", "", 1)
+	want = strings.Replace(want, `"placementsync rollback `+firstNight+`" keeps that snapshot; `, "", 1)
 	if err := w.LinkChecker.Check(); !errors.As(err, &lost) || lost.Remedy != want {
 		t.Errorf("without the link: got %v, want %q", err, want)
 	}

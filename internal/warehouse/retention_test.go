@@ -30,12 +30,12 @@ func TestRetentionKeepsTheLastDayOfEachPeriod(t *testing.T) {
 		retention warehouse.Retention
 		want      string
 	}{
-		"without settings the newest is kept": {warehouse.Retention{}, "2026-11-10"},
-		"only days with snapshots count":      {warehouse.Retention{Daily: 3}, "2026-11-02 2026-11-03 2026-11-10"},
-		"the last of each ISO week":           {warehouse.Retention{Weekly: 3}, "2026-11-01 2026-11-03 2026-11-10"},
-		"the last of each month":              {warehouse.Retention{Monthly: 3}, "2026-09-30 2026-10-31 2026-11-10"},
-		"periods add up":                      {warehouse.Retention{Daily: 1, Weekly: 2, Monthly: 2}, "2026-10-31 2026-11-03 2026-11-10"},
-		"a larger number keeps all":           {warehouse.Retention{Daily: 99}, strings.Join(days, " ")},
+		"without settings, only the newest day":   {warehouse.Retention{}, "2026-11-10"},
+		"only days with snapshots count":          {warehouse.Retention{Daily: 3}, "2026-11-02 2026-11-03 2026-11-10"},
+		"the last day of each ISO week":           {warehouse.Retention{Weekly: 3}, "2026-11-01 2026-11-03 2026-11-10"},
+		"the last day of each month":              {warehouse.Retention{Monthly: 3}, "2026-09-30 2026-10-31 2026-11-10"},
+		"periods add up":                          {warehouse.Retention{Daily: 1, Weekly: 2, Monthly: 2}, "2026-10-31 2026-11-03 2026-11-10"},
+		"a number larger than the number of days": {warehouse.Retention{Daily: 99}, strings.Join(days, " ")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var all []time.Time

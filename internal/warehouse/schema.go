@@ -136,8 +136,9 @@ func columnDefinitions(columns []stream.Column) sqltext.SQL {
 }
 
 // SchemaError means that the warehouse has a table or column that this program does not have, or a
-// column that has another type in this program. Column is empty if the whole table is unknown. Program
-// is the release that wrote the warehouse.
+// column that has another type in this program. Column is empty if the whole table is unknown. Have
+// describes the table or the type of the column in the warehouse, and Want in this program. Program is the
+// release that wrote the warehouse.
 type SchemaError struct{ Table, Column, Have, Want, Program string }
 
 func (e *SchemaError) Error() string {

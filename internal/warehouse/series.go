@@ -169,7 +169,7 @@ type ExtendError struct {
 }
 
 func (e *ExtendError) Error() string {
-	return fmt.Sprintf("extend the Parquet series by %s: %v; the catalog has the data, and the next run or placementsync rebuild --series tries again",
+	return fmt.Sprintf("extend the Parquet series by %s: %v; the catalog has the data, and the next run or \"placementsync rebuild --series\" tries again",
 		strings.Join(e.Days, ", "), e.Err)
 }
 

@@ -170,10 +170,10 @@ func TestALostIndexIsWrittenAgain(t *testing.T) {
 		// isWritten means that the next draft writes the index again.
 		isWritten bool
 	}{
-		"lost, no files of changes":  {publish, os.Remove, 2, true},
-		"lost after the first night": {publishFull, os.Remove, 1, true},
-		"lost after two nights":      {publishFull, os.Remove, 2, false},
-		"half an index":              {publishFull, func(file string) error { return os.Truncate(file, 30) }, 2, false},
+		"a lost index without files of changes": {publish, os.Remove, 2, true},
+		"a lost index after the first night":    {publishFull, os.Remove, 1, true},
+		"a lost index after two nights":         {publishFull, os.Remove, 2, false},
+		"half an index":                         {publishFull, func(file string) error { return os.Truncate(file, 30) }, 2, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := openKeeping(t, 3)

@@ -105,21 +105,21 @@ func TestAVersionWithoutTablesIsPublished(t *testing.T) {
 func TestDuplicateKeysAndMissingRowsAreErrors(t *testing.T) {
 	insert := "INSERT INTO main.product_listing_tags (product_listing_id, position, name, valid_from, row_hash) SELECT 'q', %s, 'x', now(), 1 FROM range(4) r(i)"
 	for name, c := range map[string]struct{ position, parquet, want string }{
-		"four rows of two keys": {"i % 2", "main.product_listing_tags", "2 rows share a key with another"},
-		"different keys":        {"i", "main.product_listing_tags", ""},
-		"fewer rows in Parquet": {"i", "(FROM main.product_listing_tags LIMIT 3)", "3 rows in Parquet, 5 in the manifest"},
-		"no rows in Parquet":    {"i", "(FROM main.product_listing_tags LIMIT 0)", "0 rows in Parquet, 5 in the manifest"},
+		"four rows of two keys":  {"i % 2", "main.product_listing_tags", "2 rows share a key with another"},
+		"four rows of four keys": {"i", "main.product_listing_tags", ""},
+		"fewer rows in Parquet":  {"i", "(FROM main.product_listing_tags LIMIT 3)", "3 rows in Parquet, 5 in the manifest"},
+		"no rows in Parquet":     {"i", "(FROM main.product_listing_tags LIMIT 0)", "0 rows in Parquet, 5 in the manifest"},
 	} {
 		w := open(t)
 		d := beginDraft(t, w, firstNight, "one")
 		file := sqltext.Literal(filepath.Join(d.Dir, tagsFile))
 		must(t, d.Exec(t.Context(), sqltext.SQL(strings.Replace(insert, "%s", c.position, 1)), sqltext.SQL("COPY "+c.parquet+" TO "+file+" (FORMAT parquet)")))
 		m, err := d.Publish(t.Context(), slices.Clone(tableFiles))
-		var verify *warehouse.VerifyError
+		var verifyErr *warehouse.VerifyError
 		switch {
 		case c.want == "" && (err != nil || m.Tables[0].Rows != 5 || m.Tables[0].KeyMin != "p" || m.Tables[0].KeyMax != "q"):
 			t.Errorf("%s: published %+v (%v), want 5 rows with keys from p to q", name, m.Tables, err)
-		case c.want != "" && (!errors.As(err, &verify) || verify.Problem != c.want):
+		case c.want != "" && (!errors.As(err, &verifyErr) || verifyErr.Problem != c.want):
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
 		must(t, d.Discard())
@@ -127,8 +127,8 @@ func TestDuplicateKeysAndMissingRowsAreErrors(t *testing.T) {
 	w := open(t)
 	d := beginDraft(t, w, firstNight, "one")
 	must(t, os.WriteFile(filepath.Join(d.Dir, tagsFile), []byte("PAR1 and no footer PAR1"), 0o600))
-	var verify *warehouse.VerifyError
-	if _, err := d.Publish(t.Context(), slices.Clone(tableFiles)); !errors.As(err, &verify) || verify.Table != "(any)" {
+	var verifyErr *warehouse.VerifyError
+	if _, err := d.Publish(t.Context(), slices.Clone(tableFiles)); !errors.As(err, &verifyErr) || verifyErr.Table != "(any)" {
 		t.Errorf("the error of an unreadable Parquet file is %v, want a VerifyError of any table", err)
 	}
 	must(t, d.Discard())

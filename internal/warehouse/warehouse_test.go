@@ -189,8 +189,8 @@ func TestPublishFailsIfTheDraftDiffersFromItsManifest(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err := d.Publish(t.Context(), slices.Clone(tableFiles))
-			var verify *warehouse.VerifyError
-			if !errors.As(err, &verify) || verify.Table != "product_listing_tags" {
+			var verifyErr *warehouse.VerifyError
+			if !errors.As(err, &verifyErr) || verifyErr.Table != "product_listing_tags" {
 				t.Fatalf("got error %v, want a VerifyError of the table", err)
 			}
 			if got := readTags(t, w); !cmp.Equal(got, []string{"one"}) {
@@ -224,8 +224,8 @@ func TestTheSeriesContainsTheLastRunOfADay(t *testing.T) {
 	w := open(t)
 	publish(t, w, "20261101T020000Z", "one")
 	m := publish(t, w, "20261101T030000Z", "two")
-	series := filepath.Join(w.Folder.Dir(), "parquet", "product_listing_tags", "snapshot_date=2026-11-01", "product_listing_tags.parquet")
-	a, errA := os.Stat(series)
+	fileInSeries := filepath.Join(w.Folder.Dir(), "parquet", "product_listing_tags", "snapshot_date=2026-11-01", "product_listing_tags.parquet")
+	a, errA := os.Stat(fileInSeries)
 	b, errB := os.Stat(filepath.Join(w.Folder.VersionPath(m.RunID), "product_listing_tags.parquet"))
 	if errA != nil || errB != nil || !os.SameFile(a, b) {
 		t.Errorf("the file of the day and the file of the last run differ (%v, %v), want a hard link", errA, errB)
