@@ -64,12 +64,12 @@ func TestBackupsOfOneSecondGetDifferentIDs(t *testing.T) {
 	w := open(t)
 	must(t, os.MkdirAll(filepath.Join(w.Folder.Dir(), "state"), 0o700))
 	for i := range 2 {
-		entry := ledger.BeginFollowUp(ledger.Backup, "test", firstNightAt.Add(time.Duration(i)*time.Millisecond))
-		must(t, w.Ledger.Record(entry.EndFollowUp(t.Context(), firstNightAt.Add(time.Second), nil)))
+		followUp := ledger.BeginFollowUp(ledger.Backup, "test", firstNightAt.Add(time.Duration(i)*time.Millisecond))
+		must(t, w.Ledger.Record(followUp.EndFollowUp(t.Context(), firstNightAt.Add(time.Second), nil)))
 	}
-	entries, err := w.Ledger.RunsAndFollowUps()
-	if err != nil || len(entries) != 2 || entries[0].ID != "20261101T020000Z-backup" || entries[1].ID != "20261101T020000Z-backup-2" || entries[1].Attempts != 1 {
-		t.Errorf("the ledger has %+v (%v), want two backups with different ids", entries, err)
+	followUps, err := w.Ledger.RunsAndFollowUps()
+	if err != nil || len(followUps) != 2 || followUps[0].ID != "20261101T020000Z-backup" || followUps[1].ID != "20261101T020000Z-backup-2" || followUps[1].Attempts != 1 {
+		t.Errorf("the ledger has %+v (%v), want two backups with different ids", followUps, err)
 	}
 }
 

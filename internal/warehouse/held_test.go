@@ -20,13 +20,13 @@ import (
 func holdNight(t *testing.T, w *warehouse.Warehouse, run, tag string) error {
 	t.Helper()
 	d := beginDraft(t, w, run, tag)
-	entry := ledger.Run{ID: run, Outcome: ledger.Complete, SnapshotAt: d.At,
+	ledgerRun := ledger.Run{ID: run, Outcome: ledger.Complete, SnapshotAt: d.At,
 		Checks: []ledger.CheckResult{{Name: "prices", Severity: "hold", Outcome: ledger.CheckFailed, Rows: 1}, {Name: "hosts", Severity: "warn", Outcome: ledger.CheckFailed, Rows: 1}}}
-	must(t, d.WriteLedgerLine(entry))
+	must(t, d.WriteLedgerLine(ledgerRun))
 	_, err := d.Hold(t.Context(), slices.Clone(tableFiles))
 	if err == nil {
-		entry.Outcome, entry.ExitCode, entry.SnapshotAt, entry.Held = ledger.Failed, 1, time.Time{}, true
-		must(t, w.Ledger.Record(entry))
+		ledgerRun.Outcome, ledgerRun.ExitCode, ledgerRun.SnapshotAt, ledgerRun.Held = ledger.Failed, 1, time.Time{}, true
+		must(t, w.Ledger.Record(ledgerRun))
 	}
 	return errors.Join(err, d.Discard())
 }

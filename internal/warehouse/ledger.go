@@ -29,12 +29,12 @@ func (l *Ledger) Path() string { return l.folder.Path(stateDir, "runs.jsonl") }
 // run is another attempt of the run. Work after a run gets a new id if its id is already in the ledger.
 func (l *Ledger) Record(r ledger.Run) error {
 	if r.IsFollowUp() {
-		entries, err := l.RunsAndFollowUps()
+		runs, err := l.RunsAndFollowUps()
 		if err != nil {
 			return fmt.Errorf("record %s: %w", r.ID, err)
 		}
 		baseID := r.ID
-		for i := 2; ledger.Find(entries, r.ID).ID != ""; i++ {
+		for i := 2; ledger.Find(runs, r.ID).ID != ""; i++ {
 			r.ID = fmt.Sprintf("%s-%d", baseID, i)
 		}
 	}
@@ -136,8 +136,8 @@ func (l *Ledger) readLine(dir, run string) (r ledger.Run, ok bool) {
 // Runs returns the runs of the ledger, oldest first. A run with several attempts has several lines. Runs
 // returns only the last attempt. It skips damaged and unfinished lines.
 func (l *Ledger) Runs() ([]ledger.Run, error) {
-	entries, err := l.RunsAndFollowUps()
-	return slices.DeleteFunc(entries, ledger.Run.IsFollowUp), err
+	runs, err := l.RunsAndFollowUps()
+	return slices.DeleteFunc(runs, ledger.Run.IsFollowUp), err
 }
 
 // RunsAndFollowUps returns the runs like Runs, and also the work after runs, such as backups.

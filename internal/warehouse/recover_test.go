@@ -140,10 +140,10 @@ func TestBackupsOfTheSameSecondHaveTheirOwnIDs(t *testing.T) {
 	for range 3 {
 		must(t, w.Ledger.Record(ledger.BeginFollowUp(ledger.Backup, "test", firstNightAt).EndFollowUp(t.Context(), firstNightAt.Add(time.Second), nil)))
 	}
-	entries, err := w.Ledger.RunsAndFollowUps()
+	backups, err := w.Ledger.RunsAndFollowUps()
 	must(t, err)
-	for _, e := range entries {
-		got = append(got, e.ID)
+	for _, backup := range backups {
+		got = append(got, backup.ID)
 	}
 	if want := []string{firstNight + "-backup", firstNight + "-backup-2", firstNight + "-backup-3"}; !slices.Equal(got, want) {
 		t.Errorf("the ids in the ledger are %v, want %v", got, want)

@@ -11,9 +11,9 @@ import (
 )
 
 // Rollback switches the link "latest" in one step to another version, the target. Readers then see the
-// target. An empty run means the version on which the newest version was built. Rollback repairs a lost
-// or wrong link "latest", and needs only the files of the target. Other versions are kept, up to
-// keep_versions, so that another rollback can undo this rollback. The caller must have the Lock.
+// target. If run is empty, the target is the version on which the visible version was built. Rollback
+// repairs a lost or wrong link "latest", and needs only the files of the target. Other versions are kept,
+// up to keep_versions, so that another rollback can undo this rollback. The caller must have the Lock.
 //
 // Before the switch, Rollback removes days from the series: the days of versions on which the target
 // does not build. After the switch, it adds the missing days of versions on which the target builds.
@@ -60,6 +60,8 @@ func (w *Warehouse) Rollback(run string, now time.Time) (Manifest, error) {
 	return m, errors.Join(err, w.Ledger.RemoveUnresumableRun())
 }
 
+// rollbackTarget returns run if its version is kept. If run is empty, it returns the version on which the
+// visible version was built.
 func (w *Warehouse) rollbackTarget(run string) (string, error) {
 	versions, err := w.Versions.List()
 	if err != nil {
