@@ -15,6 +15,7 @@ import (
 	"placementsync/internal/fetch"
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
+	"placementsync/internal/sim"
 	"placementsync/internal/webhook"
 )
 
@@ -209,4 +210,32 @@ func TestRefresh(t *testing.T) {
 	if _, err := pipeline.Replay(t.Context(), h.cfg, refreshed.Run.ID); err == nil || !strings.Contains(err.Error(), "this run is a refresh") {
 		t.Errorf("the replay of a refresh ended with %v, want an error that the run is a refresh", err)
 	}
+}
+
+// TestRefreshKeepsAWorseGrade refreshes one article after a night in which another article failed. The
+// other article is still old, so the grade and the age of the stream must stay.
+func TestRefreshKeepsAWorseGrade(t *testing.T) {
+	h := newHarness(t, smallWorld(), articleStreams()...)
+	first := h.requireComplete(h.night())
+	articles := h.lines("SELECT id FROM articles ORDER BY id LIMIT 2")
+	h.service.SetFaults(sim.Fault{Path: "/articles/" + articles[0], Kind: sim.FaultStatus, Status: 500})
+	night := h.requirePartial(h.night())
+	before := h.requireStream(night.Run, "articles", fetch.BestEffort, "failed", true)
+	if s := streamOf(t, night.Run, "campaigns"); !s.AgeSince.IsZero() {
+		t.Errorf("the oldest campaign is from %v, want no age: all campaigns were read", s.AgeSince)
+	}
+	refresh := func(reason string, isIncomplete bool) {
+		t.Helper()
+		h.at = h.at.Add(time.Hour)
+		res, err := pipeline.Refresh(t.Context(), h.cfg, pipeline.Targets{Articles: articles[1:]})
+		must(t, err)
+		after := h.requireStream(res.Run, "articles", fetch.BestEffort, reason, isIncomplete)
+		if !after.AgeSince.Equal(first.Run.SnapshotAt) {
+			t.Errorf("the oldest article is from %v, want %v", after.AgeSince, first.Run.SnapshotAt)
+		}
+	}
+	h.service.SetFaults()
+	refresh(before.Reason, false)
+	h.service.SetFaults(statusFault("/articles/{id}", 500))
+	refresh("1 of 1 id failed", true)
 }

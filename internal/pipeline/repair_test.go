@@ -84,8 +84,18 @@ func TestRebuildGivesTheSameHistory(t *testing.T) {
 					must(t, os.RemoveAll(path))
 				}
 			}
+			other, wasLocked, wasReleased := c.warehouse(), false, false
+			c.cfg.Warehouse.Step = func(string, string) error {
+				isLocked := errors.As(other.Folder.CheckUnlocked(), new(*warehouse.LockedError))
+				wasReleased = wasReleased || wasLocked && !isLocked
+				wasLocked = wasLocked || isLocked
+				return nil
+			}
 			r, err := pipeline.Rebuild(t.Context(), c.cfg, false)
 			must(t, err)
+			if !wasLocked || wasReleased {
+				t.Errorf("locked during the rebuild: %t, and released before its end: %t; want a lock until the end", wasLocked, wasReleased)
+			}
 			first, last := time.Date(2026, 11, 2, 2, 0, 0, 0, time.UTC), time.Date(2026, 11, 4, 2, 0, 0, 0, time.UTC)
 			if r.Snapshots != 3 || !r.First.Equal(first) || !r.Last.Equal(last) || len(r.Skipped)+len(r.Unused)+len(r.Unfinished) > 0 || r.Lost != "" || !r.HasMeta || r.SnapshotsWithoutDay != 0 {
 				t.Errorf("the rebuild is %+v, want all of 3 snapshots and meta, without damage", r)
