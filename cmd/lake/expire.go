@@ -22,7 +22,7 @@ func expireCommand(g *globals) *cobra.Command {
 			"of other programs and the files of these tables are not changed.",
 		Args: cobra.NoArgs,
 	}
-	dryRun := cmd.Flags().Bool("dry-run", false, "report the removals without making them")
+	dryRun := cmd.Flags().Bool("dry-run", false, "list what would be removed; remove nothing")
 	return g.lakeCommand(cmd, func(ctx context.Context, _ *warehouse.Warehouse, l *lake.Lake, _ []string) (result, error) {
 		e, err := l.Expire(ctx, g.cfg.Lake.KeepNights, *dryRun)
 		if err != nil {
@@ -35,13 +35,13 @@ func expireCommand(g *globals) *cobra.Command {
 func describeExpired(e lake.Expired, dryRun bool) string {
 	var b strings.Builder
 	for _, name := range e.Shared {
-		fmt.Fprintf(&b, "%s: its files are kept, because its folder also contains another table\n", name)
+		fmt.Fprintf(&b, "%s: unneeded files are kept, because its folder also contains another table\n", name)
 	}
 	verb := "removed"
 	if dryRun {
 		verb = "would remove"
 	}
-	fmt.Fprintf(&b, "%s %s with %s, and %s (%s), %d of them orphans\n",
+	fmt.Fprintf(&b, "%s %s with %s, and %s (%s), %d of them not referenced by any snapshot\n",
 		verb, plural.Count(len(e.Nights), "night"), plural.Count(e.Snapshots, "snapshot"), plural.Count(e.Files, "file"), plural.Count(e.Bytes, "byte"), e.Orphans)
 	return b.String()
 }

@@ -91,7 +91,7 @@ func publishRuns(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, o p
 		published = append(published, p)
 	}
 	if readErr != nil {
-		err = command.EndWith(ledger.Partial, fmt.Errorf("earlier nights of the warehouse were not published: %w", readErr))
+		err = command.EndWith(ledger.Partial, fmt.Errorf("publish earlier nights to the lake: %w; the later nights are published", readErr))
 	}
 	return published, err
 }
@@ -175,7 +175,7 @@ func describePublished(published []lake.Published) string {
 		fmt.Fprintf(&b, "night %s of %s: %s in one commit, %d replaced, %d extended, %d unchanged; %s written in %.1f s\n",
 			p.Run, p.SnapshotAt.Format(time.RFC3339), plural.Count(p.Tables, "table"), p.Replaced, p.Appended, p.Tables-p.Replaced-p.Appended, plural.Count(p.Rows, "row"), p.Seconds)
 		if p.TagsDropped {
-			b.WriteString("note: the catalog does not keep tags: readers see the newest night and cannot select an earlier night\n")
+			b.WriteString("note: the catalog of the lake does not keep tags: readers see the newest night and cannot select an earlier night\n")
 		}
 	}
 	return b.String()

@@ -90,7 +90,7 @@ func TestOlderNightIsRefused(t *testing.T) {
 		t.Fatalf("the lake shows %s, want %s", run, all[2].Run)
 	}
 	next := h.night()
-	h.mustFail(1, "which this warehouse does not know", "publish")
+	h.mustFail(1, "from another warehouse, and a publish would replace", "publish")
 	h.publish("--replace")
 	h.requireEqualTables(next)
 }

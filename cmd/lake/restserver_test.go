@@ -171,7 +171,7 @@ func TestUnexpectedCommitResponses(t *testing.T) {
 	second := h.night()
 	for _, status := range []int{http.StatusTooManyRequests, 524} {
 		s.commit = respondAsProxy(status, 0)
-		h.mustFail(1, fmt.Sprintf("the server answered with status %d", status), "publish")
+		h.mustFail(1, fmt.Sprintf("the server returned status %d", status), "publish")
 	}
 	s.commit = respondAsProxy(http.StatusConflict, 0)
 	h.mustFail(1, "another publisher", "publish")

@@ -122,7 +122,7 @@ func (g *globals) lakeConfig() (lake.Config, error) {
 	token, tokenErr := cfg.REST.ReadToken()
 	credential, credentialErr := cfg.REST.ReadCredential()
 	if err := errors.Join(passwordErr, tokenErr, credentialErr); err != nil {
-		return lake.Config{}, fmt.Errorf("open the catalog: %w", err)
+		return lake.Config{}, fmt.Errorf("read the secrets of the lake: %w", err)
 	}
 	c := lake.Config{Catalog: cfg.Catalog, Name: cfg.Name, Warehouse: cfg.Warehouse, Namespace: cfg.Namespace,
 		Program: version, Step: g.Step, Now: g.Now, Password: password.Reveal(),

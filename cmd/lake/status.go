@@ -39,11 +39,11 @@ func readStatus(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, _ []
 	}
 	switch {
 	case s.OutOfOrder:
-		text += fmt.Sprintf("the warehouse is at %s, which is not later than the night of the lake, as after a rollback or rebuild. The next night updates the lake: run \"placementsync run\"\n", latest)
+		text += fmt.Sprintf("the newest snapshot of the warehouse, %s, is not later than the night in the lake. This is normal after a rollback or rebuild: the next night updates the lake\n", latest)
 	case s.Behind && s.Run == latest:
-		text += "some tables do not show this night: run \"placementsync lake publish\"\n"
+		text += "some tables of the lake do not show this night: run \"placementsync lake publish\"\n"
 	case s.Behind:
-		text += fmt.Sprintf("the warehouse is at %s: run \"placementsync lake publish\"\n", latest)
+		text += fmt.Sprintf("the newest snapshot of the warehouse is %s: run \"placementsync lake publish\"\n", latest)
 	}
 	return result{s, text}, nil
 }

@@ -74,7 +74,7 @@ func (l *Lake) Expire(ctx context.Context, keep int, dryRun bool) (e Expired, er
 	}
 	err = l.removeUnneeded(ctx, own, after, &e)
 	if err != nil && len(changes) > 0 && !dryRun {
-		err = fmt.Errorf("%w; the nights were removed, some of the files of these nights were not: run \"placementsync lake expire\" again", err)
+		err = fmt.Errorf("%w; the nights were removed, but some of their files were not: run \"placementsync lake expire\" again", err)
 	}
 	return e, err
 }

@@ -73,7 +73,7 @@ func openFiles(ctx context.Context, cfg Config) (*files, error) {
 		}
 		writable, ok := store.(icebergio.WriteFileIO)
 		if !ok {
-			return nil, fmt.Errorf("open %s: this storage is read only", cfg.Warehouse)
+			return nil, fmt.Errorf("open %s: this storage is read-only: allow placementsync to write there", cfg.Warehouse)
 		}
 		f.WriteFileIO, f.root = writable, strings.TrimRight(cfg.Warehouse, "/")
 		return f, nil
@@ -81,7 +81,7 @@ func openFiles(ctx context.Context, cfg Config) (*files, error) {
 	f.WriteFileIO, f.local, f.root = icebergio.LocalFS{}, true, "file://"+filepath.ToSlash(cfg.Warehouse)
 	// Some readers escape the address of a folder and some do not.
 	if u, err := url.Parse(f.root); err != nil || u.String() != f.root {
-		return nil, fmt.Errorf("open %q: engines disagree on names with spaces or special characters: set another folder as lake.warehouse", cfg.Warehouse)
+		return nil, fmt.Errorf("open the lake folder %q: its path has spaces or special characters, which engines read differently: set lake.warehouse to another folder", cfg.Warehouse)
 	}
 	return f, nil
 }

@@ -158,7 +158,7 @@ type ConflictError struct {
 
 func (e *ConflictError) Error() string {
 	text := fmt.Sprintf("commit to the lake: another publisher changed %s meanwhile; this commit was not applied: "+
-		"run \"placementsync lake status\", and publish again if the night is missing", e.Table)
+		"run \"placementsync lake status\"; if the night is missing, run \"placementsync lake publish\"", e.Table)
 	if e.Err != nil {
 		text += " (" + e.Err.Error() + ")"
 	}

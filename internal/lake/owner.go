@@ -99,12 +99,12 @@ func (l *Lake) checkOwner(lakeTables tables) (hasOwnerFile bool, err error) {
 	o, err := l.readOwner()
 	switch {
 	case err != nil:
-		return false, err
+		return false, fmt.Errorf("%w; nothing was changed", err)
 	case o.ID != "" && len(ids) == 0: // this catalog may be the owner, and its tables may be lost
 		return false, fmt.Errorf("open the lake: %s names the catalog %q as the owner of the tables there, and this catalog has no tables; nothing was changed: "+
-			"restore the catalog (catalog.db), set another lake.namespace or lake.warehouse, or remove %[1]s if the old tables are not needed", l.ownerFile(), o.Catalog)
+			"restore the catalog of the lake, or set another lake.namespace or lake.warehouse; if the old tables are not needed, remove %[1]s", l.ownerFile(), o.Catalog)
 	case o.ID != "" && !slices.Contains(ids, o.ID):
-		return false, l.otherOwnerErr(o)
+		return false, fmt.Errorf("%w; nothing was changed", l.otherOwnerErr(o))
 	case o.ID != "":
 		l.id = o.ID
 	case len(ids) > 0:
@@ -116,8 +116,8 @@ func (l *Lake) checkOwner(lakeTables tables) (hasOwnerFile bool, err error) {
 }
 
 func (l *Lake) otherOwnerErr(o owner) error {
-	return fmt.Errorf("open the lake: %s names another catalog, %q, as the owner of the tables there; nothing was changed: "+
-		"set another lake.namespace or lake.warehouse for one of the two", l.ownerFile(), o.Catalog)
+	return fmt.Errorf("open the lake: %s names another catalog, %q, as the owner of the tables there: "+
+		"set another lake.namespace or lake.warehouse for one of the two catalogs", l.ownerFile(), o.Catalog)
 }
 
 // readOwner reads the owner file. It returns the zero value if the file does not exist.
@@ -137,20 +137,23 @@ func (l *Lake) readOwner() (o owner, err error) {
 		err = errors.New("it has no lake_id")
 	}
 	if err != nil {
-		err = fmt.Errorf("read the owner file %s: %w; nothing was changed: "+
-			"restore the file, or remove the file if no other catalog has tables there: the next publish writes it again", file, err)
+		err = fmt.Errorf("read the owner file %s: %w: restore the file; "+
+			"if no other catalog has tables there, remove it and run \"placementsync lake publish\", which writes a new one", file, err)
 	}
 	return o, err
 }
 
-// writeOwnerFile writes the owner file if it is missing.
+// writeOwnerFile writes the owner file after a commit, if the file is missing.
 func (l *Lake) writeOwnerFile() error {
 	o, err := l.readOwner()
-	if err != nil || o.ID == l.id || l.ownerFile() == "" {
-		return err
+	if err == nil && (o.ID == l.id || l.ownerFile() == "") {
+		return nil
 	}
-	if o.ID != "" { // two catalogs published their first night at the same time
-		return l.otherOwnerErr(o)
+	if err == nil && o.ID != "" { // two catalogs published their first night at the same time
+		err = l.otherOwnerErr(o)
+	}
+	if err != nil {
+		return fmt.Errorf("%w; the night is published in this catalog", err)
 	}
 	text, err := json.MarshalIndent(owner{l.id, l.cfg.Name, l.cfg.Namespace, l.cfg.Program}, "", "  ")
 	if err != nil {

@@ -25,7 +25,7 @@ func openPostgres(ctx context.Context, cfg Config) (*sql.DB, dialect, error) {
 	}
 	connection, err := pgx.ParseConfig(cfg.Catalog)
 	if err != nil {
-		return nil, d, fmt.Errorf("open the catalog: %w", err)
+		return nil, d, fmt.Errorf("open the catalog of the lake: %w: check lake.catalog", err)
 	}
 	if cfg.Password != "" {
 		connection.Password = cfg.Password
@@ -33,7 +33,7 @@ func openPostgres(ctx context.Context, cfg Config) (*sql.DB, dialect, error) {
 	connection.ConnectTimeout = cmp.Or(connection.ConnectTimeout, connectTimeout)
 	db := stdlib.OpenDB(*connection)
 	if err := db.PingContext(ctx); err != nil {
-		return nil, d, errors.Join(fmt.Errorf("open the catalog: %w; nothing was changed: check lake.catalog and the password", err), db.Close())
+		return nil, d, errors.Join(fmt.Errorf("open the catalog of the lake: %w; nothing was changed: check lake.catalog and the password", err), db.Close())
 	}
 	return db, d, nil
 }

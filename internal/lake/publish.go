@@ -40,7 +40,7 @@ type Published struct {
 type UnknownResultError struct{ Err error }
 
 func (e *UnknownResultError) Error() string {
-	return fmt.Sprintf("commit to the lake: %v; the commit was applied as a whole or not at all, and an applied commit is not repeated: publish again", e.Err)
+	return fmt.Sprintf("commit to the lake: %v; the night is in the lake completely or not at all: run \"placementsync lake publish\", which skips a night that is already there", e.Err)
 }
 
 func (e *UnknownResultError) Unwrap() error { return e.Err }
@@ -95,7 +95,7 @@ func checkOrder(v *Version, shownState publishedState) error {
 	if mayFollow(shownState.run, shownState.at, v.Run, v.At) {
 		return nil
 	}
-	return fmt.Errorf("publish %s of %s: the lake shows %s of %s, which is not earlier; nothing was changed; "+
+	return fmt.Errorf("publish %s of %s: the lake shows %s of %s, which is not earlier; this night was not published; "+
 		"this error is normal after a rollback: wait for the next night, which updates the lake",
 		v.Run, v.At.Format(time.RFC3339), shownState.run, shownState.at.Format(time.RFC3339))
 }
@@ -119,9 +119,9 @@ func checkHistory(v *Version, states map[tableName]publishedState) error {
 			historyRows += s.rows
 		}
 	}
-	return fmt.Errorf("publish %s: the lake shows %s of %s, which this warehouse does not know; nothing was changed: "+
-		"this warehouse would replace the %d rows of history in the lake: restore the warehouse with \"placementsync rebuild\", "+
-		"set another lake.namespace, or replace the history with \"placementsync lake publish --replace\"",
+	return fmt.Errorf("publish %s: the lake shows %s of %s from another warehouse, and a publish would replace its %d rows of history; this night was not published: "+
+		"restore that warehouse with \"placementsync rebuild --from\", set another lake.namespace, "+
+		"or replace the history with \"placementsync lake publish --replace\"",
 		v.Run, shownState.run, shownState.at.Format(time.RFC3339), historyRows)
 }
 

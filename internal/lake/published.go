@@ -39,7 +39,7 @@ func readPublishedState(n tableName, t *table.Table) (publishedState, error) {
 	}
 	at, err := time.Parse(time.RFC3339Nano, properties[timeProperty])
 	if err != nil {
-		return s, fmt.Errorf("read %s: its property %s is not a time: %w; another program changed the table: restore the property, or drop the table and publish again",
+		return s, fmt.Errorf("read %s: its property %s is not a time: %w; another program changed the table: restore the property, or drop the table and run \"placementsync lake publish\"",
 			n, timeProperty, err)
 	}
 	s.at = at.UTC()

@@ -172,5 +172,5 @@ type NotCommittedError struct{ Tables []string }
 
 func (e *NotCommittedError) Error() string {
 	return fmt.Sprintf("commit to the lake: the server confirmed the commit, but %s do not show it; no file was removed: "+
-		"read the log of the server, and publish again", strings.Join(e.Tables, ", "))
+		"read the log of the server, then run \"placementsync lake publish\"", strings.Join(e.Tables, ", "))
 }

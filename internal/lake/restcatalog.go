@@ -41,7 +41,7 @@ type restCatalog struct {
 func openREST(ctx context.Context, cfg Config, f *files) (*restCatalog, error) {
 	options, err := cfg.REST.options(storageProperties(cfg))
 	if err != nil {
-		return nil, fmt.Errorf("open the catalog: %w", err)
+		return nil, fmt.Errorf("open the catalog of the lake: %w", err)
 	}
 	options = append(options, rest.WithTransportFactory(func(*tls.Config) (http.RoundTripper, func()) {
 		t := cfg.S3.Transport()
@@ -49,13 +49,13 @@ func openREST(ctx context.Context, cfg Config, f *files) (*restCatalog, error) {
 	}))
 	inner, err := rest.NewCatalog(ctx, cfg.Name, cfg.REST.URI, options...)
 	if err != nil {
-		return nil, fmt.Errorf("open the catalog at %s: %w", cfg.REST.URI, err)
+		return nil, fmt.Errorf("open the catalog of the lake at %s: %w: check lake.rest.uri and the credentials", cfg.REST.URI, err)
 	}
 	// This call sends no request: iceberg-go checks for the endpoint first, and then rejects
 	// a commit without a table.
 	if err := inner.CommitTransaction(ctx, []table.TableCommit{{}}); errors.Is(err, rest.ErrEndpointNotSupported) {
-		return nil, errors.Join(fmt.Errorf("open the catalog at %s: the server cannot commit several tables in one step (POST transactions/commit), "+
-			"and readers would see a part of a night; nothing was changed: use another catalog", cfg.REST.URI), inner.Close())
+		return nil, errors.Join(fmt.Errorf("open the catalog of the lake at %s: the server cannot commit several tables in one step (POST transactions/commit), "+
+			"so readers could see a part of a night; nothing was changed: use another catalog", cfg.REST.URI), inner.Close())
 	}
 	return &restCatalog{cfg, inner, f, context.WithoutCancel(ctx)}, nil
 }
@@ -74,7 +74,7 @@ func (r REST) options(storage iceberg.Properties) ([]rest.Option, error) {
 	if r.OAuthURI != "" {
 		u, err := url.Parse(r.OAuthURI)
 		if err != nil {
-			return nil, errors.New("the OAuth address is not a URL")
+			return nil, errors.New("lake.rest.oauth_uri is not a URL")
 		}
 		options = append(options, rest.WithAuthURI(u))
 	}
@@ -98,7 +98,7 @@ func (c *restCatalog) wrap(t *table.Table) (*table.Table, error) {
 	}
 	writable, ok := store.(icebergio.WriteFileIO)
 	if !ok {
-		return nil, fmt.Errorf("its storage %s is read only", t.Location())
+		return nil, fmt.Errorf("the storage of the table at %s is read-only: allow placementsync to write there", t.Location())
 	}
 	f := c.files.withStorage(writable)
 	return table.New(t.Identifier(), t.Metadata(), t.MetadataLocation(), func(context.Context) (icebergio.IO, error) { return f, nil }, c.inner), nil
@@ -182,7 +182,7 @@ func (c *restCatalog) commit(ctx context.Context, changes []change) (keepsTags b
 		return false, fmt.Errorf("commit to the lake: the server rejected the commit with status %d: %w", got.status, err)
 	}
 	if got.status != 0 && err != nil {
-		err = fmt.Errorf("the server answered with status %d: %w", got.status, err)
+		err = fmt.Errorf("the server returned status %d: %w", got.status, err)
 	}
 	return c.checkCommit(ctx, changes, got, err)
 }

@@ -96,8 +96,8 @@ func (d design) evolve(m table.Metadata) ([]table.Update, error) {
 		}
 		isWidened := old.Type == iceberg.PrimitiveTypes.Int32 && wanted[i].Type == iceberg.PrimitiveTypes.Int64
 		if !old.Type.Equals(wanted[i].Type) && !isWidened {
-			return nil, fmt.Errorf("column %s has the type %s in the lake and %s in this program: "+
-				"give the column a new field id, or drop the table in the lake", old.Name, old.Type, wanted[i].Type)
+			return nil, fmt.Errorf("column %s has the type %s in the lake and %s in this version of placementsync; this night was not published: "+
+				"drop the table in the lake and publish again; its earlier nights are then lost there", old.Name, old.Type, wanted[i].Type)
 		}
 	}
 	if slices.EqualFunc(current.Fields(), wanted, func(a, b iceberg.NestedField) bool { return a.Equals(b) }) {
