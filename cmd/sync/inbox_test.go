@@ -123,7 +123,7 @@ func TestInboxAlerts(t *testing.T) {
 			"To do: run the command \"placementsync runs\" to see why no night succeeds (a night empties the inbox), or raise serve.inbox_max."},
 		{full, "", ""},
 		{webhook.InboxState{FullSince: since.Add(time.Minute)}, "", ""},
-		{room, notify.Recovered, "placementsync: the webhook inbox has room again: events are accepted\nIt was full since 2026-11-20 14:05 UTC.\nTo do: nothing."},
+		{room, notify.Recovered, "placementsync: the webhook inbox has room again: events are accepted\nIt had been full since 2026-11-20 14:05 UTC.\nTo do: nothing."},
 		{room, "", ""},
 		{full, notify.Full, ""},
 	} {

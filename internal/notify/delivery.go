@@ -82,7 +82,7 @@ func (n *Notifier) requestOnce(ctx context.Context, q request) (isTransient bool
 		return false, nil
 	}
 	// The body of the response may repeat the address, so the error does not contain the body.
-	reason := strings.TrimSpace(fmt.Sprintf("the receiver answered %d %s", res.StatusCode, http.StatusText(res.StatusCode)))
+	reason := strings.TrimSpace(fmt.Sprintf("the receiver returned %d %s", res.StatusCode, http.StatusText(res.StatusCode)))
 	if res.StatusCode >= 500 || res.StatusCode == http.StatusTooManyRequests {
 		return true, errors.New(reason)
 	}

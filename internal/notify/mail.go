@@ -139,11 +139,11 @@ func mailErr(ctx context.Context, err error) (isTransient bool, _ error) {
 	case ctx.Err() != nil:
 		return true, fmt.Errorf("reach the mail server: %w", context.Cause(ctx))
 	case sendErr != nil && code >= firstPermanent:
-		return false, &RefusedError{fmt.Sprintf("the mail server answered %d: %s", code, sendErr.Reason)}
+		return false, &RefusedError{fmt.Sprintf("the mail server returned %d: %s", code, sendErr.Reason)}
 	case sendErr != nil && code >= firstTransient:
-		return true, fmt.Errorf("the mail server answered %d: %s", code, sendErr.Reason)
+		return true, fmt.Errorf("the mail server returned %d: %s", code, sendErr.Reason)
 	case code >= firstTransient:
-		return code < firstPermanent, fmt.Errorf("the mail server answered %d before the message was sent: check user, password and tls", code)
+		return code < firstPermanent, fmt.Errorf("the mail server returned %d before the message was sent: check user, password and tls", code)
 	case errors.As(err, new(textproto.ProtocolError)):
 		return true, errors.New("reach the mail server: it does not use SMTP: check host, port and tls")
 	}

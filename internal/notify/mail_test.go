@@ -265,10 +265,10 @@ func TestDeliverToFailingMailServers(t *testing.T) {
 		want              string // beginning of the error
 	}{
 		"busy twice, then ready":         {server: &mailServer{mailErrs: []error{busy, busy}}, offered: notify.StartTLS, conns: 3, received: 1},
-		"always busy":                    {server: &mailServer{mailErrs: []error{busy, busy, busy}}, offered: notify.StartTLS, conns: 3, want: "the mail server answered 451"},
-		"mailbox full":                   {server: &mailServer{dataErr: full}, offered: notify.StartTLS, conns: 1, want: "the mail server answered 552"},
-		"one recipient rejected":         {server: &mailServer{rcptErr: map[string]error{"b@example.com": full}}, offered: notify.StartTLS, conns: 1, want: "the mail server answered 552"},
-		"wrong password":                 {server: &mailServer{authErr: &smtp.SMTPError{Code: 535, EnhancedCode: smtp.EnhancedCode{5, 7, 8}, Message: "no user with hunter2"}}, offered: notify.StartTLS, conns: 1, want: "the mail server answered 535 before the message was sent: check user, password and tls"},
+		"always busy":                    {server: &mailServer{mailErrs: []error{busy, busy, busy}}, offered: notify.StartTLS, conns: 3, want: "the mail server returned 451"},
+		"mailbox full":                   {server: &mailServer{dataErr: full}, offered: notify.StartTLS, conns: 1, want: "the mail server returned 552"},
+		"one recipient rejected":         {server: &mailServer{rcptErr: map[string]error{"b@example.com": full}}, offered: notify.StartTLS, conns: 1, want: "the mail server returned 552"},
+		"wrong password":                 {server: &mailServer{authErr: &smtp.SMTPError{Code: 535, EnhancedCode: smtp.EnhancedCode{5, 7, 8}, Message: "no user with hunter2"}}, offered: notify.StartTLS, conns: 1, want: "the mail server returned 535 before the message was sent: check user, password and tls"},
 		"no StartTLS":                    {server: &mailServer{}, offered: notify.NoTLS, required: notify.StartTLS, conns: 3, want: "reach the mail server: "},
 		"no FullTLS":                     {server: &mailServer{}, offered: notify.NoTLS, required: notify.FullTLS, want: "reach the mail server: tls: "},
 		"untrusted certificate":          {server: &mailServer{}, offered: notify.FullTLS, change: func(m *notify.Mail) { m.Trust = nil }, want: "reach the mail server: tls: failed to verify certificate"},

@@ -78,7 +78,7 @@ func TestAlertBody(t *testing.T) {
 	}
 	want := map[string]any{
 		"text": "placementsync: night 20261120T020000Z is published, but partial: orders is carried: GET /orders answered 503\n" +
-			"Since 2026-11-18 02:00 UTC, 3 nights in a row. Readers see tonight's rows of all other streams.\n" +
+			"Since 2026-11-18 02:00 UTC, 3 nights in a row. Readers see the rows of this night in all other streams.\n" +
 			"To do: nothing, if the next night reads these streams; else run placementsync check, which tests the token and the service.",
 		"event": "partial", "run_id": "20261120T020000Z", "exit_code": 3.0, "program_version": "v1",
 		"started_at": "2026-11-20T02:00:00Z", "ended_at": "2026-11-20T02:01:00Z", "since": "2026-11-18T02:00:00Z", "times": 3.0,
@@ -105,25 +105,25 @@ func TestAlertTexts(t *testing.T) {
 		event, effect, toDo string
 	}{
 		"failed": {notify.Alert{Event: notify.Failed, Run: "r1", Error: "no space left on device", Since: at, SnapshotAt: at.AddDate(0, 0, -1)},
-			"night r1 failed: no space left on device", "Since 2026-11-20 02:00 UTC. Readers have the snapshot of 2026-11-19 02:00 UTC.", "repair the cause, then run placementsync run"},
-		"not started":      {notify.Alert{Event: notify.Failed, Error: "no disk", StartedAt: at}, "a night could not start: no disk", "Since 2026-11-20 02:00 UTC. Readers have no snapshot yet.", "repair the cause"},
-		"unknown snapshot": {notify.Alert{Event: notify.Failed, Error: "no disk", StartedAt: at, SnapshotUnknown: true}, "a night could not start: no disk", "Since 2026-11-20 02:00 UTC.", "repair the cause"},
-		"unverified":       {notify.Alert{Event: notify.Unverified, Error: "no disk", StartedAt: at}, "the verification of the warehouse failed: no disk", "Since 2026-11-20 02:00 UTC. The result of the last complete verification is kept.", "repair the cause"},
-		"long error":       {notify.Alert{Event: notify.Failed, Run: "r1", Error: long, Since: at, Times: 1000, SnapshotAt: at}, `night r1 failed: the service answered "{"ä":"\n"}"`, ", 1000 nights in a row. Readers have", "repair"},
-		"partial":          {notify.Alert{Event: notify.Partial, Run: "r1", Streams: streams, Since: at}, "night r1 is published, but partial: campaign_status_counts is not proven: the service answered", "Readers see tonight's rows", "nothing, if"},
+			"night r1 failed: no space left on device", "Since 2026-11-20 02:00 UTC. Readers have the snapshot of 2026-11-19 02:00 UTC.", "correct the cause, then run placementsync run"},
+		"not started":      {notify.Alert{Event: notify.Failed, Error: "no disk", StartedAt: at}, "a night could not start: no disk", "Since 2026-11-20 02:00 UTC. Readers have no snapshot yet.", "correct the cause"},
+		"unknown snapshot": {notify.Alert{Event: notify.Failed, Error: "no disk", StartedAt: at, SnapshotUnknown: true}, "a night could not start: no disk", "Since 2026-11-20 02:00 UTC.", "correct the cause"},
+		"unverified":       {notify.Alert{Event: notify.Unverified, Error: "no disk", StartedAt: at}, "the verification of the warehouse failed: no disk", "Since 2026-11-20 02:00 UTC. The result of the last complete verification is kept.", "correct the cause"},
+		"long error":       {notify.Alert{Event: notify.Failed, Run: "r1", Error: long, Since: at, Times: 1000, SnapshotAt: at}, `night r1 failed: the service answered "{"ä":"\n"}"`, ", 1000 nights in a row. Readers have", "correct"},
+		"partial":          {notify.Alert{Event: notify.Partial, Run: "r1", Streams: streams, Since: at}, "night r1 is published, but partial: campaign_status_counts is not proven: the service answered", "Readers see the rows of this night", "nothing, if"},
 		"a failed step after the publish": {notify.Alert{Event: notify.Partial, Run: "r1", Error: "extend the Parquet series by 2026-11-20: it is a file", Since: at},
-			"night r1 is published, but partial: extend the Parquet series by 2026-11-20: it is a file", "Readers of the catalog see tonight's rows.", "repair the cause; the next night completes the failed step."},
+			"night r1 is published, but partial: extend the Parquet series by 2026-11-20: it is a file", "Readers of the catalog see the rows of this night.", "correct the cause; the next night completes the failed step."},
 		"two streams": {notify.Alert{Event: notify.Partial, Run: "r1", Streams: []notify.Stream{{Stream: "orders", Standing: "carried"}, {Stream: "outlets", Standing: "not read", Reason: "403"}}},
 			"partial: orders is carried; outlets is not read: 403", "Since ", "nothing, if"},
 		"four streams": {notify.Alert{Event: notify.Partial, Run: "r1", Streams: []notify.Stream{{}, {}, {}, {}}}, "and 1 more stream", "Since ", "nothing, if"},
-		"gate":         {notify.Alert{Event: notify.Gate, Run: "r1", Error: long, Since: at}, "a gate stopped the publishing of night r1: the service answered", "Readers have", "check the service. If it lost the records for good, run placementsync run --allow-mass-delete"},
-		"own advice":   {notify.Alert{Event: notify.Gate, Run: "r1", Advice: "check the disk."}, "a gate stopped the publishing of night r1", "Readers have", "check the disk."},
+		"gate":         {notify.Alert{Event: notify.Gate, Run: "r1", Error: long, Since: at}, "night r1 was not published: it would delete too many rows: the service answered", "Readers have", "check the service. If these records were really deleted, run placementsync run --allow-mass-delete"},
+		"own advice":   {notify.Alert{Event: notify.Gate, Run: "r1", Advice: "check the disk."}, "night r1 was not published: it would delete too many rows", "Readers have", "check the disk."},
 		"damaged":      {notify.Alert{Event: notify.Damaged, Error: "2 files: a, b", StartedAt: at}, "the warehouse is damaged: 2 files: a, b", "Found on 2026-11-20 02:00 UTC.", "run placementsync verify --read-data"},
-		"behind":       {notify.Alert{Event: notify.Behind, Work: "backup", Run: "r1", Error: long, Since: at, Times: 2}, "the backup after night r1 failed: the service answered", "2 attempts in a row. Readers see the night.", "repair the cause; the next night tries again, or run placementsync backup now."},
-		"lake":         {notify.Alert{Event: notify.Behind, Work: "lake", Run: "r1", Since: at}, "the lake after night r1 failed", "Since ", "repair the cause; the next night tries again, or run placementsync lake publish --all now."},
-		"recovered":    {notify.Alert{Event: notify.Recovered, Work: "watch", Run: "r1", Since: at}, "the watch has caught up with night r1", "It was behind since 2026-11-20 02:00 UTC.", "nothing."},
+		"behind":       {notify.Alert{Event: notify.Behind, Work: "backup", Run: "r1", Error: long, Since: at, Times: 2}, "the backup failed after the published night r1: the service answered", "2 attempts in a row. Readers see the snapshot of this night.", "correct the cause; the next night tries again, or run placementsync backup now."},
+		"lake":         {notify.Alert{Event: notify.Behind, Work: "lake", Run: "r1", Since: at}, "the publishing to the lake failed after the published night r1", "Since ", "correct the cause; the next night tries again, or run placementsync lake publish --all now."},
+		"recovered":    {notify.Alert{Event: notify.Recovered, Work: "watch", Run: "r1", Since: at}, "the run of the watches is up to date again, with night r1", "It had been behind since 2026-11-20 02:00 UTC.", "nothing."},
 		"markup in the error": {notify.Alert{Event: notify.Failed, Run: "r1", Error: "answered 500: <!channel> <https://evil.example|log in> @all"},
-			"answered 500: \u2039!channel\u203a \u2039https://evil.example|log in\u203a @\u200ball", "Since ", "repair"},
+			"answered 500: \u2039!channel\u203a \u2039https://evil.example|log in\u203a @\u200ball", "Since ", "correct"},
 		"markup in a reason": {notify.Alert{Event: notify.Partial, Streams: []notify.Stream{{Stream: "orders", Standing: "carried", Reason: "<!here>"}}}, "orders is carried: \u2039!here\u203a", "Since ", "nothing"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -172,11 +172,11 @@ func TestAlertsOfChecks(t *testing.T) {
 				"To do: run placementsync diff --held. If the values are right, run placementsync publish --held --accept prices_scaled,long; else placementsync discard --held, or wait for the next night."},
 		"warned": {notify.Alert{Event: notify.Warned, Run: "r1", Error: "check slow did not run", StartedAt: at, Checks: []ledger.CheckResult{slow}},
 			"placementsync: night r1 is published with warnings: check slow did not run\n- Too slow: it took longer than 30s\n" +
-				"Found on 2026-11-20 02:00 UTC. Readers see the night.\n" +
+				"Found on 2026-11-20 02:00 UTC. Readers see the snapshot of this night.\n" +
 				"To do: run placementsync audit, which shows the rows. checks.rules in the configuration changes a check or turns it off."},
 		"seven checks": {notify.Alert{Event: notify.Warned, Run: "r1", StartedAt: at, Advice: "x", Checks: []ledger.CheckResult{slow, slow, slow, slow, slow, slow, slow}},
 			"placementsync: night r1 is published with warnings\n" + strings.Repeat("- Too slow: it took longer than 30s\n", 5) +
-				"- and 2 more checks\nFound on 2026-11-20 02:00 UTC. Readers see the night.\nTo do: x"},
+				"- and 2 more checks\nFound on 2026-11-20 02:00 UTC. Readers see the snapshot of this night.\nTo do: x"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -211,9 +211,9 @@ func TestHeartbeatIsRetried(t *testing.T) {
 	}{
 		{"success", []int{204}, 1, ""},
 		{"success after transient errors", []int{503, 429, 200}, 3, ""},
-		{"transient error", []int{500}, 3, "the receiver answered 500"},
-		{"permanent error", []int{404}, 1, "the receiver answered 404"},
-		{"redirect", []int{302}, 1, "the receiver answered 302"},
+		{"transient error", []int{500}, 3, "the receiver returned 500"},
+		{"permanent error", []int{404}, 1, "the receiver returned 404"},
+		{"redirect", []int{302}, 1, "the receiver returned 302"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

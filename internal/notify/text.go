@@ -34,7 +34,7 @@ func (a Alert) describeEvent() string {
 		if a.Work == Inbox {
 			return "the webhook inbox has room again: events are accepted"
 		}
-		return fmt.Sprintf("the %s has caught up with night %s", a.Work, a.Run)
+		return fmt.Sprintf("%s is up to date again, with night %s", a.nameWork(), a.Run)
 	case Partial:
 		return fmt.Sprintf("night %s is published, but partial: %s", a.Run, cmp.Or(a.Error, a.describeStreams()))
 	case Damaged:
@@ -42,13 +42,13 @@ func (a Alert) describeEvent() string {
 	case Unverified:
 		text = "the verification of the warehouse failed"
 	case Behind:
-		text = fmt.Sprintf("the %s after night %s failed", a.Work, a.Run)
+		text = fmt.Sprintf("%s failed after the published night %s", a.nameWork(), a.Run)
 	case Held:
 		text = fmt.Sprintf("night %s is held", a.Run)
 	case Warned:
 		text = fmt.Sprintf("night %s is published with warnings", a.Run)
 	case Gate:
-		text = fmt.Sprintf("a gate stopped the publishing of night %s", a.Run)
+		text = fmt.Sprintf("night %s was not published: it would delete too many rows", a.Run)
 	default:
 		text = "night " + a.Run + " failed"
 		if a.Run == "" {
@@ -59,6 +59,17 @@ func (a Alert) describeEvent() string {
 		return text
 	}
 	return text + ": " + a.Error
+}
+
+// nameWork names the work after a night, as the subject of a sentence.
+func (a Alert) nameWork() string {
+	switch a.Work {
+	case "lake":
+		return "the publishing to the lake"
+	case "watch":
+		return "the run of the watches"
+	}
+	return "the " + a.Work
 }
 
 // describeStreams lists the first incomplete streams, each with the beginning of its reason.
@@ -90,22 +101,22 @@ func (a Alert) describeEffect() string {
 		return since + ". Accepted events are kept; the service sends the refused ones again."
 	case Recovered:
 		if a.Work == Inbox {
-			return "It was full since " + formatTime(a.Since) + "."
+			return "It had been full since " + formatTime(a.Since) + "."
 		}
-		return "It was behind since " + formatTime(a.Since) + "."
+		return "It had been behind since " + formatTime(a.Since) + "."
 	case Damaged:
 		return "Found on " + formatTime(a.Since) + ". Intact files can still be read."
 	case Unverified:
 		return since + ". The result of the last complete verification is kept."
 	case Behind:
-		return since + ". Readers see the night."
+		return since + ". Readers see the snapshot of this night."
 	case Warned:
-		return "Found on " + formatTime(a.Since) + ". Readers see the night."
+		return "Found on " + formatTime(a.Since) + ". Readers see the snapshot of this night."
 	case Partial:
 		if a.Error != "" {
-			return since + ". Readers of the catalog see tonight's rows."
+			return since + ". Readers of the catalog see the rows of this night."
 		}
-		return since + ". Readers see tonight's rows of all other streams."
+		return since + ". Readers see the rows of this night in all other streams."
 	}
 	if a.SnapshotUnknown {
 		return since + "."
@@ -124,19 +135,19 @@ func (a Alert) defaultAdvice() string {
 		return "nothing."
 	case Partial:
 		if a.Error != "" {
-			return "repair the cause; the next night completes the failed step. The command \"placementsync verify\" lists the missing days."
+			return "correct the cause; the next night completes the failed step. The command \"placementsync verify\" lists the missing days."
 		}
 		return "nothing, if the next night reads these streams; else run placementsync check, which tests the token and the service."
 	case Damaged:
 		return "run placementsync verify --read-data, which prints the commands for the repair."
 	case Unverified:
-		return "repair the cause, then run placementsync verify --read-data, or wait for the next verification."
+		return "correct the cause, then run placementsync verify --read-data, or wait for the next verification."
 	case Behind:
 		command := "placementsync " + a.Work
 		if a.Work == "lake" {
 			command += " publish --all"
 		}
-		return "repair the cause; the next night tries again, or run " + command + " now."
+		return "correct the cause; the next night tries again, or run " + command + " now."
 	case Held:
 		var names []string
 		for _, c := range a.Checks {
@@ -147,9 +158,9 @@ func (a Alert) defaultAdvice() string {
 	case Warned:
 		return "run placementsync audit, which shows the rows. checks.rules in the configuration changes a check or turns it off."
 	case Gate:
-		return "check the service. If it lost the records for good, run placementsync run --allow-mass-delete once; else wait for the next night."
+		return "check the service. If these records were really deleted, run placementsync run --allow-mass-delete once; otherwise wait for the next night."
 	}
-	return "repair the cause, then run placementsync run, or wait for the next night; stored responses are not requested again."
+	return "correct the cause, then run placementsync run, or wait for the next night; requests whose responses are stored are not repeated."
 }
 
 func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
