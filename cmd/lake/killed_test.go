@@ -149,7 +149,7 @@ func TestFailedPublishIsAllOrNothing(t *testing.T) {
 		}
 		return nil
 	}
-	h.mustFail(1, "as a whole or not at all", "publish")
+	h.mustFail(1, "the night is in the lake completely or not at all", "publish")
 	h.step = nil
 	if run := h.shownRun(); run != second {
 		t.Errorf("failed after the commit: the lake shows %s, want %s", run, second)

@@ -198,7 +198,7 @@ func TestRejectedCommitRemovesItsFiles(t *testing.T) {
 		}
 	}
 	s.commit = func(w http.ResponseWriter, _ func(int)) { http.Error(w, "forbidden by a proxy", http.StatusForbidden) }
-	h.mustFail(1, "as a whole or not at all", "publish")
+	h.mustFail(1, "the night is in the lake completely or not at all", "publish")
 	if after := h.filesOfLake(); len(after) == len(before) {
 		t.Error("the files of a night that may be visible were removed")
 	}
