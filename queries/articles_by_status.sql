@@ -1,7 +1,7 @@
 -- subject: throughput
 -- title: Articles by current status
 -- grain: one row per current status (by its stable prefix)
--- about: Articles by their status at the snapshot, and the time since they entered this status, in days of 24 hours. The median is a duration that occurred. If the history of an article has no time for the status, the article is counted but not included in the days. An article begins when it is created, or when it enters its first status if the creation time is unknown. Deleted articles are left out.
+-- about: Articles by their status at the snapshot, and the time since they entered this status, in days of 24 hours. The median is a duration that occurred. If the history of an article has no time for the status, the article is counted, but left out of the durations. An article begins when it is created, or when it enters its first status if the creation time is unknown. Deleted articles are left out.
 -- param: since DATE NULL -- only articles that began on or after this date
 -- param: until DATE NULL -- only articles that began before this date
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York

@@ -1,7 +1,7 @@
 -- subject: throughput
 -- title: From order paid to live
 -- grain: one row per month in which articles were published
--- about: Time from the payment of the order to the start of the article, and to its first publication, in days of 24 hours; p50 and p90 are durations that occurred. Articles without a known time of payment, and articles published before the payment, are counted but not included in the days.
+-- about: Time from the payment of the order to the start of the article, and to its first publication, in days of 24 hours; p50 and p90 are durations that occurred. Articles without a known time of payment, and articles published before the payment, are counted, but left out of the durations.
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which months begin, such as America/New_York
 -- param: since DATE NULL -- first month, as any date in that month
 -- param: until DATE NULL -- month after the last month, as any date in that month

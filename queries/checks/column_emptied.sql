@@ -2,13 +2,13 @@
 -- severity: hold
 -- title: A column lost its values
 -- grain: one row per column
--- about: A column that had values in at least half of the rows is now empty or nearly empty. Or all its values are now the same, and too many values were different before. Reason: a possible cause is that the service leaves out a field or fills it with a constant. Flags (true or false) may all have the same value. Only tables in which at least a tenth of the rows changed are compared. Not detected: a column that loses its values over several nights, and a column that loses only a part of its values (see nulls_rose).
+-- about: A column that had values in at least half of the rows is now empty or nearly empty. Or all its values are now the same, and more than the allowed share of the earlier values differed from this value. Reason: this happens, for example, if the service leaves out a field or fills it with a constant. Flags (true or false) may all have the same value. Only tables in which at least a tenth of the rows changed are compared. Not detected: a column that loses its values over several nights, and a column that loses only a part of its values (see nulls_rose).
 -- each: table
 -- param: filled DECIMAL 0.05 -- a column with values in less than this share of the rows is nearly empty
--- param: share DECIMAL 0.3 -- allowed share of values that were different before
+-- param: share DECIMAL 0.3 -- allowed share of earlier values that differ from the only value now
 -- param: min_rows COUNT 50 -- leave out tables with fewer rows, and columns with fewer values before
 -- param: private VARCHAR ',' -- private columns as table.column, each between commas; set by the program
-WITH emptied_columns AS (
+WITH suspect_columns AS (
     -- COLUMNS repeats an expression for each column, and "\1" keeps the name of the column. content is
     -- 'empty', or an equals sign with the only value of the column.
     SELECT column_name, content
@@ -21,14 +21,14 @@ WITH emptied_columns AS (
         FROM (SELECT * EXCLUDE (valid_from, row_hash) FROM before.{table})) ON COLUMNS(*) INTO NAME column_name VALUE had_several) USING (column_name)
     WHERE (content = 'empty' OR had_several) AND NOT contains($private, ',' || {name} || '.' || column_name || ',')
 )
-SELECT {name} AS table_name, column_name, 'is empty or nearly empty' AS problem FROM emptied_columns WHERE content = 'empty'
+SELECT {name} AS table_name, column_name, 'is empty or nearly empty' AS problem FROM suspect_columns WHERE content = 'empty'
 UNION ALL
--- The WHERE reads the earlier values only if a column in emptied_columns has one single value.
+-- The WHERE reads the earlier values only if a column in suspect_columns has one single value.
 SELECT {name}, column_name, 'has one single value'
 FROM (UNPIVOT (
     SELECT CAST(COLUMNS('(.*)') AS VARCHAR) AS "\1"
-    FROM (SELECT * EXCLUDE (valid_from, row_hash) FROM before.{table} WHERE (SELECT count(*) FROM emptied_columns WHERE content <> 'empty') > 0)) ON COLUMNS(*) INTO NAME column_name VALUE value_before)
-JOIN emptied_columns USING (column_name)
+    FROM (SELECT * EXCLUDE (valid_from, row_hash) FROM before.{table} WHERE (SELECT count(*) FROM suspect_columns WHERE content <> 'empty') > 0)) ON COLUMNS(*) INTO NAME column_name VALUE value_before)
+JOIN suspect_columns USING (column_name)
 WHERE content <> 'empty'
 GROUP BY column_name
 HAVING count_if('=' || value_before <> content) > count(*) * CAST($share AS DECIMAL(9, 3))

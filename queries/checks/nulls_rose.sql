@@ -2,7 +2,7 @@
 -- severity: hold
 -- title: A key attribute lost many of its values
 -- grain: one row per column
--- about: The share of NULL in a price, a currency, an outlet, a status, a sale price or a commission rose by more than 20 percentage points since the previous snapshot. Reason: a possible cause is that the service left out or renamed a field. Only tables in which at least a tenth of the rows changed are compared. Not detected: a smaller rise, a rise over several nights, and other columns (see column_emptied).
+-- about: The share of NULL in a price, a currency, an outlet, a status, a sale price or a commission rose by more than 20 percentage points since the previous snapshot. Reason: this happens, for example, if the service leaves out or renames a field. Only tables in which at least a tenth of the rows changed are compared. Not detected: a smaller rise, a rise over several nights, and other columns (see column_emptied).
 -- each: table product_listings outlet_listings product_listing_prices outlet_listing_prices product_prices orders order_items campaigns articles
 -- param: points DECIMAL 20 -- largest rise, in percentage points
 -- param: min_rows COUNT 50 -- leave out tables with fewer rows in either snapshot

@@ -2,7 +2,7 @@
 -- severity: hold
 -- title: Statuses were renamed or exchanged
 -- grain: one row per column
--- about: Too many rows of a table changed to a status that no row had in the previous snapshot, or two statuses were exchanged. Reason: queries compare statuses with fixed texts. Many changes from one known status to another are ignored, because people may change many statuses at once. Only tables in which at least a tenth of the rows changed are compared. Not detected: wrong statuses of new rows, and statuses that became NULL (see nulls_rose).
+-- about: Too many rows of a table changed to a status that no row had in the previous snapshot, or two statuses swapped places. Reason: queries compare statuses with fixed texts. Many changes from one known status to another are ignored, because people may change many statuses at once. Only tables in which at least a tenth of the rows changed are compared. Not detected: wrong statuses of new rows, and statuses that became NULL (see nulls_rose).
 -- each: table orders order_items campaigns articles
 -- param: share DECIMAL 0.3 -- allowed share of the rows
 -- param: min_rows COUNT 50 -- leave out changes of fewer rows

@@ -1,5 +1,5 @@
 -- Articles by current status
--- Articles without a time for their status are counted but not included in the days.
+-- Articles without a time for their status are counted, but left out of the durations.
 WITH params AS (
     SELECT
         CAST(NULL AS DATE) AS since,
