@@ -11,7 +11,8 @@ import "placementsync/internal/warehouse"
 type Damage struct {
 	// File is relative to the warehouse.
 	File string `json:"file"`
-	// Problem describes the damage. Affected names the data that is lost or in danger.
+	// Problem describes the damage. Affected names the data that is lost or in danger. Its JSON key is
+	// "cost", for readers of earlier releases.
 	Problem  string `json:"problem"`
 	Affected string `json:"cost"`
 	// Repair is the command that repairs the damage. Lost means that no copy of the file's content
@@ -21,8 +22,8 @@ type Damage struct {
 	// Day is the day of the Parquet series that the file belongs to. It is empty for other
 	// files.
 	Day string `json:"-"`
-	// Unfinished means that a run was writing the day when the warehouse was copied. Then no published
-	// data is lost.
+	// Unfinished means that this warehouse is a copy that was made while a run was writing the day.
+	// Then no published data is lost.
 	Unfinished bool `json:"-"`
 }
 

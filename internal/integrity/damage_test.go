@@ -305,7 +305,7 @@ func TestFilesWithoutACopyAreNotRepaired(t *testing.T) {
 		"no catalogs": {func(d damager) {
 			d.remove(version1+"catalog.duckdb", version2+"catalog.duckdb", version3+"catalog.duckdb")
 		}, nil, nil, false, ""},
-		"no copy of a manifest":                             {func(d damager) { d.remove(version2+"manifest.json", changes2+".json", manifest2) }, nil, []string{"2026-11-02"}, true, thirdNight},
+		"no manifest and no copy of it":                     {func(d damager) { d.remove(version2+"manifest.json", changes2+".json", manifest2) }, nil, []string{"2026-11-02"}, true, thirdNight},
 		"no copy of changes":                                {func(d damager) { d.remove(changes2+".changes", version2+"meta.changes") }, nil, nil, true, thirdNight},
 		"no copy of changes that are newer than the source": {func(d damager) { d.remove(changes3+".changes", version3+"meta.changes", version3+"catalog.duckdb") }, nil, nil, false, secondNight},
 		"a day that no index names": {func(d damager) {

@@ -264,7 +264,8 @@ func restoreManifest(w *warehouse.Warehouse, path string, m warehouse.Manifest) 
 	return true, w.Folder.WriteSealed(path, m)
 }
 
-// mendMetaChanges repairs the files of changes that add up to the schemas meta and past of the target.
+// mendMetaChanges repairs the files of changes from which the schemas meta and past of the target can be
+// rebuilt.
 func (r *copyRepair) mendMetaChanges() error {
 	if m, ok := r.inv.manifest(r.inv.target); !ok || m.Meta == nil {
 		return nil

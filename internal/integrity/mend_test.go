@@ -154,7 +154,7 @@ func TestTheChainBeginsWithReplacedChanges(t *testing.T) {
 	if got[changes2+".changes"] != "all rows" || got[version2+"meta.changes"] != "all rows" {
 		t.Error("the files of changes were not replaced")
 	}
-	files, hasPast, damage := integrity.MetaFiles(w, secondNight)
+	files, hasPast, damage := integrity.FilesOfChanges(w, secondNight)
 	if len(files) != 1 || !hasPast || len(damage) > 0 || filepath.Base(files[0]) != secondNight+".changes" {
 		t.Errorf("the chain is %v, has the schema past: %t, damage %v; want only the file of %s, true, no damage", files, hasPast, damage, secondNight)
 	}

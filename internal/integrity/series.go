@@ -26,8 +26,9 @@ type seriesReader struct {
 
 // ReadSeries returns the days of the Parquet series, oldest first, with their intact files. It also
 // returns the missing and damaged files. The files of a day are from one run, even if several runs
-// wrote the day. If a run was writing a day when the warehouse was copied, and no run of the day has
-// intact files of all its tables, ReadSeries returns a Damage with Unfinished set instead of the day.
+// wrote the day. If the warehouse is a copy that was made while a run was writing a day, and no run
+// of the day has intact files of all its tables, ReadSeries returns a Damage with Unfinished set instead
+// of the day.
 func ReadSeries(ctx context.Context, w *warehouse.Warehouse) ([]warehouse.Snapshot, []Damage, error) {
 	runs, err := w.Ledger.Runs()
 	if err != nil {
@@ -54,8 +55,8 @@ func ReadSeries(ctx context.Context, w *warehouse.Warehouse) ([]warehouse.Snapsh
 	return r.snapshots, r.damage, ctx.Err()
 }
 
-// expectedDays returns the days of the index, and the days with any file. Each day has its run in the
-// index, or an empty run. expectedDays also reports damage of the index.
+// expectedDays returns the days of the index, and the days with any file. The result maps a day to its
+// run in the index, or to "" if the index lacks the day. expectedDays also reports damage of the index.
 func (r *seriesReader) expectedDays() map[string]string {
 	days, err := r.w.Series.Index()
 	if err != nil && len(r.w.Series.Days()) > 0 {
@@ -124,8 +125,8 @@ func unfinishedDay(day, run string) Damage {
 	return d
 }
 
-// isUnfinished reports whether the run of an incomplete day was still writing the day when the
-// warehouse was copied, so that the day is not damaged. This is assumed if the run is later than all
+// isUnfinished reports whether the warehouse is a copy that was made while the run of an incomplete day
+// was still writing the day, so that the day is not damaged. This is assumed if the run is later than all
 // published runs of the ledger, or if each file that differs from its manifest is an intact file of
 // another run.
 func (r *seriesReader) isUnfinished(m warehouse.Manifest, others []warehouse.Manifest) bool {
@@ -158,7 +159,7 @@ func (r *seriesReader) otherManifests(day, run string) (others []warehouse.Manif
 		otherRun := runOf(path)
 		at, ok := warehouse.RunTime(otherRun)
 		if !ok || otherRun == run || warehouse.DayOf(at) < day {
-			continue // the time in a run id is on the day of the snapshot or, for a rebuilt version, later
+			continue // a run id is never earlier than its snapshot; that of a rebuilt version is later
 		}
 		if m, err := r.w.Versions.ReadManifestFile(path, otherRun); err == nil && warehouse.DayOf(m.SnapshotAt) == day {
 			others = append(others, m)
@@ -186,9 +187,9 @@ func (r *seriesReader) addDay(m warehouse.Manifest) {
 	}
 }
 
-// MetaFiles returns the files of changes that add up to the schema meta of a version, oldest first,
-// and the missing and damaged files. hasPast means that the files also add up to the schema past.
-func MetaFiles(w *warehouse.Warehouse, run string) (files []string, hasPast bool, damage []Damage) {
+// FilesOfChanges returns the files of changes from which the schema meta of a version can be rebuilt,
+// oldest first, and the missing and damaged files. hasPast means that the schema past can be rebuilt too.
+func FilesOfChanges(w *warehouse.Warehouse, run string) (files []string, hasPast bool, damage []Damage) {
 	chain, err := w.Series.MetaChain(run)
 	hasPast = len(chain) > 0 && !slices.ContainsFunc(chain, func(m warehouse.Manifest) bool { return !m.Meta.HasPast })
 	if broken, ok := errors.AsType[*warehouse.DamagedError](err); ok {

@@ -55,12 +55,12 @@ func TestTheSeriesIsReadFromIntactFiles(t *testing.T) {
 		damage        func(d damager)
 		want, damaged []string
 	}{
-		"no damage":                      {func(d damager) {}, []string{first, second, third}, nil},
-		"without versions":               {func(d damager) { d.remove("versions", "latest", "catalog.duckdb") }, []string{first, second, third}, nil},
-		"a damaged file with a copy":     {func(d damager) { d.flipOneLink(series2) }, []string{first, secondNight + " 11-02 02:00 " + version2 + tagsFile, third}, nil},
-		"a damaged file without a copy":  {func(d damager) { d.flip(series2) }, []string{first, third}, []string{series2 + " (2026-11-02): " + wrongSum}},
-		"a damaged manifest with copies": {func(d damager) { d.flip(manifest2) }, []string{first, second, third}, nil},
-		"no copy of a manifest":          {func(d damager) { d.remove(manifest2, changes2+".json", version2+"manifest.json") }, []string{first, third}, []string{manifest2 + " (2026-11-02): it is gone"}},
+		"no damage":                            {func(d damager) {}, []string{first, second, third}, nil},
+		"without versions":                     {func(d damager) { d.remove("versions", "latest", "catalog.duckdb") }, []string{first, second, third}, nil},
+		"a damaged file of the series":         {func(d damager) { d.flipOneLink(series2) }, []string{first, secondNight + " 11-02 02:00 " + version2 + tagsFile, third}, nil},
+		"a damaged file in series and version": {func(d damager) { d.flip(series2) }, []string{first, third}, []string{series2 + " (2026-11-02): " + wrongSum}},
+		"a damaged manifest with copies":       {func(d damager) { d.flip(manifest2) }, []string{first, second, third}, nil},
+		"no manifest and no copy of it":        {func(d damager) { d.remove(manifest2, changes2+".json", version2+"manifest.json") }, []string{first, third}, []string{manifest2 + " (2026-11-02): it is gone"}},
 		"only copies of the manifest that name another day": {func(d damager) {
 			d.remove(manifest2)
 			d.editManifest(changes2+".json", moveToNextDay)
@@ -151,9 +151,9 @@ func TestADayIsReadFromOneRun(t *testing.T) {
 	}
 }
 
-// TestMetaFilesAreCopiesOrOriginals damages files of changes. MetaFiles must return the copies in the
-// versions instead of the damaged files.
-func TestMetaFilesAreCopiesOrOriginals(t *testing.T) {
+// TestFilesOfChangesAreCopiesOrOriginals damages files of changes. FilesOfChanges must return the
+// copies in the versions instead of the damaged files.
+func TestFilesOfChangesAreCopiesOrOriginals(t *testing.T) {
 	original := open(t)
 	publishFull(t, original, firstNight, secondNight, thirdNight)
 	changes1 := "parquet/.meta/" + firstNight
@@ -163,10 +163,10 @@ func TestMetaFilesAreCopiesOrOriginals(t *testing.T) {
 		hasPast bool
 		damaged string
 	}{
-		"no damage":             {func(d damager) {}, []string{changes1 + ".changes", changes2 + ".changes", changes3 + ".changes"}, true, ""},
-		"a damaged file":        {func(d damager) { d.flip(changes2 + ".changes") }, []string{changes1 + ".changes", version2 + "meta.changes", changes3 + ".changes"}, true, ""},
-		"no copy of a file":     {func(d damager) { d.remove(changes2+".changes", version2+"meta.changes") }, []string{changes1 + ".changes", changes3 + ".changes"}, true, changes2 + ".changes: it is gone: meta and closed rows of run " + secondNight},
-		"no copy of a manifest": {func(d damager) { d.remove(changes2+".json", manifest2, version2+"manifest.json") }, []string{changes3 + ".changes"}, true, changes2 + ".json: it is gone: meta and closed rows of run " + secondNight + " and of earlier runs"},
+		"no damage":                     {func(d damager) {}, []string{changes1 + ".changes", changes2 + ".changes", changes3 + ".changes"}, true, ""},
+		"a damaged file":                {func(d damager) { d.flip(changes2 + ".changes") }, []string{changes1 + ".changes", version2 + "meta.changes", changes3 + ".changes"}, true, ""},
+		"no file and no copy of it":     {func(d damager) { d.remove(changes2+".changes", version2+"meta.changes") }, []string{changes1 + ".changes", changes3 + ".changes"}, true, changes2 + ".changes: it is gone: meta and closed rows of run " + secondNight},
+		"no manifest and no copy of it": {func(d damager) { d.remove(changes2+".json", manifest2, version2+"manifest.json") }, []string{changes3 + ".changes"}, true, changes2 + ".json: it is gone: meta and closed rows of run " + secondNight + " and of earlier runs"},
 		"no schema past": {func(d damager) {
 			d.editManifest(changes2+".json", func(m *warehouse.Manifest) { m.Meta.HasPast = false })
 		}, []string{changes1 + ".changes", changes2 + ".changes", changes3 + ".changes"}, false, ""},
@@ -175,7 +175,7 @@ func TestMetaFilesAreCopiesOrOriginals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := clone(t, original)
 			c.damage(damager{t, w})
-			files, hasPast, damage := integrity.MetaFiles(w, thirdNight)
+			files, hasPast, damage := integrity.FilesOfChanges(w, thirdNight)
 			for i := range files {
 				files[i] = w.Folder.Relative(files[i])
 			}

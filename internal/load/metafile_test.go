@@ -46,7 +46,7 @@ func TestMetaIsTheSumOfItsChanges(t *testing.T) {
 		must(t, err)
 		_, err = d.Publish(t.Context(), files)
 		must(t, err)
-		metaFiles, hasPast, damaged := integrity.MetaFiles(wh, run)
+		metaFiles, hasPast, damaged := integrity.FilesOfChanges(wh, run)
 		if len(metaFiles) != i+1 || !hasPast || len(damaged) > 0 {
 			t.Fatalf("the files of meta for %s are %v, damaged %v, want %d files", run, metaFiles, damaged, i+1)
 		}
@@ -187,7 +187,7 @@ func TestPastIsTheSumOfItsChanges(t *testing.T) {
 	} {
 		at := startedAt.Add(time.Duration(i) * time.Hour) // all on one day
 		run, want := publishPast(t, wh, tables, at, change)
-		files, hasPast, damaged := integrity.MetaFiles(wh, run)
+		files, hasPast, damaged := integrity.FilesOfChanges(wh, run)
 		if len(files) != i+1 || !hasPast || len(damaged) > 0 {
 			t.Fatalf("the files of past for %s are %v (has past %v), damaged %v, want %d files", run, files, hasPast, damaged, i+1)
 		}

@@ -212,7 +212,7 @@ func runRebuild(t *testing.T, h *fixture) {
 	ctx := t.Context()
 	run, _, err := h.w.Versions.Latest()
 	must(t, err)
-	metaFiles, _, damaged := integrity.MetaFiles(h.w, run)
+	metaFiles, _, damaged := integrity.FilesOfChanges(h.w, run)
 	if len(metaFiles) == 0 || len(damaged) > 0 {
 		t.Fatalf("the files of meta for %s are %v, damaged %v, want some and none damaged", run, metaFiles, damaged)
 	}

@@ -30,7 +30,7 @@ type RebuildResult struct {
 	Skipped []integrity.Damage
 	// Unused lists damaged and missing files of the series that were not needed.
 	Unused []integrity.Damage
-	// Unfinished lists days that a run was writing when the warehouse was copied.
+	// Unfinished lists days that a run was writing while this copy of a warehouse was made.
 	Unfinished []integrity.Damage
 	// Lost is the newest published run in the ledger, if its snapshot is newer than the series.
 	// Otherwise Lost is empty.
@@ -238,7 +238,7 @@ func (b *rebuild) applySeries(ctx context.Context) error {
 	if b.hasExactPast { // later runs closed some rows of a table that is from an earlier day
 		return load.DropClosed(ctx, b.draft, b.olderTables())
 	}
-	files, _, _ := integrity.MetaFiles(b.wh, b.last.Version)
+	files, _, _ := integrity.FilesOfChanges(b.wh, b.last.Version)
 	return load.MergePast(ctx, b.draft, b.wh.Schema.Tables(), files, b.rowsAt)
 }
 
@@ -265,7 +265,7 @@ func (b *rebuild) findLost() error {
 // this catalog is damaged or older than the series, it returns false: closed rows must then be computed
 // by comparing snapshots.
 func (b *rebuild) restorePast(ctx context.Context) (isExact bool, err error) {
-	files, hasPast, damaged := integrity.MetaFiles(b.wh, b.last.Version)
+	files, hasPast, damaged := integrity.FilesOfChanges(b.wh, b.last.Version)
 	if hasPast && len(damaged) == 0 {
 		b.Runs = len(files)
 		return true, load.RestorePast(ctx, b.draft, b.wh.Schema.Tables(), files, b.last.At)
@@ -313,7 +313,7 @@ func (b *rebuild) restoreMeta(ctx context.Context) error {
 		}
 		b.cfg.Log.Warn("meta not copied from the catalog; restoring it from the series", "run", latest, "error", err)
 	}
-	files, _, damaged := integrity.MetaFiles(b.wh, b.last.Version)
+	files, _, damaged := integrity.FilesOfChanges(b.wh, b.last.Version)
 	if len(damaged) > 0 && !b.skipDamaged {
 		return &SeriesError{damaged, false}
 	}

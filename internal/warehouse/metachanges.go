@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// MetaChain returns the manifests, oldest first, of the versions whose files of changes add up to the
-// schemas meta and past of a version. If all copies of a manifest are missing or damaged, MetaChain
-// returns a *DamagedError and the later manifests.
+// MetaChain returns the manifests, oldest first, of the versions from whose files of changes the
+// schemas meta and past of a version can be rebuilt. If all copies of a manifest are missing or damaged,
+// MetaChain returns a *DamagedError and the later manifests.
 func (s *Series) MetaChain(run string) (chain []Manifest, err error) {
 	for run != "" && err == nil {
 		var m Manifest

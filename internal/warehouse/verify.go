@@ -78,7 +78,7 @@ func (d *Draft) compareRows(ctx context.Context, reader *Instance, m Manifest) e
 			return err
 		}
 		if keys != t.Rows {
-			return &VerifyError{m.RunID, t.Name, fmt.Sprintf("%d rows share a key with another", t.Rows-keys)}
+			return &VerifyError{m.RunID, t.Name, fmt.Sprintf("%d rows repeat the key of an earlier row", t.Rows-keys)}
 		}
 	}
 	return nil

@@ -15,9 +15,9 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestOnlyAnUnseenVersionIsRemoved drops the version that readers see, an unknown version and an earlier
+// TestTheVisibleVersionIsNotRemoved drops the version that readers see, an unknown version and an earlier
 // version. Only the removal of the earlier version must succeed.
-func TestOnlyAnUnseenVersionIsRemoved(t *testing.T) {
+func TestTheVisibleVersionIsNotRemoved(t *testing.T) {
 	w := openKeeping(t, 3)
 	publishNights(t, w, "one", "two", "three")
 	if err := w.Versions.Drop(thirdNight); err == nil || !strings.Contains(err.Error(), "readers see it") {
@@ -105,7 +105,7 @@ func TestAVersionWithoutTablesIsPublished(t *testing.T) {
 func TestDuplicateKeysAndMissingRowsAreErrors(t *testing.T) {
 	insert := "INSERT INTO main.product_listing_tags (product_listing_id, position, name, valid_from, row_hash) SELECT 'q', %s, 'x', now(), 1 FROM range(4) r(i)"
 	for name, c := range map[string]struct{ position, parquet, want string }{
-		"four rows of two keys":  {"i % 2", "main.product_listing_tags", "2 rows share a key with another"},
+		"four rows of two keys":  {"i % 2", "main.product_listing_tags", "2 rows repeat the key of an earlier row"},
 		"four rows of four keys": {"i", "main.product_listing_tags", ""},
 		"fewer rows in Parquet":  {"i", "(FROM main.product_listing_tags LIMIT 3)", "3 rows in Parquet, 5 in the manifest"},
 		"no rows in Parquet":     {"i", "(FROM main.product_listing_tags LIMIT 0)", "0 rows in Parquet, 5 in the manifest"},
@@ -152,7 +152,7 @@ func TestPublicFilesGetTheirMode(t *testing.T) {
 			t.Errorf("the error of a missing file is %v, want that it does not exist", err)
 		}
 		if err := w.Folder.WriteSealed(sealed, func() {}); err == nil || !strings.Contains(contentOf(t, sealed), `"a": 1`) {
-			t.Errorf("the error of writing a function is %v, want an error, and the file unchanged", err)
+			t.Errorf("the error of writing a value that is not JSON is %v, want an error, and the file unchanged", err)
 		}
 		inbox, err := w.Folder.MakeInbox()
 		if info, statErr := os.Stat(inbox); err != nil || statErr != nil || inbox != path(w, "state", "inbox") || info.Mode().Perm() != 0o700 {
