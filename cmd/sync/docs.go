@@ -20,7 +20,7 @@ func docsCommand() *cobra.Command {
 func manual() command.Manual {
 	return command.Manual{
 		Version: version,
-		Examples: []command.Fact{
+		Examples: []command.ManualEntry{
 			{Name: "placementsync init --base-url https://api.example.com --token-file token", Meaning: "Write a configuration in the current folder, and check it."},
 			{Name: "placementsync check --config /etc/placementsync/config.yaml", Meaning: "Show the scopes of the token, the plan of a night, and the free disk space."},
 			{Name: "runuser -u placementsync -- placementsync run --config /etc/placementsync/config.yaml", Meaning: "Run one night by hand, as the user that a package created."},
@@ -29,9 +29,9 @@ func manual() command.Manual {
 			{Name: "placementsync demo", Meaning: "Sync several nights of a demo service, without an account."},
 		},
 		Environment: append(command.Environment(),
-			command.Fact{Name: config.HashKeyVar, Meaning: "The key of the hashes of privacy.hash."},
-			command.Fact{Name: "NOTIFY_SOCKET, WATCHDOG_USEC", Meaning: "Set by systemd; serve reports that it is ready and running."}),
-		Files: []command.Fact{
+			command.ManualEntry{Name: config.HashKeyVar, Meaning: "The key of the hashes of privacy.hash."},
+			command.ManualEntry{Name: "NOTIFY_SOCKET, WATCHDOG_USEC", Meaning: "Set by systemd; serve reports that it is ready and running."}),
+		Files: []command.ManualEntry{
 			{Name: command.DefaultConfig, Meaning: "The configuration, unless --config names another file."},
 			{Name: "/etc/placementsync/config.yaml", Meaning: "The configuration that a package installs and the systemd units use."},
 			{Name: "/etc/placementsync/token", Meaning: "The token, if a package is installed. The user placementsync can read it."},

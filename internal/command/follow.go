@@ -32,14 +32,16 @@ func RecordFollowUp(ctx context.Context, wh *warehouse.Warehouse, sender *notify
 	if event == "" || !slices.Contains(events, event) {
 		return err
 	}
-	// entry.Version is the night that the work processed.
-	a := notify.Alert{Event: event, Work: entry.Kind, Run: entry.Version, Error: ledger.ShortenError(entry.Error),
+	// The alert names the newest version. If this cannot be read, the alert names the version that the
+	// work processed.
+	version := entry.Version
+	if newest, ok, err := wh.Versions.Latest(); err == nil && ok {
+		version = newest
+	}
+	a := notify.Alert{Event: event, Work: entry.Kind, Run: version, Error: ledger.ShortenError(entry.Error),
 		StartedAt: entry.StartedAt, EndedAt: entry.EndedAt, Since: previous.Since, Program: entry.Program}
 	if event == notify.Behind {
 		a.ExitCode, a.Times = ledger.Partial.ExitCode(), previous.Failures+1
-	}
-	if published, ok, err := wh.Versions.Latest(); err == nil && ok {
-		a.Run = published
 	}
 	sender.Alert(context.WithoutCancel(ctx), a)
 	return err

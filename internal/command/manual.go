@@ -16,17 +16,17 @@ import (
 // Manual is the content of the manual pages besides the help of the commands.
 type Manual struct {
 	Version                      string
-	Examples, Environment, Files []Fact
+	Examples, Environment, Files []ManualEntry
 }
 
-// Fact is the meaning of a command line, a variable or a file.
-type Fact struct{ Name, Meaning string }
+// ManualEntry is a line of a section: a command line, a variable or a file, with its meaning.
+type ManualEntry struct{ Name, Meaning string }
 
 // Environment lists the variables that placementsync and placementsync-lake both read.
-func Environment() []Fact {
-	return []Fact{
+func Environment() []ManualEntry {
+	return []ManualEntry{
 		{"NAME", "The value of ${NAME} in the configuration. For example, PLACEMENTSYNC_TOKEN is the value of ${PLACEMENTSYNC_TOKEN}."},
-		{"NAME_FILE", "The path of a file that contains the value of ${NAME}, used if NAME is not set. Other users may see the environment of the program, but not the content of the file."},
+		{"NAME_FILE", "The path of a file that contains the value of ${NAME}, used if NAME is not set. Other users can possibly read the environment of the program, but not the file."},
 		{"AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_PROFILE", "The keys, region and profile for object storage, used for settings that are empty in the section \"s3\" of the configuration."},
 		{"HTTPS_PROXY, HTTP_PROXY, NO_PROXY", "The proxy for requests to the service and for alerts, and the hosts reached without it. No proxy is used for this machine itself."},
 		{"TMPDIR", "The folder for temporary files, by default /tmp."},
@@ -47,7 +47,7 @@ func ManualCommand(m Manual) *cobra.Command {
 				root.RemoveCommand(completion) // its help is about shells, not about this program
 			}
 			convertHelp(root)
-			root.Long += factsAsMarkdown("ENVIRONMENT", m.Environment) + factsAsMarkdown("FILES", m.Files) + factsAsMarkdown("EXAMPLES", m.Examples)
+			root.Long += entriesAsMarkdown("ENVIRONMENT", m.Environment) + entriesAsMarkdown("FILES", m.Files) + entriesAsMarkdown("EXAMPLES", m.Examples)
 			header := &doc.GenManHeader{Source: root.Name() + " " + m.Version, Manual: "User Commands"}
 			if err := doc.GenManTree(root, header, args[0]); err != nil {
 				return err
@@ -105,11 +105,11 @@ func asMarkdown(help string) string {
 	return b.String()
 }
 
-func factsAsMarkdown(title string, facts []Fact) string {
+func entriesAsMarkdown(title string, entries []ManualEntry) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n\n# %s\n\n", title)
-	for _, f := range facts {
-		fmt.Fprintf(&b, "**%s**\n\t%s\n\n", escapeMarkdown(f.Name), escapeMarkdown(f.Meaning))
+	for _, e := range entries {
+		fmt.Fprintf(&b, "**%s**\n\t%s\n\n", escapeMarkdown(e.Name), escapeMarkdown(e.Meaning))
 	}
 	return b.String()
 }

@@ -76,8 +76,7 @@ func TestForbiddenStreams(t *testing.T) {
 	h.requireStream(res.Run, "product_listings", fetch.CarriedForward, "403", true)
 }
 
-// TestLimitedToken reads only the streams whose scopes the token has, and publishes no night
-// without data.
+// TestLimitedToken reads only the streams whose scopes the token has. A night without data must fail.
 func TestLimitedToken(t *testing.T) {
 	world := smallWorld()
 	world.TokenType, world.Scopes = "custom", []string{"orders.lists"}
@@ -214,7 +213,7 @@ func TestGateReadsListsAgain(t *testing.T) {
 	h.requireStream(res.Run, "product_listings", fetch.Exact, "", false)
 	routes := h.service.Stats().Routes
 	if routes["/products/listings"] < 2 || routes["/orders"] > 3 || !strings.Contains(log.String(), "lists are read again before a gate decides") {
-		t.Errorf("the listings were requested %d times and the orders %d times, want at least 2 and at most 3; the log has:\n%s", routes["/products/listings"], routes["/orders"], log.String())
+		t.Errorf("the listings were requested %d times and the orders %d times, want at least 2 requests of the listings and at most 3 of the orders; the log has:\n%s", routes["/products/listings"], routes["/orders"], log.String())
 	}
 	if len(res.Run.Losses) > 0 {
 		t.Errorf("the complete night has the losses %+v, want none", res.Run.Losses)
@@ -258,9 +257,9 @@ func TestGateStopsTheNight(t *testing.T) {
 	h.requireLines("SELECT count(*) FROM product_listings", "0")
 }
 
-// TestGateDoubtsNotFound answers 404 for all articles. The articles, and the lists that contain their ids,
+// TestGateReads404Again answers 404 for all articles. The articles, and the lists that contain their ids,
 // must be read a second time before the gate stops the night.
-func TestGateDoubtsNotFound(t *testing.T) {
+func TestGateReads404Again(t *testing.T) {
 	h := newHarness(t, sim.Options{Seed: 7, Token: token, Outlets: 9, Listings: 9, Profiles: 3, Campaigns: 30, Orders: 9, Files: 1, Folders: 1},
 		"order_items", "campaigns", "campaign_articles", "articles", "tags")
 	h.cfg.Limits = load.Limits{Share: 0.2, Rows: 3}
@@ -341,7 +340,7 @@ func TestProgress(t *testing.T) {
 		if duringList.Expected != expected {
 			t.Errorf("night %d: %d requests are expected, want %d", night, duringList.Expected, expected)
 		}
-		// The request of the token is counted, although this night does not read the stream token.
+		// GET /auth/token is counted, although this night does not read the stream token.
 		expected = res.Run.Requests
 	}
 }

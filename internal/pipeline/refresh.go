@@ -22,7 +22,7 @@ var ErrPending = errors.New("refresh: a night has to come first; nothing was cha
 // Refresh reads the details of the given articles and campaigns again, and the events in the inbox. It
 // publishes a new version. All other rows, grades and ages are those of the last version. A refresh does
 // not count for the schedule, or for the order in which settled details are read again. A failed refresh
-// is not resumed, because the next night reads its records. Refresh returns the errors of Run, and
+// is not resumed, because the next night reads its records. Refresh returns the errors of [Run], and
 // ErrPending.
 func Refresh(ctx context.Context, cfg Config, targets Targets) (Result, error) {
 	wh, err := warehouse.Open(cfg.Warehouse)
@@ -77,7 +77,7 @@ const maxTargets = 500
 type Refresher struct {
 	log    *slog.Logger
 	window time.Duration
-	// added contains a value if records were added since Run last received from it.
+	// added contains a value if records were added since [Refresher.Run] last received from it.
 	added chan struct{}
 
 	mu      sync.Mutex // guards waiting
@@ -96,7 +96,7 @@ func (r *Refresher) Add(article, campaign string) {
 	}
 }
 
-// addTargets adds records to r.waiting, and wakes Run.
+// addTargets adds records to r.waiting, and wakes [Refresher.Run].
 func (r *Refresher) addTargets(t Targets) {
 	r.mu.Lock()
 	r.waiting.Articles = addIDs(r.waiting.Articles, t.Articles...)
@@ -146,7 +146,7 @@ func (r *Refresher) Run(ctx context.Context, refresh func(context.Context, Targe
 func (r *Refresher) refreshNow(ctx context.Context, refresh func(context.Context, Targets) error) {
 	r.mu.Lock()
 	select {
-	case <-r.added: // later events wake Run again
+	case <-r.added: // later events wake Refresher.Run again
 	default:
 	}
 	targets := r.waiting

@@ -22,7 +22,7 @@ func limitedHarness(t *testing.T) (h *harness, requests int) {
 	return h, requests
 }
 
-// TestTimeEndsBeforeTheFirstList gives a night one second. The request of the token takes this second.
+// TestTimeEndsBeforeTheFirstList gives a night one second. GET /auth/token takes this second.
 func TestTimeEndsBeforeTheFirstList(t *testing.T) {
 	h, _ := limitedHarness(t)
 	previous := h.latest()

@@ -9,10 +9,10 @@ import (
 	"placementsync/schema"
 )
 
-// derivedTables returns the tables of simple streams that are not in handWritten. Each column of
-// these tables is expected to contain the field of the same name. The trials therefore compare a new
-// endpoint before its table is described in tables_test.go. The comment of the type expected
-// explains the notation of columns.
+// derivedTables returns the tables that are not in handWritten, of streams without Completes, Query or
+// nested objects. Each column of these tables is expected to contain the field of the same name. So the
+// trials also compare a new endpoint whose table is not yet described in tables_test.go. The comment of
+// the type expected explains the notation of columns.
 func derivedTables(handWritten []expected) []expected {
 	var all []expected
 	for _, s := range stream.All() {
