@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// receiver is a real server that responds with the given statuses in turn, and then always with
+// receiver handles requests: it responds with the given statuses in turn, and then always with
 // the last status.
 type receiver struct {
 	mu          sync.Mutex
@@ -101,8 +101,8 @@ func TestAlertTexts(t *testing.T) {
 		streams[i] = notify.Stream{Stream: "campaign_status_counts", Standing: "not proven", Reason: long}
 	}
 	for name, c := range map[string]struct {
-		alert               notify.Alert
-		event, effect, toDo string
+		alert                    notify.Alert
+		headline, effect, advice string
 	}{
 		"failed": {notify.Alert{Event: notify.Failed, Run: "r1", Error: "no space left on device", Since: at, SnapshotAt: at.AddDate(0, 0, -1)},
 			"night r1 failed: no space left on device", "Since 2026-11-20 02:00 UTC. Readers have the snapshot of 2026-11-19 02:00 UTC.", "correct the cause, then run placementsync run"},
@@ -142,8 +142,8 @@ func TestAlertTexts(t *testing.T) {
 			if n := utf8.RuneCountInString(got.Text); n > 600 || len(lines) != 3 || strings.Contains(got.Text, `\"`) || strings.Contains(got.Text, `\\`) {
 				t.Fatalf("the text has %d characters in %d lines, want at most 600 in 3, without escapes:\n%s", n, len(lines), got.Text)
 			}
-			if !strings.HasPrefix(lines[0], "placementsync: ") || !strings.Contains(lines[0], c.event) || !strings.Contains(lines[1], c.effect) || !strings.HasPrefix(lines[2], "To do: "+c.toDo) {
-				t.Errorf("got\n%s\nwant %q, %q, %q", got.Text, c.event, c.effect, c.toDo)
+			if !strings.HasPrefix(lines[0], "placementsync: ") || !strings.Contains(lines[0], c.headline) || !strings.Contains(lines[1], c.effect) || !strings.HasPrefix(lines[2], "To do: "+c.advice) {
+				t.Errorf("got\n%s\nwant %q, %q, %q", got.Text, c.headline, c.effect, c.advice)
 			}
 		})
 	}
