@@ -1,5 +1,5 @@
 -- Channels of an outlet, from outlet_channels of GET /outlets/{outlet_id}. Key: id. The field
--- do_follow_links_allowed, a boolean, a number or a text, is split into four columns.
+-- do_follow_links_allowed can be a boolean, a number or a text. It is stored in four columns.
 CREATE TABLE outlet_channels (
     id                        VARCHAR NOT NULL, -- field 1
     outlet_id                 VARCHAR,          -- field 2, references outlets.id
