@@ -226,7 +226,7 @@ func (w *walk) readPages(ctx context.Context, p *pass, n int) error {
 // isPaged reports whether a stream may have pages. Endpoints that according to the
 // spec have a single response are first requested without a page number.
 func isPaged(s stream.Stream) bool {
-	return s.Envelope != stream.Object && s.Envelope != stream.Raw && s.Envelope != stream.Array
+	return s.Envelope != stream.Object && s.Envelope != stream.StatusCounts && s.Envelope != stream.Array
 }
 
 // HasLanded reports whether the first response of a walk has landed, so that the walk begins

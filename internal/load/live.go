@@ -7,7 +7,7 @@ import "placementsync/internal/stream"
 
 // liveIDs returns SQL that selects the ids of live campaigns, articles or profiles, depending on life.
 // If life is 0, it selects no id.
-func (p *Details) liveIDs(life stream.Life, days int) sqlText {
+func (p *Details) liveIDs(life stream.LiveWith, days int) sqlText {
 	if life == 0 {
 		return liveSQL.Render("no_live_ids", nil)
 	}
@@ -19,9 +19,9 @@ func (p *Details) liveIDs(life stream.Life, days int) sqlText {
 	}
 	campaigns := unionAll(ids)
 	switch life {
-	case stream.AsCampaign:
+	case stream.LiveWithCampaign:
 		return campaigns
-	case stream.AsArticle:
+	case stream.LiveWithArticle:
 		return liveSQL.Render("live_articles", values{"live_campaigns": campaigns,
 			"campaign_articles": p.staging.knownRows("campaign_articles", "id", "live_url", "campaign_id"),
 			"articles":          p.staging.knownRows("articles", "id", "live_url")})
@@ -35,7 +35,7 @@ func (p *Details) liveIDs(life stream.Life, days int) sqlText {
 // idsWithEvents returns SQL that selects the campaigns or articles that events name, with the time of
 // the last event. Most partners have no events. Without events, it returns a query without tables, because
 // DuckDB takes longer to plan the full query than to run all other statements of a small night.
-func (p *Details) idsWithEvents(life stream.Life, hasEvents bool) sqlText {
+func (p *Details) idsWithEvents(life stream.LiveWith, hasEvents bool) sqlText {
 	noIDs := liveSQL.Render("no_ids_with_events", nil)
 	if !hasEvents {
 		return noIDs
@@ -45,8 +45,8 @@ func (p *Details) idsWithEvents(life stream.Life, hasEvents bool) sqlText {
 		"comment_events": p.staging.knownRows("article_comment_events", "comment_id", "parent_comment_id", "received_at"),
 		"known_comments": p.staging.knownRows("article_comments", "id", "article_id")})
 	switch life {
-	case stream.AsArticle:
-	case stream.AsCampaign:
+	case stream.LiveWithArticle:
+	case stream.LiveWithCampaign:
 		ids = liveSQL.Render("campaigns_with_events", values{"status_events": statusEvents, "articles_with_events": ids,
 			"articles": p.staging.knownRows("articles", "id", "campaign_id")})
 	default:

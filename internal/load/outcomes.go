@@ -90,7 +90,7 @@ func (p *Details) KeepListed(ctx context.Context, st stream.Stream, wasRead func
 	var listed []sqlText
 	for _, ref := range st.Parents {
 		for _, name := range stream.FilledBy(p.staging.streams, ref.Table) {
-			if name == st.Name || !ref.Lists() {
+			if name == st.Name || !ref.ShowsRecord() {
 				continue
 			}
 			list, _ := stream.Find(p.staging.streams, name)

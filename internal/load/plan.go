@@ -115,8 +115,8 @@ func (p *Details) Plan(ctx context.Context, st stream.Stream, r Rereading, wasRe
 	args := values{"plan": planTable(st.Name), "stream": st.Name, "all": p.requestsAll(st, r, wasRead), "by_row": st.Rule == stream.ByRow,
 		"event_priority": int(PriorityEvent), "live_priority": int(PriorityLive), "changed_priority": int(PriorityChanged),
 		"new_priority": int(PriorityNew), "settled_priority": int(PrioritySettled),
-		"nights": r.Recheck, "tonight": 0, "overdue_since": sqlText("NULL"), "live_ids": p.liveIDs(st.Life, r.LiveDays),
-		"candidate_ids": p.candidateIDs(st), "fingerprints": p.fingerprints(st), "last_events": p.idsWithEvents(st.Life, earlier.hasEvents)}
+		"nights": r.Recheck, "tonight": 0, "overdue_since": sqlText("NULL"), "live_ids": p.liveIDs(st.LiveWith, r.LiveDays),
+		"candidate_ids": p.candidateIDs(st), "fingerprints": p.fingerprints(st), "last_events": p.idsWithEvents(st.LiveWith, earlier.hasEvents)}
 	if r.Recheck > 0 {
 		args["tonight"] = len(earlier.times) % r.Recheck
 	}

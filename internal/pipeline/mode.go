@@ -45,10 +45,10 @@ func (m runMode) keepsGrade(s stream.Stream) bool { return m.isRefresh() && !s.I
 
 // targetIDs returns the ids that a refresh reads from a stream.
 func (m runMode) targetIDs(s stream.Stream) []string {
-	switch s.Life {
-	case stream.AsArticle:
+	switch s.LiveWith {
+	case stream.LiveWithArticle:
 		return m.targets.Articles
-	case stream.AsCampaign:
+	case stream.LiveWithCampaign:
 		return m.targets.Campaigns
 	}
 	return nil

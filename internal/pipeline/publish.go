@@ -69,7 +69,7 @@ func (r *runner) listsWithIDsOf(table string) (names []string) {
 	for _, name := range stream.FilledBy(r.night.cfg.Streams, table) {
 		s, _ := stream.Find(r.night.cfg.Streams, name)
 		for _, ref := range s.Parents {
-			if ref.Lists() && ref.Table != table {
+			if ref.ShowsRecord() && ref.Table != table {
 				names = append(names, r.streamsReadOnce(ref.Table)...)
 			}
 		}

@@ -204,7 +204,7 @@ func (r *reader) readFirstRounds(ctx context.Context) (map[string]*received, err
 	}
 	for _, upTo := range firstRounds(r.last, r.hasLast, n.cfg.Details) {
 		for i, s := range n.cfg.Streams {
-			if r.isTimeOver(true) || !s.IsDetail() || upTo == load.PriorityChanged && s.Life == 0 {
+			if r.isTimeOver(true) || !s.IsDetail() || upTo == load.PriorityChanged && s.LiveWith == 0 {
 				continue
 			}
 			if partlyRead[s.Name] == nil {

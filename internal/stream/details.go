@@ -7,14 +7,14 @@ func campaignDetails() []Stream {
 		{
 			Name: "campaign_details", Path: "/campaigns/{id}", Spec: "2.5 Campaign, Questionnaire, 4.2, 5",
 			Scopes: []string{"campaigns.read"}, Envelope: Object,
-			Parents: []Ref{{Table: "campaigns", Column: "id", ShowsChanges: true}}, Param: "id", Rule: ByRow, Life: AsCampaign,
+			Parents: []Ref{{Table: "campaigns", Column: "id", ShowsChanges: true}}, Param: "id", Rule: ByRow, LiveWith: LiveWithCampaign,
 			Completes: "campaigns", OnlyInDetail: []string{"campaigns", "questionnaires"}, Tables: campaignTables(),
 			ForeignParts: campaignForeignParts(),
 		},
 		{
 			Name: "campaign_articles", Path: "/campaigns/{id}/articles", Spec: "2.6 CampaignArticleRow, 4.2, 5",
 			Scopes: []string{"campaigns.read"}, Envelope: Sniffed,
-			Parents: []Ref{{Table: "campaigns", Column: "id"}}, Param: "campaign_id", Rule: WhileLive, Life: AsCampaign,
+			Parents: []Ref{{Table: "campaigns", Column: "id"}}, Param: "campaign_id", Rule: WhileLive, LiveWith: LiveWithCampaign,
 			Tables: []Table{
 				{Name: "campaign_articles", Key: []string{"id"}},
 				childTable("article_statuses", "status", "article_id", ""),
@@ -25,15 +25,15 @@ func campaignDetails() []Stream {
 		},
 		{
 			Name: "campaign_status_counts", Path: "/campaigns/{id}/articles/status-count", Spec: "2.6 ArticleStatusCount, 4.2, 5",
-			Scopes: []string{"campaigns.read"}, Envelope: Raw,
-			Parents: []Ref{{Table: "campaigns", Column: "id"}}, Param: "campaign_id", Rule: WhileLive, Life: AsCampaign,
+			Scopes: []string{"campaigns.read"}, Envelope: StatusCounts,
+			Parents: []Ref{{Table: "campaigns", Column: "id"}}, Param: "campaign_id", Rule: WhileLive, LiveWith: LiveWithCampaign,
 			NonEmptyFor: Ref{Table: "campaign_articles", Column: "campaign_id"},
 			Tables:      []Table{{Name: "campaign_status_counts", Key: []string{"campaign_id", "id"}}},
 		},
 		{
 			Name: "articles", Path: "/articles/{id}", Spec: "2.6 Article, 4.2, 5", Envelope: Object,
 			Parents: []Ref{{Table: "campaign_articles", Column: "id"}, {Table: "order_items", Column: "article_id"}},
-			Param:   "id", Rule: WhileLive, Life: AsArticle,
+			Param:   "id", Rule: WhileLive, LiveWith: LiveWithArticle,
 			Tables: []Table{
 				{Name: "articles", Key: []string{"id"}, FreeForm: []string{"support_agent"}},
 				childTable("article_files", "files", "article_id", "value"),
@@ -45,7 +45,7 @@ func campaignDetails() []Stream {
 		{
 			Name: "article_comments", Path: "/articles/{id}/comments", Spec: "2.6 Comment, 4.2, 5",
 			Scopes: []string{"articles.read", "articles.lists"}, Envelope: Records,
-			Parents: []Ref{{Table: "articles", Column: "id"}}, Param: "article_id", Rule: WhileLive, Life: AsArticle,
+			Parents: []Ref{{Table: "articles", Column: "id"}}, Param: "article_id", Rule: WhileLive, LiveWith: LiveWithArticle,
 			Tables: []Table{
 				{Name: "article_comments", Key: []string{"article_id", "id"}},
 				{Name: "article_comments", At: "replies", Key: []string{"article_id", "id"}, Parents: []string{"article_id", "parent_comment_id"}},
@@ -66,14 +66,14 @@ func orderDetails() []Stream {
 		{
 			Name: "profile_orders", Path: "/profiles/{id}/orders", Spec: "2.4 Order, 4.2, 5",
 			Scopes: []string{"orders.lists"}, Envelope: Sniffed, Parents: profileRefs(), Param: "profile_id",
-			Rule: WhileLive, Life: AsProfile,
+			Rule: WhileLive, LiveWith: LiveWithProfile,
 			Tables:       []Table{{Name: "profile_orders", Key: []string{"profile_id", "order_id"}, ID: "order_id", Link: true}},
 			ForeignParts: []ForeignPart{{Table: "orders"}, {At: "line_items", Table: "order_line_items"}, {At: "line_items.outlet", Table: "outlets"}},
 		},
 		{
 			Name: "profile_order_items", Path: "/profiles/{id}/order-items", Spec: "2.4 ProfileOrderItem, 4.2, 5",
 			Scopes: []string{"orders.lists"}, Envelope: Array, Parents: profileRefs(), Param: "profile_id",
-			Rule: WhileLive, Life: AsProfile,
+			Rule: WhileLive, LiveWith: LiveWithProfile,
 			Tables: []Table{
 				{Name: "profile_order_items", Key: []string{"id"}},
 				childTable("profile_order_item_includes", "includes", "profile_order_item_id", ""),
@@ -83,7 +83,7 @@ func orderDetails() []Stream {
 		{
 			Name: "profile_campaigns", Path: "/profiles/{id}/campaigns", Spec: "2.5 Campaign, 4.2, 5",
 			Scopes: []string{"campaigns.lists"}, Envelope: Sniffed, Parents: profileRefs(), Param: "profile_id",
-			Rule: WhileLive, Life: AsProfile,
+			Rule: WhileLive, LiveWith: LiveWithProfile,
 			Tables:       []Table{{Name: "profile_campaigns", Key: []string{"profile_id", "campaign_id"}, ID: "campaign_id", Link: true}},
 			ForeignParts: append(campaignForeignParts(), ForeignPart{Table: "campaigns"}, ForeignPart{At: "questionnaire", Table: "questionnaires"}),
 		},

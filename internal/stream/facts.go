@@ -19,7 +19,7 @@ type PageFacts struct {
 	// Copies counts the records whose key occurs earlier in the same body. They do not mean that
 	// the list changed while it was read, because a response shows one state of the service.
 	Copies int
-	// EmptyObject means that the envelope of the stream is Raw and the body is an object without
+	// EmptyObject means that the envelope of the stream is StatusCounts and the body is an object without
 	// content. The body may be a valid response without status counts, or an invalid response.
 	EmptyObject bool
 	// Paginated means that the body has a pagination member of spec 4.1. Otherwise the next

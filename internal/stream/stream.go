@@ -25,9 +25,9 @@ const (
 	// Records is an object with one list and no totals. Stream.List is the name of the
 	// list.
 	Records
-	// Raw is an object with status counts, whose form is not documented. The decoder recognizes
+	// StatusCounts is an object with status counts, whose form is not documented. The decoder recognizes
 	// status counts by their fields.
-	Raw
+	StatusCounts
 )
 
 // Rule decides which details of a stream are carried forward from the last snapshot instead
@@ -35,13 +35,13 @@ const (
 type Rule int
 
 const (
-	// EveryNight requests all details. It applies to lists, and to details whose changes no
+	// EveryNight requests everything. It is the rule of lists, and of details whose changes no
 	// list shows.
 	EveryNight Rule = iota
 	// ByRow requests a detail if its row in the list is new or changed.
 	ByRow
-	// WhileLive requests a detail every night while its parent is live (see Life), because the
-	// parent's row does not change with the detail.
+	// WhileLive requests a detail every night while it is live (see LiveWith), because the row that
+	// names the detail does not change with it.
 	WhileLive
 )
 
@@ -55,32 +55,32 @@ type Ref struct {
 	// of the detail are unchanged.
 	ShowsChanges bool
 	// Lookup is a table of main. If Column is empty in a row of Table, the id is read from
-	// Lookup: from its column with the same name, in the row whose LookupKey equals the key of the
-	// row of Table. If Lookup is empty, such a row names no id.
+	// the column of Lookup with the same name, in the row in which the column LookupKey contains the
+	// key of the row of Table. If Lookup is empty, such a row names no id.
 	Lookup, LookupKey string
 }
 
-// Lists reports whether a row of Table shows the record that Column names: the row is the record or
+// ShowsRecord reports whether a row of Table shows the record that Column names: the row is the record or
 // contains fields of it. If so, the record exists while a list contains the row. Otherwise the row only
 // refers to the record, and the record may be deleted.
-func (r Ref) Lists() bool { return r.ShowsChanges || r.Column == "id" }
+func (r Ref) ShowsRecord() bool { return r.ShowsChanges || r.Column == "id" }
 
-// Life is the kind of record that the details of a stream belong to. It defines how long a
-// detail is live, and which details are named by an event or by a refresh, a small run between
-// nights. A live detail of a WhileLive stream is requested every night. 0 means that no detail is
-// live, and that no event or refresh names one.
-type Life int
+// LiveWith says to which kind of record the details of a stream belong. The record decides how long
+// a detail is live, and which details are requested after an event or in a refresh, a small run
+// between nights. A live detail of a WhileLive stream is requested every night. 0 means that no
+// detail is live, and that no event or refresh requests one.
+type LiveWith int
 
 const (
-	// AsCampaign details are live if their campaign changed recently or has an unpublished
+	// LiveWithCampaign details are live if their campaign changed recently or has an unpublished
 	// article.
-	AsCampaign Life = iota + 1
-	// AsArticle details are live if the campaign of the article is live or the article is
+	LiveWithCampaign LiveWith = iota + 1
+	// LiveWithArticle details are live if the campaign of the article is live or the article is
 	// unpublished.
-	AsArticle
-	// AsProfile details are live if a campaign of the profile is live, or if the profile or one
+	LiveWithArticle
+	// LiveWithProfile details are live if a campaign of the profile is live, or if the profile or one
 	// of its orders changed recently.
-	AsProfile
+	LiveWithProfile
 )
 
 // Table is a table that the records of a stream fill. Its columns are in
@@ -137,7 +137,7 @@ type Stream struct {
 	// List is the name of the list in the response. Empty means "records".
 	List string
 	// Parents are the columns with the values of the path parameter. Nil means that the
-	// path has none, or that it is the team id.
+	// path has no parameter, or that the parameter is the team id.
 	Parents []Ref
 	// Param is the column of the first table for the path parameter. Empty means that there is
 	// no such column. The record of an Object response must contain the field. If the field is
@@ -149,8 +149,8 @@ type Stream struct {
 	RequireOne []string
 	// Rule decides which details are carried forward. It does not apply to a detail that an
 	// event names: such a detail is always requested.
-	Rule Rule
-	Life Life
+	Rule     Rule
+	LiveWith LiveWith
 	// NonEmptyFor names a column of another table. For an id in this column, an empty object is not
 	// a valid response. The zero value means that there is no such column.
 	NonEmptyFor Ref

@@ -18,9 +18,9 @@ type Binding struct {
 	// a nil field, so that rowReader.likelyNext is a single array.
 	fields []*field
 	// list is the name of the list in the response.
-	list     string
-	isObject bool
-	isRaw    bool
+	list           string
+	isObject       bool
+	isStatusCounts bool
 	// oneOf are the columns of RequireOne. A record has a value in at least one of them.
 	oneOf []int
 	// privatePaths are the paths of the private values in the records.

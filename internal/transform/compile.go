@@ -18,7 +18,7 @@ const extraColumn = "extra"
 // Compile binds the tables of a stream to their definitions by name. Its errors name the
 // missing or unsuitable table or column.
 func Compile(s stream.Stream, defs map[string]stream.Definition) (*Binding, error) {
-	b := &Binding{stream: s, list: cmp.Or(s.List, "records"), isObject: s.Envelope == stream.Object, isRaw: s.Envelope == stream.Raw}
+	b := &Binding{stream: s, list: cmp.Or(s.List, "records"), isObject: s.Envelope == stream.Object, isStatusCounts: s.Envelope == stream.StatusCounts}
 	for i, t := range s.Tables {
 		d, ok := defs[t.Name]
 		if !ok {
@@ -170,7 +170,7 @@ func (b *Binding) findRootColumns(l *layout) error {
 		}
 		b.oneOf = append(b.oneOf, i)
 	}
-	if b.isRaw {
+	if b.isStatusCounts {
 		l.prefix, l.statusID = l.columnIndex("prefix"), l.columnIndex("id")
 		if l.value < 0 {
 			l.value = l.columnIndex("count")

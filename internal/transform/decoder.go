@@ -145,7 +145,7 @@ func (a *bodyReader) readBody() error {
 		return a.in.syntaxErr("want an object")
 	case a.binding.isObject:
 		return a.records.readRecord(nil)
-	case a.binding.isRaw && (c == '{' || c == '['):
+	case a.binding.isStatusCounts && (c == '{' || c == '['):
 		return a.readCounts()
 	case c == '[':
 		return a.readList()

@@ -40,7 +40,7 @@ func TestTrialNightRequestsOnlyPossibleChanges(t *testing.T) {
 	h.requireValues(ref)
 	for _, s := range h.cfg.Streams {
 		counts := streamOf(t, last.Run, s.Name)
-		if s.IsDetail() && s.Life != stream.AsProfile && counts.Carried == 0 || !s.IsDetail() && counts.Carried+counts.Fetched+counts.Rechecked > 0 {
+		if s.IsDetail() && s.LiveWith != stream.LiveWithProfile && counts.Carried == 0 || !s.IsDetail() && counts.Carried+counts.Fetched+counts.Rechecked > 0 {
 			t.Errorf("%s: fetched %d, carried %d, rechecked %d, want some carried details for a stream of details, and only zeros for a list", s.Name, counts.Fetched, counts.Carried, counts.Rechecked)
 		}
 	}

@@ -87,7 +87,7 @@ func otherResponse(s stream.Stream, _, other []byte) (int, []byte, bool) {
 
 // shortenList keeps a part of the list and adjusts the total.
 func shortenList(s stream.Stream, body []byte, part func([]any) []any) (int, []byte, bool) {
-	if s.Envelope == stream.Object || s.Envelope == stream.Raw {
+	if s.Envelope == stream.Object || s.Envelope == stream.StatusCounts {
 		return 0, nil, false
 	}
 	switch v := decode(string(body)).(type) {
