@@ -357,7 +357,7 @@ func (r *runner) execute(ctx context.Context) (res Result, err error) {
 	if r.reader.token, err = checkToken(ctx, client, n.cfg.TeamID); err != nil {
 		return res, err
 	}
-	if err := r.checkAccess(r.reader.token.describeAccess()); err != nil {
+	if err := r.checkRights(r.reader.token.describeRights()); err != nil {
 		return res, err
 	}
 	return r.publishWithRereads(ctx)

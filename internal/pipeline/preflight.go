@@ -22,8 +22,8 @@ type Token struct {
 // tokenPath is the path of the first request (spec 2.1, spec 5).
 const tokenPath = "/auth/token"
 
-// describeAccess describes the rights of a token, for the unfinished-run file.
-func (t Token) describeAccess() string {
+// describeRights describes the rights of a token, for the unfinished-run file.
+func (t Token) describeRights() string {
 	return fmt.Sprintf("%s team=%s scopes=%s", t.Type, t.TeamID, strings.Join(slices.Sorted(slices.Values(t.Scopes)), ","))
 }
 

@@ -12,11 +12,11 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// otherAccessError means that the rights of the token changed after the run began. The landed responses
+// rightsChangedError means that the rights of the token changed after the run began. The landed responses
 // must not be mixed with new responses.
-type otherAccessError struct{ before, after string }
+type rightsChangedError struct{ before, after string }
 
-func (e *otherAccessError) Error() string {
+func (e *rightsChangedError) Error() string {
 	return fmt.Sprintf("resume the run: the rights of the token were %q and are now %q", e.before, e.after)
 }
 
@@ -26,15 +26,15 @@ func (r *runner) runOrResume(ctx context.Context, now time.Time) (Result, error)
 	if err := n.wh.Recover(); err != nil {
 		return Result{}, err
 	}
-	if err := r.resumeLast(now); err != nil {
+	if err := r.adoptLastRun(now); err != nil {
 		return Result{}, err
 	}
 	res, err := r.attempt(ctx)
-	var accessErr *otherAccessError
-	if !errors.As(err, &accessErr) {
+	var rightsErr *rightsChangedError
+	if !errors.As(err, &rightsErr) {
 		return res, err
 	}
-	n.cfg.Log.Warn("run not resumed", "run", n.run.ID, "error", accessErr)
+	n.cfg.Log.Warn("run not resumed", "run", n.run.ID, "error", rightsErr)
 	if n.run.ID, err = nameRun(n.wh, r.lock, now, now); err != nil {
 		return Result{}, err
 	}
@@ -42,9 +42,9 @@ func (r *runner) runOrResume(ctx context.Context, now time.Time) (Result, error)
 	return r.attempt(ctx)
 }
 
-// resumeLast continues the last run under its id and start time, if the last run was not published, is not
-// too old and read from the same service. With Config.Fresh it does nothing.
-func (r *runner) resumeLast(now time.Time) error {
+// adoptLastRun takes over the id and start time of the last run, so that attempt resumes it, if the last
+// run was not published, is not too old and read from the same service. With Config.Fresh it does nothing.
+func (r *runner) adoptLastRun(now time.Time) error {
 	n := r.night
 	if !n.mode.isResumable() {
 		return nil
@@ -82,11 +82,11 @@ func (r *runner) attempt(ctx context.Context) (Result, error) {
 	return res, r.cleanUp()
 }
 
-// writeUnfinished writes the unfinished-run file. access describes the rights of the token. A replay
-// writes no file: an existing file belongs to another run.
-func (r *runner) writeUnfinished(access string) error {
+// writeUnfinished writes the unfinished-run file of a night or of a refresh, which are two files. rights
+// describes the rights of the token. A replay writes no file: an existing file belongs to another run.
+func (r *runner) writeUnfinished(rights string) error {
 	n := r.night
-	u := r.describeRun(access)
+	u := r.describeRun(rights)
 	switch {
 	case n.mode.isResumable():
 		return n.wh.Ledger.WriteResumableRun(u)
@@ -120,27 +120,27 @@ func (r *runner) cleanUp() (err error) {
 	return n.wh.Pruner.RemoveUnneededLandings()
 }
 
-// describeRun returns the content of the unfinished-run file. access describes the rights of the
+// describeRun returns the content of the unfinished-run file. rights describes the rights of the
 // token.
-func (r *runner) describeRun(access string) warehouse.UnfinishedRun {
+func (r *runner) describeRun(rights string) warehouse.UnfinishedRun {
 	n := r.night
 	u := warehouse.UnfinishedRun{Run: n.run.ID, StartedAt: n.run.StartedAt, Source: n.cfg.Fetch.BaseURL,
-		Access: access, Attempt: 1, Program: n.run.Program}
+		Rights: rights, Attempt: 1, Program: n.run.Program}
 	if last := n.mode.resumed; last != nil {
-		u.Attempt, u.Access = last.Attempt+1, cmp.Or(access, last.Access)
+		u.Attempt, u.Rights = last.Attempt+1, cmp.Or(rights, last.Rights)
 	}
 	return u
 }
 
-// checkAccess compares the current rights of the token with its rights when the run began, and writes the
+// checkRights compares the current rights of the token with its rights when the run began, and writes the
 // current rights to the unfinished-run file.
-func (r *runner) checkAccess(access string) error {
+func (r *runner) checkRights(rights string) error {
 	last := r.night.mode.resumed
 	switch {
 	case !r.night.mode.isResumable():
 		return nil
-	case last != nil && last.Access != "" && last.Access != access:
-		return &otherAccessError{last.Access, access}
+	case last != nil && last.Rights != "" && last.Rights != rights:
+		return &rightsChangedError{last.Rights, rights}
 	}
-	return r.writeUnfinished(access)
+	return r.writeUnfinished(rights)
 }

@@ -92,7 +92,7 @@ func TestResumeLast(t *testing.T) {
 	} {
 		cfg := Config{Fresh: c.fresh, ResumeMaxAge: 6 * time.Hour, Fetch: fetch.Config{BaseURL: "http://a"}}
 		r := newRunner(t, cfg, runMode{kind: ledger.Night}, now)
-		last := warehouse.UnfinishedRun{Run: "20261119T200000Z", StartedAt: now.Add(-c.age), Source: c.source, Attempt: 2, Access: "x"}
+		last := warehouse.UnfinishedRun{Run: "20261119T200000Z", StartedAt: now.Add(-c.age), Source: c.source, Attempt: 2, Rights: "x"}
 		if err := r.night.wh.Ledger.WriteResumableRun(last); err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +102,7 @@ func TestResumeLast(t *testing.T) {
 			}
 		}
 		newID := r.night.run.ID
-		if err := r.resumeLast(now); err != nil {
+		if err := r.adoptLastRun(now); err != nil {
 			t.Fatal(err)
 		}
 		n := r.night
@@ -114,11 +114,11 @@ func TestResumeLast(t *testing.T) {
 			t.Errorf("%s: resumed %v, with the run %s of %v, want %s of %v", name, n.mode.resumed, n.run.ID, n.run.SnapshotAt, want, at)
 		}
 		u := r.describeRun("")
-		if c.isResumed && (u.Attempt != 3 || u.Access != "x") || !c.isResumed && (u.Attempt != 1 || u.Access != "") {
-			t.Errorf("%s: the unfinished run is %+v, want the next attempt and the last access only of a resumed run", name, u)
+		if c.isResumed && (u.Attempt != 3 || u.Rights != "x") || !c.isResumed && (u.Attempt != 1 || u.Rights != "") {
+			t.Errorf("%s: the unfinished run is %+v, want the next attempt and the last rights only of a resumed run", name, u)
 		}
-		if u := r.describeRun("y"); u.Access != "y" || u.Source != "http://a" || u.Run != want {
-			t.Errorf("%s: the unfinished run is %+v, want the access y", name, u)
+		if u := r.describeRun("y"); u.Rights != "y" || u.Source != "http://a" || u.Run != want {
+			t.Errorf("%s: the unfinished run is %+v, want the rights y", name, u)
 		}
 		// No night was published, so a refresh must wait in all cases.
 		if err := r.checkRefreshable(now); !errors.Is(err, ErrPending) {
@@ -133,7 +133,7 @@ func TestCheckAccess(t *testing.T) {
 	now := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {
 		mode           runMode
-		before, access string // before is "-" for a new run
+		before, rights string // before is "-" for a new run
 		wantErr        bool
 		wantRecorded   string
 	}{
@@ -146,18 +146,18 @@ func TestCheckAccess(t *testing.T) {
 	} {
 		r := newRunner(t, Config{Fetch: fetch.Config{BaseURL: "http://a"}}, c.mode, now)
 		if c.before != "-" {
-			r.night.mode.resumed = &warehouse.UnfinishedRun{Run: r.night.run.ID, Attempt: 1, Access: c.before}
+			r.night.mode.resumed = &warehouse.UnfinishedRun{Run: r.night.run.ID, Attempt: 1, Rights: c.before}
 		}
-		err := r.checkAccess(c.access)
-		if _, isOther := errors.AsType[*otherAccessError](err); isOther != c.wantErr || !isOther && err != nil {
-			t.Errorf("%s: got error %v, want an otherAccessError: %v", name, err, c.wantErr)
+		err := r.checkRights(c.rights)
+		if _, isChanged := errors.AsType[*rightsChangedError](err); isChanged != c.wantErr || !isChanged && err != nil {
+			t.Errorf("%s: got error %v, want a rightsChangedError: %v", name, err, c.wantErr)
 		}
 		if err := os.MkdirAll(r.night.wh.Folder.RawPath(r.night.run.ID), 0o700); err != nil {
 			t.Fatal(err)
 		}
 		u, _, err := r.night.wh.Ledger.ResumableRun()
-		if err != nil || u.Access != c.wantRecorded {
-			t.Errorf("%s: the unfinished-run file has the access %q, want %q: %v", name, u.Access, c.wantRecorded, err)
+		if err != nil || u.Rights != c.wantRecorded {
+			t.Errorf("%s: the unfinished-run file has the rights %q, want %q: %v", name, u.Rights, c.wantRecorded, err)
 		}
 	}
 }

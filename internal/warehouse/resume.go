@@ -19,9 +19,9 @@ type UnfinishedRun struct {
 	StartedAt time.Time `json:"started_at"`
 	// Source is the base URL of the service. If the URL changed, the landed responses are not used.
 	Source string `json:"source"`
-	// Access describes the rights of the token, because a token with other rights may get other
+	// Rights describes the rights of the token, because a token with other rights may get other
 	// responses. It is empty until the service has reported the rights.
-	Access string `json:"access,omitempty"`
+	Rights string `json:"access,omitempty"`
 	// Attempt is the number of times that the run was started.
 	Attempt int `json:"attempt"`
 	// Program is the version of the program that started the run.
