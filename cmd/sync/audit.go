@@ -223,7 +223,7 @@ func checkOwnChecks(ctx context.Context, g *globals, cfg config.Config) (err err
 	if err := ownFilesErr(ctx, "checks", all, err, db); err != nil {
 		return err
 	}
-	own := slices.DeleteFunc(all.List(), func(q query.Query) bool { return !q.IsOwn() })
+	own := slices.DeleteFunc(all.List(), func(q query.Query) bool { return !q.IsUserDefined() })
 	fmt.Fprintf(g.stdout, "checks         %d of your own in %s\n", len(own), cfg.Checks.Dir)
 	return nil
 }

@@ -227,7 +227,7 @@ func checkWatches(ctx context.Context, g *globals, cfg config.Config) (err error
 	}
 	queries, err := query.Load(cfg.Queries.Dir)
 	problems := ownFilesErr(ctx, "queries", queries, err, db)
-	if own := slices.DeleteFunc(queries.List(), func(q query.Query) bool { return !q.IsOwn() }); cfg.Queries.Dir != "" && problems == nil {
+	if own := slices.DeleteFunc(queries.List(), func(q query.Query) bool { return !q.IsUserDefined() }); cfg.Queries.Dir != "" && problems == nil {
 		fmt.Fprintf(g.stdout, "queries        %d of your own in %s\n", len(own), cfg.Queries.Dir)
 	}
 	for _, c := range cfg.Watch {

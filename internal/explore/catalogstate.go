@@ -44,7 +44,7 @@ func rangeFilters() []rangeFilter {
 	}
 }
 
-// catalogColumn is a column that the table can show.
+// catalogColumn is a column that the listings table of the page can show.
 type catalogColumn struct {
 	key, label string
 	// columnNames are columns of main.product_listings, or one of price, tier and tags.
@@ -126,7 +126,7 @@ func decodeChoice(text string) choice {
 // limits are the limits of a range as decimal texts. Empty means no limit.
 type limits struct{ Min, Max string }
 
-// catalogState contains the parameters of a catalog address.
+// catalogState contains the parameters in the address of the catalog page.
 type catalogState struct {
 	Search     string
 	Chosen     map[string][]choice // by facet.key

@@ -44,7 +44,7 @@ func showQuestions(v *visit) (reply, error) {
 			subjects = append(subjects, subjectView{Subject: labelOf(q.Subject)})
 		}
 		s := &subjects[indexes[q.Subject]]
-		s.Queries = append(s.Queries, queryItem{Title: q.Title, About: firstSentence(q.About), Link: v.links().linkQuestion(q.Name), Own: q.IsOwn()})
+		s.Queries = append(s.Queries, queryItem{Title: q.Title, About: firstSentence(q.About), Link: v.links().linkQuestion(q.Name), Own: q.IsUserDefined()})
 	}
 	slices.SortStableFunc(subjects, func(a, b subjectView) int { return strings.Compare(a.Subject, b.Subject) })
 	view := questionsView{Subjects: subjects}
@@ -105,7 +105,7 @@ func showQuestion(v *visit) (reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	q.view = questionView{Name: q.query.Name, Title: q.query.Title, About: q.query.About, Grain: sentenceOf(q.query.Grain), SQL: strings.TrimSpace(q.query.SQL), Own: q.query.IsOwn()}
+	q.view = questionView{Name: q.query.Name, Title: q.query.Title, About: q.query.About, Grain: sentenceOf(q.query.Grain), SQL: strings.TrimSpace(q.query.SQL), Own: q.query.IsUserDefined()}
 	if q.view.AsOf, err = v.snapshotForm(); err != nil {
 		return nil, err
 	}

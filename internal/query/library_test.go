@@ -52,7 +52,7 @@ func TestLoadAddsOwnQueries(t *testing.T) {
 	if err != nil || len(all.List()) != len(builtIn)+1 {
 		t.Fatalf("got %d queries, %v, want one more than the %d built-in ones", len(all.List()), err, len(builtIn))
 	}
-	if q, ok := all.Find("best_value"); !ok || q.IsOwn() || q.Subject != "placements" {
+	if q, ok := all.Find("best_value"); !ok || q.IsUserDefined() || q.Subject != "placements" {
 		t.Errorf("best_value: got %+v, found %t, want the built-in query with the subject placements", q, ok)
 	}
 	q, err := all.Resolve("listings_of")
@@ -69,7 +69,7 @@ func TestLoadAddsOwnQueries(t *testing.T) {
 		},
 	}
 	if diff := cmp.Diff(want.Params, q.Params); diff != "" || q.Name != want.Name || q.File != want.File || q.Subject != want.Subject ||
-		q.Title != want.Title || q.Grain != want.Grain || q.About != want.About || !q.IsOwn() {
+		q.Title != want.Title || q.Grain != want.Grain || q.About != want.About || !q.IsUserDefined() {
 		t.Errorf("got %+v, want %+v\n%s", q, want, diff)
 	}
 	db := open(t, twoListings)
@@ -138,7 +138,7 @@ func TestLoadReportsAllMistakes(t *testing.T) {
 	if q, ok := all.Find("Good"); !ok || q.Title != "Good" {
 		t.Errorf("Good: got %+v, found %t, want the query of Good.sql", q, ok)
 	}
-	if q, ok := all.Find("best_value"); !ok || q.IsOwn() {
+	if q, ok := all.Find("best_value"); !ok || q.IsUserDefined() {
 		t.Errorf("best_value: got %+v, found %t, want the built-in query", q, ok)
 	}
 	if _, err := query.Load(filepath.Join(dir, "nosuch")); !errors.As(err, &faulty) || !strings.Contains(err.Error(), "correct queries.dir") {

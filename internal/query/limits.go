@@ -94,7 +94,7 @@ func limitRows(conn *duckdb.Conn, q Query, s statement, limit int) (Query, error
 	}
 	text := fmt.Sprintf("SELECT * FROM (\n%s\n) LIMIT %d", strings.TrimRight(q.SQL, "; \t\r\n"), limit)
 	limited, err := prepareStatement(conn, text)
-	if err != nil || limited.several && q.IsOwn() && !s.several {
+	if err != nil || limited.several && q.IsUserDefined() && !s.several {
 		return q, &UsageError{Problem: q.errPrefix() + "the number of rows cannot be limited: remove the semicolon or the comment after the statement"}
 	}
 	q.SQL = text

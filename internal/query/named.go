@@ -34,8 +34,8 @@ type Query struct {
 	isCheck bool
 }
 
-// IsOwn reports whether the user wrote the query. Such a query must only read.
-func (q Query) IsOwn() bool { return q.Name == "" || q.File != "" }
+// IsUserDefined reports whether the user wrote the query. Such a query must only read.
+func (q Query) IsUserDefined() bool { return q.Name == "" || q.File != "" }
 
 // Param returns the declared parameter with the given name.
 func (q Query) Param(name string) (Param, bool) {

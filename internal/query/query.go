@@ -42,7 +42,7 @@ type Options struct {
 	// AsOf chooses an earlier snapshot by a time, a date or a run id. If it is empty,
 	// queries read the newest snapshot.
 	AsOf string
-	// Timezone replaces the value "schedule.timezone" of parameters. Defaults to UTC.
+	// Timezone is used for a parameter whose value is "schedule.timezone". Defaults to UTC.
 	Timezone string
 	// Before configures the database "before", in which checks read the previous snapshot. Nil means
 	// that there is no such database.
@@ -220,7 +220,7 @@ func (db *DB) Run(ctx context.Context, q Query, values map[string]string, w Writ
 	err := db.readResult(ctx, q, values, !isShort, func(r array.RecordReader) (err error) {
 		rows, err = copyRows(r, w)
 		if excel, ok := w.(*excelWriter); ok {
-			excel.discard()
+			excel.removeTemporaryFiles()
 		}
 		return err
 	})
@@ -285,14 +285,14 @@ func (db *DB) Abandoned() []<-chan struct{} {
 // user's query that does more than read. Built-in queries are trusted; their statement is prepared
 // only if spooled is true, and is otherwise the zero value.
 func (db *DB) admitQuery(ctx context.Context, conn *duckdb.Conn, q Query, values map[string]string, spooled bool) (s statement, args []any, err error) {
-	own := q.IsOwn()
-	if own || spooled {
+	isUserDefined := q.IsUserDefined()
+	if isUserDefined || spooled {
 		if s, err = prepareStatement(conn, q.SQL); err != nil {
 			return s, nil, q.wrapErr(err)
 		}
 	}
 	params := q.Params
-	if own {
+	if isUserDefined {
 		params = usedParams(q.Params, s.params)
 	}
 	if s.several && len(values) > 0 {
@@ -301,7 +301,7 @@ func (db *DB) admitQuery(ctx context.Context, conn *duckdb.Conn, q Query, values
 	if args, err = bindValues(ctx, conn, q, params, values, db.opts.Timezone); err != nil {
 		return s, nil, err
 	}
-	if own && !db.opts.Unsafe {
+	if isUserDefined && !db.opts.Unsafe {
 		if err := checkReadOnly(ctx, conn, s, q.SQL, args); err != nil {
 			return s, nil, q.wrapErr(err)
 		}

@@ -144,9 +144,9 @@ func (w *excelWriter) End() error {
 	return nil
 }
 
-// discard removes the temporary files of an incomplete workbook. Otherwise they would remain until
+// removeTemporaryFiles removes the temporary files of an incomplete workbook. Otherwise they would remain until
 // the DB is closed, which may take days.
-func (w *excelWriter) discard() {
+func (w *excelWriter) removeTemporaryFiles() {
 	if w.file != nil {
 		_ = w.file.Close()
 	}
