@@ -25,8 +25,8 @@ const abandonedMessage = "placementsync: stopped in the middle of its work: the 
 
 func main() {
 	p := hostProcess()
-	os.Exit(command.RunInterruptible(p.stderr, abandonedMessage, func(ctx context.Context, waitForWork func()) int {
-		p.waitForWork = waitForWork
+	os.Exit(command.RunInterruptible(p.stderr, abandonedMessage, func(ctx context.Context, noTimeLimit func()) int {
+		p.noTimeLimit = noTimeLimit
 		return executeArgs(ctx, os.Args[1:], p)
 	}))
 }

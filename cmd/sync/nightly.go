@@ -71,7 +71,7 @@ func alertEvent(r ledger.Run, err error) string {
 // outcome, and the time of the current snapshot. The log and the ledger contain the full error.
 func newAlert(event string, r ledger.Run, err error, past []ledger.Run, now time.Time) notify.Alert {
 	a := notify.Alert{Event: event, Run: r.ID, ExitCode: r.ExitCode, StartedAt: r.StartedAt, EndedAt: r.EndedAt, Program: version,
-		SnapshotAt: ledger.NewestSnapshot(past)}
+		SnapshotAt: ledger.NewestSnapshotTime(past)}
 	if r.ID == "" { // the night could not start
 		r.Outcome, r.StartedAt, a.StartedAt, a.EndedAt = ledger.Failed, now, now, now
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// LogEnd logs the end of a run. The level is error if the run failed, warn if it is partial, and info
+// LogEnd logs the end of a night. The level is error if the run failed, warn if it is partial, and info
 // otherwise.
 func (r Run) LogEnd(log *slog.Logger) {
 	level, reason := slog.LevelInfo, ""
@@ -41,9 +41,9 @@ func (r Run) Streak(runs []Run) (nights int, since time.Time) {
 	return nights, since
 }
 
-// NewestSnapshot returns the snapshot time of the newest published run. Zero means that no run was
+// NewestSnapshotTime returns the snapshot time of the newest published run. Zero means that no run was
 // published.
-func NewestSnapshot(runs []Run) time.Time {
+func NewestSnapshotTime(runs []Run) time.Time {
 	for _, r := range slices.Backward(runs) {
 		if r.IsPublished() {
 			return r.SnapshotAt

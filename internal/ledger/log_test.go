@@ -51,11 +51,11 @@ func TestStreakCountsConsecutiveNights(t *testing.T) {
 	if n, since := latest.Streak(nil); n != 1 || !since.Equal(latest.StartedAt) {
 		t.Errorf("Streak without earlier runs: got %d since %s, want 1 since its start", n, since)
 	}
-	if at := ledger.NewestSnapshot(nights); !at.Equal(nightAt(3)) {
-		t.Errorf("NewestSnapshot: got %s, want the time of the refresh", at)
+	if at := ledger.NewestSnapshotTime(nights); !at.Equal(nightAt(3)) {
+		t.Errorf("NewestSnapshotTime: got %s, want the time of the refresh", at)
 	}
-	if at := ledger.NewestSnapshot(nights[:1]); !at.IsZero() {
-		t.Errorf("NewestSnapshot of unpublished runs: got %s, want the zero time", at)
+	if at := ledger.NewestSnapshotTime(nights[:1]); !at.IsZero() {
+		t.Errorf("NewestSnapshotTime of unpublished runs: got %s, want the zero time", at)
 	}
 }
 

@@ -87,12 +87,12 @@ func (f *Findings) WriteRejects(ctx context.Context, cover map[string]Coverage) 
 	if err := f.staging.flush(ctx, allStreams); err != nil {
 		return err
 	}
-	// The keys of a table are compared only if the table has earlier rejects.
+	// The unread keys of a table are computed only if the table has earlier rejects.
 	tablesWithRejects, err := queryTextSet(ctx, f.staging.draft, metaSQL.Render("tables_with_rejects", nil))
 	if err != nil {
 		return fmt.Errorf("read the rejects: %w", err)
 	}
-	var drops []sqlText
+	var deletes []sqlText
 	readTables := []string{""} // an empty list would be invalid SQL
 	for _, t := range stream.Tables(f.staging.streams) {
 		wasRead := func(name string) bool { return cover[name] != Carried }
@@ -102,11 +102,11 @@ func (f *Findings) WriteRejects(ctx context.Context, cover map[string]Coverage) 
 		// An event is read once, so its rejects are kept.
 		lists, _ := f.staging.sources(t.Name)
 		if tablesWithRejects[t.Name] && !slices.ContainsFunc(lists, stream.Stream.IsEvents) {
-			drops = append(drops, f.dropRejectsSQL(t))
+			deletes = append(deletes, f.deleteRejectsSQL(t))
 		}
 		readTables = append(readTables, t.Name)
 	}
-	if err := f.staging.draft.Atomically(ctx, drops); err != nil {
+	if err := f.staging.draft.Atomically(ctx, deletes); err != nil {
 		return fmt.Errorf("replace the rejects: %w", err)
 	}
 	if err := f.staging.draft.Exec(ctx, metaSQL.Render("write_rejects", values{"run": f.staging.draft.Run, "tables": readTables})); err != nil {
@@ -115,11 +115,11 @@ func (f *Findings) WriteRejects(ctx context.Context, cover map[string]Coverage) 
 	return nil
 }
 
-// dropRejectsSQL returns SQL that removes the rejects of a table. It keeps the rejects of a row if the
+// deleteRejectsSQL returns SQL that deletes the rejects of a table. It keeps the rejects of a row if the
 // row, its record or its parent was not read tonight.
-func (f *Findings) dropRejectsSQL(t stream.Table) sqlText {
+func (f *Findings) deleteRejectsSQL(t stream.Table) sqlText {
 	lists, detail := f.staging.sources(t.Name)
-	st := append(lists, detail)[0]
+	st := append(lists, detail)[0] // the first list, or else the detail
 	root := st.Root()
 	unreadKeys := func(table stream.Table) sqlText {
 		return metaSQL.Render("unread_keys", values{"key": sqltext.Names(table.Key), "main": mainTable(table.Name), "desired": desiredTable(table.Name)})
@@ -131,5 +131,5 @@ func (f *Findings) dropRejectsSQL(t stream.Table) sqlText {
 	case st.IsDetail() && st.Param != "":
 		unread = append(unread, "parent IN "+metaSQL.Render("unread_parents", values{"plan": planTable(st.Name), "requested": requestedTable(st.Name)}))
 	}
-	return metaSQL.Render("drop_rejects", values{"table": t.Name, "unread": sqltext.JoinSQL(unread, " OR ")})
+	return metaSQL.Render("delete_rejects", values{"table": t.Name, "unread": sqltext.JoinSQL(unread, " OR ")})
 }

@@ -21,7 +21,7 @@ type queryResult struct {
 	// Cut precede Rows, so that the assistant reads them first.
 	Warning string         `json:"warning,omitempty"`
 	Grades  []query.Source `json:"grades"`
-	// Checks are the checks of the snapshot that failed or did not run.
+	// Checks are the failed checks of the snapshot, and those that did not run.
 	Checks  []failedCheck  `json:"checks,omitempty"`
 	Columns []query.Column `json:"columns"`
 	// Cut is set if rows were left out.
@@ -40,7 +40,7 @@ type snapshotInfo struct {
 	Held bool `json:"held,omitempty"`
 }
 
-// failedCheck is a row of query.FailedChecksSQL.
+// failedCheck is a row of query.FailedChecksSQL: a check that failed or did not run.
 type failedCheck struct {
 	Check    string `json:"check"`
 	Severity string `json:"severity"`
@@ -63,8 +63,8 @@ func (s *server) ask(ctx context.Context, q query.Query, values map[string]strin
 	if args.MaxRows != nil {
 		limit = *args.MaxRows
 	}
-	if limit < 1 || limit > maxRows {
-		return nil, fmt.Errorf("max_rows is %d: use 1 to %d, or aggregate in SQL", limit, maxRows)
+	if limit < 1 || limit > maxAllowedRows {
+		return nil, fmt.Errorf("max_rows is %d: use 1 to %d, or aggregate in SQL", limit, maxAllowedRows)
 	}
 	res := &queryResult{Grades: []query.Source{}, Rows: []json.RawMessage{}}
 	res.Snapshot.Held = args.Held
@@ -88,14 +88,14 @@ func (s *server) ask(ctx context.Context, q query.Query, values map[string]strin
 	})
 }
 
-// open waits for s.turn, opens the snapshot that args select, and calls use with it. maxRows is
+// open waits for s.turn, opens the snapshot that args select, and calls use with it. readRows is
 // query.Options.MaxRows. If DuckDB cannot interrupt a query, open returns at the time limit. The
 // turn is released when the query ends.
-func (s *server) open(ctx context.Context, args queryArguments, maxRows int, use func(*query.DB) error) error {
+func (s *server) open(ctx context.Context, args queryArguments, readRows int, use func(*query.DB) error) error {
 	if err := s.waitForTurn(ctx); err != nil {
 		return err
 	}
-	opts := query.Options{AsOf: args.AsOf, MaxRows: maxRows, Timeout: s.cfg.Timeout, SpillLimit: spillLimit}
+	opts := query.Options{AsOf: args.AsOf, MaxRows: readRows, Timeout: s.cfg.Timeout, SpillLimit: spillLimit}
 	db, err := s.cfg.Open(ctx, opts, args.Held)
 	if err != nil {
 		<-s.turn
@@ -215,7 +215,7 @@ func (res *queryResult) addRows(r query.Result, limit int) {
 	if res.Cut == nil && r.Total > int64(limit) {
 		res.Cut = &cut{
 			Why: fmt.Sprintf("only the first %d rows are shown, but there are more", limit),
-			How: fmt.Sprintf("aggregate or filter in the query, or raise max_rows (at most %d)", maxRows),
+			How: fmt.Sprintf("aggregate or filter in the query, or raise max_rows (at most %d)", maxAllowedRows),
 		}
 	}
 	res.RowCount = len(res.Rows)

@@ -3,8 +3,8 @@
 -- name: tables_with_rejects
 SELECT DISTINCT table_name FROM meta.rejects
 
--- name: drop_rejects
--- Removes the earlier rejects of a table that was read tonight. unread is a condition for the rejects of
+-- name: delete_rejects
+-- Deletes the earlier rejects of a table that was read tonight. unread is a condition for the rejects of
 -- rows that were not read tonight. These rejects are kept, because the stored value is still NULL. If the
 -- same value was rejected again tonight, the earlier reject is removed in any case.
 DELETE FROM meta.rejects r WHERE table_name = {table} AND (NOT coalesce({unread}, FALSE) OR EXISTS (FROM stage.rejects s
