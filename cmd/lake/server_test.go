@@ -15,7 +15,8 @@ import (
 func TestLakeOnAServer(t *testing.T) {
 	server := s3sim.StartGateway(t, os.Getenv, "nights")
 	h := newFixture(t, 1)
-	h.moveToEndpoint(server.URL, 9)
+	const keepNights = 9
+	h.moveToEndpoint(server.URL, keepNights)
 	if got := h.run("check"); got.code != 0 {
 		t.Fatalf("check: got %+v, want exit code 0", got)
 	}

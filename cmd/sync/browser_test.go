@@ -18,10 +18,10 @@ import (
 // browser is one tab of a headless Chromium. It is controlled over two pipes with the
 // DevTools protocol, and records problems of the page.
 type browser struct {
-	t       *testing.T
-	to      io.Writer
-	from    *bufio.Reader
-	session string
+	t        *testing.T
+	commands io.Writer
+	messages *bufio.Reader
+	session  string
 	// origin is the server of the page. Empty means that the page is a file.
 	origin string
 	calls  int
@@ -37,21 +37,21 @@ func startBrowser(t *testing.T) *browser {
 	if program == "" {
 		t.Skip("no chromium was found: install it with apt-get install chromium")
 	}
-	toRead, toWrite := pipe(t)
-	fromRead, fromWrite := pipe(t)
+	commandReader, commandWriter := pipe(t)
+	messageReader, messageWriter := pipe(t)
 	// The timeout also ends a test whose page does not draw its charts.
 	const timeout = 10 * time.Minute
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	cmd := exec.CommandContext(ctx, program, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
 		"--disable-background-networking", "--disable-component-update", "--hide-scrollbars", "--disable-dev-shm-usage",
 		"--remote-debugging-pipe", "--user-data-dir="+t.TempDir(), "about:blank")
-	cmd.ExtraFiles = []*os.File{toRead, fromWrite} // file descriptors 3 and 4 of the program
+	cmd.ExtraFiles = []*os.File{commandReader, messageWriter} // file descriptors 3 and 4 of the program
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("start %s: %v", program, err)
 	}
-	toRead.Close()
-	fromWrite.Close()
-	b := &browser{t: t, to: toWrite, from: bufio.NewReader(fromRead)}
+	commandReader.Close()
+	messageWriter.Close()
+	b := &browser{t: t, commands: commandWriter, messages: bufio.NewReader(messageReader)}
 	t.Cleanup(func() {
 		cancel()
 		t.Logf("chromium ended: %v", cmd.Wait())
@@ -109,7 +109,7 @@ func (b *browser) call(method string, params map[string]any, result any) {
 		text, err = json.Marshal(map[string]any{"id": b.calls, "method": method, "params": params})
 	}
 	if err == nil {
-		_, err = b.to.Write(append(text, 0))
+		_, err = b.commands.Write(append(text, 0))
 	}
 	if err != nil {
 		b.t.Fatalf("%s: %v", method, err)
@@ -134,7 +134,7 @@ func (b *browser) call(method string, params map[string]any, result any) {
 // next reads one message and records problems of the page.
 func (b *browser) next() protocolMessage {
 	b.t.Helper()
-	text, err := b.from.ReadBytes(0)
+	text, err := b.messages.ReadBytes(0)
 	if err != nil {
 		b.t.Fatalf("read from chromium: %v", err)
 	}

@@ -80,7 +80,7 @@ func (w *recordBrowser) runAndWait(script string) {
 	w.t.Helper()
 	w.calls++
 	message := fmt.Sprintf(`{"id":%d,"method":"Runtime.evaluate","sessionId":%q,"params":{"expression":%q}}`, w.calls, w.session, script)
-	if _, err := w.to.Write(append([]byte(message), 0)); err != nil {
+	if _, err := w.commands.Write(append([]byte(message), 0)); err != nil {
 		w.t.Fatal(err)
 	}
 	w.waitForPage()

@@ -51,7 +51,8 @@ func newMovingList(seed uint64, changeEvery, n int, unordered bool) *movingList 
 	return l
 }
 
-// insert inserts a new record at the head, or anywhere with any date.
+// insert inserts a new record at the head. In an unordered list, the position and the date are
+// random.
 func (l *movingList) insert() {
 	l.inserted++
 	created, at := l.inserted, 0
@@ -151,8 +152,8 @@ func recordTrial(t *testing.T, startedAt time.Time, name string, grades map[fetc
 
 func TestMovingListsAreNeverGradedTooHigh(t *testing.T) { walkMovingLists(t, 4, 1, 3, 8, 20, 50) }
 
-// TestTrialMovingListsAreNeverGradedTooHigh walks more lists. It is a trial because a walk takes
-// ten times as long with the race detector.
+// TestTrialMovingListsAreNeverGradedTooHigh walks more lists. It is a trial, which runs without
+// the race detector, because a walk takes ten times as long with it.
 func TestTrialMovingListsAreNeverGradedTooHigh(t *testing.T) {
 	requireTrials(t)
 	walkMovingLists(t, 24, 1, 3, 8, 20, 50)

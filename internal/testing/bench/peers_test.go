@@ -271,7 +271,7 @@ func equip(t *testing.T, s settings) (dir string) {
 	must(t, os.CopyFS(dir, scripts))
 	for _, p := range peers() {
 		err := p.install(t.Context(), dir)
-		if errors.Is(err, pinned.ErrLacking) {
+		if errors.Is(err, pinned.ErrNotInstallable) {
 			must(t, os.RemoveAll(dir))
 			t.Skipf("not measured: %v", err)
 		}
@@ -285,7 +285,7 @@ func equip(t *testing.T, s settings) (dir string) {
 func (p peer) install(ctx context.Context, dir string) error {
 	for _, program := range p.needs {
 		if _, err := exec.LookPath(program); err != nil {
-			return fmt.Errorf("%w: %s needs %s, which is not on the PATH", pinned.ErrLacking, p.name, program)
+			return fmt.Errorf("%w: %s needs %s, which is not on the PATH", pinned.ErrNotInstallable, p.name, program)
 		}
 	}
 	environment := filepath.Join(dir, p.file)

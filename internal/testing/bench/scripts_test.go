@@ -98,8 +98,8 @@ func TestPeersNameMissingPrograms(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	for _, p := range peers() {
 		err := p.install(t.Context(), t.TempDir())
-		if !errors.Is(err, pinned.ErrLacking) || !strings.Contains(err.Error(), p.name) || !strings.Contains(err.Error(), "is not on the PATH") {
-			t.Errorf("%s: got the error %v, want an ErrLacking with the name of the peer and \"is not on the PATH\"", p.name, err)
+		if !errors.Is(err, pinned.ErrNotInstallable) || !strings.Contains(err.Error(), p.name) || !strings.Contains(err.Error(), "is not on the PATH") {
+			t.Errorf("%s: got the error %v, want the error ErrNotInstallable with the name of the peer and \"is not on the PATH\"", p.name, err)
 		}
 	}
 }

@@ -14,9 +14,9 @@ import (
 	"strings"
 )
 
-// ErrLacking means that a tool cannot be installed because the machine lacks a required program or
+// ErrNotInstallable means that a tool cannot be installed because the machine lacks a required program or
 // access to the package registry.
-var ErrLacking = errors.New("it cannot be installed here")
+var ErrNotInstallable = errors.New("it cannot be installed here")
 
 // InstallPython creates a virtual environment in a folder and installs the packages of a
 // requirements file, which must also list all dependencies. The programs are then in the subfolder
@@ -56,14 +56,14 @@ type commandSettings struct {
 func install(ctx context.Context, settings commandSettings, commands ...[]string) error {
 	for _, args := range commands {
 		if _, err := exec.LookPath(args[0]); err != nil {
-			return fmt.Errorf("%w: %s is not on the PATH", ErrLacking, args[0])
+			return fmt.Errorf("%w: %s is not on the PATH", ErrNotInstallable, args[0])
 		}
 		cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 		cmd.Dir = settings.folder
 		cmd.Env = append(cmd.Environ(), settings.env...)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-			return fmt.Errorf("%w: %s: %w: %s", ErrLacking, strings.Join(args, " "), err, lines[len(lines)-1])
+			return fmt.Errorf("%w: %s: %w: %s", ErrNotInstallable, strings.Join(args, " "), err, lines[len(lines)-1])
 		}
 	}
 	return nil

@@ -18,14 +18,14 @@ func TestErrorsNameTheMissingTool(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := pinned.InstallPython(t.Context(), folder, requirements)
-	if !errors.Is(err, pinned.ErrLacking) || !strings.Contains(err.Error(), "python3") && !strings.Contains(err.Error(), "there-is-no-such-package") {
-		t.Errorf("installing a missing package: got %v, want ErrLacking with the name of the package or python3", err)
+	if !errors.Is(err, pinned.ErrNotInstallable) || !strings.Contains(err.Error(), "python3") && !strings.Contains(err.Error(), "there-is-no-such-package") {
+		t.Errorf("installing a missing package: got %v, want ErrNotInstallable with the name of the package or python3", err)
 	}
 	t.Setenv("PATH", t.TempDir())
 	_, goErr := pinned.FindGo(t.Context(), t.TempDir(), "example.com/m/cmd/p@v1.2.3")
 	for program, err := range map[string]error{"go": goErr, "python3": pinned.InstallPython(t.Context(), folder, requirements), "npm": pinned.InstallNode(t.Context(), folder)} {
-		if !errors.Is(err, pinned.ErrLacking) || !strings.Contains(err.Error(), program+" is not on the PATH") {
-			t.Errorf("without %s: got %v, want ErrLacking with the name of the program", program, err)
+		if !errors.Is(err, pinned.ErrNotInstallable) || !strings.Contains(err.Error(), program+" is not on the PATH") {
+			t.Errorf("without %s: got %v, want ErrNotInstallable with the name of the program", program, err)
 		}
 	}
 }

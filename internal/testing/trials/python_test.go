@@ -17,8 +17,8 @@ import (
 	"placementsync/internal/testing/pinned"
 )
 
-// readerFile returns the absolute path of a file in testdata/readers.
-func readerFile(t *testing.T, name string) string {
+// testdataFile returns the absolute path of a file in testdata/readers.
+func testdataFile(t *testing.T, name string) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join("testdata", "readers", name))
 	must(t, err)
@@ -30,8 +30,8 @@ func readerFile(t *testing.T, name string) string {
 func installPython(t *testing.T, environment string) string {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), environment)
-	err := pinned.InstallPython(t.Context(), folder, readerFile(t, environment+"_requirements.txt"))
-	if errors.Is(err, pinned.ErrLacking) {
+	err := pinned.InstallPython(t.Context(), folder, testdataFile(t, environment+"_requirements.txt"))
+	if errors.Is(err, pinned.ErrNotInstallable) {
 		t.Skipf("the Python environment cannot be installed: %v", err)
 	}
 	must(t, err)
@@ -58,12 +58,12 @@ func TestTrialPythonDuckDBVersions(t *testing.T) {
 			h := newHarness(t, trialWorld(5), fewStreams()...)
 			nights := []string{h.publishNight().run}
 			var got map[string]names
-			out, err := exec.CommandContext(t.Context(), program, readerFile(t, "names.py"), h.path("catalog.duckdb")).Output()
+			out, err := exec.CommandContext(t.Context(), program, testdataFile(t, "names.py"), h.path("catalog.duckdb")).Output()
 			must(t, errors.Join(err, json.Unmarshal(out, &got)))
 			if diff := cmp.Diff(map[string]names{"opened": all, "attached": c.attached, "attached and used": all}, got); diff != "" {
 				t.Errorf("queryable names (-want +got):\n%s", diff)
 			}
-			seen := watchNights(t, exec.CommandContext(t.Context(), program, readerFile(t, "nights.py"), h.path("catalog.duckdb")), nights[0],
+			seen := watchNights(t, exec.CommandContext(t.Context(), program, testdataFile(t, "nights.py"), h.path("catalog.duckdb")), nights[0],
 				func() { nights = append(nights, h.publishNight().run) })
 			want := map[string]string{"kept open": nights[0], "opened beside it": nights[c.nightOfSecond], "opened beside it by its real path": nights[1],
 				"attached again": nights[1], "opened after it was closed": nights[1]}

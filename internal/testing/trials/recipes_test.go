@@ -21,8 +21,8 @@ type recipe struct {
 	heading, language string
 	// versions is the beginning of the text in parentheses after the heading.
 	versions string
-	// check is code that is appended to the recipe and prints one line. The line must equal the
-	// result of the SQL in want.
+	// check is code that is appended to the recipe and prints its result. Empty means that the
+	// recipe itself prints the result. The output must equal the result of the SQL in want.
 	check, want string
 }
 
@@ -58,7 +58,7 @@ func TestTortureRecipesOfBITools(t *testing.T) {
 	requireTorture(t)
 	recipesRun := 0
 	defer recordTrial(t, time.Now(), func() torture.Trial {
-		return torture.Trial{Name: "recipes of the page on BI tools", Procedure: "none: each recipe for Python and JavaScript in docs/bi.md is run unchanged", Runs: recipesRun,
+		return torture.Trial{Name: "recipes of the page on BI tools", Procedure: "each recipe for Python and JavaScript in docs/bi.md is run unchanged", Runs: recipesRun,
 			Outcome: "all values equal those of the catalog, with every digit"}
 	})
 	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "bi.md"))
@@ -113,11 +113,11 @@ func (r recipe) runCode(t *testing.T, page, folder, program string) string {
 func installNode(t *testing.T, folder string) string {
 	t.Helper()
 	for _, name := range []string{"package.json", "package-lock.json"} {
-		data, err := os.ReadFile(readerFile(t, name))
+		data, err := os.ReadFile(testdataFile(t, name))
 		must(t, errors.Join(err, os.WriteFile(filepath.Join(folder, name), data, 0o600)))
 	}
 	err := pinned.InstallNode(t.Context(), folder)
-	if errors.Is(err, pinned.ErrLacking) {
+	if errors.Is(err, pinned.ErrNotInstallable) {
 		t.Skipf("the packages cannot be installed: %v", err)
 	}
 	must(t, err)

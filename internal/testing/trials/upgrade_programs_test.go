@@ -145,8 +145,8 @@ func (u *upgrade) mustExecute(p builtProgram, args ...string) string {
 // servingLine matches the log message in which the command "serve" reports its address.
 var servingLine = regexp.MustCompile(`msg=serving address=(\S+)`)
 
-// receive runs the command "serve", sends the events to it, and stops it.
-func (u *upgrade) receive(p builtProgram, events ...sim.Delivery) {
+// deliverEvents runs the command "serve", sends the events to it, and stops it.
+func (u *upgrade) deliverEvents(p builtProgram, events ...sim.Delivery) {
 	u.t.Helper()
 	cmd := u.command(p, "--verbose", "serve")
 	stderr, err := cmd.StderrPipe()

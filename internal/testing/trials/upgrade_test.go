@@ -222,7 +222,7 @@ func nightsInTurn(u *upgrade) {
 	u.nextNight(u.earlier)
 	earlierRun := u.latestRun()
 	received := u.events()
-	u.receive(u.earlier, received...)
+	u.deliverEvents(u.earlier, received...)
 
 	u.nextNight(u.current)
 	u.requireEvents(received...)
@@ -312,7 +312,7 @@ func (u *upgrade) resumeNight(p builtProgram, run string) {
 func killedNightsInTurn(u *upgrade) {
 	u.nextNight(u.earlier)
 	received := u.events()
-	u.receive(u.current, received...)
+	u.deliverEvents(u.current, received...)
 	u.resumeNight(u.earlier, u.killNight(u.current))
 	u.requireEvents(received...)
 	u.requireVerified(u.earlier)
