@@ -21,7 +21,7 @@ var (
 
 // abandonedMessage is the last message of a program that did not end in time after a signal, or received a
 // second signal.
-const abandonedMessage = "placementsync: stopped in the middle of its work: the stored responses and the last snapshot are kept, run again to resume"
+const abandonedMessage = "placementsync: stopped before its work was complete: readers see a complete snapshot, and stored responses are kept: repeat the command; an interrupted night resumes"
 
 func main() {
 	p := hostProcess()

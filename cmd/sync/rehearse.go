@@ -67,20 +67,25 @@ func (g *globals) rehearse(ctx context.Context, cfg config.Config, published *wa
 		return res, err
 	}
 	if len(res.LeftOut) > 0 {
-		return res, fmt.Errorf("the backup lacks %s, such as %s (%s): placementsync verify --read-data shows the repair",
+		return res, fmt.Errorf("the backup lacks %s, such as %s (%s): run placementsync verify --read-data, which prints the repair",
 			plural.Count(len(res.LeftOut), "file"), res.LeftOut[0].File, res.LeftOut[0].Problem)
 	}
 	rebuilt, err := pipeline.Rebuild(ctx, pipeline.Config{Warehouse: command.WarehouseConfig(cfg, version), Streams: stream.AllWithEvents(),
 		Now: g.Now, Log: g.newLogger()}, false)
+	if damaged, ok := errors.AsType[*pipeline.SeriesError](err); ok {
+		// The advice of this error is for a warehouse, not for the restored copy.
+		return res, fmt.Errorf("rebuild the restored copy: %s of the Parquet series are damaged in the backup, such as %s (%s); the warehouse was not changed: "+
+			"run placementsync backup --verify --read-data", plural.Count(len(damaged.Found), "file"), damaged.Found[0].File, damaged.Found[0].Problem)
+	}
 	if err != nil {
-		return res, err
+		return res, fmt.Errorf("rebuild the restored copy: %w", err)
 	}
 	differences, err := integrity.CompareVersions(ctx, c.Warehouse, rebuilt.Manifest.RunID, published, res.Run)
 	if err != nil {
 		return res, fmt.Errorf("compare with version %s: %w; if a later night replaced it, run placementsync backup first", res.Run, err)
 	}
 	if len(differences) > 0 {
-		return res, fmt.Errorf("the restored warehouse differs from version %s: %s: keep both, and run placementsync verify --read-data",
+		return res, fmt.Errorf("the restored warehouse differs from version %s: %s; the restored copy was removed: keep the backup and the warehouse as they are, and run placementsync verify --read-data",
 			res.Run, strings.Join(differences, "; "))
 	}
 	return res, nil

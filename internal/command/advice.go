@@ -53,6 +53,9 @@ func permissionAdvice(path string) string {
 			if owner, err := user.LookupId(strconv.Itoa(uid)); err == nil {
 				name = owner.Username
 			}
+			if uid == 0 {
+				return path + " belongs to root, probably because a command ran as root: give it back to the owner of the warehouse with chown, then run the command as that user"
+			}
 			return fmt.Sprintf("%s belongs to %s: run the command as that user", path, name)
 		}
 	}

@@ -35,7 +35,7 @@ const withheldText = `"(withheld: the record holds private columns)"`
 // private columns only unknown fields have drift samples.
 func (b *Binding) Protect(p Privacy) error {
 	if len(p.Hash) > 0 && len(p.Key) == 0 {
-		return errors.New("keep columns private: hashes without a key can be guessed; set a key")
+		return errors.New("apply privacy.hash: there is no key, and hashes without a key can be guessed: set the environment variable PLACEMENTSYNC_HASH_KEY")
 	}
 	for _, l := range b.tables {
 		for i := range l.cols {
@@ -48,7 +48,7 @@ func (b *Binding) Protect(p Privacy) error {
 				err = l.hashColumn(i, p.Key)
 			}
 			if err != nil {
-				return fmt.Errorf("keep %s private: %w", name, err)
+				return fmt.Errorf("apply privacy.drop and privacy.hash to %s: %w", name, err)
 			}
 		}
 	}
@@ -131,7 +131,7 @@ func (b *Binding) collectPrivatePaths() {
 
 func (l *layout) dropColumn(col int) error {
 	if l.identifiesRows(col) {
-		return errors.New("it identifies records and must be kept")
+		return errors.New("it identifies records: remove it from privacy.drop and privacy.hash")
 	}
 	l.cols[col].dropped = true
 	return nil
@@ -139,13 +139,13 @@ func (l *layout) dropColumn(col int) error {
 
 func (l *layout) hashColumn(col int, key []byte) error {
 	if l.cols[col].kind != text || l.cols[col].canonical {
-		return errors.New("only texts can be hashed; drop or keep it")
+		return errors.New("only texts can be hashed: move it to privacy.drop, or remove it from privacy.hash")
 	}
 	if l.identifiesRows(col) {
-		return errors.New("it identifies records and must be kept")
+		return errors.New("it identifies records: remove it from privacy.drop and privacy.hash")
 	}
 	if strings.HasSuffix(l.cols[col].name, "_id") {
-		return errors.New("tables are joined on it; drop or keep it")
+		return errors.New("tables are joined on it: move it to privacy.drop, or remove it from privacy.hash")
 	}
 	l.cols[col].hashKey = key
 	return nil

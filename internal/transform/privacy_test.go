@@ -167,8 +167,8 @@ func TestProtectErrors(t *testing.T) {
 		privacy transform.Privacy
 		want    string
 	}{
-		"dropping a key":              {"orders", transform.Privacy{Drop: []string{"orders.id"}}, "orders.id private: it identifies records"},
-		"dropping an id of a detail":  {"order_items", transform.Privacy{Drop: []string{"order_items.article_id"}}, "order_items.article_id private: it identifies records"},
+		"dropping a key":              {"orders", transform.Privacy{Drop: []string{"orders.id"}}, "orders.id: it identifies records"},
+		"dropping an id of a detail":  {"order_items", transform.Privacy{Drop: []string{"order_items.article_id"}}, "order_items.article_id: it identifies records"},
 		"dropping the path parameter": {"campaign_articles", transform.Privacy{Drop: []string{"campaign_articles.campaign_id"}}, "it identifies records"},
 		"dropping a parent key":       {"outlets", transform.Privacy{Drop: []string{"outlet_channels.outlet_id"}}, "it identifies records"},
 		"hashing a key":               {"orders", transform.Privacy{Hash: []string{"orders.id"}, Key: key}, "it identifies records"},
@@ -176,7 +176,7 @@ func TestProtectErrors(t *testing.T) {
 		"hashing an amount":           {"orders", transform.Privacy{Hash: []string{"orders.total"}, Key: key}, "only texts can be hashed"},
 		"hashing JSON":                {"orders", transform.Privacy{Hash: []string{"orders.extra"}, Key: key}, "only texts can be hashed"},
 		"hashing JSON kept as text":   {"outlets", transform.Privacy{Hash: []string{"outlet_channels.do_follow_links_raw"}, Key: key}, "only texts can be hashed"},
-		"hashing without a key":       {"orders", transform.Privacy{Hash: []string{"orders.email"}}, "set a key"},
+		"hashing without a key":       {"orders", transform.Privacy{Hash: []string{"orders.email"}}, "PLACEMENTSYNC_HASH_KEY"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := compile(t, streamNamed(t, c.stream)).Protect(c.privacy)
