@@ -337,7 +337,8 @@ func TestProgress(t *testing.T) {
 		if s := streamProgress(duringDetails, "orders"); s.State != ledger.Read || s.Grade != "exact" || s.Rows != orders || s.Reason == "" {
 			t.Errorf("night %d, orders during the details: %+v, want it read as exact with %d rows", night, s, orders)
 		}
-		if duringList.Expected != expected {
+		// The last request of another list may be counted neither as sent nor as expected.
+		if missing := expected - duringList.Expected; missing < 0 || missing > 1 {
 			t.Errorf("night %d: %d requests are expected, want %d", night, duringList.Expected, expected)
 		}
 		// GET /auth/token is counted, although this night does not read the stream token.
