@@ -62,8 +62,8 @@ func keyText(key ast.MapKeyNode) string {
 	return strconv.Quote(text)
 }
 
-// shapeName describes a node for messages, without its value, which may be a token in the
-// wrong place.
+// shapeName describes a node for messages, without its value, which may be the API
+// token below a wrong key.
 func shapeName(node ast.Node) string {
 	switch node.(type) {
 	case nil, *ast.NullNode:

@@ -67,7 +67,8 @@ func timeLeft(limit, elapsed, listsEnded time.Duration, isDetail, hasReserve boo
 }
 
 // isTimeOver reports whether the time for new lists is over. If isDetail is set, it reports whether the
-// time for new details of the current stream is over. A replay sends no requests, so it has no time.
+// time for new details of the current stream is over. For a replay, it is always over, because a replay
+// sends no requests.
 func (r *reader) isTimeOver(isDetail bool) bool {
 	elapsed := time.Since(r.began)
 	left, hasEnd := timeLeft(r.night.cfg.MaxDuration, elapsed, r.listsEnded, isDetail, r.lastLeftUnread)

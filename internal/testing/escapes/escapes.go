@@ -41,7 +41,7 @@ func Refused() map[string][]string {
 			"FROM checkpoint()", "FROM truncate_duckdb_logs()", "FROM enable_peg_parser()", "FROM disable_peg_parser()", "FROM disable_profiling()",
 			"SELECT (SELECT count(*) FROM enable_logging()) AS n", "SUMMARIZE FROM enable_logging()", "VALUES ((SELECT count(*) FROM disable_logging()))",
 			"PIVOT (SELECT 1 AS a, 2 AS b FROM enable_logging()) ON a IN (1) USING sum(b)",
-			// These functions are called, but the optimizer may remove them from the plan.
+			// DuckDB calls these functions before the optimizer may remove them from the plan.
 			"FROM enable_logging(storage='file', storage_path='DIR/log') WHERE txid_current() = 12", "FROM checkpoint /* a */ () WHERE txid_current() = 12",
 			"FROM query(CASE WHEN random() < 0.5 THEN 'FROM checkpoint()' ELSE 'SELECT 1' END)", "FROM query('FROM ' || 'checkpoint()')", "FROM query(E'SELECT 1')",
 			"FROM query('FROM query(''FROM checkpoint()'')')", "FROM \"query\"('SELECT 1' || '')",

@@ -67,9 +67,9 @@ func stringOf(n ast.Node) (string, bool) {
 func TestHandWrittenQuotesAreFound(t *testing.T) {
 	head := "package query\n\n"
 	testRule(t, checkQuoting, []ruleCase{
-		{"a name in a format", map[string]string{"internal/query/a.go": head + "var a = `SELECT * FROM \"%s\"`"}, []string{"internal/query/a.go:3:"}},
-		{"a string in a format", map[string]string{"internal/load/a.go": head + `var a = "COPY t TO '%s'"`}, []string{"internal/load/a.go:3:"}},
-		{"a name in a format of SQL", map[string]string{"internal/query/a.go": head + "var a = `SELECT format('\"{}\"', name)`"}, []string{"internal/query/a.go:3:"}},
+		{"a name in a Go format string", map[string]string{"internal/query/a.go": head + "var a = `SELECT * FROM \"%s\"`"}, []string{"internal/query/a.go:3:"}},
+		{"a string in a Go format string", map[string]string{"internal/load/a.go": head + `var a = "COPY t TO '%s'"`}, []string{"internal/load/a.go:3:"}},
+		{"a name in a call of the SQL function format", map[string]string{"internal/query/a.go": head + "var a = `SELECT format('\"{}\"', name)`"}, []string{"internal/query/a.go:3:"}},
 		{"a string in a concatenation", map[string]string{"internal/query/a.go": head + `var a = "ATTACH '" + b + "'"`}, []string{"internal/query/a.go:3:"}},
 		{"the file with the quoting functions", map[string]string{quotingFile: head + `var a = "COPY t TO '%s'"`}, nil},
 		{"a message", map[string]string{"internal/query/a.go": head + "var a = `read \"%s\"`"}, nil},
