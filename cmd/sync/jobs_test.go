@@ -58,7 +58,7 @@ func TestTrialInspection(t *testing.T) {
 	mustRun(t, "verify", "--config", d.g.Config, "--read-data")
 	if got = j.Inspect(t.Context()); len(got.Verified) != 2 || got.Verified[0].ReadData || !got.Verified[1].ReadData ||
 		got.Verified[0].Result != integrity.Whole || got.Verified[1].Result != integrity.Whole {
-		t.Errorf("verified %+v, want one whole result without and one with --read-data", got.Verified)
+		t.Errorf("verified %+v, want the result whole once without and once with --read-data", got.Verified)
 	}
 
 	dir := folder.Dir()

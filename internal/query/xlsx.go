@@ -46,7 +46,7 @@ func (db *DB) NewExcelWriter(ctx context.Context, q Query, values map[string]str
 
 type excelWriter struct {
 	out io.Writer
-	// tempDir contains the rows until End or discard.
+	// tempDir contains the rows until End or removeTemporaryFiles.
 	tempDir  string
 	query    Query
 	values   map[string]string

@@ -25,8 +25,8 @@ var ErrMalformed = errors.New("malformed body")
 // and decode the body again. The whole body was discarded.
 var ErrFull = errors.New("decoder is full")
 
-// seqBits is the number of low bits of a seq that count the records within a body. Records
-// beyond the largest number share it.
+// seqBits is the number of low bits of the column seq of a staged row that count the records within a
+// body. The other bits are Origin.Seq. Records beyond the largest number share it.
 const seqBits = 20
 
 // Kinds of drift, which are deviations from the schema. The value is kept in every case.
@@ -85,8 +85,8 @@ type Drift struct {
 	Count int64
 }
 
-// Place is the position of a record, independent of the order of responses: by page in
-// lists, by id in details.
+// Place is the position of a record: by page in lists, by id in details. The order of responses
+// matters only for records that are equal in all else.
 type Place struct {
 	Param          string
 	Page, Position int
