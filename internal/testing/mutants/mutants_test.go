@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -24,6 +25,7 @@ var (
 	packages = flag.String("packages", "", "measure these folders below internal, separated by spaces")
 	sample   = flag.Int("sample", 100, "test randomly drawn files with at least this number of covered mutants in total; 0 tests all files")
 	seed     = flag.Uint64("seed", 1, "seed of the random draw")
+	again    = flag.Bool("survivors", false, "test only the mutants that were not noticed the last time, after tests were added")
 	workers  = flag.Int("workers", 1, "number of mutants that are tested at the same time")
 	gremlins = flag.String("gremlins", "", "the command of gremlins, with its version")
 )
@@ -57,9 +59,23 @@ func TestMutants(t *testing.T) {
 	}
 	store := torture.Open(os.Getenv)
 	equivalents := readEquivalents(t)
+	stored, err := store.MutationResults()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name := range strings.FieldsSeq(*packages) {
 		t.Run(name, func(t *testing.T) {
-			result := measurePackage(t, name)
+			var result torture.MutationResult
+			if *again {
+				i := slices.IndexFunc(stored, func(m torture.MutationResult) bool { return m.Package == name })
+				if i < 0 {
+					t.Fatalf("there is no stored result of %s: measure it without -survivors first", name)
+				}
+				addReasons(&stored[i], equivalents)
+				result = measureSurvivors(t, stored[i])
+			} else {
+				result = measurePackage(t, name)
+			}
 			addReasons(&result, equivalents)
 			if err := store.StoreMutationResult(result); err != nil {
 				t.Fatal(err)
@@ -84,12 +100,7 @@ func measurePackage(t *testing.T, name string) torture.MutationResult {
 	if sourceSum(t, dir) != sumBefore {
 		t.Fatalf("the files of %s changed while they were measured: the result is not stored", dir)
 	}
-	result := torture.MutationResult{Package: name, Mutants: len(all), Files: len(files), Drawn: len(drawn), Seed: *seed}
-	for _, m := range all {
-		if m.Status != notCovered {
-			result.Covered++
-		}
-	}
+	result := torture.MutationResult{Package: name, Mutants: len(all), Covered: countCovered(all), Files: len(files), Drawn: len(drawn), Seed: *seed}
 	for _, m := range tested {
 		switch m.Status {
 		case notCovered:
@@ -97,21 +108,100 @@ func measurePackage(t *testing.T, name string) torture.MutationResult {
 		case killed, timedOut:
 			result.Noticed++
 		case lived:
-			path := filepath.Join(dir, m.File)
-			lines := strings.Split(string(readFile(t, path)), "\n")
-			result.Survivors = append(result.Survivors, torture.Survivor{File: "internal/" + name + "/" + m.File, Line: m.Line,
-				Kind: strings.ToLower(strings.ReplaceAll(m.Kind, "_", " ")), Text: strings.TrimSpace(lines[m.Line-1])})
+			result.Survivors = append(result.Survivors, survivor(t, name, m))
 		default:
 			t.Errorf("%s:%d: the mutant %s was not tested: %s", m.File, m.Line, m.Kind, m.Status)
 			continue
 		}
 		result.Tested++
 	}
-	slices.SortStableFunc(result.Survivors, func(a, b torture.Survivor) int {
-		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Kind, b.Kind))
-	})
+	sortSurvivors(result.Survivors)
 	result.Took = time.Since(startedAt).Seconds()
 	return result
+}
+
+// measureSurvivors tests the files of the survivors that have no reason, and returns the result with
+// the remaining survivors.
+func measureSurvivors(t *testing.T, result torture.MutationResult) torture.MutationResult {
+	t.Helper()
+	startedAt, dir := time.Now(), projectPath("internal", result.Package)
+	sumBefore := sourceSum(t, dir)
+	all := dropInvalid(t, result.Package, runGremlins(t, dir, "--dry-run"))
+	files, _ := drawFiles(all, 0, 0)
+	open := map[string]bool{} // the files of survivors without a reason
+	for _, s := range result.Survivors {
+		if s.Reason == "" {
+			open[filepath.Base(s.File)] = true
+		}
+	}
+	var tested []torture.Survivor // all mutants of the files, also noticed ones
+	var stillLived []torture.Survivor
+	if len(open) > 0 {
+		for _, m := range dropInvalid(t, result.Package, runGremlins(t, dir, "--exclude-files", otherFiles(files, open))) {
+			if m.Status == lived || m.Status == killed || m.Status == timedOut {
+				tested = append(tested, survivor(t, result.Package, m))
+			}
+			if m.Status == lived {
+				stillLived = append(stillLived, survivor(t, result.Package, m))
+			}
+		}
+	}
+	if sourceSum(t, dir) != sumBefore {
+		t.Fatalf("the files of %s changed while they were measured: the result is not stored", dir)
+	}
+	result = updateSurvivors(result, tested, stillLived)
+	result.Mutants, result.Covered = len(all), countCovered(all)
+	result.Took += time.Since(startedAt).Seconds()
+	return result
+}
+
+// updateSurvivors returns the result after its survivors without a reason were tested again. Mutants
+// are compared by the text of their lines, because line numbers change. A mutant whose line no longer
+// exists counts neither as tested nor as noticed.
+func updateSurvivors(result torture.MutationResult, tested, stillLived []torture.Survivor) torture.MutationResult {
+	sameMutant := func(a torture.Survivor) func(torture.Survivor) bool {
+		return func(b torture.Survivor) bool { return a.File == b.File && a.Text == b.Text && a.Kind == b.Kind }
+	}
+	stillLived = slices.Clone(stillLived)
+	var survivors []torture.Survivor
+	for _, s := range result.Survivors {
+		if s.Reason != "" {
+			survivors = append(survivors, s)
+		} else if i := slices.IndexFunc(stillLived, sameMutant(s)); i >= 0 {
+			survivors = append(survivors, stillLived[i])
+			stillLived = slices.Delete(stillLived, i, i+1)
+		} else if slices.ContainsFunc(tested, sameMutant(s)) {
+			result.Noticed++
+		} else {
+			result.Tested--
+		}
+	}
+	sortSurvivors(survivors)
+	result.Survivors = survivors
+	return result
+}
+
+func countCovered(all []mutant) (covered int) {
+	for _, m := range all {
+		if m.Status != notCovered {
+			covered++
+		}
+	}
+	return covered
+}
+
+// survivor describes a mutant of a package by the text of its line.
+func survivor(t *testing.T, name string, m mutant) torture.Survivor {
+	t.Helper()
+	lines := strings.Split(string(readFile(t, projectPath("internal", name, m.File))), "\n")
+	return torture.Survivor{File: "internal/" + name + "/" + m.File, Line: m.Line,
+		Kind: strings.ToLower(strings.ReplaceAll(m.Kind, "_", " ")), Text: strings.TrimSpace(lines[m.Line-1])}
+}
+
+func sortSurvivors(survivors []torture.Survivor) {
+	slices.SortStableFunc(survivors, func(a, b torture.Survivor) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Kind, b.Kind))
+	})
 }
 
 // runGremlins runs gremlins on the package in dir and returns the mutants. It leaves out files that
@@ -244,6 +334,25 @@ func decode(t *testing.T, data []byte, into any) {
 	t.Helper()
 	if err := json.Unmarshal(data, into); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestUpdateSurvivors updates two survivors of the same line, one in a removed line, one with a reason
+// and one in an unchanged line.
+func TestUpdateSurvivors(t *testing.T) {
+	twice := torture.Survivor{File: "a.go", Line: 1, Kind: "conditionals negation", Text: "a < b && b < c"}
+	removed := torture.Survivor{File: "a.go", Line: 2, Kind: "conditionals negation", Text: "if gone < 1 {"}
+	explained := torture.Survivor{File: "b.go", Line: 3, Kind: "conditionals boundary", Text: "x < y", Reason: "x is never y"}
+	noticed := torture.Survivor{File: "a.go", Line: 4, Kind: "arithmetic base", Text: "x + 1"}
+	moved := twice
+	moved.Line = 11
+	nowNoticed := noticed
+	nowNoticed.Line = 14
+	got := updateSurvivors(torture.MutationResult{Tested: 100, Noticed: 95, Survivors: []torture.Survivor{twice, twice, removed, noticed, explained}},
+		[]torture.Survivor{moved, moved, nowNoticed}, []torture.Survivor{moved})
+	want := torture.MutationResult{Tested: 99, Noticed: 97, Survivors: []torture.Survivor{moved, explained}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
 }
 
