@@ -173,8 +173,8 @@ func expectedCost(p pipeline.Plan, perSecond float64) string {
 	if perSecond > 0 {
 		text += fmt.Sprintf(", %s at %g a second", minTime(p.Requests, perSecond), perSecond)
 	}
-	if p.Unknown > 0 {
-		text += fmt.Sprintf("; more requests for %s not read yet", plural.Count(p.Unknown, "stream"))
+	if p.NeverRead > 0 {
+		text += fmt.Sprintf("; more requests for %s not read yet", plural.Count(p.NeverRead, "stream"))
 	}
 	return text
 }

@@ -95,7 +95,7 @@ func runRebuild(ctx context.Context, g *globals, o rebuildOptions) error {
 	if err := showRebuilt(g, r); err != nil {
 		return err
 	}
-	if len(r.Skipped) > 0 || r.Lost != "" {
+	if len(r.Skipped) > 0 || r.LostRun != "" {
 		return command.EndWith(ledger.Partial, nil)
 	}
 	return nil
@@ -141,8 +141,8 @@ func showRebuilt(g *globals, r pipeline.RebuildResult) error {
 	for _, d := range r.Unfinished {
 		fmt.Fprintf(g.stdout, "not used: the day %s: %s; its files are in damaged/%s of the warehouse\n", d.Day, query.EscapeLines(d.Problem), r.Manifest.RunID)
 	}
-	if r.Lost != "" {
-		fmt.Fprintf(g.stdout, "lost: run %s: the ledger names it as published, but the series has no complete day of this run\n", query.EscapeLines(r.Lost))
+	if r.LostRun != "" {
+		fmt.Fprintf(g.stdout, "lost: run %s: the ledger names it as published, but the series has no complete day of this run\n", query.EscapeLines(r.LostRun))
 	}
 	for _, d := range r.Unused {
 		fmt.Fprintf(g.stdout, "not needed, and still damaged: %s: %s; placementsync rebuild --series writes it again\n", query.EscapeLines(d.File), query.EscapeLines(d.Problem))

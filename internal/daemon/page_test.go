@@ -22,7 +22,7 @@ func newBusyHarness(t *testing.T) *harness {
 			Outcome: outcome, Rows: 1_234_567, New: 812, Changed: 12_040, Gone: 33, Requests: 3_412, Retries: 7, Bytes: 12 << 20}
 		switch outcome {
 		case ledger.Failed:
-			entry.Error = "extract: no stream could be read; nothing was published; readers keep the last snapshot\nsecond line <b>"
+			entry.Error = "read the service: no stream could be read; nothing was published; readers keep the last snapshot: run placementsync check\nsecond line <b>"
 			entry.Rows, entry.New, entry.Changed, entry.Gone = 0, 0, 0, 0
 		case ledger.Complete, ledger.Partial:
 			entry.SnapshotAt = began
@@ -64,7 +64,7 @@ func TestStatusPage(t *testing.T) {
 		"1,204 of about 3,412 requests, 9.8 a second of 10.0 allowed, 3 retries, about 3 min 42 s left",
 		`<progress max="100" value="37">37 %</progress> 310 of 821`, `<progress></progress> 12`,
 		`<span class="tag bad">failed</span>`, "6 min 12 s", "1,234,567",
-		"extract: no stream could be read; nothing was published; readers keep the last snapshot</bdi></td>",
+		"read the service: no stream could be read; nothing was published; readers keep the last snapshot: run placementsync check</bdi></td>",
 		`<span class="tag poor">carried</span><small>carried_forward</small>`,
 		`<span class="tag good">proven</span><small>repaired</small>`,
 		`<span class="tag none">not proven</span><small>best_effort</small>`,

@@ -32,7 +32,7 @@ func (e *HoldError) Error() string {
 			b.WriteString("\n    " + row)
 		}
 	}
-	fmt.Fprintf(&b, "\nThe night is held. To look at it: placementsync audit --held, placementsync diff --held\n"+
+	fmt.Fprintf(&b, "\nThe night is held. To inspect it: placementsync audit --held, then placementsync diff --held\n"+
 		"To publish it: placementsync publish --held --accept %s\nTo drop it: placementsync discard --held", strings.Join(names, ","))
 	return b.String()
 }

@@ -32,18 +32,18 @@ type Plan struct {
 	Stopped *ledger.Run
 	// Locked describes the run that holds the lock. It is nil if the lock is free.
 	Locked  *warehouse.LockedError
-	Streams []Planned
+	Streams []StreamPlan
 	// Requests estimates the requests of the next night: the sum of LastRequests of the
-	// streams that the night would read. It is 0 before the first night. Unknown counts the streams
-	// that were never read. Requests does not include them.
-	Requests int64
-	Unknown  int
+	// streams that the night would read. It is 0 before the first night. NeverRead counts the streams that
+	// the night would read for the first time. Requests does not include them.
+	Requests  int64
+	NeverRead int
 	// Last is the newest night with a snapshot. It has no id before the first night.
 	Last ledger.Run
 }
 
-// Planned is the plan for one stream.
-type Planned struct {
+// StreamPlan is the plan for one stream.
+type StreamPlan struct {
 	Name string
 	// Skip is the reason why the stream would not be read. Empty means that it would be read.
 	Skip string
@@ -103,7 +103,7 @@ func (p Plan) TooFull() bool {
 	return p.FreeBytes < max(minBytes, p.NeedBytes/2)
 }
 
-// planStreams sets Stopped, Last, Streams, Requests and Unknown.
+// planStreams sets Stopped, Last, Streams, Requests and NeverRead.
 func (p *Plan) planStreams(cfg Config, wh *warehouse.Warehouse) error {
 	runs, err := wh.Ledger.Runs()
 	if err != nil {
@@ -117,11 +117,11 @@ func (p *Plan) planStreams(cfg Config, wh *warehouse.Warehouse) error {
 		if s.IsEvents() {
 			continue // events need no requests
 		}
-		planned := Planned{Name: s.Name, Skip: cfg.skipReason(p.Token, s), LastRequests: lastRequests(runs, s.Name)}
+		planned := StreamPlan{Name: s.Name, Skip: cfg.skipReason(p.Token, s), LastRequests: lastRequests(runs, s.Name)}
 		if planned.Skip == "" {
 			p.Requests += max(0, planned.LastRequests)
 			if planned.LastRequests < 0 {
-				p.Unknown++
+				p.NeverRead++
 			}
 		}
 		p.Streams = append(p.Streams, planned)

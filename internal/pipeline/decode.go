@@ -44,11 +44,11 @@ func stageErr(err error) error {
 type sink struct {
 	night    *night
 	stream   stream.Stream
-	decoders chan *decoder // the free decoders
-	all      []*decoder
-	records  atomic.Int64 // the number of decoded records
-	rejects  atomic.Int64 // invalid values and records
-	mu       sync.Mutex   // guards the fields below
+	free     chan *decoder // the free decoders
+	decoders []*decoder    // all decoders
+	records  atomic.Int64  // the number of decoded records
+	rejects  atomic.Int64  // invalid values and records
+	mu       sync.Mutex    // guards the fields below
 	// stagingErr joins the errors of rows that could not be staged.
 	stagingErr error
 	// entries contains the entries of all records. The next night compares them, to recognize
@@ -70,11 +70,11 @@ func (n *night) newSink(s stream.Stream) (*sink, error) {
 	if err := binding.Protect(n.privacyOf(s)); err != nil {
 		return nil, err
 	}
-	k := &sink{night: n, stream: s, decoders: make(chan *decoder, runtime.GOMAXPROCS(0))}
-	for range cap(k.decoders) {
+	k := &sink{night: n, stream: s, free: make(chan *decoder, runtime.GOMAXPROCS(0))}
+	for range cap(k.free) {
 		d := &decoder{Decoder: binding.NewDecoder()}
-		k.all = append(k.all, d)
-		k.decoders <- d
+		k.decoders = append(k.decoders, d)
+		k.free <- d
 	}
 	if binding.CanRecall() && !s.IsEvents() && load.FillsAlone(n.cfg.Streams, s) {
 		k.loadEntries()
@@ -92,11 +92,11 @@ func (k *sink) readBody(ctx context.Context, r fetch.Response) (stream.PageFacts
 	}
 	var d *decoder
 	select {
-	case d = <-k.decoders:
+	case d = <-k.free:
 	case <-ctx.Done():
 		return stream.PageFacts{}, context.Cause(ctx)
 	}
-	defer func() { k.decoders <- d }()
+	defer func() { k.free <- d }()
 	if err := k.night.faultPoint("response landed"); err != nil {
 		return stream.PageFacts{}, stageErr(err)
 	}
@@ -172,7 +172,7 @@ func (k *sink) stageRows(ctx context.Context, decoders []*decoder) error {
 			continue
 		}
 		if err = k.night.stage.Rows.Add(ctx, k.stream.Name, t, rows[t]...); err == nil {
-			err = k.night.faultPoint("mid stage")
+			err = k.night.faultPoint("rows staged")
 		}
 	}
 	return err
@@ -184,7 +184,7 @@ func (k *sink) flushAll(ctx context.Context) error {
 	if k.stagingErr != nil {
 		return k.stagingErr
 	}
-	return k.flushDecoders(ctx, k.all...)
+	return k.flushDecoders(ctx, k.decoders...)
 }
 
 // stageFindings adds the drift of a decoder to the drift of the night, and stages its

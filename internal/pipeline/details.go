@@ -11,8 +11,8 @@ import (
 	"placementsync/internal/stream"
 )
 
-// readDetails reads the planned ids of a stream up to a priority. Ids that were read in an earlier round
-// are omitted.
+// readDetails reads the planned ids of a stream. upTo is the last priority to read. Ids that were read in
+// an earlier round are omitted.
 func (r *reader) readDetails(ctx context.Context, result *received, upTo load.Priority) error {
 	s, stage := result.stream, r.night.stage
 	plan, err := r.planDetails(ctx, s)
@@ -103,7 +103,7 @@ func (r *reader) judgeEmptyResponses(ctx context.Context, s stream.Stream, d *fe
 	if len(doubted) > 0 {
 		d.Unproven = append(d.Unproven, doubted...)
 		d.Grade = d.Grade.Worse(fetch.BestEffort)
-		d.Reason = fmt.Sprintf("%d ids were answered by an empty object although they have records; their stored rows are kept", len(doubted))
+		d.Reason = fmt.Sprintf("the service returned an empty object for %d ids with stored records; these records are kept", len(doubted))
 	}
 	return nil
 }
@@ -140,14 +140,14 @@ type PartError struct {
 }
 
 func (e *PartError) Error() string {
-	return fmt.Sprintf("read %s: %d of %s failed, their last rows are kept; first: %v", e.Stream, e.Failed, plural.Count(e.Requested, "id"), e.First)
+	return fmt.Sprintf("read %s: %d of %s failed; their stored rows are kept; first error: %v", e.Stream, e.Failed, plural.Count(e.Requested, "id"), e.First)
 }
 
 // Unwrap returns the error of the first failed id.
 func (e *PartError) Unwrap() error { return e.First }
 
-// NotFoundError means that ids of a list were answered 404, and that the service can hardly have deleted
-// so many records since the list was read. The rows of these ids are kept.
+// NotFoundError means that the service returned 404 for ids of a list, and can hardly have deleted so many
+// records since the list was read. The rows of these ids are kept.
 type NotFoundError struct {
 	Stream          string
 	Kept, Requested int64
@@ -156,5 +156,5 @@ type NotFoundError struct {
 func (e *NotFoundError) Error() string { return "read " + e.Stream + ": " + e.describe() }
 
 func (e *NotFoundError) describe() string {
-	return fmt.Sprintf("%d of %s were answered 404 although a list contains them; their rows are kept", e.Kept, plural.Count(e.Requested, "id"))
+	return fmt.Sprintf("%d of %s returned 404 although a list contains them; their rows are kept", e.Kept, plural.Count(e.Requested, "id"))
 }

@@ -7,11 +7,11 @@ import (
 	"placementsync/internal/transform"
 )
 
-// maxDrifts limits the number of unknown fields and values of a night. Otherwise a service that uses ids
+// maxDrifts limits the number of different drifts of a night. Otherwise a service that uses ids
 // as field names could fill the memory.
 const maxDrifts = 20_000
 
-// driftCollector collects the unknown fields and values that all decoders find.
+// driftCollector collects the drift that all decoders find.
 type driftCollector struct {
 	mu      sync.Mutex
 	indexOf map[driftKey]int // an index into drifts and firstPlaces
@@ -38,7 +38,7 @@ func (c *driftCollector) addFindings(findings transform.Findings) []stream.Drift
 	return findings.Records
 }
 
-// addDrift returns the index of an unknown field or value in c.drifts. If c.drifts does not contain it,
+// addDrift returns the index of a drift in c.drifts. If c.drifts does not contain it,
 // it is added. If c.drifts is full, all new paths of one table and kind get one common element.
 func (c *driftCollector) addDrift(d transform.Drift) int {
 	key := driftKey{d.Table, d.Path, d.Kind}

@@ -177,7 +177,7 @@ func (n *night) gradeEvents(ctx context.Context, result *received) error {
 		return stageErr(err)
 	}
 	result.cover = load.Unproven
-	result.evidence.Grade, result.evidence.Reason = fetch.BestEffort, "built from the deliveries that were received; missed ones cannot be detected"
+	result.evidence.Grade, result.evidence.Reason = fetch.BestEffort, "built from received webhook deliveries; missed deliveries cannot be detected"
 	if !hasRows && result.sink.records.Load() == 0 {
 		result.evidence.Grade, result.evidence.Reason = fetch.Skipped, ledger.ReasonNoDelivery
 	}
@@ -205,8 +205,8 @@ func (k *sink) stageEvent(ctx context.Context, e stream.Event, isPrivate bool) (
 }
 
 func (k *sink) decodeEvent(ctx context.Context, seq uint64, record []byte) error {
-	d := <-k.decoders
-	defer func() { k.decoders <- d }()
+	d := <-k.free
+	defer func() { k.free <- d }()
 	page, err := k.decodeBody(ctx, d, fetch.Response{Seq: seq, Body: record})
 	if err != nil {
 		return err

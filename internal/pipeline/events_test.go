@@ -19,7 +19,7 @@ import (
 	"placementsync/internal/webhook"
 )
 
-// statusEvent is an event that names an article.
+// statusEvent returns an event about an article.
 func statusEvent(id, article string) [3]string {
 	return [3]string{id, webhook.StatusChanged, `{"article_id":"` + article + `"}`}
 }
@@ -43,7 +43,7 @@ func TestEventsJoinTheSnapshot(t *testing.T) {
 	h.requireComplete(h.night())
 	h.cfg.DryRun = false
 	res = h.requireComplete(h.night())
-	s := h.requireStream(res.Run, "article_status_events", fetch.BestEffort, "built from the deliveries that were received", false)
+	s := h.requireStream(res.Run, "article_status_events", fetch.BestEffort, "built from received webhook deliveries", false)
 	if s.Rows != 3 || s.RowsOld != 0 {
 		t.Errorf("the stream of events is %+v, want 3 rows and no old ones", s)
 	}

@@ -29,17 +29,19 @@ type reader struct {
 	// is requested. 0 means no limit.
 	streamLimit time.Duration
 	// last is the last night with a snapshot. lastLeftUnread is set if the last night left ids unread.
+	// Without a time limit, all three are zero.
 	last                    ledger.Run
 	hasLast, lastLeftUnread bool
 	// finished is filled by the finisher, and can be read after waitFinished.
 	finished results
 }
 
-// received is a stream whose requests have ended. Its decoders can contain rows that are not staged yet.
+// received is the state of a stream until it is finished. Its decoders can contain rows that are not
+// staged yet.
 type received struct {
 	streamResult
 	sink *sink // nil if the stream was not requested
-	// details adds up the results of a stream that is read in several rounds.
+	// details adds up the results of the rounds so far.
 	details fetch.Details
 	// took is the time for reading and staging so far.
 	took time.Duration
@@ -123,8 +125,8 @@ func (r *reader) isWanted(result *streamResult) bool {
 	return reason == ""
 }
 
-// readStream reads one list, or the details of a stream up to a priority. It returns errors that end
-// the night, and stores other errors in result.err.
+// readStream reads a list or details, or grades a stream of events. upTo is the last priority of details to
+// read. It returns errors that end the night, and stores other errors in result.err.
 func (r *reader) readStream(ctx context.Context, result *received, upTo load.Priority) (err error) {
 	s, began := result.stream, time.Now()
 	defer func() { result.took += time.Since(began) }()
@@ -278,8 +280,7 @@ func (f *finisher) logStream(ctx context.Context, result received) {
 		"standing", string(standing), "grade", string(result.evidence.Grade), "took", result.took, "reason", reason)
 }
 
-// judgeError returns an error that ends the night. After any other error, the stream keeps its last rows.
-// A stream without rows is skipped.
+// judgeError returns err if it ends the night. After any other error, the stream keeps its last rows.
 func (f *finisher) judgeError(ctx context.Context, r *streamResult, err error) error {
 	var scope *fetch.ScopeError
 	switch {
@@ -306,8 +307,8 @@ func (f *finisher) carryRows(ctx context.Context, r *streamResult) error {
 	}
 	r.cover = load.Carried
 	if r.stream.Completes != "" {
-		// The list is loaded without its details. The plan decides which details
-		// still match their record.
+		// The list is merged without new details. The plan decides which stored details still match
+		// their record.
 		if _, err := n.stage.Details.Plan(ctx, r.stream, load.Rereading{LiveDays: n.cfg.LiveDays}, f.reader.finished.wasRead); err != nil {
 			return err
 		}

@@ -96,7 +96,7 @@ func TestLimitedToken(t *testing.T) {
 	h.cfg.Chosen = []string{"product_listings", "order_details"}
 	_, err := h.failedNight()
 	noData := errorOf[*pipeline.NoDataError](t, err)
-	want := "extract: no stream could be read; nothing was published; readers keep the last snapshot\n  token: not chosen\n  product_listings: missing scope products.read\n" +
+	want := "read the service: no stream could be read; nothing was published; readers keep the last snapshot: run placementsync check\n  token: not chosen\n  product_listings: missing scope products.read\n" +
 		"  orders: not chosen\n  order_details: missing scope orders.read"
 	if noData.Error() != want {
 		t.Errorf("got the error\n%s\nwant\n%s", noData, want)
@@ -125,7 +125,7 @@ func TestTokenErrors(t *testing.T) {
 	h.service.SetFaults(rewriteFault("/auth/token", `{"token_type":"of_the_future","team_id":7,"scopes":[]}`))
 	plan, err := pipeline.Check(t.Context(), h.cfg)
 	must(t, err)
-	if plan.Token.Type != "of_the_future" || plan.Token.TeamID != "7" || plan.Unknown != 0 || plan.Requests == 0 {
+	if plan.Token.Type != "of_the_future" || plan.Token.TeamID != "7" || plan.NeverRead != 0 || plan.Requests == 0 {
 		t.Errorf("the plan is %+v, want the token type of_the_future, team 7 and known streams", plan)
 	}
 	h.requireComplete(h.night())
@@ -144,7 +144,7 @@ func TestFailedDetails(t *testing.T) {
 	h.service.SetFaults(sim.Fault{Path: "/orders/" + orders[0], Kind: sim.FaultStatus, Status: 500}, sim.Fault{Path: "/orders/" + orders[1], Kind: sim.FaultStatus, Status: 500})
 	before := h.lines("SELECT to_json(o)::VARCHAR FROM orders o WHERE id IN ('" + orders[0] + "','" + orders[1] + "') ORDER BY id")
 	res := h.requirePartial(h.unchangedNight())
-	s := h.requireStream(res.Run, "order_details", fetch.BestEffort, fmt.Sprintf("2 of %d ids failed, their last rows are kept; first: ", len(orders)), true)
+	s := h.requireStream(res.Run, "order_details", fetch.BestEffort, fmt.Sprintf("2 of %d ids failed; their stored rows are kept; first error: ", len(orders)), true)
 	if s.Failed != 2 || s.Fetched != int64(len(orders)-2) || s.Carried != 0 || s.RowsOld != 2 {
 		t.Errorf("order_details: %+v, want 2 of %d failed", s, len(orders))
 	}
@@ -183,7 +183,7 @@ func TestChangedDetails(t *testing.T) {
 	}
 	h.cfg.Recheck = 0
 	res := h.requireComplete(h.unchangedNight())
-	h.requireStream(res.Run, "order_details", fetch.BestEffort, "settled ones are not read again (streams.recheck is 0)", false)
+	h.requireStream(res.Run, "order_details", fetch.BestEffort, "unchanged ids are not requested again (streams.recheck is 0)", false)
 	h.cfg.Details = pipeline.NoDetails
 	res = h.requireComplete(h.unchangedNight())
 	h.requireStream(res.Run, "order_details", fetch.CarriedForward, ledger.ReasonNoDetails, false)
@@ -212,7 +212,7 @@ func TestGateReadsListsAgain(t *testing.T) {
 	h.requireIDs("product_listings", "/products/listings")
 	h.requireStream(res.Run, "product_listings", fetch.Exact, "", false)
 	routes := h.service.Stats().Routes
-	if routes["/products/listings"] < 2 || routes["/orders"] > 3 || !strings.Contains(log.String(), "lists are read again before a gate decides") {
+	if routes["/products/listings"] < 2 || routes["/orders"] > 3 || !strings.Contains(log.String(), "too many rows would be deleted: streams are read a second time") {
 		t.Errorf("the listings were requested %d times and the orders %d times, want at least 2 requests of the listings and at most 3 of the orders; the log has:\n%s", routes["/products/listings"], routes["/orders"], log.String())
 	}
 	if len(res.Run.Losses) > 0 {
@@ -277,7 +277,7 @@ func TestGateReads404Again(t *testing.T) {
 	}
 	h.cfg.AllowMassDelete = true
 	res := h.requirePartial(h.unchangedNight())
-	s := h.requireStream(res.Run, "articles", fetch.BestEffort, "were answered 404 although a list contains them; their rows are kept", true)
+	s := h.requireStream(res.Run, "articles", fetch.BestEffort, "returned 404 although a list contains them; their rows are kept", true)
 	if s.Fetched != 0 || s.Failed != massDelete.Losses[0].Gone {
 		t.Errorf("articles: %+v, want %d failed", s, massDelete.Losses[0].Gone)
 	}

@@ -22,7 +22,8 @@ type streamResult struct {
 	// ids counts all known ids of a detail stream. requested counts the requested ids. answered counts
 	// the ids whose response was a record. missed counts the ids whose request failed.
 	ids, requested, answered, missed int64
-	// kept counts the ids that were answered 404 although a list contains them. Their rows are kept.
+	// kept counts the ids with a 404 although a list contains them. Their rows are kept. If kept is too
+	// high, these ids also count as missed.
 	kept int64
 	// carried counts the ids whose rows are kept without a request. rechecked counts the
 	// settled ids that were read again.
@@ -71,10 +72,10 @@ func (finished results) outcome() ledger.Outcome {
 
 // requireAny returns an error if no stream could be read. The stream of the token counts only
 // if it is the only chosen stream.
-func (finished results) requireAny(tokenOnly bool) error {
+func (finished results) requireAny(isOneChosen bool) error {
 	var reasons []string
 	for _, r := range finished {
-		isData := r.stream.Path != tokenPath || tokenOnly
+		isData := r.stream.Path != tokenPath || isOneChosen
 		if r.cover != load.Carried && !r.stream.IsEvents() && (!r.stream.IsDetail() || r.requested > 0) && isData {
 			return nil
 		}
@@ -86,7 +87,7 @@ func (finished results) requireAny(tokenOnly bool) error {
 // tableGrade returns the worst grade of the streams that fill a table. Carried details lower only the
 // grade of the tables in Stream.OnlyInDetail, because the list shows all columns of the other tables. If
 // a list was read and its details were skipped, the table of records has the grade of the list, with a
-// note about the missing details. The tables of items are then best_effort, because a list may omit
+// note about the missing details. The tables of items are then at most best_effort, because a list may omit
 // items.
 func (finished results) tableGrade(table string) (grade fetch.Grade, note string) {
 	for _, r := range finished {
@@ -145,7 +146,7 @@ func (finished results) gradeDetails(r *streamResult, d fetch.Details) {
 		}
 		if worse := r.evidence.Grade.Worse(parentGrade); worse != r.evidence.Grade {
 			r.evidence.Grade = worse
-			r.evidence.Reason = fmt.Sprintf("ids come from %s, which is %s", parent.stream.Name, ledger.StandingOf(string(parent.evidence.Grade)))
+			r.evidence.Reason = fmt.Sprintf("the ids come from the stream %s, which is %s", parent.stream.Name, ledger.StandingOf(string(parent.evidence.Grade)))
 		}
 	}
 	if d.Asked == 0 && r.carried == 0 && r.evidence.Grade == fetch.BestEffort {
@@ -168,22 +169,22 @@ func (r *streamResult) gradeCarried(d fetch.Details, plan load.Plan, recheck int
 	switch {
 	case recheck == 0:
 		r.evidence.Grade = fetch.BestEffort
-		r.evidence.Reason += fmt.Sprintf("; %d settled ones are not read again (streams.recheck is 0)", plan.Carried)
+		r.evidence.Reason += fmt.Sprintf("; %d unchanged ids are not requested again (streams.recheck is 0)", plan.Carried)
 	case plan.Nights > recheck:
 		r.evidence.Grade = fetch.BestEffort
-		r.evidence.Reason += fmt.Sprintf("; %d were last read up to %s ago (streams.recheck: %d)", plan.Carried, plural.Count(plan.Nights, "night"), recheck)
+		r.evidence.Reason += fmt.Sprintf("; %d unchanged ids were last read up to %s ago, but streams.recheck is %d", plan.Carried, plural.Count(plan.Nights, "night"), recheck)
 	default:
 		r.evidence.Grade = fetch.Bounded
-		r.evidence.Reason += fmt.Sprintf("; %d settled ones were last read at most %s ago", plan.Carried, plural.Count(plan.Nights, "night"))
+		r.evidence.Reason += fmt.Sprintf("; %d unchanged ids were last read at most %s ago", plan.Carried, plural.Count(plan.Nights, "night"))
 	}
 }
 
-// If at most ordinaryNotFound ids, or ordinaryPercent percent of the requested ids, are answered 404
-// although a list contains them, the stream is still proven: the service can have deleted so many records
-// since the list was read.
+// If the service returns 404 for at most ordinaryNotFound ids, or ordinaryPercent percent of the requested
+// ids, although a list contains them, the stream is still proven: the service can have deleted so many
+// records since the list was read.
 const ordinaryNotFound, ordinaryPercent = 3, 1
 
-// gradeKept lowers the grade of a detail stream if ids were answered 404 although a list contains them.
+// gradeKept lowers the grade of a detail stream if the service returned 404 for ids that a list contains.
 func (r *streamResult) gradeKept() {
 	if r.kept == 0 {
 		return
@@ -221,7 +222,7 @@ func (r *streamResult) capGrade(ctx context.Context, draft *warehouse.Draft) err
 		return err
 	}
 	if !ok {
-		last.Grade, last.Reason = string(fetch.BestEffort), "only the records that events named were read"
+		last.Grade, last.Reason = string(fetch.BestEffort), "only the records named by webhook events were read"
 	}
 	if lastGrade := fetch.Grade(last.Grade); lastGrade != fetch.Skipped && r.failure == nil && r.evidence.Grade.Worse(lastGrade) == lastGrade {
 		r.evidence.Grade, r.evidence.Reason = lastGrade, last.Reason

@@ -35,12 +35,12 @@ func TestGradeCarried(t *testing.T) {
 		wantReason string
 	}{
 		"no id is carried":               {fetch.Exact, load.Plan{Fetch: 3}, 7, fetch.Exact, "reason before"},
-		"last read 1 night ago":          {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 7, fetch.Bounded, "3 of 5 ids were read completely; 2 settled ones were last read at most 1 night ago"},
-		"last read recheck nights ago":   {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 7}, 7, fetch.Bounded, "3 of 5 ids were read completely; 2 settled ones were last read at most 7 nights ago"},
-		"last read recheck+1 nights ago": {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 8}, 7, fetch.BestEffort, "3 of 5 ids were read completely; 2 were last read up to 8 nights ago (streams.recheck: 7)"},
-		"recheck is 0":                   {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 0, fetch.BestEffort, "3 of 5 ids were read completely; 2 settled ones are not read again (streams.recheck is 0)"},
-		"recheck is 1":                   {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 1, fetch.Bounded, "3 of 5 ids were read completely; 2 settled ones were last read at most 1 night ago"},
-		"repaired becomes bounded":       {fetch.Repaired, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 7, fetch.Bounded, "3 of 5 ids were read completely; 2 settled ones were last read at most 1 night ago"},
+		"last read 1 night ago":          {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 7, fetch.Bounded, "3 of 5 ids were read completely; 2 unchanged ids were last read at most 1 night ago"},
+		"last read recheck nights ago":   {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 7}, 7, fetch.Bounded, "3 of 5 ids were read completely; 2 unchanged ids were last read at most 7 nights ago"},
+		"last read recheck+1 nights ago": {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 8}, 7, fetch.BestEffort, "3 of 5 ids were read completely; 2 unchanged ids were last read up to 8 nights ago, but streams.recheck is 7"},
+		"recheck is 0":                   {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 0, fetch.BestEffort, "3 of 5 ids were read completely; 2 unchanged ids are not requested again (streams.recheck is 0)"},
+		"recheck is 1":                   {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 1, fetch.Bounded, "3 of 5 ids were read completely; 2 unchanged ids were last read at most 1 night ago"},
+		"repaired becomes bounded":       {fetch.Repaired, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 7, fetch.Bounded, "3 of 5 ids were read completely; 2 unchanged ids were last read at most 1 night ago"},
 		"best_effort before":             {fetch.BestEffort, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 7, fetch.BestEffort, "reason before"},
 	} {
 		r := streamResult{evidence: fetch.Evidence{Grade: c.before, Reason: "reason before"}}
@@ -131,7 +131,7 @@ func TestGradeDetails(t *testing.T) {
 		finished.gradeDetails(&r, fetch.Details{Asked: 1, Found: 1})
 		wantReason := "why order_details"
 		if listGrade != fetch.Exact {
-			wantReason = "ids come from order_items, which is " + string(ledger.StandingOf(string(listGrade)))
+			wantReason = "the ids come from the stream order_items, which is " + string(ledger.StandingOf(string(listGrade)))
 		}
 		if r.evidence.Grade != want || r.evidence.Reason != wantReason || r.failure != nil {
 			t.Errorf("with the list %s: got %s: %s, failed %v, want %s: %s", listGrade, r.evidence.Grade, r.evidence.Reason, r.failure, want, wantReason)
@@ -152,7 +152,7 @@ func TestGradeDetails(t *testing.T) {
 	r := resultOf(t, "order_details", fetch.BestEffort, load.ByID)
 	results{}.gradeDetails(&r, fetch.Details{Asked: 9, Failed: 2, FirstFailure: errors.New("broken")})
 	part, ok := errors.AsType[*PartError](r.failure)
-	if !ok || part.Failed != 2 || part.Requested != 9 || r.evidence.Reason != "read order_details: 2 of 9 ids failed, their last rows are kept; first: broken" {
+	if !ok || part.Failed != 2 || part.Requested != 9 || r.evidence.Reason != "read order_details: 2 of 9 ids failed; their stored rows are kept; first error: broken" {
 		t.Errorf("a stream with two failed ids: got %v with the reason %s, want a PartError with 2 of 9", r.failure, r.evidence.Reason)
 	}
 }
@@ -193,7 +193,7 @@ func TestTableGrade(t *testing.T) {
 	}
 }
 
-func TestOutcomeOfResults(t *testing.T) {
+func TestOutcomeAndCoverageOfResults(t *testing.T) {
 	whole, failed := resultOf(t, "orders", fetch.Exact, load.Whole), resultOf(t, "files", fetch.CarriedForward, load.Carried)
 	failed.failure = errors.New("503")
 	skipped := resultOf(t, "tags", fetch.Skipped, load.Carried)
@@ -221,9 +221,9 @@ func TestRequireAny(t *testing.T) {
 	details := resultOf(t, "order_details", fetch.Exact, load.ByID)
 	details.requested = 1
 	for name, c := range map[string]struct {
-		finished  results
-		tokenOnly bool
-		hasData   bool
+		finished    results
+		isOneChosen bool
+		hasData     bool
 	}{
 		"no stream":                {nil, false, false},
 		"the token":                {results{token}, false, false},
@@ -234,7 +234,7 @@ func TestRequireAny(t *testing.T) {
 		"details":                  {results{details}, false, true},
 		"details without requests": {results{resultOf(t, "order_details", fetch.Exact, load.ByID)}, false, false},
 	} {
-		err := c.finished.requireAny(c.tokenOnly)
+		err := c.finished.requireAny(c.isOneChosen)
 		noData, ok := errors.AsType[*NoDataError](err)
 		if ok == c.hasData || ok && len(noData.Reasons) != len(c.finished) {
 			t.Errorf("%s: got error %v, want a NoDataError: %v", name, err, !c.hasData)

@@ -17,11 +17,11 @@ type LossError struct {
 
 func (e *LossError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "rebuild: the rebuilt catalog contains less than version %s, which readers see; nothing was published", e.Version)
+	fmt.Fprintf(&b, "rebuild the catalog: the result has less data than version %s, which readers see; nothing was published", e.Version)
 	for _, l := range e.Losses {
 		fmt.Fprintf(&b, "\n  %s: %s now, %s after the rebuild", l.Name, l.Now, l.After)
 	}
-	b.WriteString("\nrun placementsync verify, which names the commands that restore more, or placementsync rebuild --accept-loss to publish despite the loss")
+	b.WriteString("\nrun placementsync verify, which names the commands that restore more; placementsync rebuild --accept-loss publishes the result despite the loss")
 	return b.String()
 }
 
@@ -43,11 +43,11 @@ func (b *rebuild) checkLoss(ctx context.Context) error {
 			b.cfg.Log.Warn("the catalog that readers see cannot be read: the rebuilt catalog is not compared with it", "run", latest, "error", err)
 			return nil
 		}
-		return fmt.Errorf("rebuild: compare with version %s: %w; nothing was published", latest, err)
+		return fmt.Errorf("rebuild the catalog: compare with version %s: %w; nothing was published", latest, err)
 	}
 	after, err := integrity.CountDraft(ctx, b.draft)
 	if err != nil {
-		return fmt.Errorf("rebuild: count the rebuilt rows: %w; nothing was published", err)
+		return fmt.Errorf("rebuild the catalog: count the rebuilt rows: %w; nothing was published", err)
 	}
 	if losses := before.Losses(after); len(losses) > 0 {
 		return &LossError{latest, losses}

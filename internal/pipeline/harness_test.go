@@ -34,7 +34,7 @@ type harness struct {
 	t       *testing.T
 	service *sim.Service
 	cfg     pipeline.Config
-	// at is the clock of the runs.
+	// at is the current time of the runs.
 	at time.Time
 	// onRequest, if set, is called before the service handles a request.
 	onRequest atomic.Pointer[func(r *http.Request)]

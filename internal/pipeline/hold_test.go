@@ -56,7 +56,7 @@ func TestFailedChecks(t *testing.T) {
 	hold := errorOf[*pipeline.HoldError](t, err)
 	want := "audit run " + res.Run.ID + ": 2 checks failed; nothing was published; readers keep the last snapshot\n" +
 		"  no_folders (There must be no folders.): 2 rows\n    a a, b 1\n    a a, b 1\n  no_tags (There must be no tags.): 1 row\n    n 7\n" +
-		"The night is held. To look at it: placementsync audit --held, placementsync diff --held\n" +
+		"The night is held. To inspect it: placementsync audit --held, then placementsync diff --held\n" +
 		"To publish it: placementsync publish --held --accept no_folders,no_tags\nTo drop it: placementsync discard --held"
 	if hold.Error() != want || !res.Run.Held || len(res.Run.Checks) != 3 {
 		t.Errorf("got the error\n%s\nwant\n%s\nthe ledger has %+v, want 3 failed checks", hold, want, res.Run.Checks)
@@ -65,7 +65,7 @@ func TestFailedChecks(t *testing.T) {
 	if err != nil || !ok || h.latest() != first {
 		t.Errorf("the held night is %+v (%v) and readers see %s, want a held night and %s", held, err, h.latest(), first)
 	}
-	if _, err := pipeline.Refresh(t.Context(), h.cfg, pipeline.Targets{}); err == nil || !strings.Contains(err.Error(), "a night has to come first") {
+	if _, err := pipeline.Refresh(t.Context(), h.cfg, pipeline.Targets{}); err == nil || !strings.Contains(err.Error(), "no night was published yet, or a night can be resumed or is held") {
 		t.Errorf("a refresh beside a held night ended with %v, want ErrPending", err)
 	}
 	// A held night is not resumed.

@@ -56,7 +56,7 @@ func MendSeries(ctx context.Context, cfg Config, keep warehouse.Retention) (file
 		return m.result.Files, nil
 	}
 	if m.result.Source == "" {
-		return m.result.Files, errors.Join(errors.New("mend the series: no catalog is intact to restore from"), m.lostErr(m.result.Unrepaired))
+		return m.result.Files, errors.Join(errors.New("restore the Parquet series: no catalog is intact: run placementsync rebuild --skip-damaged, or restore a backup"), m.lostErr(m.result.Unrepaired))
 	}
 	if m.draft, err = r.wh.BeginFrom(ctx, r.id, r.at, m.result.Source); err != nil {
 		return m.result.Files, err
@@ -84,7 +84,7 @@ func MendSeries(ctx context.Context, cfg Config, keep warehouse.Retention) (file
 func (m *mending) lostErr(lost []warehouse.SeriesFile) error {
 	var all []error
 	for _, file := range lost {
-		all = append(all, fmt.Errorf("mend table %s of %s: there is no intact copy, and no intact catalog with its rows", file.Table.Name, file.DayManifest.SnapshotAt.Format(time.DateOnly)))
+		all = append(all, fmt.Errorf("restore table %s of %s: there is no intact copy, and no intact catalog has its rows: placementsync rebuild --skip-damaged builds the catalog without it", file.Table.Name, file.DayManifest.SnapshotAt.Format(time.DateOnly)))
 	}
 	return errors.Join(all...)
 }
@@ -107,7 +107,7 @@ func (m *mending) writeMeta(ctx context.Context) error {
 func (m *mending) writeFile(ctx context.Context, file warehouse.SeriesFile) (sum checksum.FileSum, err error) {
 	i := slices.IndexFunc(m.wh.Schema.Tables(), func(t stream.Table) bool { return t.Name == file.Table.Name })
 	if i < 0 {
-		return sum, fmt.Errorf("mend table %s: this program has no such table", file.Table.Name)
+		return sum, fmt.Errorf("restore table %s: this version of placementsync has no such table; its file was not changed", file.Table.Name)
 	}
 	if err := load.WriteDay(ctx, m.draft, m.wh.Schema.Tables()[i], file); err != nil {
 		return sum, err
@@ -156,7 +156,7 @@ func (m *mending) addDays(ctx context.Context, keep warehouse.Retention) error {
 	for _, day := range slices.Sorted(maps.Keys(wanted)) {
 		run, ok := runOf[day]
 		if !ok {
-			err = errors.Join(err, fmt.Errorf("mend the day %s: meta.runs has no snapshot of this day", day))
+			err = errors.Join(err, fmt.Errorf("restore the day %s: meta.runs has no snapshot of this day", day))
 			continue
 		}
 		err = errors.Join(err, m.addDay(ctx, run, snapshots[run].UTC()))

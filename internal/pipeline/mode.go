@@ -40,7 +40,8 @@ func (m runMode) isResumable() bool { return m.kind == ledger.Night && !m.dryRun
 // of the last snapshot.
 func (m runMode) isRefresh() bool { return m.kind == ledger.Refresh }
 
-// keepsGrade reports whether a stream keeps its grade and age if it is not read, as in a refresh.
+// keepsGrade reports whether a stream keeps its grade and age if it is not read. It is true in a refresh,
+// except for events.
 func (m runMode) keepsGrade(s stream.Stream) bool { return m.isRefresh() && !s.IsEvents() }
 
 // targetIDs returns the ids that a refresh reads from a stream.
@@ -60,7 +61,7 @@ func (m runMode) afterStop() string {
 	case m.isRefresh():
 		return "readers keep the last snapshot, and the next night reads the records of this refresh"
 	case !m.isResumable():
-		return "readers keep the last snapshot: begin again"
+		return "readers keep the last snapshot: repeat the command"
 	}
 	return "the stored responses are kept: run again to resume"
 }

@@ -35,8 +35,8 @@ func TestStopMessage(t *testing.T) {
 		want     string
 	}{
 		{false, cause, "stopped by an interrupt (SIGINT); the stored responses are kept: run again to resume"},
-		{true, cause, "stopped by an interrupt (SIGINT); readers keep the last snapshot: begin again"},
-		{false, nil, "stopped before its end; the stored responses are kept: run again to resume"},
+		{true, cause, "stopped by an interrupt (SIGINT); readers keep the last snapshot: repeat the command"},
+		{false, nil, "the run was stopped before it was complete; the stored responses are kept: run again to resume"},
 	} {
 		cfg := idleConfig(t)
 		cfg.DryRun = c.isDryRun

@@ -103,7 +103,7 @@ type Result struct {
 type NoDataError struct{ Reasons []string }
 
 func (e *NoDataError) Error() string {
-	msg := "extract: no stream could be read; nothing was published; readers keep the last snapshot"
+	msg := "read the service: no stream could be read; nothing was published; readers keep the last snapshot: run placementsync check"
 	for _, r := range e.Reasons {
 		msg += "\n  " + r
 	}
@@ -207,25 +207,25 @@ func snapshotTime(cfg Config) time.Time { return cfg.Now().UTC().Truncate(time.M
 
 // startRun takes the lock, and chooses the id of a run that builds the snapshot of the given
 // time.
-func startRun(cfg Config, wh *warehouse.Warehouse, mode runMode, now, snapshot time.Time) (*runner, error) {
+func startRun(cfg Config, wh *warehouse.Warehouse, mode runMode, now, snapshotAt time.Time) (*runner, error) {
 	cfg.Fetch.Offline = !mode.usesNetwork()
 	lock, err := wh.Lock(mode.kind, now)
 	if err != nil {
 		return nil, wh.Folder.FullErr(err)
 	}
-	id, err := nameRun(wh, lock, snapshot, now)
+	id, err := nameRun(wh, lock, snapshotAt, now)
 	if err != nil {
 		return nil, wh.Folder.FullErr(errors.Join(err, lock.Release()))
 	}
 	n := &night{cfg: cfg, mode: mode, wh: wh, drift: newDriftCollector()}
-	n.run = ledger.Run{ID: id, Kind: mode.kind, StartedAt: now, SnapshotAt: snapshot, Program: cfg.Warehouse.Program}
+	n.run = ledger.Run{ID: id, Kind: mode.kind, StartedAt: now, SnapshotAt: snapshotAt, Program: cfg.Warehouse.Program}
 	return &runner{night: n, lock: lock, reread: map[string]bool{}}, nil
 }
 
 // nameRun chooses the id of a run that builds the snapshot of the given time, and writes it into
 // the lock. The lock must be held: otherwise a run of the same second could choose the same id.
-func nameRun(wh *warehouse.Warehouse, lock *warehouse.Lock, snapshot, now time.Time) (id string, err error) {
-	if id, err = wh.Ledger.NewRunID(snapshot); err != nil {
+func nameRun(wh *warehouse.Warehouse, lock *warehouse.Lock, snapshotAt, now time.Time) (id string, err error) {
+	if id, err = wh.Ledger.NewRunID(snapshotAt); err != nil {
 		return "", err
 	}
 	return id, lock.WriteHolder(id, now)
@@ -257,7 +257,7 @@ func (r *runner) finishRun(ctx context.Context, res Result, err error) (Result, 
 }
 
 // stoppedError contains the cause and the consequence of a stop of a run. The message omits the errors
-// that follow from the stop, and contains all other errors.
+// that the stop caused, and contains all other errors.
 type stoppedError struct {
 	cause, err  error
 	consequence string
@@ -266,7 +266,7 @@ type stoppedError struct {
 func (e *stoppedError) Error() string {
 	text := e.cause.Error()
 	if e.cause == context.Canceled {
-		text = "stopped before its end"
+		text = "the run was stopped before it was complete"
 	}
 	if others := errorsBesideStop(e.err, e.cause); len(others) > 0 {
 		text += ": " + strings.Join(others, "; ")
@@ -274,7 +274,7 @@ func (e *stoppedError) Error() string {
 	return text + "; " + e.consequence
 }
 
-// errorsBesideStop lists the joined errors that do not follow from a stop.
+// errorsBesideStop lists the joined errors that the stop did not cause.
 func errorsBesideStop(err, cause error) (others []string) {
 	if err == errStage {
 		return nil // it only marks where the joined error occurred
@@ -299,7 +299,7 @@ func errorsBesideStop(err, cause error) (others []string) {
 	return others
 }
 
-// Unwrap returns the cause of the stop and the errors after it.
+// Unwrap returns the cause of the stop and all errors of the run.
 func (e *stoppedError) Unwrap() []error { return []error{e.cause, e.err} }
 
 // logIfPublished returns err if the run was not published. If it was published, logIfPublished logs err
@@ -338,7 +338,7 @@ func (r *runner) execute(ctx context.Context) (res Result, err error) {
 	}
 	defer func() { err = errors.Join(err, landing.Close()) }()
 	if damaged := landing.Damaged(); damaged > 0 {
-		n.cfg.Log.Warn("lines of the journal are damaged: a run requests their responses again, a replay omits them", "damaged", damaged)
+		n.cfg.Log.Warn("lines in the index of the stored responses are damaged: a run requests these responses again, a replay omits them", "damaged", damaged)
 	}
 	client, err := fetch.New(n.cfg.Fetch, landing, n.cfg.Log)
 	if err != nil {
@@ -415,8 +415,8 @@ func (r *runner) closeEntry(ctx context.Context, err error) ledger.Run {
 		run.Retries += t.Retries
 		run.ThrottledSeconds += t.RetryWait.Seconds()
 	}
-	for _, d := range r.reader.finished {
-		run.Streams = append(run.Streams, d.ledgerRow(telemetry[d.stream.Name], r.night.cfg.Fetch.RequestsPerSecond))
+	for _, result := range r.reader.finished {
+		run.Streams = append(run.Streams, result.ledgerRow(telemetry[result.stream.Name], r.night.cfg.Fetch.RequestsPerSecond))
 	}
 	return *run
 }

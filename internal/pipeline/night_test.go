@@ -293,7 +293,7 @@ func TestDiskFailures(t *testing.T) {
 	h.cfg.Details, h.cfg.ResumeMaxAge = pipeline.NoDetails, 24*time.Hour
 	h.requireComplete(h.night())
 	diskFull := errors.New("no space left on device")
-	for _, step := range []string{"response landed", "mid stage", "stream staged", "merged", "audited", "parquet written"} {
+	for _, step := range []string{"response landed", "rows staged", "stream staged", "merged", "audited", "parquet written"} {
 		previous, hasFailed := h.latest(), false
 		h.cfg.Warehouse.Step = func(name, _ string) error {
 			if name == step && !hasFailed {

@@ -55,10 +55,10 @@ func parseToken(body []byte) (Token, error) {
 		TeamID json.RawMessage `json:"team_id"`
 	}
 	if err := json.Unmarshal(body, &raw); err != nil {
-		return Token{}, fmt.Errorf("%w: read token info: %w", fetch.ErrMalformed, err)
+		return Token{}, fmt.Errorf("%w: read token info: %w; this may not be the service: check api.base_url", fetch.ErrMalformed, err)
 	}
 	if raw.Type == nil && raw.Scopes == nil {
-		return Token{}, fmt.Errorf("%w: read token info: neither token_type nor scopes", fetch.ErrMalformed)
+		return Token{}, fmt.Errorf("%w: the response has neither token_type nor scopes, so this may not be the service: check api.base_url", fetch.ErrMalformed)
 	}
 	var t Token
 	if team := strings.Trim(string(raw.TeamID), `"`); team != "null" {
@@ -97,7 +97,7 @@ func (c Config) skipReason(t Token, s stream.Stream) string {
 	case len(missing) > 0:
 		return "missing scope " + strings.Join(missing, ", ")
 	case strings.Contains(s.Path, "{team_id}") && t.TeamID == "":
-		return "no team id: the token has none, set api.team_id"
+		return "the token has no team id: set api.team_id"
 	}
 	return ""
 }

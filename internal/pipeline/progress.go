@@ -14,11 +14,12 @@ import (
 // ProgressTracker tracks the progress of the current run. It can be used for several runs, one after
 // the other. The zero value is ready and safe for concurrent use. A nil ProgressTracker ignores updates.
 type ProgressTracker struct {
-	mu       sync.Mutex
-	client   *fetch.Client // nil if no run is in progress
-	current  ledger.Progress
-	expected []int64         // requests of each stream when it was last read, -1 if it was never read
-	byID     map[string]bool // the streams whose progress is counted in ids, not in pages
+	mu      sync.Mutex
+	client  *fetch.Client // nil if no run is in progress
+	current ledger.Progress
+	// requestsBefore contains the requests of each stream when it was last read, or -1 if it was never read.
+	requestsBefore []int64
+	byID           map[string]bool // the streams whose progress is counted in ids, not in pages
 }
 
 // Progress returns the progress of the current run. It returns false if no run is in progress.
@@ -43,7 +44,7 @@ func (t *ProgressTracker) Progress() (ledger.Progress, bool) {
 			s.PerSecond = perSecond(counts, time.Now())
 		}
 	}
-	estimateRest(&p, t.expected, perSecond(overall, time.Now()))
+	estimateRest(&p, t.requestsBefore, perSecond(overall, time.Now()))
 	return p, true
 }
 
@@ -59,27 +60,27 @@ func perSecond(t fetch.Telemetry, now time.Time) float64 {
 
 // estimateRest sets the expected number of requests of the run, and the remaining time. runRate is the
 // request rate of the run so far. It is used for a stream that has no rate yet.
-func estimateRest(p *ledger.Progress, expected []int64, runRate float64) {
-	requests, known := int64(0), true
+func estimateRest(p *ledger.Progress, requestsBefore []int64, runRate float64) {
+	remaining, known := int64(0), true
 	for i := range p.Streams {
 		s, rest := &p.Streams[i], int64(0)
 		switch {
 		case s.State == ledger.Read:
 		case s.Total > 0:
 			rest = max(0, s.Total-s.Done)
-		case expected[i] < 0:
+		case requestsBefore[i] < 0:
 			known = false
 		default:
-			rest = max(0, expected[i]-s.Requests)
+			rest = max(0, requestsBefore[i]-s.Requests)
 		}
-		requests += rest
+		remaining += rest
 		if s.State == ledger.Reading {
 			p.PerSecond = cmp.Or(s.PerSecond, runRate)
 			s.Left = durationAt(rest, cmp.Or(p.PerSecond, p.Allowed))
 		}
 	}
 	if known {
-		p.Expected, p.Left = p.Requests+requests, durationAt(requests, cmp.Or(p.PerSecond, p.Allowed))
+		p.Expected, p.Left = p.Requests+remaining, durationAt(remaining, cmp.Or(p.PerSecond, p.Allowed))
 	}
 }
 
@@ -103,11 +104,11 @@ func findStream(p *ledger.Progress, name string) *ledger.StreamProgress {
 func (t *ProgressTracker) beginRun(client *fetch.Client, n *night, runs []ledger.Run) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.client, t.expected, t.byID = client, nil, map[string]bool{}
+	t.client, t.requestsBefore, t.byID = client, nil, map[string]bool{}
 	t.current = ledger.Progress{Run: n.run.ID, StartedAt: n.run.StartedAt, Phase: "checking the token", Allowed: n.cfg.Fetch.RequestsPerSecond}
 	for _, s := range n.cfg.Streams {
 		t.current.Streams = append(t.current.Streams, ledger.StreamProgress{Name: s.Name, State: ledger.Waiting})
-		t.expected = append(t.expected, lastRequests(runs, s.Name))
+		t.requestsBefore = append(t.requestsBefore, lastRequests(runs, s.Name))
 	}
 }
 

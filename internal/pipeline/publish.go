@@ -16,12 +16,12 @@ import (
 )
 
 // A gate stops a night with an unusual number of deletions, because the service may have omitted records
-// that still exist. Before a gate stops the night, the streams with the loss are requested a second time
-// in the same run. Their landed responses are not used. --allow-mass-delete accepts a loss only if the
+// that still exist. Before a gate stops the night, the streams of the affected tables are requested
+// a second time in the same run. Their landed responses are not used. --allow-mass-delete accepts a loss only if the
 // second reading confirms the loss.
 
 // publishWithRereads reads all streams and publishes. If a gate would stop the night, it reads the streams
-// with the loss a second time before the gate decides.
+// of the affected tables a second time before the gate decides.
 func (r *runner) publishWithRereads(ctx context.Context) (Result, error) {
 	n := r.night
 	for {
@@ -46,7 +46,7 @@ func (r *runner) publishWithRereads(ctx context.Context) (Result, error) {
 			n.run.Losses, massDelete.Reread = massDelete.Losses, n.mode.usesNetwork()
 			return res, err
 		}
-		n.cfg.Log.Warn("lists are read again before a gate decides", "streams", toReread, "error", massDelete)
+		n.cfg.Log.Warn("too many rows would be deleted: streams are read a second time", "streams", toReread, "error", massDelete)
 		for _, name := range toReread {
 			r.reread[name] = true
 			r.reader.client.Refetch(name)
@@ -174,7 +174,7 @@ func (n *night) reportDamage() {
 		n.cfg.Log.Warn("a published file is damaged; this run writes it again: run placementsync verify --read-data to find other damage", "files", d.File, "error", d.Problem)
 	}
 	if err := integrity.SaveNightDamage(n.wh.Folder, n.run.ID, n.cfg.Now(), files); err != nil {
-		n.cfg.Log.Warn("result of verify not stored", "error", err)
+		n.cfg.Log.Warn("list of damaged files not stored", "error", err)
 	}
 }
 

@@ -32,14 +32,15 @@ type RebuildResult struct {
 	Unused []integrity.Damage
 	// Unfinished lists days that a run was writing while this copy of a warehouse was made.
 	Unfinished []integrity.Damage
-	// Lost is the newest published run in the ledger, if its snapshot is newer than the series.
-	// Otherwise Lost is empty.
-	Lost string
+	// LostRun is the newest published run in the ledger, if its snapshot is newer than the series.
+	// Otherwise LostRun is empty.
+	LostRun string
 	// SnapshotsWithoutDay counts the snapshots in meta, from First to Last, that have no day in the series.
 	// Row versions that existed only between two days of the series are then missing in history.
 	// SnapshotsWithoutDay is 0 if history comes from recorded closed rows.
 	SnapshotsWithoutDay int
-	// HasMeta is set if the tables of meta were restored. It is not set if all files of changes are lost.
+	// HasMeta is set if the tables of meta were restored. It is not set if the catalog and all
+	// files of changes are lost.
 	HasMeta bool
 	// Runs is the number of runs from whose closed rows history was restored. Zero means that
 	// history was copied from the catalog or restored by comparing the snapshots.
@@ -56,9 +57,9 @@ type SeriesError struct {
 
 func (e *SeriesError) Error() string {
 	var b strings.Builder
-	b.WriteString("rebuild: the Parquet series is damaged; nothing was published")
+	b.WriteString("rebuild the catalog: the Parquet series is damaged; nothing was published")
 	for _, d := range e.Found {
-		fmt.Fprintf(&b, "\n  %s: %s; lost with it: %s", d.File, d.Problem, d.Affected)
+		fmt.Fprintf(&b, "\n  %s: %s; this would be lost: %s", d.File, d.Problem, d.Affected)
 	}
 	if e.IsCatalogWhole {
 		b.WriteString("\nthe catalog that readers see is undamaged: run placementsync rebuild --series to restore the damaged files of the series from it")
@@ -69,9 +70,10 @@ func (e *SeriesError) Error() string {
 
 // Rebuild builds the catalog from the retained Parquet series and the files of changes, and publishes the
 // catalog. Current rows come from the newest day of the series. Closed rows and meta come from the files
-// of changes of all runs. If an earlier program recorded no closed rows, history has at most one version
-// of a row for each day of the series. Every file is compared with the checksum in its manifest. Damaged
-// and missing files cause a *SeriesError. With skipDamaged they are skipped instead.
+// of changes of all runs, or from the catalog that readers see. If neither contains the closed rows,
+// history has at most one version of a row for each day of the series. Every file is compared with the
+// checksum in its manifest. Damaged and missing files that are needed cause a *SeriesError. With
+// skipDamaged they are skipped instead.
 func Rebuild(ctx context.Context, cfg Config, skipDamaged bool) (RebuildResult, error) {
 	r, err := beginRepair(cfg)
 	if err != nil {
@@ -126,7 +128,7 @@ type rebuild struct {
 	rowsAt map[string]time.Time
 }
 
-// olderTables returns the tables whose newest file is damaged, each with the time of the earlier
+// olderTables returns the tables whose newest file is damaged or missing, each with the time of the earlier
 // snapshot from which its rows are read.
 func (b *rebuild) olderTables() map[string]time.Time {
 	older := map[string]time.Time{}
@@ -189,7 +191,7 @@ func (b *rebuild) applySeries(ctx context.Context) error {
 		if len(damaged) > 0 {
 			return &SeriesError{damaged, b.isCatalogWhole()}
 		}
-		return errors.New("rebuild: there is no Parquet snapshot to build from; nothing was published")
+		return errors.New("rebuild the catalog: there is no Parquet snapshot to build from; nothing was published: placementsync rebuild --from restores a backup")
 	}
 	b.last = snapshots[len(snapshots)-1]
 	b.Snapshots, b.First, b.Last = len(snapshots), snapshots[0].At, b.last.At
@@ -202,7 +204,7 @@ func (b *rebuild) applySeries(ctx context.Context) error {
 			}
 		}
 	}
-	if err := b.findLost(); err != nil {
+	if err := b.findLostRun(); err != nil {
 		return err
 	}
 	if b.hasExactPast, err = b.restorePast(ctx); err != nil {
@@ -235,25 +237,25 @@ func (b *rebuild) applySeries(ctx context.Context) error {
 		}
 		b.cfg.Log.Info("snapshot read", "run", snap.Run, "tables", len(tables))
 	}
-	if b.hasExactPast { // later runs closed some rows of a table that is from an earlier day
+	if b.hasExactPast { // later runs closed some rows of the files from earlier days
 		return load.DropClosed(ctx, b.draft, b.olderTables())
 	}
 	files, _, _ := integrity.FilesOfChanges(b.wh, b.last.Version)
 	return load.MergePast(ctx, b.draft, b.wh.Schema.Tables(), files, b.rowsAt)
 }
 
-// findLost sets Lost if readers saw a newer snapshot than the newest snapshot of the series. In a copied
+// findLostRun sets LostRun if readers saw a newer snapshot than the newest snapshot of the series. In a copied
 // warehouse the ledger can be newer than the series.
-func (b *rebuild) findLost() error {
+func (b *rebuild) findLostRun() error {
 	runs, err := b.wh.Ledger.Runs()
 	if err != nil {
 		return err
 	}
 	for _, r := range runs {
 		if r.VisibleVersion() != "" {
-			b.Lost = ""
+			b.LostRun = ""
 			if r.IsPublished() && r.SnapshotAt.After(b.last.At) {
-				b.Lost = r.ID
+				b.LostRun = r.ID
 			}
 		}
 	}
@@ -328,7 +330,7 @@ func (b *rebuild) restoreMeta(ctx context.Context) error {
 	return b.fixComputedHistory(ctx)
 }
 
-// fixComputedHistory corrects the runs that closed the rows of past, if these rows were computed by
+// fixComputedHistory corrects by which run each row of past was closed, if these rows were computed by
 // comparing snapshots. It also counts the snapshots that the series lacks.
 func (b *rebuild) fixComputedHistory(ctx context.Context) error {
 	if b.hasExactPast {
@@ -348,13 +350,13 @@ func (b *rebuild) closeEntry(ctx context.Context) error {
 	r := &b.run
 	r.EndedAt = r.StartedAt.Add(max(0, b.cfg.Now().Sub(r.StartedAt)))
 	r.SnapshotAt, r.Outcome = b.Last, ledger.Complete
-	if len(b.Skipped) == 0 && b.Lost == "" {
+	if len(b.Skipped) == 0 && b.LostRun == "" {
 		return nil
 	}
 	r.Outcome, r.ExitCode = ledger.Partial, ledger.Partial.ExitCode()
 	var lost []string
-	if b.Lost != "" {
-		lost = append(lost, "run "+b.Lost+" (the series has no complete day of it)")
+	if b.LostRun != "" {
+		lost = append(lost, "run "+b.LostRun+" (the series has no complete day of it)")
 	}
 	for _, d := range b.Skipped {
 		lost = append(lost, d.Affected+" ("+d.File+": "+d.Problem+")")
@@ -383,11 +385,11 @@ func (b *rebuild) writeParquet(ctx context.Context) ([]warehouse.ManifestTable, 
 			continue
 		}
 		if err := b.wh.Folder.Disk().Link(from, filepath.Join(b.draft.Dir, inManifest.File)); err != nil {
-			return nil, fmt.Errorf("rebuild: %w", err)
+			return nil, fmt.Errorf("rebuild the catalog: %w", err)
 		}
 		files = append(files, inManifest)
 	}
-	// New files have the run and time of the night in their metadata.
+	// New files have the run and time of the newest snapshot in their metadata.
 	b.draft.Run, b.draft.At = b.last.Run, b.last.At
 	written, err := load.WriteParquet(ctx, b.draft, b.wh.Schema.Definitions(), toWrite, nil)
 	if err != nil {

@@ -41,7 +41,7 @@ func (k *sink) loadEntries() {
 		n.cfg.Log.Warn("unchanged records cannot be skipped: all records are decoded", "stream", k.stream.Name, "error", err)
 	}
 	known := transform.NewMemory(n.seedOf(k.stream), entries)
-	for _, d := range k.all {
+	for _, d := range k.decoders {
 		d.Remember(known)
 	}
 }
@@ -61,7 +61,7 @@ func (k *sink) writeEntries() {
 		err = n.wh.Folder.Disk().WriteAtomically(path, 0o600, k.writeEntriesTo)
 	}
 	if err != nil {
-		n.cfg.Log.Warn("entries cannot be written: the next night decodes all records", "stream", k.stream.Name, "error", err)
+		n.cfg.Log.Warn("record hashes not written: the next night decodes all records", "stream", k.stream.Name, "error", err)
 	}
 	k.entries = nil
 }
@@ -69,19 +69,19 @@ func (k *sink) writeEntries() {
 // writeEntriesTo writes the entries and their checksum.
 func (k *sink) writeEntriesTo(f *os.File) error {
 	sum := xxh3.New()
-	both := io.MultiWriter(f, sum)
+	fileAndSum := io.MultiWriter(f, sum)
 	for _, part := range k.entries {
-		if _, err := both.Write(part); err != nil {
+		if _, err := fileAndSum.Write(part); err != nil {
 			return err
 		}
 	}
-	digest := sum.Sum128().Bytes()
-	_, err := f.Write(digest[:])
+	checksum := sum.Sum128().Bytes()
+	_, err := f.Write(checksum[:])
 	return err
 }
 
-// digestSize is the size of the checksum at the end of a file of entries, in bytes.
-const digestSize = 16
+// checksumSize is the size of the checksum at the end of a file of entries, in bytes.
+const checksumSize = 16
 
 func (n *night) entriesPath(stream, run string) string {
 	return filepath.Join(n.wh.Folder.SeenPath(), stream+"."+run)
@@ -95,8 +95,8 @@ func (n *night) readEntries(stream, run string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	end := len(content) - digestSize
-	if end < 0 || xxh3.Hash128(content[:end]).Bytes() != [digestSize]byte(content[end:]) {
+	end := len(content) - checksumSize
+	if end < 0 || xxh3.Hash128(content[:end]).Bytes() != [checksumSize]byte(content[end:]) {
 		return nil, fmt.Errorf("read %s: wrong checksum", path)
 	}
 	if end%transform.EntrySize != 0 {
@@ -113,7 +113,7 @@ func (n *night) carryEntries(cover map[string]load.Coverage) {
 		}
 		err := n.wh.Folder.Disk().Link(n.entriesPath(name, n.draft.Previous), n.entriesPath(name, n.run.ID))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			n.cfg.Log.Warn("entries cannot be carried: the next night decodes all records", "stream", name, "error", err)
+			n.cfg.Log.Warn("record hashes not kept: the next night decodes all records", "stream", name, "error", err)
 		}
 	}
 }
@@ -123,14 +123,14 @@ func (n *night) carryEntries(cover map[string]load.Coverage) {
 func (n *night) removeEntries(keptRun string) error {
 	files, err := os.ReadDir(n.wh.Folder.SeenPath())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove the entries of earlier nights: %w", err)
+		return fmt.Errorf("remove the record hashes of earlier nights: %w", err)
 	}
 	for _, f := range files {
 		if keptRun != "" && strings.HasSuffix(f.Name(), "."+keptRun) {
 			continue
 		}
 		if err := n.wh.Folder.Disk().Remove(filepath.Join(n.wh.Folder.SeenPath(), f.Name())); err != nil {
-			return fmt.Errorf("remove the entries of an earlier night: %w", err)
+			return fmt.Errorf("remove the record hashes of an earlier night: %w", err)
 		}
 	}
 	return nil

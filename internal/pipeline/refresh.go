@@ -17,7 +17,7 @@ type Targets struct{ Articles, Campaigns []string }
 
 // ErrPending means that a refresh did not start: no night was published yet, or a night can be
 // resumed, or a night is held.
-var ErrPending = errors.New("refresh: a night has to come first; nothing was changed")
+var ErrPending = errors.New("refresh: no night was published yet, or a night can be resumed or is held; nothing was changed: the next night reads these records")
 
 // Refresh reads the details of the given articles and campaigns again, and the events in the inbox. It
 // publishes a new version. All other rows, grades and ages are those of the last version. A refresh does
@@ -156,7 +156,7 @@ func (r *Refresher) refreshNow(ctx context.Context, refresh func(context.Context
 	switch {
 	case err == nil || ctx.Err() != nil:
 	case errors.As(err, new(*warehouse.LockedError)) || errors.Is(err, ErrPending):
-		r.log.Info("refresh waits for another window", "articles", len(targets.Articles), "campaigns", len(targets.Campaigns), "error", err)
+		r.log.Info("refresh postponed", "articles", len(targets.Articles), "campaigns", len(targets.Campaigns), "error", err)
 		r.addTargets(targets)
 	default:
 		r.log.Warn("refresh failed; the next night reads the same records", "articles", len(targets.Articles), "campaigns", len(targets.Campaigns), "error", err)

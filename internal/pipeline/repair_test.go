@@ -57,20 +57,20 @@ func damage(t *testing.T, path string) {
 	must(t, os.WriteFile(path, content, 0o600))
 }
 
-// seriesFile returns the file of listings of a day of the series.
+// seriesFile returns the path of the listings of a day in the series.
 func (h *harness) seriesFile(day string) string {
 	return h.path("parquet", "product_listings", "snapshot_date="+day, "product_listings.parquet")
 }
 
-// damageDay damages the listings of a day of the series and of the version of the day.
+// damageDay damages the listings of a day in the series and in the version.
 func (h *harness) damageDay(t *testing.T, day, version string) {
 	t.Helper()
 	damage(t, h.seriesFile(day))
 	damage(t, h.path("versions", version, "product_listings.parquet"))
 }
 
-// TestRebuildGivesTheSameHistory rebuilds the catalog from an intact series, with and without the
-// versions.
+// TestRebuildGivesTheSameHistory rebuilds the catalog from an intact series, also without the versions or
+// without the files of changes.
 func TestRebuildGivesTheSameHistory(t *testing.T) {
 	h := threeNights(t)
 	before, runs := h.history(), h.lines("SELECT run_id, outcome, rows FROM meta.runs ORDER BY 1")
@@ -84,9 +84,9 @@ func TestRebuildGivesTheSameHistory(t *testing.T) {
 					must(t, os.RemoveAll(path))
 				}
 			}
-			other, wasLocked, wasReleased := c.warehouse(), false, false
+			wh, wasLocked, wasReleased := c.warehouse(), false, false
 			c.cfg.Warehouse.Step = func(string, string) error {
-				isLocked := errors.As(other.Folder.CheckUnlocked(), new(*warehouse.LockedError))
+				isLocked := errors.As(wh.Folder.CheckUnlocked(), new(*warehouse.LockedError))
 				wasReleased = wasReleased || wasLocked && !isLocked
 				wasLocked = wasLocked || isLocked
 				return nil
@@ -97,7 +97,7 @@ func TestRebuildGivesTheSameHistory(t *testing.T) {
 				t.Errorf("locked during the rebuild: %t, and released before its end: %t; want a lock until the end", wasLocked, wasReleased)
 			}
 			first, last := time.Date(2026, 11, 2, 2, 0, 0, 0, time.UTC), time.Date(2026, 11, 4, 2, 0, 0, 0, time.UTC)
-			if r.Snapshots != 3 || !r.First.Equal(first) || !r.Last.Equal(last) || len(r.Skipped)+len(r.Unused)+len(r.Unfinished) > 0 || r.Lost != "" || !r.HasMeta || r.SnapshotsWithoutDay != 0 {
+			if r.Snapshots != 3 || !r.First.Equal(first) || !r.Last.Equal(last) || len(r.Skipped)+len(r.Unused)+len(r.Unfinished) > 0 || r.LostRun != "" || !r.HasMeta || r.SnapshotsWithoutDay != 0 {
 				t.Errorf("the rebuild is %+v, want all of 3 snapshots and meta, without damage", r)
 			}
 			if want := map[bool]int{true: 0, false: 3}[name == "no files of changes"]; r.Runs != want {
@@ -213,7 +213,7 @@ func TestRebuildRequiresConsent(t *testing.T) {
 	h.cfg.AcceptLoss = true
 	r, err := pipeline.Rebuild(t.Context(), h.cfg, true)
 	must(t, err)
-	if r.Lost != newest || h.latest() != r.Manifest.RunID {
+	if r.LostRun != newest || h.latest() != r.Manifest.RunID {
 		t.Errorf("the rebuild is %+v, want run %s lost", r, newest)
 	}
 }
@@ -257,7 +257,7 @@ func TestMendSeries(t *testing.T) {
 	t.Run("without a catalog", func(t *testing.T) {
 		c := h.copyWarehouse(t)
 		must(t, errors.Join(os.RemoveAll(c.path("versions")), os.Remove(c.seriesFile("2026-11-03"))))
-		if _, err := pipeline.MendSeries(t.Context(), c.cfg, warehouse.Retention{}); err == nil || !strings.Contains(err.Error(), "mend table product_listings of 2026-11-03: there is no intact copy") {
+		if _, err := pipeline.MendSeries(t.Context(), c.cfg, warehouse.Retention{}); err == nil || !strings.Contains(err.Error(), "restore table product_listings of 2026-11-03: there is no intact copy") {
 			t.Errorf("the repair ended with %v, want an error that names the file", err)
 		}
 	})
@@ -318,20 +318,19 @@ func TestReplayErrors(t *testing.T) {
 	if versions := mustValue(h.warehouse().Versions.List()); len(versions) != 2 {
 		t.Fatalf("the versions %v are kept, want two", versions)
 	}
-	missing := h.path("raw", "20261103T020000Z")
-	must(t, os.RemoveAll(missing))
+	must(t, os.RemoveAll(h.path("raw", "20261103T020000Z")))
 	for run, want := range map[string]string{
-		"20261104T020000Z": "later nights build on it: run placementsync rollback 20261104T020000Z first",
-		"20261103T020000Z": "its responses are not kept",
+		"20261104T020000Z": "later nights are based on it; nothing was changed: run placementsync rollback 20261104T020000Z first",
+		"20261103T020000Z": "its stored responses were removed",
 		"20261102T020000Z": "readers see 20261105T020000Z, which is later, and no version from before this run is kept",
-		"20200101T000000Z": "this run has no landed responses",
-		"latest":           "this run has no landed responses",
+		"20200101T000000Z": "this run has no stored responses",
+		"latest":           "this run has no stored responses",
 	} {
 		_, err := pipeline.Replay(t.Context(), h.cfg, run)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want ...%s...", run, err, want)
 		}
-		if _, unknown := errors.AsType[*ledger.UnknownRunError](err); unknown != strings.Contains(want, "no landed responses") {
+		if _, unknown := errors.AsType[*ledger.UnknownRunError](err); unknown != strings.Contains(want, "no stored responses") {
 			t.Errorf("%s: got %v, an UnknownRunError: %t, want %t", run, err, unknown, !unknown)
 		}
 	}
@@ -339,7 +338,7 @@ func TestReplayErrors(t *testing.T) {
 	_, err := h.warehouse().Rollback("20261104T020000Z", h.at)
 	must(t, err)
 	h.at = h.at.Add(time.Minute)
-	if _, err = pipeline.Replay(t.Context(), h.cfg, newest); err == nil || !strings.Contains(err.Error(), "which does not build on this run: run placementsync rollback "+newest+" first") {
+	if _, err = pipeline.Replay(t.Context(), h.cfg, newest); err == nil || !strings.Contains(err.Error(), "which is not based on this run; nothing was changed: run placementsync rollback "+newest+" first") {
 		t.Errorf("the replay of a later run ended with %v, want an error that names the rollback", err)
 	}
 	_, err = h.warehouse().Rollback(newest, h.at)

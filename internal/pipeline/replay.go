@@ -21,7 +21,7 @@ func Replay(ctx context.Context, cfg Config, run string) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	at, err := landedSnapshot(wh, run)
+	at, err := landedSnapshotTime(wh, run)
 	if err != nil {
 		return Result{}, err
 	}
@@ -43,9 +43,9 @@ func Replay(ctx context.Context, cfg Config, run string) (Result, error) {
 	return r.finishRun(ctx, res, err)
 }
 
-// landedSnapshot returns the snapshot time of a run whose responses are kept. The ledger contains the time
+// landedSnapshotTime returns the snapshot time of a run whose responses are kept. The ledger contains the time
 // in full precision, the run id only in seconds.
-func landedSnapshot(wh *warehouse.Warehouse, run string) (at time.Time, err error) {
+func landedSnapshotTime(wh *warehouse.Warehouse, run string) (at time.Time, err error) {
 	at, isRunID := warehouse.RunTime(run)
 	runs, err := wh.Ledger.Runs()
 	if err != nil {
@@ -58,14 +58,14 @@ func landedSnapshot(wh *warehouse.Warehouse, run string) (at time.Time, err erro
 	case err != nil:
 		return at, err
 	case isUnneeded || i >= 0 && (statErr != nil || !isRunID):
-		return at, fmt.Errorf("replay %s: its responses are not kept: privacy.raw discards them when a night is published, "+
-			"retention.raw_days when they are old; run placementsync rebuild to build from the Parquet snapshots", run)
+		return at, fmt.Errorf("replay %s: its stored responses were removed, because its night was published (privacy.raw: discard) "+
+			"or because they are older than retention.raw_days; nothing was changed: placementsync rebuild builds the catalog from Parquet instead", run)
 	case statErr != nil || !isRunID:
-		return at, &ledger.UnknownRunError{Message: fmt.Sprintf("replay %q: this run has no landed responses: run placementsync runs to list the runs", run)}
+		return at, &ledger.UnknownRunError{Message: fmt.Sprintf("replay %q: this run has no stored responses; nothing was changed: placementsync runs lists the runs", run)}
 	case i < 0:
 		return at, nil
 	case !runs[i].IsNight():
-		return at, fmt.Errorf("replay %s: this run is a refresh and has only a few responses: replay a night", run)
+		return at, fmt.Errorf("replay %s: this run is a refresh and has only a few responses; nothing was changed: replay a night", run)
 	}
 	return runs[i].StartedAt, nil
 }
@@ -92,7 +92,7 @@ func replayBase(wh *warehouse.Warehouse, run string) (string, error) {
 		return "", err
 	}
 	if m.Previous != "" && !slices.Contains(versions, m.Previous) {
-		return "", fmt.Errorf("replay %s: the version %s that it built on is no longer kept: use placementsync rebuild", run, m.Previous)
+		return "", fmt.Errorf("replay %s: version %s, on which this run is based, is no longer kept; nothing was changed: placementsync rebuild builds the catalog from Parquet instead", run, m.Previous)
 	}
 	return m.Previous, nil
 }
@@ -100,17 +100,17 @@ func replayBase(wh *warehouse.Warehouse, run string) (string, error) {
 // replayRefusal returns the error for a run that is not the newest run, with the command that makes the
 // replay possible.
 func replayRefusal(wh *warehouse.Warehouse, run, latest string, versions []string) error {
-	const orRebuild = "or use placementsync rebuild; nothing was changed"
+	const orRebuild = "or build the catalog without the responses: placementsync rebuild"
 	lineage, _ := wh.Versions.Lineage(latest) // it ends at a damaged manifest
 	isBase := slices.ContainsFunc(lineage, func(m warehouse.Manifest) bool { return m.RunID == run })
 	at, isKept := slices.BinarySearch(versions, run)
 	switch {
 	case isBase:
-		return fmt.Errorf("replay %s: later nights build on it: run placementsync rollback %[1]s first, %s", run, orRebuild)
+		return fmt.Errorf("replay %s: later nights are based on it; nothing was changed: run placementsync rollback %[1]s first, %s", run, orRebuild)
 	case isKept:
-		return fmt.Errorf("replay %s: readers see %s, which does not build on this run: run placementsync rollback %[1]s first, %s", run, latest, orRebuild)
+		return fmt.Errorf("replay %s: readers see %s, which is not based on this run; nothing was changed: run placementsync rollback %[1]s first, %s", run, latest, orRebuild)
 	case at > 0:
-		return fmt.Errorf("replay %s: readers see %s, which is later: run placementsync rollback %s first, %s", run, latest, versions[at-1], orRebuild)
+		return fmt.Errorf("replay %s: readers see %s, which is later; nothing was changed: run placementsync rollback %s first, %s", run, latest, versions[at-1], orRebuild)
 	}
-	return fmt.Errorf("replay %s: readers see %s, which is later, and no version from before this run is kept: use placementsync rebuild; nothing was changed", run, latest)
+	return fmt.Errorf("replay %s: readers see %s, which is later, and no version from before this run is kept; nothing was changed: placementsync rebuild builds the catalog without the responses", run, latest)
 }

@@ -17,7 +17,7 @@ import (
 type rightsChangedError struct{ before, after string }
 
 func (e *rightsChangedError) Error() string {
-	return fmt.Sprintf("resume the run: the rights of the token were %q and are now %q", e.before, e.after)
+	return fmt.Sprintf("resume the run: the type, team or scopes of the token changed from %q to %q; a new run starts", e.before, e.after)
 }
 
 // runOrResume resumes the last run if it can be resumed. Otherwise it starts a new run.

@@ -19,16 +19,16 @@ import (
 
 // TestRunModes compares every decision that depends on the kind of a run.
 func TestRunModes(t *testing.T) {
-	const resumes, next, again = "the stored responses are kept: run again to resume", "readers keep the last snapshot, and the next night reads the records of this refresh", "readers keep the last snapshot: begin again"
+	const resume, nextNight, repeat = "the stored responses are kept: run again to resume", "readers keep the last snapshot, and the next night reads the records of this refresh", "readers keep the last snapshot: repeat the command"
 	for _, c := range []struct {
 		mode                                                  runMode
 		usesNetwork, isResumable, isRefresh, keepsGradeOfList bool
 		afterStop                                             string
 	}{
-		{runMode{kind: ledger.Night}, true, true, false, false, resumes},
-		{runMode{kind: ledger.Night, dryRun: true}, true, false, false, false, again},
-		{runMode{kind: ledger.Refresh}, true, false, true, true, next},
-		{runMode{kind: ledger.Replay}, false, false, false, false, again},
+		{runMode{kind: ledger.Night}, true, true, false, false, resume},
+		{runMode{kind: ledger.Night, dryRun: true}, true, false, false, false, repeat},
+		{runMode{kind: ledger.Refresh}, true, false, true, true, nextNight},
+		{runMode{kind: ledger.Replay}, false, false, false, false, repeat},
 	} {
 		m, list, events := c.mode, stream.All()[0], stream.Events()[0]
 		if m.usesNetwork() != c.usesNetwork || m.isResumable() != c.isResumable || m.isRefresh() != c.isRefresh || m.keepsGrade(list) != c.keepsGradeOfList || m.keepsGrade(events) || m.afterStop() != c.afterStop {
@@ -73,8 +73,8 @@ func newRunner(t *testing.T, cfg Config, mode runMode, now time.Time) *runner {
 	return r
 }
 
-// TestResumeLast checks the maximum age to the nanosecond, and the other conditions for a resume.
-func TestResumeLast(t *testing.T) {
+// TestAdoptLastRun checks the maximum age to the nanosecond, and the other conditions for a resume.
+func TestAdoptLastRun(t *testing.T) {
 	now := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {
 		age       time.Duration
@@ -88,7 +88,7 @@ func TestResumeLast(t *testing.T) {
 		"older than the maximum":   {age: 6*time.Hour + 1, source: "http://a", hasLanded: true},
 		"a fresh run is requested": {age: time.Hour, fresh: true, source: "http://a", hasLanded: true},
 		"a run of another service": {age: time.Hour, source: "http://b", hasLanded: true},
-		"no landed responses":      {age: time.Hour, source: "http://a"},
+		"no stored responses":      {age: time.Hour, source: "http://a"},
 	} {
 		cfg := Config{Fresh: c.fresh, ResumeMaxAge: 6 * time.Hour, Fetch: fetch.Config{BaseURL: "http://a"}}
 		r := newRunner(t, cfg, runMode{kind: ledger.Night}, now)
@@ -127,9 +127,9 @@ func TestResumeLast(t *testing.T) {
 	}
 }
 
-// TestCheckAccess resumes runs with other tokens. If the rights of the first token were not
+// TestCheckRights resumes runs with other tokens. If the rights of the first token were not
 // recorded, the run is resumed.
-func TestCheckAccess(t *testing.T) {
+func TestCheckRights(t *testing.T) {
 	now := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {
 		mode           runMode
@@ -220,13 +220,13 @@ func TestReadLastNight(t *testing.T) {
 		hasLast        bool
 		lastLeftUnread bool
 	}{
-		"the first night":      {ledger.Night, time.Hour, nil, false, false},
-		"ids were left unread": {ledger.Night, time.Hour, []ledger.Run{run("20261118T020000Z", ledger.Night, true, 1)}, true, true},
-		"no id was unread":     {ledger.Night, time.Hour, []ledger.Run{run("20261118T020000Z", ledger.Night, true, 0)}, true, false},
-		"no time limit":        {ledger.Night, 0, []ledger.Run{run("20261118T020000Z", ledger.Night, true, 1)}, false, false},
-		"a refresh":            {ledger.Refresh, time.Hour, []ledger.Run{run("20261118T020000Z", ledger.Night, true, 1)}, false, false},
-		"the last run failed":  {ledger.Night, time.Hour, []ledger.Run{run("20261117T020000Z", ledger.Night, true, 1), run("20261118T020000Z", ledger.Night, false, 0)}, true, true},
-		"a refresh came after": {ledger.Night, time.Hour, []ledger.Run{run("20261117T020000Z", ledger.Night, true, 1), run("20261118T020000Z", ledger.Refresh, true, 0)}, true, true},
+		"the first night":                {ledger.Night, time.Hour, nil, false, false},
+		"ids were left unread":           {ledger.Night, time.Hour, []ledger.Run{run("20261118T020000Z", ledger.Night, true, 1)}, true, true},
+		"no id was unread":               {ledger.Night, time.Hour, []ledger.Run{run("20261118T020000Z", ledger.Night, true, 0)}, true, false},
+		"no time limit":                  {ledger.Night, 0, []ledger.Run{run("20261118T020000Z", ledger.Night, true, 1)}, false, false},
+		"a refresh":                      {ledger.Refresh, time.Hour, []ledger.Run{run("20261118T020000Z", ledger.Night, true, 1)}, false, false},
+		"the last run failed":            {ledger.Night, time.Hour, []ledger.Run{run("20261117T020000Z", ledger.Night, true, 1), run("20261118T020000Z", ledger.Night, false, 0)}, true, true},
+		"a refresh after the last night": {ledger.Night, time.Hour, []ledger.Run{run("20261117T020000Z", ledger.Night, true, 1), run("20261118T020000Z", ledger.Refresh, true, 0)}, true, true},
 	} {
 		r := newRunner(t, Config{MaxDuration: c.limit}, runMode{kind: c.kind}, now)
 		for _, earlier := range c.runs {

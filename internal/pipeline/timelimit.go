@@ -35,7 +35,7 @@ func (e *UnreadError) Error() string {
 		when = "by the run that is replayed"
 	}
 	if e.Planned == 0 {
-		return "the list was not read " + when + ": it was not begun, its last rows are kept"
+		return "the list was not read " + when + "; its stored rows are kept"
 	}
 	return fmt.Sprintf("%s of %s %s were not read %s", plural.Number(e.Unread), plural.Number(e.Planned), plural.Noun(e.Planned, "id"), when)
 }
@@ -50,10 +50,10 @@ func formatDuration(d time.Duration) string {
 const detailDivisor = 4
 
 // timeLeft returns the time in which a night can still request lists or, if isDetail is set, details.
-// limit is Config.MaxDuration. If limit is 0, hasEnd is false. elapsed is the time since the start of
-// the night. listsEnded is the time from the start until all lists were read, or 0 before. If
+// limit is Config.MaxDuration. If limit is 0, hasLimit is false. elapsed is the time since the start of
+// the night. listsEnded is the time from the start until all lists were read, or 0 during the lists. If
 // hasReserve is set, a part of the limit is reserved for details.
-func timeLeft(limit, elapsed, listsEnded time.Duration, isDetail, hasReserve bool) (left time.Duration, hasEnd bool) {
+func timeLeft(limit, elapsed, listsEnded time.Duration, isDetail, hasReserve bool) (left time.Duration, hasLimit bool) {
 	reserved := limit / detailDivisor
 	switch {
 	case limit == 0:
@@ -71,8 +71,8 @@ func timeLeft(limit, elapsed, listsEnded time.Duration, isDetail, hasReserve boo
 // sends no requests.
 func (r *reader) isTimeOver(isDetail bool) bool {
 	elapsed := time.Since(r.began)
-	left, hasEnd := timeLeft(r.night.cfg.MaxDuration, elapsed, r.listsEnded, isDetail, r.lastLeftUnread)
-	return !r.night.mode.usesNetwork() || hasEnd && left <= 0 || isDetail && r.streamLimit > 0 && elapsed >= r.streamLimit
+	left, hasLimit := timeLeft(r.night.cfg.MaxDuration, elapsed, r.listsEnded, isDetail, r.lastLeftUnread)
+	return !r.night.mode.usesNetwork() || hasLimit && left <= 0 || isDetail && r.streamLimit > 0 && elapsed >= r.streamLimit
 }
 
 // canRead reports whether a list, or one id of a stream, can be read: there is time for a request, or the
@@ -97,7 +97,7 @@ func (r *reader) readLastNight() error {
 	return nil
 }
 
-// orderStreams moves the unread lists of the last run to the front, followed by the other lists.
+// orderStreams moves the unread lists of the last night to the front, followed by the other lists.
 // Details and events follow in their given order.
 func orderStreams(streams []stream.Stream, last ledger.Run) []stream.Stream {
 	rank := func(s stream.Stream) int {
@@ -180,7 +180,7 @@ func (finished results) forecast(pace int64) (nights int64) {
 
 // firstRounds returns the priorities of the first rounds. A first round reads the details up to a priority
 // for all streams, before any stream is read completely. There are three cases:
-//   - If the last night read all ids, and not all details are requested, there are no first rounds.
+//   - If the last night read all ids, and Config.Details is not AllDetails, there are no first rounds.
 //   - If the last night left ids unread and made no progress (NightsLeft is 0), the rounds are: details
 //     that were never read, details that were read longest ago, changed details, new details.
 //   - Otherwise the rounds are: changed details, new details.

@@ -28,7 +28,7 @@ func TestTimeEndsBeforeTheFirstList(t *testing.T) {
 	previous := h.latest()
 	_, requests, err := h.limitedNight(time.Second)
 	noData := errorOf[*pipeline.NoDataError](t, err)
-	if requests != 1 || h.latest() != previous || !strings.Contains(noData.Error(), "orders: the list was not read within run.max_duration (1s): it was not begun, its last rows are kept") {
+	if requests != 1 || h.latest() != previous || !strings.Contains(noData.Error(), "orders: the list was not read within run.max_duration (1s); its stored rows are kept") {
 		t.Errorf("after %d requests the night ended with %v, want 1 request and an unread list", requests, err)
 	}
 }

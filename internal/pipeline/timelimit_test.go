@@ -19,22 +19,22 @@ func TestTimeLeft(t *testing.T) {
 		limit, elapsed, listsEnded time.Duration
 		isDetail, hasReserve       bool
 		want                       time.Duration
-		hasEnd                     bool
+		hasLimit                   bool
 	}{
 		"without a limit":                            {elapsed: 99 * hour, hasReserve: true},
-		"a list":                                     {limit: limit, elapsed: hour, want: 7 * hour, hasEnd: true},
-		"a list, no time left":                       {limit: limit, elapsed: limit, want: 0, hasEnd: true},
-		"a detail":                                   {limit: limit, elapsed: 7 * hour, listsEnded: 7 * hour, isDetail: true, want: hour, hasEnd: true},
-		"a detail after the limit":                   {limit: limit, elapsed: 9 * hour, listsEnded: 9 * hour, isDetail: true, want: -hour, hasEnd: true},
-		"a list with a reserve":                      {limit: limit, elapsed: 5 * hour, hasReserve: true, want: hour, hasEnd: true},
-		"a list, only the reserve left":              {limit: limit, elapsed: 6 * hour, hasReserve: true, want: 0, hasEnd: true},
-		"a detail in the reserve":                    {limit: limit, elapsed: 6 * hour, listsEnded: 6 * hour, isDetail: true, hasReserve: true, want: 2 * hour, hasEnd: true},
-		"a detail after late lists, with a reserve":  {limit: limit, elapsed: 9 * hour, listsEnded: 9 * hour, isDetail: true, hasReserve: true, want: 2 * hour, hasEnd: true},
-		"a detail after early lists, with a reserve": {limit: limit, elapsed: 2 * hour, listsEnded: hour, isDetail: true, hasReserve: true, want: 6 * hour, hasEnd: true},
+		"a list":                                     {limit: limit, elapsed: hour, want: 7 * hour, hasLimit: true},
+		"a list, no time left":                       {limit: limit, elapsed: limit, want: 0, hasLimit: true},
+		"a detail":                                   {limit: limit, elapsed: 7 * hour, listsEnded: 7 * hour, isDetail: true, want: hour, hasLimit: true},
+		"a detail after the limit":                   {limit: limit, elapsed: 9 * hour, listsEnded: 9 * hour, isDetail: true, want: -hour, hasLimit: true},
+		"a list with a reserve":                      {limit: limit, elapsed: 5 * hour, hasReserve: true, want: hour, hasLimit: true},
+		"a list, only the reserve left":              {limit: limit, elapsed: 6 * hour, hasReserve: true, want: 0, hasLimit: true},
+		"a detail in the reserve":                    {limit: limit, elapsed: 6 * hour, listsEnded: 6 * hour, isDetail: true, hasReserve: true, want: 2 * hour, hasLimit: true},
+		"a detail after late lists, with a reserve":  {limit: limit, elapsed: 9 * hour, listsEnded: 9 * hour, isDetail: true, hasReserve: true, want: 2 * hour, hasLimit: true},
+		"a detail after early lists, with a reserve": {limit: limit, elapsed: 2 * hour, listsEnded: hour, isDetail: true, hasReserve: true, want: 6 * hour, hasLimit: true},
 	} {
-		left, hasEnd := timeLeft(c.limit, c.elapsed, c.listsEnded, c.isDetail, c.hasReserve)
-		if left != c.want || hasEnd != c.hasEnd {
-			t.Errorf("%s: got left %v, hasEnd %t, want %v, %t", name, left, hasEnd, c.want, c.hasEnd)
+		left, hasLimit := timeLeft(c.limit, c.elapsed, c.listsEnded, c.isDetail, c.hasReserve)
+		if left != c.want || hasLimit != c.hasLimit {
+			t.Errorf("%s: got left %v, hasLimit %t, want %v, %t", name, left, hasLimit, c.want, c.hasLimit)
 		}
 	}
 }
@@ -161,8 +161,8 @@ func TestUnreadErrorMessages(t *testing.T) {
 		}
 	}
 	for e, want := range map[UnreadError]string{
-		{Limit: time.Hour}: "the list was not read within run.max_duration (1h): it was not begun, its last rows are kept",
-		{}:                 "the list was not read by the run that is replayed: it was not begun, its last rows are kept",
+		{Limit: time.Hour}: "the list was not read within run.max_duration (1h); its stored rows are kept",
+		{}:                 "the list was not read by the run that is replayed; its stored rows are kept",
 		{Unread: 1, Planned: 1, Limit: time.Hour}: "1 of 1 id were not read within run.max_duration (1h)",
 		{Unread: 1200, Planned: 1300, Limit: 0}:   "1,200 of 1,300 ids were not read by the run that is replayed",
 	} {

@@ -85,7 +85,7 @@ func Verify(ctx context.Context, cfg Config, readData bool) (v VerifyReport, err
 // checkRun checks the landed responses of a run. Without ReadData it only looks for the journal.
 func (v *VerifyReport) checkRun(wh *warehouse.Warehouse, run string) {
 	name := filepath.ToSlash(filepath.Join("raw", run))
-	damage := integrity.Damage{File: name, Affected: "responses of run " + run + ", which a replay would lack; prune removes them after retention.raw_days",
+	damage := integrity.Damage{File: name, Affected: "the stored responses of run " + run + ", from which a replay reads; prune removes them after retention.raw_days",
 		Repair: integrity.Repair{Kind: integrity.PruneLanded}, Lost: true}
 	if !v.ReadData {
 		v.Files++
@@ -105,7 +105,7 @@ func (v *VerifyReport) checkRun(wh *warehouse.Warehouse, run string) {
 	case err != nil:
 		damage.Problem = err.Error()
 	case c.Damaged > 0:
-		damage.Problem = fmt.Sprintf("%d of %d responses are damaged", c.Damaged, max(c.Responses, c.Damaged))
+		damage.Problem = fmt.Sprintf("%d of %d stored responses are damaged", c.Damaged, max(c.Responses, c.Damaged))
 	default:
 		return
 	}

@@ -24,7 +24,7 @@ func measurePasses(t *testing.T, s settings) findings {
 		if pages := s.listings / 100; twoPassRequests < onePassRequests+pages {
 			t.Fatalf("the normal night made %d requests, want at least %d of one pass and %d of a second pass", twoPassRequests, onePassRequests, pages)
 		}
-		cpuBefore := onePass[slices.IndexFunc(onePass, func(s timedStep) bool { return s.Name == "mid stage" })].CPU
+		cpuBefore := onePass[slices.IndexFunc(onePass, func(s timedStep) bool { return s.Name == "rows staged" })].CPU
 		first = append(first, lastStep(t, onePass, "stream staged").CPU-cpuBefore)
 		second = append(second, lastStep(t, twoPasses, "stream staged").CPU-lastStep(t, onePass, "stream staged").CPU)
 		requests = append(requests, float64(twoPassRequests))

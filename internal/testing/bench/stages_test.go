@@ -40,7 +40,7 @@ func measureStages(t *testing.T, s settings) findings {
 // response.
 func sequentialStages(t *testing.T, steps []timedStep) []stage {
 	t.Helper()
-	firstStep := steps[slices.IndexFunc(steps, func(s timedStep) bool { return s.Name == "mid stage" })]
+	firstStep := steps[slices.IndexFunc(steps, func(s timedStep) bool { return s.Name == "rows staged" })]
 	stages := []stage{{"begin: token, draft, stage", firstStep.CPU, firstStep.Wall}}
 	for _, s := range [][3]string{
 		{"compare and merge", "stream staged", "merged"},

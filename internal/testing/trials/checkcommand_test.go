@@ -40,17 +40,17 @@ func TestCheckPlansTheNight(t *testing.T) {
 	if plan.Requests != want || plan.Latest != res.Run.ID {
 		t.Errorf("the plan has %d requests after %s, want %d after %s", plan.Requests, plan.Latest, want, res.Run.ID)
 	}
-	if plan.NeedBytes <= 0 || plan.FreeBytes <= 0 || plan.Unknown != 0 {
-		t.Errorf("the plan needs %d of %d free bytes and has %d unknown streams, want positive numbers and no unknown stream", plan.NeedBytes, plan.FreeBytes, plan.Unknown)
+	if plan.NeedBytes <= 0 || plan.FreeBytes <= 0 || plan.NeverRead != 0 {
+		t.Errorf("the plan needs %d of %d free bytes and has %d streams that were never read, want positive numbers and no such stream", plan.NeedBytes, plan.FreeBytes, plan.NeverRead)
 	}
 	if orders := plannedStream(t, plan, "orders"); orders.Skip != "" || orders.LastRequests <= 0 {
 		t.Errorf("the plan of orders is %+v, want requests and no reason to skip", orders)
 	}
 }
 
-func plannedStream(t *testing.T, p pipeline.Plan, name string) pipeline.Planned {
+func plannedStream(t *testing.T, p pipeline.Plan, name string) pipeline.StreamPlan {
 	t.Helper()
-	i := slices.IndexFunc(p.Streams, func(s pipeline.Planned) bool { return s.Name == name })
+	i := slices.IndexFunc(p.Streams, func(s pipeline.StreamPlan) bool { return s.Name == name })
 	if i < 0 {
 		t.Fatalf("the plan has no stream %s", name)
 	}

@@ -143,7 +143,7 @@ func TestTrialCopiesOfTheSeriesContainOneNight(t *testing.T) {
 				got := contents(t, filepath.Join(dir, "catalog.duckdb"))
 				for table, rows := range want {
 					// A rebuild that lacks the newest run records the loss in meta.runs.
-					if !cmp.Equal(rows, got[table]) && (table != "meta.runs" || r.Lost == "") {
+					if !cmp.Equal(rows, got[table]) && (table != "meta.runs" || r.LostRun == "") {
 						t.Errorf("copy %d of %d, restored to %s: %s differs from the table of that night", i, len(copies), r.Last, table)
 					}
 				}
@@ -223,7 +223,7 @@ func (h *harness) restoreMixedCopies(copies []string, nights map[time.Time]map[s
 		// the loss of that night.
 		ledgerText, err := os.ReadFile(filepath.Join(copies[earlier], "state", "runs.jsonl"))
 		must(h.t, err)
-		if hasNewest := strings.Contains(string(ledgerText), newest.Format("20060102T150405Z")); hasNewest && r.Last.Before(newest) && r.Lost == "" {
+		if hasNewest := strings.Contains(string(ledgerText), newest.Format("20060102T150405Z")); hasNewest && r.Last.Before(newest) && r.LostRun == "" {
 			h.t.Errorf("steps %d and %d: restored to %s, but the loss of the night of %s is not reported", earlier, later, r.Last, newest)
 		}
 		for _, m := range r.Manifest.Tables {

@@ -52,8 +52,8 @@ func TestTrialResponsesAreDiscardedAfterThePublish(t *testing.T) {
 	for _, discards := range []bool{true, false} {
 		h.cfg.Warehouse.DiscardRaw = discards
 		_, err := pipeline.Replay(t.Context(), h.cfg, first.Run.ID)
-		if err == nil || !strings.Contains(err.Error(), "replay "+first.Run.ID+": its responses are not kept: privacy.raw") {
-			t.Errorf("the replay of a run without responses returned %v, want an error with \"its responses are not kept\"", err)
+		if err == nil || !strings.Contains(err.Error(), "replay "+first.Run.ID+": its stored responses were removed, because its night was published (privacy.raw: discard)") {
+			t.Errorf("the replay of a run without responses returned %v, want an error with \"its stored responses were removed\"", err)
 		}
 	}
 }
@@ -119,8 +119,8 @@ func TestKilledDiscardIsFinished(t *testing.T) {
 				requireLandedRuns(t, h.path("raw"), run)
 			}
 			_, err := pipeline.Replay(t.Context(), h.cfg, run)
-			if err == nil || !strings.Contains(err.Error(), "its responses are not kept") {
-				t.Errorf("the replay of the killed run returned %v, want an error with \"its responses are not kept\"", err)
+			if err == nil || !strings.Contains(err.Error(), "its stored responses were removed") {
+				t.Errorf("the replay of the killed run returned %v, want an error with \"its stored responses were removed\"", err)
 			}
 			wh := warehouseOf(t, h.cfg)
 			finish(t, h, wh)

@@ -159,7 +159,7 @@ func TestTrialExactStreamsEqualTheService(t *testing.T) {
 			}
 		}
 		h.requireStream(res.Run, "article_comments", fetch.Bounded, "")
-		h.requireStream(res.Run, "outlets", fetch.Bounded, "settled ones were last read at most")
+		h.requireStream(res.Run, "outlets", fetch.Bounded, "unchanged ids were last read at most")
 	}
 }
 

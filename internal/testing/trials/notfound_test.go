@@ -63,7 +63,7 @@ func TestGateStopsAnEndpointOf404s(t *testing.T) {
 	// If the operator accepts the loss, the night is partial, and no table is graded exact.
 	h.cfg.AllowMassDelete = true
 	partial := h.partialNight()
-	h.requireStream(partial.Run, "articles", fetch.BestEffort, "answered 404")
+	h.requireStream(partial.Run, "articles", fetch.BestEffort, "returned 404")
 	if s := streamOf(t, partial.Run, "articles"); s.Fetched != 0 || !s.Incomplete {
 		t.Errorf("the stream articles has %+v, want no fetched row and Incomplete", s)
 	}
@@ -113,7 +113,7 @@ func TestTrialListedArticlesWith404AreKept(t *testing.T) {
 					t.Errorf("the night ended with exit code %d, want %d", res.Run.ExitCode, code)
 				}
 				h.requireStream(res.Run, "articles", grade, fmt.Sprintf("%d of ", c.notFoundCount))
-				h.requireStream(res.Run, "articles", grade, "were answered 404 although a list contains them; their rows are kept")
+				h.requireStream(res.Run, "articles", grade, "returned 404 although a list contains them; their rows are kept")
 				s := streamOf(t, res.Run, "articles")
 				if int(s.Fetched) != h.count("articles", "TRUE")-keptRows || s.Incomplete != c.partial {
 					t.Errorf("fetched %d articles with Incomplete %t, want %d and %t", s.Fetched, s.Incomplete, h.count("articles", "TRUE")-keptRows, c.partial)

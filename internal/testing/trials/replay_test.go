@@ -77,9 +77,9 @@ func TestReplayErrors(t *testing.T) {
 	}
 	first := h.goodNight()
 	second := h.goodNight()
-	requireError(first.Run.ID, "later nights build on it: run placementsync rollback "+first.Run.ID+" first")
-	requireError("20200101T000000Z", "this run has no landed responses")
-	requireError("../state", "this run has no landed responses")
+	requireError(first.Run.ID, "later nights are based on it; nothing was changed: run placementsync rollback "+first.Run.ID+" first")
+	requireError("20200101T000000Z", "this run has no stored responses")
+	requireError("../state", "this run has no stored responses")
 	if h.cfg.Fetch.Offline {
 		t.Error("the replay changed the configuration of its caller, want Offline to stay false")
 	}
@@ -91,13 +91,13 @@ func TestReplayErrors(t *testing.T) {
 		must(t, err)
 	}
 	rollback(first.Run.ID)
-	requireError(second.Run.ID, "readers see "+first.Run.ID+", which does not build on this run: run placementsync rollback "+second.Run.ID+" first")
+	requireError(second.Run.ID, "readers see "+first.Run.ID+", which is not based on this run; nothing was changed: run placementsync rollback "+second.Run.ID+" first")
 	third := h.goodNight()
-	requireError(second.Run.ID, "readers see "+third.Run.ID+", which does not build on this run: run placementsync rollback "+second.Run.ID+" first")
+	requireError(second.Run.ID, "readers see "+third.Run.ID+", which is not based on this run; nothing was changed: run placementsync rollback "+second.Run.ID+" first")
 	must(t, wh.Versions.Drop(second.Run.ID))
 	requireError(second.Run.ID, "readers see "+third.Run.ID+", which is later: run placementsync rollback "+first.Run.ID+" first")
 	must(t, wh.Versions.Drop(first.Run.ID))
-	requireError(second.Run.ID, "no version from before this run is kept: use placementsync rebuild")
+	requireError(second.Run.ID, "no version from before this run is kept; nothing was changed: placementsync rebuild")
 }
 
 // TestTrialReplayAfterTheAdvisedRollback rolls back to a run, as the error of a replay advises, and

@@ -219,7 +219,7 @@ func (s *season) rebuild() {
 	if err != nil {
 		s.t.Fatalf("day %d: rebuild: %v", s.service.Day(), err)
 	}
-	if newest := len(s.snapshots) - 1; r.Lost != "" && s.snapshots[newest].isStopped && newest > 0 {
+	if newest := len(s.snapshots) - 1; r.LostRun != "" && s.snapshots[newest].isStopped && newest > 0 {
 		s.snapshots = s.snapshots[:newest] // parquet/ does not contain the day of this snapshot
 	}
 	if !r.Last.Equal(s.last().at) {

@@ -49,7 +49,7 @@ func stepCalls(steps []string) []stepCall {
 }
 
 func criticalSteps() []stepCall {
-	return []stepCall{{Step: "response landed", Nth: 9}, {Step: "mid stage", Nth: 4}, {Step: "mid merge", Nth: 2},
+	return []stepCall{{Step: "response landed", Nth: 9}, {Step: "rows staged", Nth: 4}, {Step: "mid merge", Nth: 2},
 		{Step: "before fsync of the draft"}, {Step: "after rename of the version"}, {Step: "after rename latest"},
 		{Step: "before rename orders.parquet", After: "after rename latest"}}
 }
