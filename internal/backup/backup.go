@@ -54,8 +54,8 @@ type Result struct {
 	Bytes, SentBytes int64
 	// Removed counts the removed objects of old backups.
 	Removed int
-	// LeftOut are the files that are not in the backup, because neither the warehouse nor the bucket
-	// has an intact copy.
+	// LeftOut are the files that are not in the backup: files without an intact copy in the warehouse
+	// or the bucket, and days that are missing in the Parquet series.
 	LeftOut []Problem
 }
 
@@ -132,9 +132,10 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 	return j.result, nil
 }
 
-// completeSeries adds published versions to the Parquet series that are missing there because their night
-// was killed: a backup copies the series, but no versions. If another command has the lock, or a file is
-// damaged, versions remain missing, and leaveOutMissing reports them.
+// completeSeries adds the missing days to the Parquet series, because a backup copies the series but no
+// versions. A day is missing if its version was published but not added to the series, for example because the
+// night was killed. If another command has the lock, or a file is damaged, days remain missing, and
+// leaveOutMissing reports them.
 func (j *job) completeSeries() error {
 	missing, err := j.Warehouse.Series.Missing()
 	if err != nil || len(missing) == 0 {
@@ -154,8 +155,8 @@ func (j *job) completeSeries() error {
 	return errors.Join(err, lock.Release())
 }
 
-// leaveOutMissing reports the versions that completeSeries could not add. Versions that were published
-// after the backup began are not part of it.
+// leaveOutMissing reports the days that completeSeries could not add. Days that were published after the
+// backup began are not part of this backup.
 func (j *job) leaveOutMissing() error {
 	missing, err := j.Warehouse.Series.Missing()
 	for _, m := range missing {
@@ -249,7 +250,7 @@ func (j *job) sendFiles(ctx context.Context) error {
 			break
 		}
 		if !isUnchanged {
-			j.Log.Info("the Parquet series changed during the backup, which starts again", "attempt", attempt+1)
+			j.Log.Info("the Parquet series changed during the backup", "attempt", attempt+1)
 		}
 	}
 	if !isUnchanged {
@@ -304,12 +305,12 @@ func (j *job) sendFrom(ctx context.Context, path string, want checksum.FileSum) 
 		return "it is missing", nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("back up %s: %w", want.File, err)
+		return "", fmt.Errorf("back up %s: %w; earlier backups are kept", want.File, err)
 	}
 	defer f.Close()
 	sent, err := sumFile(ctx, want.File, f)
 	if err != nil {
-		return "", fmt.Errorf("back up %s: %w", want.File, err)
+		return "", fmt.Errorf("back up %s: %w; earlier backups are kept", want.File, err)
 	}
 	if want.SHA256 != "" && sent.SHA256 != want.SHA256 {
 		return checksum.WrongSum, nil

@@ -38,7 +38,7 @@ type Manifest struct {
 	At      time.Time          `json:"at"`
 	Program string             `json:"program_version"`
 	Files   []checksum.FileSum `json:"files"`
-	// LeftOut lists the files of the warehouse that are not in the backup, because no intact copy exists.
+	// LeftOut is Result.LeftOut.
 	LeftOut []Problem `json:"left_out,omitempty"`
 }
 
@@ -88,7 +88,6 @@ func listManifests(ctx context.Context, b *object.Bucket) (all manifests, err er
 	if err != nil {
 		return all, err
 	}
-	var problems []error
 	for _, o := range objects {
 		stamp, wantSHA256, ok := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(o.Name, manifestsDir), manifestSuffix), "-")
 		at, timeErr := time.Parse(nameTimeFormat, stamp)
@@ -101,7 +100,6 @@ func listManifests(ctx context.Context, b *object.Bucket) (all manifests, err er
 			continue
 		case errors.As(err, new(*manifestError)):
 			all.unreadable = append(all.unreadable, unreadableManifest{o.Name, err})
-			problems = append(problems, err)
 		case err != nil:
 			return all, err
 		default:
@@ -111,8 +109,8 @@ func listManifests(ctx context.Context, b *object.Bucket) (all manifests, err er
 			all.newestAt = at
 		}
 	}
-	if len(all.readable) == 0 {
-		return all, errors.Join(problems...)
+	if n := len(all.unreadable); n > 0 && len(all.readable) == 0 {
+		return all, fmt.Errorf("%w; no backup in %s can be read: use another bucket or prefix", all.unreadable[n-1].err, b.Address(""))
 	}
 	slices.SortFunc(all.readable, func(x, y storedManifest) int { return strings.Compare(x.name, y.name) })
 	return all, nil

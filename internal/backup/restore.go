@@ -36,7 +36,7 @@ func Restore(ctx context.Context, c Config) (res Restored, err error) {
 	mirror := c.Warehouse.Mirror
 	ledgerIndex := slices.IndexFunc(res.Files, func(f checksum.FileSum) bool { return f.File == mirror.LedgerFile() })
 	if ledgerIndex < 0 {
-		return res, fmt.Errorf("restore from %s: the backup of %s has no ledger; nothing was changed", c.Bucket.Address(""), res.Run)
+		return res, fmt.Errorf("restore from %s: the backup of %s contains no ledger; nothing was changed: name another backup with --from", c.Bucket.Address(""), res.Run)
 	}
 	ledgerFile := res.Files[ledgerIndex]
 	err = mirror.CheckEmpty(func() bool {
