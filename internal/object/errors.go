@@ -14,7 +14,7 @@ import (
 
 // Reasons of an *Error, for errors.Is.
 var (
-	ErrMissing  = errors.New("there is no such object")
+	ErrMissing  = errors.New("the object is missing")
 	ErrNoBucket = errors.New("the bucket does not exist: create it, or correct its name")
 	ErrRefused  = errors.New("the server does not accept the keys: check s3.access_key_file and s3.secret_key_file, or the AWS_ variables of the environment")
 	ErrDenied   = errors.New("the keys are not allowed to do this: allow them to list, get, put and delete objects there")
@@ -54,7 +54,7 @@ func (e *localError) Unwrap() error { return e.err }
 type sizeError struct{ size, limit int64 }
 
 func (e *sizeError) Error() string {
-	return fmt.Sprintf("it has %d bytes, more than the limit of %d: another program wrote it", e.size, e.limit)
+	return fmt.Sprintf("the object has %d bytes, more than %d, so placementsync did not write it: remove it, or use another prefix", e.size, e.limit)
 }
 
 // newError returns an *Error, or nil if err is nil. It keeps only the code and the status of a
@@ -116,7 +116,7 @@ func reasonOf(err error) error {
 // response, or the text of the innermost error.
 func lastCause(err error) string {
 	if api, ok := errors.AsType[smithy.APIError](err); ok {
-		text := "the server answered " + cleanCode(api.ErrorCode())
+		text := "the server returned " + cleanCode(api.ErrorCode())
 		if res, ok := errors.AsType[*awshttp.ResponseError](err); ok {
 			text += fmt.Sprintf(" (status %d)", res.HTTPStatusCode())
 		}
@@ -124,7 +124,7 @@ func lastCause(err error) string {
 	}
 	// The status is 0 if there was no response.
 	if res, ok := errors.AsType[*awshttp.ResponseError](err); ok && res.HTTPStatusCode() > 0 {
-		return fmt.Sprintf("the server answered with status %d", res.HTTPStatusCode())
+		return fmt.Sprintf("the server returned status %d", res.HTTPStatusCode())
 	}
 	if inner, ok := errors.AsType[*url.Error](err); ok {
 		return inner.Err.Error() // the outer error contains the signed address

@@ -222,7 +222,7 @@ func (b *Bucket) Delete(ctx context.Context, names ...string) error {
 		}
 		for _, e := range res.Errors {
 			if code := aws.ToString(e.Code); code != "NoSuchKey" {
-				return fmt.Errorf("delete s3://%s/%s: the server answered %s", b.bucket, aws.ToString(e.Key), code)
+				return fmt.Errorf("delete s3://%s/%s: the server returned %s", b.bucket, aws.ToString(e.Key), code)
 			}
 		}
 		names = names[n:]

@@ -110,7 +110,7 @@ func TestLargeObjectIsSentInParts(t *testing.T) {
 			return false
 		}
 		err := b.Put(t.Context(), "broken", bytes.NewReader(data), sum)
-		if err == nil || err.Error() != "put s3://store/a/b/broken: the server answered SlowDown (status 503) (3 attempts)" {
+		if err == nil || err.Error() != "put s3://store/a/b/broken: the server returned SlowDown (status 503) (3 attempts)" {
 			t.Errorf("got %v, want SlowDown after 3 attempts", err)
 		}
 		if _, ok := sim.Objects("store")["a/b/broken"]; ok || sim.Uploads("store") > 0 {
@@ -148,7 +148,7 @@ func TestLargeObjectIsSentInParts(t *testing.T) {
 	})
 }
 
-// TestFaults makes one or all requests fail, and checks the error, the number of requests and the
+// TestFaults makes some or all requests fail, and checks the error, the number of requests and the
 // stored object.
 func TestFaults(t *testing.T) {
 	data := bytes.Repeat([]byte("x"), 100_000)
@@ -178,7 +178,7 @@ func TestFaults(t *testing.T) {
 		reason   error
 	}{
 		{name: "the server is busy twice", method: "PUT", times: 2, fail: slowDown, requests: 3},
-		{name: "the server is always busy", method: "PUT", times: 99, fail: slowDown, requests: 3, want: "put s3://store/a/b/one: the server answered SlowDown (status 503) (3 attempts)"},
+		{name: "the server is always busy", method: "PUT", times: 99, fail: slowDown, requests: 3, want: "put s3://store/a/b/one: the server returned SlowDown (status 503) (3 attempts)"},
 		{name: "the connection is reset during an upload", method: "PUT", times: 1, fail: resetConnection, requests: 2},
 		{name: "one response is cut off", method: "GET", times: 1, fail: cutOff, requests: 2},
 		{name: "each response is cut off", method: "GET", times: 99, fail: cutOff, requests: 3, want: "get s3://store/a/b/one: unexpected EOF (3 attempts)"},
@@ -188,7 +188,7 @@ func TestFaults(t *testing.T) {
 		{name: "the bucket is missing", method: "PUT", times: 99, fail: refuse(404, "NoSuchBucket"), requests: 1, reason: object.ErrNoBucket,
 			want: "put s3://store/a/b/one: " + object.ErrNoBucket.Error() + " (NoSuchBucket)"},
 		{name: "the error code contains control characters", method: "PUT", times: 99, fail: refuse(400, "Odd&#xA;Thing\u009b31m"), requests: 1,
-			want: "put s3://store/a/b/one: the server answered Odd?Thing?31m (status 400)"},
+			want: "put s3://store/a/b/one: the server returned Odd?Thing?31m (status 400)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			sim, b := open(t, nil)

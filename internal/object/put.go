@@ -19,7 +19,7 @@ import (
 // part is sent again.
 const (
 	multipartSize = 64 << 20
-	partSize      = 32 << 20
+	minPartSize   = 32 << 20
 	maxParts      = 10_000 // the limit of S3
 )
 
@@ -63,11 +63,11 @@ func (b *Bucket) putParts(ctx context.Context, name string, content io.ReaderAt,
 			err = errors.Join(err, b.abort(ctx, upload.Key, upload.UploadId))
 		}
 	}()
-	sizeOfPart := max(partSize, (sum.Bytes+maxParts-1)/maxParts)
+	partSize := max(minPartSize, (sum.Bytes+maxParts-1)/maxParts)
 	var parts []types.CompletedPart
 	wholeHash := sha256.New()
-	for offset := int64(0); offset < sum.Bytes; offset += sizeOfPart {
-		body := io.NewSectionReader(content, offset, min(sizeOfPart, sum.Bytes-offset))
+	for offset := int64(0); offset < sum.Bytes; offset += partSize {
+		body := io.NewSectionReader(content, offset, min(partSize, sum.Bytes-offset))
 		partHash := sha256.New()
 		if _, err := io.Copy(io.MultiWriter(partHash, wholeHash), body); err != nil {
 			return &localError{err}

@@ -159,7 +159,7 @@ func Refuse(w http.ResponseWriter, status int, code string) {
 	w.Header().Set("Content-Type", "application/xml")
 	w.WriteHeader(status)
 	// An error means that the client has disconnected.
-	_, _ = fmt.Fprintf(w, "<Error><Code>%s</Code><Message>requested by the test</Message></Error>", code)
+	_, _ = fmt.Fprintf(w, "<Error><Code>%s</Code><Message>refused by s3sim</Message></Error>", code)
 }
 
 // matchesChecksums reports whether a body has the checksums that the headers of its request
