@@ -18,8 +18,8 @@ type Expired struct {
 	// Nights are the removed nights.
 	Nights    []string `json:"nights"`
 	Snapshots int      `json:"snapshots"`
-	// Files counts all removed files. Orphans counts the files among them that failed or
-	// killed publishers left.
+	// Files counts all removed files. Orphans counts the files among them that
+	// were unreferenced before, such as files of a killed publish or old metadata files.
 	Files   int   `json:"files"`
 	Orphans int   `json:"orphans"`
 	Bytes   int64 `json:"bytes"`
@@ -94,9 +94,9 @@ func (l *Lake) loadOwned(ctx context.Context) (tables, error) {
 	return lakeTables, err
 }
 
-// removeUnneeded removes the files to which no table refers from the folders of own tables. own are the
-// tables before the expiry, and after are the tables of the lake after the expiry. The references of all
-// tables are collected before the first file is removed.
+// removeUnneeded removes unneeded files: they are in the folder of an own table, and no table refers to
+// them. own are the tables before the expiry, and after are the tables of the lake after the expiry. The
+// references of all tables are collected before the first file is removed.
 func (l *Lake) removeUnneeded(ctx context.Context, own, after tables, e *Expired) error {
 	foreignTables, err := l.loadForeignTables(ctx)
 	if err != nil {
@@ -286,12 +286,12 @@ func referredFiles(ctx context.Context, t *table.Table) (map[string]bool, error)
 				continue
 			}
 			referred[canonicalAddress(m.FilePath())] = true
-			for dataFile, err := range m.Entries(store, false) {
+			for entry, err := range m.Entries(store, false) {
 				if err != nil {
 					return nil, fmt.Errorf("read %s: %w", m.FilePath(), err)
 				}
-				if dataFile.Status() != iceberg.EntryStatusDELETED {
-					referred[canonicalAddress(dataFile.DataFile().FilePath())] = true
+				if entry.Status() != iceberg.EntryStatusDELETED {
+					referred[canonicalAddress(entry.DataFile().FilePath())] = true
 				}
 			}
 		}

@@ -273,8 +273,8 @@ func (f *files) listObjects(ctx context.Context, root string) ([]listedFile, err
 	if !ok {
 		return nil, fmt.Errorf("list %s: it is neither a folder nor an s3:// address", root)
 	}
-	name, prefix, _ := strings.Cut(rest, "/")
-	bucket, err := object.Open(ctx, f.s3, name, "")
+	bucketName, prefix, _ := strings.Cut(rest, "/")
+	bucket, err := object.Open(ctx, f.s3, bucketName, "")
 	if err != nil {
 		return nil, err
 	}
@@ -284,7 +284,7 @@ func (f *files) listObjects(ctx context.Context, root string) ([]listedFile, err
 	}
 	var listed []listedFile
 	for _, o := range objects {
-		listed = append(listed, listedFile{"s3://" + name + "/" + o.Name, o.Bytes, o.StoredAt})
+		listed = append(listed, listedFile{"s3://" + bucketName + "/" + o.Name, o.Bytes, o.StoredAt})
 	}
 	return listed, nil
 }

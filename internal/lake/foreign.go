@@ -22,7 +22,7 @@ func (l *Lake) loadForeignTables(ctx context.Context) (foreignTables []*table.Ta
 		return nil, fmt.Errorf("read the catalog of the lake: %w", err)
 	}
 	for _, r := range rows {
-		if !l.isInLake(r.location) {
+		if !l.isInLake(r.metadataLocation) {
 			continue
 		}
 		t, err := c.open(r)

@@ -1,7 +1,7 @@
 // Package lake publishes nights as Apache Iceberg tables, which Spark, Trino and other engines
 // read. The tables are in a folder or in object storage, with a catalog in SQLite, Postgres or a
 // REST server. One commit publishes all tables of a night, with a tag that names the night.
-// The package reads published versions of a warehouse and the ledger. It must not know the service
+// The package reads the ledger and the published versions of a warehouse. It must not know the service
 // and its HTTP, the steps of a night, or how rows are staged and merged.
 package lake
 
@@ -27,7 +27,7 @@ type Config struct {
 	// Warehouse is the absolute folder or the s3:// address of the tables. If it is empty, the
 	// server of a REST catalog chooses the folder of each table.
 	Warehouse string
-	// Namespace is the prefix of the three namespaces.
+	// Namespace is the prefix of all namespaces of the lake.
 	Namespace string
 	// Password is the password of a Postgres database. If it is empty, PGPASSWORD or ~/.pgpass is
 	// used.

@@ -47,8 +47,8 @@ func (e *UnknownResultError) Unwrap() error { return e.Err }
 
 // Publish commits all tables of a version in one step. It commits nothing if the lake already shows the
 // night, and returns an error if the lake shows a later night. If the lake shows the history of another
-// warehouse, Publish returns an error. With replace, it replaces this history instead.
-func (l *Lake) Publish(ctx context.Context, v *Version, replace bool) (p Published, err error) {
+// warehouse, Publish returns an error. With replaceHistory, it replaces this history instead.
+func (l *Lake) Publish(ctx context.Context, v *Version, replaceHistory bool) (p Published, err error) {
 	startedAt := l.cfg.Now()
 	p = Published{Run: v.Run, SnapshotAt: v.At, Tables: len(v.sources)}
 	defer func() { p.Seconds = l.cfg.Now().Sub(startedAt).Seconds() }()
@@ -62,7 +62,7 @@ func (l *Lake) Publish(ctx context.Context, v *Version, replace bool) (p Publish
 	if err := checkOrder(v, newest(states)); err != nil {
 		return p, err
 	}
-	if !replace {
+	if !replaceHistory {
 		if err := checkHistory(v, states); err != nil {
 			return p, err
 		}

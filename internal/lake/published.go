@@ -44,7 +44,7 @@ func readPublishedState(n tableName, t *table.Table) (publishedState, error) {
 	}
 	s.at = at.UTC()
 	snapshotID := strconv.FormatInt(currentSnapshotID(t.Metadata()), 10)
-	s.onMain = cmp.Or(properties[snapshotProperty], snapshotID) == snapshotID // earlier programs did not write the property
+	s.onMain = cmp.Or(properties[snapshotProperty], snapshotID) == snapshotID // earlier releases did not write the property
 	if snapshot := t.CurrentSnapshot(); snapshot != nil && snapshot.Summary != nil {
 		summary := snapshot.Summary.Properties
 		if s.onMain {

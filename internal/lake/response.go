@@ -19,9 +19,9 @@ import (
 // response is the response of a server to a commit. The zero value means no response.
 type response struct {
 	status int
-	// inProtocol is true if the body is an error of the REST protocol. Then the catalog sent the
+	// isProtocolError is true if the body is an error of the REST protocol. Then the catalog sent the
 	// response, not a proxy.
-	inProtocol bool
+	isProtocolError bool
 }
 
 // isRejection reports whether the server certainly did not commit. After any other error response the
@@ -29,7 +29,7 @@ type response struct {
 // itself.
 func (r response) isRejection() bool {
 	const expired = 419 // Iceberg's REST protocol uses this status for an expired token
-	return r.inProtocol && slices.Contains([]int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden,
+	return r.isProtocolError && slices.Contains([]int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden,
 		http.StatusNotFound, expired, http.StatusUnprocessableEntity}, r.status)
 }
 
@@ -59,7 +59,7 @@ func (r recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 			Code          int
 		}
 	}
-	got.inProtocol = readErr == nil && json.Unmarshal(body, &problem) == nil && problem.Error.Type != "" && problem.Error.Code == res.StatusCode
+	got.isProtocolError = readErr == nil && json.Unmarshal(body, &problem) == nil && problem.Error.Type != "" && problem.Error.Code == res.StatusCode
 	res.Body = struct {
 		io.Reader
 		io.Closer
@@ -82,10 +82,10 @@ func (c *restCatalog) checkCommit(ctx context.Context, changes []change, got res
 		return false, &UnknownResultError{fmt.Errorf("the server confirmed the commit, but its tables cannot be read: %w", readErr)}
 	case readErr != nil:
 		return false, &UnknownResultError{errors.Join(commitErr, readErr)}
-	case len(after.missing) == 0:
+	case len(after.unapplied) == 0:
 		return after.keepsTags, nil // also if a proxy lost the response
 	case commitErr == nil:
-		return false, &NotCommittedError{after.missing}
+		return false, &NotCommittedError{after.unapplied}
 	case got.status == http.StatusConflict && !after.isAnyApplied:
 		return false, &ConflictError{"a table", commitErr}
 	}
@@ -95,8 +95,8 @@ func (c *restCatalog) checkCommit(ctx context.Context, changes []change, got res
 
 // commitState is the state of the tables of a commit in the catalog.
 type commitState struct {
-	// missing are the tables that do not show their change.
-	missing []string
+	// unapplied are the tables that do not show their change.
+	unapplied []string
 	// isAnyApplied is true if any table contains its new snapshot, even if another publisher committed
 	// after this commit.
 	isAnyApplied bool
@@ -121,7 +121,7 @@ func (c *restCatalog) compare(ctx context.Context, changes []change) (after comm
 		mu.Lock()
 		defer mu.Unlock()
 		if !isShown(base.Metadata(), want, current) {
-			after.missing = append(after.missing, changes[i].name.String())
+			after.unapplied = append(after.unapplied, changes[i].name.String())
 		}
 		after.isAnyApplied = after.isAnyApplied || currentSnapshotID(want) != currentSnapshotID(base.Metadata()) && current.SnapshotByID(currentSnapshotID(want)) != nil
 		for name := range refNames(want) {
@@ -129,7 +129,7 @@ func (c *restCatalog) compare(ctx context.Context, changes []change) (after comm
 		}
 		return nil
 	})
-	slices.Sort(after.missing)
+	slices.Sort(after.unapplied)
 	return after, err
 }
 

@@ -66,22 +66,22 @@ func commitTo(t *testing.T, isApplied bool, serve http.HandlerFunc) error {
 // UnknownResultError for all other statuses.
 func TestOnlyCatalogErrorsAreRejections(t *testing.T) {
 	for _, status := range []int{400, 401, 403, 404, 408, 409, 419, 422, 429, 499, 500, 501, 502, 503, 504, 507, 520, 522, 524} {
-		for _, inProtocol := range []bool{false, true} {
+		for _, isProtocolError := range []bool{false, true} {
 			serve := func(w http.ResponseWriter, _ *http.Request) {
 				w.WriteHeader(status)
-				if inProtocol {
+				if isProtocolError {
 					fmt.Fprintf(w, `{"error":{"message":"no","type":"RefusedException","code":%d}}`, status)
 				} else {
 					fmt.Fprint(w, "<html>proxy</html>")
 				}
 			}
-			isRejection := inProtocol && (response{status, true}).isRejection()
+			isRejection := isProtocolError && (response{status, true}).isRejection()
 			err := commitTo(t, false, serve)
 			unknown, conflict := errors.As(err, new(*UnknownResultError)), errors.As(err, new(*ConflictError))
 			if err == nil || unknown == (isRejection || status == http.StatusConflict) || conflict != (status == http.StatusConflict) ||
 				!strings.Contains(err.Error(), fmt.Sprint("status ", status)) {
 				t.Errorf("status %d, protocol error %v: got %v (UnknownResultError %v, ConflictError %v), want a plain error for a rejection, ConflictError for 409, UnknownResultError for others",
-					status, inProtocol, err, unknown, conflict)
+					status, isProtocolError, err, unknown, conflict)
 			}
 			if err := commitTo(t, true, serve); (err == nil) == isRejection {
 				t.Errorf("status %d after an applied commit: got %v, want an error: %v", status, err, isRejection)

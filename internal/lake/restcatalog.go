@@ -154,7 +154,7 @@ func (c *restCatalog) newTable(ctx context.Context, n tableName, d design) (*tab
 	}
 	options := []icebergcatalog.CreateTableOpt{icebergcatalog.WithProperties(d.properties())}
 	if c.files.root != "" {
-		options = append(options, icebergcatalog.WithLocation(c.files.root+"/"+namespace[0]+"/"+n.name))
+		options = append(options, icebergcatalog.WithLocation(c.cfg.tableFolder(c.files.root, n)))
 	}
 	t, err := c.inner.CreateTable(ctx, c.cfg.identifier(n), iceberg.NewSchema(0, d.fields()...), options...)
 	if errors.Is(err, icebergcatalog.ErrTableAlreadyExists) {

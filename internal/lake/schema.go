@@ -30,15 +30,15 @@ const (
 	snapshotProperty = "placementsync.snapshot-id"
 )
 
-// keptMetadata is the number of earlier metadata files that a table refers to. Expire
+// keptMetadataFiles is the number of earlier metadata files that a table refers to. Expire
 // removes older metadata files.
-const keptMetadata = 20
+const keptMetadataFiles = 20
 
 // properties returns the properties of a new table.
 func (d design) properties() iceberg.Properties {
 	return iceberg.Properties{
 		commentProperty:                      d.comment,
-		table.MetadataPreviousVersionsMaxKey: fmt.Sprint(keptMetadata),
+		table.MetadataPreviousVersionsMaxKey: fmt.Sprint(keptMetadataFiles),
 		// A night appends to tables of the schema past. Without merging, each night would add a
 		// manifest.
 		table.ManifestMergeEnabledKey:     "true",
@@ -46,8 +46,8 @@ func (d design) properties() iceberg.Properties {
 	}
 }
 
-// fields returns the columns for Iceberg. All columns are optional: if a later version lacks a column,
-// the column is read as NULL.
+// fields returns the columns for Iceberg. All columns are optional, because a column
+// that a later night lacks is read as NULL.
 func (d design) fields() []iceberg.NestedField {
 	fields := make([]iceberg.NestedField, len(d.columns))
 	for i, c := range d.columns {
@@ -73,7 +73,7 @@ func icebergType(t stream.Type) iceberg.Type {
 }
 
 // newMetadata returns the metadata of a table without a snapshot. Its columns have other field ids than
-// the design; the first change of the table replaces them.
+// the design; the first change of the table replaces these ids.
 func (d design) newMetadata(location string) (table.Metadata, error) {
 	return table.NewMetadata(iceberg.NewSchema(0, d.fields()...), iceberg.UnpartitionedSpec, table.UnsortedSortOrder, location, d.properties())
 }
@@ -97,7 +97,7 @@ func (d design) evolve(m table.Metadata) ([]table.Update, error) {
 		isWidened := old.Type == iceberg.PrimitiveTypes.Int32 && wanted[i].Type == iceberg.PrimitiveTypes.Int64
 		if !old.Type.Equals(wanted[i].Type) && !isWidened {
 			return nil, fmt.Errorf("column %s has the type %s in the lake and %s in this version of placementsync; this night was not published: "+
-				"drop the table in the lake and publish again; its earlier nights are then lost there", old.Name, old.Type, wanted[i].Type)
+				"drop the table in the lake, then run \"placementsync lake publish\"; the earlier nights of this table are then lost in the lake", old.Name, old.Type, wanted[i].Type)
 		}
 	}
 	if slices.EqualFunc(current.Fields(), wanted, func(a, b iceberg.NestedField) bool { return a.Equals(b) }) {

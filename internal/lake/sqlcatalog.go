@@ -39,7 +39,7 @@ type sqlCatalog struct {
 	dialect dialect
 }
 
-// databaseTimeout limits the time of a transaction. Without a limit, a request to an unreachable
+// databaseTimeout limits the time of a query or a transaction. Without a limit, a request to an unreachable
 // database would never end.
 const databaseTimeout = 90 * time.Second
 
@@ -110,8 +110,8 @@ func (c *sqlCatalog) statement(name string) string {
 // registeredTable is a row of iceberg_tables.
 type registeredTable struct {
 	identifier table.Identifier
-	// location is the address of the metadata.
-	location string
+	// metadataLocation is the address of the metadata file.
+	metadataLocation string
 }
 
 func (c *sqlCatalog) load(ctx context.Context) (tables, error) {
@@ -136,7 +136,7 @@ func (c *sqlCatalog) load(ctx context.Context) (tables, error) {
 // open reads the metadata of a table.
 func (c *sqlCatalog) open(r registeredTable) (*table.Table, error) {
 	name := strings.Join(r.identifier, ".")
-	data, err := c.files.readAll(canonicalAddress(r.location))
+	data, err := c.files.readAll(canonicalAddress(r.metadataLocation))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("read the metadata of %s, to which the catalog refers: %w: check that lake.warehouse and lake.catalog belong together and can be reached", name, err)
 	}
@@ -145,9 +145,9 @@ func (c *sqlCatalog) open(r registeredTable) (*table.Table, error) {
 	}
 	m, err := table.ParseMetadataBytes(data)
 	if err != nil {
-		return nil, fmt.Errorf("read the metadata of %s in %s: %w", name, r.location, err)
+		return nil, fmt.Errorf("read the metadata of %s in %s: %w", name, r.metadataLocation, err)
 	}
-	return c.tableOf(r.identifier, m, r.location), nil
+	return c.tableOf(r.identifier, m, r.metadataLocation), nil
 }
 
 func (c *sqlCatalog) tableOf(identifier table.Identifier, m table.Metadata, location string) *table.Table {
@@ -276,11 +276,11 @@ func (c *sqlCatalog) swapAll(ctx context.Context, swaps []swap, keep bool) (err 
 	}()
 	if c.dialect.setTimeoutSQL != "" {
 		if _, err := tx.ExecContext(ctx, c.dialect.setTimeoutSQL); err != nil {
-			return c.commitErr("the catalog", err)
+			return c.commitErr("the list of tables", err)
 		}
 	}
 	if err := c.ensureTables(ctx, tx); err != nil {
-		return c.commitErr("the catalog", err)
+		return c.commitErr("the list of tables", err)
 	}
 	for _, s := range swaps {
 		if err := c.swapOne(ctx, tx, s); err != nil {

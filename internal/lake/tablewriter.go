@@ -109,8 +109,8 @@ func (l *Lake) addFile(ctx context.Context, v *Version, t *table.Table, a action
 
 // planFiles returns one task for each data file of a snapshot. PlanFiles of iceberg-go returns several tasks
 // for a large file.
-func planFiles(ctx context.Context, t *table.Table, snapshot int64) ([]table.FileScanTask, error) {
-	tasks, err := t.Scan(table.WithSnapshotID(snapshot)).PlanFiles(ctx)
+func planFiles(ctx context.Context, t *table.Table, snapshotID int64) ([]table.FileScanTask, error) {
+	tasks, err := t.Scan(table.WithSnapshotID(snapshotID)).PlanFiles(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list its files: %w", err)
 	}

@@ -102,7 +102,7 @@ func (v *Version) verifyTable(ctx context.Context, s source, t *table.Table, sta
 	case got.rows != expected.rows:
 		return got.rows, len(paths), fmt.Errorf("it has %d rows and the version has %d", got.rows, expected.rows)
 	case got != expected:
-		return got.rows, len(paths), fmt.Errorf("it has the %d rows of the version, but with other values", got.rows)
+		return got.rows, len(paths), fmt.Errorf("it has %d rows, as many as the version, but other values", got.rows)
 	}
 	return got.rows, len(paths), nil
 }
@@ -139,8 +139,8 @@ func filesByID(paths []string, columns []stream.Column) sqltext.SQL {
 func (v *Version) fetchedDir() string { return filepath.Join(v.Scratch, "fetched") }
 
 // fetchFiles returns the paths of a snapshot's data files. It downloads objects to v.fetchedDir().
-func (v *Version) fetchFiles(ctx context.Context, t *table.Table, snapshot int64) (paths []string, err error) {
-	tasks, err := planFiles(ctx, t, snapshot)
+func (v *Version) fetchFiles(ctx context.Context, t *table.Table, snapshotID int64) (paths []string, err error) {
+	tasks, err := planFiles(ctx, t, snapshotID)
 	if err != nil {
 		return nil, err
 	}
@@ -169,13 +169,13 @@ func (v *Version) fetchFiles(ctx context.Context, t *table.Table, snapshot int64
 }
 
 // fetch copies a file of the lake to a local path.
-func fetch(lakeFiles *files, name, localPath string) error {
+func fetch(lakeFiles *files, name, to string) error {
 	r, err := lakeFiles.Open(name)
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	w, err := os.Create(localPath)
+	w, err := os.Create(to)
 	if err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ func OpenVersion(ctx context.Context, wh *warehouse.Warehouse, run string) (*Ver
 		return nil, err
 	}
 	v := &Version{PublishedVersion: publishedVersion, Run: run, At: publishedVersion.Manifest.SnapshotAt.UTC()}
-	if err := v.DB.QueryRowContext(ctx, string(versionSQL.Render("limits", nil))).Scan(&v.maxGroupBytes); err != nil {
+	if err := v.DB.QueryRowContext(ctx, string(versionSQL.Render("max_group_bytes", nil))).Scan(&v.maxGroupBytes); err != nil {
 		return nil, errors.Join(fmt.Errorf("open version %s: %w", run, err), v.Close())
 	}
 	for _, t := range publishedVersion.Manifest.Tables {

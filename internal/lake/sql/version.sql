@@ -1,7 +1,7 @@
 -- Statements that read a published version, which is attached as "version". checksum_of_closed,
 -- checksum_of_meta, closed_until, written_until and files_by_id are parts of statements.
 
--- name: limits
+-- name: max_group_bytes
 -- The largest size of a row group in bytes: an eighth of the memory of a thread, as in the published
 -- files.
 SELECT parse_formatted_bytes(current_setting('memory_limit')) // current_setting('threads')::BIGINT // 8
