@@ -41,7 +41,7 @@ func describeExpired(e lake.Expired, dryRun bool) string {
 	if dryRun {
 		verb = "would remove"
 	}
-	fmt.Fprintf(&b, "%s %s with %s, and %s (%s), %d of them not referenced by any snapshot\n",
+	fmt.Fprintf(&b, "%s %s with %s, and %s (%s), %d of them already unreferenced\n",
 		verb, plural.Count(len(e.Nights), "night"), plural.Count(e.Snapshots, "snapshot"), plural.Count(e.Files, "file"), plural.Count(e.Bytes, "byte"), e.Orphans)
 	return b.String()
 }

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	_ "modernc.org/sqlite" // the driver with which other readers open the catalog
+	_ "modernc.org/sqlite" // the driver for catalog.db
 
 	"placementsync/internal/command"
 	"placementsync/internal/fetch"

@@ -18,7 +18,7 @@ var (
 )
 
 func main() {
-	const abandonedMessage = "placementsync-lake: stopped before its work was complete; the lake shows a night as a whole or not at all: run the command again to continue"
+	const abandonedMessage = "placementsync-lake: stopped before its work was complete; a night is in the lake completely or not at all: run the command again"
 	p := hostProcess()
 	os.Exit(command.RunInterruptible(p.stderr, abandonedMessage, func(ctx context.Context, _ func()) int { return executeArgs(ctx, os.Args[1:], p) }))
 }

@@ -34,12 +34,12 @@ func publishCommand(g *globals) *cobra.Command {
 		Long: "Commit all tables of RUN, by default the latest night, to the lake in one step. If the lake\n" +
 			"already shows the night, nothing is changed. If the lake shows a later night, the command\n" +
 			"fails.\n" +
-			"--all commits each kept night that is missing in the lake, so that readers can select\n" +
-			"each night by its tag.",
+			"--all commits each kept night of the warehouse that is later than the night in the lake,\n" +
+			"so that readers can select each night by its tag.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return runPublish(cmd.Context(), g, o, args) },
 	}
-	cmd.Flags().BoolVar(&o.all, "all", false, "commit each kept night that is missing in the lake, oldest first")
+	cmd.Flags().BoolVar(&o.all, "all", false, "commit each kept night of the warehouse that is later than the night in the lake, oldest first")
 	cmd.Flags().BoolVar(&o.replace, "replace", false, "replace the history of another warehouse, for example of a warehouse that was lost without a backup")
 	cmd.Flags().BoolVar(&o.views, "views", false, "also install the views of mart for Spark and Trino, if the catalog can store views (REST)")
 	o.format = formatFlag(cmd)
@@ -136,8 +136,8 @@ func runsToPublish(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, a
 	}
 	var runs []string
 	lineage, readErr := wh.Versions.Lineage(latest)
-	// Only nights with an intact manifest of their own are published. Lineage may have read a
-	// copy of the manifest.
+	// A night whose own manifest is damaged is not published, although Lineage has read a copy of the
+	// manifest. Earlier nights are not published either.
 	for i := len(lineage) - 1; i >= 0; i-- {
 		if lineage[i].FileErr != nil {
 			readErr, lineage = lineage[i].FileErr, lineage[i+1:]

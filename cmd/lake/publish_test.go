@@ -419,7 +419,7 @@ func (h *fixture) lakeState() ledger.FollowUp {
 	h.must(err)
 	all := ledger.FollowUps(entries)
 	if len(all) != 1 || all[0].Last.Kind != ledger.Lake {
-		h.Fatalf("the ledger has %+v, want one kind of work, the lake", all)
+		h.Fatalf("the ledger has %+v, want only the follow-up lake", all)
 	}
 	return all[0]
 }

@@ -15,8 +15,9 @@ import (
 func TestPyIcebergReadsEveryNight(t *testing.T) {
 	python := findPyIceberg(t)
 	h := newFixture(t, 3)
+	const minTablesPerNight = 3
 	published := h.publish("--all")
-	h.compareWithPyIceberg(python, 3*len(published), map[string]string{"uri": "sqlite:///" + h.path("lake/catalog.db"), "warehouse": "file://" + h.path("lake")})
+	h.compareWithPyIceberg(python, minTablesPerNight*len(published), map[string]string{"uri": "sqlite:///" + h.path("lake/catalog.db"), "warehouse": "file://" + h.path("lake")})
 }
 
 // findPyIceberg returns the path of the Python that "make lake-test" installed. It skips the test if

@@ -24,11 +24,13 @@ type restServer struct {
 	// this text. Empty means that the server offers all endpoints.
 	missingEndpoints string
 	// commit, if set, responds to each commit. apply applies the commit to the given
-	// number of tables, or to all tables if the number is -1.
+	// number of tables, or to all tables if the number is allTables.
 	commit func(w http.ResponseWriter, apply func(tables int))
 	// load, if set, is called when a table is loaded. It returns true if it has responded.
 	load func(w http.ResponseWriter) bool
 }
+
+const allTables = -1
 
 // moveToRESTServer moves the lake to a REST catalog.
 func (h *fixture) moveToRESTServer() *restServer {
@@ -150,7 +152,7 @@ func (s *restServer) serveCommit(w http.ResponseWriter, r *http.Request) {
 		s.commit(w, apply)
 		return
 	}
-	apply(-1)
+	apply(allTables)
 	w.WriteHeader(http.StatusNoContent)
 }
 
@@ -175,7 +177,7 @@ func TestUnexpectedCommitResponses(t *testing.T) {
 	}
 	s.commit = respondAsProxy(http.StatusConflict, 0)
 	h.mustFail(1, "another publisher", "publish")
-	s.commit = respondAsProxy(http.StatusConflict, -1) // a proxy repeats a commit that was applied
+	s.commit = respondAsProxy(http.StatusConflict, allTables) // a proxy repeats a commit that was applied
 	if p := h.publish(); p[0].Run != second || p[0].AlreadyPublished {
 		t.Errorf("published %+v, want %s", p, second)
 	}
@@ -240,7 +242,7 @@ func TestFalseCommitConfirmations(t *testing.T) {
 	h.requireEqualTables(h.shownRun())
 	h.night()
 	s.commit = func(w http.ResponseWriter, apply func(int)) {
-		apply(-1)
+		apply(allTables)
 		w.WriteHeader(http.StatusNoContent)
 		s.load = func(w http.ResponseWriter) bool { writeError(w, http.StatusForbidden); return true }
 	}

@@ -55,7 +55,7 @@ type result struct {
 	text  string
 }
 
-// showResult prints a result. It escapes control characters in the text, which may quote a catalog.
+// showResult prints a result. It escapes control characters in the text, which may contain names from a catalog.
 func (g *globals) showResult(format string, r result) error {
 	if format == "json" {
 		e := json.NewEncoder(g.stdout)

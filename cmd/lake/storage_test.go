@@ -16,7 +16,8 @@ func (h *fixture) moveToBucket(server *s3sim.Server) {
 	h.Helper()
 	web := httptest.NewServer(server)
 	h.Cleanup(web.Close)
-	h.moveToEndpoint(web.URL, 1)
+	const keepNights = 1
+	h.moveToEndpoint(web.URL, keepNights)
 }
 
 // moveToEndpoint moves the lake to the bucket "nights" at an address.

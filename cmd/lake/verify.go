@@ -43,7 +43,7 @@ func verifyLake(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, args
 	}
 	v, err := lake.OpenVersion(ctx, wh, run)
 	if err != nil {
-		return r, fmt.Errorf("verify the lake: %w; only nights that the warehouse keeps can be compared (warehouse.keep_versions)", err)
+		return r, fmt.Errorf("verify the lake: %w; a night whose version was removed (warehouse.keep_versions) cannot be compared", err)
 	}
 	defer func() { err = errors.Join(err, v.Close()) }()
 	verified, err := l.Verify(ctx, v)
@@ -63,7 +63,7 @@ func describeVerified(v lake.Verified) string {
 	}
 	verdict := "the same as in the warehouse"
 	if n := len(v.Differences); n > 0 {
-		verdict = fmt.Sprintf("%d differ", n)
+		verdict = plural.Count(n, "table") + " with differences"
 	}
 	fmt.Fprintf(&b, "night %s: %s, %s, %s: %s (%.1f s)\n", v.Run, plural.Count(v.Tables, "table"), plural.Count(v.Files, "file"), plural.Count(v.Rows, "row"), verdict, v.Seconds)
 	return b.String()
