@@ -15,8 +15,8 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// killPlan is the folder of a fixture and the step of a publish, at whose nth call a child process
-// kills itself.
+// killPlan says when a child process kills itself: at the nth call of a step of its publish. Dir is the
+// folder of the fixture.
 type killPlan struct {
 	Dir, Step string
 	Nth       int

@@ -45,18 +45,18 @@ type uncommittedFile struct {
 	store icebergio.WriteFileIO
 }
 
-func (m *uncommittedFiles) add(name string, store icebergio.WriteFileIO) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.files = append(m.files, uncommittedFile{name, store})
+func (u *uncommittedFiles) add(name string, store icebergio.WriteFileIO) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.files = append(u.files, uncommittedFile{name, store})
 }
 
 // drain returns the recorded files and forgets them.
-func (m *uncommittedFiles) drain() []uncommittedFile {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	files := m.files
-	m.files = nil
+func (u *uncommittedFiles) drain() []uncommittedFile {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	files := u.files
+	u.files = nil
 	return files
 }
 
@@ -179,13 +179,13 @@ const removalTimeout = 10 * time.Second
 // removeUncommitted removes the files that were not committed. If a removal fails, Expire removes the file
 // later.
 func (f *files) removeUncommitted() {
-	files := f.uncommitted.drain()
+	created := f.uncommitted.drain()
 	ctx, cancel := context.WithTimeout(context.Background(), removalTimeout)
 	go func() {
 		defer cancel()
-		_ = eachIndex(f.workers(), len(files), func(i int) error {
+		_ = eachIndex(f.workers(), len(created), func(i int) error {
 			if ctx.Err() == nil {
-				_ = files[i].store.Remove(files[i].name)
+				_ = created[i].store.Remove(created[i].name)
 			}
 			return nil
 		})

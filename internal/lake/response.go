@@ -113,19 +113,19 @@ func (c *restCatalog) compare(ctx context.Context, changes []change) (after comm
 		if err != nil {
 			return fmt.Errorf("read %s: %w", changes[i].name, err)
 		}
-		base, current := changes[i].base, t.Metadata()
+		base, got := changes[i].base, t.Metadata()
 		want, err := table.UpdateTableMetadata(base.Metadata(), changes[i].updates, base.MetadataLocation())
 		if err != nil {
 			return fmt.Errorf("%s: %w", changes[i].name, err)
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		if !isShown(base.Metadata(), want, current) {
+		if !isShown(base.Metadata(), want, got) {
 			after.unapplied = append(after.unapplied, changes[i].name.String())
 		}
-		after.isAnyApplied = after.isAnyApplied || currentSnapshotID(want) != currentSnapshotID(base.Metadata()) && current.SnapshotByID(currentSnapshotID(want)) != nil
+		after.isAnyApplied = after.isAnyApplied || currentSnapshotID(want) != currentSnapshotID(base.Metadata()) && got.SnapshotByID(currentSnapshotID(want)) != nil
 		for name := range refNames(want) {
-			after.keepsTags = after.keepsTags && refNames(current)[name]
+			after.keepsTags = after.keepsTags && refNames(got)[name]
 		}
 		return nil
 	})

@@ -82,8 +82,8 @@ func (d design) newMetadata(location string) (table.Metadata, error) {
 // equal. A column that the design lacks is kept, and is NULL in new rows. If the design has another column
 // with the same name, the old column is removed from the schema. Earlier snapshots still have it.
 func (d design) evolve(m table.Metadata) ([]table.Update, error) {
-	current, wanted := m.CurrentSchema(), d.fields()
-	for _, old := range current.Fields() {
+	oldColumns, wanted := m.CurrentSchema().Fields(), d.fields()
+	for _, old := range oldColumns {
 		if len(m.Snapshots()) == 0 && m.Properties()[runProperty] == "" {
 			break // a new table has other field ids
 		}
@@ -100,7 +100,7 @@ func (d design) evolve(m table.Metadata) ([]table.Update, error) {
 				"drop the table in the lake, then run \"placementsync lake publish\"; the earlier nights of this table are then lost in the lake", old.Name, old.Type, wanted[i].Type)
 		}
 	}
-	if slices.EqualFunc(current.Fields(), wanted, func(a, b iceberg.NestedField) bool { return a.Equals(b) }) {
+	if slices.EqualFunc(oldColumns, wanted, func(a, b iceberg.NestedField) bool { return a.Equals(b) }) {
 		return nil, nil
 	}
 	const lastAdded = -1 // the meaning of this id in Iceberg updates

@@ -67,8 +67,8 @@ func (l *Lake) writeSnapshot(ctx context.Context, v *Version, t *table.Table, tx
 		}
 		added, writtenBytes = []iceberg.DataFile{file}, file.FileSizeBytes()
 	}
-	if current := t.CurrentSnapshot(); a.replace && current != nil {
-		tasks, err := planFiles(ctx, t, current.SnapshotID)
+	if snapshot := t.CurrentSnapshot(); a.replace && snapshot != nil {
+		tasks, err := planFiles(ctx, t, snapshot.SnapshotID)
 		if err != nil {
 			return writtenBytes, err
 		}

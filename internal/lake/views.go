@@ -68,16 +68,16 @@ func (c *restCatalog) installView(ctx context.Context, namespace table.Identifie
 	if err != nil {
 		return false, err
 	}
-	current := existing.Metadata().CurrentVersion()
+	oldVersion := existing.Metadata().CurrentVersion()
 	// CreateView records the name that this program uses for the catalog. Spark has its own name for
 	// the catalog and uses it if no name is recorded. So the update below removes the recorded name.
 	isSame := existing.Metadata().CurrentSchema().Equals(columns)
-	if current.DefaultCatalog == "" && slices.Equal(current.Representations, texts) && isSame {
+	if oldVersion.DefaultCatalog == "" && slices.Equal(oldVersion.Representations, texts) && isSame {
 		return false, nil
 	}
 	updates := []view.Update{view.NewSetPropertiesUpdate(iceberg.Properties{commentProperty: v.About})}
 	const lastAdded = -1 // the meaning of this id in Iceberg updates
-	next.VersionID, next.SchemaID = current.VersionID+1, existing.Metadata().CurrentSchemaID()
+	next.VersionID, next.SchemaID = oldVersion.VersionID+1, existing.Metadata().CurrentSchemaID()
 	if !isSame {
 		updates, next.SchemaID = append(updates, view.NewAddSchemaUpdate(columns)), lastAdded
 	}

@@ -54,10 +54,10 @@ func StartGateway(t testing.TB, getenv func(name string) string, buckets ...stri
 	for _, name := range buckets {
 		require(t, os.Mkdir(filepath.Join(g.Files, name), 0o755))
 	}
-	probe, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require(t, err)
-	address := probe.Addr().String()
-	require(t, probe.Close())
+	address := listener.Addr().String()
+	require(t, listener.Close())
 	server := exec.Command(program, "--port", address, "--region", Region, "--access", AccessKey, "--secret", SecretKey,
 		"--quiet", "posix", "--sidecar", t.TempDir(), g.Files)
 	require(t, server.Start())
