@@ -29,7 +29,7 @@ type reader struct {
 	// is requested. 0 means no limit.
 	streamLimit time.Duration
 	// last is the last night with a snapshot. lastLeftUnread is set if the last night left ids unread.
-	// Without a time limit, all three are zero.
+	// readLastNight sets these fields.
 	last                    ledger.Run
 	hasLast, lastLeftUnread bool
 	// finished is filled by the finisher, and can be read after waitFinished.

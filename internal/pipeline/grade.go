@@ -36,7 +36,7 @@ type streamResult struct {
 	rows, rejects int64
 	// failure is the error that left the stream unread or partly read.
 	failure error
-	// since is the time when the rows of a carried stream were last read.
+	// since is the time when the kept rows were last read.
 	since time.Time
 	// stored counts the stream's rows in the snapshot. It is set after the merge, when merged
 	// becomes true.

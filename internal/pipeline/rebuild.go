@@ -37,13 +37,13 @@ type RebuildResult struct {
 	LostRun string
 	// SnapshotsWithoutDay counts the snapshots in meta, from First to Last, that have no day in the series.
 	// Row versions that existed only between two days of the series are then missing in history.
-	// SnapshotsWithoutDay is 0 if history comes from recorded closed rows.
+	// SnapshotsWithoutDay is 0 unless history was computed by comparing the snapshots.
 	SnapshotsWithoutDay int
 	// HasMeta is set if the tables of meta were restored. It is not set if the catalog and all
 	// files of changes are lost.
 	HasMeta bool
 	// Runs is the number of runs from whose closed rows history was restored. Zero means that
-	// history was copied from the catalog or restored by comparing the snapshots.
+	// history was copied from the catalog or computed by comparing the snapshots.
 	Runs int
 }
 
