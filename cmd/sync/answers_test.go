@@ -37,17 +37,17 @@ func TestTrialAnswersInTheWorkbench(t *testing.T) {
 		}
 		// args are bin/placementsync query --config FILE NAME and flags. The addresses do not
 		// contain the parameter "top".
-		args, commandParams, pageQuery := splitWords(commands[0][1], `"'`), map[string]string{}, page.Path[strings.LastIndex(page.Path, "/")+1:]
+		args, commandParams, queryName := splitWords(commands[0][1], `"'`), map[string]string{}, page.Path[strings.LastIndex(page.Path, "/")+1:]
 		for i, arg := range args {
 			if param, value, ok := strings.Cut(arg, "="); ok && args[i-1] == "--param" && param != "top" {
 				commandParams[param] = value
 			}
 		}
-		if diff := cmp.Diff(commandParams, pageParams); diff != "" || args[4] != pageQuery {
-			t.Errorf("%s: the command runs the query %s and the page shows %s, want the same query and parameters (-command +page):\n%s", title, args[4], pageQuery, diff)
+		if diff := cmp.Diff(commandParams, pageParams); diff != "" || args[4] != queryName {
+			t.Errorf("%s: the command runs the query %s and the page shows %s, want the same query and parameters (-command +page):\n%s", title, args[4], queryName, diff)
 		}
-		if !strings.Contains(questionsPage, `href="/explore/questions/`+pageQuery+`"`) {
-			t.Errorf("%s: the list of questions has no link to %s", title, pageQuery)
+		if !strings.Contains(questionsPage, `href="/explore/questions/`+queryName+`"`) {
+			t.Errorf("%s: the list of questions has no link to %s", title, queryName)
 		}
 		if text := fetchText(t, site.url+addresses[0][1]); !strings.Contains(text, `>Run</button>`) {
 			t.Errorf("%s: the page has no form", title)

@@ -15,7 +15,7 @@ import (
 
 // terminal is a pseudo terminal on which a program runs.
 type terminal struct {
-	control *os.File // the end of the test
+	control *os.File // the side of the test
 	output  bytes.Buffer
 }
 

@@ -148,7 +148,7 @@ func previousCatalog(g *globals) (string, error) {
 func loadChecks(cfg config.Config) (checks.Set, error) {
 	set, err := checks.Load(cfg.Checks.Dir, command.AuditRules(cfg.Checks), privateColumns(cfg))
 	if faulty := (*query.FilesError)(nil); errors.As(err, &faulty) {
-		err = command.UsageErr("read your own checks:\n  %s", query.EscapeLines(strings.Join(faulty.Problems, "\n  ")))
+		err = command.UsageErr("load the user-defined checks:\n  %s", query.EscapeLines(strings.Join(faulty.Problems, "\n  ")))
 	}
 	return set, err
 }

@@ -104,8 +104,8 @@ func sendSignal(s os.Signal) func(*testscript.TestScript, bool, []string) {
 	}
 }
 
-// checkEnd implements the script command "ended". It waits for the end of the program, and compares
-// its exit code and, if WITHIN is given, the time since the first signal.
+// checkEnd implements the script command "ended". It waits for the end of the program, and checks
+// its exit code and, if WITHIN is given, the time from the first signal to the end.
 func checkEnd(ts *testscript.TestScript, neg bool, args []string) {
 	s := scriptEnvOf(ts)
 	requireUsage(ts, !neg && (len(args) == 1 || len(args) == 2) && s.program != nil, "ended CODE [WITHIN] (after start)")

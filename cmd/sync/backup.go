@@ -54,7 +54,7 @@ func runBackup(ctx context.Context, g *globals, o backupOptions) error {
 	case err != nil:
 		return err
 	case cfg.Backup == "":
-		return command.UsageErr("there is no bucket to back up to: write backup: s3://bucket/prefix into %s", g.Config)
+		return command.UsageErr("no bucket is configured: add the line \"backup: s3://bucket/prefix\" to %s", g.Config)
 	case o.readData && !o.verify:
 		return command.UsageErr("--read-data needs --verify")
 	case o.older && !o.verify:
@@ -117,8 +117,8 @@ func (g *globals) backUp(ctx context.Context, cfg config.Config) (ledger.Run, er
 	entry = entry.EndFollowUp(ctx, g.Now(), nil)
 	if len(res.LeftOut) > 0 {
 		first := res.LeftOut[0]
-		err = fmt.Errorf("back up to %s: %s damaged in the warehouse and left out, such as %s (%s): placementsync verify --read-data shows the repair",
-			cfg.Backup, plural.Count(len(res.LeftOut), "file"), first.File, first.Problem)
+		err = fmt.Errorf("back up to %s: the warehouse has %s, such as %s (%s), which the backup does not contain; all other files are backed up: run placementsync verify --read-data, which prints the repair",
+			cfg.Backup, plural.Count(len(res.LeftOut), "damaged file"), first.File, first.Problem)
 		entry.Outcome, entry.ExitCode, entry.Error = ledger.Partial, ledger.Partial.ExitCode(), err.Error()
 		return entry, err
 	}
@@ -137,7 +137,7 @@ func verifyBackup(ctx context.Context, g *globals, cfg config.Config, o backupOp
 		return err
 	}
 	for _, p := range v.LeftOut {
-		fmt.Fprintf(g.stdout, "note: %s was left out: %s\n", query.EscapeLines(p.File), query.EscapeLines(p.Problem))
+		fmt.Fprintf(g.stdout, "note: the backup does not contain %s, which was damaged when the backup was made: %s\n", query.EscapeLines(p.File), query.EscapeLines(p.Problem))
 	}
 	for _, p := range v.Damaged {
 		fmt.Fprintf(g.stdout, "%s: %s\n", query.EscapeLines(p.File), query.EscapeLines(p.Problem))

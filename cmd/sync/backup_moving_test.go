@@ -73,8 +73,8 @@ func TestTrialBackupDuringNights(t *testing.T) {
 	}
 }
 
-// TestBackupOfChangingSeriesFails adds a manifest to the Parquet series whenever the backup sends a
-// file. The backup must fail, and the previous backup must remain the newest.
+// TestBackupOfChangingSeriesFails adds a manifest to the Parquet series and changes state/ whenever
+// the backup sends a file. The backup must fail, and the previous backup must remain the newest.
 func TestBackupOfChangingSeriesFails(t *testing.T) {
 	t.Parallel()
 	d := newBucketHarness(t)

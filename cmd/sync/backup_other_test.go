@@ -187,13 +187,13 @@ func TestTrialBackupAfterWrongClock(t *testing.T) {
 	must(t, runBackup(t.Context(), d.g, backupOptions{}))
 	const warning = "the newest backup has a time in the future"
 	if strings.Contains(d.out.String(), warning) {
-		t.Errorf("the backup warned without a wrong time: %s", d.out)
+		t.Errorf("the backup warned although no earlier backup has a time in the future: %s", d.out)
 	}
 	must(t, d.night(t))
 	if n := strings.Count(d.out.String(), warning); n != 1 {
 		t.Errorf("the backup warned %d times, want once", n)
 	}
 	if output, err := d.verifyBackup(t, backupOptions{}); err != nil || !strings.Contains(output, "whole: "+d.currentRun(t)) || !strings.Contains(output, warning) {
-		t.Errorf("verify printed %q and ended with %v, want the whole run %s and a warning", output, err, d.currentRun(t))
+		t.Errorf("verify printed %q and ended with %v, want that %s is whole, and a warning", output, err, d.currentRun(t))
 	}
 }

@@ -265,7 +265,7 @@ func (d *bucketHarness) replaceWarehouse(t *testing.T) {
 	must(t, os.RemoveAll(d.dir()))
 }
 
-func (d *bucketHarness) interruptRestore(t *testing.T, files int, prices string) {
+func (d *bucketHarness) interruptRestore(t *testing.T, fileCount int, prices string) {
 	gets := 0
 	d.store.Fail = func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/data/") {
@@ -287,8 +287,8 @@ func (d *bucketHarness) interruptRestore(t *testing.T, files int, prices string)
 	gets = 0
 	must(t, runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night"}))
 	d.store.Fail = nil
-	if gets > files {
-		t.Errorf("the second restore sent %d requests, want at most %d, one for each file", gets, files)
+	if gets > fileCount {
+		t.Errorf("the second restore sent %d requests, want at most %d, one for each file", gets, fileCount)
 	}
 	if got := d.prices(t); got != prices {
 		t.Errorf("the restored warehouse has the prices\n%s\nwant\n%s", got, prices)

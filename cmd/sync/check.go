@@ -59,8 +59,8 @@ func runCheck(ctx context.Context, g *globals, offline bool) error {
 	if err := errors.Join(checkWatches(ctx, g, cfg), checkOwnChecks(ctx, g, cfg)); err != nil || offline {
 		return err
 	}
-	// The user waits for the result, so an unreachable service is reported at once and
-	// retries are logged.
+	// The user waits for the result, so an unreachable service is reported without
+	// retries, and retries of other errors are logged.
 	night.Fetch.FailUnreachable = true
 	if !g.Quiet {
 		night.Log = g.NewLoggerAt(slog.LevelDebug, g.stderr)
@@ -91,7 +91,7 @@ func checkBucket(ctx context.Context, g *globals, cfg config.Config) error {
 	}
 	got, err := b.Read(ctx, name, maxBytes)
 	if err = errors.Join(err, b.Delete(ctx, name)); err == nil && string(got) != string(text) {
-		err = fmt.Errorf("check %s: a test object had another content when it was read again", cfg.Backup)
+		err = fmt.Errorf("check %s: the test object had different content when it was read back", cfg.Backup)
 	}
 	if err == nil {
 		fmt.Fprintf(g.stdout, "backup         %s can be written\n", cfg.Backup)
@@ -113,14 +113,14 @@ func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {
 	}
 	fmt.Fprintf(w, "disk           %s\n", diskText)
 	for _, d := range p.Damage {
-		fmt.Fprintf(w, "damaged        %s: %s: %s\n", query.EscapeLines(d.File), query.EscapeLines(d.Problem), d.Repair.Command())
+		fmt.Fprintf(w, "damaged        %s: %s; repair: %s\n", query.EscapeLines(d.File), query.EscapeLines(d.Problem), d.Repair.Command())
 	}
 	if p.Locked != nil {
 		fmt.Fprintf(w, "lock           %v\n", p.Locked)
 	}
 	if p.Stopped != nil {
-		fmt.Fprintf(w, "gate           stopped run %s: %s; the next run starts from the beginning; "+
-			"if the service really deleted these rows, use --allow-mass-delete\n", p.Stopped.ID, ledger.DescribeLosses(p.Stopped.Losses))
+		fmt.Fprintf(w, "gate           stopped run %s: %s; the next run does not resume it; "+
+			"if the service really deleted these rows, run placementsync run --allow-mass-delete\n", p.Stopped.ID, ledger.DescribeLosses(p.Stopped.Losses))
 	}
 	t := textTable{columns: []column{{name: "stream"}, {name: "plan"}, {name: "requests last time", isNumber: true}, {name: "at the configured rate", isNumber: true}}}
 	for _, s := range p.Streams {
@@ -148,9 +148,9 @@ func planErr(p pipeline.Plan) error {
 	case p.Locked != nil:
 		return p.Locked
 	case p.TooFull():
-		return fmt.Errorf("check the disk: %s free is too little for a night: free some space, or run placementsync prune", plural.FormatBytes(p.FreeBytes))
+		return fmt.Errorf("check the disk: %s of free space is too little for a night: free some space, or run placementsync prune", plural.FormatBytes(p.FreeBytes))
 	case len(p.Damage) > 0:
-		return fmt.Errorf("check the warehouse: damage in %s: placementsync verify --read-data shows what is affected", plural.Count(len(p.Damage), "file"))
+		return fmt.Errorf("check the warehouse: %s found: run placementsync verify --read-data, which prints the repair", plural.Count(len(p.Damage), "damaged file"))
 	}
 	return nil
 }
@@ -174,7 +174,7 @@ func expectedCost(p pipeline.Plan, perSecond float64) string {
 		text += fmt.Sprintf(", %s at %g a second", minTime(p.Requests, perSecond), perSecond)
 	}
 	if p.NeverRead > 0 {
-		text += fmt.Sprintf("; more requests for %s not read yet", plural.Count(p.NeverRead, "stream"))
+		text += fmt.Sprintf("; plus the requests of %s that were never read", plural.Count(p.NeverRead, "stream"))
 	}
 	return text
 }

@@ -22,7 +22,7 @@ func diffCommand(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff [FROM] [TO]",
 		Short: "Show what changed between two snapshots, field by field",
-		Long: "Show what changed between two snapshots: records that are new, gone or changed, and each\n" +
+		Long: "Show what changed between two snapshots: records that are new, deleted or changed, and each\n" +
 			"changed field with its old and its new value. FROM and TO are times, dates (the last\n" +
 			"snapshot of that day, UTC) or ids of runs. Without FROM and TO, the last two snapshots\n" +
 			"are compared; without TO, FROM is compared with the newest snapshot. A new or deleted\n" +

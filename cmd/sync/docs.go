@@ -29,7 +29,7 @@ func manual() command.Manual {
 			{Name: "placementsync demo", Meaning: "Sync several nights of a demo service, without an account."},
 		},
 		Environment: append(command.Environment(),
-			command.ManualEntry{Name: config.HashKeyVar, Meaning: "The key of the hashes of privacy.hash."},
+			command.ManualEntry{Name: config.HashKeyVar, Meaning: "The secret key with which privacy.hash hashes values."},
 			command.ManualEntry{Name: "NOTIFY_SOCKET, WATCHDOG_USEC", Meaning: "Set by systemd; serve reports that it is ready and running."}),
 		Files: []command.ManualEntry{
 			{Name: command.DefaultConfig, Meaning: "The configuration, unless --config names another file."},
@@ -40,7 +40,7 @@ func manual() command.Manual {
 			{Name: "latest/", Meaning: "The newest snapshot as one Parquet file for each table, with manifest.json."},
 			{Name: "parquet/", Meaning: "One Parquet file for each table and day."},
 			{Name: "versions/", Meaning: "The kept snapshots. latest/ is a link to the newest."},
-			{Name: "raw/", Meaning: "The unchanged responses of the service; not readable by other users."},
+			{Name: "raw/", Meaning: "The stored responses of the service; not readable by other users."},
 			{Name: "state/", Meaning: "The ledger, the lock and the webhook inbox; not readable by other users."},
 		},
 	}

@@ -43,7 +43,7 @@ func exploreCommand(g *globals) *cobra.Command {
 
 func runExplore(ctx context.Context, g *globals, listen string) (err error) {
 	if address, parseErr := netip.ParseAddrPort(listen); parseErr != nil || !address.Addr().IsLoopback() {
-		return command.UsageErr("--listen is %q: use a loopback address such as 127.0.0.1:8090; serve with serve.auth_token can be reached from other machines", listen)
+		return command.UsageErr("--listen is %q: use a loopback address such as 127.0.0.1:8090; the command \"serve\" with serve.auth_token can be reached from other machines", listen)
 	}
 	wh, cfg, err := g.openWarehouse()
 	if err == nil {

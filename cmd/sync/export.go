@@ -154,7 +154,7 @@ func (o exportOptions) newExport(g *globals, tables []string) (query.Export, err
 }
 
 // showExport prints one line for each exported table or query.
-func showExport(g *globals, dir string, m query.ExportManifest) error {
+func showExport(g *globals, to string, m query.ExportManifest) error {
 	t := textTable{columns: []column{{name: "source"}, {name: "rows", isNumber: true}, {name: "size", isNumber: true}}}
 	var sourceBytes int64 // of the files of one source; these files are adjacent in the manifest
 	for i, f := range m.Files {
@@ -164,6 +164,6 @@ func showExport(g *globals, dir string, m query.ExportManifest) error {
 			sourceBytes = 0
 		}
 	}
-	_, err := fmt.Fprintf(g.stdout, "%s\n\nsnapshot %s in %s: %s and manifest.json\n", t.render(g.width), m.RunID, dir, plural.Count(len(m.Files), "file"))
+	_, err := fmt.Fprintf(g.stdout, "%s\n\nsnapshot %s in %s: %s and manifest.json\n", t.render(g.width), m.RunID, to, plural.Count(len(m.Files), "file"))
 	return err
 }

@@ -53,7 +53,7 @@ func (g *globals) runFollowUps(ctx context.Context, cfg config.Config) error {
 	for _, sendNight := range followUps {
 		entry, err := sendNight(ctx, cfg)
 		if errors.As(err, new(*warehouse.LockedError)) {
-			log.Info("post-publish task runs in another process", "work", entry.Kind)
+			log.Info("follow-up runs in another process", "work", entry.Kind)
 			continue
 		}
 		if err != nil {
@@ -61,11 +61,11 @@ func (g *globals) runFollowUps(ctx context.Context, cfg config.Config) error {
 		}
 		switch {
 		case entry.Outcome == ledger.Interrupted:
-			log.Info("post-publish task interrupted, the next night continues it", "work", entry.Kind, "error", err)
+			log.Info("follow-up interrupted, the next night continues it", "work", entry.Kind, "error", err)
 		case err != nil:
-			log.Error("post-publish task failed, the next night tries again", "work", entry.Kind, "error", err)
+			log.Error("follow-up failed, the next night tries again", "work", entry.Kind, "error", err)
 		default:
-			log.Info("post-publish task done", "work", entry.Kind, "run", entry.Version, "bytes", entry.Bytes, "took", entry.Took())
+			log.Info("follow-up done", "work", entry.Kind, "run", entry.Version, "bytes", entry.Bytes, "took", entry.Took())
 		}
 		if err := command.RecordFollowUp(ctx, wh, notifier, entry, notify.Behind, notify.Recovered); err != nil {
 			log.Warn("ledger entry not written", "work", entry.Kind, "error", err)
@@ -90,7 +90,7 @@ func joinFollowUpError(ctx context.Context, nightErr, followUpErr error) error {
 	if followUpErr == nil {
 		return nightErr
 	}
-	followUpErr = fmt.Errorf("%w: the night is published, the next night tries again", followUpErr)
+	followUpErr = fmt.Errorf("%w; the night is published, and the next night tries again", followUpErr)
 	if nightErr == nil || command.OutcomeOf(ctx, nightErr) == ledger.Partial {
 		return command.EndWith(ledger.Partial, errors.Join(nightErr, followUpErr))
 	}

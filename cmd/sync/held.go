@@ -25,7 +25,7 @@ func addHeldFlag(cmd *cobra.Command, g *globals) {
 func findHeld(wh *warehouse.Warehouse) (warehouse.HeldNight, error) {
 	h, ok, err := wh.Held()
 	if err == nil && !ok {
-		err = &ledger.UnknownRunError{Message: "no night is held"}
+		err = &ledger.UnknownRunError{Message: "no night is held; it may have been published, discarded or replaced: see placementsync runs"}
 	}
 	return h, err
 }
@@ -63,7 +63,7 @@ func publishCommand(g *globals) *cobra.Command {
 
 func runPublishHeld(ctx context.Context, g *globals, held bool, accept []string) error {
 	if !held {
-		return command.UsageErr("publish needs --held: the command \"run\" publishes nights whose checks pass")
+		return command.UsageErr("publish needs --held: the command \"run\" publishes all other nights itself")
 	}
 	cfg, err := g.loadConfig()
 	if err != nil {
@@ -115,7 +115,7 @@ func discardCommand(g *globals) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if !held {
-				return command.UsageErr("discard needs --held")
+				return command.UsageErr("discard needs --held: it removes only a held night")
 			}
 			wh, _, err := g.openWarehouse()
 			if err != nil {

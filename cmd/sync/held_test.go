@@ -65,7 +65,7 @@ watch: [{name: nights, query: "SELECT run_id FROM meta.runs", key: [run_id], sen
 	must(t, err)
 	afterFirst := listFollowUps()
 	if want := []string{"watch " + firstRun, "lake", "backup " + firstRun}; !slices.Equal(afterFirst, want) || len(messages) != 1 {
-		t.Fatalf("the work after the first night is %q with %d messages, want %q and one message", afterFirst, len(messages), want)
+		t.Fatalf("the follow-ups of the first night are %q with %d messages, want %q and one message", afterFirst, len(messages), want)
 	}
 
 	if err := d.night(t); exitCodeOf(t, err) != ledger.Failed.ExitCode() {
@@ -75,7 +75,7 @@ watch: [{name: nights, query: "SELECT run_id FROM meta.runs", key: [run_id], sen
 	must(t, err)
 	heldRun := h.Manifest.RunID
 	if got := listFollowUps(); !slices.Equal(got, afterFirst) || len(messages) != 1 {
-		t.Errorf("after the held night the work is %q, want %q; the messages are %q, want one", got, afterFirst, messages)
+		t.Errorf("after the held night the follow-ups are %q, want %q; the messages are %q, want one", got, afterFirst, messages)
 	}
 	must(t, runWatch(t.Context(), d.g, nil, false))
 	must(t, runBackup(t.Context(), d.g, backupOptions{}))
@@ -100,6 +100,6 @@ watch: [{name: nights, query: "SELECT run_id FROM meta.runs", key: [run_id], sen
 		t.Fatalf("publish ended with %v, want the outcome partial", err)
 	}
 	if got := listFollowUps(); !slices.Equal(got[len(got)-3:], []string{"watch " + heldRun, "lake", "backup " + heldRun}) || len(messages) != 2 {
-		t.Errorf("after the publish: the work is %q and %d messages were sent, want watch, lake and backup of %s, and 2 messages", got, len(messages), heldRun)
+		t.Errorf("after the publish the follow-ups are %q and %d messages were sent, want watch, lake and backup of %s, and 2 messages", got, len(messages), heldRun)
 	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"sync/atomic"
@@ -114,10 +113,7 @@ func (h *hooks) refreshTargets(ctx context.Context, t pipeline.Targets) error {
 // requireWarehouse returns an error if the warehouse is gone. A run would create a new
 // warehouse below the mount point of the missing disk.
 func (h *hooks) requireWarehouse() error {
-	if err := h.wh.Folder.Exists(); err != nil {
-		return fmt.Errorf("the warehouse is gone: is its disk mounted? %w", err)
-	}
-	return nil
+	return h.wh.Folder.Exists()
 }
 
 // runInTurn calls do while no other night, refresh or verification of this process runs.

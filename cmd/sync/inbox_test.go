@@ -55,7 +55,7 @@ func TestConfiguredInboxLimit(t *testing.T) {
 // some minutes, and that a recovery is sent only after an alert.
 func TestInboxAlertIsRetried(t *testing.T) {
 	t.Parallel()
-	status := http.StatusNotFound // after this status the notifier does not try again at once
+	status := http.StatusNotFound // after this status the notifier does not repeat the request
 	var events []string
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var a notify.Alert

@@ -64,14 +64,14 @@ func runInit(ctx context.Context, g *globals, o initOptions) error {
 	if err := d.readExisting(); err != nil {
 		return err
 	}
-	if err := d.chooseService(ctx); err != nil {
+	if err := d.chooseServiceAndFolder(ctx); err != nil {
 		return err
 	}
 	if err := d.chooseToken(ctx); err != nil {
 		return err
 	}
 	if err := d.write(); err != nil {
-		return fmt.Errorf("%w; the configuration was not changed", err)
+		return fmt.Errorf("%w; no configuration was written", err)
 	}
 	if err := runCheck(ctx, g, false); err != nil {
 		return d.keptErr(ctx, err)
@@ -113,7 +113,7 @@ func (d *configDraft) readExisting() error {
 		return command.UsageErr("%w: name another file with --config", err)
 	}
 	if strings.HasPrefix(string(data), "\ufeff") {
-		return command.UsageErr("%s begins with a byte order mark: nothing was changed; save it as UTF-8 without one", d.g.Config)
+		return command.UsageErr("%s begins with a byte order mark; nothing was changed: save it as UTF-8 without this mark", d.g.Config)
 	}
 	example, _ := config.Parse("", placementsync.ExampleConfig, d.g.LookupEnv)
 	d.text = data
@@ -124,14 +124,14 @@ func (d *configDraft) readExisting() error {
 	case example.API.BaseURL:
 		return nil
 	case "":
-		return command.UsageErr("%s exists and is not the example: nothing was changed; move it away, or name another file with --config", d.g.Config)
+		return command.UsageErr("%s exists, and its api.base_url is missing or cannot be read; nothing was changed: move the file away, or name another file with --config", d.g.Config)
 	default:
-		return command.UsageErr("%s exists and is already filled in: nothing was changed; check it with %s, or move it away to start again",
+		return command.UsageErr("%s exists and is already filled in; nothing was changed: check it with %s, or move it away to start again",
 			d.g.Config, d.g.commandLine("check"))
 	}
 }
 
-func (d *configDraft) chooseService(ctx context.Context) error {
+func (d *configDraft) chooseServiceAndFolder(ctx context.Context) error {
 	check := func(address string) error {
 		err := config.API{BaseURL: address, AllowInsecure: d.o.allowInsecure || d.existing.API.AllowInsecure}.CheckBaseURL()
 		if err != nil && (config.API{BaseURL: address, AllowInsecure: true}).CheckBaseURL() == nil {
@@ -149,7 +149,7 @@ func (d *configDraft) chooseService(ctx context.Context) error {
 		return command.UsageErr("init needs the service: give its address with --base-url, or run init on a terminal, where it asks")
 	default:
 		var err error
-		if address, err = d.askFor(ctx, "service, such as https://api.example.com: ", false, check); err != nil {
+		if address, err = d.askFor(ctx, "address of the service, such as https://api.example.com: ", false, check); err != nil {
 			return err
 		}
 	}
@@ -189,7 +189,7 @@ func (d *configDraft) chooseToken(ctx context.Context) error {
 	}
 	hasFlag := file != "" || env != ""
 	if _, err := (config.API{Token: d.existingToken}).ReadToken(); err == nil && hasFlag {
-		return command.UsageErr("%s has a token in api.token: nothing was changed; leave out --token-file and --token-env, or remove that token first", d.g.Config)
+		return command.UsageErr("%s has a token in api.token; nothing was changed: leave out --token-file and --token-env, or remove that token first", d.g.Config)
 	}
 	if _, err := (config.API{Token: d.existing.API.Token}).ReadToken(); err == nil && !hasFlag && d.existing.API.TokenFile == "" {
 		return nil

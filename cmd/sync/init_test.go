@@ -116,7 +116,7 @@ func TestInitRepeatsQuestions(t *testing.T) {
 // TestInitWithoutAnswer ends the input at each question.
 func TestInitWithoutAnswer(t *testing.T) {
 	t.Parallel()
-	for name, answers := range map[string]string{"at once": "", "after the address": "https://api.example.com\r", "by Ctrl-C": "https://api.example.com\rpc_\x03"} {
+	for name, answers := range map[string]string{"immediately": "", "after the address": "https://api.example.com\r", "by Ctrl-C": "https://api.example.com\rpc_\x03"} {
 		dir := filepath.Join(t.TempDir(), "etc")
 		result := executeInit(t, answers, "--config", filepath.Join(dir, "config.yaml"))
 		if result.code != 130 || !strings.Contains(result.stderr.String(), "no answer was given: nothing was written") {
@@ -237,7 +237,7 @@ func TestInitInUnwritableFolder(t *testing.T) {
 	}
 	tokenFile := filepath.Join(t.TempDir(), "token")
 	result := executeInit(t, "pc_demo\r", "--config", "/proc/none/config.yaml", "--base-url=https://api.example.com", "--token-file", tokenFile)
-	if result.code != 1 || !strings.Contains(result.stderr.String(), "/proc/none") || !strings.Contains(result.stderr.String(), "the configuration was not changed") {
+	if result.code != 1 || !strings.Contains(result.stderr.String(), "/proc/none") || !strings.Contains(result.stderr.String(), "no configuration was written") {
 		t.Errorf("init ended with %d: %s; want 1 and the folder", result.code, &result.stderr)
 	}
 	if _, err := os.Stat(tokenFile); !os.IsNotExist(err) {

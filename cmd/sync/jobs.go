@@ -95,7 +95,7 @@ func (j *jobs) writeReport(ctx context.Context) {
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
-		j.s.log.Warn("report not written, the last report stays", "error", err)
+		j.s.log.Warn("report not written; the previous report is still served", "error", err)
 	default:
 		j.s.log.Debug("report written")
 	}
@@ -110,7 +110,7 @@ func (j *jobs) FollowUp(ctx context.Context) {
 			j.s.log.Warn("old nights of the lake not removed, the next night tries again", "error", err)
 		}
 	}
-	j.s.log.Debug("post-publish tasks ended", "took", time.Since(began))
+	j.s.log.Debug("follow-ups ended", "took", time.Since(began))
 }
 
 // Verify implements daemon.Jobs. It sends an alert if it finds damage or fails.

@@ -97,7 +97,7 @@ func TestTrialJobsOnUnmountedDisk(t *testing.T) {
 	dir := s.wh.Folder.Dir()
 	must(t, os.Rename(dir, dir+".away"))
 	must(t, os.Mkdir(dir, 0o700))
-	if r, err := j.Night(t.Context()); err == nil || !strings.Contains(err.Error(), "is its disk mounted") || r.Outcome != ledger.Failed {
+	if r, err := j.Night(t.Context()); err == nil || !strings.Contains(err.Error(), "its disk is mounted") || r.Outcome != ledger.Failed {
 		t.Errorf("the night on an unmounted disk ended with %v: %+v; want a failure with advice", err, r)
 	}
 	if v, err := j.Verify(t.Context()); err != nil || v.FailedAt.IsZero() || v.Error == "" {

@@ -35,7 +35,7 @@ func lakeCommand(*globals) *cobra.Command {
 			"placementsync or in PATH; \"make lake\" builds it. The commands \"run\" and \"serve\" start it after\n" +
 			"each night. \"lake --help\" lists its commands, and \"lake COMMAND --help\" lists the flags of a\n" +
 			"command. Both programs have the same exit codes.",
-		// The other program parses all flags, even the global flags.
+		// The lake program parses all flags, even the global flags.
 		DisableFlagParsing: true,
 		ValidArgs:          []string{"publish", "status", "verify", "expire", "check", "views"},
 		RunE:               func(_ *cobra.Command, args []string) error { return execLake(args) },
@@ -68,7 +68,7 @@ func findLake() (string, error) {
 	}
 	path, err := exec.LookPath(lakeProgram)
 	if err != nil {
-		return "", command.UsageErr("find %s: it is neither in %s nor in PATH: \"make lake\" builds it; put it beside placementsync",
+		return "", command.UsageErr("find %s: it is neither in %s nor in PATH: install it beside placementsync (from source: make lake)",
 			lakeProgram, filepath.Dir(self))
 	}
 	return path, nil
@@ -79,7 +79,7 @@ func findLake() (string, error) {
 const lakeStopTime = 3 * time.Second
 
 // lakeTimeout limits the time of the lake program, so that a catalog that does not respond does
-// not block the work after nights.
+// not block the next follow-up.
 const lakeTimeout = 30 * time.Minute
 
 // versionVar is the environment variable that passes the version of this program to the lake program.
@@ -118,8 +118,8 @@ func (g *globals) runLake(ctx context.Context, args ...string) ([]byte, error) {
 	switch {
 	case err == nil:
 	case limitedCtx.Err() != nil && ctx.Err() == nil:
-		err = fmt.Errorf("%s %s did not end within %s and was stopped: check whether the catalog and the bucket respond; "+
-			"\"placementsync lake %[2]s\" has no time limit", path, args[0], timeout)
+		err = fmt.Errorf("run %s %s: it did not end within %s and was stopped: check that the catalog and the bucket respond, "+
+			"or run \"placementsync lake %[2]s\", which has no time limit", path, args[0], timeout)
 	case message != "" && cmd.ProcessState.ExitCode() == ledger.Misused.ExitCode():
 		err = command.UsageErr("%s", message)
 	case message != "":

@@ -29,7 +29,7 @@ func (g *globals) loadQueries() (query.Library, error) {
 	all, err := query.Load(cfg.Queries.Dir)
 	if faulty := (*query.FilesError)(nil); errors.As(err, &faulty) {
 		for _, problem := range faulty.Problems {
-			fmt.Fprintln(g.stderr, "placementsync: own query left out:", query.EscapeLines(problem))
+			fmt.Fprintln(g.stderr, "placementsync: user-defined query not loaded:", query.EscapeLines(problem))
 		}
 		err = nil
 	}
@@ -48,7 +48,7 @@ func (g *globals) resolveQuery(text string) (query.Query, error) {
 	return all.Resolve(text)
 }
 
-// namedQuery returns the query that the argument of a flag names.
+// namedQuery returns the query that the first argument names. flag requires this name.
 func (g *globals) namedQuery(flag string, args []string) (query.Query, error) {
 	if len(args) == 0 || !query.IsName(args[0]) {
 		return query.Query{}, command.UsageErr("%s needs the name of a query: see --list", flag)

@@ -164,7 +164,7 @@ func (l *testWarehouse) interruptNight() {
 	}
 }
 
-// open opens the warehouse like the program.
+// open opens the warehouse as the program does.
 func (l *testWarehouse) open() *warehouse.Warehouse {
 	l.Helper()
 	g := &globals{process: hostProcess(), Flags: command.Flags{Config: l.config}}

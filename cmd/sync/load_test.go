@@ -23,7 +23,7 @@ type loadPlan struct {
 	// NightsBefore and NightsAfter are the numbers of nights before and after the load. The first
 	// night needs less memory than later nights, because it closes no rows.
 	NightsBefore, NightsAfter int
-	// Stallers is the number of unsigned connections with an incomplete large delivery.
+	// Stallers is the number of connections with an incomplete large delivery and a wrong signature.
 	Stallers int
 }
 
@@ -63,7 +63,7 @@ type loadResults struct {
 	Lost int
 	// Duplicates counts the events with several rows.
 	Duplicates int
-	// Unexpected counts the events that must not be in the warehouse.
+	// Unexpected counts the stored events that were not acknowledged.
 	Unexpected int
 	// Events counts the acknowledged events.
 	Events int

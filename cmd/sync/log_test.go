@@ -110,7 +110,7 @@ func TestLogOfPartialNight(t *testing.T) {
 	if took, isNumber := night[0]["took"].(float64); !isNumber || took <= 0 || took > 600 {
 		t.Errorf("the night took %v, want a number of seconds up to 600", night[0]["took"])
 	}
-	if n := len(lines) - len(stream.All()); n != 3 || len(linesWith(lines, "a secret is open to others")) != 1 || len(linesWith(lines, "alert sent")) != 1 {
+	if n := len(lines) - len(stream.All()); n != 3 || len(linesWith(lines, "a secret can be read or changed by other users")) != 1 || len(linesWith(lines, "alert sent")) != 1 {
 		t.Errorf("the log has %d lines besides the lines of the streams, want the night, a warning and the alert:\n%s", n, &log)
 	}
 	checkAlert(t, <-alerts)

@@ -47,7 +47,7 @@ func newRoot(g *globals) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "placementsync",
 		Short: "Sync a media placement marketplace into DuckDB and Parquet",
-		Long: "placementsync reads every endpoint of the service, proves that nothing is missing,\n" +
+		Long: "placementsync reads every endpoint of the service, checks each list for missing records,\n" +
 			"and publishes one consistent snapshot as a DuckDB file and as Parquet.\n\n" + exitCodes(),
 	}
 	g.AddTo(root)

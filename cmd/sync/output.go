@@ -160,7 +160,7 @@ func (o outputOptions) writeGradedJSON(ctx context.Context, g *globals, db *quer
 		return rows, err
 	}
 	if info, err := os.Stat(o.out); err == nil && !info.Mode().IsRegular() {
-		return 0, command.UsageErr("%q is not a regular file; omit -o to write to the terminal or a pipe", o.out)
+		return 0, command.UsageErr("%q is not a regular file: omit -o to write to the terminal or a pipe", o.out)
 	}
 	const fileMode = 0o644
 	err = durable.Disk{}.WriteAtomically(o.out, fileMode, func(f *os.File) error { return write(f, query.Screen{}) })

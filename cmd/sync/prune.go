@@ -21,10 +21,10 @@ func pruneCommand(g *globals) *cobra.Command {
 	var o pruneOptions
 	cmd := &cobra.Command{
 		Use:   "prune",
-		Short: "Remove expired responses, days and versions",
+		Short: "Remove expired stored responses, Parquet days and versions",
 		Long: "Remove stored responses, days of the Parquet series and versions that expired according to\n" +
 			"retention and keep_versions in the configuration, and a held night that can no longer be\n" +
-			"published. The newest responses, day and version are never removed.",
+			"published. The newest stored responses, day and version are never removed.",
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return runPrune(g, o) },
 	}

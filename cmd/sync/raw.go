@@ -96,16 +96,16 @@ func runRaw(g *globals, o rawOptions, args []string) error {
 	case isSingle && !o.hasFormat:
 		err = printBody(g, run, responses, response)
 	case len(chosenResponses) == 0 && command.SuggestStream(o.stream) != "":
-		err = command.UsageErr("no stream is called %q: %s", o.stream, command.SuggestStream(o.stream))
+		err = command.UsageErr("no stream is named %q: %s", o.stream, command.SuggestStream(o.stream))
 	case len(chosenResponses) == 0:
-		err = fmt.Errorf("find responses of run %s: no stored response matches; list all with placementsync raw %s --format table", run, run)
+		err = fmt.Errorf("find responses of run %s: no stored response matches: list all with placementsync raw %s --format table", run, run)
 	case o.print:
-		return command.UsageErr("%d responses of run %s match: choose one with --seq, or by --stream, --param, --page and --pass", len(chosenResponses), run)
+		return command.UsageErr("print a response of run %s: %d responses match: choose one with --seq, or with --stream, --param, --page and --pass", run, len(chosenResponses))
 	default:
 		err = g.writeEscaped(func(w io.Writer) error { return write(w, chosenResponses) })
 	}
 	if damagedLines > 0 {
-		err = errors.Join(err, fmt.Errorf("read the responses of run %s: %d lines of its journal are damaged, so their responses are missing; see placementsync verify --read-data", run, damagedLines))
+		err = errors.Join(err, fmt.Errorf("read the responses of run %s: the index of its responses (journal.jsonl) has %s; the responses of these lines are missing: see placementsync verify --read-data", run, plural.Count(damagedLines, "damaged line")))
 	}
 	return err
 }
@@ -149,7 +149,7 @@ func openStoredResponses(g *globals, args []string) (string, *fetch.StoredRespon
 	}
 	retentionText := fmt.Sprintf("prune removes responses older than %d days (retention.raw_days)", cfg.Retention.RawDays)
 	if cfg.Privacy.Raw == config.RawDiscard {
-		retentionText = "responses are deleted as soon as their night is published (privacy.raw: discard)"
+		retentionText = "responses are removed as soon as their night is published (privacy.raw: discard)"
 	}
 	switch {
 	case len(args) > 0 && !slices.Contains(runs, args[0]):
@@ -162,7 +162,7 @@ func openStoredResponses(g *globals, args []string) (string, *fetch.StoredRespon
 	run := runs[len(runs)-1]
 	responses, err := fetch.OpenStoredResponses(wh.Folder.RawPath(run))
 	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("open the responses of run %s: it has no journal, because no responses were stored or because the journal is lost: see placementsync verify", run)
+		err = fmt.Errorf("open the responses of run %s: it has no index of its responses (journal.jsonl), because no responses were stored or because the index is lost: see placementsync verify", run)
 	}
 	return run, responses, err
 }
@@ -170,7 +170,7 @@ func openStoredResponses(g *globals, args []string) (string, *fetch.StoredRespon
 func printBody(g *globals, run string, responses *fetch.StoredResponses, r fetch.StoredResponse) error {
 	body, err := responses.Body(r)
 	if err != nil {
-		return fmt.Errorf("print a response of run %s: %w; see placementsync verify --read-data", run, err)
+		return fmt.Errorf("print a response of run %s: %w: see placementsync verify --read-data", run, err)
 	}
 	if len(body) == 0 {
 		_, err := fmt.Fprintf(g.stderr, "response %d has status %d and no body\n", r.Seq, r.Status)

@@ -38,9 +38,9 @@ func rebuildCommand(g *globals) *cobra.Command {
 			"leaves out such a file, moves it to damaged/ and records it in meta.runs.\n\n" +
 			"Before the command publishes, it compares days, runs and closed rows with the current catalog.\n" +
 			"If any of these would be lost, it publishes only with --accept-loss.\n\n" +
-			"--series works in the other direction: it writes damaged or missing files of the series and\n" +
-			"of versions again, from copies or from the history in the newest intact catalog. If the whole\n" +
-			"series is lost, it writes the days that retention keeps.\n\n" +
+			"--series works in the other direction: it restores damaged or missing files of the series and\n" +
+			"of versions from copies or from the history in the newest intact catalog. If the whole series\n" +
+			"is lost, it writes the days that retention keeps.\n\n" +
 			"--from s3://bucket/prefix first restores parquet/ and state/ from a backup into a folder\n" +
 			"without a warehouse. Every file is compared with its checksum before it becomes visible. An\n" +
 			"interrupted restore continues. If the newest backup cannot be read, the command fails; --older\n" +
@@ -48,9 +48,9 @@ func rebuildCommand(g *globals) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runRebuild(cmd.Context(), g, o) },
 	}
-	cmd.Flags().BoolVar(&o.skipDamaged, "skip-damaged", false, "leave out damaged files, and list them")
+	cmd.Flags().BoolVar(&o.skipDamaged, "skip-damaged", false, "skip damaged files, and list them")
 	cmd.Flags().BoolVar(&o.acceptLoss, "accept-loss", false, "publish even if data of the current catalog is lost")
-	cmd.Flags().BoolVar(&o.series, "series", false, "write damaged files of the Parquet series again from the catalog; publish nothing")
+	cmd.Flags().BoolVar(&o.series, "series", false, "restore damaged or missing files of the Parquet series from copies or the catalog; publish nothing")
 	cmd.Flags().StringVar(&o.from, "from", "", "restore the backup at this `address` first, such as s3://bucket/prefix")
 	cmd.Flags().BoolVar(&o.older, "older", false, "with --from: restore an older backup if the newest backup cannot be read")
 	return cmd
@@ -126,29 +126,29 @@ func restoreBackup(ctx context.Context, g *globals, cfg config.Config, o rebuild
 // showRebuilt prints the published version and all losses.
 func showRebuilt(g *globals, r pipeline.RebuildResult) error {
 	if r.Runs > 0 {
-		fmt.Fprintf(g.stdout, "published %s from the snapshot of %s and the changes that %s recorded\n", r.Manifest.RunID,
+		fmt.Fprintf(g.stdout, "published %s: current rows of %s, history of %s\n", r.Manifest.RunID,
 			r.Last.Format(time.DateTime), plural.Count(r.Runs, "run"))
 	} else {
 		fmt.Fprintf(g.stdout, "published %s from %s of %s to %s\n", r.Manifest.RunID, plural.Count(r.Snapshots, "snapshot"),
 			r.First.Format(time.DateOnly), r.Last.Format(time.DateOnly))
 	}
 	if r.SnapshotsWithoutDay > 0 {
-		fmt.Fprintf(g.stdout, "%d more snapshots of this period are not in the series: a row that began and ended between two kept days is not in history\n", r.SnapshotsWithoutDay)
+		fmt.Fprintf(g.stdout, "%d more snapshots of this period are not in the series: row versions that existed only between two kept days are missing in history\n", r.SnapshotsWithoutDay)
 	}
 	if !r.HasMeta {
-		fmt.Fprintln(g.stdout, "meta is empty: all files with its changes are damaged or missing")
+		fmt.Fprintln(g.stdout, "meta is empty: all files with its changes are damaged or missing; runs and grades before this rebuild are lost")
 	}
 	for _, d := range r.Unfinished {
-		fmt.Fprintf(g.stdout, "not used: the day %s: %s; its files are in damaged/%s of the warehouse\n", d.Day, query.EscapeLines(d.Problem), r.Manifest.RunID)
+		fmt.Fprintf(g.stdout, "the day %s was not used: %s; its files are in damaged/%s of the warehouse\n", d.Day, query.EscapeLines(d.Problem), r.Manifest.RunID)
 	}
 	if r.LostRun != "" {
-		fmt.Fprintf(g.stdout, "lost: run %s: the ledger names it as published, but the series has no complete day of this run\n", query.EscapeLines(r.LostRun))
+		fmt.Fprintf(g.stdout, "lost: the snapshot of run %s: the ledger lists this run as published, but the series has no complete day of it\n", query.EscapeLines(r.LostRun))
 	}
 	for _, d := range r.Unused {
-		fmt.Fprintf(g.stdout, "not needed, and still damaged: %s: %s; placementsync rebuild --series writes it again\n", query.EscapeLines(d.File), query.EscapeLines(d.Problem))
+		fmt.Fprintf(g.stdout, "not needed, and still damaged: %s: %s; placementsync rebuild --series restores it\n", query.EscapeLines(d.File), query.EscapeLines(d.Problem))
 	}
 	for _, d := range r.Skipped {
-		fmt.Fprintf(g.stdout, "left out %s: %s; lost with it: %s\n", query.EscapeLines(d.File), query.EscapeLines(d.Problem), d.Affected)
+		fmt.Fprintf(g.stdout, "skipped %s: %s; lost: %s\n", query.EscapeLines(d.File), query.EscapeLines(d.Problem), d.Affected)
 	}
 	if len(r.Skipped) > 0 {
 		_, err := fmt.Fprintf(g.stdout, "the damaged files are in damaged/%s of the warehouse\n", r.Manifest.RunID)

@@ -33,7 +33,8 @@ func verifyCommand(g *globals) *cobra.Command {
 			"in seconds. --read-data reads every byte of versions, Parquet series, stored responses and\n" +
 			"webhook events, and compares the catalog with its Parquet files. For each damaged file,\n" +
 			"verify prints the affected data and the command for the repair. verify records its result for\n" +
-			"the metrics and the status page of serve, and finishes a killed rollback. It changes nothing else.\n\n" +
+			"the metrics and the status page of serve, and finishes a killed rollback or a\n" +
+			"killed publish of a held night. It changes nothing else.\n\n" +
 			command.Meanings{Complete: "whole", Failed: "damaged, and some data is lost",
 				Partial: "damaged, and all of it can be rebuilt", Locked: "another run holds the lock"}.Table(),
 		Args: cobra.NoArgs,

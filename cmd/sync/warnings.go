@@ -47,7 +47,7 @@ func (g *globals) sendWarnings(ctx context.Context, cfg config.Config) error {
 		}
 		a.Error = ledger.DescribeChecks(a.Checks)
 		if !sender.Alert(ctx, a) {
-			return errors.New("the receiver of notify.failure_url did not accept the alert")
+			return errors.New("the receiver of notify.failure_url did not accept the alert; the next night sends it again")
 		}
 		return nil
 	}

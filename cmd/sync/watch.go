@@ -83,7 +83,7 @@ func chosenWatches(all []config.Watch, names []string, file string) ([]config.Wa
 	known := watchNames(all)
 	for _, name := range names {
 		if !slices.Contains(known, name) {
-			return nil, command.UsageErr("no watch is called %q: use one of %s", name, strings.Join(known, ", "))
+			return nil, command.UsageErr("no watch is named %q: use one of %s", name, strings.Join(known, ", "))
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(w config.Watch) bool { return len(names) > 0 && !slices.Contains(names, w.Name) }), nil
@@ -147,7 +147,7 @@ func (g *globals) runWatchList(ctx context.Context, cfg config.Config, watches [
 	defer func() { err = errors.Join(err, unlock()) }()
 	env.Queries, err = query.Load(cfg.Queries.Dir)
 	if errors.As(err, new(*query.FilesError)) {
-		g.newLogger().Warn("own queries left out", "error", err)
+		g.newLogger().Warn("user-defined queries not loaded", "error", err)
 	} else if err != nil {
 		return nil, err
 	}
@@ -156,7 +156,7 @@ func (g *globals) runWatchList(ctx context.Context, cfg config.Config, watches [
 		return nil, wh.ExplainErr(err)
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	limitedCtx, stop := context.WithTimeoutCause(ctx, watchTimeout, fmt.Errorf("the watches took longer than %s", watchTimeout))
+	limitedCtx, stop := context.WithTimeoutCause(ctx, watchTimeout, fmt.Errorf("the watches were stopped after %s: the remaining watches run after the next night", watchTimeout))
 	defer stop()
 	env.Catalog, env.Folder, env.Program, env.Now = db, wh.Folder, version, g.Now
 	results, err = watch.Run(limitedCtx, env, watches)
@@ -274,7 +274,7 @@ func ownFilesErr(ctx context.Context, kind string, queries query.Library, loadEr
 	for i, p := range problems {
 		problems[i] = query.EscapeLines(p)
 	}
-	return command.UsageErr("check your own %s: %s cannot be used:\n  %s", kind, plural.Count(len(problems), "file"), strings.Join(problems, "\n  "))
+	return command.UsageErr("load the user-defined %s: %s cannot be used:\n  %s", kind, plural.Count(len(problems), "file"), strings.Join(problems, "\n  "))
 }
 
 // openPublished opens the newest snapshot. It returns nil if there is none yet.
@@ -312,7 +312,7 @@ func describeResult(r watch.Result) string {
 	text := fmt.Sprintf("%d new, %d in all in %s", r.New, r.Found, r.Snapshot.Run)
 	switch {
 	case len(r.Unread) > 0:
-		text = "not read: " + strings.Join(r.Unread, "; ")
+		text = "not checked, because tables were not read: " + strings.Join(r.Unread, "; ")
 	case r.WasEvaluated:
 		text = r.Snapshot.Run + " was already checked"
 	case r.Err != nil && r.Pending == 0:

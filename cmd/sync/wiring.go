@@ -58,7 +58,7 @@ func fetchConfig(c config.Config) fetch.Config {
 
 func (g *globals) nightConfig(c config.Config) (pipeline.Config, error) {
 	for _, warning := range c.Warnings {
-		g.newLogger().Warn("a secret is open to others", "reason", warning)
+		g.newLogger().Warn("a secret can be read or changed by other users", "reason", warning)
 	}
 	streams, err := chosenStreams(c.Streams)
 	if err != nil {
@@ -87,7 +87,7 @@ func (g *globals) nightConfig(c config.Config) (pipeline.Config, error) {
 func chosenStreams(c config.Streams) ([]string, error) {
 	for _, pattern := range c.Include {
 		if hint := command.SuggestStream(pattern); hint != "" {
-			return nil, command.UsageErr("no stream is called %q: %s", pattern, hint)
+			return nil, command.UsageErr("no stream is named %q: %s", pattern, hint)
 		}
 	}
 	chosen := command.ChooseStreams(c.Include, c.Exclude)

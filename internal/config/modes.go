@@ -54,7 +54,7 @@ func (b *binder) checkSecretFiles(c *Config) {
 		case mode&othersWrite != 0:
 			b.addProblem(f.key, "%q can be written by every user of this machine: run chmod g-w,o-rwx on it, and replace its content", *f.path)
 		case f.isSecret && mode&(othersRead|groupWrites) != 0:
-			c.Warnings = append(c.Warnings, fmt.Sprintf("%s %q can be read by every user of this machine or written by its group: run chmod g-w,o-rwx on it", f.key, *f.path))
+			c.Warnings = append(c.Warnings, fmt.Sprintf("%s %q can be read by every user of this machine or written by the group of the file: run chmod g-w,o-rwx on it", f.key, *f.path))
 		}
 	}
 }

@@ -96,11 +96,11 @@ func followUpMetrics() []metric {
 	}
 	kindLabel := []string{"kind"}
 	return []metric{
-		{"follow_last_success_timestamp_seconds", "Time of the last success of this post-publish task (watch, lake, backup, rehearsal). 0 before the first success.", kindLabel, false, each(func(f ledger.FollowUp) float64 { return unixSeconds(f.SucceededAt) })},
-		{"follow_last_duration_seconds", "Duration of the last run of this post-publish task.", kindLabel, false, each(func(f ledger.FollowUp) float64 { return f.Last.Took().Seconds() })},
-		{"follow_failures", "Consecutive failures of this post-publish task.", kindLabel, false, each(func(f ledger.FollowUp) float64 { return float64(f.Failures) })},
-		{"follow_behind", "1 if this post-publish task failed since its last success.", kindLabel, false, each(func(f ledger.FollowUp) float64 { return boolValue(f.IsBehind()) })},
-		{"follow_info", "Always 1. The label run is the night that this post-publish task processed last.", []string{"kind", "run"}, false,
+		{"follow_last_success_timestamp_seconds", "Time of the last success of this follow-up (watch, lake, backup, rehearsal). 0 before the first success.", kindLabel, false, each(func(f ledger.FollowUp) float64 { return unixSeconds(f.SucceededAt) })},
+		{"follow_last_duration_seconds", "Duration of the last run of this follow-up.", kindLabel, false, each(func(f ledger.FollowUp) float64 { return f.Last.Took().Seconds() })},
+		{"follow_failures", "Consecutive failures of this follow-up.", kindLabel, false, each(func(f ledger.FollowUp) float64 { return float64(f.Failures) })},
+		{"follow_behind", "1 if this follow-up failed since its last success.", kindLabel, false, each(func(f ledger.FollowUp) float64 { return boolValue(f.IsBehind()) })},
+		{"follow_info", "Always 1. The label run is the night that this follow-up processed last.", []string{"kind", "run"}, false,
 			ifRead(SourceLedger, func(s scrape, emit emitter) {
 				for _, f := range s.FollowUps {
 					emit(1, f.Last.Kind, f.Last.Version)
