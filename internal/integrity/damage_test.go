@@ -143,6 +143,8 @@ func TestDamageIsFoundWithItsRepair(t *testing.T) {
 		"all copies of a manifest are missing":          {func(d damager) { d.remove(version2+"manifest.json", changes2+".json", manifest2) }, true, []string{changes2 + ".json" + rebuildSeries, manifest2 + rebuildSeries, version2 + "manifest.json: prune --version " + secondNight}},
 		"all files of an earlier day are missing":       {func(d damager) { d.remove(version2, changes2+".json", manifest2, filepath.Dir(series2)) }, true, []string{changes2 + ".json" + rebuildSeries, manifest2 + rebuildSeries}},
 		"no ledger": {func(d damager) { d.remove("state/runs.jsonl") }, true, []string{"state/runs.jsonl: run, lost"}},
+		"no link latest, no ledger, no manifests of days": {func(d damager) { d.remove("latest", "state/runs.jsonl", "parquet/.manifests") }, true,
+			[]string{"latest" + rollBack + thirdNight, index + rebuildSeries, manifest1 + rebuildSeries, manifest2 + rebuildSeries, manifest3 + rebuildSeries, "state/runs.jsonl: run, lost"}},
 		"all catalogs are damaged": {func(d damager) {
 			d.flip(version1+"catalog.duckdb", version2+"catalog.duckdb", version3+"catalog.duckdb")
 		}, false, []string{version1 + "catalog.duckdb: prune --version " + firstNight, version2 + "catalog.duckdb: prune --version " + secondNight, version3 + "catalog.duckdb: rebuild"}},
@@ -308,6 +310,10 @@ func TestFilesWithoutACopyAreNotRepaired(t *testing.T) {
 		"no manifest and no copy of it":                     {func(d damager) { d.remove(version2+"manifest.json", changes2+".json", manifest2) }, nil, []string{"2026-11-02"}, true, thirdNight},
 		"no copy of changes":                                {func(d damager) { d.remove(changes2+".changes", version2+"meta.changes") }, nil, nil, true, thirdNight},
 		"no copy of changes that are newer than the source": {func(d damager) { d.remove(changes3+".changes", version3+"meta.changes", version3+"catalog.duckdb") }, nil, nil, false, secondNight},
+		"a rollback from the newest catalog": {func(d damager) {
+			_, err := d.w.Rollback(secondNight, firstNightAt.AddDate(0, 0, 3))
+			must(d.t, err)
+		}, nil, nil, false, secondNight},
 		"a day that no index names": {func(d damager) {
 			d.remove(version2, changes2+".json", manifest2)
 			writeIndex(d, firstNight, thirdNight)
@@ -402,6 +408,9 @@ func TestTheCheckReportsMoreThanFiles(t *testing.T) {
 	report, err := integrity.Check(t.Context(), original, true)
 	if err != nil || report.Files != 31 || report.Bytes == 0 {
 		t.Errorf("the check read %d files and %d bytes (%v), want 31 files and some bytes", report.Files, report.Bytes, err)
+	}
+	if report, err := integrity.Check(t.Context(), open(t), true); err != nil || len(report.Damage) > 0 {
+		t.Errorf("before the first night: got damage %+v (%v), want none", report.Damage, err)
 	}
 	if _, err := integrity.Check(t.Context(), openWith(t, warehouse.Config{Dir: t.TempDir()}), false); !errors.As(err, new(*warehouse.NoWarehouseError)) {
 		t.Errorf("without a warehouse: got %v, want a *NoWarehouseError", err)

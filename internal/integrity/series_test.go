@@ -59,7 +59,9 @@ func TestTheSeriesIsReadFromIntactFiles(t *testing.T) {
 		"without versions":                     {func(d damager) { d.remove("versions", "latest", "catalog.duckdb") }, []string{first, second, third}, nil},
 		"a damaged file of the series":         {func(d damager) { d.flipOneLink(series2) }, []string{first, secondNight + " 11-02 02:00 " + version2 + tagsFile, third}, nil},
 		"a damaged file in series and version": {func(d damager) { d.flip(series2) }, []string{first, third}, []string{series2 + " (2026-11-02): " + wrongSum}},
+		"a damaged file of the newest night":   {func(d damager) { d.flip(series3) }, []string{first, second}, []string{series3 + " (2026-11-03): " + wrongSum}},
 		"a damaged manifest with copies":       {func(d damager) { d.flip(manifest2) }, []string{first, second, third}, nil},
+		"a manifest only in the version":       {func(d damager) { d.remove(manifest2, changes2+".json") }, []string{first, second, third}, nil},
 		"no manifest and no copy of it":        {func(d damager) { d.remove(manifest2, changes2+".json", version2+"manifest.json") }, []string{first, third}, []string{manifest2 + " (2026-11-02): it is gone"}},
 		"only copies of the manifest that name another day": {func(d damager) {
 			d.remove(manifest2)
@@ -90,6 +92,9 @@ func TestTheSeriesIsReadFromIntactFiles(t *testing.T) {
 				t.Errorf("damage (-want +got):\n%s", diff)
 			}
 		})
+	}
+	if files, damage := readSeries(t, open(t)); len(files)+len(damage) > 0 {
+		t.Errorf("before the first night: got snapshots %v and damage %v, want none", files, damage)
 	}
 	w := clone(t, original)
 	damager{t, w}.editManifest(manifest2, func(m *warehouse.Manifest) { m.Format++ })
