@@ -119,7 +119,7 @@ func FindFaults(existing []query.Query, rules map[string]Rule) (faults []Fault) 
 			}
 			p, _ := existing[i].Param(param)
 			if err := p.CheckValue(value); err != nil {
-				faults = append(faults, Fault{Path: path, Value: value, Message: "does not fit: " + err.Error()})
+				faults = append(faults, Fault{Path: path, Value: value, Message: "is not valid: " + err.Error()})
 			}
 		}
 	}
@@ -184,7 +184,7 @@ func (s Set) runCheck(ctx context.Context, db *query.DB, scope auditScope, q que
 	// check needs the memory of only one part. An error of one part must not hide the rows of the
 	// others.
 	var violations query.Result
-	isUnread := false // whether the violating rows of a part are from an earlier run, which audited them
+	hasUnreadPart := false // whether a part has violating rows, but only in tables that this run did not read
 	for _, part := range parts {
 		if err != nil && ctx.Err() != nil {
 			break
@@ -193,7 +193,7 @@ func (s Set) runCheck(ctx context.Context, db *query.DB, scope auditScope, q que
 		if partErr == nil && partResult.Total > 0 {
 			var isPartUnread bool
 			if isPartUnread, partErr = scope.isUnread(ctx, db, part, values); isPartUnread {
-				isUnread = true
+				hasUnreadPart = true
 				continue
 			}
 			violations.Columns, violations.Total = partResult.Columns, violations.Total+partResult.Total
@@ -209,8 +209,8 @@ func (s Set) runCheck(ctx context.Context, db *query.DB, scope auditScope, q que
 		result.Outcome, result.Rows, result.Sample = ledger.CheckFailed, violations.Total, sample(violations)
 	case err != nil:
 		result.Outcome = ledger.CheckNotRun
-	case isUnread:
-		result.Outcome, result.Reason = ledger.CheckSkipped, "its violating rows are in tables that were not read"
+	case hasUnreadPart:
+		result.Outcome, result.Reason = ledger.CheckSkipped, "its violating rows are in tables that were not read in this night"
 	default:
 		result.Outcome = ledger.CheckPassed
 	}
@@ -251,9 +251,9 @@ func (s Set) prepare(db *query.DB, scope auditScope, q query.Query) (parts []que
 	if skipReason = db.WhyNotComparable(q); skipReason != "" {
 		return nil, nil, skipReason, nil
 	}
-	parts, err = q.Expand(scope.muchChanged, s.private)
+	parts, err = q.Expand(scope.muchChangedTables, s.private)
 	if err == nil && len(parts) == 0 {
-		return nil, nil, "too few rows of its tables changed", nil
+		return nil, nil, "too few rows of its tables changed to run it", nil
 	}
 	values = map[string]string{}
 	maps.Copy(values, s.rules[q.Name].Params)
@@ -308,13 +308,13 @@ func sample(violations query.Result) json.RawMessage {
 // auditScope is the audited snapshot and the tables to check.
 type auditScope struct {
 	snapshot query.Snapshot
-	// read contains the tables of the streams that the run of the snapshot read. muchChanged
-	// contains the tables of read in which at least a tenth of the rows, and at least one row, is new,
+	// readTables are the tables of the streams that the run of the snapshot read. muchChangedTables
+	// are those of readTables in which at least a tenth of the rows, and at least one row, is new,
 	// changed or gone. The expensive comparisons of whole columns are skipped for other tables.
-	read, muchChanged []string
+	readTables, muchChangedTables []string
 }
 
-// muchChangedDivisor defines auditScope.muchChanged: at least rows/muchChangedDivisor rows of the table
+// muchChangedDivisor defines auditScope.muchChangedTables: at least rows/muchChangedDivisor rows of the table
 // are new, changed or gone.
 const muchChangedDivisor = 10
 
@@ -346,11 +346,11 @@ func readScope(ctx context.Context, db *query.DB) (scope auditScope, err error) 
 			continue
 		}
 		for _, t := range st.Tables {
-			if !slices.Contains(scope.read, t.Name) {
-				scope.read = append(scope.read, t.Name)
+			if !slices.Contains(scope.readTables, t.Name) {
+				scope.readTables = append(scope.readTables, t.Name)
 			}
-			if !isLittleChanged[t.Name] && !slices.Contains(scope.muchChanged, t.Name) {
-				scope.muchChanged = append(scope.muchChanged, t.Name)
+			if !isLittleChanged[t.Name] && !slices.Contains(scope.muchChangedTables, t.Name) {
+				scope.muchChangedTables = append(scope.muchChangedTables, t.Name)
 			}
 		}
 	}
@@ -364,5 +364,5 @@ func (scope auditScope) isUnread(ctx context.Context, db *query.DB, q query.Quer
 	if err != nil || len(sources) == 0 {
 		return false, err
 	}
-	return !slices.ContainsFunc(sources, func(s query.Source) bool { return slices.Contains(scope.read, s.Table) }), nil
+	return !slices.ContainsFunc(sources, func(s query.Source) bool { return slices.Contains(scope.readTables, s.Table) }), nil
 }

@@ -262,8 +262,8 @@ INSERT INTO articles (id, live_url, status_prefix, valid_from) SELECT 'a' || n, 
 		{"hashed", "x", "sha256(x)", private, nil},
 		{"no longer hashed", "sha256(x)", "x", nil, nil},
 		{"no longer dropped", "CAST(NULL AS VARCHAR)", "x", nil, nil},
-		{"lost", "x", "CAST(NULL AS VARCHAR)", nil, []string{"column_emptied", "live_without_published", "nulls_rose", "statuses_backwards"}},
-		{"replaced", "x", "'other'", nil, []string{"attributes_rewritten", "column_emptied", "currency_changed", "live_without_published", "references_lost", "statuses_backwards", "statuses_renamed"}},
+		{"dropped without a privacy rule", "x", "CAST(NULL AS VARCHAR)", nil, []string{"column_emptied", "live_without_published", "nulls_rose", "statuses_backwards"}},
+		{"replaced without a privacy rule", "x", "'other'", nil, []string{"attributes_rewritten", "column_emptied", "currency_changed", "live_without_published", "references_lost", "statuses_backwards", "statuses_renamed"}},
 	} {
 		macros := fmt.Sprintf("CREATE TEMP MACRO was(x) AS %s;\nCREATE TEMP MACRO is_now(x) AS %s;\n", c.was, c.now)
 		db := open(t, empty, twoNights+gradeAllExact()+macros+rows, query.Before{Hidden: c.private}, time.Minute)
@@ -316,7 +316,7 @@ func TestSparseTablesFailNoCheck(t *testing.T) {
 		"all NULL":              fill("past", 60, "") + fill("main", 60, tonight),
 		"one row":               fill("past", 1, "") + fill("main", 1, tonight),
 		"59 of 60 rows removed": fill("past", 60, "") + fill("main", 1, tonight),
-		"one order": `INSERT INTO past.orders (id, total, status, created_at, date_paid) VALUES ('o', 1, 'paid', '2026-01-01 00:00:00+00', '2026-01-02 00:00:00+00');
+		"one changed order and price": `INSERT INTO past.orders (id, total, status, created_at, date_paid) VALUES ('o', 1, 'paid', '2026-01-01 00:00:00+00', '2026-01-02 00:00:00+00');
 INSERT INTO orders (id, total, status, created_at, date_paid, valid_from) VALUES ('o', 100, 'state_paid', '2026-01-03 00:00:00+00', '2026-01-03 00:00:00+00', tonight());
 INSERT INTO past.product_prices (product_id, position, unit_amount, currency, pricing_tier) VALUES ('p', 1, 100, 'USD', 'standard');
 INSERT INTO product_prices (product_id, position, unit_amount, currency, pricing_tier, valid_from) VALUES ('p', 1, 1, 'EUR', 'standard', tonight());`,
@@ -332,8 +332,8 @@ INSERT INTO product_prices (product_id, position, unit_amount, currency, pricing
 	}
 }
 
-// TestHeadersAreComplete checks that the header of each built-in check contains its reason and what it
-// does not detect, and that each parameter has a default and a description.
+// TestHeadersAreComplete checks that the header of each built-in check contains Reason: and Not detected:,
+// and that each parameter has a default and a description.
 func TestHeadersAreComplete(t *testing.T) {
 	for _, q := range load(t, "", nil, nil).List() {
 		if !strings.Contains(q.About, " Reason: ") || !strings.Contains(q.About, " Not detected: ") {
@@ -363,7 +363,7 @@ func TestInvalidRules(t *testing.T) {
 	want := []string{
 		`host_listed_twice.params.a: <nil> is not a parameter of host_listed_twice: the check has no parameters`,
 		`price_median_mooved: <nil> is not a check: did you mean price_median_moved?`,
-		`prices_scaled.params.share: much does not fit: parameter "share": "much" is not a number such as 12.50`,
+		`prices_scaled.params.share: much is not valid: parameter "share": "much" is not a number such as 12.50`,
 		`prices_scaled.params.snapshot: <nil> is not a parameter of prices_scaled: use one of share, low, high, min_prices`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -97,7 +97,7 @@ func (c *checker) checkLinks() {
 		c.addDamageHidingTarget(Damage{File: warehouse.LatestLink, Problem: err.Error(), Affected: "the version that readers see is unknown"})
 	case inv.target != inv.latest:
 		at, _ := inv.timeOf(inv.target)
-		c.addDamageHidingTarget(Damage{File: warehouse.LatestLink, Problem: fmt.Sprintf("readers see %s, and the series has %s of %s", inv.latest, inv.target, warehouse.DayOf(at)),
+		c.addDamageHidingTarget(Damage{File: warehouse.LatestLink, Problem: fmt.Sprintf("readers see %s, but should see %s of %s", inv.latest, inv.target, warehouse.DayOf(at)),
 			Affected: "readers lack the changes since " + inv.latest})
 	}
 	if inv.latest == "" {
@@ -140,7 +140,7 @@ func (c *checker) checkVersion(run string) {
 		d := Damage{File: c.w.Folder.Relative(filepath.Join(version, file)), Problem: problem, Affected: affected, Repair: Repair{Kind: repair}}
 		switch {
 		case isSuperseded && repair == RebuildCatalog:
-			d.Affected, d.Repair = "there is no rollback to "+run+"; readers lose nothing", Repair{DropVersion, run}
+			d.Affected, d.Repair = "a rollback to "+run+" is not possible; readers lose nothing", Repair{DropVersion, run}
 			c.add(d)
 		case repair == RebuildCatalog:
 			c.addDamageHidingTarget(d)
@@ -190,12 +190,12 @@ func (c *checker) checkVersion(run string) {
 			if c.inv.hasCopy(m.Meta.FileSum) || !isSuperseded && c.inv.intactCatalogs[run] {
 				repair = MendSeries
 			}
-			report(m.Meta.File, problem, "a copy of the run's changes of the schemas meta and past", repair)
+			report(m.Meta.File, problem, "a spare copy of the rows that the run changed in the schemas meta and past", repair)
 		}
 	}
 	if m.LedgerLine != nil {
 		if problem := problemOf(*m.LedgerLine); problem != "" {
-			report(m.LedgerLine.File, problem, "a copy of the run's line in the ledger", MendSeries)
+			report(m.LedgerLine.File, problem, "a spare copy of the run's line in the ledger", MendSeries)
 		}
 	}
 }
@@ -230,7 +230,7 @@ func (c *checker) checkMissingDays() map[string]bool {
 	}
 	missing, err := c.w.Series.Missing()
 	if err != nil {
-		c.add(Damage{File: warehouse.SeriesDir, Problem: err.Error(), Affected: "it is unknown which days it lacks", Repair: Repair{Kind: MendSeries}})
+		c.add(Damage{File: warehouse.SeriesDir, Problem: err.Error(), Affected: "the missing days of the series are unknown", Repair: Repair{Kind: MendSeries}})
 	}
 	for _, m := range warehouse.LastOfDay(missing) {
 		day, missingFiles := warehouse.DayOf(m.SnapshotAt), 0
@@ -242,7 +242,7 @@ func (c *checker) checkMissingDays() map[string]bool {
 		days[day] = true
 		c.addPath(c.w.Folder.DayManifestPath(day),
 			fmt.Sprintf("run %s has not completed its day: %d of %d tables are missing; the next run completes the day", m.RunID, missingFiles, len(m.Tables)),
-			day+" in the Parquet series; the catalog has it", Repair{Kind: MendSeries})
+			day+" in the Parquet series; the catalog contains its rows", Repair{Kind: MendSeries})
 	}
 	return days
 }
@@ -276,14 +276,14 @@ func (c *checker) checkDay(day, run string) {
 		switch {
 		case hasCopy:
 		case run == "" && inv.indexErr == nil:
-			d.Problem, d.Repair.Kind = "it is gone, and the index does not name the day", RebuildCatalog
+			d.Problem, d.Repair.Kind = "it is missing, and the index does not name the day", RebuildCatalog
 			d.Affected = "the files of " + day + " in Parquet, which cannot be checked; the catalog does not need them"
 		case inv.covers(at.AddDate(0, 0, 1)) || inv.covers(c.latestTimeOf(at)):
 			d.Affected = "the checksums of " + day
 		default:
 			d.Affected, d.Repair.Kind, d.Lost = "all tables of "+day, RebuildSkippingDamage, true
 			if len(c.w.Series.DayFiles(day)) == 0 {
-				d.Problem = "the whole day is gone"
+				d.Problem = "all files of the day are missing"
 			}
 		}
 		c.add(d)
@@ -306,8 +306,8 @@ func (c *checker) checkDay(day, run string) {
 	}
 }
 
-// latestTimeOf returns the latest possible snapshot time of a day without a manifest. This is the
-// time of the newest intact catalog if it is on that day, or else the end of the day.
+// latestTimeOf returns the latest possible snapshot time of a day without a manifest: the time of the
+// newest intact catalog if this time is on that day, or else the end of the day.
 func (c *checker) latestTimeOf(day time.Time) time.Time {
 	if _, at := c.inv.newestCatalog(); warehouse.DayOf(at) == warehouse.DayOf(day) {
 		return at
@@ -315,9 +315,9 @@ func (c *checker) latestTimeOf(day time.Time) time.Time {
 	return day.AddDate(0, 0, 1)
 }
 
-// checkMetaChanges checks the files of changes. Each run stores its changes of the schemas meta and
-// past in a file, and a copy of its manifest beside the file. A rebuild applies this chain of files in
-// order.
+// checkMetaChanges checks the files of changes. Each run stores the rows that it changed in the
+// schemas meta and past in a file, and a copy of its manifest beside the file. A rebuild applies this
+// chain of files in order.
 func (c *checker) checkMetaChanges() {
 	inv := c.inv
 	if m, ok := inv.manifest(inv.target); !ok || m.Meta == nil {
@@ -333,7 +333,7 @@ func (c *checker) checkMetaChanges() {
 	chain, err := c.w.Series.MetaChain(inv.target)
 	if broken, ok := errors.AsType[*warehouse.DamagedError](err); ok {
 		run := runOf(broken.File)
-		d := Damage{File: broken.File, Problem: broken.Problem, Affected: affectedMeta(run) + " and of earlier runs, in a rebuild"}
+		d := Damage{File: broken.File, Problem: broken.Problem, Affected: affectedMeta(run) + " and of earlier runs; a rebuild needs them"}
 		d.Repair, d.Lost = repairOf(run)
 		c.add(d)
 	}
@@ -341,11 +341,11 @@ func (c *checker) checkMetaChanges() {
 		c.Files += 2
 		path := c.w.Folder.RunManifestPath(m.RunID)
 		if _, err := c.w.Versions.ReadManifestFile(path, m.RunID); err != nil {
-			c.addPath(path, warehouse.ProblemOf(err), "a copy of a manifest that is intact elsewhere", Repair{Kind: MendSeries})
+			c.addPath(path, warehouse.ProblemOf(err), "a copy of a manifest; another copy is intact", Repair{Kind: MendSeries})
 		}
 		path = c.w.Folder.ChangesPath(m.RunID)
 		if problem := inv.sums.Compare(path, m.Meta.FileSum, c.readData); problem != "" {
-			d := Damage{File: c.w.Folder.Relative(path), Problem: problem, Affected: affectedMeta(m.RunID) + ", in a rebuild", Repair: Repair{Kind: MendSeries}}
+			d := Damage{File: c.w.Folder.Relative(path), Problem: problem, Affected: affectedMeta(m.RunID) + "; a rebuild needs them", Repair: Repair{Kind: MendSeries}}
 			if !inv.hasCopy(m.Meta.FileSum) {
 				d.Repair, d.Lost = repairOf(m.RunID)
 			}

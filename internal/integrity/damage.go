@@ -19,15 +19,14 @@ type Damage struct {
 	// exists. The command then leaves out this content.
 	Repair Repair `json:"repair"`
 	Lost   bool   `json:"lost"`
-	// Day is the day of the Parquet series that the file belongs to. It is empty for other
-	// files.
+	// Day is the day of the Parquet series that the file belongs to. Only ReadSeries sets it.
 	Day string `json:"-"`
 	// Unfinished means that this warehouse is a copy that was made while a run was writing the day.
 	// Then no published data is lost.
 	Unfinished bool `json:"-"`
 }
 
-const affectedIndex = "the list of days: a lost day would not be noticed"
+const affectedIndex = "the list of days; without this list, a missing day is not noticed"
 
 func affectedTable(table, day string) string { return "table " + table + " of " + day }
 

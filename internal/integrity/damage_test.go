@@ -111,37 +111,37 @@ func TestDamageIsFoundWithItsRepair(t *testing.T) {
 	publishFull(t, original, firstNight, secondNight, thirdNight)
 	const rebuildSeries, rollBack = ": rebuild --series", ": rollback "
 	for name, c := range map[string]struct {
-		damage func(d damager)
-		quick  bool // a check without reading the data finds the damage too
-		want   []string
+		damage         func(d damager)
+		isFoundQuickly bool // a check without readData finds the damage too
+		want           []string
 	}{
-		"no damage":                                     {func(d damager) {}, true, nil},
-		"no link latest":                                {func(d damager) { d.remove("latest") }, true, []string{"latest" + rollBack + thirdNight}},
-		"latest leads to the second night":              {func(d damager) { d.symlink("versions/"+secondNight, "latest") }, true, []string{"latest" + rollBack + thirdNight}},
-		"latest leads to a missing version":             {func(d damager) { d.symlink("versions/20200101T000000Z", "latest") }, true, []string{"latest" + rollBack + thirdNight}},
-		"no link to the catalog":                        {func(d damager) { d.remove("catalog.duckdb") }, true, []string{"catalog.duckdb" + rollBack + thirdNight}},
-		"a wrong link to the catalog":                   {func(d damager) { d.symlink(version2+"catalog.duckdb", "catalog.duckdb") }, true, []string{"catalog.duckdb" + rollBack + thirdNight}},
-		"a damaged catalog":                             {func(d damager) { d.flip(version3 + "catalog.duckdb") }, false, []string{version3 + "catalog.duckdb: rebuild"}},
-		"no link latest and no catalog":                 {func(d damager) { d.remove("latest"); d.remove(version3 + "catalog.duckdb") }, true, []string{"latest: rebuild", version3 + "catalog.duckdb: prune --version " + thirdNight}},
-		"a damaged earlier catalog":                     {func(d damager) { d.flip(version2 + "catalog.duckdb") }, false, []string{version2 + "catalog.duckdb: prune --version " + secondNight}},
-		"a damaged manifest":                            {func(d damager) { d.flip(version3 + "manifest.json") }, true, []string{version3 + "manifest.json" + rebuildSeries}},
-		"a damaged earlier manifest":                    {func(d damager) { d.flip(version2 + "manifest.json") }, true, []string{version2 + "manifest.json" + rebuildSeries}},
-		"a damaged file of the series":                  {func(d damager) { d.flipOneLink(series2) }, false, []string{series2 + rebuildSeries}},
-		"a damaged file of a version":                   {func(d damager) { d.flipOneLink(version3 + tagsFile) }, false, []string{version3 + tagsFile + rebuildSeries}},
-		"a damaged file in series and version":          {func(d damager) { d.flip(series3) }, false, []string{series3 + rebuildSeries, version3 + tagsFile + rebuildSeries}},
-		"an earlier damaged file in series and version": {func(d damager) { d.flip(series1) }, false, []string{series1 + rebuildSeries, version1 + tagsFile + rebuildSeries}},
-		"no file in series and version":                 {func(d damager) { d.remove(series1, version1+tagsFile) }, true, []string{series1 + rebuildSeries, version1 + tagsFile + rebuildSeries}},
-		"damaged changes in a version":                  {func(d damager) { d.flip(version3 + "meta.changes") }, false, []string{version3 + "meta.changes" + rebuildSeries}},
-		"damaged changes in the series":                 {func(d damager) { d.flip(changes3 + ".changes") }, false, []string{changes3 + ".changes" + rebuildSeries}},
-		"both copies of changes are damaged":            {func(d damager) { d.flip(changes3+".changes", version3+"meta.changes") }, false, []string{changes3 + ".changes" + rebuildSeries, version3 + "meta.changes" + rebuildSeries}},
-		"both copies of earlier changes are missing":    {func(d damager) { d.remove(changes2+".changes", version2+"meta.changes") }, true, []string{changes2 + ".changes" + rebuildSeries, version2 + "meta.changes: prune --version " + secondNight}},
-		"a damaged copy of a ledger line":               {func(d damager) { d.flip(version3 + "run.json") }, false, []string{version3 + "run.json" + rebuildSeries}},
-		"no index":                                      {func(d damager) { d.remove(index) }, true, []string{index + rebuildSeries}},
-		"a damaged index":                               {func(d damager) { d.flip(index) }, true, []string{index + rebuildSeries}},
-		"a damaged manifest of a day":                   {func(d damager) { d.flip(manifest2) }, true, []string{manifest2 + rebuildSeries}},
-		"a damaged manifest beside changes":             {func(d damager) { d.flip(changes2 + ".json") }, true, []string{changes2 + ".json" + rebuildSeries}},
-		"all copies of a manifest are missing":          {func(d damager) { d.remove(version2+"manifest.json", changes2+".json", manifest2) }, true, []string{changes2 + ".json" + rebuildSeries, manifest2 + rebuildSeries, version2 + "manifest.json: prune --version " + secondNight}},
-		"all files of an earlier day are missing":       {func(d damager) { d.remove(version2, changes2+".json", manifest2, filepath.Dir(series2)) }, true, []string{changes2 + ".json" + rebuildSeries, manifest2 + rebuildSeries}},
+		"no damage":                                              {func(d damager) {}, true, nil},
+		"no link latest":                                         {func(d damager) { d.remove("latest") }, true, []string{"latest" + rollBack + thirdNight}},
+		"latest leads to the second night":                       {func(d damager) { d.symlink("versions/"+secondNight, "latest") }, true, []string{"latest" + rollBack + thirdNight}},
+		"latest leads to a missing version":                      {func(d damager) { d.symlink("versions/20200101T000000Z", "latest") }, true, []string{"latest" + rollBack + thirdNight}},
+		"no link to the catalog":                                 {func(d damager) { d.remove("catalog.duckdb") }, true, []string{"catalog.duckdb" + rollBack + thirdNight}},
+		"a wrong link to the catalog":                            {func(d damager) { d.symlink(version2+"catalog.duckdb", "catalog.duckdb") }, true, []string{"catalog.duckdb" + rollBack + thirdNight}},
+		"a damaged catalog":                                      {func(d damager) { d.flip(version3 + "catalog.duckdb") }, false, []string{version3 + "catalog.duckdb: rebuild"}},
+		"no link latest and no catalog":                          {func(d damager) { d.remove("latest"); d.remove(version3 + "catalog.duckdb") }, true, []string{"latest: rebuild", version3 + "catalog.duckdb: prune --version " + thirdNight}},
+		"a damaged earlier catalog":                              {func(d damager) { d.flip(version2 + "catalog.duckdb") }, false, []string{version2 + "catalog.duckdb: prune --version " + secondNight}},
+		"a damaged manifest":                                     {func(d damager) { d.flip(version3 + "manifest.json") }, true, []string{version3 + "manifest.json" + rebuildSeries}},
+		"a damaged earlier manifest":                             {func(d damager) { d.flip(version2 + "manifest.json") }, true, []string{version2 + "manifest.json" + rebuildSeries}},
+		"a damaged file of the series":                           {func(d damager) { d.flipOneLink(series2) }, false, []string{series2 + rebuildSeries}},
+		"a damaged file of a version":                            {func(d damager) { d.flipOneLink(version3 + tagsFile) }, false, []string{version3 + tagsFile + rebuildSeries}},
+		"a damaged file in series and version":                   {func(d damager) { d.flip(series3) }, false, []string{series3 + rebuildSeries, version3 + tagsFile + rebuildSeries}},
+		"a damaged file of an earlier day in series and version": {func(d damager) { d.flip(series1) }, false, []string{series1 + rebuildSeries, version1 + tagsFile + rebuildSeries}},
+		"no file in series and version":                          {func(d damager) { d.remove(series1, version1+tagsFile) }, true, []string{series1 + rebuildSeries, version1 + tagsFile + rebuildSeries}},
+		"damaged changes in a version":                           {func(d damager) { d.flip(version3 + "meta.changes") }, false, []string{version3 + "meta.changes" + rebuildSeries}},
+		"damaged changes in the series":                          {func(d damager) { d.flip(changes3 + ".changes") }, false, []string{changes3 + ".changes" + rebuildSeries}},
+		"both copies of changes are damaged":                     {func(d damager) { d.flip(changes3+".changes", version3+"meta.changes") }, false, []string{changes3 + ".changes" + rebuildSeries, version3 + "meta.changes" + rebuildSeries}},
+		"both copies of earlier changes are missing":             {func(d damager) { d.remove(changes2+".changes", version2+"meta.changes") }, true, []string{changes2 + ".changes" + rebuildSeries, version2 + "meta.changes: prune --version " + secondNight}},
+		"a damaged copy of a ledger line":                        {func(d damager) { d.flip(version3 + "run.json") }, false, []string{version3 + "run.json" + rebuildSeries}},
+		"no index":                                               {func(d damager) { d.remove(index) }, true, []string{index + rebuildSeries}},
+		"a damaged index":                                        {func(d damager) { d.flip(index) }, true, []string{index + rebuildSeries}},
+		"a damaged manifest of a day":                            {func(d damager) { d.flip(manifest2) }, true, []string{manifest2 + rebuildSeries}},
+		"a damaged manifest beside changes":                      {func(d damager) { d.flip(changes2 + ".json") }, true, []string{changes2 + ".json" + rebuildSeries}},
+		"all copies of a manifest are missing":                   {func(d damager) { d.remove(version2+"manifest.json", changes2+".json", manifest2) }, true, []string{changes2 + ".json" + rebuildSeries, manifest2 + rebuildSeries, version2 + "manifest.json: prune --version " + secondNight}},
+		"all files of an earlier day are missing":                {func(d damager) { d.remove(version2, changes2+".json", manifest2, filepath.Dir(series2)) }, true, []string{changes2 + ".json" + rebuildSeries, manifest2 + rebuildSeries}},
 		"no ledger": {func(d damager) { d.remove("state/runs.jsonl") }, true, []string{"state/runs.jsonl: run, lost"}},
 		"no link latest, no ledger, no manifests of days": {func(d damager) { d.remove("latest", "state/runs.jsonl", "parquet/.manifests") }, true,
 			[]string{"latest" + rollBack + thirdNight, index + rebuildSeries, manifest1 + rebuildSeries, manifest2 + rebuildSeries, manifest3 + rebuildSeries, "state/runs.jsonl: run, lost"}},
@@ -157,7 +157,7 @@ func TestDamageIsFoundWithItsRepair(t *testing.T) {
 				report, err := integrity.Check(t.Context(), w, readData)
 				must(t, err)
 				want := c.want
-				if !c.quick && !readData {
+				if !c.isFoundQuickly && !readData {
 					want = nil
 				}
 				slices.Sort(want)
@@ -257,7 +257,7 @@ func TestFilesAreRepairedFromIntactCopies(t *testing.T) {
 			must(t, err)
 			slices.Sort(c.want)
 			if got := slices.Sorted(slices.Values(result.Files)); !slices.Equal(got, c.want) || len(result.Unrepaired)+len(result.DaysWithoutManifest) > 0 || result.IsChainBroken {
-				t.Errorf("repaired %v, not the files %v and the days %v, the chain is broken: %t; want %v repaired, nothing unrepaired, and an intact chain", got, result.Unrepaired, result.DaysWithoutManifest, result.IsChainBroken, c.want)
+				t.Errorf("repaired: %v; unrepaired: files %v, days %v; chain broken: %t; want %v repaired, no unrepaired file or day, and an intact chain", got, result.Unrepaired, result.DaysWithoutManifest, result.IsChainBroken, c.want)
 			}
 			isIndexLost := slices.Contains(c.want, index) && name != "no newest day in the series and in the index"
 			if result.Source != thirdNight || !result.At.Equal(firstNightAt.AddDate(0, 0, 2)) || result.IsIndexLost != isIndexLost {
@@ -295,11 +295,11 @@ func TestFilesWithoutACopyAreNotRepaired(t *testing.T) {
 	original := open(t)
 	publishFull(t, original, firstNight, secondNight, thirdNight)
 	for name, c := range map[string]struct {
-		damage        func(d damager)
-		unrepaired    []string
-		lostDays      []string
-		isChainBroken bool
-		source        string // the version with the newest intact catalog
+		damage              func(d damager)
+		unrepaired          []string
+		daysWithoutManifest []string
+		isChainBroken       bool
+		source              string // the version with the newest intact catalog
 	}{
 		"a damaged file in series and version": {func(d damager) { d.flip(series2) }, []string{"2026-11-02 " + tagsFile}, nil, false, thirdNight},
 		"two such files":                       {func(d damager) { d.flip(series1, series3) }, []string{"2026-11-01 " + tagsFile, "2026-11-03 " + tagsFile}, nil, false, thirdNight},
@@ -329,8 +329,8 @@ func TestFilesWithoutACopyAreNotRepaired(t *testing.T) {
 			for _, f := range result.Unrepaired {
 				unrepaired = append(unrepaired, warehouse.DayOf(f.DayManifest.SnapshotAt)+" "+f.Table.File)
 			}
-			if !slices.Equal(unrepaired, c.unrepaired) || !slices.Equal(result.DaysWithoutManifest, c.lostDays) || result.IsChainBroken != c.isChainBroken || result.Source != c.source {
-				t.Errorf("not repaired are the files %v and the days %v, the chain is broken: %t, source %q; want %v, %v, %t, %q", unrepaired, result.DaysWithoutManifest, result.IsChainBroken, result.Source, c.unrepaired, c.lostDays, c.isChainBroken, c.source)
+			if !slices.Equal(unrepaired, c.unrepaired) || !slices.Equal(result.DaysWithoutManifest, c.daysWithoutManifest) || result.IsChainBroken != c.isChainBroken || result.Source != c.source {
+				t.Errorf("unrepaired: files %v, days %v; chain broken: %t; source %q; want %v, %v, %t, %q", unrepaired, result.DaysWithoutManifest, result.IsChainBroken, result.Source, c.unrepaired, c.daysWithoutManifest, c.isChainBroken, c.source)
 			}
 		})
 	}
@@ -347,9 +347,9 @@ func writeIndex(d damager, runs ...string) {
 	must(d.t, d.w.Series.WriteIndex(days))
 }
 
-// TestTheCheckReportsMoreThanFiles expects notes, damage of a held night, and damage of a warehouse
-// whose link, index or ledger lacks the newest night.
-func TestTheCheckReportsMoreThanFiles(t *testing.T) {
+// TestNotesAndMissingNightsAreReported expects notes, damage of a held night, and damage of a warehouse
+// whose link, index or ledger lacks a night.
+func TestNotesAndMissingNightsAreReported(t *testing.T) {
 	original := open(t)
 	publishFull(t, original, firstNight, secondNight, thirdNight)
 	for name, c := range map[string]struct {
@@ -361,7 +361,7 @@ func TestTheCheckReportsMoreThanFiles(t *testing.T) {
 		"readers are behind": {func(d damager) {
 			d.symlink("versions/"+secondNight, "latest")
 			keepLines(d, 2)
-		}, []string{"latest: rollback " + thirdNight}, "readers see " + secondNight + ", and the series has " + thirdNight + " of 2026-11-03", ""},
+		}, []string{"latest: rollback " + thirdNight}, "readers see " + secondNight + ", but should see " + thirdNight + " of 2026-11-03", ""},
 		"the index lacks a day": {func(d damager) { writeIndex(d, firstNight, thirdNight) },
 			[]string{index + ": rebuild --series"}, "it lacks 2026-11-02", ""},
 		"the ledger lacks the newest run": {func(d damager) { keepLines(d, 2) },
@@ -376,7 +376,7 @@ func TestTheCheckReportsMoreThanFiles(t *testing.T) {
 		"files of a day without a manifest": {func(d damager) {
 			must(d.t, os.MkdirAll(d.path("parquet/"+table+"/snapshot_date=2026-11-04"), 0o700))
 			must(d.t, os.WriteFile(d.path("parquet/"+table+"/snapshot_date=2026-11-04/"+tagsFile), nil, 0o600))
-		}, []string{"parquet/.manifests/snapshot_date=2026-11-04.json: rebuild"}, "it is gone, and the index does not name the day", ""},
+		}, []string{"parquet/.manifests/snapshot_date=2026-11-04.json: rebuild"}, "it is missing, and the index does not name the day", ""},
 		"a held night": {func(d damager) {
 			draft := beginDraft(d.t, d.w, "20261104T020000Z", "held")
 			must(d.t, draft.WriteLedgerLine(ledger.Run{ID: draft.Run}))
@@ -437,7 +437,7 @@ func TestALostDayAndALostLineAreReported(t *testing.T) {
 	}{
 		"no files of a day and no catalogs": {func(d damager) {
 			d.remove(version1+"catalog.duckdb", version2, version3+"catalog.duckdb", changes2+".json", manifest2, filepath.Dir(series2))
-		}, manifest2, "the whole day is gone"},
+		}, manifest2, "all files of the day are missing"},
 		"no manifest of a day and no catalogs": {func(d damager) {
 			d.remove(version1+"catalog.duckdb", version2, version3+"catalog.duckdb", changes2+".json", manifest2)
 		}, manifest2, "it is gone"},

@@ -96,7 +96,7 @@ func publishNights(t *testing.T, w *warehouse.Warehouse, tags ...string) {
 }
 
 // publishFull publishes a version for each run. Each version has all kinds of files, including the
-// ledger line and the changes of the schemas meta and past.
+// ledger line and the file of changes.
 func publishFull(t *testing.T, w *warehouse.Warehouse, runs ...string) {
 	t.Helper()
 	for _, run := range runs {

@@ -25,12 +25,12 @@ type inventory struct {
 	// readData means that checksums are compared, not only sizes.
 	readData bool
 	// manifests are the intact copies of each run's manifest: in the version of the run, beside the
-	// file of changes, and at the day of the series. The copies can differ, because a repair may have
+	// file of changes, and as the manifest of the day. The copies can differ, because a repair may have
 	// replaced a checksum or removed a lost table.
 	manifests map[string][]warehouse.Manifest
 	// pathsBySum contains for each SHA-256 the paths of the files that should have this checksum.
 	pathsBySum map[string][]string
-	// versions are the runs with a version, oldest first. latest is the run that readers see.
+	// versions are the runs with a version, oldest first. latest is the run whose version readers see.
 	versions []string
 	latest   string
 	// days are the days in the index of the Parquet series, each with its run. If the index cannot be

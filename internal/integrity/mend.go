@@ -37,7 +37,7 @@ type MendResult struct {
 	// Source.
 	Source string
 	At     time.Time
-	// IsChainBroken means that manifests of the chain, or files of changes up to At, are lost. All rows of
+	// IsChainBroken means that the chain of files of changes lacks a manifest, or a file up to At. All rows of
 	// the schemas meta and past in the catalog of Source must then be written to a new file of changes.
 	IsChainBroken bool
 }
@@ -158,7 +158,7 @@ func (r *copyRepair) mendVersion(run string) error {
 }
 
 // mendLedgerLine writes a damaged copy of a run's ledger line again. If the ledger does not contain the
-// run, it removes the copy. The line can have changed since the copy was written, so the manifests get
+// run, the copy is removed. The line can have changed since the copy was written, so the manifests get
 // the new checksum.
 func (r *copyRepair) mendLedgerLine(m warehouse.Manifest) error {
 	if m.LedgerLine == nil {
@@ -205,7 +205,7 @@ func changeManifests(w *warehouse.Warehouse, original warehouse.Manifest, change
 	return nil
 }
 
-// mendFile replaces a damaged file by an intact file with the checksum want. In an intact warehouse path
+// mendFile replaces a damaged file by an intact file with the checksum want. In an intact warehouse, path
 // and hardLink are hard links of one file, so mendFile links path to an intact hardLink. It copies any
 // other intact file, because repairs rely on independent copies.
 func (r *copyRepair) mendFile(path, hardLink string, want checksum.FileSum) error {
@@ -300,7 +300,7 @@ func (m *Mender) ReplaceMeta(d *warehouse.Draft, run string) (file string, err e
 	}
 	seriesPath := m.w.Folder.ChangesPath(run)
 	if err := m.placeMeta(filepath.Join(d.Dir, warehouse.MetaFile), seriesPath, manifest); err != nil {
-		return "", fmt.Errorf("replace %s: %w", m.w.Folder.Relative(seriesPath), err)
+		return "", fmt.Errorf("restore %s: %w", m.w.Folder.Relative(seriesPath), err)
 	}
 	meta := &warehouse.ManifestMeta{HasPast: true, FileSum: sum}
 	return m.w.Folder.Relative(seriesPath), changeManifests(m.w, manifest, func(m *warehouse.Manifest) { m.Meta = meta })
@@ -348,7 +348,7 @@ func (m *Mender) Replace(lost warehouse.SeriesFile, file string) (checksum.FileS
 		err = folder.Disk().Link(seriesPath, filepath.Join(folder.VersionPath(lost.DayManifest.RunID), lost.Table.File))
 	}
 	if err != nil {
-		return sum, fmt.Errorf("mend %s: %w", folder.Relative(seriesPath), err)
+		return sum, fmt.Errorf("restore %s: %w", folder.Relative(seriesPath), err)
 	}
 	if lost.Table.SHA256 == "" || sum.SHA256 == lost.Table.SHA256 {
 		return sum, nil

@@ -73,10 +73,10 @@ func TestAMendedFileMayHaveOtherBytes(t *testing.T) {
 	}
 }
 
-// TestAReplacedFileIsPlacedAndLinked replaces a lost file by a file with the same bytes. The manifests
+// TestANewFileIsPlacedAndLinked replaces a lost file by a file with the same bytes. The manifests
 // must keep their checksum. If the lost file has no checksum, the new file must only be moved to the
 // series.
-func TestAReplacedFileIsPlacedAndLinked(t *testing.T) {
+func TestANewFileIsPlacedAndLinked(t *testing.T) {
 	original := open(t)
 	publishFull(t, original, firstNight, secondNight)
 	for name, hasChecksum := range map[string]bool{"a known checksum": true, "no checksum": false} {

@@ -49,35 +49,35 @@ func compareTables(ctx context.Context, w *warehouse.Warehouse, run string, m wa
 	return nil
 }
 
-// CompareVersions compares all rows of the schemas main and past in two published versions, and
-// returns a sentence for each table that differs. It does not read the schema meta, whose rows differ
+// CompareVersions compares all rows of the schemas main and past in a version of a restored warehouse and
+// in a version of the original. It returns a sentence for each table that differs. It does not read the schema meta, whose rows differ
 // with each run.
-func CompareVersions(ctx context.Context, a *warehouse.Warehouse, runA string, b *warehouse.Warehouse, runB string) (differences []string, err error) {
-	versionA, err := a.OpenChecked(ctx, runA)
+func CompareVersions(ctx context.Context, restored *warehouse.Warehouse, restoredRun string, original *warehouse.Warehouse, originalRun string) (differences []string, err error) {
+	restoredVersion, err := restored.OpenChecked(ctx, restoredRun)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, versionA.Close()) }()
-	versionB, err := b.OpenChecked(ctx, runB)
+	defer func() { err = errors.Join(err, restoredVersion.Close()) }()
+	originalVersion, err := original.OpenChecked(ctx, originalRun)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, versionB.Close()) }()
-	for _, t := range a.Schema.StoredTables() {
+	defer func() { err = errors.Join(err, originalVersion.Close()) }()
+	for _, t := range restored.Schema.StoredTables() {
 		if t.Schema == "meta" {
 			continue
 		}
 		var sums [2]rowSum
-		for i, v := range []*warehouse.PublishedVersion{versionA, versionB} {
+		for i, v := range []*warehouse.PublishedVersion{restoredVersion, originalVersion} {
 			if sums[i], _, err = sumTable(ctx, v, t); err != nil {
 				return nil, err
 			}
 		}
 		switch {
 		case sums[0].rows != sums[1].rows:
-			differences = append(differences, fmt.Sprintf("%s has %s rows against %s", t.QualifiedName(), cmp.Or(sums[0].rows, "no"), cmp.Or(sums[1].rows, "no")))
+			differences = append(differences, fmt.Sprintf("%s has %s rows in the restored warehouse, but %s in the original", t.QualifiedName(), cmp.Or(sums[0].rows, "no"), cmp.Or(sums[1].rows, "no")))
 		case sums[0] != sums[1]:
-			differences = append(differences, t.QualifiedName()+" has rows with other values")
+			differences = append(differences, t.QualifiedName()+" has rows with other values in the restored warehouse than in the original")
 		}
 	}
 	return differences, nil

@@ -70,15 +70,15 @@ func TestCompareVersionsFindsOtherRows(t *testing.T) {
 	d := beginDraft(t, otherWarehouse, firstNight, "another value")
 	publish(t, otherWarehouse, d)
 	for _, c := range []struct {
-		other *warehouse.Warehouse
-		run   string
-		want  []string
+		original *warehouse.Warehouse
+		run      string
+		want     []string
 	}{
 		{w, firstNight, nil},
-		{w, secondNight, []string{"main.product_listing_tags has 1 rows against 2"}},
-		{otherWarehouse, firstNight, []string{"main.product_listing_tags has rows with other values"}},
+		{w, secondNight, []string{"main.product_listing_tags has 1 rows in the restored warehouse, but 2 in the original"}},
+		{otherWarehouse, firstNight, []string{"main.product_listing_tags has rows with other values in the restored warehouse than in the original"}},
 	} {
-		got, err := integrity.CompareVersions(t.Context(), w, firstNight, c.other, c.run)
+		got, err := integrity.CompareVersions(t.Context(), w, firstNight, c.original, c.run)
 		must(t, err)
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("differences from %s (-want +got):\n%s", c.run, diff)

@@ -92,7 +92,7 @@ func (r *seriesReader) readDay(day, run string) error {
 	case run != "":
 		problem := warehouse.ProblemOf(err)
 		if len(r.w.Series.DayFiles(day)) == 0 {
-			problem = "the whole day is gone"
+			problem = "all files of the day are missing"
 		}
 		r.damage = append(r.damage, seriesDamage(r.w, r.w.Folder.DayManifestPath(day), problem, "all tables of "+day, day))
 	default:
@@ -117,8 +117,8 @@ func readDayManifest(w *warehouse.Warehouse, day, run string) (warehouse.Manifes
 }
 
 func unfinishedDay(day, run string) Damage {
-	d := Damage{File: warehouse.SeriesDir + "/*/" + warehouse.DayPrefix + day, Problem: "it is not complete: it has files and no manifest",
-		Affected: "no earlier published data", Day: day, Unfinished: true}
+	d := Damage{File: warehouse.SeriesDir + "/*/" + warehouse.DayPrefix + day, Problem: "it is not complete: it has files, but no manifest",
+		Affected: "no published data", Day: day, Unfinished: true}
 	if run != "" {
 		d.Problem = "it is not complete: run " + run + " was writing it"
 	}
@@ -195,7 +195,7 @@ func FilesOfChanges(w *warehouse.Warehouse, run string) (files []string, hasPast
 	if broken, ok := errors.AsType[*warehouse.DamagedError](err); ok {
 		damage = append(damage, Damage{File: broken.File, Problem: broken.Problem, Affected: affectedMeta(runOf(broken.File)) + " and of earlier runs"})
 	} else if err != nil {
-		damage = append(damage, seriesDamage(w, filepath.Dir(w.Folder.ChangesPath(run)), err.Error(), "meta", ""))
+		damage = append(damage, seriesDamage(w, filepath.Dir(w.Folder.ChangesPath(run)), err.Error(), "the schema meta", ""))
 	}
 	sums := checksum.NewCache(context.Background())
 	for _, m := range chain {

@@ -17,11 +17,11 @@ import (
 
 // readSeries reads the series of a warehouse. It returns a line for each snapshot, with its files, and
 // a line for each damaged file.
-func readSeries(t *testing.T, w *warehouse.Warehouse) (files, damage []string) {
+func readSeries(t *testing.T, w *warehouse.Warehouse) (snapshots, damage []string) {
 	t.Helper()
-	snapshots, damaged, err := integrity.ReadSeries(t.Context(), w)
+	days, damaged, err := integrity.ReadSeries(t.Context(), w)
 	must(t, err)
-	for _, s := range snapshots {
+	for _, s := range days {
 		line := s.Version + " " + s.At.UTC().Format("01-02 15:04")
 		if s.Run != s.Version {
 			line += " of " + s.Run
@@ -32,7 +32,7 @@ func readSeries(t *testing.T, w *warehouse.Warehouse) (files, damage []string) {
 				t.Errorf("version %s: Tables[%q] is %+v, want the table of that name", s.Version, name, s.Tables[name])
 			}
 		}
-		files = append(files, line)
+		snapshots = append(snapshots, line)
 	}
 	for _, d := range damaged {
 		line := fmt.Sprintf("%s (%s): %s", d.File, d.Day, d.Problem)
@@ -41,7 +41,7 @@ func readSeries(t *testing.T, w *warehouse.Warehouse) (files, damage []string) {
 		}
 		damage = append(damage, line)
 	}
-	return files, damage
+	return snapshots, damage
 }
 
 // TestTheSeriesIsReadFromIntactFiles damages a series of three nights. ReadSeries must return the
@@ -68,14 +68,14 @@ func TestTheSeriesIsReadFromIntactFiles(t *testing.T) {
 			d.editManifest(changes2+".json", moveToNextDay)
 			d.editManifest(version2+"manifest.json", moveToNextDay)
 		}, []string{first, third}, []string{manifest2 + " (2026-11-02): it is gone"}},
-		"no files of a day":                    {func(d damager) { d.remove(manifest2, changes2+".json", version2, filepath.Dir(series2)) }, []string{first, third}, []string{manifest2 + " (2026-11-02): the whole day is gone"}},
+		"no files of a day":                    {func(d damager) { d.remove(manifest2, changes2+".json", version2, filepath.Dir(series2)) }, []string{first, third}, []string{manifest2 + " (2026-11-02): all files of the day are missing"}},
 		"a day with files only in its version": {func(d damager) { d.remove(manifest2, filepath.Dir(series2)) }, []string{first, secondNight + " 11-02 02:00 " + version2 + tagsFile, third}, nil},
 		"no index":                             {func(d damager) { d.remove(index) }, []string{first, second, third}, []string{index + " (): it is gone"}},
 		"a day that the index lacks":           {func(d damager) { writeIndex(d, firstNight, thirdNight) }, []string{first, second, third}, nil},
 		"a day without a manifest that the index lacks": {func(d damager) {
 			writeIndex(d, firstNight, thirdNight)
 			d.remove(manifest2, changes2+".json", version2+"manifest.json")
-		}, []string{first, third}, []string{"parquet/*/snapshot_date=2026-11-02 (2026-11-02): it is not complete: it has files and no manifest, unfinished"}},
+		}, []string{first, third}, []string{"parquet/*/snapshot_date=2026-11-02 (2026-11-02): it is not complete: it has files, but no manifest, unfinished"}},
 		"a run that the ledger lacks": {func(d damager) { keepLines(d, 2); d.remove(version3); d.flip(series3) }, []string{first, second},
 			[]string{"parquet/*/snapshot_date=2026-11-03 (2026-11-03): it is not complete: run " + thirdNight + " was writing it, unfinished"}},
 		"a day that was not added": {func(d damager) { d.remove(manifest3, filepath.Dir(series3)); writeIndex(d, firstNight, secondNight) },
@@ -84,8 +84,8 @@ func TestTheSeriesIsReadFromIntactFiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := clone(t, original)
 			c.damage(damager{t, w})
-			files, damage := readSeries(t, w)
-			if diff := cmp.Diff(c.want, files); diff != "" {
+			snapshots, damage := readSeries(t, w)
+			if diff := cmp.Diff(c.want, snapshots); diff != "" {
 				t.Errorf("snapshots (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(c.damaged, damage); diff != "" {
@@ -142,8 +142,8 @@ func TestADayIsReadFromOneRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := clone(t, original)
 			c.damage(damager{t, w})
-			files, damage := readSeries(t, w)
-			if diff := cmp.Diff(c.want, files); diff != "" {
+			snapshots, damage := readSeries(t, w)
+			if diff := cmp.Diff(c.want, snapshots); diff != "" {
 				t.Errorf("snapshots (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(c.damaged, damage); diff != "" {
@@ -151,8 +151,8 @@ func TestADayIsReadFromOneRun(t *testing.T) {
 			}
 		})
 	}
-	if files, damage := readSeries(t, firstOnly); len(files) != 1 || len(damage) > 0 {
-		t.Errorf("a series of one run: got snapshots %v and damage %v, want one snapshot without damage", files, damage)
+	if snapshots, damage := readSeries(t, firstOnly); len(snapshots) != 1 || len(damage) > 0 {
+		t.Errorf("a series of one run: got snapshots %v and damage %v, want one snapshot without damage", snapshots, damage)
 	}
 }
 

@@ -48,7 +48,7 @@ func (m *Mender) SetDayAside(run, day string) error {
 // moveAside moves the file at path to its relative path below damaged/<run>. A missing file is no error.
 func (m *Mender) moveAside(run, path string) error {
 	if _, err := os.Lstat(path); err != nil {
-		return nil // the file does not exist
+		return nil
 	}
 	// If readers see a version that the run built from the file, the file is kept.
 	if latest, ok, err := m.w.Versions.Latest(); err == nil && ok && latest == run && durable.SameFile(path, filepath.Join(m.w.Folder.VersionPath(run), filepath.Base(path))) {
@@ -61,8 +61,8 @@ func (m *Mender) moveAside(run, path string) error {
 	return m.w.Folder.Disk().Rename(path, target)
 }
 
-// removeDay moves the files of a day without a readable manifest aside. If another run has written the
-// day, removeDay removes the day from the index.
+// removeDay moves the table files of a day aside. It also removes the day from the index, unless the
+// index names run as the run of the day.
 func (m *Mender) removeDay(run, day string) error {
 	for _, file := range m.w.Series.DayFiles(day) {
 		if err := m.moveAside(run, file); err != nil {

@@ -28,7 +28,8 @@ type CheckResult struct {
 	Title    string       `json:"title"`
 	Severity string       `json:"severity"` // hold or warn
 	Outcome  CheckOutcome `json:"outcome"`
-	// Reason explains why the check was skipped or not run.
+	// Reason explains why the check was skipped, or why it did not run. A failed check has a reason if
+	// some of its queries did not run.
 	Reason string `json:"reason,omitempty"`
 	// Rows counts the violating rows.
 	Rows int64 `json:"rows"`

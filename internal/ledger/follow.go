@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// BeginFollowUp returns the ledger entry of work after a publish. The work starts at the time now.
+// BeginFollowUp returns the ledger entry of a follow-up that starts at the time now.
 func BeginFollowUp(kind, program string, now time.Time) Run {
 	now = now.UTC()
 	return Run{ID: now.Format("20060102T150405Z") + "-" + kind, Kind: kind, StartedAt: now, Program: program}
@@ -28,7 +28,7 @@ func (r Run) EndFollowUp(ctx context.Context, now time.Time, err error) Run {
 	return r
 }
 
-// FollowUp is the state of one kind of work after publishes, such as backups.
+// FollowUp is the state of one kind of follow-up, such as backups.
 type FollowUp struct {
 	// Last is the newest entry.
 	Last Run
@@ -41,10 +41,10 @@ type FollowUp struct {
 }
 
 // IsBehind reports whether an attempt failed or was partial since the last complete attempt. An
-// interrupted attempt does not count, because the next attempt continues the work.
+// interrupted attempt does not count, because the next attempt continues it.
 func (f FollowUp) IsBehind() bool { return f.Failures > 0 }
 
-// FollowUps returns the state of each kind of work in the entries of a ledger, sorted by kind.
+// FollowUps returns the state of each kind of follow-up in the entries of a ledger, sorted by kind.
 func FollowUps(entries []Run) []FollowUp {
 	byKind := map[string]FollowUp{}
 	for _, r := range entries {

@@ -7,8 +7,7 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// TestInterruptedWorkIsNotBehind checks that interruptions do not change IsBehind.
-func TestInterruptedWorkIsNotBehind(t *testing.T) {
+func TestInterruptionsDoNotChangeIsBehind(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
 	entries := []ledger.Run{}

@@ -133,14 +133,15 @@ func joinNames(names []string) string {
 // Reasons of streams that were not read although no error occurred. The configuration excludes streams
 // with ReasonNotChosen or ReasonNoDetails.
 const (
-	ReasonNotChosen  = "not chosen"
+	ReasonNotChosen  = "excluded by streams.include, streams.exclude or --streams"
 	ReasonNoDetails  = "streams.details is none"
 	ReasonNoDelivery = "no webhook delivery was received yet"
 )
 
 // IsExcluded reports whether the stream was not read because the configuration excludes it.
 func (s Stream) IsExcluded() bool {
-	return !WasRead(s.Grade) && (strings.HasPrefix(s.Reason, ReasonNotChosen) || strings.HasPrefix(s.Reason, ReasonNoDetails))
+	reasons := []string{ReasonNotChosen, ReasonNoDetails, "not chosen"} // earlier releases wrote "not chosen"
+	return !WasRead(s.Grade) && slices.ContainsFunc(reasons, func(reason string) bool { return strings.HasPrefix(s.Reason, reason) })
 }
 
 // IsUnused reports whether the stream has no rows although no error occurred: the configuration

@@ -84,6 +84,7 @@ func TestExcludedStreams(t *testing.T) {
 		isExcluded, isUnused bool
 	}{
 		{"skipped", ledger.ReasonNotChosen, true, true},
+		{"skipped", "not chosen", true, true},
 		{"skipped", ledger.ReasonNoDetails, true, true},
 		{"skipped", ledger.ReasonNoDelivery, false, true},
 		{"skipped", "403", false, false},

@@ -29,13 +29,13 @@ func (r Run) LogEnd(log *slog.Logger) {
 // without r.
 func (r Run) Streak(runs []Run) (nights int, since time.Time) {
 	nights, since = 1, r.StartedAt
-	for _, n := range slices.Backward(runs) {
+	for _, run := range slices.Backward(runs) {
 		switch {
-		case n.ID == r.ID, !n.IsNight(), n.Outcome == Interrupted, n.Outcome == Killed:
-		case n.Outcome != r.Outcome:
+		case run.ID == r.ID, !run.IsNight(), run.Outcome == Interrupted, run.Outcome == Killed:
+		case run.Outcome != r.Outcome:
 			return nights, since
 		default:
-			nights, since = nights+1, n.StartedAt
+			nights, since = nights+1, run.StartedAt
 		}
 	}
 	return nights, since

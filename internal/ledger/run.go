@@ -49,8 +49,7 @@ const (
 	Rollback = "rollback"
 )
 
-// Kinds of work after the publish of a night. This work is not a run: it does not change the snapshot
-// that readers see.
+// Kinds of follow-ups. A follow-up is not a run: it does not change the snapshot that readers see.
 const (
 	Backup = "backup"
 	Lake   = "lake"
@@ -64,7 +63,7 @@ const (
 // the run ends, and the next publish copies it to meta.runs.
 type Run struct {
 	ID string `json:"run_id"`
-	// Kind is one of the kinds of runs, or of work after a publish, above.
+	// Kind is one of the kinds of runs or follow-ups above.
 	Kind string `json:"kind,omitempty"`
 	// Version is the version that a rollback points readers at, or that a backup, lake,
 	// watch or rehearsal entry is about.
@@ -110,7 +109,7 @@ type Run struct {
 // IsNight reports whether the run is a night, read or replayed.
 func (r Run) IsNight() bool { return r.Kind == "" || r.Kind == Night || r.Kind == Replay }
 
-// IsFollowUp reports whether the entry is about work after a publish. The Bytes of such an entry are
+// IsFollowUp reports whether the entry is about a follow-up. The Bytes of such an entry are
 // the sent bytes or, for a rehearsal, the fetched bytes.
 func (r Run) IsFollowUp() bool {
 	return r.Kind == Backup || r.Kind == Lake || r.Kind == Watch || r.Kind == Rehearsal
@@ -143,8 +142,8 @@ type Loss struct {
 	Stream string `json:"stream,omitempty"`
 	Gone   int64  `json:"gone"`
 	Before int64  `json:"before"`
-	// NotFound means that Gone and Before count ids, not rows: Gone of Before ids were answered
-	// 404 although a list contains them. The rows of these ids would be kept.
+	// NotFound means that Gone and Before count ids, not rows: the service returned 404 for Gone of
+	// Before ids although a list contains them. The rows of these ids would be kept.
 	NotFound bool `json:"not_found,omitempty"`
 }
 
@@ -154,17 +153,17 @@ func DescribeLosses(losses []Loss) string {
 	var parts []string
 	for _, l := range losses {
 		if l.NotFound {
-			parts = append(parts, fmt.Sprintf("%d of %s of %s were answered 404 although a list contains them", l.Gone, plural.Count(l.Before, "id"), l.Table))
+			parts = append(parts, fmt.Sprintf("the service returned 404 for %d of %s of %s although a list contains them", l.Gone, plural.Count(l.Before, "id"), l.Table))
 		}
 	}
 	losses = slices.DeleteFunc(slices.Clone(losses), func(l Loss) bool { return l.NotFound })
 	if len(losses) > 0 {
-		parts = append(parts, describeVanishing(losses)+" would vanish in one night")
+		parts = append(parts, describeDeletions(losses)+" would be deleted in one night")
 	}
 	return strings.Join(parts, "; ")
 }
 
-func describeVanishing(losses []Loss) string {
+func describeDeletions(losses []Loss) string {
 	named := min(len(losses), 3)
 	var parts []string
 	for _, l := range losses[:named] {
@@ -175,7 +174,7 @@ func describeVanishing(losses []Loss) string {
 		parts = append(parts, fmt.Sprintf("%d of %s of %s", l.Gone, plural.Count(l.Before, "row"), source))
 	}
 	if more := len(losses) - named; more > 0 {
-		parts = append(parts, "much of "+plural.Count(more, "more table"))
+		parts = append(parts, "rows of "+plural.Count(more, "more table"))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -22,7 +22,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// TestKindsOfRuns checks which entries count as nights, and which as work after a publish.
+// TestKindsOfRuns checks which entries count as nights, and which as follow-ups.
 func TestKindsOfRuns(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[string]struct{ isNight, isFollowUp bool }{
@@ -31,7 +31,7 @@ func TestKindsOfRuns(t *testing.T) {
 		ledger.Backup: {isFollowUp: true}, ledger.Lake: {isFollowUp: true}, ledger.Watch: {isFollowUp: true}, ledger.Rehearsal: {isFollowUp: true},
 	} {
 		if r := (ledger.Run{Kind: kind}); r.IsNight() != want.isNight || r.IsFollowUp() != want.isFollowUp {
-			t.Errorf("kind %q: is a night %v, is work after a publish %v, want %+v", kind, r.IsNight(), r.IsFollowUp(), want)
+			t.Errorf("kind %q: is a night %v, is a follow-up %v, want %+v", kind, r.IsNight(), r.IsFollowUp(), want)
 		}
 	}
 }
@@ -60,12 +60,12 @@ func TestDescribeLosses(t *testing.T) {
 	t.Parallel()
 	loss := func(table string, gone int64) ledger.Loss { return ledger.Loss{Table: table, Gone: gone, Before: 1200} }
 	for want, losses := range map[string][]ledger.Loss{
-		"300 of 1200 rows of tags would vanish in one night":                                                            {loss("tags", 300)},
-		"1 of 1200 rows of a, 2 of 1200 rows of b, 3 of 1200 rows of c would vanish in one night":                       {loss("a", 1), loss("b", 2), loss("c", 3)},
-		"1 of 1200 rows of a, 2 of 1200 rows of b, 3 of 1200 rows of c, much of 1 more table would vanish in one night": {loss("a", 1), loss("b", 2), loss("c", 3), loss("d", 4)},
-		"9 of 9 rows of locations (cities) would vanish in one night":                                                   {{Table: "locations", Stream: "cities", Gone: 9, Before: 9}},
-		"5 of 1 id of articles were answered 404 although a list contains them":                                         {{Table: "articles", Gone: 5, Before: 1, NotFound: true}},
-		"5 of 9 ids of articles were answered 404 although a list contains them; 1 of 1200 rows of a would vanish in one night": {
+		"300 of 1200 rows of tags would be deleted in one night":                                                            {loss("tags", 300)},
+		"1 of 1200 rows of a, 2 of 1200 rows of b, 3 of 1200 rows of c would be deleted in one night":                       {loss("a", 1), loss("b", 2), loss("c", 3)},
+		"1 of 1200 rows of a, 2 of 1200 rows of b, 3 of 1200 rows of c, rows of 1 more table would be deleted in one night": {loss("a", 1), loss("b", 2), loss("c", 3), loss("d", 4)},
+		"9 of 9 rows of locations (cities) would be deleted in one night":                                                   {{Table: "locations", Stream: "cities", Gone: 9, Before: 9}},
+		"the service returned 404 for 1 of 1 id of articles although a list contains them":                                  {{Table: "articles", Gone: 1, Before: 1, NotFound: true}},
+		"the service returned 404 for 5 of 9 ids of articles although a list contains them; 1 of 1200 rows of a would be deleted in one night": {
 			loss("a", 1), {Table: "articles", Gone: 5, Before: 9, NotFound: true}},
 	} {
 		if got := ledger.DescribeLosses(losses); got != want {
@@ -93,8 +93,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestFollowUpEntry checks the entry of work after a publish, and the state after several
-// attempts.
+// TestFollowUpEntry checks the entry of a follow-up, and the state after several attempts.
 func TestFollowUpEntry(t *testing.T) {
 	t.Parallel()
 	startedAt := time.Date(2026, time.November, 20, 3, 0, 0, 0, time.FixedZone("", 3600))
@@ -117,7 +116,7 @@ func TestFollowUpEntry(t *testing.T) {
 			message = c.err.Error()
 		}
 		if got.Outcome != c.outcome || got.ExitCode != c.code || got.Error != message || got.Took() != time.Minute {
-			t.Errorf("work that ended with %v: got %+v, want the outcome %s", c.err, got, c.outcome)
+			t.Errorf("a follow-up that ended with %v: got %+v, want the outcome %s", c.err, got, c.outcome)
 		}
 	}
 	followUps := ledger.FollowUps([]ledger.Run{
@@ -148,7 +147,7 @@ func TestProgressShares(t *testing.T) {
 		}
 	}
 	if got := (ledger.StreamProgress{State: ledger.Reading, Done: 7, Total: 5}).Share(); got != 100 {
-		t.Errorf("a list that grows has %d %%, want at most 100", got)
+		t.Errorf("the share of a growing list is %d %%, want at most 100", got)
 	}
 	p := ledger.Progress{Streams: []ledger.StreamProgress{{State: ledger.Read}, {State: ledger.Reading}, {State: ledger.Read}, {State: ledger.Waiting}, {State: ledger.Waiting}}}
 	if got := p.StreamsRead(); got != 2 {

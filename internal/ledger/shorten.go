@@ -14,13 +14,13 @@ var (
 	bodyPattern    = regexp.MustCompile(`: body begins ("(?:[^"\\]|\\.)*")`)
 	// messagePattern matches the message in a JSON error body, under the usual member names.
 	messagePattern = regexp.MustCompile(`"(?:message|detail|error_description|error|title)"\s*:\s*("(?:[^"\\]|\\.)*)`)
-	// advicePattern matches the end of an error text if the next run repeats the request. Earlier
-	// releases wrote "answers".
+	// advicePattern matches the advice at the end of an error text. Earlier releases wrote "answers".
 	advicePattern = regexp.MustCompile(`; (?:responses|answers) stored before are kept; the next run repeats the request`)
 )
 
 // ShortenError shortens the text of an error for an alert or a page. It removes the advice, and replaces
-// a request by its path, and a response body by the message in the body. The log and the ledger contain the whole text.
+// a request by its path, and a response body by the message in the body. The log and the ledger contain
+// the whole text.
 func ShortenError(text string) string {
 	text = requestPattern.ReplaceAllString(advicePattern.ReplaceAllString(text, ""), "GET $1")
 	return bodyPattern.ReplaceAllStringFunc(text, func(match string) string {
@@ -32,8 +32,8 @@ func ShortenError(text string) string {
 	})
 }
 
-// summarizeBody returns the end of a sentence: the message in a response body, or a description of a
-// body without a message. The body can be truncated.
+// summarizeBody returns the end of a sentence: the message in a response body, or a description of
+// HTML or of JSON without a message, or else the body. The body can be truncated.
 func summarizeBody(body string) string {
 	if m := messagePattern.FindStringSubmatch(body); m != nil {
 		var message string

@@ -119,7 +119,7 @@ func TestUnchosenStreamsKeepTheirRows(t *testing.T) {
 	before := h.rowCounts()
 	h.cfg.Chosen = []string{"product_listings"}
 	res := h.goodNight()
-	h.requireStream(res.Run, "orders", fetch.CarriedForward, "not chosen")
+	h.requireStream(res.Run, "orders", fetch.CarriedForward, "excluded by streams.include")
 	if after := h.rowCounts(); after["orders"] != before["orders"] || before["orders"] == "0" {
 		t.Errorf("orders has %s rows, want %s as in the night before, and at least 1", after["orders"], before["orders"])
 	}

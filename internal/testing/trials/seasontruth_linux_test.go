@@ -254,7 +254,7 @@ func (s *season) compareTable(e expected, states []serviceState, rows []textRow,
 // isMassDelete reports whether a night had to stop because of too many deletions: the service has
 // deleted more than a fifth of the rows of each table in the error message.
 func (s *season) isMassDelete(message string) bool {
-	if !strings.Contains(message, "would vanish in one night") || len(s.snapshots) == 0 {
+	if !strings.Contains(message, "would be deleted in one night") || len(s.snapshots) == 0 {
 		return false
 	}
 	current := s.readService().known
