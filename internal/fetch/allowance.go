@@ -30,7 +30,7 @@ type Allowance struct {
 	fullRate rate.Limit // the used share of the configured rate
 	burst    int        // the number of tokens in a full bucket
 	// bucket contains the tokens of requests. After a pause it is replaced by a bucket with a
-	// single token: the 429 showed that the bucket of the service is empty, so that the
+	// single token: the 429 showed that the bucket of the service is empty, so the
 	// service accepts only one request after the pause.
 	bucket *rate.Limiter
 	// epoch counts the pauses. A token taken in an earlier epoch is void.
@@ -48,7 +48,7 @@ type Allowance struct {
 }
 
 // NewAllowance allows perSecond requests a second. After a time without requests, burst-1 requests,
-// but at least one, are allowed at once. A rate of 0 means no limit.
+// but at least one, may start together. A rate of 0 means no limit.
 func NewAllowance(perSecond float64, burst int) *Allowance {
 	g := &Allowance{fullRate: rate.Inf, burst: max(burst-1, 1), bucketReplaced: true}
 	if perSecond > 0 {

@@ -13,8 +13,8 @@ import (
 // decoded, so that several huge bodies cannot fill the memory.
 const largeBody = 8 << 20
 
-// receiveBody receives and decodes the whole body into q. MaxBody limits the received and the
-// decoded bytes. A body that is shorter than its Content-Length is an error.
+// receiveBody receives and decompresses the whole body into q. MaxBody limits the received and
+// the decompressed bytes. A body that is shorter than its Content-Length is an error.
 func (s *sender) receiveBody(q *call, response *http.Response) (err error) {
 	if response.ContentLength > s.cfg.MaxBody {
 		return fmt.Errorf("%w: %d bytes are declared, %d allowed", ErrTooLarge, response.ContentLength, s.cfg.MaxBody)
@@ -77,7 +77,7 @@ func readUpTo(r io.Reader, b []byte, limit int64) ([]byte, error) {
 }
 
 // scrubResponse removes tokens from a response. If the body or its compressed bytes contain a
-// token, the response is stored decoded. A token can be in the compressed bytes alone, for
+// token, only the decompressed body is kept. A token can be in the compressed bytes alone, for
 // example in a gzip comment.
 func (s *sender) scrubResponse(q *call) {
 	var inBody, inCompressed bool

@@ -27,7 +27,7 @@ var (
 )
 
 // StatusError means that a request got no readable response (spec 7). The client has already made
-// all retries.
+// the retries that could help.
 type StatusError struct {
 	// Code is the HTTP status. 0 means that no complete response was received. 2xx means
 	// that the response could not be read. Err is the cause in both cases.

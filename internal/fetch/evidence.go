@@ -13,8 +13,8 @@ type Grade string
 const (
 	// Exact: proven complete, and unchanged while it was read.
 	Exact Grade = "exact"
-	// Repaired: the list changed while it was read, but no record that existed all the time
-	// is missing.
+	// Repaired: the list changed while it was read, but no record that existed during the
+	// whole walk is missing.
 	Repaired Grade = "repaired"
 	// Bounded: proven for the records that were read. The other records were last read a
 	// bounded number of nights ago.

@@ -37,7 +37,7 @@ type Config struct {
 	Token func(ctx context.Context) (string, error)
 	// RequestsPerSecond limits all requests together. 0 means no limit.
 	RequestsPerSecond float64
-	// Burst is the number of requests that may start at once. Defaults to 1.
+	// Burst is the number of requests that may start together. Defaults to 1.
 	Burst int
 	// Concurrency is the number of requests in flight. Defaults to 8.
 	Concurrency int
@@ -53,7 +53,7 @@ type Config struct {
 	Timeout time.Duration
 	// Retry is the rule for retries.
 	Retry Retry
-	// MaxBody limits a body, in bytes after decoding, up to 2 GiB. Defaults to 64 MB.
+	// MaxBody limits a body, in bytes after decompression, up to 2 GiB. Defaults to 64 MB.
 	MaxBody int64
 	// Allowance is a rate shared with other clients. Nil means that RequestsPerSecond and
 	// Burst apply to this client alone.
@@ -61,7 +61,7 @@ type Config struct {
 	// Offline means that all responses are read from the landing and no requests are sent. The error
 	// for a missing response is [ErrNotLanded].
 	Offline bool
-	// FailUnreachable makes a call fail with [ErrUnreachable] at once, for interactive
+	// FailUnreachable makes a call fail with [ErrUnreachable] without a retry, for interactive
 	// commands. Otherwise the call is retried as after any other failure, because a night
 	// should survive a restart of the service or a failure of DNS.
 	FailUnreachable bool
@@ -162,8 +162,8 @@ type Response struct {
 	Previous *stream.PageFacts
 }
 
-// Reader decodes one body. It is called concurrently, also for bodies that landed in an
-// earlier attempt at the run. After an error that wraps [ErrMalformed] the client repeats
+// Reader decodes one body. It is called concurrently, also for bodies that landed
+// before the run was resumed. After an error that wraps [ErrMalformed] the client repeats
 // the request. Any other error ends the walk. The body is valid until Reader returns.
 type Reader func(ctx context.Context, r Response) (stream.PageFacts, error)
 

@@ -24,7 +24,8 @@ type pass struct {
 	// previous is the previous pass, whose facts are reused for unchanged pages. It may be
 	// nil.
 	previous *pass
-	// ids are the ids of all pages except reused pages, in the order of the responses.
+	// ids are the ids of the pages that are neither reused nor repeat an earlier page, in the
+	// order of the responses.
 	// sortIDs replaces them by the ids of all pages, sorted and without duplicates.
 	ids              []uint64
 	firstIDs         []uint64 // ids of page 1, sorted
@@ -37,7 +38,7 @@ type pass struct {
 	total            int64 // total of page 1, or -1
 	lastTotal        int64 // total of the last response
 	totalChanged     bool  // the total changed
-	endSeen          bool  // this wave has an empty or repeated page
+	endSeen          bool  // a page of this wave is empty or repeats an earlier page
 	atPageBound      bool  // the pass was stopped at pageBound
 }
 
@@ -167,7 +168,7 @@ func (p *pass) pageBound() int64 {
 }
 
 // nextWave starts a wave and returns its number of pages. All pages that the total implies
-// are requested at once; total_pages can only reduce their number. Further pages are
+// are requested in one wave; total_pages can only reduce their number. Further pages are
 // requested in growing waves. Without a total, all pages are requested one at a time,
 // because otherwise two passes with the same ids would prove nothing.
 func (p *pass) nextWave() int {
@@ -302,7 +303,7 @@ func (p *pass) isUnchanged() bool {
 	return p.total < 0 || int64(p.countRecords()) == p.total
 }
 
-// countRecords counts records as total_records does, which includes copies within an
+// countRecords counts records as total_records does, which includes copies within a
 // response.
 func (p *pass) countRecords() int { return len(p.ids) + p.copies + p.recordsWithoutID }
 

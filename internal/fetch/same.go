@@ -38,7 +38,7 @@ func (l *Landing) addBody(key xxh3.Uint128, e location) {
 	}
 }
 
-// forgetBody removes a damaged body, so that later responses with this body are stored again.
+// forgetBody removes a damaged body from l.bodies, so that later responses with this body are stored again.
 func (l *Landing) forgetBody(lost location) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
