@@ -81,7 +81,7 @@ func (db *DB) WhyNotComparable(q Query) string {
 	return ""
 }
 
-// fileDB returns the name of the database to which the opened file is attached.
+// fileDB returns the database name under which the opened file is attached.
 func (db *DB) fileDB() string {
 	if db.asOf != nil {
 		return newestDB

@@ -42,8 +42,8 @@ func (w *csvWriter) Row(r Row) error {
 
 func (w *csvWriter) End() error { return w.out.Flush() }
 
-// defuseFormula inserts an apostrophe before a text that begins like a formula, so that
-// spreadsheets show it as text. Some spreadsheets skip leading spaces and invisible characters,
+// defuseFormula inserts an apostrophe before a text that begins like a formula, or with a tab or a
+// line break, so that spreadsheets show it as text. Some spreadsheets skip leading spaces and invisible characters,
 // and accept full-width signs.
 func (w *csvWriter) defuseFormula(text string) string {
 	if !w.defuse {

@@ -2,5 +2,5 @@
 
 package query
 
-// limitFiles does nothing on this system.
-func limitFiles(int64) error { return nil }
+// limitFileSize does nothing on this system.
+func limitFileSize(int64) error { return nil }

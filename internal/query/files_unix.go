@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// limitFiles limits the size of each file that this process writes, in bytes. Zero means no limit.
-func limitFiles(bytes int64) error {
+// limitFileSize limits the size of each file that this process writes, in bytes. Zero means no limit.
+func limitFileSize(bytes int64) error {
 	if bytes == 0 {
 		return nil
 	}

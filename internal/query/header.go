@@ -103,8 +103,8 @@ func parseParam(text string) (Param, error) {
 		return Param{}, fmt.Errorf("write a parameter as NAME TYPE DEFAULT -- MEANING, not %q", text)
 	}
 	p := Param{Name: m[1], Type: m[2], Nullable: m[3] != "", Default: m[4], About: m[5]}
-	if inner := len(m[4]) - 1; inner > 1 && m[4][0] == '\'' && m[4][inner] == '\'' {
-		p.Default = m[4][1:inner]
+	if last := len(m[4]) - 1; last > 1 && m[4][0] == '\'' && m[4][last] == '\'' {
+		p.Default = m[4][1:last]
 	}
 	if p.Default == requiredText {
 		p.Default = ""
@@ -117,7 +117,7 @@ func parseParam(text string) (Param, error) {
 	return p, err
 }
 
-// parseFile parses a query or a check of the user. The header of a query is optional.
+// parseFile parses a query or a check of the user.
 func parseFile(q Query, text string) (Query, []fault) {
 	q.SQL = strings.TrimPrefix(text, "\ufeff")
 	if !utf8.ValidString(text) {

@@ -162,7 +162,7 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 		_, _ = io.Copy(io.Discard, in)
 		cancel()
 	}()
-	if err := limitFiles(j.DiskLimit); err != nil {
+	if err := limitFileSize(j.DiskLimit); err != nil {
 		return fmt.Errorf("limit the size of files: %w", err)
 	}
 	got, err := j.runInChild(ctx)
@@ -171,7 +171,7 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 	case exceedsDisk(err):
 		got = jobResult{Problem: &StatementError{Problem: "the result or its temporary files are larger than " + plural.FormatBytes(j.DiskLimit) + ": select fewer rows or columns, or aggregate"}}
 	default:
-		got = jobResult{Problem: explainStatement(j.SQL, err)}
+		got = jobResult{Problem: newStatementError(j.SQL, err)}
 	}
 	return gob.NewEncoder(out).Encode(got)
 }
@@ -216,18 +216,18 @@ func exceedsDisk(err error) bool {
 	return errors.Is(err, syscall.EFBIG) || strings.Contains(text, "File too large") || strings.Contains(text, "max_temp_directory_size")
 }
 
-// explainStatement converts an error of the SQL in text. It adds the position of the mistake, and
+// newStatementError converts an error of the SQL in text. It adds the position of the mistake, and
 // leaves out advice for the command line.
-func explainStatement(text string, err error) *StatementError {
+func newStatementError(text string, err error) *StatementError {
 	if refused, ok := errors.AsType[*RefusedError](err); ok {
 		return &StatementError{Problem: refused.Plain()}
 	}
-	problem, position, _ := strings.Cut(err.Error(), "\n")
+	problem, details, _ := strings.Cut(err.Error(), "\n")
 	if _, cause, ok := strings.Cut(problem, "run query: "); ok {
 		problem = cause
 	}
 	e := &StatementError{Problem: problem}
-	if suggestion, _, ok := strings.Cut(position, "\nLINE "); ok { // DuckDB may suggest other names
+	if suggestion, _, ok := strings.Cut(details, "\nLINE "); ok { // DuckDB may suggest other names
 		e.Problem += " " + strings.TrimSpace(suggestion)
 	}
 	e.Line, e.Column = findPosition(text, err.Error())
@@ -249,8 +249,8 @@ func findPosition(text, problem string) (line, column int) {
 	shown, below, _ := strings.Cut(problem[m[1]:], "\n")
 	beforeCaret := strings.IndexByte(below, '^') - (m[1] - m[0]) // characters
 	excerpt := strings.TrimPrefix(shown, " ")
-	if end, isCut := strings.CutPrefix(excerpt, "..."); isCut {
-		excerpt, beforeCaret = end, beforeCaret-len("...")
+	if rest, isCut := strings.CutPrefix(excerpt, "..."); isCut {
+		excerpt, beforeCaret = rest, beforeCaret-len("...")
 	}
 	excerpt = strings.TrimSuffix(excerpt, "...")
 	lines := strings.Split(text, "\n")

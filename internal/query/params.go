@@ -45,9 +45,9 @@ func bindValues(ctx context.Context, conn *duckdb.Conn, q Query, params []Param,
 	return args, nil
 }
 
-// usedParams returns the parameters that occur in a user's SQL. A parameter that the header declares
-// has the declared type. Undeclared parameters are VARCHAR.
-func usedParams(declared, used []Param) []Param {
+// typedParams returns the parameters used in a user's SQL, each as the header declares it. Undeclared
+// parameters are VARCHAR.
+func typedParams(declared, used []Param) []Param {
 	params := slices.Clone(used)
 	for i, p := range used {
 		if k := slices.IndexFunc(declared, func(d Param) bool { return d.Name == p.Name }); k >= 0 {
@@ -71,8 +71,8 @@ func checkParamNames(q Query, params []Param, values map[string]string) error {
 	return nil
 }
 
-// valueOrDefault returns the given value of the parameter, or the default. If both are missing, or if
-// the value is NULL and the parameter does not accept NULL, valueOrDefault returns an error.
+// valueOrDefault returns the given value of the parameter, or the default. It returns an error if both
+// are missing, or if the value is NULL and the parameter has a default but does not accept NULL.
 func (p Param) valueOrDefault(values map[string]string) (string, error) {
 	text, given := values[p.Name]
 	if !given {
@@ -149,7 +149,7 @@ func parseValue(typ, text string) (any, error) {
 			value, err = time.Parse("2006-01", text)
 		}
 	case typ == "TIMESTAMPTZ":
-		kind, want = duckdb.TYPE_TIMESTAMP_TZ, "a time such as 2026-11-01T02:00:00Z, or a date, taken as UTC"
+		kind, want = duckdb.TYPE_TIMESTAMP_TZ, "a time such as 2026-11-01T02:00:00Z, or a date (in UTC)"
 		if value, err = time.Parse(time.RFC3339Nano, text); err != nil {
 			value, err = time.Parse(time.DateOnly, text)
 		}
@@ -160,7 +160,7 @@ func parseValue(typ, text string) (any, error) {
 			err = strconv.ErrSyntax
 		}
 		if text == ScheduleTimezone {
-			err = nil
+			err = nil // parseParam and CheckValue check the text before bindValues replaces it
 		}
 	case typ == "DECIMAL" && !decimalText.MatchString(text):
 		want, err = "a number such as 12.50", strconv.ErrSyntax
@@ -174,10 +174,10 @@ func parseValue(typ, text string) (any, error) {
 // ScheduleTimezone is the value of a TIMEZONE parameter that means Options.Timezone.
 const ScheduleTimezone = "schedule.timezone"
 
-// relativeDate matches a date relative to the newest snapshot.
+// relativeDate matches a date relative to the selected snapshot.
 var relativeDate = regexp.MustCompile(`^snapshot-(\d{1,5})d$`)
 
-// snapshotDate returns the date, in UTC, that is daysBack days before the newest snapshot. Without
+// snapshotDate returns the date, in UTC, that is daysBack days before the selected snapshot. Without
 // a snapshot, it returns nullText. The date is computed here and not by an expression in the query,
 // because DuckDB pushes only constant filters down into views over history.
 func snapshotDate(ctx context.Context, conn *duckdb.Conn, daysBack string) (string, error) {
@@ -187,7 +187,7 @@ func snapshotDate(ctx context.Context, conn *duckdb.Conn, daysBack string) (stri
 	}
 	snapshotAt, err := queryValue(ctx, conn, "SELECT snapshot_at FROM mart.snapshot", nil)
 	if err != nil {
-		return "", fmt.Errorf("find the newest snapshot: %w", err)
+		return "", fmt.Errorf("find the selected snapshot: %w", err)
 	}
 	at, ok := snapshotAt.(time.Time)
 	if !ok {

@@ -78,7 +78,7 @@ func TestWrongParametersAreUsageErrors(t *testing.T) {
 		"amount too big":                {typedQuery(), map[string]string{"amount": "1234567890123"}, "is not a number"},
 		"not a choice":                  {periodQuery(), map[string]string{"since": "2026-01-01", "kind": "bye"}, `parameter "kind": "bye" is not buy or sell; parameter:`},
 		"NULL for a time zone":          {periodQuery(), map[string]string{"since": "2026-01-01", "timezone": "NULL"}, `parameter "timezone" cannot be NULL`},
-		"several statements":            {query.Text("SELECT 1; SELECT $a"), map[string]string{"a": "1"}, "several statements take no parameters"},
+		"several statements":            {query.Text("SELECT 1; SELECT $a"), map[string]string{"a": "1"}, "several statements cannot have parameters"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -86,7 +86,7 @@ func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 		return nil, fmt.Errorf("open catalog %q: %w", path, err)
 	}
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("open catalog %q: no such file; the first run creates it: %w", path, os.ErrNotExist)
+		return nil, fmt.Errorf("open catalog %q: %w: the first run creates it", path, os.ErrNotExist)
 	}
 	db, err := startInstance(ctx, opts)
 	if errors.As(err, new(*durable.TempError)) {
@@ -116,8 +116,8 @@ func (db *DB) Close() error {
 // spillPrefix begins the names of temporary folders.
 const spillPrefix = "placementsync-query-"
 
-// startInstance starts an empty in-memory instance. It opens a single connection, because settings
-// such as USE apply only to one connection.
+// startInstance starts an empty in-memory instance. The DB uses one connection for
+// all queries, because settings such as USE apply only to their connection.
 func startInstance(ctx context.Context, opts Options) (*DB, error) {
 	spill, err := durable.MakeTemp(spillPrefix)
 	if err != nil {
@@ -150,8 +150,8 @@ func startInstance(ctx context.Context, opts Options) (*DB, error) {
 	return &DB{pool: pool, conn: conn, opts: opts, spill: spill}, nil
 }
 
-// lockDown attaches the catalog and then disables all other access. Its last statement locks
-// the settings. With Options.Unsafe, other access and the settings stay open.
+// lockDown attaches the catalog and opens the other connections. Then it disables all other access
+// and locks the settings, unless Options.Unsafe is set.
 func (db *DB) lockDown(ctx context.Context, path string) error {
 	if err := db.attachCatalog(ctx, path); err != nil {
 		return err
@@ -216,8 +216,8 @@ func (db *DB) execAll(ctx context.Context, statements ...string) error {
 // to w, see Abandoned.
 func (db *DB) Run(ctx context.Context, q Query, values map[string]string, w Writer) (int64, error) {
 	var rows int64
-	_, isShort := w.(*collector) // for few rows, a temporary table takes longer than the query
-	err := db.readResult(ctx, q, values, !isShort, func(r array.RecordReader) (err error) {
+	_, isCollector := w.(*collector) // it reads few rows; a temporary table would take longer than the query
+	err := db.readResult(ctx, q, values, !isCollector, func(r array.RecordReader) (err error) {
 		rows, err = copyRows(r, w)
 		if excel, ok := w.(*excelWriter); ok {
 			excel.removeTemporaryFiles()
@@ -225,7 +225,7 @@ func (db *DB) Run(ctx context.Context, q Query, values map[string]string, w Writ
 		return err
 	})
 	if err != nil {
-		return 0, err // an abandoned query may still write to rows
+		return 0, err // an abandoned query may still set the variable rows
 	}
 	return rows, nil
 }
@@ -293,10 +293,10 @@ func (db *DB) admitQuery(ctx context.Context, conn *duckdb.Conn, q Query, values
 	}
 	params := q.Params
 	if isUserDefined {
-		params = usedParams(q.Params, s.params)
+		params = typedParams(q.Params, s.params)
 	}
 	if s.several && len(values) > 0 {
-		return s, nil, &UsageError{Problem: "several statements take no parameters: write one statement (a PIVOT without IN counts as several)"}
+		return s, nil, &UsageError{Problem: "several statements cannot have parameters: write one statement (a PIVOT without IN counts as several)"}
 	}
 	if args, err = bindValues(ctx, conn, q, params, values, db.opts.Timezone); err != nil {
 		return s, nil, err

@@ -18,7 +18,7 @@ import (
 // ByteOrderMark is written before UTF-8 text, for programs that would guess another encoding.
 const ByteOrderMark = "\ufeff"
 
-// Output describes a written file.
+// Output configures the file that Save writes.
 type Output struct {
 	Format Format
 	// BOM writes a byte order mark at the beginning of text formats. Excel needs it to recognize
@@ -51,7 +51,7 @@ func (db *DB) Save(ctx context.Context, q Query, values map[string]string, o Out
 		return err
 	})
 	if err != nil {
-		return 0, err // an abandoned query may still write to rows
+		return 0, err // an abandoned query may still set the variable rows
 	}
 	return rows, nil
 }

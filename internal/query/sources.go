@@ -145,7 +145,7 @@ func (p *planner) findTables(ctx context.Context, q Query, values map[string]str
 	// Binding a query can also take long.
 	abandoned, err = waitFor(ctx, p.db.opts.Timeout, func() error { return p.conn.Raw(plan) })
 	if err = replaceError(err); err != nil {
-		return nil, abandoned, err // an abandoned query may still write to tables
+		return nil, abandoned, err // an abandoned query may still set the variable tables
 	}
 	return tables, nil, nil
 }

@@ -61,9 +61,9 @@ func isStorable(stmt *duckdb.Stmt, kind duckdb.StmtType) (bool, error) {
 	seen := map[string]bool{}
 	for i := range columns {
 		name, nameErr := stmt.ColumnName(i)
-		kind, kindErr := stmt.ColumnType(i)
+		columnType, typeErr := stmt.ColumnType(i)
 		name = strings.ToLower(name)
-		if nameErr != nil || kindErr != nil || seen[name] || kind == duckdb.TYPE_SQLNULL {
+		if nameErr != nil || typeErr != nil || seen[name] || columnType == duckdb.TYPE_SQLNULL {
 			return false, nil
 		}
 		seen[name] = true

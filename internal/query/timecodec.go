@@ -70,7 +70,7 @@ func appendDate(dst []byte, a arrow.Array, i int) []byte {
 	return time.Unix(days*24*60*60, 0).UTC().AppendFormat(dst, time.DateOnly)
 }
 
-// appendTimeIn returns the appender of a TIME in units of unit.
+// appendTimeIn returns the appender of a TIME that is stored in the given unit.
 func appendTimeIn(unit arrow.TimeUnit) appender {
 	return func(dst []byte, a arrow.Array, i int) []byte {
 		return appendClock(dst, time.Duration(a.(*array.Time64).Value(i))*unit.Multiplier())

@@ -16,7 +16,7 @@ import (
 )
 
 // Excel keeps 15 significant digits of a number. Its dates are correct from 1 March 1900 on,
-// because it treats 1900 as a leap year. Numbers with more digits and earlier dates are written as
+// because it treats 1900 as a leap year. Earlier dates, and numbers with more digits, are written as
 // texts.
 const excelDigits = 15
 
@@ -27,8 +27,8 @@ const aboutSheet = "About"
 
 // NewExcelWriter returns a Writer of an Excel workbook with two sheets. The first contains the rows.
 // The sheet "About" contains the query, the snapshot and the grades. Numbers, dates and booleans are
-// typed cells. DECIMALs and integers of more than 15 significant digits and dates before March
-// 1900 are texts, because Excel would change them. A text is never a formula.
+// typed cells. Dates before March 1900, and DECIMALs and integers of more than 15 significant digits,
+// are texts, because Excel would change them. A text is never a formula.
 //
 // End writes the workbook. For a result beyond the limits of Excel, the Writer returns a *UsageError.
 func (db *DB) NewExcelWriter(ctx context.Context, q Query, values map[string]string, out io.Writer) (Writer, error) {
@@ -152,7 +152,7 @@ func (w *excelWriter) removeTemporaryFiles() {
 	}
 }
 
-// writeAbout writes the sheet "About": a label and a value in each row.
+// writeAbout writes the sheet "About". Each row has a label and one or two values.
 func (w *excelWriter) writeAbout() error {
 	if _, err := w.file.NewSheet(aboutSheet); err != nil {
 		return err
