@@ -242,8 +242,8 @@ func TestDiffOfAnOutlet(t *testing.T) {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
 	for problem, wrong := range map[string]query.Diff{
-		`no outlet has the id "o9"`:            {From: from, To: to, Outlet: "o9"},
-		"no chosen table belongs to an outlet": {From: from, To: to, Outlet: "o1", Tables: []string{"order*"}},
+		`no outlet has the id "o9"`:                {From: from, To: to, Outlet: "o9"},
+		"no chosen table has records of an outlet": {From: from, To: to, Outlet: "o1", Tables: []string{"order*"}},
 	} {
 		if _, err := db.Changes(t.Context(), wrong, false); err == nil || !strings.Contains(err.Error(), problem) {
 			t.Errorf("got %v, want an error with %q", err, problem)

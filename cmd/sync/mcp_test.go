@@ -128,9 +128,9 @@ func guideCommandLines(t *testing.T) [][]string {
 func (a mcpProgram) testRejections(t *testing.T) {
 	session := a.connect(t, []string{"mcp", "--timeout", "500ms", "--config", a.config})
 	for sql, want := range map[string]string{
-		"COPY orders TO '" + filepath.Join(t.TempDir(), "x") + "'": "refused access to files",
-		"ATTACH '" + a.config + "'":                                "refused access to files",
-		"FROM read_csv('" + a.config + "')":                        "refused access to files",
+		"COPY orders TO '" + filepath.Join(t.TempDir(), "x") + "'": "the SQL is refused: it uses files",
+		"ATTACH '" + a.config + "'":                                "the SQL is refused: it uses files",
+		"FROM read_csv('" + a.config + "')":                        "the SQL is refused: it uses files",
 		"PRAGMA enable_profiling":                                  "refuse",
 		"WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t) SELECT count(*) FROM t": "stopped after 500ms",
 	} {

@@ -56,8 +56,8 @@ func TestOwnQueries(t *testing.T) {
 			t.Errorf("the page contains %s", bad)
 		}
 	}
-	wantTexts(t, s.get(t, "/questions/writing", http.StatusBadRequest), "refused to write")
-	wantTexts(t, s.get(t, "/questions/reading", http.StatusBadRequest), "refused access to files")
+	wantTexts(t, s.get(t, "/questions/writing", http.StatusBadRequest), "the SQL is refused: it writes")
+	wantTexts(t, s.get(t, "/questions/reading", http.StatusBadRequest), "the SQL is refused: it uses files")
 	wantTexts(t, s.get(t, "/questions/twice", http.StatusOK), "A A 1 1 2")
 	mixed := s.get(t, "/questions/mixed", http.StatusOK)
 	wantTexts(t, mixed, "No chart: the result has several currencies.")

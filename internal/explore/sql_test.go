@@ -289,7 +289,7 @@ func testEscapes(t *testing.T, maxPerKind int) {
 		}
 	}
 	for _, text := range escapes.TwoStatements()[:min(maxPerKind, len(escapes.TwoStatements()))] {
-		checkRefused(strings.Replace(text, "%s", escapes.Destructive, 1), "refused ")
+		checkRefused(strings.Replace(text, "%s", escapes.Destructive, 1), "the SQL is refused: ")
 	}
 	for _, text := range escapes.OneStatement()[:min(maxPerKind, len(escapes.OneStatement()))] {
 		_, _, err := s.post(t.Context(), url.Values{"sql": {placeholders.Replace(strings.Replace(text, "%s", escapes.Destructive, 1))}, "token": {token}}, nil)

@@ -167,7 +167,7 @@ func testNamedQueries(t *testing.T, path string) {
 	if got := callQuery(t, session, "run_query", map[string]any{"name": "price_by_segment", "parameters": map[string]any{"currency": nil}}); len(got.Rows) != 2 {
 		t.Errorf("got the rows %s in all currencies, want two", got.rows())
 	}
-	if got := callQuery(t, session, "run_query", map[string]any{"name": "price_by_segment", "parameters": map[string]any{"currency": "usd"}, "max_rows": 1}); len(got.Rows) != 0 || !strings.Contains(got.Warning, `the data has no "usd"; it has EUR, USD (did you mean USD?)`) {
+	if got := callQuery(t, session, "run_query", map[string]any{"name": "price_by_segment", "parameters": map[string]any{"currency": "usd"}, "max_rows": 1}); len(got.Rows) != 0 || !strings.Contains(got.Warning, `the data has no value "usd"; it has EUR, USD (did you mean USD?)`) {
 		t.Errorf("got the rows %s and the warning %q for the currency \"usd\", want no rows and a hint to USD", got.rows(), got.Warning)
 	}
 	if text, _ := call(t, session, "list_queries", map[string]any{"name": "price_by_segment"}); !strings.Contains(text, `"examples":["EUR","USD"]`) {
@@ -269,18 +269,18 @@ func testOnlyReads(t *testing.T, path string) {
 	session := connect(t, config(path))
 	outside := filepath.Join(t.TempDir(), "out.csv")
 	for sql, want := range map[string]string{
-		"COPY product_listings TO '" + outside + "'": "refused access to files",
-		"ATTACH '" + outside + "'":                   "refused access to files",
-		"FROM read_csv('/etc/passwd')":               "refused access to files",
+		"COPY product_listings TO '" + outside + "'": "the SQL is refused: it uses files",
+		"ATTACH '" + outside + "'":                   "the SQL is refused: it uses files",
+		"FROM read_csv('/etc/passwd')":               "the SQL is refused: it uses files",
 		"SELECT * FROM '/etc/passwd'":                "passwd",
-		"FROM read_text('/etc/passwd')":              "refused access to files",
+		"FROM read_text('/etc/passwd')":              "the SQL is refused: it uses files",
 		"INSTALL httpfs":                             "refuse",
-		"PRAGMA memory_limit = '100GB'":              "refused to change a setting",
+		"PRAGMA memory_limit = '100GB'":              "the SQL is refused: it changes a setting",
 		"PRAGMA enable_profiling":                    "refuse",
-		"SET memory_limit = '100GB'":                 "refused to change a setting",
-		"DELETE FROM product_listings":               "refused to write",
-		"CREATE TABLE t AS SELECT 1":                 "refused to write",
-		"SELECT 1; SELECT 2":                         "refused to run several statements",
+		"SET memory_limit = '100GB'":                 "the SQL is refused: it changes a setting",
+		"DELETE FROM product_listings":               "the SQL is refused: it writes",
+		"CREATE TABLE t AS SELECT 1":                 "the SQL is refused: it writes",
+		"SELECT 1; SELECT 2":                         "the SQL is refused: it contains several statements",
 		"SELECT 1; -- and a comment":                 "remove the semicolon or the comment after the statement",
 		"SELECT 1) LIMIT 1; DELETE FROM orders; --":  "syntax error",
 		"SELECT 1 /* open":                           "sql: ",

@@ -24,7 +24,7 @@ func SnapshotsToCompare(all []Snapshot, names ...string) (from, to Snapshot, err
 	newest := all[len(all)-1]
 	for i, name := range names[:min(len(names), len(chosen))] {
 		if at, ok := parseTimeOrDate(name); ok && at.UTC().Format(time.DateOnly) > newest.At.UTC().Format(time.DateOnly) {
-			return from, to, &UsageError{Problem: fmt.Sprintf("%q is after the newest snapshot, %s", name, newest)}
+			return from, to, &UsageError{Problem: fmt.Sprintf("%q is after the newest snapshot, %s: name an earlier time", name, newest)}
 		}
 		if chosen[i], err = findSnapshot(all, name); err != nil {
 			return from, to, err
@@ -149,7 +149,7 @@ func (db *DB) outletTables(ctx context.Context, outlet string, tables []string) 
 	}
 	owned := slices.DeleteFunc(slices.Clone(tables), func(table string) bool { return outletKeysSQL(table, outlet) == "" })
 	if len(owned) == 0 {
-		return nil, &UsageError{Problem: "no chosen table belongs to an outlet: leave out --table, or choose outlet* or product*"}
+		return nil, &UsageError{Problem: "no chosen table has records of an outlet: leave out --table, or choose outlet* or product*"}
 	}
 	return owned, nil
 }

@@ -71,14 +71,14 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 
 // Reasons of a RefusedError.
 const (
-	refusedWrite    = "refused to write: the catalog is opened read-only"
-	refusedFiles    = "refused access to files, extensions or the network: a statement can read only the catalog"
-	refusedSetting  = "refused to change a setting: settings cannot be changed"
-	refusedSeveral  = "refused to run several statements: run one query for each statement"
-	refusedKind     = "refused this kind of statement: use SELECT, FROM, WITH, VALUES, PIVOT, DESCRIBE, SHOW, SUMMARIZE, and EXPLAIN [ANALYZE] of these"
-	refusedFunction = "refused to call a function that changes logging, profiling, the parser or files: a statement can only read"
-	refusedNUL      = "refused a text with a NUL character: DuckDB ignores the text after the character"
-	refusedPivot    = "refused a PIVOT that may call a function that changes logging, profiling or files: list the values of the PIVOT with IN"
+	refusedWrite    = "the SQL is refused: it writes, but the catalog is open read-only"
+	refusedFiles    = "the SQL is refused: it uses files, extensions or the network, but can read only the catalog"
+	refusedSetting  = "the SQL is refused: it changes a setting, but settings cannot be changed"
+	refusedSeveral  = "the SQL is refused: it contains several statements: run one at a time"
+	refusedKind     = "the SQL is refused: this kind of statement is not allowed: use SELECT, FROM, WITH, VALUES, PIVOT, DESCRIBE, SHOW, SUMMARIZE, and EXPLAIN [ANALYZE] of these"
+	refusedFunction = "the SQL is refused: it calls a function that changes logging, profiling, the parser or files"
+	refusedNUL      = "the SQL is refused: it contains a NUL character, and DuckDB ignores the text after it: remove the character"
+	refusedPivot    = "the SQL is refused: its PIVOT may call a function that changes logging, profiling or files: list the values of the PIVOT with IN"
 )
 
 // asRefusal converts errors of DuckDB's sandbox to RefusedError, and returns other errors unchanged.

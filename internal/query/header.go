@@ -70,7 +70,7 @@ func (q *Query) parseHeader() (faults []fault) {
 		}
 		switch field := textFields[word]; {
 		case field != nil && (text == "" || *field != ""):
-			add("write -- %s: TEXT only once, with a text that is not empty", word)
+			add(`the line "-- %s: TEXT" may occur once and needs a text`, word)
 		case field != nil:
 			*field = text
 		case word == "param":
@@ -84,7 +84,7 @@ func (q *Query) parseHeader() (faults []fault) {
 			}
 			q.Params = append(q.Params, p)
 		case word == "values" && (len(q.Params) == 0 || text == "" || q.Params[len(q.Params)-1].Values != ""):
-			add("write -- values: SELECT ... only once, below the -- param: line of its parameter")
+			add(`the line "-- values: SELECT ..." may occur once, below the "-- param:" line of its parameter`)
 		case word == "values":
 			q.Params[len(q.Params)-1].Values = text
 		default:

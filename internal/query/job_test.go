@@ -85,7 +85,7 @@ func TestErrorsOfStatementsHavePositions(t *testing.T) {
 		{"SELECT " + long + "nam FROM product_listings", `"nam" not found`, 1, len("SELECT ") + 5*60 + 1}, // each of the 60 texts has 5 characters
 		{"SELECT\n  CAST('x' || id AS INTEGER) FROM product_listings", "Could not convert", 2, 3},
 		{"FROM range($n)", `parameter "n"`, 0, 0},
-		{"DROP TABLE product_listings", "refused to write", 0, 0},
+		{"DROP TABLE product_listings", "the SQL is refused: it writes", 0, 0},
 		{"-- param: x\nSELECT 1", "write a parameter as NAME TYPE DEFAULT", 0, 0},
 	} {
 		_, _, err := runJob(t, query.Job{Catalog: path, SQL: c.text})

@@ -117,16 +117,16 @@ func TestLoadReportsAllMistakes(t *testing.T) {
 	}
 	want := []string{
 		"best_value.sql: has the name of the built-in queries/best_value.sql: rename it",
-		"empty_words.sql:1: write -- title: TEXT only once, with a text that is not empty",
+		`empty_words.sql:1: the line "-- title: TEXT" may occur once and needs a text`,
 		"folder.sql: is not a regular file",
 		"my-query.sql: has an invalid name: use only letters, digits and _",
 		"no_title.sql:1: needs a title: begin with -- title: TEXT",
 		"not_text.sql: is not UTF-8: save it as UTF-8",
 		`parameters.sql:2: write a parameter as NAME TYPE DEFAULT -- MEANING, not "n NUMBER 1 -- count"`,
 		`parameters.sql:4: parameter "n": "many" is not a whole number from 0 on`,
-		"repeated.sql:2: write -- title: TEXT only once, with a text that is not empty",
+		`repeated.sql:2: the line "-- title: TEXT" may occur once and needs a text`,
 		`repeated.sql:3: unknown header "parm": did you mean param?`,
-		"repeated.sql:4: write -- values: SELECT ... only once, below the -- param: line of its parameter",
+		`repeated.sql:4: the line "-- values: SELECT ..." may occur once, below the "-- param:" line of its parameter`,
 		"too_long.sql: is larger than 1048576 bytes",
 		`twice.sql:3: parameter "a" is declared twice`,
 		`unused.sql: declares parameter "top", but its SQL does not contain $top`,
@@ -149,11 +149,11 @@ func TestLoadReportsAllMistakes(t *testing.T) {
 // TestOwnQueriesOnlyRead checks that a query file of the user can only contain statements that read.
 func TestOwnQueriesOnlyRead(t *testing.T) {
 	for name, c := range map[string]struct{ sql, want string }{
-		"a write":            {"DELETE FROM product_listings", "refused to write"},
-		"several statements": {"SELECT 1; SELECT 2", "refused to run several statements"},
-		"a setting":          {"SET threads = 1", "refused to change a setting"},
-		"side effects":       {"SELECT * FROM enable_logging()", "refused to call a function"},
-		"a file":             {"SELECT * FROM read_text('/etc/passwd')", "refused access to files"},
+		"a write":            {"DELETE FROM product_listings", "the SQL is refused: it writes"},
+		"several statements": {"SELECT 1; SELECT 2", "the SQL is refused: it contains several statements"},
+		"a setting":          {"SET threads = 1", "the SQL is refused: it changes a setting"},
+		"side effects":       {"SELECT * FROM enable_logging()", "the SQL is refused: it calls a function"},
+		"a file":             {"SELECT * FROM read_text('/etc/passwd')", "the SQL is refused: it uses files"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all, err := query.Load(writeQueryFiles(t, map[string]string{"mine.sql": "-- title: Mine\n" + c.sql}))
@@ -233,8 +233,8 @@ func TestUnknownValues(t *testing.T) {
 	for given, want := range map[string]string{
 		"DE":   "",
 		"NULL": "",
-		"de":   `parameter "country": the data has no "de"; it has DE, FR (did you mean DE?)`,
-		"Peru": `parameter "country": the data has no "Peru"; it has DE, FR`,
+		"de":   `parameter "country": the data has no value "de"; it has DE, FR (did you mean DE?)`,
+		"Peru": `parameter "country": the data has no value "Peru"; it has DE, FR`,
 	} {
 		unknown, err := db.UnknownValues(t.Context(), q, map[string]string{"country": given, "name": "x"})
 		got := ""
@@ -251,7 +251,7 @@ func TestUnknownValues(t *testing.T) {
 		}
 	}
 	unknown, err := db.UnknownValues(t.Context(), q, map[string]string{"city": "Bonn"})
-	if err != nil || len(unknown) != 1 || unknown[0].String() != `parameter "city": the data has no "Bonn", and no other value` {
+	if err != nil || len(unknown) != 1 || unknown[0].String() != `parameter "city": the data has no value "Bonn"; it has no values at all` {
 		t.Errorf("a column without values: got %v, %v, want Bonn unknown", unknown, err)
 	}
 }
@@ -304,12 +304,12 @@ func TestValidateUserFiles(t *testing.T) {
 		`ends.sql: syntax error at end of input`,
 		`insert.sql:2:20: syntax error at or near "VALUE"`,
 		`quote.sql:2:12: unterminated quoted string at or near "'x"`,
-		`two.sql: refused to run several statements: run one query for each statement`,
+		`two.sql: the SQL is refused: it contains several statements: run one at a time`,
 		`typo.sql:3:8: syntax error at or near "orders"`,
 		`values.sql: the values of parameter id:1:1: syntax error at or near "SELEC"`,
 	}
 	withCatalog := append(slices.Clone(withoutCatalog), `column.sql:3:3: Binder Error: Referenced column "nosuch" not found in FROM clause!`,
-		`deletes.sql: refused to write: the catalog is opened read-only`)
+		`deletes.sql: the SQL is refused: it writes, but the catalog is open read-only`)
 	slices.Sort(withCatalog)
 	for name, c := range map[string]struct {
 		db   *query.DB

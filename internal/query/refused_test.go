@@ -18,11 +18,11 @@ import (
 
 // Beginnings of RefusedError.Reason.
 const (
-	noWriting  = "refused to write"
-	noFiles    = "refused access to files"
-	noSetting  = "refused to change a setting"
-	noSeveral  = "refused to run several statements"
-	noFunction = "refused to call a function"
+	noWriting  = "the SQL is refused: it writes"
+	noFiles    = "the SQL is refused: it uses files"
+	noSetting  = "the SQL is refused: it changes a setting"
+	noSeveral  = "the SQL is refused: it contains several statements"
+	noFunction = "the SQL is refused: it calls a function"
 )
 
 func TestQueryOnlyReads(t *testing.T) {
@@ -39,7 +39,7 @@ func TestQueryOnlyReads(t *testing.T) {
 		}
 	}
 	for _, text := range escapes.TwoStatements() {
-		requireRefused(t, db, paths.Replace(strings.Replace(text, "%s", escapes.Destructive, 1)), "refused ")
+		requireRefused(t, db, paths.Replace(strings.Replace(text, "%s", escapes.Destructive, 1)), "the SQL is refused: ")
 	}
 	// These texts may run or fail, because DuckDB does not see a second statement in them. Only the
 	// files are checked.

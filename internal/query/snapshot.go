@@ -83,7 +83,7 @@ func findSnapshot(all []Snapshot, text string) (Snapshot, error) {
 			return s, nil
 		}
 	}
-	return Snapshot{}, &UsageError{Problem: fmt.Sprintf("%q is before the first snapshot, %s", text, all[0])}
+	return Snapshot{}, &UsageError{Problem: fmt.Sprintf("%q is before the first snapshot, %s: name a later time", text, all[0])}
 }
 
 var runID = regexp.MustCompile(`^\d{8}T\d{6}`)

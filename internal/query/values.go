@@ -47,9 +47,9 @@ type UnknownValue struct {
 }
 
 func (u UnknownValue) String() string {
-	text := fmt.Sprintf("parameter %q: the data has no %q", u.Param, u.Value)
+	text := fmt.Sprintf("parameter %q: the data has no value %q", u.Param, u.Value)
 	if len(u.Known) == 0 {
-		return text + ", and no other value"
+		return text + "; it has no values at all"
 	}
 	text += "; it has " + strings.Join(u.Known, ", ")
 	if u.More {

@@ -8,7 +8,7 @@ package escapes
 // catalog.
 func Refused() map[string][]string {
 	return map[string][]string{
-		"refused to write": {
+		"the SQL is refused: it writes": {
 			"INSERT INTO product_listings (id) VALUES ('x')", "UPDATE product_listings SET name = 'x'", "DELETE FROM product_listings",
 			"TRUNCATE product_listings", "CREATE TABLE t AS SELECT 1", "CREATE OR REPLACE VIEW v AS SELECT 1", "CREATE SEQUENCE s",
 			"CREATE TYPE e AS ENUM ('a')", "CREATE MACRO m() AS 1", "DROP TABLE product_listings", "ALTER TABLE product_listings ADD COLUMN x INTEGER",
@@ -16,7 +16,7 @@ func Refused() map[string][]string {
 			"MERGE INTO product_listings USING (SELECT 1) ON false WHEN NOT MATCHED THEN INSERT (id) VALUES ('z')",
 			"DELETE FROM product_listings RETURNING *", "WITH a AS (SELECT 1) INSERT INTO product_listings (id) FROM a", "EXPLAIN DELETE FROM product_listings",
 		},
-		"refused to run several statements": {
+		"the SQL is refused: it contains several statements": {
 			"SELECT 1; DELETE FROM product_listings", "DELETE FROM product_listings; SELECT 1", "SELECT 1; SELECT 2", "USE memory; DELETE FROM catalog.main.product_listings",
 			"CREATE TEMP TABLE x AS SELECT 1 AS a; COPY x FROM 'DIR/x.csv'", "CREATE TEMP VIEW v AS FROM read_csv('DIR/x.csv'); FROM v",
 			"CREATE TEMP MACRO f() AS TABLE FROM read_csv('DIR/x.csv'); FROM f()", "PREPARE p AS COPY (SELECT 1) TO 'DIR/p.csv'; EXECUTE p",
@@ -28,12 +28,12 @@ func Refused() map[string][]string {
 			"EXPLAIN PIVOT (SELECT 1 AS a, 2 AS b) ON a USING sum(b); COPY (SELECT 1) TO 'CATALOG' (USE_TMP_FILE false)",
 			"CREATE TEMP TABLE x AS PIVOT (SELECT 1 AS a, 2 AS b) ON a USING sum(b)", "EXPLAIN ANALYZE PIVOT (SELECT 1 AS a, 2 AS b) ON a USING sum(b)",
 		},
-		"refused this kind of statement": {
+		"the SQL is refused: this kind of statement": {
 			"CALL enable_logging(level='trace', storage='file', storage_path='DIR/log')", "CALL pragma_version()", "CHECKPOINT", "FORCE CHECKPOINT",
 			"PREPARE p AS SELECT 1", "BEGIN", "COMMIT", "VACUUM", "ANALYZE", "EXPLAIN ANALYZE CHECKPOINT",
 			"/* /* */ EXPLAIN SELECT 1 -- */ EXPLAIN ANALYZE SELECT 1", "--\rEXPLAIN ANALYZE SELECT 1 /*\nEXPLAIN SELECT 1 --*/",
 		},
-		"refused to call a function": {
+		"the SQL is refused: it calls a function": {
 			"FROM enable_logging(level='trace', storage='file', storage_path='DIR/log')", "SELECT * FROM system.main.\"Enable_Logging\"(storage='stdout')",
 			"EXPLAIN ANALYZE FROM enable_logging()", "FROM query('FROM enable' || '_logging()')", "FROM enable_profiling(format='json', save_location='DIR/profile.json')",
 			"WITH a AS MATERIALIZED (FROM disable_logging()) SELECT 1 FROM range(3) WHERE range IN (FROM force_checkpoint()) OR EXISTS (FROM a, a AS b)",
@@ -46,11 +46,11 @@ func Refused() map[string][]string {
 			"FROM query(CASE WHEN random() < 0.5 THEN 'FROM checkpoint()' ELSE 'SELECT 1' END)", "FROM query('FROM ' || 'checkpoint()')", "FROM query(E'SELECT 1')",
 			"FROM query('FROM query(''FROM checkpoint()'')')", "FROM \"query\"('SELECT 1' || '')",
 		},
-		"refused a text with a NUL": {"SELECT 1 AS a\x00; COPY product_listings TO 'DIR/x.csv'"},
-		"refused a PIVOT": {
+		"the SQL is refused: it contains a NUL": {"SELECT 1 AS a\x00; COPY product_listings TO 'DIR/x.csv'"},
+		"the SQL is refused: its PIVOT": {
 			"PIVOT (SELECT 1 AS a, 2 AS b FROM enable_logging()) ON a USING sum(b)", "FROM (PIVOT (SELECT 1 AS a, 2 AS b FROM query('FROM checkpoint()')) ON a USING sum(b))",
 		},
-		"refused access to files": {
+		"the SQL is refused: it uses files": {
 			// Reading.
 			"SELECT * FROM read_csv('/etc/passwd')", "SELECT * FROM read_text('DIR/x.csv')", "SELECT * FROM read_text(['DIR/x.csv'])",
 			"SELECT * FROM read_blob('DIR/x.csv')", "SELECT * FROM read_json('DIR/x.csv')", "SELECT * FROM read_ndjson_objects('DIR/x.csv')",
@@ -69,7 +69,7 @@ func Refused() map[string][]string {
 			// Extensions.
 			"INSTALL httpfs", "INSTALL x FROM community", "FORCE INSTALL json", "LOAD httpfs", "LOAD 'DIR/x.duckdb_extension'", "UPDATE EXTENSIONS",
 		},
-		"refused to change a setting": {
+		"the SQL is refused: it changes a setting": {
 			"SET enable_external_access = true", "SET GLOBAL memory_limit = '100GB'", "PRAGMA memory_limit = '100GB'", "SET SESSION threads = 9",
 			"SET lock_configuration = false", "RESET enable_external_access", "RESET lock_configuration", "SET allowed_paths = ['/etc/passwd']",
 			"SET allowed_directories = ['/']", "SET disabled_filesystems = ''", "SET home_directory = 'DIR'", "PRAGMA extension_directory = 'DIR'",
