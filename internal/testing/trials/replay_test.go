@@ -95,7 +95,7 @@ func TestReplayErrors(t *testing.T) {
 	third := h.goodNight()
 	requireError(second.Run.ID, "readers see "+third.Run.ID+", which is not based on this run; nothing was changed: run placementsync rollback "+second.Run.ID+" first")
 	must(t, wh.Versions.Drop(second.Run.ID))
-	requireError(second.Run.ID, "readers see "+third.Run.ID+", which is later: run placementsync rollback "+first.Run.ID+" first")
+	requireError(second.Run.ID, "readers see "+third.Run.ID+", which is later; nothing was changed: run placementsync rollback "+first.Run.ID+" first")
 	must(t, wh.Versions.Drop(first.Run.ID))
 	requireError(second.Run.ID, "no version from before this run is kept; nothing was changed: placementsync rebuild")
 }
