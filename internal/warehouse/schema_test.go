@@ -154,6 +154,7 @@ func TestNewColumnsAreAddedAndOtherDifferencesAreErrors(t *testing.T) {
 		{"a column of another type is refused", "ALTER TABLE main.product_listing_tags ALTER name TYPE BIGINT USING 1", "name is BIGINT in the warehouse and VARCHAR in this program"},
 		{"a column that this program lacks is refused", "ALTER TABLE main.product_listing_tags ADD COLUMN colour VARCHAR", "colour is VARCHAR in the warehouse and absent"},
 		{"a table that this program lacks is refused", "CREATE TABLE main.adverts (id VARCHAR)", "main.adverts is a table in the warehouse and absent"},
+		{"a table of meta that this program lacks is refused", "CREATE TABLE meta.adverts (id VARCHAR)", "meta.adverts is a table in the warehouse and absent"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -183,5 +184,21 @@ func TestNewColumnsAreAddedAndOtherDifferencesAreErrors(t *testing.T) {
 				t.Errorf("after the error there are the drafts %v (%v), want none", drafts, globErr)
 			}
 		})
+	}
+}
+
+// TestATableIsAddedWithoutANewSchemaVersion begins a draft with another table than the newest version. The
+// schema version is the same.
+func TestATableIsAddedWithoutANewSchemaVersion(t *testing.T) {
+	w := open(t)
+	publish(t, w, "20261101T020000Z", "one")
+	other, err := warehouse.Open(warehouse.Config{Dir: w.Folder.Dir(), KeepVersions: 1, MemoryLimit: "256MB", Threads: 1,
+		Tables: slices.DeleteFunc(stream.Tables(stream.All()), func(x stream.Table) bool { return x.Name != "orders" })})
+	must(t, err)
+	d, err := other.Begin(t.Context(), "20261102T020000Z", firstNightAt.AddDate(0, 0, 1))
+	must(t, err)
+	defer d.Discard()
+	if len(columnsInDuckDB(t, d, "main", "orders")) == 0 {
+		t.Error("the draft has no table orders")
 	}
 }

@@ -135,15 +135,23 @@ func TestDuplicateKeysAndMissingRowsAreErrors(t *testing.T) {
 }
 
 // TestPublicFilesGetTheirMode compares the modes after SetPublicMode, WriteSealed and MakeInbox.
+// SetPublicMode must also sync the file.
 func TestPublicFilesGetTheirMode(t *testing.T) {
 	for configured, want := range map[fs.FileMode]fs.FileMode{0: 0o644 &^ umask(t), 0o640: 0o640} {
-		w := openWith(t, warehouse.Config{PublishedMode: configured})
+		isSynced := false
+		w := openWith(t, warehouse.Config{PublishedMode: configured, Step: func(step, _ string) error {
+			isSynced = isSynced || step == "before fsync a"
+			return nil
+		}})
 		file, sealed := path(w, "versions", "a"), path(w, "parquet", "x", "b.json")
 		must(t, errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, nil, 0o600), w.Folder.SetPublicMode(file), w.Folder.WriteSealed(sealed, map[string]int{"a": 1})))
 		for _, path := range []string{file, sealed} {
 			if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
 				t.Errorf("%s has %v (%v), want %v", path, info, err, want)
 			}
+		}
+		if !isSynced {
+			t.Error("SetPublicMode did not sync the file")
 		}
 		if entries, err := os.ReadDir(filepath.Dir(file)); err != nil || len(entries) != 1 {
 			t.Errorf("after SetPublicMode the folder contains %v (%v), want only the file", entries, err)
