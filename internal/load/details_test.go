@@ -39,8 +39,8 @@ func TestUnknownFieldsOfListAndDetailAreKept(t *testing.T) {
 	}
 }
 
-// TestLastCopyOfARepeatedItemIsKept stages an outlet that contains the same channel twice, with
-// different links.
+// TestLastCopyOfARepeatedItemIsKept stages an outlet that was read twice, and that contains the same
+// channel twice, with different links.
 func TestLastCopyOfARepeatedItemIsKept(t *testing.T) {
 	channel := func(handle string) string {
 		return fmt.Sprintf(`{"id":"c","outlet_id":"a","channel_handle":%q,"row_hash":1,"seq":1}`, handle)
@@ -50,11 +50,12 @@ func TestLastCopyOfARepeatedItemIsKept(t *testing.T) {
 	}
 	h := newFixture(t, "outlets", "outlet_listings")
 	_, err := h.run(map[string]streamInput{"outlets": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a"}}, rows: rows{
-		"outlets":         `{"id":"a","row_hash":1,"seq":1}`,
+		"outlets":         `{"id":"a","row_hash":2,"seq":0},{"id":"a","row_hash":1,"seq":1}`,
 		"outlet_channels": channel("early") + "," + channel("late"),
 		"outlet_channel_social_links": link("c", 1, "old1") + "," + link("c", 2, "old2") + "," + link("c", 3, "old3") + "," +
 			link("d", 1, "other") + "," + link("c", 1, "new1") + "," + link("c", 2, "new2")}}}, load.Limits{})
 	must(t, err)
+	h.requireRows("SELECT id, row_hash FROM outlets", "a 1")
 	h.requireRows("SELECT channel_handle FROM outlet_channels", "late")
 	h.requireRows("SELECT outlet_channel_id, position, url FROM outlet_channel_social_links ORDER BY ALL",
 		"c 1 new1", "c 2 new2", "d 1 other")

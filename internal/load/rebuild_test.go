@@ -156,7 +156,8 @@ func TestEarlierDayIsWrittenFromHistory(t *testing.T) {
 	}
 }
 
-// TestMetaOfAnotherCatalogIsCopied copies meta from the catalog of a published version.
+// TestMetaOfAnotherCatalogIsCopied copies meta from the catalog of a published version. The version lacks
+// the table "later".
 func TestMetaOfAnotherCatalogIsCopied(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	h.addFindings([]stream.Reject{{Stream: "product_listings", Table: "product_listings", Key: "a", Column: "name", Raw: "1"}}, nil, nil)
@@ -167,8 +168,11 @@ func TestMetaOfAnotherCatalogIsCopied(t *testing.T) {
 	d, err := h.w.BeginFrom(t.Context(), "again", night.Add(24*time.Hour), "")
 	must(t, err)
 	defer func() { must(t, d.Discard()) }()
-	must(t, d.Exec(t.Context(), "ALTER TABLE meta.rejects DROP COLUMN reason"))
-	must(t, load.CopyMeta(t.Context(), d, h.w.Folder.VersionCatalog(run), h.w.Schema.MetaDefinitions()))
+	must(t, d.Exec(t.Context(), "ALTER TABLE meta.rejects DROP COLUMN reason", "CREATE TABLE meta.later AS SELECT 'kept' AS name"))
+	must(t, load.CopyMeta(t.Context(), d, h.w.Folder.VersionCatalog(run), append(h.w.Schema.MetaDefinitions(), stream.Definition{Name: "later"})))
+	if diff := cmp.Diff([]string{"kept"}, queryDraft(t, d, "FROM meta.later")); diff != "" {
+		t.Errorf("the table that the version lacks (-want +got):\n%s", diff)
+	}
 	if diff := cmp.Diff([]string{"20261101T020000Z a name 1"}, queryDraft(t, d, "SELECT run_id, key, column_name, raw FROM meta.rejects")); diff != "" {
 		t.Errorf("rejects (-want +got):\n%s", diff)
 	}
