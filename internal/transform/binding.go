@@ -14,8 +14,8 @@ import (
 type Binding struct {
 	stream stream.Stream
 	tables []*layout
-	// fields contains all fields of all nodes by id. Nodes have ids in the same range, with
-	// a nil field, so that rowReader.likelyNext is a single array.
+	// fields contains all fields of all nodes by id. At the ids of nodes it is nil. Nodes and fields
+	// have distinct ids because both are indexes of rowReader.likelyNext.
 	fields []*field
 	// list is the name of the list in the response.
 	list           string
@@ -56,10 +56,10 @@ type layout struct {
 	enclosing int
 	// within are the indexes of the tables whose rows are inside rows of this table.
 	within []int
-	// keys and required are columns that must not be NULL.
+	// keys are the columns of the key. required are the columns that must not be NULL, including keys.
 	keys, required []int
-	// ownKeys and ownRequired are keys and required without the columns that are inherited
-	// from the enclosing row.
+	// ownKeys and ownRequired are keys and required without the position and the columns that are
+	// inherited from the enclosing row.
 	ownKeys, ownRequired []int
 	// parents are the columns for the key of the enclosing row.
 	parents []inherited
@@ -68,7 +68,7 @@ type layout struct {
 	// inheritedKeys are the columns that child rows inherit for their keys.
 	inheritedKeys []int
 	consts        []constant
-	// These are indexes of columns, or -1. prefix and statusID are columns of status counts.
+	// Indexes of columns, or -1. value is for scalars as rows. prefix and statusID are for status counts.
 	position, value, param, prefix, statusID, extra, created int
 	// fieldCount is the number of distinct fields, the size of the set seenFields.
 	fieldCount int
@@ -91,8 +91,8 @@ type columnLayout struct {
 	enum      []string
 	// path is the path of the field in the spec, or empty.
 	path string
-	// isID marks columns with ids that are used in paths. namesDetails marks columns with ids of
-	// details.
+	// isID marks columns with ids: in a key, they must be usable in a path. namesDetails marks columns
+	// with ids of details.
 	isID, namesDetails bool
 	// freeForm columns accept objects.
 	freeForm bool
@@ -144,7 +144,7 @@ type field struct {
 	union *union
 	// alias marks a second name for its column. The name in the spec takes precedence.
 	alias bool
-	// private fields have values that must not be kept without a column.
+	// private fields may contain private values, so they are not kept in extra.
 	private bool
 	// dropped fields belong to a dropped column.
 	dropped bool
@@ -174,8 +174,8 @@ func (b *treeBuilder) nodeAt(prefix string) *node {
 	return n
 }
 
-// bindColumn makes a column reachable from a node, as its own field and within all objects
-// that its name allows.
+// bindColumn makes a column reachable from a node, as a field of the node and within all objects that
+// the column's name allows. rest is the name without the prefix of the node.
 func (b *treeBuilder) bindColumn(n *node, rest string, col int) {
 	f := b.fieldNamed(n, rest)
 	f.union = b.layout.unionAt(col)
@@ -193,8 +193,8 @@ func (b *treeBuilder) bindColumn(n *node, rest string, col int) {
 
 // isNested reports whether the spec lists the column's field inside an object after the
 // prefix, so that a flat field of this name is only an alias.
-func (c *columnLayout) isNested(prefix int) bool {
-	return strings.ReplaceAll(c.path, ".", "_") == c.name && strings.Contains(c.path[prefix:], ".")
+func (c *columnLayout) isNested(prefixLen int) bool {
+	return strings.ReplaceAll(c.path, ".", "_") == c.name && strings.Contains(c.path[prefixLen:], ".")
 }
 
 // setColumn assigns a column to a field.

@@ -7,9 +7,9 @@ import (
 
 // readCarefully reads an object in a fixed order. This is needed if a name occurs twice, if
 // two members have different values for one column, or if a child gets its key from columns
-// of its parent. Of members with the same name, the last one counts. Scalars are read first, so
-// that outer values take precedence and the key is known. Then come objects, then aliases, over
-// which the column's own name takes precedence, and then lists.
+// of its parent. Of members with the same name, the last one is used. Scalars are read first, so
+// that outer values take precedence and the key is known. Then come objects and lists without a table,
+// then aliases, over which the column's own name takes precedence, and then fields with a child table.
 func (r *rowReader) readCarefully(t *table, n *node) error {
 	all, err := r.in.indexMembers(n)
 	if err != nil {

@@ -54,12 +54,12 @@ func (b *Binding) compileTable(i int, t stream.Table, d stream.Definition) error
 	} else {
 		err = b.nestTable(l, t, d)
 	}
-	l.ownKeys, l.ownRequired = l.withoutInherited(l.keys), l.withoutInherited(l.required)
+	l.ownKeys, l.ownRequired = l.ownColumns(l.keys), l.ownColumns(l.required)
 	return err
 }
 
-// withoutInherited returns the columns without those that a row inherits from the enclosing row.
-func (l *layout) withoutInherited(cols []int) []int {
+// ownColumns returns the columns without the position and the columns inherited from the enclosing row.
+func (l *layout) ownColumns(cols []int) []int {
 	return slices.DeleteFunc(slices.Clone(cols), func(col int) bool {
 		return col == l.position || slices.ContainsFunc(l.parents, func(p inherited) bool { return p.col == col })
 	})
@@ -164,7 +164,7 @@ func (b *Binding) findRootColumns(l *layout) error {
 		}
 	}
 	for _, name := range b.stream.RequireOne {
-		i, err := l.findColumn(name, "one of which is required")
+		i, err := l.findColumn(name, "RequireOne")
 		if err != nil {
 			return err
 		}

@@ -15,8 +15,9 @@ import (
 func itoa(n int) string { return strconv.Itoa(n) }
 
 // convert returns the text of a scalar in a column of a type. An empty text means NULL,
-// except in text columns. The slow functions below are written for clarity, with regular
-// expressions and exact rationals; the fast functions of the Decoder must return the same values.
+// except in text columns. ok is false if the scalar does not fit the column. The slow functions
+// below are written for clarity, with regular expressions and exact rationals; the fast functions
+// of the Decoder must return the same values.
 func convert(typ stream.Type, v any) (text string, ok bool) {
 	_, isText := v.(string)
 	text = plainText(v)
@@ -134,7 +135,7 @@ func slowInstant(s string, isText bool) (string, bool) {
 }
 
 // readUnion fills the four columns of do_follow_links_allowed.
-func (w *objectReader) readUnion(stem string, path []string, v any) {
+func (w *objectReader) readUnion(stem string, v any) {
 	w.row[stem+"raw"] = canonicalText(v)
 	word := plainText(v)
 	if s, ok := v.(string); ok {

@@ -20,7 +20,7 @@ type copyChoice struct {
 	values       uint64
 }
 
-// findCopies finds the keys that occur more than once.
+// findCopies finds the keys that occur more than once, and reports whether there are any.
 func (c *copies) findCopies(ids []uint64) bool {
 	c.best = nil
 	ids = slices.Clone(ids)
@@ -54,10 +54,10 @@ func (d *Decoder) resolveCopies(body []byte, o Origin) error {
 	return nil
 }
 
-// dropCopy counts the values of the last record or, once all copies are counted, removes it if
+// countOrDropCopy counts the values of the last record or, once all copies are counted, removes it if
 // another copy was chosen. It reports whether it removed the record. since marks the beginning of
 // the record's findings.
-func (r *recordReader) dropCopy(since findingsMark, raw []byte) bool {
+func (r *recordReader) countOrDropCopy(since findingsMark, raw []byte) bool {
 	root, last := r.root, r.root.rows-1
 	id := root.keyHash(last)
 	best, copied := r.copies.best[id]
@@ -73,7 +73,7 @@ func (r *recordReader) dropCopy(since findingsMark, raw []byte) bool {
 	if best.recordNumber == r.in.recordNumber {
 		return false
 	}
-	raw = r.report.redactPath(root, "", raw)
+	raw = r.report.redactRaw(root, "", raw)
 	r.report.count(root.name, Duplicate, []byte("$record"), raw)
 	r.report.assignDrift(since, root)
 	r.page.Copies++

@@ -15,7 +15,7 @@ import (
 // An explicit empty list means a campaign without articles. An empty object may mean this too, or may
 // be an invalid response. A body with other content but no status count is malformed.
 func (a *bodyReader) readCounts() error {
-	a.content = rawContent{}
+	a.content = countsContent{}
 	if err := a.readCountsAt("", ""); err != nil {
 		return err
 	}
@@ -31,8 +31,8 @@ func (a *bodyReader) readCounts() error {
 	return nil
 }
 
-// rawContent describes the content of a body without a standard form.
-type rawContent struct {
+// countsContent describes the content of a body of status counts.
+type countsContent struct {
 	// counts is the number of recognized status counts.
 	counts, emptyLists int
 	// unrecognized and rejected are evaluated only in a body without status counts. unrecognized
@@ -42,7 +42,7 @@ type rawContent struct {
 }
 
 // readCountsAt reads the value at the position. name is the name of the value in the enclosing object.
-// path contains all names from the top, each after a point.
+// path contains the names from the top of the body, such as ".counts.draft".
 func (a *bodyReader) readCountsAt(name, path string) error {
 	switch a.in.peek() {
 	case '[':
@@ -83,7 +83,7 @@ func (a *bodyReader) readCountObject(name, path string) error {
 	if err != nil {
 		return err
 	}
-	// A status may be named "error" and then has a count.
+	// A status may be named "error". Its value is a number or an object.
 	if path == "" && slices.ContainsFunc(all, func(e rawMember) bool {
 		return isError(string(e.name), e.raw) && (e.raw[0] == '"' || e.raw[0] == 't')
 	}) {
@@ -99,21 +99,21 @@ func (a *bodyReader) readCountObject(name, path string) error {
 		a.in.startRecord(a.records.page.Records)
 		a.records.page.Records++
 		a.records.page.RejectedRecords++
-		a.report.addReject(a.root, stream.Reject{Parent: a.in.origin.Param, Reason: "want an object with a prefix or id and a count"}, a.in.buf[start:a.in.pos])
+		a.report.addReject(a.root, stream.Reject{Parent: a.in.origin.Param, Reason: "expected an object with a prefix or id and a count"}, a.in.buf[start:a.in.pos])
 		return nil
 	default:
 		return a.readCountMembers(all, path, shape.scalars > shape.paging && shape.containers == 0)
 	}
 }
 
-// readCountMembers reads the members of an object. isCounts means that the object is a map from
-// prefix to number. Any other object may contain status counts.
-func (a *bodyReader) readCountMembers(all []rawMember, path string, isCounts bool) error {
+// readCountMembers reads the members of an object. isCountMap means that the object maps
+// prefixes to numbers. Any other object may contain status counts.
+func (a *bodyReader) readCountMembers(all []rawMember, path string, isCountMap bool) error {
 	end, depth := a.in.pos, a.in.depth
 	for _, e := range all {
 		a.in.pos, a.in.depth = e.pos, depth+1
 		var err error
-		if isCounts {
+		if isCountMap {
 			a.content.counts++
 			err = a.records.readRecord(e.name)
 		} else {
@@ -127,7 +127,7 @@ func (a *bodyReader) readCountMembers(all []rawMember, path string, isCounts boo
 	return nil
 }
 
-// objectShape counts the members of an object by type.
+// objectShape counts the members of an object by type. isCount means that the object is a status count.
 type objectShape struct {
 	isCount                      bool
 	scalars, numbers, containers int

@@ -61,7 +61,7 @@ func (d *Decoder) Decode(body []byte, o Origin) (stream.PageFacts, error) {
 	}
 	if err == nil {
 		if d.in.peek(); d.in.pos < len(body) {
-			err = d.in.syntaxErr("want the end of the body")
+			err = d.in.syntaxErr("expected the end of the body")
 		}
 	}
 	d.in.buf = nil
@@ -125,7 +125,7 @@ type bodyReader struct {
 	// root is the table of the records.
 	root    *table
 	members []envelopeMember
-	content rawContent
+	content countsContent
 }
 
 // envelopeMember is a member of the envelope other than the list and pagination members.
@@ -135,14 +135,14 @@ type envelopeMember struct {
 	raw  []byte
 }
 
-// readBody reads the whole body. If the envelope of the stream is Object or Raw, the body must have this
-// form. For all other streams the shape of the body decides, even if the spec shows another envelope
-// (spec 4.1, 4.2).
+// readBody reads the whole body. If the envelope of the stream is Object or StatusCounts, the body must
+// have this form. For all other streams the shape of the body decides, even if the spec shows another
+// envelope (spec 4.1, 4.2).
 func (a *bodyReader) readBody() error {
 	c := a.in.peek()
 	switch {
 	case a.binding.isObject && c != '{':
-		return a.in.syntaxErr("want an object")
+		return a.in.syntaxErr("expected an object")
 	case a.binding.isObject:
 		return a.records.readRecord(nil)
 	case a.binding.isStatusCounts && (c == '{' || c == '['):
@@ -152,7 +152,7 @@ func (a *bodyReader) readBody() error {
 	case c == '{':
 		return a.readEnvelope()
 	}
-	return a.in.syntaxErr("want an object or a list")
+	return a.in.syntaxErr("expected an object or a list")
 }
 
 // readList reads a list of records.
@@ -207,7 +207,7 @@ func (a *bodyReader) readEnvelopeMember(listFound *bool) error {
 	name := string(plainName(quoted, f))
 	c := a.in.peek()
 	if name == a.binding.list && c == '[' {
-		if *listFound { // The list occurs twice: the last one counts.
+		if *listFound { // The list occurs twice: the last one is used.
 			before, page := a.records.page, &a.records.page
 			a.records.undoBody()
 			page.Total, page.TotalPages, page.Next, page.Paginated = before.Total, before.TotalPages, before.Next, before.Paginated
@@ -266,7 +266,7 @@ func (a *bodyReader) readPagination(name string, raw []byte) bool {
 	if raw[0] == '"' {
 		raw = raw[1 : len(raw)-1]
 	}
-	if n, _, ok := wholeNumber(raw); ok {
+	if n, _, ok := parseInteger(raw); ok {
 		*to = n
 	}
 	return true
@@ -278,7 +278,7 @@ var paginationMembers = []string{"total_records", "total_pages", "current_page",
 // the record; otherwise its only list contains the records.
 func (a *bodyReader) sniffRecords(start int) error {
 	end := a.in.pos
-	lists, list := 0, envelopeMember{}
+	listCount, list := 0, envelopeMember{}
 	for _, o := range a.members {
 		if a.isKey(o.name) {
 			a.records.undoBody()
@@ -286,10 +286,10 @@ func (a *bodyReader) sniffRecords(start int) error {
 			return a.records.readRecord(nil)
 		}
 		if o.raw[0] == '[' && o.name != "error" && o.name != "errors" {
-			lists, list = lists+1, o
+			listCount, list = listCount+1, o
 		}
 	}
-	if lists != 1 {
+	if listCount != 1 {
 		return fmt.Errorf("%w: the object has no list %q and is no record; its members are %s", ErrMalformed, a.binding.list, a.memberNames())
 	}
 	a.in.pos, a.in.depth = list.pos, 1

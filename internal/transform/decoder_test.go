@@ -19,7 +19,7 @@ const richBody = `{"records":[{"id":"a","label":"caf\u00e9","flag":"yes","doc":{
 func TestMalformedBodyIsDiscarded(t *testing.T) {
 	for _, s := range []string{richBody, "[" + richBody[len(`{"records":[`):strings.Index(richBody, `],"total`)] + "]"} {
 		d := decoderOf(t, "things")
-		kept := decodeText(t, d, `{"id":"before","zz":1,"big":"x","parts":["bare"]}`)
+		kept := decodeAndRender(t, d, `{"id":"before","zz":1,"big":"x","parts":["bare"]}`)
 		for n := range len(s) {
 			page, err := d.Decode([]byte(s[:n]), transform.Origin{Seq: 2})
 			if !errors.Is(err, transform.ErrMalformed) {
@@ -32,19 +32,19 @@ func TestMalformedBodyIsDiscarded(t *testing.T) {
 	}
 }
 
-// decodeText decodes a body with d and with a second decoder. It returns the result of the second
+// decodeAndRender decodes a body with d and with a second decoder. It returns the result of the second
 // decoder as text, so that d keeps its rows.
-func decodeText(t *testing.T, d *transform.Decoder, body string) string {
+func decodeAndRender(t *testing.T, d *transform.Decoder, body string) string {
 	t.Helper()
 	other := decoderOf(t, "things")
 	var text string
-	for _, d := range []*transform.Decoder{d, other} {
-		page, err := d.Decode([]byte(body), transform.Origin{Seq: 1})
+	for _, each := range []*transform.Decoder{d, other} {
+		page, err := each.Decode([]byte(body), transform.Origin{Seq: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d == other {
-			text = render(t, d, page, nil)
+		if each == other {
+			text = render(t, other, page, nil)
 		}
 	}
 	return text
@@ -107,7 +107,7 @@ func TestDecodersShareABinding(t *testing.T) {
 	wg.Wait()
 }
 
-func TestPageFactsAboutOrder(t *testing.T) {
+func TestPageIsNewestFirst(t *testing.T) {
 	for name, c := range map[string]struct {
 		days        []int
 		newestFirst bool

@@ -14,7 +14,7 @@ import (
 	"placementsync/internal/transform"
 )
 
-func TestEnvelopesByShape(t *testing.T) {
+func TestShapeDecidesTheEnvelope(t *testing.T) {
 	records := `{"id":"a","label":"x"},{"id":"b"}`
 	for name, body := range map[string]string{
 		"paginated":    `{"records":[` + records + `],"total_records":2,"total_pages":1,"current_page":1,"next_page":null,"previous_page":null}`,
@@ -70,7 +70,7 @@ func TestSniffedEnvelopes(t *testing.T) {
 	}
 }
 
-// recordsOf returns the records of a stream's test case with all fields.
+// recordsOf returns the records of testdata/<name>/record.json, which have all fields.
 func recordsOf(t *testing.T, name string) []json.RawMessage {
 	t.Helper()
 	body, err := os.ReadFile(filepath.Join("testdata", name, "record.json"))

@@ -15,8 +15,8 @@ const (
 	// maxPaths limits the distinct drift paths: if a service uses ids as names, they would
 	// fill the memory.
 	maxPaths = 1000
-	// manyPaths replaces all further paths.
-	manyPaths = "…"
+	// otherPaths replaces all further paths.
+	otherPaths = "…"
 	// maxSample limits a sample, in bytes.
 	maxSample = 200
 )
@@ -26,14 +26,15 @@ const (
 type findings struct {
 	rejects []pendingReject
 	drift   []Drift
+	// index contains the index in drift by table, kind and path.
 	index   map[string]int
 	records []stream.DriftRecord
-	// hashes contains the hash of each element of drift, and sets the sets of drift of records by
-	// their hash. The hash of a set is the sum of the hashes of its elements.
+	// hashes contains the hash of each element of drift. sets contains the drift of records as sets of
+	// indexes in drift, by the sum of the hashes of their elements.
 	hashes []uint64
 	sets   map[uint64][]int
 	// pending is the drift of the current body. pending[recordStart:] is the drift of the current
-	// record, whose place is at.
+	// record. at is the place of this record.
 	pending     []pendingDrift
 	recordStart int
 	at          Place
@@ -49,7 +50,7 @@ type pendingDrift struct {
 	key        string
 }
 
-// pendingReject is a reject whose key and parent may be set when its row is complete.
+// pendingReject is a reject. keyFollows means that key and parent are set when the row is complete.
 type pendingReject struct {
 	stream.Reject
 	keyFollows bool
@@ -79,7 +80,7 @@ func (f *findings) commit() {
 	f.pending = f.pending[:0]
 }
 
-// startCounting starts a record at a place. Each kind of drift in it counts once.
+// startCounting starts the record at a place. Each element of drift counts once for a record.
 func (f *findings) startCounting(at Place) { f.recordStart, f.at = len(f.pending), at }
 
 // count counts drift once for the current record.
@@ -99,7 +100,7 @@ func (f *findings) count(table, kind string, path, sample []byte) {
 func (f *findings) addDrift(table, kind, path string) int {
 	key := string(f.key)
 	if len(f.drift) >= maxPaths {
-		path = manyPaths
+		path = otherPaths
 		key = table + "\x00" + kind + "\x00" + path
 		if i, ok := f.index[key]; ok {
 			return i
@@ -111,12 +112,12 @@ func (f *findings) addDrift(table, kind, path string) int {
 	return len(f.drift) - 1
 }
 
-// addSet adds the set of drift counted since a mark and returns its hash. It returns false if some
-// paths beyond the limit may be in the set: their common element is not the same in each decoder.
+// addSet adds the set of drift counted since a mark and returns its hash. It returns false if the set
+// contains the common element of the paths beyond the limit: these paths differ between decoders.
 func (f *findings) addSet(since findingsMark) (hash uint64, ok bool) {
 	own := f.pending[since.pending:]
 	for _, p := range own {
-		if f.drift[p.driftIndex].Path == manyPaths {
+		if f.drift[p.driftIndex].Path == otherPaths {
 			return 0, false
 		}
 		hash += f.hashes[p.driftIndex]
@@ -197,7 +198,7 @@ func (f *findings) takeAll() Findings {
 	return out
 }
 
-// newFindings returns findings that know the empty set of drift.
+// newFindings returns empty findings. sets contains the empty set, which most records have.
 func newFindings() findings {
 	return findings{index: map[string]int{}, sets: map[uint64][]int{0: nil}}
 }
@@ -211,9 +212,9 @@ type reporter struct {
 	privatePaths privatePaths
 	// extras contains the values without a column of the incomplete rows. The values of
 	// the current row are at the end.
-	extras []extraValue
-	json   jsonWriter
-	label  []byte
+	extras  []extraValue
+	json    jsonWriter
+	pathBuf []byte // of dottedPath
 }
 
 // assignDrift assigns the drift counted since a mark to the last row of a table.
@@ -227,9 +228,8 @@ func (p *reporter) assignDrift(since findingsMark, t *table) {
 	}
 }
 
-// redactPath returns a raw text of a table without its private parts. path is relative to
-// the row.
-func (p *reporter) redactPath(t *table, path string, raw []byte) []byte {
+// redactRaw returns the raw text of the value at a path within a row, without its private parts.
+func (p *reporter) redactRaw(t *table, path string, raw []byte) []byte {
 	if len(p.privatePaths.names) == 0 {
 		return raw
 	}
@@ -249,7 +249,7 @@ func (p *reporter) isHidden(t *table, path string) bool {
 	return false
 }
 
-// countPrivate counts a private value that has no column. No sample of the value is kept.
+// countPrivate counts drift of a private value, without a sample of the value.
 func (p *reporter) countPrivate(t *table, kind string, path []byte) {
 	p.count(t.name, kind, path, []byte(withheldText))
 }
@@ -278,7 +278,7 @@ func (p *reporter) keepExtra(t *table, kind, name string, raw []byte) {
 			p.countPrivate(t, kind, []byte(path))
 			return
 		}
-		raw = p.redactPath(t, path, raw)
+		raw = p.redactRaw(t, path, raw)
 	}
 	p.countDrift(t, kind, name, raw)
 	p.extras = append(p.extras, extraValue{append(slices.Clone(p.in.path[p.in.base:]), name), raw})
@@ -286,7 +286,7 @@ func (p *reporter) keepExtra(t *table, kind, name string, raw []byte) {
 
 // writeExtra writes the values without a column, p.extras[first:], into the extra column of the current row:
 // one object with sorted names, nested as sent. Nulls are omitted, because to the service
-// they mean the same as absent fields, and a new empty field is no change of the row.
+// they mean the same as absent fields: a new field that is null must not change the row.
 func (p *reporter) writeExtra(t *table, first int) error {
 	own := p.extras[first:]
 	slices.SortStableFunc(own, compareExtras)
@@ -335,12 +335,12 @@ func (p *reporter) appendNested(dst []byte, own []extraValue, depth int) []byte 
 
 // dottedPath returns the path of a field of the current row.
 func (p *reporter) dottedPath(name string) []byte {
-	p.label = p.label[:0]
+	p.pathBuf = p.pathBuf[:0]
 	for _, part := range p.in.path[p.in.base:] {
-		p.label = append(append(p.label, part...), '.')
+		p.pathBuf = append(append(p.pathBuf, part...), '.')
 	}
-	p.label = append(p.label, name...)
-	return p.label
+	p.pathBuf = append(p.pathBuf, name...)
+	return p.pathBuf
 }
 
 // countDrift counts drift of the current row. In a table with private columns only unknown fields
@@ -366,7 +366,7 @@ func (p *reporter) addPendingReject(t *table, column, reason string, raw []byte)
 }
 
 func (p *reporter) addReject(t *table, r stream.Reject, raw []byte) {
-	raw = p.redactPath(t, r.Column, raw)
+	raw = p.redactRaw(t, r.Column, raw)
 	r.Stream = p.binding.stream.Name
 	r.Table, r.Raw, r.Column, r.Key, r.Parent = t.name, validText(raw), validText([]byte(r.Column)), validText([]byte(r.Key)), validText([]byte(r.Parent))
 	r.Seq, r.Pass, r.Page, r.Position = p.in.seq, p.in.origin.Pass, p.in.origin.Page, p.in.recordNumber

@@ -95,8 +95,8 @@ func compareDecoders(t testing.TB, k testStream, body []byte) {
 	}
 }
 
-// generatedStreams returns the streams that FuzzRecords uses.
-func generatedStreams(t testing.TB) []testStream {
+// fuzzedStreams returns the streams that FuzzRecords uses.
+func fuzzedStreams(t testing.TB) []testStream {
 	var all []testStream
 	for _, name := range []string{"things", "outlet_listings", "product_listings", "orders", "order_items", "campaigns", "campaign_articles",
 		"profiles", "profile_order_items", "files", "disclaimers"} {
@@ -115,7 +115,7 @@ func FuzzRecords(f *testing.F) {
 	for i := range uint64(300) {
 		f.Add(i)
 	}
-	streams := generatedStreams(f)
+	streams := fuzzedStreams(f)
 	f.Fuzz(func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		k := streams[r.IntN(len(streams))]

@@ -74,13 +74,13 @@ func (g *recordGenerator) record(tableIndex int, id string) string {
 	return "{" + g.space() + strings.Join(members, ","+g.space()) + "}"
 }
 
-// listPath returns the part of the path "list" that follows the path "rows". ok is false if "list" does
-// not begin with "rows".
-func (g *recordGenerator) listPath(rows, list string) (path string, ok bool) {
-	if rows != "" {
-		rows += "."
+// listPath returns the path of a list within the rows of a table, from their paths within the record. ok
+// is false if the rows do not contain the list.
+func (g *recordGenerator) listPath(rowsAt, listAt string) (path string, ok bool) {
+	if rowsAt != "" {
+		rowsAt += "."
 	}
-	path, ok = strings.CutPrefix(list, rows)
+	path, ok = strings.CutPrefix(listAt, rowsAt)
 	return path, ok && path != ""
 }
 

@@ -7,11 +7,11 @@ import (
 	"strconv"
 )
 
-// checkParam checks the current record. If no column of RequireOne has a value, the body is malformed.
-// If the path parameter in the record differs from the parameter of the request, checkParam returns a
+// checkRecord checks the current record. If no column of RequireOne has a value, the body is malformed.
+// If the path parameter in the record differs from the parameter of the request, checkRecord returns a
 // reason to reject the record. If the record lacks the parameter, a body of one object is malformed, and
 // a record of a list gets the parameter of the request.
-func (r *rowReader) checkParam(t *table) (reason string, err error) {
+func (r *rowReader) checkRecord(t *table) (reason string, err error) {
 	if len(r.binding.oneOf) > 0 && !slices.ContainsFunc(r.binding.oneOf, t.hasValue) {
 		return "", fmt.Errorf("%w: the object has no field that distinguishes it from an error", ErrMalformed)
 	}
@@ -96,9 +96,9 @@ func (t *table) fillEmpty(col int, s string) {
 	c.appendText(s)
 }
 
-// readableKey returns the key of the current row, or "" if the key is incomplete. A single
+// currentKey returns the key of the current row, or "" if the key is incomplete. A single
 // record is identified by the requested id.
-func (r *rowReader) readableKey(t *table) string {
+func (r *rowReader) currentKey(t *table) string {
 	if r.binding.isObject && t.param >= 0 {
 		return r.in.origin.Param
 	}

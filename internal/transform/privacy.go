@@ -30,8 +30,8 @@ const withheldText = `"(withheld: the record holds private columns)"`
 
 // Protect makes the columns private in the tables of this binding, and in nested records of the same
 // kind: a private column of orders is private in the orders of any stream. Protect must be called
-// before NewDecoder. Columns that identify rows or details cannot be dropped, and only
-// texts can be hashed. Raw texts are kept without their private parts. In tables with
+// before NewDecoder. Columns that identify rows or details cannot be private. Only texts
+// can be hashed, except ids. Raw texts are kept without their private parts. In tables with
 // private columns only unknown fields have drift samples.
 func (b *Binding) Protect(p Privacy) error {
 	if len(p.Hash) > 0 && len(p.Key) == 0 {

@@ -11,9 +11,9 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// Most records of a list have the same bytes as in the night before. For each record the
+// Most records of a list have the same bytes as in the previous night. For each record the
 // decoder makes an entry with a hash of its bytes (remember). The next night skips records that
-// match their entries (skipSame).
+// match their entries (skipUnchanged).
 
 // Memory contains the entries of the previous night. The decoders of a stream share it.
 type Memory struct {
@@ -92,8 +92,8 @@ type recaller struct {
 	*Memory
 	// key is the quoted name of the key, with the colon.
 	key []byte
-	// same contains the keys of the skipped records.
-	same *table
+	// unchanged contains the keys of the skipped records.
+	unchanged *table
 	// encoded contains the encoded entries since the last call of Entries. encodedBefore is the
 	// length of encoded when the body began.
 	encoded       []byte
@@ -108,15 +108,15 @@ func (d *Decoder) Remember(shared *Memory) {
 	m := &recaller{Memory: shared, key: []byte(`"` + root.layout.cols[root.keys[0]].name + `":`)}
 	l := &layout{name: stream.UnchangedTable, cols: []columnLayout{{name: "id", kind: text}, {name: stream.Seq, kind: unsigned}}}
 	l.setSchema()
-	m.same = newTable(l)
-	d.records.memory = m
-	d.rows.tables, d.records.rowsBefore = append(d.rows.tables, m.same), append(d.records.rowsBefore, 0)
+	m.unchanged = newTable(l)
+	d.records.recaller = m
+	d.rows.tables, d.records.rowsBefore = append(d.rows.tables, m.unchanged), append(d.records.rowsBefore, 0)
 }
 
 // Entries returns the entries since the last call, for [NewMemory] in the next night. The returned
 // bytes are valid until the next body is decoded.
 func (d *Decoder) Entries() []byte {
-	m := d.records.memory
+	m := d.records.recaller
 	if m == nil {
 		return nil
 	}
@@ -125,7 +125,7 @@ func (d *Decoder) Entries() []byte {
 	return entries
 }
 
-// maxKeySearch limits the text in which the key is searched: most records begin with it.
+// maxKeySearch limits the text in which the key is searched: most records begin with the key.
 const maxKeySearch = 4 << 10
 
 // findKey finds the key of the record at the beginning of a text: the first member with the name of
@@ -146,10 +146,11 @@ func (m *recaller) findKey(text []byte) ([]byte, bool) {
 	return text[start:max(start, s.pos-1)], err == nil && f == plain
 }
 
-// skipSame skips the record at the position if its text has not changed, and reports whether it did.
+// skipUnchanged skips the record at the position and returns true, if the text of the record has not
+// changed and its drift can be counted without decoding.
 // The facts of the page and the drift are the same as after decoding the record.
-func (r *recordReader) skipSame() bool {
-	m, rest := r.memory, r.in.buf[r.in.pos:]
+func (r *recordReader) skipUnchanged() bool {
+	m, rest := r.recaller, r.in.buf[r.in.pos:]
 	key, ok := m.findKey(rest)
 	if !ok {
 		return false
@@ -167,19 +168,19 @@ func (r *recordReader) skipSame() bool {
 	r.page.Records++
 	r.addToPage(id, e.created, e.created != undated)
 	m.encoded = e.appendTo(m.encoded, id)
-	m.same.cols[0].data = append(m.same.cols[0].data, key...)
-	m.same.cols[0].endText()
-	m.same.cols[1].appendInt(int64(r.in.seq))
-	m.same.rows++
+	m.unchanged.cols[0].data = append(m.unchanged.cols[0].data, key...)
+	m.unchanged.cols[0].endText()
+	m.unchanged.cols[1].appendInt(int64(r.in.seq))
+	m.unchanged.rows++
 	return true
 }
 
 // remember adds the entry of the record that was just read, with the findings since a mark. The entry is
 // empty if the record has rejects, which each night must report, if its drift cannot be counted by its
-// hash, or if skipSame would not find the right key. An empty entry is needed because NewMemory must see
+// hash, or if skipUnchanged would not find the right key. An empty entry is needed because NewMemory must see
 // that the entries of a record differ.
 func (r *recordReader) remember(raw []byte, since findingsMark) {
-	m, root, last := r.memory, r.root, r.root.rows-1
+	m, root, last := r.recaller, r.root, r.root.rows-1
 	drift, countable := r.report.addSet(since)
 	var e entry
 	if key, ok := m.findKey(raw); ok && countable && len(r.report.rejects) == since.rejects && bytes.Equal(key, root.cols[root.keys[0]].bytes(last)) {

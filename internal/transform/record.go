@@ -23,8 +23,8 @@ type recordReader struct {
 	root   *table
 	page   stream.PageFacts
 	copies copies
-	// memory makes the entries of the records, or is nil.
-	memory *recaller
+	// recaller makes entries and skips unchanged records. Nil means that all records are decoded.
+	recaller *recaller
 	// previousCreated is the created_at of the previous record, in microseconds.
 	previousCreated int64
 	// rowsBefore and findingsBefore are the state when the body began.
@@ -38,8 +38,8 @@ func (r *recordReader) begin() {
 		r.rowsBefore[i] = t.rows
 	}
 	r.findingsBefore = r.report.mark()
-	if r.memory != nil {
-		r.memory.encodedBefore = len(r.memory.encoded)
+	if r.recaller != nil {
+		r.recaller.encodedBefore = len(r.recaller.encoded)
 	}
 	r.resetPage()
 }
@@ -50,8 +50,8 @@ func (r *recordReader) undoBody() {
 		t.truncate(r.rowsBefore[i])
 	}
 	r.report.undoTo(r.findingsBefore)
-	if r.memory != nil {
-		r.memory.encoded = r.memory.encoded[:r.memory.encodedBefore]
+	if r.recaller != nil {
+		r.recaller.encoded = r.recaller.encoded[:r.recaller.encodedBefore]
 	}
 	r.resetPage()
 }
@@ -65,7 +65,7 @@ func (r *recordReader) resetPage() {
 func (r *recordReader) readRecord(prefix []byte) error {
 	root := r.root
 	r.in.startRecord(r.page.Records)
-	if r.memory != nil && r.copies.best == nil && r.skipSame() {
+	if r.recaller != nil && r.copies.best == nil && r.skipUnchanged() {
 		return nil
 	}
 	start, depth, mark := r.in.pos, r.in.depth, r.report.mark()
@@ -90,20 +90,20 @@ func (r *recordReader) readRecord(prefix []byte) error {
 		r.report.addReject(root, stream.Reject{Key: r.rows.rejectedKey, Parent: r.report.parentKey(root), Reason: reason}, r.in.buf[start:r.in.pos])
 		return nil
 	}
-	if r.copies.best != nil && r.dropCopy(mark, r.in.buf[start:r.in.pos]) {
+	if r.copies.best != nil && r.countOrDropCopy(mark, r.in.buf[start:r.in.pos]) {
 		return nil
 	}
 	last := root.rows - 1
 	created, dated := root.createdAt(last)
 	r.addToPage(root.keyHash(last), created, dated)
 	r.report.assignDrift(mark, root)
-	if r.memory != nil {
+	if r.recaller != nil {
 		r.remember(r.in.buf[start:r.in.pos], mark)
 	}
 	return nil
 }
 
-// startCounting starts the drift of the record at the position.
+// startCounting starts to count the drift of the record at the position.
 func (r *recordReader) startCounting() {
 	r.report.startCounting(Place{r.in.origin.Param, r.in.origin.Page, r.in.recordNumber, r.in.seq})
 }
@@ -137,7 +137,7 @@ type rowReader struct {
 	values  *valueReader
 	binding *Binding
 	tables  []*table
-	// likelyNext contains, by the id of a field or node, the field that followed it in an earlier
+	// likelyNext contains, by the id of a field or node, the field that came next in an earlier
 	// record. Since records are alike, nearly all names are predicted.
 	likelyNext []*field
 	delayed    []delayedList
@@ -154,7 +154,7 @@ type delayedList struct {
 }
 
 // readRow reads the value at the position as a row of a table: a record, or the item of a
-// list in the enclosing row. itemNumber counts the items of the list from 1. If the row is rejected,
+// list in the enclosing row. itemNumber is the number of the item in the list, from 1. If the row is rejected,
 // readRow returns the reason. The position is then after the value, too.
 func (r *rowReader) readRow(t *table, itemNumber int, prefix []byte) (reason string, err error) {
 	outerBase, outerPath := r.in.base, len(r.in.path)
@@ -173,7 +173,7 @@ func (r *rowReader) readRow(t *table, itemNumber int, prefix []byte) (reason str
 	case c == '{':
 		err = r.readObject(t, t.root)
 	case t.value < 0 || c == '[' || c == 't' || c == 'f' || c == 'n':
-		reason = "want an object"
+		reason = "expected an object"
 		_, err = r.in.skip()
 	default:
 		err = r.values.readValue(t, t.value, t.layout.cols[t.value].name)
@@ -184,7 +184,7 @@ func (r *rowReader) readRow(t *table, itemNumber int, prefix []byte) (reason str
 		}
 	}
 	if err != nil || reason != "" {
-		r.rejectedKey = r.readableKey(t)
+		r.rejectedKey = r.currentKey(t)
 		t.undoRow()
 	}
 	r.in.path, r.in.base, r.delayed = r.in.path[:outerPath], outerBase, r.delayed[:earlierDelayed]
@@ -193,11 +193,11 @@ func (r *rowReader) readRow(t *table, itemNumber int, prefix []byte) (reason str
 }
 
 // completeRow completes the current row: keys that are missing in the record, delayed lists, extra
-// and the system columns. earlierDelayed and earlierExtras are the numbers of elements that belong to
-// enclosing rows.
+// and the system columns. earlierDelayed and earlierExtras are the numbers of delayed lists and extras
+// that belong to enclosing rows.
 func (r *rowReader) completeRow(t *table, prefix []byte, earlierDelayed, earlierExtras int) (reason string, err error) {
 	if t.up == nil {
-		if reason, err = r.checkParam(t); err != nil || reason != "" {
+		if reason, err = r.checkRecord(t); err != nil || reason != "" {
 			return reason, err
 		}
 	}
@@ -249,8 +249,9 @@ func (r *rowReader) readChildren(t *table, f *field) error {
 	return err
 }
 
-// readItems reads a list. An object or scalar in place of the list is read as the only item, and an
-// empty text or object as an empty list.
+// readItems reads a list. An object in place of the list is read as the only item, and an empty text or
+// object as an empty list. A scalar is read as the only item if items may be scalars, and is otherwise
+// rejected.
 func (r *rowReader) readItems(t *table) error {
 	if r.in.peek() != '[' {
 		if r.in.atEmpty() {
@@ -259,11 +260,7 @@ func (r *rowReader) readItems(t *table) error {
 		}
 		if c := r.in.peek(); c != '{' && t.value < 0 {
 			raw, err := r.in.skip()
-			want := "want a list of objects"
-			if t.position < 0 {
-				want = "want an object"
-			}
-			r.report.addPendingReject(t.up, t.at, want, raw)
+			r.report.addPendingReject(t.up, t.at, "expected an object or a list of objects", raw)
 			return err
 		}
 		return r.readItem(t, 1)
@@ -376,7 +373,7 @@ func (r *rowReader) readMember(t *table, f *field) error {
 		return r.values.readValue(t, f.col, f.name)
 	case f.col >= 0:
 		raw, err := r.in.skip()
-		r.report.rejectValue(t, f.name, raw, "want no list or object")
+		r.report.rejectValue(t, f.name, raw, "expected a single value, found a list or object")
 		return err
 	}
 	return r.readMisfit(t, f)
@@ -397,7 +394,7 @@ func (r *rowReader) readTextObject(t *table, f *field) error {
 	}
 	r.report.undoTo(mark)
 	r.report.extras = r.report.extras[:earlierExtras]
-	r.report.rejectValue(t, f.name, r.in.buf[start:r.in.pos], "want no object")
+	r.report.rejectValue(t, f.name, r.in.buf[start:r.in.pos], "expected a single value, found an object")
 	return nil
 }
 
@@ -415,7 +412,7 @@ func (r *rowReader) readGroup(t *table, f *field) error {
 }
 
 // readMisfit reads a scalar or list in place of an object. An empty text or list is ignored. A scalar
-// is read as the name of the object, if names have a column. Every other value is unknown.
+// is read as the name of the object, if that name has a column. Every other value is unknown.
 func (r *rowReader) readMisfit(t *table, f *field) error {
 	if r.in.atEmpty() {
 		_, err := r.in.skip()

@@ -21,7 +21,7 @@ func TestBodiesWithoutRecordsAreMalformed(t *testing.T) {
 	for _, s := range stream.All() {
 		for _, body := range bodies {
 			if s.Envelope == stream.StatusCounts && (body == `{}` || strings.Contains(body, "items")) || s.Param == "id" && strings.Contains(body, "r1") {
-				continue // tested in TestEmptyListsAndEmptyObjects and TestAnotherRecordIsRejected
+				continue // tested in TestEmptyListsAndEmptyObjects and TestUnrequestedRecordIsRejected
 			}
 			list := s.List
 			if list == "" {
@@ -66,8 +66,8 @@ func TestEmptyListsAndEmptyObjects(t *testing.T) {
 	}
 }
 
-// TestAnotherRecordIsRejected decodes a record with an id or parent that was not requested.
-func TestAnotherRecordIsRejected(t *testing.T) {
+// TestUnrequestedRecordIsRejected decodes a record with an id or parent that was not requested.
+func TestUnrequestedRecordIsRejected(t *testing.T) {
 	for _, c := range []struct{ stream, own, foreign, reason string }{
 		{"outlets", `{"id":"p"}`, `{"id":"q","outlet_channels":[{"id":"c"}],"tags":["t"]}`, `names id "q", but "p" was requested`},
 		{"products", `{"id":"p"}`, `{"id":"q","prices":[1]}`, `names id "q", but "p" was requested`},
@@ -85,7 +85,7 @@ func TestAnotherRecordIsRejected(t *testing.T) {
 			d := decoderOf(t, c.stream)
 			page, err := d.Decode([]byte(c.own), transform.Origin{Seq: 1, Param: "p"})
 			if err != nil || page.RejectedRecords > 0 || len(page.IDs) != 1 {
-				t.Errorf("%s: page %+v, error %v; want its record", c.own, page, err)
+				t.Errorf("%s: page %+v, error %v; want the record", c.own, page, err)
 			}
 			d.Flush()
 			page, err = d.Decode([]byte(c.foreign), transform.Origin{Seq: 2, Param: "p"})

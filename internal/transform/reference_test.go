@@ -26,8 +26,8 @@ func decodeSlowly(t testing.TB, k testStream, body []byte, param string) *refere
 	t.Helper()
 	r := &reference{stream: k.stream, defs: k.defs, param: param, rows: map[string][]row{}}
 	v := parse(t, body)
-	records, many := v.([]any)
-	if !many {
+	records, isList := v.([]any)
+	if !isList {
 		records = []any{v}
 	}
 	best := map[string]*reference{}
@@ -176,15 +176,16 @@ func (w *objectReader) finishRow() bool {
 
 // readItems adds the rows of a list. key is the key of the row that contains the list.
 func (w *objectReader) readItems(tableIndex int, v any, key string) {
-	list, ok := v.([]any)
-	if m, object := v.(map[string]any); v == "" || object && len(m) == 0 {
+	list, isList := v.([]any)
+	m, isObject := v.(map[string]any)
+	if v == "" || isObject && len(m) == 0 {
 		return
 	}
-	if _, object := v.(map[string]any); !ok && !object && w.stream.Tables[tableIndex].Value == "" {
+	if !isList && !isObject && w.stream.Tables[tableIndex].Value == "" {
 		w.reject(w.table.Name, key, strings.TrimPrefix(strings.TrimPrefix(w.stream.Tables[tableIndex].At, w.table.At), "."))
 		return
 	}
-	if !ok {
+	if !isList {
 		list = []any{v}
 	}
 	for i, item := range list {
@@ -262,24 +263,24 @@ func (w *objectReader) stepOf(prefix, name string, v any) int {
 func (w *objectReader) readMember(prefix string, path []string, v any) {
 	full := prefix + path[len(path)-1]
 	column, typ := w.columnFor(prefix, path[len(path)-1])
-	m, object := v.(map[string]any)
-	_, list := v.([]any)
+	m, isObject := v.(map[string]any)
+	_, isList := v.([]any)
 	child := w.childTable(path)
 	switch {
 	case typ == stream.Bool && w.isUnion(column):
-		w.readUnion(strings.TrimSuffix(column, "allowed"), path, v)
+		w.readUnion(strings.TrimSuffix(column, "allowed"), v)
 	case v == nil:
 	case child >= 0:
 		w.lists[child] = v
 	case typ == stream.JSON:
 		w.row[column] = canonicalText(v)
-	case object && column != "" && !slices.Contains(w.table.FreeForm, column) && (typ == stream.Text || w.isKnownObject(full, path)) && !w.hasColumns(full+"_", path, m):
+	case isObject && column != "" && !slices.Contains(w.table.FreeForm, column) && (typ == stream.Text || w.isKnownObject(full, path)) && !w.hasColumns(full+"_", path, m):
 		if len(m) > 0 {
 			w.pending = append(w.pending, strings.Join(path, "."))
 		}
-	case object && (typ == stream.Text || w.isKnownObject(full, path)):
+	case isObject && (typ == stream.Text || w.isKnownObject(full, path)):
 		w.readObject(m, full+"_", path)
-	case column != "" && (object || list):
+	case column != "" && (isObject || isList):
 		w.pending = append(w.pending, strings.Join(path, "."))
 	case column != "":
 		w.readScalar(column, path, path[len(path)-1], v)
@@ -311,8 +312,8 @@ func (w *objectReader) column(name string) (stream.Column, bool) {
 
 func (w *objectReader) isUnion(column string) bool {
 	stem, ok := strings.CutSuffix(column, "do_follow_links_allowed")
-	_, has := w.def.Column(stem + "do_follow_links_raw")
-	return ok && has
+	_, hasRaw := w.def.Column(stem + "do_follow_links_raw")
+	return ok && hasRaw
 }
 
 // isKnownObject reports whether an object with this name has columns.
@@ -337,12 +338,12 @@ func (w *objectReader) childTable(path []string) int {
 
 // readUnknown reads a value whose name is not the name of a column.
 func (w *objectReader) readUnknown(full string, path []string, v any) {
-	_, list := v.([]any)
+	list, isList := v.([]any)
 	if w.isKnownObject(full, path) {
-		if v == "" || list && len(v.([]any)) == 0 {
+		if v == "" || isList && len(list) == 0 {
 			return
 		}
-		if c, ok := w.column(full + "_name"); ok && c.Type == stream.Text && !list {
+		if c, ok := w.column(full + "_name"); ok && c.Type == stream.Text && !isList {
 			w.readScalar(c.Name, path, path[len(path)-1], v)
 			return
 		}

@@ -61,11 +61,11 @@ func (in *input) startRecord(n int) {
 	in.seq = in.origin.Seq<<seqBits | uint64(min(n, 1<<seqBits-1))
 }
 
-func (s *scanner) syntaxErr(what string) error {
+func (s *scanner) syntaxErr(detail string) error {
 	if s.pos >= len(s.buf) {
-		return fmt.Errorf("%w: ends at byte %d, %s", ErrMalformed, s.pos, what)
+		return fmt.Errorf("%w: it ends at byte %d, %s", ErrMalformed, s.pos, detail)
 	}
-	return fmt.Errorf("%w: byte %d is %q, %s", ErrMalformed, s.pos, s.buf[s.pos], what)
+	return fmt.Errorf("%w: byte %d is %q, %s", ErrMalformed, s.pos, s.buf[s.pos], detail)
 }
 
 // peek skips white space and returns the next byte, or 0 at the end.
@@ -101,11 +101,11 @@ func (s *scanner) next(end byte, first bool) (bool, error) {
 		return true, nil
 	}
 	if c != ',' {
-		return false, s.syntaxErr("want a comma or the end of the container")
+		return false, s.syntaxErr("expected a comma or the end of the container")
 	}
 	s.pos++
 	if s.peek() == end {
-		return false, s.syntaxErr("want a value after the comma")
+		return false, s.syntaxErr("expected a value after the comma")
 	}
 	return true, nil
 }
@@ -113,7 +113,7 @@ func (s *scanner) next(end byte, first bool) (bool, error) {
 // name skips a member name and the colon after it, and returns the name with its quotes.
 func (s *scanner) name() ([]byte, form, error) {
 	if s.peek() != '"' {
-		return nil, plain, s.syntaxErr("want a member name")
+		return nil, plain, s.syntaxErr("expected a member name")
 	}
 	start := s.pos
 	f, err := s.text()
@@ -122,7 +122,7 @@ func (s *scanner) name() ([]byte, form, error) {
 	}
 	quoted := s.buf[start:s.pos]
 	if s.peek() != ':' {
-		return quoted, f, s.syntaxErr("want a colon after the name")
+		return quoted, f, s.syntaxErr("expected a colon after the name")
 	}
 	s.pos++
 	return quoted, f, nil
@@ -155,12 +155,12 @@ func (s *scanner) text() (form, error) {
 			n := escapeLen(b[i:])
 			if n == 0 {
 				s.pos = i
-				return f, s.syntaxErr("want a JSON escape")
+				return f, s.syntaxErr("expected a JSON escape")
 			}
 			i += n
 		default:
 			s.pos = i
-			return f, s.syntaxErr("want control characters escaped")
+			return f, s.syntaxErr("control characters must be escaped")
 		}
 	}
 }
@@ -247,11 +247,11 @@ func skipDigits(b []byte, i int) int {
 }
 
 // literal skips true, false or null.
-func (s *scanner) literal(want string) error {
-	if rest := s.buf[s.pos:]; len(rest) < len(want) || string(rest[:len(want)]) != want {
-		return s.syntaxErr("want " + want)
+func (s *scanner) literal(word string) error {
+	if rest := s.buf[s.pos:]; len(rest) < len(word) || string(rest[:len(word)]) != word {
+		return s.syntaxErr("expected " + word)
 	}
-	s.pos += len(want)
+	s.pos += len(word)
 	return nil
 }
 
@@ -273,7 +273,7 @@ func (s *scanner) scalar() ([]byte, form, error) {
 	case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
 		err = s.number()
 	default:
-		err = s.syntaxErr("want a value")
+		err = s.syntaxErr("expected a value")
 	}
 	return s.buf[start:s.pos], f, err
 }
@@ -323,8 +323,8 @@ func (s *scanner) skipComma() bool {
 	return false
 }
 
-// matchName skips the name and colon of the expected field, and reports whether they were
-// there.
+// matchName skips the name and colon of a field if they are at the position, and reports whether
+// they are.
 func (s *scanner) matchName(f *field) bool {
 	end := s.pos + len(f.quoted)
 	if end > len(s.buf) || string(s.buf[s.pos:end]) != f.quoted {

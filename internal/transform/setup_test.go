@@ -50,7 +50,7 @@ func streamNamed(t testing.TB, name string) stream.Stream {
 	return s
 }
 
-// definitions parses the schema files of a stream's tables.
+// definitions returns testDefinitions and the parsed schema files of a stream's tables.
 func definitions(t testing.TB, s stream.Stream) map[string]stream.Definition {
 	t.Helper()
 	defs := testDefinitions()
@@ -78,7 +78,7 @@ func compile(t testing.TB, s stream.Stream) *transform.Binding {
 	return b
 }
 
-// decoderOf returns a new decoder of a stream of package stream or of testStreams.
+// decoderOf returns a new decoder. name is the name of a stream in package stream or in testStreams.
 func decoderOf(t testing.TB, name string) *transform.Decoder {
 	t.Helper()
 	return compile(t, streamNamed(t, name)).NewDecoder()

@@ -96,7 +96,8 @@ func compareRecords(t *testing.T, k testStream, body []byte) {
 }
 
 // FuzzEnvelope puts records into arbitrary JSON. The result must be an error or a page. A page must
-// have one id for each row. For things, sniffSlowly must find the same records.
+// have one id for each row. For things, sniffSlowly must find the same records in all envelopes except
+// status counts.
 func FuzzEnvelope(f *testing.F) {
 	for _, v := range []string{`null`, `[]`, `{}`, `{"id":"a"}`, `[{"id":"a"},{"id":"b"}]`, `"x"`, `{"prefix":"a","count":1}`, `{"a":1}`, `{"a":{"count":2}}`,
 		`{"error":"temporary failure","code":500}`, `{"errors":[ ],"items":[]}`, `{"errors":[{"id":"a"}]}`, `{"records":null,"items":[]}`,

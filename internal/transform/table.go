@@ -183,7 +183,7 @@ const (
 )
 
 // kinds contains the kinds of SQL types. arrowTypes contains the Arrow types that DuckDB reads as these
-// SQL types. widths contains the sizes of values in bytes, or 0 for text and bits.
+// SQL types. widths contains the sizes of values in bytes, or 0 for texts and booleans.
 var (
 	kinds = map[stream.Type]kind{
 		stream.Text: text, stream.JSON: document, stream.Bool: boolean, stream.Int32: integer32,

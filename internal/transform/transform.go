@@ -19,17 +19,17 @@ import (
 
 // ErrMalformed means that a body is not JSON, or contains no recognizable records. The
 // whole body is discarded.
-var ErrMalformed = errors.New("malformed body")
+var ErrMalformed = errors.New("body discarded")
 
 // ErrFull means that the body and the rows kept so far exceed the size of a batch: flush
 // and decode the body again. The whole body was discarded.
 var ErrFull = errors.New("decoder is full")
 
-// seqBits is the number of low bits of the column seq of a staged row that count the records within a
-// body. The other bits are Origin.Seq. Records beyond the largest number share it.
+// seqBits is the number of low bits in the column seq of staged rows. They contain the number of the record
+// within the body, or the largest number that fits. The other bits are Origin.Seq.
 const seqBits = 20
 
-// Kinds of drift, which are deviations from the schema. The value is kept in every case.
+// Kinds of drift, which are deviations from the schema.
 const (
 	// UnknownField is a field without a column. It is kept in extra.
 	UnknownField = "unknown_field"
@@ -43,7 +43,7 @@ const (
 	Zoneless = "zoneless"
 	// InvalidUTF8 is text with invalid bytes or escapes, each of which was replaced by U+FFFD.
 	InvalidUTF8 = "invalid_utf8"
-	// DuplicateField is a name that occurs twice in an object. The last value counts.
+	// DuplicateField is a name that occurs twice in an object. The last value is used.
 	DuplicateField = "duplicate_field"
 	// Conflict is a second, different value for one column: the outer value is stored in
 	// the column, and the other in extra. Conflict is also a nested record that names
@@ -71,7 +71,7 @@ type Table struct {
 	Schema *arrow.Schema
 }
 
-// Batch contains rows of one table. The decoder never reuses its memory.
+// Batch contains rows of one table. The decoder never reuses the memory of a batch.
 type Batch struct {
 	Table  string
 	Record arrow.RecordBatch
@@ -81,12 +81,12 @@ type Batch struct {
 type Drift struct {
 	stream.Drift
 	First Place
-	// Count is the number of records, counted each time they were read.
+	// Count is the number of records with this drift. A record that is read twice counts twice.
 	Count int64
 }
 
-// Place is the position of a record: by page in lists, by id in details. The order of responses
-// matters only for records that are equal in all else.
+// Place is the position of a record in the responses of a stream. Places are compared by path parameter,
+// page and position in the body, and only then by the order of the responses.
 type Place struct {
 	Param          string
 	Page, Position int
@@ -102,7 +102,7 @@ func (p Place) Before(o Place) bool {
 type Findings struct {
 	Rejects []stream.Reject
 	Drift   []Drift
-	// Records has an element for each drift of a record, in each reading of the record. DriftIndex
-	// is an index into Drift.
+	// Records has an element for each drift of each record. A record that is read twice has its
+	// elements twice. DriftIndex is an index into Drift.
 	Records []stream.DriftRecord
 }

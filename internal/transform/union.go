@@ -66,7 +66,7 @@ type linkLimit struct {
 var noLinks = linkLimit{hasAllowed: true, hasLimit: true, hasUnlimited: true}
 
 // parseLinkLimit parses a scalar. raw is its JSON text, and content the content of a string. drift is
-// empty for a value in the table that is not counted as drift.
+// the kind of drift, or empty.
 func parseLinkLimit(raw, content []byte) (c linkLimit, drift string) {
 	word := raw
 	if raw[0] == '"' {
@@ -90,7 +90,7 @@ func parseLinkLimit(raw, content []byte) (c linkLimit, drift string) {
 	if raw[0] == '"' {
 		word = bytes.TrimSuffix(bytes.TrimSuffix(word, []byte(" link")), []byte(" links"))
 	}
-	n, _, ok := wholeNumber(word)
+	n, _, ok := parseInteger(word)
 	switch {
 	case !ok || n < 0 || n > math.MaxInt32:
 		return linkLimit{}, UnknownEnum

@@ -85,11 +85,12 @@ func (v *valueReader) checkText(t *table, col int, name string, raw []byte) {
 	}
 	if t.layout.cols[col].namesDetails && !isPathSegment(inner) {
 		c.truncate(c.n - 1)
-		v.report.rejectValue(t, name, raw, "want an id that can be used in a path")
+		v.report.rejectValue(t, name, raw, "expected an id that can be used in a path")
 	}
 }
 
-// countEnumValue counts an unlisted value as drift with its own path.
+// countEnumValue counts an unlisted value as drift. The path contains the value, unless the column is
+// private.
 func (v *valueReader) countEnumValue(t *table, col int, name string, raw []byte) {
 	if t.layout.cols[col].isPrivate() {
 		v.report.countDrift(t, UnknownEnum, name, raw)
@@ -117,21 +118,21 @@ func (v *valueReader) parseTyped(t *table, c *column, name string, raw []byte, f
 		return v.parseBoolean(t, c, name, inner, raw)
 	case instant:
 		if !quoted {
-			return "want a date and time"
+			return "expected a date and time"
 		}
 		converted = false
 		if n, rounded, zoneless, ok = parseInstant(inner); !ok {
-			return "want an ISO 8601 date and time"
+			return "expected an ISO 8601 date and time"
 		}
 	case money:
 		if n, rounded, ok = parseAmount(inner); !ok {
-			return "want an amount of at most 12 digits before the point"
+			return "expected an amount of at most 12 digits before the point"
 		}
 	default:
 		var rewritten bool
-		n, rewritten, ok = wholeNumber(inner)
+		n, rewritten, ok = parseInteger(inner)
 		if !ok || c.kind == integer32 && n != int64(int32(n)) {
-			return "want a whole number in the range of the column"
+			return "expected a whole number in the range of the column"
 		}
 		converted = quoted || rewritten
 	}
@@ -163,7 +164,7 @@ func (v *valueReader) parseBoolean(t *table, c *column, name string, inner, raw 
 		return ""
 	}
 	if len(inner) > len("false") {
-		return "want true or false"
+		return "expected true or false"
 	}
 	switch string(bytes.ToLower(inner)) {
 	case "true", "yes", "1":
@@ -171,7 +172,7 @@ func (v *valueReader) parseBoolean(t *table, c *column, name string, inner, raw 
 	case "false", "no", "0":
 		c.appendBool(false)
 	default:
-		return "want true or false"
+		return "expected true or false"
 	}
 	v.report.countDrift(t, Converted, name, raw)
 	return ""
@@ -194,7 +195,8 @@ func (v *valueReader) resolveConflict(t *table, col int, name string, raw []byte
 	return v.keepSecond(t, col, name, raw)
 }
 
-// keepSecond stores a second, different value for a column in extra.
+// keepSecond stores a second, different value for a column in extra. A private value is only counted. If
+// the record is not read carefully yet, it must be read again.
 func (v *valueReader) keepSecond(t *table, col int, name string, raw []byte) error {
 	if !v.in.careful {
 		return errAgain
@@ -215,7 +217,7 @@ func (v *valueReader) readDocument(t *table, f *field) error {
 	}
 	c := &t.cols[f.col]
 	if len(v.report.privatePaths.names) > 0 && !t.layout.cols[f.col].isPrivate() {
-		raw = v.report.redactPath(t, string(v.report.dottedPath(f.name)), raw)
+		raw = v.report.redactRaw(t, string(v.report.dottedPath(f.name)), raw)
 	}
 	var clean bool
 	if c.data, clean = v.json.appendJSON(c.data, raw, compact); !clean {
@@ -266,8 +268,8 @@ func splitDecimal(b []byte) (d decimal, ok bool) {
 	return d, len(b) == 0
 }
 
-// farAway is an exponent that the digits of no body can compensate.
-const farAway = 1 << 40
+// maxExponent limits exponents. No body contains as many digits.
+const maxExponent = 1 << 40
 
 func parseExponent(b []byte) (exp int64, rest []byte, ok bool) {
 	sign := int64(1)
@@ -279,7 +281,7 @@ func parseExponent(b []byte) (exp int64, rest []byte, ok bool) {
 	}
 	n := skipDigits(b, 0)
 	for _, c := range b[:n] {
-		exp = min(exp*10+int64(c-'0'), farAway)
+		exp = min(exp*10+int64(c-'0'), maxExponent)
 	}
 	return sign * exp, b[n:], n > 0
 }
@@ -340,9 +342,9 @@ func parseAmount(b []byte) (v int64, rounded, ok bool) {
 	return d.withSign(u), inexact, true
 }
 
-// wholeNumber parses an integer. converted means that it was written with a point, an
+// parseInteger parses an integer. converted means that it was written with a point, an
 // exponent or leading zeros.
-func wholeNumber(b []byte) (v int64, converted, ok bool) {
+func parseInteger(b []byte) (v int64, converted, ok bool) {
 	d, ok := splitDecimal(b)
 	if !ok {
 		return 0, false, false

@@ -159,7 +159,7 @@ func (w *jsonWriter) writeScalar(raw []byte, f form) {
 // appendNumber writes a number in a form that is equal for 1, 1.0 and 10e-1.
 func appendNumber(dst, raw []byte) []byte {
 	d, _ := splitDecimal(raw)
-	if d.exp <= -farAway || d.exp >= farAway {
+	if d.exp <= -maxExponent || d.exp >= maxExponent {
 		return append(append(dst, '~'), raw...)
 	}
 	all := len(d.whole) + len(d.fraction)
