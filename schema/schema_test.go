@@ -111,7 +111,7 @@ func TestRecordTablesEndWithExtra(t *testing.T) {
 	}
 }
 
-func TestMetaTablesParse(t *testing.T) {
+func TestMetaHasExpectedTables(t *testing.T) {
 	want := []string{"checks", "deletions", "details", "drift", "rejects", "requests", "runs", "streams", "tables", "webhook_events"}
 	got := slices.Sorted(maps.Keys(definitions(t, "meta/*.sql")))
 	if diff := gocmp.Diff(want, got); diff != "" {
@@ -130,7 +130,7 @@ func TestReferencesAreKeys(t *testing.T) {
 	for name, def := range meta {
 		keys["meta."+name] = def.Key
 	}
-	references := 0
+	referenceCount := 0
 	checkReferences := func(prefix string, defs map[string]stream.Definition) {
 		for name, def := range defs {
 			for _, c := range def.Columns {
@@ -138,7 +138,7 @@ func TestReferencesAreKeys(t *testing.T) {
 				if to == (stream.Reference{}) {
 					continue
 				}
-				references++
+				referenceCount++
 				target, ok := defs[to.Table].Column(to.Column)
 				switch {
 				case !ok:
@@ -153,7 +153,7 @@ func TestReferencesAreKeys(t *testing.T) {
 	}
 	checkReferences("", main)
 	checkReferences("meta.", meta)
-	if references == 0 {
+	if referenceCount == 0 {
 		t.Error("the schema declares no references")
 	}
 }
@@ -192,7 +192,7 @@ func TestFieldIDsAreStable(t *testing.T) {
 		}
 		columnByID[id], fieldByColumn[table+" "+column] = column, field
 	}
-	add := func(table string, columns []stream.Column) {
+	checkIDs := func(table string, columns []stream.Column) {
 		for _, c := range columns {
 			id, column := fmt.Sprintf("%s %d", table, c.FieldID), c.Name+" "+string(c.Type)
 			switch recordedColumn, recordedField := columnByID[id], fieldByColumn[table+" "+column]; {
@@ -208,12 +208,12 @@ func TestFieldIDsAreStable(t *testing.T) {
 		}
 	}
 	for table, def := range definitions(t, "*.sql") {
-		add(table, def.Columns)
+		checkIDs(table, def.Columns)
 	}
 	for table, def := range definitions(t, "meta/*.sql") {
-		add("meta."+table, def.Columns)
+		checkIDs("meta."+table, def.Columns)
 	}
-	add("*", slices.Concat(stream.SystemColumns(), stream.ClosedColumns()))
+	checkIDs("*", slices.Concat(stream.SystemColumns(), stream.ClosedColumns()))
 	if *update {
 		slices.SortFunc(lines, compareIDs)
 		if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {

@@ -15,7 +15,7 @@ COMMENT ON TABLE checks IS 'Results of the checks of each run, made before its s
 COMMENT ON COLUMN checks.run_id IS 'Run that the row describes: runs.run_id.';
 COMMENT ON COLUMN checks.check_name IS 'Name of the check.';
 COMMENT ON COLUMN checks.severity IS 'Severity of the check in this run: hold or warn.';
-COMMENT ON COLUMN checks.outcome IS 'passed, failed, skipped (nothing to compare) or not run (the check failed to run).';
+COMMENT ON COLUMN checks.outcome IS 'passed, failed, skipped (nothing to compare, or violating rows only in unread tables) or not run (the check failed to run).';
 COMMENT ON COLUMN checks.reason IS 'Why the check was skipped, did not run or did not end; NULL otherwise.';
 COMMENT ON COLUMN checks.rows IS 'Rows that violate the check.';
 COMMENT ON COLUMN checks.sample IS 'First violating rows, as a JSON array of objects; NULL if no row violates the check.';

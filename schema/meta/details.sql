@@ -9,7 +9,7 @@ CREATE TABLE details (
     failed_at   TIMESTAMPTZ       -- field 6
 );
 
-COMMENT ON TABLE details IS 'Last read of each single record, with the fingerprint of its list rows. While the fingerprint is unchanged, the record is not requested again.';
+COMMENT ON TABLE details IS 'Last read of each single record, with the fingerprint of its list rows. If the fingerprint changes, the record is requested again.';
 COMMENT ON COLUMN details.stream IS 'Name of the stream.';
 COMMENT ON COLUMN details.id IS 'Path parameter of the request for the record.';
 COMMENT ON COLUMN details.fingerprint IS 'Fingerprint of the list rows that show changes of the record; NULL if no list shows such changes.';
