@@ -52,7 +52,7 @@ func TestTrialUninterruptibleQueriesAreLimited(t *testing.T) {
 		})
 	}
 	requests.Wait()
-	wantTexts(t, s.get(t, "/snapshot", http.StatusServiceUnavailable), "4 queries are still running after their time limit")
+	wantTexts(t, s.get(t, "/snapshot", http.StatusServiceUnavailable), "too many queries are still running after their time limit (4)")
 	for explorer.Stuck() > 0 {
 		_, _, err := s.fetch(t.Context(), "/snapshot")
 		must(t, err)

@@ -75,7 +75,7 @@ func (s *openSnapshot) prepareCatalog(ctx context.Context) error {
 	}
 	created := make(chan error, 1)
 	go func() {
-		err := s.db.Derive(context.WithoutCancel(ctx), string(catalogSQL.Render("tables", outletNames())))
+		err := s.db.Derive(context.WithoutCancel(ctx), string(catalogSQL.Render("tables", namesPlaceholder())))
 		s.isPrepared = err == nil
 		created <- err
 		<-s.preparing

@@ -11,13 +11,13 @@
 // # How to add a page
 //
 // Write a function such as showSnapshot in a new file. Its argument is a visit (the request with its
-// snapshot). Its result is a reply (the response): newPage with a title, the name of a template, the
-// data and the scripts of the page, or a download. The function runs a query with v.run, or a named
+// snapshot). Its result is a reply (the response): a download, or newPage with a title, the name of
+// a template, the data and the scripts of the page. The function runs a query with v.run, or a named
 // query with v.runNamed. Values are bound as parameters, and at most 1,000 rows are kept. Parameters of
 // the address are in v.PathValue("id") and v.params; the route lists the allowed parameters.
 //
 // Write the template assets/NAME.html. It defines "content", and the data of the page is in
-// .Data. Package page has the layout, tables, charts and formats. Put names and texts of the
+// .Data. Package page contains the layout, tables, charts and formats. Put names and texts of the
 // service into <bdi>. The content security policy forbids inline styles and scripts: add styles
 // and scripts to the assets of package page. The scripts of a page with charts are page.ChartScripts().
 //

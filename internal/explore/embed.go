@@ -25,8 +25,8 @@ var (
 	profileSQL sqltext.File
 )
 
-// outletNames returns the placeholder {names} with its SQL, which reads the names of outlets from all
-// tables that contain them.
-func outletNames() sqltext.Values {
+// namesPlaceholder returns the placeholder {names} with its SQL, which reads the names of outlets from
+// all tables that contain them.
+func namesPlaceholder() sqltext.Values {
 	return sqltext.Values{"names": recordSQL.Render("outlet_names", nil)}
 }

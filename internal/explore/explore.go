@@ -31,15 +31,16 @@ type Config struct {
 	Warehouse
 	// MemoryLimit is a size such as "512MB". MemoryLimit and Threads limit all requests for one
 	// snapshot together. Several snapshots can be open, each with its own limits: the newest snapshot,
-	// snapshots that as_of chooses, and replaced snapshots until their requests end.
+	// snapshots that as_of chooses, and replaced snapshots until their requests end. Each process of
+	// typed SQL has the same limits.
 	MemoryLimit string
 	Threads     int
 	// Timezone is the default time zone of questions, see query.Options.
 	Timezone string
 	// Program is the beginning of the shown commands, such as "placementsync query".
 	Program string
-	// Timeout is the time limit of a page. Downloads, the report and typed SQL have at least a
-	// minute. Defaults to 20 seconds.
+	// Timeout is the time limit of a page and of a typed statement. Defaults to 20 seconds.
+	// Downloads and the report have at least a minute, downloads of typed SQL at least 45 seconds.
 	Timeout time.Duration
 	// Child is the command of the process that runs typed SQL, see [query.Job]. Nil means that
 	// there is no page for SQL.

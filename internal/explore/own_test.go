@@ -109,7 +109,7 @@ func testEarlierSnapshotsAreLimited(t *testing.T, s *site) {
 	}
 	defer slowRequests.Wait()
 	defer stop()
-	wantTexts(t, s.getUntil(t, "/snapshot?as_of=2026-11-03", http.StatusServiceUnavailable, "open another snapshot: requests for 2 earlier snapshots are in progress"),
+	wantTexts(t, s.getUntil(t, "/snapshot?as_of=2026-11-03", http.StatusServiceUnavailable, "2 earlier snapshots are already open and in use"),
 		"Try again in a moment.")
 	s.get(t, "/snapshot", http.StatusOK)
 	stop()

@@ -15,24 +15,24 @@ import (
 )
 
 const (
-	// sessions is the maximum number of concurrent requests for a snapshot. Other requests wait.
-	sessions = 4
-	// New requests are rejected while maxStuck queries are still running after their time limit.
-	// Each of these queries uses a core and a session.
-	maxStuck = sessions
+	// maxSessions is the maximum number of concurrent requests for a snapshot. Other requests wait.
+	maxSessions = 4
+	// New requests are rejected while pool.stuck is maxStuck. Each of the counted requests still uses a
+	// core and a session.
+	maxStuck = maxSessions
 	// maxEarlier is the maximum number of open earlier snapshots.
 	maxEarlier = 2
 )
 
-// pool opens the newest snapshot and earlier snapshots, and lends them to requests. When a new
-// version is published, all open snapshots are dropped.
+// pool opens the newest snapshot and earlier snapshots, and lends them to requests. The first
+// request after a new version was published drops all open snapshots, see drop.
 type pool struct {
 	cfg Config
 	// turn guards open, and the fields borrowed and dropped of each snapshot. It is a channel and
 	// not a mutex, so that waiting for it can be cancelled.
 	turn chan struct{}
 	open []*openSnapshot // the most recently borrowed is last
-	// stuck counts the queries that DuckDB cannot interrupt and that are still running.
+	// stuck counts the ended requests with a query that DuckDB cannot interrupt and that is still running.
 	stuck atomic.Int32
 }
 
@@ -61,7 +61,7 @@ type openSnapshot struct {
 	dropped  bool
 }
 
-// standingCount is the number of streams with a standing, that is, with grades of one meaning.
+// standingCount is the number of streams with a standing.
 type standingCount struct {
 	Standing ledger.Standing
 	Streams  int
@@ -81,7 +81,7 @@ func (p *pool) unlock() { <-p.turn }
 // borrow returns a snapshot and a session for one request. The caller gives them back with release.
 func (p *pool) borrow(ctx context.Context, asOf string) (*openSnapshot, *query.DB, error) {
 	if n := p.stuck.Load(); n >= maxStuck {
-		return nil, nil, &statusError{http.StatusServiceUnavailable, fmt.Sprintf("query the snapshot: %d queries are still running after their time limit", n),
+		return nil, nil, &statusError{http.StatusServiceUnavailable, fmt.Sprintf("too many queries are still running after their time limit (%d)", n),
 			"Try again later. A restart of the program ends them."}
 	}
 	s, err := p.acquire(ctx, asOf)
@@ -93,7 +93,7 @@ func (p *pool) borrow(ctx context.Context, asOf string) (*openSnapshot, *query.D
 		return s, db, nil
 	case <-ctx.Done():
 		p.release(s, nil)
-		return nil, nil, fmt.Errorf("wait for a free connection: %w", ctx.Err())
+		return nil, nil, fmt.Errorf("wait for a free session: %w", ctx.Err())
 	}
 }
 
@@ -149,7 +149,7 @@ func (p *pool) findEvicted(asOf string) (*openSnapshot, error) {
 	}
 	unused := slices.IndexFunc(earlier, func(s *openSnapshot) bool { return s.borrowed == 0 })
 	if unused < 0 {
-		return nil, &statusError{http.StatusServiceUnavailable, fmt.Sprintf("open another snapshot: requests for %d earlier snapshots are in progress", maxEarlier), "Try again in a moment."}
+		return nil, &statusError{http.StatusServiceUnavailable, fmt.Sprintf("%d earlier snapshots are already open and in use", maxEarlier), "Try again in a moment."}
 	}
 	return earlier[unused], nil
 }
@@ -157,12 +157,12 @@ func (p *pool) findEvicted(asOf string) (*openSnapshot, error) {
 // openVersion opens a snapshot of a version: the snapshot that asOf selects, or the newest if asOf is
 // empty.
 func openVersion(ctx context.Context, cfg Config, v Version, file os.FileInfo, asOf string) (*openSnapshot, error) {
-	db, err := query.Open(ctx, v.Catalog, query.Options{MemoryLimit: cfg.MemoryLimit, Threads: cfg.Threads, Timezone: cfg.Timezone, AsOf: asOf, Sessions: sessions,
+	db, err := query.Open(ctx, v.Catalog, query.Options{MemoryLimit: cfg.MemoryLimit, Threads: cfg.Threads, Timezone: cfg.Timezone, AsOf: asOf, Sessions: maxSessions,
 		Timeout: max(cfg.Timeout, downloadTime)})
 	if err != nil {
 		return nil, err
 	}
-	s := &openSnapshot{version: v, asOf: asOf, file: file, db: db, idle: make(chan *query.DB, sessions), preparing: make(chan struct{}, 1)}
+	s := &openSnapshot{version: v, asOf: asOf, file: file, db: db, idle: make(chan *query.DB, maxSessions), preparing: make(chan struct{}, 1)}
 	if err := s.readFacts(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open snapshot %s: %w", v.Run, err), db.Close())
 	}
@@ -227,7 +227,7 @@ func (p *pool) giveBack(s *openSnapshot, db *query.DB) {
 	p.closeUnused(s)
 }
 
-// drop closes a snapshot at once, or when the last of its requests ends.
+// drop closes a snapshot as soon as no request uses it.
 func (p *pool) drop(s *openSnapshot) {
 	s.dropped = true
 	p.closeUnused(s)

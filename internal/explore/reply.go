@@ -42,7 +42,7 @@ type htmlPage struct {
 	// Nonce allows styles that a script adds with this nonce. Empty means that scripts cannot add
 	// styles.
 	Nonce string
-	// Links creates links to other pages of Snapshot.
+	// Links creates links to other pages that show Snapshot.
 	Links links
 	// Snapshot is the snapshot of the page. It is nil if the snapshot could not be opened.
 	Snapshot *openSnapshot
@@ -124,7 +124,7 @@ func (d download) send(e *Explorer, w http.ResponseWriter, v *visit) error {
 
 // downloadWriter sends the headers of a file only with the first byte of the file. If the query fails
 // before the first byte, an error page can be sent. After end, downloadWriter rejects writes: a query
-// that DuckDB cannot interrupt may still write when the connection is used for another request.
+// that DuckDB cannot interrupt may still write when the HTTP connection is used for another request.
 type downloadWriter struct {
 	mu              sync.Mutex // guards hasBegun and hasEnded
 	w               http.ResponseWriter
@@ -159,7 +159,7 @@ func (d *downloadWriter) end() (hasBegun bool) {
 	return d.hasBegun
 }
 
-// Link returns the address of another page for the snapshot of this page.
+// Link adds the as_of of this page to an address.
 func (p htmlPage) Link(to string) string { return p.Links.keepAsOf(to) }
 
 func (p htmlPage) send(e *Explorer, w http.ResponseWriter, v *visit) error {
@@ -218,7 +218,7 @@ func (e *Explorer) sendError(w http.ResponseWriter, v *visit, err error) {
 	case query.IsMissing(err):
 		shown = &statusError{http.StatusInternalServerError, err.Error(), "An earlier version of the program created this snapshot. The next night adds the missing tables and columns."}
 	default:
-		shown = &statusError{http.StatusInternalServerError, err.Error(), "Run \"placementsync verify\" to check the file for damage."}
+		shown = &statusError{http.StatusInternalServerError, err.Error(), "Run \"placementsync verify\" to check the warehouse for damage."}
 	}
 	if shown.status >= http.StatusInternalServerError {
 		e.cfg.Log.Error("page not shown", "url", v.URL.Path, "error", err)

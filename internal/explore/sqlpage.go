@@ -68,7 +68,7 @@ func (e *Explorer) serveStatement(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	if subtle.ConstantTimeCompare([]byte(req.PostForm.Get(tokenKey)), []byte(e.token)) != 1 {
-		refuse(http.StatusForbidden, "the statement was not run: its page has an old token, or none")
+		refuse(http.StatusForbidden, "the statement was not run: the page was opened before the program was restarted")
 		return
 	}
 	req.PostForm.Del(tokenKey)

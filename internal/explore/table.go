@@ -177,7 +177,7 @@ func (v *visit) fillOutletNames(roles []columnRole, rows []query.Record) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	values := outletNames()
+	values := namesPlaceholder()
 	values["wanted"] = sqltext.SQL(fmt.Sprintf(wanted, strings.Join(ids, ", ")))
 	result, err := v.run(b.query(string(recordSQL.Render("names_of", values))))
 	if query.IsMissing(err) { // an older version of the program created the snapshot
