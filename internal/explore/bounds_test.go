@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"placementsync/internal/explore"
-	"placementsync/internal/testing/torture"
 )
 
 // newSiteWithQueries serves the pages of a catalog. queries contains the user's queries by name.
@@ -34,7 +33,7 @@ func newSiteWithQueries(t *testing.T, timeout time.Duration, queries map[string]
 // respond when its time limit is reached. While four of these queries are running, all requests must be rejected.
 // Requests must succeed again when the queries have ended.
 func TestTrialUninterruptibleQueriesAreLimited(t *testing.T) {
-	torture.RequireTrials(t, os.Getenv)
+	requireTrials(t)
 	s, explorer := newSiteWithQueries(t, 3*time.Second, map[string]string{
 		"runaway": "-- title: Runaway\nSELECT levenshtein(repeat('a', 30000), repeat('b', 30000)) AS n"})
 	s.get(t, "/snapshot", http.StatusOK)

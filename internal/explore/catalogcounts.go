@@ -64,15 +64,15 @@ func (s *catalogState) countStatement(b *binder) string {
 		case "currency", "tier":
 			other := map[string]string{"currency": "tier", "tier": "currency"}[f.key]
 			where := append(s.priceConditions(t, b, f.key), "product_listing_id IN (SELECT f.id FROM found AS f"+whereOthers(priceFacet)+")")
-			bounds := s.Ranges["price"]
+			priceLimits := s.Ranges["price"]
 			values = "SELECT " + map[string]string{"currency": "currency", "tier": "pricing_tier"}[f.key] + " AS value FROM " + t.prices
 			if len(s.Chosen[other]) > 1 { // a listing can have a row for each chosen value of the other facet
 				values += whereAll(where) + " GROUP BY product_listing_id, value"
-				if having := bounds.comparisons("min(unit_amount)"); len(having) > 0 {
+				if having := priceLimits.comparisons("min(unit_amount)"); len(having) > 0 {
 					values += " HAVING " + strings.Join(having, " AND ")
 				}
 			} else {
-				values += whereAll(append(where, bounds.comparisons("unit_amount")...))
+				values += whereAll(append(where, priceLimits.comparisons("unit_amount")...))
 			}
 		default:
 			values = "SELECT CAST(f." + f.column + " AS VARCHAR) AS value FROM found AS f" + whereOthers(f.key)

@@ -151,7 +151,7 @@ func (view *catalogView) showMistake(err error) (reply, error) {
 	}
 	withoutPrices := *view.State
 	withoutPrices.Ranges = maps.Clone(withoutPrices.Ranges)
-	withoutPrices.dropPrices()
+	withoutPrices.ignorePrices()
 	var c counts
 	if withoutPrices.check() == nil {
 		if err := view.snapshot.prepareCatalog(view.Context()); err != nil {
@@ -175,7 +175,7 @@ func (view *catalogView) showMistake(err error) (reply, error) {
 	return p, nil
 }
 
-// sendCatalog sends all rows of an address as a file.
+// sendCatalog sends all listings that match the address as a file.
 func sendCatalog(v *visit) (reply, error) {
 	s, err := readCatalogState(v.params)
 	if err != nil {
@@ -220,8 +220,8 @@ func (view *catalogView) fill(c counts, rows []listing) {
 	view.SQL = s.asSQL()
 }
 
-// dropPrices removes the order by price and the range of prices.
-func (s *catalogState) dropPrices() {
+// ignorePrices removes the order by price and the price range.
+func (s *catalogState) ignorePrices() {
 	delete(s.Ranges, "price")
 	if s.Sort == "price" {
 		s.Sort, s.Descending = "authority", true
@@ -274,9 +274,9 @@ func (view *catalogView) chips() []chip {
 // "exact" is the text of the prices with all digits.
 type listing map[string]query.Value
 
-// readRows reads one page of listings. It selects the listings in the in-memory table, which contains
-// the number of each listing (rank) and its rowid in main.product_listings (source). It reads the other
-// shown columns from main, by rowid, and the tags and prices with addLists.
+// readRows reads one page of listings. It selects the listings in the in-memory table, where id is a
+// rank, and source is the rowid in main.product_listings, see catalog.sql. It reads the other shown
+// columns by rowid from main. addLists reads the tags and prices.
 func (s *catalogState) readRows(v *visit) ([]listing, error) {
 	b := &binder{}
 	text := s.statement(derivedTables(), b, []string{"l.id AS rank", "l.source", "l.outlet_name"}) + fmt.Sprintf(" LIMIT %d OFFSET %d", pageRows, (s.Page-1)*pageRows)
@@ -375,10 +375,10 @@ func (view *catalogView) addForm(c counts) {
 	}
 }
 
-// viewFacet returns the values of a facet: chosen values, then the others. A chosen value that no
-// listing has gets the count 0.
+// viewFacet returns the values of a facet: chosen values, then the others. A chosen value gets the count
+// 0 if no listing has it.
 func (s *catalogState) viewFacet(f facet, c counts) facetView {
-	const unfolded = 8
+	const maxUnfolded = 8
 	isCounted := c.Facets != nil
 	uncounted := slices.Clone(s.Chosen[f.key]) // chosen values without a count
 	view := facetView{Key: f.key, Label: f.label, Cut: len(c.Facets[f.key]) >= maxValues, Empty: "none"}
@@ -398,7 +398,7 @@ func (s *catalogState) viewFacet(f facet, c counts) facetView {
 		view.Values = append(view.Values, newValueView(f, count{value, 0}, true, isCounted))
 	}
 	view.Values = append(view.Values, others...)
-	first := min(unfolded, len(view.Values))
+	first := min(maxUnfolded, len(view.Values))
 	view.Values, view.More = view.Values[:first], view.Values[first:]
 	return view
 }
@@ -421,9 +421,9 @@ func newValueView(f facet, c count, chosen, counted bool) valueView {
 	return valueView{f.key, c.encode(), label, c.N, chosen, counted}
 }
 
-// head returns the header of a column. Its link sorts by the column. Authority, ranking and date of
-// creation are sorted in descending order first. The link of the sorted column reverses the order. A
-// column that cannot be sorted has no link. If several currencies are chosen, the price has no link.
+// head returns the header of a column. Its link sorts by the column: authority, ranking and date of
+// creation in descending order, the others in ascending order. The link of the sorted column reverses
+// the order. A column that cannot be sorted has no link. If several currencies are chosen, the price has no link.
 func (view *catalogView) head(c catalogColumn) page.Head {
 	s := view.State
 	h := page.Head{Label: c.label, Numeric: slices.Contains([]string{"authority", "ranking", "days", "price"}, c.key)}

@@ -9,9 +9,9 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// listingTables are the tables that the SQL of the catalog page reads. Downloads and the shown
-// statement read the tables of main. The page reads in-memory tables, see prepareCatalog. Both have
-// the same column names, so that each filter is written once.
+// listingTables are the tables that the SQL of the catalog page filters and sorts: tables of main for
+// downloads and for the shown statement, in-memory tables for the page, see prepareCatalog. The column
+// names are the same, so that each filter is written once.
 type listingTables struct {
 	listings, prices, tags string
 	// search is the SQL expression whose text must contain the words of a search.
@@ -104,8 +104,8 @@ func (s *catalogState) conditions(t listingTables, b *binder) []condition {
 	}
 	if len(s.Chosen["currency"])+len(s.Chosen["tier"]) > 0 {
 		listingIDs := "SELECT product_listing_id FROM " + t.prices + " WHERE " + strings.Join(s.priceConditions(t, b, ""), " AND ")
-		if bounds := s.Ranges["price"].comparisons("min(unit_amount)"); len(bounds) > 0 {
-			listingIDs += " GROUP BY product_listing_id HAVING " + strings.Join(bounds, " AND ")
+		if having := s.Ranges["price"].comparisons("min(unit_amount)"); len(having) > 0 {
+			listingIDs += " GROUP BY product_listing_id HAVING " + strings.Join(having, " AND ")
 		}
 		all = append(all, condition{priceFacet, "l.id IN (" + listingIDs + ")"})
 	}

@@ -40,7 +40,7 @@ type rangeFilter struct {
 func rangeFilters() []rangeFilter {
 	return []rangeFilter{
 		{"price", "Price", ""}, {"authority", "Domain authority", "domain_authority"},
-		{"ranking", "Domain ranking", "domain_ranking"}, {"days", "Delivery days at most", "max_delivery_days"},
+		{"ranking", "Domain ranking", "domain_ranking"}, {"days", "Maximum delivery days", "max_delivery_days"},
 	}
 }
 
@@ -257,7 +257,7 @@ func (s *catalogState) check() error {
 	currencies := len(s.Chosen["currency"])
 	switch {
 	case len(s.words()) > maxWords || choices > maxChoices:
-		return usageErr(fmt.Sprintf("the address has more than %d words or %d choices", maxWords, maxChoices), "Choose fewer.")
+		return usageErr(fmt.Sprintf("the address has more than %d words in the search, or more than %d choices", maxWords, maxChoices), "Choose fewer.")
 	case s.comparesPrices() && currencies > 1:
 		return usageErr("prices of different currencies cannot be compared", "Choose one currency, then sort by price or choose a range.")
 	}

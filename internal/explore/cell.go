@@ -54,7 +54,7 @@ func (r columnRole) buildCell(v query.Value) page.Cell {
 	case v.Null:
 	case r.Name == promiseColumn:
 		cell = page.TagCell(v.Text)
-	case r.money:
+	case r.isAmount:
 		cell = page.MoneyCell(v.Text)
 	case r.coded:
 		if text := wordsOf(v.Text); text != v.Text {

@@ -8,5 +8,5 @@ func (e *Explorer) RunInDerived(ctx context.Context, statements ...string) error
 	return e.pool.open[0].db.Derive(ctx, statements...)
 }
 
-// Stuck returns the number of ended requests with a query that is still running.
+// Stuck returns the number of ended requests whose query is still running.
 func (e *Explorer) Stuck() int { return int(e.pool.stuck.Load()) }

@@ -43,7 +43,7 @@ func outletKind() recordKind {
 			{statement: "gone", title: "Former listings", about: "Listings that belonged to the outlet in an earlier snapshot."},
 			{statement: "items", title: "Sold items",
 				about: "Newest first. The service sends no currency for sold items.", empty: "No sold items."},
-			{statement: "owed", title: "Open payables", about: "Unpaid commissions and shares for sold items. The order that was paid first is first."},
+			{statement: "owed", title: "Open payables", about: "Unpaid commissions and shares for sold items. Sorted by the payment date of the order, oldest first."},
 			{statement: "articles", title: "Articles", empty: "No articles."},
 		}}
 }

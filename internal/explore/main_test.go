@@ -76,7 +76,7 @@ func must(t testing.TB, err error) {
 // site is a server with the pages of a catalog.
 type site struct {
 	*httptest.Server
-	mu      sync.Mutex
+	mu      sync.Mutex // guards version and log
 	version explore.Version
 	// queriesDir is the folder of the user's queries. Empty means none.
 	queriesDir string

@@ -16,10 +16,10 @@ import (
 	"placementsync/internal/explore"
 )
 
-// TestOwnQueries checks that queries of the user are listed and run, and that their texts are
+// TestUserDefinedQueries checks that queries of the user are listed and run, and that their texts are
 // escaped. A query must be stopped at the time limit. A query that writes or reads files must be
 // rejected.
-func TestOwnQueries(t *testing.T) {
+func TestUserDefinedQueries(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for name, text := range map[string]string{

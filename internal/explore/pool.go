@@ -32,7 +32,7 @@ type pool struct {
 	// not a mutex, so that waiting for it can be cancelled.
 	turn chan struct{}
 	open []*openSnapshot // the most recently borrowed is last
-	// stuck counts the ended requests with a query that DuckDB cannot interrupt and that is still running.
+	// stuck counts the ended requests whose query is still running, because DuckDB cannot interrupt it.
 	stuck atomic.Int32
 }
 

@@ -20,7 +20,7 @@ type priceView struct {
 // priceRow is one price with its current and its earlier amounts.
 type priceRow struct {
 	Tier string
-	// Colour is the index of a series color, see page.Series.
+	// Colour is the index of a color, see page.Series.
 	Colour int
 	Now    page.Cell
 	Since  string

@@ -25,7 +25,7 @@ func (q *question) addChart(result query.Result, rowsInTable []query.Record) {
 	if len(result.Rows) == 0 || len(numbers) == 0 || shown[0].Numeric {
 		return
 	}
-	chosen := numbers[max(0, slices.IndexFunc(numbers, func(r columnRole) bool { return r.money }))]
+	chosen := numbers[max(0, slices.IndexFunc(numbers, func(r columnRole) bool { return r.isAmount }))]
 	for _, r := range numbers {
 		if r.Name == q.params.Get(chartKey) {
 			chosen = r
@@ -35,7 +35,7 @@ func (q *question) addChart(result query.Result, rowsInTable []query.Record) {
 		q.view.NoChartReason = "No chart: " + q.view.NoChartReason
 	}
 	for _, r := range numbers {
-		q.view.Choices = append(q.view.Choices, option{r.Name, labelOf(r.Name), r.Name == chosen.Name})
+		q.view.ChartColumns = append(q.view.ChartColumns, option{r.Name, labelOf(r.Name), r.Name == chosen.Name})
 	}
 }
 

@@ -22,8 +22,7 @@ type subjectView struct {
 
 type queryItem struct {
 	Title, About, Link string
-	// Own marks the user's own queries.
-	Own bool
+	UserDefined        bool
 }
 
 // questionsView is the list of named queries.
@@ -44,7 +43,7 @@ func showQuestions(v *visit) (reply, error) {
 			subjects = append(subjects, subjectView{Subject: labelOf(q.Subject)})
 		}
 		s := &subjects[indexes[q.Subject]]
-		s.Queries = append(s.Queries, queryItem{Title: q.Title, About: firstSentence(q.About), Link: v.links().linkQuestion(q.Name), Own: q.IsUserDefined()})
+		s.Queries = append(s.Queries, queryItem{Title: q.Title, About: firstSentence(q.About), Link: v.links().linkQuestion(q.Name), UserDefined: q.IsUserDefined()})
 	}
 	slices.SortStableFunc(subjects, func(a, b subjectView) int { return strings.Compare(a.Subject, b.Subject) })
 	view := questionsView{Subjects: subjects}
@@ -64,7 +63,7 @@ func firstSentence(text string) string {
 // questionView is the page of one named query.
 type questionView struct {
 	Name, Title, About, Grain, SQL string
-	Own                            bool
+	UserDefined                    bool
 	Fields                         []formField
 	// Problem explains why there is no result.
 	Problem string
@@ -72,15 +71,15 @@ type questionView struct {
 	// UnknownValues lists parameter values that may be the reason for a result without rows.
 	UnknownValues []string
 	Chart         *page.Chart
-	// Choices are the columns that the chart can show.
-	Choices []option
+	// ChartColumns are the columns that the chart can show.
+	ChartColumns []option
 	// NoChartReason explains why there is no chart.
 	NoChartReason string
 	Command       string
 	AsOf          asOfView
 }
 
-// sentenceOf converts a text from the header of a query to a sentence.
+// sentenceOf capitalizes a text and ends it with a full stop.
 func sentenceOf(text string) string {
 	if text == "" {
 		return ""
@@ -105,7 +104,7 @@ func showQuestion(v *visit) (reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	q.view = questionView{Name: q.query.Name, Title: q.query.Title, About: q.query.About, Grain: sentenceOf(q.query.Grain), SQL: strings.TrimSpace(q.query.SQL), Own: q.query.IsUserDefined()}
+	q.view = questionView{Name: q.query.Name, Title: q.query.Title, About: q.query.About, Grain: sentenceOf(q.query.Grain), SQL: strings.TrimSpace(q.query.SQL), UserDefined: q.query.IsUserDefined()}
 	if q.view.AsOf, err = v.snapshotForm(); err != nil {
 		return nil, err
 	}
@@ -126,7 +125,7 @@ func showQuestion(v *visit) (reply, error) {
 	return p, nil
 }
 
-// sendResult sends the whole result as a file.
+// sendResult sends the rows of the result that match the filters as a file.
 func sendResult(v *visit) (reply, error) {
 	q, err := v.findQuestion()
 	if err != nil {
@@ -198,10 +197,10 @@ func (q *question) runForm() (status int, err error) {
 	case errors.Is(context.Cause(q.Context()), errTooSlow):
 		q.view.Problem = "The query took too long and was stopped. Narrow the parameters, download the result as CSV, or use the command line."
 		return http.StatusServiceUnavailable, nil
-	case query.IsMissing(err) && !q.view.Own:
+	case query.IsMissing(err) && !q.view.UserDefined:
 		q.view.Problem = "This snapshot lacks a table or column that the query reads. The next night adds it."
 		return http.StatusOK, nil
-	case q.view.Own:
+	case q.view.UserDefined:
 		q.view.Problem = "The query failed: " + err.Error()
 		return http.StatusBadRequest, nil
 	}
@@ -212,7 +211,7 @@ func (q *question) runForm() (status int, err error) {
 // that cannot be a subquery, such as DESCRIBE, cannot be sorted or filtered.
 func (q *question) addResult() error {
 	t, err := q.openTable(q.query, q.values, "")
-	if err != nil && (errors.As(err, new(*statusError)) || !q.view.Own) {
+	if err != nil && (errors.As(err, new(*statusError)) || !q.view.UserDefined) {
 		return err
 	}
 	var rows tableRows

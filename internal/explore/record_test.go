@@ -36,16 +36,16 @@ func TestPages(t *testing.T) {
 			"report equals its file":        testReportEqualsFile,
 		}},
 		{"listings.sql", map[string]func(t *testing.T, s *site){
-			"unread tables are not empty":      testUnreadTables,
-			"result of a question":             testQuestionResult,
-			"wrong parameters":                 testWrongParameters,
-			"unknown parameters":               testUnknownParameters,
-			"layout":                           testLayout,
-			"filters of the catalog":           testFilters,
-			"sort order of the catalog":        testSort,
-			"lowest prices of the catalog":     testLowestPrices,
-			"invalid addresses":                testInvalidAddresses,
-			"texts of the catalog are escaped": testHostileNames,
+			"unread tables are not shown as empty": testUnreadTables,
+			"result of a question":                 testQuestionResult,
+			"wrong parameters":                     testWrongParameters,
+			"unknown parameters":                   testUnknownParameters,
+			"layout":                               testLayout,
+			"filters of the catalog":               testFilters,
+			"sort order of the catalog":            testSort,
+			"lowest prices of the catalog":         testLowestPrices,
+			"invalid addresses":                    testInvalidAddresses,
+			"texts of the catalog are escaped":     testHostileNames,
 		}},
 	} {
 		t.Run(c.fixture, func(t *testing.T) {
@@ -79,7 +79,7 @@ func testListingHistory(t *testing.T, s *site) {
 }
 
 // testDeletedRecords checks that the page of a deleted record shows when and why it was deleted. L3 has more
-// row versions than a page shows. An article of L4 was published before its payment.
+// row versions than a page shows. An article of L4 was published before its order was paid.
 func testDeletedRecords(t *testing.T, s *site) {
 	body := s.get(t, "/listings/L2", http.StatusOK)
 	wantTexts(t, body, "Gone slot", "Deleted. Snapshots from 2026-11-03 02:00 UTC on do not contain this record: absent from a proven walk.",
@@ -88,7 +88,7 @@ func testDeletedRecords(t *testing.T, s *site) {
 	wantTexts(t, s.get(t, "/listings/L3", http.StatusOK), "In snapshots since 2020-07-19 02:00 or earlier", "Only the newest 1,000 versions are shown",
 		"Name Restless 2020-07-19 02:00 or earlier", "Domain ranking 1,199 2023-04-14 02:00 999 earlier")
 	if early := textOf(s.get(t, "/listings/L4", http.StatusOK)); !strings.Contains(early, "Early bird") || strings.Contains(early, "−8.0") {
-		t.Errorf("want the article \"Early bird\", which was published before its payment, without the negative time -8.0:\n%s", early)
+		t.Errorf("want the article \"Early bird\", which was published before its order was paid, without the negative time -8.0:\n%s", early)
 	}
 	beforeDeletion := s.get(t, "/listings/L2?as_of=2026-11-02", http.StatusOK)
 	if strings.Contains(textOf(beforeDeletion), "Deleted") {
@@ -211,7 +211,7 @@ func wantLinks(t testing.TB, body string, addresses ...string) {
 	}
 }
 
-// testChecks checks that the snapshot page has the results of the checks and their rows.
+// testChecks checks that the snapshot page has the results of the checks and the rows of the failed check.
 func testChecks(t *testing.T, s *site) {
 	body := s.get(t, "/snapshot", http.StatusOK)
 	wantTexts(t, body, "prices_not_positive warn failed 2", "prices_scaled hold passed 0", "First rows of prices_not_positive Listing ID Amount L1 -1.50 <i>L2</i> –")

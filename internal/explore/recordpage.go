@@ -70,8 +70,8 @@ type recordView struct {
 	// DeletedAt is the time when the record was deleted. Evidence is the reason why the record counts
 	// as deleted.
 	DeletedAt, Evidence string
-	// FirstSeen is the time of the first snapshot with the record. It is empty if no list contains the
-	// record. FirstSnapshot is the time of the first snapshot in the catalog.
+	// FirstSeen is the time of the first snapshot with the record. It is empty if no table of
+	// the kind contains the record itself. FirstSnapshot is the time of the first snapshot in the catalog.
 	FirstSeen, FirstSnapshot string
 	Sections                 []sectionView
 	Fields                   []fieldsView
@@ -187,9 +187,9 @@ func (b *recordBuilder) queryByID(statement string) (query.Query, map[string]str
 }
 
 // askByID runs a statement with the id of the record. The result lists its source tables.
-func (b *recordBuilder) askByID(statement string, most int) (query.Result, error) {
+func (b *recordBuilder) askByID(statement string, limit int) (query.Result, error) {
 	q, values := b.queryByID(statement)
-	return b.db.Ask(b.Context(), q, values, most)
+	return b.db.Ask(b.Context(), q, values, limit)
 }
 
 // factsOf returns the known values of the head except for its title.
@@ -207,11 +207,11 @@ func factsOf(head query.Result, l links) []fact {
 // buildSection runs the query of a section. It returns nil if the section is left out.
 func (b *recordBuilder) buildSection(s section) (*sectionView, error) {
 	v := &sectionView{ID: s.statement, Title: s.title, About: s.about}
-	most := maxHistoryRows
+	limit := maxHistoryRows
 	if s.layout == asTable {
-		most = maxSectionRows
+		limit = maxSectionRows
 	}
-	result, err := b.askByID(s.statement, most)
+	result, err := b.askByID(s.statement, limit)
 	if query.IsMissing(err) {
 		v.Empty = "This snapshot lacks a table that the query reads. The next night adds it."
 		return v, nil
@@ -284,14 +284,15 @@ func (b *recordBuilder) addRejects(view *recordView) error {
 
 // comment is a comment on an article. IsReply means that it replies to another comment.
 type comment struct {
-	Author, Written, Edited, Text string
-	IsReply                       bool
+	Author, Text        string
+	WrittenAt, EditedAt string
+	IsReply             bool
 }
 
 func buildComments(records []query.Record) []comment {
 	var comments []comment
 	for _, r := range records {
-		c := comment{Author: r.Get("author").Or(page.Unknown), Written: page.Moment(r.Get("written").Text), Edited: page.Moment(r.Get("edited").Text),
+		c := comment{Author: r.Get("author").Or(page.Unknown), WrittenAt: page.Moment(r.Get("written").Text), EditedAt: page.Moment(r.Get("edited").Text),
 			Text: r.Get("text").Text, IsReply: r.Get("reply").Text == "true"}
 		comments = append(comments, c)
 	}

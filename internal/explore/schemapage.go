@@ -128,10 +128,10 @@ const (
 	mapMargin           = 14
 )
 
-// drawMap places each table in the column to the right of the tables that it references. Tables without
-// relations are left out.
+// drawMap arranges the tables in columns. Each table is to the right of the tables that it references.
+// Tables without relations are left out.
 func drawMap(m dictionary.Map) *relationMap {
-	columns := map[string]int{}
+	columns := map[string]int{} // columns of the drawing, by table
 	var place func(table string, path []string) int
 	place = func(table string, path []string) int {
 		if slices.Contains(path, table) { // a cycle

@@ -316,7 +316,7 @@ func sums(t *testing.T, dirs ...string) map[string][32]byte {
 	return sumByFile
 }
 
-// TestStatementAsQuestion saves the text of the page as a query and opens it.
+// TestStatementAsQuestion saves the query file that the page shows, and opens the query.
 func TestStatementAsQuestion(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "records.sql")

@@ -23,8 +23,8 @@ type columnRole struct {
 	idColumn, kind string
 	// unitColumn is the name of the column with the currency of the amounts. Empty means none.
 	unitColumn string
-	// money means that the column contains amounts. summed means that the table shows their total.
-	money, summed bool
+	// summed means that the table shows the total of the amounts.
+	isAmount, summed bool
 	// coded means that the column contains values of an enumeration.
 	coded bool
 }
@@ -82,10 +82,10 @@ func rolesOf(columns []query.Column) []columnRole {
 		// Enumerations and amounts are recognized by the names of their columns. A sum of
 		// medians, limits or unit prices would have no meaning.
 		r.coded = r.Type == "VARCHAR" && hasWord(r.Name, "status", "type", "kind", "tier", "side", "trait", "includes", "included")
-		r.money = strings.HasPrefix(r.Type, "DECIMAL") && !hasWord(r.Name, "percent", "days", "hours", "minutes", "week", "items")
-		r.summed = r.money && !hasWord(r.Name, "median", "mean", "average", "min", "max", "lowest", "highest", "largest", "p25", "p50", "p75", "p90",
+		r.isAmount = strings.HasPrefix(r.Type, "DECIMAL") && !hasWord(r.Name, "percent", "days", "hours", "minutes", "week", "items")
+		r.summed = r.isAmount && !hasWord(r.Name, "median", "mean", "average", "min", "max", "lowest", "highest", "largest", "p25", "p50", "p75", "p90",
 			"last", "per", "from", "below", "left", "spent", "now", "old", "new", "change", "gap", "value")
-		if currency != nil && r.money {
+		if currency != nil && r.isAmount {
 			r.unitColumn, currency.hidden = "currency", true
 		}
 	}
@@ -154,24 +154,24 @@ const noCurrency = "(no currency)"
 // It finds the outlet of a row by the id of the outlet, or else by the id of a listing of the outlet.
 func (v *visit) fillOutletNames(roles []columnRole, rows []query.Record) error {
 	indexOf := func(matches func(r columnRole) bool) int { return slices.IndexFunc(roles, matches) }
-	name := indexOf(func(r columnRole) bool {
+	nameIndex := indexOf(func(r columnRole) bool {
 		return r.kind == "outlet" && r.Name != r.idColumn || r.Name == "outlet" || r.Name == "outlet_name"
 	})
-	if name < 0 {
+	if nameIndex < 0 {
 		return nil
 	}
-	id := indexOf(func(r columnRole) bool { return r.Name == roles[name].idColumn })
+	idIndex := indexOf(func(r columnRole) bool { return r.Name == roles[nameIndex].idColumn })
 	wanted := "SELECT id, id AS outlet_id FROM (SELECT unnest([%s]) AS id)"
-	if id < 0 {
-		id = indexOf(func(r columnRole) bool { return r.kind == "listing" && r.Name == r.idColumn })
+	if idIndex < 0 {
+		idIndex = indexOf(func(r columnRole) bool { return r.kind == "listing" && r.Name == r.idColumn })
 		wanted = "SELECT id, outlet_id FROM main.product_listings WHERE id IN (%s)"
 	}
 	b := &binder{}
 	var ids []string
 	var missing []query.Record
 	for _, row := range rows {
-		if id >= 0 && row.Values[name].Null && !row.Values[id].Null {
-			missing, ids = append(missing, row), append(ids, b.bind(row.Values[id].Text))
+		if idIndex >= 0 && row.Values[nameIndex].Null && !row.Values[idIndex].Null {
+			missing, ids = append(missing, row), append(ids, b.bind(row.Values[idIndex].Text))
 		}
 	}
 	if len(missing) == 0 {
@@ -185,8 +185,8 @@ func (v *visit) fillOutletNames(roles []columnRole, rows []query.Record) error {
 	}
 	for _, r := range result.Rows {
 		for _, row := range missing {
-			if r.Get("id").Text == row.Values[id].Text {
-				row.Values[name] = r.Get("name")
+			if r.Get("id").Text == row.Values[idIndex].Text {
+				row.Values[nameIndex] = r.Get("name")
 			}
 		}
 	}

@@ -224,8 +224,8 @@ func TestQuestionTables(t *testing.T) {
 	testOutletNames(t, s)
 }
 
-// testOutletNames checks that pages and the download of the catalog show the name of an outlet that only
-// another table contains.
+// testOutletNames checks that pages and the download of the catalog show the name of an outlet if only
+// another table contains the name.
 func testOutletNames(t *testing.T, s *site) {
 	t.Helper()
 	for address, want := range map[string]string{

@@ -64,7 +64,7 @@ func readTableState(params url.Values, columns []query.Column) (tableState, erro
 		}
 	}
 	if len(strings.Fields(s.Search)) > maxWords || len(params) > maxChoices {
-		return s, usageErr(fmt.Sprintf("the address has more than %d words or %d parameters", maxWords, maxChoices), "Choose fewer.")
+		return s, usageErr(fmt.Sprintf("the address has more than %d words in the search, or more than %d parameters", maxWords, maxChoices), "Choose fewer.")
 	}
 	for _, key := range slices.Sorted(maps.Keys(params)) {
 		text := strings.TrimSpace(params.Get(key))
@@ -116,7 +116,7 @@ func checkText(key, text string) error {
 func parsePage(text string) (int, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > maxPage {
-		return 1, usageErr(fmt.Sprintf("page %q is not a number from 1 on", text), "Change page in the address.")
+		return 1, usageErr(fmt.Sprintf("page %q is not a number from 1 to %d", text, maxPage), "Change the page number in the address.")
 	}
 	return n, nil
 }

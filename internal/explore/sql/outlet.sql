@@ -94,7 +94,7 @@ WHERE m.outlet_id = $id
 ORDER BY m.paid_at DESC NULLS LAST, m.order_item_id;
 
 -- name: owed
--- Unpaid commissions and shares for sold items of the outlet. The oldest paid orders are first.
+-- Unpaid commissions and shares for sold items of the outlet. The orders that were paid earliest are first.
 SELECT p.kind, coalesce(o.reference_number, p.order_id) AS "order", p.order_id, p.product_name AS product, p.order_paid_at AS order_paid, p.amount
 FROM mart.payables AS p
 LEFT JOIN main.orders AS o ON o.id = p.order_id

@@ -1,5 +1,5 @@
--- 300 listings with repeated values. They have so many combinations of currency and tier that a
--- BIGINT cannot have a bit for each.
+-- 300 listings with repeated values, and more combinations of currency and tier than a BIGINT has
+-- bits.
 INSERT INTO main.product_listings (id, name, outlet_name, website_url, country, state, channel_type, placement_type, is_do_follow, disclaimer, domain_authority, domain_ranking, max_delivery_days, created_at)
 SELECT 'l' || i, nullif((['News', 'Blog', 'Zürich 100%', '_wild', NULL])[1 + (hash(i, 1) % 5)::INT] || ' ' || hash(i, 2) % 40, ''), (['Morning News', 'Blog of it''s', NULL])[1 + (hash(i, 3) % 3)::INT], 'https://site' || hash(i, 4) % 9 || '.example',
 	(['US', 'DE', '(none)', '', NULL])[1 + (hash(i, 5) % 5)::INT], (['Ohio', 'it''s "quoted"', NULL])[1 + (hash(i, 6) % 3)::INT], (['website', 'newsletter', NULL])[1 + (hash(i, 7) % 3)::INT], (['article', 'mention', NULL])[1 + (hash(i, 8) % 3)::INT],
