@@ -71,7 +71,7 @@ func TestFileWithTwoHardLinksIsReadOnce(t *testing.T) {
 		"a wrong checksum":   {file, otherSum, true, checksum.WrongSum},
 		"a wrong checksum, if only the size is compared": {file, otherSum, false, ""},
 		"a wrong size":   {file, otherSize, false, "it has 3 bytes, but 4 in its manifest"},
-		"a missing file": {file + "c", want, false, "it is gone"},
+		"a missing file": {file + "c", want, false, "it is missing"},
 		"a folder":       {dir, want, false, "it is not a regular file"},
 	} {
 		if got := cache.Compare(c.path, c.want, c.readData); got != c.problem {

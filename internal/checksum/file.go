@@ -94,7 +94,7 @@ func (c *Cache) Compare(path string, want FileSum, readData bool) (problem strin
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "it is gone"
+		return "it is missing"
 	case err != nil:
 		return err.Error()
 	case !info.Mode().IsRegular():

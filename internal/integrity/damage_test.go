@@ -383,7 +383,7 @@ func TestNotesAndMissingNightsAreReported(t *testing.T) {
 			_, err := draft.Hold(d.t.Context(), []warehouse.ManifestTable{{Name: table, FileSum: checksum.FileSum{File: tagsFile}}})
 			must(d.t, err)
 			d.remove("held/20261104T020000Z/" + tagsFile)
-		}, []string{"held/20261104T020000Z/" + tagsFile + ": discard --held"}, "it is gone", ""},
+		}, []string{"held/20261104T020000Z/" + tagsFile + ": discard --held"}, "it is missing", ""},
 		"a run that was killed before it added its day": {func(d damager) {
 			d.remove("parquet/"+table+"/snapshot_date=2026-11-03", manifest3)
 			writeIndex(d, firstNight, secondNight)
@@ -440,7 +440,7 @@ func TestALostDayAndALostLineAreReported(t *testing.T) {
 		}, manifest2, "all files of the day are missing"},
 		"no manifest of a day and no catalogs": {func(d damager) {
 			d.remove(version1+"catalog.duckdb", version2, version3+"catalog.duckdb", changes2+".json", manifest2)
-		}, manifest2, "it is gone"},
+		}, manifest2, "it is missing"},
 		"a damaged line of the ledger": {func(d damager) { d.flip("state/runs.jsonl") }, "state/runs.jsonl", "damaged lines: 1"},
 	} {
 		w := clone(t, original)

@@ -62,15 +62,15 @@ func TestTheSeriesIsReadFromIntactFiles(t *testing.T) {
 		"a damaged file of the newest night":   {func(d damager) { d.flip(series3) }, []string{first, second}, []string{series3 + " (2026-11-03): " + wrongSum}},
 		"a damaged manifest with copies":       {func(d damager) { d.flip(manifest2) }, []string{first, second, third}, nil},
 		"a manifest only in the version":       {func(d damager) { d.remove(manifest2, changes2+".json") }, []string{first, second, third}, nil},
-		"no manifest and no copy of it":        {func(d damager) { d.remove(manifest2, changes2+".json", version2+"manifest.json") }, []string{first, third}, []string{manifest2 + " (2026-11-02): it is gone"}},
+		"no manifest and no copy of it":        {func(d damager) { d.remove(manifest2, changes2+".json", version2+"manifest.json") }, []string{first, third}, []string{manifest2 + " (2026-11-02): it is missing"}},
 		"only copies of the manifest that name another day": {func(d damager) {
 			d.remove(manifest2)
 			d.editManifest(changes2+".json", moveToNextDay)
 			d.editManifest(version2+"manifest.json", moveToNextDay)
-		}, []string{first, third}, []string{manifest2 + " (2026-11-02): it is gone"}},
+		}, []string{first, third}, []string{manifest2 + " (2026-11-02): it is missing"}},
 		"no files of a day":                    {func(d damager) { d.remove(manifest2, changes2+".json", version2, filepath.Dir(series2)) }, []string{first, third}, []string{manifest2 + " (2026-11-02): all files of the day are missing"}},
 		"a day with files only in its version": {func(d damager) { d.remove(manifest2, filepath.Dir(series2)) }, []string{first, secondNight + " 11-02 02:00 " + version2 + tagsFile, third}, nil},
-		"no index":                             {func(d damager) { d.remove(index) }, []string{first, second, third}, []string{index + " (): it is gone"}},
+		"no index":                             {func(d damager) { d.remove(index) }, []string{first, second, third}, []string{index + " (): it is missing"}},
 		"a day that the index lacks":           {func(d damager) { writeIndex(d, firstNight, thirdNight) }, []string{first, second, third}, nil},
 		"a day without a manifest that the index lacks": {func(d damager) {
 			writeIndex(d, firstNight, thirdNight)
@@ -170,12 +170,12 @@ func TestFilesOfChangesAreCopiesOrOriginals(t *testing.T) {
 	}{
 		"no damage":                     {func(d damager) {}, []string{changes1 + ".changes", changes2 + ".changes", changes3 + ".changes"}, true, ""},
 		"a damaged file":                {func(d damager) { d.flip(changes2 + ".changes") }, []string{changes1 + ".changes", version2 + "meta.changes", changes3 + ".changes"}, true, ""},
-		"no file and no copy of it":     {func(d damager) { d.remove(changes2+".changes", version2+"meta.changes") }, []string{changes1 + ".changes", changes3 + ".changes"}, true, changes2 + ".changes: it is gone: meta and closed rows of run " + secondNight},
-		"no manifest and no copy of it": {func(d damager) { d.remove(changes2+".json", manifest2, version2+"manifest.json") }, []string{changes3 + ".changes"}, true, changes2 + ".json: it is gone: meta and closed rows of run " + secondNight + " and of earlier runs"},
+		"no file and no copy of it":     {func(d damager) { d.remove(changes2+".changes", version2+"meta.changes") }, []string{changes1 + ".changes", changes3 + ".changes"}, true, changes2 + ".changes: it is missing: meta and closed rows of run " + secondNight},
+		"no manifest and no copy of it": {func(d damager) { d.remove(changes2+".json", manifest2, version2+"manifest.json") }, []string{changes3 + ".changes"}, true, changes2 + ".json: it is missing: meta and closed rows of run " + secondNight + " and of earlier runs"},
 		"no schema past": {func(d damager) {
 			d.editManifest(changes2+".json", func(m *warehouse.Manifest) { m.Meta.HasPast = false })
 		}, []string{changes1 + ".changes", changes2 + ".changes", changes3 + ".changes"}, false, ""},
-		"no manifests": {func(d damager) { d.remove("parquet/.meta", "parquet/.manifests", "versions") }, nil, false, changes3 + ".json: it is gone: meta and closed rows of run " + thirdNight + " and of earlier runs"},
+		"no manifests": {func(d damager) { d.remove("parquet/.meta", "parquet/.manifests", "versions") }, nil, false, changes3 + ".json: it is missing: meta and closed rows of run " + thirdNight + " and of earlier runs"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := clone(t, original)

@@ -12,7 +12,8 @@ import (
 
 // A DuckDB file consists of blocks of one size, and tables do not share blocks. With blocks of the
 // default size of 256 KiB, a hundred small tables take four times the space of their rows. With blocks
-// of 16 KiB, a million rows take a third more space. docs/performance.md contains the measurement.
+// of 16 KiB, a million rows take a third more space than with
+// large blocks. docs/performance.md contains the measurement.
 const (
 	smallBlock = 16 << 10
 	largeBlock = 256 << 10

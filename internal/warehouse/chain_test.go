@@ -186,9 +186,9 @@ func TestTheLineageUsesCopiesOfManifests(t *testing.T) {
 	flipBit(t, filepath.Join(w.Folder.VersionPath(secondNight), "manifest.json"), 40)
 	requireLineage("a damaged manifest with a copy", false, firstNight, secondNight, thirdNight)
 	must(t, os.RemoveAll(w.Folder.VersionPath(secondNight)))
-	requireLineage("a removed version with a copy", false, firstNight, thirdNight)
+	requireLineage("a removed version with a copy of its manifest", false, firstNight, thirdNight)
 	must(t, os.Remove(w.Folder.RunManifestPath(secondNight)))
-	requireLineage("a removed version", false, thirdNight)
+	requireLineage("a removed version without a copy of its manifest", false, thirdNight)
 	flipBit(t, filepath.Join(w.Folder.VersionPath(thirdNight), "manifest.json"), 40)
 	must(t, os.Remove(w.Folder.RunManifestPath(thirdNight)))
 	requireLineage("a damaged manifest without a copy", true)
@@ -252,7 +252,7 @@ func TestARollbackOfARebuiltVersionPublishesTheNightBefore(t *testing.T) {
 		t.Errorf("rolled back to %s, want %s", got, secondNight)
 	}
 	must(t, w.Versions.Drop(firstNight))
-	if _, err := w.Rollback("", firstNightAt.AddDate(0, 1, 0)); err == nil || !strings.Contains(err.Error(), "not kept: the kept versions are ["+secondNight) {
+	if _, err := w.Rollback("", firstNightAt.AddDate(0, 1, 0)); err == nil || !strings.Contains(err.Error(), "is not kept; nothing was changed: name one of the kept versions: "+secondNight) {
 		t.Errorf("the error of a rollback to a removed version is %v, want it to name the kept versions", err)
 	}
 }

@@ -23,14 +23,14 @@ type DamagedError struct {
 }
 
 func (e *DamagedError) Error() string {
-	text := fmt.Sprintf("read %s: it is damaged: %s", e.File, e.Problem)
+	text := fmt.Sprintf("read %s: %s", e.File, e.Problem)
 	if e.Remedy != "" {
 		text += "; " + e.Remedy
 	}
 	return text
 }
 
-// Unwrap returns the error of reading. It is nil if a checksum is wrong.
+// Unwrap returns the error of reading, or nil.
 func (e *DamagedError) Unwrap() error { return e.Err }
 
 // DamagedErr returns a *DamagedError for a file of the warehouse.
@@ -46,7 +46,7 @@ func ProblemOf(err error) string {
 	case err == nil:
 		return ""
 	case errors.Is(err, fs.ErrNotExist):
-		return "it is gone"
+		return "it is missing"
 	case errors.As(err, &damaged):
 		return damaged.Problem
 	}
@@ -62,17 +62,17 @@ func (w *Warehouse) WithRemedy(err error, version string) error {
 	}
 	var remedies []string
 	if days := w.Series.Days(); len(days) > 0 {
-		remedies = append(remedies, fmt.Sprintf("the Parquet series exists (%s to %s, days: %d): \"placementsync rebuild\" builds the catalog from it",
+		remedies = append(remedies, fmt.Sprintf("\"placementsync rebuild\" (builds the catalog from the Parquet series, %s to %s, days: %d)",
 			days[0], days[len(days)-1], len(days)))
 	}
 	if versions := w.Versions.listIntact(version); len(versions) > 0 {
-		remedies = append(remedies, fmt.Sprintf("intact versions are %s: \"placementsync rollback %s\" switches to the newest of them",
-			strings.Join(versions, ", "), versions[len(versions)-1]))
+		remedies = append(remedies, fmt.Sprintf("\"placementsync rollback %s\" (switches to the newest of the intact versions %s)",
+			versions[len(versions)-1], strings.Join(versions, ", ")))
 	}
+	damaged.Remedy = "nothing was published: run " + strings.Join(remedies, ", or ")
 	if len(remedies) == 0 {
-		remedies = []string{"no other version is intact and there is no Parquet series: restore a backup"}
+		damaged.Remedy = "no other version is intact and there is no Parquet series; nothing was published: restore a backup"
 	}
-	damaged.Remedy = strings.Join(append(remedies, "nothing was changed"), "; ")
 	return err
 }
 

@@ -27,9 +27,9 @@ func TestQueryErrorsOfADamagedCatalogAreExplained(t *testing.T) {
 		"a damaged Parquet file":    {func(t *testing.T, w *warehouse.Warehouse) { flipBit(t, path(w, "latest", tagsFile), 40) }, "", ""},
 		"no link latest":            {func(t *testing.T, w *warehouse.Warehouse) { must(t, os.Remove(link(w))) }, "", ""},
 		"a damaged catalog":         {func(t *testing.T, w *warehouse.Warehouse) { flipBit(t, path(w, catalog), 70_000) }, catalog, checksum.WrongSum},
-		"a missing catalog":         {func(t *testing.T, w *warehouse.Warehouse) { must(t, os.Remove(path(w, catalog))) }, catalog, "it is gone"},
+		"a missing catalog":         {func(t *testing.T, w *warehouse.Warehouse) { must(t, os.Remove(path(w, catalog))) }, catalog, "it is missing"},
 		"a damaged manifest":        {func(t *testing.T, w *warehouse.Warehouse) { flipBit(t, path(w, manifest), 40) }, manifest, "its own checksum is wrong"},
-		"a missing manifest":        {func(t *testing.T, w *warehouse.Warehouse) { must(t, os.Remove(path(w, manifest))) }, manifest, "it is gone"},
+		"a missing manifest":        {func(t *testing.T, w *warehouse.Warehouse) { must(t, os.Remove(path(w, manifest))) }, manifest, "it is missing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := open(t)
@@ -69,18 +69,18 @@ func TestTheRemedyNamesIntactVersions(t *testing.T) {
 			for i, run := range []string{firstNight, secondNight, thirdNight} {
 				publishFull(t, w, run, []string{"one", "two", "three"}[i])
 			}
-			want := "intact versions are " + firstNight + ", " + secondNight + ": \"placementsync rollback " + secondNight + "\" switches"
+			want := "\"placementsync rollback " + secondNight + "\" (switches to the newest of the intact versions " + firstNight + ", " + secondNight + ")"
 			if file != "" {
 				flipBit(t, filepath.Join(w.Folder.VersionPath(secondNight), file), 40)
-				want = "intact versions are " + firstNight + ": \"placementsync rollback " + firstNight + "\" switches"
+				want = "\"placementsync rollback " + firstNight + "\" (switches to the newest of the intact versions " + firstNight + ")"
 			}
 			err := damagedErr(w)
-			if !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "(2026-11-01 to 2026-11-03, days: 3)") {
+			if !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "2026-11-01 to 2026-11-03, days: 3)") {
 				t.Errorf("got %v, want %q", err, want)
 			}
 			must(t, errors.Join(os.RemoveAll(w.Folder.VersionPath(firstNight)), os.RemoveAll(w.Folder.VersionPath(secondNight)), os.RemoveAll(path(w, "parquet"))))
 			err = damagedErr(w)
-			if want := "no other version is intact and there is no Parquet series: restore a backup; nothing was changed"; !strings.HasSuffix(err.Error(), want) {
+			if want := "no other version is intact and there is no Parquet series; nothing was published: restore a backup"; !strings.HasSuffix(err.Error(), want) {
 				t.Errorf("got %v, want %q", err, want)
 			}
 		})
@@ -94,10 +94,10 @@ func TestTheRemedyNamesIntactVersions(t *testing.T) {
 func TestProblemOfLeavesOutTheFile(t *testing.T) {
 	f := open(t).Folder
 	for want, err := range map[string]error{
-		"":             nil,
-		"it is gone":   &fs.PathError{Op: "open", Path: "a", Err: fs.ErrNotExist},
-		"half of it":   f.DamagedErr("a", "half of it", nil),
-		"no such disk": errors.New("no such disk"),
+		"":              nil,
+		"it is missing": &fs.PathError{Op: "open", Path: "a", Err: fs.ErrNotExist},
+		"half of it":    f.DamagedErr("a", "half of it", nil),
+		"no such disk":  errors.New("no such disk"),
 	} {
 		if got := warehouse.ProblemOf(err); got != want {
 			t.Errorf("%v: the problem is %q, want %q", err, got, want)

@@ -49,8 +49,9 @@ type Draft struct {
 
 // MetaBase returns the version to which the draft's changes of the schemas meta and past are relative.
 // This is Previous if the series contains the changes of Previous. Otherwise MetaBase returns an empty
-// string, and the draft must write all rows of both schemas. This happens on the first night, and on
-// the first night after release 1.0.0, which did not record changes of the schema past.
+// string, and the draft must write all rows of both schemas. This happens on the first night, on
+// the first night after release 1.0.0, which did not record changes of the schema past, and if the file of
+// changes or its manifest is lost.
 func (d *Draft) MetaBase() string {
 	if _, err := os.Stat(d.w.Folder.ChangesPath(d.Previous)); d.Previous == "" || err != nil {
 		return ""
@@ -141,7 +142,7 @@ func (d *Draft) copyPrevious(path string) error {
 		return err
 	})
 	if errors.Is(err, fs.ErrNotExist) {
-		return d.w.Folder.DamagedErr(from, "it is gone", err)
+		return d.w.Folder.DamagedErr(from, "it is missing", err)
 	}
 	if err == nil && sum != d.previousManifest.Catalog.SHA256 {
 		err = d.w.Folder.DamagedErr(from, checksum.WrongSum, nil)
@@ -245,7 +246,7 @@ func (w *Warehouse) readBase(base string, at time.Time) (m Manifest, err error) 
 		return m, nil
 	}
 	if m, err = w.Versions.ReadManifest(base); err == nil && !at.After(m.SnapshotAt) {
-		err = fmt.Errorf("the snapshot's time %s is not after the time of version %s, %s: check the clock; nothing was changed",
+		err = fmt.Errorf("the snapshot's time %s is not after the time of version %s, %s; nothing was published: correct the clock of this machine, then run again",
 			at.UTC().Format(time.RFC3339), base, m.SnapshotAt.Format(time.RFC3339))
 	}
 	return m, err

@@ -150,9 +150,9 @@ func TestASnapshotIsAfterItsBase(t *testing.T) {
 	}
 }
 
-// TestAnInstanceRunsStatementsTogether checks that Atomically undoes all statements if one fails, that
+// TestFailedStatementsAreUndoneAndQuoted checks that Atomically undoes all statements if one fails, that
 // errors quote at most 160 bytes of a statement, and that EachRow stops at the first error.
-func TestAnInstanceRunsStatementsTogether(t *testing.T) {
+func TestFailedStatementsAreUndoneAndQuoted(t *testing.T) {
 	d, err := open(t).Begin(t.Context(), firstNight, firstNightAt)
 	must(t, err)
 	defer func() { must(t, d.Discard()) }()

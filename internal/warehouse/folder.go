@@ -24,8 +24,7 @@ func (f *Folder) Dir() string { return f.dir }
 // Disk changes files and calls Config.Step.
 func (f *Folder) Disk() durable.Disk { return f.disk }
 
-// CatalogPath is the file that readers open. It is a link to the catalog of the version to which the
-// link "latest" leads.
+// CatalogPath is the file that readers open, a link to latest/catalog.duckdb.
 func (f *Folder) CatalogPath() string { return filepath.Join(f.dir, CatalogFile) }
 
 // VersionPath is the folder of a published version.
@@ -47,7 +46,7 @@ func (f *Folder) LandedRuns() ([]string, error) { return listFolders(f.Path(rawD
 // EventsPath is the folder of the webhook deliveries in the landing of a run.
 func (f *Folder) EventsPath(run string) string { return f.Path(rawDir, run, "webhooks") }
 
-// InboxPath is the folder of the webhook deliveries for the next night.
+// InboxPath is the folder of the webhook deliveries that are not yet published.
 func (f *Folder) InboxPath() string { return f.Path(stateDir, "inbox") }
 
 // SeenPath is the folder of the cache of unchanged records.

@@ -16,7 +16,7 @@ import (
 type NoWarehouseError struct{ Dir string }
 
 func (e *NoWarehouseError) Error() string {
-	return fmt.Sprintf("open the warehouse: there is none in %q: check warehouse.dir in the configuration; nothing was changed", e.Dir)
+	return fmt.Sprintf("open the warehouse: %q contains no warehouse; nothing was changed: check warehouse.dir in the configuration, and that its disk is mounted", e.Dir)
 }
 
 // FolderError means that the folder of the warehouse cannot be used.
@@ -28,11 +28,11 @@ type FolderError struct {
 func (e *FolderError) Error() string {
 	switch {
 	case errors.Is(e.Err, syscall.ENOTDIR):
-		return fmt.Sprintf("open the warehouse: %v: %q or a folder above or below it is a file, not a folder: check warehouse.dir in the configuration; nothing was changed", e.Err, e.Dir)
+		return fmt.Sprintf("open the warehouse: %v: %q, or a folder above or in it, is a file, not a folder; nothing in the warehouse was changed: correct warehouse.dir in the configuration", e.Err, e.Dir)
 	case errors.Is(e.Err, fs.ErrPermission):
-		return fmt.Sprintf("open the warehouse: %v: run as the owner of %q; nothing was changed", e.Err, e.Dir)
+		return fmt.Sprintf("open the warehouse: %v; nothing in the warehouse was changed: run the command as the user who owns %q, or correct the owner of the file", e.Err, e.Dir)
 	}
-	return fmt.Sprintf("open the warehouse: %v: check the disk of %q; nothing was changed", e.Err, e.Dir)
+	return fmt.Sprintf("open the warehouse: %v; nothing in the warehouse was changed: check that the disk of %q is mounted and can be written", e.Err, e.Dir)
 }
 
 // folderErr returns a *FolderError if err means that the folder cannot be used. Other errors, such as a
@@ -119,8 +119,8 @@ type FullError struct {
 
 func (e *FullError) Error() string {
 	cause, _, _ := strings.Cut(e.Err.Error(), "\n")
-	return fmt.Sprintf("write into %q: the disk is full or a quota is used up: free some space, then run again to resume; "+
-		"landed responses and the last snapshot are kept: %s", e.Dir, cause)
+	return fmt.Sprintf("write to the warehouse %q: the disk is full or the quota is used up: %s; published snapshots and stored responses are kept: "+
+		"free some space, or run placementsync prune, then repeat the command", e.Dir, cause)
 }
 
 // Unwrap returns the error that the full disk caused.

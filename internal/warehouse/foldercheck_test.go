@@ -20,7 +20,7 @@ func TestNewRunIDFailsIfAFolderCannotBeRead(t *testing.T) {
 		want   string
 	}{
 		"a file named raw":            {func(dir string) error { return os.WriteFile(filepath.Join(dir, "raw"), nil, 0o600) }, "is a file, not a folder"},
-		"a folder raw without access": {func(dir string) error { return os.Mkdir(filepath.Join(dir, "raw"), 0) }, "run as the owner"},
+		"a folder raw without access": {func(dir string) error { return os.Mkdir(filepath.Join(dir, "raw"), 0) }, "run the command as the user who owns"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := open(t)
@@ -92,9 +92,9 @@ func TestLockExistingCreatesNoFolder(t *testing.T) {
 // TestFolderErrorsStateTheCause compares the messages for folders that cannot be used.
 func TestFolderErrorsStateTheCause(t *testing.T) {
 	for want, err := range map[string]error{
-		`not a directory: "/w" or a folder above or below it is a file, not a folder: check warehouse.dir in the configuration; nothing was changed`: syscall.ENOTDIR,
-		`permission denied: run as the owner of "/w"; nothing was changed`:                                                                           fs.ErrPermission,
-		`read-only file system: check the disk of "/w"; nothing was changed`:                                                                         syscall.EROFS,
+		`not a directory: "/w", or a folder above or in it, is a file, not a folder; nothing in the warehouse was changed: correct warehouse.dir in the configuration`: syscall.ENOTDIR,
+		`permission denied; nothing in the warehouse was changed: run the command as the user who owns "/w", or correct the owner of the file`:                         fs.ErrPermission,
+		`read-only file system; nothing in the warehouse was changed: check that the disk of "/w" is mounted and can be written`:                                       syscall.EROFS,
 	} {
 		if got := (&warehouse.FolderError{Dir: "/w", Err: err}).Error(); got != "open the warehouse: "+want {
 			t.Errorf("got %q, want %q", got, want)
@@ -128,7 +128,7 @@ func TestAFullDiskIsRecognized(t *testing.T) {
 	if got := f.FullErr(fullErr); got != error(fullErr) {
 		t.Errorf("FullErr returned %v for a FullError, want the error unchanged", got)
 	}
-	want := `write into "/w": the disk is full or a quota is used up: free some space, then run again to resume; landed responses and the last snapshot are kept: first`
+	want := `write to the warehouse "/w": the disk is full or the quota is used up: first; published snapshots and stored responses are kept: free some space, or run placementsync prune, then repeat the command`
 	if got := (&warehouse.FullError{Dir: "/w", Err: errors.New("first\nsecond")}).Error(); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -172,7 +172,7 @@ func TestAnUnlockedWarehouseStaysUnchanged(t *testing.T) {
 	lock, err := w.Lock(firstNight, firstNightAt)
 	must(t, err)
 	var locked *warehouse.LockedError
-	if err := w.Folder.CheckUnlocked(); !errors.As(err, &locked) || locked.PID != os.Getpid() || !strings.Contains(err.Error(), "run "+firstNight+" has been running since 2026-11-01T02:00:00Z") {
+	if err := w.Folder.CheckUnlocked(); !errors.As(err, &locked) || locked.PID != os.Getpid() || !strings.Contains(err.Error(), "has held the lock since 2026-11-01T02:00:00Z ("+firstNight+")") {
 		t.Errorf("the error for a locked warehouse is %v, want a LockedError with this process and the run", err)
 	}
 	must(t, lock.Release())

@@ -116,7 +116,7 @@ func (w *Warehouse) recordHeld() error {
 
 // noHeldErr returns the error of a command that needs a held night.
 func noHeldErr(verb string) error {
-	return &ledger.UnknownRunError{Message: verb + " the held night: no night is held; nothing was changed"}
+	return &ledger.UnknownRunError{Message: verb + " the held night: no night is held; it may have been published, discarded or replaced: see placementsync runs"}
 }
 
 // CheckHeld compares the files of the held night with its manifest, and returns the damaged files and
@@ -155,7 +155,7 @@ func (w *Warehouse) PublishHeld(ctx context.Context, accepted []string, now time
 	}
 	h, ok, err := w.Held()
 	if err != nil {
-		return h, fmt.Errorf("publish the held night: %w; it is kept, readers keep the last snapshot", err)
+		return h, fmt.Errorf("publish the held night: %w; the night is still held, and readers keep the last snapshot: run placementsync verify", err)
 	}
 	if !ok {
 		return h, noHeldErr("publish")
@@ -165,22 +165,22 @@ func (w *Warehouse) PublishHeld(ctx context.Context, accepted []string, now time
 		return h, err
 	}
 	if !w.Versions.canReplace(h.Manifest, latest) {
-		return h, fmt.Errorf("publish the held night %s: it was built on %s and readers see %s: drop it with \"placementsync discard --held\"; nothing was changed",
+		return h, fmt.Errorf("publish the held night %s: it is based on %s, but readers see %s; nothing was published: drop it with \"placementsync discard --held\"",
 			h.Manifest.RunID, describeVersion(h.Manifest.Previous), describeVersion(latest))
 	}
 	if damaged, _ := w.CheckHeld(ctx, true); len(damaged) > 0 {
-		return h, fmt.Errorf("publish the held night %s: %w; nothing was changed: drop it with \"placementsync discard --held\"", h.Manifest.RunID, damaged[0])
+		return h, fmt.Errorf("publish the held night %s: %w; nothing was published: drop it with \"placementsync discard --held\"", h.Manifest.RunID, damaged[0])
 	}
 	h.Run.Accepted, h.Run.AcceptedAt = accepted, now.UTC()
-	if err := w.copyHeld(&h); err != nil {
-		return h, fmt.Errorf("publish the held night %s: %w; readers keep the last snapshot", h.Manifest.RunID, err)
+	if err := w.createHeldVersion(&h); err != nil {
+		return h, fmt.Errorf("publish the held night %s: %w; readers keep the last snapshot, and the night is still held: repeat the command", h.Manifest.RunID, err)
 	}
 	run := h.Manifest.RunID
 	if err = w.Versions.linkCatalog(); err == nil {
 		err = w.Versions.switchTo(run)
 	}
 	if err != nil {
-		return h, fmt.Errorf("switch to version %s: %w", run, err)
+		return h, w.Versions.switchErr(run, err, "readers keep the last snapshot, and the night is still held")
 	}
 	// If the process is killed from here on, Recover reads the copied ledger line in the version.
 	if err := w.Ledger.Record(h.Run); err != nil {
@@ -202,19 +202,19 @@ func describeVersion(run string) string {
 	return "version " + run
 }
 
-// copyHeld creates a version from hard links to the files of the held night. It writes a new copy of the
+// createHeldVersion creates a version from hard links to the files of the held night. It writes a new copy of the
 // ledger line, with the accepted checks. The files of the held night are kept until readers see the
 // version.
-func (w *Warehouse) copyHeld(h *HeldNight) error {
+func (w *Warehouse) createHeldVersion(h *HeldNight) error {
 	run, disk := h.Manifest.RunID, w.Folder.disk
-	from, draft := w.Folder.Path(heldDir, run), w.Folder.Path(VersionsDir, "."+run+draftSuffix)
-	if err := disk.RemoveAll(draft); err != nil {
+	heldNightDir, draftDir := w.Folder.Path(heldDir, run), w.Folder.Path(VersionsDir, "."+run+draftSuffix)
+	if err := disk.RemoveAll(draftDir); err != nil {
 		return err
 	}
-	if err := disk.MakeFolder(draft, privateDir); err != nil {
+	if err := disk.MakeFolder(draftDir, privateDir); err != nil {
 		return err
 	}
-	mode, err := w.Folder.publicMode(draft)
+	mode, err := w.Folder.publicMode(draftDir)
 	if err != nil {
 		return err
 	}
@@ -222,19 +222,19 @@ func (w *Warehouse) copyHeld(h *HeldNight) error {
 		if sum.File == runFile {
 			continue
 		}
-		if err := disk.Link(filepath.Join(from, sum.File), filepath.Join(draft, sum.File)); err != nil {
+		if err := disk.Link(filepath.Join(heldNightDir, sum.File), filepath.Join(draftDir, sum.File)); err != nil {
 			return err
 		}
 	}
-	line, err := w.Ledger.WriteLine(draft, h.Run)
+	line, err := w.Ledger.WriteLine(draftDir, h.Run)
 	if err != nil {
 		return err
 	}
 	h.Manifest.LedgerLine = &line
-	if err := w.Folder.writeManifest(draft, h.Manifest, mode); err != nil {
+	if err := w.Folder.writeManifest(draftDir, h.Manifest, mode); err != nil {
 		return err
 	}
-	return w.Versions.place(draft, run)
+	return w.Versions.place(draftDir, run)
 }
 
 // DiscardHeld removes the held night and returns its run. The caller must have the Lock. It returns
@@ -243,7 +243,7 @@ func (w *Warehouse) DiscardHeld() (run string, err error) {
 	run, err = w.heldRun()
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("discard the held night: %w; nothing was changed", err)
+		return "", fmt.Errorf("discard the held night: %w; nothing was changed: run placementsync verify", err)
 	case run == "":
 		return "", noHeldErr("discard")
 	}

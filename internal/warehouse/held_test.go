@@ -299,7 +299,7 @@ func stopDiskAfter(t *testing.T, w *warehouse.Warehouse, steps int) (stopping *w
 	}}), isStopped
 }
 
-// TestNoStateIsBetweenHeldAndPublished stops the publish of a held night at each of its steps.
+// TestNoStateIsBetweenHeldAndPublished stops the publish of a held night at some of its steps, in trials at each.
 // Readers must see the old or the new snapshot, and the night must be held or published. If the night is
 // still held, a second publish or the next night must succeed.
 func TestNoStateIsBetweenHeldAndPublished(t *testing.T) {
@@ -345,8 +345,8 @@ func TestNoStateIsBetweenHeldAndPublished(t *testing.T) {
 	}
 }
 
-// TestNoStateIsBetweenDraftAndHeld stops Draft.Hold at each of its steps. After that, the earlier held
-// night, the new night or no night must be held.
+// TestNoStateIsBetweenDraftAndHeld stops Draft.Hold at some of its steps, in trials at each. After that,
+// the earlier held night, the new night or no night must be held.
 func TestNoStateIsBetweenDraftAndHeld(t *testing.T) {
 	for steps := 0; ; steps += killStride() {
 		w := open(t)

@@ -50,7 +50,7 @@ func TestTrialNewerWarehouseIsRejected(t *testing.T) {
 }
 
 // TestAKilledRunIsRecorded starts a run several times and never ends it, as if each attempt were killed.
-// AllRuns must return the killed run at once, and Recover must record the run in the ledger.
+// AllRuns must return the killed run even before Recover records it in the ledger.
 func TestAKilledRunIsRecorded(t *testing.T) {
 	w := open(t)
 	run := warehouse.UnfinishedRun{Run: "20261101T020000Z", StartedAt: firstNightAt, Attempt: 1, Program: "test"}

@@ -25,8 +25,8 @@ type Ledger struct {
 // Path returns the path of the file with the list of runs.
 func (l *Ledger) Path() string { return l.folder.Path(stateDir, "runs.jsonl") }
 
-// Record adds a line for a run, or for work after a run, such as a backup. A second line with the id of a
-// run is another attempt of the run. Work after a run gets a new id if its id is already in the ledger.
+// Record adds a line for a run, or for a follow-up, such as a backup. A second line with the id of a run is
+// another attempt of the run. A follow-up gets a new id if its id is already in the ledger.
 func (l *Ledger) Record(r ledger.Run) error {
 	if r.IsFollowUp() {
 		runs, err := l.RunsAndFollowUps()
@@ -117,7 +117,7 @@ func (l *Ledger) missingRuns() ([]ledger.Run, error) {
 // switched the link "latest" has the outcome complete.
 func (l *Ledger) killedRun(u UnfinishedRun, latest string) ledger.Run {
 	if u.Kind == ledger.Rollback && u.Version == latest {
-		return l.completeRollback(u.Run, u.Version, u.StartedAt)
+		return l.completedRollback(u.Run, u.Version, u.StartedAt)
 	}
 	return ledger.Run{ID: u.Run, Kind: u.Kind, StartedAt: u.StartedAt, Outcome: ledger.Killed, ExitCode: ledger.Killed.ExitCode(), Program: u.Program,
 		Error: "the run was killed, or the machine went down; the run published nothing"}
@@ -140,7 +140,7 @@ func (l *Ledger) Runs() ([]ledger.Run, error) {
 	return slices.DeleteFunc(runs, ledger.Run.IsFollowUp), err
 }
 
-// RunsAndFollowUps returns the runs like Runs, and also the work after runs, such as backups.
+// RunsAndFollowUps returns the runs like Runs, and also the follow-ups, such as backups.
 func (l *Ledger) RunsAndFollowUps() ([]ledger.Run, error) {
 	data, err := os.ReadFile(l.Path())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -194,7 +194,7 @@ func mergeRun(runs []ledger.Run, r ledger.Run) []ledger.Run {
 	return append(runs, r)
 }
 
-func (l *Ledger) completeRollback(id, version string, at time.Time) ledger.Run {
+func (l *Ledger) completedRollback(id, version string, at time.Time) ledger.Run {
 	r := ledger.Run{ID: id, Kind: ledger.Rollback, Version: version, StartedAt: at, EndedAt: at, Outcome: ledger.Complete, Program: l.program}
 	if m, err := l.versions.ReadManifest(version); err == nil {
 		r.SnapshotAt = m.SnapshotAt

@@ -31,11 +31,11 @@ func (e *LostError) Error() string {
 	problem := fmt.Sprintf("the link \"latest\" leads to %s, and %s was published last", e.Target, e.Published)
 	switch {
 	case e.Target == "" && e.Published == "":
-		problem = "the link \"latest\" is gone, and so is the ledger, though snapshots were published"
+		problem = "the link \"latest\" is missing, and so is the ledger, although snapshots were published"
 	case e.Target == "":
-		problem = fmt.Sprintf("the link \"latest\" is gone, and %s was published last", e.Published)
+		problem = fmt.Sprintf("the link \"latest\" is missing, and %s was published last", e.Published)
 	case e.missing != nil:
-		problem = fmt.Sprintf("version %s, which readers should see, is gone", e.Target)
+		problem = fmt.Sprintf("version %s, which the link \"latest\" names, is missing", e.Target)
 	}
 	return "find the newest version: " + problem + "; " + e.Remedy
 }
@@ -99,7 +99,7 @@ func (c *LinkChecker) accepts(runs []ledger.Run, target, published string) bool 
 }
 
 // hasSnapshots reports whether there are versions or days of the series. It ignores the version of a
-// run that was killed before it switched the link "latest".
+// run that was killed before it switched the link "latest". If it cannot list the versions, it returns true.
 func (c *LinkChecker) hasSnapshots() bool {
 	versions, err := c.versions.List()
 	if u, ok, readErr := readUnfinished(c.ledger.ResumableRunPath()); ok && readErr == nil {
@@ -116,19 +116,19 @@ func (c *LinkChecker) describeRemedy(target, published string) string {
 	}
 	var remedies []string
 	if slices.Contains(versions, published) {
-		remedies = append(remedies, fmt.Sprintf("\"placementsync rollback %s\" points readers at it again", published))
+		remedies = append(remedies, fmt.Sprintf("\"placementsync rollback %s\" (the snapshot that was published last)", published))
 	}
 	if n := len(versions); n > 0 && len(remedies) == 0 {
-		remedies = append(remedies, fmt.Sprintf("the kept versions are %s: \"placementsync rollback %s\" points readers at the newest of them", strings.Join(versions, ", "), versions[n-1]))
+		remedies = append(remedies, fmt.Sprintf("\"placementsync rollback %s\" (the newest of the kept versions %s)", versions[n-1], strings.Join(versions, ", ")))
 	}
 	if slices.Contains(versions, target) && target != published {
-		remedies = append(remedies, fmt.Sprintf("\"placementsync rollback %s\" keeps that snapshot", target))
+		remedies = append(remedies, fmt.Sprintf("\"placementsync rollback %s\" (the snapshot that readers see now)", target))
 	}
 	if days := c.series.Days(); len(days) > 0 {
-		remedies = append(remedies, fmt.Sprintf("\"placementsync rebuild\" builds the catalog from the Parquet series (%s to %s, days: %d)", days[0], days[len(days)-1], len(days)))
+		remedies = append(remedies, fmt.Sprintf("\"placementsync rebuild\" (builds the catalog from the Parquet series, %s to %s, days: %d)", days[0], days[len(days)-1], len(days)))
 	}
 	if len(remedies) == 0 {
-		remedies = []string{"neither a version nor the Parquet series is left: restore a backup, or name another warehouse.dir to begin anew"}
+		return "neither a version nor the Parquet series is left; nothing was published: restore a backup, or name another warehouse.dir to begin anew"
 	}
-	return strings.Join(append(remedies, "nothing was changed"), "; ")
+	return "nothing was published: run " + strings.Join(remedies, ", or ")
 }

@@ -13,8 +13,8 @@ import (
 	"placementsync/internal/durable"
 )
 
-// LockedError means that another run has locked this warehouse. The fields describe the other run. If the
-// other run is unknown, the fields are empty.
+// LockedError means that another process has locked the warehouse or a job. Run is the id of its run or the
+// name of its command. If the process is unknown, the fields are empty.
 type LockedError struct {
 	PID   int       `json:"pid"`
 	Run   string    `json:"run"`
@@ -23,10 +23,10 @@ type LockedError struct {
 
 func (e *LockedError) Error() string {
 	if e.PID == 0 {
-		return "take the lock: another run holds it: wait for it to end; nothing was changed"
+		return "lock the warehouse: another placementsync process holds this lock; nothing in the warehouse was changed: wait until that process ends"
 	}
-	return fmt.Sprintf("take the lock: run %s has been running since %s (process %d): wait for it to end; nothing was changed",
-		e.Run, e.Since.Format(time.RFC3339), e.PID)
+	return fmt.Sprintf("lock the warehouse: process %d has held the lock since %s (%s); nothing in the warehouse was changed: wait until that process ends",
+		e.PID, e.Since.Format(time.RFC3339), e.Run)
 }
 
 // Lock is the right to write to the warehouse. The operating system releases it when the process
@@ -47,7 +47,7 @@ func (w *Warehouse) Lock(run string, now time.Time) (*Lock, error) {
 	l := &Lock{flock.New(path, flock.SetPermissions(privateFile)), w.Folder.disk}
 	ok, err := l.file.TryLock()
 	if err != nil {
-		return nil, fmt.Errorf("take the lock %s: %w", path, err)
+		return nil, fmt.Errorf("lock the warehouse with the file %s: %w", path, err)
 	}
 	if !ok {
 		return nil, lockedBy(path)
@@ -60,7 +60,7 @@ func (w *Warehouse) Lock(run string, now time.Time) (*Lock, error) {
 	if err != nil {
 		return nil, errors.Join(err, l.Release())
 	}
-	// After an error, verify reports the unfinished work, and prune can still free space.
+	// Errors are ignored: verify reports the unfinished work, and prune can still free space.
 	_ = errors.Join(w.finishKilledRollback(), w.finishKilledHeld())
 	return l, nil
 }

@@ -122,7 +122,7 @@ func (v *Versions) readManifestSum(path, run string) (m Manifest, sum checksum.F
 	data, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return m, sum, v.folder.DamagedErr(path, "it is gone", err)
+		return m, sum, v.folder.DamagedErr(path, "it is missing", err)
 	case err != nil:
 		return m, sum, fmt.Errorf("read the manifest of %s: %w", run, err)
 	}

@@ -47,9 +47,9 @@ func queryOne(t *testing.T, d *warehouse.Draft, text string, args ...any) string
 	return s
 }
 
-// TestViewsOfMartFollowTheProgram changes the views in the catalog of a version that a program with
+// TestTheNextNightHasTheViewsOfThisProgram changes the views in the catalog of a version that a program with
 // another schema published. The next night must have exactly the views of this program.
-func TestViewsOfMartFollowTheProgram(t *testing.T) {
+func TestTheNextNightHasTheViewsOfThisProgram(t *testing.T) {
 	const viewNamesSQL = "SELECT string_agg(view_name, ',' ORDER BY view_name) FROM duckdb_views() WHERE schema_name = ?"
 	for name, c := range map[string]struct{ change, want string }{
 		"views of the configured tables are created": {"SELECT 1", "snapshot"},

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// MetaChain returns the manifests, oldest first, of the versions from whose files of changes the
-// schemas meta and past of a version can be rebuilt. If all copies of a manifest are missing or damaged,
+// MetaChain returns manifests, oldest first. The files of changes that they describe together contain the
+// schemas meta and past of the version run. If all copies of a manifest are missing or damaged,
 // MetaChain returns a *DamagedError and the later manifests.
 func (s *Series) MetaChain(run string) (chain []Manifest, err error) {
 	for run != "" && err == nil {

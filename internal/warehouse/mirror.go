@@ -104,7 +104,7 @@ func (m *Mirror) listFiles(dir string) (files []string, err error) {
 }
 
 // knownSums returns, by file, the checksums that the manifests of days and of runs contain, and the
-// checksums of these manifests. A backup compares these checksums to notice that a run replaced a day
+// checksums of these manifests and of the index. A backup compares these checksums to notice that a run replaced a day
 // during the backup. Damaged manifests are skipped, because verify reports them.
 func (m *Mirror) knownSums() (map[string]checksum.FileSum, error) {
 	dayManifests, err := filepath.Glob(m.folder.DayManifestPath("*"))
@@ -161,7 +161,7 @@ func (m *Mirror) Copies(file string) []string {
 func (m *Mirror) Path(file string) (string, error) {
 	top, _, _ := strings.Cut(file, "/")
 	if path.Clean(file) != file || isLockFile(file) || !filepath.IsLocal(filepath.FromSlash(file)) || strings.Contains(file, `\`) || top != SeriesDir && top != stateDir || file == top {
-		return "", fmt.Errorf("place %q: it is not a file of parquet/ or state/", file)
+		return "", fmt.Errorf("restore %q: the backup contains a file outside parquet/ and state/; this file was not written: run placementsync backup --verify", file)
 	}
 	return m.folder.Path(filepath.FromSlash(file)), nil
 }

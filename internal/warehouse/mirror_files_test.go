@@ -66,7 +66,7 @@ func TestABackupHasTheFilesOfTheSeriesAndTheState(t *testing.T) {
 		t.Errorf("the ledger is %s, want state/runs.jsonl", got)
 	}
 
-	// The files of a manifest with the name of another day, and of a damaged manifest, are not listed.
+	// A file is not listed if only a damaged manifest names it, or only a manifest under the name of another day.
 	must(t, os.Rename(w.Folder.DayManifestPath("2026-11-02"), w.Folder.DayManifestPath("2026-11-04")))
 	flipBit(t, w.Folder.RunManifestPath(firstNight), 40)
 	got, err = w.Mirror.Files()

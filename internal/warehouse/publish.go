@@ -23,10 +23,19 @@ type AfterSwitchError struct {
 }
 
 func (e *AfterSwitchError) Error() string {
-	return fmt.Sprintf("version %s is published, but a later step failed: %v", e.Run, e.Err)
+	return fmt.Sprintf("version %s is published, but a step after it failed: %v; readers see the version, and the next run completes the step", e.Run, e.Err)
 }
 
 func (e *AfterSwitchError) Unwrap() error { return e.Err }
+
+// switchErr returns the error of a failed switch to a version. If only the sync failed, the link was
+// replaced, and readers see the version. Otherwise the message ends with consequence.
+func (v *Versions) switchErr(run string, err error, consequence string) error {
+	if latest, _, readErr := v.Latest(); readErr == nil && latest == run {
+		consequence = "readers see the version, but a power cut may undo the switch: check the disk, then run placementsync verify"
+	}
+	return fmt.Errorf("switch to version %s: %w; %s", run, err, consequence)
+}
 
 // Publish seals the draft, verifies it and switches readers to it in one step, by replacing the
 // symlink "latest". After a crash readers see the last snapshot or the new one, never a mixture.
@@ -41,19 +50,14 @@ func (d *Draft) Publish(ctx context.Context, tables []ManifestTable) (Manifest, 
 		return m, err
 	}
 	if err := d.w.Versions.place(d.Dir, d.Run); err != nil {
-		return m, fmt.Errorf("publish version %s: %w", d.Run, err)
+		return m, d.unpublishedErr("publish", err)
 	}
 	// The link catalog.duckdb points to a path below "latest". It must exist before the switch.
 	if err := d.w.Versions.linkCatalog(); err != nil {
-		return m, err
+		return m, d.unpublishedErr("publish", err)
 	}
 	if err := d.w.Versions.switchTo(d.Run); err != nil {
-		consequence := "nothing was published; readers keep the last snapshot"
-		// If only the sync failed, the link was replaced.
-		if latest, _, readErr := d.w.Versions.Latest(); readErr == nil && latest == d.Run {
-			consequence = "readers see it, but a power cut may undo the switch: check the disk, then run again"
-		}
-		return m, fmt.Errorf("switch to version %s: %w: %s", d.Run, err, consequence)
+		return m, d.w.Versions.switchErr(d.Run, err, "nothing was published; readers keep the last snapshot")
 	}
 	if err := d.w.finishPublish(d.Run); err != nil {
 		return m, &AfterSwitchError{d.Run, err}
@@ -111,7 +115,7 @@ func (f *Folder) writeManifest(dir string, m Manifest, mode fs.FileMode) error {
 }
 
 func (d *Draft) unpublishedErr(verb string, err error) error {
-	return fmt.Errorf("%s version %s: %w: nothing was published; readers keep the last snapshot", verb, d.Run, err)
+	return fmt.Errorf("%s version %s: %w; nothing was published; readers keep the last snapshot", verb, d.Run, err)
 }
 
 // sealFiles writes and closes the catalog, makes all files except the ledger line public, and syncs them. It

@@ -96,18 +96,18 @@ func TestTheRemedyOfALostLinkNamesTheRemainingFiles(t *testing.T) {
 	publishNights(t, w, "one", "two")
 	replaceLink(t, w, firstNight)
 	var lost *warehouse.LostError
-	want := `"placementsync rollback ` + secondNight + `" points readers at it again; "placementsync rollback ` + firstNight + `" keeps that snapshot; ` +
-		`"placementsync rebuild" builds the catalog from the Parquet series (2026-11-01 to 2026-11-02, days: 2); nothing was changed`
+	want := `nothing was published: run "placementsync rollback ` + secondNight + `" (the snapshot that was published last), or "placementsync rollback ` + firstNight +
+		`" (the snapshot that readers see now), or "placementsync rebuild" (builds the catalog from the Parquet series, 2026-11-01 to 2026-11-02, days: 2)`
 	if err := w.LinkChecker.Check(); !errors.As(err, &lost) || lost.Remedy != want {
 		t.Errorf("got %v, want %q", err, want)
 	}
 	must(t, os.Remove(link(w)))
-	want = strings.Replace(want, `"placementsync rollback `+firstNight+`" keeps that snapshot; `, "", 1)
+	want = strings.Replace(want, `"placementsync rollback `+firstNight+`" (the snapshot that readers see now), or `, "", 1)
 	if err := w.LinkChecker.Check(); !errors.As(err, &lost) || lost.Remedy != want {
 		t.Errorf("without the link: got %v, want %q", err, want)
 	}
 	must(t, errors.Join(os.RemoveAll(path(w, "versions")), os.RemoveAll(path(w, "parquet"))))
-	want = "neither a version nor the Parquet series is left: restore a backup, or name another warehouse.dir to begin anew; nothing was changed"
+	want = "neither a version nor the Parquet series is left; nothing was published: restore a backup, or name another warehouse.dir to begin anew"
 	if err := w.LinkChecker.Check(); !errors.As(err, &lost) || lost.Remedy != want {
 		t.Errorf("without files: got %v, want %q", err, want)
 	}
@@ -120,7 +120,7 @@ func TestTheErrorOfAHeldNightNamesBothVersions(t *testing.T) {
 	must(t, holdNight(t, w, thirdNight, "three"))
 	_, err := w.Rollback(firstNight, firstNightAt)
 	must(t, err)
-	want := "it was built on version " + secondNight + " and readers see version " + firstNight + ": drop it"
+	want := "it is based on version " + secondNight + ", but readers see version " + firstNight + "; nothing was published: drop it"
 	if _, err := w.PublishHeld(t.Context(), nil, firstNightAt); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %q", err, want)
 	}

@@ -35,8 +35,8 @@ type UnfinishedRun struct {
 // ResumableRunPath returns the path of the unfinished-run file that WriteResumableRun writes.
 func (l *Ledger) ResumableRunPath() string { return l.folder.Path(stateDir, "unfinished.json") }
 
-// UnresumableRunPath returns the path of the unfinished-run file that WriteUnresumableRun writes. It and
-// ResumableRunPath can exist at the same time.
+// UnresumableRunPath returns the path of the unfinished-run file that WriteUnresumableRun writes. The files
+// of both paths can exist at the same time.
 func (l *Ledger) UnresumableRunPath() string { return l.folder.Path(stateDir, "aside.json") }
 
 // WriteResumableRun writes the unfinished-run file of a run that can be resumed. The caller must have the Lock.
@@ -57,7 +57,7 @@ func (l *Ledger) WriteResumableRun(u UnfinishedRun) error {
 			err = l.folder.disk.Discard(l.folder.VersionPath(earlier.Run))
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("abandon run %s: %w", earlier.Run, err)
+			return fmt.Errorf("remove the unpublished version of the interrupted run %s: %w", earlier.Run, err)
 		}
 	}
 	return l.writeUnfinished(l.ResumableRunPath(), u)
@@ -75,7 +75,7 @@ func (l *Ledger) writeUnfinished(path string, u UnfinishedRun) error {
 		err = durable.RemoveTemps(path)
 	}
 	if err != nil {
-		return fmt.Errorf("write the unfinished-run file of %s: %w", u.Run, err)
+		return fmt.Errorf("write the file with which the run %s is resumed: %w", u.Run, err)
 	}
 	return l.folder.disk.WriteFile(path, data, privateFile)
 }
@@ -88,7 +88,7 @@ func (l *Ledger) RemoveUnresumableRun() error { return l.removeUnfinished(l.Unre
 
 func (l *Ledger) removeUnfinished(path string) error {
 	if err := l.folder.disk.Remove(path); err != nil {
-		return fmt.Errorf("remove an unfinished-run file: %w", err)
+		return fmt.Errorf("remove the file with which an interrupted run is resumed: %w", err)
 	}
 	return nil
 }
@@ -115,7 +115,7 @@ func readUnfinished(path string) (u UnfinishedRun, ok bool, err error) {
 		return u, false, nil
 	}
 	if err != nil {
-		return u, false, fmt.Errorf("read an unfinished-run file: %w", err)
+		return u, false, fmt.Errorf("read the file with which an interrupted run is resumed: %w", err)
 	}
 	if checksum.Unseal(data, &u) != nil {
 		return UnfinishedRun{}, false, nil

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Retention limits the files that Prune keeps. Prune always keeps the newest run and the newest day.
+// Retention limits the files that Prune keeps. The newest day is always kept.
 type Retention struct {
 	// RawDays is the age, in days, up to which landed responses of the service are kept.
 	RawDays int
@@ -154,7 +154,7 @@ func (p *Pruner) RemoveUnneededLandings() error {
 		err = p.folder.disk.Sync(p.folder.Path(rawDir))
 	}
 	if err != nil {
-		return fmt.Errorf("discard landed responses: %w", err)
+		return fmt.Errorf("remove the stored responses of published runs: %w", err)
 	}
 	return nil
 }

@@ -165,7 +165,7 @@ func TestUnneededResponsesAreDiscarded(t *testing.T) {
 				}
 				return nil
 			}})
-			if err := failing.Pruner.RemoveUnneededLandings(); !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), "discard landed responses") {
+			if err := failing.Pruner.RemoveUnneededLandings(); !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), "remove the stored responses of published runs") {
 				t.Errorf("the error on a failing disk is %v, want %v", err, syscall.EIO)
 			}
 			want = want[2:]

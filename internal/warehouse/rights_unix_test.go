@@ -25,11 +25,11 @@ func setUmask(t *testing.T, mask int) {
 	t.Cleanup(func() { unix.Umask(oldMask) })
 }
 
-func TestTheUmaskRestrictsPublishedFiles(t *testing.T) {
+func TestPublishedFilesHaveTheConfiguredModeOrFollowTheUmask(t *testing.T) {
 	for name, c := range map[string]struct {
-		umask      int
-		mode       fs.FileMode
-		file, dirs string
+		umask             int
+		configuredMode    fs.FileMode
+		fileMode, dirMode string
 	}{
 		"umask 022":                    {0o022, 0, "-rw-r--r--", "drwxr-xr-x"},
 		"umask 007":                    {0o007, 0, "-rw-r-----", "drwxr-x---"},
@@ -40,9 +40,9 @@ func TestTheUmaskRestrictsPublishedFiles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			setUmask(t, c.umask)
-			w := openWith(t, warehouse.Config{PublishedMode: c.mode})
+			w := openWith(t, warehouse.Config{PublishedMode: c.configuredMode})
 			createRunFiles(t, w)
-			if diff := cmp.Diff(wantModes(c.dirs, c.file), fileModes(t, w.Folder.Dir())); diff != "" {
+			if diff := cmp.Diff(wantModes(c.dirMode, c.fileMode), fileModes(t, w.Folder.Dir())); diff != "" {
 				t.Errorf("modes (-want +got):\n%s", diff)
 			}
 		})

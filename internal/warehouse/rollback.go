@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 	"time"
 
 	"placementsync/internal/ledger"
@@ -43,18 +44,19 @@ func (w *Warehouse) Rollback(run string, now time.Time) (Manifest, error) {
 		return m, err
 	}
 	if err := w.Series.removeDaysOutsideLineage(target); err != nil {
-		return m, fmt.Errorf("remove later days from the Parquet series: %w", err)
+		return m, fmt.Errorf("roll back to %s: remove later days from the Parquet series: %w; readers keep the current snapshot, "+
+			"and the next command restores the days: check the disk, then repeat the rollback", target, err)
 	}
 	if err = w.Versions.clearLatest(); err == nil {
 		err = w.Versions.switchTo(target)
 	}
 	if err != nil {
-		return m, fmt.Errorf("switch back to version %s: %w", target, err)
+		return m, fmt.Errorf("roll back to %s: switch the link \"latest\": %w: check the disk, then repeat the rollback", target, err)
 	}
 	lineage, _ := w.Versions.Lineage(target) // the lineage ends at a damaged manifest
 	err = errors.Join(w.Versions.linkCatalog(), w.Series.extendSeries(lineage...), w.Ledger.RemoveResumableRun())
 	// If the ledger cannot be written, Recover needs the file of WriteUnresumableRun.
-	if recordErr := w.Ledger.Record(w.Ledger.completeRollback(u.Run, target, u.StartedAt)); recordErr != nil {
+	if recordErr := w.Ledger.Record(w.Ledger.completedRollback(u.Run, target, u.StartedAt)); recordErr != nil {
 		return m, errors.Join(err, recordErr)
 	}
 	return m, errors.Join(err, w.Ledger.RemoveUnresumableRun())
@@ -71,14 +73,14 @@ func (w *Warehouse) rollbackTarget(run string) (string, error) {
 		return run, nil
 	}
 	if run != "" {
-		return "", &ledger.UnknownRunError{Message: fmt.Sprintf("roll back: no version %q is kept: the kept versions are %v; nothing was changed", run, versions)}
+		return "", &ledger.UnknownRunError{Message: fmt.Sprintf("roll back: no version %q is kept; nothing was changed: the kept versions are %s", run, strings.Join(versions, ", "))}
 	}
 	latest, ok, err := w.Versions.Latest()
 	if lost := w.LinkChecker.Check(); lost != nil && !(ok && errors.Is(lost, fs.ErrNotExist)) {
 		return "", lost
 	}
 	if err != nil || !ok {
-		return "", errors.Join(err, fmt.Errorf("roll back: there is no published version"))
+		return "", errors.Join(err, errors.New("roll back: no version was published; nothing was changed"))
 	}
 	return w.Versions.baseOf(latest, versions)
 }
@@ -99,7 +101,8 @@ func (w *Warehouse) Recover() error {
 	return errors.Join(w.Ledger.finishPublished(), w.Pruner.RemoveUnneededLandings())
 }
 
-// recordKilledRuns records killed runs in the ledger, and calls RemoveUnresumableRun.
+// recordKilledRuns calls removeDamagedLines, records killed runs in the ledger, and calls
+// RemoveUnresumableRun.
 func (w *Warehouse) recordKilledRuns() error {
 	if err := w.Ledger.removeDamagedLines(); err != nil {
 		return err
@@ -117,8 +120,8 @@ func (w *Warehouse) recordKilledRuns() error {
 	return w.Ledger.RemoveUnresumableRun()
 }
 
-// finishKilledRollback completes a rollback that was killed after it switched the link "latest". It undoes
-// a rollback that was killed earlier. In both cases the series gets the missing days of the version that
+// finishKilledRollback completes a rollback that was killed after it switched the link "latest", and
+// undoes a rollback that was killed before the switch. In both cases the series gets the missing days of the version that
 // readers see.
 func (w *Warehouse) finishKilledRollback() error {
 	u, ok, err := w.Ledger.KilledRollback()

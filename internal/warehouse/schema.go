@@ -47,7 +47,7 @@ func (s *Schema) ensureTables(ctx context.Context, in *Instance, program string)
 
 // martStatements returns the statements that replace all views of the schema mart. The views are
 // replaced together, because a view stores the columns of the views that it reads. A view is left out
-// if a table that it reads is not configured.
+// if a table that it reads is not configured, or a view that it reads is left out.
 func (s *Schema) martStatements(existing map[string]map[string]stream.Column) []sqltext.SQL {
 	var statements []sqltext.SQL
 	for _, table := range slices.Sorted(maps.Keys(existing)) {

@@ -248,7 +248,7 @@ func TestADayManifestIsOfItsDayAndRun(t *testing.T) {
 	w := open(t)
 	publishNights(t, w, "one", "two")
 	for _, c := range []struct{ day, run, want string }{
-		{"2026-11-01", "", ""}, {"2026-11-01", firstNight, ""}, {"2026-11-01", secondNight, "it is the manifest of"}, {"2026-11-03", "", "it is gone"},
+		{"2026-11-01", "", ""}, {"2026-11-01", firstNight, ""}, {"2026-11-01", secondNight, "it is the manifest of"}, {"2026-11-03", "", "it is missing"},
 	} {
 		m, err := w.Series.ReadDayManifest(c.day, c.run)
 		var damaged *warehouse.DamagedError

@@ -64,7 +64,7 @@ func (f *Folder) LockJob(name string) (unlock func() error, err error) {
 	lock := flock.New(path, flock.SetPermissions(privateFile))
 	ok, err := lock.TryLock()
 	if err != nil {
-		return nil, fmt.Errorf("take the lock %s: %w", path, err)
+		return nil, fmt.Errorf("lock the job with the file %s: %w", path, err)
 	}
 	if !ok {
 		return nil, &LockedError{}

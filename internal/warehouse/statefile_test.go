@@ -64,7 +64,7 @@ func TestEachJobHasItsOwnLock(t *testing.T) {
 	unlock, err := w.Folder.LockJob("backup")
 	must(t, err)
 	_, err = w.Folder.LockJob("backup")
-	if !errors.As(err, new(*warehouse.LockedError)) || !strings.Contains(err.Error(), "another run holds it") {
+	if !errors.As(err, new(*warehouse.LockedError)) || !strings.Contains(err.Error(), "another placementsync process holds this lock") {
 		t.Errorf("the error of a second backup is %v, want a LockedError", err)
 	}
 	other, err := w.Folder.LockJob("lake")
@@ -74,7 +74,7 @@ func TestEachJobHasItsOwnLock(t *testing.T) {
 	must(t, err)
 	must(t, unlock())
 	must(t, os.Mkdir(path(w, "state", "watch.lock"), 0o700))
-	if _, err := w.Folder.LockJob("watch"); err == nil || !strings.Contains(err.Error(), "take the lock "+path(w, "state", "watch.lock")) {
+	if _, err := w.Folder.LockJob("watch"); err == nil || !strings.Contains(err.Error(), "lock the job with the file "+path(w, "state", "watch.lock")) {
 		t.Errorf("the error of locking a folder is %v, want it to name the lock", err)
 	}
 }

@@ -24,7 +24,7 @@ const (
 
 // Labels returns the labels of the Parquet files that the draft writes. They contain the run and the
 // time of the draft, and the schema version. Later nights copy the file while its table is unchanged.
-// The labels therefore name the run that last changed the table.
+// The run in the labels can therefore be earlier than the run of the version.
 func (d *Draft) Labels() []Label {
 	return []Label{{changedRunLabel, d.Run}, {changedAtLabel, d.At.Format(time.RFC3339Nano)}, {schemaLabel, dictionary.SchemaVersion()}}
 }

@@ -56,9 +56,9 @@ func TestDraftsLabelTheirFiles(t *testing.T) {
 	must(t, d.Discard())
 }
 
-// TestOtherFilesAreNotCopied tries to copy files of another program version or schema version, and
+// TestFilesOfOtherProgramsAndDamagedFilesAreNotCopied tries to copy files of another program version or schema version, and
 // damaged files. The draft must contain none of these files, and must report the damaged files.
-func TestOtherFilesAreNotCopied(t *testing.T) {
+func TestFilesOfOtherProgramsAndDamagedFilesAreNotCopied(t *testing.T) {
 	for name, c := range map[string]struct {
 		change      func(t *testing.T, versionDir string)
 		program     string
@@ -68,7 +68,7 @@ func TestOtherFilesAreNotCopied(t *testing.T) {
 		"another program version": {program: "newer", table: tagsTable},
 		"a table without a file":  {table: "orders"},
 		"a flipped bit":           {func(t *testing.T, v string) { flipBit(t, filepath.Join(v, tagsFile), 40) }, "", tagsTable, checksum.WrongSum},
-		"a missing file":          {func(t *testing.T, v string) { must(t, os.Remove(filepath.Join(v, tagsFile))) }, "", tagsTable, "it is gone"},
+		"a missing file":          {func(t *testing.T, v string) { must(t, os.Remove(filepath.Join(v, tagsFile))) }, "", tagsTable, "it is missing"},
 		"another schema version": {func(t *testing.T, v string) {
 			file := filepath.Join(v, warehouse.ManifestFile)
 			var m warehouse.Manifest

@@ -13,7 +13,7 @@ import (
 type VerifyError struct{ Run, Table, Problem string }
 
 func (e *VerifyError) Error() string {
-	return fmt.Sprintf("verify version %s: table %s: %s: nothing was published; readers keep the last snapshot",
+	return fmt.Sprintf("verify version %s: table %s: %s; nothing was published; readers keep the last snapshot: check the disk, then run placementsync replay %[1]s",
 		e.Run, e.Table, e.Problem)
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 
 	"placementsync/internal/checksum"
@@ -76,9 +77,9 @@ func (v *Versions) Lineage(run string) (lineage []Manifest, err error) {
 	return lineage, err
 }
 
-// baseOf returns the base of the version run: the version on which run was built. If the base is unknown,
-// as for a rebuilt or damaged version, baseOf returns the version before run. If the base is not among
-// versions, or no version is before run, baseOf returns an error.
+// baseOf returns the base of the version run: the version on which run was built. If the manifest is
+// damaged, or a rebuilt version has no other base among versions, baseOf returns the version before run. If any
+// other base is not among versions, or no version is before run, baseOf returns an error.
 func (v *Versions) baseOf(run string, versions []string) (string, error) {
 	m, err := v.ReadManifest(run)
 	if err == nil && slices.Contains(versions, m.baseRun()) {
@@ -86,7 +87,7 @@ func (v *Versions) baseOf(run string, versions []string) (string, error) {
 	}
 	i, _ := slices.BinarySearch(versions, run)
 	if i == 0 || m.Previous != "" {
-		return "", fmt.Errorf("roll back: the version that %s was built on is not kept: the kept versions are %v", run, versions)
+		return "", fmt.Errorf("roll back: the version on which %s is based is not kept; nothing was changed: name one of the kept versions: %s", run, strings.Join(versions, ", "))
 	}
 	return versions[i-1], nil
 }
@@ -150,9 +151,9 @@ func (v *Versions) Drop(run string) error {
 	case err != nil:
 		return err
 	case run == latest:
-		return fmt.Errorf("remove version %s: readers see it: roll back or rebuild first; nothing was changed", run)
+		return fmt.Errorf("remove version %s: readers see it; nothing was changed: roll back or rebuild first", run)
 	case !slices.Contains(versions, run):
-		return &ledger.UnknownRunError{Message: fmt.Sprintf("remove version %q: it is not kept: the kept versions are %v; nothing was changed", run, versions)}
+		return &ledger.UnknownRunError{Message: fmt.Sprintf("remove version %q: it is not kept; nothing was changed: the kept versions are %s", run, strings.Join(versions, ", "))}
 	}
 	return v.folder.disk.Discard(v.folder.VersionPath(run))
 }
@@ -200,7 +201,7 @@ func (v *Versions) ReadLatest() (m Manifest, ok bool, err error) {
 	if !ok {
 		versions, err := v.List()
 		if err == nil && len(versions) > 0 {
-			err = v.folder.DamagedErr(v.folder.Path(LatestLink), "it is gone", nil)
+			err = v.folder.DamagedErr(v.folder.Path(LatestLink), "it is missing", nil)
 		}
 		return m, false, err
 	}

@@ -24,7 +24,7 @@ func TestTheVisibleVersionIsNotRemoved(t *testing.T) {
 		t.Errorf("the error of dropping the version that readers see is %v, want that readers see it", err)
 	}
 	var unknown *ledger.UnknownRunError
-	if err := w.Versions.Drop("20261109T020000Z"); !errors.As(err, &unknown) || !strings.Contains(err.Error(), "the kept versions are ["+firstNight+" "+secondNight+" "+thirdNight+"]") {
+	if err := w.Versions.Drop("20261109T020000Z"); !errors.As(err, &unknown) || !strings.Contains(err.Error(), "the kept versions are "+firstNight+", "+secondNight+", "+thirdNight) {
 		t.Errorf("the error of dropping an unknown version is %v, want the kept versions in it", err)
 	}
 	must(t, w.Versions.Drop(secondNight))
@@ -32,7 +32,7 @@ func TestTheVisibleVersionIsNotRemoved(t *testing.T) {
 		t.Errorf("versions are %v (%v), want the first and the third night", got, err)
 	}
 	// The third night was built on the removed version, not on the first one.
-	if _, err := w.Rollback("", firstNightAt.AddDate(0, 1, 0)); err == nil || !strings.Contains(err.Error(), "was built on is not kept") {
+	if _, err := w.Rollback("", firstNightAt.AddDate(0, 1, 0)); err == nil || !strings.Contains(err.Error(), "is based is not kept") {
 		t.Errorf("the error of the rollback is %v, want that the previous version is not kept", err)
 	}
 	must(t, w.Versions.CheckCatalog(thirdNight))
@@ -59,7 +59,7 @@ func TestAtLeastOneVersionIsKept(t *testing.T) {
 func TestTheErrorOfAFailedSwitchNamesTheVisibleSnapshot(t *testing.T) {
 	for step, c := range map[string]struct{ tag, message string }{
 		"before link latest":         {"one", "nothing was published; readers keep the last snapshot"},
-		"before fsync beside latest": {"two", "readers see it, but a power cut may undo the switch"},
+		"before fsync beside latest": {"two", "readers see the version, but a power cut may undo the switch"},
 	} {
 		w := open(t)
 		publish(t, w, firstNight, "one")
@@ -80,7 +80,7 @@ func TestATableWithoutAStreamIsNotPublished(t *testing.T) {
 	d := beginDraft(t, w, firstNight, "one")
 	files := slices.Clone(tableFiles)
 	files[0].Name = "orders"
-	if _, err := d.Publish(t.Context(), files); err == nil || !strings.Contains(err.Error(), `find the key of table "orders": no stream fills it: nothing was published`) {
+	if _, err := d.Publish(t.Context(), files); err == nil || !strings.Contains(err.Error(), `find the key of table "orders": no stream fills it; nothing was published`) {
 		t.Errorf("the error of the publish is %v, want that no stream fills the table", err)
 	}
 	must(t, d.Discard())

@@ -29,7 +29,7 @@ func TestNightReportsDamage(t *testing.T) {
 			data[len(data)/2] ^= 1
 			return os.WriteFile(path, data, 0o600)
 		}, "its checksum differs from its manifest"},
-		"a lost file": {os.Remove, "it is gone"},
+		"a lost file": {os.Remove, "it is missing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

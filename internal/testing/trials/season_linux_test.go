@@ -291,7 +291,7 @@ func (s *season) requireReason(end nightEnd) {
 		s.allowDeletes = true
 		s.counts["stopped"]++
 		return
-	case isEarly && strings.Contains(end.Error, "check the clock"):
+	case isEarly && strings.Contains(end.Error, "correct the clock"):
 		s.counts["refused"]++
 		return
 	case isFaulty && (strings.HasPrefix(end.Error, "check the token:") || strings.Contains(end.Error, "no stream could be read") || s.tonight.isRevoked):

@@ -12,7 +12,7 @@ PRAGMA disable_checkpoint_on_shutdown;
 -- Versions of DuckDB before 1.5 cannot read reused metadata ("Failed to load metadata pointer"),
 -- whatever the storage version of the file is.
 SET GLOBAL experimental_metadata_reuse = false;
--- DuckDB returns freed memory to the system at once. The peak of a night with 1,000,000 listings is
+-- DuckDB returns freed memory to the system immediately. The peak of a night with 1,000,000 listings is
 -- 780 MiB with this setting and up to 1,130 MiB without it. The night takes the same time.
 SET GLOBAL allocator_background_threads = true;
 SET GLOBAL allocator_flush_threshold = '16MB';
