@@ -68,7 +68,7 @@ type layout struct {
 	// inheritedKeys are the columns that child rows inherit for their keys.
 	inheritedKeys []int
 	consts        []constant
-	// Indexes of columns, or -1. value is for scalars as rows. prefix and statusID are for status counts.
+	// Indexes of columns, or -1. value is for rows sent as scalars, prefix and statusID are for status counts.
 	position, value, param, prefix, statusID, extra, created int
 	// fieldCount is the number of distinct fields, the size of the set seenFields.
 	fieldCount int

@@ -238,7 +238,7 @@ func (b *Binding) enclosingTable(i int) int {
 // pairParents pairs the parent columns with the key of the enclosing row, in order.
 func (l *layout) pairParents(t stream.Table, d stream.Definition, up *layout) error {
 	if len(t.Parents) != len(up.keys) {
-		return fmt.Errorf("names %d parent columns, but %q has a key of %d columns", len(t.Parents), up.name, len(up.keys))
+		return fmt.Errorf("it names %d parent columns, but %q has a key of %d columns", len(t.Parents), up.name, len(up.keys))
 	}
 	for i, name := range t.Parents {
 		col, err := l.findColumn(name, "parent key")

@@ -138,25 +138,25 @@ type objectShape struct {
 // classifyObject classifies an object. named means that the object is a member of another
 // object; its member name may be the prefix.
 func classifyObject(all []rawMember, named bool) objectShape {
-	var g objectShape
+	var shape objectShape
 	var hasCount, hasID, hasName bool
 	for _, e := range all {
 		if e.raw[0] == '{' || e.raw[0] == '[' {
-			g.containers++
+			shape.containers++
 			continue
 		}
-		g.scalars++
+		shape.scalars++
 		if slices.Contains(paginationMembers, string(e.name)) {
-			g.paging++
+			shape.paging++
 		}
 		if e.raw[0] == '-' || e.raw[0]-'0' <= 9 {
-			g.numbers++
+			shape.numbers++
 		}
 		hasCount = hasCount || string(e.name) == "count"
 		hasID = hasID || string(e.name) == "prefix" || string(e.name) == "id"
 		hasName = hasName || string(e.name) == "name"
 	}
-	onlyCount := g.containers == 0 && (g.scalars == 1 || hasName) // a name may accompany the count
-	g.isCount = hasCount && (hasID || named && onlyCount)
-	return g
+	onlyCount := shape.containers == 0 && (shape.scalars == 1 || hasName) // a name may accompany the count
+	shape.isCount = hasCount && (hasID || named && onlyCount)
+	return shape
 }

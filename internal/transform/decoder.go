@@ -333,7 +333,7 @@ func (a *bodyReader) countMembers(list string) {
 // records, so the sample is withheld if records have private columns.
 func (a *bodyReader) countMember(path string, raw []byte) {
 	if a.root.private {
-		raw = []byte(withheldText)
+		raw = []byte(withheldSample)
 	}
 	a.countEnvelopeDrift(UnknownField, path, raw)
 }

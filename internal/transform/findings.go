@@ -251,7 +251,7 @@ func (p *reporter) isHidden(t *table, path string) bool {
 
 // countPrivate counts drift of a private value, without a sample of the value.
 func (p *reporter) countPrivate(t *table, kind string, path []byte) {
-	p.count(t.name, kind, path, []byte(withheldText))
+	p.count(t.name, kind, path, []byte(withheldSample))
 }
 
 // extraValue is a value without a column, with the names on its path in the row.
@@ -348,7 +348,7 @@ func (p *reporter) dottedPath(name string) []byte {
 func (p *reporter) countDrift(t *table, kind, name string, sample []byte) {
 	hasSample := kind == UnknownField && (t.extra < 0 || !t.layout.cols[t.extra].dropped)
 	if t.private && !hasSample {
-		sample = []byte(withheldText)
+		sample = []byte(withheldSample)
 	}
 	p.count(t.name, kind, p.dottedPath(name), sample)
 }

@@ -162,8 +162,8 @@ func appendNumber(dst, raw []byte) []byte {
 	if d.exp <= -maxExponent || d.exp >= maxExponent {
 		return append(append(dst, '~'), raw...)
 	}
-	all := len(d.whole) + len(d.fraction)
-	lo, hi := 0, all
+	digits := len(d.whole) + len(d.fraction)
+	lo, hi := 0, digits
 	for lo < hi && d.digitAt(lo) == 0 {
 		lo++
 	}
@@ -180,6 +180,6 @@ func appendNumber(dst, raw []byte) []byte {
 	for i := lo; i < hi; i++ {
 		dst = append(dst, '0'+d.digitAt(i))
 	}
-	exp := d.exp - int64(len(d.fraction)) + int64(all-hi)
+	exp := d.exp - int64(len(d.fraction)) + int64(digits-hi)
 	return strconv.AppendInt(append(dst, 'e'), exp, 10)
 }

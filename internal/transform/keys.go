@@ -30,7 +30,7 @@ func (r *rowReader) checkRecord(t *table) (reason string, err error) {
 	if r.in.origin.Param == "" || string(own) == r.in.origin.Param {
 		return "", nil
 	}
-	return fmt.Sprintf("names %s %q, but %q was requested", name, own, r.in.origin.Param), nil
+	return fmt.Sprintf("its %s is %q, but %q was requested", name, own, r.in.origin.Param), nil
 }
 
 // fillParents sets the parent's key if the record does not name a parent. A different

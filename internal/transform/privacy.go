@@ -25,8 +25,8 @@ type Privacy struct {
 // hashHexLen is the length of a hash in hex.
 const hashHexLen = 2 * sha256.Size
 
-// withheldText replaces raw text that may contain a private value.
-const withheldText = `"(withheld: the record holds private columns)"`
+// withheldSample replaces a drift sample that may contain a private value.
+const withheldSample = `"(withheld: the record holds private columns)"`
 
 // Protect makes the columns private in the tables of this binding, and in nested records of the same
 // kind: a private column of orders is private in the orders of any stream. Protect must be called
@@ -210,12 +210,12 @@ func (l *layout) containsPrivate(f *field) bool {
 }
 
 // hidePrivate drops or hashes the last value. An empty text is not hashed.
-func (c *column) hidePrivate(col *columnLayout) {
+func (c *column) hidePrivate(layout *columnLayout) {
 	last := c.n - 1
-	if col.dropped {
+	if layout.dropped {
 		c.truncate(last)
 	} else if value := c.bytes(last); len(value) > 0 {
-		mac := hmac.New(sha256.New, col.hashKey)
+		mac := hmac.New(sha256.New, layout.hashKey)
 		mac.Write(value)
 		c.truncate(last)
 		c.data = hex.AppendEncode(c.data, mac.Sum(nil))

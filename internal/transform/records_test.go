@@ -69,17 +69,17 @@ func TestEmptyListsAndEmptyObjects(t *testing.T) {
 // TestUnrequestedRecordIsRejected decodes a record with an id or parent that was not requested.
 func TestUnrequestedRecordIsRejected(t *testing.T) {
 	for _, c := range []struct{ stream, own, foreign, reason string }{
-		{"outlets", `{"id":"p"}`, `{"id":"q","outlet_channels":[{"id":"c"}],"tags":["t"]}`, `names id "q", but "p" was requested`},
-		{"products", `{"id":"p"}`, `{"id":"q","prices":[1]}`, `names id "q", but "p" was requested`},
-		{"order_details", `{"id":"p"}`, `{"line_items":[{"id":"l"}],"id":"q"}`, `names id "q", but "p" was requested`},
-		{"campaign_details", `{"id":"p"}`, `{"id":"q","questionnaire":{"id":"x"}}`, `names id "q", but "p" was requested`},
-		{"articles", `{"id":"p"}`, `{"id":7}`, `names id "7", but "p" was requested`},
-		{"campaign_articles", `[{"id":"a","campaign_id":"p"}]`, `[{"id":"a","campaign_id":"q"}]`, `names campaign_id "q", but "p" was requested`},
-		{"profile_order_items", `[{"id":"a"}]`, `[{"id":"a","profile_id":"q"}]`, `names profile_id "q", but "p" was requested`},
-		{"profile_orders", `[{"id":"a","profile_id":null}]`, `[{"id":"a","profile_id":"q"}]`, `names profile_id "q", but "p" was requested`},
-		{"profile_campaigns", `[{"id":"a"}]`, `[{"id":"a","profile":{"id":"q"}}]`, `names profile_id "q", but "p" was requested`},
-		{"outlet_products", `[{"id":"a"}]`, `[{"id":"a","outlet_id":"q"}]`, `names outlet_id "q", but "p" was requested`},
-		{"article_comments", `{"records":[{"id":"a"}]}`, `{"records":[{"id":"a","article_id":"q"}]}`, `names article_id "q", but "p" was requested`},
+		{"outlets", `{"id":"p"}`, `{"id":"q","outlet_channels":[{"id":"c"}],"tags":["t"]}`, `its id is "q", but "p" was requested`},
+		{"products", `{"id":"p"}`, `{"id":"q","prices":[1]}`, `its id is "q", but "p" was requested`},
+		{"order_details", `{"id":"p"}`, `{"line_items":[{"id":"l"}],"id":"q"}`, `its id is "q", but "p" was requested`},
+		{"campaign_details", `{"id":"p"}`, `{"id":"q","questionnaire":{"id":"x"}}`, `its id is "q", but "p" was requested`},
+		{"articles", `{"id":"p"}`, `{"id":7}`, `its id is "7", but "p" was requested`},
+		{"campaign_articles", `[{"id":"a","campaign_id":"p"}]`, `[{"id":"a","campaign_id":"q"}]`, `its campaign_id is "q", but "p" was requested`},
+		{"profile_order_items", `[{"id":"a"}]`, `[{"id":"a","profile_id":"q"}]`, `its profile_id is "q", but "p" was requested`},
+		{"profile_orders", `[{"id":"a","profile_id":null}]`, `[{"id":"a","profile_id":"q"}]`, `its profile_id is "q", but "p" was requested`},
+		{"profile_campaigns", `[{"id":"a"}]`, `[{"id":"a","profile":{"id":"q"}}]`, `its profile_id is "q", but "p" was requested`},
+		{"outlet_products", `[{"id":"a"}]`, `[{"id":"a","outlet_id":"q"}]`, `its outlet_id is "q", but "p" was requested`},
+		{"article_comments", `{"records":[{"id":"a"}]}`, `{"records":[{"id":"a","article_id":"q"}]}`, `its article_id is "q", but "p" was requested`},
 	} {
 		t.Run(c.stream, func(t *testing.T) {
 			d := decoderOf(t, c.stream)
