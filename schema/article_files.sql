@@ -1,6 +1,6 @@
--- Files of an article: one row per file. Key: article_id, position. The spec does not show
--- the type of a file in the list: a plain string is in the column value, the fields of an
--- object are in the other columns.
+-- Files of an article: one row per file. Key: article_id, position. The spec does not state
+-- the type of the items. The column value contains an item that is a string; the other columns
+-- contain the fields of an item that is an object.
 CREATE TABLE article_files (
     article_id  VARCHAR NOT NULL, -- field 1, references articles.id
     position    BIGINT NOT NULL,  -- field 2

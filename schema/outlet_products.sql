@@ -1,5 +1,5 @@
 -- Products of an outlet, from GET /outlets/{id}/products. Key: outlet_id, product_id. The
--- spec shows no record type: fields of the type Product have columns, all others are in extra.
+-- spec does not describe the record. The fields of Product have columns; all others are in extra.
 CREATE TABLE outlet_products (
     outlet_id          VARCHAR NOT NULL, -- field 1, references outlets.id
     product_id         VARCHAR NOT NULL, -- field 2, references products.id
