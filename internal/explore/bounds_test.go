@@ -29,8 +29,8 @@ func newSiteWithQueries(t *testing.T, timeout time.Duration, queries map[string]
 	return s, explorer
 }
 
-// TestTrialUninterruptibleQueriesAreLimited runs a query that DuckDB cannot interrupt. The page must
-// respond when its time limit is reached. While four of these queries are running, all requests must be rejected.
+// TestTrialUninterruptibleQueriesAreLimited runs four queries that DuckDB cannot interrupt. Their pages must
+// respond when the time limit is reached. While the queries are running, all other requests must be rejected.
 // Requests must succeed again when the queries have ended.
 func TestTrialUninterruptibleQueriesAreLimited(t *testing.T) {
 	requireTrials(t)

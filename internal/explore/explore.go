@@ -168,7 +168,7 @@ func (e *Explorer) Handler() http.Handler {
 		mux.HandleFunc("GET "+rootPath+r.path, func(w http.ResponseWriter, req *http.Request) { e.serve(w, req, r) })
 	}
 	if e.cfg.Child != nil {
-		mux.HandleFunc("GET "+sqlPath, func(w http.ResponseWriter, req *http.Request) { e.serve(w, req, e.sqlRoute(e.showSQL)) })
+		mux.HandleFunc("GET "+sqlPath, func(w http.ResponseWriter, req *http.Request) { e.serve(w, req, sqlRoute(e.showSQL)) })
 		mux.HandleFunc("POST "+sqlPath, e.serveStatement)
 	}
 	for name, a := range e.assets {

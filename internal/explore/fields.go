@@ -38,11 +38,11 @@ const orEarlier = " or earlier"
 // addFields adds the fields of the record from all its tables. The times at which the record appeared
 // and was deleted are those of its row in the first table that contains the record.
 func (b *recordBuilder) addFields(view *recordView) error {
-	begin, err := b.runStatement(recordSQL.Render("begin", nil), nil)
+	first, err := b.runStatement(recordSQL.Render("first_snapshot", nil), nil)
 	if err != nil {
 		return err
 	}
-	view.FirstSnapshot = page.Moment(begin.Rows[0].Get("first_at").Text)
+	view.FirstSnapshot = page.Moment(first.Rows[0].Get("first_at").Text)
 	for i, t := range b.kind.tables {
 		views, presence, err := b.readFields(t)
 		if err != nil {

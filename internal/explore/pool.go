@@ -17,7 +17,7 @@ import (
 const (
 	// maxSessions is the maximum number of concurrent requests for a snapshot. Other requests wait.
 	maxSessions = 4
-	// New requests are rejected while pool.stuck is maxStuck. Each of the counted requests still uses a
+	// New requests are rejected while pool.stuck is at least maxStuck. Each of the counted requests still uses a
 	// core and a session.
 	maxStuck = maxSessions
 	// maxEarlier is the maximum number of open earlier snapshots.

@@ -18,7 +18,7 @@ type listView struct {
 	AsOf   asOfView
 }
 
-// searchColumn is the column of a list with the text to search.
+// searchColumn is the last column of the query of a list. It contains the text to search.
 const searchColumn = "search_text"
 
 // openList opens the list of a kind of record.

@@ -39,7 +39,8 @@ type fieldTable struct {
 type section struct {
 	// statement is the name of the statement in sql, and the anchor on the page.
 	statement, title, about string
-	// empty is shown for a result without rows. If no text is set, a section without rows is left out.
+	// empty is shown for a result without rows. If it is not set, such a section is left out. If source
+	// tables may lack rows, a note about them is shown instead.
 	empty  string
 	layout sectionLayout
 	// barColumn is the column whose values get bars. Empty means none.
@@ -70,8 +71,8 @@ type recordView struct {
 	// DeletedAt is the time when the record was deleted. Evidence is the reason why the record counts
 	// as deleted.
 	DeletedAt, Evidence string
-	// FirstSeen is the time of the first snapshot with the record. It is empty if no table of
-	// the kind contains the record itself. FirstSnapshot is the time of the first snapshot in the catalog.
+	// FirstSeen is the time of the first snapshot with the record. It is empty if the
+	// record has no row of its own. FirstSnapshot is the time of the first snapshot in the catalog.
 	FirstSeen, FirstSnapshot string
 	Sections                 []sectionView
 	Fields                   []fieldsView

@@ -36,7 +36,7 @@ const (
 	formatKey = "format"
 )
 
-// sqlView is the page of the editor. After a statement has run, it has a result or a problem.
+// sqlView is the page of the editor.
 type sqlView struct {
 	questionView
 	Token, Nonce, Completion string
@@ -48,7 +48,7 @@ type sqlView struct {
 	QueryFile string
 }
 
-func (e *Explorer) sqlRoute(show func(v *visit) (reply, error)) route {
+func sqlRoute(show func(v *visit) (reply, error)) route {
 	return route{path: "/sql", tab: "SQL", show: show, slow: true, keys: []string{sqlKey, formatKey, chartKey}}
 }
 
@@ -74,7 +74,7 @@ func (e *Explorer) serveStatement(w http.ResponseWriter, req *http.Request) {
 	req.PostForm.Del(tokenKey)
 	// serve reads the parameters from the address.
 	req.URL.RawQuery = req.PostForm.Encode()
-	e.serve(w, req, e.sqlRoute(e.runSQL))
+	e.serve(w, req, sqlRoute(e.runSQL))
 }
 
 // showSQL shows the editor with the statement of the address. It does not run the statement, because

@@ -12,8 +12,8 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// table is the result of a query that the user can sort, filter and read page by page. The query becomes
-// a subquery of SQL that sorts, filters and limits its rows, with bound values.
+// table is a query result that the user can sort, filter and read page by page. The query becomes a
+// subquery of SQL that sorts, filters and limits its rows, with bound values.
 type table struct {
 	*visit
 	inner  query.Query

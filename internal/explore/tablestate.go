@@ -24,7 +24,7 @@ const (
 	maxKey    = "max."
 )
 
-// tableKeys returns the parameters of a table after the given parameters.
+// tableKeys appends the parameters of a table to other parameters.
 func tableKeys(others ...string) []string {
 	return append(others, searchKey, sortKey, pageKey, isKey, minKey, maxKey)
 }

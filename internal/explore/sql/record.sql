@@ -39,8 +39,7 @@ JOIN meta.runs AS r USING (run_id)
 WHERE j."key" = $id AND list_contains(string_split($tables, ','), j.table_name)
 ORDER BY r.snapshot_at DESC, j.seq;
 
--- name: begin
--- The first snapshot.
+-- name: first_snapshot
 SELECT min(snapshot_at) AS first_at FROM meta.runs WHERE snapshot_at IS NOT NULL;
 
 -- name: snapshots
