@@ -76,7 +76,7 @@ type layout struct {
 	link bool
 	// privateCols are the private columns.
 	privateCols []int
-	// private means that the table, or one within it, has private columns.
+	// private means that the JSON of a row, with the rows within it, may contain private values.
 	private bool
 }
 
