@@ -5,7 +5,7 @@
 -- param: since DATE NULL -- only articles that began on or after this date
 -- param: until DATE NULL -- only articles that began before this date
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York
--- param: revision VARCHAR revision_requested -- status prefixes that mean that a revision was requested
+-- param: revision VARCHAR revision_requested -- status prefixes that mean that a revision was requested, separated by commas
 -- param: open_only BOOLEAN false -- only articles that are neither published nor ended
 -- param: published VARCHAR published,live -- status prefixes that mean published, separated by commas
 -- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes that mean ended without being published

@@ -1,7 +1,7 @@
 -- subject: placements
 -- title: Best value for authority
 -- grain: one row per price that is among the best of its tier and currency
--- about: Listings with the lowest price per point of domain authority, by tier and currency. Prices of 0 or less are left out. The price per point is rounded to 4 places; prices with the same price per point are ordered by authority, then by id. The tier and currency with the most prices come first.
+-- about: Listings with the lowest price per point of domain authority, by tier and currency. Prices of 0 or less are left out. The price per point is rounded to 4 places; prices with the same price per point are ordered by authority, the highest first, then by id. The tier and currency with the most prices come first.
 -- param: currency VARCHAR NULL -- only prices in this currency
 -- values: SELECT DISTINCT currency FROM product_listing_prices
 -- param: tier VARCHAR NULL -- only prices of this tier
@@ -15,7 +15,6 @@ WITH point_prices AS (
       AND ($currency IS NULL OR currency = $currency)
       AND ($tier IS NULL OR pricing_tier = $tier)
 ),
--- The join with the names is last, because only few rows are left then.
 best AS (
     SELECT
         *,
@@ -24,6 +23,7 @@ best AS (
     FROM point_prices
     QUALIFY rank <= $top
 )
+-- Names are joined last, because only a few rows are left by then.
 SELECT
     b.pricing_tier,
     b.currency,

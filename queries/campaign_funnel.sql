@@ -1,7 +1,7 @@
 -- subject: throughput
 -- title: Campaign funnel
 -- grain: one row per campaign; late campaigns first, finished campaigns last
--- about: Progress of each campaign: planned articles, order items, and articles that are begun, have a brief or draft, are published (by status or live address) or ended unpublished. A campaign is late if its target date is past and fewer articles are published than the larger of the planned and the begun articles, less the ended articles. Deleted campaigns are left out.
+-- about: Progress of each campaign: planned articles, order items, and articles that are begun, have a brief or draft, are published (by status or live address) or ended unpublished. A campaign needs all planned articles, or all begun articles if these are more, except the ended ones. It is late if its target date is past and fewer articles are published. Deleted campaigns are left out.
 -- param: since DATE NULL -- only campaigns created on or after this date
 -- param: until DATE NULL -- only campaigns created before this date
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York
@@ -41,7 +41,7 @@ campaign_counts AS (
         coalesce(a.with_draft, 0)         AS with_draft,
         coalesce(a.published, 0)          AS published,
         coalesce(a.ended, 0)              AS ended,
-        coalesce(c.target_date < (SELECT snapshot_at FROM mart.snapshot), false) AS is_past,
+        coalesce(c.target_date < (SELECT snapshot_at FROM mart.snapshot), false) AS is_past_target,
         coalesce(a.published, 0) < greatest(coalesce(c.total_articles, 0), coalesce(a.articles, 0)) - coalesce(a.ended, 0) AS is_open
     FROM campaigns AS c
     LEFT JOIN article_counts AS a ON a.campaign_id = c.id
@@ -54,8 +54,8 @@ campaign_counts AS (
 ranked_campaigns AS (
     SELECT
         *,
-        is_past AND is_open AS is_late,
-        CASE WHEN is_past AND is_open THEN 1 WHEN is_open OR articles = 0 THEN 2 ELSE 3 END AS urgency
+        is_past_target AND is_open AS is_late,
+        CASE WHEN is_past_target AND is_open THEN 1 WHEN is_open OR articles = 0 THEN 2 ELSE 3 END AS sort_group
     FROM campaign_counts
 )
 SELECT
@@ -74,4 +74,4 @@ SELECT
     ended,
     CAST(100 * published / nullif(articles, 0) AS DECIMAL(38, 1)) AS published_percent
 FROM ranked_campaigns
-ORDER BY urgency, CASE WHEN urgency < 3 THEN target_date END NULLS LAST, target_date DESC NULLS LAST, campaign_id
+ORDER BY sort_group, CASE WHEN sort_group < 3 THEN target_date END NULLS LAST, target_date DESC NULLS LAST, campaign_id

@@ -26,7 +26,7 @@ pace AS (
       AND publications.published_at > s.snapshot_at - to_hours(24 * $days) AND publications.published_at <= s.snapshot_at
 ),
 clock AS (
-    SELECT snapshot_at AS now, coalesce(pace_micros, 0) AS pace_micros, snapshot_at + to_microseconds(coalesce(pace_micros, 0)) AS forecast_at
+    SELECT snapshot_at AS now, coalesce(pace_micros, 0) AS pace_micros, snapshot_at + to_microseconds(coalesce(pace_micros, 0)) AS not_begun_forecast_at
     FROM mart.snapshot
     CROSS JOIN pace
 ),
@@ -65,7 +65,7 @@ campaign_counts AS (
         o.*,
         count(f.campaign_id)                                          AS articles,
         count(*) FILTER (f.is_open)                                   AS open_articles,
-        count(*) FILTER (f.is_open AND f.forecast_at > o.target_date) AS open_late,
+        count(*) FILTER (f.is_open AND f.forecast_at > o.target_date) AS open_late_for_target,
         count(*) FILTER (f.is_open AND f.forecast_at > f.promised_at) AS late_for_promise,
         max(f.forecast_at) FILTER (f.is_open)                         AS open_forecast_at,
         coalesce(sum(f.sale_price), 0)                                AS sales,
@@ -79,9 +79,9 @@ campaign_forecasts AS (
     SELECT
         campaign_counts.*,
         greatest(coalesce(total_articles, 0) - articles, 0)                                             AS not_begun,
-        open_late + CASE WHEN clock.forecast_at > campaign_counts.target_date THEN not_begun ELSE 0 END AS late_for_target,
+        open_late_for_target + CASE WHEN clock.not_begun_forecast_at > campaign_counts.target_date THEN not_begun ELSE 0 END AS late_for_target,
         sales + coalesce(CAST(sales * not_begun / nullif(priced_articles, 0) AS DECIMAL(38, 6)), 0)     AS projected,
-        CASE WHEN not_begun > 0 THEN greatest(clock.forecast_at, open_forecast_at) ELSE open_forecast_at END AS forecast_at,
+        CASE WHEN not_begun > 0 THEN greatest(clock.not_begun_forecast_at, open_forecast_at) ELSE open_forecast_at END AS forecast_at,
         clock.pace_micros
     FROM campaign_counts
     CROSS JOIN clock

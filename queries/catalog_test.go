@@ -9,7 +9,7 @@ import (
 	"placementsync/internal/testing/fixture"
 )
 
-// open opens a catalog with the rows of a fixture.
+// open opens a catalog with the rows that the SQL of a fixture inserts.
 func open(t testing.TB, rows string, empty fixture.Empty) *query.DB {
 	t.Helper()
 	db, err := query.Open(t.Context(), empty.Fill(t, rows), query.Options{Threads: 1})

@@ -47,10 +47,10 @@ ranked AS (
     FROM matching_prices
     QUALIFY $top IS NULL OR rank <= $top
 ),
--- The join with the names is last, because only few rows are left then.
 best AS (
     SELECT * FROM ranked ORDER BY rank, market_prices DESC, pricing_tier, currency LIMIT $top
 )
+-- Names are joined last, because only a few rows are left by then.
 SELECT
     b.rank,
     b.pricing_tier,

@@ -6,21 +6,21 @@
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York
 -- param: trait do_follow|indexed|authority|delivery_days NULL -- only this trait
 -- param: min_points COUNT 1 -- leave out smaller losses of authority
--- param: min_days COUNT 1 -- leave out smaller delays of delivery
+-- param: min_days COUNT 1 -- leave out smaller increases of the delivery time
 -- param: country VARCHAR NULL -- only outlets of this country
 -- values: SELECT DISTINCT country FROM product_listings
 -- param: top COUNT NULL -- maximum number of rows
 WITH versions AS (
     SELECT
         id, is_do_follow, is_indexed, domain_authority, max_delivery_days, valid_from,
-        is_do_follow IS DISTINCT FROM lag(is_do_follow) OVER of_listing           AS follow_changed,
-        is_indexed IS DISTINCT FROM lag(is_indexed) OVER of_listing               AS indexed_changed,
-        domain_authority IS DISTINCT FROM lag(domain_authority) OVER of_listing   AS authority_changed,
-        max_delivery_days IS DISTINCT FROM lag(max_delivery_days) OVER of_listing AS days_changed
+        is_do_follow IS DISTINCT FROM lag(is_do_follow) OVER by_listing           AS follow_changed,
+        is_indexed IS DISTINCT FROM lag(is_indexed) OVER by_listing               AS indexed_changed,
+        domain_authority IS DISTINCT FROM lag(domain_authority) OVER by_listing   AS authority_changed,
+        max_delivery_days IS DISTINCT FROM lag(max_delivery_days) OVER by_listing AS days_changed
     FROM history.product_listings
-    -- The row version at the date $since, and all later versions.
+    -- The row version at the start of the day $since, and all later versions.
     WHERE $since IS NULL OR coalesce(valid_to, TIMESTAMPTZ 'infinity') > CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR)
-    WINDOW of_listing AS (PARTITION BY id ORDER BY valid_from)
+    WINDOW by_listing AS (PARTITION BY id ORDER BY valid_from)
 ),
 first_states AS (
     SELECT
@@ -34,8 +34,8 @@ first_states AS (
     GROUP BY v.id
 ),
 states AS (
-    SELECT p.*, l.* EXCLUDE (id)
-    FROM first_states AS p
+    SELECT f.*, l.* EXCLUDE (id)
+    FROM first_states AS f
     JOIN product_listings AS l USING (id)
     WHERE $country IS NULL OR l.country = $country
 ),

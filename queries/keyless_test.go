@@ -16,7 +16,7 @@ import (
 	"placementsync/internal/testing/fixture"
 )
 
-// plantedName begins all texts of the fixture except keys.
+// plantedName is the prefix of all texts of the fixture except keys.
 const plantedName = "Planted"
 
 // fixtureWithoutReferences returns SQL that inserts two rows into each table. The rows have keys and

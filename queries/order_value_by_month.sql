@@ -1,7 +1,7 @@
 -- subject: orders
 -- title: Order value by month
 -- grain: one row per month in which orders were paid
--- about: Paid orders and their values. The average is exact and rounded to 2 places, half away from zero; the median is a total that occurs (the lower of two middle values). Orders without a total are counted but not included in the amounts; deleted orders are left out. The specification defines no currency for orders: the sums are valid only if all orders have the same currency.
+-- about: Paid orders and their values. The average is computed without floating-point numbers and rounded to 2 places, half away from zero; the median is a total that occurs (the lower of two middle values). Orders without a total are counted but not included in the amounts; deleted orders are left out. The specification defines no currency for orders: the sums are valid only if all orders have the same currency.
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which months begin, such as America/New_York
 -- param: since DATE NULL -- first month, as any date in that month
 -- param: until DATE NULL -- month after the last month, as any date in that month
@@ -23,15 +23,15 @@ months AS (
         count(*)                   AS orders,
         count(*) - count(total)    AS without_total,
         coalesce(sum(total), 0)    AS totals,
-        -- DuckDB divides decimals as floating-point numbers. The average below is exact: it divides
-        -- whole millionths by divisor, which gives hundredths.
+        -- DuckDB divides decimals as floating-point numbers. The average below is computed with integers:
+        -- millionths / divisor is the average in hundredths.
         CAST(sum(total) * 1000000 AS HUGEINT) AS millionths,
         count(total) * 10000                  AS divisor,
         quantile_disc(total, 0.5)  AS median,
         max(total)                 AS largest,
         coalesce(sum(discount), 0) AS discounts,
         coalesce(sum(credits_applied), 0) AS credits,
-        avg(line_items)            AS line_items
+        avg(line_items)            AS mean_line_items
     FROM paid_orders
     WHERE ($since IS NULL OR month >= date_trunc('month', CAST($since AS DATE)))
       AND ($until IS NULL OR month < date_trunc('month', CAST($until AS DATE)))
@@ -47,6 +47,6 @@ SELECT
     CAST(largest AS DECIMAL(18, 2))    AS largest_value,
     CAST(discounts AS DECIMAL(18, 2))  AS discount_total,
     CAST(credits AS DECIMAL(18, 2))    AS credits_total,
-    CAST(line_items AS DECIMAL(18, 2)) AS line_items_per_order
+    CAST(mean_line_items AS DECIMAL(18, 2)) AS line_items_per_order
 FROM months
 ORDER BY month

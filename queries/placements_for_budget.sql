@@ -20,7 +20,7 @@
 WITH RECURSIVE listing_amounts AS (
     SELECT
         listing_id,
-        coalesce(outlet_id, listing_id)                        AS site,
+        coalesce(outlet_id, listing_id)                        AS outlet_key,
         domain_authority,
         min(unit_amount)                                       AS amount,
         arg_min(pricing_tier, (unit_amount, position))         AS pricing_tier
@@ -49,19 +49,19 @@ choices AS (
         CAST(0 AS BIGINT)         AS place,
         CAST(0 AS BIGINT)         AS rank,
         CAST(0 AS DECIMAL(38, 6)) AS spent,
-        CAST([] AS VARCHAR[])     AS sites
+        CAST([] AS VARCHAR[])     AS outlet_keys
     UNION ALL
     SELECT
         c.place + 1,
         min(r.rank),
         CAST(c.spent + arg_min(r.amount, r.rank) AS DECIMAL(38, 6)),
-        list_append(c.sites, arg_min(r.site, r.rank))
+        list_append(c.outlet_keys, arg_min(r.outlet_key, r.rank))
     FROM choices AS c
     JOIN ranked AS r ON r.rank > c.rank
     WHERE c.place < $top
       AND r.amount <= CAST($budget AS DECIMAL(18, 6)) - c.spent
-      AND NOT ($one_per_outlet AND list_contains(c.sites, r.site))
-    GROUP BY c.place, c.spent, c.sites
+      AND NOT ($one_per_outlet AND list_contains(c.outlet_keys, r.outlet_key))
+    GROUP BY c.place, c.spent, c.outlet_keys
 )
 SELECT
     c.place,

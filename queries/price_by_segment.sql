@@ -1,7 +1,7 @@
 -- subject: prices
 -- title: Price by segment
 -- grain: one row per country, channel type, placement type, pricing tier and currency
--- about: Prices of placements by segment. Quartiles and median are prices that occur (the lower of two middle values); the mean is exact. All are rounded to 2 places, half away from zero. Amounts of different currencies are never mixed; prices without a currency form a segment of their own.
+-- about: Prices of placements by segment. Quartiles and median are prices that occur (the lower of two middle values); the mean is computed without floating-point numbers. All are rounded to 2 places, half away from zero. Amounts of different currencies are never mixed; prices without a currency form a segment of their own.
 -- param: currency VARCHAR NULL -- only prices in this currency
 -- values: SELECT DISTINCT currency FROM product_listing_prices
 -- param: min_listings COUNT 1 -- leave out segments with fewer listings
@@ -20,8 +20,8 @@ segments AS (
         max(unit_amount)   AS highest,
         -- One call with a list of quantiles keeps the amounts in memory only once.
         quantile_disc(unit_amount, [0.25, 0.5, 0.75]) AS quartiles,
-        -- DuckDB divides decimals as floating-point numbers. The mean below is exact: it divides
-        -- whole millionths by divisor, which gives hundredths.
+        -- DuckDB divides decimals as floating-point numbers. The mean below is computed with integers:
+        -- millionths / divisor is the mean in hundredths.
         CAST(sum(unit_amount) * 1000000 AS HUGEINT) AS millionths,
         count(*) * 10000                            AS divisor
     FROM prices

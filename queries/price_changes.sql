@@ -10,7 +10,7 @@
 -- values: SELECT DISTINCT currency FROM product_listing_prices
 -- param: tier VARCHAR NULL -- only prices of this tier
 -- values: SELECT DISTINCT pricing_tier FROM product_listing_prices
--- param: min_percent DECIMAL 0 -- leave out smaller moves, in percent of the old price
+-- param: min_percent DECIMAL 0 -- leave out smaller changes, in percent of the old price
 -- param: top COUNT NULL -- maximum number of rows
 WITH changes AS (
     SELECT *, 100 * (new_amount - old_amount) / nullif(old_amount, 0) AS percent

@@ -1,13 +1,13 @@
 -- subject: prices
 -- title: Price distribution
 -- grain: one row per tier, currency and price band, including empty bands
--- about: Number of prices in each band. Each power of ten has six bands. They begin at 1, 1.5, 2, 3, 5 and 7, then at 10, 15 and so on; prices below 1 share one band. The bands of a tier and currency reach from the 1st to the 99th percentile. The first band also counts all lower prices and then has no price_from; the last band also counts all higher prices and then has no price_below. The tier and currency with the most prices come first.
+-- about: Number of prices in each band. Each power of ten has six bands. They begin at 1, 1.5, 2, 3, 5 and 7, then at 10, 15 and so on; prices below 1 share one band. The bands of a tier and currency reach from the 1st to the 99th percentile. The first band also counts all lower prices; if there are any, its price_from is empty. The last band also counts all higher prices; if there are any, its price_below is empty. The tier and currency with the most prices come first.
 -- param: currency VARCHAR NULL -- only prices in this currency
 -- values: SELECT DISTINCT currency FROM product_listing_prices
 -- param: tier VARCHAR NULL -- only prices of this tier
 -- values: SELECT DISTINCT pricing_tier FROM product_listing_prices
 WITH price_powers AS (
-    SELECT pricing_tier, currency, unit_amount, length(CAST(CAST(floor(unit_amount) AS BIGINT) AS VARCHAR)) - 1 AS power
+    SELECT pricing_tier, currency, unit_amount, length(CAST(CAST(floor(unit_amount) AS BIGINT) AS VARCHAR)) - 1 AS exponent
     FROM product_listing_prices
     WHERE unit_amount IS NOT NULL
       AND ($currency IS NULL OR currency = $currency)
@@ -17,17 +17,17 @@ price_bands AS (
     SELECT
         pricing_tier,
         currency,
-        CASE WHEN unit_amount < 1 THEN 0 ELSE 6 * power + CASE
-            -- This means unit_amount < 1.5 * unit. It is written without 2 * unit_amount, because
+        CASE WHEN unit_amount < 1 THEN 0 ELSE 6 * exponent + CASE
+            -- This means unit_amount < 1.5 * power_of_ten. It is written without 2 * unit_amount, because
             -- twice the largest price does not fit into its type.
-            WHEN unit_amount - unit < 2 * unit - unit_amount THEN 1
-            WHEN unit_amount < 2 * unit THEN 2
-            WHEN unit_amount < 3 * unit THEN 3
-            WHEN unit_amount < 5 * unit THEN 4
-            WHEN unit_amount < 7 * unit THEN 5
+            WHEN unit_amount - power_of_ten < 2 * power_of_ten - unit_amount THEN 1
+            WHEN unit_amount < 2 * power_of_ten THEN 2
+            WHEN unit_amount < 3 * power_of_ten THEN 3
+            WHEN unit_amount < 5 * power_of_ten THEN 4
+            WHEN unit_amount < 7 * power_of_ten THEN 5
             ELSE 6
         END END AS band
-    FROM (SELECT *, CAST(pow(10, power) AS BIGINT) AS unit FROM price_powers)
+    FROM (SELECT *, CAST(pow(10, exponent) AS BIGINT) AS power_of_ten FROM price_powers)
 ),
 -- There are 73 bands: one below 1, and six for each of the 12 powers of ten of DECIMAL(18, 6).
 -- bound is the lower bound of a band; the last row has the upper bound of the last band.
@@ -40,8 +40,8 @@ spans AS (
         pricing_tier,
         currency,
         count(*)                     AS prices,
-        min(band)                    AS lowest,
-        max(band)                    AS highest,
+        min(band)                    AS lowest_band,
+        max(band)                    AS highest_band,
         quantile_disc(band, 0.01)    AS first_band,
         quantile_disc(band, 0.99)    AS last_band
     FROM price_bands
@@ -57,8 +57,8 @@ SELECT
     s.pricing_tier,
     s.currency,
     b.band - s.first_band + 1 AS band,
-    CASE WHEN b.band > s.first_band OR s.lowest = s.first_band THEN CAST(b.bound AS DECIMAL(18, 2)) END AS price_from,
-    CASE WHEN b.band < s.last_band OR s.highest = s.last_band THEN CAST(e.bound AS DECIMAL(18, 2)) END  AS price_below,
+    CASE WHEN b.band > s.first_band OR s.lowest_band = s.first_band THEN CAST(b.bound AS DECIMAL(18, 2)) END AS price_from,
+    CASE WHEN b.band < s.last_band OR s.highest_band = s.last_band THEN CAST(e.bound AS DECIMAL(18, 2)) END  AS price_below,
     coalesce(c.prices, 0)       AS prices
 FROM spans AS s
 JOIN bounds AS b ON b.band BETWEEN s.first_band AND s.last_band

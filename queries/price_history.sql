@@ -32,12 +32,12 @@ snapshot_prices AS (
     FROM prices AS p
     JOIN meta.runs AS r ON r.snapshot_at >= p.valid_from AND r.snapshot_at < p.valid_to
 ),
--- The nights before $since are compared too, because the first night from $since on needs its previous night.
+-- Snapshots before $since are read too, because the first one shown is compared with the one before it.
 price_pairs AS (
     SELECT *, lag(unit_amount) OVER (PARTITION BY product_listing_id, pricing_tier, currency, price_number ORDER BY snapshot_at) AS before
     FROM snapshot_prices
 ),
-nights AS (
+snapshot_prices_by_tier AS (
     SELECT
         snapshot_at,
         pricing_tier,
@@ -52,9 +52,9 @@ nights AS (
     FROM price_pairs
     GROUP BY ALL
 ),
-changes AS (
+with_changes AS (
     SELECT *, has_new_or_changed_price OR lag(prices) OVER (PARTITION BY pricing_tier, currency ORDER BY snapshot_at) IS DISTINCT FROM prices AS is_changed
-    FROM nights
+    FROM snapshot_prices_by_tier
 )
 SELECT
     snapshot_at,
@@ -66,7 +66,7 @@ SELECT
     CAST(highest AS DECIMAL(18, 2)) AS max_price,
     compared,
     CAST(100 * change AS DECIMAL(38, 1)) AS change_percent
-FROM changes
+FROM with_changes
 WHERE (NOT $changed OR is_changed)
   AND ($since IS NULL OR snapshot_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
   AND ($until IS NULL OR snapshot_at < CAST(CAST($until AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))

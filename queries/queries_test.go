@@ -25,12 +25,12 @@ func TestQueries(t *testing.T) {
 		t.Fatal(err)
 	}
 	empty := fixture.NewEmpty(t)
-	opened := map[string]*query.DB{} // by fixture, which several tests may share
-	openOnce := func(fixture string) *query.DB {
-		if opened[fixture] == nil {
-			opened[fixture] = open(t, fixture, empty)
+	opened := map[string]*query.DB{} // by rows, which several tests may share
+	openOnce := func(rows string) *query.DB {
+		if opened[rows] == nil {
+			opened[rows] = open(t, rows, empty)
 		}
-		return opened[fixture]
+		return opened[rows]
 	}
 	for _, q := range all {
 		tests, err := filepath.Glob(filepath.Join("testdata", q.Name, "*.test"))
@@ -45,7 +45,7 @@ func TestQueries(t *testing.T) {
 	}
 }
 
-func checkQuery(t *testing.T, q query.Query, path string, openOnce func(fixture string) *query.DB) {
+func checkQuery(t *testing.T, q query.Query, path string, openOnce func(rows string) *query.DB) {
 	t.Helper()
 	archive, err := txtar.ParseFile(path)
 	if err != nil {
@@ -126,17 +126,17 @@ func TestMoneyAndThroughputHaveDates(t *testing.T) {
 		if !slices.Contains([]string{"commissions", "margins", "orders", "throughput"}, q.Subject) || q.Name == "campaigns_at_risk" {
 			continue
 		}
-		for _, want := range []struct{ name, kind string }{{"since", "DATE"}, {"until", "DATE"}, {"timezone", "TIMEZONE"}} {
-			if !slices.ContainsFunc(q.Params, func(p query.Param) bool { return p.Name == want.name && p.Type == want.kind }) {
-				t.Errorf("%s has no parameter %s of type %s", q.Name, want.name, want.kind)
+		for _, want := range []struct{ name, typ string }{{"since", "DATE"}, {"until", "DATE"}, {"timezone", "TIMEZONE"}} {
+			if !slices.ContainsFunc(q.Params, func(p query.Param) bool { return p.Name == want.name && p.Type == want.typ }) {
+				t.Errorf("%s has no parameter %s of type %s", q.Name, want.name, want.typ)
 			}
 		}
 	}
 }
 
-// TestBacklogEqualsWeeklyThroughput compares the number of rows of the query backlog with the column
+// TestBacklogRowsEqualBacklogAtEnd compares the number of rows of the query backlog with the column
 // backlog_at_end of the query weekly_throughput.
-func TestBacklogEqualsWeeklyThroughput(t *testing.T) {
+func TestBacklogRowsEqualBacklogAtEnd(t *testing.T) {
 	archive, err := txtar.ParseFile(filepath.Join("testdata", "backlog", "waiting.test"))
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,7 @@
 -- subject: report
 -- title: Headline numbers of the report
 -- grain: one row per figure, and per pricing tier and currency for the median prices
--- about: Numbers at the top of the report; with --as-of, for an earlier snapshot. The numbers equal the results of other queries: listings and outlets of the query headline, payables of payables_ageing, articles of overdue_articles, and the margin of the query margins. Days have 24 hours. Amounts have no currency: the sums are valid only if all amounts are in the same currency. The column reads contains the tables of a figure; if one of them was not read, the figure is not valid. Medians of different listings cannot be compared: with "since", change_percent is the median change of a price of the same listing, tier and currency, and the column compared counts these listings.
+-- about: Numbers at the top of the report; with --as-of, for an earlier snapshot. The numbers equal the results of other queries: listings and outlets of the query headline, payables of payables_ageing, overdue articles of overdue_articles, and the margin of the query margins. Days have 24 hours. Amounts have no currency: the sums are valid only if all amounts are in the same currency. The column reads contains the tables of a figure; if one of them was not read, the figure is not valid. Medians of different listings cannot be compared: with "since", change_percent is the median change of a price of the same listing, tier and currency, and the column compared counts these listings.
 -- param: prices COUNT? 3 -- number of pairs of tier and currency with a median price; pairs with the most prices come first
 -- param: published VARCHAR published,live -- status prefixes of an article that is published, separated by commas
 -- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes of an article that ended unpublished
@@ -44,7 +44,7 @@ open_articles AS (
       AND list_contains(string_split($published || ',' || $ended, ','), status_prefix) IS NOT TRUE
 ),
 publications AS (
-    SELECT article_id, min(began_at) AS live_at
+    SELECT article_id, min(began_at) AS published_at
     FROM mart.article_stays
     WHERE list_contains(string_split($published, ','), status_prefix)
     GROUP BY article_id
@@ -76,7 +76,7 @@ figures AS (
     SELECT 9, 'Articles overdue', NULL, count(*), 'articles', NULL, NULL FROM open_articles, clock WHERE expected_at < now
     UNION ALL
     SELECT 10, 'Articles published, 7 days', NULL, count(*), 'article_statuses', NULL, NULL
-    FROM publications, clock WHERE live_at > now - INTERVAL 168 HOURS AND live_at <= now
+    FROM publications, clock WHERE published_at > now - INTERVAL 168 HOURS AND published_at <= now
 )
 SELECT
     figure,

@@ -47,7 +47,7 @@ cheapest AS (
 ranked AS (
     SELECT
         *,
-        count(*) OVER (PARTITION BY currency) AS market_outlets,
+        count(*) OVER (PARTITION BY currency) AS currency_outlets,
         row_number() OVER (PARTITION BY currency ORDER BY amount, outlet_id) AS rank
     FROM cheapest
     QUALIFY $top IS NULL OR rank <= $top
@@ -70,4 +70,4 @@ SELECT
 FROM ranked AS r
 JOIN product_listings AS l ON l.id = r.listing_id
 LEFT JOIN outlets AS o ON o.id = r.outlet_id
-ORDER BY r.market_outlets DESC, r.currency, r.rank
+ORDER BY r.currency_outlets DESC, r.currency, r.rank

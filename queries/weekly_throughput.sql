@@ -19,9 +19,9 @@ WITH period AS (
 calendar AS (
     SELECT
         CAST(unnest(range(CAST(first_week AS TIMESTAMP), CAST(last_week + 1 AS TIMESTAMP), INTERVAL 7 DAY)) AS DATE) AS week,
-        CAST(week AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR)       AS began_at,
-        CAST(week + 7 AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR)   AS ended_at,
-        ended_at <= snapshot_at                                                AS is_complete
+        CAST(week AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR)       AS starts_at,
+        CAST(week + 7 AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR)   AS ends_at,
+        ends_at <= snapshot_at                                                 AS is_complete
     FROM period
 ),
 article_ends AS (
@@ -46,12 +46,12 @@ article_dates AS (
 article_counts AS (
     SELECT
         c.week,
-        count(*) FILTER (a.started_at >= c.began_at)   AS started,
-        count(*) FILTER (a.published_at >= c.began_at AND a.published_at < c.ended_at) AS published,
-        count(*) FILTER (a.ended_at >= c.began_at AND a.ended_at < c.ended_at)         AS ended,
-        count(*) FILTER (NOT a.is_done_at_unknown_time AND (a.done_at IS NULL OR a.done_at >= c.ended_at)) AS in_progress
+        count(*) FILTER (a.started_at >= c.starts_at)   AS started,
+        count(*) FILTER (a.published_at >= c.starts_at AND a.published_at < c.ends_at) AS published,
+        count(*) FILTER (a.ended_at >= c.starts_at AND a.ended_at < c.ends_at)         AS ended,
+        count(*) FILTER (NOT a.is_done_at_unknown_time AND (a.done_at IS NULL OR a.done_at >= c.ends_at)) AS in_progress
     FROM calendar AS c
-    JOIN article_dates AS a ON a.started_at < c.ended_at
+    JOIN article_dates AS a ON a.started_at < c.ends_at
     GROUP BY c.week
 ),
 item_starts AS (
@@ -59,7 +59,7 @@ item_starts AS (
     FROM mart.article_progress
     GROUP BY order_item_id
 ),
-waiting_items AS (
+item_dates AS (
     SELECT i.date_paid AS paid_at, item_starts.started_at
     FROM order_items AS i
     LEFT JOIN item_starts ON item_starts.order_item_id = i.id
@@ -69,7 +69,7 @@ waiting_items AS (
 item_counts AS (
     SELECT c.week, count(*) AS backlog
     FROM calendar AS c
-    JOIN waiting_items AS w ON w.paid_at < c.ended_at AND (w.started_at IS NULL OR w.started_at >= c.ended_at)
+    JOIN item_dates AS w ON w.paid_at < c.ends_at AND (w.started_at IS NULL OR w.started_at >= c.ends_at)
     GROUP BY c.week
 )
 SELECT

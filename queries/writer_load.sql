@@ -8,7 +8,7 @@
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York
 -- param: published VARCHAR published,live -- status prefixes that mean published, separated by commas
 -- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes that mean ended without being published
--- param: revision VARCHAR revision_requested -- status prefixes that mean that a revision was requested
+-- param: revision VARCHAR revision_requested -- status prefixes that mean that a revision was requested, separated by commas
 WITH period AS (
     SELECT
         snapshot_at,

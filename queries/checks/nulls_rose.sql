@@ -1,10 +1,10 @@
 -- subject: quality
 -- severity: hold
--- title: A key attribute lost many of its values
+-- title: An important column lost many of its values
 -- grain: one row per column
--- about: The share of NULL in a price, a currency, an outlet, a status, a sale price or a commission rose by more than 20 percentage points since the previous snapshot. Reason: this happens, for example, if the service leaves out or renames a field. Only tables in which at least a tenth of the rows changed are compared. Not detected: a smaller rise, a rise over several nights, and other columns (see column_emptied).
+-- about: The share of NULL in an outlet, an order, a price, a currency, a status, an order total, a sale price or a commission rose by more than 20 percentage points since the previous snapshot. Reason: this happens, for example, if the service leaves out or renames a field. Only tables in which at least a tenth of the rows changed are compared. Not detected: a smaller rise, a rise over several nights, and other columns (see column_emptied).
 -- each: table product_listings outlet_listings product_listing_prices outlet_listing_prices product_prices orders order_items campaigns articles
--- param: points DECIMAL 20 -- largest rise, in percentage points
+-- param: points DECIMAL 20 -- largest allowed rise, in percentage points
 -- param: min_rows COUNT 50 -- leave out tables with fewer rows in either snapshot
 -- param: private VARCHAR ',' -- private columns as table.column, each between commas; set by the program
 SELECT {name} AS table_name, column_name, CAST(b.nulls AS DECIMAL(5, 1)) AS null_percent_before, CAST(n.nulls AS DECIMAL(5, 1)) AS null_percent

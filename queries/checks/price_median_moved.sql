@@ -31,7 +31,7 @@ current_medians AS (
 ),
 earlier_medians AS (
     SELECT g.table_name, g.currency, g.pricing_tier, count(unit_amount) AS prices, median(unit_amount) AS median_price
-    FROM changed_groups AS g JOIN earlier_prices AS c ON (c.table_name, c.currency, c.pricing_tier) IS NOT DISTINCT FROM (g.table_name, g.currency, g.pricing_tier)
+    FROM changed_groups AS g JOIN earlier_prices AS e ON (e.table_name, e.currency, e.pricing_tier) IS NOT DISTINCT FROM (g.table_name, g.currency, g.pricing_tier)
     GROUP BY ALL
 )
 SELECT n.table_name, n.currency, n.pricing_tier, b.prices AS prices_before, n.prices, CAST(b.median_price AS DECIMAL(18, 6)) AS median_before, CAST(n.median_price AS DECIMAL(18, 6)) AS median_price

@@ -29,7 +29,7 @@ steps AS (
     WHERE factor < CAST($low AS DECIMAL(9, 3)) OR factor > CAST($high AS DECIMAL(9, 3))
     GROUP BY table_name, currency, step
 ),
-neighbours AS (
+step_groups AS (
     SELECT *, CAST(sum(prices) OVER (PARTITION BY table_name, currency ORDER BY step RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS BIGINT) AS prices_changed FROM steps
 ),
 price_counts_before AS (
@@ -40,7 +40,7 @@ price_counts_before AS (
     SELECT 'product_prices', currency, count(*) FROM before.product_prices GROUP BY currency
 )
 SELECT n.table_name, n.currency, round(factor, 4) AS factor, prices_changed, prices_before
-FROM neighbours AS n JOIN price_counts_before AS e ON (n.table_name, n.currency) IS NOT DISTINCT FROM (e.table_name, e.currency)
+FROM step_groups AS n JOIN price_counts_before AS e ON (n.table_name, n.currency) IS NOT DISTINCT FROM (e.table_name, e.currency)
 WHERE prices_changed >= $min_prices AND prices_changed > prices_before * CAST($share AS DECIMAL(9, 3))
 QUALIFY row_number() OVER (PARTITION BY n.table_name, n.currency ORDER BY prices_changed DESC, prices DESC, step) = 1
 ORDER BY ALL

@@ -1,5 +1,5 @@
 -- Article cycle time
--- A stay lasts until the next status. The last stay is still open, and left out of the durations.
+-- A stay lasts until the next status. The last stay has no end, and is left out of the durations.
 WITH params AS (
     SELECT
         CAST(NULL AS DATE) AS since,

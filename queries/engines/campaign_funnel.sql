@@ -31,8 +31,8 @@ article_counts AS (
 item_counts AS (
     SELECT campaign_id, count(*) AS order_items FROM ${current}.profile_order_items GROUP BY campaign_id
 ),
--- A campaign is open if fewer articles are published than the larger of the planned and the begun articles,
--- less the ended articles.
+-- A campaign needs all planned articles, or all begun articles if these are more, except the ended ones. It is
+-- open if fewer articles are published.
 campaign_counts AS (
     SELECT
         c.id                              AS campaign_id,
@@ -47,7 +47,7 @@ campaign_counts AS (
         coalesce(a.with_draft, 0)         AS with_draft,
         coalesce(a.published, 0)          AS published,
         coalesce(a.ended, 0)              AS ended,
-        coalesce(c.target_date < n.snapshot_at, false) AS is_past,
+        coalesce(c.target_date < n.snapshot_at, false) AS is_past_target,
         coalesce(a.published, 0) < greatest(coalesce(c.total_articles, 0), coalesce(a.articles, 0)) - coalesce(a.ended, 0) AS is_open
     FROM ${current}.campaigns AS c
     CROSS JOIN ${mart}.snapshot AS n
@@ -65,8 +65,8 @@ campaign_counts AS (
 ranked_campaigns AS (
     SELECT
         *,
-        is_past AND is_open AS is_late,
-        CASE WHEN is_past AND is_open THEN 1 WHEN is_open OR articles = 0 THEN 2 ELSE 3 END AS urgency
+        is_past_target AND is_open AS is_late,
+        CASE WHEN is_past_target AND is_open THEN 1 WHEN is_open OR articles = 0 THEN 2 ELSE 3 END AS sort_group
     FROM campaign_counts
 )
 SELECT
@@ -85,4 +85,4 @@ SELECT
     ended,
     CAST(round(CAST(100 * published AS DOUBLE) / nullif(articles, 0) * 10) / 10 AS DECIMAL(38, 1)) AS published_percent
 FROM ranked_campaigns
-ORDER BY urgency, CASE WHEN urgency < 3 THEN target_date END NULLS LAST, target_date DESC NULLS LAST, campaign_id
+ORDER BY sort_group, CASE WHEN sort_group < 3 THEN target_date END NULLS LAST, target_date DESC NULLS LAST, campaign_id

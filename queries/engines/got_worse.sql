@@ -17,17 +17,17 @@ listings AS (
 versions AS (
     SELECT
         l.id, l.is_do_follow, l.is_indexed, l.domain_authority, l.max_delivery_days, l.valid_from,
-        row_number() OVER of_listing AS version_number,
-        l.is_do_follow IS DISTINCT FROM lag(l.is_do_follow) OVER of_listing           AS follow_changed,
-        l.is_indexed IS DISTINCT FROM lag(l.is_indexed) OVER of_listing               AS indexed_changed,
-        l.domain_authority IS DISTINCT FROM lag(l.domain_authority) OVER of_listing   AS authority_changed,
-        l.max_delivery_days IS DISTINCT FROM lag(l.max_delivery_days) OVER of_listing AS days_changed
+        row_number() OVER by_listing AS version_number,
+        l.is_do_follow IS DISTINCT FROM lag(l.is_do_follow) OVER by_listing           AS follow_changed,
+        l.is_indexed IS DISTINCT FROM lag(l.is_indexed) OVER by_listing               AS indexed_changed,
+        l.domain_authority IS DISTINCT FROM lag(l.domain_authority) OVER by_listing   AS authority_changed,
+        l.max_delivery_days IS DISTINCT FROM lag(l.max_delivery_days) OVER by_listing AS days_changed
     FROM listings AS l
     CROSS JOIN params
-    -- The row version at the date params.since, and all later versions.
+    -- The row version at the start of the day params.since, and all later versions.
     WHERE params.since IS NULL
        OR l.valid_to > {{midnight "params.since" "params.timezone"}}
-    WINDOW of_listing AS (PARTITION BY l.id ORDER BY l.valid_from)
+    WINDOW by_listing AS (PARTITION BY l.id ORDER BY l.valid_from)
 ),
 change_times AS (
     SELECT

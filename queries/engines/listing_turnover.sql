@@ -12,18 +12,18 @@ period_start AS (
     FROM params
 ),
 days AS (
-    SELECT DISTINCT {{local_date "r.snapshot_at" "b.timezone"}} AS day
+    SELECT DISTINCT {{local_date "r.snapshot_at" "p.timezone"}} AS day
     FROM ${meta}.runs AS r
-    CROSS JOIN period_start AS b
-    WHERE r.snapshot_at IS NOT NULL AND (b.since IS NULL OR r.snapshot_at >= b.since)
+    CROSS JOIN period_start AS p
+    WHERE r.snapshot_at IS NOT NULL AND (p.since IS NULL OR r.snapshot_at >= p.since)
 ),
 event_days AS (
     SELECT
-        {{local_date "e.happened_at" "b.timezone"}} AS day,
+        {{local_date "e.happened_at" "p.timezone"}} AS day,
         e.event
     FROM ${mart}.listing_events AS e
-    CROSS JOIN period_start AS b
-    WHERE b.since IS NULL OR e.happened_at >= b.since
+    CROSS JOIN period_start AS p
+    WHERE p.since IS NULL OR e.happened_at >= p.since
 ),
 event_counts AS (
     SELECT

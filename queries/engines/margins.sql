@@ -28,7 +28,7 @@ items AS (
             WHEN 'writer' THEN coalesce(nullif(trim(BOTH ' ' FROM concat_ws(' ', i.article_writer_first_name, i.article_writer_last_name)), ''), p.writer_name)
         END AS group_name,
         CASE WHEN params.monthly THEN {{month (local_date "m.paid_at" "params.timezone")}} END AS month,
-        params.{{by}} = 'month' AS is_month,
+        params.{{by}} = 'month' AS grouped_by_month,
         params.top
     FROM ${mart}.order_item_margins AS m
     CROSS JOIN params
@@ -46,7 +46,7 @@ sums AS (
     SELECT
         group_id,
         month,
-        is_month,
+        grouped_by_month,
         top,
         CASE WHEN group_id IS NULL THEN '(not stated)'
             ELSE max_by(group_name, {{tuple}}(coalesce(paid_at, {{utc "0001-01-01"}}), group_name))
@@ -62,14 +62,14 @@ sums AS (
         coalesce(sum(commission_amount) FILTER (WHERE margin IS NOT NULL), 0) AS commission,
         coalesce(sum(margin), 0)                                              AS margin
     FROM items
-    GROUP BY group_id, month, is_month, top
+    GROUP BY group_id, month, grouped_by_month, top
 ),
 shares AS (
     SELECT
         *,
-        CAST(100 * margin AS DOUBLE) / CAST(nullif(sales, 0) AS DOUBLE)     AS percent,
-        CAST(100 * commission AS DOUBLE) / CAST(nullif(sales, 0) AS DOUBLE) AS commission_share,
-        row_number() OVER (ORDER BY CASE WHEN is_month THEN group_id END NULLS LAST, month NULLS LAST, margin DESC, group_id NULLS LAST) AS rank
+        CAST(100 * margin AS DOUBLE) / CAST(nullif(sales, 0) AS DOUBLE)     AS margin_percent,
+        CAST(100 * commission AS DOUBLE) / CAST(nullif(sales, 0) AS DOUBLE) AS commission_percent,
+        row_number() OVER (ORDER BY CASE WHEN grouped_by_month THEN group_id END NULLS LAST, month NULLS LAST, margin DESC, group_id NULLS LAST) AS rank
     FROM sums
 )
 SELECT
@@ -86,8 +86,8 @@ SELECT
     CAST(reseller AS DECIMAL(18, 2))   AS reseller_total,
     CAST(commission AS DECIMAL(18, 2)) AS commission_total,
     CAST(margin AS DECIMAL(18, 2))     AS margin_total,
-    CAST(round(percent * 10) / 10 AS DECIMAL(38, 1)) AS margin_percent,
-    CAST(round(commission_share * 10) / 10 AS DECIMAL(38, 1)) AS commission_percent
+    CAST(round(margin_percent * 10) / 10 AS DECIMAL(38, 1)) AS margin_percent,
+    CAST(round(commission_percent * 10) / 10 AS DECIMAL(38, 1)) AS commission_percent
 FROM shares
 WHERE top IS NULL OR rank <= top
 ORDER BY rank

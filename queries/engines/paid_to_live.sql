@@ -13,9 +13,7 @@ publications AS (
     WHERE {{has "split(params.published, ',')" "s.status_prefix"}}
     GROUP BY s.article_id
 ),
--- Articles published before the payment are counted, but left out of the durations (p50_days,
--- p90_days, mean_days, p50_days_to_start). params.published contains the status prefixes that mean
--- published.
+-- Articles published before the payment are counted, but left out of the durations.
 spans AS (
     SELECT
         {{month (local_date "publications.published_at" "params.timezone")}} AS month,

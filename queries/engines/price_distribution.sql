@@ -5,7 +5,7 @@ WITH params AS (
         CAST(NULL AS {{text}}) AS tier
 ),
 price_powers AS (
-    SELECT p.pricing_tier, p.currency, p.unit_amount, length(CAST(CAST(floor(p.unit_amount) AS BIGINT) AS {{text}})) - 1 AS power
+    SELECT p.pricing_tier, p.currency, p.unit_amount, length(CAST(CAST(floor(p.unit_amount) AS BIGINT) AS {{text}})) - 1 AS exponent
     FROM ${current}.product_listing_prices AS p
     CROSS JOIN params
     WHERE p.unit_amount IS NOT NULL
@@ -13,7 +13,7 @@ price_powers AS (
       AND (params.tier IS NULL OR p.pricing_tier = params.tier)
 ),
 price_units AS (
-    SELECT pricing_tier, currency, unit_amount, power, CAST(pow(10, power) AS BIGINT) AS unit
+    SELECT pricing_tier, currency, unit_amount, exponent, CAST(pow(10, exponent) AS BIGINT) AS power_of_ten
     FROM price_powers
 ),
 -- Band 0 is below 1. Each power of ten has six bands, which begin at 1, 1.5, 2, 3, 5 and 7.
@@ -21,12 +21,12 @@ price_bands AS (
     SELECT
         pricing_tier,
         currency,
-        CAST(CASE WHEN unit_amount < 1 THEN 0 ELSE 6 * power + CASE
-            WHEN 2 * unit_amount < 3 * unit THEN 1
-            WHEN unit_amount < 2 * unit THEN 2
-            WHEN unit_amount < 3 * unit THEN 3
-            WHEN unit_amount < 5 * unit THEN 4
-            WHEN unit_amount < 7 * unit THEN 5
+        CAST(CASE WHEN unit_amount < 1 THEN 0 ELSE 6 * exponent + CASE
+            WHEN 2 * unit_amount < 3 * power_of_ten THEN 1
+            WHEN unit_amount < 2 * power_of_ten THEN 2
+            WHEN unit_amount < 3 * power_of_ten THEN 3
+            WHEN unit_amount < 5 * power_of_ten THEN 4
+            WHEN unit_amount < 7 * power_of_ten THEN 5
             ELSE 6
         END END AS INTEGER) AS band
     FROM price_units
@@ -45,7 +45,7 @@ bounds AS (
     FROM bands
 ),
 sorted_bands AS (
-    SELECT pricing_tier, currency, count(*) AS prices, min(band) AS lowest, max(band) AS highest, {{sorted "band"}} AS sorted_values
+    SELECT pricing_tier, currency, count(*) AS prices, min(band) AS lowest_band, max(band) AS highest_band, {{sorted "band"}} AS sorted_values
     FROM price_bands
     GROUP BY pricing_tier, currency
 ),
@@ -56,8 +56,8 @@ spans AS (
         pricing_tier,
         currency,
         prices,
-        lowest,
-        highest,
+        lowest_band,
+        highest_band,
         {{nth "sorted_values" "0.01" (size "sorted_values")}} AS first_band,
         {{nth "sorted_values" "0.99" (size "sorted_values")}} AS last_band
     FROM sorted_bands
@@ -76,8 +76,8 @@ SELECT
     s.pricing_tier,
     s.currency,
     CAST(b.band - s.first_band + 1 AS BIGINT) AS band,
-    CASE WHEN b.band > s.first_band OR s.lowest = s.first_band THEN CAST(b.bound AS DECIMAL(18, 2)) END AS price_from,
-    CASE WHEN b.band < s.last_band OR s.highest = s.last_band THEN CAST(e.bound AS DECIMAL(18, 2)) END  AS price_below,
+    CASE WHEN b.band > s.first_band OR s.lowest_band = s.first_band THEN CAST(b.bound AS DECIMAL(18, 2)) END AS price_from,
+    CASE WHEN b.band < s.last_band OR s.highest_band = s.last_band THEN CAST(e.bound AS DECIMAL(18, 2)) END  AS price_below,
     coalesce(c.prices, 0)       AS prices
 FROM spans AS s
 JOIN bounds AS b ON b.band BETWEEN s.first_band AND s.last_band

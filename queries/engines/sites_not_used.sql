@@ -45,7 +45,7 @@ cheapest AS (
 ranked AS (
     SELECT
         *,
-        count(*) OVER (PARTITION BY currency) AS market_outlets,
+        count(*) OVER (PARTITION BY currency) AS currency_outlets,
         row_number() OVER (PARTITION BY currency ORDER BY amount, outlet_id) AS rank
     FROM cheapest
 )
@@ -69,4 +69,4 @@ CROSS JOIN params
 JOIN ${current}.product_listings AS l ON l.id = r.listing_id
 LEFT JOIN ${current}.outlets AS o ON o.id = r.outlet_id
 WHERE params.top IS NULL OR r.rank <= params.top
-ORDER BY r.market_outlets DESC, r.currency NULLS LAST, r.rank
+ORDER BY r.currency_outlets DESC, r.currency NULLS LAST, r.rank

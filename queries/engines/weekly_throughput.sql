@@ -13,7 +13,7 @@ bounds AS (
         n.snapshot_at,
         params.*,
         {{week (local_date "n.snapshot_at" "params.timezone")}} AS this_week,
-        {{days_after (week "params.until") "-7"}} AS until_week
+        {{days_after (week "params.until") "-7"}} AS week_before_until
     FROM ${mart}.snapshot AS n
     CROSS JOIN params
 ),
@@ -21,8 +21,8 @@ period AS (
     SELECT
         snapshot_at,
         timezone,
-        coalesce(least(until_week, this_week), this_week) AS last_week,
-        coalesce({{week "since"}}, {{days_after "coalesce(least(until_week, this_week), this_week)" "-7 * (weeks - 1)"}}) AS first_week
+        coalesce(least(week_before_until, this_week), this_week) AS last_week,
+        coalesce({{week "since"}}, {{days_after "coalesce(least(week_before_until, this_week), this_week)" "-7 * (weeks - 1)"}}) AS first_week
     FROM bounds
 ),
 mondays AS (
@@ -42,8 +42,8 @@ mondays AS (
 calendar AS (
     SELECT
         week,
-        {{midnight "week" "timezone"}}              AS began_at,
-        {{midnight_after "week" "7" "timezone"}} AS ended_at,
+        {{midnight "week" "timezone"}}              AS starts_at,
+        {{midnight_after "week" "7" "timezone"}} AS ends_at,
         {{midnight_after "week" "7" "timezone"}} <= snapshot_at AS is_complete
     FROM mondays
     WHERE week <= last_week
@@ -73,12 +73,12 @@ article_dates AS (
 article_counts AS (
     SELECT
         c.week,
-        count(*) FILTER (WHERE a.started_at >= c.began_at)   AS started,
-        count(*) FILTER (WHERE a.published_at >= c.began_at AND a.published_at < c.ended_at) AS published,
-        count(*) FILTER (WHERE a.ended_at >= c.began_at AND a.ended_at < c.ended_at)         AS ended,
-        count(*) FILTER (WHERE NOT a.is_done_at_unknown_time AND (a.done_at IS NULL OR a.done_at >= c.ended_at)) AS in_progress
+        count(*) FILTER (WHERE a.started_at >= c.starts_at)   AS started,
+        count(*) FILTER (WHERE a.published_at >= c.starts_at AND a.published_at < c.ends_at) AS published,
+        count(*) FILTER (WHERE a.ended_at >= c.starts_at AND a.ended_at < c.ends_at)         AS ended,
+        count(*) FILTER (WHERE NOT a.is_done_at_unknown_time AND (a.done_at IS NULL OR a.done_at >= c.ends_at)) AS in_progress
     FROM calendar AS c
-    JOIN article_dates AS a ON a.started_at < c.ended_at
+    JOIN article_dates AS a ON a.started_at < c.ends_at
     GROUP BY c.week
 ),
 item_starts AS (
@@ -88,7 +88,7 @@ item_starts AS (
     GROUP BY order_item_id
 ),
 -- The backlog contains paid items that are not refunded and have no article that has begun.
-waiting_items AS (
+item_dates AS (
     SELECT i.date_paid AS paid_at, item_starts.started_at
     FROM ${current}.order_items AS i
     LEFT JOIN item_starts ON item_starts.order_item_id = i.id
@@ -98,7 +98,7 @@ waiting_items AS (
 item_counts AS (
     SELECT c.week, count(*) AS backlog
     FROM calendar AS c
-    JOIN waiting_items AS w ON w.paid_at < c.ended_at AND (w.started_at IS NULL OR w.started_at >= c.ended_at)
+    JOIN item_dates AS w ON w.paid_at < c.ends_at AND (w.started_at IS NULL OR w.started_at >= c.ends_at)
     GROUP BY c.week
 )
 SELECT

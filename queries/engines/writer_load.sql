@@ -38,7 +38,7 @@ article_loads AS (
             AND NOT coalesce({{has "split(period.published || ',' || period.ended, ',')" "p.status_prefix"}}, false) AS is_open,
         {{micros "publications.published_at"}} BETWEEN period.first_us AND period.last_us AS in_period,
         {{micros "publications.published_at"}} - {{micros "p.started_at"}}                AS duration_us,
-        {{has "split(period.revision, ',')" "p.status_prefix"}} AS in_revision,
+        {{has "split(period.revision, ',')" "p.status_prefix"}} AS is_in_revision,
         period.snapshot_at
     FROM ${mart}.article_progress AS p
     CROSS JOIN period
@@ -52,7 +52,7 @@ writers AS (
                 FILTER (WHERE writer_name IS NOT NULL) END AS writer_name,
         count(*)                                                           AS articles,
         count(*) FILTER (WHERE is_open)                                    AS open_articles,
-        count(*) FILTER (WHERE is_open AND in_revision)                    AS in_revision,
+        count(*) FILTER (WHERE is_open AND is_in_revision)                 AS in_revision,
         count(*) FILTER (WHERE is_open AND expected_at < snapshot_at)      AS overdue,
         count(*) FILTER (WHERE in_period)                                  AS published_recently,
         {{sorted_where "duration_us" "in_period AND duration_us >= 0"}} AS sorted_durations

@@ -21,10 +21,10 @@ SELECT 'products', 'field_' || n, 'field', (SELECT min(run_id) FROM meta.runs), 
 -- and v the number of its row version: the price changes every 100 days, so there are up to 5.
 CREATE TEMP TABLE version_days AS
 WITH listings AS (
-    SELECT n, size,
-        CASE WHEN n >= size THEN 1 + n % 365 ELSE 0 END AS added,
-        CASE WHEN n < size * 0.365 THEN 1 + n % 365 ELSE 366 END AS withdrawn
-    FROM (SELECT getvariable('listings') AS size), range(CAST(1.365 * getvariable('listings') AS BIGINT)) AS t(n)
+    SELECT n, total,
+        CASE WHEN n >= total THEN 1 + n % 365 ELSE 0 END AS added,
+        CASE WHEN n < total * 0.365 THEN 1 + n % 365 ELSE 366 END AS withdrawn
+    FROM (SELECT getvariable('listings') AS total), range(CAST(1.365 * getvariable('listings') AS BIGINT)) AS t(n)
 ),
 versions AS (
     SELECT n, added, withdrawn, v, CASE WHEN v = 0 THEN 0 ELSE 100 * v - n % 100 END AS began, 100 * (v + 1) - n % 100 AS ended

@@ -94,12 +94,12 @@ like_premiums AS (
         AND m.pricing_tier IS NOT DISTINCT FROM c.pricing_tier
         AND m.currency IS NOT DISTINCT FROM c.currency
 ),
-medians AS (
+amounts_by_value AS (
     SELECT trait, value, pricing_tier, currency, {{sorted "unit_amount"}} AS amounts
     FROM traits
     GROUP BY trait, value, pricing_tier, currency
 ),
-totals AS (
+amounts_by_market AS (
     SELECT pricing_tier, currency, {{sorted "unit_amount"}} AS amounts
     FROM ${mart}.listing_prices
     GROUP BY pricing_tier, currency
@@ -114,8 +114,8 @@ premiums AS (
         {{nth "m.amounts" "0.5" (size "m.amounts")}}        AS median,
         {{nth "t.amounts" "0.5" (size "t.amounts")}}        AS median_all,
         {{size "t.amounts"}}                                                     AS market_prices
-    FROM medians AS m
-    JOIN totals AS t ON t.pricing_tier IS NOT DISTINCT FROM m.pricing_tier AND t.currency IS NOT DISTINCT FROM m.currency
+    FROM amounts_by_value AS m
+    JOIN amounts_by_market AS t ON t.pricing_tier IS NOT DISTINCT FROM m.pricing_tier AND t.currency IS NOT DISTINCT FROM m.currency
 )
 SELECT
     p.pricing_tier,
