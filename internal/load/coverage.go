@@ -30,18 +30,19 @@ const (
 // scope returns a condition on the rows m of a table in main. A row that meets the condition and was not
 // staged counts as deleted.
 func (m *merge) scope(t stream.Table) sqlText {
-	lists, detail := m.staging.sources(t.Name)
-	if len(lists) == 0 {
+	streams, detail := m.staging.sources(t.Name)
+	if len(streams) == 0 {
 		return "(" + m.streamScope(t, detail, stream.Stream{}) + ")"
 	}
 	var parts []sqlText
-	for _, list := range lists {
-		parts = append(parts, m.streamScope(t, list, detail))
+	for _, st := range streams {
+		parts = append(parts, m.streamScope(t, st, detail))
 	}
 	return "(" + sqltext.JoinSQL(parts, " OR ") + ")"
 }
 
-// streamScope returns the part of the scope of t for the rows of the stream st, which fills t.
+// streamScope returns the part of the scope of t for the rows of the stream st, which fills t. detail is
+// the stream that completes st, or the zero value.
 func (m *merge) streamScope(t stream.Table, st, detail stream.Stream) sqlText {
 	cover := m.cover[st.Name]
 	switch {
@@ -62,22 +63,23 @@ func (m *merge) streamScope(t stream.Table, st, detail stream.Stream) sqlText {
 }
 
 // childScope returns the scope of a table of items: the items of records that were staged or deleted.
-// For a completely read list without a detail stream, the scope is all items.
+// If a detail stream completes the list, a list row without items does not count. For a completely read
+// list without a detail stream, the scope is all items.
 func (m *merge) childScope(t stream.Table, st, detail stream.Stream) sqlText {
 	parent, root := enclosingTable(st, t), st.Root().Name
-	parents, key := prefixed("m.", t.Parents), sqltext.Names(parent.Key)
+	parentColumns, key := prefixed("m.", t.Parents), sqltext.Names(parent.Key)
 	switch {
 	case m.cover[st.Name] == Whole && !st.IsDetail() && detail.Name == "":
 		return "TRUE"
 	case detail.Name != "" && parent.Name == root:
-		return compareSQL.Render("scope_of_joined_items", values{"parents": parents, "key": sqltext.Names(detail.Root().Key),
+		return compareSQL.Render("scope_of_joined_items", values{"parents": parentColumns, "key": sqltext.Names(detail.Root().Key),
 			"detail": stagedTable(detail.Name, detail.Root().Name), "list_rows": listRows(detail),
 			"list_items": stagedTable(detail.Completes, t.Name), "changed_keys": changedKeysTable(detail.Root().Name)})
 	case parent.Name != root:
-		return compareSQL.Render("scope_of_inner_items", values{"parents": parents, "key": prefixed("m.", parent.Key),
+		return compareSQL.Render("scope_of_inner_items", values{"parents": parentColumns, "key": prefixed("m.", parent.Key),
 			"main": mainTable(parent.Name), "scope": m.scope(parent)})
 	}
-	return compareSQL.Render("scope_of_items", values{"parents": parents, "key": key,
+	return compareSQL.Render("scope_of_items", values{"parents": parentColumns, "key": key,
 		"desired": desiredTable(parent.Name), "changed_keys": changedKeysTable(parent.Name)})
 }
 

@@ -40,18 +40,18 @@ func (m *merge) createDesired(ctx context.Context) error {
 // desiredRows returns SQL that creates the desired rows of one table. If no detail stream completes
 // the table, the SQL creates a view, which copies no rows.
 func (m *merge) desiredRows(t stream.Table) sqlText {
-	lists, detail := m.staging.sources(t.Name)
+	streams, detail := m.staging.sources(t.Name)
 	def := m.staging.defs[t.Name]
-	if detail.Name == "" || len(lists) == 0 {
+	if detail.Name == "" || len(streams) == 0 {
 		var parts []sqlText
 		for _, name := range stream.FilledBy(m.staging.streams, t.Name) {
 			parts = append(parts, desiredSQL.Render("staged_rows", values{"columns": allColumns(def), "staged": stagedTable(name, t.Name)}))
 		}
 		return desiredSQL.Render("view_desired", values{"desired": desiredTable(t.Name), "rows": unionAll(parts)})
 	}
-	root, textValue := detail.Root(), "item_text"
+	root, textStatement := detail.Root(), "item_text"
 	if t.Name == root.Name {
-		textValue = "record_text"
+		textStatement = "record_text"
 	}
 	columns := sqltext.Join(def.Columns, ", ", func(c stream.Column) sqlText {
 		part := "joined_value"
@@ -59,7 +59,7 @@ func (m *merge) desiredRows(t stream.Table) sqlText {
 		case c.Name == "extra" && t.Name == root.Name:
 			part = "record_extra"
 		case c.Type == stream.Text:
-			part = textValue
+			part = textStatement
 		}
 		return desiredSQL.Render(part, values{"column": sqltext.Name(c.Name)})
 	})
@@ -91,8 +91,8 @@ func keptDetails(detail stream.Stream) sqlText {
 		"plan": planTable(detail.Name), "requested": requestedTable(detail.Name)})
 }
 
-// joinedRowHash returns SQL for the row_hash of a joined row: the md5 of "name=value" of its tracked
-// columns, in the order of their names.
+// joinedRowHash returns SQL for the row_hash of a joined row: a hash of the texts "name=value" of its
+// tracked columns, in the order of their names.
 func joinedRowHash(def stream.Definition) sqlText {
 	tracked := slices.DeleteFunc(slices.Clone(def.Columns), func(c stream.Column) bool { return c.Untracked })
 	slices.SortFunc(tracked, func(a, b stream.Column) int { return strings.Compare(a.Name, b.Name) })
@@ -112,7 +112,7 @@ type mergedExtra struct{ id, extra string }
 // extraColumns are the columns of an [extraTable].
 const extraColumns sqlText = "id VARCHAR, extra VARCHAR"
 
-// extraBatch is the number of merged records that are staged at once.
+// extraBatch is the number of merged records that are staged together.
 const extraBatch = 4096
 
 // mergeExtras merges unknown fields in Go, because DuckDB's JSON functions turn numbers

@@ -9,18 +9,18 @@ import (
 )
 
 // The rows of a large list are inserted into main without staging tables if the tables of the list are
-// empty in main, and no other stream fills or completes them. Staging tables would write all rows twice.
-// Until the merge, a directly filled table has the additional column seq.
+// empty in main, and no other stream fills them or completes the list. With staging tables, all rows would
+// be written twice. Until the end of the merge, a directly filled table has the additional column seq.
 
 // chooseDirect decides whether the tables of a stream are filled directly. It is called for each batch,
 // and decides by the number of rows of the first batch.
-func (s *staging) chooseDirect(ctx context.Context, streamName string, rows int64) error {
+func (s *staging) chooseDirect(ctx context.Context, streamName string, rowCount int64) error {
 	if s.directDecided[streamName] {
 		return nil
 	}
 	s.directDecided[streamName] = true
 	st, _ := stream.Find(s.streams, streamName)
-	if rows < largeBatch || !FillsAlone(s.streams, st) {
+	if rowCount < largeBatchRows || !FillsAlone(s.streams, st) {
 		return nil
 	}
 	tables := tablesOf(st)
@@ -45,9 +45,9 @@ func (s *staging) createViewSQL(streamName, table string, seq sqlText) sqlText {
 		"seq": seq, "table": catalogName + "." + mainTable(table)})
 }
 
-// tableOf returns the table into which the rows of a stream are inserted, and from which duplicates
-// are deleted.
-func (s *staging) tableOf(streamName, table string) sqlText {
+// tableWithRows returns the table that contains the staged rows of a stream: the staging table, or the
+// directly filled table of main.
+func (s *staging) tableWithRows(streamName, table string) sqlText {
 	if s.direct.has(table) {
 		return catalogName + "." + mainTable(table)
 	}
@@ -56,7 +56,7 @@ func (s *staging) tableOf(streamName, table string) sqlText {
 
 // insertBatchSQL returns SQL that inserts the rows of a registered view into a table.
 func (s *staging) insertBatchSQL(target streamTable, view string) sqlText {
-	args := values{"table": s.tableOf(target.stream, target.table), "view": sqltext.Name(view)}
+	args := values{"table": s.tableWithRows(target.stream, target.table), "view": sqltext.Name(view)}
 	if !s.direct.has(target.table) {
 		return stageSQL.Render("insert_batch", args)
 	}

@@ -8,8 +8,8 @@ import (
 	"placementsync/internal/stream"
 )
 
-// deduplicate keeps, for each key, the row with the highest seq. It deletes the other rows and the rows
-// of their items. distinct means that no record was read twice.
+// deduplicate keeps, for each key, the row with the highest seq. It deletes the other rows and
+// their items. distinct means that no record was read twice.
 func (s *staging) deduplicate(ctx context.Context, st stream.Stream, distinct bool) error {
 	for _, t := range tablesOf(st) {
 		if len(t.Parents) > 0 && slices.Equal(t.Key[:len(t.Parents)], t.Parents) {
@@ -20,7 +20,7 @@ func (s *staging) deduplicate(ctx context.Context, st stream.Stream, distinct bo
 		if distinct && containsOnlyRecords(st, t) {
 			continue
 		}
-		table, key := s.tableOf(st.Name, t.Name), sqltext.Names(t.Key)
+		table, key := s.tableWithRows(st.Name, t.Name), sqltext.Names(t.Key)
 		var hasDuplicates bool
 		err := queryRow(ctx, s.draft, duplicatesSQL.Render("has_duplicates", values{"key": key, "table": table})).Scan(&hasDuplicates)
 		if err != nil {
@@ -34,7 +34,7 @@ func (s *staging) deduplicate(ctx context.Context, st stream.Stream, distinct bo
 			if inner.Name == t.Name || !isInside(inner, t) {
 				continue
 			}
-			innerTable := s.tableOf(st.Name, inner.Name)
+			innerTable := s.tableWithRows(st.Name, inner.Name)
 			if enclosingTable(st, inner).Name != t.Name {
 				statements = append(statements, duplicatesSQL.Render("drop_rows_of_duplicates", values{"table": innerTable}))
 				continue

@@ -21,7 +21,7 @@ type EventRow struct {
 
 // Outcomes of an event.
 const (
-	EventStored   = "stored"        // the event became a row of its stream
+	EventStored   = "stored"        // the event became a row of its stream's table
 	EventRejected = "rejected"      // the body was rejected
 	EventUnknown  = "unknown_topic" // no stream has the topic
 )

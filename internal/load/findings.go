@@ -21,7 +21,7 @@ type Findings struct {
 	driftRecords []stream.DriftRecord
 }
 
-// driftBatch is the number of records with drift that are staged at once.
+// driftBatch is the number of records with drift that are staged together.
 const driftBatch = 8_192
 
 // indexedDrift is an element of [Summary.Drift] with its index.
@@ -56,8 +56,8 @@ func (f *Findings) stageDriftRecords(ctx context.Context, records []stream.Drift
 	})
 }
 
-// countDrift stages the unknown fields and values of a night, and counts the records with each field or
-// value.
+// countDrift stages the drift of a night, and counts the records with each unknown field, unknown value or
+// conversion.
 func (f *Findings) countDrift(ctx context.Context, drift []stream.Drift) error {
 	indexed := make([]indexedDrift, len(drift))
 	for i, d := range drift {
@@ -81,8 +81,8 @@ func (f *Findings) countDrift(ctx context.Context, drift []stream.Drift) error {
 	return nil
 }
 
-// WriteRejects replaces the rejects of every table that was read tonight, so that meta.rejects
-// does not grow by the same values every night.
+// WriteRejects writes the rejects of tonight. They replace the earlier rejects of the rows that were read
+// tonight, so that meta.rejects does not grow by the same values every night.
 func (f *Findings) WriteRejects(ctx context.Context, cover map[string]Coverage) error {
 	if err := f.staging.flush(ctx, allStreams); err != nil {
 		return err
@@ -100,8 +100,8 @@ func (f *Findings) WriteRejects(ctx context.Context, cover map[string]Coverage) 
 			continue
 		}
 		// An event is read once, so its rejects are kept.
-		lists, _ := f.staging.sources(t.Name)
-		if tablesWithRejects[t.Name] && !slices.ContainsFunc(lists, stream.Stream.IsEvents) {
+		streams, _ := f.staging.sources(t.Name)
+		if tablesWithRejects[t.Name] && !slices.ContainsFunc(streams, stream.Stream.IsEvents) {
 			deletes = append(deletes, f.deleteRejectsSQL(t))
 		}
 		readTables = append(readTables, t.Name)
@@ -118,8 +118,8 @@ func (f *Findings) WriteRejects(ctx context.Context, cover map[string]Coverage) 
 // deleteRejectsSQL returns SQL that deletes the rejects of a table. It keeps the rejects of a row if the
 // row, its record or its parent was not read tonight.
 func (f *Findings) deleteRejectsSQL(t stream.Table) sqlText {
-	lists, detail := f.staging.sources(t.Name)
-	st := append(lists, detail)[0] // the first list, or else the detail
+	streams, detail := f.staging.sources(t.Name)
+	st := append(streams, detail)[0] // detail is used only if no other stream fills the table
 	root := st.Root()
 	unreadKeys := func(table stream.Table) sqlText {
 		return metaSQL.Render("unread_keys", values{"key": sqltext.Names(table.Key), "main": mainTable(table.Name), "desired": desiredTable(table.Name)})

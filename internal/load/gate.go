@@ -79,18 +79,18 @@ func (m *merge) checkLosses(ctx context.Context, changes []Change) error {
 // lossesByStream counts the deletions of each stream of a table with several streams. If all cities are
 // deleted from locations, the loss must be reported although all countries remain.
 func (m *merge) lossesByStream(ctx context.Context, t stream.Table, c Change) ([]ledger.Loss, error) {
-	lists, _ := m.staging.sources(t.Name)
-	if c.Gone == 0 || len(lists) < 2 {
+	streams, _ := m.staging.sources(t.Name)
+	if c.Gone == 0 || len(streams) < 2 {
 		return nil, nil
 	}
 	var parts []ledger.Loss
-	for _, list := range lists {
-		if len(list.Root().Const) == 0 {
+	for _, st := range streams {
+		if len(st.Root().Const) == 0 {
 			continue
 		}
-		part := ledger.Loss{Table: t.Name, Stream: list.Name}
+		part := ledger.Loss{Table: t.Name, Stream: st.Name}
 		err := queryRow(ctx, m.staging.draft, compareSQL.Render("count_losses", values{"main": mainTable(t.Name),
-			"changed_keys": changedKeysTable(t.Name), "stream_condition": streamCondition(list.Root())})).Scan(&part.Before, &part.Gone)
+			"changed_keys": changedKeysTable(t.Name), "stream_condition": streamCondition(st.Root())})).Scan(&part.Before, &part.Gone)
 		if err != nil {
 			return nil, err
 		}

@@ -25,9 +25,9 @@ type inserter struct {
 
 	mu   sync.Mutex // guards the fields below
 	open bool
-	// broken is the error of the first failed statement. All rows of the transaction are then lost,
-	// but a later COMMIT would succeed. So insert and commit return broken from then on.
-	broken error
+	// firstErr is the first error. All rows of the transaction are then lost, but a later COMMIT would
+	// succeed. So insert and commit return firstErr from then on.
+	firstErr error
 }
 
 func newInserter(ctx context.Context, d *warehouse.Draft, view, database string) (*inserter, error) {
@@ -51,9 +51,9 @@ func newInserter(ctx context.Context, d *warehouse.Draft, view, database string)
 
 // insert registers batches as a view, and runs a statement that copies the rows of the view into a
 // table.
-func (ins *inserter) insert(ctx context.Context, statement sqlText, rows []arrow.RecordBatch) error {
-	return ins.inTransaction(ctx, func() error {
-		reader, err := array.NewRecordReader(rows[0].Schema(), rows)
+func (ins *inserter) insert(ctx context.Context, statement sqlText, batches []arrow.RecordBatch) error {
+	return ins.inOpenTransaction(ctx, func() error {
+		reader, err := array.NewRecordReader(batches[0].Schema(), batches)
 		if err != nil {
 			return err
 		}
@@ -67,14 +67,14 @@ func (ins *inserter) insert(ctx context.Context, statement sqlText, rows []arrow
 	})
 }
 
-// inTransaction calls write in the open transaction. If no transaction is open, it begins a transaction.
-func (ins *inserter) inTransaction(ctx context.Context, write func() error) (err error) {
+// inOpenTransaction calls write in the open transaction. If no transaction is open, it begins a transaction.
+func (ins *inserter) inOpenTransaction(ctx context.Context, write func() error) (err error) {
 	ins.mu.Lock()
 	defer ins.mu.Unlock()
-	if ins.broken != nil {
-		return ins.broken
+	if ins.firstErr != nil {
+		return ins.firstErr
 	}
-	defer func() { ins.broken = err }()
+	defer func() { ins.firstErr = err }()
 	if !ins.open {
 		if err := ins.execute(ctx, "BEGIN"); err != nil {
 			return err
@@ -92,12 +92,12 @@ func (ins *inserter) execute(ctx context.Context, statement sqlText) error {
 func (ins *inserter) commit(ctx context.Context) error {
 	ins.mu.Lock()
 	defer ins.mu.Unlock()
-	if ins.broken != nil || !ins.open {
-		return ins.broken
+	if ins.firstErr != nil || !ins.open {
+		return ins.firstErr
 	}
 	ins.open = false
-	ins.broken = ins.execute(ctx, stageSQL.Render("commit_batches", values{"view": sqltext.Name(ins.view)}))
-	return ins.broken
+	ins.firstErr = ins.execute(ctx, stageSQL.Render("commit_batches", values{"view": sqltext.Name(ins.view)}))
+	return ins.firstErr
 }
 
 // appendRows inserts rows into a table of the stage. valuesOf returns the values of a row in the order of
@@ -106,7 +106,7 @@ func appendRows[R any](ctx context.Context, s *staging, schema, table string, ro
 	if len(rows) == 0 {
 		return nil
 	}
-	err := s.shared.inTransaction(ctx, func() (err error) {
+	err := s.shared.inOpenTransaction(ctx, func() (err error) {
 		appender, err := duckdb.NewAppender(s.shared.conn, stageName, schema, table)
 		if err != nil {
 			return err

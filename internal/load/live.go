@@ -5,10 +5,10 @@ import "placementsync/internal/stream"
 // Some details change without a change of their row in the list. These details are read again while
 // they are live, and after a webhook event about them.
 
-// liveIDs returns SQL that selects the ids of live campaigns, articles or profiles, depending on life.
-// If life is 0, it selects no id.
-func (p *Details) liveIDs(life stream.LiveWith, days int) sqlText {
-	if life == 0 {
+// liveIDs returns SQL that selects the ids of live campaigns, articles or profiles, depending on
+// liveWith. If liveWith is 0, it selects no id.
+func (p *Details) liveIDs(liveWith stream.LiveWith, days int) sqlText {
+	if liveWith == 0 {
 		return liveSQL.Render("no_live_ids", nil)
 	}
 	ids := []sqlText{liveSQL.Render("live_campaigns", values{"now": p.staging.draft.At, "days": days,
@@ -18,7 +18,7 @@ func (p *Details) liveIDs(life stream.LiveWith, days int) sqlText {
 		ids = append(ids, liveSQL.Render("changed_campaigns", values{"plan": planTable(detail.Name)}))
 	}
 	campaigns := unionAll(ids)
-	switch life {
+	switch liveWith {
 	case stream.LiveWithCampaign:
 		return campaigns
 	case stream.LiveWithArticle:
@@ -35,7 +35,7 @@ func (p *Details) liveIDs(life stream.LiveWith, days int) sqlText {
 // idsWithEvents returns SQL that selects the campaigns or articles that events name, with the time of
 // the last event. Most partners have no events. Without events, it returns a query without tables, because
 // DuckDB takes longer to plan the full query than to run all other statements of a small night.
-func (p *Details) idsWithEvents(life stream.LiveWith, hasEvents bool) sqlText {
+func (p *Details) idsWithEvents(liveWith stream.LiveWith, hasEvents bool) sqlText {
 	noIDs := liveSQL.Render("no_ids_with_events", nil)
 	if !hasEvents {
 		return noIDs
@@ -44,12 +44,12 @@ func (p *Details) idsWithEvents(life stream.LiveWith, hasEvents bool) sqlText {
 	ids := liveSQL.Render("articles_with_events", values{"status_events": statusEvents,
 		"comment_events": p.staging.knownRows("article_comment_events", "comment_id", "parent_comment_id", "received_at"),
 		"known_comments": p.staging.knownRows("article_comments", "id", "article_id")})
-	switch life {
+	switch liveWith {
 	case stream.LiveWithArticle:
 	case stream.LiveWithCampaign:
 		ids = liveSQL.Render("campaigns_with_events", values{"status_events": statusEvents, "articles_with_events": ids,
 			"articles": p.staging.knownRows("articles", "id", "campaign_id")})
-	default:
+	default: // events name no profiles
 		return noIDs
 	}
 	return liveSQL.Render("last_events", values{"ids_with_events": ids})

@@ -28,7 +28,7 @@ type merge struct {
 	limits  Limits
 }
 
-// compare finds the changes of tables, parents before children: the scope of a child table contains the
+// compare finds the changes of tables, parents before children: the scope of a child table depends on the
 // changed keys of its parent table.
 func (m *merge) compare(ctx context.Context, tables []stream.Table) ([]Change, error) {
 	// A directly filled table was empty before tonight.
@@ -144,8 +144,8 @@ func (m *merge) writeTable(ctx context.Context, tx *sql.Tx, t stream.Table, c *C
 // writeDeletions stores the key and the evidence of every deleted record.
 func (m *merge) writeDeletions(ctx context.Context, tx *sql.Tx, changes []Change) error {
 	for i, t := range stream.Tables(m.staging.streams) {
-		lists, detail := m.staging.sources(t.Name)
-		streams := append(lists, detail)
+		streams, detail := m.staging.sources(t.Name)
+		streams = append(streams, detail)
 		if t.Name != streams[0].Root().Name || changes[i].Gone == 0 {
 			continue
 		}
@@ -190,7 +190,7 @@ func (m *merge) requestedDetails(t stream.Table) stream.Stream {
 	return stream.Stream{}
 }
 
-// inTransaction runs do in one transaction.
+// inTransaction runs do in a transaction, and commits the transaction if do returns no error.
 func inTransaction(ctx context.Context, d *warehouse.Draft, do func(tx *sql.Tx) error) error {
 	tx, err := d.DB.BeginTx(ctx, nil)
 	if err != nil {

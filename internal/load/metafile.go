@@ -48,10 +48,9 @@ func writeMetaFile(ctx context.Context, d *warehouse.Draft, base string, metaDef
 	}
 	var parts []sqlText
 	for _, def := range metaDefs {
-		// A table without columns in the base version is new.
 		columns, table := allColumns(def), metaTable(def.Name)
 		rows := []sqlText{metaFileSQL.Render("counted_rows", values{"columns": columns, "side": 1, "table": table})}
-		if existing := oldColumns[string(table)]; len(existing) > 0 {
+		if existing := oldColumns[string(table)]; len(existing) > 0 { // otherwise the table is new
 			rows = append(rows, metaFileSQL.Render("counted_rows",
 				values{"columns": columnsOrNull(def, existing), "side": -1, "table": "before." + table}))
 		}
@@ -111,7 +110,7 @@ func valueAsText(c stream.Column) sqlText {
 	return metaFileSQL.Render("value_as_text", values{"column": sqltext.Name(c.Name)})
 }
 
-// columnsOrNull lists the columns of a definition, with NULL for columns that do not exist.
+// columnsOrNull lists the columns of a definition, with NULL for columns that are not in existing.
 func columnsOrNull(def stream.Definition, existing []string) sqlText {
 	return sqltext.Join(def.Columns, ", ", func(c stream.Column) sqlText {
 		if slices.Contains(existing, c.Name) {
@@ -219,8 +218,7 @@ func CopyMeta(ctx context.Context, d *warehouse.Draft, catalog string, metaDefs 
 }
 
 // copyTables copies the rows that meet a condition from another catalog. If the other catalog lacks a
-// table, the table is not changed. If the other catalog lacks a column, the column is NULL. After an error
-// no table is changed.
+// table, the table is not changed. If the other catalog lacks a column, the column is NULL.
 func copyTables(ctx context.Context, d *warehouse.Draft, catalog, schema string, tables []string, condition sqlText) (err error) {
 	detach, err := attachCatalog(ctx, d, "other", catalog)
 	if err != nil {

@@ -7,19 +7,20 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Names of tables and schemas of the stage. No table in schema/ has a "$" in its name, so these
-// tables never have the name of a staging table.
+// Names of databases, schemas and tables. A name with a "$" is never the name of a staging table, because
+// no table in schema/ has a "$" in its name.
 const (
-	// planName is the plan of a detail stream.
+	// planName is the name of the table with the plan of a detail stream.
 	planName = "$plan"
 	// requestedName contains the requested ids of a detail stream with the outcomes of the requests.
 	requestedName = "$requested"
 	// unchangedName contains the keys of the unchanged records of a list, without duplicates.
 	unchangedName = "$unchanged"
-	// candidatesName contains the keys of the other records of the list in main, which may have changed.
+	// candidatesName contains the keys of all other records of the list in main. They may have been
+	// changed or deleted.
 	candidatesName = "$candidates"
-	// readRowsSuffix is added to the name of a staging table when a view with the old name of the table
-	// adds stored rows to the rows that were read.
+	// readRowsSuffix is added to the name of a staging table when a view takes the name of the table. The
+	// view shows its rows and the stored rows of unchanged records.
 	readRowsSuffix = "$read"
 	// extraPrefix is the beginning of the name of a table with merged unknown fields.
 	extraPrefix = "$extra "

@@ -66,9 +66,8 @@ func (p *Details) IDsToRequest(ctx context.Context, st stream.Stream, upTo Prior
 	}
 }
 
-// MarkUnread marks the planned ids that were not requested as unread, and returns the updated
-// plan. Rechecks that are not overdue are marked as carried instead. The rows of unread and of
-// carried ids are kept.
+// MarkUnread marks each planned id without a request as unread, and returns the updated plan. Rechecks
+// that are not overdue are marked as carried instead.
 func (p *Details) MarkUnread(ctx context.Context, st stream.Stream) (Plan, error) {
 	if err := p.staging.flush(ctx, allStreams); err != nil {
 		return Plan{}, err
@@ -80,9 +79,9 @@ func (p *Details) MarkUnread(ctx context.Context, st stream.Stream) (Plan, error
 	return p.countPlan(ctx, st)
 }
 
-// KeepListed changes the outcome Gone of an id to Missed if a list still contains the id. The rows
-// of the record are then kept. For a list that was not read in this run, KeepListed uses the rows
-// in main. It returns the number of changed outcomes.
+// KeepListed changes the outcome Gone of an id to Missed if a list still contains the id. The rows of
+// the record are then kept. For a list that was not read in this run, and for details of another stream
+// that were not read, KeepListed uses the rows in main. It returns the number of changed outcomes.
 func (p *Details) KeepListed(ctx context.Context, st stream.Stream, wasRead func(string) bool) (n int64, err error) {
 	if err := p.staging.flush(ctx, allStreams); err != nil {
 		return 0, err
@@ -93,16 +92,16 @@ func (p *Details) KeepListed(ctx context.Context, st stream.Stream, wasRead func
 			if name == st.Name || !ref.ShowsRecord() {
 				continue
 			}
-			list, _ := stream.Find(p.staging.streams, name)
+			source, _ := stream.Find(p.staging.streams, name)
 			column, main := sqltext.Name(ref.Column), mainTable(ref.Table)
 			listed = append(listed, planSQL.Render("listed_ids", values{"column": column, "table": stagedTable(name, ref.Table)}))
 			switch {
-			case list.Completes != "":
-			case !list.IsDetail() && !wasRead(name):
+			case source.Completes != "":
+			case !source.IsDetail() && !wasRead(name):
 				listed = append(listed, planSQL.Render("listed_ids", values{"column": column, "table": main}))
-			case list.IsDetail():
+			case source.IsDetail():
 				listed = append(listed, planSQL.Render("listed_ids_of_carried", values{"column": column, "main": main,
-					"param": sqltext.Name(list.Param), "requested": requestedTable(name)}))
+					"param": sqltext.Name(source.Param), "requested": requestedTable(name)}))
 			}
 		}
 	}
@@ -116,8 +115,8 @@ func (p *Details) KeepListed(ctx context.Context, st stream.Stream, wasRead func
 	return int64(len(kept)), nil
 }
 
-// CountCaughtUp counts the details that were read tonight and need not be read tomorrow. The next night
-// can read the same number of unread details.
+// CountCaughtUp counts the new and settled details that were requested tonight. If the requests succeeded,
+// these details need not be read tomorrow, so the next night can read the same number of unread details.
 func (p *Details) CountCaughtUp(ctx context.Context) (n int64, err error) {
 	var counts []sqlText
 	for _, st := range p.staging.streams {

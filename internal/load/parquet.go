@@ -66,7 +66,7 @@ func WriteParquet(ctx context.Context, d *warehouse.Draft, defs map[string]strea
 	return files, nil
 }
 
-// writeTables writes one table after the other. The memory limit determines the number of threads.
+// writeTables writes one table after the other. The memory limit bounds the number of threads.
 // Writing two tables at a time, with one thread each, would not be faster.
 func writeTables(ctx context.Context, d *warehouse.Draft, defs map[string]stream.Definition, tables []stream.Table) error {
 	if len(tables) == 0 {

@@ -25,7 +25,7 @@ type earlierNights struct {
 	err  error
 	// times are the times of the published nights, newest first.
 	times []time.Time
-	// hasEvents is set when webhook events are stored or staged.
+	// hasEvents is set when status or comment events are stored or staged.
 	hasEvents bool
 }
 
@@ -69,7 +69,8 @@ type Priority int
 const (
 	// PriorityEvent is for details that a webhook event named after they were last read.
 	PriorityEvent Priority = iota
-	// PriorityLive is for details that may change without a change of their row in the list.
+	// PriorityLive is for live details. With the rule stream.ByRow, it is only for those that are new or
+	// changed.
 	PriorityLive
 	// PriorityChanged is for details whose row in the list changed.
 	PriorityChanged
@@ -102,8 +103,8 @@ const planColumns sqlText = "id VARCHAR, fingerprint VARCHAR, why VARCHAR, prior
 // Plan decides for every id of a detail stream whether it is requested. The ids are the staged and
 // stored values of the stream's parent columns, and the ids with rows in main. With the rule
 // stream.ByRow, an id that no list contains any longer counts as changed. It is requested, so that a 404
-// proves the deletion. wasRead reports whether a list was read tonight. If a list that shows changes of
-// the details was not read, all details are requested.
+// proves the deletion. With this rule, all details are requested if a list that shows their changes was
+// not read tonight. wasRead reports whether a list was read.
 func (p *Details) Plan(ctx context.Context, st stream.Stream, r Rereading, wasRead func(string) bool) (Plan, error) {
 	if err := p.staging.flush(ctx, allStreams); err != nil {
 		return Plan{}, err
@@ -206,8 +207,8 @@ type changeList struct {
 func (p *Details) changeLists(st stream.Stream) []changeList {
 	var all []changeList
 	for _, ref := range st.Parents {
-		lists, _ := p.staging.sources(ref.Table)
-		for _, l := range lists {
+		streams, _ := p.staging.sources(ref.Table)
+		for _, l := range streams {
 			if ref.ShowsChanges && !l.IsDetail() && l.Root().Name == ref.Table {
 				all = append(all, changeList{l, ref})
 			}

@@ -54,7 +54,7 @@ func columnsOf(ctx context.Context, d *warehouse.Draft, source sqlText) ([]strin
 }
 
 // CorrectClosingRuns sets the run that closed each row of past: the run in meta whose snapshot time is
-// the end of the row. ApplySnapshot set the run of the next file, but the row may have been closed by an
+// the end of the row. ApplySnapshot sets the run of the next file, but the row may have been closed by an
 // earlier run whose files were not kept.
 func CorrectClosingRuns(ctx context.Context, d *warehouse.Draft, tables []stream.Table) error {
 	var statements []sqlText
@@ -75,8 +75,8 @@ func CarryStreams(ctx context.Context, d *warehouse.Draft, run string, streams [
 }
 
 // WriteDay writes the Parquet file of a table in an earlier snapshot again. It computes the rows from the
-// history in the draft, and writes the file into the draft's folder. It replaces the rows of main, so the
-// draft must not be published. A row count that differs from the manifest is an error. A negative row
+// history in the draft, and writes the file into the draft's folder. It replaces the rows of main, and the run
+// and the time of the draft, so the draft must not be published. A row count that differs from the manifest is an error. A negative row
 // count in the manifest means unknown.
 func WriteDay(ctx context.Context, d *warehouse.Draft, t stream.Table, file warehouse.SeriesFile) error {
 	def := d.Definition(t.Name)

@@ -17,16 +17,16 @@ type Rows struct {
 	skipping, withStoredRows nameSet
 }
 
-// Add stages rows of one table and releases them. It waits while DuckDB is busy, so that decoders do not
+// Add stages the batches of one table and releases them. It waits while DuckDB is busy, so that decoders do not
 // fill the memory.
-func (r *Rows) Add(ctx context.Context, streamName, table string, rows ...arrow.RecordBatch) error {
-	defer ReleaseBatches(rows)
-	return r.staging.insert(ctx, streamTable{streamName, table}, rows)
+func (r *Rows) Add(ctx context.Context, streamName, table string, batches ...arrow.RecordBatch) error {
+	defer ReleaseBatches(batches)
+	return r.staging.insert(ctx, streamTable{streamName, table}, batches)
 }
 
 // ReleaseBatches releases the memory of batches.
-func ReleaseBatches(rows []arrow.RecordBatch) {
-	for _, b := range rows {
+func ReleaseBatches(batches []arrow.RecordBatch) {
+	for _, b := range batches {
 		b.Release()
 	}
 }
@@ -42,7 +42,7 @@ func (r *Rows) Finish(ctx context.Context, st stream.Stream, cover Coverage, dis
 	if cover == Carried {
 		var deletes []sqlText
 		for _, t := range tablesOf(st) {
-			deletes = append(deletes, duplicatesSQL.Render("delete_all", values{"table": r.staging.tableOf(st.Name, t.Name)}))
+			deletes = append(deletes, duplicatesSQL.Render("delete_all", values{"table": r.staging.tableWithRows(st.Name, t.Name)}))
 		}
 		err = r.staging.draft.Atomically(ctx, deletes)
 	} else {

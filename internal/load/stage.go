@@ -1,10 +1,10 @@
 // Package load writes Arrow record batches into a draft of the warehouse. It inserts them
-// into staging tables, checks the limits on deletions, merges them into main and past, and
+// into staging tables, checks the limits on deletions, merges the staged rows into main and past, and
 // writes Parquet files. Its SQL is in the folder sql, in the order of first use.
 //
 // A row reaches main in one of two ways. Most rows are staged (rows.go, staging.go, inserter.go)
-// and merged (merge.go). A large list fills empty tables of main directly (direct.go). Rows that
-// the decoder recognizes as unchanged remain in main: only their keys are staged (stored.go).
+// and merged (merge.go). A large list fills empty tables of main directly (direct.go). The rows of
+// unchanged records remain in main: only the keys of these records are staged (stored.go).
 //
 // The package must not know how records are fetched or decoded. It knows only the staged rows
 // of a stream, and whether the absence of a row proves its deletion.
@@ -87,7 +87,7 @@ func (s *Stage) CountRowAges(ctx context.Context, cover map[string]Coverage) (ma
 	var counts []sqlText
 	for i, st := range s.staging.streams {
 		if c, ok := cover[st.Name]; ok {
-			counts = append(counts, s.staging.countRowAges(i, st, c))
+			counts = append(counts, s.staging.countRowAgesSQL(i, st, c))
 		}
 	}
 	err := s.staging.draft.EachRow(ctx, counts, func(scan func(...any) error) error {
@@ -105,8 +105,8 @@ func (s *Stage) CountRowAges(ctx context.Context, cover map[string]Coverage) (ma
 	return all, nil
 }
 
-// countRowAges returns SQL that selects index and the [RowAges] of a stream.
-func (s *staging) countRowAges(index int, st stream.Stream, c Coverage) sqlText {
+// countRowAgesSQL returns SQL that selects index and the [RowAges] of a stream.
+func (s *staging) countRowAgesSQL(index int, st stream.Stream, c Coverage) sqlText {
 	main, condition := mainTable(st.Root().Name), streamCondition(st.Root())
 	old, since := sqlText("0"), sqlText("NULL::TIMESTAMPTZ")
 	switch {

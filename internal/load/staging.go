@@ -24,7 +24,7 @@ const stageFile = "stage.duckdb"
 type staging struct {
 	streamSet
 	draft *warehouse.Draft
-	// threads is the number of DuckDB threads before the stage set it to 1.
+	// threads is the number of DuckDB threads that Merge restores. While rows are loaded, it is 1.
 	threads int
 	// direct contains the tables of main that are filled directly.
 	direct nameSet
@@ -96,23 +96,24 @@ func createSchemaSQL(name string) sqlText {
 	return stageSQL.Render("create_schema", values{"schema": sqlText(stageName + "." + sqltext.Quote(name))})
 }
 
-// A table gets a feed at its first batch with at least largeBatch rows, because more large batches are
-// expected. With feeds, the tables of a large list are filled at the same time.
-const largeBatch = 1_024
+// A table gets a feed when at least largeBatchRows rows are inserted at a time, because more such inserts
+// are expected. A directly filled table always has a feed. With feeds, the tables of a large list are filled
+// at the same time.
+const largeBatchRows = 1_024
 
-// insert inserts batches of one table. It waits while DuckDB is busy with the table.
-func (s *staging) insert(ctx context.Context, target streamTable, rows []arrow.RecordBatch) error {
+// insert inserts batches of one table. It waits while DuckDB is busy.
+func (s *staging) insert(ctx context.Context, target streamTable, batches []arrow.RecordBatch) error {
 	var count int64
-	for _, b := range rows {
+	for _, b := range batches {
 		count += b.NumRows()
 	}
-	tableFeed, err := s.findFeed(ctx, target, rows[0].Schema(), count)
+	tableFeed, err := s.findFeed(ctx, target, batches[0].Schema(), count)
 	switch {
 	case err != nil:
 	case tableFeed == nil:
-		err = s.shared.insert(ctx, s.insertBatchSQL(target, s.shared.view), rows)
+		err = s.shared.insert(ctx, s.insertBatchSQL(target, s.shared.view), batches)
 	default:
-		err = tableFeed.send(ctx, rows)
+		err = tableFeed.send(ctx, batches)
 	}
 	if err != nil {
 		return fmt.Errorf("stage %d rows of %s.%s: %w", count, target.stream, target.table, err)
@@ -120,18 +121,18 @@ func (s *staging) insert(ctx context.Context, target streamTable, rows []arrow.R
 	return nil
 }
 
-// findFeed returns the feed of a table. If the table has no feed, findFeed opens a feed for a large batch
-// or a directly filled table. Otherwise it returns nil.
-func (s *staging) findFeed(ctx context.Context, target streamTable, schema *arrow.Schema, rows int64) (*feed, error) {
+// findFeed returns the feed of a table. If the table has no feed, findFeed opens a feed for many rows or a
+// directly filled table. Otherwise it returns nil.
+func (s *staging) findFeed(ctx context.Context, target streamTable, schema *arrow.Schema, rowCount int64) (*feed, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if open := s.feeds[target]; open != nil || s.feedErr != nil {
-		return open, s.feedErr
+	if existing := s.feeds[target]; existing != nil || s.feedErr != nil {
+		return existing, s.feedErr
 	}
-	if err := s.chooseDirect(ctx, target.stream, rows); err != nil {
+	if err := s.chooseDirect(ctx, target.stream, rowCount); err != nil {
 		return nil, err
 	}
-	if rows < largeBatch && !s.direct.has(target.table) {
+	if rowCount < largeBatchRows && !s.direct.has(target.table) {
 		return nil, nil
 	}
 	opened, err := s.openFeed(ctx, target, schema)
@@ -188,7 +189,7 @@ func (s *staging) close(ctx context.Context) error {
 }
 
 // setThreads sets the number of DuckDB's threads and returns the previous number. Rows are loaded with
-// one thread. Several tables are still filled at once, because each statement also runs on the thread of
+// one thread. Several tables are still filled at the same time, because each statement also runs on the thread of
 // its caller. With two threads, a first night would take 50 % more CPU time.
 func setThreads(ctx context.Context, d *warehouse.Draft, threads int) (previous int, err error) {
 	err = queryRow(ctx, d, stageSQL.Render("thread_count", nil)).Scan(&previous)

@@ -24,8 +24,8 @@ func FillsAlone(streams []stream.Stream, st stream.Stream) bool {
 // unchangedColumns are the columns of [stream.UnchangedTable], which contains the keys of unchanged records.
 const unchangedColumns sqlText = "id VARCHAR, " + stream.Seq + " UBIGINT"
 
-// SkipUnchanged means that only the keys of the unchanged records of a stream are staged. Finish then
-// adds the stored rows of these records.
+// SkipUnchanged must be called if only the keys of a stream's unchanged records are staged. Finish then adds
+// the stored rows of these records.
 func (r *Rows) SkipUnchanged(st stream.Stream) { r.skipping.add(st.Name) }
 
 // addStoredRows adds the stored rows of skipped records to the staged rows. If a record was read several

@@ -14,18 +14,18 @@ type streamSet struct {
 	streams []stream.Stream
 }
 
-// sources returns the streams that fill a table: the lists, and the detail stream that completes a list.
-// If there is no such detail stream, detail is the zero value.
-func (s streamSet) sources(table string) (lists []stream.Stream, detail stream.Stream) {
+// sources returns the streams that fill a table. detail is the detail stream that completes a list of the
+// table, or the zero value. streams are all others: lists, events, and details that complete no list.
+func (s streamSet) sources(table string) (streams []stream.Stream, detail stream.Stream) {
 	for _, name := range stream.FilledBy(s.streams, table) {
 		st, _ := stream.Find(s.streams, name)
 		if st.Completes != "" {
 			detail = st
 		} else {
-			lists = append(lists, st)
+			streams = append(streams, st)
 		}
 	}
-	return lists, detail
+	return streams, detail
 }
 
 // knownRows returns SQL that selects columns of the staged and stored rows of a table. A table that

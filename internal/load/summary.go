@@ -22,11 +22,10 @@ type Summary struct {
 	// published or were rolled back, are added without the time of a snapshot.
 	Ledger  []ledger.Run
 	Changes []Change
-	// Drift contains the unknown fields and values of the night.
-	Drift []stream.Drift
+	Drift   []stream.Drift
 }
 
-// WriteSummary writes runs, streams, tables and drift into meta.
+// WriteSummary writes runs, streams, requests, tables, drift and accepted checks into meta.
 func (f *Findings) WriteSummary(ctx context.Context, s Summary) error {
 	if err := f.countDrift(ctx, s.Drift); err != nil {
 		return err
@@ -85,7 +84,6 @@ func WriteRun(ctx context.Context, d *warehouse.Draft, r ledger.Run) error {
 	return inTransaction(ctx, d, func(tx *sql.Tx) error { return writeRun(ctx, tx, r) })
 }
 
-// writeRun writes the rows of a run, its streams and their telemetry.
 func writeRun(ctx context.Context, tx *sql.Tx, r ledger.Run) error {
 	if err := executeIn(ctx, tx, metaSQL.Render("forget_run", values{"run": r.ID})); err != nil {
 		return fmt.Errorf("write run %s: %w", r.ID, err)
