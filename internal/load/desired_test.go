@@ -5,14 +5,14 @@ import "testing"
 // TestMergeObjects merges JSON objects with unknown fields.
 func TestMergeObjects(t *testing.T) {
 	for name, c := range map[string]struct{ fallback, preferred, want string }{
-		"different names":          {`{"b":1}`, `{"a":2}`, `{"a":2,"b":1}`},
-		"the preferred value wins": {`{"a":1}`, `{"a":2}`, `{"a":2}`},
-		"a null is a value":        {`{"a":1}`, `{"a":null}`, `{"a":null}`},
-		"digits are kept":          {`{"a":1.10}`, `{"b":1e400}`, `{"a":1.10,"b":1e400}`},
-		"nested values are kept":   {`{"a":{"z":1,"y":[2]}}`, `{}`, `{"a":{"z":1,"y":[2]}}`},
-		"the last of equal names":  {`{"a":1,"a":2}`, `{}`, `{"a":2}`},
-		"names keep escapes":       {`{"\"":1}`, `{"é":2}`, `{"\"":1,"é":2}`},
-		"both are empty":           {`{}`, `{}`, `{}`},
+		"different names":              {`{"b":1}`, `{"a":2}`, `{"a":2,"b":1}`},
+		"the preferred value wins":     {`{"a":1}`, `{"a":2}`, `{"a":2}`},
+		"a null is a value":            {`{"a":1}`, `{"a":null}`, `{"a":null}`},
+		"digits are kept":              {`{"a":1.10}`, `{"b":1e400}`, `{"a":1.10,"b":1e400}`},
+		"nested values are kept":       {`{"a":{"z":1,"y":[2]}}`, `{}`, `{"a":{"z":1,"y":[2]}}`},
+		"the last of equal names wins": {`{"a":1,"a":2}`, `{}`, `{"a":2}`},
+		"names keep escapes":           {`{"\"":1}`, `{"é":2}`, `{"\"":1,"é":2}`},
+		"both are empty":               {`{}`, `{}`, `{}`},
 	} {
 		got, err := mergeObjects(c.fallback, c.preferred)
 		if err != nil || got != c.want {

@@ -77,8 +77,8 @@ func TestMissedDetailIsRequestedAgain(t *testing.T) {
 	}
 }
 
-// TestSwappedValuesAreAChange swaps the amounts of two prices of a listing. The sum of their hashes stays
-// the same, but the fingerprint of the listing must change.
+// TestSwappedValuesAreAChange changes the hashes of two prices as if their amounts were swapped. The sum of
+// the hashes stays the same, but the fingerprint of the listing must change.
 func TestSwappedValuesAreAChange(t *testing.T) {
 	h := newFixture(t, "product_listings", "products")
 	h.planDetails = true
@@ -86,7 +86,7 @@ func TestSwappedValuesAreAChange(t *testing.T) {
 	const first, second = 5<<32 + 7, 9<<32 + 3
 	var fingerprints []string
 	for _, hashes := range [][2]int{{first, second}, {first + 4<<32, second - 4<<32}} {
-		inputs := wholeLists(listing("p1", "a", 1, 1), price("p1", 1, "10", hashes[0], 1)+","+price("p1", 2, "20", hashes[1], 1))
+		inputs := wholeList(listing("p1", "a", 1, 1), price("p1", 1, "10", hashes[0], 1)+","+price("p1", 2, "20", hashes[1], 1))
 		inputs["products"] = streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"p1"}}}
 		_, err := h.run(inputs, load.Limits{Rows: 10})
 		must(t, err)

@@ -23,7 +23,7 @@ func TestTrialManyRowsFillAnEmptyTableDirectly(t *testing.T) {
 	}
 	listings = append(listings, listing("id0000", "late", count, 2))
 	prices = append(prices, price("id0000", 1, "2.5", count, 2))
-	lists := wholeLists(strings.Join(listings, ","), strings.Join(prices, ","))
+	lists := wholeList(strings.Join(listings, ","), strings.Join(prices, ","))
 	changes, err := h.run(lists, load.Limits{})
 	must(t, err)
 	if got, want := changes["product_listings"], (load.Change{Table: "product_listings", After: count, New: count}); got != want {
@@ -37,7 +37,7 @@ func TestTrialManyRowsFillAnEmptyTableDirectly(t *testing.T) {
 	h.requireRows("SELECT view_name FROM duckdb_views() WHERE database_name = 'catalog' AND schema_name = 'main' AND NOT internal")
 
 	listings[1] = listing("id0001", "new", count+1, 3)
-	changes, err = h.run(wholeLists(strings.Join(listings, ","), strings.Join(prices, ",")), load.Limits{})
+	changes, err = h.run(wholeList(strings.Join(listings, ","), strings.Join(prices, ",")), load.Limits{})
 	must(t, err)
 	if got, want := changes["product_listings"], (load.Change{Table: "product_listings", Before: count, After: count, Changed: 1}); got != want {
 		t.Errorf("second night: got %+v, want %+v", got, want)

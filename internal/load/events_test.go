@@ -42,8 +42,8 @@ func TestEventsAreKnownByTheirIDs(t *testing.T) {
 			"the same id twice":            {[]string{"stored", "stored"}, []string{"stored"}},
 			"ids that SQL could misread":   {[]string{"'", `"`, "", "''", "{ids}"}, []string{`"`, "'"}},
 			"no ids":                       {nil, nil},
-			"more than a batch, all new":   {slices.Collect(numberedIDs(5000)), nil},
-			"more than a batch, one known": {append(slices.Collect(numberedIDs(5000)), "stored"), []string{"stored"}},
+			"5000 new ids":                 {slices.Collect(numberedIDs(5000)), nil},
+			"5000 new ids and a known one": {append(slices.Collect(numberedIDs(5000)), "stored"), []string{"stored"}},
 		} {
 			known, err := s.Events.Known(t.Context(), c.ids)
 			must(t, err)

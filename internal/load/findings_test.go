@@ -13,8 +13,8 @@ import (
 
 const rejectsQuery = "SELECT run_id[7:8], table_name, key, column_name, raw, page, position FROM meta.rejects ORDER BY run_id, seq"
 
-// addFindings makes the following nights write the given rejects and drift.
-func (h *fixture) addFindings(rejects []stream.Reject, records []stream.DriftRecord, drift []stream.Drift) {
+// setFindings makes the following nights write the given rejects and drift.
+func (h *fixture) setFindings(rejects []stream.Reject, records []stream.DriftRecord, drift []stream.Drift) {
 	h.beforeMerge = func(s *load.Stage, _ *warehouse.Draft) {
 		for _, r := range rejects {
 			must(h.t, s.Findings.AddRejects(h.t.Context(), []stream.Reject{r}))
@@ -60,7 +60,7 @@ func TestTrialRejectsOfSeveralPassesCountOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newFixture(t, "orders", "order_details", "products", "product_listings")
-			h.addFindings(c.rejects, nil, nil)
+			h.setFindings(c.rejects, nil, nil)
 			_, err := h.run(map[string]streamInput{"orders": {cover: load.Whole}}, load.Limits{})
 			must(t, err)
 			h.requireRows(rejectsQuery, c.want...)
@@ -81,20 +81,20 @@ func TestRejectsAreKeptWithTheirRows(t *testing.T) {
 	first := []stream.Reject{reject("outlets", "read", "", "logo"), reject("outlets", "carried", "", "logo"),
 		reject("outlet_channels", "c1", "read", "logo"), reject("outlet_channels", "c2", "carried", "logo"), reject("outlet_channels", "", "carried", "")}
 	h := newFixture(t, "outlets", "outlet_listings")
-	h.addFindings(first, nil, nil)
+	h.setFindings(first, nil, nil)
 	_, err := h.run(map[string]streamInput{"outlets": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"read", "carried"}}, rows: rows{
 		"outlets": outlet("read", 1) + "," + outlet("carried", 2), "outlet_channels": channel("c1", "read", 1) + "," + channel("c2", "carried", 2)}}}, load.Limits{})
 	must(t, err)
 	h.requireRows("SELECT table_name, key FROM meta.rejects ORDER BY ALL", "outlet_channels c1", "outlet_channels c2", "outlet_channels <nil>", "outlets carried", "outlets read")
 
-	h.addFindings([]stream.Reject{reject("outlets", "read", "", "country")}, nil, nil)
+	h.setFindings([]stream.Reject{reject("outlets", "read", "", "country")}, nil, nil)
 	_, err = h.run(map[string]streamInput{"outlets": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"read"}}, rows: rows{
 		"outlets": outlet("read", 1), "outlet_channels": channel("c1", "read", 1)}}}, load.Limits{})
 	must(t, err)
 	h.requireRows("SELECT run_id[7:8], table_name, key, column_name FROM meta.rejects ORDER BY ALL",
 		"01 outlet_channels c2 logo", "01 outlet_channels <nil> <nil>", "01 outlets carried logo", "02 outlets read country")
 
-	h.addFindings(nil, nil, nil)
+	h.setFindings(nil, nil, nil)
 	_, err = h.run(map[string]streamInput{"outlets": {cover: load.Carried}}, load.Limits{})
 	must(t, err)
 	h.requireRows("SELECT count(*) FROM meta.rejects", "4")
@@ -110,13 +110,13 @@ func TestDriftIsCountedByRecord(t *testing.T) {
 	}
 	h := newFixture(t, "orders")
 	const driftQuery = "SELECT path, kind, first_run[7:8], last_run[7:8], count, sample, key FROM meta.drift ORDER BY path"
-	h.addFindings(nil, []stream.DriftRecord{{DriftIndex: 0, Record: 1}, {DriftIndex: 0, Record: 1}, {DriftIndex: 1, Record: 1}, {DriftIndex: 0, Record: 2}, {DriftIndex: 1, Record: 2}}, drifts)
+	h.setFindings(nil, []stream.DriftRecord{{DriftIndex: 0, Record: 1}, {DriftIndex: 0, Record: 1}, {DriftIndex: 1, Record: 1}, {DriftIndex: 0, Record: 2}, {DriftIndex: 1, Record: 2}}, drifts)
 	_, err := h.run(map[string]streamInput{"orders": {cover: load.Whole}}, load.Limits{})
 	must(t, err)
 	h.requireRows(driftQuery, `colour unknown_field 01 01 2 "red" a`, `status=lost unknown_enum 01 01 2 "lost" <nil>`)
 
 	drifts[0].Sample, drifts[0].Key = `"blue"`, "z"
-	h.addFindings(nil, []stream.DriftRecord{{DriftIndex: 0, Record: 1}, {DriftIndex: 2, Record: 5}, {DriftIndex: 2, Record: 5}}, drifts)
+	h.setFindings(nil, []stream.DriftRecord{{DriftIndex: 0, Record: 1}, {DriftIndex: 2, Record: 5}, {DriftIndex: 2, Record: 5}}, drifts)
 	_, err = h.run(map[string]streamInput{"orders": {cover: load.Whole}}, load.Limits{})
 	must(t, err)
 	h.requireRows(driftQuery, `colour unknown_field 01 02 3 "red" a`, `status=lost unknown_enum 01 01 2 "lost" <nil>`, "unseen unknown_field 02 02 1  <nil>")
@@ -124,9 +124,9 @@ func TestDriftIsCountedByRecord(t *testing.T) {
 
 // TestEachRunIsInMetaOnce writes a run and the runs of the ledger, and writes them again after a resume.
 func TestEachRunIsInMetaOnce(t *testing.T) {
-	run := func(id string, day int, rest ledger.Run) ledger.Run {
-		rest.ID, rest.StartedAt = id, time.Date(2026, 10, day, 2, 0, 0, 0, time.UTC)
-		return rest
+	run := func(id string, day int, r ledger.Run) ledger.Run {
+		r.ID, r.StartedAt = id, time.Date(2026, 10, day, 2, 0, 0, 0, time.UTC)
+		return r
 	}
 	h := newFixture(t, "orders")
 	writeSummary := func(summary load.Summary) {

@@ -18,10 +18,11 @@ func listings(n int) map[string]streamInput {
 	for i := range n {
 		listings = append(listings, listing(fmt.Sprintf("p%03d", i), "x", i+1, i))
 	}
-	return wholeLists(strings.Join(listings, ","), "")
+	return wholeList(strings.Join(listings, ","), "")
 }
 
-// TestMassDeletionsExceedBothLimits compares numbers of deletions with the limits.
+// TestMassDeletionsExceedBothLimits compares numbers of deletions with the limits. Deleting all rows is a
+// mass deletion from ten rows on.
 func TestMassDeletionsExceedBothLimits(t *testing.T) {
 	defaults := load.Limits{Share: 0.2, Rows: 50}
 	for _, c := range []struct {
@@ -39,6 +40,10 @@ func TestMassDeletionsExceedBothLimits(t *testing.T) {
 			t.Errorf("%d of %d rows with %+v: exceeded %t, want %t", c.gone, c.before, c.limits, got, c.want)
 		}
 	}
+}
+
+// TestMassDeleteErrorSaysWhatToDo checks the beginning and the end of the message.
+func TestMassDeleteErrorSaysWhatToDo(t *testing.T) {
 	for reread, wantEnd := range map[bool]string{false: "start a new run, which reads the lists again", true: "run with --allow-mass-delete"} {
 		err := &load.MassDeleteError{Losses: []ledger.Loss{{Table: "orders", Gone: 3, Before: 4}}, Reread: reread}
 		if got := err.Error(); !strings.HasPrefix(got, "merge: 3 of 4 rows of orders would be deleted in one night; nothing was published") || !strings.HasSuffix(got, wantEnd) {
@@ -48,14 +53,14 @@ func TestMassDeletionsExceedBothLimits(t *testing.T) {
 }
 
 // TestTrialMassDeletionLimitsAreExact deletes exactly as many rows as a limit allows, and one row
-// more.
+// more. After a confirmation, each night must delete the rows.
 func TestTrialMassDeletionLimitsAreExact(t *testing.T) {
 	requireTrials(t)
 	defaults := load.Limits{Share: 0.2, Rows: 50}
 	for name, c := range map[string]struct {
 		before, after int
 		limits        load.Limits
-		stops         bool
+		wantStop      bool
 	}{
 		"the allowed share":          {300, 240, defaults, false},
 		"one row above the share":    {300, 239, defaults, true},
@@ -75,7 +80,7 @@ func TestTrialMassDeletionLimitsAreExact(t *testing.T) {
 			must(t, err)
 			_, err = h.run(listings(c.after), c.limits)
 			remaining := c.after
-			if c.stops {
+			if c.wantStop {
 				remaining = c.before
 				massDelete, _ := errors.AsType[*load.MassDeleteError](err)
 				want := []ledger.Loss{{Table: "product_listings", Gone: int64(c.before - c.after), Before: int64(c.before)}}

@@ -77,8 +77,8 @@ func TestExactEndsReplaceComputedEnds(t *testing.T) {
 	must(t, load.MergePast(t.Context(), d, tables, nil, until))
 }
 
-// TestClosedVersionsAreRemovedFromMain calls DropClosed with rows of orders in main that are also in
-// past. DropClosed must remove these rows only if it is called for orders.
+// TestClosedVersionsAreRemovedFromMain inserts rows of orders into main that are also in past. DropClosed
+// must remove these rows only if it is called for orders.
 func TestClosedVersionsAreRemovedFromMain(t *testing.T) {
 	t.Parallel()
 	wh, _ := pastWarehouse(t)

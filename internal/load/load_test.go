@@ -43,7 +43,7 @@ type fixture struct {
 	// beforeMerge and afterMerge are called before and after the merge of a night.
 	beforeMerge func(*load.Stage, *warehouse.Draft)
 	afterMerge  func(*load.Stage, *warehouse.Draft, map[string]load.Coverage, []load.Change)
-	// logStatements makes DuckDB record all statements in statements.
+	// logStatements adds the statements that DuckDB executes to statements.
 	logStatements bool
 	statements    []string
 }
@@ -251,8 +251,8 @@ func price(id string, position int, amount string, hash, seq int) string {
 	return fmt.Sprintf(`{"product_listing_id":%q,"position":%d,"unit_amount":%q,"row_hash":%d,"seq":%d}`, id, position, amount, hash, seq)
 }
 
-// wholeLists returns the input of a completely read list of listings.
-func wholeLists(listings, prices string) map[string]streamInput {
+// wholeList returns the input of a completely read list of listings with prices.
+func wholeList(listings, prices string) map[string]streamInput {
 	r := rows{"product_listings": listings}
 	if prices != "" {
 		r["product_listing_prices"] = prices
@@ -265,7 +265,7 @@ const historyQuery = `SELECT name, strftime(valid_from, '%d'), strftime(valid_to
 // TestMergeKeepsOneVersionPerChange adds, changes and deletes rows in three nights.
 func TestMergeKeepsOneVersionPerChange(t *testing.T) {
 	h := newFixture(t, "product_listings")
-	first := wholeLists(listing("a", "apple", 1, 1)+","+listing("b", "bear", 2, 2), price("a", 1, "1.5", 5, 1)+","+price("b", 1, "2", 6, 2))
+	first := wholeList(listing("a", "apple", 1, 1)+","+listing("b", "bear", 2, 2), price("a", 1, "1.5", 5, 1)+","+price("b", 1, "2", 6, 2))
 	changes, err := h.run(first, load.Limits{})
 	must(t, err)
 	if got, want := changes["product_listings"], (load.Change{Table: "product_listings", After: 2, New: 2}); got != want {
@@ -279,7 +279,7 @@ func TestMergeKeepsOneVersionPerChange(t *testing.T) {
 	}
 	h.requireRows(historyQuery, "apple 01 <nil>", "bear 01 <nil>")
 
-	changes, err = h.run(wholeLists(listing("a", "apricot", 9, 1)+","+listing("c", "cat", 3, 2), price("a", 1, "1.75", 7, 1)), load.Limits{Rows: 10})
+	changes, err = h.run(wholeList(listing("a", "apricot", 9, 1)+","+listing("c", "cat", 3, 2), price("a", 1, "1.75", 7, 1)), load.Limits{Rows: 10})
 	must(t, err)
 	if got, want := changes["product_listings"], (load.Change{Table: "product_listings", Before: 2, After: 2, New: 1, Changed: 1, Gone: 1}); got != want {
 		t.Errorf("third night: got %+v, want %+v", got, want)
@@ -306,7 +306,7 @@ func TestMergeClosesOnlyProvenAbsences(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			h := newFixture(t, "product_listings")
-			_, err := h.run(wholeLists(listing("a", "apple", 1, 1)+","+listing("b", "bear", 2, 2), price("b", 1, "2", 6, 2)), load.Limits{})
+			_, err := h.run(wholeList(listing("a", "apple", 1, 1)+","+listing("b", "bear", 2, 2), price("b", 1, "2", 6, 2)), load.Limits{})
 			must(t, err)
 			_, err = h.run(map[string]streamInput{"product_listings": {rows: rows{"product_listings": c.rows}, cover: c.cover}}, load.Limits{Rows: 10})
 			must(t, err)
@@ -320,9 +320,9 @@ func TestMergeClosesOnlyProvenAbsences(t *testing.T) {
 	}
 }
 
-// TestDistinctRecordsWithRepeatedItems reads two different comments that contain the same reply. Comments
+// TestRepeatedItemOfDistinctRecordsIsStoredOnce reads two different comments that contain the same reply. Comments
 // and replies are rows of one table, in which the reply must occur once.
-func TestDistinctRecordsWithRepeatedItems(t *testing.T) {
+func TestRepeatedItemOfDistinctRecordsIsStoredOnce(t *testing.T) {
 	h := newFixture(t, "article_comments")
 	comment := func(id string, hash, seq int) string {
 		return fmt.Sprintf(`{"article_id":"a","id":%q,"row_hash":%d,"seq":%d}`, id, hash, seq)
@@ -338,14 +338,15 @@ func TestDistinctRecordsWithRepeatedItems(t *testing.T) {
 // TestLatestCopyOfARecordWinsWithItsItems stages a listing twice, with different prices.
 func TestLatestCopyOfARecordWinsWithItsItems(t *testing.T) {
 	h := newFixture(t, "product_listings")
-	_, err := h.run(wholeLists(listing("a", "early", 1, 1)+","+listing("a", "late", 2, 9),
+	_, err := h.run(wholeList(listing("a", "early", 1, 1)+","+listing("a", "late", 2, 9),
 		price("a", 1, "1", 3, 1)+","+price("a", 2, "2", 4, 1)+","+price("a", 1, "10", 5, 9)), load.Limits{})
 	must(t, err)
 	h.requireRows("SELECT name FROM product_listings", "late")
 	h.requireRows("SELECT position, unit_amount::VARCHAR FROM product_listing_prices", "1 10.000000")
 }
 
-// TestListAndDetailAreJoined stages the same input on two nights. The second night must change no row.
+// TestListAndDetailAreJoined stages a list with details, and the same input again in a second night. The
+// second night must change no row.
 func TestListAndDetailAreJoined(t *testing.T) {
 	h := newFixture(t, "orders", "order_details")
 	list := `{"id":"o1","team_name":"Red","team_contact_email":"red@x","status":"paid","total":"10.5","name":"","row_hash":1,"seq":1},
@@ -372,9 +373,9 @@ func TestListAndDetailAreJoined(t *testing.T) {
 	}
 }
 
-// TestDetailsCloseOnlyRowsOfAnsweredIDs requests three outlets again. The responses are an outlet
-// with fewer channels, a 404 and a failure.
-func TestDetailsCloseOnlyRowsOfAnsweredIDs(t *testing.T) {
+// TestFailedRequestClosesNoRows requests three outlets again. The responses are an outlet
+// with fewer channels, a 404 and a failure. Only the rows of the failed request must all be kept.
+func TestFailedRequestClosesNoRows(t *testing.T) {
 	h := newFixture(t, "outlets", "outlet_listings")
 	outlet := func(id string, hash int) string {
 		return fmt.Sprintf(`{"id":%q,"row_hash":%d,"seq":%d}`, id, hash, hash)
@@ -404,15 +405,15 @@ func TestDetailsCloseOnlyRowsOfAnsweredIDs(t *testing.T) {
 // TestParquetNamesItsRun checks the run in the metadata of a Parquet file.
 func TestParquetNamesItsRun(t *testing.T) {
 	h := newFixture(t, "product_listings")
-	_, err := h.run(wholeLists(listing("c", "x", 1, 1)+","+listing("a", "y", 2, 2)+","+listing("b", "z", 3, 3), ""), load.Limits{})
+	_, err := h.run(wholeList(listing("c", "x", 1, 1)+","+listing("a", "y", 2, 2)+","+listing("b", "z", 3, 3), ""), load.Limits{})
 	must(t, err)
 	file := sqltext.Literal(h.w.Folder.VersionPath("20261101T020000Z") + "/product_listings.parquet")
 	h.requireRows("SELECT id FROM read_parquet("+file+") ORDER BY id", "a", "b", "c")
 	h.requireRows("SELECT value::VARCHAR FROM parquet_kv_metadata("+file+") WHERE key = 'changed_run'", "20261101T020000Z")
 }
 
-// TestRegisteredViewIsReadUnchanged tests the only form of statement that staging uses on a
-// registered view. The view has columns of every type and more rows than a vector of DuckDB.
+// TestRegisteredViewIsReadUnchanged inserts more rows than a vector of DuckDB contains through a registered
+// view, and compares texts, numbers and booleans.
 func TestRegisteredViewIsReadUnchanged(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	const count = 5_000
@@ -421,7 +422,7 @@ func TestRegisteredViewIsReadUnchanged(t *testing.T) {
 		listings = append(listings, fmt.Sprintf(`{"id":"p%04d","name":"n%d","min_delivery_days":%d,"is_featured":%t,"max_delivery_days":%d,"row_hash":%d,"seq":%d}`,
 			i, i, i, i%2 == 0, i%60, i+1, i))
 	}
-	_, err := h.run(wholeLists(strings.Join(listings, ","), ""), load.Limits{})
+	_, err := h.run(wholeList(strings.Join(listings, ","), ""), load.Limits{})
 	must(t, err)
 	h.requireRows(`SELECT count(*), count(*) FILTER (name = 'n' || min_delivery_days AND is_featured = (min_delivery_days % 2 = 0)
 		AND max_delivery_days = min_delivery_days % 60 AND id = printf('p%04d', min_delivery_days)) FROM product_listings`, "5000 5000")

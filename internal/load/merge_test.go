@@ -110,7 +110,7 @@ func TestTrialProvenAbsenceClosesRows(t *testing.T) {
 		"order_details": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a", "b"}}, rows: rows{
 			"orders": record(2, 2, "id", `"a"`) + "," + record(3, 3, "id", `"b"`), "order_line_items": line("a") + "," + line("b")}},
 	}
-	// The second night reads only order a.
+	// In the second night, the list and the details contain only order a.
 	for name, c := range map[string]struct {
 		list    load.Coverage
 		outcome load.Outcome // the outcome of the request for b, or empty without a request
@@ -156,7 +156,7 @@ func TestVersionsFollowOneAnother(t *testing.T) {
 		for _, name := range strings.Fields(names) {
 			listings = append(listings, listing(name[:1], name, int(name[1]), i+1))
 		}
-		changes, err := h.run(wholeLists(strings.Join(listings, ","), ""), limits)
+		changes, err := h.run(wholeList(strings.Join(listings, ","), ""), limits)
 		must(t, err)
 		want := []load.Change{
 			{Table: "product_listings", After: 2, New: 2},
@@ -180,7 +180,7 @@ func TestVersionsFollowOneAnother(t *testing.T) {
 func TestDetailsAreStoredForTheNextNight(t *testing.T) {
 	h := newFixture(t, "product_listings", "products")
 	h.planDetails = true
-	list := wholeLists(listing("a", "x", 1, 1)+","+listing("b", "x", 2, 2)+","+listing("c", "x", 3, 3), "")
+	list := wholeList(listing("a", "x", 1, 1)+","+listing("b", "x", 2, 2)+","+listing("c", "x", 3, 3), "")
 	inputs := func(cover load.Coverage, outcomes map[load.Outcome][]string) map[string]streamInput {
 		return map[string]streamInput{"product_listings": list["product_listings"], "products": {cover: cover, outcomes: outcomes}}
 	}
@@ -211,7 +211,7 @@ func TestLoadingLowersTheMemoryLimit(t *testing.T) {
 	h.afterMerge = func(_ *load.Stage, d *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
 		readLimit(d, &merging)
 	}
-	_, err := h.run(wholeLists(listing("a", "a1", 1, 1), ""), load.Limits{})
+	_, err := h.run(wholeList(listing("a", "a1", 1, 1), ""), load.Limits{})
 	must(t, err)
 	if loading != "244.1 MiB" || merging != "257.4 MiB" {
 		t.Errorf("the limit is %s while rows are loaded and %s in the merge, want 244.1 and 257.4 MiB", loading, merging)

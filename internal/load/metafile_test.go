@@ -90,8 +90,8 @@ func pastWarehouse(t *testing.T) (*warehouse.Warehouse, []stream.Table) {
 	return wh, tables
 }
 
-// publishPast publishes a version after the SQL change, in which "$run" is the run id. It returns the run
-// id and all rows of past.
+// publishPast runs the SQL change, in which "$run" is the run id, and publishes a version. It returns the
+// run id and all rows of past.
 func publishPast(t *testing.T, wh *warehouse.Warehouse, tables []stream.Table, at time.Time, change string) (run string, past []string) {
 	t.Helper()
 	run = at.Format("20060102T150405Z")

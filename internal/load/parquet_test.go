@@ -58,7 +58,7 @@ func TestTrialParquetFitsTheLimit(t *testing.T) {
 // catalog. The fingerprints include the values at which a signed number overflows.
 func TestFilesNameTheirFields(t *testing.T) {
 	h := newFixture(t, "product_listings")
-	_, err := h.run(wholeLists(`{"id":"a","row_hash":0,"seq":1},{"id":"b","row_hash":9223372036854775807,"seq":2},
+	_, err := h.run(wholeList(`{"id":"a","row_hash":0,"seq":1},{"id":"b","row_hash":9223372036854775807,"seq":2},
 		{"id":"c","row_hash":9223372036854775808,"seq":3},{"id":"d","row_hash":18446744073709551615,"seq":4}`, price("a", 1, "2", 3, 1)), load.Limits{})
 	must(t, err)
 	for _, table := range h.w.Schema.Tables() {

@@ -29,10 +29,10 @@ func record(hash, seq int, pairs ...string) string {
 func quote(text string) string { return fmt.Sprintf("%q", text) }
 
 // plannedIDs returns the planned ids of a stream, by reason.
-func (h *fixture) plannedIDs(d *warehouse.Draft, st string) map[string][]string {
+func (h *fixture) plannedIDs(d *warehouse.Draft, streamName string) map[string][]string {
 	h.t.Helper()
 	idsByReason := map[string][]string{}
-	query := "SELECT why, id FROM stage." + sqltext.Quote(st) + `."$plan" ORDER BY ALL`
+	query := "SELECT why, id FROM stage." + sqltext.Quote(streamName) + `."$plan" ORDER BY ALL`
 	must(h.t, d.EachRow(h.t.Context(), []sqltext.SQL{sqltext.SQL(query)}, func(scan func(...any) error) error {
 		var why, id string
 		err := scan(&why, &id)
@@ -51,7 +51,7 @@ func TestTrialDetailsArePlannedByListRow(t *testing.T) {
 		for i, id := range slices.Sorted(maps.Keys(hashes)) {
 			listings = append(listings, listing(id, "x", hashes[id], i+1))
 		}
-		return wholeLists(strings.Join(listings, ","), strings.Join(prices, ","))
+		return wholeList(strings.Join(listings, ","), strings.Join(prices, ","))
 	}
 	first := map[string]int{"a": 1, "b": 2, "c": 3}
 	for name, c := range map[string]struct {
@@ -136,9 +136,9 @@ func TestLiveDetailsAreRead(t *testing.T) {
 		"profile_orders": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"f-settled", "f-changed", "f-open", "f-new"}}},
 	}
 	for name, c := range map[string]struct {
-		events map[string]streamInput
-		live   map[string][]string // the expected live ids by stream
-		event  map[string][]string // the expected ids with events by stream
+		events    map[string]streamInput
+		wantLive  map[string][]string // the live ids by stream
+		wantEvent map[string][]string // the ids with events by stream
 	}{
 		"no event": {nil, map[string][]string{"campaign_status_counts": {"changed", "open"}, "articles": {"a2", "a3"},
 			"article_comments": {"a2", "a3"}, "profile_orders": {"f-changed", "f-new", "f-open"}}, nil},
@@ -173,10 +173,10 @@ func TestLiveDetailsAreRead(t *testing.T) {
 					_, err := s.Details.Plan(t.Context(), st, load.Rereading{LiveDays: 30}, func(string) bool { return true })
 					must(t, err)
 					got := h.plannedIDs(d, st.Name)
-					if want, ok := c.live[st.Name]; ok && !slices.Equal(got["live"], want) {
+					if want, ok := c.wantLive[st.Name]; ok && !slices.Equal(got["live"], want) {
 						t.Errorf("%s: live ids are %v, want %v", st.Name, got["live"], want)
 					}
-					if want, ok := c.event[st.Name]; ok && !slices.Equal(got["event"], want) {
+					if want, ok := c.wantEvent[st.Name]; ok && !slices.Equal(got["event"], want) {
 						t.Errorf("%s: ids with events are %v, want %v", st.Name, got["event"], want)
 					}
 				}
@@ -230,24 +230,24 @@ func TestLiveDaysBoundaryIsLive(t *testing.T) {
 // TestSettledDetailsAreReadInTurn runs several nights. Each settled detail must be read again within
 // Recheck nights. One night has no time for settled details. A later night must read these details.
 func TestSettledDetailsAreReadInTurn(t *testing.T) {
-	const nights, listed = 3, 12
+	const recheckNights, listingCount = 3, 12
 	h := newFixture(t, "product_listings", "products")
 	products, _ := stream.Find(h.streams, "products")
 	var listings []string
 	var ids []string
-	for i := range listed {
+	for i := range listingCount {
 		ids = append(ids, fmt.Sprintf("p%02d", i))
 		listings = append(listings, listing(ids[i], "x", i+1, i+1))
 	}
-	list := wholeLists(strings.Join(listings, ","), "")
+	list := wholeList(strings.Join(listings, ","), "")
 	h.afterMerge = func(s *load.Stage, d *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
 		must(t, s.Findings.WriteSummary(t.Context(), load.Summary{Run: ledger.Run{ID: d.Run, StartedAt: d.At, SnapshotAt: d.At}}))
 	}
 	readings := map[string]int{}
-	for number := range 1 + 2*nights {
-		isShort := number == nights-1 // this night has no time for settled details
+	for number := range 1 + 2*recheckNights {
+		isShort := number == recheckNights-1 // this night has no time for settled details
 		h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
-			plan, err := s.Details.Plan(t.Context(), products, load.Rereading{Recheck: nights}, func(string) bool { return true })
+			plan, err := s.Details.Plan(t.Context(), products, load.Rereading{Recheck: recheckNights}, func(string) bool { return true })
 			must(t, err)
 			why := h.plannedIDs(d, "products")
 			requested := slices.Concat(why["new"], why["recheck"])
@@ -260,8 +260,8 @@ func TestSettledDetailsAreReadInTurn(t *testing.T) {
 			must(t, s.Details.AddOutcomes(t.Context(), "products", requested, load.Answered))
 			finalPlan, err := s.Details.MarkUnread(t.Context(), products)
 			must(t, err)
-			if plan.Fetch+plan.Carried != listed || finalPlan.Fetch != int64(len(requested)) || finalPlan.Unread+finalPlan.Carried+finalPlan.Fetch != listed {
-				t.Errorf("night %d: the first plan is %+v and the final plan %+v, want %d ids in both, and %d requested", number, plan, finalPlan, listed, len(requested))
+			if plan.Fetch+plan.Carried != listingCount || finalPlan.Fetch != int64(len(requested)) || finalPlan.Unread+finalPlan.Carried+finalPlan.Fetch != listingCount {
+				t.Errorf("night %d: the first plan is %+v and the final plan %+v, want %d ids in both, and %d requested", number, plan, finalPlan, listingCount, len(requested))
 			}
 			if isShort && finalPlan.Unread != 0 {
 				t.Errorf("night %d: %d ids are unread, want 0, because no id is overdue", number, finalPlan.Unread)
@@ -287,7 +287,7 @@ func TestSettledDetailsAreReadInTurn(t *testing.T) {
 func TestRefreshPlansOnlyItsTargets(t *testing.T) {
 	h := newFixture(t, "product_listings", "products")
 	h.planDetails = true
-	lists := wholeLists(listing("a", "x", 1, 1)+","+listing("b", "x", 2, 2), "")
+	lists := wholeList(listing("a", "x", 1, 1)+","+listing("b", "x", 2, 2), "")
 	lists["products"] = streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a", "b"}}}
 	_, err := h.run(lists, load.Limits{})
 	must(t, err)
@@ -307,15 +307,15 @@ func TestRefreshPlansOnlyItsTargets(t *testing.T) {
 	must(t, err)
 }
 
-// TestSecondPlanKeepsSettledDetails plans again after more records were staged, with and without
-// a new id.
-func TestSecondPlanKeepsSettledDetails(t *testing.T) {
+// TestSecondPlanContainsLaterIDs plans again after another record was staged, with a planned id or with a
+// new id.
+func TestSecondPlanContainsLaterIDs(t *testing.T) {
 	for name, c := range map[string]struct {
 		lateRow string // a row that is staged between the two plans
 		want    int64
 	}{
-		"no other id": {record(1, 9, "id", `"i1"`, "product_id", `"a"`), 1},
-		"another id":  {record(1, 9, "id", `"i1"`, "product_id", `"z"`), 2},
+		"the planned id": {record(1, 9, "id", `"i1"`, "product_id", `"a"`), 1},
+		"a new id":       {record(1, 9, "id", `"i1"`, "product_id", `"z"`), 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newFixture(t, "product_listings", "products", "order_items")
@@ -331,7 +331,7 @@ func TestSecondPlanKeepsSettledDetails(t *testing.T) {
 					t.Errorf("the plan is %+v, want %d ids to fetch", plan, c.want)
 				}
 			}
-			_, err := h.run(wholeLists(listing("a", "x", 1, 1), ""), load.Limits{})
+			_, err := h.run(wholeList(listing("a", "x", 1, 1), ""), load.Limits{})
 			must(t, err)
 		})
 	}
@@ -342,7 +342,7 @@ func TestSecondPlanKeepsSettledDetails(t *testing.T) {
 func TestKnownIDs(t *testing.T) {
 	h := newFixture(t, "campaigns", "campaign_articles", "campaign_status_counts")
 	counts, _ := stream.Find(h.streams, "campaign_status_counts")
-	known := func(want ...string) func(*load.Stage, *warehouse.Draft) {
+	requireKnown := func(want ...string) func(*load.Stage, *warehouse.Draft) {
 		return func(s *load.Stage, _ *warehouse.Draft) {
 			got, err := s.Details.KnownIDs(t.Context(), counts)
 			must(t, err)
@@ -351,13 +351,13 @@ func TestKnownIDs(t *testing.T) {
 			}
 		}
 	}
-	h.beforeMerge = known("staged")
+	h.beforeMerge = requireKnown("staged")
 	_, err := h.run(map[string]streamInput{"campaign_articles": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"staged"}},
 		rows: rows{"campaign_articles": record(1, 1, "id", `"x"`, "campaign_id", `"staged"`)}},
 		"campaign_status_counts": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"own"}},
 			rows: rows{"campaign_status_counts": record(1, 1, "campaign_id", `"own"`, "id", `"1"`)}}}, load.Limits{})
 	must(t, err)
-	h.beforeMerge = known("own", "staged")
+	h.beforeMerge = requireKnown("own", "staged")
 	_, err = h.run(map[string]streamInput{"campaign_status_counts": {cover: load.ByID}}, load.Limits{})
 	must(t, err)
 }

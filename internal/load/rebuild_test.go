@@ -40,7 +40,7 @@ func (h *fixture) runSnapshots(nights ...string) (all []warehouse.Snapshot) {
 		for n, name := range strings.Fields(names) {
 			rows = append(rows, listing(name[:1], name, int(name[1]), n+1))
 		}
-		_, err := h.run(wholeLists(strings.Join(rows, ","), ""), load.Limits{Rows: 9})
+		_, err := h.run(wholeList(strings.Join(rows, ","), ""), load.Limits{Rows: 9})
 		must(h.t, err)
 		run, _, err := h.w.Versions.Latest()
 		must(h.t, err)
@@ -139,13 +139,12 @@ func TestEarlierDayIsWrittenFromHistory(t *testing.T) {
 		manifest := warehouse.Manifest{RunID: all[i].Run, SnapshotAt: all[i].At}
 		file := warehouse.SeriesFile{DayManifest: manifest, Table: warehouse.ManifestTable{Rows: int64(len(want))}}
 		must(t, load.WriteDay(t.Context(), d, listings, file))
-		const names = "SELECT name, strftime(valid_from, '%d') FROM read_parquet("
 		written := sqltext.Literal(filepath.Join(d.Dir, "product_listings.parquet"))
-		if diff := cmp.Diff(want, queryDraft(t, d, names+written+") ORDER BY 1")); diff != "" {
+		if diff := cmp.Diff(want, queryDraft(t, d, "SELECT name, strftime(valid_from, '%d') FROM read_parquet("+written+") ORDER BY 1")); diff != "" {
 			t.Errorf("day %d (-want +got):\n%s", i+1, diff)
 		}
-		kept := sqltext.Literal(all[i].Files["product_listings"])
-		if differentRows := queryDraft(t, d, "(FROM read_parquet("+kept+") EXCEPT FROM read_parquet("+written+")) UNION ALL (FROM read_parquet("+written+") EXCEPT FROM read_parquet("+kept+"))"); len(differentRows) > 0 {
+		original := sqltext.Literal(all[i].Files["product_listings"])
+		if differentRows := queryDraft(t, d, "(FROM read_parquet("+original+") EXCEPT FROM read_parquet("+written+")) UNION ALL (FROM read_parquet("+written+") EXCEPT FROM read_parquet("+original+"))"); len(differentRows) > 0 {
 			t.Errorf("the written file of day %d differs from the original in the rows %v, want equal rows", i+1, differentRows)
 		}
 		file.Table.Rows++
@@ -160,8 +159,8 @@ func TestEarlierDayIsWrittenFromHistory(t *testing.T) {
 // the table "later".
 func TestMetaOfAnotherCatalogIsCopied(t *testing.T) {
 	h := newFixture(t, "product_listings")
-	h.addFindings([]stream.Reject{{Stream: "product_listings", Table: "product_listings", Key: "a", Column: "name", Raw: "1"}}, nil, nil)
-	_, err := h.run(wholeLists(listing("a", "x", 1, 1), ""), load.Limits{})
+	h.setFindings([]stream.Reject{{Stream: "product_listings", Table: "product_listings", Key: "a", Column: "name", Raw: "1"}}, nil, nil)
+	_, err := h.run(wholeList(listing("a", "x", 1, 1), ""), load.Limits{})
 	must(t, err)
 	run, _, err := h.w.Versions.Latest()
 	must(t, err)

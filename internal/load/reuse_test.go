@@ -45,13 +45,13 @@ func (h *fixture) bytesOf(table string) string {
 func runTwoNights(t *testing.T, h *fixture, between func()) {
 	t.Helper()
 	listings := listing("a", "apple", 1, 1) + "," + listing("b", "bear", 2, 2)
-	_, err := h.run(wholeLists(listings, price("a", 1, "1.5", 5, 1)), load.Limits{})
+	_, err := h.run(wholeList(listings, price("a", 1, "1.5", 5, 1)), load.Limits{})
 	must(t, err)
 	if got := h.reusedFiles(); len(got) > 0 {
 		t.Errorf("the first night reused the files %v, want none", got)
 	}
 	between()
-	_, err = h.run(wholeLists(listings, price("a", 1, "2.5", 7, 1)), load.Limits{})
+	_, err = h.run(wholeList(listings, price("a", 1, "2.5", 7, 1)), load.Limits{})
 	must(t, err)
 }
 
@@ -78,7 +78,7 @@ func TestUnchangedTablesKeepTheirParquet(t *testing.T) {
 		"a apple 01 1", "b bear 01 2")
 	h.requireRows("SELECT unit_amount::VARCHAR, strftime(valid_from, '%d') FROM read_parquet("+sqltext.Literal(h.file("product_listing_prices"))+")",
 		"2.500000 02")
-	_, err := h.run(wholeLists(listing("b", "bear", 2, 2), ""), load.Limits{Rows: 9})
+	_, err := h.run(wholeList(listing("b", "bear", 2, 2), ""), load.Limits{Rows: 9})
 	must(t, err)
 	h.requireRows("SELECT id FROM read_parquet("+sqltext.Literal(h.file("product_listings"))+")", "b")
 }
@@ -108,10 +108,10 @@ func TestDamagedParquetIsWrittenAgain(t *testing.T) {
 	}
 }
 
-func TestParquetOfAnEarlierVersionIsWrittenAgain(t *testing.T) {
+func TestParquetOfAnEarlierProgramIsWrittenAgain(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	runTwoNights(t, h, func() { h.open("newer") })
 	if got := h.reusedFiles(); len(got) > 0 {
-		t.Errorf("the night reused the files %v of the earlier program version, want none", got)
+		t.Errorf("the night reused the files %v of the earlier program, want none", got)
 	}
 }

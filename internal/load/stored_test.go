@@ -12,10 +12,10 @@ import (
 func TestSkippedRecordsKeepTheirRows(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	first := listing("a", "a1", 1, 1) + "," + listing("b", "b1", 2, 2) + "," + listing("c", "c1", 3, 3) + "," + listing("d", "d1", 4, 4) + "," + listing("f", "f1", 5, 5)
-	_, err := h.run(wholeLists(first, price("a", 1, "1", 5, 1)+","+price("b", 1, "2", 6, 2)+","+price("c", 1, "3", 7, 3)), load.Limits{})
+	_, err := h.run(wholeList(first, price("a", 1, "1", 5, 1)+","+price("b", 1, "2", 6, 2)+","+price("c", 1, "3", 7, 3)), load.Limits{})
 	must(t, err)
 	h.skippedKeys = `{"id":"a","seq":9},{"id":"b","seq":1},{"id":"c","seq":3},{"id":"c","seq":4},{"id":"f","seq":5},{"id":"f","seq":10}`
-	changes, err := h.run(wholeLists(listing("a", "a2", 11, 2)+","+listing("b", "b2", 12, 8)+","+listing("e", "e1", 13, 7)+","+listing("f", "f2", 16, 6),
+	changes, err := h.run(wholeList(listing("a", "a2", 11, 2)+","+listing("b", "b2", 12, 8)+","+listing("e", "e1", 13, 7)+","+listing("f", "f2", 16, 6),
 		price("a", 1, "9", 14, 2)+","+price("b", 1, "8", 15, 8)), load.Limits{Rows: 10})
 	must(t, err)
 	h.requireRows("SELECT id, name FROM product_listings ORDER BY id", "a a1", "b b2", "c c1", "e e1", "f f1")
@@ -29,11 +29,11 @@ func TestSkippedRecordsKeepTheirRows(t *testing.T) {
 // TestSkippedRecordsWithoutDuplicatesKeepTheirRows skips a record of a list whose records are distinct.
 func TestSkippedRecordsWithoutDuplicatesKeepTheirRows(t *testing.T) {
 	h := newFixture(t, "product_listings")
-	_, err := h.run(wholeLists(listing("a", "a1", 1, 1)+","+listing("b", "b1", 2, 2)+","+listing("c", "c1", 3, 3),
+	_, err := h.run(wholeList(listing("a", "a1", 1, 1)+","+listing("b", "b1", 2, 2)+","+listing("c", "c1", 3, 3),
 		price("a", 1, "1", 5, 1)+","+price("b", 1, "2", 6, 2)), load.Limits{})
 	must(t, err)
 	h.skippedKeys = `{"id":"a","seq":1}`
-	inputs := wholeLists(listing("b", "b2", 12, 2), price("b", 1, "8", 15, 2))
+	inputs := wholeList(listing("b", "b2", 12, 2), price("b", 1, "8", 15, 2))
 	list := inputs["product_listings"]
 	list.distinct = true
 	inputs["product_listings"] = list

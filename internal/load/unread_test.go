@@ -93,7 +93,7 @@ func TestDetailsAreRequestedByPriority(t *testing.T) {
 		{changed + "," + late, nil, []string{"changes", "newer", "new", "undated", "early", "again"}},
 		{changed + "," + late, []string{"newer"}, []string{"changes", "new", "undated", "early", "again"}},
 	} {
-		inputs := wholeLists(c.listings, "")
+		inputs := wholeList(c.listings, "")
 		inputs["products"] = streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: c.requested}}
 		_, err := h.run(inputs, load.Limits{Rows: 10})
 		must(t, err)
@@ -119,7 +119,7 @@ func TestDetailsAreRequestedByPriority(t *testing.T) {
 			}
 		}
 	}
-	inputs := wholeLists(changed+","+late, "")
+	inputs := wholeList(changed+","+late, "")
 	inputs["products"] = streamInput{cover: load.ByID}
 	_, err := h.run(inputs, load.Limits{Rows: 10})
 	must(t, err)
@@ -134,8 +134,8 @@ func Test404OfAListedIDIsMissed(t *testing.T) {
 		return record(1, 1, "id", quote(id), "campaign_id", quote(campaign))
 	}
 	sold := record(1, 1, "id", quote("item"), "article_id", quote("sold"))
-	outcomes := func(d *warehouse.Draft, st string) (lines []string) {
-		must(t, d.EachRow(t.Context(), []sqltext.SQL{sqltext.SQL("SELECT id || ' ' || outcome FROM stage." + sqltext.Quote(st) + `."$requested" ORDER BY ALL`)}, func(scan func(...any) error) error {
+	outcomes := func(d *warehouse.Draft, streamName string) (lines []string) {
+		must(t, d.EachRow(t.Context(), []sqltext.SQL{sqltext.SQL("SELECT id || ' ' || outcome FROM stage." + sqltext.Quote(streamName) + `."$requested" ORDER BY ALL`)}, func(scan func(...any) error) error {
 			var text string
 			err := scan(&text)
 			lines = append(lines, text)
@@ -167,16 +167,16 @@ func Test404OfAListedIDIsMissed(t *testing.T) {
 			wantCampaigns[0] = "gone 404"
 		}
 		h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
-			for st, want := range map[string][]string{
+			for name, want := range map[string][]string{
 				"campaign_details": wantCampaigns,
 				"articles":         {"dropped 404", "kept missed", "listed missed", "other answered", "sold 404"},
 			} {
-				def, _ := stream.Find(h.streams, st)
-				n, err := s.Details.KeepListed(t.Context(), def, func(string) bool { return wasRead })
+				st, _ := stream.Find(h.streams, name)
+				n, err := s.Details.KeepListed(t.Context(), st, func(string) bool { return wasRead })
 				must(t, err)
 				missed := strings.Count(strings.Join(want, ","), " missed")
-				if diff := cmp.Diff(want, outcomes(d, st)); diff != "" || int(n) != missed {
-					t.Errorf("%s, lists were read %t: KeepListed returned %d, want %d; outcomes (-want +got):\n%s", st, wasRead, n, missed, diff)
+				if diff := cmp.Diff(want, outcomes(d, name)); diff != "" || int(n) != missed {
+					t.Errorf("%s, lists were read %t: KeepListed returned %d, want %d; outcomes (-want +got):\n%s", name, wasRead, n, missed, diff)
 				}
 			}
 		}
