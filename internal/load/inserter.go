@@ -25,8 +25,8 @@ type inserter struct {
 
 	mu   sync.Mutex // guards the fields below
 	open bool
-	// firstErr is the first error. All rows of the transaction are then lost, but a later COMMIT would
-	// succeed. So insert and commit return firstErr from then on.
+	// firstErr is the first error of a write. All rows of the transaction are then lost, but a later
+	// COMMIT would succeed. So insert and commit return firstErr from then on.
 	firstErr error
 }
 

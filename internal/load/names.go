@@ -7,8 +7,7 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Names of databases, schemas and tables. A name with a "$" is never the name of a staging table, because
-// no table in schema/ has a "$" in its name.
+// Names of databases, schemas and tables. No table in schema/ has a "$" in its name.
 const (
 	// planName is the name of the table with the plan of a detail stream.
 	planName = "$plan"

@@ -69,8 +69,7 @@ type Priority int
 const (
 	// PriorityEvent is for details that a webhook event named after they were last read.
 	PriorityEvent Priority = iota
-	// PriorityLive is for live details. With the rule stream.ByRow, it is only for those that are new or
-	// changed.
+	// PriorityLive is for live details, and with the rule stream.ByRow only for new or changed ones.
 	PriorityLive
 	// PriorityChanged is for details whose row in the list changed.
 	PriorityChanged

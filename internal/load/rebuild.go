@@ -75,9 +75,9 @@ func CarryStreams(ctx context.Context, d *warehouse.Draft, run string, streams [
 }
 
 // WriteDay writes the Parquet file of a table in an earlier snapshot again. It computes the rows from the
-// history in the draft, and writes the file into the draft's folder. It replaces the rows of main, and the run
-// and the time of the draft, so the draft must not be published. A row count that differs from the manifest is an error. A negative row
-// count in the manifest means unknown.
+// history in the draft, and writes the file into the draft's folder. It replaces the rows of main, and the
+// run and the time of the draft, so the draft must not be published. A row count that differs from the
+// manifest is an error. A negative row count in the manifest means unknown.
 func WriteDay(ctx context.Context, d *warehouse.Draft, t stream.Table, file warehouse.SeriesFile) error {
 	def := d.Definition(t.Name)
 	main, newest := mainTable(t.Name), sqltext.Name("newest "+t.Name)

@@ -17,8 +17,8 @@ type Rows struct {
 	skipping, withStoredRows nameSet
 }
 
-// Add stages the batches of one table and releases them. It waits while DuckDB is busy, so that decoders do not
-// fill the memory.
+// Add stages the batches of one table and releases them. It waits while DuckDB is busy, so that decoders
+// do not fill the memory.
 func (r *Rows) Add(ctx context.Context, streamName, table string, batches ...arrow.RecordBatch) error {
 	defer ReleaseBatches(batches)
 	return r.staging.insert(ctx, streamTable{streamName, table}, batches)
