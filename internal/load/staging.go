@@ -189,8 +189,8 @@ func (s *staging) close(ctx context.Context) error {
 }
 
 // setThreads sets the number of DuckDB's threads and returns the previous number. Rows are loaded with
-// one thread. Several tables are still filled at the same time, because each statement also runs on the thread of
-// its caller. With two threads, a first night would take 50 % more CPU time.
+// one thread. Several tables are still filled at the same time, because each statement also runs on the
+// thread of its caller. With two threads, a first night would take 50 % more CPU time.
 func setThreads(ctx context.Context, d *warehouse.Draft, threads int) (previous int, err error) {
 	err = queryRow(ctx, d, stageSQL.Render("thread_count", nil)).Scan(&previous)
 	if err != nil || previous == threads {
