@@ -14,11 +14,11 @@ import (
 
 // listings returns the input of a night with n listings.
 func listings(n int) map[string]streamInput {
-	var listings []string
+	var rows []string
 	for i := range n {
-		listings = append(listings, listing(fmt.Sprintf("p%03d", i), "x", i+1, i))
+		rows = append(rows, listing(fmt.Sprintf("p%03d", i), "x", i+1, i))
 	}
-	return wholeList(strings.Join(listings, ","), "")
+	return wholeList(strings.Join(rows, ","), "")
 }
 
 // TestMassDeletionsExceedBothLimits compares numbers of deletions with the limits. Deleting all rows is a

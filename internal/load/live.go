@@ -32,8 +32,8 @@ func (p *Details) liveIDs(liveWith stream.LiveWith, days int) sqlText {
 		"profiles":  p.staging.knownRows("profiles", "id", "created_at", "updated_at")})
 }
 
-// idsWithEvents returns SQL that selects the campaigns or articles that events name, with the time of
-// the last event. Most partners have no events. Without events, it returns a query without tables, because
+// idsWithEvents returns SQL that selects the ids of campaigns or articles that events name, with the time
+// of the last event. Most partners have no events. Without events, it returns a query without tables, because
 // DuckDB takes longer to plan the full query than to run all other statements of a small night.
 func (p *Details) idsWithEvents(liveWith stream.LiveWith, hasEvents bool) sqlText {
 	noIDs := liveSQL.Render("no_ids_with_events", nil)
