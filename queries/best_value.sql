@@ -8,7 +8,7 @@
 -- values: SELECT DISTINCT pricing_tier FROM product_listing_prices
 -- param: min_authority COUNT 30 -- leave out listings with a lower domain authority
 -- param: top COUNT 20 -- maximum number of rows for each tier and currency
-WITH point_prices AS (
+WITH prices_per_point AS (
     SELECT listing_id, position, pricing_tier, currency, domain_authority, unit_amount, unit_amount / domain_authority AS per_point
     FROM mart.listing_prices
     WHERE unit_amount > 0 AND domain_authority >= greatest(1, $min_authority)
@@ -20,7 +20,7 @@ best AS (
         *,
         row_number() OVER (PARTITION BY pricing_tier, currency ORDER BY per_point, domain_authority DESC, listing_id, position) AS rank,
         count(*) OVER (PARTITION BY pricing_tier, currency) AS market_prices
-    FROM point_prices
+    FROM prices_per_point
     QUALIFY rank <= $top
 )
 -- Names are joined last, because only a few rows are left by then.

@@ -1,6 +1,6 @@
 -- subject: commissions
 -- title: Paid orders without a commission
--- grain: one row per paid order, newest first
+-- grain: one row per paid order without a commission, newest first
 -- about: Paid orders without any commission on their items, or without items. A commission of 0 counts as no commission. Deleted orders and deleted or refunded items are not counted; an order whose items were all refunded is left out. The specification defines no currency for orders and items.
 -- param: since DATE NULL -- only orders paid on or after this date
 -- param: until DATE NULL -- only orders paid before this date

@@ -1,7 +1,7 @@
 -- subject: quality
 -- title: Changes of an outlet
 -- grain: one row per changed field, and one per new or deleted record, of an outlet and its catalog
--- about: Differences between two states of an outlet and its catalog: tags, channels, products, listings and prices. The earlier state is at the start of the day "since", and the later state at the start of the day "until", in the time zone. Without "until", the later state is the newest snapshot. A record counts if it belonged to the outlet at any time. A new or deleted record has one row with the whole record. Orders and articles are not part of the catalog.
+-- about: Differences between two states of an outlet and its catalog: tags, channels, products, listings and prices. The earlier state is at the start of the day "since", and the later state at the start of the day "until". Without "until", the later state is the newest snapshot. A record counts if it belonged to the outlet at any time. A new or deleted record has one row with the whole record. Orders and articles are not part of the catalog.
 -- param: outlet VARCHAR REQUIRED -- id or name of the outlet
 -- values: SELECT name FROM outlets UNION ALL SELECT outlet_name FROM history.product_listings UNION ALL SELECT id FROM outlets
 -- param: since DATE snapshot-30d -- date of the earlier state

@@ -216,8 +216,9 @@ func TestGuideTableOfMarts(t *testing.T) {
 	}
 }
 
-// TestDiffOfAnOutlet compares the changes of an outlet with the result of the query outlet_changes.
-func TestDiffOfAnOutlet(t *testing.T) {
+// TestOutletDiffEqualsOutletChanges compares the result of query.Diff for an outlet with the result of
+// the query outlet_changes.
+func TestOutletDiffEqualsOutletChanges(t *testing.T) {
 	archive, err := txtar.ParseFile(filepath.Join("testdata", "outlet_changes", "belongs.test"))
 	if err != nil {
 		t.Fatal(err)

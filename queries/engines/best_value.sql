@@ -6,7 +6,7 @@ WITH params AS (
         CAST(30 AS BIGINT) AS min_authority,
         CAST(20 AS BIGINT) AS top
 ),
-point_prices AS (
+prices_per_point AS (
     SELECT p.listing_id, p.position, p.pricing_tier, p.currency, p.domain_authority, p.unit_amount, params.top,
         CAST(p.unit_amount AS DOUBLE) / p.domain_authority AS per_point
     FROM ${mart}.listing_prices AS p
@@ -20,7 +20,7 @@ best AS (
         *,
         row_number() OVER (PARTITION BY pricing_tier, currency ORDER BY per_point, domain_authority DESC, listing_id, position) AS rank,
         count(*) OVER (PARTITION BY pricing_tier, currency) AS market_prices
-    FROM point_prices
+    FROM prices_per_point
 )
 SELECT
     b.pricing_tier,

@@ -17,8 +17,8 @@ WITH traits AS (
     FROM ${mart}.listing_prices AS p
     CROSS JOIN (VALUES ('channel_type'), ('placement_type'), ('is_do_follow')) AS t (trait)
 ),
--- The prices of a segment have the same country, authority band and other two traits. Each row is one
--- value of the trait in one segment.
+-- The prices of a segment have the same tier, currency, country, authority band and other two traits. Each
+-- row is one value of the trait in one segment.
 value_amounts AS (
     SELECT trait, value, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_do_follow,
         count(*) AS own_prices, {{sorted "unit_amount"}} AS amounts
