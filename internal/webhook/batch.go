@@ -120,8 +120,8 @@ func (b Batch) writePublished() error {
 }
 
 // WaitingBytes returns the number of unpublished bytes in an inbox. The number can be smaller than the
-// size of the files, because an open segment can have a published part. A later night removes that part
-// after the segment was sealed.
+// size of the files, because an open segment can have a published part. A later night removes the
+// segment, after it was sealed.
 func WaitingBytes(inbox string) (int64, error) {
 	if _, err := os.Stat(inbox); err != nil {
 		return 0, fmt.Errorf("measure the inbox: %w", err)

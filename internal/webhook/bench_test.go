@@ -54,7 +54,7 @@ func BenchmarkDeliveries(b *testing.B) {
 	d := newFixture(b, webhook.Config{Secrets: []string{secret}}).start()
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 	defer client.CloseIdleConnections()
-	body := `{"article_id":"` + strings.Repeat("a", 36) + `","notes":"` + strings.Repeat("x", 1000) + `","n":%d}`
+	bodyFormat := `{"article_id":"` + strings.Repeat("a", 36) + `","notes":"` + strings.Repeat("x", 1000) + `","n":%d}`
 	durations := make([]time.Duration, b.N)
 	var failed atomic.Int64
 	var pending sync.WaitGroup
@@ -65,7 +65,7 @@ func BenchmarkDeliveries(b *testing.B) {
 		<-tick.C
 		pending.Go(func() {
 			start := time.Now()
-			resp, err := client.Do(d.request(delivery{id: fmt.Sprint(i), topic: webhook.StatusChanged, body: fmt.Sprintf(body, i)}))
+			resp, err := client.Do(d.request(delivery{id: fmt.Sprint(i), topic: webhook.StatusChanged, body: fmt.Sprintf(bodyFormat, i)}))
 			if err != nil || resp.StatusCode != http.StatusNoContent {
 				failed.Add(1)
 				return

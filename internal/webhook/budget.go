@@ -9,7 +9,7 @@ import (
 )
 
 // errEvicted is the error of a body that was evicted before it was complete.
-var errEvicted = errors.New("receive a webhook: too many deliveries at once")
+var errEvicted = errors.New("receive a webhook: too many deliveries at the same time")
 
 // memoryBudget limits the memory of all pending deliveries. A request body reserves memory as its
 // bytes arrive, regardless of its Content-Length. When the budget is used up, the incomplete

@@ -142,7 +142,7 @@ func (c *committer) commitGroup(first *delivery) {
 	clear(c.group)
 }
 
-// addToGroup adds a delivery to the group, or sends its outcome at once. Only a new event is
+// addToGroup adds a delivery to the group, or sends its outcome immediately. Only a new event is
 // written. A delivery of a known event nevertheless waits for a group that is not empty, because
 // the group may contain the first delivery of the event.
 func (c *committer) addToGroup(d *delivery) {

@@ -238,10 +238,10 @@ func FuzzTornJournal(f *testing.F) {
 	f.Add(uint(len(data)-1), uint(len(data)/3), byte(0x20), data[:len(data)/4])
 	f.Fuzz(func(t *testing.T, cut, at uint, change byte, tail []byte) {
 		cut, at = min(cut, uint(len(data))), at%uint(len(data))
-		spoiled := bytes.Clone(data)
-		spoiled[at] ^= change
+		damaged := bytes.Clone(data)
+		damaged[at] ^= change
 		dir := t.TempDir()
-		must(t, os.WriteFile(filepath.Join(dir, filepath.Base(segment)), append(spoiled[:cut:cut], tail...), 0o600))
+		must(t, os.WriteFile(filepath.Join(dir, filepath.Base(segment)), append(damaged[:cut:cut], tail...), 0o600))
 		got := map[string]bool{}
 		for e, err := range webhook.Read(dir) {
 			must(t, err)

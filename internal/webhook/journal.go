@@ -25,7 +25,7 @@ import (
 const (
 	openSuffix   = ".open"
 	sealedSuffix = ".log"
-	segmentName  = "20060102T150405.000000000Z"
+	nameFormat   = "20060102T150405.000000000Z"
 	privateFile  = 0o600
 	privateDir   = 0o700
 )
@@ -34,9 +34,9 @@ const (
 // damaged segment.
 const maxLine = 64 << 20
 
-// lineSum is the format of the last member of a line, a checksum of the text before it. After a power
+// sumFormat is the format of the last member of a line, a checksum of the text before it. After a power
 // failure a complete line can have wrong bytes.
-const lineSum = `,"sum":"%08x"}` + "\n"
+const sumFormat = `,"sum":"%08x"}` + "\n"
 
 func lineDigest(text []byte) uint32 { return crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli)) }
 
@@ -47,13 +47,13 @@ func appendLine(dst []byte, e stream.Event) ([]byte, error) {
 		return dst, fmt.Errorf("write event %q: %w", e.ID, err)
 	}
 	text = text[:len(text)-1]
-	return fmt.Appendf(append(dst, text...), lineSum, lineDigest(text)), nil
+	return fmt.Appendf(append(dst, text...), sumFormat, lineDigest(text)), nil
 }
 
 // parseLine parses a line with its newline. isIntact is false if the checksum or the JSON is wrong.
 func parseLine(text []byte) (e stream.Event, isIntact bool) {
-	cut := len(text) - len(fmt.Sprintf(lineSum, 0))
-	if cut < 0 || string(text[cut:]) != fmt.Sprintf(lineSum, lineDigest(text[:cut])) {
+	cut := len(text) - len(fmt.Sprintf(sumFormat, 0))
+	if cut < 0 || string(text[cut:]) != fmt.Sprintf(sumFormat, lineDigest(text[:cut])) {
 		return e, false
 	}
 	return e, json.Unmarshal(text, &e) == nil
@@ -152,8 +152,8 @@ func listSegments(dir string) ([]string, error) {
 	}), err
 }
 
-// listFiles returns the sorted names in a folder without temporary files, which begin with a
-// dot. A missing folder has no files.
+// listFiles returns the sorted names of the files in a folder. It omits temporary files, whose names
+// begin with a dot. A missing folder has no files.
 func listFiles(dir string) (names []string, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -190,7 +190,7 @@ type segment struct {
 // with acknowledged lines. If the name exists already, it tries the next nanosecond.
 func newSegment(disk durable.Disk, dir string, now time.Time) (*segment, error) {
 	for at := now.UTC(); ; at = at.Add(1) {
-		path := filepath.Join(dir, at.Format(segmentName)+openSuffix)
+		path := filepath.Join(dir, at.Format(nameFormat)+openSuffix)
 		if _, err := os.Lstat(sealedPath(path)); err == nil {
 			continue
 		}

@@ -81,12 +81,12 @@ func TestReceiverStartsAfterTornSegment(t *testing.T) {
 func TestDamagedLineKeepsOtherLines(t *testing.T) {
 	segment, data := writeSegment(t, 3)
 	for at := range data {
-		spoiled := bytes.Clone(data)
-		spoiled[at] ^= 0x20
-		must(t, os.WriteFile(segment, spoiled, 0o600))
+		damaged := bytes.Clone(data)
+		damaged[at] ^= 0x20
+		must(t, os.WriteFile(segment, damaged, 0o600))
 		// A changed newline damages two of the three lines.
 		if got := len(storedIDs(t, filepath.Dir(segment))); got < 1 {
-			t.Fatalf("with a changed bit at %d of %d, got %d events, want at least 1", at, len(data), got)
+			t.Fatalf("with a changed bit in byte %d of %d, got %d events, want at least 1", at, len(data), got)
 		}
 	}
 }

@@ -151,7 +151,7 @@ func (r *Receiver) Counts() map[string]uint64 {
 	return counts
 }
 
-// Inbox returns the state of the inbox, or zero before Run.
+// Inbox returns the state of the inbox. Before Run it returns the zero value.
 func (r *Receiver) Inbox() InboxState { return *r.inbox.Load() }
 
 // Run writes to the inbox until ctx is done, and then commits the queued deliveries. Stop the
@@ -253,7 +253,7 @@ func (r *Receiver) awaitCommit(ctx context.Context, d *delivery) outcome {
 	case o := <-d.done:
 		return o
 	default:
-		return outcome{Unavailable, fmt.Errorf("receive a webhook: the disk took longer than %s", commitTimeout)}
+		return outcome{Unavailable, fmt.Errorf("receive a webhook: the disk did not store the event within %s", commitTimeout)}
 	}
 }
 
@@ -286,8 +286,7 @@ func (r *Receiver) logOutcome(o outcome) {
 	r.logLimits[o.result].Do(func() {
 		switch o.result {
 		case Unsigned:
-			r.cfg.log.Warn("webhook refused", "reason", "no valid signature: ignore requests of strangers; if events of the service are refused, "+
-				"compare the signing secrets")
+			r.cfg.log.Warn("webhook refused", "reason", "no valid signature: if this was the service, compare the signing secrets; otherwise ignore it")
 		case Stale:
 			r.cfg.log.Warn("webhook refused", "reason", "timestamp too far from now: compare the clocks, or raise serve.webhook_max_age")
 		case Repeated:
@@ -295,7 +294,7 @@ func (r *Receiver) logOutcome(o outcome) {
 		case Relabeled:
 			r.cfg.log.Warn("webhook refused", "reason", "the same body was sent under many topics, so a delivery was captured: change the signing secret")
 		case Full:
-			r.cfg.log.Error("webhook not stored", "reason", "the inbox is full: find out why nights fail, because a night empties it, or raise serve.inbox_max")
+			r.cfg.log.Error("webhook not stored", "reason", "the inbox is full until a night succeeds: run placementsync runs to see why nights fail, or raise serve.inbox_max")
 		case Crowded:
 			r.cfg.log.Warn("webhook not stored", "reason", "the body arrived too slowly while other deliveries needed the memory")
 		case Unavailable:

@@ -397,7 +397,7 @@ func TestMissingAndLongIDsBecomeHashes(t *testing.T) {
 	}
 }
 
-func TestTheEnvelopeIsKeptWithTheExactBytes(t *testing.T) {
+func TestEnvelopeAndExactBodyAreStored(t *testing.T) {
 	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).start()
 	body := "{\n \"a\":\t\"\xff\x00\" }\r\n"
 	d.send(delivery{id: "e", topic: "t", source: "s", timestamp: "2026-11-20T01:59:59Z", body: body})

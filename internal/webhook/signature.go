@@ -12,16 +12,16 @@ import (
 // scheme begins every signature (spec 6.4).
 const scheme = "v0="
 
-// maxSignature limits the header in bytes. It allows about sixty signatures. A rotation of secrets
+// maxSignatureHeader limits the header in bytes. It allows about sixty signatures. A rotation of secrets
 // needs two.
-const maxSignature = 4096
+const maxSignatureHeader = 4096
 
 func signingKeys(secrets []string) ([][]byte, error) {
 	keys := make([][]byte, 0, len(secrets))
 	for _, s := range secrets {
 		if s == "" {
-			return nil, errors.New("use the webhook secrets: one of them is empty, so anyone could sign with it: " +
-				"give the signing secret, or remove the empty secret")
+			return nil, errors.New("read the webhook secrets: one is empty, so anyone could sign an event: " +
+				"fill it in, or remove it")
 		}
 		keys = append(keys, []byte(s))
 	}
@@ -51,7 +51,7 @@ func isSigned(keys [][]byte, header string, body []byte) bool {
 // parseSignatures returns the bytes of the signatures "v0=<hex>" in a header. It skips signatures of
 // other schemes, for example of a later version.
 func parseSignatures(header string) [][]byte {
-	if len(header) > maxSignature {
+	if len(header) > maxSignatureHeader {
 		return nil
 	}
 	var signatures [][]byte
