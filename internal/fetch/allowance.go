@@ -104,8 +104,8 @@ func (g *Allowance) nextToken() (*rate.Reservation, time.Duration, int) {
 	return token, token.DelayFrom(now), g.epoch
 }
 
-// throttle handles a 429: no request is sent for d, and then fewer per second. sent is the time at
-// which the rejected request was sent.
+// throttle handles a 429: no request is sent for d. It also lowers the rate, except within gracePeriod.
+// sent is the time at which the rejected request was sent.
 func (g *Allowance) throttle(d time.Duration, sent time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -262,7 +262,7 @@ func TestDetails(t *testing.T) {
 	t.Run("a missing scope ends the stream", func(t *testing.T) { checkStops[*fetch.ScopeError](t, statusWithToken(403), 8) })
 	t.Run("a rejected token ends the stream", func(t *testing.T) { checkStops[*fetch.AuthError](t, statusWithToken(401), 8) })
 	t.Run("an endpoint that is down ends the stream after a few ids", func(t *testing.T) { checkStops[*fetch.StatusError](t, statusWithToken(501), 20) })
-	t.Run("lists are walked by id, and the worst grade counts", func(t *testing.T) {
+	t.Run("the list of each id is walked, and the worst grade is the result", func(t *testing.T) {
 		services := map[string]*listService{
 			"/v1/campaigns/id0/articles": {n: 25, dated: true},
 			"/v1/campaigns/id1/articles": {n: 25, totalError: 3},
@@ -279,7 +279,8 @@ func TestDetails(t *testing.T) {
 	})
 }
 
-// checkStops checks that a service that always fails receives at most maxRequests requests.
+// checkStops checks that Details ends with an error of type E after at most maxRequests requests, if
+// the service always fails.
 func checkStops[E error](t *testing.T, respond http.HandlerFunc, maxRequests int64) {
 	t.Helper()
 	service := newScript(respond)

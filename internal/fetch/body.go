@@ -10,7 +10,7 @@ import (
 )
 
 // largeBody is the size in bytes beyond which only one body at a time is received or
-// decoded, so that several huge bodies cannot fill the memory.
+// decompressed, so that several huge bodies cannot fill the memory.
 const largeBody = 8 << 20
 
 // receiveBody receives and decompresses the whole body into q. MaxBody limits the received and
@@ -32,7 +32,7 @@ func (s *sender) receiveBody(q *call, response *http.Response) (err error) {
 	if len(q.compressed) == 0 {
 		return fmt.Errorf("%w as %s: %w", errDecompress, q.coding, io.ErrUnexpectedEOF)
 	}
-	q.body, err = s.decompressor.decompress(q.coding, q.compressed, q.slot.decoded)
+	q.body, err = s.decompressor.decompress(q.coding, q.compressed, q.slot.decompressed)
 	if errors.Is(err, errBeyondLimit) && s.cfg.MaxBody > largeBody {
 		s.large.Lock()
 		defer s.large.Unlock()
@@ -40,11 +40,11 @@ func (s *sender) receiveBody(q *call, response *http.Response) (err error) {
 		buffer := make([]byte, 0, int(min(s.cfg.MaxBody, 8*largeBody))+bytes.MinRead)
 		q.body, err = s.largeDecompressor.decompress(q.coding, q.compressed, buffer)
 	}
-	q.slot.decoded = q.body
+	q.slot.decompressed = q.body
 	switch {
 	case errors.Is(err, errBeyondLimit):
 		q.body = nil
-		return fmt.Errorf("%w: %d bytes of %s decode to more than %d", ErrTooLarge, len(q.compressed), q.coding, s.cfg.MaxBody)
+		return fmt.Errorf("%w: %d bytes (%s) decompress to more than %d bytes", ErrTooLarge, len(q.compressed), q.coding, s.cfg.MaxBody)
 	case err != nil:
 		return fmt.Errorf("%w as %s: %w", errDecompress, q.coding, err)
 	}
@@ -90,8 +90,8 @@ func (s *sender) scrubResponse(q *call) {
 	}
 }
 
-// readErrorBody returns the beginning of the body of an error response, decoded as far as
-// possible. A short body is read completely, so that the connection can be reused.
+// readErrorBody returns the beginning of the body of an error response, decompressed as far
+// as possible. A short body is read completely, so that the connection can be reused.
 func (s *sender) readErrorBody(q *call, response *http.Response) []byte {
 	head, _ := io.ReadAll(io.LimitReader(response.Body, 64<<10))
 	q.received = int64(len(head))

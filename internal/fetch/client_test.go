@@ -90,9 +90,9 @@ func TestRetries(t *testing.T) {
 		{"206 is retried", []http.HandlerFunc{respondWith(206, `{"id":"a"}`), good}, 2, ""},
 		{"a persistent 206 is reported", []http.HandlerFunc{respondWith(206, `{"id":"a"}`)}, 3, "answered 206 Partial Content after 3 attempts"},
 		{"400 is final", []http.HandlerFunc{statusWithToken(400), good}, 1, "answered 400 Bad Request"},
-		{"401 is final", []http.HandlerFunc{statusWithToken(401), good}, 1, "configure a valid one"},
-		{"403 is final", []http.HandlerFunc{statusWithToken(403), good}, 1, "lacks the scope"},
-		{"404 is final", []http.HandlerFunc{statusWithToken(404), good}, 1, "does not exist"},
+		{"401 is final", []http.HandlerFunc{statusWithToken(401), good}, 1, "put a valid token into api.token or its file"},
+		{"403 is final", []http.HandlerFunc{statusWithToken(403), good}, 1, "has no scope for this endpoint"},
+		{"404 is final", []http.HandlerFunc{statusWithToken(404), good}, 1, "the service has no such record or endpoint"},
 		{"501 is final", []http.HandlerFunc{statusWithToken(501), good}, 1, "answered 501 Not Implemented"},
 		{"505 is final", []http.HandlerFunc{statusWithToken(505), good}, 1, "answered 505"},
 		{"retries are limited", []http.HandlerFunc{statusWithToken(503)}, 3, "after 3 attempts"},
@@ -211,12 +211,12 @@ func TestEmptyTokenIsAuthError(t *testing.T) {
 	}
 }
 
-// TestUnreadableTokenError makes reading the token fail, at once or after goodReads reads. The error
+// TestUnreadableTokenError makes reading the token fail after goodReads successful reads. The error
 // must mention a 401 only if the service responded with 401.
 func TestUnreadableTokenError(t *testing.T) {
 	cfg := testConfig(statusWithToken(401))
 	reads := 0
-	for name, goodReads := range map[string]int{"at once": 0, "after a 401": 1} {
+	for name, goodReads := range map[string]int{"on the first read": 0, "after a 401": 1} {
 		reads = 0
 		cfg.Token = func(context.Context) (string, error) {
 			if reads++; reads > goodReads {
@@ -225,7 +225,7 @@ func TestUnreadableTokenError(t *testing.T) {
 			return "pc_old", nil
 		}
 		err := requestTokenInfo(t, newClient(t, cfg, nil))
-		if !isError[*fetch.AuthError](err) || !strings.Contains(err.Error(), "read the token: open token: permission denied") || !strings.Contains(err.Error(), "; requests need a token") {
+		if !isError[*fetch.AuthError](err) || !strings.Contains(err.Error(), "read the token: open token: permission denied") || !strings.Contains(err.Error(), "; the token cannot be read") {
 			t.Errorf("%s: got %v, want an AuthError with the cause", name, err)
 		}
 		if mentions401 := strings.Contains(err.Error(), "answered 401"); mentions401 != (goodReads > 0) {
@@ -235,23 +235,23 @@ func TestUnreadableTokenError(t *testing.T) {
 }
 
 func TestRedirects(t *testing.T) {
-	elsewhere := newScript(textBody(`{"id":"stolen"}`))
-	other := httptest.NewServer(elsewhere)
+	otherService := newScript(textBody(`{"id":"stolen"}`))
+	other := httptest.NewServer(otherService)
 	t.Cleanup(other.Close)
 	redirectTo := func(target string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, target, http.StatusFound) }
 	}
 	t.Run("a redirect to another host is not followed", func(t *testing.T) {
 		checkError(t, requestTokenInfo(t, newClient(t, serverConfig(t, redirectTo(other.URL+"/?token="+token)), nil)), "that host would receive the token")
-		if elsewhere.n.Load() != 0 {
+		if otherService.n.Load() != 0 {
 			t.Error("the other host received a request, want none")
 		}
 	})
 	t.Run("a redirect within the host is followed", func(t *testing.T) {
-		checkError(t, requestTokenInfo(t, newClient(t, serverConfig(t, newScript(redirectTo("/elsewhere"), textBody(`{"id":"a"}`))), nil)), "")
+		checkError(t, requestTokenInfo(t, newClient(t, serverConfig(t, newScript(redirectTo("/moved"), textBody(`{"id":"a"}`))), nil)), "")
 	})
 	t.Run("a redirect loop ends", func(t *testing.T) {
-		checkError(t, requestTokenInfo(t, newClient(t, serverConfig(t, redirectTo("/again")), nil)), "in a row")
+		checkError(t, requestTokenInfo(t, newClient(t, serverConfig(t, redirectTo("/again")), nil)), "there were more than 5 redirects")
 	})
 }
 

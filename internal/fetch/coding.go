@@ -20,11 +20,11 @@ const (
 	codedS2   = "s2" // only in the journal: an S2 block without a checksum of its own
 )
 
-// acceptedCodings is the Accept-Encoding of requests. zstd is first because it decodes four
-// times as fast as gzip.
+// acceptedCodings is the Accept-Encoding of requests. zstd is first because it decompresses
+// four times as fast as gzip.
 const acceptedCodings = "zstd, gzip"
 
-// errDecompress means that a body cannot be decoded.
+// errDecompress means that a body cannot be decompressed.
 var errDecompress = errors.New("the compressed body cannot be read")
 
 // codingOf returns the coding of a response. Nested codings are not supported, because the
@@ -43,7 +43,7 @@ func codingOf(h http.Header) (string, error) {
 	}
 }
 
-// decompressor decodes bodies up to a limit. It is safe for concurrent use.
+// decompressor decompresses bodies up to a limit. It is safe for concurrent use.
 type decompressor struct {
 	limit int64
 	zstd  *zstd.Decoder
@@ -58,11 +58,11 @@ func newDecompressor(limit int64) *decompressor {
 	return &decompressor{limit, d}
 }
 
-// errBeyondLimit means that a body decodes to more than the limit.
+// errBeyondLimit means that a decompressed body exceeds the limit.
 var errBeyondLimit = errors.New("the body is larger than the limit")
 
-// decompress decodes a body into the buffer b, which grows if needed. If decoding fails, decompress
-// returns the decoded part of the body with the error.
+// decompress writes the decompressed body into the buffer b, which grows if needed. If decompression
+// fails, it returns the decompressed part of the body with the error.
 func (u *decompressor) decompress(coding string, compressed, b []byte) (_ []byte, err error) {
 	switch coding {
 	case codedZstd:

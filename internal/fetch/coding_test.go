@@ -80,8 +80,8 @@ var pageText = `{"records":[` + strings.TrimSuffix(strings.Repeat(`{"id":"a","pr
 func TestCompressedBodiesAreStoredAsReceived(t *testing.T) {
 	for name, c := range map[string]struct {
 		compressed []byte
-		header     []string
-		encoding   string
+		codings    []string // Content-Encoding
+		stored     string   // the encoding in the journal
 	}{
 		"gzip":                  {compressGzip(pageText, ""), []string{"gzip"}, "gzip"},
 		"gzip named X-GZIP":     {compressGzip(pageText, ""), []string{" X-GZIP "}, "gzip"},
@@ -94,7 +94,7 @@ func TestCompressedBodiesAreStoredAsReceived(t *testing.T) {
 		"plain":                 {[]byte(pageText), nil, "s2"},
 		"identity":              {[]byte(pageText), []string{"identity"}, "s2"},
 	} {
-		t.Run(name, func(t *testing.T) { checkStoredAsReceived(t, pageText, c.compressed, c.header, c.encoding) })
+		t.Run(name, func(t *testing.T) { checkStoredAsReceived(t, pageText, c.compressed, c.codings, c.stored) })
 	}
 	long, blank := strings.Repeat(pageText, 20), strings.Repeat(" ", 1<<20)
 	for name, text := range map[string]string{"many blocks": long, "blocks of one byte": blank, "blocks of all types": blank + long + blank} {
@@ -105,11 +105,11 @@ func TestCompressedBodiesAreStoredAsReceived(t *testing.T) {
 }
 
 // checkStoredAsReceived requests a compressed text, and then reads it from the landing.
-func checkStoredAsReceived(t *testing.T, text string, compressed []byte, header []string, encoding string) {
+func checkStoredAsReceived(t *testing.T, text string, compressed []byte, codings []string, stored string) {
 	t.Helper()
 	dir := t.TempDir()
 	l := openLanding(t, dir, fetch.LandingOptions{})
-	client := newClient(t, serverConfig(t, encodedBody(compressed, header...)), l)
+	client := newClient(t, serverConfig(t, encodedBody(compressed, codings...)), l)
 	var read string
 	for range 2 {
 		_, err := client.Get(t.Context(), pageRequest(1, 1), func(_ context.Context, r fetch.Response) (stream.PageFacts, error) {
@@ -125,22 +125,22 @@ func checkStoredAsReceived(t *testing.T, text string, compressed []byte, header 
 	}
 	closeLanding(t, l)
 	kept, err := os.ReadFile(filepath.Join(dir, "000001.bodies"))
-	if err != nil || encoding != "s2" && !bytes.Equal(kept, compressed) {
+	if err != nil || stored != "s2" && !bytes.Equal(kept, compressed) {
 		t.Errorf("the stored bytes differ from the received bytes (%v)", err)
 	}
 	journal, err := os.ReadFile(filepath.Join(dir, "journal.jsonl"))
-	if err != nil || !bytes.Contains(journal, fmt.Appendf(nil, `"encoding":%q`, encoding)) {
-		t.Errorf("the journal is %s (%v), want the encoding %s", journal, err, encoding)
+	if err != nil || !bytes.Contains(journal, fmt.Appendf(nil, `"encoding":%q`, stored)) {
+		t.Errorf("the journal is %s (%v), want the encoding %s", journal, err, stored)
 	}
 }
 
-// TestUndecodableBodyIsRequestedPlain sends bodies that do not match their encoding. They must be
+// TestFailedDecompressionIsRetriedPlain sends bodies that cannot be decompressed. They must be
 // rejected, and the next request must accept only plain bodies.
-func TestUndecodableBodyIsRequestedPlain(t *testing.T) {
+func TestFailedDecompressionIsRetriedPlain(t *testing.T) {
 	good, text := compressZstd(pageText), []byte(`{"id":"a"}`)
 	for name, c := range map[string]struct {
 		compressed []byte
-		header     []string
+		codings    []string // Content-Encoding
 		want       string
 	}{
 		"plain labelled gzip":       {text, []string{"gzip"}, "cannot be read as gzip"},
@@ -163,21 +163,21 @@ func TestUndecodableBodyIsRequestedPlain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var accepted []string
-			mislabeled := encodedBody(c.compressed, c.header...)
-			checkError(t, requestTokenInfo(t, newClient(t, serverConfig(t, recordEncodings(newScript(mislabeled, textBody(`{"id":"a"}`)), &accepted)), nil)), "")
+			unreadable := encodedBody(c.compressed, c.codings...)
+			checkError(t, requestTokenInfo(t, newClient(t, serverConfig(t, recordEncodings(newScript(unreadable, textBody(`{"id":"a"}`)), &accepted)), nil)), "")
 			if got := strings.Join(accepted, " then "); got != "zstd, gzip then identity" {
 				t.Errorf("the requests accept %s, want zstd, gzip then identity", got)
 			}
 			dir := t.TempDir()
-			checkError(t, requestTokenInfo(t, newClient(t, serverConfig(t, mislabeled), testLanding(t, dir))), c.want)
+			checkError(t, requestTokenInfo(t, newClient(t, serverConfig(t, unreadable), testLanding(t, dir))), c.want)
 			checkLines(t, dir, 0)
 		})
 	}
 }
 
-// TestRetriesAfterUndecodableBodyArePlain makes the plain attempt fail for another reason. The
+// TestRetriesAfterFailedDecompressionArePlain makes the plain attempt fail for another reason. The
 // next attempt must be plain, too.
-func TestRetriesAfterUndecodableBodyArePlain(t *testing.T) {
+func TestRetriesAfterFailedDecompressionArePlain(t *testing.T) {
 	var accepted []string
 	truncated := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "100")
@@ -285,13 +285,13 @@ func TestCompressedErrorBodiesAreQuoted(t *testing.T) {
 	for _, encoding := range []string{"gzip", "zstd", "br"} {
 		err := requestTokenInfo(t, newClient(t, serverConfig(t, encodedStatus(400, []byte("\x00plain "+token), encoding)), nil))
 		if checkError(t, err, "answered 400"); strings.Contains(err.Error(), "plain") {
-			t.Errorf("an undecodable body is quoted: %v", err)
+			t.Errorf("a body that cannot be decompressed is quoted: %v", err)
 		}
 	}
 }
 
 // TestCorruptionIsFoundInEveryByte changes each byte of stored bodies, including bytes that
-// do not affect the decoded body.
+// do not affect the decompressed body.
 func TestCorruptionIsFoundInEveryByte(t *testing.T) {
 	const text = `{"records":[{"id":"a"},{"id":"b"}]}`
 	for encoding, compressed := range map[string][]byte{"gzip": compressGzip(text, "a comment"), "zstd": compressZstdUnsized(text), "": nil} {

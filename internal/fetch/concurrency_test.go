@@ -11,7 +11,7 @@ import (
 	"placementsync/internal/stream"
 )
 
-// countConcurrentReads requests n bodies at once and returns how many readers ran at the same time.
+// countConcurrentReads requests n bodies and returns how many readers ran at the same time.
 func countConcurrentReads(t *testing.T, landing *fetch.Landing, n, concurrency int) (most int32) {
 	t.Helper()
 	cfg := testConfig(textBody(`{"id":"a"}`))
@@ -48,7 +48,7 @@ func TestConcurrencyLimitsResponsesInMemory(t *testing.T) {
 		landing := testLanding(t, t.TempDir())
 		for _, source := range []string{"the service", "the landing"} {
 			if most := countConcurrentReads(t, landing, 5, 2); most != 2 {
-				t.Errorf("%d of 5 bodies from %s were read at once, want 2", most, source)
+				t.Errorf("%d of 5 bodies from %s were read at the same time, want 2", most, source)
 			}
 		}
 	})

@@ -101,7 +101,7 @@ func (d Details) DescribeResponses(idCount int) string {
 	case d.Found == idCount:
 		return "every id was read completely"
 	case len(d.Gone) > 0:
-		text += fmt.Sprintf("; %d were answered 404", len(d.Gone))
+		text += fmt.Sprintf("; %d returned 404", len(d.Gone))
 	}
 	return text
 }
@@ -165,7 +165,7 @@ func (d *detailCollector) addFailure(id string, err error) error {
 		return nil
 	}
 	if d.failuresInARow++; d.failuresInARow >= maxFailuresInARow {
-		return fmt.Errorf("stop reading stream %q: %d ids failed in a row, the last one: %w", r.Stream, d.failuresInARow, err)
+		return fmt.Errorf("read stream %q: stopped after %d failed ids in a row, the last one: %w", r.Stream, d.failuresInARow, err)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"syscall"
 )
 
 // Errors that callers match with errors.Is.
@@ -47,13 +48,16 @@ type StatusError struct {
 	retryAfter string
 }
 
-// Error describes the request, the attempts and the response.
+// Error describes the request, the attempts and the response. It promises neither stored responses nor
+// a repetition, because a check of the token has neither.
 func (e *StatusError) Error() string {
-	const kept = "responses stored before are kept; the next run repeats the request"
-	if errors.Is(e.Err, ErrUnreachable) {
-		return e.describe("the service cannot be reached: correct api.base_url if it is wrong; " + kept)
+	switch {
+	case errors.Is(e.Err, ErrUnreachable):
+		return e.describe("the service cannot be reached: check the network, and api.base_url in the configuration")
+	case errors.Is(e.Err, ErrTooLarge):
+		return e.describe("raise api.max_body to receive larger bodies")
 	}
-	return e.describe(kept)
+	return e.describe("")
 }
 
 func (e *StatusError) describe(advice string) string {
@@ -74,7 +78,9 @@ func (e *StatusError) describe(advice string) string {
 	if e.Excerpt != "" {
 		fmt.Fprintf(&b, ": body begins %q", e.Excerpt)
 	}
-	fmt.Fprintf(&b, "; %s", advice)
+	if advice != "" {
+		fmt.Fprintf(&b, "; %s", advice)
+	}
 	return b.String()
 }
 
@@ -100,21 +106,21 @@ type AuthError struct{ StatusError }
 // Error describes the request and how to fix the token.
 func (e *AuthError) Error() string {
 	if errors.Is(e.Err, errTokenUnread) {
-		return e.describe("requests need a token: make a valid one readable for the user of this process")
+		return e.describe("the token cannot be read: correct api.token_file or api.token, and allow this user to read the file")
 	}
-	return e.describe("the service rejected the token, also after it was read again: configure a valid one")
+	return e.describe("the service rejected the token, which was read a second time: put a valid token into api.token or its file")
 }
 
 // Unwrap returns the StatusError, so that errors.As finds it.
 func (e *AuthError) Unwrap() error { return &e.StatusError }
 
-// ScopeError is a 403: the token lacks the scope of the route (spec 5). The stream is
+// ScopeError is a 403: the token lacks the scope of the endpoint (spec 5). The stream is
 // skipped, and the other streams are read.
 type ScopeError struct{ StatusError }
 
 // Error describes the request and how to fix the scope.
 func (e *ScopeError) Error() string {
-	return e.describe("the token lacks the scope of this route: exclude the stream or have the scope added")
+	return e.describe("the token has no scope for this endpoint: ask the operator of the service for the scope, or add the stream to streams.exclude")
 }
 
 // Unwrap returns the StatusError, so that errors.As finds it.
@@ -124,7 +130,7 @@ func (e *ScopeError) Unwrap() error { return &e.StatusError }
 type GoneError struct{ StatusError }
 
 // Error describes the request.
-func (e *GoneError) Error() string { return e.describe("the record or route does not exist") }
+func (e *GoneError) Error() string { return e.describe("the service has no such record or endpoint") }
 
 // Unwrap returns the StatusError, so that errors.As finds it.
 func (e *GoneError) Unwrap() error { return &e.StatusError }
@@ -140,7 +146,11 @@ type LandingError struct {
 
 // Error describes the cause, the state of the stored responses and how to continue.
 func (e *LandingError) Error() string {
-	return fmt.Sprintf("access landing %q: %v; responses stored before are kept; free disk space or repair the disk, then run again to resume", e.Dir, e.Err)
+	text := fmt.Sprintf("store responses in %q: %v; the responses stored before are kept", e.Dir, e.Err)
+	if errors.Is(e.Err, syscall.ENOSPC) || errors.Is(e.Err, syscall.EDQUOT) || errors.Is(e.Err, syscall.EFBIG) {
+		return text // the caller adds the remedy for a full disk
+	}
+	return text + ": check the disk, then run again to resume"
 }
 
 // Unwrap returns the error of the file system.
@@ -154,7 +164,7 @@ type stopError struct {
 }
 
 func (e *stopError) Error() string {
-	return fmt.Sprintf("stop fetching stream %q: %v", e.stream, e.cause)
+	return fmt.Sprintf("fetch stream %q: stopped: %v", e.stream, e.cause)
 }
 
 func (e *stopError) Unwrap() error { return e.cause }

@@ -87,8 +87,8 @@ func FuzzTornLanding(f *testing.F) {
 	f.Add(uint(len(journal)), uint(len(segment)), false, uint(0), byte(0))
 	f.Add(uint(len(journal)-3), uint(len(segment)), true, uint(40), byte(1))
 	f.Add(uint(len(journal)), uint(len(segment)-9), false, uint(len(journal)/2), byte(0x20))
-	f.Fuzz(func(t *testing.T, journalCut, segmentCut uint, inSegment bool, at uint, change byte) {
-		damage := landingDamage{journal: min(journalCut, uint(len(journal))), segment: min(segmentCut, uint(len(segment)))}
+	f.Fuzz(func(t *testing.T, journalLength, segmentLength uint, inSegment bool, at uint, change byte) {
+		damage := landingDamage{journalLength: min(journalLength, uint(len(journal))), segmentLength: min(segmentLength, uint(len(segment)))}
 		changedJournal, changedSegment := bytes.Clone(journal), bytes.Clone(segment)
 		if inSegment {
 			at %= uint(len(segment))
@@ -100,7 +100,7 @@ func FuzzTornLanding(f *testing.F) {
 			damage.inLine = change != 0
 		}
 		damage.at = at
-		dir := writeLanding(t, changedJournal[:damage.journal], changedSegment[:damage.segment])
+		dir := writeLanding(t, changedJournal[:damage.journalLength], changedSegment[:damage.segmentLength])
 		l := openLanding(t, dir, withoutSync())
 		for i := 1; i <= n; i++ {
 			r, ok := l.Lookup(testRequest(i))
@@ -125,9 +125,9 @@ func FuzzTornLanding(f *testing.F) {
 // offset of the changed byte. The byte is in a line of the journal, in a frame (the stored bytes of a
 // body), or nowhere.
 type landingDamage struct {
-	journal, segment uint
-	inLine, inFrame  bool
-	at               uint
+	journalLength, segmentLength uint
+	inLine, inFrame              bool
+	at                           uint
 }
 
 // isIntact reports whether the line and frame of a response and the end of the line before it
@@ -147,14 +147,14 @@ func (d landingDamage) isIntact(t *testing.T, journal []byte, number int) bool {
 		}
 		lineHit := d.inLine && d.at+1 >= start && d.at < end
 		frameHit := d.inFrame && d.at >= line.Offset && d.at < line.Offset+line.Stored
-		return end <= d.journal && line.Offset+line.Stored <= d.segment && !lineHit && !frameHit
+		return end <= d.journalLength && line.Offset+line.Stored <= d.segmentLength && !lineHit && !frameHit
 	}
 	return false
 }
 
 // FuzzCompressedBodies sends arbitrary bytes as gzip or zstd. The client must read the same body
-// as another decoder. If the other decoder fails or its result exceeds the limit, the client must
-// return an error.
+// as another decompressor. If that one fails or its result exceeds the limit, the client must return
+// an error.
 func FuzzCompressedBodies(f *testing.F) {
 	const limit = 4096
 	long := strings.Repeat(bodyText(9), 40)
@@ -194,7 +194,7 @@ func FuzzCompressedBodies(f *testing.F) {
 				t.Errorf("read %q, want an error: %v", got, wantErr)
 			}
 		case err != nil && strings.Contains(err.Error(), "gzip: invalid header"):
-			// The other decoder ignores reserved bits.
+			// The other decompressor ignores reserved bits.
 		case err != nil || !bytes.Equal(got, want):
 			t.Errorf("read %q: %v, want %q", got, err, want)
 		}

@@ -150,7 +150,7 @@ func checkModes(t *testing.T, dir string) {
 	}
 }
 
-func TestLastResponseToARequestCounts(t *testing.T) {
+func TestLaterResponseReplacesEarlierOne(t *testing.T) {
 	dir := t.TempDir()
 	l := testLanding(t, dir)
 	for _, b := range []string{"first", "second"} {

@@ -275,7 +275,7 @@ func (p *pass) reuseAllIDs() bool {
 // record, so that the next pass can reuse the page. In a list sorted newest first it keeps
 // only the ids of page 1: a change that requires a second pass shifts all pages.
 func (p *pass) gatherIDs() {
-	read := len(p.ids)
+	decodedCount := len(p.ids)
 	for i := range p.pages {
 		if f := &p.pages[i]; f.reused && !f.repeats {
 			p.ids = append(p.ids, f.IDs...)
@@ -285,10 +285,10 @@ func (p *pass) gatherIDs() {
 		p.pages[0].IDs = p.firstIDs
 		return
 	}
-	own := slices.Clone(p.ids[:read])
+	decodedIDs := slices.Clone(p.ids[:decodedCount])
 	for i := range p.pages {
 		if f := &p.pages[i]; !f.reused && !f.repeats {
-			f.IDs = own[f.from : f.from+f.count : f.from+f.count]
+			f.IDs = decodedIDs[f.from : f.from+f.count : f.from+f.count]
 		}
 	}
 }
@@ -385,7 +385,10 @@ func (p *pass) countFilled() int {
 func (p *pass) whyUnproven() string {
 	switch records := p.countRecords(); {
 	case p.atPageBound:
-		return fmt.Sprintf("the page limit was reached at page %d", len(p.pages))
+		if len(p.pages) >= p.maxPages {
+			return fmt.Sprintf("streams.max_pages (%d) was reached", p.maxPages)
+		}
+		return fmt.Sprintf("the list did not end after %d pages, more than total_records needs", len(p.pages))
 	case p.totalChanged:
 		return fmt.Sprintf("total_records changed from %d to %d", p.total, p.lastTotal)
 	case p.repeatedIDs > 0:
@@ -393,7 +396,7 @@ func (p *pass) whyUnproven() string {
 	case p.total >= 0 && int64(records) != p.total:
 		return fmt.Sprintf("total_records is %d, but the pages contain %s", p.total, plural.Count(records, "record"))
 	case p.number == 1:
-		return "the list is not sorted newest first, so one pass proves nothing"
+		return "the list is not sorted newest first, so one pass is no proof"
 	}
 	return "the list changed between the passes"
 }

@@ -107,7 +107,7 @@ func (w *walk) evaluateFirstPage(previous, p *pass) bool {
 		w.gradeProven(previous.rejectedRecords, "page 2 is empty and page 1 did not change")
 		return true
 	case confirmed && previous.isConfirmable():
-		w.gradeProven(previous.rejectedRecords, "sorted newest first; totals and page 1 did not change, no id was repeated")
+		w.gradeProven(previous.rejectedRecords, "the list is sorted newest first; totals and page 1 did not change, and no id was repeated")
 		return true
 	}
 	w.listChanged = w.listChanged || previous != nil && !confirmed
@@ -138,11 +138,11 @@ func (w *walk) evaluatePass(previous, p *pass) bool {
 	case p.isUnpaged():
 		w.gradeProven(p.rejectedRecords, "complete in one response: the service does not page the list")
 	case w.provesInstant(previous, p):
-		w.gradeProven(p.rejectedRecords, "as many ids as total_records existed at the same time")
+		w.gradeProven(p.rejectedRecords, "at one moment, the number of existing ids was equal to total_records")
 	case p.total < 0 && sameIDs && previous.isUnchanged() && p.isUnchanged():
 		w.gradeProven(p.rejectedRecords, "the service states no totals; two consecutive passes read the same ids")
 	case sameIDs && previous.total == p.total && !previous.totalChanged && !p.totalChanged:
-		e.setGrade(BestEffort, "two passes were identical, so a third would prove no more: %s", p.whyUnproven())
+		e.setGrade(BestEffort, "two passes were identical but do not prove completeness: %s", p.whyUnproven())
 	default:
 		return false
 	}
@@ -172,7 +172,7 @@ func (w *walk) gradeProven(rejected int, reason string) {
 	w.evidence.Rejected = rejected
 	switch {
 	case rejected > 0:
-		w.evidence.setGrade(BestEffort, "%s rejected (meta.rejects); otherwise %s", plural.Count(rejected, "record"), reason)
+		w.evidence.setGrade(BestEffort, "%s rejected (meta.rejects); apart from that: %s", plural.Count(rejected, "record"), reason)
 	case w.listChanged:
 		w.evidence.setGrade(Repaired, "the list changed while it was read; %s", reason)
 	default:
@@ -182,5 +182,5 @@ func (w *walk) gradeProven(rejected int, reason string) {
 
 // gradeUnproven grades a list that was not proven within the allowed passes.
 func (w *walk) gradeUnproven(p *pass) {
-	w.evidence.setGrade(BestEffort, "not proven within %s: %s", plural.Count(w.c.cfg.MaxPasses, "pass"), p.whyUnproven())
+	w.evidence.setGrade(BestEffort, "not proven in %s (streams.max_passes): %s", plural.Count(w.c.cfg.MaxPasses, "pass"), p.whyUnproven())
 }

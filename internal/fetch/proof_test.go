@@ -57,8 +57,8 @@ func (s sequence) withResponse(at int, response pageResponse) sequence {
 	return s
 }
 
-// TestEachChangePreventsExact violates one condition of an unchanged pass at a time, in a list
-// that would otherwise be exact.
+// TestEachChangePreventsExact violates one condition of an unchanged pass in each case. The list
+// would otherwise be exact.
 func TestEachChangePreventsExact(t *testing.T) {
 	first := pageResponse{"z y", 20}
 	for name, c := range map[string]struct {

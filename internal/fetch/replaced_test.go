@@ -19,7 +19,7 @@ func TestReplacedResponseIsNotUsedAgain(t *testing.T) {
 	for _, response := range []struct {
 		request int
 		body    string
-	}{{1, "doubted"}, {2, "doubted"}, {3, "third"}, {1, "first"}, {2, "second"}, {4, "fourth"}} {
+	}{{1, "old first"}, {2, "old second"}, {3, "third"}, {1, "first"}, {2, "second"}, {4, "fourth"}} {
 		if _, err := l.Append(fetch.Response{Request: testRequest(response.request), Status: 200, Body: []byte(response.body)}, time.Now(), 0); err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +38,7 @@ func TestReplacedResponseIsNotUsedAgain(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(copied, "journal.jsonl"), bytes.Join(damaged, nil), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		checkLatest(t, copied, i+1)
+		checkReplaced(t, copied, i+1)
 		for range 2 { // the first opening removes the damaged line
 			l := openLanding(t, copied, withoutSync())
 			for q, body := range want {
@@ -52,9 +52,9 @@ func TestReplacedResponseIsNotUsedAgain(t *testing.T) {
 	}
 }
 
-// checkLatest checks that every replaced response of a damaged landing is marked as replaced, and that
+// checkReplaced checks that every replaced response of a damaged landing is marked as replaced, and that
 // the damaged line is counted.
-func checkLatest(t *testing.T, dir string, line int) {
+func checkReplaced(t *testing.T, dir string, line int) {
 	t.Helper()
 	stored, err := fetch.OpenStoredResponses(dir)
 	if err != nil {

@@ -41,7 +41,7 @@ func OpenStoredResponses(dir string) (_ *StoredResponses, err error) {
 	l := a.landing
 	defer func() {
 		if err != nil {
-			err = l.landingErr(errors.Join(err, l.closeFiles()))
+			err = fmt.Errorf("read the stored responses in %q: %w", dir, errors.Join(err, l.closeFiles()))
 		}
 	}()
 	if err = l.openFiles(os.O_RDONLY); err != nil {
@@ -74,7 +74,7 @@ func (a *StoredResponses) All() iter.Seq2[StoredResponse, error] {
 		for s, err := range a.landing.readLines(a.end) {
 			switch {
 			case err != nil:
-				err = a.landing.landingErr(err)
+				err = fmt.Errorf("read the stored responses in %q: %w", a.landing.dir, err)
 			case !s.ok && s.isTorn(a.end):
 				continue
 			case !s.ok:
@@ -100,13 +100,13 @@ func (a *StoredResponses) describe(n line) StoredResponse {
 func (a *StoredResponses) Body(response StoredResponse) ([]byte, error) {
 	body, err := a.landing.loadBody(response.place)
 	if err != nil {
-		return nil, a.landing.landingErr(fmt.Errorf("read response %d of stream %q: %w", response.Seq, response.Stream, err))
+		return nil, fmt.Errorf("read response %d of stream %q in %q: %w", response.Seq, response.Stream, a.landing.dir, err)
 	}
 	return body, nil
 }
 
 // Close closes the files of the landing.
-func (a *StoredResponses) Close() error { return a.landing.landingErr(a.landing.closeFiles()) }
+func (a *StoredResponses) Close() error { return a.landing.closeFiles() }
 
 // LandingCheck counts the intact and damaged parts of a landing.
 type LandingCheck struct {

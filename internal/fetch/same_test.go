@@ -45,9 +45,9 @@ func storedBytes(t *testing.T, dir string) (n int64) {
 func TestIdenticalBodiesAreStoredOnce(t *testing.T) {
 	dir := t.TempDir()
 	l := openLanding(t, dir, fetch.LandingOptions{SegmentBytes: 40})
-	for number, body := range []string{bodyText(40), bodyText(41), bodyText(42)} {
-		if got := appendBody(t, l, pageRequest(1, number+1), body); got.Seq != uint64(number+1) || got.Same != 0 {
-			t.Errorf("page %d has seq %d and is the same as %d, want seq %[1]d and no earlier response", number+1, got.Seq, got.Same)
+	for i, body := range []string{bodyText(40), bodyText(41), bodyText(42)} {
+		if got := appendBody(t, l, pageRequest(1, i+1), body); got.Seq != uint64(i+1) || got.Same != 0 {
+			t.Errorf("page %d has seq %d and is the same as %d, want seq %[1]d and no earlier response", i+1, got.Seq, got.Same)
 		}
 	}
 	before := storedBytes(t, dir)
@@ -69,7 +69,7 @@ func TestIdenticalBodiesAreStoredOnce(t *testing.T) {
 		t.Errorf("the second copy: found %v, seq %d, same as %d, want seq 4, same as 2", ok, got.Seq, got.Same)
 	}
 	if got := appendBody(t, l, pageRequest(2, 2), bodyText(42)); got.Same != 3 {
-		t.Errorf("a copy of a response of an earlier attempt is the same as %d, want 3", got.Same)
+		t.Errorf("a copy of a response stored before the reopening is the same as %d, want 3", got.Same)
 	}
 	var same []uint64
 	for _, a := range storedResponses(t, dir) {

@@ -46,7 +46,7 @@ type sender struct {
 	landing *Landing // the stored responses of the run, or nil
 	http    *http.Client
 	tokens  *tokens
-	// decompressor decodes bodies up to largeBody. largeDecompressor decodes larger bodies.
+	// decompressor is for bodies up to largeBody, largeDecompressor for larger bodies.
 	decompressor, largeDecompressor *decompressor
 	large                           sync.Mutex
 	// slots contains the free slots. There are Concurrency slots in total.
@@ -139,7 +139,7 @@ func (s *sender) landAndRead(next layer) layer {
 
 // slot contains the buffers of one response in memory. They are reused, because new buffers for every
 // response cost 3 % of the CPU time of a first night.
-type slot struct{ received, decoded []byte }
+type slot struct{ received, decompressed []byte }
 
 // acquireSlot waits until fewer than Concurrency responses are in memory.
 func (s *sender) acquireSlot(ctx context.Context, q *call) error {
@@ -157,7 +157,7 @@ func (s *sender) acquireSlot(ctx context.Context, q *call) error {
 
 // releaseSlot makes the slot of q available, without the buffers of a large body.
 func (s *sender) releaseSlot(q *call) {
-	if cap(q.slot.received) > largeBody || cap(q.slot.decoded) > largeBody {
+	if cap(q.slot.received) > largeBody || cap(q.slot.decompressed) > largeBody {
 		*q.slot = slot{}
 	}
 	s.slots <- q.slot
@@ -299,11 +299,11 @@ func (s *sender) statusErr(q *call, response *http.Response) error {
 		to, err := response.Location()
 		switch {
 		case err != nil:
-			failed.Err = errors.New("the redirect was not followed: it has no target")
+			failed.Err = errors.New("the redirect was not followed, because it has no target: correct api.base_url")
 		case to.Host == s.base.Host && to.Scheme == s.base.Scheme:
-			failed.Err = fmt.Errorf("the redirect was not followed: more than %d in a row", maxRedirects)
+			failed.Err = fmt.Errorf("the redirect was not followed, because there were more than %d redirects", maxRedirects)
 		default:
-			failed.Err = fmt.Errorf("the redirect to %q was not followed: that host would receive the token", s.tokens.scrubText(to.Scheme+"://"+to.Host))
+			failed.Err = fmt.Errorf("the redirect to %q was not followed, because that host would receive the token: correct api.base_url", s.tokens.scrubText(to.Scheme+"://"+to.Host))
 		}
 	}
 	return failed

@@ -60,7 +60,7 @@ func (t *tokens) readToken(ctx context.Context) (bool, error) {
 	}
 	token = strings.TrimSpace(token)
 	if token == "" {
-		return false, fmt.Errorf("%w: its source is empty; configure a token", errTokenUnread)
+		return false, fmt.Errorf("%w: the file or variable is empty", errTokenUnread)
 	}
 	if len(t.known) > 0 && t.known[len(t.known)-1] == token {
 		return false, nil

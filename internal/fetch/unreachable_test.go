@@ -42,7 +42,7 @@ func failingDNS(t *testing.T, code byte) http.RoundTripper {
 // TestUnreachableService checks the retries if the name of the host has no address or
 // its port is closed, with and without FailUnreachable.
 func TestUnreachableService(t *testing.T) {
-	const noSuchName, refusedByServer = 3, 5
+	const noSuchName, queryRefused = 3, 5 // DNS response codes
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +52,7 @@ func TestUnreachableService(t *testing.T) {
 	closedPort.BaseURL, closedPort.Transport = "http://"+closed.Addr().String(), nil
 	unknown, failing := testConfig(nil), testConfig(nil)
 	unknown.BaseURL, unknown.Transport = "http://nosuch.example.", failingDNS(t, noSuchName)
-	failing.BaseURL, failing.Transport = "http://failing.example.", failingDNS(t, refusedByServer)
+	failing.BaseURL, failing.Transport = "http://failing.example.", failingDNS(t, queryRefused)
 	for name, c := range map[string]struct {
 		cfg         fetch.Config
 		failFast    bool
@@ -61,7 +61,7 @@ func TestUnreachableService(t *testing.T) {
 		retries     int
 	}{
 		"unknown name":                {unknown, false, "after 3 attempts: dial tcp: lookup nosuch.example.", true, 2},
-		"unknown name, fail fast":     {unknown, true, "no such host; the service cannot be reached: correct api.base_url if it is wrong", true, 0},
+		"unknown name, fail fast":     {unknown, true, "no such host; the service cannot be reached: check the network, and api.base_url in the configuration", true, 0},
 		"closed port":                 {closedPort, false, "after 3 attempts: dial tcp " + closed.Addr().String(), true, 2},
 		"closed port, fail fast":      {closedPort, true, "connection refused; the service cannot be reached", true, 0},
 		"failing resolver, fail fast": {failing, true, "after 3 attempts: dial tcp: lookup failing.example.", false, 2},

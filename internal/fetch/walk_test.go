@@ -79,14 +79,14 @@ func TestWalkEvidence(t *testing.T) {
 	want := fetch.Evidence{
 		Stream: "orders", Grade: fetch.Exact, Pages: 4, Requests: 5, Passes: 1,
 		TotalFirst: 35, TotalLast: 35, Distinct: 35,
-		Reason: "sorted newest first; totals and page 1 did not change, no id was repeated",
+		Reason: "the list is sorted newest first; totals and page 1 did not change, and no id was repeated",
 	}
 	if diff := cmp.Diff(want, e); diff != "" {
 		t.Errorf("evidence (-want +got):\n%s", diff)
 	}
 }
 
-func TestWalkStopsAnEndlessList(t *testing.T) {
+func TestWalkEndsAtMaxPages(t *testing.T) {
 	for name, shape := range map[string]string{"without totals": "array", "with a total above the limit": ""} {
 		t.Run(name, func(t *testing.T) {
 			cfg := testConfig(&listService{n: 1_000_000, shape: shape})

@@ -14,7 +14,7 @@ var (
 	bodyPattern    = regexp.MustCompile(`: body begins ("(?:[^"\\]|\\.)*")`)
 	// messagePattern matches the message in a JSON error body, under the usual member names.
 	messagePattern = regexp.MustCompile(`"(?:message|detail|error_description|error|title)"\s*:\s*("(?:[^"\\]|\\.)*)`)
-	// advicePattern matches the advice at the end of an error text. Earlier releases wrote "answers".
+	// advicePattern matches the advice that earlier releases wrote at the end of an error text.
 	advicePattern = regexp.MustCompile(`; (?:responses|answers) stored before are kept; the next run repeats the request`)
 )
 

@@ -256,7 +256,7 @@ func TestAddDetails(t *testing.T) {
 		t.Errorf("the second is worse: got %s: %s, want best_effort: first", got.Grade, got.Reason)
 	}
 	exact := fetch.Details{Asked: 2, Found: 1, Gone: []string{"x"}, Grade: fetch.Exact, Reason: "parts"}
-	if got := addDetails(exact, exact); got.Reason != "2 of 4 ids were read completely; 2 were answered 404" {
+	if got := addDetails(exact, exact); got.Reason != "2 of 4 ids were read completely; 2 returned 404" {
 		t.Errorf("both are exact: got %q, want 2 of 4 ids answered and 2 with 404", got.Reason)
 	}
 	for _, c := range []struct {
@@ -267,7 +267,7 @@ func TestAddDetails(t *testing.T) {
 		{fetch.Details{}, 0, "there was no id to request"},
 		{fetch.Details{Found: 2}, 2, "every id was read completely"},
 		{fetch.Details{Found: 2}, 3, "2 of 3 ids were read completely"},
-		{fetch.Details{Found: 0, Gone: []string{"a"}}, 1, "0 of 1 id were read completely; 1 were answered 404"},
+		{fetch.Details{Found: 0, Gone: []string{"a"}}, 1, "0 of 1 id were read completely; 1 returned 404"},
 	} {
 		if got := c.d.DescribeResponses(c.all); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)

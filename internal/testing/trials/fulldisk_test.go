@@ -38,7 +38,7 @@ func TestTrialDiskFullDuringOneWriteEndsTheNight(t *testing.T) {
 	t.Parallel()
 	c := newCrashTrial(t, 7, fewStreams()...)
 	c.publishUndisturbed(t)
-	c.requireDiskFull(t, job{MaxFileBytes: 1, LimitedDetail: 2}, "access landing")
+	c.requireDiskFull(t, job{MaxFileBytes: 1, LimitedDetail: 2}, "store responses in")
 	c.publishUndisturbed(t)
 }
 
