@@ -9,7 +9,7 @@ func All() []Stream {
 	return slices.Concat(mainLists(), sideLists(), campaignDetails(), orderDetails(), marketDetails())
 }
 
-// AllWithEvents returns all sources of records: lists, events, and the details that both name.
+// AllWithEvents returns all sources of records: lists, events and details.
 func AllWithEvents() []Stream {
 	return slices.Concat(mainLists(), sideLists(), Events(), campaignDetails(), orderDetails(), marketDetails())
 }

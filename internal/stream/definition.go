@@ -27,7 +27,7 @@ type Column struct {
 	// Name is lower case, words joined by underscores.
 	Name string
 	Type Type
-	// NotNull columns have a value in every row. A row without one is rejected.
+	// NotNull columns have a value in every row. A row without this value is rejected.
 	NotNull bool
 	// Comment gives the meaning, the unit and the section of the spec.
 	Comment string
@@ -48,17 +48,17 @@ type Column struct {
 // missing: the service may name records that it does not list.
 type Reference struct{ Table, Column string }
 
-// firstSystemField is the first field id of columns that are not in schema files.
-const firstSystemField = 10_001
+// firstSystemFieldID is the first field id of columns that are not in schema files.
+const firstSystemFieldID = 10_001
 
 // SystemColumns returns the columns of every table of main that are not in its schema file.
 // In Parquet files row_hash is a BIGINT with the same bits, because many readers lack
 // unsigned integers.
 func SystemColumns() []Column {
 	return []Column{
-		{Name: ValidFrom, Type: Instant, NotNull: true, FieldID: firstSystemField,
+		{Name: ValidFrom, Type: Instant, NotNull: true, FieldID: firstSystemFieldID,
 			Comment: "Time of the snapshot that first contained this version of the row."},
-		{Name: RowHash, Type: "UBIGINT", NotNull: true, FieldID: firstSystemField + 1,
+		{Name: RowHash, Type: "UBIGINT", NotNull: true, FieldID: firstSystemFieldID + 1,
 			Comment: "Fingerprint of the row's values, stable across program versions: equal means unchanged."},
 	}
 }
@@ -66,9 +66,9 @@ func SystemColumns() []Column {
 // ClosedColumns returns the columns that only tables of past have.
 func ClosedColumns() []Column {
 	return []Column{
-		{Name: ValidTo, Type: Instant, NotNull: true, FieldID: firstSystemField + 2,
+		{Name: ValidTo, Type: Instant, NotNull: true, FieldID: firstSystemFieldID + 2,
 			Comment: "Time of the snapshot that no longer contained this version of the row (exclusive)."},
-		{Name: "run_id", Type: Text, NotNull: true, FieldID: firstSystemField + 3, Comment: "Run that closed this version."},
+		{Name: "run_id", Type: Text, NotNull: true, FieldID: firstSystemFieldID + 3, Comment: "Run that closed this version."},
 	}
 }
 
@@ -163,8 +163,8 @@ func (d *Definition) addColumn(m []string) error {
 	if _, dup := d.Column(c.Name); dup {
 		return fmt.Errorf("column %q is defined twice", c.Name)
 	}
-	if c.FieldID < 1 || c.FieldID >= firstSystemField {
-		return fmt.Errorf("column %q has no field id from 1 to %d: end its line with an id that the table has never used, such as -- field 3", c.Name, firstSystemField-1)
+	if c.FieldID < 1 || c.FieldID >= firstSystemFieldID {
+		return fmt.Errorf("column %q has no field id from 1 to %d: end its line with an id that the table has never used, such as -- field 3", c.Name, firstSystemFieldID-1)
 	}
 	if i := slices.IndexFunc(d.Columns, func(other Column) bool { return other.FieldID == c.FieldID }); i >= 0 {
 		return fmt.Errorf("columns %q and %q have the same field id %d", d.Columns[i].Name, c.Name, c.FieldID)

@@ -2,8 +2,8 @@ package stream
 
 import "time"
 
-// PageFacts are the facts about one response body from which the program proves that a list was
-// read completely. Package transform extracts them, and package fetch evaluates them. The zero
+// PageFacts are facts about one response body. They are the evidence that a list was read
+// completely. Package transform extracts them, and package fetch evaluates them. The zero
 // value describes an array without records and without an envelope.
 type PageFacts struct {
 	// Records counts all records of the body, including the rejected ones.
@@ -95,8 +95,8 @@ type DriftRecord struct {
 
 // Event is one webhook delivery (spec 6.2) in the inbox.
 type Event struct {
-	// ID identifies the event: the event id of the envelope, or a hash if that is missing
-	// or cannot be stored.
+	// ID identifies the event: the event id of the envelope, or a hash if this id is
+	// missing or cannot be stored.
 	ID string `json:"id"`
 	// Topic and Source are taken from the envelope and may be empty. Unknown topics are accepted,
 	// because a subscription to all events includes topics that the service adds later.

@@ -56,7 +56,7 @@ type Ref struct {
 	ShowsChanges bool
 	// Lookup is a table of main. If Column is empty in a row of Table, the id is read from
 	// the column of Lookup with the same name, in the row in which the column LookupKey contains the
-	// key of the row of Table. If Lookup is empty, such a row names no id.
+	// key of the row of Table. If Lookup is empty, a row with an empty Column names no id.
 	Lookup, LookupKey string
 }
 

@@ -137,7 +137,7 @@ func TestParseDefinitionErrors(t *testing.T) {
 		"an unsupported type":            {"BIGINT", "DOUBLE", `line 5: column "views" has type DOUBLE`},
 		"a duplicate column":             {"total DECIMAL", "id    DECIMAL", `line 6: column "id" is defined twice`},
 		"untracked without a field id":   {"-- field 3, untracked", "-- untracked", `line 5: unexpected text "    views BIGINT, -- untracked"`},
-		"a line without a comment":       {" -- field 1, references listings.id", "", `line 3: column "id" has no field id`},
+		"a column without a field id":    {" -- field 1, references listings.id", "", `line 3: column "id" has no field id`},
 		"a reserved field id":            {"field 2", "field 10001", `line 6: column "total" has no field id from 1 to 10000`},
 		"two columns with one field id":  {"field 2", "field 1", `line 6: columns "id" and "total" have the same field id 1`},
 		"a reference without a column":   {"listings.id", "listings", `line 3: unexpected text`},

@@ -1,7 +1,7 @@
 // Package pinned installs tools of other projects in pinned versions, for tests. The tools are
 // programs that do the same work as this project, and programs that read the published data.
 //
-// Only tests import the package. It must not depend on the use of a tool.
+// Only tests import the package. It must not know what a tool is used for.
 package pinned
 
 import (
@@ -33,9 +33,9 @@ func InstallNode(ctx context.Context, folder string) error {
 	return install(ctx, commandSettings{folder: folder}, []string{"npm", "install", "--no-save", "--silent", "--no-audit", "--no-fund"})
 }
 
-// FindGo returns the path of a program of a Go module, such as example.com/m/cmd/p@v1.2.3. If the
-// PATH contains a program of that name, in any version, FindGo returns its path. Otherwise it builds
-// the program in the folder. The current module has no effect on the build.
+// FindGo returns the path of a program of a Go module, such as example.com/m/cmd/p@v1.2.3. A
+// program of that name on the PATH is used, in any version. Otherwise FindGo builds the program in the
+// folder. The current module has no effect on the build.
 func FindGo(ctx context.Context, folder, program string) (string, error) {
 	name, _, _ := strings.Cut(path.Base(program), "@")
 	if found, err := exec.LookPath(name); err == nil {

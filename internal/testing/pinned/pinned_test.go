@@ -10,8 +10,8 @@ import (
 	"placementsync/internal/testing/pinned"
 )
 
-// TestErrorsNameTheMissingTool installs a missing package, and then installs packages with an empty
-// PATH.
+// TestErrorsNameTheMissingTool installs a package that does not exist, and then installs packages with
+// an empty PATH.
 func TestErrorsNameTheMissingTool(t *testing.T) {
 	folder, requirements := filepath.Join(t.TempDir(), "environment"), filepath.Join(t.TempDir(), "requirements.txt")
 	if err := os.WriteFile(requirements, []byte("./there-is-no-such-package\n"), 0o600); err != nil {
@@ -19,7 +19,7 @@ func TestErrorsNameTheMissingTool(t *testing.T) {
 	}
 	err := pinned.InstallPython(t.Context(), folder, requirements)
 	if !errors.Is(err, pinned.ErrNotInstallable) || !strings.Contains(err.Error(), "python3") && !strings.Contains(err.Error(), "there-is-no-such-package") {
-		t.Errorf("installing a missing package: got %v, want ErrNotInstallable with the name of the package or python3", err)
+		t.Errorf("installing a package that does not exist: got %v, want ErrNotInstallable with the name of the package or python3", err)
 	}
 	t.Setenv("PATH", t.TempDir())
 	_, goErr := pinned.FindGo(t.Context(), t.TempDir(), "example.com/m/cmd/p@v1.2.3")
