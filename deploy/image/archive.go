@@ -19,23 +19,23 @@ import (
 // notAllowedInTag matches a character that a tag must not contain.
 var notAllowedInTag = regexp.MustCompile(`[^A-Za-z0-9_.-]`)
 
-// blob is a file of the archive.
-type blob struct {
+// archiveFile is a file of the archive.
+type archiveFile struct {
 	name string
 	size int64
 	open func() (io.ReadCloser, error)
 }
 
-func newBlob(name string, data []byte) blob {
-	return blob{name, int64(len(data)), func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}
+func newFile(name string, data []byte) archiveFile {
+	return archiveFile{name, int64(len(data)), func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}
 }
 
 func blobPath(h v1.Hash) string { return "blobs/" + h.Algorithm + "/" + h.Hex }
 
-// writeArchive atomically writes the image as a tar file of an OCI layout. A manifest.json
-// beside the layout lists the same blobs for older versions of Docker.
+// writeArchive atomically writes the image as a tar file of an OCI layout. The archive also contains
+// manifest.json, which lists the blobs for older versions of Docker.
 func writeArchive(o options, img v1.Image) (digest v1.Hash, err error) {
-	blobs, digest, err := archiveBlobs(o, img)
+	files, digest, err := archiveFiles(o, img)
 	if err != nil {
 		return digest, err
 	}
@@ -50,8 +50,8 @@ func writeArchive(o options, img v1.Image) (digest v1.Hash, err error) {
 		}
 	}()
 	w := tar.NewWriter(f)
-	for _, b := range blobs {
-		if err = writeBlob(w, b, o.created); err != nil {
+	for _, file := range files {
+		if err = writeFile(w, file, o.created); err != nil {
 			return digest, errors.Join(err, f.Close())
 		}
 	}
@@ -61,11 +61,11 @@ func writeArchive(o options, img v1.Image) (digest v1.Hash, err error) {
 	return digest, os.Rename(temp, o.out)
 }
 
-func writeBlob(w *tar.Writer, b blob, modTime time.Time) error {
-	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: b.name, Mode: 0o644, Size: b.size, ModTime: modTime, Format: tar.FormatUSTAR}); err != nil {
+func writeFile(w *tar.Writer, file archiveFile, modTime time.Time) error {
+	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: file.name, Mode: 0o644, Size: file.size, ModTime: modTime, Format: tar.FormatUSTAR}); err != nil {
 		return err
 	}
-	r, err := b.open()
+	r, err := file.open()
 	if err != nil {
 		return err
 	}
@@ -73,19 +73,20 @@ func writeBlob(w *tar.Writer, b blob, modTime time.Time) error {
 	return errors.Join(err, r.Close())
 }
 
-func archiveBlobs(o options, img v1.Image) ([]blob, v1.Hash, error) {
+// archiveFiles returns the files of the archive and the digest of the image.
+func archiveFiles(o options, img v1.Image) ([]archiveFile, v1.Hash, error) {
 	layers, layersErr := img.Layers()
-	config, configErr := img.RawConfigFile()
-	file, fileErr := img.ConfigFile()
+	rawConfig, rawErr := img.RawConfigFile()
+	config, configErr := img.ConfigFile()
 	configName, nameErr := img.ConfigName()
 	manifest, manifestErr := img.RawManifest()
 	descriptor, describeErr := partial.Descriptor(img)
-	if err := errors.Join(layersErr, configErr, fileErr, nameErr, manifestErr, describeErr); err != nil {
+	if err := errors.Join(layersErr, rawErr, configErr, nameErr, manifestErr, describeErr); err != nil {
 		return nil, v1.Hash{}, err
 	}
 	tag := notAllowedInTag.ReplaceAllString(o.version, "-")
 	dockerManifest := tarball.Descriptor{Config: blobPath(configName), RepoTags: []string{"placementsync:" + tag}}
-	blobs := []blob{newBlob(blobPath(descriptor.Digest), manifest), newBlob(blobPath(configName), config)}
+	blobs := []archiveFile{newFile(blobPath(descriptor.Digest), manifest), newFile(blobPath(configName), rawConfig)}
 	for _, layer := range layers {
 		digest, digestErr := layer.Digest()
 		size, sizeErr := layer.Size()
@@ -93,15 +94,15 @@ func archiveBlobs(o options, img v1.Image) ([]blob, v1.Hash, error) {
 			return nil, v1.Hash{}, err
 		}
 		dockerManifest.Layers = append(dockerManifest.Layers, blobPath(digest))
-		blobs = append(blobs, blob{blobPath(digest), size, layer.Compressed})
+		blobs = append(blobs, archiveFile{blobPath(digest), size, layer.Compressed})
 	}
-	descriptor.ArtifactType, descriptor.Platform = "", file.Platform()
+	descriptor.ArtifactType, descriptor.Platform = "", config.Platform()
 	descriptor.Annotations = map[string]string{
 		"org.opencontainers.image.ref.name": tag,
 		"io.containerd.image.name":          "docker.io/library/placementsync:" + tag,
 	}
 	index, indexErr := json.Marshal(v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: []v1.Descriptor{*descriptor}})
 	dockerJSON, dockerErr := json.Marshal(tarball.Manifest{dockerManifest})
-	head := []blob{newBlob("oci-layout", []byte(`{"imageLayoutVersion":"1.0.0"}`)), newBlob("index.json", index), newBlob("manifest.json", dockerJSON)}
+	head := []archiveFile{newFile("oci-layout", []byte(`{"imageLayoutVersion":"1.0.0"}`)), newFile("index.json", index), newFile("manifest.json", dockerJSON)}
 	return append(head, blobs...), descriptor.Digest, errors.Join(indexErr, dockerErr)
 }

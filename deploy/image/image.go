@@ -12,7 +12,7 @@ import (
 
 const (
 	programPath = "/placementsync"
-	configFile  = "/etc/placementsync/config.yaml"
+	configPath  = "/etc/placementsync/config.yaml"
 )
 
 // sizes are the total sizes of the layers in bytes.
@@ -30,23 +30,23 @@ func buildImage(o options) (v1.Image, sizes, error) {
 		return nil, total, err
 	}
 	img := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
-	for _, contents := range []struct {
+	for _, part := range []struct {
 		comment string
 		files   []layerFile
 	}{
 		{"users, root certificates, the configuration of containers, licenses", system},
 		{"placementsync " + o.version, []layerFile{{programPath[1:], 0o755, 0, content}}},
 	} {
-		layer, unpacked, err := newLayer(contents.files, o.created)
+		layer, unpacked, err := newLayer(part.files, o.created)
 		if err != nil {
-			return nil, total, fmt.Errorf("pack %s: %w", contents.comment, err)
+			return nil, total, fmt.Errorf("pack %s: %w", part.comment, err)
 		}
 		packed, err := layer.Size()
 		if err != nil {
 			return nil, total, err
 		}
 		total.unpacked, total.packed = total.unpacked+int64(unpacked), total.packed+packed
-		history := v1.History{Created: v1.Time{Time: o.created}, CreatedBy: "make image", Comment: contents.comment}
+		history := v1.History{Created: v1.Time{Time: o.created}, CreatedBy: "make image", Comment: part.comment}
 		if img, err = mutate.Append(img, mutate.Addendum{Layer: layer, History: history}); err != nil {
 			return nil, total, err
 		}
@@ -80,7 +80,7 @@ func configure(img v1.Image, o options, arch string) (v1.Image, error) {
 		WorkingDir: "/warehouse",
 		Volumes:    map[string]struct{}{"/warehouse": {}},
 		Entrypoint: []string{programPath},
-		Cmd:        []string{"serve", "--config", configFile},
+		Cmd:        []string{"serve", "--config", configPath},
 		// The tokens are read from files, because users who can inspect a container see its
 		// environment.
 		Env: []string{
@@ -92,7 +92,7 @@ func configure(img v1.Image, o options, arch string) (v1.Image, error) {
 		Labels:       labels,
 		// Docker reads the health check from here, although the OCI format has no such field.
 		Healthcheck: &v1.HealthConfig{
-			Test:     []string{"CMD", programPath, "serve", "--probe", "health", "--config", configFile},
+			Test:     []string{"CMD", programPath, "serve", "--probe", "health", "--config", configPath},
 			Interval: 30 * time.Second, Timeout: 5 * time.Second, StartPeriod: 30 * time.Second, Retries: 3,
 		},
 	}

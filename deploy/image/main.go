@@ -3,7 +3,7 @@
 // licenses, a user, and the folders /tmp and /warehouse. The file is an archive of the OCI image
 // layout, for docker load, podman load and skopeo copy. The same input gives the same bytes.
 //
-// The command is a separate module, so that placementsync does not need the modules of the command.
+// The command is a separate Go module: its dependencies are not dependencies of placementsync.
 package main
 
 import (
@@ -16,9 +16,9 @@ import (
 	"time"
 )
 
-// options are the inputs of an image.
+// options are the flags of the command.
 type options struct {
-	// binary and out are files. root is the folder of the project.
+	// binary and out are paths of files. root is the folder of the project.
 	binary, root, out string
 	version, revision string
 	created           time.Time
