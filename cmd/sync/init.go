@@ -185,7 +185,7 @@ func (d *configDraft) askFor(ctx context.Context, question string, secret bool, 
 func (d *configDraft) chooseToken(ctx context.Context) error {
 	file, env := d.o.tokenFile, d.o.tokenEnv
 	if file != "" && env != "" {
-		return command.UsageErr("--token-file and --token-env are both given: keep one of the two")
+		return command.UsageErr("--token-file and --token-env are both given: remove one of the two")
 	}
 	hasFlag := file != "" || env != ""
 	if _, err := (config.API{Token: d.existingToken}).ReadToken(); err == nil && hasFlag {
@@ -222,7 +222,7 @@ func (d *configDraft) chooseToken(ctx context.Context) error {
 
 func (d *configDraft) useVariable(name string) error {
 	isToken := config.TokenWarning(config.Secret(name)) == ""
-	if !config.IsVariable(name) || isToken {
+	if !config.IsVariableName(name) || isToken {
 		return command.UsageErr("--token-env is not the name of an environment variable: write one such as %s; if a token was given there, renew it, because every user of this machine could see it", usualTokenEnv)
 	}
 	d.values["api.token"], d.values["api.token_file"] = "${"+name+"}", ""

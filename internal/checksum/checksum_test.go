@@ -45,7 +45,9 @@ func TestSealDetectsChangedBytes(t *testing.T) {
 	}
 }
 
-func TestFileWithTwoHardLinksIsReadOnce(t *testing.T) {
+// TestCacheComparesFiles checks the problems that Compare returns, and that a file with two hard
+// links is read once.
+func TestCacheComparesFiles(t *testing.T) {
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "a"), filepath.Join(dir, "b")
 	if err := errors.Join(os.WriteFile(file, []byte("123"), 0o600), os.Link(file, link)); err != nil {

@@ -9,10 +9,9 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// RecordFollowUp writes the ledger entry of work that follows a publish, such as a backup. It sends an
-// alert if the entry causes one of the given events. It does not wait for the warehouse lock,
-// because another run may hold the lock for hours. A single write appends the entry, so no lock
-// is needed.
+// RecordFollowUp writes the ledger entry of a follow-up, such as a backup. It sends an alert if the
+// entry causes one of the given events. It does not wait for the warehouse lock, because a run may
+// hold the lock for hours. A single write appends the entry, so no lock is needed.
 func RecordFollowUp(ctx context.Context, wh *warehouse.Warehouse, sender *notify.Notifier, entry ledger.Run, events ...string) error {
 	var previous ledger.FollowUp
 	for _, f := range LatestFollowUps(wh) {
@@ -33,7 +32,7 @@ func RecordFollowUp(ctx context.Context, wh *warehouse.Warehouse, sender *notify
 		return err
 	}
 	// The alert names the newest version. If this cannot be read, the alert names the version that the
-	// work processed.
+	// follow-up processed.
 	version := entry.Version
 	if newest, ok, err := wh.Versions.Latest(); err == nil && ok {
 		version = newest
@@ -47,8 +46,8 @@ func RecordFollowUp(ctx context.Context, wh *warehouse.Warehouse, sender *notify
 	return err
 }
 
-// LatestFollowUps returns the state of each kind of work that follows a publish. It returns nil if the
-// ledger cannot be read. The next write to the ledger then returns the error.
+// LatestFollowUps returns the state of each kind of follow-up. It returns nil if the ledger cannot be
+// read. The next write to the ledger then returns the error.
 func LatestFollowUps(wh *warehouse.Warehouse) []ledger.FollowUp {
 	entries, err := wh.Ledger.RunsAndFollowUps()
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestAlertsOfFollowUps checks that an alert is sent when work after a nightly run fails,
-// and when a later attempt succeeds. A command started by hand sends only the alert about the success.
+// TestAlertsOfFollowUps checks that an alert is sent when a follow-up of a night fails, and when a
+// later attempt succeeds. A command started by hand sends only the alert about the success.
 func TestAlertsOfFollowUps(t *testing.T) {
 	alerts := make(chan notify.Alert, 1)
 	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

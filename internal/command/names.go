@@ -49,13 +49,13 @@ func refuseUnknownChecks(c config.Config, refuse func(path string, value any, me
 	if damaged := (*query.FilesError)(nil); err != nil && !errors.As(err, &damaged) {
 		refuse("checks", nil, err.Error())
 	}
-	for _, f := range checks.FindFaults(checkSet.List(), AuditRules(c.Checks)) {
+	for _, f := range checks.FindFaults(checkSet.List(), CheckRules(c.Checks)) {
 		refuse("checks.rules."+f.Path, f.Value, f.Message)
 	}
 }
 
-// AuditRules returns the configured changes to checks, by the name of the check.
-func AuditRules(c config.Checks) map[string]checks.Rule {
+// CheckRules returns the configured changes to checks, by the name of the check.
+func CheckRules(c config.Checks) map[string]checks.Rule {
 	rules := map[string]checks.Rule{}
 	for name, r := range c.Rules {
 		rules[name] = checks.Rule(r)

@@ -21,7 +21,7 @@ import (
 type binder struct {
 	validator
 	lookupEnv func(string) (string, bool)
-	secrets   []string    // paths of secrets written in the file itself
+	secrets   []string    // YAML paths of secrets that the file itself contains
 	files     []valueFile // files named by NAME_FILE variables
 }
 
@@ -31,8 +31,8 @@ func (b *binder) addBroken(line int, path, format string, args ...any) {
 	b.problems = append(b.problems, Problem{Line: line, Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-// bindDocument binds the whole file. It returns false if the file could not be parsed or contains
-// several documents. Missing keys must not be reported in this case.
+// bindDocument binds the whole file. It returns false after a problem of the whole file, such as
+// invalid YAML or several documents. Missing keys must not be reported in this case.
 func (b *binder) bindDocument(data []byte, cfg *Config) bool {
 	if len(data) > maxFileSize {
 		b.addBroken(0, "", "is larger than %d KiB: give the path of a configuration file", maxFileSize>>10)
@@ -58,7 +58,7 @@ func (b *binder) bindDocument(data []byte, cfg *Config) bool {
 		return false
 	}
 	if len(file.Docs) > 1 {
-		b.addBroken(lineOfToken(file.Docs[1].Start), "", "contains %d YAML documents: keep one and remove the --- between them", len(file.Docs))
+		b.addBroken(lineOfToken(file.Docs[1].Start), "", "contains %d YAML documents: remove all but one, and the --- lines", len(file.Docs))
 	}
 	if len(file.Docs) > 0 {
 		b.bindSection(file.Docs[0].Body, "", reflect.ValueOf(cfg).Elem())

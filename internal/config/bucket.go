@@ -65,6 +65,6 @@ func (v *validator) checkS3(s S3) {
 		missing, given = given, missing
 	}
 	if (s.AccessKeyFile == "") != (s.SecretKeyFile == "") && !v.broken[missing] && !v.broken[given] {
-		v.addProblem(missing, "is empty, and %s is set: give both files, or neither to use the keys of the environment", given)
+		v.addProblem(missing, "is empty, and %s is set: give both files; to use the keys of the environment, give neither", given)
 	}
 }

@@ -1,5 +1,5 @@
 // Package config reads config.yaml. It starts from the defaults, rejects unknown keys,
-// and reports all problems at once. Secrets are hidden wherever a configuration is shown.
+// and reports all problems in one error. Secrets are hidden wherever a configuration is shown.
 //
 // The package defines the file format and the bounds of the values. It must not know the
 // components that use the values. It does not know the names of streams and columns either: a
@@ -34,7 +34,7 @@ type Config struct {
 	// Backup is the address s3://bucket/prefix, see [ParseBucket]. After each night
 	// parquet/ and state/ are mirrored there. Empty disables the backup.
 	Backup string `yaml:"backup"`
-	// Warnings name the secret files that every user can read or the group can write. [Load] sets
+	// Warnings are messages about files with secrets that other users can read or change. [Load] sets
 	// Warnings.
 	Warnings []string `yaml:"-"`
 	// Watch lists the queries that run after each night.
@@ -58,7 +58,7 @@ type API struct {
 	UserAgent string `yaml:"user_agent"`
 	// RequestsPerSecond limits all workers together. 0 means no limit.
 	RequestsPerSecond float64 `yaml:"requests_per_second"`
-	// Burst is the number of requests that may start at once after a time without requests.
+	// Burst is the number of requests that may start together after a time without requests.
 	Burst int `yaml:"burst"`
 	// Concurrency is the maximum number of requests in flight.
 	Concurrency int `yaml:"concurrency"`
@@ -205,7 +205,7 @@ type Serve struct {
 // empty address is not called.
 type Notify struct {
 	// FailureURL receives a JSON POST for each alert: about a night that failed, is partial or held,
-	// or has new warnings, and about verifications, the work after nights and the webhook inbox.
+	// or has new warnings, and about verifications, follow-ups and the webhook inbox.
 	FailureURL Secret `yaml:"failure_url"`
 	// HeartbeatURL is called after every complete night.
 	HeartbeatURL Secret `yaml:"heartbeat_url"`
@@ -236,11 +236,11 @@ type Checks struct {
 	// Timeout limits the time of one check.
 	Timeout time.Duration `yaml:"timeout"`
 	// Rules contains changes to checks, by the name of the check.
-	Rules map[string]AuditRule `yaml:"rules"`
+	Rules map[string]CheckRule `yaml:"rules"`
 }
 
-// AuditRule is a change to a check.
-type AuditRule struct {
+// CheckRule is a change to a check.
+type CheckRule struct {
 	// Severity is the effect of a failed check: "hold" (the night is not published), "warn", or "off"
 	// (the check is not run). Empty means the severity of the check.
 	Severity string `yaml:"severity"`
@@ -301,7 +301,7 @@ func Default() Config {
 		Retention: Retention{RawDays: 7, Daily: 30, Weekly: 12, Monthly: 24},
 		Schedule:  Schedule{Cron: "0 2 * * *", Timezone: "UTC", CatchUp: true},
 		Verify:    Verify{Cron: "0 5 * * 0"},
-		Checks:    Checks{Timeout: 30 * time.Second, Rules: map[string]AuditRule{}},
+		Checks:    Checks{Timeout: 30 * time.Second, Rules: map[string]CheckRule{}},
 		Serve:     Serve{Listen: "127.0.0.1:8080", Hosts: []string{}, WebhookSecrets: []Secret{}, WebhookMaxAge: 5 * time.Minute, SQL: true},
 		Notify:    Notify{Channels: []Channel{}},
 		Privacy:   Privacy{Hash: []string{}, Drop: []string{"orders.client_secret"}, Raw: "keep"},

@@ -127,7 +127,7 @@ func TestExampleShowsEveryKey(t *testing.T) {
 	}
 }
 
-func TestFullFile(t *testing.T) {
+func TestFullFileIsDecoded(t *testing.T) {
 	got, err := config.Load("testdata/good/full.yaml", envWithHashKey)
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +150,7 @@ func TestFullFile(t *testing.T) {
 		Retention: config.Retention{Daily: 1, Weekly: 2, Monthly: 3},
 		Schedule:  config.Schedule{Cron: "@hourly", Timezone: "Europe/Berlin"},
 		Verify:    config.Verify{Cron: "@weekly"},
-		Checks: config.Checks{Dir: "testdata/good/own-checks", Timeout: 2 * time.Minute, Rules: map[string]config.AuditRule{
+		Checks: config.Checks{Dir: "testdata/good/own-checks", Timeout: 2 * time.Minute, Rules: map[string]config.CheckRule{
 			"prices_scaled": {Severity: "warn", Params: map[string]string{"share": "0.5"}}, "host_listed_twice": {Severity: "off"}}},
 		Serve: config.Serve{
 			Listen: "[::]:9090", Hosts: []string{"status.example.com", "Warehouse_1.", "10.0.0.5"}, AuthToken: "5$-a:b#c",
@@ -192,7 +192,7 @@ func TestConditionsOfWatches(t *testing.T) {
 	}
 }
 
-func TestAllProblemsAreReportedAtOnce(t *testing.T) {
+func TestAllProblemsAreReportedTogether(t *testing.T) {
 	_, err := config.Parse("config.yaml", []byte(`
 api:
   base_url: http://api.example.com
@@ -329,7 +329,7 @@ func TestLoopbackHostsNeedNoEncryption(t *testing.T) {
 	}
 }
 
-func TestWithin(t *testing.T) {
+func TestWithinKeepsTheNamedSections(t *testing.T) {
 	_, err := config.Parse("f", []byte("api: {page_size: 0}\nwarehouse: {threads: -1}\n"), env)
 	configErr, _ := errors.AsType[*config.Error](err)
 	for name, test := range map[string]struct {

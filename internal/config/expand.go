@@ -55,7 +55,7 @@ func (b *binder) readVariable(name string, file valueFile) (value string, isSet 
 		return value, isSet, nil
 	}
 	if isSet {
-		return "", false, fmt.Errorf("the environment has both %s and %s%s: keep one of the two", name, name, fileSuffix)
+		return "", false, fmt.Errorf("the environment has both %s and %s%s: remove one of the two", name, name, fileSuffix)
 	}
 	file.path = &path
 	b.files = append(b.files, file)
@@ -64,7 +64,10 @@ func (b *binder) readVariable(name string, file valueFile) (value string, isSet 
 		return "", false, fmt.Errorf("the file that %s%s names cannot be read: %w: give the path of a file that this user can read", name, fileSuffix, err)
 	}
 	value = strings.TrimSpace(string(data))
-	if len(value) > maxTokenSize || value == "" {
+	if value == "" {
+		return "", false, fmt.Errorf("the file that %s%s names is empty: write the value into it", name, fileSuffix)
+	}
+	if len(value) > maxTokenSize {
 		return "", false, fmt.Errorf("the file that %s%s names has %d bytes: give a file that contains only the value", name, fileSuffix, len(data))
 	}
 	return value, true, nil

@@ -71,7 +71,7 @@ func TestUnusableSecretFiles(t *testing.T) {
 		want          string
 	}{
 		"missing":        {nil, map[string]string{"TOKEN_FILE": "/none/token"}, "TOKEN_FILE names cannot be read: open /none/token: no such file"},
-		"empty":          {map[string]string{"TOKEN": "\n"}, nil, "TOKEN_FILE names has 1 bytes"},
+		"empty":          {map[string]string{"TOKEN": "\n"}, nil, "TOKEN_FILE names is empty"},
 		"too large":      {map[string]string{"TOKEN": strings.Repeat("hunter2", 2000)}, nil, "TOKEN_FILE names has 14000 bytes"},
 		"TOKEN also set": {map[string]string{"TOKEN": "hunter2"}, map[string]string{"TOKEN": "hunter2"}, "both TOKEN and TOKEN_FILE"},
 	} {

@@ -47,8 +47,8 @@ func Fill(data []byte, values map[string]string) ([]byte, error) {
 // EscapeValue escapes the dollar signs of a text, which would begin variables.
 func EscapeValue(text string) string { return strings.ReplaceAll(text, "$", "$$") }
 
-// IsVariable reports whether name is a valid name of a variable, as in ${name}.
-func IsVariable(name string) bool { return variableName.MatchString(name) }
+// IsVariableName reports whether ${name} is a valid variable.
+func IsVariableName(name string) bool { return variableName.MatchString(name) }
 
 func fillErr(path string) error {
 	return fmt.Errorf("fill in the configuration: the file has no line of the form \"key: value\" for %s: edit the file by hand", path)

@@ -136,9 +136,9 @@ func (v *validator) checkLakeREST(r LakeREST) {
 		v.checkAddress(address)
 	}
 	if r.TokenFile != "" && r.CredentialFile != "" {
-		v.addProblem("lake.rest.credential_file", "is set, and lake.rest.token_file too: keep one of the two")
+		v.addProblem("lake.rest.credential_file", "is set, and lake.rest.token_file too: remove one of the two")
 	}
 	if (r.SigningName == "") != (r.SigningRegion == "") {
-		v.addProblem("lake.rest.signing_name", "needs lake.rest.signing_region, and the reverse: set both or neither")
+		v.addProblem("lake.rest.signing_name", "needs lake.rest.signing_region, and the region needs the name: set both, or remove both")
 	}
 }

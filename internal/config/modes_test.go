@@ -16,9 +16,9 @@ func TestModesOfFilesWithSecrets(t *testing.T) {
 	const withVariable = "api:\n  base_url: https://api.example.com\n  token: ${TOKEN}\n"
 	const withMail = "api: {base_url: https://api.example.com, token: pc_hunter2}\nnotify: {channels: [{name: mail, type: email, to: [a@example.com], from: b@example.com,\n  smtp: {host: smtp.example.com, user: u, password_file: token}}]}\n"
 	for name, c := range map[string]struct {
-		configText            string
-		configMode, tokenMode fs.FileMode
-		problem, warning      string
+		configText             string
+		configMode, secretMode fs.FileMode
+		problem, warning       string
 	}{
 		"config.yaml private":                           {withToken, 0o600, 0, "", ""},
 		"config.yaml readable by the group":             {withToken, 0o640, 0, "", ""},
@@ -28,7 +28,7 @@ func TestModesOfFilesWithSecrets(t *testing.T) {
 		"config.yaml writable by all":                   {withTokenFile, 0o666, 0o600, "config.yaml: can be written by every user", ""},
 		"token file readable by all":                    {withTokenFile, 0o600, 0o604, "", "api.token_file"},
 		"token file readable by the group":              {withTokenFile, 0o600, 0o640, "", ""},
-		"token file writable by the group":              {withTokenFile, 0o600, 0o660, "", "written by its group"},
+		"token file writable by the group":              {withTokenFile, 0o600, 0o660, "", "written by the group of the file"},
 		"mail password file readable by all":            {withMail, 0o600, 0o604, "", "notify.channels[0].smtp.password_file"},
 		"mail password file writable by all":            {withMail, 0o600, 0o602, "config.yaml:3: notify.channels[0].smtp.password_file: ", ""},
 		"token file writable by all":                    {withTokenFile, 0o600, 0o602, "config.yaml:1: api.token_file: ", ""},
@@ -38,13 +38,13 @@ func TestModesOfFilesWithSecrets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			file, tokenPath := filepath.Join(dir, "config.yaml"), filepath.Join(dir, "token")
-			if err := errors.Join(os.WriteFile(file, []byte(c.configText), 0o600), os.WriteFile(tokenPath, []byte("pc_hunter2"), 0o600), os.Chmod(file, c.configMode), os.Chmod(tokenPath, c.tokenMode)); err != nil {
+			file, secretPath := filepath.Join(dir, "config.yaml"), filepath.Join(dir, "token")
+			if err := errors.Join(os.WriteFile(file, []byte(c.configText), 0o600), os.WriteFile(secretPath, []byte("pc_hunter2"), 0o600), os.Chmod(file, c.configMode), os.Chmod(secretPath, c.secretMode)); err != nil {
 				t.Fatal(err)
 			}
 			got, err := config.Load(file, func(name string) (string, bool) {
 				if name == "TOKEN_FILE" {
-					return tokenPath, true
+					return secretPath, true
 				}
 				return "", false
 			})

@@ -113,7 +113,7 @@ func (v *validator) checkAPI(a API) {
 	switch fault := tokenFault(a.Token); {
 	case v.broken["api.token_file"]:
 	case a.Token != "" && a.TokenFile != "":
-		v.addProblem("api.token_file", "is set, and api.token too: keep one of the two")
+		v.addProblem("api.token_file", "is set, and api.token too: remove one of the two")
 	case a.Token == "" && a.TokenFile == "":
 		v.addProblem("api.token", "is empty: give the token as ${PLACEMENTSYNC_TOKEN}, or its file as api.token_file")
 	case a.TokenFile == "" && fault != "":
@@ -208,7 +208,7 @@ func (v *validator) checkPrivacy(p Privacy) {
 	for i, name := range p.Hash {
 		if slices.Contains(p.Drop, name) {
 			item := fmt.Sprintf("privacy.hash[%d]", i)
-			v.refuse(item, name, "is also in privacy.drop: keep it in one of the two")
+			v.refuse(item, name, "is also in privacy.drop: remove it from one of the two")
 		}
 	}
 	if len(p.Hash) > 0 && p.HashKey == "" {

@@ -41,7 +41,7 @@ type webAddress struct {
 	path, text, example string
 	// isSecret means that the address may contain credentials and is not shown.
 	isSecret bool
-	// credentialAdvice is the advice against credentials in an address that is not secret.
+	// credentialAdvice is shown if an address that is not secret contains credentials.
 	credentialAdvice string
 	// plainProblem is the message about plain http to hosts other than loopback. It is not
 	// reported if allowPlain is set.

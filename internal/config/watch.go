@@ -123,11 +123,11 @@ func (v *validator) checkChannels(channels []Channel) []string {
 			v.checkAddress(webAddress{path: key + ".url", text: c.URL.Reveal(), example: "https://hooks.example.com/abc", isSecret: true,
 				plainProblem: "would send findings unencrypted: use https"})
 			if c.SMTP.Host != "" {
-				v.addProblem(key+".smtp.host", "is for the type email: remove it, or correct the type")
+				v.addProblem(key+".smtp.host", "is only for the type email: remove it, or correct the type")
 			}
 		case "email":
 			if c.URL != "" {
-				v.addProblem(key+".url", "is for the types webhook and slack: remove it, or correct the type")
+				v.addProblem(key+".url", "is only for the types webhook and slack: remove it, or correct the type")
 			}
 			v.checkMailAddresses(key, c)
 			v.checkSMTP(key+".smtp", c.SMTP)
@@ -160,7 +160,7 @@ func (v *validator) checkSMTP(key string, s SMTP) {
 	v.checkOneOf(key+".tls", s.TLS, "starttls", "tls", "none")
 	switch {
 	case s.TLS == "none" && !isLoopback(s.Host):
-		v.addProblem(key+".tls", "none is allowed only for a mail server on this machine: use starttls or tls")
+		v.addProblem(key+".tls", "\"none\" is allowed only for a mail server on this machine: use starttls or tls")
 	case s.TLS == "none" && s.User != "":
 		v.addProblem(key+".user", "would be sent unencrypted: use starttls or tls, or remove it")
 	}
@@ -168,9 +168,9 @@ func (v *validator) checkSMTP(key string, s SMTP) {
 	switch {
 	case v.broken[key+".password"] || v.broken[key+".password_file"] || v.broken[key+".user"]:
 	case s.Password != "" && s.PasswordFile != "":
-		v.addProblem(key+".password_file", "is set, and password too: keep one of the two")
+		v.addProblem(key+".password_file", "is set, and password too: remove one of the two")
 	case hasPassword != (s.User != ""):
-		v.addProblem(key+".user", "needs a password, and the reverse: set both or neither")
+		v.addProblem(key+".user", "needs a password, and a password needs a user: set both, or remove both")
 	}
 }
 
