@@ -1,7 +1,7 @@
 // Package durable changes files so that a kill or a power cut leaves either the old or the
 // new state. The program makes all renames, links, fsyncs and temporary files with this package.
-// A Disk calls a hook before and after each change. In the hook, tests can kill the process or simulate
-// a disk error.
+// A Disk calls its function Step before and after each change. In Step, tests can kill the process or
+// simulate a disk error.
 // The package must not know the meaning of the files, such as runs, versions and inboxes.
 package durable
 
@@ -15,7 +15,7 @@ import (
 	"syscall"
 )
 
-// Disk changes files and folders. The zero Disk calls no hook.
+// Disk changes files and folders. The zero Disk has no Step.
 type Disk struct {
 	// Step, if set, is called before and after each change, and in the middle of each
 	// write, with a name such as "before fsync manifest.json" and the path of the changed
@@ -76,7 +76,7 @@ func (d Disk) WriteInHalves(label string, data []byte, write func(part []byte, o
 	return write(data[middle:], middle)
 }
 
-// Create creates a file and calls no step. It fails with fs.ErrExist if the name exists. The umask
+// Create creates a file and does not call Step. It fails with fs.ErrExist if the name exists. The umask
 // applies to mode. The name survives a power cut only after a Sync of the parent folder.
 func (d Disk) Create(path string, mode fs.FileMode) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
@@ -101,8 +101,8 @@ func (d Disk) Append(f *os.File, data []byte) error {
 	return d.Do("fsync", f.Name(), f.Sync)
 }
 
-// Overwrite replaces the content of a file in place. It does not sync the file and calls no
-// step. After a kill the file may be empty or incomplete. The umask applies to mode.
+// Overwrite replaces the content of a file in place. It does not sync the file or call Step.
+// After a kill the file may be empty or incomplete. The umask applies to mode.
 func (d Disk) Overwrite(path string, data []byte, mode fs.FileMode) error {
 	return os.WriteFile(path, data, mode)
 }
@@ -170,7 +170,7 @@ func (d Disk) RewriteFile(path string, data []byte) error {
 // even if it is a broken symbolic link. The umask applies to mode. If access is not nil, the file
 // gets the owner and group in access, and the mode bits that are both in access and in mode.
 func (d Disk) CreateFile(path string, data []byte, mode fs.FileMode, access *Access) error {
-	return d.writeThrough(path, mode, d.renameToNew, func(f *os.File) error {
+	return d.writeViaTemp(path, mode, d.renameToNew, func(f *os.File) error {
 		if err := d.write(f, path, data); err != nil || access == nil {
 			return err
 		}
@@ -227,12 +227,12 @@ func (a Access) apply(f *os.File) error {
 // to path. If fill or the sync fails, path is unchanged. If the rename fails, path has either the
 // old or the new content. The umask applies to mode.
 func (d Disk) WriteAtomically(path string, mode fs.FileMode, fill func(f *os.File) error) error {
-	return d.writeThrough(path, mode, d.Rename, fill)
+	return d.writeViaTemp(path, mode, d.Rename, fill)
 }
 
-// writeThrough creates a temporary file, calls fill to write it, syncs it and calls finish
+// writeViaTemp creates a temporary file, calls fill to write it, syncs it and calls finish
 // to move it to path.
-func (d Disk) writeThrough(path string, mode fs.FileMode, finish func(from, to string) error, fill func(f *os.File) error) error {
+func (d Disk) writeViaTemp(path string, mode fs.FileMode, finish func(from, to string) error, fill func(f *os.File) error) error {
 	f, err := d.CreateTemp(path, mode)
 	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
 		// Users know the folder, but not the name of the temporary file.
@@ -289,7 +289,7 @@ func (d Disk) MakeFolder(path string, mode fs.FileMode) error {
 	if err := os.Mkdir(path, mode); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	// The user may not be allowed to read a folder above the warehouse.
+	// A parent folder that the user is not allowed to read is not synced.
 	if err := syncPath(parent); err != nil && !errors.Is(err, fs.ErrPermission) {
 		return err
 	}
@@ -299,7 +299,7 @@ func (d Disk) MakeFolder(path string, mode fs.FileMode) error {
 	return d.Step("after fsync above "+d.label(path), path)
 }
 
-// Remove removes a file. If there is no such file, it does nothing and calls no step.
+// Remove removes a file. If there is no such file, it does nothing and does not call Step.
 func (d Disk) Remove(path string) error {
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -260,7 +260,8 @@ const unusedPID = 1<<31 - 2
 
 // TestFilesOfKilledProcessesAreRemoved writes a file and a folder beside temporary folders of other
 // processes. Locked folders, here with the suffix .8, are in use and must be kept. Unlocked folders
-// must be removed, whether the process in their name exists or not.
+// must be removed, whether the process in their name exists or not. Folders that do not have the name
+// of a temporary folder must be kept.
 func TestFilesOfKilledProcessesAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	tempName := func(name string, pid, n int) string { return fmt.Sprintf("%s.%d.%d", name, pid, n) }
@@ -289,9 +290,9 @@ func TestFilesOfKilledProcessesAreRemoved(t *testing.T) {
 	}
 }
 
-// TestConcurrentWritersOfOnePath runs several writers. Each removes the temporary files of killed
+// TestConcurrentWritersKeepTheirTempFiles runs several writers of one path. Each removes the temporary files of killed
 // processes, and must keep the temporary files of the other writers.
-func TestConcurrentWritersOfOnePath(t *testing.T) {
+func TestConcurrentWritersKeepTheirTempFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.html")
 	errs := make(chan error)
 	const writers, rounds = 4, 25

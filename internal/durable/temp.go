@@ -88,7 +88,7 @@ func (e *TempError) Error() string {
 	if inner, ok := errors.AsType[*fs.PathError](err); ok {
 		err = inner.Err
 	}
-	return fmt.Sprintf("make a temporary folder in %q (TMPDIR): %v; nothing was changed; set the environment variable TMPDIR to a folder that you can write to", e.Dir, err)
+	return fmt.Sprintf("make a temporary folder in %q (TMPDIR): %v: set the environment variable TMPDIR to a folder that this user can write to", e.Dir, err)
 }
 
 // Unwrap returns the error of the operating system.
