@@ -27,7 +27,7 @@ type Channel struct {
 
 // Message contains the forms of one message for all kinds of channels.
 type Message struct {
-	// ID is the idempotency key: a receiver can drop a second delivery.
+	// ID is the idempotency key, by which a receiver can drop a repeated delivery.
 	ID string
 	// Subject is one line.
 	Subject string
@@ -46,7 +46,7 @@ func (n *Notifier) Deliver(ctx context.Context, c Channel, m Message) error {
 	case Slack:
 		// Slack interprets links and mentions even with markup disabled. Escaping their characters
 		// prevents that.
-		escaped := strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(breakMentions(m.Text))
+		escaped := strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(breakMentionsAndLinks(m.Text))
 		body, err := json.Marshal(slackText{Text: escaped})
 		if err != nil {
 			return fmt.Errorf("encode the message for Slack: %w", err)
@@ -67,9 +67,9 @@ type slackText struct {
 	UnfurlMedia bool   `json:"unfurl_media"`
 }
 
-// breakMentions inserts zero-width spaces after the @ of a mention and between the brackets
+// breakMentionsAndLinks inserts zero-width spaces after the @ of a mention and between the brackets
 // of a link or an image. Mattermost interprets mentions and links even with markup disabled.
-func breakMentions(text string) string {
+func breakMentionsAndLinks(text string) string {
 	const zeroWidthSpace = '\u200b'
 	var b strings.Builder
 	previous := ' '

@@ -80,10 +80,10 @@ func TestDeliverToFailingReceivers(t *testing.T) {
 		want    string
 		timeout time.Duration
 	}{
-		"status 404":                {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }, 1, "the receiver returned 404 Not Found", longTimeout},
-		"status 500":                {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }, 3, "the receiver returned 500", longTimeout},
-		"no response":               {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, 3, "reach the receiver: ", shortTimeout},
-		"connection closed at once": {func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }, 3, "reach the receiver: EOF", longTimeout},
+		"status 404":        {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }, 1, "the receiver returned 404 Not Found", longTimeout},
+		"status 500":        {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }, 3, "the receiver returned 500", longTimeout},
+		"no response":       {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, 3, "reach the receiver: ", shortTimeout},
+		"connection closed": {func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }, 3, "reach the receiver: EOF", longTimeout},
 		"status 200 with an endless body": {func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(http.StatusOK)
 			w.(http.Flusher).Flush()

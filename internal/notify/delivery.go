@@ -26,8 +26,8 @@ func newClient(cfg Config) *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{DisableKeepAlives: true, TLSHandshakeTimeout: cfg.Timeout, Proxy: cfg.Proxy},
 		Timeout:   cfg.Timeout,
-		// A redirect means a wrong address in the configuration. To follow it would
-		// turn a POST into a GET and send the secret to another host.
+		// A redirect means a wrong address in the configuration. Following the redirect could turn a
+		// POST into a GET and send the secret to another host.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }

@@ -31,7 +31,7 @@ type mailServer struct {
 	authErr  error
 	hangUp   bool // closes the connection once instead of confirming a message
 	conns    int
-	users    []string
+	logins   []string // users
 	received []receivedMail
 }
 
@@ -71,7 +71,7 @@ func (s *mailSession) Auth(string) (sasl.Server, error) {
 		if !encrypted {
 			return errors.New("not encrypted")
 		}
-		s.server.users = append(s.server.users, user)
+		s.server.logins = append(s.server.logins, user)
 		return nil
 	}), nil
 }
@@ -193,8 +193,8 @@ func TestEmailArrives(t *testing.T) {
 			if err := deliver(t, m, testMessage()); err != nil {
 				t.Fatal(err)
 			}
-			if len(server.received) != 1 || (len(server.users) == 1) != (m.User != "") {
-				t.Fatalf("received %d e-mails with the logins %q, want one e-mail, and one login if the connection is encrypted", len(server.received), server.users)
+			if len(server.received) != 1 || (len(server.logins) == 1) != (m.User != "") {
+				t.Fatalf("received %d e-mails with the logins %q, want one e-mail, and one login if the connection is encrypted", len(server.received), server.logins)
 			}
 			checkMail(t, server.received[0])
 		})
@@ -303,8 +303,8 @@ func TestDeliverToFailingMailServers(t *testing.T) {
 	}
 }
 
-// TestMailServerTimesOut connects to servers that never complete an SMTP greeting.
-func TestMailServerTimesOut(t *testing.T) {
+// TestDeliveryEndsWithoutAnSMTPGreeting connects to servers that never complete an SMTP greeting.
+func TestDeliveryEndsWithoutAnSMTPGreeting(t *testing.T) {
 	t.Parallel()
 	for name, greeting := range map[string]string{"no greeting": "", "half a line": "220 mail", "another protocol": "HTTP/1.1 400 hunter2\r\n"} {
 		t.Run(name, func(t *testing.T) {

@@ -1,5 +1,5 @@
-// Package notify sends alerts about nights, the work after nights, verifications and the webhook
-// inbox, and a heartbeat after each complete night. It also delivers messages of other packages to
+// Package notify sends alerts about nights, follow-ups, verifications and the webhook inbox, and a
+// heartbeat after each complete night. It also delivers messages of other packages to
 // channels: a webhook, a chat or e-mail.
 //
 // The package must not know nights or watches: the caller fills alerts and messages. If an alert
@@ -28,7 +28,7 @@ const (
 	Warned     = "warned"     // published, and a check failed that did not fail before
 	Damaged    = "damaged"    // a verification found damage
 	Unverified = "unverified" // a verification failed without a result
-	Behind     = "behind"     // published, but later work such as a backup failed
+	Behind     = "behind"     // published, but a follow-up, such as a backup, failed
 	Full       = "full"       // the webhook inbox is full
 	Recovered  = "recovered"  // Behind or Full has ended
 )
@@ -57,13 +57,13 @@ type Config struct {
 // Alert is the JSON body of an alert. Receivers that are compatible with Slack show
 // Text and ignore the other fields.
 type Alert struct {
-	// Text is one line for the event, one for each failed check, one for the start and the effect,
-	// and one for the remedy. Notifier.Alert sets it.
+	// Text has a line for the event, a line for each of the first five checks, a line for the start and
+	// the effect, and a line for the remedy. Notifier.Alert sets Text.
 	Text  string `json:"text"`
 	Event string `json:"event"`
 	Run   string `json:"run_id"`
-	// Work is the kind of work that failed or recovered, such as backup. It is empty for
-	// other events.
+	// Work is the kind of follow-up that failed or recovered, such as backup, or [Inbox]. It is empty
+	// for other events.
 	Work      string    `json:"work,omitempty"`
 	ExitCode  int       `json:"exit_code"`
 	Error     string    `json:"error,omitempty"`
@@ -82,7 +82,7 @@ type Alert struct {
 	Advice string `json:"advice"`
 	// Streams are the incomplete streams of a partial night.
 	Streams []Stream `json:"streams"`
-	// Checks are the failed checks of Held and Warned.
+	// Checks are the failed checks of Held and Warned, and those that did not run.
 	Checks  []ledger.CheckResult `json:"checks,omitempty"`
 	Program string               `json:"program_version"`
 }

@@ -61,7 +61,7 @@ func (a Alert) describeEvent() string {
 	return text + ": " + a.Error
 }
 
-// nameWork names the work after a night, as the subject of a sentence.
+// nameWork names the follow-up, as the subject of a sentence.
 func (a Alert) nameWork() string {
 	switch a.Work {
 	case "lake":
@@ -176,7 +176,7 @@ var (
 func sanitizeText(s string, maxChars int) string {
 	s = strings.NewReplacer("<", "\u2039", ">", "\u203a").Replace(s)
 	s = manyEscapes.ReplaceAllString(escapedQuote.ReplaceAllString(s, `"`), `\`)
-	return cutText(breakMentions(s), maxChars)
+	return cutText(breakMentionsAndLinks(s), maxChars)
 }
 
 // cutText cuts a text to its first line and to maxChars characters.
