@@ -239,9 +239,9 @@ func TestTokenInCompressedBodyIsScrubbed(t *testing.T) {
 			dir := t.TempDir()
 			l := testLanding(t, dir)
 			checkError(t, requestTokenInfo(t, newClient(t, serverConfig(t, h), l)), "")
-			for _, a := range storedResponses(t, dir) {
-				if a.body != `{"id":"<secret>"}` {
-					t.Errorf("landed %s, want the body without the token", a.body)
+			for _, response := range storedResponses(t, dir) {
+				if response.body != `{"id":"<secret>"}` {
+					t.Errorf("landed %s, want the body without the token", response.body)
 				}
 			}
 			kept, err := os.ReadFile(filepath.Join(dir, "000001.bodies"))

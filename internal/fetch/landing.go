@@ -302,7 +302,7 @@ func (l *Landing) find(r Request) (location, bool) {
 
 var errDamagedBody = errors.New("the stored body is damaged")
 
-// loadBody reads, decodes and verifies a body.
+// loadBody reads, decompresses and verifies a body.
 func (l *Landing) loadBody(e location) ([]byte, error) {
 	segment, err := l.segmentFile(e)
 	if err != nil {

@@ -58,15 +58,15 @@ func storedResponses(t *testing.T, dir string) (all []storedResponse) {
 		t.Fatal(err)
 	}
 	defer stored.Close()
-	for a, err := range stored.All() {
-		if errors.Is(err, fetch.ErrDamagedLine) || a.Replaced {
+	for response, err := range stored.All() {
+		if errors.Is(err, fetch.ErrDamagedLine) || response.Replaced {
 			continue
 		}
-		body, bodyErr := stored.Body(a)
+		body, bodyErr := stored.Body(response)
 		if err := errors.Join(err, bodyErr); err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, storedResponse{a, string(body)})
+		all = append(all, storedResponse{response, string(body)})
 	}
 	return all
 }
@@ -124,11 +124,11 @@ func TestLandingKeepsResponses(t *testing.T) {
 		t.Errorf("found responses %v after reopening, want 25", got)
 	}
 	var seqs []uint64
-	for _, a := range storedResponses(t, dir) {
-		if a.Page != int(a.Seq) {
-			t.Errorf("listed %+v, want page %d", a.Request, a.Seq)
+	for _, response := range storedResponses(t, dir) {
+		if response.Page != int(response.Seq) {
+			t.Errorf("listed %+v, want page %d", response.Request, response.Seq)
 		}
-		seqs = append(seqs, a.Seq)
+		seqs = append(seqs, response.Seq)
 	}
 	if len(seqs) != 25 || seqs[24] != 25 {
 		t.Errorf("listed seqs %v, want 1 to 25", seqs)
@@ -221,11 +221,11 @@ func checkRepair(t *testing.T, dir string, n int) {
 		t.Fatalf("found responses %v before the missing responses were added and %v afterwards, want all %d", found, again, n)
 	}
 	previous := uint64(0)
-	for _, a := range storedResponses(t, dir) {
-		if a.Seq <= previous {
-			t.Fatalf("listed seq %d after seq %d, want ascending seqs", a.Seq, previous)
+	for _, response := range storedResponses(t, dir) {
+		if response.Seq <= previous {
+			t.Fatalf("listed seq %d after seq %d, want ascending seqs", response.Seq, previous)
 		}
-		previous = a.Seq
+		previous = response.Seq
 	}
 }
 
@@ -428,9 +428,9 @@ func TestEchoedTokenIsScrubbed(t *testing.T) {
 				t.Fatal(err)
 			}
 			const want = `{"id":"a","sent":"<secret>","header":"Bearer <secret>","url":"/x?token=<secret>","slashes":"<secret>"}`
-			for _, a := range storedResponses(t, dir) {
-				if a.body != want || seen != want {
-					t.Errorf("stored %s and read %s, want %s", a.body, seen, want)
+			for _, response := range storedResponses(t, dir) {
+				if response.body != want || seen != want {
+					t.Errorf("stored %s and read %s, want %s", response.body, seen, want)
 				}
 			}
 		})

@@ -7,7 +7,7 @@ import (
 )
 
 // restore reads the journal of an interrupted run into the index. A line counts if it is
-// complete and its body exists. Bodies that may have landed after the last sync are decoded
+// complete and its body exists. Bodies that may have landed after the last sync are decompressed
 // to verify them.
 func (l *Landing) restore() error {
 	end, err := size(l.journal)

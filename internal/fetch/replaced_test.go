@@ -61,9 +61,9 @@ func checkReplaced(t *testing.T, dir string, line int) {
 		t.Fatal(err)
 	}
 	defer stored.Close()
-	for a, err := range stored.All() {
-		if err == nil && a.Seq < 3 && !a.Replaced {
-			t.Errorf("with damaged line %d, response %d is not marked as replaced", line, a.Seq)
+	for response, err := range stored.All() {
+		if err == nil && response.Seq < 3 && !response.Replaced {
+			t.Errorf("with damaged line %d, response %d is not marked as replaced", line, response.Seq)
 		}
 	}
 	l := openLanding(t, copyDir(t, dir), withoutSync())

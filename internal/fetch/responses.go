@@ -37,8 +37,8 @@ type StoredResponses struct {
 
 // OpenStoredResponses opens the landing in dir.
 func OpenStoredResponses(dir string) (_ *StoredResponses, err error) {
-	a := &StoredResponses{landing: &Landing{dir: dir, decompressor: newDecompressor(maxLanded), index: map[xxh3.Uint128]location{}}}
-	l := a.landing
+	r := &StoredResponses{landing: &Landing{dir: dir, decompressor: newDecompressor(maxLanded), index: map[xxh3.Uint128]location{}}}
+	l := r.landing
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("read the stored responses in %q: %w", dir, errors.Join(err, l.closeFiles()))
@@ -47,11 +47,11 @@ func OpenStoredResponses(dir string) (_ *StoredResponses, err error) {
 	if err = l.openFiles(os.O_RDONLY); err != nil {
 		return nil, err
 	}
-	if a.end, err = size(l.journal); err != nil {
+	if r.end, err = size(l.journal); err != nil {
 		return nil, err
 	}
 	replaced := map[uint64]bool{}
-	for s, err := range l.readLines(a.end) {
+	for s, err := range l.readLines(r.end) {
 		if err != nil {
 			return nil, err
 		}
@@ -61,7 +61,7 @@ func OpenStoredResponses(dir string) (_ *StoredResponses, err error) {
 		}
 	}
 	l.forgetReplaced(replaced)
-	return a, nil
+	return r, nil
 }
 
 // ErrDamagedLine is yielded for a response whose line in the journal is damaged.
@@ -69,44 +69,44 @@ var ErrDamagedLine = errors.New("a line of the journal is damaged")
 
 // All yields the responses in landing order, and ErrDamagedLine for each damaged line. It
 // ignores an incomplete last line, which a killed run can leave.
-func (a *StoredResponses) All() iter.Seq2[StoredResponse, error] {
+func (r *StoredResponses) All() iter.Seq2[StoredResponse, error] {
 	return func(yield func(StoredResponse, error) bool) {
-		for s, err := range a.landing.readLines(a.end) {
+		for s, err := range r.landing.readLines(r.end) {
 			switch {
 			case err != nil:
-				err = fmt.Errorf("read the stored responses in %q: %w", a.landing.dir, err)
-			case !s.ok && s.isTorn(a.end):
+				err = fmt.Errorf("read the stored responses in %q: %w", r.landing.dir, err)
+			case !s.ok && s.isTorn(r.end):
 				continue
 			case !s.ok:
 				err = ErrDamagedLine
 			}
-			if !yield(a.describe(s.line), err) {
+			if !yield(r.describe(s.line), err) {
 				return
 			}
 		}
 	}
 }
 
-func (a *StoredResponses) describe(n line) StoredResponse {
+func (r *StoredResponses) describe(n line) StoredResponse {
 	return StoredResponse{
 		Request: n.toRequest(), Seq: n.Seq, Same: n.Same, Status: n.Status, Encoding: n.Encoding,
 		Stored: int64(n.Stored), Size: int64(n.Size), At: n.At, Took: time.Duration(n.Millis * float64(time.Millisecond)),
-		Replaced: !a.landing.isLatest(&n), place: n.toLocation(),
+		Replaced: !r.landing.isLatest(&n), place: n.toLocation(),
 	}
 }
 
-// Body returns the decoded body of a response. If the stored bytes do not match their checksums, Body
-// returns an error.
-func (a *StoredResponses) Body(response StoredResponse) ([]byte, error) {
-	body, err := a.landing.loadBody(response.place)
+// Body returns the decompressed body of a response, or an error if the stored bytes do not match their
+// checksums.
+func (r *StoredResponses) Body(response StoredResponse) ([]byte, error) {
+	body, err := r.landing.loadBody(response.place)
 	if err != nil {
-		return nil, fmt.Errorf("read response %d of stream %q in %q: %w", response.Seq, response.Stream, a.landing.dir, err)
+		return nil, fmt.Errorf("read response %d of stream %q in %q: %w", response.Seq, response.Stream, r.landing.dir, err)
 	}
 	return body, nil
 }
 
 // Close closes the files of the landing.
-func (a *StoredResponses) Close() error { return a.landing.closeFiles() }
+func (r *StoredResponses) Close() error { return r.landing.closeFiles() }
 
 // LandingCheck counts the intact and damaged parts of a landing.
 type LandingCheck struct {
@@ -120,12 +120,12 @@ type LandingCheck struct {
 
 // CheckLanding reads all responses of a landing without changing it.
 func CheckLanding(dir string) (c LandingCheck, err error) {
-	a, err := OpenStoredResponses(dir)
+	stored, err := OpenStoredResponses(dir)
 	if err != nil {
 		return c, err
 	}
-	defer func() { err = errors.Join(err, a.Close()) }()
-	for response, err := range a.All() {
+	defer func() { err = errors.Join(err, stored.Close()) }()
+	for response, err := range stored.All() {
 		switch {
 		case errors.Is(err, ErrDamagedLine):
 			c.Damaged++
@@ -137,7 +137,7 @@ func CheckLanding(dir string) (c LandingCheck, err error) {
 		if response.Same == 0 {
 			c.Bytes += response.Stored
 		}
-		if _, err := a.Body(response); err != nil {
+		if _, err := stored.Body(response); err != nil {
 			c.Damaged++
 		}
 	}

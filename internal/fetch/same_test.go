@@ -72,11 +72,11 @@ func TestIdenticalBodiesAreStoredOnce(t *testing.T) {
 		t.Errorf("a copy of a response stored before the reopening is the same as %d, want 3", got.Same)
 	}
 	var same []uint64
-	for _, a := range storedResponses(t, dir) {
-		if a.body != bodyText(int([]int{0, 40, 41, 42, 41, 42}[a.Seq])) {
-			t.Errorf("listed response %d as %q, want the body that was stored", a.Seq, a.body)
+	for _, response := range storedResponses(t, dir) {
+		if response.body != bodyText(int([]int{0, 40, 41, 42, 41, 42}[response.Seq])) {
+			t.Errorf("listed response %d as %q, want the body that was stored", response.Seq, response.body)
 		}
-		same = append(same, a.Same)
+		same = append(same, response.Same)
 	}
 	if len(same) != 5 || same[3] != 2 || same[4] != 3 {
 		t.Errorf("listed Same values %v, want 2 and 3 at the end", same)
