@@ -45,6 +45,23 @@ func TestQueries(t *testing.T) {
 	}
 }
 
+// TestMarts runs testdata/mart/<view>/*.test, which have the format of TestQueries without parameters.
+// want.csv has all rows of the view, sorted by all columns.
+func TestMarts(t *testing.T) {
+	tests, err := filepath.Glob(filepath.Join("testdata", "mart", "*", "*.test"))
+	if err != nil || len(tests) == 0 {
+		t.Fatalf("found %d tests of views (%v), want some", len(tests), err)
+	}
+	empty := fixture.NewEmpty(t)
+	for _, path := range tests {
+		view := filepath.Base(filepath.Dir(path))
+		t.Run(view+"/"+strings.TrimSuffix(filepath.Base(path), ".test"), func(t *testing.T) {
+			q := query.Query{Name: view, SQL: "FROM mart." + view + " ORDER BY ALL"}
+			checkQuery(t, q, path, func(rows string) *query.DB { return open(t, rows, empty) })
+		})
+	}
+}
+
 func checkQuery(t *testing.T, q query.Query, path string, openOnce func(rows string) *query.DB) {
 	t.Helper()
 	archive, err := txtar.ParseFile(path)

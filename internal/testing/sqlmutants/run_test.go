@@ -113,7 +113,8 @@ func suitesOf(t *testing.T, name string) []suite {
 	case "queries/checks":
 		return []suite{{pkg: "internal/checks", run: "^TestChecks$/^" + base + "$", sharesCatalog: true}}
 	case "schema/mart":
-		return []suite{{pkg: "queries", run: "^TestQueries$/^(" + strings.Join(queriesReading(t, base), "|") + ")$"}}
+		return []suite{{pkg: "queries", run: "^TestMarts$/^" + base + "$"},
+			{pkg: "queries", run: "^TestQueries$/^(" + strings.Join(queriesReading(t, base), "|") + ")$"}}
 	case "internal/load/sql":
 		// The skipped test compares executed statements with the files, and would notice every
 		// mutant.
