@@ -2,6 +2,7 @@ package query_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -169,5 +170,52 @@ func TestUsageErrorsOfComparisonsExplainTheMistake(t *testing.T) {
 	}
 	if from, to, err := query.SnapshotsToCompare(all, "2026-11-01", "2026-11-03T23:59:59Z"); err != nil || from.Run != all[0].Run || to.Run != newest.Run {
 		t.Errorf("a time on the newest day: got %v, %v, %v, want the first and the newest", from, to, err)
+	}
+}
+
+// TestChangesOfAnOutlet compares two nights of outlet o. The listing a and the product p belong to the
+// outlet. The tag t belongs to no outlet.
+func TestChangesOfAnOutlet(t *testing.T) {
+	const statements = threeNights + `
+UPDATE main.product_listings SET outlet_id = 'o' WHERE id = 'a';
+UPDATE past.product_listings SET outlet_id = 'o' WHERE id = 'a';
+INSERT INTO main.outlet_channels (id, outlet_id, valid_from) VALUES ('ch', 'o', '2026-11-02 02:00:00+00'), ('x', 'other', '2026-11-02 02:00:00+00');
+INSERT INTO main.outlet_listings (id, outlet_id, name, valid_from) VALUES ('ol', 'o', 'Listing', '2026-11-02 02:00:00+00'), ('x', 'other', 'X', '2026-11-02 02:00:00+00');
+INSERT INTO main.outlet_products (outlet_id, product_id, valid_from) VALUES ('o', 'p', '2026-11-02 02:00:00+00'), ('other', 'x', '2026-11-02 02:00:00+00');
+INSERT INTO main.outlets (id, valid_from) VALUES ('o', '2026-11-02 02:00:00+00'), ('other', '2026-11-02 02:00:00+00');
+INSERT INTO main.products (id, name, valid_from) VALUES ('p', 'P', '2026-11-02 02:00:00+00'), ('x', 'X', '2026-11-02 02:00:00+00');
+INSERT INTO main.tags (name, valid_from) VALUES ('t', '2026-11-02 02:00:00+00');`
+	db := openAt(t, emptyCatalog(t).Fill(t, statements))
+	for _, c := range []struct {
+		outlet string
+		tables []string
+		want   []string
+	}{
+		{"o", nil, []string{"outlet_channels ch", "outlet_listings ol", "outlet_products o/p", "outlets o", "product_listings a", "products p"}},
+		{"o", []string{"product*", "tags"}, []string{"product_listings a", "products p"}},
+		{"other", []string{"outlets"}, []string{"outlets other"}},
+	} {
+		d := newDiff(t, db, c.tables, "2026-11-01", "2026-11-02")
+		d.Outlet = c.outlet
+		q, err := db.Changes(t.Context(), d, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		changes, err := db.Collect(t.Context(), q, nil, 99)
+		var got []string
+		for _, r := range changes.Rows {
+			got = append(got, r.Values[0].Text+" "+r.Values[1].Text)
+		}
+		if diff := cmp.Diff(c.want, slices.Compact(got)); err != nil || diff != "" {
+			t.Errorf("%s, %v: error %v; changed records (-want +got):\n%s", c.outlet, c.tables, err, diff)
+		}
+	}
+	for want, d := range map[string]query.Diff{
+		`no outlet has the id "nosuch"`:            {Outlet: "nosuch"},
+		"no chosen table has records of an outlet": {Outlet: "o", Tables: []string{"tags", "orders"}},
+	} {
+		if _, err := db.Changes(t.Context(), d, true); !errors.As(err, new(*query.UsageError)) || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
 	}
 }

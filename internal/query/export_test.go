@@ -171,3 +171,32 @@ func TestInvalidExportsAreUsageErrors(t *testing.T) {
 		t.Errorf("the parent folder contains %v, %v, want no files", entries, err)
 	}
 }
+
+func TestOneTableIsSavedToAFile(t *testing.T) {
+	db := open(t, oneListing+"; CREATE VIEW names AS SELECT id, '=1' AS name FROM product_listings; CREATE VIEW name_count AS SELECT count(*) AS n FROM names")
+	file := filepath.Join(t.TempDir(), "saved.csv")
+	answer := query.Text("SELECT $n AS n, '=1' AS formula FROM range(2)")
+	for name, c := range map[string]struct {
+		export query.Export
+		rows   int64
+		want   string
+	}{
+		"a view":              {query.Export{Tables: []string{"names"}}, 1, "id,name\r\np1,=1\r\n"},
+		"a view, defused":     {query.Export{Tables: []string{"name?"}, Defuse: true}, 1, "id,name\r\np1,'=1\r\n"},
+		"a query with values": {query.Export{Query: &answer, Values: map[string]string{"n": "7"}}, 2, "n,formula\r\n7,=1\r\n7,=1\r\n"},
+	} {
+		c.export.Format = query.CSV
+		rows, err := db.SaveExport(t.Context(), c.export, file)
+		text, readErr := os.ReadFile(file)
+		if err := errors.Join(err, readErr); err != nil || rows != c.rows || string(text) != c.want {
+			t.Errorf("%s: got %d rows, %v and %q, want %d rows and %q", name, rows, err, text, c.rows, c.want)
+		}
+	}
+	_, err := db.SaveExport(t.Context(), query.Export{Tables: []string{"name*"}, Format: query.CSV}, file)
+	if want := "a file contains one table, but 2 were chosen: name one, or export into a folder with --to"; !errors.As(err, new(*query.UsageError)) || err.Error() != want {
+		t.Errorf("two tables: got %v, want %q", err, want)
+	}
+	if _, err := db.SaveExport(t.Context(), query.Export{Tables: []string{"nosuch"}, Format: query.CSV}, file); !errors.As(err, new(*query.UsageError)) {
+		t.Errorf("an unknown table: got %v, want a usage error", err)
+	}
+}

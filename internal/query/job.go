@@ -228,7 +228,7 @@ func newStatementError(text string, err error) *StatementError {
 	}
 	e := &StatementError{Problem: problem}
 	if suggestion, _, ok := strings.Cut(details, "\nLINE "); ok { // DuckDB may suggest other names
-		e.Problem += " " + strings.TrimSpace(suggestion)
+		e.Problem = strings.TrimSpace(problem + " " + strings.TrimSpace(suggestion))
 	}
 	e.Line, e.Column = findPosition(text, err.Error())
 	return e

@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/query"
-	"placementsync/internal/testing/fixture"
 )
 
 // writeQueryFiles creates a folder with queries of the user, given by file name.
@@ -314,7 +313,7 @@ func TestValidateUserFiles(t *testing.T) {
 	for name, c := range map[string]struct {
 		db   *query.DB
 		want []string
-	}{"without a catalog": {nil, withoutCatalog}, "with a catalog": {openAt(t, fixture.NewEmpty(t).Fill(t, poorNights)), withCatalog}} {
+	}{"without a catalog": {nil, withoutCatalog}, "with a catalog": {openAt(t, emptyCatalog(t).Fill(t, poorNights)), withCatalog}} {
 		t.Run(name, func(t *testing.T) {
 			faulty, ok := errors.AsType[*query.FilesError](l.ValidateUserFiles(t.Context(), c.db))
 			if !ok {

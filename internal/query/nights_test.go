@@ -1,6 +1,7 @@
 package query_test
 
 import (
+	"sync"
 	"testing"
 
 	"placementsync/internal/query"
@@ -30,10 +31,22 @@ COMMENT ON VIEW mart.z_names IS 'It''s names.';
 CREATE VIEW mart.outer_names AS SELECT upper(name) AS name FROM mart.z_names;
 `
 
+var (
+	empty     fixture.Empty
+	emptyOnce sync.Once
+)
+
+// emptyCatalog returns an empty catalog. It is created once, because this takes long.
+func emptyCatalog(t *testing.T) fixture.Empty {
+	t.Helper()
+	emptyOnce.Do(func() { empty = fixture.NewEmpty(t) })
+	return empty
+}
+
 // createNightsCatalog creates a catalog with the history of threeNights.
 func createNightsCatalog(t *testing.T) string {
 	t.Helper()
-	return fixture.NewEmpty(t).Fill(t, threeNights)
+	return emptyCatalog(t).Fill(t, threeNights)
 }
 
 func openAsOf(t *testing.T, path, when string) *query.DB {

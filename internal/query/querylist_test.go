@@ -2,6 +2,7 @@ package query_test
 
 import (
 	"bytes"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -54,5 +55,94 @@ func TestListShowsMarts(t *testing.T) {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%s is %q, want it to contain %q", format, out.String(), want)
 		}
+	}
+}
+
+func TestExplainDescribesAQuery(t *testing.T) {
+	for _, c := range []struct {
+		q    query.Query
+		want string
+	}{
+		{query.Query{Name: "short", Title: "A short query"}, "short\n  A short query\n"},
+		{query.Query{
+			Name: "long", File: "my/long.sql", Title: "A long query", Grain: "one row per order", About: strings.Repeat("four ", 20) + "end.\nAnother line.",
+			SQL:    "FROM mart.payables JOIN mart.sold_items",
+			Params: []query.Param{{Name: "most", Type: "COUNT", Default: "3", About: "rows"}},
+		}, "long (own: my/long.sql)\n  A long query\n  one row per order\n  " + strings.TrimSpace(strings.Repeat("four ", 15)) + "\n  " + strings.Repeat("four ", 5) + "end.\n  Another line.\n" +
+			"  mart: payables, sold_items\n  --param " + query.Param{Name: "most", Type: "COUNT", Default: "3", About: "rows"}.String() + "\n"},
+		{query.Query{Name: "grain", Title: "Grain", Grain: "order"}, "grain\n  Grain\n  one row per order\n"},
+	} {
+		var out bytes.Buffer
+		if err := query.Explain(&out, c.q); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.want, out.String()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.q.Name, diff)
+		}
+	}
+}
+
+func TestListContainsParameters(t *testing.T) {
+	q := query.Query{Name: "a", File: "a.sql", Title: "A & B", Subject: "own", Params: []query.Param{
+		{Name: "most", Type: "COUNT", Default: "3", About: "rows", Values: "SELECT 1"},
+		{Name: "day", Type: "DATE", About: "a day"},
+		{Name: "name", Type: "VARCHAR", Default: "NULL", About: "a name"},
+	}}
+	for format, want := range map[query.Format]string{
+		query.CSV:   "subject,name,title,grain,about,params,marts,file\r\nown,a,A & B,,,most day name,,a.sql\r\n",
+		query.Table: "own\n  a  A & B (own: a.sql)\n\n",
+		query.JSON: `[
+  {
+    "subject": "own",
+    "name": "a",
+    "title": "A & B",
+    "grain": "",
+    "about": "",
+    "params": [
+      {
+        "name": "most",
+        "type": "COUNT",
+        "nullable": false,
+        "default": "3",
+        "about": "rows",
+        "values": "SELECT 1"
+      },
+      {
+        "name": "day",
+        "type": "DATE",
+        "nullable": false,
+        "default": null,
+        "about": "a day",
+        "values": ""
+      },
+      {
+        "name": "name",
+        "type": "VARCHAR",
+        "nullable": true,
+        "default": "NULL",
+        "about": "a name",
+        "values": ""
+      }
+    ],
+    "marts": [],
+    "file": "a.sql"
+  }
+]
+`,
+	} {
+		var out bytes.Buffer
+		if err := query.WriteList(&out, format, []query.Query{q}); err != nil {
+			t.Fatal(err)
+		}
+		got := out.String()
+		if format == query.Table {
+			got, _, _ = strings.Cut(got, "query --list")
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", format, diff)
+		}
+	}
+	if err := query.WriteList(&bytes.Buffer{}, query.Excel, nil); !errors.As(err, new(*query.UsageError)) {
+		t.Errorf("xlsx: got %v, want a usage error", err)
 	}
 }

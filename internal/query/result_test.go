@@ -6,12 +6,11 @@ import (
 	"testing"
 
 	"placementsync/internal/query"
-	"placementsync/internal/testing/fixture"
 )
 
 func TestCollectReturnsFirstRowsAndTotal(t *testing.T) {
 	t.Parallel()
-	db := openAt(t, fixture.NewEmpty(t).Fill(t, poorNights))
+	db := openAt(t, emptyCatalog(t).Fill(t, poorNights))
 	for limit, rows := range map[int]int{0: 0, 3: 3, math.MaxInt: 5} {
 		r, err := db.Collect(t.Context(), query.Text("SELECT range AS n, NULL AS n, 'x' AS text FROM range(5)"), nil, limit)
 		if err != nil || len(r.Rows) != rows || r.Total != 5 || len(r.Columns) != 3 {

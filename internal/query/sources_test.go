@@ -11,7 +11,6 @@ import (
 
 	"placementsync/internal/query"
 	"placementsync/internal/stream"
-	"placementsync/internal/testing/fixture"
 )
 
 // poorNights inserts the snapshots of two nights. The token has no scope for order_details. On the
@@ -45,7 +44,7 @@ func describeTables(sources []query.Source) string {
 }
 
 func TestSourcesAreTheTablesOfAQuery(t *testing.T) {
-	path := fixture.NewEmpty(t).Fill(t, poorNights)
+	path := emptyCatalog(t).Fill(t, poorNights)
 	newest, earlier := openAt(t, path), openAsOf(t, path, "2026-11-01")
 	named, err := query.Resolve("payables_ageing")
 	if err != nil {
@@ -104,7 +103,7 @@ func TestSourcesAreTheTablesOfAQuery(t *testing.T) {
 
 // TestSourcesOfRowCounts checks that all tables are sources of the row counts in meta.tables.
 func TestSourcesOfRowCounts(t *testing.T) {
-	db := openAt(t, fixture.NewEmpty(t).Fill(t, poorNights))
+	db := openAt(t, emptyCatalog(t).Fill(t, poorNights))
 	headline, err := query.Resolve("headline")
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +126,7 @@ func TestSourcesOfRowCounts(t *testing.T) {
 }
 
 func TestSourcesDoNotRunTheQuery(t *testing.T) {
-	db := openAt(t, fixture.NewEmpty(t).Fill(t, poorNights))
+	db := openAt(t, emptyCatalog(t).Fill(t, poorNights))
 	if _, err := db.Sources(t.Context(), query.Text("PIVOT product_listings ON name USING count(*)"), nil); !errors.Is(err, query.ErrNoPlan) {
 		t.Errorf("PIVOT without IN: got %v, want ErrNoPlan", err)
 	}
@@ -143,7 +142,7 @@ func TestSourcesDoNotRunTheQuery(t *testing.T) {
 }
 
 func TestSourcesHaveReasonsAndTimes(t *testing.T) {
-	db := openAt(t, fixture.NewEmpty(t).Fill(t, poorNights))
+	db := openAt(t, emptyCatalog(t).Fill(t, poorNights))
 	q := query.Text("SELECT id FROM outlet_listings UNION ALL SELECT id FROM orders UNION ALL SELECT order_id FROM order_line_items UNION ALL SELECT id FROM campaigns UNION ALL SELECT id FROM articles")
 	sources, err := db.Sources(t.Context(), q, nil)
 	if err != nil {

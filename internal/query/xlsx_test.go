@@ -13,7 +13,6 @@ import (
 	"github.com/xuri/excelize/v2"
 
 	"placementsync/internal/query"
-	"placementsync/internal/testing/fixture"
 )
 
 // saveExcel saves the result of a query and opens the file.
@@ -81,7 +80,7 @@ func TestExcelCellsAreTyped(t *testing.T) {
 
 func TestExcelHasHeaderFilterAndAboutSheet(t *testing.T) {
 	t.Parallel()
-	db := openAt(t, fixture.NewEmpty(t).Fill(t, poorNights))
+	db := openAt(t, emptyCatalog(t).Fill(t, poorNights))
 	q, err := query.ParseText("own.sql", "-- subject: tests\n-- title: Two tags\n-- param: rows BIGINT 2 -- the number of rows\nSELECT name, id FROM product_listings LIMIT $rows")
 	if err != nil {
 		t.Fatal(err)
@@ -145,7 +144,7 @@ func TestTooLargeResultsCreateNoExcelFile(t *testing.T) {
 func TestTooLargeExcelLeavesNoTemporaryFile(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
-	db, err := query.Open(t.Context(), fixture.NewEmpty(t).Fill(t, poorNights), query.Options{})
+	db, err := query.Open(t.Context(), emptyCatalog(t).Fill(t, poorNights), query.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,61 @@
+package query_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/query"
+)
+
+// TestBeforeShowsThePreviousSnapshot compares the listings of the database "before" with those of the
+// previous snapshot, from the file of the previous night and from the history.
+func TestBeforeShowsThePreviousSnapshot(t *testing.T) {
+	empty := emptyCatalog(t)
+	newest := empty.Fill(t, threeNights)
+	previous := empty.Fill(t, "INSERT INTO main.product_listings (id, name) VALUES ('p', 'from the file')")
+	const (
+		noRejects = "the rejects of the previous snapshot are no longer stored"
+		noBefore  = "there is no previous snapshot"
+	)
+	for name, c := range map[string]struct {
+		before *query.Before
+		asOf   string
+		// listings are the ids and names in before.product_listings. If listings is empty, the database
+		// "before" does not exist.
+		listings []string
+		// reasons are the reasons why the checks of before.orders and before.meta.rejects cannot compare.
+		reasons []string
+	}{
+		"a file":                         {&query.Before{Catalog: previous}, "", []string{"p from the file"}, []string{"", ""}},
+		"a file with a hidden column":    {&query.Before{Catalog: previous, Hidden: []string{"product_listings.name"}}, "", []string{"p NULL"}, []string{"", ""}},
+		"the history":                    {&query.Before{}, "", []string{`a new "name"`, "b gone", "c =c", "d other"}, []string{"", noRejects}},
+		"the history, a hidden column":   {&query.Before{Hidden: []string{"product_listings.name", "orders.id"}}, "", []string{"a NULL", "b NULL", "c NULL", "d NULL"}, []string{"", noRejects}},
+		"the history of 2 November":      {&query.Before{}, "2026-11-02", []string{"a old", "b gone", "d same"}, []string{"", noRejects}},
+		"the history of the first night": {&query.Before{}, "2026-11-01", nil, []string{noBefore, noBefore}},
+		"not requested":                  {nil, "", nil, []string{noBefore, noBefore}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			db, err := query.Open(t.Context(), newest, query.Options{MemoryLimit: "256MB", Threads: 1, AsOf: c.asOf, Before: c.before})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			got, err := db.Collect(t.Context(), query.Text("SELECT id || ' ' || coalesce(name, 'NULL') FROM before.product_listings ORDER BY ALL"), nil, 9)
+			var listings []string
+			for _, r := range got.Rows {
+				listings = append(listings, r.Values[0].Text)
+			}
+			if diff := cmp.Diff(c.listings, listings); (err == nil) != (c.listings != nil) || diff != "" {
+				t.Errorf("error %v; listings (-want +got):\n%s", err, diff)
+			}
+			reasons := []string{db.WhyNotComparable(query.Text("FROM before.orders")), db.WhyNotComparable(query.Text("FROM Before.meta.rejects"))}
+			if diff := cmp.Diff(c.reasons, reasons); diff != "" {
+				t.Errorf("reasons why a check cannot compare (-want +got):\n%s", diff)
+			}
+			if reason := db.WhyNotComparable(query.Text("-- before.orders\nFROM orders")); reason != "" {
+				t.Errorf("a check of the newest snapshot cannot compare: %s", reason)
+			}
+		})
+	}
+}

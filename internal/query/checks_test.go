@@ -1,0 +1,125 @@
+package query_test
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/query"
+)
+
+func TestLoadChecksReportsAllMistakes(t *testing.T) {
+	dir := writeQueryFiles(t, map[string]string{
+		"good.sql":        "-- severity: warn\n-- title: Good\n-- each: table orders\n-- param: most COUNT 3 -- rows\nFROM {table} LIMIT $most",
+		"reference.sql":   "-- severity: hold\n-- title: Reference\n-- each: reference\nFROM {target}",
+		"no_default.sql":  "-- severity: warn\n-- title: No default\n-- param: most COUNT REQUIRED -- rows\nFROM orders LIMIT $most",
+		"no_severity.sql": "-- title: No severity\nFROM orders",
+		"severe.sql":      "-- severity: severe\n-- title: Severe\nFROM orders",
+		"each.sql":        "-- severity: hold\n-- title: Each\n-- each: row orders\nFROM orders",
+		"no_title.sql":    "-- severity: hold\nFROM orders",
+	})
+	builtIn, err := query.LoadChecks("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := query.LoadChecks(dir)
+	faulty, ok := errors.AsType[*query.FilesError](err)
+	if !ok {
+		t.Fatalf("got %v, want a FilesError", err)
+	}
+	want := []string{
+		`each.sql:1: "row orders" is not a value of "each": use table or reference`,
+		`no_default.sql:1: parameter "most" needs a default: a check runs with the defaults of its parameters`,
+		"no_severity.sql:1: needs a severity: write -- severity: hold or -- severity: warn",
+		"no_title.sql:1: needs a title: begin with -- title: TEXT",
+		"severe.sql:1: needs a severity: write -- severity: hold or -- severity: warn",
+	}
+	got := strings.Split(strings.ReplaceAll(strings.Join(faulty.Problems, "\n"), dir+string(filepath.Separator), ""), "\n")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+	if len(all.List()) != len(builtIn.List())+2 {
+		t.Errorf("got %d checks, want the %d built-in ones and two more", len(all.List()), len(builtIn.List()))
+	}
+	if q, ok := all.Find("good"); !ok || q.Severity != query.Warn || q.Each != "table orders" {
+		t.Errorf("good: got %+v, found %t, want a check of orders that warns", q, ok)
+	}
+	if _, ok := all.Find("best_value"); ok {
+		t.Error("the named query best_value is a check, want only checks")
+	}
+}
+
+func TestChecksAreExpandedToParts(t *testing.T) {
+	const forTables, forReferences = "-- title: Rows\nSELECT {name} FROM {table}; \n", "SELECT {name}, {target_name} FROM {table}, {target} WHERE {column} = {target_column}"
+	for name, c := range map[string]struct {
+		each, sql       string
+		tables, private []string
+		want            []string
+	}{
+		"no each":                      {"", forTables, []string{"orders"}, nil, []string{forTables}},
+		"all tables":                   {"table", forTables, []string{"tags", "orders", "nosuch"}, nil, []string{`SELECT 'orders' FROM "orders"`, `SELECT 'tags' FROM "tags"`}},
+		"listed tables":                {"table tags products", forTables, []string{"tags", "orders"}, nil, []string{`SELECT 'tags' FROM "tags"`}},
+		"no table":                     {"table products", forTables, []string{"tags"}, nil, nil},
+		"references to a table":        {"reference", forReferences, []string{"disclaimers"}, nil, []string{`SELECT 'product_listings.disclaimer_id', 'disclaimers.id' FROM "product_listings", "disclaimers" WHERE "disclaimer_id" = "id"`}},
+		"references of a nested table": {"reference", forReferences, []string{"outlet_tags"}, nil, []string{`SELECT 'outlet_tags.name', 'tags.name' FROM "outlet_tags", "tags" WHERE "name" = "name"`}},
+		"from a private column":        {"reference", forReferences, []string{"disclaimers"}, []string{"product_listings.disclaimer_id"}, nil},
+		"to a private column":          {"reference", forReferences, []string{"disclaimers"}, []string{"disclaimers.id"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			parts, err := query.Query{Name: "rows", Each: c.each, SQL: c.sql}.Expand(c.tables, c.private)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, p := range parts {
+				got = append(got, p.SQL)
+				if p.Name != "rows" {
+					t.Errorf("a part has the name %q, want the name of the check", p.Name)
+				}
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("SQL of the parts (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestPartsOfACheckBecomeOneQuery(t *testing.T) {
+	one := query.Text("SELECT 1 AS n -- the first")
+	if got := query.UnionParts([]query.Query{one}); got.SQL != one.SQL {
+		t.Errorf("the union of one part is %q, want the part", got.SQL)
+	}
+	both := query.UnionParts([]query.Query{one, query.Text("SELECT 2 ORDER BY 1 LIMIT 1")})
+	got, err := runQuery(t, open(t, ""), both, nil, query.JSONL, query.Screen{})
+	if want := "{\"n\":1}\n{\"n\":2}\n"; err != nil || got != want {
+		t.Errorf("got %q, %v, want %q", got, err, want)
+	}
+}
+
+func TestCheckValue(t *testing.T) {
+	count := query.Param{Name: "most", Type: "COUNT", Default: "3"}
+	day := query.Param{Name: "since", Type: "DATE", Default: "snapshot-7d"}
+	for _, c := range []struct {
+		param      query.Param
+		text, want string
+	}{
+		{count, "5", ""},
+		{count, "NULL", `parameter "most" cannot be NULL`},
+		{count, "many", `parameter "most": "many" is not a whole number from 0 on`},
+		{count, "snapshot-7d", `parameter "most": "snapshot-7d" is not a whole number from 0 on`},
+		{day, "snapshot-30d", ""},
+		{day, "2026-11-01", ""},
+		{day, "last week", `parameter "since": "last week" is not a date such as 2026-11-01 or snapshot-7d, or a month such as 2026-11`},
+	} {
+		got := ""
+		if err := c.param.CheckValue(c.text); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%s = %s: got %q, want %q", c.param.Name, c.text, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,53 @@
+package query_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/query"
+)
+
+// TestSessionsShareDerivedTables reads a derived table in two sessions, and sends it as Parquet.
+func TestSessionsShareDerivedTables(t *testing.T) {
+	db, err := query.Open(t.Context(), createCatalog(t, oneListing), query.Options{MemoryLimit: "256MB", Threads: 1, Sessions: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sessions := db.Sessions()
+	if len(sessions) != 2 {
+		t.Fatalf("got %d sessions, want 2", len(sessions))
+	}
+	if err := db.Derive(t.Context(), "CREATE TABLE derived.names AS SELECT name FROM product_listings"); err != nil {
+		t.Fatal(err)
+	}
+	for i, session := range sessions {
+		got, err := runQuery(t, session, query.Text("SELECT count(*) AS n, now()::VARCHAR LIKE '%+00' AS utc FROM derived.names JOIN product_listings USING (name)"), nil, query.JSONL, query.Screen{})
+		if want := "{\"n\":1,\"utc\":true}\n"; err != nil || got != want {
+			t.Errorf("session %d: got %q, %v, want %q", i, got, err, want)
+		}
+	}
+	var sent bytes.Buffer
+	rows, err := sessions[1].SendParquet(t.Context(), query.Text("FROM range($n::BIGINT) AS t(n)"), map[string]string{"n": "3"}, &sent)
+	file := filepath.Join(t.TempDir(), "sent.parquet")
+	if err := errors.Join(err, os.WriteFile(file, sent.Bytes(), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{`{"n":0}` + "\n" + `{"n":1}` + "\n" + `{"n":2}` + "\n", `{"types":["BIGINT"]}` + "\n"}, readParquet(t, file)); rows != 3 || diff != "" {
+		t.Errorf("got %d rows, want 3 (-want +got):\n%s", rows, diff)
+	}
+	if rows, err := db.SendParquet(t.Context(), query.Text("SELECT error('late')"), nil, &sent); err == nil || rows != 0 || !strings.Contains(err.Error(), "late") {
+		t.Errorf("a failing query: got %d rows, %v, want its error", rows, err)
+	}
+	if err := db.Derive(t.Context(), "CREATE TABLE derived.names AS SELECT 1 AS n"); err == nil || !strings.HasPrefix(err.Error(), "derive tables: ") {
+		t.Errorf("a table that exists: got %v, want an error", err)
+	}
+	if err := db.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+}
