@@ -202,11 +202,12 @@ func TestParamValues(t *testing.T) {
 		limit int
 		want  string
 	}{
-		"from a query":        {country, 5, "DE,FR false"},
-		"more than the limit": {country, 1, "DE true"},
-		"a choice":            {query.Param{Type: "buy|sell"}, 5, "buy,sell false"},
-		"a boolean":           {query.Param{Type: "BOOLEAN"}, 5, "true,false false"},
-		"any text":            {query.Param{Type: "VARCHAR"}, 5, " false"},
+		"from a query":         {country, 5, "DE,FR false"},
+		"as many as the limit": {country, 2, "DE,FR false"},
+		"more than the limit":  {country, 1, "DE true"},
+		"a choice":             {query.Param{Type: "buy|sell"}, 5, "buy,sell false"},
+		"a boolean":            {query.Param{Type: "BOOLEAN"}, 5, "true,false false"},
+		"any text":             {query.Param{Type: "VARCHAR"}, 5, " false"},
 	} {
 		values, more, err := db.ParamValues(t.Context(), c.param, c.limit)
 		got := strings.Join(values, ",") + map[bool]string{true: " true", false: " false"}[more]

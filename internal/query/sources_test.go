@@ -26,6 +26,7 @@ INSERT INTO meta.streams (run_id, stream, grade, reason, age_since) VALUES
 	('20261101T020000Z', 'orders', 'exact', 'proven', NULL),
 	('20261101T020000Z', 'order_details', 'skipped', 'missing scope orders.read', NULL),
 	('20261102T020000Z', 'product_listings', 'repaired', 'proven', NULL),
+	('20261102T020000Z', 'products', 'bounded', 'proven', '2026-11-01 02:00:00+00'),
 	('20261102T020000Z', 'outlet_listings', 'carried_forward', 'GET /outlets answered 500', '2026-11-01 02:00:00+00'),
 	('20261102T020000Z', 'campaigns', 'best_effort', 'not proven within 4 passes', NULL),
 	('20261102T020000Z', 'orders', 'skipped', 'missing scope orders.lists', NULL),
@@ -59,6 +60,8 @@ func TestSourcesAreTheTablesOfAQuery(t *testing.T) {
 		{query.Text(`  -- all of them
 			from catalog.main."orders"; `), "orders not read"},
 		{query.Text("SELECT * FROM campaigns WHERE false"), "campaigns not proven"},
+		{query.Text("FROM products"), "products proven"},
+		{query.Text("FROM orders; -- all of them"), "orders not read"},
 		{query.Text("SELECT * FROM orders LIMIT 0"), "orders not read"},
 		{query.Text("SELECT (SELECT count(*) FROM orders) AS n, l.id FROM product_listings AS l"), "orders not read, product_listings proven"},
 		{query.Text(`SELECT id FROM product_listings AS l WHERE EXISTS (SELECT 1 FROM campaigns AS c
