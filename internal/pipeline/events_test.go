@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -166,6 +167,9 @@ func TestRefresh(t *testing.T) {
 	}
 	if res.Run.IsNight() || res.Manifest.Kind != ledger.Refresh || h.latest() != res.Run.ID {
 		t.Errorf("the refresh is %+v and readers see %s, want a published refresh", res.Run, h.latest())
+	}
+	if _, err := os.Stat(h.warehouse().Ledger.UnresumableRunPath()); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v for the unfinished-run file of a complete refresh, want no file", err)
 	}
 	h.requireLines("SELECT event_id FROM article_status_events", "a")
 	h.requireLines("SELECT kind FROM meta.runs ORDER BY run_id", "night", "refresh")

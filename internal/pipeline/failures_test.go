@@ -27,7 +27,8 @@ func emptyListFault(path string, times int) sim.Fault {
 	return f
 }
 
-// TestFailedList makes the list of orders fail on the first night and on later nights.
+// TestFailedList makes the list of orders fail on the first night, and the lists of orders and of files on
+// later nights.
 func TestFailedList(t *testing.T) {
 	h := newHarness(t, smallWorld(), "product_listings", "orders", "files")
 	h.service.SetFaults(statusFault("/orders", 500))
@@ -37,18 +38,26 @@ func TestFailedList(t *testing.T) {
 	h.requireIDs("product_listings", "/products/listings")
 	h.service.SetFaults()
 	second := h.requireComplete(h.night())
-	orders := len(h.service.Records("/orders"))
-	h.service.SetFaults(statusFault("/orders", 500))
+	rows := map[string]int{"orders": len(h.service.Records("/orders")), "files": len(h.service.Records("/files"))}
+	h.service.SetFaults(statusFault("/orders", 500), statusFault("/files", 500))
 	for range 2 {
 		res := h.requirePartial(h.night())
-		s := h.requireStream(res.Run, "orders", fetch.CarriedForward, "answered 500", true)
-		if !s.AgeSince.Equal(second.Run.SnapshotAt) || s.Rows != int64(orders) || s.RowsOld != s.Rows || s.Retries == 0 || res.Run.Retries != s.Retries {
-			t.Errorf("orders: %+v, want %d rows since %v", s, orders, second.Run.SnapshotAt)
+		var retries int64
+		for name, count := range rows {
+			s := h.requireStream(res.Run, name, fetch.CarriedForward, "answered 500", true)
+			if !s.AgeSince.Equal(second.Run.SnapshotAt) || s.Rows != int64(count) || s.RowsOld != s.Rows || s.Retries == 0 {
+				t.Errorf("%s: %+v, want %d rows since %v", name, s, count, second.Run.SnapshotAt)
+			}
+			retries += s.Retries
+			h.requireLines("SELECT count(*) FROM "+name, fmt.Sprint(count))
 		}
-		h.requireLines("SELECT count(*) FROM orders", fmt.Sprint(orders))
+		if res.Run.Retries != retries {
+			t.Errorf("the run has %d retries, want the %d of both lists", res.Run.Retries, retries)
+		}
 		h.requireIDs("product_listings", "/products/listings")
 		for _, table := range res.Manifest.Tables {
-			if want := map[bool]string{true: "carried_forward", false: "exact"}[strings.HasPrefix(table.Name, "order")]; table.Grade != want {
+			isCarried := strings.HasPrefix(table.Name, "order") || strings.HasPrefix(table.Name, "file")
+			if want := map[bool]string{true: "carried_forward", false: "exact"}[isCarried]; table.Grade != want {
 				t.Errorf("table %s is %s, want %s", table.Name, table.Grade, want)
 			}
 		}

@@ -141,6 +141,34 @@ func TestRebuildOfDamagedSeries(t *testing.T) {
 			t.Errorf("history differs (-before +after):\n%s", diff)
 		}
 	})
+	t.Run("an earlier day is not needed, because the catalog has the closed rows", func(t *testing.T) {
+		c := h.copyWarehouse(t)
+		before := c.history()
+		must(t, os.RemoveAll(c.path("parquet", ".meta")))
+		for _, file := range mustValue(filepath.Glob(c.path("versions", "*", "meta.changes"))) {
+			must(t, os.Remove(file))
+		}
+		c.damageDay(t, "2026-11-03", "20261103T020000Z")
+		r, err := pipeline.Rebuild(t.Context(), c.cfg, false)
+		must(t, err)
+		if len(r.Unused) != 1 || len(r.Skipped) != 0 || r.Runs != 0 {
+			t.Errorf("the rebuild is %+v, want the damaged day unused, and the closed rows of the catalog", r)
+		}
+		if diff := cmp.Diff(before, c.history()); diff != "" {
+			t.Errorf("history differs (-before +after):\n%s", diff)
+		}
+	})
+	t.Run("all files of a table", func(t *testing.T) {
+		c := h.copyWarehouse(t)
+		for _, day := range []string{"02", "03", "04"} {
+			c.damageDay(t, "2026-11-"+day, "202611"+day+"T020000Z")
+		}
+		_, err := pipeline.Rebuild(t.Context(), c.cfg, false)
+		damaged := errorOf[*pipeline.SeriesError](t, err)
+		if len(damaged.Found) != 1 || damaged.Found[0].Day != "2026-11-04" || c.latest() != "20261104T020000Z" {
+			t.Errorf("the rebuild ended with %v, want a SeriesError of the newest file, and the last version", err)
+		}
+	})
 	t.Run("the newest day", func(t *testing.T) {
 		c := h.copyWarehouse(t)
 		c.damageDay(t, "2026-11-04", "20261104T020000Z")

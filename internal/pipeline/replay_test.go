@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -75,5 +76,28 @@ func TestReplayReportsNoSecondReading(t *testing.T) {
 	}
 	if latest, _, err := wh.Versions.Latest(); err != nil || latest != "20261120T020000Z" {
 		t.Errorf("readers see %s (%v), want the first night", latest, err)
+	}
+}
+
+// TestReplayReportsDamagedIndex replays a night, with an intact and with a damaged index of the stored
+// responses. The replay must warn of the damaged index.
+func TestReplayReportsDamagedIndex(t *testing.T) {
+	h := newHarness(t, smallWorld(), "tags")
+	night := h.requireComplete(h.night())
+	for _, damagedLines := range []int{0, 1} {
+		journal, err := os.OpenFile(h.path("raw", night.Run.ID, "journal.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
+		must(t, err)
+		_, err = journal.WriteString(strings.Repeat("damaged\n", damagedLines))
+		must(t, errors.Join(err, journal.Close()))
+		var log lockedBuffer
+		h.logTo(&log)
+		h.at = h.at.Add(time.Minute)
+		cfg := h.cfg
+		cfg.DryRun = true
+		h.requireComplete(pipeline.Replay(t.Context(), cfg, night.Run.ID))
+		want := fmt.Sprintf("a replay omits them\" damaged=%d", damagedLines)
+		if strings.Contains(log.String(), want) != (damagedLines > 0) {
+			t.Errorf("with %d damaged lines the log has %q, want a warning only if there are damaged lines", damagedLines, log.String())
+		}
 	}
 }
