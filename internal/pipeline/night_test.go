@@ -381,3 +381,13 @@ func TestOnlyOneRun(t *testing.T) {
 		t.Errorf("the plan shows the holder of the lock %+v, want this process", plan.Locked)
 	}
 }
+
+// TestDamagedCatalogStopsTheNight damages the catalog on which the next night would be based.
+func TestDamagedCatalogStopsTheNight(t *testing.T) {
+	h := newHarness(t, smallWorld(), "tags")
+	h.requireComplete(h.night())
+	must(t, os.Truncate(h.path("versions", h.latest(), "catalog.duckdb"), 9))
+	if _, err := h.failedNight(); !strings.HasPrefix(err.Error(), "begin version 20261103T020000Z: ") || !strings.Contains(err.Error(), "placementsync rebuild") {
+		t.Errorf("the night ended with %v, want an error that names the version and the rebuild", err)
+	}
+}
