@@ -40,7 +40,7 @@ func TestShownCommandsAreTested(t *testing.T) {
 				commandCount++
 				command[0] = filepath.Base(command[0])
 				if !slices.ContainsFunc(tested, func(other []string) bool { return slices.Equal(command, other) }) {
-					t.Errorf("the command is not tested: %s\nadd it to cmd/sync/testdata/script or trials, word for word", line)
+					t.Errorf("the command is not tested: %s\nadd it word for word to a script in cmd/sync/testdata/script or cmd/sync/testdata/trials, or, for make, to .ci/run", line)
 				}
 			}
 			if commandCount < place.minCommands {
@@ -169,8 +169,8 @@ func read(t *testing.T, file string) string {
 	return string(text)
 }
 
-// splitWords splits a line like a shell with simple quotes and comments. A doubled quote between quotes
-// counts as one, as in a script.
+// splitWords splits a line at spaces, and removes quotes and a comment. Two quotes inside a quoted text
+// are one quote, as in the .txtar scripts.
 func splitWords(line, quotes string) []string {
 	var words []string
 	var word strings.Builder

@@ -66,7 +66,7 @@ func runNight(ctx context.Context, g *globals, o runOptions) error {
 	night.Log = log
 	res, err := g.runAndNotify(ctx, cfg, night)
 	stop()
-	if res.Run.ID != "" && !g.showsBars() { // a terminal shows the summary
+	if res.Run.ID != "" && !g.showsBars() { // a terminal with bars needs only the summary
 		loggedRun := res.Run
 		loggedRun.Error = "" // the command itself prints the error
 		loggedRun.LogEnd(log)

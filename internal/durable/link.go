@@ -67,8 +67,8 @@ func (d Disk) copyWithTime(from, to string) error {
 	return os.Chtimes(to, time.Time{}, info.ModTime())
 }
 
-// CopyWith creates the file to, calls copyTo to copy the content, and syncs the new file. After an
-// error the new file may exist and be incomplete.
+// CopyWith creates a new file, calls copyTo to copy the content, and syncs the new file. After an error
+// the new file may exist and be incomplete.
 func (d Disk) CopyWith(from, to string, copyTo func(dst, src *os.File) error) (err error) {
 	const public = 0o644
 	src, err := os.Open(from)

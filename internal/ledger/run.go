@@ -203,7 +203,7 @@ type Stream struct {
 	Distinct   int64  `json:"distinct_ids"`
 	Repeated   int64  `json:"repeated_ids"`
 	// Rows counts the rows of the stream's first table in the snapshot. RowsOld counts the rows
-	// among them that were neither read nor proven in this run. If the run ended before the merge,
+	// among them that this run neither read nor proved to be unchanged. If the run ended before the merge,
 	// Rows counts the read records.
 	Rows      int64 `json:"rows"`
 	RowsOld   int64 `json:"rows_old"`

@@ -2,7 +2,7 @@
 // SQL in the sandbox, the data dictionary, grades and snapshots. Reading order: Config and Run in
 // this file, tools.go, result.go, schema.go.
 //
-// The package must not know the configuration or the path of the warehouse: a Warehouse opens
+// The package must not know the path of the warehouse or the configuration of the program: a Warehouse opens
 // snapshots and lists the queries.
 package mcp
 

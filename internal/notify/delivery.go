@@ -76,7 +76,7 @@ func (n *Notifier) requestOnce(ctx context.Context, q request) (isTransient bool
 		return true, fmt.Errorf("reach the receiver: %w", err)
 	}
 	defer res.Body.Close()
-	// Unread data would reset the connection of the receiver.
+	// Closing the body with unread data would reset the connection.
 	_, _ = io.CopyN(io.Discard, res.Body, 4<<10)
 	if res.StatusCode/100 == 2 {
 		return false, nil

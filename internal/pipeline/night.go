@@ -46,10 +46,10 @@ type Config struct {
 	// BatchRows is the number of rows after which a decoder stages its rows. Defaults to 8,192,
 	// which loads fastest. It does not change the result.
 	BatchRows int
-	// MinSkipRecords is the minimum length of a list whose unchanged records the next night
+	// MinRecallRecords is the minimum length of a list whose unchanged records the next night
 	// skips. A shorter list is decoded in full. Defaults to 1,000. It does not change the
 	// result.
-	MinSkipRecords int
+	MinRecallRecords int
 	// TeamID is the team of the partner. Defaults to the team of the token.
 	TeamID string
 	// Privacy names the private columns. Their values are removed or hashed before rows are

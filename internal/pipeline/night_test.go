@@ -189,12 +189,12 @@ func TestUnchangedRecordsAreSkipped(t *testing.T) {
 		t.Errorf("the entries of a list that was not read changed (%v), want the same", err)
 	}
 	// Short lists have no entries.
-	h.cfg.Chosen, h.cfg.MinSkipRecords = []string{"product_listings"}, listings+1
+	h.cfg.Chosen, h.cfg.MinRecallRecords = []string{"product_listings"}, listings+1
 	h.requireComplete(h.night())
 	if _, err := os.Stat(entriesPath()); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v for the entries of a short list, want no file", err)
 	}
-	h.cfg.MinSkipRecords = listings
+	h.cfg.MinRecallRecords = listings
 	h.requireComplete(h.night())
 	if _, err := os.Stat(entriesPath()); err != nil {
 		t.Errorf("a list of the minimum length has no entries: %v", err)

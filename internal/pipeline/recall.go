@@ -27,8 +27,8 @@ import (
 // the files always describe the records in main. The files are a cache: if a file is missing or damaged,
 // all records of its list are decoded.
 
-// minSkipRecords is the default of Config.MinSkipRecords.
-const minSkipRecords = 1_000
+// minRecallRecords is the default of Config.MinRecallRecords.
+const minRecallRecords = 1_000
 
 // loadEntries loads the entries of the last night into the decoders, which then skip unchanged records.
 func (k *sink) loadEntries() {
@@ -52,7 +52,7 @@ func (k *sink) writeEntries() {
 	for _, part := range k.entries {
 		size += len(part)
 	}
-	if size == 0 || n.mode.dryRun || size/transform.EntrySize < cmp.Or(n.cfg.MinSkipRecords, minSkipRecords) {
+	if size == 0 || n.mode.dryRun || size/transform.EntrySize < cmp.Or(n.cfg.MinRecallRecords, minRecallRecords) {
 		return
 	}
 	path := n.entriesPath(k.stream.Name, n.run.ID)

@@ -69,7 +69,7 @@ func (s *campaigns) stepDay(r *rand.Rand) {
 	})
 }
 
-// beginArticles starts up to two articles. Each is for an order item of the profile without an article.
+// beginArticles starts up to two articles. Each is for an unassigned order item of the campaign's profile.
 func (s *campaigns) beginArticles(r *rand.Rand, c *campaign) {
 	for range 2 {
 		if len(c.articles) >= c.plannedArticles || len(s.items.unassigned[c.profile]) == 0 || s.calendar.day > c.lastStartDay {

@@ -138,9 +138,9 @@ func TestIDsThatAreNoPathSegments(t *testing.T) {
 	}
 }
 
-// TestRejectedItemsCountOnceInASecondReading decodes records with an item without a key. The second
-// record also has a duplicate name and is therefore read twice.
-func TestRejectedItemsCountOnceInASecondReading(t *testing.T) {
+// TestRejectedItemsCountOnceIfDecodedTwice decodes records with an item without a key. The second
+// record also has a duplicate member and is therefore decoded twice.
+func TestRejectedItemsCountOnceIfDecodedTwice(t *testing.T) {
 	for _, body := range []string{
 		`{"id":"o","outlet_channels":[{"name":"no id"}],"name":"a"}`,
 		`{"id":"o","outlet_channels":[{"name":"no id"}],"name":"a","name":"b"}`,
@@ -190,9 +190,9 @@ func TestQuestionnaireWithoutIDGetsTheKeyOfItsCampaign(t *testing.T) {
 	}
 }
 
-// TestListedFieldPrecedesOtherFields decodes two fields for one column, in both orders. The field that
-// the spec lists must be used.
-func TestListedFieldPrecedesOtherFields(t *testing.T) {
+// TestFieldOfTheSpecPrecedesOthers decodes two sources for one column: two fields, or a field and the id
+// of the parent record. The field in the spec must be used.
+func TestFieldOfTheSpecPrecedesOthers(t *testing.T) {
 	for _, c := range []struct{ stream, body, table, column, want string }{
 		{"product_listings", `[{"id":"p","disclaimer_id":"flat","disclaimer":{"id":"listed"}}]`, "product_listings", "disclaimer_id", "listed"},
 		{"product_listings", `[{"id":"p","disclaimer":{"id":"listed"},"disclaimer_id":"flat"}]`, "product_listings", "disclaimer_id", "listed"},

@@ -27,7 +27,7 @@ func TestDiskErrorsAreReturned(t *testing.T) {
 	must(t, holdNight(t, held, thirdNight, "three"))
 	at := firstNightAt.AddDate(0, 0, 3)
 	for name, c := range map[string]struct {
-		// origin is the warehouse of which each attempt of the command changes a copy.
+		// origin is the warehouse that is copied before each attempt. The command changes the copy.
 		origin  *warehouse.Warehouse
 		command func(w *warehouse.Warehouse) error
 		// wantTag is the tag in the newest row that readers see after the command succeeded.
@@ -54,7 +54,7 @@ func TestDiskErrorsAreReturned(t *testing.T) {
 			return errors.Join(w.Ledger.WriteResumableRun(warehouse.UnfinishedRun{Run: thirdNight, Attempt: 1}), w.Ledger.RemoveResumableRun())
 		}, "two"},
 		"record a run": {original, func(w *warehouse.Warehouse) error { return w.Ledger.Record(ledger.Run{ID: thirdNight}) }, "two"},
-		"place files of a backup": {original, func(w *warehouse.Warehouse) error {
+		"restore files of a backup": {original, func(w *warehouse.Warehouse) error {
 			fill := func(f *os.File) error { return nil }
 			return errors.Join(w.Mirror.Place("state/inbox/a.log", fill), w.Mirror.Place("parquet/tags/snapshot_date=2026-11-01/tags.parquet", fill))
 		}, "two"},

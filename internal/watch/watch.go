@@ -56,8 +56,8 @@ type Config struct {
 	// Folder contains the state files.
 	Folder *warehouse.Folder
 	// Send delivers a message. After an error, a later Run sends the message again with the same
-	// ID, so the receiver can get the message twice. After an error other than ErrRefused, Run does
-	// not call Send again for this channel.
+	// ID, so the receiver can get the message twice. After an error other than ErrRefused, the
+	// same Run does not call Send again for this channel.
 	Send func(ctx context.Context, channel string, m Message) error
 	// Program is the version of the running program.
 	Program string

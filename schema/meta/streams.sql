@@ -34,7 +34,7 @@ COMMENT ON COLUMN streams.total_last IS 'total_records in the last response; NUL
 COMMENT ON COLUMN streams.distinct_ids IS 'Distinct ids over all passes; for single records, the ids that were received.';
 COMMENT ON COLUMN streams.repeated_ids IS 'Ids seen on more than one page of a pass.';
 COMMENT ON COLUMN streams.rows IS 'Rows of the first table of the stream in the snapshot, counting only rows that this stream fills.';
-COMMENT ON COLUMN streams.rows_old IS 'Part of rows: the number of rows that this run neither read nor proved; 0 for webhook events.';
+COMMENT ON COLUMN streams.rows_old IS 'Part of rows: the number of rows that this run neither read nor proved to be unchanged; 0 for webhook events.';
 COMMENT ON COLUMN streams.fetched IS 'Single records fetched in this run.';
 COMMENT ON COLUMN streams.carried IS 'Ids that this run did not need to request; their rows are from an earlier run.';
 COMMENT ON COLUMN streams.rechecked IS 'Single records that were fetched again without a known change, because they were not read for streams.recheck nights.';

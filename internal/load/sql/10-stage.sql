@@ -1,5 +1,5 @@
 -- The stage contains the rows of a night until they are merged. It is a separate DuckDB file,
--- because deleted rows would leave unused blocks in the catalog.
+-- because staged rows that are deleted from the catalog would leave unused blocks.
 
 -- name: attach
 -- Staged rows are read once, so compressing them would cost more time than it saves. A stage is never

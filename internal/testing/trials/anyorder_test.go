@@ -72,7 +72,7 @@ func sequentialConfig(t *testing.T, service *sim.Service, dir string, at time.Ti
 	t.Helper()
 	cfg := job{Dir: dir, URL: "http://127.0.0.1/", Agent: undisturbedAgent, Streams: streams, At: at}.config()
 	cfg.Fetch.Concurrency = 1
-	cfg.MinSkipRecords = math.MaxInt
+	cfg.MinRecallRecords = math.MaxInt
 	cfg.Fetch.Transport = &randomTransport{service: service}
 	return cfg
 }
@@ -85,7 +85,7 @@ func shuffledConfig(cfg pipeline.Config, random *rand.Rand) pipeline.Config {
 	cfg.Fetch.Retry = fetch.Retry{MaxRetries: 8, Base: time.Millisecond, Max: time.Second}
 	cfg.Warehouse.Threads = 1 + random.IntN(2)
 	cfg.BatchRows = 1 + random.IntN(40)
-	cfg.MinSkipRecords = 1
+	cfg.MinRecallRecords = 1
 	return cfg
 }
 

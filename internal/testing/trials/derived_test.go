@@ -12,12 +12,12 @@ import (
 // derivedTables returns the tables that are not in handWritten, of streams without Completes, Query or
 // nested objects. Each column of these tables is expected to contain the field of the same name. So the
 // trials also compare a new endpoint whose table is not yet described in tables_test.go. The comment of
-// the type expected explains the notation of columns.
-func derivedTables(handWritten []expected) []expected {
-	var all []expected
+// the type tableSpec explains the notation of columns.
+func derivedTables(handWritten []tableSpec) []tableSpec {
+	var all []tableSpec
 	for _, s := range stream.All() {
 		for _, t := range s.Tables {
-			isThisTable := func(e expected) bool { return e.table == t.Name }
+			isThisTable := func(e tableSpec) bool { return e.table == t.Name }
 			if slices.ContainsFunc(handWritten, isThisTable) || s.Completes != "" || s.Query != "" || strings.Contains(t.At, ".") || len(t.Parents) > 1 {
 				continue
 			}
@@ -29,16 +29,16 @@ func derivedTables(handWritten []expected) []expected {
 	return all
 }
 
-func derivedTable(s stream.Stream, t stream.Table) (expected, bool) {
+func derivedTable(s stream.Stream, t stream.Table) (tableSpec, bool) {
 	sql, err := fs.ReadFile(schema.FS, t.Name+".sql")
 	if err != nil {
-		return expected{}, false
+		return tableSpec{}, false
 	}
 	def, err := stream.ParseDefinition(t.Name+".sql", string(sql))
 	if err != nil {
-		return expected{}, false
+		return tableSpec{}, false
 	}
-	e := expected{table: t.Name, key: strings.Join(t.Key, " "), path: s.Path, list: s.List, at: t.At, bare: t.Value, link: t.Link}
+	e := tableSpec{table: t.Name, key: strings.Join(t.Key, " "), path: s.Path, list: s.List, at: t.At, bare: t.Value, link: t.Link}
 	for _, ref := range s.Parents {
 		e.ids += " " + ref.Table + "." + ref.Column
 	}

@@ -12,12 +12,12 @@ import (
 // valueKind describes the columns with one type of values. write converts a JSON value to exact
 // text. ok is false if the value has another type.
 type valueKind struct {
-	columns string   // separated by spaces, as in expected
+	columns string   // separated by spaces, as in tableSpec
 	types   []string // the valid DuckDB types
 	write   func(v any) (text string, ok bool)
 }
 
-func (e expected) kinds() []valueKind {
+func (e tableSpec) kinds() []valueKind {
 	var linkLimit [4]string
 	if e.linkLimit != "" {
 		for i, name := range []string{"allowed", "unlimited", "limit", "raw"} {
@@ -54,7 +54,7 @@ func column(spec string) (name string, sources []string) {
 }
 
 // types returns the valid DuckDB types of each column.
-func (e expected) types() map[string][]string {
+func (e tableSpec) types() map[string][]string {
 	all := map[string][]string{}
 	for _, k := range e.kinds() {
 		for _, spec := range strings.Fields(k.columns) {
@@ -67,7 +67,7 @@ func (e expected) types() map[string][]string {
 
 // row converts the item to a row of the table e. nested contains the paths of the fields that other
 // tables store.
-func (it item) row(e expected, nested []string) textRow {
+func (it item) row(e tableSpec, nested []string) textRow {
 	texts := textRow{}
 	used := slices.Clone(nested)
 	for _, k := range e.kinds() {

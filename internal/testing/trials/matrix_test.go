@@ -251,7 +251,7 @@ func (c *matrixCell) compareWithGrades(t *testing.T, res pipeline.Result) (allPr
 
 // publishedRows returns the rows of a published table. It removes the field that the fault adds to
 // records.
-func (c *matrixCell) publishedRows(t *testing.T, e expected) []textRow {
+func (c *matrixCell) publishedRows(t *testing.T, e tableSpec) []textRow {
 	t.Helper()
 	all := readTable(t, e, c.catalog(), "main."+e.table)
 	for _, r := range all {

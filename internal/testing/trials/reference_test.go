@@ -26,11 +26,11 @@ type row struct {
 type reference struct {
 	t       *testing.T
 	service *sim.Service
-	tables  []expected
+	tables  []tableSpec
 	paths   map[string]bool // endpoints of the streams
 	// rewrite changes a record as the faults of the service do.
 	rewrite func(record any) any
-	// requestedIDs contains the ids of details, by expected.ids. They are the ids in the records of
+	// requestedIDs contains the ids of details, by tableSpec.ids. They are the ids in the records of
 	// this night and of all earlier nights.
 	requestedIDs map[string]map[string]bool
 }
@@ -51,7 +51,7 @@ func newReference(t *testing.T, service *sim.Service, streams []stream.Stream) *
 		}
 	}
 	for name := range tableNames {
-		if !slices.ContainsFunc(r.tables, func(e expected) bool { return e.table == name }) {
+		if !slices.ContainsFunc(r.tables, func(e tableSpec) bool { return e.table == name }) {
 			t.Errorf("tables() lacks the table %s: add it in internal/testing/trials/tables_test.go", name)
 		}
 	}
@@ -59,8 +59,8 @@ func newReference(t *testing.T, service *sim.Service, streams []stream.Stream) *
 }
 
 // distinctTables returns each table once, even if several endpoints fill it.
-func (r *reference) distinctTables() []expected {
-	return slices.CompactFunc(slices.Clone(r.tables), func(a, b expected) bool { return a.table == b.table })
+func (r *reference) distinctTables() []tableSpec {
+	return slices.CompactFunc(slices.Clone(r.tables), func(a, b tableSpec) bool { return a.table == b.table })
 }
 
 // currentRows returns the rows of every table according to the current responses of the service.
@@ -88,7 +88,7 @@ func (r *reference) currentRows() map[string][]textRow {
 
 // derive returns the rows of a table from the responses of one endpoint, and the ids of the records
 // in these responses. derived contains the rows of the tables so far.
-func (r *reference) derive(e expected, path, query string, derived map[string][]row) (rows []row, recordIDs map[string]bool) {
+func (r *reference) derive(e tableSpec, path, query string, derived map[string][]row) (rows []row, recordIDs map[string]bool) {
 	recordIDs = map[string]bool{}
 	nested := nestedPaths(e)
 	for _, param := range r.params(e, path, derived) {
@@ -104,7 +104,7 @@ func (r *reference) derive(e expected, path, query string, derived map[string][]
 
 // params returns the values for the parameter of a path: all ids in the records of this night and of
 // earlier nights. For a path without a parameter it returns one empty value.
-func (r *reference) params(e expected, path string, derived map[string][]row) []string {
+func (r *reference) params(e tableSpec, path string, derived map[string][]row) []string {
 	switch {
 	case !strings.Contains(path, "{"):
 		return []string{""}
@@ -134,8 +134,8 @@ func fillPath(path, param string) string {
 	return before + param + after
 }
 
-// records returns the current records of a path, or nil for a 404.
-func (r *reference) records(e expected, path string) []any {
+// records returns the current records of a path. It returns nil if the service returns 404.
+func (r *reference) records(e tableSpec, path string) []any {
 	body, ok := r.service.Object(path)
 	if !ok {
 		var all []any
@@ -174,8 +174,8 @@ func statusCounts(v any) []any {
 	return all
 }
 
-// nestedPaths returns the paths in an item of e whose values are rows of other tables.
-func nestedPaths(e expected) []string {
+// nestedPaths returns the paths in an item of e whose values are replies or rows of other tables.
+func nestedPaths(e tableSpec) []string {
 	paths := []string{e.replies}
 	for _, o := range tables() {
 		if o.path != e.path || o.table == e.table {
@@ -191,7 +191,7 @@ func nestedPaths(e expected) []string {
 // mergeDetails combines the rows from details with the rows from their list. A record without a
 // detail has the rows from the list. A record with a detail has the rows from the detail. In the row
 // of the record itself, empty columns are filled from the list; in rows of nested items they are not.
-func mergeDetails(e expected, list, details []row, hasDetail map[string]bool) []row {
+func mergeDetails(e tableSpec, list, details []row, hasDetail map[string]bool) []row {
 	byRecord := map[string]row{}
 	for _, d := range details {
 		byRecord[d.record] = d
@@ -246,7 +246,7 @@ type item struct {
 
 // items returns the items at the path e.at in a record. If e.replies is set, it also returns the
 // replies of these items.
-func items(e expected, record any, param string) []item {
+func items(e tableSpec, record any, param string) []item {
 	all := []item{{value: record, param: param}}
 	if e.at != "" {
 		for _, name := range strings.Split(e.at, ".") {
@@ -296,7 +296,7 @@ func (it item) id() string {
 	return id
 }
 
-// resolve returns the value of a source. See type expected for the syntax of sources.
+// resolve returns the value of a source. See type tableSpec for the syntax of sources.
 func (it item) resolve(source string) any {
 	switch source[0] {
 	case '/':

@@ -45,7 +45,7 @@ func (s *season) last() seasonSnapshot { return s.snapshots[len(s.snapshots)-1] 
 // table, key of the row and column.
 type seenTexts map[string]map[string]bool
 
-func keyOf(e expected, r textRow) string {
+func keyOf(e tableSpec, r textRow) string {
 	var parts []string
 	for _, name := range strings.Fields(e.key) {
 		parts = append(parts, r[name])
@@ -144,7 +144,7 @@ func (s *season) addIDs(ids map[string]bool, table, column string) {
 
 // paramColumn returns the column with the value of the path parameter. Without such a column, the
 // parameter is the key of the table.
-func paramColumn(e expected) string {
+func paramColumn(e tableSpec) string {
 	for _, spec := range strings.Fields(e.text) {
 		if name, sources := column(spec); slices.Contains(sources, "?") {
 			return name
@@ -211,7 +211,7 @@ func (s *season) provenStreams(run string) map[string]bool {
 // existed during the whole run must be published, with values that it had during the run. Other
 // values, in proven and unproven tables, may also be empty or come from an earlier night. A row that
 // was published before must still be published if its record existed during the whole run.
-func (s *season) compareTable(e expected, states []serviceState, rows []textRow, isProven bool) (problems []string) {
+func (s *season) compareTable(e tableSpec, states []serviceState, rows []textRow, isProven bool) (problems []string) {
 	got := rowsByKey(e, rows)
 	var all, known []map[string]textRow // the rows of each state, by key
 	for _, state := range states {

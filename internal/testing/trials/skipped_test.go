@@ -49,7 +49,7 @@ func compareSkipping(t *testing.T, order sim.ListOrder) {
 	world.Listings, world.Order = 150, order
 	h := newHarness(t, world, "product_listings", "outlet_listings", "files", "tags")
 	decodingCfg := h.cfg
-	decodingCfg.Warehouse.Dir, decodingCfg.MinSkipRecords = t.TempDir(), math.MaxInt
+	decodingCfg.Warehouse.Dir, decodingCfg.MinRecallRecords = t.TempDir(), math.MaxInt
 	h.cfg.BatchRows = 20
 	h.cfg.Limits.Share, decodingCfg.Limits.Share = 0.9, 0.9
 	runInBoth := func(operate func(cfg pipeline.Config) error) {

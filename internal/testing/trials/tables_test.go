@@ -1,6 +1,6 @@
 package trials_test
 
-// expected specifies which rows a table must have for given responses of the service. Most tables
+// tableSpec specifies which rows a table must have for given responses of the service. Most tables
 // are written by hand from docs/service.md. They share no code with the streams and the decoder
 // that they check. derivedTables returns the others.
 //
@@ -14,7 +14,7 @@ package trials_test
 //	#1 #2    the position in the outer or inner list, beginning with 1
 //	?        the path parameter of the request
 //	'text'   a constant
-type expected struct {
+type tableSpec struct {
 	table, key string
 	// path is the endpoint as in the spec. detail is the endpoint of single records, whose values
 	// take precedence over the values from path. query is the query of a request for a detail.
@@ -51,18 +51,18 @@ const (
 
 // tables returns all tables. A table whose ids name columns of another table comes after that
 // table.
-func tables() []expected {
-	var all []expected
-	for _, part := range [][]expected{listingTables(), orderTables(), campaignTables(), outletTables(), productTables(),
+func tables() []tableSpec {
+	var all []tableSpec
+	for _, part := range [][]tableSpec{listingTables(), orderTables(), campaignTables(), outletTables(), productTables(),
 		profileTables(), smallTables()} {
 		all = append(all, part...)
 	}
 	return append(all, derivedTables(all)...)
 }
 
-func listingTables() []expected {
+func listingTables() []tableSpec {
 	const outlets, products = "/outlets", "/products/listings"
-	return []expected{
+	return []tableSpec{
 		{
 			table: "outlet_listings", key: "id", path: outlets,
 			text:    "id outlet_id name description requirements outlet_name website_url logo city state country",
@@ -107,9 +107,9 @@ func listingTables() []expected {
 	}
 }
 
-func orderTables() []expected {
+func orderTables() []tableSpec {
 	const list, detail, query, ids = "/orders", "/orders/{order_id}", "?include_outlets_data=true", "orders.id order_items.order_id"
-	return []expected{
+	return []tableSpec{
 		{
 			table: "order_items", key: "id", path: "/order-items",
 			text: "id referrer_id referrer_team_id product_id commission_status refund_method refund_reference vendor_invoice_id " +
@@ -144,9 +144,9 @@ func orderTables() []expected {
 	}
 }
 
-func campaignTables() []expected {
+func campaignTables() []tableSpec {
 	const list, articles, campaigns = "/campaigns", "/campaigns/{id}/articles", "campaigns.id"
-	return []expected{
+	return []tableSpec{
 		{
 			table: "campaigns", key: "id", path: list, detail: "/campaigns/{id}", ids: campaigns,
 			text: "id name description reference profile_id=profile_id|profile.id v1_campaign_id status goals questionnaire_id " +
@@ -200,9 +200,9 @@ func campaignTables() []expected {
 	}
 }
 
-func outletTables() []expected {
+func outletTables() []tableSpec {
 	const path, ids = "/outlets/{outlet_id}", "outlet_listings.outlet_id product_listings.outlet_id order_items.outlet_id"
-	return []expected{
+	return []tableSpec{
 		{
 			table: "outlets", key: "id", path: path, ids: ids, flag: "is_indexed", instant: "created_at updated_at",
 			text: "id name description website_url logo country state city",
@@ -229,10 +229,10 @@ func outletTables() []expected {
 	}
 }
 
-func productTables() []expected {
+func productTables() []tableSpec {
 	const path, ids = "/products/{product_id}", "outlet_listings.id product_listings.id order_items.product_id " +
 		"order_line_items.product_id articles.product_id"
-	return []expected{
+	return []tableSpec{
 		{
 			table: "products", key: "id", path: path, ids: ids, text: "id " + productText,
 			integer: "min_delivery_days max_delivery_days", flag: "is_featured active", instant: timestamps,
@@ -249,9 +249,9 @@ func productTables() []expected {
 	}
 }
 
-func profileTables() []expected {
+func profileTables() []tableSpec {
 	const profiles = "/teams/{team_id}/profiles"
-	return []expected{
+	return []tableSpec{
 		{
 			table: "profiles", key: "id", path: profiles, ids: "team",
 			text: "id name legal_company_name type logo location overview products_and_services drive_link writing_samples " +
@@ -283,12 +283,12 @@ func profileTables() []expected {
 	}
 }
 
-func smallTables() []expected {
-	place := func(kind, list string) expected {
-		return expected{table: "locations", key: "kind name", path: "/outlets/locations/" + list, list: list, bare: "name",
+func smallTables() []tableSpec {
+	place := func(kind, list string) tableSpec {
+		return tableSpec{table: "locations", key: "kind name", path: "/outlets/locations/" + list, list: list, bare: "name",
 			text: "kind='" + kind + "' name"}
 	}
-	return []expected{
+	return []tableSpec{
 		place("country", "countries"), place("state", "states"), place("city", "cities"),
 		{table: "tags", key: "name", path: "/tags", bare: "name", text: "name"},
 		{table: "disclaimers", key: "id", path: "/outlet-disclaimers", text: "id name description"},

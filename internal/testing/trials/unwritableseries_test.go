@@ -80,10 +80,8 @@ func TestTrialUnwritableSeriesMakesTheNightPartial(t *testing.T) {
 					t.Errorf("verify reports %+v, want damage of the day %s with the repair MendSeries", v.Damage, day)
 				}
 			}
-			for _, note := range v.Notes {
-				if strings.Contains(note, "earlier program") {
-					t.Errorf("verify reports the note %q, want none about an earlier program", note)
-				}
+			if len(v.Notes) > 0 {
+				t.Errorf("verify reports the notes %q, want none", v.Notes)
 			}
 			unblock()
 			repair(h)

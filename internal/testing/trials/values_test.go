@@ -49,14 +49,14 @@ func requireChanges(t *testing.T, nights []nightData) {
 
 // checkTable reads the rows of the table e, and compares them with the rows in current. tableExpr is the
 // SQL table expression to read.
-func checkTable(t *testing.T, e expected, current map[string][]textRow, db *sql.DB, tableExpr string) {
+func checkTable(t *testing.T, e tableSpec, current map[string][]textRow, db *sql.DB, tableExpr string) {
 	t.Helper()
 	compareRows(t, e, current, readTable(t, e, db, tableExpr), tableExpr)
 }
 
 // compareRows compares rows of the table e with the rows in current. tableExpr is the name of the table
 // in messages.
-func compareRows(t *testing.T, e expected, current map[string][]textRow, rows []textRow, tableExpr string) {
+func compareRows(t *testing.T, e tableSpec, current map[string][]textRow, rows []textRow, tableExpr string) {
 	t.Helper()
 	want := rowsByKey(e, current[e.table])
 	got := rowsByKey(e, rows)
@@ -84,7 +84,7 @@ func compareRows(t *testing.T, e expected, current map[string][]textRow, rows []
 }
 
 // rowsByKey returns rows by key. It adds a suffix to the key of a duplicate.
-func rowsByKey(e expected, rows []textRow) map[string]textRow {
+func rowsByKey(e tableSpec, rows []textRow) map[string]textRow {
 	all := map[string]textRow{}
 	for _, r := range rows {
 		var parts []string
@@ -104,7 +104,7 @@ func rowsByKey(e expected, rows []textRow) map[string]textRow {
 func systemColumns() []string { return []string{"valid_from", "valid_to", "row_hash", "run_id"} }
 
 // readTable reads a table as exact text, and checks the names and types of its columns.
-func readTable(t *testing.T, e expected, db *sql.DB, tableExpr string) []textRow {
+func readTable(t *testing.T, e tableSpec, db *sql.DB, tableExpr string) []textRow {
 	t.Helper()
 	types := columnTypes(t, db, tableExpr)
 	wantTypes := e.types()
@@ -123,7 +123,7 @@ func readTable(t *testing.T, e expected, db *sql.DB, tableExpr string) []textRow
 
 // readTexts reads the columns in types as exact text. It leaves out the columns that the warehouse
 // adds.
-func readTexts(t *testing.T, e expected, db *sql.DB, tableExpr string, types map[string]string) []textRow {
+func readTexts(t *testing.T, e tableSpec, db *sql.DB, tableExpr string, types map[string]string) []textRow {
 	t.Helper()
 	wantTypes := e.types()
 	var names, exprs []string
