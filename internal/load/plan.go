@@ -165,10 +165,11 @@ func (p *Details) countPlan(ctx context.Context, st stream.Stream) (Plan, error)
 	return plan, nil
 }
 
-// requestsAll reports whether all details of a stream are requested.
+// requestsAll reports whether all details of a stream are requested. Only details with the rule
+// stream.ByRow have change lists.
 func (p *Details) requestsAll(st stream.Stream, r Rereading, wasRead func(string) bool) bool {
 	isUnread := func(l changeList) bool { return !wasRead(l.list.Name) }
-	return r.All || st.Rule == stream.EveryNight || st.Rule == stream.ByRow && slices.ContainsFunc(p.changeLists(st), isUnread)
+	return r.All || st.Rule == stream.EveryNight || slices.ContainsFunc(p.changeLists(st), isUnread)
 }
 
 // candidateIDs returns SQL that selects every id that could be requested.

@@ -227,8 +227,9 @@ func TestLiveDaysBoundaryIsLive(t *testing.T) {
 	must(t, err)
 }
 
-// TestSettledDetailsAreReadInTurn runs several nights. Each settled detail must be read again within
-// Recheck nights. One night has no time for settled details. A later night must read these details.
+// TestSettledDetailsAreReadInTurn runs several nights. Each night must read a part of the settled details,
+// and each settled detail must be read again within Recheck nights. One night has no time for settled
+// details. A later night must read these details.
 func TestSettledDetailsAreReadInTurn(t *testing.T) {
 	const recheckNights, listingCount = 3, 12
 	h := newFixture(t, "product_listings", "products")
@@ -243,19 +244,30 @@ func TestSettledDetailsAreReadInTurn(t *testing.T) {
 	h.afterMerge = func(s *load.Stage, d *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
 		must(t, s.Findings.WriteSummary(t.Context(), load.Summary{Run: ledger.Run{ID: d.Run, StartedAt: d.At, SnapshotAt: d.At}}))
 	}
-	readings := map[string]int{}
+	readings, lastNight := map[string]int{}, map[string]int{}
 	for number := range 1 + 2*recheckNights {
 		isShort := number == recheckNights-1 // this night has no time for settled details
 		h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
 			plan, err := s.Details.Plan(t.Context(), products, load.Rereading{Recheck: recheckNights}, func(string) bool { return true })
 			must(t, err)
 			why := h.plannedIDs(d, "products")
+			wantNights := 0 // since the oldest reading of a carried id
+			for _, id := range why["carried"] {
+				wantNights = max(wantNights, number-lastNight[id])
+			}
+			if int(plan.Nights) != wantNights || wantNights >= recheckNights {
+				t.Errorf("night %d: the oldest carried id was read %d nights ago, and the plan has %d, want the same number below %d", number, wantNights, plan.Nights, recheckNights)
+			}
+			if number > 0 && (plan.Recheck == 0 || plan.Recheck == listingCount) {
+				t.Errorf("night %d: the plan rechecks %d ids, want a part of the %d settled ids", number, plan.Recheck, listingCount)
+			}
 			requested := slices.Concat(why["new"], why["recheck"])
 			if isShort {
 				requested = nil
 			}
 			for _, id := range requested {
 				readings[id]++
+				lastNight[id] = number
 			}
 			must(t, s.Details.AddOutcomes(t.Context(), "products", requested, load.Answered))
 			finalPlan, err := s.Details.MarkUnread(t.Context(), products)
@@ -281,6 +293,41 @@ func TestSettledDetailsAreReadInTurn(t *testing.T) {
 			t.Errorf("%s was read %d times, want 2 or 3: once as new, and once or twice as settled", id, readings[id])
 		}
 	}
+}
+
+// TestStoredDetailsArePlanned plans several times in one night. No list contains the stored detail "b",
+// and its reading was not recorded.
+func TestStoredDetailsArePlanned(t *testing.T) {
+	h := newFixture(t, "product_listings", "products")
+	h.planDetails = true
+	list := wholeList(listing("a", "x", 1, 1), "")
+	inputs := map[string]streamInput{"product_listings": list["product_listings"], "products": {cover: load.ByID,
+		outcomes: map[load.Outcome][]string{load.Answered: {"a", "b"}}, rows: rows{"products": record(1, 1, "id", `"a"`) + "," + record(2, 2, "id", `"b"`)}}}
+	_, err := h.run(inputs, load.Limits{})
+	must(t, err)
+	h.planDetails = false
+	products, _ := stream.Find(h.streams, "products")
+	h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
+		for _, c := range []struct {
+			name       string
+			reread     load.Rereading
+			wasRead    bool // the list
+			want       map[string][]string
+			wantCounts load.Plan
+		}{
+			{"nothing changed", load.Rereading{}, true, map[string][]string{"carried": {"a"}, "new": {"b"}}, load.Plan{Fetch: 1, Carried: 1, Nights: 1}},
+			{"all details are rechecked each night", load.Rereading{Recheck: 1}, true, map[string][]string{"recheck": {"a"}, "new": {"b"}}, load.Plan{Fetch: 2, Recheck: 1}},
+			{"the list was not read", load.Rereading{}, false, map[string][]string{"all": {"a", "b"}}, load.Plan{Fetch: 2}},
+		} {
+			plan, err := s.Details.Plan(t.Context(), products, c.reread, func(string) bool { return c.wasRead })
+			must(t, err)
+			if diff := cmp.Diff(c.want, h.plannedIDs(d, "products")); diff != "" || plan != c.wantCounts {
+				t.Errorf("%s: the plan is %+v, want %+v; ids (-want +got):\n%s", c.name, plan, c.wantCounts, diff)
+			}
+		}
+	}
+	_, err = h.run(list, load.Limits{})
+	must(t, err)
 }
 
 // TestRefreshPlansOnlyItsTargets plans a known and an unknown id.

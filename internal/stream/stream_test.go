@@ -60,6 +60,9 @@ func TestReferencesNameTables(t *testing.T) {
 			if len(stream.FilledBy(all, ref.Table)) == 0 {
 				t.Errorf("%s takes ids from %s.%s, which no stream fills", s.Name, ref.Table, ref.Column)
 			}
+			if ref.ShowsChanges && s.Rule != stream.ByRow {
+				t.Errorf("%s: %s shows changes, but the rule of the stream is not ByRow", s.Name, ref.Table)
+			}
 		}
 		for _, part := range s.ForeignParts {
 			if len(stream.FilledBy(all, part.Table)) == 0 {
