@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/checksum"
 	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
@@ -202,6 +203,7 @@ func TestRebuildOfDamagedSeries(t *testing.T) {
 		c.requireComplete(c.night())
 		c.requireIDs("product_listings", "/products/listings")
 	})
+	t.Run("a missing day, and a run of an earlier program", func(t *testing.T) { h.copyWarehouse(t).rebuildWithoutDay(t) })
 	t.Run("no day is left", func(t *testing.T) {
 		c := h.copyWarehouse(t)
 		must(t, errors.Join(os.RemoveAll(c.path("parquet")), os.RemoveAll(c.path("versions"))))
@@ -209,6 +211,26 @@ func TestRebuildOfDamagedSeries(t *testing.T) {
 			t.Errorf("the rebuild ended with %v, want an error that there is no snapshot", err)
 		}
 	})
+}
+
+// rebuildWithoutDay rebuilds a warehouse that has lost its versions and a day of its series, and whose first
+// run is from a program that recorded no closed rows. History is then computed by comparing the other days.
+func (h *harness) rebuildWithoutDay(t *testing.T) {
+	t.Helper()
+	path := h.path("parquet", ".meta", "20261102T020000Z.json")
+	m := mustValue(h.warehouse().Versions.ReadManifestFile(path, ""))
+	m.Meta.HasPast = false
+	must(t, errors.Join(os.Remove(path), os.WriteFile(path, mustValue(checksum.Seal(m)), 0o600)))
+	for _, pattern := range []string{"versions", "latest", "parquet/*/snapshot_date=2026-11-03*"} {
+		for _, file := range mustValue(filepath.Glob(h.path(pattern))) {
+			must(t, os.RemoveAll(file))
+		}
+	}
+	r, err := pipeline.Rebuild(t.Context(), h.cfg, true)
+	must(t, err)
+	if r.Runs != 0 || !r.HasMeta || r.Snapshots != 2 || r.SnapshotsWithoutDay != 1 || len(r.Skipped) == 0 {
+		t.Errorf("the rebuild is %+v, want meta and 2 of 3 snapshots", r)
+	}
 }
 
 func mustValue[T any](v T, err error) T {
