@@ -92,8 +92,12 @@ func TestRebuildGivesTheSameHistory(t *testing.T) {
 				wasLocked = wasLocked || isLocked
 				return nil
 			}
+			newest := mustValue(os.Stat(c.seriesFile("2026-11-04")))
 			r, err := pipeline.Rebuild(t.Context(), c.cfg, false)
 			must(t, err)
+			if name == "no versions" && !os.SameFile(newest, mustValue(os.Stat(c.path("versions", r.Manifest.RunID, "product_listings.parquet")))) {
+				t.Error("the file of the newest day was written again, want a link to the file of the series")
+			}
 			if !wasLocked || wasReleased {
 				t.Errorf("locked during the rebuild: %t, and released before its end: %t; want a lock until the end", wasLocked, wasReleased)
 			}
