@@ -192,7 +192,7 @@ func TestQueryOfTheGuide(t *testing.T) {
 	db := open(t, `INSERT INTO product_listings (id, name, country) VALUES ('a', 'A', 'Germany'), ('b', 'B', 'France');
 		INSERT INTO product_listing_prices (product_listing_id, position, unit_amount, currency) VALUES ('a', 1, 2, 'EUR'), ('a', 2, 1, 'EUR'), ('a', 3, 9, 'EUR'), ('b', 1, 1, 'EUR');`, fixture.NewEmpty(t))
 	const want = "listing_name,outlet_name,pricing_tier,currency,unit_amount\nA,,,EUR,1.000000\nA,,,EUR,2.000000\n"
-	if got := runCSV(t, db, q, map[string]string{"most": "2.00"}); !ok || got != want {
+	if got := runCSV(t, db, q, map[string]string{"max_price": "2.00"}); !ok || got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

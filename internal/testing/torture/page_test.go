@@ -140,7 +140,7 @@ func survivorTable(mutations []torture.MutationResult) string {
 	for _, m := range mutations {
 		for _, s := range m.Survivors {
 			code := strings.ReplaceAll(s.Text, "|", `\|`)
-			fmt.Fprintf(&b, "| `%s:%d` | %s | ``%s`` | %s |\n", s.File, s.Line, s.Kind, code, cmp.Or(s.Reason, "**a test is missing**"))
+			fmt.Fprintf(&b, "| `%s:%d` | %s | ``%s`` | %s |\n", s.File, s.Line, s.Kind, code, cmp.Or(s.Reason, "**not noticed** on "+m.Date))
 		}
 	}
 	return b.String()

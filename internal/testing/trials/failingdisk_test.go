@@ -113,11 +113,11 @@ func (c *crashTrial) failOnce(t *testing.T, s stepCall, cause syscall.Errno) (pu
 func (c *crashTrial) requirePublished(t *testing.T, s stepCall, night string, end nightEnd) {
 	t.Helper()
 	isDurable := !strings.HasSuffix(s.Step, "rename latest") && !strings.HasSuffix(s.Step, "fsync beside latest")
-	hasWarning := end.Code == 1 && strings.Contains(end.Error, "readers see it")
+	hasWarning := end.Code == 1 && strings.Contains(end.Error, "readers see the version")
 	isComplete := end.Code == 0 && end.Outcome == ledger.Complete
 	isPartial := end.Code == 3 && end.Outcome == ledger.Partial && strings.Contains(end.Error, "injected at")
 	if isDurable && !isComplete && !isPartial || !isDurable && !hasWarning {
-		t.Errorf("%v: the published run %s ended %s with exit code %d, want complete or partial if the switch of latest is durable (%t), otherwise an error with \"readers see it\": %s", s, night, end.Outcome, end.Code, isDurable, end.Error)
+		t.Errorf("%v: the published run %s ended %s with exit code %d, want complete or partial if the switch of latest is durable (%t), otherwise an error with \"readers see the version\": %s", s, night, end.Outcome, end.Code, isDurable, end.Error)
 	}
 }
 

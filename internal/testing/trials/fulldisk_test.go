@@ -52,7 +52,7 @@ func (c *crashTrial) requireDiskFull(t *testing.T, j job, step string) {
 	if published || end.Code != 1 {
 		t.Errorf("with a limit of %d bytes the run ended %s with exit code %d, published: %t, want exit code 1, published: false", j.MaxFileBytes, end.Outcome, end.Code, published)
 	}
-	for _, part := range []string{step, "the disk is full", "run again", "last snapshot"} {
+	for _, part := range []string{step, "the disk is full", "repeat the command", "published snapshots and stored responses are kept"} {
 		if !strings.Contains(end.Error, part) {
 			t.Errorf("with a limit of %d bytes the error does not contain %q: %s", j.MaxFileBytes, part, end.Error)
 		}
