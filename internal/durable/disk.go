@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 )
 
@@ -274,6 +275,17 @@ func syncPath(path string) error {
 		return err
 	}
 	return errors.Join(f.Sync(), f.Close())
+}
+
+// IsFull reports whether err means that a disk is full, that a quota is used up, or that a file would be
+// too large. DuckDB reports the number of such an error only in the text of its error.
+func IsFull(err error) bool {
+	for _, number := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
+		if errors.Is(err, number) || err != nil && strings.Contains(strings.ToLower(err.Error()), ": "+number.Error()) {
+			return true
+		}
+	}
+	return false
 }
 
 // MakeFolder creates a folder and the missing folders above it, and syncs the parent of each

@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"syscall"
+
+	"placementsync/internal/durable"
 )
 
 // Errors that callers match with errors.Is.
@@ -147,7 +148,7 @@ type LandingError struct {
 // Error describes the cause, the state of the stored responses and how to continue.
 func (e *LandingError) Error() string {
 	text := fmt.Sprintf("store responses in %q: %v; the responses stored before are kept", e.Dir, e.Err)
-	if errors.Is(e.Err, syscall.ENOSPC) || errors.Is(e.Err, syscall.EDQUOT) || errors.Is(e.Err, syscall.EFBIG) {
+	if durable.IsFull(e.Err) {
 		return text // the caller adds the remedy for a full disk
 	}
 	return text + ": check the disk, then run again to resume"

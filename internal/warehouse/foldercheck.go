@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"placementsync/internal/durable"
 )
 
 // NoWarehouseError means that the folder contains no warehouse.
@@ -127,16 +129,9 @@ func (e *FullError) Error() string {
 func (e *FullError) Unwrap() error { return e.Err }
 
 // FullErr turns an error of a full disk into a *FullError, and returns any other error unchanged.
-// DuckDB reports a full disk only in the text of its error.
 func (f *Folder) FullErr(err error) error {
-	var full *FullError
-	if err == nil || errors.As(err, &full) {
+	if !durable.IsFull(err) || errors.As(err, new(*FullError)) {
 		return err
 	}
-	for _, number := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
-		if errors.Is(err, number) || strings.Contains(strings.ToLower(err.Error()), ": "+number.Error()) {
-			return &FullError{f.dir, err}
-		}
-	}
-	return err
+	return &FullError{f.dir, err}
 }
