@@ -88,32 +88,23 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// measurePackage counts the mutants of a package and tests the mutants in the drawn files. The test
-// fails if the package changes meanwhile.
+// measurePackage counts the mutants of a package and tests the mutants in randomly drawn files.
 func measurePackage(t *testing.T, name string) torture.MutationResult {
 	t.Helper()
-	startedAt, dir := time.Now(), projectPath("internal", name)
-	sumBefore := sourceSum(t, dir)
-	all := dropInvalid(t, name, runGremlins(t, dir, "--dry-run"))
-	files, drawn := drawFiles(all, *sample, *seed)
-	tested := dropInvalid(t, name, runGremlins(t, dir, "--exclude-files", otherFiles(files, drawn)))
-	if sourceSum(t, dir) != sumBefore {
-		t.Fatalf("the files of %s changed while they were measured: the result is not stored", dir)
-	}
-	result := torture.MutationResult{Package: name, Mutants: len(all), Covered: countCovered(all), Files: len(files), Drawn: len(drawn), Seed: *seed}
+	startedAt := time.Now()
+	result := torture.MutationResult{Package: name, Seed: *seed}
+	all, tested := runDryAndTest(t, name, func(all []mutant) (files []string, drawn map[string]bool) {
+		files, drawn = drawFiles(all, *sample, *seed)
+		result.Files, result.Drawn = len(files), len(drawn)
+		return files, drawn
+	})
+	result.Mutants, result.Covered, result.Tested = len(all), countCovered(all), len(tested)
 	for _, m := range tested {
-		switch m.Status {
-		case notCovered:
-			continue
-		case killed, timedOut:
-			result.Noticed++
-		case lived:
+		if m.Status == lived {
 			result.Survivors = append(result.Survivors, survivor(t, name, m))
-		default:
-			t.Errorf("%s:%d: the mutant %s was not tested: %s", m.File, m.Line, m.Kind, m.Status)
-			continue
+		} else {
+			result.Noticed++
 		}
-		result.Tested++
 	}
 	sortSurvivors(result.Survivors)
 	result.Took = time.Since(startedAt).Seconds()
@@ -124,35 +115,55 @@ func measurePackage(t *testing.T, name string) torture.MutationResult {
 // the remaining survivors.
 func measureSurvivors(t *testing.T, result torture.MutationResult) torture.MutationResult {
 	t.Helper()
-	startedAt, dir := time.Now(), projectPath("internal", result.Package)
-	sumBefore := sourceSum(t, dir)
-	all := dropInvalid(t, result.Package, runGremlins(t, dir, "--dry-run"))
-	files, _ := drawFiles(all, 0, 0)
-	open := map[string]bool{} // the files of survivors without a reason
-	for _, s := range result.Survivors {
-		if s.Reason == "" {
-			open[filepath.Base(s.File)] = true
-		}
-	}
-	var tested []torture.Survivor // all mutants of the files, also noticed ones
-	var stillLived []torture.Survivor
-	if len(open) > 0 {
-		for _, m := range dropInvalid(t, result.Package, runGremlins(t, dir, "--exclude-files", otherFiles(files, open))) {
-			if m.Status == lived || m.Status == killed || m.Status == timedOut {
-				tested = append(tested, survivor(t, result.Package, m))
-			}
-			if m.Status == lived {
-				stillLived = append(stillLived, survivor(t, result.Package, m))
+	startedAt := time.Now()
+	all, again := runDryAndTest(t, result.Package, func(all []mutant) (files []string, withSurvivors map[string]bool) {
+		files, _ = drawFiles(all, 0, 0)
+		withSurvivors = map[string]bool{}
+		for _, s := range result.Survivors {
+			if s.Reason == "" {
+				withSurvivors[filepath.Base(s.File)] = true
 			}
 		}
-	}
-	if sourceSum(t, dir) != sumBefore {
-		t.Fatalf("the files of %s changed while they were measured: the result is not stored", dir)
+		return files, withSurvivors
+	})
+	var tested, stillLived []torture.Survivor
+	for _, m := range again {
+		tested = append(tested, survivor(t, result.Package, m))
+		if m.Status == lived {
+			stillLived = append(stillLived, survivor(t, result.Package, m))
+		}
 	}
 	result = updateSurvivors(result, tested, stillLived)
 	result.Mutants, result.Covered = len(all), countCovered(all)
 	result.Took += time.Since(startedAt).Seconds()
 	return result
+}
+
+// runDryAndTest returns all mutants of a package after a dry run, and the tested mutants of the chosen
+// files. choose returns the files of the package and which of them are chosen. The test fails if a mutant
+// was not tested, or if the package changes meanwhile.
+func runDryAndTest(t *testing.T, name string, choose func(all []mutant) (files []string, chosen map[string]bool)) (all, tested []mutant) {
+	t.Helper()
+	dir := projectPath("internal", name)
+	sumBefore := sourceSum(t, dir)
+	all = dropInvalid(t, name, runGremlins(t, dir, "--dry-run"))
+	files, chosen := choose(all)
+	if len(chosen) == 0 {
+		return all, nil
+	}
+	for _, m := range dropInvalid(t, name, runGremlins(t, dir, "--exclude-files", otherFiles(files, chosen))) {
+		switch m.Status {
+		case killed, timedOut, lived:
+			tested = append(tested, m)
+		case notCovered:
+		default:
+			t.Errorf("%s:%d: the mutant %s was not tested: %s", m.File, m.Line, m.Kind, m.Status)
+		}
+	}
+	if sourceSum(t, dir) != sumBefore {
+		t.Fatalf("the files of %s changed while they were measured: the result is not stored", dir)
+	}
+	return all, tested
 }
 
 // updateSurvivors returns the result after its survivors without a reason were tested again. Mutants
