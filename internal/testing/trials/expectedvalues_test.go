@@ -26,7 +26,7 @@ func (e tableSpec) kinds() []valueKind {
 	}
 	never := func(any) (string, bool) { return "", false }
 	extra := "extra"
-	if e.link {
+	if e.keyOnly {
 		extra = ""
 	}
 	return []valueKind{
@@ -83,7 +83,7 @@ func (it item) row(e tableSpec, nested []string) textRow {
 		used = append(used, e.linkLimit+"allowed")
 		it.splitLinkLimit(e.linkLimit, texts)
 	}
-	if unstored := leftover(it.value, used, ""); unstored != nil && !e.link {
+	if unstored := leftover(it.value, used, ""); unstored != nil && !e.keyOnly {
 		texts["extra"] = canonical(unstored)
 	}
 	return texts

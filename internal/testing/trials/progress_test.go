@@ -61,9 +61,9 @@ func TestStoppingFinishesTheCommit(t *testing.T) {
 		outcome      ledger.Outcome
 		code         int
 	}{
-		{"with FinishCommit a merge is finished", "mid merge", true, ledger.Complete, 0},
-		{"without FinishCommit a merge is interrupted", "mid merge", false, ledger.Interrupted, 130},
-		{"with FinishCommit reading is interrupted", "response landed", true, ledger.Interrupted, 130},
+		{"with FinishCommit, a merge is finished", "mid merge", true, ledger.Complete, 0},
+		{"without FinishCommit, a merge is interrupted", "mid merge", false, ledger.Interrupted, 130},
+		{"with FinishCommit, the reading is interrupted", "response landed", true, ledger.Interrupted, 130},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -39,33 +39,33 @@ func installPython(t *testing.T, environment string) string {
 }
 
 // TestTrialPythonDuckDBVersions reads a warehouse with the oldest and the newest DuckDB of
-// docs/bi.md. It checks which tables, views and macros can be queried in an attached catalog, and
-// which night a process sees after the next night is published.
+// docs/bi.md. It checks which tables, views and macros can be queried in an opened and in an attached
+// catalog, and which night each connection of a process sees after the next night is published.
 func TestTrialPythonDuckDBVersions(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	type names struct{ Tables, Views, Macros string }
 	all := names{"all", "all", "all"}
 	for environment, c := range map[string]struct {
-		attached      names
-		nightOfSecond int // index of the night that a second connection sees while the first is open
+		attached              names
+		secondConnectionNight int // index of the night that a second connection sees while the first is open
 	}{
 		"duckdb_oldest": {names{"all", "none", "none"}, 0},
 		"duckdb_newest": {names{"all", "all", "none"}, 1},
 	} {
 		t.Run(environment, func(t *testing.T) {
-			program := installPython(t, environment)
+			python := installPython(t, environment)
 			h := newHarness(t, trialWorld(5), fewStreams()...)
 			nights := []string{h.publishNight().run}
 			var got map[string]names
-			out, err := exec.CommandContext(t.Context(), program, testdataFile(t, "names.py"), h.path("catalog.duckdb")).Output()
+			out, err := exec.CommandContext(t.Context(), python, testdataFile(t, "names.py"), h.path("catalog.duckdb")).Output()
 			must(t, errors.Join(err, json.Unmarshal(out, &got)))
 			if diff := cmp.Diff(map[string]names{"opened": all, "attached": c.attached, "attached and used": all}, got); diff != "" {
 				t.Errorf("queryable names (-want +got):\n%s", diff)
 			}
-			seen := watchNights(t, exec.CommandContext(t.Context(), program, testdataFile(t, "nights.py"), h.path("catalog.duckdb")), nights[0],
+			seen := watchNights(t, exec.CommandContext(t.Context(), python, testdataFile(t, "nights.py"), h.path("catalog.duckdb")), nights[0],
 				func() { nights = append(nights, h.publishNight().run) })
-			want := map[string]string{"kept open": nights[0], "opened beside it": nights[c.nightOfSecond], "opened beside it by its real path": nights[1],
+			want := map[string]string{"kept open": nights[0], "opened beside it": nights[c.secondConnectionNight], "opened beside it by its real path": nights[1],
 				"attached again": nights[1], "opened after it was closed": nights[1]}
 			if diff := cmp.Diff(want, seen); diff != "" {
 				t.Errorf("visible nights (-want +got):\n%s", diff)

@@ -11,8 +11,8 @@ import (
 )
 
 // TestTrialRareValuesAreStored compares all values of a night in which rare values are frequent:
-// unknown fields at every depth, deleted records, questionnaires in a list, and every form of
-// do_follow_links_allowed. Every column of every table must have a value.
+// unknown fields at every depth, deleted records, questionnaires in the list of campaigns, and
+// every form of do_follow_links_allowed. Every column of every table must have a value.
 func TestTrialRareValuesAreStored(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -80,20 +80,20 @@ func enrich(v any) any {
 
 func enrichFields(v map[string]any) {
 	id, _ := v["id"].(string)
-	when := "2026-10-31T23:59:59.999999+05:30"
+	instant := "2026-10-31T23:59:59.999999+05:30"
 	if _, ok := v["deleted_at"]; ok {
-		v["deleted_at"] = when
+		v["deleted_at"] = instant
 	}
 	if v["channel_handle"] != nil {
 		v["do_follow_links_allowed"] = decode(pick(id, linkLimits()))
 	}
 	if v["total_articles"] != nil {
 		v["questionnaire"] = filledObject("id campaign_id objectives keywords target_audience tone writing_samples file_id file_name "+
-			"file_url created_at updated_at deleted_at file_size", id, when)
+			"file_url created_at updated_at deleted_at file_size", id, instant)
 		delete(v["questionnaire"].(map[string]any), "campaign_id") // the id of the campaign must be used instead
 	}
 	if v["file_url"] != nil && v["name"] != nil {
-		for name, value := range filledObject(fileText+" size "+timestamps, id, when) {
+		for name, value := range filledObject(fileText+" size "+timestamps, id, instant) {
 			v[name] = value
 		}
 	}
@@ -112,16 +112,16 @@ func pick(id string, values []string) string {
 	return values[h.Sum32()%uint32(len(values))]
 }
 
-// filledObject returns an object with values for all the named fields. when is the value of times;
-// the other values are derived from id.
-func filledObject(names, id, when string) map[string]any {
+// filledObject returns an object with values for all the named fields. instant is the value of each
+// time; the other values are derived from id.
+func filledObject(names, id, instant string) map[string]any {
 	object := map[string]any{}
 	for _, name := range strings.Fields(names) {
 		switch name {
 		case "id":
 			object[name] = "of-" + id
 		case "created_at", "updated_at", "deleted_at":
-			object[name] = when
+			object[name] = instant
 		case "size", "file_size":
 			object[name] = json.Number("9007199254740993") // no float64 has this value
 		default:

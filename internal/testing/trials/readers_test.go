@@ -204,8 +204,8 @@ func TestTortureReadersDuringPublishes(t *testing.T) {
 	rounds = readDuringPublishes(t, 8, 20)
 }
 
-// readDuringPublishes starts readers and publishes nights. Each reader must see complete and
-// current snapshots. It returns the number of rounds of all readers.
+// readDuringPublishes starts readers, publishes nights, and returns the number of rounds of all
+// readers. Each reader must see complete and current snapshots.
 func readDuringPublishes(t *testing.T, processes, nights int) (rounds int) {
 	t.Helper()
 	h := newHarness(t, trialWorld(5), fewStreams()...)

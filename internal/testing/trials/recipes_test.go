@@ -88,7 +88,7 @@ func TestTortureRecipesOfBITools(t *testing.T) {
 	}
 }
 
-// runCode runs the first code block of the section and returns its output.
+// runCode runs the first code block of the section, then r.check, and returns the output.
 func (r recipe) runCode(t *testing.T, page, folder, program string) string {
 	t.Helper()
 	section := regexp.MustCompile("(?s)\n### " + regexp.QuoteMeta(r.heading+" ("+r.versions) + ".*?\n```" + r.language + "\n(.*?)```").FindStringSubmatch(page)

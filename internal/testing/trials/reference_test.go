@@ -87,7 +87,7 @@ func (r *reference) currentRows() map[string][]textRow {
 }
 
 // derive returns the rows of a table from the responses of one endpoint, and the ids of the records
-// in these responses. derived contains the rows of the tables so far.
+// in these responses. derived contains the rows that are already derived, by table.
 func (r *reference) derive(e tableSpec, path, query string, derived map[string][]row) (rows []row, recordIDs map[string]bool) {
 	recordIDs = map[string]bool{}
 	nested := nestedPaths(e)
@@ -137,7 +137,7 @@ func fillPath(path, param string) string {
 // records returns the current records of a path. It returns nil if the service returns 404.
 func (r *reference) records(e tableSpec, path string) []any {
 	body, ok := r.service.Object(path)
-	if !ok {
+	if !ok { // a list, or a 404, for which Records returns nil
 		var all []any
 		for _, raw := range r.service.Records(path) {
 			all = append(all, r.rewrite(decode(string(raw))))

@@ -16,7 +16,7 @@ package trials_test
 //	'text'   a constant
 type tableSpec struct {
 	table, key string
-	// path is the endpoint as in the spec. detail is the endpoint of single records, whose values
+	// path is the endpoint, as in docs/service.md. detail is the endpoint of single records, whose values
 	// take precedence over the values from path. query is the query of a request for a detail.
 	path, detail, query string
 	// ids are the columns whose values are the path parameters, as table.column. "team" means the
@@ -36,9 +36,9 @@ type tableSpec struct {
 	linkLimit string
 	// replies is a list in an item. Its items are rows of the same table.
 	replies string
-	// link means that the table has no columns but its key. Another table contains the other fields
-	// of the record.
-	link bool
+	// keyOnly means that the table has no columns but its key. Another table contains the other
+	// fields of the record.
+	keyOnly bool
 }
 
 const (
@@ -263,11 +263,11 @@ func profileTables() []tableSpec {
 			text: "profile_id=/id name", integer: "position=#1",
 		},
 		{
-			table: "profile_orders", key: "profile_id order_id", path: "/profiles/{id}/orders", ids: "profiles.id", link: true,
+			table: "profile_orders", key: "profile_id order_id", path: "/profiles/{id}/orders", ids: "profiles.id", keyOnly: true,
 			text: "profile_id=? order_id=id",
 		},
 		{
-			table: "profile_campaigns", key: "profile_id campaign_id", path: "/profiles/{id}/campaigns", ids: "profiles.id", link: true,
+			table: "profile_campaigns", key: "profile_id campaign_id", path: "/profiles/{id}/campaigns", ids: "profiles.id", keyOnly: true,
 			text: "profile_id=? campaign_id=id",
 		},
 		{
