@@ -86,7 +86,7 @@ func TestReplayDiscardsPublishedResponses(t *testing.T) {
 	h := newDiscardingHarness(t)
 	h.goodNight()
 	h.cfg.Limits = load.Limits{}
-	h.serveListings("none.json")
+	h.serveListings("empty.json")
 	stopped, _ := h.badNight(t.Context(), 1)
 	requireLandedRuns(t, h.path("raw"), stopped.Run.ID)
 	h.cfg.AllowMassDelete = true

@@ -52,7 +52,7 @@ func TestTrialReplayedRunIsNotResumed(t *testing.T) {
 	h.cfg.ResumeMaxAge = time.Hour
 	h.goodNight()
 	h.cfg.Limits = load.Limits{}
-	h.serveListings("none.json")
+	h.serveListings("empty.json")
 	stopped, _ := h.badNight(t.Context(), 1)
 	h.cfg.AllowMassDelete = true
 	_, err := pipeline.Replay(t.Context(), h.cfg, stopped.Run.ID)

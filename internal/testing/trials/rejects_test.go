@@ -18,7 +18,7 @@ import (
 func TestRejectedValuesAreKept(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, smallWorld(), "product_listings")
-	h.serveListings("spoilt.json")
+	h.serveListings("wrong_values.json")
 	first := h.goodNight()
 	rejects := []string{
 		`product_listing_includes third/1  "no object"`,
@@ -66,10 +66,10 @@ func TestIdenticalRejectedRecordsAreSeparateRejects(t *testing.T) {
 			FROM meta.rejects WHERE table_name IN ('orders', 'order_line_items') ORDER BY seq`,
 			"order_line_items kept/1 kept - 1 2 7", "order_line_items kept/2 kept - 1 2 7",
 			`orders - - - 1 1 {"total":1}`, `orders - - - 1 3 {"total":1}`, `orders .. - - 1 4 {"id":"..","total":1}`, `orders - - - 1 5 {"total":1}`)
-		profiles := h.count("profiles", "true")
+		profileCount := h.count("profiles", "true")
 		h.requireLines(`SELECT concat_ws(' ', coalesce(key, '-'), position, count(DISTINCT p.id), count(*)) FROM meta.rejects r JOIN profiles p ON p.id = r.parent
 			WHERE table_name = 'profile_orders' GROUP BY key, position ORDER BY position`,
-			fmt.Sprintf("- 1 %d %[1]d", profiles), fmt.Sprintf("- 2 %d %[1]d", profiles), fmt.Sprintf("other/x 3 %d %[1]d", profiles))
+			fmt.Sprintf("- 1 %d %[1]d", profileCount), fmt.Sprintf("- 2 %d %[1]d", profileCount), fmt.Sprintf("other/x 3 %d %[1]d", profileCount))
 	}
 	h.service.SetFaults()
 	h.goodNight()

@@ -50,7 +50,7 @@ func TestTortureRepairs(t *testing.T) {
 	must(t, err)
 	defer results.Close()
 	r.runAll(t, workers, combinations, func(o repairOutcome) {
-		if slices.Contains([]string{outLost, outFalseWhole, outFalseUnchanged}, o.Result) {
+		if slices.Contains([]string{outLost, outUnreported, outFalseUnchanged}, o.Result) {
 			return
 		}
 		line, err := json.Marshal(o)
@@ -68,7 +68,7 @@ func TestTortureRepairs(t *testing.T) {
 	}
 }
 
-// repairs is a warehouse of which copies are damaged and repaired.
+// repairs contains the undamaged warehouse, whose copies are damaged and repaired.
 type repairs struct {
 	*harness
 	// files contains the SHA-256 sums of all files, by path.
@@ -81,11 +81,10 @@ type repairs struct {
 	visible facts
 	// visibleSums contains the checksums of the tables in the published catalog.
 	visibleSums map[string]string
-	// baseRuns are the newest run and its previous runs, newest first. The run that was rolled
-	// back is not among them.
-	baseRuns []string
-	// targets are the files, folders and links that can be damaged.
-	targets []target
+	// baseRuns are the newest run and the runs on which it is based, newest first. The run that
+	// was rolled back is not among them.
+	baseRuns  []string
+	pathKinds []pathKind
 
 	mu     sync.Mutex
 	done   map[int]bool
@@ -109,7 +108,7 @@ const (
 	outReported       = "reported loss"
 	outRefused        = "refused"
 	outLost           = "lost"
-	outFalseWhole     = `false "whole"`
+	outUnreported     = "unreported damage"
 	outFalseUnchanged = `false "nothing was changed"`
 )
 
@@ -124,8 +123,8 @@ func (c repairCounts) total() (n int) {
 
 func (c repairCounts) String() string {
 	return fmt.Sprintf("%d harmless, %d repaired completely, %d with data that no intact file contained and verify reported as lost, %d refused with all files kept; "+
-		"unreported losses %d, false \"whole\" %d, false \"nothing was changed\" %d",
-		c[outHarmless], c[outRepaired], c[outReported], c[outRefused], c[outLost], c[outFalseWhole], c[outFalseUnchanged])
+		"%d lost data of intact files, %d with unreported damage, %d with a false \"nothing was changed\"",
+		c[outHarmless], c[outRepaired], c[outReported], c[outRefused], c[outLost], c[outUnreported], c[outFalseUnchanged])
 }
 
 // newRepairs builds a warehouse of six nights. The fourth night was rolled back.
@@ -167,7 +166,7 @@ func newRepairs(t *testing.T) *repairs {
 	r.visible = r.factsByPath[filepath.Join("versions", h.latestRun(), "catalog.duckdb")]
 	r.visibleSums = tableSums(t, h.path("catalog.duckdb"), false)
 	delete(r.visibleSums, "meta.tables")
-	r.targets = r.listTargets()
+	r.pathKinds = r.listPathKinds()
 	if len(r.visible) < 100 || len(r.baseRuns) != 5 {
 		t.Fatalf("the catalog has %d facts of %d runs, want at least 100 facts of 5 runs", len(r.visible), len(r.baseRuns))
 	}
@@ -182,7 +181,7 @@ func readTree(t *testing.T, dir string) (files, links map[string]string) {
 }
 
 // sumTree returns the checksums of the files below a folder and the targets of its links. It
-// leaves out files whose names begin with one of the prefixes.
+// leaves out files whose paths begin with one of the prefixes.
 func sumTree(t *testing.T, dir string, without ...string) (files, links map[string]string) {
 	t.Helper()
 	files, links = map[string]string{}, map[string]string{}
@@ -265,20 +264,20 @@ func execSQL(db *sql.DB, text string) error {
 	return err
 }
 
-// target is a kind of files, folders or links that can be damaged.
-type target struct {
-	kind  string
+// pathKind is a kind of files, folders or links that can be damaged.
+type pathKind struct {
+	name  string
 	paths []string
 	// isFolder and isLink are both false for files.
 	isFolder, isLink bool
 }
 
-func (r *repairs) listTargets() []target {
+func (r *repairs) listPathKinds() []pathKind {
 	latest := r.latestRun()
-	kinds := map[string]*target{}
+	kinds := map[string]*pathKind{}
 	add := func(kind, path string, isFolder, isLink bool) {
 		if kinds[kind] == nil {
-			kinds[kind] = &target{kind: kind, isFolder: isFolder, isLink: isLink}
+			kinds[kind] = &pathKind{name: kind, isFolder: isFolder, isLink: isLink}
 		}
 		if !slices.Contains(kinds[kind].paths, path) {
 			kinds[kind].paths = append(kinds[kind].paths, path)
@@ -321,7 +320,7 @@ func (r *repairs) listTargets() []target {
 	}
 	add("latest", "latest", false, true)
 	add("catalog link", "catalog.duckdb", false, true)
-	var all []target
+	var all []pathKind
 	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 		slices.Sort(kinds[kind].paths)
 		all = append(all, *kinds[kind])
@@ -368,15 +367,15 @@ func (r *repairs) runAll(t *testing.T, workers, combinations int, record func(re
 			})
 		}
 	})
-	for _, bad := range []string{outLost, outFalseWhole, outFalseUnchanged} {
+	for _, bad := range []string{outLost, outUnreported, outFalseUnchanged} {
 		if r.counts[bad] > 0 {
 			t.Errorf("%s: %d", bad, r.counts[bad])
 		}
 	}
 }
 
-// runCombination damages one or two targets in a copy of the warehouse, repairs the copy and
-// compares the result. number is the seed of the random choices.
+// runCombination damages one or two paths in a copy of the warehouse, repairs the copy and compares
+// the result. number is the seed of the random choices.
 func (r *repairs) runCombination(t *testing.T, db *sql.DB, number int) (o repairOutcome) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(uint64(number), 7))
@@ -388,10 +387,8 @@ func (r *repairs) runCombination(t *testing.T, db *sql.DB, number int) (o repair
 	defer func() { must(t, os.RemoveAll(cfg.Warehouse.Dir)) }()
 	o.Number = number
 	o.Damage = r.damage(t, random, cfg.Warehouse.Dir)
-	for range random.IntN(3) { // one target in a third of the cases, otherwise two
-		if strings.Count(o.Damage, ";") == 0 {
-			o.Damage += "; " + r.damage(t, random, cfg.Warehouse.Dir)
-		}
+	if random.IntN(3) > 0 {
+		o.Damage += "; " + r.damage(t, random, cfg.Warehouse.Dir)
 	}
 	intact := r.intactFacts(t, cfg.Warehouse.Dir)
 	unrecoverable := missingFacts(intact, r.visible)
@@ -430,7 +427,7 @@ func (r *repairs) runCombination(t *testing.T, db *sql.DB, number int) (o repair
 	case len(unrecoverable) == 0:
 		o.Result = outRepaired
 	case !e.reported:
-		return fail(outFalseWhole, "%d facts are lost and verify reported no loss: %v", len(unrecoverable), unrecoverable[:min(4, len(unrecoverable))])
+		return fail(outUnreported, "%d facts are lost and verify reported no loss: %v", len(unrecoverable), unrecoverable[:min(4, len(unrecoverable))])
 	default:
 		o.Result = outReported
 	}
@@ -441,8 +438,8 @@ func (r *repairs) runCombination(t *testing.T, db *sql.DB, number int) (o repair
 type repairEffect struct {
 	// reported means that "verify" reported a loss.
 	reported bool
-	// refused means that a command failed, or that "verify" still proposes a repair that has no
-	// effect.
+	// refused means that a command failed, or that the proposed repairs have no effect or do not
+	// end.
 	refused bool
 	// commands counts the commands that were run.
 	commands int
@@ -470,7 +467,7 @@ func (r *repairs) repairAll(t *testing.T, cfg pipeline.Config) (e repairEffect) 
 		}
 		e.reported = e.reported || v.Result() == integrity.DataLost
 		if round == 0 && damaged && len(v.Damage) == 0 {
-			e.result, e.problem = outFalseWhole, "verify found no damage"
+			e.result, e.problem = outUnreported, "verify found no damage"
 			return e
 		}
 		plan := integrity.PlanRepairs(v.Damage)
@@ -493,8 +490,8 @@ func (r *repairs) repairAll(t *testing.T, cfg pipeline.Config) (e repairEffect) 
 			return e
 		}
 		if filesAtEnd, linksAtEnd := readTree(t, cfg.Warehouse.Dir); maps.Equal(filesAtStart, filesAtEnd) && maps.Equal(linksAtStart, linksAtEnd) {
-			// The plan has changed no file. Only RunNight may do that: run executes only the start
-			// of the night, and a complete night would add a line to the ledger.
+			// The plan has changed no file. Only RunNight may have no effect here: run executes only
+			// the start of the night, and a complete night would add a line to the ledger.
 			e.refused = slices.ContainsFunc(plan, func(repair integrity.Repair) bool { return repair.Kind != integrity.RunNight })
 			return e
 		}
@@ -525,7 +522,7 @@ func (r *repairs) run(t *testing.T, cfg pipeline.Config, repair integrity.Repair
 }
 
 // damageMustBeReported reports whether "verify" must report damage for a warehouse with these files.
-// The command "verify" does not have to report three losses: a lost version other than the newest, a file of
+// It does not have to report damage of three kinds: a lost version other than the newest, a file of
 // state/ other than the ledger, and metadata of a run that was rolled back.
 func (r *repairs) damageMustBeReported(got map[string]string) bool {
 	for path, sum := range r.files {
@@ -657,23 +654,23 @@ func copyTree(t *testing.T, from, to string) {
 	}))
 }
 
-// damage damages one random target and returns a description of the damage.
+// damage damages one random file, folder or link, and returns a description of the damage.
 func (r *repairs) damage(t *testing.T, random *rand.Rand, dir string) string {
 	t.Helper()
-	target := r.targets[random.IntN(len(r.targets))]
-	name := target.paths[random.IntN(len(target.paths))]
+	kind := r.pathKinds[random.IntN(len(r.pathKinds))]
+	name := kind.paths[random.IntN(len(kind.paths))]
 	path := filepath.Join(dir, name)
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return name + " was already missing"
 	}
 	must(t, err)
-	if target.isFolder || target.isLink {
+	if kind.isFolder || kind.isLink {
 		must(t, os.RemoveAll(path))
 		return name + " removed"
 	}
 	keepTime := func() { must(t, os.Chtimes(path, info.ModTime(), info.ModTime())) }
-	other := filepath.Join(dir, target.paths[random.IntN(len(target.paths))])
+	other := filepath.Join(dir, kind.paths[random.IntN(len(kind.paths))])
 	if _, err := os.Lstat(other); err != nil {
 		other = path
 	}

@@ -52,7 +52,7 @@ func TestTrialReplayPublishesAStoppedRun(t *testing.T) {
 	h := newHarness(t, smallWorld(), fewStreams()...)
 	h.goodNight()
 	h.cfg.Limits = load.Limits{}
-	h.serveListings("none.json")
+	h.serveListings("empty.json")
 	res, err := h.badNight(t.Context(), 1)
 	if err == nil {
 		t.Fatal("the night with an empty list returned no error, want one")
@@ -100,8 +100,8 @@ func TestReplayErrors(t *testing.T) {
 	requireError(second.Run.ID, "no version from before this run is kept; nothing was changed: placementsync rebuild")
 }
 
-// TestTrialReplayAfterTheAdvisedRollback rolls back to a run, as the error of a replay advises, and
-// then replays the run.
+// TestTrialReplayAfterTheAdvisedRollback rolls back to the first run, then to the second run, as the
+// error of a replay would advise, and replays the second run.
 func TestTrialReplayAfterTheAdvisedRollback(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -130,7 +130,7 @@ func TestReplayAfterAKilledRollback(t *testing.T) {
 	h.goodNight()
 	limits := h.cfg.Limits
 	h.cfg.Limits = load.Limits{}
-	h.serveListings("none.json")
+	h.serveListings("empty.json")
 	stopped, err := h.badNight(t.Context(), 1)
 	if err == nil {
 		t.Fatal("the night with an empty list returned no error, want one")

@@ -66,8 +66,8 @@ func TestTrialRestoreEqualsTheOriginal(t *testing.T) {
 	h.goodNight()
 }
 
-// TestTrialRestoreOfPrunedSeries prunes days of parquet/ before the loss. The current rows and meta
-// must be restored completely. The history can only be restored from the remaining days.
+// TestTrialRestoreOfPrunedSeries prunes days of parquet/ before it removes all versions. The current
+// rows and meta must be restored completely. The history can only be restored from the remaining days.
 func TestTrialRestoreOfPrunedSeries(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

@@ -28,7 +28,7 @@ func TestTrialRotIsFound(t *testing.T) {
 	t.Parallel()
 	r := newRotTrial(t, 4)
 	for i := range len(r.kinds()) {
-		r.damageAndCompare(t, uint64(i), i)
+		r.damageAndCompare(t, i)
 	}
 	t.Log(r.all)
 }
@@ -53,7 +53,7 @@ func TestTortureRot(t *testing.T) {
 			t.Run(fmt.Sprint(first), func(t *testing.T) {
 				t.Parallel()
 				for i := first; i < damages; i += workers {
-					r.damageAndCompare(t, uint64(i), i)
+					r.damageAndCompare(t, i)
 				}
 			})
 		}
@@ -72,10 +72,9 @@ func recordRotTrial(t *testing.T, startedAt time.Time, kind string, counts *rotC
 	})
 }
 
-// rotTrial is a warehouse of which copies are damaged.
+// rotTrial contains the undamaged warehouse, whose copies are damaged.
 type rotTrial struct {
 	*harness
-	dir string
 	// publishedSums contains the checksums of the published tables. nextSums contains the checksums
 	// after one more night.
 	publishedSums, nextSums map[string]string
@@ -86,8 +85,8 @@ type rotTrial struct {
 }
 
 // rotCounts counts damages and their results. Three counts are for the nights after a damage: refused
-// counts failed nights, published counts published nights, and wrong counts nights that published wrong
-// rows.
+// counts failed nights, published counts nights that published correct rows, and wrong counts nights
+// that published wrong rows.
 type rotCounts struct{ damaged, harmless, found, refused, published, repaired, lost, wrong int }
 
 func (f rotCounts) String() string {
@@ -117,7 +116,7 @@ func newRotTrial(t *testing.T, nights int) *rotTrial {
 	stopped, stop := context.WithCancelCause(t.Context())
 	stop(errors.New("interrupted by the test"))
 	h.badNight(stopped, 130)
-	r := &rotTrial{harness: h, dir: h.cfg.Warehouse.Dir, byKind: map[string]*rotCounts{}}
+	r := &rotTrial{harness: h, byKind: map[string]*rotCounts{}}
 	r.publishedSums = tableSums(t, h.path("catalog.duckdb"), true)
 	h.service.Advance(1)
 	h.at = h.service.Now().Add(2 * time.Hour)
@@ -153,8 +152,8 @@ func tableSums(t *testing.T, file string, withTimes bool) map[string]string {
 func (r *rotTrial) copyWarehouse(t *testing.T) pipeline.Config {
 	t.Helper()
 	dir := t.TempDir()
-	must(t, filepath.WalkDir(r.dir, func(path string, e fs.DirEntry, err error) error {
-		rel, relErr := filepath.Rel(r.dir, path)
+	must(t, filepath.WalkDir(r.cfg.Warehouse.Dir, func(path string, e fs.DirEntry, err error) error {
+		rel, relErr := filepath.Rel(r.cfg.Warehouse.Dir, path)
 		to := filepath.Join(dir, rel)
 		switch {
 		case err != nil || relErr != nil || rel == ".":
@@ -187,14 +186,14 @@ func (r *rotTrial) kinds() []string {
 }
 
 // damageAndCompare damages two copies of the warehouse in the same way. It verifies and repairs one
-// copy, and runs the next night in the other.
-func (r *rotTrial) damageAndCompare(t *testing.T, seed uint64, i int) {
+// copy, and runs the next night in the other. i selects the damage.
+func (r *rotTrial) damageAndCompare(t *testing.T, i int) {
 	t.Helper()
 	kinds := r.kinds()
 	kind := kinds[i%len(kinds)]
 	toRepair, toContinue := r.copyWarehouse(t), r.copyWarehouse(t)
-	description := r.damage(t, rand.New(rand.NewPCG(seed, 99)), toRepair.Warehouse.Dir, kind)
-	r.damage(t, rand.New(rand.NewPCG(seed, 99)), toContinue.Warehouse.Dir, kind)
+	description := r.damage(t, rand.New(rand.NewPCG(uint64(i), 99)), toRepair.Warehouse.Dir, kind)
+	r.damage(t, rand.New(rand.NewPCG(uint64(i), 99)), toContinue.Warehouse.Dir, kind)
 	r.increment(kind, func(f *rotCounts) *int { return &f.damaged })
 	defer func() {
 		if t.Failed() {
@@ -356,7 +355,7 @@ func (r *rotTrial) requireUnchanged(t *testing.T, cfg pipeline.Config, descripti
 	if got := tableSums(t, filepath.Join(cfg.Warehouse.Dir, "catalog.duckdb"), true); !maps.Equal(r.publishedSums, got) {
 		t.Errorf("%s: verify found no damage, but these tables differ: %v", description, differingTables(r.publishedSums, got))
 	}
-	if filesChecksum(t, r.dir) != filesChecksum(t, cfg.Warehouse.Dir) {
+	if filesChecksum(t, r.cfg.Warehouse.Dir) != filesChecksum(t, cfg.Warehouse.Dir) {
 		t.Errorf("%s: verify found no damage, but files of parquet/ or of a version differ", description)
 	}
 }
@@ -414,11 +413,12 @@ func (r *rotTrial) runNextNight(t *testing.T, cfg pipeline.Config, kind, descrip
 		}
 		return
 	}
-	r.increment(kind, func(f *rotCounts) *int { return &f.published })
 	if got := tableSums(t, filepath.Join(cfg.Warehouse.Dir, "catalog.duckdb"), false); !maps.Equal(r.nextSums, got) {
 		r.increment(kind, func(f *rotCounts) *int { return &f.wrong })
 		t.Errorf("%s: the night published other rows of %v", description, differingTables(r.nextSums, got))
+		return
 	}
+	r.increment(kind, func(f *rotCounts) *int { return &f.published })
 }
 
 func differingTables(want, got map[string]string) (names []string) {
