@@ -33,15 +33,16 @@ type season struct {
 	*harness
 	plan seasonPlan
 	ref  *reference
-	// version is the published version. snapshots are the nights in its history, and versions
-	// contains the nights in the history of each version that was published.
-	version   string
-	snapshots []seasonSnapshot
-	versions  map[string][]seasonSnapshot
+	// version is the published version, and snapshots are the nights in its history.
+	// snapshotsByVersion contains these nights for each version that was published.
+	version            string
+	snapshots          []seasonSnapshot
+	snapshotsByVersion map[string][]seasonSnapshot
 	// states contains the data of the service during each run of the day.
 	states map[string][]serviceState
-	// wrongKindByRun contains the kind of wrong values that each run of the day has read, or "".
-	wrongKindByRun map[string]string
+	// valueFaultByRun contains the name of the fault in the values that each run of the day has
+	// read, or "".
+	valueFaultByRun map[string]string
 	// end is the result of the last attempt.
 	end  nightEnd
 	seen seenTexts
@@ -65,7 +66,7 @@ type season struct {
 	requests       int
 	requestsByPath map[string]int
 	// attemptStates contains the data of the service during the current attempt. churned is the
-	// number of changes of its lists.
+	// number of changes of all lists so far.
 	attemptStates []serviceState
 	churned       int
 	// nightIDs contains the ids that the lists contained at any time of a night with moving lists.
@@ -84,22 +85,21 @@ type conditions struct {
 	fault   *sim.Fault
 	share   float64
 	pattern string
-	// isMoving means that lists change while they are read.
-	isMoving bool
-	// wrongKind is the kind of wrong values, or "".
-	wrongKind string
-	// decision is what happens to the night if a check holds it because of wrong values. See
-	// decisions.
+	// hasMovingLists means that lists change while they are read.
+	hasMovingLists bool
+	// valueFault is the name of a fault in values, or "". See valueFaults.
+	valueFault string
+	// decision is one of decisions. It applies if a check holds the night because of wrong values.
 	decision string
-	// isRevoked means that the token is revoked before the request with the number revokeAt.
-	isRevoked bool
-	revokeAt  int
+	// isTokenRevoked means that the token is revoked before the request with the number revokeAt.
+	isTokenRevoked bool
+	revokeAt       int
 }
 
 // newSeason returns a season with an empty warehouse, or with a warehouse that release 1.0.0 wrote.
 func newSeason(t *testing.T, plan seasonPlan) *season {
 	t.Helper()
-	s := &season{plan: plan, versions: map[string][]seasonSnapshot{}, seen: seenTexts{}, counts: map[string]int{}}
+	s := &season{plan: plan, snapshotsByVersion: map[string][]seasonSnapshot{}, seen: seenTexts{}, counts: map[string]int{}}
 	world := trialWorld(plan.Seed)
 	if plan.Upgrade {
 		world = releaseWorld()
@@ -160,11 +160,11 @@ func (s *season) chooseFault(r *http.Request) *sim.Fault {
 func (s *season) observe(*http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.tonight.isRevoked && s.requests == s.tonight.revokeAt {
+	if s.tonight.isTokenRevoked && s.requests == s.tonight.revokeAt {
 		s.service.SetToken("pc_another")
 	}
 	s.requests++
-	if churned := s.countChurned(); s.tonight.isMoving && churned != s.churned {
+	if churned := s.countChurned(); s.tonight.hasMovingLists && churned != s.churned {
 		s.churned = churned
 		s.attemptStates = append(s.attemptStates, s.readService())
 	}
@@ -184,13 +184,13 @@ func (s *season) runNight(n seasonNight) {
 	s.t.Helper()
 	s.service.Advance(n.Day - s.service.Day())
 	s.at = s.service.Now().Add(time.Hour)
-	s.states, s.wrongKindByRun, s.tonight = map[string][]serviceState{}, map[string]string{}, conditions{}
+	s.states, s.valueFaultByRun, s.tonight = map[string][]serviceState{}, map[string]string{}, conditions{}
 	s.setConfig(s.job())
 	s.t.Logf("day %d: %v", n.Day, n.Events)
 	for _, e := range n.Events {
 		s.begin(e)
 	}
-	if s.nightIDs = nil; s.tonight.isMoving {
+	if s.nightIDs = nil; s.tonight.hasMovingLists {
 		s.nightIDs = map[string]map[string]bool{}
 	}
 	s.at = s.service.Now().Add(2*time.Hour + s.tonight.clock)
@@ -218,7 +218,7 @@ func (s *season) endFaults() {
 	s.service.SetChurn(0)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.tonight.fault, s.tonight.isMoving, s.tonight.isRevoked, s.tonight.wrongKind = nil, false, false, ""
+	s.tonight.fault, s.tonight.hasMovingLists, s.tonight.isTokenRevoked, s.tonight.valueFault = nil, false, false, ""
 	s.service.SetToken(token)
 }
 
@@ -250,7 +250,7 @@ func (s *season) tryNight(accident seasonEvent) (published bool) {
 		end.Run = s.killedRun(latest)
 	}
 	s.states[end.Run] = append(s.states[end.Run], attemptStates...)
-	s.wrongKindByRun[end.Run], s.end = cmp.Or(s.tonight.wrongKind, s.wrongKindByRun[end.Run]), end
+	s.valueFaultByRun[end.Run], s.end = cmp.Or(s.tonight.valueFault, s.valueFaultByRun[end.Run]), end
 	s.t.Logf("day %d, %s, %v: run %s ended with exit code %d, latest is %s: %.200s", s.service.Day(), s.at.Format(time.RFC3339), accident, end.Run, end.Code, latest, end.Error)
 	if latest != s.version {
 		s.takeSnapshot(latest, stopped)
@@ -265,8 +265,8 @@ func (s *season) tryNight(accident seasonEvent) (published bool) {
 	return false
 }
 
-// killedRun returns the run of a killed process. If the run was published, it is the run latest.
-// Otherwise it is unfinished or held.
+// killedRun returns the run of a killed process: latest if the process published it, otherwise the
+// unfinished or held run.
 func (s *season) killedRun(latest string) string {
 	s.t.Helper()
 	u, ok, err := warehouseOf(s.t, s.cfg).Ledger.ResumableRun()
@@ -283,7 +283,7 @@ func (s *season) killedRun(latest string) string {
 // requireReason checks that there was a reason not to publish a night without an accident.
 func (s *season) requireReason(end nightEnd) {
 	s.t.Helper()
-	isFaulty := s.tonight.fault != nil || s.tonight.isRevoked
+	isFaulty := s.tonight.fault != nil || s.tonight.isTokenRevoked
 	isEarly := len(s.snapshots) > 0 && !s.at.After(s.last().at)
 	switch {
 	case end.Code != 1:
@@ -294,7 +294,7 @@ func (s *season) requireReason(end nightEnd) {
 	case isEarly && strings.Contains(end.Error, "correct the clock"):
 		s.counts["refused"]++
 		return
-	case isFaulty && (strings.HasPrefix(end.Error, "check the token:") || strings.Contains(end.Error, "no stream could be read") || s.tonight.isRevoked):
+	case isFaulty && (strings.HasPrefix(end.Error, "check the token:") || strings.Contains(end.Error, "no stream could be read") || s.tonight.isTokenRevoked):
 		s.counts["failed"]++
 		return
 	}
@@ -438,8 +438,8 @@ func chosenSeeds(t *testing.T) (from, to uint64) {
 // TestTortureSeason runs 30 nights of one warehouse for each seed. seasonplan_test.go lists the
 // events of a season. After each night, the values of tables that are graded exact or repaired must
 // equal the service. After two normal nights at the end, the warehouse must equal a new warehouse, and
-// the history must equal the published nights. A seed that has passed with this program is skipped. The
-// plan of a failing seed is reduced.
+// the history must equal the published nights. A seed that has passed with the same test program is
+// skipped. The plan of a failing seed is reduced.
 func TestTortureSeason(t *testing.T) {
 	requireTorture(t)
 	store, state := torture.Open(os.Getenv), programState(t)

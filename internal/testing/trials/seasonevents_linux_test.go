@@ -50,15 +50,15 @@ func (s *season) begin(e seasonEvent) {
 	case endpointEvent:
 		s.tonight.fault, s.tonight.pattern = faultNamed(e.Name), endpoints()[e.Number]
 	case movingEvent:
-		s.tonight.isMoving = true
+		s.tonight.hasMovingLists = true
 		s.service.SetChurn(e.Number)
 	case valueEvent:
-		fault := wrongValues()[e.Name]
+		fault := valueFaults()[e.Name]
 		fault.Day = s.service.Day()
-		s.tonight.wrongKind, s.tonight.decision = e.Name, decisions()[e.Number]
+		s.tonight.valueFault, s.tonight.decision = e.Name, decisions()[e.Number]
 		s.service.SetValueFaults(fault)
 	case tokenEvent:
-		s.tonight.isRevoked, s.tonight.revokeAt = true, e.Number
+		s.tonight.isTokenRevoked, s.tonight.revokeAt = true, e.Number
 	case killEvent, powerEvent, diskEvent:
 		s.tonight.accidents = append(s.tonight.accidents, e)
 		return // tryNight counts it if it takes effect
@@ -103,8 +103,8 @@ func (s *season) runWith(accident seasonEvent) (end nightEnd, stopped bool) {
 	return runNight(s.t.Context(), s.cfg), false
 }
 
-// cutPower runs the night until the power fails, and replaces the warehouse by files that the power
-// cut could leave. If the night ends before the step of the power cut, the power fails after the
+// cutPower runs the night until the power fails, and replaces the warehouse by files that such a
+// power cut could leave. If the night ends before the step of the power cut, the power fails after the
 // night.
 func (s *season) cutPower(e seasonEvent) nightEnd {
 	s.t.Helper()
@@ -157,9 +157,9 @@ func (s *season) decideHeld(run string) (published bool) {
 	s.t.Helper()
 	s.counts["held"]++
 	decision := s.tonight.decision
-	if s.wrongKindByRun[run] == "" {
+	if s.valueFaultByRun[run] == "" {
 		decision = "publish"
-		if len(s.snapshots) == 0 || s.last().sinceWrong > taintedNights {
+		if len(s.snapshots) == 0 || s.last().nightsSinceWrong > taintedNights {
 			s.t.Errorf("day %d: night %s was held although no value was wrong", s.service.Day(), run)
 		}
 	}
@@ -197,7 +197,7 @@ func (s *season) rollBack(number int) {
 	versions, err := warehouseOf(s.t, s.cfg).Versions.List()
 	must(s.t, err)
 	target := versions[number%len(versions)]
-	snapshots, ok := s.versions[target]
+	snapshots, ok := s.snapshotsByVersion[target]
 	if !ok {
 		s.t.Fatalf("day %d: the list of versions contains %s, which was never published", s.service.Day(), target)
 	}
@@ -368,7 +368,7 @@ func (s *season) openRelease() {
 		s.seen.addRows(s.ref, s.ref.currentRows())
 		folder := s.path("versions", version)
 		db := open(s.t, filepath.Join(folder, "catalog.duckdb")+"?access_mode=read_only&threads=1")
-		night := seasonSnapshot{at: readManifest(s.t, folder).SnapshotAt, rows: map[string][]textRow{}, sinceWrong: taintedNights + 1}
+		night := seasonSnapshot{at: readManifest(s.t, folder).SnapshotAt, rows: map[string][]textRow{}, nightsSinceWrong: taintedNights + 1}
 		for _, e := range s.ref.distinctTables() {
 			night.rows[e.table] = readTexts(s.t, e, db, "main."+e.table, columnTypes(s.t, db, "main."+e.table))
 		}

@@ -16,7 +16,7 @@ import (
 type seasonJob struct {
 	job
 	Details pipeline.Details
-	// AllowMassDelete accepts the loss of many rows, as an operator does.
+	// AllowMassDelete accepts the deletion of many rows, as an operator does.
 	AllowMassDelete bool
 }
 

@@ -107,7 +107,7 @@ func seasonDraws() [][]draw {
 // wrongValues returns the faults in values, by name. A check holds nights with prices in cents or
 // hundredths. Another check reports zero prices and does not hold the night. The nights of a season
 // have no check for amounts.
-func wrongValues() map[string]sim.ValueFault {
+func valueFaults() map[string]sim.ValueFault {
 	return map[string]sim.ValueFault{
 		"cents": {Kind: sim.ValueCents}, "hundredths": {Kind: sim.ValueHundredths}, "zero prices": {Kind: sim.ValueZeroPrices, Share: 0.3},
 		"amounts": {Kind: sim.ValueAmounts},
@@ -184,7 +184,7 @@ func seasonFaults() []faultKind {
 	})
 }
 
-// removeUnneeded removes elements as long as the remaining elements still fail. It tries to remove
+// removeUnneeded removes elements as long as fails returns true for the others. It tries to remove
 // halves, then quarters, and so on to single elements.
 func removeUnneeded[T any](all []T, fails func([]T) bool) []T {
 	for size := (len(all) + 1) / 2; size > 0; size /= 2 {

@@ -27,9 +27,9 @@ type serviceState struct {
 type seasonSnapshot struct {
 	at   time.Time
 	rows map[string][]textRow
-	// sinceWrong counts the nights since wrong values were published. If no wrong values were
+	// nightsSinceWrong counts the nights since wrong values were published. If no wrong values were
 	// published, it begins at taintedNights+1.
-	sinceWrong int
+	nightsSinceWrong int
 	// isStopped means that the run was stopped after it was published. parquet/ may lack its day
 	// until the next run adds the day.
 	isStopped bool
@@ -171,13 +171,13 @@ func (s *season) takeSnapshot(run string, isStopped bool) {
 		}
 	}
 	s.requireEvents()
-	next := seasonSnapshot{at: m.SnapshotAt, rows: rows, sinceWrong: taintedNights + 1, isStopped: isStopped}
+	next := seasonSnapshot{at: m.SnapshotAt, rows: rows, nightsSinceWrong: taintedNights + 1, isStopped: isStopped}
 	if len(s.snapshots) > 0 {
-		next.sinceWrong = s.last().sinceWrong + 1
+		next.nightsSinceWrong = s.last().nightsSinceWrong + 1
 	}
-	if s.wrongKindByRun[run] != "" {
+	if s.valueFaultByRun[run] != "" {
 		s.requireWrongValuesReported(run, proven, rows)
-		next.sinceWrong = 0
+		next.nightsSinceWrong = 0
 	}
 	s.counts["published"]++
 	s.allowDeletes = false
@@ -185,7 +185,7 @@ func (s *season) takeSnapshot(run string, isStopped bool) {
 }
 
 func (s *season) setVersion(run string, snapshots []seasonSnapshot) {
-	s.version, s.snapshots, s.versions[run] = run, snapshots, snapshots
+	s.version, s.snapshots, s.snapshotsByVersion[run] = run, snapshots, snapshots
 }
 
 // provenStreams returns the streams that meta.streams grades exact or repaired in a run. All other
@@ -306,14 +306,14 @@ func (s *season) requireEvents() {
 	}
 }
 
-// hasWrongPrices reports whether a published price differs from the service without wrong values. A run
-// that was killed before it read the listings, and then resumed, has right prices. The wrong values of the
-// service end.
+// hasWrongPrices ends the faults in the values of the service, and reports whether a published price
+// differs from the correct price. A run that was killed before it read the listings, and then resumed,
+// has correct prices.
 func (s *season) hasWrongPrices(rows map[string][]textRow) bool {
 	s.service.SetValueFaults()
-	right := s.readService().known
+	correct := s.readService().known
 	for _, e := range s.ref.distinctTables() {
-		prices := rowsByKey(e, right[e.table])
+		prices := rowsByKey(e, correct[e.table])
 		for key, row := range rowsByKey(e, rows[e.table]) {
 			if e.table == "product_listing_prices" && prices[key] != nil && prices[key]["unit_amount"] != row["unit_amount"] {
 				return true
@@ -325,20 +325,20 @@ func (s *season) hasWrongPrices(rows map[string][]textRow) bool {
 
 // requireWrongValuesReported checks a published night during which the service returned wrong values.
 // rows are the published rows. If they have prices in cents or hundredths, the night must have been
-// held and then accepted, with two exceptions: wrong values were published before, or the lists of
-// listings were not read. Zero prices must be reported.
+// held and then accepted, with three exceptions: it is the first night, wrong values were published
+// shortly before, or the lists of listings are not proven to be complete. Zero prices must be reported.
 func (s *season) requireWrongValuesReported(run string, proven map[string]bool, rows map[string][]textRow) {
 	s.t.Helper()
-	isRead := proven["product_listings"] && proven["outlet_listings"]
-	switch s.wrongKindByRun[run] {
+	isProven := proven["product_listings"] && proven["outlet_listings"]
+	switch s.valueFaultByRun[run] {
 	case "zero prices":
 		zero := s.count("product_listing_prices", "unit_amount <= 0")
-		if n := s.count("meta.checks", "run_id = ? AND check_name = 'prices_not_positive' AND outcome = 'failed'", run); zero > 0 && isRead && n != 1 {
+		if n := s.count("meta.checks", "run_id = ? AND check_name = 'prices_not_positive' AND outcome = 'failed'", run); zero > 0 && isProven && n != 1 {
 			s.t.Errorf("day %d: %d prices are zero, and meta.checks has %d failures of prices_not_positive, want 1", s.service.Day(), zero, n)
 		}
 	case "cents", "hundredths":
-		if isRead && s.accepted != run && len(s.snapshots) > 0 && s.last().sinceWrong > taintedNights && s.hasWrongPrices(rows) {
-			s.t.Errorf("day %d: prices in %s were published, want the night held", s.service.Day(), s.wrongKindByRun[run])
+		if isProven && s.accepted != run && len(s.snapshots) > 0 && s.last().nightsSinceWrong > taintedNights && s.hasWrongPrices(rows) {
+			s.t.Errorf("day %d: prices in %s were published, want the night held", s.service.Day(), s.valueFaultByRun[run])
 		}
 	}
 }

@@ -136,7 +136,7 @@ func (p *sentinelWriter) addToRecord(record map[string]any) map[string]any {
 }
 
 // setValue sets a value at a path. If the path leads through a list, it sets the value in all items
-// of the list.
+// of the list. If withWrongTypes is set, it also appends an item without a key to the list.
 func (p *sentinelWriter) setValue(in map[string]any, path []string, text string) {
 	if len(path) == 1 {
 		in[path[0]] = p.sentinelValue(text)

@@ -16,23 +16,23 @@ func TestOneOfTenConcurrentRunsStarts(t *testing.T) {
 	h.service.Advance(1)
 	startTime := h.service.Now()
 	exits := make(chan *child, processes)
-	var starters []*child
+	var children []*child
 	for range processes {
 		p := job{URL: h.server.URL, Dir: h.cfg.Warehouse.Dir, Streams: fewStreams(), At: startTime, WaitForInput: true}.start(t)
-		starters = append(starters, p)
+		children = append(children, p)
 		go func() {
 			<-p.exited
 			exits <- p
 		}()
 	}
-	for _, p := range starters {
+	for _, p := range children {
 		select {
 		case <-p.output.ready:
 		case <-p.exited:
 			t.Errorf("process %d ended at once:\n%s", p.cmd.Process.Pid, p.output)
 		}
 	}
-	for _, p := range starters {
+	for _, p := range children {
 		must(t, p.input.Close())
 	}
 	refused := map[*child]bool{}
@@ -40,16 +40,16 @@ func TestOneOfTenConcurrentRunsStarts(t *testing.T) {
 		refused[<-exits] = true
 	}
 	close(proceed)
-	h.requireOneRan(starters, refused)
+	h.requireOneRan(children, refused)
 }
 
 // requireOneRan checks that the worker, the one process that was not refused, has published its
 // run. The other processes must fail with a LockedError. The error names the worker, or no process
 // if the lock file was read before the worker had written it.
-func (h *harness) requireOneRan(starters []*child, refused map[*child]bool) {
+func (h *harness) requireOneRan(children []*child, refused map[*child]bool) {
 	h.t.Helper()
 	var worker *child
-	for _, p := range starters {
+	for _, p := range children {
 		if !refused[p] {
 			worker = p
 		}

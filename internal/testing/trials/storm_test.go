@@ -81,8 +81,7 @@ func TestTortureKilledAtEveryStep(t *testing.T) {
 				c.publishUndisturbed(t)
 			}
 			c.beginNight(t)
-			// The link catalog.duckdb is created only once, so the fsync after its creation may
-			// not occur.
+			// Only one run creates the link catalog.duckdb, so the other runs lack the fsync beside it.
 			all := moveLinkStepsFirst(slices.DeleteFunc(stepCalls(c.steps), func(s stepCall) bool { return strings.HasSuffix(s.Step, " fsync beside catalog.duckdb") }))
 			c.killAll(t, all)
 			c.finish(t)
@@ -125,7 +124,7 @@ func TestKilledRunIsInTheLedger(t *testing.T) {
 	got := query(t, db, `SELECT started_at = ?::TIMESTAMPTZ AND ended_at IS NULL AND snapshot_at IS NULL AND exit_code IS NULL
 		AND error LIKE '%killed%' FROM meta.runs WHERE run_id = ? AND outcome = 'killed'`, c.at.Format(time.RFC3339), c.night)
 	if len(got) != 1 || got[0][0].String != "true" {
-		t.Errorf("meta.runs has the killed run with the expected values: %v, want one row with true", got)
+		t.Errorf("the comparison of the killed run in meta.runs returned %v, want one row with true", got)
 	}
 }
 
@@ -181,10 +180,10 @@ func (c *crashTrial) killCount() (n int) {
 // stormCounts counts the results of a storm.
 type stormCounts struct {
 	nights, kills int
-	// publishedNights counts the nights that were published during the tries with a kill.
+	// publishedNights counts the nights that were published in a try with a kill.
 	publishedNights int
-	// late counts the runs that ended before the kill.
-	late int
+	// lateKills counts the runs that ended before the kill.
+	lateKills int
 }
 
 // storm runs nights and kills each up to three times. If a night is still not published, the last
@@ -200,7 +199,7 @@ func (c *crashTrial) storm(t *testing.T, random *rand.Rand, nights int) stormCou
 			if killed, published = c.killOnce(t, random); killed {
 				s.kills++
 			} else {
-				s.late++
+				s.lateKills++
 			}
 			if published {
 				s.publishedNights++
@@ -254,8 +253,8 @@ func TestTortureCrash(t *testing.T) {
 			s = c.storm(t, rand.New(rand.NewPCG(params.seed, 1)), params.nights)
 			rounds = stopReading()
 			c.finish(t)
-			t.Logf("%d nights, %d kills, %d runs that ended before the kill, %d nights published before the last kill, %d readings, in %v",
-				s.nights, s.kills, s.late, s.publishedNights, rounds, time.Since(start).Round(time.Second))
+			t.Logf("%d nights, %d kills, %d runs that ended before the kill, %d nights published in a try with a kill, %d readings, in %v",
+				s.nights, s.kills, s.lateKills, s.publishedNights, rounds, time.Since(start).Round(time.Second))
 			for _, step := range slices.Sorted(maps.Keys(c.killsAt)) {
 				t.Logf("%4d killed %s", c.killsAt[step], cmp.Or(step, "after a delay"))
 			}

@@ -46,7 +46,7 @@ func newLimitedHarness(t *testing.T, world sim.Options, names ...string) *limite
 	return &limitedHarness{harness: h}
 }
 
-// otherWarehouse returns another warehouse of the same service.
+// otherWarehouse returns a harness with the same service and another warehouse.
 func (h *limitedHarness) otherWarehouse() *limitedHarness {
 	other := &harness{t: h.t, service: h.service, server: h.server, cfg: h.cfg, at: h.at}
 	other.cfg.Warehouse.Dir = h.t.TempDir()
@@ -188,7 +188,7 @@ func TestTrialLargeCatalogIsCompleteAfterFiveNights(t *testing.T) {
 }
 
 // TestTrialTimeLimitedNightsFollowAChangingWorld runs nights with a time limit while orders, prices
-// and articles change. Each night must read all lists completely, also if details of their records
+// and articles change. Each night must read all lists completely, even if details of their records
 // remain unread, and must read all articles in progress. When no ids are unread, all values must be
 // current.
 func TestTrialTimeLimitedNightsFollowAChangingWorld(t *testing.T) {

@@ -113,8 +113,8 @@ func runTool(t *testing.T, dir, name string, args ...string) string {
 
 // command returns a command of a program with the configuration and the current time of the trial.
 func (u *upgrade) command(p builtProgram, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(u.t.Context(), p.path, append([]string{"--config", u.config}, args...)...)
-	cmd.Dir = filepath.Dir(u.config)
+	cmd := exec.CommandContext(u.t.Context(), p.path, append([]string{"--config", u.configFile}, args...)...)
+	cmd.Dir = filepath.Dir(u.configFile)
 	cmd.Env = []string{"HOME=" + cmd.Dir, "TMPDIR=" + os.TempDir(), "PLACEMENTSYNC_TOKEN=" + token,
 		"PLACEMENTSYNC_HASH_KEY=key-of-the-trial-with-32-characters", clockVariable + "=" + u.at.Format(time.RFC3339)}
 	return cmd

@@ -30,7 +30,7 @@ type upgrade struct {
 	*harness
 	ref              *reference
 	earlier, current builtProgram
-	config           string // path of the configuration file
+	configFile       string // path
 	// nights are the published nights that the history of the warehouse must contain.
 	nights []nightData
 	// runs counts the runs of both programs.
@@ -76,7 +76,7 @@ func newUpgrade(t *testing.T, earlier, current builtProgram) *upgrade {
 	t.Helper()
 	opts := smallWorld()
 	opts.ListingTurnover, opts.SilentChange, opts.Encodings = 0.1, 0.2, []string{"zstd"}
-	u := &upgrade{harness: newHarness(t, opts), earlier: earlier, current: current, config: filepath.Join(t.TempDir(), "config.yaml")}
+	u := &upgrade{harness: newHarness(t, opts), earlier: earlier, current: current, configFile: filepath.Join(t.TempDir(), "config.yaml")}
 	u.ref = newReference(t, u.service, u.cfg.Streams)
 	u.configure("privacy: {drop: []}")
 	return u
@@ -92,7 +92,7 @@ schedule: {catch_up: false}
 serve: {listen: '127.0.0.1:0', webhook_secrets: [%s], webhook_max_age: 0s}
 %s
 `, u.server.URL, u.cfg.Warehouse.Dir, hookSecret, strings.Join(more, "\n"))
-	must(u.t, os.WriteFile(u.config, []byte(text), 0o600))
+	must(u.t, os.WriteFile(u.configFile, []byte(text), 0o600))
 }
 
 // useService replaces the service by a new service with other options.
@@ -375,7 +375,7 @@ func backupInTurn(u *upgrade) {
 	store.Now = func() time.Time { return u.at }
 	server := httptest.NewServer(store)
 	u.t.Cleanup(server.Close)
-	dir := filepath.Dir(u.config)
+	dir := filepath.Dir(u.configFile)
 	must(u.t, os.WriteFile(filepath.Join(dir, "access"), []byte(s3sim.AccessKey), 0o600))
 	must(u.t, os.WriteFile(filepath.Join(dir, "secret"), []byte(s3sim.SecretKey), 0o600))
 	u.configure("privacy: {drop: []}", "backup: s3://store/night",

@@ -17,7 +17,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// entryFiles returns the files with the entries of the latest version. The next night skips the
+// entryFiles returns the files with the entries of the latest version. The next night recalls the
 // records whose hashes equal their entry.
 func entryFiles(t *testing.T, dir string) []string {
 	t.Helper()
@@ -30,21 +30,21 @@ func entryFiles(t *testing.T, dir string) []string {
 	return names
 }
 
-// TestTrialSkippedRecordsGiveSameRows runs the same nights in two warehouses. In one warehouse,
-// each night decodes all records. In the other warehouse, a night skips unchanged records. All
+// TestTrialRecalledRecordsGiveSameRows runs the same nights in two warehouses. In one warehouse,
+// each night decodes all records. In the other warehouse, a night recalls unchanged records. All
 // values and counts must be equal, even after entry files were damaged or lost.
-func TestTrialSkippedRecordsGiveSameRows(t *testing.T) {
+func TestTrialRecalledRecordsGiveSameRows(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	for name, order := range listOrders() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			compareSkipping(t, order)
+			compareRecalling(t, order)
 		})
 	}
 }
 
-func compareSkipping(t *testing.T, order sim.ListOrder) {
+func compareRecalling(t *testing.T, order sim.ListOrder) {
 	world := trialWorld(5)
 	world.Listings, world.Order = 150, order
 	h := newHarness(t, world, "product_listings", "outlet_listings", "files", "tags")
@@ -69,7 +69,7 @@ func compareSkipping(t *testing.T, order sim.ListOrder) {
 		defer db.Close()
 		requireSameRows(t, db, "meta.drift", "*")
 		if len(entryFiles(t, h.cfg.Warehouse.Dir)) == 0 {
-			t.Error("the warehouse that skips records has no entry files, want some")
+			t.Error("the warehouse that recalls records has no entry files, want some")
 		}
 		if n := len(entryFiles(t, decodingCfg.Warehouse.Dir)); n > 0 {
 			t.Errorf("the warehouse that decodes all records has %d entry files, want none", n)
@@ -148,7 +148,7 @@ func TestNewPrivacyRuleAppliesToUnchangedRecords(t *testing.T) {
 	}
 }
 
-// TestStoppedNightRemovesItsEntryFiles stops a night while it reads a list. After that, the folder
+// TestStoppedNightRemovesItsEntryFiles stops a night while it reads a list. After that, state/seen
 // must contain only the entry files of the published version. Files of the stopped night, of earlier
 // unpublished runs and of release 1.0.0 must be removed.
 func TestStoppedNightRemovesItsEntryFiles(t *testing.T) {
