@@ -38,7 +38,7 @@ func derivedTable(s stream.Stream, t stream.Table) (tableSpec, bool) {
 	if err != nil {
 		return tableSpec{}, false
 	}
-	e := tableSpec{table: t.Name, key: strings.Join(t.Key, " "), path: s.Path, list: s.List, at: t.At, bare: t.Value, link: t.Link}
+	e := tableSpec{table: t.Name, key: strings.Join(t.Key, " "), path: s.Path, list: s.List, at: t.At, bare: t.Value, keyOnly: t.Link}
 	for _, ref := range s.Parents {
 		e.ids += " " + ref.Table + "." + ref.Column
 	}
