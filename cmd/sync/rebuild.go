@@ -79,11 +79,11 @@ func runRebuild(ctx context.Context, g *globals, o rebuildOptions) error {
 	night := pipeline.Config{Warehouse: command.WarehouseConfig(cfg, version), Streams: stream.AllWithEvents(), Now: g.Now, Log: g.newLogger(),
 		AcceptLoss: o.acceptLoss}
 	if o.series {
-		mended, err := pipeline.MendSeries(ctx, night, retentionOf(cfg))
-		for _, file := range mended {
+		restored, err := pipeline.RebuildSeries(ctx, night, retentionOf(cfg))
+		for _, file := range restored {
 			fmt.Fprintln(g.stdout, "restored", file)
 		}
-		if err == nil && len(mended) == 0 {
+		if err == nil && len(restored) == 0 {
 			fmt.Fprintln(g.stdout, "no file of the series is damaged")
 		}
 		return err

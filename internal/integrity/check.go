@@ -154,7 +154,7 @@ func (c *checker) checkVersion(run string) {
 		manifestCopy, hasCopy := c.inv.manifest(run)
 		repair := RebuildCatalog
 		if hasCopy {
-			repair = MendSeries
+			repair = RebuildSeries
 		}
 		report(warehouse.ManifestFile, warehouse.ProblemOf(err), "readers cannot tell whether the version is intact, and no night can begin", repair)
 		if !hasCopy {
@@ -176,7 +176,7 @@ func (c *checker) checkVersion(run string) {
 		}
 		repair := RebuildCatalog
 		if c.inv.hasCopy(t.FileSum) || c.inv.lineage[run] && c.inv.covers(m.SnapshotAt) {
-			repair = MendSeries
+			repair = RebuildSeries
 		}
 		affected := "readers of " + warehouse.LatestLink + "/" + t.File + " (table " + t.Name + ")"
 		if isSuperseded {
@@ -188,14 +188,14 @@ func (c *checker) checkVersion(run string) {
 		if problem := problemOf(m.Meta.FileSum); problem != "" {
 			repair := RebuildCatalog
 			if c.inv.hasCopy(m.Meta.FileSum) || !isSuperseded && c.inv.intactCatalogs[run] {
-				repair = MendSeries
+				repair = RebuildSeries
 			}
 			report(m.Meta.File, problem, "a spare copy of the rows that the run changed in the schemas meta and past", repair)
 		}
 	}
 	if m.LedgerLine != nil {
 		if problem := problemOf(*m.LedgerLine); problem != "" {
-			report(m.LedgerLine.File, problem, "a spare copy of the run's line in the ledger", MendSeries)
+			report(m.LedgerLine.File, problem, "a spare copy of the run's line in the ledger", RebuildSeries)
 		}
 	}
 }
@@ -212,7 +212,7 @@ func (c *checker) checkSeries() {
 	days := c.inv.expectedDays()
 	c.Files++
 	if problem := c.indexProblem(days); problem != "" {
-		c.addPath(c.w.Series.IndexPath(), problem, affectedIndex, Repair{Kind: MendSeries})
+		c.addPath(c.w.Series.IndexPath(), problem, affectedIndex, Repair{Kind: RebuildSeries})
 	}
 	isMissing := c.checkMissingDays()
 	for _, day := range slices.Sorted(maps.Keys(days)) {
@@ -230,7 +230,7 @@ func (c *checker) checkMissingDays() map[string]bool {
 	}
 	missing, err := c.w.Series.Missing()
 	if err != nil {
-		c.add(Damage{File: warehouse.SeriesDir, Problem: err.Error(), Affected: "the missing days of the series are unknown", Repair: Repair{Kind: MendSeries}})
+		c.add(Damage{File: warehouse.SeriesDir, Problem: err.Error(), Affected: "the missing days of the series are unknown", Repair: Repair{Kind: RebuildSeries}})
 	}
 	for _, m := range warehouse.LastOfDay(missing) {
 		day, missingFiles := warehouse.DayOf(m.SnapshotAt), 0
@@ -242,7 +242,7 @@ func (c *checker) checkMissingDays() map[string]bool {
 		days[day] = true
 		c.addPath(c.w.Folder.DayManifestPath(day),
 			fmt.Sprintf("run %s has not completed its day: %d of %d tables are missing; the next run completes the day", m.RunID, missingFiles, len(m.Tables)),
-			day+" in the Parquet series; the catalog contains its rows", Repair{Kind: MendSeries})
+			day+" in the Parquet series; the catalog contains its rows", Repair{Kind: RebuildSeries})
 	}
 	return days
 }
@@ -272,7 +272,7 @@ func (c *checker) checkDay(day, run string) {
 		var hasCopy bool
 		m, hasCopy = inv.manifest(run)
 		at, _ := time.Parse(time.DateOnly, day)
-		d := Damage{File: c.w.Folder.Relative(path), Problem: warehouse.ProblemOf(err), Affected: "the checksums of " + day + "; a copy of the manifest is intact", Repair: Repair{Kind: MendSeries}}
+		d := Damage{File: c.w.Folder.Relative(path), Problem: warehouse.ProblemOf(err), Affected: "the checksums of " + day + "; a copy of the manifest is intact", Repair: Repair{Kind: RebuildSeries}}
 		switch {
 		case hasCopy:
 		case run == "" && inv.indexErr == nil:
@@ -295,7 +295,7 @@ func (c *checker) checkDay(day, run string) {
 		if problem == "" {
 			continue
 		}
-		d := Damage{File: c.w.Folder.Relative(file), Problem: problem, Affected: affectedTable(t.Name, day), Repair: Repair{Kind: MendSeries}}
+		d := Damage{File: c.w.Folder.Relative(file), Problem: problem, Affected: affectedTable(t.Name, day), Repair: Repair{Kind: RebuildSeries}}
 		if !inv.hasCopy(t.FileSum) && !inv.covers(m.SnapshotAt) {
 			d.Repair.Kind, d.Lost = RebuildSkippingDamage, true
 		}
@@ -328,7 +328,7 @@ func (c *checker) checkMetaChanges() {
 		if at, ok := inv.timeOf(run); !ok || !inv.covers(at) {
 			return Repair{Kind: RebuildSkippingDamage}, true
 		}
-		return Repair{Kind: MendSeries}, false
+		return Repair{Kind: RebuildSeries}, false
 	}
 	chain, err := c.w.Series.MetaChain(inv.target)
 	if broken, ok := errors.AsType[*warehouse.DamagedError](err); ok {
@@ -341,11 +341,11 @@ func (c *checker) checkMetaChanges() {
 		c.Files += 2
 		path := c.w.Folder.RunManifestPath(m.RunID)
 		if _, err := c.w.Versions.ReadManifestFile(path, m.RunID); err != nil {
-			c.addPath(path, warehouse.ProblemOf(err), "a copy of a manifest; another copy is intact", Repair{Kind: MendSeries})
+			c.addPath(path, warehouse.ProblemOf(err), "a copy of a manifest; another copy is intact", Repair{Kind: RebuildSeries})
 		}
 		path = c.w.Folder.ChangesPath(m.RunID)
 		if problem := inv.sums.Compare(path, m.Meta.FileSum, c.readData); problem != "" {
-			d := Damage{File: c.w.Folder.Relative(path), Problem: problem, Affected: affectedMeta(m.RunID) + "; a rebuild needs them", Repair: Repair{Kind: MendSeries}}
+			d := Damage{File: c.w.Folder.Relative(path), Problem: problem, Affected: affectedMeta(m.RunID) + "; a rebuild needs them", Repair: Repair{Kind: RebuildSeries}}
 			if !inv.hasCopy(m.Meta.FileSum) {
 				d.Repair, d.Lost = repairOf(m.RunID)
 			}
@@ -421,7 +421,7 @@ func (c *checker) checkRows(ctx context.Context) {
 	latest, folder := c.inv.latest, c.w.Folder
 	err := compareTables(ctx, c.w, latest, c.manifest, func(table string, err error) {
 		c.addPath(filepath.Join(folder.VersionPath(latest), table+".parquet"), err.Error(),
-			"catalog and Parquet disagree on table "+table, Repair{Kind: MendSeries})
+			"catalog and Parquet disagree on table "+table, Repair{Kind: RebuildSeries})
 	})
 	if err != nil {
 		problem, _, _ := strings.Cut(err.Error(), "\n")

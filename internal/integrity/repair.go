@@ -12,9 +12,9 @@ type RepairKind int
 const (
 	// RestoreBackup is for a warehouse without any copy of the data.
 	RestoreBackup RepairKind = iota
-	// MendSeries must run before the commands that read the series. A rollback would remove the days
+	// RebuildSeries must run before the commands that read the series. A rollback would remove the days
 	// of versions with unreadable manifests, and a rebuild would fail at damaged files.
-	MendSeries
+	RebuildSeries
 	RollBack
 	RebuildCatalog
 	// RebuildSkippingDamage leaves out the damaged files.
@@ -41,7 +41,7 @@ func (r Repair) Command() string {
 	switch r.Kind {
 	case RestoreBackup:
 		return "placementsync rebuild --from ADDRESS"
-	case MendSeries:
+	case RebuildSeries:
 		return "placementsync rebuild --series"
 	case RollBack:
 		return "placementsync rollback " + r.Version

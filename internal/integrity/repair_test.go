@@ -10,7 +10,7 @@ import (
 	"placementsync/internal/integrity"
 )
 
-// TestRepairsAreOrdered plans repairs. The series must be mended before a rebuild, because a rebuild
+// TestRepairsAreOrdered plans repairs. The series must be repaired before a rebuild, because a rebuild
 // reads the series. A version must not be removed while other repairs may copy its files.
 func TestRepairsAreOrdered(t *testing.T) {
 	repair := func(kind integrity.RepairKind) integrity.Repair { return integrity.Repair{Kind: kind} }
@@ -19,9 +19,9 @@ func TestRepairsAreOrdered(t *testing.T) {
 		repairs []integrity.Repair
 		want    string
 	}{
-		"series before rebuild":              {[]integrity.Repair{repair(integrity.RebuildCatalog), repair(integrity.MendSeries)}, "rebuild --series; rebuild"},
-		"series before rollback":             {[]integrity.Repair{rollBack, repair(integrity.MendSeries)}, "rebuild --series; rollback b"},
-		"the same repair twice":              {[]integrity.Repair{repair(integrity.MendSeries), repair(integrity.MendSeries)}, "rebuild --series"},
+		"series before rebuild":              {[]integrity.Repair{repair(integrity.RebuildCatalog), repair(integrity.RebuildSeries)}, "rebuild --series; rebuild"},
+		"series before rollback":             {[]integrity.Repair{rollBack, repair(integrity.RebuildSeries)}, "rebuild --series; rollback b"},
+		"the same repair twice":              {[]integrity.Repair{repair(integrity.RebuildSeries), repair(integrity.RebuildSeries)}, "rebuild --series"},
 		"a rebuild sets the links":           {[]integrity.Repair{rollBack, repair(integrity.RebuildCatalog), repair(integrity.RunNight)}, "rebuild; run"},
 		"only the rebuild that skips damage": {[]integrity.Repair{repair(integrity.RebuildSkippingDamage), repair(integrity.RebuildCatalog)}, "rebuild --skip-damaged"},
 		"no removal before repairs":          {[]integrity.Repair{dropVersion, repair(integrity.RebuildCatalog)}, "rebuild"},

@@ -100,7 +100,7 @@ func TestOtherValuesAreReported(t *testing.T) {
 	report, err := integrity.Check(t.Context(), w, true)
 	must(t, err)
 	want := []integrity.Damage{{File: version1 + tagsFile, Problem: "its rows have other values than the catalog", Affected: "catalog and Parquet disagree on table " + table,
-		Repair: integrity.Repair{Kind: integrity.MendSeries}}}
+		Repair: integrity.Repair{Kind: integrity.RebuildSeries}}}
 	if diff := cmp.Diff(want, report.Damage); diff != "" {
 		t.Errorf("damage (-want +got):\n%s", diff)
 	}

@@ -12,7 +12,7 @@ import (
 // SetAside moves damaged files of the Parquet series to damaged/<run> and removes their tables from the
 // manifests of their days. Later calls of Check do not report these files again. run is the id of the
 // rebuild that skipped the files. The caller must hold the lock of the warehouse.
-func (m *Mender) SetAside(run string, damage []Damage) error {
+func (m *Repairer) SetAside(run string, damage []Damage) error {
 	lost := map[string][]string{}
 	for _, d := range damage {
 		path := m.w.Folder.Path(d.File)
@@ -38,7 +38,7 @@ func (m *Mender) SetAside(run string, damage []Damage) error {
 
 // SetDayAside moves all files of an unfinished day to damaged/<run>. run is the id of the rebuild that
 // skipped the day. The caller must hold the lock of the warehouse.
-func (m *Mender) SetDayAside(run, day string) error {
+func (m *Repairer) SetDayAside(run, day string) error {
 	if err := m.removeDay(run, day); err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (m *Mender) SetDayAside(run, day string) error {
 }
 
 // moveAside moves the file at path to its relative path below damaged/<run>. A missing file is no error.
-func (m *Mender) moveAside(run, path string) error {
+func (m *Repairer) moveAside(run, path string) error {
 	if _, err := os.Lstat(path); err != nil {
 		return nil
 	}
@@ -63,7 +63,7 @@ func (m *Mender) moveAside(run, path string) error {
 
 // removeDay moves the table files of a day aside. It also removes the day from the index, unless the
 // index names run as the run of the day.
-func (m *Mender) removeDay(run, day string) error {
+func (m *Repairer) removeDay(run, day string) error {
 	for _, file := range m.w.Series.DayFiles(day) {
 		if err := m.moveAside(run, file); err != nil {
 			return err
@@ -80,7 +80,7 @@ func (m *Mender) removeDay(run, day string) error {
 
 // removeTables removes tables from the manifest of a day. If readers see the version of the day, the
 // manifest is not changed.
-func (m *Mender) removeTables(day string, tables []string) error {
+func (m *Repairer) removeTables(day string, tables []string) error {
 	days, err := m.w.Series.Index()
 	if err != nil {
 		return err

@@ -42,7 +42,7 @@ func TestSkippedFilesAreSetAside(t *testing.T) {
 			for _, file := range c.damagedFiles {
 				damage = append(damage, integrity.Damage{File: file})
 			}
-			must(t, integrity.NewMender(w).SetAside(run, damage))
+			must(t, integrity.NewRepairer(w).SetAside(run, damage))
 			content := contentOf(t, w)
 			for _, file := range c.wantMoved {
 				if _, ok := content[file]; ok || content["damaged/"+run+"/"+file] != contentBefore[file] {
@@ -61,7 +61,7 @@ func TestSkippedFilesAreSetAside(t *testing.T) {
 		})
 	}
 	w := clone(t, original)
-	must(t, integrity.NewMender(w).SetDayAside(run, "2026-11-02"))
+	must(t, integrity.NewRepairer(w).SetDayAside(run, "2026-11-02"))
 	if got := contentOf(t, w); got[series2] != "" || got[manifest2] != "" || got["damaged/"+run+"/"+series2] == "" || got["damaged/"+run+"/"+manifest2] == "" {
 		t.Error("the files of the day were not moved")
 	}
@@ -70,7 +70,7 @@ func TestSkippedFilesAreSetAside(t *testing.T) {
 	}
 	// Files from which the run built its version are kept.
 	w = clone(t, original)
-	must(t, integrity.NewMender(w).SetAside(thirdNight, []integrity.Damage{{File: series3}}))
+	must(t, integrity.NewRepairer(w).SetAside(thirdNight, []integrity.Damage{{File: series3}}))
 	if got := contentOf(t, w); got[series3] == "" {
 		t.Error("a file of the published version was moved")
 	}
@@ -82,7 +82,7 @@ func TestAFailedMoveOfADamagedFileIsAnError(t *testing.T) {
 	publishFull(t, original, firstNight, secondNight)
 	for step, file := range map[string]string{"before rename " + tagsFile: series1, "before rename of the day": manifest1, "before write index.json": manifest1, "before write of the day": series1} {
 		w := clone(t, original)
-		err := integrity.NewMender(openFailingAt(t, w, step)).SetAside(thirdNight, []integrity.Damage{{File: file}})
+		err := integrity.NewRepairer(openFailingAt(t, w, step)).SetAside(thirdNight, []integrity.Damage{{File: file}})
 		if !errors.Is(err, syscall.EIO) {
 			t.Errorf("%s: got %v, want EIO", step, err)
 		}

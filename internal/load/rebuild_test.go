@@ -134,7 +134,7 @@ func TestEarlierDayIsWrittenFromHistory(t *testing.T) {
 	all := h.runSnapshots("a1 b1", "a1 b2", "a2")
 	listings := h.streams[0].Root()
 	for i, want := range [][]string{{"a1 01", "b1 01"}, {"a1 01", "b2 02"}, {"a2 03"}} {
-		d, err := h.w.Begin(t.Context(), "mend", night.AddDate(0, 1, 0))
+		d, err := h.w.Begin(t.Context(), "rebuild", night.AddDate(0, 1, 0))
 		must(t, err)
 		manifest := warehouse.Manifest{RunID: all[i].Run, SnapshotAt: all[i].At}
 		file := warehouse.SeriesFile{DayManifest: manifest, Table: warehouse.ManifestTable{Rows: int64(len(want))}}

@@ -272,8 +272,8 @@ func TestRebuildRequiresConsent(t *testing.T) {
 	}
 }
 
-// TestMendSeries restores damaged and missing files of the series from the catalog.
-func TestMendSeries(t *testing.T) {
+// TestRebuildSeries restores damaged and missing files of the series from the catalog.
+func TestRebuildSeries(t *testing.T) {
 	h := threeNights(t)
 	h.cfg.Warehouse.KeepVersions = 1
 	for name, lost := range map[string][]string{
@@ -289,9 +289,9 @@ func TestMendSeries(t *testing.T) {
 			for _, path := range lost {
 				must(t, os.RemoveAll(c.path(path)))
 			}
-			files, err := pipeline.MendSeries(t.Context(), c.cfg, warehouse.Retention{Daily: 30})
+			files, err := pipeline.RebuildSeries(t.Context(), c.cfg, warehouse.Retention{Daily: 30})
 			if err != nil || (len(files) == 0) != (len(lost) == 0) {
-				t.Fatalf("MendSeries returned %v, %v, want restored files: %t", files, err, len(lost) > 0)
+				t.Fatalf("RebuildSeries returned %v, %v, want restored files: %t", files, err, len(lost) > 0)
 			}
 			if v := c.verify(); len(v.Damage) > 0 || v.Result() != integrity.Whole {
 				t.Errorf("after the repair verify reports %+v, want no damage", v.Damage)
@@ -311,7 +311,7 @@ func TestMendSeries(t *testing.T) {
 	t.Run("without a catalog", func(t *testing.T) {
 		c := h.copyWarehouse(t)
 		must(t, errors.Join(os.RemoveAll(c.path("versions")), os.Remove(c.seriesFile("2026-11-03"))))
-		if _, err := pipeline.MendSeries(t.Context(), c.cfg, warehouse.Retention{}); err == nil || !strings.Contains(err.Error(), "restore table product_listings of 2026-11-03: there is no intact copy") {
+		if _, err := pipeline.RebuildSeries(t.Context(), c.cfg, warehouse.Retention{}); err == nil || !strings.Contains(err.Error(), "restore table product_listings of 2026-11-03: there is no intact copy") {
 			t.Errorf("the repair ended with %v, want an error that names the file", err)
 		}
 	})

@@ -383,8 +383,8 @@ func runRepair(ctx context.Context, cfg pipeline.Config, repair integrity.Repair
 		return err
 	}
 	switch repair.Kind {
-	case integrity.MendSeries:
-		_, err = pipeline.MendSeries(ctx, cfg, warehouse.Retention{Daily: 30})
+	case integrity.RebuildSeries:
+		_, err = pipeline.RebuildSeries(ctx, cfg, warehouse.Retention{Daily: 30})
 	case integrity.RebuildCatalog:
 		_, err = pipeline.Rebuild(ctx, cfg, false)
 	case integrity.RebuildSkippingDamage:

@@ -40,7 +40,7 @@ func TestTrialUnwritableSeriesMakesTheNightPartial(t *testing.T) {
 	repairs := map[string]func(h *harness){
 		"the next night": func(h *harness) { h.goodNight() },
 		"rebuild --series": func(h *harness) {
-			_, err := pipeline.MendSeries(h.t.Context(), h.cfg, warehouse.Retention{Daily: 30})
+			_, err := pipeline.RebuildSeries(h.t.Context(), h.cfg, warehouse.Retention{Daily: 30})
 			must(h.t, err)
 		},
 	}
@@ -75,9 +75,9 @@ func TestTrialUnwritableSeriesMakesTheNightPartial(t *testing.T) {
 			must(t, err)
 			for _, day := range days {
 				if !slices.ContainsFunc(v.Damage, func(d integrity.Damage) bool {
-					return strings.Contains(d.File, day) && !d.Lost && d.Repair.Kind == integrity.MendSeries
+					return strings.Contains(d.File, day) && !d.Lost && d.Repair.Kind == integrity.RebuildSeries
 				}) {
-					t.Errorf("verify reports %+v, want damage of the day %s with the repair MendSeries", v.Damage, day)
+					t.Errorf("verify reports %+v, want damage of the day %s with the repair RebuildSeries", v.Damage, day)
 				}
 			}
 			if len(v.Notes) > 0 {

@@ -16,7 +16,7 @@ import (
 )
 
 // TestTrialSeriesIsWrittenFromTheCatalog removes the Parquet series (the folder parquet/) or some of
-// its files. The catalog is intact, so verify must propose only the repair MendSeries, and this repair
+// its files. The catalog is intact, so verify must propose only the repair RebuildSeries, and this repair
 // must restore the series.
 func TestTrialSeriesIsWrittenFromTheCatalog(t *testing.T) {
 	requireTrials(t)
@@ -43,10 +43,10 @@ func TestTrialSeriesIsWrittenFromTheCatalog(t *testing.T) {
 		h.at = h.at.Add(time.Minute)
 		v, err := pipeline.Verify(t.Context(), h.cfg, true)
 		must(t, err)
-		if diff := cmp.Diff([]integrity.Repair{{Kind: integrity.MendSeries}}, integrity.PlanRepairs(v.Damage)); diff != "" || v.Result() != integrity.Rebuildable {
+		if diff := cmp.Diff([]integrity.Repair{{Kind: integrity.RebuildSeries}}, integrity.PlanRepairs(v.Damage)); diff != "" || v.Result() != integrity.Rebuildable {
 			t.Errorf("%s: verify reports %s (-want +got):\n%s", name, v.Result(), diff)
 		}
-		_, err = pipeline.MendSeries(t.Context(), h.cfg, warehouse.Retention{Daily: 30})
+		_, err = pipeline.RebuildSeries(t.Context(), h.cfg, warehouse.Retention{Daily: 30})
 		must(t, err)
 		if v, err = pipeline.Verify(t.Context(), h.cfg, true); err != nil || len(v.Damage) > 0 {
 			t.Errorf("%s: after the repair verify reports %+v (%v), want no damage", name, v.Damage, err)

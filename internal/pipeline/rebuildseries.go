@@ -18,33 +18,33 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// mending is the state of a call of MendSeries.
-type mending struct {
+// seriesRebuild is the state of a call of RebuildSeries.
+type seriesRebuild struct {
 	repair
-	cfg    Config
-	mender *integrity.Mender
-	result integrity.MendResult
+	cfg      Config
+	repairer *integrity.Repairer
+	result   integrity.RepairResult
 	// draft is a copy of the newest intact catalog.
 	draft *warehouse.Draft
 }
 
-// MendSeries restores damaged and missing files of the Parquet series and of versions, and damaged and
+// RebuildSeries restores damaged and missing files of the Parquet series and of versions, and damaged and
 // missing files of changes. It does not restore catalogs. It uses intact copies, or else the history in the
-// newest intact catalog. If the index of the series is lost, MendSeries restores the days that retention
+// newest intact catalog. If the index of the series is lost, RebuildSeries restores the days that retention
 // keeps. It returns the restored files. The error names the files that could not be restored. These files
 // are not changed.
-func MendSeries(ctx context.Context, cfg Config, keep warehouse.Retention) (files []string, err error) {
+func RebuildSeries(ctx context.Context, cfg Config, keep warehouse.Retention) (files []string, err error) {
 	r, err := beginRepair(cfg)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(r.wh.Folder.FullErr(err), r.lock.Release()) }()
-	m := &mending{repair: r, cfg: cfg, mender: integrity.NewMender(r.wh)}
+	m := &seriesRebuild{repair: r, cfg: cfg, repairer: integrity.NewRepairer(r.wh)}
 	completed, err := r.wh.Series.Complete()
 	if err != nil && !errors.As(err, new(*warehouse.DamagedError)) {
 		return nil, err
 	}
-	m.result, err = m.mender.MendFromCopies(ctx)
+	m.result, err = m.repairer.RepairFromCopies(ctx)
 	for _, day := range completed {
 		m.result.Files = append(m.result.Files, "the files of "+day)
 	}
@@ -81,7 +81,7 @@ func MendSeries(ctx context.Context, cfg Config, keep warehouse.Retention) (file
 }
 
 // lostErr returns an error for files whose rows are in no intact copy or catalog.
-func (m *mending) lostErr(lost []warehouse.SeriesFile) error {
+func (m *seriesRebuild) lostErr(lost []warehouse.SeriesFile) error {
 	var all []error
 	for _, file := range lost {
 		all = append(all, fmt.Errorf("restore table %s of %s: there is no intact copy, and no intact catalog has its rows: placementsync rebuild --skip-damaged builds the catalog without it", file.Table.Name, file.DayManifest.SnapshotAt.Format(time.DateOnly)))
@@ -91,12 +91,12 @@ func (m *mending) lostErr(lost []warehouse.SeriesFile) error {
 
 // writeMeta writes all rows of meta and past in the catalog into one file of changes. The files of later
 // runs contain the later changes.
-func (m *mending) writeMeta(ctx context.Context) error {
+func (m *seriesRebuild) writeMeta(ctx context.Context) error {
 	m.draft.Previous = "" // the file contains all rows
 	if err := load.WriteMeta(ctx, m.draft, m.wh.Schema.MetaDefinitions(), m.wh.Schema.Tables()); err != nil {
 		return err
 	}
-	file, err := m.mender.ReplaceMeta(m.draft, m.result.Source)
+	file, err := m.repairer.ReplaceMeta(m.draft, m.result.Source)
 	if err == nil {
 		m.result.Files = append(m.result.Files, file)
 	}
@@ -104,7 +104,7 @@ func (m *mending) writeMeta(ctx context.Context) error {
 }
 
 // writeFile writes a file of a day from the history in the catalog.
-func (m *mending) writeFile(ctx context.Context, file warehouse.SeriesFile) (sum checksum.FileSum, err error) {
+func (m *seriesRebuild) writeFile(ctx context.Context, file warehouse.SeriesFile) (sum checksum.FileSum, err error) {
 	i := slices.IndexFunc(m.wh.Schema.Tables(), func(t stream.Table) bool { return t.Name == file.Table.Name })
 	if i < 0 {
 		return sum, fmt.Errorf("restore table %s: this version of placementsync has no such table; its file was not changed", file.Table.Name)
@@ -112,7 +112,7 @@ func (m *mending) writeFile(ctx context.Context, file warehouse.SeriesFile) (sum
 	if err := load.WriteDay(ctx, m.draft, m.wh.Schema.Tables()[i], file); err != nil {
 		return sum, err
 	}
-	sum, err = m.mender.Replace(file, filepath.Join(m.draft.Dir, file.Table.File))
+	sum, err = m.repairer.Replace(file, filepath.Join(m.draft.Dir, file.Table.File))
 	if err == nil {
 		m.result.Files = append(m.result.Files, fmt.Sprintf("table %s of %s", file.Table.Name, file.DayManifest.SnapshotAt.Format(time.DateOnly)))
 	}
@@ -121,7 +121,7 @@ func (m *mending) writeFile(ctx context.Context, file warehouse.SeriesFile) (sum
 
 // addDays restores the days without a manifest. The rows come from history, and the runs, row counts
 // and grades from meta.
-func (m *mending) addDays(ctx context.Context, keep warehouse.Retention) error {
+func (m *seriesRebuild) addDays(ctx context.Context, keep warehouse.Retention) error {
 	if len(m.result.DaysWithoutManifest) == 0 && !m.result.IsIndexLost {
 		return nil
 	}
@@ -165,8 +165,8 @@ func (m *mending) addDays(ctx context.Context, keep warehouse.Retention) error {
 }
 
 // addDay restores a day with the manifest of its run. Without a manifest, it uses only the history.
-func (m *mending) addDay(ctx context.Context, run string, at time.Time) error {
-	dayResult, ok, err := m.mender.MendDay(ctx, run)
+func (m *seriesRebuild) addDay(ctx context.Context, run string, at time.Time) error {
+	dayResult, ok, err := m.repairer.RepairDay(ctx, run)
 	m.result.Files = append(m.result.Files, dayResult.Files...)
 	if err != nil || ok {
 		for _, file := range dayResult.Unrepaired {
@@ -203,7 +203,7 @@ func (m *mending) addDay(ctx context.Context, run string, at time.Time) error {
 		file.Table.Rows = max(rowCount, 0)
 		manifest.Tables = append(manifest.Tables, file.Table)
 	}
-	addedDay, err := m.mender.AddDay(manifest)
+	addedDay, err := m.repairer.AddDay(manifest)
 	m.result.Files = append(m.result.Files, addedDay)
 	return err
 }

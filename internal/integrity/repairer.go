@@ -13,18 +13,18 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// Mender repairs files of the Parquet series and of published versions, or moves files out of the
+// Repairer repairs files of the Parquet series and of published versions, or moves files out of the
 // series. It replaces each file atomically.
-type Mender struct {
+type Repairer struct {
 	w *warehouse.Warehouse
 }
 
-// NewMender returns the Mender of a warehouse.
-func NewMender(w *warehouse.Warehouse) *Mender { return &Mender{w} }
+// NewRepairer returns the Repairer of a warehouse.
+func NewRepairer(w *warehouse.Warehouse) *Repairer { return &Repairer{w} }
 
-// MendResult is the result of MendFromCopies: the repaired files, and the files that must be written again
-// from a catalog.
-type MendResult struct {
+// RepairResult is the result of RepairFromCopies: the repaired files, and the files that must be written
+// again from a catalog.
+type RepairResult struct {
 	// Files are the repaired files, relative to the warehouse.
 	Files []string
 	// Unrepaired are the files of the series without an intact copy, oldest first.
@@ -42,22 +42,22 @@ type MendResult struct {
 	IsChainBroken bool
 }
 
-// MendFromCopies repairs the files that have an intact copy elsewhere: manifests, the index, Parquet
+// RepairFromCopies repairs the files that have an intact copy elsewhere: manifests, the index, Parquet
 // files, files of changes, and copies of ledger lines. The caller must hold the lock of the warehouse.
-func (m *Mender) MendFromCopies(ctx context.Context) (MendResult, error) {
+func (m *Repairer) RepairFromCopies(ctx context.Context) (RepairResult, error) {
 	r, err := m.beginRepair(ctx)
 	if err != nil {
-		return MendResult{}, err
+		return RepairResult{}, err
 	}
 	inv, result := r.inv, &r.result
 	result.Source, result.At = inv.newestCatalog()
 	for _, run := range inv.versions {
-		if err := r.mendVersion(run); err != nil {
+		if err := r.repairVersion(run); err != nil {
 			return *result, err
 		}
 	}
 	result.IsIndexLost = inv.indexErr != nil
-	days := r.daysToMend()
+	days := r.daysToRepair()
 	for _, day := range slices.Sorted(maps.Keys(days)) {
 		manifest, ok := inv.manifest(days[day])
 		if !ok {
@@ -68,32 +68,32 @@ func (m *Mender) MendFromCopies(ctx context.Context) (MendResult, error) {
 			}
 			continue
 		}
-		if err := r.mendDay(day, manifest); err != nil {
+		if err := r.repairDay(day, manifest); err != nil {
 			return *result, err
 		}
 	}
-	if err := r.mendMetaChanges(); err != nil {
+	if err := r.repairMetaChanges(); err != nil {
 		return *result, err
 	}
-	return *result, r.mendIndex(days)
+	return *result, r.repairIndex(days)
 }
 
 // copyRepair is the state of a repair from copies.
 type copyRepair struct {
 	w      *warehouse.Warehouse
 	inv    *inventory
-	result MendResult
+	result RepairResult
 }
 
-func (m *Mender) beginRepair(ctx context.Context) (*copyRepair, error) {
+func (m *Repairer) beginRepair(ctx context.Context) (*copyRepair, error) {
 	inv, err := takeInventory(ctx, m.w, true)
 	return &copyRepair{w: m.w, inv: inv}, err
 }
 
-// daysToMend returns the days that the series must have, each with its run: the expected days and the
-// day of the target, which is the version that readers should see. If the index is lost, daysToMend
+// daysToRepair returns the days that the series must have, each with its run: the expected days and the
+// day of the target, which is the version that readers should see. If the index is lost, daysToRepair
 // adds the days of the versions on which the target builds.
-func (r *copyRepair) daysToMend() map[string]string {
+func (r *copyRepair) daysToRepair() map[string]string {
 	days := r.inv.expectedDays()
 	target := r.inv.target
 	if m, ok := r.inv.manifest(target); ok && m.Meta != nil && r.inv.hasVersion(target) {
@@ -114,7 +114,7 @@ func (r *copyRepair) daysToMend() map[string]string {
 	return days
 }
 
-func (r *copyRepair) mendIndex(days map[string]string) error {
+func (r *copyRepair) repairIndex(days map[string]string) error {
 	index := maps.Clone(days)
 	maps.DeleteFunc(index, func(_, run string) bool { return run == "" })
 	if r.inv.indexErr == nil && maps.Equal(index, r.inv.days) || len(index) == 0 {
@@ -128,8 +128,8 @@ func (r *copyRepair) addFile(path string) {
 	r.result.Files = append(r.result.Files, r.w.Folder.Relative(path))
 }
 
-// mendVersion repairs the files of a version, except its catalog.
-func (r *copyRepair) mendVersion(run string) error {
+// repairVersion repairs the files of a version, except its catalog.
+func (r *copyRepair) repairVersion(run string) error {
 	manifestCopy, ok := r.inv.manifest(run)
 	if !ok {
 		return nil
@@ -145,12 +145,12 @@ func (r *copyRepair) mendVersion(run string) error {
 		m = manifestCopy
 	}
 	for _, t := range m.Tables {
-		if err := r.mendFile(filepath.Join(version, t.File), r.w.Series.FilePath(t, m.SnapshotAt), t.FileSum); err != nil {
+		if err := r.repairFile(filepath.Join(version, t.File), r.w.Series.FilePath(t, m.SnapshotAt), t.FileSum); err != nil {
 			return err
 		}
 	}
 	if m.Meta != nil {
-		if err := r.mendFile(filepath.Join(version, m.Meta.File), "", m.Meta.FileSum); err != nil {
+		if err := r.repairFile(filepath.Join(version, m.Meta.File), "", m.Meta.FileSum); err != nil {
 			return err
 		}
 	}
@@ -205,10 +205,10 @@ func changeManifests(w *warehouse.Warehouse, original warehouse.Manifest, change
 	return nil
 }
 
-// mendFile replaces a damaged file by an intact file with the checksum want. In an intact warehouse, path
-// and hardLink are hard links of one file, so mendFile links path to an intact hardLink. It copies any
+// repairFile replaces a damaged file by an intact file with the checksum want. In an intact warehouse, path
+// and hardLink are hard links of one file, so repairFile links path to an intact hardLink. It copies any
 // other intact file, because repairs rely on independent copies.
-func (r *copyRepair) mendFile(path, hardLink string, want checksum.FileSum) error {
+func (r *copyRepair) repairFile(path, hardLink string, want checksum.FileSum) error {
 	if r.inv.sums.IsIntact(path, want) {
 		return nil
 	}
@@ -231,14 +231,14 @@ func (r *copyRepair) mendFile(path, hardLink string, want checksum.FileSum) erro
 	return nil
 }
 
-// mendDay repairs the manifest and the files of a day.
-func (r *copyRepair) mendDay(day string, m warehouse.Manifest) error {
+// repairDay repairs the manifest and the files of a day.
+func (r *copyRepair) repairDay(day string, m warehouse.Manifest) error {
 	if dayManifest, err := r.w.Series.ReadDayManifest(day, m.RunID); err == nil {
 		m = dayManifest // an earlier repair may have removed a lost table from it
 	}
 	for _, t := range m.Tables {
 		path := r.w.Series.FilePath(t, m.SnapshotAt)
-		if err := r.mendFile(path, filepath.Join(r.w.Folder.VersionPath(m.RunID), t.File), t.FileSum); err != nil {
+		if err := r.repairFile(path, filepath.Join(r.w.Folder.VersionPath(m.RunID), t.File), t.FileSum); err != nil {
 			return err
 		}
 		if !r.inv.sums.IsIntact(path, t.FileSum) {
@@ -264,9 +264,9 @@ func restoreManifest(w *warehouse.Warehouse, path string, m warehouse.Manifest) 
 	return true, w.Folder.WriteSealed(path, m)
 }
 
-// mendMetaChanges repairs the files of changes from which the schemas meta and past of the target can be
+// repairMetaChanges repairs the files of changes from which the schemas meta and past of the target can be
 // rebuilt.
-func (r *copyRepair) mendMetaChanges() error {
+func (r *copyRepair) repairMetaChanges() error {
 	if m, ok := r.inv.manifest(r.inv.target); !ok || m.Meta == nil {
 		return nil
 	}
@@ -277,7 +277,7 @@ func (r *copyRepair) mendMetaChanges() error {
 			return err
 		}
 		path := r.w.Folder.ChangesPath(m.RunID)
-		if err := r.mendFile(path, "", m.Meta.FileSum); err != nil {
+		if err := r.repairFile(path, "", m.Meta.FileSum); err != nil {
 			return err
 		}
 		if !r.inv.sums.IsIntact(path, m.Meta.FileSum) && !m.SnapshotAt.After(r.result.At) {
@@ -289,7 +289,7 @@ func (r *copyRepair) mendMetaChanges() error {
 
 // ReplaceMeta replaces the file of changes of a run by the file MetaFile of a draft. MetaFile must
 // contain all rows of the schemas meta and past. The chain of changes then begins with this run.
-func (m *Mender) ReplaceMeta(d *warehouse.Draft, run string) (file string, err error) {
+func (m *Repairer) ReplaceMeta(d *warehouse.Draft, run string) (file string, err error) {
 	sum, err := checksum.SumFile(context.Background(), d.Dir, warehouse.MetaFile)
 	if err != nil {
 		return "", err
@@ -308,7 +308,7 @@ func (m *Mender) ReplaceMeta(d *warehouse.Draft, run string) (file string, err e
 
 // placeMeta copies a file of changes to seriesPath, its path in the series, and into the version. If the
 // manifest beside seriesPath is not intact, placeMeta writes it again.
-func (m *Mender) placeMeta(from, seriesPath string, manifest warehouse.Manifest) error {
+func (m *Repairer) placeMeta(from, seriesPath string, manifest warehouse.Manifest) error {
 	folder := m.w.Folder
 	if err := folder.SetPublicMode(from); err != nil {
 		return err
@@ -330,7 +330,7 @@ func (m *Mender) placeMeta(from, seriesPath string, manifest warehouse.Manifest)
 // into the version. If file has another checksum than the lost file, Replace writes this checksum into
 // the manifests. A lost file without a checksum is in no manifest, so that version and manifests are
 // not changed.
-func (m *Mender) Replace(lost warehouse.SeriesFile, file string) (checksum.FileSum, error) {
+func (m *Repairer) Replace(lost warehouse.SeriesFile, file string) (checksum.FileSum, error) {
 	sum, err := checksum.SumFile(context.Background(), filepath.Dir(file), filepath.Base(file))
 	if err != nil {
 		return sum, err
@@ -362,26 +362,26 @@ func (m *Mender) Replace(lost warehouse.SeriesFile, file string) (checksum.FileS
 	})
 }
 
-// MendDay repairs the day of a run and adds it to the index of the series. ok is false if no manifest
+// RepairDay repairs the day of a run and adds it to the index of the series. ok is false if no manifest
 // of the run is intact.
-func (m *Mender) MendDay(ctx context.Context, run string) (result MendResult, ok bool, err error) {
+func (m *Repairer) RepairDay(ctx context.Context, run string) (result RepairResult, ok bool, err error) {
 	r, err := m.beginRepair(ctx)
 	if err != nil {
-		return MendResult{}, false, err
+		return RepairResult{}, false, err
 	}
 	manifest, ok := r.inv.manifest(run)
 	if !ok {
-		return MendResult{}, false, nil
+		return RepairResult{}, false, nil
 	}
 	day := warehouse.DayOf(manifest.SnapshotAt)
-	if err := r.mendDay(day, manifest); err != nil {
+	if err := r.repairDay(day, manifest); err != nil {
 		return r.result, true, err
 	}
 	return r.result, true, m.w.Series.ChangeIndex(func(days map[string]string) { days[day] = run })
 }
 
 // AddDay writes the manifest of a day and adds the day to the index.
-func (m *Mender) AddDay(manifest warehouse.Manifest) (file string, err error) {
+func (m *Repairer) AddDay(manifest warehouse.Manifest) (file string, err error) {
 	day := warehouse.DayOf(manifest.SnapshotAt)
 	path := m.w.Folder.DayManifestPath(day)
 	if err := m.w.Folder.WriteSealed(path, manifest); err != nil {
