@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"placementsync/internal/sqltext"
 )
 
 // counts contains the number of listings that match an address. For each value of a facet, Facets
@@ -81,8 +83,8 @@ func (s *catalogState) countStatement(b *binder) string {
 		if all := s.Chosen[f.key]; len(all) > 0 {
 			chosenFirst = "coalesce(" + b.anyOf("value", all) + ", false) DESC, "
 		}
-		parts = append(parts, fmt.Sprintf("(SELECT '%s', value, count(*) AS n FROM (%s) GROUP BY value ORDER BY %sn DESC, value LIMIT %d)",
-			f.key, values, chosenFirst, max(maxValues, len(s.Chosen[f.key]))))
+		parts = append(parts, fmt.Sprintf("(SELECT %s, value, count(*) AS n FROM (%s) GROUP BY value ORDER BY %sn DESC, value LIMIT %d)",
+			sqltext.Literal(f.key), values, chosenFirst, max(maxValues, len(s.Chosen[f.key]))))
 	}
 	return "WITH found AS MATERIALIZED (SELECT " + strings.Join(columns, ", ") + " FROM " + t.listings + " AS l" + whereAll(commonConds) + ")\n" +
 		strings.Join(parts, "\nUNION ALL ")

@@ -19,9 +19,9 @@ func checkQuoting(t tree) []finding {
 			continue
 		}
 		for n := range ast.Preorder(s.file) {
-			text, ok := stringOf(n)
+			text, ok := literalValue(n)
 			if ok && quotedVerb.MatchString(text) && sqlWord.MatchString(text) || quotesOperand(n) {
-				findings = append(findings, s.find(n.Pos(), "use sqltext.Quote or sqltext.Literal", "hand-written quotes around a value in SQL"))
+				findings = append(findings, s.finding(n.Pos(), "use sqltext.Quote or sqltext.Literal", "hand-written quotes around a value in SQL"))
 			}
 		}
 	}
@@ -35,19 +35,20 @@ func quotesOperand(n ast.Node) bool {
 	if !ok || sum.Op != token.ADD {
 		return false
 	}
-	left, isLiteral := stringOf(sum.X)
+	left, isLiteral := literalValue(sum.X)
 	if inner, ok := sum.X.(*ast.BinaryExpr); ok {
-		left, isLiteral = stringOf(inner.Y)
+		left, isLiteral = literalValue(inner.Y)
 	}
-	_, rightIsLiteral := stringOf(sum.Y)
+	_, rightIsLiteral := literalValue(sum.Y)
 	return isLiteral && !rightIsLiteral && (strings.HasSuffix(left, "'") || strings.HasSuffix(left, `"`)) && sqlWord.MatchString(left)
 }
 
 const quotingFile = "internal/sqltext/sqltext.go"
 
-// sqlPackages are the packages that write SQL.
+// sqlPackages returns the packages that write SQL. It leaves out internal/dialect, which quotes only
+// constants.
 func sqlPackages() []string {
-	return []string{"internal/sqltext", "internal/warehouse", "internal/load", "internal/query", "internal/pipeline", "internal/report", "cmd/sync"}
+	return []string{"internal/sqltext", "internal/dictionary", "internal/warehouse", "internal/integrity", "internal/load", "internal/lake", "internal/query", "internal/checks", "internal/pipeline", "internal/report", "internal/explore", "cmd/sync", "cmd/lake"}
 }
 
 var (
@@ -55,7 +56,7 @@ var (
 	sqlWord    = regexp.MustCompile(`\b(SELECT|FROM|INTO|TABLE|VIEW|COLUMN|MACRO|ATTACH|COPY|SET|WHERE|format)\b`)
 )
 
-func stringOf(n ast.Node) (string, bool) {
+func literalValue(n ast.Node) (string, bool) {
 	lit, ok := n.(*ast.BasicLit)
 	if !ok || lit.Kind != token.STRING {
 		return "", false
