@@ -19,19 +19,18 @@ const (
 	lakeCatalogName = "placementsync"
 )
 
-// TestEnginesReadALake publishes the nights of the demo into one catalog after another. Each engine
-// reads every table of every night. A catalog or an engine is skipped if the machine lacks a
-// program for it.
+// TestEnginesReadALake publishes all nights of the demo into four lakes. Engines read every table of
+// every night from each lake. A lake or an engine is skipped if the machine lacks a program for it.
 func TestEnginesReadALake(t *testing.T) {
 	e := equip(t)
 	d := makeDemo(t, e)
-	t.Run("SQLite", func(t *testing.T) { d.readOverSQLite(t, e) })
-	t.Run("Postgres", func(t *testing.T) { d.readOverPostgres(t, e) })
-	t.Run("S3", func(t *testing.T) { d.readFromS3(t, e) })
-	t.Run("REST", func(t *testing.T) { d.readOverREST(t, e) })
+	t.Run("SQLite", func(t *testing.T) { d.testSQLiteLake(t, e) })
+	t.Run("Postgres", func(t *testing.T) { d.testPostgresLake(t, e) })
+	t.Run("S3", func(t *testing.T) { d.testS3Lake(t, e) })
+	t.Run("REST", func(t *testing.T) { d.testRESTLake(t, e) })
 }
 
-func (d demo) readOverSQLite(t *testing.T, e equipment) {
+func (d demo) testSQLiteLake(t *testing.T, e equipment) {
 	folder := filepath.Join(d.dir, "lake")
 	d.publish(t, e, "sqlite", fmt.Sprintf("lake: {catalog: sqlite, warehouse: ./lake, name: %s, namespace: %s}\n", lakeCatalogName, namespacePrefix))
 	j := d.job("SQLite", lakeCatalogName)
@@ -47,7 +46,7 @@ func (d demo) readOverSQLite(t *testing.T, e equipment) {
 	})
 }
 
-func (d demo) readOverPostgres(t *testing.T, e equipment) {
+func (d demo) testPostgresLake(t *testing.T, e equipment) {
 	server := startPostgres(t)
 	must(t, os.WriteFile(filepath.Join(d.dir, "password"), []byte(server.password), 0o600))
 	d.publish(t, e, "postgres", fmt.Sprintf("lake: {catalog: %q, postgres_password_file: password, warehouse: ./lake-postgres, name: %s, namespace: %s}\n",
@@ -58,7 +57,7 @@ func (d demo) readOverPostgres(t *testing.T, e equipment) {
 	e.run(t, "read_lake.py", j)
 }
 
-func (d demo) readFromS3(t *testing.T, e equipment) {
+func (d demo) testS3Lake(t *testing.T, e equipment) {
 	server := s3sim.StartGateway(t, os.Getenv, "nights")
 	for name, text := range map[string]string{"access": s3sim.AccessKey, "secret": s3sim.SecretKey} {
 		must(t, os.WriteFile(filepath.Join(d.dir, name), []byte(text), 0o600))
@@ -71,34 +70,34 @@ func (d demo) readFromS3(t *testing.T, e equipment) {
 	e.run(t, "read_lake.py", j)
 }
 
-// readOverREST reads the tables, the published views, and the views created by the statements of
-// dialect.Engine, with Spark and Trino.
-func (d demo) readOverREST(t *testing.T, e equipment) {
+// testRESTLake reads with Spark and with Trino: the tables, the published views, and the views that
+// the statements of dialect.Engine create.
+func (d demo) testRESTLake(t *testing.T, e equipment) {
 	requirePrograms(t, "java", "mvn")
 	runtimeJar := e.installJars(t)
-	const lakeCatalog = "lake"
+	const restCatalogName = "lake"
 	address := serveREST(t, e, filepath.Join(d.dir, "rest"))
 	publish := func() {
-		d.publish(t, e, "rest", fmt.Sprintf("lake: {catalog: rest, name: %s, namespace: %s, rest: {uri: %q}}\n", lakeCatalog, namespacePrefix, address), "--views")
+		d.publish(t, e, "rest", fmt.Sprintf("lake: {catalog: rest, name: %s, namespace: %s, rest: {uri: %q}}\n", restCatalogName, namespacePrefix, address), "--views")
 	}
 	publish()
 	t.Run("spark", func(t *testing.T) {
-		j := d.job("REST", lakeCatalog)
-		j.Spark = sparkCatalog(t, e, runtimeJar, lakeCatalog, map[string]string{"type": "rest", "uri": address})
-		j.Cases = d.cases(t, "spark", lakeCatalog)
+		j := d.job("REST", restCatalogName)
+		j.Spark = sparkCatalog(t, e, runtimeJar, restCatalogName, map[string]string{"type": "rest", "uri": address})
+		j.Cases = d.cases(t, "spark", restCatalogName)
 		e.run(t, "spark_lake.py", j)
 	})
 	publish() // creates the views again, because Spark has removed them
 	t.Run("trino", func(t *testing.T) {
-		j := d.job("REST", lakeCatalog)
+		j := d.job("REST", restCatalogName)
 		j.Trino = "connector.name=iceberg\niceberg.catalog.type=rest\niceberg.rest-catalog.uri=" + address + "\nfs.hadoop.enabled=true\n"
-		j.Cases = d.cases(t, "trino", lakeCatalog)
+		j.Cases = d.cases(t, "trino", restCatalogName)
 		e.run(t, "trino_lake.py", j)
 	})
 }
 
-// cases returns two cases: the published views; and the queries with the views that the statements
-// of dialect.Engine create.
+// cases returns two cases. The first reads the published views. The second creates the views with the
+// statements of dialect.Engine, reads them, and runs the queries.
 func (d demo) cases(t *testing.T, engineName, lakeCatalog string) []sqlCase {
 	t.Helper()
 	created := newCase(t, mustFind(t, engineName), lakeCatalog, caseSpec{name: "lake", duckDBPath: d.nights[len(d.nights)-1].DuckDBPath, lakePrefix: namespacePrefix})
@@ -124,7 +123,7 @@ func sparkCatalog(t *testing.T, e equipment, runtimeJar, name string, properties
 	return c
 }
 
-// demo is the warehouse of the command "demo". nights are the nights of its snapshots, oldest first.
+// demo is the folder that the command "demo" creates, and the published nights in it, oldest first.
 type demo struct {
 	dir    string
 	nights []night
@@ -147,8 +146,8 @@ func makeDemo(t *testing.T, e equipment) demo {
 	return d
 }
 
-// publish publishes all nights into a lake. name is the name of the configuration file. section is the
-// part of the configuration that describes the lake.
+// publish writes the configuration file name.yaml and publishes all nights into its lake. section is
+// the part of the configuration that describes the lake.
 func (d demo) publish(t *testing.T, e equipment, name, section string, args ...string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(d.dir, "config.yaml"))
@@ -163,8 +162,8 @@ func (d demo) job(catalogKind, lakeCatalog string) job {
 	return job{CatalogKind: catalogKind, LakeCatalog: lakeCatalog, Prefix: namespacePrefix, Nights: d.nights, Scratch: d.dir, Cases: []sqlCase{}}
 }
 
-// serveREST runs the REST catalog until the test ends. The catalog comes from the tests of the
-// Iceberg project.
+// serveREST runs the REST catalog until the test ends. Its code is from the tests of the Iceberg
+// project.
 func serveREST(t *testing.T, e equipment, dir string) string {
 	t.Helper()
 	must(t, os.MkdirAll(dir, 0o755))

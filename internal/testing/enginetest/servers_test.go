@@ -14,12 +14,12 @@ import (
 )
 
 // startServer starts a server. At the end of the test, it stops the server with a signal.
-func startServer(t *testing.T, cmd *exec.Cmd, stop os.Signal) {
+func startServer(t *testing.T, cmd *exec.Cmd, stopSignal os.Signal) {
 	t.Helper()
-	cmd.Cancel = func() error { return cmd.Process.Signal(stop) }
+	cmd.Cancel = func() error { return cmd.Process.Signal(stopSignal) }
 	must(t, cmd.Start())
 	t.Cleanup(func() {
-		_ = cmd.Process.Signal(stop) // the server may have ended with the test's context
+		_ = cmd.Process.Signal(stopSignal) // the server may have ended with the test's context
 		_ = cmd.Wait()
 	})
 }
@@ -27,8 +27,8 @@ func startServer(t *testing.T, cmd *exec.Cmd, stop os.Signal) {
 // awaitServer waits up to a minute until a server responds.
 func awaitServer(t *testing.T, name string, responds func(context.Context) bool) {
 	t.Helper()
-	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
-	defer stop()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
 	for !responds(ctx) {
 		select {
 		case <-ctx.Done():
@@ -51,9 +51,9 @@ func freePort(t *testing.T) string {
 
 type postgresServer struct{ address, user, password string }
 
-// startPostgres creates a database with a password in a temporary folder, and serves it on
-// loopback. It also looks for the programs of Postgres in the folder in which Debian installs them,
-// because PATH does not contain this folder.
+// startPostgres creates a database in a temporary folder, and serves it on loopback, with a password.
+// It also looks for the programs of Postgres in the folder in which Debian installs them, because
+// PATH does not contain this folder.
 func startPostgres(t *testing.T) postgresServer {
 	t.Helper()
 	s := postgresServer{user: "placementsync", password: "of-the-test"}
@@ -75,16 +75,16 @@ func startPostgres(t *testing.T) postgresServer {
 	must(t, os.WriteFile(passwordFile, []byte(s.password), 0o600))
 	prefix := asPostgresUser(t, dir, passwordFile)
 	command := func(name string, args ...string) *exec.Cmd {
-		all := append(slices.Clone(prefix), append([]string{filepath.Join(bin, name)}, args...)...)
-		cmd := exec.CommandContext(t.Context(), all[0], all[1:]...)
+		words := append(slices.Clone(prefix), append([]string{filepath.Join(bin, name)}, args...)...)
+		cmd := exec.CommandContext(t.Context(), words[0], words[1:]...)
 		cmd.Dir = dir
 		return cmd
 	}
-	data, port := filepath.Join(dir, "data"), freePort(t)
-	if out, err := command("initdb", "-D", data, "-U", s.user, "--auth=scram-sha-256", "--pwfile="+passwordFile, "--no-sync").CombinedOutput(); err != nil {
+	dataDir, port := filepath.Join(dir, "data"), freePort(t)
+	if out, err := command("initdb", "-D", dataDir, "-U", s.user, "--auth=scram-sha-256", "--pwfile="+passwordFile, "--no-sync").CombinedOutput(); err != nil {
 		t.Fatalf("create a database: %v\n%s", err, out)
 	}
-	server := command("postgres", "-D", data, "-h", "127.0.0.1", "-p", port, "-k", dir, "-c", "fsync=off", "-c", "log_min_messages=fatal")
+	server := command("postgres", "-D", dataDir, "-h", "127.0.0.1", "-p", port, "-k", dir, "-c", "fsync=off", "-c", "log_min_messages=fatal")
 	server.Stderr = t.Output()
 	startServer(t, server, os.Interrupt) // This signal also closes open connections.
 	awaitServer(t, "Postgres", func(ctx context.Context) bool {
@@ -105,7 +105,7 @@ func asPostgresUser(t *testing.T, paths ...string) []string {
 	requirePrograms(t, "setpriv")
 	account, err := user.Lookup("postgres")
 	if err != nil {
-		t.Skipf("skipped: Postgres does not run as root: %v", err)
+		t.Skipf("skipped: Postgres does not run as root, and the user postgres was not found: %v", err)
 	}
 	uid, err := strconv.Atoi(account.Uid)
 	must(t, err)

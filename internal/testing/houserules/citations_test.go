@@ -24,13 +24,13 @@ func checkCitations(t tree) []finding {
 	service := readServicePage(t)
 	var findings []finding
 	for _, place := range citingPlaces(t) {
-		for _, problem := range service.missingCitations(place.content) {
+		for _, problem := range service.citationProblems(place.content) {
 			findings = append(findings, finding{place.path, place.line, problem, "correct the citation, or " + servicePage})
 		}
 		for _, match := range sectionNumber.FindAllStringSubmatch(place.content, -1) {
 			if !strings.HasSuffix(strings.ToLower(match[1]), "spec") {
 				findings = append(findings, finding{place.path, place.line, fmt.Sprintf("%q does not name its page", match[2]),
-					"write spec before it, or describe the passage without a number"})
+					"write the word spec before it, or describe the passage without a number"})
 			}
 		}
 		for _, name := range pageName.FindAllString(place.content, -1) {
@@ -48,8 +48,9 @@ var (
 	pageName       = regexp.MustCompile(`[\w*][\w./*-]*\.md\b`)
 	quotedField    = regexp.MustCompile("`([a-z_0-9.]+)`")
 
-	// citation matches one or more sections, and an optional type or field: "spec 4.1", "Spec 2.4
-	// Order.client_id", "spec sections 2.1 and 5", "Spec 6.3 article_id".
+	// citation matches one or more sections and the following text, which can begin with a type, a
+	// field, a request or a header: "spec 4.1", "spec sections 2.1 and 5", "Spec 2.4 Order.client_id",
+	// "Spec 6.3 article_id".
 	citation      = regexp.MustCompile(`\b([Ss])pec(?:ification)?,? (?:sections? )?(\d+(?:\.\d+)?)\b((?:(?:,| and) \d+(?:\.\d+)?\b)*)(?: ([^'|(]*))?`)
 	citedNumber   = regexp.MustCompile(`\d+(?:\.\d+)?`)
 	citedField    = regexp.MustCompile(`^([A-Z][A-Za-z]+(?: info)?)((?:\.[a-z_0-9]+)*)`)
@@ -97,10 +98,12 @@ func readServicePage(t tree) serviceSpec {
 	return page
 }
 
-// missingCitations describes each citation in a text whose target is not on servicePage.
-func (p serviceSpec) missingCitations(citing string) []string {
+// citationProblems describes the citations in a text that name something that is not on servicePage.
+// After "spec" in lower case, only types and their fields are checked, because other words belong to
+// the sentence.
+func (p serviceSpec) citationProblems(text string) []string {
 	var problems []string
-	for _, match := range citation.FindAllStringSubmatch(citing, -1) {
+	for _, match := range citation.FindAllStringSubmatch(text, -1) {
 		for _, number := range append([]string{match[2]}, citedNumber.FindAllString(match[3], -1)...) {
 			if p.sections[number] == nil {
 				problems = append(problems, "there is no section "+number+" of the service")
@@ -123,8 +126,8 @@ func (p serviceSpec) missingCitations(citing string) []string {
 	return problems
 }
 
-// hasField reports whether a record has a field. A dotted name such as owner.age means the field age
-// of the record that is the type of owner.
+// hasField reports whether a record has a field. A dotted name such as owner.age can also mean the
+// field age of the record type of the field owner.
 func (p serviceSpec) hasField(record, dotted string) bool {
 	fields := p.fields[record]
 	if _, ok := fields[dotted]; ok || dotted == "" {
@@ -139,14 +142,15 @@ func (p serviceSpec) hasField(record, dotted string) bool {
 	})
 }
 
-// citingPlace is a comment or a line that may contain a citation.
+// citingPlace is a comment, a line or the value of a field Spec, which may contain a citation.
 type citingPlace struct {
 	textFile
 	line int
 }
 
-// citingPlaces returns the comments of Go files, each as one line, and the lines of all other
-// files. It leaves out servicePage and this package, whose tests contain invalid citations.
+// citingPlaces returns the comments of Go files, each as one line, the specLiterals of these files,
+// and the lines of all other files. It leaves out servicePage. It also leaves out this package,
+// because its tests contain invalid citations.
 func citingPlaces(t tree) []citingPlace {
 	var places []citingPlace
 	for _, s := range t.sources {
@@ -211,7 +215,7 @@ func TestStreamsCiteTheService(t *testing.T) {
 	service := readServicePage(projectTree(t))
 	for _, s := range stream.AllWithEvents() {
 		for _, cited := range expandCitations(s.Spec) {
-			for _, problem := range service.missingCitations(cited) {
+			for _, problem := range service.citationProblems(cited) {
 				t.Errorf("stream %s: %s, want valid citations: correct its Spec, or %s", s.Name, problem, servicePage)
 			}
 		}

@@ -14,9 +14,9 @@ import (
 
 // figures are the counts of one package.
 type figures struct {
-	code, comments, tests int // lines; code includes comments
-	functions, usedOnce   int // usedOnce counts unexported functions with one use in their package
-	funcFields            int // struct fields with a function type
+	product, comments, tests int // lines; product lines are in files other than tests, and include comments
+	functions, singleUses    int // singleUses counts unexported functions with one use in their package
+	funcFields               int // struct fields with a function type
 }
 
 // TestFigures prints figures of the project, so that two commits can be compared. It never fails.
@@ -28,7 +28,7 @@ func TestFigures(t *testing.T) {
 	project := projectTree(t)
 	out := t.Output()
 	printRow := func(name string, f figures) {
-		fmt.Fprintf(out, "%-22s %7d %9d %7d %11d %10d %12d\n", name, f.code, f.comments, f.tests, f.functions, f.usedOnce, f.funcFields)
+		fmt.Fprintf(out, "%-22s %7d %9d %7d %11d %10d %12d\n", name, f.product, f.comments, f.tests, f.functions, f.singleUses, f.funcFields)
 	}
 	byPackage := countFigures(project)
 	var all figures
@@ -39,17 +39,17 @@ func TestFigures(t *testing.T) {
 		all.add(*f)
 	}
 	printRow("all", all)
-	fmt.Fprintf(out, "unexported functions with one use, of all functions: %d %%\n", 100*all.usedOnce/max(1, all.functions))
+	fmt.Fprintf(out, "unexported functions with one use, of all functions: %d %%\n", 100*all.singleUses/max(1, all.functions))
 	fmt.Fprintf(out, "terms of the glossary in docs/ARCHITECTURE.md: %d\n", countGlossary(project))
 	fmt.Fprintf(out, "words of documentation written by hand: %d\n", countWords(project))
 }
 
 func (f *figures) add(o figures) {
-	f.code += o.code
+	f.product += o.product
 	f.comments += o.comments
 	f.tests += o.tests
 	f.functions += o.functions
-	f.usedOnce += o.usedOnce
+	f.singleUses += o.singleUses
 	f.funcFields += o.funcFields
 }
 
@@ -75,7 +75,7 @@ func countFigures(project tree) map[string]*figures {
 			f.tests += s.lines()
 			continue
 		}
-		f.code += s.lines()
+		f.product += s.lines()
 		for _, group := range s.file.Comments {
 			f.comments += s.line(group.End()) - s.line(group.Pos()) + 1
 		}
@@ -86,7 +86,7 @@ func countFigures(project tree) map[string]*figures {
 			}
 			f.functions++
 			if !fn.Name.IsExported() && uses[s.dir()][fn.Name.Name] == 2 { // its declaration and one use
-				f.usedOnce++
+				f.singleUses++
 			}
 		}
 		for node := range ast.Preorder(s.file) {
@@ -121,7 +121,7 @@ func countGlossary(project tree) (terms int) {
 	return terms
 }
 
-// generatedTable is the import table that "make docs" writes into the architecture.
+// generatedTable matches the import table that "make docs" writes into docs/ARCHITECTURE.md.
 var generatedTable = regexp.MustCompile("(?s)<!-- imports: .*<!-- end of imports -->")
 
 // countWords counts the words of README.md, docs and docs/guide, without generated pages and

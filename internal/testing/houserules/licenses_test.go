@@ -33,7 +33,7 @@ func TestDocsLicenses(t *testing.T) {
 		}
 	}
 	if got, err := os.ReadFile(file); err != nil || !bytes.Equal(got, b.Bytes()) {
-		t.Errorf("docs/licenses.md:1: the page differs from the modules in the builds, want the same (%v): run make docs", err)
+		t.Errorf("docs/licenses.md:1: the page differs from the modules of the builds (%v): run make docs", err)
 	}
 }
 
@@ -166,7 +166,7 @@ func TestDependenciesAreExplained(t *testing.T) {
 	}
 	for _, m := range direct {
 		if !strings.Contains(string(page), "| `"+m[1]+"` | ") {
-			t.Errorf("docs/dependencies.md:1: there is no row for %s: add it with the purpose", m[1])
+			t.Errorf("docs/dependencies.md:1: there is no row for %s: add a row with its purpose", m[1])
 		}
 	}
 	if rows := strings.Count(string(page), "\n| `"); rows != len(direct) {

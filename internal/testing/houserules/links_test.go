@@ -10,15 +10,15 @@ import (
 )
 
 var (
-	pageLink     = regexp.MustCompile(`\]\(([^)\s]+)\)`)
-	notInAnchor  = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
-	codeSpan     = regexp.MustCompile("`[^`]*`")
-	namedPath    = regexp.MustCompile("`((?:internal|cmd|docs|schema|queries|deploy)/[\\w./-]*\\w)`")
-	namedTest    = regexp.MustCompile("`(Test\\w+)(?:/\\w+)?`")
-	linkInAnchor = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
+	pageLink      = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	notInAnchor   = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+	codeSpan      = regexp.MustCompile("`[^`]*`")
+	namedPath     = regexp.MustCompile("`((?:internal|cmd|docs|schema|queries|deploy)/[\\w./-]*\\w)`")
+	namedTest     = regexp.MustCompile("`(Test\\w+)(?:/\\w+)?`")
+	linkInHeading = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 )
 
-// checkLinks checks that the target of each link exists, and has the heading that a link names
+// checkLinks checks that the target of each link exists, and has the heading that the link names
 // after #. Each path and each test in backquotes must exist too.
 func checkLinks(t tree) []finding {
 	tests := testNames(t)
@@ -100,18 +100,18 @@ func (t tree) has(name string) bool {
 
 // headingAnchors returns the anchors of the headings of a page.
 func headingAnchors(page string) map[string]bool {
-	names := map[string]bool{}
+	anchors := map[string]bool{}
 	inCode := false
 	for line := range strings.Lines(page) {
 		if strings.HasPrefix(line, "```") {
 			inCode = !inCode
 		}
 		if title := strings.TrimLeft(line, "#"); title != line && !inCode {
-			title = linkInAnchor.ReplaceAllString(strings.TrimSpace(title), "$1")
-			names[strings.ReplaceAll(notInAnchor.ReplaceAllString(strings.ToLower(title), ""), " ", "-")] = true
+			title = linkInHeading.ReplaceAllString(strings.TrimSpace(title), "$1")
+			anchors[strings.ReplaceAll(notInAnchor.ReplaceAllString(strings.ToLower(title), ""), " ", "-")] = true
 		}
 	}
-	return names
+	return anchors
 }
 
 func TestDeadLinksAreFound(t *testing.T) {

@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// loggedKeys calls yield for each log key in a file, such as "run" in
+// visitLogKeys calls visit for each log key in a file, such as "run" in
 // log.Info("message", "run", id) and in log.With("run", id).
-func loggedKeys(s source, yield func(key string, pos token.Pos)) {
+func visitLogKeys(s source, visit func(key string, pos token.Pos)) {
 	for node := range ast.Preorder(s.file) {
 		call, ok := node.(*ast.CallExpr)
 		if !ok {
@@ -31,7 +31,7 @@ func loggedKeys(s source, yield func(key string, pos token.Pos)) {
 		for i := first; first >= 0 && i < len(call.Args); i += 2 {
 			if lit, ok := call.Args[i].(*ast.BasicLit); ok && lit.Kind == token.STRING {
 				key, _ := strconv.Unquote(lit.Value)
-				yield(key, lit.Pos())
+				visit(key, lit.Pos())
 			}
 		}
 	}
@@ -39,15 +39,15 @@ func loggedKeys(s source, yield func(key string, pos token.Pos)) {
 
 // firstKey returns the index of the first key in the arguments of a logger's method, or -1.
 func firstKey(method string) int {
-	short, withContext := strings.CutSuffix(method, "Context")
+	level, hasContext := strings.CutSuffix(method, "Context")
 	switch {
 	case method == "With":
 		return 0
 	case method == "Log":
 		return 3
-	case !slices.Contains([]string{"Debug", "Info", "Warn", "Error"}, short):
+	case !slices.Contains([]string{"Debug", "Info", "Warn", "Error"}, level):
 		return -1
-	case withContext:
+	case hasContext:
 		return 2
 	}
 	return 1
@@ -68,25 +68,25 @@ func lastName(x ast.Expr) string {
 
 var keyRow = regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|")
 
-// checkLogKeys returns a check that compares the log keys in the code with the documented table.
+// logKeyCheck returns a check that compares the log keys in the code with the documented table.
 // Each key in the code must have a row, and the code must use the key of each row.
-func checkLogKeys(documented string) func(tree) []finding {
+func logKeyCheck(documented string) func(tree) []finding {
 	return func(t tree) []finding {
 		const page = "docs/operations.md"
-		listed := map[string]bool{}
+		isUsed := map[string]bool{} // by listed key
 		for _, m := range keyRow.FindAllStringSubmatch(documented, -1) {
-			listed[m[1]] = false
+			isUsed[m[1]] = false
 		}
 		var findings []finding
 		for s := range t.code() {
-			loggedKeys(s, func(key string, pos token.Pos) {
-				if _, ok := listed[key]; !ok {
-					findings = append(findings, s.find(pos, "use a listed key, or explain it in "+page, "the log key %q is not listed", key))
+			visitLogKeys(s, func(key string, pos token.Pos) {
+				if _, isListed := isUsed[key]; !isListed {
+					findings = append(findings, s.finding(pos, "use a listed key, or add this key to "+page, "the log key %q is not listed", key))
 				}
-				listed[key] = true
+				isUsed[key] = true
 			})
 		}
-		for key, used := range listed {
+		for key, used := range isUsed {
 			if !used {
 				findings = append(findings, finding{page, 1, "no code logs the key " + key, "remove the row"})
 			}
@@ -111,13 +111,13 @@ func logKeySection(t *testing.T) string {
 }
 
 func TestLogKeysAreListed(t *testing.T) {
-	for _, f := range checkLogKeys(logKeySection(t))(projectTree(t)) {
+	for _, f := range logKeyCheck(logKeySection(t))(projectTree(t)) {
 		t.Error(f)
 	}
-	testRule(t, checkLogKeys("| `run` | id |\n| `stream` | name |\n"), []ruleCase{
+	testRule(t, logKeyCheck("| `run` | id |\n| `stream` | name |\n"), []ruleCase{
 		{"an unknown key", map[string]string{"a/a.go": "package a\nfunc f() { x.log.With(\"run\", 1).Info(\"m\", \"run\", 1); cfg.Log.WarnContext(ctx, \"m\", \"stream\", 1, \"err\", 2) }"},
 			[]string{"a/a.go:2: the log key \"err\" is not listed"}},
-		{"an unknown key after a level, and with a new logger", map[string]string{"a/a.go": "package a\nfunc f() { x.log.Log(ctx, level, \"m\", \"run\", 1, \"err\", 2) }\nfunc g() { x.newLogger().Warn(\"m\", \"stream\", 1, \"no\", 2) }"},
+		{"an unknown key in a call of Log, and in a call of a new logger", map[string]string{"a/a.go": "package a\nfunc f() { x.log.Log(ctx, level, \"m\", \"run\", 1, \"err\", 2) }\nfunc g() { x.newLogger().Warn(\"m\", \"stream\", 1, \"no\", 2) }"},
 			[]string{"a/a.go:2: the log key \"err\" is not listed", "a/a.go:3: the log key \"no\" is not listed"}},
 		{"an unused key", map[string]string{"a/a.go": "package a\nfunc f() { log.Error(\"m\", \"run\", 1) }"},
 			[]string{"docs/operations.md:1: no code logs the key stream"}},

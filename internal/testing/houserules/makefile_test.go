@@ -35,11 +35,10 @@ func TestMakefileSetsEachVariableOnce(t *testing.T) {
 	}
 }
 
-// TestConcurrentPackagesAreRaced checks that each package that starts goroutines is in one of two
-// lists of the Makefile. For the packages in the first list, all tests run with the race detector.
-// For the packages in the second list, only some tests run with it.
-func TestConcurrentPackagesAreRaced(t *testing.T) {
-	project := projectTree(t)
+// TestConcurrentPackagesAreListed checks that each package below internal that starts goroutines is
+// in one of two lists of the Makefile. For the packages in the first list, all tests run with the race
+// detector. For the packages in the second list, only some tests run with it.
+func TestConcurrentPackagesAreListed(t *testing.T) {
 	var concurrent []string
 	for _, variable := range []string{"CONCURRENT_PACKAGES", "PARTLY_CONCURRENT"} {
 		_, list, _ := strings.Cut(readMakefile(t), "\n"+variable+" := ")
@@ -50,22 +49,20 @@ func TestConcurrentPackagesAreRaced(t *testing.T) {
 	}
 	// The tests of lake run only in trials.
 	exempt := []string{"lake"}
-	for _, sources := range project.packages() {
-		for _, s := range sources {
-			name, isInternal := strings.CutPrefix(filepath.Dir(s.path), "internal/")
-			if !isInternal || strings.HasPrefix(name, "testing/") || strings.HasSuffix(s.path, "_test.go") || slices.Contains(exempt, name) {
-				continue
-			}
-			if startsGoroutine(s) && !slices.Contains(concurrent, name) {
-				t.Errorf("%s starts a goroutine: add %s to CONCURRENT_PACKAGES or PARTLY_CONCURRENT in the Makefile", s.path, name)
-			}
+	for s := range projectTree(t).code() {
+		name, isInternal := strings.CutPrefix(s.dir(), "internal/")
+		if !isInternal || strings.HasPrefix(name, "testing/") || slices.Contains(exempt, name) {
+			continue
+		}
+		if startsGoroutine(s) && !slices.Contains(concurrent, name) {
+			t.Errorf("%s starts a goroutine: add %s to CONCURRENT_PACKAGES or PARTLY_CONCURRENT in the Makefile", s.path, name)
 		}
 	}
 }
 
-// TestRacedTestsExist checks that each pattern of CONCURRENT_TESTS matches a test, because tests are
-// renamed.
-func TestRacedTestsExist(t *testing.T) {
+// TestConcurrentTestsExist checks that each pattern of CONCURRENT_TESTS matches a test, because tests
+// are renamed.
+func TestConcurrentTestsExist(t *testing.T) {
 	_, patterns, _ := strings.Cut(readMakefile(t), "\nCONCURRENT_TESTS := ")
 	patterns, _, _ = strings.Cut(patterns, "\n.PHONY")
 	_, patterns, _ = strings.Cut(strings.ReplaceAll(patterns, "$\\\n\t", ""), ")$$|") // the first pattern names scripts

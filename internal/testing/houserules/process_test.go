@@ -13,7 +13,7 @@ type ban struct {
 	importPath string
 	names      []string
 	except     []string // folders or files where the names are allowed
-	coverTests bool     // the names are forbidden in tests too
+	inTests    bool     // the names are forbidden in tests too
 	remedy     string
 }
 
@@ -47,12 +47,12 @@ func findForbiddenNames(t tree) []finding {
 		for selector, name := range s.uses() {
 			for _, b := range bans() {
 				if b.covers(s) && b.importPath == name[0] && slices.Contains(b.names, name[1]) {
-					findings = append(findings, s.find(selector.Pos(), b.remedy, "%s.%s is used", selector.X, name[1]))
+					findings = append(findings, s.finding(selector.Pos(), b.remedy, "%s.%s is used", selector.X, name[1]))
 				}
 			}
 			isClock := name[0] == "time" && slices.Contains([]string{"Now", "Since", "Until", "After", "Sleep"}, name[1])
 			if isClock && s.dir() == "internal/transform" && !s.isTest() {
-				findings = append(findings, s.find(selector.Pos(), "take the time as an argument", "time.%s is used in a pure package", name[1]))
+				findings = append(findings, s.finding(selector.Pos(), "take the time as an argument", "time.%s is used in a pure package", name[1]))
 			}
 		}
 	}
@@ -60,7 +60,7 @@ func findForbiddenNames(t tree) []finding {
 }
 
 func (b ban) covers(s source) bool {
-	return (b.coverTests || !s.isTest()) && !isWithin(s.path, b.except)
+	return (b.inTests || !s.isTest()) && !isWithin(s.path, b.except)
 }
 
 // findSleeps finds time.Sleep in tests. In a bubble of testing/synctest it is allowed, because the
@@ -75,7 +75,7 @@ func findSleeps(t tree) []finding {
 		for selector, name := range s.uses() {
 			inBubble := slices.ContainsFunc(bubbles, func(call *ast.CallExpr) bool { return encloses(call, selector.Pos()) })
 			if name == [2]string{"time", "Sleep"} && !inBubble {
-				findings = append(findings, s.find(selector.Pos(), "wait for the event, or run it in synctest.Test", "the test sleeps"))
+				findings = append(findings, s.finding(selector.Pos(), "wait for the event, or run the test in synctest.Test", "the test sleeps"))
 			}
 		}
 	}
@@ -92,8 +92,9 @@ func findBubbles(s source) []*ast.CallExpr {
 	return calls
 }
 
-// findHiddenTrials finds tests that neither "make test" nor "make trials" runs. "make test" skips
-// tests that call requireTrials, and "make trials" runs only tests named TestTrial.
+// findHiddenTrials finds calls of requireTrials outside of tests whose names begin with TestTrial.
+// Another test with such a call would never run: "make test" skips it, and "make trials" runs only
+// tests whose names begin with TestTrial.
 func findHiddenTrials(t tree) []finding {
 	var findings []finding
 	for _, s := range t.sources {
@@ -108,7 +109,7 @@ func findHiddenTrials(t tree) []finding {
 					continue
 				}
 				if called, ok := call.Fun.(*ast.Ident); ok && called.Name == "requireTrials" {
-					findings = append(findings, s.find(call.Pos(), "call it in a test whose name begins with TestTrial", "%s calls requireTrials", f.Name.Name))
+					findings = append(findings, s.finding(call.Pos(), "call it in a test whose name begins with TestTrial", "%s calls requireTrials", f.Name.Name))
 				}
 			}
 		}
@@ -133,7 +134,7 @@ func TestForbiddenNamesAreFound(t *testing.T) {
 		forbidden("the default registry", "internal/daemon", `"github.com/prometheus/client_golang/prometheus"`,
 			`prometheus.MustRegister()`, "prometheus.MustRegister is used"),
 		forbidden("a rename", "internal/fetch", `"os"`, `os.Rename("a", "b")`, "os.Rename is used"),
-		forbidden("a clock in the transform", "internal/transform", `"time"`, `time.Now()`, "time.Now is used in a pure package"),
+		forbidden("the clock in internal/transform", "internal/transform", `"time"`, `time.Now()`, "time.Now is used in a pure package"),
 		{"allowed uses", map[string]string{
 			"cmd/sync/a.go":            "package main\nimport (\"os\"; \"fmt\")\nfunc f() { fmt.Println(os.Args) }",
 			"internal/durable/a.go":    "package durable\nimport \"os\"\nfunc f() { os.Rename(\"a\", \"b\") }",
@@ -145,10 +146,10 @@ func TestForbiddenNamesAreFound(t *testing.T) {
 
 func TestHiddenTrialsAreFound(t *testing.T) {
 	testRule(t, findHiddenTrials, []ruleCase{
-		{"in a helper", map[string]string{"a/a_test.go": "package a\nfunc newHouse(t T) { requireTrials(t) }"},
-			[]string{"a/a_test.go:2: newHouse calls requireTrials"}},
-		{"in a test", map[string]string{"a/a_test.go": "package a\nfunc TestTrialA(t T) { f(func() { requireTrials(t) }) }"}, nil},
-		{"in a test without the prefix TestTrial", map[string]string{"a/a_test.go": "package a\nfunc TestA(t T) { requireTrials(t) }"},
+		{"a call in a helper", map[string]string{"a/a_test.go": "package a\nfunc newStore(t T) { requireTrials(t) }"},
+			[]string{"a/a_test.go:2: newStore calls requireTrials"}},
+		{"a call in a trial", map[string]string{"a/a_test.go": "package a\nfunc TestTrialA(t T) { f(func() { requireTrials(t) }) }"}, nil},
+		{"a call in a test without the prefix TestTrial", map[string]string{"a/a_test.go": "package a\nfunc TestA(t T) { requireTrials(t) }"},
 			[]string{"a/a_test.go:2: TestA calls requireTrials"}},
 	})
 }
@@ -156,9 +157,9 @@ func TestHiddenTrialsAreFound(t *testing.T) {
 func TestSleepsAreFound(t *testing.T) {
 	const head = "package a\nimport (\"time\"; \"testing/synctest\")\n"
 	testRule(t, findSleeps, []ruleCase{
-		{"in a test", map[string]string{"a/a_test.go": head + "func f() { time.Sleep(1) }"},
+		{"a sleep in a test", map[string]string{"a/a_test.go": head + "func f() { time.Sleep(1) }"},
 			[]string{"a/a_test.go:3: the test sleeps"}},
-		{"in a bubble", map[string]string{"a/a_test.go": head + "func f() { synctest.Test(nil, func() { time.Sleep(1) }) }"}, nil},
-		{"in code", map[string]string{"a/a.go": head + "func f() { time.Sleep(1) }"}, nil},
+		{"a sleep in a bubble", map[string]string{"a/a_test.go": head + "func f() { synctest.Test(nil, func() { time.Sleep(1) }) }"}, nil},
+		{"a sleep in code", map[string]string{"a/a.go": head + "func f() { time.Sleep(1) }"}, nil},
 	})
 }

@@ -27,7 +27,7 @@ func checkSizes(t tree) []finding {
 				continue
 			}
 			if n := s.line(f.End()) - s.line(f.Pos()) + 1; n > maxFunctionLines {
-				findings = append(findings, s.find(f.Pos(), "move a part with its own name into a function",
+				findings = append(findings, s.finding(f.Pos(), "move a part into a function with its own name",
 					"%s has %d lines, over %d", f.Name.Name, n, maxFunctionLines))
 			}
 		}

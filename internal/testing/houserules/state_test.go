@@ -9,8 +9,8 @@ import (
 )
 
 // findHiddenState finds init functions and mutable package variables. The initialiser of a package
-// variable must be a literal or one of fixedCalls. No code may assign to the variable, increment
-// it, delete from it, clear it or take its address.
+// variable must be a literal, a conversion or one of fixedCalls. No code may assign to the variable,
+// increment it, delete from it, clear it or take its address.
 func findHiddenState(t tree) []finding {
 	var findings []finding
 	for _, sources := range t.packages() {
@@ -33,7 +33,7 @@ func findInits(s source) []finding {
 	var findings []finding
 	for _, decl := range s.file.Decls {
 		if f, ok := decl.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == "init" {
-			findings = append(findings, s.find(f.Pos(), "call it where it is needed", "init functions are not allowed"))
+			findings = append(findings, s.finding(f.Pos(), "move its code to the function that needs it", "init functions are not allowed"))
 		}
 	}
 	return findings
@@ -80,21 +80,21 @@ func isEmbed(comments *ast.CommentGroup) bool {
 
 // checkInitialiser returns a finding if the value of an initialiser is mutable.
 func checkInitialiser(s source, name *ast.Ident, value ast.Expr) []finding {
-	const remedy = "make it a field of a value, or a function that returns it"
+	const remedy = "make it a field, or return it from a function"
 	switch v := value.(type) {
 	case nil:
-		return []finding{s.find(name.Pos(), remedy, "variable %s has no initial value, so it is meant to be changed", name.Name)}
+		return []finding{s.finding(name.Pos(), remedy, "variable %s has no initial value, so it is meant to be changed", name.Name)}
 	case *ast.UnaryExpr:
 		if v.Op == token.AND {
-			return []finding{s.find(name.Pos(), remedy, "variable %s points to a mutable value", name.Name)}
+			return []finding{s.finding(name.Pos(), remedy, "variable %s points to a mutable value", name.Name)}
 		}
 	case *ast.CompositeLit:
 		if typeName := selectorName(v.Type); strings.HasPrefix(typeName, "sync.") || strings.HasPrefix(typeName, "atomic.") {
-			return []finding{s.find(name.Pos(), remedy, "variable %s is a mutable %s", name.Name, typeName)}
+			return []finding{s.finding(name.Pos(), remedy, "variable %s is a mutable %s", name.Name, typeName)}
 		}
 	case *ast.CallExpr:
 		if called := selectorName(v.Fun); !isConversion(v) && !slices.Contains(fixedCalls(), called) {
-			return []finding{s.find(name.Pos(), remedy+"; if the result is immutable, add the call to fixedCalls",
+			return []finding{s.finding(name.Pos(), remedy+"; if the result is immutable, add the call to fixedCalls",
 				"variable %s is the result of %s", name.Name, called)}
 		}
 	}
@@ -140,7 +140,7 @@ func findWrites(s source, names map[string]bool) []finding {
 				root, isQualified := rootOf(target)
 				isOtherPackage := isQualified && strings.HasPrefix(imports[root.Name], module+"/")
 				if (isOtherPackage || names[root.Name]) && !local[root.Name] {
-					findings = append(findings, s.find(target.Pos(), "pass the value instead",
+					findings = append(findings, s.finding(target.Pos(), "pass the value instead",
 						"%s writes to a package variable through %s", f.Name.Name, root.Name))
 				}
 			}

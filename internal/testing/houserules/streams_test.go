@@ -55,8 +55,8 @@ func (p streamSources) findLiteral(s stream.Stream) (file string, line int) {
 	return lineWith(p.code, "internal/stream/*.go", text, literalsFile)
 }
 
-// findMissing returns findings for missing and wrong definitions of all streams.
-func (p streamSources) findMissing() []finding {
+// findFaults finds missing and wrong definitions of streams.
+func (p streamSources) findFaults() []finding {
 	var findings []finding
 	for _, s := range p.streams {
 		findings = append(findings, p.checkLiteral(s)...)
@@ -92,7 +92,7 @@ func (p streamSources) checkLiteral(s stream.Stream) []finding {
 		}
 	}
 	_, isKnown := stream.Find(p.streams, s.Completes)
-	rejectIf(s.Name == "" || strings.HasPrefix(s.Path, "/") == s.IsEvents() || s.Spec == "", "set the field", "lacks name, path or spec")
+	rejectIf(s.Name == "" || strings.HasPrefix(s.Path, "/") == s.IsEvents() || s.Spec == "", "correct these fields", "must have a name, a spec, and either a path or topics")
 	rejectIf(len(s.Tables) == 0, "add the table of its records", "has no table")
 	rejectIf(namesakes > 1, "rename one", "is defined twice")
 	rejectIf(s.IsDetail() && (s.Param == "" || !strings.Contains(s.Path, "{")), "set Param, and the place of the id in the path", "has parents, but no parameter")
@@ -167,7 +167,7 @@ func TestStreamsAreComplete(t *testing.T) {
 		streams: stream.AllWithEvents(), schema: schema.FS, routes: sim.New(sim.Options{}).Routes(),
 		cases: os.DirFS(filepath.Join("..", "..", "transform", "testdata")), code: os.DirFS(filepath.Join("..", "..", "..")),
 	}
-	for _, f := range project.findMissing() {
+	for _, f := range project.findFaults() {
 		t.Error(f)
 	}
 }
@@ -196,26 +196,26 @@ func TestIncompleteStreamsAreFound(t *testing.T) {
 	}{
 		{"complete", func(*streamSources) {}, ""},
 		{"no schema file", func(p *streamSources) { p.schema = fstest.MapFS{} }, `schema/pets.sql:1: table "pets" of stream "pets" has no readable file`},
-		{"no key column", func(p *streamSources) { p.streams[0].Tables[0].Key = []string{"name"} }, `schema/pets.sql:3: column "name", which stream "pets" needs, is missing`},
-		{"no value column", func(p *streamSources) { p.streams[0].Tables[0].Value = "name" }, `schema/pets.sql:3: column "name"`},
-		{"no parent column", func(p *streamSources) { p.streams[0].Tables[0].Parents = []string{"owner_id"} }, `schema/pets.sql:3: column "owner_id"`},
-		{"no fixed column", func(p *streamSources) { p.streams[0].Tables[0].Const = map[string]string{"kind": "cat"} }, `schema/pets.sql:3: column "kind"`},
+		{"a key column that is not in the schema file", func(p *streamSources) { p.streams[0].Tables[0].Key = []string{"name"} }, `schema/pets.sql:3: column "name", which stream "pets" needs, is missing`},
+		{"a value column that is not in the schema file", func(p *streamSources) { p.streams[0].Tables[0].Value = "name" }, `schema/pets.sql:3: column "name"`},
+		{"a parent column that is not in the schema file", func(p *streamSources) { p.streams[0].Tables[0].Parents = []string{"owner_id"} }, `schema/pets.sql:3: column "owner_id"`},
+		{"a constant column that is not in the schema file", func(p *streamSources) { p.streams[0].Tables[0].Const = map[string]string{"kind": "cat"} }, `schema/pets.sql:3: column "kind"`},
 		{"no key", func(p *streamSources) { p.streams[0].Tables[0].Key = nil }, `internal/stream/all.go:4: table "pets" of stream "pets" has no key`},
 		{"no route", func(p *streamSources) { p.routes = nil }, `internal/sim/routes.go:3: no route serves /pets of stream "pets"`},
-		{"no case", func(p *streamSources) { p.cases = fstest.MapFS{} }, `internal/transform/testdata/pets/pets.json:1: stream "pets" has no case`},
-		{"a body without rows", func(p *streamSources) { p.cases = fstest.MapFS{"pets/a.json": file("{}")} }, `internal/transform/testdata/pets/pets.json:1: stream "pets" has no case`},
-		{"no section of the spec", func(p *streamSources) { p.streams[0].Spec = "" }, `internal/stream/all.go:4: stream "pets" lacks name, path or spec`},
-		{"events have no route", func(p *streamSources) {
+		{"no test case", func(p *streamSources) { p.cases = fstest.MapFS{} }, `internal/transform/testdata/pets/pets.json:1: stream "pets" has no case`},
+		{"a body without a .want file", func(p *streamSources) { p.cases = fstest.MapFS{"pets/a.json": file("{}")} }, `internal/transform/testdata/pets/pets.json:1: stream "pets" has no case`},
+		{"no section of the spec", func(p *streamSources) { p.streams[0].Spec = "" }, `internal/stream/all.go:4: stream "pets" must have a name, a spec, and either a path or topics`},
+		{"events without a route", func(p *streamSources) {
 			p.streams[0].Path, p.streams[0].Topics, p.routes = "", []string{"pet.born"}, nil
 		}, ""},
-		{"events with a path", func(p *streamSources) { p.streams[0].Topics = []string{"pet.born"} }, `internal/stream/all.go:4: stream "pets" lacks name, path or spec`},
-		{"no stream to complete", func(p *streamSources) { p.streams[0].Completes = "dogs" }, `internal/stream/all.go:4: stream "pets" completes "dogs"`},
+		{"events with a path", func(p *streamSources) { p.streams[0].Topics = []string{"pet.born"} }, `internal/stream/all.go:4: stream "pets" must have a name, a spec, and either a path or topics`},
+		{"a completed stream that does not exist", func(p *streamSources) { p.streams[0].Completes = "dogs" }, `internal/stream/all.go:4: stream "pets" completes "dogs"`},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			p := complete()
 			c.spoil(&p)
-			findings := p.findMissing()
+			findings := p.findFaults()
 			switch {
 			case c.want == "" && len(findings) > 0:
 				t.Errorf("got %v, want no finding", findings)
@@ -269,8 +269,8 @@ func TestOnlyInDetailNamesTheRightTables(t *testing.T) {
 	}
 }
 
-// isShown reports whether any of the JSON values contains a value at a dotted path. The path leads
-// through objects, and through all items of lists.
+// isShown reports whether any of the JSON values contains a value other than null or "" at a dotted
+// path. The path leads through objects, and through all items of lists.
 func isShown(values []any, path string) bool {
 	if path == "" {
 		return slices.ContainsFunc(values, func(v any) bool { return v != nil && v != "" })

@@ -142,7 +142,7 @@ func (s source) dir() string { return path.Dir(s.path) }
 
 func (s source) line(pos token.Pos) int { return s.fset.Position(pos).Line }
 
-func (s source) find(pos token.Pos, remedy, format string, args ...any) finding {
+func (s source) finding(pos token.Pos, remedy, format string, args ...any) finding {
 	return finding{s.path, s.line(pos), fmt.Sprintf(format, args...), remedy}
 }
 
