@@ -10,13 +10,13 @@ type articleStatus struct{ prefix, name, color string }
 
 // Indexes of articleStatuses.
 const (
-	stepAssigned = iota
-	stepBrief
-	stepDraft
-	stepRevision
-	stepApproved
-	stepPending
-	stepPublished
+	statusAssigned = iota
+	statusBrief
+	statusDraft
+	statusRevision
+	statusApproved
+	statusPending
+	statusPublished
 )
 
 // articleStatuses are the statuses in the usual order. The spec names four of them as
@@ -44,15 +44,15 @@ type article struct {
 	created, updated           int64
 	history                    []statusStep
 	nextDay                    int      // day of the next status change
-	edits                      int      // changes after publishing that no list shows
+	edits                      int      // changes after publishing that no top-level list shows
 	files                      []uint32 // attached files
 	comments                   []comment
-	commentCount               uint32
+	newestComment              uint32 // number of the newest comment or reply
 }
 
 // status returns the index of the current status in articleStatuses.
 func (a *article) status() int       { return a.history[len(a.history)-1].status }
-func (a *article) isPublished() bool { return a.status() == stepPublished }
+func (a *article) isPublished() bool { return a.status() == statusPublished }
 
 // articles contains the articles and their comments.
 type articles struct {
@@ -68,7 +68,7 @@ func (s *articles) newArticle(r *rand.Rand, c *campaign, itemNumber uint32) uint
 	at := s.calendar.drawLater(r, c.created)
 	s.all = append(s.all, article{
 		n: n, campaign: c.n, profile: c.profile, item: itemNumber, created: at, updated: at,
-		history: []statusStep{{status: stepAssigned, at: at}}, nextDay: s.calendar.drawDay(r, 1, 3),
+		history: []statusStep{{status: statusAssigned, at: at}}, nextDay: s.calendar.drawDay(r, 1, 3),
 		files: s.files.useNewest(int(n % 3)),
 	})
 	s.items.assignArticle(itemNumber, &s.all[n])
@@ -76,8 +76,7 @@ func (s *articles) newArticle(r *rand.Rand, c *campaign, itemNumber uint32) uint
 	return n
 }
 
-// stepDay advances open articles and adds comments. It also edits some published articles. Only
-// GET /articles/{id} shows these edits.
+// stepDay advances open articles and adds comments. It also edits some published articles.
 func (s *articles) stepDay(r *rand.Rand) {
 	s.open = slices.DeleteFunc(s.open, func(n uint32) bool {
 		a := &s.all[n]
@@ -103,13 +102,13 @@ func (s *articles) stepDay(r *rand.Rand) {
 func (s *articles) advanceArticle(r *rand.Rand, a *article) {
 	next := a.status() + 1
 	switch {
-	case a.status() == stepRevision:
-		next = stepDraft
-	case a.status() == stepDraft && (len(a.history) > 6 || r.IntN(5) < 3):
-		next = stepApproved
+	case a.status() == statusRevision:
+		next = statusDraft
+	case a.status() == statusDraft && (len(a.history) > 6 || r.IntN(5) < 3):
+		next = statusApproved
 	}
 	note := ""
-	if next == stepRevision {
+	if next == statusRevision {
 		note = pick(remarks, r.Uint64())
 	}
 	a.updated = s.calendar.drawLater(r, a.updated)
@@ -117,7 +116,7 @@ func (s *articles) advanceArticle(r *rand.Rand, a *article) {
 	a.nextDay = s.calendar.drawDay(r, 1, 5)
 }
 
-// articleName depends only on the numbers, so that a name never changes.
+// articleName depends only on the seed and the numbers, so that a name never changes.
 func articleName(s seed, n, profile uint32) string {
 	h := s.roll(kindArticle, n, 2)
 	if oneIn(h, 9) {
@@ -191,7 +190,7 @@ func (s *articles) renderDetail(e *enc, n uint32) {
 func (a *article) writeLinks(e *enc) {
 	slug := strconv.Itoa(int(a.n))
 	e.str("brief_doc_url", "https://docs.example.com/brief/"+slug+"?rev="+strconv.Itoa(a.edits))
-	if a.status() >= stepDraft {
+	if a.status() >= statusDraft {
 		e.str("draft_doc_url", "https://docs.example.com/draft/"+slug)
 	} else {
 		e.null("draft_doc_url")
@@ -232,7 +231,7 @@ func (s *articles) renderRow(e *enc, n uint32) {
 		e.strOrNull("notes", step.note)
 		e.str("name", status.name)
 		e.str("prefix", status.prefix)
-		if status.color != "" { // absent here, but null in the article
+		if status.color != "" { // null in GET /articles/{id}
 			e.str("color", status.color)
 		}
 		e.end()

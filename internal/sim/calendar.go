@@ -8,20 +8,17 @@ import (
 
 const daySeconds = 24 * 60 * 60
 
-// birthYears is the maximum age of records on the first simulated day, in years.
-const birthYears = 2
-
 // calendar is the simulated clock.
 type calendar struct {
 	start   time.Time // the simulated time on day 0
-	history int       // days before day 0
+	history int       // days that are simulated before start
 	day     int       // 0 is the first served day; earlier days are negative
-	birth   int64     // Unix time of the oldest possible record
+	birth   int64     // time of the oldest possible record, two years before the history
 }
 
 func newCalendar(opts Options) *calendar {
 	c := &calendar{start: opts.Start, history: opts.HistoryDays, day: -opts.HistoryDays}
-	c.birth = c.dayStart(c.day) - birthYears*365*daySeconds
+	c.birth = c.dayStart(c.day) - 2*365*daySeconds
 	return c
 }
 
@@ -34,8 +31,7 @@ func (c *calendar) now() time.Time {
 	return c.start.Add(time.Duration(c.day) * 24 * time.Hour).UTC()
 }
 
-// dayNumber returns the number of the current day, counted from 1 for the first simulated
-// day.
+// dayNumber returns the positive number of the current day. It is 1 for day -history.
 func (c *calendar) dayNumber() uint16 { return uint16(c.day + c.history + 1) }
 
 // numberedDayStart returns the first second of a day by its number.

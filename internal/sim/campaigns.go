@@ -17,8 +17,7 @@ const (
 // campaignDays is the number of days in which a campaign starts articles.
 const campaignDays = 40
 
-// campaign groups articles of a profile. Its updated_at changes with its own fields, and not with its
-// articles.
+// campaign groups articles of a profile. Its updated_at changes only with its status.
 type campaign struct {
 	n, profile       uint32
 	status           string
@@ -38,7 +37,7 @@ type campaigns struct {
 }
 
 // newCampaign creates a campaign for a random profile. Its created_at is at least earliest. Three of
-// four campaigns have a questionnaire, whose file is the newest upload.
+// four campaigns have a questionnaire, whose file is the newest upload, if there is one.
 func (s *campaigns) newCampaign(r *rand.Rand, earliest int64) uint32 {
 	n := uint32(len(s.all))
 	c := campaign{
@@ -101,7 +100,7 @@ func (s *campaigns) completeOrPause(r *rand.Rand, c *campaign) bool {
 	return true
 }
 
-// campaignName depends only on the numbers, so that a name never changes.
+// campaignName depends only on the seed and the numbers, so that a name never changes.
 func campaignName(s seed, n, profile uint32) string {
 	h := s.roll(kindCampaign, n, 2)
 	if oneIn(h, 9) {

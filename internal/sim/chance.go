@@ -30,7 +30,7 @@ const (
 	kindFile
 	kindFolder
 	kindPerson
-	kindRoute
+	kindRoute // no record; for random choices about lists and requests
 )
 
 // mix is the finalizer of splitmix64: it is fast, and every input bit affects every output
@@ -48,10 +48,10 @@ func (s seed) roll(k kind, n uint32, salt uint64) uint64 {
 	return mix(uint64(s) ^ mix(uint64(k)<<40|uint64(n)) ^ mix(salt)<<1)
 }
 
-// rng returns the random source for the events of one subject on one day. Subjects have separate
-// sources, so that events of one subject do not change the events of another.
-func (s seed) rng(day int, subject kind) *rand.Rand {
-	return rand.New(rand.NewPCG(mix(uint64(s)^mix(uint64(subject))), uint64(int64(day))))
+// rng returns the random source for an index, usually a day, and a kind. Kinds have separate sources, so
+// that random choices for one kind do not change the choices for another.
+func (s seed) rng(index int, k kind) *rand.Rand {
+	return rand.New(rand.NewPCG(mix(uint64(s)^mix(uint64(k))), uint64(int64(index))))
 }
 
 // pick returns the element selected by a roll.
@@ -76,7 +76,7 @@ func roundByChance(r *rand.Rand, expected float64) int {
 const idLen = 36
 
 // appendID appends the id of record n of a kind. The id has the form of a random UUID (version 4) and
-// contains n, combined with a mask. The method serial computes n from the id, so the service needs no
+// contains n, combined with a mask. The method numberOf computes n from the id, so the service needs no
 // index of ids, which would be large for a million listings.
 func (s seed) appendID(b []byte, k kind, n uint32) []byte {
 	h := s.roll(k, n, 0)
@@ -99,8 +99,9 @@ func (s seed) appendID(b []byte, k kind, n uint32) []byte {
 // id returns the id of record n of a kind.
 func (s seed) id(k kind, n uint32) string { return string(s.appendID(nil, k, n)) }
 
-// serial returns the number of the record with an id. It returns false if appendID did not create the id.
-func (s seed) serial(k kind, id string) (uint32, bool) {
+// numberOf returns the number of the record with an id. It returns false if appendID did not create the id
+// for this kind.
+func (s seed) numberOf(k kind, id string) (uint32, bool) {
 	if len(id) != idLen {
 		return 0, false
 	}

@@ -42,9 +42,9 @@ func (s *articles) discussArticle(r *rand.Rand, a *article) {
 // newComment returns a comment created today.
 func (s *articles) newComment(r *rand.Rand, a *article) comment {
 	at := s.calendar.drawLater(r, a.created)
-	a.commentCount++
+	a.newestComment++
 	return comment{
-		n: a.commentCount, author: r.IntN(len(people)), text: pick(remarks, r.Uint64()),
+		n: a.newestComment, author: r.IntN(len(people)), text: pick(remarks, r.Uint64()),
 		created: at, updated: at,
 	}
 }

@@ -11,8 +11,8 @@ import (
 type Envelope int
 
 const (
-	// EnvelopeMixed uses a default format for each endpoint: paginated if the request
-	// column of the spec contains "pagination", and otherwise one of the three formats.
+	// EnvelopeMixed gives each endpoint its own format: paginated if the request column of the
+	// spec contains "pagination", and otherwise any of the three formats below.
 	EnvelopeMixed Envelope = iota
 	// EnvelopePaginated is the object with records, totals and page numbers.
 	EnvelopePaginated
@@ -22,7 +22,7 @@ const (
 	EnvelopeRecords
 )
 
-// ListOrder is the order of a list without sort_by.
+// ListOrder is the order of lists. The service ignores sort_by, order_by and filters.
 type ListOrder int
 
 const (
@@ -33,14 +33,15 @@ const (
 	Unordered
 )
 
-// Options are the options of the service. The zero value is the world of the demo. For
-// counts and shares, 0 means the default and a negative value means zero.
+// Options are the options of the service. The zero value gives the world of the demo. If a count or a
+// share has a default, 0 means the default and a negative value means zero, or one for HistoryDays,
+// Outlets and PageCap.
 type Options struct {
 	// Seed determines everything that looks random. Zero is a valid seed.
 	Seed uint64
 	// Start is the simulated time of day 0. Defaults to 2026-11-01T00:00:00Z.
 	Start time.Time
-	// HistoryDays is the number of simulated days before day 0. Campaigns and orders are
+	// HistoryDays is the number of days that are simulated before Start. Campaigns and orders are
 	// spread over them, so with a longer history a smaller share is open. Defaults to 120.
 	HistoryDays int
 
@@ -62,16 +63,16 @@ type Options struct {
 	// Folders is the number of folders, which is constant. Defaults to 8.
 	Folders int
 
-	// ListingChange is the share of listings whose row changes per day, by price or by
-	// authority. Defaults to 0.06.
+	// ListingChange is the share of listings whose row changes per day, because the price or the
+	// domain authority changes. Defaults to 0.06.
 	ListingChange float64
 	// ListingTurnover is the share of listings withdrawn per day. The same number is
 	// added. Defaults to 0.01.
 	ListingTurnover float64
-	// SilentChange is the share of outlets and published articles that change per day in their
-	// detail only. No list shows these changes. Defaults to 0.002.
+	// SilentChange is the share of outlets and published articles whose detail changes per day
+	// without a change in a top-level list. Defaults to 0.002.
 	SilentChange float64
-	// HiddenDetail adds fields to details that their list rows lack. Rows of campaigns omit the
+	// HiddenDetail gives details more fields than their list rows. The rows of campaigns omit the
 	// articles. In the detail of an order, if the query requests all fields of outlets,
 	// each outlet has the field revision, which SilentChange increases.
 	HiddenDetail bool
@@ -103,7 +104,7 @@ type Options struct {
 	// Others are ignored. Empty means that all responses are plain.
 	Encodings []string
 
-	// Order is the default order of lists. Defaults to NewestFirst.
+	// Order is the order of lists. Defaults to NewestFirst.
 	Order ListOrder
 	// ChurnEvery is the number of requests of a list after which one record is inserted and one
 	// is deleted. 0 means no churn.
@@ -119,8 +120,8 @@ type Options struct {
 	// Faults select requests and break their responses. If several faults apply to a request, only the
 	// first is used.
 	Faults []Fault
-	// FaultFunc takes precedence over Faults. If it returns nil, Faults applies. Calls are
-	// serialized and must not call the service.
+	// FaultFunc takes precedence over Faults. If it returns nil, Faults applies. The function
+	// is called for one request at a time, and must not call the service.
 	FaultFunc func(r *http.Request) *Fault
 }
 

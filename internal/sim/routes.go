@@ -12,8 +12,8 @@ type route struct {
 	// scopes are all required (spec section 5). Nil means that any valid token is enough.
 	// The default token has the scopes of all routes.
 	scopes []string
-	// fullAccess means that a token of type full_access is required.
-	fullAccess bool
+	// needsFullAccess means that a token of type full_access is required.
+	needsFullAccess bool
 	// envelope is the format of a list. If unspecified is true, the spec does not show the envelope, and
 	// Options.Envelope may replace it.
 	envelope    Envelope
@@ -22,9 +22,9 @@ type route struct {
 	list func(parent string) (view, bool)
 	// object writes an object. It returns false if the object does not exist.
 	object func(e *enc, id string) bool
-	// top is the list of an endpoint without a parent. Churn changes it while a client reads its
+	// topList is the list of an endpoint without a parent. Churn changes it while a client reads its
 	// pages.
-	top *list
+	topList *list
 	// binary marks the endpoint whose response is not JSON.
 	binary bool
 }
@@ -41,7 +41,7 @@ func (w *world) marketRoutes() []route {
 		{pattern: "/auth/token", object: w.renderToken},
 		{
 			pattern: "/outlets", scopes: []string{"outlets.lists"}, envelope: EnvelopePaginated,
-			list: wholeList(&w.products.outletRows, kindProduct, w.products.renderOutletRow), top: &w.products.outletRows,
+			list: wholeList(&w.products.outletRows, kindProduct, w.products.renderOutletRow), topList: &w.products.outletRows,
 		},
 		{
 			pattern: "/outlets/locations/countries", scopes: read,
@@ -61,7 +61,7 @@ func (w *world) marketRoutes() []route {
 		},
 		{
 			pattern: "/products/listings", scopes: readProducts, envelope: EnvelopePaginated,
-			list: wholeList(&w.products.onSale, kindProduct, w.products.renderListing), top: &w.products.onSale,
+			list: wholeList(&w.products.onSale, kindProduct, w.products.renderListing), topList: &w.products.onSale,
 		},
 		{pattern: "/products/categories", scopes: readProducts, envelope: EnvelopeArray, list: withoutParent(w.products.categoryView)},
 		{pattern: "/products/{product_id}", scopes: readProducts, object: w.byID(kindProduct, w.products.hasProduct, w.products.renderDetail)},
@@ -73,11 +73,11 @@ func (w *world) orderRoutes() []route {
 	return []route{
 		{
 			pattern: "/orders", scopes: lists, envelope: EnvelopePaginated,
-			list: wholeList(&w.orders.list, kindOrder, w.orders.renderRow), top: &w.orders.list,
+			list: wholeList(&w.orders.list, kindOrder, w.orders.renderRow), topList: &w.orders.list,
 		},
 		{
 			pattern: "/order-items", scopes: lists, envelope: EnvelopePaginated, unspecified: true,
-			list: wholeList(&w.items.list, kindItem, w.items.renderRow), top: &w.items.list,
+			list: wholeList(&w.items.list, kindItem, w.items.renderRow), topList: &w.items.list,
 		},
 		{pattern: "/orders/{order_id}", scopes: []string{"orders.read"}, object: w.byID(kindOrder, w.orders.hasOrder, w.orders.renderDetail)},
 		{
@@ -106,7 +106,7 @@ func (w *world) contentRoutes() []route {
 	return []route{
 		{
 			pattern: "/campaigns", scopes: []string{"campaigns.lists"}, envelope: EnvelopePaginated, unspecified: true,
-			list: wholeList(&w.campaigns.list, kindCampaign, w.campaigns.renderRow), top: &w.campaigns.list,
+			list: wholeList(&w.campaigns.list, kindCampaign, w.campaigns.renderRow), topList: &w.campaigns.list,
 		},
 		{pattern: "/campaigns/{id}", scopes: read, object: w.byID(kindCampaign, w.campaigns.hasCampaign, w.campaigns.renderDetail)},
 		{
@@ -118,7 +118,7 @@ func (w *world) contentRoutes() []route {
 			object: w.byID(kindCampaign, w.campaigns.hasCampaign, w.campaigns.renderStatusCounts),
 		},
 		{
-			pattern: "/articles/{id}", scopes: []string{"articles.read"}, fullAccess: w.opts.ArticleNeedsFullAccess,
+			pattern: "/articles/{id}", scopes: []string{"articles.read"}, needsFullAccess: w.opts.ArticleNeedsFullAccess,
 			object: w.byID(kindArticle, w.articles.hasArticle, w.articles.renderDetail),
 		},
 		{
@@ -127,13 +127,13 @@ func (w *world) contentRoutes() []route {
 		},
 		{
 			pattern: "/files", scopes: []string{"files.lists"}, envelope: EnvelopePaginated, unspecified: true,
-			list: wholeList(&w.files.list, kindFile, w.files.renderFile), top: &w.files.list,
+			list: wholeList(&w.files.list, kindFile, w.files.renderFile), topList: &w.files.list,
 		},
 		{pattern: "/files/{id}", scopes: readFiles, object: w.byID(kindFile, w.files.hasFile, w.files.renderFile)},
 		{pattern: "/files/{id}/download", scopes: readFiles, binary: true, object: w.byID(kindFile, w.files.hasFile, renderFileContent)},
 		{
 			pattern: "/folders", scopes: []string{"folders.lists"}, envelope: EnvelopeArray, unspecified: true,
-			list: wholeList(&w.files.folderList, kindFolder, w.files.renderFolder), top: &w.files.folderList,
+			list: wholeList(&w.files.folderList, kindFolder, w.files.renderFolder), topList: &w.files.folderList,
 		},
 	}
 }
@@ -150,7 +150,7 @@ func withoutParent(newView func() view) func(string) (view, bool) {
 // listBelow returns the list function of an endpoint below a record.
 func (w *world) listBelow(k kind, has func(n uint32) bool, viewOf func(n uint32) view) func(string) (view, bool) {
 	return func(parent string) (view, bool) {
-		if n, ok := w.seed.serial(k, parent); ok && has(n) {
+		if n, ok := w.seed.numberOf(k, parent); ok && has(n) {
 			return viewOf(n), true
 		}
 		return view{}, false
@@ -160,7 +160,7 @@ func (w *world) listBelow(k kind, has func(n uint32) bool, viewOf func(n uint32)
 // byID returns the object function of an endpoint for single records.
 func (w *world) byID(k kind, has func(n uint32) bool, render func(e *enc, n uint32)) func(*enc, string) bool {
 	return func(e *enc, id string) bool {
-		n, ok := w.seed.serial(k, id)
+		n, ok := w.seed.numberOf(k, id)
 		if ok = ok && has(n); ok {
 			render(e, n)
 		}

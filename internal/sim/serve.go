@@ -51,17 +51,17 @@ func (s *Service) respond(r *http.Request, rt *route, id string, fault *Fault) r
 	out, isRejected := s.rejectRequest(r, rt)
 	if !isRejected {
 		out = s.renderReply(r.URL.Query(), rt, id, fault)
-		if rt.top != nil {
+		if rt.topList != nil {
 			s.mu.Lock()
-			s.world.churn(rt.top)
+			s.world.churn(rt.topList)
 			s.mu.Unlock()
 		}
 	}
 	return fault.applyTo(out)
 }
 
-// checkRateLimit counts a request towards the rate limit. If the limit is reached, it returns the
-// waiting time in whole seconds and true.
+// checkRateLimit returns the waiting time in whole seconds and true if the rate limit is reached.
+// Otherwise it counts the request as accepted.
 func (s *Service) checkRateLimit() (retryAfter string, isLimited bool) {
 	if s.limiter == nil {
 		return "", false
@@ -76,8 +76,8 @@ func (s *Service) checkRateLimit() (retryAfter string, isLimited bool) {
 	return strconv.Itoa(int(math.Ceil(delay.Seconds()))), true
 }
 
-// rejectRequest returns the error reply to a request that is not allowed. It returns false
-// for an allowed request.
+// rejectRequest returns the error reply to a request with a wrong token, an unknown path or a missing
+// scope. It returns false for all other requests.
 func (s *Service) rejectRequest(r *http.Request, rt *route) (reply, bool) {
 	s.mu.RLock()
 	token := s.token
@@ -93,12 +93,12 @@ func (s *Service) rejectRequest(r *http.Request, rt *route) (reply, bool) {
 	return reply{}, false
 }
 
-// isAllowed reports whether the token has the scopes of a route (spec section 5).
+// isAllowed reports whether the type and the scopes of the token allow a route (spec section 5).
 func (s *Service) isAllowed(rt *route) bool {
 	if s.opts.TokenType == "full_access" {
 		return true
 	}
-	if rt.fullAccess {
+	if rt.needsFullAccess {
 		return false
 	}
 	for _, scope := range rt.scopes {
@@ -141,7 +141,7 @@ func (s *Service) renderReply(query url.Values, rt *route, id string, fault *Fau
 var errNotLoopback = errors.New("the demo service listens on loopback addresses only")
 
 // Serve listens on a loopback address, 127.0.0.1:0 if addr is empty, until ctx ends or stop
-// is called. stop waits for requests in flight and may be called more than once.
+// is called. stop waits up to 5 seconds for requests in flight, and may be called more than once.
 func (s *Service) Serve(ctx context.Context, addr string) (baseURL string, stop func() error, err error) {
 	addr = cmp.Or(addr, "127.0.0.1:0")
 	var listen net.ListenConfig

@@ -73,8 +73,7 @@ func (s *Service) Day() int {
 	return s.world.calendar.day
 }
 
-// Now returns the simulated time in UTC. All records are older, except for records that churn
-// inserted.
+// Now returns the simulated time in UTC. Only churn creates records at this time or later.
 func (s *Service) Now() time.Time {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -91,7 +90,7 @@ func (s *Service) SetToken(token string) {
 	s.token = token
 }
 
-// SetFaults replaces Options.Faults and resets their counts.
+// SetFaults replaces Options.Faults. Earlier requests do not count for Skip and Times.
 func (s *Service) SetFaults(faults ...Fault) { s.faults.set(faults) }
 
 // SetValueFaults replaces the value faults. Each fault applies on its day.
@@ -143,7 +142,7 @@ func (s *Service) Records(path string) []json.RawMessage {
 }
 
 // Object returns the current response of an object endpoint, byte for byte. It returns
-// false for a 404 or a list. The path may have a query.
+// false for a 404, a list or an invalid query. The path may have a query.
 func (s *Service) Object(path string) (json.RawMessage, bool) {
 	path, rawQuery, _ := strings.Cut(path, "?")
 	rt, id := s.findRoute(path)
@@ -165,11 +164,11 @@ func (s *Service) MarkStart() {
 }
 
 // Survivors returns the ids of the records of a top-level list, such as /orders, that were listed
-// at the time of MarkStart and are still listed. A client that has read all pages since MarkStart
-// must have read these records. Deleted records are never listed again.
+// at the time of MarkStart and are still listed. Every complete reading of the list after MarkStart
+// contains these records. Deleted records are never listed again.
 func (s *Service) Survivors(path string) []string {
 	rt, _ := s.findRoute(path)
-	if rt == nil || rt.top == nil {
+	if rt == nil || rt.topList == nil {
 		return nil
 	}
 	s.mu.RLock()
@@ -177,21 +176,20 @@ func (s *Service) Survivors(path string) []string {
 	v, _ := rt.list("")
 	var ids []string
 	for i := range v.len() {
-		if n := v.at(i); rt.top.marked[n] {
+		if n := v.at(i); rt.topList.marked[n] {
 			ids = append(ids, s.world.seed.id(v.kind, n))
 		}
 	}
 	return ids
 }
 
-// Churned returns the numbers of records that churn has inserted into and deleted from a
-// top-level list.
+// Churned returns how many records churn has inserted into a top-level list and deleted from it.
 func (s *Service) Churned(path string) (inserted, deleted int) {
 	rt, _ := s.findRoute(path)
-	if rt == nil || rt.top == nil {
+	if rt == nil || rt.topList == nil {
 		return 0, 0
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return rt.top.inserted, rt.top.deleted
+	return rt.topList.inserted, rt.topList.deleted
 }

@@ -155,7 +155,7 @@ func (f ValueFault) distortScalar(w *world, pattern, within, key string, value a
 		}
 	case ValueOutletsShuffled, ValueOutletsUnknown:
 		// The ids of the outlet itself and of its channels do not change.
-		n, ok := w.seed.serial(kindOutlet, text)
+		n, ok := w.seed.numberOf(kindOutlet, text)
 		isOutlet := key == "outlet_id" || key == "id" && within == "outlet"
 		count := uint32(len(w.outlets.all))
 		switch {

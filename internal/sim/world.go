@@ -4,7 +4,7 @@ import "math/rand/v2"
 
 // world is the state of the service on a simulated day. Each part contains the records of
 // one kind, and embeds the world to reach the other parts. Records are identified by number and
-// never removed from their part, so that references remain valid.
+// never removed from their part, so that references remain valid. Times in integers are Unix times.
 type world struct {
 	opts     Options
 	seed     seed
@@ -22,7 +22,7 @@ type world struct {
 	campaigns *campaigns
 }
 
-// newWorld simulates the days before day 0.
+// newWorld returns the world on day 0, after a simulation of the history.
 func newWorld(opts Options) *world {
 	w := &world{opts: opts, seed: seed(opts.Seed), calendar: newCalendar(opts)}
 	w.outlets = newOutlets(w)
@@ -44,7 +44,7 @@ func newWorld(opts Options) *world {
 	return w
 }
 
-// topLists returns the lists of endpoints without a parent. It omits lists that never change, such as tags.
+// topLists returns the lists of endpoints without a parent. It omits lists without churn, such as tags.
 func (w *world) topLists() []*list {
 	return []*list{
 		&w.products.outletRows, &w.products.onSale, &w.orders.list, &w.items.list,
@@ -75,7 +75,7 @@ func (w *world) churn(l *list) {
 	interval := uint64(w.opts.ChurnEvery)
 	phase := uint64(l.requests) % interval
 	l.requests++
-	// Each event has its own random source.
+	// Each of these changes has its own random source.
 	source := func() *rand.Rand { return w.seed.rng(l.inserted<<20+l.deleted<<1+1, kindRoute) }
 	if phase == w.seed.roll(kindRoute, 0, 1)%interval {
 		w.insertRecord(l, source())
@@ -98,8 +98,8 @@ func (w *world) churn(l *list) {
 // must refer exist.
 func (w *world) insertRecord(l *list, r *rand.Rand) {
 	now := w.calendar.now().Unix()
-	hasBuyers := len(w.profiles.all) > 0
-	canOrder := hasBuyers && len(w.products.all) > 0
+	hasProfiles := len(w.profiles.all) > 0
+	canOrder := hasProfiles && len(w.products.all) > 0
 	switch {
 	case l == &w.products.onSale: // the new product is not in GET /outlets
 		l.add(w.products.addProduct(l.nextCreatedAt(now)))
@@ -111,7 +111,7 @@ func (w *world) insertRecord(l *list, r *rand.Rand) {
 	case l == &w.items.list && canOrder:
 		o := w.orders.newSingleLineOrder(r, now)
 		w.items.payOrder(r, o, o.created+1)
-	case l == &w.campaigns.list && hasBuyers:
+	case l == &w.campaigns.list && hasProfiles:
 		w.campaigns.newCampaign(r, now)
 	case l == &w.files.list:
 		w.files.newFile(r, now)
