@@ -45,8 +45,8 @@ func TestContentEncoding(t *testing.T) {
 	}
 	want := get(sim.New(sim.Options{}), "zstd, gzip").Body.Bytes()
 	for _, c := range []struct {
-		accept, encoding string
-		encodings        []string
+		accept, wantEncoding string
+		encodings            []string
 	}{
 		{"zstd, gzip", "", nil},
 		{"zstd, gzip", "", []string{"br"}},
@@ -55,10 +55,10 @@ func TestContentEncoding(t *testing.T) {
 		{"identity", "", []string{"zstd", "gzip"}},
 	} {
 		got := get(sim.New(sim.Options{Encodings: c.encodings}), c.accept)
-		if encoding := got.Header().Get("Content-Encoding"); encoding != c.encoding {
-			t.Errorf("Accept-Encoding %q with %v: got encoding %q, want %q", c.accept, c.encodings, encoding, c.encoding)
+		if encoding := got.Header().Get("Content-Encoding"); encoding != c.wantEncoding {
+			t.Errorf("Accept-Encoding %q with %v: got encoding %q, want %q", c.accept, c.encodings, encoding, c.wantEncoding)
 		}
-		if !bytes.Equal(decodeBody(t, c.encoding, got.Body.Bytes()), want) {
+		if !bytes.Equal(decodeBody(t, c.wantEncoding, got.Body.Bytes()), want) {
 			t.Errorf("Accept-Encoding %q with %v: the decoded body differs, want the uncompressed response", c.accept, c.encodings)
 		}
 	}

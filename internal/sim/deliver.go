@@ -55,10 +55,10 @@ func Deliver(ctx context.Context, client *http.Client, url string, d Delivery, s
 var errNoRecord = errors.New("the demo service has no such record")
 
 // StatusChange returns a delivery with the current status of an article.
-func (s *Service) StatusChange(article string) (Delivery, error) {
-	raw, ok := s.Object("/articles/" + article)
+func (s *Service) StatusChange(articleID string) (Delivery, error) {
+	raw, ok := s.Object("/articles/" + articleID)
 	if !ok {
-		return Delivery{}, fmt.Errorf("make an event of article %q: %w", article, errNoRecord)
+		return Delivery{}, fmt.Errorf("make an event of article %q: %w", articleID, errNoRecord)
 	}
 	var a struct {
 		Campaign *string `json:"campaign_id"`
@@ -69,18 +69,18 @@ func (s *Service) StatusChange(article string) (Delivery, error) {
 		Updated string `json:"updated_at"`
 	}
 	_ = json.Unmarshal(raw, &a) // this service wrote the record
-	body := map[string]any{"article_id": article, "campaign_id": a.Campaign, "profile_id": a.Profile,
+	body := map[string]any{"article_id": articleID, "campaign_id": a.Campaign, "profile_id": a.Profile,
 		"status": map[string]string{"id": "st-" + a.Status.Prefix, "prefix": a.Status.Prefix}, "effective_at": a.Updated, "changed_at": a.Updated}
-	return s.newDelivery("article.status_changed", article+a.Status.Prefix, body), nil
+	return s.newDelivery("article.status_changed", articleID+a.Status.Prefix, body), nil
 }
 
 // CommentChange returns a delivery about comment n of an article, counted from 0. topic is
 // comment.created, comment.updated or comment.archived. The content is rich text with a
 // paragraph for each line.
-func (s *Service) CommentChange(topic, article string, n int) (Delivery, error) {
-	records := s.Records("/articles/" + article + "/comments")
+func (s *Service) CommentChange(topic, articleID string, n int) (Delivery, error) {
+	records := s.Records("/articles/" + articleID + "/comments")
 	if n >= len(records) {
-		return Delivery{}, fmt.Errorf("make an event of comment %d of article %q: %w", n, article, errNoRecord)
+		return Delivery{}, fmt.Errorf("make an event of comment %d of article %q: %w", n, articleID, errNoRecord)
 	}
 	var c struct {
 		ID      string  `json:"id"`

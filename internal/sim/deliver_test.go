@@ -38,21 +38,21 @@ func TestDeliveriesAreSigned(t *testing.T) {
 	}
 }
 
-func TestDeliveriesMatchTheRecords(t *testing.T) {
+func TestIDsAndBodiesOfEvents(t *testing.T) {
 	s := sim.New(sim.Options{Seed: 7})
 	s.Advance(3)
-	article := findCommentedArticle(t, s)
-	status, err := s.StatusChange(article)
+	articleID := findCommentedArticle(t, s)
+	statusEvent, err := s.StatusChange(articleID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	comment, err := s.CommentChange("comment.archived", article, 0)
+	commentEvent, err := s.CommentChange("comment.archived", articleID, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := s.CommentChange("comment.archived", article, 0)
-	if err != nil || again.ID != comment.ID || status.ID == comment.ID {
-		t.Errorf("the id of the comment event is %q and then %q (%v), want the same id twice, and another id than %q of the status event", comment.ID, again.ID, err, status.ID)
+	repeated, err := s.CommentChange("comment.archived", articleID, 0)
+	if err != nil || repeated.ID != commentEvent.ID || statusEvent.ID == commentEvent.ID {
+		t.Errorf("the id of the comment event is %q and then %q (%v), want the same id twice, and another id than %q of the status event", commentEvent.ID, repeated.ID, err, statusEvent.ID)
 	}
 	var body struct {
 		ID      string `json:"id"`
@@ -61,8 +61,8 @@ func TestDeliveriesMatchTheRecords(t *testing.T) {
 		} `json:"content"`
 		Author map[string]string `json:"author"`
 	}
-	if err := json.Unmarshal(comment.Body, &body); err != nil || body.Content.Type != "doc" || body.ID == "" || len(body.Author) != 1 {
-		t.Errorf("got the body %s, %v, want an id, a document and an author with only a name", comment.Body, err)
+	if err := json.Unmarshal(commentEvent.Body, &body); err != nil || body.Content.Type != "doc" || body.ID == "" || len(body.Author) != 1 {
+		t.Errorf("got the body %s, %v, want an id, a document and an author with only a name", commentEvent.Body, err)
 	}
 	if _, err := s.StatusChange("none"); err == nil {
 		t.Error("StatusChange of an unknown article returned no error, want one")

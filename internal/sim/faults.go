@@ -63,7 +63,7 @@ type Fault struct {
 	Kind FaultKind
 	// Status is the status for FaultStatus. 0 means 500.
 	Status int
-	// RetryAfter is the value of the Retry-After header. Empty means no header.
+	// RetryAfter is the Retry-After header for FaultStatus. Empty means no header.
 	RetryAfter string
 	// Delay is the delay for FaultSlow, before each part.
 	Delay time.Duration

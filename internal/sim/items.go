@@ -159,11 +159,11 @@ func (it *item) writeCommission(e *enc) {
 	e.str("commission_status", it.status)
 	e.flag("is_accounting_completed", it.accountedAt != 0)
 	e.flag("is_publisher_paid", it.accountedAt != 0)
-	resellerPaid := int64(0)
+	resellerPaidAt := int64(0)
 	if it.isResold(e.s) {
-		resellerPaid = it.commissionPaidAt
+		resellerPaidAt = it.commissionPaidAt
 	}
-	e.optFlag("is_reseller_paid", resellerPaid != 0)
+	e.optFlag("is_reseller_paid", resellerPaidAt != 0)
 	e.flag("refund_required", it.refundedAt != 0)
 	e.flag("is_refunded", it.refundedAt != 0)
 	e.when("refund_date", it.refundedAt)
@@ -178,16 +178,16 @@ func (it *item) writeCommission(e *enc) {
 		e.when("publisher_paid_date", it.accountedAt)
 	}
 	if e.hasValue("reseller_paid_date") {
-		e.when("reseller_paid_date", resellerPaid)
+		e.when("reseller_paid_date", resellerPaidAt)
 	}
 }
 
 // writeVendor writes the costs. For an accounted item it also writes the invoice. Most items have a
 // positive margin. A few vendors cost more than the sale price.
 func (it *item) writeVendor(e *enc, l line) {
-	vendorShare := int64(420 + e.s.roll(kindItem, it.n, vendorSalt)%200)
-	if vendorShare%16 == 0 {
-		vendorShare += 500
+	vendorPerMille := int64(420 + e.s.roll(kindItem, it.n, vendorSalt)%200)
+	if vendorPerMille%16 == 0 {
+		vendorPerMille += 500
 	}
 	e.optMoney("internal_cost", l.salePrice().perMille(85))
 	if it.isResold(e.s) {
@@ -195,7 +195,7 @@ func (it *item) writeVendor(e *enc, l line) {
 	} else if e.hasValue("reseller_price") {
 		e.null("reseller_price")
 	}
-	e.optMoney("vendor_cost", l.salePrice().perMille(vendorShare))
+	e.optMoney("vendor_cost", l.salePrice().perMille(vendorPerMille))
 	if it.accountedAt == 0 {
 		return
 	}

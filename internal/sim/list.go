@@ -11,18 +11,15 @@ type list struct {
 	// numbers are the numbers of the listed records, in reverse. A list that is sorted newest first has
 	// the newest record as the last element, so that new records can be appended.
 	numbers []uint32
-	// newestAt is the latest created_at. Each new record gets a later time, so that records with
-	// higher numbers are newer.
+	// newestAt is the latest created_at in the list. New records get a later one.
 	newestAt int64
 	// rng chooses the positions of new records. Nil means that they are appended.
 	rng *rand.Rand
 
 	removed map[uint32]bool // deleted records
 	marked  map[uint32]bool // records that existed when mark was called
-	// requests is the number of requests of the list. inserted and deleted are the numbers of records
-	// that churn inserted and deleted.
-	requests          int
-	inserted, deleted int
+	// Counts for churn: requests of the list, inserted records and deleted records.
+	requests, inserted, deleted int
 }
 
 // nextCreatedAt returns the created_at of the next record: earliest, or the second after the newest

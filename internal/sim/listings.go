@@ -48,8 +48,8 @@ func (s *products) stepDay(r *rand.Rand) {
 	for range roundByChance(r, changes*4/5) {
 		s.changePrice(s.drawOnSale(r))
 	}
-	perOutlet := max(1, float64(listedCount)/float64(len(s.outlets.all)))
-	s.outlets.stepDay(r, roundByChance(r, changes/5/perOutlet))
+	listingsPerOutlet := max(1, float64(listedCount)/float64(len(s.outlets.all)))
+	s.outlets.stepDay(r, roundByChance(r, changes/5/listingsPerOutlet))
 
 	turnover := min(roundByChance(r, s.opts.ListingTurnover*float64(listedCount)), listedCount-1)
 	for range turnover {
@@ -76,7 +76,7 @@ func (s *products) drawOnSale(r *rand.Rand) uint32 {
 	}
 }
 
-// outletProductView returns the products on sale of an outlet. Product n belongs to outlet n modulo
+// outletProductView returns an outlet's products on sale. Product n belongs to outlet n modulo
 // the number of outlets.
 func (s *products) outletProductView(outlet uint32) view {
 	var numbers []uint32

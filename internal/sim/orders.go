@@ -25,14 +25,14 @@ type order struct {
 	willBePaid                              bool // an order that will not be paid is cancelled
 }
 
-// line is a product in an order. Its item exists once the order is paid.
+// line is a product in an order. Its order item exists once the order is paid.
 type line struct {
 	product  uint32
 	quantity int64
 	price    micros
 	addOn    bool
 	linked   int   // line to which an add-on belongs, or -1
-	item     int64 // -1 before the payment
+	item     int64 // order item, or -1 before the payment
 }
 
 // salePrice returns the price of the line for the client.

@@ -28,7 +28,7 @@ type outlet struct {
 	tags             []int
 	channels         []channel
 	created, updated int64
-	edits            int // changes that only the detail contains
+	edits            int // changes that no list shows
 
 	// Rendered parts that a million listings copy. They are updated when the outlet changes.
 	// nameText is the name in JSON without quotes.
@@ -145,7 +145,6 @@ func (o *outlet) writeSite(e *enc) {
 func (o *outlet) writePlace(e *enc) {
 	e.optStr("city", o.place.name)
 	e.optStr("state", o.place.state)
-	// The country is never omitted, because it must agree with the filter by country.
 	e.strOrNull("country", o.place.country)
 }
 
@@ -269,9 +268,9 @@ func (c *channel) writeDetail(e *enc, o *outlet) {
 	e.end()
 }
 
-// stepDay changes the authority of channels. It also makes edits that only the details of outlets show.
-func (s *outlets) stepDay(r *rand.Rand, changes int) {
-	for range changes {
+// stepDay changes the authority of channels. It also makes edits that no list shows.
+func (s *outlets) stepDay(r *rand.Rand, authorityChanges int) {
+	for range authorityChanges {
 		o := &s.all[r.IntN(len(s.all))]
 		c := &o.channels[r.IntN(len(o.channels))]
 		c.authority = (c.authority + 1 + r.Int64N(5)) % 100
@@ -303,7 +302,7 @@ func (s *outlets) locationsOf(key string, field func(city) string) func(*enc, st
 			if oneIn(s.seed.roll(kindOutlet, uint32(len(seen)), 7), 3) {
 				e.b = append(e.b, '{')
 				e.str("name", name)
-				e.str("country_code", place.code)
+				e.str("country_code", place.countryCode)
 				e.end()
 			} else {
 				e.value(name)

@@ -11,7 +11,7 @@ type product struct {
 	withdrawnDay uint16 // number of the day of the withdrawal, or 0
 }
 
-// traits are the constant properties of a product, derived from a roll.
+// traits are the constant properties of a product, derived from its roll and its number.
 type traits struct {
 	roll      uint64
 	outlet    uint32
@@ -101,8 +101,8 @@ func (s *products) writeHead(e *enc, n uint32, t traits) {
 	e.optFlag("is_featured", t.roll>>50%9 == 0)
 }
 
-// writeDescription writes a unique sentence about the placement, and then two to five stock
-// sentences.
+// writeDescription writes a unique sentence about the placement, and then two to five of
+// ten fixed sentences.
 func (s *products) writeDescription(e *enc, t traits) {
 	facts := mix(t.roll)
 	e.b = append(e.b, '"')
@@ -125,8 +125,8 @@ func (s *products) writeDescription(e *enc, t traits) {
 func writeExampleLinks(e *enc, n uint32, t traits) {
 	e.arr("example_links")
 	for i := range t.roll >> 36 % 3 {
-		objects := t.roll>>39%3 == 0
-		if objects {
+		asObjects := t.roll>>39%3 == 0
+		if asObjects {
 			e.b = append(e.b, `{"title":"Example \u2116 `...)
 			e.b = strconv.AppendUint(e.b, i+1, 10)
 			e.b = append(e.b, `","url":`...)
@@ -134,7 +134,7 @@ func writeExampleLinks(e *enc, n uint32, t traits) {
 		e.b = append(e.b, `"https://www.example.com/articles/`...)
 		e.b = strconv.AppendUint(e.b, uint64(n), 10)
 		e.b = append(e.b, `?utm_source=placement&utm_medium=example"`...)
-		if objects {
+		if asObjects {
 			e.b = append(e.b, '}')
 		}
 		e.b = append(e.b, ',')
@@ -142,8 +142,8 @@ func writeExampleLinks(e *enc, n uint32, t traits) {
 	e.close(']')
 }
 
-// writePrices writes two or three tiers, and for a tenth of the products also prices in
-// euros.
+// writePrices writes a standard and a pro price, and for half of the products a third price. One
+// product in eight has prices in euros; a few have prices in dollars and in euros.
 func (s *products) writePrices(e *enc, n uint32, t traits) {
 	base := s.priceOf(n)
 	currency := "USD"
@@ -151,22 +151,22 @@ func (s *products) writePrices(e *enc, n uint32, t traits) {
 		currency = "EUR"
 	}
 	e.arr("prices")
-	writeTier(e, base, currency, "standard", t.roll)
-	writeTier(e, base.perMille(900), currency, "pro", t.roll>>3)
+	writePrice(e, base, currency, "standard", t.roll)
+	writePrice(e, base.perMille(900), currency, "pro", t.roll>>3)
 	switch t.roll >> 24 % 16 {
 	case 0:
-		writeTier(e, base.perMille(920), "EUR", "standard", t.roll>>6)
+		writePrice(e, base.perMille(920), "EUR", "standard", t.roll>>6)
 	case 1:
-		writeTier(e, base.perMille(500), currency, "black_friday_2026", t.roll>>6)
+		writePrice(e, base.perMille(500), currency, "black_friday_2026", t.roll>>6)
 	case 2, 3, 4, 5, 6, 7:
-		writeTier(e, base.perMille(775), currency, "enterprise", t.roll>>6)
+		writePrice(e, base.perMille(775), currency, "enterprise", t.roll>>6)
 	}
 	e.close(']')
 }
 
-// writeTier writes a price. The amount is a number or a text. In a few prices the currency is absent or the
+// writePrice writes a price. The amount is a number or a text. In a few prices the currency is absent or the
 // tier is null.
-func writeTier(e *enc, amount micros, currency, tier string, roll uint64) {
+func writePrice(e *enc, amount micros, currency, tier string, roll uint64) {
 	e.b = append(e.b, '{')
 	e.key("unit_amount")
 	if roll>>30%10 == 0 {
@@ -216,7 +216,6 @@ func (s *products) writeIncludeList(e *enc, roll uint64) {
 	e.close(']')
 }
 
-// traitsOf derives the traits of a product from its roll.
 func (s *products) traitsOf(n uint32) traits {
 	h := s.seed.roll(kindProduct, n, 2)
 	outlets := uint32(len(s.outlets.all))

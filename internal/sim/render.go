@@ -25,7 +25,7 @@ type enc struct {
 	fullOutlets bool
 }
 
-// renderPart renders into a separate string.
+// renderPart returns the JSON that write appends.
 func (e *enc) renderPart(write func()) string {
 	e.b = e.b[:0]
 	write()
@@ -105,7 +105,7 @@ func (e *enc) strOrNull(key, value string) {
 	}
 }
 
-// value writes a string as an element of a list.
+// value writes a string, in a list or after a key.
 func (e *enc) value(s string) {
 	e.b = append(appendString(e.b, s, e.escape), ',')
 }
@@ -128,7 +128,7 @@ func (e *enc) id(key string, k kind, n uint32) {
 	e.b = append(e.s.appendID(e.b, k, n), '"', ',')
 }
 
-// when writes a Unix time, or null for 0.
+// when writes a time, or null for 0.
 func (e *enc) when(key string, sec int64) {
 	if sec == 0 {
 		e.null(key)
@@ -249,7 +249,7 @@ func appendTime(b []byte, sec int64) []byte {
 // micros is an amount of money in millionths of its currency.
 type micros int64
 
-// dollars returns an amount of n whole units.
+// dollars returns an amount of n dollars or euros.
 func dollars(n int64) micros { return micros(n) * 1_000_000 }
 
 // perMille returns n times a thousandth of an amount. The thousandth is rounded down to a millionth of the

@@ -16,7 +16,7 @@ type Request struct {
 	Path string
 	// Route is the pattern of spec 4.2, or empty for an unknown path.
 	Route string
-	// Status is the status of the response, or 0 if a fault broke the connection.
+	// Status is the status of the response, or 0 if a fault reset the connection before it.
 	Status int
 }
 

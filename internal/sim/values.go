@@ -27,8 +27,8 @@ const (
 	ValueAmounts
 	// ValueCommissions sets commissions to 120 % of the sale price.
 	ValueCommissions
-	// ValueField omits Field everywhere.
-	ValueField
+	// ValueMissingField omits Field everywhere.
+	ValueMissingField
 	// ValueStatuses adds the prefix "state_" to the statuses of orders, commissions,
 	// campaigns and articles.
 	ValueStatuses
@@ -50,7 +50,7 @@ type ValueFault struct {
 	Day int
 	// Share is the share of affected records, from 0 to 1, selected by id. 0 means all.
 	Share float64
-	// Field is the field of ValueField, such as domain_authority.
+	// Field is the field of ValueMissingField, such as domain_authority.
 	Field string
 }
 
@@ -104,7 +104,7 @@ func (f ValueFault) affects(record map[string]any) bool {
 // distortObject applies the fault to an object and its nested objects. within is the name of the field that
 // contains the object, or empty for a record.
 func (f ValueFault) distortObject(w *world, pattern, within string, object map[string]any) {
-	if f.Kind == ValueField {
+	if f.Kind == ValueMissingField {
 		delete(object, f.Field)
 	}
 	if sale, ok := object["sale_price"].(json.Number); ok && f.Kind == ValueCommissions {

@@ -12,8 +12,8 @@ import (
 	"placementsync/internal/sim"
 )
 
-// fieldTexts returns the values of all records of a list as texts, by the id of the record with the path
-// of the field.
+// fieldTexts returns the values of all records of a list as texts. The keys of the map contain the record's
+// id and the path of the field, as in ID.prices[].unit_amount.
 func fieldTexts(t *testing.T, service *sim.Service, path string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -51,7 +51,7 @@ func fieldTexts(t *testing.T, service *sim.Service, path string) map[string]stri
 func TestValueFaults(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault  sim.ValueFault
-		fields []string // differing fields, by the last name of their path
+		fields []string // differing fields, by the last part of their path
 	}{
 		"prices in cents":      {sim.ValueFault{Kind: sim.ValueCents}, []string{"unit_amount"}},
 		"prices in hundredths": {sim.ValueFault{Kind: sim.ValueHundredths}, []string{"unit_amount"}},
@@ -60,7 +60,7 @@ func TestValueFaults(t *testing.T) {
 		"larger amounts": {sim.ValueFault{Kind: sim.ValueAmounts}, []string{"commission_amount", "credits_applied", "discount", "internal_cost",
 			"price", "processing_fee", "product_price", "reseller_price", "sale_price", "subtotal", "total", "vendor_cost"}},
 		"larger commissions": {sim.ValueFault{Kind: sim.ValueCommissions}, []string{"commission_amount"}},
-		"missing field":      {sim.ValueFault{Kind: sim.ValueField, Field: "domain_authority"}, []string{"domain_authority"}},
+		"missing field":      {sim.ValueFault{Kind: sim.ValueMissingField, Field: "domain_authority"}, []string{"domain_authority"}},
 		"unknown statuses":   {sim.ValueFault{Kind: sim.ValueStatuses}, []string{"commission_status", "status"}},
 		"shuffled outlets":   {sim.ValueFault{Kind: sim.ValueOutletsShuffled}, []string{"id", "outlet_id"}},
 		"unknown outlets":    {sim.ValueFault{Kind: sim.ValueOutletsUnknown}, []string{"id", "outlet_id"}},

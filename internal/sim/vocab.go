@@ -22,7 +22,7 @@ var oddNames = []string{
 	`null`, `N/A`, `1e5`, `Comma, Semi; Pipe|`,
 }
 
-type city struct{ country, code, state, name string }
+type city struct{ country, countryCode, state, name string }
 
 // cities are locations of outlets. Some countries have no states.
 var cities = []city{

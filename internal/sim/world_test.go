@@ -11,7 +11,7 @@ import (
 	"placementsync/internal/sim"
 )
 
-// responsesByPath returns all lists and objects of a service.
+// responsesByPath returns the lists and objects of a service, at most 150 of each route.
 func responsesByPath(t *testing.T, service *sim.Service) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -102,17 +102,17 @@ func TestChangedShareOfListings(t *testing.T) {
 	}
 }
 
-// pastValues contains values that must never change, and the current rows of campaigns.
-type pastValues struct {
-	paid     map[string]any    // date_paid by order
-	history  map[string][]any  // status history by article; later days may only append
-	campaign map[string]string // current row by campaign
-	statuses map[string]int    // current number of statuses of all articles, by campaign
+// dayValues contains values of one day.
+type dayValues struct {
+	paid         map[string]any    // date_paid by order; must never change
+	history      map[string][]any  // status history by article; later days may only append
+	campaignRows map[string]string // row by campaign
+	statusCounts map[string]int    // number of statuses of all articles, by campaign
 }
 
-func readPast(t *testing.T, service *sim.Service) pastValues {
+func readDay(t *testing.T, service *sim.Service) dayValues {
 	t.Helper()
-	out := pastValues{map[string]any{}, map[string][]any{}, map[string]string{}, map[string]int{}}
+	out := dayValues{map[string]any{}, map[string][]any{}, map[string]string{}, map[string]int{}}
 	for _, raw := range service.Records("/orders") {
 		if order := record(t, raw); order["date_paid"] != nil {
 			out.paid[order["id"].(string)] = order["date_paid"]
@@ -120,12 +120,12 @@ func readPast(t *testing.T, service *sim.Service) pastValues {
 	}
 	for _, raw := range service.Records("/campaigns") {
 		id := record(t, raw)["id"].(string)
-		out.campaign[id] = string(raw)
+		out.campaignRows[id] = string(raw)
 		for _, row := range service.Records("/campaigns/" + id + "/articles") {
 			article := record(t, row)
 			history := article["status"].([]any)
 			out.history[article["id"].(string)] = history
-			out.statuses[id] += len(history)
+			out.statusCounts[id] += len(history)
 		}
 	}
 	return out
@@ -134,10 +134,10 @@ func readPast(t *testing.T, service *sim.Service) pastValues {
 func TestThePastDoesNotChange(t *testing.T) {
 	service := sim.New(sim.Options{})
 	unchangedRows, grownHistories := 0, 0
-	before := readPast(t, service)
+	before := readDay(t, service)
 	for range 10 {
 		service.Advance(1)
-		after := readPast(t, service)
+		after := readDay(t, service)
 		for id, paid := range before.paid {
 			if after.paid[id] != paid {
 				t.Errorf("the date_paid of order %s changed from %v to %v, want no change", id, paid, after.paid[id])
@@ -149,8 +149,8 @@ func TestThePastDoesNotChange(t *testing.T) {
 			}
 			checkHistoryIsKept(t, id, history, after.history[id])
 		}
-		for id, row := range before.campaign {
-			if after.statuses[id] != before.statuses[id] && after.campaign[id] == row {
+		for id, row := range before.campaignRows {
+			if after.statusCounts[id] != before.statusCounts[id] && after.campaignRows[id] == row {
 				unchangedRows++
 			}
 		}
@@ -175,11 +175,11 @@ func checkHistoryIsKept(t *testing.T, id string, before, after []any) {
 	}
 }
 
-func TestUpdatedAtFollowsTheRowsOwnFields(t *testing.T) {
+func TestUpdatedAtOfCampaignsFollowsTheStatus(t *testing.T) {
 	service := sim.New(sim.Options{})
 	updated := 0
 	for range 6 {
-		before := readPast(t, service).campaign
+		before := readDay(t, service).campaignRows
 		service.Advance(1)
 		for _, raw := range service.Records("/campaigns") {
 			row := record(t, raw)
