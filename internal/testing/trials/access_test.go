@@ -42,10 +42,10 @@ func TestRotatedTokenIsReadAgain(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, smallWorld(), fewStreams()...)
 	ref := newReference(t, h.service, h.cfg.Streams)
-	var current atomic.Pointer[string]
-	setToken := func(value string) { current.Store(&value) }
+	var currentToken atomic.Pointer[string]
+	setToken := func(value string) { currentToken.Store(&value) }
 	setToken(token)
-	h.cfg.Fetch.Token = func(context.Context) (string, error) { return *current.Load(), nil }
+	h.cfg.Fetch.Token = func(context.Context) (string, error) { return *currentToken.Load(), nil }
 	var requestCount atomic.Int32
 	h.onRequest(func(*http.Request) {
 		if requestCount.Add(1) == 5 {

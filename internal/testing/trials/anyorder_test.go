@@ -66,8 +66,8 @@ func (d *randomTransport) nextResponse() (delay time.Duration, busy bool, encodi
 	return time.Duration(d.random.IntN(1000)) * time.Millisecond, d.random.IntN(20) == 0, []string{"identity", "gzip", "zstd"}[d.random.IntN(3)]
 }
 
-// sequentialConfig returns the configuration of a night with one request at a time. The night does
-// not skip unchanged records.
+// sequentialConfig returns the configuration of a night with one request at a time. The night also
+// decodes unchanged records.
 func sequentialConfig(t *testing.T, service *sim.Service, dir string, at time.Time, streams []string) pipeline.Config {
 	t.Helper()
 	cfg := job{Dir: dir, URL: "http://127.0.0.1/", Agent: undisturbedAgent, Streams: streams, At: at}.config()
@@ -78,7 +78,7 @@ func sequentialConfig(t *testing.T, service *sim.Service, dir string, at time.Ti
 }
 
 // shuffledConfig returns cfg with random page and batch sizes and random numbers of workers and
-// threads. The night skips unchanged records.
+// threads. The night recalls unchanged records.
 func shuffledConfig(cfg pipeline.Config, random *rand.Rand) pipeline.Config {
 	cfg.Fetch.PageSize = 1 + random.IntN(30)
 	cfg.Fetch.Concurrency = 1 + random.IntN(16)

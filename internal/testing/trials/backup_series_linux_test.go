@@ -10,8 +10,9 @@ import (
 	"placementsync/internal/pipeline"
 )
 
-// TestBackupContainsAPublishedNightWithoutItsDay makes a backup after a night that was published, but
-// but was stopped before it completed its day in the Parquet series. A restore must return that night.
+// TestBackupContainsAPublishedNightWithoutItsDay stops a published night before its day in the Parquet
+// series is complete. A backup must leave out the day while the warehouse is locked. A restore from the
+// next backup must have the night.
 func TestBackupContainsAPublishedNightWithoutItsDay(t *testing.T) {
 	s := newSeason(t, drawSeason(2, 1, nightSteps(t)))
 	s.at = s.service.Now().Add(2 * time.Hour)
@@ -45,13 +46,13 @@ func TestBackupContainsAPublishedNightWithoutItsDay(t *testing.T) {
 	if err != nil || len(res.LeftOut) > 0 || res.Run != published {
 		t.Fatalf("the backup of run %s left out %v with the error %v, want the whole run %s", res.Run, res.LeftOut, err, published)
 	}
-	restored := s.cfg
-	restored.Warehouse.Dir = t.TempDir()
-	c := s.backupConfig()
-	c.Warehouse = warehouseOf(t, restored)
-	_, err = backup.Restore(t.Context(), c)
+	restoredCfg := s.cfg
+	restoredCfg.Warehouse.Dir = t.TempDir()
+	backupCfg := s.backupConfig()
+	backupCfg.Warehouse = warehouseOf(t, restoredCfg)
+	_, err = backup.Restore(t.Context(), backupCfg)
 	must(t, err)
-	r, err := pipeline.Rebuild(t.Context(), restored, false)
+	r, err := pipeline.Rebuild(t.Context(), restoredCfg, false)
 	must(t, err)
 	if !r.Last.Equal(s.at) {
 		t.Errorf("the restored backup ends with the night of %s, want %s", r.Last, s.at)

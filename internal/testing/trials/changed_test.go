@@ -15,8 +15,8 @@ import (
 	"placementsync/internal/stream"
 )
 
-// readChangedDetails configures nights that request only details that may have changed.
-func (h *harness) readChangedDetails(liveDays, recheck int) {
+// useChangedDetails configures nights that request only details that may have changed.
+func (h *harness) useChangedDetails(liveDays, recheck int) {
 	h.cfg.Details, h.cfg.LiveDays, h.cfg.Recheck = "changed", liveDays, recheck
 }
 
@@ -66,25 +66,25 @@ func requireTorture(t *testing.T) {
 func compareRequestCounts(t *testing.T, h *harness, afterNight func()) (last pipeline.Result) {
 	t.Helper()
 	h.cfg.Fetch.PageSize = 100
-	h.readChangedDetails(45, 7)
-	full, _ := h.countRequests()
+	h.useChangedDetails(45, 7)
+	fullRequests, _ := h.countRequests()
 	afterNight()
-	live := h.count("campaigns", "updated_at >= (SELECT max(snapshot_at) FROM meta.runs) - INTERVAL 45 DAY")
+	liveCampaigns := h.count("campaigns", "updated_at >= (SELECT max(snapshot_at) FROM meta.runs) - INTERVAL 45 DAY")
 	campaigns := h.count("campaigns", "TRUE")
-	t.Logf("full night: %d requests; %d of %d campaigns changed within 45 days", full, live, campaigns)
-	if liveShare := float64(live) / float64(campaigns); liveShare < 0.02 || liveShare > 0.09 {
+	t.Logf("full night: %d requests; %d of %d campaigns changed within 45 days", fullRequests, liveCampaigns, campaigns)
+	if liveShare := float64(liveCampaigns) / float64(campaigns); liveShare < 0.02 || liveShare > 0.09 {
 		t.Errorf("%.1f %% of the campaigns are live, want 2 to 9 %%", 100*liveShare)
 	}
 	// A later night may make at most a quarter of the requests of a full night. Without rechecks it
 	// may make at most a tenth.
 	for _, c := range []struct{ recheck, divisor int }{{7, 4}, {0, 10}} {
-		recheck, maxRequests := c.recheck, full/c.divisor
-		h.readChangedDetails(45, recheck)
+		recheck, maxRequests := c.recheck, fullRequests/c.divisor
+		h.useChangedDetails(45, recheck)
 		n, res := h.countRequests()
 		afterNight()
 		share := changedShare(res, "product_listings")
 		t.Logf("recheck %d: %d requests, %.1f %% of the full night; %.2f %% of the listings changed", recheck, n,
-			100*float64(n)/float64(full), 100*share)
+			100*float64(n)/float64(fullRequests), 100*share)
 		if n > maxRequests {
 			t.Errorf("recheck %d took %d requests, want at most %d\n%s", recheck, n, maxRequests, requestSummary(res))
 		}
@@ -130,7 +130,7 @@ func TestTrialArticleOfUnchangedCampaignIsRead(t *testing.T) {
 	world.SilentChange = -1
 	h := newHarness(t, world, "campaigns", "campaign_details", "campaign_articles", "campaign_status_counts", "articles", "article_comments")
 	// With live days of 1, a campaign is live only because of its articles.
-	h.readChangedDetails(1, 0)
+	h.useChangedDetails(1, 0)
 	ref := newReference(t, h.service, h.cfg.Streams)
 	h.goodNight()
 	ref.currentRows()
@@ -159,12 +159,12 @@ func TestTrialArticleOfUnchangedCampaignIsRead(t *testing.T) {
 
 // campaignRecords returns the JSON of each campaign in the list of campaigns, by id.
 func (h *harness) campaignRecords() map[string]string {
-	rows := map[string]string{}
+	records := map[string]string{}
 	for _, raw := range h.service.Records("/campaigns") {
 		id, _ := dig(decode(string(raw)), "id").(string)
-		rows[id] = string(raw)
+		records[id] = string(raw)
 	}
-	return rows
+	return records
 }
 
 // articleStatuses returns the campaign and current status of every article, by id.
@@ -191,7 +191,7 @@ func TestTrialRechecksFindSilentChanges(t *testing.T) {
 	world.HistoryDays, world.SilentChange, world.ListingTurnover, world.ListingChange = 2000, 0.4, -1, -1
 	names := []string{"outlet_listings", "campaigns", "outlets", "campaign_articles", "articles"}
 	h := newHarness(t, world, names...)
-	h.readChangedDetails(45, recheck)
+	h.useChangedDetails(45, recheck)
 	ref := newReference(t, h.service, h.cfg.Streams)
 	h.goodNight()
 	nights := []pipeline.Result{h.goodNight()}
@@ -250,7 +250,7 @@ func TestTrialUnchangedNightWritesNoHistory(t *testing.T) {
 	h := newHarness(t, smallWorld())
 	h.goodNight()
 	for _, details := range []pipeline.Details{pipeline.ChangedDetails, pipeline.AllDetails} {
-		h.readChangedDetails(45, 2)
+		h.useChangedDetails(45, 2)
 		h.cfg.Details = details
 		for _, c := range h.sameDayNight().Changes {
 			if c.New+c.Changed+c.Gone != 0 || c.Before != c.After {
@@ -271,7 +271,7 @@ func TestTrialUnchangedNightWritesNoHistory(t *testing.T) {
 func TestDetailsOfAnUnreadListAreRead(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, smallWorld(), "product_listings", "products")
-	h.readChangedDetails(45, 0)
+	h.useChangedDetails(45, 0)
 	h.goodNight()
 	h.service.SetFaults(sim.Fault{Path: "/products/listings", Kind: sim.FaultHTML})
 	res := h.partialNight()

@@ -31,7 +31,7 @@ func changingLists() []string {
 // deleted after every n requests.
 func intervals() []int { return []int{1, 2, 3, 5, 8, 13, 21, 34, 50} }
 
-func listOrders() map[string]sim.ListOrder {
+func sortOrders() map[string]sim.ListOrder {
 	return map[string]sim.ListOrder{"newest first": sim.NewestFirst, "unordered": sim.Unordered}
 }
 
@@ -126,13 +126,14 @@ func (w walker) walk(s stream.Stream, cfg fetch.Config) (fetch.Evidence, map[str
 	evidence, err := client.Walk(w.t.Context(), s, "", func(_ context.Context, r fetch.Response) (stream.PageFacts, error) {
 		mu.Lock()
 		defer mu.Unlock()
-		return w.read(s, r, rows)
+		return w.decodePage(s, r, rows)
 	})
 	must(w.t, err)
 	return evidence, rows
 }
 
-func (w walker) read(s stream.Stream, r fetch.Response, rows map[string]bool) (stream.PageFacts, error) {
+// decodePage adds the ids of a page to rows.
+func (w walker) decodePage(s stream.Stream, r fetch.Response, rows map[string]bool) (stream.PageFacts, error) {
 	d := w.bindings[s.Name].NewDecoder()
 	page, err := d.Decode(r.Body, transform.Origin{Seq: r.Seq})
 	if err != nil {
@@ -185,10 +186,10 @@ func TestTortureChangingLists(t *testing.T) {
 	readChangingLists(t, 200)
 }
 
-// readChangingLists reads every changing list, for each order of lists, interval and seed. It logs
+// readChangingLists reads every changing list, for each sort order, interval and seed. It logs
 // the shares of the grades.
 func readChangingLists(t *testing.T, seeds uint64) {
-	for name, order := range listOrders() {
+	for name, order := range sortOrders() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWalker(t)
@@ -223,7 +224,7 @@ func percent(n, all int) float64 { return 100 * float64(n) / float64(all) }
 // TestNightsWithChangingLists runs nights while lists change. If a table lacks a record that
 // existed during the whole night, its grade must be best_effort.
 func TestNightsWithChangingLists(t *testing.T) {
-	for name, order := range listOrders() {
+	for name, order := range sortOrders() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newHarness(t, changingWorld(3, 13, order), changingLists()...)
@@ -257,7 +258,7 @@ func (h *harness) requireSurvivors(grade fetch.Grade, s stream.Stream) {
 // request. A longer list that is sorted newest first needs one request for each page and one more.
 // Any other list needs two passes.
 func TestRequestsForAnUnchangedList(t *testing.T) {
-	for name, order := range listOrders() {
+	for name, order := range sortOrders() {
 		t.Run(name, func(t *testing.T) {
 			w := newWalker(t)
 			world := changingWorld(1, 0, order)

@@ -190,11 +190,11 @@ func TestPublishedHeldNightEqualsAnUncheckedNight(t *testing.T) {
 	if h.latestRun() != res.Run.ID || len(got.Tables) != len(want.Manifest.Tables) {
 		t.Errorf("latest is %s with %d tables, want %s with %d", h.latestRun(), len(got.Tables), res.Run.ID, len(want.Manifest.Tables))
 	}
-	parquet := open(t, "")
+	db := open(t, "")
 	for i, table := range want.Manifest.Tables {
 		uncheckedRows := fmt.Sprintf("(FROM read_parquet('%s'))", filepath.Join(unchecked.Warehouse.Dir, "latest", table.File))
 		publishedRows := fmt.Sprintf("(FROM read_parquet('%s'))", h.path("latest", table.File))
-		rows := query(t, parquet, fmt.Sprintf("SELECT count(*)::VARCHAR FROM ((%[1]s EXCEPT ALL %[2]s) UNION ALL (%[2]s EXCEPT ALL %[1]s))", uncheckedRows, publishedRows))
+		rows := query(t, db, fmt.Sprintf("SELECT count(*)::VARCHAR FROM ((%[1]s EXCEPT ALL %[2]s) UNION ALL (%[2]s EXCEPT ALL %[1]s))", uncheckedRows, publishedRows))
 		if rows[0][0].String != "0" || got.Tables[i].Rows != table.Rows || got.Tables[i].Grade != table.Grade {
 			t.Errorf("%s: %s rows differ; got %d rows graded %s, want %d graded %s", table.Name, rows[0][0].String, got.Tables[i].Rows, got.Tables[i].Grade, table.Rows, table.Grade)
 		}

@@ -30,20 +30,21 @@ type child struct {
 	// input is the standard input of the process. See waitForClosedInput.
 	input  io.Closer
 	output *outputBuffer
-	report string
-	exited chan struct{}
+	// reportPath is the file that the program writes at its end, see writeReport.
+	reportPath string
+	exited     chan struct{}
 }
 
 // spawn starts a program in a child process. name selects the program in TestMain. If the program
-// succeeds, it writes the file report.
-func spawn(t *testing.T, name, report string, p program) *child {
+// succeeds, it writes a report to reportPath.
+func spawn(t *testing.T, name, reportPath string, p program) *child {
 	t.Helper()
 	self, err := os.Executable()
 	must(t, err)
 	fields, err := json.Marshal(p)
 	must(t, err)
-	must(t, os.RemoveAll(report))
-	c := &child{output: &outputBuffer{ready: make(chan struct{})}, report: report, exited: make(chan struct{})}
+	must(t, os.RemoveAll(reportPath))
+	c := &child{output: &outputBuffer{ready: make(chan struct{})}, reportPath: reportPath, exited: make(chan struct{})}
 	c.cmd = exec.CommandContext(t.Context(), self, string(fields))
 	c.cmd.Env = append(os.Environ(), programVariable+"="+name)
 	c.cmd.Stdout, c.cmd.Stderr = c.output, c.output
@@ -79,7 +80,7 @@ func (c *child) readReport(t *testing.T, report any) {
 	if <-c.exited; !c.cmd.ProcessState.Success() {
 		t.Fatalf("process %d ended with %v:\n%s", c.cmd.Process.Pid, c.cmd.ProcessState, c.output)
 	}
-	data, err := os.ReadFile(c.report)
+	data, err := os.ReadFile(c.reportPath)
 	must(t, err)
 	must(t, json.Unmarshal(data, report))
 }
@@ -143,7 +144,7 @@ type job struct {
 	At      time.Time
 	// KillAt is the step at which the process kills itself. The zero value means never.
 	KillAt stepCall
-	// MaxFileBytes limits the size of each written file, as a full disk does. 0 means no limit. If
+	// MaxFileBytes limits the size of each file, to simulate a full disk. 0 means no limit. If
 	// LimitedDetail is n > 0, the limit applies only while the n-th order detail is stored.
 	MaxFileBytes  int64
 	LimitedDetail int
@@ -155,8 +156,9 @@ type job struct {
 	WaitForInput bool
 }
 
-// stepCall identifies a moment of a run: the Nth call of Step. If After is set, calls are counted
-// from the first call of the step After. At this moment a trial kills the run or returns an error.
+// stepCall identifies a moment at which a trial kills a run or returns an error: when the run reaches
+// the step for the Nth time. 0 means the first time. If After is set, the count begins when the run first
+// reaches the step After.
 type stepCall struct {
 	Step  string
 	Nth   int
@@ -226,7 +228,7 @@ func killSelf() error {
 	return err
 }
 
-// run runs the night and writes a nightEnd as report.
+// run runs the night and reports its nightEnd.
 func (j job) run(ctx context.Context) error {
 	if j.WaitForInput {
 		<-waitForClosedInput()

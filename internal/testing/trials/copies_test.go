@@ -18,9 +18,9 @@ import (
 	"placementsync/internal/pipeline"
 )
 
-// copyBackup copies parquet/ and state/ of a warehouse, like cp. For files of parquet/ it makes hard
-// links, because the program replaces these files and never modifies them.
-func copyBackup(t *testing.T, from, to string) {
+// copyParquetAndState copies parquet/ and state/ of a warehouse, like cp. For files of parquet/ it makes
+// hard links, because the program replaces these files and never modifies them.
+func copyParquetAndState(t *testing.T, from, to string) {
 	t.Helper()
 	for _, top := range []string{"state", "parquet"} {
 		must(t, filepath.WalkDir(filepath.Join(from, top), func(path string, entry fs.DirEntry, err error) error {
@@ -57,9 +57,9 @@ func describeFiles(t *testing.T, dir string) string {
 	return b.String()
 }
 
-// copyEveryStep runs a night. From the moment when the link "latest" is switched, it calls copyBackup
-// after each step that changes files. It returns the folders of the copies, without copies that equal
-// the previous copy.
+// copyEveryStep runs a night. From the moment when the link "latest" is switched, it calls
+// copyParquetAndState after each step that changes files. It returns the folders of the copies, without
+// copies that equal the previous copy.
 func (h *harness) copyEveryStep(at time.Time) (copies []string) {
 	h.t.Helper()
 	isSwitched, dir, previous := false, h.t.TempDir(), ""
@@ -69,7 +69,7 @@ func (h *harness) copyEveryStep(at time.Time) (copies []string) {
 			return nil
 		}
 		to := filepath.Join(dir, fmt.Sprintf("%03d", len(copies)))
-		copyBackup(h.t, h.path(""), to)
+		copyParquetAndState(h.t, h.path(""), to)
 		if files := describeFiles(h.t, to); files != previous {
 			previous, copies = files, append(copies, to)
 			return nil
@@ -81,11 +81,11 @@ func (h *harness) copyEveryStep(at time.Time) (copies []string) {
 	return copies
 }
 
-// restoreCopy rebuilds a catalog from a copy, in the new warehouse dir.
+// restoreCopy rebuilds a catalog from a copy, in a new warehouse with the folder dir.
 func (h *harness) restoreCopy(copied string, skipDamaged bool) (dir string, r pipeline.RebuildResult, err error) {
 	h.t.Helper()
 	dir = h.t.TempDir()
-	copyBackup(h.t, copied, dir)
+	copyParquetAndState(h.t, copied, dir)
 	cfg := h.cfg
 	cfg.Warehouse.Dir = dir
 	h.at = h.at.Add(time.Hour)
@@ -176,7 +176,7 @@ func (h *harness) restoreMixedCopies(copies []string, nights map[time.Time]map[s
 	const mixedCopies = 8
 	newest := slices.MaxFunc(slices.Collect(maps.Keys(nights)), time.Time.Compare)
 	random := rand.New(rand.NewPCG(1, 2))
-	refused := 0
+	refusals := 0
 	for range mixedCopies {
 		earlier := random.IntN(len(copies) - 1)
 		later := earlier + 1 + random.IntN(len(copies)-1-earlier)
@@ -205,7 +205,7 @@ func (h *harness) restoreMixedCopies(copies []string, nights map[time.Time]map[s
 		_, _, err := h.restoreCopy(mixed, false)
 		skipDamaged := err != nil
 		if skipDamaged {
-			refused++
+			refusals++
 			if !errors.As(err, new(*pipeline.SeriesError)) {
 				h.t.Errorf("steps %d and %d: got %v, want a SeriesError", earlier, later, err)
 				continue
@@ -233,5 +233,5 @@ func (h *harness) restoreMixedCopies(copies []string, nights map[time.Time]map[s
 		}
 		must(h.t, os.RemoveAll(dir))
 	}
-	h.t.Logf("mixed copies: %d, refused without --skip-damaged: %d", mixedCopies, refused)
+	h.t.Logf("mixed copies: %d, refused without --skip-damaged: %d", mixedCopies, refusals)
 }

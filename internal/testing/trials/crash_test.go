@@ -33,15 +33,15 @@ const (
 )
 
 // crashTrial fills two warehouses from one service. In the warehouse of the harness, every night
-// runs once without a kill. In the warehouse dir, every night is killed and resumed.
+// runs once without a kill. In the warehouse in dir, every night is killed and resumed.
 type crashTrial struct {
 	*harness
 	streams []string
 	counter *requestCounter
 	// dir is the folder of the warehouse whose runs are killed.
 	dir string
-	// night is the id of the current run, or "" after its publish.
-	night string
+	// runID is the id of the current run, or "" after its publish.
+	runID string
 	// lastPublished is the id of the last published run.
 	lastPublished string
 	// tries is the number of tries of the current run.
@@ -128,11 +128,11 @@ func (c *crashTrial) beginNight(t *testing.T) {
 	c.counter.reset(0)
 	start := time.Now()
 	var recorder stepRecorder
-	night := c.job(undisturbedAgent, c.cfg.Warehouse.Dir).config()
-	night.Warehouse.Step = recorder.record
-	res, err := pipeline.Run(t.Context(), night)
+	cfg := c.job(undisturbedAgent, c.cfg.Warehouse.Dir).config()
+	cfg.Warehouse.Step = recorder.record
+	res, err := pipeline.Run(t.Context(), cfg)
 	c.mustComplete(res, err)
-	c.night, c.undisturbedRequests, c.tries, c.undisturbedDuration = res.Run.ID, c.counter.countsOf(undisturbedAgent), 0, time.Since(start)
+	c.runID, c.undisturbedRequests, c.tries, c.undisturbedDuration = res.Run.ID, c.counter.countsOf(undisturbedAgent), 0, time.Since(start)
 	c.steps = recorder.steps
 }
 
@@ -154,7 +154,7 @@ func (r *stepRecorder) record(name, _ string) error {
 // killed, and whether the night is published.
 func (c *crashTrial) try(t *testing.T, s stepCall, requests int, control func(t *testing.T, p *child, reached <-chan struct{})) (killed, published bool) {
 	t.Helper()
-	p, published := c.attempt(t, job{KillAt: s}, requests, control)
+	p, published := c.tryJob(t, job{KillAt: s}, requests, control)
 	if killed = p.wasKilled(); killed {
 		c.killsAt[s.Step]++
 	} else {
@@ -163,16 +163,16 @@ func (c *crashTrial) try(t *testing.T, s stepCall, requests int, control func(t 
 	return killed, published
 }
 
-// attempt runs the night in a child process with KillAt, MaxFileBytes and LimitedDetail of j, and
+// tryJob runs the night in a child process with KillAt, MaxFileBytes and LimitedDetail of j, and
 // checks that the published files are intact.
-func (c *crashTrial) attempt(t *testing.T, j job, requests int, control func(t *testing.T, p *child, reached <-chan struct{})) (p *child, published bool) {
+func (c *crashTrial) tryJob(t *testing.T, j job, requests int, control func(t *testing.T, p *child, reached <-chan struct{})) (p *child, published bool) {
 	t.Helper()
-	if c.night == "" {
+	if c.runID == "" {
 		c.beginNight(t)
 	}
-	published = c.runOnce(t, requests, func(night job, reached <-chan struct{}) {
-		night.KillAt, night.MaxFileBytes, night.LimitedDetail = j.KillAt, j.MaxFileBytes, j.LimitedDetail
-		p = night.start(t)
+	published = c.runOnce(t, requests, func(try job, reached <-chan struct{}) {
+		try.KillAt, try.MaxFileBytes, try.LimitedDetail = j.KillAt, j.MaxFileBytes, j.LimitedDetail
+		p = try.start(t)
 		control(t, p, reached)
 		<-p.exited
 	})
@@ -180,19 +180,19 @@ func (c *crashTrial) attempt(t *testing.T, j job, requests int, control func(t *
 }
 
 // runOnce runs the current night once and checks the result.
-func (c *crashTrial) runOnce(t *testing.T, requests int, run func(night job, reached <-chan struct{})) (published bool) {
+func (c *crashTrial) runOnce(t *testing.T, requests int, run func(try job, reached <-chan struct{})) (published bool) {
 	t.Helper()
-	night := c.night
-	stored := countStoredResponses(t, filepath.Join(c.dir, "raw", night, "journal.jsonl"))
+	runID := c.runID
+	stored := countStoredResponses(t, filepath.Join(c.dir, "raw", runID, "journal.jsonl"))
 	c.tries++
 	reached := c.counter.reset(requests)
 	j := c.job(killedAgent, c.dir)
 	j.At = c.startTime(t)
 	run(j, reached)
-	published = requireIntact(t, c.dir) == night
+	published = requireIntact(t, c.dir) == runID
 	c.requireNoRepeats(t, stored)
 	if published {
-		c.lastPublished, c.night = night, ""
+		c.lastPublished, c.runID = runID, ""
 		requireSameWarehouse(t, c.cfg.Warehouse.Dir, c.dir)
 	}
 	return published
@@ -214,9 +214,9 @@ func (c *crashTrial) requireComplete(t *testing.T, p *child) {
 	t.Helper()
 	var end nightEnd
 	p.readReport(t, &end)
-	night := cmp.Or(c.night, c.lastPublished)
-	if end.Run != night || end.Code != 0 || end.Outcome != ledger.Complete {
-		t.Fatalf("try %d: run %s ended %s with exit code %d, want run %s complete with exit code 0: %s", c.tries, end.Run, end.Outcome, end.Code, night, end.Error)
+	runID := cmp.Or(c.runID, c.lastPublished)
+	if end.Run != runID || end.Code != 0 || end.Outcome != ledger.Complete {
+		t.Fatalf("try %d: run %s ended %s with exit code %d, want run %s complete with exit code 0: %s", c.tries, end.Run, end.Outcome, end.Code, runID, end.Error)
 	}
 }
 

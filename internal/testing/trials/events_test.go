@@ -156,20 +156,20 @@ func TestTrialEventMakesItsRecordsLive(t *testing.T) {
 		t.Skip("the world has no settled article with comments")
 	}
 	campaign := m.queryOne("SELECT campaign_id FROM articles WHERE id = ?", article)
-	takeRequested := m.watchRequests(article, campaign)
+	requestedPaths := m.watchRequests(article, campaign)
 	m.sameDayNight()
-	if got := takeRequested(); len(got) != 0 {
+	if got := requestedPaths(); len(got) != 0 {
 		t.Fatalf("%v were requested without an event", got)
 	}
 	m.deliver(m.service.CommentChange(webhook.CommentArchived, article, 0))
 	m.at = m.at.Add(time.Minute)
 	m.sameDayNight()
 	want := []string{"/articles/A", "/articles/A/comments", "/campaigns/C", "/campaigns/C/articles", "/campaigns/C/articles/status-count"}
-	if diff := cmp.Diff(want, takeRequested()); diff != "" {
+	if diff := cmp.Diff(want, requestedPaths()); diff != "" {
 		t.Errorf("requests after the event (-want +got):\n%s", diff)
 	}
 	m.sameDayNight()
-	if got := takeRequested(); len(got) != 0 {
+	if got := requestedPaths(); len(got) != 0 {
 		t.Errorf("%v were requested again one night later", got)
 	}
 }

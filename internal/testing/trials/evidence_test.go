@@ -8,8 +8,8 @@ import (
 	"placementsync/internal/sim"
 )
 
-// TestGradesFollowFromEvidence reads a list of 21 records in several ways. It checks the grade of
-// the list, the reason of the grade, and the counts in meta.streams.
+// TestGradesFollowFromEvidence reads a list in several ways. It checks the grade of the list, the
+// reason of the grade, and the counts in meta.streams.
 func TestGradesFollowFromEvidence(t *testing.T) {
 	unchanged := "sorted newest first; totals and page 1 did not change"
 	for name, c := range map[string]struct {

@@ -65,8 +65,8 @@ func (e tableSpec) types() map[string][]string {
 	return all
 }
 
-// row converts the item to a row of the table e. nested contains the paths of the fields that other
-// tables store.
+// row converts the item to a row of the table e. nested contains the paths of the fields that are
+// stored in other rows.
 func (it item) row(e tableSpec, nested []string) textRow {
 	texts := textRow{}
 	used := slices.Clone(nested)
@@ -193,14 +193,14 @@ func flag(v any) (string, bool) {
 	return strconv.FormatBool(b), ok
 }
 
-const microseconds = "2006-01-02 15:04:05.000000"
+const microsecondLayout = "2006-01-02 15:04:05.000000"
 
 // instant parses a time in ISO 8601. A time without a zone is in UTC.
 func instant(v any) (string, bool) {
 	s, _ := v.(string)
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", time.DateOnly} {
 		if at, err := time.ParseInLocation(layout, s, time.UTC); err == nil {
-			return at.UTC().Round(time.Microsecond).Format(microseconds), true
+			return at.UTC().Round(time.Microsecond).Format(microsecondLayout), true
 		}
 	}
 	return "", false

@@ -31,10 +31,10 @@ func TestTortureFailingDisk(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var all []stepCall
-			var failed, late int
+			var unpublishedNights, publishedNights int
 			defer recordTrial(t, time.Now(), func() torture.Trial {
 				return torture.Trial{Name: "failing disk, " + name, Procedure: "each write, fsync, rename, link and removal fails once: before, during or after it",
-					Runs: len(all), Outcome: fmt.Sprintf("%d ended the night with an error, %d happened after the publish; the next run gave the same warehouse as an undisturbed run", failed, late)}
+					Runs: len(all), Outcome: fmt.Sprintf("%d ended the night with an error, %d happened after the publish; the next run gave the same warehouse as an undisturbed run", unpublishedNights, publishedNights)}
 			})
 			c := newCrashTrial(t, 10, someStreams()...)
 			for range earlierNights {
@@ -42,7 +42,7 @@ func TestTortureFailingDisk(t *testing.T) {
 			}
 			c.beginNight(t)
 			all = moveLinkStepsFirst(slices.DeleteFunc(stepCalls(c.steps), func(s stepCall) bool { return strings.HasSuffix(s.Step, " fsync beside catalog.duckdb") }))
-			failed, late = c.failAll(t, all)
+			unpublishedNights, publishedNights = c.failAll(t, all)
 			c.finish(t)
 		})
 	}
@@ -58,50 +58,50 @@ func moveLinkStepsFirst(all []stepCall) []stepCall {
 	return append(slices.DeleteFunc(all, func(s stepCall) bool { return !isLink(s) }), others...)
 }
 
-// failAll runs one night for each step, with an error at this step. failed is the number of nights
-// that published no version. late is the number of nights that had published before the error.
-func (c *crashTrial) failAll(t *testing.T, all []stepCall) (failed, late int) {
+// failAll runs one night for each step, with an error at this step. It returns the numbers of
+// unpublished and published nights.
+func (c *crashTrial) failAll(t *testing.T, all []stepCall) (unpublishedNights, publishedNights int) {
 	t.Helper()
 	for i, s := range all {
 		cause := []syscall.Errno{syscall.EIO, syscall.ENOSPC}[i%2]
 		if c.failOnce(t, s, cause) {
-			late++
+			publishedNights++
 		} else {
-			failed++
+			unpublishedNights++
 		}
 		if t.Failed() {
 			t.Fatalf("the checks after the failure at step %v failed", s)
 		}
 	}
-	return failed, late
+	return unpublishedNights, publishedNights
 }
 
 // failOnce runs the night in this process with an error at one step. A night that publishes
 // no version must end as failed and report the error.
 func (c *crashTrial) failOnce(t *testing.T, s stepCall, cause syscall.Errno) (published bool) {
 	t.Helper()
-	if c.night == "" {
+	if c.runID == "" {
 		c.beginNight(t)
 	}
-	night, reached := c.night, false
+	runID, reached := c.runID, false
 	var end nightEnd
 	published = c.runOnce(t, 0, func(j job, _ <-chan struct{}) {
 		cfg := j.config()
 		cfg.Warehouse.Step = s.hook(func() error { reached = true; return fmt.Errorf("injected at %s: %w", s, cause) })
 		end = runNight(t.Context(), cfg)
 	})
-	t.Logf("%v: reached %t, run %s ended %s with exit code %d, published %t", s, reached, night, end.Outcome, end.Code, published)
+	t.Logf("%v: reached %t, run %s ended %s with exit code %d, published %t", s, reached, runID, end.Outcome, end.Code, published)
 	switch {
 	case !reached && strings.HasSuffix(s.Step, " catalog.duckdb"):
 		// An existing link is not created again.
 	case !reached:
 		t.Errorf("the run did not reach step %v", s)
 	case published:
-		c.requirePublished(t, s, night, end)
+		c.requirePublished(t, s, runID, end)
 	case end.Code != 1 || end.Outcome != ledger.Failed || !strings.Contains(end.Error, cause.Error()):
 		t.Errorf("%v: the run published no version and ended %s with exit code %d, want failed with exit code 1 and the error %q: %s", s, end.Outcome, end.Code, cause, end.Error)
 	default:
-		c.requireNoSuccess(t, night)
+		c.requireNoSuccess(t, runID)
 	}
 	return published
 }
@@ -110,25 +110,25 @@ func (c *crashTrial) failOnce(t *testing.T, s stepCall, cause syscall.Errno) (pu
 // step is the rename or the fsync of the link latest, the switch of the link is not durable. The run
 // must then end with an error which says that readers see the night. Otherwise the night must be
 // complete or partial.
-func (c *crashTrial) requirePublished(t *testing.T, s stepCall, night string, end nightEnd) {
+func (c *crashTrial) requirePublished(t *testing.T, s stepCall, runID string, end nightEnd) {
 	t.Helper()
 	isDurable := !strings.HasSuffix(s.Step, "rename latest") && !strings.HasSuffix(s.Step, "fsync beside latest")
 	hasWarning := end.Code == 1 && strings.Contains(end.Error, "readers see the version")
 	isComplete := end.Code == 0 && end.Outcome == ledger.Complete
 	isPartial := end.Code == 3 && end.Outcome == ledger.Partial && strings.Contains(end.Error, "injected at")
 	if isDurable && !isComplete && !isPartial || !isDurable && !hasWarning {
-		t.Errorf("%v: the published run %s ended %s with exit code %d, want complete or partial if the switch of latest is durable (%t), otherwise an error with \"readers see the version\": %s", s, night, end.Outcome, end.Code, isDurable, end.Error)
+		t.Errorf("%v: the published run %s ended %s with exit code %d, want complete or partial if the switch of latest is durable (%t), otherwise an error with \"readers see the version\": %s", s, runID, end.Outcome, end.Code, isDurable, end.Error)
 	}
 }
 
 // requireNoSuccess checks that the ledger does not report the night as a success.
-func (c *crashTrial) requireNoSuccess(t *testing.T, night string) {
+func (c *crashTrial) requireNoSuccess(t *testing.T, runID string) {
 	t.Helper()
 	wh := warehouseOf(t, c.job(killedAgent, c.dir).config())
 	runs, err := wh.Ledger.AllRuns()
 	must(t, err)
-	i := slices.IndexFunc(runs, func(r ledger.Run) bool { return r.ID == night })
+	i := slices.IndexFunc(runs, func(r ledger.Run) bool { return r.ID == runID })
 	if i >= 0 && runs[i].Outcome != ledger.Failed && runs[i].Outcome != ledger.Killed {
-		t.Errorf("the ledger has the outcome %s for the unpublished run %s, want failed or killed", runs[i].Outcome, night)
+		t.Errorf("the ledger has the outcome %s for the unpublished run %s, want failed or killed", runs[i].Outcome, runID)
 	}
 }

@@ -76,12 +76,12 @@ func requireNoStoredToken(t *testing.T, dir string) {
 	stored, err := fetch.OpenStoredResponses(dir)
 	must(t, err)
 	defer stored.Close()
-	for a, err := range stored.All() {
+	for r, err := range stored.All() {
 		must(t, err)
-		body, err := stored.Body(a)
+		body, err := stored.Body(r)
 		must(t, err)
 		if bytes.Contains(body, []byte(token)) {
-			t.Errorf("a stored response of %s contains the token", a.Stream)
+			t.Errorf("a stored response of %s contains the token", r.Stream)
 		}
 	}
 }
@@ -139,9 +139,9 @@ func TestTrialBrokenListIsCarriedForward(t *testing.T) {
 		}
 	}
 	h.requireValues(ref, "orders", "order_line_items", "order_line_item_includes")
-	age := h.queryOne(`SELECT epoch_us(age_since)::VARCHAR FROM meta.streams WHERE run_id = ? AND stream = 'product_listings'`, res.Run.ID)
-	if want := strconv.FormatInt(good.Run.SnapshotAt.UnixMicro(), 10); age != want {
-		t.Errorf("the carried rows date from %s, want %s", age, want)
+	ageSince := h.queryOne(`SELECT epoch_us(age_since)::VARCHAR FROM meta.streams WHERE run_id = ? AND stream = 'product_listings'`, res.Run.ID)
+	if want := strconv.FormatInt(good.Run.SnapshotAt.UnixMicro(), 10); ageSince != want {
+		t.Errorf("the carried rows date from %s, want %s", ageSince, want)
 	}
 	for _, m := range res.Manifest.Tables {
 		if want := wantGrade(strings.HasPrefix(m.Name, "product_listing")); m.Grade != want {
@@ -184,15 +184,15 @@ func TestColumnsOfABrokenEndpointAreKept(t *testing.T) {
 			t.Parallel()
 			h := newHarness(t, smallWorld(), fewStreams()...)
 			h.goodNight()
-			hasValue, hasWebsite := c.column+" <> ''", "outlet_website_url IS NOT NULL" // SQL conditions
-			valuesBefore, websitesBefore := h.count("orders", hasValue), h.count("order_line_items", hasWebsite)
+			valueCond, websiteCond := c.column+" <> ''", "outlet_website_url IS NOT NULL"
+			valuesBefore, websitesBefore := h.count("orders", valueCond), h.count("order_line_items", websiteCond)
 			h.service.SetFaults(sim.Fault{Route: c.route, Kind: sim.FaultHTML})
 			res := h.partialNight()
 			h.requireStream(res.Run, c.stream, fetch.CarriedForward, "Sign in")
-			if got := h.count("orders", hasValue); got < valuesBefore || valuesBefore == 0 {
+			if got := h.count("orders", valueCond); got < valuesBefore || valuesBefore == 0 {
 				t.Errorf("%d orders have a value of %s, want at least %d as before the fault, and at least 1", got, c.column, valuesBefore)
 			}
-			if got := h.count("order_line_items", hasWebsite); got < websitesBefore || websitesBefore == 0 {
+			if got := h.count("order_line_items", websiteCond); got < websitesBefore || websitesBefore == 0 {
 				t.Errorf("%d line items have the website of the outlet, want at least %d as before the fault, and at least 1", got, websitesBefore)
 			}
 		})
@@ -263,8 +263,8 @@ func TestInterruptedNightIsNotPublished(t *testing.T) {
 		t.Errorf("the night ended %s with %v, want interrupted with context.Canceled", res.Run.Outcome, err)
 	}
 	// Requests that were already sent may still arrive. Eight requests run concurrently.
-	if late := requestCount.Load() - 6; late >= 8 {
-		t.Errorf("%d requests arrived after the interruption, want fewer than 8", late)
+	if lateRequests := requestCount.Load() - 6; lateRequests >= 8 {
+		t.Errorf("%d requests arrived after the interruption, want fewer than 8", lateRequests)
 	}
 	h.requestHook.Store(nil)
 	h.goodNight()

@@ -20,9 +20,9 @@ func TestTortureFullDisk(t *testing.T) {
 	c := newCrashTrial(t, 8, fewStreams()...)
 	d := mountTmpfs(t, c.dir)
 	c.publishUndisturbed(t)
-	failed := 0
+	failedRuns := 0
 	defer recordTrial(t, time.Now(), func() torture.Trial {
-		return torture.Trial{Name: "full disk", Procedure: "a disk whose free space is increased step by step, until it is enough", Runs: failed,
+		return torture.Trial{Name: "full disk", Procedure: "a disk whose free space is increased step by step, until it is enough", Runs: failedRuns,
 			Outcome: "each run reports that the disk is full and keeps the last snapshot; the run with enough space resumes the night"}
 	})
 	for range 3 {
@@ -30,20 +30,20 @@ func TestTortureFullDisk(t *testing.T) {
 		for free := uint64(0); !published; free = max(2*free, 64<<10) {
 			d.setFree(free)
 			var p *child
-			p, published = c.attempt(t, job{}, 0, waitForExit)
+			p, published = c.tryJob(t, job{}, 0, waitForExit)
 			var end nightEnd
 			p.readReport(t, &end)
 			if isComplete := end.Code == 0; isComplete != published || !isComplete && (end.Code != 1 || !strings.Contains(end.Error, "the disk is full")) {
 				t.Errorf("%d free bytes: the run ended with exit code %d, published: %t; want 0 and published, or 1 and the error \"the disk is full\": %s", free, end.Code, published, end.Error)
 			}
 			if !published {
-				failed++
+				failedRuns++
 			}
 		}
 	}
 	d.setFree(d.size)
 	c.finish(t)
-	t.Logf("%d runs ended because the disk was full", failed)
+	t.Logf("%d runs ended because the disk was full", failedRuns)
 }
 
 // tmpfs is a mounted in-memory file system.

@@ -42,11 +42,11 @@ func TestTrialDiskFullDuringOneWriteEndsTheNight(t *testing.T) {
 	c.publishUndisturbed(t)
 }
 
-// requireDiskFull runs the night with a limited file size, and checks its error. The error must
-// name step.
+// requireDiskFull runs the night with a limited file size. The night must end with an error that
+// names the step and the full disk.
 func (c *crashTrial) requireDiskFull(t *testing.T, j job, step string) {
 	t.Helper()
-	p, published := c.attempt(t, j, 0, waitForExit)
+	p, published := c.tryJob(t, j, 0, waitForExit)
 	var end nightEnd
 	p.readReport(t, &end)
 	if published || end.Code != 1 {

@@ -105,7 +105,7 @@ func TestTrialMetaStreamsIsCorrectAfterEveryNight(t *testing.T) {
 	world.SilentChange = 0.05
 	h := newHarness(t, world)
 	h.cfg.Fetch.PageSize = 100
-	h.readChangedDetails(45, 4)
+	h.useChangedDetails(45, 4)
 	reads := lastReads{}
 	checkNight := func(res pipeline.Result) {
 		t.Helper()
@@ -142,7 +142,7 @@ func TestTrialExactStreamsEqualTheService(t *testing.T) {
 	world.SilentChange = 0.3
 	h := newHarness(t, world)
 	h.cfg.Fetch.PageSize = 100
-	h.readChangedDetails(5, 3)
+	h.useChangedDetails(5, 3)
 	ref := newReference(t, h.service, h.cfg.Streams)
 	h.goodNight()
 	ref.currentRows()
@@ -163,18 +163,18 @@ func TestTrialExactStreamsEqualTheService(t *testing.T) {
 	}
 }
 
-// TestTrialBoundedGradeNeedsRechecks checks that details are graded bounded if all of them were read
-// within streams.recheck nights. Otherwise they are graded best_effort.
+// TestTrialBoundedGradeNeedsRechecks checks the grade of details if a night carries some of them. It
+// is bounded if all of them were read within streams.recheck nights, and best_effort otherwise.
 func TestTrialBoundedGradeNeedsRechecks(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	world := settledWorld(60)
 	h := newHarness(t, world, "campaigns", "campaign_details", "campaign_articles", "articles")
 	h.cfg.Fetch.PageSize = 100
-	h.readChangedDetails(45, 0)
+	h.useChangedDetails(45, 0)
 	h.requireStream(h.goodNight().Run, "campaign_articles", fetch.Exact, "")
 	h.requireStream(h.goodNight().Run, "campaign_articles", fetch.BestEffort, "streams.recheck is 0")
-	h.readChangedDetails(45, 2)
+	h.useChangedDetails(45, 2)
 	h.requireStream(h.goodNight().Run, "campaign_articles", fetch.Exact, "") // all details were overdue
 	h.requireStream(h.goodNight().Run, "campaign_articles", fetch.Bounded, "at most 1 night ago")
 	h.requireStream(h.goodNight().Run, "campaign_articles", fetch.Bounded, "at most 1 night ago")
@@ -228,7 +228,7 @@ func TestTrialWithdrawnListingWithoutOutlet(t *testing.T) {
 	world.SilentChange, world.ListingChange, world.ListingTurnover = -1, -1, -1
 	h := newHarness(t, world, "product_listings", "outlet_listings", "outlets", "outlet_products")
 	h.cfg.Fetch.PageSize = 100
-	h.readChangedDetails(45, 0)
+	h.useChangedDetails(45, 0)
 	withdrawn := ""
 	rewriteListings := func(body []byte) []byte {
 		envelope, _ := decode(string(body)).(map[string]any)

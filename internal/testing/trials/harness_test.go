@@ -55,7 +55,7 @@ func smallWorld() sim.Options {
 	return sim.Options{Seed: 1, Token: token, Outlets: 4, Listings: 9, Profiles: 3, Campaigns: 3, Orders: 9, Files: 5, Folders: 2}
 }
 
-// richWorld has records with all special cases of the demo service. They change between nights.
+// richWorld has records with all special cases of the demo service. Many of them change every day.
 func richWorld() sim.Options {
 	return sim.Options{Seed: 7, Token: token, Outlets: 40, Listings: 90, Profiles: 5, Campaigns: 12, Orders: 70, Files: 20,
 		Folders: 3, ListingTurnover: 0.05, SilentChange: 0.1}
@@ -120,7 +120,7 @@ func (h *harness) sameDayNight() pipeline.Result {
 	return h.mustComplete(pipeline.Run(h.t.Context(), h.cfg))
 }
 
-// mustComplete ends the test if the run is not complete. It takes the results of a run.
+// mustComplete ends the test if the run is not complete.
 func (h *harness) mustComplete(res pipeline.Result, err error) pipeline.Result {
 	h.t.Helper()
 	if err != nil || res.Run.Outcome != ledger.Complete || res.Run.ExitCode != 0 {

@@ -167,7 +167,7 @@ func (c heldNightCase) check(t *testing.T, m *harness, held, run string) {
 	}
 }
 
-// heldJob is an operation in a child process that creates, publishes or discards a held night.
+// heldJob creates, publishes or discards a held night in a child process.
 type heldJob struct {
 	job
 	// Do is "hold", "publish" or "discard".
@@ -224,10 +224,10 @@ func (j heldJob) run(ctx context.Context) error {
 	return writeReport(j.Report, nil)
 }
 
-// TestTrialKilledOperationsOnAHeldNight kills three operations at several of their steps: a night
-// that a check holds, after its merge; the publish of the held night; and the discard of the held
-// night. After each kill, the old or the new snapshot must be published. If a night is held, it must
-// be undamaged. The next night must publish.
+// TestTrialKilledOperationsOnAHeldNight kills three operations at several of their steps: a night that
+// is held, from its merge on; the publish of the held night; and the discard of the held night. After
+// each kill, the old or the new snapshot must be published. If a night is held, it must be undamaged.
+// The next night must publish.
 func TestTrialKilledOperationsOnAHeldNight(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -319,8 +319,8 @@ func requireOldOrNewState(t *testing.T, j heldJob, do, first, held string) {
 	j.At = j.At.Add(time.Hour)
 	res, err := pipeline.Run(t.Context(), j.mustConfig(t))
 	if errors.As(err, new(*pipeline.HoldError)) && do == "hold" && !ok {
-		// The night was killed before it was held. The first run resumed it with the same
-		// responses, so a check held it again.
+		// The night was killed before it was held. The run above resumed it with the same
+		// responses, so that a check held it.
 		j.At = j.At.Add(time.Hour)
 		res, err = pipeline.Run(t.Context(), j.mustConfig(t))
 	}

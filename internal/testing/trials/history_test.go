@@ -31,7 +31,7 @@ func checkHistory(t *testing.T, h *harness, ref *reference, nights []nightData) 
 }
 
 func rowsAsOf(table string, at time.Time) string {
-	return fmt.Sprintf("%s_at(TIMESTAMPTZ '%s+00')", table, at.UTC().Format(microseconds))
+	return fmt.Sprintf("%s_at(TIMESTAMPTZ '%s+00')", table, at.UTC().Format(microsecondLayout))
 }
 
 // checkSeries compares the Parquet files of every night with the expected rows. Later nights must

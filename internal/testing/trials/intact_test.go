@@ -38,7 +38,7 @@ func requireIntact(t *testing.T, dir string) string {
 		t.Errorf("the manifest of latest has the run %s, want %s", m.RunID, run)
 	}
 	requireRowCounts(t, dir, m)
-	requireCatalogOf(t, dir, run)
+	requireNewestRun(t, dir, run)
 	requireReadable(t, filepath.Join(dir, "parquet", "*", "snapshot_date="+m.SnapshotAt.Format("2006-01-02"), "*.parquet"))
 	return run
 }
@@ -82,15 +82,15 @@ func requireRowCounts(t *testing.T, dir string, m warehouse.Manifest) {
 			table.Name, file))
 	}
 	for _, row := range query(t, db, strings.Join(counts, " UNION ALL ")) {
-		want := fmt.Sprint(manifestRows(m, row[0].String))
+		want := fmt.Sprint(manifestRowCount(m, row[0].String))
 		if row[1].String != want || row[2].String != want {
 			t.Errorf("%s has %s rows in the catalog and %s in Parquet, want %s", row[0].String, row[1].String, row[2].String, want)
 		}
 	}
 }
 
-// requireCatalogOf checks that run is the newest run in the published catalog.
-func requireCatalogOf(t *testing.T, dir, run string) {
+// requireNewestRun checks that run is the newest run in the published catalog.
+func requireNewestRun(t *testing.T, dir, run string) {
 	t.Helper()
 	db := openUnmanaged(t, filepath.Join(dir, "catalog.duckdb")+"?access_mode=read_only&threads=1")
 	defer db.Close()
@@ -99,7 +99,7 @@ func requireCatalogOf(t *testing.T, dir, run string) {
 	}
 }
 
-func manifestRows(m warehouse.Manifest, name string) int64 {
+func manifestRowCount(m warehouse.Manifest, name string) int64 {
 	i := slices.IndexFunc(m.Tables, func(table warehouse.ManifestTable) bool { return table.Name == name })
 	return m.Tables[i].Rows
 }
@@ -160,9 +160,9 @@ func attachBoth(t *testing.T, want, got string) *sql.DB {
 func requireSameRows(t *testing.T, db *sql.DB, table, columns string) {
 	t.Helper()
 	for _, side := range [][2]string{{"want", "got"}, {"got", "want"}} {
-		only := fmt.Sprintf("SELECT to_json(d)::VARCHAR FROM (SELECT %[1]s FROM %[3]s.%[2]s EXCEPT ALL SELECT %[1]s FROM %[4]s.%[2]s) d LIMIT 3",
+		difference := fmt.Sprintf("SELECT to_json(d)::VARCHAR FROM (SELECT %[1]s FROM %[3]s.%[2]s EXCEPT ALL SELECT %[1]s FROM %[4]s.%[2]s) d LIMIT 3",
 			columns, table, side[0], side[1])
-		for _, row := range query(t, db, only) {
+		for _, row := range query(t, db, difference) {
 			t.Errorf("%s: only the warehouse %q has %s", table, side[0], row[0].String)
 		}
 	}

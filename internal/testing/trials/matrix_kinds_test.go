@@ -23,7 +23,7 @@ type faultKind struct {
 	fault *sim.Fault
 	// spoil sends another body instead of the body of the service.
 	spoil func(rw http.ResponseWriter, body []byte)
-	// detour returns the address of the server that gets the requests instead.
+	// detour returns the address of another server, which gets the affected requests.
 	detour func(t *testing.T) string
 	// timeout is the timeout of an attempt. 0 means two seconds.
 	timeout time.Duration
@@ -124,9 +124,9 @@ func addField(body []byte, value string) []byte {
 // value is the correct one.
 func duplicateFields(body []byte) []byte {
 	body = bytes.ReplaceAll(body, []byte(firstKey), []byte(`{"id":"another","id":`))
-	open := bytes.IndexByte(body, '{')
+	brace := bytes.IndexByte(body, '{')
 	colon := bytes.IndexByte(body, ':')
-	if open != 0 || colon < 0 {
+	if brace != 0 || colon < 0 {
 		return body
 	}
 	return bytes.Join([][]byte{[]byte("{"), body[1:colon], []byte(":null,"), body[1:]}, nil)

@@ -83,9 +83,8 @@ func TestTortureFaultMatrix(t *testing.T) {
 	}
 }
 
-// maxMemory is DuckDB's default limit of 512 MB plus the 480 MiB that the documentation of
-// warehouse.memory_limit allows for the rest of the program. The test process also runs the
-// service.
+// maxMemory is the default of warehouse.memory_limit, 512 MB, plus the 480 MiB that its documentation
+// allows for the rest of the program. The test process also runs the service.
 const maxMemory = 512_000_000 + 480<<20
 
 // recordTrial stores the result of a trial that passed or failed.

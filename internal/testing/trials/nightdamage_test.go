@@ -39,21 +39,21 @@ func TestNightReportsDamage(t *testing.T) {
 			first := h.goodNight()
 			wh := warehouseOf(t, h.cfg)
 			must(t, integrity.SaveRecord(wh.Folder, integrity.VerifyRecord{At: h.at, ReadData: true, Result: integrity.Whole}))
-			rows := h.count("tags", "true")
-			damaged := "versions/" + first.Run.ID + "/tags.parquet"
-			must(t, c.damage(h.path(damaged)))
+			rowCount := h.count("tags", "true")
+			damagedFile := "versions/" + first.Run.ID + "/tags.parquet"
+			must(t, c.damage(h.path(damagedFile)))
 
 			second := h.sameDayNight()
-			if h.count("tags", "true") != rows || h.count("read_parquet('"+h.path("latest", "tags.parquet")+"')", "true") != rows {
-				t.Errorf("the catalog or the file of the night has another number of rows, want %d in both", rows)
+			if h.count("tags", "true") != rowCount || h.count("read_parquet('"+h.path("latest", "tags.parquet")+"')", "true") != rowCount {
+				t.Errorf("the catalog or the file of the night has another number of rows, want %d in both", rowCount)
 			}
-			if text := log.String(); !strings.Contains(text, "level=WARN") || !strings.Contains(text, "files="+damaged) || !strings.Contains(text, c.problem) {
-				t.Errorf("the log lacks a warning about %s with %q:\n%s", damaged, c.problem, text)
+			if text := log.String(); !strings.Contains(text, "level=WARN") || !strings.Contains(text, "files="+damagedFile) || !strings.Contains(text, c.problem) {
+				t.Errorf("the log lacks a warning about %s with %q:\n%s", damagedFile, c.problem, text)
 			}
 			for _, readData := range []bool{true, false} {
 				v, _, err := integrity.LastRecord(wh.Folder, readData)
 				must(t, err)
-				if v.Result != integrity.Rebuildable || v.NightDamage == nil || v.NightDamage.Run != second.Run.ID || !slices.Equal(v.NightDamage.Files, []string{damaged}) || !v.NightDamage.At.Equal(h.at) {
+				if v.Result != integrity.Rebuildable || v.NightDamage == nil || v.NightDamage.Run != second.Run.ID || !slices.Equal(v.NightDamage.Files, []string{damagedFile}) || !v.NightDamage.At.Equal(h.at) {
 					t.Errorf("the record of the last verify (ReadData %t) is %+v, want the damage of night %s", readData, v, second.Run.ID)
 				}
 			}

@@ -34,7 +34,7 @@ func newArticleHarness(t *testing.T, recheck int) *harness {
 	world.Campaigns, world.Orders, world.SilentChange = 30, 200, -1
 	h := newHarness(t, world, articleStreams()...)
 	h.cfg.Fetch.PageSize = 100
-	h.readChangedDetails(45, recheck)
+	h.useChangedDetails(45, recheck)
 	return h
 }
 
@@ -170,7 +170,7 @@ func TestTrialArticleOfACarriedCampaignIsKept(t *testing.T) {
 	world := settledWorld(20)
 	h := newHarness(t, world, articleStreams()...)
 	h.cfg.Fetch.PageSize = 100
-	h.readChangedDetails(1, 5)
+	h.useChangedDetails(1, 5)
 	h.goodNight()
 	before := h.count("articles", "TRUE")
 	h.service.SetFaults(sim.Fault{Route: "/articles/{id}", Kind: sim.FaultStatus, Status: http.StatusNotFound})

@@ -162,8 +162,8 @@ func versionFolders(t *testing.T, dir string) []string {
 }
 
 // requireNextNight runs the night after a power cut. The night must publish the rows of the warehouse
-// in the folder reference, or any rows if reference is empty. Then requireNextNight calls repeat, if
-// repeat is not nil. At the end the warehouse must have no damage.
+// in the folder reference, or any rows if reference is empty. If repeat is set, it repeats the
+// interrupted operation after the night. At the end the warehouse must have no damage.
 func (p *powerTrial) requireNextNight(t *testing.T, dir, reference string, repeat func(cfg pipeline.Config) error) {
 	t.Helper()
 	cfg := p.configFor(dir)
@@ -193,12 +193,8 @@ func (p *powerTrial) requireNextNight(t *testing.T, dir, reference string, repea
 // requireSameMain compares the current rows of two warehouses. It leaves out valid_from.
 func requireSameMain(t *testing.T, want, got string) {
 	t.Helper()
-	db := openUnmanaged(t, "")
+	db := attachBoth(t, want, got)
 	defer db.Close()
-	for name, dir := range map[string]string{"want": want, "got": got} {
-		_, err := db.ExecContext(t.Context(), fmt.Sprintf("ATTACH '%s/catalog.duckdb' AS %s (READ_ONLY)", dir, name))
-		must(t, err)
-	}
 	for _, row := range query(t, db, "SELECT table_name FROM duckdb_tables() WHERE database_name = 'want' AND schema_name = 'main'") {
 		requireSameRows(t, db, "main."+row[0].String, "* EXCLUDE (valid_from)")
 	}
@@ -331,14 +327,14 @@ func cutOperation(t *testing.T, seed uint64, limit int, operate, repeat func(cfg
 // intact, and must not be published at the same time.
 func cutHeld(t *testing.T, seed uint64, limit int, decide func(w *warehouse.Warehouse, at time.Time) error) int {
 	t.Helper()
-	p := newPowerTrial(t, 2, "product_listings", "tags") // the check reads tables of other streams
+	p := newPowerTrial(t, 2, "product_listings", "tags") // with the tables of other streams, which the check reads
 	all, err := checks.Load("", map[string]checks.Rule{"prices_scaled": {Params: map[string]string{"min_prices": "5"}}}, nil)
 	must(t, err)
-	chosen, err := all.Choose([]string{"prices_scaled"})
+	priceCheck, err := all.Choose([]string{"prices_scaled"})
 	must(t, err)
 	p.service.SetValueFaults(sim.ValueFault{Kind: sim.ValueCents, Day: p.service.Day()})
 	hold := func(cfg pipeline.Config) error {
-		cfg.Checks = chosen
+		cfg.Checks = priceCheck
 		if _, err := pipeline.Run(t.Context(), cfg); !errors.As(err, new(*pipeline.HoldError)) {
 			return fmt.Errorf("the night was not held: %w", err)
 		}

@@ -92,8 +92,8 @@ type diskTrace struct {
 	ids    map[inode]object
 	kinds  map[object]fs.FileMode
 	links  map[object]string
-	// names contains the object at each path in the last listing.
-	names map[string]object
+	// paths contains the object at each path in the last listing.
+	paths map[string]object
 	// newest is the state in the last listing.
 	newest, synced diskState
 	// written is the newest content of all files, including removed files.
@@ -122,7 +122,7 @@ func newDiskTrace(t *testing.T, root string) *diskTrace {
 // time as in the previous state.
 func (d *diskTrace) list(previous diskState) diskState {
 	s := diskState{map[folderName]object{}, map[object]content{}}
-	d.names = map[string]object{d.root: rootObject}
+	d.paths = map[string]object{d.root: rootObject}
 	err := filepath.WalkDir(d.root, func(path string, entry fs.DirEntry, err error) error {
 		if os.IsNotExist(err) {
 			return nil // removed meanwhile
@@ -149,11 +149,11 @@ func (d *diskTrace) list(previous diskState) diskState {
 			id = object(len(d.ids) + 2)
 			d.ids[node] = id
 		}
-		parent, ok := d.names[filepath.Dir(path)]
+		parent, ok := d.paths[filepath.Dir(path)]
 		if !ok {
 			return nil
 		}
-		d.names[path], d.kinds[id] = id, info.Mode()
+		d.paths[path], d.kinds[id] = id, info.Mode()
 		s.objects[folderName{parent, filepath.Base(path)}] = id
 		switch {
 		case info.Mode().IsRegular():
@@ -211,7 +211,7 @@ func (d *diskTrace) step(name, path string) error {
 	d.newest = d.list(previous)
 	d.pending = append(d.pending, nameChanges(previous.objects, d.newest.objects)...)
 	if strings.HasPrefix(name, "after fsync above ") {
-		parent := d.names[filepath.Dir(path)]
+		parent := d.paths[filepath.Dir(path)]
 		d.markSynced(map[object]content{parent: {}})
 	} else if place, ok := strings.CutPrefix(name, "before fsync"); ok {
 		d.syncing[place+path] = d.objectsToSync(place, path)
@@ -240,9 +240,9 @@ func (d *diskTrace) objectsToSync(place, path string) map[object]content {
 		path = filepath.Dir(path)
 	}
 	objects := map[object]content{}
-	for name, id := range d.names {
-		isTemp := filepath.Dir(name) == filepath.Dir(path) && strings.HasPrefix(filepath.Base(name), "."+filepath.Base(path)+".")
-		if name == path || isTemp && d.kinds[id].IsRegular() {
+	for p, id := range d.paths {
+		isTemp := filepath.Dir(p) == filepath.Dir(path) && strings.HasPrefix(filepath.Base(p), "."+filepath.Base(path)+".")
+		if p == path || isTemp && d.kinds[id].IsRegular() {
 			objects[id] = d.newest.files[id]
 		}
 	}
@@ -327,7 +327,7 @@ func sharesObject(a, b folderName, before, after map[folderName]object) bool {
 	return false
 }
 
-// outage chooses the changes that survive a power cut.
+// outage is a power cut. It chooses the changes that survive.
 type outage struct {
 	// keeps reports whether the i-th pending change of names survives.
 	keeps func(i int) bool

@@ -36,7 +36,7 @@ func entryFiles(t *testing.T, dir string) []string {
 func TestTrialRecalledRecordsGiveSameRows(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	for name, order := range listOrders() {
+	for name, order := range sortOrders() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			compareRecalling(t, order)

@@ -360,7 +360,7 @@ func (s *season) requireHistory(when string) {
 	s.t.Helper()
 	var nightValues []string
 	for i, night := range s.snapshots {
-		nightValues = append(nightValues, fmt.Sprintf("('%d', TIMESTAMPTZ '%s+00')", i, night.at.UTC().Format(microseconds)))
+		nightValues = append(nightValues, fmt.Sprintf("('%d', TIMESTAMPTZ '%s+00')", i, night.at.UTC().Format(microsecondLayout)))
 	}
 	for _, e := range s.ref.distinctTables() {
 		tableExpr := fmt.Sprintf("(SELECT h.*, night FROM history.%s h JOIN (VALUES %s) n(night, night_at) ON h.valid_from <= night_at AND (h.valid_to IS NULL OR night_at < h.valid_to))",

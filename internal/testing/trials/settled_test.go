@@ -16,7 +16,7 @@ func TestTrialChangedRowMakesItsCampaignLive(t *testing.T) {
 	world.HistoryDays, world.SilentChange, world.Campaigns = 2000, -1, 20
 	h := newHarness(t, world, "campaigns", "campaign_details", "campaign_articles", "campaign_status_counts")
 	h.cfg.Fetch.PageSize = 100
-	h.readChangedDetails(45, 0)
+	h.useChangedDetails(45, 0)
 	h.goodNight()
 	id := h.queryOne("SELECT min_by(id, updated_at) FROM campaigns")
 	before := streamOf(t, h.sameDayNight().Run, "campaign_articles").Fetched
@@ -47,7 +47,7 @@ func TestTrialDetailsOfUnchangedRowsAreBounded(t *testing.T) {
 	world.Campaigns = 40
 	h := newHarness(t, world, "orders", "campaigns", "order_details", "campaign_details", "campaign_articles")
 	h.cfg.Fetch.PageSize = 100
-	h.readChangedDetails(1, recheck)
+	h.useChangedDetails(1, recheck)
 	ref := newReference(t, h.service, h.cfg.Streams)
 	reads, staleRows := lastReads{}, map[string]int{}
 	for night := range 5 {

@@ -111,18 +111,18 @@ func TestKilledRunIsInTheLedger(t *testing.T) {
 	c.try(t, stepCall{Step: "merged"}, 0, waitForExit)
 	wh := warehouseOf(t, c.job(killedAgent, c.dir).config())
 	must(t, wh.Folder.CheckUnlocked())
-	requireKilled(t, wh.Ledger.AllRuns, c.night)
+	requireKilled(t, wh.Ledger.AllRuns, c.runID)
 	j := c.job(killedAgent, c.dir)
 	j.At = c.at.Add(7 * time.Hour)
 	res := c.mustComplete(pipeline.Run(t.Context(), j.config()))
-	if res.Run.ID == c.night {
-		t.Errorf("run %s was resumed after 7 hours, want a new run", c.night)
+	if res.Run.ID == c.runID {
+		t.Errorf("run %s was resumed after 7 hours, want a new run", c.runID)
 	}
-	requireKilled(t, wh.Ledger.Runs, c.night)
+	requireKilled(t, wh.Ledger.Runs, c.runID)
 	db := openUnmanaged(t, filepath.Join(c.dir, "catalog.duckdb")+"?access_mode=read_only&threads=1")
 	defer db.Close()
 	got := query(t, db, `SELECT started_at = ?::TIMESTAMPTZ AND ended_at IS NULL AND snapshot_at IS NULL AND exit_code IS NULL
-		AND error LIKE '%killed%' FROM meta.runs WHERE run_id = ? AND outcome = 'killed'`, c.at.Format(time.RFC3339), c.night)
+		AND error LIKE '%killed%' FROM meta.runs WHERE run_id = ? AND outcome = 'killed'`, c.at.Format(time.RFC3339), c.runID)
 	if len(got) != 1 || got[0][0].String != "true" {
 		t.Errorf("the comparison of the killed run in meta.runs returned %v, want one row with true", got)
 	}
@@ -142,12 +142,12 @@ func TestTrialKilledDryRunIsInTheLedger(t *testing.T) {
 	}
 	wh := warehouseOf(t, dry.config())
 	dryRun := dry.At.UTC().Format("20060102T150405Z")
-	requireKilled(t, wh.Ledger.AllRuns, c.night)
+	requireKilled(t, wh.Ledger.AllRuns, c.runID)
 	requireKilled(t, wh.Ledger.AllRuns, dryRun)
 	j := c.job(killedAgent, c.dir)
 	j.At = c.at.Add(2 * time.Minute)
-	if res := c.mustComplete(pipeline.Run(t.Context(), j.config())); res.Run.ID != c.night {
-		t.Errorf("got run %s, want the resumed run %s", res.Run.ID, c.night)
+	if res := c.mustComplete(pipeline.Run(t.Context(), j.config())); res.Run.ID != c.runID {
+		t.Errorf("got run %s, want the resumed run %s", res.Run.ID, c.runID)
 	}
 	requireKilled(t, wh.Ledger.Runs, dryRun)
 	dry.At, dry.KillAt = c.at.Add(time.Hour), stepCall{}
@@ -216,7 +216,7 @@ func (c *crashTrial) storm(t *testing.T, random *rand.Rand, nights int) stormCou
 // killOnce kills a run at a random time or step.
 func (c *crashTrial) killOnce(t *testing.T, random *rand.Rand) (killed, published bool) {
 	t.Helper()
-	if c.night == "" {
+	if c.runID == "" {
 		c.beginNight(t)
 	}
 	if random.IntN(2) == 0 {

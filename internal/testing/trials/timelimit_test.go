@@ -37,7 +37,7 @@ type limitedHarness struct {
 func newLimitedHarness(t *testing.T, world sim.Options, names ...string) *limitedHarness {
 	t.Helper()
 	h := newHarness(t, world, names...)
-	h.readChangedDetails(45, 0)
+	h.useChangedDetails(45, 0)
 	h.cfg.Fetch.BaseURL, h.cfg.Fetch.PageSize, h.cfg.Fetch.Concurrency = "http://127.0.0.1/", 20, 1
 	h.cfg.Fetch.RequestsPerSecond, h.cfg.Fetch.Burst = requestsPerSecond, 1
 	h.cfg.Fetch.Transport = &randomTransport{service: h.service}
@@ -243,7 +243,7 @@ func (h *limitedHarness) requireArticlesInProgress(ref *reference) {
 	current := ref.currentRows()
 	changedRecently := map[string]bool{}
 	for _, c := range current["campaigns"] {
-		at, err := time.Parse(microseconds, c["updated_at"])
+		at, err := time.Parse(microsecondLayout, c["updated_at"])
 		must(h.t, err)
 		changedRecently[c["id"]] = h.at.Sub(at) < 44*24*time.Hour
 	}
