@@ -82,10 +82,10 @@ func (h *harness) copyEveryStep(at time.Time) (copies []string) {
 }
 
 // restoreCopy rebuilds a catalog from a copy, in a new warehouse with the folder dir.
-func (h *harness) restoreCopy(copied string, skipDamaged bool) (dir string, r pipeline.RebuildResult, err error) {
+func (h *harness) restoreCopy(copyDir string, skipDamaged bool) (dir string, r pipeline.RebuildResult, err error) {
 	h.t.Helper()
 	dir = h.t.TempDir()
-	copyParquetAndState(h.t, copied, dir)
+	copyParquetAndState(h.t, copyDir, dir)
 	cfg := h.cfg
 	cfg.Warehouse.Dir = dir
 	h.at = h.at.Add(time.Hour)
@@ -126,11 +126,11 @@ func TestTrialCopiesOfTheSeriesContainOneNight(t *testing.T) {
 				t.Fatalf("the night changed %d tables, want at least 3", changedTables)
 			}
 			copiesByNight := map[time.Time]int{} // numbers of copies by the time of the restored night
-			for i, copied := range copies {
+			for i, copyDir := range copies {
 				if i%3 != 0 && i != len(copies)-1 {
 					continue // most steps only change the name of a temporary file
 				}
-				dir, r, err := h.restoreCopy(copied, false)
+				dir, r, err := h.restoreCopy(copyDir, false)
 				if err != nil {
 					t.Errorf("rebuild from copy %d of %d: %v", i, len(copies), err)
 					continue
@@ -180,11 +180,11 @@ func (h *harness) restoreMixedCopies(copies []string, nights map[time.Time]map[s
 	for range mixedCopies {
 		earlier := random.IntN(len(copies) - 1)
 		later := earlier + 1 + random.IntN(len(copies)-1-earlier)
-		mixed := h.t.TempDir()
+		mixedDir := h.t.TempDir()
 		isEarly := map[string]bool{} // whether the files of a folder come from the earlier step
-		for _, copied := range []string{copies[earlier], copies[later]} {
-			must(h.t, filepath.WalkDir(copied, func(path string, entry fs.DirEntry, err error) error {
-				name, _ := filepath.Rel(copied, path)
+		for _, copyDir := range []string{copies[earlier], copies[later]} {
+			must(h.t, filepath.WalkDir(copyDir, func(path string, entry fs.DirEntry, err error) error {
+				name, _ := filepath.Rel(copyDir, path)
 				parts := strings.Split(name, string(filepath.Separator))
 				if err != nil || entry.IsDir() {
 					return err
@@ -196,13 +196,13 @@ func (h *harness) restoreMixedCopies(copies []string, nights map[time.Time]map[s
 				if _, isDecided := isEarly[folder]; !isDecided {
 					isEarly[folder] = folder == "state" || random.IntN(2) == 0
 				}
-				if isEarly[folder] != (copied == copies[earlier]) {
+				if isEarly[folder] != (copyDir == copies[earlier]) {
 					return nil
 				}
-				return errors.Join(os.MkdirAll(filepath.Join(mixed, filepath.Dir(name)), 0o700), os.Link(path, filepath.Join(mixed, name)))
+				return errors.Join(os.MkdirAll(filepath.Join(mixedDir, filepath.Dir(name)), 0o700), os.Link(path, filepath.Join(mixedDir, name)))
 			}))
 		}
-		_, _, err := h.restoreCopy(mixed, false)
+		_, _, err := h.restoreCopy(mixedDir, false)
 		skipDamaged := err != nil
 		if skipDamaged {
 			refusals++
@@ -211,7 +211,7 @@ func (h *harness) restoreMixedCopies(copies []string, nights map[time.Time]map[s
 				continue
 			}
 		}
-		dir, r, err := h.restoreCopy(mixed, skipDamaged)
+		dir, r, err := h.restoreCopy(mixedDir, skipDamaged)
 		must(h.t, err)
 		got := contents(h.t, filepath.Join(dir, "catalog.duckdb"))
 		night, isKnown := nights[r.Last]

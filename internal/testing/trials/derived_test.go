@@ -9,7 +9,7 @@ import (
 	"placementsync/schema"
 )
 
-// derivedTables derives the specifications of tables that are not in handWritten from the schema files.
+// derivedTables derives specifications from the schema files, for tables that are not in handWritten.
 // Each column is expected to contain the field of the same name. So the trials also compare a new
 // endpoint whose table is not yet described in tables_test.go. Tables of nested objects, and of streams
 // with Completes or Query, are not derived. The comment of the type tableSpec explains the notation of
