@@ -18,11 +18,11 @@ import (
 // merge.
 func showNight(g *globals, res pipeline.Result, dryRun bool) error {
 	countsRows := res.Run.Outcome == ledger.Complete || res.Run.Outcome == ledger.Partial
-	rowsHead, standingHead := "rows", "rows are"
+	rowsHead := "rows"
 	if !countsRows {
-		rowsHead, standingHead = "records", "records are"
+		rowsHead = "records"
 	}
-	t := textTable{columns: []column{{name: "stream"}, {name: standingHead}, {name: rowsHead, isNumber: true}, {name: "requests", isNumber: true, drop: 2},
+	t := textTable{columns: []column{{name: "stream"}, {name: "standing"}, {name: rowsHead, isNumber: true}, {name: "requests", isNumber: true, drop: 2},
 		{name: "passes", isNumber: true, drop: 3}, {name: "why", drop: 1, minWidth: 24}}}
 	for _, s := range res.Run.Streams {
 		standing := ledger.StandingOf(s.Grade)
@@ -58,21 +58,21 @@ func showChanges(g *globals, changes []load.Change) error {
 
 func showOutcome(g *globals, res pipeline.Result, dryRun bool) error {
 	r := res.Run
-	outcome := "published"
+	result := "published"
 	switch {
 	case dryRun && r.Outcome == ledger.Complete:
-		outcome = "dry run, nothing published"
+		result = "dry run, nothing published"
 	case dryRun && r.Outcome == ledger.Partial:
-		outcome = "dry run, nothing published, partial: " + query.EscapeLines(r.Why())
+		result = "dry run, nothing published, partial: " + query.EscapeLines(r.Why())
 	case r.Outcome == ledger.Partial:
-		outcome = "published, partial: " + query.EscapeLines(r.Why())
+		result = "published, partial: " + query.EscapeLines(r.Why())
 	case r.Held:
-		outcome = "held by its checks, nothing published; readers keep the last snapshot"
+		result = "held by its checks, nothing published; readers keep the last snapshot"
 	case r.Outcome != ledger.Complete:
-		outcome = "nothing published; readers keep the last snapshot"
+		result = "nothing published; readers keep the last snapshot"
 	}
 	text := fmt.Sprintf("run %s: %s\n%s, %d new, %d changed, %d gone; %s, %s, %s, %s",
-		r.ID, outcome, plural.Count(r.Rows, "row"), r.New, r.Changed, r.Gone, plural.Count(r.Requests, "request"), plural.FormatBytes(r.Bytes),
+		r.ID, result, plural.Count(r.Rows, "row"), r.New, r.Changed, r.Gone, plural.Count(r.Requests, "request"), plural.FormatBytes(r.Bytes),
 		plural.Count(r.Retries, "retry"), r.EndedAt.Sub(r.StartedAt).Round(time.Millisecond))
 	if ids, streams := r.Unread(); ids > 0 {
 		text += "\nnot read within run.max_duration: " + unreadText(ids, streams, r.NightsLeft)

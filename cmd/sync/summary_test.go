@@ -15,9 +15,9 @@ import (
 func TestSummaryCounts(t *testing.T) {
 	streams := []ledger.Stream{{Stream: "orders", Grade: "exact", Rows: 1000}, {Stream: "files", Grade: "carried_forward", Reason: "why"}}
 	for outcome, want := range map[ledger.Outcome]string{
-		ledger.Complete:    `(?s)^stream +rows are +rows .*\norders +proven +1000 .*\nfiles +carried `,
-		ledger.Interrupted: `(?s)^stream +records are +records .*\norders +proven +1000 .*\nfiles +not read +0 .*nothing published; readers keep the last snapshot`,
-		ledger.Failed:      `(?s)^stream +records are +records `,
+		ledger.Complete:    `(?s)^stream +standing +rows .*\norders +proven +1000 .*\nfiles +carried `,
+		ledger.Interrupted: `(?s)^stream +standing +records .*\norders +proven +1000 .*\nfiles +not read +0 .*nothing published; readers keep the last snapshot`,
+		ledger.Failed:      `(?s)^stream +standing +records `,
 	} {
 		var out bytes.Buffer
 		g := &globals{process: process{stdout: &out}}
