@@ -62,7 +62,7 @@ func (m *mailServer) serve(t *testing.T) int {
 	return listener.Addr().(*net.TCPAddr).Port
 }
 
-// exampleText returns config.example.yaml with its commented channels and watches enabled.
+// exampleText returns config.example.yaml, and enables its commented-out channels and watches.
 func exampleText(t *testing.T) string {
 	t.Helper()
 	text := read(t, "../../config.example.yaml")
@@ -75,10 +75,6 @@ func exampleText(t *testing.T) string {
 		indent := strings.Repeat(" ", len(list)-len(strings.TrimLeft(list, " ")))
 		commentMarks := regexp.MustCompile(`(?m)^` + indent + `# `)
 		end := strings.Index(after+"\n\n", "\n\n")
-		if end < 0 {
-			end = len(after)
-		}
-		end = min(end, len(after))
 		first := strings.Index(after, indent+"# - ")
 		block := commentMarks.ReplaceAllString(after[first:end], indent)
 		text = before + "\n" + strings.TrimSuffix(list, " []") + "\n" + block + after[end:]
