@@ -220,7 +220,7 @@ func checkOwnChecks(ctx context.Context, g *globals, cfg config.Config) (err err
 		defer func() { err = errors.Join(err, db.Close()) }()
 	}
 	all, err := query.LoadChecks(cfg.Checks.Dir)
-	if err := ownFilesErr(ctx, "checks", all, err, db); err != nil {
+	if err := userFilesErr(ctx, "checks", all, err, db); err != nil {
 		return err
 	}
 	own := slices.DeleteFunc(all.List(), func(q query.Query) bool { return !q.IsUserDefined() })

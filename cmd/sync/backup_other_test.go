@@ -70,7 +70,7 @@ func TestTrialUnreadableNewestManifest(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	d := newBucketHarness(t)
-	d.readFewStreams(t)
+	d.configureFewStreams(t)
 	must(t, d.night(t))
 	olderRun := d.currentRun(t)
 	must(t, d.night(t))
@@ -180,7 +180,7 @@ func TestTrialBackupAfterWrongClock(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	d := newBucketHarness(t)
-	d.readFewStreams(t)
+	d.configureFewStreams(t)
 	must(t, d.night(t))
 	rightTime := d.g.Now
 	d.g.Now = func() time.Time { return rightTime().AddDate(1, 0, 0) }

@@ -97,9 +97,9 @@ func TestLogOfPartialNight(t *testing.T) {
 	if n := len(linesWith(lines, "stream read")) + len(notRead); n != len(stream.All()) {
 		t.Errorf("got %d lines about streams, want %d:\n%s", n, len(stream.All()), &log)
 	}
-	orders := slices.IndexFunc(notRead, func(line map[string]any) bool { return line["stream"] == "orders" })
-	if orders < 0 || notRead[orders]["requests"] != 2.0 || notRead[orders]["retries"] != 1.0 || notRead[orders]["standing"] != "not read" ||
-		!strings.Contains(fmt.Sprint(notRead[orders]["reason"]), `body begins "{\"error\":`) {
+	ordersIndex := slices.IndexFunc(notRead, func(line map[string]any) bool { return line["stream"] == "orders" })
+	if ordersIndex < 0 || notRead[ordersIndex]["requests"] != 2.0 || notRead[ordersIndex]["retries"] != 1.0 || notRead[ordersIndex]["standing"] != "not read" ||
+		!strings.Contains(fmt.Sprint(notRead[ordersIndex]["reason"]), `body begins "{\"error\":`) {
 		t.Errorf("the log lines of unread streams are %v, want orders with its reason", notRead)
 	}
 	night := linesWith(lines, "night ended")
@@ -122,7 +122,7 @@ func TestLogOfPartialNight(t *testing.T) {
 	}
 }
 
-// checkAlert checks the JSON of the alert of a night without orders.
+// checkAlert checks the JSON of the alert after a night that could not read orders.
 func checkAlert(t *testing.T, body []byte) {
 	t.Helper()
 	var a notify.Alert
@@ -150,14 +150,14 @@ func TestTrialLogOfServeIsJSON(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- runServe(ctx, g) }()
-	for isRequested := false; strings.Count(log.String(), `"night ended"`) < 2; {
+	for hasSentRequest := false; strings.Count(log.String(), `"night ended"`) < 2; {
 		select {
 		case <-log.more:
 		case err := <-ended:
 			t.Fatalf("serve ended with %v:\n%s", err, log)
 		}
-		if address := regexp.MustCompile(`"address":"([^"]+)"`).FindStringSubmatch(log.String()); address != nil && !isRequested {
-			isRequested = true
+		if address := regexp.MustCompile(`"address":"([^"]+)"`).FindStringSubmatch(log.String()); address != nil && !hasSentRequest {
+			hasSentRequest = true
 			request, err := http.NewRequest(http.MethodGet, "http://"+address[1]+"/healthz", nil)
 			must(t, err)
 			request.Host = "evil.example.com"

@@ -1,6 +1,6 @@
-// Command placementsync is the nightly job: it reads the service, proves that the result is
-// complete, and publishes one snapshot as DuckDB and Parquet. Most commands have their own
-// file in this package. The package only connects the packages below internal/, which do the work.
+// Command placementsync is the nightly job: it reads the service, checks each list for missing
+// records, and publishes one snapshot as DuckDB and Parquet. Most commands have their own file in
+// this package. The packages below internal/ do the work; this package only connects them.
 package main
 
 import (
@@ -12,8 +12,8 @@ import (
 	"placementsync/internal/command"
 )
 
-// version and commit are set by the build. A build from a tarball needs commit, because its
-// source has no repository.
+// version and commit are set by the build. Go finds the commit of a build in a repository. A tarball
+// contains no repository, so its build must set the variable commit.
 var (
 	version = "dev"
 	commit  = ""
@@ -25,8 +25,8 @@ const abandonedMessage = "placementsync: stopped before its work was complete: r
 
 func main() {
 	p := hostProcess()
-	os.Exit(command.RunInterruptible(p.stderr, abandonedMessage, func(ctx context.Context, noTimeLimit func()) int {
-		p.noTimeLimit = noTimeLimit
+	os.Exit(command.RunInterruptible(p.stderr, abandonedMessage, func(ctx context.Context, removeTimeLimit func()) int {
+		p.removeTimeLimit = removeTimeLimit
 		return executeArgs(ctx, os.Args[1:], p)
 	}))
 }

@@ -87,9 +87,9 @@ type dashboardPanel struct {
 	GridPos                  struct{ X, Y, W, H int }
 }
 
-// TestDashboardMetrics checks that the dashboard shows all metrics of the daemon, that each panel is
+// TestDashboardIsComplete checks that the dashboard shows all metrics of the daemon, that each panel is
 // complete, and that no two panels overlap.
-func TestDashboardMetrics(t *testing.T) {
+func TestDashboardIsComplete(t *testing.T) {
 	t.Parallel()
 	var dashboard struct{ Panels []dashboardPanel }
 	must(t, json.Unmarshal([]byte(read(t, "../../deploy/grafana/placementsync.json")), &dashboard))

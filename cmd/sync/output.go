@@ -26,7 +26,7 @@ type outputOptions struct {
 	rows     int
 	// withGrades is a flag of query only.
 	withGrades bool
-	// first are the columns that a narrow terminal shows before the others.
+	// first are the most important columns. A narrow terminal hides them last.
 	first []string
 }
 
@@ -114,9 +114,9 @@ func checkOutputFolder(file string) error {
 	return nil // writing the file reports other errors
 }
 
-// writeGraded runs a query and writes its result. It then lists on stderr the source tables that
-// the last night did not read or could not prove complete, because such a table can be the reason
-// for an empty result.
+// writeGraded runs a query and writes its result. Without --quiet, it then lists on stderr the source
+// tables that the last night did not read or could not prove complete, because such a table can be the
+// reason for an empty result.
 func (o outputOptions) writeGraded(ctx context.Context, g *globals, db *query.DB, q query.Query, values map[string]string) (rows int64, err error) {
 	if g.Quiet && !o.withGrades {
 		return o.writeResult(ctx, g, db, q, values)

@@ -10,22 +10,22 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTrialRecordsInChromium visits records of a demo in a browser: from a listing to an order
+// TestTrialExplorePagesInChromium visits pages of a demo in a browser: from a listing to an order
 // and its article and back, to an earlier snapshot, and to a named query.
-func TestTrialRecordsInChromium(t *testing.T) {
+func TestTrialExplorePagesInChromium(t *testing.T) {
 	requireTrials(t)
 	if findChromium() == "" {
 		t.Skip("no chromium was found: install it with apt-get install chromium")
 	}
-	w := newRecordBrowser(t)
+	w := newExploreBrowser(t)
 	t.Run("drill down and back", w.drillDown)
 	t.Run("earlier snapshot", w.showEarlierSnapshot)
-	t.Run("named query", w.askQuestion)
+	t.Run("named query", w.openNamedQuery)
 	t.Run("keyboard", w.useKeys)
 	t.Run("click on a chart", w.clickChart)
 	t.Run("layouts", w.checkLayouts)
 	w.t = t
-	// The page with the invalid parameter has the status 400.
+	// checkLayouts opens a page with an invalid parameter, which has the status 400.
 	isExpected := func(problem string) bool {
 		return strings.Contains(problem, "status of 400") && strings.Contains(problem, "p.min_listings=few")
 	}
@@ -34,8 +34,8 @@ func TestTrialRecordsInChromium(t *testing.T) {
 	}
 }
 
-// recordBrowser is a browser with the pages of a demo.
-type recordBrowser struct {
+// exploreBrowser is a browser with the pages of a demo.
+type exploreBrowser struct {
 	*browser
 	site       demoSite
 	exploreURL string
@@ -43,9 +43,9 @@ type recordBrowser struct {
 	listing, order, article string
 }
 
-func newRecordBrowser(t *testing.T) *recordBrowser {
+func newExploreBrowser(t *testing.T) *exploreBrowser {
 	t.Helper()
-	w := &recordBrowser{site: exploreDemo(t)}
+	w := &exploreBrowser{site: exploreDemo(t)}
 	w.exploreURL = w.site.url + "/explore/"
 	row := strings.Split(w.sql(t, `SELECT l.id, i.order_id, i.article_id FROM order_items i JOIN product_listings l ON l.id = i.product_id
 		JOIN articles a ON a.id = i.article_id JOIN campaigns g ON g.id = a.campaign_id ORDER BY ALL LIMIT 1`), "\r\n")[1]
@@ -57,14 +57,14 @@ func newRecordBrowser(t *testing.T) *recordBrowser {
 }
 
 // sql returns the result of a query as CSV.
-func (w *recordBrowser) sql(t *testing.T, text string, flags ...string) string {
+func (w *exploreBrowser) sql(t *testing.T, text string, flags ...string) string {
 	t.Helper()
 	return mustRun(t, append([]string{"query", "--config", w.site.config, "--quiet", "--format", "csv", text}, flags...)...)
 }
 
 // waitForPage waits for a requested page. A page from the browser's back-forward cache is shown
 // without a load event.
-func (w *recordBrowser) waitForPage() {
+func (w *exploreBrowser) waitForPage() {
 	w.t.Helper()
 	for {
 		m := w.next()
@@ -76,7 +76,7 @@ func (w *recordBrowser) waitForPage() {
 }
 
 // runAndWait runs a script that leaves the page, and waits for the next page.
-func (w *recordBrowser) runAndWait(script string) {
+func (w *exploreBrowser) runAndWait(script string) {
 	w.t.Helper()
 	w.calls++
 	message := fmt.Sprintf(`{"id":%d,"method":"Runtime.evaluate","sessionId":%q,"params":{"expression":%q}}`, w.calls, w.session, script)
@@ -86,7 +86,7 @@ func (w *recordBrowser) runAndWait(script string) {
 	w.waitForPage()
 }
 
-func (w *recordBrowser) requirePage(path, heading string) {
+func (w *exploreBrowser) requirePage(path, heading string) {
 	w.t.Helper()
 	var location, title string
 	w.eval("location.href", &location)
@@ -96,7 +96,7 @@ func (w *recordBrowser) requirePage(path, heading string) {
 	}
 }
 
-func (w *recordBrowser) drillDown(t *testing.T) {
+func (w *exploreBrowser) drillDown(t *testing.T) {
 	w.t = t
 	w.visitURL(w.exploreURL+"listings/"+w.listing, 1400, 900, "light")
 	var title string
@@ -111,7 +111,7 @@ func (w *recordBrowser) drillDown(t *testing.T) {
 	w.requirePage("listings/"+w.listing, title)
 }
 
-func (w *recordBrowser) showEarlierSnapshot(t *testing.T) {
+func (w *exploreBrowser) showEarlierSnapshot(t *testing.T) {
 	w.t = t
 	w.visitURL(w.exploreURL+"listings/"+w.listing, 1400, 900, "light")
 	w.runAndWait(`(() => { const choice = document.getElementById("as_of"); choice.selectedIndex = choice.length - 1; choice.form.requestSubmit(); })()`)
@@ -130,7 +130,7 @@ func (w *recordBrowser) showEarlierSnapshot(t *testing.T) {
 	}
 }
 
-func (w *recordBrowser) askQuestion(t *testing.T) {
+func (w *exploreBrowser) openNamedQuery(t *testing.T) {
 	w.t = t
 	w.visitURL(w.exploreURL+"questions", 1400, 900, "light")
 	w.runAndWait(`document.querySelector('a[href="/explore/questions/price_by_segment"]').click()`)
@@ -155,7 +155,7 @@ func (w *recordBrowser) askQuestion(t *testing.T) {
 
 // checkLayouts opens each kind of page at three widths and in both color schemes. Except on the report,
 // a table must not be wider than its page.
-func (w *recordBrowser) checkLayouts(t *testing.T) {
+func (w *exploreBrowser) checkLayouts(t *testing.T) {
 	row := strings.Split(strings.Split(w.sql(t, "SELECT c.campaign_id, g.profile_id, i.outlet_id FROM campaign_articles c JOIN campaigns g ON g.id = c.campaign_id JOIN order_items i ON i.id = c.order_item_id WHERE c.id = '"+w.article+"'"), "\r\n")[1], ",")
 	for _, path := range []string{"listings/" + w.listing, "orders/" + w.order, "articles/" + w.article, "campaigns/" + row[0], "profiles/" + row[1], "outlets/" + row[2],
 		"catalog", "outlets", "orders?is.status=paid&min.total=1000&sort=-total", "campaigns", "articles", "profiles", "snapshot", "report", "questions", "questions/margins", "questions/find_placements",
@@ -193,7 +193,7 @@ func (b *browser) typeKey(key, text string, code int) {
 }
 
 // useKeys presses at most ten keys to reach the rows of a table, and one key to reach the search.
-func (w *recordBrowser) useKeys(t *testing.T) {
+func (w *exploreBrowser) useKeys(t *testing.T) {
 	w.t = t
 	for _, path := range []string{"catalog", "orders", "questions/margins"} {
 		w.visitURL(w.exploreURL+path, 1280, 900, "light")
@@ -220,7 +220,7 @@ func (w *recordBrowser) useKeys(t *testing.T) {
 }
 
 // clickChart clicks on the last bar of a chart. The page must then show only the row of this bar.
-func (w *recordBrowser) clickChart(t *testing.T) {
+func (w *exploreBrowser) clickChart(t *testing.T) {
 	w.t = t
 	w.visitURL(w.exploreURL+"questions/order_value_by_month", 1280, 900, "light")
 	var point []float64

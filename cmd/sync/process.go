@@ -24,9 +24,9 @@ type process struct {
 	executable string
 	// lakeTimeout replaces the constant of the same name. Zero means the constant.
 	lakeTimeout time.Duration
-	// noTimeLimit is called by a command that may need more time to stop after the first signal
+	// removeTimeLimit is called by a command that may need more time to stop after the first signal
 	// than other commands. A second signal still ends the command at once.
-	noTimeLimit func()
+	removeTimeLimit func()
 	// ask is nil if stdin is not a terminal.
 	ask asker
 }

@@ -49,15 +49,15 @@ func (g *globals) showProgress(tracker *pipeline.ProgressTracker) (log *slog.Log
 	}
 }
 
-// callEvery calls do at an interval until stop. stop waits for a running call.
-func callEvery(interval time.Duration, do func()) (stop func()) {
+// callEvery calls f at an interval until stop is called. stop waits for a running call of f.
+func callEvery(interval time.Duration, f func()) (stop func()) {
 	ticker, quit := time.NewTicker(interval), make(chan struct{})
 	var running sync.WaitGroup
 	running.Go(func() {
 		for {
 			select {
 			case <-ticker.C:
-				do()
+				f()
 			case <-quit:
 				return
 			}
@@ -115,13 +115,13 @@ func newBars(out io.Writer, width int) *bars {
 	b := &bars{out: out, width: min(width, maxWidth), printed: map[string]bool{}}
 	b.progress = mpb.New(mpb.WithOutput(out), mpb.WithWidth(b.width), mpb.WithAutoRefresh(), mpb.WithRefreshRate(redrawInterval))
 	style := mpb.BarStyle().Lbound("[").Filler("=").Tip(">").Padding(" ").Rbound("]")
-	line := func(name, facts func() string) *mpb.Bar {
+	newBar := func(name, facts func() string) *mpb.Bar {
 		return b.progress.New(0, style,
 			mpb.PrependDecorators(decor.Any(func(decor.Statistics) string { return name() }, decor.WC{W: nameWidth, C: decor.DindentRight})),
 			mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return " " + facts() })))
 	}
-	b.stream = line(b.streamName, b.streamFacts)
-	b.total = line(func() string { return "total" }, b.totalFacts)
+	b.stream = newBar(b.streamName, b.streamFacts)
+	b.total = newBar(func() string { return "total" }, b.totalFacts)
 	return b
 }
 
@@ -202,7 +202,7 @@ func (b *bars) describeStream(s ledger.StreamProgress) string {
 	return cutCell(strings.TrimSuffix(line, ", "), b.width)
 }
 
-// outOf formats a number and its total. A total of 0 means that the total is unknown and left out.
+// outOf formats a number and its total. It omits a total of 0, which is unknown.
 func outOf(n, total int64) string {
 	if total == 0 {
 		return strconv.FormatInt(n, 10)

@@ -38,8 +38,8 @@ func rawCommand(g *globals) *cobra.Command {
 		Short: "List the stored responses of a run, or print one unchanged",
 		Long: "List the stored responses of a run, or print one unchanged, to examine a suspicious value. The\n" +
 			"default is the newest run with stored responses. The flags select responses. A single selected\n" +
-			"response is printed: its body is unpacked and otherwise unchanged, but on a terminal control\n" +
-			"characters are escaped. Several responses are listed. --format always lists.",
+			"response is printed: its body is decompressed and otherwise unchanged, but on a terminal,\n" +
+			"control characters are escaped. Several responses are listed. --format always lists.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.hasFormat = cmd.Flags().Changed("format")

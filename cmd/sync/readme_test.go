@@ -74,6 +74,7 @@ func TestGitIgnoresShownFiles(t *testing.T) {
 		t.Errorf("found %q, want at least 10 files: this test no longer finds the others", written)
 	}
 	for _, file := range written {
+		// If file is a folder, git may ignore only its content.
 		cmd := exec.CommandContext(t.Context(), "git", "check-ignore", "--no-index", file, file+"/in")
 		cmd.Dir = filepath.Join("..", "..")
 		var exitErr *exec.ExitError

@@ -28,7 +28,7 @@ func TestRehearsal(t *testing.T) {
 		t.Errorf("the ledger contains %+v, want a complete rehearsal with its bytes and time", success)
 	}
 
-	// The largest object is a Parquet file or the ledger, which a restore needs.
+	// The largest object is a Parquet file or the ledger. A restore needs both.
 	truncated := ""
 	d.store.Change("store", func(objects map[string][]byte) {
 		for name, data := range objects {

@@ -35,7 +35,10 @@ var fixtureRelease = flag.String("release", "", "write the fixture of this relea
 const (
 	releasesDir   = "testdata/releases"
 	fixtureSuffix = ".tar.zst"
-	ledgerFile    = "runs.json"
+	// printedDir is the folder of a fixture with the output of the release: one file for each table, and
+	// ledgerFile.
+	printedDir = "answers"
+	ledgerFile = "runs.json"
 )
 
 // TestWriteFixture makes the fixture of a release. "make fixture" runs this test.
@@ -52,9 +55,9 @@ func TestWriteFixture(t *testing.T) {
 	l.interruptNight()
 	printed := l.readHistory()
 	printed[ledgerFile] = l.mustRun(false, "runs", "--format", "json")
-	must(t, os.Mkdir(filepath.Join(root, "answers"), 0o755))
+	must(t, os.Mkdir(filepath.Join(root, printedDir), 0o755))
 	for name, text := range printed {
-		must(t, os.WriteFile(filepath.Join(root, "answers", name), []byte(text), 0o644))
+		must(t, os.WriteFile(filepath.Join(root, printedDir, name), []byte(text), 0o644))
 	}
 	file := filepath.Join(releasesDir, version+fixtureSuffix)
 	must(t, packFolder(root, file))
@@ -152,10 +155,10 @@ func openFixture(t *testing.T, release string) fixture {
 	root := t.TempDir()
 	must(t, testfixture.Unpack(filepath.Join(releasesDir, release+fixtureSuffix), root))
 	f := fixture{dir: filepath.Join(root, "warehouse"), history: map[string]string{}}
-	printed, err := os.ReadDir(filepath.Join(root, "answers"))
+	printedFiles, err := os.ReadDir(filepath.Join(root, printedDir))
 	must(t, err)
-	for _, a := range printed {
-		f.history[a.Name()] = read(t, filepath.Join(root, "answers", a.Name()))
+	for _, file := range printedFiles {
+		f.history[file.Name()] = read(t, filepath.Join(root, printedDir, file.Name()))
 	}
 	f.ledger = f.history[ledgerFile]
 	delete(f.history, ledgerFile)

@@ -39,13 +39,13 @@ func reportCommand(g *globals) *cobra.Command {
 }
 
 // runReport writes the page of the newest snapshot, of the earlier snapshot asOf or, with --held, of
-// the held night. questions is the path of the pages that a server has for named queries. Empty means a
+// the held night. queryPages is the path of a server's pages for named queries. It is empty for a
 // standalone file.
-func runReport(ctx context.Context, g *globals, out, asOf, questions string) (err error) {
+func runReport(ctx context.Context, g *globals, out, asOf, queryPages string) (err error) {
 	// The page reads several snapshots. Their times are not printed.
 	s := &openSnapshots{g: g.silent(), asOf: asOf, dbs: map[time.Time]*query.DB{}}
 	defer func() { err = explainDamage(g, errors.Join(err, s.close())) }()
-	opts := report.Options{Program: "placementsync query", Questions: questions, Earlier: asOf != "", Held: g.held}
+	opts := report.Options{Program: "placementsync query", Questions: queryPages, Earlier: asOf != "", Held: g.held}
 	if g.Config != command.DefaultConfig {
 		opts.Program += " --config " + config.QuoteWord(g.Config)
 	}

@@ -50,9 +50,9 @@ func demoReport(t *testing.T) string {
 	if file := os.Getenv("PLACEMENTSYNC_REPORT"); file != "" {
 		return file
 	}
-	page := filepath.Join(t.TempDir(), "report.html")
-	mustRun(t, "report", "--config", demoOfThreeNights(t), "-o", page)
-	return page
+	file := filepath.Join(t.TempDir(), "report.html")
+	mustRun(t, "report", "--config", demoOfThreeNights(t), "-o", file)
+	return file
 }
 
 // mustRun runs the program in this process and returns its standard output.
@@ -141,9 +141,9 @@ func checkControls(t *testing.T, b *browser) {
 			return table.tHead.rows[0].cells[head].ariaSort + " " + rows.every((v, i) => i === 0 || rows[i - 1] >= v);
 		})()`, "descending true"},
 		{"the theme can be chosen", `(() => {
-			const seen = [], button = document.getElementById("theme");
-			for (let i = 0; i < 3; i++) { button.click(); seen.push(getComputedStyle(document.documentElement).colorScheme); }
-			return seen.join();
+			const schemes = [], button = document.getElementById("theme");
+			for (let i = 0; i < 3; i++) { button.click(); schemes.push(getComputedStyle(document.documentElement).colorScheme); }
+			return schemes.join();
 		})()`, "light,dark,light dark"},
 		{"a choice draws another chart", `(() => {
 			const select = document.querySelector("select.variants");
@@ -153,12 +153,12 @@ func checkControls(t *testing.T, b *browser) {
 			return String(chart.innerHTML !== before);
 		})()`, "true"},
 		{"a chosen currency applies to the whole page", `(() => {
-			const page = document.getElementById("currency");
-			page.value = "EUR";
-			page.dispatchEvent(new Event("change"));
-			const seen = (e) => e.offsetParent !== null;
+			const menu = document.getElementById("currency");
+			menu.value = "EUR";
+			menu.dispatchEvent(new Event("change"));
+			const isVisible = (e) => e.offsetParent !== null;
 			const rows = [...document.querySelectorAll("tr[data-currency]")].filter((r) => !r.classList.contains("away"));
-			const options = [...document.querySelectorAll("select.variants")].filter(seen).map((s) => s.selectedOptions[0].dataset.currency || "EUR");
+			const options = [...document.querySelectorAll("select.variants")].filter(isVisible).map((s) => s.selectedOptions[0].dataset.currency || "EUR");
 			return [location.hash, rows.length > 5, rows.every((r) => r.dataset.currency === "EUR"), options.length > 2, options.every((o) => o === "EUR")].join();
 		})()`, "#currency=EUR,true,true,true,true"},
 		{"a link to a section keeps the currency", `document.querySelector(".jump a[href^='#prices']").getAttribute("href")`, "#prices&currency=EUR"},
@@ -168,10 +168,10 @@ func checkControls(t *testing.T, b *browser) {
 			location.hash = "#prices&currency=USD";
 		})`, "USD,true,true"},
 		{"a shortened table does not look empty", `(() => {
-			const page = document.getElementById("currency"), panel = document.getElementById("price-changes");
+			const menu = document.getElementById("currency"), panel = document.getElementById("price-changes");
 			const rows = [...panel.querySelectorAll("tr[data-currency]")], before = rows.map((r) => r.dataset.currency);
 			rows.forEach((r) => { r.dataset.currency = "USD"; });
-			const choose = (currency) => { page.value = currency; page.dispatchEvent(new Event("change")); };
+			const choose = (currency) => { menu.value = currency; menu.dispatchEvent(new Event("change")); };
 			choose("EUR");
 			const message = panel.querySelector(".more") ? panel.querySelector(".nothing").textContent : "the table is not cut";
 			rows.forEach((r, i) => { r.dataset.currency = before[i]; });
@@ -188,8 +188,8 @@ func checkControls(t *testing.T, b *browser) {
 	}
 }
 
-// firstPaint is a script with the time of the first paint in milliseconds as its result.
-const firstPaint = `new Promise((done) => new PerformanceObserver((list) => {
+// firstPaintScript is a script with the time of the first paint in milliseconds as its result.
+const firstPaintScript = `new Promise((done) => new PerformanceObserver((list) => {
 	for (const e of list.getEntries()) if (e.name === "first-contentful-paint") done(e.startTime);
 }).observe({type: "paint", buffered: true}))`
 
@@ -202,7 +202,7 @@ func checkFirstPaint(t *testing.T, b *browser, file string) {
 	for range tries {
 		b.visitReport(file, 1400, 900, "light")
 		var milliseconds float64
-		b.eval(firstPaint, &milliseconds)
+		b.eval(firstPaintScript, &milliseconds)
 		best = min(best, milliseconds)
 	}
 	if best > maxMilliseconds && os.Getenv("PLACEMENTSYNC_BENCH") != "" {

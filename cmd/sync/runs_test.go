@@ -8,8 +8,8 @@ import (
 )
 
 func TestRunsListsKinds(t *testing.T) {
-	out := ledgerTable([]ledger.Run{{ID: "old"}, {ID: "by schedule", Kind: ledger.Night}, {ID: "after events", Kind: ledger.Refresh}}, "by schedule").render(0)
-	for _, want := range []string{"old           night ", "by schedule   night    see this ", "after events  refresh "} {
+	out := ledgerTable([]ledger.Run{{ID: "no kind"}, {ID: "by schedule", Kind: ledger.Night}, {ID: "after events", Kind: ledger.Refresh}}, "by schedule").render(0)
+	for _, want := range []string{"no kind       night ", "by schedule   night    see this ", "after events  refresh "} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the output does not contain %q:\n%s", want, out)
 		}

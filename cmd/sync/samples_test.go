@@ -82,8 +82,8 @@ func TestTrialSamples(t *testing.T) {
 	}
 }
 
-// checkDemoRetention checks that a demo of 14 nights keeps the stored responses of the last
-// seven nights, the default of retention.raw_days, as "serve" does.
+// checkDemoRetention checks that a demo of 14 nights, like "serve", keeps the stored responses of the
+// last seven nights. Seven is the default of retention.raw_days.
 func checkDemoRetention(t *testing.T, dir string) {
 	landed, err := os.ReadDir(filepath.Join(dir, "warehouse", "raw"))
 	must(t, err)

@@ -47,8 +47,8 @@ func mainShortTimeout() {
 // mainPausedInMerge runs the program with a night that calls pause during its merge.
 func mainPausedInMerge(pause func(ctx context.Context)) {
 	p := hostProcess()
-	os.Exit(command.RunInterruptible(p.stderr, abandonedMessage, func(ctx context.Context, noTimeLimit func()) int {
-		p.noTimeLimit = noTimeLimit
+	os.Exit(command.RunInterruptible(p.stderr, abandonedMessage, func(ctx context.Context, removeTimeLimit func()) int {
+		p.removeTimeLimit = removeTimeLimit
 		p.Step = func(name, _ string) error {
 			if name == "mid merge" {
 				fmt.Fprintln(p.stderr, "paused at", name)
@@ -60,8 +60,8 @@ func mainPausedInMerge(pause func(ctx context.Context)) {
 	}))
 }
 
-// TestScripts tests the command line by transcripts, one file per subject. They use the
-// commands of testscript and these commands:
+// TestScripts tests the command line by scripts, one file per subject. They use the commands of
+// testscript and these commands:
 //
 //	exits CODE PROGRAM ARG...   run a program and check its exit code
 //	start PROGRAM ARG...        start a program in the background
@@ -85,7 +85,7 @@ func mainPausedInMerge(pause func(ctx context.Context)) {
 //	sim-await PATH              wait until a path was requested
 func TestScripts(t *testing.T) { runScripts(t, "testdata/script") }
 
-// TestTrialScripts runs the transcripts that take more than a few seconds.
+// TestTrialScripts runs the scripts that take more than a few seconds.
 func TestTrialScripts(t *testing.T) {
 	requireTrials(t)
 	runScripts(t, "testdata/trials")

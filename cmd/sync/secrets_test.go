@@ -51,12 +51,12 @@ func searchResponses(ts *testscript.TestScript, dir, secret string) (count int) 
 	stored, err := fetch.OpenStoredResponses(dir)
 	ts.Check(err)
 	defer stored.Close()
-	for a, err := range stored.All() {
+	for response, err := range stored.All() {
 		ts.Check(err)
-		body, err := stored.Body(a)
+		body, err := stored.Body(response)
 		ts.Check(err)
 		if bytes.Contains(body, []byte(secret)) {
-			ts.Fatalf("stored response %[2]d of %[3]s contains the secret %[1]q: %[4]s", secret, a.Seq, a.Stream, body)
+			ts.Fatalf("stored response %[2]d of %[3]s contains the secret %[1]q: %[4]s", secret, response.Seq, response.Stream, body)
 		}
 		count++
 	}

@@ -99,8 +99,8 @@ func runServe(ctx context.Context, g *globals) error {
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)
-	if g.noTimeLimit != nil {
-		g.noTimeLimit()
+	if g.removeTimeLimit != nil {
+		g.removeTimeLimit()
 	}
 	pages, err := newExplorer(g, cfg, exploreWarehouse{s.wh, &s.queriesDir, false})
 	if err != nil {

@@ -50,8 +50,8 @@ func (m tests) Run() int {
 			return demo, nil
 		}),
 		lake: sync.OnceValues(func() (string, error) {
-			programs := filepath.Join(dir, "lake")
-			return programs, errors.Join(os.Mkdir(programs, 0o755), buildLake(programs))
+			lakeDir := filepath.Join(dir, "lake")
+			return lakeDir, errors.Join(os.Mkdir(lakeDir, 0o755), buildLake(lakeDir))
 		}),
 	}
 	return m.M.Run()

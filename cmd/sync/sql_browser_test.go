@@ -16,7 +16,7 @@ func TestTrialSQLInChromium(t *testing.T) {
 	if findChromium() == "" {
 		t.Skip("no chromium was found: install it with apt-get install chromium")
 	}
-	w := newRecordBrowser(t)
+	w := newExploreBrowser(t)
 	t.Run("layouts", w.checkSQLLayouts)
 	t.Run("type and run", w.typeSQL)
 	t.Run("schema", w.openTable)
@@ -28,27 +28,27 @@ func TestTrialSQLInChromium(t *testing.T) {
 }
 
 // waitFor waits until an expression is true in the page.
-func (w *recordBrowser) waitFor(expression string) {
+func (w *exploreBrowser) waitFor(expression string) {
 	w.t.Helper()
 	w.eval(fmt.Sprintf(`new Promise((done) => { const look = () => { if (%s) return done(true); requestAnimationFrame(look); }; look(); })`, expression), nil)
 }
 
 // openEditor opens the page "SQL" and waits for the editor. urlQuery may contain a statement.
-func (w *recordBrowser) openEditor(urlQuery string, width int, colorScheme string) {
+func (w *exploreBrowser) openEditor(urlQuery string, width int, colorScheme string) {
 	w.t.Helper()
 	w.visitURL(w.exploreURL+"sql"+urlQuery, width, 900, colorScheme)
 	w.waitFor(`"editor" in document.documentElement.dataset`)
 }
 
 // typeText replaces the statement in the editor by typing a text.
-func (w *recordBrowser) typeText(text string) {
+func (w *exploreBrowser) typeText(text string) {
 	w.t.Helper()
 	w.eval(`document.querySelector(".cm-content").focus(); document.execCommand("selectAll"); document.execCommand("delete")`, nil)
 	w.call("Input.insertText", map[string]any{"text": text}, nil)
 }
 
 // press presses a key, with Ctrl if modifiers is 2.
-func (w *recordBrowser) press(key string, code, modifiers int) {
+func (w *exploreBrowser) press(key string, code, modifiers int) {
 	w.t.Helper()
 	for _, kind := range []string{"keyDown", "keyUp"} {
 		w.call("Input.dispatchKeyEvent", map[string]any{"type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code, "modifiers": modifiers}, nil)
@@ -58,14 +58,14 @@ func (w *recordBrowser) press(key string, code, modifiers int) {
 const enter, ctrl = 13, 2
 
 // waitForResultText waits until no statement is running, and returns the text of the result.
-func (w *recordBrowser) waitForResultText() (text string) {
+func (w *exploreBrowser) waitForResultText() (text string) {
 	w.t.Helper()
 	w.waitFor(`document.getElementById("cancel").hidden && document.querySelector("#result > *")`)
 	w.eval(`document.getElementById("result").innerText`, &text)
 	return text
 }
 
-func (w *recordBrowser) typeSQL(t *testing.T) {
+func (w *exploreBrowser) typeSQL(t *testing.T) {
 	w.t = t
 	w.openEditor("", 1280, "light")
 	// Names of tables and columns are completed.
@@ -101,8 +101,8 @@ func (w *recordBrowser) typeSQL(t *testing.T) {
 		t.Errorf("the address has the statement %q, want %q", sqlInAddress, text)
 	}
 	var csv string
-	w.eval(`(() => { const asked = new URLSearchParams(new FormData(document.getElementById("statement"))); asked.set("format", "csv");
-		return fetch("/explore/sql", {method: "POST", body: asked}).then((r) => r.text()); })()`, &csv)
+	w.eval(`(() => { const form = new URLSearchParams(new FormData(document.getElementById("statement"))); form.set("format", "csv");
+		return fetch("/explore/sql", {method: "POST", body: form}).then((r) => r.text()); })()`, &csv)
 	if diff := cmp.Diff(w.sql(t, text), csv); diff != "" {
 		t.Errorf("the CSV differs from the command (-want +got):\n%s", diff)
 	}
@@ -142,7 +142,7 @@ func (w *recordBrowser) typeSQL(t *testing.T) {
 }
 
 // openTable clicks on a table in the map of the page "Schema", and runs the statement of the editor.
-func (w *recordBrowser) openTable(t *testing.T) {
+func (w *exploreBrowser) openTable(t *testing.T) {
 	w.t = t
 	w.visitURL(w.exploreURL+"schema", 1280, 900, "light")
 	w.runAndWait(`[...document.querySelectorAll(".map a")].find((a) => a.textContent.trim() === "order_items").dispatchEvent(new MouseEvent("click", {bubbles: true, cancelable: true}))`)
@@ -158,7 +158,7 @@ func (w *recordBrowser) openTable(t *testing.T) {
 
 // checkSQLLayouts checks the width and the accessibility of the pages "SQL" and "Schema", and that the
 // page "SQL" works without a script.
-func (w *recordBrowser) checkSQLLayouts(t *testing.T) {
+func (w *exploreBrowser) checkSQLLayouts(t *testing.T) {
 	for _, view := range []struct {
 		colorScheme string
 		width       int

@@ -22,9 +22,9 @@ type column struct {
 	name string
 	// isNumber means that the cells are aligned to the right.
 	isNumber bool
-	// drop is the rank of a column that can be omitted on a narrow terminal. The columns with the
-	// highest rank are omitted first. Columns of one rank are omitted together. Columns without values
-	// are omitted before all others. Zero means that the column is never omitted.
+	// drop is the rank of a column that can be omitted on a narrow terminal. Zero means that the column
+	// is never omitted. The columns of a rank are shown if all of them fit beside the shown columns of
+	// lower ranks. Columns without values have the highest ranks.
 	drop int
 	// minWidth is the width to which cells can be cut. Zero means that cells are not cut.
 	minWidth int

@@ -25,8 +25,8 @@ func (d *bucketHarness) useServer(t *testing.T, address string) {
 	must(t, os.WriteFile(d.g.Config, []byte(strings.Replace(string(text), oldAddress, address, 1)), 0o600))
 }
 
-// readFewStreams configures a few streams. The tables of all other streams remain empty.
-func (d *bucketHarness) readFewStreams(t *testing.T) {
+// configureFewStreams configures a few streams. The tables of all other streams remain empty.
+func (d *bucketHarness) configureFewStreams(t *testing.T) {
 	t.Helper()
 	text, err := os.ReadFile(d.g.Config)
 	must(t, err)
@@ -40,7 +40,7 @@ func TestBackupOnServer(t *testing.T) {
 	gateway := s3sim.StartGateway(t, os.Getenv, "store")
 	d := newBucketHarness(t)
 	d.useServer(t, gateway.URL)
-	d.readFewStreams(t)
+	d.configureFewStreams(t)
 
 	must(t, d.night(t))
 	must(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))

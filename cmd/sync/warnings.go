@@ -40,9 +40,9 @@ func (g *globals) sendWarnings(ctx context.Context, cfg config.Config) error {
 		night := ledger.Find(runs, m.Run)
 		a := notify.Alert{Event: notify.Warned, Run: m.Run, StartedAt: night.StartedAt, EndedAt: night.EndedAt, ExitCode: night.ExitCode, Program: version}
 		for _, f := range m.Findings {
-			auditedChecks := ledger.Find(runs, *f.Values["run"]).Checks
-			if i := slices.IndexFunc(auditedChecks, func(c ledger.CheckResult) bool { return c.Name == *f.Values["check"] }); i >= 0 {
-				a.Checks = append(a.Checks, auditedChecks[i])
+			runChecks := ledger.Find(runs, *f.Values["run"]).Checks
+			if i := slices.IndexFunc(runChecks, func(c ledger.CheckResult) bool { return c.Name == *f.Values["check"] }); i >= 0 {
+				a.Checks = append(a.Checks, runChecks[i])
 			}
 		}
 		a.Error = ledger.DescribeChecks(a.Checks)

@@ -129,8 +129,8 @@ func (g *globals) runWatches(ctx context.Context, cfg config.Config, dryRun bool
 }
 
 // runWatchList runs watches with the queries and the snapshot of a configuration. It sets the
-// fields of env other than Send and DryRun.
-func (g *globals) runWatchList(ctx context.Context, cfg config.Config, watches []watch.Watch, env watch.Config) (results []watch.Result, err error) {
+// fields of c other than Send and DryRun.
+func (g *globals) runWatchList(ctx context.Context, cfg config.Config, watches []watch.Watch, c watch.Config) (results []watch.Result, err error) {
 	whConfig := command.WarehouseConfig(cfg, version)
 	whConfig.Step = g.Step
 	wh, err := warehouse.Open(whConfig)
@@ -145,7 +145,7 @@ func (g *globals) runWatchList(ctx context.Context, cfg config.Config, watches [
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	env.Queries, err = query.Load(cfg.Queries.Dir)
+	c.Queries, err = query.Load(cfg.Queries.Dir)
 	if errors.As(err, new(*query.FilesError)) {
 		g.newLogger().Warn("user-defined queries not loaded", "error", err)
 	} else if err != nil {
@@ -158,8 +158,8 @@ func (g *globals) runWatchList(ctx context.Context, cfg config.Config, watches [
 	defer func() { err = errors.Join(err, db.Close()) }()
 	limitedCtx, stop := context.WithTimeoutCause(ctx, watchTimeout, fmt.Errorf("the watches were stopped after %s: the remaining watches run after the next night", watchTimeout))
 	defer stop()
-	env.Catalog, env.Folder, env.Program, env.Now = db, wh.Folder, version, g.Now
-	results, err = watch.Run(limitedCtx, env, watches)
+	c.Catalog, c.Folder, c.Program, c.Now = db, wh.Folder, version, g.Now
+	results, err = watch.Run(limitedCtx, c, watches)
 	problems := []error{err}
 	for _, r := range results {
 		problems = append(problems, r.Err)
@@ -226,9 +226,9 @@ func checkWatches(ctx context.Context, g *globals, cfg config.Config) (err error
 		defer func() { err = errors.Join(err, db.Close()) }()
 	}
 	queries, err := query.Load(cfg.Queries.Dir)
-	problems := ownFilesErr(ctx, "queries", queries, err, db)
-	if own := slices.DeleteFunc(queries.List(), func(q query.Query) bool { return !q.IsUserDefined() }); cfg.Queries.Dir != "" && problems == nil {
-		fmt.Fprintf(g.stdout, "queries        %d of your own in %s\n", len(own), cfg.Queries.Dir)
+	problems := userFilesErr(ctx, "queries", queries, err, db)
+	if userQueries := slices.DeleteFunc(queries.List(), func(q query.Query) bool { return !q.IsUserDefined() }); cfg.Queries.Dir != "" && problems == nil {
+		fmt.Fprintf(g.stdout, "queries        %d of your own in %s\n", len(userQueries), cfg.Queries.Dir)
 	}
 	for _, c := range cfg.Watch {
 		watches, err := newWatches([]config.Watch{c})
@@ -256,9 +256,9 @@ func checkWatches(ctx context.Context, g *globals, cfg config.Config) (err error
 	return problems
 }
 
-// ownFilesErr returns an error with all user-defined queries or checks that cannot run. loadErr is the
+// userFilesErr returns an error with all user-defined queries or checks that cannot run. loadErr is the
 // error of loading the files. Without a db the columns are not checked.
-func ownFilesErr(ctx context.Context, kind string, queries query.Library, loadErr error, db *query.DB) error {
+func userFilesErr(ctx context.Context, kind string, queries query.Library, loadErr error, db *query.DB) error {
 	var faulty *query.FilesError
 	var problems []string
 	for _, err := range []error{loadErr, queries.ValidateUserFiles(ctx, db)} {

@@ -23,17 +23,17 @@ const gracePeriod = 4 * time.Second
 // is over, or until a second signal. In the last two cases it prints abandonMessage,
 // and returns the exit code of an interruption while the work is still running. That is safe
 // because the program can be killed at any instruction without losing data. Work that can need
-// longer to end calls noTimeLimit when it begins: then only a second signal ends the wait early.
-func RunInterruptible(stderr io.Writer, abandonMessage string, work func(ctx context.Context, noTimeLimit func()) int) int {
+// longer to end calls removeTimeLimit when it begins: then only a second signal ends the wait early.
+func RunInterruptible(stderr io.Writer, abandonMessage string, work func(ctx context.Context, removeTimeLimit func()) int) int {
 	endCrashesBySignal()
-	var hasNoTimeLimit atomic.Bool
+	var isTimeLimitRemoved atomic.Bool
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	done := make(chan int, 1)
-	go func() { done <- work(ctx, func() { hasNoTimeLimit.Store(true) }) }()
+	go func() { done <- work(ctx, func() { isTimeLimitRemoved.Store(true) }) }()
 	select {
 	case code := <-done:
 		return code
@@ -42,7 +42,7 @@ func RunInterruptible(stderr io.Writer, abandonMessage string, work func(ctx con
 	}
 	timer := time.NewTimer(gracePeriod)
 	defer timer.Stop()
-	if hasNoTimeLimit.Load() {
+	if isTimeLimitRemoved.Load() {
 		timer.Stop()
 	}
 	select {
