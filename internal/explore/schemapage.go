@@ -64,10 +64,8 @@ func showSchema(v *visit) (reply, error) {
 				subjects[i].Map = drawMap(maps[index])
 			}
 		}
-		shown := schemaTable{Table: t, Link: v.editorLink(t.Name()), GrainOrKey: t.Grain}
-		if t.Grain == "" {
-			_, shown.GrainOrKey = t.RowIdentity("")
-		}
+		_, grainOrKey := t.RowIdentity("")
+		shown := schemaTable{Table: t, Link: v.editorLink(t.Name()), GrainOrKey: grainOrKey}
 		if t.Schema == "main" {
 			shown.Rows = rows[t.Table]
 			if index := slices.IndexFunc(sources, func(s query.Source) bool { return s.Table == t.Table }); index >= 0 {
