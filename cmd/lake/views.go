@@ -55,7 +55,7 @@ func runViews(g *globals, o viewsOptions) error {
 	if o.queries {
 		return printQueries(g, engine, names, o.markers)
 	}
-	statements, err := engine.Statements(names)
+	statements, err := engine.ViewStatements(names)
 	if err != nil {
 		return err
 	}

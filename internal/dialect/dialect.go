@@ -148,9 +148,9 @@ func (e Engine) read(name string) (string, error) {
 	return text.String(), nil
 }
 
-// Statements returns SQL that creates or replaces the views with their comments, and creates
-// their namespace.
-func (e Engine) Statements(n Names) ([]string, error) {
+// ViewStatements returns the SQL that creates the namespace of the views, and creates or replaces the
+// views with their comments.
+func (e Engine) ViewStatements(n Names) ([]string, error) {
 	views, err := e.Views(n)
 	if err != nil {
 		return nil, err
@@ -180,7 +180,8 @@ func (e Engine) createView(v View, n Names) []string {
 // Query is a named query.
 type Query struct {
 	query.Query
-	// SQL is the text of the query for the lake, with default values instead of parameters.
+	// SQL is the query in the dialect of the engine, with default values instead of parameters. Query.SQL
+	// is in the dialect of DuckDB.
 	SQL string
 
 	engine Engine

@@ -171,16 +171,16 @@ func TestQueriesMatchDuckDB(t *testing.T) {
 }
 
 var (
-	paramsPattern   = regexp.MustCompile(`(?s)WITH params AS \(\n    SELECT\n(.*?)\n\)`)
-	paramPattern    = regexp.MustCompile(`^ {8}CAST\((.+) AS ([A-Z]+(?:\(\d+, \d+\))?)\) AS "?(\w+)"?,?$`)
-	relativePattern = regexp.MustCompile(`^snapshot-(\d+)d$`)
+	paramsBlockPattern = regexp.MustCompile(`(?s)WITH params AS \(\n    SELECT\n(.*?)\n\)`)
+	paramLinePattern   = regexp.MustCompile(`^ {8}CAST\((.+) AS ([A-Z]+(?:\(\d+, \d+\))?)\) AS "?(\w+)"?,?$`)
+	relativePattern    = regexp.MustCompile(`^snapshot-(\d+)d$`)
 )
 
 func checkParams(t *testing.T, engine string, q dialect.Query) {
 	t.Helper()
 	textTypes := map[string]string{"spark": "STRING", "trino": "VARCHAR"}
 	types := map[string]string{"COUNT": "BIGINT", "BIGINT": "BIGINT", "DATE": "DATE", "BOOLEAN": "BOOLEAN", "DECIMAL": "DECIMAL(18, 6)"}
-	block := paramsPattern.FindStringSubmatch(q.SQL)
+	block := paramsBlockPattern.FindStringSubmatch(q.SQL)
 	if len(q.Params) == 0 || block == nil {
 		if len(q.Params) > 0 || strings.Contains(q.SQL, "params") {
 			t.Errorf("%s: query %s has %d parameters in the header, but the params in its SQL are %q", engine, q.Name, len(q.Params), block)
@@ -192,7 +192,7 @@ func checkParams(t *testing.T, engine string, q dialect.Query) {
 		t.Fatalf("%s: query %s has %d parameters in the header and %d in its SQL", engine, q.Name, len(q.Params), len(lines))
 	}
 	for i, p := range q.Params {
-		m := paramPattern.FindStringSubmatch(lines[i])
+		m := paramLinePattern.FindStringSubmatch(lines[i])
 		if m == nil || m[3] != p.Name {
 			t.Errorf("%s: query %s: line %q is not CAST(default AS type) AS %s", engine, q.Name, lines[i], p.Name)
 			continue
@@ -249,7 +249,7 @@ func TestNamesAreFilledIn(t *testing.T) {
 		"trino": {`CREATE SCHEMA IF NOT EXISTS "My-Lake".acme_mart`, `FROM "My-Lake".acme_current.article_statuses`, `the profile''s order items`},
 	}
 	for _, e := range dialect.Engines() {
-		statements, err := e.Statements(dialect.Names{Catalog: "My-Lake", Prefix: "acme"})
+		statements, err := e.ViewStatements(dialect.Names{Catalog: "My-Lake", Prefix: "acme"})
 		if err != nil {
 			t.Fatal(err)
 		}

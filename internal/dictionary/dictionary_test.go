@@ -67,3 +67,15 @@ func TestMapsHaveEveryReferenceOfTheSchema(t *testing.T) {
 		t.Errorf("the relations (-schema +maps):\n%s", diff)
 	}
 }
+
+func TestTablesHaveKeysAndViewsHaveGrains(t *testing.T) {
+	tables, err := dictionary.Read(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range tables {
+		if _, text := table.RowIdentity(""); text == "" {
+			t.Errorf("%s has neither a key nor a grain", table.Name())
+		}
+	}
+}

@@ -19,7 +19,7 @@ type MartView struct {
 	// SQL is the text of the schema file: CREATE VIEW mart.<name> and the comments. It names tables
 	// with their schema and without a database, so that a catalog can be attached under any name.
 	SQL string
-	// MainReads are the tables of the schema main that the view reads, directly or in the schema history.
+	// MainReads are the tables of the schema main that the view reads, directly or through their history views.
 	MainReads []string
 	// MartReads are the views of the schema mart that the view reads.
 	MartReads []string

@@ -32,9 +32,9 @@ func (all Tables) Relations() []Relation {
 	return relations
 }
 
-// Subject returns the group of a table. For a table of the schema main, the group is "outlets",
-// "products", "orders", "campaigns", "articles" or "profiles" if the name of the table begins with this
-// word or its singular, and otherwise "shared". For any other table, the group is the name of the schema.
+// Subject returns the subject of a table. For a table of the schema main, it is "outlets", "products",
+// "orders", "campaigns", "articles" or "profiles" if the name of the table begins with this word or its
+// singular, and otherwise "shared". For any other table, it is the name of the schema.
 func (t Table) Subject() string {
 	word, _, _ := strings.Cut(t.Table, "_")
 	word = strings.TrimSuffix(word, "s")

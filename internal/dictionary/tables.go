@@ -16,8 +16,8 @@ type Tables []Table
 
 // Table is one table or view.
 type Table struct {
-	// Schema is main, meta or mart. In results of InPast it is past, and in results of InHistory history.
-	// mart and history contain only views.
+	// Schema is main, meta or mart. InPast sets past, and InHistory sets history. mart and history contain
+	// only views.
 	Schema string `json:"schema"`
 	Table  string `json:"table"`
 	About  string `json:"about"`
@@ -186,14 +186,14 @@ func (t Table) RowIdentity(quote string) (label, text string) {
 	return "key", quote + strings.Join(t.Key, quote+", "+quote) + quote
 }
 
-// Sources returns the endpoints and topics that fill a table, or the tables that a view reads.
+// Sources returns the endpoints and topics that fill a table, or the tables and views that a view reads.
 // Tables of the schema meta have no sources, because the program itself writes their rows.
 func (t Table) Sources() []string { return slices.Concat(t.Streams, t.Reads) }
 
 func (t Table) sourcesText(quote string) string {
 	sources := t.Sources()
 	if len(sources) == 0 {
-		return "every night"
+		return "the program itself"
 	}
 	return quote + strings.Join(sources, quote+", "+quote) + quote
 }

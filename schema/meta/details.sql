@@ -1,5 +1,5 @@
--- When each single record was last read, and the fingerprint of its list rows at that time. Key:
--- stream, id.
+-- When each single record was last read, and the fingerprint of its list rows at that time.
+-- Key: stream, id.
 CREATE TABLE details (
     stream      VARCHAR NOT NULL, -- field 1
     id          VARCHAR NOT NULL, -- field 2

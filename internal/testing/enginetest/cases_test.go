@@ -206,7 +206,7 @@ func exportNeeded(t *testing.T, engine dialect.Engine, names dialect.Names, sqlT
 	t.Helper()
 	views, err := engine.Views(names)
 	must(t, err)
-	statements, err := engine.Statements(names)
+	statements, err := engine.ViewStatements(names)
 	must(t, err)
 	isRead := map[[2]string]bool{} // by part and name
 	for len(sqlTexts) > 0 {
