@@ -16,7 +16,7 @@ import (
 )
 
 // twoNights inserts snapshots of 1 and 2 November. On 2 November, the new name of listing "a" is
-// a prompt injection. The price of listing "a" is the largest possible price.
+// a prompt injection. A double cannot store the price and the last row_hash of listing "a" exactly.
 const twoNights = `
 INSERT INTO meta.runs (run_id, snapshot_at, outcome) VALUES
 	('20261101T020000Z', '2026-11-01 02:00:00+00', 'complete'), ('20261102T020000Z', '2026-11-02 02:00:00+00', 'partial');
@@ -25,7 +25,7 @@ INSERT INTO meta.streams (run_id, stream, grade, reason) VALUES ('20261102T02000
 INSERT INTO meta.checks (run_id, check_name, severity, outcome, reason, rows, sample) VALUES
 	('20261101T020000Z', 'gone', 'warn', 'failed', NULL, 1, '[{"id":"y"}]'),
 	('20261101T020000Z', 'late', 'warn', 'failed', NULL, 2, '[{"id":"x"}]'),
-	('20261102T020000Z', 'late', 'warn', 'skipped', 'no table of it was read', 0, NULL),
+	('20261102T020000Z', 'late', 'warn', 'skipped', 'its violating rows are in tables that were not read in this night', 0, NULL),
 	('20261102T020000Z', 'zero', 'warn', 'failed', NULL, 3, '[{"id":"a","price":0.10}]'),
 	('20261102T020000Z', 'slow', 'hold', 'not run', 'it took longer than 30s', 0, NULL),
 	('20261102T020000Z', 'fine', 'hold', 'passed', NULL, 0, NULL);

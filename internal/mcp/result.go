@@ -88,14 +88,14 @@ func (s *server) ask(ctx context.Context, q query.Query, values map[string]strin
 	})
 }
 
-// open waits for s.turn, opens the snapshot that args select, and calls use with it. readRows is
+// open waits for s.turn, opens the snapshot that args select, and calls use with it. maxRows is
 // query.Options.MaxRows. If DuckDB cannot interrupt a query, open returns at the time limit. The
 // turn is released when the query ends.
-func (s *server) open(ctx context.Context, args queryArguments, readRows int, use func(*query.DB) error) error {
+func (s *server) open(ctx context.Context, args queryArguments, maxRows int, use func(*query.DB) error) error {
 	if err := s.waitForTurn(ctx); err != nil {
 		return err
 	}
-	opts := query.Options{AsOf: args.AsOf, MaxRows: readRows, Timeout: s.cfg.Timeout, SpillLimit: spillLimit}
+	opts := query.Options{AsOf: args.AsOf, MaxRows: maxRows, Timeout: s.cfg.Timeout, SpillLimit: spillLimit}
 	db, err := s.cfg.Open(ctx, opts, args.Held)
 	if err != nil {
 		<-s.turn
@@ -224,9 +224,9 @@ func (res *queryResult) addRows(r query.Result, limit int) {
 // appendValue appends a value as JSON without loss of digits. Most clients parse numbers as
 // doubles, so decimals and integers outside the exact range of a double become strings. Numbers
 // within lists, structs and JSON documents are not changed.
-func appendValue(dst []byte, r query.Record, at int, typ string) []byte {
+func appendValue(dst []byte, r query.Record, column int, typ string) []byte {
 	start := len(dst)
-	dst = r.AppendJSON(dst, at)
+	dst = r.AppendJSON(dst, column)
 	written := string(dst[start:])
 	isExact := true
 	switch {

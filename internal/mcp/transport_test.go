@@ -65,7 +65,7 @@ func TestInvalidMessagesDoNotEndTheSession(t *testing.T) {
 		"truncated JSON":           {`{"jsonrpc":"2.0","id":9,`, "<nil> -32700"},
 		"two values":               {`{} {}`, "<nil> -32700"},
 		"binary":                   {"\x00\xff", "<nil> -32700"},
-		"endless nesting":          {strings.Repeat("[", 100_000), "<nil> -32700"},
+		"deep nesting":             {strings.Repeat("[", 100_000), "<nil> -32700"},
 		"not a message":            {`{"a":1}`, "<nil> -32600"},
 		"a string":                 {`"ping"`, "<nil> -32600"},
 		"an empty batch":           {`[]`, "<nil> -32600"},
@@ -128,8 +128,8 @@ func TestRunReturnsErrorsOfTheInput(t *testing.T) {
 	if _, err := io.WriteString(feed, initialize+"\n"); err != nil {
 		t.Fatal(err)
 	}
-	if line := bufio.NewScanner(responses); !line.Scan() {
-		t.Fatal(line.Err())
+	if lines := bufio.NewScanner(responses); !lines.Scan() {
+		t.Fatal(lines.Err())
 	}
 	if err := feed.CloseWithError(io.ErrClosedPipe); err != nil {
 		t.Fatal(err)
