@@ -4,7 +4,7 @@ import "placementsync/internal/page"
 
 var articlesSection = section{
 	id: "articles", title: "Articles",
-	lead:    "A day has 24 hours. Medians and 90th percentiles are not interpolated.",
+	lead:    "Durations are in days of 24 hours. Medians and 90th percentiles are not interpolated.",
 	streams: []string{"campaigns", "campaign_articles", "articles"},
 	panels: []panel{
 		{
@@ -41,7 +41,7 @@ var articlesSection = section{
 			plot: &plot{kind: page.Bars, horizontal: true, unit: "days", labels: []string{"status_name"}, limit: 40,
 				measures: []measure{{column: "p50_days", name: "median", as: asDays}, {column: "p90_days", name: "90th percentile", colour: 1, as: asDays}}},
 			fields: []field{
-				{column: "status_name", label: "Status", sub: "status_prefix"}, {column: "finished_stays", label: "Ended stays", as: asNumber},
+				{column: "status_name", label: "Status", sub: "status_prefix"}, {column: "finished_stays", label: "Finished stays", as: asNumber},
 				{column: "p50_days", label: "Median", as: asDays}, {column: "p90_days", label: "90th percentile", as: asDays},
 				{column: "mean_days", label: "Mean", as: asDays}, {column: "open_articles", label: "Still in the status", as: asNumber},
 			},

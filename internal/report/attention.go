@@ -11,9 +11,9 @@ import (
 	"placementsync/internal/query"
 )
 
-// rowsShown limits the sample rows of a failed check, and the late articles in a notice. The command of the
+// maxShownRows limits the sample rows of a failed check, and the late articles in a notice. The command of the
 // notice prints all.
-const rowsShown = 3
+const maxShownRows = 3
 
 // buildAttention lists held nights, failed checks, unproven streams and late articles.
 func (b *builder) buildAttention() (Section, error) {
@@ -64,7 +64,7 @@ func (b *builder) findFailedChecks() (notices []Notice, ok bool, err error) {
 		}
 		line := ledger.DescribeChecks([]ledger.CheckResult{c})
 		if samples := c.SampleLines(); len(samples) > 0 {
-			line += ": " + strings.Join(samples[:min(len(samples), rowsShown)], "; ")
+			line += ": " + strings.Join(samples[:min(len(samples), maxShownRows)], "; ")
 		} else if reason := row.Get("reason").Text; reason != "" {
 			line += ": " + reason
 		}
@@ -76,10 +76,9 @@ func (b *builder) findFailedChecks() (notices []Notice, ok bool, err error) {
 	return []Notice{n}, true, nil
 }
 
-// findUnprovenStreams returns notices with the streams of which rows may be missing or old. A night is
-// partial if a stream was not read, or not completely, for a reason that the operator can remove. Two
-// other reasons do not make a night partial: the token has no scope for a stream, or a list changed so
-// much that it could not be proven. ok is false if the snapshot lacks the table with the grades.
+// findUnprovenStreams returns notices with the streams whose rows may be missing or old. A night is
+// partial if a stream failed. A missing scope, or a list that changed too much to be proven, does not make
+// a night partial. ok is false if the snapshot lacks the table with the grades.
 func (b *builder) findUnprovenStreams() (notices []Notice, ok bool, err error) {
 	q := Question{Query: "stream_grades"}
 	result, ok, err := b.askQuery(q)
@@ -87,7 +86,7 @@ func (b *builder) findUnprovenStreams() (notices []Notice, ok bool, err error) {
 		return nil, false, err
 	}
 	partial := Notice{Title: "This snapshot is partial. Some streams were not read, or not completely:", Alarm: true, Source: b.sourceOf(q)}
-	missing := Notice{Title: "These streams were never read. Their numbers are missing:", Source: b.sourceOf(q)}
+	neverRead := Notice{Title: "These streams were never read. Their numbers are missing:", Source: b.sourceOf(q)}
 	unproven := Notice{Title: "Rows of these streams may be old or missing:", Source: b.sourceOf(q)}
 	for _, row := range result.Rows {
 		s := ledger.Stream{Stream: row.Get("stream").Text, Grade: row.Get("grade").Text, Reason: clipText(row.Get("reason").Text)}
@@ -103,18 +102,18 @@ func (b *builder) findUnprovenStreams() (notices []Notice, ok bool, err error) {
 			partial.Lines = append(partial.Lines, line)
 		case !isShownStream(s.Stream):
 		case standing == ledger.NotRead:
-			missing.Lines = append(missing.Lines, line)
+			neverRead.Lines = append(neverRead.Lines, line)
 		default:
 			unproven.Lines = append(unproven.Lines, line)
 		}
 	}
-	return slices.DeleteFunc([]Notice{partial, missing, unproven}, func(n Notice) bool {
+	return slices.DeleteFunc([]Notice{partial, neverRead, unproven}, func(n Notice) bool {
 		return len(n.Lines) == 0 && !(n.Alarm && b.moments.outcome == string(ledger.Partial))
 	}), true, nil
 }
 
 // findLateArticles returns a notice with the articles that have been overdue longest. ok is false if the
-// articles were not read.
+// articles were not read, or if the snapshot lacks a table that the query reads.
 func (b *builder) findLateArticles() (notices []Notice, ok bool, err error) {
 	q := Question{Query: "overdue_articles"}
 	result, ok, err := b.askQuery(q)
@@ -125,7 +124,7 @@ func (b *builder) findLateArticles() (notices []Notice, ok bool, err error) {
 		return nil, true, nil
 	}
 	n := Notice{Title: plural.Count(result.Total, "overdue article") + ":", Source: b.sourceOf(q)}
-	for _, row := range result.Rows[:min(len(result.Rows), rowsShown)] {
+	for _, row := range result.Rows[:min(len(result.Rows), maxShownRows)] {
 		n.Lines = append(n.Lines, rowLabel(row, "article_name", "campaign_name")+separator+
 			field{as: asDays}.formatCell(row.Get("days_overdue"))+" overdue")
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // plot specifies how a result is drawn: as boxes, with a series for each measure, or with a series for
-// each value of the column series.
+// each value of one column.
 type plot struct {
 	kind page.Kind
 	// horizontal, stacked and logScale are described in page.Chart.
@@ -35,8 +35,8 @@ type plot struct {
 	// series is a column. If it is set, each value of this column has its own series in the chart, and
 	// value names the column with the numbers.
 	series, value string
-	// drawnIf is set for a result that is sorted newest first. The rows are then drawn oldest first.
-	// Rows in which the column drawnIf is NULL are not drawn. In this way, the first night is left
+	// drawnIf is a column. It is set for a result that is sorted newest first. The rows are then drawn
+	// oldest first. Rows in which this column is NULL are not drawn. In this way, the first night is left
 	// out: all its rows are new, so its bar would be far longer than the others.
 	drawnIf string
 }
@@ -133,7 +133,7 @@ func rowLabel(row query.Record, columns ...string) string {
 		c := row.Get(name)
 		switch {
 		case name == "currency":
-			parts[i] = clipText(unitName(c))
+			parts[i] = clipText(currencyName(c))
 		case name == "month" && !c.Null:
 			parts[i] = formatMonth(c.Text)
 		case c.Null || c.Text == "":

@@ -62,7 +62,7 @@ var commissionsSection = section{
 		},
 		{
 			id: "margin-by-outlet", title: "Margin by outlet", wide: true,
-			about: "The outlets with the largest margin of all time. Refunded items are not included.",
+			about: "The outlets with the largest total margin. Refunded items are not included.",
 			query: "margins", params: map[string]string{"by": "outlet"}, rowLimit: tableRows,
 			plot: &plot{kind: page.Bars, horizontal: true, unit: amounts, labels: []string{"group_name"}, limit: chartBars,
 				measures: []measure{{column: "margin_total", name: "margin", colour: 2}}},

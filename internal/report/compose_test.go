@@ -110,8 +110,8 @@ func TestAttentionListsChecksAndLateArticles(t *testing.T) {
 			t.Errorf("%s: %v, %q (-want +got):\n%s", name, err, got.Empty, diff)
 		}
 	}
-	unread := withProblems(newBuilder(map[string]string{"overdue_articles": late[:len(late)-1]}), ledger.Problem{Name: "articles", Standing: ledger.NotRead})
-	if got, err := unread.buildAttention(); err != nil || got.Notices != nil || got.Empty != "" {
+	b := withProblems(newBuilder(map[string]string{"overdue_articles": late[:len(late)-1]}), ledger.Problem{Name: "articles", Standing: ledger.NotRead})
+	if got, err := b.buildAttention(); err != nil || got.Notices != nil || got.Empty != "" {
 		t.Errorf("unread articles: got %+v, %v, want no notices and no text", got, err)
 	}
 }
@@ -148,7 +148,7 @@ func TestCommandsOfAnEarlierReport(t *testing.T) {
 	b := newBuilder(nil)
 	b.opts.Questions, b.opts.Earlier = "/q/", true
 	b.moments.at = time.Date(2026, time.November, 9, 2, 0, 0, 0, time.UTC)
-	want := Source{Command: "ps query --as-of 2026-11-09T02:00:00Z headline", Page: "/q/headline?as_of=2026-11-09T02%3A00%3A00Z"}
+	want := Source{Command: "ps query --as-of 2026-11-09T02:00:00Z headline", Address: "/q/headline?as_of=2026-11-09T02%3A00%3A00Z"}
 	if diff := cmp.Diff(want, b.sourceOf(Question{Query: "headline"})); diff != "" {
 		t.Errorf("source (-want +got):\n%s", diff)
 	}
@@ -332,9 +332,9 @@ func TestTilesOfUnreadTablesHaveNoNumber(t *testing.T) {
 	const text = "figure|unit|value|reads\nMargin|amount|0.00|order_items\nMedian price|EUR|5.00|product_listings,product_listing_prices\nOutlets||3.00|outlets"
 	b := newBuilder(map[string]string{"report_headlines": text, "report_headlines@08": text})
 	b.moments.previous = time.Date(2026, time.November, 8, 2, 0, 0, 0, time.UTC)
-	unread := withProblems(b, ledger.Problem{Name: "order_items", Standing: ledger.NotRead, Reason: "missing scope orders.lists"},
+	b = withProblems(b, ledger.Problem{Name: "order_items", Standing: ledger.NotRead, Reason: "missing scope orders.lists"},
 		ledger.Problem{Name: "outlets", Standing: ledger.NotProven, Reason: "the list changed"}, ledger.Problem{Name: "files", Standing: ledger.NotRead})
-	got, err := unread.buildHeadlines()
+	got, err := b.buildHeadlines()
 	if err != nil {
 		t.Fatal(err)
 	}

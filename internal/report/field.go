@@ -34,11 +34,11 @@ type field struct {
 	about string
 	// sub is a column whose value is shown in a second line.
 	sub string
-	// unit is a column with the unit of the value, such as the currency.
+	// unit is a column with the currency of the value.
 	unit string
 }
 
-// maxText is the maximum length of a shown text of the service in characters.
+// maxText is the number of characters after which a text of the service is cut.
 const maxText = 160
 
 func clipText(text string) string { return page.Clip(text, maxText) }
@@ -60,15 +60,15 @@ func (f field) tableCell(row query.Record) page.Cell {
 		cell.Sub = clipText(row.Get(f.sub).Text)
 	}
 	if f.unit != "" && !v.Null {
-		cell.Text += page.Thin + clipText(unitName(row.Get(f.unit)))
+		cell.Text += page.Thin + clipText(currencyName(row.Get(f.unit)))
 	}
-	const wide = 24 // bytes
+	const wideLength = 24 // bytes
 	switch {
 	case f.isNumeric():
 		cell.Class, cell.Sort = "n", v.Text
 	case f.as == asMoment:
 		cell.Class, cell.Sort = "t", v.Text
-	case f.sub != "" || len(cell.Text) > wide:
+	case f.sub != "" || len(cell.Text) > wideLength:
 		cell.Class = "w"
 	}
 	return cell
@@ -112,8 +112,8 @@ func formatMonth(date string) string {
 	return date[:min(len(date), yearAndMonth)]
 }
 
-// unitName returns a currency, or "(no currency)" for a missing currency.
-func unitName(v query.Value) string {
+// currencyName returns a currency, or "(no currency)" for a missing currency.
+func currencyName(v query.Value) string {
 	if v.Null || v.Text == "" {
 		return "(no currency)"
 	}

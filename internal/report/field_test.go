@@ -60,13 +60,13 @@ func TestFormatCell(t *testing.T) {
 	}
 }
 
-func TestUnitName(t *testing.T) {
+func TestCurrencyName(t *testing.T) {
 	for _, c := range []struct {
 		value query.Value
 		want  string
 	}{{query.Value{Text: "USD"}, "USD"}, {query.Value{}, "(no currency)"}, {query.Value{Null: true}, "(no currency)"}} {
-		if got := unitName(c.value); got != c.want {
-			t.Errorf("unitName(%+v) = %q, want %q", c.value, got, c.want)
+		if got := currencyName(c.value); got != c.want {
+			t.Errorf("currencyName(%+v) = %q, want %q", c.value, got, c.want)
 		}
 	}
 }

@@ -61,7 +61,7 @@ func newTile(result queryResult, row query.Record, earlier []earlierFigures) Til
 		t.Unit = ""
 	case "":
 	case unitNoCurrency:
-		t.Currency = unitName(query.Value{Null: true})
+		t.Currency = currencyName(query.Value{Null: true})
 	default:
 		t.Currency = t.Unit
 	}
@@ -137,12 +137,12 @@ const (
 // compareFigures compares two decimal numbers without rounding, so that the difference of two amounts is
 // exact.
 func compareFigures(now, earlier query.Value, unit, comparison string) Change {
-	n, nowOK := new(big.Rat).SetString(now.Text)
-	t, earlierOK := new(big.Rat).SetString(earlier.Text)
+	nowNumber, nowOK := new(big.Rat).SetString(now.Text)
+	earlierNumber, earlierOK := new(big.Rat).SetString(earlier.Text)
 	if !nowOK || !earlierOK {
 		return unknownChange(comparison)
 	}
-	difference := new(big.Rat).Sub(n, t)
+	difference := new(big.Rat).Sub(nowNumber, earlierNumber)
 	if difference.Sign() == 0 {
 		return Change{Direction: "same", Text: "no change", Comparison: comparison}
 	}
@@ -152,8 +152,8 @@ func compareFigures(now, earlier query.Value, unit, comparison string) Change {
 		c.Direction, c.Text = "down", downArrow
 	}
 	c.Text += figureText(query.Value{Text: signedDecimal(difference, cents)}, unit)
-	if t.Sign() != 0 {
-		share := new(big.Rat).Quo(difference, new(big.Rat).Abs(t))
+	if earlierNumber.Sign() != 0 {
+		share := new(big.Rat).Quo(difference, new(big.Rat).Abs(earlierNumber))
 		c.Text += " (" + page.Decimal(signedDecimal(share.Mul(share, big.NewRat(100, 1)), tenths)) + page.Thin + "%)"
 	}
 	return c

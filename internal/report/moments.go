@@ -10,7 +10,7 @@ import (
 // moments contains the times of the compared snapshots.
 type moments struct {
 	// at is the time of the snapshot of the report. previous is the time of the snapshot before it. week
-	// is the time of the newest snapshot that is at least six and a half days older than at.
+	// is the time of the newest snapshot that is at least six and a half days older than the report's.
 	// previous is zero if there is no earlier snapshot, and week is zero if no snapshot is that old.
 	at, previous, week time.Time
 	// run and outcome describe the snapshot of the report.

@@ -82,6 +82,6 @@ type Panel struct {
 // Source is a command that prints the shown numbers.
 type Source struct {
 	Label, Command string
-	// Page is the address of the query in the workbench. Empty means that there is none.
-	Page string
+	// Address is the address of the query in the workbench. Empty means that there is none.
+	Address string
 }

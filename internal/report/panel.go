@@ -168,7 +168,7 @@ func (b *builder) sourceOf(q Question) Source {
 	if b.opts.Questions == "" {
 		return Source{Command: command}
 	}
-	return Source{Command: command, Page: strings.TrimSuffix(b.opts.Questions+q.Query+"?"+params.Encode(), "?")}
+	return Source{Command: command, Address: strings.TrimSuffix(b.opts.Questions+q.Query+"?"+params.Encode(), "?")}
 }
 
 // momentLayout has microseconds, like the times valid_from and valid_to.

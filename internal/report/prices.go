@@ -14,7 +14,7 @@ const (
 	monthsDrawn = 24
 )
 
-const perTierAndCurrency = "Tier and currency"
+const tierAndCurrencyLabel = "Tier and currency"
 
 var pricesSection = section{
 	id: "prices", title: "Prices",
@@ -41,7 +41,7 @@ var pricesSection = section{
 			id: "price-distribution", title: "Price distribution",
 			about: "The number of prices in each band. Bands are wider for higher prices; the first and the last band may be open.",
 			query: "price_distribution", rowLimit: 60,
-			plot: &plot{kind: page.Bars, choiceLabel: perTierAndCurrency, split: []string{"pricing_tier", "currency"}, weight: "prices",
+			plot: &plot{kind: page.Bars, choiceLabel: tierAndCurrencyLabel, split: []string{"pricing_tier", "currency"}, weight: "prices",
 				labels: []string{"price_from"}, limit: 60, unit: "number of prices", measures: []measure{{column: "prices", name: "prices"}}},
 			fields: []field{
 				{column: "pricing_tier", label: "Tier"}, {column: "currency", label: "Currency"},
@@ -55,7 +55,7 @@ var pricesSection = section{
 			id: "price-authority", title: "Price by domain authority",
 			about: "Median price in each band of ten points.",
 			query: "price_by_authority", rowLimit: 60,
-			plot: &plot{kind: page.Bars, choiceLabel: perTierAndCurrency, split: []string{"pricing_tier", "currency"}, weight: "prices",
+			plot: &plot{kind: page.Bars, choiceLabel: tierAndCurrencyLabel, split: []string{"pricing_tier", "currency"}, weight: "prices",
 				labels: []string{"authority_band"}, limit: chartBars, unit: "median price", measures: []measure{{column: "median_price", name: "median price"}}},
 			fields: []field{
 				{column: "pricing_tier", label: "Tier"}, {column: "authority_band", label: "Authority"},
@@ -70,7 +70,7 @@ var pricesSection = section{
 			id: "price-moves", title: "Price moves by day",
 			about: "Prices that rose or fell since the previous snapshot, in the last 30 days.",
 			query: "price_moves", rowLimit: 60,
-			plot: &plot{kind: page.Bars, stacked: true, choiceLabel: perTierAndCurrency, split: []string{"pricing_tier", "currency"}, weight: "changes",
+			plot: &plot{kind: page.Bars, stacked: true, choiceLabel: tierAndCurrencyLabel, split: []string{"pricing_tier", "currency"}, weight: "changes",
 				labels: []string{"day"}, limit: daysDrawn, unit: "number of prices",
 				measures: []measure{{column: "rises", name: "risen", colour: 1}, {column: "falls", name: "fallen", colour: 0, below: true}}},
 			fields: []field{

@@ -20,13 +20,13 @@ var qualitySection = section{
 		},
 		{
 			id: "checks", title: "Checks", wide: true,
-			about: "The results of the checks that audited this snapshot before it was published. Failed checks are first.",
+			about: "The results of the checks that ran on this snapshot before it was published. Failed checks are first.",
 			query: "check_results", rowLimit: 60,
 			fields: []field{
 				{column: "check_name", label: "Check"}, {column: "severity", label: "Severity"}, {column: "outcome", label: "Outcome", as: asTag},
 				{column: "rows", label: "Rows", as: asNumber}, {column: "reason", label: "Reason"}, {column: "sample", label: "First rows"},
 			},
-			empty: "No check audited this snapshot.",
+			empty: "No check ran on this snapshot.",
 		},
 		{
 			id: "nights", title: "Changes by night", wide: true,
@@ -34,11 +34,11 @@ var qualitySection = section{
 			query: "snapshots", rowLimit: 30,
 			plot: &plot{kind: page.Bars, stacked: true, unit: "rows", labels: []string{"snapshot_at"}, limit: 30, drawnIf: "hours_since_previous", measures: []measure{
 				{column: "rows_new", name: "new", colour: 2}, {column: "rows_changed", name: "changed", colour: 0},
-				{column: "rows_gone", name: "gone", colour: 3, below: true}}},
+				{column: "rows_gone", name: "deleted", colour: 3, below: true}}},
 			fields: []field{
 				{column: "snapshot_at", label: "Snapshot", as: asMoment, sub: "run_id"}, {column: "outcome", label: "Outcome", as: asTag},
 				{column: "rows", label: "Rows", as: asNumber}, {column: "rows_new", label: "New", as: asNumber},
-				{column: "rows_changed", label: "Changed", as: asNumber}, {column: "rows_gone", label: "Gone", as: asNumber},
+				{column: "rows_changed", label: "Changed", as: asNumber}, {column: "rows_gone", label: "Deleted", as: asNumber},
 				{column: "requests", label: "Requests", as: asNumber}, {column: "minutes", label: "Minutes", as: asNumber},
 			},
 			empty: "The warehouse has no snapshot.",

@@ -15,7 +15,7 @@ import (
 	"placementsync/internal/query"
 )
 
-// Question specifies a run of a named query.
+// Question specifies a named query with its parameters and its snapshot.
 type Question struct {
 	// Query is the name of the query.
 	Query string
@@ -29,8 +29,7 @@ type Question struct {
 const maxRows = 2000
 
 // Ask runs a query and returns its result with sources. ok is false if the snapshot lacks a
-// table or column that the query reads. This can happen if an older version of the program created the
-// snapshot.
+// table or column that the query reads. This can happen if an older release created the snapshot.
 type Ask func(ctx context.Context, q Question) (r query.Result, ok bool, err error)
 
 // Options contains texts and addresses of the page.

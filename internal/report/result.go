@@ -28,7 +28,7 @@ func (result queryResult) currencyOf(row query.Record) string {
 	if !slices.ContainsFunc(result.Columns, func(c query.Column) bool { return c.Name == "currency" }) {
 		return ""
 	}
-	return clipText(unitName(row.Get("currency")))
+	return clipText(currencyName(row.Get("currency")))
 }
 
 // filterRows returns the result with only the rows for which keep is true. Total is unchanged.
