@@ -237,7 +237,7 @@ func TestBuildPanel(t *testing.T) {
 	p := panel{id: "p", title: "Prices", about: "All.", query: "prices", params: map[string]string{"top": "2", "name": "it's"}, rowLimit: 2, wide: true, empty: "None.",
 		plot: &plot{kind: page.Bars, stacked: true, choiceLabel: "Tier", split: []string{"tier"}, unit: "price", labels: []string{"name"}, limit: 9, measures: []measure{{column: "price", name: "price"}}},
 		fields: []field{{column: "name", label: "Name", sub: "tier"}, {column: "price", label: "Price", as: asNumber, unit: "currency", about: "Net"},
-			{column: "grade", label: "Grade", as: asTag}, {column: "grade", label: "Rows are", as: asGrade}, {column: "at", label: "At", as: asMoment}}}
+			{column: "grade", label: "Grade", as: asTag}, {column: "grade", label: "Standing", as: asGrade}, {column: "at", label: "At", as: asMoment}}}
 	const text = "name|tier|price|currency|grade|at\n" +
 		"A|pro|1000.50|USD|best_effort|2026-11-09T02:00:00Z\nB|pro||EUR|exact|\nC|basic|3||odd_word|2026-11-09T02:00:00Z\nD|basic|4|USD|exact|"
 	b := newBuilder(map[string]string{"prices": text})
@@ -252,7 +252,7 @@ func TestBuildPanel(t *testing.T) {
 	want := Panel{ID: "p", Chart: chart, Title: "Prices", About: "All.", Wide: true,
 		Source: Source{Command: `ps query prices --param 'name=it'\''s' --param top=2`},
 		Table: &page.Table{Caption: "Prices", Folded: true, More: "2 of 4 rows. The query below returns all.",
-			Heads: []page.Head{{Label: "Name"}, {Label: "Price", About: "Net", Numeric: true}, {Label: "Grade"}, {Label: "Rows are"}, {Label: "At"}},
+			Heads: []page.Head{{Label: "Name"}, {Label: "Price", About: "Net", Numeric: true}, {Label: "Grade"}, {Label: "Standing"}, {Label: "At"}},
 			Rows: []page.Row{
 				{Currency: "USD", Cells: []page.Cell{{Text: "A", Sub: "pro", Class: "w"}, {Text: "1,000.50" + page.Thin + "USD", Sort: "1000.50", Class: "n"}, {Text: "best effort", Tag: "none"}, {Text: "not proven", Tag: "none", Sub: "best_effort"}, {Text: "2026-11-09 02:00", Sort: "2026-11-09T02:00:00Z", Class: "t"}}},
 				{Currency: "EUR", Cells: []page.Cell{{Text: "B", Sub: "pro", Class: "w"}, {Text: "–", Class: "n"}, {Text: "exact", Tag: "good"}, {Text: "proven", Tag: "good", Sub: "exact"}, {Text: "–", Class: "t"}}},

@@ -11,7 +11,7 @@ var qualitySection = section{
 			about: "Proven means that no row is missing: the grade is exact, repaired (the service changed during the read) or bounded (some records that showed no change were last read some nights ago). Not proven means that rows may be missing. Carried means that the rows are from an earlier night. Not read means that there are no rows.",
 			query: "stream_grades", rowLimit: 60, byStream: true,
 			fields: []field{
-				{column: "stream", label: "Stream"}, {column: "grade", label: "Rows are", as: asGrade}, {column: "rows", label: "Rows", as: asNumber},
+				{column: "stream", label: "Stream"}, {column: "grade", label: "Standing", as: asGrade}, {column: "rows", label: "Rows", as: asNumber},
 				{column: "fetched", label: "Fetched", as: asNumber}, {column: "carried", label: "Carried", as: asNumber},
 				{column: "failed", label: "Failed", as: asNumber}, {column: "rows_old", label: "Rows of earlier runs", as: asNumber},
 				{column: "oldest_days", label: "Oldest row", as: asDays}, {column: "reason", label: "Evidence"},
