@@ -11,7 +11,7 @@ import (
 // TestGradesFollowFromEvidence reads a list in several ways. It checks the grade of the list, the
 // reason of the grade, and the counts in meta.streams.
 func TestGradesFollowFromEvidence(t *testing.T) {
-	unchanged := "sorted newest first; totals and page 1 did not change"
+	unchangedReason := "sorted newest first; totals and page 1 did not change"
 	for name, c := range map[string]struct {
 		fault    sim.Fault
 		pageCap  int
@@ -23,13 +23,13 @@ func TestGradesFollowFromEvidence(t *testing.T) {
 		// total, distinct ids, repeated ids.
 		numbers string
 	}{
-		"a total that is a multiple of the page size": {pageSize: 7, records: 21, grade: fetch.Exact, reason: unchanged, numbers: "3 4 1 21 21 21 0"},
-		"a service with smaller pages":                {pageSize: 7, pageCap: 5, records: 21, grade: fetch.Exact, reason: unchanged, numbers: "5 6 1 21 21 21 0"},
-		"a page that is not full":                     {pageSize: 8, records: 21, grade: fetch.Exact, reason: unchanged, numbers: "3 4 1 21 21 21 0"},
+		"a total that is a multiple of the page size": {pageSize: 7, records: 21, grade: fetch.Exact, reason: unchangedReason, numbers: "3 4 1 21 21 21 0"},
+		"a service with smaller pages":                {pageSize: 7, pageCap: 5, records: 21, grade: fetch.Exact, reason: unchangedReason, numbers: "5 6 1 21 21 21 0"},
+		"a page that is not full":                     {pageSize: 8, records: 21, grade: fetch.Exact, reason: unchangedReason, numbers: "3 4 1 21 21 21 0"},
 		"one full page":                               {pageSize: 21, records: 21, grade: fetch.Exact, reason: "one response", numbers: "1 1 1 21 21 21 0"},
 		"an empty list":                               {pageSize: 7, records: -1, grade: fetch.Exact, reason: "one response", numbers: "1 1 1 0 0 0 0"},
 		"a next_page that never ends": {fault: sim.Fault{Kind: sim.FaultEndlessPages}, pageSize: 7, records: 21, grade: fetch.Exact,
-			reason: unchanged, numbers: "3 5 1 21 21 21 0"},
+			reason: unchangedReason, numbers: "3 5 1 21 21 21 0"},
 		"the same page again and again": {fault: sim.Fault{Kind: sim.FaultSamePage}, pageSize: 7, records: 21, grade: fetch.BestEffort,
 			reason: "total_records is 21, but the pages contain 7 records", numbers: "1 [3-6] 2 21 21 7 0"},
 		"a total that is too high": {fault: sim.Fault{Kind: sim.FaultTotals, Delta: 5}, pageSize: 7, records: 21, grade: fetch.BestEffort,

@@ -18,8 +18,9 @@ import (
 )
 
 // TestTrialOtherRunsBesideAHeldNight checks the effect of other runs on a held night, as described
-// by the table in docs/guide/checks.md. A held night has failed a check and is not published. The
-// next night must store the webhook event, and must remove all stored responses.
+// by the table in docs/guide/checks.md. A held night has failed a check and is not published. A night
+// after the other run must store the event that was delivered before the held night, and must remove all
+// stored responses.
 func TestTrialOtherRunsBesideAHeldNight(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

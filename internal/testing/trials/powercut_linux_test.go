@@ -102,7 +102,7 @@ func publishedRun(t *testing.T, dir string) string {
 }
 
 // cutPower creates folders that a power cut could leave at the recorded points, and calls check for
-// each. It creates at most limit folders and returns their number. Until an event is acknowledged,
+// each folder. It creates at most limit folders and returns their number. Until an event is acknowledged,
 // it skips folders with equal content.
 func (p *powerTrial) cutPower(t *testing.T, seed uint64, limit int, check func(t *testing.T, dir string, point tracePoint)) (states int) {
 	t.Helper()

@@ -30,7 +30,7 @@ const privateMark = "s3cret"
 // amounts would be rejected, and meta.rejects would contain the mark.
 var unmarkedFields = regexp.MustCompile(`^(id|prefix|type|token_type|scopes|.*_ids?|.*_at|.*_date|date_paid|deadline|unit_amount)$`)
 
-// markStrings replaces the strings of a body by the results of mark.
+// markStrings replaces the strings of a body by the results of mark, except those in unmarkedFields.
 func markStrings(body []byte, mark func(text string) any) []byte {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber()
