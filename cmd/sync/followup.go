@@ -12,10 +12,9 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// followUp is one kind of work after a night. It sends a published night elsewhere: to receivers, to
-// the lake or to the backup. It neither takes the lock of the warehouse nor changes snapshots. A
-// failure is reported, and the next night tries again. A follow-up returns its ledger entry even with
-// an error.
+// followUp sends a published night elsewhere: to receivers, to the lake or to the backup. It neither
+// takes the lock of the warehouse nor changes snapshots. A failure is reported, and the next night
+// tries again. The ledger entry is returned even with an error.
 type followUp func(ctx context.Context, cfg config.Config) (ledger.Run, error)
 
 // configuredFollowUps returns the configured follow-ups in the order in which they run.

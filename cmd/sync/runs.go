@@ -82,7 +82,7 @@ func ledgerTable(runs []ledger.Run, current string) *textTable {
 }
 
 // readersMark returns the cell of the column "readers". It marks the current version, the target
-// of a rollback, and the version that the work after a night used.
+// of a rollback, and the version that a follow-up used.
 func readersMark(r ledger.Run, current string) string {
 	switch {
 	case r.ID == current:

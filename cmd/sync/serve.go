@@ -214,7 +214,7 @@ func (s *serveProgram) Reload() (daemon.Settings, error) {
 	return s.newSettings(cfg)
 }
 
-// followUpKinds returns the configured kinds of work after nights.
+// followUpKinds returns the kinds of the configured follow-ups.
 func followUpKinds(cfg config.Config) (kinds []string) {
 	if len(cfg.Watch) > 0 {
 		kinds = append(kinds, ledger.Watch)

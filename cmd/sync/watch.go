@@ -114,8 +114,8 @@ func endWatches(ctx context.Context, now time.Time, entry ledger.Run, results []
 	return entry
 }
 
-// watchTimeout limits the time of all watches, so that a slow receiver does not block the
-// work after nights.
+// watchTimeout limits the time of all watches, so that a slow receiver does not block the other
+// follow-ups.
 const watchTimeout = 15 * time.Minute
 
 // runWatches runs the watches of the configuration. The error contains the errors of all watches.

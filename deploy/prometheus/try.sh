@@ -90,8 +90,8 @@ for _ in $(seq 60); do
 done
 [ -n "$scraped" ] || die "Prometheus did not scrape the daemon"
 
-# Queries that return no data here: there are no refreshes and no inbox limit, the work after
-# nights never succeeded, and the daemon has not run a night.
+# Queries that return no data here: there are no refreshes and no inbox limit, no follow-up has
+# succeeded, and the daemon has not run a night.
 may_be_empty='last_refresh_duration|inbox_limit_bytes|follow_last_success|watch_sent|stream_requests_total'
 asked=0 empty=0
 while IFS=$'\t' read -r title expression; do

@@ -54,8 +54,8 @@ func (c counts) clone() counts {
 // endKey identifies one end of a run. A resumed run ends several times.
 func endKey(r ledger.Run) string { return r.ID + " " + r.EndedAt.UTC().Format(time.RFC3339Nano) }
 
-// skipKilled excludes the runs that were killed before this process started. A killed run
-// has no end time, so a run that is killed later is counted when it is first seen.
+// skipKilled excludes the runs that were killed before this process started. They have no end time
+// that addRun could compare with c.since.
 func (c counts) skipKilled(runs []ledger.Run) {
 	for _, r := range runs {
 		if r.EndedAt.IsZero() {
@@ -64,8 +64,8 @@ func (c counts) skipKilled(runs []ledger.Run) {
 	}
 }
 
-// addRun counts each end of a night or a refresh once. Replays and ends before c.since are not
-// counted. The entry of a killed run has no end time and is counted once too. A run without an id is
+// addRun counts each end of a night or a refresh once, unless it is before c.since. It does not count
+// replays. The entry of a killed run has no end time and is counted once too. A run without an id is
 // not in the ledger and is always counted.
 func (c counts) addRun(r ledger.Run) {
 	if !r.EndedAt.IsZero() && r.EndedAt.Before(c.since) {

@@ -55,8 +55,8 @@ type Config struct {
 // goroutines.
 type Program interface {
 	// Runs returns the entries of the ledger, oldest first, including entries of other
-	// processes and of the work after nights. It is called at most twice a minute,
-	// and after each night and each call of FollowUp.
+	// processes and of follow-ups. It is called at most twice a minute, and after each night and
+	// each call of FollowUp.
 	Runs() ([]ledger.Run, error)
 	// Progress returns the progress of the running night, or false if no night runs.
 	Progress() (ledger.Progress, bool)
@@ -70,10 +70,11 @@ type Program interface {
 // Settings are the options that a Reload can change.
 type Settings struct {
 	Schedule Schedule
-	// CatchUp starts one night at once if scheduled nights were missed while the daemon was down.
+	// CatchUp starts one night with the daemon, if slots passed since the last published night, or the
+	// last night was interrupted.
 	CatchUp bool
 	Jobs    Jobs
-	// FollowUpKinds are the configured kinds of work after nights. Other kinds are not shown.
+	// FollowUpKinds are the kinds of the configured follow-ups. Other follow-ups are not shown.
 	FollowUpKinds []string
 	// VerifySchedule is the schedule of Verify. The zero Schedule means never.
 	VerifySchedule Schedule
@@ -92,9 +93,8 @@ type Jobs interface {
 	// night that is publishing finishes. A night that is reading stops, and the next night
 	// resumes it. A *warehouse.LockedError means that the night did not start.
 	Night(ctx context.Context) (ledger.Run, error)
-	// FollowUp runs the work after a published night, such as backups. The next night does
-	// not wait for this work. After ctx ends the work stops. The call after the next night
-	// continues it.
+	// FollowUp runs the follow-ups of a published night, such as a backup. The next night does
+	// not wait for them. When ctx ends, they stop. The call after the next night continues them.
 	FollowUp(ctx context.Context)
 	// Verify checks every byte of the warehouse and records the result. It returns only a
 	// *warehouse.LockedError or the error of ctx. Other errors are part of the result.

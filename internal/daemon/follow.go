@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// startFollowUp starts the work after a published night. If the work after an earlier night
-// is still running, the new work starts when that work ends.
+// startFollowUp starts the follow-ups of a published night. While earlier follow-ups are running, it
+// only plans one start after their end, for all nights that are published until then.
 func (s *scheduler) startFollowUp(ctx context.Context) {
 	if s.followUpPending = s.followUpRunning; s.followUpRunning || ctx.Err() != nil {
 		return
@@ -17,7 +17,7 @@ func (s *scheduler) startFollowUp(ctx context.Context) {
 		jobs.FollowUp(ctx)
 		return func() {
 			s.followUpRunning = false
-			s.d.state.update(func(st *state) { st.readAt = time.Time{} })
+			s.d.state.update(func(st *state) { st.ledgerReadAt = time.Time{} })
 			s.startInspection(ctx)
 			if s.followUpPending {
 				s.startFollowUp(ctx)

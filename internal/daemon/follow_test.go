@@ -11,14 +11,14 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// TestFollowUpDoesNotDelayNights runs four nights. The work after a night takes a day and a half.
-// The work starts after the first night, and two more times when the earlier work ends.
+// TestFollowUpDoesNotDelayNights runs four nights. The follow-ups of a night take a day and a half.
+// They start after the first night, and two more times, each time when the previous ones end.
 func TestFollowUpDoesNotDelayNights(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)
 		var mu sync.Mutex
 		started, running, mostRunning := 0, 0, 0
-		h.follow = func(ctx context.Context) {
+		h.followUp = func(ctx context.Context) {
 			mu.Lock()
 			started, running = started+1, running+1
 			mostRunning = max(mostRunning, running)
@@ -43,7 +43,7 @@ func TestFollowUpDoesNotDelayNights(t *testing.T) {
 		}
 		mu.Lock()
 		if started != 3 || mostRunning != 1 {
-			t.Errorf("the work started %d times, at most %d at the same time; want 3 times, one at a time", started, mostRunning)
+			t.Errorf("the follow-ups started %d times, at most %d at the same time; want 3 times, one at a time", started, mostRunning)
 		}
 		mu.Unlock()
 		if text := h.get("/").Body.String(); !strings.Contains(text, "<dt>Last backup</dt><dd>failed<small>1 h 1 min ago, of 20260101T020000Z, put s3://store/a: no</small>") {
@@ -60,7 +60,7 @@ func TestFollowUpDoesNotDelayNights(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		if running != 0 {
-			t.Error("the daemon ended before the work after the last night")
+			t.Error("the daemon ended before the follow-ups of the last night")
 		}
 	})
 }

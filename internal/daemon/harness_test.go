@@ -31,7 +31,7 @@ type harness struct {
 	d        *daemon.Daemon
 
 	night       func(ctx context.Context) (ledger.Run, error)
-	follow      func(ctx context.Context)
+	followUp    func(ctx context.Context)
 	verify      func(ctx context.Context) (integrity.VerifyRecord, error)
 	inspect     func(ctx context.Context) daemon.Inspection
 	runs        func() ([]ledger.Run, error)
@@ -94,8 +94,8 @@ func (h *harness) Night(ctx context.Context) (ledger.Run, error) { return h.nigh
 
 // FollowUp implements daemon.Jobs.
 func (h *harness) FollowUp(ctx context.Context) {
-	if h.follow != nil {
-		h.follow(ctx)
+	if h.followUp != nil {
+		h.followUp(ctx)
 	}
 }
 

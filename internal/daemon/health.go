@@ -9,7 +9,7 @@ import (
 	"placementsync/internal/page"
 )
 
-// stalledAfter is the longest time between two calls of checkClock in a healthy process.
+// stalledAfter is the longest time between two calls of checkSchedule in a healthy process.
 const stalledAfter = 3 * checkEvery
 
 // serveHealthz reports whether the process works. Supervisors restart an unhealthy process.
@@ -48,7 +48,7 @@ func (d *Daemon) unreadyReasons(st status) []string {
 	}
 	limit := 2 * d.settings().Schedule.Interval(published.StartedAt)
 	if age := st.At.Sub(published.EndedAt); age > limit {
-		reasons = append(reasons, fmt.Sprintf("the last success %s ended %s ago, more than twice the interval of the schedule (%s)",
+		reasons = append(reasons, fmt.Sprintf("the last successful night, %s, ended %s ago, more than twice the interval of the schedule (%s)",
 			published.ID, page.Duration(age), page.Duration(limit/2)))
 	}
 	return reasons

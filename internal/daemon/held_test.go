@@ -88,8 +88,8 @@ func TestHeldNightStartsNoFollowUp(t *testing.T) {
 			return ledger.Run{Outcome: ledger.Complete}, nil
 		})
 		followed := make(chan int, 10)
-		h.settings.FollowUpKinds = nil // FollowUp is called even if no work is configured, because it also sends warnings
-		h.follow = func(context.Context) { followed <- nights }
+		h.settings.FollowUpKinds = nil // FollowUp is called even if no follow-up is configured, because it also sends warnings
+		h.followUp = func(context.Context) { followed <- nights }
 		h.start()
 		time.Sleep(3 * 24 * time.Hour)
 		h.shutDown()

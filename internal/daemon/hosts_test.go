@@ -15,7 +15,7 @@ import (
 	"placementsync/internal/daemon"
 )
 
-func TestHostsAreAllowed(t *testing.T) {
+func TestHostListAllows(t *testing.T) {
 	t.Parallel()
 	onLoopback := daemon.NewHostList("127.0.0.1:8080", nil)
 	onAll := daemon.NewHostList("0.0.0.0:8080", []string{"Status.Example.com"})
@@ -87,8 +87,8 @@ func sendRaw(t *testing.T, server *httptest.Server, request string) (int, string
 func TestGuardRejectsForeignHosts(t *testing.T) {
 	t.Parallel()
 	inner := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body) // the test compares the received part
-		_, _ = fmt.Fprintf(w, "answered %s", body)
+		body, _ := io.ReadAll(r.Body) // an error shortens the body, which the test compares
+		_, _ = fmt.Fprintf(w, "received %s", body)
 	})
 	var logged bytes.Buffer
 	server := httptest.NewServer(daemon.GuardHosts(inner, func() daemon.HostList { return daemon.NewHostList("127.0.0.1:0", nil) }, slog.New(slog.NewTextHandler(&logged, nil))))
@@ -103,8 +103,8 @@ func TestGuardRejectsForeignHosts(t *testing.T) {
 		{"a POST to a foreign name", "POST /hooks HTTP/1.1\r\nHost: evil.example.com:80\r\nContent-Length: 2\r\n\r\nhi", 421, rejection},
 		{"a foreign name in the request line", "GET http://evil.example.com/ HTTP/1.1\r\nHost: localhost\r\n\r\n", 421, rejection},
 		{"a foreign name with X-Forwarded-Host, which any client can set", "GET / HTTP/1.1\r\nHost: evil.example.com\r\nX-Forwarded-Host: localhost\r\n\r\n", 421, rejection},
-		{"HTTP/1.0 without a host", "GET / HTTP/1.0\r\n\r\n", 200, "answered "},
-		{"an IP address", "POST / HTTP/1.1\r\nHost: 10.1.2.3:8080\r\nContent-Length: 2\r\n\r\nhi", 200, "answered hi"},
+		{"HTTP/1.0 without a host", "GET / HTTP/1.0\r\n\r\n", 200, "received "},
+		{"an IP address", "POST / HTTP/1.1\r\nHost: 10.1.2.3:8080\r\nContent-Length: 2\r\n\r\nhi", 200, "received hi"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if code, body := sendRaw(t, server, c.request); code != c.code || body != c.body {

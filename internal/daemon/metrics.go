@@ -21,7 +21,7 @@ type metric struct {
 // emitter takes the value of a metric and the values of its labels.
 type emitter func(value float64, labels ...string)
 
-// scrape is the state that one scrape reports.
+// scrape is the state that one response of /metrics reports.
 type scrape struct {
 	status
 	d *Daemon
@@ -39,7 +39,7 @@ type collector struct {
 
 func newCollector(d *Daemon) collector {
 	c := collector{d: d}
-	for _, group := range [][]metric{runMetrics(), nightMetrics(), streamMetrics(), refreshMetrics(), diskMetrics(), hookMetrics(),
+	for _, group := range [][]metric{counterMetrics(), nightMetrics(), streamMetrics(), refreshMetrics(), diskMetrics(), hookMetrics(),
 		verifyMetrics(), followUpMetrics(), watchMetrics(), scheduleMetrics()} {
 		c.metrics = append(c.metrics, group...)
 	}

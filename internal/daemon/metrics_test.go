@@ -185,9 +185,9 @@ func TestKilledRunHasNoDuration(t *testing.T) {
 	})
 }
 
-// TestLeftOutStreamsAreNotCarried records a night with two streams that the configuration excludes,
+// TestExcludedStreamsAreNotCarried records a night with two streams that the configuration excludes,
 // and one stream for which the token has no scope.
-func TestLeftOutStreamsAreNotCarried(t *testing.T) {
+func TestExcludedStreamsAreNotCarried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)
 		began := time.Now().Add(-time.Hour)
@@ -388,7 +388,7 @@ func TestWarehouseMetrics(t *testing.T) {
 			`<div class="tight"><dt>Webhook inbox</dt><dd>5.0 MiB<small>25 % of 20.0 MiB, waiting for the next night; FULL since 1999-12-31 21:50 UTC: a night empties it</small>`,
 			"<dt>Verified</dt><dd>damaged<small>every byte, 1 d 2 h ago, a, b</small><small>names and sizes: whole, 1 h 0 min ago</small>",
 			`<th scope="row"><bdi>parquet</bdi></th><td class="n"><bdi>3.0 MiB</bdi></td><td class="n"><bdi>75 %</bdi></td>`,
-			`<th scope="row"><bdi>all of it</bdi></th><td class="n"><bdi>4.0 MiB</bdi></td>`, "Measured 2 min 0 s ago",
+			`<th scope="row"><bdi>total</bdi></th><td class="n"><bdi>4.0 MiB</bdi></td>`, "Measured 2 min 0 s ago",
 			`<tr class="behind"><th scope="row"><bdi>bills</bdi></th><td class="t"><time>1999-12-31 21:00 UTC</time></td><td class="n"><bdi>4</bdi></td><td class="n"><bdi>2</bdi></td><td class="t"><time>1999-12-30 21:00 UTC</time></td>`,
 			`<tr><th scope="row"><bdi>new</bdi></th><td><bdi>not yet</bdi></td><td class="n"><bdi>0</bdi></td><td class="n"><bdi>0</bdi></td><td><bdi>never</bdi></td>`)
 	})

@@ -16,15 +16,15 @@ const (
 	missedDowntime = "downtime" // the daemon or the machine was down
 )
 
-// checkEvery limits the time between two checks of the clock. The clock may have been set,
+// checkEvery limits the time between two checks of the schedule. The clock may have been set,
 // or the machine may have been suspended, and a timer notices neither.
 const checkEvery = time.Minute
 
-// lockRetry is the time between two attempts while another run holds the lock.
+// lockRetry is the time between two attempts while another process holds the lock.
 const lockRetry = 5 * time.Minute
 
-// scheduler is the loop that starts the jobs and handles their results. All fields belong to
-// the goroutine of the loop.
+// scheduler is the loop that starts the jobs and handles their results. Only the goroutine of the
+// loop uses the fields other than done.
 type scheduler struct {
 	d *Daemon
 	// done receives the function that handles the result of a finished job.
@@ -39,8 +39,7 @@ type scheduler struct {
 	// attempt to verify it, or zero.
 	verifyAt, verifyRetryAt time.Time
 	verifyRunning           bool
-	// followUpPending is set when a night was published while the work after an earlier night
-	// was running.
+	// followUpPending is set when a night was published while earlier follow-ups were running.
 	followUpRunning, followUpPending bool
 	// inspectingSince is the start of the running inspection, or zero.
 	inspectingSince time.Time
@@ -71,7 +70,7 @@ func (d *Daemon) runNights(ctx context.Context) {
 			d.reloadSettings()
 			s.scheduleNext()
 		case <-timer.C:
-			s.checkClock(ctx)
+			s.checkSchedule(ctx)
 		}
 		timer.Reset(s.untilDue())
 	}
@@ -108,8 +107,8 @@ func (s *scheduler) untilDue() time.Duration {
 	return max(wait, 0)
 }
 
-// checkClock starts all jobs that are due.
-func (s *scheduler) checkClock(ctx context.Context) {
+// checkSchedule starts all jobs that are due.
+func (s *scheduler) checkSchedule(ctx context.Context) {
 	now := s.d.cfg.Now()
 	s.d.state.update(func(st *state) { st.CheckedAt = now })
 	if s.d.cfg.Watchdog > 0 {
@@ -143,8 +142,8 @@ func (s *scheduler) runSlot(ctx context.Context, now time.Time) {
 	s.startNight(ctx, "slot "+slot.Format(time.RFC3339))
 }
 
-// catchUp starts one night for all slots that passed while the daemon was down, or to resume an
-// interrupted night. If schedule.catch_up is false, it only counts the missed slots.
+// catchUp starts one night for all slots since the last published night, or to resume an interrupted
+// night. If schedule.catch_up is false, it only counts the missed slots.
 func (s *scheduler) catchUp(ctx context.Context) {
 	settings, st := s.d.settings(), s.d.state.read()
 	if st.LedgerErr != nil {
@@ -189,18 +188,18 @@ func (s *scheduler) startNight(ctx context.Context, reason string) {
 	})
 }
 
-// endNight records a night. After a published night it starts the follow-up work. If the warehouse
-// was locked, it schedules a retry.
+// endNight records a night. After a published night it starts the follow-ups. If the warehouse was
+// locked, it schedules a retry.
 func (s *scheduler) endNight(ctx context.Context, night ledger.Run, err error) {
 	s.nightRunning = false
 	now := s.d.cfg.Now()
 	if errors.As(err, new(*warehouse.LockedError)) {
 		night.Outcome = ledger.Locked
 		s.retryAt = now.Add(lockRetry)
-		s.d.cfg.Log.Warn("night waits for another run", "until", s.retryAt, "error", err)
+		s.d.cfg.Log.Warn("night waits for another process", "until", s.retryAt, "error", err)
 	}
 	s.d.state.update(func(st *state) {
-		if night.EndedAt.IsZero() { // the night failed before its ledger entry
+		if night.EndedAt.IsZero() { // the night failed before its ledger entry was written
 			night.StartedAt, night.EndedAt = st.RunningSince, now
 		}
 		if err != nil && night.Error == "" {
@@ -210,7 +209,7 @@ func (s *scheduler) endNight(ctx context.Context, night ledger.Run, err error) {
 			st.lastOwn = night
 		}
 		st.counts.addRun(night)
-		st.RunningSince, st.readAt = time.Time{}, time.Time{}
+		st.RunningSince, st.ledgerReadAt = time.Time{}, time.Time{}
 	})
 	if night.Outcome != ledger.Locked {
 		night.LogEnd(s.d.cfg.Log)

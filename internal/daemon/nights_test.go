@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -110,7 +111,7 @@ func TestNightRetriesLockedWarehouse(t *testing.T) {
 		h.shutDown()
 		wantNights(t, h, "01-01 02:00", "01-01 02:05", "01-01 02:10")
 		if got := h.metric(`runs_total{outcome="held"}`); got != "2" {
-			t.Errorf("%s nights are counted as locked out, want 2", got)
+			t.Errorf("%s nights are counted as locked, want 2", got)
 		}
 	})
 }
@@ -153,7 +154,7 @@ func TestStopWaitsForNight(t *testing.T) {
 			h.stop()
 			synctest.Wait()
 			if w := h.get("/readyz"); w.Code != 503 || !strings.Contains(w.Body.String(), "stopping") {
-				t.Errorf("while the daemon waits for the night, /readyz answers %d %q, want 503 and stopping", w.Code, w.Body)
+				t.Errorf("while the daemon waits for the night, /readyz returned %d %q, want 503 and stopping", w.Code, w.Body)
 			}
 			h.shutDown()
 			if got := h.metric(`runs_total{outcome="complete"}`); got != "1" {
@@ -174,7 +175,7 @@ func TestReload(t *testing.T) {
 		h.reload = func() (daemon.Settings, error) { return load() }
 		h.start()
 
-		hangups <- os.Interrupt
+		hangups <- syscall.SIGHUP
 		synctest.Wait()
 		if log := h.log.String(); !strings.Contains(log, "the old settings remain in use") || !strings.Contains(log, "api.burst") {
 			t.Errorf("the log does not report the invalid configuration:\n%s", log)
@@ -185,7 +186,7 @@ func TestReload(t *testing.T) {
 			return settings, nil
 		}
 		time.Sleep(3 * time.Hour)
-		hangups <- os.Interrupt
+		hangups <- syscall.SIGHUP
 		time.Sleep(3 * time.Hour)
 		h.shutDown()
 		wantNights(t, h, "01-01 02:00", "01-01 05:00")
@@ -228,7 +229,7 @@ func TestUnreadableLedgerIsReported(t *testing.T) {
 			t.Errorf("the log reports the unreadable ledger %d times, want once:\n%s", n, &h.log)
 		}
 		if w := h.get("/readyz"); w.Code != 503 || !strings.Contains(w.Body.String(), "ledger") || strings.Contains(w.Body.String(), "/secret") {
-			t.Errorf("/readyz answers %d %q, want 503 and the ledger without its path", w.Code, w.Body)
+			t.Errorf("/readyz returned %d %q, want 503 and the ledger without its path", w.Code, w.Body)
 		}
 		readErr = nil
 		time.Sleep(time.Minute)

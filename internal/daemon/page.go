@@ -23,8 +23,8 @@ type statusPage struct {
 	Version  string
 	Schedule string
 	Unready  []string
-	// LastPublished is the newest published night. SnapshotRun is the run of the current
-	// snapshot: this night or a later refresh. Nil means that there is none.
+	// LastPublished is the newest published night. SnapshotRun is the run of the current snapshot,
+	// such as this night or a later refresh. Nil means that there is none.
 	LastPublished, SnapshotRun *ledger.Run
 	Progress                   *ledger.Progress
 	Hooks                      bool

@@ -41,7 +41,7 @@ func Probe(ctx context.Context, listen, kind, token string) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("probe %q: %w", listen, err)
 	case port == "0":
-		return "", errors.New("probe the daemon: serve.listen has port 0, so only the log of the daemon contains the port: set a port")
+		return "", errors.New("probe the daemon: serve.listen has port 0, so the port is unknown: set a fixed port")
 	}
 	// A connection to 0.0.0.0 reaches this machine.
 	address := url.URL{Scheme: "http", Host: net.JoinHostPort(cmp.Or(host, "0.0.0.0"), port), Path: path}
@@ -61,9 +61,9 @@ func Probe(ctx context.Context, listen, kind, token string) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("probe the daemon: %w", err)
 	case status != http.StatusOK:
-		return "", fmt.Errorf("probe the daemon: %s answers %d: %s", &address, status, response)
+		return "", fmt.Errorf("probe the daemon: %s returned status %d: %s", &address, status, response)
 	case response != want:
-		return "", fmt.Errorf("probe the daemon: %s answers %q, so another program listens there", &address, response)
+		return "", fmt.Errorf("probe the daemon: %s returned %q, so another program listens there", &address, response)
 	}
 	return response, nil
 }

@@ -23,9 +23,9 @@ func TestProbe(t *testing.T) {
 		{"all addresses", "0.0.0.0:" + port, daemon.ProbeHealth, "", "ok", ""},
 		{"no host", ":" + port, daemon.ProbeHealth, "", "ok", ""},
 		{"localhost", "localhost:" + port, daemon.ProbeHealth, "", "ok", ""},
-		{"readiness before a night", "0.0.0.0:" + port, daemon.ProbeReady, "opensesame", "", "answers 503: not ready: no night has succeeded yet"},
-		{"readiness with another token", "0.0.0.0:" + port, daemon.ProbeReady, "sesame", "", "answers 401: send serve.auth_token"},
-		{"port 0", "127.0.0.1:0", daemon.ProbeHealth, "", "", "set a port"},
+		{"readiness before a night", "0.0.0.0:" + port, daemon.ProbeReady, "opensesame", "", "returned status 503: not ready: no night has succeeded yet"},
+		{"readiness with another token", "0.0.0.0:" + port, daemon.ProbeReady, "sesame", "", "returned status 401: send serve.auth_token"},
+		{"port 0", "127.0.0.1:0", daemon.ProbeHealth, "", "", "set a fixed port"},
 		{"no port", "127.0.0.1", daemon.ProbeHealth, "", "", "missing port"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -7,7 +7,8 @@ import (
 	"placementsync/internal/ledger"
 )
 
-func runMetrics() []metric {
+// counterMetrics returns the metrics in counts.
+func counterMetrics() []metric {
 	perStream := func(value func(streamCounts) float64) func(scrape, emitter) {
 		return func(s scrape, emit emitter) {
 			for name, sum := range s.counts.streams {
@@ -23,7 +24,7 @@ func runMetrics() []metric {
 					emit(float64(n), string(outcome))
 				}
 			}},
-		{"refreshes_total", "Refreshes after webhooks that ended since the start of the process.", []string{"outcome"}, true,
+		{"refreshes_total", "Refreshes that ended since the start of the process, including refreshes of other processes.", []string{"outcome"}, true,
 			func(s scrape, emit emitter) {
 				for outcome, n := range s.counts.refreshes {
 					emit(float64(n), string(outcome))
@@ -33,7 +34,7 @@ func runMetrics() []metric {
 		{"stream_retries_total", "Repeated requests.", streamLabel, true, perStream(func(t streamCounts) float64 { return float64(t.retries) })},
 		{"stream_throttled_seconds_total", "Waiting time for Retry-After and before retries, summed over all workers.", streamLabel, true,
 			perStream(func(t streamCounts) float64 { return t.throttledSeconds })},
-		{"stream_rejects_total", "Values and records that did not fit the schema and were kept raw.", streamLabel, true,
+		{"stream_rejects_total", "Values and records that did not fit the schema. They are stored unchanged in meta.rejects.", streamLabel, true,
 			perStream(func(t streamCounts) float64 { return float64(t.rejects) })},
 		{"read_errors_total", "Failed reads of a source of metrics. The metrics of the source are missing until a read succeeds.", []string{"source"}, true,
 			func(s scrape, emit emitter) {
@@ -101,13 +102,13 @@ func nightMetrics() []metric {
 			})},
 		{"last_run_new_rows", "Rows that the last published night added.", nil, false, ofLastPublished(func(r ledger.Run) float64 { return float64(r.New) })},
 		{"last_run_changed_rows", "Rows that the last published night changed.", nil, false, ofLastPublished(func(r ledger.Run) float64 { return float64(r.Changed) })},
-		{"last_run_gone_rows", "Rows that the last published night closed.", nil, false, ofLastPublished(func(r ledger.Run) float64 { return float64(r.Gone) })},
+		{"last_run_gone_rows", "Rows that the last published night deleted. History keeps them.", nil, false, ofLastPublished(func(r ledger.Run) float64 { return float64(r.Gone) })},
 		{"last_success_timestamp_seconds", "End of the last night that published a snapshot. 0 before the first snapshot.", nil, false,
 			ifRead(SourceLedger, func(s scrape, emit emitter) {
 				night, _ := s.lastPublished()
 				emit(unixSeconds(night.EndedAt))
 			})},
-		{"snapshot_timestamp_seconds", "Time of the current snapshot, of a night or a refresh. 0 before the first snapshot.", nil, false,
+		{"snapshot_timestamp_seconds", "Time of the current snapshot. 0 before the first snapshot.", nil, false,
 			ifRead(SourceLedger, func(s scrape, emit emitter) {
 				emit(unixSeconds(s.Current.SnapshotAt))
 			})},
@@ -127,7 +128,7 @@ func streamMetrics() []metric {
 	return []metric{
 		{"stream_rows", "Rows of a stream in the last published night.", []string{"stream"}, false,
 			perStream(func(s ledger.Stream, emit emitter) { emit(float64(s.Rows), s.Stream) })},
-		{"stream_grade", "1 for the grade of a stream in the last published night, 0 for the others. Streams of webhooks have no grade.", []string{"stream", "grade"}, false,
+		{"stream_grade", "1 for the grade of a stream in the last published night, 0 for the others. Webhook streams have no grade.", []string{"stream", "grade"}, false,
 			perStream(func(s ledger.Stream, emit emitter) {
 				for _, grade := range ledger.Grades() {
 					if !s.Events {
@@ -135,9 +136,9 @@ func streamMetrics() []metric {
 					}
 				}
 			})},
-		{"stream_left_out", "1 for a stream that the configuration left out of the last published night, 0 for the others.", []string{"stream"}, false,
+		{"stream_left_out", "1 for a stream that the configuration excluded from the last published night, 0 for the others.", []string{"stream"}, false,
 			perStream(func(s ledger.Stream, emit emitter) { emit(boolValue(s.IsExcluded()), s.Stream) })},
-		{"streams", "Streams of the last published night by the meaning of their grade. Streams of webhooks and streams that the configuration leaves out are not counted.", []string{"standing"}, false,
+		{"streams", "Streams of the last published night by the meaning of their grade. Webhook streams and streams that the configuration excludes are not counted.", []string{"standing"}, false,
 			ifRead(SourceLedger, func(s scrape, emit emitter) {
 				night, ok := s.lastPublished()
 				counts := map[ledger.Standing]int{}
@@ -230,7 +231,7 @@ func scheduleMetrics() []metric {
 			}
 			emitInterval(s.d.settings().VerifySchedule, after, emit)
 		}},
-		{"ready", "1 if /readyz answers 200.", nil, false, func(s scrape, emit emitter) { emit(boolValue(len(s.d.unreadyReasons(s.status)) == 0)) }},
+		{"ready", "1 if /readyz returns status 200.", nil, false, func(s scrape, emit emitter) { emit(boolValue(len(s.d.unreadyReasons(s.status)) == 0)) }},
 		{"run_active", "1 while a night of this process runs. Nights of other processes are not known.", nil, false, func(s scrape, emit emitter) { emit(boolValue(!s.RunningSince.IsZero())) }},
 		{"run_requests", "Requests of the running night of this process, or 0.", nil, false, func(s scrape, emit emitter) {
 			p, _ := s.d.cfg.Program.Progress()

@@ -49,7 +49,7 @@ func StopServer(server *http.Server, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	if err := server.Shutdown(ctx); err != nil {
-		return errors.Join(fmt.Errorf("stop serving: %w", err), server.Close())
+		return errors.Join(fmt.Errorf("shut down the HTTP server: %w", err), server.Close())
 	}
 	return nil
 }
@@ -169,7 +169,7 @@ func (d *Daemon) serveReport(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", info.ModTime(), file)
 }
 
-// writePage renders the whole page before it responds, because the status depends on errors.
+// writePage renders the whole page before it responds, because an error changes the status code.
 func writePage(w http.ResponseWriter, log *slog.Logger, t *template.Template, data any) {
 	var text bytes.Buffer
 	if err := page.Render(&text, t, data); err != nil {

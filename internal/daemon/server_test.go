@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -92,7 +93,7 @@ func TestTokenIsRequired(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			res, _ := sendRequest(t, http.MethodGet, base+c.path, c.authorization)
 			if res.StatusCode != c.want {
-				t.Errorf("GET %s answers %d, want %d", c.path, res.StatusCode, c.want)
+				t.Errorf("GET %s returned %d, want %d", c.path, res.StatusCode, c.want)
 			}
 			if c.want == 401 && res.Header.Get("WWW-Authenticate") == "" {
 				t.Error("the response does not make a browser ask for a password")
@@ -150,7 +151,7 @@ func TestEveryEndpointRejectsForeignHosts(t *testing.T) {
 				code = want["*"]
 			}
 			if got := status(method, path, host); got != code {
-				t.Errorf("%s %s for %q answers %d, want %d", method, path, host, got, code)
+				t.Errorf("%s %s for %q returned %d, want %d", method, path, host, got, code)
 			}
 		}
 	}
@@ -161,9 +162,9 @@ func TestEveryEndpointRejectsForeignHosts(t *testing.T) {
 	wantStatuses("status.example.com", served)
 	wantStatuses("10.1.2.3:9090", served) // a probe, or Prometheus
 	wantStatuses("localhost:8080", served)
-	hangups <- os.Interrupt
+	hangups <- syscall.SIGHUP
 	<-reloaded
-	hangups <- os.Interrupt // received only when the first reload has ended
+	hangups <- syscall.SIGHUP // received only when the first reload has ended
 	<-reloaded
 	wantStatuses("status.example.com", rejected)
 	wantStatuses("other.example.com:8080", served)
@@ -184,17 +185,17 @@ func TestHooksNeedReceiver(t *testing.T) {
 	}
 	base := serve(t, h)
 	if res, _ := sendRequest(t, http.MethodPost, base+"/hooks", ""); res.StatusCode != 404 {
-		t.Errorf("without a receiver POST /hooks answers %d, want 404", res.StatusCode)
+		t.Errorf("without a receiver POST /hooks returned %d, want 404", res.StatusCode)
 	}
-	hangups <- os.Interrupt
+	hangups <- syscall.SIGHUP
 	<-reloaded
-	hangups <- os.Interrupt // received only when the first reload has ended
+	hangups <- syscall.SIGHUP // received only when the first reload has ended
 	<-reloaded
 	if res, _ := sendRequest(t, http.MethodPost, base+"/hooks", ""); res.StatusCode != 202 {
-		t.Errorf("POST /hooks answers %d, want the receiver's 202", res.StatusCode)
+		t.Errorf("POST /hooks returned %d, want the receiver's 202", res.StatusCode)
 	}
 	if res, _ := sendRequest(t, http.MethodGet, base+"/hooks", ""); res.StatusCode != 405 {
-		t.Errorf("GET /hooks answers %d, want 405", res.StatusCode)
+		t.Errorf("GET /hooks returned %d, want 405", res.StatusCode)
 	}
 }
 
@@ -214,10 +215,10 @@ func TestSecurityHeaders(t *testing.T) {
 		t.Errorf("the status of a request of 64 KiB is %d, want 431", res.StatusCode)
 	}
 	if res, _ := sendRequest(t, http.MethodPost, base+"/", ""); res.StatusCode != http.StatusMethodNotAllowed {
-		t.Errorf("POST / answers %d, want 405", res.StatusCode)
+		t.Errorf("POST / returned %d, want 405", res.StatusCode)
 	}
 	if res, body := sendRequest(t, http.MethodGet, base+"/page.css", ""); res.StatusCode != 200 || !strings.Contains(body, "light-dark(") {
-		t.Errorf("GET /page.css answers %d %q, want 200 and a style sheet", res.StatusCode, body)
+		t.Errorf("GET /page.css returned %d %q, want 200 and a style sheet", res.StatusCode, body)
 	}
 }
 
@@ -228,7 +229,7 @@ func TestReport(t *testing.T) {
 	h.cfg.ReportFile = file
 	base := serve(t, h)
 	if res, _ := sendRequest(t, http.MethodGet, base+"/report", ""); res.StatusCode != 404 {
-		t.Errorf("without a report GET /report answers %d, want 404", res.StatusCode)
+		t.Errorf("without a report GET /report returned %d, want 404", res.StatusCode)
 	}
 	if _, page := sendRequest(t, http.MethodGet, base+"/", ""); strings.Contains(page, `href="report"`) {
 		t.Error("the page links to a missing report")
@@ -238,7 +239,7 @@ func TestReport(t *testing.T) {
 	}
 	res, body := sendRequest(t, http.MethodGet, base+"/report", "")
 	if res.StatusCode != 200 || !strings.Contains(body, "prices") || !strings.Contains(res.Header.Get("Content-Security-Policy"), "script-src 'unsafe-inline'") {
-		t.Errorf("GET /report answers %d %q with the policy %q, want 200, the report, and a policy that allows its scripts", res.StatusCode, body, res.Header.Get("Content-Security-Policy"))
+		t.Errorf("GET /report returned %d %q with the policy %q, want 200, the report, and a policy that allows its scripts", res.StatusCode, body, res.Header.Get("Content-Security-Policy"))
 	}
 	if _, page := sendRequest(t, http.MethodGet, base+"/", ""); !strings.Contains(page, `href="report"`) {
 		t.Error("the page does not link to the report")
@@ -267,7 +268,7 @@ func TestReadiness(t *testing.T) {
 		{"after a partial night", []ledger.Run{night(ledger.Partial, 10*time.Hour)}, 200, "ready"},
 		{"a failure after a success", []ledger.Run{night(ledger.Complete, 34*time.Hour), night(ledger.Failed, 10*time.Hour)}, 200, "ready"},
 		{"no success for two intervals", []ledger.Run{night(ledger.Complete, 58*time.Hour), night(ledger.Failed, 10*time.Hour)}, 503,
-			"the last success 20261118T020000Z ended 2 d 10 h ago, more than twice the interval of the schedule (1 d 0 h)"},
+			"the last successful night, 20261118T020000Z, ended 2 d 10 h ago, more than twice the interval of the schedule (1 d 0 h)"},
 		{"only failures", []ledger.Run{night(ledger.Failed, time.Hour)}, 503, "no night has succeeded yet"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -276,7 +277,7 @@ func TestReadiness(t *testing.T) {
 			h.cfg.Now, h.ledger = func() time.Time { return now }, c.ledger
 			w := h.get("/readyz")
 			if w.Code != c.code || !strings.Contains(w.Body.String(), c.body) {
-				t.Errorf("/readyz answers %d %q, want %d %q", w.Code, w.Body, c.code, c.body)
+				t.Errorf("/readyz returned %d %q, want %d %q", w.Code, w.Body, c.code, c.body)
 			}
 			if got := h.metric("ready") == "1"; got != (c.code == 200) {
 				t.Errorf("the metric \"ready\" is %v, want %v", got, c.code == 200)
@@ -305,15 +306,15 @@ func TestStalledScheduleIsUnhealthy(t *testing.T) {
 	}
 	base := serve(t, h)
 	defer close(release)
-	hangups <- os.Interrupt
+	hangups <- syscall.SIGHUP
 	<-arrived
 	if res, _ := sendRequest(t, http.MethodGet, base+"/healthz", ""); res.StatusCode != 200 {
-		t.Errorf("at first /healthz answers %d, want 200", res.StatusCode)
+		t.Errorf("at first /healthz returned %d, want 200", res.StatusCode)
 	}
 	<-offset
 	offset <- 10 * time.Minute
 	if res, body := sendRequest(t, http.MethodGet, base+"/healthz", ""); res.StatusCode != 503 {
-		t.Errorf("after ten minutes /healthz answers %d %q, want 503", res.StatusCode, body)
+		t.Errorf("after ten minutes /healthz returned %d %q, want 503", res.StatusCode, body)
 	}
 }
 
@@ -348,6 +349,6 @@ func TestHandlerBeforeRun(t *testing.T) {
 	server := httptest.NewServer(newHarness(t, nil).sharedDaemon().Handler())
 	defer server.Close()
 	if res, _ := sendRequest(t, http.MethodGet, server.URL+"/healthz", ""); res.StatusCode != 200 {
-		t.Errorf("before Run /healthz answers %d, want 200", res.StatusCode)
+		t.Errorf("before Run /healthz returned %d, want 200", res.StatusCode)
 	}
 }

@@ -21,8 +21,8 @@ type state struct {
 	status
 	// lastOwn is the last night of this process. The page shows this night even if the ledger entry
 	// could not be written, for example on a full disk.
-	lastOwn ledger.Run
-	readAt  time.Time // last reading of the ledger
+	lastOwn      ledger.Run
+	ledgerReadAt time.Time // zero makes the next state.read read the ledger
 }
 
 // status is the part of the state that is shown.
@@ -58,7 +58,7 @@ type ledgerSummary struct {
 	// since the last success.
 	LastRefresh     ledger.Run
 	RefreshFailures int
-	// FollowUps contains the state of each kind of work after nights, such as backups.
+	// FollowUps contains the state of each kind of follow-up, such as backups.
 	FollowUps []ledger.FollowUp
 }
 
@@ -92,7 +92,7 @@ func (s *state) read() status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.d.cfg.Now()
-	if s.readAt.IsZero() || now.Sub(s.readAt) >= maxLedgerAge || now.Before(s.readAt) {
+	if s.ledgerReadAt.IsZero() || now.Sub(s.ledgerReadAt) >= maxLedgerAge || now.Before(s.ledgerReadAt) {
 		s.readLedger(now)
 	}
 	copied := s.status
@@ -110,7 +110,7 @@ func (s *state) read() status {
 func (s *state) readLedger(now time.Time) {
 	runs, err := s.d.cfg.Program.Runs()
 	previousErr := s.LedgerErr
-	if s.readAt, s.LedgerErr = now, err; err != nil {
+	if s.ledgerReadAt, s.LedgerErr = now, err; err != nil {
 		s.counts.readErrors[SourceLedger]++
 		if previousErr == nil {
 			s.d.cfg.Log.Warn("the ledger cannot be read", "error", err)

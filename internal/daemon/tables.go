@@ -73,8 +73,8 @@ func (s status) StreamTable() page.Table {
 	return t
 }
 
-// checkTable lists the checks of a night that failed or did not run. Checks of severity "hold" are
-// first.
+// checkTable lists the failed checks of a night, and its checks that did not run. Checks of severity
+// "hold" are first.
 func checkTable(night ledger.Run) page.Table {
 	t := page.Table{Caption: "Checks that failed or did not run", RowHeads: true,
 		Heads: []page.Head{{Label: "Check"}, {Label: "Severity"}, {Label: "Outcome"}, {Label: "Rows", Numeric: true}, {Label: "First rows"}}}
@@ -108,6 +108,6 @@ func (s status) UsageTable() page.Table {
 	for _, part := range s.Inspection.Usage {
 		t.Rows = append(t.Rows, page.Row{Cells: []page.Cell{{Text: part.Part}, page.SizeCell(part.Bytes), {Text: page.Share(part.Bytes, total), Class: "n"}}})
 	}
-	t.Rows = append(t.Rows, page.Row{Cells: []page.Cell{{Text: "all of it"}, page.SizeCell(total), {}}})
+	t.Rows = append(t.Rows, page.Row{Cells: []page.Cell{{Text: "total"}, page.SizeCell(total), {}}})
 	return t
 }

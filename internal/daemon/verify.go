@@ -67,7 +67,7 @@ func (s *scheduler) endVerification(ctx context.Context, record integrity.Verify
 	log := s.d.cfg.Log
 	if errors.As(err, new(*warehouse.LockedError)) {
 		s.verifyRetryAt = s.d.cfg.Now().Add(lockRetry)
-		log.Warn("verify waits for another run", "until", s.verifyRetryAt, "error", err)
+		log.Warn("verify waits for another process", "until", s.verifyRetryAt, "error", err)
 		return
 	}
 	s.startInspection(ctx)

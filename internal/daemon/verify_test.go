@@ -14,7 +14,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestScheduledVerify checks that damage is shown on the page and in the metrics.
+// TestScheduledVerify runs two verifications. The second finds damage, which the page, the metrics
+// and the log must show.
 func TestScheduledVerify(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)
@@ -95,7 +96,7 @@ func TestVerifyRetriesLockedWarehouse(t *testing.T) {
 		if text := h.get("/").Body.String(); !strings.Contains(text, "no disk</small><small>damaged: every byte, 1 d 6 h ago, a</small>") {
 			t.Errorf("the page hides damage:\n%s", text)
 		}
-		if log := h.log.String(); !strings.Contains(log, "verify waits for another run") || !strings.Contains(log, `msg="verify ended" result=failed error="no disk"`) {
+		if log := h.log.String(); !strings.Contains(log, "verify waits for another process") || !strings.Contains(log, `msg="verify ended" result=failed error="no disk"`) {
 			t.Errorf("the log must contain the wait and the failure:\n%s", log)
 		}
 	})

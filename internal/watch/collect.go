@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// maxFindings limits the findings of a watch. More findings are an error and are not cut,
-	// because a later night would report the cut findings as new.
+	// maxFindings limits the findings of a watch. More findings are an error. If they were cut, a later
+	// night would report the cut findings as new.
 	maxFindings = 10_000
 	// maxShown limits the findings in a message.
 	maxShown = 20
@@ -37,8 +37,8 @@ type collector struct {
 	conditionIndex int
 	key, show      []int
 
-	// since maps each finding to the time of the snapshot that first had it.
-	since    map[string]time.Time
+	// findings maps each finding to the time of the snapshot that first had it.
+	findings map[string]time.Time
 	newCount int
 	shown    []Finding
 	lines    []string // texts of shown
@@ -94,17 +94,17 @@ func (c *collector) Row(row query.Row) error {
 		}
 	}
 	id := hashKey(c.key, row)
-	if _, isDuplicate := c.since[id]; isDuplicate {
+	if _, isDuplicate := c.findings[id]; isDuplicate {
 		return nil
 	}
-	if len(c.since) == maxFindings {
+	if len(c.findings) == maxFindings {
 		return fmt.Errorf("there are more than %d findings: narrow the query or its condition", maxFindings)
 	}
 	since, known := c.previous.knownSince(id, c.base)
 	if !known {
 		c.newCount, since = c.newCount+1, c.current.At
 	}
-	c.since[id] = since
+	c.findings[id] = since
 	if (!known || !c.watch.NewOnly) && len(c.shown) < maxShown {
 		c.addShown(row, since, !known)
 	}

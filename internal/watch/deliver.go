@@ -13,8 +13,8 @@ import (
 // because of a value in it. The receiver may accept other messages, so later messages are still sent.
 var ErrRefused = errors.New("refused")
 
-// runner runs watches one after the other. If a channel cannot be reached, it sends no more messages
-// to this channel, so that messages to other channels need not wait for timeouts.
+// runner runs watches one after the other. It sends no more messages to a channel that could not be
+// reached, so that messages to other channels need not wait for timeouts.
 type runner struct {
 	Config
 	unreachable map[string]error // by channel
@@ -35,7 +35,7 @@ func (r runner) sendPending(ctx context.Context, name string, s *state, res *Res
 				s.Sent = r.Now().UTC()
 			}
 			if err := stateFile(r.Folder, name).Write(s); err != nil {
-				return fmt.Errorf("record that %s was sent to %s: %w: it will be sent once more", name, channel, err)
+				return fmt.Errorf("write the state of the watch %s after its message was sent to %s: %w; the message will be sent once more", name, channel, err)
 			}
 		}
 	}
@@ -43,7 +43,7 @@ func (r runner) sendPending(ctx context.Context, name string, s *state, res *Res
 		return nil
 	}
 	errs := slices.SortedFunc(maps.Values(problems), func(x, y error) int { return strings.Compare(x.Error(), y.Error()) })
-	return fmt.Errorf("send %s: %w: the message was kept, the next night sends it again", name, errors.Join(errs...))
+	return fmt.Errorf("send the message of the watch %s: %w; the message is kept, and the next night or placementsync watch sends it", name, errors.Join(errs...))
 }
 
 func (r runner) sendTo(ctx context.Context, channel string, m Message) error {

@@ -30,11 +30,11 @@ func must(t *testing.T, err error) {
 
 // fixture is a warehouse folder, a catalog whose queries return the given rows, and the channels.
 type fixture struct {
-	dir        string
-	failAt     func(name, path string) error // fault injection, may be nil
-	nights     int
-	clockError time.Duration
-	snapshots  []query.Snapshot
+	dir         string
+	failAt      func(name, path string) error // fault injection, may be nil
+	nights      int
+	clockOffset time.Duration
+	snapshots   []query.Snapshot
 	// columns are the names of the columns. The name of a numeric column is followed by #.
 	columns []string
 	// rows are the rows of every query. Values are separated by bars. The text NULL means NULL.
@@ -74,7 +74,7 @@ func unreadTable(table, reason string) []query.Source {
 // publish adds a snapshot, a day after the previous snapshot, and sets the rows of the query.
 func (f *fixture) publish(rows ...string) {
 	f.nights++
-	at := time.Date(2026, time.November, f.nights, 2, 0, 0, 0, time.UTC).Add(f.clockError)
+	at := time.Date(2026, time.November, f.nights, 2, 0, 0, 0, time.UTC).Add(f.clockOffset)
 	f.snapshots = append(slices.Clone(f.snapshots), query.Snapshot{Run: at.Format("20060102T150405Z"), At: at})
 	f.rows = rows
 }
@@ -172,4 +172,4 @@ func formatDeliveries(got []delivery) string {
 	return strings.Join(all, " ")
 }
 
-var errReceiver = errors.New("the receiver answered 500")
+var errReceiver = errors.New("the receiver returned 500")

@@ -47,7 +47,7 @@ type Finding struct {
 	Values map[string]*string `json:"values"`
 }
 
-// maxLines is the number of findings in the text of a message.
+// maxLines limits the findings, or the unread tables, in the text of a message.
 const maxLines = 10
 
 // Limits in characters.
@@ -59,7 +59,7 @@ const (
 
 // newMessage returns the message about the findings of a collector.
 func newMessage(program string, w Watch, current, base query.Snapshot, c *collector, notProven string) Message {
-	m := Message{ID: messageID(w, current, "found"), Watch: w.Name, Snapshot: current, Since: base.At, Found: len(c.since), New: c.newCount,
+	m := Message{ID: messageID(w, current, "found"), Watch: w.Name, Snapshot: current, Since: base.At, Found: len(c.findings), New: c.newCount,
 		More: c.newCount - len(c.shown), Findings: c.shown, Unread: []string{}, NotProven: cutText(notProven, maxLine), Program: program}
 	counts := plural.Count(m.New, "new finding")
 	switch {
@@ -98,7 +98,7 @@ func newMessage(program string, w Watch, current, base query.Snapshot, c *collec
 // newUnreadMessage returns a message about tables of the query that were not read.
 func newUnreadMessage(program string, w Watch, current query.Snapshot, unread []string) Message {
 	m := Message{ID: messageID(w, current, "unread"), Watch: w.Name, Snapshot: current, Findings: []Finding{}, Unread: unread, Program: program,
-		Subject: fmt.Sprintf("placementsync: %s: not read", w.Name)}
+		Subject: fmt.Sprintf("placementsync: %s: not checked", w.Name)}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: not checked, because tables are missing from the snapshot of %s\n", w.Name, timeText(current.At))
 	for i, line := range unread {

@@ -90,7 +90,7 @@ func TestEvaluationErrors(t *testing.T) {
 		}, "evaluate the watch bills: the query failed"},
 		"slow query": {func(_ *watch.Watch, f *fixture) {
 			f.runQuery = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
-		}, "evaluate the watch bills: the query took longer than 10ms: narrow it"},
+		}, "evaluate the watch bills: the query took longer than 10ms: read less, for example with WHERE"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -60,7 +60,7 @@ func stateFile(f *warehouse.Folder, name string) warehouse.StateFile {
 // ReadStatus returns the status of a watch. It needs no lock, because state files are replaced
 // atomically.
 func ReadStatus(folder *warehouse.Folder, name string) (Status, error) {
-	s, err := readState(folder, Watch{Name: name})
+	s, err := readState(folder, name)
 	if err != nil {
 		return Status{}, err
 	}
@@ -98,21 +98,21 @@ type pendingMessage struct {
 
 // readState reads the state of a watch. A missing file means an empty state. A damaged file
 // is an error, because an empty state would send all findings again.
-func readState(folder *warehouse.Folder, w Watch) (*state, error) {
+func readState(folder *warehouse.Folder, name string) (*state, error) {
 	s := &state{}
-	ok, err := stateFile(folder, w.Name).Read(s)
+	ok, err := stateFile(folder, name).Read(s)
 	switch {
 	case err == nil && !ok:
-		return &state{Format: stateFormat, Watch: w.Name, Findings: map[string]span{}}, nil
+		return &state{Format: stateFormat, Watch: name, Findings: map[string]span{}}, nil
 	case err == nil && s.Format > stateFormat:
-		err = fmt.Errorf("the file has format %d of a later program: use that program", s.Format)
-	case err == nil && (s.Watch != w.Name || s.Format != stateFormat || s.Findings == nil):
-		err = fmt.Errorf("the file is not the state of the watch %s", w.Name)
+		return nil, fmt.Errorf("read the state of the watch %s: the file has format %d of a later placementsync; no message was sent: use that version", name, s.Format)
+	case err == nil && (s.Watch != name || s.Format != stateFormat || s.Findings == nil):
+		err = fmt.Errorf("the file is not the state of the watch %s", name)
 	case err == nil:
 		return s, nil
 	}
 	return nil, fmt.Errorf("read the state of the watch %s: %w; no message was sent: restore state/watches/%[1]s.json from a backup, "+
-		"or remove it to send all findings once more", w.Name, err)
+		"or remove it to send all findings once more", name, err)
 }
 
 // digest is a hash of the parts of a watch that decide which findings it has. Findings of

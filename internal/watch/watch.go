@@ -119,7 +119,7 @@ func Run(ctx context.Context, cfg Config, watches []Watch) ([]Result, error) {
 // most one delivery is repeated.
 func (r runner) runWatch(ctx context.Context, w Watch, snapshots []query.Snapshot) Result {
 	res := Result{Watch: w.Name, Snapshot: snapshots[len(snapshots)-1]}
-	s, err := readState(r.Folder, w)
+	s, err := readState(r.Folder, w.Name)
 	if err != nil {
 		res.Err = err
 		return res
@@ -138,7 +138,7 @@ func (r runner) runWatch(ctx context.Context, w Watch, snapshots []query.Snapsho
 	}
 	if changed || dropped {
 		if writeErr := stateFile(r.Folder, w.Name).Write(s); writeErr != nil {
-			res.Err = errors.Join(err, fmt.Errorf("record the findings of %s: %w: no message was sent", w.Name, writeErr))
+			res.Err = errors.Join(err, fmt.Errorf("write the state of the watch %s: %w; no message was sent", w.Name, writeErr))
 			return res
 		}
 	}
@@ -167,7 +167,7 @@ func (cfg Config) evaluate(ctx context.Context, w Watch, snapshots []query.Snaps
 	if len(s.Pending) >= maxPending {
 		return false, fmt.Errorf("%d messages are pending because a channel does not accept them, so the query did not run: repair the channel, or remove it from the watch", len(s.Pending))
 	}
-	ctx, stop := context.WithTimeoutCause(ctx, cfg.Timeout, fmt.Errorf("the query took longer than %s: narrow it", cfg.Timeout))
+	ctx, stop := context.WithTimeoutCause(ctx, cfg.Timeout, fmt.Errorf("the query took longer than %s: read less, for example with WHERE", cfg.Timeout))
 	defer stop()
 	if err := res.checkSources(ctx, cfg.Catalog, q, w.Params); err != nil {
 		return false, causeErr(ctx, err)
@@ -183,15 +183,15 @@ func (cfg Config) evaluate(ctx context.Context, w Watch, snapshots []query.Snaps
 		*s = next
 		return true, nil
 	}
-	c := &collector{watch: w, current: current, previous: &next, base: base, since: map[string]time.Time{}}
+	c := &collector{watch: w, current: current, previous: &next, base: base, findings: map[string]time.Time{}}
 	if _, err := cfg.Catalog.Run(ctx, q, w.Params, c); err != nil {
 		return false, causeErr(ctx, err)
 	}
-	res.Found, res.New, res.Skipped = len(c.since), c.newCount, c.skipped
+	res.Found, res.New, res.Skipped = len(c.findings), c.newCount, c.skipped
 	if c.newCount > 0 || !w.NewOnly && res.Found > 0 {
 		next.addPending(newMessage(cfg.Program, w, current, base.Snapshot, c, res.NotProven), w.Channels)
 	}
-	next.addEvaluation(current, c.since)
+	next.addEvaluation(current, c.findings)
 	*s = next
 	return true, nil
 }

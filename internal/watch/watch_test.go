@@ -78,10 +78,10 @@ func TestRollbackOfANightInTheFuture(t *testing.T) {
 	f, w := newFixture(t), billsWatch()
 	f.publish("a|1")
 	f.evaluate(t, w)
-	f.clockError = 1000 * 24 * time.Hour
+	f.clockOffset = 1000 * 24 * time.Hour
 	f.publish("a|1", "b|1")
 	f.evaluate(t, w)
-	f.snapshots, f.clockError = f.snapshots[:1], 0
+	f.snapshots, f.clockOffset = f.snapshots[:1], 0
 	for i, want := range []string{"chat(c*)", "", "chat(b*)"} {
 		f.publish([][]string{{"a|1", "b|1", "c|1"}, {"a|1", "c|1"}, {"a|1", "b|1", "c|1"}}[i]...)
 		if res, got := f.evaluate(t, w); formatDeliveries(got) != want || res.Err != nil {
@@ -165,7 +165,7 @@ func TestFailedWriteRepeatsAtMostOneDelivery(t *testing.T) {
 		if len(first)+len(second) < 1 || len(first)+len(second) > 2 {
 			t.Errorf("step %d failed: delivered %d and %d messages, want one or two in total (%v)", n, len(first), len(second), res.Err)
 		}
-		if len(first)+len(second) == 2 && (res.Err == nil || !strings.Contains(res.Err.Error(), "it will be sent once more")) {
+		if len(first)+len(second) == 2 && (res.Err == nil || !strings.Contains(res.Err.Error(), "the message will be sent once more")) {
 			t.Errorf("step %d failed: delivered twice with the error %v, want an error that the message will be sent once more", n, res.Err)
 		}
 		if !failed {
@@ -185,13 +185,13 @@ func TestUndeliveredMessagesAreSentAgain(t *testing.T) {
 	f.publish("a|1")
 	res, got := f.evaluate(t, w)
 	if formatDeliveries(got) != "mail(a*)" || res.Pending != 1 || len(res.Messages) != 0 || !errors.Is(res.Err, errReceiver) ||
-		!strings.Contains(res.Err.Error(), "send bills: to chat: the receiver answered 500: the message was kept, the next night sends it again") {
+		!strings.Contains(res.Err.Error(), "send the message of the watch bills: to chat: the receiver returned 500; the message is kept, and the next night or placementsync watch sends it") {
 		t.Errorf("delivered %s with %d pending, want mail(a*) with 1: %v", formatDeliveries(got), res.Pending, res.Err)
 	}
 	id := got[0].message.ID
 	f.publish("a|1", "b|1")
 	res, got = f.evaluate(t, w)
-	if formatDeliveries(got) != "mail(b*)" || res.Pending != 2 || strings.Count(res.Err.Error(), "answered 500") != 1 {
+	if formatDeliveries(got) != "mail(b*)" || res.Pending != 2 || strings.Count(res.Err.Error(), "returned 500") != 1 {
 		t.Errorf("delivered %s with %d pending, want mail(b*) with 2: %v", formatDeliveries(got), res.Pending, res.Err)
 	}
 	delete(f.channelErrs, "chat")
@@ -237,7 +237,7 @@ func TestRefusedMessageDoesNotBlockLaterOnes(t *testing.T) {
 	cfg := f.config(t)
 	cfg.Send = func(ctx context.Context, channel string, m watch.Message) error {
 		if strings.Contains(m.Text, "spam") {
-			return fmt.Errorf("%w: the mail server answered 554", watch.ErrRefused)
+			return fmt.Errorf("%w: the mail server returned 554", watch.ErrRefused)
 		}
 		return f.send(ctx, channel, m)
 	}
@@ -349,7 +349,8 @@ func TestPendingMessagesAreLimited(t *testing.T) {
 }
 
 // TestDamagedStateStopsTheWatch flips bits of the state file, truncates it, and replaces it by the
-// state of another watch. No message may be sent until the operator restores or removes the file.
+// state of another watch or of a later version. No message may be sent until the operator restores or
+// removes the file.
 func TestDamagedStateStopsTheWatch(t *testing.T) {
 	t.Parallel()
 	f, w := newFixture(t), billsWatch()
@@ -363,24 +364,30 @@ func TestDamagedStateStopsTheWatch(t *testing.T) {
 	f.evaluate(t, other)
 	foreign, err := os.ReadFile(filepath.Join(f.dir, "state", "watches", "other.json"))
 	must(t, err)
+	must(t, f.folder(t).StateFile("watches", "bills.json").Write(map[string]int{"format": 2}))
+	later, err := os.ReadFile(path)
+	must(t, err)
 	f.publish("a|1", "b|1")
-	damaged := map[string][]byte{
-		"empty": nil, "cut": intact[:len(intact)/2], "zeros": make([]byte, len(intact)), "no state": []byte("{}"), "another watch": foreign,
-		"a later program": []byte(strings.Replace(string(intact), `"format": 1`, `"format": 2`, 1)),
+	unusable := map[string][]byte{
+		"empty": nil, "cut": intact[:len(intact)/2], "zeros": make([]byte, len(intact)), "no state": []byte("{}"), "another watch": foreign, "a later version": later,
 	}
 	for i := 0; i < len(intact); i += 31 {
 		flipped := append([]byte(nil), intact...)
 		flipped[i] ^= 4
-		damaged[fmt.Sprintf("byte %d", i)] = flipped
+		unusable[fmt.Sprintf("byte %d", i)] = flipped
 	}
-	for name, damagedText := range damaged {
-		must(t, os.WriteFile(path, damagedText, 0o600))
+	for name, text := range unusable {
+		must(t, os.WriteFile(path, text, 0o600))
 		res, got := f.evaluate(t, w)
-		if len(got) != 0 || res.Err == nil || !strings.Contains(res.Err.Error(), "restore state/watches/bills.json from a backup, or remove it") {
-			t.Errorf("%s: delivered %s with the error %v, want nothing and an error", name, formatDeliveries(got), res.Err)
+		want := "restore state/watches/bills.json from a backup, or remove it"
+		if name == "a later version" {
+			want = "format 2 of a later placementsync; no message was sent: use that version"
 		}
-		if kept, err := os.ReadFile(path); err != nil || string(kept) != string(damagedText) {
-			t.Errorf("%s: the damaged state was overwritten (%v), want it kept", name, err)
+		if len(got) != 0 || res.Err == nil || !strings.Contains(res.Err.Error(), want) {
+			t.Errorf("%s: delivered %s with the error %v, want nothing and the error %q", name, formatDeliveries(got), res.Err, want)
+		}
+		if kept, err := os.ReadFile(path); err != nil || string(kept) != string(text) {
+			t.Errorf("%s: the state was overwritten (%v), want it kept", name, err)
 		}
 	}
 	must(t, os.WriteFile(path, intact, 0o600))
