@@ -8,8 +8,8 @@ import (
 // Names of two figures. Only the first is a main figure. An audit compares whole columns of a table
 // only if at least a tenth of the rows of the table changed, so 20 % is measured too.
 const (
-	auditShare     = "audit of a night, 1 % changed, share of its CPU time"
-	busyAuditShare = "audit of a night, 20 % changed, share of its CPU time"
+	auditShare   = "audit of a night, 1 % changed, share of its CPU time"
+	auditShare20 = "audit of a night, 20 % changed, share of its CPU time"
 )
 
 // measureAudit divides the CPU time of audits by the CPU time of their nights. Every night audits
@@ -17,18 +17,18 @@ const (
 func measureAudit(t *testing.T, s settings) findings {
 	t.Helper()
 	nights, audits := auditedNights(t, s, world{Listings: s.listings, CatalogOnly: true})
-	busyNights, busyAudits := auditedNights(t, s, world{Listings: s.listings, CatalogOnly: true, Change: 0.2})
+	nights20, audits20 := auditedNights(t, s, world{Listings: s.listings, CatalogOnly: true, Change: 0.2})
 	percentages := func(audits, nights []float64) []float64 {
 		return valuesOf(pairedRatios(audits, nights), func(ratio float64) float64 { return 100 * ratio })
 	}
 	return findings{
 		Figures: []figure{{Name: auditShare, Unit: "%", Runs: percentages(audits, nights)}},
 		OtherFigures: []figure{
-			{Name: busyAuditShare, Unit: "%", Runs: percentages(busyAudits, busyNights)},
+			{Name: auditShare20, Unit: "%", Runs: percentages(audits20, nights20)},
 			{Name: "audit of a night, 1 % changed, CPU time", Unit: "s", Runs: audits},
 			{Name: "audited night, 1 % changed, CPU time", Unit: "s", Runs: nights},
-			{Name: "audit of a night, 20 % changed, CPU time", Unit: "s", Runs: busyAudits},
-			{Name: "audited night, 20 % changed, CPU time", Unit: "s", Runs: busyNights},
+			{Name: "audit of a night, 20 % changed, CPU time", Unit: "s", Runs: audits20},
+			{Name: "audited night, 20 % changed, CPU time", Unit: "s", Runs: nights20},
 		},
 	}
 }
@@ -37,8 +37,8 @@ func measureAudit(t *testing.T, s settings) findings {
 // and of the audits. The first night is left out.
 func auditedNights(t *testing.T, s settings, w world) (nights, audits []float64) {
 	t.Helper()
-	all := runNights(t, s, w, 1+s.runs, func(night job) {
-		audit := exec.CommandContext(t.Context(), s.binary, "audit", "--config", night.writeConfig(t))
+	all := runNights(t, s, w, 1+s.runs, func(j job) {
+		audit := exec.CommandContext(t.Context(), s.binary, "audit", "--config", j.writeConfig(t))
 		audits = append(audits, measure(t, audit).CPU)
 	})
 	return valuesOf(all[1:], cpuOf), audits[1:]

@@ -32,19 +32,19 @@ const listingColumns = `{id: 'VARCHAR', name: 'VARCHAR', description: 'VARCHAR',
 	prices: 'STRUCT(unit_amount DECIMAL(18,6), currency VARCHAR, pricing_tier VARCHAR)[]',
 	includes: 'STRUCT(channel_type VARCHAR, placement_type VARCHAR)[]'}`
 
-// listKinds returns the names of the nested lists of a listing. Items of the first two lists are
+// listNames returns the names of the nested lists of a listing. Items of the first two lists are
 // strings, or objects with one string.
-func listKinds() []string { return []string{"tags", "example_links", "prices", "includes"} }
+func listNames() []string { return []string{"tags", "example_links", "prices", "includes"} }
 
 // statements returns SQL that loads the records with their lists and then copies the lists into
 // their own tables. Reading the files twice or storing the raw records in a sixth table would be
 // slower.
 func (b baseline) statements() []string {
 	file := func(name string) string { return "'" + filepath.Join(b.Dir, name) + "'" }
-	itemsSQL := `CREATE TABLE product_listing_%[1]s AS SELECT product_listing_id, position,
+	stringListSQL := `CREATE TABLE product_listing_%[1]s AS SELECT product_listing_id, position,
 		CASE json_type(item) WHEN 'OBJECT' THEN item->>'%[2]s' ELSE item->>'$' END AS %[2]s
 		FROM (SELECT id AS product_listing_id, generate_subscripts(%[1]s, 1) AS position, unnest(%[1]s) AS item FROM product_listings)`
-	objectsSQL := `CREATE TABLE product_listing_%[1]s AS
+	objectListSQL := `CREATE TABLE product_listing_%[1]s AS
 		SELECT id AS product_listing_id, generate_subscripts(%[1]s, 1) AS position, unnest(%[1]s, recursive := true)
 		FROM product_listings`
 	statements := []string{
@@ -55,13 +55,13 @@ func (b baseline) statements() []string {
 		"USE baseline",
 		fmt.Sprintf("CREATE TABLE product_listings AS SELECT * FROM read_json('%s/*.ndjson', format = 'newline_delimited', columns = %s)",
 			b.NDJSON, listingColumns),
-		fmt.Sprintf(itemsSQL, "tags", "name"), fmt.Sprintf(itemsSQL, "example_links", "url"),
-		fmt.Sprintf(objectsSQL, "prices"), fmt.Sprintf(objectsSQL, "includes"),
+		fmt.Sprintf(stringListSQL, "tags", "name"), fmt.Sprintf(stringListSQL, "example_links", "url"),
+		fmt.Sprintf(objectListSQL, "prices"), fmt.Sprintf(objectListSQL, "includes"),
 		"CHECKPOINT",
 		fmt.Sprintf("COPY (SELECT * EXCLUDE (%s) FROM product_listings) TO %s (FORMAT parquet, COMPRESSION zstd)",
-			strings.Join(listKinds(), ", "), file("product_listings.parquet")),
+			strings.Join(listNames(), ", "), file("product_listings.parquet")),
 	}
-	for _, list := range listKinds() {
+	for _, list := range listNames() {
 		statements = append(statements, fmt.Sprintf("COPY product_listing_%s TO %s (FORMAT parquet, COMPRESSION zstd)", list, file(list+".parquet")))
 	}
 	return statements

@@ -61,8 +61,8 @@ func drawPanel(b *strings.Builder, days []day, title string, top int, value func
 	}
 	step := tick(highest / 3)
 	highest = step * max(1, math.Ceil(highest/step))
-	x := func(number int) float64 {
-		return leftMargin + float64(number)/float64(max(1, len(days)))*(chartWidth-leftMargin-rightMargin)
+	x := func(dayNumber int) float64 {
+		return leftMargin + float64(dayNumber)/float64(max(1, len(days)))*(chartWidth-leftMargin-rightMargin)
 	}
 	y := func(v float64) float64 { return float64(top) + panelHeight*(1-v/highest) }
 	fmt.Fprintf(b, `<text class="title" x="%d" y="%d">%s</text>`+"\n", leftMargin, top-14, title)
@@ -70,8 +70,8 @@ func drawPanel(b *strings.Builder, days []day, title string, top int, value func
 		fmt.Fprintf(b, `<path class="grid" d="M%d %.1fH%d"/><text x="%d" y="%.1f" text-anchor="end">%.4g</text>`+"\n",
 			leftMargin, y(v), chartWidth-rightMargin, leftMargin-8, y(v)+4, v)
 	}
-	for number := 0; number <= len(days); number += int(tick(float64(len(days)) / 8)) {
-		fmt.Fprintf(b, `<text x="%.1f" y="%d" text-anchor="middle">%d</text>`+"\n", x(number), top+panelHeight+18, number)
+	for dayNumber := 0; dayNumber <= len(days); dayNumber += int(tick(float64(len(days)) / 8)) {
+		fmt.Fprintf(b, `<text x="%.1f" y="%d" text-anchor="middle">%d</text>`+"\n", x(dayNumber), top+panelHeight+18, dayNumber)
 	}
 	path := strings.Builder{}
 	for i, d := range days {

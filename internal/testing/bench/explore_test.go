@@ -62,10 +62,10 @@ func measureCatalog(t *testing.T, s settings, listings int, size string) finding
 	defer service.stop(t)
 	dir, remove := scratch(t)
 	defer remove()
-	night := job{binary: s.binary, dir: dir, service: service, extraConfig: catalogOnly}
-	night.run(t)
+	j := job{binary: s.binary, dir: dir, service: service, extraConfig: catalogOnly}
+	j.run(t)
 	config := filepath.Join(dir, "explore.yaml")
-	must(t, os.WriteFile(config, fmt.Appendf(nil, "warehouse: {dir: %q}\n", night.warehouse()), 0o600))
+	must(t, os.WriteFile(config, fmt.Appendf(nil, "warehouse: {dir: %q}\n", j.warehouse()), 0o600))
 	cmd := exec.CommandContext(t.Context(), s.binary, "explore", "--config", config, "--listen", "127.0.0.1:0", "--quiet")
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	out, err := cmd.StdoutPipe()

@@ -33,12 +33,12 @@ func (j job) publish(t *testing.T, program string) publishCost {
 // publishNights runs nights of one warehouse and publishes each.
 func publishNights(t *testing.T, s settings, w world, nights int) (all []publishCost) {
 	t.Helper()
-	runNights(t, s, w, nights, func(night job) { all = append(all, night.publish(t, s.lakeProgram())) })
+	runNights(t, s, w, nights, func(j job) { all = append(all, j.publish(t, s.lakeProgram())) })
 	return all
 }
 
-// changedNights is the number of nights after the first night that measureLake publishes from the
-// demo's world.
+// changedNights is the number of nights of the demo's world that measureLake publishes after the
+// first night.
 const changedNights = 5
 
 // measureLake publishes nights of the demo's world, and the first two nights of a world with
@@ -48,29 +48,29 @@ func measureLake(t *testing.T, s settings) findings {
 	if _, err := os.Stat(s.lakeProgram()); err != nil {
 		t.Skipf("not measured: %v; build the lake program with make lake", err)
 	}
-	nightly := publishNights(t, s, world{}, 1+changedNights)[1:]
+	demo := publishNights(t, s, world{}, 1+changedNights)[1:]
 	var first, second []publishCost
 	for i := range s.runs {
 		both := publishNights(t, s, world{Listings: s.listings, CatalogOnly: true}, 2)
 		first, second = append(first, both[0]), append(second, both[1])
 		t.Logf("run %d: first publish %.1f s, %.1f CPU s; second %.1f s, %.1f CPU s", i+1, first[i].Wall, first[i].CPU, second[i].Wall, second[i].CPU)
 	}
-	return lakeFindings(nightly, first, second)
+	return lakeFindings(demo, first, second)
 }
 
-func lakeFindings(nightly, first, second []publishCost) findings {
+func lakeFindings(demo, first, second []publishCost) findings {
 	wall, cpu := func(p publishCost) float64 { return p.Wall }, func(p publishCost) float64 { return p.CPU }
 	peak := func(p publishCost) float64 { return p.RSS / mebibyte }
 	written := func(p publishCost) float64 { return p.Written / megabyte }
 	return findings{
 		Figures: []figure{
-			{Name: "lake, night of 14,000 rows, time beyond the local publish", Unit: "s", Runs: valuesOf(nightly, wall)},
+			{Name: "lake, night of 14,000 rows, time beyond the local publish", Unit: "s", Runs: valuesOf(demo, wall)},
 			{Name: "lake, first night, CPU time", Unit: "s", Runs: valuesOf(first, cpu)},
 			{Name: "lake, second night, 1 % changed, peak resident memory", Unit: "MiB", Runs: valuesOf(second, peak)},
 		},
 		OtherFigures: []figure{
-			{Name: "lake, night of 14,000 rows, CPU time", Unit: "s", Runs: valuesOf(nightly, cpu)},
-			{Name: "lake, night of 14,000 rows, peak resident memory", Unit: "MiB", Runs: valuesOf(nightly, peak)},
+			{Name: "lake, night of 14,000 rows, CPU time", Unit: "s", Runs: valuesOf(demo, cpu)},
+			{Name: "lake, night of 14,000 rows, peak resident memory", Unit: "MiB", Runs: valuesOf(demo, peak)},
 			{Name: "lake, first night, wall time", Unit: "s", Runs: valuesOf(first, wall)},
 			{Name: "lake, first night, peak resident memory", Unit: "MiB", Runs: valuesOf(first, peak)},
 			{Name: "lake, first night, written", Unit: "MB", Runs: valuesOf(first, written)},

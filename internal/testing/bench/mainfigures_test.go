@@ -48,10 +48,10 @@ func mainFigures() []mainFigure {
 		{dltFigure(small, "CPU"), "x", nil},
 		{dltFigure(large, "wall"), "x", nil},
 		{dltFigure(large, "CPU"), "x", nil},
-		{scriptFigure(script, small, "wall"), "x", nil},
-		{scriptFigure(script, small, "CPU"), "x", nil},
-		{scriptFigure(script, large, "wall"), "x", nil},
-		{scriptFigure(script, large, "CPU"), "x", nil},
+		{curlFigure(curl, small, "wall"), "x", nil},
+		{curlFigure(curl, small, "CPU"), "x", nil},
+		{curlFigure(curl, large, "wall"), "x", nil},
+		{curlFigure(curl, large, "CPU"), "x", nil},
 		{"allowed rate used", "%", atLeast(99)},
 		{"429s caused", "", atMost(0)},
 		{"lake, night of 14,000 rows, time beyond the local publish", "s", atMost(1.5)},
@@ -96,11 +96,11 @@ func (m mainFigure) compare(f figure) string {
 	case m.Limit.Bound == 0:
 		return "missed by " + formatFigure(excess, m.Unit)
 	}
-	share := 100 * excess / m.Limit.Bound
-	if share < 1 {
-		return fmt.Sprintf("missed by %.1f %%", share)
+	percent := 100 * excess / m.Limit.Bound
+	if percent < 1 {
+		return fmt.Sprintf("missed by %.1f %%", percent)
 	}
-	return fmt.Sprintf("missed by %.0f %%", share)
+	return fmt.Sprintf("missed by %.0f %%", percent)
 }
 
 // mainFigureOf returns the main figure with this name, if there is one.

@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-// catalogOnly configures a night that reads only the product listings and the small lists. GET
-// /outlets is left out, because it repeats a third of the products.
+// catalogOnly configures a night that reads only the product listings and the small lists. The list
+// outlet_listings is left out, because it repeats a third of the products.
 const catalogOnly = "streams: {exclude: [outlet_listings, outlets, outlet_products, products], details: none}\n"
 
-// job is a night of the program.
+// job runs nights of the program, all into one warehouse.
 type job struct {
 	binary, dir string
 	service     *service
@@ -38,7 +38,7 @@ type outcome struct {
 
 func (j job) warehouse() string { return filepath.Join(j.dir, "warehouse") }
 
-// writeConfig writes the configuration of the night and returns its path.
+// writeConfig writes the configuration file and returns its path.
 func (j job) writeConfig(t *testing.T) (config string) {
 	t.Helper()
 	if j.pageSize == 0 {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// writeListings writes the listings of a world to disk for the baseline.
+// writeListings writes the listings of a world to disk.
 func writeListings(t *testing.T, w world) (ndjson string, remove func()) {
 	t.Helper()
 	w.Dump, remove = scratch(t)
@@ -16,22 +16,22 @@ func writeListings(t *testing.T, w world) (ndjson string, remove func()) {
 
 // runNights runs the first nights of a warehouse, on consecutive days. It calls afterNight after each
 // night, for further measurements.
-func runNights(t *testing.T, s settings, w world, nights int, afterNight func(night job)) (all []outcome) {
+func runNights(t *testing.T, s settings, w world, nights int, afterNight func(j job)) (all []outcome) {
 	t.Helper()
 	service := serve(t, w)
 	defer service.stop(t)
 	dir, remove := scratch(t)
 	defer remove()
-	night := job{binary: s.binary, dir: dir, service: service}
+	j := job{binary: s.binary, dir: dir, service: service}
 	if w.CatalogOnly {
-		night.extraConfig = catalogOnly
+		j.extraConfig = catalogOnly
 	}
 	for i := range nights {
 		if i > 0 {
 			service.advance(t, 1)
 		}
-		all = append(all, night.run(t))
-		afterNight(night)
+		all = append(all, j.run(t))
+		afterNight(j)
 	}
 	return all
 }

@@ -24,8 +24,8 @@ import (
 type nightTask struct {
 	// URL is the address of the demo service, and Dir the folder for the warehouse.
 	URL, Dir string
-	// Passes limits the passes over a list. 0 means the program's default.
-	Passes int
+	// MaxPasses limits the passes over a list. 0 means the program's default.
+	MaxPasses int
 	// Profile is the file for the CPU profile. Empty means no profile.
 	Profile string
 	// Report is the file for the recorded steps.
@@ -40,20 +40,20 @@ type timedStep struct {
 
 // recorder records the steps of a night.
 type recorder struct {
-	begun time.Time
-	cpu   float64 // of the process, in seconds, when the night began
-	mu    sync.Mutex
-	steps []timedStep
+	begun     time.Time
+	cpuBefore float64 // CPU seconds of the process when the night began
+	mu        sync.Mutex
+	steps     []timedStep
 }
 
-func newRecorder() *recorder { return &recorder{begun: time.Now(), cpu: spentCPU()} }
+func newRecorder() *recorder { return &recorder{begun: time.Now(), cpuBefore: spentCPU()} }
 
 func (r *recorder) step(name, _ string) error {
 	// Steps that occur for every response are not recorded.
 	if name != "response landed" && !strings.HasPrefix(name, "mid write of a ") {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.steps = append(r.steps, timedStep{name, time.Since(r.begun).Seconds(), spentCPU() - r.cpu})
+		r.steps = append(r.steps, timedStep{name, time.Since(r.begun).Seconds(), spentCPU() - r.cpuBefore})
 	}
 	return nil
 }
@@ -87,7 +87,7 @@ func (task nightTask) config(now func() time.Time, step func(name, path string) 
 	cfg := pipeline.Config{
 		Warehouse: warehouse.Config{Dir: filepath.Join(task.Dir, "warehouse"), KeepVersions: 3, MemoryLimit: "512MB",
 			Program: "bench", Tables: stream.Tables(stream.All()), Step: step},
-		Fetch: fetch.Config{BaseURL: task.URL, UserAgent: "bench", Burst: 10, Concurrency: 8, PageSize: 100, MaxPasses: cmp.Or(task.Passes, 4),
+		Fetch: fetch.Config{BaseURL: task.URL, UserAgent: "bench", Burst: 10, Concurrency: 8, PageSize: 100, MaxPasses: cmp.Or(task.MaxPasses, 4),
 			Timeout: 30 * time.Second, Token: func(context.Context) (string, error) { return "pc_demo", nil }},
 		Streams: stream.All(), Details: "none", LiveDays: 45, Recheck: 7, Limits: load.Limits{Share: 0.2, Rows: 50},
 		Now: now, Log: slog.New(slog.DiscardHandler),
@@ -118,5 +118,5 @@ func (task nightTask) run(ctx context.Context) error {
 		return err
 	}
 	r.step("ended", "")
-	return writeReport(task.Report, r.steps)
+	return writeJSON(task.Report, r.steps)
 }

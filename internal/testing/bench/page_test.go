@@ -13,8 +13,8 @@ import (
 //go:embed performance.tmpl.md
 var pageTemplate string
 
-// writePage returns the page: the hand-written parts with the measurements.
-func writePage(results map[string]result) string {
+// renderPage returns the page: the hand-written parts with the measurements.
+func renderPage(results map[string]result) string {
 	parts := map[string]string{"main": mainTable(results), "numbers": otherTable(results), "stages": stageTable(results["stages"]),
 		"fastest": fastestSentence(results), "peers": peerTables(results), "measured": describeMeasurements(results)}
 	text := pageTemplate
@@ -51,16 +51,15 @@ func figuresOf(results map[string]result) map[string]figure {
 	return figures
 }
 
-// fastestSentence compares the program with the fastest mode of DuckDB. Neither of them
-// keeps the order of the input. A comparison with the default mode of DuckDB, which keeps the order,
-// is less fair.
+// fastestSentence compares the program with the fastest mode of DuckDB. Like the program, this mode
+// does not keep the order of the input. The default mode, which keeps the order, has more work.
 func fastestSentence(results map[string]result) string {
 	figures := figuresOf(results)
 	var parts []string
 	for _, comparison := range []struct{ against, wall, cpu string }{
 		{"DuckDB alone", fastestFigure("wall"), fastestFigure("CPU")},
-		{script + ", " + small, scriptFigure(fastScript, small, "wall"), scriptFigure(fastScript, small, "CPU")},
-		{script + ", " + large, scriptFigure(fastScript, large, "wall"), scriptFigure(fastScript, large, "CPU")},
+		{curl + ", " + small, curlFigure(fastCurl, small, "wall"), curlFigure(fastCurl, small, "CPU")},
+		{curl + ", " + large, curlFigure(fastCurl, large, "wall"), curlFigure(fastCurl, large, "CPU")},
 	} {
 		if wall, cpu := figures[comparison.wall], figures[comparison.cpu]; len(wall.Runs) > 0 && len(cpu.Runs) > 0 {
 			parts = append(parts, fmt.Sprintf("%s times the wall time and %s times the CPU time of %s",
@@ -134,7 +133,7 @@ func formatMinutes(seconds float64) string {
 	return fmt.Sprintf("%.1f min", seconds/60)
 }
 
-// formatMemory converts a line of /proc/meminfo, such as "24689708 kB", to gibibytes. These kB are
+// formatMemory converts a size from /proc/meminfo, such as "24689708 kB", to gibibytes. These kB are
 // kibibytes.
 func formatMemory(text string) string {
 	kibibytes, err := strconv.ParseFloat(strings.TrimSuffix(text, " kB"), 64)

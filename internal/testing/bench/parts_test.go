@@ -41,10 +41,10 @@ func (d decodeTask) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return writeReport(d.Report, decodeAll(binding.NewDecoder(), bodies))
+	return writeJSON(d.Report, benchmarkDecoder(binding.NewDecoder(), bodies))
 }
 
-func decodeAll(d *transform.Decoder, bodies [][]byte) decoding {
+func benchmarkDecoder(d *transform.Decoder, bodies [][]byte) decoding {
 	size, records := 0, 0
 	for _, body := range bodies {
 		size += len(body)
@@ -100,7 +100,7 @@ func measureDecode(t *testing.T, s settings) findings {
 		cmd := childCommand(t, "decode", task)
 		cmd.Env = append(cmd.Env, "GOMAXPROCS=1")
 		measure(t, cmd)
-		readReport(t, task.Report, &runs[i])
+		readJSON(t, task.Report, &runs[i])
 	}
 	return findings{OtherFigures: []figure{
 		{Name: "decode stage, bytes to Arrow batches, one core", Unit: "MB/s", Runs: valuesOf(runs, func(d decoding) float64 { return d.MBps })},
@@ -185,13 +185,13 @@ func quietNights(t *testing.T, s settings, w world) (runs []outcome, rows float6
 	defer service.stop(t)
 	dir, remove := scratch(t)
 	defer remove()
-	night := job{binary: s.binary, dir: dir, service: service}
-	night.run(t)
+	j := job{binary: s.binary, dir: dir, service: service}
+	j.run(t)
 	runs = make([]outcome, s.runs)
 	for i := range runs {
-		runs[i] = night.run(t)
+		runs[i] = j.run(t)
 	}
-	return runs, rowsOf(t, filepath.Join(night.warehouse(), "latest", "catalog.duckdb"))
+	return runs, rowsOf(t, filepath.Join(j.warehouse(), "latest", "catalog.duckdb"))
 }
 
 // measureDemo measures the disk space of a demo of 14 nights.
@@ -239,7 +239,7 @@ func bytesBelow(t *testing.T, dir string) (sum float64) {
 	return sum
 }
 
-// rowsOf counts the rows of the tables in the DuckDB file catalog, without history.
+// rowsOf counts the rows in a DuckDB file, without history.
 func rowsOf(t *testing.T, catalog string) (rows float64) {
 	t.Helper()
 	db, err := sql.Open("duckdb", catalog+"?access_mode=read_only")

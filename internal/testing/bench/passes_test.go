@@ -46,9 +46,9 @@ func passNight(t *testing.T, service *service, maxPasses int) (steps []timedStep
 	t.Helper()
 	dir, remove := scratch(t)
 	defer remove()
-	task := nightTask{URL: service.url, Dir: dir, Passes: maxPasses, Report: filepath.Join(dir, "steps.json")}
+	task := nightTask{URL: service.url, Dir: dir, MaxPasses: maxPasses, Report: filepath.Join(dir, "steps.json")}
 	service.stats(t) // discards the statistics so far
 	measure(t, childCommand(t, "night", task))
-	readReport(t, task.Report, &steps)
+	readJSON(t, task.Report, &steps)
 	return steps, service.stats(t).Requests
 }

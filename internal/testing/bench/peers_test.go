@@ -16,11 +16,11 @@ import (
 	"placementsync/internal/testing/pinned"
 )
 
-// scripts contains the scripts of the peers, the pinned versions of their packages, and the
+// peerFiles contains the scripts of the peers, the pinned versions of their packages, and the
 // statements that count the loaded rows.
 //
 //go:embed peers/*.py peers/*.sh peers/*.sql peers/*.txt
-var scripts embed.FS
+var peerFiles embed.FS
 
 const (
 	// peersSmall and peersLarge are the names of two sections.
@@ -37,16 +37,16 @@ func dltFigure(size, clock string) string {
 	return fmt.Sprintf("dlt against this program, %s time, %s", clock, size)
 }
 
-func scriptFigure(name, size, clock string) string {
+func curlFigure(name, size, clock string) string {
 	return fmt.Sprintf("this program against %s, %s time, %s", name, clock, size)
 }
 
 // peer is another program that loads the same records into DuckDB.
 type peer struct {
 	name string
-	// file is the beginning of the names of the peer's files in peers/. The rest of a name is
+	// filePrefix is the beginning of the names of the peer's files in peers/. The rest of a name is
 	// _requirements.txt, _count.sql or another ending.
-	file string
+	filePrefix string
 	// command is an interpreter and a script in peers/. The arguments of the script are the address of
 	// the service and a folder.
 	command []string
@@ -63,22 +63,22 @@ const (
 	thisProgram = "this program"
 	dlt         = "dlt"
 	pyAirbyte   = "PyAirbyte"
-	script      = "curl and DuckDB"
-	// fastScript allows DuckDB to write rows in any order, as the performance guide of DuckDB
+	curl        = "curl and DuckDB"
+	// fastCurl allows DuckDB to write rows in any order, as the performance guide of DuckDB
 	// recommends. By default DuckDB keeps the order.
-	fastScript = "curl and DuckDB at its fastest"
+	fastCurl = "curl and DuckDB at its fastest"
 )
 
 func peers() []peer {
 	return []peer{
-		{name: dlt, file: "dlt", command: []string{"python", "dlt_listings.py"}},
-		{name: pyAirbyte, file: "airbyte", command: []string{"python", "airbyte_listings.py"}, isSlow: true},
-		{name: script, file: "listings", command: []string{"bash", "listings.sh"}, needs: scriptNeeds()},
-		{name: fastScript, file: "listings", command: []string{"bash", "listings.sh"}, needs: scriptNeeds(), variables: []string{"ANY_ORDER=1"}},
+		{name: dlt, filePrefix: "dlt", command: []string{"python", "dlt_listings.py"}},
+		{name: pyAirbyte, filePrefix: "airbyte", command: []string{"python", "airbyte_listings.py"}, isSlow: true},
+		{name: curl, filePrefix: "listings", command: []string{"bash", "listings.sh"}, needs: curlNeeds()},
+		{name: fastCurl, filePrefix: "listings", command: []string{"bash", "listings.sh"}, needs: curlNeeds(), variables: []string{"ANY_ORDER=1"}},
 	}
 }
 
-func scriptNeeds() []string { return []string{"bash", "curl", "grep", "cut", "cat"} }
+func curlNeeds() []string { return []string{"bash", "curl", "grep", "cut", "cat"} }
 
 // peerResult is the result of one program at one size.
 type peerResult struct {
@@ -97,12 +97,12 @@ type peerResult struct {
 type counts struct {
 	Tables int64 `json:"tables"`
 	Rows   int64 `json:"rows"`
-	items
+	recordCounts
 }
 
-// items are the numbers of records and of items in their lists. They must equal the numbers of the
-// service.
-type items struct{ Listings, Prices, Tags, Links, Includes int64 }
+// recordCounts are the numbers of records and of items in their lists. They must equal the numbers
+// of the service.
+type recordCounts struct{ Listings, Prices, Tags, Links, Includes int64 }
 
 func (r *peerResult) add(u usage) {
 	r.Wall, r.CPU, r.Peak = append(r.Wall, u.Wall), append(r.CPU, u.CPU), append(r.Peak, u.RSS)
@@ -118,12 +118,13 @@ func (r peerResult) row() string {
 		median("MiB", valuesOf(r.Peak, func(v float64) float64 { return v / mebibyte })), r.Tables, r.Rows, len(r.Wall))
 }
 
-// measurePeers runs this program and each peer on the same service in turn.
+// measurePeers returns a function that runs this program and each peer in turn, with the same
+// service.
 func measurePeers(size string) func(t *testing.T, s settings) findings {
 	return func(t *testing.T, s settings) findings {
 		t.Helper()
 		all := comparePeers(t, s, equip(t, s), size)
-		return findings{Figures: peerFigures(size, all), OtherFigures: scriptFigures(fastScript, size, all), Peers: all}
+		return findings{Figures: peerFigures(size, all), OtherFigures: curlFigures(fastCurl, size, all), Peers: all}
 	}
 }
 
@@ -133,15 +134,15 @@ func peerFigures(size string, all []peerResult) []figure {
 	return append([]figure{
 		{Name: dltFigure(size, "wall"), Unit: "x", Runs: pairedRatios(peer.Wall, own.Wall)},
 		{Name: dltFigure(size, "CPU"), Unit: "x", Runs: pairedRatios(peer.CPU, own.CPU)},
-	}, scriptFigures(script, size, all)...)
+	}, curlFigures(curl, size, all)...)
 }
 
-// scriptFigures returns the ratios of this program to one of the two variants of the script.
-func scriptFigures(name, size string, all []peerResult) []figure {
+// curlFigures returns the ratios of this program to one of the two variants of curl and DuckDB.
+func curlFigures(name, size string, all []peerResult) []figure {
 	own, peer := resultOf(thisProgram, all), resultOf(name, all)
 	return []figure{
-		{Name: scriptFigure(name, size, "wall"), Unit: "x", Runs: pairedRatios(own.Wall, peer.Wall)},
-		{Name: scriptFigure(name, size, "CPU"), Unit: "x", Runs: pairedRatios(own.CPU, peer.CPU)},
+		{Name: curlFigure(name, size, "wall"), Unit: "x", Runs: pairedRatios(own.Wall, peer.Wall)},
+		{Name: curlFigure(name, size, "CPU"), Unit: "x", Runs: pairedRatios(own.CPU, peer.CPU)},
 	}
 }
 
@@ -173,8 +174,8 @@ func comparePeers(t *testing.T, s settings, environments, size string) []peerRes
 		for i := range all {
 			r := &all[i]
 			var u usage
-			if u, r.counts = runPeer(t, s, environments, r.Name, service); r.items != truth {
-				t.Fatalf("%s loaded %+v, want %+v", r.Name, r.items, truth)
+			if u, r.counts = runPeer(t, s, environments, r.Name, service); r.recordCounts != truth {
+				t.Fatalf("%s loaded %+v, want %+v", r.Name, r.recordCounts, truth)
 			}
 			r.add(u)
 			t.Logf("run %d: %s took %.1f s, %.1f CPU s, %.0f MiB", run+1, r.Name, u.Wall, u.CPU, u.RSS/mebibyte)
@@ -189,14 +190,14 @@ func runPeer(t *testing.T, s settings, environments, name string, service *servi
 	dir, remove := scratch(t)
 	defer remove()
 	if name == thisProgram {
-		night := job{binary: s.binary, dir: dir, service: service, extraConfig: catalogOnly}
-		u := measureTree(t, exec.CommandContext(t.Context(), s.binary, "run", "--config", night.writeConfig(t)))
-		return u, count(t, filepath.Join(night.warehouse(), "latest", "catalog.duckdb"), "placementsync")
+		j := job{binary: s.binary, dir: dir, service: service, extraConfig: catalogOnly}
+		u := measureTree(t, exec.CommandContext(t.Context(), s.binary, "run", "--config", j.writeConfig(t)))
+		return u, count(t, filepath.Join(j.warehouse(), "latest", "catalog.duckdb"), "placementsync")
 	}
 	for _, p := range peers() {
 		if p.name == name {
 			u := measureTree(t, p.startCommand(t, environments, service.url, dir))
-			return u, count(t, filepath.Join(dir, "peer.duckdb"), p.file)
+			return u, count(t, filepath.Join(dir, "peer.duckdb"), p.filePrefix)
 		}
 	}
 	t.Fatalf("there is no peer %q", name)
@@ -207,21 +208,21 @@ func runPeer(t *testing.T, s settings, environments, name string, service *servi
 // environment come before the programs of the machine.
 func (p peer) startCommand(t *testing.T, environments, url, dir string) *exec.Cmd {
 	t.Helper()
-	programs := filepath.Join(environments, p.file, "bin")
-	name := filepath.Join(programs, p.command[0])
+	binDir := filepath.Join(environments, p.filePrefix, "bin")
+	name := filepath.Join(binDir, p.command[0])
 	if _, err := os.Stat(name); err != nil {
 		name = p.command[0]
 	}
 	cmd := exec.CommandContext(t.Context(), name, filepath.Join(environments, "peers", p.command[1]), url, dir)
-	cmd.Env = append(append(os.Environ(), p.variables...), "TOKEN=pc_demo", "HOME="+dir, "PATH="+programs+string(os.PathListSeparator)+os.Getenv("PATH"))
+	cmd.Env = append(append(os.Environ(), p.variables...), "TOKEN=pc_demo", "HOME="+dir, "PATH="+binDir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	return cmd
 }
 
-// count counts the loaded rows in a DuckDB file. file is the beginning of the name of the SQL file
-// with the statement.
-func count(t *testing.T, path, file string) (c counts) {
+// count counts the loaded rows in a DuckDB file. filePrefix is the beginning of the name of the SQL
+// file with the statement.
+func count(t *testing.T, path, filePrefix string) (c counts) {
 	t.Helper()
-	statement, err := scripts.ReadFile("peers/" + file + "_count.sql")
+	statement, err := peerFiles.ReadFile("peers/" + filePrefix + "_count.sql")
 	must(t, err)
 	db, err := sql.Open("duckdb", path+"?access_mode=read_only")
 	must(t, err)
@@ -231,7 +232,7 @@ func count(t *testing.T, path, file string) (c counts) {
 }
 
 // truthOf counts the records of the service. The service writes them as files, which DuckDB reads.
-func truthOf(t *testing.T, listings int) (truth items) {
+func truthOf(t *testing.T, listings int) (truth recordCounts) {
 	t.Helper()
 	ndjson, remove := writeListings(t, world{Listings: listings, CatalogOnly: true})
 	defer remove()
@@ -244,15 +245,15 @@ func truthOf(t *testing.T, listings int) (truth items) {
 	return truth
 }
 
-// version returns the pinned version of the peer's package. The package has the same name as the
-// peer's files. The package of the script is duckdb-cli.
+// version returns the pinned version of the peer's package. The name of the package is the prefix of
+// the peer's files. The package of curl and DuckDB is duckdb-cli.
 func (p peer) version(t *testing.T) string {
 	t.Helper()
-	data, err := scripts.ReadFile("peers/" + p.file + "_requirements.txt")
+	data, err := peerFiles.ReadFile("peers/" + p.filePrefix + "_requirements.txt")
 	must(t, err)
 	for line := range strings.Lines(string(data)) {
 		name, version, isPinned := strings.Cut(strings.TrimSpace(line), "==")
-		if isPinned && (name == p.file || name == "duckdb-cli") {
+		if isPinned && (name == p.filePrefix || name == "duckdb-cli") {
 			return version
 		}
 	}
@@ -268,7 +269,7 @@ func equip(t *testing.T, s settings) (dir string) {
 		return dir
 	}
 	startedAt := time.Now()
-	must(t, os.CopyFS(dir, scripts))
+	must(t, os.CopyFS(dir, peerFiles))
 	for _, p := range peers() {
 		err := p.install(t.Context(), dir)
 		if errors.Is(err, pinned.ErrNotInstallable) {
@@ -288,11 +289,11 @@ func (p peer) install(ctx context.Context, dir string) error {
 			return fmt.Errorf("%w: %s needs %s, which is not on the PATH", pinned.ErrNotInstallable, p.name, program)
 		}
 	}
-	environment := filepath.Join(dir, p.file)
+	environment := filepath.Join(dir, p.filePrefix)
 	if _, err := os.Stat(environment); err == nil {
 		return nil // another peer has installed the same environment
 	}
-	if err := pinned.InstallPython(ctx, environment, filepath.Join(dir, "peers", p.file+"_requirements.txt")); err != nil {
+	if err := pinned.InstallPython(ctx, environment, filepath.Join(dir, "peers", p.filePrefix+"_requirements.txt")); err != nil {
 		return fmt.Errorf("%s: %w", p.name, err)
 	}
 	return nil

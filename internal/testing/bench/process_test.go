@@ -20,7 +20,7 @@ const taskVariable = "PLACEMENTSYNC_BENCH_PROGRAM"
 // childTask is a part of a measurement that runs in a child process.
 type childTask interface{ run(context.Context) error }
 
-// TestMain runs a task in a child process, and the tests in any other process.
+// In a child process, TestMain runs a task. In any other process, it runs the tests.
 func TestMain(m *testing.M) {
 	name := os.Getenv(taskVariable)
 	if name == "" {
@@ -91,20 +91,19 @@ func childCommand(t *testing.T, name string, task childTask) *exec.Cmd {
 	return cmd
 }
 
-// writeReport writes the report of a child task, for readReport in the parent process.
-func writeReport(path string, report any) error {
-	data, err := json.MarshalIndent(report, "", "  ")
+func writeJSON(path string, value any) error {
+	data, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(path, append(data, '\n'), 0o644)
 }
 
-func readReport(t *testing.T, path string, report any) {
+func readJSON(t *testing.T, path string, value any) {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	must(t, err)
-	must(t, json.Unmarshal(data, report))
+	must(t, json.Unmarshal(data, value))
 }
 
 // bytesIn returns the total size of the files that match a pattern.

@@ -76,15 +76,15 @@ func firstWord(path string) string {
 	return "unknown"
 }
 
-// storeResult stores the result of a section beside the results of other sections, and renders the
+// storeResult stores the result of a section beside the results of other sections, and writes the
 // page.
 func storeResult(t *testing.T, docs, name string, r result) {
 	t.Helper()
 	path := filepath.Join(docs, "performance.json")
 	all := readResults(t, path)
 	all[name] = r
-	must(t, writeReport(path, all))
-	renderPage(t, docs, all)
+	must(t, writeJSON(path, all))
+	writePage(t, docs, all)
 }
 
 func readResults(t *testing.T, path string) map[string]result {
@@ -99,18 +99,18 @@ func readResults(t *testing.T, path string) map[string]result {
 	return all
 }
 
-// TestRenderPerformance renders the page from the stored results, after a change of the template.
+// TestRenderPerformance writes the page from the stored results, after a change of the template.
 func TestRenderPerformance(t *testing.T) {
 	docs := os.Getenv(docsVar)
 	if docs == "" || os.Getenv(sectionsVar) != "" {
-		t.Skipf("renders the page only if %s is set and no sections are selected", docsVar)
+		t.Skipf("writes the page only if %s is set and no sections are selected", docsVar)
 	}
-	renderPage(t, docs, readResults(t, filepath.Join(docs, "performance.json")))
+	writePage(t, docs, readResults(t, filepath.Join(docs, "performance.json")))
 }
 
-func renderPage(t *testing.T, docs string, all map[string]result) {
+func writePage(t *testing.T, docs string, all map[string]result) {
 	t.Helper()
-	must(t, os.WriteFile(filepath.Join(docs, "performance.md"), []byte(writePage(all)), 0o644))
+	must(t, os.WriteFile(filepath.Join(docs, "performance.md"), []byte(renderPage(all)), 0o644))
 	if result, ok := all["year"]; ok {
 		must(t, os.WriteFile(filepath.Join(docs, "performance-year.svg"), []byte(chart(result.Days)), 0o644))
 	}

@@ -41,7 +41,7 @@ func TestPeersArePinned(t *testing.T) {
 		if p.version(t) == "" {
 			t.Errorf("the requirements of %s do not pin its version", p.name)
 		}
-		data, err := scripts.ReadFile("peers/" + p.file + "_requirements.txt")
+		data, err := peerFiles.ReadFile("peers/" + p.filePrefix + "_requirements.txt")
 		must(t, err)
 		for line := range strings.Lines(string(data)) {
 			if line = strings.TrimSpace(line); !strings.HasPrefix(line, "#") && strings.Count(line, "==") != 1 {
@@ -51,8 +51,8 @@ func TestPeersArePinned(t *testing.T) {
 	}
 }
 
-// TestScriptLoadsAllRecords runs listings.sql on two pages, and counts the loaded rows.
-func TestScriptLoadsAllRecords(t *testing.T) {
+// TestListingsSQLLoadsAllRecords runs listings.sql on two pages, and counts the loaded rows.
+func TestListingsSQLLoadsAllRecords(t *testing.T) {
 	service := sim.New(world{Listings: 200, CatalogOnly: true}.options())
 	dir := t.TempDir()
 	must(t, os.Mkdir(filepath.Join(dir, "pages"), 0o755))
@@ -61,7 +61,7 @@ func TestScriptLoadsAllRecords(t *testing.T) {
 	for i, body := range pages {
 		must(t, os.WriteFile(filepath.Join(dir, "pages", fmt.Sprintf("%d.json", i+1)), body, 0o644))
 	}
-	statements, err := scripts.ReadFile("peers/listings.sql")
+	statements, err := peerFiles.ReadFile("peers/listings.sql")
 	must(t, err)
 	t.Chdir(dir)
 	db, err := sql.Open("duckdb", "peer.duckdb")
@@ -73,7 +73,7 @@ func TestScriptLoadsAllRecords(t *testing.T) {
 		t.Error("the Parquet file is empty")
 	}
 
-	var want items
+	var want recordCounts
 	for _, record := range service.Records("/products/listings") {
 		var lists struct {
 			Prices, Tags, Includes []json.RawMessage
@@ -84,8 +84,8 @@ func TestScriptLoadsAllRecords(t *testing.T) {
 		want.Prices, want.Tags = want.Prices+int64(len(lists.Prices)), want.Tags+int64(len(lists.Tags))
 		want.Links, want.Includes = want.Links+int64(len(lists.Links)), want.Includes+int64(len(lists.Includes))
 	}
-	if got := count(t, filepath.Join(dir, "peer.duckdb"), "listings"); got.items != want || got.Rows != 200 {
-		t.Errorf("listings.sql loaded %d rows with %+v, want 200 rows with %+v", got.Rows, got.items, want)
+	if got := count(t, filepath.Join(dir, "peer.duckdb"), "listings"); got.recordCounts != want || got.Rows != 200 {
+		t.Errorf("listings.sql loaded %d rows with %+v, want 200 rows with %+v", got.Rows, got.recordCounts, want)
 	}
 	if truth := truthOf(t, 200); truth != want {
 		t.Errorf("truthOf returned %+v, want %+v", truth, want)

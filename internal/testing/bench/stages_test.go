@@ -30,7 +30,7 @@ func measureStages(t *testing.T, s settings) findings {
 	task := nightTask{URL: service.url, Dir: dir, Profile: filepath.Join(dir, "cpu.pprof"), Report: filepath.Join(dir, "steps.json")}
 	measure(t, childCommand(t, "night", task))
 	var steps []timedStep
-	readReport(t, task.Report, &steps)
+	readJSON(t, task.Report, &steps)
 	stages := append(concurrentStages(t, task.Profile), sequentialStages(t, steps)...)
 	slices.SortStableFunc(stages, func(a, b stage) int { return cmp.Compare(b.CPU, a.CPU) })
 	return findings{Stages: stages}

@@ -58,11 +58,11 @@ func (y year) run(ctx context.Context) error {
 		}
 		service.Advance(1)
 	}
-	return errors.Join(stop(), writeReport(y.Report, nights))
+	return errors.Join(stop(), writeJSON(y.Report, nights))
 }
 
-// night runs one night. It then removes the stored responses and the Parquet files of earlier
-// nights, as retention does.
+// night runs one night. It then removes the stored responses and the Parquet files by day, which are
+// not measured.
 func (y year) night(ctx context.Context, task nightTask, now func() time.Time) (yearNight, error) {
 	r := newRecorder()
 	res, err := pipeline.Run(ctx, task.config(now, r.step))
@@ -81,8 +81,8 @@ func (y year) night(ctx context.Context, task nightTask, now func() time.Time) (
 // The time of a single night depends more on the machine than on the warehouse.
 const medianReach = 4
 
-func medianNear(days []day, number int, value func(day) float64) float64 {
-	from, to := max(1, number-medianReach), min(len(days), number+medianReach)
+func medianNear(days []day, dayNumber int, value func(day) float64) float64 {
+	from, to := max(1, dayNumber-medianReach), min(len(days), dayNumber+medianReach)
 	return figure{Runs: valuesOf(days[from-1:to], value)}.median()
 }
 
@@ -95,7 +95,7 @@ func measureYear(t *testing.T, s settings) findings {
 	cmd.Stderr = os.Stderr // the child prints its progress
 	measure(t, cmd)
 	var nights []yearNight
-	readReport(t, y.Report, &nights)
+	readJSON(t, y.Report, &nights)
 	var days []day
 	for i, n := range nights {
 		merged := lastStep(t, n.Steps, "merged").Wall
@@ -104,9 +104,9 @@ func measureYear(t *testing.T, s settings) findings {
 	}
 	merge, publish := func(d day) float64 { return d.Merge }, func(d day) float64 { return d.Publish }
 	size := func(d day) float64 { return d.Catalog / megabyte }
-	const early = 10
+	const earlyDay = 10
 	ratio := func(value func(day) float64) []float64 {
-		return []float64{medianNear(days, len(days), value) / medianNear(days, early, value)}
+		return []float64{medianNear(days, len(days), value) / medianNear(days, earlyDay, value)}
 	}
 	return findings{
 		Figures: []figure{
@@ -114,11 +114,11 @@ func measureYear(t *testing.T, s settings) findings {
 			{Name: "publish, last night of the year against the 10th", Unit: "x", Runs: ratio(publish)},
 		},
 		OtherFigures: []figure{
-			{Name: "merge, 10th night", Unit: "s", Runs: []float64{medianNear(days, early, merge)}},
+			{Name: "merge, 10th night", Unit: "s", Runs: []float64{medianNear(days, earlyDay, merge)}},
 			{Name: "merge, last night", Unit: "s", Runs: []float64{medianNear(days, len(days), merge)}},
-			{Name: "publish, 10th night", Unit: "s", Runs: []float64{medianNear(days, early, publish)}},
+			{Name: "publish, 10th night", Unit: "s", Runs: []float64{medianNear(days, earlyDay, publish)}},
 			{Name: "publish, last night", Unit: "s", Runs: []float64{medianNear(days, len(days), publish)}},
-			{Name: "DuckDB file, 10th night", Unit: "MB", Runs: []float64{medianNear(days, early, size)}},
+			{Name: "DuckDB file, 10th night", Unit: "MB", Runs: []float64{medianNear(days, earlyDay, size)}},
 			{Name: "DuckDB file, last night", Unit: "MB", Runs: []float64{medianNear(days, len(days), size)}},
 		},
 		Days: days,

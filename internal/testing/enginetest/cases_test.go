@@ -70,23 +70,23 @@ type tableFile struct {
 	Path string `json:"path"`
 }
 
-// comparedView is a view whose rows are compared. Nearly lists floating-point columns. Their last
-// digits may differ, because these digits depend on the order of additions.
+// comparedView is a view whose rows are compared. NearlyEqual lists floating-point columns. Their
+// last digits may differ, because these digits depend on the order of additions.
 type comparedView struct {
-	Name   string   `json:"name"`
-	Nearly []string `json:"nearly,omitempty"`
+	Name        string   `json:"name"`
+	NearlyEqual []string `json:"nearly,omitempty"`
 }
 
 // queryCase is a query with its parameters. WantFile is the path of DuckDB's result, a Parquet file.
 type queryCase struct {
 	Name     string  `json:"name"`
 	SQL      string  `json:"sql"`
-	Params   []value `json:"params"`
+	Params   []param `json:"params"`
 	WantFile string  `json:"want"`
 }
 
-// value is a parameter of a query.
-type value struct {
+// param is a parameter of a query.
+type param struct {
 	Name string `json:"name"`
 	Type string `json:"type"`
 	Text string `json:"value"`
@@ -148,13 +148,13 @@ func newCase(t *testing.T, engine dialect.Engine, engineCatalog string, spec cas
 		for _, v := range views {
 			compared := comparedView{Name: v.Name}
 			if v.Name == "price_premiums" {
-				compared.Nearly = []string{"like_premium_percent"}
+				compared.NearlyEqual = []string{"like_premium_percent"}
 			}
 			c.ComparedViews = append(c.ComparedViews, compared)
-			sqlTexts = append(sqlTexts, v.Select, "_"+dialect.Mart+"."+v.Name)
+			sqlTexts = append(sqlTexts, "_"+dialect.Mart+"."+v.Name) // a reference to the view
 		}
 	}
-	c.Tables, c.ViewStatements = exportNeeded(t, engine, names, sqlTexts, spec)
+	c.Tables, c.ViewStatements = exportTables(t, engine, names, sqlTexts, spec)
 	return c
 }
 
@@ -174,7 +174,7 @@ func (c *sqlCase) runQueries(t *testing.T, all []dialect.Query, spec caseSpec) (
 		if spec.query != "" && q.Name != spec.query {
 			continue
 		}
-		r := queryCase{Name: q.Name, Params: []value{}, WantFile: filepath.Join(resultsDir, q.Name+".parquet")}
+		r := queryCase{Name: q.Name, Params: []param{}, WantFile: filepath.Join(resultsDir, q.Name+".parquet")}
 		var marked []string
 		values := maps.Clone(given)
 		for _, p := range q.Params {
@@ -184,7 +184,7 @@ func (c *sqlCase) runQueries(t *testing.T, all []dialect.Query, spec caseSpec) (
 				values[p.Name] = known[0]
 			}
 			if text, ok := values[p.Name]; ok {
-				r.Params = append(r.Params, value{p.Name, p.Type, text})
+				r.Params = append(r.Params, param{p.Name, p.Type, text})
 				marked = append(marked, p.Name)
 			}
 		}
@@ -200,9 +200,10 @@ func (c *sqlCase) runQueries(t *testing.T, all []dialect.Query, spec caseSpec) (
 // tableReference matches a table or view that an SQL text reads.
 var tableReference = regexp.MustCompile(`_(current|past|meta|mart)\.(\w+)`)
 
-// exportNeeded exports the tables that the SQL texts read, directly or through views. It returns
-// the exported files and the statements that create these views.
-func exportNeeded(t *testing.T, engine dialect.Engine, names dialect.Names, sqlTexts []string, spec caseSpec) ([]tableFile, []string) {
+// exportTables exports the tables that the SQL texts read, directly or through views. It returns
+// the exported files and the statements that create these views. For a lake, it exports no tables and
+// returns the statements of all views.
+func exportTables(t *testing.T, engine dialect.Engine, names dialect.Names, sqlTexts []string, spec caseSpec) ([]tableFile, []string) {
 	t.Helper()
 	views, err := engine.Views(names)
 	must(t, err)

@@ -16,8 +16,8 @@ type plantedResult struct {
 	WantSQL    string `json:"want"`
 	GotFile    string `json:"got"`
 	Ordered    bool   `json:"ordered,omitempty"`
-	// Nearly lists floating-point columns whose last digits may differ.
-	Nearly []string `json:"nearly,omitempty"`
+	// NearlyEqual lists floating-point columns whose last digits may differ.
+	NearlyEqual []string `json:"nearly,omitempty"`
 	// Described contains the name and the Trino type of each column, as a client describes them.
 	Described [][2]string `json:"described,omitempty"`
 
@@ -76,7 +76,7 @@ func equalResults() []plantedResult {
 		{Name: "equal rows in another order", query: "FROM prices ORDER BY id DESC"},
 		{Name: "equal rows in the same order", Ordered: true, query: "FROM prices ORDER BY id"},
 		{Name: "wider numbers", query: "SELECT * REPLACE (place::HUGEINT::BIGINT AS place, amount::DECIMAL(38, 2) AS amount) FROM prices"},
-		{Name: "the last digits of a sum", Nearly: []string{"share"}, query: "SELECT * REPLACE (share + 1e-13 AS share) FROM prices"},
+		{Name: "the last digits of a sum", NearlyEqual: []string{"share"}, query: "SELECT * REPLACE (share + 1e-13 AS share) FROM prices"},
 		{Name: "columns described by a client", Described: trinoDescription("decimal(20,2)"), query: "FROM prices"},
 	}
 }
@@ -94,16 +94,16 @@ func unequalRows() []plantedResult {
 	return []plantedResult{
 		{Name: "another value", query: otherValue, reported: append([]string{"row 1 "}, otherValueReported...)},
 		{Name: "another value in ordered rows", Ordered: true, query: otherValue + " ORDER BY id", reported: append([]string{"row 2 "}, otherValueReported...)},
-		{Name: "another value beside a nearly equal column", Nearly: []string{"share"}, query: otherValue, reported: append([]string{"row 2 "}, otherValueReported...)},
+		{Name: "another value beside a nearly equal column", NearlyEqual: []string{"share"}, query: otherValue, reported: append([]string{"row 2 "}, otherValueReported...)},
 		{Name: "a time later by a microsecond", query: "SELECT * REPLACE (CASE id WHEN 'a' THEN seen_at + INTERVAL 1 microsecond ELSE seen_at END AS seen_at) FROM prices",
 			reported: []string{"row 1 (id=a", "column seen_at is "}},
 		{Name: "NULL instead of a value", query: "SELECT * REPLACE (CASE id WHEN 'a' THEN NULL ELSE is_kept END AS is_kept) FROM prices",
 			reported: []string{"row 1 (id=a", "column is_kept is None, want True"}},
 		{Name: "a value instead of NULL", query: "SELECT * REPLACE (coalesce(place, 0) AS place) FROM prices",
 			reported: []string{"row 1 (id=c", "column place is 0, want None"}},
-		{Name: "a value instead of NULL in a nearly equal column", Nearly: []string{"share"}, query: "SELECT * REPLACE (coalesce(share, 0) AS share) FROM prices",
+		{Name: "a value instead of NULL in a nearly equal column", NearlyEqual: []string{"share"}, query: "SELECT * REPLACE (coalesce(share, 0) AS share) FROM prices",
 			reported: []string{"(id=c", "column share is 0.0, want None"}},
-		{Name: "a difference beyond the last digits", Nearly: []string{"share"}, query: "SELECT * REPLACE (share + 1e-6 AS share) FROM prices",
+		{Name: "a difference beyond the last digits", NearlyEqual: []string{"share"}, query: "SELECT * REPLACE (share + 1e-6 AS share) FROM prices",
 			reported: []string{"row 1 (id=a", "row 2 (id=b", "column share is 0.500001, want 0.5"}},
 		{Name: "another order", Ordered: true, query: swapped, reported: []string{"row 1 (id=a", "column id is 'b', want 'a'", "row 2 (id=b"}},
 		{Name: "a missing row", query: "FROM prices WHERE id <> 'b'", reported: []string{"row 1: only DuckDB has: id=b, place=2"}},
@@ -133,8 +133,8 @@ func unequalColumns() []plantedResult {
 	}
 }
 
-// TestLakeComparisonNamesTables compares a lake with a different table and a missing table. The
-// result must name both. A lake without rows must be an error.
+// TestLakeComparisonNamesTables compares DuckDB with a lake in which one table differs and one is
+// missing. The result must name both tables. A lake without rows must be an error.
 func TestLakeComparisonNamesTables(t *testing.T) {
 	e, dir := findPython(t), t.TempDir()
 	filled, empty := filepath.Join(dir, "catalog.duckdb"), filepath.Join(dir, "empty.duckdb")
@@ -149,7 +149,7 @@ func TestLakeComparisonNamesTables(t *testing.T) {
 		})
 		return strings.Join(lines, "\n")
 	}
-	must(t, os.Rename(filepath.Join(dir, "current.orders.parquet"), filepath.Join(dir, "of_empty.parquet")))
+	must(t, os.Rename(filepath.Join(dir, "current.orders.parquet"), filepath.Join(dir, "empty_orders.parquet")))
 	got := compare(filled)
 	for _, want := range []string{"files: current.prices of night: row 1: only DuckDB has: id=b", "files: current.orders of night: the engine failed: ",
 		"files: 1 tables of the newest night equal: "} {
@@ -157,7 +157,7 @@ func TestLakeComparisonNamesTables(t *testing.T) {
 			t.Errorf("the result does not contain %q:\n%s", want, got)
 		}
 	}
-	must(t, os.Rename(filepath.Join(dir, "of_empty.parquet"), filepath.Join(dir, "current.orders.parquet")))
+	must(t, os.Rename(filepath.Join(dir, "empty_orders.parquet"), filepath.Join(dir, "current.orders.parquet")))
 	if got := compare(empty); !strings.Contains(got, "no row was compared") {
 		t.Errorf("a lake without rows: got %q, want the error \"no row was compared\"", got)
 	}

@@ -136,7 +136,7 @@ func markInstalled(t *testing.T, pins string) {
 	must(t, os.WriteFile(pins+".installed", text, 0o644))
 }
 
-// install runs a package client. If the client fails, install skips the test.
+// install runs a command of an installation. If the command fails, install skips the test.
 func (e equipment) install(t *testing.T, name string, args ...string) {
 	t.Helper()
 	if out, err := exec.CommandContext(t.Context(), name, args...).CombinedOutput(); err != nil {
@@ -148,11 +148,11 @@ func (e equipment) path(names ...string) string {
 	return filepath.Join(append([]string{e.dir}, names...)...)
 }
 
-// result is an output line of a script: the version of an engine, or the comparison of the query or
-// table What.
+// result is an output line of a script: the version of an engine, or the comparison of a query or
+// table.
 type result struct {
 	Version     string   `json:"version"`
-	What        string   `json:"what"`
+	What        string   `json:"what"` // the query or table
 	Rows        int64    `json:"rows"`
 	Seconds     float64  `json:"seconds"`
 	Differences []string `json:"differences"`
