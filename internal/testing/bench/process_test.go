@@ -42,7 +42,6 @@ func TestMain(m *testing.M) {
 type usage struct {
 	Wall, CPU float64 // seconds
 	RSS       float64 // peak resident memory in bytes
-	Begun     time.Time
 }
 
 // measure runs a command until it ends. If the command fails, the test fails with its output.
@@ -71,7 +70,7 @@ func measureWith(t *testing.T, cmd *exec.Cmd, watch func(pid int, done <-chan st
 		t.Fatalf("%v: %v\n%s", cmd.Args, err, output.String())
 	}
 	state := cmd.ProcessState
-	u := usage{Begun: startedAt, Wall: wall.Seconds(), CPU: (state.UserTime() + state.SystemTime()).Seconds()}
+	u := usage{Wall: wall.Seconds(), CPU: (state.UserTime() + state.SystemTime()).Seconds()}
 	if r, ok := state.SysUsage().(*syscall.Rusage); ok {
 		u.RSS = float64(r.Maxrss) * 1024 // Maxrss is in kibibytes on Linux
 	}
