@@ -10,14 +10,14 @@ const daySeconds = 24 * 60 * 60
 
 // calendar is the simulated clock.
 type calendar struct {
-	start   time.Time // the simulated time on day 0
-	history int       // days that are simulated before start
-	day     int       // 0 is the first served day; earlier days are negative
-	birth   int64     // time of the oldest possible record, two years before the history
+	start       time.Time // the simulated time on day 0
+	historyDays int       // days that are simulated before start
+	day         int       // 0 is the first served day; earlier days are negative
+	birth       int64     // time of the oldest possible record, two years before the history
 }
 
 func newCalendar(opts Options) *calendar {
-	c := &calendar{start: opts.Start, history: opts.HistoryDays, day: -opts.HistoryDays}
+	c := &calendar{start: opts.Start, historyDays: opts.HistoryDays, day: -opts.HistoryDays}
 	c.birth = c.dayStart(c.day) - 2*365*daySeconds
 	return c
 }
@@ -31,12 +31,12 @@ func (c *calendar) now() time.Time {
 	return c.start.Add(time.Duration(c.day) * 24 * time.Hour).UTC()
 }
 
-// dayNumber returns the positive number of the current day. It is 1 for day -history.
-func (c *calendar) dayNumber() uint16 { return uint16(c.day + c.history + 1) }
+// dayNumber returns the positive number of the current day. It is 1 for day -historyDays.
+func (c *calendar) dayNumber() uint16 { return uint16(c.day + c.historyDays + 1) }
 
 // numberedDayStart returns the first second of a day by its number.
 func (c *calendar) numberedDayStart(number uint16) int64 {
-	return c.dayStart(int(number) - c.history - 1)
+	return c.dayStart(int(number) - c.historyDays - 1)
 }
 
 // drawSecond returns a random second of the current day.
@@ -64,4 +64,6 @@ func (c *calendar) drawDay(r *rand.Rand, least, spread int) int {
 
 // targetCount returns the number of records that must have been created by the end of the current day. The
 // number grows in proportion to the days, and is onDayZero on day 0.
-func (c *calendar) targetCount(onDayZero int) int { return onDayZero * (c.day + c.history) / c.history }
+func (c *calendar) targetCount(onDayZero int) int {
+	return onDayZero * (c.day + c.historyDays) / c.historyDays
+}

@@ -72,9 +72,6 @@ func roundByChance(r *rand.Rand, expected float64) int {
 	return whole
 }
 
-// idLen is the length of a UUID as text.
-const idLen = 36
-
 // appendID appends the id of record n of a kind. The id has the form of a random UUID (version 4) and
 // contains n, combined with a mask. The method numberOf computes n from the id, so the service needs no
 // index of ids, which would be large for a million listings.
@@ -102,7 +99,7 @@ func (s seed) id(k kind, n uint32) string { return string(s.appendID(nil, k, n))
 // numberOf returns the number of the record with an id. It returns false if appendID did not create the id
 // for this kind.
 func (s seed) numberOf(k kind, id string) (uint32, bool) {
-	if len(id) != idLen {
+	if len(id) != 36 { // a UUID as text
 		return 0, false
 	}
 	head, headErr := hex.DecodeString(id[:8])

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"placementsync/internal/sim"
 )
 
@@ -92,8 +94,11 @@ func TestFaultsThatBreakTheConnection(t *testing.T) {
 func TestFaultsOnPages(t *testing.T) {
 	s := serve(t, sim.Options{})
 	s.service.SetFaults(sim.Fault{Path: "/orders", Kind: sim.FaultEndlessPages})
-	if got := s.page("/orders?page=99"); got.NextPage == nil || *got.NextPage != 100 || len(got.Records) != 0 {
-		t.Errorf("page 99 of FaultEndlessPages: got the next page %v and %d records, want 100 and none", got.NextPage, len(got.Records))
+	want := envelope{
+		Records: []json.RawMessage{}, TotalRecords: 200, TotalPages: 8, CurrentPage: 99, NextPage: new(100), PreviousPage: new(98),
+	}
+	if diff := cmp.Diff(want, s.page("/orders?page=99")); diff != "" {
+		t.Errorf("page 99 of FaultEndlessPages (-want +got):\n%s", diff)
 	}
 	s.service.SetFaults(sim.Fault{Path: "/orders", Kind: sim.FaultSamePage})
 	first, twelfth := s.page("/orders?page=1"), s.page("/orders?page=12")

@@ -101,7 +101,7 @@ type Options struct {
 	PagesWithoutTotals bool
 
 	// Encodings are the supported content encodings, zstd or gzip, in order of preference.
-	// Others are ignored. Empty means that all responses are plain.
+	// Others are ignored. Empty means that no response is compressed.
 	Encodings []string
 
 	// Order is the order of lists. Defaults to NewestFirst.

@@ -52,7 +52,7 @@ func (q *requestLog) logRequest(request Request, bytes int) {
 	}
 }
 
-// Requests returns the requests so far, in the order of their responses.
+// Requests returns the listed requests, in the order of their responses.
 func (q *requestLog) Requests() []Request {
 	q.mu.Lock()
 	defer q.mu.Unlock()

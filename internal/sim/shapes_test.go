@@ -146,7 +146,7 @@ func collectShapes(seen map[string]bool, value any, path []string) {
 // absent represents a missing field.
 type absent struct{}
 
-// shapesOf returns the name of a value's shape, and the value itself if it is short.
+// shapesOf returns the name of a value's shape, and the value itself if it is a string.
 func shapesOf(value any) []string {
 	switch v := value.(type) {
 	case absent:

@@ -3,8 +3,8 @@
 //
 // It is a second, independent implementation of docs/service.md and must not import other
 // packages of this project: tests cannot find a mistake that client and service share.
-// The simulated world depends only on a seed and on the number of simulated days. It contains
-// every oddity that the specification allows.
+// Without churn, the simulated world depends only on the options and the number of simulated days. It
+// contains every oddity that the specification allows.
 package sim
 
 import (

@@ -167,7 +167,7 @@ func (f ValueFault) distortScalar(w *world, pattern, within, key string, value a
 		}
 	case ValueDates:
 		if isText {
-			return nextDay(text)
+			return addDay(text)
 		}
 	}
 	return value
@@ -189,8 +189,8 @@ func scale(amount string, numerator, denominator int64) json.Number {
 	return json.Number(value.FloatString(6))
 }
 
-// nextDay adds a day to a time. It returns other texts unchanged.
-func nextDay(text string) string {
+// addDay adds a day to a time. It returns other texts unchanged.
+func addDay(text string) string {
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999"} {
 		if at, err := time.Parse(layout, text); err == nil {
 			return at.AddDate(0, 0, 1).Format(layout)
