@@ -51,9 +51,9 @@ func TestProgressOfANight(t *testing.T) {
 	}
 }
 
-// TestStoppingFinishesTheCommit cancels the context of a night during the merge or earlier. If
+// TestFinishCommitFinishesACancelledMerge cancels the context of a night during the merge or earlier. If
 // FinishCommit is set, a night that is cancelled during the merge must continue until it is published.
-func TestStoppingFinishesTheCommit(t *testing.T) {
+func TestFinishCommitFinishesACancelledMerge(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, step   string

@@ -44,6 +44,7 @@ func installPython(t *testing.T, environment string) string {
 func TestTrialPythonDuckDBVersions(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
+	// "all", "none", or the names that cannot be queried
 	type names struct{ Tables, Views, Macros string }
 	all := names{"all", "all", "all"}
 	for environment, c := range map[string]struct {

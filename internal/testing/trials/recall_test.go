@@ -77,11 +77,11 @@ func compareRecalling(t *testing.T, order sim.ListOrder) {
 	}
 	night()
 	night()
-	allStreams, fileCount := h.cfg.Chosen, len(entryFiles(t, h.cfg.Warehouse.Dir))
+	allStreams, entryFileCount := h.cfg.Chosen, len(entryFiles(t, h.cfg.Warehouse.Dir))
 	h.cfg.Chosen, decodingCfg.Chosen = []string{"files"}, []string{"files"}
 	night()
-	if n := len(entryFiles(t, h.cfg.Warehouse.Dir)); n != fileCount {
-		t.Errorf("the version has %d entry files after a night with one stream, want %d", n, fileCount)
+	if n := len(entryFiles(t, h.cfg.Warehouse.Dir)); n != entryFileCount {
+		t.Errorf("the version has %d entry files after a night with one stream, want %d", n, entryFileCount)
 	}
 	h.cfg.Chosen, decodingCfg.Chosen = allStreams, allStreams
 	night() // the previous night did not read the other lists
@@ -142,7 +142,7 @@ func TestNewPrivacyRuleAppliesToUnchangedRecords(t *testing.T) {
 		if got := h.count("product_listings", "website_url = ?", before); got != 0 {
 			t.Errorf("%d rows have the private value with the rules %+v, want none", got, privacy)
 		}
-		if got, dropped := h.count("product_listings", "website_url IS NOT NULL"), len(privacy.Drop) > 0; (got == 0) != dropped {
+		if got, isDropped := h.count("product_listings", "website_url IS NOT NULL"), len(privacy.Drop) > 0; (got == 0) != isDropped {
 			t.Errorf("%d rows have a value with the rules %+v, want none only if the column is dropped", got, privacy)
 		}
 	}

@@ -31,20 +31,20 @@ type recipe struct {
 const series = "read_parquet('SERIES/product_listings/*/*.parquet', hive_partitioning = true)"
 
 func recipes() []recipe {
-	const days = "(SELECT count(*) || ' ' || count(DISTINCT snapshot_date) FROM " + series + ")"
+	const rowsAndDays = "(SELECT count(*) || ' ' || count(DISTINCT snapshot_date) FROM " + series + ")"
 	return []recipe{
 		{"Python: duckdb", "python", "2.0.0, and 1.1.0",
 			"total = sum(row[2] for row in prices if row[2] is not None)\nprint(total, len(prices), len(frame))",
 			"SELECT concat_ws(' ', sum(unit_amount), count(*), count(*)) FROM product_listing_prices"},
 		{"Python: pandas", "python", "3.1.1",
 			"print(now['unit_amount'].sum(), len(days), days['snapshot_date'].nunique(), pd.to_datetime(days['snapshot_date'].astype(str)).max().date())",
-			"SELECT concat_ws(' ', sum(unit_amount), " + days + ", (SELECT max(snapshot_date) FROM " + series + ")) FROM product_listing_prices"},
+			"SELECT concat_ws(' ', sum(unit_amount), " + rowsAndDays + ", (SELECT max(snapshot_date) FROM " + series + ")) FROM product_listing_prices"},
 		{"Python: polars", "python", "2.1.0",
 			"print(len(now), days['len'].sum(), len(days), segments['n'].sum())",
-			"SELECT concat_ws(' ', count(*), " + days + ", count(*)) FROM product_listings"},
+			"SELECT concat_ws(' ', count(*), " + rowsAndDays + ", count(*)) FROM product_listings"},
 		{"Python: pyarrow", "python", "26.0.1",
 			"print(now.num_rows, days.num_rows, len(set(days['snapshot_date'].to_pylist())), run.decode(), days.schema.field('snapshot_date').type)",
-			"SELECT concat_ws(' ', count(*), " + days + ", (SELECT max(run_id) FROM meta.runs), 'date32[day]') FROM product_listings"},
+			"SELECT concat_ws(' ', count(*), " + rowsAndDays + ", (SELECT max(run_id) FROM meta.runs), 'date32[day]') FROM product_listings"},
 		{"JavaScript: DuckDB's Node API", "js", "1.5.6-r.1", "",
 			"SELECT string_agg(coalesce(currency, 'null') || ' ' || total, chr(10)) FROM (SELECT currency, sum(unit_amount) AS total FROM product_listing_prices GROUP BY ALL ORDER BY ALL)"},
 		{"JavaScript: parquet-wasm", "js", "0.8.0, with apache-arrow 21.2.0", "",

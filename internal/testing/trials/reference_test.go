@@ -17,8 +17,8 @@ type textRow map[string]string
 
 // row is an expected row and the id of the record from which it comes.
 type row struct {
-	texts  textRow
-	record string
+	texts    textRow
+	recordID string
 }
 
 // reference computes the expected rows of a warehouse from the responses of the service. It is slow
@@ -194,14 +194,14 @@ func nestedPaths(e tableSpec) []string {
 func mergeDetails(e tableSpec, list, details []row, hasDetail map[string]bool) []row {
 	byRecord := map[string]row{}
 	for _, d := range details {
-		byRecord[d.record] = d
+		byRecord[d.recordID] = d
 	}
 	for _, l := range list {
 		switch {
-		case !hasDetail[l.record]:
+		case !hasDetail[l.recordID]:
 			details = append(details, l)
 		case e.at == "":
-			mergeListRow(byRecord[l.record].texts, l.texts)
+			mergeListRow(byRecord[l.recordID].texts, l.texts)
 		}
 	}
 	return details

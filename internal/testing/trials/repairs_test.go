@@ -443,7 +443,8 @@ type repairEffect struct {
 	refused bool
 	// commands counts the commands that were run.
 	commands int
-	// result is set if "verify" or a command reported something false. problem describes it.
+	// result is set if "verify" failed, or if "verify" or a command reported something false.
+	// problem describes it.
 	result, problem string
 	// output is the output of "verify" and the commands.
 	output string

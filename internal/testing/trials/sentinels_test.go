@@ -123,13 +123,13 @@ func (p *sentinelWriter) addToBody(v any) any {
 }
 
 func (p *sentinelWriter) addToRecord(record map[string]any) map[string]any {
-	for parent, table := range p.kinds {
-		for _, field := range privateFields()[table] {
+	for parent, kind := range p.kinds {
+		for _, field := range privateFields()[kind] {
 			path := field
 			if parent != "" {
 				path = parent + "." + field
 			}
-			p.setValue(record, strings.Split(path, "."), sentinelPrefix+table+"."+field)
+			p.setValue(record, strings.Split(path, "."), sentinelPrefix+kind+"."+field)
 		}
 	}
 	return record

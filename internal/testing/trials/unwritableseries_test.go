@@ -77,7 +77,7 @@ func TestTrialUnwritableSeriesMakesTheNightPartial(t *testing.T) {
 				if !slices.ContainsFunc(v.Damage, func(d integrity.Damage) bool {
 					return strings.Contains(d.File, day) && !d.Lost && d.Repair.Kind == integrity.RebuildSeries
 				}) {
-					t.Errorf("verify reports %+v, want damage of the day %s with the repair RebuildSeries", v.Damage, day)
+					t.Errorf("verify reports %+v, want damage of the day %s that \"rebuild --series\" repairs", v.Damage, day)
 				}
 			}
 			if len(v.Notes) > 0 {
