@@ -15,8 +15,8 @@ const (
 	statementStart             // a comment "-- name: x", which begins a statement
 )
 
-// token is a part of an SQL file. Depth is the number of parentheses, brackets and CASE expressions
-// around the token. An opening token such as ( and its closing token have the same depth.
+// token is a part of an SQL file. Its depth is the number of parentheses, brackets, braces and CASE
+// expressions around it. An opening token such as ( and its closing token have the same depth.
 type token struct {
 	kind     kind
 	from, to int // offsets in the file
@@ -24,7 +24,7 @@ type token struct {
 	text     string // in lower case
 }
 
-// lexeme has a group for each of: comments, values, words, operators.
+// lexeme matches a comment, a value, a word or an operator, each in its own group.
 var lexeme = regexp.MustCompile(`(?s)^(?:` + strings.Join([]string{
 	`(--[^\n]*)`,
 	`('(?:[^']|'')*'|"(?:[^"]|"")*"|\$\w+|\{[a-z_]+\}|[0-9][0-9.e]*)`,

@@ -19,7 +19,7 @@ type Mutant struct {
 }
 
 // Find returns the mutants of a file, in the order of their places. Mutants replace comparisons,
-// aggregates and joins, exchange AND and OR, drop predicates, and reverse orders of sorting.
+// aggregates and joins, exchange AND and OR, drop predicates, and reverse sort orders.
 func Find(sql string) []Mutant {
 	f := &finder{sql: sql, tokens: tokens(sql)}
 	joining := map[int]bool{} // by depth: the token is after JOIN and before the condition of the join
@@ -74,14 +74,14 @@ func Find(sql string) []Mutant {
 			f.swap(i)
 		}
 	}
-	slices.SortStableFunc(f.found, func(a, b Mutant) int { return cmp.Compare(a.From, b.From) })
-	return f.found
+	slices.SortStableFunc(f.mutants, func(a, b Mutant) int { return cmp.Compare(a.From, b.From) })
+	return f.mutants
 }
 
 type finder struct {
-	sql    string
-	tokens []token
-	found  []Mutant
+	sql     string
+	tokens  []token
+	mutants []Mutant
 }
 
 // text returns the text of token i, or "" if i is out of range.
@@ -93,7 +93,7 @@ func (f *finder) text(i int) string {
 }
 
 func (f *finder) replace(t token, text string) {
-	f.found = append(f.found, Mutant{t.from, t.to, text})
+	f.mutants = append(f.mutants, Mutant{t.from, t.to, text})
 }
 
 // swap replaces a comparison such as < by <=, or a function such as min by its opposite.
@@ -121,8 +121,9 @@ func (f *finder) swap(i int) {
 	}
 }
 
-// changeJoin changes the kind of a join. If the join drops rows without a partner, the mutant keeps
-// them. If the join keeps them, the mutant drops them.
+// changeJoin changes the kind of a join: JOIN and LEFT JOIN are exchanged, as are SEMI JOIN and ANTI
+// JOIN, and FULL JOIN becomes LEFT JOIN. RIGHT, CROSS, POSITIONAL, NATURAL and INNER joins have no
+// mutants.
 func (f *finder) changeJoin(i int) {
 	begin := i
 	if f.text(begin-1) == "outer" {
@@ -139,7 +140,7 @@ func (f *finder) changeJoin(i int) {
 	if replacement == "" {
 		replacement = "LEFT JOIN"
 	}
-	f.found = append(f.found, Mutant{f.tokens[begin].from, f.tokens[i].to, replacement})
+	f.mutants = append(f.mutants, Mutant{f.tokens[begin].from, f.tokens[i].to, replacement})
 }
 
 var clauseEnd = regexp.MustCompile(`^(group|order|having|qualify|limit|union|except|intersect|window|where|join|left|right|inner|full|` +
@@ -202,7 +203,7 @@ func (f *finder) dropPredicates(i int) {
 		if predicate := f.sql[from:to]; parameter.MatchString(predicate) {
 			text = "(" + predicate + " OR true)"
 		}
-		f.found = append(f.found, Mutant{from, to, text})
+		f.mutants = append(f.mutants, Mutant{from, to, text})
 	}
 }
 
@@ -232,7 +233,7 @@ func (f *finder) reverseOrder(i int) {
 // Line returns the line number of the change. The first line has number 1.
 func (m Mutant) Line(sql string) int { return strings.Count(sql[:m.From], "\n") + 1 }
 
-// Lines returns the changed lines, before and after the change. White space becomes one space.
+// Lines returns the changed lines, before and after the change, as one line each.
 func (m Mutant) Lines(sql string) (before, after string) {
 	begin := strings.LastIndexByte(sql[:m.From], '\n') + 1
 	end := len(sql)

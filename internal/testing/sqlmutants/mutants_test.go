@@ -8,8 +8,8 @@ import (
 	"placementsync/internal/testing/sqlmutants"
 )
 
-// TestFind checks the mutants of statements of each kind. Comments, literals and the AND of BETWEEN
-// have no mutants.
+// TestFind checks the mutants of each kind of clause. Comments, literals and the AND of BETWEEN have
+// no mutants.
 func TestFind(t *testing.T) {
 	for sql, want := range map[string][]string{
 		"SELECT '<' FROM t -- a < b AND c\nWHERE a < 'AND' AND b BETWEEN 1 AND 2": {

@@ -14,14 +14,14 @@ import (
 	"strings"
 )
 
-// FileResult is the result of the mutants of one file.
+// FileResult contains the number of mutants of one SQL file, and those that the tests did not notice.
 type FileResult struct {
 	// Name is the path of the file from the root of the repository.
 	Name string `json:"name"`
 	// Mutants counts the mutants that DuckDB accepts as SQL.
 	Mutants   int        `json:"mutants"`
 	Survivors []Survivor `json:"survivors,omitempty"`
-	// Date is the day of the run.
+	// Date is the day of the measurement.
 	Date string `json:"date"`
 }
 
@@ -36,7 +36,7 @@ type Survivor struct {
 	After  string `json:"after"`
 }
 
-// Survivor describes a mutant of the file with the content sql.
+// Survivor returns the mutant as a survivor. sql is the content of its file.
 func (m Mutant) Survivor(sql string) Survivor {
 	before, after := m.Lines(sql)
 	return Survivor{m.Line(sql), oneLine(sql[m.From:m.To]), oneLine(m.Text), before, after}
@@ -46,12 +46,12 @@ func (m Mutant) Survivor(sql string) Survivor {
 // identify the mutant, as in [Survivor].
 type Reason struct{ File, Before, After, Text string }
 
-// reasonText contains the reasons of equivalent mutants, see [ParseReasons].
+// reasonText contains reasons in the form of [ParseReasons].
 //
 //go:embed equivalent.txt
 var reasonText string
 
-// Reasons returns the reasons of equivalent mutants.
+// Reasons returns the reasons in equivalent.txt.
 func Reasons() ([]Reason, error) { return ParseReasons(reasonText) }
 
 // explains reports whether the reason belongs to a survivor.

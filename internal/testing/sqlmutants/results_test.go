@@ -10,10 +10,11 @@ import (
 	"placementsync/internal/testing/sqlmutants"
 )
 
-// TestTables stores results, gives a reason for one of two survivors, and compares the tables.
-func TestTables(t *testing.T) {
+// TestResultsAndReasons stores results, reads a reason for one of two survivors and a reason for a
+// line that has changed, and compares the stale reasons and the tables.
+func TestResultsAndReasons(t *testing.T) {
 	const sql = "SELECT a\nFROM t WHERE  a < 1 AND b"
-	found := sqlmutants.Find(sql)
+	mutants := sqlmutants.Find(sql)
 	docs := t.TempDir()
 	must(t, os.Mkdir(filepath.Join(docs, "reliability"), 0o755))
 	exists := func(name string) bool { return name != "q/gone.sql" }
@@ -21,7 +22,7 @@ func TestTables(t *testing.T) {
 		{Name: "q/gone.sql", Mutants: 1},
 		{Name: "q/b.sql", Mutants: 1},
 		{Name: "q/a.sql", Mutants: 9, Date: "2026-11-01"},
-		{Name: "q/a.sql", Mutants: 4, Survivors: []sqlmutants.Survivor{found[0].Survivor(sql), found[1].Survivor(sql)}, Date: "2026-11-02"},
+		{Name: "q/a.sql", Mutants: 4, Survivors: []sqlmutants.Survivor{mutants[0].Survivor(sql), mutants[1].Survivor(sql)}, Date: "2026-11-02"},
 	} {
 		must(t, sqlmutants.StoreResult(docs, f, exists))
 	}

@@ -21,8 +21,8 @@ import (
 	"placementsync/internal/testing/sqlmutants"
 )
 
-// survivorsVar is the environment variable that restricts the trial to mutants that were not noticed
-// in the previous trial. "make mutants-sql SURVIVORS=1" sets it.
+// survivorsVar is the environment variable that restricts the measurement to the survivors of the
+// previous one. "make mutants-sql SURVIVORS=1" sets it.
 const survivorsVar = "PLACEMENTSYNC_MUTANTS_SURVIVORS"
 
 // docsVar is the environment variable with the folder docs of the project. "make mutants-sql" sets
@@ -44,7 +44,7 @@ func TestSQLMutants(t *testing.T) {
 	}
 	stored, err := sqlmutants.ReadResults(docs)
 	must(t, err)
-	programs := &programs{dir: t.TempDir(), baselines: map[suite]time.Duration{}}
+	programs := &testPrograms{dir: t.TempDir(), baselines: map[suite]time.Duration{}}
 	programs.padFiles(t)
 	var storing sync.Mutex
 	for _, name := range sqlFiles(t) {
@@ -58,8 +58,8 @@ func TestSQLMutants(t *testing.T) {
 			result := tryMutants(t, programs, name, previous)
 			storing.Lock()
 			defer storing.Unlock()
-			must(t, sqlmutants.StoreResult(docs, result, func(name string) bool {
-				_, err := os.Stat(inRoot(name))
+			must(t, sqlmutants.StoreResult(docs, result, func(file string) bool {
+				_, err := os.Stat(inRoot(file))
 				return err == nil
 			}))
 		})
@@ -86,7 +86,8 @@ func sqlFiles(t *testing.T) (names []string) {
 	return names
 }
 
-// suite is a part of the tests of a package.
+// suite is a part of the tests of the package in the folder pkg. run and skip are values of the flags
+// -run and -skip of go test.
 type suite struct {
 	pkg, run, skip string
 	// sharesCatalog means that the processes of the test program share the empty catalog of package
@@ -149,8 +150,8 @@ func queriesReading(t *testing.T, view string) (names []string) {
 	return names
 }
 
-// programs builds each test program once.
-type programs struct {
+// testPrograms contains the test programs of the suites. Each is built at its first use.
+type testPrograms struct {
 	dir       string
 	mutex     sync.Mutex
 	baselines map[suite]time.Duration // the durations of suites without a mutant
@@ -158,7 +159,7 @@ type programs struct {
 
 // padFiles writes copies of the SQL files with padding at the end, and the overlay with which the go
 // command compiles the copies in place of the files.
-func (p *programs) padFiles(t *testing.T) {
+func (p *testPrograms) padFiles(t *testing.T) {
 	t.Helper()
 	copies := map[string]string{}
 	for i, name := range sqlFiles(t) {
@@ -174,10 +175,10 @@ func (p *programs) padFiles(t *testing.T) {
 	must(t, os.WriteFile(p.overlay(), overlay, 0o600))
 }
 
-func (p *programs) overlay() string { return filepath.Join(p.dir, "overlay.json") }
+func (p *testPrograms) overlay() string { return filepath.Join(p.dir, "overlay.json") }
 
 // content returns the bytes of the test program of a suite.
-func (p *programs) content(t *testing.T, s suite) []byte {
+func (p *testPrograms) content(t *testing.T, s suite) []byte {
 	t.Helper()
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -200,7 +201,7 @@ func (p *programs) content(t *testing.T, s suite) []byte {
 
 // limit returns the time limit of a suite with a mutant: ten times the duration without a mutant,
 // plus ten seconds. The test fails if the suite fails without a mutant.
-func (p *programs) limit(t *testing.T, s suite, c *patchedProgram) time.Duration {
+func (p *testPrograms) limit(t *testing.T, s suite, c *patchedProgram) time.Duration {
 	t.Helper()
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -295,11 +296,12 @@ var failure = regexp.MustCompile(`--- FAIL: (\S+)`)
 
 // tryMutants runs the tests of an SQL file with each of its mutants. If previous is not nil, it runs
 // them only with the survivors of that result.
-func tryMutants(t *testing.T, programs *programs, name string, previous *sqlmutants.FileResult) sqlmutants.FileResult {
+func tryMutants(t *testing.T, programs *testPrograms, name string, previous *sqlmutants.FileResult) sqlmutants.FileResult {
 	t.Helper()
 	text, err := os.ReadFile(inRoot(name))
 	must(t, err)
 	sql := string(text)
+	const notNoticed, notCounted = "not noticed", "not valid SQL"
 	result := sqlmutants.FileResult{Name: name, Date: time.Now().UTC().Format(time.DateOnly)}
 	suites := suitesOf(t, name)
 	patched := map[string]*patchedProgram{}
@@ -308,7 +310,7 @@ func tryMutants(t *testing.T, programs *programs, name string, previous *sqlmuta
 		if previous != nil && !slices.ContainsFunc(previous.Survivors, func(l sqlmutants.Survivor) bool { return l.Before == s.Before && l.After == s.After }) {
 			continue
 		}
-		outcome := "not noticed"
+		outcome := notNoticed
 		for _, suite := range suites {
 			c := patched[suite.program()]
 			if c == nil {
@@ -323,7 +325,7 @@ func tryMutants(t *testing.T, programs *programs, name string, previous *sqlmuta
 			case err == nil:
 				continue
 			case invalidSQL.MatchString(out):
-				outcome = ""
+				outcome = notCounted
 			case len(found) > 0:
 				outcome = "noticed by " + found[len(found)-1][1]
 			default:
@@ -331,10 +333,10 @@ func tryMutants(t *testing.T, programs *programs, name string, previous *sqlmuta
 			}
 			break
 		}
-		if outcome != "" {
+		if outcome != notCounted {
 			result.Mutants++
 		}
-		if outcome == "not noticed" {
+		if outcome == notNoticed {
 			result.Survivors = append(result.Survivors, s)
 		}
 		t.Logf("%s:%d: %s -> %s: %s", name, s.Line, s.Old, s.New, outcome)
@@ -345,8 +347,7 @@ func tryMutants(t *testing.T, programs *programs, name string, previous *sqlmuta
 	return result
 }
 
-// TestReasons checks that each reason in equivalent.txt belongs to a survivor.
-func TestReasons(t *testing.T) {
+func TestReasonsBelongToSurvivors(t *testing.T) {
 	reasons, err := sqlmutants.Reasons()
 	must(t, err)
 	files, err := sqlmutants.ReadResults(inRoot("docs"))

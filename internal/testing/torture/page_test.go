@@ -188,19 +188,19 @@ func seasonTable(seasons []torture.Season) string {
 			}
 			fmt.Fprintf(&b, " %d |", n)
 		}
-		fmt.Fprintf(&b, " %s | %.0f s | %s |\n", passed, s.Took, s.Date)
+		fmt.Fprintf(&b, " %s | %.0f s | %s |\n", passed, s.Seconds, s.Date)
 	}
 	return b.String()
 }
 
-// bound is a configuration key that limits a time, a number or a size.
+// bound is a configuration key that limits a time, a rate, a number or a size.
 type bound struct{ key, limits string }
 
 func bounds() []bound {
 	return []bound{
 		{"api.timeout", "the time of one attempt, from the connection to the last byte of the body"},
 		{"api.retry.max_retries", "the repetitions of a request after status 429, 500, 502, 503 or 504, a network error or an unreadable response; after other errors a request is not repeated"},
-		{"api.retry.max", "the delay before a repetition (plus the share `api.retry.jitter` at most) and the pause of all requests after status 429, even if Retry-After is longer"},
+		{"api.retry.max", "the delay before a repetition, without the random addition of `api.retry.jitter`, and the pause of all requests after status 429, even if Retry-After is longer"},
 		{"api.requests_per_second", "the rate of requests; after status 429 the rate drops by at most 30 % per second and recovers by 10 % of the full rate per second"},
 		{"api.max_body", "the size of a decompressed body; bodies larger than 8 MiB are decoded one at a time"},
 		{"streams.max_passes", "the number of passes over a list that changes while it is read"},

@@ -22,7 +22,7 @@ import (
 
 // Row is the result of the nights with one fault at one rate. It is a row of the table of faults.
 type Row struct {
-	// Fault and Rate identify the row. A later row with the same values replaces it.
+	// Fault and Rate identify the row. A later row with the same fault and rate replaces this one.
 	Fault string `json:"fault"`
 	Rate  string `json:"rate"`
 	// Place is the position of the row in the table.
@@ -108,16 +108,16 @@ type Survivor struct {
 // seed determines.
 type Season struct {
 	Seed uint64 `json:"seed"`
-	// State is a checksum of the program that ran the season.
-	State string `json:"state"`
+	// ProgramSum is a checksum of the program that ran the season.
+	ProgramSum string `json:"state"`
 	// Upgrade is set if the season began with the warehouse of release 1.0.0.
 	Upgrade bool `json:"upgrade"`
 	Nights  int  `json:"nights"`
 	// Counts counts the events that took effect, and the results of nights, by name.
 	Counts map[string]int `json:"counts"`
 	Passed bool           `json:"held"`
-	// Took is the duration of the season, in seconds.
-	Took float64 `json:"took"`
+	// Seconds is the duration of the season.
+	Seconds float64 `json:"took"`
 	// Date is the day of the season.
 	Date string `json:"date"`
 }
@@ -153,7 +153,7 @@ func RequireTrials(t testing.TB, getenv func(name string) string) {
 // Open returns the store in the folder of docsVar. If docsVar is not set, it stores nothing.
 func Open(getenv func(name string) string) Store { return Store{Docs: getenv(docsVar), Now: time.Now} }
 
-// EndTrial stores the result of a trial that passed or failed.
+// EndTrial adds to a trial whether it passed, and its duration, and stores it.
 func (st Store) EndTrial(startedAt time.Time, failed bool, t Trial) error {
 	t.Passed, t.Seconds = !failed, time.Since(startedAt).Seconds()
 	return st.StoreTrial(t)
@@ -230,7 +230,7 @@ func (st Store) Rows() ([]Row, error) {
 	return all, err
 }
 
-// StoreMutationResult stores the result of a package, and replaces its stored result.
+// StoreMutationResult stores the result of a package, and replaces its earlier result.
 func (st Store) StoreMutationResult(m MutationResult) error {
 	if st.Docs == "" {
 		return nil

@@ -67,7 +67,7 @@ func TestSeasonReplacesSeasonOfSameSeed(t *testing.T) {
 	}
 }
 
-func TestStoreWithoutFolder(t *testing.T) {
+func TestStoreWithoutFolderReturnsNoError(t *testing.T) {
 	must(t, torture.Store{}.StoreRows(torture.Row{Fault: "500"}))
 	must(t, torture.Store{}.StoreTrial(torture.Trial{Name: "Storm"}))
 	must(t, torture.Store{}.StoreMutationResult(torture.MutationResult{Package: "load"}))

@@ -442,23 +442,23 @@ func chosenSeeds(t *testing.T) (from, to uint64) {
 // skipped. The plan of a failing seed is reduced.
 func TestTortureSeason(t *testing.T) {
 	requireTorture(t)
-	store, state := torture.Open(os.Getenv), programState(t)
+	store, sum := torture.Open(os.Getenv), programSum(t)
 	seasons, err := store.Seasons()
 	must(t, err)
 	steps := nightSteps(t)
 	var mu sync.Mutex
 	from, to := chosenSeeds(t)
 	for seed := from; seed <= to; seed++ {
-		if slices.ContainsFunc(seasons, func(r torture.Season) bool { return r.Seed == seed && r.State == state && r.Passed }) {
+		if slices.ContainsFunc(seasons, func(r torture.Season) bool { return r.Seed == seed && r.ProgramSum == sum && r.Passed }) {
 			continue
 		}
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
 			plan := drawSeason(seed, seasonNights, steps)
-			result := torture.Season{Seed: seed, State: state, Upgrade: plan.Upgrade, Nights: len(plan.Nights)}
+			result := torture.Season{Seed: seed, ProgramSum: sum, Upgrade: plan.Upgrade, Nights: len(plan.Nights)}
 			startedAt := time.Now()
 			defer func() {
-				result.Passed, result.Took = !t.Failed(), time.Since(startedAt).Seconds()
+				result.Passed, result.Seconds = !t.Failed(), time.Since(startedAt).Seconds()
 				mu.Lock()
 				defer mu.Unlock()
 				must(t, store.StoreSeason(result))
@@ -505,8 +505,8 @@ func logReduced(t *testing.T, plan seasonPlan) {
 	t.Errorf("reduced to %smake torture TRIALS=TortureSeasonReplay SEASON='%s'", plan, text)
 }
 
-// programState returns a checksum of this test program. It changes with the code.
-func programState(t *testing.T) string {
+// programSum returns a checksum of this test program. It changes with the code.
+func programSum(t *testing.T) string {
 	t.Helper()
 	self, err := os.Executable()
 	must(t, err)
