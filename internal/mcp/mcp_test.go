@@ -69,9 +69,9 @@ func testSnapshots(t *testing.T, path string) {
 	if g := newest.Grades; len(g) != 1 || g[0].Table != "product_listings" || g[0].Grade != "exact" || g[0].Standing != "proven" || newest.Warning != "" {
 		t.Errorf("got the grades %+v and the warning %q, want one proven table and no warning", g, newest.Warning)
 	}
-	empty := callQuery(t, session, "sql", map[string]any{"sql": "SELECT count(*) FROM orders JOIN product_listings ON true"})
-	if g := empty.Grades; len(g) != 2 || g[0].Table != "orders" || g[0].Grade != "skipped" || !strings.Contains(empty.Warning, "orders was not read") && !strings.Contains(empty.Warning, "missing scope orders:read") {
-		t.Errorf("got the grades %+v and the warning %q, want orders as not read", g, empty.Warning)
+	unread := callQuery(t, session, "sql", map[string]any{"sql": "SELECT count(*) FROM orders JOIN product_listings ON true"})
+	if g := unread.Grades; len(g) != 2 || g[0].Table != "orders" || g[0].Grade != "skipped" || !strings.Contains(unread.Warning, "orders was not read") && !strings.Contains(unread.Warning, "missing scope orders:read") {
+		t.Errorf("got the grades %+v and the warning %q, want orders as not read", g, unread.Warning)
 	}
 	if got := callQuery(t, session, "sql", map[string]any{"sql": "PIVOT product_listings ON country USING count(*)"}); !strings.Contains(got.Warning, "are unknown") {
 		t.Errorf("got the warning %q for a pivot, want unknown grades", got.Warning)

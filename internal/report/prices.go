@@ -114,14 +114,14 @@ var pricesSection = section{
 		},
 		{
 			id: "tier-gaps", title: "Tiers of the same listing",
-			about: "Listings with prices in two tiers, and the difference of these prices.",
+			about: "Listings with prices in two tiers. The gap is the price in the compared tier minus the price in the other tier.",
 			query: "tier_gaps", rowLimit: tableRows,
 			fields: []field{
-				{column: "compared_tier", label: "Tier"}, {column: "tier", label: "Compared with"},
+				{column: "compared_tier", label: "Compared tier"}, {column: "tier", label: "Other tier"},
 				{column: "listings", label: "Listings", as: asNumber}, {column: "median_gap", label: "Median gap", as: asNumber, unit: "currency"},
 				{column: "median_gap_percent", label: "In percent", as: asChange},
 				{column: "compared_cheaper", label: "Cheaper", as: asNumber,
-					about: "Listings whose price in this tier is lower than in the other tier"},
+					about: "Listings whose price in the compared tier is lower than in the other tier"},
 			},
 			needs: []string{"product_listing_prices"},
 			empty: "No listing has prices in two tiers of one currency.",
