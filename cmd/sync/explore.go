@@ -61,7 +61,7 @@ func runExplore(ctx context.Context, g *globals, listen string) (err error) {
 	}
 	var queriesDir atomic.Pointer[string]
 	queriesDir.Store(&cfg.Queries.Dir)
-	pages, err := newExplorer(g, cfg, exploreWarehouse{wh, &queriesDir, g.held})
+	pages, err := newExplorer(g, cfg, exploreWarehouse{wh: wh, queriesDir: &queriesDir, held: g.held})
 	if err != nil {
 		return err
 	}

@@ -73,7 +73,7 @@ func exploreDemo(t *testing.T) demoSite {
 	must(t, err)
 	var queriesDir atomic.Pointer[string]
 	queriesDir.Store(&cfg.Queries.Dir)
-	pages, err := newExplorer(g, cfg, exploreWarehouse{wh, &queriesDir, false})
+	pages, err := newExplorer(g, cfg, exploreWarehouse{wh: wh, queriesDir: &queriesDir})
 	must(t, err)
 	done := make(chan error, 1)
 	go func() { done <- servePages(t.Context(), slog.New(slog.DiscardHandler), listener, pages.Handler()) }()

@@ -70,7 +70,7 @@ func (l *testWarehouse) countRequest(r *http.Request) *sim.Fault {
 }
 
 // execute runs a command with the given variables in its environment.
-func (l *testWarehouse) execute(ctx context.Context, env map[string]string, stdout io.Writer, args ...string) (code int, problems string) {
+func (l *testWarehouse) execute(ctx context.Context, env map[string]string, stdout io.Writer, args ...string) (code int, errorOutput string) {
 	l.Helper()
 	var stderr bytes.Buffer
 	p := process{stdin: strings.NewReader(""), stdout: stdout, stderr: &stderr, Host: command.Host{Now: func() time.Time { return l.now },
@@ -82,17 +82,19 @@ func (l *testWarehouse) execute(ctx context.Context, env map[string]string, stdo
 	return code, stderr.String()
 }
 
-// mustRun runs a command, which must succeed.
-func (l *testWarehouse) mustRun(hasToken bool, args ...string) string {
+// mustRun runs a command, which must succeed. Only the command "run" gets the token. Any other command
+// must send no requests to the service.
+func (l *testWarehouse) mustRun(args ...string) string {
 	l.Helper()
 	env := map[string]string{}
+	hasToken := args[0] == "run"
 	if hasToken {
 		env["PLACEMENTSYNC_TOKEN"] = demoToken
 	}
 	var out bytes.Buffer
 	before := l.requestCount.Load()
-	if code, problems := l.execute(l.Context(), env, &out, args...); code != 0 {
-		l.Fatalf("%q ended with %d, want 0:\n%s%s", args, code, &out, problems)
+	if code, errorOutput := l.execute(l.Context(), env, &out, args...); code != 0 {
+		l.Fatalf("%q ended with %d, want 0:\n%s%s", args, code, &out, errorOutput)
 	}
 	if !hasToken && l.requestCount.Load() > before {
 		l.Errorf("%q sent %d requests to the service, want none without a token", args, l.requestCount.Load()-before)
@@ -110,7 +112,7 @@ func (l *testWarehouse) advance(days int) {
 func (l *testWarehouse) night() {
 	l.Helper()
 	l.advance(1)
-	l.mustRun(true, "run")
+	l.mustRun("run")
 }
 
 // runFixtureNights runs the nights of a fixture, and then receives webhook events.
@@ -119,7 +121,7 @@ func (l *testWarehouse) runFixtureNights() {
 	for range fixtureNights {
 		l.night()
 	}
-	article := strings.TrimSpace(l.mustRun(false, "query", "--format", "jsonl", "SELECT min(article_id) AS id FROM article_comments WHERE parent_comment_id IS NULL"))
+	article := strings.TrimSpace(l.mustRun("query", "--format", "jsonl", "SELECT min(article_id) AS id FROM article_comments WHERE parent_comment_id IS NULL"))
 	var row struct{ ID string }
 	must(l.T, json.Unmarshal([]byte(article), &row))
 	status, err := l.service.StatusChange(row.ID)
@@ -159,8 +161,8 @@ func (l *testWarehouse) interruptNight() {
 	defer interrupt()
 	l.interrupt.Store(&interrupt)
 	defer l.interrupt.Store(nil)
-	if code, problems := l.execute(ctx, map[string]string{"PLACEMENTSYNC_TOKEN": demoToken}, io.Discard, "run"); code != 130 {
-		l.Fatalf("the interrupted night ended with %d, want 130:\n%s", code, problems)
+	if code, errorOutput := l.execute(ctx, map[string]string{"PLACEMENTSYNC_TOKEN": demoToken}, io.Discard, "run"); code != 130 {
+		l.Fatalf("the interrupted night ended with %d, want 130:\n%s", code, errorOutput)
 	}
 }
 

@@ -141,9 +141,9 @@ func readAlertRules(t *testing.T) []alertRule {
 	return all
 }
 
-// TestAlertRulesAreDocumented compares the rules with the metrics, with the explanation of each
+// TestAlertRulesAreDocumentedAndTested compares the rules with the metrics, with the explanation of each
 // rule in docs/operations.md, and with the tests of the rules.
-func TestAlertRulesAreDocumented(t *testing.T) {
+func TestAlertRulesAreDocumentedAndTested(t *testing.T) {
 	t.Parallel()
 	known, tests := metricLabels(t), read(t, "../../deploy/prometheus/rules_test.yaml")+read(t, "../../deploy/prometheus/rules_days_test.yaml")
 	page := textAfter(read(t, "../../docs/operations.md"), "\n## What to watch\n")

@@ -17,13 +17,13 @@ import (
 )
 
 type queryOptions struct {
-	file      string
-	list, sql bool
-	params    []string
-	asOf      string
-	unsafe    bool
-	timeout   time.Duration
-	output    outputOptions
+	file           string
+	list, printSQL bool
+	params         []string
+	asOf           string
+	unsafe         bool
+	timeout        time.Duration
+	output         outputOptions
 }
 
 func queryCommand(g *globals) *cobra.Command {
@@ -41,7 +41,7 @@ func queryCommand(g *globals) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVarP(&o.file, "file", "f", "", "read the SQL from a `file`; its header may declare parameters as in named queries")
 	f.BoolVar(&o.list, "list", false, "list the named queries by subject (as table, csv or json), or only those that contain all given\nwords. With the name of a query, explain this query")
-	f.BoolVar(&o.sql, "sql", false, "print the SQL of the named query")
+	f.BoolVar(&o.printSQL, "sql", false, "print the SQL of the named query")
 	f.StringArrayVar(&o.params, "param", nil, "set a parameter: `name=value`; may be repeated")
 	f.DurationVar(&o.timeout, "timeout", 0, "stop the query after this `duration`, such as 30s; 0 means never")
 	o.output.addFlags(cmd)
@@ -62,11 +62,11 @@ func addAsOfFlag(cmd *cobra.Command, g *globals, asOf *string) {
 
 func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) error {
 	switch {
-	case o.list && o.sql:
+	case o.list && o.printSQL:
 		return command.UsageErr("--list and --sql exclude each other: explain a query, or print it")
 	case o.list:
 		return g.listQueries(cmp.Or(o.output.format, string(query.Table)), args)
-	case o.sql:
+	case o.printSQL:
 		return g.printSQL(args)
 	}
 	q, err := o.readQuery(g, args)

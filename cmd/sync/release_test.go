@@ -54,7 +54,7 @@ func TestWriteFixture(t *testing.T) {
 	l.runFixtureNights()
 	l.interruptNight()
 	printed := l.readHistory()
-	printed[ledgerFile] = l.mustRun(false, "runs", "--format", "json")
+	printed[ledgerFile] = l.mustRun("runs", "--format", "json")
 	must(t, os.Mkdir(filepath.Join(root, printedDir), 0o755))
 	for name, text := range printed {
 		must(t, os.WriteFile(filepath.Join(root, printedDir, name), []byte(text), 0o644))
@@ -230,7 +230,7 @@ func TestTrialReadReleaseWarehouses(t *testing.T) {
 			f := openFixture(t, release)
 			f.requireHistory("opened", f.history, f.readHistory())
 			var want, got []runJSON
-			must(t, errors.Join(json.Unmarshal([]byte(f.ledger), &want), json.Unmarshal([]byte(f.mustRun(false, "runs", "--format", "json")), &got)))
+			must(t, errors.Join(json.Unmarshal([]byte(f.ledger), &want), json.Unmarshal([]byte(f.mustRun("runs", "--format", "json")), &got)))
 			if diff := cmp.Diff(want, got); diff != "" || len(got) != fixtureNights+1 {
 				t.Errorf("the ledger differs (-want +got):\n%s", diff)
 			}
@@ -243,11 +243,11 @@ func TestTrialReadReleaseWarehouses(t *testing.T) {
 				{"raw"}, {"raw", got[0].ID, "--stream", "orders", "--pass", "1", "--page", "1"}, {"mcp"},
 				{"export", "--to", filepath.Join(t.TempDir(), "out"), "orders"},
 			} {
-				f.mustRun(false, args...)
+				f.mustRun(args...)
 			}
 			f.mustExplore()
-			if code, problems := f.execute(t.Context(), nil, io.Discard, "backup"); code != 2 || !strings.Contains(problems, "there is no bucket") {
-				t.Errorf("backup ended with %d: %s; want 2, because there is no bucket", code, problems)
+			if code, errorOutput := f.execute(t.Context(), nil, io.Discard, "backup"); code != 2 || !strings.Contains(errorOutput, "no bucket is configured") {
+				t.Errorf("backup ended with %d: %s; want 2, because no bucket is configured", code, errorOutput)
 			}
 		})
 	}
@@ -266,7 +266,7 @@ func (f fixture) requireGrade(table, grade string) {
 // columnNames returns the stored columns of the newest version, one a line.
 func (f fixture) columnNames() string {
 	f.Helper()
-	return f.mustRun(false, "query", "--format", "csv", "SELECT table_schema, table_name, column_name FROM information_schema.columns "+
+	return f.mustRun("query", "--format", "csv", "SELECT table_schema, table_name, column_name FROM information_schema.columns "+
 		"WHERE table_schema IN ('main', 'past', 'meta') ORDER BY ALL")
 }
 
@@ -275,11 +275,11 @@ func (l *testWarehouse) mustExplore() {
 	l.Helper()
 	ctx, stop := context.WithCancel(l.Context())
 	defer stop()
-	if code, problems := l.execute(ctx, nil, writerFunc(func(p []byte) (int, error) {
+	if code, errorOutput := l.execute(ctx, nil, writerFunc(func(p []byte) (int, error) {
 		stop()
 		return len(p), nil
 	}), "explore", "--listen", "127.0.0.1:0"); code != 0 {
-		l.Errorf("explore ended with %d: %s; want 0", code, problems)
+		l.Errorf("explore ended with %d: %s; want 0", code, errorOutput)
 	}
 }
 
@@ -320,7 +320,7 @@ func TestTrialContinueReleaseWarehouses(t *testing.T) {
 
 			run := f.redirectUnfinishedRun()
 			f.now = f.now.Add(time.Hour)
-			f.mustRun(true, "run")
+			f.mustRun("run")
 			if got := f.latestManifest().RunID; got != run {
 				t.Errorf("version %s is published, want the resumed run %s", got, run)
 			}
@@ -328,7 +328,7 @@ func TestTrialContinueReleaseWarehouses(t *testing.T) {
 			// Order details that an earlier night read keep their age. The table orders is
 			// therefore graded bounded, even if the release gave it another grade.
 			f.requireGrade("orders", "bounded")
-			f.mustRun(false, "replay", run)
+			f.mustRun("replay", run)
 			compare("replayed")
 			// If tables or columns differ, the format must differ too. Otherwise the old release would
 			// detect the difference only after it has sent requests to the service.
@@ -339,13 +339,13 @@ func TestTrialContinueReleaseWarehouses(t *testing.T) {
 			want = reference.readHistory()
 			f.night()
 			compare("the next night")
-			f.mustRun(false, "rebuild")
+			f.mustRun("rebuild")
 			compare("rebuilt")
-			f.mustRun(false, "report", "-o", filepath.Join(t.TempDir(), "report.html"))
-			f.mustRun(false, "verify", "--read-data")
-			f.mustRun(false, "rollback", oldManifest.RunID)
+			f.mustRun("report", "-o", filepath.Join(t.TempDir(), "report.html"))
+			f.mustRun("verify", "--read-data")
+			f.mustRun("rollback", oldManifest.RunID)
 			f.requireHistory("rolled back", f.history, f.readHistory())
-			f.mustRun(false, "prune")
+			f.mustRun("prune")
 		})
 	}
 }
@@ -372,10 +372,10 @@ func TestTrialNewerWarehouseIsRejected(t *testing.T) {
 	requireRejected := func(args ...string) {
 		t.Helper()
 		var out bytes.Buffer
-		code, problems := f.execute(t.Context(), map[string]string{"PLACEMENTSYNC_TOKEN": demoToken}, &out, args...)
-		if code != 1 || !strings.Contains(problems, fmt.Sprintf("was written by placementsync 9.1.0 in format %d and this program knows %d; nothing was changed: use that program or a newer one",
+		code, errorOutput := f.execute(t.Context(), map[string]string{"PLACEMENTSYNC_TOKEN": demoToken}, &out, args...)
+		if code != 1 || !strings.Contains(errorOutput, fmt.Sprintf("was written by placementsync 9.1.0 in format %d and this program knows %d; nothing was changed: use that program or a newer one",
 			warehouse.Format+1, warehouse.Format)) {
-			t.Errorf("%q ended with %d, want 1 and the two formats: %s%s", args, code, &out, problems)
+			t.Errorf("%q ended with %d, want 1 and the two formats: %s%s", args, code, &out, errorOutput)
 		}
 	}
 	for _, args := range [][]string{

@@ -102,7 +102,7 @@ func runServe(ctx context.Context, g *globals) error {
 	if g.removeTimeLimit != nil {
 		g.removeTimeLimit()
 	}
-	pages, err := newExplorer(g, cfg, exploreWarehouse{s.wh, &s.queriesDir, false})
+	pages, err := newExplorer(g, cfg, exploreWarehouse{wh: s.wh, queriesDir: &s.queriesDir})
 	if err != nil {
 		return err
 	}
