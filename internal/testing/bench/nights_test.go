@@ -125,16 +125,13 @@ func firstNight(t *testing.T, s settings, service *service) outcome {
 	return job{binary: s.binary, dir: dir, service: service, extraConfig: catalogOnly}.run(t)
 }
 
-// largeFactor is the factor between the listings of a normal night and of a large night.
-const largeFactor = 4
-
-// measureLarge compares nights with the normal number of listings and with four times as many.
-func measureLarge(t *testing.T, s settings) findings {
+// measureFourfold compares nights with the normal number of listings and with four times as many.
+func measureFourfold(t *testing.T, s settings) findings {
 	t.Helper()
 	var normal, fourfold []outcome
 	for i := range s.runs {
 		normal = append(normal, oneNight(t, s, s.listings))
-		fourfold = append(fourfold, oneNight(t, s, largeFactor*s.listings))
+		fourfold = append(fourfold, oneNight(t, s, 4*s.listings))
 		t.Logf("run %d: %.1f s and %.0f MiB, %.1f s and %.0f MiB", i+1,
 			normal[i].Wall, peakOf(normal[i]), fourfold[i].Wall, peakOf(fourfold[i]))
 	}

@@ -13,16 +13,16 @@ import (
 	"time"
 )
 
-// taskVariable is an environment variable. If it names a child task, this test binary runs the task
+// taskVar is an environment variable. If it names a child task, this test binary runs the task
 // instead of the tests. The first argument contains the fields of the task as JSON.
-const taskVariable = "PLACEMENTSYNC_BENCH_PROGRAM"
+const taskVar = "PLACEMENTSYNC_BENCH_PROGRAM"
 
 // childTask is a part of a measurement that runs in a child process.
 type childTask interface{ run(context.Context) error }
 
 // In a child process, TestMain runs a task. In any other process, it runs the tests.
 func TestMain(m *testing.M) {
-	name := os.Getenv(taskVariable)
+	name := os.Getenv(taskVar)
 	if name == "" {
 		m.Run()
 		return
@@ -86,7 +86,7 @@ func childCommand(t *testing.T, name string, task childTask) *exec.Cmd {
 	fields, err := json.Marshal(task)
 	must(t, err)
 	cmd := exec.CommandContext(t.Context(), self, string(fields))
-	cmd.Env = append(os.Environ(), taskVariable+"="+name)
+	cmd.Env = append(os.Environ(), taskVar+"="+name)
 	return cmd
 }
 

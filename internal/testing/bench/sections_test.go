@@ -38,7 +38,7 @@ func sections() []section {
 		{name: "nights", measure: measureNights, expectedSeconds: 440},
 		{name: "wire", measure: measureWire, expectedSeconds: 480},
 		{name: "passes", measure: measurePasses, divisor: 4, expectedSeconds: 120},
-		{name: "large", measure: measureLarge, isLong: true, expectedSeconds: 180},
+		{name: "large", measure: measureFourfold, isLong: true, expectedSeconds: 180},
 		{name: peersSmall, measure: measurePeers(small), divisor: smallDivisor, expectedSeconds: 420},
 		{name: peersLarge, measure: measurePeers(large), isLong: true, expectedSeconds: 360},
 		{name: "limited", measure: measureLimited, expectedSeconds: 45},

@@ -1,7 +1,5 @@
-// Package pinned installs tools of other projects in pinned versions, for tests. The tools are
-// programs that do the same work as this project, and programs that read the published data.
-//
-// Only tests import the package. It must not know what a tool is used for.
+// Package pinned installs tools of other projects in pinned versions. The caller names the tools and
+// their versions. Only tests import the package.
 package pinned
 
 import (
