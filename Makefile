@@ -72,7 +72,8 @@ MEMORY = $(shell awk '$$2 == "/dev/shm" && $$4 !~ /noexec/ { print $$2 }' /proc/
 TEST = env $(if $(TMPDIR),,$(if $(MEMORY),TMPDIR=$(MEMORY))) GORACE=atexit_sleep_ms=50 go test
 # gold links a test program with DuckDB in half the time of the default linker.
 LINKER := $(if $(shell command -v ld.gold),-extldflags=-fuse-ld=gold)
-TEST_FLAGS := -vet=off -ldflags='-s -w $(LINKER)' -timeout 20m -tags $(TAGS)
+# -trimpath lets all clones of the project share the build cache.
+TEST_FLAGS := -trimpath -vet=off -ldflags='-s -w $(LINKER)' -timeout 20m -tags $(TAGS)
 ALL_PACKAGES = $(shell go list -tags $(TAGS) ./...)
 # These packages compile Iceberg, which takes minutes. Their tests are trials.
 SLOW_PACKAGES := cmd/lake internal/lake internal/testing/trials
