@@ -119,7 +119,8 @@ func suitesOf(t *testing.T, name string) []suite {
 	case "internal/load/sql":
 		// The skipped test compares executed statements with the files, and would notice every
 		// mutant.
-		return []suite{{pkg: "internal/load", skip: "^TestEveryStatementOfTheFilesRuns$"}}
+		return []suite{{pkg: "internal/load", skip: "^TestEveryStatementOfTheFilesRuns$"},
+			{pkg: "internal/pipeline", run: "^Test(NightsFollow|Events|NightsReadTheRest|Refresh|ChangedDetails|Gate|Unread|Failed|Rebuild)"}}
 	}
 	return []suite{{pkg: path.Dir(path.Dir(name))}}
 }
