@@ -116,7 +116,7 @@ func measurePackage(t *testing.T, name string) torture.MutationResult {
 func measureSurvivors(t *testing.T, result torture.MutationResult) torture.MutationResult {
 	t.Helper()
 	startedAt := time.Now()
-	all, again := runDryAndTest(t, result.Package, func(all []mutant) (files []string, withSurvivors map[string]bool) {
+	all, repeated := runDryAndTest(t, result.Package, func(all []mutant) (files []string, withSurvivors map[string]bool) {
 		files, _ = drawFiles(all, 0, 0)
 		withSurvivors = map[string]bool{}
 		for _, s := range result.Survivors {
@@ -127,7 +127,7 @@ func measureSurvivors(t *testing.T, result torture.MutationResult) torture.Mutat
 		return files, withSurvivors
 	})
 	var tested, stillLived []torture.Survivor
-	for _, m := range again {
+	for _, m := range repeated {
 		tested = append(tested, survivor(t, result.Package, m))
 		if m.Status == lived {
 			stillLived = append(stillLived, survivor(t, result.Package, m))
@@ -348,8 +348,8 @@ func decode(t *testing.T, data []byte, into any) {
 	}
 }
 
-// TestUpdateSurvivors updates two survivors of the same line, one in a removed line, one with a reason
-// and one in an unchanged line.
+// TestUpdateSurvivors updates two survivors of the same line, one in a removed line, one with a reason,
+// and one that is noticed now.
 func TestUpdateSurvivors(t *testing.T) {
 	twice := torture.Survivor{File: "a.go", Line: 1, Kind: "conditionals negation", Text: "a < b && b < c"}
 	removed := torture.Survivor{File: "a.go", Line: 2, Kind: "conditionals negation", Text: "if gone < 1 {"}
