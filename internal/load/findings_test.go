@@ -79,25 +79,28 @@ func TestRejectsAreKeptWithTheirRows(t *testing.T) {
 		return record(hash, hash, "id", quote(id), "outlet_id", quote(outlet))
 	}
 	first := []stream.Reject{reject("outlets", "read", "", "logo"), reject("outlets", "carried", "", "logo"),
-		reject("outlet_channels", "c1", "read", "logo"), reject("outlet_channels", "c2", "carried", "logo"), reject("outlet_channels", "", "carried", "")}
+		reject("outlet_channels", "c1", "read", "logo"), reject("outlet_channels", "c2", "carried", "logo"), reject("outlet_channels", "c3", "carried", "logo"), reject("outlet_channels", "", "carried", "")}
 	h := newFixture(t, "outlets", "outlet_listings")
 	h.setFindings(first, nil, nil)
 	_, err := h.run(map[string]streamInput{"outlets": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"read", "carried"}}, rows: rows{
-		"outlets": outlet("read", 1) + "," + outlet("carried", 2), "outlet_channels": channel("c1", "read", 1) + "," + channel("c2", "carried", 2)}}}, load.Limits{})
+		"outlets": outlet("read", 1) + "," + outlet("carried", 2), "outlet_channels": channel("c1", "read", 1) + "," + channel("c2", "carried", 2) + "," + channel("c3", "carried", 3)}}}, load.Limits{})
 	must(t, err)
-	h.requireRows("SELECT table_name, key FROM meta.rejects ORDER BY ALL", "outlet_channels c1", "outlet_channels c2", "outlet_channels <nil>", "outlets carried", "outlets read")
+	h.requireRows("SELECT table_name, key FROM meta.rejects ORDER BY ALL", "outlet_channels c1", "outlet_channels c2", "outlet_channels c3", "outlet_channels <nil>", "outlets carried", "outlets read")
 
-	h.setFindings([]stream.Reject{reject("outlets", "read", "", "country")}, nil, nil)
+	// The logo of c3 is rejected again. The reject with the key of c2 is of another table.
+	h.setFindings([]stream.Reject{reject("outlets", "read", "", "country"), reject("outlet_channels", "c3", "carried", "logo"),
+		reject("outlet_channel_social_links", "c2", "carried", "logo")}, nil, nil)
 	_, err = h.run(map[string]streamInput{"outlets": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"read"}}, rows: rows{
 		"outlets": outlet("read", 1), "outlet_channels": channel("c1", "read", 1)}}}, load.Limits{})
 	must(t, err)
 	h.requireRows("SELECT run_id[7:8], table_name, key, column_name FROM meta.rejects ORDER BY ALL",
-		"01 outlet_channels c2 logo", "01 outlet_channels <nil> <nil>", "01 outlets carried logo", "02 outlets read country")
+		"01 outlet_channels c2 logo", "01 outlet_channels <nil> <nil>", "01 outlets carried logo",
+		"02 outlet_channel_social_links c2 logo", "02 outlet_channels c3 logo", "02 outlets read country")
 
 	h.setFindings(nil, nil, nil)
 	_, err = h.run(map[string]streamInput{"outlets": {cover: load.Carried}}, load.Limits{})
 	must(t, err)
-	h.requireRows("SELECT count(*) FROM meta.rejects", "4")
+	h.requireRows("SELECT count(*) FROM meta.rejects", "6")
 }
 
 // TestDriftIsCountedByRecord stages records that occur in several passes and in a detail, in two

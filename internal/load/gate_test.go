@@ -99,14 +99,15 @@ func TestTrialMassDeletionLimitsAreExact(t *testing.T) {
 	}
 }
 
-// TestLimitsApplyToEachListOfATable deletes all rows of one of the lists that fill a table.
+// TestLimitsApplyToEachListOfATable deletes all rows of one of the lists that fill a table. In the same night,
+// a row of this list is new, and a row of another list is deleted. Both must not count.
 func TestLimitsApplyToEachListOfATable(t *testing.T) {
-	lists := func(cities int) map[string]streamInput {
+	lists := func(countries, firstCity, cities int) map[string]streamInput {
 		inputs := map[string]streamInput{}
-		for stream, n := range map[string]int{"countries": 40, "cities": cities} {
+		for stream, n := range map[string][2]int{"countries": {0, countries}, "cities": {firstCity, cities}} {
 			kind := map[string]string{"countries": "country", "cities": "city"}[stream]
 			var locations []string
-			for i := range n {
+			for i := n[0]; i < n[0]+n[1]; i++ {
 				locations = append(locations, fmt.Sprintf(`{"kind":%q,"name":"%s %d","row_hash":%d,"seq":%d}`, kind, kind, i, i+1, i))
 			}
 			inputs[stream] = streamInput{cover: load.Whole, rows: rows{"locations": strings.Join(locations, ",")}}
@@ -115,15 +116,15 @@ func TestLimitsApplyToEachListOfATable(t *testing.T) {
 	}
 	h := newFixture(t, "countries", "cities")
 	limits := load.Limits{Share: 0.2, Rows: 50}
-	_, err := h.run(lists(10), limits)
+	_, err := h.run(lists(40, 0, 10), limits)
 	must(t, err)
-	_, err = h.run(lists(0), limits)
+	_, err = h.run(lists(39, 10, 1), limits)
 	massDelete, _ := errors.AsType[*load.MassDeleteError](err)
 	want := []ledger.Loss{{Table: "locations", Stream: "cities", Gone: 10, Before: 10}}
 	if massDelete == nil || !cmp.Equal(massDelete.Losses, want) {
 		t.Errorf("got %v, want losses %v", err, want)
 	}
-	_, err = h.run(lists(1), limits)
+	_, err = h.run(lists(40, 0, 1), limits)
 	must(t, err)
 	h.requireRows("SELECT count(*) FROM meta.deletions WHERE evidence = 'absent from a proven walk of cities' AND key LIKE 'city/%'", "9")
 	h.requireRows("SELECT count(*) FROM meta.deletions", "9")

@@ -19,10 +19,10 @@ func TestValuesOfListAndDetailAreJoined(t *testing.T) {
 	order := func(seq int, status, total, created string) string {
 		return record(seq, seq, "id", `"o"`, "status", status, "total", total, "created_at", created)
 	}
-	const none = "null"
+	const none, missed = "null", "missed"
 	for name, c := range map[string]struct {
 		stored       string // the list of the first night
-		list, detail string
+		list, detail string // the second night. The detail missed means that its request fails.
 		want         string
 	}{
 		"both agree":             {"", order(1, `"paid"`, `"1"`, none), order(2, `"paid"`, `"1"`, none), "paid 1.000000 <nil>"},
@@ -38,6 +38,7 @@ func TestValuesOfListAndDetailAreJoined(t *testing.T) {
 			"", order(3, none, `"4"`, none), "old 4.000000 02"},
 		"with list and detail, the earlier night is not used": {order(1, `"old"`, `"1"`, `"2026-01-02T00:00:00Z"`),
 			order(3, none, `"2"`, none), order(4, `"new"`, none, none), "new 2.000000 <nil>"},
+		"the request for the detail fails": {order(1, `"old"`, `"1"`, none), order(3, `"new"`, `"2"`, none), missed, "old 1.000000 <nil>"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newFixture(t, "orders", "order_details")
@@ -49,7 +50,11 @@ func TestValuesOfListAndDetailAreJoined(t *testing.T) {
 			if c.list != "" {
 				inputs["orders"] = streamInput{cover: load.Whole, rows: rows{"orders": c.list}}
 			}
-			if c.detail != "" {
+			switch c.detail {
+			case "":
+			case missed:
+				inputs["order_details"] = streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{load.Missed: {"o"}}}
+			default:
 				inputs["order_details"] = streamInput{cover: load.ByID, rows: rows{"orders": c.detail}, outcomes: map[load.Outcome][]string{load.Answered: {"o"}}}
 			}
 			_, err := h.run(inputs, load.Limits{})
@@ -86,7 +91,10 @@ func TestItemsOfListAndDetailAreJoined(t *testing.T) {
 		"the list has fewer items":          {list(item(3, 1, `"full"`, `"p"`)), []string{"1 full p"}},
 		"the list omits the items":          {list(`{"order_id":"other","position":1,"row_hash":1,"seq":99}`), []string{"1 full p", "2 more q"}},
 		"only the detail is read":           {detail(item(4, 1, `"new"`, "null")), []string{"1 new <nil>"}},
-		"neither list nor detail was read":  {map[string]streamInput{}, []string{"1 full p", "2 more q"}},
+		"another order has only a list": {map[string]streamInput{"orders": {cover: load.Whole, rows: rows{"orders": order(3) + "," + record(5, 5, "id", `"p"`),
+			"order_line_items": record(5, 5, "order_id", `"p"`, "position", "1", "outlet_name", `"list"`, "product_id", `"r"`)}},
+			"order_details": detail(item(4, 1, `"new"`, "null"))["order_details"]}, []string{"1 new <nil>"}},
+		"neither list nor detail was read": {map[string]streamInput{}, []string{"1 full p", "2 more q"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newFixture(t, "orders", "order_details")

@@ -3,7 +3,10 @@ package load_test
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"placementsync/internal/load"
+	"placementsync/internal/warehouse"
 )
 
 // TestSkippedRecordsKeepTheirRows skips unchanged records of a list. Some records are also read with
@@ -37,6 +40,13 @@ func TestSkippedRecordsWithoutDuplicatesKeepTheirRows(t *testing.T) {
 	list := inputs["product_listings"]
 	list.distinct = true
 	inputs["product_listings"] = list
+	h.beforeMerge = func(_ *load.Stage, d *warehouse.Draft) {
+		staged := queryDraft(t, d, `SELECT id, name, price.unit_amount::INTEGER, l.row_hash, l.seq FROM stage.product_listings.product_listings l
+			JOIN stage.product_listings.product_listing_prices price ON product_listing_id = id AND price.seq = l.seq ORDER BY ALL`)
+		if diff := cmp.Diff([]string{"a a1 1 1 1", "b b2 8 12 2"}, staged); diff != "" {
+			t.Errorf("the staged rows with the stored rows (-want +got):\n%s", diff)
+		}
+	}
 	changes, err := h.run(inputs, load.Limits{Rows: 10})
 	must(t, err)
 	h.requireRows("SELECT id, name FROM product_listings ORDER BY id", "a a1", "b b2")
