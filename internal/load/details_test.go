@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"placementsync/internal/load"
+	"placementsync/internal/warehouse"
 )
 
 // TestUnknownFieldsOfListAndDetailAreKept reads list and detail in the first night, and only the list
@@ -63,7 +64,7 @@ func TestLastCopyOfARepeatedItemIsKept(t *testing.T) {
 }
 
 // TestMissedDetailIsRequestedAgain reads a detail in the first night. In the second night the request
-// fails. The detail must then be marked for another request.
+// fails. The detail must then be marked for another request, but not the detail of another stream with this id.
 func TestMissedDetailIsRequestedAgain(t *testing.T) {
 	h := newFixture(t, "orders", "order_details")
 	h.planDetails = true
@@ -72,9 +73,14 @@ func TestMissedDetailIsRequestedAgain(t *testing.T) {
 		return streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{o: {"o1"}}}
 	}
 	for i, outcome := range []load.Outcome{load.Answered, load.Missed} {
+		h.beforeMerge = func(_ *load.Stage, d *warehouse.Draft) {
+			must(t, d.Exec(t.Context(), "DELETE FROM meta.details WHERE stream = 'products'",
+				"INSERT INTO meta.details (stream, id, run_id, read_at) VALUES ('products', 'o1', 'earlier', '2026-10-01 02:00:00+00')"))
+		}
 		_, err := h.run(map[string]streamInput{"orders": list, "order_details": detail(outcome)}, load.Limits{Rows: 10})
 		must(t, err)
-		h.requireRows("SELECT count(*) FROM meta.details WHERE stream = 'order_details' AND failed_at IS NULL", []string{"1", "0"}[i])
+		h.requireRows("SELECT stream, id, strftime(failed_at, '%d') FROM meta.details ORDER BY stream",
+			"order_details o1 "+[]string{"<nil>", "02"}[i], "products o1 <nil>")
 	}
 }
 

@@ -154,7 +154,7 @@ func TestEachRunIsInMetaOnce(t *testing.T) {
 }
 
 // TestRowAgesAreCounted counts all rows of lists and details, and the rows that the last night did not
-// read.
+// read. The oldest detail was read before the first night. A detail of another stream must not count.
 func TestRowAgesAreCounted(t *testing.T) {
 	h := newFixture(t, "orders", "order_details", "countries", "cities")
 	h.planDetails = true
@@ -166,17 +166,19 @@ func TestRowAgesAreCounted(t *testing.T) {
 		"orders": {cover: load.Whole, rows: rows{"orders": order("a", 1) + "," + order("b", 2) + "," + order("c", 3)}},
 		"order_details": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a", "b", "c"}},
 			rows: rows{"orders": order("a", 11) + "," + order("b", 12) + "," + order("c", 13)}},
-		"countries": {cover: load.Whole, rows: rows{"locations": location("country", "x", 1) + "," + location("country", "y", 2)}},
+		"countries": {cover: load.Whole, rows: rows{"locations": location("country", "x", 1) + "," + location("country", "y", 2) + "," + location("country", "z", 4)}},
 		"cities":    {cover: load.Whole, rows: rows{"locations": location("city", "x", 3)}},
 	}, load.Limits{})
 	must(t, err)
 	h.afterMerge = func(s *load.Stage, d *warehouse.Draft, cover map[string]load.Coverage, _ []load.Change) {
+		must(t, d.Exec(t.Context(), "UPDATE meta.details SET read_at = '2026-10-31 02:00:00+00' WHERE id = 'c'",
+			"INSERT INTO meta.details (stream, id, run_id, read_at) VALUES ('products', 'b', 'earlier', '2026-10-01 02:00:00+00')"))
 		ages, err := s.CountRowAges(t.Context(), cover)
 		must(t, err)
 		for name, want := range map[string]string{
 			"orders":        "3 rows, 0 old, none",
-			"order_details": "3 rows, 2 old, 2026-11-01",
-			"countries":     "2 rows, 1 old, none",
+			"order_details": "3 rows, 2 old, 2026-10-31",
+			"countries":     "3 rows, 2 old, none",
 			"cities":        "1 rows, 1 old, none",
 		} {
 			since := "none"

@@ -373,8 +373,8 @@ func TestListAndDetailAreJoined(t *testing.T) {
 	}
 }
 
-// TestFailedRequestClosesNoRows requests three outlets again. The responses are an outlet
-// with fewer channels, a 404 and a failure. Only the rows of the failed request must all be kept.
+// TestFailedRequestClosesNoRows requests four outlets again. The responses are an outlet with fewer channels, a
+// 404, a failure and no outlet. Only the rows of the failed request must all be kept.
 func TestFailedRequestClosesNoRows(t *testing.T) {
 	h := newFixture(t, "outlets", "outlet_listings")
 	outlet := func(id string, hash int) string {
@@ -386,20 +386,21 @@ func TestFailedRequestClosesNoRows(t *testing.T) {
 	link := func(channel string, hash int) string {
 		return fmt.Sprintf(`{"outlet_channel_id":%q,"position":1,"url":"u","row_hash":%d,"seq":%d}`, channel, hash, hash)
 	}
-	first := streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a", "b", "c"}}, rows: rows{
-		"outlets":                     outlet("a", 1) + "," + outlet("b", 2) + "," + outlet("c", 3),
+	first := streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a", "b", "c", "d"}}, rows: rows{
+		"outlets":                     outlet("a", 1) + "," + outlet("b", 2) + "," + outlet("c", 3) + "," + outlet("d", 4),
 		"outlet_channels":             channel("a1", "a", 1) + "," + channel("a2", "a", 1) + "," + channel("b1", "b", 2) + "," + channel("c1", "c", 3),
 		"outlet_channel_social_links": link("a2", 1) + "," + link("b1", 2) + "," + link("c1", 3)}}
 	_, err := h.run(map[string]streamInput{"outlets": first}, load.Limits{})
 	must(t, err)
 	second := streamInput{cover: load.ByID, rows: rows{"outlets": outlet("a", 1), "outlet_channels": channel("a1", "a", 1)},
-		outcomes: map[load.Outcome][]string{load.Answered: {"a"}, load.Gone: {"b"}, load.Missed: {"c"}}}
+		outcomes: map[load.Outcome][]string{load.Answered: {"a", "d"}, load.Gone: {"b"}, load.Missed: {"c"}}}
 	_, err = h.run(map[string]streamInput{"outlets": second}, load.Limits{Rows: 10})
 	must(t, err)
 	h.requireRows("SELECT id FROM outlets ORDER BY id", "a", "c")
 	h.requireRows("SELECT id FROM outlet_channels ORDER BY id", "a1", "c1")
 	h.requireRows("SELECT outlet_channel_id FROM outlet_channel_social_links", "c1")
-	h.requireRows("SELECT key, evidence FROM meta.deletions WHERE table_name = 'outlets'", "b 404 from /outlets/{outlet_id}")
+	h.requireRows("SELECT key, evidence FROM meta.deletions WHERE table_name = 'outlets' ORDER BY key",
+		"b 404 from /outlets/{outlet_id}", "d absent from a proven walk of outlets")
 }
 
 // TestParquetNamesItsRun checks the run in the metadata of a Parquet file.

@@ -57,19 +57,20 @@ func (h *fixture) runSnapshots(nights ...string) (all []warehouse.Snapshot) {
 // some nights.
 func TestHistoryIsRebuiltFromSnapshots(t *testing.T) {
 	h := newFixture(t, "product_listings")
-	all := h.runSnapshots("a1 b1", "a1 b2", "a2", "a2 b2", "a2 b2")
+	all := h.runSnapshots("a1 b1 c1", "a1 b2 c1", "a2 c2", "a2 b2 c2", "a2 b2 c1")
 	const versions = `SELECT name, strftime(valid_from, '%d') AS since, strftime(valid_to, '%d') AS until FROM history.product_listings ORDER BY name, valid_from`
 	for name, c := range map[string]struct {
 		nights         []int
 		want           []string
 		wantClosingRun []string
 	}{
-		"all nights": {[]int{0, 1, 2, 3, 4}, []string{"a1 01 03", "a2 03", "b1 01 02", "b2 02 03", "b2 04"},
-			[]string{"a1 20261103T020000Z", "b1 20261102T020000Z", "b2 20261103T020000Z"}},
-		// The files contain valid_from, but do not show that b2 was missing between the two nights.
-		"the first and the last": {[]int{0, 4}, []string{"a1 01 03", "a2 03", "b1 01 04", "b2 04"},
-			[]string{"a1 20261103T020000Z", "b1 20261104T020000Z"}},
-		"only the last": {[]int{4}, []string{"a2 03", "b2 04"}, nil},
+		"all nights": {[]int{0, 1, 2, 3, 4}, []string{"a1 01 03", "a2 03", "b1 01 02", "b2 02 03", "b2 04", "c1 01 03", "c1 05", "c2 03 05"},
+			[]string{"a1 20261103T020000Z", "b1 20261102T020000Z", "b2 20261103T020000Z", "c1 20261103T020000Z", "c2 20261105T020000Z"}},
+		// The files contain valid_from, but do not show that b2 was missing between the two nights, and that c
+		// had other values.
+		"the first and the last": {[]int{0, 4}, []string{"a1 01 03", "a2 03", "b1 01 04", "b2 04", "c1 01 05", "c1 05"},
+			[]string{"a1 20261103T020000Z", "b1 20261104T020000Z", "c1 20261105T020000Z"}},
+		"only the last": {[]int{4}, []string{"a2 03", "b2 04", "c1 05"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, err := h.w.BeginFrom(t.Context(), "again", night.AddDate(0, 1, 0), "")
