@@ -28,6 +28,22 @@ func record(hash, seq int, pairs ...string) string {
 
 func quote(text string) string { return fmt.Sprintf("%q", text) }
 
+// planRows queries the plan of a stream. columns is a comma-separated list.
+func planRows(t *testing.T, d *warehouse.Draft, streamName, columns string) []string {
+	t.Helper()
+	return queryDraft(t, d, "SELECT "+columns+" FROM stage."+sqltext.Quote(streamName)+`."$plan" ORDER BY ALL`)
+}
+
+// idsToRequest returns the ids that a night requests next, in order.
+func idsToRequest(t *testing.T, s *load.Stage, st stream.Stream, upTo load.Priority) (ids []string) {
+	t.Helper()
+	for id, err := range s.Details.IDsToRequest(t.Context(), st, upTo) {
+		must(t, err)
+		ids = append(ids, id)
+	}
+	return ids
+}
+
 // plannedIDs returns the planned ids of a stream, by reason.
 func (h *fixture) plannedIDs(d *warehouse.Draft, streamName string) map[string][]string {
 	h.t.Helper()
@@ -149,6 +165,13 @@ func TestLiveDetailsAreRead(t *testing.T) {
 		"a status event before the detail was read": {map[string]streamInput{"article_status_events": {cover: load.Unproven, rows: rows{"article_status_events": record(1, 1, "event_id", `"e"`,
 			"article_id", `"a1"`, "campaign_id", `"settled"`, "received_at", `"2026-10-31T12:00:00Z"`)}}}, nil,
 			map[string][]string{"campaign_status_counts": nil, "articles": nil}},
+		"a status event at the time of the reading": {map[string]streamInput{"article_status_events": {cover: load.Unproven, rows: rows{"article_status_events": record(1, 1, "event_id", `"e"`,
+			"article_id", `"a1"`, "campaign_id", `"settled"`, "received_at", `"2026-11-01T02:00:00Z"`)}}}, nil,
+			map[string][]string{"campaign_status_counts": nil, "articles": nil}},
+		"a status event before and one after the detail was read": {map[string]streamInput{"article_status_events": {cover: load.Unproven, rows: rows{"article_status_events": record(1, 1, "event_id", `"e"`,
+			"article_id", `"a1"`, "campaign_id", `"settled"`, "received_at", `"2026-10-31T12:00:00Z"`) + "," + record(2, 2, "event_id", `"f"`,
+			"article_id", `"a1"`, "campaign_id", `"settled"`, "received_at", `"2026-11-01T12:00:00Z"`)}}}, nil,
+			map[string][]string{"campaign_status_counts": {"settled"}, "articles": {"a1"}}},
 		"a comment event": {map[string]streamInput{"article_comment_events": {cover: load.Unproven, rows: rows{"article_comment_events": record(1, 1, "event_id", `"e"`,
 			"comment_id", `"k1"`, "received_at", `"2026-11-01T12:00:00Z"`)}}}, nil,
 			map[string][]string{"campaign_status_counts": {"settled"}, "articles": {"a1"}, "article_comments": {"a1"}}},
@@ -185,6 +208,82 @@ func TestLiveDetailsAreRead(t *testing.T) {
 			must(t, err)
 		})
 	}
+}
+
+// TestCampaignWithChangedRowIsLive changes rows of campaigns whose updated_at is old. The plan of the status
+// counts must contain these campaigns as live. The plan of the campaigns must prefer live ones, whether they
+// are new or changed.
+func TestCampaignWithChangedRowIsLive(t *testing.T) {
+	campaign := func(id, updated string, hash int) string {
+		return record(hash, hash, "id", quote(id), "created_at", `"2026-01-01T00:00:00Z"`, "updated_at", quote(updated))
+	}
+	list := func(changedHash int) streamInput {
+		return streamInput{cover: load.Whole, rows: rows{"campaigns": strings.Join([]string{campaign("settled", "2026-01-01T00:00:00Z", 1),
+			campaign("changed", "2026-01-01T00:00:00Z", changedHash), campaign("changed lately", "2026-10-31T00:00:00Z", changedHash+1), campaign("failed lately", "2026-10-31T00:00:00Z", 4)}, ",")}}
+	}
+	all := []string{"settled", "changed", "changed lately", "failed lately"}
+	h := newFixture(t, "campaigns", "campaign_details", "campaign_status_counts")
+	h.planDetails = true
+	for _, outcome := range []load.Outcome{load.Answered, load.Missed} { // a missed detail counts as new
+		failed := map[load.Outcome][]string{outcome: {"failed lately"}}
+		if outcome == load.Answered {
+			failed[outcome] = all
+		}
+		_, err := h.run(map[string]streamInput{"campaigns": list(2), "campaign_details": {cover: load.ByID, outcomes: failed},
+			"campaign_status_counts": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: all}}}, load.Limits{})
+		must(t, err)
+	}
+	h.planDetails = false
+	h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
+		for _, c := range []struct {
+			stream string
+			want   []string
+		}{
+			{"campaign_details", []string{"changed changed 2", "changed lately changed 1", "failed lately new 1", "settled carried 4"}},
+			{"campaign_status_counts", []string{"changed live 1", "changed lately live 1", "failed lately live 1", "settled carried 4"}},
+		} {
+			st, _ := stream.Find(h.streams, c.stream)
+			_, err := s.Details.Plan(t.Context(), st, load.Rereading{LiveDays: 30}, func(string) bool { return true })
+			must(t, err)
+			if diff := cmp.Diff(c.want, planRows(t, d, c.stream, "id, why, priority")); diff != "" {
+				t.Errorf("plan of %s (-want +got):\n%s", c.stream, diff)
+			}
+		}
+	}
+	_, err := h.run(map[string]streamInput{"campaigns": list(12)}, load.Limits{})
+	must(t, err)
+}
+
+// TestFingerprintsContainLookedUpRows plans outlets. Some listings contain no id of an outlet, or an empty
+// one. Their outlets are looked up by the product. The hashes are small, so that each fingerprint is the sum
+// of the hashes.
+func TestFingerprintsContainLookedUpRows(t *testing.T) {
+	listed := func(id, outlet string, hash int) string {
+		return record(hash, hash, "id", quote(id), "outlet_id", outlet)
+	}
+	sells := func(outlet, product string) string {
+		return record(1, 1, "outlet_id", quote(outlet), "product_id", quote(product))
+	}
+	h := newFixture(t, "product_listings", "outlets", "outlet_products")
+	outlets := []string{"o1", "o2", "o3"}
+	_, err := h.run(map[string]streamInput{
+		"outlets": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: outlets},
+			rows: rows{"outlets": record(1, 1, "id", `"o1"`) + "," + record(2, 2, "id", `"o2"`) + "," + record(3, 3, "id", `"o3"`)}},
+		"outlet_products": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: outlets},
+			rows: rows{"outlet_products": sells("o1", "null") + "," + sells("o1", "empty") + "," + sells("o3", "other outlet")}},
+	}, load.Limits{})
+	must(t, err)
+	h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
+		st, _ := stream.Find(h.streams, "outlets")
+		_, err := s.Details.Plan(t.Context(), st, load.Rereading{}, func(string) bool { return true })
+		must(t, err)
+		if diff := cmp.Diff([]string{"o1 51", "o2 4", "o3"}, planRows(t, d, "outlets", "id, fingerprint")); diff != "" {
+			t.Errorf("fingerprints (-want +got):\n%s", diff)
+		}
+	}
+	_, err = h.run(wholeList(strings.Join([]string{listed("null", "null", 1), listed("empty", `""`, 2), listed("other outlet", `"o2"`, 4), listed("unknown", "null", 8)}, ","),
+		price("null", 1, "1", 16, 1)+","+price("empty", 1, "1", 32, 2)+","+price("unknown", 1, "1", 64, 8)), load.Limits{})
+	must(t, err)
 }
 
 // TestLiveDaysBoundaryIsLive plans the details of a campaign, an order and a profile that changed
@@ -296,10 +395,15 @@ func TestSettledDetailsAreReadInTurn(t *testing.T) {
 }
 
 // TestStoredDetailsArePlanned plans several times in one night. No list contains the stored detail "b",
-// and its reading was not recorded.
+// and its reading was not recorded. Between the reading of "a" and this night are a published night, a
+// refresh and a failed run. Only the published night counts as a night.
 func TestStoredDetailsArePlanned(t *testing.T) {
 	h := newFixture(t, "product_listings", "products")
 	h.planDetails = true
+	h.afterMerge = func(_ *load.Stage, d *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
+		must(t, d.Exec(t.Context(), `INSERT INTO meta.runs (run_id, kind, snapshot_at) VALUES ('night', 'night', TIMESTAMPTZ '2026-11-01 04:00:00+00'),
+			('refresh', 'refresh', TIMESTAMPTZ '2026-11-01 05:00:00+00'), ('failed', 'night', NULL)`))
+	}
 	list := wholeList(listing("a", "x", 1, 1), "")
 	inputs := map[string]streamInput{"product_listings": list["product_listings"], "products": {cover: load.ByID,
 		outcomes: map[load.Outcome][]string{load.Answered: {"a", "b"}}, rows: rows{"products": record(1, 1, "id", `"a"`) + "," + record(2, 2, "id", `"b"`)}}}
@@ -309,20 +413,36 @@ func TestStoredDetailsArePlanned(t *testing.T) {
 	products, _ := stream.Find(h.streams, "products")
 	h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
 		for _, c := range []struct {
-			name       string
-			reread     load.Rereading
-			wasRead    bool // the list
-			want       map[string][]string
-			wantCounts load.Plan
+			name                   string
+			reread                 load.Rereading
+			wasRead                bool // the list
+			want                   map[string][]string
+			wantRequests           []string
+			wantCounts, wantUnread load.Plan // wantUnread is the plan after a night without requests
 		}{
-			{"nothing changed", load.Rereading{}, true, map[string][]string{"carried": {"a"}, "new": {"b"}}, load.Plan{Fetch: 1, Carried: 1, Nights: 1}},
-			{"all details are rechecked each night", load.Rereading{Recheck: 1}, true, map[string][]string{"recheck": {"a"}, "new": {"b"}}, load.Plan{Fetch: 2, Recheck: 1}},
-			{"the list was not read", load.Rereading{}, false, map[string][]string{"all": {"a", "b"}}, load.Plan{Fetch: 2}},
+			{"nothing changed", load.Rereading{}, true, map[string][]string{"carried": {"a"}, "new": {"b"}}, []string{"b"},
+				load.Plan{Fetch: 1, Carried: 1, Nights: 2}, load.Plan{Unread: 1, Carried: 1, Nights: 2}},
+			{"all details are rechecked each night", load.Rereading{Recheck: 1}, true, map[string][]string{"recheck": {"a"}, "new": {"b"}}, []string{"b", "a"},
+				load.Plan{Fetch: 2, Recheck: 1}, load.Plan{Unread: 1, Carried: 1, Nights: 2}},
+			{"a detail is overdue", load.Rereading{Recheck: 2}, true, map[string][]string{"recheck": {"a"}, "new": {"b"}}, []string{"b", "a"},
+				load.Plan{Fetch: 2, Recheck: 1}, load.Plan{Unread: 2}},
+			{"the list was not read", load.Rereading{}, false, map[string][]string{"all": {"a", "b"}}, []string{"b", "a"},
+				load.Plan{Fetch: 2}, load.Plan{Unread: 2}},
 		} {
 			plan, err := s.Details.Plan(t.Context(), products, c.reread, func(string) bool { return c.wasRead })
 			must(t, err)
 			if diff := cmp.Diff(c.want, h.plannedIDs(d, "products")); diff != "" || plan != c.wantCounts {
 				t.Errorf("%s: the plan is %+v, want %+v; ids (-want +got):\n%s", c.name, plan, c.wantCounts, diff)
+			}
+			for _, upTo := range []load.Priority{load.PrioritySettled, load.OldestFirst} {
+				if got := idsToRequest(t, s, products, upTo); !slices.Equal(got, c.wantRequests) {
+					t.Errorf("%s: ids to request up to priority %d are %v, want %v", c.name, upTo, got, c.wantRequests)
+				}
+			}
+			plan, err = s.Details.MarkUnread(t.Context(), products)
+			must(t, err)
+			if plan != c.wantUnread {
+				t.Errorf("%s: after a night without requests, the plan is %+v, want %+v", c.name, plan, c.wantUnread)
 			}
 		}
 	}
@@ -330,12 +450,15 @@ func TestStoredDetailsArePlanned(t *testing.T) {
 	must(t, err)
 }
 
-// TestRefreshPlansOnlyItsTargets plans a known and an unknown id.
+// TestRefreshPlansOnlyItsTargets plans a known and an unknown id. A detail of another stream has the same id
+// as a carried detail.
 func TestRefreshPlansOnlyItsTargets(t *testing.T) {
-	h := newFixture(t, "product_listings", "products")
+	h := newFixture(t, "product_listings", "products", "orders", "order_details")
 	h.planDetails = true
 	lists := wholeList(listing("a", "x", 1, 1)+","+listing("b", "x", 2, 2), "")
 	lists["products"] = streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a", "b"}}}
+	lists["orders"] = streamInput{cover: load.Whole, rows: rows{"orders": record(5, 5, "id", `"a"`)}}
+	lists["order_details"] = streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a"}}}
 	_, err := h.run(lists, load.Limits{})
 	must(t, err)
 	h.planDetails = false
@@ -346,7 +469,7 @@ func TestRefreshPlansOnlyItsTargets(t *testing.T) {
 		if plan.Fetch != 2 || plan.Carried != 1 {
 			t.Errorf("the plan is %+v, want 2 ids to request and 1 carried", plan)
 		}
-		if diff := cmp.Diff(map[string][]string{"carried": {"a"}, "event": {"b", "it's new"}}, h.plannedIDs(d, "products")); diff != "" {
+		if diff := cmp.Diff([]string{"a carried 1", "b event 2", "it's new event"}, planRows(t, d, "products", "id, why, fingerprint")); diff != "" {
 			t.Errorf("plan (-want +got):\n%s", diff)
 		}
 	}
@@ -385,7 +508,7 @@ func TestSecondPlanContainsLaterIDs(t *testing.T) {
 }
 
 // TestKnownIDs lists the known ids of campaign_status_counts: the ids of its stored rows, and the
-// campaigns of staged or stored articles.
+// campaigns of staged or stored articles. An article without a campaign names no id.
 func TestKnownIDs(t *testing.T) {
 	h := newFixture(t, "campaigns", "campaign_articles", "campaign_status_counts")
 	counts, _ := stream.Find(h.streams, "campaign_status_counts")
@@ -400,7 +523,7 @@ func TestKnownIDs(t *testing.T) {
 	}
 	h.beforeMerge = requireKnown("staged")
 	_, err := h.run(map[string]streamInput{"campaign_articles": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"staged"}},
-		rows: rows{"campaign_articles": record(1, 1, "id", `"x"`, "campaign_id", `"staged"`)}},
+		rows: rows{"campaign_articles": record(1, 1, "id", `"x"`, "campaign_id", `"staged"`) + "," + record(2, 2, "id", `"y"`)}},
 		"campaign_status_counts": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"own"}},
 			rows: rows{"campaign_status_counts": record(1, 1, "campaign_id", `"own"`, "id", `"1"`)}}}, load.Limits{})
 	must(t, err)

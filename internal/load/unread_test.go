@@ -70,7 +70,8 @@ func TestUnreadDetailKeepsItsRows(t *testing.T) {
 
 // TestDetailsAreRequestedByPriority checks the order of requests. Changed details come first. Details
 // that were never read follow, newest first. Settled details come last, in the order in which they were
-// last read.
+// last read. The newest row of a detail decides: the listing "moved" gets a later date in the third and
+// fourth night.
 func TestDetailsAreRequestedByPriority(t *testing.T) {
 	listed := func(id, day string, hash int) string {
 		at := "null"
@@ -82,7 +83,9 @@ func TestDetailsAreRequestedByPriority(t *testing.T) {
 	h := newFixture(t, "product_listings", "products")
 	h.planDetails, h.reread = true, load.Rereading{All: true}
 	early := listed("changes", "01", 1) + "," + listed("early", "02", 1) + "," + listed("again", "09", 1)
-	late := listed("new", "03", 1) + "," + listed("newer", "05", 1) + "," + listed("undated", "", 1)
+	late := func(moved string) string {
+		return strings.Join([]string{listed("new", "03", 1), listed("newer", "05", 1), listed("undated 2", "", 1), listed("undated 1", "", 1), listed("moved", moved, 1)}, ",")
+	}
 	changed := listed("changes", "01", 2) + "," + listed("early", "02", 1) + "," + listed("again", "09", 1)
 	for _, c := range []struct {
 		listings        string
@@ -90,8 +93,8 @@ func TestDetailsAreRequestedByPriority(t *testing.T) {
 	}{
 		{early, []string{"changes", "early", "again"}, nil},
 		{early, []string{"again"}, []string{"early", "changes"}},
-		{changed + "," + late, nil, []string{"changes", "newer", "new", "undated", "early", "again"}},
-		{changed + "," + late, []string{"newer"}, []string{"changes", "new", "undated", "early", "again"}},
+		{changed + "," + late("02"), nil, []string{"changes", "newer", "new", "moved", "undated 1", "undated 2", "early", "again"}},
+		{changed + "," + late("04"), []string{"newer"}, []string{"changes", "moved", "new", "undated 1", "undated 2", "early", "again"}},
 	} {
 		inputs := wholeList(c.listings, "")
 		inputs["products"] = streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: c.requested}}
@@ -105,29 +108,38 @@ func TestDetailsAreRequestedByPriority(t *testing.T) {
 	// It requests all details in the order in which they were last read.
 	h.beforeMerge = func(s *load.Stage, _ *warehouse.Draft) {
 		products, _ := stream.Find(h.streams, "products")
+		must(t, s.Details.AddOutcomes(t.Context(), "products", []string{"again"}, load.Answered))
+		_, err := s.Details.KnownIDs(t.Context(), products) // makes the outcome visible
+		must(t, err)
 		for upTo, want := range map[load.Priority][]string{
-			load.NeverRead:   {"new", "undated"},
-			load.OldestFirst: {"new", "undated", "changes", "early", "again", "newer"},
+			load.NeverRead:       {"moved", "new", "undated 1", "undated 2"},
+			load.OldestFirst:     {"moved", "new", "undated 1", "undated 2", "changes", "early", "newer"},
+			load.PriorityLive:    nil,
+			load.PriorityChanged: {"changes"},
+			load.PriorityNew:     {"changes", "moved", "new", "undated 1", "undated 2"},
 		} {
-			var got []string
-			for id, err := range s.Details.IDsToRequest(t.Context(), products, upTo) {
-				must(t, err)
-				got = append(got, id)
-			}
-			if !slices.Equal(got, want) {
+			if got := idsToRequest(t, s, products, upTo); !slices.Equal(got, want) {
 				t.Errorf("priority %d: ids to request are %v, want %v", upTo, got, want)
 			}
 		}
+		must(t, s.Details.AddOutcomes(t.Context(), "products", []string{"changes"}, load.Answered))
+		_, err = s.Details.MarkUnread(t.Context(), products)
+		must(t, err)
+		caughtUp, err := s.Details.CountCaughtUp(t.Context())
+		must(t, err)
+		if caughtUp != 1 {
+			t.Errorf("CountCaughtUp returned %d, want 1: only the settled detail need not be read tomorrow", caughtUp)
+		}
 	}
-	inputs := wholeList(changed+","+late, "")
+	inputs := wholeList(changed+","+late("04"), "")
 	inputs["products"] = streamInput{cover: load.ByID}
 	_, err := h.run(inputs, load.Limits{Rows: 10})
 	must(t, err)
 }
 
 // Test404OfAListedIDIsMissed requests ids that lists contain, and receives 404. The 404 must not count as
-// a deletion if a list contains the id, in a row that was read tonight or is carried. Rows of other tables
-// that refer to the record must not prevent the deletion.
+// a deletion if a list contains the id, in a row that was read tonight or is carried. The rows of a failed
+// request are carried. Rows of other tables that refer to the record must not prevent the deletion.
 func Test404OfAListedIDIsMissed(t *testing.T) {
 	campaign := func(id string) string { return record(1, 1, "id", quote(id)) }
 	article := func(id, campaign string) string {
@@ -147,29 +159,30 @@ func Test404OfAListedIDIsMissed(t *testing.T) {
 		h := newFixture(t, "campaigns", "order_items", "campaign_details", "campaign_articles", "articles")
 		h.planDetails = true
 		first := map[string]streamInput{
-			"campaigns":   {cover: load.Whole, rows: rows{"campaigns": campaign("read") + "," + campaign("carried") + "," + campaign("gone")}},
+			"campaigns":   {cover: load.Whole, rows: rows{"campaigns": campaign("read") + "," + campaign("carried") + "," + campaign("failed") + "," + campaign("gone")}},
 			"order_items": {cover: load.Whole, rows: rows{"order_items": sold}},
-			"campaign_articles": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"read", "carried"}},
-				rows: rows{"campaign_articles": article("listed", "read") + "," + article("dropped", "read") + "," + article("kept", "carried")}},
+			"campaign_articles": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"read", "carried", "failed"}},
+				rows: rows{"campaign_articles": strings.Join([]string{article("listed", "read"), article("answered", "read"), article("dropped", "read"),
+					article("kept", "carried"), article("failed", "failed")}, ",")}},
 		}
 		_, err := h.run(first, load.Limits{})
 		must(t, err)
 		second := map[string]streamInput{
 			"campaign_details": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Gone: {"read", "gone"}}},
-			"campaign_articles": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"read"}},
-				rows: rows{"campaign_articles": article("listed", "read")}},
-			"articles": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"other"}, load.Gone: {"listed", "dropped", "kept", "sold"}}},
+			"campaign_articles": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"read"}, load.Missed: {"failed"}},
+				rows: rows{"campaign_articles": article("listed", "read") + "," + article("answered", "read")}},
+			"articles": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"answered"}, load.Gone: {"listed", "dropped", "kept", "failed", "sold"}}},
 		}
 		wantCampaigns := []string{"gone missed", "read missed"}
 		if wasRead {
-			second["campaigns"] = streamInput{cover: load.Whole, rows: rows{"campaigns": campaign("read") + "," + campaign("carried")}}
+			second["campaigns"] = streamInput{cover: load.Whole, rows: rows{"campaigns": campaign("read") + "," + campaign("carried") + "," + campaign("failed")}}
 			second["order_items"] = first["order_items"]
 			wantCampaigns[0] = "gone 404"
 		}
 		h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
 			for name, want := range map[string][]string{
 				"campaign_details": wantCampaigns,
-				"articles":         {"dropped 404", "kept missed", "listed missed", "other answered", "sold 404"},
+				"articles":         {"answered answered", "dropped 404", "failed missed", "kept missed", "listed missed", "sold 404"},
 			} {
 				st, _ := stream.Find(h.streams, name)
 				n, err := s.Details.KeepListed(t.Context(), st, func(string) bool { return wasRead })
