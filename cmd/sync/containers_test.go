@@ -462,7 +462,7 @@ func TestServeProbe(t *testing.T) {
 		stderr string
 	}{
 		{"health", 0, "ok\n", ""},
-		{"ready", 1, "", "answers 503: not ready: no night has succeeded yet"},
+		{"ready", 1, "", "returned status 503: not ready: no night has succeeded yet"},
 		{"live", 2, "", `--probe is "live": use health or ready`},
 		{"", 2, "", `--probe is "": use health or ready`},
 	} {
