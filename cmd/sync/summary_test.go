@@ -11,7 +11,7 @@ import (
 )
 
 // TestSummaryCounts checks that the summary of a published night counts rows of the snapshot.
-// The summary of any other night must count records and have no carried streams.
+// The summary of any other night must count records, and show carried streams as not read.
 func TestSummaryCounts(t *testing.T) {
 	streams := []ledger.Stream{{Stream: "orders", Grade: "exact", Rows: 1000}, {Stream: "files", Grade: "carried_forward", Reason: "why"}}
 	for outcome, want := range map[ledger.Outcome]string{

@@ -16,7 +16,7 @@ import (
 	"github.com/xuri/excelize/v2"
 )
 
-// ordersList is a query for the list of orders. It uses no statement of the program.
+// ordersList is a query for the list of orders, written independently of the statements of the program.
 const ordersList = `SELECT o.id AS order_id, p.name AS profile, o.status, o.created_at AS ordered, o.date_paid AS paid, o.total
 	FROM main.orders AS o LEFT JOIN main.profiles AS p ON p.id = o.profile_id`
 

@@ -116,7 +116,7 @@ type scannedLine struct {
 	ok   bool
 }
 
-// isTorn reports whether the line is the incomplete last line of a journal of the size end.
+// isTorn reports whether the line is the incomplete last line of a journal with end bytes.
 func (s scannedLine) isTorn(end int64) bool {
 	return s.end == end && len(s.text) > 0 && s.text[len(s.text)-1] != '\n'
 }

@@ -175,6 +175,7 @@ func (c *restCatalog) commit(ctx context.Context, changes []change) (keepsTags b
 		return false, fmt.Errorf("write the files: %w", err)
 	}
 	var got response
+	// disk.Do makes the commit a step of the trials that kill the program.
 	err = c.files.disk.Do("commit", "catalog", func() error {
 		return c.inner.CommitTransaction(context.WithValue(ctx, responseKey{}, &got), commits)
 	})

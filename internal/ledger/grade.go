@@ -57,7 +57,7 @@ type Problem struct {
 	Standing Standing
 	// Reason is the column reason of meta.streams.
 	Reason string
-	// Since is the time at which the least recently read row was read. Zero means unknown.
+	// Since is the time at which the oldest of the rows was read. Zero means unknown.
 	Since time.Time
 }
 
@@ -206,8 +206,8 @@ func (r Run) Summary() string {
 	return strings.Join(parts, ", ")
 }
 
-// Why describes in one line why the run is not complete, and which checks failed or did not run. For a
-// complete run whose checks passed or were skipped, Why returns an empty text.
+// Why describes in one line why the run is not complete, and which checks failed or could not be run. It
+// returns an empty text if the run is complete and there is no such check.
 func (r Run) Why() string {
 	if r.Error != "" {
 		line, _, _ := strings.Cut(ShortenError(r.Error), "\n")

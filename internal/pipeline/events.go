@@ -137,8 +137,8 @@ func (n *night) stageEvents(ctx context.Context, batch []stream.Event, routes ma
 	return n.stage.Events.Add(ctx, rows)
 }
 
-// landEvents links the events of the inbox into the landing of this run. It returns the folders of events
-// that the snapshot may lack: the folder of this run, and the folders of runs that were rolled back or
+// landEvents links the events of the inbox into the landing of this run. It returns the folders
+// whose events the snapshot may lack: the folder of this run, and the folders of runs that were rolled back or
 // not published. For a replay, it returns only the folder of the replayed run.
 func (n *night) landEvents(ctx context.Context) ([]string, error) {
 	if !n.mode.usesNetwork() {
@@ -244,7 +244,7 @@ func (n *night) privacyOf(s stream.Stream) transform.Privacy {
 	return privacy
 }
 
-// privateColumns returns the private columns of the table of an event stream. configured lists private
+// privateColumns returns the private columns of the table of an event stream. configured contains private
 // columns as table.column. A column of a table with records of the same kind makes the column with the
 // same name private. Without a column of this name, the column extra is private, because it may contain
 // the value. If the plain text or the rich text of a comment is private, both are private.

@@ -30,7 +30,8 @@ type RebuildResult struct {
 	Skipped []integrity.Damage
 	// Unused lists damaged and missing files of the series that were not needed.
 	Unused []integrity.Damage
-	// Unfinished lists days that a run was writing while this copy of a warehouse was made.
+	// Unfinished lists days that a run was still writing when the files of the warehouse were copied, for
+	// example by a backup of the disk.
 	Unfinished []integrity.Damage
 	// LostRun is the newest published run in the ledger, if its snapshot is newer than the series.
 	// Otherwise LostRun is empty.
@@ -40,9 +41,10 @@ type RebuildResult struct {
 	// SnapshotsWithoutDay is 0 unless history was computed by comparing the snapshots.
 	SnapshotsWithoutDay int
 	// HasMeta is set if the tables of meta were restored. It is not set if the catalog and all
-	// files of changes are lost.
+	// files of changes are lost. A file of changes contains what a run changed in meta and which rows
+	// it closed.
 	HasMeta bool
-	// Runs is the number of runs from whose closed rows history was restored. Zero means that
+	// Runs is the number of runs whose files of changes gave the closed rows of history. Zero means that
 	// history was copied from the catalog or computed by comparing the snapshots.
 	Runs int
 }
@@ -237,7 +239,7 @@ func (b *rebuild) applySeries(ctx context.Context) error {
 		}
 		b.cfg.Log.Info("snapshot read", "run", snap.Run, "tables", len(tables))
 	}
-	if b.hasExactPast { // later runs closed some rows of the files from earlier days
+	if b.hasExactPast { // a file of an earlier day also contains rows that later runs closed
 		return load.DropClosed(ctx, b.draft, b.olderTables())
 	}
 	files, _, _ := integrity.FilesOfChanges(b.wh, b.last.Version)
@@ -330,8 +332,8 @@ func (b *rebuild) restoreMeta(ctx context.Context) error {
 	return b.fixComputedHistory(ctx)
 }
 
-// fixComputedHistory corrects by which run each row of past was closed, if these rows were computed by
-// comparing snapshots. It also counts the snapshots that the series lacks.
+// fixComputedHistory completes a history that was computed by comparing snapshots: it corrects which run
+// closed each row of past, and counts the snapshots that the series lacks.
 func (b *rebuild) fixComputedHistory(ctx context.Context) error {
 	if b.hasExactPast {
 		return nil
@@ -372,8 +374,8 @@ func (b *rebuild) closeEntry(ctx context.Context) error {
 	return load.WriteRun(ctx, b.draft, entry)
 }
 
-// writeParquet creates the Parquet files of the version. It links the files of the newest day of the
-// series that this program would write with the same bytes, and writes the other files.
+// writeParquet creates the Parquet files of the version. If the same program wrote the newest day of the
+// series, it links the files of that day. It writes the other files.
 func (b *rebuild) writeParquet(ctx context.Context) ([]warehouse.ManifestTable, error) {
 	isSameProgram := b.last.Program == b.cfg.Warehouse.Program && b.last.Schema == dictionary.SchemaVersion()
 	var toWrite []stream.Table

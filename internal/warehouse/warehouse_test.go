@@ -50,7 +50,7 @@ func openWith(t *testing.T, c warehouse.Config) *warehouse.Warehouse {
 		c.Dir = t.TempDir()
 	}
 	if step := c.Step; step != nil {
-		// Step is called concurrently, because files are sealed concurrently.
+		// Step is called concurrently, because a publish syncs several files at the same time.
 		var mu sync.Mutex
 		c.Step = func(name, path string) error {
 			mu.Lock()
@@ -246,6 +246,8 @@ func TestVersionsBeyondKeepVersionsAreRemoved(t *testing.T) {
 	}
 }
 
+// TestBeginRemovesDraftsAndCompletesAPublish begins a draft after a process was killed in a draft, and another one
+// between the switch to its version and the steps after it.
 func TestBeginRemovesDraftsAndCompletesAPublish(t *testing.T) {
 	w := open(t)
 	publish(t, w, "20261101T020000Z", "one")

@@ -19,7 +19,7 @@ WITH traits AS (
     CROSS JOIN (VALUES ('channel_type'), ('placement_type'), ('is_do_follow')) AS t(trait)
 ),
 -- The prices of a segment have the same tier, currency, country, authority band and other two traits. Each
--- row is one value of the trait in one segment.
+-- row is one value of the trait in one segment. The like_* columns compare like with like: within segments.
 value_medians AS (
     SELECT trait, value, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link,
         count(*) AS own_prices, quantile_disc(unit_amount, 0.5) AS median

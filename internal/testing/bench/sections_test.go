@@ -32,7 +32,7 @@ func (sec section) scaleSettings(s settings) settings {
 	return s
 }
 
-// sections returns all sections in the order of the page.
+// sections returns all sections, in the order of docs/performance.md.
 func sections() []section {
 	return []section{
 		{name: "nights", measure: measureNights, expectedSeconds: 440},
@@ -55,12 +55,12 @@ func sections() []section {
 
 // findings contains the results of a section.
 type findings struct {
-	// Figures are the values of main figures.
+	// Figures are the main figures that the section measured.
 	Figures []figure `json:"figures,omitempty"`
 	// OtherFigures are further results.
 	OtherFigures []figure `json:"numbers,omitempty"`
-	// Stages are the stages of a night. Days are the nights of a year. Peers are the results of
-	// this program and other programs.
+	// Stages are the stages of a night. Days are the nights of section year, one for each day. Peers are
+	// the results of this program and other programs.
 	Stages []stage      `json:"stages,omitempty"`
 	Days   []day        `json:"days,omitempty"`
 	Peers  []peerResult `json:"peers,omitempty"`

@@ -59,7 +59,7 @@ func TestNightReportsDamage(t *testing.T) {
 			}
 			h.sameDayNight()
 			if v, _, err := integrity.LastRecord(wh.Folder, true); err != nil || v.NightDamage.Run != second.Run.ID {
-				t.Errorf("after a night without damage the record has %+v (%v), want still night %s", v.NightDamage, err, second.Run.ID)
+				t.Errorf("after a night without damage the record has %+v (%v), want the damage of night %s as before", v.NightDamage, err, second.Run.ID)
 			}
 			report, err := pipeline.Verify(t.Context(), h.cfg, true)
 			must(t, err)
