@@ -85,7 +85,7 @@ CONCURRENT_PACKAGES := backup command daemon durable fetch mcp notify transform 
 PARTLY_CONCURRENT := cmd/sync internal/explore internal/load internal/pipeline internal/query internal/sim internal/warehouse
 CONCURRENT_TESTS := TestScripts/(hooks|serve|serve_drain|terminated)$$|Inbox|Progress|Bars|ConcurrentUse|Jobs|Cancelled|$\
 	PublishSwitches|AreOpened|AreCreatedAgain|RareChosen|FailedLargeBatch|FailedBatch|RejectsAreKept|EventsAreKnown|$\
-	NightsFollow|Interrupted|Stop|Refresh|EventsOutlive|ChangedDetails
+	NightsFollow|Interrupted|StopDuring|Refresher|EventsOutlive|ChangedDetails
 .PHONY: test
 test: ## run the fast tests, those of concurrent packages with the race detector
 	$(TEST) -race $(TEST_FLAGS) $(addprefix ./internal/,$(CONCURRENT_PACKAGES))
