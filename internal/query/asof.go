@@ -12,9 +12,9 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// Names of attached databases. Queries always read catalogDB. For the newest snapshot, the file
-// is attached as catalogDB. For an earlier snapshot, the file is attached as newestDB, and
-// catalogDB is an in-memory database with views of the rows at the time of that snapshot.
+// Names of attached databases. Queries always read catalogDB. Without Options.AsOf, the file is
+// attached as catalogDB. With Options.AsOf, the file is attached as newestDB, and catalogDB is an
+// in-memory database with views of the rows at the time of the chosen snapshot.
 const (
 	catalogDB = "catalog"
 	newestDB  = "newest"
@@ -22,7 +22,7 @@ const (
 
 // createSnapshotViews creates the catalog of an earlier snapshot in catalogDB. Each table
 // becomes a view of the rows that existed then. Views and macros are created from their
-// definitions in the file, because an older program version may have written other definitions.
+// definitions in the file, which another program version may have written.
 func (db *DB) createSnapshotViews(ctx context.Context, s Snapshot) error {
 	tables, err := db.storedTables(ctx, newestDB)
 	if err != nil {
@@ -47,7 +47,7 @@ func (db *DB) createSnapshotViews(ctx context.Context, s Snapshot) error {
 	return db.execInAnyOrder(ctx, definitions)
 }
 
-// storedTable is a table in a DuckDB file.
+// storedTable is a table of an attached database.
 type storedTable struct {
 	database, schema, name string
 	columns                []string
@@ -114,7 +114,7 @@ func (t storedTable) selectSQL(s Snapshot, hidden []string) string {
 	return fmt.Sprintf("SELECT %s FROM %s%s", t.columnList(hidden), t.qualifiedName(t.schema), where)
 }
 
-// qualifiedName returns the name of the table in a schema of its file.
+// qualifiedName returns the table name with the database and a schema.
 func (t storedTable) qualifiedName(schema string) string {
 	return t.database + "." + sqltext.Quote(schema) + "." + sqltext.Quote(t.name)
 }
@@ -138,7 +138,7 @@ func timeLiteral(t time.Time) string {
 
 // definitionsSQL returns a query for the statements that create the views and macros of the file.
 // These statements name no database, so they refer to the current one. The macros that compare two
-// snapshots are left out: creating them takes long, and comparisons use the newest catalog.
+// snapshots are left out: creating them takes long, and comparisons never use Options.AsOf.
 func definitionsSQL() string {
 	return `SELECT sql FROM duckdb_views() WHERE database_name = $1 AND NOT internal
 		UNION ALL SELECT concat('CREATE MACRO ', ` + sqltext.QuoteSQL("schema_name") + `, '.', ` + sqltext.QuoteSQL("function_name") + `,

@@ -9,8 +9,8 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// Before configures the database "before", which contains views of the schemas main, past and
-// meta in the previous snapshot.
+// Before configures the database "before", which contains views of the tables of the previous
+// snapshot, in the schemas main, past and meta.
 type Before struct {
 	// Catalog is the path of the DuckDB file of the previous snapshot. If it is empty, the views are
 	// derived from the history in the opened file.

@@ -90,7 +90,7 @@ func (q Query) splitEach() (kind string, tables []string) {
 }
 
 // Expand returns the parts of a check. Each part is a query. A check with EachTable has one part for
-// each of the tables; if Each lists tables, only for those. A check with EachReference has one part for
+// each of the tables. If Each lists tables, only these have a part. A check with EachReference has one part for
 // each reference from or to one of the tables. References from or to a private column, and references
 // of nested rows to their own record, are left out. The names in private have the form table.column.
 // The only part of a check without Each is q.
@@ -143,13 +143,4 @@ func UnionParts(parts []Query) Query {
 		q.SQL = strings.Join(selects, "\nUNION ALL\n")
 	}
 	return q
-}
-
-// CheckValue returns an error if a value is invalid for the parameter.
-func (p Param) CheckValue(text string) error {
-	_, err := p.valueOrDefault(map[string]string{p.Name: text})
-	if err == nil && (p.Type != "DATE" || !relativeDate.MatchString(text)) {
-		_, err = p.bindText(text)
-	}
-	return err
 }

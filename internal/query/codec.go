@@ -54,7 +54,7 @@ func (f jsonForm) append(dst, text []byte) []byte {
 	case quotedText:
 		return appendQuoted(dst, text)
 	case floatText:
-		if bytes.ContainsAny(text, "NI") {
+		if bytes.ContainsAny(text, "NI") { // NaN, Infinity
 			return append(dst, "null"...)
 		}
 	case documentText:
@@ -106,8 +106,7 @@ var plainCodecs = map[arrow.Type]codec{
 	arrow.DICTIONARY:              {name: "ENUM", anyText: true, text: appendText},
 }
 
-// codecOf returns the codec of a field, by its extension type if it has one or else by its
-// Arrow type.
+// codecOf returns the codec for the extension type of a field or, if it has none, for its Arrow type.
 func codecOf(f arrow.Field) codec {
 	if name := extensionName(f); name != "" {
 		if c, ok := extensionCodecs[name]; ok {
@@ -123,20 +122,20 @@ func codecOf(f arrow.Field) codec {
 	case *arrow.Decimal128Type:
 		return decimalCodec(t)
 	case *arrow.Time64Type:
-		return codec{name: "TIME", text: appendTimeIn(t.Unit)}
+		return codec{name: "TIME", text: timeAppender(t.Unit)}
 	case *arrow.TimestampType:
 		return timestampCodec(t)
 	case *arrow.MapType:
 		if members := codecsOf([]arrow.Field{t.KeyField(), t.ItemField()}); members != nil {
-			c.text = appendMap(members[0], members[1])
+			c.text = mapAppender(members[0], members[1])
 		}
 	case arrow.ListLikeType:
 		if members := codecsOf([]arrow.Field{t.ElemField()}); members != nil {
-			c.text = appendList(members[0])
+			c.text = listAppender(members[0])
 		}
 	case *arrow.StructType:
 		if members := codecsOf(t.Fields()); members != nil {
-			c.text = appendStruct(t.Fields(), members)
+			c.text = structAppender(t.Fields(), members)
 		}
 	}
 	return c

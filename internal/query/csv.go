@@ -11,7 +11,7 @@ import (
 // csvWriter writes CSV as in RFC 4180. NULL is written as an empty field, and an empty text as "".
 type csvWriter struct {
 	out *bufio.Writer
-	// defuse prevents spreadsheets from evaluating texts as formulas.
+	// defuse prevents spreadsheets from running texts as formulas.
 	defuse bool
 
 	columns []Column
@@ -43,8 +43,8 @@ func (w *csvWriter) Row(r Row) error {
 func (w *csvWriter) End() error { return w.out.Flush() }
 
 // defuseFormula inserts an apostrophe before a text that begins like a formula, or with a tab or a
-// line break, so that spreadsheets show it as text. Some spreadsheets skip leading spaces and invisible characters,
-// and accept full-width signs.
+// line break, so that spreadsheets show it as text. Some spreadsheets skip leading spaces and
+// invisible characters, and accept full-width signs.
 func (w *csvWriter) defuseFormula(text string) string {
 	if !w.defuse {
 		return text

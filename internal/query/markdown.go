@@ -7,9 +7,9 @@ import (
 
 // markdownWriter writes a pipe table. Cells are not padded, so that rows can be streamed.
 type markdownWriter struct {
-	out     *bufio.Writer
-	escaper *strings.Replacer
-	columns int
+	out         *bufio.Writer
+	escaper     *strings.Replacer
+	columnCount int
 }
 
 // newMarkdownWriter returns a writer that escapes the characters that could end a cell or start markup,
@@ -22,8 +22,8 @@ func newMarkdownWriter(out *bufio.Writer) *markdownWriter {
 }
 
 func (w *markdownWriter) Begin(columns []Column) error {
-	w.columns = len(columns)
-	names, alignments := make([]string, w.columns), make([]string, w.columns)
+	w.columnCount = len(columns)
+	names, alignments := make([]string, w.columnCount), make([]string, w.columnCount)
 	for i, c := range columns {
 		names[i], alignments[i] = w.escapeCell(c.Name), "---"
 		if c.Numeric {
@@ -37,7 +37,7 @@ func (w *markdownWriter) Begin(columns []Column) error {
 }
 
 func (w *markdownWriter) Row(r Row) error {
-	cells := make([]string, w.columns)
+	cells := make([]string, w.columnCount)
 	for i := range cells {
 		cells[i] = w.escapeCell(r.Value(i).Or(null))
 	}

@@ -5,7 +5,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
-func appendList(item codec) appender {
+func listAppender(item codec) appender {
 	return func(dst []byte, a arrow.Array, i int) []byte {
 		list := a.(array.ListLike)
 		items := storageOf(list.ListValues())
@@ -21,10 +21,10 @@ func appendList(item codec) appender {
 	}
 }
 
-// appendMap writes a map as an object with the keys as names. The Arrow library loses the extension
+// mapAppender returns the appender of a map, which becomes an object with the keys as names. The Arrow library loses the extension
 // types of keys and items. A BOOLEAN item is therefore written as 0 or 1, and a JSON item as a
 // string, unless the user casts them.
-func appendMap(key, item codec) appender {
+func mapAppender(key, item codec) appender {
 	return func(dst []byte, a arrow.Array, i int) []byte {
 		m := a.(*array.Map)
 		keys, items := storageOf(m.Keys()), storageOf(m.Items())
@@ -41,7 +41,7 @@ func appendMap(key, item codec) appender {
 	}
 }
 
-func appendStruct(fields []arrow.Field, codecs []codec) appender {
+func structAppender(fields []arrow.Field, codecs []codec) appender {
 	return func(dst []byte, a arrow.Array, i int) []byte {
 		s := a.(*array.Struct)
 		dst = append(dst, '{')

@@ -88,6 +88,15 @@ func (p Param) valueOrDefault(values map[string]string) (string, error) {
 	return text, nil
 }
 
+// CheckValue returns an error if a value is invalid for the parameter.
+func (p Param) CheckValue(text string) error {
+	_, err := p.valueOrDefault(map[string]string{p.Name: text})
+	if err == nil && (p.Type != "DATE" || !relativeDate.MatchString(text)) {
+		_, err = p.bindText(text)
+	}
+	return err
+}
+
 // bindText converts the text of a value to the type of the parameter.
 func (p Param) bindText(text string) (any, error) {
 	if hasDefault := p.Default != ""; hasDefault && text == nullText {

@@ -33,7 +33,8 @@ type Options struct {
 	Threads int
 	// Timeout is the time limit of a query. 0 means no limit. A query that reaches the limit fails
 	// with a *TimeoutError. DuckDB cannot be interrupted within one call of a function, such as
-	// list_sum(range(1e9)). Run then still returns at the limit, but Close waits until the call ends.
+	// list_sum(range(1e9)). Run then returns two seconds after the limit, but Close waits until the call
+	// ends.
 	Timeout time.Duration
 	// MaxRows limits the rows of a result. 0 means no limit.
 	MaxRows int
@@ -63,7 +64,7 @@ type DB struct {
 	asOf     *Snapshot
 	sessions []*DB
 	// hasBefore reports whether the database "before" exists. isBeforeDerived reports whether its rows are
-	// derived from the history, and not read from the file of the previous version.
+	// derived from the history, and not read from the file of the previous snapshot.
 	hasBefore, isBeforeDerived bool
 	abandoned                  []<-chan struct{} // see Abandoned
 	planner                    *planner          // nil if no catalog is attached
@@ -95,7 +96,7 @@ func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open catalog %q: %w", path, err)
 	}
-	if err := db.lockDown(ctx, path); err != nil {
+	if err := db.attachAndLock(ctx, path); err != nil {
 		if _, ok := errors.AsType[*UsageError](err); !ok {
 			err = fmt.Errorf("open catalog %q: %w", path, err)
 		}
@@ -150,9 +151,9 @@ func startInstance(ctx context.Context, opts Options) (*DB, error) {
 	return &DB{pool: pool, conn: conn, opts: opts, spill: spill}, nil
 }
 
-// lockDown attaches the catalog and opens the other connections. Then it disables all other access
-// and locks the settings, unless Options.Unsafe is set.
-func (db *DB) lockDown(ctx context.Context, path string) error {
+// attachAndLock attaches the databases and opens the connections of the planner and the sessions. Then
+// it disables access to anything else and locks the settings, unless Options.Unsafe is set.
+func (db *DB) attachAndLock(ctx context.Context, path string) error {
 	if err := db.attachCatalog(ctx, path); err != nil {
 		return err
 	}
@@ -216,7 +217,7 @@ func (db *DB) execAll(ctx context.Context, statements ...string) error {
 // to w, see Abandoned.
 func (db *DB) Run(ctx context.Context, q Query, values map[string]string, w Writer) (int64, error) {
 	var rows int64
-	_, isCollector := w.(*collector) // it reads few rows; a temporary table would take longer than the query
+	_, isCollector := w.(*collector) // it keeps few rows; a temporary table would take longer than the query
 	err := db.readResult(ctx, q, values, !isCollector, func(r array.RecordReader) (err error) {
 		rows, err = copyRows(r, w)
 		if excel, ok := w.(*excelWriter); ok {
@@ -231,8 +232,8 @@ func (db *DB) Run(ctx context.Context, q Query, values map[string]string, w Writ
 }
 
 // readResult runs a query and calls use with its result in Arrow batches. If spooled is true, the
-// result is first written to a temporary table and then read in pieces. Statements that cannot fill
-// a table are read directly.
+// result is first written to a temporary table and then read in pieces. This is unnecessary for a
+// table scan, and impossible for a statement that cannot fill a table.
 func (db *DB) readResult(ctx context.Context, q Query, values map[string]string, spooled bool, use func(array.RecordReader) error) error {
 	ctx, cancel, replaceError := withTimeout(ctx, db.opts.Timeout)
 	defer cancel()
@@ -259,10 +260,10 @@ func (db *DB) readResult(ctx context.Context, q Query, values map[string]string,
 	return replaceError(err)
 }
 
-// addAbandoned adds work that is still running. Nil means no work.
-func (db *DB) addAbandoned(work <-chan struct{}) {
-	if work != nil {
-		db.abandoned = append(db.abandoned, work)
+// addAbandoned adds a channel that is closed when a query ends. Nil means that no query is running.
+func (db *DB) addAbandoned(ended <-chan struct{}) {
+	if ended != nil {
+		db.abandoned = append(db.abandoned, ended)
 	}
 }
 
@@ -270,9 +271,9 @@ func (db *DB) addAbandoned(work <-chan struct{}) {
 // that is still running. The channel is closed when the query ends. Until then, Close and the next
 // query wait.
 func (db *DB) Abandoned() []<-chan struct{} {
-	db.abandoned = slices.DeleteFunc(db.abandoned, func(work <-chan struct{}) bool {
+	db.abandoned = slices.DeleteFunc(db.abandoned, func(ended <-chan struct{}) bool {
 		select {
-		case <-work:
+		case <-ended:
 			return true
 		default:
 			return false

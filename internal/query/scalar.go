@@ -33,14 +33,14 @@ func appendFloat[T float32 | float64](dst []byte, a arrow.Array, i int) []byte {
 		}
 		return append(dst, "Infinity"...)
 	}
-	bits, form := 64, byte('f')
+	bits, format := 64, byte('f')
 	if _, isSingle := any(T(0)).(float32); isSingle {
 		bits = 32
 	}
 	if abs := math.Abs(v); abs != 0 && (abs < 1e-6 || abs >= 1e21) {
-		form = 'e'
+		format = 'e'
 	}
-	return strconv.AppendFloat(dst, v, form, -1, bits)
+	return strconv.AppendFloat(dst, v, format, -1, bits)
 }
 
 func decimalCodec(t *arrow.Decimal128Type) codec {

@@ -121,7 +121,7 @@ func (p *planner) findTables(ctx context.Context, q Query, values map[string]str
 		if err != nil {
 			return err
 		}
-		text := q.SQL[len(leadingGap.FindString(q.SQL)):]
+		text := q.withoutHeader()
 		switch {
 		case s.several:
 			return ErrNoPlan
@@ -192,9 +192,9 @@ func (p planStep) collectTables(scanned map[string]bool) {
 // stream was most recently read and proven.
 const gradesSQL = `WITH published AS (SELECT run_id, snapshot_at FROM ` + catalogDB + `.meta.runs WHERE snapshot_at IS NOT NULL),
 	readings AS (
-		SELECT s.stream, max(r.snapshot_at) FILTER (s.grade IN ('exact', 'repaired', 'bounded', 'best_effort')) AS read_at,
-			max(CASE WHEN s.grade = 'bounded' THEN s.age_since ELSE r.snapshot_at END) FILTER (s.grade IN ('exact', 'repaired', 'bounded')) AS proven_at
-		FROM ` + catalogDB + `.meta.streams AS s JOIN published AS r USING (run_id) GROUP BY s.stream)
+		SELECT s.stream, max(p.snapshot_at) FILTER (s.grade IN ('exact', 'repaired', 'bounded', 'best_effort')) AS read_at,
+			max(CASE WHEN s.grade = 'bounded' THEN s.age_since ELSE p.snapshot_at END) FILTER (s.grade IN ('exact', 'repaired', 'bounded')) AS proven_at
+		FROM ` + catalogDB + `.meta.streams AS s JOIN published AS p USING (run_id) GROUP BY s.stream)
 	SELECT s.stream, coalesce(s.grade, ''), coalesce(s.reason, ''), s.age_since, r.read_at, r.proven_at
 	FROM ` + catalogDB + `.meta.streams AS s JOIN readings AS r USING (stream)
 	WHERE s.run_id = (SELECT run_id FROM published ORDER BY snapshot_at DESC, run_id DESC LIMIT 1)`
@@ -222,9 +222,9 @@ func (p *planner) readGrades(ctx context.Context) (map[string]Source, error) {
 }
 
 // gradeTable returns the worst grade of the streams that fill a table. isFilled is false if no stream
-// fills the table. If the token has the scope for a list but not for its details, the main table of the list has the
-// grade of the list. The tables of nested records are then best_effort, because the list may leave
-// out some nested records. The manifest of a night grades tables by the same rules.
+// fills the table. If the token has the scope for a list but not for its details, the main table of
+// the list has the grade of the list. The tables of nested records are then best_effort, because the
+// list may leave out some nested records. The manifest of a night grades tables by the same rules.
 func gradeTable(table string, grades map[string]Source) (worst Source, isFilled bool) {
 	hasGrade := false
 	for _, st := range stream.All() {

@@ -57,9 +57,9 @@ func isStorable(stmt *duckdb.Stmt, kind duckdb.StmtType) (bool, error) {
 	if kind != duckdb.STATEMENT_TYPE_SELECT {
 		return false, nil
 	}
-	columns, err := stmt.ColumnCount()
+	columnCount, err := stmt.ColumnCount()
 	seen := map[string]bool{}
-	for i := range columns {
+	for i := range columnCount {
 		name, nameErr := stmt.ColumnName(i)
 		columnType, typeErr := stmt.ColumnType(i)
 		name = strings.ToLower(name)
@@ -68,41 +68,41 @@ func isStorable(stmt *duckdb.Stmt, kind duckdb.StmtType) (bool, error) {
 		}
 		seen[name] = true
 	}
-	return columns > 0, err
+	return columnCount > 0, err
 }
 
 // checkReadOnly returns a *RefusedError if the text of s is not a single statement that only
 // reads. DuckDB classifies DESCRIBE, SHOW and SUMMARIZE as SELECT.
 func checkReadOnly(ctx context.Context, conn *duckdb.Conn, s statement, text string, args []any) error {
 	text = text[len(leadingGap.FindString(text)):]
-	words := explainWords.FindString(text)
+	explain := explainStart.FindString(text)
 	switch {
 	case strings.Contains(text, "\x00"):
 		return &RefusedError{Reason: refusedNUL}
 	case s.several && !isPivot(conn, text):
 		return &RefusedError{Reason: refusedSeveral}
-	case s.kind == duckdb.STATEMENT_TYPE_EXPLAIN && words != "":
-		explained, err := prepareStatement(conn, text[len(words):])
+	case s.kind == duckdb.STATEMENT_TYPE_EXPLAIN && explain != "":
+		explained, err := prepareStatement(conn, text[len(explain):])
 		if err != nil {
 			return err
 		}
-		return checkReadOnly(ctx, conn, explained, text[len(words):], args)
+		return checkReadOnly(ctx, conn, explained, text[len(explain):], args)
 	case !s.several && s.kind != duckdb.STATEMENT_TYPE_SELECT:
 		return &RefusedError{Reason: refusalOf(s.kind)}
 	}
 	return refuseSideEffects(ctx, conn, s, text, args)
 }
 
-// gap matches spaces and comments between two words. It excludes ambiguous comments: nested
+// gap matches a space or a comment between two words. It excludes ambiguous comments: nested
 // ones, and line comments that contain \r without \n.
 const gap = `(?:\s|--[^\r\n]*\r?\n|/\*(?:[^*/]|/+[^*/]|\*+[^*/])*\*+/)`
 
 var (
 	// leadingGap matches everything before the first statement.
 	leadingGap = regexp.MustCompile(`^(?:;|` + gap + `)*`)
-	// explainWords matches the words before the explained statement, which EXPLAIN ANALYZE runs.
+	// explainStart matches the words before the explained statement, which EXPLAIN ANALYZE runs.
 	// DuckDB does not return the type of that statement, so other forms of EXPLAIN are refused.
-	explainWords = regexp.MustCompile(`^(?i)EXPLAIN(?:` + gap + `+ANALYZE\b` + gap + `*|` + gap + `*\(\s*(?:ANALYZE|FORMAT\s+\w+)(?:\s*,\s*(?:ANALYZE|FORMAT\s+\w+))*\s*\)` + gap + `*|` + gap + `+)`)
+	explainStart = regexp.MustCompile(`^(?i)EXPLAIN(?:` + gap + `+ANALYZE\b` + gap + `*|` + gap + `*\(\s*(?:ANALYZE|FORMAT\s+\w+)(?:\s*,\s*(?:ANALYZE|FORMAT\s+\w+))*\s*\)` + gap + `*|` + gap + `+)`)
 )
 
 func refusalOf(kind duckdb.StmtType) string {

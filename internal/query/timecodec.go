@@ -10,7 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
-// secondLayout is RFC 3339 without fractions and time zone. Only a TIMESTAMPTZ gets a Z after it.
+// secondLayout is RFC 3339 without fractions and time zone. Only a TIMESTAMPTZ ends with a Z.
 const secondLayout = "2006-01-02T15:04:05"
 
 func timestampCodec(t *arrow.TimestampType) codec {
@@ -50,7 +50,7 @@ func infinityName(v, largest int64) string {
 	return ""
 }
 
-// appendFraction appends a fraction in microseconds or, if needed, nanoseconds. It appends
+// appendFraction appends a fraction of a second with six or, if needed, nine digits. It appends
 // nothing for 0.
 func appendFraction(dst []byte, nanos int) []byte {
 	switch {
@@ -70,8 +70,8 @@ func appendDate(dst []byte, a arrow.Array, i int) []byte {
 	return time.Unix(days*24*60*60, 0).UTC().AppendFormat(dst, time.DateOnly)
 }
 
-// appendTimeIn returns the appender of a TIME that is stored in the given unit.
-func appendTimeIn(unit arrow.TimeUnit) appender {
+// timeAppender returns the appender of a TIME that is stored in the given unit.
+func timeAppender(unit arrow.TimeUnit) appender {
 	return func(dst []byte, a arrow.Array, i int) []byte {
 		return appendClock(dst, time.Duration(a.(*array.Time64).Value(i))*unit.Multiplier())
 	}

@@ -91,7 +91,7 @@ func NewWriter(f Format, w io.Writer, screen Screen) (Writer, error) {
 }
 
 // NewSpreadsheetWriter returns a CSV writer for spreadsheets. It writes an apostrophe before texts
-// that begin like a formula, so that spreadsheets do not evaluate them.
+// that begin like a formula, so that spreadsheets do not run them.
 func NewSpreadsheetWriter(w io.Writer) Writer {
 	return &csvWriter{out: bufio.NewWriter(w), defuse: true}
 }
