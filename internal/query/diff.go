@@ -86,9 +86,9 @@ func plainTextSQL(jsonSQL string) string {
 	return fmt.Sprintf(`CASE WHEN starts_with(%[1]s::VARCHAR, '"') THEN %[1]s ->> '$' ELSE %[1]s::VARCHAR END`, jsonSQL)
 }
 
-// changesQuery replaces %s in outer by a SELECT of the changes of the chosen tables. The SELECT
+// changesQuery replaces %s in outerSQL by a SELECT of the changes of the chosen tables. The SELECT
 // calls the macros of the catalog, one for each table.
-func (db *DB) changesQuery(ctx context.Context, d Diff, outer string) (Query, error) {
+func (db *DB) changesQuery(ctx context.Context, d Diff, outerSQL string) (Query, error) {
 	tables, err := db.comparableTables(ctx, d.Tables)
 	if err != nil {
 		return Query{}, err
@@ -107,7 +107,7 @@ func (db *DB) changesQuery(ctx context.Context, d Diff, outer string) (Query, er
 			selects[i] += fmt.Sprintf(" WHERE split_part(\"key\", '/', 1) IN (%s)", outletKeysSQL(t, d.Outlet))
 		}
 	}
-	return Query{SQL: fmt.Sprintf(outer, strings.Join(selects, " UNION ALL "))}, nil
+	return Query{SQL: fmt.Sprintf(outerSQL, strings.Join(selects, " UNION ALL "))}, nil
 }
 
 // outletKeysSQL returns a SELECT of ids. A record of the table belongs or belonged to the outlet if
@@ -115,20 +115,20 @@ func (db *DB) changesQuery(ctx context.Context, d Diff, outer string) (Query, er
 // outletKeysSQL returns an empty string.
 func outletKeysSQL(table, outlet string) string {
 	id := sqltext.Literal(outlet)
-	ids := func(column, from string) string {
-		return fmt.Sprintf("SELECT %s FROM history.%s WHERE outlet_id = %s", column, from, id)
+	selectIDs := func(column, historyTable string) string {
+		return fmt.Sprintf("SELECT %s FROM history.%s WHERE outlet_id = %s", column, historyTable, id)
 	}
 	switch {
 	case table == "outlets" || table == "outlet_tags" || table == "outlet_products":
 		return "SELECT " + id
 	case strings.HasPrefix(table, "outlet_channel"):
-		return ids("id", "outlet_channels")
+		return selectIDs("id", "outlet_channels")
 	case strings.HasPrefix(table, "outlet_listing"):
-		return ids("id", "outlet_listings")
+		return selectIDs("id", "outlet_listings")
 	case strings.HasPrefix(table, "product_listing"):
-		return ids("id", "product_listings")
+		return selectIDs("id", "product_listings")
 	case table == "products" || table == "product_prices" || table == "product_example_links":
-		return ids("product_id", "outlet_products") + " UNION " + ids("id", "product_listings") + " UNION " + ids("id", "outlet_listings")
+		return selectIDs("product_id", "outlet_products") + " UNION " + selectIDs("id", "product_listings") + " UNION " + selectIDs("id", "outlet_listings")
 	}
 	return ""
 }

@@ -58,8 +58,8 @@ func newDiff(t *testing.T, db *query.DB, tables []string, names ...string) query
 	return query.Diff{From: from, To: to, Tables: tables}
 }
 
-// TestChangesForDisplayHaveUnquotedTexts prints the changes that are meant for people (asJSON is
-// false), the counts and the changed fields as tables.
+// TestChangesForDisplayHaveUnquotedTexts prints the changes (asJSON is false), the counts and the
+// changed fields as tables.
 func TestChangesForDisplayHaveUnquotedTexts(t *testing.T) {
 	db := openAt(t, createNightsCatalog(t))
 	d := newDiff(t, db, nil, "2026-11-01", "2026-11-02")
@@ -71,7 +71,7 @@ func TestChangesForDisplayHaveUnquotedTexts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fields, err := db.ChangedFields(t.Context(), newDiff(t, db, nil))
+	fieldsOfLastNights, err := db.ChangedFields(t.Context(), newDiff(t, db, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestChangesForDisplayHaveUnquotedTexts(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, q := range []query.Query{changes, counts, fields, fieldsOfFirstNights} {
+	for _, q := range []query.Query{changes, counts, fieldsOfLastNights, fieldsOfFirstNights} {
 		text, err := runQuery(t, db, q, nil, query.Table, query.Screen{})
 		if err != nil {
 			t.Fatal(err)
@@ -101,7 +101,7 @@ product_listings        name               1  d    other     same
 product_listings  name         2  a    old  new "name"
 `}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("tables of changes, counts, fields, and fields of the first nights (-want +got):\n%s", diff)
+		t.Errorf("changes, counts, fields of the last nights and fields of the first nights (-want +got):\n%s", diff)
 	}
 }
 

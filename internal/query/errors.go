@@ -10,7 +10,7 @@ import (
 )
 
 // UsageError reports a mistake of the caller, such as an unknown query, an unknown parameter or
-// a value of the wrong type. Its text lists the valid alternatives.
+// a value of the wrong type.
 type UsageError struct {
 	Problem string
 	// Params contains the affected parameter, or all parameters of the query.

@@ -42,9 +42,9 @@ func requireGraphic(t *testing.T, text string) {
 }
 
 func TestFilesAndPipesGetUnescapedTexts(t *testing.T) {
-	plain := strings.ToValidUTF8(hostile, "")
-	got, err := runQuery(t, open(t, ""), query.Text(fmt.Sprintf("SELECT '%s' AS a", strings.ReplaceAll(plain, "'", "''"))), nil, query.CSV, query.Screen{})
-	if want := "a\r\n\"" + plain + "\"\r\n"; err != nil || got != want {
+	text := strings.ToValidUTF8(hostile, "")
+	got, err := runQuery(t, open(t, ""), query.Text(fmt.Sprintf("SELECT '%s' AS a", strings.ReplaceAll(text, "'", "''"))), nil, query.CSV, query.Screen{})
+	if want := "a\r\n\"" + text + "\"\r\n"; err != nil || got != want {
 		t.Errorf("got %q, %v, want %q", got, err, want)
 	}
 }

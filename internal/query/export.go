@@ -68,7 +68,7 @@ type ExportFile struct {
 	Rows   int64  `json:"rows"`
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"`
-	// Columns have the types of the catalog, except that JSON is written as text.
+	// Columns have the types of the query's result. The file contains JSON as text.
 	Columns []Column `json:"columns"`
 }
 

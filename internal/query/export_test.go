@@ -40,7 +40,7 @@ func readFolder(t *testing.T, dir string) map[string]string {
 }
 
 func TestExportDefusesFormulasInCSV(t *testing.T) {
-	selected := query.Text(`SELECT * FROM (VALUES ('=1+1', '{"a":1}'::JSON, -5, DATE '2026-11-01'), ('+49', '-1', 6, NULL), ('@x', NULL, 7, NULL), (chr(9) || 'y', NULL, 8, NULL), ('a=b', NULL, -0.5, NULL)) AS t("=name", doc, n, day)`)
+	q := query.Text(`SELECT * FROM (VALUES ('=1+1', '{"a":1}'::JSON, -5, DATE '2026-11-01'), ('+49', '-1', 6, NULL), ('@x', NULL, 7, NULL), (chr(9) || 'y', NULL, 8, NULL), ('a=b', NULL, -0.5, NULL)) AS t("=name", doc, n, day)`)
 	for name, c := range map[string]struct {
 		defuse bool
 		want   string
@@ -50,7 +50,7 @@ func TestExportDefusesFormulasInCSV(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "out")
-			if _, err := open(t, "").Export(t.Context(), dir, query.Export{Query: &selected, Format: query.CSV, Defuse: c.defuse}); err != nil {
+			if _, err := open(t, "").Export(t.Context(), dir, query.Export{Query: &q, Format: query.CSV, Defuse: c.defuse}); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(c.want, readFolder(t, dir)["answer.csv"]); diff != "" {
@@ -63,9 +63,9 @@ func TestExportDefusesFormulasInCSV(t *testing.T) {
 // TestExportDefusesHiddenFormulas exports texts that a spreadsheet may run as formulas although they do
 // not begin with =, +, - or @: the sign follows a space or an invisible character, or is full-width.
 func TestExportDefusesHiddenFormulas(t *testing.T) {
-	selected := query.Text("SELECT * FROM (VALUES (' =1'), (chr(160) || '+1'), (chr(8203) || '@x'), (chr(65279) || '-1'), ('\uff1d1'), (' \uff0b1'), ('\uff0d1'), ('\uff201'), (' a=1'), ('\u2014 x'), ('  '), ('')) AS t(v)")
+	q := query.Text("SELECT * FROM (VALUES (' =1'), (chr(160) || '+1'), (chr(8203) || '@x'), (chr(65279) || '-1'), ('\uff1d1'), (' \uff0b1'), ('\uff0d1'), ('\uff201'), (' a=1'), ('\u2014 x'), ('  '), ('')) AS t(v)")
 	dir := filepath.Join(t.TempDir(), "out")
-	if _, err := open(t, "").Export(t.Context(), dir, query.Export{Query: &selected, Format: query.CSV, Defuse: true}); err != nil {
+	if _, err := open(t, "").Export(t.Context(), dir, query.Export{Query: &q, Format: query.CSV, Defuse: true}); err != nil {
 		t.Fatal(err)
 	}
 	want := "v\r\n' =1\r\n'\u00a0+1\r\n'\u200b@x\r\n'\ufeff-1\r\n'\uff1d1\r\n' \uff0b1\r\n'\uff0d1\r\n'\uff201\r\n\" a=1\"\r\n\u2014 x\r\n\"  \"\r\n\"\"\r\n"
@@ -103,8 +103,8 @@ func TestExportWritesTablesAndManifest(t *testing.T) {
 
 func TestExportEscapesPartitionValues(t *testing.T) {
 	parent := t.TempDir()
-	selected := query.Text("SELECT '../../' || range AS part, range AS n FROM range(2)")
-	m, err := open(t, "").Export(t.Context(), filepath.Join(parent, "out"), query.Export{Query: &selected, Format: query.Parquet, PartitionBy: "part"})
+	q := query.Text("SELECT '../../' || range AS part, range AS n FROM range(2)")
+	m, err := open(t, "").Export(t.Context(), filepath.Join(parent, "out"), query.Export{Query: &q, Format: query.Parquet, PartitionBy: "part"})
 	if err != nil || len(m.Files) != 2 || m.Files[0].File != "answer/part=..%2F..%2F0/data_0.parquet" {
 		t.Errorf("got files %+v, %v, want two files with escaped slashes in their paths", m.Files, err)
 	}
@@ -175,7 +175,7 @@ func TestInvalidExportsAreUsageErrors(t *testing.T) {
 func TestOneTableIsSavedToAFile(t *testing.T) {
 	db := open(t, oneListing+"; CREATE VIEW names AS SELECT id, '=1' AS name FROM product_listings; CREATE VIEW name_count AS SELECT count(*) AS n FROM names")
 	file := filepath.Join(t.TempDir(), "saved.csv")
-	answer := query.Text("SELECT $n AS n, '=1' AS formula FROM range(2)")
+	q := query.Text("SELECT $n AS n, '=1' AS formula FROM range(2)")
 	for name, c := range map[string]struct {
 		export query.Export
 		rows   int64
@@ -183,7 +183,7 @@ func TestOneTableIsSavedToAFile(t *testing.T) {
 	}{
 		"a view":              {query.Export{Tables: []string{"names"}}, 1, "id,name\r\np1,=1\r\n"},
 		"a view, defused":     {query.Export{Tables: []string{"name?"}, Defuse: true}, 1, "id,name\r\np1,'=1\r\n"},
-		"a query with values": {query.Export{Query: &answer, Values: map[string]string{"n": "7"}}, 2, "n,formula\r\n7,=1\r\n7,=1\r\n"},
+		"a query with values": {query.Export{Query: &q, Values: map[string]string{"n": "7"}}, 2, "n,formula\r\n7,=1\r\n7,=1\r\n"},
 	} {
 		c.export.Format = query.CSV
 		rows, err := db.SaveExport(t.Context(), c.export, file)

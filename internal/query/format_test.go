@@ -181,8 +181,8 @@ func TestWrapLines(t *testing.T) {
 	}
 }
 
-// TestUnsupportedTypesMustBeCast checks that values of unsupported types, also nested ones, are
-// usage errors, and that they can be written as VARCHAR.
+// TestUnsupportedTypesMustBeCast checks that values of unsupported types, also nested ones, cause
+// usage errors, and can be written as VARCHAR.
 func TestUnsupportedTypesMustBeCast(t *testing.T) {
 	t.Parallel()
 	db := open(t, "")

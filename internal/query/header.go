@@ -25,7 +25,7 @@ import (
 
 var (
 	headerLine = regexp.MustCompile(`^--\s*(\w+):\s*(.*)$`)
-	paramField = regexp.MustCompile(`^(\w+) (VARCHAR|BIGINT|COUNT|BOOLEAN|DATE|TIMESTAMPTZ|TIMEZONE|DECIMAL|\w+(?:\|\w+)+)(\??) ('[^']+'|\S+) -- (.+)$`)
+	paramText  = regexp.MustCompile(`^(\w+) (VARCHAR|BIGINT|COUNT|BOOLEAN|DATE|TIMESTAMPTZ|TIMEZONE|DECIMAL|\w+(?:\|\w+)+)(\??) ('[^']+'|\S+) -- (.+)$`)
 )
 
 func headerWords(isCheck bool) []string {
@@ -89,7 +89,7 @@ func (q *Query) parseHeader() (faults []fault) {
 			q.Params[len(q.Params)-1].Values = text
 		default:
 			if alike := nearest.FindNear(headerWords(q.isCheck), word); len(alike) > 0 {
-				add("unknown header %q: did you mean %s?", word, alike[0])
+				add("unknown header line %q: did you mean %s?", word, alike[0])
 			}
 		}
 	}
@@ -98,7 +98,7 @@ func (q *Query) parseHeader() (faults []fault) {
 
 // parseParam parses the text after "param:" and checks that the default has the declared type.
 func parseParam(text string) (Param, error) {
-	m := paramField.FindStringSubmatch(text)
+	m := paramText.FindStringSubmatch(text)
 	if m == nil {
 		return Param{}, fmt.Errorf("write a parameter as NAME TYPE DEFAULT -- MEANING, not %q", text)
 	}
@@ -132,11 +132,11 @@ func parseFile(q Query, text string) (Query, []fault) {
 	return q, faults
 }
 
-var paramName = regexp.MustCompile(`\$(\w+)`)
+var dollarName = regexp.MustCompile(`\$(\w+)`)
 
 // dollarNames lists the names after a dollar sign, also in string literals and comments.
 func dollarNames(sql string) (names []string) {
-	for _, m := range paramName.FindAllStringSubmatch(sql, -1) {
+	for _, m := range dollarName.FindAllStringSubmatch(sql, -1) {
 		names = append(names, m[1])
 	}
 	return names

@@ -72,9 +72,9 @@ type jobResult struct {
 const (
 	// jobFile is the name of the result file in the folder of the child.
 	jobFile = "result"
-	// maxJobResult and maxJobOutput limit the output of a child, in bytes.
-	maxJobResult = 64 << 20
-	maxJobOutput = 16 << 10
+	// maxJobResult limits the output of a child, and maxErrorOutput its error output, in bytes.
+	maxJobResult   = 64 << 20
+	maxErrorOutput = 16 << 10
 )
 
 // Run runs the job in a process that command starts. The environment of the process contains only
@@ -94,7 +94,7 @@ func (j Job) Run(ctx context.Context, command []string, w io.Writer) (_ Result, 
 	if err != nil {
 		return Result{}, err
 	}
-	out, errOut := limitedBuffer{maxBytes: maxJobResult}, limitedBuffer{maxBytes: maxJobOutput}
+	out, errOut := limitedBuffer{maxBytes: maxJobResult}, limitedBuffer{maxBytes: maxErrorOutput}
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir.Dir, []string{"TMPDIR=" + dir.Dir}, &out, &errOut
 	stdin, err := cmd.StdinPipe() // the child stops when stdin is closed, for example by the end of this process
@@ -168,7 +168,7 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 	got, err := j.runInChild(ctx)
 	switch {
 	case err == nil:
-	case exceedsDisk(err):
+	case exceedsDiskLimit(err):
 		got = jobResult{Problem: &StatementError{Problem: "the result or its temporary files are larger than " + plural.FormatBytes(j.DiskLimit) + ": select fewer rows or columns, or aggregate"}}
 	default:
 		got = jobResult{Problem: newStatementError(j.SQL, err)}
@@ -210,8 +210,8 @@ func (j Job) runInChild(ctx context.Context) (got jobResult, err error) {
 	return got, err
 }
 
-// exceedsDisk reports whether an error was caused by Job.DiskLimit.
-func exceedsDisk(err error) bool {
+// exceedsDiskLimit reports whether an error was caused by Job.DiskLimit.
+func exceedsDiskLimit(err error) bool {
 	text := err.Error()
 	return errors.Is(err, syscall.EFBIG) || strings.Contains(text, "File too large") || strings.Contains(text, "max_temp_directory_size")
 }

@@ -32,8 +32,7 @@ type FilesError struct {
 func (e *FilesError) Error() string { return strings.Join(e.Problems, "\n") }
 
 const (
-	// ending is the ending of query files.
-	ending = ".sql"
+	queryExtension = ".sql"
 	// ownSubject is the default subject of the user's own queries.
 	ownSubject = "own"
 	// maxFileSize is the maximum size of a query file in bytes. It prevents a huge file, chosen by
@@ -44,7 +43,7 @@ const (
 // Load returns the built-in queries and the user's own queries in the folder dir. If dir is
 // empty, it returns only the built-in ones. If Load returns a *FilesError, the library still
 // contains the queries without mistakes.
-func Load(dir string) (Library, error) { return namedQueries().load(dir) }
+func Load(dir string) (Library, error) { return namedQueryKind().load(dir) }
 
 // queryKind describes one of the two kinds of queries: named queries or checks.
 type queryKind struct {
@@ -54,7 +53,7 @@ type queryKind struct {
 	isCheck bool
 }
 
-func namedQueries() queryKind {
+func namedQueryKind() queryKind {
 	return queryKind{files: queries.FS, folder: "queries", key: "queries.dir"}
 }
 
@@ -71,7 +70,7 @@ func (k queryKind) load(dir string) (Library, error) {
 	}
 	var problems []string
 	for _, entry := range entries {
-		if !strings.EqualFold(filepath.Ext(entry.Name()), ending) || strings.HasPrefix(entry.Name(), ".") {
+		if !strings.EqualFold(filepath.Ext(entry.Name()), queryExtension) || strings.HasPrefix(entry.Name(), ".") {
 			continue
 		}
 		file := filepath.Join(dir, entry.Name())
@@ -93,7 +92,7 @@ var simpleName = regexp.MustCompile(`^\w+$`)
 
 func (l Library) readUserFile(k queryKind, file string) (Query, []fault) {
 	base := filepath.Base(file)
-	name := base[:len(base)-len(ending)]
+	name := base[:len(base)-len(queryExtension)]
 	if !simpleName.MatchString(name) {
 		return Query{}, []fault{{0, "has an invalid name: use only letters, digits and _"}}
 	}
@@ -102,7 +101,7 @@ func (l Library) readUserFile(k queryKind, file string) (Query, []fault) {
 		return Query{}, []fault{{0, "has the name of " + l.queries[i].File + ": rename one of them"}}
 	}
 	if i >= 0 {
-		return Query{}, []fault{{0, "has the name of the built-in " + k.folder + "/" + l.queries[i].Name + ending + ": rename it"}}
+		return Query{}, []fault{{0, "has the name of the built-in " + k.folder + "/" + l.queries[i].Name + queryExtension + ": rename it"}}
 	}
 	text, err := ReadText(file)
 	if err != nil {
@@ -145,10 +144,10 @@ func ReadText(file string) (string, error) {
 }
 
 // List returns the built-in queries, sorted by name.
-func List() ([]Query, error) { return namedQueries().list() }
+func List() ([]Query, error) { return namedQueryKind().list() }
 
 func (k queryKind) list() ([]Query, error) {
-	files, err := fs.Glob(k.files, "*"+ending)
+	files, err := fs.Glob(k.files, "*"+queryExtension)
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", k.folder, err)
 	}
@@ -158,7 +157,7 @@ func (k queryKind) list() ([]Query, error) {
 		if err != nil {
 			return nil, fmt.Errorf("list %s: %w", k.folder, err)
 		}
-		q := Query{Name: strings.TrimSuffix(file, ending), SQL: string(text), isCheck: k.isCheck}
+		q := Query{Name: strings.TrimSuffix(file, queryExtension), SQL: string(text), isCheck: k.isCheck}
 		faults := q.parseHeader()
 		if k.isCheck && len(faults) == 0 {
 			faults = q.faultsOfCheck()

@@ -37,7 +37,7 @@ SELECT id FROM product_listings
 WHERE country = $country AND domain_authority >= $least AND ($name IS NULL OR name = $name)
 `
 
-const twoListings = `
+const threeListings = `
 INSERT INTO product_listings (id, name, country, domain_authority) VALUES
 	('a', 'The first', 'DE', 10), ('b', 'The second', 'DE', 20), ('c', 'The first', 'FR', 30);`
 
@@ -71,7 +71,7 @@ func TestLoadAddsOwnQueries(t *testing.T) {
 		q.Title != want.Title || q.Grain != want.Grain || q.About != want.About || !q.IsUserDefined() {
 		t.Errorf("got %+v, want %+v\n%s", q, want, diff)
 	}
-	db := open(t, twoListings)
+	db := open(t, threeListings)
 	for values, want := range map[string]string{"": "a\n", "name=NULL": "a\nb\n", "country=FR": "c\n", "least=20 name=NULL": "b\n"} {
 		given := map[string]string{}
 		for _, assignment := range strings.Fields(values) {
@@ -103,8 +103,8 @@ func TestLoadReportsAllMistakes(t *testing.T) {
 		"unused.sql":      "-- title: Unused\n-- param: top COUNT 3 -- rows\nSELECT 1",
 		"twice.sql":       "-- title: Twice\n-- param: a COUNT 3 -- rows\n-- param: a COUNT 4 -- rows\nSELECT $a",
 		"too_long.sql":    good + strings.Repeat(" ", 1<<20),
-		".#hidden.sql":    "an editor's",
-		"empty_words.sql": "-- title:\nSELECT 1",
+		".#hidden.sql":    "a lock file of an editor",
+		"empty_title.sql": "-- title:\nSELECT 1",
 	})
 	if err := os.Mkdir(filepath.Join(dir, "folder.sql"), 0o700); err != nil {
 		t.Fatal(err)
@@ -116,7 +116,7 @@ func TestLoadReportsAllMistakes(t *testing.T) {
 	}
 	want := []string{
 		"best_value.sql: has the name of the built-in queries/best_value.sql: rename it",
-		`empty_words.sql:1: the line "-- title: TEXT" may occur once and needs a text`,
+		`empty_title.sql:1: the line "-- title: TEXT" may occur once and needs a text`,
 		"folder.sql: is not a regular file",
 		"my-query.sql: has an invalid name: use only letters, digits and _",
 		"no_title.sql:1: needs a title: begin with -- title: TEXT",
@@ -124,7 +124,7 @@ func TestLoadReportsAllMistakes(t *testing.T) {
 		`parameters.sql:2: write a parameter as NAME TYPE DEFAULT -- MEANING, not "n NUMBER 1 -- count"`,
 		`parameters.sql:4: parameter "n": "many" is not a whole number from 0 on`,
 		`repeated.sql:2: the line "-- title: TEXT" may occur once and needs a text`,
-		`repeated.sql:3: unknown header "parm": did you mean param?`,
+		`repeated.sql:3: unknown header line "parm": did you mean param?`,
 		`repeated.sql:4: the line "-- values: SELECT ..." may occur once, below the "-- param:" line of its parameter`,
 		"too_long.sql: is larger than 1048576 bytes",
 		`twice.sql:3: parameter "a" is declared twice`,
@@ -195,7 +195,7 @@ func TestParseTextReadsParameters(t *testing.T) {
 }
 
 func TestParamValues(t *testing.T) {
-	db := open(t, twoListings)
+	db := open(t, threeListings)
 	country := query.Param{Name: "country", Type: "VARCHAR", Values: "SELECT country FROM product_listings UNION ALL SELECT NULL"}
 	for name, c := range map[string]struct {
 		param query.Param
@@ -223,7 +223,7 @@ func TestParamValues(t *testing.T) {
 }
 
 func TestUnknownValues(t *testing.T) {
-	db := open(t, twoListings)
+	db := open(t, threeListings)
 	q := query.Query{Name: "places", Params: []query.Param{
 		{Name: "country", Type: "VARCHAR", Default: "NULL", Values: "SELECT country FROM product_listings"},
 		{Name: "city", Type: "VARCHAR", Default: "NULL", Values: "SELECT city FROM product_listings"},

@@ -15,7 +15,7 @@ import (
 type TimeoutError struct{ After time.Duration }
 
 func (e *TimeoutError) Error() string {
-	return fmt.Sprintf("stopped after %s, the time limit: read less (WHERE, LIMIT, fewer joins), or raise the limit", e.After)
+	return fmt.Sprintf("the query was stopped after %s, the time limit: read less (WHERE, LIMIT, fewer joins), or raise the limit", e.After)
 }
 
 // withTimeout limits the time of one query. A limit of 0 means no limit. If the limit was reached,

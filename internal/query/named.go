@@ -9,12 +9,12 @@ import (
 // Query is SQL with parameters. The header of a file declares parameters with their types. Each
 // undeclared $name in the SQL is a parameter of type VARCHAR.
 type Query struct {
-	// Name is the name of the file without its ending. It is empty for SQL that is not in a library.
+	// Name is the name of the file without its extension. It is empty for SQL that is not in a library.
 	Name string
 	// File is the path of a user's file. It is empty for built-in queries and for SQL from the
 	// command line.
 	File string
-	// Subject is a word that groups lists of queries.
+	// Subject is a word by which lists of queries are grouped.
 	Subject string
 	// Title describes the result. Grain describes one row. About explains the numbers. In a
 	// user's query, only Title is required.
@@ -77,8 +77,8 @@ type Param struct {
 	// may be "schedule.timezone", which means Options.Timezone.
 	Default string
 	About   string
-	// Values is a SELECT, whose first column contains the values in the data. Empty means that any
-	// value is accepted. See [DB.ParamValues].
+	// Values is the SELECT in the line "values" of the header, if there is one. Its first column
+	// contains the values in the data. See [DB.ParamValues].
 	Values string
 }
 

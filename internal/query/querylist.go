@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// WriteList lists queries by subject. In the format Table, each query is one line. JSON contains
-// the fields of the headers and the marts. CSV contains only the names of the parameters.
+// WriteList lists queries by subject. In the format Table, each query is one line. JSON and CSV
+// contain the fields of the headers and the marts; CSV has only the name of each parameter.
 func WriteList(w io.Writer, f Format, all []Query) error {
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(a, b Query) int { return strings.Compare(a.Subject, b.Subject) })
@@ -53,8 +53,8 @@ var (
 	martName = regexp.MustCompile(`\bmart\.(\w+)`)
 )
 
-// Marts lists the views in the schema mart that the SQL reads. It leaves out mart.snapshot, which contains only
-// the time of the snapshot.
+// Marts lists the views in the schema mart that the SQL reads. It leaves out mart.snapshot, which
+// contains only the time of the snapshot.
 func (q Query) Marts() []string {
 	var names []string
 	for _, m := range martName.FindAllStringSubmatch(comments.ReplaceAllString(q.SQL, ""), -1) {
@@ -66,8 +66,8 @@ func (q Query) Marts() []string {
 	return slices.Compact(names)
 }
 
-// FilterByWords returns the queries that contain every word in their name, title, description or
-// subject. Upper and lower case are equal.
+// FilterByWords returns the queries that contain each of the words in Name, Title, About or Subject.
+// Upper and lower case are equal.
 func FilterByWords(all []Query, words []string) []Query {
 	var matching []Query
 	for _, q := range all {
@@ -88,7 +88,8 @@ func (q Query) ownNote() string {
 	return " (own: " + q.File + ")"
 }
 
-// Explain writes the header of a query in lines of at most 80 characters.
+// Explain writes the header and the marts of a query. Title, grain and about are broken into lines of
+// at most 80 characters.
 func Explain(w io.Writer, q Query) error {
 	const indent, width = "  ", 80
 	var b strings.Builder
@@ -134,7 +135,7 @@ type paramInList struct {
 	// Default is null for a required parameter.
 	Default *string `json:"default"`
 	About   string  `json:"about"`
-	// Values is a SELECT of the values in the data. It is empty if any value is accepted.
+	// Values is a SELECT of the values in the data, or empty.
 	Values string `json:"values"`
 }
 

@@ -65,15 +65,15 @@ type pieceReader struct {
 func openPieces(ctx context.Context, arrow *duckdb.Arrow, text string) (array.RecordReader, error) {
 	p := &pieceReader{ctx: ctx, arrow: arrow, text: text}
 	_, table, _ := strings.Cut(text, " FROM ")
-	end, err := arrow.QueryContext(ctx, "SELECT coalesce(max(rowid) + 1, 0)::BIGINT FROM "+table)
+	reader, err := arrow.QueryContext(ctx, "SELECT coalesce(max(rowid) + 1, 0)::BIGINT FROM "+table)
 	if err != nil {
 		return nil, err
 	}
-	defer end.Release()
-	if end.Next() {
-		p.end = end.RecordBatch().Column(0).(*array.Int64).Value(0)
+	defer reader.Release()
+	if reader.Next() {
+		p.end = reader.RecordBatch().Column(0).(*array.Int64).Value(0)
 	}
-	if err := end.Err(); err != nil {
+	if err := reader.Err(); err != nil {
 		return nil, err
 	}
 	return p, p.openNext()

@@ -14,8 +14,7 @@ import (
 // ValidateUserFiles validates the user's queries and checks. It returns a *FilesError for queries that
 // do not parse, do more than read, or name a table or column that the catalog does not have. Before
 // the first night, db is nil; the names of tables and columns are then not validated. In a check that
-// reads the database "before", they are validated only if the check can compare, see
-// [DB.WhyNotComparable].
+// reads the database "before", they are validated only if [DB.WhyNotComparable] returns no reason.
 func (l Library) ValidateUserFiles(ctx context.Context, db *DB) (err error) {
 	hasCatalog := db != nil
 	if !hasCatalog {

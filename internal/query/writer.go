@@ -61,7 +61,7 @@ func FormatOf(file string) (Format, error) {
 			return f, nil
 		}
 	}
-	return "", &UsageError{Problem: fmt.Sprintf("the extension of %q names no format: use .txt, .csv, .json, .jsonl, .md, .parquet or .xlsx, or choose one with --format", file)}
+	return "", &UsageError{Problem: fmt.Sprintf("the extension of %q names no format: use .txt, .csv, .json, .jsonl, .md, .parquet or .xlsx, or choose a format with --format", file)}
 }
 
 // NewWriter returns a writer for a format. It returns a *UsageError for Parquet and Excel, because

@@ -144,8 +144,8 @@ func (w *excelWriter) End() error {
 	return nil
 }
 
-// removeTemporaryFiles removes the temporary files of an incomplete workbook. Otherwise they would remain until
-// the DB is closed, which may take days.
+// removeTemporaryFiles removes the temporary files of an incomplete workbook. Otherwise they would
+// remain until the DB is closed, which may take days.
 func (w *excelWriter) removeTemporaryFiles() {
 	if w.file != nil {
 		_ = w.file.Close()
@@ -157,29 +157,29 @@ func (w *excelWriter) writeAbout() error {
 	if _, err := w.file.NewSheet(aboutSheet); err != nil {
 		return err
 	}
-	lines := [][]any{{"Title", w.query.Title}, {"Rows", w.rows - 1}, {"Snapshot", w.snapshot.Run}}
+	aboutRows := [][]any{{"Title", w.query.Title}, {"Rows", w.rows - 1}, {"Snapshot", w.snapshot.Run}}
 	if !w.snapshot.At.IsZero() {
-		lines = append(lines, []any{"Snapshot time", w.snapshot.At.UTC().Format(time.RFC3339Nano)})
+		aboutRows = append(aboutRows, []any{"Snapshot time", w.snapshot.At.UTC().Format(time.RFC3339Nano)})
 	}
-	lines = append(lines, []any{"Times", "UTC, to the millisecond"})
+	aboutRows = append(aboutRows, []any{"Times", "UTC, to the millisecond"})
 	for _, p := range w.query.Params {
 		value, ok := w.values[p.Name]
 		if !ok {
 			value = p.Default
 		}
-		lines = append(lines, []any{"Parameter " + p.Name, value})
+		aboutRows = append(aboutRows, []any{"Parameter " + p.Name, value})
 	}
 	for _, s := range w.sources {
-		lines = append(lines, []any{"Table " + s.Table, s.Grade, s.Reason})
+		aboutRows = append(aboutRows, []any{"Table " + s.Table, s.Grade, s.Reason})
 	}
-	lines = append(lines, []any{"Tables", w.sourcesProblem})
+	aboutRows = append(aboutRows, []any{"Tables", w.sourcesProblem})
 	// The length of a cell is limited, the length of a query is not.
 	for line := range strings.Lines(w.query.SQL) {
-		lines = append(lines, []any{"SQL", strings.TrimRight(line, "\r\n")})
+		aboutRows = append(aboutRows, []any{"SQL", strings.TrimRight(line, "\r\n")})
 	}
-	lines = slices.DeleteFunc(lines, func(line []any) bool { return line[1] == "" })
-	for i, line := range lines {
-		if err := w.file.SetSheetRow(aboutSheet, "A"+strconv.Itoa(i+1), &line); err != nil {
+	aboutRows = slices.DeleteFunc(aboutRows, func(row []any) bool { return row[1] == "" })
+	for i, row := range aboutRows {
+		if err := w.file.SetSheetRow(aboutSheet, "A"+strconv.Itoa(i+1), &row); err != nil {
 			return err
 		}
 	}

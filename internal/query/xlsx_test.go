@@ -81,7 +81,7 @@ func TestExcelCellsAreTyped(t *testing.T) {
 func TestExcelHasHeaderFilterAndAboutSheet(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, emptyCatalog(t).Fill(t, poorNights))
-	q, err := query.ParseText("own.sql", "-- subject: tests\n-- title: Two tags\n-- param: rows BIGINT 2 -- the number of rows\nSELECT name, id FROM product_listings LIMIT $rows")
+	q, err := query.ParseText("own.sql", "-- subject: tests\n-- title: Two listings\n-- param: rows BIGINT 2 -- the number of rows\nSELECT name, id FROM product_listings LIMIT $rows")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestExcelHasHeaderFilterAndAboutSheet(t *testing.T) {
 	for _, row := range rows {
 		about[row[0]] += strings.Join(row[1:], "|") + "\n"
 	}
-	for label, want := range map[string]string{"Title": "Two tags\n", "Rows": "1\n", "Parameter rows": "1\n",
+	for label, want := range map[string]string{"Title": "Two listings\n", "Rows": "1\n", "Parameter rows": "1\n",
 		"Snapshot": "20261102T020000Z\n", "Table product_listings": "repaired|proven\n"} {
 		if about[label] != want {
 			t.Errorf("%s is %q, want %q", label, about[label], want)
