@@ -42,7 +42,7 @@ func TestAsOfRejectsUnknownSnapshots(t *testing.T) {
 	path := createNightsCatalog(t)
 	for when, want := range map[string]string{
 		"2026-10-31":       `"2026-10-31" is before the first snapshot, 20261101T020000Z of 2026-11-01T02:00:00Z: name a later time`,
-		"20261031T020000Z": `run "20261031T020000Z" is not in the catalog; the newest are 20261103T020000Z, 20261102T020000Z, 20261101T020000Z`,
+		"20261031T020000Z": `run "20261031T020000Z" is not in the catalog; the newest runs are 20261103T020000Z, 20261102T020000Z, 20261101T020000Z`,
 		"yesterday":        `"yesterday" is not a time such as 2026-11-01T02:00:00Z, a date such as 2026-11-01 or the id of a run`,
 	} {
 		_, err := query.Open(t.Context(), path, query.Options{AsOf: when})

@@ -73,7 +73,7 @@ func findSnapshot(all []Snapshot, text string) (Snapshot, error) {
 			newest = append(newest, s.Run)
 		}
 		slices.Reverse(newest)
-		return Snapshot{}, &UsageError{Problem: fmt.Sprintf("run %q is not in the catalog; the newest are %s", text, strings.Join(newest, ", "))}
+		return Snapshot{}, &UsageError{Problem: fmt.Sprintf("run %q is not in the catalog; the newest runs are %s", text, strings.Join(newest, ", "))}
 	case !ok:
 		return Snapshot{}, &UsageError{
 			Problem: fmt.Sprintf("%q is not a time such as 2026-11-01T02:00:00Z, a date such as 2026-11-01 or the id of a run", text)}
