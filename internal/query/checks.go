@@ -99,7 +99,7 @@ func (q Query) Expand(tables, private []string) (parts []Query, err error) {
 	if kind == "" {
 		return []Query{q}, nil
 	}
-	main, _, err := dictionary.Definitions()
+	mainTables, _, err := dictionary.Definitions()
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func (q Query) Expand(tables, private []string) (parts []Query, err error) {
 			}
 			continue
 		}
-		for _, c := range main[t.Name].Columns {
+		for _, c := range mainTables[t.Name].Columns {
 			to := c.References
 			name, target := t.Name+"."+c.Name, to.Table+"."+to.Column
 			if to.Table == "" || slices.Contains(t.Parents, c.Name) || !slices.Contains(tables, t.Name) && !slices.Contains(tables, to.Table) ||

@@ -90,7 +90,7 @@ func (j Job) Run(ctx context.Context, command []string, w io.Writer) (_ Result, 
 	if j.Catalog, err = filepath.Abs(j.Catalog); err != nil {
 		return Result{}, err
 	}
-	text, err := json.Marshal(j)
+	input, err := json.Marshal(j)
 	if err != nil {
 		return Result{}, err
 	}
@@ -104,7 +104,7 @@ func (j Job) Run(ctx context.Context, command []string, w io.Writer) (_ Result, 
 	if err := cmd.Start(); err != nil {
 		return Result{}, fmt.Errorf("start the process of the statement: %w", err)
 	}
-	_, _ = stdin.Write(append(text, '\n')) // an error means that the process ended
+	_, _ = stdin.Write(append(input, '\n')) // an error means that the process ended
 	err = cmd.Wait()
 	var got jobResult
 	switch {

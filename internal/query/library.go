@@ -59,7 +59,7 @@ func namedQueryKind() queryKind {
 
 // load returns the built-in queries and the user's queries in dir.
 func (k queryKind) load(dir string) (Library, error) {
-	builtIn, err := k.list()
+	builtIn, err := k.loadBuiltIn()
 	l := Library{queries: builtIn}
 	if err != nil || dir == "" {
 		return l, err
@@ -144,9 +144,9 @@ func ReadText(file string) (string, error) {
 }
 
 // List returns the built-in queries, sorted by name.
-func List() ([]Query, error) { return namedQueryKind().list() }
+func List() ([]Query, error) { return namedQueryKind().loadBuiltIn() }
 
-func (k queryKind) list() ([]Query, error) {
+func (k queryKind) loadBuiltIn() ([]Query, error) {
 	files, err := fs.Glob(k.files, "*"+queryExtension)
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", k.folder, err)
