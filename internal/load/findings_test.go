@@ -68,8 +68,67 @@ func TestTrialRejectsOfSeveralPassesCountOnce(t *testing.T) {
 	}
 }
 
+// TestRejectsAreNumberedInOrder stages rejects in reverse order. They must be written in the order of tables,
+// pages, positions, records, keys and columns, and equal rejects of several passes must be written once.
+func TestRejectsAreNumberedInOrder(t *testing.T) {
+	staged := func(pass, page, position int, seq uint64, r stream.Reject) stream.Reject {
+		r.Stream, r.Pass, r.Page, r.Position, r.Seq, r.ResponseHash = "orders", pass, page, position, seq, uint64(page)
+		return r
+	}
+	value := func(key, column, raw string) stream.Reject {
+		return stream.Reject{Table: "orders", Key: key, Column: column, Raw: raw, Reason: "no number"}
+	}
+	item := func(key string) stream.Reject {
+		return stream.Reject{Table: "order_line_items", Key: key, Parent: "a", Column: "total", Raw: "x"}
+	}
+	noID := stream.Reject{Table: "orders", Raw: "{}", Reason: "no id"}
+	noObject := stream.Reject{Table: "orders", Key: "n", Raw: "[]"}
+	// The response of page 1 was also received as page 9.
+	noIDOfPage9 := staged(1, 9, 7, 109, noID)
+	noIDOfPage9.ResponseHash = 1
+	detail := value("d", "total", "x")
+	detail.Stream, detail.Position, detail.Seq = "order_details", 1, 300
+	rejects := []stream.Reject{
+		{Stream: "files", Table: "files", Key: "f", Raw: "x"}, // this list was not read
+		noIDOfPage9,
+		detail, staged(1, 2, 6, 116, value("d", "total", "x")),
+		// The second pass has one reject more of these.
+		staged(2, 4, 2, 207, noID), staged(2, 4, 1, 206, noID), staged(1, 1, 7, 107, noID),
+		// Both passes have one of these.
+		staged(2, 5, 1, 209, value("", "total", "1")), staged(1, 3, 3, 119, value("", "total", "1")),
+		// Only the first pass has these.
+		staged(1, 3, 2, 118, value("", "total", "2")), staged(1, 3, 1, 117, value("", "total", "2")),
+		staged(1, 2, 5, 115, noObject), staged(1, 2, 4, 114, noObject),
+		staged(1, 2, 3, 113, value("c", "total", "x")), staged(1, 2, 2, 112, value("b", "total", "x")), staged(1, 2, 1, 111, value("b", "total", "x")),
+		// The second pass has another value of a.
+		staged(2, 1, 1, 201, value("a", "total", "z")), staged(1, 1, 1, 101, value("a", "total", "x")),
+		staged(1, 1, 1, 101, value("a", "status", "x")), staged(1, 1, 1, 101, item("a/2")), staged(1, 1, 1, 101, item("a/1")),
+	}
+	h := newFixture(t, "orders", "order_details", "files")
+	h.setFindings(rejects, nil, nil)
+	_, err := h.run(map[string]streamInput{"orders": {cover: load.Whole}, "order_details": {cover: load.ByID}}, load.Limits{})
+	must(t, err)
+	h.requireRows("SELECT run_id[7:8], seq, table_name, key, parent, column_name, raw, reason, page, position FROM meta.rejects ORDER BY seq",
+		"01 1 order_line_items a/1 a total x <nil> 1 1",
+		"01 2 order_line_items a/2 a total x <nil> 1 1",
+		"01 3 orders a <nil> status x no number 1 1",
+		"01 4 orders a <nil> total x no number 1 1",
+		"01 5 orders a <nil> total z no number 1 1",
+		"01 6 orders b <nil> total x no number 2 1",
+		"01 7 orders c <nil> total x no number 2 3",
+		"01 8 orders n <nil> <nil> [] <nil> 2 4",
+		"01 9 orders n <nil> <nil> [] <nil> 2 5",
+		"01 10 orders <nil> <nil> total 2 no number 3 1",
+		"01 11 orders <nil> <nil> total 2 no number 3 2",
+		"01 12 orders <nil> <nil> total 1 no number 3 3",
+		"01 13 orders <nil> <nil> <nil> {} no id 4 1",
+		"01 14 orders <nil> <nil> <nil> {} no id 4 2",
+		"01 15 orders d <nil> total x no number <nil> 1")
+}
+
 // TestRejectsAreKeptWithTheirRows reads only some of the rows in a second night. The rejects of the
-// unread rows must be kept.
+// unread rows must be kept. Two outlets without rows are also requested: one request fails, the other
+// returns 404.
 func TestRejectsAreKeptWithTheirRows(t *testing.T) {
 	reject := func(table, key, parent, column string) stream.Reject {
 		return stream.Reject{Stream: "outlets", Table: table, Key: key, Parent: parent, Column: column, Raw: "x", Reason: "r"}
@@ -78,29 +137,37 @@ func TestRejectsAreKeptWithTheirRows(t *testing.T) {
 	channel := func(id, outlet string, hash int) string {
 		return record(hash, hash, "id", quote(id), "outlet_id", quote(outlet))
 	}
-	first := []stream.Reject{reject("outlets", "read", "", "logo"), reject("outlets", "carried", "", "logo"),
+	first := []stream.Reject{reject("outlets", "read", "", "logo"), reject("outlets", "carried", "", "logo"), reject("outlets", "", "missed", ""), reject("outlets", "", "gone", ""),
 		reject("outlet_channels", "c1", "read", "logo"), reject("outlet_channels", "c2", "carried", "logo"), reject("outlet_channels", "c3", "carried", "logo"), reject("outlet_channels", "", "carried", "")}
 	h := newFixture(t, "outlets", "outlet_listings")
 	h.setFindings(first, nil, nil)
 	_, err := h.run(map[string]streamInput{"outlets": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"read", "carried"}}, rows: rows{
 		"outlets": outlet("read", 1) + "," + outlet("carried", 2), "outlet_channels": channel("c1", "read", 1) + "," + channel("c2", "carried", 2) + "," + channel("c3", "carried", 3)}}}, load.Limits{})
 	must(t, err)
-	h.requireRows("SELECT table_name, key FROM meta.rejects ORDER BY ALL", "outlet_channels c1", "outlet_channels c2", "outlet_channels c3", "outlet_channels <nil>", "outlets carried", "outlets read")
+	h.requireRows("SELECT table_name, key FROM meta.rejects ORDER BY ALL", "outlet_channels c1", "outlet_channels c2", "outlet_channels c3", "outlet_channels <nil>", "outlets carried", "outlets read", "outlets <nil>", "outlets <nil>")
 
 	// The logo of c3 is rejected again. The reject with the key of c2 is of another table.
 	h.setFindings([]stream.Reject{reject("outlets", "read", "", "country"), reject("outlet_channels", "c3", "carried", "logo"),
 		reject("outlet_channel_social_links", "c2", "carried", "logo")}, nil, nil)
-	_, err = h.run(map[string]streamInput{"outlets": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"read"}}, rows: rows{
+	stageFindings := h.beforeMerge
+	h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
+		stageFindings(s, d)
+		outlets, _ := stream.Find(h.streams, "outlets")
+		_, err := s.Details.PlanOnly(t.Context(), outlets, []string{"read", "missed", "gone"})
+		must(t, err)
+	}
+	outcomes := map[load.Outcome][]string{load.Answered: {"read"}, load.Missed: {"missed"}, load.Gone: {"gone"}}
+	_, err = h.run(map[string]streamInput{"outlets": {cover: load.ByID, outcomes: outcomes, rows: rows{
 		"outlets": outlet("read", 1), "outlet_channels": channel("c1", "read", 1)}}}, load.Limits{})
 	must(t, err)
-	h.requireRows("SELECT run_id[7:8], table_name, key, column_name FROM meta.rejects ORDER BY ALL",
-		"01 outlet_channels c2 logo", "01 outlet_channels <nil> <nil>", "01 outlets carried logo",
-		"02 outlet_channel_social_links c2 logo", "02 outlet_channels c3 logo", "02 outlets read country")
+	h.requireRows("SELECT run_id[7:8], table_name, key, parent, column_name FROM meta.rejects ORDER BY ALL",
+		"01 outlet_channels c2 carried logo", "01 outlet_channels <nil> carried <nil>", "01 outlets carried <nil> logo", "01 outlets <nil> missed <nil>",
+		"02 outlet_channel_social_links c2 carried logo", "02 outlet_channels c3 carried logo", "02 outlets read <nil> country")
 
 	h.setFindings(nil, nil, nil)
 	_, err = h.run(map[string]streamInput{"outlets": {cover: load.Carried}}, load.Limits{})
 	must(t, err)
-	h.requireRows("SELECT count(*) FROM meta.rejects", "6")
+	h.requireRows("SELECT count(*) FROM meta.rejects", "7")
 }
 
 // TestDriftIsCountedByRecord stages records that occur in several passes and in a detail, in two
@@ -110,19 +177,26 @@ func TestDriftIsCountedByRecord(t *testing.T) {
 		{Table: "orders", Path: "colour", Kind: "unknown_field", Sample: `"red"`, Key: "a"},
 		{Table: "orders", Path: "status=lost", Kind: "unknown_enum", Sample: `"lost"`},
 		{Table: "orders", Path: "unseen", Kind: "unknown_field"},
+		// Each of these differs from the first one in one column.
+		{Table: "orders", Path: "colour", Kind: "conflict"},
+		{Table: "orders", Path: "size", Kind: "unknown_field"},
+		{Table: "products", Path: "colour", Kind: "unknown_field"},
 	}
 	h := newFixture(t, "orders")
-	const driftQuery = "SELECT path, kind, first_run[7:8], last_run[7:8], count, sample, key FROM meta.drift ORDER BY path"
-	h.setFindings(nil, []stream.DriftRecord{{DriftIndex: 0, Record: 1}, {DriftIndex: 0, Record: 1}, {DriftIndex: 1, Record: 1}, {DriftIndex: 0, Record: 2}, {DriftIndex: 1, Record: 2}}, drifts)
+	const driftQuery = "SELECT table_name, path, kind, first_run[7:8], last_run[7:8], count, sample, key FROM meta.drift ORDER BY ALL"
+	h.setFindings(nil, []stream.DriftRecord{{DriftIndex: 0, Record: 1}, {DriftIndex: 0, Record: 1}, {DriftIndex: 1, Record: 1}, {DriftIndex: 0, Record: 2}, {DriftIndex: 1, Record: 2},
+		{DriftIndex: 3, Record: 1}, {DriftIndex: 4, Record: 1}, {DriftIndex: 5, Record: 3}}, drifts)
 	_, err := h.run(map[string]streamInput{"orders": {cover: load.Whole}}, load.Limits{})
 	must(t, err)
-	h.requireRows(driftQuery, `colour unknown_field 01 01 2 "red" a`, `status=lost unknown_enum 01 01 2 "lost" <nil>`)
+	h.requireRows(driftQuery, "orders colour conflict 01 01 1  <nil>", `orders colour unknown_field 01 01 2 "red" a`, "orders size unknown_field 01 01 1  <nil>",
+		`orders status=lost unknown_enum 01 01 2 "lost" <nil>`, "products colour unknown_field 01 01 1  <nil>")
 
 	drifts[0].Sample, drifts[0].Key = `"blue"`, "z"
-	h.setFindings(nil, []stream.DriftRecord{{DriftIndex: 0, Record: 1}, {DriftIndex: 2, Record: 5}, {DriftIndex: 2, Record: 5}}, drifts)
+	h.setFindings(nil, []stream.DriftRecord{{DriftIndex: 0, Record: 1}, {DriftIndex: 2, Record: 5}, {DriftIndex: 2, Record: 5}, {DriftIndex: 2, Record: 6}}, drifts)
 	_, err = h.run(map[string]streamInput{"orders": {cover: load.Whole}}, load.Limits{})
 	must(t, err)
-	h.requireRows(driftQuery, `colour unknown_field 01 02 3 "red" a`, `status=lost unknown_enum 01 01 2 "lost" <nil>`, "unseen unknown_field 02 02 1  <nil>")
+	h.requireRows(driftQuery, "orders colour conflict 01 01 1  <nil>", `orders colour unknown_field 01 02 3 "red" a`, "orders size unknown_field 01 01 1  <nil>",
+		`orders status=lost unknown_enum 01 01 2 "lost" <nil>`, "orders unseen unknown_field 02 02 2  <nil>", "products colour unknown_field 01 01 1  <nil>")
 }
 
 // TestEachRunIsInMetaOnce writes a run and the runs of the ledger, and writes them again after a resume.
@@ -140,7 +214,7 @@ func TestEachRunIsInMetaOnce(t *testing.T) {
 		_, err := h.run(nil, load.Limits{})
 		must(t, err)
 	}
-	failed := run("failed", 1, ledger.Run{Outcome: "failed", ExitCode: -1, SnapshotAt: night, Error: "no token"})
+	failed := run("failed", 1, ledger.Run{Outcome: "failed", ExitCode: -1, SnapshotAt: night, Error: "no token", Streams: []ledger.Stream{{Stream: "files", Grade: "skipped", Requests: 2}}})
 	writeSummary(load.Summary{Run: run("one", 2, ledger.Run{Outcome: "partial", SnapshotAt: night, Rows: 5, Streams: []ledger.Stream{
 		{Stream: "orders", Grade: "bounded", Reason: "why", TotalFirst: -1, TotalLast: 7, Requests: 3, RateUsed: 0.5}, {Stream: "files", Grade: "skipped"}}}),
 		Ledger: []ledger.Run{failed}, Changes: []load.Change{{Table: "orders", Before: 1, After: 5, New: 4}}})
@@ -148,8 +222,8 @@ func TestEachRunIsInMetaOnce(t *testing.T) {
 		Ledger: []ledger.Run{failed, run("one", 2, ledger.Run{Outcome: "other"})}})
 	h.requireRows("SELECT run_id, kind, outcome, exit_code, snapshot_at IS NULL, error FROM meta.runs ORDER BY 1",
 		"failed night failed <nil> true no token", "one "+string(ledger.Refresh)+" complete 0 false <nil>")
-	h.requireRows("SELECT run_id, stream, grade, reason, total_first, total_last FROM meta.streams", "one orders exact <nil> 0 0")
-	h.requireRows("SELECT run_id, stream, requests, rate_used FROM meta.requests", "one orders 0 0")
+	h.requireRows("SELECT run_id, stream, grade, reason, total_first, total_last FROM meta.streams ORDER BY 1", "failed files skipped <nil> 0 0", "one orders exact <nil> 0 0")
+	h.requireRows("SELECT run_id, stream, requests, rate_used FROM meta.requests ORDER BY 1", "failed files 2 0", "one orders 0 0")
 	h.requireRows("SELECT run_id[7:8], table_name, rows, rows_new FROM meta.tables", "01 orders 5 4")
 }
 
@@ -201,7 +275,7 @@ func TestRowAgesAreCounted(t *testing.T) {
 }
 
 // TestChecksAreWrittenAndAccepted writes the results of a held run. In a later run, it records that an
-// operator accepted the failed check.
+// operator accepted the failed check. The checks of other runs must not change.
 func TestChecksAreWrittenAndAccepted(t *testing.T) {
 	h := newFixture(t, "orders")
 	accepted := ledger.Run{Accepted: []string{"prices"}, AcceptedAt: night}
