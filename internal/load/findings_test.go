@@ -278,19 +278,27 @@ func TestRowAgesAreCounted(t *testing.T) {
 // operator accepted the failed check. The checks of other runs must not change.
 func TestChecksAreWrittenAndAccepted(t *testing.T) {
 	h := newFixture(t, "orders")
-	accepted := ledger.Run{Accepted: []string{"prices"}, AcceptedAt: night}
-	for range 2 {
-		h.afterMerge = func(s *load.Stage, d *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
-			must(t, s.Findings.WriteSummary(t.Context(), load.Summary{Run: ledger.Run{ID: d.Run, SnapshotAt: d.At}, Ledger: []ledger.Run{accepted}}))
-			must(t, load.WriteChecks(t.Context(), d, []ledger.CheckResult{
-				{Name: "hosts", Severity: "warn", Outcome: ledger.CheckSkipped, Reason: "why", Seconds: 0.5},
-				{Name: "prices", Severity: "hold", Outcome: ledger.CheckFailed, Rows: 7, Sample: []byte(`[{"id":"a"}]`)}}))
-			accepted.ID = d.Run
-		}
-		_, err := h.run(nil, load.Limits{})
-		must(t, err)
+	h.afterMerge = func(s *load.Stage, d *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
+		must(t, s.Findings.WriteSummary(t.Context(), load.Summary{Run: ledger.Run{ID: d.Run, SnapshotAt: d.At}}))
+		must(t, load.WriteChecks(t.Context(), d, []ledger.CheckResult{
+			{Name: "hosts", Severity: "warn", Outcome: ledger.CheckSkipped, Reason: "why", Seconds: 0.5},
+			{Name: "prices", Severity: "hold", Outcome: ledger.CheckFailed, Rows: 7, Sample: []byte(`[{"id":"a"}]`)}}))
+		must(t, d.Exec(t.Context(), "INSERT INTO meta.runs (run_id) VALUES ('accepted before')", `INSERT INTO meta.checks (run_id, check_name, accepted_at) VALUES
+			('accepted before', 'prices', TIMESTAMPTZ '2026-10-01 02:00:00+00'), ('not accepted', 'prices', NULL)`))
 	}
-	h.requireRows("SELECT check_name, severity, outcome, reason, rows, sample::VARCHAR, seconds, accepted_at FROM meta.checks ORDER BY run_id, check_name",
-		"hosts warn skipped why 0 <nil> 0.5 <nil>", "prices hold failed <nil> 7 [{\"id\":\"a\"}] 0 "+night.Format("2006-01-02 15:04:05 -0700 MST"),
-		"hosts warn skipped why 0 <nil> 0.5 <nil>", "prices hold failed <nil> 7 [{\"id\":\"a\"}] 0 <nil>")
+	_, err := h.run(nil, load.Limits{})
+	must(t, err)
+	held, _, err := h.w.Versions.Latest()
+	must(t, err)
+	acceptedRuns := []ledger.Run{{ID: held, Accepted: []string{"prices"}, AcceptedAt: night}, {ID: "accepted before", Accepted: []string{"prices"}, AcceptedAt: night}}
+	h.afterMerge = func(s *load.Stage, d *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
+		must(t, s.Findings.WriteSummary(t.Context(), load.Summary{Run: ledger.Run{ID: d.Run, SnapshotAt: d.At}, Ledger: acceptedRuns}))
+		must(t, load.WriteChecks(t.Context(), d, []ledger.CheckResult{{Name: "prices", Severity: "hold", Outcome: ledger.CheckFailed}}))
+	}
+	_, err = h.run(nil, load.Limits{})
+	must(t, err)
+	h.requireRows("SELECT run_id, check_name, severity, outcome, reason, rows, sample::VARCHAR, seconds, strftime(accepted_at, '%m-%d') FROM meta.checks ORDER BY run_id, check_name",
+		"20261101T020000Z hosts warn skipped why 0 <nil> 0.5 <nil>", `20261101T020000Z prices hold failed <nil> 7 [{"id":"a"}] 0 11-01`,
+		"20261102T020000Z prices hold failed <nil> 0 <nil> 0 <nil>",
+		"accepted before prices <nil> <nil> <nil> <nil> <nil> <nil> 10-01", "not accepted prices <nil> <nil> <nil> <nil> <nil> <nil> <nil>")
 }

@@ -2,6 +2,7 @@ package load_test
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -28,6 +29,9 @@ func TestMetaIsTheSumOfItsChanges(t *testing.T) {
 	for i, change := range []string{
 		`INSERT INTO meta.rejects (run_id, seq, raw) VALUES ('a', 1, 'x'), ('a', 1, 'x'), ('a', 2, NULL), ('a', 3, '"q"' || chr(10) || 'ü')`,
 		`DELETE FROM meta.rejects WHERE seq = 2`,
+		// The columns that both tables have are equal.
+		`INSERT INTO meta.tables (run_id, table_name) VALUES ('a', 'orders'); INSERT INTO meta.deletions (run_id, table_name, key) VALUES ('a', 'orders', '1')`,
+		`DELETE FROM meta.deletions`,
 		`INSERT INTO meta.requests (run_id, stream, latency_p50_ms) VALUES ('b', 's', 0.100001), ('b', 't', 12345678901.999999)`,
 		`UPDATE meta.requests SET latency_p50_ms = NULL WHERE stream = 's'; INSERT INTO meta.rejects (run_id, seq, raw) VALUES ('a', 1, 'x')`,
 		`INSERT INTO meta.runs (run_id, started_at) VALUES ('c', TIMESTAMPTZ '2026-11-01 02:00:00.123456+00')`,
@@ -58,8 +62,34 @@ func TestMetaIsTheSumOfItsChanges(t *testing.T) {
 		}
 		must(t, restored.Discard())
 	}
-	if len(want) != 7 {
-		t.Errorf("meta has %d rows at the end, want 7: %v", len(want), want)
+	if len(want) != 8 {
+		t.Errorf("meta has %d rows at the end, want 8: %v", len(want), want)
+	}
+}
+
+// TestNewColumnsOfMetaAreWritten writes the changes of a version whose meta has a column and a table that the
+// version before lacks.
+func TestNewColumnsOfMetaAreWritten(t *testing.T) {
+	t.Parallel()
+	wh, tables := pastWarehouse(t)
+	at := time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC)
+	publishPast(t, wh, tables, at, "INSERT INTO meta.rejects (run_id, seq, raw) VALUES ('a', 1, 'same'), ('a', 2, 'filled')")
+	d, err := wh.Begin(t.Context(), "later", at.AddDate(0, 0, 1))
+	must(t, err)
+	defer func() { must(t, d.Discard()) }()
+	must(t, d.Exec(t.Context(), "ALTER TABLE meta.rejects ADD COLUMN later VARCHAR", "UPDATE meta.rejects SET later = 'x' WHERE seq = 2",
+		"CREATE TABLE meta.later AS SELECT 'y' AS later"))
+	later := stream.Definition{Name: "later", Columns: []stream.Column{{Name: "later", Type: stream.Text}}}
+	metaDefs := slices.Clone(wh.Schema.MetaDefinitions())
+	for i, def := range metaDefs {
+		if def.Name == "rejects" {
+			metaDefs[i].Columns = slices.Concat(def.Columns, later.Columns)
+		}
+	}
+	must(t, load.WriteMeta(t.Context(), d, append(metaDefs, later), tables))
+	changes := queryDraft(t, d, "SELECT meta_table, meta_gone, raw, later FROM read_parquet("+sqltext.Literal(filepath.Join(d.Dir, warehouse.MetaFile))+") ORDER BY ALL")
+	if diff := cmp.Diff([]string{"later false y", "rejects false filled x", "rejects true filled"}, changes); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
 	}
 }
 

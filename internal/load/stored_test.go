@@ -42,7 +42,7 @@ func TestSkippedRecordsWithoutDuplicatesKeepTheirRows(t *testing.T) {
 	inputs["product_listings"] = list
 	h.beforeMerge = func(_ *load.Stage, d *warehouse.Draft) {
 		staged := queryDraft(t, d, `SELECT id, name, price.unit_amount::INTEGER, l.row_hash, l.seq FROM stage.product_listings.product_listings l
-			JOIN stage.product_listings.product_listing_prices price ON product_listing_id = id AND price.seq = l.seq ORDER BY ALL`)
+			LEFT JOIN stage.product_listings.product_listing_prices price ON product_listing_id = id AND price.seq = l.seq ORDER BY ALL`)
 		if diff := cmp.Diff([]string{"a a1 1 1 1", "b b2 8 12 2"}, staged); diff != "" {
 			t.Errorf("the staged rows with the stored rows (-want +got):\n%s", diff)
 		}
