@@ -82,7 +82,7 @@ func runPublishHeld(ctx context.Context, g *globals, held bool, accept []string)
 	failed := h.FailedChecks()
 	slices.Sort(accept)
 	if missing := without(failed, accept); len(missing) > 0 {
-		return command.UsageErr("publish the held night %s: --accept lacks the failed checks %s; nothing was changed: add them, or drop the night with placementsync discard --held", h.Manifest.RunID, strings.Join(missing, ", "))
+		return command.UsageErr("publish the held night %s: --accept lacks the failed checks %s; nothing was changed: add them, or discard the night with placementsync discard --held", h.Manifest.RunID, strings.Join(missing, ", "))
 	}
 	if extra := without(accept, failed); len(extra) > 0 {
 		return command.UsageErr("publish the held night %s: --accept names checks that do not hold this night: %s; nothing was changed: leave them out", h.Manifest.RunID, strings.Join(extra, ", "))
@@ -111,7 +111,7 @@ func discardCommand(g *globals) *cobra.Command {
 	var held bool
 	cmd := &cobra.Command{
 		Use:   "discard --held",
-		Short: "Drop the held night; readers keep the last snapshot",
+		Short: "Discard the held night; readers keep the last snapshot",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if !held {
@@ -130,6 +130,6 @@ func discardCommand(g *globals) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&held, "held", false, "drop the held night; required")
+	cmd.Flags().BoolVar(&held, "held", false, "discard the held night; required")
 	return cmd
 }

@@ -93,7 +93,7 @@ func heldNotices(wh *warehouse.Warehouse, isShown bool) ([]report.Notice, error)
 		}
 	}
 	n.Lines = append(n.Lines, "Run placementsync diff --held to compare it with the published snapshot. Then run placementsync publish --held --accept "+
-		strings.Join(h.FailedChecks(), ",")+" to publish it, or placementsync discard --held to drop it.")
+		strings.Join(h.FailedChecks(), ",")+" to publish it, or placementsync discard --held to discard it.")
 	return []report.Notice{n}, nil
 }
 

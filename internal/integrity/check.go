@@ -204,7 +204,7 @@ func (c *checker) checkHeld(ctx context.Context) {
 	damaged, fileCount := c.w.CheckHeld(ctx, c.readData)
 	c.Files += fileCount
 	for _, d := range damaged {
-		c.add(Damage{File: d.File, Problem: d.Problem, Affected: "the held night cannot be published; readers lose nothing", Repair: Repair{Kind: DropHeld}})
+		c.add(Damage{File: d.File, Problem: d.Problem, Affected: "the held night cannot be published; readers lose nothing", Repair: Repair{Kind: DiscardHeld}})
 	}
 }
 

@@ -23,8 +23,8 @@ const (
 	// DropVersion removes a version that readers do not see. It must run after other repairs,
 	// because they may copy files of the version.
 	DropVersion
-	// DropHeld removes the held night. Readers and repairs do not use its files.
-	DropHeld
+	// DiscardHeld removes the held night. Readers and repairs do not use its files.
+	DiscardHeld
 	// PruneLanded removes the stored responses of runs whose retention time is over.
 	PruneLanded
 )
@@ -53,7 +53,7 @@ func (r Repair) Command() string {
 		return "placementsync run"
 	case DropVersion:
 		return "placementsync prune --version " + r.Version
-	case DropHeld:
+	case DiscardHeld:
 		return "placementsync discard --held"
 	default:
 		return "placementsync prune"

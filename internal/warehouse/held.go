@@ -165,11 +165,11 @@ func (w *Warehouse) PublishHeld(ctx context.Context, accepted []string, now time
 		return h, err
 	}
 	if !w.Versions.canReplace(h.Manifest, latest) {
-		return h, fmt.Errorf("publish the held night %s: it is based on %s, but readers see %s; nothing was published: drop it with \"placementsync discard --held\"",
+		return h, fmt.Errorf("publish the held night %s: it is based on %s, but readers see %s; nothing was published: discard it with \"placementsync discard --held\"",
 			h.Manifest.RunID, describeVersion(h.Manifest.Previous), describeVersion(latest))
 	}
 	if damaged, _ := w.CheckHeld(ctx, true); len(damaged) > 0 {
-		return h, fmt.Errorf("publish the held night %s: %w; nothing was published: drop it with \"placementsync discard --held\"", h.Manifest.RunID, damaged[0])
+		return h, fmt.Errorf("publish the held night %s: %w; nothing was published: discard it with \"placementsync discard --held\"", h.Manifest.RunID, damaged[0])
 	}
 	h.Run.Accepted, h.Run.AcceptedAt = accepted, now.UTC()
 	if err := w.createHeldVersion(&h); err != nil {

@@ -159,7 +159,7 @@ func TestADamagedHeldNightIsNotPublished(t *testing.T) {
 			for _, readData := range []bool{false, true} {
 				report, err := integrity.Check(t.Context(), w, readData)
 				must(t, err)
-				if isFound := len(report.Damage) == 1 && report.Damage[0].Repair.Kind == integrity.DropHeld; isFound != (c.isFoundWithoutData || readData) {
+				if isFound := len(report.Damage) == 1 && report.Damage[0].Repair.Kind == integrity.DiscardHeld; isFound != (c.isFoundWithoutData || readData) {
 					t.Errorf("read data %t: found %+v, want the damaged night: %t", readData, report.Damage, c.isFoundWithoutData || readData)
 				}
 			}

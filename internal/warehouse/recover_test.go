@@ -120,7 +120,7 @@ func TestTheErrorOfAHeldNightNamesBothVersions(t *testing.T) {
 	must(t, holdNight(t, w, thirdNight, "three"))
 	_, err := w.Rollback(firstNight, firstNightAt)
 	must(t, err)
-	want := "it is based on version " + secondNight + ", but readers see version " + firstNight + "; nothing was published: drop it"
+	want := "it is based on version " + secondNight + ", but readers see version " + firstNight + "; nothing was published: discard it"
 	if _, err := w.PublishHeld(t.Context(), nil, firstNightAt); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %q", err, want)
 	}
