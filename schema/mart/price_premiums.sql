@@ -26,7 +26,7 @@ value_medians AS (
     FROM traits
     GROUP BY ALL
 ),
--- segment_medians contains all values of the segment with their medians.
+-- The column segment_medians contains all values of the segment with their medians.
 segment_values AS (
     SELECT
         trait,
@@ -43,16 +43,16 @@ segment_values AS (
     FROM value_medians
 ),
 value_pairs AS (
-    SELECT trait, value, pricing_tier, currency, own_prices, median, unnest(segment_medians) AS other
+    SELECT trait, value, pricing_tier, currency, own_prices, median, unnest(segment_medians) AS segment_value
     FROM segment_values
     WHERE other_values > 0
 ),
 ratios AS (
-    SELECT trait, value, pricing_tier, currency, own_prices, median / other.median AS ratio
+    SELECT trait, value, pricing_tier, currency, own_prices, median / segment_value.median AS ratio
     FROM value_pairs
-    WHERE other.median > 0 AND other.value IS DISTINCT FROM value
+    WHERE segment_value.median > 0 AND segment_value.value IS DISTINCT FROM value
 ),
--- A price counts once for each other value of its segment.
+-- Each ratio is weighted by own_prices.
 running_counts AS (
     SELECT
         *,

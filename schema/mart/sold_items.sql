@@ -1,4 +1,4 @@
--- Sold items with client, referrer and promised delivery.
+-- Sold items with client profile, referrer and promised delivery.
 -- grain: one row per order item
 CREATE VIEW mart.sold_items AS
 WITH item_articles AS (

@@ -30,7 +30,7 @@ value_medians AS (
         {{nth "amounts" "0.5" (size "amounts")}} AS median
     FROM value_amounts
 ),
--- segment_medians contains all values of the segment with their medians.
+-- The column segment_medians contains all values of the segment with their medians.
 segment_values AS (
     SELECT
         trait,
@@ -48,7 +48,7 @@ segment_values AS (
 ),
 {{- if spark}}
 value_pairs AS (
-    SELECT trait, value, pricing_tier, currency, own_prices, median, explode(segment_medians) AS other
+    SELECT trait, value, pricing_tier, currency, own_prices, median, explode(segment_medians) AS segment_value
     FROM segment_values
     WHERE other_values > 0
 ),
@@ -56,17 +56,17 @@ value_pairs AS (
 -- The ratios are floating-point numbers, because DuckDB divides decimals in this way.
 ratios AS (
 {{- if spark}}
-    SELECT trait, value, pricing_tier, currency, own_prices, CAST(median AS DOUBLE) / CAST(other.median AS DOUBLE) AS ratio
+    SELECT trait, value, pricing_tier, currency, own_prices, CAST(median AS DOUBLE) / CAST(segment_value.median AS DOUBLE) AS ratio
     FROM value_pairs
-    WHERE other.median > 0 AND NOT (other.value <=> value)
+    WHERE segment_value.median > 0 AND NOT (segment_value.value <=> value)
 {{- else}}
-    SELECT g.trait, g.value, g.pricing_tier, g.currency, g.own_prices, CAST(g.median AS DOUBLE) / CAST(o.other_median AS DOUBLE) AS ratio
+    SELECT g.trait, g.value, g.pricing_tier, g.currency, g.own_prices, CAST(g.median AS DOUBLE) / CAST(s.segment_median AS DOUBLE) AS ratio
     FROM segment_values AS g
-    CROSS JOIN UNNEST(g.segment_medians) AS o (other_value, other_median)
-    WHERE g.other_values > 0 AND o.other_median > 0 AND o.other_value IS DISTINCT FROM g.value
+    CROSS JOIN UNNEST(g.segment_medians) AS s (segment_value, segment_median)
+    WHERE g.other_values > 0 AND s.segment_median > 0 AND s.segment_value IS DISTINCT FROM g.value
 {{- end}}
 ),
--- A price counts once for each other value of its segment.
+-- Each ratio is weighted by own_prices.
 running_counts AS (
     SELECT
         *,

@@ -1,4 +1,4 @@
--- Sold items with client, referrer and promised delivery.
+-- Sold items with client profile, referrer and promised delivery.
 WITH item_articles AS (
     SELECT order_item_id, min(id) AS article_id
     FROM ${current}.campaign_articles
