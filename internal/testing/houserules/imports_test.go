@@ -43,12 +43,12 @@ func importTable() []row {
 		{"schema", nil, "embeds SQL"},
 		{"queries", nil, "embeds SQL"},
 		{"internal/dictionary", []string{"schema", "internal/nearest", "internal/sqltext", "internal/stream"}, "reads the definitions of tables and views from their SQL, without a database"},
-		{"internal/fetch", []string{"internal/stream", "internal/durable", "internal/plural"}, "stores responses as bytes; only `internal/pipeline` connects the stages of a night"},
+		{"internal/fetch", []string{"internal/stream", "internal/durable", "internal/plural"}, "stores responses as bytes; only `internal/pipeline` connects the phases of a night"},
 		{"internal/transform", []string{"internal/stream"}, "turns bytes into records without I/O, clock and cgo, so that its tests are pairs of files"},
 		{"internal/warehouse", []string{"internal/checksum", "internal/dictionary", "internal/sqltext", "internal/stream", "internal/durable", "internal/ledger"}, "manages the warehouse folder and publishes versions; other packages fill, check and read them"},
 		{"internal/testing/fixture", []string{"internal/durable", "internal/sqltext", "internal/stream", "internal/warehouse"}, "creates catalogs for tests; only tests import it"},
 		{"internal/integrity", []string{"internal/checksum", "internal/dictionary", "internal/durable", "internal/sqltext", "internal/stream", "internal/ledger", "internal/warehouse"}, "checks and repairs the files of a warehouse"},
-		{"internal/load", []string{"internal/checksum", "internal/dictionary", "internal/sqltext", "internal/stream", "internal/ledger", "internal/warehouse"}, "stages rows and merges them; only `internal/pipeline` connects the stages of a night"},
+		{"internal/load", []string{"internal/checksum", "internal/dictionary", "internal/sqltext", "internal/stream", "internal/ledger", "internal/warehouse"}, "stages rows and merges them; only `internal/pipeline` connects the phases of a night"},
 		{"internal/lake", []string{"internal/checksum", "internal/dictionary", "internal/sqltext", "internal/stream", "internal/durable", "internal/warehouse", "internal/object"}, "writes published versions as Iceberg tables; it needs neither the service nor a night"},
 		{"internal/webhook", []string{"internal/stream", "internal/durable"}, "receives events into an inbox in the warehouse folder; it needs neither tables nor a night"},
 		{"internal/query", []string{"internal/dictionary", "internal/sqltext", "internal/stream", "internal/ledger", "internal/durable", "internal/nearest", "internal/object", "internal/plural", "queries"}, "reads and exports published snapshots; other packages create them"},
@@ -70,7 +70,7 @@ func importTable() []row {
 		{"internal/testing/trials", []string{everything}, "has only tests, which run whole nights and read the results"},
 		{"internal/testing/bench", []string{
 			"internal/dictionary", "internal/stream", "internal/fetch", "internal/transform", "internal/warehouse", "internal/load", "internal/pipeline",
-		}, "has only tests, which measure the binary and the stages of a night"},
+		}, "has only tests, which measure the binary and the phases of a night"},
 		{"internal/testing/enginetest", []string{"internal/dialect"}, "has only tests, which run the same queries in engines and in DuckDB"},
 		{"internal/command", []string{
 			"internal/nearest", "internal/config", "internal/dictionary", "internal/durable", "internal/ledger", "internal/stream", "internal/warehouse", "internal/object", "internal/query", "internal/checks", "internal/notify",
