@@ -15,7 +15,7 @@ import (
 
 // benchListings is the default number of listings in the benchmark.
 // PLACEMENTSYNC_BENCH_LISTINGS overrides it. With a million listings, each named query should take
-// less than 2 s, except the premiums: they compute a median per segment and take 4 s.
+// less than 2 s, except premium_*: these queries compute a median per segment and take 4 s.
 const benchListings = 100_000
 
 // BenchmarkNamedQueries runs each named query with its defaults on a warehouse with a year of
@@ -55,8 +55,8 @@ func countRows(b *testing.B, db *query.DB, q query.Query) int64 {
 }
 
 // requiredValues returns values for the parameters without a default: an amount, a currency, or the
-// given name.
-func requiredValues(q query.Query, name string) map[string]string {
+// given id or name.
+func requiredValues(q query.Query, idOrName string) map[string]string {
 	values := map[string]string{}
 	for _, p := range q.Params {
 		switch {
@@ -65,7 +65,7 @@ func requiredValues(q query.Query, name string) map[string]string {
 		case p.Default == "" && p.Name == "currency":
 			values[p.Name] = "EUR"
 		case p.Default == "":
-			values[p.Name] = name
+			values[p.Name] = idOrName
 		}
 	}
 	return values

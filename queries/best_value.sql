@@ -15,11 +15,11 @@ WITH prices_per_point AS (
       AND ($currency IS NULL OR currency = $currency)
       AND ($tier IS NULL OR pricing_tier = $tier)
 ),
-best AS (
+best_prices AS (
     SELECT
         *,
         row_number() OVER (PARTITION BY pricing_tier, currency ORDER BY per_point, domain_authority DESC, listing_id, position) AS rank,
-        count(*) OVER (PARTITION BY pricing_tier, currency) AS market_prices
+        count(*) OVER (PARTITION BY pricing_tier, currency) AS price_count
     FROM prices_per_point
     QUALIFY rank <= $top
 )
@@ -38,6 +38,6 @@ SELECT
     b.domain_authority,
     CAST(b.unit_amount AS DECIMAL(18, 2)) AS price,
     CAST(b.per_point AS DECIMAL(18, 4))   AS price_per_point
-FROM best AS b
+FROM best_prices AS b
 JOIN product_listings AS l ON l.id = b.listing_id
-ORDER BY b.market_prices DESC, b.pricing_tier, b.currency, b.rank
+ORDER BY b.price_count DESC, b.pricing_tier, b.currency, b.rank

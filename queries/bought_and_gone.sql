@@ -1,7 +1,7 @@
 -- subject: placements
 -- title: Bought before and no longer on sale
 -- grain: one row per product that was bought and has no listing, the most recent purchase first
--- about: Products that were bought and are no longer in the catalog. Refunded and deleted items are left out. withdrawn_at is the first snapshot without the listing, empty if no snapshot contained it. last_paid is the price per piece of the last item with a price. outlet_listings counts the current listings of the outlet. Items are dated by the payment of their order; unpaid items count only without "since" and "until". Items have no currency: the sums are valid only if all items are in the same currency.
+-- about: Products that were bought and are no longer in the catalog. Refunded and deleted items are left out. withdrawn_at is the snapshot since which the listing is missing, empty if no snapshot contained it. last_paid is the price per piece of the last item with a price. outlet_listings counts the current listings of the outlet. Items are dated by the payment of their order; unpaid items count only without "since" and "until". Items have no currency: the sums are valid only if all items are in the same currency.
 -- param: profile VARCHAR NULL -- only items of the client profile with this id or name
 -- values: SELECT name FROM profiles UNION ALL SELECT id FROM profiles
 -- param: since DATE NULL -- only items whose order was paid on or after this date
@@ -29,7 +29,7 @@ WITH bought_products AS (
 withdrawals AS (
     SELECT id, max(valid_to) AS withdrawn_at FROM past.product_listings GROUP BY id
 ),
-outlet_counts AS (
+listing_counts AS (
     SELECT outlet_id, count(*) AS listings FROM product_listings GROUP BY outlet_id
 )
 SELECT
@@ -44,6 +44,6 @@ SELECT
     coalesce(l.listings, 0)             AS outlet_listings
 FROM bought_products AS b
 LEFT JOIN withdrawals AS w ON w.id = b.product_id
-LEFT JOIN outlet_counts AS l ON l.outlet_id = b.outlet_id
+LEFT JOIN listing_counts AS l ON l.outlet_id = b.outlet_id
 ORDER BY b.last_paid_at DESC NULLS LAST, b.product_id
 LIMIT $top

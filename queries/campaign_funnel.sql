@@ -51,7 +51,7 @@ campaign_counts AS (
       AND ($since IS NULL OR c.created_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
       AND ($until IS NULL OR c.created_at < CAST(CAST($until AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
 ),
-ranked_campaigns AS (
+campaign_states AS (
     SELECT
         *,
         is_past_target AND is_open AS is_late,
@@ -73,5 +73,5 @@ SELECT
     published,
     ended,
     CAST(100 * published / nullif(articles, 0) AS DECIMAL(38, 1)) AS published_percent
-FROM ranked_campaigns
+FROM campaign_states
 ORDER BY sort_group, CASE WHEN sort_group < 3 THEN target_date END NULLS LAST, target_date DESC NULLS LAST, campaign_id

@@ -31,7 +31,7 @@ clock AS (
     CROSS JOIN pace
 ),
 -- An open article is expected at its start plus the pace, but not before the snapshot. The sale
--- price of an item counts for its first article only.
+-- price of an item counts only for its first article in a campaign.
 article_forecasts AS (
     SELECT
         p.campaign_id,

@@ -9,10 +9,10 @@ import (
 	"placementsync/internal/testing/fixture"
 )
 
-// open opens a catalog with the rows that the SQL of a fixture inserts.
-func open(t testing.TB, rows string, empty fixture.Empty) *query.DB {
+// open opens a catalog with the rows that fixtureSQL inserts.
+func open(t testing.TB, fixtureSQL string, empty fixture.Empty) *query.DB {
 	t.Helper()
-	db, err := query.Open(t.Context(), empty.Fill(t, rows), query.Options{Threads: 1})
+	db, err := query.Open(t.Context(), empty.Fill(t, fixtureSQL), query.Options{Threads: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

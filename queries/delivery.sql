@@ -25,10 +25,10 @@ publications AS (
     WHERE list_contains(string_split($published, ','), status_prefix)
     GROUP BY article_id
 ),
-listing_types AS (
+listing_channel_types AS (
     SELECT id, arg_max(channel_type, valid_from) AS channel_type FROM history.product_listings GROUP BY id
 ),
-include_types AS (
+include_channel_types AS (
     SELECT article_id, arg_min(channel_type, position) AS channel_type FROM campaign_article_includes GROUP BY article_id
 ),
 deliveries AS (
@@ -38,7 +38,7 @@ deliveries AS (
         p.started_at,
         p.live_url IS NULL
             AND list_contains(string_split($published || ',' || $ended, ','), p.status_prefix) IS NOT TRUE AS is_open,
-        publications.published_at BETWEEN period.first_at AND period.last_at AS in_period,
+        publications.published_at BETWEEN period.first_at AND period.last_at AS is_published_in_period,
         epoch_us(publications.published_at) - epoch_us(s.paid_at)            AS delivery_micros,
         epoch_us(s.promised_at) - epoch_us(s.paid_at)                        AS promised_micros,
         epoch_us(publications.published_at) - epoch_us(s.promised_at)        AS late_micros,
@@ -46,8 +46,8 @@ deliveries AS (
     FROM mart.article_progress AS p
     LEFT JOIN publications USING (article_id)
     LEFT JOIN mart.sold_items AS s ON s.order_item_id = p.order_item_id
-    LEFT JOIN listing_types AS t ON t.id = s.product_id
-    LEFT JOIN include_types AS f ON f.article_id = p.article_id
+    LEFT JOIN listing_channel_types AS t ON t.id = s.product_id
+    LEFT JOIN include_channel_types AS f ON f.article_id = p.article_id
     CROSS JOIN period
 ),
 groups AS (
@@ -55,15 +55,15 @@ groups AS (
         group_id,
         CASE WHEN group_id IS NULL THEN '(not stated)'
             ELSE arg_max(group_name, (coalesce(started_at, TIMESTAMPTZ '-infinity'), group_name)) END AS group_name,
-        count(*)                                                                               AS articles,
-        count(*) FILTER (is_open)                                                              AS open_articles,
-        count(*) FILTER (is_open AND is_past_promise)                                          AS open_late,
-        count(*) FILTER (in_period)                                                            AS published,
-        count(late_micros) FILTER (in_period)                                                  AS with_promise,
-        count(*) FILTER (in_period AND late_micros <= 0)                                       AS on_time,
-        quantile_disc(promised_micros, 0.5) FILTER (in_period)                                 AS promised_micros,
-        quantile_disc(delivery_micros, [0.5, 0.9]) FILTER (in_period AND delivery_micros >= 0) AS delivery_quantiles,
-        quantile_disc(late_micros, 0.5) FILTER (in_period AND late_micros > 0)                 AS late_micros
+        count(*)                                                                                            AS articles,
+        count(*) FILTER (is_open)                                                                           AS open_articles,
+        count(*) FILTER (is_open AND is_past_promise)                                                       AS open_late,
+        count(*) FILTER (is_published_in_period)                                                            AS published,
+        count(late_micros) FILTER (is_published_in_period)                                                  AS with_promise,
+        count(*) FILTER (is_published_in_period AND late_micros <= 0)                                       AS on_time,
+        quantile_disc(promised_micros, 0.5) FILTER (is_published_in_period)                                 AS promised_micros,
+        quantile_disc(delivery_micros, [0.5, 0.9]) FILTER (is_published_in_period AND delivery_micros >= 0) AS delivery_quantiles,
+        quantile_disc(late_micros, 0.5) FILTER (is_published_in_period AND late_micros > 0)                 AS late_micros
     FROM deliveries
     GROUP BY group_id
 )

@@ -21,8 +21,9 @@ var Checks embed.FS
 // Engines contains engines/<name>.sql for named queries and engines/mart/<view>.sql for each view
 // of mart. A file is a text/template of one SELECT. Functions of package dialect generate the parts
 // that differ between engines. Tables are named ${current}.<table>, ${past}.<table>,
-// ${meta}.<table> and ${mart}.<view>, for the namespaces of a lake. The parameters of a query are
-// the columns of the common table expression params at its top, one per line, with their defaults.
+// ${meta}.<table> and ${mart}.<view>; namespaces of a lake replace these placeholders. The parameters
+// of a query are the columns of the common table expression params at its top, one per line, with
+// their defaults.
 //
 //go:embed engines
 var Engines embed.FS

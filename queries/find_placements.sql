@@ -38,17 +38,17 @@ WITH matching_prices AS (
       AND ($max_price IS NULL OR unit_amount <= CAST($max_price AS DECIMAL(18, 6)))
       AND ($max_days IS NULL OR max_delivery_days <= $max_days)
 ),
-ranked AS (
+ranked_prices AS (
     SELECT
         *,
-        count(*) OVER (PARTITION BY pricing_tier, currency) AS market_prices,
+        count(*) OVER (PARTITION BY pricing_tier, currency) AS price_count,
         row_number() OVER (PARTITION BY pricing_tier, currency
             ORDER BY per_point NULLS LAST, unit_amount, domain_authority DESC NULLS LAST, listing_id, position) AS rank
     FROM matching_prices
     QUALIFY $top IS NULL OR rank <= $top
 ),
-best AS (
-    SELECT * FROM ranked ORDER BY rank, market_prices DESC, pricing_tier, currency LIMIT $top
+best_prices AS (
+    SELECT * FROM ranked_prices ORDER BY rank, price_count DESC, pricing_tier, currency LIMIT $top
 )
 -- Names are joined last, because only a few rows are left by then.
 SELECT
@@ -66,6 +66,6 @@ SELECT
     l.channel_type,
     l.placement_type,
     b.listing_id
-FROM best AS b
+FROM best_prices AS b
 JOIN product_listings AS l ON l.id = b.listing_id
-ORDER BY b.rank, b.market_prices DESC, b.pricing_tier, b.currency
+ORDER BY b.rank, b.price_count DESC, b.pricing_tier, b.currency

@@ -16,19 +16,19 @@ import (
 	"placementsync/internal/testing/fixture"
 )
 
-// plantedName is the prefix of all texts of the fixture except keys.
-const plantedName = "Planted"
+// plantedPrefix begins each text of the fixture that is not a key.
+const plantedPrefix = "Planted"
 
 // fixtureWithoutReferences returns SQL that inserts two rows into each table. The rows have keys and
-// names, but no ids of other records.
+// texts, but no ids of other records, except the article of an order item.
 func fixtureWithoutReferences(t *testing.T) string {
 	t.Helper()
 	defs, _, err := dictionary.Definitions()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var text strings.Builder
-	text.WriteString("INSERT INTO meta.runs (run_id, snapshot_at) VALUES ('r1', '2026-11-01 02:00:00+00');\n")
+	var script strings.Builder
+	script.WriteString("INSERT INTO meta.runs (run_id, snapshot_at) VALUES ('r1', '2026-11-01 02:00:00+00');\n")
 	for _, table := range stream.Tables(stream.All()) {
 		var names []string
 		rows := make([][]string, 2)
@@ -39,7 +39,7 @@ func fixtureWithoutReferences(t *testing.T) string {
 			}
 			names = append(names, sqltext.Quote(c.Name))
 			for i := range rows {
-				value := fmt.Sprintf("'%s %s %d'", plantedName, c.Name, i)
+				value := fmt.Sprintf("'%s %s %d'", plantedPrefix, c.Name, i)
 				switch {
 				case isKey && c.Type == stream.Text:
 					value = fmt.Sprintf("'k%d'", i)
@@ -49,24 +49,24 @@ func fixtureWithoutReferences(t *testing.T) string {
 				rows[i] = append(rows[i], value)
 			}
 		}
-		fmt.Fprintf(&text, "INSERT INTO main.%s (%s) VALUES (%s), (%s);\n", sqltext.Quote(table.Name),
+		fmt.Fprintf(&script, "INSERT INTO main.%s (%s) VALUES (%s), (%s);\n", sqltext.Quote(table.Name),
 			strings.Join(names, ", "), strings.Join(rows[0], ", "), strings.Join(rows[1], ", "))
 	}
 	// Statuses need a time, and articles are related to outlets by their order items.
-	text.WriteString("UPDATE article_statuses SET effective_at = TIMESTAMPTZ '2026-10-01 00:00:00+00';\n" +
+	script.WriteString("UPDATE article_statuses SET effective_at = TIMESTAMPTZ '2026-10-01 00:00:00+00';\n" +
 		"UPDATE order_items SET article_id = id;\n")
-	return text.String()
+	return script.String()
 }
 
 // TestGroupsWithoutKeyHaveNoName runs all queries on rows with names but without ids. A result row
-// whose key is NULL contains many records, so it must not have the name of one of them.
+// whose key is NULL summarizes many records, so it must not have the name of one of them.
 func TestGroupsWithoutKeyHaveNoName(t *testing.T) {
 	all, err := query.List()
 	if err != nil {
 		t.Fatal(err)
 	}
 	db := open(t, fixtureWithoutReferences(t), fixture.NewEmpty(t))
-	var grouped []string
+	var keylessQueries []string
 	for _, q := range all {
 		rows, err := csv.NewReader(strings.NewReader(runCSV(t, db, q, requiredValues(q, "k0")))).ReadAll()
 		if err != nil {
@@ -80,9 +80,9 @@ func TestGroupsWithoutKeyHaveNoName(t *testing.T) {
 			if row[0] != "" {
 				continue
 			}
-			grouped = append(grouped, q.Name)
+			keylessQueries = append(keylessQueries, q.Name)
 			for i, cell := range row {
-				if strings.Contains(cell, plantedName) {
+				if strings.Contains(cell, plantedPrefix) {
 					t.Errorf("%s: %s is NULL, but %s is %q", q.Name, header[0], header[i], cell)
 				}
 				if strings.HasSuffix(header[i], "_name") && cell != "(not stated)" {
@@ -95,7 +95,7 @@ func TestGroupsWithoutKeyHaveNoName(t *testing.T) {
 		"article_cycle_time", "articles_by_status", "delivery", "list_vs_paid", "margins",
 		"refunds_and_addons", "writer_load",
 	}
-	if diff := cmp.Diff(want, grouped); diff != "" {
-		t.Errorf("queries with groups without key (-want +got):\n%s", diff)
+	if diff := cmp.Diff(want, keylessQueries); diff != "" {
+		t.Errorf("queries with a row without key (-want +got):\n%s", diff)
 	}
 }

@@ -25,12 +25,12 @@ func TestQueries(t *testing.T) {
 		t.Fatal(err)
 	}
 	empty := fixture.NewEmpty(t)
-	opened := map[string]*query.DB{} // by rows, which several tests may share
-	openOnce := func(rows string) *query.DB {
-		if opened[rows] == nil {
-			opened[rows] = open(t, rows, empty)
+	opened := map[string]*query.DB{} // by fixture, because several tests may have the same
+	openOnce := func(fixtureSQL string) *query.DB {
+		if opened[fixtureSQL] == nil {
+			opened[fixtureSQL] = open(t, fixtureSQL, empty)
 		}
-		return opened[rows]
+		return opened[fixtureSQL]
 	}
 	for _, q := range all {
 		tests, err := filepath.Glob(filepath.Join("testdata", q.Name, "*.test"))
@@ -57,12 +57,12 @@ func TestMarts(t *testing.T) {
 		view := filepath.Base(filepath.Dir(path))
 		t.Run(view+"/"+strings.TrimSuffix(filepath.Base(path), ".test"), func(t *testing.T) {
 			q := query.Query{Name: view, SQL: "FROM mart." + view + " ORDER BY ALL"}
-			checkQuery(t, q, path, func(rows string) *query.DB { return open(t, rows, empty) })
+			checkQuery(t, q, path, func(fixtureSQL string) *query.DB { return open(t, fixtureSQL, empty) })
 		})
 	}
 }
 
-func checkQuery(t *testing.T, q query.Query, path string, openOnce func(rows string) *query.DB) {
+func checkQuery(t *testing.T, q query.Query, path string, openFixture func(fixtureSQL string) *query.DB) {
 	t.Helper()
 	archive, err := txtar.ParseFile(path)
 	if err != nil {
@@ -72,7 +72,7 @@ func checkQuery(t *testing.T, q query.Query, path string, openOnce func(rows str
 	for _, f := range archive.Files {
 		files[f.Name] = string(f.Data)
 	}
-	db := openOnce(files["fixture.sql"])
+	db := openFixture(files["fixture.sql"])
 	got := runCSV(t, db, q, parseParams(t, files["params"]))
 	if diff := cmp.Diff(files["want.csv"], got); diff != "" {
 		t.Errorf("result (-want +got):\n%s", diff)
@@ -229,7 +229,7 @@ func TestGuideTableOfMarts(t *testing.T) {
 	_, rest, _ := strings.Cut(string(page), "<!-- marts -->\n")
 	got, _, _ := strings.Cut(rest, "<!-- /marts -->")
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("docs/guide/asking.md between the comments marts (-want +got):\n%s\nwrite there:\n%s", diff, want)
+		t.Errorf("the table in docs/guide/asking.md below the comment marts (-want +got):\n%s\nreplace it by:\n%s", diff, want)
 	}
 }
 

@@ -1,7 +1,7 @@
 -- subject: report
 -- title: Price spread by kind of segment
 -- grain: one row per kind of segment, segment, pricing tier and currency
--- about: Prices by placement type, by channel type and by country, for the box plots of the report. Quartiles and median are prices that occur (the lower of two middle values); all are rounded to 2 places. The tier and currency with the most prices come first, and within them the segments with the most prices. A segment without a name is NULL.
+-- about: Prices by placement type, by channel type and by country, for the box plots of the report. Quartiles and median are prices that occur (the lower of two middle values); all are rounded to 2 places. The tier and currency with the most prices come first, and within them the segments with the most prices. The segment is NULL if the type or the country is unknown.
 -- param: top COUNT 15 -- maximum number of segments for each kind, tier and currency
 WITH segments AS (
     SELECT
@@ -18,10 +18,10 @@ WITH segments AS (
     GROUP BY GROUPING SETS (
         (placement_type, pricing_tier, currency), (channel_type, pricing_tier, currency), (country, pricing_tier, currency))
 ),
-ranked AS (
+ranked_segments AS (
     SELECT
         *,
-        sum(prices) OVER (PARTITION BY segment_kind, pricing_tier, currency) AS market_prices,
+        sum(prices) OVER (PARTITION BY segment_kind, pricing_tier, currency) AS price_count,
         row_number() OVER (PARTITION BY segment_kind, pricing_tier, currency ORDER BY prices DESC, segment) AS rank
     FROM segments
 )
@@ -36,6 +36,6 @@ SELECT
     CAST(quartiles[2] AS DECIMAL(18, 2)) AS median_price,
     CAST(quartiles[3] AS DECIMAL(18, 2)) AS p75_price,
     CAST(highest AS DECIMAL(18, 2))      AS max_price
-FROM ranked
+FROM ranked_segments
 WHERE rank <= $top
-ORDER BY market_prices DESC, pricing_tier, currency, segment_kind, rank
+ORDER BY price_count DESC, pricing_tier, currency, segment_kind, rank

@@ -29,7 +29,7 @@ article_loads AS (
         p.*,
         p.live_url IS NULL
             AND list_contains(string_split($published || ',' || $ended, ','), p.status_prefix) IS NOT TRUE AS is_open,
-        publications.published_at BETWEEN period.first_at AND period.last_at AS in_period,
+        publications.published_at BETWEEN period.first_at AND period.last_at AS is_published_in_period,
         epoch_us(publications.published_at) - epoch_us(p.started_at)         AS publish_micros,
         period.snapshot_at
     FROM mart.article_progress AS p
@@ -44,8 +44,8 @@ SELECT
     count(*) FILTER (is_open)                               AS open_articles,
     count(*) FILTER (is_open AND list_contains(string_split($revision, ','), status_prefix)) AS in_revision,
     count(*) FILTER (is_open AND expected_at < snapshot_at) AS overdue,
-    count(*) FILTER (in_period)                             AS published_recently,
-    CAST(quantile_disc(publish_micros, 0.5) FILTER (in_period AND publish_micros >= 0) / 86400e6 AS DECIMAL(18, 2)) AS p50_days_to_publish
+    count(*) FILTER (is_published_in_period)                AS published_recently,
+    CAST(quantile_disc(publish_micros, 0.5) FILTER (is_published_in_period AND publish_micros >= 0) / 86400e6 AS DECIMAL(18, 2)) AS p50_days_to_publish
 FROM article_loads
 GROUP BY writer_id
 ORDER BY open_articles DESC, writer_id

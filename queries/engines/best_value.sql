@@ -15,11 +15,11 @@ prices_per_point AS (
       AND (params.currency IS NULL OR p.currency = params.currency)
       AND (params.tier IS NULL OR p.pricing_tier = params.tier)
 ),
-best AS (
+ranked_prices AS (
     SELECT
         *,
         row_number() OVER (PARTITION BY pricing_tier, currency ORDER BY per_point, domain_authority DESC, listing_id, position) AS rank,
-        count(*) OVER (PARTITION BY pricing_tier, currency) AS market_prices
+        count(*) OVER (PARTITION BY pricing_tier, currency) AS price_count
     FROM prices_per_point
 )
 SELECT
@@ -36,7 +36,7 @@ SELECT
     b.domain_authority,
     CAST(b.unit_amount AS DECIMAL(18, 2))         AS price,
     CAST(round(b.per_point * 10000) / 10000 AS DECIMAL(18, 4))   AS price_per_point
-FROM best AS b
+FROM ranked_prices AS b
 JOIN ${current}.product_listings AS l ON l.id = b.listing_id
 WHERE b.rank <= b.top
-ORDER BY b.market_prices DESC, b.pricing_tier NULLS LAST, b.currency NULLS LAST, b.rank
+ORDER BY b.price_count DESC, b.pricing_tier NULLS LAST, b.currency NULLS LAST, b.rank

@@ -40,10 +40,10 @@ bought_products AS (
 withdrawals AS (
     SELECT id, max(valid_to) AS withdrawn_at FROM ${past}.product_listings GROUP BY id
 ),
-outlet_counts AS (
+listing_counts AS (
     SELECT outlet_id, count(*) AS listings FROM ${current}.product_listings GROUP BY outlet_id
 ),
-ranked AS (
+ranked_products AS (
     SELECT *, row_number() OVER (ORDER BY last_paid_at DESC NULLS LAST, product_id) AS rank
     FROM bought_products
 )
@@ -57,8 +57,8 @@ SELECT
     CAST(round(b.last_paid * 100) / 100 AS DECIMAL(18, 2))       AS last_paid,
     w.withdrawn_at,
     coalesce(l.listings, 0)                                      AS outlet_listings
-FROM ranked AS b
+FROM ranked_products AS b
 LEFT JOIN withdrawals AS w ON w.id = b.product_id
-LEFT JOIN outlet_counts AS l ON l.outlet_id = b.outlet_id
+LEFT JOIN listing_counts AS l ON l.outlet_id = b.outlet_id
 WHERE b.top IS NULL OR b.rank <= b.top
 ORDER BY b.rank

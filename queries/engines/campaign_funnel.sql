@@ -7,7 +7,7 @@ WITH params AS (
         CAST('published,live' AS {{text}}) AS published,
         CAST('cancelled,canceled,rejected,archived' AS {{text}}) AS ended
 ),
-article_steps AS (
+article_states AS (
     SELECT
         p.campaign_id,
         p.brief_doc_url,
@@ -25,7 +25,7 @@ article_counts AS (
         count(draft_doc_url)                                     AS with_draft,
         count(*) FILTER (WHERE is_published)                     AS published,
         count(*) FILTER (WHERE is_ended AND NOT is_published)    AS ended
-    FROM article_steps
+    FROM article_states
     GROUP BY campaign_id
 ),
 item_counts AS (
@@ -62,7 +62,7 @@ campaign_counts AS (
         OR c.created_at < {{midnight "params.until" "params.timezone"}})
 ),
 -- Late campaigns come first, then other unfinished campaigns by target date, and finished campaigns last.
-ranked_campaigns AS (
+campaign_states AS (
     SELECT
         *,
         is_past_target AND is_open AS is_late,
@@ -84,5 +84,5 @@ SELECT
     published,
     ended,
     CAST(round(CAST(100 * published AS DOUBLE) / nullif(articles, 0) * 10) / 10 AS DECIMAL(38, 1)) AS published_percent
-FROM ranked_campaigns
+FROM campaign_states
 ORDER BY sort_group, CASE WHEN sort_group < 3 THEN target_date END NULLS LAST, target_date DESC NULLS LAST, campaign_id

@@ -35,7 +35,7 @@ clock AS (
     CROSS JOIN durations AS d
 ),
 -- An open article is expected at its start plus the pace, but not before the snapshot. The sale
--- price of an item counts for its first article only.
+-- price of an item counts only for its first article in a campaign.
 article_forecasts AS (
     SELECT
         p.campaign_id,
@@ -97,7 +97,7 @@ campaign_forecasts AS (
     JOIN campaign_counts ON campaign_counts.campaign_id = o.campaign_id
     CROSS JOIN clock
 ),
-ranked AS (
+ranked_campaigns AS (
     SELECT *, row_number() OVER (ORDER BY target_date NULLS LAST, campaign_id) AS rank
     FROM campaign_forecasts
     WHERE late_for_target > 0 OR late_for_promise > 0 OR projected > budget
@@ -118,7 +118,7 @@ SELECT
     CAST(r.sales AS DECIMAL(18, 2)) AS sale_total,
     CAST(r.projected AS DECIMAL(18, 2)) AS projected_total,
     CAST(CASE WHEN r.projected > r.budget THEN r.projected - r.budget END AS DECIMAL(18, 2)) AS over_budget
-FROM ranked AS r
+FROM ranked_campaigns AS r
 CROSS JOIN params
 WHERE params.top IS NULL OR r.rank <= params.top
 ORDER BY r.rank

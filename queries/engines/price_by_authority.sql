@@ -23,7 +23,7 @@ medians AS (
     SELECT
         *,
         {{nth "sorted_per_point" "0.5" (size "sorted_per_point")}} AS per_point,
-        sum(prices) OVER (PARTITION BY pricing_tier, currency) AS market_prices
+        sum(prices) OVER (PARTITION BY pricing_tier, currency) AS price_count
     FROM bands
 )
 SELECT
@@ -36,4 +36,4 @@ SELECT
     CAST({{nth "sorted_amounts" "0.75" "prices"}} AS DECIMAL(18, 2)) AS p75_price,
     CAST(round(per_point * 10000) / 10000 AS DECIMAL(18, 4))               AS median_price_per_point
 FROM medians
-ORDER BY market_prices DESC, pricing_tier NULLS LAST, currency NULLS LAST, authority_band NULLS LAST
+ORDER BY price_count DESC, pricing_tier NULLS LAST, currency NULLS LAST, authority_band NULLS LAST

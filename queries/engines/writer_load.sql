@@ -36,7 +36,7 @@ article_loads AS (
         p.*,
         p.live_url IS NULL
             AND NOT coalesce({{has "split(period.published || ',' || period.ended, ',')" "p.status_prefix"}}, false) AS is_open,
-        {{micros "publications.published_at"}} BETWEEN period.first_us AND period.last_us AS in_period,
+        {{micros "publications.published_at"}} BETWEEN period.first_us AND period.last_us AS is_published_in_period,
         {{micros "publications.published_at"}} - {{micros "p.started_at"}}                AS duration_us,
         {{has "split(period.revision, ',')" "p.status_prefix"}} AS is_in_revision,
         period.snapshot_at
@@ -54,8 +54,8 @@ writers AS (
         count(*) FILTER (WHERE is_open)                                    AS open_articles,
         count(*) FILTER (WHERE is_open AND is_in_revision)                 AS in_revision,
         count(*) FILTER (WHERE is_open AND expected_at < snapshot_at)      AS overdue,
-        count(*) FILTER (WHERE in_period)                                  AS published_recently,
-        {{sorted_where "duration_us" "in_period AND duration_us >= 0"}} AS sorted_durations
+        count(*) FILTER (WHERE is_published_in_period)                     AS published_recently,
+        {{sorted_where "duration_us" "is_published_in_period AND duration_us >= 0"}} AS sorted_durations
     FROM article_loads
     GROUP BY writer_id
 )

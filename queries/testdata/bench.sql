@@ -17,8 +17,8 @@ SELECT run_id, n, 'products', n, 'created_at', '"yesterday"', 'is no time' FROM 
 INSERT INTO meta.drift (table_name, path, kind, first_run, last_run, count, sample)
 SELECT 'products', 'field_' || n, 'field', (SELECT min(run_id) FROM meta.runs), (SELECT max(run_id) FROM meta.runs), n, 'x' FROM range(200) AS t(n);
 
--- The days on which each row version of each listing begins and ends. n is the number of the listing,
--- and v the number of its row version: the price changes every 100 days, so there are up to 5.
+-- The days on which each row version of each listing begins and ends. n identifies the listing, and v
+-- its row version: the price changes every 100 days, so there are up to 5.
 CREATE TEMP TABLE version_days AS
 WITH listings AS (
     SELECT n, total,
