@@ -2,20 +2,20 @@
 -- title: Freshness
 -- grain: one row per stream of the newest snapshot, the stalest first
 -- about: Hours since each stream was last read from the service (grade exact, repaired, bounded or best_effort) and since it was last proven complete, relative to the newest snapshot. With the grade exact or repaired, the stream is proven complete at the time of the snapshot; with the grade bounded, at the time of its oldest read. runs_behind counts the snapshots published since the last read. A time, and the numbers that depend on it, are empty if the stream was never read or never proven.
-WITH readings AS (
+WITH stream_grades AS (
     SELECT s.stream, s.grade, s.age_since, r.snapshot_at, s.run_id = n.run_id AS is_newest
     FROM meta.streams AS s
     JOIN meta.runs AS r ON r.run_id = s.run_id
     CROSS JOIN mart.snapshot AS n
     WHERE r.snapshot_at IS NOT NULL
 ),
-latest AS (
+last_times AS (
     SELECT
         stream,
         max(snapshot_at) FILTER (grade IN ('exact', 'repaired', 'bounded', 'best_effort')) AS last_read_at,
         max(CASE WHEN grade = 'bounded' THEN age_since ELSE snapshot_at END)
             FILTER (grade IN ('exact', 'repaired', 'bounded'))                             AS last_proven_at
-    FROM readings
+    FROM stream_grades
     GROUP BY stream
     HAVING bool_or(is_newest)
 )
@@ -28,6 +28,6 @@ SELECT
     CASE WHEN l.last_read_at IS NOT NULL THEN
         (SELECT count(*) FROM meta.runs AS r WHERE r.snapshot_at > l.last_read_at)
     END AS runs_behind
-FROM latest AS l
+FROM last_times AS l
 CROSS JOIN mart.snapshot AS n
 ORDER BY l.last_read_at NULLS FIRST, l.last_proven_at NULLS FIRST, l.stream

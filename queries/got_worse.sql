@@ -1,7 +1,7 @@
 -- subject: placements
 -- title: Listings that got worse
 -- grain: one row per listing and trait that got worse, the latest change first
--- about: Listings on sale with a worse trait than at the start of the day "since": links no longer do-follow, outlet no longer indexed, lower domain authority or longer delivery. A listing that is newer than "since" is compared with its first version. Only this first state and the current state are compared. A trait that is unknown in one of them is left out. changed_at is the snapshot in which the trait last changed.
+-- about: Listings on sale with a worse trait than at the start of the day "since": links no longer do-follow, outlet no longer indexed, lower domain authority or longer delivery. A listing that is newer than "since" is compared with its first version. Only the earlier and the current state are compared. A trait that is unknown in one of them is left out. changed_at is the snapshot in which the trait last changed.
 -- param: since DATE? snapshot-30d -- date of the earlier state; NULL means the first snapshot
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York
 -- param: trait do_follow|indexed|authority|delivery_days NULL -- only this trait
@@ -39,7 +39,7 @@ states AS (
     JOIN product_listings AS l USING (id)
     WHERE $country IS NULL OR l.country = $country
 ),
-worse AS (
+worse_traits AS (
     SELECT id, 'do_follow' AS trait, NULL AS old_value, NULL AS new_value, follow_at AS changed_at
     FROM states WHERE before.follow AND NOT is_do_follow
     UNION ALL
@@ -62,7 +62,7 @@ SELECT
     CAST(w.new_value AS BIGINT)               AS new_value,
     CAST(w.new_value - w.old_value AS BIGINT) AS change,
     w.changed_at
-FROM worse AS w
+FROM worse_traits AS w
 JOIN states AS s USING (id)
 WHERE $trait IS NULL OR w.trait = $trait
 ORDER BY w.changed_at DESC, w.id, w.trait

@@ -14,9 +14,9 @@ WITH days AS (
 event_counts AS (
     SELECT
         CAST(happened_at AT TIME ZONE CAST($timezone AS VARCHAR) AS DATE) AS day,
-        count(*) FILTER (event = 'new')       AS arrived,
-        count(*) FILTER (event = 'returned')  AS returned,
-        count(*) FILTER (event = 'withdrawn') AS withdrawn
+        count(*) FILTER (event = 'new')       AS new_listings,
+        count(*) FILTER (event = 'returned')  AS returned_listings,
+        count(*) FILTER (event = 'withdrawn') AS withdrawn_listings
     FROM mart.listing_events
     WHERE $since IS NULL OR happened_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR)
     GROUP BY ALL
@@ -24,18 +24,18 @@ event_counts AS (
 day_counts AS (
     SELECT
         d.day,
-        coalesce(e.arrived, 0)   AS arrived,
-        coalesce(e.returned, 0)  AS returned,
-        coalesce(e.withdrawn, 0) AS withdrawn,
-        coalesce(e.arrived + e.returned - e.withdrawn, 0) AS net
+        coalesce(e.new_listings, 0)       AS new_listings,
+        coalesce(e.returned_listings, 0)  AS returned_listings,
+        coalesce(e.withdrawn_listings, 0) AS withdrawn_listings,
+        coalesce(e.new_listings + e.returned_listings - e.withdrawn_listings, 0) AS net
     FROM days AS d
     LEFT JOIN event_counts AS e USING (day)
 )
 SELECT
     day,
-    arrived   AS new_listings,
-    returned  AS returned_listings,
-    withdrawn AS withdrawn_listings,
+    new_listings,
+    returned_listings,
+    withdrawn_listings,
     net,
     CAST((SELECT count(*) FROM product_listings) + net - sum(net) OVER (ORDER BY day DESC) AS BIGINT) AS listings_at_end
 FROM day_counts

@@ -1,7 +1,7 @@
 -- subject: margins
 -- title: Sales and margin
 -- grain: one row per group, as chosen with "by", and one for items without a group; with "monthly", one row per group and month
--- about: Sales and margin by group. The margin is the sale price less vendor, internal and reseller cost and commission; an unknown cost is 0. Items without a sale price are not summed. Items are dated by the payment of their order; unpaid items count only without "since" and "until". Months are in order of time; other groups begin with the largest margin. Items have no currency: the sums are valid only if all items are in the same currency.
+-- about: Sales and margin by group. The margin is the sale price less vendor, internal and reseller cost and commission; an unknown cost counts as 0. Items without a sale price are not summed. Items are dated by the payment of their order; unpaid items count only without "since" and "until". Months are in order of time; other groups begin with the largest margin. Items have no currency: the sums are valid only if all items are in the same currency.
 -- param: by month|outlet|profile|product|referrer|writer month -- grouping of the rows
 -- param: monthly BOOLEAN false -- one row per group and month
 -- param: since DATE NULL -- only items whose order was paid on or after this date

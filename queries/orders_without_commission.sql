@@ -1,11 +1,11 @@
 -- subject: commissions
 -- title: Paid orders without a commission
 -- grain: one row per paid order without a commission, newest first
--- about: Paid orders without any commission on their items, or without items. A commission of 0 counts as no commission. Deleted orders and deleted or refunded items are not counted; an order whose items were all refunded is left out. The specification defines no currency for orders and items.
+-- about: Paid orders without any commission on their items, or without items. A commission of 0 counts as no commission. Deleted orders and deleted or refunded items are not counted; an order whose items were all refunded is left out. Orders and items have no currency.
 -- param: since DATE NULL -- only orders paid on or after this date
 -- param: until DATE NULL -- only orders paid before this date
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York
--- param: partial BOOLEAN false -- also orders with a commission on some of their items
+-- param: partial BOOLEAN false -- also orders with a commission on only some of their items
 WITH item_sums AS (
     SELECT
         order_id,

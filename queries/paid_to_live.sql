@@ -12,26 +12,26 @@ WITH publications AS (
     WHERE list_contains(string_split($published, ','), status_prefix)
     GROUP BY article_id
 ),
-spans AS (
+publication_times AS (
     SELECT
         CAST(date_trunc('month', published_at AT TIME ZONE CAST($timezone AS VARCHAR)) AS DATE) AS month,
-        order_paid_at IS NULL        AS is_unpaid,
-        published_at < order_paid_at AS is_early,
-        CASE WHEN published_at >= order_paid_at THEN epoch_us(published_at) - epoch_us(order_paid_at) END AS publish_micros,
-        CASE WHEN published_at >= order_paid_at THEN epoch_us(started_at) - epoch_us(order_paid_at) END   AS start_micros
+        order_paid_at IS NULL        AS has_no_payment_time,
+        published_at < order_paid_at AS is_before_payment,
+        CASE WHEN published_at >= order_paid_at THEN epoch_us(published_at) - epoch_us(order_paid_at) END AS micros_to_publication,
+        CASE WHEN published_at >= order_paid_at THEN epoch_us(started_at) - epoch_us(order_paid_at) END   AS micros_to_start
     FROM publications
     JOIN mart.article_progress USING (article_id)
 ),
 months AS (
     SELECT
         month,
-        count(*)                                  AS articles,
-        count(*) FILTER (is_unpaid)               AS unpaid,
-        count(*) FILTER (is_early)                AS early,
-        quantile_disc(publish_micros, [0.5, 0.9]) AS quantile_micros,
-        avg(publish_micros)                       AS mean_micros,
-        quantile_disc(start_micros, 0.5)          AS median_start_micros
-    FROM spans
+        count(*)                                         AS articles,
+        count(*) FILTER (has_no_payment_time)            AS without_payment,
+        count(*) FILTER (is_before_payment)              AS before_payment,
+        quantile_disc(micros_to_publication, [0.5, 0.9]) AS quantile_micros,
+        avg(micros_to_publication)                       AS mean_micros,
+        quantile_disc(micros_to_start, 0.5)              AS median_micros_to_start
+    FROM publication_times
     WHERE ($since IS NULL OR month >= date_trunc('month', CAST($since AS DATE)))
       AND ($until IS NULL OR month < date_trunc('month', CAST($until AS DATE)))
     GROUP BY month
@@ -39,11 +39,11 @@ months AS (
 SELECT
     month,
     articles,
-    unpaid AS articles_without_payment,
-    early  AS articles_live_before_payment,
+    without_payment AS articles_without_payment,
+    before_payment  AS articles_live_before_payment,
     CAST(quantile_micros[1] / 86400e6 AS DECIMAL(18, 2))  AS p50_days,
     CAST(quantile_micros[2] / 86400e6 AS DECIMAL(18, 2))  AS p90_days,
     CAST(mean_micros / 86400e6 AS DECIMAL(18, 2))         AS mean_days,
-    CAST(median_start_micros / 86400e6 AS DECIMAL(18, 2)) AS p50_days_to_start
+    CAST(median_micros_to_start / 86400e6 AS DECIMAL(18, 2)) AS p50_days_to_start
 FROM months
 ORDER BY month

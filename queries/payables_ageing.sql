@@ -1,31 +1,31 @@
 -- subject: commissions
 -- title: Payables by age
 -- grain: one row per kind (commission, publisher, reseller) and age band, including bands without rows
--- about: Unpaid amounts of sold items, grouped by age: commissions (commission_amount), publishers (vendor_cost) and resellers (reseller_price). The age is the time since the order was paid, in whole days of 24 hours at the snapshot. Refunded and deleted items, and items without such an amount, are left out. The specification defines no currency for items: the sums are valid only if all items have the same currency.
+-- about: Unpaid amounts of sold items, grouped by age: commissions (commission_amount), publishers (vendor_cost) and resellers (reseller_price). The age is the time since the order was paid, in whole days of 24 hours at the snapshot. Refunded and deleted items, and amounts that are 0 or unknown, are left out. Items have no currency: the sums are valid only if all items are in the same currency.
 -- param: since DATE NULL -- only items whose order was paid on or after this date
 -- param: until DATE NULL -- only items whose order was paid before this date
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York
-WITH unpaid_items AS (
+WITH open_payables AS (
     SELECT
         kind,
         amount,
-        (epoch_us((SELECT snapshot_at FROM mart.snapshot)) - epoch_us(order_paid_at)) // 86400000000 AS days
+        (epoch_us((SELECT snapshot_at FROM mart.snapshot)) - epoch_us(order_paid_at)) // 86400000000 AS age_days
     FROM mart.payables
     WHERE NOT is_settled
       AND ($since IS NULL OR order_paid_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
       AND ($until IS NULL OR order_paid_at < CAST(CAST($until AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
 ),
-aged_items AS (
+aged_payables AS (
     SELECT
         *,
         CASE
-            WHEN days IS NULL THEN 5
-            WHEN days <= 30 THEN 1
-            WHEN days <= 60 THEN 2
-            WHEN days <= 90 THEN 3
+            WHEN age_days IS NULL THEN 5
+            WHEN age_days <= 30 THEN 1
+            WHEN age_days <= 60 THEN 2
+            WHEN age_days <= 90 THEN 3
             ELSE 4
         END AS band
-    FROM unpaid_items
+    FROM open_payables
 ),
 bands AS (
     SELECT unnest(['commission', 'publisher', 'reseller']) AS kind, b.band, b.age_band
@@ -36,8 +36,8 @@ SELECT
     b.age_band,
     count(i.amount)                                     AS items,
     CAST(coalesce(sum(i.amount), 0) AS DECIMAL(18, 2))  AS amount,
-    max(i.days)                                         AS oldest_days
+    max(i.age_days)                                     AS oldest_days
 FROM bands AS b
-LEFT JOIN aged_items AS i ON i.kind = b.kind AND i.band = b.band
+LEFT JOIN aged_payables AS i ON i.kind = b.kind AND i.band = b.band
 GROUP BY b.kind, b.band, b.age_band
 ORDER BY b.kind, b.band

@@ -6,7 +6,7 @@
 -- values: SELECT DISTINCT currency FROM product_listing_prices
 -- param: tier VARCHAR NULL -- only prices of this tier
 -- values: SELECT DISTINCT pricing_tier FROM product_listing_prices
-WITH price_powers AS (
+WITH price_exponents AS (
     SELECT pricing_tier, currency, unit_amount, length(CAST(CAST(floor(unit_amount) AS BIGINT) AS VARCHAR)) - 1 AS exponent
     FROM product_listing_prices
     WHERE unit_amount IS NOT NULL
@@ -27,7 +27,7 @@ price_bands AS (
             WHEN unit_amount < 7 * power_of_ten THEN 5
             ELSE 6
         END END AS band
-    FROM (SELECT *, CAST(pow(10, exponent) AS BIGINT) AS power_of_ten FROM price_powers)
+    FROM (SELECT *, CAST(pow(10, exponent) AS BIGINT) AS power_of_ten FROM price_exponents)
 ),
 -- There are 73 bands: one below 1, and six for each of the 12 powers of ten of DECIMAL(18, 6).
 -- bound is the lower bound of a band; the last row has the upper bound of the last band.

@@ -1,7 +1,7 @@
 -- subject: prices
 -- title: Price history of a listing or an outlet
 -- grain: one row per snapshot, tier and currency
--- about: Prices of a listing, or of all listings of an outlet, in each snapshot. The median is a price that occurs (the lower of two middle values). change_percent is the median change since the previous prices of the same listing, tier and currency; the column compared counts these changes. New and withdrawn listings do not affect change_percent. A listing counts if it had the name or belonged to the outlet at any time.
+-- about: Prices of a listing, or of all listings of an outlet, in each snapshot. The median is a price that occurs (the lower of two middle values). change_percent is the median change since the previous prices of the same listing, tier and currency; the column compared counts the compared prices. New and withdrawn listings do not affect change_percent. A listing counts if it had the name or belonged to the outlet at any time.
 -- param: name VARCHAR REQUIRED -- id or name of a listing, or id or name of an outlet
 -- values: SELECT name FROM outlets UNION ALL SELECT outlet_name FROM history.product_listings UNION ALL SELECT name FROM history.product_listings UNION ALL SELECT id FROM outlets UNION ALL SELECT id FROM history.product_listings
 -- param: since DATE? snapshot-90d -- first day
@@ -32,7 +32,7 @@ snapshot_prices AS (
     FROM prices AS p
     JOIN meta.runs AS r ON r.snapshot_at >= p.valid_from AND r.snapshot_at < p.valid_to
 ),
--- Snapshots before $since are read too, because the first one shown is compared with the one before it.
+-- Snapshots before $since are read too, because the first shown snapshot is compared with its predecessor.
 price_pairs AS (
     SELECT *, lag(unit_amount) OVER (PARTITION BY product_listing_id, pricing_tier, currency, price_number ORDER BY snapshot_at) AS before
     FROM snapshot_prices
@@ -52,7 +52,7 @@ snapshot_prices_by_tier AS (
     FROM price_pairs
     GROUP BY ALL
 ),
-with_changes AS (
+tier_changes AS (
     SELECT *, has_new_or_changed_price OR lag(prices) OVER (PARTITION BY pricing_tier, currency ORDER BY snapshot_at) IS DISTINCT FROM prices AS is_changed
     FROM snapshot_prices_by_tier
 )
@@ -66,7 +66,7 @@ SELECT
     CAST(highest AS DECIMAL(18, 2)) AS max_price,
     compared,
     CAST(100 * change AS DECIMAL(38, 1)) AS change_percent
-FROM with_changes
+FROM tier_changes
 WHERE (NOT $changed OR is_changed)
   AND ($since IS NULL OR snapshot_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
   AND ($until IS NULL OR snapshot_at < CAST(CAST($until AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))

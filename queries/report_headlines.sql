@@ -1,7 +1,7 @@
 -- subject: report
 -- title: Headline numbers of the report
 -- grain: one row per figure, and per pricing tier and currency for the median prices
--- about: Numbers at the top of the report; with --as-of, for an earlier snapshot. The numbers equal the results of other queries: listings and outlets of the query headline, payables of payables_ageing, overdue articles of overdue_articles, and the margin of the query margins. Days have 24 hours. Amounts have no currency: the sums are valid only if all amounts are in the same currency. The column reads contains the tables from which a figure is computed; if one of them was not read, the figure is not valid. With "since", change_percent is the median change of the prices of listings that both snapshots contain, compared by listing, tier and currency. The column compared counts these listings.
+-- about: Numbers at the top of the report; with --as-of, for an earlier snapshot. The numbers equal the results of other queries: listings and outlets of the query headline, payables of payables_ageing, overdue articles of overdue_articles, and the margin of the query margins. Days have 24 hours. Sums have no currency: they are valid only if all amounts are in the same currency. The column reads contains the tables from which a figure is computed; if one of them was not read, the figure is not valid. With "since", change_percent is the median change since that snapshot, for prices of the same listing, tier and currency. The column compared counts these listings.
 -- param: prices COUNT? 3 -- number of pairs of tier and currency with a median price; pairs with the most prices come first
 -- param: published VARCHAR published,live -- status prefixes of an article that is published, separated by commas
 -- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes of an article that ended unpublished
@@ -9,14 +9,14 @@
 WITH clock AS (
     SELECT snapshot_at AS now FROM mart.snapshot
 ),
-markets AS (
+tier_medians AS (
     SELECT pricing_tier, currency, count(*) AS prices, quantile_disc(unit_amount, 0.5) AS median
     FROM mart.listing_prices
     GROUP BY ALL
     ORDER BY prices DESC, pricing_tier, currency
     LIMIT $prices
 ),
-prices AS (
+current_prices AS (
     SELECT listing_id, pricing_tier, currency, unit_amount,
         row_number() OVER (PARTITION BY listing_id, pricing_tier, currency ORDER BY position) AS price_number
     FROM mart.listing_prices
@@ -30,7 +30,7 @@ earlier_prices AS (
 changes AS (
     SELECT p.pricing_tier, p.currency, count(DISTINCT listing_id) AS compared,
         quantile_disc((p.unit_amount - e.unit_amount) / e.unit_amount, 0.5) AS change
-    FROM prices AS p
+    FROM current_prices AS p
     JOIN earlier_prices AS e USING (listing_id, price_number)
     WHERE e.unit_amount <> 0
       AND e.pricing_tier IS NOT DISTINCT FROM p.pricing_tier
@@ -56,7 +56,7 @@ figures AS (
     UNION ALL
     SELECT 3, 'Median price, ' || coalesce(m.pricing_tier, 'no tier'), coalesce(m.currency, 'no currency'), median, 'product_listings,product_listing_prices',
         coalesce(compared, 0), change
-    FROM markets AS m
+    FROM tier_medians AS m
     LEFT JOIN changes AS c ON c.pricing_tier IS NOT DISTINCT FROM m.pricing_tier AND c.currency IS NOT DISTINCT FROM m.currency
     UNION ALL
     SELECT 4, 'Orders paid, 30 days', NULL, count(*), 'orders', NULL, NULL

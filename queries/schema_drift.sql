@@ -1,7 +1,7 @@
 -- subject: quality
 -- title: Drift of the service
--- grain: one row per unknown field or value, new ones first
--- about: Fields and values that are not in the specification. Unknown fields are stored in the column extra of their table, unknown values in their column. is_new marks fields and values that first appeared in the newest snapshot.
+-- grain: one row per table, path and kind of drift, new ones first
+-- about: Fields and values that are not in the specification, and values that were converted. Unknown fields are stored in the column extra of their table, unknown values in their column. is_new marks drift that first appeared in the newest snapshot. The comment of meta.drift.kind explains the kinds.
 SELECT
     d.table_name,
     d.path,

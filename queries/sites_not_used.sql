@@ -25,14 +25,14 @@ used_outlets AS (
     WHERE s.profile_id IN (FROM profile_ids) AND NOT s.is_refunded
 ),
 -- pricing_tier is in a struct, because arg_min skips rows in which its first argument is NULL.
-cheapest AS (
+cheapest_listings AS (
     SELECT
         outlet_id,
         currency,
         count(DISTINCT listing_id)                                       AS listings,
         min(unit_amount)                                                 AS amount,
         arg_min(listing_id, (unit_amount, listing_id, position))         AS listing_id,
-        arg_min({'tier': pricing_tier}, (unit_amount, listing_id, position)) AS chosen
+        arg_min({'tier': pricing_tier}, (unit_amount, listing_id, position)) AS cheapest
     FROM mart.listing_prices
     WHERE unit_amount > 0 AND outlet_id IS NOT NULL
       AND EXISTS (FROM profile_ids)
@@ -44,12 +44,12 @@ cheapest AS (
       AND ($do_follow IS NULL OR is_do_follow = $do_follow)
     GROUP BY ALL
 ),
-ranked AS (
+ranked_outlets AS (
     SELECT
         *,
         count(*) OVER (PARTITION BY currency) AS currency_outlets,
         row_number() OVER (PARTITION BY currency ORDER BY amount, outlet_id) AS rank
-    FROM cheapest
+    FROM cheapest_listings
     QUALIFY $top IS NULL OR rank <= $top
 )
 SELECT
@@ -58,7 +58,7 @@ SELECT
     l.country,
     r.currency,
     CAST(r.amount AS DECIMAL(18, 2)) AS lowest_price,
-    r.chosen.tier                    AS pricing_tier,
+    r.cheapest.tier                  AS pricing_tier,
     l.name                           AS listing_name,
     l.channel_type,
     l.placement_type,
@@ -67,7 +67,7 @@ SELECT
     l.max_delivery_days,
     r.listings,
     r.listing_id
-FROM ranked AS r
+FROM ranked_outlets AS r
 JOIN product_listings AS l ON l.id = r.listing_id
 LEFT JOIN outlets AS o ON o.id = r.outlet_id
 ORDER BY r.currency_outlets DESC, r.currency, r.rank

@@ -1,7 +1,7 @@
 -- subject: prices
 -- title: Widest gaps between tiers
--- grain: one row per product listing and currency that has prices of several tiers
--- about: The cheapest and the dearest tier of each listing and the gap between them, the widest first in percent of the cheapest. If tiers have equal prices, the first by name is shown. Prices without a tier are left out, and so are listings whose cheapest price is 0 or less.
+-- grain: one row per product listing and currency with different prices of several tiers
+-- about: The lowest and the highest price of each listing with their tiers, and the gap between them. The widest gap in percent of the lowest price comes first. If tiers have equal prices, the first by name is shown. Prices without a tier are left out, and so are listings whose lowest price is 0 or less.
 -- param: currency VARCHAR NULL -- only prices in this currency
 -- values: SELECT DISTINCT currency FROM product_listing_prices
 -- param: top COUNT? 100 -- maximum number of rows
@@ -18,7 +18,7 @@ WITH spans AS (
       AND ($currency IS NULL OR currency = $currency)
     GROUP BY ALL
 ),
-widest AS (
+widest_gaps AS (
     SELECT *, 100 * (high - low) / low AS percent
     FROM spans
     WHERE low > 0 AND low_tier <> high_tier
@@ -36,6 +36,6 @@ SELECT
     CAST(w.high AS DECIMAL(18, 2))         AS highest_price,
     CAST(w.high - w.low AS DECIMAL(18, 2)) AS gap,
     CAST(w.percent AS DECIMAL(38, 1))      AS gap_percent
-FROM widest AS w
+FROM widest_gaps AS w
 LEFT JOIN product_listings AS l ON l.id = w.product_listing_id
 ORDER BY w.percent DESC, listing_id, w.currency

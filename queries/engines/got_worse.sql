@@ -9,7 +9,7 @@ WITH params AS (
         CAST(NULL AS {{text}}) AS country,
         CAST(NULL AS BIGINT) AS top
 ),
-listings AS (
+all_versions AS (
     SELECT id, is_do_follow, is_indexed, domain_authority, max_delivery_days, valid_from, {{utc "9999-12-31"}} AS valid_to FROM ${current}.product_listings
     UNION ALL
     SELECT id, is_do_follow, is_indexed, domain_authority, max_delivery_days, valid_from, valid_to FROM ${past}.product_listings
@@ -22,7 +22,7 @@ versions AS (
         l.is_indexed IS DISTINCT FROM lag(l.is_indexed) OVER by_listing               AS indexed_changed,
         l.domain_authority IS DISTINCT FROM lag(l.domain_authority) OVER by_listing   AS authority_changed,
         l.max_delivery_days IS DISTINCT FROM lag(l.max_delivery_days) OVER by_listing AS days_changed
-    FROM listings AS l
+    FROM all_versions AS l
     CROSS JOIN params
     -- The row version at the start of the day params.since, and all later versions.
     WHERE params.since IS NULL
@@ -60,7 +60,7 @@ states AS (
     JOIN ${current}.product_listings AS l ON l.id = t.id
     WHERE params.country IS NULL OR l.country = params.country
 ),
-worse AS (
+worse_traits AS (
     SELECT id, name, outlet_name, country, 'do_follow' AS trait, CAST(NULL AS BIGINT) AS old_value, CAST(NULL AS BIGINT) AS new_value, follow_at AS changed_at
     FROM states WHERE old_follow AND NOT new_follow
     UNION ALL
@@ -73,9 +73,9 @@ worse AS (
     SELECT id, name, outlet_name, country, 'delivery_days', old_days, new_days, days_at
     FROM states WHERE new_days - old_days >= min_days
 ),
-ranked AS (
+ranked_traits AS (
     SELECT w.*, params.top, row_number() OVER (ORDER BY w.changed_at DESC, w.id, w.trait) AS rank
-    FROM worse AS w
+    FROM worse_traits AS w
     CROSS JOIN params
     WHERE params.trait IS NULL OR w.trait = params.trait
 )
@@ -89,6 +89,6 @@ SELECT
     new_value,
     new_value - old_value AS change,
     changed_at
-FROM ranked
+FROM ranked_traits
 WHERE top IS NULL OR rank <= top
 ORDER BY rank

@@ -8,14 +8,14 @@ WITH params AS (
 period_start AS (
     SELECT
         timezone,
-        {{midnight "since" "timezone"}} AS since
+        {{midnight "since" "timezone"}} AS starts_at
     FROM params
 ),
 days AS (
     SELECT DISTINCT {{local_date "r.snapshot_at" "p.timezone"}} AS day
     FROM ${meta}.runs AS r
     CROSS JOIN period_start AS p
-    WHERE r.snapshot_at IS NOT NULL AND (p.since IS NULL OR r.snapshot_at >= p.since)
+    WHERE r.snapshot_at IS NOT NULL AND (p.starts_at IS NULL OR r.snapshot_at >= p.starts_at)
 ),
 event_days AS (
     SELECT
@@ -23,24 +23,24 @@ event_days AS (
         e.event
     FROM ${mart}.listing_events AS e
     CROSS JOIN period_start AS p
-    WHERE p.since IS NULL OR e.happened_at >= p.since
+    WHERE p.starts_at IS NULL OR e.happened_at >= p.starts_at
 ),
 event_counts AS (
     SELECT
         day,
-        count(*) FILTER (WHERE event = 'new')       AS arrived,
-        count(*) FILTER (WHERE event = 'returned')  AS returned,
-        count(*) FILTER (WHERE event = 'withdrawn') AS withdrawn
+        count(*) FILTER (WHERE event = 'new')       AS new_listings,
+        count(*) FILTER (WHERE event = 'returned')  AS returned_listings,
+        count(*) FILTER (WHERE event = 'withdrawn') AS withdrawn_listings
     FROM event_days
     GROUP BY day
 ),
 day_counts AS (
     SELECT
         d.day,
-        coalesce(e.arrived, 0)   AS arrived,
-        coalesce(e.returned, 0)  AS returned,
-        coalesce(e.withdrawn, 0) AS withdrawn,
-        coalesce(e.arrived + e.returned - e.withdrawn, 0) AS net
+        coalesce(e.new_listings, 0)       AS new_listings,
+        coalesce(e.returned_listings, 0)  AS returned_listings,
+        coalesce(e.withdrawn_listings, 0) AS withdrawn_listings,
+        coalesce(e.new_listings + e.returned_listings - e.withdrawn_listings, 0) AS net
     FROM days AS d
     LEFT JOIN event_counts AS e ON e.day = d.day
 ),
@@ -52,9 +52,9 @@ day_totals AS (
 )
 SELECT
     t.day,
-    t.arrived   AS new_listings,
-    t.returned  AS returned_listings,
-    t.withdrawn AS withdrawn_listings,
+    t.new_listings,
+    t.returned_listings,
+    t.withdrawn_listings,
     t.net,
     t.listings_at_end
 FROM day_totals AS t

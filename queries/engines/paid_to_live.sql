@@ -14,13 +14,13 @@ publications AS (
     GROUP BY s.article_id
 ),
 -- Articles published before the payment are counted, but left out of the durations.
-spans AS (
+publication_times AS (
     SELECT
         {{month (local_date "publications.published_at" "params.timezone")}} AS month,
-        p.order_paid_at IS NULL       AS is_unpaid,
-        publications.published_at < p.order_paid_at AS is_early,
-        CASE WHEN publications.published_at >= p.order_paid_at THEN {{micros "publications.published_at"}} - {{micros "p.order_paid_at"}} END AS publish_micros,
-        CASE WHEN publications.published_at >= p.order_paid_at THEN {{micros "p.started_at"}} - {{micros "p.order_paid_at"}} END   AS start_micros,
+        p.order_paid_at IS NULL                     AS has_no_payment_time,
+        publications.published_at < p.order_paid_at AS is_before_payment,
+        CASE WHEN publications.published_at >= p.order_paid_at THEN {{micros "publications.published_at"}} - {{micros "p.order_paid_at"}} END AS micros_to_publication,
+        CASE WHEN publications.published_at >= p.order_paid_at THEN {{micros "p.started_at"}} - {{micros "p.order_paid_at"}} END   AS micros_to_start,
         params.since,
         params.until
     FROM publications
@@ -30,13 +30,13 @@ spans AS (
 months AS (
     SELECT
         month,
-        count(*)                          AS articles,
-        count(*) FILTER (WHERE is_unpaid) AS unpaid,
-        count(*) FILTER (WHERE is_early)  AS early,
-        {{sorted "publish_micros"}}       AS sorted_publish_micros,
-        sum(publish_micros)               AS total_micros,
-        {{sorted "start_micros"}} AS sorted_start_micros
-    FROM spans
+        count(*)                                    AS articles,
+        count(*) FILTER (WHERE has_no_payment_time) AS without_payment,
+        count(*) FILTER (WHERE is_before_payment)   AS before_payment,
+        {{sorted "micros_to_publication"}}          AS sorted_micros_to_publication,
+        sum(micros_to_publication)                  AS total_micros,
+        {{sorted "micros_to_start"}}                AS sorted_micros_to_start
+    FROM publication_times
     WHERE (since IS NULL OR month >= {{month "since"}})
       AND (until IS NULL OR month < {{month "until"}})
     GROUP BY month
@@ -44,11 +44,11 @@ months AS (
 SELECT
     month,
     articles,
-    unpaid AS articles_without_payment,
-    early  AS articles_live_before_payment,
-    CAST(round({{nth "sorted_publish_micros" "0.5" (size "sorted_publish_micros")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p50_days,
-    CAST(round({{nth "sorted_publish_micros" "0.9" (size "sorted_publish_micros")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p90_days,
-    CAST(round(total_micros / nullif(CAST({{size "sorted_publish_micros"}} AS DOUBLE), 0) / 86400e6 * 100) / 100 AS DECIMAL(18, 2))         AS mean_days,
-    CAST(round({{nth "sorted_start_micros" "0.5" (size "sorted_start_micros")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p50_days_to_start
+    without_payment AS articles_without_payment,
+    before_payment  AS articles_live_before_payment,
+    CAST(round({{nth "sorted_micros_to_publication" "0.5" (size "sorted_micros_to_publication")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p50_days,
+    CAST(round({{nth "sorted_micros_to_publication" "0.9" (size "sorted_micros_to_publication")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p90_days,
+    CAST(round(total_micros / nullif(CAST({{size "sorted_micros_to_publication"}} AS DOUBLE), 0) / 86400e6 * 100) / 100 AS DECIMAL(18, 2))         AS mean_days,
+    CAST(round({{nth "sorted_micros_to_start" "0.5" (size "sorted_micros_to_start")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p50_days_to_start
 FROM months
 ORDER BY month NULLS LAST

@@ -6,11 +6,11 @@ WITH params AS (
         CAST(NULL AS DATE) AS until,
         CAST('UTC' AS {{text}}) AS timezone
 ),
-unpaid_items AS (
+open_payables AS (
     SELECT
         p.kind,
         p.amount,
-        ({{micros "n.snapshot_at"}} - {{micros "p.order_paid_at"}}) {{div}} 86400000000 AS days
+        ({{micros "n.snapshot_at"}} - {{micros "p.order_paid_at"}}) {{div}} 86400000000 AS age_days
     FROM ${mart}.payables AS p
     CROSS JOIN ${mart}.snapshot AS n
     CROSS JOIN params
@@ -20,17 +20,17 @@ unpaid_items AS (
       AND (params.until IS NULL
         OR p.order_paid_at < {{midnight "params.until" "params.timezone"}})
 ),
-aged_items AS (
+aged_payables AS (
     SELECT
         *,
         CASE
-            WHEN days IS NULL THEN 5
-            WHEN days <= 30 THEN 1
-            WHEN days <= 60 THEN 2
-            WHEN days <= 90 THEN 3
+            WHEN age_days IS NULL THEN 5
+            WHEN age_days <= 30 THEN 1
+            WHEN age_days <= 60 THEN 2
+            WHEN age_days <= 90 THEN 3
             ELSE 4
         END AS band
-    FROM unpaid_items
+    FROM open_payables
 ),
 bands AS (
     SELECT k.kind, b.band, b.age_band
@@ -44,9 +44,9 @@ sums AS (
         b.age_band,
         count(i.amount)                                     AS items,
         CAST(coalesce(sum(i.amount), 0) AS DECIMAL(18, 2))  AS amount,
-        max(i.days)                                         AS oldest_days
+        max(i.age_days)                                     AS oldest_days
     FROM bands AS b
-    LEFT JOIN aged_items AS i ON i.kind = b.kind AND i.band = b.band
+    LEFT JOIN aged_payables AS i ON i.kind = b.kind AND i.band = b.band
     GROUP BY b.kind, b.band, b.age_band
 )
 SELECT

@@ -8,7 +8,7 @@ WITH params AS (
         CAST(0 AS BIGINT) AS min_days,
         CAST(NULL AS BIGINT) AS top
 ),
-unpaid_items AS (
+open_payables AS (
     SELECT p.*, params.min_days, params.top, ({{micros "n.snapshot_at"}} - {{micros "p.order_paid_at"}}) {{div}} 86400000000 AS age_days
     FROM ${mart}.payables AS p
     CROSS JOIN ${mart}.snapshot AS n
@@ -20,9 +20,9 @@ unpaid_items AS (
       AND (params.until IS NULL
         OR p.order_paid_at < {{midnight "params.until" "params.timezone"}})
 ),
-ordered_items AS (
+ranked_payables AS (
     SELECT *, row_number() OVER (ORDER BY order_paid_at NULLS LAST, order_item_id, kind) AS rank
-    FROM unpaid_items
+    FROM open_payables
     WHERE min_days = 0 OR age_days >= min_days
 )
 SELECT
@@ -34,6 +34,6 @@ SELECT
     order_paid_at AS paid_at,
     age_days,
     CAST(amount AS DECIMAL(18, 2)) AS amount
-FROM ordered_items
+FROM ranked_payables
 WHERE top IS NULL OR rank <= top
 ORDER BY rank

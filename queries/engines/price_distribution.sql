@@ -4,7 +4,7 @@ WITH params AS (
         CAST(NULL AS {{text}}) AS currency,
         CAST(NULL AS {{text}}) AS tier
 ),
-price_powers AS (
+price_exponents AS (
     SELECT p.pricing_tier, p.currency, p.unit_amount, length(CAST(CAST(floor(p.unit_amount) AS BIGINT) AS {{text}})) - 1 AS exponent
     FROM ${current}.product_listing_prices AS p
     CROSS JOIN params
@@ -12,9 +12,9 @@ price_powers AS (
       AND (params.currency IS NULL OR p.currency = params.currency)
       AND (params.tier IS NULL OR p.pricing_tier = params.tier)
 ),
-price_units AS (
+price_powers AS (
     SELECT pricing_tier, currency, unit_amount, exponent, CAST(pow(10, exponent) AS BIGINT) AS power_of_ten
-    FROM price_powers
+    FROM price_exponents
 ),
 -- Band 0 is below 1. Each power of ten has six bands, which begin at 1, 1.5, 2, 3, 5 and 7.
 price_bands AS (
@@ -29,7 +29,7 @@ price_bands AS (
             WHEN unit_amount < 7 * power_of_ten THEN 5
             ELSE 6
         END END AS INTEGER) AS band
-    FROM price_units
+    FROM price_powers
 ),
 -- There are 73 bands: one below 1, and six for each of the 12 powers of ten of DECIMAL(18, 6).
 -- The last row has the upper bound of the last band.

@@ -52,7 +52,7 @@ outliers AS (
     WHERE abs(percent) >= min_percent AND percent <> 0
       AND (side IS NULL OR (percent > 0) = (side = 'over'))
 ),
-ranked AS (
+ranked_outliers AS (
     SELECT *, row_number() OVER (ORDER BY distance DESC, listing_id, pricing_tier NULLS LAST, currency NULLS LAST) AS outlier_rank
     FROM outliers
 )
@@ -70,7 +70,7 @@ SELECT
     CAST(r.median AS DECIMAL(18, 2))                     AS median_price,
     CAST(round(r.percent * 10) / 10 AS DECIMAL(38, 1))   AS difference_percent,
     r.listing_count - 1                                  AS peers
-FROM ranked AS r
+FROM ranked_outliers AS r
 JOIN ${current}.product_listings AS l ON l.id = r.listing_id
 WHERE r.top IS NULL OR r.outlier_rank <= r.top
 ORDER BY r.outlier_rank

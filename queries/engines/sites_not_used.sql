@@ -21,7 +21,7 @@ used_outlets AS (
     LEFT JOIN ${current}.product_listings AS l ON l.id = s.product_id
     WHERE NOT s.is_refunded
 ),
-cheapest AS (
+cheapest_listings AS (
     SELECT
         p.outlet_id,
         p.currency,
@@ -42,12 +42,12 @@ cheapest AS (
       AND (params.do_follow IS NULL OR p.is_do_follow = params.do_follow)
     GROUP BY p.outlet_id, p.currency
 ),
-ranked AS (
+ranked_outlets AS (
     SELECT
         *,
         count(*) OVER (PARTITION BY currency) AS currency_outlets,
         row_number() OVER (PARTITION BY currency ORDER BY amount, outlet_id) AS rank
-    FROM cheapest
+    FROM cheapest_listings
 )
 SELECT
     r.outlet_id,
@@ -64,7 +64,7 @@ SELECT
     l.max_delivery_days,
     r.listings,
     r.listing_id
-FROM ranked AS r
+FROM ranked_outlets AS r
 CROSS JOIN params
 JOIN ${current}.product_listings AS l ON l.id = r.listing_id
 LEFT JOIN ${current}.outlets AS o ON o.id = r.outlet_id

@@ -25,7 +25,7 @@ gaps AS (
     FROM spans
     WHERE low > 0 AND low_tier <> high_tier
 ),
-widest AS (
+widest_gaps AS (
     SELECT *, row_number() OVER (ORDER BY percent DESC, product_listing_id, currency NULLS LAST) AS rank
     FROM gaps
 )
@@ -40,7 +40,7 @@ SELECT
     CAST(w.high AS DECIMAL(18, 2))                AS highest_price,
     CAST(w.high - w.low AS DECIMAL(18, 2))        AS gap,
     CAST(round(w.percent * 10) / 10 AS DECIMAL(38, 1))     AS gap_percent
-FROM widest AS w
+FROM widest_gaps AS w
 LEFT JOIN ${current}.product_listings AS l ON l.id = w.product_listing_id
 WHERE w.top IS NULL OR w.rank <= w.top
 ORDER BY w.rank
