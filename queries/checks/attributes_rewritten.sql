@@ -9,7 +9,7 @@
 -- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; set by the program
 SELECT {name} AS table_name, column_name, count(*) AS rows_changed, (SELECT count(*) FROM before.{table}) AS rows_before
 FROM (UNPIVOT (
-    -- COLUMNS selects the columns of this list that the table has; "\1" keeps their names.
+    -- COLUMNS selects the columns with these names that the table has; "\1" keeps their names.
     SELECT id, CAST(COLUMNS('^(created_at|outlet_id|order_id|product_id|profile_id|campaign_id|channel_type|placement_type)$') AS VARCHAR) AS "\1"
     FROM {table} WHERE valid_from = $snapshot) ON COLUMNS(* EXCLUDE (id)) INTO NAME column_name VALUE value_now) AS n
 JOIN (UNPIVOT (

@@ -18,12 +18,12 @@ WITH suspect_columns AS (
         FROM (SELECT * EXCLUDE (valid_from, row_hash) FROM {table}) HAVING count(*) >= $min_rows) ON COLUMNS(*) INTO NAME column_name VALUE content)
     JOIN (UNPIVOT (
         SELECT CASE WHEN count(COLUMNS('(.*)')) >= greatest($min_rows, count(*) / 2) THEN min(COLUMNS('(.*)')) < max(COLUMNS('(.*)')) END AS "\1"
-        FROM (SELECT * EXCLUDE (valid_from, row_hash) FROM before.{table})) ON COLUMNS(*) INTO NAME column_name VALUE had_several) USING (column_name)
-    WHERE (content = 'empty' OR had_several) AND NOT contains($private, ',' || {name} || '.' || column_name || ',')
+        FROM (SELECT * EXCLUDE (valid_from, row_hash) FROM before.{table})) ON COLUMNS(*) INTO NAME column_name VALUE had_several_values) USING (column_name)
+    WHERE (content = 'empty' OR had_several_values) AND NOT contains($private, ',' || {name} || '.' || column_name || ',')
 )
 SELECT {name} AS table_name, column_name, 'is empty or nearly empty' AS problem FROM suspect_columns WHERE content = 'empty'
 UNION ALL
--- The WHERE reads the earlier values only if a column in suspect_columns has one single value.
+-- The earlier values are read only if a column in suspect_columns has one single value.
 SELECT {name}, column_name, 'has one single value'
 FROM (UNPIVOT (
     SELECT CAST(COLUMNS('(.*)') AS VARCHAR) AS "\1"

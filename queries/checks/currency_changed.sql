@@ -2,11 +2,11 @@
 -- severity: hold
 -- title: Many prices changed their currency
 -- grain: one row per table, old and new currency
--- about: Too many prices of a currency have another currency than in the previous snapshot. Reason: a price rarely changes its currency; swapped fields are a likely cause. A price that only moved to another place in the list of its record is ignored. Changes from or to a hash are also ignored, because a changed `privacy` rule causes them. Not detected: a wrong currency of new prices.
+-- about: Too many prices changed from one currency to another since the previous snapshot. Reason: a price rarely changes its currency; swapped fields are a likely cause. A price that only moved to another position in its record is ignored. Changes from or to a hash are also ignored, because a changed `privacy` rule causes them. Not detected: a wrong currency of new prices.
 -- param: share DECIMAL 0.3 -- allowed share of the prices of the old currency
 -- param: min_prices COUNT 50 -- leave out changes of fewer prices
 -- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; set by the program
-WITH price_changes AS (
+WITH currency_changes AS (
     -- A hash of `privacy` has 64 characters.
     SELECT 'product_listing_prices' AS table_name, p.currency, n.currency AS currency_now
     FROM product_listing_prices AS n JOIN past.product_listing_prices AS p USING (product_listing_id, position)
@@ -34,7 +34,7 @@ price_counts_before AS (
     SELECT 'product_prices', currency, count(*) FROM before.product_prices GROUP BY currency
 )
 SELECT table_name, currency AS currency_before, currency_now, count(*) AS prices_changed, any_value(prices) AS prices_before
-FROM price_changes JOIN price_counts_before USING (table_name, currency)
+FROM currency_changes JOIN price_counts_before USING (table_name, currency)
 GROUP BY ALL
 HAVING prices_changed >= $min_prices AND prices_changed > any_value(prices) * CAST($share AS DECIMAL(9, 3))
 ORDER BY ALL

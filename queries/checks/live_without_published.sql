@@ -2,8 +2,8 @@
 -- severity: warn
 -- title: Live articles that are not published
 -- grain: one row per article
--- about: Articles with a live address whose status is missing or is not a published status. Reason: reports count published articles by their status, so these articles are missing. Not detected: published articles without an address.
--- param: published VARCHAR published -- the statuses of published articles, separated by commas
+-- about: Articles that have a live address, but no status that means published. Reason: reports count published articles by their status, so these articles are missing. Not detected: published articles without an address.
+-- param: published VARCHAR published -- status prefixes that mean published, separated by commas
 -- param: private VARCHAR ',' -- private columns as table.column, each between commas; set by the program
 SELECT id, name, live_url, status_prefix
 FROM articles

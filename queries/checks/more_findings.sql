@@ -1,11 +1,11 @@
 -- subject: quality
 -- severity: warn
--- title: More rejects or unknown fields than before
+-- title: More rejects or drift than before
 -- grain: one row per table and kind
--- about: Tables with more than twice as many rejected values as the previous snapshot, and tables in which more unknown fields or values appeared tonight than on any earlier night. Reason: this happens, for example, if the service changes its records. Not detected: values of the right type with another meaning.
+-- about: Tables with more than twice as many rejected values as in the previous snapshot, and tables with more new drift, such as unknown fields, tonight than on any earlier night. Reason: this happens, for example, if the service changes its records. Not detected: values of the right type with another meaning.
 -- param: factor DECIMAL 2 -- allowed growth of the rejected values, as a factor
 -- param: min_rejects COUNT 20 -- leave out tables with fewer additional rejects
--- param: min_drift COUNT 5 -- leave out tables with fewer new unknown fields or values
+-- param: min_drift COUNT 5 -- leave out tables with less new drift
 -- param: run VARCHAR NULL -- run of the snapshot; set by the program
 WITH reject_counts AS (SELECT table_name, count(*) AS findings FROM meta.rejects GROUP BY table_name),
 reject_counts_before AS (SELECT table_name, count(*) AS findings FROM before.meta.rejects GROUP BY table_name),

@@ -2,12 +2,12 @@
 -- severity: hold
 -- title: The median price moved
 -- grain: one row per table, currency and tier
--- about: The median price of a currency and tier rose or fell by more than the allowed factor since the previous snapshot. Reason: this happens, for example, if the service sends cents instead of units, or zeros, perhaps for one tier only. Groups in which less than a tenth of the prices are new or changed are ignored, because a single price between two clusters of prices can move their median. Not detected: smaller changes, groups with few prices, and prices that swap places within a group.
+-- about: The median price of a group (a currency and tier) rose or fell by more than the allowed factor since the previous snapshot. Reason: this happens, for example, if the service sends cents instead of units, or zeros, perhaps for one tier only. A group is ignored if less than a tenth of its prices are new or changed, because a single price between two clusters of prices can move their median. Not detected: smaller changes, groups with few prices, and prices that swap places within a group.
 -- param: factor DECIMAL 5 -- allowed factor, up or down
 -- param: min_prices COUNT 50 -- leave out groups with fewer prices in either snapshot
 -- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; set by the program
 WITH current_prices AS (
-    SELECT 'product_listing_prices' AS table_name, currency, pricing_tier, unit_amount, valid_from = $snapshot AS is_new FROM product_listing_prices
+    SELECT 'product_listing_prices' AS table_name, currency, pricing_tier, unit_amount, valid_from = $snapshot AS is_new_or_changed FROM product_listing_prices
     UNION ALL
     SELECT 'outlet_listing_prices', currency, pricing_tier, unit_amount, valid_from = $snapshot FROM outlet_listing_prices
     UNION ALL
@@ -22,7 +22,7 @@ earlier_prices AS (
 ),
 -- Medians are slow, so they are computed only for groups with enough new or changed prices.
 changed_groups AS (
-    SELECT table_name, currency, pricing_tier FROM current_prices GROUP BY ALL HAVING count(*) >= $min_prices AND 10 * count_if(is_new) >= count(*)
+    SELECT table_name, currency, pricing_tier FROM current_prices GROUP BY ALL HAVING count(*) >= $min_prices AND 10 * count_if(is_new_or_changed) >= count(*)
 ),
 current_medians AS (
     SELECT g.table_name, g.currency, g.pricing_tier, count(unit_amount) AS prices, median(unit_amount) AS median_price

@@ -2,8 +2,8 @@
 -- severity: warn
 -- title: Sale prices far below the list price
 -- grain: one row per order item
--- about: Order items sold at a discount of more than 90 % on the list price of the product at that time. Reason: possible causes are amounts in other units, or a missing part of the price. Not detected: errors within the allowed discount, and prices in another currency.
--- param: percent DECIMAL 90 -- largest discount, in percent
+-- about: Order items sold at a discount of more than 90 % on the list price of the product at the time of the sale. Reason: possible causes are amounts in other units, or a missing part of the price. Not detected: errors within the allowed discount, and prices in another currency.
+-- param: percent DECIMAL 90 -- largest allowed discount, in percent
 SELECT id, order_id, product_id, product_price, sale_price
 FROM order_items
 WHERE sale_price >= 0 AND sale_price < product_price * (100 - CAST($percent AS DECIMAL(9, 3))) / 100

@@ -2,8 +2,8 @@
 -- severity: warn
 -- title: Statuses that went backwards
 -- grain: one row per record
--- about: Articles that are no longer published, and paid orders and commissions that are no longer paid, since the previous snapshot. Reason: earlier reports counted them as done. Not detected: steps back between other statuses.
--- param: published VARCHAR published -- the statuses of published articles, separated by commas
+-- about: Articles that were published in the previous snapshot and are no longer, and orders and commissions that were paid and are no longer. Reason: earlier reports counted them as done. Not detected: steps back between other statuses.
+-- param: published VARCHAR published -- status prefixes that mean published, separated by commas
 -- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; set by the program
 -- param: private VARCHAR ',' -- private columns as table.column, each between commas; set by the program
 SELECT 'articles' AS table_name, id, p.status_prefix AS before, n.status_prefix AS now
