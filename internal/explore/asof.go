@@ -12,8 +12,8 @@ import (
 // asOfView is the form that chooses the snapshot of a page.
 type asOfView struct {
 	Options []option
-	// Others are the parameters of the address besides as_of. The form keeps them.
-	Others []pair
+	// OtherParams are the parameters of the address besides as_of. The form keeps them.
+	OtherParams []pair
 }
 
 // pair is a key with its value: a parameter of an address, or the label and the address of a download.
@@ -45,7 +45,7 @@ func (v *visit) snapshotForm() (asOfView, error) {
 	for _, key := range slices.Sorted(maps.Keys(v.params)) {
 		for _, value := range v.params[key] {
 			if key != asOfKey {
-				view.Others = append(view.Others, pair{key, value})
+				view.OtherParams = append(view.OtherParams, pair{key, value})
 			}
 		}
 	}

@@ -48,27 +48,27 @@ func (s *catalogState) countStatement(b *binder) string {
 			columns = append(columns, "("+c.text+") AS in_"+c.facet)
 		}
 	}
-	whereOthers := func(facet string) string { // requires that the columns of the other facets are true
-		var others []string
+	whereOtherFacets := func(facet string) string { // requires that the columns of all facets except for this one are true
+		var conds []string
 		for _, c := range facetConds {
 			if c.facet != facet {
-				others = append(others, "f.in_"+c.facet)
+				conds = append(conds, "f.in_"+c.facet)
 			}
 		}
-		return whereAll(others)
+		return whereAll(conds)
 	}
-	parts := []string{"SELECT 'total' AS facet, NULL AS value, count(*) AS n FROM found AS f" + whereOthers("")}
+	parts := []string{"SELECT 'total' AS facet, NULL AS value, count(*) AS n FROM found AS f" + whereOtherFacets("")}
 	for _, f := range facets() {
 		var values string // a statement with a row for each listing and value
 		switch f.key {
 		case "tag":
-			values = "SELECT t.name AS value FROM found AS f LEFT JOIN " + t.tags + " AS t ON t.product_listing_id = f.id" + whereOthers("tag")
+			values = "SELECT t.name AS value FROM found AS f LEFT JOIN " + t.tags + " AS t ON t.product_listing_id = f.id" + whereOtherFacets("tag")
 		case "currency", "tier":
-			other := map[string]string{"currency": "tier", "tier": "currency"}[f.key]
-			where := append(s.priceConditions(t, b, f.key), "product_listing_id IN (SELECT f.id FROM found AS f"+whereOthers(priceFacet)+")")
+			otherFacet := map[string]string{"currency": "tier", "tier": "currency"}[f.key]
+			where := append(s.priceConditions(t, b, f.key), "product_listing_id IN (SELECT f.id FROM found AS f"+whereOtherFacets(priceFacet)+")")
 			priceLimits := s.Ranges["price"]
 			values = "SELECT " + map[string]string{"currency": "currency", "tier": "pricing_tier"}[f.key] + " AS value FROM " + t.prices
-			if len(s.Chosen[other]) > 1 { // a listing can have a row for each chosen value of the other facet
+			if len(s.Chosen[otherFacet]) > 1 { // a listing can have a row for each chosen value of the other facet
 				values += whereAll(where) + " GROUP BY product_listing_id, value"
 				if having := priceLimits.comparisons("min(unit_amount)"); len(having) > 0 {
 					values += " HAVING " + strings.Join(having, " AND ")
@@ -77,11 +77,11 @@ func (s *catalogState) countStatement(b *binder) string {
 				values += whereAll(append(where, priceLimits.comparisons("unit_amount")...))
 			}
 		default:
-			values = "SELECT CAST(f." + f.column + " AS VARCHAR) AS value FROM found AS f" + whereOthers(f.key)
+			values = "SELECT CAST(f." + f.column + " AS VARCHAR) AS value FROM found AS f" + whereOtherFacets(f.key)
 		}
 		chosenFirst := "" // the first expression of ORDER BY
-		if all := s.Chosen[f.key]; len(all) > 0 {
-			chosenFirst = "coalesce(" + b.anyOf("value", all) + ", false) DESC, "
+		if chosen := s.Chosen[f.key]; len(chosen) > 0 {
+			chosenFirst = "coalesce(" + b.anyOf("value", chosen) + ", false) DESC, "
 		}
 		parts = append(parts, fmt.Sprintf("(SELECT %s, value, count(*) AS n FROM (%s) GROUP BY value ORDER BY %sn DESC, value LIMIT %d)",
 			sqltext.Literal(f.key), values, chosenFirst, max(maxValues, len(s.Chosen[f.key]))))

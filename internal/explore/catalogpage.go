@@ -34,10 +34,10 @@ type catalogView struct {
 	Downloads      []pair
 	SQL, Program   string
 	Chips          []chip
-	// Clear is the address without filters.
-	Clear string
-	// Order is the sort order of the address, for a hidden field of the form.
-	Order string
+	// ClearLink is the address without filters.
+	ClearLink string
+	// SortParam is the parameter sort of the address, for a hidden field of the form.
+	SortParam string
 }
 
 // facetView is a facet with its counts. Values contains the first few values, More the others. Cut
@@ -91,7 +91,7 @@ func (s *openSnapshot) prepareCatalog(ctx context.Context) error {
 // showCatalog shows the listings that match the address.
 func showCatalog(v *visit) (reply, error) {
 	s, err := readCatalogState(v.params)
-	view := catalogView{visit: v, State: &s, Program: v.program, Clear: catalogPath, Order: v.params.Get(sortKey)}
+	view := catalogView{visit: v, State: &s, Program: v.program, ClearLink: catalogPath, SortParam: v.params.Get(sortKey)}
 	if err == nil {
 		err = s.assumeCurrency(v)
 	}
@@ -162,8 +162,8 @@ func (view *catalogView) showMistake(err error) (reply, error) {
 		}
 	}
 	view.Problem, view.Advice = mistake.problem, mistake.advice
-	if strings.TrimPrefix(view.Order, "-") != view.State.Sort { // the sort order of the address is invalid
-		view.Order = ""
+	if strings.TrimPrefix(view.SortParam, "-") != view.State.Sort { // the sort order of the address is invalid
+		view.SortParam = ""
 	}
 	view.addForm(c)
 	for i := range view.Ranges { // keep the typed texts, even if they are not numbers
@@ -275,16 +275,16 @@ func (view *catalogView) chips() []chip {
 type listing map[string]query.Value
 
 // readRows reads one page of listings. It selects the listings in the in-memory table, where id is a
-// rank, and source is the rowid in main.product_listings, see catalog.sql. It reads the other shown
+// rank, and main_rowid is the rowid in main.product_listings, see catalog.sql. It reads the other shown
 // columns by rowid from main. addLists reads the tags and prices.
 func (s *catalogState) readRows(v *visit) ([]listing, error) {
 	b := &binder{}
-	text := s.statement(derivedTables(), b, []string{"l.id AS rank", "l.source", "l.outlet_name"}) + fmt.Sprintf(" LIMIT %d OFFSET %d", pageRows, (s.Page-1)*pageRows)
+	text := s.statement(derivedTables(), b, []string{"l.id AS rank", "l.main_rowid", "l.outlet_name"}) + fmt.Sprintf(" LIMIT %d OFFSET %d", pageRows, (s.Page-1)*pageRows)
 	result, err := v.run(b.query(text))
 	if err != nil || len(result.Rows) == 0 {
 		return nil, err
 	}
-	columns, rowids, ranks := []string{"l.rowid AS source"}, []string{}, []string{}
+	columns, rowids, ranks := []string{"l.rowid AS main_rowid"}, []string{}, []string{}
 	for _, c := range s.shownColumns() {
 		for _, name := range c.columnNames {
 			switch name {
@@ -295,24 +295,24 @@ func (s *catalogState) readRows(v *visit) ([]listing, error) {
 		}
 	}
 	for _, r := range result.Rows {
-		rowids, ranks = append(rowids, r.Get("source").Text), append(ranks, r.Get("rank").Text)
+		rowids, ranks = append(rowids, r.Get("main_rowid").Text), append(ranks, r.Get("rank").Text)
 	}
 	// With a subquery, unlike with a list, DuckDB skips blocks that contain none of the rows.
-	full, err := v.run(query.Query{Name: "catalog", SQL: "SELECT " + strings.Join(columns, ", ") + " FROM main.product_listings AS l WHERE l.rowid IN (SELECT unnest([" +
+	mainRows, err := v.run(query.Query{Name: "catalog", SQL: "SELECT " + strings.Join(columns, ", ") + " FROM main.product_listings AS l WHERE l.rowid IN (SELECT unnest([" +
 		strings.Join(rowids, ", ") + "]))"}, nil)
 	if err != nil {
 		return nil, err
 	}
-	bySource := map[string]query.Record{}
-	for _, r := range full.Rows {
-		bySource[r.Get("source").Text] = r
+	byRowid := map[string]query.Record{}
+	for _, r := range mainRows.Rows {
+		byRowid[r.Get("main_rowid").Text] = r
 	}
 	rows := make([]listing, len(result.Rows))
 	byRank := map[string]listing{}
 	for i, r := range result.Rows {
 		rows[i] = listing{"outlet_name": r.Get("outlet_name")}
-		for _, c := range full.Columns {
-			rows[i][c.Name] = bySource[r.Get("source").Text].Get(c.Name)
+		for _, c := range mainRows.Columns {
+			rows[i][c.Name] = byRowid[r.Get("main_rowid").Text].Get(c.Name)
 		}
 		byRank[r.Get("rank").Text] = rows[i]
 	}

@@ -14,8 +14,8 @@ import (
 // names are the same, so that each filter is written once.
 type listingTables struct {
 	listings, prices, tags string
-	// search is the SQL expression whose text must contain the words of a search.
-	search string
+	// searchedText is the SQL expression whose text must contain the words of a search.
+	searchedText string
 	// isDerived means that these are the in-memory tables. Their table of prices has the lowest price
 	// of a listing for each currency and tier, and additional rows for any currency and for any tier.
 	isDerived bool
@@ -88,11 +88,11 @@ type condition struct{ facet, text string }
 
 const priceFacet = "price"
 
-// conditions returns the filters in the address of the page for the table of listings, which has the alias l.
+// conditions returns the conditions of the filters in the address. The table of listings has the alias l.
 func (s *catalogState) conditions(t listingTables, b *binder) []condition {
 	var all []condition
 	for _, word := range s.words() {
-		all = append(all, condition{"", "contains(" + t.search + ", lower(" + b.bind(word) + "))"})
+		all = append(all, condition{"", "contains(" + t.searchedText + ", lower(" + b.bind(word) + "))"})
 	}
 	for _, f := range facets() {
 		if chosen := s.Chosen[f.key]; len(chosen) > 0 && f.column != "" {
@@ -103,11 +103,11 @@ func (s *catalogState) conditions(t listingTables, b *binder) []condition {
 		all = append(all, condition{"tag", tagCondition(t, b, chosen)})
 	}
 	if len(s.Chosen["currency"])+len(s.Chosen["tier"]) > 0 {
-		listingIDs := "SELECT product_listing_id FROM " + t.prices + " WHERE " + strings.Join(s.priceConditions(t, b, ""), " AND ")
+		selectIDs := "SELECT product_listing_id FROM " + t.prices + " WHERE " + strings.Join(s.priceConditions(t, b, ""), " AND ")
 		if having := s.Ranges["price"].comparisons("min(unit_amount)"); len(having) > 0 {
-			listingIDs += " GROUP BY product_listing_id HAVING " + strings.Join(having, " AND ")
+			selectIDs += " GROUP BY product_listing_id HAVING " + strings.Join(having, " AND ")
 		}
-		all = append(all, condition{priceFacet, "l.id IN (" + listingIDs + ")"})
+		all = append(all, condition{priceFacet, "l.id IN (" + selectIDs + ")"})
 	}
 	for _, r := range rangeFilters() {
 		if r.column != "" {
@@ -119,17 +119,17 @@ func (s *catalogState) conditions(t listingTables, b *binder) []condition {
 	return all
 }
 
-// tagCondition returns the condition that a listing has one of the chosen tags. NULL means a listing
-// without tags.
+// tagCondition returns the condition that a listing has one of the chosen tags. The choice NULL means
+// no tags.
 func tagCondition(t listingTables, b *binder, chosen []choice) string {
-	listingIDs := "SELECT product_listing_id FROM " + t.tags + " WHERE "
+	selectIDs := "SELECT product_listing_id FROM " + t.tags + " WHERE "
 	var parts []string
 	names := slices.DeleteFunc(slices.Clone(chosen), func(c choice) bool { return c.Null })
 	if len(names) < len(chosen) {
-		parts = append(parts, "l.id NOT IN ("+listingIDs+"name IS NOT NULL)")
+		parts = append(parts, "l.id NOT IN ("+selectIDs+"name IS NOT NULL)")
 	}
 	if len(names) > 0 {
-		parts = append(parts, "l.id IN ("+listingIDs+b.anyOf("name", names)+")")
+		parts = append(parts, "l.id IN ("+selectIDs+b.anyOf("name", names)+")")
 	}
 	return "(" + strings.Join(parts, " OR ") + ")"
 }
@@ -164,8 +164,8 @@ func (l limits) comparisons(expression string) []string {
 	return all
 }
 
-// statement returns the statement that selects columns of the listings that match the address of the
-// page, in its order. The table of listings has the alias l. If exactly one currency is chosen,
+// statement returns a statement for the listings that match the address, with these columns and in the
+// sort order of the address. The table of listings has the alias l. If exactly one currency is chosen,
 // the columns and the order can use p.price and p.tier: the lowest price and its tier.
 func (s *catalogState) statement(t listingTables, b *binder, columns []string) string {
 	text := "SELECT " + strings.Join(columns, ", ") + "\nFROM " + t.listings + " AS l"
@@ -181,14 +181,14 @@ func (s *catalogState) statement(t listingTables, b *binder, columns []string) s
 		text += "\nWHERE " + strings.Join(where, "\n    AND ")
 	}
 	sorted, _ := findColumn(s.Sort)
-	key, direction := "l."+sorted.sortColumn, ""
+	sortExpression, direction := "l."+sorted.sortColumn, ""
 	if sorted.key == "price" {
-		key = "p.price"
+		sortExpression = "p.price"
 	}
 	if s.Descending {
 		direction = " DESC"
 	}
-	return text + "\nORDER BY " + key + direction + " NULLS LAST, l.id"
+	return text + "\nORDER BY " + sortExpression + direction + " NULLS LAST, l.id"
 }
 
 // downloadStatement returns the statement that selects all rows of the address from main, with the

@@ -190,8 +190,8 @@ func (s *catalogState) apply(key, text string) error {
 		return err
 	}
 	switch {
-	case text == "" && (isFacet || isLimit || key == "q" || key == "sort" || key == "page"):
-	case key == "q":
+	case text == "" && (isFacet || isLimit || key == searchKey || key == sortKey || key == pageKey):
+	case key == searchKey:
 		s.Search = strings.TrimSpace(text)
 	case isFacet:
 		if c := decodeChoice(text); !slices.Contains(s.Chosen[key], c) {
@@ -199,9 +199,9 @@ func (s *catalogState) apply(key, text string) error {
 		}
 	case isLimit:
 		return s.applyLimit(stem, end, text)
-	case key == "sort":
+	case key == sortKey:
 		return s.applySort(text)
-	case key == "page":
+	case key == pageKey:
 		n, err := parsePage(text)
 		s.Page = n
 		return err

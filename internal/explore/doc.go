@@ -1,8 +1,9 @@
 // Package explore is the workbench: web pages to search the catalog, to inspect listings, orders
-// and other records with their history, and to run the named queries. All queries run in the
-// sandbox of package query and are read only. The pages load no files from other hosts.
+// and other records with their history, and to run the named queries, which the pages call questions.
+// All queries run in the sandbox of package query and are read only. The pages load no files from
+// other hosts.
 //
-// SQL that a user types runs in a child process, see sqlpage.go.
+// Typed SQL is SQL that a user types. It runs in a child process, see sqlpage.go.
 //
 // The package must not know the configuration, the warehouse folder or how the folder is filled: a
 // Warehouse returns the newest version. Reading order: explore.go (routes), pool.go (snapshots),
@@ -13,7 +14,7 @@
 // Write a function such as showSnapshot in a new file. Its argument is a visit (the request with its
 // snapshot). Its result is a reply (the response): a download, or newPage with a title, the name of
 // a template, the data and the scripts of the page. The function runs a query with v.run, or a named
-// query with v.runNamed. Values are bound as parameters, and at most 1,000 rows are kept. Parameters of
+// query with v.runNamed. Values are bound to the parameters of the query, and at most 1,000 rows are kept. Parameters of
 // the address are in v.PathValue("id") and v.params; the route lists the allowed parameters.
 //
 // Write the template assets/NAME.html. It defines "content", and the data of the page is in

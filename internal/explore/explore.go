@@ -35,7 +35,7 @@ type Config struct {
 	// typed SQL has the same limits.
 	MemoryLimit string
 	Threads     int
-	// Timezone is the default time zone of questions, see query.Options.
+	// Timezone is the default time zone of the named queries, see query.Options.
 	Timezone string
 	// Program is the beginning of the shown commands, such as "placementsync query".
 	Program string
@@ -60,7 +60,7 @@ type Warehouse interface {
 	Notices() ([]report.Notice, error)
 }
 
-// Version is a published version of the catalog.
+// Version is a published version.
 type Version struct {
 	// Run is the id of the run that published the version. Catalog is the path of its DuckDB file.
 	Run, Catalog string
@@ -72,11 +72,10 @@ type Explorer struct {
 	pool      *pool
 	templates templates
 	assets    page.Assets
-	// token is a secret of this process. The HTML form of the SQL page contains the token. Pages
-	// of other sites cannot read the token.
-	token string
-	// running has an element for each running process of typed SQL. Its capacity limits their number.
-	running chan struct{}
+	// formToken is a secret in the HTML form of the SQL page. Pages of other sites cannot read it.
+	formToken string
+	// children has an element for each running process of typed SQL. Its capacity limits their number.
+	children chan struct{}
 }
 
 // route is one page or download.
@@ -155,7 +154,7 @@ func New(cfg Config) (*Explorer, error) {
 		return nil, fmt.Errorf("read the page assets: %w", err)
 	}
 	return &Explorer{cfg: cfg, pool: &pool{cfg: cfg, turn: make(chan struct{}, 1)}, templates: parsed, assets: assets,
-		token: rand.Text(), running: make(chan struct{}, maxChildren)}, nil
+		formToken: rand.Text(), children: make(chan struct{}, maxChildren)}, nil
 }
 
 // Close closes the snapshots. All requests must have ended.
@@ -206,7 +205,7 @@ func addHeaders(next http.Handler) http.Handler {
 func (e *Explorer) serve(w http.ResponseWriter, req *http.Request, r route) {
 	limit := e.cfg.Timeout
 	if r.slow {
-		limit = max(limit, downloadTime)
+		limit = max(limit, minSlowTimeout)
 	}
 	// An error means that the connection has no write deadline, as in tests.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(limit + sendGrace))
@@ -247,8 +246,8 @@ func (e *Explorer) begin(ctx context.Context, req *http.Request, r route) (*visi
 }
 
 // checkAddress returns an error for unknown and for repeated parameters, so that a misspelled
-// parameter is not ignored. It ignores the parameters of an address without a page. If checksParams is
-// set, it only rejects as_of.
+// parameter is not ignored, and for as_of if newestOnly is set. All other parameters are accepted if
+// show checks them itself (checksParams), or if no page has the address (its path is empty).
 func (r route) checkAddress(params url.Values) error {
 	for _, key := range slices.Sorted(maps.Keys(params)) {
 		isKnown := slices.ContainsFunc(r.keys, func(known string) bool {
@@ -272,8 +271,8 @@ func (r route) checkAddress(params url.Values) error {
 }
 
 const (
-	// downloadTime is the minimum time limit of slow routes.
-	downloadTime = time.Minute
+	// minSlowTimeout is the minimum time limit of slow routes.
+	minSlowTimeout = time.Minute
 	// sendGrace is the additional time, after the time limit, for stopping DuckDB and sending an
 	// error page.
 	sendGrace = 15 * time.Second

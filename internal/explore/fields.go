@@ -104,7 +104,7 @@ func (b *recordBuilder) readFields(t fieldTable) (views []fieldsView, presence [
 }
 
 // buildFields returns the fields of one row from its versions. all is the result with the versions of
-// all rows of the table.
+// all rows of the record in the table.
 func (b *recordBuilder) buildFields(t fieldTable, all query.Result, versions []query.Record, about map[string]string) (v fieldsView, presence []period) {
 	v.Title = t.title
 	oldestSuffix := ""

@@ -72,7 +72,7 @@ func campaignKind() recordKind {
 			{table: "questionnaires", idColumn: "campaign_id", title: "Questionnaire", open: true},
 		},
 		sections: []section{
-			{statement: "counts", title: "Articles by status", barColumn: "articles", about: "The service counted the articles.", empty: "No counts."},
+			{statement: "counts", title: "Articles by status", barColumn: "articles", about: "The counts come from the service.", empty: "No counts."},
 			{statement: "articles", title: "Articles", empty: "No articles."},
 			{statement: "items", title: "Items of the campaign"},
 		}}

@@ -49,7 +49,7 @@ type openSnapshot struct {
 
 	version Version
 	asOf    string      // as_of in the address. Empty means the newest snapshot.
-	file    os.FileInfo // the catalog file of version when it was opened
+	file    os.FileInfo // version.Catalog, to detect a replaced file
 	db      *query.DB
 	idle    chan *query.DB // the sessions that no request uses
 	// isPrepared means that the in-memory tables of the catalog page exist. preparing guards it.
@@ -139,8 +139,8 @@ func (p *pool) acquire(ctx context.Context, asOf string) (*openSnapshot, error) 
 	return s, nil
 }
 
-// findEvicted returns the earlier snapshot that must be closed for the snapshot of asOf. Nil means
-// none. It returns an error if requests use maxEarlier earlier snapshots: none of them can be closed,
+// findEvicted returns the earlier snapshot to close when the snapshot of asOf is opened. Nil means
+// that none has to be closed. It returns an error if requests use maxEarlier earlier snapshots: none of them can be closed,
 // and each open snapshot needs its own memory.
 func (p *pool) findEvicted(asOf string) (*openSnapshot, error) {
 	earlier := slices.DeleteFunc(slices.Clone(p.open), func(s *openSnapshot) bool { return s.asOf == "" })
@@ -154,11 +154,11 @@ func (p *pool) findEvicted(asOf string) (*openSnapshot, error) {
 	return earlier[unused], nil
 }
 
-// openVersion opens a snapshot of a version: the snapshot that asOf selects, or the newest if asOf is
-// empty.
+// openVersion opens the snapshot that asOf chooses from the catalog file of v. An empty asOf means the
+// newest snapshot.
 func openVersion(ctx context.Context, cfg Config, v Version, file os.FileInfo, asOf string) (*openSnapshot, error) {
 	db, err := query.Open(ctx, v.Catalog, query.Options{MemoryLimit: cfg.MemoryLimit, Threads: cfg.Threads, Timezone: cfg.Timezone, AsOf: asOf, Sessions: maxSessions,
-		Timeout: max(cfg.Timeout, downloadTime)})
+		Timeout: max(cfg.Timeout, minSlowTimeout)})
 	if err != nil {
 		return nil, err
 	}

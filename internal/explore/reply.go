@@ -31,8 +31,8 @@ type reply interface {
 	send(e *Explorer, w http.ResponseWriter, v *visit) error
 }
 
-// htmlPage is a page of the template assets/<Template>.html. The template is rendered with the
-// whole htmlPage as its data.
+// htmlPage is a page of the template assets/<Template>.html. The template receives the whole
+// htmlPage.
 type htmlPage struct {
 	page.Frame
 	Template string
@@ -163,8 +163,8 @@ func (d *downloadWriter) end() (hasBegun bool) {
 func (p htmlPage) Link(to string) string { return p.Links.keepAsOf(to) }
 
 func (p htmlPage) send(e *Explorer, w http.ResponseWriter, v *visit) error {
-	t := e.templates[p.Template]
-	if t == nil {
+	tmpl := e.templates[p.Template]
+	if tmpl == nil {
 		return fmt.Errorf("render the page: there is no template %q", p.Template)
 	}
 	p.Links, p.Snapshot, p.NewestLink = v.links(), v.snapshot, v.addressWith(pair{asOfKey, ""})
@@ -174,8 +174,8 @@ func (p htmlPage) send(e *Explorer, w http.ResponseWriter, v *visit) error {
 		}
 		p.Tabs = append(p.Tabs, page.Tab{Name: t.Name, Link: p.Link(t.Path), Current: t.Name == v.route.tab})
 	}
-	var text bytes.Buffer
-	if err := page.Render(&text, t, p); err != nil {
+	var body bytes.Buffer
+	if err := page.Render(&body, tmpl, p); err != nil {
 		return fmt.Errorf("render the page: %w", err)
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -183,7 +183,7 @@ func (p htmlPage) send(e *Explorer, w http.ResponseWriter, v *visit) error {
 		w.Header().Set("Content-Security-Policy", strings.Replace(policy, "style-src 'self'", "style-src 'self' 'nonce-"+p.Nonce+"'", 1))
 	}
 	w.WriteHeader(max(p.Status, http.StatusOK))
-	if _, err := w.Write(text.Bytes()); err != nil {
+	if _, err := w.Write(body.Bytes()); err != nil {
 		return &lateError{err}
 	}
 	return nil

@@ -67,7 +67,7 @@ func (e *Explorer) serveStatement(w http.ResponseWriter, req *http.Request) {
 		refuse(http.StatusBadRequest, fmt.Sprintf("the statement was not run: %v", err))
 		return
 	}
-	if subtle.ConstantTimeCompare([]byte(req.PostForm.Get(tokenKey)), []byte(e.token)) != 1 {
+	if subtle.ConstantTimeCompare([]byte(req.PostForm.Get(tokenKey)), []byte(e.formToken)) != 1 {
 		refuse(http.StatusForbidden, "the statement was not run: the page was opened before the program was restarted")
 		return
 	}
@@ -85,7 +85,7 @@ func (e *Explorer) showSQL(v *visit) (reply, error) {
 }
 
 func (e *Explorer) newSQLView(v *visit) (sqlView, error) {
-	view := sqlView{Token: e.token, Nonce: rand.Text(), Completion: assetFolder + completionFile}
+	view := sqlView{Token: e.formToken, Nonce: rand.Text(), Completion: assetFolder + completionFile}
 	view.SQL = v.params.Get(sqlKey)
 	var err error
 	view.AsOf, err = v.snapshotForm()
@@ -113,7 +113,7 @@ func (e *Explorer) runSQL(v *visit) (reply, error) {
 		if err != nil {
 			return nil, err
 		}
-		job.Format, job.Timeout = format, max(job.Timeout, downloadTime-sendGrace)
+		job.Format, job.Timeout = format, max(job.Timeout, minSlowTimeout-sendGrace)
 		return sqlDownload{job, f.mediaType, view}, nil
 	}
 	result, err := e.runJob(v.Context(), job, io.Discard)
@@ -147,8 +147,8 @@ func (e *Explorer) runSQL(v *visit) (reply, error) {
 // runJob waits until fewer than maxChildren other jobs are running, and runs the job.
 func (e *Explorer) runJob(ctx context.Context, job query.Job, w io.Writer) (query.Result, error) {
 	select {
-	case e.running <- struct{}{}:
-		defer func() { <-e.running }()
+	case e.children <- struct{}{}:
+		defer func() { <-e.children }()
 	case <-ctx.Done():
 		return query.Result{}, context.Cause(ctx)
 	}

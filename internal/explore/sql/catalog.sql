@@ -6,9 +6,9 @@
 -- rank among the ids in main, so that joins and sorts compare integers. {names} is the statement
 -- outlet_names of record.sql.
 
--- The rank (id) and the rowid (source) of each listing.
+-- The rank (id) and the rowid (main_rowid) of each listing.
 CREATE OR REPLACE TABLE derived.ranks AS
-SELECT id AS listing_id, rowid AS source, CAST(row_number() OVER (ORDER BY id) AS INTEGER) AS id
+SELECT id AS listing_id, rowid AS main_rowid, CAST(row_number() OVER (ORDER BY id) AS INTEGER) AS id
 FROM main.product_listings;
 
 CREATE OR REPLACE TABLE derived.outlet_names AS
@@ -17,7 +17,7 @@ SELECT id, arg_min(name, table_rank) AS name FROM ({names}) GROUP BY id;
 CREATE OR REPLACE TABLE derived.product_listings AS
 SELECT
     r.id,
-    r.source,
+    r.main_rowid,
     coalesce(l.outlet_name, o.name) AS outlet_name,
     lower(concat_ws(chr(10), l.name, coalesce(l.outlet_name, o.name), l.website_url)) AS search,
     l.name,
@@ -32,7 +32,7 @@ SELECT
     l.max_delivery_days,
     l.created_at
 FROM main.product_listings AS l
-JOIN derived.ranks AS r ON r.source = l.rowid
+JOIN derived.ranks AS r ON r.main_rowid = l.rowid
 LEFT JOIN derived.outlet_names AS o ON o.id = l.outlet_id;
 
 -- The lowest price of a listing for a currency and a tier, for a currency in any tier, and
@@ -63,7 +63,7 @@ DROP TABLE derived.outlet_names;
 CHECKPOINT derived;
 
 -- name: named_listings
--- main.product_listings, with missing names of outlets from other tables.
+-- main.product_listings. Missing names of outlets are taken from other tables.
 SELECT l.* REPLACE (coalesce(l.outlet_name, o.name) AS outlet_name)
 FROM main.product_listings AS l
 LEFT JOIN (SELECT id, arg_min(name, table_rank) AS name FROM ({names}) GROUP BY id) AS o ON o.id = l.outlet_id;
