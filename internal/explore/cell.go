@@ -56,7 +56,7 @@ func (r columnRole) buildCell(v query.Value) page.Cell {
 		cell = page.TagCell(v.Text)
 	case r.isAmount:
 		cell = page.MoneyCell(v.Text)
-	case r.coded:
+	case r.isEnum:
 		if text := wordsOf(v.Text); text != v.Text {
 			cell.Text, cell.Exact = text, v.Text
 		}

@@ -57,7 +57,7 @@ func groupRecords(records []query.Record, label func(r query.Record) string) (la
 	return labels, groups
 }
 
-// viewPeriods formats periods. now is the last period. before contains the others, the latest first.
+// viewPeriods formats periods. now is the last period. before contains the earlier periods, the latest first.
 func viewPeriods(periods []period, format func(v query.Value) page.Cell) (now periodView, before []periodView) {
 	for i, p := range slices.Backward(periods) {
 		view := periodView{format(p.value), clockOf(p.from), clockOf(p.to)}

@@ -14,8 +14,8 @@ import (
 // maxPoints is the maximum number of dates in a chart.
 const maxPoints = 400
 
-// addChart draws the column that the address chooses. Without a choice, it draws the first amount, or
-// the first number if there is no amount. If the first column of the result contains dates or months,
+// addChart draws the column that the address chooses. Without a choice, it draws the first column of
+// amounts, or the first column of numbers if there are no amounts. If the first column of the result contains dates or months,
 // it draws a chart. If the first column contains texts, it draws bars in the table. Results with
 // several currencies are not drawn. The page shows why a column is not drawn. result can contain the
 // rows of all pages of the table. rowsInTable are the rows of the shown page.
@@ -25,29 +25,29 @@ func (q *question) addChart(result query.Result, rowsInTable []query.Record) {
 	if len(result.Rows) == 0 || len(numbers) == 0 || shown[0].Numeric {
 		return
 	}
-	chosen := numbers[max(0, slices.IndexFunc(numbers, func(r columnRole) bool { return r.isAmount }))]
+	column := numbers[max(0, slices.IndexFunc(numbers, func(r columnRole) bool { return r.isAmount }))]
 	for _, r := range numbers {
 		if r.Name == q.params.Get(chartKey) {
-			chosen = r
+			column = r
 		}
 	}
-	if q.view.NoChartReason = q.draw(result, rowsInTable, shown[0], chosen); q.view.NoChartReason != "" {
+	if q.view.NoChartReason = q.draw(result, rowsInTable, shown[0], column); q.view.NoChartReason != "" {
 		q.view.NoChartReason = "No chart: " + q.view.NoChartReason
 	}
 	for _, r := range numbers {
-		q.view.ChartColumns = append(q.view.ChartColumns, option{r.Name, labelOf(r.Name), r.Name == chosen.Name})
+		q.view.ChartColumns = append(q.view.ChartColumns, option{r.Name, labelOf(r.Name), r.Name == column.Name})
 	}
 }
 
 // draw draws a column. If the column cannot be drawn, draw returns the reason.
-func (q *question) draw(result query.Result, rowsInTable []query.Record, first, chosen columnRole) (reason string) {
+func (q *question) draw(result query.Result, rowsInTable []query.Record, first, column columnRole) (reason string) {
 	for _, c := range result.Columns {
-		if isCurrency := c.Name == "currency" || strings.HasSuffix(c.Name, "_currency"); isCurrency && countValues(result.Rows, c.Name) > 1 {
+		if isCurrency := c.Name == "currency" || strings.HasSuffix(c.Name, "_currency"); isCurrency && countDistinct(result.Rows, c.Name) > 1 {
 			return "the result has several currencies. Choose one."
 		}
 	}
-	if !slices.ContainsFunc(result.Rows, func(r query.Record) bool { n, ok := r.Get(chosen.Name).Number(); return ok && n != 0 }) {
-		return strings.ToLower(labelOf(chosen.Name)) + " has no value other than 0."
+	if !slices.ContainsFunc(result.Rows, func(r query.Record) bool { n, ok := r.Get(column.Name).Number(); return ok && n != 0 }) {
+		return strings.ToLower(labelOf(column.Name)) + " has no value other than 0."
 	}
 	isDated := isTime(first.Column) || !slices.ContainsFunc(result.Rows, func(r query.Record) bool { _, ok := dateOf(r.Get(first.Name)); return !ok })
 	switch {
@@ -56,17 +56,17 @@ func (q *question) draw(result query.Result, rowsInTable []query.Record, first, 
 	case len(result.Rows) < 2:
 		return "the result has one row."
 	case isDated:
-		q.view.Chart, reason = q.drawDates(result, first, chosen)
+		q.view.Chart, reason = q.drawDates(result, first, column)
 		return reason
 	case first.Type != "VARCHAR":
 		return "the first column is neither a date nor a text."
-	case !addBars(q.view.Table.Table, rowsInTable, chosen.Name):
-		return strings.ToLower(labelOf(chosen.Name)) + " has negative values."
+	case !addBars(q.view.Table.Table, rowsInTable, column.Name):
+		return strings.ToLower(labelOf(column.Name)) + " has negative values."
 	}
 	return ""
 }
 
-func countValues(records []query.Record, column string) int {
+func countDistinct(records []query.Record, column string) int {
 	values := map[query.Value]bool{}
 	for _, r := range records {
 		values[r.Get(column)] = true
@@ -99,15 +99,14 @@ func addBars(t *page.Table, records []query.Record, column string) bool {
 
 // point is one value of a time chart.
 type point struct {
-	at time.Time
-	// value is the exact value.
+	at    time.Time
 	value query.Value
 	// date is the formatted date. link is the address of the rows that the point shows.
 	date, link string
 }
 
 // drawDates draws a column by the dates of the first column. If a date has several rows, each value of
-// the second column becomes a line. A click on a value shows its rows. If the result cannot be drawn,
+// the second column becomes a line. A click on a point shows its rows. If the result cannot be drawn,
 // drawDates returns the reason.
 func (q *question) drawDates(result query.Result, first, column columnRole) (_ *page.Chart, reason string) {
 	names, series := q.splitSeries(result, first, column)
@@ -153,7 +152,7 @@ func (q *question) drawDates(result query.Result, first, column columnRole) (_ *
 // line has several values for a date.
 func (q *question) splitSeries(result query.Result, first, column columnRole) (names []string, series [][]point) {
 	var second columnRole
-	if i := slices.IndexFunc(result.Columns, func(c query.Column) bool { return c.Name == first.Name }); i+1 < len(result.Columns) && result.Columns[i+1].Type == "VARCHAR" && countValues(result.Rows, first.Name) < len(result.Rows) {
+	if i := slices.IndexFunc(result.Columns, func(c query.Column) bool { return c.Name == first.Name }); i+1 < len(result.Columns) && result.Columns[i+1].Type == "VARCHAR" && countDistinct(result.Rows, first.Name) < len(result.Rows) {
 		second = rolesOf(result.Columns)[i+1]
 	}
 	names, groups := groupRecords(result.Rows, func(r query.Record) string {
@@ -183,7 +182,7 @@ func (q *question) splitSeries(result query.Result, first, column columnRole) (n
 }
 
 // linkToRows returns the address of the table, filtered by the date of a row. If the chart has several
-// lines, the address also filters by the second column of the row.
+// lines, the address also filters by the row's value in the second column.
 func (q *question) linkToRows(first, second columnRole, row query.Record) string {
 	date := row.Get(first.Name).Text
 	filters := []pair{{isKey + first.Name, date}}
@@ -198,9 +197,9 @@ func (q *question) linkToRows(first, second columnRole, row query.Record) string
 	return q.addressWith(filters...) + "#table"
 }
 
-func dateOf(c query.Value) (at time.Time, ok bool) {
+func dateOf(v query.Value) (at time.Time, ok bool) {
 	for _, layout := range []string{time.DateOnly, "2006-01", time.RFC3339Nano} {
-		if at, err := time.Parse(layout, c.Text); err == nil {
+		if at, err := time.Parse(layout, v.Text); err == nil {
 			return at, true
 		}
 	}

@@ -47,8 +47,8 @@ func showQuestions(v *visit) (reply, error) {
 	}
 	slices.SortStableFunc(subjects, func(a, b subjectView) int { return strings.Compare(a.Subject, b.Subject) })
 	view := questionsView{Subjects: subjects}
-	if faulty, ok := errors.AsType[*query.FilesError](err); ok {
-		view.Problems, err = faulty.Problems, nil
+	if filesErr, ok := errors.AsType[*query.FilesError](err); ok {
+		view.Problems, err = filesErr.Problems, nil
 	}
 	return newPage("Questions", "questions", view), err
 }
@@ -125,7 +125,7 @@ func showQuestion(v *visit) (reply, error) {
 	return p, nil
 }
 
-// sendResult sends the rows of the result that match the filters as a file.
+// sendResult sends a file with the rows of the result that match the filters.
 func sendResult(v *visit) (reply, error) {
 	q, err := v.findQuestion()
 	if err != nil {
@@ -142,7 +142,7 @@ func sendResult(v *visit) (reply, error) {
 	return download{Query: q.query, Values: q.values, Name: q.query.Name, Format: v.format()}, nil
 }
 
-// findQuestion finds the query of an address and parses its parameters.
+// findQuestion finds the query that the address names and reads the values of its parameters.
 func (v *visit) findQuestion() (*question, error) {
 	name := v.PathValue("name")
 	library, err := v.pool.cfg.Queries()
@@ -172,7 +172,7 @@ func (v *visit) findQuestion() (*question, error) {
 	return q, nil
 }
 
-// paramKey is the prefix of query parameters in an address.
+// paramKey begins the names, in an address, of the parameters of a named query.
 const paramKey = "p."
 
 // runForm runs the query and adds its result, or a problem that the user can solve, to the view. It
@@ -219,7 +219,7 @@ func (q *question) addResult() error {
 		if rows.Result, err = q.db.Ask(q.Context(), q.query, q.values, maxRows); err != nil {
 			return err
 		}
-		q.view.Table = &tableView{Table: buildTable(q.query.Title, rolesOf(rows.Columns), rows.Result, q.links()), Count: plural.Number(rows.Total) + " rows", Sources: query.DescribeSources(rows.Sources)}
+		q.view.Table = &tableView{Table: buildTable(q.query.Title, rolesOf(rows.Columns), rows.Result, q.links()), Count: plural.Number(rows.Total) + " rows", SourceNote: query.DescribeSources(rows.Sources)}
 	} else {
 		for i := range t.roles {
 			if r := &t.roles[i]; r.idColumn == "group_id" {
@@ -239,8 +239,8 @@ func (q *question) addResult() error {
 	}
 	rowsInTable := rows.Rows
 	if t != nil && rows.Total > int64(len(rows.Rows)) && rows.Total <= maxRows { // a chart shows the rows of all pages
-		all, values := t.allRows()
-		if rows.Result, err = q.run(all, values); err != nil {
+		allRows, values := t.downloadQuery()
+		if rows.Result, err = q.run(allRows, values); err != nil {
 			return err
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"placementsync/internal/page"
 )
 
-// listView is a page with a table: the list of all records of a kind, or a table of a record's page.
+// listView is a page with one table: all records of a kind, or a table from the page of a record.
 type listView struct {
 	Title, About string
 	// Record is a link to the record whose page contains the table. It is nil for a list of all records.
@@ -39,14 +39,14 @@ func showRecords(kind recordKind) func(v *visit) (reply, error) {
 	}
 }
 
-// showList shows the table on a page of its own. empty is the text for a table without rows. files is the
-// address of a download without its format.
-func (t *table) showList(view listView, empty, files string) (reply, error) {
+// showList shows the table on a page of its own. empty is the text for a table without rows.
+// downloadPrefix is the address of a download without its format.
+func (t *table) showList(view listView, empty, downloadPrefix string) (reply, error) {
 	var err error
-	if view.Table, _, err = t.show(view.Title, files); err != nil {
+	if view.Table, _, err = t.show(view.Title, downloadPrefix); err != nil {
 		return nil, err
 	}
-	if view.Table.Empty = empty; view.Table.Sources != "" && len(view.Table.Chips) == 0 {
+	if view.Table.Empty = empty; view.Table.SourceNote != "" && len(view.Table.Chips) == 0 {
 		view.Table.Empty = "" // the service may have records that were not read
 	}
 	if view.AsOf, err = t.snapshotForm(); err != nil {

@@ -21,7 +21,7 @@ type recordKind struct {
 	sql         sqltext.File
 	// aboutList describes the list of all records. Empty means that the kind has no list.
 	aboutList string
-	// tables contain the record's fields. The record itself is in the first table.
+	// tables contain the record's fields, in the order of the page.
 	tables   []fieldTable
 	sections []section
 }
@@ -39,8 +39,8 @@ type fieldTable struct {
 type section struct {
 	// statement is the name of the statement in sql, and the anchor on the page.
 	statement, title, about string
-	// empty is shown for a result without rows. If it is not set, such a section is left out. If source
-	// tables may lack rows, a note about them is shown instead.
+	// empty is shown for a result without rows. If empty is not set, a section without rows is left out.
+	// If the tables that the query reads may lack rows, a note that names these tables is shown instead.
 	empty  string
 	layout sectionLayout
 	// barColumn is the column whose values get bars. Empty means none.
@@ -94,9 +94,9 @@ type sectionView struct {
 	Periods  []periodView
 	Prices   []priceView
 	Comments []comment
-	// Empty is shown if there are no rows. Sources is a note that names the source tables in which
-	// rows may be missing.
-	Empty, Sources string
+	// Empty is shown if there are no rows. SourceNote names the source tables in which rows may be
+	// missing.
+	Empty, SourceNote string
 	// More is a note if the page does not show all rows.
 	More string
 }
@@ -182,7 +182,7 @@ func (b *recordBuilder) queryOf(statement sqltext.SQL, values map[string]string)
 	return q, values
 }
 
-// queryByID returns the query of a statement, with the id of the record as its value.
+// queryByID returns the query of a statement whose parameter id is the id of the record.
 func (b *recordBuilder) queryByID(statement string) (query.Query, map[string]string) {
 	return b.queryOf(b.kind.sql.Render(statement, nil), map[string]string{"id": b.id})
 }
@@ -220,12 +220,12 @@ func (b *recordBuilder) buildSection(s section) (*sectionView, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.Sources = query.DescribeSources(result.Sources)
+	v.SourceNote = query.DescribeSources(result.Sources)
 	if len(result.Rows) == 0 {
-		if v.Sources == "" { // rows may exist in an unread table
+		if v.SourceNote == "" { // all source tables were read, so there are no rows
 			v.Empty = s.empty
 		}
-		if v.Sources == "" && v.Empty == "" {
+		if v.SourceNote == "" && v.Empty == "" {
 			return nil, nil
 		}
 		return v, nil

@@ -23,7 +23,7 @@ type subjectTables struct {
 // schemaTable is a table with the number and the standing of its rows in the snapshot.
 type schemaTable struct {
 	dictionary.Table
-	// Link opens the table in the editor. It is empty if there is no editor.
+	// Link opens the table in the SQL editor. It is empty if there is no editor.
 	Link string
 	// GrainOrKey is the grain of the table, or its key if the grain is not described.
 	GrainOrKey string
@@ -48,7 +48,7 @@ func showSchema(v *visit) (reply, error) {
 	for _, r := range counts.Rows {
 		rows[r.Get("table_name").Text] = r.Get("rows").Text
 	}
-	// The query of meta.tables has all tables of main as its sources.
+	// For a query that reads meta.tables, Sources returns all tables of main.
 	sources, err := v.db.Sources(v.Context(), query.Text("FROM meta.tables"), nil)
 	if err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func showSchema(v *visit) (reply, error) {
 	return newPage("Schema", "schema", map[string]any{"Subjects": subjects, "Count": plural.Number(len(tables))}), nil
 }
 
-// editorLink returns the address of the editor with a statement that reads a table. It is empty
+// editorLink returns the address of the SQL editor with a statement that reads a table. It is empty
 // without an editor.
 func (v *visit) editorLink(table string) string {
 	if v.pool.cfg.Child == nil {

@@ -53,7 +53,7 @@ func sqlRoute(show func(v *visit) (reply, error)) route {
 }
 
 // serveStatement runs the statement of a form. It accepts only the form of the page SQL: the browser
-// sends the origin of the form, and the form contains the token of this process.
+// sends the origin of the form, and the form contains formToken.
 func (e *Explorer) serveStatement(w http.ResponseWriter, req *http.Request) {
 	refuse := func(status int, problem string) {
 		e.sendError(w, &visit{Request: req, pool: e.pool}, &statusError{status, problem, "Open the page SQL again, and run the statement there."})
@@ -121,7 +121,7 @@ func (e *Explorer) runSQL(v *visit) (reply, error) {
 		return view.explain(e, err)
 	}
 	q := &question{visit: v, view: view.questionView}
-	q.view.Table = &tableView{Table: buildWholeTable(result, v.links()), Count: plural.Number(result.Total) + " rows", Sources: query.DescribeSources(result.Sources)}
+	q.view.Table = &tableView{Table: buildWholeTable(result, v.links()), Count: plural.Number(result.Total) + " rows", SourceNote: query.DescribeSources(result.Sources)}
 	switch {
 	case result.Total == 1:
 		q.view.Table.Count = "1 row"

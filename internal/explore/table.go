@@ -11,7 +11,7 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// columnRole is the meaning of a column of a result. It is derived from the name and type of the column
+// columnRole is the role of a column in a result. It is derived from the name and type of the column
 // and from the names of the other columns.
 type columnRole struct {
 	query.Column
@@ -25,8 +25,8 @@ type columnRole struct {
 	unitColumn string
 	// summed means that the table shows the total of the amounts.
 	isAmount, summed bool
-	// coded means that the column contains values of an enumeration.
-	coded bool
+	// isEnum means that the column contains values of an enumeration.
+	isEnum bool
 }
 
 // hasWord reports whether the name of a column, such as order_status, has one of the words.
@@ -36,7 +36,7 @@ func hasWord(column string, words ...string) bool {
 
 // hasSelection reports whether the form has a selection with the values of the column.
 func (r columnRole) hasSelection() bool {
-	return r.Type == "BOOLEAN" || r.coded && !hasWord(r.Name, "includes", "included") || r.Type == "VARCHAR" && hasWord(r.Name, "currency", "country", "grade", "outcome", "state")
+	return r.Type == "BOOLEAN" || r.isEnum && !hasWord(r.Name, "includes", "included") || r.Type == "VARCHAR" && hasWord(r.Name, "currency", "country", "grade", "outcome", "state")
 }
 
 // kindOf returns the kind of record whose ids a column contains, or an empty text. A product and its
@@ -55,7 +55,7 @@ func kindOf(column string) string {
 	return ""
 }
 
-// rolesOf returns the meanings of the columns. A column with names, such as outlet or outlet_name, links
+// rolesOf returns the roles of the columns. A column with names, such as outlet or outlet_name, links
 // to the records with the ids in outlet_id. The columns with these ids, and the currencies of amounts,
 // are hidden.
 func rolesOf(columns []query.Column) []columnRole {
@@ -81,7 +81,7 @@ func rolesOf(columns []query.Column) []columnRole {
 		}
 		// Enumerations and amounts are recognized by the names of their columns. A sum of
 		// medians, limits or unit prices would have no meaning.
-		r.coded = r.Type == "VARCHAR" && hasWord(r.Name, "status", "type", "kind", "tier", "side", "trait", "includes", "included")
+		r.isEnum = r.Type == "VARCHAR" && hasWord(r.Name, "status", "type", "kind", "tier", "side", "trait", "includes", "included")
 		r.isAmount = strings.HasPrefix(r.Type, "DECIMAL") && !hasWord(r.Name, "percent", "days", "hours", "minutes", "week", "items")
 		r.summed = r.isAmount && !hasWord(r.Name, "median", "mean", "average", "min", "max", "lowest", "highest", "largest", "p25", "p50", "p75", "p90",
 			"last", "per", "from", "below", "left", "spent", "now", "old", "new", "change", "gap", "value")
@@ -168,13 +168,13 @@ func (v *visit) fillOutletNames(roles []columnRole, rows []query.Record) error {
 	}
 	b := &binder{}
 	var ids []string
-	var missing []query.Record
+	var unnamed []query.Record
 	for _, row := range rows {
 		if idIndex >= 0 && row.Values[nameIndex].Null && !row.Values[idIndex].Null {
-			missing, ids = append(missing, row), append(ids, b.bind(row.Values[idIndex].Text))
+			unnamed, ids = append(unnamed, row), append(ids, b.bind(row.Values[idIndex].Text))
 		}
 	}
-	if len(missing) == 0 {
+	if len(unnamed) == 0 {
 		return nil
 	}
 	values := namesPlaceholder()
@@ -184,7 +184,7 @@ func (v *visit) fillOutletNames(roles []columnRole, rows []query.Record) error {
 		return nil
 	}
 	for _, r := range result.Rows {
-		for _, row := range missing {
+		for _, row := range unnamed {
 			if r.Get("id").Text == row.Values[idIndex].Text {
 				row.Values[nameIndex] = r.Get("name")
 			}

@@ -122,8 +122,8 @@ func (t *table) orderBy() string {
 	return text + positionColumn
 }
 
-// outerQuery returns a query with SQL that contains the query of the table as a subquery. It has the
-// parameters and values of the table's query and of the binder.
+// outerQuery returns a query whose SQL contains the query of the table as a subquery. The parameters
+// and values are those of the table's query and of the binder.
 func (t *table) outerQuery(text string, b *binder) (query.Query, map[string]string) {
 	outer, values := b.query(text)
 	q := t.inner
@@ -139,8 +139,8 @@ func (t *table) newBinder() *binder {
 	return &binder{prefix: "table_"}
 }
 
-// allRows returns the query of a download: all rows that match the filters, in the chosen order.
-func (t *table) allRows() (query.Query, map[string]string) {
+// downloadQuery returns the query for all rows that match the filters, in the chosen order.
+func (t *table) downloadQuery() (query.Query, map[string]string) {
 	b := t.newBinder()
 	where := t.where(b)
 	if where == "" && t.state.Sort == "" && t.textColumn == "" {
@@ -151,7 +151,7 @@ func (t *table) allRows() (query.Query, map[string]string) {
 
 // sendFile returns the download of all rows that match the filters.
 func (t *table) sendFile(name string) download {
-	q, values := t.allRows()
+	q, values := t.downloadQuery()
 	return download{Query: q, Values: values, Name: name, Format: t.format()}
 }
 
@@ -159,14 +159,14 @@ func (t *table) sendFile(name string) download {
 func (t *table) read() (tableRows, error) {
 	b := t.newBinder()
 	// Without a search, the column with the text to search is excluded, so DuckDB does not compute it.
-	resultExclude, shownExclude := "", t.excludedColumns(positionColumn)
+	resultExclude, pageExclude := "", t.excludedColumns(positionColumn)
 	if t.textColumn != "" && t.state.Search == "" {
-		resultExclude, shownExclude = " EXCLUDE "+t.excludedColumns(), "("+positionColumn+")"
+		resultExclude, pageExclude = " EXCLUDE "+t.excludedColumns(), "("+positionColumn+")"
 	}
-	text := "WITH result AS MATERIALIZED (SELECT *" + resultExclude + " FROM (\n" + t.innerSQL() + "\n)),\nfound AS MATERIALIZED (SELECT row_number() OVER () AS " + positionColumn + ", * FROM result" + t.where(b) + "),\n" +
-		"facts AS (SELECT (SELECT count(*) FROM found), " + t.sumsSQL() + ", " + t.choicesSQL() + "),\n" +
-		fmt.Sprintf("shown AS (SELECT * FROM found%s LIMIT %d OFFSET %d)\n", t.orderBy(), tablePageRows, (t.state.Page-1)*tablePageRows) +
-		"SELECT facts.*, " + positionColumn + ", shown.* EXCLUDE " + shownExclude + " FROM facts LEFT JOIN shown ON true" + t.orderBy()
+	text := "WITH result AS MATERIALIZED (SELECT *" + resultExclude + " FROM (\n" + t.innerSQL() + "\n)),\nmatching_rows AS MATERIALIZED (SELECT row_number() OVER () AS " + positionColumn + ", * FROM result" + t.where(b) + "),\n" +
+		"summary AS (SELECT (SELECT count(*) FROM matching_rows), " + t.sumsSQL() + ", " + t.choicesSQL() + "),\n" +
+		fmt.Sprintf("page_rows AS (SELECT * FROM matching_rows%s LIMIT %d OFFSET %d)\n", t.orderBy(), tablePageRows, (t.state.Page-1)*tablePageRows) +
+		"SELECT summary.*, " + positionColumn + ", page_rows.* EXCLUDE " + pageExclude + " FROM summary LEFT JOIN page_rows ON true" + t.orderBy()
 	result, err := t.runWhole(t.outerQuery(text, b))
 	if err != nil {
 		return tableRows{}, err
@@ -192,14 +192,14 @@ func (t *table) read() (tableRows, error) {
 }
 
 // excludedColumns returns the list of an EXCLUDE clause: the given columns and textColumn, if it is set.
-func (t *table) excludedColumns(others ...string) string {
+func (t *table) excludedColumns(columns ...string) string {
 	if t.textColumn != "" {
-		others = append(others, sqltext.Quote(t.textColumn))
+		columns = append(columns, sqltext.Quote(t.textColumn))
 	}
-	return "(" + strings.Join(others, ", ") + ")"
+	return "(" + strings.Join(columns, ", ") + ")"
 }
 
-// sumsSQL returns the expression of tableRows.Sums.
+// sumsSQL returns the expression for tableRows.Sums.
 func (t *table) sumsSQL() string {
 	currency, group := "''", ""
 	var sums []string
@@ -214,10 +214,10 @@ func (t *table) sumsSQL() string {
 	if len(sums) == 0 {
 		return "NULL"
 	}
-	return "(SELECT list({'currency': currency, 'sums': sums} ORDER BY currency) FROM (SELECT " + currency + " AS currency, [" + strings.Join(sums, ", ") + "] AS sums FROM found" + group + "))"
+	return "(SELECT list({'currency': currency, 'sums': sums} ORDER BY currency) FROM (SELECT " + currency + " AS currency, [" + strings.Join(sums, ", ") + "] AS sums FROM matching_rows" + group + "))"
 }
 
-// choicesSQL returns the expression of tableRows.Choices.
+// choicesSQL returns the expression for tableRows.Choices.
 func (t *table) choicesSQL() string {
 	lists := []string{"CAST([] AS VARCHAR[])"} // sets the type if there are no other lists
 	for _, r := range t.roles {

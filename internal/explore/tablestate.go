@@ -14,7 +14,7 @@ import (
 )
 
 // Parameters of an address that search, sort, page and filter a table. The key of a filter is a prefix
-// that ends with a dot and the name of a column, as in min.paid=2026-10-01.
+// such as minKey, followed by the name of a column, as in min.paid=2026-10-01.
 const (
 	searchKey = "q"
 	sortKey   = "sort"

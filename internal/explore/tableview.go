@@ -16,23 +16,21 @@ import (
 // tableView shows one page of a table with its filters, totals and downloads.
 type tableView struct {
 	*page.Table
-	// Search and Order are the parameters searchKey and sortKey of the address.
-	Search, Order string
-	Chips         []chip
-	// Clear is the address without filters. Empty means that the table cannot be filtered.
-	Clear      string
+	// Search and SortParam are the parameters searchKey and sortKey of the address.
+	Search, SortParam string
+	Chips             []chip
+	// ClearLink is the address without filters. Empty means that the table cannot be filtered.
+	ClearLink  string
 	Selections []formField
-	// Ranges are shown if Open is set. Otherwise they are folded.
-	Ranges []rangeView
-	Open   bool
+	// Ranges are folded unless RangesOpen is set.
+	Ranges     []rangeView
+	RangesOpen bool
 	// Count is the number of rows and the positions of the shown rows.
 	Count          string
 	Previous, Next string
 	Downloads      []pair
-	// Note explains the totals.
-	Note string
-	// Sources is a note that names the source tables in which rows may be missing.
-	Sources string
+	// TotalsNote explains the totals. SourceNote names the source tables in which rows may be missing.
+	TotalsNote, SourceNote string
 }
 
 // chip is an active filter. Exact is its unformatted value. Link is the address without this filter.
@@ -75,8 +73,9 @@ func (v *visit) addressWithout(removed ...pair) string {
 	return remaining.addressWith()
 }
 
-// show reads one page of the table. files is the address of a download without its format.
-func (t *table) show(caption, files string) (*tableView, tableRows, error) {
+// show reads one page of the table and returns its view. downloadPrefix is the address of a download
+// without its format.
+func (t *table) show(caption, downloadPrefix string) (*tableView, tableRows, error) {
 	rows, err := t.read()
 	if err != nil {
 		return nil, rows, err
@@ -88,16 +87,16 @@ func (t *table) show(caption, files string) (*tableView, tableRows, error) {
 	if err != nil {
 		return nil, rows, err
 	}
-	view := &tableView{Table: buildTable(caption, t.roles, rows.Result, t.links()), Search: t.state.Search, Order: t.params.Get(sortKey), Sources: query.DescribeSources(rows.Sources)}
+	view := &tableView{Table: buildTable(caption, t.roles, rows.Result, t.links()), Search: t.state.Search, SortParam: t.params.Get(sortKey), SourceNote: query.DescribeSources(rows.Sources)}
 	view.Table.ID = "table"
 	view.Table.More = "" // Count already contains the number of rows
-	t.addOrder(view.Table)
+	t.addSortLinks(view.Table)
 	t.addTotals(view, rows.Sums)
 	t.addFilters(view, rows.Choices)
 	t.addPages(view, rows)
 	queryString := strings.TrimSuffix(t.addressWith(pair{chartKey, ""}), "?")
 	for _, f := range downloadFormats() {
-		view.Downloads = append(view.Downloads, pair{f.label, files + string(f.format) + queryString})
+		view.Downloads = append(view.Downloads, pair{f.label, downloadPrefix + string(f.format) + queryString})
 	}
 	return view, rows, nil
 }
@@ -111,9 +110,9 @@ func (r columnRole) usualOrder() string {
 	return r.Name
 }
 
-// addOrder links each header to the table sorted by the column of the header. The link of the sorted
+// addSortLinks links each header to the table sorted by the column of the header. The link of the sorted
 // column reverses the order.
-func (t *table) addOrder(shown *page.Table) {
+func (t *table) addSortLinks(shown *page.Table) {
 	for i := range shown.Heads {
 		h := &shown.Heads[i]
 		r := t.roles[slices.IndexFunc(t.roles, func(r columnRole) bool { return r.Name == h.Name })]
@@ -155,7 +154,7 @@ func (t *table) addTotals(view *tableView, sums []currencySums) {
 		view.Foot = append(view.Foot, row)
 	}
 	if summed[0].unitColumn == "" {
-		view.Note = "The service states no currency for these amounts. A total is valid only if all its amounts have the same currency."
+		view.TotalsNote = "The service states no currency for these amounts. A total is valid only if all its amounts have the same currency."
 	}
 }
 
@@ -176,7 +175,7 @@ func (t *table) addFilters(view *tableView, choices [][]string) {
 		view.Chips = append(view.Chips, chip{labelOf(f.column.Name) + separator + text, f.text, t.addressWith(pair{key, ""})})
 		cleared = append(cleared, pair{key, ""})
 	}
-	view.Clear = t.addressWith(cleared...)
+	view.ClearLink = t.addressWith(cleared...)
 	next := 1 // index in choices. The first list is empty, see choicesSQL.
 	for _, r := range t.roles {
 		if r.hasSelection() {
@@ -186,8 +185,8 @@ func (t *table) addFilters(view *tableView, choices [][]string) {
 			next++
 		}
 		if (isTime(r.Column) || r.Numeric) && !r.hidden {
-			limits := rangeView{labelOf(r.Name), minKey + r.Name, maxKey + r.Name, t.params.Get(minKey + r.Name), t.params.Get(maxKey + r.Name), isTime(r.Column)}
-			view.Ranges, view.Open = append(view.Ranges, limits), view.Open || limits.Min+limits.Max != ""
+			columnRange := rangeView{labelOf(r.Name), minKey + r.Name, maxKey + r.Name, t.params.Get(minKey + r.Name), t.params.Get(maxKey + r.Name), isTime(r.Column)}
+			view.Ranges, view.RangesOpen = append(view.Ranges, columnRange), view.RangesOpen || columnRange.Min+columnRange.Max != ""
 		}
 	}
 }

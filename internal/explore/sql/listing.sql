@@ -40,8 +40,8 @@ ORDER BY rank, valid_from DESC
 LIMIT 1;
 
 -- name: prices
--- The history of the prices of a listing. All prices are taken from the first of three tables that has
--- prices of the listing. The history is split into spans at each change of a price. The column nth is
+-- The history of the prices of a listing. All prices come from one of three tables: the first table that
+-- contains prices of the listing. The history is split into spans at each change of a price. The column nth is
 -- the number of a price among the prices of the same span, tier and currency, in the order of position.
 -- nth identifies a price better than position, which changes when the service inserts a price.
 WITH versions AS (
@@ -58,15 +58,15 @@ prices AS (SELECT * FROM versions WHERE rank = (SELECT min(rank) FROM versions))
 change_times AS (SELECT valid_from AS changed_at FROM prices UNION SELECT valid_to FROM prices WHERE valid_to IS NOT NULL),
 spans AS (SELECT changed_at AS valid_from, lead(changed_at) OVER (ORDER BY changed_at) AS valid_to FROM change_times)
 SELECT
-    v.pricing_tier AS tier,
-    v.currency,
-    row_number() OVER (PARTITION BY s.valid_from, v.pricing_tier, v.currency ORDER BY v.position) AS nth,
-    v.unit_amount  AS amount,
+    p.pricing_tier AS tier,
+    p.currency,
+    row_number() OVER (PARTITION BY s.valid_from, p.pricing_tier, p.currency ORDER BY p.position) AS nth,
+    p.unit_amount  AS amount,
     s.valid_from,
     s.valid_to
 FROM spans AS s
-JOIN prices AS v ON v.valid_from <= s.valid_from AND (v.valid_to IS NULL OR v.valid_to > s.valid_from)
-ORDER BY v.currency, v.pricing_tier, nth, s.valid_from;
+JOIN prices AS p ON p.valid_from <= s.valid_from AND (p.valid_to IS NULL OR p.valid_to > s.valid_from)
+ORDER BY p.currency, p.pricing_tier, nth, s.valid_from;
 
 -- name: tags
 SELECT name AS tag, valid_from, valid_to FROM history.product_listing_tags WHERE product_listing_id = $id

@@ -60,7 +60,7 @@ UNION ALL
 SELECT 5, outlet_id, outlet_name FROM main.order_line_items;
 
 -- name: names_of
--- The names of the outlets of some records. The statement {wanted} selects the id of each record and
+-- The outlet name of each wanted record. The statement {wanted} selects the id of each such record and
 -- the id of its outlet. {names} is the statement outlet_names.
 SELECT w.id, arg_min(n.name, n.table_rank) AS name
 FROM ({wanted}) AS w
