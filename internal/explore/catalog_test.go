@@ -65,14 +65,14 @@ func testFilters(t *testing.T, s *site) {
 			want := column(s.sql(t, "SELECT id FROM main.product_listings WHERE "+where+" ORDER BY domain_authority DESC NULLS LAST, id"), 0)
 			body := s.get(t, "/catalog?"+address, http.StatusOK)
 			if diff := cmp.Diff(want, listedIDs(t, body)); diff != "" {
-				t.Errorf("the page lists other rows (-SQL +page):\n%s", diff)
+				t.Errorf("the page lists different rows (-SQL +page):\n%s", diff)
 			}
 			download := s.csv(t, "/catalog.csv?"+address)
 			if diff := cmp.Diff(want, column(download, 0)); diff != "" {
-				t.Errorf("the CSV has other rows (-SQL +CSV):\n%s", diff)
+				t.Errorf("the CSV has different rows (-SQL +CSV):\n%s", diff)
 			}
 			if diff := cmp.Diff(download, s.sql(t, shownStatement(t, body))); diff != "" {
-				t.Errorf("the statement of the page has other rows (-CSV +SQL):\n%s", diff)
+				t.Errorf("the statement of the page returns different rows (-CSV +SQL):\n%s", diff)
 			}
 			if n := len(want); n > 0 && totalPattern.FindStringSubmatch(textOf(body))[1] != strconv.Itoa(n) {
 				t.Errorf("the page shows %q, want %d listings", totalPattern.FindString(textOf(body)), n)
@@ -226,8 +226,8 @@ func testHostileNames(t *testing.T, s *site) {
 	}
 }
 
-// TestEmptyCatalog checks the page of a catalog without listings: the page must show that the listings were
-// not read, or that the catalog has no grades.
+// TestEmptyCatalog checks the catalog page of a snapshot without listings: the page must show that the
+// listings were not read, or that the snapshot has no grades.
 func TestEmptyCatalog(t *testing.T) {
 	t.Parallel()
 	wantTexts(t, newSite(t, "unread.sql").get(t, "/catalog", http.StatusOK), "No listings found.", "not read", "missing scope products.read")

@@ -89,8 +89,8 @@ func TestNewVersionsAreOpened(t *testing.T) {
 	}
 }
 
-// TestEarlierSnapshotsAreReadFromTheNewestVersion publishes a second version and then requests a snapshot
-// by a time. The snapshot must come from the second version, although no request has opened it before.
+// TestEarlierSnapshotsAreReadFromTheNewestVersion requests the snapshot of a time before and after a second
+// version is published. The second response must show the snapshot of the second version.
 func TestEarlierSnapshotsAreReadFromTheNewestVersion(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "listings.sql")

@@ -26,7 +26,7 @@ func testQuestionsAreListed(t *testing.T, s *site) {
 	}
 }
 
-// testQuestionResult compares the CSV and the table of a question with a query of this test.
+// testQuestionResult compares the CSV and the table of a named query with independent SQL.
 func testQuestionResult(t *testing.T, s *site) {
 	const address = "/questions/price_by_segment?p.currency=USD&p.min_listings=1"
 	want := s.sql(t, `SELECT l.country, l.channel_type, l.placement_type, p.pricing_tier, p.currency, count(DISTINCT l.id), min(unit_amount)::DECIMAL(18,2)
@@ -92,7 +92,7 @@ func testQuestionCharts(t *testing.T, s *site) {
 	}
 }
 
-// testGroupLinks checks that the groups of a question link to their records.
+// testGroupLinks checks that the groups in the result of a named query link to their records.
 func testGroupLinks(t *testing.T, s *site) {
 	for address, link := range map[string]string{
 		"margins?p.by=outlet":                   "/explore/outlets/O1",

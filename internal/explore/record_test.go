@@ -119,8 +119,7 @@ func testLinksBetweenRecords(t *testing.T, s *site) {
 	}
 }
 
-// testReferencedRecords checks that a record that no list contains has a page if other records refer to
-// it.
+// testReferencedRecords checks the pages of records that are in no list. Other records refer to them.
 func testReferencedRecords(t *testing.T, s *site) {
 	const hint = "No list contains this record."
 	wantTexts(t, s.get(t, "/orders/R9", http.StatusOK), "Order R9", hint, "Unlisted 5.00")
@@ -182,7 +181,7 @@ func testThreads(t *testing.T, s *site) {
 	}
 }
 
-// testLists searches the lists of records.
+// testLists searches the lists of records, and checks that pages do not list deleted records.
 func testLists(t *testing.T, s *site) {
 	for path, want := range map[string]string{
 		"/orders": "PO-17 Acme Paid 2026-09-30 09:00 2026-10-01 10:00 1,300.25 2", "/orders?q=acme": "PO-17", "/orders?q=none": "No records found.",

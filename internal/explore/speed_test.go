@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// TestTrialTablesOfManyRows sorts and filters a list and a question of 100,000 rows, and requests their pages.
+// TestTrialTablesOfManyRows sorts, filters and pages through a list and the result of a named query, each with
+// 100,000 rows.
 // It prints the time within which 95 % of the requests end. If PLACEMENTSYNC_BENCH is set, this time must be at
 // most 200 ms. Otherwise the machine may be busy, and the time is not checked.
 func TestTrialTablesOfManyRows(t *testing.T) {

@@ -61,13 +61,13 @@ func (s *site) post(ctx context.Context, form url.Values, headers map[string]str
 	return res, string(body), err
 }
 
-// runSQL runs a statement through the page. more contains alternating names and values of other form
-// fields.
-func (s *site) runSQL(t testing.TB, text string, status int, more ...string) string {
+// runSQL runs a statement through the page. otherFields contains alternating names and values of the
+// other form fields.
+func (s *site) runSQL(t testing.TB, text string, status int, otherFields ...string) string {
 	t.Helper()
 	form := url.Values{"sql": {text}, "token": {s.token(t)}}
-	for i := 0; i < len(more); i += 2 {
-		form.Set(more[i], more[i+1])
+	for i := 0; i < len(otherFields); i += 2 {
+		form.Set(otherFields[i], otherFields[i+1])
 	}
 	res, body, err := s.post(t.Context(), form, map[string]string{"Sec-Fetch-Site": "same-origin"})
 	must(t, err)
@@ -199,16 +199,16 @@ func (s *site) waitForChild(t *testing.T) *os.Process {
 func testCrashedStatement(t *testing.T, s *site) {
 	form := url.Values{"sql": {endlessQuery}, "token": {s.token(t)}}
 	_ = os.Remove(s.pidFile)
-	shown := make(chan string, 1)
+	pageText := make(chan string, 1)
 	go func() {
 		_, body, err := s.post(t.Context(), form, nil)
-		shown <- textOf(body)
+		pageText <- textOf(body)
 		if err != nil {
 			t.Error(err)
 		}
 	}()
 	must(t, s.waitForChild(t).Signal(syscall.SIGSEGV))
-	if got := <-shown; !strings.Contains(got, "ended without a result (") || !strings.Contains(s.logText(), "process of a statement ended") {
+	if got := <-pageText; !strings.Contains(got, "ended without a result (") || !strings.Contains(s.logText(), "process of a statement ended") {
 		t.Errorf("the page is %q and the log is %q, want the end of the process in both", got, s.logText())
 	}
 	wantTexts(t, s.runSQL(t, "SELECT 42 AS answer", http.StatusOK), "42")
@@ -351,7 +351,8 @@ func TestSchemaPage(t *testing.T) {
 	}
 }
 
-// TestTrialEditorIsReproducible builds the editor from its packages and compares the bytes.
+// TestTrialEditorIsReproducible builds the editor from its packages and compares the result with
+// editor.min.js.
 func TestTrialEditorIsReproducible(t *testing.T) {
 	requireTrials(t)
 	dir := t.TempDir()

@@ -54,13 +54,13 @@ func TestTablesAreSorted(t *testing.T) {
 				got = append(got, orderIDs(s.get(t, address, http.StatusOK))...)
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%s%s: the pages have another order (-SQL +pages):\n%s", sign, key, diff)
+				t.Errorf("%s%s: the rows of the pages are sorted differently (-SQL +pages):\n%s", sign, key, diff)
 			}
 			if key == "" {
 				continue
 			}
 			if diff := cmp.Diff(want, column(s.csv(t, "/orders.csv?sort="+sign+key), 1)); diff != "" {
-				t.Errorf("%s%s: the CSV has another order (-SQL +CSV):\n%s", sign, key, diff)
+				t.Errorf("%s%s: the rows of the CSV are sorted differently (-SQL +CSV):\n%s", sign, key, diff)
 			}
 		}
 	}
@@ -102,7 +102,7 @@ func TestTablesAreFiltered(t *testing.T) {
 			want := column(s.sql(t, "SELECT order_id FROM "+filteredOrders+" ORDER BY ordered DESC NULLS LAST, order_id"), 0)
 			body := s.get(t, "/orders?"+address, http.StatusOK)
 			if diff := cmp.Diff(want[:min(len(want), 100)], orderIDs(body)); diff != "" {
-				t.Errorf("the page lists other rows (-SQL +page):\n%s", diff)
+				t.Errorf("the page lists different rows (-SQL +page):\n%s", diff)
 			}
 			sum := column(s.sql(t, "SELECT coalesce(printf('%,.2f', round(sum(total), 2)), '') FROM "+filteredOrders), 0)[0]
 			if len(want) > 1 && sum != "" {
@@ -112,7 +112,7 @@ func TestTablesAreFiltered(t *testing.T) {
 				wantTexts(t, body, fmt.Sprintf(" %d rows", len(want)))
 			}
 			if diff := cmp.Diff(want, column(s.csv(t, "/orders.csv?"+address), 1)); diff != "" {
-				t.Errorf("the CSV has other rows (-SQL +CSV):\n%s", diff)
+				t.Errorf("the CSV has different rows (-SQL +CSV):\n%s", diff)
 			}
 		})
 	}
@@ -171,7 +171,7 @@ func TestFilterChipsRemoveTheirFilter(t *testing.T) {
 	wantLinks(t, body, "?sort=-total")
 }
 
-// TestWrongTableAddresses checks that unknown columns and values are errors and are never ignored.
+// TestWrongTableAddresses checks that unknown columns and invalid values are errors and are never ignored.
 func TestWrongTableAddresses(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "tables.sql")
@@ -195,7 +195,7 @@ func TestWrongTableAddresses(t *testing.T) {
 	wantTexts(t, s.get(t, "/orders?page=9", http.StatusOK), "250 rows: this page does not exist")
 }
 
-// TestQuestionTables sorts and filters the result of a question with prices in several currencies, and
+// TestQuestionTables sorts and filters the result of a named query with prices in several currencies, and
 // compares the rows with independent SQL.
 func TestQuestionTables(t *testing.T) {
 	t.Parallel()
@@ -224,8 +224,8 @@ func TestQuestionTables(t *testing.T) {
 	testOutletNames(t, s)
 }
 
-// testOutletNames checks that pages and the download of the catalog show the name of an outlet if only
-// another table contains the name.
+// testOutletNames checks that a missing name of an outlet is taken from another table, on pages and in the
+// download of the catalog.
 func testOutletNames(t *testing.T, s *site) {
 	t.Helper()
 	for address, want := range map[string]string{
@@ -245,7 +245,7 @@ func testOutletNames(t *testing.T, s *site) {
 		t.Errorf("the CSV has %v, want %v", rows, want)
 	}
 	if diff := cmp.Diff(rows, s.sql(t, shownStatement(t, s.get(t, "/catalog?q=only+in+orders&col=outlet", http.StatusOK)))); diff != "" {
-		t.Errorf("the statement of the page has other rows (-CSV +SQL):\n%s", diff)
+		t.Errorf("the statement of the page returns different rows (-CSV +SQL):\n%s", diff)
 	}
 }
 
@@ -258,12 +258,12 @@ func TestSectionsAreTables(t *testing.T) {
 	want := column(s.sql(t, "SELECT order_id FROM ("+ordersList+") WHERE profile = 'Acme' AND status = 'paid' AND total >= 100 ORDER BY total DESC, ordered DESC, order_id"), 0)
 	body := s.get(t, "/profiles/P0/orders?"+address, http.StatusOK)
 	if diff := cmp.Diff(want, orderIDs(body)); diff != "" {
-		t.Errorf("the page lists other rows (-SQL +page):\n%s", diff)
+		t.Errorf("the page lists different rows (-SQL +page):\n%s", diff)
 	}
 	wantTexts(t, body, "Acme Orders", "Status: Paid")
 	wantLinks(t, body, "/explore/profiles/P0")
 	if diff := cmp.Diff(want, column(s.csv(t, "/profiles/P0/orders/csv?"+address), 1)); diff != "" {
-		t.Errorf("the CSV has other rows (-SQL +CSV):\n%s", diff)
+		t.Errorf("the CSV has different rows (-SQL +CSV):\n%s", diff)
 	}
 	wantTexts(t, s.get(t, "/profiles/none/orders", http.StatusNotFound), `this snapshot has no profile with the id "none"`)
 	for _, section := range []string{"goals", "none"} {
