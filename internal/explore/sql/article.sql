@@ -99,7 +99,7 @@ SELECT 'included', concat_ws(', ', channel_type, placement_type) FROM main.campa
 ORDER BY 1, 2;
 
 -- name: list
--- The list of all articles.
+-- The rows of the page Articles.
 SELECT article_name AS article, article_id, status_name AS status, status_since, expected_at AS expected, campaign_name AS campaign, campaign_id,
     profile_name AS profile, profile_id, outlet_name AS outlet, outlet_id, writer_name AS writer, live_url AS address,
     concat_ws(' ', article_name, article_id, status_name, campaign_name, profile_name, outlet_name, writer_name) AS search_text

@@ -42,7 +42,7 @@ WHERE p.campaign_id = $id
 ORDER BY p.name, p.id;
 
 -- name: list
--- The list of all campaigns.
+-- The rows of the page Campaigns.
 SELECT c.name AS campaign, c.id AS campaign_id, coalesce(p.name, c.profile_name) AS profile, c.profile_id, c.status,
     c.created_at AS created, c.target_date, c.budget, c.total_articles AS articles,
     concat_ws(' ', c.name, c.reference, c.id, p.name, c.profile_name, c.status) AS search_text

@@ -41,9 +41,9 @@ LIMIT 1;
 
 -- name: prices
 -- The history of the prices of a listing. All prices come from one of three tables: the first table that
--- contains prices of the listing. The history is split into spans at each change of a price. The column nth is
--- the number of a price among the prices of the same span, tier and currency, in the order of position.
--- nth identifies a price better than position, which changes when the service inserts a price.
+-- contains prices of the listing. The history is split into spans at each change of a price. The column
+-- nth is the number of a price among the prices of the same span, tier and currency, in the order of
+-- position. nth identifies a price better than position, which changes when the service inserts a price.
 WITH versions AS (
     SELECT 1 AS rank, position, pricing_tier, currency, unit_amount, valid_from, valid_to
     FROM history.product_listing_prices WHERE product_listing_id = $id

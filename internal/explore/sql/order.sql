@@ -92,7 +92,7 @@ WHERE order_id = $id AND article_id IS NULL AND NOT is_refunded AND paid_at IS N
 ORDER BY order_item_id;
 
 -- name: list
--- The list of all orders.
+-- The rows of the page Orders.
 SELECT
     coalesce(o.reference_number, o.id) AS "order", o.id AS order_id,
     p.name AS profile, o.profile_id,

@@ -107,7 +107,7 @@ FROM mart.article_progress WHERE outlet_id = $id
 ORDER BY coalesce(status_since, started_at) DESC NULLS LAST, article_id;
 
 -- name: list
--- The list of all outlets.
+-- The rows of the page Outlets.
 WITH listing_counts AS (
     SELECT outlet_id, count(*) AS listings, max(domain_authority) AS authority
     FROM main.product_listings GROUP BY outlet_id

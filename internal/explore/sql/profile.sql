@@ -54,7 +54,8 @@ FROM mart.article_progress WHERE profile_id = $id
 ORDER BY coalesce(status_since, started_at) DESC NULLS LAST, article_id;
 
 -- name: list
--- The list of all profiles. The counts equal the numbers of rows in the tables Orders and Campaigns on the page of the profile.
+-- The rows of the page Profiles. The counts equal the numbers of rows in the tables Orders and Campaigns
+-- on the page of the profile.
 WITH order_counts AS (
     SELECT ids.profile_id, count(*) AS orders
     FROM (SELECT profile_id, id FROM main.orders UNION SELECT profile_id, order_id FROM main.profile_orders) AS ids
