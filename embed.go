@@ -1,6 +1,5 @@
-// Package placementsync embeds files of this folder in the program.
-//
-// The package must not know the readers of the files: it imports no other package of this project.
+// Package placementsync embeds the example configuration in the program. It imports no other package
+// of this project, so that every package can import it.
 package placementsync
 
 import _ "embed"

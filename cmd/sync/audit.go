@@ -146,7 +146,7 @@ func previousCatalog(g *globals) (string, error) {
 
 // loadChecks loads the shipped checks and the checks in checks.dir, and applies checks.rules.
 func loadChecks(cfg config.Config) (checks.Set, error) {
-	set, err := checks.Load(cfg.Checks.Dir, command.CheckRules(cfg.Checks), privateColumns(cfg))
+	set, err := checks.Load(cfg.Checks.Dir, command.ConfiguredRules(cfg.Checks), privateColumns(cfg))
 	if faulty := (*query.FilesError)(nil); errors.As(err, &faulty) {
 		err = command.UsageErr("load the user-defined checks:\n  %s", query.EscapeLines(strings.Join(faulty.Problems, "\n  ")))
 	}

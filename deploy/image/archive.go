@@ -19,7 +19,7 @@ import (
 // notAllowedInTag matches a character that a tag must not contain.
 var notAllowedInTag = regexp.MustCompile(`[^A-Za-z0-9_.-]`)
 
-// archiveFile is a file of the archive.
+// archiveFile is a file in the tar archive of the image.
 type archiveFile struct {
 	name string
 	size int64
@@ -32,8 +32,8 @@ func newFile(name string, data []byte) archiveFile {
 
 func blobPath(h v1.Hash) string { return "blobs/" + h.Algorithm + "/" + h.Hex }
 
-// writeArchive atomically writes the image as a tar file of an OCI layout. The archive also contains
-// manifest.json, which lists the blobs for older versions of Docker.
+// writeArchive atomically writes the image as a tar file of an OCI layout. For older versions of
+// Docker, the archive also contains manifest.json, which lists the blobs.
 func writeArchive(o options, img v1.Image) (digest v1.Hash, err error) {
 	files, digest, err := archiveFiles(o, img)
 	if err != nil {

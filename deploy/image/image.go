@@ -76,7 +76,7 @@ func configure(img v1.Image, o options, arch string) (v1.Image, error) {
 		labels["org.opencontainers.image.revision"] = o.revision
 	}
 	file.Config = v1.Config{
-		User:       fmt.Sprintf("%d:%[1]d", user),
+		User:       fmt.Sprintf("%d:%[1]d", userID),
 		WorkingDir: "/warehouse",
 		Volumes:    map[string]struct{}{"/warehouse": {}},
 		Entrypoint: []string{programPath},

@@ -18,12 +18,12 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// user is the id of the user and group of the program. Few machines use this id for another user. It
+// userID is the id of the user and group of the program. Few machines use this id for another user. It
 // is below 65536, so user namespaces contain it.
-const user = 65532
+const userID = 65532
 
-// Names for the ids of users and groups. The image names its user by the numeric id, because otherwise
-// Kubernetes cannot check that the user is not root.
+// The names of users and groups. The configuration of the image contains the numeric id of the user,
+// because otherwise Kubernetes cannot check that the user is not root.
 const (
 	passwd = "root:x:0:0:root:/:/sbin/nologin\nplacementsync:x:65532:65532:placementsync:/warehouse:/sbin/nologin\n"
 	group  = "root:x:0:\nplacementsync:x:65532:\n"
@@ -72,14 +72,13 @@ func systemFiles(o options) ([]layerFile, error) {
 		{"usr/share/doc/placementsync/", 0o755, 0, nil},
 		{"usr/share/doc/placementsync/LICENSE", 0o644, 0, license},
 		{"usr/share/doc/placementsync/licenses.md", 0o644, 0, thirdParty},
-		{"warehouse/", 0o750, user, nil},
+		{"warehouse/", 0o750, userID, nil},
 	}, nil
 }
 
 // rootCertificates returns the root certificates of Mozilla as published by the Go project and
 // pinned by go.sum. It omits roots that Mozilla trusts only for certificates issued before a
-// date. A file of roots cannot express this condition, and the certificates issued before that date
-// have expired.
+// date, because a file of roots cannot express this condition.
 func rootCertificates() ([]byte, error) {
 	var b bytes.Buffer
 	for root := range bundle.Roots() {
@@ -93,21 +92,21 @@ func rootCertificates() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// newLayer packs files into a layer. All files get the time created. It also returns the unpacked size
-// in bytes.
+// newLayer packs files into a layer, and returns the unpacked size in bytes. created is the time of
+// all files.
 func newLayer(files []layerFile, created time.Time) (v1.Layer, int, error) {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
-	for _, e := range files {
-		h := tar.Header{Typeflag: tar.TypeReg, Name: e.name, Mode: e.mode, Uid: e.owner, Gid: e.owner,
-			Size: int64(len(e.content)), ModTime: created, Format: tar.FormatUSTAR}
-		if e.name[len(e.name)-1] == '/' {
+	for _, file := range files {
+		h := tar.Header{Typeflag: tar.TypeReg, Name: file.name, Mode: file.mode, Uid: file.owner, Gid: file.owner,
+			Size: int64(len(file.content)), ModTime: created, Format: tar.FormatUSTAR}
+		if file.name[len(file.name)-1] == '/' {
 			h.Typeflag = tar.TypeDir
 		}
 		if err := w.WriteHeader(&h); err != nil {
 			return nil, 0, err
 		}
-		if _, err := w.Write(e.content); err != nil {
+		if _, err := w.Write(file.content); err != nil {
 			return nil, 0, err
 		}
 	}

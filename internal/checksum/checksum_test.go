@@ -38,6 +38,7 @@ func TestSealDetectsChangedBytes(t *testing.T) {
 			text[bit/8] ^= 1 << (bit % 8)
 		}
 		for n := range len(text) - 1 {
+			var got sealedValue
 			if form.unseal(text[:n], &got) == nil && got != want {
 				t.Errorf("%s: got %+v and no error after truncation to %d bytes, want an error or the same value", name, got, n)
 			}
@@ -45,8 +46,8 @@ func TestSealDetectsChangedBytes(t *testing.T) {
 	}
 }
 
-// TestCacheComparesFiles checks the problems that Compare returns, and that a file with two hard
-// links is read once.
+// TestCacheComparesFiles checks the problems that Compare returns, that a file with two hard
+// links is read once, and that SumFile can be cancelled.
 func TestCacheComparesFiles(t *testing.T) {
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "a"), filepath.Join(dir, "b")

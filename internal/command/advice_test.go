@@ -15,7 +15,7 @@ import (
 )
 
 // TestAddAdvice checks the advice for system errors. The errors are real, except for
-// the read-only file system and, for root, the missing permission.
+// the read-only file system and, if root runs the test, the missing permission.
 func TestAddAdvice(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -57,8 +57,8 @@ func ManualCommand(m Manual) *cobra.Command {
 	}
 }
 
-// disableHyphenation turns hyphenation off for whole pages, so that commands and paths can be
-// copied. The request .nh that cobra/doc writes is effective for one paragraph only.
+// disableHyphenation turns off hyphenation and justification for whole pages, so that commands and paths can
+// be copied. The troff request .nh that cobra/doc writes is effective for one paragraph only.
 func disableHyphenation(dir string) error {
 	pages, err := filepath.Glob(filepath.Join(dir, "*.1"))
 	for _, page := range pages {

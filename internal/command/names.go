@@ -30,7 +30,7 @@ func RefuseUnknownNames(c config.Config, refuse func(path string, value any, mes
 		}
 	}
 	if len(ChooseStreams(c.Streams.Include, nil)) > 0 && len(ChooseStreams(c.Streams.Include, c.Streams.Exclude)) == 0 {
-		refuse("streams.exclude", nil, "excludes every stream: list fewer, or list more in streams.include")
+		refuse("streams.exclude", nil, "excludes every stream: remove a pattern, or add streams to streams.include")
 	}
 	refuseUnknownChecks(c, refuse)
 	for path, columns := range map[string][]string{"privacy.drop": c.Privacy.Drop, "privacy.hash": c.Privacy.Hash} {
@@ -49,13 +49,13 @@ func refuseUnknownChecks(c config.Config, refuse func(path string, value any, me
 	if damaged := (*query.FilesError)(nil); err != nil && !errors.As(err, &damaged) {
 		refuse("checks", nil, err.Error())
 	}
-	for _, f := range checks.FindFaults(checkSet.List(), CheckRules(c.Checks)) {
+	for _, f := range checks.FindFaults(checkSet.List(), ConfiguredRules(c.Checks)) {
 		refuse("checks.rules."+f.Path, f.Value, f.Message)
 	}
 }
 
-// CheckRules returns the configured changes to checks, by the name of the check.
-func CheckRules(c config.Checks) map[string]checks.Rule {
+// ConfiguredRules returns the configured changes to checks, by the name of the check.
+func ConfiguredRules(c config.Checks) map[string]checks.Rule {
 	rules := map[string]checks.Rule{}
 	for name, r := range c.Rules {
 		rules[name] = checks.Rule(r)

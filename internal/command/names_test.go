@@ -27,7 +27,7 @@ F:3: privacy.drop[1]: "qqqqqqqq.zzzzzzzz" is not a column: run placementsync sch
 		"malformed names": {"streams: {include: ['[a']}\nprivacy: {drop: [orders]}",
 			`F:2: streams.include[0]: "[a" is not a pattern: close the bracket or write the stream's name
 F:3: privacy.drop[0]: "orders" is not table.column: write one such as orders.guest_email`},
-		"every stream excluded": {"streams:\n  include: [orders]\n  exclude: ['*']", `F:4: streams.exclude: excludes every stream: list fewer, or list more in streams.include`},
+		"every stream excluded": {"streams:\n  include: [orders]\n  exclude: ['*']", `F:4: streams.exclude: excludes every stream: remove a pattern, or add streams to streams.include`},
 		"with other problems": {"streams: {include: [ordres], recheck: -1}\nverify: {cron: soon}",
 			`F:2: streams.include[0]: "ordres" is not a stream: did you mean orders?
 F:2: streams.recheck: -1 is below 0: use 0 to 365

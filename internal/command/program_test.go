@@ -57,7 +57,7 @@ func TestExecutePrintsErrors(t *testing.T) {
 			}
 			for _, want := range c.want {
 				if !strings.Contains(stderr.String(), want) {
-					t.Errorf("stderr is %q, want %q", &stderr, want)
+					t.Errorf("stderr is %q, want it to contain %q", &stderr, want)
 				}
 			}
 			if strings.ContainsAny(stderr.String(), "\x1b\a") || c.want == nil && stderr.Len() > 0 {

@@ -72,9 +72,11 @@ func writeBOM(w io.Writer, licensesFile, version string, programs []string) erro
 type licenses struct {
 	// byModule contains the license ids of each module, by path.
 	byModule map[string]string
-	// contained has a row for each library that a module contains: name, version, license.
-	contained [][3]string
+	// contained are the libraries that modules contain.
+	contained []library
 }
+
+type library struct{ name, version, licenseIDs string }
 
 // licenseRow matches a row of docs/licenses.md: a module, or a link to a contained library.
 var licenseRow = regexp.MustCompile(`(?m)^\| (?:\[([^\]]+)\]\([^)]*\)[^|]*|([^ |]+)) \| ([^|]+) \| ([^|]+) \|`)
@@ -87,13 +89,13 @@ func readLicenses(file string) (l licenses, err error) {
 	l.byModule = map[string]string{}
 	for _, row := range licenseRow.FindAllStringSubmatch(string(page), -1) {
 		if licenseIDs := strings.TrimSpace(row[4]); row[1] != "" {
-			l.contained = append(l.contained, [3]string{row[1], strings.TrimSpace(row[3]), licenseIDs})
+			l.contained = append(l.contained, library{row[1], strings.TrimSpace(row[3]), licenseIDs})
 		} else {
 			l.byModule[row[2]] = licenseIDs
 		}
 	}
 	if len(l.byModule) < 50 || len(l.contained) == 0 {
-		return l, fmt.Errorf("read %s: found %d modules and %d contained libraries, want at least 50 and 1", file, len(l.byModule), len(l.contained))
+		return l, fmt.Errorf("read %s: found %d modules and %d contained libraries, expected at least 50 and 1", file, len(l.byModule), len(l.contained))
 	}
 	return l, nil
 }
@@ -130,12 +132,12 @@ func readProgram(file, version string, allLicenses licenses) (program cdx.Compon
 		}
 		parts = append(parts, libraryComponent(m.Path, m.Version, "pkg:golang/"+m.Path+"@", allLicenses.byModule[m.Path]))
 	}
-	for _, part := range allLicenses.contained {
-		parts = append(parts, libraryComponent(part[0], part[1], "pkg:generic/"+strings.ToLower(strings.ReplaceAll(part[0], " ", "-"))+"@", part[2]))
+	for _, l := range allLicenses.contained {
+		parts = append(parts, libraryComponent(l.name, l.version, "pkg:generic/"+strings.ToLower(strings.ReplaceAll(l.name, " ", "-"))+"@", l.licenseIDs))
 	}
 	return program, parts, nil
 }
 
-func libraryComponent(name, version, url, licenseIDs string) cdx.Component {
-	return cdx.Component{Type: cdx.ComponentTypeLibrary, BOMRef: url + version, Name: name, Version: version, PackageURL: url + version, Licenses: licenseChoices(licenseIDs)}
+func libraryComponent(name, version, urlPrefix, licenseIDs string) cdx.Component {
+	return cdx.Component{Type: cdx.ComponentTypeLibrary, BOMRef: urlPrefix + version, Name: name, Version: version, PackageURL: urlPrefix + version, Licenses: licenseChoices(licenseIDs)}
 }

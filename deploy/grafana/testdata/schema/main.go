@@ -21,7 +21,7 @@ func main() {
 func checkDashboards(files []string) error {
 	plugins.RegisterDefaultPlugins()
 	if len(files) == 0 {
-		return errors.New("name the files of the dashboards")
+		return errors.New("usage: schema FILE...")
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
