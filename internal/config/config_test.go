@@ -329,7 +329,7 @@ func TestLoopbackHostsNeedNoEncryption(t *testing.T) {
 	}
 }
 
-func TestWithinKeepsTheNamedSections(t *testing.T) {
+func TestWithinKeepsProblemsOfTheNamedSections(t *testing.T) {
 	_, err := config.Parse("f", []byte("api: {page_size: 0}\nwarehouse: {threads: -1}\n"), env)
 	configErr, _ := errors.AsType[*config.Error](err)
 	for name, test := range map[string]struct {
@@ -355,7 +355,7 @@ func TestWithinKeepsTheNamedSections(t *testing.T) {
 	}
 }
 
-// FuzzParse checks that any input gives an *Error or a valid configuration. The YAML of the
+// FuzzParse checks that any input gives an *Error or a valid configuration. The marshalled
 // configuration must not depend on its secrets.
 func FuzzParse(f *testing.F) {
 	for _, pattern := range []string{"testdata/bad/*.yaml", "testdata/good/*.yaml", "../../config.example.yaml"} {

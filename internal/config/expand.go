@@ -8,7 +8,7 @@ import (
 )
 
 var (
-	dollars      = regexp.MustCompile(`\$\$|\$\{[^}]*\}?`)
+	placeholders = regexp.MustCompile(`\$\$|\$\{[^}]*\}?`)
 	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
@@ -38,11 +38,11 @@ func (b *binder) expandVariables(text string, line int, key string, isSecret boo
 		}
 		return value
 	}
-	return dollars.ReplaceAllStringFunc(text, replace), ok
+	return placeholders.ReplaceAllStringFunc(text, replace), ok
 }
 
-// fileSuffix marks a variable that contains the path of a file with the value. On some systems
-// other users can read the environment of this process, but not the content of the file.
+// fileSuffix ends the name of NAME_FILE, the variable with the path of a file that contains the value of
+// ${NAME}. On some systems other users can read the environment of this process, but not the file.
 const fileSuffix = "_FILE"
 
 // readVariable returns the value of NAME, or the trimmed content of the file named by

@@ -10,8 +10,8 @@ import (
 )
 
 // writeCredentials writes files into a $CREDENTIALS_DIRECTORY as systemd does. The returned function
-// looks up $CREDENTIALS_DIRECTORY, a variable NAME_FILE for each file, and the variables in others.
-func writeCredentials(t *testing.T, files, others map[string]string) func(string) (string, bool) {
+// looks up $CREDENTIALS_DIRECTORY, a variable NAME_FILE for each file, and otherVariables.
+func writeCredentials(t *testing.T, files, otherVariables map[string]string) func(string) (string, bool) {
 	t.Helper()
 	variables := map[string]string{"CREDENTIALS_DIRECTORY": t.TempDir()}
 	for name, text := range files {
@@ -21,7 +21,7 @@ func writeCredentials(t *testing.T, files, others map[string]string) func(string
 		}
 		variables[name+"_FILE"] = path
 	}
-	for name, value := range others {
+	for name, value := range otherVariables {
 		variables[name] = value
 	}
 	return func(name string) (string, bool) {
@@ -67,8 +67,8 @@ func TestEverySecretCanComeFromAFile(t *testing.T) {
 func TestUnusableSecretFiles(t *testing.T) {
 	const text = "api: {base_url: https://api.example.com, token: \"${TOKEN}\"}\n"
 	for name, test := range map[string]struct {
-		files, others map[string]string
-		want          string
+		files, otherVariables map[string]string
+		want                  string
 	}{
 		"missing":        {nil, map[string]string{"TOKEN_FILE": "/none/token"}, "TOKEN_FILE names cannot be read: open /none/token: no such file"},
 		"empty":          {map[string]string{"TOKEN": "\n"}, nil, "TOKEN_FILE names is empty"},
@@ -76,7 +76,7 @@ func TestUnusableSecretFiles(t *testing.T) {
 		"TOKEN also set": {map[string]string{"TOKEN": "hunter2"}, map[string]string{"TOKEN": "hunter2"}, "both TOKEN and TOKEN_FILE"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := config.Parse("config.yaml", []byte(text), writeCredentials(t, test.files, test.others))
+			_, err := config.Parse("config.yaml", []byte(text), writeCredentials(t, test.files, test.otherVariables))
 			if err == nil || !strings.Contains(err.Error(), "config.yaml:1: api.token: ") || !strings.Contains(err.Error(), test.want) ||
 				strings.Contains(err.Error(), "hunter2") {
 				t.Errorf("got %v, want an error at api.token with %q and without the secret", err, test.want)

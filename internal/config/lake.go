@@ -18,7 +18,7 @@ type Lake struct {
 	Warehouse string `yaml:"warehouse"`
 	// Namespace begins the names of the three namespaces, which end in _current, _past and _meta.
 	Namespace string `yaml:"namespace"`
-	// Name is the catalog_name in SQLite or Postgres.
+	// Name is the name of the catalog, in the column catalog_name of the SQLite or Postgres tables.
 	Name string `yaml:"name"`
 	// KeepNights is the number of nights that can be read by tag. 0 means all.
 	KeepNights int `yaml:"keep_nights"`

@@ -13,10 +13,10 @@ const (
 	othersWrite fs.FileMode = 0o002
 )
 
-// valueFile is a file that contains the value of a key, or a part of this value. The key itself or a
-// NAME_FILE variable names the file.
+// valueFile is a file with a value that the configuration uses. A key, such as api.token_file, or a
+// NAME_FILE variable contains the path of the file.
 type valueFile struct {
-	key      string
+	key      string  // the key that problems name
 	path     *string // points to "" if the key names no file
 	isSecret bool
 }

@@ -18,11 +18,11 @@ func keyHint(section string, t reflect.Type, unknown string) string {
 	for _, key := range keysOf(t) {
 		paths = append(paths, joinPath(section, key))
 	}
-	best, fewest := "", 0
+	best, fewestEdits := "", 0
 	for _, path := range append(paths, keyPaths(reflect.TypeFor[Config](), "")...) {
 		edits, near := nearest.CountEdits(path[strings.LastIndexByte(path, '.')+1:], unknown)
-		if near && (best == "" || edits < fewest) {
-			best, fewest = path, edits
+		if near && (best == "" || edits < fewestEdits) {
+			best, fewestEdits = path, edits
 		}
 	}
 	if best != "" {

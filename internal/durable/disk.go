@@ -139,8 +139,8 @@ func (d Disk) WriteFile(path string, data []byte, mode fs.FileMode) error {
 	return d.WriteAtomically(path, mode, func(f *os.File) error { return d.write(f, path, data) })
 }
 
-// WriteFileExact is like WriteFile, but ignores the umask.
-func (d Disk) WriteFileExact(path string, data []byte, mode fs.FileMode) error {
+// WriteFileExactMode is like WriteFile, but ignores the umask.
+func (d Disk) WriteFileExactMode(path string, data []byte, mode fs.FileMode) error {
 	const private = 0o600
 	return d.WriteAtomically(path, private, func(f *os.File) error {
 		if err := d.write(f, path, data); err != nil {
@@ -234,7 +234,7 @@ func (d Disk) WriteAtomically(path string, mode fs.FileMode, fill func(f *os.Fil
 // writeViaTemp creates a temporary file, calls fill to write it, syncs it and calls finish
 // to move it to path.
 func (d Disk) writeViaTemp(path string, mode fs.FileMode, finish func(from, to string) error, fill func(f *os.File) error) error {
-	f, err := d.CreateTemp(path, mode)
+	f, err := d.CreateTempFile(path, mode)
 	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
 		// Users know the folder, but not the name of the temporary file.
 		return fmt.Errorf("write %s: %w", path, &fs.PathError{Op: "create a file in", Path: filepath.Dir(path), Err: pathErr.Err})
@@ -278,7 +278,7 @@ func syncPath(path string) error {
 }
 
 // IsFull reports whether err means that a disk is full, that a quota is used up, or that a file would be
-// too large. DuckDB reports the number of such an error only in the text of its error.
+// too large. DuckDB reports such an error of the system only as text.
 func IsFull(err error) bool {
 	for _, number := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
 		if errors.Is(err, number) || err != nil && strings.Contains(strings.ToLower(err.Error()), ": "+number.Error()) {

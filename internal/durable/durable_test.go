@@ -55,8 +55,8 @@ func TestFailedStepKeepsOldOrNewContent(t *testing.T) {
 	const oldText, newText = "the old content", "the new content"
 	changes := map[string]func(d durable.Disk, dir, path string) error{
 		"WriteFile": func(d durable.Disk, _, path string) error { return d.WriteFile(path, []byte(newText), 0o600) },
-		"WriteFileExact": func(d durable.Disk, _, path string) error {
-			return d.WriteFileExact(path, []byte(newText), 0o640)
+		"WriteFileExactMode": func(d durable.Disk, _, path string) error {
+			return d.WriteFileExactMode(path, []byte(newText), 0o640)
 		},
 		"RewriteFile": func(d durable.Disk, _, path string) error { return d.RewriteFile(path, []byte(newText)) },
 		"Rename": func(d durable.Disk, dir, path string) error {
@@ -92,8 +92,9 @@ func TestFailedStepKeepsOldOrNewContent(t *testing.T) {
 				if err == nil && !isCopied {
 					t.Errorf("%s failed: got no error", failed)
 				}
-				if reachedRename := strings.HasPrefix(recorder.steps[len(recorder.steps)-1], "before rename"); reachedRename && !strings.HasPrefix(failed, "before rename") {
-					t.Errorf("%s failed, but the file was renamed", failed)
+				isRename := func(step string) bool { return strings.HasPrefix(step, "before rename") }
+				if slices.ContainsFunc(recorder.steps[n:], isRename) && !isCopied {
+					t.Errorf("%s failed, but the file was renamed later", failed)
 				}
 				must(t, change(durable.Disk{}, dir, path))
 				if got := readContent(t, path); got != newText {
@@ -258,10 +259,10 @@ func TestRemoveWithEmptyParentsStopsAtNonEmptyFolder(t *testing.T) {
 // unusedPID is a process id that no process has.
 const unusedPID = 1<<31 - 2
 
-// TestFilesOfKilledProcessesAreRemoved writes a file and a folder beside temporary folders of other
-// processes. Locked folders, here with the suffix .8, are in use and must be kept. Unlocked folders
-// must be removed, whether the process in their name exists or not. Folders that do not have the name
-// of a temporary folder must be kept.
+// TestFilesOfKilledProcessesAreRemoved writes a file and a folder beside temporary folders. Locked
+// folders, here with the suffix .8, are in use and must be kept. Unlocked folders must be removed,
+// whether the process in their name exists or not. Folders that do not have the name of a temporary
+// folder must be kept.
 func TestFilesOfKilledProcessesAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	tempName := func(name string, pid, n int) string { return fmt.Sprintf("%s.%d.%d", name, pid, n) }
@@ -290,8 +291,8 @@ func TestFilesOfKilledProcessesAreRemoved(t *testing.T) {
 	}
 }
 
-// TestConcurrentWritersKeepTheirTempFiles runs several writers of one path. Each removes the temporary files of killed
-// processes, and must keep the temporary files of the other writers.
+// TestConcurrentWritersKeepTheirTempFiles runs several writers of one path. Each removes the temporary
+// files of killed processes, and must keep the temporary files of the other writers.
 func TestConcurrentWritersKeepTheirTempFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.html")
 	errs := make(chan error)

@@ -27,7 +27,7 @@ func WriteFolder(path string, fill func(dir string) error) (err error) {
 	defer func() { err = errors.Join(err, temp.Close()) }() // releases the lock
 	tempPath := temp.Name()
 	if err = fill(tempPath); err == nil {
-		err = syncTree(tempPath)
+		err = setModesAndSync(tempPath)
 	}
 	if err == nil {
 		err = os.Rename(tempPath, path)
@@ -47,9 +47,10 @@ func WriteFolder(path string, fill func(dir string) error) (err error) {
 	return nil
 }
 
-// syncTree syncs a folder and its content. It gives all folders the mode of the top folder, and
-// all files the same mode without the right to execute, so that the same users can read files and folders.
-func syncTree(dir string) error {
+// setModesAndSync sets the modes of a folder and its content, and syncs them. All folders get the mode
+// of the top folder, and all files this mode without the right to execute, so that the same users can
+// read files and folders.
+func setModesAndSync(dir string) error {
 	const publicFile = 0o644
 	top, err := os.Stat(dir)
 	if err != nil {

@@ -94,9 +94,9 @@ func (e *TempError) Error() string {
 // Unwrap returns the error of the operating system.
 func (e *TempError) Unwrap() error { return e.Err }
 
-// MakeTemp makes a scratch folder in the system's folder for temporary files. Errors are
+// MakeTempFolder makes a scratch folder in the system's folder for temporary files. Errors are
 // *TempError.
-func MakeTemp(prefix string) (*Scratch, error) {
+func MakeTempFolder(prefix string) (*Scratch, error) {
 	scratch, err := MakeScratch(os.TempDir(), prefix)
 	if err != nil {
 		return nil, &TempError{os.TempDir(), err}
@@ -107,16 +107,16 @@ func MakeTemp(prefix string) (*Scratch, error) {
 // CheckTemp returns a *TempError if no temporary files can be made. Commands call it before long
 // work whose last step needs temporary files.
 func CheckTemp() error {
-	scratch, err := MakeTemp("placementsync-check-")
+	scratch, err := MakeTempFolder("placementsync-check-")
 	if err != nil {
 		return err
 	}
 	return scratch.Remove()
 }
 
-// CreateTemp creates a new file in the folder of path. Unlike os.CreateTemp it takes a
+// CreateTempFile creates a new file in the folder of path. Unlike os.CreateTemp it takes a
 // mode, to which the umask applies. No other process removes the file until it is closed.
-func (d Disk) CreateTemp(path string, mode fs.FileMode) (*os.File, error) {
+func (d Disk) CreateTempFile(path string, mode fs.FileMode) (*os.File, error) {
 	return newTemp(path, func(name string) (*os.File, error) { return d.Create(name, mode) })
 }
 

@@ -60,10 +60,10 @@ func editDistance(a, b string) int {
 // FindNearest returns the known word with the smallest distance to a misspelt word, or "" if
 // no word is near.
 func FindNearest(known []string, misspelt string) (nearest string) {
-	least := 0
+	leastEdits := 0
 	for _, word := range known {
-		if edits, near := CountEdits(word, misspelt); near && (nearest == "" || edits < least) {
-			nearest, least = word, edits
+		if edits, near := CountEdits(word, misspelt); near && (nearest == "" || edits < leastEdits) {
+			nearest, leastEdits = word, edits
 		}
 	}
 	return nearest

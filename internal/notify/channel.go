@@ -67,8 +67,8 @@ type slackText struct {
 	UnfurlMedia bool   `json:"unfurl_media"`
 }
 
-// breakMentionsAndLinks inserts zero-width spaces after the @ of a mention and between the brackets
-// of a link or an image. Mattermost interprets mentions and links even with markup disabled.
+// breakMentionsAndLinks inserts zero-width spaces after the @ of a mention and between the two
+// pairs of brackets of a link or an image. Mattermost interprets mentions and links even with markup disabled.
 func breakMentionsAndLinks(text string) string {
 	const zeroWidthSpace = '\u200b'
 	var b strings.Builder

@@ -20,7 +20,7 @@ const (
 	NoTLS    = "none"
 )
 
-// Mail is a mail server with the sender and the recipients of its messages.
+// Mail is a mail server with the sender and the recipients of the e-mails.
 type Mail struct {
 	Host string
 	// Port 0 means 587 with StartTLS, 465 with FullTLS and 25 with NoTLS.

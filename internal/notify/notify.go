@@ -37,7 +37,7 @@ const (
 const Inbox = "inbox"
 
 // Config contains the receivers. Both addresses are secrets, because the path of such an address
-// contains the credential. Errors and log lines never contain the addresses.
+// contains a credential. Errors and log lines never contain the addresses.
 type Config struct {
 	// FailureURL receives alerts. Empty disables them.
 	FailureURL string
@@ -57,8 +57,9 @@ type Config struct {
 // Alert is the JSON body of an alert. Receivers that are compatible with Slack show
 // Text and ignore the other fields.
 type Alert struct {
-	// Text has a line for the event, a line for each of the first five checks, a line for the start and
-	// the effect, and a line for the remedy. Notifier.Alert sets Text.
+	// Text has a line for the event, a line for each of the first five checks, a line with the number of
+	// further checks, a line for the start and the effect, and a line for the remedy. Notifier.Alert
+	// sets Text.
 	Text  string `json:"text"`
 	Event string `json:"event"`
 	Run   string `json:"run_id"`

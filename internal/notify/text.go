@@ -12,17 +12,17 @@ import (
 
 // describe returns the value of Text. The lines are short enough for a telephone.
 func (a Alert) describe() string {
-	const maxEvent, maxRows, maxAdvice = 300, 300, 300 // characters
-	lines := []string{"placementsync: " + sanitizeText(a.describeEvent(), maxEvent)}
+	const maxEventChars, maxSampleChars, maxAdviceChars = 300, 300, 300
+	lines := []string{"placementsync: " + sanitizeText(a.describeEvent(), maxEventChars)}
 	const maxChecks = 5
 	for i, c := range a.Checks {
 		if i == maxChecks {
 			lines = append(lines, "- and "+plural.Count(len(a.Checks)-maxChecks, "more check"))
 			break
 		}
-		lines = append(lines, "- "+sanitizeText(c.Title+": "+cmp.Or(c.Reason, strings.Join(c.SampleLines(), "; ")), maxRows))
+		lines = append(lines, "- "+sanitizeText(c.Title+": "+cmp.Or(c.Reason, strings.Join(c.SampleLines(), "; ")), maxSampleChars))
 	}
-	return strings.Join(append(lines, a.describeEffect(), "To do: "+sanitizeText(a.Advice, maxAdvice)), "\n")
+	return strings.Join(append(lines, a.describeEffect(), "To do: "+sanitizeText(a.Advice, maxAdviceChars)), "\n")
 }
 
 func (a Alert) describeEvent() string {
@@ -74,7 +74,7 @@ func (a Alert) nameWork() string {
 
 // describeStreams lists the first incomplete streams, each with the beginning of its reason.
 func (a Alert) describeStreams() string {
-	const maxStreams, maxReason = 3, 90
+	const maxStreams, maxReasonChars = 3, 90
 	var parts []string
 	for i, s := range a.Streams {
 		if i == maxStreams {
@@ -83,7 +83,7 @@ func (a Alert) describeStreams() string {
 		}
 		part := s.Stream + " is " + s.Standing
 		if s.Reason != "" {
-			part += ": " + cutText(s.Reason, maxReason)
+			part += ": " + cutText(s.Reason, maxReasonChars)
 		}
 		parts = append(parts, part)
 	}

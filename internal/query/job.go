@@ -82,7 +82,7 @@ const (
 // Format, the complete file is copied to w. Errors are *StatementError, *CrashError, the cause of
 // ctx, or errors of the system.
 func (j Job) Run(ctx context.Context, command []string, w io.Writer) (_ Result, err error) {
-	dir, err := durable.MakeTemp("placementsync-sql-")
+	dir, err := durable.MakeTempFolder("placementsync-sql-")
 	if err != nil {
 		return Result{}, err
 	}

@@ -120,7 +120,7 @@ const spillPrefix = "placementsync-query-"
 // startInstance starts an empty in-memory instance. The DB uses one connection for
 // all queries, because settings such as USE apply only to their connection.
 func startInstance(ctx context.Context, opts Options) (*DB, error) {
-	spill, err := durable.MakeTemp(spillPrefix)
+	spill, err := durable.MakeTempFolder(spillPrefix)
 	if err != nil {
 		return nil, err
 	}

@@ -48,7 +48,7 @@ func (db *DB) ExportToBucket(ctx context.Context, b *object.Bucket, e Export, no
 	if err != nil {
 		return m, err
 	}
-	temp, err := durable.MakeTemp("placementsync-export-")
+	temp, err := durable.MakeTempFolder("placementsync-export-")
 	if err != nil {
 		return m, err
 	}

@@ -127,7 +127,7 @@ func (f *Folder) publicMode(dir string) (mode fs.FileMode, err error) {
 	if f.mode != 0 {
 		return f.mode, nil
 	}
-	probe, err := f.disk.CreateTemp(filepath.Join(dir, "rights"), publicFile)
+	probe, err := f.disk.CreateTempFile(filepath.Join(dir, "rights"), publicFile)
 	if err != nil {
 		return 0, err
 	}
@@ -166,7 +166,7 @@ func (f *Folder) WriteSealed(path string, value any) error {
 		return err
 	}
 	if f.mode != 0 {
-		return f.disk.WriteFileExact(path, data, f.mode)
+		return f.disk.WriteFileExactMode(path, data, f.mode)
 	}
 	return f.disk.WriteFile(path, data, publicFile)
 }

@@ -77,7 +77,7 @@ func (f *Folder) CheckWritable() error {
 		dirs = []string{f.nearestExisting()}
 	}
 	for _, dir := range dirs {
-		probe, err := f.disk.CreateTemp(filepath.Join(dir, "check"), privateFile)
+		probe, err := f.disk.CreateTempFile(filepath.Join(dir, "check"), privateFile)
 		if err == nil {
 			_, err = probe.Write(make([]byte, 4<<10)) // one block
 			err = errors.Join(err, probe.Close(), os.Remove(probe.Name()))

@@ -57,7 +57,7 @@ func (w *Warehouse) openMemory(ctx context.Context) (*Instance, error) {
 		scratch, err = durable.MakeScratch(state, scratchPrefix)
 	}
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
-		scratch, err = durable.MakeTemp("placementsync" + scratchPrefix)
+		scratch, err = durable.MakeTempFolder("placementsync" + scratchPrefix)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("create a folder for data that does not fit into memory: %w", err)

@@ -108,7 +108,7 @@ func (f *Folder) writeManifest(dir string, m Manifest, mode fs.FileMode) error {
 	if err != nil {
 		return err
 	}
-	if err := f.disk.WriteFileExact(filepath.Join(dir, ManifestFile), data, mode); err != nil {
+	if err := f.disk.WriteFileExactMode(filepath.Join(dir, ManifestFile), data, mode); err != nil {
 		return err
 	}
 	return f.setModeAndSync(dir, folderMode(mode))
