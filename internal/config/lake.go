@@ -10,7 +10,7 @@ import (
 
 // Lake is the Iceberg catalog and the location of its tables.
 type Lake struct {
-	// Catalog is [LakeSQLite], sqlite:FILE, [LakeServer], or the address of a Postgres database.
+	// Catalog is [LakeSQLite], sqlite:FILE, [LakeRESTServer], or the address of a Postgres database.
 	// Empty disables the lake.
 	Catalog string `yaml:"catalog"`
 	// Warehouse is the folder or the s3:// address of the tables. It may be empty with a
@@ -30,8 +30,8 @@ type Lake struct {
 
 // The values of lake.catalog besides addresses of Postgres.
 const (
-	LakeSQLite = "sqlite" // catalog.db beside the tables; the value sqlite:FILE names another file
-	LakeServer = "rest"   // see [LakeREST]
+	LakeSQLite     = "sqlite" // catalog.db beside the tables; the value sqlite:FILE names another file
+	LakeRESTServer = "rest"   // see [LakeREST]
 )
 
 // LakeREST is the server of a REST catalog.
@@ -97,7 +97,7 @@ func (v *validator) checkLake(l Lake) {
 	}
 	switch {
 	case l.Catalog == "":
-	case l.Catalog == LakeServer:
+	case l.Catalog == LakeRESTServer:
 		v.checkLakeREST(l.REST)
 	case l.Warehouse == "":
 		v.addProblem("lake.warehouse", "is empty: give the folder or the address of the tables, such as ./lake or s3://bucket/prefix")

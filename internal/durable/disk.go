@@ -60,8 +60,8 @@ func (d Disk) Do(action, path string, change func() error) error {
 	return d.Step("after "+name, path)
 }
 
-// WriteInHalves calls write with data and offset 0. If Step is set, WriteInHalves calls write twice,
-// once for each half of data, and calls Step in between, so that tests can interrupt the write. The name
+// WriteInHalves calls write with data and offset 0. If Step is set, it instead calls write for each half
+// of data, and calls Step in between, so that tests can interrupt the write. The name
 // of this step contains label.
 func (d Disk) WriteInHalves(label string, data []byte, write func(part []byte, offset int) error) error {
 	middle := 0
