@@ -68,6 +68,8 @@ func showOutcome(g *globals, res pipeline.Result, dryRun bool) error {
 		result = "published, partial: " + query.EscapeLines(r.Why())
 	case r.Held:
 		result = "held by its checks, nothing published; readers keep the last snapshot"
+	case res.IsUnsynced:
+		result = "readers see the new snapshot, but a power cut may undo the switch"
 	case r.Outcome != ledger.Complete:
 		result = "nothing published; readers keep the last snapshot"
 	}

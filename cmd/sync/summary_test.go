@@ -41,3 +41,16 @@ func TestSummaryOfADryRun(t *testing.T) {
 		t.Errorf("the summary does not contain %q:\n%s", want, &out)
 	}
 }
+
+// TestSummaryOfAnUnsyncedSwitch checks that the summary of a failed night does not deny the new snapshot if
+// readers see it.
+func TestSummaryOfAnUnsyncedSwitch(t *testing.T) {
+	var out bytes.Buffer
+	res := pipeline.Result{Run: ledger.Run{ID: "r", Outcome: ledger.Failed}, IsUnsynced: true}
+	if err := showNight(&globals{process: process{stdout: &out}}, res, false); err != nil {
+		t.Fatal(err)
+	}
+	if want := "run r: readers see the new snapshot"; !strings.Contains(out.String(), want) || strings.Contains(out.String(), "nothing published") {
+		t.Errorf("the summary does not contain %q, or contains \"nothing published\":\n%s", want, &out)
+	}
+}

@@ -97,6 +97,9 @@ type Result struct {
 	Run      ledger.Run
 	Changes  []load.Change
 	Manifest warehouse.Manifest
+	// IsUnsynced means that the run failed, but readers see its snapshot: the link "latest" was switched
+	// and could not be synced.
+	IsUnsynced bool
 }
 
 // NoDataError means that no stream could be read. The night was not published.
@@ -186,8 +189,9 @@ type runner struct {
 // Run executes one night: lock, preflight, extract, gate, merge, publish. Once the lock is
 // taken, the Result is also set if there is an error. Callers can tell these errors apart:
 // *warehouse.LockedError (another run holds the lock), *fetch.AuthError,
-// *load.MassDeleteError, *warehouse.VerifyError, *NoDataError and *HoldError. After an
-// error the last snapshot is unchanged and the landed responses are kept.
+// *load.MassDeleteError, *warehouse.VerifyError, *NoDataError, *HoldError and
+// *warehouse.UnsyncedSwitchError. After an error the landed responses are kept, and unless
+// Result.IsUnsynced is set, readers keep the last snapshot.
 func Run(ctx context.Context, cfg Config) (Result, error) {
 	wh, err := warehouse.Open(cfg.Warehouse)
 	if err != nil {

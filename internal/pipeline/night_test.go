@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -324,6 +325,22 @@ func TestDiskFailures(t *testing.T) {
 	res := h.requireComplete(h.night())
 	if h.latest() != res.Run.ID || !strings.Contains(log.String(), "published, but a later step failed") {
 		t.Errorf("readers see %s, want %s and a warning; the log has:\n%s", h.latest(), res.Run.ID, log.String())
+	}
+}
+
+// TestUnsyncedSwitch makes the sync after the switch of readers fail. The result of the failed night must
+// report that readers see the new snapshot.
+func TestUnsyncedSwitch(t *testing.T) {
+	h := newHarness(t, smallWorld(), "tags")
+	h.cfg.Warehouse.Step = func(name, _ string) error {
+		if name == "before fsync beside latest" {
+			return syscall.EIO
+		}
+		return nil
+	}
+	res, err := h.night()
+	if !errors.Is(err, syscall.EIO) || res.Run.Outcome != ledger.Failed || !res.IsUnsynced || h.latest() != res.Run.ID {
+		t.Errorf("the night %s ended %s and readers see %s, want it failed, unsynced and visible to readers: %v", res.Run.ID, res.Run.Outcome, h.latest(), err)
 	}
 }
 

@@ -144,7 +144,7 @@ func (r *runner) publish(ctx context.Context) (Result, error) {
 	n.carryEntries(cover)
 	m, err := n.draft.Publish(ctx, files)
 	r.published = err == nil || errors.As(err, new(*warehouse.AfterSwitchError))
-	return Result{Changes: changes, Manifest: m}, err
+	return Result{Changes: changes, Manifest: m, IsUnsynced: errors.As(err, new(*warehouse.UnsyncedSwitchError))}, err
 }
 
 // writeFiles writes the tables of main and the changes of meta in parallel.

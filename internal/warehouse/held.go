@@ -147,8 +147,8 @@ func (w *Warehouse) CheckHeld(ctx context.Context, readData bool) (damaged []*Da
 // PublishHeld publishes the held night, so that readers see it. The caller must have the Lock. accepted
 // are the names of the failed checks that the user accepted. PublishHeld writes these names and the time
 // to the ledger. It returns a *ledger.UnknownRunError if no night is held. After an *AfterSwitchError the
-// night is published. After any other error the night is still held, with one exception: if only the sync
-// of the switch failed, readers see the night.
+// night is published. After an *UnsyncedSwitchError readers see the night. After any other error the night
+// is still held.
 func (w *Warehouse) PublishHeld(ctx context.Context, accepted []string, now time.Time) (HeldNight, error) {
 	if err := w.Recover(); err != nil {
 		return HeldNight{}, err

@@ -28,11 +28,23 @@ func (e *AfterSwitchError) Error() string {
 
 func (e *AfterSwitchError) Unwrap() error { return e.Err }
 
-// switchErr returns the error of a failed switch to a version. If only the sync failed, the link was
-// replaced, and readers see the version. Otherwise the message ends with consequence.
+// UnsyncedSwitchError means that readers see a version, but the link "latest" could not be synced.
+type UnsyncedSwitchError struct {
+	Run string
+	Err error
+}
+
+func (e *UnsyncedSwitchError) Error() string {
+	return fmt.Sprintf("switch to version %s: %v; readers see the version, but a power cut may undo the switch: check the disk, then run placementsync verify", e.Run, e.Err)
+}
+
+func (e *UnsyncedSwitchError) Unwrap() error { return e.Err }
+
+// switchErr returns the error of a failed switch to a version: an *UnsyncedSwitchError if readers see the
+// version, and otherwise an error whose message ends with consequence.
 func (v *Versions) switchErr(run string, err error, consequence string) error {
 	if latest, _, readErr := v.Latest(); readErr == nil && latest == run {
-		consequence = "readers see the version, but a power cut may undo the switch: check the disk, then run placementsync verify"
+		return &UnsyncedSwitchError{run, err}
 	}
 	return fmt.Errorf("switch to version %s: %w; %s", run, err, consequence)
 }
@@ -41,9 +53,8 @@ func (v *Versions) switchErr(run string, err error, consequence string) error {
 // symlink "latest". After a crash readers see the last snapshot or the new one, never a mixture.
 //
 // tables contain the name, grade and file of each table. Publish adds the number of rows, the range of
-// keys, the size and the checksum. After an *AfterSwitchError the version is published. After any other
-// error the version is not published, except if only the sync of the switch failed; the message then
-// reports that readers see the version.
+// keys, the size and the checksum. After an *AfterSwitchError the version is published. After an
+// *UnsyncedSwitchError readers see the version. After any other error the version is not published.
 func (d *Draft) Publish(ctx context.Context, tables []ManifestTable) (Manifest, error) {
 	m, err := d.seal(ctx, tables)
 	if err != nil {

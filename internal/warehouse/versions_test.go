@@ -65,7 +65,7 @@ func TestTheErrorOfAFailedSwitchNamesTheVisibleSnapshot(t *testing.T) {
 		publish(t, w, firstNight, "one")
 		d := beginDraft(t, openFailingAt(t, w, step), secondNight, "two")
 		_, err := d.Publish(t.Context(), slices.Clone(tableFiles))
-		if !errors.Is(err, syscall.EIO) || errors.As(err, new(*warehouse.AfterSwitchError)) || !strings.Contains(err.Error(), c.message) {
+		if !errors.Is(err, syscall.EIO) || errors.As(err, new(*warehouse.AfterSwitchError)) || errors.As(err, new(*warehouse.UnsyncedSwitchError)) != (c.tag == "two") || !strings.Contains(err.Error(), c.message) {
 			t.Errorf("%s: got %v, want %q", step, err, c.message)
 		}
 		if got := newestTag(t, w); got != c.tag {
