@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"placementsync/internal/command"
+	"placementsync/internal/ledger"
 )
 
 // TestExecutePrintsErrors checks the text of errors on stderr, and that control characters
@@ -48,7 +49,7 @@ func TestExecutePrintsErrors(t *testing.T) {
 			docs.AddCommand(command.ManualCommand(command.Manual{}))
 			root.AddCommand(docs)
 			for name, err := range map[string]error{"work": errors.New("the service answered \x1b]0;title\x07\n\u202etxt.exe"),
-				"misuse": command.UsageErr("name a %s", "table"), "silent": command.EndWith("partial", nil)} {
+				"misuse": command.UsageErr("name a %s", "table"), "silent": command.EndWith(ledger.Partial, nil)} {
 				root.AddCommand(&cobra.Command{Use: name, RunE: func(*cobra.Command, []string) error { return err }})
 			}
 			var stdout, stderr bytes.Buffer

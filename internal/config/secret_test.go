@@ -71,6 +71,9 @@ func TestEmptySecretIsNotRedacted(t *testing.T) {
 	if got := fmt.Sprint(config.Secret("")); got != "" {
 		t.Errorf("empty secret prints %q, want \"\"", got)
 	}
+}
+
+func TestRevealReturnsTheText(t *testing.T) {
 	if got := secret.Reveal(); got != "pc_hunter2" {
 		t.Errorf("Reveal() = %q, want pc_hunter2", got)
 	}

@@ -260,20 +260,20 @@ func TestDeliverToFailingMailServers(t *testing.T) {
 		server            *mailServer
 		offered, required string // encryption of server and client; an empty required equals offered
 		change            func(*notify.Mail)
-		conns             int // expected connections; 0 means any number
-		received          int
-		want              string // beginning of the error
+		wantConns         int // 0 means any number
+		wantMails         int
+		wantErr           string // beginning of the error
 	}{
-		"busy twice, then ready":         {server: &mailServer{mailErrs: []error{busy, busy}}, offered: notify.StartTLS, conns: 3, received: 1},
-		"always busy":                    {server: &mailServer{mailErrs: []error{busy, busy, busy}}, offered: notify.StartTLS, conns: 3, want: "the mail server returned 451"},
-		"mailbox full":                   {server: &mailServer{dataErr: full}, offered: notify.StartTLS, conns: 1, want: "the mail server returned 552"},
-		"one recipient rejected":         {server: &mailServer{rcptErr: map[string]error{"b@example.com": full}}, offered: notify.StartTLS, conns: 1, want: "the mail server returned 552"},
-		"wrong password":                 {server: &mailServer{authErr: &smtp.SMTPError{Code: 535, EnhancedCode: smtp.EnhancedCode{5, 7, 8}, Message: "no user with hunter2"}}, offered: notify.StartTLS, conns: 1, want: "the mail server returned 535 before the message was sent: check user, password and tls"},
-		"no StartTLS":                    {server: &mailServer{}, offered: notify.NoTLS, required: notify.StartTLS, conns: 3, want: "reach the mail server: "},
-		"no FullTLS":                     {server: &mailServer{}, offered: notify.NoTLS, required: notify.FullTLS, want: "reach the mail server: tls: "},
-		"untrusted certificate":          {server: &mailServer{}, offered: notify.FullTLS, change: func(m *notify.Mail) { m.Trust = nil }, want: "reach the mail server: tls: failed to verify certificate"},
-		"closed before the confirmation": {server: &mailServer{hangUp: true}, offered: notify.StartTLS, conns: 2, received: 2},
-		"closed port":                    {server: &mailServer{}, offered: notify.StartTLS, change: func(m *notify.Mail) { m.Port = 1 }, want: "reach the mail server: dial tcp"},
+		"busy twice, then ready":         {server: &mailServer{mailErrs: []error{busy, busy}}, offered: notify.StartTLS, wantConns: 3, wantMails: 1},
+		"always busy":                    {server: &mailServer{mailErrs: []error{busy, busy, busy}}, offered: notify.StartTLS, wantConns: 3, wantErr: "the mail server returned 451"},
+		"mailbox full":                   {server: &mailServer{dataErr: full}, offered: notify.StartTLS, wantConns: 1, wantErr: "the mail server returned 552"},
+		"one recipient rejected":         {server: &mailServer{rcptErr: map[string]error{"b@example.com": full}}, offered: notify.StartTLS, wantConns: 1, wantErr: "the mail server returned 552"},
+		"wrong password":                 {server: &mailServer{authErr: &smtp.SMTPError{Code: 535, EnhancedCode: smtp.EnhancedCode{5, 7, 8}, Message: "no user with hunter2"}}, offered: notify.StartTLS, wantConns: 1, wantErr: "the mail server returned 535 before the message was sent: check user, password and tls"},
+		"no StartTLS":                    {server: &mailServer{}, offered: notify.NoTLS, required: notify.StartTLS, wantConns: 3, wantErr: "reach the mail server: "},
+		"no FullTLS":                     {server: &mailServer{}, offered: notify.NoTLS, required: notify.FullTLS, wantErr: "reach the mail server: tls: "},
+		"untrusted certificate":          {server: &mailServer{}, offered: notify.FullTLS, change: func(m *notify.Mail) { m.Trust = nil }, wantErr: "reach the mail server: tls: failed to verify certificate"},
+		"closed before the confirmation": {server: &mailServer{hangUp: true}, offered: notify.StartTLS, wantConns: 2, wantMails: 2},
+		"closed port":                    {server: &mailServer{}, offered: notify.StartTLS, change: func(m *notify.Mail) { m.Port = 1 }, wantErr: "reach the mail server: dial tcp"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -288,16 +288,16 @@ func TestDeliverToFailingMailServers(t *testing.T) {
 				c.change(&m)
 			}
 			err := deliver(t, m, testMessage())
-			if isRefused := errors.As(err, new(*notify.RefusedError)); isRefused != strings.HasSuffix(c.want, "552") {
+			if isRefused := errors.As(err, new(*notify.RefusedError)); isRefused != strings.HasSuffix(c.wantErr, "552") {
 				t.Errorf("got %v, a RefusedError: %t, want %t", err, isRefused, !isRefused)
 			}
-			if (err == nil) != (c.want == "") || err != nil && (!strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "hunter2")) {
-				t.Errorf("got the error %v, want one that begins with %q", err, c.want)
+			if (err == nil) != (c.wantErr == "") || err != nil && (!strings.HasPrefix(err.Error(), c.wantErr) || strings.Contains(err.Error(), "hunter2")) {
+				t.Errorf("got the error %v, want one that begins with %q", err, c.wantErr)
 			}
 			c.server.mu.Lock()
 			defer c.server.mu.Unlock()
-			if c.conns > 0 && c.server.conns != c.conns || len(c.server.received) != c.received {
-				t.Errorf("got %d connections and %d e-mails, want %d and %d", c.server.conns, len(c.server.received), c.conns, c.received)
+			if c.wantConns > 0 && c.server.conns != c.wantConns || len(c.server.received) != c.wantMails {
+				t.Errorf("got %d connections and %d e-mails, want %d and %d", c.server.conns, len(c.server.received), c.wantConns, c.wantMails)
 			}
 		})
 	}
