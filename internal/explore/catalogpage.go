@@ -27,7 +27,7 @@ type catalogView struct {
 	SourceNote string
 	// Outlets are the first few outlets whose name or website contains all words of the search.
 	Outlets []page.Cell
-	// First and Last are the positions of the first and the last row among the Total listings.
+	// First and Last are the positions of the first and the last shown listing among all Total listings.
 	Total, First, Last int64
 	// Previous and Next are the addresses of the neighboring pages. Empty means none.
 	Previous, Next string
@@ -245,7 +245,7 @@ func (view *catalogView) chips() []chip {
 	}
 	for _, f := range facets() {
 		for _, c := range s.Chosen[f.key] {
-			text, removed := f.label+": "+newValueView(f, count{choice: c}, true, false).Label, []pair{{f.key, c.encode()}}
+			text, removed := f.label+": "+f.valueLabel(c), []pair{{f.key, c.encode()}}
 			if f.key == "currency" && s.CurrencyAssumed {
 				text += ", the most frequent"
 			}
@@ -389,13 +389,13 @@ func (s *catalogState) viewFacet(f facet, c counts) facetView {
 	for _, n := range c.Facets[f.key] {
 		if i := slices.Index(uncounted, n.choice); i >= 0 {
 			uncounted = slices.Delete(uncounted, i, i+1)
-			view.Values = append(view.Values, newValueView(f, n, true, true))
+			view.Values = append(view.Values, valueView{Key: f.key, Value: n.encode(), Label: f.valueLabel(n.choice), N: n.N, Chosen: true, Counted: true})
 		} else {
-			others = append(others, newValueView(f, n, false, true))
+			others = append(others, valueView{Key: f.key, Value: n.encode(), Label: f.valueLabel(n.choice), N: n.N, Counted: true})
 		}
 	}
 	for _, value := range uncounted {
-		view.Values = append(view.Values, newValueView(f, count{value, 0}, true, isCounted))
+		view.Values = append(view.Values, valueView{Key: f.key, Value: value.encode(), Label: f.valueLabel(value), Chosen: true, Counted: isCounted})
 	}
 	view.Values = append(view.Values, others...)
 	first := min(maxUnfolded, len(view.Values))
@@ -403,7 +403,7 @@ func (s *catalogState) viewFacet(f facet, c counts) facetView {
 	return view
 }
 
-func newValueView(f facet, c count, chosen, counted bool) valueView {
+func (f facet) valueLabel(c choice) string {
 	label := c.Text
 	switch {
 	case c.Null:
@@ -416,9 +416,9 @@ func newValueView(f facet, c count, chosen, counted bool) valueView {
 		label = "no"
 	}
 	if slices.Contains([]string{"channel", "placement", "tier"}, f.key) {
-		label = wordsOf(label)
+		return wordsOf(label)
 	}
-	return valueView{f.key, c.encode(), label, c.N, chosen, counted}
+	return label
 }
 
 // head returns the header of a column. Its link sorts by the column: authority, ranking and date of

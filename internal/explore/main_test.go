@@ -175,7 +175,7 @@ func (s *site) csv(t testing.TB, path string) [][]string {
 	return rows
 }
 
-// sql runs a query on the catalog and returns the rows of its CSV, like csv.
+// sql runs a query on the catalog and returns its rows in the same form as csv.
 func (s *site) sql(t testing.TB, text string) [][]string {
 	t.Helper()
 	db, err := query.Open(t.Context(), s.version.Catalog, query.Options{MemoryLimit: "512MB", Threads: 1})

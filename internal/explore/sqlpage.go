@@ -36,7 +36,7 @@ const (
 	formatKey = "format"
 )
 
-// sqlView is the page of the editor.
+// sqlView is the page of the SQL editor.
 type sqlView struct {
 	questionView
 	Token, Nonce, Completion string

@@ -13,7 +13,7 @@ import (
 )
 
 // table is a query result that the user can sort, filter and read page by page. The query becomes a
-// subquery of SQL that sorts, filters and limits its rows, with bound values.
+// subquery. The SQL around it sorts, filters and limits its rows. All values are bound.
 type table struct {
 	*visit
 	inner  query.Query
