@@ -16,30 +16,30 @@ const (
 // its snapshot. The command "audit" repeats the audit in a separate process, which can be measured.
 func measureAudit(t *testing.T, s settings) findings {
 	t.Helper()
-	nights, audits := auditedNights(t, s, world{Listings: s.listings, CatalogOnly: true})
-	nights20, audits20 := auditedNights(t, s, world{Listings: s.listings, CatalogOnly: true, Change: 0.2})
+	nightCPU, auditCPU := auditedNights(t, s, world{Listings: s.listings, CatalogOnly: true})
+	nightCPU20, auditCPU20 := auditedNights(t, s, world{Listings: s.listings, CatalogOnly: true, Change: 0.2})
 	percentages := func(audits, nights []float64) []float64 {
 		return valuesOf(pairedRatios(audits, nights), func(ratio float64) float64 { return 100 * ratio })
 	}
 	return findings{
-		Figures: []figure{{Name: auditShare, Unit: "%", Runs: percentages(audits, nights)}},
+		Figures: []figure{{Name: auditShare, Unit: "%", Runs: percentages(auditCPU, nightCPU)}},
 		OtherFigures: []figure{
-			{Name: auditShare20, Unit: "%", Runs: percentages(audits20, nights20)},
-			{Name: "audit of a night, 1 % changed, CPU time", Unit: "s", Runs: audits},
-			{Name: "audited night, 1 % changed, CPU time", Unit: "s", Runs: nights},
-			{Name: "audit of a night, 20 % changed, CPU time", Unit: "s", Runs: audits20},
-			{Name: "audited night, 20 % changed, CPU time", Unit: "s", Runs: nights20},
+			{Name: auditShare20, Unit: "%", Runs: percentages(auditCPU20, nightCPU20)},
+			{Name: "audit of a night, 1 % changed, CPU time", Unit: "s", Runs: auditCPU},
+			{Name: "audited night, 1 % changed, CPU time", Unit: "s", Runs: nightCPU},
+			{Name: "audit of a night, 20 % changed, CPU time", Unit: "s", Runs: auditCPU20},
+			{Name: "audited night, 20 % changed, CPU time", Unit: "s", Runs: nightCPU20},
 		},
 	}
 }
 
 // auditedNights runs nights and repeats the audit of each. It returns the CPU times of the nights
 // and of the audits. The first night is left out.
-func auditedNights(t *testing.T, s settings, w world) (nights, audits []float64) {
+func auditedNights(t *testing.T, s settings, w world) (nightCPU, auditCPU []float64) {
 	t.Helper()
 	all := runNights(t, s, w, 1+s.runs, func(j job) {
 		audit := exec.CommandContext(t.Context(), s.binary, "audit", "--config", j.writeConfig(t))
-		audits = append(audits, measure(t, audit).CPU)
+		auditCPU = append(auditCPU, measure(t, audit).CPU)
 	})
-	return valuesOf(all[1:], cpuOf), audits[1:]
+	return valuesOf(all[1:], cpuOf), auditCPU[1:]
 }

@@ -21,7 +21,7 @@ type baseline struct {
 	Ordered bool
 }
 
-// listingColumns are the columns of a listing, so that DuckDB does not have to detect them.
+// listingColumns declares the columns of a listing, so that DuckDB does not have to detect them.
 // Values of varying type are JSON.
 const listingColumns = `{id: 'VARCHAR', name: 'VARCHAR', description: 'VARCHAR', requirements: 'VARCHAR',
 	min_delivery_days: 'BIGINT', max_delivery_days: 'BIGINT', is_featured: 'BOOLEAN', example_links: 'JSON[]',

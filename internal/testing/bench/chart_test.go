@@ -59,18 +59,18 @@ func drawPanel(b *strings.Builder, days []day, title string, top int, value func
 	for _, d := range days {
 		highest = max(highest, value(d))
 	}
-	step := tick(highest / 3)
-	highest = step * max(1, math.Ceil(highest/step))
+	step := tickDistance(highest / 3)
+	axisEnd := step * max(1, math.Ceil(highest/step))
 	x := func(dayNumber int) float64 {
 		return leftMargin + float64(dayNumber)/float64(max(1, len(days)))*(chartWidth-leftMargin-rightMargin)
 	}
-	y := func(v float64) float64 { return float64(top) + panelHeight*(1-v/highest) }
+	y := func(v float64) float64 { return float64(top) + panelHeight*(1-v/axisEnd) }
 	fmt.Fprintf(b, `<text class="title" x="%d" y="%d">%s</text>`+"\n", leftMargin, top-14, title)
-	for v := 0.0; v <= highest*1.001; v += step { // the factor allows for rounding errors of v
+	for v := 0.0; v <= axisEnd*1.001; v += step { // the factor allows for rounding errors of v
 		fmt.Fprintf(b, `<path class="grid" d="M%d %.1fH%d"/><text x="%d" y="%.1f" text-anchor="end">%.4g</text>`+"\n",
 			leftMargin, y(v), chartWidth-rightMargin, leftMargin-8, y(v)+4, v)
 	}
-	for dayNumber := 0; dayNumber <= len(days); dayNumber += int(tick(float64(len(days)) / 8)) {
+	for dayNumber := 0; dayNumber <= len(days); dayNumber += int(tickDistance(float64(len(days)) / 8)) {
 		fmt.Fprintf(b, `<text x="%.1f" y="%d" text-anchor="middle">%d</text>`+"\n", x(dayNumber), top+panelHeight+18, dayNumber)
 	}
 	path := strings.Builder{}
@@ -82,11 +82,11 @@ func drawPanel(b *strings.Builder, days []day, title string, top int, value func
 	fmt.Fprintf(b, "\n"+`<path class="line" d="%s"/>`+"\n", path.String())
 }
 
-// tick rounds a distance up to 1, 2 or 5 times a power of ten.
-func tick(distance float64) float64 {
-	power := math.Pow(10, math.Floor(math.Log10(max(distance, 1e-9))))
+// tickDistance rounds a distance up to 1, 2 or 5 times a power of ten.
+func tickDistance(atLeast float64) float64 {
+	power := math.Pow(10, math.Floor(math.Log10(max(atLeast, 1e-9))))
 	for _, n := range []float64{1, 2, 5} {
-		if distance <= n*power {
+		if atLeast <= n*power {
 			return n * power
 		}
 	}

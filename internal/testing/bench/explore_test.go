@@ -62,7 +62,7 @@ func measureCatalog(t *testing.T, s settings, listings int, size string) finding
 	defer service.stop(t)
 	dir, remove := scratch(t)
 	defer remove()
-	j := job{binary: s.binary, dir: dir, service: service, extraConfig: catalogOnly}
+	j := job{binary: s.binary, dir: dir, service: service, extraConfig: listingsConfig}
 	j.run(t)
 	config := filepath.Join(dir, "explore.yaml")
 	must(t, os.WriteFile(config, fmt.Appendf(nil, "warehouse: {dir: %q}\n", j.warehouse()), 0o600))
@@ -86,9 +86,9 @@ func measureCatalog(t *testing.T, s settings, listings int, size string) finding
 		{Name: "explore, resident memory when prepared, " + size, Unit: "MiB", Runs: []float64{residentBefore / mebibyte}},
 	}}
 	var all []float64
-	for _, action := range interactions() {
+	for _, interaction := range interactions() {
 		var milliseconds []float64
-		for _, query := range action.queries {
+		for _, query := range interaction.queries {
 			startedAt := time.Now()
 			if status := requestPage(t, url+query); status != http.StatusOK {
 				t.Fatalf("%s returned status %d, want 200", query, status)
@@ -96,20 +96,20 @@ func measureCatalog(t *testing.T, s settings, listings int, size string) finding
 			milliseconds = append(milliseconds, 1000*time.Since(startedAt).Seconds())
 		}
 		all = append(all, milliseconds...)
-		measured.OtherFigures = append(measured.OtherFigures, figure{Name: "explore, " + action.kind + ", 95 of 100 within, " + size, Unit: "ms", Runs: []float64{percentile95(milliseconds)}})
+		measured.OtherFigures = append(measured.OtherFigures, figure{Name: "explore, " + interaction.kind + ", 95 of 100 within, " + size, Unit: "ms", Runs: []float64{percentile95(milliseconds)}})
 	}
 	measured.Figures = []figure{
-		{Name: exploreInteraction(size), Unit: "ms", Runs: []float64{percentile95(all)}},
-		{Name: exploreMemory(size), Unit: "x", Runs: []float64{residentBytes(t, cmd.Process.Pid) / residentBefore}},
+		{Name: interactionFigureName(size), Unit: "ms", Runs: []float64{percentile95(all)}},
+		{Name: memoryFigureName(size), Unit: "x", Runs: []float64{residentBytes(t, cmd.Process.Pid) / residentBefore}},
 	}
 	return measured
 }
 
-func exploreInteraction(size string) string {
+func interactionFigureName(size string) string {
 	return "explore, interaction with the catalog, 95 of 100 within, " + size
 }
 
-func exploreMemory(size string) string {
+func memoryFigureName(size string) string {
 	return "explore, resident memory after all interactions against before, " + size
 }
 

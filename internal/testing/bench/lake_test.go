@@ -18,7 +18,7 @@ type publishCost struct {
 // lakeProgram returns the path of placementsync-lake, which is beside the main program.
 func (s settings) lakeProgram() string { return s.binary + "-lake" }
 
-// publish measures a publish of the current night by the lake program. The lake is a folder
+// publish measures a publish of the newest night by the lake program. The lake is a folder
 // with a SQLite catalog.
 func (j job) publish(t *testing.T, program string) publishCost {
 	t.Helper()

@@ -22,7 +22,7 @@ type limit struct {
 func atMost(bound float64) *limit  { return &limit{Bound: bound} }
 func atLeast(bound float64) *limit { return &limit{Bound: bound, IsLower: true} }
 
-// mainFigures returns the main figures in the order of the page. "DuckDB alone" is DuckDB's default
+// mainFigures returns the main figures in the order of the table. "DuckDB alone" is DuckDB's default
 // mode, which keeps the order of the input. Ratios to DuckDB's fastest mode are among the other
 // numbers of the page.
 func mainFigures() []mainFigure {
@@ -44,22 +44,22 @@ func mainFigures() []mainFigure {
 		{"first night, peak resident memory", "MiB", nil},
 		{"four times the listings, peak resident memory", "x", atMost(1.10)},
 		{"four times the listings, wall time", "x", atMost(4.2)},
-		{dltFigure(small, "wall"), "x", nil},
-		{dltFigure(small, "CPU"), "x", nil},
-		{dltFigure(large, "wall"), "x", nil},
-		{dltFigure(large, "CPU"), "x", nil},
-		{curlFigure(curl, small, "wall"), "x", nil},
-		{curlFigure(curl, small, "CPU"), "x", nil},
-		{curlFigure(curl, large, "wall"), "x", nil},
-		{curlFigure(curl, large, "CPU"), "x", nil},
+		{dltFigureName(small, "wall"), "x", nil},
+		{dltFigureName(small, "CPU"), "x", nil},
+		{dltFigureName(large, "wall"), "x", nil},
+		{dltFigureName(large, "CPU"), "x", nil},
+		{curlFigureName(curl, small, "wall"), "x", nil},
+		{curlFigureName(curl, small, "CPU"), "x", nil},
+		{curlFigureName(curl, large, "wall"), "x", nil},
+		{curlFigureName(curl, large, "CPU"), "x", nil},
 		{"allowed rate used", "%", atLeast(99)},
 		{"429s caused", "", atMost(0)},
 		{"lake, night of 14,000 rows, time beyond the local publish", "s", atMost(1.5)},
 		{"lake, first night, CPU time", "s", atMost(4)},
 		{"lake, second night, 1 % changed, peak resident memory", "MiB", atMost(700)},
-		{exploreInteraction(small), "ms", atMost(200)},
-		{exploreInteraction(large), "ms", atMost(1000)},
-		{exploreMemory(large), "x", atMost(1.3)},
+		{interactionFigureName(small), "ms", atMost(200)},
+		{interactionFigureName(large), "ms", atMost(1000)},
+		{memoryFigureName(large), "x", atMost(1.3)},
 		{"merge, last night of the year against the 10th", "x", atMost(1.2)},
 		{"publish, last night of the year against the 10th", "x", atMost(1.2)},
 	}

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// catalogOnly configures a night that reads only the product listings and the small lists. The list
+// listingsConfig configures a night that reads only the product listings and the small lists. The list
 // outlet_listings is left out, because it repeats a third of the products.
-const catalogOnly = "streams: {exclude: [outlet_listings, outlets, outlet_products, products], details: none}\n"
+const listingsConfig = "streams: {exclude: [outlet_listings, outlets, outlet_products, products], details: none}\n"
 
 // job runs nights of the program, all into one warehouse.
 type job struct {

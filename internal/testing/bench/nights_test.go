@@ -24,7 +24,7 @@ func runNights(t *testing.T, s settings, w world, nights int, afterNight func(j 
 	defer remove()
 	j := job{binary: s.binary, dir: dir, service: service}
 	if w.CatalogOnly {
-		j.extraConfig = catalogOnly
+		j.extraConfig = listingsConfig
 	}
 	for i := range nights {
 		if i > 0 {
@@ -49,32 +49,32 @@ func measureNights(t *testing.T, s settings) findings {
 	w := world{Listings: s.listings, CatalogOnly: true}
 	ndjson, remove := writeListings(t, w)
 	defer remove()
-	var base, fastest []usage
+	var defaultMode, fastest []usage
 	var first, second []outcome
 	for i := range s.runs {
-		base, fastest = append(base, measureDuckDB(t, ndjson, true)), append(fastest, measureDuckDB(t, ndjson, false))
+		defaultMode, fastest = append(defaultMode, measureDuckDB(t, ndjson, true)), append(fastest, measureDuckDB(t, ndjson, false))
 		a, b := twoNights(t, s, w)
 		first, second = append(first, a), append(second, b)
 		t.Logf("run %d: DuckDB %.1f s, %.1f CPU s; at its fastest %.1f s, %.1f CPU s; first night %.1f s, %.1f CPU s; second %.1f s, %.1f CPU s",
-			i+1, base[i].Wall, base[i].CPU, fastest[i].Wall, fastest[i].CPU, a.Wall, a.CPU, b.Wall, b.CPU)
+			i+1, defaultMode[i].Wall, defaultMode[i].CPU, fastest[i].Wall, fastest[i].CPU, a.Wall, a.CPU, b.Wall, b.CPU)
 	}
-	measured := nightFindings(base, fastest, first, second)
+	measured := nightFindings(defaultMode, fastest, first, second)
 	measured.OtherFigures = append(measured.OtherFigures,
 		figure{Name: "NDJSON on disk", Unit: "MB", Runs: []float64{bytesIn(t, filepath.Join(ndjson, "*")) / megabyte}})
 	return measured
 }
 
-func fastestFigure(clock string) string {
+func fastestFigureName(clock string) string {
 	return fmt.Sprintf("first night against DuckDB alone at its fastest, %s time", clock)
 }
 
-func nightFindings(base, fastest []usage, first, second []outcome) findings {
+func nightFindings(defaultMode, fastest []usage, first, second []outcome) findings {
 	wallTime, cpuTime := func(u usage) float64 { return u.Wall }, func(u usage) float64 { return u.CPU }
 	wall, cpu := valuesOf(first, wallOf), valuesOf(first, cpuOf)
 	return findings{
 		Figures: []figure{
-			{Name: "first night against DuckDB alone, CPU time", Unit: "x", Runs: pairedRatios(cpu, valuesOf(base, cpuTime))},
-			{Name: "first night against DuckDB alone, wall time", Unit: "x", Runs: pairedRatios(wall, valuesOf(base, wallTime))},
+			{Name: "first night against DuckDB alone, CPU time", Unit: "x", Runs: pairedRatios(cpu, valuesOf(defaultMode, cpuTime))},
+			{Name: "first night against DuckDB alone, wall time", Unit: "x", Runs: pairedRatios(wall, valuesOf(defaultMode, wallTime))},
 			{Name: "second night, 1 % changed, against the first, CPU time", Unit: "x", Runs: pairedRatios(valuesOf(second, cpuOf), cpu)},
 			{Name: "second night, 1 % changed, against the first, wall time", Unit: "x", Runs: pairedRatios(valuesOf(second, wallOf), wall)},
 			{Name: "last response to visible snapshot, share of the first night", Unit: "%",
@@ -82,13 +82,13 @@ func nightFindings(base, fastest []usage, first, second []outcome) findings {
 			{Name: "first night, peak resident memory", Unit: "MiB", Runs: valuesOf(first, peakOf)},
 		},
 		OtherFigures: []figure{
-			{Name: "DuckDB alone, wall time", Unit: "s", Runs: valuesOf(base, wallTime)},
-			{Name: "DuckDB alone, CPU time", Unit: "s", Runs: valuesOf(base, cpuTime)},
-			{Name: "DuckDB alone, peak resident memory", Unit: "MiB", Runs: valuesOf(base, func(u usage) float64 { return u.RSS / mebibyte })},
+			{Name: "DuckDB alone, wall time", Unit: "s", Runs: valuesOf(defaultMode, wallTime)},
+			{Name: "DuckDB alone, CPU time", Unit: "s", Runs: valuesOf(defaultMode, cpuTime)},
+			{Name: "DuckDB alone, peak resident memory", Unit: "MiB", Runs: valuesOf(defaultMode, func(u usage) float64 { return u.RSS / mebibyte })},
 			{Name: "DuckDB alone at its fastest, wall time", Unit: "s", Runs: valuesOf(fastest, wallTime)},
 			{Name: "DuckDB alone at its fastest, CPU time", Unit: "s", Runs: valuesOf(fastest, cpuTime)},
-			{Name: fastestFigure("wall"), Unit: "x", Runs: pairedRatios(wall, valuesOf(fastest, wallTime))},
-			{Name: fastestFigure("CPU"), Unit: "x", Runs: pairedRatios(cpu, valuesOf(fastest, cpuTime))},
+			{Name: fastestFigureName("wall"), Unit: "x", Runs: pairedRatios(wall, valuesOf(fastest, wallTime))},
+			{Name: fastestFigureName("CPU"), Unit: "x", Runs: pairedRatios(cpu, valuesOf(fastest, cpuTime))},
 			{Name: "first night, wall time", Unit: "s", Runs: wall},
 			{Name: "first night, CPU time", Unit: "s", Runs: cpu},
 			{Name: "first night, last response to visible snapshot", Unit: "s", Runs: valuesOf(first, func(o outcome) float64 { return o.Tail })},
@@ -122,7 +122,7 @@ func firstNight(t *testing.T, s settings, service *service) outcome {
 	t.Helper()
 	dir, remove := scratch(t)
 	defer remove()
-	return job{binary: s.binary, dir: dir, service: service, extraConfig: catalogOnly}.run(t)
+	return job{binary: s.binary, dir: dir, service: service, extraConfig: listingsConfig}.run(t)
 }
 
 // measureFourfold compares nights with the normal number of listings and with four times as many.

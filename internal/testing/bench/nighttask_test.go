@@ -81,8 +81,8 @@ func spentCPU() float64 {
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano()).Seconds()
 }
 
-// config returns the default configuration of the program, without requests for the details of
-// single records. It leaves out the stream outlet_listings, as catalogOnly does.
+// config returns the default configuration of the program, without requests for details.
+// It leaves out the stream outlet_listings, as listingsConfig does.
 func (task nightTask) config(now func() time.Time, step func(name, path string) error) pipeline.Config {
 	cfg := pipeline.Config{
 		Warehouse: warehouse.Config{Dir: filepath.Join(task.Dir, "warehouse"), KeepVersions: 3, MemoryLimit: "512MB",

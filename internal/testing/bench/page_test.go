@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// pageTemplate contains the hand-written parts of the page.
+// pageTemplate contains the hand-written parts of docs/performance.md.
 //
 //go:embed performance.tmpl.md
 var pageTemplate string
 
-// renderPage returns the page: the hand-written parts with the measurements.
+// renderPage returns docs/performance.md: the hand-written parts with the measurements.
 func renderPage(results map[string]result) string {
-	parts := map[string]string{"main": mainTable(results), "numbers": otherTable(results), "stages": stageTable(results["stages"]),
-		"fastest": fastestSentence(results), "peers": peerTables(results), "measured": describeMeasurements(results)}
+	parts := map[string]string{"main": mainFiguresTable(results), "numbers": otherFiguresTable(results), "stages": stageTable(results["stages"]),
+		"fastest": fastestComparisons(results), "peers": peerTables(results), "measured": conditionsTable(results)}
 	text := pageTemplate
 	for name, part := range parts {
 		text = strings.ReplaceAll(text, "<!-- "+name+" -->\n", part)
@@ -24,8 +24,8 @@ func renderPage(results map[string]result) string {
 	return text
 }
 
-// mainTable compares the main figures with their limits, and marks figures that were not measured.
-func mainTable(results map[string]result) string {
+// mainFiguresTable compares the main figures with their limits, and marks figures that were not measured.
+func mainFiguresTable(results map[string]result) string {
 	figures := figuresOf(results)
 	var b strings.Builder
 	b.WriteString("| figure | limit | measured | lowest to highest | result |\n|---|---|---|---|---|\n")
@@ -51,15 +51,15 @@ func figuresOf(results map[string]result) map[string]figure {
 	return figures
 }
 
-// fastestSentence compares the program with the fastest mode of DuckDB. Like the program, this mode
+// fastestComparisons compares a first night with the fastest mode of DuckDB. Like the program, this mode
 // does not keep the order of the input. The default mode, which keeps the order, has more work.
-func fastestSentence(results map[string]result) string {
+func fastestComparisons(results map[string]result) string {
 	figures := figuresOf(results)
 	var parts []string
 	for _, comparison := range []struct{ against, wall, cpu string }{
-		{"DuckDB alone", fastestFigure("wall"), fastestFigure("CPU")},
-		{curl + ", " + small, curlFigure(fastCurl, small, "wall"), curlFigure(fastCurl, small, "CPU")},
-		{curl + ", " + large, curlFigure(fastCurl, large, "wall"), curlFigure(fastCurl, large, "CPU")},
+		{"DuckDB alone", fastestFigureName("wall"), fastestFigureName("CPU")},
+		{curl + ", " + small, curlFigureName(fastCurl, small, "wall"), curlFigureName(fastCurl, small, "CPU")},
+		{curl + ", " + large, curlFigureName(fastCurl, large, "wall"), curlFigureName(fastCurl, large, "CPU")},
 	} {
 		if wall, cpu := figures[comparison.wall], figures[comparison.cpu]; len(wall.Runs) > 0 && len(cpu.Runs) > 0 {
 			parts = append(parts, fmt.Sprintf("%s times the wall time and %s times the CPU time of %s",
@@ -72,7 +72,7 @@ func fastestSentence(results map[string]result) string {
 	return "Compared with DuckDB at its fastest, a first night takes\n\n- " + strings.Join(parts, "\n- ") + "\n"
 }
 
-func otherTable(results map[string]result) string {
+func otherFiguresTable(results map[string]result) string {
 	var b strings.Builder
 	b.WriteString("| figure | median | lowest to highest |\n|---|---|---|\n")
 	for _, sec := range sections() {
@@ -112,8 +112,8 @@ func stageTable(r result) string {
 	return b.String()
 }
 
-// describeMeasurements returns a table with the date and machine of each section.
-func describeMeasurements(results map[string]result) string {
+// conditionsTable shows the date and the machine of each section.
+func conditionsTable(results map[string]result) string {
 	var b strings.Builder
 	b.WriteString("| section | listings | runs | date | commit | machine | load before | took | Go | DuckDB |\n|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, sec := range sections() {

@@ -18,9 +18,9 @@ import (
 	"placementsync/internal/transform"
 )
 
-// decoding is the performance of the decoder alone on one core. Allocs, Nanos and Size (in bytes)
-// are averages per record. MBps is megabytes per second of CPU time, so that other processes do
-// not affect it.
+// decoding is the performance of the decoder alone on one core. Allocs, Nanos (of CPU time) and
+// Size (in bytes) are averages per record. MBps is megabytes per second of CPU time, so that other
+// processes do not affect it.
 type decoding struct{ MBps, Allocs, Nanos, Size float64 }
 
 // decodeTask decodes pages of listings into Arrow batches. It runs in a child process with one
@@ -110,11 +110,12 @@ func measureDecode(t *testing.T, s settings) findings {
 	}}
 }
 
-// Settings of measureLimited.
+// The rate limit and the size of the nights of measureLimited.
 const (
 	limitedRate     = 50 // requests per second
 	limitedBurst    = 10 // the program's default
-	limitedRequests = 2_000
+	limitedPages    = 2_000
+	limitedPageSize = 10
 )
 
 // measureLimited runs nights with the same rate limit and burst in the program and in the
@@ -146,11 +147,11 @@ func measureLimited(t *testing.T, s settings) findings {
 
 func limitedNight(t *testing.T, s settings) outcome {
 	t.Helper()
-	service := serve(t, world{Listings: limitedRequests * 10, CatalogOnly: true, Rate: limitedRate, Burst: limitedBurst})
+	service := serve(t, world{Listings: limitedPages * limitedPageSize, CatalogOnly: true, Rate: limitedRate, Burst: limitedBurst})
 	defer service.stop(t)
 	dir, remove := scratch(t)
 	defer remove()
-	return job{binary: s.binary, dir: dir, service: service, extraConfig: catalogOnly, rate: limitedRate, pageSize: 10}.run(t)
+	return job{binary: s.binary, dir: dir, service: service, extraConfig: listingsConfig, rate: limitedRate, pageSize: limitedPageSize}.run(t)
 }
 
 // measureTiny runs nights without changes and measures the time without a request in progress.
@@ -159,17 +160,17 @@ func limitedNight(t *testing.T, s settings) outcome {
 // rows.
 func measureTiny(t *testing.T, s settings) findings {
 	t.Helper()
-	runs, rows := quietNights(t, s, world{})
+	demo, demoRows := quietNights(t, s, world{})
 	tiny, tinyRows := quietNights(t, s, world{Tiny: true})
 	beyond := func(o outcome) float64 { return o.Wall - o.Busy }
 	return findings{
-		Figures: []figure{{Name: "night without changes, time beyond its requests", Unit: "s", Runs: valuesOf(runs, beyond)}},
+		Figures: []figure{{Name: "night without changes, time beyond its requests", Unit: "s", Runs: valuesOf(demo, beyond)}},
 		OtherFigures: []figure{
-			{Name: "night without changes, rows", Runs: []float64{rows}},
-			{Name: "night without changes, wall time", Unit: "s", Runs: valuesOf(runs, wallOf)},
-			{Name: "night without changes, CPU time", Unit: "s", Runs: valuesOf(runs, cpuOf)},
-			{Name: "night without changes, requests", Runs: valuesOf(runs, func(o outcome) float64 { return float64(o.Requests) })},
-			{Name: "night without changes, peak resident memory", Unit: "MiB", Runs: valuesOf(runs, peakOf)},
+			{Name: "night without changes, rows", Runs: []float64{demoRows}},
+			{Name: "night without changes, wall time", Unit: "s", Runs: valuesOf(demo, wallOf)},
+			{Name: "night without changes, CPU time", Unit: "s", Runs: valuesOf(demo, cpuOf)},
+			{Name: "night without changes, requests", Runs: valuesOf(demo, func(o outcome) float64 { return float64(o.Requests) })},
+			{Name: "night without changes, peak resident memory", Unit: "MiB", Runs: valuesOf(demo, peakOf)},
 			{Name: "smaller night without changes, rows", Runs: []float64{tinyRows}},
 			{Name: "smaller night without changes, time beyond its requests", Unit: "s", Runs: valuesOf(tiny, beyond)},
 			{Name: "smaller night without changes, CPU time", Unit: "s", Runs: valuesOf(tiny, cpuOf)},
@@ -179,7 +180,7 @@ func measureTiny(t *testing.T, s settings) findings {
 
 // quietNights runs a first night and then nights without changes. It returns the outcomes of the
 // nights without changes and the number of rows in the DuckDB file.
-func quietNights(t *testing.T, s settings, w world) (runs []outcome, rows float64) {
+func quietNights(t *testing.T, s settings, w world) (nights []outcome, rows float64) {
 	t.Helper()
 	service := serve(t, w)
 	defer service.stop(t)
@@ -187,11 +188,11 @@ func quietNights(t *testing.T, s settings, w world) (runs []outcome, rows float6
 	defer remove()
 	j := job{binary: s.binary, dir: dir, service: service}
 	j.run(t)
-	runs = make([]outcome, s.runs)
-	for i := range runs {
-		runs[i] = j.run(t)
+	nights = make([]outcome, s.runs)
+	for i := range nights {
+		nights[i] = j.run(t)
 	}
-	return runs, rowsOf(t, filepath.Join(j.warehouse(), "latest", "catalog.duckdb"))
+	return nights, rowsOf(t, filepath.Join(j.warehouse(), "latest", "catalog.duckdb"))
 }
 
 // measureDemo measures the disk space of a demo of 14 nights.

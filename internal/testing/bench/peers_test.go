@@ -33,11 +33,11 @@ const (
 	smallDivisor = 10
 )
 
-func dltFigure(size, clock string) string {
+func dltFigureName(size, clock string) string {
 	return fmt.Sprintf("dlt against this program, %s time, %s", clock, size)
 }
 
-func curlFigure(name, size, clock string) string {
+func curlFigureName(name, size, clock string) string {
 	return fmt.Sprintf("this program against %s, %s time, %s", name, clock, size)
 }
 
@@ -132,8 +132,8 @@ func measurePeers(size string) func(t *testing.T, s settings) findings {
 func peerFigures(size string, all []peerResult) []figure {
 	own, peer := resultOf(thisProgram, all), resultOf(dlt, all)
 	return append([]figure{
-		{Name: dltFigure(size, "wall"), Unit: "x", Runs: pairedRatios(peer.Wall, own.Wall)},
-		{Name: dltFigure(size, "CPU"), Unit: "x", Runs: pairedRatios(peer.CPU, own.CPU)},
+		{Name: dltFigureName(size, "wall"), Unit: "x", Runs: pairedRatios(peer.Wall, own.Wall)},
+		{Name: dltFigureName(size, "CPU"), Unit: "x", Runs: pairedRatios(peer.CPU, own.CPU)},
 	}, curlFigures(curl, size, all)...)
 }
 
@@ -141,8 +141,8 @@ func peerFigures(size string, all []peerResult) []figure {
 func curlFigures(name, size string, all []peerResult) []figure {
 	own, peer := resultOf(thisProgram, all), resultOf(name, all)
 	return []figure{
-		{Name: curlFigure(name, size, "wall"), Unit: "x", Runs: pairedRatios(own.Wall, peer.Wall)},
-		{Name: curlFigure(name, size, "CPU"), Unit: "x", Runs: pairedRatios(own.CPU, peer.CPU)},
+		{Name: curlFigureName(name, size, "wall"), Unit: "x", Runs: pairedRatios(own.Wall, peer.Wall)},
+		{Name: curlFigureName(name, size, "CPU"), Unit: "x", Runs: pairedRatios(own.CPU, peer.CPU)},
 	}
 }
 
@@ -190,7 +190,7 @@ func runPeer(t *testing.T, s settings, environments, name string, service *servi
 	dir, remove := scratch(t)
 	defer remove()
 	if name == thisProgram {
-		j := job{binary: s.binary, dir: dir, service: service, extraConfig: catalogOnly}
+		j := job{binary: s.binary, dir: dir, service: service, extraConfig: listingsConfig}
 		u := measureTree(t, exec.CommandContext(t.Context(), s.binary, "run", "--config", j.writeConfig(t)))
 		return u, count(t, filepath.Join(j.warehouse(), "latest", "catalog.duckdb"), "placementsync")
 	}
@@ -245,8 +245,8 @@ func truthOf(t *testing.T, listings int) (truth recordCounts) {
 	return truth
 }
 
-// version returns the pinned version of the peer's package. The name of the package is the prefix of
-// the peer's files. The package of curl and DuckDB is duckdb-cli.
+// version returns the pinned version of the peer's package. The package has the name
+// filePrefix, but the package of curl and DuckDB is duckdb-cli.
 func (p peer) version(t *testing.T) string {
 	t.Helper()
 	data, err := peerFiles.ReadFile("peers/" + p.filePrefix + "_requirements.txt")

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 		m.Run()
 		return
 	}
-	task := map[string]childTask{"baseline": &baseline{}, "decode": &decodeTask{}, "night": &nightTask{}, "service": &world{}, "year": &year{}}[name]
+	task := map[string]childTask{"baseline": &baseline{}, "decode": &decodeTask{}, "night": &nightTask{}, "service": &world{}, "year": &yearTask{}}[name]
 	err := json.Unmarshal([]byte(os.Args[1]), task)
 	if err == nil {
 		err = task.run(context.Background())

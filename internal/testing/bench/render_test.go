@@ -43,8 +43,8 @@ func TestPageWithMeasurements(t *testing.T) {
 		{Name: thisProgram, Listings: 10000, Wall: []float64{30}, CPU: []float64{40}, Peak: []float64{700 * mebibyte}, counts: counts{Tables: 5, Rows: 70000}},
 	}
 	page := renderPage(map[string]result{
-		"nights": {findings: findings{OtherFigures: []figure{{Name: fastestFigure("wall"), Unit: "x", Runs: []float64{1.5}},
-			{Name: fastestFigure("CPU"), Unit: "x", Runs: []float64{2}}}}},
+		"nights": {findings: findings{OtherFigures: []figure{{Name: fastestFigureName("wall"), Unit: "x", Runs: []float64{1.5}},
+			{Name: fastestFigureName("CPU"), Unit: "x", Runs: []float64{2}}}}},
 		peersSmall: {findings: findings{Peers: all[:4], Figures: peerFigures(small, all[:4]), OtherFigures: curlFigures(fastCurl, small, all[:4])}},
 		peersLarge: {findings: findings{Peers: all[4:]}},
 		"tiny": {conditions: conditions{Date: "2026-11-22", Commit: "abc", CPU: "Some CPU", Cores: 2, RAM: "25165824 kB",

@@ -76,8 +76,8 @@ func firstWord(path string) string {
 	return "unknown"
 }
 
-// storeResult stores the result of a section beside the results of other sections, and writes the
-// page.
+// storeResult stores the result of a section beside the results of other sections, and writes
+// docs/performance.md.
 func storeResult(t *testing.T, docs, name string, r result) {
 	t.Helper()
 	path := filepath.Join(docs, "performance.json")
@@ -99,7 +99,8 @@ func readResults(t *testing.T, path string) map[string]result {
 	return all
 }
 
-// TestRenderPerformance writes the page from the stored results, after a change of the template.
+// TestRenderPerformance writes docs/performance.md from the stored results, after a change of the
+// template.
 func TestRenderPerformance(t *testing.T) {
 	docs := os.Getenv(docsVar)
 	if docs == "" || os.Getenv(sectionsVar) != "" {

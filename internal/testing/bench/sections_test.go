@@ -59,8 +59,8 @@ type findings struct {
 	Figures []figure `json:"figures,omitempty"`
 	// OtherFigures are further results.
 	OtherFigures []figure `json:"numbers,omitempty"`
-	// Stages are the stages of a night. Days are the nights of section year, one for each day. Peers are
-	// the results of this program and other programs.
+	// Stages are the parts of a night, such as decoding. Days are the nights of section year, one for
+	// each day. Peers are the results of this program and other programs.
 	Stages []stage      `json:"stages,omitempty"`
 	Days   []day        `json:"days,omitempty"`
 	Peers  []peerResult `json:"peers,omitempty"`

@@ -79,10 +79,10 @@ type requestStats struct {
 type meter struct {
 	next http.Handler
 
-	mu    sync.Mutex
-	open  int       // requests in progress
-	since time.Time // when open became greater than 0
-	stats requestStats
+	mu         sync.Mutex
+	inProgress int       // requests
+	busySince  time.Time // when inProgress became greater than 0
+	stats      requestStats
 }
 
 func (m *meter) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
@@ -99,8 +99,8 @@ func (m *meter) enter() {
 	if m.stats.Requests++; m.stats.Requests == 1 {
 		m.stats.First = now
 	}
-	if m.open++; m.open == 1 {
-		m.since = now
+	if m.inProgress++; m.inProgress == 1 {
+		m.busySince = now
 	}
 }
 
@@ -112,8 +112,8 @@ func (m *meter) exit(c *counter) {
 	if c.status == http.StatusTooManyRequests {
 		m.stats.Limited++
 	}
-	if m.open--; m.open == 0 {
-		m.stats.Busy += m.stats.Last.Sub(m.since).Seconds()
+	if m.inProgress--; m.inProgress == 0 {
+		m.stats.Busy += m.stats.Last.Sub(m.busySince).Seconds()
 	}
 }
 

@@ -61,7 +61,7 @@ func readSettings(t *testing.T) settings {
 	}
 	var err error
 	for _, name := range s.sections {
-		if !slices.ContainsFunc(sections(), func(sec section) bool { return isSelectedBy(name, sec.name) }) {
+		if !slices.ContainsFunc(sections(), func(sec section) bool { return wordSelects(name, sec.name) }) {
 			t.Fatalf("%s contains the unknown section %q", sectionsVar, name)
 		}
 	}
@@ -74,12 +74,12 @@ func readSettings(t *testing.T) settings {
 }
 
 func (s settings) selects(section string) bool {
-	return slices.ContainsFunc(s.sections, func(name string) bool { return isSelectedBy(name, section) })
+	return slices.ContainsFunc(s.sections, func(name string) bool { return wordSelects(name, section) })
 }
 
-// isSelectedBy reports whether a word of sectionsVar selects a section. The word is the name of the
+// wordSelects reports whether a word of sectionsVar selects a section. The word is the name of the
 // section, the part of the name before a hyphen, or "all".
-func isSelectedBy(word, section string) bool {
+func wordSelects(word, section string) bool {
 	return word == "all" || word == section || strings.HasPrefix(section, word+"-")
 }
 
@@ -90,7 +90,9 @@ func readNumber(t *testing.T, name string, fallback int) int {
 		return fallback
 	}
 	n, err := strconv.Atoi(text)
-	must(t, err)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
 	return n
 }
 

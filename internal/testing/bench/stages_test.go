@@ -42,7 +42,7 @@ func sequentialStages(t *testing.T, steps []timedStep) []stage {
 	t.Helper()
 	firstStep := steps[slices.IndexFunc(steps, func(s timedStep) bool { return s.Name == "rows staged" })]
 	stages := []stage{{"begin: token, draft, stage", firstStep.CPU, firstStep.Wall}}
-	for _, s := range [][3]string{
+	for _, s := range []struct{ name, from, to string }{
 		{"compare and merge", "stream staged", "merged"},
 		{"notes and Parquet", "merged", "parquet written"},
 		{"close the stage, count", "parquet written", "before checkpoint"},
@@ -50,31 +50,31 @@ func sequentialStages(t *testing.T, steps []timedStep) []stage {
 		{"verify, checksum of the catalog", "before verify", "before rename of the version"},
 		{"switch and series", "before rename of the version", "ended"},
 	} {
-		from, to := lastStep(t, steps, s[1]), lastStep(t, steps, s[2])
-		stages = append(stages, stage{s[0], to.CPU - from.CPU, to.Wall - from.Wall})
+		from, to := lastStep(t, steps, s.from), lastStep(t, steps, s.to)
+		stages = append(stages, stage{s.name, to.CPU - from.CPU, to.Wall - from.Wall})
 	}
 	return stages
 }
 
 // concurrentStages returns the stages before the last response. A sample counts for the first stage
-// that matches one of its functions.
+// whose pattern matches a function of the sample.
 func concurrentStages(t *testing.T, profile string) []stage {
 	t.Helper()
-	byFunction := []struct{ name, focus string }{
+	byFunction := []struct{ name, pattern string }{
 		{"staging in DuckDB, on our threads", `load\.\(\*(Rows|Events|Details|Findings)\)\.`},
 		{"decode", `internal/transform\.`},
 		{"land (pack, checksum, journal)", `fetch\.\(\*Landing\)`},
 		{"HTTP", `net/http\.|fetch\.\(\*Client\)`},
 	}
 	var stages []stage
-	var counted []string
+	var earlier []string
 	for _, s := range byFunction {
-		args := []string{"-focus=" + s.focus}
-		if len(counted) > 0 {
-			args = append(args, "-ignore="+strings.Join(counted, "|"))
+		args := []string{"-focus=" + s.pattern}
+		if len(earlier) > 0 {
+			args = append(args, "-ignore="+strings.Join(earlier, "|"))
 		}
 		stages = append(stages, stage{Name: s.name, CPU: cpuSeconds(t, profile, args...)})
-		counted = append(counted, s.focus)
+		earlier = append(earlier, s.pattern)
 	}
 	stages = append(stages,
 		stage{Name: "garbage collection", CPU: cpuSeconds(t, profile, `-focus=runtime\.gcBgMarkWorker|runtime\.bgsweep|runtime\.bgscavenge`)},

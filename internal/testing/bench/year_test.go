@@ -26,29 +26,29 @@ type day struct {
 	Closed int64 `json:"closed_rows"`
 }
 
-// year runs many nights of one warehouse. Report is the file for the results.
-type year struct {
+// yearTask runs many nights of one warehouse. Report is the file for the results.
+type yearTask struct {
 	Listings, Days int
 	Dir, Report    string
 }
 
-// yearNight is the report of a night.
-type yearNight struct {
+// nightReport is the report of one night.
+type nightReport struct {
 	Steps   []timedStep
 	Catalog int64 // size of the DuckDB file in bytes
 	Closed  int64 // rows that were changed or removed
 }
 
 // run runs one night for each simulated day. The pipeline and the demo service run in one process.
-// The report is a list of yearNight.
-func (y year) run(ctx context.Context) error {
+// The report is a list of nightReport.
+func (y yearTask) run(ctx context.Context) error {
 	service := sim.New(world{Listings: y.Listings, CatalogOnly: true}.options())
 	url, stop, err := service.Serve(ctx, "")
 	if err != nil {
 		return err
 	}
 	task := nightTask{URL: url, Dir: y.Dir}
-	nights, startedAt := make([]yearNight, y.Days), time.Now()
+	nights, startedAt := make([]nightReport, y.Days), time.Now()
 	for i := range nights {
 		if nights[i], err = y.night(ctx, task, service.Now); err != nil {
 			return err
@@ -63,21 +63,21 @@ func (y year) run(ctx context.Context) error {
 
 // night runs one night. It then removes the stored responses and the Parquet files by day, which are
 // not measured.
-func (y year) night(ctx context.Context, task nightTask, now func() time.Time) (yearNight, error) {
+func (y yearTask) night(ctx context.Context, task nightTask, now func() time.Time) (nightReport, error) {
 	r := newRecorder()
 	res, err := pipeline.Run(ctx, task.config(now, r.step))
 	if err != nil {
-		return yearNight{}, err
+		return nightReport{}, err
 	}
 	folder := filepath.Join(y.Dir, "warehouse")
 	catalog, err := os.Stat(filepath.Join(folder, "latest", "catalog.duckdb"))
 	if err := errors.Join(err, os.RemoveAll(filepath.Join(folder, "raw")), os.RemoveAll(filepath.Join(folder, "parquet"))); err != nil {
-		return yearNight{}, err
+		return nightReport{}, err
 	}
-	return yearNight{Steps: r.steps, Catalog: catalog.Size(), Closed: res.Run.Changed + res.Run.Gone}, nil
+	return nightReport{Steps: r.steps, Catalog: catalog.Size(), Closed: res.Run.Changed + res.Run.Gone}, nil
 }
 
-// medianReach is the number of nights before and after a night that the running median includes.
+// The running median of a night includes medianReach nights before and after it.
 // The time of a single night depends more on the machine than on the warehouse.
 const medianReach = 4
 
@@ -90,11 +90,11 @@ func measureYear(t *testing.T, s settings) findings {
 	t.Helper()
 	dir, remove := scratch(t)
 	defer remove()
-	y := year{Listings: s.listings, Days: s.days, Dir: dir, Report: filepath.Join(dir, "year.json")}
+	y := yearTask{Listings: s.listings, Days: s.days, Dir: dir, Report: filepath.Join(dir, "year.json")}
 	cmd := childCommand(t, "year", y)
 	cmd.Stderr = os.Stderr // the child prints its progress
 	measure(t, cmd)
-	var nights []yearNight
+	var nights []nightReport
 	readJSON(t, y.Report, &nights)
 	var days []day
 	for i, n := range nights {

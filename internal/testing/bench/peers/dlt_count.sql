@@ -1,5 +1,5 @@
--- Counts the rows loaded by dlt. The columns of the result are: tables, rows of all
--- tables, records, and items of the four lists prices, tags, example_links and includes.
+-- Counts the rows loaded by dlt. The columns of the result are the numbers of tables,
+-- of rows in all tables, of records, and of items in the lists prices, tags, example_links and includes.
 -- dlt's own tables, whose names begin with _dlt, are not counted.
 SELECT
     (SELECT count(*) FROM duckdb_tables() WHERE schema_name = 'listings' AND table_name NOT LIKE '\_dlt%' ESCAPE '\'),

@@ -1,5 +1,5 @@
--- Counts the rows loaded by this program. The columns of the result are: tables, rows of all
--- tables, records, and items of the four lists prices, tags, example_links and includes.
+-- Counts the rows loaded by this program. The columns of the result are the numbers of tables,
+-- of rows in all tables, of records, and of items in the lists prices, tags, example_links and includes.
 -- The tables in the schemas past and meta are not counted.
 SELECT 5, listings.n + prices.n + tags.n + links.n + includes.n,
     listings.n, prices.n, tags.n, links.n, includes.n
