@@ -53,6 +53,9 @@ func readSettings(t *testing.T) settings {
 	t.Helper()
 	s := settings{docs: os.Getenv(docsVar), listings: readNumber(t, listingsVar, 1_000_000),
 		runs: readNumber(t, runsVar, 5), longRuns: readNumber(t, longRunsVar, 1), days: readNumber(t, daysVar, 365), allPeers: os.Getenv(peersVar) == "all"}
+	if s.days < earlyDay {
+		t.Fatalf("%s is %d, want at least %d: section year compares the last night with night %d", daysVar, s.days, earlyDay, earlyDay)
+	}
 	if names := os.Getenv(sectionsVar); names != "" {
 		s.sections = strings.Split(names, ",")
 	}

@@ -86,6 +86,9 @@ func medianNear(days []day, dayNumber int, value func(day) float64) float64 {
 	return figure{Runs: valuesOf(days[from-1:to], value)}.median()
 }
 
+// earlyDay is the night with which the last night of the year is compared.
+const earlyDay = 10
+
 func measureYear(t *testing.T, s settings) findings {
 	t.Helper()
 	dir, remove := scratch(t)
@@ -104,7 +107,6 @@ func measureYear(t *testing.T, s settings) findings {
 	}
 	merge, publish := func(d day) float64 { return d.Merge }, func(d day) float64 { return d.Publish }
 	size := func(d day) float64 { return d.Catalog / megabyte }
-	const earlyDay = 10
 	ratio := func(value func(day) float64) []float64 {
 		return []float64{medianNear(days, len(days), value) / medianNear(days, earlyDay, value)}
 	}
