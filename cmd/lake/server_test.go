@@ -23,20 +23,12 @@ func TestLakeOnAServer(t *testing.T) {
 	first := h.publish()[0]
 	h.requireEqualTables(first.Run)
 
-	slowDowns := 5
-	server.SetFailure(func(w http.ResponseWriter, r *http.Request) bool {
-		if r.Method == http.MethodPut && slowDowns > 0 {
-			slowDowns--
-			s3sim.Refuse(w, http.StatusServiceUnavailable, "SlowDown")
-			return true
-		}
-		return false
-	})
+	throttlesLeft := server.ThrottleWrites(5)
 	second := h.night()
 	h.publish()
 	h.requireEqualTables(second)
-	if slowDowns > 0 {
-		t.Errorf("the publish got %d SlowDown responses, want 5", 5-slowDowns)
+	if n := throttlesLeft(); n > 0 {
+		t.Errorf("the publish got %d throttled responses, want 5", 5-n)
 	}
 
 	server.SetFailure(func(w http.ResponseWriter, r *http.Request) bool {

@@ -45,18 +45,10 @@ func TestBackupOnServer(t *testing.T) {
 	must(t, d.night(t))
 	must(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
 
-	throttlesLeft := 5
-	gateway.SetFailure(func(w http.ResponseWriter, r *http.Request) bool {
-		if r.Method == http.MethodPut && throttlesLeft > 0 {
-			throttlesLeft--
-			s3sim.Refuse(w, http.StatusServiceUnavailable, "SlowDown")
-			return true
-		}
-		return false
-	})
+	throttlesLeft := gateway.ThrottleWrites(5)
 	must(t, d.night(t))
-	if throttlesLeft > 0 {
-		t.Errorf("the night got %d throttled responses, want 5", 5-throttlesLeft)
+	if n := throttlesLeft(); n > 0 {
+		t.Errorf("the night got %d throttled responses, want 5", 5-n)
 	}
 
 	resets := 0

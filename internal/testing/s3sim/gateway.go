@@ -113,6 +113,24 @@ func (g *Gateway) SetFailure(fail func(w http.ResponseWriter, r *http.Request) b
 	g.fail, g.requests = fail, map[string]int{}
 }
 
+// ThrottleWrites responds to the next n PUT requests with the error SlowDown. The returned function
+// returns the number of PUT requests that are still to be throttled. ThrottleWrites replaces the function of [Gateway.SetFailure].
+func (g *Gateway) ThrottleWrites(n int) (left func() int) {
+	g.SetFailure(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodPut || n == 0 {
+			return false
+		}
+		n--
+		Refuse(w, http.StatusServiceUnavailable, "SlowDown")
+		return true
+	})
+	return func() int {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		return n
+	}
+}
+
 // CountRequests returns the number of requests with a method since the last call of
 // [Gateway.SetFailure].
 func (g *Gateway) CountRequests(method string) int {
