@@ -52,7 +52,7 @@ func (w *world) topLists() []*list {
 	}
 }
 
-// stepDay simulates one day. Each part has its own random source.
+// stepDay simulates one day. Each kind of record has its own random source.
 func (w *world) stepDay() {
 	w.calendar.day++
 	day := w.calendar.day
@@ -75,7 +75,7 @@ func (w *world) churn(l *list) {
 	interval := uint64(w.opts.ChurnEvery)
 	phase := uint64(l.requests) % interval
 	l.requests++
-	// Each of these changes has its own random source.
+	// The counts of inserted and deleted records give each change a different random source.
 	source := func() *rand.Rand { return w.seed.rng(l.inserted<<20+l.deleted<<1+1, kindRoute) }
 	if phase == w.seed.roll(kindRoute, 0, 1)%interval {
 		w.insertRecord(l, source())
