@@ -174,25 +174,25 @@ func (c *sqlCase) runQueries(t *testing.T, all []dialect.Query, spec caseSpec) (
 		if spec.query != "" && q.Name != spec.query {
 			continue
 		}
-		r := queryCase{Name: q.Name, Params: []param{}, WantFile: filepath.Join(resultsDir, q.Name+".parquet")}
-		var marked []string
+		qc := queryCase{Name: q.Name, Params: []param{}, WantFile: filepath.Join(resultsDir, q.Name+".parquet")}
+		var paramNames []string
 		values := maps.Clone(given)
 		for _, p := range q.Params {
 			if _, ok := values[p.Name]; !ok && p.Default == "" {
-				known, _, err := db.ParamValues(t.Context(), p, 1)
+				dataValues, _, err := db.ParamValues(t.Context(), p, 1)
 				must(t, err)
-				values[p.Name] = known[0]
+				values[p.Name] = dataValues[0]
 			}
 			if text, ok := values[p.Name]; ok {
-				r.Params = append(r.Params, param{p.Name, p.Type, text})
-				marked = append(marked, p.Name)
+				qc.Params = append(qc.Params, param{p.Name, p.Type, text})
+				paramNames = append(paramNames, p.Name)
 			}
 		}
-		r.SQL = strings.TrimSpace(q.Marked(marked...))
-		_, err := db.Save(t.Context(), q.Query, values, query.Output{Format: query.Parquet}, r.WantFile)
+		qc.SQL = strings.TrimSpace(q.Marked(paramNames...))
+		_, err := db.Save(t.Context(), q.Query, values, query.Output{Format: query.Parquet}, qc.WantFile)
 		must(t, err)
-		c.Queries = append(c.Queries, r)
-		sqlTexts = append(sqlTexts, r.SQL)
+		c.Queries = append(c.Queries, qc)
+		sqlTexts = append(sqlTexts, qc.SQL)
 	}
 	return sqlTexts
 }
@@ -262,8 +262,8 @@ func engineQueries(t *testing.T, engine dialect.Engine, names dialect.Names) []d
 	return all
 }
 
-// benchCase fills a DuckDB file with generated data, by the SQL of the benchmark of the named queries.
-// dir is the scratch folder of the job.
+// benchCase returns a case whose DuckDB file is filled by queries/testdata/bench.sql. dir is the scratch
+// folder of the job.
 func benchCase(t *testing.T, engine dialect.Engine, engineCatalog, dir string, listings int) sqlCase {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(queriesDir, "testdata", "bench.sql"))

@@ -140,7 +140,6 @@ func TestLakeComparisonNamesTables(t *testing.T) {
 	filled, empty := filepath.Join(dir, "catalog.duckdb"), filepath.Join(dir, "empty.duckdb")
 	execute(t, filled, "SET TimeZone = 'UTC'; CREATE SCHEMA past;"+createPrices+`CREATE TABLE orders AS FROM prices; CREATE TABLE past.orders AS FROM prices;
 		COPY (FROM prices) TO '`+dir+`/past.orders.parquet'; COPY (FROM prices WHERE id = 'a') TO '`+dir+`/current.prices.parquet'`)
-	execute(t, empty, "CREATE TABLE orders (id VARCHAR); COPY orders TO '"+filepath.Join(dir, "current.orders.parquet")+"'")
 	compare := func(duckDBPath string) string {
 		var lines []string
 		job := job{Scratch: dir, Nights: []night{{Run: "night", DuckDBPath: duckDBPath}}}
@@ -149,7 +148,6 @@ func TestLakeComparisonNamesTables(t *testing.T) {
 		})
 		return strings.Join(lines, "\n")
 	}
-	must(t, os.Rename(filepath.Join(dir, "current.orders.parquet"), filepath.Join(dir, "empty_orders.parquet")))
 	got := compare(filled)
 	for _, want := range []string{"files: current.prices of night: row 1: only DuckDB has: id=b", "files: current.orders of night: the engine failed: ",
 		"files: 1 tables of the newest night equal: "} {
@@ -157,7 +155,7 @@ func TestLakeComparisonNamesTables(t *testing.T) {
 			t.Errorf("the result does not contain %q:\n%s", want, got)
 		}
 	}
-	must(t, os.Rename(filepath.Join(dir, "empty_orders.parquet"), filepath.Join(dir, "current.orders.parquet")))
+	execute(t, empty, "CREATE TABLE orders (id VARCHAR); COPY orders TO '"+filepath.Join(dir, "current.orders.parquet")+"'")
 	if got := compare(empty); !strings.Contains(got, "no row was compared") {
 		t.Errorf("a lake without rows: got %q, want the error \"no row was compared\"", got)
 	}

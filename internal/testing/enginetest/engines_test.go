@@ -8,18 +8,17 @@ import (
 	"placementsync/internal/dialect"
 )
 
-// listingsVar is an environment variable with the number of listings of the large DuckDB file. The
-// default is largeListings.
+// listingsVar is an environment variable with the number of listings of the large DuckDB file.
 const (
-	listingsVar   = "PLACEMENTSYNC_ENGINES_LISTINGS"
-	largeListings = 100_000
+	listingsVar     = "PLACEMENTSYNC_ENGINES_LISTINGS"
+	defaultListings = 100_000
 )
 
 func listings(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv(listingsVar)
 	if text == "" {
-		return largeListings
+		return defaultListings
 	}
 	n, err := strconv.Atoi(text)
 	must(t, err)
@@ -30,7 +29,7 @@ func listings(t *testing.T) int {
 // tests. The time zone of the session has daylight saving time, which must not affect results.
 func TestSparkRunsNamedQueries(t *testing.T) {
 	e, dir := equip(t, "java"), t.TempDir()
-	j := job{Scratch: dir, Timezone: "America/New_York", Cases: fixtureCases(t, mustFind(t, "spark"), "", dir)}
+	j := job{Scratch: dir, Timezone: "America/New_York", Cases: fixtureCases(t, findEngine(t, "spark"), "", dir)}
 	// For the few rows of a test, compiling takes longer than interpreting.
 	j.Spark = map[string]string{"spark.sql.codegen.wholeStage": "false"}
 	e.run(t, "spark_sql.py", j)
@@ -41,7 +40,7 @@ func TestSparkRunsNamedQueries(t *testing.T) {
 func TestTrinoRunsNamedQueries(t *testing.T) {
 	e, dir := equip(t, "mvn"), t.TempDir()
 	e.installJars(t)
-	e.run(t, "trino_sql.py", job{Scratch: dir, Timezone: "America/New_York", Cases: fixtureCases(t, mustFind(t, "trino"), "memory", dir)})
+	e.run(t, "trino_sql.py", job{Scratch: dir, Timezone: "America/New_York", Cases: fixtureCases(t, findEngine(t, "trino"), "memory", dir)})
 }
 
 // TestEnginesQueryAYear runs all views and named queries on the data of a year of nights.
@@ -49,13 +48,13 @@ func TestEnginesQueryAYear(t *testing.T) {
 	e, dir := equip(t, "java", "mvn"), t.TempDir()
 	e.installJars(t)
 	cases := func(engineName, engineCatalog string) []sqlCase {
-		return []sqlCase{benchCase(t, mustFind(t, engineName), engineCatalog, dir, listings(t))}
+		return []sqlCase{benchCase(t, findEngine(t, engineName), engineCatalog, dir, listings(t))}
 	}
 	t.Run("spark", func(t *testing.T) { e.run(t, "spark_sql.py", job{Scratch: dir, Cases: cases("spark", "")}) })
 	t.Run("trino", func(t *testing.T) { e.run(t, "trino_sql.py", job{Scratch: dir, Cases: cases("trino", "memory")}) })
 }
 
-func mustFind(t *testing.T, name string) dialect.Engine {
+func findEngine(t *testing.T, name string) dialect.Engine {
 	t.Helper()
 	engine, err := dialect.Find(name)
 	must(t, err)

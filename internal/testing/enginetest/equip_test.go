@@ -69,31 +69,31 @@ func (e equipment) writeScripts(t *testing.T) {
 // installPython creates the Python environment. An environment with the pinned versions is kept.
 func (e equipment) installPython(t *testing.T) {
 	t.Helper()
-	pins := e.path("requirements.txt")
-	if isInstalled(t, pins) {
+	pinsFile := e.path("requirements.txt")
+	if isInstalled(t, pinsFile) {
 		return
 	}
 	e.install(t, "python3", "-m", "venv", e.path("venv"))
-	e.install(t, e.path("venv", "bin", "pip"), "install", "--quiet", "--disable-pip-version-check", "-r", pins)
-	markInstalled(t, pins)
+	e.install(t, e.path("venv", "bin", "pip"), "install", "--quiet", "--disable-pip-version-check", "-r", pinsFile)
+	markInstalled(t, pinsFile)
 }
 
 // installJars downloads the artifacts of jars.txt and of the REST catalog, and unpacks Trino. It
 // returns the path of the Iceberg runtime for Spark.
 func (e equipment) installJars(t *testing.T) string {
 	t.Helper()
-	for _, pins := range []string{e.path("jars.txt"), e.path("rest_pom.xml")} {
-		if isInstalled(t, pins) {
+	for _, pinsFile := range []string{e.path("jars.txt"), e.path("rest_pom.xml")} {
+		if isInstalled(t, pinsFile) {
 			continue
 		}
-		if strings.HasSuffix(pins, ".xml") {
-			e.install(t, "mvn", "--quiet", "--batch-mode", "-f", pins, "dependency:copy-dependencies", "-DoutputDirectory="+e.path("jars", "rest"))
+		if strings.HasSuffix(pinsFile, ".xml") {
+			e.install(t, "mvn", "--quiet", "--batch-mode", "-f", pinsFile, "dependency:copy-dependencies", "-DoutputDirectory="+e.path("jars", "rest"))
 		} else {
-			for _, artifact := range readPins(t, pins) {
+			for _, artifact := range readPins(t, pinsFile) {
 				e.install(t, "mvn", "--quiet", "--batch-mode", "dependency:copy", "-Dartifact="+artifact, "-DoutputDirectory="+e.path("jars"))
 			}
 		}
-		markInstalled(t, pins)
+		markInstalled(t, pinsFile)
 	}
 	if unpacked, _ := filepath.Glob(e.path("trino-server-*", "lib")); len(unpacked) == 0 {
 		archives, err := filepath.Glob(e.path("jars", "trino-server-*.tar.gz"))
@@ -118,22 +118,22 @@ func readPins(t *testing.T, file string) (lines []string) {
 }
 
 // isInstalled reports whether the last installation used the same pinned versions.
-func isInstalled(t *testing.T, pins string) bool {
+func isInstalled(t *testing.T, pinsFile string) bool {
 	t.Helper()
-	want, err := os.ReadFile(pins)
+	want, err := os.ReadFile(pinsFile)
 	must(t, err)
-	have, err := os.ReadFile(pins + ".installed")
+	have, err := os.ReadFile(pinsFile + ".installed")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
 	}
 	return err == nil && string(have) == string(want)
 }
 
-func markInstalled(t *testing.T, pins string) {
+func markInstalled(t *testing.T, pinsFile string) {
 	t.Helper()
-	text, err := os.ReadFile(pins)
+	text, err := os.ReadFile(pinsFile)
 	must(t, err)
-	must(t, os.WriteFile(pins+".installed", text, 0o644))
+	must(t, os.WriteFile(pinsFile+".installed", text, 0o644))
 }
 
 // install runs a command of an installation. If the command fails, install skips the test.

@@ -100,7 +100,7 @@ func (d demo) testRESTLake(t *testing.T, e equipment) {
 // statements of dialect.Engine, reads them, and runs the queries.
 func (d demo) cases(t *testing.T, engineName, lakeCatalog string) []sqlCase {
 	t.Helper()
-	created := newCase(t, mustFind(t, engineName), lakeCatalog, caseSpec{name: "lake", duckDBPath: d.nights[len(d.nights)-1].DuckDBPath, lakePrefix: namespacePrefix})
+	created := newCase(t, findEngine(t, engineName), lakeCatalog, caseSpec{name: "lake", duckDBPath: d.nights[len(d.nights)-1].DuckDBPath, lakePrefix: namespacePrefix})
 	published := created
 	published.Name, published.ViewStatements, published.Queries = "published views", []string{}, []queryCase{}
 	return []sqlCase{published, created}
