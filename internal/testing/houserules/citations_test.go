@@ -17,7 +17,7 @@ import (
 // page.
 const servicePage = "docs/service.md"
 
-// checkCitations checks three rules. Each section, type and field that a citation names must be on
+// checkCitations checks three rules. Each section, record and field that a citation names must be on
 // servicePage. Each "section N" must follow the word "spec". Each named .md file must be in the
 // repository.
 func checkCitations(t tree) []finding {
@@ -48,19 +48,19 @@ var (
 	pageName       = regexp.MustCompile(`[\w*][\w./*-]*\.md\b`)
 	quotedField    = regexp.MustCompile("`([a-z_0-9.]+)`")
 
-	// citation matches one or more sections and the following text, which can begin with a type, a
-	// field, a request or a header: "spec 4.1", "spec sections 2.1 and 5", "Spec 2.4 Order.client_id",
+	// citation matches one or more sections and the following text, which can begin with a record,
+	// a field, a request or a header: "spec 4.1", "spec sections 2.1 and 5", "Spec 2.4 Order.client_id",
 	// "Spec 6.3 article_id".
 	citation      = regexp.MustCompile(`\b([Ss])pec(?:ification)?,? (?:sections? )?(\d+(?:\.\d+)?)\b((?:(?:,| and) \d+(?:\.\d+)?\b)*)(?: ([^'|(]*))?`)
 	citedNumber   = regexp.MustCompile(`\d+(?:\.\d+)?`)
-	citedField    = regexp.MustCompile(`^([A-Z][A-Za-z]+(?: info)?)((?:\.[a-z_0-9]+)*)`)
+	citedRecord   = regexp.MustCompile(`^([A-Z][A-Za-z]+(?: info)?)((?:\.[a-z_0-9]+)*)`)
 	citedVerbatim = regexp.MustCompile(`^((?:GET |x-)?[a-z_/][\w./{}-]*[\w}])`)
 )
 
-// section is a section of servicePage: its text and the types of records that it describes.
+// section is a section of servicePage: its text and the records that it describes.
 type section struct {
-	text  string
-	types []string
+	text    string
+	records []string
 }
 
 // serviceSpec is the parsed servicePage.
@@ -70,21 +70,21 @@ type serviceSpec struct {
 }
 
 func readServicePage(t tree) serviceSpec {
-	page := serviceSpec{map[string]*section{}, map[string]map[string]string{}}
+	spec := serviceSpec{map[string]*section{}, map[string]map[string]string{}}
 	i := slices.IndexFunc(t.textFiles, func(f textFile) bool { return f.path == servicePage })
 	if i < 0 {
-		return page
+		return spec
 	}
 	current, record := &section{}, ""
 	for line := range strings.Lines(t.textFiles[i].content) {
 		if number := serviceHeading.FindStringSubmatch(line); number != nil {
 			current, record = &section{}, ""
-			page.sections[number[1]] = current
+			spec.sections[number[1]] = current
 		}
 		if name, ok := strings.CutPrefix(line, "#### "); ok {
 			record = strings.TrimSpace(name)
-			current.types = append(current.types, record)
-			page.fields[record] = map[string]string{}
+			current.records = append(current.records, record)
+			spec.fields[record] = map[string]string{}
 		}
 		current.text += line
 		cells := strings.Split(line, "|")
@@ -92,14 +92,14 @@ func readServicePage(t tree) serviceSpec {
 			continue
 		}
 		for _, field := range quotedField.FindAllStringSubmatch(cells[1], -1) {
-			page.fields[record][field[1]] = cells[2]
+			spec.fields[record][field[1]] = cells[2]
 		}
 	}
-	return page
+	return spec
 }
 
 // citationProblems describes the citations in a text that name something that is not on servicePage.
-// After "spec" in lower case, only types and their fields are checked, because other words belong to
+// After "spec" in lower case, only records and their fields are checked, because other words belong to
 // the sentence.
 func (p serviceSpec) citationProblems(text string) []string {
 	var problems []string
@@ -113,11 +113,11 @@ func (p serviceSpec) citationProblems(text string) []string {
 		if citedSection == nil || match[3] != "" {
 			continue
 		}
-		field, verbatim := citedField.FindStringSubmatch(afterNumber), citedVerbatim.FindString(afterNumber)
+		record, verbatim := citedRecord.FindStringSubmatch(afterNumber), citedVerbatim.FindString(afterNumber)
 		switch {
-		case field != nil && field[1] != "GET":
-			if !slices.Contains(citedSection.types, field[1]) || !p.hasField(field[1], strings.TrimPrefix(field[2], ".")) {
-				problems = append(problems, fmt.Sprintf("section %s of the service does not name %s", match[2], field[0]))
+		case record != nil && record[1] != "GET":
+			if !slices.Contains(citedSection.records, record[1]) || !p.hasField(record[1], strings.TrimPrefix(record[2], ".")) {
+				problems = append(problems, fmt.Sprintf("section %s of the service does not name %s", match[2], record[0]))
 			}
 		case verbatim != "" && match[1] == "S" && !strings.Contains(citedSection.text, "`"+verbatim):
 			problems = append(problems, fmt.Sprintf("section %s of the service does not name %s", match[2], verbatim))
@@ -127,7 +127,7 @@ func (p serviceSpec) citationProblems(text string) []string {
 }
 
 // hasField reports whether a record has a field. A dotted name such as owner.age can also mean the
-// field age of the record type of the field owner.
+// field age of the record that is the type of the field owner.
 func (p serviceSpec) hasField(record, dotted string) bool {
 	fields := p.fields[record]
 	if _, ok := fields[dotted]; ok || dotted == "" {
@@ -148,9 +148,9 @@ type citingPlace struct {
 	line int
 }
 
-// citingPlaces returns the comments of Go files, each as one line, the specLiterals of these files,
-// and the lines of all other files. It leaves out servicePage. It also leaves out this package,
-// because its tests contain invalid citations.
+// citingPlaces returns the comments of Go files, each as one line, the values of the fields Spec in
+// these files, and the lines of all other files. It leaves out servicePage. It also leaves out this
+// package, because its tests contain invalid citations.
 func citingPlaces(t tree) []citingPlace {
 	var places []citingPlace
 	for _, s := range t.sources {

@@ -41,9 +41,9 @@ func helpPage(t *testing.T, binary string) []byte {
 	t.Helper()
 	var page bytes.Buffer
 	page.WriteString("# Commands\n\nThis page contains the help of every command. `make docs` generates it from the program.\n")
-	root := run(t, binary, "help")
-	fmt.Fprintf(&page, "\n## placementsync\n\n```text\n%s```\n", root)
-	for _, match := range commandName.FindAllSubmatch(root, -1) {
+	rootHelp := run(t, binary, "help")
+	fmt.Fprintf(&page, "\n## placementsync\n\n```text\n%s```\n", rootHelp)
+	for _, match := range commandName.FindAllSubmatch(rootHelp, -1) {
 		if name := string(match[1]); name != "help" && name != "completion" { // cobra adds these commands
 			fmt.Fprintf(&page, "\n## placementsync %s\n\n```text\n%s```\n", name, run(t, binary, "help", name))
 		}

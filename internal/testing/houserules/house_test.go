@@ -14,8 +14,8 @@ type rule struct {
 
 func rules() []rule {
 	return []rule{
-		{"a package imports only what the table of imports allows", checkOurImports},
-		{"every allowed import is used", findUnusedImports},
+		{"a package imports only packages that the import table allows", checkProjectImports},
+		{"the import table allows only used imports, of packages in rows above", checkImportTable},
 		{"a dependency is imported only by allowed packages", checkDependencies},
 		{"functions and files have a limited size", checkSizes},
 		{"a package has no hidden state", findHiddenState},

@@ -126,8 +126,8 @@ func testImports() []string {
 	return []string{"internal/sim", "internal/sqltext", "internal/testing/s3sim", "internal/testing/torture", "internal/testing/sqlmutants", "internal/testing/pinned", "internal/testing/escapes", "internal/testing/fixture", "schema", "queries", "internal/config", "internal/dictionary", "internal/stream", "internal/warehouse", "internal/integrity", "internal/query"}
 }
 
-// checkOurImports checks the imports of each package against the import table.
-func checkOurImports(t tree) []finding {
+// checkProjectImports checks the imports of each package against the import table.
+func checkProjectImports(t tree) []finding {
 	var findings []finding
 	table := importTable()
 	for _, s := range t.sources {
@@ -143,8 +143,8 @@ func checkOurImports(t tree) []finding {
 	return findings
 }
 
-// ourFolder returns the folder of a package of this project.
-func ourFolder(importPath string) (dir string, ok bool) {
+// projectFolder returns the folder of a package of this project.
+func projectFolder(importPath string) (dir string, ok bool) {
 	if importPath == module {
 		return ".", true
 	}
@@ -159,31 +159,31 @@ func (r row) findForbidden(s source) []finding {
 	}
 	var findings []finding
 	for importPath, pos := range s.imports() {
-		ours, ok := ourFolder(importPath)
-		if ok && !slices.Contains(allowed, ours) && !slices.Contains(allowed, everything) {
+		folder, ok := projectFolder(importPath)
+		if ok && !slices.Contains(allowed, folder) && !slices.Contains(allowed, everything) {
 			findings = append(findings, s.finding(pos, "move the code to a package that may import it, or take the value as an argument",
-				"%[1]s must not import %[2]s (%[1]s %[3]s)", r.dir, ours, r.why))
+				"%[1]s must not import %[2]s (%[1]s %[3]s)", r.dir, folder, r.why))
 		}
 	}
 	return findings
 }
 
-// findUnusedImports finds permissions in importTable that no code uses, permissions to import a
+// checkImportTable finds permissions in importTable that no code uses, permissions to import a
 // package whose row is further down, and packages in testImports that no test needs. In a package
 // that has only tests, the tests count as code.
-func findUnusedImports(t tree) []finding {
+func checkImportTable(t tree) []finding {
 	used, usedByTests := map[[2]string]bool{}, map[string]bool{}
 	table := importTable()
 	for _, s := range t.sources {
 		at := slices.IndexFunc(table, func(r row) bool { return r.dir == s.dir() })
 		for importPath := range s.imports() {
-			ours, ok := ourFolder(importPath)
+			folder, ok := projectFolder(importPath)
 			if !ok || at < 0 {
 				continue
 			}
-			isAllowed := slices.Contains(table[at].allowed, ours)
-			used[[2]string{s.dir(), ours}] = used[[2]string{s.dir(), ours}] || !s.isTest() || !hasCode(t, s.dir())
-			usedByTests[ours] = usedByTests[ours] || s.isTest() && !isAllowed && ours != s.dir()
+			isAllowed := slices.Contains(table[at].allowed, folder)
+			used[[2]string{s.dir(), folder}] = used[[2]string{s.dir(), folder}] || !s.isTest() || !hasCode(t, s.dir())
+			usedByTests[folder] = usedByTests[folder] || s.isTest() && !isAllowed && folder != s.dir()
 		}
 	}
 	var findings []finding
@@ -220,7 +220,7 @@ func hasCode(t tree, dir string) bool {
 func TestUnusedImportsAreFound(t *testing.T) {
 	const unused = "internal/config may import internal/nearest, but does not"
 	isReported := func(files map[string]string) bool {
-		return slices.ContainsFunc(findUnusedImports(parseTree(t, files)), func(f finding) bool { return f.violation == unused })
+		return slices.ContainsFunc(checkImportTable(parseTree(t, files)), func(f finding) bool { return f.violation == unused })
 	}
 	if !isReported(nil) {
 		t.Errorf("no file imports the package: got no finding %q, want it", unused)
@@ -301,8 +301,8 @@ func impurePackages() []string {
 	return []string{"os", "net", "io/fs", "syscall", "database", "path/filepath", "log/slog", "embed"}
 }
 
-func TestForbiddenOwnImportsAreFound(t *testing.T) {
-	testRule(t, checkOurImports, []ruleCase{
+func TestForbiddenProjectImportsAreFound(t *testing.T) {
+	testRule(t, checkProjectImports, []ruleCase{
 		{"fetch imports load", map[string]string{
 			"internal/fetch/a.go": "package fetch\nimport (\n\t\"fmt\"\n\t\"placementsync/internal/stream\"\n\t\"placementsync/internal/load\"\n)",
 		}, []string{"internal/fetch/a.go:5: internal/fetch must not import internal/load (internal/fetch stores responses as bytes; only"}},
@@ -348,7 +348,6 @@ func TestForbiddenDependenciesAreFound(t *testing.T) {
 // TestTransformNeedsNoCgo checks that internal/transform and its dependencies do not use cgo, so
 // that the tests of transform run on a machine without a C compiler.
 func TestTransformNeedsNoCgo(t *testing.T) {
-
 	if packages := cgoPackages(t, module+"/internal/transform"); len(packages) > 0 {
 		t.Errorf("internal/transform depends on cgo through %s, want no cgo: remove that import (go list -deps lists the dependencies)",
 			strings.Join(packages, ", "))

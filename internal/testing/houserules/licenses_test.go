@@ -121,7 +121,7 @@ func licenseOf(t *testing.T, d builtModule) (license, notice string) {
 func recogniseLicense(text string) string {
 	text = strings.Join(strings.Fields(strings.ReplaceAll(text, "\n>", "\n")), " ") // some files quote the license as Markdown
 	var names []string
-	for _, known := range [][2]string{
+	for _, license := range []struct{ name, phrase string }{
 		{"Apache-2.0", "Apache License Version 2.0"},
 		{"BSD-3-Clause", "may be used to endorse or promote products derived from this software"},
 		{"BSD-2-Clause", "Redistributions in binary form must reproduce the above copyright notice"},
@@ -130,8 +130,8 @@ func recogniseLicense(text string) string {
 		{"Unlicense", "This is free and unencumbered software released into the public domain"},
 	} {
 		// The BSD-3-Clause text contains the BSD-2-Clause text.
-		if strings.Contains(text, known[1]) && !(known[0] == "BSD-2-Clause" && slices.Contains(names, "BSD-3-Clause")) {
-			names = append(names, known[0])
+		if strings.Contains(text, license.phrase) && !(license.name == "BSD-2-Clause" && slices.Contains(names, "BSD-3-Clause")) {
+			names = append(names, license.name)
 		}
 	}
 	return strings.Join(names, ", ")

@@ -115,9 +115,9 @@ func TestLogKeysAreListed(t *testing.T) {
 		t.Error(f)
 	}
 	testRule(t, logKeyCheck("| `run` | id |\n| `stream` | name |\n"), []ruleCase{
-		{"an unknown key", map[string]string{"a/a.go": "package a\nfunc f() { x.log.With(\"run\", 1).Info(\"m\", \"run\", 1); cfg.Log.WarnContext(ctx, \"m\", \"stream\", 1, \"err\", 2) }"},
+		{"an unlisted key", map[string]string{"a/a.go": "package a\nfunc f() { x.log.With(\"run\", 1).Info(\"m\", \"run\", 1); cfg.Log.WarnContext(ctx, \"m\", \"stream\", 1, \"err\", 2) }"},
 			[]string{"a/a.go:2: the log key \"err\" is not listed"}},
-		{"an unknown key in a call of Log, and in a call of a new logger", map[string]string{"a/a.go": "package a\nfunc f() { x.log.Log(ctx, level, \"m\", \"run\", 1, \"err\", 2) }\nfunc g() { x.newLogger().Warn(\"m\", \"stream\", 1, \"no\", 2) }"},
+		{"an unlisted key in a call of Log, and in a call of a new logger", map[string]string{"a/a.go": "package a\nfunc f() { x.log.Log(ctx, level, \"m\", \"run\", 1, \"err\", 2) }\nfunc g() { x.newLogger().Warn(\"m\", \"stream\", 1, \"no\", 2) }"},
 			[]string{"a/a.go:2: the log key \"err\" is not listed", "a/a.go:3: the log key \"no\" is not listed"}},
 		{"an unused key", map[string]string{"a/a.go": "package a\nfunc f() { log.Error(\"m\", \"run\", 1) }"},
 			[]string{"docs/operations.md:1: no code logs the key stream"}},

@@ -19,24 +19,24 @@ type ban struct {
 
 func bans() []ban {
 	return []ban{
-		{"os", []string{"Getenv", "LookupEnv", "Environ", "ExpandEnv", "Setenv", "Args", "Stdin", "Stdout", "Stderr", "Exit"},
-			[]string{"cmd/sync", "cmd/lake"}, false, "take it as an argument from cmd/sync"},
-		{"fmt", []string{"Print", "Printf", "Println"},
-			[]string{"cmd/sync", "cmd/lake"}, false, "write to an io.Writer argument"},
-		{"log/slog", []string{
+		{importPath: "os", names: []string{"Getenv", "LookupEnv", "Environ", "ExpandEnv", "Setenv", "Args", "Stdin", "Stdout", "Stderr", "Exit"},
+			except: []string{"cmd/sync", "cmd/lake"}, remedy: "take it as an argument from cmd/sync"},
+		{importPath: "fmt", names: []string{"Print", "Printf", "Println"},
+			except: []string{"cmd/sync", "cmd/lake"}, remedy: "write to an io.Writer argument"},
+		{importPath: "log/slog", names: []string{
 			"Debug", "DebugContext", "Info", "InfoContext", "Warn", "WarnContext", "Error", "ErrorContext",
 			"Log", "LogAttrs", "With", "Default", "SetDefault",
-		}, nil, true, "take a *slog.Logger"},
-		{"github.com/prometheus/client_golang/prometheus",
-			[]string{"DefaultRegisterer", "DefaultGatherer", "Register", "MustRegister", "Unregister"},
-			nil, true, "take a *prometheus.Registry"},
-		{"github.com/prometheus/client_golang/prometheus/promhttp", []string{"Handler", "InstrumentMetricHandler"},
-			nil, true, "use promhttp.HandlerFor with a registry argument"},
-		{"github.com/prometheus/client_golang/prometheus/promauto",
-			[]string{"NewCounter", "NewCounterVec", "NewGauge", "NewGaugeVec", "NewHistogram", "NewHistogramVec"},
-			nil, true, "use promauto.With(registry)"},
-		{"os", []string{"Rename", "Link", "Symlink"}, []string{"internal/durable"}, false,
-			"use internal/durable: a rename without fsync may lose both files"},
+		}, inTests: true, remedy: "take a *slog.Logger"},
+		{importPath: "github.com/prometheus/client_golang/prometheus",
+			names:   []string{"DefaultRegisterer", "DefaultGatherer", "Register", "MustRegister", "Unregister"},
+			inTests: true, remedy: "take a *prometheus.Registry"},
+		{importPath: "github.com/prometheus/client_golang/prometheus/promhttp", names: []string{"Handler", "InstrumentMetricHandler"},
+			inTests: true, remedy: "use promhttp.HandlerFor with a registry argument"},
+		{importPath: "github.com/prometheus/client_golang/prometheus/promauto",
+			names:   []string{"NewCounter", "NewCounterVec", "NewGauge", "NewGaugeVec", "NewHistogram", "NewHistogramVec"},
+			inTests: true, remedy: "use promauto.With(registry)"},
+		{importPath: "os", names: []string{"Rename", "Link", "Symlink"}, except: []string{"internal/durable"},
+			remedy: "use internal/durable: a rename without fsync may lose both files"},
 	}
 }
 
@@ -44,15 +44,15 @@ func bans() []ban {
 func findForbiddenNames(t tree) []finding {
 	var findings []finding
 	for _, s := range t.sources {
-		for selector, name := range s.uses() {
+		for selector, used := range s.uses() {
 			for _, b := range bans() {
-				if b.covers(s) && b.importPath == name[0] && slices.Contains(b.names, name[1]) {
-					findings = append(findings, s.finding(selector.Pos(), b.remedy, "%s.%s is used", selector.X, name[1]))
+				if b.covers(s) && b.importPath == used.importPath && slices.Contains(b.names, used.name) {
+					findings = append(findings, s.finding(selector.Pos(), b.remedy, "%s.%s is used", selector.X, used.name))
 				}
 			}
-			isClock := name[0] == "time" && slices.Contains([]string{"Now", "Since", "Until", "After", "Sleep"}, name[1])
+			isClock := used.importPath == "time" && slices.Contains([]string{"Now", "Since", "Until", "After", "Sleep"}, used.name)
 			if isClock && s.dir() == "internal/transform" && !s.isTest() {
-				findings = append(findings, s.finding(selector.Pos(), "take the time as an argument", "time.%s is used in a pure package", name[1]))
+				findings = append(findings, s.finding(selector.Pos(), "take the time as an argument", "time.%s is used in a pure package", used.name))
 			}
 		}
 	}
@@ -72,9 +72,9 @@ func findSleeps(t tree) []finding {
 			continue
 		}
 		bubbles := findBubbles(s)
-		for selector, name := range s.uses() {
+		for selector, used := range s.uses() {
 			inBubble := slices.ContainsFunc(bubbles, func(call *ast.CallExpr) bool { return encloses(call, selector.Pos()) })
-			if name == [2]string{"time", "Sleep"} && !inBubble {
+			if used == (importedName{"time", "Sleep"}) && !inBubble {
 				findings = append(findings, s.finding(selector.Pos(), "wait for the event, or run the test in synctest.Test", "the test sleeps"))
 			}
 		}

@@ -17,7 +17,7 @@ import (
 	"testing"
 )
 
-// module is the import path of the root.
+// module is the import path of the root package.
 const module = "placementsync"
 
 // tree contains the files that the rules check: the files of the project, or of a ruleCase.
@@ -57,17 +57,17 @@ func projectTree(t *testing.T) tree {
 	t.Helper()
 	root := os.DirFS(filepath.Join("..", "..", ".."))
 	files := map[string]string{}
-	var others []string
+	var otherPaths []string
 	err := fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && !isOurs(name):
+		case entry.IsDir() && !isProjectFolder(name):
 			return fs.SkipDir
 		case entry.IsDir():
 			return nil
 		case !slices.Contains([]string{".go", ".sql", ".md"}, path.Ext(name)), isTool(name):
-			others = append(others, name)
+			otherPaths = append(otherPaths, name)
 			return nil
 		}
 		content, err := fs.ReadFile(root, name)
@@ -78,13 +78,13 @@ func projectTree(t *testing.T) tree {
 		t.Fatalf("read the project: %v", err)
 	}
 	all := parseTree(t, files)
-	all.paths = append(all.paths, others...)
+	all.paths = append(all.paths, otherPaths...)
 	return all
 }
 
-// isOurs reports whether a folder is part of the project. Hidden folders and the folders that
+// isProjectFolder reports whether a folder is part of the project. Hidden folders and the folders that
 // "make" or the program writes are not part of it.
-func isOurs(dir string) bool {
+func isProjectFolder(dir string) bool {
 	isOutput := dir == "bin" || dir == "demo" || dir == "warehouse"
 	return !isOutput && (dir == "." || !strings.HasPrefix(path.Base(dir), "."))
 }
@@ -157,17 +157,20 @@ func (s source) imports() iter.Seq2[string, token.Pos] {
 	}
 }
 
-// uses iterates over expressions such as os.Args. The values are the import path and the name.
-func (s source) uses() iter.Seq2[*ast.SelectorExpr, [2]string] {
+// importedName is a name of an imported package, such as Args of package os.
+type importedName struct{ importPath, name string }
+
+// uses iterates over expressions such as os.Args.
+func (s source) uses() iter.Seq2[*ast.SelectorExpr, importedName] {
 	names := s.importNames()
-	return func(yield func(*ast.SelectorExpr, [2]string) bool) {
+	return func(yield func(*ast.SelectorExpr, importedName) bool) {
 		for node := range ast.Preorder(s.file) {
 			selector, ok := node.(*ast.SelectorExpr)
 			if !ok {
 				continue
 			}
 			if x, ok := selector.X.(*ast.Ident); ok && names[x.Name] != "" {
-				if !yield(selector, [2]string{names[x.Name], selector.Sel.Name}) {
+				if !yield(selector, importedName{names[x.Name], selector.Sel.Name}) {
 					return
 				}
 			}
