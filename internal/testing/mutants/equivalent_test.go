@@ -9,9 +9,9 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// equivalent is a mutant that no test can notice, because the program behaves the same with it. The
-// text of the line identifies the mutant, because line numbers change.
-type equivalent struct {
+// equivalentMutant is a mutant that no test can notice, because the program behaves the same with
+// it. The text of the line identifies the mutant, because line numbers change.
+type equivalentMutant struct {
 	// File is the path below the project.
 	File string `json:"file"`
 	// Line is the text of the line, without the spaces around it.
@@ -23,20 +23,20 @@ type equivalent struct {
 }
 
 // readEquivalents reads equivalent.json. A survivor that no test can notice is added to that file.
-func readEquivalents(t *testing.T) []equivalent {
+func readEquivalents(t *testing.T) []equivalentMutant {
 	t.Helper()
-	var all []equivalent
+	var all []equivalentMutant
 	decode(t, readFile(t, "equivalent.json"), &all)
 	return all
 }
 
 // addReasons sets the reasons of the survivors that are in equivalents. It removes the reasons of the
 // other survivors.
-func addReasons(result *torture.MutationResult, equivalents []equivalent) {
+func addReasons(result *torture.MutationResult, equivalents []equivalentMutant) {
 	for i := range result.Survivors {
 		s := &result.Survivors[i]
 		s.Reason = ""
-		n := slices.IndexFunc(equivalents, func(e equivalent) bool { return e.File == s.File && e.Line == s.Text && e.Kind == s.Kind })
+		n := slices.IndexFunc(equivalents, func(e equivalentMutant) bool { return e.File == s.File && e.Line == s.Text && e.Kind == s.Kind })
 		if n >= 0 {
 			s.Reason = equivalents[n].Reason
 		}
@@ -64,7 +64,7 @@ func TestReasonsBelongToLineAndKind(t *testing.T) {
 		{File: "b.go", Line: 1, Kind: "arithmetic base", Text: "x + 1"},
 		{File: "a.go", Line: 2, Kind: "arithmetic base", Text: "x + 2"},
 	}}
-	addReasons(&result, []equivalent{{File: "a.go", Line: "x + 1", Kind: "arithmetic base", Reason: "x is 0"}})
+	addReasons(&result, []equivalentMutant{{File: "a.go", Line: "x + 1", Kind: "arithmetic base", Reason: "x is 0"}})
 	for i, want := range []string{"x is 0", "", "", ""} {
 		if got := result.Survivors[i].Reason; got != want {
 			t.Errorf("survivor %d has the reason %q, want %q", i, got, want)

@@ -22,12 +22,12 @@ import (
 )
 
 var (
-	packages = flag.String("packages", "", "measure these folders below internal, separated by spaces")
-	sample   = flag.Int("sample", 100, "test randomly drawn files with at least this number of covered mutants in total; 0 tests all files")
-	seed     = flag.Uint64("seed", 1, "seed of the random draw")
-	again    = flag.Bool("survivors", false, "test only the mutants that were not noticed the last time, after tests were added")
-	workers  = flag.Int("workers", 1, "number of mutants that are tested at the same time")
-	gremlins = flag.String("gremlins", "", "the command of gremlins, with its version")
+	packages      = flag.String("packages", "", "measure these folders below internal, separated by spaces")
+	sample        = flag.Int("sample", 100, "test randomly drawn files with at least this number of covered mutants in total; 0 tests all files")
+	seed          = flag.Uint64("seed", 1, "seed of the random draw")
+	onlySurvivors = flag.Bool("survivors", false, "test only the files of mutants that were not noticed the last time, after tests were added")
+	workers       = flag.Int("workers", 1, "number of mutants that are tested at the same time")
+	gremlins      = flag.String("gremlins", "", "the command of gremlins, with its version")
 )
 
 // buildTag is the build tag of the project.
@@ -66,7 +66,7 @@ func TestMutants(t *testing.T) {
 	for name := range strings.FieldsSeq(*packages) {
 		t.Run(name, func(t *testing.T) {
 			var result torture.MutationResult
-			if *again {
+			if *onlySurvivors {
 				i := slices.IndexFunc(stored, func(m torture.MutationResult) bool { return m.Package == name })
 				if i < 0 {
 					t.Fatalf("there is no stored result of %s: measure it without -survivors first", name)
@@ -150,7 +150,7 @@ func runDryAndTest(t *testing.T, name string, choose func(all []mutant) (files [
 	files, chosen := choose(all)
 	var results []mutant
 	if len(chosen) > 0 {
-		results = dropInvalid(t, name, runGremlins(t, dir, "--exclude-files", otherFiles(files, chosen)))
+		results = dropInvalid(t, name, runGremlins(t, dir, "--exclude-files", undrawnPattern(files, chosen)))
 	}
 	for _, m := range results {
 		switch m.Status {
@@ -299,8 +299,8 @@ func drawFiles(all []mutant, minCovered int, seed uint64) (files []string, drawn
 	return files, drawn
 }
 
-// otherFiles returns a regular expression that matches the files that are not drawn.
-func otherFiles(files []string, drawn map[string]bool) string {
+// undrawnPattern returns a regular expression that matches the files that are not drawn.
+func undrawnPattern(files []string, drawn map[string]bool) string {
 	var others []string
 	for _, f := range files {
 		if !drawn[f] {
@@ -376,11 +376,11 @@ func TestDrawFiles(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		covered, least, most int
+		minCovered, least, most int
 	}{{0, 100, 100}, {1, 10, 40}, {41, 41, 80}, {100, 100, 100}, {1000, 100, 100}} {
 		for seed := range uint64(20) {
-			files, drawn := drawFiles(all, c.covered, seed)
-			_, redrawn := drawFiles(all, c.covered, seed)
+			files, drawn := drawFiles(all, c.minCovered, seed)
+			_, redrawn := drawFiles(all, c.minCovered, seed)
 			covered := 0
 			for _, m := range all {
 				if drawn[m.File] != redrawn[m.File] {
@@ -391,15 +391,15 @@ func TestDrawFiles(t *testing.T) {
 				}
 			}
 			if covered < c.least || covered > c.most || len(files) != 4 {
-				t.Errorf("seed %d, at least %d mutants: drew %d of %d files with %d covered mutants, want %d to %d covered mutants in files drawn from 4", seed, c.covered, len(drawn), len(files), covered, c.least, c.most)
+				t.Errorf("seed %d, at least %d mutants: drew %d of %d files with %d covered mutants, want %d to %d covered mutants in files drawn from 4", seed, c.minCovered, len(drawn), len(files), covered, c.least, c.most)
 			}
 		}
 	}
-	others := regexp.MustCompile(otherFiles([]string{"a.go", "aa.go", "b.go"}, map[string]bool{"a.go": true}))
+	others := regexp.MustCompile(undrawnPattern([]string{"a.go", "aa.go", "b.go"}, map[string]bool{"a.go": true}))
 	if others.MatchString("a.go") || !others.MatchString("aa.go") || !others.MatchString("b.go") {
 		t.Errorf("%s must match aa.go and b.go, but not the drawn a.go", others)
 	}
-	if none := regexp.MustCompile(otherFiles([]string{"a.go"}, map[string]bool{"a.go": true})); none.MatchString("a.go") {
+	if none := regexp.MustCompile(undrawnPattern([]string{"a.go"}, map[string]bool{"a.go": true})); none.MatchString("a.go") {
 		t.Errorf("%s matches a.go, want no match, because all files are drawn", none)
 	}
 }

@@ -1,5 +1,5 @@
 // Package sqlmutants changes SQL files in one place at a time. A file with such a change is called
-// a mutant. The package stores which mutants the tests notice. If all tests pass with a mutant, a
+// a mutant. The package stores the mutants that no test notices. If all tests pass with a mutant, a
 // test is missing, or the changed statement has the same results as the original.
 //
 // Only tests import the package. It must not depend on the measured packages.
@@ -173,7 +173,7 @@ func (f *finder) dropPredicates(i int) {
 	}
 	end, depth := f.end(i), f.tokens[i].depth
 	between := false
-	var predicates [][2]int
+	var predicates [][2]int // indexes of the first token and of the token after the last
 	begin, hasOr := i, false
 	for j := i; j < end; j++ {
 		switch t := f.tokens[j]; {

@@ -22,7 +22,7 @@ import (
 )
 
 // survivorsVar is the environment variable that restricts the measurement to the survivors of the
-// previous one. "make mutants-sql SURVIVORS=1" sets it.
+// previous measurement. "make mutants-sql SURVIVORS=1" sets it.
 const survivorsVar = "PLACEMENTSYNC_MUTANTS_SURVIVORS"
 
 // docsVar is the environment variable with the folder docs of the project. "make mutants-sql" sets
@@ -134,9 +134,9 @@ func queriesReading(t *testing.T, view string) (names []string) {
 		must(t, err)
 		return slices.ContainsFunc(views, func(view string) bool { return regexp.MustCompile(`\bmart\.` + view + `\b`).Match(text) })
 	}
-	others, err := filepath.Glob(inRoot("schema/mart/*.sql"))
+	viewFiles, err := filepath.Glob(inRoot("schema/mart/*.sql"))
 	must(t, err)
-	for _, file := range others {
+	for _, file := range viewFiles {
 		if reads(file) {
 			views = append(views, strings.TrimSuffix(filepath.Base(file), ".sql"))
 		}
@@ -246,7 +246,7 @@ func newPatchedProgram(t *testing.T, content []byte, sql string) *patchedProgram
 	return c
 }
 
-// write writes an SQL file, original or mutated, into the program. Meanwhile the lock prevents the
+// write writes an SQL file, original or mutated, into the program. Meanwhile ForkLock prevents the
 // start of a process: the new process would inherit the open file, and a program that is open for
 // writing cannot be executed.
 func (c *patchedProgram) write(t *testing.T, sql string) {
@@ -308,7 +308,7 @@ func tryMutants(t *testing.T, programs *testPrograms, name string, previous *sql
 	patched := map[string]*patchedProgram{}
 	for _, m := range sqlmutants.Find(sql) {
 		s := m.Survivor(sql)
-		if previous != nil && !slices.ContainsFunc(previous.Survivors, func(l sqlmutants.Survivor) bool { return l.Before == s.Before && l.After == s.After }) {
+		if previous != nil && !slices.ContainsFunc(previous.Survivors, func(old sqlmutants.Survivor) bool { return old.Before == s.Before && old.After == s.After }) {
 			continue
 		}
 		outcome := notNoticed
