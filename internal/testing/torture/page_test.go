@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "write the page instead of comparing it")
 
-// pageTemplate contains the hand-written parts of the page.
+// pageTemplate contains the hand-written parts of docs/reliability.md.
 //
 //go:embed reliability.tmpl.md
 var pageTemplate string
@@ -80,13 +80,13 @@ func page(t *testing.T, rows []torture.Row, trials []torture.Trial, mutations []
 	reasons, err := sqlmutants.Reasons()
 	must(t, err)
 	sqlTable, sqlSurvivors := sqlmutants.Tables(sqlFiles, reasons)
-	for name, part := range map[string]string{
+	for placeholder, part := range map[string]string{ // placeholders without their beginning "<!-- "
 		"matrix -->\n": matrixTable(rows), "trials -->\n": trialTable(trials), "bounds -->\n": boundTable(t),
 		"mutants -->\n": mutationTable(mutations), "survivors -->\n": survivorTable(mutations),
 		"sql-mutants -->\n": sqlTable, "sql-survivors -->\n": sqlSurvivors, "seasons -->\n": seasonTable(seasons),
-		"memory -->": valueOf(t, "warehouse.memory_limit"),
+		"memory -->": defaultOf(t, "warehouse.memory_limit"),
 	} {
-		text = strings.ReplaceAll(text, "<!-- "+name, part)
+		text = strings.ReplaceAll(text, "<!-- "+placeholder, part)
 	}
 	return text
 }
@@ -217,13 +217,13 @@ func boundTable(t *testing.T) string {
 	var b strings.Builder
 	b.WriteString("| key | default | limits |\n|---|---|---|\n")
 	for _, bound := range bounds() {
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", bound.key, valueOf(t, bound.key), bound.limits)
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", bound.key, defaultOf(t, bound.key), bound.limits)
 	}
 	return b.String()
 }
 
-// valueOf returns the default of a configuration key.
-func valueOf(t *testing.T, key string) string {
+// defaultOf returns the default of a configuration key.
+func defaultOf(t *testing.T, key string) string {
 	t.Helper()
 	v := reflect.ValueOf(config.Default())
 	for name := range strings.SplitSeq(key, ".") {

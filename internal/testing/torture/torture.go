@@ -54,7 +54,7 @@ type Row struct {
 type Trial struct {
 	// Name identifies the trial on the page and determines the name of the result's file.
 	Name string `json:"name"`
-	// Procedure says what the trial does, for example which faults it injects.
+	// Procedure describes the trial, for example the injected faults.
 	Procedure string `json:"fault"`
 	Runs      int    `json:"runs"`
 	// Outcome describes the observed results.
@@ -124,13 +124,13 @@ type Season struct {
 
 // Store is a folder of results. The zero value stores nothing.
 type Store struct {
-	// Docs is the folder of the page. If it is empty, no results are stored.
+	// Docs is the folder docs of the project. If it is empty, no results are stored.
 	Docs string
 	// Now is the clock for the dates.
 	Now func() time.Time
 }
 
-// docsVar is the environment variable with the folder of the page. "make torture" and "make fuzz"
+// docsVar is the environment variable with the folder docs of the project. "make torture" and "make fuzz"
 // set it.
 const docsVar = "PLACEMENTSYNC_TORTURE_DOCS"
 
@@ -153,7 +153,7 @@ func RequireTrials(t testing.TB, getenv func(name string) string) {
 // Open returns the store in the folder of docsVar. If docsVar is not set, it stores nothing.
 func Open(getenv func(name string) string) Store { return Store{Docs: getenv(docsVar), Now: time.Now} }
 
-// EndTrial adds to a trial whether it passed, and its duration, and stores it.
+// EndTrial sets the duration of a trial and whether it passed, and stores it.
 func (st Store) EndTrial(startedAt time.Time, failed bool, t Trial) error {
 	t.Passed, t.Seconds = !failed, time.Since(startedAt).Seconds()
 	return st.StoreTrial(t)
@@ -165,7 +165,7 @@ const (
 	seasonsFile = "seasons.json"
 )
 
-// Folder is the folder of the results, beside the page.
+// Folder is the name of the folder of the results, in docs.
 const Folder = "reliability"
 
 // StoreRows stores rows, and replaces stored rows with the same fault and rate. Only one process may
@@ -267,7 +267,7 @@ func readFiles[T any](st Store, pattern string) ([]T, error) {
 	return all, nil
 }
 
-// readFile reads a file of results. It changes nothing if the file does not exist.
+// readFile reads a file of results. If the file does not exist, into keeps its value.
 func (st Store) readFile(name string, into any) error {
 	data, err := os.ReadFile(filepath.Join(st.Docs, Folder, name))
 	if errors.Is(err, fs.ErrNotExist) {
