@@ -155,7 +155,7 @@ func (i *Inspector) readFree(result *Inspection) (err error) {
 	if result.Free, err = i.Warehouse.Folder.FreeBytes(); err != nil {
 		return err
 	}
-	result.Needed, err = i.Warehouse.Versions.MeasureNext()
+	result.Needed, err = i.Warehouse.Versions.NextNightBytes()
 	return err
 }
 

@@ -379,7 +379,7 @@ func TestNotesAndMissingNightsAreReported(t *testing.T) {
 		}, []string{"parquet/.manifests/snapshot_date=2026-11-04.json: rebuild"}, "it is missing, and the index does not name the day", ""},
 		"a held night": {func(d damager) {
 			draft := beginDraft(d.t, d.w, "20261104T020000Z", "held")
-			must(d.t, draft.WriteLedgerLine(ledger.Run{ID: draft.Run}))
+			must(d.t, draft.WriteLedgerCopy(ledger.Run{ID: draft.Run}))
 			_, err := draft.Hold(d.t.Context(), []warehouse.ManifestTable{{Name: table, FileSum: checksum.FileSum{File: tagsFile}}})
 			must(d.t, err)
 			d.remove("held/20261104T020000Z/" + tagsFile)

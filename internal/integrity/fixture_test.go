@@ -101,7 +101,7 @@ func publishFull(t *testing.T, w *warehouse.Warehouse, runs ...string) {
 	t.Helper()
 	for _, run := range runs {
 		d := beginDraft(t, w, run, run)
-		must(t, d.WriteLedgerLine(ledger.Run{ID: run, Outcome: ledger.Complete, SnapshotAt: d.At, Attempts: 1}))
+		must(t, d.WriteLedgerCopy(ledger.Run{ID: run, Outcome: ledger.Complete, SnapshotAt: d.At, Attempts: 1}))
 		must(t, os.WriteFile(filepath.Join(d.Dir, warehouse.MetaFile), []byte("changes of "+run), 0o600))
 		d.RecordMetaBase(d.MetaBase())
 		publish(t, w, d)

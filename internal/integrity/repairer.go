@@ -175,7 +175,7 @@ func (r *copyRepair) mendLedgerLine(m warehouse.Manifest) error {
 	}
 	var sum *checksum.FileSum
 	if ledgerRun := ledger.Find(runs, m.RunID); ledgerRun.ID != "" {
-		written, err := r.w.Ledger.WriteLine(version, ledgerRun)
+		written, err := r.w.Ledger.WriteCopy(version, ledgerRun)
 		if err != nil {
 			return err
 		}

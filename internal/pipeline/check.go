@@ -79,7 +79,7 @@ func Check(ctx context.Context, cfg Config) (Plan, error) {
 	if p.FreeBytes, err = wh.Folder.FreeBytes(); err != nil {
 		return p, err
 	}
-	if p.NeedBytes, err = wh.Versions.MeasureNext(); err != nil {
+	if p.NeedBytes, err = wh.Versions.NextNightBytes(); err != nil {
 		return p, err
 	}
 	if err := wh.Folder.CheckUnlocked(); err != nil && !errors.As(err, &p.Locked) {

@@ -131,7 +131,7 @@ func (r *runner) publish(ctx context.Context) (Result, error) {
 		grade, note := finished.tableGrade(files[i].Name)
 		files[i].Grade, files[i].Note = string(grade), note
 	}
-	if err := n.draft.WriteLedgerLine(r.closeEntry(ctx, nil)); err != nil {
+	if err := n.draft.WriteLedgerCopy(r.closeEntry(ctx, nil)); err != nil {
 		return Result{}, err
 	}
 	if isHeld {

@@ -163,7 +163,7 @@ func (b *rebuild) publish(ctx context.Context) (err error) {
 			return err
 		},
 		func() error { return load.WriteMeta(ctx, d, b.wh.Schema.MetaDefinitions(), b.wh.Schema.Tables()) },
-		func() error { return d.WriteLedgerLine(b.run) })
+		func() error { return d.WriteLedgerCopy(b.run) })
 	if err != nil {
 		return err
 	}

@@ -12,13 +12,13 @@ import (
 
 // A DuckDB file consists of blocks of one size, and tables do not share blocks. With blocks of the
 // default size of 256 KiB, a hundred small tables take four times the space of their rows. With blocks
-// of 16 KiB, a million rows take a third more space than with
-// large blocks. docs/performance.md contains the measurement.
+// of 16 KiB, a million rows take a third more space than with large blocks.
+// docs/performance.md contains the measurement.
 const (
 	smallBlock = 16 << 10
 	largeBlock = 256 << 10
 	// A catalog with more than manyRows gets large blocks. A catalog with fewer than fewRows gets
-	// small blocks. Otherwise the size of blocks is kept.
+	// small blocks. Otherwise, and if an unchanged catalog has small blocks, the size of blocks is kept.
 	fewRows, manyRows = 250_000, 500_000
 	// If a catalog with fewer than fewRows changed, and the file of the previous version has at most
 	// compactSize bytes, the whole catalog is written to a new file. This takes no longer than writing the

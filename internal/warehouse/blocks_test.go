@@ -140,9 +140,9 @@ func TestCatalogOfAnEarlierReleaseGetsSmallBlocks(t *testing.T) {
 	must(t, os.WriteFile(file, data, 0o600))
 	sum := sha256.Sum256(data)
 	m.Catalog.Bytes, m.Catalog.SHA256 = int64(len(data)), hex.EncodeToString(sum[:])
-	text, err := checksum.Seal(m)
+	sealed, err := checksum.Seal(m)
 	must(t, err)
-	must(t, os.WriteFile(filepath.Join(w.Folder.VersionPath(m.RunID), warehouse.ManifestFile), text, 0o600))
+	must(t, os.WriteFile(filepath.Join(w.Folder.VersionPath(m.RunID), warehouse.ManifestFile), sealed, 0o600))
 	if got := blockSize(t, w); got != 256<<10 {
 		t.Fatalf("the older file has blocks of %d bytes, want 262144", got)
 	}

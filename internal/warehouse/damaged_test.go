@@ -56,9 +56,9 @@ func TestQueryErrorsOfADamagedCatalogAreExplained(t *testing.T) {
 	}
 }
 
-// TestTheRemedyNamesIntactVersions damages one file of the second of three versions. The remedy for
-// the third version must name only the first version, because a rollback to a damaged version would
-// fail.
+// TestTheRemedyNamesIntactVersions damages no file or one file of the second of three versions. After damage,
+// the remedy for the third version must name only the first version, because a rollback to a damaged version
+// would fail.
 func TestTheRemedyNamesIntactVersions(t *testing.T) {
 	damagedErr := func(w *warehouse.Warehouse) error {
 		return w.WithRemedy(w.Folder.DamagedErr(w.Folder.VersionCatalog(thirdNight), "test", nil), thirdNight)
@@ -66,9 +66,7 @@ func TestTheRemedyNamesIntactVersions(t *testing.T) {
 	for _, file := range []string{"", "catalog.duckdb", tagsFile, "meta.changes", "run.json", "manifest.json"} {
 		t.Run(file, func(t *testing.T) {
 			w := openKeeping(t, 3)
-			for i, run := range []string{firstNight, secondNight, thirdNight} {
-				publishFull(t, w, run, []string{"one", "two", "three"}[i])
-			}
+			publishThree(t, w)
 			want := "\"placementsync rollback " + secondNight + "\" (switches to the newest of the intact versions " + firstNight + ", " + secondNight + ")"
 			if file != "" {
 				flipBit(t, filepath.Join(w.Folder.VersionPath(secondNight), file), 40)

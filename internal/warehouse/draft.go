@@ -199,9 +199,9 @@ func (d *Draft) Discard() error {
 	return errors.Join(err, d.w.Folder.disk.RemoveAll(d.Dir))
 }
 
-// WriteLedgerLine writes a copy of the run's ledger line into the draft.
-func (d *Draft) WriteLedgerLine(r ledger.Run) error {
-	_, err := d.w.Ledger.WriteLine(d.Dir, r)
+// WriteLedgerCopy writes a copy of the run's ledger line into the draft.
+func (d *Draft) WriteLedgerCopy(r ledger.Run) error {
+	_, err := d.w.Ledger.WriteCopy(d.Dir, r)
 	return err
 }
 

@@ -45,8 +45,8 @@ func TestADraftIsReadWhileItIsClosed(t *testing.T) {
 	}
 }
 
-// TestGradesOfEarlierNightsAreFound writes the grades of three runs. The last run has no snapshot, so
-// its grade must not be found.
+// TestGradesOfEarlierNightsAreFound writes the grades of three runs. Run c has no snapshot, so its grade must
+// not be found. Run a has two streams.
 func TestGradesOfEarlierNightsAreFound(t *testing.T) {
 	d, err := open(t).Begin(t.Context(), thirdNight, firstNightAt.AddDate(0, 0, 2))
 	must(t, err)

@@ -64,7 +64,7 @@ func TestDiskErrorsAreReturned(t *testing.T) {
 				return err
 			}
 			_, err = d.CopyUnchanged(tagsTable)
-			err = errors.Join(err, d.WriteLedgerLine(ledger.Run{ID: thirdNight}))
+			err = errors.Join(err, d.WriteLedgerCopy(ledger.Run{ID: thirdNight}))
 			if err == nil {
 				_, err = d.Hold(t.Context(), slices.Clone(tableFiles))
 			}

@@ -30,7 +30,7 @@ type FolderError struct {
 func (e *FolderError) Error() string {
 	switch {
 	case errors.Is(e.Err, syscall.ENOTDIR):
-		return fmt.Sprintf("open the warehouse: %v: %q, or a folder above or in it, is a file, not a folder; nothing in the warehouse was changed: correct warehouse.dir in the configuration", e.Err, e.Dir)
+		return fmt.Sprintf("open the warehouse: %v: %q, or a path above or in it, is a file, not a folder; nothing in the warehouse was changed: correct warehouse.dir in the configuration", e.Err, e.Dir)
 	case errors.Is(e.Err, fs.ErrPermission):
 		return fmt.Sprintf("open the warehouse: %v; nothing in the warehouse was changed: run the command as the user who owns %q, or correct the owner of the file", e.Err, e.Dir)
 	}

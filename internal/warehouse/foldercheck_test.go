@@ -92,9 +92,9 @@ func TestLockExistingCreatesNoFolder(t *testing.T) {
 // TestFolderErrorsStateTheCause compares the messages for folders that cannot be used.
 func TestFolderErrorsStateTheCause(t *testing.T) {
 	for want, err := range map[string]error{
-		`not a directory: "/w", or a folder above or in it, is a file, not a folder; nothing in the warehouse was changed: correct warehouse.dir in the configuration`: syscall.ENOTDIR,
-		`permission denied; nothing in the warehouse was changed: run the command as the user who owns "/w", or correct the owner of the file`:                         fs.ErrPermission,
-		`read-only file system; nothing in the warehouse was changed: check that the disk of "/w" is mounted and can be written`:                                       syscall.EROFS,
+		`not a directory: "/w", or a path above or in it, is a file, not a folder; nothing in the warehouse was changed: correct warehouse.dir in the configuration`: syscall.ENOTDIR,
+		`permission denied; nothing in the warehouse was changed: run the command as the user who owns "/w", or correct the owner of the file`:                       fs.ErrPermission,
+		`read-only file system; nothing in the warehouse was changed: check that the disk of "/w" is mounted and can be written`:                                     syscall.EROFS,
 	} {
 		if got := (&warehouse.FolderError{Dir: "/w", Err: err}).Error(); got != "open the warehouse: "+want {
 			t.Errorf("got %q, want %q", got, want)

@@ -39,10 +39,10 @@ func (h HeldNight) FailedChecks() (names []string) {
 // HeldCatalog returns the path of the DuckDB file of a held night.
 func (f *Folder) HeldCatalog(run string) string { return f.Path(heldDir, run, CatalogFile) }
 
-// Hold seals and verifies the draft like Publish, but does not publish the draft. tables are as in
+// Hold finishes and verifies the draft like Publish, but does not publish the draft. tables are as in
 // Publish. The draft becomes the held night and replaces an earlier held night.
 func (d *Draft) Hold(ctx context.Context, tables []ManifestTable) (Manifest, error) {
-	m, err := d.seal(ctx, tables)
+	m, err := d.finish(ctx, tables)
 	if err != nil {
 		return m, err
 	}
@@ -68,7 +68,7 @@ func (w *Warehouse) Held() (h HeldNight, ok bool, err error) {
 	if h.Manifest, err = w.Versions.ReadManifestFile(w.Folder.Path(heldDir, run, ManifestFile), run); err != nil {
 		return h, false, err
 	}
-	h.Run, ok = w.Ledger.readLine(w.Folder.Path(heldDir, run), run)
+	h.Run, ok = w.Ledger.readCopy(w.Folder.Path(heldDir, run), run)
 	if !ok {
 		return h, false, w.Folder.DamagedErr(w.Folder.Path(heldDir, run, runFile), "it is not the ledger line of the run", nil)
 	}
@@ -226,7 +226,7 @@ func (w *Warehouse) createHeldVersion(h *HeldNight) error {
 			return err
 		}
 	}
-	line, err := w.Ledger.WriteLine(draftDir, h.Run)
+	line, err := w.Ledger.WriteCopy(draftDir, h.Run)
 	if err != nil {
 		return err
 	}

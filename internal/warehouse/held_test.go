@@ -22,7 +22,7 @@ func holdNight(t *testing.T, w *warehouse.Warehouse, run, tag string) error {
 	d := beginDraft(t, w, run, tag)
 	ledgerRun := ledger.Run{ID: run, Outcome: ledger.Complete, SnapshotAt: d.At,
 		Checks: []ledger.CheckResult{{Name: "prices", Severity: "hold", Outcome: ledger.CheckFailed, Rows: 1}, {Name: "hosts", Severity: "warn", Outcome: ledger.CheckFailed, Rows: 1}}}
-	must(t, d.WriteLedgerLine(ledgerRun))
+	must(t, d.WriteLedgerCopy(ledgerRun))
 	_, err := d.Hold(t.Context(), slices.Clone(tableFiles))
 	if err == nil {
 		ledgerRun.Outcome, ledgerRun.ExitCode, ledgerRun.SnapshotAt, ledgerRun.Held = ledger.Failed, 1, time.Time{}, true
@@ -240,7 +240,7 @@ func TestAHeldReplayReplacesItsNight(t *testing.T) {
 	d.Kind = ledger.Replay
 	file := sqltext.Literal(filepath.Join(d.Dir, "product_listing_tags.parquet"))
 	must(t, d.Exec(t.Context(), sqltext.SQL("COPY main.product_listing_tags TO "+file+" (FORMAT parquet)")))
-	must(t, d.WriteLedgerLine(ledger.Run{ID: d.Run, Outcome: ledger.Complete, SnapshotAt: at}))
+	must(t, d.WriteLedgerCopy(ledger.Run{ID: d.Run, Outcome: ledger.Complete, SnapshotAt: at}))
 	_, err = d.Hold(t.Context(), slices.Clone(tableFiles))
 	must(t, errors.Join(err, d.Discard()))
 	if pruned, err := w.Pruner.Prune(warehouse.Retention{RawDays: 99, Daily: 99}, firstNightAt, false); err != nil || len(pruned) > 0 {
@@ -299,7 +299,7 @@ func stopDiskAfter(t *testing.T, w *warehouse.Warehouse, steps int) (stopping *w
 	}}), isStopped
 }
 
-// TestNoStateIsBetweenHeldAndPublished stops the publish of a held night at some of its steps, in trials at each.
+// TestNoStateIsBetweenHeldAndPublished stops the publish of a held night at some of its steps.
 // Readers must see the old or the new snapshot, and the night must be held or published. If the night is
 // still held, a second publish or the next night must succeed.
 func TestNoStateIsBetweenHeldAndPublished(t *testing.T) {
@@ -345,7 +345,7 @@ func TestNoStateIsBetweenHeldAndPublished(t *testing.T) {
 	}
 }
 
-// TestNoStateIsBetweenDraftAndHeld stops Draft.Hold at some of its steps, in trials at each. After that,
+// TestNoStateIsBetweenDraftAndHeld stops Draft.Hold at some of its steps. After that,
 // the earlier held night, the new night or no night must be held.
 func TestNoStateIsBetweenDraftAndHeld(t *testing.T) {
 	for steps := 0; ; steps += killStride() {
@@ -355,7 +355,7 @@ func TestNoStateIsBetweenDraftAndHeld(t *testing.T) {
 		stopping, isStopped := stopDiskAfter(t, w, steps)
 		d, err := stopping.Begin(t.Context(), thirdNight, firstNightAt.AddDate(0, 0, 2))
 		if err == nil {
-			err = d.WriteLedgerLine(ledger.Run{ID: thirdNight, Outcome: ledger.Complete, Checks: []ledger.CheckResult{{Name: "prices", Severity: "hold", Outcome: ledger.CheckFailed}}})
+			err = d.WriteLedgerCopy(ledger.Run{ID: thirdNight, Outcome: ledger.Complete, Checks: []ledger.CheckResult{{Name: "prices", Severity: "hold", Outcome: ledger.CheckFailed}}})
 			if err == nil {
 				_, err = d.Hold(t.Context(), slices.Clone(tableFiles))
 			}

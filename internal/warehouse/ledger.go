@@ -49,9 +49,9 @@ func (l *Ledger) Record(r ledger.Run) error {
 // publish and before the ledger was written, Recover reads this file.
 const runFile = "run.json"
 
-// WriteLine writes the ledger line of a run into the folder of its version or draft, and returns the
+// WriteCopy writes a copy of a run's ledger line into the folder of its version or draft, and returns the
 // checksum of the file.
-func (l *Ledger) WriteLine(dir string, r ledger.Run) (checksum.FileSum, error) {
+func (l *Ledger) WriteCopy(dir string, r ledger.Run) (checksum.FileSum, error) {
 	line, err := checksum.SealLine(r)
 	if err != nil {
 		return checksum.FileSum{}, fmt.Errorf("write the ledger line of run %s: %w", r.ID, err)
@@ -95,9 +95,9 @@ func (l *Ledger) missingRuns() ([]ledger.Run, error) {
 	}
 	var missing []ledger.Run
 	// The ledger may contain an earlier, failed attempt of the published run.
-	published := ledger.Find(runs, latest)
-	if ok && (published.ID == "" || published.Outcome == ledger.Failed || published.Outcome == ledger.Interrupted || published.Outcome == ledger.Killed) {
-		if r, ok := l.readLine(l.folder.VersionPath(latest), latest); ok {
+	latestRun := ledger.Find(runs, latest)
+	if ok && (latestRun.ID == "" || latestRun.Outcome == ledger.Failed || latestRun.Outcome == ledger.Interrupted || latestRun.Outcome == ledger.Killed) {
+		if r, ok := l.readCopy(l.folder.VersionPath(latest), latest); ok {
 			missing = append(missing, r)
 		}
 	}
@@ -123,9 +123,9 @@ func (l *Ledger) killedRun(u UnfinishedRun, latest string) ledger.Run {
 		Error: "the run was killed, or the machine went down; the run published nothing"}
 }
 
-// readLine reads the copy of a run's ledger line in the folder of its version. ok is false if the copy is
+// readCopy reads the copy of a run's ledger line in the folder of its version. ok is false if the copy is
 // missing or damaged.
-func (l *Ledger) readLine(dir, run string) (r ledger.Run, ok bool) {
+func (l *Ledger) readCopy(dir, run string) (r ledger.Run, ok bool) {
 	data, err := os.ReadFile(filepath.Join(dir, runFile))
 	if err == nil {
 		err = checksum.UnsealLine(bytes.TrimSuffix(data, []byte("\n")), &r)
@@ -205,8 +205,8 @@ func (l *Ledger) completedRollback(id, version string, at time.Time) ledger.Run 
 	return r
 }
 
-// NewRunID returns an unused id for a run: its time in UTC, followed by a number if other runs have
-// the same second. Used ids are in the ledger, the unfinished-run files and the names of folders.
+// NewRunID returns an unused id for a run that begins at a time: the time in UTC, followed by a number if
+// the id of another run contains the same second. Used ids are in the ledger, the unfinished-run files and the names of folders.
 // NewRunID returns a *FolderError if it cannot read a folder. The caller must have the Lock, because
 // otherwise another process may use the same id.
 func (l *Ledger) NewRunID(at time.Time) (string, error) {

@@ -13,19 +13,18 @@ import (
 )
 
 // LostError means that the link "latest" is missing, or does not lead to the version that was
-// published last. The next night must not build on another version, which has another history.
+// published last. The next night must not build on a version with a different history.
 type LostError struct {
 	// Target is the version to which the link leads, or empty if there is no link. Published is the
 	// last published version in the ledger, or empty if there is no ledger.
 	Target, Published string
 	// Remedy names the commands that repair the link.
 	Remedy string
-	// missing is set if the link or its target does not exist.
-	missing error
+	// statErr is fs.ErrNotExist if the link or its target does not exist, and otherwise nil.
+	statErr error
 }
 
-// Unwrap returns fs.ErrNotExist if the link or its target does not exist, and otherwise nil.
-func (e *LostError) Unwrap() error { return e.missing }
+func (e *LostError) Unwrap() error { return e.statErr }
 
 func (e *LostError) Error() string {
 	problem := fmt.Sprintf("the link \"latest\" leads to %s, and %s was published last", e.Target, e.Published)
@@ -34,7 +33,7 @@ func (e *LostError) Error() string {
 		problem = "the link \"latest\" is missing, and so is the ledger, although snapshots were published"
 	case e.Target == "":
 		problem = fmt.Sprintf("the link \"latest\" is missing, and %s was published last", e.Published)
-	case e.missing != nil:
+	case e.statErr != nil:
 		problem = fmt.Sprintf("version %s, which the link \"latest\" names, is missing", e.Target)
 	}
 	return "find the newest version: " + problem + "; " + e.Remedy
@@ -61,7 +60,7 @@ func (c *LinkChecker) Check() error {
 	if err != nil {
 		return err
 	}
-	lost := &LostError{Target: latest, missing: fs.ErrNotExist}
+	lost := &LostError{Target: latest, statErr: fs.ErrNotExist}
 	for _, r := range runs {
 		lost.Published = cmp.Or(r.VisibleVersion(), lost.Published)
 	}
@@ -69,21 +68,20 @@ func (c *LinkChecker) Check() error {
 		return nil
 	}
 	if hasLink {
-		_, lost.missing = os.Stat(c.folder.VersionPath(latest))
-		if lost.missing == nil && c.accepts(runs, latest, lost.Published) {
+		_, lost.statErr = os.Stat(c.folder.VersionPath(latest))
+		if lost.statErr == nil && c.accepts(runs, latest, lost.Published) {
 			return nil
 		}
-		if lost.missing != nil && !errors.Is(lost.missing, fs.ErrNotExist) {
-			return c.folder.folderErr(lost.missing)
+		if lost.statErr != nil && !errors.Is(lost.statErr, fs.ErrNotExist) {
+			return c.folder.folderErr(lost.statErr)
 		}
 	}
 	lost.Remedy = c.describeRemedy(latest, lost.Published)
 	return lost
 }
 
-// accepts reports whether the link leads to the version that was published last, or to the version
-// of a run or rollback that was killed before it was recorded in the ledger. If the ledger names no
-// version, every target is accepted.
+// accepts reports whether Check accepts an existing target of the link. published is the version that was
+// published last, or empty if the ledger names no version.
 func (c *LinkChecker) accepts(runs []ledger.Run, target, published string) bool {
 	if published == "" || target == published {
 		return true
@@ -94,7 +92,7 @@ func (c *LinkChecker) accepts(runs []ledger.Run, target, published string) bool 
 	if ledger.Find(runs, target).IsPublished() {
 		return false
 	}
-	_, hasLine := c.ledger.readLine(c.folder.VersionPath(target), target)
+	_, hasLine := c.ledger.readCopy(c.folder.VersionPath(target), target)
 	return hasLine
 }
 

@@ -87,7 +87,7 @@ func TestTheLinkOfAKilledRunIsAccepted(t *testing.T) {
 	w := open(t)
 	publish(t, w, firstNight, "one")
 	d := beginDraft(t, w, secondNight, "two")
-	must(t, d.WriteLedgerLine(ledger.Run{ID: secondNight, Outcome: ledger.Complete, SnapshotAt: d.At}))
+	must(t, d.WriteLedgerCopy(ledger.Run{ID: secondNight, Outcome: ledger.Complete, SnapshotAt: d.At}))
 	_, err := d.Publish(t.Context(), slices.Clone(tableFiles))
 	must(t, err)
 	must(t, w.Recover())

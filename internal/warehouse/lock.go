@@ -75,10 +75,10 @@ func (w *Warehouse) LockExisting(run string, now time.Time) (*Lock, error) {
 
 // WriteHolder writes the run and the time into the lock file, for the *LockedError of other processes.
 func (l *Lock) WriteHolder(run string, since time.Time) error {
-	holder, err := json.Marshal(LockedError{PID: os.Getpid(), Run: run, Since: since})
+	data, err := json.Marshal(LockedError{PID: os.Getpid(), Run: run, Since: since})
 	if err == nil {
 		// The file is overwritten in place, because a new file would not have the lock.
-		err = l.disk.Overwrite(l.file.Path(), holder, privateFile)
+		err = l.disk.Overwrite(l.file.Path(), data, privateFile)
 	}
 	if err != nil {
 		return fmt.Errorf("write the holder into the lock %s: %w", l.file.Path(), err)

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// MetaChain returns manifests, oldest first. The files of changes that they describe together contain the
-// schemas meta and past of the version run. If all copies of a manifest are missing or damaged,
+// MetaChain returns manifests, oldest first. Each describes a file of changes. Together, these files contain
+// the schemas meta and past of the version run. If all copies of a manifest are missing or damaged,
 // MetaChain returns a *DamagedError and the later manifests.
 func (s *Series) MetaChain(run string) (chain []Manifest, err error) {
 	for run != "" && err == nil {

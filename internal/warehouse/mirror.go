@@ -32,7 +32,8 @@ type Mirror struct {
 // first: a backup copies the ledger before the series, so that the copied ledger names no run that the
 // copied series lacks. Parquet files and files of changes are listed with the checksum in their manifest,
 // even if the files are missing. Manifests and the index have their current checksum. Other files have no
-// checksum. Parquet files that no manifest names yet are not listed, because a night is writing them.
+// checksum. Parquet files and files of changes that no manifest names yet are not listed, because a night is
+// writing them. Files in replacedDir are not listed either.
 func (m *Mirror) Files() ([]checksum.FileSum, error) {
 	// A newer program may have added files in other places.
 	if err := m.versions.CheckFormat(); err != nil {

@@ -31,7 +31,7 @@ func publishFull(t *testing.T, w *warehouse.Warehouse, run, tag string) warehous
 func publishDraft(t *testing.T, w *warehouse.Warehouse, d *warehouse.Draft) (warehouse.Manifest, error) {
 	t.Helper()
 	r := ledger.Run{ID: d.Run, Kind: d.Kind, Outcome: ledger.Complete, SnapshotAt: d.At}
-	must(t, d.WriteLedgerLine(r))
+	must(t, d.WriteLedgerCopy(r))
 	must(t, os.WriteFile(filepath.Join(d.Dir, warehouse.MetaFile), []byte("changes of the schemas meta and past in run "+d.Run), 0o600))
 	d.RecordMetaBase(d.MetaBase())
 	m, err := d.Publish(t.Context(), slices.Clone(tableFiles))

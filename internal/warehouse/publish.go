@@ -49,14 +49,14 @@ func (v *Versions) switchErr(run string, err error, consequence string) error {
 	return fmt.Errorf("switch to version %s: %w; %s", run, err, consequence)
 }
 
-// Publish seals the draft, verifies it and switches readers to it in one step, by replacing the
+// Publish finishes the draft, verifies it and switches readers to it in one step, by replacing the
 // symlink "latest". After a crash readers see the last snapshot or the new one, never a mixture.
 //
 // tables contain the name, grade and file of each table. Publish adds the number of rows, the range of
 // keys, the size and the checksum. After an *AfterSwitchError the version is published. After an
 // *UnsyncedSwitchError readers see the version. After any other error the version is not published.
 func (d *Draft) Publish(ctx context.Context, tables []ManifestTable) (Manifest, error) {
-	m, err := d.seal(ctx, tables)
+	m, err := d.finish(ctx, tables)
 	if err != nil {
 		return m, err
 	}
@@ -76,8 +76,8 @@ func (d *Draft) Publish(ctx context.Context, tables []ManifestTable) (Manifest, 
 	return m, nil
 }
 
-// seal calls sealFiles, verifies the draft, and writes its manifest.
-func (d *Draft) seal(ctx context.Context, tables []ManifestTable) (m Manifest, err error) {
+// finish calls finishFiles, verifies the draft, and writes its manifest.
+func (d *Draft) finish(ctx context.Context, tables []ManifestTable) (m Manifest, err error) {
 	m = Manifest{RunID: d.Run, Kind: d.Kind, Night: d.Source, SnapshotAt: d.At, Program: d.w.cfg.Program, Schema: dictionary.SchemaVersion(), Format: Format,
 		Previous: d.Previous, Tables: tables, Meta: d.meta}
 	if m.Night == "" && d.previousManifest.Kind == ledger.Refresh {
@@ -85,7 +85,7 @@ func (d *Draft) seal(ctx context.Context, tables []ManifestTable) (m Manifest, e
 	}
 	mode, err := d.w.Folder.publicMode(d.Dir)
 	if err == nil {
-		err = d.sealFiles(ctx, &m, mode)
+		err = d.finishFiles(ctx, &m, mode)
 	}
 	if err != nil {
 		return m, d.unpublishedErr("publish", err)
@@ -129,10 +129,10 @@ func (d *Draft) unpublishedErr(verb string, err error) error {
 	return fmt.Errorf("%s version %s: %w; nothing was published; readers keep the last snapshot", verb, d.Run, err)
 }
 
-// sealFiles writes and closes the catalog, makes all files except the ledger line public, and syncs them. It
+// finishFiles writes and closes the catalog, makes all files except the ledger line public, and syncs them. It
 // adds the checksums of all files except the catalog to the manifest. The Parquet files and the file of
 // changes are synced and read while the catalog is written.
-func (d *Draft) sealFiles(ctx context.Context, m *Manifest, mode fs.FileMode) error {
+func (d *Draft) finishFiles(ctx context.Context, m *Manifest, mode fs.FileMode) error {
 	if err := d.measureTables(ctx, m.Tables); err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (d *Draft) sealFiles(ctx context.Context, m *Manifest, mode fs.FileMode) er
 	const parallel = 8
 	var group errgroup.Group
 	group.SetLimit(parallel)
-	group.Go(func() error { return d.sealCatalog(ctx, len(d.copied) < len(m.Tables), mode) })
+	group.Go(func() error { return d.finishCatalog(ctx, len(d.copied) < len(m.Tables), mode) })
 	for _, sum := range sums {
 		group.Go(func() (err error) {
 			if err := d.w.Folder.setModeAndSync(filepath.Join(d.Dir, sum.File), mode); err != nil {
@@ -167,8 +167,8 @@ func (d *Draft) sealFiles(ctx context.Context, m *Manifest, mode fs.FileMode) er
 	return err
 }
 
-// sealCatalog writes and closes the catalog, makes it public and syncs it.
-func (d *Draft) sealCatalog(ctx context.Context, isChanged bool, mode fs.FileMode) error {
+// finishCatalog writes and closes the catalog, makes it public and syncs it.
+func (d *Draft) finishCatalog(ctx context.Context, isChanged bool, mode fs.FileMode) error {
 	if err := d.Step("before checkpoint"); err != nil {
 		return err
 	}

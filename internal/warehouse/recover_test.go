@@ -21,7 +21,7 @@ func TestAnUnrecordedHeldNightIsRecorded(t *testing.T) {
 		w := open(t)
 		publish(t, w, firstNight, "one")
 		d := beginDraft(t, w, secondNight, "two")
-		must(t, d.WriteLedgerLine(ledger.Run{ID: secondNight, Outcome: ledger.Complete, SnapshotAt: d.At,
+		must(t, d.WriteLedgerCopy(ledger.Run{ID: secondNight, Outcome: ledger.Complete, SnapshotAt: d.At,
 			Checks: []ledger.CheckResult{{Name: "prices", Severity: "hold", Outcome: ledger.CheckFailed}}}))
 		_, err := d.Hold(t.Context(), slices.Clone(tableFiles))
 		must(t, errors.Join(err, d.Discard()))
@@ -50,7 +50,7 @@ func TestAPublishedAttemptIsRecorded(t *testing.T) {
 		ledger.Killed: ledger.Complete, ledger.Partial: ledger.Partial} {
 		w := open(t)
 		d := beginDraft(t, w, firstNight, "one")
-		must(t, d.WriteLedgerLine(ledger.Run{ID: firstNight, Outcome: ledger.Complete, SnapshotAt: d.At}))
+		must(t, d.WriteLedgerCopy(ledger.Run{ID: firstNight, Outcome: ledger.Complete, SnapshotAt: d.At}))
 		_, err := d.Publish(t.Context(), slices.Clone(tableFiles))
 		must(t, err)
 		must(t, w.Ledger.Record(ledger.Run{ID: firstNight, Outcome: outcome}))

@@ -75,7 +75,7 @@ func (l *Ledger) writeUnfinished(path string, u UnfinishedRun) error {
 		err = durable.RemoveTemps(path)
 	}
 	if err != nil {
-		return fmt.Errorf("write the file with which the run %s is resumed: %w", u.Run, err)
+		return fmt.Errorf("write the file of the unfinished run %s: %w", u.Run, err)
 	}
 	return l.folder.disk.WriteFile(path, data, privateFile)
 }
@@ -88,7 +88,7 @@ func (l *Ledger) RemoveUnresumableRun() error { return l.removeUnfinished(l.Unre
 
 func (l *Ledger) removeUnfinished(path string) error {
 	if err := l.folder.disk.Remove(path); err != nil {
-		return fmt.Errorf("remove the file with which an interrupted run is resumed: %w", err)
+		return fmt.Errorf("remove the file of the unfinished run: %w", err)
 	}
 	return nil
 }
@@ -115,7 +115,7 @@ func readUnfinished(path string) (u UnfinishedRun, ok bool, err error) {
 		return u, false, nil
 	}
 	if err != nil {
-		return u, false, fmt.Errorf("read the file with which an interrupted run is resumed: %w", err)
+		return u, false, fmt.Errorf("read the file of the unfinished run: %w", err)
 	}
 	if checksum.Unseal(data, &u) != nil {
 		return UnfinishedRun{}, false, nil

@@ -111,7 +111,7 @@ func (p *Pruner) oldRaw(r Retention, now time.Time) ([]string, error) {
 	for i, run := range runs {
 		at, ok := RunTime(run)
 		isNeeded := !ok || i == len(runs)-1 || canResume && run == unfinished.Run || slices.Contains(held, run)
-		if p.isUnneededWith(run, latest) || !isNeeded && now.Sub(at) > time.Duration(r.RawDays)*24*time.Hour {
+		if p.isUnneededAfter(run, latest) || !isNeeded && now.Sub(at) > time.Duration(r.RawDays)*24*time.Hour {
 			old = append(old, p.folder.RawPath(run))
 		}
 	}
@@ -123,12 +123,12 @@ func (p *Pruner) oldRaw(r Retention, now time.Time) ([]string, error) {
 // responses may still exist.
 func (p *Pruner) IsLandingUnneeded(run string) (bool, error) {
 	latest, _, err := p.versions.Latest()
-	return err == nil && p.isUnneededWith(run, latest), err
+	return err == nil && p.isUnneededAfter(run, latest), err
 }
 
-// isUnneededWith is like IsLandingUnneeded. latest is the version that readers see. A run that is not
+// isUnneededAfter is like IsLandingUnneeded. latest is the version that readers see. A run that is not
 // later than latest cannot be resumed, so its landed responses are no longer needed.
-func (p *Pruner) isUnneededWith(run, latest string) bool {
+func (p *Pruner) isUnneededAfter(run, latest string) bool {
 	at, ok := RunTime(run)
 	latestTime, hasLatest := RunTime(latest)
 	return p.discardRaw && ok && hasLatest && !at.After(latestTime)
@@ -144,7 +144,7 @@ func (p *Pruner) RemoveUnneededLandings() error {
 	runs, err := p.folder.LandedRuns()
 	removed := 0
 	for _, run := range runs {
-		if p.isUnneededWith(run, latest) {
+		if p.isUnneededAfter(run, latest) {
 			path := p.folder.RawPath(run)
 			err = errors.Join(err, p.folder.disk.Do("discarding", path, func() error { return os.RemoveAll(path) }))
 			removed++

@@ -49,9 +49,9 @@ func TestPublishedFilesHaveTheConfiguredModeOrFollowTheUmask(t *testing.T) {
 	}
 }
 
-// TestPublishedModeSetsTheModesOfPublishedFiles configures another mode for an existing warehouse. The
+// TestANewPublishedModeChangesExistingFolders configures another mode for an existing warehouse. The
 // next night must change the modes of the folders.
-func TestPublishedModeSetsTheModesOfPublishedFiles(t *testing.T) {
+func TestANewPublishedModeChangesExistingFolders(t *testing.T) {
 	setUmask(t, 0o022)
 	w := openWith(t, warehouse.Config{PublishedMode: 0o600})
 	createRunFiles(t, w)
@@ -82,7 +82,7 @@ func createRunFiles(t *testing.T, w *warehouse.Warehouse) {
 		t.Fatal(err)
 	}
 	d := beginDraft(t, w, run, "one")
-	if err := d.WriteLedgerLine(ledger.Run{ID: run}); err != nil {
+	if err := d.WriteLedgerCopy(ledger.Run{ID: run}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := d.Publish(t.Context(), append([]warehouse.ManifestTable(nil), tableFiles...)); err != nil {

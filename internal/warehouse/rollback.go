@@ -18,7 +18,7 @@ import (
 //
 // Before the switch, Rollback removes days from the series: the days of versions on which the target
 // does not build. After the switch, it adds the missing days of versions on which the target builds.
-// If the process is killed in between, the next Lock adds these days.
+// If the process is killed, the next Lock adds the missing days of the version that readers then see.
 func (w *Warehouse) Rollback(run string, now time.Time) (Manifest, error) {
 	target, err := w.rollbackTarget(run)
 	if err != nil {
@@ -85,8 +85,8 @@ func (w *Warehouse) rollbackTarget(run string) (string, error) {
 	return w.Versions.baseOf(latest, versions)
 }
 
-// Recover completes the work of killed runs. It finishes a rollback, records the runs in the ledger,
-// and calls RemoveUnneededLandings. It removes the unfinished-run file of a run that was killed after its
+// Recover completes the work of killed runs, unless LinkChecker.Check returns an error. It finishes a
+// rollback, records killed runs in the ledger, and calls RemoveUnneededLandings. It removes the unfinished-run file of a run that was killed after its
 // publish, because this run must not be resumed. The caller must have the Lock.
 func (w *Warehouse) Recover() error {
 	if err := w.LinkChecker.Check(); err != nil {
@@ -101,8 +101,8 @@ func (w *Warehouse) Recover() error {
 	return errors.Join(w.Ledger.finishPublished(), w.Pruner.RemoveUnneededLandings())
 }
 
-// recordKilledRuns calls removeDamagedLines, records killed runs in the ledger, and calls
-// RemoveUnresumableRun.
+// recordKilledRuns removes damaged lines from the ledger, and records a held night and killed runs that
+// the ledger lacks. It then calls RemoveUnresumableRun.
 func (w *Warehouse) recordKilledRuns() error {
 	if err := w.Ledger.removeDamagedLines(); err != nil {
 		return err

@@ -223,8 +223,8 @@ func TestAnErrorAfterTheSwitchReportsThePublish(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := d.Publish(t.Context(), tableFiles)
-	var switchErr *warehouse.AfterSwitchError
-	if !errors.As(err, &switchErr) || switchErr.Run != "20261101T020000Z" {
+	var afterSwitch *warehouse.AfterSwitchError
+	if !errors.As(err, &afterSwitch) || afterSwitch.Run != "20261101T020000Z" {
 		t.Fatalf("got %v, want an AfterSwitchError", err)
 	}
 	if got := readTags(t, w); !cmp.Equal(got, []string{"one"}) {

@@ -80,8 +80,8 @@ func (s *Series) extendSeries(versions ...Manifest) error {
 			return err
 		}
 	}
-	days := LastOfDay(versions)
-	for _, m := range days {
+	lastOfDays := LastOfDay(versions)
+	for _, m := range lastOfDays {
 		if err := s.keepReplaced(m); err != nil {
 			return err
 		}
@@ -102,7 +102,7 @@ func (s *Series) extendSeries(versions ...Manifest) error {
 		return errors.Join(damaged...)
 	}
 	err := s.ChangeIndex(func(runByDay map[string]string) {
-		for _, m := range days {
+		for _, m := range lastOfDays {
 			runByDay[DayOf(m.SnapshotAt)] = m.RunID
 		}
 	})
@@ -188,13 +188,13 @@ func daysOf(versions []Manifest) []string {
 // that is in the series, or that has no intact manifest. Older versions are not considered, because their
 // days may have been pruned.
 func (s *Series) missingVersions(run string) (missing []Manifest, err error) {
-	days, err := s.indexOrManifests()
+	runByDay, err := s.indexOrManifests()
 	if err != nil {
 		return nil, err
 	}
 	for run != "" {
 		m, err := s.versions.ReadManifest(run)
-		if err != nil || days[DayOf(m.SnapshotAt)] == run || m.Previous >= run {
+		if err != nil || runByDay[DayOf(m.SnapshotAt)] == run || m.Previous >= run {
 			break // the version is in the series, or its manifest is missing, damaged or wrong
 		}
 		missing = append(missing, m)
@@ -285,14 +285,14 @@ func (s *Series) removeDaysOutsideLineage(target string) error {
 // removeDaysOfVersion removes the days of a version from the series. If the disk failed while the day of the
 // version was added, the index does not name the day, but some files of the day may exist.
 func (s *Series) removeDaysOfVersion(run string) error {
-	days, err := s.indexOrManifests()
+	runByDay, err := s.indexOrManifests()
 	if err != nil {
 		return err
 	}
-	if m, err := s.versions.ReadManifest(run); err == nil && days[DayOf(m.SnapshotAt)] == "" {
-		days[DayOf(m.SnapshotAt)] = run
+	if m, err := s.versions.ReadManifest(run); err == nil && runByDay[DayOf(m.SnapshotAt)] == "" {
+		runByDay[DayOf(m.SnapshotAt)] = run
 	}
-	for day, runOfDay := range days {
+	for day, runOfDay := range runByDay {
 		if runOfDay != run {
 			continue
 		}
@@ -305,7 +305,7 @@ func (s *Series) removeDaysOfVersion(run string) error {
 				return err
 			}
 		}
-		if err := s.ChangeIndex(func(days map[string]string) { delete(days, day) }); err != nil {
+		if err := s.ChangeIndex(func(runByDay map[string]string) { delete(runByDay, day) }); err != nil {
 			return err
 		}
 	}

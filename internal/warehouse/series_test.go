@@ -58,12 +58,12 @@ func TestTheOldFilesOfADayAreKeptWhileItIsReplaced(t *testing.T) {
 		w := open(t)
 		first := publish(t, w, firstNight, "one")
 		firstContent, replaced := contentOf(t, seriesFile(w, "2026-11-01")), path(w, "parquet", ".replaced", firstNight, tagsFile)
-		placements := 0
+		moves := 0
 		w = openWith(t, warehouse.Config{Dir: w.Folder.Dir(), Step: func(step, file string) error {
 			if step != "after rename "+tagsFile || file != seriesFile(w, "2026-11-01") {
 				return nil
 			}
-			placements++
+			moves++
 			if got := contentOf(t, replaced); isChanged && got != firstContent || !isChanged && got != "" {
 				t.Errorf("changed %t: the file in .replaced has %d bytes, want the %d bytes of the first run if the file changed, or else no file", isChanged, len(got), len(firstContent))
 			}
@@ -83,8 +83,8 @@ func TestTheOldFilesOfADayAreKeptWhileItIsReplaced(t *testing.T) {
 		}
 		m, err := d.Publish(t.Context(), slices.Clone(tableFiles))
 		must(t, err)
-		if placements != 1 || exists(t, path(w, "parquet", ".replaced")) {
-			t.Errorf("changed %t: the file was placed %d times, .replaced exists: %t; want once and false", isChanged, placements, exists(t, path(w, "parquet", ".replaced")))
+		if moves != 1 || exists(t, path(w, "parquet", ".replaced")) {
+			t.Errorf("changed %t: the file was moved %d times, .replaced exists: %t; want once and false", isChanged, moves, exists(t, path(w, "parquet", ".replaced")))
 		}
 		if got, err := w.Series.ReadDayManifest("2026-11-01", secondRun); err != nil || got.Tables[0].SHA256 != m.Tables[0].SHA256 {
 			t.Errorf("the manifest of the day has %+v (%v), want the tables of run %s", got.Tables, err, secondRun)

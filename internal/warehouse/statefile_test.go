@@ -67,9 +67,9 @@ func TestEachJobHasItsOwnLock(t *testing.T) {
 	if !errors.As(err, new(*warehouse.LockedError)) || !strings.Contains(err.Error(), "another placementsync process holds this lock") {
 		t.Errorf("the error of a second backup is %v, want a LockedError", err)
 	}
-	other, err := w.Folder.LockJob("lake")
+	unlockLake, err := w.Folder.LockJob("lake")
 	must(t, err)
-	must(t, errors.Join(other(), unlock()))
+	must(t, errors.Join(unlockLake(), unlock()))
 	unlock, err = w.Folder.LockJob("backup")
 	must(t, err)
 	must(t, unlock())

@@ -20,23 +20,22 @@ type Usage struct {
 // MeasuredFolder is a folder that Measure reports as the named part.
 type MeasuredFolder struct{ Part, Dir string }
 
-// Measure returns the disk space of each part of the folder, as du does. The parts are first the given
-// others, then the series, the versions, the inbox, landed responses, state, and all remaining files. A
+// Measure returns the disk space of each part of the folder, as du does. The parts are the extra folders,
+// the series, the versions, the inbox, landed responses, state, and all remaining files, in this order. A
 // file with several hard links counts only for the first part that contains it, so most files of a
-// version count for the series. If a folder in others is missing, its part is left out. ctx cancels
-// Measure.
-func (f *Folder) Measure(ctx context.Context, others ...MeasuredFolder) ([]Usage, error) {
+// version count for the series. If an extra folder is missing, its part is left out. ctx cancels Measure.
+func (f *Folder) Measure(ctx context.Context, extra ...MeasuredFolder) ([]Usage, error) {
 	if _, err := os.Stat(f.dir); err != nil {
 		return nil, fmt.Errorf("measure the warehouse: %w", err)
 	}
-	// counted are the measured folders. countedLinks are the counted files with several hard links.
-	var counted []string
+	// countedLinks are the counted files with several hard links.
+	var countedFolders []string
 	countedLinks := map[fileID]bool{}
 	// measureFolder skips counted folders and links, and files that a night removes at the same time.
 	measureFolder := func(dir string) (sum int64, err error) {
-		defer func() { counted = append(counted, dir) }()
+		defer func() { countedFolders = append(countedFolders, dir) }()
 		return sum, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-			if err == nil && slices.Contains(counted, path) {
+			if err == nil && slices.Contains(countedFolders, path) {
 				return fs.SkipDir
 			}
 			var info fs.FileInfo
@@ -61,12 +60,12 @@ func (f *Folder) Measure(ctx context.Context, others ...MeasuredFolder) ([]Usage
 		})
 	}
 	var all []Usage
-	for i, part := range append(slices.Clone(others),
+	for i, part := range append(slices.Clone(extra),
 		MeasuredFolder{SeriesDir, f.Path(SeriesDir)}, MeasuredFolder{VersionsDir, f.Path(VersionsDir)}, MeasuredFolder{"inbox", f.InboxPath()},
 		MeasuredFolder{rawDir, f.Path(rawDir)}, MeasuredFolder{stateDir, f.Path(stateDir)}, MeasuredFolder{"other", f.dir}) {
 		root, err := filepath.EvalSymlinks(part.Dir)
 		isAbsent := errors.Is(err, fs.ErrNotExist)
-		if isAbsent && i < len(others) {
+		if isAbsent && i < len(extra) {
 			continue // the disk of the folder may be unmounted
 		}
 		var bytes int64
@@ -96,10 +95,10 @@ func diskUse(info fs.FileInfo) (id fileID, bytes int64, hasOtherLinks bool) {
 	return fileID{uint64(stat.Dev), uint64(stat.Ino)}, int64(stat.Blocks) * 512, stat.Nlink > 1
 }
 
-// MeasureNext returns the disk space that the next night can need: twice the size of the newest version.
-// The draft begins as a copy, and the night may write all files again. Before the first night,
-// MeasureNext returns 0.
-func (v *Versions) MeasureNext() (int64, error) {
+// NextNightBytes returns the disk space that the next night can need: twice the size of the newest
+// version. The draft begins as a copy, and the night may write all files again. Before the first night,
+// NextNightBytes returns 0.
+func (v *Versions) NextNightBytes() (int64, error) {
 	latest, ok, err := v.Latest()
 	if err != nil || !ok {
 		return 0, err

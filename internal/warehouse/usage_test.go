@@ -15,9 +15,9 @@ import (
 )
 
 // usageOf measures a warehouse. It returns the sizes of the parts by name, and the sum of the sizes.
-func usageOf(t *testing.T, w *warehouse.Warehouse, others ...warehouse.MeasuredFolder) (parts map[string]int64, sum int64) {
+func usageOf(t *testing.T, w *warehouse.Warehouse, extra ...warehouse.MeasuredFolder) (parts map[string]int64, sum int64) {
 	t.Helper()
-	all, err := w.Folder.Measure(t.Context(), others...)
+	all, err := w.Folder.Measure(t.Context(), extra...)
 	must(t, err)
 	parts = map[string]int64{}
 	for _, u := range all {
@@ -93,7 +93,7 @@ func TestReadLatestDistinguishesNoVersionFromALostLink(t *testing.T) {
 	if _, ok, err := w.Versions.ReadLatest(); ok || err != nil {
 		t.Errorf("before the first publish: got %t, %v, want false and no error", ok, err)
 	}
-	if n, err := w.Versions.MeasureNext(); n != 0 || err != nil {
+	if n, err := w.Versions.NextNightBytes(); n != 0 || err != nil {
 		t.Errorf("before the first publish a night needs %d bytes (%v), want 0", n, err)
 	}
 	publish(t, w, "20261101T020000Z", "a")
@@ -109,7 +109,7 @@ func TestReadLatestDistinguishesNoVersionFromALostLink(t *testing.T) {
 		must(t, err)
 		size += info.Size()
 	}
-	if n, err := w.Versions.MeasureNext(); n != 2*size || err != nil {
+	if n, err := w.Versions.NextNightBytes(); n != 2*size || err != nil {
 		t.Errorf("a night needs %d bytes (%v), want %d", n, err, 2*size)
 	}
 	var damaged *warehouse.DamagedError

@@ -29,7 +29,7 @@ func (d *Draft) verify(ctx context.Context, m Manifest) (err error) {
 		return d.unpublishedErr("verify", err)
 	}
 	if err := reader.attachReadOnly(ctx, filepath.Join(d.Dir, CatalogFile)); err != nil {
-		return err
+		return d.unpublishedErr("verify", err)
 	}
 	err = d.compareRows(ctx, reader, m)
 	if err != nil && !errors.As(err, new(*VerifyError)) {
@@ -45,7 +45,7 @@ func (d *Draft) compareRows(ctx context.Context, reader *Instance, m Manifest) e
 	}
 	// Counting distinct hashes of keys takes a fraction of the memory of counting distinct keys. Keys
 	// are counted only in the tables with equal hashes.
-	var withEqualHashes []ManifestTable
+	var tablesWithEqualHashes []ManifestTable
 	var countQueries []sqltext.SQL
 	for i, t := range m.Tables {
 		countQueries = append(countQueries, verifySQL.Render("count_rows", sqltext.Values{"index": i, "key": sqltext.Names(d.w.Schema.tableKey(t.Name)), "table": sqltext.Name(t.Name)}))
@@ -58,7 +58,7 @@ func (d *Draft) compareRows(ctx context.Context, reader *Instance, m Manifest) e
 		}
 		t := m.Tables[i]
 		if keyHashes != rows {
-			withEqualHashes = append(withEqualHashes, t)
+			tablesWithEqualHashes = append(tablesWithEqualHashes, t)
 		}
 		if rows != t.Rows {
 			return &VerifyError{m.RunID, t.Name, fmt.Sprintf("%d rows in the catalog, %d in the manifest", rows, t.Rows)}
@@ -71,7 +71,7 @@ func (d *Draft) compareRows(ctx context.Context, reader *Instance, m Manifest) e
 	if err != nil {
 		return err
 	}
-	for _, t := range withEqualHashes {
+	for _, t := range tablesWithEqualHashes {
 		var keys int64
 		count := verifySQL.Render("count_keys", sqltext.Values{"key": sqltext.Names(d.w.Schema.tableKey(t.Name)), "table": sqltext.Name(t.Name)})
 		if err := reader.DB.QueryRowContext(ctx, string(count)).Scan(&keys); err != nil {

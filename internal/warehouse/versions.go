@@ -77,9 +77,9 @@ func (v *Versions) Lineage(run string) (lineage []Manifest, err error) {
 	return lineage, err
 }
 
-// baseOf returns the base of the version run: the version on which run was built. If the manifest is
-// damaged, or a rebuilt version has no other base among versions, baseOf returns the version before run. If any
-// other base is not among versions, or no version is before run, baseOf returns an error.
+// baseOf returns the version on which run was built. If versions lack it, baseOf returns an error, with two
+// exceptions: for a rebuilt version and for a version with a damaged manifest it returns the version before
+// run. If no version is before run, it returns an error.
 func (v *Versions) baseOf(run string, versions []string) (string, error) {
 	m, err := v.ReadManifest(run)
 	if err == nil && slices.Contains(versions, m.baseRun()) {

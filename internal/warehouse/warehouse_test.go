@@ -246,8 +246,8 @@ func TestVersionsBeyondKeepVersionsAreRemoved(t *testing.T) {
 	}
 }
 
-// TestBeginRemovesDraftsAndCompletesAPublish begins a draft after a process was killed in a draft, and another one
-// between the switch to its version and the steps after it.
+// TestBeginRemovesDraftsAndCompletesAPublish begins a draft in a warehouse with the draft of a killed run.
+// The first night looks as if it was killed after the switch: the series and the link catalog.duckdb are missing.
 func TestBeginRemovesDraftsAndCompletesAPublish(t *testing.T) {
 	w := open(t)
 	publish(t, w, "20261101T020000Z", "one")
