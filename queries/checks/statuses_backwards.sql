@@ -2,7 +2,7 @@
 -- severity: warn
 -- title: Statuses that went backwards
 -- grain: one row per record
--- about: Articles that were published in the previous snapshot and are no longer, and orders and commissions that were paid and are no longer. Reason: earlier reports counted them as done. Not detected: steps back between other statuses.
+-- about: Articles that were published in the previous snapshot and no longer are, and orders and commissions that were paid and no longer are. Reason: earlier reports counted them as done. Not detected: steps back between other statuses.
 -- param: published VARCHAR published -- status prefixes that mean published, separated by commas
 -- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; set by the program
 -- param: private VARCHAR ',' -- private columns as table.column, each between commas; set by the program

@@ -39,13 +39,13 @@ segment_values AS (
             PARTITION BY trait, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link) AS segment_medians,
         sum(CASE WHEN median > 0 THEN 1 ELSE 0 END) OVER (
             PARTITION BY trait, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link)
-            - CASE WHEN median > 0 THEN 1 ELSE 0 END AS other_values
+            - CASE WHEN median > 0 THEN 1 ELSE 0 END AS other_value_count
     FROM value_medians
 ),
 value_pairs AS (
     SELECT trait, value, pricing_tier, currency, own_prices, median, unnest(segment_medians) AS segment_value
     FROM segment_values
-    WHERE other_values > 0
+    WHERE other_value_count > 0
 ),
 ratios AS (
     SELECT trait, value, pricing_tier, currency, own_prices, median / segment_value.median AS ratio
@@ -69,7 +69,7 @@ median_ratios AS (
 like_counts AS (
     SELECT trait, value, pricing_tier, currency, count(*) AS like_segments, CAST(sum(own_prices) AS BIGINT) AS like_prices
     FROM segment_values
-    WHERE other_values > 0
+    WHERE other_value_count > 0
     GROUP BY ALL
 ),
 like_premiums AS (

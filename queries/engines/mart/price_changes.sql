@@ -1,4 +1,5 @@
 -- Prices before and after each change.
+-- price_number numbers the prices of a listing, tier, currency and snapshot in the order of position.
 WITH closed_prices AS (
     SELECT
         product_listing_id, pricing_tier, currency, unit_amount, valid_to AS changed_at,

@@ -1,6 +1,6 @@
 -- Price premiums of the traits of a placement.
 -- Each price has a row for each trait. In the row of a trait, two of the columns other_channel,
--- other_placement and other_do_follow contain the other two traits of the price.
+-- other_placement and other_link contain the other two traits of the price.
 WITH traits AS (
     SELECT
         t.trait,
@@ -13,20 +13,20 @@ WITH traits AS (
         p.authority_band,
         CASE WHEN t.trait <> 'channel_type' THEN p.channel_type END     AS other_channel,
         CASE WHEN t.trait <> 'placement_type' THEN p.placement_type END AS other_placement,
-        CASE WHEN t.trait <> 'is_do_follow' THEN p.is_do_follow END     AS other_do_follow
+        CASE WHEN t.trait <> 'is_do_follow' THEN p.is_do_follow END     AS other_link
     FROM ${mart}.listing_prices AS p
     CROSS JOIN (VALUES ('channel_type'), ('placement_type'), ('is_do_follow')) AS t (trait)
 ),
 -- The prices of a segment have the same tier, currency, country, authority band and other two traits. Each
--- row is one value of the trait in one segment.
+-- row is one value of the trait in one segment. The like_* columns compare like with like: within segments.
 value_amounts AS (
-    SELECT trait, value, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_do_follow,
+    SELECT trait, value, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link,
         count(*) AS own_prices, {{sorted "unit_amount"}} AS amounts
     FROM traits
-    GROUP BY trait, value, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_do_follow
+    GROUP BY trait, value, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link
 ),
 value_medians AS (
-    SELECT trait, value, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_do_follow, own_prices,
+    SELECT trait, value, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link, own_prices,
         {{nth "amounts" "0.5" (size "amounts")}} AS median
     FROM value_amounts
 ),
@@ -40,17 +40,17 @@ segment_values AS (
         own_prices,
         median,
         {{collect}}({{tuple}}(value, median)) OVER (
-            PARTITION BY trait, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_do_follow) AS segment_medians,
+            PARTITION BY trait, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link) AS segment_medians,
         sum(CASE WHEN median > 0 THEN 1 ELSE 0 END) OVER (
-            PARTITION BY trait, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_do_follow)
-            - CASE WHEN median > 0 THEN 1 ELSE 0 END AS other_values
+            PARTITION BY trait, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link)
+            - CASE WHEN median > 0 THEN 1 ELSE 0 END AS other_value_count
     FROM value_medians
 ),
 {{- if spark}}
 value_pairs AS (
     SELECT trait, value, pricing_tier, currency, own_prices, median, explode(segment_medians) AS segment_value
     FROM segment_values
-    WHERE other_values > 0
+    WHERE other_value_count > 0
 ),
 {{- end}}
 -- The ratios are floating-point numbers, because DuckDB divides decimals in this way.
@@ -63,7 +63,7 @@ ratios AS (
     SELECT g.trait, g.value, g.pricing_tier, g.currency, g.own_prices, CAST(g.median AS DOUBLE) / CAST(s.segment_median AS DOUBLE) AS ratio
     FROM segment_values AS g
     CROSS JOIN UNNEST(g.segment_medians) AS s (segment_value, segment_median)
-    WHERE g.other_values > 0 AND s.segment_median > 0 AND s.segment_value IS DISTINCT FROM g.value
+    WHERE g.other_value_count > 0 AND s.segment_median > 0 AND s.segment_value IS DISTINCT FROM g.value
 {{- end}}
 ),
 -- Each ratio is weighted by own_prices.
@@ -83,7 +83,7 @@ median_ratios AS (
 like_counts AS (
     SELECT trait, value, pricing_tier, currency, count(*) AS like_segments, CAST(sum(own_prices) AS BIGINT) AS like_prices
     FROM segment_values
-    WHERE other_values > 0
+    WHERE other_value_count > 0
     GROUP BY trait, value, pricing_tier, currency
 ),
 like_premiums AS (
