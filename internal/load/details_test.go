@@ -2,6 +2,7 @@ package load_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"placementsync/internal/load"
@@ -41,26 +42,29 @@ func TestUnknownFieldsOfListAndDetailAreKept(t *testing.T) {
 	}
 }
 
-// TestLastCopyOfARepeatedItemIsKept stages an outlet that was read twice, and that contains the same
-// channel twice, with different links.
+// TestLastCopyOfARepeatedItemIsKept stages an outlet that was read twice, and that contains some channels
+// twice, with different links.
 func TestLastCopyOfARepeatedItemIsKept(t *testing.T) {
-	channel := func(handle string) string {
-		return fmt.Sprintf(`{"id":"c","outlet_id":"a","channel_handle":%q,"row_hash":1,"seq":1}`, handle)
+	channel := func(id, handle string) string {
+		return fmt.Sprintf(`{"id":%q,"outlet_id":"a","channel_handle":%q,"row_hash":1,"seq":1}`, id, handle)
 	}
 	link := func(channel string, position int, url string) string {
 		return fmt.Sprintf(`{"outlet_channel_id":%q,"position":%d,"url":%q,"row_hash":1,"seq":1}`, channel, position, url)
 	}
 	h := newFixture(t, "outlets", "outlet_listings")
 	_, err := h.run(map[string]streamInput{"outlets": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a"}}, rows: rows{
-		"outlets":         `{"id":"a","row_hash":2,"seq":0},{"id":"a","row_hash":1,"seq":1}`,
-		"outlet_channels": channel("early") + "," + channel("late"),
-		"outlet_channel_social_links": link("c", 1, "old1") + "," + link("c", 2, "old2") + "," + link("c", 3, "old3") + "," +
-			link("d", 1, "other") + "," + link("c", 1, "new1") + "," + link("c", 2, "new2")}}}, load.Limits{})
+		"outlets": `{"id":"a","row_hash":2,"seq":0},{"id":"a","row_hash":1,"seq":1}`,
+		"outlet_channels": strings.Join([]string{channel("c", "early"), channel("c", "late"), channel("first link rejected", "early"), channel("first link rejected", "late"),
+			channel("one link", "early"), channel("one link", "late"), channel("once", "only")}, ","),
+		"outlet_channel_social_links": strings.Join([]string{link("c", 1, "old1"), link("c", 2, "old2"), link("c", 3, "old3"),
+			link("once", 1, "other"), link("c", 1, "new1"), link("c", 2, "new2"),
+			link("first link rejected", 1, "old1"), link("first link rejected", 3, "old3"), link("first link rejected", 2, "new2"), link("first link rejected", 4, "new4"),
+			link("one link", 1, "old1"), link("one link", 1, "new1")}, ",")}}}, load.Limits{})
 	must(t, err)
 	h.requireRows("SELECT id, row_hash FROM outlets", "a 1")
-	h.requireRows("SELECT channel_handle FROM outlet_channels", "late")
+	h.requireRows("SELECT id, channel_handle FROM outlet_channels ORDER BY ALL", "c late", "first link rejected late", "once only", "one link late")
 	h.requireRows("SELECT outlet_channel_id, position, url FROM outlet_channel_social_links ORDER BY ALL",
-		"c 1 new1", "c 2 new2", "d 1 other")
+		"c 1 new1", "c 2 new2", "first link rejected 2 new2", "first link rejected 4 new4", "once 1 other", "one link 1 new1")
 }
 
 // TestMissedDetailIsRequestedAgain reads a detail in the first night. In the second night the request

@@ -27,11 +27,13 @@ DELETE FROM {table} WHERE (seq, {item_key}) IN (SELECT (seq, {key}) FROM stage.d
 
 -- name: drop_rows_of_repeated_items
 -- If an item occurs twice in one record, the table of the rows inside the item has two groups of rows, one
--- after the other. The last group is kept. It begins at the last row with position 1.
+-- after the other. The last group is kept. It begins at the last row whose position is not higher than the
+-- position of the row before it. This position can be higher than 1, because rejected rows are missing.
 DELETE FROM {table} WHERE rowid IN (
     SELECT row_id FROM (
-        SELECT rowid AS row_id, max(rowid) FILTER (position = 1) OVER (PARTITION BY seq, {item_key}) AS last_group_start FROM {table}
-        WHERE (seq, {item_key}) IN (SELECT (seq, {key}) FROM stage.duplicates WHERE same_record))
+        SELECT row_id, max(row_id) FILTER (position <= position_before) OVER (PARTITION BY seq, {item_key}) AS last_group_start FROM (
+            SELECT *, rowid AS row_id, lag(position) OVER (PARTITION BY seq, {item_key} ORDER BY rowid) AS position_before FROM {table}
+            WHERE (seq, {item_key}) IN (SELECT (seq, {key}) FROM stage.duplicates WHERE same_record)))
     WHERE row_id < last_group_start)
 
 -- name: drop_duplicates
