@@ -2,7 +2,6 @@ package load_test
 
 import (
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -154,30 +153,6 @@ func TestEarlierDayIsWrittenFromHistory(t *testing.T) {
 			t.Errorf("with another row count in the manifest, WriteDay returned %v, want an error about the history", err)
 		}
 		must(t, d.Discard())
-	}
-}
-
-// TestLastSnapshotsOfDays adds runs of two days to meta.
-func TestLastSnapshotsOfDays(t *testing.T) {
-	h := newFixture(t, "product_listings")
-	d, err := h.w.BeginFrom(t.Context(), "again", night, "")
-	must(t, err)
-	defer func() { must(t, d.Discard()) }()
-	must(t, d.Exec(t.Context(), `INSERT INTO meta.runs (run_id, kind, outcome, snapshot_at) VALUES
-			('early', NULL, 'complete', TIMESTAMPTZ '2026-11-01 02:00:00+00'),
-			('same time 1', 'night', 'complete', TIMESTAMPTZ '2026-11-01 03:00:00+00'),
-			('same time 2', 'replay', 'complete', TIMESTAMPTZ '2026-11-01 03:00:00+00'),
-			('failed', 'night', 'failed', TIMESTAMPTZ '2026-11-01 04:00:00+00'),
-			('rebuild', 'rebuild', 'complete', TIMESTAMPTZ '2026-11-01 05:00:00+00'),
-			('rolled back', 'night', 'complete', TIMESTAMPTZ '2026-11-01 06:00:00+00'),
-			('last', 'refresh', 'partial', TIMESTAMPTZ '2026-11-02 02:00:00+00'),
-			('too late', 'night', 'complete', TIMESTAMPTZ '2026-11-02 02:00:01+00')`,
-		"INSERT INTO meta.tables (run_id, table_name) SELECT run_id, unnest(['orders', 'product_listings']) FROM meta.runs WHERE run_id <> 'rolled back'"))
-	got, err := load.LastSnapshotsOfDays(t.Context(), d, night.AddDate(0, 0, 1))
-	must(t, err)
-	want := map[string]time.Time{"same time 2": night.Add(time.Hour), "last": night.AddDate(0, 0, 1)}
-	if !maps.EqualFunc(got, want, time.Time.Equal) {
-		t.Errorf("the last snapshots are %v, want %v", got, want)
 	}
 }
 
