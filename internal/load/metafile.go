@@ -36,7 +36,7 @@ func WriteMeta(ctx context.Context, d *warehouse.Draft, metaDefs []stream.Defini
 func writeMetaFile(ctx context.Context, d *warehouse.Draft, base string, metaDefs []stream.Definition, tables []stream.Table) (writeErr error) {
 	oldColumns, newInPast := map[string][]string{}, sqlText("TRUE")
 	if base != "" {
-		detach, err := attachCatalog(ctx, d, "before", d.Catalog(base))
+		detach, err := attachCatalog(ctx, d, "before", d.VersionCatalog(base))
 		if err != nil {
 			return err
 		}

@@ -48,7 +48,7 @@ func (n *night) audit(ctx context.Context) error {
 	err := n.draft.ReadClosed(ctx, func(catalog string) (err error) {
 		before := query.Before{Hidden: slices.Concat(n.cfg.Privacy.Drop, n.cfg.Privacy.Hash)}
 		if n.draft.Previous != "" {
-			before.Catalog = n.draft.Catalog(n.draft.Previous)
+			before.Catalog = n.draft.VersionCatalog(n.draft.Previous)
 		}
 		db, err := query.Open(ctx, catalog, query.Options{MemoryLimit: n.cfg.Warehouse.MemoryLimit, Threads: n.cfg.Warehouse.Threads,
 			Timeout: n.cfg.CheckTimeout, Before: &before})

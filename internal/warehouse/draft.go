@@ -69,8 +69,8 @@ func (d *Draft) RecordMetaBase(base string) {
 	d.meta = &ManifestMeta{Base: base, HasPast: true, FileSum: checksum.FileSum{File: MetaFile}}
 }
 
-// Catalog returns the path of the DuckDB file of a published version.
-func (d *Draft) Catalog(run string) string { return d.w.Folder.VersionCatalog(run) }
+// VersionCatalog returns the path of the DuckDB file of a published version.
+func (d *Draft) VersionCatalog(run string) string { return d.w.Folder.VersionCatalog(run) }
 
 // Begin starts a draft from the version that readers see. It first removes the drafts of killed runs,
 // and completes an interrupted publish. It returns the *LostError of LinkChecker.Check. The caller must

@@ -206,7 +206,8 @@ func (l *Ledger) completedRollback(id, version string, at time.Time) ledger.Run 
 }
 
 // NewRunID returns an unused id for a run that begins at a time: the time in UTC, followed by a number if
-// the id of another run contains the same second. Used ids are in the ledger, the unfinished-run files and the names of folders.
+// the id of another run contains the same second. Used ids are in the ledger, the unfinished-run files and
+// the names of folders.
 // NewRunID returns a *FolderError if it cannot read a folder. The caller must have the Lock, because
 // otherwise another process may use the same id.
 func (l *Ledger) NewRunID(at time.Time) (string, error) {

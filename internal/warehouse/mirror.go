@@ -162,7 +162,7 @@ func (m *Mirror) Copies(file string) []string {
 func (m *Mirror) Path(file string) (string, error) {
 	top, _, _ := strings.Cut(file, "/")
 	if path.Clean(file) != file || isLockFile(file) || !filepath.IsLocal(filepath.FromSlash(file)) || strings.Contains(file, `\`) || top != SeriesDir && top != stateDir || file == top {
-		return "", fmt.Errorf("restore %q: the backup contains a file outside parquet/ and state/; this file was not written: run placementsync backup --verify", file)
+		return "", fmt.Errorf("restore %q: a backup must not contain a file of this name; the file was not written: run placementsync backup --verify", file)
 	}
 	return m.folder.Path(filepath.FromSlash(file)), nil
 }

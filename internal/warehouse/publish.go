@@ -129,7 +129,7 @@ func (d *Draft) unpublishedErr(verb string, err error) error {
 	return fmt.Errorf("%s version %s: %w; nothing was published; readers keep the last snapshot", verb, d.Run, err)
 }
 
-// finishFiles writes and closes the catalog, makes all files except the ledger line public, and syncs them. It
+// finishFiles writes and closes the catalog, makes all files except runFile public, and syncs them. It
 // adds the checksums of all files except the catalog to the manifest. The Parquet files and the file of
 // changes are synced and read while the catalog is written.
 func (d *Draft) finishFiles(ctx context.Context, m *Manifest, mode fs.FileMode) error {

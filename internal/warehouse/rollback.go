@@ -86,8 +86,9 @@ func (w *Warehouse) rollbackTarget(run string) (string, error) {
 }
 
 // Recover completes the work of killed runs, unless LinkChecker.Check returns an error. It finishes a
-// rollback, records killed runs in the ledger, and calls RemoveUnneededLandings. It removes the unfinished-run file of a run that was killed after its
-// publish, because this run must not be resumed. The caller must have the Lock.
+// rollback, records killed runs in the ledger, and calls RemoveUnneededLandings. It removes the
+// unfinished-run file of a run that was killed after its publish, because this run must not be resumed. The
+// caller must have the Lock.
 func (w *Warehouse) Recover() error {
 	if err := w.LinkChecker.Check(); err != nil {
 		return err
