@@ -217,7 +217,7 @@ func (view *catalogView) fill(c counts, rows []listing) {
 	for _, f := range downloadFormats() {
 		view.Downloads = append(view.Downloads, pair{f.label, catalogPath + "." + string(f.format) + view.addressWith()})
 	}
-	view.SQL = s.asSQL()
+	view.SQL = s.downloadStatement(&binder{asLiterals: true})
 }
 
 // ignorePrices removes the order by price and the price range.

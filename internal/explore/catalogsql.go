@@ -242,6 +242,3 @@ func (s *catalogState) downloadQuery() (query.Query, map[string]string) {
 	b := &binder{}
 	return query.Text(s.downloadStatement(b)), b.values
 }
-
-// asSQL returns the statement of a download with literal values.
-func (s *catalogState) asSQL() string { return s.downloadStatement(&binder{asLiterals: true}) }
