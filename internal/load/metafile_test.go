@@ -27,11 +27,10 @@ func TestMetaIsTheSumOfItsChanges(t *testing.T) {
 	startedAt := time.Date(2026, 11, 1, 2, 0, 0, 123456000, time.UTC)
 	var want []string
 	for i, change := range []string{
-		`INSERT INTO meta.rejects (run_id, seq, raw) VALUES ('a', 1, 'x'), ('a', 1, 'x'), ('a', 2, NULL), ('a', 3, '"q"' || chr(10) || 'ü')`,
-		`DELETE FROM meta.rejects WHERE seq = 2`,
-		// The columns that both tables have are equal.
-		`INSERT INTO meta.tables (run_id, table_name) VALUES ('a', 'orders'); INSERT INTO meta.deletions (run_id, table_name, key) VALUES ('a', 'orders', '1')`,
-		`DELETE FROM meta.deletions`,
+		// The rows of tables and deletions have equal values in the columns that both tables have.
+		`INSERT INTO meta.rejects (run_id, seq, raw) VALUES ('a', 1, 'x'), ('a', 1, 'x'), ('a', 2, NULL), ('a', 3, '"q"' || chr(10) || 'ü');
+			INSERT INTO meta.tables (run_id, table_name) VALUES ('a', 'orders'); INSERT INTO meta.deletions (run_id, table_name, key) VALUES ('a', 'orders', '1')`,
+		`DELETE FROM meta.rejects WHERE seq = 2; DELETE FROM meta.deletions`,
 		`INSERT INTO meta.requests (run_id, stream, latency_p50_ms) VALUES ('b', 's', 0.100001), ('b', 't', 12345678901.999999)`,
 		`UPDATE meta.requests SET latency_p50_ms = NULL WHERE stream = 's'; INSERT INTO meta.rejects (run_id, seq, raw) VALUES ('a', 1, 'x')`,
 		`INSERT INTO meta.runs (run_id, started_at) VALUES ('c', TIMESTAMPTZ '2026-11-01 02:00:00.123456+00')`,
