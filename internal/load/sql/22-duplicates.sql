@@ -31,10 +31,9 @@ DELETE FROM {table} WHERE (seq, {item_key}) IN (SELECT (seq, {key}) FROM stage.d
 -- position of the row before it. This position can be higher than 1, because rejected rows are missing.
 DELETE FROM {table} WHERE rowid IN (
     SELECT row_id FROM (
-        SELECT row_id, max(row_id) FILTER (position <= position_before) OVER (PARTITION BY seq, {item_key}) AS last_group_start FROM (
-            SELECT *, rowid AS row_id, lag(position) OVER (PARTITION BY seq, {item_key} ORDER BY rowid) AS position_before FROM {table}
-            WHERE (seq, {item_key}) IN (SELECT (seq, {key}) FROM stage.duplicates WHERE same_record)))
-    WHERE row_id < last_group_start)
+        SELECT *, rowid AS row_id, lag(position) OVER (PARTITION BY seq, {item_key} ORDER BY rowid) AS position_before FROM {table}
+        WHERE (seq, {item_key}) IN (SELECT (seq, {key}) FROM stage.duplicates WHERE same_record))
+    QUALIFY row_id < max(row_id) FILTER (position <= position_before) OVER (PARTITION BY seq, {item_key}))
 
 -- name: drop_duplicates
 DELETE FROM {table} WHERE rowid IN (SELECT row_id FROM stage.duplicates)
