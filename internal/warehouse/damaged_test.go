@@ -19,8 +19,9 @@ func TestQueryErrorsOfADamagedCatalogAreExplained(t *testing.T) {
 	catalog, manifest := filepath.Join("versions", secondNight, "catalog.duckdb"), filepath.Join("versions", secondNight, "manifest.json")
 	for name, c := range map[string]struct {
 		damage func(t *testing.T, w *warehouse.Warehouse)
-		file   string
-		want   string
+		// file is the damaged file, or "" if ExplainErr must return the error of the query.
+		file        string
+		wantProblem string
 	}{
 		"an intact catalog":         {func(*testing.T, *warehouse.Warehouse) {}, "", ""},
 		"a damaged earlier catalog": {func(t *testing.T, w *warehouse.Warehouse) { flipBit(t, w.Folder.VersionCatalog(firstNight), 70_000) }, "", ""},
@@ -41,8 +42,8 @@ func TestQueryErrorsOfADamagedCatalogAreExplained(t *testing.T) {
 			switch {
 			case c.file == "" && err != cause:
 				t.Errorf("got %v, want the error of the query", err)
-			case c.file != "" && (!errors.As(err, &damaged) || damaged.File != filepath.ToSlash(c.file) || !strings.Contains(damaged.Problem, c.want) || !errors.Is(err, cause)):
-				t.Errorf("got %v, want a DamagedError of %s with %q", err, c.file, c.want)
+			case c.file != "" && (!errors.As(err, &damaged) || damaged.File != filepath.ToSlash(c.file) || !strings.Contains(damaged.Problem, c.wantProblem) || !errors.Is(err, cause)):
+				t.Errorf("got %v, want a DamagedError of %s with %q", err, c.file, c.wantProblem)
 			case c.file != "" && !strings.Contains(err.Error(), "placementsync rollback "+firstNight):
 				t.Errorf("the error is %v, want it to name the rollback to %s", err, firstNight)
 			}

@@ -82,7 +82,7 @@ func (s *Series) extendSeries(versions ...Manifest) error {
 	}
 	lastOfDays := LastOfDay(versions)
 	for _, m := range lastOfDays {
-		if err := s.keepReplaced(m); err != nil {
+		if err := s.keepReplacedFiles(m); err != nil {
 			return err
 		}
 		for _, t := range m.Tables {
@@ -120,10 +120,10 @@ func (s *Series) replacedPath(run string, t ManifestTable) string {
 	return s.folder.Path(SeriesDir, replacedDir, run, t.File)
 }
 
-// keepReplaced links the files of an earlier run of the same day to replacedDir. The links are kept until
+// keepReplacedFiles links the files of an earlier run of the same day to replacedDir. The links are kept until
 // the day of m is complete. If parquet/ is copied in the meantime, the copy contains all files of at least
 // one of the two runs.
-func (s *Series) keepReplaced(m Manifest) error {
+func (s *Series) keepReplacedFiles(m Manifest) error {
 	earlier, err := s.versions.ReadManifestFile(s.folder.DayManifestPath(DayOf(m.SnapshotAt)), "")
 	if err != nil || earlier.RunID == m.RunID {
 		return nil // the day has no other run, or no intact manifest
