@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -221,7 +220,7 @@ func (e *Explorer) serve(w http.ResponseWriter, req *http.Request, r route) {
 	}
 	switch {
 	case err == nil:
-	case req.Context().Err() != nil || errors.As(err, new(*lateError)):
+	case req.Context().Err() != nil:
 		e.cfg.Log.Debug("request ended early", "url", req.URL.Path, "error", err)
 	default:
 		if context.Cause(ctx) == errTooSlow {

@@ -66,12 +66,6 @@ type download struct {
 	Format query.Format
 }
 
-// lateError is an error that occurred after the response had begun. An error page can no longer be sent.
-type lateError struct{ err error }
-
-func (e *lateError) Error() string { return e.err.Error() }
-func (e *lateError) Unwrap() error { return e.err }
-
 // downloadFormat is a format of downloads. label is the text of its link.
 type downloadFormat struct {
 	format           query.Format
@@ -115,10 +109,7 @@ func (d download) send(e *Explorer, w http.ResponseWriter, v *visit) error {
 	default:
 		_, err = v.db.Run(v.Context(), d.Query, d.Values, query.NewSpreadsheetWriter(out))
 	}
-	if hasBegun := out.end(); err != nil && hasBegun {
-		e.cfg.Log.Warn("download cut off", "url", v.URL.Path, "error", err)
-		panic(http.ErrAbortHandler) // the client must notice that the file is incomplete
-	}
+	out.end(e, v, err)
 	return err
 }
 
@@ -151,12 +142,16 @@ func (d *downloadWriter) Write(p []byte) (int, error) {
 	return d.w.Write(p)
 }
 
-// end waits for a Write in progress. It reports whether any byte was written.
-func (d *downloadWriter) end() (hasBegun bool) {
+// end waits for a Write in progress. If any byte was written before the error, end aborts the
+// connection, so that the client notices that the file is incomplete.
+func (d *downloadWriter) end(e *Explorer, v *visit, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.hasEnded = true
-	return d.hasBegun
+	if err != nil && d.hasBegun {
+		e.cfg.Log.Warn("download cut off", "url", v.URL.Path, "error", err)
+		panic(http.ErrAbortHandler)
+	}
 }
 
 // Link adds the as_of of this page to an address.
@@ -184,7 +179,7 @@ func (p htmlPage) send(e *Explorer, w http.ResponseWriter, v *visit) error {
 	}
 	w.WriteHeader(max(p.Status, http.StatusOK))
 	if _, err := w.Write(body.Bytes()); err != nil {
-		return &lateError{err}
+		panic(http.ErrAbortHandler) // too late for an error page
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"math"
@@ -142,6 +143,28 @@ func testStatementFiles(t *testing.T, s *site) {
 	}
 	wantTexts(t, s.runSQL(t, "SELECT nam", http.StatusBadRequest, "format", "csv"), `Referenced column "nam"`)
 	wantTexts(t, s.runSQL(t, "SELECT 1", http.StatusBadRequest, "format", "exe"), "unknown format")
+	broken := &site{Server: httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.Config.Handler.ServeHTTP(&brokenWriter{w, false}, r) }))}
+	defer broken.Close()
+	if res, body, err := broken.post(t.Context(), url.Values{"sql": {"FROM range(100000)"}, "format": {"csv"}, "token": {s.token(t)}}, nil); err == nil {
+		t.Errorf("a file that fails in its middle: got %s with %d bytes, want an aborted connection", res.Status, len(body))
+	}
+	if !strings.Contains(s.logText(), `level=WARN msg="download cut off" url=/explore/sql error="disk failure"`) {
+		t.Errorf("the log lacks the cut-off download:\n%s", s.logText())
+	}
+}
+
+// brokenWriter fails after the first write.
+type brokenWriter struct {
+	http.ResponseWriter
+	hasWritten bool
+}
+
+func (w *brokenWriter) Write(p []byte) (int, error) {
+	if w.hasWritten {
+		return 0, errors.New("disk failure")
+	}
+	w.hasWritten = true
+	return w.ResponseWriter.Write(p)
 }
 
 // testForgedStatements checks that a statement is not run if another site sent it, or if it has no valid

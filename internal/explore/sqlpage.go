@@ -181,9 +181,7 @@ type sqlDownload struct {
 func (d sqlDownload) send(e *Explorer, w http.ResponseWriter, v *visit) error {
 	out := &downloadWriter{w: w, mediaType: d.mediaType, file: "result." + string(d.job.Format)}
 	_, err := e.runJob(v.Context(), d.job, out)
-	if hasBegun := out.end(); err != nil && hasBegun {
-		return &lateError{err}
-	}
+	out.end(e, v, err)
 	if err != nil {
 		var problem reply
 		if problem, err = d.view.explain(e, err); err == nil {
