@@ -162,7 +162,8 @@ torture: ## run the long fault trials (up to two hours), and write docs/reliabil
 		go test -tags $(TAGS) -run '$(TRIALS)' -timeout 120m ./... ; \
 	status=$$?; go test -tags $(TAGS) -run TestReliabilityPage ./internal/testing/torture -update && exit $$status
 
-# SURVIVORS=1 tries only the mutants that were not noticed the last time, after tests were added.
+# SURVIVORS=1 tries only the mutants that were not noticed the last time, after tests were added. Mutants
+# of SQL that have a reason are not tried again.
 .PHONY: mutants
 mutants: ## plant mistakes in PACKAGES, count those that their own tests notice, and write docs/reliability.md (PACKAGES=load SAMPLE=0 SEED=2 WORKERS=2 SURVIVORS=1; 3 to 15 s for each mutant)
 	PLACEMENTSYNC_TORTURE_DOCS=$(CURDIR)/docs $(TEST) -count=1 -v -timeout 0 -run '^TestMutants$$' ./internal/testing/mutants \

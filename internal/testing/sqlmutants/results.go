@@ -54,8 +54,8 @@ var reasonText string
 // Reasons returns the reasons in equivalent.txt.
 func Reasons() ([]Reason, error) { return ParseReasons(reasonText) }
 
-// explains reports whether the reason belongs to a survivor.
-func (r Reason) explains(file string, s Survivor) bool {
+// Explains reports whether the reason belongs to a survivor.
+func (r Reason) Explains(file string, s Survivor) bool {
 	return r.File == file && r.Before == s.Before && r.After == s.After
 }
 
@@ -83,7 +83,7 @@ func ParseReasons(text string) (all []Reason, err error) {
 func StaleReasons(reasons []Reason, files []FileResult) (stale []Reason) {
 	for _, r := range reasons {
 		isUsed := slices.ContainsFunc(files, func(f FileResult) bool {
-			return slices.ContainsFunc(f.Survivors, func(s Survivor) bool { return r.explains(f.Name, s) })
+			return slices.ContainsFunc(f.Survivors, func(s Survivor) bool { return r.Explains(f.Name, s) })
 		})
 		if !isUsed {
 			stale = append(stale, r)
@@ -153,7 +153,7 @@ func Tables(files []FileResult, reasons []Reason) (folders, survivors string) {
 		s.date = max(s.date, f.Date)
 		for _, survivor := range f.Survivors {
 			reason := "not explained yet"
-			i := slices.IndexFunc(reasons, func(r Reason) bool { return r.explains(f.Name, survivor) })
+			i := slices.IndexFunc(reasons, func(r Reason) bool { return r.Explains(f.Name, survivor) })
 			if i < 0 {
 				s.unnoticed++
 			} else {

@@ -296,7 +296,7 @@ var invalidSQL = regexp.MustCompile(`(Parser|Binder) Error`)
 var failure = regexp.MustCompile(`--- FAIL: (\S+)`)
 
 // tryMutants runs the tests of an SQL file with each of its mutants. If previous is not nil, it runs
-// them only with the survivors of that result.
+// them only with the survivors of that result that have no reason.
 func tryMutants(t *testing.T, programs *testPrograms, name string, previous *sqlmutants.FileResult) sqlmutants.FileResult {
 	t.Helper()
 	text, err := os.ReadFile(inRoot(name))
@@ -305,10 +305,16 @@ func tryMutants(t *testing.T, programs *testPrograms, name string, previous *sql
 	const notNoticed, notCounted = "not noticed", "not valid SQL"
 	result := sqlmutants.FileResult{Name: name, Date: time.Now().UTC().Format(time.DateOnly)}
 	suites := suitesOf(t, name)
+	reasons, err := sqlmutants.Reasons()
+	must(t, err)
 	patched := map[string]*patchedProgram{}
 	for _, m := range sqlmutants.Find(sql) {
 		s := m.Survivor(sql)
 		if previous != nil && !slices.ContainsFunc(previous.Survivors, func(old sqlmutants.Survivor) bool { return old.Before == s.Before && old.After == s.After }) {
+			continue
+		}
+		if previous != nil && slices.ContainsFunc(reasons, func(r sqlmutants.Reason) bool { return r.Explains(name, s) }) {
+			result.Survivors = append(result.Survivors, s)
 			continue
 		}
 		outcome := notNoticed
