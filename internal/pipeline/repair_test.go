@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -276,22 +277,35 @@ func TestRebuildRequiresConsent(t *testing.T) {
 func TestRebuildSeries(t *testing.T) {
 	h := threeNights(t)
 	h.cfg.Warehouse.KeepVersions = 1
-	for name, lost := range map[string][]string{
-		"a file":         {"parquet/product_listings/snapshot_date=2026-11-02/product_listings.parquet"},
-		"the changes":    {"parquet/.meta"}, // all files of changes
-		"a day":          {"parquet/tags/snapshot_date=2026-11-02", "parquet/.manifests/snapshot_date=2026-11-02.json", "versions/20261102T020000Z"},
-		"a whole series": {"parquet", "versions/20261102T020000Z", "versions/20261103T020000Z"},
+	const file, manifest = "parquet/tags/snapshot_date=2026-11-02/tags.parquet", "parquet/.manifests/snapshot_date=2026-11-02.json"
+	var changes []string // the files of changes and their manifests
+	whole := []string{"parquet/.manifests/index.json", "the files of 2026-11-04", "parquet/.meta/20261104T020000Z.changes"}
+	for _, day := range []string{"02", "03", "04"} {
+		changes = append(changes, "parquet/.meta/202611"+day+"T020000Z.json", "parquet/.meta/202611"+day+"T020000Z.changes")
+		if day == "04" {
+			continue // its version has the files
+		}
+		for _, table := range h.cfg.Warehouse.Tables {
+			whole = append(whole, "table "+table.Name+" of 2026-11-"+day)
+		}
+		whole = append(whole, "parquet/.manifests/snapshot_date=2026-11-"+day+".json")
+	}
+	for name, files := range map[string]struct{ lost, restored []string }{
+		"a file":         {[]string{file}, []string{file}},
+		"the changes":    {[]string{"parquet/.meta"}, changes},
+		"a day":          {[]string{filepath.Dir(file), manifest, "versions/20261102T020000Z"}, []string{file, manifest}},
+		"a whole series": {[]string{"parquet", "versions/20261102T020000Z", "versions/20261103T020000Z"}, whole},
 		"no file":        {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := h.copyWarehouse(t)
 			before := c.history()
-			for _, path := range lost {
+			for _, path := range files.lost {
 				must(t, os.RemoveAll(c.path(path)))
 			}
-			files, err := pipeline.RebuildSeries(t.Context(), c.cfg, warehouse.Retention{Daily: 30})
-			if err != nil || (len(files) == 0) != (len(lost) == 0) {
-				t.Fatalf("RebuildSeries returned %v, %v, want restored files: %t", files, err, len(lost) > 0)
+			restored, err := pipeline.RebuildSeries(t.Context(), c.cfg, warehouse.Retention{Daily: 30})
+			if diff := cmp.Diff(files.restored, restored); err != nil || diff != "" {
+				t.Fatalf("RebuildSeries returned %v and other files (-want +got):\n%s", err, diff)
 			}
 			if v := c.verify(); len(v.Damage) > 0 || v.Result() != integrity.Whole {
 				t.Errorf("after the repair verify reports %+v, want no damage", v.Damage)
@@ -310,7 +324,12 @@ func TestRebuildSeries(t *testing.T) {
 	}
 	t.Run("without a catalog", func(t *testing.T) {
 		c := h.copyWarehouse(t)
-		must(t, errors.Join(os.RemoveAll(c.path("versions")), os.Remove(c.seriesFile("2026-11-03"))))
+		const index = "parquet/.manifests/index.json"
+		must(t, errors.Join(os.RemoveAll(c.path("versions")), os.Remove(c.path(index))))
+		if files, err := pipeline.RebuildSeries(t.Context(), c.cfg, warehouse.Retention{}); err != nil || !slices.Equal(files, []string{index}) {
+			t.Errorf("the repair returned %q, %v, want the index, which needs no catalog", files, err)
+		}
+		must(t, os.Remove(c.seriesFile("2026-11-03")))
 		if _, err := pipeline.RebuildSeries(t.Context(), c.cfg, warehouse.Retention{}); err == nil || !strings.Contains(err.Error(), "restore table product_listings of 2026-11-03: there is no intact copy") {
 			t.Errorf("the repair ended with %v, want an error that names the file", err)
 		}
