@@ -9,17 +9,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTrialAnswersInTheWorkbench checks that each answer of the guide has one command and the
-// address of a page with the same parameters, and that the list of questions links to the page.
-// TestTrialSamples runs the commands.
+// TestTrialAnswersInTheWorkbench checks each answer in docs/guide/answers.md. It must have one command
+// and one address of a workbench page, with the same query and parameters. The page /explore/questions
+// must link to this query. TestTrialSamples runs the commands.
 func TestTrialAnswersInTheWorkbench(t *testing.T) {
 	requireTrials(t)
 	site := exploreDemo(t)
 	questionsPage := fetchText(t, site.url+"/explore/questions")
 	answers := strings.Split(read(t, "../../docs/guide/answers.md"), "\n## ")[1:]
-	const questions = 10
-	if len(answers) != questions {
-		t.Errorf("the guide answers %d questions, want %d", len(answers), questions)
+	const answerCount = 10
+	if len(answers) != answerCount {
+		t.Errorf("the guide has %d answers, want %d", len(answers), answerCount)
 	}
 	commandPattern, addressPattern := regexp.MustCompile(`(?m)^\$ (.+)$`), regexp.MustCompile("`(/explore/questions/[^`]+)`")
 	for _, answer := range answers {
@@ -47,7 +47,7 @@ func TestTrialAnswersInTheWorkbench(t *testing.T) {
 			t.Errorf("%s: the command runs the query %s and the page shows %s, want the same query and parameters (-command +page):\n%s", title, args[4], queryName, diff)
 		}
 		if !strings.Contains(questionsPage, `href="/explore/questions/`+queryName+`"`) {
-			t.Errorf("%s: the list of questions has no link to %s", title, queryName)
+			t.Errorf("%s: the page of all questions has no link to %s", title, queryName)
 		}
 		if text := fetchText(t, site.url+addresses[0][1]); !strings.Contains(text, `>Run</button>`) {
 			t.Errorf("%s: the page has no form", title)

@@ -66,7 +66,7 @@ func newAsker(in io.Reader, out io.Writer, makeRaw func() (restore func(), err e
 		case a := <-answered:
 			if errors.Is(a.err, io.EOF) { // also after Ctrl-C, which sends no signal in raw mode
 				fmt.Fprint(out, "\r\n")
-				return "", command.EndWith(ledger.Interrupted, errors.New("no answer was given: nothing was written"))
+				return "", command.EndWith(ledger.Interrupted, errors.New("init was ended before all questions were answered; nothing was written"))
 			}
 			return a.text, a.err
 		}

@@ -38,11 +38,11 @@ func startOnTerminal(t *testing.T, dir string, args ...string) (*terminal, *exec
 
 // readUntil reads the output until it contains the text or the program has ended. If the text is
 // empty, it reads until the end.
-func (s *terminal) readUntil(text string) {
+func (term *terminal) readUntil(text string) {
 	buffer := make([]byte, 4<<10)
-	for text == "" || !strings.Contains(s.output.String(), text) {
-		n, err := s.control.Read(buffer)
-		s.output.Write(buffer[:n])
+	for text == "" || !strings.Contains(term.output.String(), text) {
+		n, err := term.control.Read(buffer)
+		term.output.Write(buffer[:n])
 		if err != nil { // EIO: the program closed the terminal
 			return
 		}
@@ -61,27 +61,27 @@ func TestTypedTokenIsNotEchoed(t *testing.T) {
 		want     string // in the output
 	}{
 		"a token": {"pc_demo\r", nil, 0, "next: placementsync run"},
-		"Ctrl-C":  {"pc_\x03", nil, 130, "no answer was given: nothing was written"},
+		"Ctrl-C":  {"pc_\x03", nil, 130, "init was ended before all questions were answered; nothing was written"},
 		"SIGTERM": {"", syscall.SIGTERM, 130, "stopped by a request to terminate"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			screen, cmd := startOnTerminal(t, dir, "init", "--base-url", baseURL)
-			screen.readUntil("a separate file): ")
+			term, cmd := startOnTerminal(t, dir, "init", "--base-url", baseURL)
+			term.readUntil("a separate file): ")
 			if c.signal != nil {
 				must(t, cmd.Process.Signal(c.signal))
 			}
-			_, err := screen.control.WriteString(c.typed)
+			_, err := term.control.WriteString(c.typed)
 			must(t, err)
-			screen.readUntil("")
+			term.readUntil("")
 			exitErr, _ := errors.AsType[*exec.ExitError](cmd.Wait())
 			if code := cmd.ProcessState.ExitCode(); code != c.exitCode {
 				t.Errorf("the exit code is %d (%v), want %d", code, exitErr, c.exitCode)
 			}
-			if output := screen.output.String(); !strings.Contains(output, c.want) || strings.Contains(output, "pc_") {
+			if output := term.output.String(); !strings.Contains(output, c.want) || strings.Contains(output, "pc_") {
 				t.Errorf("the terminal shows:\n%s\nwant %q and no token", output, c.want)
 			}
-			mode, err := unix.IoctlGetTermios(int(screen.control.Fd()), unix.TCGETS)
+			mode, err := unix.IoctlGetTermios(int(term.control.Fd()), unix.TCGETS)
 			must(t, err)
 			if mode.Lflag&unix.ECHO == 0 || mode.Lflag&unix.ICANON == 0 {
 				t.Error("the terminal no longer echoes input")

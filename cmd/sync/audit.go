@@ -107,7 +107,7 @@ func runAudit(ctx context.Context, g *globals, o auditOptions, names []string) (
 	if format == query.JSON {
 		err = writeJSON(g.stdout, results)
 	} else {
-		err = showChecks(g.stdout, results, g.width)
+		err = showCheckResults(g.stdout, results, g.width)
 	}
 	switch {
 	case err != nil:
@@ -158,9 +158,8 @@ func privateColumns(cfg config.Config) []string {
 	return slices.Concat(cfg.Privacy.Drop, cfg.Privacy.Hash)
 }
 
-// showChecks prints the results of an audit. Below them it prints the first violating rows of each
-// failed check.
-func showChecks(w io.Writer, results []ledger.CheckResult, width int) error {
+// showCheckResults prints the results of an audit, and then the first violating rows of each failed check.
+func showCheckResults(w io.Writer, results []ledger.CheckResult, width int) error {
 	t := &textTable{columns: []column{{name: "check"}, {name: "severity", drop: 2}, {name: "outcome"}, {name: "rows", isNumber: true},
 		{name: "seconds", isNumber: true, drop: 3}, {name: "why", drop: 1, minWidth: 24}}}
 	for _, r := range results {
@@ -206,9 +205,9 @@ func listChecks(w io.Writer, all []query.Query, explain bool, width int) error {
 	return err
 }
 
-// checkOwnChecks prepares the user-defined checks on the newest snapshot and prints their number. It
-// returns an error if one of them cannot run.
-func checkOwnChecks(ctx context.Context, g *globals, cfg config.Config) (err error) {
+// validateUserChecks loads the user-defined checks and prints their number. With a published snapshot it
+// also prepares their SQL. It returns an error if one of them cannot run.
+func validateUserChecks(ctx context.Context, g *globals, cfg config.Config) (err error) {
 	if cfg.Checks.Dir == "" {
 		return nil
 	}
@@ -223,7 +222,7 @@ func checkOwnChecks(ctx context.Context, g *globals, cfg config.Config) (err err
 	if err := userFilesErr(ctx, "checks", all, err, db); err != nil {
 		return err
 	}
-	own := slices.DeleteFunc(all.List(), func(q query.Query) bool { return !q.IsUserDefined() })
-	fmt.Fprintf(g.stdout, "checks         %d of your own in %s\n", len(own), cfg.Checks.Dir)
+	userDefined := slices.DeleteFunc(all.List(), func(q query.Query) bool { return !q.IsUserDefined() })
+	fmt.Fprintf(g.stdout, "checks         %d of your own in %s\n", len(userDefined), cfg.Checks.Dir)
 	return nil
 }

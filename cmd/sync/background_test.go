@@ -14,8 +14,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// background is a program that runs in the background of a script.
-type background struct {
+// backgroundProgram is a program that runs in the background of a script.
+type backgroundProgram struct {
 	cmd            *exec.Cmd
 	stdout, stderr output
 	done           chan struct{} // closed when the program ends
@@ -52,7 +52,7 @@ func start(ts *testscript.TestScript, neg bool, args []string) {
 	path, err := exec.LookPath(args[0])
 	ts.Check(err)
 	more := make(chan struct{}, 1)
-	b := &background{cmd: exec.Command(path, args[1:]...), stdout: output{more: more}, stderr: output{more: more}, done: make(chan struct{})}
+	b := &backgroundProgram{cmd: exec.Command(path, args[1:]...), stdout: output{more: more}, stderr: output{more: more}, done: make(chan struct{})}
 	b.cmd.Dir = ts.MkAbs(".")
 	for _, name := range []string{"PATH", "HOME", "TMPDIR", "GORACE", "SIM_URL", "RECEIVER_URL", "PLACEMENTSYNC_TOKEN",
 		"PLACEMENTSYNC_HASH_KEY_FILE", "STATUS_TOKEN_FILE", "WEBHOOK_SECRET_FILE", "CHAT_KEY"} {

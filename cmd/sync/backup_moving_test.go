@@ -29,25 +29,26 @@ func TestTrialBackupDuringNights(t *testing.T) {
 			d := newBucketHarness(t)
 			configText, err := os.ReadFile(d.g.Config)
 			must(t, err)
-			noBackup := &globals{process: hostProcess(), Flags: command.Flags{Config: filepath.Join(d.root, "no-backup.yaml")}}
-			noBackup.stdout, noBackup.stderr = &bytes.Buffer{}, &bytes.Buffer{}
-			must(t, os.WriteFile(noBackup.Config, bytes.ReplaceAll(configText, []byte("backup: s3://store/night\n"), nil), 0o600))
+			noBackupGlobals := &globals{process: hostProcess(), Flags: command.Flags{Config: filepath.Join(d.root, "no-backup.yaml")}}
+			noBackupGlobals.stdout, noBackupGlobals.stderr = &bytes.Buffer{}, &bytes.Buffer{}
+			must(t, os.WriteFile(noBackupGlobals.Config, bytes.ReplaceAll(configText, []byte("backup: s3://store/night\n"), nil), 0o600))
 			at := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
-			runAfter := func(wait time.Duration) string {
+			// runNightAfter runs a night and returns the checksums of its rows.
+			runNightAfter := func(wait time.Duration) string {
 				d.service.Advance(1)
 				at = at.Add(wait)
 				now := at
-				noBackup.Now = func() time.Time { return now }
-				d.g.Now = noBackup.Now
-				must(t, runNight(t.Context(), noBackup, runOptions{}))
+				noBackupGlobals.Now = func() time.Time { return now }
+				d.g.Now = noBackupGlobals.Now
+				must(t, runNight(t.Context(), noBackupGlobals, runOptions{}))
 				return d.historyChecksums(t)
 			}
-			histories := []string{runAfter(0), runAfter(interval), runAfter(interval)}
+			checksums := []string{runNightAfter(0), runNightAfter(interval), runNightAfter(interval)}
 			nightsDuringBackup := 0
 			d.store.Fail = func(_ http.ResponseWriter, r *http.Request) bool {
 				if nightsDuringBackup < 2 && r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/data/") {
 					nightsDuringBackup++
-					histories = append(histories, runAfter(interval))
+					checksums = append(checksums, runNightAfter(interval))
 				}
 				return false
 			}
@@ -59,14 +60,14 @@ func TestTrialBackupDuringNights(t *testing.T) {
 			must(t, os.RemoveAll(d.dir()))
 			must(t, runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night"}))
 			restored, index := d.historyChecksums(t), -1
-			for i, history := range histories {
-				if restored == history {
+			for i, checksum := range checksums {
+				if restored == checksum {
 					index = i
 				}
 			}
 			const nightsBeforeBackup = 3
 			if index+1 < nightsBeforeBackup {
-				t.Errorf("the restored warehouse has the rows of night %d of %d (0 means no night), want night %d or later", index+1, len(histories), nightsBeforeBackup)
+				t.Errorf("the restored warehouse has the rows of night %d of %d (0 means no night), want night %d or later", index+1, len(checksums), nightsBeforeBackup)
 			}
 			must(t, runVerify(t.Context(), d.g, verifyOptions{readData: true, format: "text"}))
 		})

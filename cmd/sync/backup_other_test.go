@@ -30,10 +30,10 @@ func TestTrialBackupLeavesUploadsOfOthers(t *testing.T) {
 		r.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential="+s3sim.AccessKey+"/x")
 		d.store.ServeHTTP(httptest.NewRecorder(), r)
 	}
-	night := d.service.Now().AddDate(0, 0, 1)
-	beginUpload("another/folder/big.bin", night.AddDate(0, 0, -9))
-	beginUpload("data/of-another-program", night.Add(-time.Hour))
-	beginUpload("data/of-a-killed-backup", night.AddDate(0, 0, -9))
+	nextNight := d.service.Now().AddDate(0, 0, 1)
+	beginUpload("another/folder/big.bin", nextNight.AddDate(0, 0, -9))
+	beginUpload("data/of-another-program", nextNight.Add(-time.Hour))
+	beginUpload("data/of-a-killed-backup", nextNight.AddDate(0, 0, -9))
 	d.store.Now = func() time.Time { return d.g.Now() }
 	if n := d.store.Uploads("store"); n != 3 {
 		t.Fatalf("%d uploads began, want 3", n)
@@ -102,7 +102,7 @@ func TestTrialUnreadableNewestManifest(t *testing.T) {
 	after := d.store.Objects("store")
 	for name := range before {
 		if after[name] == nil {
-			t.Errorf("%s was removed while a manifest cannot be read", name)
+			t.Errorf("%s was removed although a manifest could not be read", name)
 		}
 	}
 	if !strings.Contains(d.out.String(), "no object is removed until this manifest can be read") {
@@ -136,17 +136,17 @@ func TestTrialTwoMachinesWithOnePrefix(t *testing.T) {
 	store := second.store // both machines use this store
 	first.service.Advance(3)
 	store.Now = func() time.Time { return first.g.Now() }
-	var meanwhile func()
+	var beforeManifest func() // is called once, before a manifest is sent
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if work := meanwhile; work != nil && r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/manifests/") {
-			meanwhile = nil
+		if work := beforeManifest; work != nil && r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/manifests/") {
+			beforeManifest = nil
 			work()
 		}
 		store.ServeHTTP(w, r)
 	}))
 	t.Cleanup(proxy.Close)
 	first.useServer(t, proxy.URL)
-	meanwhile = func() {
+	beforeManifest = func() {
 		if err := errors.Join(second.night(t), runBackup(t.Context(), second.g, backupOptions{})); err != nil {
 			t.Errorf("the backup of the second machine: %v", err)
 		}
@@ -157,7 +157,7 @@ func TestTrialTwoMachinesWithOnePrefix(t *testing.T) {
 	}
 
 	before := backupManifests(store.Objects("store"))
-	meanwhile = func() {
+	beforeManifest = func() {
 		store.Change("store", func(objects map[string][]byte) {
 			maps.DeleteFunc(objects, func(name string, _ []byte) bool { return strings.HasPrefix(name, "night/data/") })
 		})

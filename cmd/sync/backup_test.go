@@ -125,18 +125,18 @@ func TestTrialBackupFailures(t *testing.T) {
 	must(t, d.night(t))
 	t.Logf("objects after a night: %d, after two: %d", objectsAfterFirst, len(d.store.Objects("store")))
 
-	t.Run("the bucket is lost during a backup", d.loseBucket)
-	t.Run("wrong keys are reported", d.useWrongKeys)
-	t.Run("a backup does not copy damage over an intact object", d.damageAfterBackup)
-	t.Run("a damaged file is left out and named", d.damageBeforeBackup)
+	t.Run("the bucket is lost during a backup", d.testLostBucket)
+	t.Run("wrong keys are reported", d.testWrongKeys)
+	t.Run("a backup does not copy damage over an intact object", d.testDamageAfterBackup)
+	t.Run("a damaged file is left out and named", d.testDamageBeforeBackup)
 
 	files, prices := d.files(t), d.prices(t)
 	lost := d.dir() + ".lost"
 	must(t, os.Rename(d.dir(), lost))
 
-	t.Run("a new warehouse does not replace the backup of the lost warehouse", d.replaceWarehouse)
-	t.Run("an interrupted restore continues", func(t *testing.T) { d.interruptRestore(t, len(files), prices) })
-	t.Run("damage in the bucket is found", d.damageBucket)
+	t.Run("a new warehouse does not replace the backup of the lost warehouse", d.testNewWarehouse)
+	t.Run("an interrupted restore continues", func(t *testing.T) { d.testInterruptedRestore(t, len(files), prices) })
+	t.Run("damage in the bucket is found", d.testDamagedBucket)
 
 	for _, key := range []string{s3sim.SecretKey, s3sim.AccessKey} {
 		if strings.Contains(d.out.String(), key) {
@@ -150,7 +150,7 @@ func TestTrialBackupFailures(t *testing.T) {
 	}
 }
 
-func (d *bucketHarness) loseBucket(t *testing.T) {
+func (d *bucketHarness) testLostBucket(t *testing.T) {
 	bucket := d.store.Objects("store")
 	puts := 0
 	d.store.Fail = func(w http.ResponseWriter, r *http.Request) bool {
@@ -177,13 +177,13 @@ func (d *bucketHarness) loseBucket(t *testing.T) {
 	if len(followUps) != 1 || !followUps[0].IsBehind() || followUps[0].Last.Outcome != ledger.Failed || followUps[0].SucceededAt.IsZero() {
 		t.Errorf("the ledger contains %+v, want one failed backup after a complete one", followUps)
 	}
-	if n := d.queryCSV(t, "select count(*) from meta.runs where snapshot_at is not null"); strings.Join(strings.Fields(n), " ") != "count_star() 3" {
-		t.Errorf("readers do not see the last night: %s", n)
+	if nights := d.queryCSV(t, "select count(*) as nights from meta.runs where snapshot_at is not null"); strings.Join(strings.Fields(nights), " ") != "nights 3" {
+		t.Errorf("readers do not see the last night: %s", nights)
 	}
 	must(t, runBackup(t.Context(), d.g, backupOptions{}))
 }
 
-func (d *bucketHarness) useWrongKeys(t *testing.T) {
+func (d *bucketHarness) testWrongKeys(t *testing.T) {
 	keyFile := filepath.Join(d.root, "access")
 	must(t, os.WriteFile(keyFile, []byte("AKIAOTHER"), 0o600))
 	err := d.night(t)
@@ -193,7 +193,7 @@ func (d *bucketHarness) useWrongKeys(t *testing.T) {
 	must(t, os.WriteFile(keyFile, []byte(s3sim.AccessKey), 0o600))
 }
 
-func (d *bucketHarness) damageAfterBackup(t *testing.T) {
+func (d *bucketHarness) testDamageAfterBackup(t *testing.T) {
 	must(t, runBackup(t.Context(), d.g, backupOptions{}))
 	dayFiles, err := filepath.Glob(filepath.Join(d.dir(), "parquet/outlets/*/outlets.parquet"))
 	must(t, err)
@@ -206,7 +206,7 @@ func (d *bucketHarness) damageAfterBackup(t *testing.T) {
 	must(t, os.WriteFile(dayFiles[0], good, 0o600))
 }
 
-func (d *bucketHarness) damageBeforeBackup(t *testing.T) {
+func (d *bucketHarness) testDamageBeforeBackup(t *testing.T) {
 	d.store.Fail = func(w http.ResponseWriter, r *http.Request) bool {
 		s3sim.Refuse(w, http.StatusForbidden, "AccessDenied")
 		return true
@@ -216,7 +216,7 @@ func (d *bucketHarness) damageBeforeBackup(t *testing.T) {
 	}
 	d.store.Fail = nil
 	// Find a file that the night changed. The bucket already contains the other files.
-	changedFile, good := "", []byte(nil)
+	changedFile, newest := "", []byte(nil)
 	tableDirs, err := filepath.Glob(filepath.Join(d.dir(), "parquet/[a-z]*"))
 	must(t, err)
 	for _, tableDir := range tableDirs {
@@ -225,7 +225,7 @@ func (d *bucketHarness) damageBeforeBackup(t *testing.T) {
 		previous, err := os.ReadFile(dayFiles[len(dayFiles)-2])
 		must(t, err)
 		changedFile = dayFiles[len(dayFiles)-1]
-		if good, err = os.ReadFile(changedFile); err != nil || !bytes.Equal(good, previous) {
+		if newest, err = os.ReadFile(changedFile); err != nil || !bytes.Equal(newest, previous) {
 			must(t, err)
 			break
 		}
@@ -238,7 +238,7 @@ func (d *bucketHarness) damageBeforeBackup(t *testing.T) {
 		intact[file], err = os.ReadFile(file)
 		must(t, err)
 		must(t, os.Remove(file))
-		must(t, os.WriteFile(file, good[:len(good)/2], 0o600))
+		must(t, os.WriteFile(file, newest[:len(newest)/2], 0o600))
 	}
 	err = runBackup(t.Context(), d.g, backupOptions{})
 	if exitCodeOf(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), filepath.Base(changedFile)) {
@@ -250,7 +250,7 @@ func (d *bucketHarness) damageBeforeBackup(t *testing.T) {
 	must(t, runBackup(t.Context(), d.g, backupOptions{}))
 }
 
-func (d *bucketHarness) replaceWarehouse(t *testing.T) {
+func (d *bucketHarness) testNewWarehouse(t *testing.T) {
 	bucket := d.store.Objects("store")
 	err := d.night(t)
 	if exitCodeOf(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "belongs to another warehouse, with run") {
@@ -265,7 +265,7 @@ func (d *bucketHarness) replaceWarehouse(t *testing.T) {
 	must(t, os.RemoveAll(d.dir()))
 }
 
-func (d *bucketHarness) interruptRestore(t *testing.T, fileCount int, prices string) {
+func (d *bucketHarness) testInterruptedRestore(t *testing.T, fileCount int, prices string) {
 	gets := 0
 	d.store.Fail = func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/data/") {
@@ -283,12 +283,12 @@ func (d *bucketHarness) interruptRestore(t *testing.T, fileCount int, prices str
 	if err := d.night(t); !errors.As(err, new(*warehouse.LostError)) {
 		t.Errorf("a night after an interrupted restore ended with %v, want a LostError", err)
 	}
-	d.store.Fail = func(http.ResponseWriter, *http.Request) bool { gets++; return false }
-	gets = 0
+	requests := 0
+	d.store.Fail = func(http.ResponseWriter, *http.Request) bool { requests++; return false }
 	must(t, runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night"}))
 	d.store.Fail = nil
-	if gets > fileCount {
-		t.Errorf("the second restore sent %d requests, want at most %d, one for each file", gets, fileCount)
+	if requests > fileCount {
+		t.Errorf("the second restore sent %d requests, want at most %d, one for each file", requests, fileCount)
 	}
 	if got := d.prices(t); got != prices {
 		t.Errorf("the restored warehouse has the prices\n%s\nwant\n%s", got, prices)
@@ -297,7 +297,7 @@ func (d *bucketHarness) interruptRestore(t *testing.T, fileCount int, prices str
 	must(t, d.night(t))
 }
 
-func (d *bucketHarness) damageBucket(t *testing.T) {
+func (d *bucketHarness) testDamagedBucket(t *testing.T) {
 	d.store.Change("store", func(objects map[string][]byte) {
 		for name, data := range objects {
 			if strings.Contains(name, "/data/") && len(data) > 1000 {
@@ -323,7 +323,7 @@ func backupManifests(objects map[string][]byte) []string {
 }
 
 // checkLeftovers checks which files the next export removes. On the disk, this export must remove the
-// temporary folder of a killed export, but not of a running export. In the bucket, it must remove the
+// temporary folder of a killed export, but not that of a running export. In the bucket, it must remove the
 // folder of a failed export when the folder is a day old, but not the files of another program. advance
 // advances the clock.
 func (d *bucketHarness) checkLeftovers(t *testing.T, export func() error, advance func(hours int)) {
@@ -356,8 +356,8 @@ func (d *bucketHarness) checkLeftovers(t *testing.T, export func() error, advanc
 	}
 	exportFolders := func() (folders []string) {
 		for name := range d.store.Objects("store") {
-			if name, ok := strings.CutPrefix(name, "for/them/2"); ok {
-				folders = append(folders, "2"+path.Dir(name))
+			if name, ok := strings.CutPrefix(name, "for/them/"); ok && name != "manifest.json" {
+				folders = append(folders, path.Dir(name))
 			}
 		}
 		slices.Sort(folders)
@@ -367,12 +367,13 @@ func (d *bucketHarness) checkLeftovers(t *testing.T, export func() error, advanc
 	must(t, export())
 	afterAnHour := exportFolders()
 	if len(afterAnHour) != 4 {
-		t.Errorf("an hour later the bucket has %v, want the folders of two exports, of the failed export and of another program", afterAnHour)
+		t.Fatalf("an hour later the bucket has %v, want the folders of two exports, of the failed export and of another program", afterAnHour)
 	}
+	failedFolder := afterAnHour[2] // by time: another program, an export, the failed export, an export
 	advance(48)
 	must(t, export())
-	if afterTwoDays := exportFolders(); len(afterTwoDays) != 3 || slices.Contains(afterTwoDays, afterAnHour[2]) || !slices.Contains(afterTwoDays, "20251101") {
-		t.Errorf("two days later the bucket has %v, want three of %v without %s", afterTwoDays, afterAnHour, afterAnHour[2])
+	if afterTwoDays := exportFolders(); len(afterTwoDays) != 3 || slices.Contains(afterTwoDays, failedFolder) || !slices.Contains(afterTwoDays, "20251101") {
+		t.Errorf("two days later the bucket has %v, want three folders without %s of the failed export", afterTwoDays, failedFolder)
 	}
 }
 
@@ -394,8 +395,8 @@ func TestTrialExportToBucketIsAtomic(t *testing.T) {
 		d.g.Now = func() time.Time { return at }
 		return runExport(t.Context(), d.g, exportOptions{to: "s3://store/for/them", format: "parquet"}, []string{"outlets", "product_listing_prices"})
 	}
-	// published reads the files in the manifest, as a reader does.
-	published := func() map[string]string {
+	// readPublished reads the files in the manifest, as a reader does.
+	readPublished := func() map[string]string {
 		objects := d.store.Objects("store")
 		var m query.BucketManifest
 		must(t, json.Unmarshal(objects["for/them/manifest.json"], &m))
@@ -410,7 +411,7 @@ func TestTrialExportToBucketIsAtomic(t *testing.T) {
 		return files
 	}
 	must(t, export())
-	first, objectCount := published(), len(d.store.Objects("store"))
+	first, objectCount := readPublished(), len(d.store.Objects("store"))
 	puts := 0
 	d.store.Fail = func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodPut {
@@ -426,7 +427,7 @@ func TestTrialExportToBucketIsAtomic(t *testing.T) {
 		t.Errorf("export ended with %v, want an error that names the previous export", err)
 	}
 	d.store.Fail = nil
-	if diff := cmp.Diff(first, published()); diff != "" {
+	if diff := cmp.Diff(first, readPublished()); diff != "" {
 		t.Errorf("readers do not see the previous export:\n%s", diff)
 	}
 	if n := len(d.store.Objects("store")); n != objectCount {
@@ -445,7 +446,7 @@ func TestTrialExportToBucketIsAtomic(t *testing.T) {
 		}
 	}
 	d.checkLeftovers(t, export, func(hours int) { hour += hours })
-	published()
+	readPublished()
 	d.store.Change("store", func(objects map[string][]byte) { objects["for/them/manifest.json"] = []byte(`{"kind": "other"}`) })
 	if err := export(); exitCodeOf(t, err) != ledger.Misused.ExitCode() {
 		t.Errorf("with a manifest of another program the export ended with %v, want a usage error", err)

@@ -34,7 +34,7 @@ func runCheck(ctx context.Context, g *globals, offline bool) error {
 	cfg, err := g.loadConfig()
 	if invalid := (*config.Error)(nil); errors.As(err, &invalid) && invalid.Within("queries", "checks", "warehouse", "retention") == nil {
 		// Also check the SQL of watches and checks, so that one call reports all problems.
-		return errors.Join(err, checkWatches(ctx, g.silent(), cfg), checkOwnChecks(ctx, g.silent(), cfg))
+		return errors.Join(err, checkWatches(ctx, g.silent(), cfg), validateUserChecks(ctx, g.silent(), cfg))
 	}
 	if err != nil {
 		return err
@@ -56,7 +56,7 @@ func runCheck(ctx context.Context, g *globals, offline bool) error {
 	if token, err := cfg.API.ReadToken(); err == nil && config.TokenWarning(token) != "" {
 		fmt.Fprintf(g.stdout, "token          %s\n", config.TokenWarning(token))
 	}
-	if err := errors.Join(checkWatches(ctx, g, cfg), checkOwnChecks(ctx, g, cfg)); err != nil || offline {
+	if err := errors.Join(checkWatches(ctx, g, cfg), validateUserChecks(ctx, g, cfg)); err != nil || offline {
 		return err
 	}
 	// The user waits for the result, so an unreachable service is reported without

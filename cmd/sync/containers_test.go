@@ -201,8 +201,8 @@ func readCommand(t *testing.T, file string, args []string) (name, configFile str
 	return cmd.Name(), g.Config
 }
 
-// parseConfig parses the configuration of a container. The file that a variable
-// with the suffix AUTH_TOKEN_FILE names is replaced by a file of the test.
+// parseConfig parses the configuration of a container. A variable with the suffix AUTH_TOKEN_FILE gets
+// the path of a file of the test.
 func parseConfig(t *testing.T, file, text string, env map[string]string) config.Config {
 	t.Helper()
 	secretFile := filepath.Join(t.TempDir(), "secret")
@@ -222,7 +222,7 @@ func parseConfig(t *testing.T, file, text string, env map[string]string) config.
 	return cfg
 }
 
-// imageUser returns the uid of the user of the image.
+// imageUser returns the user id under which the image runs.
 func imageUser(t *testing.T) int {
 	t.Helper()
 	match := regexp.MustCompile(`(?m)^const user = (\d+)$`).FindStringSubmatch(read(t, imageSource+"layers.go"))
@@ -246,8 +246,8 @@ func newestRelease(t *testing.T) string {
 	return match[1]
 }
 
-// TestKubernetesFiles checks that the commands, flags, keys, ports, paths, secrets and
-// volumes of the files for Kubernetes exist in the program and in the other files.
+// TestKubernetesFiles checks that the commands, flags, configuration keys and probed paths in the files
+// for Kubernetes exist in the program, and that the ports, secrets and volumes in these files match.
 func TestKubernetesFiles(t *testing.T) {
 	t.Parallel()
 	configs, secrets, claims := map[string]map[string]string{}, map[string]map[string]string{}, map[string]bool{}

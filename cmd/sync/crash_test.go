@@ -96,8 +96,8 @@ func TestCrashExitCode(t *testing.T) {
 			status := exitErr.Sys().(syscall.WaitStatus)
 			// Go sends SIGQUIT to its other threads to get their stacks. If a thread of DuckDB
 			// receives it first, the process ends with that signal instead.
-			expected := status.Signal() == syscall.SIGABRT || kind == "abort in C" && status.Signal() == syscall.SIGQUIT
-			if !status.Signaled() || !expected || status.CoreDump() {
+			isExpectedSignal := status.Signal() == syscall.SIGABRT || kind == "abort in C" && status.Signal() == syscall.SIGQUIT
+			if !status.Signaled() || !isExpectedSignal || status.CoreDump() {
 				t.Errorf("the program ended with %v, want SIGABRT without a core file", exitErr)
 			}
 			if !strings.Contains(stderr.String(), want) {

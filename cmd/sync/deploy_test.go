@@ -15,7 +15,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestUnitsAreValid checks the units with systemd-analyze, with this test binary as the
+// TestUnitsAreValid checks the systemd units with systemd-analyze, with this test binary as the
 // program.
 func TestUnitsAreValid(t *testing.T) {
 	t.Parallel()
@@ -37,11 +37,11 @@ func TestUnitsAreValid(t *testing.T) {
 	runAnalyze := func(args ...string) {
 		cmd := exec.CommandContext(t.Context(), program, args...)
 		cmd.Dir = dir
-		// Documentation= is not checked, because the man page is not installed.
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("systemd-analyze %s: %v\n%s", strings.Join(args, " "), err, out)
 		}
 	}
+	// --man=no: Documentation= is not checked, because the man page is not installed.
 	runAnalyze("verify", "--man=no", "./placementsync.service", "./placementsync-run.service", "./placementsync-run.timer")
 	// The threshold 20 is the exposure level 2.0 on a scale from 0 (safe) to 10. A program that needs
 	// the network cannot have the level 0.
@@ -115,7 +115,7 @@ func textAfter(text, mark string) string {
 }
 
 // compareNames compares the names in the code with the names on the page, in any order.
-func compareNames(t *testing.T, subject string, code, page []string) {
+func compareNames(t *testing.T, subject string, codeNames, pageNames []string) {
 	t.Helper()
 	reportMissing := func(names, others []string, complaint string) {
 		isKnown := map[string]bool{}
@@ -128,8 +128,8 @@ func compareNames(t *testing.T, subject string, code, page []string) {
 			}
 		}
 	}
-	reportMissing(code, page, "the page lacks")
-	reportMissing(page, code, "the code lacks")
+	reportMissing(codeNames, pageNames, "the page lacks")
+	reportMissing(pageNames, codeNames, "the code lacks")
 }
 
 // metricsIn returns the names of metrics in a text.
@@ -171,17 +171,17 @@ echo broken > ../shallow/.git/HEAD
 func TestPackageTranscript(t *testing.T) {
 	t.Parallel()
 	transcript := read(t, "../../deploy/packages/transcript.txt")
-	shown := regexp.MustCompile(`(?m)^# (.*)$`).FindAllStringSubmatch(transcript, -1)
-	typed := regexp.MustCompile(`(?m)^\t?show '(.*)'`).FindAllStringSubmatch(read(t, "../../deploy/packages/try.sh"), -1)
-	if len(shown) < 10 || len(shown) != len(typed) {
-		t.Errorf("the transcript has %d commands, want %d (at least 10) as in the script: run make ship", len(shown), len(typed))
+	transcriptCommands := regexp.MustCompile(`(?m)^# (.*)$`).FindAllStringSubmatch(transcript, -1)
+	scriptCommands := regexp.MustCompile(`(?m)^\t?show '(.*)'`).FindAllStringSubmatch(read(t, "../../deploy/packages/try.sh"), -1)
+	if len(transcriptCommands) < 10 || len(transcriptCommands) != len(scriptCommands) {
+		t.Errorf("the transcript has %d commands, want %d (at least 10) as in the script: run make ship", len(transcriptCommands), len(scriptCommands))
 	}
 	position := 0
-	for _, command := range shown {
-		for position < len(typed) && strings.NewReplacer(`"$URL"`, "http://127.0.0.1:8000", "$URL", "http://127.0.0.1:8000").Replace(typed[position][1]) != command[1] {
+	for _, command := range transcriptCommands {
+		for position < len(scriptCommands) && strings.NewReplacer(`"$URL"`, "http://127.0.0.1:8000", "$URL", "http://127.0.0.1:8000").Replace(scriptCommands[position][1]) != command[1] {
 			position++
 		}
-		if position++; position > len(typed) {
+		if position++; position > len(scriptCommands) {
 			t.Fatalf("the transcript has the command %q, which is not in the script at this place: run make ship", command[1])
 		}
 	}

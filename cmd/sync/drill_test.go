@@ -21,7 +21,7 @@ import (
 
 // TestTrialRestoreDrill runs the commands of "Backup and restore" in docs/guide/recovery.md.
 // The restored warehouse must give the same results as the lost warehouse: for all named queries on
-// the newest and on an earlier snapshot, for the report, and for the command "diff".
+// the newest and on the first snapshot, for the report, and for the command "diff".
 func TestTrialRestoreDrill(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -102,7 +102,7 @@ func (d restoreMachine) commands(t *testing.T) []string {
 	return lines
 }
 
-// run runs one command of the page, with the folders of the page below root.
+// run runs one command of the page. Its absolute folders, such as /backup, are below root.
 func (d restoreMachine) run(t *testing.T, line string) {
 	t.Helper()
 	for _, dir := range []string{"/var/lib/placementsync", "/etc/placementsync", "/backup"} {

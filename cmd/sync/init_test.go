@@ -119,7 +119,7 @@ func TestInitWithoutAnswer(t *testing.T) {
 	for name, answers := range map[string]string{"immediately": "", "after the address": "https://api.example.com\r", "by Ctrl-C": "https://api.example.com\rpc_\x03"} {
 		dir := filepath.Join(t.TempDir(), "etc")
 		result := executeInit(t, answers, "--config", filepath.Join(dir, "config.yaml"))
-		if result.code != 130 || !strings.Contains(result.stderr.String(), "no answer was given: nothing was written") {
+		if result.code != 130 || !strings.Contains(result.stderr.String(), "init was ended before all questions were answered; nothing was written") {
 			t.Errorf("%s: ended with %d, want 130 and nothing written: %s", name, result.code, &result.stderr)
 		}
 		if _, err := os.Stat(dir); !os.IsNotExist(err) {

@@ -18,7 +18,7 @@ import (
 // background.
 type scriptEnv struct {
 	service  *sim.Service
-	program  *background
+	program  *backgroundProgram
 	receiver *receiver
 	token    string // the token of the service
 
