@@ -222,7 +222,7 @@ func validateUserChecks(ctx context.Context, g *globals, cfg config.Config) (err
 	if err := userFilesErr(ctx, "checks", all, err, db); err != nil {
 		return err
 	}
-	userDefined := slices.DeleteFunc(all.List(), func(q query.Query) bool { return !q.IsUserDefined() })
-	fmt.Fprintf(g.stdout, "checks         %d of your own in %s\n", len(userDefined), cfg.Checks.Dir)
+	userChecks := slices.DeleteFunc(all.List(), func(q query.Query) bool { return !q.IsUserDefined() })
+	fmt.Fprintf(g.stdout, "checks         %d of your own in %s\n", len(userChecks), cfg.Checks.Dir)
 	return nil
 }

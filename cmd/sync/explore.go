@@ -28,7 +28,7 @@ func exploreCommand(g *globals) *cobra.Command {
 	listen := "127.0.0.1:8090"
 	cmd := &cobra.Command{
 		Use:   "explore",
-		Short: "Show the newest snapshot in the browser: catalog, records, questions",
+		Short: "Show the newest snapshot in the browser: catalog, records, named queries",
 		Long: "Serve pages of the newest snapshot until the command is stopped: search and filter the\n" +
 			"catalog, follow a listing, an order or an article, run the named queries and SQL. The command\n" +
 			"prints the address. The pages are read only and for this machine only. The command \"serve\"\n" +

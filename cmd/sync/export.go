@@ -43,8 +43,8 @@ func exportCommand(g *globals) *cobra.Command {
 	f.StringVarP(&o.out, "output", "o", "", "write one table or query to a `file` atomically")
 	f.StringVar(&o.query, "query", "", "export the result of `SQL` or of a named query instead of tables")
 	f.StringArrayVar(&o.params, "param", nil, "set a parameter of the query: `name=value`; may be repeated")
-	f.StringVar(&o.format, "format", "", "parquet or csv; with -o any format of query. Default: from the extension of the -o file,\n"+
-		"else parquet")
+	f.StringVar(&o.format, "format", "", "parquet or csv; with -o any format of the command \"query\". Default: from the\n"+
+		"extension of the -o file, else parquet")
 	f.StringVar(&o.partition, "partition-by", "", "write one folder for each value of this `column` (parquet only)")
 	f.BoolVar(&o.raw, "raw", false, "do not change CSV texts that look like formulas")
 	addAsOfFlag(cmd, g, &o.asOf)

@@ -12,7 +12,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// followUp sends a published night elsewhere: to receivers, to the lake or to the backup. It neither
+// followUp sends a published night to the channels of the watches, to the lake or to the backup. It neither
 // takes the lock of the warehouse nor changes snapshots. A failure is reported, and the next night
 // tries again. The ledger entry is returned even with an error.
 type followUp func(ctx context.Context, cfg config.Config) (ledger.Run, error)
@@ -32,7 +32,7 @@ func (g *globals) configuredFollowUps(cfg config.Config) []followUp {
 	return all
 }
 
-// runFollowUps sends the new warnings of the checks of a published night. Then it runs each configured
+// runFollowUps sends the new check warnings of a published night. Then it runs each configured
 // follow-up, even if an earlier one fails. If the warnings cannot be sent, this is only logged.
 func (g *globals) runFollowUps(ctx context.Context, cfg config.Config) error {
 	if err := g.sendWarnings(ctx, cfg); err != nil {

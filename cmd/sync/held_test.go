@@ -16,9 +16,9 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// TestHeldNightHasNoFollowUp holds the second of two nights. Watches, lake and backup must not use the
-// held night, even if an operator starts a watch or a backup. After the night is published, all three
-// must run.
+// TestHeldNightHasNoFollowUp runs two nights. A check holds the second night. Watches, lake and backup
+// must not use the held night, even if an operator starts a watch or a backup. After the night is
+// published, all three must run.
 func TestHeldNightHasNoFollowUp(t *testing.T) {
 	t.Parallel()
 	d := newBucketHarness(t)

@@ -51,8 +51,8 @@ func TestConfiguredInboxLimit(t *testing.T) {
 	}
 }
 
-// TestInboxAlertIsRetried checks that an alert that could not be sent is sent again after
-// some minutes, and that a recovery is sent only after an alert.
+// TestInboxAlertIsRetried checks that an unsent alert is sent again after some minutes, and that a
+// recovery is reported only if the full inbox was reported.
 func TestInboxAlertIsRetried(t *testing.T) {
 	t.Parallel()
 	status := http.StatusNotFound // after this status the notifier does not repeat the request

@@ -93,9 +93,9 @@ type configDraft struct {
 	existingToken config.Secret
 	// values are the values to fill in, by YAML path.
 	values map[string]string
-	// typed is a token that the user typed. It is written to tokenFile. Empty means that no token was typed.
-	typed     config.Secret
-	tokenFile string
+	// typedToken is written to tokenFile. It is empty if the user typed no token.
+	typedToken config.Secret
+	tokenFile  string
 }
 
 // readExisting reads the existing file. If its api.base_url differs from the example, the file has been
@@ -166,9 +166,9 @@ func (d *configDraft) chooseServiceAndFolder(ctx context.Context) error {
 }
 
 // askFor asks until an answer passes the check.
-func (d *configDraft) askFor(ctx context.Context, question string, secret bool, check func(answer string) error) (string, error) {
+func (d *configDraft) askFor(ctx context.Context, question string, isSecret bool, check func(answer string) error) (string, error) {
 	for {
-		answer, err := d.g.ask(ctx, question, secret)
+		answer, err := d.g.ask(ctx, question, isSecret)
 		if err != nil {
 			return "", err
 		}
@@ -267,7 +267,7 @@ func (d *configDraft) pathInConfig(path string) (string, error) {
 	return config.EscapeValue(absolute), nil
 }
 
-// askToken checks the name of the token file, then asks for the token.
+// askToken checks the name and the folder of the token file, then asks for the token.
 func (d *configDraft) askToken(ctx context.Context, file string) error {
 	if config.TokenWarning(config.Secret(filepath.Base(file))) == "" {
 		return command.UsageErr("--token-file is not the name of a file, but looks like a token: write the token into a file, and give its name; renew the token that was given there, because every user of this machine could see it")
@@ -283,7 +283,7 @@ func (d *configDraft) askToken(ctx context.Context, file string) error {
 		_, err := config.API{Token: config.Secret(answer)}.ReadToken()
 		return err
 	})
-	d.typed = config.Secret(answer)
+	d.typedToken = config.Secret(answer)
 	return err
 }
 
@@ -299,12 +299,12 @@ func (d *configDraft) write() error {
 	}
 	var disk durable.Disk
 	access := d.findAccess(filled, groupMode)
-	if d.typed != "" {
+	if d.typedToken != "" {
 		mode, readers := fs.FileMode(ownerMode), "its owner"
 		if access != nil && access.Mode&othersMask == 0 {
 			mode, readers = groupMode, "its owner and the group of the configuration"
 		}
-		if err := disk.CreateFile(d.tokenFile, []byte(d.typed.Reveal()+"\n"), mode, access); err != nil {
+		if err := disk.CreateFile(d.tokenFile, []byte(d.typedToken.Reveal()+"\n"), mode, access); err != nil {
 			return err
 		}
 		fmt.Fprintf(d.g.stdout, "token          %s is written, readable only by %s\n", d.tokenFile, readers)
@@ -315,7 +315,7 @@ func (d *configDraft) write() error {
 		err = disk.RewriteFile(d.g.Config, filled)
 	}
 	if err != nil {
-		if d.typed != "" {
+		if d.typedToken != "" {
 			err = errors.Join(err, os.Remove(d.tokenFile))
 		}
 		return err

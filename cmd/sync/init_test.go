@@ -166,7 +166,7 @@ func TestInitFillsInPackageExample(t *testing.T) {
 }
 
 // TestInitByRootSetsGroup checks that the owner of the warehouse can read the configuration
-// and the token, with any umask.
+// and the token.
 func TestInitByRootSetsGroup(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {

@@ -18,7 +18,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// jobs are the jobs of the daemon under one configuration.
+// jobs implements daemon.Jobs for one configuration.
 type jobs struct {
 	*daemon.Inspector
 	s     *serveProgram
@@ -113,7 +113,8 @@ func (j *jobs) FollowUp(ctx context.Context) {
 	j.s.log.Debug("follow-ups ended", "took", time.Since(began))
 }
 
-// Verify implements daemon.Jobs. It sends an alert if it finds damage or fails.
+// Verify implements daemon.Jobs. It sends an alert if it finds damage or fails, but
+// not if it cannot start because the warehouse is locked.
 func (j *jobs) Verify(ctx context.Context) (integrity.VerifyRecord, error) {
 	startedAt := j.s.g.Now()
 	var verifyReport pipeline.VerifyReport

@@ -26,8 +26,8 @@ import (
 	"placementsync/internal/webhook"
 )
 
-// fixtureNights is the number of published nights of a fixture. The night after them was
-// interrupted.
+// fixtureNights is the number of published nights in the fixture of a release, see fixtureRelease. The
+// night after them was interrupted.
 const fixtureNights = 3
 
 // testWarehouse is a warehouse with nights of a demo service. The data of the service depends only on
@@ -44,7 +44,7 @@ type testWarehouse struct {
 	now             time.Time
 }
 
-// newTestWarehouse opens or creates the warehouse in a folder.
+// newTestWarehouse configures a warehouse in a folder that may be missing, and starts its service.
 func newTestWarehouse(t *testing.T, dir string) *testWarehouse {
 	t.Helper()
 	l := &testWarehouse{T: t, config: filepath.Join(t.TempDir(), "config.yaml")}
@@ -121,9 +121,9 @@ func (l *testWarehouse) runFixtureNights() {
 	for range fixtureNights {
 		l.night()
 	}
-	article := strings.TrimSpace(l.mustRun("query", "--format", "jsonl", "SELECT min(article_id) AS id FROM article_comments WHERE parent_comment_id IS NULL"))
+	line := strings.TrimSpace(l.mustRun("query", "--format", "jsonl", "SELECT min(article_id) AS id FROM article_comments WHERE parent_comment_id IS NULL"))
 	var row struct{ ID string }
-	must(l.T, json.Unmarshal([]byte(article), &row))
+	must(l.T, json.Unmarshal([]byte(line), &row))
 	status, err := l.service.StatusChange(row.ID)
 	comment, commentErr := l.service.CommentChange("comment.created", row.ID, 0)
 	must(l.T, errors.Join(err, commentErr))

@@ -36,8 +36,8 @@ type readers struct {
 }
 
 // startReaders starts n readers, which end with ctx. Each reader sends one request a second. The readers
-// start one after the other, evenly spread over a second.
-// The returned function waits for the final response and returns the results.
+// start one after the other, evenly spread over a second. The returned function waits until all readers
+// have ended and returns the results.
 func startReaders(ctx context.Context, url string, n int) func() readerResults {
 	r := &readers{url: url, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: n}}}
 	var running sync.WaitGroup
@@ -172,7 +172,7 @@ response to a delivery: p50 %v, p99 %v, at most %v
 during %d nights and with %d stalled senders
 %d events acknowledged: %d lost, %d twice, %d unexpected
 memory: %v`, d.Sent, d.Rate, d.Accepted, d.Rejected, d.WrongStatuses, d.ServerErrors, d.BrokenConnections, roundDuration(d.P50), roundDuration(d.P99), roundDuration(d.Longest),
-		p.Pages, p.Metrics, r.Readers, p.Failures, roundDuration(p.P50), roundDuration(p.P99), roundDuration(p.Longest), r.Nights, r.Stallers,
+		p.Pages, p.Metrics, r.Readers, p.Failures, roundDuration(p.P50), roundDuration(p.P99), roundDuration(p.Longest), r.Nights, r.StalledSenders,
 		r.Events, r.Lost, r.Duplicates, r.Unexpected, r.Memory)
 }
 

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"testing"
 	"time"
 
 	"placementsync/internal/sim"
@@ -183,23 +182,22 @@ func (s *senders) wantMetrics() map[string]int {
 	return count
 }
 
-// holdConnections keeps n connections open until ctx ends, each with an incomplete large delivery. A
+// startStalledSenders keeps n connections open until ctx ends, each with an incomplete large delivery. A
 // connection that "serve" closes is replaced. wait returns when all connections are closed.
-func holdConnections(ctx context.Context, t *testing.T, url string, n int) (wait func()) {
-	t.Helper()
+func startStalledSenders(ctx context.Context, url string, n int) (wait func()) {
 	address := strings.TrimPrefix(url, "http://")
 	var all sync.WaitGroup
 	for range n {
 		all.Go(func() {
 			for ctx.Err() == nil {
-				holdConnection(ctx, address)
+				stallDelivery(ctx, address)
 			}
 		})
 	}
 	return all.Wait
 }
 
-func holdConnection(ctx context.Context, address string) {
+func stallDelivery(ctx context.Context, address string) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return

@@ -23,26 +23,26 @@ type loadPlan struct {
 	// NightsBefore and NightsAfter are the numbers of nights before and after the load. The first
 	// night needs less memory than later nights, because it closes no rows.
 	NightsBefore, NightsAfter int
-	// Stallers is the number of connections with an incomplete large delivery and a wrong signature.
-	Stallers int
+	// StalledSenders is the number of senders that never complete a large delivery with a wrong signature.
+	StalledSenders int
 }
 
 // TestTrialLoad is the short form of TestTortureLoad.
 func TestTrialLoad(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	r := loadPlan{World: worldSize{Listings: 60, Campaigns: 3, Orders: 8}, Rate: 100, Duration: 2 * time.Second, Readers: 10, Stallers: 40, NightsBefore: 1}.run(t)
+	r := loadPlan{World: worldSize{Listings: 60, Campaigns: 3, Orders: 8}, Rate: 100, Duration: 2 * time.Second, Readers: 10, StalledSenders: 40, NightsBefore: 1}.run(t)
 	r.check(t)
 }
 
-// TestTortureLoad checks that "serve" loses and rejects no event, and that its memory does not
+// TestTortureLoad checks that "serve" loses and rejects no valid event, and that its memory does not
 // grow, under its maximum load: 1,000 deliveries a second, 50 readers, and continuous nights.
 func TestTortureLoad(t *testing.T) {
 	if os.Getenv("PLACEMENTSYNC_TORTURE") == "" {
 		t.Skip("takes minutes: run by make torture")
 	}
 	startedAt := time.Now()
-	r := loadPlan{World: worldSize{Listings: 2_000, Campaigns: 60, Orders: 300}, Rate: 1000, Duration: time.Minute, Readers: 50, Stallers: 100, NightsBefore: 4, NightsAfter: 2}.run(t)
+	r := loadPlan{World: worldSize{Listings: 2_000, Campaigns: 60, Orders: 300}, Rate: 1000, Duration: time.Minute, Readers: 50, StalledSenders: 100, NightsBefore: 4, NightsAfter: 2}.run(t)
 	r.check(t)
 	t.Log(r)
 	r.checkMemory(t)
@@ -87,7 +87,7 @@ func (plan loadPlan) run(t *testing.T) loadResults {
 	loadCtx, stopLoad := context.WithCancel(ctx)
 	defer stopLoad()
 	waitForReaders := startReaders(loadCtx, p.url, plan.Readers)
-	waitForConnections := holdConnections(loadCtx, t, p.url, plan.Stallers)
+	waitForStalledSenders := startStalledSenders(loadCtx, p.url, plan.StalledSenders)
 	senders := newSenders(plan, p.url, plan.World.articleIDs(t))
 	r.Deliveries = senders.send(t.Context())
 	r.Nights = p.startedNights() - nightsBeforeLoad
@@ -95,7 +95,7 @@ func (plan loadPlan) run(t *testing.T) loadResults {
 	r.Memory.First, r.Memory.Last = thirds[0], thirds[1]
 	stopLoad()
 	r.Requests = waitForReaders()
-	waitForConnections()
+	waitForStalledSenders()
 	p.awaitNights(t, nightsBeforeLoad+r.Nights+plan.NightsAfter)
 	r.Memory.After = memory.endPhase([2]float64{0, 1})[0]
 	stop()
@@ -118,7 +118,7 @@ func (r loadResults) check(t *testing.T) {
 		t.Errorf("%d deliveries had an unexpected response, and %d had none: %q", r.Deliveries.WrongStatuses, r.Deliveries.BrokenConnections, r.Deliveries.Problems)
 	}
 	if r.Requests.Failures > 0 || r.Requests.Pages == 0 || r.Requests.Metrics == 0 {
-		t.Errorf("of %d requests for the page and %d for the metrics, %d failed: %q; want requests for both and no failure", r.Requests.Pages, r.Requests.Metrics, r.Requests.Failures, r.Requests.Problems)
+		t.Errorf("of %d requests for the status page and %d for the metrics, %d failed: %q; want requests for both and no failure", r.Requests.Pages, r.Requests.Metrics, r.Requests.Failures, r.Requests.Problems)
 	}
 	if r.Nights == 0 {
 		t.Error("no night began under the load")
