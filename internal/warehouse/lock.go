@@ -13,15 +13,19 @@ import (
 	"placementsync/internal/durable"
 )
 
-// LockedError means that another process has locked the warehouse or a job. Run is the id of its run or the
-// name of its command. If the process is unknown, the fields are empty.
+// LockedError means that another process has locked the warehouse or, if Job is not empty, this job. Run is
+// the id of its run or the name of its command. If the process is unknown, PID, Run and Since are empty.
 type LockedError struct {
+	Job   string    `json:"-"`
 	PID   int       `json:"pid"`
 	Run   string    `json:"run"`
 	Since time.Time `json:"since"`
 }
 
 func (e *LockedError) Error() string {
+	if e.Job != "" {
+		return fmt.Sprintf("lock the job %q: another placementsync process holds this lock; nothing in the warehouse was changed: wait until that process ends", e.Job)
+	}
 	if e.PID == 0 {
 		return "lock the warehouse: another placementsync process holds this lock; nothing in the warehouse was changed: wait until that process ends"
 	}

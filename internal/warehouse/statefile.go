@@ -55,7 +55,7 @@ func (s StateFile) Write(value any) error {
 const lockSuffix = ".lock"
 
 // LockJob locks a job, such as "backup". Each job has its own lock, so that it can run at the same time
-// as a night. LockJob returns an empty *LockedError if another process has locked the job.
+// as a night. LockJob returns a *LockedError if another process has locked the job.
 func (f *Folder) LockJob(name string) (unlock func() error, err error) {
 	if err := f.Exists(); err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func (f *Folder) LockJob(name string) (unlock func() error, err error) {
 		return nil, fmt.Errorf("lock the job with the file %s: %w", path, err)
 	}
 	if !ok {
-		return nil, &LockedError{}
+		return nil, &LockedError{Job: name}
 	}
 	return lock.Unlock, nil
 }

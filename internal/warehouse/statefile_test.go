@@ -64,8 +64,8 @@ func TestEachJobHasItsOwnLock(t *testing.T) {
 	unlock, err := w.Folder.LockJob("backup")
 	must(t, err)
 	_, err = w.Folder.LockJob("backup")
-	if !errors.As(err, new(*warehouse.LockedError)) || !strings.Contains(err.Error(), "another placementsync process holds this lock") {
-		t.Errorf("the error of a second backup is %v, want a LockedError", err)
+	if !errors.As(err, new(*warehouse.LockedError)) || !strings.Contains(err.Error(), `lock the job "backup": another placementsync process holds this lock`) {
+		t.Errorf("the error of a second backup is %v, want a LockedError with the name of the job", err)
 	}
 	unlockLake, err := w.Folder.LockJob("lake")
 	must(t, err)
