@@ -39,7 +39,7 @@ func executeArgs(ctx context.Context, args []string, p process) int {
 
 // exitCodes returns the table of exit codes in the help of most commands.
 func exitCodes() string {
-	return command.Meanings{Complete: "complete", Failed: "failed, nothing published", Partial: "published but partial",
+	return command.Meanings{Complete: "complete", Failed: "failed", Partial: "published but partial",
 		Locked: "another run holds the lock"}.Table()
 }
 
