@@ -75,7 +75,7 @@ func runAudit(ctx context.Context, g *globals, o auditOptions, names []string) (
 		return g.writeEscaped(func(w io.Writer) error { return listChecks(w, set.List(), len(names) > 0, g.width) })
 	case o.show && len(names) != 1:
 		return command.UsageErr("--show needs the name of one check: see --list")
-	case !o.show && (format != query.Table && format != query.JSON || o.output.out != ""):
+	case !o.show && (format != query.Table && format != query.JSON || o.output.file != ""):
 		return command.UsageErr("the results of an audit are printed as table or json; --show prints rows in any format")
 	}
 	previous := query.Before{Hidden: privateColumns(cfg)}

@@ -42,7 +42,7 @@ func diffCommand(g *globals) *cobra.Command {
 }
 
 func runDiff(ctx context.Context, g *globals, o diffOptions, names []string) error {
-	o.output.first = []string{"table", "field", "new", "old", "key", "kind"}
+	o.output.firstColumns = []string{"table", "field", "new", "old", "key", "kind"}
 	format, err := o.output.parseFormat()
 	if err != nil {
 		return err
@@ -89,7 +89,7 @@ func runDiff(ctx context.Context, g *globals, o diffOptions, names []string) err
 // showCounts prints the numbers of changed records and fields. Without --summary, it prints them only
 // above a table of the changes on standard output.
 func (o diffOptions) showCounts(ctx context.Context, g *globals, db *query.DB, d query.Diff, f query.Format) error {
-	isAboveTable := f == query.Table && o.output.out == ""
+	isAboveTable := f == query.Table && o.output.file == ""
 	if !o.summary && !isAboveTable {
 		return nil
 	}

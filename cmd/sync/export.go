@@ -124,7 +124,7 @@ func (o exportOptions) newExport(g *globals, tables []string) (query.Export, err
 	switch {
 	case o.out != "":
 		var err error
-		if e.Format, err = (outputOptions{format: o.format, out: o.out}).parseFormat(); err != nil {
+		if e.Format, err = (outputOptions{format: o.format, file: o.out}).parseFormat(); err != nil {
 			return e, err
 		}
 		if o.to != "" || o.partition != "" {

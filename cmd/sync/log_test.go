@@ -34,8 +34,8 @@ func newLoggingGlobals(t *testing.T, stdout, stderr io.Writer, extraConfig strin
 	must(t, err)
 	t.Cleanup(func() { _ = stop() })
 	file := filepath.Join(t.TempDir(), "config.yaml")
-	text := fmt.Sprintf("api: {base_url: %s, token: %s, requests_per_second: 0, retry: {max_retries: 1, base: 1ms, max: 1ms}}\nwarehouse: {dir: ./warehouse, threads: 1}\n", base, demoToken)
-	must(t, os.WriteFile(file, []byte(text+extraConfig), 0o644)) // readable by others, which causes a warning
+	config := fmt.Sprintf("api: {base_url: %s, token: %s, requests_per_second: 0, retry: {max_retries: 1, base: 1ms, max: 1ms}}\nwarehouse: {dir: ./warehouse, threads: 1}\n", base, demoToken)
+	must(t, os.WriteFile(file, []byte(config+extraConfig), 0o644)) // readable by others, which causes a warning
 	return &globals{process: process{stdout: stdout, stderr: stderr, Host: command.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now}},
 		Flags: command.Flags{Config: file, LogFormat: "json"}}
 }
@@ -102,13 +102,13 @@ func TestLogOfPartialNight(t *testing.T) {
 		!strings.Contains(fmt.Sprint(notRead[ordersIndex]["reason"]), `body begins "{\"error\":`) {
 		t.Errorf("the log lines of unread streams are %v, want orders with its reason", notRead)
 	}
-	night := linesWith(lines, "night ended")
-	if len(night) != 1 || night[0]["level"] != "WARN" || night[0]["outcome"] != "partial" || night[0]["version"] != night[0]["run"] ||
-		!strings.Contains(fmt.Sprint(night[0]["reason"]), "orders was not read: GET /orders answered 503 Service Unavailable after 2 attempts: an injected fault") {
-		t.Errorf("the log lines of the night are %v, want one with the reason of orders", night)
+	nightLines := linesWith(lines, "night ended")
+	if len(nightLines) != 1 || nightLines[0]["level"] != "WARN" || nightLines[0]["outcome"] != "partial" || nightLines[0]["version"] != nightLines[0]["run"] ||
+		!strings.Contains(fmt.Sprint(nightLines[0]["reason"]), "orders was not read: GET /orders answered 503 Service Unavailable after 2 attempts: an injected fault") {
+		t.Errorf("the log lines of the night are %v, want one with the reason of orders", nightLines)
 	}
-	if took, isNumber := night[0]["took"].(float64); !isNumber || took <= 0 || took > 600 {
-		t.Errorf("the night took %v, want a number of seconds up to 600", night[0]["took"])
+	if took, isNumber := nightLines[0]["took"].(float64); !isNumber || took <= 0 || took > 600 {
+		t.Errorf("the night took %v, want a number of seconds up to 600", nightLines[0]["took"])
 	}
 	if n := len(lines) - len(stream.All()); n != 3 || len(linesWith(lines, "a secret can be read or changed by other users")) != 1 || len(linesWith(lines, "alert sent")) != 1 {
 		t.Errorf("the log has %d lines besides the lines of the streams, want the night, a warning and the alert:\n%s", n, &log)

@@ -37,7 +37,7 @@ func executeArgs(ctx context.Context, args []string, p process) int {
 	return g.Execute(ctx, newRoot(g), args, p.stdout, p.stderr)
 }
 
-// exitCodes returns the table of exit codes in the help of most commands.
+// exitCodes returns the general table of exit codes for a help text.
 func exitCodes() string {
 	return command.Meanings{Complete: "complete", Failed: "failed", Partial: "published but partial",
 		Locked: "another run holds the lock"}.Table()

@@ -40,7 +40,7 @@ func TestManualIsCurrent(t *testing.T) {
 	}
 	for _, e := range m.Examples {
 		_, line, _ := strings.Cut(e.Name, "placementsync ")
-		line = strings.TrimPrefix(line, "-- placementsync ")
+		line = strings.TrimPrefix(line, "-- placementsync ") // after "runuser -u placementsync"
 		cmd, rest, err := newRoot(&globals{}).Find(strings.Fields(line))
 		if err == nil {
 			err = cmd.ParseFlags(rest)

@@ -53,17 +53,17 @@ func runMCP(ctx context.Context, g *globals, timeout time.Duration) error {
 type mcpWarehouse struct{ g *globals }
 
 // Open implements mcp.Warehouse.
-func (a mcpWarehouse) Open(ctx context.Context, opts query.Options, held bool) (*query.DB, error) {
-	silent := a.g.silent() // no line about the snapshot, because each result names the snapshot
+func (w mcpWarehouse) Open(ctx context.Context, opts query.Options, held bool) (*query.DB, error) {
+	silent := w.g.silent() // no line about the snapshot, because each result names the snapshot
 	silent.held = held
 	return openCatalog(ctx, silent, opts)
 }
 
 // Queries implements mcp.Warehouse.
-func (a mcpWarehouse) Queries() (query.Library, error) { return a.g.loadQueries() }
+func (w mcpWarehouse) Queries() (query.Library, error) { return w.g.loadQueries() }
 
 // Explain implements mcp.Warehouse.
-func (a mcpWarehouse) Explain(err error) error { return explainDamage(a.g, err) }
+func (w mcpWarehouse) Explain(err error) error { return explainDamage(w.g, err) }
 
 // nopCloseWriter is a writer with a Close that does nothing.
 type nopCloseWriter struct{ io.Writer }

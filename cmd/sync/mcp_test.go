@@ -32,13 +32,12 @@ func newMCPProgram(t *testing.T) mcpProgram {
 	self, err := os.Executable()
 	must(t, err)
 	must(t, os.Symlink(self, a.program))
-	// The environment of an assistant has no token.
 	t.Setenv("TOKEN_OF_THE_NIGHT", demoToken)
 	must(t, os.WriteFile(a.config, fmt.Appendf(nil, "api: {base_url: %s, token: '${TOKEN_OF_THE_NIGHT}', requests_per_second: 0}\n", baseURL), 0o600))
 	g := &globals{process: hostProcess(), Flags: command.Flags{Config: a.config, Quiet: true}}
 	g.stdout, g.stderr = io.Discard, io.Discard
 	must(t, runNight(t.Context(), g, runOptions{}))
-	must(t, os.Unsetenv("TOKEN_OF_THE_NIGHT"))
+	must(t, os.Unsetenv("TOKEN_OF_THE_NIGHT")) // the environment of an assistant has no token
 	return a
 }
 
@@ -53,7 +52,7 @@ func (a mcpProgram) connect(t *testing.T, args []string) *sdk.ClientSession {
 	return session
 }
 
-// TestAssistants talks to the program over standard input and output, as assistants do.
+// TestAssistants starts the program and calls its tools over standard input and output, as assistants do.
 func TestAssistants(t *testing.T) {
 	a := newMCPProgram(t)
 	t.Run("command lines of the guide", a.testGuideCommands)
@@ -70,13 +69,13 @@ func (a mcpProgram) testGuideCommands(t *testing.T) {
 	for i, line := range lines {
 		t.Run(fmt.Sprint(i+1), func(t *testing.T) {
 			if line[0] == "ssh" {
-				line = line[2:]
+				line = line[2:] // without "ssh" and the host
 			}
 			if line[0] != "/usr/local/bin/placementsync" || len(line) < 4 || line[len(line)-2] != "--config" {
 				t.Fatalf("the command line is %q, want the program with --config", line)
 			}
-			args := append(line[1:len(line)-1:len(line)-1], a.config)
-			session := a.connect(t, args)
+			line[len(line)-1] = a.config
+			session := a.connect(t, line[1:])
 			got, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "run_query", Arguments: map[string]any{"name": "headline"}})
 			must(t, err)
 			text := got.Content[0].(*sdk.TextContent).Text
@@ -158,9 +157,9 @@ func (a mcpProgram) testRejections(t *testing.T) {
 	must(t, session.Close())
 }
 
-// testClosedInput sends an endless query and closes the input. The program must answer the call
-// before it ends. Standard output must contain only messages of the protocol, one per line,
-// even after an invalid line.
+// testClosedInput sends an endless query and closes the input. The program must send the
+// response and then end. Standard output must contain only messages of the protocol, one per line,
+// even after an invalid line of input.
 func (a mcpProgram) testClosedInput(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), a.program, "mcp", "--timeout", "1s", "--config", a.config)
 	cmd.Stderr = os.Stderr

@@ -22,12 +22,12 @@ type outputOptions struct {
 	format   string
 	bom      bool
 	vertical bool
-	out      string
-	rows     int
+	file     string // empty means stdout
+	maxRows  int
 	// withGrades is a flag of query only.
 	withGrades bool
-	// first are the most important columns. A narrow terminal hides them last.
-	first []string
+	// firstColumns are the most important columns. A narrow terminal hides them last.
+	firstColumns []string
 }
 
 func (o *outputOptions) addFlags(cmd *cobra.Command) {
@@ -36,8 +36,8 @@ func (o *outputOptions) addFlags(cmd *cobra.Command) {
 		"parquet or xlsx. Default: from the extension of the -o file, else table")
 	f.BoolVar(&o.bom, "bom", false, "start CSV with a byte order mark, so that Excel recognizes UTF-8")
 	f.BoolVar(&o.vertical, "vertical", false, "write each column on its own line, as --format vertical does")
-	f.StringVarP(&o.out, "output", "o", "", "write to a `file` atomically: .txt, .csv, .json, .jsonl, .md, .parquet or .xlsx")
-	f.IntVar(&o.rows, "rows", 0, "maximum number of rows that a terminal shows; 0 means 10,000")
+	f.StringVarP(&o.file, "output", "o", "", "write to a `file` atomically: .txt, .csv, .json, .jsonl, .md, .parquet or .xlsx")
+	f.IntVar(&o.maxRows, "rows", 0, "maximum number of rows that a terminal shows; 0 means 10,000")
 	var names []string
 	for _, format := range query.Formats() {
 		names = append(names, string(format))
@@ -48,17 +48,17 @@ func (o *outputOptions) addFlags(cmd *cobra.Command) {
 // parseFormat returns the format of --format, or else of the file of -o. It also checks the
 // other flags.
 func (o outputOptions) parseFormat() (query.Format, error) {
-	if o.rows < 0 {
-		return "", command.UsageErr("--rows is %d: use 0 or more", o.rows)
+	if o.maxRows < 0 {
+		return "", command.UsageErr("--rows is %d: use 0 or more", o.maxRows)
 	}
-	if err := checkOutputFolder(o.out); err != nil {
+	if err := checkOutputFolder(o.file); err != nil {
 		return "", err
 	}
 	format, err := query.Table, error(nil)
 	if o.format != "" {
 		format, err = query.ParseFormat(o.format)
-	} else if o.out != "" && !o.vertical {
-		format, err = query.FormatOf(o.out)
+	} else if o.file != "" && !o.vertical {
+		format, err = query.FormatOf(o.file)
 	}
 	switch {
 	case err != nil:
@@ -82,23 +82,23 @@ func (o outputOptions) writeResult(ctx context.Context, g *globals, db *query.DB
 	if err != nil {
 		return 0, err
 	}
-	if o.out != "" {
-		return db.Save(ctx, q, values, query.Output{Format: format, BOM: o.bom}, o.out)
+	if o.file != "" {
+		return db.Save(ctx, q, values, query.Output{Format: format, BOM: o.bom}, o.file)
 	}
 	if o.bom {
 		if _, err := io.WriteString(g.stdout, query.ByteOrderMark); err != nil {
 			return 0, err
 		}
 	}
-	w, err := query.NewWriter(format, g.stdout, query.Screen{Terminal: g.width > 0, Width: g.width, Rows: o.rows, First: o.first})
+	w, err := query.NewWriter(format, g.stdout, query.Screen{Terminal: g.width > 0, Width: g.width, Rows: o.maxRows, First: o.firstColumns})
 	if err != nil {
 		return 0, err
 	}
 	return db.Run(ctx, q, values, w)
 }
 
-// checkOutputFolder returns an error if the folder of the file of -o does not exist. An
-// empty name means stdout.
+// checkOutputFolder returns an error if the folder of an output file does not exist. An empty
+// name means stdout.
 func checkOutputFolder(file string) error {
 	if file == "" {
 		return nil
@@ -155,14 +155,14 @@ func (o outputOptions) writeGradedJSON(ctx context.Context, g *globals, db *quer
 		rows, err = db.Run(ctx, q, values, w)
 		return err
 	}
-	if o.out == "" {
+	if o.file == "" {
 		err = write(g.stdout, query.Screen{Terminal: g.width > 0})
 		return rows, err
 	}
-	if info, err := os.Stat(o.out); err == nil && !info.Mode().IsRegular() {
-		return 0, command.UsageErr("%q is not a regular file: omit -o to write to the terminal or a pipe", o.out)
+	if info, err := os.Stat(o.file); err == nil && !info.Mode().IsRegular() {
+		return 0, command.UsageErr("%q is not a regular file: omit -o to write to the terminal or a pipe", o.file)
 	}
 	const fileMode = 0o644
-	err = durable.Disk{}.WriteAtomically(o.out, fileMode, func(f *os.File) error { return write(f, query.Screen{}) })
+	err = durable.Disk{}.WriteAtomically(o.file, fileMode, func(f *os.File) error { return write(f, query.Screen{}) })
 	return rows, err
 }

@@ -10,8 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTrialExplorePagesInChromium visits pages of a demo in a browser: from a listing to an order
-// and its article and back, to an earlier snapshot, and to a named query.
+// TestTrialExplorePagesInChromium uses the pages of a demo in a browser. All subtests share the browser.
 func TestTrialExplorePagesInChromium(t *testing.T) {
 	requireTrials(t)
 	if findChromium() == "" {
@@ -88,19 +87,19 @@ func (w *exploreBrowser) runAndWait(script string) {
 
 func (w *exploreBrowser) requirePage(path, heading string) {
 	w.t.Helper()
-	var location, title string
+	var location, gotHeading string
 	w.eval("location.href", &location)
-	w.eval(`document.querySelector("h1").textContent.trim()`, &title)
-	if location != w.exploreURL+path || heading != "" && title != heading {
-		w.t.Errorf("the browser is at %s with the heading %q, want %s and %q", location, title, w.exploreURL+path, heading)
+	w.eval(`document.querySelector("h1").textContent.trim()`, &gotHeading)
+	if location != w.exploreURL+path || heading != "" && gotHeading != heading {
+		w.t.Errorf("the browser is at %s with the heading %q, want %s and %q", location, gotHeading, w.exploreURL+path, heading)
 	}
 }
 
 func (w *exploreBrowser) drillDown(t *testing.T) {
 	w.t = t
 	w.visitURL(w.exploreURL+"listings/"+w.listing, 1400, 900, "light")
-	var title string
-	w.eval(`document.querySelector("h1").textContent.trim()`, &title)
+	var heading string
+	w.eval(`document.querySelector("h1").textContent.trim()`, &heading)
 	w.runAndWait(`document.querySelector('a[href="/explore/orders/` + w.order + `"]').click()`)
 	w.requirePage("orders/"+w.order, "")
 	w.runAndWait(`document.querySelector('a[href="/explore/articles/` + w.article + `"]').click()`)
@@ -108,22 +107,22 @@ func (w *exploreBrowser) drillDown(t *testing.T) {
 	w.runAndWait("history.back()")
 	w.requirePage("orders/"+w.order, "")
 	w.runAndWait(`document.querySelector('a[href="/explore/listings/` + w.listing + `"]').click()`)
-	w.requirePage("listings/"+w.listing, title)
+	w.requirePage("listings/"+w.listing, heading)
 }
 
 func (w *exploreBrowser) showEarlierSnapshot(t *testing.T) {
 	w.t = t
 	w.visitURL(w.exploreURL+"listings/"+w.listing, 1400, 900, "light")
 	w.runAndWait(`(() => { const choice = document.getElementById("as_of"); choice.selectedIndex = choice.length - 1; choice.form.requestSubmit(); })()`)
-	runs := strings.Split(w.sql(t, "SELECT run_id FROM meta.runs ORDER BY snapshot_at"), "\r\n")
-	w.requirePage("listings/"+w.listing+"?as_of="+runs[1], "")
+	firstRun := strings.Split(w.sql(t, "SELECT run_id FROM meta.runs ORDER BY snapshot_at"), "\r\n")[1] // after the header
+	w.requirePage("listings/"+w.listing+"?as_of="+firstRun, "")
 	var outlet, prices string
 	w.eval(`document.querySelector('a[href^="/explore/outlets/"]').getAttribute("href")`, &outlet)
-	if !strings.HasSuffix(outlet, "?as_of="+runs[1]) {
-		t.Errorf("the link %s does not contain the snapshot %s", outlet, runs[1])
+	if !strings.HasSuffix(outlet, "?as_of="+firstRun) {
+		t.Errorf("the link %s does not contain the snapshot %s", outlet, firstRun)
 	}
 	w.eval(`[...document.querySelectorAll(".prices tbody tr")].map((r) => r.cells[1].querySelector("bdi").textContent.replaceAll(",", "")).sort().join()`, &prices)
-	want := strings.Split(strings.TrimSpace(w.sql(t, "SELECT CAST(unit_amount AS DECIMAL(18, 2)) FROM product_listing_prices WHERE product_listing_id = '"+w.listing+"'", "--as-of", runs[1])), "\r\n")[1:]
+	want := strings.Split(strings.TrimSpace(w.sql(t, "SELECT CAST(unit_amount AS DECIMAL(18, 2)) FROM product_listing_prices WHERE product_listing_id = '"+w.listing+"'", "--as-of", firstRun)), "\r\n")[1:]
 	slices.Sort(want)
 	if diff := cmp.Diff(strings.Join(want, ","), prices); diff != "" {
 		t.Errorf("the prices of the first snapshot differ (-want +got):\n%s", diff)
@@ -144,7 +143,7 @@ func (w *exploreBrowser) openNamedQuery(t *testing.T) {
 	var csv string
 	w.eval(`fetch([...document.querySelectorAll("a.button")].find((a) => a.textContent === "CSV").href).then((r) => r.text())`, &csv)
 	if diff := cmp.Diff(w.sql(t, "price_by_segment", "--param", "currency=EUR"), csv); diff != "" {
-		t.Errorf("the CSV differs from the query (-want +got):\n%s", diff)
+		t.Errorf("the CSV differs from the output of the command (-want +got):\n%s", diff)
 	}
 	var rows int
 	w.eval(`document.querySelectorAll("tbody tr").length`, &rows)
@@ -173,10 +172,10 @@ func (w *exploreBrowser) checkLayouts(t *testing.T) {
 			if len(clipped) > 0 && path != "report" {
 				t.Errorf("%s: these tables are clipped at %d pixels: %q", path, view.width, clipped)
 			}
-			var unexpectedCount int
-			w.eval(`document.querySelectorAll("main script, main img, main style, main [style]:not(.chart, .chart *), main [onclick]").length`, &unexpectedCount)
-			if unexpectedCount > 0 {
-				t.Errorf("%s has %d unexpected elements, want none", path, unexpectedCount)
+			var inlineCount int
+			w.eval(`document.querySelectorAll("main script, main img, main style, main [style]:not(.chart, .chart *), main [onclick]").length`, &inlineCount)
+			if inlineCount > 0 {
+				t.Errorf("%s contains %d scripts, images or inline styles, want none", path, inlineCount)
 			}
 			name, _, _ := strings.Cut(strings.ReplaceAll(path, "/", "-"), "?")
 			w.saveScreenshots(fmt.Sprintf("%s-%s-%d", name, view.colorScheme, view.width), view.width)
@@ -184,7 +183,7 @@ func (w *exploreBrowser) checkLayouts(t *testing.T) {
 	}
 }
 
-// typeKey presses and releases a key that types a text.
+// typeKey presses and releases a key. text is the text that the key types; Tab has none.
 func (b *browser) typeKey(key, text string, code int) {
 	b.t.Helper()
 	for _, kind := range []string{"keyDown", "keyUp"} {
