@@ -70,8 +70,8 @@ type Program interface {
 // Settings are the options that a Reload can change.
 type Settings struct {
 	Schedule Schedule
-	// CatchUp starts one night with the daemon, if slots passed since the last published night, or the
-	// last night was interrupted.
+	// CatchUp starts one night at the start of the daemon, if a slot has passed since the last published
+	// night, or the last night was interrupted or killed.
 	CatchUp bool
 	Jobs    Jobs
 	// FollowUpKinds are the kinds of the configured follow-ups. Other follow-ups are not shown.

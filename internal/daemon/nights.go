@@ -142,8 +142,8 @@ func (s *scheduler) runSlot(ctx context.Context, now time.Time) {
 	s.startNight(ctx, "slot "+slot.Format(time.RFC3339))
 }
 
-// catchUp starts one night for all slots since the last published night, or to resume an interrupted
-// night. If schedule.catch_up is false, it only counts the missed slots.
+// catchUp counts the slots since the last night as missed. If schedule.catch_up is true, it starts one
+// night for all slots since the last published night, or to resume a night that was interrupted or killed.
 func (s *scheduler) catchUp(ctx context.Context) {
 	settings, st := s.d.settings(), s.d.state.read()
 	if st.LedgerErr != nil {
@@ -154,18 +154,14 @@ func (s *scheduler) catchUp(ctx context.Context) {
 	if !ok {
 		return
 	}
-	passed := 0
-	if published, ok := st.lastPublished(); ok {
-		passed = settings.Schedule.countPassed(published.StartedAt, st.At)
-	}
-	switch {
-	case passed == 0 && last.Outcome != ledger.Interrupted && last.Outcome != ledger.Killed:
-	case !settings.CatchUp:
-		s.recordMissed(missedDowntime, passed)
-	default:
-		s.recordMissed(missedDowntime, max(passed-1, 0))
+	missed := settings.Schedule.countPassed(last.StartedAt, st.At)
+	published, ok := st.lastPublished()
+	isDue := ok && settings.Schedule.countPassed(published.StartedAt, st.At) > 0 || last.Outcome == ledger.Interrupted || last.Outcome == ledger.Killed
+	if settings.CatchUp && isDue {
+		missed = max(missed-1, 0) // the started night replaces the last missed slot
 		s.startNight(ctx, "catch up")
 	}
+	s.recordMissed(missedDowntime, missed)
 }
 
 func (s *scheduler) recordMissed(reason string, n int) {

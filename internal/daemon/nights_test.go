@@ -60,7 +60,9 @@ func TestCatchUp(t *testing.T) {
 	published := func(at time.Time) ledger.Run {
 		return ledger.Run{ID: "earlier", Outcome: ledger.Complete, StartedAt: at, EndedAt: at.Add(time.Minute), SnapshotAt: at}
 	}
-	interrupted := ledger.Run{ID: "interrupted", Outcome: ledger.Interrupted}
+	unpublished := func(outcome ledger.Outcome, at time.Time) ledger.Run {
+		return ledger.Run{ID: string(outcome), Outcome: outcome, StartedAt: at, EndedAt: at.Add(time.Minute)}
+	}
 	day := 24 * time.Hour
 	for _, c := range []struct {
 		name    string
@@ -77,9 +79,21 @@ func TestCatchUp(t *testing.T) {
 			true, "0", []string{"01-01 02:00"}},
 		{"no earlier night", func(time.Time) []ledger.Run { return nil }, true, "0", []string{"01-01 02:00"}},
 		{"the last night was interrupted", func(now time.Time) []ledger.Run {
-			return []ledger.Run{published(now.Add(-22 * time.Hour)), interrupted}
+			return []ledger.Run{published(now.Add(-22 * time.Hour)), unpublished(ledger.Interrupted, now.Add(-21*time.Hour))}
 		},
 			true, "0", []string{"01-01 00:00", "01-01 02:00"}},
+		{"two nights failed, and no slot was missed", func(now time.Time) []ledger.Run {
+			return []ledger.Run{published(now.Add(-3*day + 2*time.Hour)), unpublished(ledger.Failed, now.Add(-2*day+2*time.Hour)), unpublished(ledger.Failed, now.Add(-22*time.Hour))}
+		},
+			true, "0", []string{"01-01 00:00", "01-01 02:00"}},
+		{"a night failed, and catch_up is false", func(now time.Time) []ledger.Run {
+			return []ledger.Run{published(now.Add(-3*day + 2*time.Hour)), unpublished(ledger.Failed, now.Add(-2*day+2*time.Hour))}
+		},
+			false, "1", []string{"01-01 02:00"}},
+		{"no night succeeded, and two slots were missed", func(now time.Time) []ledger.Run {
+			return []ledger.Run{unpublished(ledger.Failed, now.Add(-3*day+2*time.Hour))}
+		},
+			true, "2", []string{"01-01 02:00"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
