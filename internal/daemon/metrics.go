@@ -27,6 +27,14 @@ type scrape struct {
 	d *Daemon
 }
 
+func counter(name, help string, labels []string, collect func(scrape, emitter)) metric {
+	return metric{name, help, labels, true, collect}
+}
+
+func gauge(name, help string, labels []string, collect func(scrape, emitter)) metric {
+	return metric{name, help, labels, false, collect}
+}
+
 func (m metric) newDesc() *prometheus.Desc {
 	return prometheus.NewDesc(metricPrefix+m.name, m.help, m.labels, nil)
 }

@@ -18,30 +18,30 @@ func counterMetrics() []metric {
 	}
 	streamLabel := []string{"stream"}
 	return []metric{
-		{"runs_total", "Nights that ended since the start of the process, including nights of other processes.", []string{"outcome"}, true,
+		counter("runs_total", "Nights that ended since the start of the process, including nights of other processes.", []string{"outcome"},
 			func(s scrape, emit emitter) {
 				for outcome, n := range s.counts.runs {
 					emit(float64(n), string(outcome))
 				}
-			}},
-		{"refreshes_total", "Refreshes that ended since the start of the process, including refreshes of other processes.", []string{"outcome"}, true,
+			}),
+		counter("refreshes_total", "Refreshes that ended since the start of the process, including refreshes of other processes.", []string{"outcome"},
 			func(s scrape, emit emitter) {
 				for outcome, n := range s.counts.refreshes {
 					emit(float64(n), string(outcome))
 				}
-			}},
-		{"stream_requests_total", "Requests sent.", streamLabel, true, perStream(func(t streamCounts) float64 { return float64(t.requests) })},
-		{"stream_retries_total", "Repeated requests.", streamLabel, true, perStream(func(t streamCounts) float64 { return float64(t.retries) })},
-		{"stream_throttled_seconds_total", "Waiting time for Retry-After and before retries, summed over all workers.", streamLabel, true,
-			perStream(func(t streamCounts) float64 { return t.throttledSeconds })},
-		{"stream_rejects_total", "Values and records that did not fit the schema. They are stored unchanged in meta.rejects.", streamLabel, true,
-			perStream(func(t streamCounts) float64 { return float64(t.rejects) })},
-		{"read_errors_total", "Failed reads of a source of metrics. The metrics of the source are missing until a read succeeds.", []string{"source"}, true,
+			}),
+		counter("stream_requests_total", "Requests sent.", streamLabel, perStream(func(t streamCounts) float64 { return float64(t.requests) })),
+		counter("stream_retries_total", "Repeated requests.", streamLabel, perStream(func(t streamCounts) float64 { return float64(t.retries) })),
+		counter("stream_throttled_seconds_total", "Waiting time for Retry-After and before retries, summed over all workers.", streamLabel,
+			perStream(func(t streamCounts) float64 { return t.throttledSeconds })),
+		counter("stream_rejects_total", "Values and records that did not fit the schema. They are stored unchanged in meta.rejects.", streamLabel,
+			perStream(func(t streamCounts) float64 { return float64(t.rejects) })),
+		counter("read_errors_total", "Failed reads of a source of metrics. The metrics of the source are missing until a read succeeds.", []string{"source"},
 			func(s scrape, emit emitter) {
 				for name, n := range s.counts.readErrors {
 					emit(float64(n), name)
 				}
-			}},
+			}),
 	}
 }
 
@@ -55,35 +55,35 @@ func nightMetrics() []metric {
 		})
 	}
 	return []metric{
-		{"last_run_outcome", "1 for the outcome of the last night, 0 for the others.", []string{"outcome"}, false,
+		gauge("last_run_outcome", "1 for the outcome of the last night, 0 for the others.", []string{"outcome"},
 			ifRead(SourceLedger, func(s scrape, emit emitter) {
 				if night, ok := s.lastNight(); ok {
 					for _, outcome := range runOutcomes() {
 						emit(boolValue(outcome == night.Outcome), string(outcome))
 					}
 				}
-			})},
-		{"last_run_duration_seconds", "Duration of the last night. Absent if the night was killed.", nil, false,
+			})),
+		gauge("last_run_duration_seconds", "Duration of the last night. Absent if the night was killed.", nil,
 			ifRead(SourceLedger, func(s scrape, emit emitter) {
 				if night, _ := s.lastNight(); !night.EndedAt.IsZero() {
 					emit(max(0, night.Took().Seconds()))
 				}
-			})},
-		{"last_run_held", "1 if failed checks hold the last night, or held it until it was discarded. 0 otherwise.", nil, false,
+			})),
+		gauge("last_run_held", "1 if failed checks hold the last night, or held it until it was discarded. 0 otherwise.", nil,
 			ifRead(SourceLedger, func(s scrape, emit emitter) {
 				if night, ok := s.lastNight(); ok {
 					emit(boolValue(night.Held))
 				}
-			})},
-		{"held_since_timestamp_seconds", "Time since which a night is held. 0 if no night is held.", nil, false,
+			})),
+		gauge("held_since_timestamp_seconds", "Time since which a night is held. 0 if no night is held.", nil,
 			ifRead(SourceHeld, func(s scrape, emit emitter) {
 				if held := s.Inspection.Held; held != nil {
 					emit(unixSeconds(held.Run.EndedAt))
 				} else {
 					emit(0)
 				}
-			})},
-		{"last_audit_checks", "Checks that failed or did not run (not_run) in the last night that was published or held.", []string{"severity", "outcome"}, false,
+			})),
+		gauge("last_audit_checks", "Checks that failed or did not run (not_run) in the last night that was published or held.", []string{"severity", "outcome"},
 			ifRead(SourceLedger, func(s scrape, emit emitter) {
 				// A night that was neither published nor held can have ended before all checks ran.
 				night, ok := s.findLast(func(r ledger.Run) bool { return r.Held || r.IsPublished() })
@@ -99,19 +99,19 @@ func nightMetrics() []metric {
 						emit(float64(counts[[2]string{severity, string(outcome)}]), severity, strings.ReplaceAll(string(outcome), " ", "_"))
 					}
 				}
-			})},
-		{"last_run_new_rows", "Rows that the last published night added.", nil, false, ofLastPublished(func(r ledger.Run) float64 { return float64(r.New) })},
-		{"last_run_changed_rows", "Rows that the last published night changed.", nil, false, ofLastPublished(func(r ledger.Run) float64 { return float64(r.Changed) })},
-		{"last_run_gone_rows", "Rows that the last published night deleted. History keeps them.", nil, false, ofLastPublished(func(r ledger.Run) float64 { return float64(r.Gone) })},
-		{"last_success_timestamp_seconds", "End of the last night that published a snapshot. 0 before the first snapshot.", nil, false,
+			})),
+		gauge("last_run_new_rows", "Rows that the last published night added.", nil, ofLastPublished(func(r ledger.Run) float64 { return float64(r.New) })),
+		gauge("last_run_changed_rows", "Rows that the last published night changed.", nil, ofLastPublished(func(r ledger.Run) float64 { return float64(r.Changed) })),
+		gauge("last_run_gone_rows", "Rows that the last published night deleted. History keeps them.", nil, ofLastPublished(func(r ledger.Run) float64 { return float64(r.Gone) })),
+		gauge("last_success_timestamp_seconds", "End of the last night that published a snapshot. 0 before the first snapshot.", nil,
 			ifRead(SourceLedger, func(s scrape, emit emitter) {
 				night, _ := s.lastPublished()
 				emit(unixSeconds(night.EndedAt))
-			})},
-		{"snapshot_timestamp_seconds", "Time of the current snapshot. 0 before the first snapshot.", nil, false,
+			})),
+		gauge("snapshot_timestamp_seconds", "Time of the current snapshot. 0 before the first snapshot.", nil,
 			ifRead(SourceLedger, func(s scrape, emit emitter) {
 				emit(unixSeconds(s.Current.SnapshotAt))
-			})},
+			})),
 	}
 }
 
@@ -126,19 +126,19 @@ func streamMetrics() []metric {
 		})
 	}
 	return []metric{
-		{"stream_rows", "Rows of a stream in the last published night.", []string{"stream"}, false,
-			perStream(func(s ledger.Stream, emit emitter) { emit(float64(s.Rows), s.Stream) })},
-		{"stream_grade", "1 for the grade of a stream in the last published night, 0 for the others. Webhook streams have no grade.", []string{"stream", "grade"}, false,
+		gauge("stream_rows", "Rows of a stream in the last published night.", []string{"stream"},
+			perStream(func(s ledger.Stream, emit emitter) { emit(float64(s.Rows), s.Stream) })),
+		gauge("stream_grade", "1 for the grade of a stream in the last published night, 0 for the others. Webhook streams have no grade.", []string{"stream", "grade"},
 			perStream(func(s ledger.Stream, emit emitter) {
 				for _, grade := range ledger.Grades() {
 					if !s.Events {
 						emit(boolValue(grade == s.Grade), s.Stream, grade)
 					}
 				}
-			})},
-		{"stream_left_out", "1 for a stream that the configuration excluded from the last published night, 0 for the others.", []string{"stream"}, false,
-			perStream(func(s ledger.Stream, emit emitter) { emit(boolValue(s.IsExcluded()), s.Stream) })},
-		{"streams", "Streams of the last published night by the meaning of their grade. Webhook streams and streams that the configuration excludes are not counted.", []string{"standing"}, false,
+			})),
+		gauge("stream_left_out", "1 for a stream that the configuration excluded from the last published night, 0 for the others.", []string{"stream"},
+			perStream(func(s ledger.Stream, emit emitter) { emit(boolValue(s.IsExcluded()), s.Stream) })),
+		gauge("streams", "Streams of the last published night by the meaning of their grade. Webhook streams and streams that the configuration excludes are not counted.", []string{"standing"},
 			ifRead(SourceLedger, func(s scrape, emit emitter) {
 				night, ok := s.lastPublished()
 				counts := map[ledger.Standing]int{}
@@ -152,37 +152,37 @@ func streamMetrics() []metric {
 						emit(float64(counts[standing]), strings.ReplaceAll(string(standing), " ", "_"))
 					}
 				}
-			})},
-		{"table_rows", "Rows of a table in the current version.", []string{"table"}, false,
+			})),
+		gauge("table_rows", "Rows of a table in the current version.", []string{"table"},
 			ifRead(SourceVersion, func(s scrape, emit emitter) {
 				for _, t := range s.Inspection.Tables {
 					emit(float64(t.Rows), t.Name)
 				}
-			})},
-		{"series_missing", "Days of published snapshots that are missing in the Parquet series, because a run could not write them.", nil, false,
-			ifRead(SourceVersion, func(s scrape, emit emitter) { emit(float64(s.Inspection.MissingDays)) })},
+			})),
+		gauge("series_missing", "Days of published snapshots that are missing in the Parquet series, because a run could not write them.", nil,
+			ifRead(SourceVersion, func(s scrape, emit emitter) { emit(float64(s.Inspection.MissingDays)) })),
 	}
 }
 
 // refreshMetrics returns metrics of the last refreshes in the ledger.
 func refreshMetrics() []metric {
 	return []metric{
-		{"last_refresh_timestamp_seconds", "End of the last refresh, or its start if it was killed. 0 before the first refresh.", nil, false,
+		gauge("last_refresh_timestamp_seconds", "End of the last refresh, or its start if it was killed. 0 before the first refresh.", nil,
 			ifRead(SourceLedger, func(s scrape, emit emitter) {
 				at := s.LastRefresh.EndedAt
 				if at.IsZero() {
 					at = s.LastRefresh.StartedAt
 				}
 				emit(unixSeconds(at))
-			})},
-		{"last_refresh_duration_seconds", "Duration of the last refresh. Absent if the refresh was killed.", nil, false,
+			})),
+		gauge("last_refresh_duration_seconds", "Duration of the last refresh. Absent if the refresh was killed.", nil,
 			ifRead(SourceLedger, func(s scrape, emit emitter) {
 				if !s.LastRefresh.EndedAt.IsZero() {
 					emit(max(0, s.LastRefresh.Took().Seconds()))
 				}
-			})},
-		{"refresh_failures", "Failed refreshes since the last success.", nil, false,
-			ifRead(SourceLedger, func(s scrape, emit emitter) { emit(float64(s.RefreshFailures)) })},
+			})),
+		gauge("refresh_failures", "Failed refreshes since the last success.", nil,
+			ifRead(SourceLedger, func(s scrape, emit emitter) { emit(float64(s.RefreshFailures)) })),
 	}
 }
 
@@ -203,43 +203,43 @@ func scheduleMetrics() []metric {
 		}
 	}
 	return []metric{
-		{"build_info", "Always 1. The label version is the version of the program.", []string{"version"}, false, func(s scrape, emit emitter) { emit(1, s.d.cfg.Version) }},
-		{"missed_slots_total", "Missed slots of the schedule.", []string{"reason"}, true, func(s scrape, emit emitter) {
+		gauge("build_info", "Always 1. The label version is the version of the program.", []string{"version"}, func(s scrape, emit emitter) { emit(1, s.d.cfg.Version) }),
+		counter("missed_slots_total", "Missed slots of the schedule.", []string{"reason"}, func(s scrape, emit emitter) {
 			for _, reason := range []string{missedRunning, missedLocked, missedDowntime} {
 				emit(float64(s.Missed[reason]), reason)
 			}
-		}},
-		{"config_reloads_total", "Reloads of the configuration.", []string{"result"}, true, func(s scrape, emit emitter) {
+		}),
+		counter("config_reloads_total", "Reloads of the configuration.", []string{"result"}, func(s scrape, emit emitter) {
 			emit(float64(s.AppliedReloads), "applied")
 			emit(float64(s.RefusedReloads), "refused")
-		}},
-		{"config_last_reload_successful", "1 if the last reload of the configuration was applied or there was no reload, 0 if it was refused.", nil, false,
-			func(s scrape, emit emitter) { emit(boolValue(!s.LastReloadRefused)) }},
-		{"next_run_timestamp_seconds", "Time of the next night.", nil, false, timestamp(func(s scrape) time.Time { return s.NextNight })},
-		{"schedule_interval_seconds", "Time from the last published night to the next night by the schedule.", nil, false, func(s scrape, emit emitter) {
+		}),
+		gauge("config_last_reload_successful", "1 if the last reload of the configuration was applied or there was no reload, 0 if it was refused.", nil,
+			func(s scrape, emit emitter) { emit(boolValue(!s.LastReloadRefused)) }),
+		gauge("next_run_timestamp_seconds", "Time of the next night.", nil, timestamp(func(s scrape) time.Time { return s.NextNight })),
+		gauge("schedule_interval_seconds", "Time from the last published night to the next night by the schedule.", nil, func(s scrape, emit emitter) {
 			after := s.At
 			if night, ok := s.lastPublished(); ok {
 				after = night.StartedAt
 			}
 			emitInterval(s.d.settings().Schedule, after, emit)
-		}},
-		{"next_verify_timestamp_seconds", "Time of the next verification. Absent without a schedule.", nil, false, timestamp(func(s scrape) time.Time { return s.NextVerify })},
-		{"verify_interval_seconds", "Time from the last full verification to the next full verification by the schedule.", nil, false, func(s scrape, emit emitter) {
+		}),
+		gauge("next_verify_timestamp_seconds", "Time of the next verification. Absent without a schedule.", nil, timestamp(func(s scrape) time.Time { return s.NextVerify })),
+		gauge("verify_interval_seconds", "Time from the last full verification to the next full verification by the schedule.", nil, func(s scrape, emit emitter) {
 			after := s.At
 			if v, ok := s.Inspection.lastVerified(true); ok && !v.At.IsZero() {
 				after = v.At
 			}
 			emitInterval(s.d.settings().VerifySchedule, after, emit)
-		}},
-		{"ready", "1 if /readyz returns status 200.", nil, false, func(s scrape, emit emitter) { emit(boolValue(len(s.d.unreadyReasons(s.status)) == 0)) }},
-		{"run_active", "1 while a night of this process runs. Nights of other processes are not known.", nil, false, func(s scrape, emit emitter) { emit(boolValue(!s.RunningSince.IsZero())) }},
-		{"run_requests", "Requests of the running night of this process, or 0.", nil, false, func(s scrape, emit emitter) {
+		}),
+		gauge("ready", "1 if /readyz returns status 200.", nil, func(s scrape, emit emitter) { emit(boolValue(len(s.d.unreadyReasons(s.status)) == 0)) }),
+		gauge("run_active", "1 while a night of this process runs. Nights of other processes are not known.", nil, func(s scrape, emit emitter) { emit(boolValue(!s.RunningSince.IsZero())) }),
+		gauge("run_requests", "Requests of the running night of this process, or 0.", nil, func(s scrape, emit emitter) {
 			p, _ := s.d.cfg.Program.Progress()
 			emit(float64(p.Requests))
-		}},
-		{"run_requests_per_second", "Request rate of the running night of this process, or 0.", nil, false, func(s scrape, emit emitter) {
+		}),
+		gauge("run_requests_per_second", "Request rate of the running night of this process, or 0.", nil, func(s scrape, emit emitter) {
 			p, _ := s.d.cfg.Program.Progress()
 			emit(p.PerSecond)
-		}},
+		}),
 	}
 }

@@ -8,38 +8,38 @@ import (
 
 func diskMetrics() []metric {
 	return []metric{
-		{"disk_free_bytes", "Free space on the disk of the warehouse.", nil, false,
-			ifRead(SourceFree, func(s scrape, emit emitter) { emit(float64(s.Inspection.Free)) })},
-		{"disk_needed_bytes", "Disk space that the next night may need: twice the newest version.", nil, false,
-			ifRead(SourceFree, func(s scrape, emit emitter) { emit(float64(s.Inspection.Needed)) })},
-		{"disk_used_bytes", "Disk usage of a part of the warehouse. Hard links to one file count once.", []string{"part"}, false,
+		gauge("disk_free_bytes", "Free space on the disk of the warehouse.", nil,
+			ifRead(SourceFree, func(s scrape, emit emitter) { emit(float64(s.Inspection.Free)) })),
+		gauge("disk_needed_bytes", "Disk space that the next night may need: twice the newest version.", nil,
+			ifRead(SourceFree, func(s scrape, emit emitter) { emit(float64(s.Inspection.Needed)) })),
+		gauge("disk_used_bytes", "Disk usage of a part of the warehouse. Hard links to one file count once.", []string{"part"},
 			ifRead(SourceUsage, func(s scrape, emit emitter) {
 				for _, u := range s.Inspection.Usage {
 					emit(float64(u.Bytes), u.Part)
 				}
-			})},
-		{"disk_measured_timestamp_seconds", "Time of the last measurement of disk_used_bytes.", nil, false,
-			ifRead(SourceUsage, func(s scrape, emit emitter) { emit(unixSeconds(s.Inspection.UsageAt)) })},
+			})),
+		gauge("disk_measured_timestamp_seconds", "Time of the last measurement of disk_used_bytes.", nil,
+			ifRead(SourceUsage, func(s scrape, emit emitter) { emit(unixSeconds(s.Inspection.UsageAt)) })),
 	}
 }
 
 func hookMetrics() []metric {
 	return []metric{
-		{"webhook_results_total", "Webhook deliveries by result.", []string{"result"}, true, func(s scrape, emit emitter) {
+		counter("webhook_results_total", "Webhook deliveries by result.", []string{"result"}, func(s scrape, emit emitter) {
 			for result, n := range s.d.cfg.Program.HookResults() {
 				emit(float64(n), result)
 			}
-		}},
-		{"inbox_bytes", "Size of the webhook events that are not published yet.", nil, false,
-			ifRead(SourceInbox, func(s scrape, emit emitter) { emit(float64(s.Inspection.InboxBytes)) })},
-		{"inbox_limit_bytes", "Limit of the inbox. Absent without a limit.", nil, false,
+		}),
+		gauge("inbox_bytes", "Size of the webhook events that are not published yet.", nil,
+			ifRead(SourceInbox, func(s scrape, emit emitter) { emit(float64(s.Inspection.InboxBytes)) })),
+		gauge("inbox_limit_bytes", "Limit of the inbox. Absent without a limit.", nil,
 			ifRead(SourceInbox, func(s scrape, emit emitter) {
 				if limit := s.Inspection.Inbox.Limit; limit > 0 {
 					emit(float64(limit))
 				}
-			})},
-		{"inbox_full_since_timestamp_seconds", "Time when the inbox became full. 0 if it is not full.", nil, false,
-			ifRead(SourceInbox, func(s scrape, emit emitter) { emit(unixSeconds(s.Inspection.Inbox.FullSince)) })},
+			})),
+		gauge("inbox_full_since_timestamp_seconds", "Time when the inbox became full. 0 if it is not full.", nil,
+			ifRead(SourceInbox, func(s scrape, emit emitter) { emit(unixSeconds(s.Inspection.Inbox.FullSince)) })),
 	}
 }
 
@@ -54,20 +54,20 @@ func verifyMetrics() []metric {
 		})
 	}
 	return []metric{
-		{"last_verify_timestamp_seconds", "Time of the last verification of names and sizes (structure) or of every byte (full). 0 before the first verification.", depthLabel, false,
+		gauge("last_verify_timestamp_seconds", "Time of the last verification of names and sizes (structure) or of every byte (full). 0 before the first verification.", depthLabel,
 			ifRead(SourceVerified, func(s scrape, emit emitter) {
 				for _, readData := range []bool{false, true} {
 					v, _ := s.Inspection.lastVerified(readData)
 					emit(unixSeconds(v.At), depth(readData))
 				}
-			})},
-		{"last_verify_duration_seconds", "Duration of the last verification.", depthLabel, false,
+			})),
+		gauge("last_verify_duration_seconds", "Duration of the last verification.", depthLabel,
 			each(func(v integrity.VerifyRecord, depth string, emit emitter) {
 				if !v.At.IsZero() { // zero if all verifications failed
 					emit(v.Seconds, depth)
 				}
-			})},
-		{"last_verify_damaged_files", "Damaged files found by the last verification and by later nights.", depthLabel, false,
+			})),
+		gauge("last_verify_damaged_files", "Damaged files found by the last verification and by later nights.", depthLabel,
 			each(func(v integrity.VerifyRecord, depth string, emit emitter) {
 				files := len(v.DamagedFiles)
 				if v.NightDamage != nil {
@@ -76,13 +76,13 @@ func verifyMetrics() []metric {
 				if !v.At.IsZero() || files > 0 { // a night may find damage before the first verification
 					emit(float64(files), depth)
 				}
-			})},
-		{"last_verify_result", "1 for the result of the last verification, 0 for the other results. The result failed means that the verification could not finish.", []string{"depth", "result"}, false,
+			})),
+		gauge("last_verify_result", "1 for the result of the last verification, 0 for the other results. The result failed means that the verification could not finish.", []string{"depth", "result"},
 			each(func(v integrity.VerifyRecord, depth string, emit emitter) {
 				for _, result := range []string{integrity.Whole, integrity.Rebuildable, integrity.DataLost, string(ledger.Failed)} {
 					emit(boolValue(verdict(v) == result), depth, result)
 				}
-			})},
+			})),
 	}
 }
 
@@ -96,16 +96,16 @@ func followUpMetrics() []metric {
 	}
 	kindLabel := []string{"kind"}
 	return []metric{
-		{"follow_last_success_timestamp_seconds", "Time of the last success of this follow-up (watch, lake, backup, rehearsal). 0 before the first success.", kindLabel, false, each(func(f ledger.FollowUp) float64 { return unixSeconds(f.SucceededAt) })},
-		{"follow_last_duration_seconds", "Duration of the last run of this follow-up.", kindLabel, false, each(func(f ledger.FollowUp) float64 { return f.Last.Took().Seconds() })},
-		{"follow_failures", "Consecutive failures of this follow-up.", kindLabel, false, each(func(f ledger.FollowUp) float64 { return float64(f.Failures) })},
-		{"follow_behind", "1 if this follow-up failed since its last success.", kindLabel, false, each(func(f ledger.FollowUp) float64 { return boolValue(f.IsBehind()) })},
-		{"follow_info", "Always 1. The label run is the night that this follow-up processed last.", []string{"kind", "run"}, false,
+		gauge("follow_last_success_timestamp_seconds", "Time of the last success of this follow-up (watch, lake, backup, rehearsal). 0 before the first success.", kindLabel, each(func(f ledger.FollowUp) float64 { return unixSeconds(f.SucceededAt) })),
+		gauge("follow_last_duration_seconds", "Duration of the last run of this follow-up.", kindLabel, each(func(f ledger.FollowUp) float64 { return f.Last.Took().Seconds() })),
+		gauge("follow_failures", "Consecutive failures of this follow-up.", kindLabel, each(func(f ledger.FollowUp) float64 { return float64(f.Failures) })),
+		gauge("follow_behind", "1 if this follow-up failed since its last success.", kindLabel, each(func(f ledger.FollowUp) float64 { return boolValue(f.IsBehind()) })),
+		gauge("follow_info", "Always 1. The label run is the night that this follow-up processed last.", []string{"kind", "run"},
 			ifRead(SourceLedger, func(s scrape, emit emitter) {
 				for _, f := range s.FollowUps {
 					emit(1, f.Last.Kind, f.Last.Version)
 				}
-			})},
+			})),
 	}
 }
 
@@ -119,9 +119,9 @@ func watchMetrics() []metric {
 	}
 	watchLabel := []string{"watch"}
 	return []metric{
-		{"watch_snapshot_timestamp_seconds", "Time of the snapshot that a watch checked last. 0 before the first check.", watchLabel, false, each(func(w watch.Status) float64 { return unixSeconds(w.Evaluated.At) })},
-		{"watch_findings", "Findings of a watch in the snapshot that it checked last.", watchLabel, false, each(func(w watch.Status) float64 { return float64(w.Found) })},
-		{"watch_waiting_messages", "Messages of a watch that are not delivered yet.", watchLabel, false, each(func(w watch.Status) float64 { return float64(w.Pending) })},
-		{"watch_sent_timestamp_seconds", "Time of the last message of a watch that reached all its receivers. 0 before the first such message.", watchLabel, false, each(func(w watch.Status) float64 { return unixSeconds(w.Sent) })},
+		gauge("watch_snapshot_timestamp_seconds", "Time of the snapshot that a watch checked last. 0 before the first check.", watchLabel, each(func(w watch.Status) float64 { return unixSeconds(w.Evaluated.At) })),
+		gauge("watch_findings", "Findings of a watch in the snapshot that it checked last.", watchLabel, each(func(w watch.Status) float64 { return float64(w.Found) })),
+		gauge("watch_waiting_messages", "Messages of a watch that are not delivered yet.", watchLabel, each(func(w watch.Status) float64 { return float64(w.Pending) })),
+		gauge("watch_sent_timestamp_seconds", "Time of the last message of a watch that reached all its receivers. 0 before the first such message.", watchLabel, each(func(w watch.Status) float64 { return unixSeconds(w.Sent) })),
 	}
 }
