@@ -39,7 +39,7 @@ func TestTrialInspection(t *testing.T) {
 	folder := s.wh.Folder
 	must(t, os.WriteFile(filepath.Join(folder.InboxPath(), "1.log"), make([]byte, 12_345), 0o600))
 	got := j.Inspect(t.Context())
-	if len(got.Errors) > 0 || got.InboxBytes != 12_345 || got.Free <= 0 || got.Needed <= 0 || len(got.Verified) > 0 || len(got.Watches) > 0 {
+	if len(got.Errors) > 0 || got.InboxBytes != 12_345 || got.Free <= 0 || got.Needed <= 0 || len(got.Verifications) > 0 || len(got.Watches) > 0 {
 		t.Errorf("got %+v, want no error, 12345 bytes in the inbox, no verifications and no watches", got)
 	}
 	if len(got.Tables) < 20 {
@@ -56,9 +56,9 @@ func TestTrialInspection(t *testing.T) {
 	// The next inspection returns the results of the command "verify".
 	mustRun(t, "verify", "--config", d.g.Config)
 	mustRun(t, "verify", "--config", d.g.Config, "--read-data")
-	if got = j.Inspect(t.Context()); len(got.Verified) != 2 || got.Verified[0].ReadData || !got.Verified[1].ReadData ||
-		got.Verified[0].Result != integrity.Whole || got.Verified[1].Result != integrity.Whole {
-		t.Errorf("verified %+v, want the result whole once without and once with --read-data", got.Verified)
+	if got = j.Inspect(t.Context()); len(got.Verifications) != 2 || got.Verifications[0].ReadData || !got.Verifications[1].ReadData ||
+		got.Verifications[0].Result != integrity.Whole || got.Verifications[1].Result != integrity.Whole {
+		t.Errorf("verified %+v, want the result whole once without and once with --read-data", got.Verifications)
 	}
 
 	dir := folder.Dir()

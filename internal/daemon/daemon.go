@@ -1,6 +1,6 @@
-// Package daemon starts the nightly runs, called nights, by a schedule. It reports on them in a
-// status page, metrics and health checks. Reading order: Run in this file, then nights.go,
-// state.go and server.go.
+// Package daemon starts the nightly runs, called nights, at the times of a schedule, called slots.
+// It reports on them in a status page, metrics and health checks. Reading order: Run in this file,
+// then nights.go, state.go and server.go.
 //
 // The package must not know how a night works, nor the format of the configuration. It
 // runs nights and reads the configuration through interfaces.
@@ -36,7 +36,7 @@ type Config struct {
 	Held http.Handler
 	// Streams are the names of all streams, so that their metrics exist from the start.
 	Streams []string
-	// Hangups receives a signal for each requested Reload. Nil means that there is no Reload.
+	// Hangups receives a signal for each requested Reload. Nil means that no Reload can be requested.
 	Hangups <-chan os.Signal
 	// Notify sends a state such as READY=1 to the service manager. Nil means that there is
 	// no service manager. Watchdog is the interval at which the service manager expects
@@ -51,11 +51,11 @@ type Config struct {
 	Log     *slog.Logger
 }
 
-// Program is the process around the daemon. Its methods are called from several
-// goroutines.
+// Program is the part of the command "serve" that the daemon calls. Its methods are called from
+// several goroutines.
 type Program interface {
-	// Runs returns the entries of the ledger, oldest first, including entries of other
-	// processes and of follow-ups. It is called at most twice a minute, and after each night and
+	// Runs returns all runs in the ledger, oldest first, including runs of other processes and
+	// follow-ups. It is called at most twice a minute, and after each night and
 	// each call of FollowUp.
 	Runs() ([]ledger.Run, error)
 	// Progress returns the progress of the running night, or false if no night runs.
@@ -104,7 +104,7 @@ type Jobs interface {
 	Inspect(ctx context.Context) Inspection
 }
 
-// Daemon is one process of the command "serve".
+// Daemon runs the schedule and the HTTP server.
 type Daemon struct {
 	cfg Config
 	// current are the settings, which a Reload replaces.
@@ -127,8 +127,8 @@ func New(cfg Config, settings Settings) *Daemon {
 }
 
 // Run serves on l and starts nights until ctx ends. It closes l. Before it returns, it
-// waits for a night that is publishing and stops a night that is reading. The server
-// accepts webhooks until the end.
+// waits for a night that is publishing and stops a night that is reading. Meanwhile the
+// server still accepts webhooks.
 func (d *Daemon) Run(ctx context.Context, l net.Listener) error {
 	inner, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

@@ -12,7 +12,7 @@ import (
 )
 
 // TestFollowUpDoesNotDelayNights runs four nights. The follow-ups of a night take a day and a half.
-// They start after the first night, and two more times, each time when the previous ones end.
+// They start after the first night, and twice more, each time when the earlier follow-ups end.
 func TestFollowUpDoesNotDelayNights(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)

@@ -28,8 +28,8 @@ const (
 	// heldTimeout limits each of the two queries of the page. Together they fit into the write
 	// timeout of the server.
 	heldTimeout = 25 * time.Second
-	// heldRows is the maximum number of rows of a table on the page.
-	heldRows = 200
+	// maxHeldRows is the maximum number of rows of a table on the page.
+	maxHeldRows = 200
 )
 
 // heldData is the data of held.html.
@@ -104,7 +104,7 @@ func (p *HeldPage) readChanges(ctx context.Context, data *heldData) (err error) 
 
 // collectTable runs a query and returns a table of its first rows.
 func collectTable(ctx context.Context, db *query.DB, q query.Query, caption string) (page.Table, error) {
-	result, err := db.Collect(ctx, q, nil, heldRows)
+	result, err := db.Collect(ctx, q, nil, maxHeldRows)
 	if err != nil {
 		return page.Table{}, err
 	}
@@ -126,8 +126,8 @@ func collectTable(ctx context.Context, db *query.DB, q query.Query, caption stri
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	if result.Total > heldRows {
-		t.More = fmt.Sprintf("The first %d of %s rows.", heldRows, page.Decimal(fmt.Sprint(result.Total)))
+	if result.Total > maxHeldRows {
+		t.More = fmt.Sprintf("The first %d of %s rows.", maxHeldRows, page.Decimal(fmt.Sprint(result.Total)))
 	}
 	return t, nil
 }

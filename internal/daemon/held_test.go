@@ -14,8 +14,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestHeldNight checks the page and the metrics before, while and after two failed checks hold a
-// night. An earlier night was published with a failed check.
+// TestHeldNight checks the page and the metrics before two failed checks hold a night, while the night
+// is held, and after it is published. An earlier night was published with a failed check.
 func TestHeldNight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inspection := daemon.Inspection{}
@@ -108,7 +108,7 @@ func TestHeldPageNeedsHeldNight(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, nil)
 	if code := h.get("/held").Code; code != http.StatusNotFound {
-		t.Errorf("without the page: status %d, want 404", code)
+		t.Errorf("without a HeldPage: status %d, want 404", code)
 	}
 	w, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1})
 	if err != nil {

@@ -54,7 +54,7 @@ func normalize(host string) string {
 	return strings.ToLower(strings.TrimSuffix(host, "."))
 }
 
-// GuardHosts responds with status 421 to requests whose host is not in the list. This protects
+// GuardHosts responds with status 421 to requests whose host the list does not allow. This protects
 // against DNS rebinding, where the host name of a foreign web page resolves to the address of
 // this machine. The browser would then let the page read the server's responses. The Host header
 // of such requests contains the foreign name.

@@ -51,7 +51,7 @@ func TestHostListAllows(t *testing.T) {
 		{"an IPv6 address on all interfaces", onAll, "[2001:db8::5]:8080", true},
 		{"the name in the listen address", onName, "warehouse.internal:8080", true},
 		{"another name", onName, "other.internal:8080", false},
-		{"only a port", onAll, ":8080", true},
+		{"a port without a host", onAll, ":8080", true},
 		{"the zero value", daemon.HostList{}, "evil.example.com", false},
 		{"localhost in the zero value", daemon.HostList{}, "localhost", true},
 	} {

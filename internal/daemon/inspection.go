@@ -63,13 +63,13 @@ type Inspection struct {
 	// could not write them.
 	MissingDays int
 	// InboxBytes is the size of the events that no night has published yet. Inbox contains
-	// the limit of the inbox.
+	// the limit of the inbox, and since when the inbox is full.
 	InboxBytes int64
 	Inbox      webhook.InboxState
-	// Verified contains the last verification of every byte and the last verification of names
-	// and sizes only.
-	Verified []integrity.VerifyRecord
-	Watches  []watch.Status
+	// Verifications contains the last verification of every byte and the last verification of
+	// names and sizes only.
+	Verifications []integrity.VerifyRecord
+	Watches       []watch.Status
 	// Held is the held night. Nil means that no night is held.
 	Held *warehouse.HeldNight
 }
@@ -77,10 +77,10 @@ type Inspection struct {
 // Has reports whether a source was read.
 func (i Inspection) Has(source string) bool { return !i.At.IsZero() && i.Errors[source] == nil }
 
-// lastVerified returns the last verification of every byte or, if readData is false, of names and
+// lastVerification returns the last verification of every byte or, if readData is false, of names and
 // sizes only.
-func (i Inspection) lastVerified(readData bool) (v integrity.VerifyRecord, ok bool) {
-	for _, v = range i.Verified {
+func (i Inspection) lastVerification(readData bool) (v integrity.VerifyRecord, ok bool) {
+	for _, v = range i.Verifications {
 		if v.ReadData == readData {
 			return v, true
 		}
@@ -131,7 +131,7 @@ func (i *Inspector) Inspect(ctx context.Context) Inspection {
 		record(SourceVersion, i.readVersion(&result))
 		record(SourceFree, i.readFree(&result))
 		record(SourceInbox, i.readInbox(&result))
-		record(SourceVerified, i.readVerified(&result))
+		record(SourceVerified, i.readVerifications(&result))
 		record(SourceWatches, i.readWatches(&result))
 		record(SourceHeld, i.readHeld(&result))
 		record(SourceUsage, i.readUsage(ctx, &result)) // last, because it reads the whole folder
@@ -165,14 +165,14 @@ func (i *Inspector) readInbox(result *Inspection) (err error) {
 	return err
 }
 
-func (i *Inspector) readVerified(result *Inspection) error {
+func (i *Inspector) readVerifications(result *Inspection) error {
 	for _, readData := range []bool{false, true} {
 		v, ok, err := integrity.LastRecord(i.Warehouse.Folder, readData)
 		if err != nil {
 			return err
 		}
 		if ok {
-			result.Verified = append(result.Verified, v)
+			result.Verifications = append(result.Verifications, v)
 		}
 	}
 	return nil
@@ -203,11 +203,11 @@ func (i *Inspector) readUsage(ctx context.Context, result *Inspection) error {
 		return err
 	}
 	if now := i.Now(); i.usage == nil || version != i.usageVersion || now.Sub(i.usageAt) >= maxUsageAge || now.Before(i.usageAt) {
-		var others []warehouse.MeasuredFolder
+		var otherFolders []warehouse.MeasuredFolder
 		if i.LakeDir != "" {
-			others = append(others, warehouse.MeasuredFolder{Part: "lake", Dir: i.LakeDir})
+			otherFolders = append(otherFolders, warehouse.MeasuredFolder{Part: "lake", Dir: i.LakeDir})
 		}
-		if i.usage, err = i.Warehouse.Folder.Measure(ctx, others...); err != nil {
+		if i.usage, err = i.Warehouse.Folder.Measure(ctx, otherFolders...); err != nil {
 			i.usage = nil
 			return err
 		}
@@ -261,18 +261,18 @@ func (s *scheduler) endInspection(ctx context.Context, result Inspection) {
 // logReadErrors logs sources that became unreadable, in one line for each cause, and
 // sources that became readable again.
 func (s *scheduler) logReadErrors(previous, current map[string]error) {
-	lost := map[string][]string{} // by cause
+	unreadable := map[string][]string{} // names of sources, by cause
 	var recovered []string
 	for _, name := range sources() {
 		switch err := current[name]; {
 		case err != nil && previous[name] == nil:
-			lost[err.Error()] = append(lost[err.Error()], name)
+			unreadable[err.Error()] = append(unreadable[err.Error()], name)
 		case err == nil && previous[name] != nil:
 			recovered = append(recovered, name)
 		}
 	}
-	for _, cause := range slices.Sorted(maps.Keys(lost)) {
-		s.d.cfg.Log.Warn("metrics are missing, parts of the warehouse cannot be read", "sources", strings.Join(lost[cause], ", "), "error", cause)
+	for _, cause := range slices.Sorted(maps.Keys(unreadable)) {
+		s.d.cfg.Log.Warn("metrics are missing, parts of the warehouse cannot be read", "sources", strings.Join(unreadable[cause], ", "), "error", cause)
 	}
 	if len(recovered) > 0 {
 		s.d.cfg.Log.Info("parts of the warehouse can be read again", "sources", strings.Join(recovered, ", "))

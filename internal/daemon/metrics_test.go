@@ -154,7 +154,7 @@ func TestNightMetrics(t *testing.T) {
 func TestIntervalMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		friday, inspection := time.Now().Add(-22*time.Hour), fullInspection()
-		inspection.Verified = []integrity.VerifyRecord{{ReadData: true, At: friday.Add(3 * time.Hour), Result: integrity.Whole}}
+		inspection.Verifications = []integrity.VerifyRecord{{ReadData: true, At: friday.Add(3 * time.Hour), Result: integrity.Whole}}
 		h := newHarness(t, nil)
 		h.settings.Schedule, h.settings.VerifySchedule = parseSchedule(t, "0 2 * * 1-5", "UTC"), parseSchedule(t, "0 5 * * 1-5", "UTC")
 		h.verify = func(context.Context) (integrity.VerifyRecord, error) { return integrity.VerifyRecord{}, nil }
@@ -317,7 +317,7 @@ func fullInspection() daemon.Inspection {
 		Usage: []warehouse.Usage{{Part: "parquet", Bytes: 3 << 20}, {Part: "versions", Bytes: 1 << 20}}, UsageAt: now.Add(-2 * time.Minute),
 		Tables: []warehouse.ManifestTable{{Name: "orders", Rows: 60}, {Name: "tags", Rows: 0}}, MissingDays: 2,
 		InboxBytes: 5 << 20, Inbox: webhook.InboxState{Limit: 20 << 20, FullSince: now.Add(-130 * time.Minute)},
-		Verified: []integrity.VerifyRecord{
+		Verifications: []integrity.VerifyRecord{
 			{At: now.Add(-time.Hour), Seconds: 2, Result: integrity.Whole},
 			{ReadData: true, At: now.Add(-26 * time.Hour), Seconds: 90, Result: "damaged", DamagedFiles: []string{"a", "b"}}},
 		Watches: []watch.Status{{Watch: "bills", Evaluated: query.Snapshot{At: now.Add(-3 * time.Hour)}, Found: 4, Pending: 2, Sent: now.Add(-27 * time.Hour)}, {Watch: "new"}},
@@ -432,8 +432,8 @@ func TestUnreadableSourcesHaveNoMetrics(t *testing.T) {
 	})
 }
 
-// TestStuckDiskExpiresInspection runs an inspection that does not end. Scrapes still work, but
-// the results of the last inspection expire.
+// TestStuckDiskExpiresInspection runs an inspection, and a second inspection that does not end. Scrapes
+// still work, but the results of the first inspection expire.
 func TestStuckDiskExpiresInspection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)

@@ -9,7 +9,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// Reasons of a missed slot. A slot is a time at which the schedule starts a night.
+// Reasons of a missed slot.
 const (
 	missedRunning  = "running"  // the previous night was still running
 	missedLocked   = "held"     // another process held the lock until the next slot

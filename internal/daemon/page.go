@@ -27,7 +27,7 @@ type statusPage struct {
 	// such as this night or a later refresh. Nil means that there is none.
 	LastPublished, SnapshotRun *ledger.Run
 	Progress                   *ledger.Progress
-	Hooks                      bool
+	HooksEnabled               bool
 	// Full is the last verification of every byte. Structure is a later verification of
 	// names and sizes. Nil means that there was none, or that it could not be read.
 	Full, Structure *integrity.VerifyRecord
@@ -38,13 +38,13 @@ type statusPage struct {
 // serveStatus renders the status page, which has no scripts. The browser reloads it, more often
 // while a night runs.
 func (d *Daemon) serveStatus(w http.ResponseWriter, _ *http.Request) {
-	writePage(w, d.cfg.Log, pageTemplate, d.newPage())
+	writePage(w, d.cfg.Log, pageTemplate, d.newStatusPage())
 }
 
-func (d *Daemon) newPage() statusPage {
+func (d *Daemon) newStatusPage() statusPage {
 	settings, st := d.settings(), d.state.read()
 	p := statusPage{status: st, Version: d.cfg.Version, Schedule: settings.Schedule.String(),
-		Unready: d.unreadyReasons(st), Hooks: settings.Hooks != nil}
+		Unready: d.unreadyReasons(st), HooksEnabled: settings.Hooks != nil}
 	if night, ok := p.lastPublished(); ok {
 		p.LastPublished = &night
 	}
@@ -54,10 +54,10 @@ func (d *Daemon) newPage() statusPage {
 	if progress, ok := d.cfg.Program.Progress(); ok {
 		p.Progress = &progress
 	}
-	if v, ok := p.Inspection.lastVerified(true); ok {
+	if v, ok := p.Inspection.lastVerification(true); ok {
 		p.Full = &v
 	}
-	if v, ok := p.Inspection.lastVerified(false); ok && (p.Full == nil || v.At.After(p.Full.At)) {
+	if v, ok := p.Inspection.lastVerification(false); ok && (p.Full == nil || v.At.After(p.Full.At)) {
 		p.Structure = &v
 	}
 	var unreadable []string
@@ -74,7 +74,7 @@ func (d *Daemon) newPage() statusPage {
 	return p
 }
 
-// tabs returns links relative to the status page.
+// tabs returns the tabs of the status page, with relative links.
 func (d *Daemon) tabs() []page.Tab {
 	tabs := []page.Tab{{Name: "Status", Link: ".", Current: true}}
 	if d.cfg.Explore != nil {

@@ -15,7 +15,7 @@ func newBusyHarness(t *testing.T) *harness {
 	h := newHarness(t, nil)
 	now := parseTime(t, "2026-11-21T02:04:10Z")
 	h.cfg.Now = func() time.Time { return now }
-	h.cfg.ReportFile = "page_test.go"
+	h.cfg.ReportFile = "page_test.go" // any existing file
 	for i, outcome := range []ledger.Outcome{ledger.Complete, ledger.Interrupted, ledger.Partial, ledger.Failed, ledger.Complete} {
 		began := now.AddDate(0, 0, i-5).Truncate(time.Hour)
 		entry := ledger.Run{ID: began.Format("20060102T150405Z"), StartedAt: began, EndedAt: began.Add(6*time.Minute + 12*time.Second),

@@ -226,7 +226,7 @@ func scheduleMetrics() []metric {
 		gauge("next_verify_timestamp_seconds", "Time of the next verification. Absent without a schedule.", nil, timestamp(func(s scrape) time.Time { return s.NextVerify })),
 		gauge("verify_interval_seconds", "Time from the last full verification to the next full verification by the schedule.", nil, func(s scrape, emit emitter) {
 			after := s.At
-			if v, ok := s.Inspection.lastVerified(true); ok && !v.At.IsZero() {
+			if v, ok := s.Inspection.lastVerification(true); ok && !v.At.IsZero() {
 				after = v.At
 			}
 			emitInterval(s.d.settings().VerifySchedule, after, emit)

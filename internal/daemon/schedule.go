@@ -49,8 +49,8 @@ func (s Schedule) Next(t time.Time) time.Time {
 	return time.Time{}
 }
 
-// Interval returns the time between slots around t. Slots may be uneven, so Interval returns the
-// longer of two times: from t to the next slot, and from the next slot to the slot after it.
+// Interval returns the time between slots around t. The times between slots may differ, so Interval
+// returns the longer of two times: from t to the next slot, and from the next slot to the slot after it.
 func (s Schedule) Interval(t time.Time) time.Duration {
 	first := s.Next(t)
 	return max(first.Sub(t), s.Next(first).Sub(first))
@@ -87,8 +87,8 @@ func (s Schedule) instantOf(onWall time.Time) time.Time {
 	}
 	// In a repeated hour, the offset before the change gives the first instant.
 	_, offset := at.Zone()
-	_, earlier := begin.Add(-time.Second).Zone()
-	if first := at.Add(time.Duration(offset-earlier) * time.Second); first.Before(begin) {
+	_, earlierOffset := begin.Add(-time.Second).Zone()
+	if first := at.Add(time.Duration(offset-earlierOffset) * time.Second); first.Before(begin) {
 		return first
 	}
 	return at

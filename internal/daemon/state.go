@@ -36,9 +36,8 @@ type status struct {
 	Missed       map[string]int // number of missed slots, by reason
 	// AppliedReloads and RefusedReloads count the reloads of the configuration.
 	AppliedReloads, RefusedReloads int
-	// LastReloadRefused reports whether the last reload was refused.
-	LastReloadRefused bool
-	counts            counts
+	LastReloadRefused              bool
+	counts                         counts
 	ledgerSummary
 	LedgerErr error
 	// Inspection is zero in a copy if the inspection is older than maxInspectionAge.

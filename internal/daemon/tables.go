@@ -31,18 +31,18 @@ func (s status) NightTable() page.Table {
 		Heads: []page.Head{{Label: "Night"}, {Label: "Outcome"}, {Label: "Took", Numeric: true}, {Label: "Rows", Numeric: true}, {Label: "New", Numeric: true},
 			{Label: "Changed", Numeric: true}, {Label: "Gone", Numeric: true}, {Label: "Requests", Numeric: true}, {Label: "Retries", Numeric: true}, {Label: "Why"}}}
 	for _, night := range slices.Backward(s.Nights[max(0, len(s.Nights)-shownNights):]) {
-		took, rows := page.Cell{}, make([]page.Cell, 4)
+		took, rowCounts := page.Cell{}, make([]page.Cell, 4)
 		if !night.EndedAt.IsZero() {
 			took = page.Cell{Text: page.Duration(night.Took()), Class: "n"}
 		}
 		if night.IsPublished() {
-			rows = []page.Cell{page.CountCell(night.Rows), page.CountCell(night.New), page.CountCell(night.Changed), page.CountCell(night.Gone)}
+			rowCounts = []page.Cell{page.CountCell(night.Rows), page.CountCell(night.New), page.CountCell(night.Changed), page.CountCell(night.Gone)}
 		}
 		outcome := string(night.Outcome)
 		if night.Held {
 			outcome = "held"
 		}
-		cells := append([]page.Cell{{Text: stamp(night.StartedAt)}, page.TagCell(outcome), took}, rows...)
+		cells := append([]page.Cell{{Text: stamp(night.StartedAt)}, page.TagCell(outcome), took}, rowCounts...)
 		cells = append(cells, page.CountCell(night.Requests), page.CountCell(night.Retries), page.Cell{Text: night.Why(), Class: "why"})
 		t.Rows = append(t.Rows, page.Row{Cells: cells})
 	}

@@ -13,8 +13,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// depth returns the label of a verification in the metrics.
-func depth(readData bool) string {
+// depthOf returns the value of the metric label depth.
+func depthOf(readData bool) string {
 	if readData {
 		return "full"
 	}
@@ -89,9 +89,9 @@ func (s *scheduler) endVerification(ctx context.Context, record integrity.Verify
 
 // firstFiles lists the first files and the number of the other files.
 func firstFiles(files []string) string {
-	const most = 3
-	text := strings.Join(files[:min(most, len(files))], ", ")
-	if more := len(files) - most; more > 0 {
+	const shown = 3
+	text := strings.Join(files[:min(shown, len(files))], ", ")
+	if more := len(files) - shown; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text

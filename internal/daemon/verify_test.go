@@ -37,7 +37,7 @@ func TestScheduledVerify(t *testing.T) {
 			defer mu.Unlock()
 			inspection := daemon.Inspection{At: time.Now()}
 			if !record.At.IsZero() {
-				inspection.Verified = []integrity.VerifyRecord{record}
+				inspection.Verifications = []integrity.VerifyRecord{record}
 			}
 			return inspection
 		}
@@ -82,7 +82,7 @@ func TestVerifyRetriesLockedWarehouse(t *testing.T) {
 			return failed, nil
 		}
 		h.inspect = func(context.Context) daemon.Inspection {
-			return daemon.Inspection{At: time.Now(), Verified: []integrity.VerifyRecord{failed}}
+			return daemon.Inspection{At: time.Now(), Verifications: []integrity.VerifyRecord{failed}}
 		}
 		h.start()
 		time.Sleep(30 * time.Hour)
@@ -111,7 +111,7 @@ func TestDamageFoundByNightIsShown(t *testing.T) {
 		record := integrity.VerifyRecord{ReadData: true, At: at, Result: "rebuildable",
 			NightDamage: &integrity.NightDamage{Files: []string{"versions/a/orders.parquet"}, Run: "b", At: at.Add(time.Hour)}}
 		h.inspect = func(context.Context) daemon.Inspection {
-			return daemon.Inspection{At: time.Now(), Verified: []integrity.VerifyRecord{record}}
+			return daemon.Inspection{At: time.Now(), Verifications: []integrity.VerifyRecord{record}}
 		}
 		h.start()
 		time.Sleep(3 * time.Hour)

@@ -48,8 +48,8 @@ func verifyMetrics() []metric {
 	depthLabel := []string{"depth"}
 	each := func(collect func(v integrity.VerifyRecord, depth string, emit emitter)) func(scrape, emitter) {
 		return ifRead(SourceVerified, func(s scrape, emit emitter) {
-			for _, v := range s.Inspection.Verified {
-				collect(v, depth(v.ReadData), emit)
+			for _, v := range s.Inspection.Verifications {
+				collect(v, depthOf(v.ReadData), emit)
 			}
 		})
 	}
@@ -57,8 +57,8 @@ func verifyMetrics() []metric {
 		gauge("last_verify_timestamp_seconds", "Time of the last verification of names and sizes (structure) or of every byte (full). 0 before the first verification.", depthLabel,
 			ifRead(SourceVerified, func(s scrape, emit emitter) {
 				for _, readData := range []bool{false, true} {
-					v, _ := s.Inspection.lastVerified(readData)
-					emit(unixSeconds(v.At), depth(readData))
+					v, _ := s.Inspection.lastVerification(readData)
+					emit(unixSeconds(v.At), depthOf(readData))
 				}
 			})),
 		gauge("last_verify_duration_seconds", "Duration of the last verification.", depthLabel,
@@ -122,6 +122,6 @@ func watchMetrics() []metric {
 		gauge("watch_snapshot_timestamp_seconds", "Time of the snapshot that a watch checked last. 0 before the first check.", watchLabel, each(func(w watch.Status) float64 { return unixSeconds(w.Evaluated.At) })),
 		gauge("watch_findings", "Findings of a watch in the snapshot that it checked last.", watchLabel, each(func(w watch.Status) float64 { return float64(w.Found) })),
 		gauge("watch_waiting_messages", "Messages of a watch that are not delivered yet.", watchLabel, each(func(w watch.Status) float64 { return float64(w.Pending) })),
-		gauge("watch_sent_timestamp_seconds", "Time of the last message of a watch that reached all its receivers. 0 before the first such message.", watchLabel, each(func(w watch.Status) float64 { return unixSeconds(w.Sent) })),
+		gauge("watch_sent_timestamp_seconds", "Time of the last message that reached all receivers of a watch. 0 before the first such message.", watchLabel, each(func(w watch.Status) float64 { return unixSeconds(w.Sent) })),
 	}
 }

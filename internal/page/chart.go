@@ -115,8 +115,7 @@ type bar struct {
 }
 
 // CutOutliers limits the value axis if a few values, the outliers, would flatten the others. An outlier
-// is more than five times the 75th percentile. Negative values count without their sign, and zeros do
-// not count.
+// is more than five times the 75th percentile. Signs are ignored, and zeros are left out.
 func (v *Variant) CutOutliers(stacked bool) {
 	bars := v.bars(stacked)
 	if len(bars) < minValues {

@@ -72,20 +72,20 @@ type Tab struct {
 	Current bool
 }
 
-// Names of assets.
+// File names of assets.
 const (
-	style    = "page.css"
-	licenses = "NOTICE"
+	styleFile    = "page.css"
+	licensesFile = "NOTICE"
 )
 
 // Style returns the inline style sheet.
-func (f Frame) Style() template.CSS { return template.CSS(f.Inline[style].text) }
+func (f Frame) Style() template.CSS { return template.CSS(f.Inline[styleFile].text) }
 
 // Script returns an inline script.
 func (f Frame) Script(name string) template.JS { return template.JS(f.Inline[name].text) }
 
 // Licenses returns the licenses of the third-party scripts in the page.
-func (f Frame) Licenses() string { return f.Inline[licenses].text }
+func (f Frame) Licenses() string { return f.Inline[licensesFile].text }
 
 // Policy returns the content security policy of a page with inline assets. It allows these
 // assets by their hashes and forbids all requests.
@@ -95,7 +95,7 @@ func (f Frame) Policy() string {
 		scripts = append(scripts, hashSource(f.Inline[name].text))
 	}
 	return fmt.Sprintf("default-src 'none'; script-src %s; style-src %s; base-uri 'none'; form-action 'none'",
-		strings.Join(scripts, " "), hashSource(f.Inline[style].text))
+		strings.Join(scripts, " "), hashSource(f.Inline[styleFile].text))
 }
 
 func hashSource(text string) string {
@@ -165,9 +165,9 @@ func StyleSheet() Asset { return NewAsset("text/css", styleText) }
 
 // ReadAssets reads the assets in the folder "assets" of this package and of other packages. It skips
 // templates and the sources of bundles.
-func ReadAssets(more ...fs.FS) (Assets, error) {
+func ReadAssets(otherFolders ...fs.FS) (Assets, error) {
 	all := Assets{}
-	for _, folder := range append([]fs.FS{files}, more...) {
+	for _, folder := range append([]fs.FS{files}, otherFolders...) {
 		names, err := fs.Glob(folder, "assets/*")
 		if err != nil {
 			return nil, err

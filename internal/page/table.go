@@ -28,7 +28,7 @@ type Table struct {
 	// Swap is the id of the element that htmx replaces when the user sorts the table. If it is
 	// empty, the browser loads the whole page.
 	Swap string
-	// More explains how to get the rows that are not shown.
+	// More is a note about the rows that are not shown.
 	More string
 	// Blank lists the columns that are left out because they have no value in any row.
 	Blank []string
@@ -60,8 +60,8 @@ type Cell struct {
 	Text string
 	// Unit is shown after the value, for example a currency.
 	Unit string
-	// Class contains CSS classes, such as "n" for a number, "t" for a time, "s" for a short text, "w" for a
-	// text that may wrap, "long" for JSON, "lines" for one value per line, and "none" for a missing
+	// Class contains CSS classes, such as "n" for a number, "t" for a time, "s" for a short text, "w" or
+	// "why" for a text that may wrap, "long" for JSON, "lines" for one value per line, and "none" for a missing
 	// value.
 	Class string
 	// Folded is the summary behind which the text is hidden. Empty means that the text is shown.

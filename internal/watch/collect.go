@@ -48,11 +48,11 @@ type collector struct {
 func (c *collector) Begin(columns []query.Column) error {
 	c.columns = columns
 	if name := c.watch.When.Column; name != "" {
-		at, err := c.indexesOf("when", []string{name})
+		indexes, err := c.indexesOf("when", []string{name})
 		if err != nil {
 			return err
 		}
-		if c.conditionIndex = at[0]; !columns[c.conditionIndex].Numeric {
+		if c.conditionIndex = indexes[0]; !columns[c.conditionIndex].Numeric {
 			return fmt.Errorf("the column %q of the condition is not numeric: cast it to DECIMAL, or name another column", name)
 		}
 	}

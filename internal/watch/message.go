@@ -33,7 +33,7 @@ type Message struct {
 	// Unread describes the tables that were not read. If it is not empty, the query did
 	// not run.
 	Unread []string `json:"not_read"`
-	// NotProven describes tables that were read but are not proven to be complete.
+	// NotProven is Result.NotProven, shortened.
 	NotProven string `json:"not_proven,omitempty"`
 	Program   string `json:"program_version"`
 }
@@ -126,7 +126,7 @@ func timeText(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 MST"
 func dateText(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
 // cleanText replaces control characters, line ends, invisible characters and characters that change
-// the direction of writing by spaces.
+// the direction of writing with spaces.
 func cleanText(text string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsGraphic(r) {

@@ -128,8 +128,7 @@ func (w Watch) digest() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// isEvaluated reports whether the watch was evaluated at a snapshot with its present
-// definition.
+// isEvaluated reports whether the watch, with its present definition, was evaluated at a snapshot.
 func (s *state) isEvaluated(w Watch, current query.Snapshot) bool {
 	return s.Definition == w.digest() && slices.ContainsFunc(s.Evaluations, func(e evaluation) bool { return e.isAt(current) })
 }

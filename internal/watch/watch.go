@@ -36,7 +36,8 @@ type Watch struct {
 	// Channels are passed to Config.Send.
 	Channels []string
 
-	// querySQL is the SQL of a named query, which the user may edit. It is part of the digest.
+	// querySQL is the SQL of a user-defined query, and otherwise empty. It is part of the digest,
+	// because the user may edit it.
 	querySQL string
 }
 
@@ -77,7 +78,8 @@ type Result struct {
 	// Unread describes each table of the query that was not read. If it is not empty, the
 	// query did not run.
 	Unread []string
-	// NotProven describes, in one line, tables that were read but are not proven to be complete.
+	// NotProven describes, in one line, the tables that are carried or not proven to be complete. If the
+	// tables of the query are unknown, it is the reason.
 	NotProven string
 	// Found is the number of all findings. New is the number of new findings. Skipped is the
 	// number of rows without a number in the column of the condition, such as NULL.
@@ -218,15 +220,15 @@ func (res *Result) checkSources(ctx context.Context, c Catalog, q query.Query, p
 	if err != nil {
 		return err
 	}
-	var others []ledger.Problem
+	var incomplete []ledger.Problem
 	for _, p := range query.FindProblems(sources) {
 		if p.Standing == ledger.NotRead {
 			res.Unread = append(res.Unread, ledger.DescribeProblems([]ledger.Problem{p}))
 		} else {
-			others = append(others, p)
+			incomplete = append(incomplete, p)
 		}
 	}
-	res.NotProven = ledger.DescribeProblems(others)
+	res.NotProven = ledger.DescribeProblems(incomplete)
 	return nil
 }
 

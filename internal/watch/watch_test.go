@@ -35,19 +35,19 @@ func TestEachFindingIsSentOnce(t *testing.T) {
 		change func(watch.Watch) watch.Watch
 		steps  []string // rows, separated by spaces, then an arrow and the deliveries
 	}{
-		"new findings":                   {unchanged, []string{"a|1 b|1 -> chat(a* b*)", "a|1 b|1 ->", "a|1 b|1 c|1 -> chat(c*)", "again ->"}},
-		"finding that ended and returns": {unchanged, []string{"a|1 -> chat(a*)", "->", "a|1 -> chat(a*)"}},
-		"changed value outside the key":  {unchanged, []string{"a|1 -> chat(a*)", "a|2 ->"}},
-		"changed value without a key":    {noKey, []string{"a|1 -> chat(a*)", "a|2 -> chat(a*)", "a|2 ->"}},
-		"two rows with one key":          {unchanged, []string{"a|1 a|2 -> chat(a*)"}},
-		"NULL and empty text as keys":    {unchanged, []string{"NULL|1 -> chat(NULL*)", "NULL|1 |1 -> chat(*)"}},
-		"all findings each night":        {sendAll, []string{"a|1 -> chat(a*)", "a|1 b|1 -> chat(a b*)", "again ->", "a|1 -> chat(a)", "->"}},
-		"rollback of a good night":       {unchanged, []string{"a|1 -> chat(a*)", "a|1 b|1 -> chat(b*)", "back ->", "a|1 b|1 c|1 -> chat(c*)"}},
-		"rollback of a bad night":        {unchanged, []string{"a|1 -> chat(a*)", "b|1 -> chat(b*)", "back ->", "a|1 ->", "a|1 b|1 -> chat(b*)"}},
-		"rollback of two nights":         {unchanged, []string{"a|1 -> chat(a*)", "b|1 -> chat(b*)", "->", "back ->", "back ->", "a|1 b|1 ->"}},
-		"over a number":                  {over, []string{"a|100 b|100.000001 c|NULL -> chat(b*)", "a|101 b|99 -> chat(a*)", "b|100.5 -> chat(b*)"}},
-		"no findings":                    {unchanged, []string{"->", "->"}},
-		"first evaluation":               {unchanged, []string{"a|1 -> chat(a*)"}},
+		"new findings":                            {unchanged, []string{"a|1 b|1 -> chat(a* b*)", "a|1 b|1 ->", "a|1 b|1 c|1 -> chat(c*)", "again ->"}},
+		"finding that ended and returns":          {unchanged, []string{"a|1 -> chat(a*)", "->", "a|1 -> chat(a*)"}},
+		"changed value outside the key":           {unchanged, []string{"a|1 -> chat(a*)", "a|2 ->"}},
+		"changed value without a key":             {noKey, []string{"a|1 -> chat(a*)", "a|2 -> chat(a*)", "a|2 ->"}},
+		"two rows with one key":                   {unchanged, []string{"a|1 a|2 -> chat(a*)"}},
+		"NULL and empty text as keys":             {unchanged, []string{"NULL|1 -> chat(NULL*)", "NULL|1 |1 -> chat(*)"}},
+		"all findings each night":                 {sendAll, []string{"a|1 -> chat(a*)", "a|1 b|1 -> chat(a b*)", "again ->", "a|1 -> chat(a)", "->"}},
+		"rollback of a night with a new finding":  {unchanged, []string{"a|1 -> chat(a*)", "a|1 b|1 -> chat(b*)", "back ->", "a|1 b|1 c|1 -> chat(c*)"}},
+		"rollback of a night that lost a finding": {unchanged, []string{"a|1 -> chat(a*)", "b|1 -> chat(b*)", "back ->", "a|1 ->", "a|1 b|1 -> chat(b*)"}},
+		"rollback of two nights":                  {unchanged, []string{"a|1 -> chat(a*)", "b|1 -> chat(b*)", "->", "back ->", "back ->", "a|1 b|1 ->"}},
+		"over a number":                           {over, []string{"a|100 b|100.000001 c|NULL -> chat(b*)", "a|101 b|99 -> chat(a*)", "b|100.5 -> chat(b*)"}},
+		"no findings":                             {unchanged, []string{"->", "->"}},
+		"first evaluation":                        {unchanged, []string{"a|1 -> chat(a*)"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -229,9 +229,9 @@ func TestFailingChannelIsTriedOnce(t *testing.T) {
 	}
 }
 
-// TestRefusedMessageDoesNotBlockLaterOnes has a receiver that refuses each message with the word
+// TestRefusedMessageDoesNotBlockLaterMessages has a receiver that refuses each message with the word
 // spam. Later messages of the same watch must be delivered.
-func TestRefusedMessageDoesNotBlockLaterOnes(t *testing.T) {
+func TestRefusedMessageDoesNotBlockLaterMessages(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	cfg := f.config(t)
