@@ -39,23 +39,23 @@ func runPrune(g *globals, o pruneOptions) error {
 	if err != nil {
 		return err
 	}
+	action := "removed"
+	if o.dryRun {
+		action = "would remove"
+	}
 	return g.withLock(wh, "prune", func() error {
 		if o.version != "" {
-			if o.dryRun {
-				_, err := fmt.Fprintln(g.stdout, "would remove version", o.version)
+			if err := wh.Versions.Drop(o.version, o.dryRun); err != nil {
 				return err
 			}
-			if err := wh.Versions.Drop(o.version); err != nil {
-				return err
-			}
-			_, err := fmt.Fprintln(g.stdout, "removed version", o.version)
+			_, err := fmt.Fprintln(g.stdout, action, "version", o.version)
 			return err
 		}
 		removed, err := wh.Pruner.Prune(retentionOf(cfg), g.Now(), o.dryRun)
 		if err != nil {
 			return err
 		}
-		return g.showPruned(removed, o.dryRun)
+		return g.showPruned(removed, action)
 	})
 }
 
@@ -72,11 +72,7 @@ func (g *globals) pruneAfterNight(c config.Config, now time.Time) (removed []war
 	return removed, err
 }
 
-func (g *globals) showPruned(removed []warehouse.Pruned, dryRun bool) error {
-	action := "removed"
-	if dryRun {
-		action = "would remove"
-	}
+func (g *globals) showPruned(removed []warehouse.Pruned, action string) error {
 	if len(removed) == 0 {
 		_, err := fmt.Fprintln(g.stdout, action, "nothing")
 		return err

@@ -41,7 +41,7 @@ func TestDiskErrorsAreReturned(t *testing.T) {
 			_, err := w.Pruner.Prune(warehouse.Retention{Daily: 1}, at, false)
 			return err
 		}, "two"},
-		"drop a version": {original, func(w *warehouse.Warehouse) error { return w.Versions.Drop(firstNight) }, "two"},
+		"drop a version": {original, func(w *warehouse.Warehouse) error { return w.Versions.Drop(firstNight, false) }, "two"},
 		"publish the held night": {held, func(w *warehouse.Warehouse) error {
 			_, err := w.PublishHeld(t.Context(), []string{"prices"}, at)
 			return err

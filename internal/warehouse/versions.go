@@ -140,8 +140,8 @@ func (v *Versions) clearLatest() error {
 	return v.folder.disk.Rename(v.folder.Path(LatestLink), v.folder.Path(LatestLink+".aside"))
 }
 
-// Drop removes a version that readers do not see. The caller must have the Lock.
-func (v *Versions) Drop(run string) error {
+// Drop removes a version that readers do not see. dryRun only checks it. The caller must have the Lock.
+func (v *Versions) Drop(run string, dryRun bool) error {
 	versions, err := v.List()
 	if err != nil {
 		return err
@@ -154,6 +154,8 @@ func (v *Versions) Drop(run string) error {
 		return fmt.Errorf("remove version %s: readers see it; nothing was changed: roll back or rebuild first", run)
 	case !slices.Contains(versions, run):
 		return &ledger.UnknownRunError{Message: fmt.Sprintf("remove version %q: it is not kept; nothing was changed: the kept versions are %s", run, strings.Join(versions, ", "))}
+	case dryRun:
+		return nil
 	}
 	return v.folder.disk.Discard(v.folder.VersionPath(run))
 }

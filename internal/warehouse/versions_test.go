@@ -20,14 +20,16 @@ import (
 func TestTheVisibleVersionIsNotRemoved(t *testing.T) {
 	w := openKeeping(t, 3)
 	publishNights(t, w, "one", "two", "three")
-	if err := w.Versions.Drop(thirdNight); err == nil || !strings.Contains(err.Error(), "readers see it") {
-		t.Errorf("the error of dropping the version that readers see is %v, want that readers see it", err)
+	for _, dryRun := range []bool{true, false} {
+		if err := w.Versions.Drop(thirdNight, dryRun); err == nil || !strings.Contains(err.Error(), "readers see it") {
+			t.Errorf("the error of dropping the version that readers see is %v, want that readers see it", err)
+		}
+		var unknown *ledger.UnknownRunError
+		if err := w.Versions.Drop("20261109T020000Z", dryRun); !errors.As(err, &unknown) || !strings.Contains(err.Error(), "the kept versions are "+firstNight+", "+secondNight+", "+thirdNight) {
+			t.Errorf("the error of dropping an unknown version is %v, want the kept versions in it", err)
+		}
+		must(t, w.Versions.Drop(secondNight, dryRun))
 	}
-	var unknown *ledger.UnknownRunError
-	if err := w.Versions.Drop("20261109T020000Z"); !errors.As(err, &unknown) || !strings.Contains(err.Error(), "the kept versions are "+firstNight+", "+secondNight+", "+thirdNight) {
-		t.Errorf("the error of dropping an unknown version is %v, want the kept versions in it", err)
-	}
-	must(t, w.Versions.Drop(secondNight))
 	if got, err := w.Versions.List(); err != nil || !slices.Equal(got, []string{firstNight, thirdNight}) {
 		t.Errorf("versions are %v (%v), want the first and the third night", got, err)
 	}

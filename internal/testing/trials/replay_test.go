@@ -91,9 +91,9 @@ func TestReplayErrors(t *testing.T) {
 	requireError(second.Run.ID, "readers see "+first.Run.ID+", which is not based on this run; nothing was changed: run placementsync rollback "+second.Run.ID+" first")
 	third := h.goodNight()
 	requireError(second.Run.ID, "readers see "+third.Run.ID+", which is not based on this run; nothing was changed: run placementsync rollback "+second.Run.ID+" first")
-	must(t, wh.Versions.Drop(second.Run.ID))
+	must(t, wh.Versions.Drop(second.Run.ID, false))
 	requireError(second.Run.ID, "readers see "+third.Run.ID+", which is later; nothing was changed: run placementsync rollback "+first.Run.ID+" first")
-	must(t, wh.Versions.Drop(first.Run.ID))
+	must(t, wh.Versions.Drop(first.Run.ID, false))
 	requireError(second.Run.ID, "no version from before this run is kept; nothing was changed: placementsync rebuild")
 }
 

@@ -394,7 +394,7 @@ func runRepair(ctx context.Context, cfg pipeline.Config, repair integrity.Repair
 	case integrity.RunNight:
 		_, err = pipeline.Run(ctx, cfg)
 	case integrity.DropVersion:
-		err = wh.Versions.Drop(repair.Version)
+		err = wh.Versions.Drop(repair.Version, false)
 	default:
 		err = fmt.Errorf("no copy is left: %s", repair.Command())
 	}
