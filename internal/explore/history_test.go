@@ -51,3 +51,12 @@ func TestKindOf(t *testing.T) {
 		}
 	}
 }
+
+// TestDamagedSamples checks that the error of a row is kept after the next row.
+func TestDamagedSamples(t *testing.T) {
+	for _, sample := range []string{`[["a"],{"a":1}]`, `[{"a":1},["a"]]`, `{"a":1}`} {
+		if table, err := buildSample("stock", sample); err == nil {
+			t.Errorf("the sample %s: got %v, want an error", sample, table.Rows)
+		}
+	}
+}

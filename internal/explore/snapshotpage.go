@@ -69,9 +69,9 @@ func buildSample(check, sampleJSON string) (*page.Table, error) {
 	t := &page.Table{Caption: "First rows of " + check, Stacked: true}
 	var rows []json.RawMessage
 	err := json.Unmarshal([]byte(sampleJSON), &rows)
-	for _, row := range rows {
+	for i := 0; i < len(rows) && err == nil; i++ {
 		var cells []page.Cell
-		d := json.NewDecoder(bytes.NewReader(row))
+		d := json.NewDecoder(bytes.NewReader(rows[i]))
 		for _, err = d.Token(); err == nil && d.More(); {
 			var key, value any
 			if key, err = d.Token(); err == nil {
