@@ -54,3 +54,15 @@ func TestSummaryOfAnUnsyncedSwitch(t *testing.T) {
 		t.Errorf("the summary does not contain %q, or contains \"nothing published\":\n%s", want, &out)
 	}
 }
+
+func TestSummaryOfARebuild(t *testing.T) {
+	for lacking, want := range map[int]string{1: "the series lacks 1 more snapshot of this period: ", 2: "the series lacks 2 more snapshots of this period: "} {
+		var out bytes.Buffer
+		if err := showRebuilt(&globals{process: process{stdout: &out}}, pipeline.RebuildResult{Snapshots: 2, SnapshotsWithoutDay: lacking}); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the summary does not contain %q:\n%s", want, &out)
+		}
+	}
+}
