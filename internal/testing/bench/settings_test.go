@@ -93,8 +93,8 @@ func readNumber(t *testing.T, name string, fallback int) int {
 		return fallback
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
+	if err != nil || n < 1 {
+		t.Fatalf("%s is %q, want a number of at least 1", name, text)
 	}
 	return n
 }

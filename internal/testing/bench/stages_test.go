@@ -86,9 +86,9 @@ func concurrentStages(t *testing.T, profile string) []stage {
 func cpuSeconds(t *testing.T, profile string, filter ...string) float64 {
 	t.Helper()
 	args := slices.Concat([]string{"tool", "pprof", "-top", "-unit=ms", "-symbolize=none", "-nodefraction=0", "-nodecount=100000"}, filter, []string{profile})
-	out, err := exec.CommandContext(t.Context(), "go", args...).Output()
+	out, err := exec.CommandContext(t.Context(), "go", args...).CombinedOutput()
 	if err != nil {
-		return 0 // pprof fails without matching samples
+		t.Fatalf("%v: %s", err, out)
 	}
 	total := regexp.MustCompile(`accounting for ([0-9.]+)(?:ms)?,`).FindSubmatch(out)
 	if total == nil {
