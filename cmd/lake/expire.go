@@ -28,20 +28,20 @@ func expireCommand(g *globals) *cobra.Command {
 		if err != nil {
 			return result{}, err
 		}
-		return result{e, describeExpired(e, *dryRun)}, nil
+		return result{e, describeExpired(e)}, nil
 	})
 }
 
-func describeExpired(e lake.Expired, dryRun bool) string {
+func describeExpired(e lake.Expired) string {
 	var b strings.Builder
 	for _, name := range e.Shared {
 		fmt.Fprintf(&b, "%s: unneeded files are kept, because its folder also contains another table\n", name)
 	}
 	verb := "removed"
-	if dryRun {
+	if e.DryRun {
 		verb = "would remove"
 	}
-	fmt.Fprintf(&b, "%s %s with %s, and %s (%s), %d of them already unreferenced\n",
+	fmt.Fprintf(&b, "%s %s with %s, and %s (%s); %d of these files were already unreferenced\n",
 		verb, plural.Count(len(e.Nights), "night"), plural.Count(e.Snapshots, "snapshot"), plural.Count(e.Files, "file"), plural.Count(e.Bytes, "byte"), e.Orphans)
 	return b.String()
 }

@@ -47,14 +47,15 @@ const token = "pc_top-secret-of-the-test"
 func newFixture(t *testing.T, nights int) *fixture {
 	t.Helper()
 	t.Parallel()
-	h := openFixture(t, t.TempDir())
+	h := newEmptyFixture(t, t.TempDir())
 	for range nights {
 		h.night()
 	}
 	return h
 }
 
-func openFixture(t *testing.T, dir string) *fixture {
+// newEmptyFixture returns a fixture whose warehouse has no nights.
+func newEmptyFixture(t *testing.T, dir string) *fixture {
 	t.Helper()
 	h := &fixture{T: t, dir: dir, service: sim.New(sim.Options{Seed: 3, Token: token, Outlets: 5, Listings: 30, Profiles: 3,
 		Campaigns: 3, Orders: 12, Files: 6, Folders: 2, ListingTurnover: 0.2, SilentChange: 0.2})}
@@ -128,13 +129,13 @@ type output struct {
 
 func (h *fixture) run(args ...string) output {
 	h.Helper()
-	var out, err bytes.Buffer
-	p := process{stdout: &out, stderr: &err, Host: command.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now, Step: h.step}}
+	var stdout, stderr bytes.Buffer
+	p := process{stdout: &stdout, stderr: &stderr, Host: command.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now, Step: h.step}}
 	code := executeArgs(h.Context(), append([]string{"--config", h.path("config.yaml")}, args...), p)
-	if strings.ContainsAny(out.String()+err.String(), "\x1b\u202e") {
-		h.Errorf("%v printed control characters: %q%q", args, &out, &err)
+	if strings.ContainsAny(stdout.String()+stderr.String(), "\x1b\u202e") {
+		h.Errorf("%v printed control characters: %q%q", args, &stdout, &stderr)
 	}
-	return output{code, out.String(), err.String()}
+	return output{code, stdout.String(), stderr.String()}
 }
 
 // mustSucceed runs a command that must exit with 0, and decodes its JSON.
@@ -175,7 +176,7 @@ func (h *fixture) status() (s lake.Status) {
 // version in the warehouse.
 func (h *fixture) requireEqualTables(run string) {
 	h.Helper()
-	var v lake.Verified
+	var v lake.VerifyReport
 	h.mustSucceed(&v, "verify", run)
 	if len(v.Differences) > 0 || v.Tables == 0 || v.Rows == 0 {
 		h.Fatalf("verify night %s: got %+v, want rows without differences", run, v)

@@ -33,7 +33,7 @@ func (c *nightCache) addNights(h *fixture, nights int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for ; c.nights < nights; c.nights++ {
-		next := openFixture(h.T, filepath.Dir(c.folderAfter(c.nights+1)))
+		next := newEmptyFixture(h.T, filepath.Dir(c.folderAfter(c.nights+1)))
 		if c.nights > 0 {
 			next.applyNight("", c.folderAfter(c.nights))
 		}

@@ -44,8 +44,8 @@ func (h *fixture) copyMetadata(table string) (path string) {
 	h.Helper()
 	data, err := os.ReadFile(h.metadataFile("placements_current", table))
 	h.must(err)
-	folder := `"location":"file://` + h.path("lake/")
-	text := strings.Replace(string(data), folder+"/placements_current/"+table+`"`, folder+`/analysts"`, 1)
+	locationPrefix := `"location":"file://` + h.path("lake/")
+	text := strings.Replace(string(data), locationPrefix+"/placements_current/"+table+`"`, locationPrefix+`/analysts"`, 1)
 	if text == string(data) {
 		h.Fatalf("the metadata of %s contain no location: %.300s", table, text)
 	}

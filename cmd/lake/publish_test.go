@@ -75,7 +75,7 @@ func TestPublishAllPublishesEveryKeptNight(t *testing.T) {
 
 // TestOlderNightIsRefused publishes a night that is earlier than the night in the lake, once by its
 // run id and once from a warehouse without the later night. The next night must then require
-// --replace, because the lake and the warehouse contain different rows of the schema "past".
+// --replace, because the warehouse does not know the night that the lake shows.
 func TestOlderNightIsRefused(t *testing.T) {
 	h := newFixture(t, 3)
 	all := h.publish("--all")
@@ -229,12 +229,12 @@ func TestUnreadableManifestIsReported(t *testing.T) {
 	h := newFixture(t, 1)
 	h.publish()
 	second, third := h.night(), h.night()
-	newest := "warehouse/versions/" + third + "/manifest.json"
-	text, err := os.ReadFile(h.path(newest))
+	newestManifest := "warehouse/versions/" + third + "/manifest.json"
+	text, err := os.ReadFile(h.path(newestManifest))
 	h.must(err)
-	h.write(newest, "{")
+	h.write(newestManifest, "{")
 	h.mustFail(1, third+"/manifest.json", "publish", "--all")
-	h.write(newest, string(text))
+	h.write(newestManifest, string(text))
 	h.write("warehouse/versions/"+second+"/manifest.json", "{")
 	h.mustFail(3, second+"/manifest.json", "publish", "--all")
 	if run := h.shownRun(); run != third {
@@ -356,9 +356,9 @@ func TestVerifyFindsADifference(t *testing.T) {
 	run := h.publish()[0].Run
 	files, err := filepath.Glob(h.path("lake/placements_current/product_listings/data/*.parquet"))
 	h.must(err)
-	other, err := filepath.Glob(h.path("lake/placements_current/orders/data/*.parquet"))
+	ordersFiles, err := filepath.Glob(h.path("lake/placements_current/orders/data/*.parquet"))
 	h.must(err)
-	data, err := os.ReadFile(other[0])
+	data, err := os.ReadFile(ordersFiles[0])
 	h.must(err)
 	h.must(os.WriteFile(files[0], data, 0o600))
 	if got := h.run("verify", run); got.code != 3 || !strings.Contains(got.stdout, "placements_current.product_listings: ") {
@@ -366,8 +366,8 @@ func TestVerifyFindsADifference(t *testing.T) {
 	}
 }
 
-// TestPublishIsInTheLedger checks the entries in the ledger, which the status page and the
-// metrics read. A manual publish that repairs the lake must send an alert of the recovery.
+// TestPublishIsInTheLedger checks that the ledger, from which the status page and the metrics are made,
+// contains failed and successful publishes. A manual publish that repairs the lake must send an alert of the recovery.
 func TestPublishIsInTheLedger(t *testing.T) {
 	h := newFixture(t, 2)
 	alerts := h.receiveAlerts()
@@ -439,7 +439,8 @@ func TestCheckRemovesItsFiles(t *testing.T) {
 	}
 }
 
-func TestUsageErrorsExitWith2(t *testing.T) {
+// TestExitCodesOfErrors expects 2 for wrong usage or configuration, and 1 for other errors.
+func TestExitCodesOfErrors(t *testing.T) {
 	h := newFixture(t, 0)
 	h.mustFail(2, "not both", "publish", "--all", "20261101T020000Z")
 	h.mustFail(2, "use table or json", "status", "--format", "csv")

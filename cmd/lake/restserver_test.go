@@ -32,8 +32,8 @@ type restServer struct {
 
 const allTables = -1
 
-// moveToRESTServer moves the lake to a REST catalog.
-func (h *fixture) moveToRESTServer() *restServer {
+// useRESTServer configures a lake with a REST catalog.
+func (h *fixture) useRESTServer() *restServer {
 	h.Helper()
 	s := &restServer{tables: map[string]table.Metadata{}}
 	web := httptest.NewServer(s)
@@ -160,7 +160,7 @@ func (s *restServer) serveCommit(w http.ResponseWriter, r *http.Request) {
 // read the tables back, and keep the files of a night that may be visible.
 func TestUnexpectedCommitResponses(t *testing.T) {
 	h := newFixture(t, 1)
-	s := h.moveToRESTServer()
+	s := h.useRESTServer()
 	first := h.publish()[0].Run
 	h.requireEqualTables(first)
 	respondAsProxy := func(status, tables int) func(http.ResponseWriter, func(int)) {
@@ -188,7 +188,7 @@ func TestUnexpectedCommitResponses(t *testing.T) {
 // came from the server, and kept if it came from a proxy.
 func TestRejectedCommitRemovesItsFiles(t *testing.T) {
 	h := newFixture(t, 1)
-	s := h.moveToRESTServer()
+	s := h.useRESTServer()
 	h.publish()
 	h.night()
 	before := h.filesOfLake()
@@ -210,7 +210,7 @@ func TestRejectedCommitRemovesItsFiles(t *testing.T) {
 // publish must succeed and the other must fail, even if both make the same change to an unchanged table.
 func TestSimultaneousPublishToServerFails(t *testing.T) {
 	h := newFixture(t, 1)
-	s := h.moveToRESTServer()
+	s := h.useRESTServer()
 	h.publish()
 	second := h.night()
 	s.commit = func(w http.ResponseWriter, _ func(int)) {
@@ -230,7 +230,7 @@ func TestSimultaneousPublishToServerFails(t *testing.T) {
 // some of its tables, and a commit whose tables cannot be read back. The publish must fail.
 func TestFalseCommitConfirmations(t *testing.T) {
 	h := newFixture(t, 1)
-	s := h.moveToRESTServer()
+	s := h.useRESTServer()
 	h.publish()
 	h.night()
 	for _, tables := range []int{0, 3} {
@@ -258,7 +258,7 @@ func TestFalseCommitConfirmations(t *testing.T) {
 // check must fail before they create a namespace or table.
 func TestServerWithoutTransactionsIsRefused(t *testing.T) {
 	h := newFixture(t, 1)
-	s := h.moveToRESTServer()
+	s := h.useRESTServer()
 	s.missingEndpoints = "transactions"
 	for _, command := range []string{"publish", "check"} {
 		h.mustFail(1, "cannot commit several tables in one step", command)

@@ -10,13 +10,13 @@ import (
 	"placementsync/internal/testing/s3sim"
 )
 
-// TestLakeOnAServer publishes nights to an S3 server that checks signatures and checksums, and
+// TestLakeOnAnS3Server publishes nights to an S3 server that checks signatures and checksums, and
 // compares the tables with the warehouse.
-func TestLakeOnAServer(t *testing.T) {
+func TestLakeOnAnS3Server(t *testing.T) {
 	server := s3sim.StartGateway(t, os.Getenv, "nights")
 	h := newFixture(t, 1)
 	const keepNights = 9
-	h.moveToEndpoint(server.URL, keepNights)
+	h.useBucketAt(server.URL, keepNights)
 	if got := h.run("check"); got.code != 0 {
 		t.Fatalf("check: got %+v, want exit code 0", got)
 	}
@@ -53,7 +53,7 @@ func TestLakeOnAServer(t *testing.T) {
 	if s := h.status(); !slices.Equal(s.Nights, []string{first.Run, second, third}) {
 		t.Errorf("status lists the nights %v, want %s, %s and %s", s.Nights, first.Run, second, third)
 	}
-	const nights, tables = 3, 11
-	h.compareWithPyIceberg(findPyIceberg(t), nights*tables, map[string]string{"uri": "sqlite:///" + h.path("catalog.db"), "warehouse": "s3://nights/lake",
+	const nights, tablesPerNight = 3, 11
+	h.compareWithPyIceberg(findPyIceberg(t), nights*tablesPerNight, map[string]string{"uri": "sqlite:///" + h.path("catalog.db"), "warehouse": "s3://nights/lake",
 		"s3.endpoint": server.URL, "s3.region": s3sim.Region, "s3.access-key-id": s3sim.AccessKey, "s3.secret-access-key": s3sim.SecretKey})
 }

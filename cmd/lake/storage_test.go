@@ -11,17 +11,17 @@ import (
 	"placementsync/internal/testing/s3sim"
 )
 
-// moveToBucket moves the lake to a bucket of a server.
-func (h *fixture) moveToBucket(server *s3sim.Server) {
+// useBucket configures a lake in the bucket "nights" of a server.
+func (h *fixture) useBucket(server *s3sim.Server) {
 	h.Helper()
 	web := httptest.NewServer(server)
 	h.Cleanup(web.Close)
 	const keepNights = 1
-	h.moveToEndpoint(web.URL, keepNights)
+	h.useBucketAt(web.URL, keepNights)
 }
 
-// moveToEndpoint moves the lake to the bucket "nights" at an address.
-func (h *fixture) moveToEndpoint(address string, keepNights int) {
+// useBucketAt configures a lake in the bucket "nights" at the address of a server.
+func (h *fixture) useBucketAt(address string, keepNights int) {
 	h.Helper()
 	h.write("access", s3sim.AccessKey)
 	h.write("secret", s3sim.SecretKey)
@@ -34,7 +34,7 @@ func (h *fixture) moveToEndpoint(address string, keepNights int) {
 func TestObjectStorage(t *testing.T) {
 	h := newFixture(t, 1)
 	server := s3sim.New("nights")
-	h.moveToBucket(server)
+	h.useBucket(server)
 	if got := h.run("check"); got.code != 0 || len(server.Objects("nights")) > 0 {
 		t.Fatalf("check: got %+v and %d objects, want exit code 0 and no objects", got, len(server.Objects("nights")))
 	}
@@ -60,7 +60,7 @@ func TestObjectStorage(t *testing.T) {
 func TestBucketFailsDuringPublish(t *testing.T) {
 	h := newFixture(t, 1)
 	server := s3sim.New("nights")
-	h.moveToBucket(server)
+	h.useBucket(server)
 	first := h.publish()[0].Run
 	h.night()
 	var puts atomic.Int64

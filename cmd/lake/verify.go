@@ -56,7 +56,7 @@ func verifyLake(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, args
 	return result{verified, describeVerified(verified)}, err
 }
 
-func describeVerified(v lake.Verified) string {
+func describeVerified(v lake.VerifyReport) string {
 	var b strings.Builder
 	for _, d := range v.Differences {
 		fmt.Fprintf(&b, "%s: %s\n", d.Table, d.Problem)

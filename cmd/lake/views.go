@@ -64,11 +64,11 @@ func runViews(g *globals, o viewsOptions) error {
 }
 
 func printQueries(g *globals, engine dialect.Engine, names dialect.Names, markers bool) error {
-	all, err := engine.Queries(names)
+	queries, err := engine.Queries(names)
 	if err != nil {
 		return err
 	}
-	for _, q := range all {
+	for _, q := range queries {
 		var markedParams []string
 		for _, p := range q.Params {
 			if markers {

@@ -65,11 +65,11 @@ func TestViewsAreStatements(t *testing.T) {
 func TestQueriesAreStatements(t *testing.T) {
 	h := newViewsFixture(t)
 	for engine, marker := range map[string]string{"spark": ":min_percent", "trino": "?"} {
-		plain := h.printViews("--dialect", engine, "--catalog", "lake", "--queries")
+		unmarked := h.printViews("--dialect", engine, "--catalog", "lake", "--queries")
 		marked := h.printViews("--dialect", engine, "--catalog", "lake", "--queries", "--markers")
 		files, err := filepath.Glob("../../queries/engines/*.sql")
 		h.must(err)
-		for _, text := range []string{plain, marked} {
+		for _, text := range []string{unmarked, marked} {
 			if n := strings.Count(text, "\n-- grain: "); n != len(files) || n == 0 {
 				t.Errorf("%s: the output has %d queries, want %d", engine, n, len(files))
 			}
@@ -77,7 +77,7 @@ func TestQueriesAreStatements(t *testing.T) {
 				t.Errorf("%s: want the query price_changes on lake.acme_ and no CREATE, got\n%s", engine, text)
 			}
 		}
-		if want := "CAST(" + marker + " AS "; strings.Contains(plain, want) || !strings.Contains(marked, want) {
+		if want := "CAST(" + marker + " AS "; strings.Contains(unmarked, want) || !strings.Contains(marked, want) {
 			t.Errorf("%s: want %q only in the text with markers", engine, want)
 		}
 	}

@@ -31,12 +31,12 @@ type Expired struct {
 // younger files.
 const orphanAge = 72 * time.Hour
 
-// Expire removes the tags and snapshots of all but the newest nights in one commit, and then
-// unreferenced files. If keep is 0, all nights are kept. Tables of other programs and the
+// Expire removes the tags and snapshots of all but the newest keepNights nights in one commit, and then
+// unreferenced files. If keepNights is 0, all nights are kept. Tables of other programs and the
 // files that they refer to are not changed.
-func (l *Lake) Expire(ctx context.Context, keep int, dryRun bool) (e Expired, err error) {
+func (l *Lake) Expire(ctx context.Context, keepNights int, dryRun bool) (e Expired, err error) {
 	e = Expired{DryRun: dryRun, Nights: []string{}, Shared: []string{}}
-	lakeTables, err := l.loadOwned(ctx)
+	lakeTables, err := l.loadForExpiry(ctx)
 	if err != nil {
 		return e, err
 	}
@@ -48,12 +48,12 @@ func (l *Lake) Expire(ctx context.Context, keep int, dryRun bool) (e Expired, er
 	if err != nil {
 		return e, err
 	}
-	e.Nights = oldNights(own, states, keep)
+	e.Nights = oldNights(own, states, keepNights)
 	after := maps.Clone(lakeTables)
 	var changes []change
 	for _, n := range sortedNames(own) {
 		c, removed := expireTable(n, lakeTables[n], e.Nights)
-		if removed == 0 && len(c.updates) == 0 {
+		if len(c.updates) == 0 {
 			continue
 		}
 		m, err := table.UpdateTableMetadata(lakeTables[n].Metadata(), c.updates, lakeTables[n].MetadataLocation())
@@ -72,38 +72,38 @@ func (l *Lake) Expire(ctx context.Context, keep int, dryRun bool) (e Expired, er
 			return e, err
 		}
 	}
-	err = l.removeUnneeded(ctx, own, after, &e)
+	err = l.removeUnneededFiles(ctx, own, after, &e)
 	if err != nil && len(changes) > 0 && !dryRun {
 		err = fmt.Errorf("%w; the nights were removed, but some of their files were not: run \"placementsync lake expire\" again", err)
 	}
 	return e, err
 }
 
-// loadOwned loads all tables. It returns an error if the owner file names another catalog, or if the
-// file is missing although the lake has tables.
-func (l *Lake) loadOwned(ctx context.Context) (tables, error) {
+// loadForExpiry loads the tables of the lake. It returns an error if the owner file names another catalog,
+// or if the owner file is missing although the lake has tables.
+func (l *Lake) loadForExpiry(ctx context.Context) (tables, error) {
 	lakeTables, err := l.catalog.load(ctx)
-	hasOwnerFile := false
-	if err == nil {
-		hasOwnerFile, err = l.checkOwner(lakeTables)
+	if err != nil {
+		return nil, err
 	}
-	if err == nil && !hasOwnerFile && len(l.ownTables(lakeTables)) > 0 {
+	ownerFileMissing, err := l.checkOwner(lakeTables)
+	if ownerFileMissing && len(l.ownTables(lakeTables)) > 0 {
 		err = fmt.Errorf("expire the lake: the owner file %s is missing; nothing was changed: "+
 			"run \"placementsync lake publish\" to write the file", l.ownerFile())
 	}
 	return lakeTables, err
 }
 
-// removeUnneeded removes unneeded files: they are in the folder of an own table, and no table refers to
-// them. own are the tables before the expiry, and after are the tables of the lake after the expiry. The
-// references of all tables are collected before the first file is removed.
-func (l *Lake) removeUnneeded(ctx context.Context, own, after tables, e *Expired) error {
+// removeUnneededFiles removes unneeded files: they are in the folder of an own table, and no table refers to
+// them. own are the own tables before the expiry, and after are all tables of the lake after the expiry.
+// The references of all tables are collected before the first file is removed.
+func (l *Lake) removeUnneededFiles(ctx context.Context, own, after tables, e *Expired) error {
 	foreignTables, err := l.loadForeignTables(ctx)
 	if err != nil {
 		return err
 	}
-	all := slices.AppendSeq(foreignTables, maps.Values(after))
-	needed, err := l.collectNeeded(ctx, all)
+	allTables := slices.AppendSeq(foreignTables, maps.Values(after))
+	neededFiles, err := l.collectNeededFiles(ctx, allTables)
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (l *Lake) removeUnneeded(ctx context.Context, own, after tables, e *Expired
 	for _, n := range sortedNames(l.ownTables(after)) {
 		switch {
 		case own[n] == nil: // another publisher has created it meanwhile
-		case isShared(after[n], all):
+		case isShared(after[n], allTables):
 			e.Shared = append(e.Shared, strings.Join(l.cfg.identifier(n), "."))
 		default:
 			names = append(names, n)
@@ -120,7 +120,7 @@ func (l *Lake) removeUnneeded(ctx context.Context, own, after tables, e *Expired
 	removed := make([]Expired, len(names))
 	err = eachIndex(l.files.workers(), len(names), func(i int) error {
 		removed[i].DryRun = e.DryRun
-		if err := l.removeFiles(ctx, own[names[i]], after[names[i]], needed, &removed[i]); err != nil {
+		if err := l.removeFiles(ctx, own[names[i]], after[names[i]], neededFiles, &removed[i]); err != nil {
 			return fmt.Errorf("remove files of %s: %w", names[i], err)
 		}
 		return nil
@@ -131,8 +131,8 @@ func (l *Lake) removeUnneeded(ctx context.Context, own, after tables, e *Expired
 	return err
 }
 
-// collectNeeded returns the files to which the tables refer.
-func (l *Lake) collectNeeded(ctx context.Context, all []*table.Table) (map[string]bool, error) {
+// collectNeededFiles returns the files to which the tables refer.
+func (l *Lake) collectNeededFiles(ctx context.Context, all []*table.Table) (map[string]bool, error) {
 	filesOf := make([]map[string]bool, len(all))
 	err := eachIndex(l.files.workers(), len(all), func(i int) (err error) {
 		if filesOf[i], err = referredFiles(ctx, all[i]); err != nil {
@@ -175,9 +175,8 @@ func taggedNights(t *table.Table) (runs []string) {
 	return runs
 }
 
-// oldNights returns the tagged nights to remove, oldest first. keep is the number of newest nights to
-// keep. Sorted run ids are in the order of their times.
-func oldNights(own tables, states map[tableName]publishedState, keep int) []string {
+// oldNights returns the tagged nights to remove, oldest first. Sorted run ids are in the order of their times.
+func oldNights(own tables, states map[tableName]publishedState, keepNights int) []string {
 	nights := map[string]bool{}
 	for _, t := range own {
 		for _, run := range taggedNights(t) {
@@ -185,13 +184,13 @@ func oldNights(own tables, states map[tableName]publishedState, keep int) []stri
 		}
 	}
 	for _, s := range states {
-		delete(nights, s.run) // the current night is always kept, and counts towards keep
+		delete(nights, s.run) // the night that the lake shows is always kept, and counts towards keepNights
 	}
 	sorted := slices.Sorted(maps.Keys(nights))
-	if keep == 0 || len(sorted) < keep {
+	if keepNights == 0 || len(sorted) < keepNights {
 		return []string{}
 	}
-	return sorted[:len(sorted)-keep+1]
+	return sorted[:len(sorted)-keepNights+1]
 }
 
 // expireTable returns the change that removes the tags of nights and the snapshots that then have
@@ -248,8 +247,8 @@ func (l *Lake) removeFiles(ctx context.Context, before, after *table.Table, need
 	var names []string
 	for _, f := range listedFiles {
 		isOrphan := !referredBefore[f.name]
-		// A file without a time may be of any age.
-		if needed[f.name] || isOrphan && (f.at.IsZero() || l.cfg.Now().Sub(f.at) < orphanAge) {
+		// A file without a time may be new.
+		if needed[f.name] || isOrphan && (f.writtenAt.IsZero() || l.cfg.Now().Sub(f.writtenAt) < orphanAge) {
 			continue
 		}
 		names = append(names, f.name)

@@ -86,8 +86,8 @@ func openFiles(ctx context.Context, cfg Config) (*files, error) {
 	return f, nil
 }
 
-// withStorage returns a copy of f for the storage that a REST catalog configured for a table. The copy
-// records created files in the same list as f.
+// withStorage returns a copy of f for the storage that a REST catalog configured for a table. Both record
+// created files in f.uncommitted.
 func (f *files) withStorage(store icebergio.WriteFileIO) *files {
 	_, local := store.(icebergio.LocalFS)
 	return &files{WriteFileIO: store, disk: f.disk, local: local, root: f.root, uncommitted: f.uncommitted, s3: f.s3}
@@ -237,19 +237,19 @@ func (f *files) copyIn(from, to string) (err error) {
 	return errors.Join(err, w.Close())
 }
 
-// listedFile is a file of the lake.
+// listedFile is a file in the result of list.
 type listedFile struct {
-	name  string
-	bytes int64
-	at    time.Time
+	name      string
+	bytes     int64
+	writtenAt time.Time
 }
 
 // list returns the files below an address, and no files if the folder does not exist.
-func (f *files) list(ctx context.Context, root string) (listed []listedFile, err error) {
+func (f *files) list(ctx context.Context, address string) (listed []listedFile, err error) {
 	if !f.local {
-		return f.listObjects(ctx, root)
+		return f.listObjects(ctx, address)
 	}
-	err = filepath.WalkDir(localPath(root), func(file string, entry fs.DirEntry, err error) error {
+	err = filepath.WalkDir(localPath(address), func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
@@ -268,10 +268,10 @@ func (f *files) list(ctx context.Context, root string) (listed []listedFile, err
 
 // listObjects lists objects through the package object: iceberg-go v0.7.0 panics when it
 // walks a bucket.
-func (f *files) listObjects(ctx context.Context, root string) ([]listedFile, error) {
-	rest, ok := strings.CutPrefix(root, "s3://")
+func (f *files) listObjects(ctx context.Context, address string) ([]listedFile, error) {
+	rest, ok := strings.CutPrefix(address, "s3://")
 	if !ok {
-		return nil, fmt.Errorf("list %s: it is neither a folder nor an s3:// address", root)
+		return nil, fmt.Errorf("list %s: it is neither a folder nor an s3:// address", address)
 	}
 	bucketName, prefix, _ := strings.Cut(rest, "/")
 	bucket, err := object.Open(ctx, f.s3, bucketName, "")

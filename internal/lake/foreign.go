@@ -25,7 +25,7 @@ func (l *Lake) loadForeignTables(ctx context.Context) (foreignTables []*table.Ta
 		if !l.isInLake(r.metadataLocation) {
 			continue
 		}
-		t, err := c.open(r)
+		t, err := c.openTable(r)
 		if err != nil {
 			return nil, err
 		}

@@ -1,5 +1,5 @@
 // Package lake publishes nights as Apache Iceberg tables, which Spark, Trino and other engines
-// read. The tables are in a folder or in object storage, with a catalog in SQLite, Postgres or a
+// read. The tables are in a folder or in object storage, with a catalog in SQLite or Postgres, or on a
 // REST server. One commit publishes all tables of a night, with a tag that names the night.
 // The package reads the ledger and the published versions of a warehouse. It must not know the service
 // and its HTTP, the steps of a night, or how rows are staged and merged.
@@ -21,8 +21,8 @@ type Config struct {
 	// Catalog selects the catalog: SQLite, "sqlite:FILE", RESTful, or the address of a Postgres
 	// database.
 	Catalog string
-	// Name is the catalog_name in the tables of an SQL catalog. Readers must use the same
-	// name.
+	// Name is the name of the catalog. An SQL catalog stores it as catalog_name, and its readers must
+	// use the same name.
 	Name string
 	// Warehouse is the absolute folder or the s3:// address of the tables. If it is empty, the
 	// server of a REST catalog chooses the folder of each table.
@@ -39,7 +39,7 @@ type Config struct {
 	// Program is the version of the program. The summary of each commit contains it.
 	Program string
 	// Step, if set, is called before and after each change of the storage, see durable.Disk.
-	// Tests use it to inject faults. Changes then run one after the other.
+	// Tests use it to inject faults. With Step, files are written one after the other.
 	Step func(name, path string) error
 	// Now is the clock. Nil means time.Now.
 	Now func() time.Time
@@ -78,25 +78,25 @@ type catalog interface {
 	// newTable returns a table that commit will create. A catalog that cannot create tables
 	// in a commit creates an empty table here.
 	newTable(ctx context.Context, name tableName, d design) (*table.Table, error)
-	// commit applies all changes in one step. After an *UnknownResultError or a *NotCommittedError the
+	// commit applies all changes in one step. After an *UnknownResultError or a *NotShownError the
 	// changes may have been applied; after any other error they were not applied. commit returns a
-	// *ConflictError if another publisher changed a table meanwhile. keepsTags is false if the catalog
+	// *ConflictError if another publisher changed a table meanwhile. tagsKept is false if the catalog
 	// dropped a committed tag.
-	commit(ctx context.Context, changes []change) (keepsTags bool, err error)
+	commit(ctx context.Context, changes []change) (tagsKept bool, err error)
 	// checkAccess checks that tables can be added. It leaves no table behind.
 	checkAccess(ctx context.Context) error
 	close() error
 }
 
-// tableName identifies a table of the lake by its part and its name in this part.
-type tableName struct{ part, name string }
+// tableName identifies a table of the lake.
+type tableName struct{ part, table string }
 
 // String returns the name without the prefix of the namespace, for messages.
-func (n tableName) String() string { return n.part + "." + n.name }
+func (n tableName) String() string { return n.part + "." + n.table }
 
 // identifier returns the name of a table in the catalog.
 func (c Config) identifier(n tableName) table.Identifier {
-	return table.Identifier{c.namespace(n.part), n.name}
+	return table.Identifier{c.namespace(n.part), n.table}
 }
 
 func (c Config) namespace(part string) string { return c.Namespace + "_" + part }

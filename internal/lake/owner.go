@@ -13,9 +13,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// owner is the content of the owner file. The file names the lake that owns the tables of a
-// namespace in a folder or bucket. Another catalog must not write or remove files there. The file is
-// written after the first commit, so an empty catalog is never the owner.
+// owner is the content of the owner file. The file names the catalog that owns the files of the lake.
+// Another catalog must not write or remove files there. The owner file is written after the first commit,
+// so an empty catalog is never the owner.
 type owner struct {
 	ID        string `json:"lake_id"`
 	Catalog   string `json:"catalog_name"`
@@ -42,10 +42,10 @@ func (l *Lake) ownerFile() string {
 // tableFolder returns the folder of a table below the folder root. It is not used if a server
 // chooses the folders.
 func (c Config) tableFolder(root string, n tableName) string {
-	return root + "/" + c.namespace(n.part) + "/" + n.name
+	return root + "/" + c.namespace(n.part) + "/" + n.table
 }
 
-// ownerUpdate returns the update that records the lake and the name of a table in its properties.
+// ownerUpdate returns the update that sets the properties lakeProperty and tableProperty of a table.
 func (l *Lake) ownerUpdate(n tableName) table.Update {
 	return table.NewSetPropertiesUpdate(iceberg.Properties{lakeProperty: l.id, tableProperty: n.String()})
 }
@@ -56,8 +56,8 @@ func hasOwnName(n tableName, t *table.Table) bool {
 	return t.Metadata().Properties()[tableProperty] == n.String()
 }
 
-// ownTables returns the tables that a publish created, at their original location. The
-// namespaces may also contain copies that share files, and tables of other programs.
+// ownTables returns the tables that a publish created and that are still at their original location.
+// The namespaces may also contain copies that share files, and tables of other programs.
 func (l *Lake) ownTables(lakeTables tables) tables {
 	own := tables{}
 	for n, t := range lakeTables {
@@ -87,8 +87,8 @@ func canonicalAddress(address string) string {
 
 // checkOwner sets the id of the lake. It reads the id from the owner file or from the tables, or creates
 // an id before the first night. It returns an error if the owner file names another catalog, or if the
-// file exists although this catalog has no tables. hasOwnerFile is true if the owner file exists or is not needed.
-func (l *Lake) checkOwner(lakeTables tables) (hasOwnerFile bool, err error) {
+// file exists although this catalog has no tables. ownerFileMissing is false if no owner file is needed.
+func (l *Lake) checkOwner(lakeTables tables) (ownerFileMissing bool, err error) {
 	var ids []string
 	for n, t := range lakeTables {
 		if hasOwnName(n, t) {
@@ -112,7 +112,7 @@ func (l *Lake) checkOwner(lakeTables tables) (hasOwnerFile bool, err error) {
 	default:
 		l.id = uuid.NewString()
 	}
-	return o.ID != "" || l.ownerFile() == "", nil
+	return o.ID == "" && l.ownerFile() != "", nil
 }
 
 func (l *Lake) otherOwnerErr(o owner) error {

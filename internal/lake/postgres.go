@@ -19,9 +19,9 @@ const connectTimeout = 10 * time.Second
 // openPostgres connects to a Postgres database. Its errors do not contain the password.
 func openPostgres(ctx context.Context, cfg Config) (*sql.DB, dialect, error) {
 	d := dialect{
-		hasTablesSQL:       "SELECT to_regclass('iceberg_tables') IS NOT NULL",
-		numberedParameters: true,
-		setTimeoutSQL:      "SELECT set_config('lock_timeout', '20s', true), set_config('statement_timeout', '60s', true)",
+		hasTablesSQL:          "SELECT to_regclass('iceberg_tables') IS NOT NULL",
+		hasNumberedParameters: true,
+		setTimeoutSQL:         "SELECT set_config('lock_timeout', '20s', true), set_config('statement_timeout', '60s', true)",
 	}
 	connection, err := pgx.ParseConfig(cfg.Catalog)
 	if err != nil {

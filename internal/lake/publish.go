@@ -59,7 +59,7 @@ func (l *Lake) Publish(ctx context.Context, v *Version, replaceHistory bool) (p 
 	if err != nil {
 		return p, err
 	}
-	if err := checkOrder(v, newest(states)); err != nil {
+	if err := checkOrder(v, newestState(states)); err != nil {
 		return p, err
 	}
 	if !replaceHistory {
@@ -75,18 +75,18 @@ func (l *Lake) Publish(ctx context.Context, v *Version, replaceHistory bool) (p 
 		return p, l.writeOwnerFile()
 	}
 	changes, err := l.writeTables(ctx, v, lakeTables, actions, &p)
-	keepsTags := false
+	tagsKept := false
 	if err == nil {
-		keepsTags, err = l.catalog.commit(ctx, changes)
+		tagsKept, err = l.catalog.commit(ctx, changes)
 	}
 	if err != nil {
-		if !errors.As(err, new(*UnknownResultError)) && !errors.As(err, new(*NotCommittedError)) {
+		if !errors.As(err, new(*UnknownResultError)) && !errors.As(err, new(*NotShownError)) {
 			l.files.removeUncommitted()
 		}
 		return p, err
 	}
 	l.files.uncommitted.drain()
-	p.TagsDropped = !keepsTags
+	p.TagsDropped = !tagsKept
 	return p, l.writeOwnerFile()
 }
 
@@ -109,7 +109,7 @@ func mayFollow(shownRun string, shownAt time.Time, run string, at time.Time) boo
 // checkHistory returns an error if the lake was published from another warehouse. A new warehouse must
 // not replace the history of a lost warehouse, because the lake may have the only copy.
 func checkHistory(v *Version, states map[tableName]publishedState) error {
-	shownState := newest(states)
+	shownState := newestState(states)
 	if shownState.run == "" || v.knownRuns[shownState.run] {
 		return nil
 	}
@@ -125,7 +125,7 @@ func checkHistory(v *Version, states map[tableName]publishedState) error {
 		v.Run, shownState.run, shownState.at.Format(time.RFC3339), historyRows)
 }
 
-// action is the change of one table by a night.
+// action is the planned publish of one table.
 type action struct {
 	source source
 	// checksum is the checksum of all rows after the action.
@@ -133,8 +133,8 @@ type action struct {
 	// file is the path of a Parquet file with the rows to write. If the path is "", no rows are written.
 	file string
 	rows int64
-	// replace means that file, or no file if the path is "", replaces all files of the table.
-	// Otherwise file is added. Without file and replace, the table only gets the tag.
+	// If replace is true, file replaces all files of the table. Without file, the table becomes empty.
+	// If replace is false, file is added. Without file, the table only gets the tag.
 	replace bool
 }
 
@@ -142,8 +142,8 @@ type action struct {
 // rewrites the table as one file, because readers open every file.
 const maxFiles = 64
 
-// planActions returns the actions for the tables that do not show the night yet. It checks every file that may
-// be published, and writes the files for the schemas past and meta.
+// planActions returns the actions for the tables that do not show the night yet. It checks the
+// published Parquet files with new rows, and writes the files for the schemas past and meta.
 func (l *Lake) planActions(ctx context.Context, v *Version, states map[tableName]publishedState) ([]action, error) {
 	var todo []source
 	for _, s := range v.sources {
@@ -185,7 +185,8 @@ func (v *Version) planCurrent(ctx context.Context, s source, state publishedStat
 		return action{source: s, checksum: a.checksum}, nil
 	}
 	a.file = filepath.Join(v.Dir, s.file.File)
-	if problem := checksum.NewCache(ctx).Compare(a.file, s.file.FileSum, true); problem != "" {
+	const readData = true
+	if problem := checksum.NewCache(ctx).Compare(a.file, s.file.FileSum, readData); problem != "" {
 		return a, damagedErr(a.file, problem)
 	}
 	if !state.hasChecksumOfV1 {
@@ -221,7 +222,7 @@ func sumBeforeFooter(path string) (string, error) {
 }
 
 // planRows returns the action of a table of the schema past or meta. It adds the rows that the lake
-// lacks. It replaces all rows if the rows of the lake differ from the version, as after a rollback or a
+// lacks. It replaces all rows if the lake has rows that differ from the version, as after a rollback or a
 // rebuild, or if the table has maxFiles files.
 func (v *Version) planRows(ctx context.Context, s source, state publishedState, m measure) (a action, err error) {
 	a = action{source: s, checksum: m.checksum}
@@ -230,7 +231,7 @@ func (v *Version) planRows(ctx context.Context, s source, state publishedState, 
 	case state.checksum == m.checksum:
 		return a, nil
 	case state.checksum == m.publishedChecksum && state.files < maxFiles:
-		condition, a.rows = "NOT "+s.publishedRows(state), m.addedRows
+		condition, a.rows = "NOT "+s.publishedCondition(state), m.addedRows
 	default:
 		a.replace, a.rows = true, m.rows
 	}

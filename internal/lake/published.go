@@ -82,13 +82,13 @@ func (l *Lake) loadStates(ctx context.Context) (tables, map[tableName]publishedS
 	return lakeTables, states, err
 }
 
-// newest returns the state of a table with the newest night.
-func newest(states map[tableName]publishedState) publishedState {
-	var newestState publishedState
+// newestState returns the state of a table with the newest night.
+func newestState(states map[tableName]publishedState) publishedState {
+	var newest publishedState
 	for _, s := range states {
-		if s.at.After(newestState.at) {
-			newestState = s
+		if s.at.After(newest.at) {
+			newest = s
 		}
 	}
-	return newestState
+	return newest
 }

@@ -73,7 +73,7 @@ const readBackTimeout = 30 * time.Second
 
 // checkCommit reads the tables after a commit. It returns no error if the tables show the
 // commit. commitErr is the error of the commit, or nil if the server confirmed the commit.
-func (c *restCatalog) checkCommit(ctx context.Context, changes []change, got response, commitErr error) (keepsTags bool, err error) {
+func (c *restCatalog) checkCommit(ctx context.Context, changes []change, got response, commitErr error) (tagsKept bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readBackTimeout)
 	defer cancel()
 	after, readErr := c.compare(ctx, changes)
@@ -83,9 +83,9 @@ func (c *restCatalog) checkCommit(ctx context.Context, changes []change, got res
 	case readErr != nil:
 		return false, &UnknownResultError{errors.Join(commitErr, readErr)}
 	case len(after.unapplied) == 0:
-		return after.keepsTags, nil // also if a proxy lost the response
+		return after.tagsKept, nil // also if a proxy lost the response
 	case commitErr == nil:
-		return false, &NotCommittedError{after.unapplied}
+		return false, &NotShownError{after.unapplied}
 	case got.status == http.StatusConflict && !after.isAnyApplied:
 		return false, &ConflictError{"a table", commitErr}
 	}
@@ -93,20 +93,20 @@ func (c *restCatalog) checkCommit(ctx context.Context, changes []change, got res
 	return false, &UnknownResultError{commitErr}
 }
 
-// commitState is the state of the tables of a commit in the catalog.
+// commitState describes the tables in the catalog after a commit.
 type commitState struct {
 	// unapplied are the tables that do not show their change.
 	unapplied []string
 	// isAnyApplied is true if any table contains its new snapshot, even if another publisher committed
 	// after this commit.
 	isAnyApplied bool
-	// keepsTags is true if each table has the tags of its change.
-	keepsTags bool
+	// tagsKept is true if each table has the tags of its change.
+	tagsKept bool
 }
 
 // compare reads the tables and compares them with their changes.
 func (c *restCatalog) compare(ctx context.Context, changes []change) (after commitState, err error) {
-	after.keepsTags = true
+	after.tagsKept = true
 	var mu sync.Mutex // guards after
 	err = eachIndex(maxRequests, len(changes), func(i int) error {
 		t, err := c.inner.LoadTable(ctx, c.cfg.identifier(changes[i].name))
@@ -125,7 +125,7 @@ func (c *restCatalog) compare(ctx context.Context, changes []change) (after comm
 		}
 		after.isAnyApplied = after.isAnyApplied || currentSnapshotID(want) != currentSnapshotID(base.Metadata()) && got.SnapshotByID(currentSnapshotID(want)) != nil
 		for name := range refNames(want) {
-			after.keepsTags = after.keepsTags && refNames(got)[name]
+			after.tagsKept = after.tagsKept && refNames(got)[name]
 		}
 		return nil
 	})
@@ -167,10 +167,10 @@ func currentSnapshotID(m table.Metadata) int64 {
 	return 0
 }
 
-// NotCommittedError means that a server confirmed a commit that its tables do not show.
-type NotCommittedError struct{ Tables []string }
+// NotShownError means that a server confirmed a commit that its tables do not show.
+type NotShownError struct{ Tables []string }
 
-func (e *NotCommittedError) Error() string {
-	return fmt.Sprintf("commit to the lake: the server confirmed the commit, but %s do not show it; no file was removed: "+
+func (e *NotShownError) Error() string {
+	return fmt.Sprintf("commit to the lake: the server confirmed the commit, but it is not visible in %s; no file was removed: "+
 		"read the log of the server, then run \"placementsync lake publish\"", strings.Join(e.Tables, ", "))
 }

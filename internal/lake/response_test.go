@@ -17,6 +17,9 @@ import (
 	"placementsync/internal/object"
 )
 
+// The values of the parameter isApplied of commitTo.
+const applied, notApplied = true, false
+
 // commitTo commits a change of one table to a server. serve handles the commit. When the table is read
 // back, the server shows the table after the change if isApplied is set, and otherwise before the change.
 func commitTo(t *testing.T, isApplied bool, serve http.HandlerFunc) error {
@@ -76,32 +79,32 @@ func TestOnlyCatalogErrorsAreRejections(t *testing.T) {
 				}
 			}
 			isRejection := isProtocolError && (response{status, true}).isRejection()
-			err := commitTo(t, false, serve)
+			err := commitTo(t, notApplied, serve)
 			unknown, conflict := errors.As(err, new(*UnknownResultError)), errors.As(err, new(*ConflictError))
 			if err == nil || unknown == (isRejection || status == http.StatusConflict) || conflict != (status == http.StatusConflict) ||
 				!strings.Contains(err.Error(), fmt.Sprint("status ", status)) {
 				t.Errorf("status %d, protocol error %v: got %v (UnknownResultError %v, ConflictError %v), want a plain error for a rejection, ConflictError for 409, UnknownResultError for others",
 					status, isProtocolError, err, unknown, conflict)
 			}
-			if err := commitTo(t, true, serve); (err == nil) == isRejection {
+			if err := commitTo(t, applied, serve); (err == nil) == isRejection {
 				t.Errorf("status %d after an applied commit: got %v, want an error: %v", status, err, isRejection)
 			}
 		}
 	}
 }
 
-func TestAConfirmationIsReadBack(t *testing.T) {
+func TestConfirmedCommitIsReadBack(t *testing.T) {
 	serve := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }
-	if err := commitTo(t, true, serve); err != nil {
+	if err := commitTo(t, applied, serve); err != nil {
 		t.Errorf("a confirmed commit that was applied: got %v, want no error", err)
 	}
-	if err := commitTo(t, false, serve); !errors.As(err, new(*NotCommittedError)) || !strings.Contains(err.Error(), "but current.a do not show it") {
-		t.Errorf("a confirmed commit that was not applied: got %v, want a *NotCommittedError", err)
+	if err := commitTo(t, notApplied, serve); !errors.As(err, new(*NotShownError)) || !strings.Contains(err.Error(), "but it is not visible in current.a") {
+		t.Errorf("a confirmed commit that was not applied: got %v, want a *NotShownError", err)
 	}
 }
 
 func TestCommitWithoutResponseIsUnknown(t *testing.T) {
-	err := commitTo(t, false, func(_ http.ResponseWriter, r *http.Request) {
+	err := commitTo(t, notApplied, func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body) // the server notices a closed connection only after it has read the body
 		<-r.Context().Done()
 	})

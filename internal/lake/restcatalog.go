@@ -166,7 +166,7 @@ func (c *restCatalog) newTable(ctx context.Context, n tableName, d design) (*tab
 	return c.wrap(t)
 }
 
-func (c *restCatalog) commit(ctx context.Context, changes []change) (keepsTags bool, err error) {
+func (c *restCatalog) commit(ctx context.Context, changes []change) (tagsKept bool, err error) {
 	commits := make([]table.TableCommit, len(changes))
 	for i, ch := range changes {
 		commits[i] = table.TableCommit{Identifier: c.cfg.identifier(ch.name), Requirements: ch.requirements, Updates: ch.updates}

@@ -72,8 +72,8 @@ func icebergType(t stream.Type) iceberg.Type {
 	return iceberg.PrimitiveTypes.String // text, and JSON as text
 }
 
-// newMetadata returns the metadata of a table without a snapshot. Its columns have other field ids than
-// the design; the first change of the table replaces these ids.
+// newMetadata returns the metadata of a table without a snapshot. iceberg-go gives the columns other field
+// ids than the design has. The first change of the table replaces these ids.
 func (d design) newMetadata(location string) (table.Metadata, error) {
 	return table.NewMetadata(iceberg.NewSchema(0, d.fields()...), iceberg.UnpartitionedSpec, table.UnsortedSortOrder, location, d.properties())
 }

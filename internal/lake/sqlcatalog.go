@@ -47,8 +47,8 @@ const databaseTimeout = 90 * time.Second
 type dialect struct {
 	// hasTablesSQL is a query that returns whether the tables of the catalog exist.
 	hasTablesSQL string
-	// numberedParameters is true if parameters are written $1 and $2, and false if they are written ?.
-	numberedParameters bool
+	// hasNumberedParameters is true if parameters are written $1 and $2, and false if they are written ?.
+	hasNumberedParameters bool
 	// setTimeoutSQL, if set, is a statement that limits the waiting times of the transaction in which it runs.
 	setTimeoutSQL string
 }
@@ -73,8 +73,8 @@ func openSQL(ctx context.Context, cfg Config, f *files) (*sqlCatalog, error) {
 	return c, err
 }
 
-// create creates the file of an SQLite catalog if it does not exist.
-func (c *sqlCatalog) create() error {
+// createFile creates the file of an SQLite catalog if it does not exist.
+func (c *sqlCatalog) createFile() error {
 	if c.db != nil {
 		return nil
 	}
@@ -98,7 +98,7 @@ func (c *sqlCatalog) close() error {
 // statement returns the named statement of sql/catalog.sql in the dialect of the database.
 func (c *sqlCatalog) statement(name string) string {
 	text := string(catalogSQL.Render(name, nil))
-	if !c.dialect.numberedParameters {
+	if !c.dialect.hasNumberedParameters {
 		return text
 	}
 	for n := 1; strings.Contains(text, "?"); n++ {
@@ -121,7 +121,7 @@ func (c *sqlCatalog) load(ctx context.Context) (tables, error) {
 	}
 	tableOfRow := make([]*table.Table, len(rows))
 	err = eachIndex(c.files.workers(), len(rows), func(i int) (err error) {
-		tableOfRow[i], err = c.open(rows[i])
+		tableOfRow[i], err = c.openTable(rows[i])
 		return err
 	})
 	lakeTables := tables{}
@@ -133,8 +133,8 @@ func (c *sqlCatalog) load(ctx context.Context) (tables, error) {
 	return lakeTables, err
 }
 
-// open reads the metadata of a table.
-func (c *sqlCatalog) open(r registeredTable) (*table.Table, error) {
+// openTable reads the metadata of a table.
+func (c *sqlCatalog) openTable(r registeredTable) (*table.Table, error) {
 	name := strings.Join(r.identifier, ".")
 	data, err := c.files.readAll(canonicalAddress(r.metadataLocation))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -193,7 +193,7 @@ func (c *sqlCatalog) newTable(_ context.Context, n tableName, d design) (*table.
 	return c.tableOf(c.cfg.identifier(n), m, ""), nil
 }
 
-// swap is the replacement of the metadata file of a table in the catalog.
+// swap replaces the metadata file of a table in the catalog. For a new table, from is empty.
 type swap struct {
 	name     tableName
 	from, to string
@@ -201,7 +201,7 @@ type swap struct {
 
 // commit writes the metadata of all tables, and then replaces their addresses in the catalog in one
 // transaction.
-func (c *sqlCatalog) commit(ctx context.Context, changes []change) (keepsTags bool, err error) {
+func (c *sqlCatalog) commit(ctx context.Context, changes []change) (tagsKept bool, err error) {
 	swaps := make([]swap, len(changes))
 	err = eachIndex(c.files.workers(), len(changes), func(i int) error {
 		to, err := c.writeMetadata(changes[i])
@@ -214,16 +214,17 @@ func (c *sqlCatalog) commit(ctx context.Context, changes []change) (keepsTags bo
 	if err != nil {
 		return false, fmt.Errorf("write the metadata: %w", err)
 	}
-	if err := c.create(); err != nil {
+	if err := c.createFile(); err != nil {
 		return false, err
 	}
+	const keepChanges = true
 	committed := false
 	err = c.files.disk.Do("commit", "catalog", func() error {
-		err := c.swapAll(ctx, swaps, true)
+		err := c.swapAll(ctx, swaps, keepChanges)
 		committed = err == nil
 		return err
 	})
-	if err != nil && committed {
+	if err != nil && committed { // Step failed after the commit
 		err = &UnknownResultError{err}
 	}
 	return true, err
@@ -244,12 +245,12 @@ func (c *sqlCatalog) writeMetadata(ch change) (location string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", ch.name, err)
 	}
-	location = fmt.Sprintf("%s/metadata/%05d-%s.metadata.json", m.Location(), nextVersion(ch.base.MetadataLocation()), uuid.New())
+	location = fmt.Sprintf("%s/metadata/%05d-%s.metadata.json", m.Location(), nextMetadataNumber(ch.base.MetadataLocation()), uuid.New())
 	return location, c.files.WriteFile(location, data)
 }
 
-// nextVersion returns the number after the version in the name of a metadata file, or 0 for a new table.
-func nextVersion(location string) int {
+// nextMetadataNumber returns the number in the name of the metadata file after location, or 0 for a new table.
+func nextMetadataNumber(location string) int {
 	number, _, _ := strings.Cut(filepath.Base(location), "-")
 	n, err := strconv.Atoi(number)
 	if err != nil {
@@ -259,8 +260,8 @@ func nextVersion(location string) int {
 }
 
 // swapAll sets the new metadata files of all tables in one transaction. It returns a
-// *ConflictError if a table changed since it was loaded. If keep is false, the transaction is rolled back.
-func (c *sqlCatalog) swapAll(ctx context.Context, swaps []swap, keep bool) (err error) {
+// *ConflictError if a table changed since it was loaded. If keepChanges is false, it rolls the transaction back.
+func (c *sqlCatalog) swapAll(ctx context.Context, swaps []swap, keepChanges bool) (err error) {
 	// All publishers use the same order, so that they do not deadlock.
 	slices.SortFunc(swaps, func(a, b swap) int { return strings.Compare(a.name.String(), b.name.String()) })
 	ctx, cancel := context.WithTimeout(ctx, databaseTimeout)
@@ -270,7 +271,7 @@ func (c *sqlCatalog) swapAll(ctx context.Context, swaps []swap, keep bool) (err 
 		return fmt.Errorf("begin the commit in %s: %w", c.place, err)
 	}
 	defer func() {
-		if err != nil || !keep {
+		if err != nil || !keepChanges {
 			err = errors.Join(err, warehouse.Undo(tx))
 		}
 	}()
@@ -287,7 +288,7 @@ func (c *sqlCatalog) swapAll(ctx context.Context, swaps []swap, keep bool) (err 
 			return c.commitErr(s.name.String(), err)
 		}
 	}
-	if !keep {
+	if !keepChanges {
 		return nil
 	}
 	if err := tx.Commit(); err != nil {
@@ -327,10 +328,10 @@ func (c *sqlCatalog) ensureTables(ctx context.Context, tx *sql.Tx) error {
 func (c *sqlCatalog) swapOne(ctx context.Context, tx *sql.Tx, s swap) error {
 	namespace := c.cfg.namespace(s.name.part)
 	if s.from == "" {
-		_, err := tx.ExecContext(ctx, c.statement("add_table"), c.cfg.Name, namespace, s.name.name, s.to)
+		_, err := tx.ExecContext(ctx, c.statement("add_table"), c.cfg.Name, namespace, s.name.table, s.to)
 		return err
 	}
-	result, err := tx.ExecContext(ctx, c.statement("swap_table"), s.to, s.from, c.cfg.Name, namespace, s.name.name, s.from)
+	result, err := tx.ExecContext(ctx, c.statement("swap_table"), s.to, s.from, c.cfg.Name, namespace, s.name.table, s.from)
 	if err != nil {
 		return err
 	}
@@ -340,10 +341,12 @@ func (c *sqlCatalog) swapOne(ctx context.Context, tx *sql.Tx, s swap) error {
 	return nil
 }
 
-// checkAccess adds a table to the catalog and rolls back. A database that checkAccess creates stays empty.
+// checkAccess adds a table to the catalog and rolls back. If it creates the file of an SQLite catalog, the
+// file is kept without tables.
 func (c *sqlCatalog) checkAccess(ctx context.Context) (err error) {
-	if err := c.create(); err != nil {
+	if err := c.createFile(); err != nil {
 		return err
 	}
-	return c.swapAll(ctx, []swap{{tableName{meta, "check_" + uuid.NewString()}, "", "none"}}, false)
+	const keepChanges = false
+	return c.swapAll(ctx, []swap{{tableName{meta, "check_" + uuid.NewString()}, "", "none"}}, keepChanges)
 }

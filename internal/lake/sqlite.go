@@ -10,7 +10,6 @@ import (
 	sqlitelib "modernc.org/sqlite/lib"
 )
 
-// sqliteDialect is the dialect of SQLite.
 var sqliteDialect = dialect{
 	hasTablesSQL: "SELECT count(*) > 0 FROM sqlite_master WHERE type = 'table' AND name = 'iceberg_tables'",
 }
@@ -19,7 +18,7 @@ var sqliteDialect = dialect{
 const publicDir = 0o755
 
 // openSQLite opens an SQLite catalog. A transaction takes the write lock when it begins. Taking the
-// lock later would fail if another transaction wrote meanwhile. A writer waits for readers.
+// lock later would fail if another transaction wrote meanwhile. Waiting for a lock ends after 20 s.
 func openSQLite(path string) (*sql.DB, error) {
 	address := url.URL{Scheme: "file", Path: path, RawQuery: "_txlock=immediate&_pragma=busy_timeout(20000)&_pragma=synchronous(FULL)"}
 	db, err := sql.Open("sqlite", address.String())

@@ -52,11 +52,11 @@ func (l *Lake) Status(ctx context.Context) (Status, error) {
 	if err != nil {
 		return s, err
 	}
-	shownState := newest(states)
+	shownState := newestState(states)
 	s.Run, s.SnapshotAt = shownState.run, shownState.at
 	nights := map[string]bool{}
 	for n, t := range lakeTables {
-		s.Tables = append(s.Tables, StatusTable{l.cfg.namespace(n.part) + "." + n.name, states[n].run, states[n].onMain, states[n].rows, states[n].files,
+		s.Tables = append(s.Tables, StatusTable{l.cfg.namespace(n.part) + "." + n.table, states[n].run, states[n].onMain, states[n].rows, states[n].files,
 			len(t.Metadata().Snapshots()), t.Location()})
 		s.Rows += states[n].rows
 		for _, run := range taggedNights(t) {
@@ -92,7 +92,8 @@ func firstRun(t *table.Table) string {
 	return first
 }
 
-// Compare sets Latest, Behind and OutOfOrder. run is the version that readers of the warehouse see.
+// Compare sets Latest, Behind and OutOfOrder. run is the run of the version that readers of the warehouse
+// see.
 func (s *Status) Compare(wh *warehouse.Warehouse, run string) error {
 	m, err := wh.Versions.ReadManifest(run)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Verified lists the differences that Verify found.
-type Verified struct {
+// VerifyReport is the result of Verify.
+type VerifyReport struct {
 	Run    string `json:"run_id"`
 	Tables int    `json:"tables"`
 	Files  int    `json:"files"`
@@ -35,21 +35,21 @@ type Difference struct {
 // Verify compares every table of a night with the version: the number of rows, and a
 // checksum of all values. Like other engines, DuckDB reads the files to which the metadata of the
 // lake refer, and finds columns by their field ids.
-func (l *Lake) Verify(ctx context.Context, v *Version) (report Verified, err error) {
+func (l *Lake) Verify(ctx context.Context, v *Version) (report VerifyReport, err error) {
 	startedAt := l.cfg.Now()
-	report = Verified{Run: v.Run, Differences: []Difference{}}
+	report = VerifyReport{Run: v.Run, Differences: []Difference{}}
 	lakeTables, states, err := l.loadStates(ctx)
 	if err != nil {
 		return report, err
 	}
-	isNewest := newest(states).run == v.Run
+	isNewest := newestState(states).run == v.Run
 	for _, s := range v.sources {
 		rows, files, err := v.verifyTable(ctx, s, lakeTables[s.name], states[s.name], isNewest)
 		if ctx.Err() != nil {
 			return report, ctx.Err()
 		}
 		if err != nil {
-			report.Differences = append(report.Differences, Difference{l.cfg.namespace(s.name.part) + "." + s.name.name, err.Error()})
+			report.Differences = append(report.Differences, Difference{l.cfg.namespace(s.name.part) + "." + s.name.table, err.Error()})
 		}
 		report.Tables, report.Files, report.Rows = report.Tables+1, report.Files+files, report.Rows+rows
 	}
@@ -88,7 +88,7 @@ func (v *Version) verifyTable(ctx context.Context, s source, t *table.Table, sta
 		return 0, 0, err
 	}
 	defer func() { _ = os.RemoveAll(v.fetchedDir()) }()
-	expected, err := v.sum(ctx, s, sqltext.SQL("version."+sqltext.Quote(s.schema)+"."+sqltext.Quote(s.name.name)), columnValues(s.presentColumns))
+	expected, err := v.sum(ctx, s, sqltext.SQL("version."+sqltext.Quote(s.schema)+"."+sqltext.Quote(s.name.table)), columnValues(s.presentColumns))
 	if err != nil {
 		return 0, len(paths), err
 	}

@@ -89,19 +89,19 @@ func (v *Version) readKnownRuns(ctx context.Context, wh *warehouse.Warehouse) er
 
 // add adds a table if the version has it.
 func (v *Version) add(s source) {
-	s.presentColumns = v.PresentColumns(s.schema, s.name.name, s.design.columns)
+	s.presentColumns = v.PresentColumns(s.schema, s.name.table, s.design.columns)
 	if len(s.presentColumns) > 0 {
 		v.sources = append(v.sources, s)
 	}
 }
 
-// measure contains counts and checksums of the rows of a table of the schema past or meta. If the lake
-// was published from the same history, the lake already has the rows that publishedRows selects.
+// measure contains counts and checksums for a table of the schema past or meta. If the lake was published
+// from the same history, the lake already has the rows that publishedCondition selects.
 type measure struct {
 	// checksum and rows are the checksum and the number of all rows.
 	checksum string
 	rows     int64
-	// publishedChecksum is the checksum of the rows that publishedRows selects. addedRows is the number
+	// publishedChecksum is the checksum of the rows that publishedCondition selects. addedRows is the number
 	// of the other rows.
 	publishedChecksum string
 	addedRows         int64
@@ -114,9 +114,9 @@ func (v *Version) measureTables(ctx context.Context, states map[tableName]publis
 		if s.name.part == current {
 			continue
 		}
-		publishedCondition := s.publishedRows(states[s.name])
+		published := s.publishedCondition(states[s.name])
 		parts = append(parts, versionSQL.Render("measure_table", sqltext.Values{"index": i, "checksum": s.checksum("true"),
-			"published_checksum": s.checksum(publishedCondition), "published": publishedCondition, "schema": sqltext.Name(s.schema), "table": sqltext.Name(s.name.name)}))
+			"published_checksum": s.checksum(published), "published": published, "schema": sqltext.Name(s.schema), "table": sqltext.Name(s.name.table)}))
 	}
 	measures := map[tableName]measure{}
 	err := v.EachRow(ctx, parts, func(scan func(...any) error) error {
@@ -141,10 +141,10 @@ func (s source) checksum(condition sqltext.SQL) sqltext.SQL {
 	return versionSQL.Render("checksum_of_meta", sqltext.Values{"rows": condition, "columns": columnNames(s.presentColumns)})
 }
 
-// publishedRows returns the condition for the rows that the lake already has if it was published
+// publishedCondition returns the condition for the rows that the lake already has if it was published
 // from the history of this version. If the checksum of these rows equals state.checksum, the lake has
 // exactly these rows.
-func (s source) publishedRows(state publishedState) sqltext.SQL {
+func (s source) publishedCondition(state publishedState) sqltext.SQL {
 	_, hasRun := stream.Definition{Columns: s.presentColumns}.Column("run_id")
 	switch {
 	case state.run == "":
@@ -161,7 +161,7 @@ func (s source) publishedRows(state publishedState) sqltext.SQL {
 func (v *Version) writeFile(ctx context.Context, s source, condition sqltext.SQL) (file string, err error) {
 	file = filepath.Join(v.Scratch, s.name.String()+".parquet")
 	err = v.Exec(ctx, versionSQL.Render("copy_rows", sqltext.Values{"columns": columnValues(s.presentColumns), "rows": condition,
-		"schema": sqltext.Name(s.schema), "table": sqltext.Name(s.name.name), "file": file,
+		"schema": sqltext.Name(s.schema), "table": sqltext.Name(s.name.table), "file": file,
 		"ids": dictionary.FieldIDs(s.presentColumns), "bytes": v.maxGroupBytes}))
 	return file, err
 }

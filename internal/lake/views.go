@@ -53,17 +53,17 @@ func (l *Lake) InstallViews(ctx context.Context, part string, views []View) (wri
 func (c *restCatalog) installView(ctx context.Context, namespace table.Identifier, v View) (bool, error) {
 	name := append(slices.Clone(namespace), v.Name)
 	columns := iceberg.NewSchema(0, viewFields(v.Columns)...)
-	var texts []view.Representation
+	var representations []view.Representation
 	for _, dialect := range slices.Sorted(maps.Keys(v.SQL)) {
-		texts = append(texts, view.NewRepresentation(v.SQL[dialect], dialect))
+		representations = append(representations, view.NewRepresentation(v.SQL[dialect], dialect))
 	}
-	next, err := view.NewVersion(1, 0, texts, namespace)
+	newVersion, err := view.NewVersion(1, 0, representations, namespace)
 	if err != nil {
 		return false, err
 	}
 	existing, err := c.inner.LoadView(ctx, name)
 	if errors.Is(err, icebergcatalog.ErrNoSuchView) {
-		existing, err = c.inner.CreateView(ctx, name, next, columns, icebergcatalog.WithViewProperties(iceberg.Properties{commentProperty: v.About}))
+		existing, err = c.inner.CreateView(ctx, name, newVersion, columns, icebergcatalog.WithViewProperties(iceberg.Properties{commentProperty: v.About}))
 	}
 	if err != nil {
 		return false, err
@@ -71,17 +71,17 @@ func (c *restCatalog) installView(ctx context.Context, namespace table.Identifie
 	oldVersion := existing.Metadata().CurrentVersion()
 	// CreateView records the name that this program uses for the catalog. Spark has its own name for
 	// the catalog and uses it if no name is recorded. So the update below removes the recorded name.
-	isSame := existing.Metadata().CurrentSchema().Equals(columns)
-	if oldVersion.DefaultCatalog == "" && slices.Equal(oldVersion.Representations, texts) && isSame {
+	hasSameColumns := existing.Metadata().CurrentSchema().Equals(columns)
+	if oldVersion.DefaultCatalog == "" && slices.Equal(oldVersion.Representations, representations) && hasSameColumns {
 		return false, nil
 	}
 	updates := []view.Update{view.NewSetPropertiesUpdate(iceberg.Properties{commentProperty: v.About})}
 	const lastAdded = -1 // the meaning of this id in Iceberg updates
-	next.VersionID, next.SchemaID = oldVersion.VersionID+1, existing.Metadata().CurrentSchemaID()
-	if !isSame {
-		updates, next.SchemaID = append(updates, view.NewAddSchemaUpdate(columns)), lastAdded
+	newVersion.VersionID, newVersion.SchemaID = oldVersion.VersionID+1, existing.Metadata().CurrentSchemaID()
+	if !hasSameColumns {
+		updates, newVersion.SchemaID = append(updates, view.NewAddSchemaUpdate(columns)), lastAdded
 	}
-	updates = append(updates, view.NewAddViewVersionUpdate(next), view.NewSetCurrentVersionUpdate(lastAdded))
+	updates = append(updates, view.NewAddViewVersionUpdate(newVersion), view.NewSetCurrentVersionUpdate(lastAdded))
 	_, err = c.inner.UpdateView(ctx, name, nil, updates)
 	return true, err
 }

@@ -37,8 +37,9 @@ COPY (SELECT {columns} FROM version.{schema}.{table} WHERE {rows}) TO {file} (FO
     COMPRESSION_LEVEL 1, ROW_GROUP_SIZE 122880, ROW_GROUP_SIZE_BYTES {bytes}, FIELD_IDS {ids})
 
 -- name: sum_values
--- The number of rows and a checksum of all values that does not depend on the order of the rows.
+-- The number of rows and a checksum of all values. The order of the rows does not change the checksum.
 SELECT count(*), coalesce(sum(hash({names})::HUGEINT), 0)::VARCHAR FROM (SELECT {values} FROM {source})
 
 -- name: files_by_id
+-- A scan of Parquet files that finds columns by their field ids.
 read_parquet([{files}], hive_partitioning = false, schema = MAP {{fields}})
