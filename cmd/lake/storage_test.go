@@ -79,7 +79,7 @@ func TestBucketFailsDuringPublish(t *testing.T) {
 	h.publish()
 	h.requireEqualTables(h.shownRun())
 	h.night()
-	server.Change("nights", nil)
+	server.RemoveBucket("nights")
 	if got := h.run("publish"); got.code != 1 || !strings.Contains(got.stderr, "check that lake.warehouse") || strings.Contains(got.stderr, s3sim.SecretKey) {
 		t.Errorf("publish without a bucket: got %+v, want exit code 1 and advice without the key", got)
 	}

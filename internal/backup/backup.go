@@ -56,11 +56,11 @@ type Result struct {
 	Removed int
 	// LeftOut are the files that are not in the backup: files without an intact copy in the warehouse
 	// or the bucket, and days that are missing in the Parquet series.
-	LeftOut []Problem
+	LeftOut []DamagedFile
 }
 
-// Problem is a missing or damaged file, or a file whose object is missing or damaged.
-type Problem struct {
+// DamagedFile is a missing or damaged file, or a file whose object is missing or damaged.
+type DamagedFile struct {
 	File    string `json:"file"`
 	Problem string `json:"problem"`
 }
@@ -104,13 +104,13 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 		return res, err
 	}
 	c.warnIfFuture(existing.newestAt)
-	if err := j.listStored(ctx); err != nil {
+	if err := j.listStoredObjects(ctx); err != nil {
 		return res, err
 	}
 	if err := j.sendFiles(ctx); err != nil {
 		return j.result, err
 	}
-	if err := j.leaveOutMissing(); err != nil {
+	if err := j.leaveOutMissingDays(); err != nil {
 		return j.result, err
 	}
 	m := Manifest{Kind: manifestKind, Format: manifestFormat, Run: j.result.Run, At: timeAfter(c.Now(), existing.newestAt), Program: c.Program, Files: j.files, LeftOut: j.result.LeftOut}
@@ -118,7 +118,7 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 	if err != nil {
 		return j.result, err
 	}
-	if err := j.checkStored(ctx, name); err != nil {
+	if err := j.checkStoredObjects(ctx, name); err != nil {
 		return j.result, err
 	}
 	j.result.Files = len(m.Files)
@@ -126,8 +126,8 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 		j.result.Bytes += f.Bytes
 	}
 	// The backup is complete. An error below only leaves unneeded objects.
-	if err := j.removeOld(ctx, name); err != nil {
-		c.Log.Warn("objects of old backups not removed, the next backup tries again", "error", err)
+	if err := j.removeOldBackups(ctx, name); err != nil {
+		c.Log.Warn("objects of old backups not removed; the next backup tries again", "error", err)
 	}
 	return j.result, nil
 }
@@ -135,7 +135,7 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 // completeSeries adds the missing days to the Parquet series, because a backup copies the series but no
 // versions. A day is missing if its version was published but not added to the series, for example because the
 // night was killed. If another command has the lock, or a file is damaged, days remain missing, and
-// leaveOutMissing reports them.
+// leaveOutMissingDays reports them.
 func (j *job) completeSeries() error {
 	missing, err := j.Warehouse.Series.Missing()
 	if err != nil || len(missing) == 0 {
@@ -155,9 +155,9 @@ func (j *job) completeSeries() error {
 	return errors.Join(err, lock.Release())
 }
 
-// leaveOutMissing reports the days that completeSeries could not add. Days that were published after the
+// leaveOutMissingDays reports the days that completeSeries could not add. Days that were published after the
 // backup began are not part of this backup.
-func (j *job) leaveOutMissing() error {
+func (j *job) leaveOutMissingDays() error {
 	missing, err := j.Warehouse.Series.Missing()
 	for _, m := range missing {
 		if m.RunID <= j.result.Run {
@@ -196,7 +196,7 @@ func (j *job) checkOwner(ctx context.Context) (manifests, error) {
 	return existing, &OtherWarehouseError{j.Bucket.Address(""), newest}
 }
 
-func (j *job) listStored(ctx context.Context) error {
+func (j *job) listStoredObjects(ctx context.Context) error {
 	objects, err := j.Bucket.List(ctx, dataDir)
 	j.stored = map[string]object.Object{}
 	for _, o := range objects {
@@ -205,25 +205,25 @@ func (j *job) listStored(ctx context.Context) error {
 	return err
 }
 
-// checkStored checks that the bucket has all objects of the manifest, because another program may have
-// removed objects meanwhile. If an object is missing, checkStored deletes the manifest.
-func (j *job) checkStored(ctx context.Context, manifest string) error {
-	if err := j.listStored(ctx); err != nil {
+// checkStoredObjects checks that the bucket has all objects of the manifest, because another program may have
+// removed objects meanwhile. If an object is missing, checkStoredObjects deletes the manifest.
+func (j *job) checkStoredObjects(ctx context.Context, manifestName string) error {
+	if err := j.listStoredObjects(ctx); err != nil {
 		return err
 	}
 	for _, f := range j.files {
 		if !j.isStored(f) {
-			err := fmt.Errorf("back up to %s: %s of file %s was removed during the backup: another program removes objects there, or another warehouse uses this prefix; "+
+			err := fmt.Errorf("back up to %s: the object %s with the file %s was removed during the backup: another program removes objects there, or another warehouse uses this prefix; "+
 				"the previous backup was kept, and the next backup sends the object again", j.Bucket.Address(""), dataName(f), f.File)
-			return errors.Join(err, j.Bucket.Delete(ctx, manifest))
+			return errors.Join(err, j.Bucket.Delete(ctx, manifestName))
 		}
 	}
 	return nil
 }
 
-// sendFiles sends the missing files. If a night changed the Parquet series meanwhile, sendFiles starts
-// again, because a backup must not mix files from before and after a night. It also starts again once
-// if files were missing or damaged, because a night may have been replacing them.
+// sendFiles sends the files that the bucket lacks. If a night changed the Parquet series meanwhile, sendFiles
+// starts again, because a backup must not mix files from before and after a night. It also starts again once
+// if files of the warehouse were missing or damaged, because a night may have been replacing them.
 func (j *job) sendFiles(ctx context.Context) error {
 	const maxAttempts = 5
 	isUnchanged := false
@@ -233,10 +233,10 @@ func (j *job) sendFiles(ctx context.Context) error {
 			return err
 		}
 		j.files, j.result.LeftOut = nil, nil
-		group, sending := errgroup.WithContext(ctx)
+		group, groupCtx := errgroup.WithContext(ctx)
 		group.SetLimit(parallelFiles)
 		for _, f := range files {
-			group.Go(func() error { return j.sendFile(sending, f) })
+			group.Go(func() error { return j.sendFile(groupCtx, f) })
 		}
 		if err := group.Wait(); err != nil {
 			return err
@@ -258,16 +258,16 @@ func (j *job) sendFiles(ctx context.Context) error {
 			"run \"placementsync backup\" while no night is running", j.Bucket.Address(""), maxAttempts)
 	}
 	slices.SortFunc(j.files, compareFiles)
-	slices.SortFunc(j.result.LeftOut, func(x, y Problem) int { return strings.Compare(x.File, y.File) })
+	slices.SortFunc(j.result.LeftOut, func(x, y DamagedFile) int { return strings.Compare(x.File, y.File) })
 	return nil
 }
 
 // seriesFiles returns the files of the series, sorted. Mirror.Files returns a checksum only for files of the
 // series.
 func seriesFiles(files []checksum.FileSum) []checksum.FileSum {
-	all := slices.DeleteFunc(slices.Clone(files), func(f checksum.FileSum) bool { return f.SHA256 == "" })
-	slices.SortFunc(all, compareFiles)
-	return all
+	inSeries := slices.DeleteFunc(slices.Clone(files), func(f checksum.FileSum) bool { return f.SHA256 == "" })
+	slices.SortFunc(inSeries, compareFiles)
+	return inSeries
 }
 
 func compareFiles(x, y checksum.FileSum) int { return strings.Compare(x.File, y.File) }
@@ -297,8 +297,8 @@ func (j *job) sendFile(ctx context.Context, want checksum.FileSum) error {
 	return nil // a file of state/ may have been removed meanwhile
 }
 
-// sendFrom sends the file at a path. If want has a checksum that differs from the checksum of the file,
-// sendFrom sends nothing and returns the problem of the file.
+// sendFrom sends the file at a path. If the file is missing, or want has another checksum, sendFrom sends
+// nothing and returns the problem of the file.
 func (j *job) sendFrom(ctx context.Context, path string, want checksum.FileSum) (problem string, err error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -348,18 +348,18 @@ func (j *job) addFile(f checksum.FileSum, isNew bool) {
 func (j *job) leaveOut(file, problem string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.result.LeftOut = append(j.result.LeftOut, Problem{file, problem})
+	j.result.LeftOut = append(j.result.LeftOut, DamagedFile{file, problem})
 }
 
-// removeOld removes all manifests except the newest two, and then the objects that no manifest
-// lists. own is the name of the manifest that Run wrote. A running restore may use the second newest
-// manifest. If a manifest cannot be read, removeOld removes no object, because the manifest may list
+// removeOldBackups removes all manifests except the newest two, and then the objects that no manifest
+// lists. ownManifest is the name of the manifest that Run wrote. A running restore may use the second newest
+// manifest. If a manifest cannot be read, removeOldBackups removes no object, because the manifest may list
 // any object.
 //
-// Another machine may use the same prefix, although that is not supported. Therefore removeOld lists
+// Another machine may use the same prefix, although that is not supported. Therefore removeOldBackups lists
 // the manifests again. It also keeps objects that were stored less than a day before this backup,
 // because their manifest is possibly not written yet.
-func (j *job) removeOld(ctx context.Context, own string) error {
+func (j *job) removeOldBackups(ctx context.Context, ownManifest string) error {
 	const keptManifests = 2
 	existing, err := listManifests(ctx, j.Bucket)
 	if err != nil {
@@ -369,15 +369,15 @@ func (j *job) removeOld(ctx context.Context, own string) error {
 		return fmt.Errorf("%w; no object is removed until this manifest can be read or is deleted", existing.unreadable[0].err)
 	}
 	all := existing.readable
-	ownIndex := slices.IndexFunc(all, func(m storedManifest) bool { return m.name == own })
+	ownIndex := slices.IndexFunc(all, func(m storedManifest) bool { return m.name == ownManifest })
 	if ownIndex < 0 {
-		return fmt.Errorf("find the backup %s: it is missing; no object was removed", j.Bucket.Address(own))
+		return fmt.Errorf("find the backup %s: it is missing; no object was removed", j.Bucket.Address(ownManifest))
 	}
 	cutoff := all[ownIndex].storedAt.Add(-24 * time.Hour)
 	if n, err := j.Bucket.AbortBefore(ctx, dataDir, cutoff); err != nil {
-		j.Log.Warn("parts of interrupted uploads not removed, the next backup tries again", "error", err)
+		j.Log.Warn("parts of unfinished uploads not removed; the next backup tries again", "error", err)
 	} else if n > 0 {
-		j.Log.Info("parts of interrupted uploads removed", "uploads", n)
+		j.Log.Info("parts of unfinished uploads removed", "uploads", n)
 	}
 	var oldManifests []string
 	for len(all) > keptManifests {

@@ -39,7 +39,7 @@ type Manifest struct {
 	Program string             `json:"program_version"`
 	Files   []checksum.FileSum `json:"files"`
 	// LeftOut is Result.LeftOut.
-	LeftOut []Problem `json:"left_out,omitempty"`
+	LeftOut []DamagedFile `json:"left_out,omitempty"`
 }
 
 // objectSum returns the sum of the object that contains a file.
@@ -81,7 +81,7 @@ func writeManifest(ctx context.Context, b *object.Bucket, m Manifest) (name stri
 	return name, b.PutBytes(ctx, name, text)
 }
 
-// listManifests reads the manifests in a bucket. It ignores objects without the name of a manifest. It
+// listManifests reads the manifests in a bucket. It ignores objects that are not named like a manifest. It
 // returns an error if there are manifests and all of them are unreadable.
 func listManifests(ctx context.Context, b *object.Bucket) (all manifests, err error) {
 	objects, err := b.List(ctx, manifestsDir)
@@ -171,7 +171,7 @@ func (c Config) readNewest(ctx context.Context) (Manifest, error) {
 		switch {
 		case m.name < newest.name: // a later manifest is readable
 		case c.UseOlder:
-			c.Log.Warn("the newest backup cannot be read, an earlier one is used", "error", m.err, "run", newest.Run, "at", newest.At)
+			c.Log.Warn("the newest backup cannot be read; an earlier backup is used", "error", m.err, "run", newest.Run, "at", newest.At)
 		default:
 			return Manifest{}, fmt.Errorf("%w; nothing was changed: --older uses the newest readable backup, of run %s at %s",
 				m.err, newest.Run, newest.At.Format(time.DateTime))

@@ -40,8 +40,8 @@ func Restore(ctx context.Context, c Config) (res Restored, err error) {
 	}
 	ledgerFile := res.Files[ledgerIndex]
 	err = mirror.CheckEmpty(func() bool {
-		same, err := c.isInPlace(ctx, ledgerFile)
-		return same && err == nil
+		isRestored, err := c.isInPlace(ctx, ledgerFile)
+		return isRestored && err == nil
 	})
 	if err != nil {
 		return res, err
@@ -124,7 +124,7 @@ func eachFile(ctx context.Context, files []checksum.FileSum, work func(ctx conte
 type Verified struct {
 	Restored
 	// Damaged are the files whose objects are missing or damaged.
-	Damaged []Problem
+	Damaged []DamagedFile
 }
 
 // Verify compares the objects of the newest backup with its manifest: their sizes and, if
@@ -141,18 +141,18 @@ func Verify(ctx context.Context, c Config, readData bool) (v Verified, err error
 	for _, o := range objects {
 		stored[o.Name] = o.Bytes
 	}
-	problems := make(chan Problem, len(v.Files))
+	problems := make(chan DamagedFile, len(v.Files))
 	var fetched, bytes atomic.Int64
 	err = eachFile(ctx, v.Files, func(ctx context.Context, f checksum.FileSum) error {
 		switch size, ok := stored[dataName(f)]; {
 		case !ok:
-			problems <- Problem{f.File, "its object is missing: the next backup sends it again, if the warehouse has the file"}
+			problems <- DamagedFile{f.File, "its object is missing: the next backup sends it again, if the warehouse has the file"}
 		case size != f.Bytes:
-			problems <- Problem{f.File, fmt.Sprintf("its object has %d bytes, not %d: the next backup sends it again, if the warehouse has the file", size, f.Bytes)}
+			problems <- DamagedFile{f.File, fmt.Sprintf("its object has %d bytes, not %d: the next backup sends it again, if the warehouse has the file", size, f.Bytes)}
 		case readData:
 			err := c.Bucket.Get(ctx, dataName(f), objectSum(f), func() (io.Writer, error) { return io.Discard, nil })
 			if errors.Is(err, object.ErrDiffers) {
-				problems <- Problem{f.File, fmt.Sprintf("its bytes do not match its checksum: remove %s, and the next backup sends it again", c.Bucket.Address(dataName(f)))}
+				problems <- DamagedFile{f.File, fmt.Sprintf("its bytes do not match its checksum: remove %s, and the next backup sends it again", c.Bucket.Address(dataName(f)))}
 				return nil
 			}
 			if err != nil {
@@ -167,7 +167,7 @@ func Verify(ctx context.Context, c Config, readData bool) (v Verified, err error
 	for p := range problems {
 		v.Damaged = append(v.Damaged, p)
 	}
-	slices.SortFunc(v.Damaged, func(x, y Problem) int { return strings.Compare(x.File, y.File) })
+	slices.SortFunc(v.Damaged, func(x, y DamagedFile) int { return strings.Compare(x.File, y.File) })
 	v.Fetched, v.Bytes = int(fetched.Load()), bytes.Load()
 	return v, err
 }

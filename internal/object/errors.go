@@ -72,7 +72,7 @@ func (b *Bucket) newError(verb, name string, err error) error {
 	}
 	e.cause = reasonOf(err)
 	if e.cause == nil {
-		e.text = lastCause(err)
+		e.text = describeCause(err)
 		return e
 	}
 	e.text = e.cause.Error()
@@ -112,9 +112,9 @@ func reasonOf(err error) error {
 	return nil
 }
 
-// lastCause returns a short text of an error without signed addresses: the code and the status of an error
+// describeCause returns a short description without signed addresses: the code and the status of an error
 // response, or the text of the innermost error.
-func lastCause(err error) string {
+func describeCause(err error) string {
 	if api, ok := errors.AsType[smithy.APIError](err); ok {
 		text := "the server returned " + cleanCode(api.ErrorCode())
 		if res, ok := errors.AsType[*awshttp.ResponseError](err); ok {
@@ -126,8 +126,8 @@ func lastCause(err error) string {
 	if res, ok := errors.AsType[*awshttp.ResponseError](err); ok && res.HTTPStatusCode() > 0 {
 		return fmt.Sprintf("the server returned status %d", res.HTTPStatusCode())
 	}
-	if inner, ok := errors.AsType[*url.Error](err); ok {
-		return inner.Err.Error() // the outer error contains the signed address
+	if urlErr, ok := errors.AsType[*url.Error](err); ok {
+		return urlErr.Err.Error() // the text of urlErr contains the signed address
 	}
 	for next := errors.Unwrap(err); next != nil; next = errors.Unwrap(err) {
 		err = next

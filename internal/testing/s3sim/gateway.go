@@ -106,7 +106,7 @@ func awaitServer(t testing.TB, address string) {
 
 // SetFailure sets a function that is called for each request. If fail responds to the request
 // itself, it returns true, and the server does not receive the request. Nil removes the function.
-// SetFailure resets the number of requests.
+// SetFailure also sets the counts of requests to 0.
 func (g *Gateway) SetFailure(fail func(w http.ResponseWriter, r *http.Request) bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -114,7 +114,8 @@ func (g *Gateway) SetFailure(fail func(w http.ResponseWriter, r *http.Request) b
 }
 
 // ThrottleWrites responds to the next n PUT requests with the error SlowDown. The returned function
-// returns the number of PUT requests that are still to be throttled. ThrottleWrites replaces the function of [Gateway.SetFailure].
+// returns the number of PUT requests that are still to be throttled. ThrottleWrites replaces the function of
+// [Gateway.SetFailure].
 func (g *Gateway) ThrottleWrites(n int) (left func() int) {
 	g.SetFailure(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method != http.MethodPut || n == 0 {

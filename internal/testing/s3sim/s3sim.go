@@ -89,13 +89,11 @@ func (s *Server) Objects(bucket string) map[string][]byte {
 	return contents
 }
 
-// Change calls change with the objects of a bucket. change may add, replace and remove objects. If
-// change is nil, the bucket is removed.
+// RemoveBucket removes a bucket and its objects.
+func (s *Server) RemoveBucket(bucket string) { must(s.objects.ForceDeleteBucket(bucket)) }
+
+// Change calls change with the objects of a bucket. change may add, replace and remove objects.
 func (s *Server) Change(bucket string, change func(objects map[string][]byte)) {
-	if change == nil {
-		must(s.objects.ForceDeleteBucket(bucket))
-		return
-	}
 	before := s.Objects(bucket)
 	after := maps.Clone(before)
 	change(after)
