@@ -84,8 +84,8 @@ func (h *fixture) countSteps() map[string]int {
 }
 
 // TestTrialKilledPublishIsAllOrNothing kills one publish per step, at the middle call of the step.
-// All tables must then show the same readable night: the new night after the commit, the earlier night
-// before the commit. After the next publish they must show the new night.
+// All tables must then show the same readable night: the new night if the commit was complete, and
+// otherwise the earlier night. After the next publish they must show the new night.
 func TestTrialKilledPublishIsAllOrNothing(t *testing.T) {
 	torture.RequireTrials(t, os.Getenv)
 	h := newFixture(t, 1)

@@ -71,7 +71,7 @@ func latestRunOf(dir string) string {
 }
 
 // applyNight applies the difference between two folders of the cache to the warehouse. Files
-// that nights never change are linked. New lines of the ledger are appended, because commands of the
+// that nights never change are linked. If before is empty, all files of after are applied. New lines of the ledger are appended, because commands of the
 // lake may have written other lines to the ledger.
 func (h *fixture) applyNight(before, after string) {
 	h.Helper()

@@ -193,7 +193,7 @@ func (h *fixture) downgradeMetadata(table, sum string) any {
 	return m["current-snapshot-id"]
 }
 
-// TestDamagedFileIsRefused damages a file. The publish must fail before the night is visible.
+// TestDamagedFileIsRefused damages a Parquet file of a version. The publish must fail before the night is visible.
 func TestDamagedFileIsRefused(t *testing.T) {
 	h := newFixture(t, 1)
 	first := h.publish()[0].Run
@@ -223,8 +223,8 @@ func TestDamagedDuckDBFileIsRefused(t *testing.T) {
 	}
 }
 
-// TestUnreadableManifestIsReported damages the manifest of a night. publish --all must name the
-// manifest and publish the later nights.
+// TestUnreadableManifestIsReported damages the manifest of the newest night, and then of the night before.
+// publish --all must name the manifest. In the second case it must publish the newest night.
 func TestUnreadableManifestIsReported(t *testing.T) {
 	h := newFixture(t, 1)
 	h.publish()

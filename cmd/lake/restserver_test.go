@@ -25,7 +25,7 @@ type restServer struct {
 	missingEndpoints string
 	// commit, if set, responds to each commit. apply applies the commit to the given
 	// number of tables, or to all tables if the number is allTables.
-	commit func(w http.ResponseWriter, apply func(tables int))
+	commit func(w http.ResponseWriter, apply func(tableCount int))
 	// load, if set, is called when a table is loaded. It returns true if it has responded.
 	load func(w http.ResponseWriter) bool
 }
@@ -135,9 +135,9 @@ func (s *restServer) serveCommit(w http.ResponseWriter, r *http.Request) {
 	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
 		panic(err)
 	}
-	apply := func(tables int) {
+	apply := func(tableCount int) {
 		for i, c := range in.Changes {
-			if i == tables {
+			if i == tableCount {
 				return
 			}
 			name := c.Identifier.Namespace[0] + "." + c.Identifier.Name
@@ -163,9 +163,9 @@ func TestUnexpectedCommitResponses(t *testing.T) {
 	s := h.useRESTServer()
 	first := h.publish()[0].Run
 	h.requireEqualTables(first)
-	respondAsProxy := func(status, tables int) func(http.ResponseWriter, func(int)) {
+	respondAsProxy := func(status, tableCount int) func(http.ResponseWriter, func(int)) {
 		return func(w http.ResponseWriter, apply func(int)) {
-			apply(tables)
+			apply(tableCount)
 			w.WriteHeader(status)
 			fmt.Fprint(w, "<html>proxy</html>")
 		}
@@ -233,8 +233,8 @@ func TestFalseCommitConfirmations(t *testing.T) {
 	s := h.useRESTServer()
 	h.publish()
 	h.night()
-	for _, tables := range []int{0, 3} {
-		s.commit = func(w http.ResponseWriter, apply func(int)) { apply(tables); w.WriteHeader(http.StatusNoContent) }
+	for _, tableCount := range []int{0, 3} {
+		s.commit = func(w http.ResponseWriter, apply func(int)) { apply(tableCount); w.WriteHeader(http.StatusNoContent) }
 		h.mustFail(1, "the server confirmed the commit, but ", "publish")
 	}
 	s.commit = nil

@@ -185,15 +185,15 @@ func (j *job) checkOwner(ctx context.Context) (manifests, error) {
 	if err != nil || len(existing.readable) == 0 {
 		return existing, err
 	}
-	newest := existing.readable[len(existing.readable)-1].Run
+	newestRun := existing.readable[len(existing.readable)-1].Run
 	runs, err := j.Warehouse.Ledger.AllRuns()
 	if err != nil {
 		return existing, err
 	}
-	if newest == "" || newest == j.result.Run || ledger.Find(runs, newest).ID != "" {
+	if newestRun == "" || newestRun == j.result.Run || ledger.Find(runs, newestRun).ID != "" {
 		return existing, nil
 	}
-	return existing, &OtherWarehouseError{j.Bucket.Address(""), newest}
+	return existing, &OtherWarehouseError{j.Bucket.Address(""), newestRun}
 }
 
 func (j *job) listStoredObjects(ctx context.Context) error {

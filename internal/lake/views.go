@@ -15,7 +15,7 @@ import (
 	"placementsync/internal/stream"
 )
 
-// View is a view of the lake. SQL contains its query for each SQL dialect.
+// View is a view of the lake. SQL contains its query for each engine.
 type View struct {
 	Name, About string
 	Columns     []stream.Column
@@ -54,8 +54,8 @@ func (c *restCatalog) installView(ctx context.Context, namespace table.Identifie
 	name := append(slices.Clone(namespace), v.Name)
 	columns := iceberg.NewSchema(0, viewFields(v.Columns)...)
 	var representations []view.Representation
-	for _, dialect := range slices.Sorted(maps.Keys(v.SQL)) {
-		representations = append(representations, view.NewRepresentation(v.SQL[dialect], dialect))
+	for _, engine := range slices.Sorted(maps.Keys(v.SQL)) {
+		representations = append(representations, view.NewRepresentation(v.SQL[engine], engine))
 	}
 	newVersion, err := view.NewVersion(1, 0, representations, namespace)
 	if err != nil {
