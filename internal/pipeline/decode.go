@@ -163,7 +163,7 @@ func (k *sink) stageRows(ctx context.Context, decoders []*decoder) error {
 			if rows[b.Table] == nil {
 				tables = append(tables, b.Table)
 			}
-			rows[b.Table] = append(rows[b.Table], b.Record)
+			rows[b.Table] = append(rows[b.Table], b.Rows)
 		}
 	}
 	for _, t := range tables {

@@ -32,10 +32,10 @@ func (c *driftCollector) addFindings(findings transform.Findings) []stream.Drift
 	for i, d := range findings.Drift {
 		indexes[i] = c.addDrift(d)
 	}
-	for i := range findings.Records {
-		findings.Records[i].DriftIndex = indexes[findings.Records[i].DriftIndex]
+	for i := range findings.DriftRecords {
+		findings.DriftRecords[i].DriftIndex = indexes[findings.DriftRecords[i].DriftIndex]
 	}
-	return findings.Records
+	return findings.DriftRecords
 }
 
 // addDrift returns the index of a drift in c.drifts. If c.drifts does not contain it,

@@ -18,11 +18,9 @@ type Binding struct {
 	// have distinct ids because both are indexes of rowReader.likelyNext.
 	fields []*field
 	// list is the name of the list in the response.
-	list           string
-	isObject       bool
-	isStatusCounts bool
-	// oneOf are the columns of RequireOne. A record has a value in at least one of them.
-	oneOf []int
+	list string
+	// requireOne are the columns of which at least one must have a value in each record.
+	requireOne []int
 	// privatePaths are the paths of the private values in the records.
 	privatePaths privatePaths
 	// guessable means that hashes of records would allow someone with access to the rows to
@@ -41,21 +39,21 @@ func (b *Binding) Tables() []Table {
 	return all
 }
 
-// layout is a table of the binding. Columns are identified by index.
+// layout describes one table of the binding. Columns are identified by index.
 type layout struct {
 	index  int
 	name   string
 	schema *arrow.Schema
 	cols   []columnLayout
 	root   *node
-	// at is the dotted path of the rows within the enclosing row. recordPath is their path within
-	// the record.
-	at, recordPath string
+	// localPath is the dotted path of the rows within the enclosing row. recordPath is their path
+	// within the record.
+	localPath, recordPath string
 	// enclosing is the index of the table whose rows contain the rows of this table, or -1
 	// for the table of the records.
 	enclosing int
-	// within are the indexes of the tables whose rows are inside rows of this table.
-	within []int
+	// innerTables are the indexes of the tables whose rows are inside rows of this table.
+	innerTables []int
 	// keys are the columns of the key. required are the columns that must not be NULL, including keys.
 	keys, required []int
 	// ownKeys and ownRequired are keys and required without the position and the columns that are
@@ -91,8 +89,8 @@ type columnLayout struct {
 	enum      []string
 	// path is the path of the field in the spec, or empty.
 	path string
-	// isID marks columns with ids: in a key, they must be usable in a path. namesDetails marks columns
-	// with ids of details.
+	// isID marks columns with ids. An id in a key must be usable in a URL. namesDetails marks columns
+	// with ids of details, except columns of the key.
 	isID, namesDetails bool
 	// freeForm columns accept objects.
 	freeForm bool
@@ -105,8 +103,8 @@ type columnLayout struct {
 
 func (c *columnLayout) isPrivate() bool { return c.dropped || c.hashKey != nil }
 
-// inherited is a column and its source in the enclosing row. mayNameParent means that the record may
-// itself name a parent, which takes precedence.
+// inherited is a column and its source in the enclosing row. mayNameParent means that the JSON of the
+// row may name a parent, which takes precedence.
 type inherited struct {
 	col, from     int
 	mayNameParent bool
@@ -139,7 +137,7 @@ type field struct {
 	takesText bool
 	// group is the node for objects.
 	group *node
-	// child is the table for a list or object, or -1.
+	// child is the index of the table for the rows of a list or object, or -1.
 	child int
 	union *union
 	// alias marks a second name for its column. The name in the spec takes precedence.
@@ -180,7 +178,7 @@ func (b *treeBuilder) bindColumn(n *node, rest string, col int) {
 	f := b.fieldNamed(n, rest)
 	f.union = b.layout.unionAt(col)
 	b.setColumn(f, col)
-	f.alias = b.layout.cols[col].isNested(len(n.prefix))
+	f.alias = b.layout.cols[col].hasObjectAfter(len(n.prefix))
 	if b.layout.cols[col].kind == text {
 		f.group = b.nodeAt(n.prefix + rest + "_")
 	}
@@ -191,37 +189,36 @@ func (b *treeBuilder) bindColumn(n *node, rest string, col int) {
 	}
 }
 
-// isNested reports whether the spec lists the column's field inside an object after the
-// prefix, so that a flat field of this name is only an alias.
-func (c *columnLayout) isNested(prefixLen int) bool {
+// hasObjectAfter reports whether the spec shows an object between the prefix and the field of the
+// column. A field with the rest of the column's name is then only an alias.
+func (c *columnLayout) hasObjectAfter(prefixLen int) bool {
 	return strings.ReplaceAll(c.path, ".", "_") == c.name && strings.Contains(c.path[prefixLen:], ".")
 }
 
-// setColumn assigns a column to a field.
 func (b *treeBuilder) setColumn(f *field, col int) {
 	f.col, f.takesText = col, b.layout.cols[col].kind == text && f.union == nil
 }
 
-// bindName assigns the name inside an object to the text column of the object, if the table
-// has no column for the name: a disclaimer is a text or an object with a name. Names are
-// not used as keys.
+// bindName assigns the field "name" of an object to the text column of the object: a disclaimer is a
+// text or an object with a name. If the table has a column for the name, or the text column belongs to
+// the key, bindName does nothing.
 func (b *treeBuilder) bindName(n *node) {
 	l := b.layout
-	owner := l.columnIndex(strings.TrimSuffix(n.prefix, "_"))
-	if n.prefix == "" || owner < 0 || l.cols[owner].kind != text || slices.Contains(l.keys, owner) {
+	textCol := l.columnIndex(strings.TrimSuffix(n.prefix, "_"))
+	if n.prefix == "" || textCol < 0 || l.cols[textCol].kind != text || slices.Contains(l.keys, textCol) {
 		return
 	}
 	if l.columnIndex(n.prefix+"name") < 0 {
-		b.setColumn(b.fieldNamed(n, "name"), owner)
+		b.setColumn(b.fieldNamed(n, "name"), textCol)
 	}
 }
 
-// aliasID assigns the item's id to a column with another name.
+// aliasID assigns the field "id" to a column with another name.
 func (b *treeBuilder) aliasID(column string) error {
 	if column == "" {
 		return nil
 	}
-	col, err := b.layout.findColumn(column, "id")
+	col, err := b.layout.findColumn(column, "ID")
 	if err == nil {
 		f := b.fieldNamed(b.layout.root, "id")
 		f.alias = true

@@ -18,7 +18,7 @@ const extraColumn = "extra"
 // Compile binds the tables of a stream to their definitions by name. Its errors name the
 // missing or unsuitable table or column.
 func Compile(s stream.Stream, defs map[string]stream.Definition) (*Binding, error) {
-	b := &Binding{stream: s, list: cmp.Or(s.List, "records"), isObject: s.Envelope == stream.Object, isStatusCounts: s.Envelope == stream.StatusCounts}
+	b := &Binding{stream: s, list: cmp.Or(s.List, "records")}
 	for i, t := range s.Tables {
 		d, ok := defs[t.Name]
 		if !ok {
@@ -74,7 +74,7 @@ func (l *layout) addColumns(t stream.Table, d stream.Definition) error {
 			return fmt.Errorf("column %q has type %s, which the decoder does not support", col.Name, col.Type)
 		}
 		l.cols = append(l.cols, columnLayout{
-			name: col.Name, kind: k, seed: hashSeed(col.Name, k),
+			name: col.Name, kind: k, seed: columnSeed(col.Name, k),
 			tracked:   !col.Untracked && !slices.Contains(t.Parents, col.Name),
 			canonical: k == document, enum: enums[col.Name], path: col.Path(), isID: col.Name == "id" || strings.HasSuffix(col.Name, "_id"),
 			namesDetails: k == text && !slices.Contains(t.Key, col.Name) && stream.NamesDetails(t.Name, col.Name),
@@ -102,9 +102,9 @@ func (l *layout) setSchema() {
 	l.schema = arrow.NewSchema(fields, nil)
 }
 
-// hashSeed returns the seed of a column's hashes. Both widths of integers have the same
+// columnSeed returns the seed of a column's hashes. Both widths of integers have the same
 // class, so that widening a column does not change fingerprints.
-func hashSeed(name string, k kind) uint64 {
+func columnSeed(name string, k kind) uint64 {
 	class := "tjbiimz"[k : k+1] // a letter for each kind, in the order of their constants
 	return xxh3.HashString(class + ":" + name)
 }
@@ -113,19 +113,19 @@ func (l *layout) columnIndex(name string) int {
 	return slices.IndexFunc(l.cols, func(c columnLayout) bool { return c.name == name })
 }
 
-// findColumn returns the index of a column that the stream literal names.
-func (l *layout) findColumn(name, role string) (int, error) {
+// findColumn returns the index of a column that a field of the stream literal names.
+func (l *layout) findColumn(name, literalField string) (int, error) {
 	if i := l.columnIndex(name); i >= 0 {
 		return i, nil
 	}
-	return -1, fmt.Errorf("no column %q (%s)", name, role)
+	return -1, fmt.Errorf("%s names the column %q, which %q lacks", literalField, name, l.name)
 }
 
-// findNamedColumns finds the columns that the stream literal names for a table.
+// findNamedColumns finds the columns that the stream literal names for a table, extra and created_at.
 func (l *layout) findNamedColumns(t stream.Table) error {
 	var err error
 	for _, name := range t.Key {
-		i, err := l.findColumn(name, "key")
+		i, err := l.findColumn(name, "Key")
 		if err != nil {
 			return err
 		}
@@ -135,7 +135,7 @@ func (l *layout) findNamedColumns(t stream.Table) error {
 		}
 	}
 	for name, fixed := range t.Const {
-		i, err := l.findColumn(name, "constant")
+		i, err := l.findColumn(name, "Const")
 		if err != nil {
 			return err
 		}
@@ -143,7 +143,7 @@ func (l *layout) findNamedColumns(t stream.Table) error {
 	}
 	l.value = -1
 	if t.Value != "" {
-		if l.value, err = l.findColumn(t.Value, "bare values"); err != nil {
+		if l.value, err = l.findColumn(t.Value, "Value"); err != nil {
 			return err
 		}
 	}
@@ -159,7 +159,7 @@ func (l *layout) findNamedColumns(t stream.Table) error {
 func (b *Binding) findRootColumns(l *layout) error {
 	var err error
 	if b.stream.Param != "" {
-		if l.param, err = l.findColumn(b.stream.Param, "path parameter"); err != nil {
+		if l.param, err = l.findColumn(b.stream.Param, "Param"); err != nil {
 			return err
 		}
 	}
@@ -168,9 +168,9 @@ func (b *Binding) findRootColumns(l *layout) error {
 		if err != nil {
 			return err
 		}
-		b.oneOf = append(b.oneOf, i)
+		b.requireOne = append(b.requireOne, i)
 	}
-	if b.isStatusCounts {
+	if b.stream.Envelope == stream.StatusCounts {
 		l.prefix, l.statusID = l.columnIndex("prefix"), l.columnIndex("id")
 		if l.value < 0 {
 			l.value = l.columnIndex("count")
@@ -194,7 +194,7 @@ func (b *Binding) nestTable(l *layout, t stream.Table, d stream.Definition) erro
 		return err
 	}
 	for u := up; ; u = b.tables[u.enclosing] {
-		if u.within = append(u.within, l.index); u.enclosing < 0 {
+		if u.innerTables = append(u.innerTables, l.index); u.enclosing < 0 {
 			break
 		}
 	}
@@ -202,7 +202,7 @@ func (b *Binding) nestTable(l *layout, t stream.Table, d stream.Definition) erro
 	if at := b.stream.Tables[l.enclosing].At; at != "" {
 		path = strings.TrimPrefix(path, at+".")
 	}
-	l.at = path
+	l.localPath = path
 	parts := strings.Split(path, ".")
 	tree := treeBuilder{binding: b, layout: up, nodes: up.root.collectNodes(map[string]*node{})}
 	n := up.root
@@ -235,13 +235,14 @@ func (b *Binding) enclosingTable(i int) int {
 	return best
 }
 
-// pairParents pairs the parent columns with the key of the enclosing row, in order.
+// pairParents pairs the parent columns with the key of the enclosing row, in order, and finds the
+// columns of KeyFrom.
 func (l *layout) pairParents(t stream.Table, d stream.Definition, up *layout) error {
 	if len(t.Parents) != len(up.keys) {
 		return fmt.Errorf("it names %d parent columns, but %q has a key of %d columns", len(t.Parents), up.name, len(up.keys))
 	}
 	for i, name := range t.Parents {
-		col, err := l.findColumn(name, "parent key")
+		col, err := l.findColumn(name, "Parents")
 		if err != nil {
 			return err
 		}
@@ -250,13 +251,13 @@ func (l *layout) pairParents(t stream.Table, d stream.Definition, up *layout) er
 			return fmt.Errorf("column %q has another type than %q of %q", name, up.cols[from].name, up.name)
 		}
 		c, _ := d.Column(name)
-		l.parents = append(l.parents, inherited{col, from, c.Path() != "" && !slices.Contains(t.Key, name)})
+		l.parents = append(l.parents, inherited{col: col, from: from, mayNameParent: c.Path() != "" && !slices.Contains(t.Key, name)})
 		if !slices.Contains(up.inheritedKeys, from) {
 			up.inheritedKeys = append(up.inheritedKeys, from)
 		}
 	}
 	for _, name := range t.KeyFrom {
-		col, err := up.findColumn(name, "replaces the key of "+t.Name)
+		col, err := up.findColumn(name, "KeyFrom")
 		if err != nil {
 			return err
 		}

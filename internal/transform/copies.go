@@ -85,7 +85,7 @@ func (r *recordReader) countOrDropCopy(since findingsMark, raw []byte) bool {
 func (t *table) countLast() uint64 {
 	n := t.countValues(t.rows - 1)
 	for i, in := range t.inner {
-		for row := t.rowsBefore[i]; row < in.rows; row++ {
+		for row := t.innerRowsBefore[i]; row < in.rows; row++ {
 			n += in.countValues(row)
 		}
 	}

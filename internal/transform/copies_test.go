@@ -66,7 +66,7 @@ func TestManyCopies(t *testing.T) {
 			t.Errorf("row %v, want the last copy", r)
 		}
 	}
-	if findings := d.Findings(); len(findings.Drift) != 1 || len(findings.Records) != 20 {
+	if findings := d.Findings(); len(findings.Drift) != 1 || len(findings.DriftRecords) != 20 {
 		t.Errorf("findings %+v, want one kind of drift in 20 records", findings)
 	}
 }

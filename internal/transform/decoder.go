@@ -38,8 +38,8 @@ func (b *Binding) NewDecoder() *Decoder {
 		if t.enclosing >= 0 {
 			t.up = tables[t.enclosing]
 		}
-		for _, w := range t.within {
-			t.inner = append(t.inner, tables[w])
+		for _, i := range t.innerTables {
+			t.inner = append(t.inner, tables[i])
 		}
 	}
 	d.report = reporter{findings: newFindings(), in: &d.in, binding: b, privatePaths: privatePaths{names: b.privatePaths.names}}
@@ -139,13 +139,13 @@ type envelopeMember struct {
 // have this form. For all other streams the shape of the body decides, even if the spec shows another
 // envelope (spec 4.1, 4.2).
 func (a *bodyReader) readBody() error {
-	c := a.in.peek()
+	envelope, c := a.binding.stream.Envelope, a.in.peek()
 	switch {
-	case a.binding.isObject && c != '{':
+	case envelope == stream.Object && c != '{':
 		return a.in.syntaxErr("expected an object")
-	case a.binding.isObject:
+	case envelope == stream.Object:
 		return a.records.readRecord(nil)
-	case a.binding.isStatusCounts && (c == '{' || c == '['):
+	case envelope == stream.StatusCounts && (c == '{' || c == '['):
 		return a.readCounts()
 	case c == '[':
 		return a.readList()

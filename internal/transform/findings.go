@@ -27,8 +27,8 @@ type findings struct {
 	rejects []pendingReject
 	drift   []Drift
 	// index contains the index in drift by table, kind and path.
-	index   map[string]int
-	records []stream.DriftRecord
+	index        map[string]int
+	driftRecords []stream.DriftRecord
 	// hashes contains the hash of each element of drift. sets contains the drift of records as sets of
 	// indexes in drift, by the sum of the hashes of their elements.
 	hashes []uint64
@@ -65,7 +65,7 @@ func (f *findings) undoTo(m findingsMark) {
 	f.rejects, f.pending = f.rejects[:m.rejects], f.pending[:m.pending]
 }
 
-// commit adds the pending drift of the current body to drift and records. The findings of the body
+// commit adds the pending drift of the current body to drift and driftRecords. The findings of the body
 // can then no longer be undone.
 func (f *findings) commit() {
 	for _, p := range f.pending {
@@ -74,7 +74,7 @@ func (f *findings) commit() {
 			d.Sample, d.Key, d.First = clipSample(p.sample), p.key, p.at
 		}
 		d.Count++
-		f.records = append(f.records, stream.DriftRecord{DriftIndex: p.driftIndex, Record: p.record})
+		f.driftRecords = append(f.driftRecords, stream.DriftRecord{DriftIndex: p.driftIndex, Record: p.record})
 	}
 	clear(f.pending)
 	f.pending = f.pending[:0]
@@ -182,7 +182,7 @@ func (f *findings) takeAll() Findings {
 		x, y := &f.drift[a], &f.drift[b]
 		return cmp.Or(strings.Compare(x.Table, y.Table), strings.Compare(x.Path, y.Path), strings.Compare(x.Kind, y.Kind))
 	})
-	out := Findings{Records: f.records}
+	out := Findings{DriftRecords: f.driftRecords}
 	for _, r := range f.rejects {
 		out.Rejects = append(out.Rejects, r.Reject)
 	}
@@ -191,8 +191,8 @@ func (f *findings) takeAll() Findings {
 		out.Drift = append(out.Drift, f.drift[i])
 		sortedIndex[i] = n
 	}
-	for i := range out.Records {
-		out.Records[i].DriftIndex = sortedIndex[out.Records[i].DriftIndex]
+	for i := range out.DriftRecords {
+		out.DriftRecords[i].DriftIndex = sortedIndex[out.DriftRecords[i].DriftIndex]
 	}
 	*f = newFindings()
 	return out
@@ -387,7 +387,7 @@ func (p *reporter) parentKey(t *table) string {
 	if t.up != nil {
 		return t.up.keyText(t.up.rows)
 	}
-	if p.binding.isObject || t.param < 0 {
+	if p.binding.stream.Envelope == stream.Object || t.param < 0 {
 		return ""
 	}
 	return p.in.origin.Param

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+
+	"placementsync/internal/stream"
 )
 
 // checkRecord checks the current record. If no column of RequireOne has a value, the body is malformed.
@@ -12,7 +14,7 @@ import (
 // reason to reject the record. If the record lacks the parameter, a body of one object is malformed, and
 // a record of a list gets the parameter of the request.
 func (r *rowReader) checkRecord(t *table) (reason string, err error) {
-	if len(r.binding.oneOf) > 0 && !slices.ContainsFunc(r.binding.oneOf, t.hasValue) {
+	if len(r.binding.requireOne) > 0 && !slices.ContainsFunc(r.binding.requireOne, t.hasValue) {
 		return "", fmt.Errorf("%w: the object has no field that distinguishes it from an error", ErrMalformed)
 	}
 	if t.param < 0 {
@@ -20,7 +22,7 @@ func (r *rowReader) checkRecord(t *table) (reason string, err error) {
 	}
 	name := t.layout.cols[t.param].name
 	if !t.isFilled(t.param) {
-		if r.binding.isObject {
+		if r.binding.stream.Envelope == stream.Object {
 			return "", fmt.Errorf("%w: the object has no %q", ErrMalformed, name)
 		}
 		t.fillEmpty(t.param, r.in.origin.Param)
@@ -99,7 +101,7 @@ func (t *table) fillEmpty(col int, s string) {
 // currentKey returns the key of the current row, or "" if the key is incomplete. A single
 // record is identified by the requested id.
 func (r *rowReader) currentKey(t *table) string {
-	if r.binding.isObject && t.param >= 0 {
+	if r.binding.stream.Envelope == stream.Object && t.param >= 0 {
 		return r.in.origin.Param
 	}
 	for _, k := range t.keys {

@@ -76,7 +76,7 @@ func NewMemory(seed uint64, entries []byte) *Memory {
 // guessed from a hash.
 func (b *Binding) CanRecall() bool {
 	root := b.tables[0]
-	if b.guessable || b.isStatusCounts || b.isObject || root.param >= 0 || len(root.keys) != 1 || root.cols[root.keys[0]].kind != text {
+	if b.guessable || b.stream.Envelope == stream.StatusCounts || b.stream.Envelope == stream.Object || root.param >= 0 || len(root.keys) != 1 || root.cols[root.keys[0]].kind != text {
 		return false
 	}
 	for _, t := range b.tables[1:] {

@@ -68,17 +68,17 @@ func randomBody(random *rand.Rand, states []int) string {
 func takeRows(d *transform.Decoder) map[string][]string {
 	rows := map[string][]string{}
 	for _, b := range d.Flush() {
-		for i := range int(b.Record.NumRows()) {
+		for i := range int(b.Rows.NumRows()) {
 			var row []string
-			for c := range int(b.Record.NumCols()) - 1 {
-				row = append(row, b.Record.Column(c).ValueStr(i))
+			for c := range int(b.Rows.NumCols()) - 1 {
+				row = append(row, b.Rows.Column(c).ValueStr(i))
 			}
 			if b.Table == stream.UnchangedTable {
 				row = nil
 			}
-			rows[b.Table+" "+keyAt(b.Record, i)] = append(rows[b.Table+" "+keyAt(b.Record, i)], strings.Join(row, "|"))
+			rows[b.Table+" "+keyAt(b.Rows, i)] = append(rows[b.Table+" "+keyAt(b.Rows, i)], strings.Join(row, "|"))
 		}
-		b.Record.Release()
+		b.Rows.Release()
 	}
 	return rows
 }
@@ -269,11 +269,11 @@ func TestUnchangedRecordsAreSkipped(t *testing.T) {
 				decode(t, d, c.body)
 				seen := map[string][]string{}
 				for _, batch := range d.Flush() {
-					keys := batch.Record.Column(0).(*array.String)
+					keys := batch.Rows.Column(0).(*array.String)
 					for i := range keys.Len() {
 						seen[batch.Table] = append(seen[batch.Table], keys.Value(i))
 					}
-					batch.Record.Release()
+					batch.Rows.Release()
 				}
 				decoded := c.decoded
 				if same == nil {
@@ -308,10 +308,10 @@ func TestRecordWithTwoEntriesIsDecoded(t *testing.T) {
 		decode(t, d, `[{"id":"moved","label":"`+label+`"},{"id":"still","label":"x"}]`)
 		seen := map[string]string{}
 		for _, batch := range d.Flush() {
-			for i := range int(batch.Record.NumRows()) {
-				seen[batch.Record.Column(0).(*array.String).Value(i)] = batch.Table
+			for i := range int(batch.Rows.NumRows()) {
+				seen[batch.Rows.Column(0).(*array.String).Value(i)] = batch.Table
 			}
-			batch.Record.Release()
+			batch.Rows.Release()
 		}
 		if want := map[string]string{"moved": "things", "still": stream.UnchangedTable}; !maps.Equal(seen, want) {
 			t.Errorf("with the label %s the records are in %v, want %v", label, seen, want)
@@ -363,9 +363,9 @@ func TestDriftOfSkippedRecords(t *testing.T) {
 			skipped := 0
 			for _, batch := range some.Flush() {
 				if batch.Table == stream.UnchangedTable {
-					skipped += int(batch.Record.NumRows())
+					skipped += int(batch.Rows.NumRows())
 				}
-				batch.Record.Release()
+				batch.Rows.Release()
 			}
 			if skipped != c.skipped {
 				t.Errorf("skipped %d records, want %d", skipped, c.skipped)

@@ -160,7 +160,7 @@ func (r *rowReader) readRow(t *table, itemNumber int, prefix []byte) (reason str
 	outerBase, outerPath := r.in.base, len(r.in.path)
 	earlierExtras, earlierDelayed, earlierRejects := len(r.report.extras), len(r.delayed), len(r.report.rejects)
 	r.in.base = outerPath
-	t.openRow()
+	t.beginRow()
 	for _, p := range t.parents {
 		if !p.mayNameParent {
 			t.cols[p.col].copyFrom(&t.up.cols[p.from], t.up.rows)
@@ -236,7 +236,7 @@ func (r *rowReader) completeRow(t *table, prefix []byte, earlierDelayed, earlier
 			return fmt.Sprintf("no %q, which is required", t.layout.cols[col].name), nil
 		}
 	}
-	return "", t.closeRow(r.in.seq, &r.hash)
+	return "", t.endRow(r.in.seq, &r.hash)
 }
 
 // readChildren reads a field whose items are rows of a child table.
@@ -260,7 +260,7 @@ func (r *rowReader) readItems(t *table) error {
 		}
 		if c := r.in.peek(); c != '{' && t.value < 0 {
 			raw, err := r.in.skip()
-			r.report.addPendingReject(t.up, t.at, "expected an object or a list of objects", raw)
+			r.report.addPendingReject(t.up, t.localPath, "expected an object or a list of objects", raw)
 			return err
 		}
 		return r.readItem(t, 1)

@@ -225,7 +225,7 @@ func TestDriftCountsRecords(t *testing.T) {
 	}
 	findings := d.Findings()
 	records := map[string]map[uint64]bool{}
-	for _, r := range findings.Records {
+	for _, r := range findings.DriftRecords {
 		f := findings.Drift[r.DriftIndex]
 		drift := f.Kind + " " + f.Path + " " + f.Key
 		if records[drift] == nil {

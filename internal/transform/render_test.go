@@ -22,10 +22,10 @@ func rowsOf(t testing.TB, batches []transform.Batch) map[string][]row {
 	t.Helper()
 	all := map[string][]row{}
 	for _, b := range batches {
-		for i := range int(b.Record.NumRows()) {
+		for i := range int(b.Rows.NumRows()) {
 			r := row{}
-			for n, f := range b.Record.Schema().Fields() {
-				if c := b.Record.Column(n); !c.IsNull(i) {
+			for n, f := range b.Rows.Schema().Fields() {
+				if c := b.Rows.Column(n); !c.IsNull(i) {
 					r[f.Name] = cell(t, c, i)
 				}
 			}
@@ -117,11 +117,11 @@ func seqText(seq uint64) string { return fmt.Sprintf("%d:%d", seq>>20, seq&(1<<2
 
 func renderBatch(t testing.TB, b *strings.Builder, batch transform.Batch) {
 	t.Helper()
-	seqs := batch.Record.Column(int(batch.Record.NumCols()) - 1).(*array.Uint64)
-	for i := range int(batch.Record.NumRows()) {
+	seqs := batch.Rows.Column(int(batch.Rows.NumCols()) - 1).(*array.Uint64)
+	for i := range int(batch.Rows.NumRows()) {
 		fmt.Fprintf(b, "\n%s (%s)\n", batch.Table, seqText(seqs.Value(i)))
-		for n, f := range batch.Record.Schema().Fields() {
-			c := batch.Record.Column(n)
+		for n, f := range batch.Rows.Schema().Fields() {
+			c := batch.Rows.Column(n)
 			if c.IsNull(i) || f.Name == stream.RowHash || f.Name == stream.Seq {
 				continue
 			}

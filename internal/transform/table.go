@@ -14,7 +14,7 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// maxText limits the text of a column in a batch: Arrow's offsets have 32 bits, and the
+// maxText limits the texts of a column in a batch, in bytes: Arrow's offsets have 32 bits, and the
 // hash of a private text must still fit.
 const maxText = math.MaxInt32 - hashHexLen
 
@@ -28,24 +28,24 @@ type table struct {
 	seenFields []uint64
 	// up is the table of the enclosing rows, or nil for records.
 	up *table
-	// inner are the tables with rows inside the current row. rowsBefore contains the number
-	// of rows of each when the current row began.
-	inner      []*table
-	rowsBefore []int
+	// inner are the tables whose rows can be inside the current row. innerRowsBefore contains the
+	// number of rows of each inner table when the current row began.
+	inner           []*table
+	innerRowsBefore []int
 }
 
 func newTable(l *layout) *table {
-	t := &table{layout: l, seenFields: make([]uint64, (l.fieldCount+63)/64), rowsBefore: make([]int, len(l.within))}
+	t := &table{layout: l, seenFields: make([]uint64, (l.fieldCount+63)/64), innerRowsBefore: make([]int, len(l.innerTables))}
 	for i := range l.cols {
 		t.cols = append(t.cols, newColumn(&l.cols[i]))
 	}
 	return t
 }
 
-func (t *table) openRow() {
+func (t *table) beginRow() {
 	clear(t.seenFields)
 	for i, in := range t.inner {
-		t.rowsBefore[i] = in.rows
+		t.innerRowsBefore[i] = in.rows
 	}
 	for _, c := range t.consts {
 		t.cols[c.col].appendText(c.text)
@@ -56,7 +56,7 @@ func (t *table) openRow() {
 func (t *table) undoRow() {
 	t.truncate(t.rows)
 	for i, in := range t.inner {
-		in.truncate(t.rowsBefore[i])
+		in.truncate(t.innerRowsBefore[i])
 	}
 }
 
@@ -101,9 +101,9 @@ func (t *table) markSeen(f *field) bool {
 	return again
 }
 
-// closeRow completes the current row: it hides private values, sets columns without a value
-// to NULL and appends the system columns. It fails if a column exceeds the size of a batch.
-func (t *table) closeRow(seq uint64, h *hasher) error {
+// endRow completes the current row: it hides private values, sets columns without a value
+// to NULL and appends the system columns. It returns ErrFull if the texts of a column exceed maxText.
+func (t *table) endRow(seq uint64, h *hasher) error {
 	for _, i := range t.privateCols {
 		if t.hasValue(i) && len(t.cols[i].data) <= maxText {
 			t.cols[i].hidePrivate(&t.layout.cols[i])
@@ -182,8 +182,8 @@ const (
 	unsigned
 )
 
-// kinds contains the kinds of SQL types. arrowTypes contains the Arrow types that DuckDB reads as these
-// SQL types. widths contains the sizes of values in bytes, or 0 for texts and booleans.
+// kinds contains the kind of each SQL type. arrowTypes contains the Arrow type of each kind. widths
+// contains the size of a value of each kind in bytes, or 0 for texts and booleans.
 var (
 	kinds = map[stream.Type]kind{
 		stream.Text: text, stream.JSON: document, stream.Bool: boolean, stream.Int32: integer32,
@@ -198,8 +198,8 @@ var (
 	widths = [...]int{integer32: 4, integer64: 8, money: 16, instant: 8, unsigned: 8}
 )
 
-// column is an append-only buffer in Arrow's layout. Unlike Arrow's own builders it can be
-// truncated, so that a malformed body leaves no rows.
+// column is a buffer in Arrow's memory format. Unlike Arrow's own builders it can remove its last
+// values, so that a malformed body leaves no rows.
 //
 // Some fields of columnLayout are repeated here for faster access.
 type column struct {
@@ -212,7 +212,7 @@ type column struct {
 	n       int // number of values, including NULLs
 	seed    uint64
 	enum    []string
-	// valid is nil if no value is NULL.
+	// valid has a bit for each value, which is 0 for NULL. Nil means that no value is NULL.
 	valid   []byte
 	data    []byte
 	offsets []int32
@@ -239,7 +239,7 @@ func appendBit(b []byte, n int, set bool) []byte {
 
 func bitAt(b []byte, i int) bool { return b[i>>3]>>(i&7)&1 == 1 }
 
-// markValid adds a valid bit.
+// markValid counts an appended value.
 func (c *column) markValid() {
 	if c.valid != nil {
 		c.valid = appendBit(c.valid, c.n, true)
@@ -247,7 +247,7 @@ func (c *column) markValid() {
 	c.n++
 }
 
-// markNull adds a NULL bit.
+// markNull counts an appended NULL.
 func (c *column) markNull() {
 	if c.valid == nil {
 		c.valid = cutBits(bytes.Repeat([]byte{0xff}, c.n>>3+1), c.n)
@@ -264,7 +264,7 @@ func (c *column) endText() {
 	c.markValid()
 }
 
-// replaceEmpty replaces the empty text before the last value with that value.
+// replaceEmpty replaces the empty text before the last value with the last value.
 func (c *column) replaceEmpty() {
 	c.offsets[c.n-1] = c.offsets[c.n]
 	c.offsets = c.offsets[:c.n]
@@ -310,7 +310,7 @@ func (c *column) appendNull() {
 	c.markNull()
 }
 
-// truncate removes all values from the n-th on.
+// truncate keeps the first n values.
 func (c *column) truncate(n int) {
 	if c.n <= n {
 		return

@@ -25,11 +25,11 @@ var ErrMalformed = errors.New("body discarded")
 // and decode the body again. The whole body was discarded.
 var ErrFull = errors.New("decoder is full")
 
-// seqBits is the number of low bits in the column seq of staged rows. They contain the number of the record
-// within the body, or the largest number that fits. The other bits are Origin.Seq.
+// seqBits is the number of low bits in the column seq of staged rows. They contain the index of the record
+// in the body, or the largest index that fits. The other bits are Origin.Seq.
 const seqBits = 20
 
-// Kinds of drift, which are deviations from the schema.
+// Kinds of drift.
 const (
 	// UnknownField is a field without a column. It is kept in extra.
 	UnknownField = "unknown_field"
@@ -45,12 +45,12 @@ const (
 	InvalidUTF8 = "invalid_utf8"
 	// DuplicateField is a name that occurs twice in an object. The last value is used.
 	DuplicateField = "duplicate_field"
-	// Conflict is a second, different value for one column: the outer value is stored in
-	// the column, and the other in extra. Conflict is also a nested record that names
-	// another parent than the enclosing record; the column contains the named parent.
+	// Conflict is a second, different value for one column. The first value is stored in the
+	// column, the second in extra. Conflict is also a nested record that names another parent
+	// than the enclosing record. The named parent is stored.
 	Conflict = "conflict"
-	// Duplicate is a record with the same key as another in the body. The record with more values
-	// is staged. If both have as many values, the later record is staged.
+	// Duplicate is a record with the same key as another record of the body. The record with more
+	// values is staged. If both have the same number of values, the later record is staged.
 	Duplicate = "duplicate"
 )
 
@@ -58,14 +58,14 @@ const (
 type Origin struct {
 	// Seq numbers the responses of a night. Later copies of a row replace earlier ones.
 	Seq uint64
-	// Param is the path parameter of the request, or empty. A record with another parameter
+	// Param is the path parameter of the request, or empty. A record with a different parameter
 	// is rejected.
 	Param string
 	// Pass and Page are counted from 1. They are 0 for a response that is no page of a list.
 	Pass, Page int
 }
 
-// Table is a staging table: the columns of the schema in order, then row_hash and seq.
+// Table is a staging table. It has the columns of the schema file in their order, then row_hash and seq.
 type Table struct {
 	Name   string
 	Schema *arrow.Schema
@@ -73,8 +73,8 @@ type Table struct {
 
 // Batch contains rows of one table. The decoder never reuses the memory of a batch.
 type Batch struct {
-	Table  string
-	Record arrow.RecordBatch
+	Table string
+	Rows  arrow.RecordBatch
 }
 
 // Drift is a stream.Drift with the first place at which it occurs.
@@ -102,7 +102,7 @@ func (p Place) Before(o Place) bool {
 type Findings struct {
 	Rejects []stream.Reject
 	Drift   []Drift
-	// Records has an element for each drift of each record. A record that is read twice has its
+	// DriftRecords has an element for each drift of each record. A record that is read twice has its
 	// elements twice. DriftIndex is an index into Drift.
-	Records []stream.DriftRecord
+	DriftRecords []stream.DriftRecord
 }

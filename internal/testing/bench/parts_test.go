@@ -63,7 +63,7 @@ func benchmarkDecoder(d *transform.Decoder, bodies [][]byte) decoding {
 				records += page.Records
 				if d.Rows() >= 8_192 { // the batch size of the program
 					for _, batch := range d.Flush() {
-						batch.Record.Release()
+						batch.Rows.Release()
 					}
 				}
 			}
