@@ -36,7 +36,7 @@ func (r *rowReader) readCarefully(t *table, n *node) error {
 	return nil
 }
 
-// rawMember is a member of an object that is read carefully.
+// rawMember is a member of an object, with the position and JSON text of its value.
 type rawMember struct {
 	name  []byte
 	field *field
@@ -60,7 +60,7 @@ func (in *input) indexMembers(n *node) ([]rawMember, error) {
 		if bad != nil {
 			return nil, bad
 		}
-		e := rawMember{name: bytes.Clone(plainName(name, f)), pos: in.pos}
+		e := rawMember{name: bytes.Clone(unquoteName(name, f)), pos: in.pos}
 		e.field = n.fields[string(e.name)]
 		if e.raw, err = in.skip(); err != nil {
 			return nil, err

@@ -3,10 +3,10 @@ package transform
 import "slices"
 
 // copies chooses among records with the same key in one body: the record with the most values is
-// staged. If several copies have as many values, the last of them is staged. The choice is known only
-// after the whole body was read, and then only the last row of a table can be removed. So a body with
-// copies, which is rare, is read again to count their values, and a third time to keep the chosen
-// copies.
+// staged. If several copies have the most values, the last of these is staged. The choice is known only
+// after the whole body was read, but only the last row of a table can be removed. So a body with copies,
+// which is rare, is read a second time to count the values of the copies, and a third time to keep the
+// chosen copies.
 type copies struct {
 	// best is the choice by key hash. Nil means that there are no copies.
 	best map[uint64]copyChoice
@@ -37,7 +37,7 @@ func (c *copies) findCopies(ids []uint64) bool {
 	return c.best != nil
 }
 
-// resolveCopies reads the body again if it contains copies.
+// resolveCopies reads the body twice more if it contains copies.
 func (d *Decoder) resolveCopies(body []byte, o Origin) error {
 	if !d.records.copies.findCopies(d.records.page.IDs) {
 		return nil

@@ -12,8 +12,9 @@ import (
 // a prefix or id and a count. In a map the name is the prefix, and the value may be just the
 // number.
 //
-// An explicit empty list means a campaign without articles. An empty object may mean this too, or may
-// be an invalid response. A body with other content but no status count is malformed.
+// In a body without status counts, an empty list means a campaign without articles. An object without
+// content may mean this too, or may be an invalid response. Any other content makes the body malformed,
+// except scalars beside an empty list.
 func (a *bodyReader) readCounts() error {
 	a.content = countsContent{}
 	if err := a.readCountsAt("", ""); err != nil {

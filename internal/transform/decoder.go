@@ -45,14 +45,14 @@ func (b *Binding) NewDecoder() *Decoder {
 	d.report = reporter{findings: newFindings(), in: &d.in, binding: b, privatePaths: privatePaths{names: b.privatePaths.names}}
 	d.values = valueReader{in: &d.in, report: &d.report}
 	d.rows = rowReader{in: &d.in, report: &d.report, values: &d.values, binding: b, tables: tables, likelyNext: make([]*field, len(b.fields))}
-	d.records = recordReader{in: &d.in, report: &d.report, rows: &d.rows, root: tables[0], rowsBefore: make([]int, len(tables))}
+	d.records = recordReader{in: &d.in, report: &d.report, rows: &d.rows, root: tables[0], rowsBeforeBody: make([]int, len(tables))}
 	d.body = bodyReader{in: &d.in, report: &d.report, records: &d.records, binding: b, root: tables[0]}
 	return d
 }
 
-// Decode decodes one body and appends its rows. After an error, ErrMalformed or ErrFull,
-// neither rows nor findings of the body are kept. The decoder does not keep a reference to
-// the body.
+// Decode decodes one body and appends its rows. It fails with ErrMalformed or ErrFull, and then keeps
+// neither rows nor findings of the body. The body may be overwritten afterwards. The IDs of the returned
+// facts are valid until the next call.
 func (d *Decoder) Decode(body []byte, o Origin) (stream.PageFacts, error) {
 	d.beginBody(body, o)
 	err := d.body.readBody()
@@ -72,7 +72,7 @@ func (d *Decoder) Decode(body []byte, o Origin) (stream.PageFacts, error) {
 		}
 		return stream.PageFacts{}, fmt.Errorf("decode %s: %w", d.binding.stream.Name, err)
 	}
-	if bodyRejects := d.report.rejects[d.records.findingsBefore.rejects:]; len(bodyRejects) > 0 {
+	if bodyRejects := d.report.rejects[d.records.findingsBeforeBody.rejects:]; len(bodyRejects) > 0 {
 		responseHash := xxh3.HashString(d.in.origin.Param) + d.records.page.KeySum()
 		for i := range bodyRejects {
 			bodyRejects[i].ResponseHash = responseHash
@@ -89,7 +89,7 @@ func (d *Decoder) beginBody(body []byte, o Origin) {
 	d.in = input{scanner: scanner{buf: body}, origin: o, path: d.in.path[:0]}
 	d.report.extras = d.report.extras[:0]
 	d.rows.delayed = d.rows.delayed[:0]
-	d.records.begin()
+	d.records.beginBody()
 	d.body.members = d.body.members[:0]
 }
 
@@ -204,7 +204,7 @@ func (a *bodyReader) readEnvelopeMember(listFound *bool) error {
 	if err != nil {
 		return err
 	}
-	name := string(plainName(quoted, f))
+	name := string(unquoteName(quoted, f))
 	c := a.in.peek()
 	if name == a.binding.list && c == '[' {
 		if *listFound { // The list occurs twice: the last one is used.
@@ -245,29 +245,29 @@ func isError(name string, raw []byte) bool {
 // that is no number becomes -1, but a next_page of null becomes 0. readPagination returns false
 // for other members.
 func (a *bodyReader) readPagination(name string, raw []byte) bool {
-	var to *int64
+	var target *int64
 	switch name {
 	case "total_records":
-		to = &a.records.page.Total
+		target = &a.records.page.Total
 	case "total_pages":
-		to = &a.records.page.TotalPages
+		target = &a.records.page.TotalPages
 	case "next_page":
-		to = &a.records.page.Next
+		target = &a.records.page.Next
 	case "current_page", "previous_page":
-		to = new(int64)
+		target = new(int64)
 	default:
 		return false
 	}
 	a.records.page.Paginated = true
-	*to = -1
+	*target = -1
 	if name == "next_page" && string(raw) == "null" {
-		*to = 0
+		*target = 0
 	}
 	if raw[0] == '"' {
 		raw = raw[1 : len(raw)-1]
 	}
 	if n, _, ok := parseInteger(raw); ok {
-		*to = n
+		*target = n
 	}
 	return true
 }

@@ -80,7 +80,7 @@ func (f *findings) commit() {
 	f.pending = f.pending[:0]
 }
 
-// startCounting starts the record at a place. Each element of drift counts once for a record.
+// startCounting begins the record at a place. Each element of drift counts once for a record.
 func (f *findings) startCounting(at Place) { f.recordStart, f.at = len(f.pending), at }
 
 // count counts drift once for the current record.
@@ -208,10 +208,10 @@ type reporter struct {
 	findings
 	in      *input
 	binding *Binding
-	// privatePaths has the names in Binding.privatePaths, and buffers of the reporter.
+	// privatePaths has the names in Binding.privatePaths and its own buffers.
 	privatePaths privatePaths
-	// extras contains the values without a column of the incomplete rows. The values of
-	// the current row are at the end.
+	// extras contains values without a column. They belong to the incomplete rows: those of the
+	// current row are at the end.
 	extras  []extraValue
 	json    jsonWriter
 	pathBuf []byte // of dottedPath
@@ -220,10 +220,10 @@ type reporter struct {
 // assignDrift assigns the drift counted since a mark to the last row of a table.
 func (p *reporter) assignDrift(since findingsMark, t *table) {
 	for i := since.pending; i < len(p.pending); i++ {
-		one := &p.pending[i]
-		one.record = t.keyHash(t.rows - 1)
-		if d := &p.drift[one.driftIndex]; d.Count == 0 || one.at.Before(d.First) { // otherwise the key is not used
-			one.key = validText([]byte(t.keyText(t.rows - 1)))
+		d := &p.pending[i]
+		d.record = t.keyHash(t.rows - 1)
+		if known := &p.drift[d.driftIndex]; known.Count == 0 || d.at.Before(known.First) { // otherwise the key is not used
+			d.key = validText([]byte(t.keyText(t.rows - 1)))
 		}
 	}
 }
@@ -285,8 +285,9 @@ func (p *reporter) keepExtra(t *table, kind, name string, raw []byte) {
 }
 
 // writeExtra writes the values without a column, p.extras[first:], into the extra column of the current row:
-// one object with sorted names, nested as sent. Nulls are omitted, because to the service
-// they mean the same as absent fields: a new field that is null must not change the row.
+// one object with sorted names, nested as sent. In a table without this column, the values are rejected.
+// Nulls are omitted, because to the service they mean the same as absent fields: a new field that is null
+// must not change the row.
 func (p *reporter) writeExtra(t *table, first int) error {
 	own := p.extras[first:]
 	slices.SortStableFunc(own, compareExtras)
@@ -322,7 +323,7 @@ func (p *reporter) appendNested(dst []byte, own []extraValue, depth int) []byte 
 		for end < len(own) && own[end].path[depth] == name {
 			end++
 		}
-		dst = append(quoteName(dst, name), ':')
+		dst = append(appendQuoted(dst, name), ':')
 		if len(own[i].path) == depth+1 {
 			dst, _ = p.json.appendJSON(dst, own[i].raw, sorted)
 		} else {

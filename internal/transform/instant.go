@@ -12,10 +12,9 @@ const (
 	lastInstant     = 253_402_300_800*microsPerSecond - 1
 )
 
-// parseInstant parses an ISO 8601 date, or a date and time with up to nine digits of
-// fraction and a zone of Z, +hh, +hhmm or +hh:mm. A text without a zone is UTC.
-// Microseconds are rounded half up. Leap seconds, invalid dates and years outside 1 to 9999
-// are rejected.
+// parseInstant parses an ISO 8601 date, or a date and time with up to nine digits of fraction. The
+// zone is Z, ±hh, ±hhmm or ±hh:mm. A text without a zone is UTC. Microseconds are rounded half up.
+// Leap seconds, invalid dates and years outside 1 to 9999 are rejected.
 func parseInstant(b []byte) (micros int64, rounded, zoneless, ok bool) {
 	var buffer [len("2006-01-02T15:04:05.000000000+00:00")]byte
 	text, zoneless, ok := appendRFC3339(buffer[:0], b)
@@ -67,10 +66,10 @@ func appendRFC3339(text, b []byte) (_ []byte, zoneless, ok bool) {
 	case len(zone) < 3 || string(zone[1:3]) > "23":
 		return nil, false, false
 	}
-	minutesEast := []byte("00")
+	zoneMinutes := []byte("00")
 	if len(zone) > 3 {
-		minutesEast = bytes.TrimPrefix(zone[3:], []byte(":"))
+		zoneMinutes = bytes.TrimPrefix(zone[3:], []byte(":"))
 	}
-	text = append(append(append(text, zone[:3]...), ':'), minutesEast...)
-	return text, false, string(minutesEast) <= "59"
+	text = append(append(append(text, zone[:3]...), ':'), zoneMinutes...)
+	return text, false, string(zoneMinutes) <= "59"
 }

@@ -120,7 +120,7 @@ func (w *jsonWriter) indexMembers() (members []member) {
 			return members
 		}
 		quoted, f, _ := w.scan.name()
-		name, clean := appendText(nil, quoted, f)
+		name, clean := appendUnquoted(nil, quoted, f)
 		w.clean = w.clean && clean
 		members = append(members, member{name, w.scan.pos})
 		_, _ = w.scan.skip()
@@ -143,7 +143,7 @@ func (w *jsonWriter) writeScalar(raw []byte, f form) {
 		w.out = append(w.out, raw...)
 	default:
 		var clean bool
-		w.scratch, clean = appendText(w.scratch[:0], raw, f)
+		w.scratch, clean = appendUnquoted(w.scratch[:0], raw, f)
 		w.clean = w.clean && clean
 		switch {
 		case w.style == canonicalForm:

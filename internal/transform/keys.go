@@ -35,8 +35,8 @@ func (r *rowReader) checkRecord(t *table) (reason string, err error) {
 	return fmt.Sprintf("its %s is %q, but %q was requested", name, own, r.in.origin.Param), nil
 }
 
-// fillParents sets the parent's key if the record does not name a parent. A different
-// parent is kept and counted as drift.
+// fillParents sets the columns for the parent's key, if the row does not name a parent. If the row names
+// another parent, the named parent is kept and counted as drift.
 func (r *rowReader) fillParents(t *table) {
 	for _, p := range t.parents {
 		if !p.mayNameParent {
@@ -48,7 +48,7 @@ func (r *rowReader) fillParents(t *table) {
 		case !t.isFilled(p.col):
 			t.fillEmpty(p.col, string(parentKey))
 		case !bytes.Equal(c.bytes(t.rows), parentKey):
-			r.report.countDrift(t, Conflict, t.layout.cols[p.col].name, quoteName(nil, string(c.bytes(t.rows))))
+			r.report.countDrift(t, Conflict, t.layout.cols[p.col].name, appendQuoted(nil, string(c.bytes(t.rows))))
 		}
 	}
 }
@@ -76,13 +76,13 @@ func (t *table) keyProblem() string {
 		case !t.isFilled(k):
 			return fmt.Sprintf("no %q, which is the key", c.name)
 		case c.isID && !isPathSegment(t.cols[k].bytes(t.rows)):
-			return fmt.Sprintf("%s %q cannot be used in a path", c.name, t.cols[k].bytes(t.rows))
+			return fmt.Sprintf("%s %q cannot be used in a URL", c.name, t.cols[k].bytes(t.rows))
 		}
 	}
 	return ""
 }
 
-// isPathSegment reports whether an id can be used in a path. Empty and relative path
+// isPathSegment reports whether an id can be used as a segment of a URL path. Empty and relative
 // segments cannot.
 func isPathSegment(id []byte) bool {
 	return string(id) != "" && string(id) != "." && string(id) != ".."
@@ -98,8 +98,8 @@ func (t *table) fillEmpty(col int, s string) {
 	c.appendText(s)
 }
 
-// currentKey returns the key of the current row, or "" if the key is incomplete. A single
-// record is identified by the requested id.
+// currentKey returns the key of the current row, or "" if the key is incomplete. For a detail it
+// returns the requested id.
 func (r *rowReader) currentKey(t *table) string {
 	if r.binding.stream.Envelope == stream.Object && t.param >= 0 {
 		return r.in.origin.Param

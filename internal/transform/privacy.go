@@ -30,9 +30,9 @@ const withheldSample = `"(withheld: the record holds private columns)"`
 
 // Protect makes the columns private in the tables of this binding, and in nested records of the same
 // kind: a private column of orders is private in the orders of any stream. Protect must be called
-// before NewDecoder. Columns that identify rows or details cannot be private. Only texts
-// can be hashed, except ids. Raw texts are kept without their private parts. In tables with
-// private columns only unknown fields have drift samples.
+// before NewDecoder. Columns that identify rows or details cannot be private. Columns with texts
+// other than ids can be hashed. Rejects contain raw JSON without its private parts. In tables with private
+// columns only unknown fields have drift samples.
 func (b *Binding) Protect(p Privacy) error {
 	if len(p.Hash) > 0 && len(p.Key) == 0 {
 		return errors.New("apply privacy.hash: there is no key, and hashes without a key can be guessed: set the environment variable PLACEMENTSYNC_HASH_KEY")
@@ -75,14 +75,14 @@ func (b *Binding) protectNested(name string, hide func(*layout, int) error) {
 	if column == extraColumn || column == "position" {
 		return
 	}
-	kind := stream.SameKind(table)
+	sameKind := stream.SameKind(table)
 	for _, l := range b.tables {
-		if slices.Contains(kind, l.name) {
+		if slices.Contains(sameKind, l.name) {
 			b.hideAt(l.recordPath, column, hide)
 		}
 	}
 	for _, part := range b.stream.ForeignParts {
-		if slices.Contains(kind, part.Table) && (part.Columns == nil || slices.Contains(part.Columns, column)) {
+		if slices.Contains(sameKind, part.Table) && (part.Columns == nil || slices.Contains(part.Columns, column)) {
 			b.hideAt(part.At, column, hide)
 		}
 	}
@@ -118,8 +118,8 @@ func (b *Binding) collectPrivatePaths() {
 			case i == l.extra, i == l.value && l.recordPath != "":
 				b.privatePaths.add(joinNames(l.recordPath))
 			case l.isDerived(i):
-				stem := name[:strings.Index(name, unionStem)]
-				b.privatePaths.add(joinNames(l.recordPath, stem+unionAllowed))
+				prefix := name[:strings.Index(name, unionStem)]
+				b.privatePaths.add(joinNames(l.recordPath, prefix+unionAllowed))
 			}
 			if l.enclosing >= 0 && b.tables[l.enclosing].name == l.name {
 				// Rows of this table can contain rows of this table.
@@ -151,8 +151,8 @@ func (l *layout) hashColumn(col int, key []byte) error {
 	return nil
 }
 
-// identifiesRows reports whether a column identifies rows of this stream or details of
-// another stream. Without it, rows would seem to be deleted.
+// identifiesRows reports whether a column is required, identifies rows of this stream or identifies
+// details of another stream. Without it, rows would seem to be deleted.
 func (l *layout) identifiesRows(col int) bool {
 	if slices.Contains(l.required, col) || col == l.param {
 		return true
@@ -271,7 +271,7 @@ func (s *privatePaths) redact(name string, raw []byte) []byte {
 	return s.out
 }
 
-// writeValue writes the value at the position.
+// writeValue writes the value at the position, without its private parts.
 func (s *privatePaths) writeValue(name string) error {
 	c := s.scan.peek()
 	start := s.scan.pos
@@ -308,7 +308,7 @@ func (s *privatePaths) writeContainer(name string, open byte) error {
 			if bad != nil {
 				return bad
 			}
-			memberName, _ := appendText(nil, quoted, f)
+			memberName, _ := appendUnquoted(nil, quoted, f)
 			inner = joinNames(name, string(memberName))
 		}
 		s.scan.peek()
@@ -320,7 +320,7 @@ func (s *privatePaths) writeContainer(name string, open byte) error {
 	return err
 }
 
-// joinNames joins names with underscores, as in the name of a column.
+// joinNames joins names and dotted paths with underscores, as in the name of a column.
 func joinNames(names ...string) string {
 	names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == "" })
 	return strings.ReplaceAll(strings.Join(names, "_"), ".", "_")

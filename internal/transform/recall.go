@@ -110,7 +110,7 @@ func (d *Decoder) Remember(shared *Memory) {
 	l.setSchema()
 	m.unchanged = newTable(l)
 	d.records.recaller = m
-	d.rows.tables, d.records.rowsBefore = append(d.rows.tables, m.unchanged), append(d.records.rowsBefore, 0)
+	d.rows.tables, d.records.rowsBeforeBody = append(d.rows.tables, m.unchanged), append(d.records.rowsBeforeBody, 0)
 }
 
 // Entries returns the entries since the last call, for [NewMemory] in the next night. The returned
@@ -129,8 +129,8 @@ func (d *Decoder) Entries() []byte {
 const maxKeySearch = 4 << 10
 
 // findKey finds the key of the record at the beginning of a text: the first member with the name of
-// the key column, at any depth, if its value is a string without escapes. The member may belong to a
-// nested object, so remember makes an entry only if the found value is the key.
+// the key column, at any depth, if its value is a plain string. The member may belong to a nested
+// object, so remember compares its value with the key.
 func (m *recaller) findKey(text []byte) ([]byte, bool) {
 	text = text[:min(len(text), maxKeySearch)]
 	at := bytes.Index(text, m.key)
@@ -147,8 +147,8 @@ func (m *recaller) findKey(text []byte) ([]byte, bool) {
 }
 
 // skipUnchanged skips the record at the position and returns true, if the text of the record has not
-// changed and its drift can be counted without decoding.
-// The facts of the page and the drift are the same as after decoding the record.
+// changed and its drift can be counted without decoding. The facts of the page and the drift are the same
+// as after decoding the record.
 func (r *recordReader) skipUnchanged() bool {
 	m, rest := r.recaller, r.in.buf[r.in.pos:]
 	key, ok := m.findKey(rest)

@@ -27,17 +27,16 @@ type recordReader struct {
 	recaller *recaller
 	// previousCreated is the created_at of the previous record, in microseconds.
 	previousCreated int64
-	// rowsBefore and findingsBefore are the state when the body began.
-	rowsBefore     []int
-	findingsBefore findingsMark
+	// rowsBeforeBody contains the number of rows of each table when the body began.
+	rowsBeforeBody     []int
+	findingsBeforeBody findingsMark
 }
 
-// begin starts a body.
-func (r *recordReader) begin() {
+func (r *recordReader) beginBody() {
 	for i, t := range r.rows.tables {
-		r.rowsBefore[i] = t.rows
+		r.rowsBeforeBody[i] = t.rows
 	}
-	r.findingsBefore = r.report.mark()
+	r.findingsBeforeBody = r.report.mark()
 	if r.recaller != nil {
 		r.recaller.encodedBefore = len(r.recaller.encoded)
 	}
@@ -47,9 +46,9 @@ func (r *recordReader) begin() {
 // undoBody removes the rows and findings of the current body.
 func (r *recordReader) undoBody() {
 	for i, t := range r.rows.tables {
-		t.truncate(r.rowsBefore[i])
+		t.truncate(r.rowsBeforeBody[i])
 	}
-	r.report.undoTo(r.findingsBefore)
+	r.report.undoTo(r.findingsBeforeBody)
 	if r.recaller != nil {
 		r.recaller.encoded = r.recaller.encoded[:r.recaller.encodedBefore]
 	}
@@ -108,9 +107,9 @@ func (r *recordReader) startCounting() {
 	r.report.startCounting(Place{r.in.origin.Param, r.in.origin.Page, r.in.recordNumber, r.in.seq})
 }
 
-// addToPage adds the hash of a record's key and its creation time, in microseconds, to the
-// facts of the page.
-func (r *recordReader) addToPage(id uint64, at int64, dated bool) {
+// addToPage adds a record to the facts of the page. id is the hash of its key, and created is its
+// created_at in microseconds.
+func (r *recordReader) addToPage(id uint64, created int64, dated bool) {
 	r.page.IDs = append(r.page.IDs, id)
 	first := len(r.page.IDs) == 1
 	r.page.Last = time.Time{}
@@ -118,16 +117,16 @@ func (r *recordReader) addToPage(id uint64, at int64, dated bool) {
 		r.page.IsNewestFirst = false
 		return
 	}
-	r.page.Last = time.UnixMicro(at).UTC()
+	r.page.Last = time.UnixMicro(created).UTC()
 	switch {
 	case first:
 		r.page.First = r.page.Last
-	case at > r.previousCreated:
+	case created > r.previousCreated:
 		r.page.IsNewestFirst = false
-	case at < r.previousCreated:
+	case created < r.previousCreated:
 		r.page.Falls++
 	}
-	r.previousCreated = at
+	r.previousCreated = created
 }
 
 // rowReader reads objects and lists into rows.
@@ -142,8 +141,8 @@ type rowReader struct {
 	likelyNext []*field
 	delayed    []delayedList
 	hash       hasher
-	// rejectedKey is the key of the latest rejected row. rejectedItems counts the rejected rows
-	// within the record that have their own keys.
+	// rejectedKey is the key of the latest rejected row. rejectedItems counts the rejected items of the
+	// record, without items that are keyed only by their position and the enclosing row.
 	rejectedKey   string
 	rejectedItems int
 }
@@ -192,9 +191,8 @@ func (r *rowReader) readRow(t *table, itemNumber int, prefix []byte) (reason str
 	return reason, err
 }
 
-// completeRow completes the current row: keys that are missing in the record, delayed lists, extra
-// and the system columns. earlierDelayed and earlierExtras are the numbers of delayed lists and extras
-// that belong to enclosing rows.
+// completeRow checks the current row and adds missing keys, delayed lists, extra and the system columns.
+// earlierDelayed and earlierExtras are the numbers of delayed lists and extras of enclosing rows.
 func (r *rowReader) completeRow(t *table, prefix []byte, earlierDelayed, earlierExtras int) (reason string, err error) {
 	if t.up == nil {
 		if reason, err = r.checkRecord(t); err != nil || reason != "" {
@@ -239,7 +237,8 @@ func (r *rowReader) completeRow(t *table, prefix []byte, earlierDelayed, earlier
 	return "", t.endRow(r.in.seq, &r.hash)
 }
 
-// readChildren reads a field whose items are rows of a child table.
+// readChildren reads a list of rows of a child table. It delays the list if a key that the rows inherit
+// is still missing.
 func (r *rowReader) readChildren(t *table, f *field) error {
 	if t.canKeyChildren() {
 		return r.readItems(r.tables[f.child])
@@ -322,7 +321,7 @@ func (r *rowReader) readObject(t *table, n *node) error {
 		if err != nil {
 			return err
 		}
-		name = plainName(name, form)
+		name = unquoteName(name, form)
 		if f := n.fields[string(name)]; f != nil {
 			r.likelyNext[previous] = f
 			previous = f.id
@@ -336,12 +335,12 @@ func (r *rowReader) readObject(t *table, n *node) error {
 	}
 }
 
-// plainName returns a name without quotes and escapes.
-func plainName(quoted []byte, f form) []byte {
+// unquoteName returns a name without quotes and escapes.
+func unquoteName(quoted []byte, f form) []byte {
 	if f == plain {
 		return quoted[1 : len(quoted)-1]
 	}
-	name, _ := appendText(nil, quoted, f)
+	name, _ := appendUnquoted(nil, quoted, f)
 	return name
 }
 
@@ -411,8 +410,9 @@ func (r *rowReader) readGroup(t *table, f *field) error {
 	return err
 }
 
-// readMisfit reads a scalar or list in place of an object. An empty text or list is ignored. A scalar
-// is read as the name of the object, if that name has a column. Every other value is unknown.
+// readMisfit reads a value that does not fit its field, such as a scalar in place of an object. An empty
+// value is ignored. A scalar is read as the name of the object, if the name has a column. Any other value
+// is kept as an unknown field.
 func (r *rowReader) readMisfit(t *table, f *field) error {
 	if r.in.atEmpty() {
 		_, err := r.in.skip()
@@ -442,8 +442,8 @@ func (r *rowReader) readUnknown(t *table, name []byte) error {
 	return nil
 }
 
-// quoteName writes a member name as JSON.
-func quoteName(dst []byte, name string) []byte {
-	dst, _ = jsontext.AppendQuote(dst, name)
+// appendQuoted appends a text as a JSON string.
+func appendQuoted(dst []byte, s string) []byte {
+	dst, _ = jsontext.AppendQuote(dst, s)
 	return dst
 }

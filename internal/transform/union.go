@@ -28,7 +28,7 @@ const (
 	unionAllowed = unionStem + "allowed"
 )
 
-// union contains the indexes of the four columns.
+// union contains the indexes of the columns of do_follow_links_allowed.
 type union struct{ allowed, limit, unlimited, raw int }
 
 // unionAt returns the union whose first column is col, or nil.
@@ -67,7 +67,7 @@ var noLinks = linkLimit{hasAllowed: true, hasLimit: true, hasUnlimited: true}
 
 // parseLinkLimit parses a scalar. raw is its JSON text, and content the content of a string. drift is
 // the kind of drift, or empty.
-func parseLinkLimit(raw, content []byte) (c linkLimit, drift string) {
+func parseLinkLimit(raw, content []byte) (limit linkLimit, drift string) {
 	word := raw
 	if raw[0] == '"' {
 		word = bytes.ToLower(bytes.Trim(content, " "))
@@ -75,11 +75,11 @@ func parseLinkLimit(raw, content []byte) (c linkLimit, drift string) {
 	switch string(word) {
 	case "null":
 		if raw[0] == '"' {
-			return c, UnknownEnum
+			return limit, UnknownEnum
 		}
-		return c, ""
+		return limit, ""
 	case "":
-		return c, Converted
+		return limit, Converted
 	case "true", "yes":
 		return linkLimit{hasAllowed: true}, ""
 	case "false", "no", "none":
@@ -101,15 +101,15 @@ func parseLinkLimit(raw, content []byte) (c linkLimit, drift string) {
 }
 
 // fill sets the four columns of the current row.
-func (u *union) fill(t *table, c linkLimit, raw []byte) {
-	if c.hasAllowed {
-		t.cols[u.allowed].appendBool(c.isUnlimited || c.limit > 0 || !c.hasLimit)
+func (u *union) fill(t *table, l linkLimit, raw []byte) {
+	if l.hasAllowed {
+		t.cols[u.allowed].appendBool(l.isUnlimited || l.limit > 0 || !l.hasLimit)
 	}
-	if c.hasLimit {
-		t.cols[u.limit].appendInt(c.limit)
+	if l.hasLimit {
+		t.cols[u.limit].appendInt(l.limit)
 	}
-	if c.hasUnlimited {
-		t.cols[u.unlimited].appendBool(c.isUnlimited)
+	if l.hasUnlimited {
+		t.cols[u.unlimited].appendBool(l.isUnlimited)
 	}
 	col := &t.cols[u.raw]
 	col.data = append(col.data, raw...)
@@ -131,7 +131,7 @@ func (v *valueReader) readUnion(t *table, f *field) error {
 	if v.unionText = sent; !clean {
 		v.report.countDrift(t, InvalidUTF8, f.name, raw)
 	}
-	var c linkLimit
+	var limit linkLimit
 	drift := UnknownEnum
 	if raw[0] != '{' && raw[0] != '[' {
 		v.in.pos = start
@@ -140,9 +140,9 @@ func (v *valueReader) readUnion(t *table, f *field) error {
 		if raw[0] == '"' {
 			content = v.unquote(raw, form)
 		}
-		c, drift = parseLinkLimit(raw, content)
+		limit, drift = parseLinkLimit(raw, content)
 	}
-	f.union.fill(t, c, v.unionText)
+	f.union.fill(t, limit, v.unionText)
 	switch drift {
 	case "":
 	case UnknownEnum:

@@ -28,7 +28,7 @@ func (v *valueReader) readValue(t *table, col int, name string) error {
 	if c.kind == text {
 		v.setText(t, col, name, raw, f)
 	} else {
-		reason = v.parseTyped(t, c, name, raw, f)
+		reason = v.setTyped(t, c, name, raw, f)
 	}
 	if reason != "" {
 		v.report.rejectValue(t, name, raw, reason)
@@ -65,7 +65,7 @@ func (v *valueReader) setText(t *table, col int, name string, raw []byte, f form
 		v.report.countDrift(t, Converted, name, raw)
 	default:
 		var clean bool
-		if c.data, clean = appendText(c.data, raw, f); !clean {
+		if c.data, clean = appendUnquoted(c.data, raw, f); !clean {
 			v.report.countDrift(t, InvalidUTF8, name, raw)
 		}
 	}
@@ -75,7 +75,7 @@ func (v *valueReader) setText(t *table, col int, name string, raw []byte, f form
 }
 
 // checkText checks the last text of a column. In a column whose values the spec lists, an unlisted
-// text is counted as drift. In a column with ids of details, an id that cannot be used in a path is
+// text is counted as drift. In a column with ids of details, an id that cannot be used in a URL is
 // rejected.
 func (v *valueReader) checkText(t *table, col int, name string, raw []byte) {
 	c := &t.cols[col]
@@ -85,7 +85,7 @@ func (v *valueReader) checkText(t *table, col int, name string, raw []byte) {
 	}
 	if t.layout.cols[col].namesDetails && !isPathSegment(inner) {
 		c.truncate(c.n - 1)
-		v.report.rejectValue(t, name, raw, "expected an id that can be used in a path")
+		v.report.rejectValue(t, name, raw, "expected an id that can be used in a URL")
 	}
 }
 
@@ -100,9 +100,9 @@ func (v *valueReader) countEnumValue(t *table, col int, name string, raw []byte)
 	v.report.count(t.name, UnknownEnum, []byte(path), raw)
 }
 
-// parseTyped reads a scalar into a column that is not text. Texts with a value of the
-// column's type are converted; an empty text becomes NULL.
-func (v *valueReader) parseTyped(t *table, c *column, name string, raw []byte, f form) (reason string) {
+// setTyped reads a scalar into a column that is not text. A text with a value of the column's type is
+// converted, and an empty text becomes NULL. If the scalar is rejected, setTyped returns the reason.
+func (v *valueReader) setTyped(t *table, c *column, name string, raw []byte, f form) (reason string) {
 	inner, quoted := raw, raw[0] == '"'
 	if quoted {
 		inner = v.unquote(raw, f)
@@ -115,7 +115,7 @@ func (v *valueReader) parseTyped(t *table, c *column, name string, raw []byte, f
 	ok, converted, rounded, zoneless := true, quoted, false, false
 	switch c.kind {
 	case boolean:
-		return v.parseBoolean(t, c, name, inner, raw)
+		return v.setBoolean(t, c, name, inner, raw)
 	case instant:
 		if !quoted {
 			return "expected a date and time"
@@ -129,12 +129,11 @@ func (v *valueReader) parseTyped(t *table, c *column, name string, raw []byte, f
 			return "expected an amount of at most 12 digits before the point"
 		}
 	default:
-		var rewritten bool
-		n, rewritten, ok = parseInteger(inner)
+		n, converted, ok = parseInteger(inner)
 		if !ok || c.kind == integer32 && n != int64(int32(n)) {
 			return "expected a whole number in the range of the column"
 		}
-		converted = quoted || rewritten
+		converted = converted || quoted
 	}
 	c.appendInt(n)
 	if converted {
@@ -154,11 +153,11 @@ func (v *valueReader) unquote(raw []byte, f form) []byte {
 	if f == plain {
 		return raw[1 : len(raw)-1]
 	}
-	v.scratch, _ = appendText(v.scratch[:0], raw, f)
+	v.scratch, _ = appendUnquoted(v.scratch[:0], raw, f)
 	return v.scratch
 }
 
-func (v *valueReader) parseBoolean(t *table, c *column, name string, inner, raw []byte) (reason string) {
+func (v *valueReader) setBoolean(t *table, c *column, name string, inner, raw []byte) (reason string) {
 	if string(raw) == "true" || string(raw) == "false" {
 		c.appendBool(raw[0] == 't')
 		return ""
@@ -178,18 +177,17 @@ func (v *valueReader) parseBoolean(t *table, c *column, name string, inner, raw 
 	return ""
 }
 
-// resolveConflict resolves two values for one column of the current row. A value replaces an
-// empty text. Of two different values the first is kept. If the record is read carefully, the first
-// value is the outer value.
+// resolveConflict resolves two values for one column of the current row. An empty text is ignored. Of two
+// different values the column keeps the first; readCarefully decides which value is the first.
 func (v *valueReader) resolveConflict(t *table, col int, name string, raw []byte) error {
 	c := &t.cols[col]
 	if c.kind == text && len(c.bytes(t.rows)) == 0 {
 		c.replaceEmpty()
 		return nil
 	}
-	same := c.equal(t.rows, t.rows+1) || c.kind == text && len(c.bytes(t.rows+1)) == 0
+	ignored := c.equal(t.rows, t.rows+1) || c.kind == text && len(c.bytes(t.rows+1)) == 0
 	c.truncate(t.rows + 1)
-	if same {
+	if ignored {
 		return nil
 	}
 	return v.keepSecond(t, col, name, raw)
@@ -290,23 +288,23 @@ func parseExponent(b []byte) (exp int64, rest []byte, ok bool) {
 // inexact means that nonzero digits were dropped. ok means that the number has at most wholeDigits
 // digits before the point. places and wholeDigits together must not exceed 19.
 func (d decimal) scaleTo(places, wholeDigits int64) (v uint64, inexact, ok bool) {
-	place := int64(len(d.whole)) + d.exp
+	power := int64(len(d.whole)) + d.exp
 	roundUp := false
 	for i := range len(d.whole) + len(d.fraction) {
-		place--
+		power--
 		c := d.digitAt(i)
 		switch {
 		case c == 0 && v == 0:
-		case place < -places:
-			roundUp = roundUp || place == -places-1 && c >= 5
+		case power < -places:
+			roundUp = roundUp || power == -places-1 && c >= 5
 			inexact = inexact || c != 0
-		case place >= wholeDigits:
+		case power >= wholeDigits:
 			return 0, false, false
 		default:
 			v = v*10 + uint64(c)
 		}
 	}
-	for ; v != 0 && place > -places; place-- {
+	for ; v != 0 && power > -places; power-- {
 		v *= 10
 	}
 	if roundUp {
@@ -329,7 +327,7 @@ func (d decimal) withSign(v uint64) int64 {
 	return int64(v)
 }
 
-// parseAmount parses an amount as millionths.
+// parseAmount parses an amount in millionths.
 func parseAmount(b []byte) (v int64, rounded, ok bool) {
 	d, ok := splitDecimal(b)
 	if !ok {
