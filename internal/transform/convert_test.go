@@ -14,8 +14,8 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// convert returns the text of a scalar in a column of a type. An empty text means NULL,
-// except in text columns. ok is false if the scalar does not fit the column. The slow functions
+// convert converts a scalar to the type of a column and returns the result as text. An empty text
+// means NULL, except in text columns. ok is false if the scalar does not fit the type. The slow functions
 // below are written for clarity, with regular expressions and exact rationals; the fast functions
 // of the Decoder must return the same values.
 func convert(typ stream.Type, v any) (text string, ok bool) {

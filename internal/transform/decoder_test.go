@@ -143,7 +143,7 @@ func TestIDsAreHashesOfKeys(t *testing.T) {
 	}
 	a := ids("c", `[{"prefix":"x","count":1},{"prefix":"y","count":1}]`)
 	if b := ids("c", `[{"prefix":"y","count":2},{"prefix":"x","count":3}]`); len(b) != 2 || a[0] != b[1] || a[1] != b[0] {
-		t.Errorf("got the ids %v for keys whose ids were %v in the other order, want the same ids exchanged", b, a)
+		t.Errorf("the keys in reverse order have the ids %v, want %v in reverse order", b, a)
 	}
 	if b := ids("d", `[{"prefix":"x","count":1}]`); b[0] == a[0] {
 		t.Error("records with another parameter have the same id, want different ids")

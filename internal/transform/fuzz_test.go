@@ -154,7 +154,7 @@ func FuzzBody(f *testing.F) {
 	})
 }
 
-// FuzzScalar decodes a text, bare and quoted, in columns of all types.
+// FuzzScalar compares both decoders on a text, bare and quoted, in columns of all types.
 func FuzzScalar(f *testing.F) {
 	for _, v := range values {
 		f.Add(strings.Trim(v, `"`))
@@ -171,7 +171,7 @@ func FuzzScalar(f *testing.F) {
 	})
 }
 
-// FuzzUnion compares the decoding of do_follow_links_allowed.
+// FuzzUnion compares both decoders on values of do_follow_links_allowed.
 func FuzzUnion(f *testing.F) {
 	for _, v := range values {
 		f.Add(v)

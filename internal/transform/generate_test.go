@@ -96,8 +96,8 @@ func (g *recordGenerator) list(path string, childIndex int) string {
 	return nest(strings.Split(path, "."), "["+strings.Join(items, ",")+"]")
 }
 
-// member writes the value of a column flat, or in an object that is named after the part of the
-// column before the first underscore.
+// member writes a random value for a column: flat, or in an object named after the first word of the
+// column.
 func (g *recordGenerator) member(column string) string {
 	if head, rest, ok := strings.Cut(column, "_"); ok && rest != "" && g.IntN(4) == 0 {
 		return nest([]string{head, rest}, g.value())

@@ -62,7 +62,7 @@ func leaks() map[string]leak {
 		"an unlisted value":                    {"token", "token.token_type", `{"team_id":"t","token_type":"s3cret"}`},
 		"the name of a status count":           {"campaign_status_counts", "campaign_status_counts.name", `{"draft":{"id":"d","name":"s3cret","count":1}}`},
 		"an invalid status count":              {"campaign_status_counts", "campaign_status_counts.name", `{"draft":{"prefix":"d","name":"s3cret"}}`},
-		"an envelope's text among counts":      {"campaign_status_counts", "campaign_status_counts.name", `{"draft":{"id":"d","count":1},"name":"s3cret"}`},
+		"a text beside status counts":          {"campaign_status_counts", "campaign_status_counts.name", `{"draft":{"id":"d","count":1},"name":"s3cret"}`},
 	}
 }
 
@@ -148,7 +148,7 @@ func TestEqualValuesHaveEqualHashes(t *testing.T) {
 	}
 }
 
-func TestDroppedValueDoesNotChangeTheHash(t *testing.T) {
+func TestDroppedValueDoesNotChangeRowHash(t *testing.T) {
 	b := compile(t, streamNamed(t, "orders"))
 	if err := b.Protect(transform.Privacy{Drop: []string{"orders.client_secret"}}); err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ import (
 )
 
 // recordVariants returns variants of a record of the stream things: without drift, with several kinds of
-// drift, with rejects, and with the key and created_at in unusual places.
+// drift, with rejects, and with the key in unusual places.
 func recordVariants() []string {
 	return []string{
 		`{"id":%q,"label":"x","parts":[{"name":"1"},{"name":"2"}]}`,
@@ -85,9 +85,9 @@ func takeRows(d *transform.Decoder) map[string][]string {
 
 func keyAt(b arrow.RecordBatch, i int) string { return b.Column(0).ValueStr(i) }
 
-// TestRecallEqualsDecoding decodes random pages in several nights with two decoders. The
-// decoder some, which skips unchanged records, must return the same page facts and findings as the
-// decoder all, which decodes all records. The rows of skipped records must be stored.
+// TestRecallEqualsDecoding decodes random pages in several nights with two decoders: full decodes all
+// records, and skipping skips unchanged records. Both must return the same page facts and findings. The
+// rows of skipped records must be stored.
 func TestRecallEqualsDecoding(t *testing.T) {
 	b := compile(t, streamNamed(t, "things"))
 	skipped := 0
@@ -100,30 +100,30 @@ func TestRecallEqualsDecoding(t *testing.T) {
 		known := transform.NewMemory(1, nil)
 		stored := map[string][]string{}
 		for range 3 {
-			all, some := b.NewDecoder(), b.NewDecoder()
-			some.Remember(known)
+			full, skipping := b.NewDecoder(), b.NewDecoder()
+			skipping.Remember(known)
 			var entries []byte
 			tonight := map[string][]string{}
 			for i := range 1 + random.IntN(6) {
 				body, o := []byte(randomBody(random, states)), transform.Origin{Seq: uint64(i + 1), Page: 1 + random.IntN(9), Pass: 1}
-				wantPage, wantErr := all.Decode(body, o)
-				page, err := some.Decode(body, o)
+				wantPage, wantErr := full.Decode(body, o)
+				page, err := skipping.Decode(body, o)
 				if diff := cmp.Diff(wantPage, page); diff != "" || fmt.Sprint(err) != fmt.Sprint(wantErr) {
 					t.Fatalf("seed %d, %s: page (-want +got):\n%s%v, want %v", seed, body, diff, err, wantErr)
 				}
 				if random.IntN(3) == 0 {
-					skipped += compareRows(t, seed, stored, tonight, takeRows(all), takeRows(some))
-					if diff := cmp.Diff(all.Findings(), some.Findings()); diff != "" {
+					skipped += compareRows(t, seed, stored, tonight, takeRows(full), takeRows(skipping))
+					if diff := cmp.Diff(full.Findings(), skipping.Findings()); diff != "" {
 						t.Fatalf("seed %d: findings (-want +got):\n%s", seed, diff)
 					}
-					entries = append(entries, some.Entries()...)
+					entries = append(entries, skipping.Entries()...)
 				}
 			}
-			skipped += compareRows(t, seed, stored, tonight, takeRows(all), takeRows(some))
-			if diff := cmp.Diff(all.Findings(), some.Findings()); diff != "" {
+			skipped += compareRows(t, seed, stored, tonight, takeRows(full), takeRows(skipping))
+			if diff := cmp.Diff(full.Findings(), skipping.Findings()); diff != "" {
 				t.Fatalf("seed %d: findings (-want +got):\n%s", seed, diff)
 			}
-			entries = append(entries, some.Entries()...)
+			entries = append(entries, skipping.Entries()...)
 			known, stored = transform.NewMemory(1, entries), tonight
 		}
 	}
@@ -132,26 +132,24 @@ func TestRecallEqualsDecoding(t *testing.T) {
 	}
 }
 
-// compareRows compares the rows of all, the decoder that decodes all records, with the rows of
-// some, the decoder that skips unchanged records. It adds the rows of all to tonight and returns the
-// number of skipped records.
-func compareRows(t *testing.T, seed uint64, stored, tonight, all, some map[string][]string) (skipped int) {
+// compareRows compares the rows of the full decoder with the rows of the skipping decoder. It adds the
+// rows of the full decoder to tonight and returns the number of skipped records.
+func compareRows(t *testing.T, seed uint64, stored, tonight, full, skipping map[string][]string) (skipped int) {
 	t.Helper()
-	for name := range all {
-		table, key, _ := strings.Cut(name, " ")
-		want := all[name]
-		tonight[name] = want
-		if n := len(some[stream.UnchangedTable+" "+key]); n == 0 {
-			if diff := cmp.Diff(want, some[name]); diff != "" {
-				t.Fatalf("seed %d, rows of %s (-want +got):\n%s", seed, name, diff)
+	for tableAndKey, want := range full {
+		table, key, _ := strings.Cut(tableAndKey, " ")
+		tonight[tableAndKey] = want
+		if n := len(skipping[stream.UnchangedTable+" "+key]); n == 0 {
+			if diff := cmp.Diff(want, skipping[tableAndKey]); diff != "" {
+				t.Fatalf("seed %d, rows of %s (-want +got):\n%s", seed, tableAndKey, diff)
 			}
 			continue
 		}
 		skipped++
 		for _, row := range want {
 			// All copies of a record on several pages must be stored or staged.
-			if !slices.Contains(stored[name], row) && !slices.Contains(some[name], row) {
-				t.Fatalf("seed %d: %s of %s was skipped, but the stored rows are %q", seed, row, table, stored[name])
+			if !slices.Contains(stored[tableAndKey], row) && !slices.Contains(skipping[tableAndKey], row) {
+				t.Fatalf("seed %d: %s of %s was skipped, but the stored rows are %q", seed, row, table, stored[tableAndKey])
 			}
 		}
 	}
@@ -244,13 +242,13 @@ func TestUnchangedRecordsAreSkipped(t *testing.T) {
 	if !b.CanRecall() {
 		t.Fatal("CanRecall is false for things")
 	}
-	stored := b.NewDecoder()
-	stored.Remember(transform.NewMemory(1, nil))
-	decode(t, stored, first)
-	entries := stored.Entries()
+	firstNight := b.NewDecoder()
+	firstNight.Remember(transform.NewMemory(1, nil))
+	decode(t, firstNight, first)
+	entries := firstNight.Entries()
 	for name, c := range map[string]struct {
-		body          string
-		same, decoded []string
+		body             string
+		skipped, decoded []string
 	}{
 		"nothing changed":             {first, []string{"a", "b", "c"}, nil},
 		"a value changed":             {`[{"id":"b","label":"Y"},{"id":"c","label":"z","parts":[{"name":"1"}]}]`, []string{"c"}, []string{"b"}},
@@ -263,7 +261,7 @@ func TestUnchangedRecordsAreSkipped(t *testing.T) {
 		"only the id differs":         {`[{"id":"z","label":"y"}]`, nil, []string{"z"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for seed, same := range [][]string{nil, c.same} { // with another seed no hash matches
+			for seed, skipped := range [][]string{nil, c.skipped} { // with another seed no hash matches
 				d := b.NewDecoder()
 				d.Remember(transform.NewMemory(uint64(seed), entries))
 				decode(t, d, c.body)
@@ -276,11 +274,11 @@ func TestUnchangedRecordsAreSkipped(t *testing.T) {
 					batch.Rows.Release()
 				}
 				decoded := c.decoded
-				if same == nil {
-					decoded = slices.Sorted(slices.Values(append(slices.Clone(c.same), c.decoded...)))
+				if skipped == nil {
+					decoded = slices.Sorted(slices.Values(append(slices.Clone(c.skipped), c.decoded...)))
 				}
 				slices.Sort(seen["things"])
-				if diff := cmp.Diff([][]string{same, decoded}, [][]string{seen[stream.UnchangedTable], seen["things"]}); diff != "" {
+				if diff := cmp.Diff([][]string{skipped, decoded}, [][]string{seen[stream.UnchangedTable], seen["things"]}); diff != "" {
 					t.Errorf("with seed %d the skipped and the decoded records differ (-want +got):\n%s", seed, diff)
 				}
 				if len(decoded) == 0 && len(seen["parts"]) > 0 {
@@ -296,12 +294,12 @@ func TestUnchangedRecordsAreSkipped(t *testing.T) {
 // occurred twice in the same state must be skipped.
 func TestRecordWithTwoEntriesIsDecoded(t *testing.T) {
 	b := compile(t, streamNamed(t, "things"))
-	stored := b.NewDecoder()
-	stored.Remember(transform.NewMemory(1, nil))
+	firstNight := b.NewDecoder()
+	firstNight.Remember(transform.NewMemory(1, nil))
 	for _, label := range []string{"old", "new", "old"} {
-		decode(t, stored, `[{"id":"moved","label":"`+label+`"},{"id":"still","label":"x"}]`)
+		decode(t, firstNight, `[{"id":"moved","label":"`+label+`"},{"id":"still","label":"x"}]`)
 	}
-	known := transform.NewMemory(1, stored.Entries())
+	known := transform.NewMemory(1, firstNight.Entries())
 	for _, label := range []string{"old", "new"} {
 		d := b.NewDecoder()
 		d.Remember(known)
@@ -350,18 +348,18 @@ func TestDriftOfSkippedRecords(t *testing.T) {
 			first := b.NewDecoder()
 			first.Remember(transform.NewMemory(1, nil))
 			decode(t, first, body)
-			all, some := b.NewDecoder(), b.NewDecoder()
-			some.Remember(transform.NewMemory(1, first.Entries()))
+			full, skipping := b.NewDecoder(), b.NewDecoder()
+			skipping.Remember(transform.NewMemory(1, first.Entries()))
 			for i := range 3 {
 				o := transform.Origin{Seq: uint64(i + 1), Page: i + 1, Pass: 1}
-				for _, d := range []*transform.Decoder{all, some} {
+				for _, d := range []*transform.Decoder{full, skipping} {
 					if _, err := d.Decode([]byte(body), o); err != nil {
 						t.Fatal(err)
 					}
 				}
 			}
 			skipped := 0
-			for _, batch := range some.Flush() {
+			for _, batch := range skipping.Flush() {
 				if batch.Table == stream.UnchangedTable {
 					skipped += int(batch.Rows.NumRows())
 				}
@@ -370,7 +368,7 @@ func TestDriftOfSkippedRecords(t *testing.T) {
 			if skipped != c.skipped {
 				t.Errorf("skipped %d records, want %d", skipped, c.skipped)
 			}
-			if diff := cmp.Diff(all.Findings(), some.Findings()); diff != "" {
+			if diff := cmp.Diff(full.Findings(), skipping.Findings()); diff != "" {
 				t.Errorf("findings (-all decoded, +unchanged skipped):\n%s", diff)
 			}
 		})

@@ -61,14 +61,14 @@ func TestEmptyListsAndEmptyObjects(t *testing.T) {
 	} {
 		page, err := decoderOf(t, c.stream).Decode([]byte(c.body), transform.Origin{Param: "p"})
 		if (err != nil) != c.isMalformed || page.Records != 0 || page.EmptyObject != c.isEmptyObject {
-			t.Errorf("%s: %s: page %+v, error %v; want EmptyObject %v, an error %v", c.stream, c.body, page, err, c.isEmptyObject, c.isMalformed)
+			t.Errorf("%s: %s: page %+v, error %v; want EmptyObject %v, malformed %v", c.stream, c.body, page, err, c.isEmptyObject, c.isMalformed)
 		}
 	}
 }
 
 // TestUnrequestedRecordIsRejected decodes a record with an id or parent that was not requested.
 func TestUnrequestedRecordIsRejected(t *testing.T) {
-	for _, c := range []struct{ stream, own, foreign, reason string }{
+	for _, c := range []struct{ stream, requested, unrequested, reason string }{
 		{"outlets", `{"id":"p"}`, `{"id":"q","outlet_channels":[{"id":"c"}],"tags":["t"]}`, `its id is "q", but "p" was requested`},
 		{"products", `{"id":"p"}`, `{"id":"q","prices":[1]}`, `its id is "q", but "p" was requested`},
 		{"order_details", `{"id":"p"}`, `{"line_items":[{"id":"l"}],"id":"q"}`, `its id is "q", but "p" was requested`},
@@ -83,14 +83,14 @@ func TestUnrequestedRecordIsRejected(t *testing.T) {
 	} {
 		t.Run(c.stream, func(t *testing.T) {
 			d := decoderOf(t, c.stream)
-			page, err := d.Decode([]byte(c.own), transform.Origin{Seq: 1, Param: "p"})
+			page, err := d.Decode([]byte(c.requested), transform.Origin{Seq: 1, Param: "p"})
 			if err != nil || page.RejectedRecords > 0 || len(page.IDs) != 1 {
-				t.Errorf("%s: page %+v, error %v; want the record", c.own, page, err)
+				t.Errorf("%s: page %+v, error %v; want the record", c.requested, page, err)
 			}
 			d.Flush()
-			page, err = d.Decode([]byte(c.foreign), transform.Origin{Seq: 2, Param: "p"})
+			page, err = d.Decode([]byte(c.unrequested), transform.Origin{Seq: 2, Param: "p"})
 			if err != nil || page.RejectedRecords != 1 || len(page.IDs) != 0 || d.Rows() > 0 {
-				t.Errorf("%s: page %+v, %d rows, error %v; want it rejected", c.foreign, page, d.Rows(), err)
+				t.Errorf("%s: page %+v, %d rows, error %v; want it rejected", c.unrequested, page, d.Rows(), err)
 			}
 			findings := d.Findings()
 			if len(findings.Rejects) != 1 || findings.Rejects[0].Reason != c.reason || findings.Rejects[0].Column != "" {
@@ -100,7 +100,7 @@ func TestUnrequestedRecordIsRejected(t *testing.T) {
 	}
 }
 
-// TestIDsThatAreNoPathSegments decodes ids that cannot be used in a path. A record with such an id is
+// TestIDsThatAreNoPathSegments decodes ids that cannot be used in a URL. A record with such an id is
 // rejected. If a record refers to such an id, the reference is NULL.
 func TestIDsThatAreNoPathSegments(t *testing.T) {
 	for _, id := range []string{"", ".", ".."} {

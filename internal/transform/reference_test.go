@@ -233,7 +233,7 @@ func (w *objectReader) hasColumns(prefix string, path []string, m map[string]any
 
 func isDots(s string) bool { return s == "." || s == ".." }
 
-// namesDetails reports whether a column contains ids of details.
+// namesDetails reports whether a column outside the key contains ids of details.
 func (w *objectReader) namesDetails(column string) bool {
 	return stream.NamesDetails(w.table.Name, column) && !slices.Contains(w.table.Key, column)
 }
@@ -294,9 +294,9 @@ func (w *objectReader) columnFor(prefix, name string) (string, stream.Type) {
 	if c, ok := w.column(prefix + name); ok {
 		return c.Name, c.Type
 	}
-	owner, ok := w.column(strings.TrimSuffix(prefix, "_"))
-	if name == "name" && ok && owner.Type == stream.Text && !slices.Contains(w.table.Key, owner.Name) {
-		return owner.Name, owner.Type
+	objectText, ok := w.column(strings.TrimSuffix(prefix, "_"))
+	if name == "name" && ok && objectText.Type == stream.Text && !slices.Contains(w.table.Key, objectText.Name) {
+		return objectText.Name, objectText.Type
 	}
 	return "", ""
 }
@@ -316,7 +316,7 @@ func (w *objectReader) isUnion(column string) bool {
 	return ok && hasRaw
 }
 
-// isKnownObject reports whether an object with this name has columns.
+// isKnownObject reports whether an object with this name contains fields with columns, or lists with a table.
 func (w *objectReader) isKnownObject(full string, path []string) bool {
 	for _, c := range w.def.Columns {
 		if _, ok := w.column(c.Name); ok && strings.HasPrefix(c.Name, full+"_") && len(c.Name) > len(full)+1 {

@@ -15,7 +15,7 @@ import (
 )
 
 // sniffSlowly finds the records of a body of things, as a second implementation of spec 4.1
-// and 4.2. ok is false if the body has no records.
+// and 4.2. ok is false if the body is malformed.
 func sniffSlowly(s stream.Stream, body any) (records []any, ok bool) {
 	object, isObject := body.(map[string]any)
 	list, isList := body.([]any)
@@ -37,14 +37,14 @@ func sniffSlowly(s stream.Stream, body any) (records []any, ok bool) {
 	if _, hasID := object["id"]; hasID {
 		return []any{body}, true
 	}
-	lists := 0
+	listCount := 0
 	for name, v := range object {
 		if items, isList := v.([]any); isList && !isPagination(name) && name != "error" && name != "errors" {
 			list = items
-			lists++
+			listCount++
 		}
 	}
-	return list, lists == 1
+	return list, listCount == 1
 }
 
 func isPagination(name string) bool {
@@ -66,8 +66,9 @@ func totalOf(body any) int64 {
 	return -1
 }
 
-// compareRecords compares the records and rows of a page with those of sniffSlowly. It ignores
-// bodies with escapes or duplicate names, because the two implementations read them differently.
+// compareRecords compares the records of a page with those of sniffSlowly, and the rows with those of
+// the reference. It ignores invalid JSON, and bodies with escapes or duplicate names, because the
+// implementations read them differently.
 func compareRecords(t *testing.T, k testStream, body []byte) {
 	t.Helper()
 	if !jsontext.Value(body).IsValid() || bytes.ContainsRune(body, '\\') {

@@ -165,7 +165,7 @@ func (t *table) toBatch() Batch {
 		a.Release()
 	}
 	t.rows = 0
-	return Batch{Table: t.name, Record: batch}
+	return Batch{Table: t.name, Rows: batch}
 }
 
 // kind is the storage format of a column.
