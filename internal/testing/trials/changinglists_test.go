@@ -141,12 +141,12 @@ func (w walker) decodePage(s stream.Stream, r fetch.Response, rows map[string]bo
 	}
 	for _, b := range d.Flush() {
 		if b.Table == s.Root().Name {
-			column := b.Record.Column(b.Record.Schema().FieldIndices("id")[0]).(*array.String)
+			column := b.Rows.Column(b.Rows.Schema().FieldIndices("id")[0]).(*array.String)
 			for i := range column.Len() {
 				rows[column.Value(i)] = true
 			}
 		}
-		b.Record.Release()
+		b.Rows.Release()
 	}
 	return stream.PageFacts{Records: page.Records, IDs: page.IDs, Total: page.Total, TotalPages: page.TotalPages, Next: page.Next,
 		Paginated: page.Paginated, First: page.First, Last: page.Last, IsNewestFirst: page.IsNewestFirst, Falls: page.Falls}, nil
