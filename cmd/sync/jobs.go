@@ -34,7 +34,7 @@ func (s *serveProgram) newJobs(cfg config.Config, night pipeline.Config) (*jobs,
 	if err != nil {
 		return nil, err
 	}
-	inspector := &daemon.Inspector{Warehouse: wh, Watches: watchNames(cfg.Watch), Receiver: s.hooks.receiver, Now: s.g.Now}
+	inspector := &daemon.Inspector{Warehouse: wh, WatchNames: watchNames(cfg.Watch), Receiver: s.hooks.receiver, Now: s.g.Now}
 	if !strings.Contains(cfg.Lake.Warehouse, "://") {
 		inspector.LakeDir = cfg.Lake.Warehouse
 	}

@@ -10,11 +10,11 @@ import (
 // counts are the values of the counters since the start of the process. Runs are counted
 // from the ledger, so that runs of other processes are included.
 type counts struct {
-	since           time.Time       // time of the first reading of the ledger
-	seen            map[string]bool // ends of runs that must not be counted again, by endKey
-	runs, refreshes map[ledger.Outcome]int
-	streams         map[string]streamCounts
-	readErrors      map[string]int
+	since             time.Time       // time of the first reading of the ledger
+	seen              map[string]bool // ends of runs that must not be counted again, by endKey
+	nights, refreshes map[ledger.Outcome]int
+	streams           map[string]streamCounts
+	readErrors        map[string]int
 }
 
 type streamCounts struct {
@@ -25,12 +25,12 @@ type streamCounts struct {
 // newCounts sets every known counter to zero. If a time series appeared only with its first event,
 // the function rate() of Prometheus would miss that event.
 func newCounts(streams []string) counts {
-	c := counts{seen: map[string]bool{}, runs: map[ledger.Outcome]int{}, refreshes: map[ledger.Outcome]int{},
+	c := counts{seen: map[string]bool{}, nights: map[ledger.Outcome]int{}, refreshes: map[ledger.Outcome]int{},
 		streams: map[string]streamCounts{}, readErrors: map[string]int{}}
 	for _, outcome := range runOutcomes() {
-		c.runs[outcome], c.refreshes[outcome] = 0, 0
+		c.nights[outcome], c.refreshes[outcome] = 0, 0
 	}
-	c.runs[ledger.Locked] = 0
+	c.nights[ledger.Locked] = 0
 	for _, name := range streams {
 		c.streams[name] = streamCounts{}
 	}
@@ -46,7 +46,7 @@ func runOutcomes() []ledger.Outcome {
 }
 
 func (c counts) clone() counts {
-	c.runs, c.refreshes = maps.Clone(c.runs), maps.Clone(c.refreshes)
+	c.nights, c.refreshes = maps.Clone(c.nights), maps.Clone(c.refreshes)
 	c.streams, c.readErrors = maps.Clone(c.streams), maps.Clone(c.readErrors)
 	return c
 }
@@ -82,7 +82,7 @@ func (c counts) addRun(r ledger.Run) {
 	case !r.IsNight() || r.Kind == ledger.Replay:
 		return
 	default:
-		c.runs[r.Outcome]++
+		c.nights[r.Outcome]++
 	}
 	for _, s := range r.Streams {
 		sum := c.streams[s.Stream]

@@ -38,10 +38,10 @@ type Config struct {
 	Streams []string
 	// Hangups receives a signal for each requested Reload. Nil means that no Reload can be requested.
 	Hangups <-chan os.Signal
-	// Notify sends a state such as READY=1 to the service manager. Nil means that there is
+	// Notify sends a message such as READY=1 to the service manager. Nil means that there is
 	// no service manager. Watchdog is the interval at which the service manager expects
 	// WATCHDOG=1. Zero means never.
-	Notify   func(state string) error
+	Notify   func(message string) error
 	Watchdog time.Duration
 	// Version is shown on the status page and in the metrics.
 	Version string
@@ -107,10 +107,10 @@ type Jobs interface {
 // Daemon runs the schedule and the HTTP server.
 type Daemon struct {
 	cfg Config
-	// current are the settings, which a Reload replaces.
-	current atomic.Pointer[Settings]
-	state   *state
-	server  *http.Server
+	// currentSettings are replaced by a Reload.
+	currentSettings atomic.Pointer[Settings]
+	state           *state
+	server          *http.Server
 }
 
 // New returns a daemon that does nothing until Run is called.
@@ -119,7 +119,7 @@ func New(cfg Config, settings Settings) *Daemon {
 		cfg.Notify = func(string) error { return nil }
 	}
 	d := &Daemon{cfg: cfg}
-	d.current.Store(&settings)
+	d.currentSettings.Store(&settings)
 	d.state = &state{d: d, status: status{Missed: map[string]int{}, counts: newCounts(cfg.Streams)}}
 	cfg.Metrics.MustRegister(newCollector(d), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	d.server = NewServer(d.Handler(), cfg.Log)
@@ -150,12 +150,12 @@ func (d *Daemon) Run(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-func (d *Daemon) settings() *Settings { return d.current.Load() }
+func (d *Daemon) settings() *Settings { return d.currentSettings.Load() }
 
-// notifyManager sends a state to the service manager. A failure is only logged.
-func (d *Daemon) notifyManager(state string) {
-	if err := d.cfg.Notify(state); err != nil {
-		d.cfg.Log.Warn("service manager not notified", "state", state, "error", err)
+// notifyManager sends a message to the service manager. A failure is only logged.
+func (d *Daemon) notifyManager(message string) {
+	if err := d.cfg.Notify(message); err != nil {
+		d.cfg.Log.Warn("service manager not notified", "state", message, "error", err)
 	}
 }
 
@@ -166,7 +166,7 @@ func (d *Daemon) reloadSettings() {
 		d.cfg.Log.Error("configuration refused, the old settings remain in use", "error", err)
 		return
 	}
-	d.current.Store(&settings)
+	d.currentSettings.Store(&settings)
 	d.state.update(func(st *state) { st.AppliedReloads, st.LastReloadRefused = st.AppliedReloads+1, false })
 	d.cfg.Log.Info("configuration reloaded", "schedule", settings.Schedule.String())
 }

@@ -42,7 +42,7 @@ type harness struct {
 	mu       sync.Mutex
 	ledger   []ledger.Run
 	starts   []string // start times of nights
-	notified []string // states sent to the service manager
+	notified []string // messages to the service manager
 	log      logBuffer
 
 	stop context.CancelFunc
@@ -78,7 +78,7 @@ func newHarness(t *testing.T, run func(ctx context.Context) (ledger.Run, error))
 	h.cfg = daemon.Config{
 		Program: h,
 		Streams: []string{"orders", "outlets"},
-		Notify:  h.recordState,
+		Notify:  h.recordMessage,
 		Version: "v1.2.3",
 		Metrics: prometheus.NewRegistry(),
 		Now:     time.Now,
@@ -182,10 +182,10 @@ func (h *harness) readLedger() ([]ledger.Run, error) {
 	return slices.Clone(h.ledger), nil
 }
 
-func (h *harness) recordState(state string) error {
+func (h *harness) recordMessage(message string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.notified = append(h.notified, state)
+	h.notified = append(h.notified, message)
 	return nil
 }
 

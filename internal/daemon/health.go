@@ -9,14 +9,14 @@ import (
 	"placementsync/internal/page"
 )
 
-// stalledAfter is the longest time between two calls of checkSchedule in a healthy process.
-const stalledAfter = 3 * checkEvery
+// stalledAfter is the longest time between two calls of startDueJobs in a healthy process.
+const stalledAfter = 3 * maxSleep
 
 // serveHealthz reports whether the process works. Supervisors restart an unhealthy process.
 func (d *Daemon) serveHealthz(w http.ResponseWriter, _ *http.Request) {
 	st := d.state.read()
-	if sinceCheck := st.At.Sub(st.CheckedAt); !st.CheckedAt.IsZero() && !st.Stopping && sinceCheck > stalledAfter {
-		writeText(w, http.StatusServiceUnavailable, fmt.Sprintf("the schedule has not been checked for %s", sinceCheck.Round(time.Second)))
+	if idle := st.At.Sub(st.ActiveAt); !st.ActiveAt.IsZero() && !st.Stopping && idle > stalledAfter {
+		writeText(w, http.StatusServiceUnavailable, fmt.Sprintf("the schedule has not been checked for %s", idle.Round(time.Second)))
 		return
 	}
 	writeText(w, http.StatusOK, "ok")

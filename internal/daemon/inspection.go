@@ -13,8 +13,8 @@ import (
 	"placementsync/internal/webhook"
 )
 
-// Names of the sources of the metrics. Read errors are counted by these names. An inspection reads
-// all sources but the ledger.
+// Sources of metrics. Read errors are counted by source. An inspection reads all sources but the
+// ledger.
 const (
 	SourceLedger   = "ledger"
 	SourceFree     = "free"
@@ -38,7 +38,7 @@ func describeSource(name string) string {
 }
 
 // maxInspectionAge is the age up to which an inspection is shown. A new inspection starts every
-// checkEvery, so an older inspection means that the disk does not respond.
+// minute, so an older inspection means that the disk does not respond.
 const maxInspectionAge = 15 * time.Minute
 
 // maxUsageAge is the age up to which a measurement of the disk usage is used, if the version is
@@ -51,9 +51,8 @@ type Inspection struct {
 	At time.Time
 	// Errors contains the sources that could not be read.
 	Errors map[string]error
-	// Free is the free disk space in bytes. Needed is the space in bytes that the next night may
-	// need.
-	Free, Needed int64
+	// FreeBytes is the free disk space. NeededBytes is the space that the next night may need.
+	FreeBytes, NeededBytes int64
 	// Usage is the disk usage at UsageAt.
 	Usage   []warehouse.Usage
 	UsageAt time.Time
@@ -99,8 +98,8 @@ func (i Inspection) TotalUsage() (sum int64) {
 // Inspector inspects a warehouse. It is not safe for concurrent use.
 type Inspector struct {
 	Warehouse *warehouse.Warehouse
-	// Watches are the names of the configured watches.
-	Watches []string
+	// WatchNames are the names of the configured watches.
+	WatchNames []string
 	// LakeDir is the local folder of the lake, whose disk usage is measured too. Empty means no
 	// such folder.
 	LakeDir  string
@@ -152,10 +151,10 @@ func (i *Inspector) readVersion(result *Inspection) error {
 }
 
 func (i *Inspector) readFree(result *Inspection) (err error) {
-	if result.Free, err = i.Warehouse.Folder.FreeBytes(); err != nil {
+	if result.FreeBytes, err = i.Warehouse.Folder.FreeBytes(); err != nil {
 		return err
 	}
-	result.Needed, err = i.Warehouse.Versions.NextNightBytes()
+	result.NeededBytes, err = i.Warehouse.Versions.NextNightBytes()
 	return err
 }
 
@@ -179,7 +178,7 @@ func (i *Inspector) readVerifications(result *Inspection) error {
 }
 
 func (i *Inspector) readWatches(result *Inspection) error {
-	for _, name := range i.Watches {
+	for _, name := range i.WatchNames {
 		s, err := watch.ReadStatus(i.Warehouse.Folder, name)
 		if err != nil {
 			return err

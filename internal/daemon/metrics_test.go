@@ -313,7 +313,7 @@ func TestNightWithoutLedgerEntryIsShown(t *testing.T) {
 // fullInspection returns an inspection without read errors.
 func fullInspection() daemon.Inspection {
 	now := time.Now()
-	return daemon.Inspection{At: now, Free: 1 << 30, Needed: 50 << 20,
+	return daemon.Inspection{At: now, FreeBytes: 1 << 30, NeededBytes: 50 << 20,
 		Usage: []warehouse.Usage{{Part: "parquet", Bytes: 3 << 20}, {Part: "versions", Bytes: 1 << 20}}, UsageAt: now.Add(-2 * time.Minute),
 		Tables: []warehouse.ManifestTable{{Name: "orders", Rows: 60}, {Name: "tags", Rows: 0}}, MissingDays: 2,
 		InboxBytes: 5 << 20, Inbox: webhook.InboxState{Limit: 20 << 20, FullSince: now.Add(-130 * time.Minute)},
@@ -402,7 +402,7 @@ func TestUnreadableSourcesHaveNoMetrics(t *testing.T) {
 		h := newInspectedHarness(t, &inspection)
 		defer h.shutDown()
 		h.mu.Lock()
-		inspection = daemon.Inspection{Free: 1 << 20, Needed: 50 << 20, Errors: map[string]error{}}
+		inspection = daemon.Inspection{FreeBytes: 1 << 20, NeededBytes: 50 << 20, Errors: map[string]error{}}
 		for _, name := range []string{daemon.SourceUsage, daemon.SourceVersion, daemon.SourceInbox, daemon.SourceVerified, daemon.SourceWatches} {
 			inspection.Errors[name] = errors.New(name + " is damaged")
 		}

@@ -16,9 +16,9 @@ const (
 	missedDowntime = "downtime" // the daemon or the machine was down
 )
 
-// checkEvery limits the time between two checks of the schedule. The clock may have been set,
-// or the machine may have been suspended, and a timer notices neither.
-const checkEvery = time.Minute
+// maxSleep limits the time between two calls of startDueJobs. The clock may have been set, or the
+// machine may have been suspended, and a timer notices neither.
+const maxSleep = time.Minute
 
 // lockRetry is the time between two attempts while another process holds the lock.
 const lockRetry = 5 * time.Minute
@@ -70,7 +70,7 @@ func (d *Daemon) runNights(ctx context.Context) {
 			d.reloadSettings()
 			s.scheduleNext()
 		case <-timer.C:
-			s.checkSchedule(ctx)
+			s.startDueJobs(ctx)
 		}
 		timer.Reset(s.untilDue())
 	}
@@ -88,14 +88,14 @@ func (s *scheduler) scheduleNext() {
 	now := s.d.cfg.Now()
 	s.scheduleVerification(now)
 	s.nextSlot = s.d.settings().Schedule.Next(now)
-	s.d.state.update(func(st *state) { st.NextNight, st.CheckedAt = s.nextSlot, now })
+	s.d.state.update(func(st *state) { st.NextNight, st.ActiveAt = s.nextSlot, now })
 	s.d.notifyManager("STATUS=next night at " + s.nextSlot.Format(time.RFC3339))
 }
 
 // untilDue returns the time until the loop has to wake up.
 func (s *scheduler) untilDue() time.Duration {
 	now := s.d.cfg.Now()
-	wait := checkEvery
+	wait := maxSleep
 	for _, due := range []time.Time{s.nextSlot, s.retryAt, s.verifyAt, s.verifyRetryAt} {
 		if !due.IsZero() {
 			wait = min(wait, due.Sub(now))
@@ -107,10 +107,10 @@ func (s *scheduler) untilDue() time.Duration {
 	return max(wait, 0)
 }
 
-// checkSchedule starts all jobs that are due.
-func (s *scheduler) checkSchedule(ctx context.Context) {
+// startDueJobs starts an inspection and all jobs that are due.
+func (s *scheduler) startDueJobs(ctx context.Context) {
 	now := s.d.cfg.Now()
-	s.d.state.update(func(st *state) { st.CheckedAt = now })
+	s.d.state.update(func(st *state) { st.ActiveAt = now })
 	if s.d.cfg.Watchdog > 0 {
 		s.d.notifyManager("WATCHDOG=1")
 	}
@@ -202,7 +202,7 @@ func (s *scheduler) endNight(ctx context.Context, night ledger.Run, err error) {
 			night.Error = err.Error()
 		}
 		if night.Outcome != ledger.Locked {
-			st.lastOwn = night
+			st.lastOwnNight = night
 		}
 		st.counts.addRun(night)
 		st.RunningSince, st.ledgerReadAt = time.Time{}, time.Time{}

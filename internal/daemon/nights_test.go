@@ -221,7 +221,7 @@ func TestServiceManagerIsNotified(t *testing.T) {
 		h.shutDown()
 		first, last := h.notified[0], h.notified[len(h.notified)-1]
 		if first != "READY=1" || last != "STOPPING=1" {
-			t.Errorf("the first state is %q and the last %q, want READY=1 and STOPPING=1", first, last)
+			t.Errorf("the first message is %q and the last %q, want READY=1 and STOPPING=1", first, last)
 		}
 		beats := slices.DeleteFunc(slices.Clone(h.notified), func(s string) bool { return s != "WATCHDOG=1" })
 		if len(beats) != 6 {

@@ -48,8 +48,8 @@ func (d *Daemon) newStatusPage() statusPage {
 	if night, ok := p.lastPublished(); ok {
 		p.LastPublished = &night
 	}
-	if p.Current.IsPublished() {
-		p.SnapshotRun = &p.Current
+	if p.CurrentRun.IsPublished() {
+		p.SnapshotRun = &p.CurrentRun
 	}
 	if progress, ok := d.cfg.Program.Progress(); ok {
 		p.Progress = &progress
@@ -88,7 +88,7 @@ func (d *Daemon) tabs() []page.Tab {
 
 // IsDiskTight reports whether the next night may need more disk space than is free.
 func (p statusPage) IsDiskTight() bool {
-	return p.Inspection.Has(SourceFree) && p.Inspection.Free < p.Inspection.Needed
+	return p.Inspection.Has(SourceFree) && p.Inspection.FreeBytes < p.Inspection.NeededBytes
 }
 
 // State returns the state of the daemon in one or two words.

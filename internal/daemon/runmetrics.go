@@ -20,7 +20,7 @@ func counterMetrics() []metric {
 	return []metric{
 		counter("runs_total", "Nights that ended since the start of the process, including nights of other processes.", []string{"outcome"},
 			func(s scrape, emit emitter) {
-				for outcome, n := range s.counts.runs {
+				for outcome, n := range s.counts.nights {
 					emit(float64(n), string(outcome))
 				}
 			}),
@@ -110,7 +110,7 @@ func nightMetrics() []metric {
 			})),
 		gauge("snapshot_timestamp_seconds", "Time of the current snapshot. 0 before the first snapshot.", nil,
 			ifRead(SourceLedger, func(s scrape, emit emitter) {
-				emit(unixSeconds(s.Current.SnapshotAt))
+				emit(unixSeconds(s.CurrentRun.SnapshotAt))
 			})),
 	}
 }

@@ -19,9 +19,9 @@ type state struct {
 
 	mu sync.Mutex
 	status
-	// lastOwn is the last night of this process. The page shows this night even if the ledger entry
+	// lastOwnNight is the last night of this process. The page shows this night even if the ledger entry
 	// could not be written, for example on a full disk.
-	lastOwn      ledger.Run
+	lastOwnNight ledger.Run
 	ledgerReadAt time.Time // zero makes the next state.read read the ledger
 }
 
@@ -32,7 +32,7 @@ type status struct {
 	NextVerify   time.Time // zero means never
 	RunningSince time.Time // start of the running night, or zero
 	Stopping     bool
-	CheckedAt    time.Time      // last check of the schedule
+	ActiveAt     time.Time      // time when the scheduler was last active
 	Missed       map[string]int // number of missed slots, by reason
 	// AppliedReloads and RefusedReloads count the reloads of the configuration.
 	AppliedReloads, RefusedReloads int
@@ -50,9 +50,9 @@ type status struct {
 type ledgerSummary struct {
 	// Nights are oldest first. The slice is shared and must not be changed.
 	Nights []ledger.Run
-	// Current is the run of the current snapshot: a night, a refresh, a rollback or a
+	// CurrentRun is the run of the current snapshot: a night, a refresh, a rollback or a
 	// rebuild. It is zero before the first snapshot.
-	Current ledger.Run
+	CurrentRun ledger.Run
 	// LastRefresh is zero before the first refresh. RefreshFailures counts the failures
 	// since the last success.
 	LastRefresh     ledger.Run
@@ -80,7 +80,7 @@ func summarizeLedger(runs []ledger.Run) ledgerSummary {
 			}
 		}
 		if r.IsPublished() {
-			summary.Current = r
+			summary.CurrentRun = r
 		}
 	}
 	return summary
@@ -127,7 +127,7 @@ func (s *state) readLedger(now time.Time) {
 		s.counts.addRun(r)
 	}
 	s.ledgerSummary = summarizeLedger(runs)
-	if own := s.lastOwn; !own.StartedAt.IsZero() && !slices.ContainsFunc(s.Nights, s.supersedesOwn) {
+	if own := s.lastOwnNight; !own.StartedAt.IsZero() && !slices.ContainsFunc(s.Nights, s.supersedesOwnNight) {
 		at := slices.IndexFunc(s.Nights, func(r ledger.Run) bool { return r.StartedAt.After(own.StartedAt) })
 		if at < 0 {
 			at = len(s.Nights)
@@ -136,10 +136,11 @@ func (s *state) readLedger(now time.Time) {
 	}
 }
 
-// supersedesOwn reports whether r is the entry of lastOwn, or the entry of a later attempt at
-// the same run.
-func (s *state) supersedesOwn(r ledger.Run) bool {
-	return s.lastOwn.ID != "" && r.ID == s.lastOwn.ID && (r.Outcome == ledger.Killed || !r.EndedAt.Before(s.lastOwn.EndedAt))
+// supersedesOwnNight reports whether r is the entry of lastOwnNight, or the entry of a later attempt
+// at the same run.
+func (s *state) supersedesOwnNight(r ledger.Run) bool {
+	own := s.lastOwnNight
+	return own.ID != "" && r.ID == own.ID && (r.Outcome == ledger.Killed || !r.EndedAt.Before(own.EndedAt))
 }
 
 func (s *state) update(write func(s *state)) {

@@ -9,9 +9,9 @@ import (
 func diskMetrics() []metric {
 	return []metric{
 		gauge("disk_free_bytes", "Free space on the disk of the warehouse.", nil,
-			ifRead(SourceFree, func(s scrape, emit emitter) { emit(float64(s.Inspection.Free)) })),
+			ifRead(SourceFree, func(s scrape, emit emitter) { emit(float64(s.Inspection.FreeBytes)) })),
 		gauge("disk_needed_bytes", "Disk space that the next night may need: twice the newest version.", nil,
-			ifRead(SourceFree, func(s scrape, emit emitter) { emit(float64(s.Inspection.Needed)) })),
+			ifRead(SourceFree, func(s scrape, emit emitter) { emit(float64(s.Inspection.NeededBytes)) })),
 		gauge("disk_used_bytes", "Disk usage of a part of the warehouse. Hard links to one file count once.", []string{"part"},
 			ifRead(SourceUsage, func(s scrape, emit emitter) {
 				for _, u := range s.Inspection.Usage {

@@ -26,10 +26,10 @@ const (
 type collector struct {
 	watch   Watch
 	current query.Snapshot
-	// previous is the state of earlier nights. base is the earlier evaluation with which the current
+	// state is the state before this evaluation. base is the earlier evaluation with which this
 	// evaluation is compared, see state.knownSince.
-	previous *state
-	base     evaluation
+	state *state
+	base  evaluation
 
 	columns []query.Column
 	// conditionIndex is the index of the column of the condition. key and show are the indexes of the
@@ -100,7 +100,7 @@ func (c *collector) Row(row query.Row) error {
 	if len(c.findings) == maxFindings {
 		return fmt.Errorf("there are more than %d findings: narrow the query or its condition", maxFindings)
 	}
-	since, known := c.previous.knownSince(id, c.base)
+	since, known := c.state.knownSince(id, c.base)
 	if !known {
 		c.newCount, since = c.newCount+1, c.current.At
 	}

@@ -23,11 +23,11 @@ type runner struct {
 // sendPending sends the pending messages, oldest first. It records each delivery before it sends the
 // next message.
 func (r runner) sendPending(ctx context.Context, name string, s *state, res *Result) error {
-	problems := map[string]error{}
+	channelErrs := map[string]error{}
 	for _, pending := range slices.Clone(s.Pending) {
 		for _, channel := range slices.Clone(pending.Channels) {
 			if err := r.sendTo(ctx, channel, pending.Message); err != nil {
-				problems[channel] = err
+				channelErrs[channel] = err
 				continue
 			}
 			if s.markSent(pending.Message.ID, channel) {
@@ -39,10 +39,10 @@ func (r runner) sendPending(ctx context.Context, name string, s *state, res *Res
 			}
 		}
 	}
-	if len(problems) == 0 {
+	if len(channelErrs) == 0 {
 		return nil
 	}
-	errs := slices.SortedFunc(maps.Values(problems), func(x, y error) int { return strings.Compare(x.Error(), y.Error()) })
+	errs := slices.SortedFunc(maps.Values(channelErrs), func(x, y error) int { return strings.Compare(x.Error(), y.Error()) })
 	return fmt.Errorf("send the message of the watch %s: %w; the message is kept, and the next night or placementsync watch sends it", name, errors.Join(errs...))
 }
 

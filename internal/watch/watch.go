@@ -171,7 +171,7 @@ func (cfg Config) evaluate(ctx context.Context, w Watch, snapshots []query.Snaps
 	}
 	ctx, stop := context.WithTimeoutCause(ctx, cfg.Timeout, fmt.Errorf("the query took longer than %s: read less, for example with WHERE", cfg.Timeout))
 	defer stop()
-	if err := res.checkSources(ctx, cfg.Catalog, q, w.Params); err != nil {
+	if err := res.describeSources(ctx, cfg.Catalog, q, w.Params); err != nil {
 		return false, causeErr(ctx, err)
 	}
 	next := *s // a copy, because chooseBase may reset the state and the query may still fail
@@ -185,7 +185,7 @@ func (cfg Config) evaluate(ctx context.Context, w Watch, snapshots []query.Snaps
 		*s = next
 		return true, nil
 	}
-	c := &collector{watch: w, current: current, previous: &next, base: base, findings: map[string]time.Time{}}
+	c := &collector{watch: w, current: current, state: &next, base: base, findings: map[string]time.Time{}}
 	if _, err := cfg.Catalog.Run(ctx, q, w.Params, c); err != nil {
 		return false, causeErr(ctx, err)
 	}
@@ -210,8 +210,8 @@ func Check(ctx context.Context, db *query.DB, q query.Query, w Watch) error {
 	return (&collector{watch: w}).Begin(columns)
 }
 
-// checkSources sets Unread and NotProven for the tables of the query.
-func (res *Result) checkSources(ctx context.Context, c Catalog, q query.Query, params map[string]string) error {
+// describeSources sets Unread and NotProven for the tables of the query.
+func (res *Result) describeSources(ctx context.Context, c Catalog, q query.Query, params map[string]string) error {
 	sources, err := c.Sources(ctx, q, params)
 	if errors.Is(err, query.ErrNoPlan) {
 		res.NotProven = err.Error()
