@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/integrity"
+	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/warehouse"
@@ -137,8 +138,9 @@ func TestMetaDescribesEarlierSnapshots(t *testing.T) {
 	}
 	must(t, load.CarryStreams(t.Context(), d, "a", []string{"orders", "files"}, night, "its file is lost"))
 	grades, err := load.Grades(t.Context(), d, "a")
-	if err != nil || !maps.Equal(grades, map[string]string{"orders": "carried_forward", "files": "carried_forward", "tags": "exact"}) {
-		t.Errorf("the grades are %v (%v), want orders and files carried forward, and tags exact", grades, err)
+	if err != nil || !cmp.Equal(grades, map[string]ledger.Stream{"orders": {Stream: "orders", Grade: "carried_forward", Reason: "its file is lost"},
+		"files": {Stream: "files", Grade: "carried_forward", Reason: "its file is lost"}, "tags": {Stream: "tags", Grade: "exact"}}) {
+		t.Errorf("the grades are %+v (%v), want orders and files carried forward with a reason, and tags exact", grades, err)
 	}
 	want := []string{"a files its file is lost 4 2026-10-01", "a orders its file is lost 7 2026-11-01", "a tags 0", "a webhooks 0", "aa orders 0"}
 	if diff := cmp.Diff(want, queryDraft(t, d, "SELECT run_id, stream, reason, rows_old, age_since::DATE FROM meta.streams ORDER BY ALL")); diff != "" {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"placementsync/internal/dictionary"
+	"placementsync/internal/ledger"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
@@ -125,7 +126,13 @@ func RowCounts(ctx context.Context, d *warehouse.Draft, run string) (map[string]
 	return queryMap[int64](ctx, d, rebuildSQL.Render("row_counts", values{"run": run}))
 }
 
-// Grades returns the grades of the streams of a run, from meta.streams.
-func Grades(ctx context.Context, d *warehouse.Draft, run string) (map[string]string, error) {
-	return queryMap[string](ctx, d, rebuildSQL.Render("grades", values{"run": run}))
+// Grades returns the grades of the streams of a run and their reasons, by stream, from meta.streams.
+func Grades(ctx context.Context, d *warehouse.Draft, run string) (map[string]ledger.Stream, error) {
+	grades := map[string]ledger.Stream{}
+	return grades, d.EachRow(ctx, []sqlText{rebuildSQL.Render("grades", values{"run": run})}, func(scan func(...any) error) error {
+		var s ledger.Stream
+		err := scan(&s.Stream, &s.Grade, &s.Reason)
+		grades[s.Stream] = s
+		return err
+	})
 }

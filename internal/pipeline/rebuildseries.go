@@ -13,6 +13,7 @@ import (
 	"placementsync/internal/dictionary"
 	"placementsync/internal/fetch"
 	"placementsync/internal/integrity"
+	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
@@ -122,9 +123,6 @@ func (m *seriesRebuild) writeFile(ctx context.Context, file warehouse.SeriesFile
 // addDays restores the days without a manifest. The rows come from history, and the runs, row counts
 // and grades from meta.
 func (m *seriesRebuild) addDays(ctx context.Context, keep warehouse.Retention) error {
-	if len(m.result.DaysWithoutManifest) == 0 && !m.result.IsIndexLost {
-		return nil
-	}
 	snapshots, err := load.LastSnapshotsOfDays(ctx, m.draft, m.result.At)
 	if err != nil {
 		return err
@@ -184,19 +182,23 @@ func (m *seriesRebuild) addDay(ctx context.Context, run string, at time.Time) er
 	if err != nil {
 		return err
 	}
+	var streams results // of the run; tableGrade needs only the grades, and which streams were read
+	for _, s := range m.cfg.Streams {
+		recorded := grades[s.Name]
+		r := streamResult{stream: s, evidence: fetch.Evidence{Grade: fetch.Grade(recorded.Grade), Reason: recorded.Reason}}
+		if ledger.WasRead(recorded.Grade) {
+			r.cover = load.Unproven
+		}
+		streams = append(streams, r)
+	}
 	for _, t := range m.wh.Schema.Tables() {
 		rowCount, isKnown := rows[t.Name]
 		if !isKnown {
 			rowCount = -1
 		}
 		file := warehouse.SeriesFile{DayManifest: manifest, Table: warehouse.ManifestTable{Name: t.Name, Rows: rowCount, FileSum: checksum.FileSum{File: t.Name + ".parquet"}}}
-		var grade fetch.Grade
-		for _, s := range m.cfg.Streams {
-			if slices.ContainsFunc(s.Tables, func(filled stream.Table) bool { return filled.Name == t.Name }) && (s.Completes == "" || fetch.Grade(grades[s.Name]) != fetch.Skipped) {
-				grade = grade.Worse(fetch.Grade(grades[s.Name]))
-			}
-		}
-		file.Table.Grade = string(grade)
+		grade, note := streams.tableGrade(t.Name)
+		file.Table.Grade, file.Table.Note = string(grade), note
 		if file.Table.FileSum, err = m.writeFile(ctx, file); err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"placementsync/internal/checksum"
 	"placementsync/internal/integrity"
@@ -334,6 +335,45 @@ func TestRebuildSeries(t *testing.T) {
 			t.Errorf("the repair ended with %v, want an error that names the file", err)
 		}
 	})
+}
+
+// TestRestoredDayHasTheGradesOfItsNight restores a day whose manifests are lost. The nights read orders, but
+// not their details. A first repair replaced the files of changes by one file of the newest night, so these
+// files do not need the manifests of the day.
+func TestRestoredDayHasTheGradesOfItsNight(t *testing.T) {
+	world := smallWorld()
+	world.TokenType, world.Scopes = "custom", []string{"orders.lists"}
+	h := newHarness(t, world, "token", "orders", "order_details")
+	for range 2 {
+		h.requireComplete(h.night())
+	}
+	const day, run = "2026-11-02", "20261102T020000Z"
+	manifest := "parquet/.manifests/snapshot_date=" + day + ".json"
+	before := mustValue(h.warehouse().Series.ReadDayManifest(day, run))
+	grades := map[string]string{}
+	for _, table := range before.Tables {
+		grades[table.Name] = table.Grade
+	}
+	if grades["orders"] != "exact" || grades["order_line_items"] != "best_effort" {
+		t.Fatalf("the grades of the night are %v, want exact orders and best_effort items", grades)
+	}
+	must(t, errors.Join(os.RemoveAll(h.path("parquet", ".meta")), os.RemoveAll(h.path("versions", run)), os.Remove(h.path(manifest))))
+	h.at = h.at.Add(time.Minute)
+	mustValue(pipeline.RebuildSeries(t.Context(), h.cfg, warehouse.Retention{}))
+	must(t, os.Remove(h.path(manifest)))
+	h.at = h.at.Add(time.Minute)
+	files := mustValue(pipeline.RebuildSeries(t.Context(), h.cfg, warehouse.Retention{}))
+	var want []string
+	for _, table := range h.cfg.Warehouse.Tables {
+		want = append(want, "table "+table.Name+" of "+day)
+	}
+	if diff := cmp.Diff(append(want, manifest), files); diff != "" {
+		t.Errorf("other files were restored (-want +got):\n%s", diff)
+	}
+	after := mustValue(h.warehouse().Series.ReadDayManifest(day, run))
+	if diff := cmp.Diff(before.Tables, after.Tables, cmpopts.IgnoreFields(warehouse.ManifestTable{}, "FileSum", "KeyMin", "KeyMax")); diff != "" {
+		t.Errorf("the tables in the manifest differ (-before +after):\n%s", diff)
+	}
 }
 
 // TestVerifyFindsDamage damages one file of each kind.

@@ -113,4 +113,4 @@ QUALIFY row_number() OVER (PARTITION BY snapshot_at::DATE ORDER BY snapshot_at D
 SELECT table_name, rows FROM meta.tables WHERE run_id = {run} AND rows IS NOT NULL
 
 -- name: grades
-SELECT stream, grade FROM meta.streams WHERE run_id = {run} AND grade IS NOT NULL
+SELECT stream, grade, coalesce(reason, '') FROM meta.streams WHERE run_id = {run} AND grade IS NOT NULL
