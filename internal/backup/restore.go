@@ -119,9 +119,9 @@ func eachFile(ctx context.Context, files []checksum.FileSum, work func(ctx conte
 	return group.Wait()
 }
 
-// Verified describes a verified backup. Fetched and Bytes count the objects whose bytes were compared
+// VerifyReport is the result of Verify. Fetched and Bytes count the objects whose bytes were compared
 // and match.
-type Verified struct {
+type VerifyReport struct {
 	Restored
 	// Damaged are the files whose objects are missing or damaged.
 	Damaged []DamagedFile
@@ -129,7 +129,7 @@ type Verified struct {
 
 // Verify compares the objects of the newest backup with its manifest: their sizes and, if
 // readData is set, their bytes. Verify changes no object.
-func Verify(ctx context.Context, c Config, readData bool) (v Verified, err error) {
+func Verify(ctx context.Context, c Config, readData bool) (v VerifyReport, err error) {
 	if v.Manifest, err = c.readNewest(ctx); err != nil {
 		return v, err
 	}

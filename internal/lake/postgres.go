@@ -38,15 +38,15 @@ func openPostgres(ctx context.Context, cfg Config) (*sql.DB, dialect, error) {
 	return db, d, nil
 }
 
-// isPostgresConflict reports whether a statement failed because another publisher added the same row,
-// created the same tables, or caused a deadlock.
+// isPostgresConflict reports whether a statement failed because another publisher added or changed the same
+// row, created the same tables, or caused a deadlock.
 func isPostgresConflict(err error) bool {
 	var postgresErr *pgconn.PgError
 	if !errors.As(err, &postgresErr) {
 		return false
 	}
 	switch postgresErr.Code {
-	case "23505", "40001", "40P01", "42P07":
+	case "23505", "40001", "40P01", "42P07": // unique violation, serialization failure, deadlock, duplicate table
 		return true
 	}
 	return false

@@ -28,9 +28,9 @@ type response struct {
 // server may have committed: a proxy may time out, or repeat a commit, which then conflicts with
 // itself.
 func (r response) isRejection() bool {
-	const expired = 419 // Iceberg's REST protocol uses this status for an expired token
+	const tokenExpired = 419 // Iceberg's REST protocol uses this status for an expired token
 	return r.isProtocolError && slices.Contains([]int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden,
-		http.StatusNotFound, expired, http.StatusUnprocessableEntity}, r.status)
+		http.StatusNotFound, tokenExpired, http.StatusUnprocessableEntity}, r.status)
 }
 
 // responseKey is the key of the *response in a context.

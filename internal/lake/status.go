@@ -21,7 +21,7 @@ type Status struct {
 	// Run is the newest night. It is empty before the first publish.
 	Run        string    `json:"run_id"`
 	SnapshotAt time.Time `json:"snapshot_at,omitzero"`
-	// Nights are the nights that readers can select by tag in all tables, oldest first.
+	// Nights are the nights that readers can select by tag in every table of the night, oldest first.
 	Nights []string      `json:"nights"`
 	Rows   int64         `json:"rows"`
 	Tables []StatusTable `json:"tables"`

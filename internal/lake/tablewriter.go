@@ -45,8 +45,9 @@ func (l *Lake) writeTable(ctx context.Context, v *Version, base *table.Table, a 
 	} else {
 		c.requirements = []table.Requirement{table.AssertTableUUID(evolved.TableUUID()), table.AssertRefSnapshotID(table.MainBranch, &snapshot.SnapshotID)}
 	}
+	const unlimited = 0
 	c.updates = append(append(evolution, c.updates...),
-		table.NewSetSnapshotRefUpdate(tagOf(v.Run), snapshot.SnapshotID, table.TagRef, 0, 0, 0),
+		table.NewSetSnapshotRefUpdate(tagOf(v.Run), snapshot.SnapshotID, table.TagRef, unlimited, unlimited, unlimited),
 		table.NewSetPropertiesUpdate(iceberg.Properties{commentProperty: a.source.design.comment, checksumProperty: a.checksum,
 			runProperty: v.Run, timeProperty: v.At.Format(time.RFC3339Nano),
 			snapshotProperty: strconv.FormatInt(snapshot.SnapshotID, 10)}))
@@ -55,11 +56,10 @@ func (l *Lake) writeTable(ctx context.Context, v *Version, base *table.Table, a 
 
 // writeSnapshot copies the file of an action into the lake and adds a snapshot to a
 // transaction. A table without rows gets an empty snapshot, because a tag needs a snapshot.
-func (l *Lake) writeSnapshot(ctx context.Context, v *Version, t *table.Table, tx *table.Transaction, a action) (int64, error) {
+func (l *Lake) writeSnapshot(ctx context.Context, v *Version, t *table.Table, tx *table.Transaction, a action) (writtenBytes int64, err error) {
 	summary := iceberg.Properties{runProperty: v.Run, timeProperty: v.At.Format(time.RFC3339Nano),
 		checksumProperty: a.checksum, programProperty: l.cfg.Program}
 	var replaced, added []iceberg.DataFile
-	var writtenBytes int64
 	if a.file != "" {
 		file, err := l.addFile(ctx, v, t, a)
 		if err != nil {

@@ -21,7 +21,7 @@ var versionSQL sqltext.File
 // Version is a published version of the warehouse, opened for the lake.
 type Version struct {
 	*warehouse.PublishedVersion
-	// Run and At are the run and the time of the snapshot.
+	// Run and At are the run and the time of the warehouse snapshot.
 	Run string
 	At  time.Time
 
