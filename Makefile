@@ -68,8 +68,11 @@ demo: build ## build, then run the main job on the embedded demo service
 # contain programs, the temporary folders of tests are there.
 MEMORY = $(shell awk '$$2 == "/dev/shm" && $$4 !~ /noexec/ { print $$2 }' /proc/mounts 2>/dev/null | \
 	xargs -r df -Pk | awk 'NR == 2 && $$4 > 8000000 { print $$6 }')
-# A program with the race detector waits one second at exit for late races; 50 ms are enough.
-TEST = env $(if $(TMPDIR),,$(if $(MEMORY),TMPDIR=$(MEMORY))) GORACE=atexit_sleep_ms=50 go test
+# A program with the race detector waits one second at exit for late races; 50 ms are enough. The heap of
+# tests is small, so collecting it less often saves time. Some tests wait, so one more test program than
+# there are processors runs at the same time.
+TEST = env $(if $(TMPDIR),,$(if $(MEMORY),TMPDIR=$(MEMORY))) GORACE=atexit_sleep_ms=50 GOGC=400 \
+	go test -p $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 # gold links a test program with DuckDB in half the time of the default linker.
 LINKER := $(if $(shell command -v ld.gold),-extldflags=-fuse-ld=gold)
 # -trimpath lets all clones of the project share the build cache.
@@ -80,12 +83,14 @@ SLOW_PACKAGES := cmd/lake internal/lake internal/testing/trials
 # These packages start goroutines. Their tests run with the race detector, which triples the time.
 CONCURRENT_PACKAGES := backup command daemon durable fetch mcp notify transform webhook
 # In these packages, the tests of CONCURRENT_TESTS run with the race detector, and the other tests run
-# without it: commands with several processes, the inbox, progress, jobs, the tables of the catalog page,
-# the batches of a table, and nights.
+# without it: the inbox, progress, jobs, the tables of the catalog page, the batches of a table, and nights.
 PARTLY_CONCURRENT := cmd/sync internal/explore internal/load internal/pipeline internal/query internal/sim internal/warehouse
-CONCURRENT_TESTS := TestScripts/(hooks|serve|serve_drain|terminated)$$|Inbox|Progress|Bars|ConcurrentUse|Jobs|Cancelled|$\
-	PublishSwitches|AreOpened|AreCreatedAgain|RareChosen|FailedLargeBatch|FailedBatch|RejectsAreKept|EventsAreKnown|$\
+CONCURRENT_TESTS := Inbox|Progress|Bars|ConcurrentUse|Jobs|Cancelled|PublishSwitches|AreOpened|AreCreatedAgain|$\
+	RareChosen|FailedLargeBatch|FailedBatch|RejectsAreKept|EventsAreKnown|$\
 	NightsFollow|Interrupted|StopDuring|Refresher|EventsOutlive|ChangedDetails
+# These scripts run commands in several processes. The trials run them with the race detector, and make
+# test runs them without it.
+CONCURRENT_SCRIPTS := hooks|serve|serve_drain|terminated
 .PHONY: test
 test: ## run the fast tests, those of concurrent packages with the race detector
 	$(TEST) -race $(TEST_FLAGS) $(addprefix ./internal/,$(CONCURRENT_PACKAGES))
@@ -93,16 +98,17 @@ test: ## run the fast tests, those of concurrent packages with the race detector
 	$(TEST) $(TEST_FLAGS) -skip '$(CONCURRENT_TESTS)' $(addprefix ./,$(PARTLY_CONCURRENT))
 	$(TEST) $(TEST_FLAGS) $(filter-out $(addprefix placementsync/,$(SLOW_PACKAGES) $(PARTLY_CONCURRENT) $(addprefix internal/,$(CONCURRENT_PACKAGES))),$(ALL_PACKAGES))
 
-# The names of trials begin with TestTrial. They run without the race detector, which would triple
-# their time.
+# The names of trials begin with TestTrial. All trials but the scripts of servers and signals run without
+# the race detector, which would triple their time.
 .PHONY: trials
 trials: trials-nights ## run whole nights, kills, damage, servers, browsers and the lake
 	PLACEMENTSYNC_TRIALS=1 $(TEST) $(TEST_FLAGS) -run '^TestTrial' ./cmd/sync ./internal/fetch ./internal/load ./internal/explore ./internal/mcp
 
 # The trials that .ci/run runs. It has no time for the others.
 .PHONY: trials-nights
-trials-nights: ## run the trials of the lake, and of nights that are killed or damaged
+trials-nights: ## run the trials of the lake, of nights that are killed or damaged, and of servers and signals
 	PLACEMENTSYNC_TRIALS=1 $(TEST) $(TEST_FLAGS) $(addprefix ./,$(SLOW_PACKAGES))
+	$(TEST) -race $(TEST_FLAGS) -run '^TestScripts$$/^($(CONCURRENT_SCRIPTS))$$' ./cmd/sync
 
 .PHONY: lint
 lint: ## check format, go vet and staticcheck

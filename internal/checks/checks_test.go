@@ -32,11 +32,11 @@ INSERT INTO meta.runs (run_id, snapshot_at, outcome) VALUES ('20261101T020000Z',
 
 // gradeAllExact returns SQL that grades each stream of the second night exact.
 func gradeAllExact() string {
-	var b strings.Builder
+	var grades []string
 	for _, s := range stream.All() {
-		fmt.Fprintf(&b, "INSERT INTO meta.streams (run_id, stream, grade) VALUES ('20261102T020000Z', '%s', 'exact');\n", s.Name)
+		grades = append(grades, fmt.Sprintf("('20261102T020000Z', '%s', 'exact')", s.Name))
 	}
-	return b.String()
+	return "INSERT INTO meta.streams (run_id, stream, grade) VALUES " + strings.Join(grades, ", ") + ";\n"
 }
 
 func open(t *testing.T, empty fixture.Empty, statements string, before query.Before, timeout time.Duration) *query.DB {

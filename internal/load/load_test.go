@@ -3,6 +3,7 @@ package load_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -54,6 +55,15 @@ func newFixture(t *testing.T, names ...string) *fixture {
 	h := &fixture{t: t, dir: t.TempDir(), streams: streams}
 	h.open("test")
 	return h
+}
+
+// copy returns a fixture with a copy of the warehouse.
+func (h *fixture) copy(t *testing.T) *fixture {
+	t.Helper()
+	c := &fixture{t: t, dir: t.TempDir(), streams: h.streams, nights: h.nights}
+	must(t, os.CopyFS(c.dir, os.DirFS(h.dir)))
+	c.open("test")
+	return c
 }
 
 // open opens the warehouse as the named version of the program.

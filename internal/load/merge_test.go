@@ -41,6 +41,7 @@ func TestValuesOfListAndDetailAreJoined(t *testing.T) {
 		"the request for the detail fails": {order(1, `"old"`, `"1"`, none), order(3, `"new"`, `"2"`, none), missed, "old 1.000000 <nil>"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			h := newFixture(t, "orders", "order_details")
 			if c.stored != "" {
 				_, err := h.run(map[string]streamInput{"orders": {cover: load.Whole, rows: rows{"orders": c.stored}}}, load.Limits{})
@@ -80,6 +81,9 @@ func TestItemsOfListAndDetailAreJoined(t *testing.T) {
 		return map[string]streamInput{"order_details": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"o"}},
 			rows: rows{"orders": order(4), "order_line_items": items}}}
 	}
+	firstNight := newFixture(t, "orders", "order_details")
+	_, err := firstNight.run(both, load.Limits{})
+	must(t, err)
 	for name, c := range map[string]struct {
 		second map[string]streamInput
 		want   []string
@@ -97,10 +101,9 @@ func TestItemsOfListAndDetailAreJoined(t *testing.T) {
 		"neither list nor detail was read": {map[string]streamInput{}, []string{"1 full p", "2 more q"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newFixture(t, "orders", "order_details")
-			_, err := h.run(both, load.Limits{})
-			must(t, err)
-			_, err = h.run(c.second, load.Limits{Rows: 9})
+			t.Parallel()
+			h := firstNight.copy(t)
+			_, err := h.run(c.second, load.Limits{Rows: 9})
 			must(t, err)
 			h.requireRows("SELECT position, outlet_name, product_id FROM order_line_items WHERE order_id = 'o' ORDER BY position", c.want...)
 		})

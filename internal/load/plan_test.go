@@ -151,6 +151,10 @@ func TestLiveDetailsAreRead(t *testing.T) {
 			record(2, 2, "id", `"f-changed"`, "created_at", old) + "," + record(3, 3, "id", `"f-open"`, "created_at", old) + "," + record(4, 4, "id", `"f-new"`, "created_at", lately)}},
 		"profile_orders": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"f-settled", "f-changed", "f-open", "f-new"}}},
 	}
+	firstNight := newFixture(t, names...)
+	firstNight.planDetails = true
+	_, err := firstNight.run(base, load.Limits{})
+	must(t, err)
 	for name, c := range map[string]struct {
 		events    map[string]streamInput
 		wantLive  map[string][]string // the live ids by stream
@@ -183,11 +187,7 @@ func TestLiveDetailsAreRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newFixture(t, names...)
-			h.planDetails = true
-			_, err := h.run(base, load.Limits{})
-			must(t, err)
-			h.planDetails = false
+			h := firstNight.copy(t)
 			h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
 				for _, st := range h.streams {
 					if !st.IsDetail() {
@@ -204,7 +204,7 @@ func TestLiveDetailsAreRead(t *testing.T) {
 					}
 				}
 			}
-			_, err = h.run(c.events, load.Limits{})
+			_, err := h.run(c.events, load.Limits{})
 			must(t, err)
 		})
 	}
