@@ -225,9 +225,9 @@ func parseConfig(t *testing.T, file, text string, env map[string]string) config.
 // imageUser returns the user id under which the image runs.
 func imageUser(t *testing.T) int {
 	t.Helper()
-	match := regexp.MustCompile(`(?m)^const user = (\d+)$`).FindStringSubmatch(read(t, imageSource+"layers.go"))
+	match := regexp.MustCompile(`(?m)^const userID = (\d+)$`).FindStringSubmatch(read(t, imageSource+"layers.go"))
 	if match == nil {
-		t.Fatal("layers.go defines no user")
+		t.Fatal("layers.go defines no userID")
 	}
 	n, err := strconv.Atoi(match[1])
 	if err != nil {
