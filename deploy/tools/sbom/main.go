@@ -1,11 +1,12 @@
 // Command sbom writes the software bill of materials of programs as CycloneDX 1.6. It lists each
 // module with the version recorded by the Go linker and the license in docs/licenses.md, and the
-// libraries contained in modules. The same programs give the same bytes.
+// libraries contained in packages. The same programs give the same bytes.
 //
 //	sbom LICENSES VERSION PROGRAM...
 package main
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"debug/buildinfo"
 	"encoding/hex"
@@ -72,14 +73,15 @@ func writeBOM(w io.Writer, licensesFile, version string, programs []string) erro
 type licenses struct {
 	// byModule contains the license ids of each module, by path.
 	byModule map[string]string
-	// contained are the libraries that modules contain.
+	// contained are the libraries that packages contain.
 	contained []library
 }
 
-type library struct{ name, version, licenseIDs string }
+type library struct{ name, within, version, licenseIDs string }
 
-// licenseRow matches a row of docs/licenses.md: a module, or a link to a contained library.
-var licenseRow = regexp.MustCompile(`(?m)^\| (?:\[([^\]]+)\]\([^)]*\)[^|]*|([^ |]+)) \| ([^|]+) \| ([^|]+) \|`)
+// licenseRow matches a row of docs/licenses.md: a module, or a link to a library and the package that
+// contains it.
+var licenseRow = regexp.MustCompile(`(?m)^\| (?:\[([^\]]+)\]\([^)]*\), within (\S+)|([^ |]+)) \| ([^|]+) \| ([^|]+) \|`)
 
 func readLicenses(file string) (l licenses, err error) {
 	page, err := os.ReadFile(file)
@@ -88,10 +90,10 @@ func readLicenses(file string) (l licenses, err error) {
 	}
 	l.byModule = map[string]string{}
 	for _, row := range licenseRow.FindAllStringSubmatch(string(page), -1) {
-		if licenseIDs := strings.TrimSpace(row[4]); row[1] != "" {
-			l.contained = append(l.contained, library{row[1], strings.TrimSpace(row[3]), licenseIDs})
+		if licenseIDs := strings.TrimSpace(row[5]); row[1] != "" {
+			l.contained = append(l.contained, library{row[1], row[2], strings.TrimSpace(row[4]), licenseIDs})
 		} else {
-			l.byModule[row[2]] = licenseIDs
+			l.byModule[row[3]] = licenseIDs
 		}
 	}
 	if len(l.byModule) < 50 || len(l.contained) == 0 {
@@ -133,7 +135,9 @@ func readProgram(file, version string, allLicenses licenses) (program cdx.Compon
 		parts = append(parts, libraryComponent(m.Path, m.Version, "pkg:golang/"+m.Path+"@", allLicenses.byModule[m.Path]))
 	}
 	for _, l := range allLicenses.contained {
-		parts = append(parts, libraryComponent(l.name, l.version, "pkg:generic/"+strings.ToLower(strings.ReplaceAll(l.name, " ", "-"))+"@", l.licenseIDs))
+		if bytes.Contains(data, []byte(l.within)) { // a program contains the paths of its packages
+			parts = append(parts, libraryComponent(l.name, l.version, "pkg:generic/"+strings.ToLower(strings.ReplaceAll(l.name, " ", "-"))+"@", l.licenseIDs))
+		}
 	}
 	return program, parts, nil
 }
