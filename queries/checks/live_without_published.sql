@@ -3,7 +3,7 @@
 -- title: Live articles that are not published
 -- grain: one row per article
 -- about: Articles that have a live address, but no status that means published. Reason: reports count published articles by their status, so these articles are missing. Not detected: published articles without an address.
--- param: published VARCHAR published -- status prefixes that mean published, separated by commas
+-- param: published VARCHAR published,live -- status prefixes that mean published, separated by commas
 -- param: private VARCHAR ',' -- private columns as table.column, each between commas; set by the program
 SELECT id, name, live_url, status_prefix
 FROM articles

@@ -3,7 +3,7 @@
 -- title: Statuses that went backwards
 -- grain: one row per record
 -- about: Articles that were published in the previous snapshot and no longer are, and orders and commissions that were paid and no longer are. Reason: earlier reports counted them as done. Not detected: steps back between other statuses.
--- param: published VARCHAR published -- status prefixes that mean published, separated by commas
+-- param: published VARCHAR published,live -- status prefixes that mean published, separated by commas
 -- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; set by the program
 -- param: private VARCHAR ',' -- private columns as table.column, each between commas; set by the program
 SELECT 'articles' AS table_name, id, p.status_prefix AS before, n.status_prefix AS now
