@@ -18,13 +18,19 @@ import (
 	"placementsync/internal/sim"
 )
 
-// get requests a page from "serve" in the background. The log of "serve" contains the address.
-func get(ts *testscript.TestScript, neg bool, args []string) {
+// serveURL returns the address of "serve" in the background, which its log contains.
+func serveURL(ts *testscript.TestScript) string {
 	b := scriptEnvOf(ts).program
-	requireUsage(ts, !neg && len(args) >= 1 && len(args) <= 3 && b != nil, "get PATH [TOKEN [HOST]] (after start)")
+	requireUsage(ts, b != nil, "start placementsync serve (before this command)")
 	address := regexp.MustCompile(`msg=serving address=(\S+)`).FindStringSubmatch(b.stderr.String())
-	requireUsage(ts, address != nil, "get PATH (after await serving)")
-	r, err := http.NewRequest(http.MethodGet, "http://"+address[1]+args[0], nil)
+	requireUsage(ts, address != nil, "await serving (before this command)")
+	return "http://" + address[1]
+}
+
+// get requests a page from "serve" in the background.
+func get(ts *testscript.TestScript, neg bool, args []string) {
+	requireUsage(ts, !neg && len(args) >= 1 && len(args) <= 3, "get PATH [TOKEN [HOST]]")
+	r, err := http.NewRequest(http.MethodGet, serveURL(ts)+args[0], nil)
 	ts.Check(err)
 	if len(args) > 1 {
 		r.Header.Set("Authorization", "Bearer "+args[1])
@@ -42,11 +48,8 @@ func get(ts *testscript.TestScript, neg bool, args []string) {
 
 // statement runs SQL on the page "SQL" of "serve" in the background.
 func statement(ts *testscript.TestScript, neg bool, args []string) {
-	b := scriptEnvOf(ts).program
-	requireUsage(ts, !neg && len(args) == 1 && b != nil, "statement SQL (after start)")
-	address := regexp.MustCompile(`msg=serving address=(\S+)`).FindStringSubmatch(b.stderr.String())
-	requireUsage(ts, address != nil, "statement SQL (after await serving)")
-	page := "http://" + address[1] + "/explore/sql"
+	requireUsage(ts, !neg && len(args) == 1, "statement SQL")
+	page := serveURL(ts) + "/explore/sql"
 	res, err := http.Get(page)
 	ts.Check(err)
 	body, err := io.ReadAll(res.Body)
@@ -104,12 +107,9 @@ func received(ts *testscript.TestScript, neg bool, args []string) {
 
 // deliver sends a webhook to "serve" in the background and checks the status.
 func deliver(ts *testscript.TestScript, neg bool, args []string) {
-	b := scriptEnvOf(ts).program
-	requireUsage(ts, !neg && len(args) == 5 && b != nil, "deliver SECRET ID TOPIC BODY STATUS (after start)")
-	address := regexp.MustCompile(`msg=serving address=(\S+)`).FindStringSubmatch(b.stderr.String())
-	requireUsage(ts, address != nil, "deliver ... (after await serving)")
+	requireUsage(ts, !neg && len(args) == 5, "deliver SECRET ID TOPIC BODY STATUS")
 	d := sim.Delivery{ID: args[1], Topic: args[2], SentAt: time.Now(), Body: []byte(args[3])}
-	status, err := sim.Deliver(context.Background(), http.DefaultClient, "http://"+address[1]+"/hooks", d, args[0])
+	status, err := sim.Deliver(context.Background(), http.DefaultClient, serveURL(ts)+"/hooks", d, args[0])
 	ts.Check(err)
 	if got := fmt.Sprint(status); got != args[4] {
 		ts.Fatalf("the status is %s, want %s", got, args[4])
