@@ -44,8 +44,8 @@ func writeListing(b *strings.Builder, i int) {
 	b.WriteByte('}')
 }
 
-// BenchmarkScan reads all tokens of a page, with the scanner and with the decoder of
-// jsontext under the same options. BenchmarkDecode decodes the same page.
+// BenchmarkScan reads all tokens of a page with the scanner, and with the decoder of jsontext, which
+// accepts the same JSON. BenchmarkDecode decodes the same page.
 func BenchmarkScan(b *testing.B) {
 	body := listingsPage()
 	b.Run("scanner", func(b *testing.B) {

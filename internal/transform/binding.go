@@ -9,13 +9,13 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// Binding assigns the fields of a stream's records to the columns of its tables. It is
-// immutable and can be shared by decoders.
+// Binding assigns the fields of a stream's records to the columns of its tables. Only Protect changes
+// it, so decoders can share it.
 type Binding struct {
 	stream stream.Stream
 	tables []*layout
-	// fields contains all fields of all nodes by id. At the ids of nodes it is nil. Nodes and fields
-	// have distinct ids because both are indexes of rowReader.likelyNext.
+	// fields contains all fields of all nodes by id, and nil for the ids of nodes. Nodes and fields have
+	// distinct ids because both are indexes of rowReader.likelyNext.
 	fields []*field
 	// list is the name of the list in the response.
 	list string

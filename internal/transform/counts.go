@@ -22,7 +22,7 @@ func (a *bodyReader) readCounts() error {
 	}
 	switch c := a.content; {
 	case c.counts > 0:
-	case c.emptyLists > 0 && !c.rejected:
+	case c.emptyLists > 0 && !c.unrecognizedItem:
 		// A campaign without articles.
 	case c.unrecognized:
 		return fmt.Errorf("%w: it contains no object with a prefix or id and a count", ErrMalformed)
@@ -36,10 +36,10 @@ func (a *bodyReader) readCounts() error {
 type countsContent struct {
 	// counts is the number of recognized status counts.
 	counts, emptyLists int
-	// unrecognized and rejected are evaluated only in a body without status counts. unrecognized
-	// means that the body has other content. rejected means that some of this content is an object
-	// or a list item.
-	unrecognized, rejected bool
+	// unrecognized and unrecognizedItem are evaluated only in a body without status counts. unrecognized
+	// means that the body has other content. unrecognizedItem means that some of this content is an
+	// object or a list item.
+	unrecognized, unrecognizedItem bool
 }
 
 // readCountsAt reads the value at the position. name is the name of the value in the enclosing object.
@@ -71,7 +71,7 @@ func (a *bodyReader) readCountList(path string) error {
 			}
 			return err
 		}
-		a.content.unrecognized, a.content.rejected = true, true
+		a.content.unrecognized, a.content.unrecognizedItem = true, true
 		if err := a.readCountsAt("", path); err != nil {
 			return err
 		}
@@ -96,7 +96,7 @@ func (a *bodyReader) readCountObject(name, path string) error {
 		a.in.pos, a.in.depth = start, depth
 		return a.records.readRecord([]byte(name))
 	case shape.scalars > 0 && shape.containers == 0 && shape.numbers < shape.scalars:
-		a.content.unrecognized, a.content.rejected = true, true
+		a.content.unrecognized, a.content.unrecognizedItem = true, true
 		a.in.startRecord(a.records.page.Records)
 		a.records.page.Records++
 		a.records.page.RejectedRecords++

@@ -17,9 +17,9 @@ import (
 type jsonWriter struct {
 	scan    scanner
 	out     []byte
-	buf     []byte
-	scratch []byte
-	clean   bool // all texts so far were valid UTF-8
+	hashBuf []byte // of canonicalHash
+	textBuf []byte // of writeScalar
+	clean   bool   // all texts so far were valid UTF-8
 	style   style
 }
 
@@ -48,8 +48,8 @@ func (w *jsonWriter) appendJSON(dst, raw []byte, s style) ([]byte, bool) {
 // canonicalHash returns a hash that does not depend on the order of names, the notation of
 // numbers and strings, or white space.
 func (w *jsonWriter) canonicalHash(raw []byte) uint64 {
-	w.buf, _ = w.appendJSON(w.buf[:0], raw, canonicalForm)
-	return xxh3.Hash(w.buf)
+	w.hashBuf, _ = w.appendJSON(w.hashBuf[:0], raw, canonicalForm)
+	return xxh3.Hash(w.hashBuf)
 }
 
 func (w *jsonWriter) writeValue() {
@@ -58,7 +58,7 @@ func (w *jsonWriter) writeValue() {
 		if w.style == compact {
 			w.writeInOrder('{', '}')
 		} else {
-			w.writeByName()
+			w.writeSorted()
 		}
 	case '[':
 		w.writeInOrder('[', ']')
@@ -89,7 +89,7 @@ func (w *jsonWriter) writeInOrder(begin, end byte) {
 	w.out = append(w.out, end)
 }
 
-func (w *jsonWriter) writeByName() {
+func (w *jsonWriter) writeSorted() {
 	members := w.indexMembers()
 	end, depth := w.scan.pos, w.scan.depth
 	slices.SortStableFunc(members, func(a, b member) int { return bytes.Compare(a.name, b.name) })
@@ -143,15 +143,15 @@ func (w *jsonWriter) writeScalar(raw []byte, f form) {
 		w.out = append(w.out, raw...)
 	default:
 		var clean bool
-		w.scratch, clean = appendUnquoted(w.scratch[:0], raw, f)
+		w.textBuf, clean = appendUnquoted(w.textBuf[:0], raw, f)
 		w.clean = w.clean && clean
 		switch {
 		case w.style == canonicalForm:
-			w.writeExact(w.scratch)
+			w.writeExact(w.textBuf)
 		case clean:
 			w.out = append(w.out, raw...)
 		default:
-			w.out, _ = jsontext.AppendQuote(w.out, w.scratch)
+			w.out, _ = jsontext.AppendQuote(w.out, w.textBuf)
 		}
 	}
 }

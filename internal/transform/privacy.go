@@ -151,8 +151,8 @@ func (l *layout) hashColumn(col int, key []byte) error {
 	return nil
 }
 
-// identifiesRows reports whether a column is required, identifies rows of this stream or identifies
-// details of another stream. Without it, rows would seem to be deleted.
+// identifiesRows reports whether a column identifies rows of this stream or details of
+// another stream. Without it, rows would seem to be deleted.
 func (l *layout) identifiesRows(col int) bool {
 	if slices.Contains(l.required, col) || col == l.param {
 		return true

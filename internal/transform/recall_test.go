@@ -109,7 +109,7 @@ func TestRecallEqualsDecoding(t *testing.T) {
 				wantPage, wantErr := full.Decode(body, o)
 				page, err := skipping.Decode(body, o)
 				if diff := cmp.Diff(wantPage, page); diff != "" || fmt.Sprint(err) != fmt.Sprint(wantErr) {
-					t.Fatalf("seed %d, %s: page (-want +got):\n%s%v, want %v", seed, body, diff, err, wantErr)
+					t.Fatalf("seed %d, %s: page (-want +got):\n%serror %v, want %v", seed, body, diff, err, wantErr)
 				}
 				if random.IntN(3) == 0 {
 					skipped += compareRows(t, seed, stored, tonight, takeRows(full), takeRows(skipping))
@@ -195,7 +195,7 @@ func TestRecalledRecordsKeepCreatedAt(t *testing.T) {
 			for round, wantSkipped := range []int{c.skipped, c.skippedLater} {
 				got, err := d.Decode([]byte(c.body), transform.Origin{Seq: 1})
 				if diff := cmp.Diff(want, got); diff != "" || err != nil {
-					t.Errorf("page in round %d (-want +got):\n%s%v", round, diff, err)
+					t.Errorf("page in round %d (-want +got):\n%serror %v", round, diff, err)
 				}
 				skipped := 0
 				for name := range takeRows(d) {

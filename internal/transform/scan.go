@@ -88,7 +88,8 @@ func (s *scanner) open() error {
 	return nil
 }
 
-// next moves to the next member or item of the container and returns true, or leaves the container.
+// next moves to the next member or item of an object or list and returns true. At the end it leaves the
+// object or list and returns false.
 func (s *scanner) next(end byte, first bool) (bool, error) {
 	c := s.peek()
 	if c == end {
@@ -100,7 +101,7 @@ func (s *scanner) next(end byte, first bool) (bool, error) {
 		return true, nil
 	}
 	if c != ',' {
-		return false, s.syntaxErr("expected a comma or the end of the container")
+		return false, s.syntaxErr("expected a comma or the end of the list or object")
 	}
 	s.pos++
 	if s.peek() == end {
@@ -234,7 +235,7 @@ func (s *scanner) number() error {
 		ok = i > start
 	}
 	if s.pos = i; !ok {
-		return s.syntaxErr("in a number")
+		return s.syntaxErr("after an invalid number")
 	}
 	return nil
 }

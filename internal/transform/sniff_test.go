@@ -79,7 +79,7 @@ func compareRecords(t *testing.T, k testStream, body []byte) {
 	d := k.binding.NewDecoder()
 	page, err := d.Decode(body, transform.Origin{Param: "p"})
 	if ok != (err == nil) || ok && page.Records != len(records) {
-		t.Fatalf("envelope %d: %s: %d records, error %v; want %d, %v", k.stream.Envelope, body, page.Records, err, len(records), ok)
+		t.Fatalf("envelope %d: %s: %d records, error %v; want %d records, valid %v", k.stream.Envelope, body, page.Records, err, len(records), ok)
 	}
 	if !ok {
 		return

@@ -183,7 +183,7 @@ const (
 )
 
 // kinds contains the kind of each SQL type. arrowTypes contains the Arrow type of each kind. widths
-// contains the size of a value of each kind in bytes, or 0 for texts and booleans.
+// contains the size of a value of each kind in bytes, or 0 for texts, JSON and booleans.
 var (
 	kinds = map[stream.Type]kind{
 		stream.Text: text, stream.JSON: document, stream.Bool: boolean, stream.Int32: integer32,
