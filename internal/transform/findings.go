@@ -203,7 +203,7 @@ func newFindings() findings {
 	return findings{index: map[string]int{}, sets: map[uint64][]int{0: nil}}
 }
 
-// reporter records values that do not fit the current row, without private parts.
+// reporter reports values that do not fit the current row, without their private parts.
 type reporter struct {
 	findings
 	in      *input

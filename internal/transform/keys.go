@@ -53,8 +53,8 @@ func (r *rowReader) fillParents(t *table) {
 	}
 }
 
-// takeKeyFromParent takes a missing key from the columns of the parent, which are known only
-// after the whole parent was read.
+// takeKeyFromParent takes a missing key from the columns of the parent, which are certainly known only
+// if the record is read carefully.
 func (r *rowReader) takeKeyFromParent(t *table) error {
 	if !r.in.careful {
 		return errAgain
