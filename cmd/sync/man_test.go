@@ -82,7 +82,7 @@ func TestManualIsFormatted(t *testing.T) {
 	for page, parts := range map[string][]string{
 		"placementsync.1": {"\nNAME\n", "\nSYNOPSIS\n", "\nEXIT STATUS\n", "\nENVIRONMENT\n", "\nFILES\n", "\nEXAMPLES\n",
 			"placementsync init --base-url https://api.example.com --token-file", "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY", "${NAME}"},
-		"placementsync-verify.1": {"\nEXIT STATUS\n", "  3    damaged, and all of it can be rebuilt\n", "--read-data"},
+		"placementsync-verify.1": {"\nEXIT STATUS\n", "  3    damaged, and all damage can be repaired\n", "--read-data"},
 	} {
 		for _, part := range parts {
 			if !strings.Contains(formatted[page], part) {

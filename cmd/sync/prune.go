@@ -66,7 +66,7 @@ func (g *globals) pruneAfterNight(c config.Config, now time.Time) (removed []war
 		return nil, err
 	}
 	err = g.withLock(wh, "prune", func() (err error) {
-		removed, err = wh.Pruner.Prune(retentionOf(c), now, false)
+		removed, err = wh.Pruner.Prune(retentionOf(c), now, false) // no dry run
 		return err
 	})
 	return removed, err

@@ -179,7 +179,7 @@ func openCatalog(ctx context.Context, g *globals, opts query.Options) (*query.DB
 		return nil, err
 	}
 	db, err := query.Open(ctx, wh.Folder.CatalogPath(), opts)
-	if misuse := (*query.UsageError)(nil); errors.As(err, &misuse) && opts.AsOf != "" {
+	if errors.As(err, new(*query.UsageError)) && opts.AsOf != "" {
 		// A run without its own snapshot, for example a rollback, selects the snapshot
 		// that readers saw after the run.
 		if snapshotTime := snapshotOfRun(wh, opts.AsOf); snapshotTime != opts.AsOf {

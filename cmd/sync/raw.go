@@ -87,22 +87,22 @@ func runRaw(g *globals, o rawOptions, args []string) error {
 		return err
 	}
 	defer responses.Close()
-	chosenResponses, damagedLines, err := o.selectResponses(responses)
+	selected, damagedLines, err := o.selectResponses(responses)
 	if err != nil {
 		return err
 	}
-	response, isSingle := onlyResponse(chosenResponses)
+	response, isSingle := onlyResponse(selected)
 	switch {
 	case isSingle && !o.hasFormat:
 		err = printBody(g, run, responses, response)
-	case len(chosenResponses) == 0 && command.SuggestStream(o.stream) != "":
+	case len(selected) == 0 && command.SuggestStream(o.stream) != "":
 		err = command.UsageErr("no stream is named %q: %s", o.stream, command.SuggestStream(o.stream))
-	case len(chosenResponses) == 0:
+	case len(selected) == 0:
 		err = fmt.Errorf("find responses of run %s: no stored response matches: list all with placementsync raw %s --format table", run, run)
 	case o.print:
-		return command.UsageErr("print a response of run %s: %d responses match: choose one with --seq, or with --stream, --param, --page and --pass", run, len(chosenResponses))
+		return command.UsageErr("print a response of run %s: %d responses match: choose one with --seq, or with --stream, --param, --page and --pass", run, len(selected))
 	default:
-		err = g.writeEscaped(func(w io.Writer) error { return write(w, chosenResponses) })
+		err = g.writeEscaped(func(w io.Writer) error { return write(w, selected) })
 	}
 	if damagedLines > 0 {
 		err = errors.Join(err, fmt.Errorf("read the responses of run %s: the index of its responses (journal.jsonl) has %s; the responses of these lines are missing: see placementsync verify --read-data", run, plural.Count(damagedLines, "damaged line")))
@@ -111,7 +111,7 @@ func runRaw(g *globals, o rawOptions, args []string) error {
 }
 
 // selectResponses returns the selected responses and the number of damaged lines of the journal.
-func (o rawOptions) selectResponses(responses *fetch.StoredResponses) (chosenResponses []fetch.StoredResponse, damagedLines int, err error) {
+func (o rawOptions) selectResponses(responses *fetch.StoredResponses) (selected []fetch.StoredResponse, damagedLines int, err error) {
 	for r, err := range responses.All() {
 		switch {
 		case errors.Is(err, fetch.ErrDamagedLine):
@@ -119,22 +119,22 @@ func (o rawOptions) selectResponses(responses *fetch.StoredResponses) (chosenRes
 		case err != nil:
 			return nil, 0, err
 		case o.selects(r):
-			chosenResponses = append(chosenResponses, r)
+			selected = append(selected, r)
 		}
 	}
-	return chosenResponses, damagedLines, nil
+	return selected, damagedLines, nil
 }
 
-// onlyResponse returns the response if exactly one is chosen. If several are chosen, replaced responses
+// onlyResponse returns the response if exactly one is selected. If several are selected, replaced responses
 // do not count.
-func onlyResponse(chosenResponses []fetch.StoredResponse) (fetch.StoredResponse, bool) {
-	if len(chosenResponses) != 1 {
-		chosenResponses = slices.DeleteFunc(slices.Clone(chosenResponses), func(r fetch.StoredResponse) bool { return r.Replaced })
+func onlyResponse(selected []fetch.StoredResponse) (fetch.StoredResponse, bool) {
+	if len(selected) != 1 {
+		selected = slices.DeleteFunc(slices.Clone(selected), func(r fetch.StoredResponse) bool { return r.Replaced })
 	}
-	if len(chosenResponses) != 1 {
+	if len(selected) != 1 {
 		return fetch.StoredResponse{}, false
 	}
-	return chosenResponses[0], true
+	return selected[0], true
 }
 
 // openStoredResponses opens the responses of the run in args, or of the newest run with stored responses.

@@ -56,7 +56,7 @@ func TestGitIgnoresShownFiles(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/guide/*.md")
 	must(t, err)
 	outputPattern := regexp.MustCompile(`(?:\s-o|--output|--to|--token-file|--dir|>>?) ([a-z][\w./-]*)(?:\s|$)`)
-	written := []string{"config.yaml", "warehouse/catalog.duckdb", "demo/config.yaml", "report.html", "bin/placementsync"}
+	writtenFiles := []string{"config.yaml", "warehouse/catalog.duckdb", "demo/config.yaml", "report.html", "bin/placementsync"}
 	for _, page := range append(pages, "../../README.md") {
 		inBlock := false
 		for line := range strings.Lines(read(t, page)) {
@@ -65,15 +65,15 @@ func TestGitIgnoresShownFiles(t *testing.T) {
 			}
 			for _, output := range outputPattern.FindAllStringSubmatch(line, -1) {
 				if inBlock {
-					written = append(written, output[1])
+					writtenFiles = append(writtenFiles, output[1])
 				}
 			}
 		}
 	}
-	if len(written) < 10 {
-		t.Errorf("found %q, want at least 10 files: this test no longer finds the others", written)
+	if len(writtenFiles) < 10 {
+		t.Errorf("found %q, want at least 10 files: this test no longer finds the others", writtenFiles)
 	}
-	for _, file := range written {
+	for _, file := range writtenFiles {
 		// If file is a folder, git may ignore only its content.
 		cmd := exec.CommandContext(t.Context(), "git", "check-ignore", "--no-index", file, file+"/in")
 		cmd.Dir = filepath.Join("..", "..")
@@ -176,7 +176,7 @@ func splitWords(line, quotes string) []string {
 	var words []string
 	var word strings.Builder
 	isInWord, quote := false, rune(0)
-	end := func() {
+	endWord := func() {
 		if isInWord {
 			words = append(words, word.String())
 		}
@@ -195,13 +195,13 @@ func splitWords(line, quotes string) []string {
 		case quote == 0 && r == '#' && !isInWord:
 			return words
 		case quote == 0 && r == ' ':
-			end()
+			endWord()
 		default:
 			word.WriteRune(r)
 			isInWord = true
 		}
 	}
-	end()
+	endWord()
 	return words
 }
 

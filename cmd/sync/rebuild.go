@@ -76,10 +76,10 @@ func runRebuild(ctx context.Context, g *globals, o rebuildOptions) error {
 			return err
 		}
 	}
-	night := pipeline.Config{Warehouse: command.WarehouseConfig(cfg, version), Streams: stream.AllWithEvents(), Now: g.Now, Log: g.newLogger(),
+	c := pipeline.Config{Warehouse: command.WarehouseConfig(cfg, version), Streams: stream.AllWithEvents(), Now: g.Now, Log: g.newLogger(),
 		AcceptLoss: o.acceptLoss}
 	if o.series {
-		restored, err := pipeline.RebuildSeries(ctx, night, retentionOf(cfg))
+		restored, err := pipeline.RebuildSeries(ctx, c, retentionOf(cfg))
 		for _, file := range restored {
 			fmt.Fprintln(g.stdout, "restored", file)
 		}
@@ -88,7 +88,7 @@ func runRebuild(ctx context.Context, g *globals, o rebuildOptions) error {
 		}
 		return err
 	}
-	r, err := pipeline.Rebuild(ctx, night, o.skipDamaged)
+	r, err := pipeline.Rebuild(ctx, c, o.skipDamaged)
 	if err != nil {
 		return err
 	}

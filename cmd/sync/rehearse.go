@@ -46,9 +46,9 @@ func runRehearsal(ctx context.Context, g *globals, cfg config.Config) error {
 }
 
 // rehearse restores the newest backup into a folder beside the warehouse, builds the catalog and
-// compares it with the same version of the published warehouse. The folder is always removed. The
+// compares it with the same version of the warehouse. The folder is always removed. The
 // next rehearsal removes the folder of a killed rehearsal.
-func (g *globals) rehearse(ctx context.Context, cfg config.Config, published *warehouse.Warehouse) (res backup.Restored, err error) {
+func (g *globals) rehearse(ctx context.Context, cfg config.Config, wh *warehouse.Warehouse) (res backup.Restored, err error) {
 	dir, err := filepath.Abs(cfg.Warehouse.Dir)
 	if err != nil {
 		return res, err
@@ -71,7 +71,7 @@ func (g *globals) rehearse(ctx context.Context, cfg config.Config, published *wa
 			plural.Count(len(res.LeftOut), "file"), res.LeftOut[0].File, res.LeftOut[0].Problem)
 	}
 	rebuilt, err := pipeline.Rebuild(ctx, pipeline.Config{Warehouse: command.WarehouseConfig(cfg, version), Streams: stream.AllWithEvents(),
-		Now: g.Now, Log: g.newLogger()}, false)
+		Now: g.Now, Log: g.newLogger()}, false) // no damaged file is skipped
 	if damaged, ok := errors.AsType[*pipeline.SeriesError](err); ok {
 		// The advice of this error is for a warehouse, not for the restored copy.
 		return res, fmt.Errorf("rebuild the restored copy: %s of the Parquet series are damaged in the backup, such as %s (%s); the warehouse was not changed: "+
@@ -80,9 +80,9 @@ func (g *globals) rehearse(ctx context.Context, cfg config.Config, published *wa
 	if err != nil {
 		return res, fmt.Errorf("rebuild the restored copy: %w", err)
 	}
-	differences, err := integrity.CompareVersions(ctx, c.Warehouse, rebuilt.Manifest.RunID, published, res.Run)
+	differences, err := integrity.CompareVersions(ctx, c.Warehouse, rebuilt.Manifest.RunID, wh, res.Run)
 	if err != nil {
-		return res, fmt.Errorf("compare with version %s: %w; if a later night replaced it, run placementsync backup first", res.Run, err)
+		return res, fmt.Errorf("compare with version %s: %w; if a later night replaced this version, run placementsync backup, then repeat the rehearsal", res.Run, err)
 	}
 	if len(differences) > 0 {
 		return res, fmt.Errorf("the restored warehouse differs from version %s: %s; the restored copy was removed: keep the backup and the warehouse as they are, and run placementsync verify --read-data",

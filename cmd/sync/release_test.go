@@ -188,7 +188,7 @@ func (f fixture) columnsOf(table string) []string {
 	return slices.Sorted(maps.Keys(rows[0]))
 }
 
-// requireHistory compares two histories in the columns that exist in the release.
+// requireHistory compares two histories. It compares only columns that the release has.
 func (f fixture) requireHistory(when string, want, got map[string]string) {
 	f.Helper()
 	for table := range f.history {
@@ -204,13 +204,13 @@ func (f fixture) requireRowsKept(when string, got map[string]string) {
 	f.Helper()
 	for table := range f.history {
 		columns := f.columnsOf(table)
-		withoutEnd := slices.DeleteFunc(slices.Clone(columns), func(c string) bool { return c == "valid_to" })
+		columnsWithoutEnd := slices.DeleteFunc(slices.Clone(columns), func(c string) bool { return c == "valid_to" })
 		rows := readRows(f.T, got[table])
-		texts, textsWithoutEnd := textsOf(f.T, rows, columns), textsOf(f.T, rows, withoutEnd)
+		texts, textsWithoutEnd := textsOf(f.T, rows, columns), textsOf(f.T, rows, columnsWithoutEnd)
 		for _, r := range readRows(f.T, f.history[table]) {
 			isKept := slices.Contains(texts, r.textOf(f.T, columns))
 			if r.isCurrent() {
-				isKept = slices.Contains(textsWithoutEnd, r.textOf(f.T, withoutEnd))
+				isKept = slices.Contains(textsWithoutEnd, r.textOf(f.T, columnsWithoutEnd))
 			}
 			if !isKept {
 				f.Errorf("%s: %s lost the row %s", when, table, r.textOf(f.T, columns))
@@ -388,7 +388,7 @@ func TestTrialNewerWarehouseIsRejected(t *testing.T) {
 	if n := f.requestCount.Load(); n > 1 { // "check" requests the token before it opens the warehouse
 		t.Errorf("the service received %d requests, want at most 1", n)
 	}
-	// A restored backup contains only the series.
+	// A restored backup contains only parquet/ and state/.
 	for _, name := range []string{"latest", "versions", "catalog.duckdb", "raw"} {
 		must(t, os.RemoveAll(filepath.Join(f.dir, name)))
 	}

@@ -44,5 +44,5 @@ func runReplay(ctx context.Context, g *globals, run string) error {
 		return err
 	}
 	res, err := pipeline.Replay(ctx, night, run)
-	return g.endNight(res, err, false)
+	return g.endNight(res, err, false) // no dry run
 }

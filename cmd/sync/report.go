@@ -21,7 +21,7 @@ import (
 )
 
 func reportCommand(g *globals) *cobra.Command {
-	out, asOf := "report.html", ""
+	file, asOf := "report.html", ""
 	cmd := &cobra.Command{
 		Use:   "report",
 		Short: "Make one HTML page of a snapshot, with charts",
@@ -30,10 +30,10 @@ func reportCommand(g *globals) *cobra.Command {
 			"the data. The page is a single file without external resources. Every number is shown with its\n" +
 			"query.",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runReport(cmd.Context(), g, out, asOf, "") },
+		RunE: func(cmd *cobra.Command, _ []string) error { return runReport(cmd.Context(), g, file, asOf, "") },
 	}
 	addAsOfFlag(cmd, g, &asOf)
-	cmd.Flags().StringVarP(&out, "output", "o", out, "`file` to write atomically; - is stdout")
+	cmd.Flags().StringVarP(&file, "output", "o", file, "`file` to write atomically; - is stdout")
 	addHeldFlag(cmd, g)
 	return cmd
 }
@@ -41,9 +41,9 @@ func reportCommand(g *globals) *cobra.Command {
 // runReport writes the page of the newest snapshot, of the earlier snapshot asOf or, with --held, of
 // the held night. queryPages is the path of a server's pages for named queries. It is empty for a
 // standalone file.
-func runReport(ctx context.Context, g *globals, out, asOf, queryPages string) (err error) {
+func runReport(ctx context.Context, g *globals, file, asOf, queryPages string) (err error) {
 	// The page reads several snapshots. Their times are not printed.
-	s := &openSnapshots{g: g.silent(), asOf: asOf, dbs: map[time.Time]*query.DB{}}
+	s := &reportSnapshots{g: g.silent(), asOf: asOf, dbs: map[time.Time]*query.DB{}}
 	defer func() { err = explainDamage(g, errors.Join(err, s.close())) }()
 	opts := report.Options{Program: "placementsync query", Questions: queryPages, Earlier: asOf != "", Held: g.held}
 	if g.Config != command.DefaultConfig {
@@ -59,20 +59,20 @@ func runReport(ctx context.Context, g *globals, out, asOf, queryPages string) (e
 	if opts.Notices, err = heldNotices(wh, g.held); err != nil {
 		return err
 	}
-	if out == "-" {
+	if file == "-" {
 		return report.Write(ctx, g.stdout, s.ask, opts)
 	}
-	if err := checkOutputFolder(out); err != nil {
+	if err := checkOutputFolder(file); err != nil {
 		return err
 	}
-	if info, err := os.Stat(out); err == nil && !info.Mode().IsRegular() {
-		return command.UsageErr("%q is not a regular file: use -o - to write to the terminal or a pipe", out)
+	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
+		return command.UsageErr("%q is not a regular file: use -o - to write to the terminal or a pipe", file)
 	}
 	const fileMode = 0o644
-	if err := (durable.Disk{}).WriteAtomically(out, fileMode, func(f *os.File) error { return report.Write(ctx, f, s.ask, opts) }); err != nil {
+	if err := (durable.Disk{}).WriteAtomically(file, fileMode, func(f *os.File) error { return report.Write(ctx, f, s.ask, opts) }); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(g.stdout, "wrote %s: open it in a browser\n", out)
+	_, err = fmt.Fprintf(g.stdout, "wrote %s: open it in a browser\n", file)
 	return err
 }
 
@@ -97,16 +97,16 @@ func heldNotices(wh *warehouse.Warehouse, isShown bool) ([]report.Notice, error)
 	return []report.Notice{n}, nil
 }
 
-// openSnapshots contains the open snapshots of a report, by time. The snapshot of the report itself
+// reportSnapshots contains the open snapshots of a report, by time. The snapshot of the report itself
 // has the zero time.
-type openSnapshots struct {
+type reportSnapshots struct {
 	g    *globals
 	asOf string
 	dbs  map[time.Time]*query.DB
 }
 
-// ask implements report.Ask. It runs a query on its snapshot.
-func (s *openSnapshots) ask(ctx context.Context, q report.Question) (r query.Result, ok bool, err error) {
+// ask implements report.Ask. It runs the query q on the snapshot q.AsOf.
+func (s *reportSnapshots) ask(ctx context.Context, q report.Question) (r query.Result, ok bool, err error) {
 	db := s.dbs[q.AsOf]
 	if db == nil {
 		opts := query.Options{AsOf: s.asOf}
@@ -121,7 +121,7 @@ func (s *openSnapshots) ask(ctx context.Context, q report.Question) (r query.Res
 	return report.AskDB(ctx, db, q)
 }
 
-func (s *openSnapshots) close() error {
+func (s *reportSnapshots) close() error {
 	var errs []error
 	for _, db := range s.dbs {
 		errs = append(errs, db.Close())

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestTrialReportNumbers compares numbers of the page with the results of independent SQL on the
+// TestTrialReportNumbers compares numbers of the report with the results of independent SQL on the
 // same warehouse.
 func TestTrialReportNumbers(t *testing.T) {
 	requireTrials(t)

@@ -213,7 +213,7 @@ func updatedSample(shown, got []string) []string {
 		case i == len(parts)-1:
 			from, to = len(rest)-to, len(rest)
 		default:
-			first := strings.Fields(strings.Join(part, " ") + " ?")[0]
+			first := strings.Fields(strings.Join(part, " ") + " ?")[0] // "?" for an empty part
 			from = max(0, slices.IndexFunc(rest, func(line string) bool { return strings.HasPrefix(strings.TrimSpace(line), first) }))
 			to = min(from+len(part), len(rest))
 		}
@@ -244,15 +244,15 @@ func TestSamplesAreCompared(t *testing.T) {
 		matches bool
 		updated string
 	}{
-		"whole":           {"head|a 1|b 2|c 3|end", true, "head|a 1|b 2|c 3|end"},
-		"empty":           {"", false, "head|a 1|b 2|c 3|end"},
-		"the head":        {"head|...", true, "head|..."},
-		"the end":         {"...|c 3|end", true, "...|c 3|end"},
-		"elided":          {"head|...|b 2|...|end", true, "head|...|b 2|...|end"},
-		"no line elided":  {"head|a 1|b 2|...|c 3|end", true, "head|a 1|b 2|...|c 3|end"},
-		"cut off":         {"head|a 1", false, "head|a 1|b 2|c 3|end"},
-		"stale":           {"head|...|b 7|...|END", false, "head|...|b 2|...|end"},
-		"stale beginning": {"Head|a 1|...", false, "head|a 1|..."},
+		"complete":           {"head|a 1|b 2|c 3|end", true, "head|a 1|b 2|c 3|end"},
+		"empty":              {"", false, "head|a 1|b 2|c 3|end"},
+		"only the beginning": {"head|...", true, "head|..."},
+		"only the end":       {"...|c 3|end", true, "...|c 3|end"},
+		"lines left out":     {"head|...|b 2|...|end", true, "head|...|b 2|...|end"},
+		"no line left out":   {"head|a 1|b 2|...|c 3|end", true, "head|a 1|b 2|...|c 3|end"},
+		"without the end":    {"head|a 1", false, "head|a 1|b 2|c 3|end"},
+		"stale":              {"head|...|b 7|...|END", false, "head|...|b 2|...|end"},
+		"stale beginning":    {"Head|a 1|...", false, "head|a 1|..."},
 	} {
 		var shown []string
 		if c.shown != "" {

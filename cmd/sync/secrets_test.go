@@ -76,8 +76,8 @@ func TestNoFlagTakesSecret(t *testing.T) {
 			}
 		}
 		c.LocalFlags().VisitAll(check)
-		for _, inner := range c.Commands() {
-			visit(inner)
+		for _, subcommand := range c.Commands() {
+			visit(subcommand)
 		}
 	}
 	visit(newRoot(&globals{}))

@@ -132,7 +132,8 @@ func (g *globals) watchdogInterval() time.Duration {
 	return time.Duration(microseconds) * time.Microsecond
 }
 
-// newSettings maps the keys of the configuration that can change while "serve" runs.
+// newSettings returns the settings of the daemon that can change while "serve" runs. It applies the
+// settings of webhooks and user-defined queries itself.
 func (s *serveProgram) newSettings(cfg config.Config) (daemon.Settings, error) {
 	zone, err := time.LoadLocation(cfg.Schedule.Timezone)
 	if err != nil {
@@ -192,16 +193,16 @@ func (s *serveProgram) Reload() (daemon.Settings, error) {
 	if err != nil {
 		return daemon.Settings{}, err
 	}
-	for _, fixed := range []struct {
+	for _, setting := range []struct {
 		key               string
 		inUse, configured *string
 	}{
 		{"warehouse.dir", &s.startConfig.Warehouse.Dir, &cfg.Warehouse.Dir},
 		{"serve.listen", &s.startConfig.Serve.Listen, &cfg.Serve.Listen},
 	} {
-		if *fixed.inUse != *fixed.configured {
-			s.log.Warn("changed setting needs a restart", "setting", fixed.key, "in_use", *fixed.inUse, "configured", *fixed.configured)
-			*fixed.configured = *fixed.inUse
+		if *setting.inUse != *setting.configured {
+			s.log.Warn("changed setting needs a restart", "setting", setting.key, "in_use", *setting.inUse, "configured", *setting.configured)
+			*setting.configured = *setting.inUse
 		}
 	}
 	if s.startConfig.Serve.SQL != cfg.Serve.SQL {

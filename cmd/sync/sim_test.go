@@ -26,8 +26,8 @@ type scriptEnv struct {
 	requestSignals map[string]chan struct{} // by path; closed at the first request
 }
 
-// requested returns a channel that is closed when the path is requested.
-func (s *scriptEnv) requested(path string) chan struct{} {
+// requestSignal returns a channel that is closed when the path is requested.
+func (s *scriptEnv) requestSignal(path string) chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.requestSignals[path] == nil {
@@ -38,11 +38,11 @@ func (s *scriptEnv) requested(path string) chan struct{} {
 
 // recordRequest records a request. It is a sim.Options.FaultFunc that returns no faults.
 func (s *scriptEnv) recordRequest(r *http.Request) *sim.Fault {
-	requestSignal := s.requested(r.URL.Path)
+	signal := s.requestSignal(r.URL.Path)
 	select {
-	case <-requestSignal:
+	case <-signal:
 	default:
-		close(requestSignal)
+		close(signal)
 	}
 	return nil
 }
@@ -130,11 +130,11 @@ func simAwait(ts *testscript.TestScript, neg bool, args []string) {
 	requireUsage(ts, !neg && len(args) == 1, "sim-await PATH")
 	s := scriptEnvOf(ts)
 	if s.program == nil {
-		<-s.requested(args[0])
+		<-s.requestSignal(args[0])
 		return
 	}
 	select {
-	case <-s.requested(args[0]):
+	case <-s.requestSignal(args[0]):
 	case <-s.program.done:
 		ts.Fatalf("the program ended before it requested %s:\n%s%s", args[0], &s.program.stdout, &s.program.stderr)
 	}

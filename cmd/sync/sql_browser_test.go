@@ -21,6 +21,7 @@ func TestTrialSQLInChromium(t *testing.T) {
 	t.Run("type and run", w.typeSQL)
 	t.Run("schema", w.openTable)
 	w.t = t
+	// A failed statement of typeSQL has the status 400.
 	isExpected := func(problem string) bool { return strings.Contains(problem, "status of 400") }
 	if bad := slices.DeleteFunc(w.problems, isExpected); len(bad) > 0 {
 		t.Errorf("the pages violated their content security policy or logged errors:\n%q", bad)
@@ -76,35 +77,35 @@ func (w *exploreBrowser) typeSQL(t *testing.T) {
 	w.waitFor(`document.querySelector("textarea").value === "SELECT amount FROM mart.payables"`)
 	w.press("Escape", 27, 0)
 
-	const text = "SELECT country, count(*) AS listings FROM product_listings GROUP BY country ORDER BY listings DESC, country"
-	w.typeText(text)
+	const statement = "SELECT country, count(*) AS listings FROM product_listings GROUP BY country ORDER BY listings DESC, country"
+	w.typeText(statement)
 	w.press("Escape", 27, 0)
 	w.press("Enter", enter, ctrl)
 	w.waitFor(`document.querySelector("#result table")`)
 	w.waitForResultText()
-	want := readCSV(t, w.sql(t, text))
+	want := readCSV(t, w.sql(t, statement))
 	var got [][]string
 	w.eval(`[...document.querySelectorAll("#result tbody tr")].map((r) => [...r.cells].map((c) => c.innerText.trim()))`, &got)
 	for i := range want {
 		for j := range want[i] {
-			if want[i][j] == "" {
+			if want[i][j] == "" { // NULL is empty in CSV and a dash on the page
 				want[i][j] = "–"
 			}
 		}
 	}
 	if diff := cmp.Diff(want[1:], got); diff != "" {
-		t.Errorf("the page differs from the command (-want +got):\n%s", diff)
+		t.Errorf("the page differs from the output of the command (-want +got):\n%s", diff)
 	}
 	var sqlInAddress string
 	w.eval(`new URLSearchParams(location.search).get("sql")`, &sqlInAddress)
-	if sqlInAddress != text {
-		t.Errorf("the address has the statement %q, want %q", sqlInAddress, text)
+	if sqlInAddress != statement {
+		t.Errorf("the address has the statement %q, want %q", sqlInAddress, statement)
 	}
 	var csv string
 	w.eval(`(() => { const form = new URLSearchParams(new FormData(document.getElementById("statement"))); form.set("format", "csv");
 		return fetch("/explore/sql", {method: "POST", body: form}).then((r) => r.text()); })()`, &csv)
-	if diff := cmp.Diff(w.sql(t, text), csv); diff != "" {
-		t.Errorf("the CSV differs from the command (-want +got):\n%s", diff)
+	if diff := cmp.Diff(w.sql(t, statement), csv); diff != "" {
+		t.Errorf("the CSV differs from the output of the command (-want +got):\n%s", diff)
 	}
 
 	// An error shows its position, and a click on the position puts the cursor there.
@@ -136,8 +137,8 @@ func (w *exploreBrowser) typeSQL(t *testing.T) {
 	w.saveScreenshots("sql-chart-light-1280", 1280)
 	var history []string
 	w.eval(`[...document.querySelectorAll("#history li")].map((l) => l.textContent)`, &history)
-	if len(history) < 5 || history[4] != text {
-		t.Errorf("the history is %q, want %q in the fifth place", history, text)
+	if len(history) < 5 || history[4] != statement {
+		t.Errorf("the history is %q, want %q in the fifth place", history, statement)
 	}
 }
 
@@ -147,10 +148,10 @@ func (w *exploreBrowser) openTable(t *testing.T) {
 	w.visitURL(w.exploreURL+"schema", 1280, 900, "light")
 	w.runAndWait(`[...document.querySelectorAll(".map a")].find((a) => a.textContent.trim() === "order_items").dispatchEvent(new MouseEvent("click", {bubbles: true, cancelable: true}))`)
 	w.waitFor(`"editor" in document.documentElement.dataset`)
-	var text string
-	w.eval(`document.querySelector("textarea").value`, &text)
-	if text != "FROM order_items LIMIT 100" {
-		t.Errorf("the editor has %q, want FROM order_items LIMIT 100", text)
+	var statement string
+	w.eval(`document.querySelector("textarea").value`, &statement)
+	if statement != "FROM order_items LIMIT 100" {
+		t.Errorf("the editor has %q, want FROM order_items LIMIT 100", statement)
 	}
 	w.eval(`document.querySelector("#statement .main").click()`, nil)
 	w.waitFor(`document.querySelectorAll("#result tbody tr").length > 10`)

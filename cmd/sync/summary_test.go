@@ -42,8 +42,8 @@ func TestSummaryOfADryRun(t *testing.T) {
 	}
 }
 
-// TestSummaryOfAnUnsyncedSwitch checks that the summary of a failed night does not deny the new snapshot if
-// readers see it.
+// TestSummaryOfAnUnsyncedSwitch checks that the summary of a failed night reports the new snapshot if readers
+// see it.
 func TestSummaryOfAnUnsyncedSwitch(t *testing.T) {
 	var out bytes.Buffer
 	res := pipeline.Result{Run: ledger.Run{ID: "r", Outcome: ledger.Failed}, IsUnsynced: true}

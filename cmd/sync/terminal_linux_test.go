@@ -107,7 +107,7 @@ func requirePatterns(t *testing.T, text string, patterns ...string) {
 	}
 }
 
-// TestJournalPriorities sets JOURNAL_STREAM to the stderr of the program, as systemd does. Each
+// TestJournalPriorities sets JOURNAL_STREAM to the device and inode of stderr, as systemd does. Each
 // line must then begin with its priority.
 func TestJournalPriorities(t *testing.T) {
 	t.Parallel()

@@ -14,11 +14,11 @@ import (
 func TestLedgerFitsTerminal(t *testing.T) {
 	const why = "orders is carried since 2026-11-17 02:00 UTC: GET /orders answered 503 Service Unavailable after 6 attempts, and a \u6f22\u5b57 text"
 	at := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
-	good := ledger.Run{ID: "20261120T020000Z", StartedAt: at, EndedAt: at.Add(155 * time.Second), Outcome: ledger.Complete, Attempts: 1,
+	goodRun := ledger.Run{ID: "20261120T020000Z", StartedAt: at, EndedAt: at.Add(155 * time.Second), Outcome: ledger.Complete, Attempts: 1,
 		Requests: 15_180, Bytes: 17_000_000, Retries: 12, Rows: 136_180, New: 1_361, Changed: 2_552, Gone: 54, Streams: []ledger.Stream{{Grade: "exact"}, {Grade: "skipped"}, {Grade: "bounded"}}}
-	bad := good
-	bad.ID, bad.Outcome, bad.ExitCode, bad.Error = "20261121T020000Z", ledger.Failed, 1, why
-	backup := ledger.Run{ID: "20261120T020312Z-backup", Kind: ledger.Backup, Version: good.ID, StartedAt: at, EndedAt: at, Outcome: ledger.Complete}
+	badRun := goodRun
+	badRun.ID, badRun.Outcome, badRun.ExitCode, badRun.Error = "20261121T020000Z", ledger.Failed, 1, why
+	backup := ledger.Run{ID: "20261120T020312Z-backup", Kind: ledger.Backup, Version: goodRun.ID, StartedAt: at, EndedAt: at, Outcome: ledger.Complete}
 	const pipe = 0
 	for width, want := range map[int][]string{
 		pipe: {"attempts", "1 not read, 2 proven", why, "of 20261120T020000Z", "16.2 MiB"},
@@ -27,11 +27,11 @@ func TestLedgerFitsTerminal(t *testing.T) {
 		120:  {"outcome", "readers", "took", "1361", "2552", "orders is carried "},
 		200:  {"requests", "1 not read, 2 proven", "orders is carried since 2026"},
 	} {
-		runs := []ledger.Run{good, bad}
+		runs := []ledger.Run{goodRun, badRun}
 		if width == pipe {
 			runs = append(runs, backup)
 		}
-		text := ledgerTable(runs, good.ID).render(width)
+		text := ledgerTable(runs, goodRun.ID).render(width)
 		if width != pipe {
 			checkWidths(t, fmt.Sprintf("runs at %d", width), text, width)
 		}
@@ -42,7 +42,7 @@ func TestLedgerFitsTerminal(t *testing.T) {
 		}
 	}
 	// Empty columns are omitted first, which leaves room for the column "changed".
-	if text := ledgerTable([]ledger.Run{good, good}, good.ID).render(80); !strings.Contains(text, "changed") || strings.Contains(text, "why") {
+	if text := ledgerTable([]ledger.Run{goodRun, goodRun}, goodRun.ID).render(80); !strings.Contains(text, "changed") || strings.Contains(text, "why") {
 		t.Errorf("the ledger of complete nights is\n%s\nwant the column \"changed\" and no column \"why\", which is empty", text)
 	}
 }

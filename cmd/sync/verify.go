@@ -36,7 +36,7 @@ func verifyCommand(g *globals) *cobra.Command {
 			"the metrics and the status page of serve, and finishes a killed rollback or a\n" +
 			"killed publish of a held night. It changes nothing else.\n\n" +
 			command.Meanings{Complete: "whole", Failed: "damaged, and some data is lost",
-				Partial: "damaged, and all of it can be rebuilt", Locked: "another run holds the lock"}.Table(),
+				Partial: "damaged, and all damage can be repaired", Locked: "another run holds the lock"}.Table(),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runVerify(cmd.Context(), g, o) },
 	}
@@ -103,7 +103,7 @@ func showVerified(w io.Writer, v pipeline.VerifyReport) error {
 	for _, n := range v.Notes {
 		fmt.Fprintf(w, "note: %s\n", query.EscapeLines(n))
 	}
-	verdict := map[string]string{integrity.Whole: "whole", integrity.Rebuildable: "damaged: all of it can be rebuilt",
+	verdict := map[string]string{integrity.Whole: "whole", integrity.Rebuildable: "damaged: all damage can be repaired",
 		integrity.DataLost: "damaged: some data is lost"}[v.Result()]
 	extent := "names and sizes; --read-data reads every byte"
 	if v.ReadData {

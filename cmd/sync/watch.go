@@ -57,7 +57,7 @@ func runWatch(ctx context.Context, g *globals, names []string, dryRun bool) erro
 	entry := ledger.BeginFollowUp(ledger.Watch, version, g.Now())
 	results, err := g.runWatches(ctx, cfg, dryRun)
 	showWatches(g.stdout, cfg.Watch, results, dryRun)
-	// The ledger records only runs of all watches.
+	// The ledger does not record a call with NAME.
 	if !dryRun && len(names) == 0 && !errors.As(err, new(*warehouse.LockedError)) {
 		err = errors.Join(err, g.recordFollowUp(ctx, cfg, endWatches(ctx, g.Now(), entry, results, err)))
 	}

@@ -29,7 +29,7 @@ type mailServer struct {
 
 func (m *mailServer) NewSession(*smtp.Conn) (smtp.Session, error) { return mailSession{m}, nil }
 
-type mailSession struct{ to *mailServer }
+type mailSession struct{ server *mailServer }
 
 func (mailSession) Mail(string, *smtp.MailOptions) error { return nil }
 
@@ -37,9 +37,9 @@ func (mailSession) Rcpt(string, *smtp.RcptOptions) error { return nil }
 
 func (s mailSession) Data(r io.Reader) error {
 	text, err := io.ReadAll(r)
-	s.to.mu.Lock()
-	defer s.to.mu.Unlock()
-	s.to.messages = append(s.to.messages, string(text))
+	s.server.mu.Lock()
+	defer s.server.mu.Unlock()
+	s.server.messages = append(s.server.messages, string(text))
 	return err
 }
 
@@ -102,7 +102,7 @@ func TestTrialWatchesOfTheExample(t *testing.T) {
 	mail := &mailServer{}
 	baseURL := regexp.MustCompile(`base_url: (\S+),`).FindStringSubmatch(read(t, d.g.Config))[1]
 	text := exampleText(t)
-	for _, c := range [][2]string{
+	for _, c := range []struct{ from, to string }{
 		{"https://api.example.com", baseURL},
 		{"dir: ./warehouse", "dir: " + filepath.Join(d.root, "var/lib/placementsync/warehouse")},
 		{"host: smtp.example.com", "host: 127.0.0.1"},
@@ -112,10 +112,10 @@ func TestTrialWatchesOfTheExample(t *testing.T) {
 		{"amount over 10000", "amount over 1"},
 		{"nights: 3", "nights: 1"},
 	} {
-		if !strings.Contains(text, c[0]) {
-			t.Fatalf("the example has no %q:\n%s", c[0], text)
+		if !strings.Contains(text, c.from) {
+			t.Fatalf("the example has no %q:\n%s", c.from, text)
 		}
-		text = strings.ReplaceAll(text, c[0], c[1])
+		text = strings.ReplaceAll(text, c.from, c.to)
 	}
 	d.g.Config = filepath.Join(d.root, "example.yaml")
 	must(t, os.WriteFile(d.g.Config, []byte(text), 0o600))
@@ -146,12 +146,12 @@ func TestTrialWatchesOfTheExample(t *testing.T) {
 	}
 	got := map[string]string{}
 	for name, line := range receivedLines {
-		if _, ok := want[name]; ok || name == "price-drops" || name == "overdue-articles" {
+		if name == "price-drops" || name == "overdue-articles" {
 			got[name] = regexp.MustCompile(`\d+`).FindString(strings.TrimPrefix(line, name))
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" || len(want) == 0 {
-		t.Errorf("findings (-want +got):\n%s\nall: %v\n%s", diff, receivedLines, &out)
+		t.Errorf("the numbers of findings differ (-want +got):\n%s\nall: %v\n%s", diff, receivedLines, &out)
 	}
 	if len(mail.messages) != 1 || !strings.Contains(mail.messages[0], "Subject: placementsync: payables: ") || receivedLines["payables"] == "" {
 		t.Errorf("the mail server got %q and the chat %v, want the watch \"payables\" once in each", mail.messages, receivedLines)
