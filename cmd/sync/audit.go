@@ -90,9 +90,9 @@ func runAudit(ctx context.Context, g *globals, o auditOptions, names []string) (
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	if o.show {
-		q, values, skipped, err := set.Prepare(ctx, db, names[0])
-		if err == nil && skipped != "" {
-			fmt.Fprintf(g.stderr, "check %s was skipped: %s\n", names[0], skipped)
+		q, values, skipReason, err := set.Prepare(ctx, db, names[0])
+		if err == nil && skipReason != "" {
+			fmt.Fprintf(g.stderr, "check %s was skipped: %s\n", names[0], skipReason)
 			return nil
 		}
 		if err == nil {

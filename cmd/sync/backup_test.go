@@ -151,7 +151,7 @@ func TestTrialBackupFailures(t *testing.T) {
 }
 
 func (d *bucketHarness) testLostBucket(t *testing.T) {
-	bucket := d.store.Objects("store")
+	objectsBefore := d.store.Objects("store")
 	puts := 0
 	d.store.Fail = func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodPut {
@@ -167,7 +167,7 @@ func (d *bucketHarness) testLostBucket(t *testing.T) {
 		t.Errorf("the night without a bucket ended with %d: %v; want the outcome partial and the reason", exitCodeOf(t, err), err)
 	}
 	d.store.Fail = nil
-	if diff := cmp.Diff(backupManifests(bucket), backupManifests(d.store.Objects("store"))); diff != "" {
+	if diff := cmp.Diff(backupManifests(objectsBefore), backupManifests(d.store.Objects("store"))); diff != "" {
 		t.Errorf("the previous backup changed:\n%s", diff)
 	}
 	must(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
@@ -251,12 +251,12 @@ func (d *bucketHarness) testDamageBeforeBackup(t *testing.T) {
 }
 
 func (d *bucketHarness) testNewWarehouse(t *testing.T) {
-	bucket := d.store.Objects("store")
+	objectsBefore := d.store.Objects("store")
 	err := d.night(t)
 	if exitCodeOf(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "belongs to another warehouse, with run") {
 		t.Errorf("the night ended with %v, want the outcome partial and the run of the other warehouse", err)
 	}
-	if diff := cmp.Diff(backupManifests(bucket), backupManifests(d.store.Objects("store"))); diff != "" {
+	if diff := cmp.Diff(backupManifests(objectsBefore), backupManifests(d.store.Objects("store"))); diff != "" {
 		t.Errorf("the backup changed:\n%s", diff)
 	}
 	if err := runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night"}); err == nil || !strings.Contains(err.Error(), "it has a warehouse") {

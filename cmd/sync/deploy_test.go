@@ -114,7 +114,7 @@ func textAfter(text, mark string) string {
 	return rest
 }
 
-// compareNames compares the names in the code with the names on the page, in any order.
+// compareNames compares the names in the code with the names in docs/operations.md, in any order.
 func compareNames(t *testing.T, subject string, codeNames, pageNames []string) {
 	t.Helper()
 	reportMissing := func(names, others []string, complaint string) {

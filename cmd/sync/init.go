@@ -344,13 +344,13 @@ func (d *configDraft) findAccess(filled []byte, mode fs.FileMode) *durable.Acces
 	return &durable.Access{UID: 0, GID: gid, Mode: mode}
 }
 
-// keptErr adds two facts to the error of the check: the configuration was kept, and the next step.
+// keptErr adds two facts to the error of the check: the configuration was written, and the next step.
 func (d *configDraft) keptErr(ctx context.Context, err error) error {
 	advice := "correct the cause"
 	status, hasStatus := errors.AsType[*fetch.StatusError](err)
 	switch {
 	case ctx.Err() != nil:
-		return fmt.Errorf("%w\n%s is written and kept; its check was interrupted: run %s", err, d.g.Config, d.g.commandLine("check"))
+		return fmt.Errorf("%w\nthe configuration %s was written; its check was interrupted: run %s", err, d.g.Config, d.g.commandLine("check"))
 	case errors.As(err, new(*fetch.AuthError)):
 		place := cmp.Or(strings.Trim(d.values["api.token"], "${}"), "api.token")
 		if d.tokenFile != "" {
@@ -360,7 +360,7 @@ func (d *configDraft) keptErr(ctx context.Context, err error) error {
 	case errors.Is(err, fetch.ErrUnreachable), hasStatus && status.Code == http.StatusNotFound:
 		advice = "correct api.base_url if it is wrong"
 	}
-	return fmt.Errorf("%w\n%s is written and kept: %s, then run %s", err, d.g.Config, advice, d.g.commandLine("check"))
+	return fmt.Errorf("%w\nthe configuration %s was written: %s, then run %s", err, d.g.Config, advice, d.g.commandLine("check"))
 }
 
 // commandLine returns the command line of a command with this configuration. If the user is

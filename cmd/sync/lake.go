@@ -111,7 +111,7 @@ func (g *globals) runLake(ctx context.Context, args ...string) ([]byte, error) {
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = lakeStopTime
 	var out bytes.Buffer
-	log := &lakeLog{to: g.LogWriter(g.stderr)}
+	log := &lakeLog{out: g.LogWriter(g.stderr)}
 	cmd.Stdout, cmd.Stderr = &out, log
 	err = cmd.Run()
 	message := log.errorMessage()
@@ -133,7 +133,7 @@ func (g *globals) runLake(ctx context.Context, args ...string) ([]byte, error) {
 // lakeLog copies the log of the lake program. It does not copy the final error, because
 // placementsync reports this error itself.
 type lakeLog struct {
-	to      io.Writer
+	out     io.Writer
 	partial []byte          // an incomplete line
 	message strings.Builder // the final error
 	crashed bool
@@ -159,14 +159,14 @@ func (l *lakeLog) addLine(line []byte) {
 	case isJSON && logged.Msg == "command failed":
 		l.message.WriteString(logged.Error)
 	case l.crashed:
-		_, _ = l.to.Write(line) // the stack trace
+		_, _ = l.out.Write(line) // the stack trace
 	case bytes.HasPrefix(line, []byte("panic: ")), bytes.HasPrefix(line, []byte("fatal error: ")), bytes.HasPrefix(line, []byte("SIGABRT: ")):
 		l.crashed = true
 		l.message.Write(line)
 	case l.message.Len() > 0, bytes.HasPrefix(line, []byte(lakeProgram+": ")):
 		l.message.Write(line)
 	default:
-		_, _ = l.to.Write(line) // a failed write must not stop the work
+		_, _ = l.out.Write(line) // a failed write must not stop the work
 	}
 }
 

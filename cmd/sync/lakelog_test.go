@@ -23,7 +23,7 @@ func TestLakeError(t *testing.T) {
 		{line, "", line},
 	} {
 		var out bytes.Buffer
-		l := &lakeLog{to: &out}
+		l := &lakeLog{out: &out}
 		for part := range strings.SplitSeq(c.lines, " ") { // in parts, as from a pipe
 			fmt.Fprint(l, part+" ")
 		}
@@ -40,7 +40,7 @@ func TestLakeError(t *testing.T) {
 // TestLakeLogPriorities checks the priorities of a log that is copied to journald.
 func TestLakeLogPriorities(t *testing.T) {
 	var out bytes.Buffer
-	l := &lakeLog{to: (&command.Flags{Journal: true}).LogWriter(&out)}
+	l := &lakeLog{out: (&command.Flags{Journal: true}).LogWriter(&out)}
 	fmt.Fprint(l, "time=x level=WARN msg=slow\n{\"level\":\"ERROR\",\"msg\":\"no\"}\nplain\n")
 	const want = "<4>time=x level=WARN msg=slow\n<3>{\"level\":\"ERROR\",\"msg\":\"no\"}\n<6>plain\n"
 	if got := out.String(); got != want {
