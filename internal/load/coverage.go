@@ -21,7 +21,7 @@ const (
 	// deleted. The staged rows are merged.
 	Unproven
 	// ByID is the coverage of details. The missing rows of answered ids, and all rows of ids with
-	// the outcome Gone, count as deleted.
+	// the outcome NotFound, count as deleted.
 	ByID
 	// Whole means that all missing rows count as deleted.
 	Whole
@@ -44,20 +44,20 @@ func (m *merge) scope(t stream.Table) sqlText {
 // streamScope returns the part of the scope of t for the rows of the stream st, which fills t. detail is
 // the stream that completes st, or the zero value.
 func (m *merge) streamScope(t stream.Table, st, detail stream.Stream) sqlText {
-	cover := m.cover[st.Name]
+	coverage := m.coverage[st.Name]
 	switch {
 	case t.Name != st.Root().Name:
 		return m.childScope(t, st, detail)
-	case cover == Whole && !st.IsDetail() && detail.Name != "":
+	case coverage == Whole && !st.IsDetail() && detail.Name != "":
 		return compareSQL.Render("scope_of_not_kept", values{"param": sqltext.Name(detail.Param), "kept": keptDetails(detail)})
-	case cover == Whole && !st.IsDetail():
+	case coverage == Whole && !st.IsDetail():
 		return streamCondition(st.Root())
-	case st.IsDetail() && cover == ByID:
+	case st.IsDetail() && coverage == ByID:
 		return compareSQL.Render("scope_of_ids", values{"param": sqltext.Name(st.Param), "requested": requestedTable(st.Name),
-			"outcomes": []string{string(Answered), string(Gone)}})
-	case detail.Name != "" && m.cover[detail.Name] == ByID:
+			"outcomes": []string{string(Answered), string(NotFound)}})
+	case detail.Name != "" && m.coverage[detail.Name] == ByID:
 		return compareSQL.Render("scope_of_ids", values{"param": sqltext.Name(detail.Param), "requested": requestedTable(detail.Name),
-			"outcomes": []string{string(Gone)}})
+			"outcomes": []string{string(NotFound)}})
 	}
 	return "FALSE"
 }
@@ -69,7 +69,7 @@ func (m *merge) childScope(t stream.Table, st, detail stream.Stream) sqlText {
 	parent, root := enclosingTable(st, t), st.Root().Name
 	parentColumns, key := prefixed("m.", t.Parents), sqltext.Names(parent.Key)
 	switch {
-	case m.cover[st.Name] == Whole && !st.IsDetail() && detail.Name == "":
+	case m.coverage[st.Name] == Whole && !st.IsDetail() && detail.Name == "":
 		return "TRUE"
 	case detail.Name != "" && parent.Name == root:
 		return compareSQL.Render("scope_of_joined_items", values{"parents": parentColumns, "key": sqltext.Names(detail.Root().Key),

@@ -17,10 +17,10 @@ func TestUnknownFieldsOfListAndDetailAreKept(t *testing.T) {
 		return fmt.Sprintf(`{"id":"o1","extra":%q,"row_hash":%d,"seq":%[2]d}`, extra, seq)
 	}
 	list := func(extra string) streamInput {
-		return streamInput{cover: load.Whole, rows: rows{"orders": row(extra, 1) + `,{"id":"o2","extra":"{\"z\":9}","row_hash":9,"seq":2}`}}
+		return streamInput{coverage: load.Whole, rows: rows{"orders": row(extra, 1) + `,{"id":"o2","extra":"{\"z\":9}","row_hash":9,"seq":2}`}}
 	}
 	detail := func(extra string) streamInput {
-		return streamInput{cover: load.ByID, rows: rows{"orders": row(extra, 5)}, outcomes: map[load.Outcome][]string{load.Answered: {"o1"}}}
+		return streamInput{coverage: load.ByID, rows: rows{"orders": row(extra, 5)}, outcomes: map[load.Outcome][]string{load.Answered: {"o1"}}}
 	}
 	both := map[string]streamInput{"orders": list(`{"a":1.10,"b":null}`), "order_details": detail(`{"c":2}`)}
 	for name, c := range map[string]struct {
@@ -52,7 +52,7 @@ func TestLastCopyOfARepeatedItemIsKept(t *testing.T) {
 		return fmt.Sprintf(`{"outlet_channel_id":%q,"position":%d,"url":%q,"row_hash":1,"seq":1}`, channel, position, url)
 	}
 	h := newFixture(t, "outlets", "outlet_listings")
-	_, err := h.run(map[string]streamInput{"outlets": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a"}}, rows: rows{
+	_, err := h.run(map[string]streamInput{"outlets": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a"}}, rows: rows{
 		"outlets": `{"id":"a","row_hash":2,"seq":0},{"id":"a","row_hash":1,"seq":1}`,
 		"outlet_channels": strings.Join([]string{channel("c", "early"), channel("c", "late"), channel("first link rejected", "early"), channel("first link rejected", "late"),
 			channel("one link", "early"), channel("one link", "middle"), channel("one link", "late"), channel("once", "only")}, ","),
@@ -72,9 +72,9 @@ func TestLastCopyOfARepeatedItemIsKept(t *testing.T) {
 func TestMissedDetailIsRequestedAgain(t *testing.T) {
 	h := newFixture(t, "orders", "order_details")
 	h.planDetails = true
-	list := streamInput{cover: load.Whole, rows: rows{"orders": `{"id":"o1","row_hash":1,"seq":1}`}}
+	list := streamInput{coverage: load.Whole, rows: rows{"orders": `{"id":"o1","row_hash":1,"seq":1}`}}
 	detail := func(o load.Outcome) streamInput {
-		return streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{o: {"o1"}}}
+		return streamInput{coverage: load.ByID, outcomes: map[load.Outcome][]string{o: {"o1"}}}
 	}
 	for i, outcome := range []load.Outcome{load.Answered, load.Missed} {
 		h.beforeMerge = func(_ *load.Stage, d *warehouse.Draft) {
@@ -98,7 +98,7 @@ func TestSwappedValuesAreAChange(t *testing.T) {
 	var fingerprints []string
 	for _, hashes := range [][2]int{{first, second}, {first + 4<<32, second - 4<<32}} {
 		inputs := wholeList(listing("p1", "a", 1, 1), price("p1", 1, "10", hashes[0], 1)+","+price("p1", 2, "20", hashes[1], 1))
-		inputs["products"] = streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"p1"}}}
+		inputs["products"] = streamInput{coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"p1"}}}
 		_, err := h.run(inputs, load.Limits{Rows: 10})
 		must(t, err)
 		fingerprints = append(fingerprints, h.queryRows("SELECT fingerprint FROM meta.details WHERE stream = 'products'")...)

@@ -72,10 +72,10 @@ func (e *Events) HasRows(ctx context.Context, table string) (bool, error) {
 	return has, nil
 }
 
-// Lineage returns the published runs on which the draft is based. It omits runs that were rolled back or
-// replayed.
-func (e *Events) Lineage(ctx context.Context) (map[string]bool, error) {
-	runs, err := queryTextSet(ctx, e.staging.draft, eventsSQL.Render("lineage", nil))
+// PublishedRuns returns the published runs on which the draft is based. It omits runs that were rolled back
+// or replayed.
+func (e *Events) PublishedRuns(ctx context.Context) (map[string]bool, error) {
+	runs, err := queryTextSet(ctx, e.staging.draft, eventsSQL.Render("published_runs", nil))
 	if err != nil {
 		return nil, fmt.Errorf("read meta.runs: %w", err)
 	}

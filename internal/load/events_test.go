@@ -89,8 +89,8 @@ func TestEventsAreWrittenWithTheirOutcome(t *testing.T) {
 		`late t s 31 18:00 31 23:59:59.123456 stored {"a":1} abc 20261101T020000Z`)
 }
 
-// TestLineageOmitsUnpublishedRuns publishes two nights, with a failed run in the ledger.
-func TestLineageOmitsUnpublishedRuns(t *testing.T) {
+// TestPublishedRunsOmitFailedRuns publishes two nights, with a failed run in the ledger.
+func TestPublishedRunsOmitFailedRuns(t *testing.T) {
 	h := newFixture(t, "article_status_events")
 	h.afterMerge = func(s *load.Stage, d *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
 		must(t, s.Findings.WriteSummary(t.Context(), load.Summary{Run: ledger.Run{ID: d.Run, StartedAt: d.At, SnapshotAt: d.At},
@@ -102,10 +102,10 @@ func TestLineageOmitsUnpublishedRuns(t *testing.T) {
 	}
 	h.afterMerge = nil
 	h.beforeMerge = func(s *load.Stage, _ *warehouse.Draft) {
-		runs, err := s.Events.Lineage(t.Context())
+		runs, err := s.Events.PublishedRuns(t.Context())
 		must(t, err)
 		if len(runs) != 2 || !runs["20261101T020000Z"] || !runs["20261102T020000Z"] {
-			t.Errorf("lineage is %v, want the two published runs", runs)
+			t.Errorf("published runs are %v, want the runs of the two nights", runs)
 		}
 		has, err := s.Events.HasRows(t.Context(), "article_status_events")
 		if err != nil || has {

@@ -83,7 +83,7 @@ func (f *Findings) countDrift(ctx context.Context, drift []stream.Drift) error {
 
 // WriteRejects writes the rejects of tonight. They replace the earlier rejects of the rows that were read
 // tonight, so that meta.rejects does not grow by the same values every night.
-func (f *Findings) WriteRejects(ctx context.Context, cover map[string]Coverage) error {
+func (f *Findings) WriteRejects(ctx context.Context, coverage map[string]Coverage) error {
 	if err := f.staging.flush(ctx, allStreams); err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (f *Findings) WriteRejects(ctx context.Context, cover map[string]Coverage) 
 	var deletes []sqlText
 	readTables := []string{""} // an empty list would be invalid SQL
 	for _, t := range stream.Tables(f.staging.streams) {
-		wasRead := func(name string) bool { return cover[name] != Carried }
+		wasRead := func(name string) bool { return coverage[name] != Carried }
 		if !slices.ContainsFunc(stream.FilledBy(f.staging.streams, t.Name), wasRead) {
 			continue
 		}

@@ -21,8 +21,8 @@ func (h *fixture) setFindings(rejects []stream.Reject, records []stream.DriftRec
 		}
 		must(h.t, s.Findings.AddDriftRecords(h.t.Context(), records))
 	}
-	h.afterMerge = func(s *load.Stage, d *warehouse.Draft, cover map[string]load.Coverage, changes []load.Change) {
-		err := s.Findings.WriteRejects(h.t.Context(), cover)
+	h.afterMerge = func(s *load.Stage, d *warehouse.Draft, coverage map[string]load.Coverage, changes []load.Change) {
+		err := s.Findings.WriteRejects(h.t.Context(), coverage)
 		must(h.t, err)
 		must(h.t, s.Findings.WriteSummary(h.t.Context(), load.Summary{Drift: drift, Changes: changes,
 			Run: ledger.Run{ID: d.Run, StartedAt: d.At, SnapshotAt: d.At}}))
@@ -61,7 +61,7 @@ func TestTrialRejectsOfSeveralPassesCountOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := newFixture(t, "orders", "order_details", "products", "product_listings")
 			h.setFindings(c.rejects, nil, nil)
-			_, err := h.run(map[string]streamInput{"orders": {cover: load.Whole}}, load.Limits{})
+			_, err := h.run(map[string]streamInput{"orders": {coverage: load.Whole}}, load.Limits{})
 			must(t, err)
 			h.requireRows(rejectsQuery, c.want...)
 		})
@@ -106,7 +106,7 @@ func TestRejectsAreNumberedInOrder(t *testing.T) {
 	}
 	h := newFixture(t, "orders", "order_details", "files")
 	h.setFindings(rejects, nil, nil)
-	_, err := h.run(map[string]streamInput{"orders": {cover: load.Whole}, "order_details": {cover: load.ByID}}, load.Limits{})
+	_, err := h.run(map[string]streamInput{"orders": {coverage: load.Whole}, "order_details": {coverage: load.ByID}}, load.Limits{})
 	must(t, err)
 	h.requireRows("SELECT run_id[7:8], seq, table_name, key, parent, column_name, raw, reason, page, position FROM meta.rejects ORDER BY seq",
 		"01 1 order_line_items a/1 a total x <nil> 1 1",
@@ -141,7 +141,7 @@ func TestRejectsAreKeptWithTheirRows(t *testing.T) {
 		reject("outlet_channels", "c1", "read", "logo"), reject("outlet_channels", "c2", "carried", "logo"), reject("outlet_channels", "c3", "carried", "logo"), reject("outlet_channels", "", "carried", "")}
 	h := newFixture(t, "outlets", "outlet_listings")
 	h.setFindings(first, nil, nil)
-	_, err := h.run(map[string]streamInput{"outlets": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"read", "carried"}}, rows: rows{
+	_, err := h.run(map[string]streamInput{"outlets": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"read", "carried"}}, rows: rows{
 		"outlets": outlet("read", 1) + "," + outlet("carried", 2), "outlet_channels": channel("c1", "read", 1) + "," + channel("c2", "carried", 2) + "," + channel("c3", "carried", 3)}}}, load.Limits{})
 	must(t, err)
 	h.requireRows("SELECT table_name, key FROM meta.rejects ORDER BY ALL", "outlet_channels c1", "outlet_channels c2", "outlet_channels c3", "outlet_channels <nil>", "outlets carried", "outlets read", "outlets <nil>", "outlets <nil>")
@@ -156,8 +156,8 @@ func TestRejectsAreKeptWithTheirRows(t *testing.T) {
 		_, err := s.Details.PlanOnly(t.Context(), outlets, []string{"read", "missed", "gone"})
 		must(t, err)
 	}
-	outcomes := map[load.Outcome][]string{load.Answered: {"read"}, load.Missed: {"missed"}, load.Gone: {"gone"}}
-	_, err = h.run(map[string]streamInput{"outlets": {cover: load.ByID, outcomes: outcomes, rows: rows{
+	outcomes := map[load.Outcome][]string{load.Answered: {"read"}, load.Missed: {"missed"}, load.NotFound: {"gone"}}
+	_, err = h.run(map[string]streamInput{"outlets": {coverage: load.ByID, outcomes: outcomes, rows: rows{
 		"outlets": outlet("read", 1), "outlet_channels": channel("c1", "read", 1)}}}, load.Limits{})
 	must(t, err)
 	h.requireRows("SELECT run_id[7:8], table_name, key, parent, column_name FROM meta.rejects ORDER BY ALL",
@@ -165,7 +165,7 @@ func TestRejectsAreKeptWithTheirRows(t *testing.T) {
 		"02 outlet_channel_social_links c2 carried logo", "02 outlet_channels c3 carried logo", "02 outlets read <nil> country")
 
 	h.setFindings(nil, nil, nil)
-	_, err = h.run(map[string]streamInput{"outlets": {cover: load.Carried}}, load.Limits{})
+	_, err = h.run(map[string]streamInput{"outlets": {coverage: load.Carried}}, load.Limits{})
 	must(t, err)
 	h.requireRows("SELECT count(*) FROM meta.rejects", "7")
 }
@@ -186,14 +186,14 @@ func TestDriftIsCountedByRecord(t *testing.T) {
 	const driftQuery = "SELECT table_name, path, kind, first_run[7:8], last_run[7:8], count, sample, key FROM meta.drift ORDER BY ALL"
 	h.setFindings(nil, []stream.DriftRecord{{DriftIndex: 0, Record: 1}, {DriftIndex: 0, Record: 1}, {DriftIndex: 1, Record: 1}, {DriftIndex: 0, Record: 2}, {DriftIndex: 1, Record: 2},
 		{DriftIndex: 3, Record: 1}, {DriftIndex: 4, Record: 1}, {DriftIndex: 5, Record: 3}}, drifts)
-	_, err := h.run(map[string]streamInput{"orders": {cover: load.Whole}}, load.Limits{})
+	_, err := h.run(map[string]streamInput{"orders": {coverage: load.Whole}}, load.Limits{})
 	must(t, err)
 	h.requireRows(driftQuery, "orders colour conflict 01 01 1  <nil>", `orders colour unknown_field 01 01 2 "red" a`, "orders size unknown_field 01 01 1  <nil>",
 		`orders status=lost unknown_enum 01 01 2 "lost" <nil>`, "products colour unknown_field 01 01 1  <nil>")
 
 	drifts[0].Sample, drifts[0].Key = `"blue"`, "z"
 	h.setFindings(nil, []stream.DriftRecord{{DriftIndex: 0, Record: 1}, {DriftIndex: 2, Record: 5}, {DriftIndex: 2, Record: 5}, {DriftIndex: 2, Record: 6}}, drifts)
-	_, err = h.run(map[string]streamInput{"orders": {cover: load.Whole}}, load.Limits{})
+	_, err = h.run(map[string]streamInput{"orders": {coverage: load.Whole}}, load.Limits{})
 	must(t, err)
 	h.requireRows(driftQuery, "orders colour conflict 01 01 1  <nil>", `orders colour unknown_field 01 02 3 "red" a`, "orders size unknown_field 01 01 1  <nil>",
 		`orders status=lost unknown_enum 01 01 2 "lost" <nil>`, "orders unseen unknown_field 02 02 2  <nil>", "products colour unknown_field 01 01 1  <nil>")
@@ -237,17 +237,17 @@ func TestRowAgesAreCounted(t *testing.T) {
 	}
 	order := func(id string, hash int) string { return record(hash, hash, "id", quote(id)) }
 	_, err := h.run(map[string]streamInput{
-		"orders": {cover: load.Whole, rows: rows{"orders": order("a", 1) + "," + order("b", 2) + "," + order("c", 3)}},
-		"order_details": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a", "b", "c"}},
+		"orders": {coverage: load.Whole, rows: rows{"orders": order("a", 1) + "," + order("b", 2) + "," + order("c", 3)}},
+		"order_details": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a", "b", "c"}},
 			rows: rows{"orders": order("a", 11) + "," + order("b", 12) + "," + order("c", 13)}},
-		"countries": {cover: load.Whole, rows: rows{"locations": location("country", "x", 1) + "," + location("country", "y", 2) + "," + location("country", "z", 4)}},
-		"cities":    {cover: load.Whole, rows: rows{"locations": location("city", "x", 3)}},
+		"countries": {coverage: load.Whole, rows: rows{"locations": location("country", "x", 1) + "," + location("country", "y", 2) + "," + location("country", "z", 4)}},
+		"cities":    {coverage: load.Whole, rows: rows{"locations": location("city", "x", 3)}},
 	}, load.Limits{})
 	must(t, err)
-	h.afterMerge = func(s *load.Stage, d *warehouse.Draft, cover map[string]load.Coverage, _ []load.Change) {
+	h.afterMerge = func(s *load.Stage, d *warehouse.Draft, coverage map[string]load.Coverage, _ []load.Change) {
 		must(t, d.Exec(t.Context(), "UPDATE meta.details SET read_at = '2026-10-31 02:00:00+00' WHERE id = 'c'",
 			"INSERT INTO meta.details (stream, id, run_id, read_at) VALUES ('products', 'b', 'earlier', '2026-10-01 02:00:00+00')"))
-		ages, err := s.CountRowAges(t.Context(), cover)
+		ages, err := s.CountRowAges(t.Context(), coverage)
 		must(t, err)
 		for name, want := range map[string]string{
 			"orders":        "3 rows, 0 old, none",
@@ -265,11 +265,11 @@ func TestRowAgesAreCounted(t *testing.T) {
 		}
 	}
 	_, err = h.run(map[string]streamInput{
-		"orders": {cover: load.Whole, rows: rows{"orders": order("a", 1) + "," + order("b", 9) + "," + order("c", 9)}},
-		"order_details": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"b"}, load.Missed: {"c"}},
+		"orders": {coverage: load.Whole, rows: rows{"orders": order("a", 1) + "," + order("b", 9) + "," + order("c", 9)}},
+		"order_details": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"b"}, load.Missed: {"c"}},
 			rows: rows{"orders": order("b", 12)}},
-		"countries": {cover: load.Unproven, rows: rows{"locations": location("country", "x", 1)}},
-		"cities":    {cover: load.Carried},
+		"countries": {coverage: load.Unproven, rows: rows{"locations": location("country", "x", 1)}},
+		"cities":    {coverage: load.Carried},
 	}, load.Limits{})
 	must(t, err)
 }

@@ -110,7 +110,7 @@ func TestLimitsApplyToEachListOfATable(t *testing.T) {
 			for i := n[0]; i < n[0]+n[1]; i++ {
 				locations = append(locations, fmt.Sprintf(`{"kind":%q,"name":"%s %d","row_hash":%d,"seq":%d}`, kind, kind, i, i+1, i))
 			}
-			inputs[stream] = streamInput{cover: load.Whole, rows: rows{"locations": strings.Join(locations, ",")}}
+			inputs[stream] = streamInput{coverage: load.Whole, rows: rows{"locations": strings.Join(locations, ",")}}
 		}
 		return inputs
 	}

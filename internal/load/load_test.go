@@ -88,8 +88,8 @@ type rows map[string]string
 
 // streamInput is the input of a night from one stream.
 type streamInput struct {
-	rows  rows
-	cover load.Coverage
+	rows     rows
+	coverage load.Coverage
 	// outcomes contains the requested ids of details by outcome.
 	outcomes map[load.Outcome][]string
 	// distinct means that no record was read twice.
@@ -113,13 +113,13 @@ func (h *fixture) run(inputs map[string]streamInput, limits load.Limits) (map[st
 	if h.skippedKeys != "" {
 		h.skipKeys(ctx, s)
 	}
-	cover := map[string]load.Coverage{}
+	coverage := map[string]load.Coverage{}
 	for name, input := range inputs {
-		cover[name] = input.cover
+		coverage[name] = input.coverage
 		h.stage(ctx, s, name, input)
 	}
 	for _, st := range h.streams {
-		must(h.t, s.Rows.Finish(ctx, st, cover[st.Name], inputs[st.Name].distinct))
+		must(h.t, s.Rows.Finish(ctx, st, coverage[st.Name], inputs[st.Name].distinct))
 		if h.planDetails && st.IsDetail() {
 			_, err := s.Details.Plan(ctx, st, h.reread, func(string) bool { return true })
 			must(h.t, err)
@@ -135,13 +135,13 @@ func (h *fixture) run(inputs map[string]streamInput, limits load.Limits) (map[st
 	if h.beforeMerge != nil {
 		h.beforeMerge(s, d)
 	}
-	changes, err := s.Merge(ctx, cover, limits)
+	changes, err := s.Merge(ctx, coverage, limits)
 	if err != nil {
 		must(h.t, s.Close(ctx))
 		return nil, err
 	}
 	if h.afterMerge != nil {
-		h.afterMerge(s, d, cover, changes)
+		h.afterMerge(s, d, coverage, changes)
 	}
 	files, err := load.WriteParquet(ctx, d, h.w.Schema.Definitions(), h.w.Schema.Tables(), changes)
 	must(h.t, err)
@@ -267,7 +267,7 @@ func wholeList(listings, prices string) map[string]streamInput {
 	if prices != "" {
 		r["product_listing_prices"] = prices
 	}
-	return map[string]streamInput{"product_listings": {rows: r, cover: load.Whole}}
+	return map[string]streamInput{"product_listings": {rows: r, coverage: load.Whole}}
 }
 
 const historyQuery = `SELECT name, strftime(valid_from, '%d'), strftime(valid_to, '%d') FROM history.product_listings ORDER BY id, valid_from`
@@ -304,10 +304,10 @@ func TestMergeKeepsOneVersionPerChange(t *testing.T) {
 // TestMergeClosesOnlyProvenAbsences omits a row in the second night, with each coverage of a list.
 func TestMergeClosesOnlyProvenAbsences(t *testing.T) {
 	cases := []struct {
-		name  string
-		cover load.Coverage
-		rows  string
-		want  []string
+		name     string
+		coverage load.Coverage
+		rows     string
+		want     []string
 	}{
 		{"a proven walk closes missing rows", load.Whole, listing("a", "apricot", 9, 1), []string{"a apricot"}},
 		{"an unproven walk adds rows and closes none", load.Unproven, listing("a", "apricot", 9, 1), []string{"a apricot", "b bear"}},
@@ -318,11 +318,11 @@ func TestMergeClosesOnlyProvenAbsences(t *testing.T) {
 			h := newFixture(t, "product_listings")
 			_, err := h.run(wholeList(listing("a", "apple", 1, 1)+","+listing("b", "bear", 2, 2), price("b", 1, "2", 6, 2)), load.Limits{})
 			must(t, err)
-			_, err = h.run(map[string]streamInput{"product_listings": {rows: rows{"product_listings": c.rows}, cover: c.cover}}, load.Limits{Rows: 10})
+			_, err = h.run(map[string]streamInput{"product_listings": {rows: rows{"product_listings": c.rows}, coverage: c.coverage}}, load.Limits{Rows: 10})
 			must(t, err)
 			h.requireRows("SELECT id, name FROM product_listings ORDER BY id", c.want...)
 			prices := []string{"b"}
-			if c.cover == load.Whole {
+			if c.coverage == load.Whole {
 				prices = nil
 			}
 			h.requireRows("SELECT product_listing_id FROM product_listing_prices", prices...)
@@ -338,8 +338,8 @@ func TestRepeatedItemOfDistinctRecordsIsStoredOnce(t *testing.T) {
 		return fmt.Sprintf(`{"article_id":"a","id":%q,"row_hash":%d,"seq":%d}`, id, hash, seq)
 	}
 	_, err := h.run(map[string]streamInput{"article_comments": {
-		rows:  rows{"article_comments": strings.Join([]string{comment("c1", 1, 1), comment("r", 2, 1), comment("c2", 3, 2), comment("r", 4, 2)}, ",")},
-		cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a"}}, distinct: true,
+		rows:     rows{"article_comments": strings.Join([]string{comment("c1", 1, 1), comment("r", 2, 1), comment("c2", 3, 2), comment("r", 4, 2)}, ",")},
+		coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a"}}, distinct: true,
 	}}, load.Limits{})
 	must(t, err)
 	h.requireRows("SELECT id, row_hash FROM main.article_comments ORDER BY id", "c1 1", "c2 3", "r 4")
@@ -365,11 +365,11 @@ func TestListAndDetailAreJoined(t *testing.T) {
 		return fmt.Sprintf(`{"order_id":"o1","position":1,"product_id":"p","outlet_name":%q,"row_hash":%d,"seq":%d}`, outlet, seq, seq)
 	}
 	inputs := map[string]streamInput{
-		"orders": {cover: load.Whole, rows: rows{"orders": list, "order_line_items": item("lean", 1)}},
-		"order_details": {cover: load.ByID, rows: rows{
+		"orders": {coverage: load.Whole, rows: rows{"orders": list, "order_line_items": item("lean", 1)}},
+		"order_details": {coverage: load.ByID, rows: rows{
 			"orders":           `{"id":"o1","name":"Ann","email":"ann@x","team_name":"","status":"paid","total":"10.5","row_hash":7,"seq":5}`,
 			"order_line_items": item("full", 5)},
-			outcomes: map[load.Outcome][]string{load.Answered: {"o1"}, load.Gone: {"o2"}}},
+			outcomes: map[load.Outcome][]string{load.Answered: {"o1"}, load.NotFound: {"o2"}}},
 	}
 	_, err := h.run(inputs, load.Limits{Rows: 10})
 	must(t, err)
@@ -396,14 +396,14 @@ func TestFailedRequestClosesNoRows(t *testing.T) {
 	link := func(channel string, hash int) string {
 		return fmt.Sprintf(`{"outlet_channel_id":%q,"position":1,"url":"u","row_hash":%d,"seq":%d}`, channel, hash, hash)
 	}
-	first := streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a", "b", "c", "d"}}, rows: rows{
+	first := streamInput{coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a", "b", "c", "d"}}, rows: rows{
 		"outlets":                     outlet("a", 1) + "," + outlet("b", 2) + "," + outlet("c", 3) + "," + outlet("d", 4),
 		"outlet_channels":             channel("a1", "a", 1) + "," + channel("a2", "a", 1) + "," + channel("b1", "b", 2) + "," + channel("c1", "c", 3),
 		"outlet_channel_social_links": link("a2", 1) + "," + link("b1", 2) + "," + link("c1", 3)}}
 	_, err := h.run(map[string]streamInput{"outlets": first}, load.Limits{})
 	must(t, err)
-	second := streamInput{cover: load.ByID, rows: rows{"outlets": outlet("a", 1), "outlet_channels": channel("a1", "a", 1)},
-		outcomes: map[load.Outcome][]string{load.Answered: {"a", "d"}, load.Gone: {"b"}, load.Missed: {"c"}}}
+	second := streamInput{coverage: load.ByID, rows: rows{"outlets": outlet("a", 1), "outlet_channels": channel("a1", "a", 1)},
+		outcomes: map[load.Outcome][]string{load.Answered: {"a", "d"}, load.NotFound: {"b"}, load.Missed: {"c"}}}
 	_, err = h.run(map[string]streamInput{"outlets": second}, load.Limits{Rows: 10})
 	must(t, err)
 	h.requireRows("SELECT id FROM outlets ORDER BY id", "a", "c")

@@ -21,11 +21,11 @@ type Change struct {
 
 // merge applies the staged rows to main.
 type merge struct {
-	staging *staging
-	rows    *Rows
-	details *Details
-	cover   map[string]Coverage
-	limits  Limits
+	staging  *staging
+	rows     *Rows
+	details  *Details
+	coverage map[string]Coverage
+	limits   Limits
 }
 
 // compare finds the changes of tables, parents before children: the scope of a child table depends on the
@@ -98,7 +98,7 @@ func (m *merge) write(ctx context.Context, changes []Change) error {
 		if err := m.writeDeletions(ctx, tx, changes); err != nil {
 			return err
 		}
-		return m.details.store(ctx, tx, m.cover)
+		return m.details.store(ctx, tx, m.coverage)
 	})
 	if err != nil {
 		return err
@@ -183,7 +183,7 @@ func (m *merge) evidence(t stream.Table, streams []stream.Stream) sqlText {
 // no such stream, it returns the zero value.
 func (m *merge) requestedDetails(t stream.Table) stream.Stream {
 	for _, st := range m.staging.streams {
-		if st.IsDetail() && m.cover[st.Name] == ByID && st.Root().Name == t.Name {
+		if st.IsDetail() && m.coverage[st.Name] == ByID && st.Root().Name == t.Name {
 			return st
 		}
 	}

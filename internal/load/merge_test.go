@@ -44,19 +44,19 @@ func TestValuesOfListAndDetailAreJoined(t *testing.T) {
 			t.Parallel()
 			h := newFixture(t, "orders", "order_details")
 			if c.stored != "" {
-				_, err := h.run(map[string]streamInput{"orders": {cover: load.Whole, rows: rows{"orders": c.stored}}}, load.Limits{})
+				_, err := h.run(map[string]streamInput{"orders": {coverage: load.Whole, rows: rows{"orders": c.stored}}}, load.Limits{})
 				must(t, err)
 			}
 			inputs := map[string]streamInput{}
 			if c.list != "" {
-				inputs["orders"] = streamInput{cover: load.Whole, rows: rows{"orders": c.list}}
+				inputs["orders"] = streamInput{coverage: load.Whole, rows: rows{"orders": c.list}}
 			}
 			switch c.detail {
 			case "":
 			case missed:
-				inputs["order_details"] = streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{load.Missed: {"o"}}}
+				inputs["order_details"] = streamInput{coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Missed: {"o"}}}
 			default:
-				inputs["order_details"] = streamInput{cover: load.ByID, rows: rows{"orders": c.detail}, outcomes: map[load.Outcome][]string{load.Answered: {"o"}}}
+				inputs["order_details"] = streamInput{coverage: load.ByID, rows: rows{"orders": c.detail}, outcomes: map[load.Outcome][]string{load.Answered: {"o"}}}
 			}
 			_, err := h.run(inputs, load.Limits{})
 			must(t, err)
@@ -71,14 +71,14 @@ func TestItemsOfListAndDetailAreJoined(t *testing.T) {
 	item := func(seq, position int, name, product string) string {
 		return record(seq, seq, "order_id", `"o"`, "position", fmt.Sprint(position), "outlet_name", name, "product_id", product)
 	}
-	both := map[string]streamInput{"orders": {cover: load.Whole, rows: rows{"orders": order(1), "order_line_items": item(1, 1, `"lean"`, "null")}},
-		"order_details": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"o"}}, rows: rows{"orders": order(2),
+	both := map[string]streamInput{"orders": {coverage: load.Whole, rows: rows{"orders": order(1), "order_line_items": item(1, 1, `"lean"`, "null")}},
+		"order_details": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"o"}}, rows: rows{"orders": order(2),
 			"order_line_items": item(2, 1, `"full"`, `"p"`) + "," + item(2, 2, `"more"`, `"q"`)}}}
 	list := func(items ...string) map[string]streamInput {
-		return map[string]streamInput{"orders": {cover: load.Whole, rows: rows{"orders": order(3), "order_line_items": strings.Join(items, ",")}}}
+		return map[string]streamInput{"orders": {coverage: load.Whole, rows: rows{"orders": order(3), "order_line_items": strings.Join(items, ",")}}}
 	}
 	detail := func(items string) map[string]streamInput {
-		return map[string]streamInput{"order_details": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"o"}},
+		return map[string]streamInput{"order_details": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"o"}},
 			rows: rows{"orders": order(4), "order_line_items": items}}}
 	}
 	firstNight := newFixture(t, "orders", "order_details")
@@ -95,7 +95,7 @@ func TestItemsOfListAndDetailAreJoined(t *testing.T) {
 		"the list has fewer items":          {list(item(3, 1, `"full"`, `"p"`)), []string{"1 full p"}},
 		"the list omits the items":          {list(`{"order_id":"other","position":1,"row_hash":1,"seq":99}`), []string{"1 full p", "2 more q"}},
 		"only the detail is read":           {detail(item(4, 1, `"new"`, "null")), []string{"1 new <nil>"}},
-		"another order has only a list": {map[string]streamInput{"orders": {cover: load.Whole, rows: rows{"orders": order(3) + "," + record(5, 5, "id", `"p"`),
+		"another order has only a list": {map[string]streamInput{"orders": {coverage: load.Whole, rows: rows{"orders": order(3) + "," + record(5, 5, "id", `"p"`),
 			"order_line_items": record(5, 5, "order_id", `"p"`, "position", "1", "outlet_name", `"list"`, "product_id", `"r"`)}},
 			"order_details": detail(item(4, 1, `"new"`, "null"))["order_details"]}, []string{"1 new <nil>"}},
 		"neither list nor detail was read": {map[string]streamInput{}, []string{"1 full p", "2 more q"}},
@@ -117,8 +117,8 @@ func TestTrialProvenAbsenceClosesRows(t *testing.T) {
 	order := func(id string) string { return record(1, 1, "id", quote(id)) }
 	line := func(id string) string { return record(1, 1, "order_id", quote(id), "position", "1") }
 	first := map[string]streamInput{
-		"orders": {cover: load.Whole, rows: rows{"orders": order("a") + "," + order("b")}},
-		"order_details": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a", "b"}}, rows: rows{
+		"orders": {coverage: load.Whole, rows: rows{"orders": order("a") + "," + order("b")}},
+		"order_details": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a", "b"}}, rows: rows{
 			"orders": record(2, 2, "id", `"a"`) + "," + record(3, 3, "id", `"b"`), "order_line_items": line("a") + "," + line("b")}},
 	}
 	// In the second night, the list and the details contain only order a.
@@ -130,11 +130,11 @@ func TestTrialProvenAbsenceClosesRows(t *testing.T) {
 		wantDeletions []string
 	}{
 		"a proven list, no detail request":        {load.Whole, "", []string{"a"}, []string{"b absent from a proven walk of orders"}},
-		"a proven list, and a 404":                {load.Whole, load.Gone, []string{"a"}, []string{"b 404 from /orders/{order_id}"}},
+		"a proven list, and a 404":                {load.Whole, load.NotFound, []string{"a"}, []string{"b 404 from /orders/{order_id}"}},
 		"a proven list, detail request failed":    {load.Whole, load.Missed, []string{"a", "b"}, nil},
 		"an unproven list":                        {load.Unproven, "", []string{"a", "b"}, nil},
-		"an unproven list, and a 404":             {load.Unproven, load.Gone, []string{"a"}, []string{"b 404 from /orders/{order_id}"}},
-		"a carried list, and a 404":               {load.Carried, load.Gone, []string{"a"}, []string{"b 404 from /orders/{order_id}"}},
+		"an unproven list, and a 404":             {load.Unproven, load.NotFound, []string{"a"}, []string{"b 404 from /orders/{order_id}"}},
+		"a carried list, and a 404":               {load.Carried, load.NotFound, []string{"a"}, []string{"b 404 from /orders/{order_id}"}},
 		"a carried list, detail request failed":   {load.Carried, load.Missed, []string{"a", "b"}, nil},
 		"an unproven list, detail request failed": {load.Unproven, load.Missed, []string{"a", "b"}, nil},
 	} {
@@ -146,8 +146,8 @@ func TestTrialProvenAbsenceClosesRows(t *testing.T) {
 			if c.outcome != "" {
 				outcomes[c.outcome] = append(outcomes[c.outcome], "b")
 			}
-			_, err = h.run(map[string]streamInput{"orders": {cover: c.list, rows: rows{"orders": order("a")}},
-				"order_details": {cover: load.ByID, outcomes: outcomes, rows: rows{"orders": record(2, 2, "id", `"a"`), "order_line_items": line("a")}}}, load.Limits{Rows: 9})
+			_, err = h.run(map[string]streamInput{"orders": {coverage: c.list, rows: rows{"orders": order("a")}},
+				"order_details": {coverage: load.ByID, outcomes: outcomes, rows: rows{"orders": record(2, 2, "id", `"a"`), "order_line_items": line("a")}}}, load.Limits{Rows: 9})
 			must(t, err)
 			h.requireRows("SELECT id FROM orders ORDER BY id", c.want...)
 			h.requireRows("SELECT order_id FROM order_line_items ORDER BY ALL", c.want...)
@@ -192,14 +192,14 @@ func TestDetailsAreStoredForTheNextNight(t *testing.T) {
 	h := newFixture(t, "product_listings", "products")
 	h.planDetails = true
 	list := wholeList(listing("a", "x", 1, 1)+","+listing("b", "x", 2, 2)+","+listing("c", "x", 3, 3), "")
-	inputs := func(cover load.Coverage, outcomes map[load.Outcome][]string) map[string]streamInput {
-		return map[string]streamInput{"product_listings": list["product_listings"], "products": {cover: cover, outcomes: outcomes}}
+	inputs := func(coverage load.Coverage, outcomes map[load.Outcome][]string) map[string]streamInput {
+		return map[string]streamInput{"product_listings": list["product_listings"], "products": {coverage: coverage, outcomes: outcomes}}
 	}
 	const detailsQuery = "SELECT id, run_id[7:8], strftime(read_at, '%d'), strftime(failed_at, '%d'), fingerprint IS NULL FROM meta.details ORDER BY id"
 	_, err := h.run(inputs(load.ByID, map[load.Outcome][]string{load.Answered: {"a", "b", "c"}}), load.Limits{})
 	must(t, err)
 	h.requireRows(detailsQuery, "a 01 01 <nil> false", "b 01 01 <nil> false", "c 01 01 <nil> false")
-	_, err = h.run(inputs(load.ByID, map[load.Outcome][]string{load.Answered: {"a"}, load.Missed: {"b"}, load.Gone: {"c"}}), load.Limits{})
+	_, err = h.run(inputs(load.ByID, map[load.Outcome][]string{load.Answered: {"a"}, load.Missed: {"b"}, load.NotFound: {"c"}}), load.Limits{})
 	must(t, err)
 	h.requireRows(detailsQuery, "a 02 02 <nil> false", "b 01 01 02 false")
 	_, err = h.run(inputs(load.Carried, map[load.Outcome][]string{load.Answered: {"a"}}), load.Limits{})

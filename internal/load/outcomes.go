@@ -17,8 +17,8 @@ type Outcome string
 const (
 	// Answered means that the staged rows of the id are complete.
 	Answered Outcome = "answered"
-	// Gone means that the request returned 404.
-	Gone Outcome = "404"
+	// NotFound means that the request returned 404.
+	NotFound Outcome = "404"
 	// Missed means that the request failed, or that the response does not show which rows were
 	// deleted. Staged rows of the id are merged, and the other stored rows of the id are kept.
 	Missed Outcome = "missed"
@@ -79,7 +79,7 @@ func (p *Details) MarkUnread(ctx context.Context, st stream.Stream) (Plan, error
 	return p.countPlan(ctx, st)
 }
 
-// KeepListed changes the outcome Gone of an id to Missed if a list still contains the id. The rows of
+// KeepListed changes the outcome NotFound of an id to Missed if a list still contains the id. The rows of
 // the record are then kept. For a list that was not read in this run, and for details of another stream
 // that were not read, KeepListed uses the rows in main. It returns the number of changed outcomes.
 func (p *Details) KeepListed(ctx context.Context, st stream.Stream, wasRead func(string) bool) (n int64, err error) {
@@ -156,9 +156,9 @@ func (p *Details) KnownIDs(ctx context.Context, st stream.Stream) (map[string]bo
 // store writes the fingerprint of each answered detail into meta.details, for the plan of the next
 // night. It marks missed details, because the next night must request them again. It runs statements
 // for each stream: a single statement for all streams would exceed a small memory limit.
-func (p *Details) store(ctx context.Context, tx *sql.Tx, cover map[string]Coverage) error {
+func (p *Details) store(ctx context.Context, tx *sql.Tx, coverage map[string]Coverage) error {
 	for _, st := range p.staging.streams {
-		if !st.IsDetail() || cover[st.Name] == Carried {
+		if !st.IsDetail() || coverage[st.Name] == Carried {
 			continue
 		}
 		requested, at := requestedTable(st.Name), p.staging.draft.At

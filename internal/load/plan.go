@@ -15,51 +15,50 @@ import (
 // Details plans which details a night requests, and stages the outcomes of the requests.
 type Details struct {
 	staging *staging
-	earlier earlierNights
+	facts   planFacts
 }
 
-// earlierNights contains the facts of earlier nights that every plan needs. They are read once,
-// because a subquery for them in each plan takes longer than the plan.
-type earlierNights struct {
+// planFacts contains facts that the plans of all streams need. They are read once, because a subquery
+// for them would take longer than the rest of a plan.
+type planFacts struct {
 	once sync.Once
 	err  error
-	// times are the times of the published nights, newest first.
-	times []time.Time
+	// nights are the times of the published nights, newest first.
+	nights []time.Time
 	// hasEvents is set when status or comment events are stored or staged.
 	hasEvents bool
 }
 
-// readEarlier returns the facts of earlier nights. It must not be called before the webhook events are
-// staged.
-func (p *Details) readEarlier(ctx context.Context) (*earlierNights, error) {
-	e := &p.earlier
-	e.once.Do(func() {
-		e.err = p.staging.draft.EachRow(ctx, []sqlText{planSQL.Render("earlier_nights", nil)}, func(scan func(...any) error) error {
+// readFacts must not be called before the webhook events are staged.
+func (p *Details) readFacts(ctx context.Context) (*planFacts, error) {
+	f := &p.facts
+	f.once.Do(func() {
+		f.err = p.staging.draft.EachRow(ctx, []sqlText{planSQL.Render("earlier_nights", nil)}, func(scan func(...any) error) error {
 			var at time.Time
 			err := scan(&at)
-			e.times = append(e.times, at)
+			f.nights = append(f.nights, at)
 			return err
 		})
-		if e.err == nil {
-			e.err = queryRow(ctx, p.staging.draft, liveSQL.Render("has_events", values{
+		if f.err == nil {
+			f.err = queryRow(ctx, p.staging.draft, liveSQL.Render("has_events", values{
 				"status_events":  p.staging.knownRows("article_status_events", "event_id"),
-				"comment_events": p.staging.knownRows("article_comment_events", "event_id")})).Scan(&e.hasEvents)
+				"comment_events": p.staging.knownRows("article_comment_events", "event_id")})).Scan(&f.hasEvents)
 		}
 	})
-	return e, e.err
+	return f, f.err
 }
 
 // Rereading selects the details that a night requests again.
 type Rereading struct {
-	// All means that every detail is requested. LiveDays then determines only the order, and Recheck is
-	// not used.
+	// All means that every detail is requested. LiveDays then determines only the order, and
+	// RecheckNights is not used.
 	All bool
 	// LiveDays is the number of days after a change of a campaign, order or profile for which
 	// the details about it are live.
 	LiveDays int
-	// Recheck is the number of nights within which every settled detail is read again.
+	// RecheckNights is the number of nights within which every settled detail is read again.
 	// Zero means never.
-	Recheck int
+	RecheckNights int
 }
 
 // Priority determines the order in which a night requests details, because the time of the night may end
@@ -69,7 +68,7 @@ type Priority int
 const (
 	// PriorityEvent is for details that a webhook event named after they were last read.
 	PriorityEvent Priority = iota
-	// PriorityLive is for live details, and with the rule stream.ByRow only for new or changed ones.
+	// PriorityLive is for live details. With the rule stream.ByRow, they must also be new or changed.
 	PriorityLive
 	// PriorityChanged is for details whose row in the list changed.
 	PriorityChanged
@@ -85,15 +84,14 @@ const (
 	OldestFirst Priority = -1
 )
 
-// Plan counts the ids of a detail stream. Each id is counted in one of Fetch, Carried and Unread.
+// Plan counts the ids of a detail stream. Each id is counted in one of ToRequest, Carried and Unread.
 type Plan struct {
-	// Fetch counts the ids to request. Recheck counts the settled ids among them. Carried counts the
-	// ids whose rows are kept without a request. Unread counts the ids for which the night had no
-	// time.
-	Fetch, Recheck, Carried, Unread int64
-	// Nights is the age of the carried detail that was read longest ago, in nights. It is 0 if no
-	// detail is carried.
-	Nights int64
+	// ToRecheck counts the settled ids in ToRequest. Carried counts the ids whose rows are kept without
+	// a request. Unread counts the ids for which the night had no time.
+	ToRequest, ToRecheck, Carried, Unread int64
+	// MaxNights is the largest number of nights since a carried detail was read. It is 0 if no detail is
+	// carried.
+	MaxNights int64
 }
 
 // planColumns are the columns of the empty table that exists until a plan is computed.
@@ -108,20 +106,20 @@ func (p *Details) Plan(ctx context.Context, st stream.Stream, r Rereading, wasRe
 	if err := p.staging.flush(ctx, allStreams); err != nil {
 		return Plan{}, err
 	}
-	earlier, err := p.readEarlier(ctx)
+	facts, err := p.readFacts(ctx)
 	if err != nil {
 		return Plan{}, fmt.Errorf("plan %s: %w", st.Name, err)
 	}
 	args := values{"plan": planTable(st.Name), "stream": st.Name, "all": p.requestsAll(st, r, wasRead), "by_row": st.Rule == stream.ByRow,
 		"event_priority": int(PriorityEvent), "live_priority": int(PriorityLive), "changed_priority": int(PriorityChanged),
 		"new_priority": int(PriorityNew), "settled_priority": int(PrioritySettled),
-		"nights": r.Recheck, "tonight": 0, "overdue_since": sqlText("NULL"), "live_ids": p.liveIDs(st.LiveWith, r.LiveDays),
-		"candidate_ids": p.candidateIDs(st), "fingerprints": p.fingerprints(st), "last_events": p.idsWithEvents(st.LiveWith, earlier.hasEvents)}
-	if r.Recheck > 0 {
-		args["tonight"] = len(earlier.times) % r.Recheck
+		"nights": r.RecheckNights, "tonight": 0, "overdue_since": sqlText("NULL"), "live_ids": p.liveIDs(st.LiveWith, r.LiveDays),
+		"candidate_ids": p.candidateIDs(st), "fingerprints": p.fingerprints(st), "last_events": p.idsWithEvents(st.LiveWith, facts.hasEvents)}
+	if r.RecheckNights > 0 {
+		args["tonight"] = len(facts.nights) % r.RecheckNights
 	}
-	if r.Recheck > 1 && len(earlier.times) > r.Recheck-2 {
-		args["overdue_since"] = earlier.times[r.Recheck-2]
+	if r.RecheckNights > 1 && len(facts.nights) > r.RecheckNights-2 {
+		args["overdue_since"] = facts.nights[r.RecheckNights-2]
 	}
 	return p.storePlan(ctx, st, planSQL.Render("create_plan", args))
 }
@@ -146,19 +144,19 @@ func (p *Details) storePlan(ctx context.Context, st stream.Stream, create sqlTex
 func (p *Details) countPlan(ctx context.Context, st stream.Stream) (Plan, error) {
 	var plan Plan
 	var oldest sql.NullTime
-	earlier, err := p.readEarlier(ctx)
+	facts, err := p.readFacts(ctx)
 	if err == nil {
 		err = queryRow(ctx, p.staging.draft, planSQL.Render("count_plan", values{"plan": planTable(st.Name)})).
-			Scan(&plan.Fetch, &plan.Recheck, &plan.Carried, &plan.Unread, &oldest)
+			Scan(&plan.ToRequest, &plan.ToRecheck, &plan.Carried, &plan.Unread, &oldest)
 	}
 	if err != nil {
 		return Plan{}, fmt.Errorf("count the plan of %s: %w", st.Name, err)
 	}
 	if plan.Carried > 0 {
-		plan.Nights = 1
-		for _, night := range earlier.times {
+		plan.MaxNights = 1
+		for _, night := range facts.nights {
 			if oldest.Valid && night.After(oldest.Time) {
-				plan.Nights++
+				plan.MaxNights++
 			}
 		}
 	}

@@ -81,21 +81,21 @@ func TestTrialDetailsArePlannedByListRow(t *testing.T) {
 		"nothing changed": {list(first), load.Rereading{}, false, load.Answered,
 			map[string][]string{"carried": {"a", "b", "c"}}, load.Plan{Carried: 3}},
 		"a row changed": {list(map[string]int{"a": 1, "b": 9, "c": 3}), load.Rereading{}, false, load.Answered,
-			map[string][]string{"carried": {"a", "c"}, "changed": {"b"}}, load.Plan{Fetch: 1, Carried: 2}},
+			map[string][]string{"carried": {"a", "c"}, "changed": {"b"}}, load.Plan{ToRequest: 1, Carried: 2}},
 		"an item of a row changed": {list(first, price("c", 1, "2", 8, 3)), load.Rereading{}, false, load.Answered,
-			map[string][]string{"carried": {"a", "b"}, "changed": {"c"}}, load.Plan{Fetch: 1, Carried: 2}},
+			map[string][]string{"carried": {"a", "b"}, "changed": {"c"}}, load.Plan{ToRequest: 1, Carried: 2}},
 		"a row is new": {list(map[string]int{"a": 1, "b": 2, "c": 3, "d": 4}), load.Rereading{}, false, load.Answered,
-			map[string][]string{"carried": {"a", "b", "c"}, "new": {"d"}}, load.Plan{Fetch: 1, Carried: 3}},
+			map[string][]string{"carried": {"a", "b", "c"}, "new": {"d"}}, load.Plan{ToRequest: 1, Carried: 3}},
 		"a row of a known detail is gone": {list(map[string]int{"a": 1, "b": 2}), load.Rereading{}, false, load.Answered,
-			map[string][]string{"carried": {"a", "b"}, "changed": {"c"}}, load.Plan{Fetch: 1, Carried: 2}},
+			map[string][]string{"carried": {"a", "b"}, "changed": {"c"}}, load.Plan{ToRequest: 1, Carried: 2}},
 		"the list was not read": {list(first), load.Rereading{}, true, load.Answered,
-			map[string][]string{"all": {"a", "b", "c"}}, load.Plan{Fetch: 3}},
+			map[string][]string{"all": {"a", "b", "c"}}, load.Plan{ToRequest: 3}},
 		"all details are reread": {list(first), load.Rereading{All: true}, false, load.Answered,
-			map[string][]string{"all": {"a", "b", "c"}}, load.Plan{Fetch: 3}},
-		"all details are rechecked each night": {list(first), load.Rereading{Recheck: 1}, false, load.Answered,
-			map[string][]string{"recheck": {"a", "b", "c"}}, load.Plan{Fetch: 3, Recheck: 3}},
+			map[string][]string{"all": {"a", "b", "c"}}, load.Plan{ToRequest: 3}},
+		"all details are rechecked each night": {list(first), load.Rereading{RecheckNights: 1}, false, load.Answered,
+			map[string][]string{"recheck": {"a", "b", "c"}}, load.Plan{ToRequest: 3, ToRecheck: 3}},
 		"no request succeeded last night": {list(first), load.Rereading{}, false, load.Missed,
-			map[string][]string{"new": {"a", "b", "c"}}, load.Plan{Fetch: 3}},
+			map[string][]string{"new": {"a", "b", "c"}}, load.Plan{ToRequest: 3}},
 		"ids that would change the request path": {list(map[string]int{"a": 1, "b": 2, "c": 3, ".": 7, "..": 8, "": 9}), load.Rereading{}, false, load.Answered,
 			map[string][]string{"carried": {"a", "b", "c"}}, load.Plan{Carried: 3}},
 	} {
@@ -103,7 +103,7 @@ func TestTrialDetailsArePlannedByListRow(t *testing.T) {
 			h := newFixture(t, "product_listings", "products")
 			h.planDetails = true
 			lists := list(first)
-			lists["products"] = streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{c.outcome: {"a", "b", "c"}},
+			lists["products"] = streamInput{coverage: load.ByID, outcomes: map[load.Outcome][]string{c.outcome: {"a", "b", "c"}},
 				rows: rows{"products": record(1, 1, "id", `"a"`) + "," + record(2, 2, "id", `"b"`) + "," + record(3, 3, "id", `"c"`)}}
 			_, err := h.run(lists, load.Limits{})
 			must(t, err)
@@ -115,7 +115,7 @@ func TestTrialDetailsArePlannedByListRow(t *testing.T) {
 				if diff := cmp.Diff(c.want, h.plannedIDs(d, "products")); diff != "" {
 					t.Errorf("plan (-want +got):\n%s", diff)
 				}
-				plan.Nights = 0 // it depends on meta.runs, which is empty here
+				plan.MaxNights = 0 // it depends on meta.runs, which is empty here
 				if diff := cmp.Diff(c.wantCounts, plan); diff != "" {
 					t.Errorf("counts (-want +got):\n%s", diff)
 				}
@@ -139,17 +139,17 @@ func TestLiveDetailsAreRead(t *testing.T) {
 	names := []string{"campaigns", "campaign_articles", "campaign_status_counts", "articles", "profiles", "profile_orders",
 		"article_comments", "article_status_events", "article_comment_events"}
 	base := map[string]streamInput{
-		"campaigns": {cover: load.Whole, rows: rows{"campaigns": campaign("settled", old) + "," + campaign("changed", lately) + "," + campaign("open", old)}},
-		"campaign_articles": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"settled", "changed", "open"}}, rows: rows{
+		"campaigns": {coverage: load.Whole, rows: rows{"campaigns": campaign("settled", old) + "," + campaign("changed", lately) + "," + campaign("open", old)}},
+		"campaign_articles": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"settled", "changed", "open"}}, rows: rows{
 			"campaign_articles": article("a1", "settled", "u") + "," + article("a2", "changed", "u") + "," + article("a3", "open", "")}},
-		"articles": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a1", "a2", "a3"}}, rows: rows{
+		"articles": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a1", "a2", "a3"}}, rows: rows{
 			"articles": article("a1", "settled", "u") + "," + article("a2", "changed", "u") + "," + article("a3", "open", "")}},
-		"article_comments": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a1", "a2", "a3"}}, rows: rows{
+		"article_comments": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a1", "a2", "a3"}}, rows: rows{
 			"article_comments": record(1, 1, "article_id", `"a1"`, "id", `"k1"`)}},
-		"campaign_status_counts": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"settled", "changed", "open"}}},
-		"profiles": {cover: load.Whole, rows: rows{"profiles": record(1, 1, "id", `"f-settled"`, "created_at", old) + "," +
+		"campaign_status_counts": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"settled", "changed", "open"}}},
+		"profiles": {coverage: load.Whole, rows: rows{"profiles": record(1, 1, "id", `"f-settled"`, "created_at", old) + "," +
 			record(2, 2, "id", `"f-changed"`, "created_at", old) + "," + record(3, 3, "id", `"f-open"`, "created_at", old) + "," + record(4, 4, "id", `"f-new"`, "created_at", lately)}},
-		"profile_orders": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"f-settled", "f-changed", "f-open", "f-new"}}},
+		"profile_orders": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"f-settled", "f-changed", "f-open", "f-new"}}},
 	}
 	firstNight := newFixture(t, names...)
 	firstNight.planDetails = true
@@ -162,27 +162,27 @@ func TestLiveDetailsAreRead(t *testing.T) {
 	}{
 		"no event": {nil, map[string][]string{"campaign_status_counts": {"changed", "open"}, "articles": {"a2", "a3"},
 			"article_comments": {"a2", "a3"}, "profile_orders": {"f-changed", "f-new", "f-open"}}, nil},
-		"a status event": {map[string]streamInput{"article_status_events": {cover: load.Unproven, rows: rows{"article_status_events": record(1, 1, "event_id", `"e"`,
+		"a status event": {map[string]streamInput{"article_status_events": {coverage: load.Unproven, rows: rows{"article_status_events": record(1, 1, "event_id", `"e"`,
 			"article_id", `"a1"`, "campaign_id", `"settled"`, "received_at", `"2026-11-01T12:00:00Z"`)}}},
 			map[string][]string{"campaign_status_counts": {"changed", "open"}},
 			map[string][]string{"campaign_status_counts": {"settled"}, "articles": {"a1"}, "article_comments": {"a1"}, "profile_orders": nil}},
-		"a status event before the detail was read": {map[string]streamInput{"article_status_events": {cover: load.Unproven, rows: rows{"article_status_events": record(1, 1, "event_id", `"e"`,
+		"a status event before the detail was read": {map[string]streamInput{"article_status_events": {coverage: load.Unproven, rows: rows{"article_status_events": record(1, 1, "event_id", `"e"`,
 			"article_id", `"a1"`, "campaign_id", `"settled"`, "received_at", `"2026-10-31T12:00:00Z"`)}}}, nil,
 			map[string][]string{"campaign_status_counts": nil, "articles": nil}},
-		"a status event at the time of the reading": {map[string]streamInput{"article_status_events": {cover: load.Unproven, rows: rows{"article_status_events": record(1, 1, "event_id", `"e"`,
+		"a status event at the time of the reading": {map[string]streamInput{"article_status_events": {coverage: load.Unproven, rows: rows{"article_status_events": record(1, 1, "event_id", `"e"`,
 			"article_id", `"a1"`, "campaign_id", `"settled"`, "received_at", `"2026-11-01T02:00:00Z"`)}}}, nil,
 			map[string][]string{"campaign_status_counts": nil, "articles": nil}},
-		"a status event before and one after the detail was read": {map[string]streamInput{"article_status_events": {cover: load.Unproven, rows: rows{"article_status_events": record(1, 1, "event_id", `"e"`,
+		"a status event before and one after the detail was read": {map[string]streamInput{"article_status_events": {coverage: load.Unproven, rows: rows{"article_status_events": record(1, 1, "event_id", `"e"`,
 			"article_id", `"a1"`, "campaign_id", `"settled"`, "received_at", `"2026-10-31T12:00:00Z"`) + "," + record(2, 2, "event_id", `"f"`,
 			"article_id", `"a1"`, "campaign_id", `"settled"`, "received_at", `"2026-11-01T12:00:00Z"`)}}}, nil,
 			map[string][]string{"campaign_status_counts": {"settled"}, "articles": {"a1"}}},
-		"a comment event": {map[string]streamInput{"article_comment_events": {cover: load.Unproven, rows: rows{"article_comment_events": record(1, 1, "event_id", `"e"`,
+		"a comment event": {map[string]streamInput{"article_comment_events": {coverage: load.Unproven, rows: rows{"article_comment_events": record(1, 1, "event_id", `"e"`,
 			"comment_id", `"k1"`, "received_at", `"2026-11-01T12:00:00Z"`)}}}, nil,
 			map[string][]string{"campaign_status_counts": {"settled"}, "articles": {"a1"}, "article_comments": {"a1"}}},
-		"an event of a reply to a comment": {map[string]streamInput{"article_comment_events": {cover: load.Unproven, rows: rows{"article_comment_events": record(1, 1, "event_id", `"e"`,
+		"an event of a reply to a comment": {map[string]streamInput{"article_comment_events": {coverage: load.Unproven, rows: rows{"article_comment_events": record(1, 1, "event_id", `"e"`,
 			"comment_id", `"k2"`, "parent_comment_id", `"k1"`, "received_at", `"2026-11-01T12:00:00Z"`)}}}, nil,
 			map[string][]string{"articles": {"a1"}}},
-		"an event of an unknown comment": {map[string]streamInput{"article_comment_events": {cover: load.Unproven, rows: rows{"article_comment_events": record(1, 1, "event_id", `"e"`,
+		"an event of an unknown comment": {map[string]streamInput{"article_comment_events": {coverage: load.Unproven, rows: rows{"article_comment_events": record(1, 1, "event_id", `"e"`,
 			"comment_id", `"k9"`, "received_at", `"2026-11-01T12:00:00Z"`)}}}, nil, map[string][]string{"articles": nil}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -218,7 +218,7 @@ func TestCampaignWithChangedRowIsLive(t *testing.T) {
 		return record(hash, hash, "id", quote(id), "created_at", `"2026-01-01T00:00:00Z"`, "updated_at", quote(updated))
 	}
 	list := func(changedHash int) streamInput {
-		return streamInput{cover: load.Whole, rows: rows{"campaigns": strings.Join([]string{campaign("settled", "2026-01-01T00:00:00Z", 1),
+		return streamInput{coverage: load.Whole, rows: rows{"campaigns": strings.Join([]string{campaign("settled", "2026-01-01T00:00:00Z", 1),
 			campaign("changed", "2026-01-01T00:00:00Z", changedHash), campaign("changed lately", "2026-10-31T00:00:00Z", changedHash+1), campaign("failed lately", "2026-10-31T00:00:00Z", 4)}, ",")}}
 	}
 	all := []string{"settled", "changed", "changed lately", "failed lately"}
@@ -229,8 +229,8 @@ func TestCampaignWithChangedRowIsLive(t *testing.T) {
 		if outcome == load.Answered {
 			failed[outcome] = all
 		}
-		_, err := h.run(map[string]streamInput{"campaigns": list(2), "campaign_details": {cover: load.ByID, outcomes: failed},
-			"campaign_status_counts": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: all}}}, load.Limits{})
+		_, err := h.run(map[string]streamInput{"campaigns": list(2), "campaign_details": {coverage: load.ByID, outcomes: failed},
+			"campaign_status_counts": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: all}}}, load.Limits{})
 		must(t, err)
 	}
 	h.planDetails = false
@@ -267,9 +267,9 @@ func TestFingerprintsContainLookedUpRows(t *testing.T) {
 	h := newFixture(t, "product_listings", "outlets", "outlet_products")
 	outlets := []string{"o1", "o2", "o3"}
 	_, err := h.run(map[string]streamInput{
-		"outlets": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: outlets},
+		"outlets": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: outlets},
 			rows: rows{"outlets": record(1, 1, "id", `"o1"`) + "," + record(2, 2, "id", `"o2"`) + "," + record(3, 3, "id", `"o3"`)}},
-		"outlet_products": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: outlets},
+		"outlet_products": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: outlets},
 			rows: rows{"outlet_products": sells("o1", "null") + "," + sells("o1", "empty") + "," + sells("o3", "other outlet")}},
 	}, load.Limits{})
 	must(t, err)
@@ -304,11 +304,11 @@ func TestLiveDaysBoundaryIsLive(t *testing.T) {
 	h := newFixture(t, "campaigns", "campaign_status_counts", "profiles", "profile_orders", "orders")
 	h.planDetails = true
 	_, err := h.run(map[string]streamInput{
-		"campaigns":              {cover: load.Whole, rows: rows{"campaigns": dated("boundary", "by campaign", boundary) + "," + dated("earlier", "none", earlier)}},
-		"orders":                 {cover: load.Whole, rows: rows{"orders": dated("boundary", "by order", boundary) + "," + dated("earlier", "none", earlier)}},
-		"profiles":               {cover: load.Whole, rows: rows{"profiles": profile("itself", boundary) + "," + profile("by campaign", old) + "," + profile("by order", old) + "," + profile("none", earlier)}},
-		"campaign_status_counts": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"boundary", "earlier"}}},
-		"profile_orders":         {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"by campaign", "by order", "itself", "none"}}},
+		"campaigns":              {coverage: load.Whole, rows: rows{"campaigns": dated("boundary", "by campaign", boundary) + "," + dated("earlier", "none", earlier)}},
+		"orders":                 {coverage: load.Whole, rows: rows{"orders": dated("boundary", "by order", boundary) + "," + dated("earlier", "none", earlier)}},
+		"profiles":               {coverage: load.Whole, rows: rows{"profiles": profile("itself", boundary) + "," + profile("by campaign", old) + "," + profile("by order", old) + "," + profile("none", earlier)}},
+		"campaign_status_counts": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"boundary", "earlier"}}},
+		"profile_orders":         {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"by campaign", "by order", "itself", "none"}}},
 	}, load.Limits{})
 	must(t, err)
 	h.planDetails = false
@@ -347,18 +347,18 @@ func TestSettledDetailsAreReadInTurn(t *testing.T) {
 	for number := range 1 + 2*recheckNights {
 		isShort := number == recheckNights-1 // this night has no time for settled details
 		h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
-			plan, err := s.Details.Plan(t.Context(), products, load.Rereading{Recheck: recheckNights}, func(string) bool { return true })
+			plan, err := s.Details.Plan(t.Context(), products, load.Rereading{RecheckNights: recheckNights}, func(string) bool { return true })
 			must(t, err)
 			why := h.plannedIDs(d, "products")
 			wantNights := 0 // since the oldest reading of a carried id
 			for _, id := range why["carried"] {
 				wantNights = max(wantNights, number-lastNight[id])
 			}
-			if int(plan.Nights) != wantNights || wantNights >= recheckNights {
-				t.Errorf("night %d: the oldest carried id was read %d nights ago, and the plan has %d, want the same number below %d", number, wantNights, plan.Nights, recheckNights)
+			if int(plan.MaxNights) != wantNights || wantNights >= recheckNights {
+				t.Errorf("night %d: the oldest carried id was read %d nights ago, and the plan has %d, want the same number below %d", number, wantNights, plan.MaxNights, recheckNights)
 			}
-			if number > 0 && (plan.Recheck == 0 || plan.Recheck == listingCount) {
-				t.Errorf("night %d: the plan rechecks %d ids, want a part of the %d settled ids", number, plan.Recheck, listingCount)
+			if number > 0 && (plan.ToRecheck == 0 || plan.ToRecheck == listingCount) {
+				t.Errorf("night %d: the plan rechecks %d ids, want a part of the %d settled ids", number, plan.ToRecheck, listingCount)
 			}
 			requested := slices.Concat(why["new"], why["recheck"])
 			if isShort {
@@ -371,7 +371,7 @@ func TestSettledDetailsAreReadInTurn(t *testing.T) {
 			must(t, s.Details.AddOutcomes(t.Context(), "products", requested, load.Answered))
 			finalPlan, err := s.Details.MarkUnread(t.Context(), products)
 			must(t, err)
-			if plan.Fetch+plan.Carried != listingCount || finalPlan.Fetch != int64(len(requested)) || finalPlan.Unread+finalPlan.Carried+finalPlan.Fetch != listingCount {
+			if plan.ToRequest+plan.Carried != listingCount || finalPlan.ToRequest != int64(len(requested)) || finalPlan.Unread+finalPlan.Carried+finalPlan.ToRequest != listingCount {
 				t.Errorf("night %d: the first plan is %+v and the final plan %+v, want %d ids in both, and %d requested", number, plan, finalPlan, listingCount, len(requested))
 			}
 			if isShort && finalPlan.Unread != 0 {
@@ -383,7 +383,7 @@ func TestSettledDetailsAreReadInTurn(t *testing.T) {
 				t.Errorf("night %d: CountCaughtUp returned %d, want %d", number, caughtUp, len(requested))
 			}
 		}
-		inputs := map[string]streamInput{"product_listings": list["product_listings"], "products": {cover: load.ByID}}
+		inputs := map[string]streamInput{"product_listings": list["product_listings"], "products": {coverage: load.ByID}}
 		_, err := h.run(inputs, load.Limits{})
 		must(t, err)
 	}
@@ -405,7 +405,7 @@ func TestStoredDetailsArePlanned(t *testing.T) {
 			('refresh', 'refresh', TIMESTAMPTZ '2026-11-01 05:00:00+00'), ('failed', 'night', NULL)`))
 	}
 	list := wholeList(listing("a", "x", 1, 1), "")
-	inputs := map[string]streamInput{"product_listings": list["product_listings"], "products": {cover: load.ByID,
+	inputs := map[string]streamInput{"product_listings": list["product_listings"], "products": {coverage: load.ByID,
 		outcomes: map[load.Outcome][]string{load.Answered: {"a", "b"}}, rows: rows{"products": record(1, 1, "id", `"a"`) + "," + record(2, 2, "id", `"b"`)}}}
 	_, err := h.run(inputs, load.Limits{})
 	must(t, err)
@@ -421,13 +421,13 @@ func TestStoredDetailsArePlanned(t *testing.T) {
 			wantCounts, wantUnread load.Plan // wantUnread is the plan after a night without requests
 		}{
 			{"nothing changed", load.Rereading{}, true, map[string][]string{"carried": {"a"}, "new": {"b"}}, []string{"b"},
-				load.Plan{Fetch: 1, Carried: 1, Nights: 2}, load.Plan{Unread: 1, Carried: 1, Nights: 2}},
-			{"all details are rechecked each night", load.Rereading{Recheck: 1}, true, map[string][]string{"recheck": {"a"}, "new": {"b"}}, []string{"b", "a"},
-				load.Plan{Fetch: 2, Recheck: 1}, load.Plan{Unread: 1, Carried: 1, Nights: 2}},
-			{"a detail is overdue", load.Rereading{Recheck: 2}, true, map[string][]string{"recheck": {"a"}, "new": {"b"}}, []string{"b", "a"},
-				load.Plan{Fetch: 2, Recheck: 1}, load.Plan{Unread: 2}},
+				load.Plan{ToRequest: 1, Carried: 1, MaxNights: 2}, load.Plan{Unread: 1, Carried: 1, MaxNights: 2}},
+			{"all details are rechecked each night", load.Rereading{RecheckNights: 1}, true, map[string][]string{"recheck": {"a"}, "new": {"b"}}, []string{"b", "a"},
+				load.Plan{ToRequest: 2, ToRecheck: 1}, load.Plan{Unread: 1, Carried: 1, MaxNights: 2}},
+			{"a detail is overdue", load.Rereading{RecheckNights: 2}, true, map[string][]string{"recheck": {"a"}, "new": {"b"}}, []string{"b", "a"},
+				load.Plan{ToRequest: 2, ToRecheck: 1}, load.Plan{Unread: 2}},
 			{"the list was not read", load.Rereading{}, false, map[string][]string{"all": {"a", "b"}}, []string{"b", "a"},
-				load.Plan{Fetch: 2}, load.Plan{Unread: 2}},
+				load.Plan{ToRequest: 2}, load.Plan{Unread: 2}},
 		} {
 			plan, err := s.Details.Plan(t.Context(), products, c.reread, func(string) bool { return c.wasRead })
 			must(t, err)
@@ -456,9 +456,9 @@ func TestRefreshPlansOnlyItsTargets(t *testing.T) {
 	h := newFixture(t, "product_listings", "products", "orders", "order_details")
 	h.planDetails = true
 	lists := wholeList(listing("a", "x", 1, 1)+","+listing("b", "x", 2, 2), "")
-	lists["products"] = streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a", "b"}}}
-	lists["orders"] = streamInput{cover: load.Whole, rows: rows{"orders": record(5, 5, "id", `"a"`)}}
-	lists["order_details"] = streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a"}}}
+	lists["products"] = streamInput{coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a", "b"}}}
+	lists["orders"] = streamInput{coverage: load.Whole, rows: rows{"orders": record(5, 5, "id", `"a"`)}}
+	lists["order_details"] = streamInput{coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a"}}}
 	_, err := h.run(lists, load.Limits{})
 	must(t, err)
 	h.planDetails = false
@@ -466,7 +466,7 @@ func TestRefreshPlansOnlyItsTargets(t *testing.T) {
 	h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
 		plan, err := s.Details.PlanOnly(t.Context(), products, []string{"b", "it's new"})
 		must(t, err)
-		if plan.Fetch != 2 || plan.Carried != 1 {
+		if plan.ToRequest != 2 || plan.Carried != 1 {
 			t.Errorf("the plan is %+v, want 2 ids to request and 1 carried", plan)
 		}
 		if diff := cmp.Diff([]string{"a carried 1", "b event 2", "it's new event"}, planRows(t, d, "products", "id, why, fingerprint")); diff != "" {
@@ -497,7 +497,7 @@ func TestSecondPlanContainsLaterIDs(t *testing.T) {
 				must(t, s.Rows.Add(t.Context(), "order_items", "order_items", h.batch("order_items", c.lateRow)))
 				plan, err := s.Details.Plan(t.Context(), products, load.Rereading{}, wasRead)
 				must(t, err)
-				if plan.Fetch != c.want {
+				if plan.ToRequest != c.want {
 					t.Errorf("the plan is %+v, want %d ids to fetch", plan, c.want)
 				}
 			}
@@ -522,12 +522,12 @@ func TestKnownIDs(t *testing.T) {
 		}
 	}
 	h.beforeMerge = requireKnown("staged")
-	_, err := h.run(map[string]streamInput{"campaign_articles": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"staged"}},
+	_, err := h.run(map[string]streamInput{"campaign_articles": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"staged"}},
 		rows: rows{"campaign_articles": record(1, 1, "id", `"x"`, "campaign_id", `"staged"`) + "," + record(2, 2, "id", `"y"`)}},
-		"campaign_status_counts": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"own"}},
+		"campaign_status_counts": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"own"}},
 			rows: rows{"campaign_status_counts": record(1, 1, "campaign_id", `"own"`, "id", `"1"`)}}}, load.Limits{})
 	must(t, err)
 	h.beforeMerge = requireKnown("own", "staged")
-	_, err = h.run(map[string]streamInput{"campaign_status_counts": {cover: load.ByID}}, load.Limits{})
+	_, err = h.run(map[string]streamInput{"campaign_status_counts": {coverage: load.ByID}}, load.Limits{})
 	must(t, err)
 }

@@ -34,12 +34,12 @@ func ReleaseBatches(batches []arrow.RecordBatch) {
 // Finish makes the staged rows of a stream visible to queries. It keeps only the latest copy of each
 // record. It deletes all staged rows of a carried stream. distinct means that no record was read
 // twice. Finish then omits the search for duplicate records, which would take most of the time.
-func (r *Rows) Finish(ctx context.Context, st stream.Stream, cover Coverage, distinct bool) error {
+func (r *Rows) Finish(ctx context.Context, st stream.Stream, coverage Coverage, distinct bool) error {
 	if err := r.staging.flush(ctx, st.Name); err != nil {
 		return err
 	}
 	var err error
-	if cover == Carried {
+	if coverage == Carried {
 		var deletes []sqlText
 		for _, t := range tablesOf(st) {
 			deletes = append(deletes, duplicatesSQL.Render("delete_all", values{"table": r.staging.tableWithRows(st.Name, t.Name)}))

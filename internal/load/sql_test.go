@@ -65,10 +65,10 @@ func TestEveryStatementOfTheFilesRuns(t *testing.T) {
 	h := newFixture(t, "product_listings", "products", "outlet_listings", "outlets", "outlet_products", "orders", "order_details",
 		"order_items", "campaigns", "campaign_details", "campaign_articles", "campaign_status_counts", "articles", "profiles",
 		"profile_orders", "countries", "cities", "article_status_events", "article_comment_events")
-	h.logStatements, h.planDetails, h.reread = true, true, load.Rereading{LiveDays: 45, Recheck: 2}
+	h.logStatements, h.planDetails, h.reread = true, true, load.Rereading{LiveDays: 45, RecheckNights: 2}
 	h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) { runAllQueries(t, h, s, d) }
-	h.afterMerge = func(s *load.Stage, d *warehouse.Draft, cover map[string]load.Coverage, changes []load.Change) {
-		writeAllMeta(t, h, s, d, cover, changes)
+	h.afterMerge = func(s *load.Stage, d *warehouse.Draft, coverage map[string]load.Coverage, changes []load.Change) {
+		writeAllMeta(t, h, s, d, coverage, changes)
 	}
 	limits := load.Limits{Rows: 5_000}
 	_, err := h.run(firstFullInput(), limits)
@@ -114,19 +114,19 @@ func firstFullInput() map[string]streamInput {
 		prices = append(prices, price(id, 1, "1", i, 1))
 	}
 	inputs := wholeList(strings.Join(listings, ","), strings.Join(prices, ","))
-	inputs["orders"] = streamInput{cover: load.Whole, rows: rows{
+	inputs["orders"] = streamInput{coverage: load.Whole, rows: rows{
 		"orders":                   `{"id":"a","extra":"{\"x\":1}","row_hash":1,"seq":1},{"id":"b","row_hash":2,"seq":2},{"id":"a","extra":"{\"x\":2}","row_hash":3,"seq":3}`,
 		"order_line_items":         `{"order_id":"a","position":1,"row_hash":1,"seq":1}`,
 		"order_line_item_includes": `{"order_id":"a","line_position":1,"position":1,"row_hash":1,"seq":1}`}}
-	inputs["order_details"] = streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a"}, load.Gone: {"b"}},
+	inputs["order_details"] = streamInput{coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a"}, load.NotFound: {"b"}},
 		rows: rows{"orders": `{"id":"a","extra":"{\"y\":1}","row_hash":4,"seq":4}`, "order_line_items": `{"order_id":"a","position":1,"row_hash":4,"seq":4}`}}
-	inputs["outlets"] = streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"o1"}, load.Missed: {"o2"}}, rows: rows{
+	inputs["outlets"] = streamInput{coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"o1"}, load.Missed: {"o2"}}, rows: rows{
 		"outlets": `{"id":"o1","row_hash":1,"seq":5}`, "outlet_channels": `{"id":"c","outlet_id":"o1","row_hash":1,"seq":5}`,
 		"outlet_channel_social_links": `{"outlet_channel_id":"c","position":1,"url":"u","row_hash":1,"seq":5}`}}
-	inputs["campaigns"] = streamInput{cover: load.Whole, rows: rows{"campaigns": `{"id":"c1","profile_id":"f1","created_at":"2026-10-30T00:00:00Z","row_hash":1,"seq":6}`}}
-	inputs["countries"] = streamInput{cover: load.Whole, rows: rows{"locations": `{"kind":"country","name":"x","row_hash":1,"seq":7},{"kind":"country","name":"y","row_hash":2,"seq":7}`}}
-	inputs["cities"] = streamInput{cover: load.Whole, rows: rows{"locations": `{"kind":"city","name":"x","row_hash":1,"seq":8}`}}
-	inputs["order_items"] = streamInput{cover: load.Whole, rows: rows{"order_items": `{"id":"i","order_id":"a","row_hash":1,"seq":9}`}}
+	inputs["campaigns"] = streamInput{coverage: load.Whole, rows: rows{"campaigns": `{"id":"c1","profile_id":"f1","created_at":"2026-10-30T00:00:00Z","row_hash":1,"seq":6}`}}
+	inputs["countries"] = streamInput{coverage: load.Whole, rows: rows{"locations": `{"kind":"country","name":"x","row_hash":1,"seq":7},{"kind":"country","name":"y","row_hash":2,"seq":7}`}}
+	inputs["cities"] = streamInput{coverage: load.Whole, rows: rows{"locations": `{"kind":"city","name":"x","row_hash":1,"seq":8}`}}
+	inputs["order_items"] = streamInput{coverage: load.Whole, rows: rows{"order_items": `{"id":"i","order_id":"a","row_hash":1,"seq":9}`}}
 	return inputs
 }
 
@@ -134,14 +134,14 @@ func firstFullInput() map[string]streamInput {
 // streams and an event.
 func secondFullInput() map[string]streamInput {
 	inputs := wholeList(`{"id":"p0002","name":"new","outlet_id":"o1","row_hash":9,"seq":1}`, "")
-	inputs["orders"] = streamInput{cover: load.Unproven, rows: rows{"orders": `{"id":"b","row_hash":5,"seq":1}`}}
-	inputs["order_details"] = streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{load.Gone: {"a"}}}
-	inputs["outlets"] = streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"o1"}}, rows: rows{"outlets": `{"id":"o1","row_hash":2,"seq":5}`}}
-	inputs["countries"] = streamInput{cover: load.Whole, rows: rows{"locations": `{"kind":"country","name":"x","row_hash":1,"seq":7}`}}
-	inputs["article_status_events"] = streamInput{cover: load.Unproven, rows: rows{
+	inputs["orders"] = streamInput{coverage: load.Unproven, rows: rows{"orders": `{"id":"b","row_hash":5,"seq":1}`}}
+	inputs["order_details"] = streamInput{coverage: load.ByID, outcomes: map[load.Outcome][]string{load.NotFound: {"a"}}}
+	inputs["outlets"] = streamInput{coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"o1"}}, rows: rows{"outlets": `{"id":"o1","row_hash":2,"seq":5}`}}
+	inputs["countries"] = streamInput{coverage: load.Whole, rows: rows{"locations": `{"kind":"country","name":"x","row_hash":1,"seq":7}`}}
+	inputs["article_status_events"] = streamInput{coverage: load.Unproven, rows: rows{
 		"article_status_events": `{"event_id":"e1","article_id":"a1","received_at":"2026-11-01T03:00:00Z","row_hash":1,"seq":1}`}}
-	inputs["order_items"] = streamInput{cover: load.Carried}
-	inputs["products"] = streamInput{cover: load.Carried}
+	inputs["order_items"] = streamInput{coverage: load.Carried}
+	inputs["products"] = streamInput{coverage: load.Carried}
 	return inputs
 }
 
@@ -172,7 +172,7 @@ func runAllQueries(t *testing.T, h *fixture, s *load.Stage, d *warehouse.Draft) 
 	must(t, err)
 	_, err = s.Details.KnownIDs(ctx, find("campaign_status_counts"))
 	must(t, err)
-	_, err = s.Events.Lineage(ctx)
+	_, err = s.Events.PublishedRuns(ctx)
 	must(t, err)
 	event := stream.Event{ID: d.Run, Topic: "t", Received: d.At, Body: []byte("{}"), Seq: 1}
 	must(t, s.Events.Add(ctx, []load.EventRow{{Event: event, Outcome: load.EventUnknown}}))
@@ -187,20 +187,20 @@ func runAllQueries(t *testing.T, h *fixture, s *load.Stage, d *warehouse.Draft) 
 }
 
 // writeAllMeta writes all tables of meta.
-func writeAllMeta(t *testing.T, h *fixture, s *load.Stage, d *warehouse.Draft, cover map[string]load.Coverage, changes []load.Change) {
+func writeAllMeta(t *testing.T, h *fixture, s *load.Stage, d *warehouse.Draft, coverage map[string]load.Coverage, changes []load.Change) {
 	t.Helper()
 	ctx := t.Context()
-	if cover["products"] == load.Carried {
-		cover["products"] = load.ByID // the rejects of a stream that was read are replaced
+	if coverage["products"] == load.Carried {
+		coverage["products"] = load.ByID // the rejects of a stream that was read are replaced
 	}
-	err := s.Findings.WriteRejects(ctx, cover)
+	err := s.Findings.WriteRejects(ctx, coverage)
 	must(t, err)
 	must(t, s.Events.Write(ctx))
 	must(t, s.Findings.WriteSummary(ctx, load.Summary{Run: ledger.Run{ID: d.Run, StartedAt: d.At, SnapshotAt: d.At, Streams: []ledger.Stream{{Stream: "orders"}}},
 		Ledger:  []ledger.Run{{ID: "held", Accepted: []string{"prices"}}},
 		Changes: changes, Drift: []stream.Drift{{Table: "orders", Path: "x", Kind: "unknown_field"}}}))
-	cover["products"] = load.Carried
-	_, err = s.CountRowAges(ctx, cover)
+	coverage["products"] = load.Carried
+	_, err = s.CountRowAges(ctx, coverage)
 	must(t, err)
 	must(t, load.WriteMeta(ctx, d, h.w.Schema.MetaDefinitions(), h.w.Schema.Tables()))
 }

@@ -47,8 +47,8 @@ func (s *Stage) Close(ctx context.Context) error { return s.staging.close(ctx) }
 // Merge applies the staged rows to main. It moves changed and deleted rows from main to past, and
 // inserts new rows and new versions. Before it writes, it checks the limits. If deletions exceed the
 // limits, it returns a *MassDeleteError.
-func (s *Stage) Merge(ctx context.Context, cover map[string]Coverage, limits Limits) ([]Change, error) {
-	m := &merge{staging: s.staging, rows: s.Rows, details: s.Details, cover: cover, limits: limits}
+func (s *Stage) Merge(ctx context.Context, coverage map[string]Coverage, limits Limits) ([]Change, error) {
+	m := &merge{staging: s.staging, rows: s.Rows, details: s.Details, coverage: coverage, limits: limits}
 	if err := m.staging.flush(ctx, allStreams); err != nil {
 		return nil, err
 	}
@@ -80,13 +80,13 @@ type RowAges struct {
 	Since time.Time
 }
 
-// CountRowAges counts the rows of every stream in main, after the merge. cover is tonight's
+// CountRowAges counts the rows of every stream in main, after the merge. coverage is tonight's
 // coverage of the streams.
-func (s *Stage) CountRowAges(ctx context.Context, cover map[string]Coverage) (map[string]RowAges, error) {
+func (s *Stage) CountRowAges(ctx context.Context, coverage map[string]Coverage) (map[string]RowAges, error) {
 	all := map[string]RowAges{}
 	var counts []sqlText
 	for i, st := range s.staging.streams {
-		if c, ok := cover[st.Name]; ok {
+		if c, ok := coverage[st.Name]; ok {
 			counts = append(counts, s.staging.countRowAgesSQL(i, st, c))
 		}
 	}

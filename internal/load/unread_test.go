@@ -25,25 +25,27 @@ func TestUnreadDetailKeepsItsRows(t *testing.T) {
 	item := func(id, product string, seq int) string {
 		return fmt.Sprintf(`{"order_id":%q,"position":1,"product_id":%q,"row_hash":%d,"seq":%[3]d}`, id, product, seq)
 	}
-	list := func(orders string) streamInput { return streamInput{cover: load.Whole, rows: rows{"orders": orders}} }
+	list := func(orders string) streamInput {
+		return streamInput{coverage: load.Whole, rows: rows{"orders": orders}}
+	}
 	h := newFixture(t, "orders", "order_details")
 	h.planDetails = true
 	_, err := h.run(map[string]streamInput{
 		"orders": list(order("same", "paid", "", 1) + "," + order("changed", "paid", "", 2) + "," + order("vanished", "paid", "", 3) + "," + order("late", "new", "", 4)),
-		"order_details": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"same", "changed", "vanished"}}, rows: rows{
+		"order_details": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"same", "changed", "vanished"}}, rows: rows{
 			"orders":           order("same", "paid", "s@x", 11) + "," + order("changed", "paid", "c@x", 12) + "," + order("vanished", "paid", "v@x", 13),
 			"order_line_items": item("same", "p1", 11) + "," + item("changed", "p2", 12) + "," + item("vanished", "p3", 13)}},
 	}, load.Limits{})
 	must(t, err)
 	const ordersQuery = "SELECT id, status, coalesce(guest_email, '') FROM orders ORDER BY id"
 	h.requireRows(ordersQuery, "changed paid c@x", "late new ", "same paid s@x", "vanished paid v@x")
-	if h.plan.Unread != 1 || h.plan.Fetch != 3 {
+	if h.plan.Unread != 1 || h.plan.ToRequest != 3 {
 		t.Errorf("the plan of the first night is %+v, want one unread and three requested ids", h.plan)
 	}
 
 	changes, err := h.run(map[string]streamInput{
 		"orders":        list(order("same", "paid", "", 1) + "," + order("changed", "refunded", "", 22) + "," + order("late", "paid", "", 24)),
-		"order_details": {cover: load.ByID},
+		"order_details": {coverage: load.ByID},
 	}, load.Limits{})
 	must(t, err)
 	h.requireRows(ordersQuery, "changed refunded c@x", "late paid ", "same paid s@x", "vanished paid v@x")
@@ -51,13 +53,13 @@ func TestUnreadDetailKeepsItsRows(t *testing.T) {
 	if c := changes["orders"]; c.Gone != 0 || c.New != 0 || c.Changed != 2 {
 		t.Errorf("the changes of the second night are %+v, want two changed rows", c)
 	}
-	if h.plan.Unread != 3 || h.plan.Carried != 1 || h.plan.Fetch != 0 {
+	if h.plan.Unread != 3 || h.plan.Carried != 1 || h.plan.ToRequest != 0 {
 		t.Errorf("the plan of the second night is %+v, want three unread ids and one carried id", h.plan)
 	}
 
 	changes, err = h.run(map[string]streamInput{
 		"orders": list(order("same", "paid", "", 1) + "," + order("changed", "refunded", "", 22) + "," + order("late", "paid", "", 24)),
-		"order_details": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"changed", "late"}, load.Gone: {"vanished"}}, rows: rows{
+		"order_details": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"changed", "late"}, load.NotFound: {"vanished"}}, rows: rows{
 			"orders": order("changed", "refunded", "", 32) + "," + order("late", "paid", "l@x", 34)}},
 	}, load.Limits{Rows: 10})
 	must(t, err)
@@ -97,7 +99,7 @@ func TestDetailsAreRequestedByPriority(t *testing.T) {
 		{changed + "," + late("04"), []string{"newer"}, []string{"changes", "moved", "new", "undated 1", "undated 2", "early", "again"}},
 	} {
 		inputs := wholeList(c.listings, "")
-		inputs["products"] = streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: c.requested}}
+		inputs["products"] = streamInput{coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: c.requested}}
 		_, err := h.run(inputs, load.Limits{Rows: 10})
 		must(t, err)
 		if !slices.Equal(h.pendingIDs, c.want) {
@@ -132,7 +134,7 @@ func TestDetailsAreRequestedByPriority(t *testing.T) {
 		}
 	}
 	inputs := wholeList(changed+","+late("04"), "")
-	inputs["products"] = streamInput{cover: load.ByID}
+	inputs["products"] = streamInput{coverage: load.ByID}
 	_, err := h.run(inputs, load.Limits{Rows: 10})
 	must(t, err)
 }
@@ -159,23 +161,23 @@ func Test404OfAListedIDIsMissed(t *testing.T) {
 		h := newFixture(t, "campaigns", "order_items", "campaign_details", "campaign_articles", "articles")
 		h.planDetails = true
 		first := map[string]streamInput{
-			"campaigns":   {cover: load.Whole, rows: rows{"campaigns": campaign("read") + "," + campaign("carried") + "," + campaign("failed") + "," + campaign("gone")}},
-			"order_items": {cover: load.Whole, rows: rows{"order_items": sold}},
-			"campaign_articles": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"read", "carried", "failed"}},
+			"campaigns":   {coverage: load.Whole, rows: rows{"campaigns": campaign("read") + "," + campaign("carried") + "," + campaign("failed") + "," + campaign("gone")}},
+			"order_items": {coverage: load.Whole, rows: rows{"order_items": sold}},
+			"campaign_articles": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"read", "carried", "failed"}},
 				rows: rows{"campaign_articles": strings.Join([]string{article("listed", "read"), article("answered", "read"), article("dropped", "read"),
 					article("kept", "carried"), article("failed", "failed")}, ",")}},
 		}
 		_, err := h.run(first, load.Limits{})
 		must(t, err)
 		second := map[string]streamInput{
-			"campaign_details": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Gone: {"read", "gone"}}},
-			"campaign_articles": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"read"}, load.Missed: {"failed"}},
+			"campaign_details": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.NotFound: {"read", "gone"}}},
+			"campaign_articles": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"read"}, load.Missed: {"failed"}},
 				rows: rows{"campaign_articles": article("listed", "read") + "," + article("answered", "read")}},
-			"articles": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"answered"}, load.Gone: {"listed", "dropped", "kept", "failed", "sold"}}},
+			"articles": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"answered"}, load.NotFound: {"listed", "dropped", "kept", "failed", "sold"}}},
 		}
 		wantCampaigns := []string{"gone missed", "read missed"}
 		if wasRead {
-			second["campaigns"] = streamInput{cover: load.Whole, rows: rows{"campaigns": campaign("read") + "," + campaign("carried") + "," + campaign("failed")}}
+			second["campaigns"] = streamInput{coverage: load.Whole, rows: rows{"campaigns": campaign("read") + "," + campaign("carried") + "," + campaign("failed")}}
 			second["order_items"] = first["order_items"]
 			wantCampaigns[0] = "gone 404"
 		}

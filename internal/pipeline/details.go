@@ -19,7 +19,7 @@ func (r *reader) readDetails(ctx context.Context, result *received, upTo load.Pr
 	if err != nil {
 		return stageErr(err)
 	}
-	r.night.cfg.Progress.setPlanned(s, plan.Fetch)
+	r.night.cfg.Progress.setPlanned(s, plan.ToRequest)
 	var requested []string // the ids that the night had time to request
 	ids := func(yield func(string, error) bool) {
 		for id, err := range stage.Details.IDsToRequest(ctx, s, upTo) {
@@ -44,7 +44,7 @@ func (r *reader) readDetails(ctx context.Context, result *received, upTo load.Pr
 		Distinct: allRounds.Found, Repeated: allRounds.Repeated, TotalFirst: -1, TotalLast: -1}
 	result.requested, result.answered, result.missed = int64(allRounds.Asked), int64(allRounds.Found), int64(allRounds.Failed)
 	result.distinct = int64(allRounds.Distinct)
-	result.carried, result.rechecked = plan.Carried, plan.Recheck
+	result.carried, result.rechecked = plan.Carried, plan.ToRecheck
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (r *reader) readDetails(ctx context.Context, result *received, upTo load.Pr
 	answered := slices.DeleteFunc(requested, func(id string) bool { return withoutRecord[id] })
 	err = inOrder(
 		func() error { return stage.Details.AddOutcomes(ctx, s.Name, answered, load.Answered) },
-		func() error { return stage.Details.AddOutcomes(ctx, s.Name, round.Gone, load.Gone) },
+		func() error { return stage.Details.AddOutcomes(ctx, s.Name, round.Gone, load.NotFound) },
 		func() error { return stage.Details.AddOutcomes(ctx, s.Name, round.Unproven, load.Missed) },
 		func() (err error) {
 			if upTo == load.PrioritySettled { // all lists that may contain an id have been read
@@ -66,12 +66,12 @@ func (r *reader) readDetails(ctx context.Context, result *received, upTo load.Pr
 	if err != nil {
 		return stageErr(err)
 	}
-	result.cover, result.ids = load.ByID, plan.Fetch+plan.Carried+plan.Unread
+	result.coverage, result.ids = load.ByID, plan.ToRequest+plan.Carried+plan.Unread
 	if !r.night.mode.isRefresh() { // a refresh keeps the grade of the last night
 		result.gradeCarried(allRounds, plan, int64(r.night.cfg.Recheck))
 	}
 	r.finished.gradeDetails(&result.streamResult, allRounds)
-	if upTo == load.PrioritySettled && result.requested < plan.Fetch {
+	if upTo == load.PrioritySettled && result.requested < plan.ToRequest {
 		err = r.gradeUnread(ctx, &result.streamResult)
 	}
 	result.gradeKept()
@@ -85,7 +85,7 @@ func (r *reader) planDetails(ctx context.Context, s stream.Stream) (load.Plan, e
 	if n.mode.isRefresh() {
 		return n.stage.Details.PlanOnly(ctx, s, n.mode.targetIDs(s))
 	}
-	rereading := load.Rereading{All: n.cfg.Details != ChangedDetails, LiveDays: n.cfg.LiveDays, Recheck: n.cfg.Recheck}
+	rereading := load.Rereading{All: n.cfg.Details != ChangedDetails, LiveDays: n.cfg.LiveDays, RecheckNights: n.cfg.Recheck}
 	return n.stage.Details.Plan(ctx, s, rereading, r.finished.wasRead)
 }
 

@@ -152,7 +152,7 @@ func (n *night) landEvents(ctx context.Context) ([]string, error) {
 	if err := n.faultPoint("events landed"); err != nil {
 		return nil, err
 	}
-	lineage, err := n.stage.Events.Lineage(ctx)
+	publishedRuns, err := n.stage.Events.PublishedRuns(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +162,7 @@ func (n *night) landEvents(ctx context.Context) ([]string, error) {
 	}
 	var folders []string
 	for _, run := range runs {
-		if !lineage[run] && run != n.run.ID {
+		if !publishedRuns[run] && run != n.run.ID {
 			folders = append(folders, n.wh.Folder.EventsPath(run))
 		}
 	}
@@ -176,7 +176,7 @@ func (n *night) gradeEvents(ctx context.Context, result *received) error {
 	if err != nil {
 		return stageErr(err)
 	}
-	result.cover = load.Unproven
+	result.coverage = load.Unproven
 	result.evidence.Grade, result.evidence.Reason = fetch.BestEffort, "built from received webhook deliveries; missed deliveries cannot be detected"
 	if !hasRows && result.sink.records.Load() == 0 {
 		result.evidence.Grade, result.evidence.Reason = fetch.Skipped, ledger.ReasonNoDelivery

@@ -144,9 +144,9 @@ func (r *reader) readStream(ctx context.Context, result *received, upTo load.Pri
 	default:
 		result.evidence, result.err = r.client.Walk(ctx, s, r.listParam(s), result.sink.readBody)
 		result.distinct = int64(result.evidence.Distinct)
-		result.cover = load.Whole
+		result.coverage = load.Whole
 		if result.evidence.Grade == fetch.BestEffort {
-			result.cover = load.Unproven
+			result.coverage = load.Unproven
 		}
 	}
 	if endsNight(ctx, result.err) {
@@ -231,18 +231,18 @@ func (f *finisher) finishStream(ctx context.Context, result received) error {
 		result.rows, result.rejects = cmp.Or(result.distinct, result.sink.records.Load()), result.sink.rejects.Load()
 		if err != nil {
 			err = f.judgeError(ctx, &result.streamResult, err)
-		} else if n.mode.isRefresh() && result.cover == load.ByID {
+		} else if n.mode.isRefresh() && result.coverage == load.ByID {
 			err = result.capGrade(ctx, n.draft)
 		}
 	}
 	if err == nil {
 		isDistinct := !result.stream.IsDetail() && result.distinct > 0 && result.distinct == result.sink.records.Load()
-		err = n.stage.Rows.Finish(ctx, result.stream, result.cover, isDistinct)
+		err = n.stage.Rows.Finish(ctx, result.stream, result.coverage, isDistinct)
 	}
 	if err != nil {
 		return err
 	}
-	if result.sink != nil && (result.cover == load.Whole || result.cover == load.Unproven) {
+	if result.sink != nil && (result.coverage == load.Whole || result.coverage == load.Unproven) {
 		result.sink.writeEntries()
 	}
 	f.reader.finished = append(f.reader.finished, result.streamResult)
@@ -305,7 +305,7 @@ func (f *finisher) carryRows(ctx context.Context, r *streamResult) error {
 	if err != nil {
 		return err
 	}
-	r.cover = load.Carried
+	r.coverage = load.Carried
 	if r.stream.Completes != "" {
 		// The list is merged without new details. The plan decides which stored details still match
 		// their record.

@@ -17,7 +17,7 @@ import (
 // streamResult is the result of one stream in this run.
 type streamResult struct {
 	stream   stream.Stream
-	cover    load.Coverage
+	coverage load.Coverage
 	evidence fetch.Evidence
 	// ids counts all known ids of a detail stream. requested counts the requested ids. answered counts
 	// the ids whose response was a record. missed counts the ids whose request failed.
@@ -49,16 +49,16 @@ type results []streamResult
 
 // wasRead reports whether a stream was read in this run.
 func (finished results) wasRead(name string) bool {
-	return slices.ContainsFunc(finished, func(r streamResult) bool { return r.stream.Name == name && r.cover != load.Carried })
+	return slices.ContainsFunc(finished, func(r streamResult) bool { return r.stream.Name == name && r.coverage != load.Carried })
 }
 
 // coverage returns how much of each stream was read, by name.
 func (finished results) coverage() map[string]load.Coverage {
-	cover := map[string]load.Coverage{}
+	coverage := map[string]load.Coverage{}
 	for _, r := range finished {
-		cover[r.stream.Name] = r.cover
+		coverage[r.stream.Name] = r.coverage
 	}
-	return cover
+	return coverage
 }
 
 // outcome returns ledger.Partial if a stream failed. Rows of a failed stream are from an earlier night,
@@ -76,7 +76,7 @@ func (finished results) requireAny(isOneChosen bool) error {
 	var reasons []string
 	for _, r := range finished {
 		isData := r.stream.Path != tokenPath || isOneChosen
-		if r.cover != load.Carried && !r.stream.IsEvents() && (!r.stream.IsDetail() || r.requested > 0) && isData {
+		if r.coverage != load.Carried && !r.stream.IsEvents() && (!r.stream.IsDetail() || r.requested > 0) && isData {
 			return nil
 		}
 		reasons = append(reasons, fmt.Sprintf("%s: %s", r.stream.Name, r.evidence.Reason))
@@ -117,7 +117,7 @@ func (finished results) findAges(ctx context.Context, n *night) error {
 	for i := range finished {
 		r := &finished[i]
 		r.stored, r.merged = ages[r.stream.Name], true
-		if r.stored.Old == 0 && r.cover != load.Carried || !r.stored.Since.IsZero() {
+		if r.stored.Old == 0 && r.coverage != load.Carried || !r.stored.Since.IsZero() {
 			continue
 		}
 		if r.stored.Since = r.since; r.since.IsZero() {
@@ -164,18 +164,18 @@ func (r *streamResult) gradeCarried(d fetch.Details, plan load.Plan, recheck int
 	if plan.Carried == 0 || r.evidence.Grade.Worse(fetch.Bounded) != fetch.Bounded {
 		return
 	}
-	all := plan.Fetch + plan.Carried
+	all := plan.ToRequest + plan.Carried
 	r.evidence.Reason = d.DescribeResponses(int(all))
 	switch {
 	case recheck == 0:
 		r.evidence.Grade = fetch.BestEffort
 		r.evidence.Reason += fmt.Sprintf("; %d unchanged ids are not requested again (streams.recheck is 0)", plan.Carried)
-	case plan.Nights > recheck:
+	case plan.MaxNights > recheck:
 		r.evidence.Grade = fetch.BestEffort
-		r.evidence.Reason += fmt.Sprintf("; %d unchanged ids were last read up to %s ago, but streams.recheck is %d", plan.Carried, plural.Count(plan.Nights, "night"), recheck)
+		r.evidence.Reason += fmt.Sprintf("; %d unchanged ids were last read up to %s ago, but streams.recheck is %d", plan.Carried, plural.Count(plan.MaxNights, "night"), recheck)
 	default:
 		r.evidence.Grade = fetch.Bounded
-		r.evidence.Reason += fmt.Sprintf("; %d unchanged ids were last read at most %s ago", plan.Carried, plural.Count(plan.Nights, "night"))
+		r.evidence.Reason += fmt.Sprintf("; %d unchanged ids were last read at most %s ago", plan.Carried, plural.Count(plan.MaxNights, "night"))
 	}
 }
 

@@ -16,13 +16,13 @@ import (
 )
 
 // resultOf returns a result of the named stream.
-func resultOf(t *testing.T, name string, grade fetch.Grade, cover load.Coverage) streamResult {
+func resultOf(t *testing.T, name string, grade fetch.Grade, coverage load.Coverage) streamResult {
 	t.Helper()
 	s, ok := stream.Find(stream.AllWithEvents(), name)
 	if !ok {
 		t.Fatalf("no stream %s", name)
 	}
-	return streamResult{stream: s, cover: cover, evidence: fetch.Evidence{Grade: grade, Reason: "why " + name}}
+	return streamResult{stream: s, coverage: coverage, evidence: fetch.Evidence{Grade: grade, Reason: "why " + name}}
 }
 
 // TestGradeCarried checks the boundary between bounded and best_effort, in nights.
@@ -34,14 +34,14 @@ func TestGradeCarried(t *testing.T) {
 		want       fetch.Grade
 		wantReason string
 	}{
-		"no id is carried":               {fetch.Exact, load.Plan{Fetch: 3}, 7, fetch.Exact, "reason before"},
-		"last read 1 night ago":          {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 7, fetch.Bounded, "3 of 5 ids were read completely; 2 unchanged ids were last read at most 1 night ago"},
-		"last read recheck nights ago":   {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 7}, 7, fetch.Bounded, "3 of 5 ids were read completely; 2 unchanged ids were last read at most 7 nights ago"},
-		"last read recheck+1 nights ago": {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 8}, 7, fetch.BestEffort, "3 of 5 ids were read completely; 2 unchanged ids were last read up to 8 nights ago, but streams.recheck is 7"},
-		"recheck is 0":                   {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 0, fetch.BestEffort, "3 of 5 ids were read completely; 2 unchanged ids are not requested again (streams.recheck is 0)"},
-		"recheck is 1":                   {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 1, fetch.Bounded, "3 of 5 ids were read completely; 2 unchanged ids were last read at most 1 night ago"},
-		"repaired becomes bounded":       {fetch.Repaired, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 7, fetch.Bounded, "3 of 5 ids were read completely; 2 unchanged ids were last read at most 1 night ago"},
-		"best_effort before":             {fetch.BestEffort, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 7, fetch.BestEffort, "reason before"},
+		"no id is carried":               {fetch.Exact, load.Plan{ToRequest: 3}, 7, fetch.Exact, "reason before"},
+		"last read 1 night ago":          {fetch.Exact, load.Plan{ToRequest: 3, Carried: 2, MaxNights: 1}, 7, fetch.Bounded, "3 of 5 ids were read completely; 2 unchanged ids were last read at most 1 night ago"},
+		"last read recheck nights ago":   {fetch.Exact, load.Plan{ToRequest: 3, Carried: 2, MaxNights: 7}, 7, fetch.Bounded, "3 of 5 ids were read completely; 2 unchanged ids were last read at most 7 nights ago"},
+		"last read recheck+1 nights ago": {fetch.Exact, load.Plan{ToRequest: 3, Carried: 2, MaxNights: 8}, 7, fetch.BestEffort, "3 of 5 ids were read completely; 2 unchanged ids were last read up to 8 nights ago, but streams.recheck is 7"},
+		"recheck is 0":                   {fetch.Exact, load.Plan{ToRequest: 3, Carried: 2, MaxNights: 1}, 0, fetch.BestEffort, "3 of 5 ids were read completely; 2 unchanged ids are not requested again (streams.recheck is 0)"},
+		"recheck is 1":                   {fetch.Exact, load.Plan{ToRequest: 3, Carried: 2, MaxNights: 1}, 1, fetch.Bounded, "3 of 5 ids were read completely; 2 unchanged ids were last read at most 1 night ago"},
+		"repaired becomes bounded":       {fetch.Repaired, load.Plan{ToRequest: 3, Carried: 2, MaxNights: 1}, 7, fetch.Bounded, "3 of 5 ids were read completely; 2 unchanged ids were last read at most 1 night ago"},
+		"best_effort before":             {fetch.BestEffort, load.Plan{ToRequest: 3, Carried: 2, MaxNights: 1}, 7, fetch.BestEffort, "reason before"},
 	} {
 		r := streamResult{evidence: fetch.Evidence{Grade: c.before, Reason: "reason before"}}
 		r.gradeCarried(fetch.Details{Asked: 3, Found: 3}, c.plan, c.recheck)
@@ -181,7 +181,7 @@ func TestTableGrade(t *testing.T) {
 	} {
 		list, detail := resultOf(t, "orders", c.list, load.Whole), resultOf(t, "order_details", c.detail, load.ByID)
 		if c.list == fetch.Skipped {
-			list.cover = load.Carried
+			list.coverage = load.Carried
 		}
 		if c.onlyInDetail != nil {
 			detail.stream.OnlyInDetail = c.onlyInDetail

@@ -89,8 +89,8 @@ func (r *runner) publish(ctx context.Context) (Result, error) {
 	if losses := finished.lossesByNotFound(limits); len(losses) > 0 {
 		return Result{}, &load.MassDeleteError{Losses: losses}
 	}
-	cover := finished.coverage()
-	changes, err := n.stage.Merge(ctx, cover, limits)
+	coverage := finished.coverage()
+	changes, err := n.stage.Merge(ctx, coverage, limits)
 	if err != nil {
 		return Result{}, err
 	}
@@ -107,7 +107,7 @@ func (r *runner) publish(ctx context.Context) (Result, error) {
 		return Result{}, err
 	}
 	err = inOrder(
-		func() error { return r.writeEvidence(ctx, cover, changes) },
+		func() error { return r.writeEvidence(ctx, coverage, changes) },
 		func() error { return n.closeStage(ctx) },
 		func() error { return n.audit(ctx) },
 	)
@@ -141,7 +141,7 @@ func (r *runner) publish(ctx context.Context) (Result, error) {
 		n.run.Held = true
 		return Result{Changes: changes}, errors.Join(hold, n.faultPoint("held"))
 	}
-	n.carryEntries(cover)
+	n.carryEntries(coverage)
 	m, err := n.draft.Publish(ctx, files)
 	r.published = err == nil || errors.As(err, new(*warehouse.AfterSwitchError))
 	return Result{Changes: changes, Manifest: m, IsUnsynced: errors.As(err, new(*warehouse.UnsyncedSwitchError))}, err
@@ -180,9 +180,9 @@ func (n *night) reportDamage() {
 
 // writeEvidence writes rejects, events and the summary of the night into meta. The summary also adds the
 // failed runs before this night, which are only in the ledger.
-func (r *runner) writeEvidence(ctx context.Context, cover map[string]load.Coverage, changes []load.Change) error {
+func (r *runner) writeEvidence(ctx context.Context, coverage map[string]load.Coverage, changes []load.Change) error {
 	n := r.night
-	if err := n.stage.Findings.WriteRejects(ctx, cover); err != nil {
+	if err := n.stage.Findings.WriteRejects(ctx, coverage); err != nil {
 		return err
 	}
 	if err := n.stage.Events.Write(ctx); err != nil {

@@ -187,7 +187,7 @@ func (m *seriesRebuild) addDay(ctx context.Context, run string, at time.Time) er
 		recorded := grades[s.Name]
 		r := streamResult{stream: s, evidence: fetch.Evidence{Grade: fetch.Grade(recorded.Grade), Reason: recorded.Reason}}
 		if ledger.WasRead(recorded.Grade) {
-			r.cover = load.Unproven
+			r.coverage = load.Unproven
 		}
 		streams = append(streams, r)
 	}

@@ -106,8 +106,8 @@ func (n *night) readEntries(stream, run string) ([]byte, error) {
 }
 
 // carryEntries links the files of entries of carried lists under names with the id of this run.
-func (n *night) carryEntries(cover map[string]load.Coverage) {
-	for name, covered := range cover {
+func (n *night) carryEntries(coverage map[string]load.Coverage) {
+	for name, covered := range coverage {
 		if covered != load.Carried {
 			continue
 		}

@@ -132,11 +132,11 @@ func (r *reader) gradeUnread(ctx context.Context, result *streamResult) error {
 	if err != nil {
 		return err
 	}
-	result.unread, result.carried, result.rechecked = plan.Unread, plan.Carried, plan.Recheck
+	result.unread, result.carried, result.rechecked = plan.Unread, plan.Carried, plan.ToRecheck
 	if result.unread == 0 {
 		return nil
 	}
-	unreadErr := r.unreadErr(result.stream, plan.Unread, plan.Fetch+plan.Unread)
+	unreadErr := r.unreadErr(result.stream, plan.Unread, plan.ToRequest+plan.Unread)
 	reason := unreadErr.Error()
 	if result.failure != nil {
 		reason = result.failure.Error() + "; " + reason

@@ -1,7 +1,7 @@
 -- Webhook events are staged after the lists and before the details, because a detail that an event names
 -- is read again.
 
--- name: lineage
+-- name: published_runs
 -- The published runs on which this catalog is based.
 SELECT run_id FROM meta.runs WHERE snapshot_at IS NOT NULL
 
