@@ -103,7 +103,7 @@ func (v *validator) checkLake(l Lake) {
 		v.addProblem("lake.warehouse", "is empty: give the folder or the address of the tables, such as ./lake or s3://bucket/prefix")
 	case l.Catalog == LakeSQLite && isRemote:
 		v.addProblem("lake.catalog", "sqlite needs a local folder, and lake.warehouse is in object storage: name the catalog file as sqlite:FILE, or use Postgres or a REST catalog")
-	case l.Catalog != LakeSQLite && !strings.HasPrefix(l.Catalog, LakeSQLite+":"):
+	case l.Catalog == LakeSQLite+":", l.Catalog != LakeSQLite && !strings.HasPrefix(l.Catalog, LakeSQLite+":"):
 		if err := checkPostgres(l.Catalog); err != nil {
 			v.addProblem("lake.catalog", "%v", err)
 		}
