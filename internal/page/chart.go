@@ -136,7 +136,7 @@ func (v *Variant) CutOutliers(stacked bool) {
 		names = append(names, strconv.Itoa(more)+" more are in the table")
 	}
 	v.Note = "The axis ends at " + Decimal(strconv.FormatFloat(v.AxisEnd, 'f', -1, 64)) +
-		". Values over five times the 75th percentile are cut: " + strings.Join(names, "; ") + "."
+		". Values beyond five times the 75th percentile are cut: " + strings.Join(names, "; ") + "."
 }
 
 // bars returns the values other than zero. If stacked is true, it returns two totals of each category
@@ -146,7 +146,7 @@ func (v *Variant) bars(stacked bool) (bars []bar) {
 		var above, below float64
 		for _, s := range v.Series {
 			n, _ := s.Values[i].(float64)
-			above, below = above+max(n, 0), below-min(n, 0)
+			above, below = above+max(n, 0), below+min(n, 0)
 			if n == 0 || stacked {
 				continue
 			}
@@ -157,8 +157,8 @@ func (v *Variant) bars(stacked bool) (bars []bar) {
 			bars = append(bars, b)
 		}
 		for _, total := range []float64{above, below} {
-			if stacked && total > 0 {
-				bars = append(bars, bar{category, Decimal(strings.TrimSuffix(strconv.FormatFloat(total, 'f', 2, 64), ".00")), total})
+			if stacked && total != 0 {
+				bars = append(bars, bar{category, Decimal(strings.TrimSuffix(strconv.FormatFloat(total, 'f', 2, 64), ".00")), math.Abs(total)})
 			}
 		}
 	}

@@ -33,7 +33,7 @@ func TestSeriesByMeasure(t *testing.T) {
 			{Name: "started", Colour: 5, Values: []any{12.0, 1234.0, 0.0}, Texts: []string{"12", "1,234", "0"}},
 			{Name: "published", Colour: 2, Values: []any{-3.0, nil, -7.5}, Texts: []string{"3" + page.Thin + "d", "–", "7.50" + page.Thin + "d"}},
 		},
-		AxisEnd: 15, Note: "The axis ends at 15. Values over five times the 75th percentile are cut: W2, started 1,234.",
+		AxisEnd: 15, Note: "The axis ends at 15. Values beyond five times the 75th percentile are cut: W2, started 1,234.",
 	}}, p.drawVariants(result))
 }
 
@@ -64,7 +64,7 @@ func TestSeriesByValue(t *testing.T) {
 		}
 		v := page.Variant{Categories: []string{"2026-10", "2026-11", "2026-12"}, Series: all[:limit]}
 		if limit == 3 {
-			v.AxisEnd, v.Note = 7, "The axis ends at 7. Values over five times the 75th percentile are cut: 2026-10, paid 1,000.00."
+			v.AxisEnd, v.Note = 7, "The axis ends at 7. Values beyond five times the 75th percentile are cut: 2026-10, paid 1,000.00."
 		}
 		return []page.Variant{v}
 	}
