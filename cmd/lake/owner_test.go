@@ -121,6 +121,13 @@ func TestOwnerFileIsWrittenAfterTheCommit(t *testing.T) {
 			t.Errorf("failed %s: the owner file exists", failingStep)
 		}
 	}
+	h.step = func(_, path string) error {
+		if strings.HasSuffix(path, "_owner.json") {
+			return syscall.EIO
+		}
+		return nil
+	}
+	h.mustFail(3, "the night is published: run \"placementsync lake publish\" again", "publish")
 	h.step = nil
 	h.mustFail(1, "placements_owner.json is missing", "expire")
 	if p := h.publish(); !p[0].AlreadyPublished {

@@ -89,6 +89,9 @@ func publishRuns(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, o p
 			return published, err
 		}
 		published = append(published, p)
+		if err := l.WriteOwnerFile(); err != nil {
+			return published, command.EndWith(ledger.Partial, err)
+		}
 	}
 	if readErr != nil {
 		err = command.EndWith(ledger.Partial, fmt.Errorf("publish earlier nights to the lake: %w; the later nights are published", readErr))

@@ -143,8 +143,8 @@ func (l *Lake) readOwner() (o owner, err error) {
 	return o, err
 }
 
-// writeOwnerFile writes the owner file after a commit, if the file is missing.
-func (l *Lake) writeOwnerFile() error {
+// WriteOwnerFile writes the owner file after a commit, if the file is missing.
+func (l *Lake) WriteOwnerFile() error {
 	o, err := l.readOwner()
 	if err == nil && (o.ID == l.id || l.ownerFile() == "") {
 		return nil

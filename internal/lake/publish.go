@@ -47,7 +47,8 @@ func (e *UnknownResultError) Unwrap() error { return e.Err }
 
 // Publish commits all tables of a version in one step. It commits nothing if the lake already shows the
 // night, and returns an error if the lake shows a later night. If the lake shows the history of another
-// warehouse, Publish returns an error. With replaceHistory, it replaces this history instead.
+// warehouse, Publish returns an error. With replaceHistory, it replaces this history instead. The caller
+// then calls WriteOwnerFile.
 func (l *Lake) Publish(ctx context.Context, v *Version, replaceHistory bool) (p Published, err error) {
 	startedAt := l.cfg.Now()
 	p = Published{Run: v.Run, SnapshotAt: v.At, Tables: len(v.sources)}
@@ -72,7 +73,7 @@ func (l *Lake) Publish(ctx context.Context, v *Version, replaceHistory bool) (p 
 		return p, err
 	}
 	if p.AlreadyPublished = len(actions) == 0; p.AlreadyPublished {
-		return p, l.writeOwnerFile()
+		return p, nil
 	}
 	changes, err := l.writeTables(ctx, v, lakeTables, actions, &p)
 	tagsKept := false
@@ -87,7 +88,7 @@ func (l *Lake) Publish(ctx context.Context, v *Version, replaceHistory bool) (p 
 	}
 	l.files.uncommitted.drain()
 	p.TagsDropped = !tagsKept
-	return p, l.writeOwnerFile()
+	return p, nil
 }
 
 // checkOrder returns an error if the lake shows a later night, or another night of the same time.
