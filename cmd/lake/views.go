@@ -51,7 +51,7 @@ func runViews(g *globals, o viewsOptions) error {
 	if err := g.loadConfig(); err != nil {
 		return err
 	}
-	names := dialect.Names{Catalog: o.catalog, Prefix: g.cfg.Lake.Namespace}
+	names := dialect.LakeNames{Catalog: o.catalog, Prefix: g.cfg.Lake.Namespace}
 	if o.queries {
 		return printQueries(g, engine, names, o.markers)
 	}
@@ -63,7 +63,7 @@ func runViews(g *globals, o viewsOptions) error {
 	return err
 }
 
-func printQueries(g *globals, engine dialect.Engine, names dialect.Names, markers bool) error {
+func printQueries(g *globals, engine dialect.Engine, names dialect.LakeNames, markers bool) error {
 	queries, err := engine.Queries(names)
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func printQueries(g *globals, engine dialect.Engine, names dialect.Names, marker
 func installViews(ctx context.Context, g *globals, l *lake.Lake) error {
 	var views []lake.View
 	for _, e := range dialect.Engines() {
-		names := dialect.Names{Prefix: g.cfg.Lake.Namespace}
+		names := dialect.LakeNames{Prefix: g.cfg.Lake.Namespace}
 		if e.Name == dialect.Trino {
 			names.Catalog = g.cfg.Lake.Name
 		}

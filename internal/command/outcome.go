@@ -83,7 +83,7 @@ func OutcomeOf(ctx context.Context, err error) ledger.Outcome {
 		return ledger.Complete
 	case errors.As(err, &explicit):
 		return explicit.outcome
-	case errors.As(err, new(*config.Error)), errors.As(err, new(*query.UsageError)), errors.As(err, new(*dictionary.UnknownError)),
+	case errors.As(err, new(*config.Error)), errors.As(err, new(*query.UsageError)), errors.As(err, new(*dictionary.UnknownTableError)),
 		errors.As(err, new(*ledger.UnknownRunError)), isInvalidTemp(err):
 		return ledger.Misused
 	case errors.As(err, new(*warehouse.LockedError)):

@@ -66,8 +66,8 @@ func Find(name string) (Engine, error) {
 	return Engine{}, fmt.Errorf("there is no SQL for the engine %q: use one of %s", name, strings.Join(names, ", "))
 }
 
-// Names are the catalog and the namespaces of a lake in an engine.
-type Names struct {
+// LakeNames are the catalog and the namespaces of a lake in an engine.
+type LakeNames struct {
 	// Catalog is the catalog in the engine. Empty means the current catalog.
 	Catalog string
 	// Prefix begins the namespaces: <prefix>_current, _past, _meta, and _mart for the views.
@@ -79,7 +79,7 @@ const Mart = "mart"
 
 // Namespace returns the name of a namespace of the lake in the engine. suffix follows the prefix and an
 // underscore.
-func (e Engine) Namespace(n Names, suffix string) string {
+func (e Engine) Namespace(n LakeNames, suffix string) string {
 	name := e.identifier(n.Prefix + "_" + suffix)
 	if n.Catalog != "" {
 		name = e.identifier(n.Catalog) + "." + name
@@ -100,7 +100,7 @@ func (e Engine) identifier(name string) string {
 func (e Engine) literal(text string) string { return "'" + e.escaper.Replace(text) + "'" }
 
 // fill replaces the placeholders of a text by the namespaces of a lake.
-func (e Engine) fill(text string, n Names) string {
+func (e Engine) fill(text string, n LakeNames) string {
 	var pairs []string
 	for _, suffix := range []string{"current", "past", "meta", Mart} { // the placeholders in the files
 		pairs = append(pairs, "${"+suffix+"}", e.Namespace(n, suffix))
@@ -118,7 +118,7 @@ type View struct {
 }
 
 // Views returns the views of the schema mart in the order of their dependencies.
-func (e Engine) Views(n Names) ([]View, error) {
+func (e Engine) Views(n LakeNames) ([]View, error) {
 	originals, err := dictionary.MartViews()
 	if err != nil {
 		return nil, err
@@ -150,7 +150,7 @@ func (e Engine) read(name string) (string, error) {
 
 // ViewStatements returns the SQL that creates the namespace of the views, and creates or replaces the
 // views with their comments.
-func (e Engine) ViewStatements(n Names) ([]string, error) {
+func (e Engine) ViewStatements(n LakeNames) ([]string, error) {
 	views, err := e.Views(n)
 	if err != nil {
 		return nil, err
@@ -163,7 +163,7 @@ func (e Engine) ViewStatements(n Names) ([]string, error) {
 }
 
 // createView returns the statements that create one view with its comments.
-func (e Engine) createView(v View, n Names) []string {
+func (e Engine) createView(v View, n LakeNames) []string {
 	name := e.Namespace(n, Mart) + "." + e.identifier(v.Name)
 	var columns, comments []string
 	for _, c := range v.Columns {
@@ -188,7 +188,7 @@ type Query struct {
 }
 
 // Queries returns the named queries that the engine can run.
-func (e Engine) Queries(n Names) ([]Query, error) {
+func (e Engine) Queries(n LakeNames) ([]Query, error) {
 	originals, err := query.List()
 	if err != nil {
 		return nil, err
@@ -213,8 +213,8 @@ func (e Engine) Queries(n Names) ([]Query, error) {
 	return supported, nil
 }
 
-// Marked returns the SQL with markers in place of the default values of the parameters in names. The marker
-// is :name, or ? if the engine does not name parameters.
+// Marked returns the SQL with markers in place of the default values of the parameters with these names.
+// A marker is :name, or ? if the engine does not name parameters.
 func (q Query) Marked(names ...string) string {
 	text := q.SQL
 	for _, name := range names {

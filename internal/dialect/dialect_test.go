@@ -17,7 +17,9 @@ import (
 	"placementsync/queries"
 )
 
-func lakeNames() dialect.Names { return dialect.Names{Catalog: "lake", Prefix: "placementsync"} }
+func lakeNames() dialect.LakeNames {
+	return dialect.LakeNames{Catalog: "lake", Prefix: "placementsync"}
+}
 
 // minQueries is the minimum number of named queries of an engine.
 const minQueries = 12
@@ -171,9 +173,9 @@ func TestQueriesMatchDuckDB(t *testing.T) {
 }
 
 var (
-	paramsBlockPattern = regexp.MustCompile(`(?s)WITH params AS \(\n    SELECT\n(.*?)\n\)`)
-	paramLinePattern   = regexp.MustCompile(`^ {8}CAST\((.+) AS ([A-Z]+(?:\(\d+, \d+\))?)\) AS "?(\w+)"?,?$`)
-	relativePattern    = regexp.MustCompile(`^snapshot-(\d+)d$`)
+	paramsBlockPattern  = regexp.MustCompile(`(?s)WITH params AS \(\n    SELECT\n(.*?)\n\)`)
+	paramLinePattern    = regexp.MustCompile(`^ {8}CAST\((.+) AS ([A-Z]+(?:\(\d+, \d+\))?)\) AS "?(\w+)"?,?$`)
+	relativeDatePattern = regexp.MustCompile(`^snapshot-(\d+)d$`)
 )
 
 func checkParams(t *testing.T, engine string, q dialect.Query) {
@@ -197,18 +199,18 @@ func checkParams(t *testing.T, engine string, q dialect.Query) {
 			t.Errorf("%s: query %s: line %q is not CAST(default AS type) AS %s", engine, q.Name, lines[i], p.Name)
 			continue
 		}
-		want, known := types[p.Type]
+		wantType, known := types[p.Type]
 		if !known {
-			want = textTypes[engine]
+			wantType = textTypes[engine]
 		}
-		value := cmp.Or(p.Default, "NULL")
-		if want == textTypes[engine] && value != "NULL" {
-			value = "'" + value + "'"
+		wantDefault := cmp.Or(p.Default, "NULL")
+		if wantType == textTypes[engine] && wantDefault != "NULL" {
+			wantDefault = "'" + wantDefault + "'"
 		}
-		days := relativePattern.FindStringSubmatch(p.Default)
+		days := relativeDatePattern.FindStringSubmatch(p.Default)
 		isRelative := days != nil && strings.Contains(m[1], "snapshot_at") && slices.Contains(strings.FieldsFunc(m[1], func(r rune) bool { return !unicode.IsDigit(r) }), days[1])
-		if m[2] != want || m[1] != value && !isRelative {
-			t.Errorf("%s: query %s: parameter %s is %s of type %s, want %s of type %s", engine, q.Name, p.Name, m[1], m[2], p.Default, want)
+		if m[2] != wantType || m[1] != wantDefault && !isRelative {
+			t.Errorf("%s: query %s: parameter %s is %s of type %s, want %s of type %s", engine, q.Name, p.Name, m[1], m[2], p.Default, wantType)
 		}
 	}
 }
@@ -235,7 +237,7 @@ func TestMarkersReplaceDefaults(t *testing.T) {
 				t.Errorf("query %s of trino has %d markers for %d parameters", q.Name, n, len(names))
 			}
 			if q.Marked() != q.SQL {
-				t.Errorf("%s: query %s changes although no parameter is named", e.Name, q.Name)
+				t.Errorf("%s: Marked without names changed the query %s", e.Name, q.Name)
 			}
 		}
 	}
@@ -249,7 +251,7 @@ func TestNamesAreFilledIn(t *testing.T) {
 		"trino": {`CREATE SCHEMA IF NOT EXISTS "My-Lake".acme_mart`, `FROM "My-Lake".acme_current.article_statuses`, `the profile''s order items`},
 	}
 	for _, e := range dialect.Engines() {
-		statements, err := e.ViewStatements(dialect.Names{Catalog: "My-Lake", Prefix: "acme"})
+		statements, err := e.ViewStatements(dialect.LakeNames{Catalog: "My-Lake", Prefix: "acme"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -266,7 +268,7 @@ func TestNamesAreFilledIn(t *testing.T) {
 	if _, err := dialect.Find("oracle"); err == nil || !strings.Contains(err.Error(), "spark, trino") {
 		t.Errorf("unknown engine: got %v, want an error with the known engines", err)
 	}
-	if got := mustFind(t, "trino").Namespace(dialect.Names{Prefix: "acme"}, "past"); got != "acme_past" {
+	if got := mustFind(t, "trino").Namespace(dialect.LakeNames{Prefix: "acme"}, "past"); got != "acme_past" {
 		t.Errorf("without a catalog the namespace is %q, want acme_past", got)
 	}
 }

@@ -46,7 +46,7 @@ func words() map[string]map[string]string {
 			Trino: "with_timezone(CAST(%[1]s AS TIMESTAMP(6)), %[2]s)"},
 		"midnight_after": {Spark: "CAST(convert_timezone(%[3]s, current_timezone(), CAST(date_add(%[1]s, %[2]s) AS TIMESTAMP_NTZ)) AS TIMESTAMP)",
 			Trino: "with_timezone(CAST(date_add('day', %[2]s, %[1]s) AS TIMESTAMP(6)), %[3]s)"},
-		// days_ago is the UTC date a number of days before the snapshot.
+		// days_ago is the date in UTC that is a number of days before the snapshot.
 		"days_ago": {Spark: "CAST((SELECT convert_timezone(current_timezone(), 'UTC', CAST(snapshot_at AS TIMESTAMP_NTZ)) - INTERVAL %[1]s DAYS FROM ${mart}.snapshot) AS DATE)",
 			Trino: "CAST((SELECT at_timezone(snapshot_at, 'UTC') - INTERVAL '%[1]s' DAY FROM ${mart}.snapshot) AS DATE)"},
 	}

@@ -30,7 +30,7 @@ var (
 func Definitions() (main map[string]stream.Definition, meta []stream.Definition, err error) {
 	main = map[string]stream.Definition{}
 	err = fs.WalkDir(schema.FS, ".", func(file string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || path.Dir(file) == path.Dir(martFiles) {
+		if err != nil || entry.IsDir() || path.Dir(file) == path.Dir(martGlob) {
 			return err
 		}
 		sql, err := schema.FS.ReadFile(file)
@@ -87,6 +87,6 @@ func FieldIDs(columns []stream.Column) sqltext.SQL {
 // SignedHash returns the expression that converts row_hash of the catalog to its form in Parquet.
 func SignedHash() sqltext.SQL { return parquetSQL.Render("signed_hash", nil) }
 
-// StoredHash returns the expression that converts row_hash of a Parquet file to its form in the
+// UnsignedHash returns the expression that converts row_hash of a Parquet file to its form in the
 // catalog. It also accepts the unsigned form of earlier releases.
-func StoredHash() sqltext.SQL { return parquetSQL.Render("stored_hash", nil) }
+func UnsignedHash() sqltext.SQL { return parquetSQL.Render("unsigned_hash", nil) }

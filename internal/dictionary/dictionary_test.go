@@ -16,9 +16,9 @@ func TestViewsOfMartComeAfterTheViewsThatTheyRead(t *testing.T) {
 	}
 	var earlier []string
 	for _, v := range views {
-		for _, readView := range v.MartReads {
-			if !slices.Contains(earlier, readView) {
-				t.Errorf("%s reads %s, but comes before it", v.Name, readView)
+		for _, dependency := range v.MartReads {
+			if !slices.Contains(earlier, dependency) {
+				t.Errorf("%s reads %s, but comes before it", v.Name, dependency)
 			}
 		}
 		earlier = append(earlier, v.Name)

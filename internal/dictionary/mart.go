@@ -33,7 +33,7 @@ type MartView struct {
 
 // MartViews returns the views of the schema mart, each after the views that it reads.
 func MartViews() ([]MartView, error) {
-	files, err := fs.Glob(schema.FS, martFiles)
+	files, err := fs.Glob(schema.FS, martGlob)
 	if err != nil {
 		return nil, fmt.Errorf("list the views of mart: %w", err)
 	}
@@ -49,8 +49,8 @@ func MartViews() ([]MartView, error) {
 	return orderViews(views)
 }
 
-// martFiles are the schema files with views. All others define tables.
-const martFiles = "mart/*.sql"
+// martGlob matches the schema files with views. All others define tables.
+const martGlob = "mart/*.sql"
 
 // tableReference matches a table or view after FROM or JOIN. In the schema files, FROM and JOIN are in
 // capitals, and one name follows. A name without a schema is a common table expression.
@@ -100,8 +100,8 @@ func orderViews(views map[string]MartView) ([]MartView, error) {
 			return fmt.Errorf("order the views of mart: %s: the last view does not exist, or the views read each other",
 				strings.Join(append(readers, name), " reads "))
 		}
-		for _, readView := range v.MartReads {
-			if err := add(readView, append(slices.Clone(readers), name)); err != nil {
+		for _, dependency := range v.MartReads {
+			if err := add(dependency, append(slices.Clone(readers), name)); err != nil {
 				return err
 			}
 		}

@@ -114,7 +114,7 @@ type Macro struct {
 	About     string
 }
 
-// Macros returns the macros of the tables of the schema main, sorted by name.
+// Macros returns the macro "changes" and the macros of the tables of the schema main, sorted by name.
 func (all Tables) Macros() []Macro {
 	fromTo := []string{"from_time", "to_time"}
 	macros := []Macro{{"changes", fromTo, "The changes of all tables between two times."}}

@@ -46,11 +46,11 @@ type Column struct {
 	References string `json:"references,omitempty"`
 }
 
-// UnknownError reports an unknown table. Similar contains the names that the user may have meant, joined
+// UnknownTableError reports an unknown table. Similar contains the names that the user may have meant, joined
 // by "or". Empty means none.
-type UnknownError struct{ Table, Similar string }
+type UnknownTableError struct{ Table, Similar string }
 
-func (e *UnknownError) Error() string {
+func (e *UnknownTableError) Error() string {
 	if e.Similar == "" {
 		return fmt.Sprintf("no table is named %s: \"placementsync schema\" lists all tables", e.Table)
 	}
@@ -59,9 +59,9 @@ func (e *UnknownError) Error() string {
 
 // Read describes the tables whose names match one of the patterns. Without a pattern it describes all
 // tables. Patterns such as mart.* have the syntax of [path.Match]. Read converts them to lower case and
-// compares them with [Table.Name]. For a pattern without a match, Read returns an *UnknownError.
+// compares them with [Table.Name]. For a pattern without a match, Read returns an *UnknownTableError.
 func Read(patterns []string) (Tables, error) {
-	defs, metas, err := Definitions()
+	mainDefs, metaDefs, err := Definitions()
 	if err != nil {
 		return nil, err
 	}
@@ -72,12 +72,12 @@ func Read(patterns []string) (Tables, error) {
 	slices.SortFunc(views, func(a, b MartView) int { return strings.Compare(a.Name, b.Name) })
 	var all Tables
 	for _, t := range stream.Tables(stream.AllWithEvents()) {
-		all = append(all, describeTable(t, defs[t.Name]))
+		all = append(all, describeTable(t, mainDefs[t.Name]))
 	}
 	for _, v := range views {
 		all = append(all, describeView(v))
 	}
-	for _, def := range metas {
+	for _, def := range metaDefs {
 		all = append(all, Table{Schema: "meta", Table: def.Name, About: def.Comment, Key: def.Key, Columns: describeColumns("meta.", def.Columns)})
 	}
 	if len(patterns) == 0 {
@@ -105,13 +105,13 @@ func Read(patterns []string) (Tables, error) {
 	return picked, nil
 }
 
-// unknownTableErr returns an *UnknownError that suggests similar names: all tables of a schema,
+// unknownTableErr returns an *UnknownTableError that suggests similar names: all tables of a schema,
 // a table of the same name in another schema, or a name that differs in a few letters.
 func (all Tables) unknownTableErr(name string) error {
 	var known, similar []string
 	for _, t := range all {
 		if t.Schema == name && t.Schema != "main" {
-			return &UnknownError{name, "'" + name + ".*'"}
+			return &UnknownTableError{name, "'" + name + ".*'"}
 		}
 		known = append(known, t.Name())
 		if t.Table == name[strings.LastIndex(name, ".")+1:] {
@@ -121,7 +121,7 @@ func (all Tables) unknownTableErr(name string) error {
 	if len(similar) == 0 {
 		similar = nearest.FindSuggestions(known, name)
 	}
-	return &UnknownError{name, strings.Join(similar, " or ")}
+	return &UnknownTableError{name, strings.Join(similar, " or ")}
 }
 
 func describeTable(t stream.Table, def stream.Definition) Table {

@@ -107,7 +107,7 @@ func sumRows(ctx context.Context, in *warehouse.Instance, source sqltext.SQL, co
 		case c.Type == stream.JSON:
 			return sqltext.Quote(c.Name) + "::VARCHAR"
 		case c.Name == stream.RowHash: // signed in Parquet, unsigned in the catalog
-			return string(dictionary.StoredHash())
+			return string(dictionary.UnsignedHash())
 		}
 		return sqltext.Quote(c.Name)
 	})

@@ -28,7 +28,7 @@ func ApplySnapshot(ctx context.Context, d *warehouse.Draft, tables []stream.Tabl
 			def := d.Definition(t.Name)
 			main, columns, key := mainTable(t.Name), allColumns(def), sqltext.Names(t.Key)
 			err = d.Atomically(ctx, []sqlText{
-				rebuildSQL.Render("read_snapshot", values{"columns": columnsOrNull(def, existing), "row_hash": dictionary.StoredHash(), "source": source}),
+				rebuildSQL.Render("read_snapshot", values{"columns": columnsOrNull(def, existing), "row_hash": dictionary.UnsignedHash(), "source": source}),
 				rebuildSQL.Render("find_ending", values{"stored_key": prefixed("m.", t.Key), "now": snap.At, "main": main,
 					"same_key": joinOn("m.", "f.", t.Key)}),
 				rebuildSQL.Render("end_rows", values{"past": pastTable(t.Name), "columns": columns, "run": snap.Run, "main": main, "key": key}),

@@ -16,7 +16,7 @@ import (
 )
 
 // twoNights inserts snapshots of 1 and 2 November. On 2 November, the new name of listing "a" is
-// a prompt injection. A double cannot store the price and the last row_hash of listing "a" exactly.
+// a prompt injection. A double cannot store the price and the current row_hash of listing "a" exactly.
 const twoNights = `
 INSERT INTO meta.runs (run_id, snapshot_at, outcome) VALUES
 	('20261101T020000Z', '2026-11-01 02:00:00+00', 'complete'), ('20261102T020000Z', '2026-11-02 02:00:00+00', 'partial');
@@ -46,19 +46,20 @@ func config(path string) mcp.Config {
 	}
 }
 
-// testWarehouse is a warehouse with the catalog at a path. held is the catalog of the held night.
-type testWarehouse struct{ path, held string }
+// testWarehouse is a warehouse with the catalog at a path. heldPath is the path of the catalog of
+// the held night.
+type testWarehouse struct{ path, heldPath string }
 
 // Open implements mcp.Warehouse.
-func (s testWarehouse) Open(ctx context.Context, opts query.Options, held bool) (*query.DB, error) {
+func (w testWarehouse) Open(ctx context.Context, opts query.Options, held bool) (*query.DB, error) {
 	opts.MemoryLimit, opts.Threads = "256MB", 1
 	if held {
-		if s.held == "" {
+		if w.heldPath == "" {
 			return nil, errors.New("no night is held")
 		}
-		return query.Open(ctx, s.held, opts)
+		return query.Open(ctx, w.heldPath, opts)
 	}
-	return query.Open(ctx, s.path, opts)
+	return query.Open(ctx, w.path, opts)
 }
 
 // Queries implements mcp.Warehouse.

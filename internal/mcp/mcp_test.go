@@ -50,8 +50,8 @@ func TestToolsAreReadOnly(t *testing.T) {
 // testSnapshots reads the newest and an earlier snapshot, with their grades.
 func testSnapshots(t *testing.T, path string) {
 	session := connect(t, config(path))
-	const names = "SELECT id, name FROM product_listings ORDER BY id"
-	newest := callQuery(t, session, "sql", map[string]any{"sql": names})
+	const namesSQL = "SELECT id, name FROM product_listings ORDER BY id"
+	newest := callQuery(t, session, "sql", map[string]any{"sql": namesSQL})
 	if got := newest.Snapshot; got.Run != "20261102T020000Z" || got.At != "2026-11-02T02:00:00Z" || got.AgeHours != 6.3 {
 		t.Errorf("got the snapshot %+v, want 20261102T020000Z, 6.3 hours old", got)
 	}
@@ -59,11 +59,11 @@ func testSnapshots(t *testing.T, path string) {
 	if diff := cmp.Diff(want, newest.rows()); diff != "" {
 		t.Errorf("rows of the newest snapshot (-want +got):\n%s", diff)
 	}
-	earlier := callQuery(t, session, "sql", map[string]any{"sql": names, "as_of": "2026-11-01"})
+	earlier := callQuery(t, session, "sql", map[string]any{"sql": namesSQL, "as_of": "2026-11-01"})
 	if diff := cmp.Diff([]string{`["a","old"]`, `["b","B"]`}, earlier.rows()); diff != "" || earlier.Snapshot.Run != "20261101T020000Z" {
 		t.Errorf("rows of the snapshot %+v (-want +got):\n%s", earlier.Snapshot, diff)
 	}
-	if text, failed := call(t, session, "sql", map[string]any{"sql": names, "as_of": "2025-01-01"}); !failed || !strings.Contains(text, "before the first snapshot") {
+	if text, failed := call(t, session, "sql", map[string]any{"sql": namesSQL, "as_of": "2025-01-01"}); !failed || !strings.Contains(text, "before the first snapshot") {
 		t.Errorf("got %s for 2025-01-01, want the error \"before the first snapshot\"", text)
 	}
 	if g := newest.Grades; len(g) != 1 || g[0].Table != "product_listings" || g[0].Grade != "exact" || g[0].Standing != "proven" || newest.Warning != "" {
@@ -78,7 +78,7 @@ func testSnapshots(t *testing.T, path string) {
 	}
 	grades := callQuery(t, session, "grades", nil)
 	if len(grades.Rows) != 2 || !strings.HasPrefix(grades.rows()[0], `["orders","skipped","missing scope orders:read"`) {
-		t.Errorf("got the grades %s, want orders first of two", grades.rows())
+		t.Errorf("got the grades %s, want two rows with orders first", grades.rows())
 	}
 	snapshots := callQuery(t, session, "list_snapshots", map[string]any{"max_rows": 1})
 	if len(snapshots.Rows) != 1 || !strings.HasPrefix(snapshots.rows()[0], `["20261102T020000Z"`) || snapshots.Cut == nil {
@@ -93,8 +93,8 @@ INSERT INTO meta.checks (run_id, check_name, severity, outcome, rows, sample) VA
 UPDATE main.product_listings SET name = 'renamed', valid_from = '2026-11-03 02:00:00+00' WHERE id = 'b';
 `
 
-// testFailedChecks reads the failed checks. One check was skipped by the newest run, and one is no
-// longer configured.
+// testFailedChecks reads the failed checks of both nights and of a held night. The newest night skipped
+// the check "late", and the check "gone" is no longer configured.
 func testFailedChecks(t *testing.T, path string) {
 	session := connect(t, config(path))
 	arguments := map[string]any{"sql": "SELECT name FROM product_listings WHERE id = 'b'", "max_rows": 1}
@@ -115,7 +115,7 @@ func testFailedChecks(t *testing.T, path string) {
 		t.Errorf("got %s without a held night, want the error \"no night is held\"", text)
 	}
 	cfg := config(path)
-	cfg.Warehouse = testWarehouse{path: path, held: fixture.NewEmpty(t).Fill(t, heldNight)}
+	cfg.Warehouse = testWarehouse{path: path, heldPath: fixture.NewEmpty(t).Fill(t, heldNight)}
 	session = connect(t, cfg)
 	got := callQuery(t, session, "sql", arguments)
 	if diff := cmp.Diff([]string{`["renamed"]`}, got.rows()); diff != "" || !got.Snapshot.Held || got.Snapshot.Run != "20261103T020000Z" {
@@ -157,7 +157,7 @@ func testExactValues(t *testing.T, path string) {
 
 func testNamedQueries(t *testing.T, path string) {
 	session := connect(t, config(path))
-	run := func(parameters map[string]any) (string, bool) {
+	runQuery := func(parameters map[string]any) (string, bool) {
 		return call(t, session, "run_query", map[string]any{"name": "price_by_segment", "parameters": parameters})
 	}
 	got := callQuery(t, session, "run_query", map[string]any{"name": "price_by_segment", "parameters": map[string]any{"currency": "USD", "min_listings": 1}})
@@ -182,7 +182,7 @@ func testNamedQueries(t *testing.T, path string) {
 		"list as a value":  {map[string]any{"currency": []string{"USD"}}, "not a text, a number"},
 		"number too large": {map[string]any{"min_listings": 99999999999}, "is not a whole number"},
 	} {
-		if text, failed := run(c.parameters); !failed || !strings.Contains(text, c.want) {
+		if text, failed := runQuery(c.parameters); !failed || !strings.Contains(text, c.want) {
 			t.Errorf("%s: got %s, want the error %q", name, text, c.want)
 		}
 	}

@@ -228,17 +228,17 @@ func appendValue(dst []byte, r query.Record, column int, typ string) []byte {
 	start := len(dst)
 	dst = r.AppendJSON(dst, column)
 	written := string(dst[start:])
-	isExact := true
+	needsQuotes := false
 	switch {
 	case written == "null":
 	case strings.HasPrefix(typ, "DECIMAL(") && strings.HasSuffix(typ, ")"): // but not a list of decimals
-		isExact = false
+		needsQuotes = true
 	case slices.Contains([]string{"BIGINT", "UBIGINT", "HUGEINT", "UHUGEINT"}, typ):
 		n, err := strconv.ParseInt(written, 10, 64)
-		isExact = err == nil && -1<<53 <= n && n <= 1<<53
+		needsQuotes = err != nil || n < -1<<53 || n > 1<<53
 	}
-	if isExact {
-		return dst
+	if needsQuotes {
+		return strconv.AppendQuote(dst[:start], written)
 	}
-	return strconv.AppendQuote(dst[:start], written)
+	return dst
 }

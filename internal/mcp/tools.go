@@ -61,7 +61,7 @@ func (s *server) tools() []tool {
 			about:     "Returns the completeness grade of each stream with its reason and the age of the oldest rows, the worst grade first, and the failed checks with their first violating rows." + untrustedNote,
 			arguments: map[string]any{"as_of": asOf, "held": held}, call: withArguments(s.listGrades)},
 		{name: "list_snapshots", title: "List snapshots",
-			about:     "Lists the snapshots for as_of, the newest first, with the numbers of changes.",
+			about:     "Lists the snapshots that as_of can select, the newest first, with the numbers of changes.",
 			arguments: map[string]any{"max_rows": limit}, call: withArguments(s.listSnapshots)},
 	}
 }
@@ -120,13 +120,12 @@ func withArguments[T any](call func(ctx context.Context, arguments T) (any, erro
 	}
 }
 
-// queryArguments select the snapshot and the number of rows. Clients of run_query and sql can set them
-// all.
+// queryArguments are the arguments of run_query and sql that select the snapshot and limit the rows.
 type queryArguments struct {
 	AsOf    string `json:"as_of"`
 	Held    bool   `json:"held"`
 	MaxRows *int   `json:"max_rows"`
-	// withSamples adds the first violating rows to the failed checks.
+	// withSamples adds the first violating rows to the failed checks. Clients cannot set it.
 	withSamples bool
 }
 

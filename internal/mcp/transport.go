@@ -29,14 +29,14 @@ type lineTransport struct {
 }
 
 func (t lineTransport) Connect(ctx context.Context) (sdk.Connection, error) {
-	validLines, pipe := io.Pipe()
+	pipeReader, pipeWriter := io.Pipe()
 	out := &lockedWriter{WriteCloser: t.out}
-	conn, err := (&sdk.IOTransport{Reader: validLines, Writer: out, MaxLineLength: -1}).Connect(ctx)
+	conn, err := (&sdk.IOTransport{Reader: pipeReader, Writer: out, MaxLineLength: -1}).Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
 	c := &lineConn{Connection: conn, out: out, drain: t.drain, idle: make(chan struct{})}
-	go c.copyLines(pipe, t.in)
+	go c.copyLines(pipeWriter, t.in)
 	return c, nil
 }
 
@@ -57,7 +57,7 @@ type lineConn struct {
 	out   io.Writer
 	drain time.Duration
 
-	lock    sync.Mutex    // guards running and ended
+	lock    sync.Mutex    // guards running, ended and isIdle
 	running int           // calls without a response
 	ended   bool          // the input has ended
 	idle    chan struct{} // closed when the input has ended and no call is running
@@ -106,11 +106,11 @@ func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 		switch {
 		case err == nil:
 			if call, ok := message.(*jsonrpc.Request); ok && call.IsCall() {
-				c.count(1, false)
+				c.update(1, false)
 			}
 			return message, nil
 		case errors.Is(err, io.EOF):
-			c.count(0, true)
+			c.update(0, true)
 			select {
 			case <-c.idle:
 			case <-time.After(c.drain):
@@ -129,17 +129,17 @@ func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 func (c *lineConn) Write(ctx context.Context, message jsonrpc.Message) error {
 	err := c.Connection.Write(ctx, message)
 	if _, ok := message.(*jsonrpc.Response); ok {
-		c.count(-1, false)
+		c.update(-1, false)
 	}
 	return err
 }
 
-// count adds to the number of running calls. ended records that the input has ended.
-func (c *lineConn) count(calls int, ended bool) {
+// update adds to the number of running calls. inputEnded records that the input has ended.
+func (c *lineConn) update(calls int, inputEnded bool) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	c.running += calls
-	c.ended = c.ended || ended
+	c.ended = c.ended || inputEnded
 	if c.ended && c.running == 0 && !c.isIdle {
 		c.isIdle = true
 		close(c.idle)

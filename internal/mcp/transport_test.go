@@ -17,7 +17,7 @@ import (
 const (
 	initialize  = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
 	ping        = `{"jsonrpc":"2.0","id":2,"method":"ping"}`
-	endlessCall = `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"sql","arguments":{"sql":"WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t) SELECT count(*) FROM t"}}}`
+	endlessCall = `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"sql","arguments":{"sql":"` + endless + `"}}}`
 )
 
 type nopCloseWriter struct{ io.Writer }

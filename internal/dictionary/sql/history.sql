@@ -1,5 +1,5 @@
 -- The history view and the macros of a table, and the macro of all changes. A night recreates
--- them if a schema file has changed. Readers may use DuckDB 1.1, so the SQL has no lambdas, and
+-- them if SchemaVersion has changed. Readers may use DuckDB 1.1, so the SQL has no lambdas, and
 -- no cast that needs an extension other than json.
 
 -- name: history_view
@@ -16,8 +16,8 @@ CREATE OR REPLACE MACRO {macro}(at_time) AS TABLE
     WHERE valid_from <= at_time::TIMESTAMPTZ AND (valid_to IS NULL OR valid_to > at_time::TIMESTAMPTZ);
 
 -- name: changes_macro
--- The differences of a table between two times. The macro reads only row versions that began or
--- ended between these times. "$earlier" marks the versions that were valid at from_time.
+-- The differences of a table between two times. The macro reads only the row versions that were
+-- valid at exactly one of the two times. "$earlier" marks the versions that were valid at from_time.
 -- Columns of the result: key (key columns joined by a slash), kind (new, gone or changed), field,
 -- old and new. A changed record has one row for each changed field. A new or gone record has one
 -- row with the whole record. Values are JSON, and decimals keep all digits. System columns and

@@ -102,7 +102,7 @@ func fixtureCases(t *testing.T, engine dialect.Engine, engineCatalog, dir string
 	t.Helper()
 	empty := fixture.NewEmpty(t)
 	var cases []sqlCase
-	for _, q := range engineQueries(t, engine, dialect.Names{}) {
+	for _, q := range engineQueries(t, engine, dialect.LakeNames{}) {
 		tests, err := filepath.Glob(filepath.Join(queriesDir, "testdata", q.Name, "*.test"))
 		must(t, err)
 		for _, file := range tests {
@@ -136,7 +136,7 @@ type caseSpec struct {
 // newCase runs the queries in DuckDB, and exports the tables that they read.
 func newCase(t *testing.T, engine dialect.Engine, engineCatalog string, spec caseSpec) sqlCase {
 	t.Helper()
-	names := dialect.Names{Catalog: engineCatalog, Prefix: spec.name}
+	names := dialect.LakeNames{Catalog: engineCatalog, Prefix: spec.name}
 	if spec.lakePrefix != "" {
 		names.Prefix = spec.lakePrefix
 	}
@@ -203,7 +203,7 @@ var tableReference = regexp.MustCompile(`_(current|past|meta|mart)\.(\w+)`)
 // exportTables exports the tables that the SQL texts read, directly or through views. It returns
 // the exported files and the statements that create these views. For a lake, it exports no tables and
 // returns the statements of all views.
-func exportTables(t *testing.T, engine dialect.Engine, names dialect.Names, sqlTexts []string, spec caseSpec) ([]tableFile, []string) {
+func exportTables(t *testing.T, engine dialect.Engine, names dialect.LakeNames, sqlTexts []string, spec caseSpec) ([]tableFile, []string) {
 	t.Helper()
 	views, err := engine.Views(names)
 	must(t, err)
@@ -255,7 +255,7 @@ func exportTables(t *testing.T, engine dialect.Engine, names dialect.Names, sqlT
 	return files, needed
 }
 
-func engineQueries(t *testing.T, engine dialect.Engine, names dialect.Names) []dialect.Query {
+func engineQueries(t *testing.T, engine dialect.Engine, names dialect.LakeNames) []dialect.Query {
 	t.Helper()
 	all, err := engine.Queries(names)
 	must(t, err)
