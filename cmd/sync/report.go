@@ -45,7 +45,7 @@ func runReport(ctx context.Context, g *globals, file, asOf, queryPages string) (
 	// The page reads several snapshots. Their times are not printed.
 	s := &reportSnapshots{g: g.silent(), asOf: asOf, dbs: map[time.Time]*query.DB{}}
 	defer func() { err = explainDamage(g, errors.Join(err, s.close())) }()
-	opts := report.Options{Program: "placementsync query", Questions: queryPages, Earlier: asOf != "", Held: g.held}
+	opts := report.Options{Program: "placementsync query", QueryPages: queryPages, Earlier: asOf != "", Held: g.held}
 	if g.Config != command.DefaultConfig {
 		opts.Program += " --config " + config.QuoteWord(g.Config)
 	}
@@ -106,7 +106,7 @@ type reportSnapshots struct {
 }
 
 // ask implements report.Ask. It runs the query q on the snapshot q.AsOf.
-func (s *reportSnapshots) ask(ctx context.Context, q report.Question) (r query.Result, ok bool, err error) {
+func (s *reportSnapshots) ask(ctx context.Context, q report.QuerySpec) (r query.Result, ok bool, err error) {
 	db := s.dbs[q.AsOf]
 	if db == nil {
 		opts := query.Options{AsOf: s.asOf}

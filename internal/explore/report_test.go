@@ -15,7 +15,7 @@ import (
 
 // testReportEqualsFile compares the report page with the offline file: their contents must be equal.
 func testReportEqualsFile(t *testing.T, s *site) {
-	ask := func(ctx context.Context, q report.Question) (query.Result, bool, error) {
+	ask := func(ctx context.Context, q report.QuerySpec) (query.Result, bool, error) {
 		opts := query.Options{MemoryLimit: "512MB", Threads: 1}
 		if !q.AsOf.IsZero() {
 			opts.AsOf = q.AsOf.Format(time.RFC3339Nano)
@@ -27,7 +27,7 @@ func testReportEqualsFile(t *testing.T, s *site) {
 	}
 	s.notices = []report.Notice{{Title: "A night is held:", Lines: []string{"check a failed in 2 rows"}, Alarm: true}}
 	var file strings.Builder
-	must(t, report.Write(t.Context(), &file, ask, report.Options{Program: "placementsync query", Questions: "/explore/questions/", Notices: s.notices}))
+	must(t, report.Write(t.Context(), &file, ask, report.Options{Program: "placementsync query", QueryPages: "/explore/questions/", Notices: s.notices}))
 	content := func(page string) string {
 		_, rest, _ := strings.Cut(page, "<h1>Report</h1>")
 		main, _, ended := strings.Cut(rest, "</main>")

@@ -14,12 +14,12 @@ func showReport(v *visit) (reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	content, err := report.Build(v.Context(), v.askReport, report.Options{Program: v.program, Questions: rootPath + "/questions/", Notices: notices})
+	content, err := report.Build(v.Context(), v.askReport, report.Options{Program: v.program, QueryPages: rootPath + "/questions/", Notices: notices})
 	return newPage("Report", "report", content, report.Scripts()...), err
 }
 
 // askReport runs a query of the report on the newest or on an earlier snapshot.
-func (v *visit) askReport(ctx context.Context, q report.Question) (query.Result, bool, error) {
+func (v *visit) askReport(ctx context.Context, q report.QuerySpec) (query.Result, bool, error) {
 	if q.AsOf.IsZero() {
 		return report.AskDB(ctx, v.db, q)
 	}

@@ -11,11 +11,11 @@ import (
 	"placementsync/internal/query"
 )
 
-// maxShownRows limits the sample rows of a failed check, and the late articles in a notice. The command of the
+// maxShownRows limits the sample rows of a failed check, and the overdue articles in a notice. The command of the
 // notice prints all.
 const maxShownRows = 3
 
-// buildAttention lists held nights, failed checks, unproven streams and late articles.
+// buildAttention lists held nights, failed checks, unproven streams and overdue articles.
 func (b *builder) buildAttention() (Section, error) {
 	s := Section{ID: "attention", Title: "Needs attention", Notices: b.opts.Notices}
 	checks, hasChecks, err := b.findFailedChecks()
@@ -26,7 +26,7 @@ func (b *builder) buildAttention() (Section, error) {
 	if err != nil {
 		return s, err
 	}
-	articles, hasArticles, err := b.findLateArticles()
+	articles, hasArticles, err := b.findOverdueArticles()
 	if err != nil {
 		return s, err
 	}
@@ -50,12 +50,12 @@ func (b *builder) buildAttention() (Section, error) {
 // findFailedChecks returns a notice with the checks that failed or did not run. ok is false if the
 // snapshot has no results of checks.
 func (b *builder) findFailedChecks() (notices []Notice, ok bool, err error) {
-	q := Question{Query: "check_results"}
+	q := QuerySpec{Query: "check_results"}
 	result, ok, err := b.askQuery(q)
 	if err != nil || !ok || len(result.Rows) == 0 {
 		return nil, false, err
 	}
-	n := Notice{Title: "Checks of this snapshot failed or did not run:", Alarm: true, Source: b.sourceOf(q)}
+	n := Notice{Title: "Checks of this snapshot failed or did not run:", Alarm: true, Command: b.commandOf(q)}
 	for _, row := range result.Rows {
 		rows, _ := row.Get("rows").Number()
 		c := ledger.CheckResult{Name: row.Get("check_name").Text, Outcome: ledger.CheckOutcome(row.Get("outcome").Text), Rows: int64(rows), Sample: json.RawMessage(row.Get("sample").Text)}
@@ -78,16 +78,17 @@ func (b *builder) findFailedChecks() (notices []Notice, ok bool, err error) {
 
 // findUnprovenStreams returns notices with the streams whose rows may be missing or old. A night is
 // partial if a stream failed. A missing scope, or a list that changed too much to be proven, does not make
-// a night partial. ok is false if the snapshot lacks the table with the grades.
+// a night partial. It stores unused streams in b.unused. ok is false if the snapshot lacks the
+// table with the grades.
 func (b *builder) findUnprovenStreams() (notices []Notice, ok bool, err error) {
-	q := Question{Query: "stream_grades"}
+	q := QuerySpec{Query: "stream_grades"}
 	result, ok, err := b.askQuery(q)
 	if err != nil || !ok {
 		return nil, false, err
 	}
-	partial := Notice{Title: "This snapshot is partial. Some streams were not read, or not completely:", Alarm: true, Source: b.sourceOf(q)}
-	neverRead := Notice{Title: "These streams were never read. Their numbers are missing:", Source: b.sourceOf(q)}
-	unproven := Notice{Title: "Rows of these streams may be old or missing:", Source: b.sourceOf(q)}
+	partial := Notice{Title: "This snapshot is partial. Some streams were not read, or not completely:", Alarm: true, Command: b.commandOf(q)}
+	neverRead := Notice{Title: "These streams were never read. Their numbers are missing:", Command: b.commandOf(q)}
+	unproven := Notice{Title: "Rows of these streams may be old or missing:", Command: b.commandOf(q)}
 	for _, row := range result.Rows {
 		s := ledger.Stream{Stream: row.Get("stream").Text, Grade: row.Get("grade").Text, Reason: clipText(row.Get("reason").Text)}
 		s.AgeSince, _ = time.Parse(time.RFC3339Nano, row.Get("oldest_at").Text) // streams without rows have no age
@@ -98,7 +99,7 @@ func (b *builder) findUnprovenStreams() (notices []Notice, ok bool, err error) {
 		case s.IsUnused():
 			b.unused = append(b.unused, s.Problem())
 		case standing == ledger.Proven:
-		case standing == ledger.Carried && b.moments.outcome == string(ledger.Partial), failedIDs > 0:
+		case standing == ledger.Carried && b.snapshots.outcome == string(ledger.Partial), failedIDs > 0:
 			partial.Lines = append(partial.Lines, line)
 		case !isShownStream(s.Stream):
 		case standing == ledger.NotRead:
@@ -108,14 +109,14 @@ func (b *builder) findUnprovenStreams() (notices []Notice, ok bool, err error) {
 		}
 	}
 	return slices.DeleteFunc([]Notice{partial, neverRead, unproven}, func(n Notice) bool {
-		return len(n.Lines) == 0 && !(n.Alarm && b.moments.outcome == string(ledger.Partial))
+		return len(n.Lines) == 0 && !(n.Alarm && b.snapshots.outcome == string(ledger.Partial))
 	}), true, nil
 }
 
-// findLateArticles returns a notice with the articles that have been overdue longest. ok is false if the
+// findOverdueArticles returns a notice with the articles that have been overdue longest. ok is false if the
 // articles were not read, or if the snapshot lacks a table that the query reads.
-func (b *builder) findLateArticles() (notices []Notice, ok bool, err error) {
-	q := Question{Query: "overdue_articles"}
+func (b *builder) findOverdueArticles() (notices []Notice, ok bool, err error) {
+	q := QuerySpec{Query: "overdue_articles"}
 	result, ok, err := b.askQuery(q)
 	if missing, _ := result.splitProblems([]string{"articles"}); err != nil || !ok || len(missing) > 0 {
 		return nil, false, err
@@ -123,7 +124,7 @@ func (b *builder) findLateArticles() (notices []Notice, ok bool, err error) {
 	if result.Total == 0 {
 		return nil, true, nil
 	}
-	n := Notice{Title: plural.Count(result.Total, "overdue article") + ":", Source: b.sourceOf(q)}
+	n := Notice{Title: plural.Count(result.Total, "overdue article") + ":", Command: b.commandOf(q)}
 	for _, row := range result.Rows[:min(len(result.Rows), maxShownRows)] {
 		n.Lines = append(n.Lines, rowLabel(row, "article_name", "campaign_name")+separator+
 			field{as: asDays}.formatCell(row.Get("days_overdue"))+" overdue")

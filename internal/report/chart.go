@@ -20,14 +20,14 @@ type plot struct {
 	unit string
 	// choiceLabel is the label of the control that chooses a variant.
 	choiceLabel string
-	// split are columns. Each combination of their values is a variant of the chart. Without split,
+	// split lists columns. Each combination of their values is a variant of the chart. Without split,
 	// the chart has one variant.
 	split []string
 	// weight is a column. The variant with the largest sum of this column is first. Without weight, the
 	// variants are in the order of the rows.
 	weight string
-	// labels are the columns whose values name a category.
-	labels []string
+	// categoryColumns are the columns whose values name a category.
+	categoryColumns []string
 	// limit is the maximum number of categories, or of series if series is set.
 	limit int
 
@@ -53,20 +53,20 @@ func (p plot) drawVariants(result queryResult) []page.Variant {
 	if len(p.split) == 0 {
 		return p.drawVariant(result, "")
 	}
-	label := func(row query.Record) string { return rowLabel(row, p.split...) }
-	labels := result.distinctLabels(label)
+	variantLabel := func(row query.Record) string { return rowLabel(row, p.split...) }
+	variantLabels := result.distinctLabels(variantLabel)
 	if p.weight != "" {
 		weights := map[string]float64{}
 		for _, row := range result.Rows {
 			n, _ := row.Get(p.weight).Number()
-			weights[label(row)] += n
+			weights[variantLabel(row)] += n
 		}
-		slices.SortStableFunc(labels, func(x, y string) int { return cmp.Compare(weights[y], weights[x]) })
+		slices.SortStableFunc(variantLabels, func(x, y string) int { return cmp.Compare(weights[y], weights[x]) })
 	}
 	var all []page.Variant
-	for _, l := range labels {
-		rows := result.filterRows(func(row query.Record) bool { return label(row) == l })
-		all = append(all, p.drawVariant(rows, l)...)
+	for _, label := range variantLabels {
+		subset := result.filterRows(func(row query.Record) bool { return variantLabel(row) == label })
+		all = append(all, p.drawVariant(subset, label)...)
 		if len(all) == maxVariants {
 			break
 		}
@@ -98,35 +98,36 @@ func (p plot) drawVariant(result queryResult, label string) []page.Variant {
 	return []page.Variant{v}
 }
 
-// category returns the label of a row.
+// category returns the category of a row.
 func (p plot) category(result queryResult, row query.Record) string {
-	switch p.labels[0] {
+	switch p.categoryColumns[0] {
 	case "price_from":
 		return priceBand(row)
 	case "snapshot_at":
 		return snapshotLabel(result, row)
 	}
-	return rowLabel(row, p.labels...)
+	return rowLabel(row, p.categoryColumns...)
 }
 
 // snapshotLabel returns the day of a snapshot, and also its time if the day has several snapshots.
 func snapshotLabel(result queryResult, row query.Record) string {
-	const day = len("2006-01-02")
+	const dayLength = len("2006-01-02")
 	at := page.Moment(row.Get("snapshot_at").Text)
 	sameDay := result.filterRows(func(r query.Record) bool {
-		return strings.HasPrefix(r.Get("snapshot_at").Text, at[:min(day, len(at))])
+		return strings.HasPrefix(r.Get("snapshot_at").Text, at[:min(dayLength, len(at))])
 	})
 	if len(sameDay.Rows) > 1 {
 		return at
 	}
-	return at[:min(day, len(at))]
+	return at[:min(dayLength, len(at))]
 }
 
 // separator joins the parts of a label.
 const separator = " \u00b7 "
 
 // rowLabel joins the values of columns. A missing value becomes "(no currency)" in the column currency,
-// and a text such as "(writer name unknown)" in the column writer_name.
+// and a text such as "(writer name unknown)" in the column writer_name. The column month is shown without the
+// day.
 func rowLabel(row query.Record, columns ...string) string {
 	parts := make([]string, len(columns))
 	for i, name := range columns {
@@ -151,10 +152,12 @@ type measure struct {
 	colour       int
 	// below means that the values are drawn below the axis, for example withdrawn listings.
 	below bool
-	as    valueFormat
+	// as is the format of the values. asText, the zero value, means asNumber.
+	as valueFormat
 }
 
-// drawMeasures converts each measure to a series. It skips rows in which all measures are NULL.
+// drawMeasures converts each measure to a series. It skips rows in which all measures, or the column
+// p.drawnIf, are NULL.
 func (p plot) drawMeasures(result queryResult) page.Variant {
 	var v page.Variant
 	result = result.filterRows(func(row query.Record) bool {

@@ -24,7 +24,7 @@ func TestSeriesByMeasure(t *testing.T) {
 		W2|1234||y
 		W3|||z
 		W4|0|7.50|z`)
-	p := plot{labels: []string{"week"}, limit: 10, unit: "articles", measures: []measure{{column: "started", name: "started", colour: 5},
+	p := plot{categoryColumns: []string{"week"}, limit: 10, unit: "articles", measures: []measure{{column: "started", name: "started", colour: 5},
 		{column: "published", name: "published", colour: 2, below: true, as: asDays}}}
 	requireVariants(t, []page.Variant{{
 		Heading:    "articles",
@@ -39,7 +39,7 @@ func TestSeriesByMeasure(t *testing.T) {
 
 func TestSeriesByMeasureLimitsCategories(t *testing.T) {
 	result := parseResult("day|n\nd1|1\nd2|2\nd3|3")
-	got := plot{labels: []string{"day"}, limit: 2, measures: []measure{{column: "n", name: "n"}}}.drawMeasures(result)
+	got := plot{categoryColumns: []string{"day"}, limit: 2, measures: []measure{{column: "n", name: "n"}}}.drawMeasures(result)
 	if diff := cmp.Diff([]string{"d1", "d2"}, got.Categories); diff != "" {
 		t.Errorf("categories (-want +got):\n%s", diff)
 	}
@@ -69,7 +69,7 @@ func TestSeriesByValue(t *testing.T) {
 		return []page.Variant{v}
 	}
 	for _, limit := range []int{3, 2, 1} {
-		requireVariants(t, want(limit), plot{labels: []string{"month"}, series: "status", value: "total", limit: limit}.drawVariants(result))
+		requireVariants(t, want(limit), plot{categoryColumns: []string{"month"}, series: "status", value: "total", limit: limit}.drawVariants(result))
 	}
 }
 
@@ -84,7 +84,7 @@ func TestBoxByRowSkipsIncompleteRows(t *testing.T) {
 		Categories: []string{"US", "FR"},
 		Series: []page.Series{{Name: "prices", Values: []any{[5]float64{1, 2, 3000, 4000, 5000.5}, [5]float64{1, 1, 1, 1, 1}},
 			Texts: []string{"median 3,000, middle half 2 to 4,000, all prices 1 to 5,000.50", "median 1, middle half 1 to 1, all prices 1 to 1"}}},
-	}}, plot{kind: page.Boxes, labels: []string{"segment"}, limit: 3}.drawVariants(result))
+	}}, plot{kind: page.Boxes, categoryColumns: []string{"segment"}, limit: 3}.drawVariants(result))
 }
 
 func TestNightsAreDrawnOldestFirst(t *testing.T) {
@@ -98,7 +98,7 @@ func TestNightsAreDrawnOldestFirst(t *testing.T) {
 		// The first night is left out. Labels have a time only on the day with two snapshots.
 		Categories: []string{"2026-11-02", "2026-11-04 02:00", "2026-11-04 14:30"},
 		Series:     []page.Series{{Name: "new", Values: []any{2.0, 3.0, 4.0}, Texts: []string{"2", "3", "4"}}},
-	}}, plot{labels: []string{"snapshot_at"}, limit: 9, drawnIf: "hours_since_previous", measures: []measure{{column: "rows_new", name: "new"}}}.drawVariants(result))
+	}}, plot{categoryColumns: []string{"snapshot_at"}, limit: 9, drawnIf: "hours_since_previous", measures: []measure{{column: "rows_new", name: "new"}}}.drawVariants(result))
 	if result.Rows[0].Get("rows_new").Text != "4" {
 		t.Error("drawVariants changed the order of its argument's rows")
 	}
@@ -112,7 +112,7 @@ func TestVariantsAreSplitAndOrderedByWeight(t *testing.T) {
 		pro|EUR|b|2
 		basic|USD|b|20
 		basic||a|30`)
-	p := plot{split: []string{"tier", "currency"}, unit: "number of prices", labels: []string{"band"}, limit: 9, measures: []measure{{column: "prices", name: "prices"}}}
+	p := plot{split: []string{"tier", "currency"}, unit: "number of prices", categoryColumns: []string{"band"}, limit: 9, measures: []measure{{column: "prices", name: "prices"}}}
 	labelsOf := func(variants []page.Variant) []string {
 		var labels []string
 		for _, v := range variants {
@@ -138,7 +138,7 @@ func TestVariantsAreLimited(t *testing.T) {
 		fmt.Fprintf(&rows, "\nT%02d|a|%d", i, i)
 	}
 	result := parseResult("tier|band|prices" + rows.String())
-	p := plot{split: []string{"tier"}, weight: "prices", labels: []string{"band"}, limit: 9, measures: []measure{{column: "prices", name: "prices"}}}
+	p := plot{split: []string{"tier"}, weight: "prices", categoryColumns: []string{"band"}, limit: 9, measures: []measure{{column: "prices", name: "prices"}}}
 	got := p.drawVariants(result)
 	if len(got) != maxVariants || got[0].Label != "T28" || got[maxVariants-1].Label != "T05" {
 		t.Errorf("got %d variants from %s to %s, want %d from T28 to T05", len(got), got[0].Label, got[len(got)-1].Label, maxVariants)
@@ -147,10 +147,10 @@ func TestVariantsAreLimited(t *testing.T) {
 
 func TestChartWithoutValuesHasNoVariants(t *testing.T) {
 	empty := parseResult("tier|band|prices|min_price|p25_price|median_price|p75_price|max_price\npro|a|||||||")
-	plain := plot{labels: []string{"band"}, limit: 9, measures: []measure{{column: "prices", name: "prices"}}}
-	split, boxes := plain, plain
-	split.split, boxes.kind = []string{"tier"}, page.Boxes
-	for name, p := range map[string]plot{"plain": plain, "split": split, "boxes": boxes} {
+	plain := plot{categoryColumns: []string{"band"}, limit: 9, measures: []measure{{column: "prices", name: "prices"}}}
+	splitPlot, boxPlot := plain, plain
+	splitPlot.split, boxPlot.kind = []string{"tier"}, page.Boxes
+	for name, p := range map[string]plot{"plain": plain, "split": splitPlot, "boxes": boxPlot} {
 		if got := p.drawVariants(empty); len(got) != 0 {
 			t.Errorf("%s: got %+v, want no variants", name, got)
 		}

@@ -8,15 +8,15 @@ import (
 
 func (b *builder) buildPage() (Page, error) {
 	var err error
-	if b.moments, err = b.readMoments(); err != nil {
+	if b.snapshots, err = b.readSnapshots(); err != nil {
 		return Page{}, err
 	}
 	p := Page{
-		Snapshot: page.Clock(b.moments.at), Run: b.moments.run, Outcome: b.moments.outcome,
-		Compared: b.moments.comparedSnapshots(),
+		Snapshot: page.Clock(b.snapshots.at), Run: b.snapshots.run, Outcome: b.snapshots.outcome,
+		Compared: b.snapshots.comparedSnapshots(),
 	}
 	if !b.opts.Earlier && !b.opts.Held {
-		p.AsOf = b.moments.at.UTC().Format(momentLayout)
+		p.AsOf = b.snapshots.at.UTC().Format(momentLayout)
 	}
 	attention, err := b.buildAttention()
 	if err != nil {
@@ -54,7 +54,7 @@ func isShownStream(stream string) bool {
 // is the time of the earlier snapshot.
 func (b *builder) buildHeadlines() (Section, error) {
 	out := Section{ID: "headlines", Title: "Headlines"}
-	current := Question{Query: "report_headlines"}
+	current := QuerySpec{Query: "report_headlines"}
 	result, ok, err := b.askQuery(current)
 	if err != nil {
 		return out, err
@@ -63,9 +63,9 @@ func (b *builder) buildHeadlines() (Section, error) {
 		out.Empty = "This snapshot lacks a table that the headlines need."
 		return out, nil
 	}
-	out.Sources = []Source{b.sourceOf(current)}
+	out.Commands = []Command{b.commandOf(current)}
 	var earlier []earlierFigures
-	for _, e := range []earlierFigures{{comparison: "vs previous", at: b.moments.previous}, {comparison: "vs week", at: b.moments.week}} {
+	for _, e := range []earlierFigures{{comparison: "vs previous", at: b.snapshots.previous}, {comparison: "vs week", at: b.snapshots.week}} {
 		if e.at.IsZero() {
 			continue
 		}
@@ -79,18 +79,18 @@ func (b *builder) buildHeadlines() (Section, error) {
 			continue
 		}
 		e.values = figuresByLabel(figures)
-		priceQuestion := current
-		priceQuestion.Params = map[string]string{"since": e.at.UTC().Format(momentLayout)}
-		prices, ok, err := b.askQuery(priceQuestion)
+		priceQuery := current
+		priceQuery.Params = map[string]string{"since": e.at.UTC().Format(momentLayout)}
+		prices, ok, err := b.askQuery(priceQuery)
 		if err != nil {
 			return out, err
 		}
 		if ok {
-			e.prices = priceChanges(prices, e.comparison)
+			e.priceChanges = medianPriceChanges(prices, e.comparison)
 		}
-		source, priceSource := b.sourceOf(q), b.sourceOf(priceQuestion)
-		source.Label, priceSource.Label = e.comparison, "prices "+e.comparison
-		out.Sources, earlier = append(out.Sources, source, priceSource), append(earlier, e)
+		command, priceCommand := b.commandOf(q), b.commandOf(priceQuery)
+		command.Label, priceCommand.Label = e.comparison, "prices "+e.comparison
+		out.Commands, earlier = append(out.Commands, command, priceCommand), append(earlier, e)
 	}
 	for _, row := range result.Rows {
 		out.Tiles = append(out.Tiles, newTile(result, row, earlier))

@@ -22,7 +22,7 @@ import (
 // name of its query, such as "freshness". For an earlier snapshot, the key also contains the day of the
 // snapshot: "freshness@08". For a query without a text, ask reports that the snapshot lacks a table.
 func newBuilder(texts map[string]string) *builder {
-	return &builder{ctx: context.Background(), opts: Options{Program: "ps query"}, ask: func(_ context.Context, q Question) (query.Result, bool, error) {
+	return &builder{ctx: context.Background(), opts: Options{Program: "ps query"}, ask: func(_ context.Context, q QuerySpec) (query.Result, bool, error) {
 		text, ok := texts[q.Query]
 		if !q.AsOf.IsZero() {
 			text, ok = texts[q.Query+"@"+q.AsOf.Format("02")]
@@ -44,7 +44,7 @@ func requireErr(t *testing.T, name string, err error, want string) {
 func TestAttentionListsUnprovenStreams(t *testing.T) {
 	const head = "stream|grade|reason|oldest_at|failed\n"
 	partial := "This snapshot is partial. Some streams were not read, or not completely:"
-	missing, unproven := "These streams were never read. Their numbers are missing:", "Rows of these streams may be old or missing:"
+	neverRead, unproven := "These streams were never read. Their numbers are missing:", "Rows of these streams may be old or missing:"
 	for name, c := range map[string]struct {
 		grades, outcome string
 		want            []Notice
@@ -54,17 +54,17 @@ func TestAttentionListsUnprovenStreams(t *testing.T) {
 		"carried stream":                       {"orders|carried_forward|not chosen|2026-11-07T02:00:00Z|0", "complete", []Notice{{Title: unproven, Lines: []string{"orders is carried since 2026-11-07 02:00 UTC: not chosen"}}}},
 		"unproven stream":                      {"orders|best_effort|the list changed|2026-11-09T02:00:00Z|0", "complete", []Notice{{Title: unproven, Lines: []string{"orders is not proven: the list changed"}}}},
 		"streams that the configuration skips": {"articles|skipped|not chosen||0\nfiles|skipped|streams.details is none: 0 rows||0\narticle_status_events|skipped|no webhook delivery was received yet||0", "complete", []Notice{}},
-		"stream that was never read":           {"articles|skipped|missing scope||0", "complete", []Notice{{Title: missing, Lines: []string{"articles was not read: missing scope"}}}},
+		"stream that was never read":           {"articles|skipped|missing scope||0", "complete", []Notice{{Title: neverRead, Lines: []string{"articles was not read: missing scope"}}}},
 		"streams without numbers on the page":  {"article_status_events|skipped|no delivery||0\narticle_comment_events|best_effort|deliveries||0", "complete", []Notice{}},
 		"failed ids":                           {"files|best_effort|3 of 9 ids failed||3", "partial", []Notice{{Title: partial, Lines: []string{"files is not proven: 3 of 9 ids failed"}, Alarm: true}}},
 		"partial night and a stream that was never read": {"orders|carried_forward|answered 500|2026-11-07T02:00:00Z|0\narticles|skipped|missing scope||0", "partial",
-			[]Notice{{Title: partial, Lines: []string{"orders is carried since 2026-11-07 02:00 UTC: answered 500"}, Alarm: true}, {Title: missing, Lines: []string{"articles was not read: missing scope"}}}},
+			[]Notice{{Title: partial, Lines: []string{"orders is carried since 2026-11-07 02:00 UTC: answered 500"}, Alarm: true}, {Title: neverRead, Lines: []string{"articles was not read: missing scope"}}}},
 	} {
 		b := newBuilder(map[string]string{"stream_grades": head + c.grades})
-		b.moments.outcome = c.outcome
+		b.snapshots.outcome = c.outcome
 		got, ok, err := b.findUnprovenStreams()
 		for i := range c.want {
-			c.want[i].Source.Command = "ps query stream_grades"
+			c.want[i].Command.Text = "ps query stream_grades"
 		}
 		if diff := cmp.Diff(c.want, got); err != nil || !ok || diff != "" {
 			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
@@ -75,9 +75,9 @@ func TestAttentionListsUnprovenStreams(t *testing.T) {
 	}
 }
 
-func TestAttentionListsChecksAndLateArticles(t *testing.T) {
+func TestAttentionListsChecksAndOverdueArticles(t *testing.T) {
 	const checks = "check_name|severity|outcome|rows|reason|sample\n"
-	const late = "article_name|campaign_name|days_overdue\n"
+	const overdue = "article_name|campaign_name|days_overdue\n"
 	const grades = "stream|grade|reason|oldest_at|failed\n"
 	heldNight := Notice{Title: "A night is held:", Lines: []string{"check price_jumps failed in 2 rows"}, Alarm: true}
 	for name, c := range map[string]struct {
@@ -86,31 +86,31 @@ func TestAttentionListsChecksAndLateArticles(t *testing.T) {
 		want  []Notice
 		empty string
 	}{
-		"no notices": {texts: map[string]string{"check_results": checks + "price_jumps|hold|passed|0||\nslow_hosts|warn|skipped|0|too few rows|", "stream_grades": grades + "orders|exact|all records were read||0", "overdue_articles": late[:len(late)-1]},
+		"no notices": {texts: map[string]string{"check_results": checks + "price_jumps|hold|passed|0||\nslow_hosts|warn|skipped|0|too few rows|", "stream_grades": grades + "orders|exact|all records were read||0", "overdue_articles": overdue[:len(overdue)-1]},
 			empty: "No check failed. All streams behind these numbers are proven. No article is overdue."},
 		"without checks": {texts: map[string]string{"check_results": checks[:len(checks)-1], "stream_grades": grades + "orders|exact|all records were read||0"},
 			empty: "All streams behind these numbers are proven."},
 		"notices of all kinds": {texts: map[string]string{
 			"check_results":    checks + `repeated_hosts|hold|failed|7||[{"host":"x.com","outlets":2},{"host":"y.com","outlets":null},{"host":"z.com"},{"host":"w.com"}]` + "\nslow_hosts|warn|not run||it ran for 30 s|\nprice_jumps|warn|passed|0||",
 			"stream_grades":    grades + "orders|best_effort|the list changed||0",
-			"overdue_articles": late + "A|X|9.50\nB||3.00\nC|X|2.00\nD|X|1.00\nE|X|0.10"},
+			"overdue_articles": overdue + "A|X|9.50\nB||3.00\nC|X|2.00\nD|X|1.00\nE|X|0.10"},
 			given: []Notice{heldNight},
 			want: []Notice{heldNight,
-				{Title: "Checks of this snapshot failed or did not run:", Alarm: true, Source: Source{Command: "ps query check_results"},
+				{Title: "Checks of this snapshot failed or did not run:", Alarm: true, Command: Command{Text: "ps query check_results"},
 					Lines: []string{"check repeated_hosts failed in 7 rows: host x.com, outlets 2; host y.com; host z.com", "check slow_hosts did not run: it ran for 30 s"}},
-				{Title: "Rows of these streams may be old or missing:", Source: Source{Command: "ps query stream_grades"}, Lines: []string{"orders is not proven: the list changed"}},
-				{Title: "5 overdue articles:", Source: Source{Command: "ps query overdue_articles"},
+				{Title: "Rows of these streams may be old or missing:", Command: Command{Text: "ps query stream_grades"}, Lines: []string{"orders is not proven: the list changed"}},
+				{Title: "5 overdue articles:", Command: Command{Text: "ps query overdue_articles"},
 					Lines: []string{"A · X · 9.50" + page.Thin + "d overdue", "B · (campaign name unknown) · 3.00" + page.Thin + "d overdue", "C · X · 2.00" + page.Thin + "d overdue", "2 more"}},
 			}},
 	} {
 		b := newBuilder(c.texts)
-		b.opts.Notices, b.moments.outcome = c.given, "complete"
+		b.opts.Notices, b.snapshots.outcome = c.given, "complete"
 		got, err := b.buildAttention()
 		if diff := cmp.Diff(c.want, got.Notices); err != nil || diff != "" || got.Empty != c.empty {
 			t.Errorf("%s: %v, %q (-want +got):\n%s", name, err, got.Empty, diff)
 		}
 	}
-	b := withProblems(newBuilder(map[string]string{"overdue_articles": late[:len(late)-1]}), ledger.Problem{Name: "articles", Standing: ledger.NotRead})
+	b := withProblems(newBuilder(map[string]string{"overdue_articles": overdue[:len(overdue)-1]}), ledger.Problem{Name: "articles", Standing: ledger.NotRead})
 	if got, err := b.buildAttention(); err != nil || got.Notices != nil || got.Empty != "" {
 		t.Errorf("unread articles: got %+v, %v, want no notices and no text", got, err)
 	}
@@ -146,10 +146,10 @@ func TestUnusedStreamsAreNamedOnce(t *testing.T) {
 // read that snapshot and not the newest.
 func TestCommandsOfAnEarlierReport(t *testing.T) {
 	b := newBuilder(nil)
-	b.opts.Questions, b.opts.Earlier = "/q/", true
-	b.moments.at = time.Date(2026, time.November, 9, 2, 0, 0, 0, time.UTC)
-	want := Source{Command: "ps query --as-of 2026-11-09T02:00:00Z headline", Address: "/q/headline?as_of=2026-11-09T02%3A00%3A00Z"}
-	if diff := cmp.Diff(want, b.sourceOf(Question{Query: "headline"})); diff != "" {
+	b.opts.QueryPages, b.opts.Earlier = "/q/", true
+	b.snapshots.at = time.Date(2026, time.November, 9, 2, 0, 0, 0, time.UTC)
+	want := Command{Text: "ps query --as-of 2026-11-09T02:00:00Z headline", Address: "/q/headline?as_of=2026-11-09T02%3A00%3A00Z"}
+	if diff := cmp.Diff(want, b.commandOf(QuerySpec{Query: "headline"})); diff != "" {
 		t.Errorf("source (-want +got):\n%s", diff)
 	}
 }
@@ -157,33 +157,33 @@ func TestCommandsOfAnEarlierReport(t *testing.T) {
 func TestHeadlinesHaveSourcesAndChanges(t *testing.T) {
 	const head = "figure|unit|value\n"
 	day := func(n int) time.Time { return time.Date(2026, time.November, n, 2, 0, 0, 500_000_000, time.UTC) }
-	current := Source{Command: "ps query report_headlines"}
-	previous := Source{Label: "vs previous", Command: "ps query --as-of 2026-11-08T02:00:00.5Z report_headlines"}
-	week := Source{Label: "vs week", Command: "ps query --as-of 2026-11-02T02:00:00.5Z report_headlines"}
-	previousPrices := Source{Label: "prices vs previous", Command: "ps query report_headlines --param since=2026-11-08T02:00:00.5Z"}
-	weekPrices := Source{Label: "prices vs week", Command: "ps query report_headlines --param since=2026-11-02T02:00:00.5Z"}
+	current := Command{Text: "ps query report_headlines"}
+	previous := Command{Label: "vs previous", Text: "ps query --as-of 2026-11-08T02:00:00.5Z report_headlines"}
+	week := Command{Label: "vs week", Text: "ps query --as-of 2026-11-02T02:00:00.5Z report_headlines"}
+	previousPrices := Command{Label: "prices vs previous", Text: "ps query report_headlines --param since=2026-11-08T02:00:00.5Z"}
+	weekPrices := Command{Label: "prices vs week", Text: "ps query report_headlines --param since=2026-11-02T02:00:00.5Z"}
 	for name, c := range map[string]struct {
 		texts          map[string]string
 		previous, week time.Time
-		sources        []Source
+		sources        []Command
 		changes        []string
 		empty          string
 	}{
-		"the first snapshot": {texts: map[string]string{"report_headlines": head + "Listings||7.00"}, sources: []Source{current}},
+		"the first snapshot": {texts: map[string]string{"report_headlines": head + "Listings||7.00"}, sources: []Command{current}},
 		"two earlier snapshots": {texts: map[string]string{"report_headlines": head + "Listings||7.00", "report_headlines@08": head + "Listings||6.00", "report_headlines@02": head + "Listings||8.00"},
-			previous: day(8), week: day(2), sources: []Source{current, previous, previousPrices, week, weekPrices}, changes: []string{"vs previous ▲\u00a0+1 (+16.7 %)", "vs week ▼\u00a0−1 (−12.5 %)"}},
+			previous: day(8), week: day(2), sources: []Command{current, previous, previousPrices, week, weekPrices}, changes: []string{"vs previous ▲\u00a0+1 (+16.7 %)", "vs week ▼\u00a0−1 (−12.5 %)"}},
 		"an earlier snapshot without the table": {texts: map[string]string{"report_headlines": head + "Listings||7.00", "report_headlines@08": head + "Listings||7.00"},
-			previous: day(8), week: day(2), sources: []Source{current, previous, previousPrices}, changes: []string{"vs previous no change"}},
+			previous: day(8), week: day(2), sources: []Command{current, previous, previousPrices}, changes: []string{"vs previous no change"}},
 		"no rows":  {texts: map[string]string{"report_headlines": "figure|unit|value"}, empty: "This snapshot lacks a table that the headlines need."},
 		"no table": {empty: "This snapshot lacks a table that the headlines need."},
 	} {
 		b := newBuilder(c.texts)
-		b.moments.previous, b.moments.week = c.previous, c.week
+		b.snapshots.previous, b.snapshots.week = c.previous, c.week
 		got, err := b.buildHeadlines()
 		if err != nil || got.Empty != c.empty {
 			t.Errorf("%s: got the error %v and the text %q, want the text %q", name, err, got.Empty, c.empty)
 		}
-		if diff := cmp.Diff(c.sources, got.Sources); diff != "" {
+		if diff := cmp.Diff(c.sources, got.Commands); diff != "" {
 			t.Errorf("%s: sources (-want +got):\n%s", name, diff)
 		}
 		var changes []string
@@ -208,7 +208,7 @@ func TestErrorsOfQueriesAreReturned(t *testing.T) {
 	recording := newBuilder(results)
 	var askedQueries []string
 	ask := recording.ask
-	recording.ask = func(ctx context.Context, q Question) (query.Result, bool, error) {
+	recording.ask = func(ctx context.Context, q QuerySpec) (query.Result, bool, error) {
 		askedQueries = append(askedQueries, q.Query+q.Params["by"]+q.Params["since"]+q.AsOf.Format("@02"))
 		return ask(ctx, q)
 	}
@@ -221,7 +221,7 @@ func TestErrorsOfQueriesAreReturned(t *testing.T) {
 	for failIndex := range askedQueries {
 		b, n := newBuilder(results), 0
 		ask := b.ask
-		b.ask = func(ctx context.Context, q Question) (query.Result, bool, error) {
+		b.ask = func(ctx context.Context, q QuerySpec) (query.Result, bool, error) {
 			if n++; n == failIndex+1 {
 				return query.Result{}, false, errors.New("disk failed")
 			}
@@ -235,8 +235,8 @@ func TestErrorsOfQueriesAreReturned(t *testing.T) {
 
 func TestBuildPanel(t *testing.T) {
 	p := panel{id: "p", title: "Prices", about: "All.", query: "prices", params: map[string]string{"top": "2", "name": "it's"}, rowLimit: 2, wide: true, empty: "None.",
-		plot: &plot{kind: page.Bars, stacked: true, choiceLabel: "Tier", split: []string{"tier"}, unit: "price", labels: []string{"name"}, limit: 9, measures: []measure{{column: "price", name: "price"}}},
-		fields: []field{{column: "name", label: "Name", sub: "tier"}, {column: "price", label: "Price", as: asNumber, unit: "currency", about: "Net"},
+		plot: &plot{kind: page.Bars, stacked: true, choiceLabel: "Tier", split: []string{"tier"}, unit: "price", categoryColumns: []string{"name"}, limit: 9, measures: []measure{{column: "price", name: "price"}}},
+		fields: []field{{column: "name", label: "Name", sub: "tier"}, {column: "price", label: "Price", as: asNumber, currency: "currency", about: "Net"},
 			{column: "grade", label: "Grade", as: asTag}, {column: "grade", label: "Standing", as: asGrade}, {column: "at", label: "At", as: asMoment}}}
 	const text = "name|tier|price|currency|grade|at\n" +
 		"A|pro|1000.50|USD|best_effort|2026-11-09T02:00:00Z\nB|pro||EUR|exact|\nC|basic|3||odd_word|2026-11-09T02:00:00Z\nD|basic|4|USD|exact|"
@@ -250,7 +250,7 @@ func TestBuildPanel(t *testing.T) {
 		{Label: "basic", Heading: "basic · price", Currency: "(no currency)", Categories: []string{"C", "D"}, Series: []page.Series{{Name: "price", Values: []any{3.0, 4.0}, Texts: []string{"3", "4"}}}},
 	}}
 	want := Panel{ID: "p", Chart: chart, Title: "Prices", About: "All.", Wide: true,
-		Source: Source{Command: `ps query prices --param 'name=it'\''s' --param top=2`},
+		Command: Command{Text: `ps query prices --param 'name=it'\''s' --param top=2`},
 		Table: &page.Table{Caption: "Prices", Folded: true, More: "2 of 4 rows. The query below returns all.",
 			Heads: []page.Head{{Label: "Name"}, {Label: "Price", About: "Net", Numeric: true}, {Label: "Grade"}, {Label: "Standing"}, {Label: "At"}},
 			Rows: []page.Row{
@@ -284,7 +284,7 @@ func TestEmptyPanelsHaveAReason(t *testing.T) {
 // withProblems adds sources with the given problems to each result of a builder.
 func withProblems(b *builder, problems ...ledger.Problem) *builder {
 	ask := b.ask
-	b.ask = func(ctx context.Context, q Question) (query.Result, bool, error) {
+	b.ask = func(ctx context.Context, q QuerySpec) (query.Result, bool, error) {
 		r, ok, err := ask(ctx, q)
 		for _, p := range problems {
 			r.Sources = append(r.Sources, query.Source{Table: p.Name, Standing: p.Standing, Reason: p.Reason, RowsSince: p.Since})
@@ -331,7 +331,7 @@ func TestPanelsOfUnreadTablesHaveNoNumbers(t *testing.T) {
 func TestTilesOfUnreadTablesHaveNoNumber(t *testing.T) {
 	const text = "figure|unit|value|reads\nMargin|amount|0.00|order_items\nMedian price|EUR|5.00|product_listings,product_listing_prices\nOutlets||3.00|outlets"
 	b := newBuilder(map[string]string{"report_headlines": text, "report_headlines@08": text})
-	b.moments.previous = time.Date(2026, time.November, 8, 2, 0, 0, 0, time.UTC)
+	b.snapshots.previous = time.Date(2026, time.November, 8, 2, 0, 0, 0, time.UTC)
 	b = withProblems(b, ledger.Problem{Name: "order_items", Standing: ledger.NotRead, Reason: "missing scope orders.lists"},
 		ledger.Problem{Name: "outlets", Standing: ledger.NotProven, Reason: "the list changed"}, ledger.Problem{Name: "files", Standing: ledger.NotRead})
 	got, err := b.buildHeadlines()
@@ -353,7 +353,7 @@ func TestPanelOfTheFirstSnapshotHasNoChanges(t *testing.T) {
 	p := panel{id: "p", query: "moves", rowLimit: 9, compares: true, empty: "No price moved.", fields: []field{{column: "x"}}}
 	b := newBuilder(map[string]string{"moves": "x\n0"})
 	first, firstErr := b.buildPanel(p)
-	b.moments.previous = time.Date(2026, time.November, 8, 2, 0, 0, 0, time.UTC)
+	b.snapshots.previous = time.Date(2026, time.November, 8, 2, 0, 0, 0, time.UTC)
 	second, secondErr := b.buildPanel(p)
 	if firstErr != nil || secondErr != nil || first.Empty != "This is the first snapshot. Changes are shown from the second one on." || first.Table != nil || second.Empty != "" || second.Table == nil {
 		t.Errorf("got %+v, %v for the first snapshot, want a reason without a table; got %+v, %v for the second, want a table", first, firstErr, second, secondErr)
@@ -385,7 +385,7 @@ func TestSectionsMatchQueries(t *testing.T) {
 				}
 			}
 			for _, f := range p.fields {
-				for _, column := range []string{f.column, f.sub, f.unit} {
+				for _, column := range []string{f.column, f.sub, f.currency} {
 					if !regexp.MustCompile(`\b` + column + `\b`).Match(text) {
 						t.Errorf("%s: %s.sql does not contain the column %s", p.id, p.query, column)
 					}

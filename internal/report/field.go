@@ -15,14 +15,14 @@ const (
 	asText valueFormat = iota
 	asNumber
 	asPercent
-	asChange
+	asChange // a percentage with its sign
 	asDays
 	asMoment
 	asMonth
 	asTag // a word in the color of its tone, see page.Tone
 	// asGrade shows the standing of a grade, such as "proven", and the grade in a second line.
 	asGrade
-	asYes // a BOOLEAN as "yes" or "no"
+	asYesNo // a BOOLEAN as "yes" or "no"
 )
 
 // field is one column of a table.
@@ -34,8 +34,8 @@ type field struct {
 	about string
 	// sub is a column whose value is shown in a second line.
 	sub string
-	// unit is a column with the currency of the value.
-	unit string
+	// currency is a column with the currency of the value.
+	currency string
 }
 
 // maxText is the number of characters after which a text of the service is cut.
@@ -59,8 +59,8 @@ func (f field) tableCell(row query.Record) page.Cell {
 	if f.sub != "" {
 		cell.Sub = clipText(row.Get(f.sub).Text)
 	}
-	if f.unit != "" && !v.Null {
-		cell.Text += page.Thin + clipText(currencyName(row.Get(f.unit)))
+	if f.currency != "" && !v.Null {
+		cell.Text += page.Thin + clipText(currencyName(row.Get(f.currency)))
 	}
 	const wideLength = 24 // bytes
 	switch {
@@ -92,7 +92,7 @@ func (f field) formatCell(v query.Value) string {
 		return page.Moment(v.Text)
 	case asMonth:
 		return formatMonth(v.Text)
-	case asYes:
+	case asYesNo:
 		return map[string]string{"true": "yes", "false": "no"}[v.Text]
 	}
 	return v.Text

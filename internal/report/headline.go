@@ -19,8 +19,8 @@ type earlierFigures struct {
 	at         time.Time
 	// values contains the figures by label.
 	values map[string]query.Value
-	// prices contains the change of each median price since the snapshot, by the label of the price.
-	prices map[string]Change
+	// priceChanges contains the change of each median price since the snapshot, by the label of the price.
+	priceChanges map[string]Change
 }
 
 // Units in report_headlines besides currencies.
@@ -77,7 +77,7 @@ func newTile(result queryResult, row query.Record, earlier []earlierFigures) Til
 		change := compareFigures(value, e.values[figureLabel(row)], unit, e.comparison)
 		if isMedianPrice(row) { // the two snapshots can have different listings, so their medians are not compared
 			change = unknownChange(e.comparison)
-			if priceChange, ok := e.prices[figureLabel(row)]; ok {
+			if priceChange, ok := e.priceChanges[figureLabel(row)]; ok {
 				change = priceChange
 			}
 		}
@@ -94,9 +94,9 @@ func unknownChange(comparison string) Change {
 	return Change{Direction: "none", Text: "not known", Comparison: comparison}
 }
 
-// priceChanges returns the change of each median price, by the label of the price. A change is the median
-// change of the prices of listings that are in both snapshots.
-func priceChanges(result queryResult, comparison string) map[string]Change {
+// medianPriceChanges returns the change of each median price, by the label of the price. Only listings that
+// are in both snapshots are compared.
+func medianPriceChanges(result queryResult, comparison string) map[string]Change {
 	changes := map[string]Change{}
 	for _, row := range result.Rows {
 		percent := row.Get("change_percent")

@@ -95,7 +95,7 @@ func TestFigureText(t *testing.T) {
 	}
 }
 
-func TestReadMoments(t *testing.T) {
+func TestReadSnapshots(t *testing.T) {
 	parseMoment := func(text string) time.Time {
 		if text == "" {
 			return time.Time{}
@@ -124,7 +124,7 @@ func TestReadMoments(t *testing.T) {
 			text += "\nr" + s + "|" + s + "|partial"
 		}
 		b := newBuilder(map[string]string{"snapshots": text})
-		m, err := b.readMoments()
+		m, err := b.readSnapshots()
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -149,14 +149,14 @@ func TestReadMoments(t *testing.T) {
 	}
 }
 
-func TestReadMomentsReturnsErrors(t *testing.T) {
+func TestReadSnapshotsReturnsErrors(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"no snapshot":  {"run_id|snapshot_at|outcome", "read the snapshots: the warehouse has none"},
 		"invalid time": {"run_id|snapshot_at|outcome\nr1|soon|complete", `read the snapshots: parsing time "soon"`},
 	} {
-		_, err := newBuilder(map[string]string{"snapshots": c.text}).readMoments()
+		_, err := newBuilder(map[string]string{"snapshots": c.text}).readSnapshots()
 		requireErr(t, name, err, c.want)
 	}
-	_, err := newBuilder(nil).readMoments()
+	_, err := newBuilder(nil).readSnapshots()
 	requireErr(t, "no table", err, "read the snapshots: the warehouse has none")
 }

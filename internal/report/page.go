@@ -10,11 +10,10 @@ type Page struct {
 	Snapshot, Run, Outcome string
 	// AsOf is the value of --as-of with which the shown commands read this snapshot after the next
 	// night. It is empty if the commands already contain --as-of or --held.
-	AsOf string
-	// Compared lists the snapshots with which the report's snapshot is compared.
+	AsOf     string
 	Compared []ComparedSnapshot
 	Sections []Section
-	// Currencies lists the currencies of all prices, the most frequent first.
+	// Currencies lists the currencies of the shown prices. The currency of the most prices is the first.
 	Currencies []string
 }
 
@@ -22,12 +21,12 @@ type Page struct {
 type ComparedSnapshot struct{ Label, Snapshot string }
 
 // Notice lists findings that need attention, such as failed checks. Alarm means that the operator must
-// act. The command in Source prints all findings.
+// act. Command prints all findings.
 type Notice struct {
-	Title  string
-	Lines  []string
-	Alarm  bool
-	Source Source
+	Title   string
+	Lines   []string
+	Alarm   bool
+	Command Command
 }
 
 // Section is one subject, with notices, headline numbers or panels.
@@ -38,8 +37,8 @@ type Section struct {
 	Panels          []Panel
 	// Empty is shown if there are no notices, tiles or panels.
 	Empty string
-	// Sources are the commands that print the numbers of the tiles and the earlier numbers.
-	Sources []Source
+	// Commands print the numbers of the tiles and the earlier numbers.
+	Commands []Command
 }
 
 // Tile is one headline number.
@@ -50,11 +49,12 @@ type Tile struct {
 	NotRead bool
 	// Note lists the needed tables that are not proven to be complete.
 	Note string
-	// Currency is the currency of the value. Empty means none or unknown.
+	// Currency is the currency of a price. It is empty for counts, and for amounts for which the service
+	// never sends a currency.
 	Currency string
 }
 
-// Change is the difference of a headline number to an earlier snapshot.
+// Change is the change of a headline number since an earlier snapshot.
 type Change struct {
 	// Direction is "up", "down", "same", or "none" if one of the two numbers is unknown.
 	Direction, Text string
@@ -73,15 +73,15 @@ type Panel struct {
 	// Note lists the source tables that are not proven to be complete. Unused lists the streams
 	// that the configuration excludes, and webhook streams without a delivery.
 	Note, Unused string
-	Source       Source
+	Command      Command
 
 	// Missing are the needed tables that were not read.
 	Missing []ledger.Problem
 }
 
-// Source is a command that prints the shown numbers.
-type Source struct {
-	Label, Command string
+// Command is a command that prints the shown numbers.
+type Command struct {
+	Label, Text string
 	// Address is the address of the query in the workbench. Empty means that there is none.
 	Address string
 }

@@ -65,8 +65,8 @@ func notReadText(missing []ledger.Problem) string {
 }
 
 func (b *builder) buildPanel(p panel) (Panel, error) {
-	q := Question{Query: p.query, Params: p.params}
-	out := Panel{ID: p.id, Title: p.title, About: p.about, Wide: p.wide, Source: b.sourceOf(q)}
+	q := QuerySpec{Query: p.query, Params: p.params}
+	out := Panel{ID: p.id, Title: p.title, About: p.about, Wide: p.wide, Command: b.commandOf(q)}
 	result, ok, err := b.askQuery(q)
 	if err != nil {
 		return out, err
@@ -80,7 +80,7 @@ func (b *builder) buildPanel(p panel) (Panel, error) {
 	case len(out.Missing) > 0:
 		out.Empty = notReadText(out.Missing)
 		return out, nil
-	case p.compares && b.moments.previous.IsZero():
+	case p.compares && b.snapshots.previous.IsZero():
 		out.Empty = "This is the first snapshot. Changes are shown from the second one on."
 		return out, nil
 	}
@@ -148,27 +148,27 @@ func (p panel) buildTable(result queryResult, folded bool) *page.Table {
 	return t
 }
 
-// sourceOf returns the command and the address that show the result of a question.
-func (b *builder) sourceOf(q Question) Source {
-	command := b.opts.Program
+// commandOf returns the command that prints the result of a query.
+func (b *builder) commandOf(q QuerySpec) Command {
+	text := b.opts.Program
 	params := url.Values{}
 	if q.AsOf.IsZero() && b.opts.Earlier {
-		q.AsOf = b.moments.at
+		q.AsOf = b.snapshots.at
 	}
 	if !q.AsOf.IsZero() {
 		at := q.AsOf.UTC().Format(momentLayout)
-		command += " --as-of " + at
+		text += " --as-of " + at
 		params.Set("as_of", at)
 	}
-	command += " " + q.Query
+	text += " " + q.Query
 	for _, name := range slices.Sorted(maps.Keys(q.Params)) {
-		command += " --param " + page.ShellWord(name+"="+q.Params[name])
+		text += " --param " + page.ShellWord(name+"="+q.Params[name])
 		params.Set("p."+name, q.Params[name])
 	}
-	if b.opts.Questions == "" {
-		return Source{Command: command}
+	if b.opts.QueryPages == "" {
+		return Command{Text: text}
 	}
-	return Source{Command: command, Address: strings.TrimSuffix(b.opts.Questions+q.Query+"?"+params.Encode(), "?")}
+	return Command{Text: text, Address: strings.TrimSuffix(b.opts.QueryPages+q.Query+"?"+params.Encode(), "?")}
 }
 
 // momentLayout has microseconds, like the times valid_from and valid_to.

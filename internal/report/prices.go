@@ -26,7 +26,7 @@ var pricesSection = section{
 			about: "Lowest price, quartiles and highest price on a logarithmic scale. The segments with the most prices are first.",
 			query: "report_price_spread", rowLimit: 60,
 			plot: &plot{kind: page.Boxes, horizontal: true, logScale: true, choiceLabel: "Segment", split: []string{"segment_by", "pricing_tier", "currency"},
-				labels: []string{"segment"}, limit: chartBars, unit: "price"},
+				categoryColumns: []string{"segment"}, limit: chartBars, unit: "price"},
 			fields: []field{
 				{column: "segment_by", label: "By"}, {column: "segment", label: "Segment"},
 				{column: "pricing_tier", label: "Tier"}, {column: "currency", label: "Currency"},
@@ -39,10 +39,10 @@ var pricesSection = section{
 		},
 		{
 			id: "price-distribution", title: "Price distribution",
-			about: "The number of prices in each band. Bands are wider for higher prices; the first and the last band may be open.",
+			about: "The number of prices in each band. Bands are wider for higher prices. The first band may have no lower bound, and the last no upper bound.",
 			query: "price_distribution", rowLimit: 60,
 			plot: &plot{kind: page.Bars, choiceLabel: tierAndCurrencyLabel, split: []string{"pricing_tier", "currency"}, weight: "prices",
-				labels: []string{"price_from"}, limit: 60, unit: "number of prices", measures: []measure{{column: "prices", name: "prices"}}},
+				categoryColumns: []string{"price_from"}, limit: 60, unit: "number of prices", measures: []measure{{column: "prices", name: "prices"}}},
 			fields: []field{
 				{column: "pricing_tier", label: "Tier"}, {column: "currency", label: "Currency"},
 				{column: "price_from", label: "From", as: asNumber}, {column: "price_below", label: "Below", as: asNumber},
@@ -56,11 +56,11 @@ var pricesSection = section{
 			about: "Median price in each band of ten points.",
 			query: "price_by_authority", rowLimit: 60,
 			plot: &plot{kind: page.Bars, choiceLabel: tierAndCurrencyLabel, split: []string{"pricing_tier", "currency"}, weight: "prices",
-				labels: []string{"authority_band"}, limit: chartBars, unit: "median price", measures: []measure{{column: "median_price", name: "median price"}}},
+				categoryColumns: []string{"authority_band"}, limit: chartBars, unit: "median price", measures: []measure{{column: "median_price", name: "median price"}}},
 			fields: []field{
 				{column: "pricing_tier", label: "Tier"}, {column: "authority_band", label: "Authority"},
 				{column: "prices", label: "Prices", as: asNumber},
-				{column: "p25_price", label: "Lower quartile", as: asNumber}, {column: "median_price", label: "Median", as: asNumber, unit: "currency"},
+				{column: "p25_price", label: "Lower quartile", as: asNumber}, {column: "median_price", label: "Median", as: asNumber, currency: "currency"},
 				{column: "p75_price", label: "Upper quartile", as: asNumber}, {column: "median_price_per_point", label: "Per point", as: asNumber},
 			},
 			needs: []string{"product_listings", "product_listing_prices"},
@@ -68,10 +68,10 @@ var pricesSection = section{
 		},
 		{
 			id: "price-moves", title: "Price moves by day",
-			about: "Prices that rose or fell since the previous snapshot, in the last 30 days.",
+			about: "Prices that rose or fell from one snapshot to the next, in the last 30 days.",
 			query: "price_moves", rowLimit: 60,
 			plot: &plot{kind: page.Bars, stacked: true, choiceLabel: tierAndCurrencyLabel, split: []string{"pricing_tier", "currency"}, weight: "changes",
-				labels: []string{"day"}, limit: daysDrawn, unit: "number of prices",
+				categoryColumns: []string{"day"}, limit: daysDrawn, unit: "number of prices",
 				measures: []measure{{column: "rises", name: "risen", colour: 1}, {column: "falls", name: "fallen", colour: 0, below: true}}},
 			fields: []field{
 				{column: "day", label: "Day"}, {column: "pricing_tier", label: "Tier"}, {column: "currency", label: "Currency"},
@@ -86,7 +86,7 @@ var pricesSection = section{
 			id: "listing-turnover", title: "Listing turnover",
 			about: "New, returned and withdrawn listings on days with a snapshot.",
 			query: "listing_turnover", rowLimit: daysDrawn,
-			plot: &plot{kind: page.Bars, stacked: true, labels: []string{"day"}, limit: daysDrawn, unit: "listings", measures: []measure{
+			plot: &plot{kind: page.Bars, stacked: true, categoryColumns: []string{"day"}, limit: daysDrawn, unit: "listings", measures: []measure{
 				{column: "new_listings", name: "new", colour: 2}, {column: "returned_listings", name: "returned", colour: 7},
 				{column: "withdrawn_listings", name: "withdrawn", colour: 3, below: true}}},
 			fields: []field{
@@ -105,7 +105,7 @@ var pricesSection = section{
 			fields: []field{
 				{column: "changed_at", label: "Changed", as: asMoment}, {column: "listing_name", label: "Listing", sub: "outlet_name"},
 				{column: "country", label: "Country"}, {column: "pricing_tier", label: "Tier"},
-				{column: "old_price", label: "Old price", as: asNumber}, {column: "new_price", label: "New price", as: asNumber, unit: "currency"},
+				{column: "old_price", label: "Old price", as: asNumber}, {column: "new_price", label: "New price", as: asNumber, currency: "currency"},
 				{column: "change_percent", label: "Change", as: asChange},
 			},
 			needs:    []string{"product_listing_prices"},
@@ -118,7 +118,7 @@ var pricesSection = section{
 			query: "tier_gaps", rowLimit: tableRows,
 			fields: []field{
 				{column: "compared_tier", label: "Compared tier"}, {column: "tier", label: "Other tier"},
-				{column: "listings", label: "Listings", as: asNumber}, {column: "median_gap", label: "Median gap", as: asNumber, unit: "currency"},
+				{column: "listings", label: "Listings", as: asNumber}, {column: "median_gap", label: "Median gap", as: asNumber, currency: "currency"},
 				{column: "median_gap_percent", label: "In percent", as: asChange},
 				{column: "compared_cheaper", label: "Cheaper", as: asNumber,
 					about: "Listings whose price in the compared tier is lower than in the other tier"},
@@ -131,8 +131,8 @@ var pricesSection = section{
 			about: "The column Premium compares the median price of the row with the median price of the tier. The column Similar listings compares the prices of the row with those of similar listings (same country, authority, channel and placement) with another kind of link.",
 			query: "premium_do_follow", rowLimit: tableRows,
 			fields: []field{
-				{column: "pricing_tier", label: "Tier"}, {column: "is_do_follow", label: "Do-follow", as: asYes},
-				{column: "median_price", label: "Median", as: asNumber, unit: "currency"},
+				{column: "pricing_tier", label: "Tier"}, {column: "is_do_follow", label: "Do-follow", as: asYesNo},
+				{column: "median_price", label: "Median", as: asNumber, currency: "currency"},
 				{column: "premium_percent", label: "Premium", as: asChange},
 				{column: "like_premium_percent", label: "Similar listings", as: asChange},
 			},
@@ -146,7 +146,7 @@ var pricesSection = section{
 			fields: []field{
 				{column: "pricing_tier", label: "Tier"}, {column: "rank", label: "Rank", as: asNumber},
 				{column: "listing_name", label: "Listing", sub: "outlet_name"}, {column: "domain_authority", label: "Authority", as: asNumber},
-				{column: "price", label: "Price", as: asNumber, unit: "currency"}, {column: "price_per_point", label: "Per point", as: asNumber},
+				{column: "price", label: "Price", as: asNumber, currency: "currency"}, {column: "price_per_point", label: "Per point", as: asNumber},
 			},
 			needs: []string{"product_listings", "product_listing_prices"},
 			empty: "No listing with a price has a domain authority of 30 or more.",

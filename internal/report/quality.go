@@ -32,7 +32,7 @@ var qualitySection = section{
 			id: "nights", title: "Changes by night", wide: true,
 			about: "New, changed and deleted rows of all tables. The table has the newest night first.",
 			query: "snapshots", rowLimit: 30,
-			plot: &plot{kind: page.Bars, stacked: true, unit: "rows", labels: []string{"snapshot_at"}, limit: 30, drawnIf: "hours_since_previous", measures: []measure{
+			plot: &plot{kind: page.Bars, stacked: true, unit: "rows", categoryColumns: []string{"snapshot_at"}, limit: 30, drawnIf: "hours_since_previous", measures: []measure{
 				{column: "rows_new", name: "new", colour: 2}, {column: "rows_changed", name: "changed", colour: 0},
 				{column: "rows_gone", name: "deleted", colour: 3, below: true}}},
 			fields: []field{
@@ -69,7 +69,7 @@ var qualitySection = section{
 			query: "schema_drift", rowLimit: 40,
 			fields: []field{
 				{column: "table_name", label: "Table"}, {column: "path", label: "Field or value"}, {column: "kind", label: "Kind"},
-				{column: "is_new", label: "New", as: asYes}, {column: "count", label: "Records", as: asNumber}, {column: "sample", label: "Example"},
+				{column: "is_new", label: "New", as: asYesNo}, {column: "count", label: "Records", as: asNumber}, {column: "sample", label: "Example"},
 			},
 			empty: "The service sent no unknown fields or values.",
 		},

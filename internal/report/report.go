@@ -15,8 +15,8 @@ import (
 	"placementsync/internal/query"
 )
 
-// Question specifies a named query with its parameters and its snapshot.
-type Question struct {
+// QuerySpec specifies a named query with its parameters and its snapshot.
+type QuerySpec struct {
 	// Query is the name of the query.
 	Query string
 	// Params are the values of parameters. Other parameters have their default.
@@ -30,7 +30,7 @@ const maxRows = 2000
 
 // Ask runs a query and returns its result with sources. ok is false if the snapshot lacks a
 // table or column that the query reads. This can happen if an older release created the snapshot.
-type Ask func(ctx context.Context, q Question) (r query.Result, ok bool, err error)
+type Ask func(ctx context.Context, q QuerySpec) (r query.Result, ok bool, err error)
 
 // Options contains texts and addresses of the page.
 type Options struct {
@@ -42,9 +42,9 @@ type Options struct {
 	Earlier, Held bool
 	// Notices are shown first, for example about a held night.
 	Notices []Notice
-	// Questions is the address of the query pages, such as "/explore/questions/". Empty means that
-	// numbers have no links.
-	Questions string
+	// QueryPages is the address of the pages of named queries, such as "/explore/questions/". Empty means
+	// that numbers have no links.
+	QueryPages string
 }
 
 // Build runs the queries and returns the page. It depends only on the snapshot and not on the
@@ -72,7 +72,7 @@ func Write(ctx context.Context, w io.Writer, ask Ask, opts Options) error {
 
 // AskDB runs a query on an open snapshot and keeps at most maxRows rows. It ignores q.AsOf: the caller has
 // opened the snapshot of that time.
-func AskDB(ctx context.Context, db *query.DB, q Question) (r query.Result, ok bool, err error) {
+func AskDB(ctx context.Context, db *query.DB, q QuerySpec) (r query.Result, ok bool, err error) {
 	namedQuery, err := query.Resolve(q.Query)
 	if err != nil {
 		return r, false, err
@@ -85,10 +85,10 @@ func AskDB(ctx context.Context, db *query.DB, q Question) (r query.Result, ok bo
 
 // builder is the state of Build.
 type builder struct {
-	ctx     context.Context
-	ask     Ask
-	opts    Options
-	moments moments
+	ctx       context.Context
+	ask       Ask
+	opts      Options
+	snapshots snapshots
 	// unused are the streams that the configuration excludes, and webhook streams without a
 	// delivery.
 	unused []ledger.Problem
@@ -97,7 +97,7 @@ type builder struct {
 }
 
 // askQuery runs a query. ok is false if the snapshot lacks a table or column that the query reads.
-func (b *builder) askQuery(q Question) (result queryResult, ok bool, err error) {
+func (b *builder) askQuery(q QuerySpec) (result queryResult, ok bool, err error) {
 	r, ok, err := b.ask(b.ctx, q)
 	return queryResult{r}, ok, err
 }

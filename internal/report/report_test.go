@@ -21,7 +21,7 @@ import (
 // "since" also has the date: "margins since 2026-11-08".
 type resultTexts map[string]string
 
-func (texts resultTexts) ask(_ context.Context, q report.Question) (query.Result, bool, error) {
+func (texts resultTexts) ask(_ context.Context, q report.QuerySpec) (query.Result, bool, error) {
 	text, ok := texts[q.Query+"@"+q.AsOf.Format("02")]
 	if !ok || q.AsOf.IsZero() {
 		text, ok = texts[q.Query]
@@ -122,7 +122,7 @@ func TestPageOfAPartialNightHasNotices(t *testing.T) {
 			"articles|skipped|missing scope articles:read|0|0|0|0|0|NULL|NULL\n" +
 			"article_status_events|skipped|no delivery|0|0|0|0|0|NULL|NULL",
 	}))
-	if strings.Contains(text, "article_status_events: no delivery") {
+	if strings.Contains(text, "article_status_events was not read") {
 		t.Error("a notice lists article_status_events, want only streams with numbers on the page")
 	}
 	for _, want := range []string{
@@ -157,9 +157,9 @@ func TestTextsOfTheServiceAreEscaped(t *testing.T) {
 
 // TestPageSizeIsLimited builds a page from results with the maximum number of rows and very long texts.
 func TestPageSizeIsLimited(t *testing.T) {
-	ask := func(ctx context.Context, q report.Question) (query.Result, bool, error) {
+	ask := func(ctx context.Context, q report.QuerySpec) (query.Result, bool, error) {
 		if q.Query == "snapshots" {
-			return resultTexts{"snapshots": nights}.ask(ctx, report.Question{Query: "snapshots"})
+			return resultTexts{"snapshots": nights}.ask(ctx, report.QuerySpec{Query: "snapshots"})
 		}
 		return largeResult(), true, nil
 	}
@@ -242,7 +242,7 @@ func TestPanelsWithoutRowsHaveAReason(t *testing.T) {
 func TestNumbersLinkToTheirQueries(t *testing.T) {
 	texts := resultTexts{"snapshots": nights, "report_headlines": headlines}
 	var out bytes.Buffer
-	if err := report.Write(t.Context(), &out, texts.ask, report.Options{Program: "placementsync query", Questions: "/explore/questions/"}); err != nil {
+	if err := report.Write(t.Context(), &out, texts.ask, report.Options{Program: "placementsync query", QueryPages: "/explore/questions/"}); err != nil {
 		t.Fatal(err)
 	}
 	served := markup(out.String())

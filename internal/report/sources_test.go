@@ -70,7 +70,7 @@ func TestQueriesHaveTheColumnsOfThePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	check := func(name string, params map[string]string, columns ...string) {
+	requireColumns := func(name string, params map[string]string, columns ...string) {
 		t.Helper()
 		q, err := query.Resolve(name)
 		if err != nil {
@@ -90,10 +90,10 @@ func TestQueriesHaveTheColumnsOfThePage(t *testing.T) {
 		for _, p := range s.panels {
 			var columns []string
 			for _, f := range p.fields {
-				columns = append(columns, f.column, f.sub, f.unit)
+				columns = append(columns, f.column, f.sub, f.currency)
 			}
 			if p.plot != nil {
-				columns = slices.Concat(columns, p.plot.split, p.plot.labels, []string{p.plot.weight, p.plot.series, p.plot.value, p.plot.drawnIf})
+				columns = slices.Concat(columns, p.plot.split, p.plot.categoryColumns, []string{p.plot.weight, p.plot.series, p.plot.value, p.plot.drawnIf})
 				for _, m := range p.plot.measures {
 					columns = append(columns, m.column)
 				}
@@ -101,13 +101,13 @@ func TestQueriesHaveTheColumnsOfThePage(t *testing.T) {
 					columns = append(columns, boxes[:]...)
 				}
 			}
-			check(p.query, p.params, columns...)
+			requireColumns(p.query, p.params, columns...)
 		}
 	}
-	check("report_headlines", nil, "figure", "unit", "value", "reads", "compared", "change_percent")
-	check("check_results", nil, "check_name", "outcome", "rows", "sample", "reason")
-	check("stream_grades", nil, "stream", "grade", "reason", "oldest_at", "failed")
-	check("overdue_articles", nil, "article_name", "campaign_name", "days_overdue")
-	check("snapshots", nil, "run_id", "outcome", "snapshot_at")
-	check("price_distribution", nil, "price_from", "price_below")
+	requireColumns("report_headlines", nil, "figure", "unit", "value", "reads", "compared", "change_percent")
+	requireColumns("check_results", nil, "check_name", "outcome", "rows", "sample", "reason")
+	requireColumns("stream_grades", nil, "stream", "grade", "reason", "oldest_at", "failed")
+	requireColumns("overdue_articles", nil, "article_name", "campaign_name", "days_overdue")
+	requireColumns("snapshots", nil, "run_id", "outcome", "snapshot_at")
+	requireColumns("price_distribution", nil, "price_from", "price_below")
 }

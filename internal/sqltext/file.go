@@ -35,11 +35,11 @@ func (f File) Render(name string, values Values) SQL {
 	}
 	mistake := ""
 	used := map[string]bool{}
-	text = parameterPattern.ReplaceAllStringFunc(text, func(found string) string {
-		key := found[1 : len(found)-1]
+	text = parameterPattern.ReplaceAllStringFunc(text, func(placeholder string) string {
+		key := placeholder[1 : len(placeholder)-1]
 		value, err := renderValue(values[key])
 		if err != nil {
-			mistake = fmt.Sprintf("%s: %v", found, err)
+			mistake = fmt.Sprintf("%s: %v", placeholder, err)
 		}
 		used[key] = true
 		return value

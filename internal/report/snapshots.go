@@ -7,8 +7,8 @@ import (
 	"placementsync/internal/page"
 )
 
-// moments contains the times of the compared snapshots.
-type moments struct {
+// snapshots contains the snapshot of the report, and the times of the snapshots with which it is compared.
+type snapshots struct {
 	// at is the time of the snapshot of the report. previous is the time of the snapshot before it. week
 	// is the time of the newest snapshot that is at least six and a half days older than the report's.
 	// previous is zero if there is no earlier snapshot, and week is zero if no snapshot is that old.
@@ -20,45 +20,45 @@ type moments struct {
 // maxSnapshots limits the snapshots that are read. A week of hourly snapshots has 168.
 const maxSnapshots = 400
 
-// readMoments finds the snapshots to compare. Nights do not start at the same time each day, so six and
+// readSnapshots finds the snapshots to compare. Nights do not start at the same time each day, so six and
 // a half days count as a week.
-func (b *builder) readMoments() (moments, error) {
-	q := Question{Query: "snapshots", Params: map[string]string{"top": fmt.Sprint(maxSnapshots)}}
+func (b *builder) readSnapshots() (snapshots, error) {
+	q := QuerySpec{Query: "snapshots", Params: map[string]string{"top": fmt.Sprint(maxSnapshots)}}
 	result, ok, err := b.ask(b.ctx, q)
 	if err != nil {
-		return moments{}, err
+		return snapshots{}, err
 	}
 	if !ok || len(result.Rows) == 0 {
-		return moments{}, fmt.Errorf("read the snapshots: the warehouse has none")
+		return snapshots{}, fmt.Errorf("read the snapshots: the warehouse has none")
 	}
 	newest := result.Rows[0]
-	m := moments{run: newest.Get("run_id").Text, outcome: newest.Get("outcome").Text}
+	s := snapshots{run: newest.Get("run_id").Text, outcome: newest.Get("outcome").Text}
 	const week, slack = 7 * 24 * time.Hour, 12 * time.Hour
 	for i, row := range result.Rows {
 		at, err := time.Parse(time.RFC3339Nano, row.Get("snapshot_at").Text)
 		switch {
 		case err != nil:
-			return moments{}, fmt.Errorf("read the snapshots: %w", err)
+			return snapshots{}, fmt.Errorf("read the snapshots: %w", err)
 		case i == 0:
-			m.at = at
+			s.at = at
 		case i == 1:
-			m.previous = at
+			s.previous = at
 		}
-		if m.week.IsZero() && !at.After(m.at.Add(slack-week)) {
-			m.week = at
+		if s.week.IsZero() && !at.After(s.at.Add(slack-week)) {
+			s.week = at
 		}
 	}
-	return m, nil
+	return s, nil
 }
 
 // comparedSnapshots lists the snapshots with which the report's snapshot is compared.
-func (m moments) comparedSnapshots() []ComparedSnapshot {
+func (s snapshots) comparedSnapshots() []ComparedSnapshot {
 	var list []ComparedSnapshot
-	if !m.previous.IsZero() {
-		list = append(list, ComparedSnapshot{"the previous snapshot", page.Clock(m.previous)})
+	if !s.previous.IsZero() {
+		list = append(list, ComparedSnapshot{"the previous snapshot", page.Clock(s.previous)})
 	}
-	if !m.week.IsZero() {
-		list = append(list, ComparedSnapshot{"last week", page.Clock(m.week)})
+	if !s.week.IsZero() {
+		list = append(list, ComparedSnapshot{"last week", page.Clock(s.week)})
 	}
 	return list
 }
