@@ -11,19 +11,19 @@ import (
 const (
 	// usedShare is the share of the configured rate that is used. Requests can arrive at the
 	// service closer together than they were sent, and the service measures their arrival.
-	// The unused share of the rate and one token of the burst allow for this difference.
+	// The unused share of the rate and one unused token of the burst allow for this difference.
 	usedShare = 0.995
 	// rateAfter429 is the share of the rate that remains after a 429.
 	rateAfter429 = 0.7
 	// regainPerSecond is the share of Allowance.targetRate that is regained per second.
 	regainPerSecond = 0.1
 	// gracePeriod begins at the end of a pause. A 429 to a request that was sent before the end
-	// of this period does not reduce the rate again: requests in flight are rejected together.
+	// of this period does not lower the rate again: requests in flight are rejected together.
 	gracePeriod = time.Second
 )
 
 // Allowance limits the request rate of all workers of the clients that share it, for example the
-// clients of a night and of the refreshes around it. A 429 pauses all workers and reduces the rate.
+// clients of a night and of the refreshes around it. A 429 pauses all workers and lowers the rate.
 // The rate then recovers (additive increase, multiplicative decrease).
 type Allowance struct {
 	mu       sync.Mutex
@@ -33,36 +33,36 @@ type Allowance struct {
 	// single token: the 429 showed that the bucket of the service is empty, so the
 	// service accepts only one request after the pause.
 	bucket *rate.Limiter
-	// epoch counts the pauses. A token taken in an earlier epoch is void.
+	// epoch counts the 429s. A reservation of an earlier epoch is void.
 	epoch      int
 	pausedTill time.Time
 	// bucketReplaced is false from a 429 until the bucket is replaced.
 	bucketReplaced bool
 
-	// recoveryStart is the end of the pause after a reduction. From then on the rate rises from
-	// loweredRate to targetRate. A zero recoveryStart means that the rate is not reduced.
+	// recoveryStart is the end of the pause in which the rate was lowered. From then on the rate
+	// rises from loweredRate to targetRate. A zero recoveryStart means that the rate is not lowered.
 	recoveryStart           time.Time
 	loweredRate, targetRate rate.Limit
 
-	window pace // the requests of the last seconds
+	pace pace
 }
 
 // NewAllowance allows perSecond requests a second. After a time without requests, burst-1 requests,
 // but at least one, may start together. A rate of 0 means no limit.
 func NewAllowance(perSecond float64, burst int) *Allowance {
-	g := &Allowance{fullRate: rate.Inf, burst: max(burst-1, 1), bucketReplaced: true}
+	a := &Allowance{fullRate: rate.Inf, burst: max(burst-1, 1), bucketReplaced: true}
 	if perSecond > 0 {
-		g.fullRate = rate.Limit(perSecond * usedShare)
+		a.fullRate = rate.Limit(perSecond * usedShare)
 	}
-	g.bucket = rate.NewLimiter(g.fullRate, g.burst)
-	return g
+	a.bucket = rate.NewLimiter(a.fullRate, a.burst)
+	return a
 }
 
 // wait blocks until a request may be sent, and adds the waiting time to the meter.
-func (g *Allowance) wait(ctx context.Context, m *meter) error {
+func (a *Allowance) wait(ctx context.Context, m *meter) error {
 	for {
-		token, left, epoch := g.nextToken()
-		if token == nil {
+		reservation, left, epoch := a.reserve()
+		if reservation == nil {
 			if err := m.waitFor(ctx, left, &m.counts.RetryWait); err != nil {
 				return err
 			}
@@ -72,77 +72,77 @@ func (g *Allowance) wait(ctx context.Context, m *meter) error {
 			return ctx.Err()
 		}
 		if err := m.waitFor(ctx, left, &m.counts.RateWait); err != nil {
-			token.Cancel()
+			reservation.Cancel()
 			return err
 		}
-		g.mu.Lock()
-		current := g.epoch == epoch
-		g.mu.Unlock()
+		a.mu.Lock()
+		current := a.epoch == epoch
+		a.mu.Unlock()
 		if current {
 			return nil
 		}
 	}
 }
 
-// nextToken takes a token. It returns the token, the time until the token is valid, and the epoch of
-// the token. During a pause it returns nil and the time until the pause ends.
-func (g *Allowance) nextToken() (*rate.Reservation, time.Duration, int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+// reserve reserves a request. It returns the reservation, the time until the request may be sent, and
+// the epoch. During a pause it returns nil and the time until the pause ends.
+func (a *Allowance) reserve() (*rate.Reservation, time.Duration, int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	now := time.Now()
-	if left := g.pausedTill.Sub(now); left > 0 {
-		return nil, left, g.epoch
+	if left := a.pausedTill.Sub(now); left > 0 {
+		return nil, left, a.epoch
 	}
-	if !g.bucketReplaced {
-		g.bucket = rate.NewLimiter(g.bucket.Limit(), g.burst)
-		g.bucket.AllowN(now, g.burst-1)
-		g.bucketReplaced = true
+	if !a.bucketReplaced {
+		a.bucket = rate.NewLimiter(a.bucket.Limit(), a.burst)
+		a.bucket.AllowN(now, a.burst-1)
+		a.bucketReplaced = true
 	}
-	g.raiseRate(now)
-	g.window.countRequest(now)
-	token := g.bucket.ReserveN(now, 1)
-	return token, token.DelayFrom(now), g.epoch
+	a.raiseRate(now)
+	a.pace.countRequest(now)
+	reservation := a.bucket.ReserveN(now, 1)
+	return reservation, reservation.DelayFrom(now), a.epoch
 }
 
 // throttle handles a 429: no request is sent for d. It also lowers the rate, except within gracePeriod.
 // sent is the time at which the rejected request was sent.
-func (g *Allowance) throttle(d time.Duration, sent time.Time) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+func (a *Allowance) throttle(d time.Duration, sent time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	now := time.Now()
-	if till := now.Add(d); till.After(g.pausedTill) {
-		g.pausedTill = till
+	if till := now.Add(d); till.After(a.pausedTill) {
+		a.pausedTill = till
 	}
-	g.epoch++
-	g.bucketReplaced = false
-	if !g.recoveryStart.IsZero() && sent.Sub(g.recoveryStart) < gracePeriod {
+	a.epoch++
+	a.bucketReplaced = false
+	if !a.recoveryStart.IsZero() && sent.Sub(a.recoveryStart) < gracePeriod {
 		return
 	}
-	limit := g.bucket.Limit()
-	if g.recoveryStart.IsZero() {
-		g.targetRate = g.fullRate
-		if g.fullRate == rate.Inf {
+	limit := a.bucket.Limit()
+	if a.recoveryStart.IsZero() {
+		a.targetRate = a.fullRate
+		if a.fullRate == rate.Inf {
 			// Without a configured rate, the rate recovers to the rate that was measured before the 429.
-			g.targetRate = g.window.perSecond(now)
-			limit = g.targetRate
+			a.targetRate = a.pace.perSecond(now)
+			limit = a.targetRate
 		}
 	}
-	g.recoveryStart, g.loweredRate = g.pausedTill, limit*rateAfter429
-	g.bucket.SetLimitAt(now, g.loweredRate)
+	a.recoveryStart, a.loweredRate = a.pausedTill, limit*rateAfter429
+	a.bucket.SetLimitAt(now, a.loweredRate)
 }
 
-func (g *Allowance) raiseRate(now time.Time) {
-	if g.recoveryStart.IsZero() || now.Before(g.recoveryStart) {
+func (a *Allowance) raiseRate(now time.Time) {
+	if a.recoveryStart.IsZero() || now.Before(a.recoveryStart) {
 		return
 	}
-	limit := g.loweredRate + g.targetRate*regainPerSecond*rate.Limit(now.Sub(g.recoveryStart).Seconds())
-	if limit >= g.targetRate {
-		limit, g.recoveryStart = g.fullRate, time.Time{}
+	limit := a.loweredRate + a.targetRate*regainPerSecond*rate.Limit(now.Sub(a.recoveryStart).Seconds())
+	if limit >= a.targetRate {
+		limit, a.recoveryStart = a.fullRate, time.Time{}
 	}
-	g.bucket.SetLimitAt(now, limit)
+	a.bucket.SetLimitAt(now, limit)
 }
 
-// pace measures requests per second, for clients without a configured rate. n counts the requests
+// pace measures the requests per second, for clients without a configured rate. n counts the requests
 // since start, and previous is the rate before start.
 type pace struct {
 	start    time.Time

@@ -259,9 +259,10 @@ func TestDetails(t *testing.T) {
 			t.Errorf("got %+v and %v after %d requests, want 6 failed ids and no request", d, err, service.n.Load())
 		}
 	})
-	t.Run("a missing scope ends the stream", func(t *testing.T) { checkStops[*fetch.ScopeError](t, statusWithToken(403), 8) })
-	t.Run("a rejected token ends the stream", func(t *testing.T) { checkStops[*fetch.AuthError](t, statusWithToken(401), 8) })
-	t.Run("an endpoint that is down ends the stream after a few ids", func(t *testing.T) { checkStops[*fetch.StatusError](t, statusWithToken(501), 20) })
+	const workers = 8 // the default of Config.Concurrency
+	t.Run("a missing scope ends the stream", func(t *testing.T) { checkDetailsFail[*fetch.ScopeError](t, statusWithToken(403), workers) })
+	t.Run("a rejected token ends the stream", func(t *testing.T) { checkDetailsFail[*fetch.AuthError](t, statusWithToken(401), workers) })
+	t.Run("an endpoint that is down ends the stream after a few ids", func(t *testing.T) { checkDetailsFail[*fetch.StatusError](t, statusWithToken(501), 20) })
 	t.Run("the list of each id is walked, and the worst grade is the result", func(t *testing.T) {
 		services := map[string]*listService{
 			"/v1/campaigns/id0/articles": {n: 25, dated: true},
@@ -279,9 +280,8 @@ func TestDetails(t *testing.T) {
 	})
 }
 
-// checkStops checks that Details ends with an error of type E after at most maxRequests requests, if
-// the service always fails.
-func checkStops[E error](t *testing.T, respond http.HandlerFunc, maxRequests int64) {
+// checkDetailsFail checks that Details ends with an error of type E after at most maxRequests requests.
+func checkDetailsFail[E error](t *testing.T, respond http.HandlerFunc, maxRequests int64) {
 	t.Helper()
 	service := newScript(respond)
 	var got collector

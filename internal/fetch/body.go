@@ -19,10 +19,10 @@ func (s *sender) receiveBody(q *call, response *http.Response) (err error) {
 	if response.ContentLength > s.cfg.MaxBody {
 		return fmt.Errorf("%w: %d bytes are declared, %d allowed", ErrTooLarge, response.ContentLength, s.cfg.MaxBody)
 	}
-	if q.coding, err = codingOf(response.Header); err != nil {
+	if q.encoding, err = encodingOf(response.Header); err != nil {
 		return err
 	}
-	if q.coding == plain {
+	if q.encoding == plain {
 		q.body, err = s.receiveBytes(q, response)
 		return err
 	}
@@ -30,29 +30,28 @@ func (s *sender) receiveBody(q *call, response *http.Response) (err error) {
 		return err
 	}
 	if len(q.compressed) == 0 {
-		return fmt.Errorf("%w as %s: %w", errDecompress, q.coding, io.ErrUnexpectedEOF)
+		return fmt.Errorf("%w as %s: %w", errDecompress, q.encoding, io.ErrUnexpectedEOF)
 	}
-	q.body, err = s.decompressor.decompress(q.coding, q.compressed, q.slot.decompressed)
+	q.body, err = s.decompressor.decompress(q.encoding, q.compressed, q.slot.decompressed)
 	if errors.Is(err, errBeyondLimit) && s.cfg.MaxBody > largeBody {
 		s.large.Lock()
 		defer s.large.Unlock()
 		// Growing in steps would allocate several times the size of the body.
 		buffer := make([]byte, 0, int(min(s.cfg.MaxBody, 8*largeBody))+bytes.MinRead)
-		q.body, err = s.largeDecompressor.decompress(q.coding, q.compressed, buffer)
+		q.body, err = s.largeDecompressor.decompress(q.encoding, q.compressed, buffer)
 	}
 	q.slot.decompressed = q.body
 	switch {
 	case errors.Is(err, errBeyondLimit):
 		q.body = nil
-		return fmt.Errorf("%w: %d bytes (%s) decompress to more than %d bytes", ErrTooLarge, len(q.compressed), q.coding, s.cfg.MaxBody)
+		return fmt.Errorf("%w: %d bytes (%s) decompress to more than %d bytes", ErrTooLarge, len(q.compressed), q.encoding, s.cfg.MaxBody)
 	case err != nil:
-		return fmt.Errorf("%w as %s: %w", errDecompress, q.coding, err)
+		return fmt.Errorf("%w as %s: %w", errDecompress, q.encoding, err)
 	}
 	return nil
 }
 
-// receiveBytes receives the bytes of a body. The limit is the same for compressed and plain
-// bodies.
+// receiveBytes receives the bytes of a body without decompressing them.
 func (s *sender) receiveBytes(q *call, response *http.Response) ([]byte, error) {
 	// Content-Length is not trusted: at most a mebibyte is allocated in advance.
 	b := slices.Grow(q.slot.received[:0], int(min(max(response.ContentLength, 0), 1<<20))+bytes.MinRead)
@@ -82,11 +81,11 @@ func readUpTo(r io.Reader, b []byte, limit int64) ([]byte, error) {
 func (s *sender) scrubResponse(q *call) {
 	var inBody, inCompressed bool
 	q.body, inBody = s.tokens.scrubBody(q.body)
-	if q.coding != plain {
+	if q.encoding != plain {
 		_, inCompressed = s.tokens.scrubBody(q.compressed)
 	}
 	if inBody || inCompressed {
-		q.compressed, q.coding = nil, plain
+		q.compressed, q.encoding = nil, plain
 	}
 }
 
@@ -95,13 +94,13 @@ func (s *sender) scrubResponse(q *call) {
 func (s *sender) readErrorBody(q *call, response *http.Response) []byte {
 	head, _ := io.ReadAll(io.LimitReader(response.Body, 64<<10))
 	q.received = int64(len(head))
-	c, err := codingOf(response.Header)
+	encoding, err := encodingOf(response.Header)
 	switch {
 	case err != nil:
 		return nil
-	case c == plain:
+	case encoding == plain:
 		return head
 	}
-	text, _ := s.decompressor.decompress(c, head, nil)
+	text, _ := s.decompressor.decompress(encoding, head, nil)
 	return text
 }

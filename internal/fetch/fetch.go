@@ -6,8 +6,7 @@
 // with its [Evidence] about completeness.
 //
 // The package must not know the meaning of records, the decoding of JSON or the storage of rows: the
-// caller passes a [Reader], which decodes a body and returns the facts that the proof
-// needs.
+// caller passes a [Reader], which decodes a body and returns the facts that prove completeness.
 package fetch
 
 import (
@@ -37,9 +36,10 @@ type Config struct {
 	Token func(ctx context.Context) (string, error)
 	// RequestsPerSecond limits all requests together. 0 means no limit.
 	RequestsPerSecond float64
-	// Burst is the number of requests that may start together. Defaults to 1.
+	// Burst is the number of requests that the service accepts together. [NewAllowance] uses one
+	// fewer. Defaults to 1.
 	Burst int
-	// Concurrency is the number of requests in flight. Defaults to 8.
+	// Concurrency limits the requests in flight and the responses in memory. Defaults to 8.
 	Concurrency int
 	// PageSize is the requested page size of lists. The service may cap it. Defaults to
 	// 100.
@@ -61,9 +61,9 @@ type Config struct {
 	// Offline means that all responses are read from the landing and no requests are sent. The error
 	// for a missing response is [ErrNotLanded].
 	Offline bool
-	// FailUnreachable makes a call fail with [ErrUnreachable] without a retry, for interactive
-	// commands. Otherwise the call is retried as after any other failure, because a night
-	// should survive a restart of the service or a failure of DNS.
+	// FailUnreachable means that a request is not retried after [ErrUnreachable], for interactive
+	// commands. A night retries it, because it should survive a restart of the service or a
+	// failure of DNS.
 	FailUnreachable bool
 	// Proxy returns the proxy for a request. Nil means no proxy.
 	Proxy func(*http.Request) (*url.URL, error)
@@ -88,8 +88,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Request identifies a request within a run. Equal requests have the same response: the run sends
-// such a request once, even if the run is resumed.
+// Request identifies a request within a run. If its response has landed, the request is not sent
+// again, even if the run is resumed.
 type Request struct {
 	// Stream is the name of the stream.
 	Stream string
@@ -145,16 +145,16 @@ type Response struct {
 	Seq uint64
 	// Same is the Seq of the first response with the same body for the same Stream and Param,
 	// from any page, pass and query. 0 means that no earlier response with this body is known.
-	// Same does not make this response redundant: the first response may have been rejected or
+	// The response must be read all the same: the first response may have been rejected or
 	// replaced, or may be read later, and responses between the two may contain other copies
-	// of the same records.
+	// of the records.
 	Same uint64
 	// Status is the HTTP status.
 	Status int
 	// Body is the whole body.
 	Body []byte
-	// Compressed is the body as received, in the coding Encoding (zstd or gzip). These two
-	// fields are empty if the body was not compressed or was read from the landing.
+	// Compressed is the body as received, and Encoding its compression (zstd or gzip). Both
+	// are empty if the body was not compressed or was read from the landing.
 	Compressed []byte
 	Encoding   string
 	// Previous contains the facts of this page in the previous pass if the two bodies are
@@ -190,7 +190,7 @@ func New(cfg Config, landing *Landing, log *slog.Logger) (*Client, error) {
 	return &Client{cfg: cfg, landing: landing, sender: newSender(cfg, base, landing, log)}, nil
 }
 
-// Close closes idle connections. Calls in progress end with their contexts.
+// Close closes idle connections. It does not end calls in progress.
 func (c *Client) Close() { c.sender.http.CloseIdleConnections() }
 
 // Get sends one request and decodes the response.

@@ -34,7 +34,7 @@ type line struct {
 	BodySum uint32    `json:"crc32c"`
 	At      time.Time `json:"at"`
 	Millis  float64   `json:"ms"`
-	// Encoding is the coding of the stored bytes. StoredSum is their checksum.
+	// Encoding is the encoding of the stored bytes, and StoredSum their checksum.
 	Encoding  string `json:"encoding,omitempty"`
 	StoredSum uint32 `json:"stored_crc32c,omitempty"`
 	// Same is the seq of the first response with this body. Segment and Offset are then the
@@ -74,7 +74,7 @@ func (n *line) toRequest() Request {
 func (n *line) toLocation() location {
 	return location{
 		seq: n.Seq, same: n.Same, offset: n.Offset, storedBytes: n.Stored, bodyBytes: n.Size, bodySum: n.BodySum,
-		storedSum: n.StoredSum, segment: n.Segment, status: uint16(n.Status), coding: n.Encoding,
+		storedSum: n.StoredSum, segment: n.Segment, status: uint16(n.Status), encoding: n.Encoding,
 	}
 }
 

@@ -85,7 +85,7 @@ type location struct {
 	// storedSum is the checksum of the stored bytes. bodySum is the checksum of the body.
 	storedSum uint32
 	status    uint16
-	coding    string
+	encoding  string
 }
 
 // OpenLanding opens the landing in dir, or creates it. Incomplete responses of an interrupted
@@ -186,7 +186,7 @@ func (l *Landing) Append(r Response, at time.Time, took time.Duration) (Response
 			buffer := l.frames.Get().(*[]byte)
 			defer l.frames.Put(buffer)
 			*buffer = s2.Encode((*buffer)[:cap(*buffer)], r.Body)
-			frame, n.Encoding = *buffer, codedS2
+			frame, n.Encoding = *buffer, s2Encoding
 		}
 		n.Stored, n.StoredSum, n.BodySum = uint32(len(frame)), checksumOf(frame), checksumOf(r.Body)
 	}
@@ -316,7 +316,7 @@ func (l *Landing) loadBody(e location) ([]byte, error) {
 		return nil, errDamagedBody
 	}
 	// Extra capacity lets gzip detect the end without a reallocation.
-	body, err := l.decompressor.decompress(e.coding, compressed, make([]byte, 0, int(e.bodyBytes)+bytes.MinRead))
+	body, err := l.decompressor.decompress(e.encoding, compressed, make([]byte, 0, int(e.bodyBytes)+bytes.MinRead))
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ func bodyKey(r Response) xxh3.Uint128 {
 // body.
 func (n *line) copyLocation(first location) {
 	n.Same, n.Segment, n.Offset, n.Stored, n.BodySum = first.seq, first.segment, first.offset, first.storedBytes, first.bodySum
-	n.Encoding, n.StoredSum = first.coding, first.storedSum
+	n.Encoding, n.StoredSum = first.encoding, first.storedSum
 }
 
 // findBody returns the location of the first response with the body of the key.

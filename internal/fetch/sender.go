@@ -28,7 +28,7 @@ type call struct {
 	// compressed is the body as received, if it was compressed. received counts the bytes
 	// received.
 	compressed []byte
-	coding     string
+	encoding   string
 	received   int64
 	sent       time.Time
 	took       time.Duration
@@ -126,7 +126,7 @@ func (s *sender) landAndRead(next layer) layer {
 		if err := next(ctx, q); err != nil {
 			return err
 		}
-		r := Response{Request: q.Request, Status: q.status, Body: q.body, Compressed: q.compressed, Encoding: q.coding}
+		r := Response{Request: q.Request, Status: q.status, Body: q.body, Compressed: q.compressed, Encoding: q.encoding}
 		if s.landing != nil {
 			var err error
 			if r, err = s.landing.Append(r, q.sent, q.took); err != nil {
@@ -230,7 +230,7 @@ func (s *sender) sendOnce(ctx context.Context, q *call) error {
 	}
 	request.Header.Set("Authorization", "Bearer "+token)
 	request.Header.Set("Accept", "application/json")
-	request.Header.Set("Accept-Encoding", acceptedCodings)
+	request.Header.Set("Accept-Encoding", acceptedEncodings)
 	// The compression may have caused the failure, so a retry accepts only a plain body.
 	if q.failedAttempts > 0 {
 		request.Header.Set("Accept-Encoding", "identity")
@@ -251,7 +251,7 @@ func (s *sender) sendOnce(ctx context.Context, q *call) error {
 }
 
 func (s *sender) exchangeOnce(request *http.Request, q *call) error {
-	q.status, q.body, q.compressed, q.coding, q.received = 0, nil, nil, plain, 0
+	q.status, q.body, q.compressed, q.encoding, q.received = 0, nil, nil, plain, 0
 	response, err := s.http.Do(request)
 	if err != nil {
 		// The outer error repeats the URL.

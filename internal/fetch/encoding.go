@@ -14,30 +14,30 @@ import (
 
 // Names of content encodings, in HTTP and in the journal.
 const (
-	plain     = ""
-	codedZstd = "zstd"
-	codedGzip = "gzip"
-	codedS2   = "s2" // only in the journal: an S2 block without a checksum of its own
+	plain        = ""
+	zstdEncoding = "zstd"
+	gzipEncoding = "gzip"
+	s2Encoding   = "s2" // only in the journal: an S2 block without a checksum of its own
 )
 
-// acceptedCodings is the Accept-Encoding of requests. zstd is first because it decompresses
-// four times as fast as gzip.
-const acceptedCodings = "zstd, gzip"
+// acceptedEncodings is the Accept-Encoding of the first attempt of a request. zstd is first because
+// it decompresses four times as fast as gzip.
+const acceptedEncodings = "zstd, gzip"
 
 // errDecompress means that a body cannot be decompressed.
 var errDecompress = errors.New("the compressed body cannot be read")
 
-// codingOf returns the coding of a response. Nested codings are not supported, because the
+// encodingOf returns the encoding of a response. Nested encodings are not supported, because the
 // client does not accept them. The error does not quote the header, which may contain a
 // part of the token.
-func codingOf(h http.Header) (string, error) {
+func encodingOf(h http.Header) (string, error) {
 	switch strings.ToLower(strings.TrimSpace(strings.Join(h.Values("Content-Encoding"), ", "))) {
 	case "", "identity":
 		return plain, nil
 	case "zstd":
-		return codedZstd, nil
+		return zstdEncoding, nil
 	case "gzip", "x-gzip":
-		return codedGzip, nil
+		return gzipEncoding, nil
 	default:
 		return plain, fmt.Errorf("%w: it has a content encoding that was not requested", errDecompress)
 	}
@@ -58,29 +58,29 @@ func newDecompressor(limit int64) *decompressor {
 	return &decompressor{limit, d}
 }
 
-// errBeyondLimit means that a decompressed body exceeds the limit.
+// errBeyondLimit means that a decompressed body exceeds the limit of its decompressor.
 var errBeyondLimit = errors.New("the body is larger than the limit")
 
 // decompress writes the decompressed body into the buffer b, which grows if needed. If decompression
 // fails, it returns the decompressed part of the body with the error.
-func (u *decompressor) decompress(coding string, compressed, b []byte) (_ []byte, err error) {
-	switch coding {
-	case codedZstd:
-		b, err = u.zstd.DecodeAll(compressed, b[:0])
+func (d *decompressor) decompress(encoding string, compressed, b []byte) (_ []byte, err error) {
+	switch encoding {
+	case zstdEncoding:
+		b, err = d.zstd.DecodeAll(compressed, b[:0])
 		if errors.Is(err, zstd.ErrDecoderSizeExceeded) {
 			err = errBeyondLimit
 		}
-	case codedGzip:
+	case gzipEncoding:
 		var z *gzip.Reader
 		if z, err = gzip.NewReader(bytes.NewReader(compressed)); err == nil {
-			b, err = readUpTo(z, b[:0], u.limit)
+			b, err = readUpTo(z, b[:0], d.limit)
 		}
-	case codedS2:
+	case s2Encoding:
 		b, err = s2.Decode(b[:cap(b)], compressed)
 	default:
-		return b[:0], errors.New("its encoding is unknown")
+		return b[:0], fmt.Errorf("the encoding %q is unknown", encoding)
 	}
-	if err == nil && int64(len(b)) > u.limit {
+	if err == nil && int64(len(b)) > d.limit {
 		err = errBeyondLimit
 	}
 	return b, err

@@ -54,13 +54,13 @@ func compressZstdUnsized(text string) []byte {
 }
 
 // encodedBody responds with the given bytes and Content-Encoding.
-func encodedBody(compressed []byte, codings ...string) http.HandlerFunc {
-	return encodedStatus(http.StatusOK, compressed, codings...)
+func encodedBody(compressed []byte, encodings ...string) http.HandlerFunc {
+	return encodedStatus(http.StatusOK, compressed, encodings...)
 }
 
-func encodedStatus(code int, compressed []byte, codings ...string) http.HandlerFunc {
+func encodedStatus(code int, compressed []byte, encodings ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header()["Content-Encoding"] = codings
+		w.Header()["Content-Encoding"] = encodings
 		w.WriteHeader(code)
 		_, _ = w.Write(compressed)
 	}
@@ -80,24 +80,24 @@ var pageText = `{"records":[` + strings.TrimSuffix(strings.Repeat(`{"id":"a","pr
 func TestCompressedBodiesAreStoredAsReceived(t *testing.T) {
 	for name, c := range map[string]struct {
 		compressed []byte
-		codings    []string // Content-Encoding
-		stored     string   // the encoding in the journal
+		encodings  []string // Content-Encoding
+		journaled  string   // the encoding in the journal
 	}{
-		"gzip":                  {compressGzip(pageText, ""), []string{"gzip"}, "gzip"},
-		"gzip named X-GZIP":     {compressGzip(pageText, ""), []string{" X-GZIP "}, "gzip"},
-		"gzip of two members":   {slices.Concat(compressGzip(pageText[:9], ""), compressGzip(pageText[9:], "")), []string{"gzip"}, "gzip"},
-		"zstd":                  {compressZstd(pageText), []string{"zstd"}, "zstd"},
-		"zstd without a size":   {compressZstdUnsized(pageText), []string{"ZSTD"}, "zstd"},
-		"gzip with a comment":   {compressGzip(pageText, "a comment"), []string{"gzip"}, "gzip"},
-		"zstd, skippable frame": {slices.Concat(skippableFrame("a"), compressZstd(pageText)), []string{"zstd"}, "zstd"},
-		"zstd of two frames":    {slices.Concat(compressZstdUnsized(pageText[:9]), compressZstd(pageText[9:])), []string{"zstd"}, "zstd"},
-		"plain":                 {[]byte(pageText), nil, "s2"},
-		"identity":              {[]byte(pageText), []string{"identity"}, "s2"},
+		"gzip":                         {compressGzip(pageText, ""), []string{"gzip"}, "gzip"},
+		"gzip named X-GZIP":            {compressGzip(pageText, ""), []string{" X-GZIP "}, "gzip"},
+		"gzip of two members":          {slices.Concat(compressGzip(pageText[:9], ""), compressGzip(pageText[9:], "")), []string{"gzip"}, "gzip"},
+		"zstd":                         {compressZstd(pageText), []string{"zstd"}, "zstd"},
+		"zstd without a size":          {compressZstdUnsized(pageText), []string{"ZSTD"}, "zstd"},
+		"gzip with a comment":          {compressGzip(pageText, "a comment"), []string{"gzip"}, "gzip"},
+		"zstd after a skippable frame": {slices.Concat(skippableFrame("a"), compressZstd(pageText)), []string{"zstd"}, "zstd"},
+		"zstd of two frames":           {slices.Concat(compressZstdUnsized(pageText[:9]), compressZstd(pageText[9:])), []string{"zstd"}, "zstd"},
+		"plain":                        {[]byte(pageText), nil, "s2"},
+		"identity":                     {[]byte(pageText), []string{"identity"}, "s2"},
 	} {
-		t.Run(name, func(t *testing.T) { checkStoredAsReceived(t, pageText, c.compressed, c.codings, c.stored) })
+		t.Run(name, func(t *testing.T) { checkStoredAsReceived(t, pageText, c.compressed, c.encodings, c.journaled) })
 	}
 	long, blank := strings.Repeat(pageText, 20), strings.Repeat(" ", 1<<20)
-	for name, text := range map[string]string{"many blocks": long, "blocks of one byte": blank, "blocks of all types": blank + long + blank} {
+	for name, text := range map[string]string{"many blocks": long, "blocks that repeat one byte": blank, "blocks of all types": blank + long + blank} {
 		t.Run(name, func(t *testing.T) {
 			checkStoredAsReceived(t, text, compressZstdUnsized(text), []string{"zstd"}, "zstd")
 		})
@@ -105,11 +105,11 @@ func TestCompressedBodiesAreStoredAsReceived(t *testing.T) {
 }
 
 // checkStoredAsReceived requests a compressed text, and then reads it from the landing.
-func checkStoredAsReceived(t *testing.T, text string, compressed []byte, codings []string, stored string) {
+func checkStoredAsReceived(t *testing.T, text string, compressed []byte, encodings []string, journaled string) {
 	t.Helper()
 	dir := t.TempDir()
 	l := openLanding(t, dir, fetch.LandingOptions{})
-	client := newClient(t, serverConfig(t, encodedBody(compressed, codings...)), l)
+	client := newClient(t, serverConfig(t, encodedBody(compressed, encodings...)), l)
 	var read string
 	for range 2 {
 		_, err := client.Get(t.Context(), pageRequest(1, 1), func(_ context.Context, r fetch.Response) (stream.PageFacts, error) {
@@ -124,13 +124,13 @@ func checkStoredAsReceived(t *testing.T, text string, compressed []byte, codings
 		t.Errorf("received %d bytes, and read %d bodies from the landing, want %d and 1", m.Bytes, m.Hits, len(compressed))
 	}
 	closeLanding(t, l)
-	kept, err := os.ReadFile(filepath.Join(dir, "000001.bodies"))
-	if err != nil || stored != "s2" && !bytes.Equal(kept, compressed) {
+	stored, err := os.ReadFile(filepath.Join(dir, "000001.bodies"))
+	if err != nil || journaled != "s2" && !bytes.Equal(stored, compressed) {
 		t.Errorf("the stored bytes differ from the received bytes (%v)", err)
 	}
 	journal, err := os.ReadFile(filepath.Join(dir, "journal.jsonl"))
-	if err != nil || !bytes.Contains(journal, fmt.Appendf(nil, `"encoding":%q`, stored)) {
-		t.Errorf("the journal is %s (%v), want the encoding %s", journal, err, stored)
+	if err != nil || !bytes.Contains(journal, fmt.Appendf(nil, `"encoding":%q`, journaled)) {
+		t.Errorf("the journal is %s (%v), want the encoding %s", journal, err, journaled)
 	}
 }
 
@@ -140,7 +140,7 @@ func TestFailedDecompressionIsRetriedPlain(t *testing.T) {
 	good, text := compressZstd(pageText), []byte(`{"id":"a"}`)
 	for name, c := range map[string]struct {
 		compressed []byte
-		codings    []string // Content-Encoding
+		encodings  []string // Content-Encoding
 		want       string
 	}{
 		"plain labelled gzip":       {text, []string{"gzip"}, "cannot be read as gzip"},
@@ -163,7 +163,7 @@ func TestFailedDecompressionIsRetriedPlain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var accepted []string
-			unreadable := encodedBody(c.compressed, c.codings...)
+			unreadable := encodedBody(c.compressed, c.encodings...)
 			checkError(t, requestTokenInfo(t, newClient(t, serverConfig(t, recordEncodings(newScript(unreadable, textBody(`{"id":"a"}`)), &accepted)), nil)), "")
 			if got := strings.Join(accepted, " then "); got != "zstd, gzip then identity" {
 				t.Errorf("the requests accept %s, want zstd, gzip then identity", got)
@@ -313,7 +313,7 @@ func TestCorruptionIsFoundInEveryByte(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, found := l.Lookup(pageRequest(1, 1)); found {
-				t.Errorf("Lookup found the %q body with byte %d changed, want it to be damaged", encoding, at)
+				t.Errorf("Lookup found the %q body with byte %d changed, want no response", encoding, at)
 			}
 			if c, err := fetch.CheckLanding(dir); err != nil || c.Damaged != 1 {
 				t.Errorf("byte %d of the %q body changed: CheckLanding returned %+v (%v), want one damaged response", at, encoding, c, err)
