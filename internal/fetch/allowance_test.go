@@ -237,8 +237,8 @@ func TestDetails(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d.Asked != 10 || d.Found != 7 || fmt.Sprint(d.Gone) != "[id1 id3]" || d.Failed != 1 {
-			t.Errorf("got %+v, want 10 ids asked, 7 found, id1 and id3 gone, 1 failed", d)
+		if d.RequestedIDs != 10 || d.Found != 7 || fmt.Sprint(d.Gone) != "[id1 id3]" || d.Failed != 1 {
+			t.Errorf("got %+v, want 10 ids requested, 7 found, id1 and id3 gone, 1 failed", d)
 		}
 		if d.Grade != fetch.BestEffort || !isError[*fetch.StatusError](d.FirstFailure) || !strings.Contains(d.FirstFailure.Error(), "id7") {
 			t.Errorf("got grade %q and the failure %v, want best_effort and a StatusError of id7", d.Grade, d.FirstFailure)

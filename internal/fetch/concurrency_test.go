@@ -46,7 +46,7 @@ func countConcurrentReads(t *testing.T, landing *fetch.Landing, n, concurrency i
 func TestConcurrencyLimitsResponsesInMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		landing := testLanding(t, t.TempDir())
-		for _, source := range []string{"the service", "the landing"} {
+		for _, source := range []string{"the service", "the landing"} { // the first round stores the bodies
 			if most := countConcurrentReads(t, landing, 5, 2); most != 2 {
 				t.Errorf("%d of 5 bodies from %s were read at the same time, want 2", most, source)
 			}

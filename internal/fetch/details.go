@@ -21,8 +21,8 @@ const maxFailuresInARow = 5
 // Details is the result of requesting the ids of a stream.
 type Details struct {
 	Stream string
-	// Asked counts the requested ids.
-	Asked int
+	// RequestedIDs counts the requested ids.
+	RequestedIDs int
 	// Found counts the ids whose response was a record or a list, even if the list is not proven to be
 	// complete.
 	Found int
@@ -44,7 +44,7 @@ type Details struct {
 	Grade Grade
 	// Reason explains the grade.
 	Reason string
-	// Distinct counts the records of all responses without duplicates.
+	// Distinct is the sum of Evidence.Distinct of all ids.
 	Distinct int
 	// Requests counts the used responses, including stored responses. An id that is gone or failed
 	// counts at least once.
@@ -54,7 +54,7 @@ type Details struct {
 }
 
 // Details reads a stream for each id: an object with one request, a list with a walk. A 404
-// is a result, not an error. A failed id is reported, and the other ids are requested.
+// is a result, not an error. A failed id is reported, and reading continues.
 // Details ends with an error if several ids fail in a row, after a 401 or 403, if the landing
 // or the reader fails, if ids yields an error, and if ctx is cancelled. The result so far is
 // returned with the error.
@@ -82,12 +82,12 @@ func (c *Client) Details(ctx context.Context, s stream.Stream, ids iter.Seq2[str
 	case err != nil:
 		r.Grade, r.Reason = BestEffort, "reading stopped early"
 	case r.Failed > 0:
-		r.Grade, r.Reason = BestEffort, fmt.Sprintf("%d of %s failed", r.Failed, plural.Count(r.Asked, "id"))
+		r.Grade, r.Reason = BestEffort, fmt.Sprintf("%d of %s failed", r.Failed, plural.Count(r.RequestedIDs, "id"))
 	case r.Rejected > 0:
 		r.Grade, r.Reason = BestEffort, fmt.Sprintf("%s of %s rejected (meta.rejects)", plural.Count(r.Rejected, "record"), plural.Count(r.Found, "response"))
 	case r.Grade == "" || r.Grade == Exact:
 		r.Grade = Exact
-		r.Reason = r.DescribeResponses(r.Asked)
+		r.Reason = r.DescribeResponses(r.RequestedIDs)
 	}
 	return r, err
 }
@@ -117,7 +117,7 @@ type detailCollector struct {
 	failuresInARow int
 }
 
-// requestOne requests one id. Its error ends the stream.
+// requestOne requests one id. It returns an error only if no further id should be requested.
 func (d *detailCollector) requestOne(ctx context.Context, id string) error {
 	evidence, err := d.c.Walk(ctx, d.stream, id, d.read)
 	if err != nil && endsStream(err) {
@@ -126,7 +126,7 @@ func (d *detailCollector) requestOne(ctx context.Context, id string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	r := &d.result
-	r.Asked++
+	r.RequestedIDs++
 	r.Requests += max(evidence.Requests, 1)
 	r.Repeated += evidence.Repeated
 	r.Distinct += evidence.Distinct
@@ -147,7 +147,7 @@ func (d *detailCollector) requestOne(ctx context.Context, id string) error {
 	case evidence.EmptyObject:
 		r.EmptyObjects = append(r.EmptyObjects, id)
 	}
-	if worse := r.Grade.Worse(evidence.Grade); worse != r.Grade {
+	if worse := WorseGrade(r.Grade, evidence.Grade); worse != r.Grade {
 		r.Grade, r.Reason = worse, fmt.Sprintf("id %q: %s", id, evidence.Reason)
 	}
 	return nil

@@ -22,8 +22,8 @@ var (
 	// ErrUnreachable means that the host of the base URL does not exist or refuses
 	// connections.
 	ErrUnreachable = errors.New("the service cannot be reached")
-	// errTokenUnread means that the source of the token could not be read.
-	errTokenUnread = errors.New("read the token")
+	// errTokenUnreadable means that the source of the token cannot be read or is empty.
+	errTokenUnreadable = errors.New("read the token")
 	// errTimeout is the cancellation cause of an attempt that took longer than Config.Timeout.
 	errTimeout = errors.New("the attempt timed out")
 )
@@ -42,15 +42,15 @@ type StatusError struct {
 	Attempts int
 	// Excerpt is the beginning of the last body without control characters.
 	Excerpt string
-	// Err is the cause if it is not the status. It may be nil.
+	// Err is the cause. It is nil if the status is the only cause.
 	Err error
 
 	// retryAfter is the Retry-After header (spec 8).
 	retryAfter string
 }
 
-// Error describes the request, the attempts and the response. It promises neither stored responses nor
-// a repetition, because a check of the token has neither.
+// Error describes the request, the attempts and the response. It does not say that stored responses are
+// kept or that the next night repeats the request, because neither is true for a check of the token.
 func (e *StatusError) Error() string {
 	switch {
 	case errors.Is(e.Err, ErrUnreachable):
@@ -95,18 +95,18 @@ func (e *StatusError) isTransient() bool {
 		http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return true
 	case 0:
-		return !errors.Is(e.Err, ErrTooLarge) && !errors.Is(e.Err, ErrNotLanded) && !errors.Is(e.Err, errTokenUnread)
+		return !errors.Is(e.Err, ErrTooLarge) && !errors.Is(e.Err, ErrNotLanded) && !errors.Is(e.Err, errTokenUnreadable)
 	}
 	return errors.Is(e.Err, ErrMalformed)
 }
 
-// AuthError means that the service responded with 401, even after the token was read again, or
-// that the token cannot be read. Code is 0 if no request was sent. An AuthError ends the run.
+// AuthError means that the service rejected the token with 401 and reading the token again did not
+// help, or that the token cannot be read. Code is 0 if no request was sent. An AuthError ends the run.
 type AuthError struct{ StatusError }
 
 // Error describes the request and how to fix the token.
 func (e *AuthError) Error() string {
-	if errors.Is(e.Err, errTokenUnread) {
+	if errors.Is(e.Err, errTokenUnreadable) {
 		return e.describe("the token cannot be read: correct api.token_file or api.token, and allow this user to read the file")
 	}
 	return e.describe("the service rejected the token, which was read a second time: put a valid token into api.token or its file")
@@ -174,7 +174,8 @@ func stoppedErr(ctx context.Context, stream string) error {
 	return &stopError{stream, context.Cause(ctx)}
 }
 
-// ownErr is like errors.AsType, but finds nothing if another call cancelled this call.
+// ownErr is like errors.AsType, but finds nothing in a stopError, whose cause may be the error of
+// another call.
 func ownErr[E error](err error) (E, bool) {
 	if _, stopped := errors.AsType[*stopError](err); stopped {
 		var zero E
@@ -184,10 +185,10 @@ func ownErr[E error](err error) (E, bool) {
 }
 
 // endsStream reports whether the error of one id ends the reading of the stream: all further
-// requests would fail too, or the cause is not a response of the service.
+// requests would fail too, or it is not the error of a request.
 func endsStream(err error) bool {
-	_, auth := ownErr[*AuthError](err)
-	_, scope := ownErr[*ScopeError](err)
-	_, service := ownErr[*StatusError](err)
-	return auth || scope || !service
+	_, isAuthErr := ownErr[*AuthError](err)
+	_, isScopeErr := ownErr[*ScopeError](err)
+	_, isRequestErr := ownErr[*StatusError](err)
+	return isAuthErr || isScopeErr || !isRequestErr
 }

@@ -30,12 +30,12 @@ const (
 // grades are all grades, best first.
 var grades = []Grade{Exact, Repaired, Bounded, BestEffort, CarriedForward, Skipped}
 
-// Worse returns the worse of two grades. The empty grade is better than all others.
-func (g Grade) Worse(other Grade) Grade {
-	if slices.Index(grades, other) > slices.Index(grades, g) {
-		return other
+// WorseGrade returns the worse of two grades. The empty grade is better than all others.
+func WorseGrade(a, b Grade) Grade {
+	if slices.Index(grades, b) > slices.Index(grades, a) {
+		return b
 	}
-	return g
+	return a
 }
 
 // Evidence is the result of a walk, with the numbers that the grade depends on.
@@ -48,7 +48,7 @@ type Evidence struct {
 	Pages int
 	// Requests counts the used responses, including stored ones. Failed attempts do not count.
 	Requests int
-	// Passes counts the passes that read more than page 1.
+	// Passes counts the passes. Reading page 1 again as a confirmation does not count.
 	Passes int
 	// TotalFirst and TotalLast are total_records of the first and last response. -1 means
 	// absent.

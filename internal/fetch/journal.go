@@ -116,9 +116,9 @@ type scannedLine struct {
 	ok   bool
 }
 
-// isTorn reports whether the line is the incomplete last line of a journal with end bytes.
-func (s scannedLine) isTorn(end int64) bool {
-	return s.end == end && len(s.text) > 0 && s.text[len(s.text)-1] != '\n'
+// isTorn reports whether the line is the incomplete last line of a journal of this size.
+func (s scannedLine) isTorn(journalSize int64) bool {
+	return s.end == journalSize && len(s.text) > 0 && s.text[len(s.text)-1] != '\n'
 }
 
 // forgetReplaced removes replaced responses from the index. The index contains a replaced response if the

@@ -56,11 +56,11 @@ func (t *tokens) renewToken(ctx context.Context, rejected string) (bool, error) 
 func (t *tokens) readToken(ctx context.Context) (bool, error) {
 	token, err := t.read(ctx)
 	if err != nil {
-		return false, fmt.Errorf("%w: %w", errTokenUnread, err)
+		return false, fmt.Errorf("%w: %w", errTokenUnreadable, err)
 	}
 	token = strings.TrimSpace(token)
 	if token == "" {
-		return false, fmt.Errorf("%w: the file or variable is empty", errTokenUnread)
+		return false, fmt.Errorf("%w: the file or variable is empty", errTokenUnreadable)
 	}
 	if len(t.known) > 0 && t.known[len(t.known)-1] == token {
 		return false, nil
@@ -179,7 +179,7 @@ func (e *scrubbedError) Is(target error) bool { return e.cause == target }
 // error could print the token. errors.Is still finds the error of this package that fits the
 // cause, such as ErrUnreachable for a failed DNS lookup.
 func (t *tokens) scrubErr(err error) error {
-	for _, sentinel := range []error{ErrMalformed, ErrTooLarge, errTokenUnread, errTimeout} {
+	for _, sentinel := range []error{ErrMalformed, ErrTooLarge, errTokenUnreadable, errTimeout} {
 		if errors.Is(err, sentinel) {
 			return &scrubbedError{t.scrubText(err.Error()), sentinel}
 		}

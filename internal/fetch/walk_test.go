@@ -118,7 +118,7 @@ func TestWorseGrade(t *testing.T) {
 	grades := []fetch.Grade{fetch.Exact, fetch.Repaired, fetch.Bounded, fetch.BestEffort, fetch.CarriedForward, fetch.Skipped}
 	for i, worse := range grades {
 		for _, better := range grades[:i] {
-			if better.Worse(worse) != worse || worse.Worse(better) != worse {
+			if fetch.WorseGrade(better, worse) != worse || fetch.WorseGrade(worse, better) != worse {
 				t.Errorf("the worse grade of %[2]q and %[1]q is not %[1]q", worse, better)
 			}
 		}

@@ -42,7 +42,7 @@ func (r *reader) readDetails(ctx context.Context, result *received, upTo load.Pr
 	result.details = allRounds
 	result.evidence = fetch.Evidence{Stream: s.Name, Grade: allRounds.Grade, Reason: allRounds.Reason, Requests: allRounds.Requests,
 		Distinct: allRounds.Found, Repeated: allRounds.Repeated, TotalFirst: -1, TotalLast: -1}
-	result.requested, result.answered, result.missed = int64(allRounds.Asked), int64(allRounds.Found), int64(allRounds.Failed)
+	result.requested, result.answered, result.missed = int64(allRounds.RequestedIDs), int64(allRounds.Found), int64(allRounds.Failed)
 	result.distinct = int64(allRounds.Distinct)
 	result.carried, result.rechecked = plan.Carried, plan.ToRecheck
 	if err != nil {
@@ -102,7 +102,7 @@ func (r *reader) judgeEmptyResponses(ctx context.Context, s stream.Stream, d *fe
 	doubted := slices.DeleteFunc(d.EmptyObjects, func(id string) bool { return !known[id] })
 	if len(doubted) > 0 {
 		d.Unproven = append(d.Unproven, doubted...)
-		d.Grade = d.Grade.Worse(fetch.BestEffort)
+		d.Grade = fetch.WorseGrade(d.Grade, fetch.BestEffort)
 		d.Reason = fmt.Sprintf("the service returned an empty object for %d ids with stored records; these records are kept", len(doubted))
 	}
 	return nil
@@ -111,10 +111,10 @@ func (r *reader) judgeEmptyResponses(ctx context.Context, s stream.Stream, d *fe
 // addDetails adds the results of two rounds of a stream. The grade is the worse of both grades.
 func addDetails(earlier, later fetch.Details) fetch.Details {
 	sum := later
-	if sum.Grade.Worse(earlier.Grade) != sum.Grade {
+	if fetch.WorseGrade(sum.Grade, earlier.Grade) != sum.Grade {
 		sum.Grade, sum.Reason = earlier.Grade, earlier.Reason
 	}
-	sum.Asked += earlier.Asked
+	sum.RequestedIDs += earlier.RequestedIDs
 	sum.Found += earlier.Found
 	sum.Failed += earlier.Failed
 	sum.Distinct += earlier.Distinct
@@ -127,7 +127,7 @@ func addDetails(earlier, later fetch.Details) fetch.Details {
 	}
 	sum.Unproven = append(earlier.Unproven, later.Unproven...)
 	if sum.Grade == fetch.Exact {
-		sum.Reason = sum.DescribeResponses(sum.Asked)
+		sum.Reason = sum.DescribeResponses(sum.RequestedIDs)
 	}
 	return sum
 }

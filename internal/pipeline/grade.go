@@ -96,11 +96,11 @@ func (finished results) tableGrade(table string) (grade fetch.Grade, note string
 		case !slices.ContainsFunc(s.Tables, func(t stream.Table) bool { return t.Name == table }):
 		case s.Completes != "" && r.evidence.Grade == fetch.Bounded && !slices.Contains(s.OnlyInDetail, table):
 		case s.Completes == "" || r.evidence.Grade != fetch.Skipped || !finished.wasRead(s.Completes):
-			grade = grade.Worse(r.evidence.Grade)
+			grade = fetch.WorseGrade(grade, r.evidence.Grade)
 		default:
 			note = fmt.Sprintf("%s was not read: %s", s.Name, r.evidence.Reason)
 			if table != s.Root().Name {
-				grade = grade.Worse(fetch.BestEffort)
+				grade = fetch.WorseGrade(grade, fetch.BestEffort)
 			}
 		}
 	}
@@ -144,16 +144,16 @@ func (finished results) gradeDetails(r *streamResult, d fetch.Details) {
 		if parentGrade == fetch.CarriedForward || parentGrade == fetch.Skipped {
 			parentGrade = fetch.BestEffort
 		}
-		if worse := r.evidence.Grade.Worse(parentGrade); worse != r.evidence.Grade {
+		if worse := fetch.WorseGrade(r.evidence.Grade, parentGrade); worse != r.evidence.Grade {
 			r.evidence.Grade = worse
 			r.evidence.Reason = fmt.Sprintf("the ids come from the stream %s, which is %s", parent.stream.Name, ledger.StandingOf(string(parent.evidence.Grade)))
 		}
 	}
-	if d.Asked == 0 && r.carried == 0 && r.evidence.Grade == fetch.BestEffort {
+	if d.RequestedIDs == 0 && r.carried == 0 && r.evidence.Grade == fetch.BestEffort {
 		r.evidence.Grade = fetch.Skipped
 	}
 	if d.Failed > 0 {
-		r.failure = &PartError{Stream: r.stream.Name, Failed: d.Failed, Requested: d.Asked, First: d.FirstFailure}
+		r.failure = &PartError{Stream: r.stream.Name, Failed: d.Failed, Requested: d.RequestedIDs, First: d.FirstFailure}
 		r.evidence.Reason = r.failure.Error()
 	}
 }
@@ -161,7 +161,7 @@ func (finished results) gradeDetails(r *streamResult, d fetch.Details) {
 // gradeCarried lowers the grade of a detail stream if ids are carried. An unchanged row of a list does not
 // prove that the columns that only the detail contains are unchanged. recheck is Config.Recheck.
 func (r *streamResult) gradeCarried(d fetch.Details, plan load.Plan, recheck int64) {
-	if plan.Carried == 0 || r.evidence.Grade.Worse(fetch.Bounded) != fetch.Bounded {
+	if plan.Carried == 0 || fetch.WorseGrade(r.evidence.Grade, fetch.Bounded) != fetch.Bounded {
 		return
 	}
 	all := plan.ToRequest + plan.Carried
@@ -192,10 +192,10 @@ func (r *streamResult) gradeKept() {
 	notFound := &NotFoundError{r.stream.Name, r.kept, r.requested}
 	r.evidence.Reason += "; " + notFound.describe()
 	if r.kept <= ordinaryNotFound || r.kept*100 <= r.requested*ordinaryPercent {
-		r.evidence.Grade = r.evidence.Grade.Worse(fetch.Repaired)
+		r.evidence.Grade = fetch.WorseGrade(r.evidence.Grade, fetch.Repaired)
 		return
 	}
-	r.evidence.Grade = r.evidence.Grade.Worse(fetch.BestEffort)
+	r.evidence.Grade = fetch.WorseGrade(r.evidence.Grade, fetch.BestEffort)
 	r.missed += r.kept
 	if r.failure == nil {
 		r.failure = notFound
@@ -224,7 +224,7 @@ func (r *streamResult) capGrade(ctx context.Context, draft *warehouse.Draft) err
 	if !ok {
 		last.Grade, last.Reason = string(fetch.BestEffort), "only the records named by webhook events were read"
 	}
-	if lastGrade := fetch.Grade(last.Grade); lastGrade != fetch.Skipped && r.failure == nil && r.evidence.Grade.Worse(lastGrade) == lastGrade {
+	if lastGrade := fetch.Grade(last.Grade); lastGrade != fetch.Skipped && r.failure == nil && fetch.WorseGrade(r.evidence.Grade, lastGrade) == lastGrade {
 		r.evidence.Grade, r.evidence.Reason = lastGrade, last.Reason
 	}
 	r.since = last.AgeSince
