@@ -55,9 +55,9 @@ type Landing struct {
 	mu           sync.Mutex
 	index        map[xxh3.Uint128]location
 	bodies       map[xxh3.Uint128]location // the first response with each body
-	seq          uint64
-	lastReplaces uint64 // the field Replaces of the last journal line
-	damaged      int    // number of damaged lines when the landing was opened
+	seq          uint64                    // of the last journal line
+	lastReplaces uint64                    // the field Replaces of the last journal line
+	damaged      int                       // number of damaged lines when the landing was opened
 	journal      *os.File
 	journalEnd   int64 // offset of the next line
 	segments     []*os.File
@@ -91,7 +91,7 @@ type location struct {
 // OpenLanding opens the landing in dir, or creates it. Incomplete responses of an interrupted
 // run are removed, and will be requested again.
 func OpenLanding(dir string, options LandingOptions) (_ *Landing, err error) {
-	l := &Landing{dir: dir, options: options.withDefaults(), decompressor: newDecompressor(maxLanded),
+	l := &Landing{dir: dir, options: options.withDefaults(), decompressor: newDecompressor(maxLandedBody),
 		frames: sync.Pool{New: func() any { return new([]byte) }},
 		index:  make(map[xxh3.Uint128]location), bodies: make(map[xxh3.Uint128]location)}
 	defer func() {
@@ -161,8 +161,8 @@ func (l *Landing) addSegment() error {
 	return nil
 }
 
-// maxLanded is the size of the largest body that a landing can contain.
-const maxLanded = 2 << 30
+// maxLandedBody limits a decompressed body in a landing, in bytes.
+const maxLandedBody = 2 << 30
 
 // checksumOf returns the CRC-32C of data. Processors have an instruction for CRC-32C.
 func checksumOf(data []byte) uint32 {
@@ -177,8 +177,8 @@ func (l *Landing) Append(r Response, at time.Time, took time.Duration) (Response
 		Stream: r.Stream, Path: r.Path, Query: r.Query, Param: r.Param, Pass: r.Pass, Page: r.Page,
 		Status: r.Status, Size: uint32(len(r.Body)), At: at.UTC(), Millis: float64(took.Microseconds()) / 1000,
 	}
-	frame, bodyID := r.Compressed, bodyKey(r)
-	first, seen := l.findBody(bodyID)
+	frame, bodyKey := r.Compressed, bodyKeyOf(r)
+	first, seen := l.findBody(bodyKey)
 	if seen {
 		n.copyLocation(first)
 	} else {
@@ -190,7 +190,7 @@ func (l *Landing) Append(r Response, at time.Time, took time.Duration) (Response
 		}
 		n.Stored, n.StoredSum, n.BodySum = uint32(len(frame)), checksumOf(frame), checksumOf(r.Body)
 	}
-	syncDue, err := l.appendResponse(&n, bodyID, frame)
+	syncDue, err := l.appendResponse(&n, bodyKey, frame)
 	if err == nil && syncDue {
 		err = l.sync()
 	}
@@ -199,9 +199,9 @@ func (l *Landing) Append(r Response, at time.Time, took time.Duration) (Response
 }
 
 // appendResponse writes the frame and then the line. If the line refers to an earlier frame, no frame
-// is written. bodyID is the key of the body in l.bodies. The writes have explicit offsets, so that the
+// is written. bodyKey is the key of the body in l.bodies. The writes have explicit offsets, so that the
 // next write overwrites the remains of a failed write.
-func (l *Landing) appendResponse(n *line, bodyID xxh3.Uint128, frame []byte) (syncDue bool, err error) {
+func (l *Landing) appendResponse(n *line, bodyKey xxh3.Uint128, frame []byte) (syncDue bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -212,8 +212,8 @@ func (l *Landing) appendResponse(n *line, bodyID xxh3.Uint128, frame []byte) (sy
 			return false, err
 		}
 	}
-	key := n.toRequest().indexKey()
-	n.Seq, n.Replaces, n.PreviousReplaces = l.seq+1, l.index[key].seq, l.lastReplaces
+	requestKey := n.toRequest().indexKey()
+	n.Seq, n.Replaces, n.PreviousReplaces = l.seq+1, l.index[requestKey].seq, l.lastReplaces
 	text, err := n.marshal()
 	if err != nil {
 		return false, err
@@ -227,9 +227,9 @@ func (l *Landing) appendResponse(n *line, bodyID xxh3.Uint128, frame []byte) (sy
 	if n.Same == 0 {
 		l.segmentEnd += int64(len(frame))
 		l.unsynced += int64(len(frame))
-		l.addBody(bodyID, n.toLocation())
+		l.addBody(bodyKey, n.toLocation())
 	}
-	l.index[key] = n.toLocation()
+	l.index[requestKey] = n.toLocation()
 	return l.unsynced >= l.options.SyncBytes && l.options.SyncBytes > 0, nil
 }
 
@@ -287,7 +287,7 @@ func (l *Landing) Lookup(r Request) (Response, bool) {
 	if e.same == 0 {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.addBody(bodyKey(response), e)
+		l.addBody(bodyKeyOf(response), e)
 	}
 	return response, true
 }
@@ -308,15 +308,15 @@ func (l *Landing) loadBody(e location) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	compressed := make([]byte, e.storedBytes)
-	if _, err := segment.ReadAt(compressed, e.offset); err != nil {
+	frame := make([]byte, e.storedBytes)
+	if _, err := segment.ReadAt(frame, e.offset); err != nil {
 		return nil, err
 	}
-	if checksumOf(compressed) != e.storedSum {
+	if checksumOf(frame) != e.storedSum {
 		return nil, errDamagedBody
 	}
 	// Extra capacity lets gzip detect the end without a reallocation.
-	body, err := l.decompressor.decompress(e.encoding, compressed, make([]byte, 0, int(e.bodyBytes)+bytes.MinRead))
+	body, err := l.decompressor.decompress(e.encoding, frame, make([]byte, 0, int(e.bodyBytes)+bytes.MinRead))
 	if err != nil {
 		return nil, err
 	}
@@ -341,15 +341,15 @@ func (l *Landing) sync() error {
 	l.syncing.Lock()
 	defer l.syncing.Unlock()
 	l.mu.Lock()
-	pending, touched := l.unsynced, l.segments[l.firstUnsynced:]
+	unsynced, segments := l.unsynced, l.segments[l.firstUnsynced:]
 	l.unsynced, l.firstUnsynced = 0, len(l.segments)-1
 	l.mu.Unlock()
-	if l.syncErr != nil || pending == 0 || l.options.SyncBytes < 0 {
+	if l.syncErr != nil || unsynced == 0 || l.options.SyncBytes < 0 {
 		return l.syncErr
 	}
 	disk := l.disk()
 	// After a failed fsync the state of the disk is unknown, so all later syncs fail too.
-	for _, f := range append(slices.Clone(touched), l.journal) {
+	for _, f := range append(slices.Clone(segments), l.journal) {
 		if l.syncErr = disk.Do("fsync", f.Name(), f.Sync); l.syncErr != nil {
 			return l.syncErr
 		}

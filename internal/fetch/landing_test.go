@@ -44,13 +44,13 @@ func landResponses(t *testing.T, l *fetch.Landing, first, last int) {
 	}
 }
 
-// storedResponse is a response in a landing with its body.
+// storedResponse is a stored response with its body.
 type storedResponse struct {
 	fetch.StoredResponse
 	body string
 }
 
-// storedResponses returns the responses of a landing that were not replaced.
+// storedResponses returns the responses in the landing, without the replaced ones.
 func storedResponses(t *testing.T, dir string) (all []storedResponse) {
 	t.Helper()
 	stored, err := fetch.OpenStoredResponses(dir)
@@ -116,7 +116,7 @@ func TestLandingKeepsResponses(t *testing.T) {
 		t.Errorf("found responses %v before closing, want 20", got)
 	}
 	closeLanding(t, l)
-	closeLanding(t, l)
+	closeLanding(t, l) // does nothing
 
 	l = openLanding(t, dir, small)
 	landResponses(t, l, 21, 25)

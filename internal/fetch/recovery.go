@@ -38,7 +38,7 @@ func (l *Landing) restore() error {
 		}
 	}
 	l.segmentEnd = r.ends[len(r.ends)-1]
-	// Later frames would overwrite the bytes after the last valid frame. The bytes are
+	// Later frames would overwrite the bytes after the last valid frame. These bytes are
 	// removed anyway, because they could confuse other readers of the folder.
 	if err := l.segments[len(l.segments)-1].Truncate(l.segmentEnd); err != nil {
 		return err
@@ -53,13 +53,13 @@ func (l *Landing) restore() error {
 // restoreState is the state of reading the journal.
 type restoreState struct {
 	l          *Landing
-	sizes      []int64
-	verifyFrom int64   // offset from which bodies are verified, counted over all segments
-	ends       []int64 // end of the last valid frame of each segment
-	end        int64   // end of the last valid line of the journal
-	replaced   map[uint64]bool
-	skipped    bool // a line was skipped
-	hasGap     bool // a valid line follows a skipped line
+	sizes      []int64         // of the segments
+	verifyFrom int64           // offset from which bodies are verified, counted over all segments
+	ends       []int64         // end of the last valid frame of each segment
+	end        int64           // end of the last valid line of the journal
+	replaced   map[uint64]bool // the seqs of replaced responses
+	skipped    bool            // a line was skipped
+	hasGap     bool            // a valid line follows a skipped line
 }
 
 func (r *restoreState) addLine(s scannedLine) {
@@ -100,8 +100,7 @@ func size(f *os.File) (int64, error) {
 	return info.Size(), nil
 }
 
-// rewrite atomically replaces a journal that has gaps with the lines of the index, so that a later
-// line does not get the Seq of a lost line.
+// rewrite atomically removes all lines from the journal that are not in the index.
 func (l *Landing) rewrite(end int64) error {
 	path := filepath.Join(l.dir, journalName)
 	err := l.disk().WriteAtomically(path, 0o600, func(next *os.File) error {

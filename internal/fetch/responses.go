@@ -25,7 +25,7 @@ type StoredResponse struct {
 	// Replaced means that a later response to the same request landed and is used instead.
 	Replaced bool
 
-	place location
+	location location
 }
 
 // StoredResponses reads a landing, the stored responses of a run, without changing it. The run may be writing
@@ -37,7 +37,7 @@ type StoredResponses struct {
 
 // OpenStoredResponses opens the landing in dir.
 func OpenStoredResponses(dir string) (_ *StoredResponses, err error) {
-	r := &StoredResponses{landing: &Landing{dir: dir, decompressor: newDecompressor(maxLanded), index: map[xxh3.Uint128]location{}}}
+	r := &StoredResponses{landing: &Landing{dir: dir, decompressor: newDecompressor(maxLandedBody), index: map[xxh3.Uint128]location{}}}
 	l := r.landing
 	defer func() {
 		if err != nil {
@@ -91,14 +91,14 @@ func (r *StoredResponses) describe(n line) StoredResponse {
 	return StoredResponse{
 		Request: n.toRequest(), Seq: n.Seq, Same: n.Same, Status: n.Status, Encoding: n.Encoding,
 		Stored: int64(n.Stored), Size: int64(n.Size), At: n.At, Took: time.Duration(n.Millis * float64(time.Millisecond)),
-		Replaced: !r.landing.isLatest(&n), place: n.toLocation(),
+		Replaced: !r.landing.isLatest(&n), location: n.toLocation(),
 	}
 }
 
 // Body returns the decompressed body of a response, or an error if the stored bytes do not match their
 // checksums.
 func (r *StoredResponses) Body(response StoredResponse) ([]byte, error) {
-	body, err := r.landing.loadBody(response.place)
+	body, err := r.landing.loadBody(response.location)
 	if err != nil {
 		return nil, fmt.Errorf("read response %d of stream %q in %q: %w", response.Seq, response.Stream, r.landing.dir, err)
 	}

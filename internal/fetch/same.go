@@ -6,9 +6,9 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// bodyKey returns a key for the body of a page within its stream and parameter. The key is zero for
+// bodyKeyOf returns a key for the body of a page within its stream and parameter. The key is zero for
 // responses whose body is not shared: single records, empty bodies and statuses other than 200.
-func bodyKey(r Response) xxh3.Uint128 {
+func bodyKeyOf(r Response) xxh3.Uint128 {
 	if r.Page == 0 || r.Status != http.StatusOK || len(r.Body) == 0 {
 		return xxh3.Uint128{}
 	}
@@ -23,7 +23,7 @@ func (n *line) copyLocation(first location) {
 	n.Encoding, n.StoredSum = first.encoding, first.storedSum
 }
 
-// findBody returns the location of the first response with the body of the key.
+// findBody returns the location of the first response whose body has the key.
 func (l *Landing) findBody(key xxh3.Uint128) (location, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

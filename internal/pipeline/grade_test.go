@@ -44,7 +44,7 @@ func TestGradeCarried(t *testing.T) {
 		"best_effort before":             {fetch.BestEffort, load.Plan{ToRequest: 3, Carried: 2, MaxNights: 1}, 7, fetch.BestEffort, "reason before"},
 	} {
 		r := streamResult{evidence: fetch.Evidence{Grade: c.before, Reason: "reason before"}}
-		r.gradeCarried(fetch.Details{Asked: 3, Found: 3}, c.plan, c.recheck)
+		r.gradeCarried(fetch.Details{RequestedIDs: 3, Found: 3}, c.plan, c.recheck)
 		if r.evidence.Grade != c.want || r.evidence.Reason != c.wantReason {
 			t.Errorf("%s: got %s: %s\nwant %s: %s", name, r.evidence.Grade, r.evidence.Reason, c.want, c.wantReason)
 		}
@@ -128,7 +128,7 @@ func TestGradeDetails(t *testing.T) {
 	} {
 		r := resultOf(t, "order_details", fetch.Exact, load.ByID)
 		finished := results{resultOf(t, "orders", fetch.Exact, load.Whole), resultOf(t, "order_items", listGrade, load.Whole), resultOf(t, "files", fetch.BestEffort, load.Unproven)}
-		finished.gradeDetails(&r, fetch.Details{Asked: 1, Found: 1})
+		finished.gradeDetails(&r, fetch.Details{RequestedIDs: 1, Found: 1})
 		wantReason := "why order_details"
 		if listGrade != fetch.Exact {
 			wantReason = "the ids come from the stream order_items, which is " + string(ledger.StandingOf(string(listGrade)))
@@ -145,12 +145,12 @@ func TestGradeDetails(t *testing.T) {
 	}{"no id": {0, 0, fetch.Skipped}, "an id was requested": {1, 0, fetch.BestEffort}, "an id is carried": {0, 1, fetch.BestEffort}} {
 		r := resultOf(t, "order_details", fetch.Exact, load.ByID)
 		r.carried = c.carried
-		if unread.gradeDetails(&r, fetch.Details{Asked: c.requested}); r.evidence.Grade != c.want {
+		if unread.gradeDetails(&r, fetch.Details{RequestedIDs: c.requested}); r.evidence.Grade != c.want {
 			t.Errorf("%s: got %s, want %s", name, r.evidence.Grade, c.want)
 		}
 	}
 	r := resultOf(t, "order_details", fetch.BestEffort, load.ByID)
-	results{}.gradeDetails(&r, fetch.Details{Asked: 9, Failed: 2, FirstFailure: errors.New("broken")})
+	results{}.gradeDetails(&r, fetch.Details{RequestedIDs: 9, Failed: 2, FirstFailure: errors.New("broken")})
 	part, ok := errors.AsType[*PartError](r.failure)
 	if !ok || part.Failed != 2 || part.Requested != 9 || r.evidence.Reason != "read order_details: 2 of 9 ids failed; their stored rows are kept; first error: broken" {
 		t.Errorf("a stream with two failed ids: got %v with the reason %s, want a PartError with 2 of 9", r.failure, r.evidence.Reason)
@@ -244,10 +244,10 @@ func TestRequireAny(t *testing.T) {
 
 // TestAddDetails adds up the results of two rounds.
 func TestAddDetails(t *testing.T) {
-	a := fetch.Details{Stream: "s", Asked: 3, Found: 1, Gone: []string{"a"}, Failed: 1, FirstFailure: context.DeadlineExceeded, Unproven: []string{"b"},
+	a := fetch.Details{Stream: "s", RequestedIDs: 3, Found: 1, Gone: []string{"a"}, Failed: 1, FirstFailure: context.DeadlineExceeded, Unproven: []string{"b"},
 		Distinct: 1, Requests: 4, Repeated: 1, Rejected: 1, Grade: fetch.BestEffort, Reason: "first"}
-	b := fetch.Details{Stream: "s", Asked: 5, Found: 4, Gone: []string{"c"}, Unproven: []string{"d"}, Distinct: 4, Requests: 5, Repeated: 2, Rejected: 2, Grade: fetch.Exact, Reason: "second"}
-	want := fetch.Details{Stream: "s", Asked: 8, Found: 5, Gone: []string{"a", "c"}, Failed: 1, FirstFailure: context.DeadlineExceeded, Unproven: []string{"b", "d"},
+	b := fetch.Details{Stream: "s", RequestedIDs: 5, Found: 4, Gone: []string{"c"}, Unproven: []string{"d"}, Distinct: 4, Requests: 5, Repeated: 2, Rejected: 2, Grade: fetch.Exact, Reason: "second"}
+	want := fetch.Details{Stream: "s", RequestedIDs: 8, Found: 5, Gone: []string{"a", "c"}, Failed: 1, FirstFailure: context.DeadlineExceeded, Unproven: []string{"b", "d"},
 		Distinct: 5, Requests: 9, Repeated: 3, Rejected: 3, Grade: fetch.BestEffort, Reason: "first"}
 	if diff := cmp.Diff(want, addDetails(a, b)); diff != "" {
 		t.Errorf("the first is worse (-want +got):\n%s", diff)
@@ -255,7 +255,7 @@ func TestAddDetails(t *testing.T) {
 	if got := addDetails(b, a); got.Grade != fetch.BestEffort || got.Reason != "first" {
 		t.Errorf("the second is worse: got %s: %s, want best_effort: first", got.Grade, got.Reason)
 	}
-	exact := fetch.Details{Asked: 2, Found: 1, Gone: []string{"x"}, Grade: fetch.Exact, Reason: "parts"}
+	exact := fetch.Details{RequestedIDs: 2, Found: 1, Gone: []string{"x"}, Grade: fetch.Exact, Reason: "parts"}
 	if got := addDetails(exact, exact); got.Reason != "2 of 4 ids were read completely; 2 returned 404" {
 		t.Errorf("both are exact: got %q, want 2 of 4 ids answered and 2 with 404", got.Reason)
 	}
