@@ -9,8 +9,8 @@ import (
 	"placementsync/internal/stream"
 )
 
-// pass is one reading of a list from page 1 to the end. After page 1 it requests the pages in
-// waves. The pages of a wave are requested in parallel.
+// pass is one reading of a list from page 1 to the end. After page 1 it requests the pages in waves:
+// several pages in parallel.
 type pass struct {
 	number        int
 	requestedSize int // requested number of records per page
@@ -24,19 +24,19 @@ type pass struct {
 	// previous is the previous pass, whose facts are reused for unchanged pages. It may be
 	// nil.
 	previous *pass
-	// ids are the ids of the pages that are neither reused nor repeat an earlier page, in the
-	// order of the responses.
-	// sortIDs replaces them by the ids of all pages, sorted and without duplicates.
+	// ids are the ids of the pages that are not reused and do not repeat an earlier page, in the
+	// order of the responses. sortIDs replaces them by the ids of all pages, sorted and without
+	// duplicates.
 	ids              []uint64
-	firstIDs         []uint64 // ids of page 1, sorted
-	keySums          map[uint64]bool
+	firstIDs         []uint64        // ids of page 1, sorted
+	keySums          map[uint64]bool // PageFacts.KeySum of all pages
 	records          int
 	recordsWithoutID int
 	rejectedRecords  int
 	copies           int   // records whose id occurred earlier on the same page
 	repeatedIDs      int   // ids on several pages
-	total            int64 // total of page 1, or -1
-	lastTotal        int64 // total of the last response
+	total            int64 // total_records of page 1, or -1
+	lastTotal        int64 // total_records of the last response, or -1
 	totalChanged     bool  // the total changed
 	endSeen          bool  // a page of this wave is empty or repeats an earlier page
 	atPageBound      bool  // the pass was stopped at pageBound
@@ -44,13 +44,13 @@ type pass struct {
 
 // pageState is the state of one page.
 type pageState struct {
-	// PageFacts are the facts of the body. If the page was decoded, IDs is nil until
-	// sortIDs sets it; the ids are then in any order. IDs stays nil if the next pass cannot reuse the
-	// page.
+	// PageFacts are the facts of the body. The IDs of a decoded page are nil until sortIDs sets
+	// them, in any order. They stay nil if the next pass cannot reuse the page.
 	stream.PageFacts
 	// bodySeq is the Seq of the first response with this body.
 	bodySeq uint64
-	// The ids of the page are ids[from:from+count] of the pass.
+	// count is the number of ids. Until sortIDs, the ids of a decoded page are
+	// ids[from:from+count] of the pass.
 	from, count int
 	// reused means that the facts were taken from the previous pass.
 	reused bool
@@ -59,16 +59,15 @@ type pageState struct {
 	repeats bool
 }
 
-func newPass(number int, cfg Config, pageSize int) *pass {
+func newPass(number int, cfg Config, shortestPage int) *pass {
 	return &pass{
-		number: number, requestedSize: cfg.PageSize, minPageSize: min(cfg.PageSize, pageSize), maxPages: cfg.MaxPages,
+		number: number, requestedSize: cfg.PageSize, minPageSize: min(cfg.PageSize, shortestPage), maxPages: cfg.MaxPages,
 		concurrency: cfg.Concurrency, keySums: make(map[uint64]bool),
 	}
 }
 
-// reuseFrom sets the previous pass, whose facts are reused for unchanged pages. A pass with a record
-// in several responses is not reused: the latest copy counts, but the reader does not see the copies
-// on a reused page again.
+// reuseFrom sets the previous pass. A pass with a record in several responses is not reused: the
+// latest copy counts, but the reader does not see the copies on a reused page again.
 func (p *pass) reuseFrom(previous *pass) {
 	if previous != nil {
 		previous.previous = nil // frees the memory of the pass before previous
@@ -173,18 +172,18 @@ func (p *pass) pageBound() int64 {
 // because otherwise two passes with the same ids would prove nothing.
 func (p *pass) nextWave() int {
 	p.endSeen = false
-	read := int64(len(p.pages))
+	pageCount := int64(len(p.pages))
 	if p.total < 0 {
 		return 1
 	}
-	if n := p.plannedPages(); read == 1 && n > 1 {
+	if n := p.plannedPages(); pageCount == 1 && n > 1 {
 		if stated := p.pages[0].TotalPages; stated > 1 {
 			n = min(n, stated)
 		}
-		return int(n - read)
+		return int(n - pageCount)
 	}
 	p.waveSize = min(max(1, 2*p.waveSize), p.concurrency)
-	return int(min(int64(p.waveSize), p.pageBound()-read))
+	return int(min(int64(p.waveSize), p.pageBound()-pageCount))
 }
 
 // hasEnded reports whether the pass is at the end of the list or at its page bound. It sets
@@ -205,11 +204,11 @@ func (p *pass) reachedEnd() bool {
 	last := p.pages[len(p.pages)-1]
 	lacksRecords := p.total >= 0 && int64(p.records) < p.total
 	switch {
-	case p.isShorterThanPage():
+	case p.isOneShortPage():
 		return true
 	case last.repeats:
-		// If one record per page was requested, a single insert repeats a page, so two
-		// repetitions are required. If more were requested, no service has pages of one record.
+		// If the service has one record per page, a single insert repeats a page, so two
+		// repetitions are required. No service caps a larger requested size at one record.
 		return p.total >= 0 || last.Records > 1 || p.requestedSize > 1 || p.pages[len(p.pages)-2].repeats
 	case last.Records == 0:
 		return last.Next <= 0 || !lacksRecords || p.hasEmptyTail()
@@ -224,7 +223,7 @@ func (p *pass) reachedEnd() bool {
 }
 
 // maxEmptyPages limits the consecutive empty pages whose next_page is followed while records are
-// missing: a service may filter pages after cutting them.
+// missing: a service may filter the records after dividing them into pages.
 const maxEmptyPages = 16
 
 func (p *pass) hasEmptyTail() bool {
@@ -315,9 +314,9 @@ func (p *pass) hasTotalOnPage1() bool {
 		len(slices.Compact(slices.Clone(p.firstIDs)))+p.copies+p.recordsWithoutID == first.Records
 }
 
-// isShorterThanPage reports whether page 1 is the only page read, has no pagination and is shorter
+// isOneShortPage reports whether page 1 is the only page read, has no pagination and is shorter
 // than any full page of the service.
-func (p *pass) isShorterThanPage() bool {
+func (p *pass) isOneShortPage() bool {
 	return len(p.pages) == 1 && !p.pages[0].Paginated && p.pages[0].Records < p.minPageSize
 }
 
@@ -331,7 +330,7 @@ func (p *pass) isUnpaged() bool {
 	if p.requestedSize == 1 && p.pages[0].Records == 1 {
 		return false
 	}
-	return p.isShorterThanPage() || p.pages[0].Records == 0 || len(p.pages) == 2 && p.pages[1].repeats
+	return p.isOneShortPage() || p.pages[0].Records == 0 || len(p.pages) == 2 && p.pages[1].repeats
 }
 
 // hasEmptyPage2 reports whether a list without totals had one page followed by an empty page.
@@ -370,8 +369,9 @@ func (p *pass) isNewestFirst() bool {
 	return falls >= minFalls
 }
 
-// countFilled returns the number of pages with records that no earlier page had, at least 1.
-func (p *pass) countFilled() int {
+// countFilledPages returns the number of pages that are not empty and repeat no earlier page, at
+// least 1.
+func (p *pass) countFilledPages() int {
 	n := 0
 	for _, f := range p.pages {
 		if f.Records > 0 && !f.repeats {

@@ -19,7 +19,7 @@ import (
 // was deleted. The same argument applies to each earlier response with that total.
 // So all responses show one state, and all records of this state were counted.
 //
-// In any other order an unchanged pass proves nothing. If a record is deleted from a page
+// If a list can grow elsewhere, an unchanged pass proves nothing. If a record is deleted from a page
 // that was already read and another record is inserted on a later page, the total does not change,
 // and the record that moves up over the page boundary is never read. Such lists, and lists
 // that change, are proven at an instant. An id existed at an instant if it occurs in a response
@@ -121,13 +121,13 @@ func (w *walk) evaluateFirstPage(previous, p *pass) bool {
 	return true
 }
 
-// evaluatePass evaluates a complete, sorted pass together with the previous passes. It returns true
+// evaluatePass evaluates a pass after sortIDs, together with the previous passes. It returns true
 // if the list is proven, or if no further pass can prove more.
 func (w *walk) evaluatePass(previous, p *pass) bool {
 	w.seen.addPass(uint8(p.number), p.ids)
 	e := &w.evidence
 	e.Passes = p.number
-	e.Pages = max(e.Pages, p.countFilled())
+	e.Pages = max(e.Pages, p.countFilledPages())
 	e.Requests += len(p.pages) - 1
 	e.Repeated += p.repeatedIDs
 	e.Rejected = p.rejectedRecords
@@ -149,9 +149,9 @@ func (w *walk) evaluatePass(previous, p *pass) bool {
 	return true
 }
 
-// provesInstant reports whether there was an instant at which as many seen ids existed as
-// total_records. Copies and records without an id are counted without being identified. Their number
-// proves something only if the list did not change.
+// provesInstant reports whether the number of existing ids was equal to total_records when page 1 of
+// one of the passes was read. Copies and records without an id are counted without being identified.
+// Their number proves something only if the list did not change.
 func (w *walk) provesInstant(previous, p *pass) bool {
 	unidentified := p.recordsWithoutID + p.copies
 	if previous == nil || unidentified > 0 && (w.listChanged || previous.recordsWithoutID+previous.copies != unidentified) {

@@ -57,8 +57,8 @@ func (s sequence) withResponse(at int, response pageResponse) sequence {
 	return s
 }
 
-// TestEachChangePreventsExact violates one condition of an unchanged pass in each case. The list
-// would otherwise be exact.
+// TestEachChangePreventsExact violates one condition of an unchanged pass in each case except "no
+// change". Without the violation the list is exact.
 func TestEachChangePreventsExact(t *testing.T) {
 	first := pageResponse{"z y", 20}
 	for name, c := range map[string]struct {
@@ -84,7 +84,7 @@ func TestEachChangePreventsExact(t *testing.T) {
 			var got collector
 			e, err := newClient(t, cfg, nil).Walk(t.Context(), sniffedStream, "", got.read)
 			if err != nil || (e.Grade == fetch.Exact) != c.exact {
-				t.Errorf("grade is %q, want exact: %v; reason: %s (%v)", e.Grade, c.exact, e.Reason, err)
+				t.Errorf("grade is %q, want exact %v: %s (%v)", e.Grade, c.exact, e.Reason, err)
 			}
 		})
 	}
@@ -119,11 +119,11 @@ func TestTwoEqualPassesRequireAllRecords(t *testing.T) {
 		pages [][]string
 		grade fetch.Grade
 	}{
-		"two complete passes":               {[][]string{six, six}, fetch.Exact},
-		"two passes that lack a record":     {[][]string{five, five}, fetch.BestEffort},
-		"a first pass that lacks a record":  {[][]string{five, six}, fetch.BestEffort},
-		"a second pass that lacks a record": {[][]string{six, five}, fetch.BestEffort},
-		"a complete third pass":             {[][]string{five, six, six}, fetch.Repaired},
+		"two complete passes":                         {[][]string{six, six}, fetch.Exact},
+		"two passes that lack a record":               {[][]string{five, five}, fetch.BestEffort},
+		"a first pass that lacks a record":            {[][]string{five, six}, fetch.BestEffort},
+		"a second pass that lacks a record":           {[][]string{six, five}, fetch.BestEffort},
+		"two complete passes after an incomplete one": {[][]string{five, six, six}, fetch.Repaired},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := testConfig(&passes{pages: c.pages, total: 6})

@@ -83,8 +83,8 @@ func TestIdenticalPagesAreReused(t *testing.T) {
 	}
 }
 
-// TestLatestCopyWinsOnReusedPage adds a record of page 3 to page 2 in the second pass. Page 3
-// lands later and has the same bytes as in the first pass.
+// TestLatestCopyWinsOnReusedPage adds a record of page 3 to page 2 in the second pass. Page 3 has the
+// same bytes as in the first pass, but lands later, so that its copy must be the latest.
 func TestLatestCopyWinsOnReusedPage(t *testing.T) {
 	cfg := testConfig(&passes{pages: [][]string{{"a b", "c d", "e f"}, {"a b", "c f", "e f"}}, total: 6})
 	cfg.Concurrency, cfg.PageSize, cfg.MaxPasses = 1, 2, 2

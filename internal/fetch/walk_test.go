@@ -1,7 +1,6 @@
 package fetch_test
 
 import (
-	"net/http"
 	"slices"
 	"testing"
 
@@ -124,5 +123,3 @@ func TestWorseGrade(t *testing.T) {
 		}
 	}
 }
-
-var _ http.Handler = (*listService)(nil)
