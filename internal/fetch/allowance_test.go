@@ -115,7 +115,7 @@ func Test429PausesWorkersAndLowersRate(t *testing.T) {
 		if n := countBetween(service.served, resumed.Add(5*time.Second), resumed.Add(6*time.Second)); n < 97 {
 			t.Errorf("%d requests in the sixth second after the pause, want at least 97 of 100", n)
 		}
-		if m := c.Telemetry()[0]; m.TooMany != 1 || m.Retries != 1 || m.RetryWait < 3*time.Second || m.RateWait == 0 {
+		if m := c.Telemetry()[0]; m.RateLimited != 1 || m.Retries != 1 || m.RetryWait < 3*time.Second || m.RateWait == 0 {
 			t.Errorf("telemetry is %+v, want one 429, one retry, and waits for the retry and the rate", m)
 		}
 	})

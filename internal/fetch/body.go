@@ -61,8 +61,8 @@ func (s *sender) receiveBytes(q *call, response *http.Response) ([]byte, error) 
 		defer s.large.Unlock()
 		b, err = readUpTo(response.Body, b, s.cfg.MaxBody)
 	}
-	q.slot.received, q.received = b, int64(len(b))
-	if err == nil && q.received > s.cfg.MaxBody {
+	q.slot.received, q.receivedBytes = b, int64(len(b))
+	if err == nil && q.receivedBytes > s.cfg.MaxBody {
 		err = fmt.Errorf("%w: more than %d bytes were received", ErrTooLarge, s.cfg.MaxBody)
 	}
 	return b, err
@@ -93,7 +93,7 @@ func (s *sender) scrubResponse(q *call) {
 // as possible. A short body is read completely, so that the connection can be reused.
 func (s *sender) readErrorBody(q *call, response *http.Response) []byte {
 	head, _ := io.ReadAll(io.LimitReader(response.Body, 64<<10))
-	q.received = int64(len(head))
+	q.receivedBytes = int64(len(head))
 	encoding, err := encodingOf(response.Header)
 	switch {
 	case err != nil:

@@ -153,8 +153,8 @@ func (d landingDamage) isIntact(t *testing.T, journal []byte, number int) bool {
 }
 
 // FuzzCompressedBodies sends arbitrary bytes as gzip or zstd. The client must read the same body
-// as another decompressor. If that one fails or its result exceeds the limit, the client must return
-// an error.
+// as another decompressor. If the other decompressor fails or its result exceeds the limit, the client
+// must return an error.
 func FuzzCompressedBodies(f *testing.F) {
 	const limit = 4096
 	long := strings.Repeat(bodyText(9), 40)

@@ -358,7 +358,7 @@ func TestResumedRunRequestsOnlyMissingResponses(t *testing.T) {
 		t.Fatalf("the resumed walk returned %+v with %d ids (%v), want exact with 95", e, len(ids), err)
 	}
 	if total := s.requests(); total != 11 {
-		t.Errorf("both runs made %d successful requests, want 10 pages and a confirmation: %q", total, s.asked)
+		t.Errorf("both runs made %d successful requests, want 10 pages and a confirmation: %q", total, s.requestURIs)
 	}
 	again, ids, err := walk(newScript(statusWithToken(500)))
 	if diff := cmp.Diff(e, again); err != nil || diff != "" || len(ids) != 95 {

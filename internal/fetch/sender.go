@@ -25,13 +25,12 @@ type call struct {
 	// Results of the latest attempt.
 	status int
 	body   []byte
-	// compressed is the body as received, if it was compressed. received counts the bytes
-	// received.
-	compressed []byte
-	encoding   string
-	received   int64
-	sent       time.Time
-	took       time.Duration
+	// compressed is the body as received, if it was compressed.
+	compressed    []byte
+	encoding      string
+	receivedBytes int64
+	sent          time.Time
+	took          time.Duration
 	// failedAttempts counts the failed attempts so far.
 	failedAttempts int
 	// facts is the result of the reader.
@@ -48,7 +47,7 @@ type sender struct {
 	tokens  *tokens
 	// decompressor is for bodies up to largeBody, largeDecompressor for larger bodies.
 	decompressor, largeDecompressor *decompressor
-	large                           sync.Mutex
+	large                           sync.Mutex // allows one body beyond largeBody at a time
 	// slots contains the free slots. There are Concurrency slots in total.
 	slots chan *slot
 	// process is the outermost layer.
@@ -169,7 +168,7 @@ func (s *sender) passToReader(ctx context.Context, q *call, r Response) error {
 	if r.Status == http.StatusNotFound {
 		return &GoneError{*s.requestErr(q, r.Status, nil, nil)}
 	}
-	// The landing of an earlier release may contain other statuses.
+	// The landing of an earlier release may contain incomplete responses, such as a 206.
 	facts, err := stream.PageFacts{}, error(ErrMalformed)
 	if isCompleteStatus(r.Status) {
 		facts, err = q.read(ctx, r)
@@ -222,9 +221,9 @@ func (s *sender) sendOnce(ctx context.Context, q *call) error {
 	if err != nil {
 		return &AuthError{*s.unsentErr(q, err)}
 	}
-	limited, cancel := context.WithTimeoutCause(ctx, s.cfg.Timeout, errTimeout)
+	attemptCtx, cancel := context.WithTimeoutCause(ctx, s.cfg.Timeout, errTimeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(limited, http.MethodGet, q.url, nil)
+	request, err := http.NewRequestWithContext(attemptCtx, http.MethodGet, q.url, nil)
 	if err != nil {
 		return s.requestErr(q, 0, q.body, err)
 	}
@@ -238,20 +237,20 @@ func (s *sender) sendOnce(ctx context.Context, q *call) error {
 	request.Header.Set("User-Agent", s.cfg.UserAgent)
 
 	q.sent = time.Now()
-	err = s.exchangeOnce(request, q)
+	err = s.sendAndReceive(request, q)
 	q.took = time.Since(q.sent)
 	q.meter.addAttempt(q)
 	if err != nil && ctx.Err() != nil {
 		return stoppedErr(ctx, q.Stream)
 	}
-	if err != nil && errors.Is(context.Cause(limited), errTimeout) {
+	if err != nil && errors.Is(context.Cause(attemptCtx), errTimeout) {
 		return s.requestErr(q, 0, q.body, fmt.Errorf("%w (%v)", errTimeout, s.cfg.Timeout))
 	}
 	return err
 }
 
-func (s *sender) exchangeOnce(request *http.Request, q *call) error {
-	q.status, q.body, q.compressed, q.encoding, q.received = 0, nil, nil, plain, 0
+func (s *sender) sendAndReceive(request *http.Request, q *call) error {
+	q.status, q.body, q.compressed, q.encoding, q.receivedBytes = 0, nil, nil, plain, 0
 	response, err := s.http.Do(request)
 	if err != nil {
 		// The outer error repeats the URL.

@@ -220,15 +220,15 @@ type listService struct {
 	// noTotal means that total_records and total_pages are absent.
 	noTotal bool
 
-	mu    sync.Mutex
-	asked []string
+	mu          sync.Mutex
+	requestURIs []string
 }
 
 func (s *listService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
 	page, _ := strconv.Atoi(r.URL.Query().Get("page"))
 	s.mu.Lock()
-	s.asked = append(s.asked, r.URL.RequestURI())
+	s.requestURIs = append(s.requestURIs, r.URL.RequestURI())
 	s.mu.Unlock()
 	if s.cap > 0 {
 		limit = min(limit, s.cap)
@@ -292,5 +292,5 @@ func (s *listService) write(w http.ResponseWriter, records []record, page, limit
 func (s *listService) requests() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.asked)
+	return len(s.requestURIs)
 }

@@ -19,8 +19,8 @@ type Telemetry struct {
 	Bytes int64
 	// Retries counts repeated attempts.
 	Retries int64
-	// TooMany counts responses with status 429.
-	TooMany int64
+	// RateLimited counts responses with status 429.
+	RateLimited int64
 	// Hits counts responses from the landing.
 	Hits int64
 	// P50, P95 and Max are latencies of attempts, from sending to the last byte. The
@@ -87,9 +87,9 @@ func (m *meter) addAttempt(q *call) {
 	defer m.mu.Unlock()
 	t := &m.counts
 	t.Requests++
-	t.Bytes += q.received
+	t.Bytes += q.receivedBytes
 	if q.status == http.StatusTooManyRequests {
-		t.TooMany++
+		t.RateLimited++
 	}
 	if t.First.IsZero() || sent.Before(t.First) {
 		t.First = sent

@@ -24,7 +24,7 @@ type tokens struct {
 
 	mu    sync.Mutex
 	known []string
-	// forms are the known tokens in all supported encodings.
+	// forms are the known tokens, unchanged and escaped.
 	forms []string
 }
 
@@ -114,7 +114,8 @@ const secretMark = "<secret>"
 // secretNamePattern matches query parameters with secret values.
 var secretNamePattern = regexp.MustCompile(`(?i)token|secret|key|passw|signature|auth|credential`)
 
-// redactURL removes credentials, secret parameters and tokens from a URL for use in errors.
+// redactURL removes credentials, the values of secret parameters and tokens from a URL for use in
+// errors.
 func (t *tokens) redactURL(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

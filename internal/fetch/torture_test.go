@@ -18,7 +18,7 @@ import (
 )
 
 // movingList is a list that changes: it inserts one record and deletes one record in every
-// changeEvery requests. It keeps the facts that are needed to check a walk.
+// changeEvery requests. The fields permanent and states are for the check of a walk.
 type movingList struct {
 	changeEvery int
 	unordered   bool
@@ -150,13 +150,17 @@ func recordTrial(t *testing.T, startedAt time.Time, name string, grades map[fetc
 	}
 }
 
-func TestMovingListsAreNeverGradedTooHigh(t *testing.T) { walkMovingLists(t, 4, 1, 3, 8, 20, 50) }
+func TestMovingListsAreNeverGradedTooHigh(t *testing.T) {
+	const seeds = 4
+	walkMovingLists(t, seeds, 1, 3, 8, 20, 50)
+}
 
-// TestTrialMovingListsAreNeverGradedTooHigh walks more lists. It is a trial, which runs without
-// the race detector, because a walk takes ten times as long with it.
+// TestTrialMovingListsAreNeverGradedTooHigh walks more lists. Trials run without the race detector,
+// with which a walk takes ten times as long.
 func TestTrialMovingListsAreNeverGradedTooHigh(t *testing.T) {
 	requireTrials(t)
-	walkMovingLists(t, 24, 1, 3, 8, 20, 50)
+	const seeds = 24
+	walkMovingLists(t, seeds, 1, 3, 8, 20, 50)
 }
 
 func TestTortureMovingListsAreNeverGradedTooHigh(t *testing.T) {
@@ -167,10 +171,12 @@ func TestTortureMovingListsAreNeverGradedTooHigh(t *testing.T) {
 	for i := range 50 {
 		intervals = append(intervals, i+1)
 	}
-	walkMovingLists(t, 400, intervals...)
+	const seeds = 400
+	walkMovingLists(t, seeds, intervals...)
 }
 
-// walkMovingLists walks changing lists with one insert and one delete per interval of requests.
+// walkMovingLists walks lists with one insert and one delete per interval, a number of requests. For each
+// interval and kind of list it walks one list per seed.
 func walkMovingLists(t *testing.T, seeds uint64, intervals ...int) {
 	lists := map[string]struct{ unordered, noTotals bool }{
 		"newest first":            {},

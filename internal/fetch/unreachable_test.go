@@ -39,8 +39,8 @@ func failingDNS(t *testing.T, code byte) http.RoundTripper {
 	return &http.Transport{DialContext: (&net.Dialer{Resolver: resolver}).DialContext}
 }
 
-// TestUnreachableService checks the retries if the name of the host has no address or
-// its port is closed, with and without FailUnreachable.
+// TestUnreachableService checks the retries if the host name does not exist, its port is closed or a
+// request fails otherwise, with and without FailUnreachable.
 func TestUnreachableService(t *testing.T) {
 	const noSuchName, queryRefused = 3, 5 // DNS response codes
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
@@ -50,9 +50,9 @@ func TestUnreachableService(t *testing.T) {
 	closed.Close()
 	closedPort := testConfig(nil)
 	closedPort.BaseURL, closedPort.Transport = "http://"+closed.Addr().String(), nil
-	unknown, failing := testConfig(nil), testConfig(nil)
-	unknown.BaseURL, unknown.Transport = "http://nosuch.example.", failingDNS(t, noSuchName)
-	failing.BaseURL, failing.Transport = "http://failing.example.", failingDNS(t, queryRefused)
+	unknownName, failingResolver := testConfig(nil), testConfig(nil)
+	unknownName.BaseURL, unknownName.Transport = "http://nosuch.example.", failingDNS(t, noSuchName)
+	failingResolver.BaseURL, failingResolver.Transport = "http://failing.example.", failingDNS(t, queryRefused)
 	for name, c := range map[string]struct {
 		cfg         fetch.Config
 		failFast    bool
@@ -60,11 +60,11 @@ func TestUnreachableService(t *testing.T) {
 		unreachable bool
 		retries     int
 	}{
-		"unknown name":                {unknown, false, "after 3 attempts: dial tcp: lookup nosuch.example.", true, 2},
-		"unknown name, fail fast":     {unknown, true, "no such host; the service cannot be reached: check the network, and api.base_url in the configuration", true, 0},
+		"unknown name":                {unknownName, false, "after 3 attempts: dial tcp: lookup nosuch.example.", true, 2},
+		"unknown name, fail fast":     {unknownName, true, "no such host; the service cannot be reached: check the network, and api.base_url in the configuration", true, 0},
 		"closed port":                 {closedPort, false, "after 3 attempts: dial tcp " + closed.Addr().String(), true, 2},
 		"closed port, fail fast":      {closedPort, true, "connection refused; the service cannot be reached", true, 0},
-		"failing resolver, fail fast": {failing, true, "after 3 attempts: dial tcp: lookup failing.example.", false, 2},
+		"failing resolver, fail fast": {failingResolver, true, "after 3 attempts: dial tcp: lookup failing.example.", false, 2},
 		"failing service, fail fast":  {serverConfig(t, newScript(statusWithToken(503))), true, "answered 503", false, 2},
 		"connection reset, fail fast": {serverConfig(t, newScript(resetConnection)), true, "after 3 attempts", false, 2},
 	} {

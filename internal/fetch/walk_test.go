@@ -59,7 +59,7 @@ func TestWalk(t *testing.T) {
 				t.Errorf("records read (-want +got):\n%s", diff)
 			}
 			if tc.requests > 0 && s.requests() != tc.requests {
-				t.Errorf("made %d requests, want %d: %q", s.requests(), tc.requests, s.asked)
+				t.Errorf("made %d requests, want %d: %q", s.requests(), tc.requests, s.requestURIs)
 			}
 			if s.requests() > 250 {
 				t.Errorf("made %d requests for %d records, want at most 250", s.requests(), s.n)
@@ -108,8 +108,8 @@ func TestWalkSendsFixedQueryAndParameter(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "/v1/campaigns/a%2Fb%20%3F/articles?include_outlets_data=true&limit=10&page=1"
-	if !slices.Contains(s.asked, want) {
-		t.Errorf("requested %q, want %q among them", s.asked, want)
+	if !slices.Contains(s.requestURIs, want) {
+		t.Errorf("requested %q, want %q among them", s.requestURIs, want)
 	}
 }
 
