@@ -15,14 +15,14 @@ func rollbackCommand(g *globals) *cobra.Command {
 	return &cobra.Command{
 		Use:   "rollback [RUN]",
 		Short: "Point readers at an earlier version, in one step",
-		Long: "Point readers at an earlier version: the version of RUN, or the version before the newest.\n" +
-			"Days that later versions added to the Parquet series are removed from the series. The later\n" +
-			"versions are kept until keep_versions drops them, so that the rollback can be undone. The next\n" +
-			"night builds on the current version.",
+		Long: "Point readers at an earlier version: the version of RUN, or the version on which the current\n" +
+			"version was built. Days that later versions added to the Parquet series are removed from the\n" +
+			"series. The later versions are kept until keep_versions drops them, so that the rollback can be\n" +
+			"undone. The next night builds on the version that readers see.",
 		Args:              atMostOneRun,
 		ValidArgsFunction: g.completeRun(keptVersions),
 		RunE: func(_ *cobra.Command, args []string) error {
-			run := "" // the version before the newest
+			run := "" // the version on which the current version was built
 			if len(args) > 0 {
 				run = args[0]
 			}
@@ -37,7 +37,7 @@ func atMostOneRun(cmd *cobra.Command, args []string) error {
 	case len(args) > 1:
 		return command.UsageErr("%s takes one RUN and got %d", cmd.Name(), len(args))
 	case len(args) == 1 && args[0] == "":
-		return command.UsageErr("%s got an empty RUN: name one, or leave it out for the version before the newest; nothing was changed", cmd.Name())
+		return command.UsageErr("%s got an empty RUN: name a run, or omit RUN to go back by one version; nothing was changed", cmd.Name())
 	}
 	return nil
 }
