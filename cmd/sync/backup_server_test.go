@@ -123,13 +123,13 @@ func TestTrialKilledBackupContinues(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	d := newBucketHarness(t)
-	reached := make(chan struct{}, 100)
+	tenUploaded := make(chan struct{}, 100)
 	puts := 0
 	d.store.Fail = func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodPut {
 			if puts++; puts > 10 {
 				select {
-				case reached <- struct{}{}:
+				case tenUploaded <- struct{}{}:
 				default:
 				}
 				panic(http.ErrAbortHandler) // drops the connection
@@ -142,7 +142,7 @@ func TestTrialKilledBackupContinues(t *testing.T) {
 	must(t, os.WriteFile(d.g.Config, []byte(strings.Replace(string(text), "backup: s3://store/night", "", 1)), 0o600))
 	must(t, d.night(t))
 	must(t, os.WriteFile(d.g.Config, text, 0o600))
-	before := d.files(t)
+	filesBefore := d.files(t)
 	bin := t.TempDir()
 	self, err := os.Executable()
 	must(t, errors.Join(err, os.Symlink(self, filepath.Join(bin, "placementsync"))))
@@ -150,22 +150,22 @@ func TestTrialKilledBackupContinues(t *testing.T) {
 	var out strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &out
 	must(t, cmd.Start())
-	<-reached
+	<-tenUploaded
 	must(t, cmd.Process.Kill())
 	_ = cmd.Wait() // returns an error, because the process was killed
 	d.store.Fail = nil
-	uploaded := len(d.store.Objects("store"))
-	if m := backupManifests(d.store.Objects("store")); len(m) != 0 || uploaded == 0 {
-		t.Errorf("a killed backup left %d objects and the manifests %v, want some objects and no manifest: %s", uploaded, m, out.String())
+	uploadedCount := len(d.store.Objects("store"))
+	if m := backupManifests(d.store.Objects("store")); len(m) != 0 || uploadedCount == 0 {
+		t.Errorf("a killed backup left %d objects and the manifests %v, want some objects and no manifest: %s", uploadedCount, m, out.String())
 	}
-	if got := d.files(t); len(got) != len(before) {
-		t.Errorf("a killed backup changed the warehouse: %d files, then %d", len(before), len(got))
+	if got := d.files(t); len(got) != len(filesBefore) {
+		t.Errorf("a killed backup changed the warehouse: %d files, then %d", len(filesBefore), len(got))
 	}
 	putsBefore := d.store.Requests()[http.MethodPut]
 	must(t, runBackup(t.Context(), d.g, backupOptions{}))
 	total := len(d.store.Objects("store"))
-	if n := d.store.Requests()[http.MethodPut] - putsBefore; n != total-uploaded {
-		t.Errorf("the second backup sent %d objects, want the %d missing objects", n, total-uploaded)
+	if n := d.store.Requests()[http.MethodPut] - putsBefore; n != total-uploadedCount {
+		t.Errorf("the second backup sent %d objects, want the %d missing objects", n, total-uploadedCount)
 	}
 	must(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
 }

@@ -78,9 +78,9 @@ func findLake() (string, error) {
 // This is safe, because a night is committed as a whole or not at all.
 const lakeStopTime = 3 * time.Second
 
-// lakeTimeout limits the time of the lake program, so that a catalog that does not respond does
+// defaultLakeTimeout limits the time of the lake program, so that a catalog that does not respond does
 // not block the next follow-up.
-const lakeTimeout = 30 * time.Minute
+const defaultLakeTimeout = 30 * time.Minute
 
 // versionVar is the environment variable that passes the version of this program to the lake program.
 // The lake program requires the same version.
@@ -103,7 +103,7 @@ func (g *globals) runLake(ctx context.Context, args ...string) ([]byte, error) {
 	if g.Verbose {
 		flags = append(flags, "--verbose")
 	}
-	timeout := cmp.Or(g.lakeTimeout, lakeTimeout)
+	timeout := cmp.Or(g.lakeTimeout, defaultLakeTimeout)
 	limitedCtx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	cmd := exec.CommandContext(limitedCtx, path, append(flags, args...)...)

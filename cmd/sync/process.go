@@ -22,7 +22,7 @@ type process struct {
 	// executable is the path of this program. The pages of "explore" start it as a child process to run
 	// SQL that a user typed. If the path is empty, the pages accept no SQL.
 	executable string
-	// lakeTimeout replaces the constant of the same name. Zero means the constant.
+	// lakeTimeout is the time limit of the lake program. Zero means defaultLakeTimeout.
 	lakeTimeout time.Duration
 	// removeTimeLimit is called by a command that may need more time to stop after the first signal
 	// than other commands. A second signal still ends the command at once.
