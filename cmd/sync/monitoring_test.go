@@ -46,11 +46,11 @@ var (
 // checkExpression checks that all metrics and labels of an expression exist, and returns the
 // names of the metrics. texts may name labels of the result, as a legend does. These labels must
 // exist too.
-func checkExpression(t *testing.T, place, expr string, known map[string][]string, texts ...string) (used []string) {
+func checkExpression(t *testing.T, place, expr string, labelsByMetric map[string][]string, texts ...string) (used []string) {
 	t.Helper()
 	allowed := []string{"instance", "job"}
 	for _, m := range selector.FindAllStringSubmatch(expr, -1) {
-		labels, ok := known[m[1]]
+		labels, ok := labelsByMetric[m[1]]
 		if !ok {
 			t.Errorf("%s: there is no metric %s", place, m[1])
 		}
@@ -94,9 +94,9 @@ func TestDashboardIsComplete(t *testing.T) {
 	t.Parallel()
 	var dashboard struct{ Panels []dashboardPanel }
 	must(t, json.Unmarshal([]byte(read(t, "../../deploy/grafana/placementsync.json")), &dashboard))
-	known := metricLabels(t)
+	labelsByMetric := metricLabels(t)
 	missing := map[string]bool{}
-	for name := range known {
+	for name := range labelsByMetric {
 		missing[name] = true
 	}
 	taken := map[[2]int]string{}
@@ -117,7 +117,7 @@ func TestDashboardIsComplete(t *testing.T) {
 			t.Errorf("the panel %q has no description, unit, query or data source: %+v", p.Title, p)
 		}
 		for _, target := range p.Targets {
-			for _, name := range checkExpression(t, "the panel "+p.Title, target.Expr, known, target.LegendFormat) {
+			for _, name := range checkExpression(t, "the panel "+p.Title, target.Expr, labelsByMetric, target.LegendFormat) {
 				delete(missing, name)
 			}
 		}
@@ -146,7 +146,7 @@ func readAlertRules(t *testing.T) []alertRule {
 // rule in docs/operations.md, and with the tests of the rules.
 func TestAlertRulesAreDocumentedAndTested(t *testing.T) {
 	t.Parallel()
-	known, tests := metricLabels(t), read(t, "../../deploy/prometheus/rules_test.yaml")+read(t, "../../deploy/prometheus/rules_days_test.yaml")
+	labelsByMetric, tests := metricLabels(t), read(t, "../../deploy/prometheus/rules_test.yaml")+read(t, "../../deploy/prometheus/rules_days_test.yaml")
 	page := textAfter(read(t, "../../docs/operations.md"), "\n## What to watch\n")
 	page, _, _ = strings.Cut(page, "\n## ")
 	var names, explained []string
@@ -155,7 +155,7 @@ func TestAlertRulesAreDocumentedAndTested(t *testing.T) {
 	}
 	for _, a := range readAlertRules(t) {
 		names = append(names, a.name)
-		if len(checkExpression(t, "the alert "+a.name, a.expr, known, a.text)) == 0 && a.name != "PlacementsyncDown" { // this rule uses "up", a metric of Prometheus
+		if len(checkExpression(t, "the alert "+a.name, a.expr, labelsByMetric, a.text)) == 0 && a.name != "PlacementsyncDown" { // this rule uses "up", a metric of Prometheus
 			t.Errorf("the alert %s uses no metric of the daemon", a.name)
 		}
 		for _, want := range []string{"labels: {severity: ", "summary: ", "description: ", "runbook_url: docs/operations.md#" + strings.ToLower(a.name) + "\n"} {

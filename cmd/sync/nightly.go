@@ -28,17 +28,17 @@ func notifyOfNight(ctx context.Context, cfg config.Config, night pipeline.Config
 	// The result is sent even while the program is being stopped.
 	ctx = context.WithoutCancel(ctx)
 	if event := alertEvent(r, err); event != "" {
-		past, pastErr := pastRuns(night.Warehouse) // optional details of the alert
-		a := newAlert(event, r, err, past, now)
-		a.SnapshotUnknown = pastErr != nil
+		runs, runsErr := ledgerRuns(night.Warehouse) // optional details of the alert
+		a := newAlert(event, r, err, runs, now)
+		a.SnapshotUnknown = runsErr != nil
 		sender.Alert(ctx, a)
 	} else if r.Outcome == ledger.Complete {
 		sender.Heartbeat(ctx)
 	}
 }
 
-// pastRuns reads the ledger of an existing warehouse.
-func pastRuns(cfg warehouse.Config) ([]ledger.Run, error) {
+// ledgerRuns reads the ledger of an existing warehouse.
+func ledgerRuns(cfg warehouse.Config) ([]ledger.Run, error) {
 	wh, err := warehouse.Open(cfg)
 	if err == nil {
 		err = wh.Folder.Exists()
@@ -69,13 +69,13 @@ func alertEvent(r ledger.Run, err error) string {
 
 // newAlert returns an alert with a shortened error, the number of consecutive nights with this
 // outcome, and the time of the current snapshot. The log and the ledger contain the full error.
-func newAlert(event string, r ledger.Run, err error, past []ledger.Run, now time.Time) notify.Alert {
+func newAlert(event string, r ledger.Run, err error, runs []ledger.Run, now time.Time) notify.Alert {
 	a := notify.Alert{Event: event, Run: r.ID, ExitCode: r.ExitCode, StartedAt: r.StartedAt, EndedAt: r.EndedAt, Program: version,
-		SnapshotAt: ledger.NewestSnapshotTime(past)}
+		SnapshotAt: ledger.NewestSnapshotTime(runs)}
 	if r.ID == "" { // the night could not start
 		r.Outcome, r.StartedAt, a.StartedAt, a.EndedAt = ledger.Failed, now, now, now
 	}
-	a.Times, a.Since = r.Streak(past)
+	a.Times, a.Since = r.Streak(runs)
 	if err != nil {
 		a.Error, a.ExitCode = ledger.ShortenError(err.Error()), cmp.Or(r.ExitCode, ledger.Failed.ExitCode())
 	}

@@ -21,7 +21,7 @@ func TestShownCommandsAreTested(t *testing.T) {
 	if err := showCommands(&globals{process: process{stdout: &hints}, Flags: command.Flags{Config: "demo/config.yaml"}}); err != nil {
 		t.Fatal(err)
 	}
-	tested := slices.Concat(scriptCommands(t), ciCommands(t))
+	testedCommands := slices.Concat(scriptCommands(t), ciCommands(t))
 	for _, place := range []struct {
 		name        string
 		lines       []string
@@ -39,7 +39,7 @@ func TestShownCommandsAreTested(t *testing.T) {
 				}
 				commandCount++
 				command[0] = filepath.Base(command[0])
-				if !slices.ContainsFunc(tested, func(other []string) bool { return slices.Equal(command, other) }) {
+				if !slices.ContainsFunc(testedCommands, func(other []string) bool { return slices.Equal(command, other) }) {
 					t.Errorf("the command is not tested: %s\nadd it word for word to a script in cmd/sync/testdata/script or cmd/sync/testdata/trials, or, for make, to .ci/run", line)
 				}
 			}
