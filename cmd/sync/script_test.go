@@ -82,7 +82,7 @@ func mainPausedInMerge(pause func(ctx context.Context)) {
 //	sim-count PATH VAR [DAY]    set VAR to the number of records of a list; with DAY, of the demo on that day
 //	install-lake                build the lake program and add it to PATH
 //	copy-demo DIR               copy the folder of a demo of three nights
-//	sim-await PATH              wait until a path was requested
+//	sim-await PATH              wait until a path of this service was requested
 func TestScripts(t *testing.T) { runScripts(t, "testdata/script") }
 
 // TestTrialScripts runs the scripts that take more than a few seconds.
