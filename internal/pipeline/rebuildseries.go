@@ -206,6 +206,8 @@ func (m *seriesRebuild) addDay(ctx context.Context, run string, at time.Time) er
 		manifest.Tables = append(manifest.Tables, file.Table)
 	}
 	addedDay, err := m.repairer.AddDay(manifest)
-	m.result.Files = append(m.result.Files, addedDay)
+	if addedDay != "" {
+		m.result.Files = append(m.result.Files, addedDay)
+	}
 	return err
 }
