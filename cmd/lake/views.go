@@ -75,7 +75,7 @@ func printQueries(g *globals, engine dialect.Engine, names dialect.LakeNames, ma
 				markedParams = append(markedParams, p.Name)
 			}
 		}
-		if _, err := fmt.Fprintf(g.stdout, "%s%s;\n\n", q.Header(), strings.TrimSpace(q.Marked(markedParams...))); err != nil {
+		if _, err := fmt.Fprintf(g.stdout, "%s%s;\n\n", q.Header(), strings.TrimSpace(q.SQLWithMarkers(markedParams...))); err != nil {
 			return err
 		}
 	}

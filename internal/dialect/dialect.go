@@ -119,17 +119,17 @@ type View struct {
 
 // Views returns the views of the schema mart in the order of their dependencies.
 func (e Engine) Views(n LakeNames) ([]View, error) {
-	originals, err := dictionary.MartViews()
+	duckdbViews, err := dictionary.MartViews()
 	if err != nil {
 		return nil, err
 	}
 	var views []View
-	for _, o := range originals {
-		text, err := e.read(path.Join(Mart, o.Name))
+	for _, v := range duckdbViews {
+		text, err := e.read(path.Join(Mart, v.Name))
 		if err != nil {
 			return nil, err
 		}
-		views = append(views, View{Name: o.Name, About: o.About, Columns: o.Columns, Select: e.fill(text, n)})
+		views = append(views, View{Name: v.Name, About: v.About, Columns: v.Columns, Select: e.fill(text, n)})
 	}
 	return views, nil
 }
@@ -189,33 +189,33 @@ type Query struct {
 
 // Queries returns the named queries that the engine can run.
 func (e Engine) Queries(n LakeNames) ([]Query, error) {
-	originals, err := query.List()
+	duckdbQueries, err := query.List()
 	if err != nil {
 		return nil, err
 	}
 	var supported []Query
-	for _, o := range originals {
-		if _, err := fs.Stat(queries.Engines, path.Join("engines", o.Name+".sql")); err != nil {
+	for _, q := range duckdbQueries {
+		if _, err := fs.Stat(queries.Engines, path.Join("engines", q.Name+".sql")); err != nil {
 			continue // written for DuckDB only
 		}
-		text, err := e.read(o.Name)
+		text, err := e.read(q.Name)
 		if err != nil {
 			return nil, err
 		}
-		o.Params = slices.Clone(o.Params)
-		for i, p := range o.Params {
+		q.Params = slices.Clone(q.Params)
+		for i, p := range q.Params {
 			if p.Type == "TIMEZONE" {
-				o.Params[i].Default = "UTC" // an engine cannot read the time zone of the schedule
+				q.Params[i].Default = "UTC" // an engine cannot read the time zone of the schedule
 			}
 		}
-		supported = append(supported, Query{Query: o, SQL: e.fill(text, n), engine: e})
+		supported = append(supported, Query{Query: q, SQL: e.fill(text, n), engine: e})
 	}
 	return supported, nil
 }
 
-// Marked returns the SQL with markers in place of the default values of the parameters with these names.
+// SQLWithMarkers returns the SQL with markers in place of the default values of the parameters with these names.
 // A marker is :name, or ? if the engine does not name parameters.
-func (q Query) Marked(names ...string) string {
+func (q Query) SQLWithMarkers(names ...string) string {
 	text := q.SQL
 	for _, name := range names {
 		// Each parameter has a line of its own, see TestMarkersReplaceDefaults.

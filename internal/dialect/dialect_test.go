@@ -199,6 +199,7 @@ func checkParams(t *testing.T, engine string, q dialect.Query) {
 			t.Errorf("%s: query %s: line %q is not CAST(default AS type) AS %s", engine, q.Name, lines[i], p.Name)
 			continue
 		}
+		gotDefault, gotType := m[1], m[2]
 		wantType, known := types[p.Type]
 		if !known {
 			wantType = textTypes[engine]
@@ -208,9 +209,9 @@ func checkParams(t *testing.T, engine string, q dialect.Query) {
 			wantDefault = "'" + wantDefault + "'"
 		}
 		days := relativeDatePattern.FindStringSubmatch(p.Default)
-		isRelative := days != nil && strings.Contains(m[1], "snapshot_at") && slices.Contains(strings.FieldsFunc(m[1], func(r rune) bool { return !unicode.IsDigit(r) }), days[1])
-		if m[2] != wantType || m[1] != wantDefault && !isRelative {
-			t.Errorf("%s: query %s: parameter %s is %s of type %s, want %s of type %s", engine, q.Name, p.Name, m[1], m[2], p.Default, wantType)
+		isRelative := days != nil && strings.Contains(gotDefault, "snapshot_at") && slices.Contains(strings.FieldsFunc(gotDefault, func(r rune) bool { return !unicode.IsDigit(r) }), days[1])
+		if gotType != wantType || gotDefault != wantDefault && !isRelative {
+			t.Errorf("%s: query %s: parameter %s is %s of type %s, want %s of type %s", engine, q.Name, p.Name, gotDefault, gotType, p.Default, wantType)
 		}
 	}
 }
@@ -226,7 +227,7 @@ func TestMarkersReplaceDefaults(t *testing.T) {
 			for _, p := range q.Params {
 				names = append(names, p.Name)
 			}
-			marked := q.Marked(names...)
+			marked := q.SQLWithMarkers(names...)
 			for _, name := range names {
 				marker := map[string]string{"spark": ":" + name, "trino": "?"}[e.Name]
 				if !regexp.MustCompile(`(?m)^ {8}CAST\(` + regexp.QuoteMeta(marker) + ` AS .+\) AS "?` + name + `"?,?$`).MatchString(marked) {
@@ -236,8 +237,8 @@ func TestMarkersReplaceDefaults(t *testing.T) {
 			if n := strings.Count(marked, "?"); e.Name == "trino" && n != len(names) {
 				t.Errorf("query %s of trino has %d markers for %d parameters", q.Name, n, len(names))
 			}
-			if q.Marked() != q.SQL {
-				t.Errorf("%s: Marked without names changed the query %s", e.Name, q.Name)
+			if q.SQLWithMarkers() != q.SQL {
+				t.Errorf("%s: SQLWithMarkers without names changed the query %s", e.Name, q.Name)
 			}
 		}
 	}

@@ -69,7 +69,8 @@ type inputError struct{ error }
 
 func (e inputError) Unwrap() error { return e.error }
 
-// copyLines copies the lines that are valid JSON, and responds to other lines with an error.
+// copyLines copies the lines that are valid JSON. It skips empty lines, and responds to all others with an
+// error.
 func (c *lineConn) copyLines(to *io.PipeWriter, from io.Reader) {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, maxLine)

@@ -150,11 +150,11 @@ func TestCommandsOfAnEarlierReport(t *testing.T) {
 	b.snapshots.at = time.Date(2026, time.November, 9, 2, 0, 0, 0, time.UTC)
 	want := Command{Text: "ps query --as-of 2026-11-09T02:00:00Z headline", Address: "/q/headline?as_of=2026-11-09T02%3A00%3A00Z"}
 	if diff := cmp.Diff(want, b.commandOf(QuerySpec{Query: "headline"})); diff != "" {
-		t.Errorf("source (-want +got):\n%s", diff)
+		t.Errorf("command (-want +got):\n%s", diff)
 	}
 }
 
-func TestHeadlinesHaveSourcesAndChanges(t *testing.T) {
+func TestHeadlinesHaveCommandsAndChanges(t *testing.T) {
 	const head = "figure|unit|value\n"
 	day := func(n int) time.Time { return time.Date(2026, time.November, n, 2, 0, 0, 500_000_000, time.UTC) }
 	current := Command{Text: "ps query report_headlines"}
@@ -165,15 +165,15 @@ func TestHeadlinesHaveSourcesAndChanges(t *testing.T) {
 	for name, c := range map[string]struct {
 		texts          map[string]string
 		previous, week time.Time
-		sources        []Command
+		commands       []Command
 		changes        []string
 		empty          string
 	}{
-		"the first snapshot": {texts: map[string]string{"report_headlines": head + "Listings||7.00"}, sources: []Command{current}},
+		"the first snapshot": {texts: map[string]string{"report_headlines": head + "Listings||7.00"}, commands: []Command{current}},
 		"two earlier snapshots": {texts: map[string]string{"report_headlines": head + "Listings||7.00", "report_headlines@08": head + "Listings||6.00", "report_headlines@02": head + "Listings||8.00"},
-			previous: day(8), week: day(2), sources: []Command{current, previous, previousPrices, week, weekPrices}, changes: []string{"vs previous ▲\u00a0+1 (+16.7 %)", "vs week ▼\u00a0−1 (−12.5 %)"}},
+			previous: day(8), week: day(2), commands: []Command{current, previous, previousPrices, week, weekPrices}, changes: []string{"vs previous ▲\u00a0+1 (+16.7 %)", "vs week ▼\u00a0−1 (−12.5 %)"}},
 		"an earlier snapshot without the table": {texts: map[string]string{"report_headlines": head + "Listings||7.00", "report_headlines@08": head + "Listings||7.00"},
-			previous: day(8), week: day(2), sources: []Command{current, previous, previousPrices}, changes: []string{"vs previous no change"}},
+			previous: day(8), week: day(2), commands: []Command{current, previous, previousPrices}, changes: []string{"vs previous no change"}},
 		"no rows":  {texts: map[string]string{"report_headlines": "figure|unit|value"}, empty: "This snapshot lacks a table that the headlines need."},
 		"no table": {empty: "This snapshot lacks a table that the headlines need."},
 	} {
@@ -183,8 +183,8 @@ func TestHeadlinesHaveSourcesAndChanges(t *testing.T) {
 		if err != nil || got.Empty != c.empty {
 			t.Errorf("%s: got the error %v and the text %q, want the text %q", name, err, got.Empty, c.empty)
 		}
-		if diff := cmp.Diff(c.sources, got.Commands); diff != "" {
-			t.Errorf("%s: sources (-want +got):\n%s", name, diff)
+		if diff := cmp.Diff(c.commands, got.Commands); diff != "" {
+			t.Errorf("%s: commands (-want +got):\n%s", name, diff)
 		}
 		var changes []string
 		for _, tile := range got.Tiles {
@@ -281,7 +281,7 @@ func TestEmptyPanelsHaveAReason(t *testing.T) {
 	}
 }
 
-// withProblems adds sources with the given problems to each result of a builder.
+// withProblems adds source tables with the given problems to each result of a builder.
 func withProblems(b *builder, problems ...ledger.Problem) *builder {
 	ask := b.ask
 	b.ask = func(ctx context.Context, q QuerySpec) (query.Result, bool, error) {

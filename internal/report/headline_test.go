@@ -96,15 +96,15 @@ func TestFigureText(t *testing.T) {
 }
 
 func TestReadSnapshots(t *testing.T) {
-	parseMoment := func(text string) time.Time {
+	parseTime := func(text string) time.Time {
 		if text == "" {
 			return time.Time{}
 		}
-		moment, err := time.Parse(time.RFC3339Nano, text)
+		parsed, err := time.Parse(time.RFC3339Nano, text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return moment
+		return parsed
 	}
 	for name, c := range map[string]struct {
 		snapshots      []string
@@ -124,16 +124,16 @@ func TestReadSnapshots(t *testing.T) {
 			text += "\nr" + s + "|" + s + "|partial"
 		}
 		b := newBuilder(map[string]string{"snapshots": text})
-		m, err := b.readSnapshots()
+		got, err := b.readSnapshots()
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if !m.at.Equal(parseMoment(c.snapshots[0])) || !m.previous.Equal(parseMoment(c.previous)) || !m.week.Equal(parseMoment(c.week)) || m.run != "r"+c.snapshots[0] || m.outcome != "partial" {
-			t.Errorf("%s: got %+v, want the snapshot of %s with the outcome %q, the previous snapshot %q and the snapshot a week ago %q", name, m, c.snapshots[0], "partial", c.previous, c.week)
+		if !got.at.Equal(parseTime(c.snapshots[0])) || !got.previous.Equal(parseTime(c.previous)) || !got.week.Equal(parseTime(c.week)) || got.run != "r"+c.snapshots[0] || got.outcome != "partial" {
+			t.Errorf("%s: got %+v, want the snapshot of %s with the outcome %q, the previous snapshot %q and the snapshot a week ago %q", name, got, c.snapshots[0], "partial", c.previous, c.week)
 		}
 		var compared []string
-		for _, e := range m.comparedSnapshots() {
+		for _, e := range got.comparedSnapshots() {
 			compared = append(compared, e.Label)
 		}
 		var want []string

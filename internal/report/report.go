@@ -28,7 +28,7 @@ type QuerySpec struct {
 // maxRows limits the rows of a result.
 const maxRows = 2000
 
-// Ask runs a query and returns its result with sources. ok is false if the snapshot lacks a
+// Ask runs a query and returns its result with the source tables. ok is false if the snapshot lacks a
 // table or column that the query reads. This can happen if an older release created the snapshot.
 type Ask func(ctx context.Context, q QuerySpec) (r query.Result, ok bool, err error)
 

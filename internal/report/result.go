@@ -10,7 +10,7 @@ import (
 // queryResult is the result of a query.
 type queryResult struct{ query.Result }
 
-// splitProblems returns the problems of the sources. missing are needed tables that were not read: no
+// splitProblems returns the problems of the source tables. missing are needed tables that were not read: no
 // numbers are shown. others are all other tables that are not proven.
 func (result queryResult) splitProblems(needs []string) (missing, others []ledger.Problem) {
 	for _, p := range query.FindProblems(result.Sources) {

@@ -188,7 +188,7 @@ func (c *sqlCase) runQueries(t *testing.T, all []dialect.Query, spec caseSpec) (
 				paramNames = append(paramNames, p.Name)
 			}
 		}
-		qc.SQL = strings.TrimSpace(q.Marked(paramNames...))
+		qc.SQL = strings.TrimSpace(q.SQLWithMarkers(paramNames...))
 		_, err := db.Save(t.Context(), q.Query, values, query.Output{Format: query.Parquet}, qc.WantFile)
 		must(t, err)
 		c.Queries = append(c.Queries, qc)
