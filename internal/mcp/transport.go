@@ -107,11 +107,11 @@ func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 		switch {
 		case err == nil:
 			if call, ok := message.(*jsonrpc.Request); ok && call.IsCall() {
-				c.update(1, false)
+				c.update(func() { c.running++ })
 			}
 			return message, nil
 		case errors.Is(err, io.EOF):
-			c.update(0, true)
+			c.update(func() { c.ended = true })
 			select {
 			case <-c.idle:
 			case <-time.After(c.drain):
@@ -130,17 +130,16 @@ func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 func (c *lineConn) Write(ctx context.Context, message jsonrpc.Message) error {
 	err := c.Connection.Write(ctx, message)
 	if _, ok := message.(*jsonrpc.Response); ok {
-		c.update(-1, false)
+		c.update(func() { c.running-- })
 	}
 	return err
 }
 
-// update adds to the number of running calls. inputEnded records that the input has ended.
-func (c *lineConn) update(calls int, inputEnded bool) {
+// update changes the state of the calls. It closes idle if the input has ended and no call is running.
+func (c *lineConn) update(change func()) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
-	c.running += calls
-	c.ended = c.ended || inputEnded
+	change()
 	if c.ended && c.running == 0 && !c.isIdle {
 		c.isIdle = true
 		close(c.idle)

@@ -78,7 +78,7 @@ func (b *builder) findFailedChecks() (notices []Notice, ok bool, err error) {
 
 // findUnprovenStreams returns notices with the streams whose rows may be missing or old. A night is
 // partial if a stream failed. A missing scope, or a list that changed too much to be proven, does not make
-// a night partial. It stores unused streams in b.unused. ok is false if the snapshot lacks the
+// a night partial. findUnprovenStreams stores unused streams in b.unused. ok is false if the snapshot lacks the
 // table with the grades.
 func (b *builder) findUnprovenStreams() (notices []Notice, ok bool, err error) {
 	q := QuerySpec{Query: "stream_grades"}

@@ -45,7 +45,7 @@ const (
 	// maxVariants limits the variants of a chart and the currencies of the page, so that the page stays
 	// small for any number of currencies and tiers.
 	maxVariants = 24
-	// maxCategories limits the categories of a chart.
+	// maxCategories limits the categories of a chart with a series for each value.
 	maxCategories = 400
 )
 
@@ -98,7 +98,6 @@ func (p plot) drawVariant(result queryResult, label string) []page.Variant {
 	return []page.Variant{v}
 }
 
-// category returns the category of a row.
 func (p plot) category(result queryResult, row query.Record) string {
 	switch p.categoryColumns[0] {
 	case "price_from":
