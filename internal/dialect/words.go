@@ -26,8 +26,8 @@ func words() map[string]map[string]string {
 		"collect":      {Spark: "collect_list", Trino: "array_agg"},
 		"sorted":       {Spark: "sort_array(collect_list(%[1]s))", Trino: "array_sort(array_agg(%[1]s) FILTER (WHERE %[1]s IS NOT NULL))"},
 		"sorted_where": {Spark: "sort_array(collect_list(%[1]s) FILTER (WHERE %[2]s))", Trino: "array_sort(array_agg(%[1]s) FILTER (WHERE %[2]s AND %[1]s IS NOT NULL))"},
-		// nth is a discrete quantile. Its arguments are a sorted list, the share and the length of the list.
-		"nth": {Spark: "get(%[1]s, CAST(ceil(%[2]s * %[3]s) AS INT) - 1)", Trino: "element_at(%[1]s, CAST(ceil(%[2]s * %[3]s) AS INTEGER))"},
+		// quantile is discrete. Its arguments are a sorted list, the share and the length of the list.
+		"quantile": {Spark: "get(%[1]s, CAST(ceil(%[2]s * %[3]s) AS INT) - 1)", Trino: "element_at(%[1]s, CAST(ceil(%[2]s * %[3]s) AS INTEGER))"},
 
 		// Times. In Spark, times are in the time zone of the session. In Trino, each value
 		// contains its time zone. micros is the number of microseconds from 1970 to a time, and

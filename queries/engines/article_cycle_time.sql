@@ -38,8 +38,8 @@ SELECT
     status_name,
     articles,
     finished_stays,
-    CAST(round({{nth "sorted_micros" "0.5" (size "sorted_micros")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p50_days,
-    CAST(round({{nth "sorted_micros" "0.9" (size "sorted_micros")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p90_days,
+    CAST(round({{quantile "sorted_micros" "0.5" (size "sorted_micros")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p50_days,
+    CAST(round({{quantile "sorted_micros" "0.9" (size "sorted_micros")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p90_days,
     CAST(round(total_micros / nullif(CAST(finished_stays AS DOUBLE), 0) / 86400e6 * 100) / 100 AS DECIMAL(18, 2))       AS mean_days,
     open_articles
 FROM statuses

@@ -36,7 +36,7 @@ SELECT
     status_prefix,
     status_name,
     articles,
-    CAST(round({{nth "sorted_micros" "0.5" (size "sorted_micros")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p50_days_in_status,
+    CAST(round({{quantile "sorted_micros" "0.5" (size "sorted_micros")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p50_days_in_status,
     CAST(round(oldest_micros / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS oldest_days
 FROM statuses
 ORDER BY articles DESC, status_prefix NULLS LAST

@@ -30,7 +30,7 @@ durations AS (
 clock AS (
     SELECT
         {{micros "s.snapshot_at"}} AS now_us,
-        coalesce({{nth "d.sorted_durations" "0.5" (size "d.sorted_durations")}}, 0) AS pace_us
+        coalesce({{quantile "d.sorted_durations" "0.5" (size "d.sorted_durations")}}, 0) AS pace_us
     FROM ${mart}.snapshot AS s
     CROSS JOIN durations AS d
 ),

@@ -46,9 +46,9 @@ SELECT
     articles,
     without_payment AS articles_without_payment,
     before_payment  AS articles_live_before_payment,
-    CAST(round({{nth "sorted_micros_to_publication" "0.5" (size "sorted_micros_to_publication")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p50_days,
-    CAST(round({{nth "sorted_micros_to_publication" "0.9" (size "sorted_micros_to_publication")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p90_days,
+    CAST(round({{quantile "sorted_micros_to_publication" "0.5" (size "sorted_micros_to_publication")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p50_days,
+    CAST(round({{quantile "sorted_micros_to_publication" "0.9" (size "sorted_micros_to_publication")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p90_days,
     CAST(round(total_micros / nullif(CAST({{size "sorted_micros_to_publication"}} AS DOUBLE), 0) / 86400e6 * 100) / 100 AS DECIMAL(18, 2))         AS mean_days,
-    CAST(round({{nth "sorted_micros_to_start" "0.5" (size "sorted_micros_to_start")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p50_days_to_start
+    CAST(round({{quantile "sorted_micros_to_start" "0.5" (size "sorted_micros_to_start")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p50_days_to_start
 FROM months
 ORDER BY month NULLS LAST

@@ -22,7 +22,7 @@ bands AS (
 medians AS (
     SELECT
         *,
-        {{nth "sorted_per_point" "0.5" (size "sorted_per_point")}} AS per_point,
+        {{quantile "sorted_per_point" "0.5" (size "sorted_per_point")}} AS per_point,
         sum(prices) OVER (PARTITION BY pricing_tier, currency) AS price_count
     FROM bands
 )
@@ -31,9 +31,9 @@ SELECT
     currency,
     authority_band,
     prices,
-    CAST({{nth "sorted_amounts" "0.25" "prices"}} AS DECIMAL(18, 2)) AS p25_price,
-    CAST({{nth "sorted_amounts" "0.5" "prices"}} AS DECIMAL(18, 2))  AS median_price,
-    CAST({{nth "sorted_amounts" "0.75" "prices"}} AS DECIMAL(18, 2)) AS p75_price,
+    CAST({{quantile "sorted_amounts" "0.25" "prices"}} AS DECIMAL(18, 2)) AS p25_price,
+    CAST({{quantile "sorted_amounts" "0.5" "prices"}} AS DECIMAL(18, 2))  AS median_price,
+    CAST({{quantile "sorted_amounts" "0.75" "prices"}} AS DECIMAL(18, 2)) AS p75_price,
     CAST(round(per_point * 10000) / 10000 AS DECIMAL(18, 4))               AS median_price_per_point
 FROM medians
 ORDER BY price_count DESC, pricing_tier NULLS LAST, currency NULLS LAST, authority_band NULLS LAST

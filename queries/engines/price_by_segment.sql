@@ -30,9 +30,9 @@ SELECT
     s.currency,
     s.listings,
     CAST(element_at(s.sorted_amounts, 1) AS DECIMAL(18, 2))                                 AS min_price,
-    CAST({{nth "s.sorted_amounts" "0.25" "s.prices"}} AS DECIMAL(18, 2)) AS p25_price,
-    CAST({{nth "s.sorted_amounts" "0.5" "s.prices"}} AS DECIMAL(18, 2))  AS median_price,
-    CAST({{nth "s.sorted_amounts" "0.75" "s.prices"}} AS DECIMAL(18, 2)) AS p75_price,
+    CAST({{quantile "s.sorted_amounts" "0.25" "s.prices"}} AS DECIMAL(18, 2)) AS p25_price,
+    CAST({{quantile "s.sorted_amounts" "0.5" "s.prices"}} AS DECIMAL(18, 2))  AS median_price,
+    CAST({{quantile "s.sorted_amounts" "0.75" "s.prices"}} AS DECIMAL(18, 2)) AS p75_price,
 {{- if spark}}
     CAST(get(s.sorted_amounts, CAST(s.prices AS INT) - 1) AS DECIMAL(18, 2))                AS max_price,
     CAST(s.total_amount / s.prices AS DECIMAL(22, 2))                                      AS mean_price

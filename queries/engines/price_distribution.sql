@@ -58,8 +58,8 @@ spans AS (
         prices,
         lowest_band,
         highest_band,
-        {{nth "sorted_values" "0.01" (size "sorted_values")}} AS first_band,
-        {{nth "sorted_values" "0.99" (size "sorted_values")}} AS last_band
+        {{quantile "sorted_values" "0.01" (size "sorted_values")}} AS first_band,
+        {{quantile "sorted_values" "0.99" (size "sorted_values")}} AS last_band
     FROM sorted_bands
 ),
 shown_bands AS (

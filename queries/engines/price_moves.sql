@@ -40,8 +40,8 @@ SELECT
     changes,
     rises,
     falls,
-    CAST(round({{nth "sorted_percents" "0.25" (size "sorted_percents")}} * 10) / 10 AS DECIMAL(38, 1)) AS p25_percent,
-    CAST(round({{nth "sorted_percents" "0.5" (size "sorted_percents")}} * 10) / 10 AS DECIMAL(38, 1))  AS median_percent,
-    CAST(round({{nth "sorted_percents" "0.75" (size "sorted_percents")}} * 10) / 10 AS DECIMAL(38, 1)) AS p75_percent
+    CAST(round({{quantile "sorted_percents" "0.25" (size "sorted_percents")}} * 10) / 10 AS DECIMAL(38, 1)) AS p25_percent,
+    CAST(round({{quantile "sorted_percents" "0.5" (size "sorted_percents")}} * 10) / 10 AS DECIMAL(38, 1))  AS median_percent,
+    CAST(round({{quantile "sorted_percents" "0.75" (size "sorted_percents")}} * 10) / 10 AS DECIMAL(38, 1)) AS p75_percent
 FROM days
 ORDER BY day, pricing_tier NULLS LAST, currency NULLS LAST

@@ -43,6 +43,6 @@ SELECT
     CAST(refunded_sales AS DECIMAL(18, 2))                          AS refunded_total,
     CAST(due_sales AS DECIMAL(18, 2))                               AS refund_due_total,
     CAST(round(CAST(100 * refunded AS DOUBLE) / items * 10) / 10 AS DECIMAL(38, 1))  AS refunded_percent,
-    CAST(round({{nth "sorted_micros" "0.5" (size "sorted_micros")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p50_days_to_refund
+    CAST(round({{quantile "sorted_micros" "0.5" (size "sorted_micros")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p50_days_to_refund
 FROM months
 ORDER BY month NULLS LAST

@@ -55,12 +55,12 @@ SELECT
     tier,
     compared_tier,
     listings,
-    CAST({{nth "amounts" "0.5" "listings"}} AS DECIMAL(18, 2))          AS median_price,
-    CAST({{nth "compared_amounts" "0.5" "listings"}} AS DECIMAL(18, 2)) AS compared_median_price,
-    CAST({{nth "sorted_gaps" "0.25" "listings"}} AS DECIMAL(18, 2)) AS p25_gap,
-    CAST({{nth "sorted_gaps" "0.5" "listings"}} AS DECIMAL(18, 2))  AS median_gap,
-    CAST({{nth "sorted_gaps" "0.75" "listings"}} AS DECIMAL(18, 2)) AS p75_gap,
-    CAST(round({{nth "percents" "0.5" (size "percents")}} * 10) / 10 AS DECIMAL(38, 1))   AS median_gap_percent,
+    CAST({{quantile "amounts" "0.5" "listings"}} AS DECIMAL(18, 2))          AS median_price,
+    CAST({{quantile "compared_amounts" "0.5" "listings"}} AS DECIMAL(18, 2)) AS compared_median_price,
+    CAST({{quantile "sorted_gaps" "0.25" "listings"}} AS DECIMAL(18, 2)) AS p25_gap,
+    CAST({{quantile "sorted_gaps" "0.5" "listings"}} AS DECIMAL(18, 2))  AS median_gap,
+    CAST({{quantile "sorted_gaps" "0.75" "listings"}} AS DECIMAL(18, 2)) AS p75_gap,
+    CAST(round({{quantile "percents" "0.5" (size "percents")}} * 10) / 10 AS DECIMAL(38, 1))   AS median_gap_percent,
     compared_cheaper
 FROM gaps
 ORDER BY listings DESC, currency NULLS LAST, tier, compared_tier

@@ -67,6 +67,6 @@ SELECT
     in_revision,
     overdue,
     published_recently,
-    CAST(round({{nth "sorted_durations" "0.5" (size "sorted_durations")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p50_days_to_publish
+    CAST(round({{quantile "sorted_durations" "0.5" (size "sorted_durations")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p50_days_to_publish
 FROM writers
 ORDER BY open_articles DESC, writer_id NULLS LAST

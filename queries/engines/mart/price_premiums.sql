@@ -27,7 +27,7 @@ value_amounts AS (
 ),
 value_medians AS (
     SELECT trait, value, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link, own_prices,
-        {{nth "amounts" "0.5" (size "amounts")}} AS median
+        {{quantile "amounts" "0.5" (size "amounts")}} AS median
     FROM value_amounts
 ),
 -- The column segment_medians contains all values of the segment with their medians.
@@ -111,8 +111,8 @@ premiums AS (
         m.trait,
         m.value,
         {{size "m.amounts"}}                                                     AS prices,
-        {{nth "m.amounts" "0.5" (size "m.amounts")}}        AS median,
-        {{nth "t.amounts" "0.5" (size "t.amounts")}}        AS median_all,
+        {{quantile "m.amounts" "0.5" (size "m.amounts")}}        AS median,
+        {{quantile "t.amounts" "0.5" (size "t.amounts")}}        AS median_all,
         {{size "t.amounts"}}                                                     AS market_prices
     FROM amounts_by_value AS m
     JOIN amounts_by_market AS t ON t.pricing_tier IS NOT DISTINCT FROM m.pricing_tier AND t.currency IS NOT DISTINCT FROM m.currency
