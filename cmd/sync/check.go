@@ -102,7 +102,7 @@ func checkBucket(ctx context.Context, g *globals, cfg config.Config) error {
 func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {
 	fmt.Fprintf(w, "service        %s answered in %s\n", cfg.API.BaseURL, p.Latency.Round(time.Millisecond))
 	fmt.Fprintf(w, "token          type %s, team %s, %s\n", orNone(p.Token.Type), orNone(p.Token.TeamID), plural.Count(len(p.Token.Scopes), "scope"))
-	fmt.Fprintf(w, "warehouse      %s, newest snapshot %s\n", cfg.Warehouse.Dir, orNone(p.Latest))
+	fmt.Fprintf(w, "warehouse      %s, newest snapshot %s\n", cfg.Warehouse.Dir, orNone(p.PublishedRun))
 	free, need := plural.FormatBytes(p.FreeBytes), plural.FormatBytes(p.NeedBytes)
 	diskText := fmt.Sprintf("%s free, a night may need %s", free, need)
 	switch {
@@ -115,18 +115,18 @@ func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {
 	for _, d := range p.Damage {
 		fmt.Fprintf(w, "damaged        %s: %s; repair: %s\n", query.EscapeLines(d.File), query.EscapeLines(d.Problem), d.Repair.Command())
 	}
-	if p.Locked != nil {
-		fmt.Fprintf(w, "lock           %v\n", p.Locked)
+	if p.LockedErr != nil {
+		fmt.Fprintf(w, "lock           %v\n", p.LockedErr)
 	}
-	if p.Stopped != nil {
+	if p.StoppedRun != nil {
 		fmt.Fprintf(w, "gate           stopped run %s: %s; the next run does not resume it; "+
-			"if the service really deleted these rows, run placementsync run --allow-mass-delete\n", p.Stopped.ID, ledger.DescribeLosses(p.Stopped.Losses))
+			"if the service really deleted these rows, run placementsync run --allow-mass-delete\n", p.StoppedRun.ID, ledger.DescribeLosses(p.StoppedRun.Losses))
 	}
 	t := textTable{columns: []column{{name: "stream"}, {name: "plan"}, {name: "requests last time", isNumber: true}, {name: "at the configured rate", isNumber: true}}}
 	for _, s := range p.Streams {
 		action, requests := "run", "not read yet"
-		if s.Skip != "" {
-			action = "skip: " + s.Skip
+		if s.SkipReason != "" {
+			action = "skip: " + s.SkipReason
 		}
 		if s.LastRequests >= 0 {
 			requests = fmt.Sprint(s.LastRequests)
@@ -134,8 +134,8 @@ func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {
 		t.addRow(s.Name, action, requests, minTime(s.LastRequests, cfg.API.RequestsPerSecond))
 	}
 	fmt.Fprintf(w, "\n%s\n\n%s\n", t.render(0), expectedCost(p, cfg.API.RequestsPerSecond))
-	if ids, streams := p.Last.Unread(); ids > 0 {
-		fmt.Fprintf(w, "not read by the last night: %s\n", unreadText(ids, streams, p.Last.NightsLeft))
+	if ids, streams := p.LastNight.Unread(); ids > 0 {
+		fmt.Fprintf(w, "not read by the last night: %s\n", unreadText(ids, streams, p.LastNight.NightsLeft))
 	}
 	return planErr(p)
 }
@@ -143,10 +143,10 @@ func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {
 // planErr returns the first known reason why a night would fail, or nil.
 func planErr(p pipeline.Plan) error {
 	switch {
-	case p.Unwritable != nil:
-		return p.Unwritable
-	case p.Locked != nil:
-		return p.Locked
+	case p.WriteErr != nil:
+		return p.WriteErr
+	case p.LockedErr != nil:
+		return p.LockedErr
 	case p.TooFull():
 		return fmt.Errorf("check the disk: %s of free space is too little for a night: free some space, or run placementsync prune", plural.FormatBytes(p.FreeBytes))
 	case len(p.Damage) > 0:

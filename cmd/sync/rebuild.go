@@ -125,9 +125,9 @@ func restoreBackup(ctx context.Context, g *globals, cfg config.Config, o rebuild
 
 // showRebuilt prints the published version and all losses.
 func showRebuilt(g *globals, r pipeline.RebuildResult) error {
-	if r.Runs > 0 {
+	if r.RestoredRuns > 0 {
 		fmt.Fprintf(g.stdout, "published %s: current rows of %s, history of %s\n", r.Manifest.RunID,
-			r.Last.Format(time.DateTime), plural.Count(r.Runs, "run"))
+			r.Last.Format(time.DateTime), plural.Count(r.RestoredRuns, "run"))
 	} else {
 		fmt.Fprintf(g.stdout, "published %s from %s of %s to %s\n", r.Manifest.RunID, plural.Count(r.Snapshots, "snapshot"),
 			r.First.Format(time.DateOnly), r.Last.Format(time.DateOnly))

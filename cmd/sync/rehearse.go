@@ -75,7 +75,7 @@ func (g *globals) rehearse(ctx context.Context, cfg config.Config, wh *warehouse
 	if damaged, ok := errors.AsType[*pipeline.SeriesError](err); ok {
 		// The advice of this error is for a warehouse, not for the restored copy.
 		return res, fmt.Errorf("rebuild the restored copy: %s of the Parquet series are damaged in the backup, such as %s (%s); the warehouse was not changed: "+
-			"run placementsync backup --verify --read-data", plural.Count(len(damaged.Found), "file"), damaged.Found[0].File, damaged.Found[0].Problem)
+			"run placementsync backup --verify --read-data", plural.Count(len(damaged.Damage), "file"), damaged.Damage[0].File, damaged.Damage[0].Problem)
 	}
 	if err != nil {
 		return res, fmt.Errorf("rebuild the restored copy: %w", err)

@@ -73,9 +73,9 @@ func (n *night) audit(ctx context.Context) error {
 	for _, c := range n.run.Checks {
 		n.cfg.Log.Warn("check failed", "check", c.Name, "severity", c.Severity, "outcome", c.Outcome, "rows", c.Rows, "reason", c.Reason)
 	}
-	holding := slices.DeleteFunc(results, func(c ledger.CheckResult) bool { return !c.Holds() })
-	if len(holding) > 0 {
-		return &HoldError{n.run.ID, holding}
+	holdingChecks := slices.DeleteFunc(results, func(c ledger.CheckResult) bool { return !c.Holds() })
+	if len(holdingChecks) > 0 {
+		return &HoldError{n.run.ID, holdingChecks}
 	}
 	return nil
 }

@@ -12,41 +12,40 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// Plan describes the next night.
+// Plan describes the warehouse and the next night.
 type Plan struct {
 	Token Token
 	// Latency is the response time of the token request.
 	Latency time.Duration
-	// Latest is the run that readers see. It is empty before the first night.
-	Latest string
-	// FreeBytes is the free space on the warehouse's disk. NeedBytes is
-	// the space that a night may need: twice the size of the newest version. It is 0
-	// before the first version.
+	// PublishedRun is the run that readers see. It is empty before the first night.
+	PublishedRun string
+	// FreeBytes is the free space on the warehouse's disk. NeedBytes is the space that a night may need:
+	// twice the size of the newest version, or 0 before the first version.
 	FreeBytes, NeedBytes int64
-	// Unwritable is the error of a test write. It is nil if the test write succeeded.
-	Unwritable error
+	// WriteErr is the error of a test write. It is nil if the test write succeeded.
+	WriteErr error
 	// Damage lists the damage that is visible in the names and sizes of files. It is empty if
 	// a run holds the lock, because Check then skips this test.
 	Damage []integrity.Damage
-	// Stopped is the last run if a gate stopped it. Otherwise it is nil.
-	Stopped *ledger.Run
-	// Locked describes the run that holds the lock. It is nil if the lock is free.
-	Locked  *warehouse.LockedError
-	Streams []StreamPlan
+	// StoppedRun is the last run if a gate stopped it. Otherwise it is nil.
+	StoppedRun *ledger.Run
+	// LockedErr describes the run that holds the lock. It is nil if the lock is free.
+	LockedErr *warehouse.LockedError
+	Streams   []StreamPlan
 	// Requests estimates the requests of the next night: the sum of LastRequests of the
 	// streams that the night would read. It is 0 before the first night. NeverRead counts the streams that
 	// the night would read for the first time. Requests does not include them.
 	Requests  int64
 	NeverRead int
-	// Last is the newest night with a snapshot. It has no id before the first night.
-	Last ledger.Run
+	// LastNight is the newest night with a snapshot. It has no id before the first night.
+	LastNight ledger.Run
 }
 
 // StreamPlan is the plan for one stream.
 type StreamPlan struct {
 	Name string
-	// Skip is the reason why the stream would not be read. Empty means that it would be read.
-	Skip string
+	// SkipReason is the reason why the stream would not be read. Empty means that it would be read.
+	SkipReason string
 	// LastRequests is the number of requests in the last run that read the stream, including those whose
 	// response had landed in an earlier attempt. It is -1 if no run has read the stream.
 	LastRequests int64
@@ -70,7 +69,7 @@ func Check(ctx context.Context, cfg Config) (Plan, error) {
 		return p, err
 	}
 	p.Latency = time.Since(start)
-	if p.Latest, _, err = wh.Versions.Latest(); err != nil {
+	if p.PublishedRun, _, err = wh.Versions.Latest(); err != nil {
 		return p, err
 	}
 	if err := wh.Versions.CheckFormat(); err != nil {
@@ -82,11 +81,11 @@ func Check(ctx context.Context, cfg Config) (Plan, error) {
 	if p.NeedBytes, err = wh.Versions.NextNightBytes(); err != nil {
 		return p, err
 	}
-	if err := wh.Folder.CheckUnlocked(); err != nil && !errors.As(err, &p.Locked) {
+	if err := wh.Folder.CheckUnlocked(); err != nil && !errors.As(err, &p.LockedErr) {
 		return p, err
 	}
-	p.Unwritable = wh.Folder.CheckWritable()
-	if p.Locked == nil {
+	p.WriteErr = wh.Folder.CheckWritable()
+	if p.LockedErr == nil {
 		report, err := integrity.Check(ctx, wh, false)
 		if err != nil && !errors.As(err, new(*warehouse.NoWarehouseError)) {
 			return p, err
@@ -103,22 +102,22 @@ func (p Plan) TooFull() bool {
 	return p.FreeBytes < max(minBytes, p.NeedBytes/2)
 }
 
-// planStreams sets Stopped, Last, Streams, Requests and NeverRead.
+// planStreams sets StoppedRun, LastNight, Streams, Requests and NeverRead.
 func (p *Plan) planStreams(cfg Config, wh *warehouse.Warehouse) error {
 	runs, err := wh.Ledger.Runs()
 	if err != nil {
 		return err
 	}
 	if n := len(runs); n > 0 && len(runs[n-1].Losses) > 0 {
-		p.Stopped = &runs[n-1]
+		p.StoppedRun = &runs[n-1]
 	}
-	p.Last, _ = lastPublishedNight(runs)
+	p.LastNight, _ = lastPublishedNight(runs)
 	for _, s := range cfg.Streams {
 		if s.IsEvents() {
 			continue // events need no requests
 		}
-		planned := StreamPlan{Name: s.Name, Skip: cfg.skipReason(p.Token, s), LastRequests: lastRequests(runs, s.Name)}
-		if planned.Skip == "" {
+		planned := StreamPlan{Name: s.Name, SkipReason: cfg.skipReason(p.Token, s), LastRequests: lastRequests(runs, s.Name)}
+		if planned.SkipReason == "" {
 			p.Requests += max(0, planned.LastRequests)
 			if planned.LastRequests < 0 {
 				p.NeverRead++

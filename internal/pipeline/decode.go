@@ -31,8 +31,8 @@ const batchBytes = 32 << 20
 // night, because no other stream could be loaded either.
 var errStage = errors.New("stage rows")
 
-// stageErr marks an error of the warehouse. It returns nil for nil.
-func stageErr(err error) error {
+// markStageErr marks an error of the warehouse. It returns nil for nil.
+func markStageErr(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -98,43 +98,43 @@ func (k *sink) readBody(ctx context.Context, r fetch.Response) (stream.PageFacts
 	}
 	defer func() { k.free <- d }()
 	if err := k.night.faultPoint("response landed"); err != nil {
-		return stream.PageFacts{}, stageErr(err)
+		return stream.PageFacts{}, markStageErr(err)
 	}
-	page, err := k.decodeBody(ctx, d, r)
+	facts, err := k.decodeBody(ctx, d, r)
 	if errors.Is(err, transform.ErrMalformed) {
 		return stream.PageFacts{}, fmt.Errorf("%w: %w", fetch.ErrMalformed, err)
 	}
 	if err != nil {
 		return stream.PageFacts{}, err
 	}
-	k.records.Add(int64(page.Records))
-	page.IDs = slices.Clone(page.IDs) // the decoder reuses the slice
-	k.night.cfg.Progress.countResponse(r, page)
+	k.records.Add(int64(facts.Records))
+	facts.IDs = slices.Clone(facts.IDs) // the decoder reuses the slice
+	k.night.cfg.Progress.countResponse(r, facts)
 	if d.unstagedBytes += len(r.Body); d.Rows() < cmp.Or(k.night.cfg.BatchRows, batchRows) && d.unstagedBytes < batchBytes {
-		return page, nil
+		return facts, nil
 	}
-	return page, k.flushDecoders(ctx, d)
+	return facts, k.flushDecoders(ctx, d)
 }
 
-// decodeBody decodes a body. If the decoder has no space for the rows, it stages the earlier rows of the
-// decoder and decodes the body again.
+// decodeBody decodes a body. If the decoder has no space for the rows, its earlier rows are staged, and the
+// body is decoded again.
 func (k *sink) decodeBody(ctx context.Context, d *decoder, r fetch.Response) (stream.PageFacts, error) {
 	origin := transform.Origin{Seq: r.Seq, Param: r.Param, Pass: r.Pass, Page: r.Page}
-	page, err := d.Decode(r.Body, origin)
+	facts, err := d.Decode(r.Body, origin)
 	if !errors.Is(err, transform.ErrFull) {
-		return page, err
+		return facts, err
 	}
 	if err := k.flushDecoders(ctx, d); err != nil {
-		return page, err
+		return facts, err
 	}
 	return d.Decode(r.Body, origin)
 }
 
-// flushDecoders stages the rows of decoders. A decoder can contain rows of several requests, so the
-// statements are not cancelled if ctx ends. An error is also kept for flushAll, because a stream that has
+// flushDecoders stages the rows of decoders. It continues if ctx ends, because a decoder can contain rows of
+// several requests. An error is also kept for flushAll, because a stream that has
 // already failed would not report it.
 func (k *sink) flushDecoders(ctx context.Context, decoders ...*decoder) error {
-	err := stageErr(k.stageRows(context.WithoutCancel(ctx), decoders))
+	err := markStageErr(k.stageRows(context.WithoutCancel(ctx), decoders))
 	if err != nil {
 		k.mu.Lock()
 		k.stagingErr = errors.Join(k.stagingErr, err)
@@ -189,10 +189,10 @@ func (k *sink) flushAll(ctx context.Context) error {
 
 // stageFindings adds the drift of a decoder to the drift of the night, and stages its
 // rejects.
-func (k *sink) stageFindings(ctx context.Context, d transform.Findings) error {
-	k.rejects.Add(int64(len(d.Rejects)))
-	if err := k.night.stage.Findings.AddDriftRecords(ctx, k.night.drift.addFindings(d)); err != nil {
+func (k *sink) stageFindings(ctx context.Context, findings transform.Findings) error {
+	k.rejects.Add(int64(len(findings.Rejects)))
+	if err := k.night.stage.Findings.AddDriftRecords(ctx, k.night.drift.addFindings(findings)); err != nil {
 		return err
 	}
-	return k.night.stage.Findings.AddRejects(ctx, d.Rejects)
+	return k.night.stage.Findings.AddRejects(ctx, findings.Rejects)
 }

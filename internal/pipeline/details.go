@@ -17,7 +17,7 @@ func (r *reader) readDetails(ctx context.Context, result *received, upTo load.Pr
 	s, stage := result.stream, r.night.stage
 	plan, err := r.planDetails(ctx, s)
 	if err != nil {
-		return stageErr(err)
+		return markStageErr(err)
 	}
 	r.night.cfg.Progress.setPlanned(s, plan.ToRequest)
 	var requested []string // the ids that the night had time to request
@@ -64,7 +64,7 @@ func (r *reader) readDetails(ctx context.Context, result *received, upTo load.Pr
 			return err
 		})
 	if err != nil {
-		return stageErr(err)
+		return markStageErr(err)
 	}
 	result.coverage, result.ids = load.ByID, plan.ToRequest+plan.Carried+plan.Unread
 	if !r.night.mode.isRefresh() { // a refresh keeps the grade of the last night
@@ -75,7 +75,7 @@ func (r *reader) readDetails(ctx context.Context, result *received, upTo load.Pr
 		err = r.gradeUnread(ctx, &result.streamResult)
 	}
 	result.gradeKept()
-	return stageErr(err)
+	return markStageErr(err)
 }
 
 // planDetails decides which details are read in this run. It is called in each round, because the records
@@ -97,7 +97,7 @@ func (r *reader) judgeEmptyResponses(ctx context.Context, s stream.Stream, d *fe
 	}
 	known, err := r.night.stage.Details.KnownIDs(ctx, s)
 	if err != nil {
-		return stageErr(err)
+		return markStageErr(err)
 	}
 	doubted := slices.DeleteFunc(d.EmptyObjects, func(id string) bool { return !known[id] })
 	if len(doubted) > 0 {

@@ -174,7 +174,7 @@ func (n *night) landEvents(ctx context.Context) ([]string, error) {
 func (n *night) gradeEvents(ctx context.Context, result *received) error {
 	hasRows, err := n.stage.Events.HasRows(ctx, result.stream.Root().Name)
 	if err != nil {
-		return stageErr(err)
+		return markStageErr(err)
 	}
 	result.coverage = load.Unproven
 	result.evidence.Grade, result.evidence.Reason = fetch.BestEffort, "built from received webhook deliveries; missed deliveries cannot be detected"

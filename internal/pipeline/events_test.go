@@ -21,25 +21,25 @@ import (
 )
 
 // statusEvent returns an event about an article.
-func statusEvent(id, article string) [3]string {
-	return [3]string{id, webhook.StatusChanged, `{"article_id":"` + article + `"}`}
+func statusEvent(id, article string) delivery {
+	return delivery{id, webhook.StatusChanged, `{"article_id":"` + article + `"}`}
 }
 
-// articleStreams returns the names of the streams of campaigns and articles, and of the streams of their
+// articleStreamNames returns the names of the streams of campaigns and articles, and of the streams of their
 // events.
-func articleStreams() []string {
+func articleStreamNames() []string {
 	return []string{"campaigns", "campaign_details", "campaign_articles", "campaign_status_counts", "articles", "article_comments", "article_status_events", "article_comment_events"}
 }
 
 // TestEventsJoinTheSnapshot delivers valid and invalid events, an event with an unknown topic, and an
 // event that was delivered before.
 func TestEventsJoinTheSnapshot(t *testing.T) {
-	h := newHarness(t, smallWorld(), articleStreams()...)
+	h := newHarness(t, smallWorld(), articleStreamNames()...)
 	h.cfg.BatchRows = 2
 	res := h.requireComplete(h.night())
 	h.requireStream(res.Run, "article_status_events", fetch.Skipped, ledger.ReasonNoDelivery, false)
-	h.deliver(statusEvent("a", "1"), statusEvent("b", "2"), [3]string{"c", webhook.CommentCreated, `{"id":"c1"}`},
-		[3]string{"d", webhook.StatusChanged, `{}`}, [3]string{"e", "order.paid", `{"id":7}`}, statusEvent("f", "5"))
+	h.deliver(statusEvent("a", "1"), statusEvent("b", "2"), delivery{"c", webhook.CommentCreated, `{"id":"c1"}`},
+		delivery{"d", webhook.StatusChanged, `{}`}, delivery{"e", "order.paid", `{"id":7}`}, statusEvent("f", "5"))
 	h.cfg.DryRun = true
 	h.requireComplete(h.night())
 	h.cfg.DryRun = false
@@ -69,8 +69,8 @@ func TestEventsJoinTheSnapshot(t *testing.T) {
 
 // TestManyEvents delivers more events than one batch contains.
 func TestManyEvents(t *testing.T) {
-	h := newHarness(t, smallWorld(), articleStreams()...)
-	var events [][3]string
+	h := newHarness(t, smallWorld(), articleStreamNames()...)
+	var events []delivery
 	for i := range 1002 {
 		events = append(events, statusEvent(fmt.Sprintf("e%04d", i), fmt.Sprint(i)))
 	}
@@ -82,7 +82,7 @@ func TestManyEvents(t *testing.T) {
 // TestEventsOutliveFailures delivers events before a failed night, a rollback, a replay and a
 // rebuild. No event may be lost or stored twice.
 func TestEventsOutliveFailures(t *testing.T) {
-	h := newHarness(t, smallWorld(), articleStreams()...)
+	h := newHarness(t, smallWorld(), articleStreamNames()...)
 	requireEvents := func(want ...string) {
 		t.Helper()
 		h.requireLines("SELECT event_id FROM article_status_events ORDER BY 1", want...)
@@ -121,10 +121,10 @@ func TestEventsOutliveFailures(t *testing.T) {
 // TestPrivateEvents delivers events with private values. The configuration names only columns of
 // article_comments. The same values in events must be private too.
 func TestPrivateEvents(t *testing.T) {
-	h := newHarness(t, smallWorld(), articleStreams()...)
+	h := newHarness(t, smallWorld(), articleStreamNames()...)
 	h.cfg.Privacy.Drop, h.cfg.Privacy.Hash, h.cfg.Privacy.Key = []string{"article_comments.content"}, []string{"article_comments.author_name"}, []byte("key")
-	h.deliver([3]string{"c", webhook.CommentCreated, `{"id":"c1","content":{"type":"doc","content":[{"type":"text","text":"s3cret"}]},"author":{"name":"s3cret"}}`},
-		[3]string{"d", webhook.CommentCreated, `{"content":"s3cret"}`}, [3]string{"e", "comment.moved", `{"content":"s3cret"}`}, statusEvent("f", "1"))
+	h.deliver(delivery{"c", webhook.CommentCreated, `{"id":"c1","content":{"type":"doc","content":[{"type":"text","text":"s3cret"}]},"author":{"name":"s3cret"}}`},
+		delivery{"d", webhook.CommentCreated, `{"content":"s3cret"}`}, delivery{"e", "comment.moved", `{"content":"s3cret"}`}, statusEvent("f", "1"))
 	h.requireComplete(h.night())
 	for _, table := range []string{"article_comment_events", "meta.webhook_events", "meta.rejects", "meta.drift"} {
 		if text := strings.Join(h.lines("SELECT to_json(x)::VARCHAR FROM "+table+" x"), "\n"); strings.Contains(text, "s3cret") {
@@ -140,7 +140,7 @@ func TestPrivateEvents(t *testing.T) {
 // TestRefresh reads an article and its campaign again. All other rows and grades must stay as the night
 // left them.
 func TestRefresh(t *testing.T) {
-	h := newHarness(t, smallWorld(), append(articleStreams(), "tags")...)
+	h := newHarness(t, smallWorld(), append(articleStreamNames(), "tags")...)
 	targets := pipeline.Targets{}
 	if _, err := pipeline.Refresh(t.Context(), h.cfg, targets); !errors.Is(err, pipeline.ErrPending) {
 		t.Fatalf("a refresh before the first night ended with %v, want ErrPending", err)
@@ -219,7 +219,7 @@ func TestRefresh(t *testing.T) {
 // TestRefreshKeepsAWorseGrade refreshes one article after a night in which another article failed. The
 // other article is still old, so the grade and the age of the stream must stay.
 func TestRefreshKeepsAWorseGrade(t *testing.T) {
-	h := newHarness(t, smallWorld(), articleStreams()...)
+	h := newHarness(t, smallWorld(), articleStreamNames()...)
 	first := h.requireComplete(h.night())
 	articles := h.lines("SELECT id FROM articles ORDER BY id LIMIT 2")
 	h.service.SetFaults(sim.Fault{Path: "/articles/" + articles[0], Kind: sim.FaultStatus, Status: 500})

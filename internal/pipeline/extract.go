@@ -83,7 +83,7 @@ func (r *reader) readStreams(ctx context.Context, f *finisher) error {
 		}
 		if s.IsEvents() && n.eventSinks == nil {
 			if err := n.takeEvents(ctx); err != nil {
-				return stageErr(err)
+				return markStageErr(err)
 			}
 		}
 		if s.IsDetail() && partlyRead == nil {

@@ -61,8 +61,8 @@ func TestFailedList(t *testing.T) {
 	h.requireIDs("orders", "/orders")
 }
 
-// TestForbiddenStreams answers requests with 403. A 403 is an error only if the rights of the token include
-// the stream.
+// TestForbiddenStreams answers requests with 403. A 403 is an error only if the scopes of the stream are
+// documented.
 func TestForbiddenStreams(t *testing.T) {
 	h := newHarness(t, smallWorld(), "product_listings", "campaigns", "campaign_articles", "articles")
 	h.requireComplete(h.night())
@@ -109,7 +109,7 @@ func TestLimitedToken(t *testing.T) {
 
 // TestTokenErrors rejects the token at the start of a night and while details are read.
 func TestTokenErrors(t *testing.T) {
-	h := newHarness(t, smallWorld(), orderStreams()...)
+	h := newHarness(t, smallWorld(), orderStreamNames()...)
 	h.requireComplete(h.night())
 	h.service.SetFaults(statusFault("/orders/{order_id}", http.StatusUnauthorized))
 	res, err := h.failedNight()
@@ -142,7 +142,7 @@ func TestTokenErrors(t *testing.T) {
 // TestFailedDetails makes the requests of two details fail, and then answers the request of a third detail
 // with an empty object.
 func TestFailedDetails(t *testing.T) {
-	h := newHarness(t, smallWorld(), orderStreams()...)
+	h := newHarness(t, smallWorld(), orderStreamNames()...)
 	h.requireComplete(h.night())
 	orders := h.lines("SELECT id FROM orders ORDER BY id")
 	h.service.SetFaults(sim.Fault{Path: "/orders/" + orders[0], Kind: sim.FaultStatus, Status: 500}, sim.Fault{Path: "/orders/" + orders[1], Kind: sim.FaultStatus, Status: 500})
@@ -168,22 +168,22 @@ func TestChangedDetails(t *testing.T) {
 	world.HistoryDays, world.Orders, world.SilentChange, world.ListingChange = 2000, 30, -1, -1
 	h := newHarness(t, world, "orders", "order_details", "product_listings")
 	h.cfg.Details, h.cfg.Recheck, h.cfg.LiveDays = pipeline.ChangedDetails, 2, 1
-	all := streamOf(t, h.requireComplete(h.night()).Run, "order_details").Fetched
-	if all < 20 {
-		t.Fatalf("the first night read %d details, want at least 20", all)
+	allDetails := streamOf(t, h.requireComplete(h.night()).Run, "order_details").Fetched
+	if allDetails < 20 {
+		t.Fatalf("the first night read %d details, want at least 20", allDetails)
 	}
 	var rechecked int64
 	for night := 2; night <= 3; night++ {
 		res := h.requireComplete(h.unchangedNight())
 		s := h.requireStream(res.Run, "order_details", fetch.Bounded, "last read at most ", false)
-		if s.Carried == 0 || s.Carried+s.Fetched != all || s.Rechecked == 0 || s.Rechecked > s.Fetched {
-			t.Errorf("night %d: %+v, want some of %d carried and some read again", night, s, all)
+		if s.Carried == 0 || s.Carried+s.Fetched != allDetails || s.Rechecked == 0 || s.Rechecked > s.Fetched {
+			t.Errorf("night %d: %+v, want some of %d carried and some read again", night, s, allDetails)
 		}
 		rechecked += s.Rechecked
 		h.requireIDs("orders", "/orders")
 	}
-	if rechecked < all*9/10 {
-		t.Errorf("%d of %d settled details were read again within 2 nights, want at least 90 %%", rechecked, all)
+	if rechecked < allDetails*9/10 {
+		t.Errorf("%d of %d settled details were read again within 2 nights, want at least 90 %%", rechecked, allDetails)
 	}
 	h.cfg.Recheck = 0
 	res := h.requireComplete(h.unchangedNight())
@@ -207,7 +207,7 @@ func gatedHarness(t *testing.T, names ...string) *harness {
 // TestGateReadsListsAgain answers the first request of a list with an empty page. The night must read this
 // list a second time, without new requests of the other lists.
 func TestGateReadsListsAgain(t *testing.T) {
-	h := gatedHarness(t, orderStreams()...)
+	h := gatedHarness(t, orderStreamNames()...)
 	h.service.SetFaults(emptyListFault("/products/listings", 1))
 	h.service.ResetRequests()
 	var log lockedBuffer
@@ -227,7 +227,7 @@ func TestGateReadsListsAgain(t *testing.T) {
 // TestGateStopsTheNight answers all requests of a list with an empty page. The night must be published only
 // with AllowMassDelete.
 func TestGateStopsTheNight(t *testing.T) {
-	h := gatedHarness(t, orderStreams()...)
+	h := gatedHarness(t, orderStreamNames()...)
 	listings := int64(len(h.service.Records("/products/listings")))
 	h.service.SetFaults(emptyListFault("/products/listings", 0))
 	h.service.ResetRequests()
@@ -242,15 +242,15 @@ func TestGateStopsTheNight(t *testing.T) {
 	h.service.SetFaults()
 	plan, err := pipeline.Check(t.Context(), h.cfg)
 	must(t, err)
-	if plan.Stopped == nil || plan.Stopped.ID != res.Run.ID {
-		t.Errorf("the plan shows %+v, want the stopped run", plan.Stopped)
+	if plan.StoppedRun == nil || plan.StoppedRun.ID != res.Run.ID {
+		t.Errorf("the plan shows %+v, want the stopped run", plan.StoppedRun)
 	}
 	// The stopped run is not resumed, because its responses may be wrong.
 	if next := h.requireComplete(h.unchangedNight()); next.Run.ID == res.Run.ID {
 		t.Errorf("run %s was resumed, want a new run", res.Run.ID)
 	}
-	if plan, err = pipeline.Check(t.Context(), h.cfg); err != nil || plan.Stopped != nil {
-		t.Errorf("after a complete night the plan shows %+v (%v), want no stopped run", plan.Stopped, err)
+	if plan, err = pipeline.Check(t.Context(), h.cfg); err != nil || plan.StoppedRun != nil {
+		t.Errorf("after a complete night the plan shows %+v (%v), want no stopped run", plan.StoppedRun, err)
 	}
 	h.service.SetFaults(emptyListFault("/products/listings", 0))
 	h.cfg.AllowMassDelete = true
@@ -291,7 +291,7 @@ func TestGateReads404Again(t *testing.T) {
 
 // TestProgress reads the progress before, during and after nights.
 func TestProgress(t *testing.T) {
-	h := newHarness(t, smallWorld(), append(orderStreams(), "folders")...)
+	h := newHarness(t, smallWorld(), append(orderStreamNames(), "folders")...)
 	tracker := &pipeline.ProgressTracker{}
 	h.cfg.Progress, h.cfg.Fetch.Concurrency = tracker, 1
 	h.cfg.Details = pipeline.AllDetails

@@ -32,7 +32,7 @@ func (e *LossError) Error() string {
 func (b *rebuild) checkLoss(ctx context.Context) error {
 	latest, ok, err := b.wh.Versions.Latest()
 	if err != nil || !ok || b.cfg.AcceptLoss {
-		return nil //nolint:nilerr // without a version, or with --accept-loss, there is nothing to compare
+		return nil //nolint:nilerr // nothing is compared without a readable version, or with --accept-loss
 	}
 	before, err := integrity.CountVersion(ctx, b.wh, latest)
 	if err != nil {

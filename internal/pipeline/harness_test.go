@@ -47,8 +47,8 @@ func smallWorld() sim.Options {
 	return sim.Options{Seed: 1, Token: token, Outlets: 4, Listings: 9, Profiles: 3, Campaigns: 3, Orders: 9, Files: 5, Folders: 2}
 }
 
-// orderStreams returns the names of two lists, and of the detail stream of one of them.
-func orderStreams() []string { return []string{"product_listings", "orders", "order_details"} }
+// orderStreamNames returns the names of two lists, and of the detail stream of one of them.
+func orderStreamNames() []string { return []string{"product_listings", "orders", "order_details"} }
 
 // newHarness returns a harness whose nights read the named streams. Without names, the nights read all
 // streams and events. The warehouse is empty.
@@ -250,14 +250,16 @@ func (h *harness) logTo(to *lockedBuffer) {
 	h.cfg.Log = slog.New(slog.NewTextHandler(to, nil))
 }
 
-// hookSecret signs the events.
-const hookSecret = "whsec-of-the-tests"
+// webhookSecret signs the events.
+const webhookSecret = "whsec-of-the-tests"
 
-// deliver puts events into the inbox, as the receiver does. Each event has an id, a topic and a
-// body.
-func (h *harness) deliver(events ...[3]string) {
+// delivery is the id, topic and body of an event.
+type delivery [3]string
+
+// deliver puts events into the inbox, as the receiver does.
+func (h *harness) deliver(events ...delivery) {
 	h.t.Helper()
-	receiver, err := webhook.New(webhook.Config{Dir: h.warehouse().Folder.InboxPath(), Secrets: []string{hookSecret}, SegmentBytes: 1},
+	receiver, err := webhook.New(webhook.Config{Dir: h.warehouse().Folder.InboxPath(), Secrets: []string{webhookSecret}, SegmentBytes: 1},
 		slog.New(slog.DiscardHandler), func() time.Time { return h.at })
 	must(h.t, err)
 	ctx, stop := context.WithCancel(context.Background())
@@ -266,7 +268,7 @@ func (h *harness) deliver(events ...[3]string) {
 	<-receiver.Ready()
 	server := httptest.NewServer(receiver)
 	for _, e := range events {
-		status, err := sim.Deliver(h.t.Context(), server.Client(), server.URL, sim.Delivery{ID: e[0], Topic: e[1], Body: []byte(e[2])}, hookSecret)
+		status, err := sim.Deliver(h.t.Context(), server.Client(), server.URL, sim.Delivery{ID: e[0], Topic: e[1], Body: []byte(e[2])}, webhookSecret)
 		if err != nil || status != http.StatusNoContent {
 			h.t.Errorf("the response to event %s has the status %d, want 204: %v", e[0], status, err)
 		}
@@ -276,14 +278,14 @@ func (h *harness) deliver(events ...[3]string) {
 	must(h.t, <-ended)
 }
 
-// inProcess answers requests without a network. Each request takes delay, which is virtual time inside
+// inProcessTransport answers requests without a network. Each request takes delay, which is virtual time inside
 // synctest.
-type inProcess struct {
+type inProcessTransport struct {
 	service http.Handler
 	delay   time.Duration
 }
 
-func (s inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
+func (s inProcessTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	timer := time.NewTimer(s.delay)
 	defer timer.Stop()
 	select {
@@ -302,7 +304,7 @@ func (h *harness) limitedNight(limit time.Duration) (res pipeline.Result, reques
 	h.t.Helper()
 	h.at = h.at.Add(time.Hour)
 	h.cfg.MaxDuration, h.cfg.Fetch.BaseURL, h.cfg.Fetch.Concurrency = limit, "http://127.0.0.1/", 1
-	h.cfg.Fetch.Transport = inProcess{h.service, time.Second}
+	h.cfg.Fetch.Transport = inProcessTransport{h.service, time.Second}
 	h.service.ResetRequests()
 	synctest.Test(h.t, func(t *testing.T) { res, err = pipeline.Run(t.Context(), h.cfg) })
 	return res, h.service.Stats().Total, err

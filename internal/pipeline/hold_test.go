@@ -18,15 +18,15 @@ func loadOnlyChecks(t *testing.T, files map[string]string) checks.Set {
 	for name, text := range files {
 		must(t, os.WriteFile(dir+"/"+name+".sql", []byte(text), 0o600))
 	}
-	all, err := checks.Load(dir, nil, nil)
+	allChecks, err := checks.Load(dir, nil, nil)
 	must(t, err)
-	off := map[string]checks.Rule{}
-	for _, q := range all.List() {
+	offRules := map[string]checks.Rule{}
+	for _, q := range allChecks.List() {
 		if _, isGiven := files[q.Name]; !isGiven {
-			off[q.Name] = checks.Rule{Severity: "off"}
+			offRules[q.Name] = checks.Rule{Severity: "off"}
 		}
 	}
-	set, err := checks.Load(dir, off, nil)
+	set, err := checks.Load(dir, offRules, nil)
 	must(t, err)
 	return set
 }

@@ -55,8 +55,8 @@ func (m runMode) targetIDs(s stream.Stream) []string {
 	return nil
 }
 
-// afterStop describes the consequence of a stop of this run.
-func (m runMode) afterStop() string {
+// stopConsequence describes the consequence of a stop of this run.
+func (m runMode) stopConsequence() string {
 	switch {
 	case m.isRefresh():
 		return "readers keep the last snapshot, and the next night reads the records of this refresh"

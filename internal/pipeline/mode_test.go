@@ -14,8 +14,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// idleConfig returns the configuration of a night whose service does not answer.
-func idleConfig(t *testing.T) pipeline.Config {
+// configWithoutService returns the configuration of a night whose service does not answer.
+func configWithoutService(t *testing.T) pipeline.Config {
 	t.Helper()
 	return pipeline.Config{
 		Warehouse: warehouse.Config{Dir: t.TempDir(), KeepVersions: 3, MemoryLimit: "256MB", Threads: 1, Program: "test",
@@ -38,7 +38,7 @@ func TestStopMessage(t *testing.T) {
 		{true, cause, "stopped by an interrupt (SIGINT); readers keep the last snapshot: repeat the command"},
 		{false, nil, "the run was stopped before it was complete; the stored responses are kept: run again to resume"},
 	} {
-		cfg := idleConfig(t)
+		cfg := configWithoutService(t)
 		cfg.DryRun = c.isDryRun
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(c.cause)

@@ -125,8 +125,8 @@ type night struct {
 	// stage is nil before open, and after closeStage.
 	stage *load.Stage
 	drift *driftCollector
-	// inbox contains the webhook events of this run.
-	inbox webhook.Batch
+	// landedEvents contains the webhook events that this run landed from the inbox.
+	landedEvents webhook.Batch
 	// eventSinks contains the sinks of the event streams by name. It is nil before the inbox is read.
 	eventSinks map[string]*sink
 }
@@ -238,17 +238,17 @@ func nameRun(wh *warehouse.Warehouse, lock *warehouse.Lock, snapshotAt, now time
 // finishRun writes the ledger entry of a run and releases the lock.
 func (r *runner) finishRun(ctx context.Context, res Result, err error) (Result, error) {
 	wh := r.night.wh
-	var afterSwitch *warehouse.AfterSwitchError
+	var afterSwitchErr *warehouse.AfterSwitchError
 	if r.published {
-		errors.As(err, &afterSwitch)
+		errors.As(err, &afterSwitchErr)
 	}
 	err = wh.Folder.FullErr(r.logIfPublished(err))
 	if cause := context.Cause(ctx); err != nil && cause != nil {
-		err = &stoppedError{cause, err, r.night.mode.afterStop()}
+		err = &stoppedError{cause, err, r.night.mode.stopConsequence()}
 	}
-	res.Run = r.closeEntry(ctx, err)
-	if afterSwitch != nil {
-		r.night.run.Outcome, r.night.run.Error = ledger.Partial, afterSwitch.Error()
+	res.Run = r.completeLedgerEntry(ctx, err)
+	if afterSwitchErr != nil {
+		r.night.run.Outcome, r.night.run.Error = ledger.Partial, afterSwitchErr.Error()
 		r.night.run.ExitCode = ledger.Partial.ExitCode()
 		res.Run = r.night.run
 	}
@@ -387,9 +387,9 @@ func (r *runner) readAndPublish(ctx context.Context) (res Result, err error) {
 	return r.publish(ctx)
 }
 
-// closeEntry completes the ledger entry of a run. err is the error of the run, or nil. The entry gets
+// completeLedgerEntry completes the ledger entry of a run. err is the error of the run, or nil. The entry gets
 // the grade and the telemetry of each stream.
-func (r *runner) closeEntry(ctx context.Context, err error) ledger.Run {
+func (r *runner) completeLedgerEntry(ctx context.Context, err error) ledger.Run {
 	run := &r.night.run
 	run.EndedAt = run.StartedAt.Add(max(0, r.night.cfg.Now().Sub(run.StartedAt)))
 	switch {

@@ -63,7 +63,7 @@ func TestNightsFollowTheService(t *testing.T) {
 		runs, err := h.warehouse().Ledger.Runs()
 		must(t, err)
 		if diff := cmp.Diff(res.Run, runs[len(runs)-1], cmpopts.IgnoreFields(ledger.Run{}, "Attempts"), cmpopts.EquateApproxTime(0)); diff != "" || len(runs) != night {
-			t.Errorf("night %d: the last of %d entries differs (-result +ledger):\n%s", night, len(runs), diff)
+			t.Errorf("night %d: the last of %d ledger entries differs (-result +ledger):\n%s", night, len(runs), diff)
 		}
 		switch night {
 		case 1:
@@ -125,7 +125,7 @@ func (h *harness) requireCounts(res pipeline.Result) {
 // TestDryRun reads and merges a night. The night must publish no version, and its ledger entry must name
 // no version.
 func TestDryRun(t *testing.T) {
-	h := newHarness(t, smallWorld(), orderStreams()...)
+	h := newHarness(t, smallWorld(), orderStreamNames()...)
 	h.cfg.DryRun, h.cfg.ResumeMaxAge = true, time.Hour
 	res := h.requireComplete(h.night())
 	if !res.Run.SnapshotAt.IsZero() || h.latest() != "" || len(res.Changes) == 0 || res.Changes[0].New == 0 || res.Manifest.RunID != "" {
@@ -216,7 +216,7 @@ func TestInterruptedNightIsResumed(t *testing.T) {
 		"other rights of the token": {func(h *harness) { h.service.SetFaults(rewriteFault("/auth/token", `{"token_type":"full_access"}`)) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHarness(t, smallWorld(), append(orderStreams(), "files")...)
+			h := newHarness(t, smallWorld(), append(orderStreamNames(), "files")...)
 			h.cfg.ResumeMaxAge = 2 * time.Hour
 			ctx, stop := context.WithCancel(t.Context())
 			requests := 0
@@ -266,7 +266,7 @@ func rewriteFault(path, body string) sim.Fault {
 func TestStopDuringTheCommit(t *testing.T) {
 	for _, finishCommit := range []bool{true, false} {
 		run := func(t *testing.T) {
-			h := newHarness(t, smallWorld(), orderStreams()...)
+			h := newHarness(t, smallWorld(), orderStreamNames()...)
 			ctx, stop := context.WithCancel(t.Context())
 			h.cfg.FinishCommit = finishCommit
 			h.cfg.Warehouse.Step = func(name, _ string) error {
@@ -290,7 +290,7 @@ func TestStopDuringTheCommit(t *testing.T) {
 // TestDiskFailures makes each step of a night fail once. Readers must keep the last snapshot, and the
 // next run must publish.
 func TestDiskFailures(t *testing.T) {
-	h := newHarness(t, smallWorld(), orderStreams()...)
+	h := newHarness(t, smallWorld(), orderStreamNames()...)
 	h.cfg.Details, h.cfg.ResumeMaxAge = pipeline.NoDetails, 24*time.Hour
 	h.requireComplete(h.night())
 	diskFull := errors.New("no space left on device")
@@ -328,7 +328,7 @@ func TestDiskFailures(t *testing.T) {
 	}
 }
 
-// TestUnsyncedSwitch makes the sync after the switch of readers fail. The result of the failed night must
+// TestUnsyncedSwitch makes the sync of the switched link "latest" fail. The result of the failed night must
 // report that readers see the new snapshot.
 func TestUnsyncedSwitch(t *testing.T) {
 	h := newHarness(t, smallWorld(), "tags")
@@ -370,7 +370,7 @@ func TestDamagedFileIsWrittenAgain(t *testing.T) {
 
 // TestOnlyOneRun starts a night while another night waits for a response.
 func TestOnlyOneRun(t *testing.T) {
-	h := newHarness(t, smallWorld(), orderStreams()...)
+	h := newHarness(t, smallWorld(), orderStreamNames()...)
 	arrived, proceed := make(chan struct{}), make(chan struct{})
 	var once sync.Once
 	hook := func(*http.Request) {
@@ -385,7 +385,7 @@ func TestOnlyOneRun(t *testing.T) {
 	_, secondErr := pipeline.Run(t.Context(), h.cfg)
 	plan, checkErr := pipeline.Check(t.Context(), func() pipeline.Config {
 		cfg := h.cfg
-		cfg.Fetch.Transport = inProcess{h.service, 0}
+		cfg.Fetch.Transport = inProcessTransport{h.service, 0}
 		return cfg
 	}())
 	close(proceed)
@@ -394,8 +394,8 @@ func TestOnlyOneRun(t *testing.T) {
 	if secondErr == nil || !strings.Contains(secondErr.Error(), "lock") {
 		t.Errorf("the second run ended with %v, want an error about the lock", secondErr)
 	}
-	if plan.Locked == nil || plan.Locked.PID != os.Getpid() || len(plan.Damage) > 0 {
-		t.Errorf("the plan shows the holder of the lock %+v, want this process", plan.Locked)
+	if plan.LockedErr == nil || plan.LockedErr.PID != os.Getpid() || len(plan.Damage) > 0 {
+		t.Errorf("the plan shows the holder of the lock %+v, want this process", plan.LockedErr)
 	}
 }
 

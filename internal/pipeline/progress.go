@@ -17,7 +17,8 @@ type ProgressTracker struct {
 	mu      sync.Mutex
 	client  *fetch.Client // nil if no run is in progress
 	current ledger.Progress
-	// requestsBefore contains the requests of each stream when it was last read, or -1 if it was never read.
+	// requestsBefore contains the number of requests of each stream of current when the stream was last
+	// read, or -1 if it was never read.
 	requestsBefore []int64
 	byID           map[string]bool // the streams whose progress is counted in ids, not in pages
 }
@@ -61,7 +62,7 @@ func perSecond(t fetch.Telemetry, now time.Time) float64 {
 // estimateRest sets the expected number of requests of the run, and the remaining time. runRate is the
 // request rate of the run so far. It is used for a stream that has no rate yet.
 func estimateRest(p *ledger.Progress, requestsBefore []int64, runRate float64) {
-	remaining, known := int64(0), true
+	remaining, isKnown := int64(0), true
 	for i := range p.Streams {
 		s, rest := &p.Streams[i], int64(0)
 		switch {
@@ -69,7 +70,7 @@ func estimateRest(p *ledger.Progress, requestsBefore []int64, runRate float64) {
 		case s.Total > 0:
 			rest = max(0, s.Total-s.Done)
 		case requestsBefore[i] < 0:
-			known = false
+			isKnown = false
 		default:
 			rest = max(0, requestsBefore[i]-s.Requests)
 		}
@@ -79,7 +80,7 @@ func estimateRest(p *ledger.Progress, requestsBefore []int64, runRate float64) {
 			s.Left = durationAt(rest, cmp.Or(p.PerSecond, p.Allowed))
 		}
 	}
-	if known {
+	if isKnown {
 		p.Expected, p.Left = p.Requests+remaining, durationAt(remaining, cmp.Or(p.PerSecond, p.Allowed))
 	}
 }

@@ -70,18 +70,19 @@ func TestEstimateRest(t *testing.T) {
 func TestCountResponse(t *testing.T) {
 	tracker := &ProgressTracker{byID: map[string]bool{"details": true}}
 	tracker.current.Streams = []ledger.StreamProgress{{Name: "list"}, {Name: "details"}}
-	page := func(name string, pass, number, records int, pages int64) {
+	countPage := func(name string, pass, number, records int, pages int64) {
 		tracker.countResponse(fetch.Response{Request: fetch.Request{Stream: name, Pass: pass, Page: number}}, stream.PageFacts{Records: records, Paginated: true, TotalPages: pages})
 	}
 	for i := range 3 {
-		page("list", 1, i+1, 10, 3)
+		countPage("list", 1, i+1, 10, 3)
 	}
-	page("list", 2, 1, 7, 4)
-	page("list", 2, 2, 1, 0) // a page without a total
+	countPage("list", 2, 1, 7, 4)
+	countPage("list", 2, 2, 1, 0) // a page without a total
+	// A record, two pages of a second id, and the first page of a third id.
 	for _, n := range []int{0, 1, 2, 1} {
-		page("details", n, n, 2, 9)
+		countPage("details", n, n, 2, 9)
 	}
-	page("unknown", 1, 1, 9, 9)
+	countPage("unknown", 1, 1, 9, 9)
 	want := []ledger.StreamProgress{{Name: "list", Pass: 2, Done: 2, Total: 4, Rows: 8}, {Name: "details", Done: 3, Rows: 8}}
 	if diff := cmp.Diff(want, tracker.current.Streams); diff != "" {
 		t.Errorf("progress (-want +got):\n%s", diff)
@@ -148,17 +149,17 @@ func TestLastRequests(t *testing.T) {
 func TestDriftIsLimited(t *testing.T) {
 	d := newDriftCollector()
 	at := func(seq uint64) transform.Place { return transform.Place{Seq: seq} }
-	found := func(path, sample string, seq uint64) transform.Findings {
+	findingsOf := func(path, sample string, seq uint64) transform.Findings {
 		return transform.Findings{Drift: []transform.Drift{{Drift: stream.Drift{Table: "orders", Path: path, Kind: "unknown_field", Sample: sample}, First: at(seq)}}}
 	}
-	d.addFindings(found("a", "second", 2))
-	d.addFindings(found("a", "first", 1))
-	d.addFindings(found("a", "third", 3))
+	d.addFindings(findingsOf("a", "second", 2))
+	d.addFindings(findingsOf("a", "first", 1))
+	d.addFindings(findingsOf("a", "third", 3))
 	if len(d.drifts) != 1 || d.drifts[0].Sample != "first" {
 		t.Errorf("the unknown fields are %+v, want one with the sample \"first\"", d.drifts)
 	}
 	for i := range maxDrifts + 5 {
-		d.addFindings(found(string(rune(0x4e00+i)), "", uint64(10+i))) // each path is another letter
+		d.addFindings(findingsOf(string(rune(0x4e00+i)), "", uint64(10+i))) // each path is a different character
 	}
 	if len(d.drifts) != maxDrifts+1 || d.drifts[maxDrifts].Path != "…" {
 		t.Errorf("%d unknown fields are kept, want %d and one for all further paths", len(d.drifts), maxDrifts)

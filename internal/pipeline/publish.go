@@ -131,7 +131,7 @@ func (r *runner) publish(ctx context.Context) (Result, error) {
 		grade, note := finished.tableGrade(files[i].Name)
 		files[i].Grade, files[i].Note = string(grade), note
 	}
-	if err := n.draft.WriteLedgerCopy(r.closeEntry(ctx, nil)); err != nil {
+	if err := n.draft.WriteLedgerCopy(r.completeLedgerEntry(ctx, nil)); err != nil {
 		return Result{}, err
 	}
 	if isHeld {
@@ -192,7 +192,7 @@ func (r *runner) writeEvidence(ctx context.Context, coverage map[string]load.Cov
 	if err != nil {
 		return err
 	}
-	return n.stage.Findings.WriteSummary(ctx, load.Summary{Run: r.closeEntry(ctx, nil), Ledger: runs, Changes: changes, Drift: n.drift.drifts})
+	return n.stage.Findings.WriteSummary(ctx, load.Summary{Run: r.completeLedgerEntry(ctx, nil), Ledger: runs, Changes: changes, Drift: n.drift.drifts})
 }
 
 // ledgerRow returns the part of the ledger entry about one stream, with the evidence and the telemetry of

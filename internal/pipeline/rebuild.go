@@ -44,15 +44,14 @@ type RebuildResult struct {
 	// files of changes are lost. A file of changes contains what a run changed in meta and which rows
 	// it closed.
 	HasMeta bool
-	// Runs is the number of runs whose files of changes gave the closed rows of history. Zero means that
-	// history was copied from the catalog or computed by comparing the snapshots.
-	Runs int
+	// RestoredRuns is the number of runs whose files of changes gave the closed rows of history. Zero means
+	// that history was copied from the catalog or computed by comparing the snapshots.
+	RestoredRuns int
 }
 
 // SeriesError means that the series or the files of changes are damaged.
 type SeriesError struct {
-	// Found lists the damage.
-	Found []integrity.Damage
+	Damage []integrity.Damage
 	// IsCatalogWhole is set if the catalog that readers see is not damaged.
 	IsCatalogWhole bool
 }
@@ -60,7 +59,7 @@ type SeriesError struct {
 func (e *SeriesError) Error() string {
 	var b strings.Builder
 	b.WriteString("rebuild the catalog: the Parquet series is damaged; nothing was published")
-	for _, d := range e.Found {
+	for _, d := range e.Damage {
 		fmt.Fprintf(&b, "\n  %s: %s; this would be lost: %s", d.File, d.Problem, d.Affected)
 	}
 	if e.IsCatalogWhole {
@@ -123,8 +122,8 @@ type rebuild struct {
 	// hasExactPast is set if closed rows were restored from the files of changes or from the catalog.
 	// It is not set if closed rows must be computed by comparing snapshots.
 	hasExactPast bool
-	// last is the newest snapshot of the series.
-	last warehouse.Snapshot
+	// newest is the newest snapshot of the series.
+	newest warehouse.Snapshot
 	// rowsAt contains for each table the snapshot time of its newest intact file, from which the
 	// rows of the table are read.
 	rowsAt map[string]time.Time
@@ -135,7 +134,7 @@ type rebuild struct {
 func (b *rebuild) olderTables() map[string]time.Time {
 	older := map[string]time.Time{}
 	for table, at := range b.rowsAt {
-		if at.Before(b.last.At) {
+		if at.Before(b.newest.At) {
 			older[table] = at
 		}
 	}
@@ -157,7 +156,7 @@ func (b *rebuild) publish(ctx context.Context) (err error) {
 		func() error { return b.applySeries(ctx) },
 		func() error { return b.restoreMeta(ctx) },
 		func() error { return b.checkLoss(ctx) },
-		func() error { return b.closeEntry(ctx) },
+		func() error { return b.completeLedgerEntry(ctx) },
 		func() (err error) {
 			files, err = b.writeParquet(ctx)
 			return err
@@ -167,7 +166,7 @@ func (b *rebuild) publish(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	d.Run, d.At, d.Kind, d.Source = b.run.ID, b.last.At, ledger.Rebuild, b.last.Run
+	d.Run, d.At, d.Kind, d.Source = b.run.ID, b.newest.At, ledger.Rebuild, b.newest.Run
 	b.Manifest, err = d.Publish(ctx, files)
 	if errors.As(err, new(*warehouse.AfterSwitchError)) {
 		warnIncomplete(b.cfg.Log, b.run.ID, err)
@@ -179,7 +178,7 @@ func (b *rebuild) publish(ctx context.Context) (err error) {
 	for _, damage := range b.Unfinished {
 		err = errors.Join(err, integrity.NewRepairer(b.wh).SetDayAside(b.run.ID, damage.Day))
 	}
-	// Readers see the version, so it is recorded in the ledger even after another error.
+	// Readers see the version, so the rebuild is recorded in the ledger even after another error.
 	return errors.Join(err, integrity.NewRepairer(b.wh).SetAside(b.run.ID, b.Skipped), b.wh.Ledger.Record(b.run))
 }
 
@@ -195,11 +194,11 @@ func (b *rebuild) applySeries(ctx context.Context) error {
 		}
 		return errors.New("rebuild the catalog: there is no Parquet snapshot to build from; nothing was published: placementsync rebuild --from restores a backup")
 	}
-	b.last = snapshots[len(snapshots)-1]
-	b.Snapshots, b.First, b.Last = len(snapshots), snapshots[0].At, b.last.At
+	b.newest = snapshots[len(snapshots)-1]
+	b.Snapshots, b.First, b.Last = len(snapshots), snapshots[0].At, b.newest.At
 	b.rowsAt = map[string]time.Time{}
 	for _, t := range b.wh.Schema.Tables() {
-		b.rowsAt[t.Name] = b.last.At
+		b.rowsAt[t.Name] = b.newest.At
 		for _, snap := range snapshots {
 			if snap.Files[t.Name] != "" {
 				b.rowsAt[t.Name] = snap.At
@@ -217,7 +216,7 @@ func (b *rebuild) applySeries(ctx context.Context) error {
 			b.Unfinished = append(b.Unfinished, d)
 			continue
 		}
-		if b.hasExactPast && d.Day != "" && d.Day < b.last.At.Format(time.DateOnly) && len(b.olderTables()) == 0 {
+		if b.hasExactPast && d.Day != "" && d.Day < b.newest.At.Format(time.DateOnly) && len(b.olderTables()) == 0 {
 			b.Unused = append(b.Unused, d)
 		} else {
 			b.Skipped = append(b.Skipped, d)
@@ -232,7 +231,7 @@ func (b *rebuild) applySeries(ctx context.Context) error {
 			tables = slices.DeleteFunc(slices.Clone(tables), func(t stream.Table) bool { return !b.rowsAt[t.Name].Equal(snap.At) })
 		}
 		if len(tables) == 0 {
-			continue // the recorded closed rows cover this day
+			continue // no table needs the rows of this day
 		}
 		if err := load.ApplySnapshot(ctx, b.draft, tables, snap); err != nil {
 			return err
@@ -242,7 +241,7 @@ func (b *rebuild) applySeries(ctx context.Context) error {
 	if b.hasExactPast { // a file of an earlier day also contains rows that later runs closed
 		return load.DropClosed(ctx, b.draft, b.olderTables())
 	}
-	files, _, _ := integrity.FilesOfChanges(b.wh, b.last.Version)
+	files, _, _ := integrity.FilesOfChanges(b.wh, b.newest.Version)
 	return load.MergePast(ctx, b.draft, b.wh.Schema.Tables(), files, b.rowsAt)
 }
 
@@ -256,7 +255,7 @@ func (b *rebuild) findLostRun() error {
 	for _, r := range runs {
 		if r.VisibleVersion() != "" {
 			b.LostRun = ""
-			if r.IsPublished() && r.SnapshotAt.After(b.last.At) {
+			if r.IsPublished() && r.SnapshotAt.After(b.newest.At) {
 				b.LostRun = r.ID
 			}
 		}
@@ -269,17 +268,17 @@ func (b *rebuild) findLostRun() error {
 // this catalog is damaged or older than the series, it returns false: closed rows must then be computed
 // by comparing snapshots.
 func (b *rebuild) restorePast(ctx context.Context) (isExact bool, err error) {
-	files, hasPast, damaged := integrity.FilesOfChanges(b.wh, b.last.Version)
+	files, hasPast, damaged := integrity.FilesOfChanges(b.wh, b.newest.Version)
 	if hasPast && len(damaged) == 0 {
-		b.Runs = len(files)
-		return true, load.RestorePast(ctx, b.draft, b.wh.Schema.Tables(), files, b.last.At)
+		b.RestoredRuns = len(files)
+		return true, load.RestorePast(ctx, b.draft, b.wh.Schema.Tables(), files, b.newest.At)
 	}
 	latest, _, err := b.wh.Versions.Latest()
 	if err != nil {
 		return false, err
 	}
 	if b.isCatalogNewest(latest) {
-		if err = load.CopyPast(ctx, b.draft, b.wh.Folder.VersionCatalog(latest), b.wh.Schema.Tables(), b.last.At); err == nil {
+		if err = load.CopyPast(ctx, b.draft, b.wh.Folder.VersionCatalog(latest), b.wh.Schema.Tables(), b.newest.At); err == nil {
 			return true, nil
 		}
 		b.cfg.Log.Warn("closed rows not copied from the catalog", "run", latest, "error", err)
@@ -300,7 +299,7 @@ func (b *rebuild) isCatalogWhole() bool {
 // the newest snapshot of the series.
 func (b *rebuild) isCatalogNewest(latest string) bool {
 	m, err := b.wh.Versions.ReadManifest(latest)
-	return err == nil && !m.SnapshotAt.Before(b.last.At) && b.isCatalogWhole()
+	return err == nil && !m.SnapshotAt.Before(b.newest.At) && b.isCatalogWhole()
 }
 
 // restoreMeta copies meta from the catalog that readers see, if this catalog is intact and not older than
@@ -315,9 +314,9 @@ func (b *rebuild) restoreMeta(ctx context.Context) error {
 			b.HasMeta = true
 			return b.fixComputedHistory(ctx)
 		}
-		b.cfg.Log.Warn("meta not copied from the catalog; restoring it from the series", "run", latest, "error", err)
+		b.cfg.Log.Warn("meta not copied from the catalog; restoring it from the files of changes", "run", latest, "error", err)
 	}
-	files, _, damaged := integrity.FilesOfChanges(b.wh, b.last.Version)
+	files, _, damaged := integrity.FilesOfChanges(b.wh, b.newest.Version)
 	if len(damaged) > 0 && !b.skipDamaged {
 		return &SeriesError{damaged, false}
 	}
@@ -341,14 +340,14 @@ func (b *rebuild) fixComputedHistory(ctx context.Context) error {
 	if err := load.CorrectClosingRuns(ctx, b.draft, b.wh.Schema.Tables()); err != nil {
 		return err
 	}
-	var known int
-	err := b.draft.DB.QueryRowContext(ctx, "SELECT count(DISTINCT snapshot_at) FROM meta.runs WHERE snapshot_at BETWEEN ? AND ?", b.First, b.Last).Scan(&known)
-	b.SnapshotsWithoutDay = max(0, known-b.Snapshots)
+	var recordedSnapshots int
+	err := b.draft.DB.QueryRowContext(ctx, "SELECT count(DISTINCT snapshot_at) FROM meta.runs WHERE snapshot_at BETWEEN ? AND ?", b.First, b.Last).Scan(&recordedSnapshots)
+	b.SnapshotsWithoutDay = max(0, recordedSnapshots-b.Snapshots)
 	return err
 }
 
-// closeEntry completes the ledger entry, and records the skipped files in meta.
-func (b *rebuild) closeEntry(ctx context.Context) error {
+// completeLedgerEntry completes the ledger entry, and records the skipped files in meta.
+func (b *rebuild) completeLedgerEntry(ctx context.Context) error {
 	r := &b.run
 	r.EndedAt = r.StartedAt.Add(max(0, b.cfg.Now().Sub(r.StartedAt)))
 	r.SnapshotAt, r.Outcome = b.Last, ledger.Complete
@@ -364,7 +363,7 @@ func (b *rebuild) closeEntry(ctx context.Context) error {
 		lost = append(lost, d.Affected+" ("+d.File+": "+d.Problem+")")
 	}
 	for table, at := range b.olderTables() {
-		if err := load.CarryStreams(ctx, b.draft, b.last.Run, stream.FilledBy(b.cfg.Streams, table), at, olderNote(at)); err != nil {
+		if err := load.CarryStreams(ctx, b.draft, b.newest.Run, stream.FilledBy(b.cfg.Streams, table), at, olderNote(at)); err != nil {
 			return err
 		}
 	}
@@ -374,14 +373,14 @@ func (b *rebuild) closeEntry(ctx context.Context) error {
 	return load.WriteRun(ctx, b.draft, entry)
 }
 
-// writeParquet creates the Parquet files of the version. If the same program wrote the newest day of the
-// series, it links the files of that day. It writes the other files.
+// writeParquet creates the Parquet files of the version. Files of the newest day of the series are linked if
+// the same program wrote them. All other files are written.
 func (b *rebuild) writeParquet(ctx context.Context) ([]warehouse.ManifestTable, error) {
-	isSameProgram := b.last.Program == b.cfg.Warehouse.Program && b.last.Schema == dictionary.SchemaVersion()
+	isSameProgram := b.newest.Program == b.cfg.Warehouse.Program && b.newest.Schema == dictionary.SchemaVersion()
 	var toWrite []stream.Table
 	var files []warehouse.ManifestTable
 	for _, t := range b.wh.Schema.Tables() {
-		from, inManifest := b.last.Files[t.Name], b.last.Tables[t.Name]
+		from, inManifest := b.newest.Files[t.Name], b.newest.Tables[t.Name]
 		if !isSameProgram || from == "" || inManifest.File == "" {
 			toWrite = append(toWrite, t)
 			continue
@@ -392,14 +391,14 @@ func (b *rebuild) writeParquet(ctx context.Context) ([]warehouse.ManifestTable, 
 		files = append(files, inManifest)
 	}
 	// New files have the run and time of the newest snapshot in their metadata.
-	b.draft.Run, b.draft.At = b.last.Run, b.last.At
+	b.draft.Run, b.draft.At = b.newest.Run, b.newest.At
 	written, err := load.WriteParquet(ctx, b.draft, b.wh.Schema.Definitions(), toWrite, nil)
 	if err != nil {
 		return nil, err
 	}
 	for _, file := range written {
-		file.Grade = b.last.Tables[file.Name].Grade
-		if at, older := b.olderTables()[file.Name]; older {
+		file.Grade = b.newest.Tables[file.Name].Grade
+		if at, isOlder := b.olderTables()[file.Name]; isOlder {
 			file.Grade, file.Note = string(fetch.CarriedForward), olderNote(at)
 		}
 		files = append(files, file)

@@ -76,7 +76,7 @@ func (h *harness) damageDay(t *testing.T, day, version string) {
 // without the files of changes.
 func TestRebuildGivesTheSameHistory(t *testing.T) {
 	h := threeNights(t)
-	before, runs := h.history(), h.lines("SELECT run_id, outcome, rows FROM meta.runs ORDER BY 1")
+	before, runLines := h.history(), h.lines("SELECT run_id, outcome, rows FROM meta.runs ORDER BY 1")
 	for name, removed := range map[string][]string{
 		"all files": {}, "no versions": {"versions", "latest"}, "no files of changes": {"parquet/.meta", "versions/*/meta.changes"},
 	} {
@@ -94,10 +94,10 @@ func TestRebuildGivesTheSameHistory(t *testing.T) {
 				wasLocked = wasLocked || isLocked
 				return nil
 			}
-			newest := mustValue(os.Stat(c.seriesFile("2026-11-04")))
+			newestFile := mustValue(os.Stat(c.seriesFile("2026-11-04")))
 			r, err := pipeline.Rebuild(t.Context(), c.cfg, false)
 			must(t, err)
-			if name == "no versions" && !os.SameFile(newest, mustValue(os.Stat(c.path("versions", r.Manifest.RunID, "product_listings.parquet")))) {
+			if name == "no versions" && !os.SameFile(newestFile, mustValue(os.Stat(c.path("versions", r.Manifest.RunID, "product_listings.parquet")))) {
 				t.Error("the file of the newest day was written again, want a link to the file of the series")
 			}
 			if !wasLocked || wasReleased {
@@ -107,8 +107,8 @@ func TestRebuildGivesTheSameHistory(t *testing.T) {
 			if r.Snapshots != 3 || !r.First.Equal(first) || !r.Last.Equal(last) || len(r.Skipped)+len(r.Unused)+len(r.Unfinished) > 0 || r.LostRun != "" || !r.HasMeta || r.SnapshotsWithoutDay != 0 {
 				t.Errorf("the rebuild is %+v, want all of 3 snapshots and meta, without damage", r)
 			}
-			if want := map[bool]int{true: 0, false: 3}[name == "no files of changes"]; r.Runs != want {
-				t.Errorf("history comes from %d runs, want %d", r.Runs, want)
+			if want := map[bool]int{true: 0, false: 3}[name == "no files of changes"]; r.RestoredRuns != want {
+				t.Errorf("history comes from %d runs, want %d", r.RestoredRuns, want)
 			}
 			if c.latest() != r.Manifest.RunID || r.Manifest.Kind != ledger.Rebuild || !r.Manifest.SnapshotAt.Equal(last) {
 				t.Errorf("readers see %s and the manifest is %+v, want a published rebuild of the last snapshot", c.latest(), r.Manifest)
@@ -116,7 +116,7 @@ func TestRebuildGivesTheSameHistory(t *testing.T) {
 			if diff := cmp.Diff(before, c.history()); diff != "" {
 				t.Errorf("history differs (-before +after):\n%s", diff)
 			}
-			c.requireLines("SELECT run_id, outcome, rows FROM meta.runs ORDER BY 1", runs...)
+			c.requireLines("SELECT run_id, outcome, rows FROM meta.runs ORDER BY 1", runLines...)
 			runs, err := c.warehouse().Ledger.Runs()
 			must(t, err)
 			if run := runs[len(runs)-1]; run.Kind != ledger.Rebuild || run.Outcome != ledger.Complete || run.ExitCode != 0 || !run.SnapshotAt.Equal(last) || !run.StartedAt.Equal(c.at) {
@@ -158,7 +158,7 @@ func TestRebuildOfDamagedSeries(t *testing.T) {
 		c.damageDay(t, "2026-11-03", "20261103T020000Z")
 		r, err := pipeline.Rebuild(t.Context(), c.cfg, false)
 		must(t, err)
-		if len(r.Unused) != 1 || len(r.Skipped) != 0 || r.Runs != 0 {
+		if len(r.Unused) != 1 || len(r.Skipped) != 0 || r.RestoredRuns != 0 {
 			t.Errorf("the rebuild is %+v, want the damaged day unused, and the closed rows of the catalog", r)
 		}
 		if diff := cmp.Diff(before, c.history()); diff != "" {
@@ -171,8 +171,8 @@ func TestRebuildOfDamagedSeries(t *testing.T) {
 			c.damageDay(t, "2026-11-"+day, "202611"+day+"T020000Z")
 		}
 		_, err := pipeline.Rebuild(t.Context(), c.cfg, false)
-		damaged := errorOf[*pipeline.SeriesError](t, err)
-		if len(damaged.Found) != 1 || damaged.Found[0].Day != "2026-11-04" || c.latest() != "20261104T020000Z" {
+		seriesErr := errorOf[*pipeline.SeriesError](t, err)
+		if len(seriesErr.Damage) != 1 || seriesErr.Damage[0].Day != "2026-11-04" || c.latest() != "20261104T020000Z" {
 			t.Errorf("the rebuild ended with %v, want a SeriesError of the newest file, and the last version", err)
 		}
 	})
@@ -180,8 +180,8 @@ func TestRebuildOfDamagedSeries(t *testing.T) {
 		c := h.copyWarehouse(t)
 		c.damageDay(t, "2026-11-04", "20261104T020000Z")
 		_, err := pipeline.Rebuild(t.Context(), c.cfg, false)
-		damaged := errorOf[*pipeline.SeriesError](t, err)
-		if len(damaged.Found) != 1 || !damaged.IsCatalogWhole || !strings.Contains(err.Error(), "run placementsync rebuild --series to restore") || c.latest() != "20261104T020000Z" {
+		seriesErr := errorOf[*pipeline.SeriesError](t, err)
+		if len(seriesErr.Damage) != 1 || !seriesErr.IsCatalogWhole || !strings.Contains(err.Error(), "run placementsync rebuild --series to restore") || c.latest() != "20261104T020000Z" {
 			t.Errorf("the rebuild ended with %v, want a SeriesError of one file, and the last version", err)
 		}
 		c.cfg.AcceptLoss = true
@@ -196,9 +196,9 @@ func TestRebuildOfDamagedSeries(t *testing.T) {
 		}
 		c.requireLines("SELECT count(*), max(run_id) FROM meta.runs WHERE outcome = 'partial' AND kind = 'rebuild'", "1 "+run.ID)
 		for _, table := range r.Manifest.Tables {
-			older := table.Name == "product_listings"
-			if (table.Grade == "carried_forward") != older || strings.HasPrefix(table.Note, "its newer file is damaged or missing; the rows are from the snapshot of 2026-11-03T02:00:00Z") != older {
-				t.Errorf("table %s is %s: %s, want carried rows with a note: %t", table.Name, table.Grade, table.Note, older)
+			isOlder := table.Name == "product_listings"
+			if (table.Grade == "carried_forward") != isOlder || strings.HasPrefix(table.Note, "its newer file is damaged or missing; the rows are from the snapshot of 2026-11-03T02:00:00Z") != isOlder {
+				t.Errorf("table %s is %s: %s, want carried rows with a note: %t", table.Name, table.Grade, table.Note, isOlder)
 			}
 		}
 		for _, d := range c.verify().Damage {
@@ -234,7 +234,7 @@ func (h *harness) rebuildWithoutDay(t *testing.T) {
 	}
 	r, err := pipeline.Rebuild(t.Context(), h.cfg, true)
 	must(t, err)
-	if r.Runs != 0 || !r.HasMeta || r.Snapshots != 2 || r.SnapshotsWithoutDay != 1 || len(r.Skipped) == 0 {
+	if r.RestoredRuns != 0 || !r.HasMeta || r.Snapshots != 2 || r.SnapshotsWithoutDay != 1 || len(r.Skipped) == 0 {
 		t.Errorf("the rebuild is %+v, want meta and 2 of 3 snapshots", r)
 	}
 }
@@ -246,9 +246,9 @@ func mustValue[T any](v T, err error) T {
 	return v
 }
 
-// TestRebuildRequiresConsent removes the newest day from the series and from the version. Without
+// TestRebuildRequiresAcceptLoss removes the newest day from the series and from the version. Without
 // AcceptLoss the rebuild must not be published.
-func TestRebuildRequiresConsent(t *testing.T) {
+func TestRebuildRequiresAcceptLoss(t *testing.T) {
 	h := threeNights(t)
 	must(t, os.Remove(h.path("parquet", ".manifests", "index.json")))
 	must(t, os.Remove(h.path("parquet", ".manifests", "snapshot_date=2026-11-04.json")))
@@ -280,23 +280,23 @@ func TestRebuildSeries(t *testing.T) {
 	h.cfg.Warehouse.KeepVersions = 1
 	const file, manifest = "parquet/tags/snapshot_date=2026-11-02/tags.parquet", "parquet/.manifests/snapshot_date=2026-11-02.json"
 	var changes []string // the files of changes and their manifests
-	whole := []string{"parquet/.manifests/index.json", "the files of 2026-11-04", "parquet/.meta/20261104T020000Z.changes"}
+	wholeSeries := []string{"parquet/.manifests/index.json", "the files of 2026-11-04", "parquet/.meta/20261104T020000Z.changes"}
 	for _, day := range []string{"02", "03", "04"} {
 		changes = append(changes, "parquet/.meta/202611"+day+"T020000Z.json", "parquet/.meta/202611"+day+"T020000Z.changes")
 		if day == "04" {
 			continue // its version has the files
 		}
 		for _, table := range h.cfg.Warehouse.Tables {
-			whole = append(whole, "table "+table.Name+" of 2026-11-"+day)
+			wholeSeries = append(wholeSeries, "table "+table.Name+" of 2026-11-"+day)
 		}
-		whole = append(whole, "parquet/.manifests/snapshot_date=2026-11-"+day+".json")
+		wholeSeries = append(wholeSeries, "parquet/.manifests/snapshot_date=2026-11-"+day+".json")
 	}
 	for name, files := range map[string]struct{ lost, restored []string }{
-		"a file":         {[]string{file}, []string{file}},
-		"the changes":    {[]string{"parquet/.meta"}, changes},
-		"a day":          {[]string{filepath.Dir(file), manifest, "versions/20261102T020000Z"}, []string{file, manifest}},
-		"a whole series": {[]string{"parquet", "versions/20261102T020000Z", "versions/20261103T020000Z"}, whole},
-		"no file":        {},
+		"a file":               {[]string{file}, []string{file}},
+		"all files of changes": {[]string{"parquet/.meta"}, changes},
+		"a day":                {[]string{filepath.Dir(file), manifest, "versions/20261102T020000Z"}, []string{file, manifest}},
+		"a whole series":       {[]string{"parquet", "versions/20261102T020000Z", "versions/20261103T020000Z"}, wholeSeries},
+		"no file":              {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := h.copyWarehouse(t)
@@ -338,8 +338,8 @@ func TestRebuildSeries(t *testing.T) {
 }
 
 // TestRestoredDayHasTheGradesOfItsNight restores a day whose manifests are lost. The nights read orders, but
-// not their details. A first repair replaced the files of changes by one file of the newest night, so these
-// files do not need the manifests of the day.
+// not their details. The first repair restores the day, and replaces the files of changes by one file of the
+// newest night. The second repair must restore the day without a file of changes of its night.
 func TestRestoredDayHasTheGradesOfItsNight(t *testing.T) {
 	world := smallWorld()
 	world.TokenType, world.Scopes = "custom", []string{"orders.lists"}

@@ -103,14 +103,14 @@ func replayRefusal(wh *warehouse.Warehouse, run, latest string, versions []strin
 	const orRebuild = "or build the catalog without the responses: placementsync rebuild"
 	lineage, _ := wh.Versions.Lineage(latest) // it ends at a damaged manifest
 	isBase := slices.ContainsFunc(lineage, func(m warehouse.Manifest) bool { return m.RunID == run })
-	at, isKept := slices.BinarySearch(versions, run)
+	position, isKept := slices.BinarySearch(versions, run)
 	switch {
 	case isBase:
 		return fmt.Errorf("replay %s: later nights are based on it; nothing was changed: run placementsync rollback %[1]s first, %s", run, orRebuild)
 	case isKept:
 		return fmt.Errorf("replay %s: readers see %s, which is not based on this run; nothing was changed: run placementsync rollback %[1]s first, %s", run, latest, orRebuild)
-	case at > 0:
-		return fmt.Errorf("replay %s: readers see %s, which is later; nothing was changed: run placementsync rollback %s first, %s", run, latest, versions[at-1], orRebuild)
+	case position > 0:
+		return fmt.Errorf("replay %s: readers see %s, which is later; nothing was changed: run placementsync rollback %s first, %s", run, latest, versions[position-1], orRebuild)
 	}
 	return fmt.Errorf("replay %s: readers see %s, which is later, and no version from before this run is kept; nothing was changed: placementsync rebuild builds the catalog without the responses", run, latest)
 }

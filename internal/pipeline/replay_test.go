@@ -47,7 +47,7 @@ func TestReplayReportsNoSecondReading(t *testing.T) {
 	for i := range 12 {
 		service.tags = append(service.tags, fmt.Sprintf("tag %d", i))
 	}
-	cfg := idleConfig(t)
+	cfg := configWithoutService(t)
 	cfg.Chosen, cfg.Fetch.BaseURL = []string{"token", "tags"}, server.URL
 	cfg.Limits = load.Limits{Share: 0.2, Rows: 50}
 	now := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)

@@ -82,7 +82,7 @@ func (r *runner) attempt(ctx context.Context) (Result, error) {
 	return res, r.cleanUp()
 }
 
-// writeUnfinished writes the unfinished-run file of a night or of a refresh, which are two files. rights
+// writeUnfinished writes the unfinished-run file of a night, or another such file of a refresh. rights
 // describes the rights of the token. A replay writes no file: an existing file belongs to another run.
 func (r *runner) writeUnfinished(rights string) error {
 	n := r.night
@@ -103,9 +103,9 @@ func (r *runner) cleanUp() (err error) {
 	n := r.night
 	switch n.mode.kind {
 	case ledger.Night:
-		err = inOrder(func() error { return n.faultPoint("published") }, n.wh.Ledger.RemoveResumableRun, n.inbox.Empty)
+		err = inOrder(func() error { return n.faultPoint("published") }, n.wh.Ledger.RemoveResumableRun, n.landedEvents.Empty)
 	case ledger.Refresh:
-		err = n.inbox.Empty()
+		err = n.landedEvents.Empty()
 	case ledger.Replay:
 		// The responses of the replayed run are now published, so the replayed run is not resumed.
 		var unfinished warehouse.UnfinishedRun

@@ -23,7 +23,7 @@ func TestRunModes(t *testing.T) {
 	for _, c := range []struct {
 		mode                                                  runMode
 		usesNetwork, isResumable, isRefresh, keepsGradeOfList bool
-		afterStop                                             string
+		stopConsequence                                       string
 	}{
 		{runMode{kind: ledger.Night}, true, true, false, false, resume},
 		{runMode{kind: ledger.Night, dryRun: true}, true, false, false, false, repeat},
@@ -31,9 +31,9 @@ func TestRunModes(t *testing.T) {
 		{runMode{kind: ledger.Replay}, false, false, false, false, repeat},
 	} {
 		m, list, events := c.mode, stream.All()[0], stream.Events()[0]
-		if m.usesNetwork() != c.usesNetwork || m.isResumable() != c.isResumable || m.isRefresh() != c.isRefresh || m.keepsGrade(list) != c.keepsGradeOfList || m.keepsGrade(events) || m.afterStop() != c.afterStop {
+		if m.usesNetwork() != c.usesNetwork || m.isResumable() != c.isResumable || m.isRefresh() != c.isRefresh || m.keepsGrade(list) != c.keepsGradeOfList || m.keepsGrade(events) || m.stopConsequence() != c.stopConsequence {
 			t.Errorf("%+v: uses the network %v, is resumable %v, is a refresh %v, keeps the grade of lists %v and of events %v, after a stop: %s, want %+v",
-				m, m.usesNetwork(), m.isResumable(), m.isRefresh(), m.keepsGrade(list), m.keepsGrade(events), m.afterStop(), c)
+				m, m.usesNetwork(), m.isResumable(), m.isRefresh(), m.keepsGrade(list), m.keepsGrade(events), m.stopConsequence(), c)
 		}
 	}
 }
@@ -77,17 +77,17 @@ func newRunner(t *testing.T, cfg Config, mode runMode, now time.Time) *runner {
 func TestAdoptLastRun(t *testing.T) {
 	now := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {
-		age       time.Duration
-		fresh     bool
-		source    string
-		hasLanded bool
-		isResumed bool
+		age          time.Duration
+		fresh        bool
+		source       string
+		hasResponses bool
+		isResumed    bool
 	}{
-		"younger than the maximum": {age: time.Hour, source: "http://a", hasLanded: true, isResumed: true},
-		"exactly the maximum age":  {age: 6 * time.Hour, source: "http://a", hasLanded: true, isResumed: true},
-		"older than the maximum":   {age: 6*time.Hour + 1, source: "http://a", hasLanded: true},
-		"a fresh run is requested": {age: time.Hour, fresh: true, source: "http://a", hasLanded: true},
-		"a run of another service": {age: time.Hour, source: "http://b", hasLanded: true},
+		"younger than the maximum": {age: time.Hour, source: "http://a", hasResponses: true, isResumed: true},
+		"exactly the maximum age":  {age: 6 * time.Hour, source: "http://a", hasResponses: true, isResumed: true},
+		"older than the maximum":   {age: 6*time.Hour + 1, source: "http://a", hasResponses: true},
+		"a fresh run is requested": {age: time.Hour, fresh: true, source: "http://a", hasResponses: true},
+		"a run of another service": {age: time.Hour, source: "http://b", hasResponses: true},
 		"no stored responses":      {age: time.Hour, source: "http://a"},
 	} {
 		cfg := Config{Fresh: c.fresh, ResumeMaxAge: 6 * time.Hour, Fetch: fetch.Config{BaseURL: "http://a"}}
@@ -96,7 +96,7 @@ func TestAdoptLastRun(t *testing.T) {
 		if err := r.night.wh.Ledger.WriteResumableRun(last); err != nil {
 			t.Fatal(err)
 		}
-		if c.hasLanded {
+		if c.hasResponses {
 			if err := os.MkdirAll(r.night.wh.Folder.RawPath(last.Run), 0o700); err != nil {
 				t.Fatal(err)
 			}
@@ -106,18 +106,18 @@ func TestAdoptLastRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		n := r.night
-		want, at := newID, now
+		wantID, wantAt := newID, now
 		if c.isResumed {
-			want, at = last.Run, last.StartedAt
+			wantID, wantAt = last.Run, last.StartedAt
 		}
-		if (n.mode.resumed != nil) != c.isResumed || n.run.ID != want || !n.run.StartedAt.Equal(at) || !n.run.SnapshotAt.Equal(at) {
-			t.Errorf("%s: resumed %v, with the run %s of %v, want %s of %v", name, n.mode.resumed, n.run.ID, n.run.SnapshotAt, want, at)
+		if (n.mode.resumed != nil) != c.isResumed || n.run.ID != wantID || !n.run.StartedAt.Equal(wantAt) || !n.run.SnapshotAt.Equal(wantAt) {
+			t.Errorf("%s: resumed %v, with the run %s of %v, want %s of %v", name, n.mode.resumed, n.run.ID, n.run.SnapshotAt, wantID, wantAt)
 		}
 		u := r.describeRun("")
 		if c.isResumed && (u.Attempt != 3 || u.Rights != "x") || !c.isResumed && (u.Attempt != 1 || u.Rights != "") {
 			t.Errorf("%s: the unfinished run is %+v, want the next attempt and the last rights only of a resumed run", name, u)
 		}
-		if u := r.describeRun("y"); u.Rights != "y" || u.Source != "http://a" || u.Run != want {
+		if u := r.describeRun("y"); u.Rights != "y" || u.Source != "http://a" || u.Run != wantID {
 			t.Errorf("%s: the unfinished run is %+v, want the rights y", name, u)
 		}
 		// No night was published, so a refresh must wait in all cases.

@@ -54,14 +54,13 @@ func TestUnreadRowsAreKept(t *testing.T) {
 	}
 	plan, err := pipeline.Check(t.Context(), h.cfg)
 	must(t, err)
-	if ids, streams := plan.Last.Unread(); ids != details || streams != 1 {
+	if ids, streams := plan.LastNight.Unread(); ids != details || streams != 1 {
 		t.Errorf("the plan has %d unread ids of %d streams, want %d of 1", ids, streams, details)
 	}
 	h.requireIDs("orders", "/orders")
 }
 
-// TestNightsReadTheRest runs nights in a new warehouse. They have time for the lists and a few
-// details. Each night must leave fewer ids unread and forecast fewer nights than the night before.
+// TestNightsReadTheRest runs nights in a new warehouse, with time for the lists and a few details. Each night must leave fewer ids unread and forecast fewer nights than the night before.
 func TestNightsReadTheRest(t *testing.T) {
 	h, allRequests := limitedHarness(t)
 	h.cfg.Warehouse.Dir, h.cfg.Details, h.cfg.LiveDays = t.TempDir(), pipeline.ChangedDetails, 1

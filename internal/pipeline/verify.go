@@ -35,7 +35,7 @@ func (v VerifyReport) Result() string {
 	return integrity.Rebuildable
 }
 
-// Record returns the stored form of the result.
+// Record returns the stored form of the report.
 func (v VerifyReport) Record(at time.Time) integrity.VerifyRecord {
 	record := integrity.VerifyRecord{At: at.UTC(), ReadData: v.ReadData, Seconds: v.Took.Seconds(), Result: v.Result()}
 	for _, d := range v.Damage {
@@ -74,7 +74,7 @@ func Verify(ctx context.Context, cfg Config, readData bool) (v VerifyReport, err
 		if err := ctx.Err(); err != nil {
 			return v, err
 		}
-		v.checkRun(wh, run)
+		v.checkLanding(wh, run)
 		v.checkEvents(wh, wh.Folder.EventsPath(run), "webhook events of run "+run)
 	}
 	v.checkEvents(wh, wh.Folder.InboxPath(), "webhook events that no night has read yet")
@@ -82,8 +82,8 @@ func Verify(ctx context.Context, cfg Config, readData bool) (v VerifyReport, err
 	return v, nil
 }
 
-// checkRun checks the landed responses of a run. Without ReadData it only looks for the journal.
-func (v *VerifyReport) checkRun(wh *warehouse.Warehouse, run string) {
+// checkLanding checks the landed responses of a run. Without ReadData it only looks for the journal.
+func (v *VerifyReport) checkLanding(wh *warehouse.Warehouse, run string) {
 	name := filepath.ToSlash(filepath.Join("raw", run))
 	damage := integrity.Damage{File: name, Affected: "the stored responses of run " + run + ", from which a replay reads; prune removes them after retention.raw_days",
 		Repair: integrity.Repair{Kind: integrity.PruneLanded}, Lost: true}

@@ -26,10 +26,10 @@ func TestCheckPlansTheNight(t *testing.T) {
 	if _, err := os.Stat(h.path()); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("Check created the warehouse folder, want none (%v)", err)
 	}
-	if plan.Latest != "" || plan.Requests != 0 || plan.Locked != nil || plan.Token.TeamID != h.service.TeamID() {
+	if plan.PublishedRun != "" || plan.Requests != 0 || plan.LockedErr != nil || plan.Token.TeamID != h.service.TeamID() {
 		t.Errorf("the plan before the first night is %+v, want the team, but no version, requests or lock", plan)
 	}
-	if skip := plannedStream(t, plan, "product_listings").Skip; skip != "missing scope products.read" {
+	if skip := plannedStream(t, plan, "product_listings").SkipReason; skip != "missing scope products.read" {
 		t.Errorf("the reason to skip product_listings is %q, want missing scope products.read", skip)
 	}
 
@@ -37,13 +37,13 @@ func TestCheckPlansTheNight(t *testing.T) {
 	plan, err = pipeline.Check(t.Context(), h.cfg)
 	must(t, err)
 	want := streamOf(t, res.Run, "orders").Requests + streamOf(t, res.Run, "order_details").Requests
-	if plan.Requests != want || plan.Latest != res.Run.ID {
-		t.Errorf("the plan has %d requests after %s, want %d after %s", plan.Requests, plan.Latest, want, res.Run.ID)
+	if plan.Requests != want || plan.PublishedRun != res.Run.ID {
+		t.Errorf("the plan has %d requests after %s, want %d after %s", plan.Requests, plan.PublishedRun, want, res.Run.ID)
 	}
 	if plan.NeedBytes <= 0 || plan.FreeBytes <= 0 || plan.NeverRead != 0 {
 		t.Errorf("the plan needs %d of %d free bytes and has %d streams that were never read, want positive numbers and no such stream", plan.NeedBytes, plan.FreeBytes, plan.NeverRead)
 	}
-	if orders := plannedStream(t, plan, "orders"); orders.Skip != "" || orders.LastRequests <= 0 {
+	if orders := plannedStream(t, plan, "orders"); orders.SkipReason != "" || orders.LastRequests <= 0 {
 		t.Errorf("the plan of orders is %+v, want requests and no reason to skip", orders)
 	}
 }
@@ -77,8 +77,8 @@ func TestCheckShowsARunningNight(t *testing.T) {
 	close(proceed)
 	wg.Wait()
 	must(t, errors.Join(err, nightErr))
-	if plan.Locked == nil || plan.Locked.PID != os.Getpid() {
-		t.Errorf("the plan shows the lock holder %+v, want this process", plan.Locked)
+	if plan.LockedErr == nil || plan.LockedErr.PID != os.Getpid() {
+		t.Errorf("the plan shows the lock holder %+v, want this process", plan.LockedErr)
 	}
 }
 
@@ -113,8 +113,8 @@ func TestTrialCheckReportsDamage(t *testing.T) {
 		plan, err := pipeline.Check(t.Context(), h.cfg)
 		must(t, err)
 		if c.wantFile == "" {
-			if len(plan.Damage) > 0 || plan.Unwritable != nil || plan.TooFull() {
-				t.Errorf("%s: the plan has the damage %+v and the error %v, want none", name, plan.Damage, plan.Unwritable)
+			if len(plan.Damage) > 0 || plan.WriteErr != nil || plan.TooFull() {
+				t.Errorf("%s: the plan has the damage %+v and the error %v, want none", name, plan.Damage, plan.WriteErr)
 			}
 			continue
 		}

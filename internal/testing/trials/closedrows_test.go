@@ -71,7 +71,7 @@ func TestTrialRestoreHasTheClosedRowsOfEveryRun(t *testing.T) {
 	before := storedRows(t, h.path("catalog.duckdb"))
 	for range 2 {
 		r := h.rebuildFromSeries()
-		if r.Runs == 0 || r.SnapshotsWithoutDay != 0 {
+		if r.RestoredRuns == 0 || r.SnapshotsWithoutDay != 0 {
 			t.Errorf("the rebuild returned %+v, want Runs > 0 and SnapshotsWithoutDay 0", r)
 		}
 		requireContents(t, before, storedRows(t, h.path("catalog.duckdb")))
@@ -132,7 +132,7 @@ func TestTrialDamagedFileOfChangesLosesOnlyItsRows(t *testing.T) {
 	}
 	r, err := pipeline.Rebuild(t.Context(), h.cfg, true)
 	must(t, err)
-	if len(r.Skipped) != 1 || r.Runs != 0 {
+	if len(r.Skipped) != 1 || r.RestoredRuns != 0 {
 		t.Errorf("the rebuild returned %+v, want one skipped file and no restored run", r)
 	}
 	after := storedRows(t, h.path("catalog.duckdb"))

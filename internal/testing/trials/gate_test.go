@@ -135,15 +135,15 @@ func TestLedgerAndCheckShowTheStoppedRun(t *testing.T) {
 	h.service.SetFaults()
 	plan, err := pipeline.Check(t.Context(), h.cfg)
 	must(t, err)
-	if plan.Stopped == nil || plan.Stopped.ID != stopped.Run.ID || plan.Stopped.Losses[0].Table != "product_listings" {
-		t.Errorf("Check returned the stopped run %+v, want %s with its losses", plan.Stopped, stopped.Run.ID)
+	if plan.StoppedRun == nil || plan.StoppedRun.ID != stopped.Run.ID || plan.StoppedRun.Losses[0].Table != "product_listings" {
+		t.Errorf("Check returned the stopped run %+v, want %s with its losses", plan.StoppedRun, stopped.Run.ID)
 	}
 	if !strings.Contains(stopped.Run.Error, "read a second time") || stopped.Run.Outcome != ledger.Failed {
 		t.Errorf("the ledger has %s: %s, want failed after a second reading", stopped.Run.Outcome, stopped.Run.Error)
 	}
 	h.goodNight()
-	if plan, err = pipeline.Check(t.Context(), h.cfg); err != nil || plan.Stopped != nil {
-		t.Errorf("after a complete night: Check returned the stopped run %+v (%v), want none", plan.Stopped, err)
+	if plan, err = pipeline.Check(t.Context(), h.cfg); err != nil || plan.StoppedRun != nil {
+		t.Errorf("after a complete night: Check returned the stopped run %+v (%v), want none", plan.StoppedRun, err)
 	}
 }
 

@@ -95,8 +95,8 @@ func (h *harness) requireAllowedValues(res pipeline.Result, granted []string) {
 				h.t.Errorf("the reason to skip %s contains the scopes %q, want %q", s.Name, got, wantReason)
 			}
 		}
-		if (plannedStream(h.t, plan, s.Name).Skip == "") != (wantReason == "") {
-			h.t.Errorf("the reason to skip %s in the plan is %q, want %q", s.Name, plannedStream(h.t, plan, s.Name).Skip, wantReason)
+		if (plannedStream(h.t, plan, s.Name).SkipReason == "") != (wantReason == "") {
+			h.t.Errorf("the reason to skip %s in the plan is %q, want %q", s.Name, plannedStream(h.t, plan, s.Name).SkipReason, wantReason)
 		}
 	}
 	h.requireOnlyStreams(readableStreams(h.cfg.Streams, granted))
