@@ -11,9 +11,9 @@ import (
 	"placementsync/internal/stream"
 )
 
-// readDetails reads the planned ids of a stream. upTo is the last priority to read. Ids that were read in
-// an earlier round are omitted.
-func (r *reader) readDetails(ctx context.Context, result *received, upTo load.Priority) error {
+// readDetails reads the planned ids of a stream. upTo is the last priority to read. If readDetails is called
+// in several rounds, it omits the ids of earlier rounds.
+func (r *reader) readDetails(ctx context.Context, result *unfinishedResult, upTo load.Priority) error {
 	s, stage := result.stream, r.night.stage
 	plan, err := r.planDetails(ctx, s)
 	if err != nil {
@@ -36,7 +36,7 @@ func (r *reader) readDetails(ctx context.Context, result *received, upTo load.Pr
 	}
 	round, err := r.client.Details(ctx, s, ids, result.sink.readBody)
 	if err == nil {
-		err = r.judgeEmptyResponses(ctx, s, &round)
+		err = r.doubtEmptyObjects(ctx, s, &round)
 	}
 	allRounds := addDetails(result.details, round)
 	result.details = allRounds
@@ -59,7 +59,7 @@ func (r *reader) readDetails(ctx context.Context, result *received, upTo load.Pr
 		func() error { return stage.Details.AddOutcomes(ctx, s.Name, round.Unproven, load.Missed) },
 		func() (err error) {
 			if upTo == load.PrioritySettled { // all lists that may contain an id have been read
-				result.kept, err = stage.Details.KeepListed(ctx, s, r.finished.wasRead)
+				result.notFound, err = stage.Details.KeepListed(ctx, s, r.finished.wasRead)
 			}
 			return err
 		})
@@ -74,7 +74,7 @@ func (r *reader) readDetails(ctx context.Context, result *received, upTo load.Pr
 	if upTo == load.PrioritySettled && result.requested < plan.ToRequest {
 		err = r.gradeUnread(ctx, &result.streamResult)
 	}
-	result.gradeKept()
+	result.gradeNotFound()
 	return markStageErr(err)
 }
 
@@ -89,9 +89,9 @@ func (r *reader) planDetails(ctx context.Context, s stream.Stream) (load.Plan, e
 	return n.stage.Details.Plan(ctx, s, rereading, r.finished.wasRead)
 }
 
-// judgeEmptyResponses rejects an empty object as the response for an id that is known to have records. The
-// stored rows of the id are kept.
-func (r *reader) judgeEmptyResponses(ctx context.Context, s stream.Stream, d *fetch.Details) error {
+// doubtEmptyObjects adds an id to d.Unproven if its response was an empty object although the id has stored
+// records. These records are kept.
+func (r *reader) doubtEmptyObjects(ctx context.Context, s stream.Stream, d *fetch.Details) error {
 	if len(d.EmptyObjects) == 0 {
 		return nil
 	}
@@ -99,11 +99,11 @@ func (r *reader) judgeEmptyResponses(ctx context.Context, s stream.Stream, d *fe
 	if err != nil {
 		return markStageErr(err)
 	}
-	doubted := slices.DeleteFunc(d.EmptyObjects, func(id string) bool { return !known[id] })
-	if len(doubted) > 0 {
-		d.Unproven = append(d.Unproven, doubted...)
+	doubtfulIDs := slices.DeleteFunc(d.EmptyObjects, func(id string) bool { return !known[id] })
+	if len(doubtfulIDs) > 0 {
+		d.Unproven = append(d.Unproven, doubtfulIDs...)
 		d.Grade = fetch.WorseGrade(d.Grade, fetch.BestEffort)
-		d.Reason = fmt.Sprintf("the service returned an empty object for %d ids with stored records; these records are kept", len(doubted))
+		d.Reason = fmt.Sprintf("the service returned an empty object for %d ids with stored records; these records are kept", len(doubtfulIDs))
 	}
 	return nil
 }
@@ -146,8 +146,8 @@ func (e *PartError) Error() string {
 // Unwrap returns the error of the first failed id.
 func (e *PartError) Unwrap() error { return e.First }
 
-// NotFoundError means that the service returned 404 for ids of a list, and can hardly have deleted so many
-// records since the list was read. The rows of these ids are kept.
+// NotFoundError means that the service returned 404 for ids that a list contains, and can hardly have deleted
+// so many records since the list was read. The rows of these ids are kept.
 type NotFoundError struct {
 	Stream          string
 	Kept, Requested int64

@@ -22,8 +22,8 @@ import (
 // Webhook events are read after the lists and before the details, because a detail that an event names is
 // read again. The events are linked into the landing of the run, beside the responses, so that the run can
 // be resumed or replayed. After the publish, the events are removed from the inbox. An event whose id is in
-// meta.webhook_events is not loaded again. So a repeated delivery, and an event that landed in two runs,
-// are loaded once.
+// meta.webhook_events is not loaded again. So a repeated delivery is loaded once, and so is an event that
+// landed in two runs.
 
 // Events are staged in batches of at most maxBatchEvents events and about maxBatchBytes bytes.
 const (
@@ -67,8 +67,8 @@ func (n *night) takeEvents(ctx context.Context) error {
 	return n.stageEvents(ctx, batch, routes)
 }
 
-// eventRoute is the destination of the events of a topic. Each event gets a row in
-// meta.webhook_events, and rows of the event's stream if there is a sink.
+// eventRoute is the destination of the events of a topic. Each event gets a row in meta.webhook_events. If
+// sink is not nil, it also gets rows of the stream of the sink.
 type eventRoute struct {
 	sink *sink
 	// isPrivate is set if the bodies may contain private values.
@@ -80,13 +80,13 @@ type eventRoute struct {
 func (n *night) newEventRoutes() (map[string]eventRoute, error) {
 	n.eventSinks = map[string]*sink{}
 	routes := map[string]eventRoute{}
-	var unknown eventRoute
+	var unknownTopic eventRoute
 	for _, s := range n.cfg.Streams {
 		if !s.IsEvents() {
 			continue
 		}
 		isPrivate := len(n.privateColumns(s, slices.Concat(n.cfg.Privacy.Drop, n.cfg.Privacy.Hash))) > 0
-		unknown.isPrivate = unknown.isPrivate || isPrivate
+		unknownTopic.isPrivate = unknownTopic.isPrivate || isPrivate
 		sink, err := n.newSink(s)
 		if err != nil {
 			return nil, err
@@ -96,7 +96,7 @@ func (n *night) newEventRoutes() (map[string]eventRoute, error) {
 			routes[topic] = eventRoute{sink, isPrivate}
 		}
 	}
-	routes[""] = unknown
+	routes[""] = unknownTopic
 	return routes, nil
 }
 
@@ -120,8 +120,8 @@ func (n *night) stageEvents(ctx context.Context, batch []stream.Event, routes ma
 			continue
 		}
 		known[e.ID] = true
-		route, isKnown := routes[e.Topic]
-		if !isKnown {
+		route, hasRoute := routes[e.Topic]
+		if !hasRoute {
 			route = routes[""]
 		}
 		sum := sha256.Sum256(e.Body)
@@ -137,16 +137,16 @@ func (n *night) stageEvents(ctx context.Context, batch []stream.Event, routes ma
 	return n.stage.Events.Add(ctx, rows)
 }
 
-// landEvents links the events of the inbox into the landing of this run. It returns the folders
-// whose events the snapshot may lack: the folder of this run, and the folders of runs that were rolled back or
-// not published. For a replay, it returns only the folder of the replayed run.
+// landEvents links the events of the inbox into the landing of this run. It returns the event folder of this
+// run, and the event folders of earlier runs that were rolled back or not published. For a replay, it returns
+// only the folder of the replayed run.
 func (n *night) landEvents(ctx context.Context) ([]string, error) {
 	if !n.mode.usesNetwork() {
 		return []string{n.wh.Folder.EventsPath(n.mode.replayedRun)}, nil
 	}
 	folder := n.wh.Folder.EventsPath(n.run.ID)
 	var err error
-	if n.inbox, err = webhook.Land(n.wh.Folder.Disk(), n.wh.Folder.InboxPath(), folder); err != nil {
+	if n.landedEvents, err = webhook.Land(n.wh.Folder.Disk(), n.wh.Folder.InboxPath(), folder); err != nil {
 		return nil, err
 	}
 	if err := n.faultPoint("events landed"); err != nil {
@@ -170,8 +170,8 @@ func (n *night) landEvents(ctx context.Context) ([]string, error) {
 }
 
 // gradeEvents grades a stream of events. The stream is never proven, because missed deliveries
-// cannot be detected. Without rows and without new events it is graded skipped.
-func (n *night) gradeEvents(ctx context.Context, result *received) error {
+// cannot be detected. A stream without rows and without new events is graded skipped.
+func (n *night) gradeEvents(ctx context.Context, result *unfinishedResult) error {
 	hasRows, err := n.stage.Events.HasRows(ctx, result.stream.Root().Name)
 	if err != nil {
 		return markStageErr(err)
@@ -207,11 +207,11 @@ func (k *sink) stageEvent(ctx context.Context, e stream.Event, isPrivate bool) (
 func (k *sink) decodeEvent(ctx context.Context, seq uint64, record []byte) error {
 	d := <-k.free
 	defer func() { k.free <- d }()
-	page, err := k.decodeBody(ctx, d, fetch.Response{Seq: seq, Body: record})
+	facts, err := k.decodeBody(ctx, d, fetch.Response{Seq: seq, Body: record})
 	if err != nil {
 		return err
 	}
-	k.records.Add(int64(page.Records))
+	k.records.Add(int64(facts.Records))
 	if err := k.stageFindings(ctx, d.Findings()); err != nil {
 		return err
 	}
@@ -234,7 +234,7 @@ func (n *night) privacyOf(s stream.Stream) transform.Privacy {
 		case slices.Contains(drop, column):
 		case c.Type == stream.Text:
 			privacy.Hash = append(privacy.Hash, s.Root().Name+"."+column)
-		default: // only texts can be hashed
+		default: // only text columns can be hashed
 			drop = append(drop, column)
 		}
 	}
@@ -245,9 +245,10 @@ func (n *night) privacyOf(s stream.Stream) transform.Privacy {
 }
 
 // privateColumns returns the private columns of the table of an event stream. configured contains private
-// columns as table.column. A column of a table with records of the same kind makes the column with the
-// same name private. Without a column of this name, the column extra is private, because it may contain
-// the value. If the plain text or the rich text of a comment is private, both are private.
+// columns as table.column. For a column of this table, or of a table with records of the same kind, the
+// column with the same name in this table is private. If this table has no such column, extra is private,
+// because it may contain the value. If the plain text or the rich text of a comment is private, both are
+// private.
 func (n *night) privateColumns(s stream.Stream, configured []string) []string {
 	def := n.wh.Schema.Definition(s.Root().Name)
 	var columns []string

@@ -28,41 +28,40 @@ type reader struct {
 	// streamLimit is the time from began after which no further detail of the current stream
 	// is requested. 0 means no limit.
 	streamLimit time.Duration
-	// last is the last night with a snapshot. lastLeftUnread is set if the last night left ids unread.
+	// lastNight is the last night with a snapshot. lastLeftUnread is set if this night left ids unread.
 	// readLastNight sets these fields.
-	last                    ledger.Run
-	hasLast, lastLeftUnread bool
+	lastNight                    ledger.Run
+	hasLastNight, lastLeftUnread bool
 	// finished is filled by the finisher, and can be read after waitFinished.
 	finished results
 }
 
-// received is the state of a stream until it is finished. Its decoders can contain rows that are not
-// staged yet.
-type received struct {
+// unfinishedResult is the result of a stream until finishStream has staged its remaining rows.
+type unfinishedResult struct {
 	streamResult
 	sink *sink // nil if the stream was not requested
-	// details adds up the results of the rounds so far.
+	// details adds up the calls of readDetails so far.
 	details fetch.Details
 	// took is the time for reading and staging so far.
 	took time.Duration
 	err  error
 }
 
-func newReceived(s stream.Stream) *received {
-	return &received{streamResult: streamResult{stream: s, evidence: fetch.Evidence{Stream: s.Name, Grade: fetch.Skipped, TotalFirst: -1, TotalLast: -1}}}
+func newUnfinishedResult(s stream.Stream) *unfinishedResult {
+	return &unfinishedResult{streamResult: streamResult{stream: s, evidence: fetch.Evidence{Stream: s.Name, Grade: fetch.Skipped, TotalFirst: -1, TotalLast: -1}}}
 }
 
-// extract reads the streams one after the other, lists before details. All workers read one stream at a
-// time, because fewer records change during a short walk. The error of a single stream is part of the
+// extract reads the streams one after the other, lists before details. All workers read the same stream,
+// because fewer records change during a short walk. The error of a single stream is part of the
 // stream's result. extract returns only errors that end the night.
 func (r *reader) extract(parent context.Context) error {
 	ctx, end := context.WithCancelCause(parent)
 	defer end(nil)
-	f := &finisher{reader: r, queue: make(chan received, len(r.night.cfg.Streams)), ended: make(chan struct{})}
+	f := &finisher{reader: r, queue: make(chan unfinishedResult, len(r.night.cfg.Streams)), ended: make(chan struct{})}
 	go f.run(ctx, end)
 	err := r.readStreams(ctx, f)
 	finishErr := f.close() // until close returns, the finisher adds to r.finished
-	if err = cmp.Or(finishErr, err, r.finished.requireAny(len(r.night.cfg.Chosen) == 1)); err != nil {
+	if err = cmp.Or(finishErr, err, r.finished.requireData(len(r.night.cfg.Chosen) == 1)); err != nil {
 		return err
 	}
 	return r.forecastNights(ctx)
@@ -73,8 +72,8 @@ func (r *reader) readStreams(ctx context.Context, f *finisher) error {
 	if err := r.readLastNight(); err != nil {
 		return err
 	}
-	var partlyRead map[string]*received // the detail streams that were partly read in first rounds
-	for _, s := range orderStreams(n.cfg.Streams, r.last) {
+	var partlyRead map[string]*unfinishedResult // the results of readFirstRounds
+	for _, s := range unreadListsFirst(n.cfg.Streams, r.lastNight) {
 		// The ids of the details are known when the lists are finished.
 		if s.IsEvents() || s.IsDetail() || n.mode.isRefresh() {
 			if err := f.waitFinished(); err != nil {
@@ -95,7 +94,7 @@ func (r *reader) readStreams(ctx context.Context, f *finisher) error {
 		}
 		result := partlyRead[s.Name]
 		if result == nil {
-			result = newReceived(s)
+			result = newUnfinishedResult(s)
 		}
 		if result.err == nil && r.isWanted(&result.streamResult) {
 			if err := r.readStream(ctx, result, load.PrioritySettled); err != nil {
@@ -118,7 +117,7 @@ func (r *reader) isWanted(result *streamResult) bool {
 	}
 	result.evidence.Reason = reason
 	if reason == "" && !s.IsDetail() && !s.IsEvents() && !r.canRead(s, r.listParam(s)) {
-		result.failure = r.unreadErr(s, 0, 0)
+		result.failure = r.unreadErr(s, 0, 0) // a list has no ids
 		result.evidence.Reason = result.failure.Error()
 		return false
 	}
@@ -126,8 +125,8 @@ func (r *reader) isWanted(result *streamResult) bool {
 }
 
 // readStream reads a list or details, or grades a stream of events. upTo is the last priority of details to
-// read. It returns errors that end the night, and stores other errors in result.err.
-func (r *reader) readStream(ctx context.Context, result *received, upTo load.Priority) (err error) {
+// read. readStream returns errors that end the night. Other errors are in result.err.
+func (r *reader) readStream(ctx context.Context, result *unfinishedResult, upTo load.Priority) (err error) {
 	s, began := result.stream, time.Now()
 	defer func() { result.took += time.Since(began) }()
 	r.night.cfg.Progress.setReading(s)
@@ -174,16 +173,16 @@ func endsNight(ctx context.Context, err error) bool {
 // of one list while the next list is requested.
 type finisher struct {
 	reader *reader
-	queue  chan received
+	queue  chan unfinishedResult
 	// ended is closed when run returns.
 	ended chan struct{}
-	// unfinished counts the queued streams.
+	// unfinished counts the streams that were queued and are not finished.
 	unfinished sync.WaitGroup
 	// err is the error that ended the night. It can be read after waitFinished.
 	err error
 }
 
-// run finishes streams until close. It calls end after an error that ends the night.
+// run finishes streams until the queue is closed. It calls end after an error that ends the night.
 func (f *finisher) run(ctx context.Context, end context.CancelCauseFunc) {
 	defer close(f.ended)
 	for result := range f.queue {
@@ -208,8 +207,9 @@ func (f *finisher) close() error {
 	return f.err
 }
 
-// finishStream stages the remaining rows of a stream and grades it.
-func (f *finisher) finishStream(ctx context.Context, result received) error {
+// finishStream stages the remaining rows of a stream and completes its result. A stream that was not
+// requested keeps its rows.
+func (f *finisher) finishStream(ctx context.Context, result unfinishedResult) error {
 	n, began := f.reader.night, time.Now()
 	var err error
 	if result.sink == nil {
@@ -236,8 +236,8 @@ func (f *finisher) finishStream(ctx context.Context, result received) error {
 		}
 	}
 	if err == nil {
-		isDistinct := !result.stream.IsDetail() && result.distinct > 0 && result.distinct == result.sink.records.Load()
-		err = n.stage.Rows.Finish(ctx, result.stream, result.coverage, isDistinct)
+		hasNoCopies := !result.stream.IsDetail() && result.distinct > 0 && result.distinct == result.sink.records.Load()
+		err = n.stage.Rows.Finish(ctx, result.stream, result.coverage, hasNoCopies)
 	}
 	if err != nil {
 		return err
@@ -255,9 +255,9 @@ func (f *finisher) finishStream(ctx context.Context, result received) error {
 	return nil
 }
 
-// logStream logs the result of a stream. The level is debug for streams that were not chosen, for event
-// streams without events, and for all streams of a refresh.
-func (f *finisher) logStream(ctx context.Context, result received) {
+// logStream logs the result of a stream. The level is info for chosen streams and for event streams with
+// rows. In a refresh and for all other streams it is debug.
+func (f *finisher) logStream(ctx context.Context, result unfinishedResult) {
 	n, level, message := f.reader.night, slog.LevelInfo, "stream read"
 	standing, reason := ledger.StandingOf(string(result.evidence.Grade)), result.evidence.Reason
 	switch standing {
@@ -266,8 +266,8 @@ func (f *finisher) logStream(ctx context.Context, result received) {
 	case ledger.NotRead, ledger.Carried:
 		message = "stream not read"
 	}
-	wanted := slices.Contains(n.cfg.Chosen, result.stream.Name) || result.stream.IsEvents() && standing != ledger.NotRead
-	if n.mode.isRefresh() || !wanted {
+	isInfo := slices.Contains(n.cfg.Chosen, result.stream.Name) || result.stream.IsEvents() && standing != ledger.NotRead
+	if n.mode.isRefresh() || !isInfo {
 		level = slog.LevelDebug
 	}
 	var telemetry fetch.Telemetry
@@ -282,11 +282,11 @@ func (f *finisher) logStream(ctx context.Context, result received) {
 
 // judgeError returns err if it ends the night. After any other error, the stream keeps its last rows.
 func (f *finisher) judgeError(ctx context.Context, r *streamResult, err error) error {
-	var scope *fetch.ScopeError
+	var scopeErr *fetch.ScopeError
 	switch {
 	case endsNight(ctx, err):
 		return err
-	case errors.As(err, &scope):
+	case errors.As(err, &scopeErr):
 		r.evidence.Grade, r.evidence.Reason = fetch.Skipped, "403: "+err.Error()
 		if f.reader.token.provesAccess(r.stream) {
 			r.failure = err

@@ -22,9 +22,9 @@ type streamResult struct {
 	// ids counts all known ids of a detail stream. requested counts the requested ids. answered counts
 	// the ids whose response was a record. missed counts the ids whose request failed.
 	ids, requested, answered, missed int64
-	// kept counts the ids with a 404 although a list contains them. Their rows are kept. If kept is too
-	// high, these ids also count as missed.
-	kept int64
+	// notFound counts the ids with a 404 although a list contains them. Their rows are kept. If they are
+	// too many, they also count as missed.
+	notFound int64
 	// carried counts the ids whose rows are kept without a request. rechecked counts the
 	// settled ids that were read again.
 	carried, rechecked int64
@@ -36,7 +36,7 @@ type streamResult struct {
 	rows, rejects int64
 	// failure is the error that left the stream unread or partly read.
 	failure error
-	// since is the time when the kept rows were last read.
+	// since is the oldest read time of the rows that were not read in this run.
 	since time.Time
 	// stored counts the stream's rows in the snapshot. It is set after the merge, when merged
 	// becomes true.
@@ -70,9 +70,9 @@ func (finished results) outcome() ledger.Outcome {
 	return ledger.Complete
 }
 
-// requireAny returns an error if no stream could be read. The stream of the token counts only
+// requireData returns an error if no stream could be read. The stream of the token counts only
 // if it is the only chosen stream.
-func (finished results) requireAny(isOneChosen bool) error {
+func (finished results) requireData(isOneChosen bool) error {
 	var reasons []string
 	for _, r := range finished {
 		isData := r.stream.Path != tokenPath || isOneChosen
@@ -86,9 +86,8 @@ func (finished results) requireAny(isOneChosen bool) error {
 
 // tableGrade returns the worst grade of the streams that fill a table. Carried details lower only the
 // grade of the tables in Stream.OnlyInDetail, because the list shows all columns of the other tables. If
-// a list was read and its details were skipped, the table of records has the grade of the list, with a
-// note about the missing details. The tables of items are then at most best_effort, because a list may omit
-// items.
+// a list was read and its details were skipped, the root table has the grade of the list, with a note
+// about the missing details. The other tables are then at most best_effort, because a list may omit items.
 func (finished results) tableGrade(table string) (grade fetch.Grade, note string) {
 	for _, r := range finished {
 		s := r.stream
@@ -107,9 +106,9 @@ func (finished results) tableGrade(table string) (grade fetch.Grade, note string
 	return grade, note
 }
 
-// findAges sets the row counts of every stream in the snapshot, and the time at which the least recently
-// read row of the stream was read. It is called after the merge.
-func (finished results) findAges(ctx context.Context, n *night) error {
+// setRowAges sets, for every stream, the row counts in the snapshot and the oldest read time of the rows. It
+// is called after the merge.
+func (finished results) setRowAges(ctx context.Context, n *night) error {
 	ages, err := n.stage.CountRowAges(ctx, finished.coverage())
 	if err != nil {
 		return err
@@ -164,8 +163,8 @@ func (r *streamResult) gradeCarried(d fetch.Details, plan load.Plan, recheck int
 	if plan.Carried == 0 || fetch.WorseGrade(r.evidence.Grade, fetch.Bounded) != fetch.Bounded {
 		return
 	}
-	all := plan.ToRequest + plan.Carried
-	r.evidence.Reason = d.DescribeResponses(int(all))
+	idCount := plan.ToRequest + plan.Carried
+	r.evidence.Reason = d.DescribeResponses(int(idCount))
 	switch {
 	case recheck == 0:
 		r.evidence.Grade = fetch.BestEffort
@@ -184,21 +183,21 @@ func (r *streamResult) gradeCarried(d fetch.Details, plan load.Plan, recheck int
 // records since the list was read.
 const ordinaryNotFound, ordinaryPercent = 3, 1
 
-// gradeKept lowers the grade of a detail stream if the service returned 404 for ids that a list contains.
-func (r *streamResult) gradeKept() {
-	if r.kept == 0 {
+// gradeNotFound lowers the grade of a detail stream if the service returned 404 for ids that a list contains.
+func (r *streamResult) gradeNotFound() {
+	if r.notFound == 0 {
 		return
 	}
-	notFound := &NotFoundError{r.stream.Name, r.kept, r.requested}
-	r.evidence.Reason += "; " + notFound.describe()
-	if r.kept <= ordinaryNotFound || r.kept*100 <= r.requested*ordinaryPercent {
+	err := &NotFoundError{r.stream.Name, r.notFound, r.requested}
+	r.evidence.Reason += "; " + err.describe()
+	if r.notFound <= ordinaryNotFound || r.notFound*100 <= r.requested*ordinaryPercent {
 		r.evidence.Grade = fetch.WorseGrade(r.evidence.Grade, fetch.Repaired)
 		return
 	}
 	r.evidence.Grade = fetch.WorseGrade(r.evidence.Grade, fetch.BestEffort)
-	r.missed += r.kept
+	r.missed += r.notFound
 	if r.failure == nil {
-		r.failure = notFound
+		r.failure = err
 	}
 }
 
@@ -207,8 +206,8 @@ func (r *streamResult) gradeKept() {
 func (finished results) lossesByNotFound(limits load.Limits) (losses []ledger.Loss) {
 	for _, r := range finished {
 		table := r.stream.Root().Name
-		if r.kept > 0 && limits.AreExceeded(r.kept, r.ids) && !limits.Confirmed(table) {
-			losses = append(losses, ledger.Loss{Table: table, Gone: r.kept, Before: r.ids, NotFound: true})
+		if r.notFound > 0 && limits.AreExceeded(r.notFound, r.ids) && !limits.Confirmed(table) {
+			losses = append(losses, ledger.Loss{Table: table, Gone: r.notFound, Before: r.ids, NotFound: true})
 		}
 	}
 	return losses

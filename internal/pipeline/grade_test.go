@@ -51,14 +51,14 @@ func TestGradeCarried(t *testing.T) {
 	}
 }
 
-// TestGradeKept checks the number of 404 responses up to which a stream is still proven: 3 ids, or 1 percent
+// TestGradeNotFound checks the number of 404 responses up to which a stream is still proven: 3 ids, or 1 percent
 // of the requested ids.
-func TestGradeKept(t *testing.T) {
+func TestGradeNotFound(t *testing.T) {
 	for _, c := range []struct {
-		before          fetch.Grade
-		kept, requested int64
-		want            fetch.Grade
-		isIncomplete    bool
+		before              fetch.Grade
+		notFound, requested int64
+		want                fetch.Grade
+		isIncomplete        bool
 	}{
 		{fetch.Exact, 0, 9, fetch.Exact, false},
 		{fetch.Exact, 1, 1, fetch.Repaired, false},
@@ -74,23 +74,23 @@ func TestGradeKept(t *testing.T) {
 		{fetch.BestEffort, 2, 9, fetch.BestEffort, false},
 	} {
 		r := resultOf(t, "articles", c.before, load.ByID)
-		r.kept, r.requested, r.missed = c.kept, c.requested, 1
-		r.gradeKept()
+		r.notFound, r.requested, r.missed = c.notFound, c.requested, 1
+		r.gradeNotFound()
 		missed := int64(1)
 		if c.isIncomplete {
-			missed += c.kept
+			missed += c.notFound
 		}
 		if r.evidence.Grade != c.want || (r.failure != nil) != c.isIncomplete || r.missed != missed {
-			t.Errorf("%d of %d: got %s, failed %v, missed %d, want %s, failed %t, missed %d", c.kept, c.requested, r.evidence.Grade, r.failure, r.missed, c.want, c.isIncomplete, missed)
+			t.Errorf("%d of %d: got %s, failed %v, missed %d, want %s, failed %t, missed %d", c.notFound, c.requested, r.evidence.Grade, r.failure, r.missed, c.want, c.isIncomplete, missed)
 		}
-		if prefix := fmt.Sprintf("why articles; %d of ", c.kept); c.kept > 0 != strings.HasPrefix(r.evidence.Reason, prefix) {
-			t.Errorf("%d of %d: the reason is %q, want the number only if it is not 0", c.kept, c.requested, r.evidence.Reason)
+		if prefix := fmt.Sprintf("why articles; %d of ", c.notFound); c.notFound > 0 != strings.HasPrefix(r.evidence.Reason, prefix) {
+			t.Errorf("%d of %d: the reason is %q, want the number only if it is not 0", c.notFound, c.requested, r.evidence.Reason)
 		}
 	}
 	first := errors.New("first")
 	r := resultOf(t, "articles", fetch.BestEffort, load.ByID)
-	r.kept, r.requested, r.failure = 9, 9, first
-	if r.gradeKept(); r.failure != first {
+	r.notFound, r.requested, r.failure = 9, 9, first
+	if r.gradeNotFound(); r.failure != first {
 		t.Errorf("the failure is %v, want the first one", r.failure)
 	}
 }
@@ -100,21 +100,21 @@ func TestGradeKept(t *testing.T) {
 func TestLossesByNotFound(t *testing.T) {
 	limits := load.Limits{Share: 0.2, Rows: 50, Confirmed: func(table string) bool { return table == "outlets" }}
 	for _, c := range []struct {
-		stream    string
-		kept, ids int64
-		stops     bool
+		stream        string
+		notFound, ids int64
+		stops         bool
 	}{
 		{"articles", 0, 0, false}, {"articles", 9, 9, false}, {"articles", 10, 10, true}, {"articles", 10, 11, false},
 		{"articles", 50, 100, false}, {"articles", 51, 100, true}, {"articles", 51, 255, false}, {"articles", 52, 255, true}, {"outlets", 90, 90, false},
 	} {
 		r := resultOf(t, c.stream, fetch.BestEffort, load.ByID)
-		r.kept, r.ids = c.kept, c.ids
+		r.notFound, r.ids = c.notFound, c.ids
 		var want []ledger.Loss
 		if c.stops {
-			want = []ledger.Loss{{Table: c.stream, Gone: c.kept, Before: c.ids, NotFound: true}}
+			want = []ledger.Loss{{Table: c.stream, Gone: c.notFound, Before: c.ids, NotFound: true}}
 		}
 		if diff := cmp.Diff(want, results{r}.lossesByNotFound(limits)); diff != "" {
-			t.Errorf("%d of %d ids of %s (-want +got):\n%s", c.kept, c.ids, c.stream, diff)
+			t.Errorf("%d of %d ids of %s (-want +got):\n%s", c.notFound, c.ids, c.stream, diff)
 		}
 	}
 }
@@ -137,7 +137,7 @@ func TestGradeDetails(t *testing.T) {
 			t.Errorf("with the list %s: got %s: %s, failed %v, want %s: %s", listGrade, r.evidence.Grade, r.evidence.Reason, r.failure, want, wantReason)
 		}
 	}
-	unread := results{resultOf(t, "orders", fetch.Skipped, load.Carried)}
+	withoutList := results{resultOf(t, "orders", fetch.Skipped, load.Carried)}
 	for name, c := range map[string]struct {
 		requested int
 		carried   int64
@@ -145,7 +145,7 @@ func TestGradeDetails(t *testing.T) {
 	}{"no id": {0, 0, fetch.Skipped}, "an id was requested": {1, 0, fetch.BestEffort}, "an id is carried": {0, 1, fetch.BestEffort}} {
 		r := resultOf(t, "order_details", fetch.Exact, load.ByID)
 		r.carried = c.carried
-		if unread.gradeDetails(&r, fetch.Details{RequestedIDs: c.requested}); r.evidence.Grade != c.want {
+		if withoutList.gradeDetails(&r, fetch.Details{RequestedIDs: c.requested}); r.evidence.Grade != c.want {
 			t.Errorf("%s: got %s, want %s", name, r.evidence.Grade, c.want)
 		}
 	}
@@ -214,9 +214,9 @@ func TestOutcomeAndCoverageOfResults(t *testing.T) {
 	}
 }
 
-// TestRequireAny checks that the token, webhook events and details without requests do not count
+// TestRequireData checks that the token, webhook events and details without requests do not count
 // as data.
-func TestRequireAny(t *testing.T) {
+func TestRequireData(t *testing.T) {
 	token := resultOf(t, "token", fetch.Exact, load.Whole)
 	details := resultOf(t, "order_details", fetch.Exact, load.ByID)
 	details.requested = 1
@@ -234,7 +234,7 @@ func TestRequireAny(t *testing.T) {
 		"details":                  {results{details}, false, true},
 		"details without requests": {results{resultOf(t, "order_details", fetch.Exact, load.ByID)}, false, false},
 	} {
-		err := c.finished.requireAny(c.isOneChosen)
+		err := c.finished.requireData(c.isOneChosen)
 		noData, ok := errors.AsType[*NoDataError](err)
 		if ok == c.hasData || ok && len(noData.Reasons) != len(c.finished) {
 			t.Errorf("%s: got error %v, want a NoDataError: %v", name, err, !c.hasData)

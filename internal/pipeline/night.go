@@ -420,7 +420,7 @@ func (r *runner) completeLedgerEntry(ctx context.Context, err error) ledger.Run 
 		run.ThrottledSeconds += t.RetryWait.Seconds()
 	}
 	for _, result := range r.reader.finished {
-		run.Streams = append(run.Streams, result.ledgerRow(telemetry[result.stream.Name], r.night.cfg.Fetch.RequestsPerSecond))
+		run.Streams = append(run.Streams, result.ledgerStream(telemetry[result.stream.Name], r.night.cfg.Fetch.RequestsPerSecond))
 	}
 	return *run
 }

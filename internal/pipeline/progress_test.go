@@ -91,29 +91,29 @@ func TestCountResponse(t *testing.T) {
 	noTracker.setPhase("ignored")
 }
 
-// TestLedgerRow checks the used share of the allowed request rate and the rows of a stream before
+// TestLedgerStream checks the used share of the allowed request rate and the rows of a stream before
 // and after the merge.
-func TestLedgerRow(t *testing.T) {
+func TestLedgerStream(t *testing.T) {
 	startedAt := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
 	r := resultOf(t, "orders", fetch.Exact, load.Whole)
 	r.rows, r.stored, r.evidence.TotalFirst = 5, load.RowAges{Rows: 7, Old: 2, Since: startedAt}, 9
 	telemetry := fetch.Telemetry{Requests: 21, First: startedAt, Last: startedAt.Add(4 * time.Second), P50: time.Second, P95: 2 * time.Second, Max: 3 * time.Second,
 		RateWait: 4 * time.Second, RetryWait: 5 * time.Second, Bytes: 6, Retries: 7, RateLimited: 8, Hits: 9}
-	row := r.ledgerRow(telemetry, 10)
+	row := r.ledgerStream(telemetry, 10)
 	want := ledger.Stream{Stream: "orders", Grade: "exact", Reason: "why orders", Requests: 21, TotalFirst: 9, Rows: 5, RowsOld: 2, AgeSince: startedAt,
 		LatencyP50: 1000, LatencyP95: 2000, LatencyMax: 3000, RateWaitSeconds: 4, RetryAfterSeconds: 5, Bytes: 6, Retries: 7, RateLimited: 8, Landed: 9, RateUsed: 0.5}
 	if diff := cmp.Diff(want, row); diff != "" {
 		t.Errorf("before the merge (-want +got):\n%s", diff)
 	}
 	r.merged = true
-	if row = r.ledgerRow(telemetry, 10); row.Rows != 7 {
+	if row = r.ledgerStream(telemetry, 10); row.Rows != 7 {
 		t.Errorf("after the merge the stream has %d rows, want 7", row.Rows)
 	}
-	if row = r.ledgerRow(telemetry, 0); row.RateUsed != 0 {
+	if row = r.ledgerStream(telemetry, 0); row.RateUsed != 0 {
 		t.Errorf("without a limit the used share of the rate is %v, want 0", row.RateUsed)
 	}
 	telemetry.Last = startedAt
-	if row = r.ledgerRow(telemetry, 10); row.RateUsed != 0 {
+	if row = r.ledgerStream(telemetry, 10); row.RateUsed != 0 {
 		t.Errorf("without a time span the used share of the rate is %v, want 0", row.RateUsed)
 	}
 }

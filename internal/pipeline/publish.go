@@ -36,7 +36,7 @@ func (r *runner) publishWithRereads(ctx context.Context) (Result, error) {
 			if l.NotFound && len(suspects) > 0 {
 				suspects = append(suspects, r.listsWithIDsOf(l.Table)...)
 			}
-			if len(suspects) == 0 { // then reading other streams again would not change this loss
+			if len(suspects) == 0 { // this loss would remain, so no stream is read again
 				toReread = nil
 				break
 			}
@@ -63,7 +63,7 @@ func (r *runner) streamsReadOnce(table string) []string {
 	})
 }
 
-// listsWithIDsOf returns the streams that contain the ids of the details in a table, and that were read
+// listsWithIDsOf returns the streams with the ids of the details of a table, if these streams were read
 // exactly once in this run.
 func (r *runner) listsWithIDsOf(table string) (names []string) {
 	for _, name := range stream.FilledBy(r.night.cfg.Streams, table) {
@@ -100,7 +100,7 @@ func (r *runner) publish(ctx context.Context) (Result, error) {
 		n.run.Changed += c.Changed
 		n.run.Gone += c.Gone
 	}
-	if err := finished.findAges(ctx, n); err != nil || n.mode.dryRun {
+	if err := finished.setRowAges(ctx, n); err != nil || n.mode.dryRun {
 		return Result{Changes: changes}, err
 	}
 	if err := n.faultPoint("merged"); err != nil {
@@ -111,7 +111,7 @@ func (r *runner) publish(ctx context.Context) (Result, error) {
 		func() error { return n.closeStage(ctx) },
 		func() error { return n.audit(ctx) },
 	)
-	hold, isHeld := errors.AsType[*HoldError](err)
+	holdErr, isHeld := errors.AsType[*HoldError](err)
 	if isHeld {
 		err = nil
 	}
@@ -139,7 +139,7 @@ func (r *runner) publish(ctx context.Context) (Result, error) {
 			return Result{Changes: changes}, err
 		}
 		n.run.Held = true
-		return Result{Changes: changes}, errors.Join(hold, n.faultPoint("held"))
+		return Result{Changes: changes}, errors.Join(holdErr, n.faultPoint("held"))
 	}
 	n.carryEntries(coverage)
 	m, err := n.draft.Publish(ctx, files)
@@ -195,11 +195,11 @@ func (r *runner) writeEvidence(ctx context.Context, coverage map[string]load.Cov
 	return n.stage.Findings.WriteSummary(ctx, load.Summary{Run: r.completeLedgerEntry(ctx, nil), Ledger: runs, Changes: changes, Drift: n.drift.drifts})
 }
 
-// ledgerRow returns the part of the ledger entry about one stream, with the evidence and the telemetry of
+// ledgerStream returns the part of the ledger entry about one stream, with the evidence and the telemetry of
 // the stream. allowed is the limit of the request rate, per second. 0 means no limit.
-func (r streamResult) ledgerRow(t fetch.Telemetry, allowed float64) ledger.Stream {
+func (r streamResult) ledgerStream(t fetch.Telemetry, allowed float64) ledger.Stream {
 	e := r.evidence
-	row := ledger.Stream{
+	s := ledger.Stream{
 		Stream: r.stream.Name, Grade: string(e.Grade), Reason: e.Reason, Pages: int64(e.Pages), Requests: t.Requests,
 		Passes: int64(e.Passes), TotalFirst: e.TotalFirst, TotalLast: e.TotalLast, Distinct: int64(e.Distinct),
 		Repeated: int64(e.Repeated), Rows: r.stored.Rows, RowsOld: r.stored.Old, Rejects: r.rejects, Fetched: r.answered, Carried: r.carried,
@@ -209,11 +209,11 @@ func (r streamResult) ledgerRow(t fetch.Telemetry, allowed float64) ledger.Strea
 		RateWaitSeconds: t.RateWait.Seconds(), RetryAfterSeconds: t.RetryWait.Seconds(),
 	}
 	if !r.merged {
-		row.Rows = r.rows
+		s.Rows = r.rows
 	}
 	// The first request is not counted, because it did not wait.
 	if span := t.Last.Sub(t.First).Seconds(); allowed > 0 && span > 0 {
-		row.RateUsed = float64(t.Requests-1) / (span * allowed)
+		s.RateUsed = float64(t.Requests-1) / (span * allowed)
 	}
-	return row
+	return s
 }

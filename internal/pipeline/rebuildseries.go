@@ -34,26 +34,26 @@ type seriesRebuild struct {
 // newest intact catalog. If the index of the series is lost, RebuildSeries restores the days that retention
 // keeps. It returns the restored files. The error names the files that could not be restored. These files
 // are not changed.
-func RebuildSeries(ctx context.Context, cfg Config, keep warehouse.Retention) (files []string, err error) {
+func RebuildSeries(ctx context.Context, cfg Config, retention warehouse.Retention) (files []string, err error) {
 	r, err := beginRepair(cfg)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(r.wh.Folder.FullErr(err), r.lock.Release()) }()
 	m := &seriesRebuild{repair: r, cfg: cfg, repairer: integrity.NewRepairer(r.wh)}
-	completed, err := r.wh.Series.Complete()
+	completedDays, err := r.wh.Series.Complete()
 	if err != nil && !errors.As(err, new(*warehouse.DamagedError)) {
 		return nil, err
 	}
 	m.result, err = m.repairer.RepairFromCopies(ctx)
-	for _, day := range completed {
+	for _, day := range completedDays {
 		m.result.Files = append(m.result.Files, "the files of "+day)
 	}
 	if err != nil {
 		return m.result.Files, err
 	}
-	isDamaged := len(m.result.Unrepaired)+len(m.result.DaysWithoutManifest) > 0 || m.result.IsChainBroken
-	if !isDamaged && (!m.result.IsIndexLost || m.result.Source == "") {
+	isStillDamaged := len(m.result.Unrepaired)+len(m.result.DaysWithoutManifest) > 0 || m.result.IsChainBroken
+	if !isStillDamaged && (!m.result.IsIndexLost || m.result.Source == "") {
 		return m.result.Files, nil
 	}
 	if m.result.Source == "" {
@@ -78,7 +78,7 @@ func RebuildSeries(ctx context.Context, cfg Config, keep warehouse.Retention) (f
 			err = errors.Join(err, writeErr)
 		}
 	}
-	return m.result.Files, errors.Join(err, m.lostErr(lost), m.addDays(ctx, keep))
+	return m.result.Files, errors.Join(err, m.lostErr(lost), m.addDays(ctx, retention))
 }
 
 // lostErr returns an error for files whose rows are in no intact copy or catalog.
@@ -122,42 +122,42 @@ func (m *seriesRebuild) writeFile(ctx context.Context, file warehouse.SeriesFile
 
 // addDays restores the days without a manifest. The rows come from history, and the runs, row counts
 // and grades from meta.
-func (m *seriesRebuild) addDays(ctx context.Context, keep warehouse.Retention) error {
-	snapshots, err := load.LastSnapshotsOfDays(ctx, m.draft, m.result.At)
+func (m *seriesRebuild) addDays(ctx context.Context, retention warehouse.Retention) error {
+	snapshotTimes, err := load.LastSnapshotsOfDays(ctx, m.draft, m.result.At)
 	if err != nil {
 		return err
 	}
 	runOf := map[string]string{} // the run of the last snapshot of each day
-	for run, at := range snapshots {
+	for run, at := range snapshotTimes {
 		runOf[at.UTC().Format(time.DateOnly)] = run
 	}
-	wanted := map[string]bool{}
+	wantedDays := map[string]bool{}
 	for _, day := range m.result.DaysWithoutManifest {
-		wanted[day] = true
+		wantedDays[day] = true
 	}
 	if m.result.IsIndexLost {
-		known := map[string]bool{}
+		knownDays := map[string]bool{}
 		for _, day := range m.wh.Series.Days() {
-			known[day] = true
+			knownDays[day] = true
 		}
 		var days []time.Time
 		for day := range runOf {
 			at, _ := time.Parse(time.DateOnly, day)
 			days = append(days, at)
 		}
-		for at := range keep.KeptDays(days) {
-			if day := at.Format(time.DateOnly); !known[day] {
-				wanted[day] = true
+		for at := range retention.KeptDays(days) {
+			if day := at.Format(time.DateOnly); !knownDays[day] {
+				wantedDays[day] = true
 			}
 		}
 	}
-	for _, day := range slices.Sorted(maps.Keys(wanted)) {
+	for _, day := range slices.Sorted(maps.Keys(wantedDays)) {
 		run, ok := runOf[day]
 		if !ok {
 			err = errors.Join(err, fmt.Errorf("restore the day %s: meta.runs has no snapshot of this day", day))
 			continue
 		}
-		err = errors.Join(err, m.addDay(ctx, run, snapshots[run].UTC()))
+		err = errors.Join(err, m.addDay(ctx, run, snapshotTimes[run].UTC()))
 	}
 	return err
 }
@@ -182,7 +182,7 @@ func (m *seriesRebuild) addDay(ctx context.Context, run string, at time.Time) er
 	if err != nil {
 		return err
 	}
-	var streams results // of the run; tableGrade needs only the grades, and which streams were read
+	var streams results // tableGrade needs only the grades, and which streams were read
 	for _, s := range m.cfg.Streams {
 		recorded := grades[s.Name]
 		r := streamResult{stream: s, evidence: fetch.Evidence{Grade: fetch.Grade(recorded.Grade), Reason: recorded.Reason}}

@@ -40,9 +40,9 @@ func (k *sink) loadEntries() {
 	case !errors.Is(err, fs.ErrNotExist):
 		n.cfg.Log.Warn("unchanged records cannot be skipped: all records are decoded", "stream", k.stream.Name, "error", err)
 	}
-	known := transform.NewMemory(n.seedOf(k.stream), entries)
+	memory := transform.NewMemory(n.seedOf(k.stream), entries)
 	for _, d := range k.decoders {
-		d.Remember(known)
+		d.Remember(memory)
 	}
 }
 
@@ -105,10 +105,10 @@ func (n *night) readEntries(stream, run string) ([]byte, error) {
 	return content[:end], nil
 }
 
-// carryEntries links the files of entries of carried lists under names with the id of this run.
+// carryEntries keeps the entries of carried lists: it links their files under names with the id of this run.
 func (n *night) carryEntries(coverage map[string]load.Coverage) {
-	for name, covered := range coverage {
-		if covered != load.Carried {
+	for name, c := range coverage {
+		if c != load.Carried {
 			continue
 		}
 		err := n.wh.Folder.Disk().Link(n.entriesPath(name, n.draft.Previous), n.entriesPath(name, n.run.ID))

@@ -217,7 +217,7 @@ func TestReadLastNight(t *testing.T) {
 		kind           string
 		limit          time.Duration
 		runs           []ledger.Run
-		hasLast        bool
+		hasLastNight   bool
 		lastLeftUnread bool
 	}{
 		"the first night":                {ledger.Night, time.Hour, nil, false, false},
@@ -235,8 +235,8 @@ func TestReadLastNight(t *testing.T) {
 			}
 		}
 		reader := &reader{night: r.night}
-		if err := reader.readLastNight(); err != nil || reader.hasLast != c.hasLast || reader.lastLeftUnread != c.lastLeftUnread {
-			t.Errorf("%s: has a last night %v, the last night left ids unread %v, want %v, %v: %v", name, reader.hasLast, reader.lastLeftUnread, c.hasLast, c.lastLeftUnread, err)
+		if err := reader.readLastNight(); err != nil || reader.hasLastNight != c.hasLastNight || reader.lastLeftUnread != c.lastLeftUnread {
+			t.Errorf("%s: has a last night %v, the last night left ids unread %v, want %v, %v: %v", name, reader.hasLastNight, reader.lastLeftUnread, c.hasLastNight, c.lastLeftUnread, err)
 		}
 	}
 }

@@ -51,7 +51,7 @@ const detailDivisor = 4
 
 // timeLeft returns the time in which a night can still request lists or, if isDetail is set, details.
 // limit is Config.MaxDuration. If limit is 0, hasLimit is false. elapsed is the time since the start of
-// the night. listsEnded is the time from the start until all lists were read, or 0 during the lists. If
+// the night. listsEnded is the time from the start until all lists were read, or 0 before that. If
 // hasReserve is set, a part of the limit is reserved for details.
 func timeLeft(limit, elapsed, listsEnded time.Duration, isDetail, hasReserve bool) (left time.Duration, hasLimit bool) {
 	reserved := limit / detailDivisor
@@ -81,7 +81,7 @@ func (r *reader) canRead(s stream.Stream, param string) bool {
 	return !r.isTimeOver(s.IsDetail()) || r.client.HasLanded(s, param)
 }
 
-// readLastNight sets r.last, r.hasLast and r.lastLeftUnread from the ledger. It does nothing without
+// readLastNight sets r.lastNight, r.hasLastNight and r.lastLeftUnread from the ledger. It does nothing without
 // a time limit, and for runs that are not nights.
 func (r *reader) readLastNight() error {
 	if r.night.cfg.MaxDuration == 0 || r.night.mode.kind != ledger.Night {
@@ -91,17 +91,17 @@ func (r *reader) readLastNight() error {
 	if err != nil {
 		return err
 	}
-	r.last, r.hasLast = lastPublishedNight(runs)
-	unread, _ := r.last.Unread()
+	r.lastNight, r.hasLastNight = lastPublishedNight(runs)
+	unread, _ := r.lastNight.Unread()
 	r.lastLeftUnread = unread > 0
 	return nil
 }
 
-// orderStreams moves the unread lists of the last night to the front, followed by the other lists.
+// unreadListsFirst moves the unread lists of the last night to the front, followed by the other lists.
 // Details and events follow in their given order.
-func orderStreams(streams []stream.Stream, last ledger.Run) []stream.Stream {
+func unreadListsFirst(streams []stream.Stream, lastNight ledger.Run) []stream.Stream {
 	rank := func(s stream.Stream) int {
-		wasUnread := slices.ContainsFunc(last.Streams, func(l ledger.Stream) bool {
+		wasUnread := slices.ContainsFunc(lastNight.Streams, func(l ledger.Stream) bool {
 			return l.Stream == s.Name && l.Incomplete && !ledger.WasRead(l.Grade)
 		})
 		switch {
@@ -184,12 +184,12 @@ func (finished results) forecast(pace int64) (nights int64) {
 //   - If the last night left ids unread and made no progress (NightsLeft is 0), the rounds are: details
 //     that were never read, details that were read longest ago, changed details, new details.
 //   - Otherwise the rounds are: changed details, new details.
-func firstRounds(last ledger.Run, hasLast bool, details Details) []load.Priority {
-	unread, _ := last.Unread()
+func firstRounds(lastNight ledger.Run, hasLastNight bool, details Details) []load.Priority {
+	unread, _ := lastNight.Unread()
 	switch {
-	case hasLast && unread == 0 && details != AllDetails:
+	case hasLastNight && unread == 0 && details != AllDetails:
 		return nil // each round would plan every stream again
-	case unread > 0 && last.NightsLeft == 0:
+	case unread > 0 && lastNight.NightsLeft == 0:
 		return []load.Priority{load.NeverRead, load.OldestFirst, load.PriorityChanged, load.PriorityNew}
 	}
 	return []load.Priority{load.PriorityChanged, load.PriorityNew}
@@ -198,18 +198,18 @@ func firstRounds(last ledger.Run, hasLast bool, details Details) []load.Priority
 // readFirstRounds reads the details of the first rounds. In the rounds NeverRead and OldestFirst, each
 // stream gets an equal share of the remaining time. readFirstRounds returns the streams that it started
 // to read.
-func (r *reader) readFirstRounds(ctx context.Context) (map[string]*received, error) {
-	n, partlyRead := r.night, map[string]*received{}
+func (r *reader) readFirstRounds(ctx context.Context) (map[string]*unfinishedResult, error) {
+	n, partlyRead := r.night, map[string]*unfinishedResult{}
 	if n.cfg.MaxDuration == 0 || n.mode.kind != ledger.Night {
 		return partlyRead, nil
 	}
-	for _, upTo := range firstRounds(r.last, r.hasLast, n.cfg.Details) {
+	for _, upTo := range firstRounds(r.lastNight, r.hasLastNight, n.cfg.Details) {
 		for i, s := range n.cfg.Streams {
-			if r.isTimeOver(true) || !s.IsDetail() || upTo == load.PriorityChanged && s.LiveWith == 0 {
+			if !s.IsDetail() || r.isTimeOver(s.IsDetail()) || upTo == load.PriorityChanged && s.LiveWith == 0 {
 				continue
 			}
 			if partlyRead[s.Name] == nil {
-				partlyRead[s.Name] = newReceived(s)
+				partlyRead[s.Name] = newUnfinishedResult(s)
 			}
 			result := partlyRead[s.Name]
 			if result.err != nil || !r.isWanted(&result.streamResult) {

@@ -76,10 +76,10 @@ func TestFirstRounds(t *testing.T) {
 	changedFirst := []load.Priority{load.PriorityChanged, load.PriorityNew}
 	neverReadFirst := []load.Priority{load.NeverRead, load.OldestFirst, load.PriorityChanged, load.PriorityNew}
 	for name, c := range map[string]struct {
-		last    ledger.Run
-		hasLast bool
-		details Details
-		want    []load.Priority
+		lastNight    ledger.Run
+		hasLastNight bool
+		details      Details
+		want         []load.Priority
 	}{
 		"the first night":                             {ledger.Run{}, false, ChangedDetails, changedFirst},
 		"the last night read all ids":                 {run(0, 0), true, ChangedDetails, nil},
@@ -88,14 +88,14 @@ func TestFirstRounds(t *testing.T) {
 		"one id is unread, without progress":          {run(1, 0), true, ChangedDetails, neverReadFirst},
 		"all details are requested, without progress": {run(9, 0), true, AllDetails, neverReadFirst},
 	} {
-		if got := firstRounds(c.last, c.hasLast, c.details); !slices.Equal(got, c.want) {
+		if got := firstRounds(c.lastNight, c.hasLastNight, c.details); !slices.Equal(got, c.want) {
 			t.Errorf("%s: got %v, want %v", name, got, c.want)
 		}
 	}
 }
 
 func TestUnreadListsComeFirst(t *testing.T) {
-	last := ledger.Run{Streams: []ledger.Stream{
+	lastNight := ledger.Run{Streams: []ledger.Stream{
 		{Stream: "orders", Grade: "exact", Incomplete: false},
 		{Stream: "files", Grade: "carried_forward", Incomplete: true},
 		{Stream: "folders", Grade: "skipped", Incomplete: true},
@@ -109,17 +109,17 @@ func TestUnreadListsComeFirst(t *testing.T) {
 		}
 		return all
 	}
-	known := stream.AllWithEvents()
-	if got, want := names(orderStreams(known, ledger.Run{})), names(known); !slices.Equal(got, want) {
+	allStreams := stream.AllWithEvents()
+	if got, want := names(unreadListsFirst(allStreams, ledger.Run{})), names(allStreams); !slices.Equal(got, want) {
 		t.Errorf("without a last night: got %v, want %v", got, want)
 	}
-	got := names(orderStreams(known, last))
-	want := append([]string{"files", "folders"}, slices.DeleteFunc(names(known), func(n string) bool { return n == "files" || n == "folders" })...)
+	got := names(unreadListsFirst(allStreams, lastNight))
+	want := append([]string{"files", "folders"}, slices.DeleteFunc(names(allStreams), func(n string) bool { return n == "files" || n == "folders" })...)
 	if !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if !slices.Equal(names(known), names(stream.AllWithEvents())) {
-		t.Error("orderStreams changed its argument, want a new slice")
+	if !slices.Equal(names(allStreams), names(stream.AllWithEvents())) {
+		t.Error("unreadListsFirst changed its argument, want a new slice")
 	}
 }
 
