@@ -60,7 +60,8 @@ func TestUnreadRowsAreKept(t *testing.T) {
 	h.requireIDs("orders", "/orders")
 }
 
-// TestNightsReadTheRest runs nights in a new warehouse, with time for the lists and a few details. Each night must leave fewer ids unread and forecast fewer nights than the night before.
+// TestNightsReadTheRest runs nights in a new warehouse, with time for the lists and a few details. Each night
+// must leave fewer ids unread and forecast fewer nights than the night before.
 func TestNightsReadTheRest(t *testing.T) {
 	h, allRequests := limitedHarness(t)
 	h.cfg.Warehouse.Dir, h.cfg.Details, h.cfg.LiveDays = t.TempDir(), pipeline.ChangedDetails, 1

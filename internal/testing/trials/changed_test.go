@@ -210,7 +210,7 @@ func TestTrialRechecksFindSilentChanges(t *testing.T) {
 func (h *harness) countStaleRows(ref *reference) map[string]int {
 	h.t.Helper()
 	current, catalog, stale := ref.currentRows(), h.catalog(), map[string]int{}
-	for _, e := range ref.distinctTables() {
+	for _, e := range ref.uniqueTables() {
 		want, got := rowsByKey(e, current[e.table]), rowsByKey(e, readTable(h.t, e, catalog, "main."+e.table))
 		for key := range want {
 			if !cmp.Equal(want[key], got[key]) {

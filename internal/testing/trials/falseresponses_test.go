@@ -221,7 +221,7 @@ func (f *falsifierTrial) runFalsified(t *testing.T, s stream.Stream, kind falsif
 		f.outcomes["unharmed"]++
 	}
 	current := f.ref.currentRows()
-	for _, e := range f.ref.distinctTables() {
+	for _, e := range f.ref.uniqueTables() {
 		if !slices.ContainsFunc(stream.FilledBy(f.cfg.Streams, e.table), func(name string) bool { return !proven[name] }) {
 			compareRows(t, e, current, readTable(t, e, f.catalog(), "main."+e.table), e.table)
 		}

@@ -133,7 +133,7 @@ func TestTrialBrokenListIsCarriedForward(t *testing.T) {
 	res := h.partialNight()
 	h.requireStream(res.Run, "product_listings", fetch.CarriedForward, "/products/listings")
 	h.requireStream(res.Run, "orders", fetch.Exact, "")
-	for _, e := range ref.distinctTables() {
+	for _, e := range ref.uniqueTables() {
 		if strings.HasPrefix(e.table, "product_listing") {
 			checkTable(t, e, lastRows, h.catalog(), "main."+e.table)
 		}

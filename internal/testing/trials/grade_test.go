@@ -153,7 +153,7 @@ func TestTrialExactStreamsEqualTheService(t *testing.T) {
 		for _, s := range res.Run.Streams {
 			proven[s.Stream] = s.Grade == string(fetch.Exact) || s.Grade == string(fetch.Repaired)
 		}
-		for _, e := range ref.distinctTables() {
+		for _, e := range ref.uniqueTables() {
 			if !slices.ContainsFunc(stream.FilledBy(h.cfg.Streams, e.table), func(name string) bool { return !proven[name] }) {
 				checkTable(t, e, current, catalog, "main."+e.table)
 			}

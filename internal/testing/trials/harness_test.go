@@ -239,7 +239,7 @@ func (h *harness) requireStream(r ledger.Run, name string, grade fetch.Grade, re
 func (h *harness) requireValues(ref *reference, tables ...string) {
 	h.t.Helper()
 	current, catalog := ref.currentRows(), h.catalog()
-	for _, e := range ref.distinctTables() {
+	for _, e := range ref.uniqueTables() {
 		if len(tables) == 0 || slices.Contains(tables, e.table) {
 			checkTable(h.t, e, current, catalog, "main."+e.table)
 		}

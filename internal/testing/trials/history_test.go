@@ -18,7 +18,7 @@ type nightData struct {
 func checkHistory(t *testing.T, h *harness, ref *reference, nights []nightData) {
 	catalog := h.catalog()
 	for n, night := range nights {
-		for _, e := range ref.distinctTables() {
+		for _, e := range ref.uniqueTables() {
 			t.Run(fmt.Sprintf("history/night %d/%s", n+1, e.table), func(t *testing.T) {
 				checkTable(t, e, night.rows, catalog, rowsAsOf(e.table, night.at))
 				if n+1 < len(nights) {
@@ -39,7 +39,7 @@ func rowsAsOf(table string, at time.Time) string {
 func checkSeries(t *testing.T, h *harness, ref *reference, nights []nightData) {
 	db := open(t, "")
 	for n, night := range nights {
-		for _, e := range ref.distinctTables() {
+		for _, e := range ref.uniqueTables() {
 			t.Run(fmt.Sprintf("series/night %d/%s", n+1, e.table), func(t *testing.T) {
 				day := "snapshot_date=" + night.at.Format(time.DateOnly)
 				file := h.path("parquet", e.table, day, e.table+".parquet")

@@ -240,7 +240,7 @@ func (c *matrixCell) compareWithGrades(t *testing.T, res pipeline.Result) (allPr
 		t.Errorf("the night ended %s with exit code %d, which does not match the grades:\n%s", res.Run.Outcome, code, reasons(res.Run))
 	}
 	current := c.ref.currentRows()
-	for _, e := range c.ref.distinctTables() {
+	for _, e := range c.ref.uniqueTables() {
 		if !slices.ContainsFunc(stream.FilledBy(c.cfg.Streams, e.table), func(name string) bool { return !proven[name] }) {
 			compareRows(t, e, current, c.publishedRows(t, e), e.table)
 		}
@@ -279,7 +279,7 @@ func (c *matrixCell) publishedKeys(t *testing.T) map[string]map[string]bool {
 	if c.latestRun() == "" {
 		return all
 	}
-	for _, e := range c.ref.distinctTables() {
+	for _, e := range c.ref.uniqueTables() {
 		all[e.table] = map[string]bool{}
 		for _, r := range query(t, c.catalog(), "SELECT concat_ws('/', "+strings.Join(strings.Fields(e.key), ", ")+")::VARCHAR FROM main."+e.table) {
 			all[e.table][r[0].String] = true
@@ -293,7 +293,7 @@ func (c *matrixCell) publishedKeys(t *testing.T) map[string]map[string]bool {
 func (c *matrixCell) requireNoLoss(t *testing.T, before map[string]map[string]bool) {
 	t.Helper()
 	current, after := c.ref.currentRows(), c.publishedKeys(t)
-	for _, e := range c.ref.distinctTables() {
+	for _, e := range c.ref.uniqueTables() {
 		for _, r := range current[e.table] {
 			var parts []string
 			for _, name := range strings.Fields(e.key) {

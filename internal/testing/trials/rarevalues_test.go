@@ -28,7 +28,7 @@ func TestTrialRareValuesAreStored(t *testing.T) {
 	h.goodNight()
 	current := ref.currentRows()
 	catalog := h.catalog()
-	for _, e := range ref.distinctTables() {
+	for _, e := range ref.uniqueTables() {
 		t.Run(e.table, func(t *testing.T) {
 			checkTable(t, e, current, catalog, "main."+e.table)
 			for name := range e.types() {

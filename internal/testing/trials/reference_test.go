@@ -58,8 +58,8 @@ func newReference(t *testing.T, service *sim.Service, streams []stream.Stream) *
 	return r
 }
 
-// distinctTables returns each table once, even if several endpoints fill it.
-func (r *reference) distinctTables() []tableSpec {
+// uniqueTables returns the specification of each table once, even if several endpoints fill the table.
+func (r *reference) uniqueTables() []tableSpec {
 	return slices.CompactFunc(slices.Clone(r.tables), func(a, b tableSpec) bool { return a.table == b.table })
 }
 

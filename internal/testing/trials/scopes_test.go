@@ -157,7 +157,7 @@ func TestTrialLostScopesKeepRows(t *testing.T) {
 		}
 	}
 	after, catalog := ref.currentRows(), h.catalog()
-	for _, e := range ref.distinctTables() {
+	for _, e := range ref.uniqueTables() {
 		switch {
 		case e.table == "token":
 		case isLost[e.table]:

@@ -356,7 +356,7 @@ func (s *season) requireNewWarehouse() {
 	s.ref.requestedIDs = map[string]map[string]bool{}
 	current := s.ref.currentRows()
 	db := open(s.t, filepath.Join(fresh.Dir, "catalog.duckdb")+"?access_mode=read_only&threads=1")
-	for _, e := range s.ref.distinctTables() {
+	for _, e := range s.ref.uniqueTables() {
 		currentByKey := rowsByKey(e, current[e.table])
 		rows := readTable(s.t, e, db, "main."+e.table)
 		compareRows(s.t, e, current, rows, "the new warehouse: "+e.table)

@@ -54,7 +54,7 @@ func keyOf(e tableSpec, r textRow) string {
 }
 
 func (s seenTexts) addRows(ref *reference, rows map[string][]textRow) {
-	for _, e := range ref.distinctTables() {
+	for _, e := range ref.uniqueTables() {
 		for _, r := range rows[e.table] {
 			place := e.table + "/" + keyOf(e, r)
 			for column, text := range splitExtra(r) {
@@ -86,7 +86,7 @@ func splitExtra(r textRow) textRow {
 func (s *season) readRows() map[string][]textRow {
 	s.t.Helper()
 	all, db := map[string][]textRow{}, s.catalog()
-	for _, e := range s.ref.distinctTables() {
+	for _, e := range s.ref.uniqueTables() {
 		all[e.table] = readTable(s.t, e, db, "main."+e.table)
 	}
 	return all
@@ -164,7 +164,7 @@ func (s *season) takeSnapshot(run string, isStopped bool) {
 		s.t.Fatalf("day %d: version %s is not of a run of this day, or its manifest has another run: %s", s.service.Day(), run, m.RunID)
 	}
 	proven := s.provenStreams(run)
-	for _, e := range s.ref.distinctTables() {
+	for _, e := range s.ref.uniqueTables() {
 		isProven := !slices.ContainsFunc(stream.FilledBy(s.cfg.Streams, e.table), func(name string) bool { return !proven[name] })
 		for _, problem := range s.compareTable(e, states, rows[e.table], isProven) {
 			s.t.Errorf("day %d, run %s, proven %t: %s", s.service.Day(), run, isProven, problem)
@@ -258,7 +258,7 @@ func (s *season) isMassDelete(message string) bool {
 		return false
 	}
 	current := s.readService().known
-	for _, e := range s.ref.distinctTables() {
+	for _, e := range s.ref.uniqueTables() {
 		if !strings.Contains(message, "rows of "+e.table+" ") && !strings.Contains(message, "rows of "+e.table+",") {
 			continue
 		}
@@ -312,7 +312,7 @@ func (s *season) requireEvents() {
 func (s *season) hasWrongPrices(rows map[string][]textRow) bool {
 	s.service.SetValueFaults()
 	correct := s.readService().known
-	for _, e := range s.ref.distinctTables() {
+	for _, e := range s.ref.uniqueTables() {
 		prices := rowsByKey(e, correct[e.table])
 		for key, row := range rowsByKey(e, rows[e.table]) {
 			if e.table == "product_listing_prices" && prices[key] != nil && prices[key]["unit_amount"] != row["unit_amount"] {
@@ -348,7 +348,7 @@ func (s *season) requireWrongValuesReported(run string, proven map[string]bool, 
 func (s *season) requireRows(after string) {
 	s.t.Helper()
 	want, got := s.last().rows, s.readRows()
-	for _, e := range s.ref.distinctTables() {
+	for _, e := range s.ref.uniqueTables() {
 		if diff := gocmp.Diff(rowsByKey(e, want[e.table]), rowsByKey(e, got[e.table])); diff != "" {
 			s.t.Errorf("day %d: after %s, %s differs (-published +now):\n%.2000s", s.service.Day(), after, e.table, diff)
 		}
@@ -362,7 +362,7 @@ func (s *season) requireHistory(when string) {
 	for i, night := range s.snapshots {
 		nightValues = append(nightValues, fmt.Sprintf("('%d', TIMESTAMPTZ '%s+00')", i, night.at.UTC().Format(microsecondLayout)))
 	}
-	for _, e := range s.ref.distinctTables() {
+	for _, e := range s.ref.uniqueTables() {
 		tableExpr := fmt.Sprintf("(SELECT h.*, night FROM history.%s h JOIN (VALUES %s) n(night, night_at) ON h.valid_from <= night_at AND (h.valid_to IS NULL OR night_at < h.valid_to))",
 			e.table, strings.Join(nightValues, ", "))
 		byNight := make([][]textRow, len(s.snapshots))

@@ -252,7 +252,7 @@ func (h *limitedHarness) requireArticlesInProgress(ref *reference) {
 		campaignOf[row["id"]] = row["campaign_id"]
 	}
 	compared := 0
-	for _, e := range ref.distinctTables() {
+	for _, e := range ref.uniqueTables() {
 		if e.table != "articles" {
 			continue
 		}

@@ -142,7 +142,7 @@ func (u *upgrade) requireHistory() {
 	u.t.Helper()
 	catalog := u.catalog()
 	for _, night := range u.nights {
-		for _, e := range u.ref.distinctTables() {
+		for _, e := range u.ref.uniqueTables() {
 			checkTable(u.t, e, night.rows, catalog, rowsAsOf(e.table, night.at))
 		}
 	}
@@ -256,7 +256,7 @@ func (u *upgrade) requireSeries() {
 	u.t.Helper()
 	db := open(u.t, "")
 	for _, night := range u.nights {
-		for _, e := range u.ref.distinctTables() {
+		for _, e := range u.ref.uniqueTables() {
 			file := u.path("parquet", e.table, "snapshot_date="+night.at.Format(time.DateOnly), e.table+".parquet")
 			checkTable(u.t, e, night.rows, db, "read_parquet('"+file+"', hive_partitioning = false)")
 		}

@@ -26,7 +26,7 @@ func TestTrialEveryValueIsStored(t *testing.T) {
 		night := nightData{h.at, ref.currentRows()}
 		nights = append(nights, night)
 		catalog := h.catalog()
-		for _, e := range ref.distinctTables() {
+		for _, e := range ref.uniqueTables() {
 			file := fmt.Sprintf("read_parquet('%s')", h.path("latest", e.table+".parquet"))
 			t.Run(fmt.Sprintf("night %d/%s/DuckDB", n+1, e.table), func(t *testing.T) { checkTable(t, e, night.rows, catalog, "main."+e.table) })
 			t.Run(fmt.Sprintf("night %d/%s/Parquet", n+1, e.table), func(t *testing.T) { checkTable(t, e, night.rows, parquet, file) })
