@@ -58,7 +58,7 @@ type API struct {
 	UserAgent string `yaml:"user_agent"`
 	// RequestsPerSecond limits all workers together. 0 means no limit.
 	RequestsPerSecond float64 `yaml:"requests_per_second"`
-	// Burst is the number of requests that may start together after a time without requests.
+	// Burst is the number of requests that the service accepts together after a time without requests.
 	Burst int `yaml:"burst"`
 	// Concurrency is the maximum number of requests in flight.
 	Concurrency int `yaml:"concurrency"`

@@ -14,8 +14,8 @@ import (
 	"placementsync/internal/stream"
 )
 
-// maxFailuresInARow is the number of consecutive failures that end a stream, so that an
-// endpoint that is down costs a bounded time.
+// maxFailuresInARow is the number of consecutive failures that end a stream, so that a broken
+// endpoint costs a bounded time.
 const maxFailuresInARow = 5
 
 // Details is the result of requesting the ids of a stream.
@@ -153,6 +153,7 @@ func (d *detailCollector) requestOne(ctx context.Context, id string) error {
 	return nil
 }
 
+// addFailure counts a failed id. It returns an error after maxFailuresInARow consecutive failures.
 func (d *detailCollector) addFailure(id string, err error) error {
 	r := &d.result
 	r.Failed++

@@ -1,9 +1,9 @@
 // Package fetch reads the service with GET requests.
 //
 // A [Client] walks lists ([Client.Walk]) and reads single records ([Client.Details],
-// [Client.Get]). It shares the request rate between all workers, retries as spec 8
-// requires, stores every response in a [Landing] before it is decoded, and returns a [Grade]
-// with its [Evidence] about completeness.
+// [Client.Get]). It shares the request rate between all workers, retries as spec 8 requires (the spec
+// is docs/service.md), stores every response in a [Landing] before it is decoded, and grades how
+// completely a stream was read ([Grade], [Evidence]).
 //
 // The package must not know the meaning of records, the decoding of JSON or the storage of rows: the
 // caller passes a [Reader], which decodes a body and returns the facts that prove completeness.
@@ -145,7 +145,7 @@ type Response struct {
 	Seq uint64
 	// Same is the Seq of the first response with the same body for the same Stream and Param,
 	// from any page, pass and query. 0 means that no earlier response with this body is known.
-	// The response must be read all the same: the first response may have been rejected or
+	// The response must still be read: the first response may have been rejected or
 	// replaced, or may be read later, and responses between the two may contain other copies
 	// of the records.
 	Same uint64
@@ -193,7 +193,7 @@ func New(cfg Config, landing *Landing, log *slog.Logger) (*Client, error) {
 // Close closes idle connections. It does not end calls in progress.
 func (c *Client) Close() { c.sender.http.CloseIdleConnections() }
 
-// Get sends one request and decodes the response.
+// Get gets the response to one request from the landing or the service, and decodes it.
 func (c *Client) Get(ctx context.Context, r Request, read Reader) (stream.PageFacts, error) {
 	target, err := r.pathAndQuery()
 	if err != nil {

@@ -122,8 +122,8 @@ func FuzzTornLanding(f *testing.F) {
 }
 
 // landingDamage describes the damage to a landing: the lengths of the truncated files, and the
-// offset of the changed byte. The byte is in a line of the journal, in a frame (the stored bytes of a
-// body), or nowhere.
+// offset of the changed byte, if a byte was changed. The byte is in a line of the journal or in a frame
+// (the stored bytes of a body).
 type landingDamage struct {
 	journalLength, segmentLength uint
 	inLine, inFrame              bool

@@ -125,12 +125,12 @@ func (s scannedLine) isTorn(journalSize int64) bool {
 // disk lost its replacement. forgetReplaced reports whether it removed any response.
 func (l *Landing) forgetReplaced(replaced map[uint64]bool) bool {
 	indexed := len(l.index)
-	maps.DeleteFunc(l.index, func(_ xxh3.Uint128, e location) bool { return e.seq > 0 && replaced[e.seq] })
+	maps.DeleteFunc(l.index, func(_ xxh3.Uint128, loc location) bool { return loc.seq > 0 && replaced[loc.seq] })
 	return len(l.index) < indexed
 }
 
 // isLatest reports whether Lookup finds the response of this line.
 func (l *Landing) isLatest(n *line) bool {
-	e, _ := l.find(n.toRequest())
-	return e.seq == n.Seq
+	loc, _ := l.find(n.toRequest())
+	return loc.seq == n.Seq
 }

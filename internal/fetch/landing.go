@@ -72,7 +72,7 @@ type Landing struct {
 }
 
 // location contains the position and the checksums of a stored response. The index keeps the
-// locations of all requests in memory.
+// location of the latest response to each request in memory.
 type location struct {
 	seq uint64
 	// same is the seq of the first response with the same body, or 0.
@@ -274,20 +274,20 @@ func (l *Landing) Damaged() int { return l.damaged }
 // Lookup returns the last stored response to a request. A response with a damaged body counts
 // as not stored.
 func (l *Landing) Lookup(r Request) (Response, bool) {
-	e, found := l.find(r)
+	loc, found := l.find(r)
 	if !found {
 		return Response{}, false
 	}
-	body, err := l.loadBody(e)
+	body, err := l.loadBody(loc)
 	if err != nil {
-		l.forgetBody(e)
+		l.forgetBody(loc)
 		return Response{}, false
 	}
-	response := Response{Request: r, Seq: e.seq, Same: e.same, Status: int(e.status), Body: body}
-	if e.same == 0 {
+	response := Response{Request: r, Seq: loc.seq, Same: loc.same, Status: int(loc.status), Body: body}
+	if loc.same == 0 {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.addBody(bodyKeyOf(response), e)
+		l.addBody(bodyKeyOf(response), loc)
 	}
 	return response, true
 }
@@ -296,43 +296,43 @@ func (l *Landing) Lookup(r Request) (Response, bool) {
 func (l *Landing) find(r Request) (location, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	e, found := l.index[r.indexKey()]
-	return e, found
+	loc, found := l.index[r.indexKey()]
+	return loc, found
 }
 
 var errDamagedBody = errors.New("the stored body is damaged")
 
 // loadBody reads, decompresses and verifies a body.
-func (l *Landing) loadBody(e location) ([]byte, error) {
-	segment, err := l.segmentFile(e)
+func (l *Landing) loadBody(loc location) ([]byte, error) {
+	segment, err := l.segmentFile(loc)
 	if err != nil {
 		return nil, err
 	}
-	frame := make([]byte, e.storedBytes)
-	if _, err := segment.ReadAt(frame, e.offset); err != nil {
+	frame := make([]byte, loc.storedBytes)
+	if _, err := segment.ReadAt(frame, loc.offset); err != nil {
 		return nil, err
 	}
-	if checksumOf(frame) != e.storedSum {
+	if checksumOf(frame) != loc.storedSum {
 		return nil, errDamagedBody
 	}
 	// Extra capacity lets gzip detect the end without a reallocation.
-	body, err := l.decompressor.decompress(e.encoding, frame, make([]byte, 0, int(e.bodyBytes)+bytes.MinRead))
+	body, err := l.decompressor.decompress(loc.encoding, frame, make([]byte, 0, int(loc.bodyBytes)+bytes.MinRead))
 	if err != nil {
 		return nil, err
 	}
-	if len(body) != int(e.bodyBytes) || checksumOf(body) != e.bodySum {
+	if len(body) != int(loc.bodyBytes) || checksumOf(body) != loc.bodySum {
 		return nil, errDamagedBody
 	}
 	return body, nil
 }
 
-func (l *Landing) segmentFile(e location) (*os.File, error) {
+func (l *Landing) segmentFile(loc location) (*os.File, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if int(e.segment) >= len(l.segments) {
-		return nil, fmt.Errorf("open segment %d: %w", e.segment+1, fs.ErrNotExist)
+	if int(loc.segment) >= len(l.segments) {
+		return nil, fmt.Errorf("open segment %d: %w", loc.segment+1, fs.ErrNotExist)
 	}
-	return l.segments[e.segment], nil
+	return l.segments[loc.segment], nil
 }
 
 // sync syncs bodies before the journal, so that every journal line on disk has its body on disk.

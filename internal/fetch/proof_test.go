@@ -20,8 +20,8 @@ type pageResponse struct {
 	total int64
 }
 
-// sequence responds to each request, for any page, with its next element, and repeats the last one.
-// Pages have two records.
+// sequence is a service that responds with its elements in turn, whatever page is requested, and then
+// repeats the last one. Pages have two records.
 type sequence []pageResponse
 
 func (s *sequence) ServeHTTP(w http.ResponseWriter, r *http.Request) {

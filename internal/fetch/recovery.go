@@ -77,18 +77,18 @@ func (r *restoreState) addLine(s scannedLine) {
 
 // hasBody reports whether a body exists and, if the body was possibly not synced, whether it is
 // intact.
-func (r *restoreState) hasBody(e location) bool {
-	if int(e.segment) >= len(r.sizes) || e.offset < 0 || e.offset+int64(e.storedBytes) > r.sizes[e.segment] {
+func (r *restoreState) hasBody(loc location) bool {
+	if int(loc.segment) >= len(r.sizes) || loc.offset < 0 || loc.offset+int64(loc.storedBytes) > r.sizes[loc.segment] {
 		return false
 	}
-	at := e.offset
-	for _, n := range r.sizes[:e.segment] {
+	at := loc.offset
+	for _, n := range r.sizes[:loc.segment] {
 		at += n
 	}
 	if at < r.verifyFrom {
 		return true
 	}
-	_, err := r.l.loadBody(e)
+	_, err := r.l.loadBody(loc)
 	return err == nil
 }
 

@@ -27,14 +27,14 @@ func (n *line) copyLocation(first location) {
 func (l *Landing) findBody(key xxh3.Uint128) (location, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	e, found := l.bodies[key]
-	return e, found
+	loc, found := l.bodies[key]
+	return loc, found
 }
 
 // addBody registers the location of a body for later responses. The caller holds the lock.
-func (l *Landing) addBody(key xxh3.Uint128, e location) {
+func (l *Landing) addBody(key xxh3.Uint128, loc location) {
 	if _, found := l.bodies[key]; !found && key != (xxh3.Uint128{}) {
-		l.bodies[key] = e
+		l.bodies[key] = loc
 	}
 }
 
@@ -42,8 +42,8 @@ func (l *Landing) addBody(key xxh3.Uint128, e location) {
 func (l *Landing) forgetBody(lost location) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for key, e := range l.bodies {
-		if e.segment == lost.segment && e.offset == lost.offset {
+	for key, loc := range l.bodies {
+		if loc.segment == lost.segment && loc.offset == lost.offset {
 			delete(l.bodies, key)
 		}
 	}

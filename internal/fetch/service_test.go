@@ -83,7 +83,7 @@ var (
 		Parents: []stream.Ref{{Table: "listings", Column: "outlet_id"}},
 	}
 	articleLists = stream.Stream{
-		Name: "rows", Path: "/campaigns/{id}/articles", Envelope: stream.Sniffed,
+		Name: "articles", Path: "/campaigns/{id}/articles", Envelope: stream.Sniffed,
 		Parents: []stream.Ref{{Table: "campaigns", Column: "id"}},
 	}
 )
