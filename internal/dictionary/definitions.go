@@ -52,7 +52,7 @@ func Definitions() (main map[string]stream.Definition, meta []stream.Definition,
 }
 
 // generatedVersion is part of SchemaVersion. Raise it when HistoryStatements or
-// AllChangesStatement return other SQL for the same schema files.
+// AllChangesStatement return different SQL for the same schema files.
 const generatedVersion = 2
 
 // SchemaVersion returns a hash of the schema files, generatedVersion and the columns that the program

@@ -28,7 +28,7 @@ type Table struct {
 	// Reads are the tables and views that a view of the schema mart reads.
 	Streams []string `json:"streams"`
 	Reads   []string `json:"reads,omitempty"`
-	// Columns is empty where only the tables are listed.
+	// Columns is empty in a list of tables.
 	Columns []Column `json:"columns,omitempty"`
 }
 

@@ -145,7 +145,8 @@ func rowLabel(row query.Record, columns ...string) string {
 	return strings.Join(parts, separator)
 }
 
-// measure is a column whose values are drawn as one series. name is the label of the series.
+// measure is a column whose values are drawn as one series. name is the label of the series, and colour
+// is described in page.Series.
 type measure struct {
 	column, name string
 	colour       int
