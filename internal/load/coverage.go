@@ -47,7 +47,7 @@ func (m *merge) streamScope(t stream.Table, st, detail stream.Stream) sqlText {
 	coverage := m.coverage[st.Name]
 	switch {
 	case t.Name != st.Root().Name:
-		return m.childScope(t, st, detail)
+		return m.itemScope(t, st, detail)
 	case coverage == Whole && !st.IsDetail() && detail.Name != "":
 		return compareSQL.Render("scope_of_not_kept", values{"param": sqltext.Name(detail.Param), "kept": keptDetails(detail)})
 	case coverage == Whole && !st.IsDetail():
@@ -62,20 +62,20 @@ func (m *merge) streamScope(t stream.Table, st, detail stream.Stream) sqlText {
 	return "FALSE"
 }
 
-// childScope returns the scope of a table of items: the items of records that were staged or deleted.
-// If a detail stream completes the list, a list row without items does not count. For a completely read
-// list without a detail stream, the scope is all items.
-func (m *merge) childScope(t stream.Table, st, detail stream.Stream) sqlText {
-	parent, root := enclosingTable(st, t), st.Root().Name
+// itemScope returns the scope of a table of items: the items of records that were staged or deleted.
+// If a detail stream completes the list, a list row without items proves no deletion of items. For a
+// completely read list without a detail stream, the scope is all items.
+func (m *merge) itemScope(t stream.Table, st, detail stream.Stream) sqlText {
+	parent, rootName := enclosingTable(st, t), st.Root().Name
 	parentColumns, key := prefixed("m.", t.Parents), sqltext.Names(parent.Key)
 	switch {
 	case m.coverage[st.Name] == Whole && !st.IsDetail() && detail.Name == "":
 		return "TRUE"
-	case detail.Name != "" && parent.Name == root:
+	case detail.Name != "" && parent.Name == rootName:
 		return compareSQL.Render("scope_of_joined_items", values{"parents": parentColumns, "key": sqltext.Names(detail.Root().Key),
 			"detail": stagedTable(detail.Name, detail.Root().Name), "list_rows": listRows(detail),
 			"list_items": stagedTable(detail.Completes, t.Name), "changed_keys": changedKeysTable(detail.Root().Name)})
-	case parent.Name != root:
+	case parent.Name != rootName:
 		return compareSQL.Render("scope_of_inner_items", values{"parents": parentColumns, "key": prefixed("m.", parent.Key),
 			"main": mainTable(parent.Name), "scope": m.scope(parent)})
 	}

@@ -124,7 +124,7 @@ func (m *merge) mergeExtras(ctx context.Context, detail stream.Stream) error {
 		return err
 	}
 	var batch []mergedExtra
-	stage := func() error {
+	stageBatch := func() error {
 		return appendRows(ctx, m.staging, desiredSchema, extraPrefix+root.Name, batch, func(e mergedExtra) []driver.Value {
 			return []driver.Value{e.id, e.extra}
 		})
@@ -143,12 +143,12 @@ func (m *merge) mergeExtras(ctx context.Context, detail stream.Stream) error {
 		if batch = append(batch, mergedExtra{id, object}); len(batch) < extraBatch {
 			return nil
 		}
-		err = stage()
+		err = stageBatch()
 		batch = batch[:0]
 		return err
 	})
 	if err == nil {
-		err = stage()
+		err = stageBatch()
 	}
 	if err != nil {
 		return err

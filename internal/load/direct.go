@@ -12,8 +12,8 @@ import (
 // empty in main, and no other stream fills them or completes the list. With staging tables, all rows would
 // be written twice. Until the end of the merge, a directly filled table has the additional column seq.
 
-// chooseDirect decides whether the tables of a stream are filled directly. It is called for each batch,
-// and decides by the number of rows of the first batch.
+// chooseDirect decides whether the tables of a stream are filled directly. It decides at its first call for
+// the stream, by the number of rows that are inserted first.
 func (s *staging) chooseDirect(ctx context.Context, streamName string, rowCount int64) error {
 	if s.directDecided[streamName] {
 		return nil

@@ -41,11 +41,11 @@ type MassDeleteError struct {
 }
 
 func (e *MassDeleteError) Error() string {
-	advice := "the stored responses cannot confirm the deletions: start a new run, which reads the lists again"
+	advice := "a replay cannot read the lists again to confirm the deletions: run placementsync run"
 	if e.Reread {
-		advice = "the lists were read a second time and confirm the deletions: if the service deleted these records, run with --allow-mass-delete"
+		advice = "a second reading had the same result: if the service deleted these records, run placementsync run --allow-mass-delete"
 	}
-	return fmt.Sprintf("merge: %s; nothing was published; readers keep the last snapshot; %s", ledger.DescribeLosses(e.Losses), advice)
+	return fmt.Sprintf("merge the tables: %s; nothing was published; readers keep the last snapshot; %s", ledger.DescribeLosses(e.Losses), advice)
 }
 
 // checkLosses compares the deletions of each table with the limits.
@@ -60,13 +60,13 @@ func (m *merge) checkLosses(ctx context.Context, changes []Change) error {
 			losses = append(losses, tableLoss)
 			continue
 		}
-		parts, err := m.lossesByStream(ctx, t, changes[i])
+		streamLosses, err := m.lossesByStream(ctx, t, changes[i])
 		if err != nil {
 			return fmt.Errorf("count the deletions of %s: %w", t.Name, err)
 		}
-		for _, part := range parts {
-			if m.limits.AreExceeded(part.Gone, part.Before) {
-				losses = append(losses, part)
+		for _, streamLoss := range streamLosses {
+			if m.limits.AreExceeded(streamLoss.Gone, streamLoss.Before) {
+				losses = append(losses, streamLoss)
 			}
 		}
 	}
@@ -83,18 +83,18 @@ func (m *merge) lossesByStream(ctx context.Context, t stream.Table, c Change) ([
 	if c.Gone == 0 || len(streams) < 2 {
 		return nil, nil
 	}
-	var parts []ledger.Loss
+	var losses []ledger.Loss
 	for _, st := range streams {
 		if len(st.Root().Const) == 0 {
 			continue
 		}
-		part := ledger.Loss{Table: t.Name, Stream: st.Name}
+		loss := ledger.Loss{Table: t.Name, Stream: st.Name}
 		err := queryRow(ctx, m.staging.draft, compareSQL.Render("count_losses", values{"main": mainTable(t.Name),
-			"changed_keys": changedKeysTable(t.Name), "stream_condition": streamCondition(st.Root())})).Scan(&part.Before, &part.Gone)
+			"changed_keys": changedKeysTable(t.Name), "stream_condition": streamCondition(st.Root())})).Scan(&loss.Before, &loss.Gone)
 		if err != nil {
 			return nil, err
 		}
-		parts = append(parts, part)
+		losses = append(losses, loss)
 	}
-	return parts, nil
+	return losses, nil
 }

@@ -44,9 +44,9 @@ func TestMassDeletionsExceedBothLimits(t *testing.T) {
 
 // TestMassDeleteErrorSaysWhatToDo checks the beginning and the end of the message.
 func TestMassDeleteErrorSaysWhatToDo(t *testing.T) {
-	for reread, wantEnd := range map[bool]string{false: "start a new run, which reads the lists again", true: "run with --allow-mass-delete"} {
+	for reread, wantEnd := range map[bool]string{false: ": run placementsync run", true: ": if the service deleted these records, run placementsync run --allow-mass-delete"} {
 		err := &load.MassDeleteError{Losses: []ledger.Loss{{Table: "orders", Gone: 3, Before: 4}}, Reread: reread}
-		if got := err.Error(); !strings.HasPrefix(got, "merge: 3 of 4 rows of orders would be deleted in one night; nothing was published") || !strings.HasSuffix(got, wantEnd) {
+		if got := err.Error(); !strings.HasPrefix(got, "merge the tables: 3 of 4 rows of orders would be deleted in one night; nothing was published") || !strings.HasSuffix(got, wantEnd) {
 			t.Errorf("the error with Reread %t is %q, want it to begin with the loss and end with %q", reread, got, wantEnd)
 		}
 	}

@@ -23,8 +23,8 @@ type inserter struct {
 	// view is the name under which a batch is registered.
 	view string
 
-	mu   sync.Mutex // guards the fields below
-	open bool
+	mu             sync.Mutex // guards the fields below
+	hasTransaction bool
 	// firstErr is the first error of a write. All rows of the transaction are then lost, but a later
 	// COMMIT would succeed. So insert and commit return firstErr from then on.
 	firstErr error
@@ -75,11 +75,11 @@ func (ins *inserter) inOpenTransaction(ctx context.Context, write func() error) 
 		return ins.firstErr
 	}
 	defer func() { ins.firstErr = err }()
-	if !ins.open {
+	if !ins.hasTransaction {
 		if err := ins.execute(ctx, "BEGIN"); err != nil {
 			return err
 		}
-		ins.open = true
+		ins.hasTransaction = true
 	}
 	return write()
 }
@@ -92,10 +92,10 @@ func (ins *inserter) execute(ctx context.Context, statement sqlText) error {
 func (ins *inserter) commit(ctx context.Context) error {
 	ins.mu.Lock()
 	defer ins.mu.Unlock()
-	if ins.firstErr != nil || !ins.open {
+	if ins.firstErr != nil || !ins.hasTransaction {
 		return ins.firstErr
 	}
-	ins.open = false
+	ins.hasTransaction = false
 	ins.firstErr = ins.execute(ctx, stageSQL.Render("commit_batches", values{"view": sqltext.Name(ins.view)}))
 	return ins.firstErr
 }

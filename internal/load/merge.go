@@ -28,8 +28,8 @@ type merge struct {
 	limits   Limits
 }
 
-// compare finds the changes of tables, parents before children: the scope of a child table depends on the
-// changed keys of its parent table.
+// compare finds the changes of tables, parents before children: the scope of a table of items depends on
+// the changed keys of its parent table.
 func (m *merge) compare(ctx context.Context, tables []stream.Table) ([]Change, error) {
 	// A directly filled table was empty before tonight.
 	before, err := countTables(ctx, m.staging.draft, slices.DeleteFunc(slices.Clone(tables),

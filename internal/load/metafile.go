@@ -152,15 +152,15 @@ func RestorePast(ctx context.Context, d *warehouse.Draft, tables []stream.Table,
 	for _, t := range tables {
 		untilOf[t.Name] = until
 	}
-	return eachPast(ctx, d, tables, files, untilOf, func(_ stream.Table, insert sqlText) []sqlText { return []sqlText{insert} })
+	return restoreRows(ctx, d, tables, files, untilOf, func(_ stream.Table, insert sqlText) []sqlText { return []sqlText{insert} })
 }
 
 // MergePast adds the remaining files of an incomplete chain to a past that was built by comparing
 // snapshots. until contains the time of the snapshot of each table in main. A row of a file replaces the
-// same row version in past, because the end of the row in the file is exact. If two versions of a key
-// would overlap, the earlier version ends when the later version begins.
+// same row version in past, because the end of the row in the file is exact. If two row versions of a key
+// would overlap, the earlier one ends when the later one begins.
 func MergePast(ctx context.Context, d *warehouse.Draft, tables []stream.Table, files []string, until map[string]time.Time) error {
-	return eachPast(ctx, d, tables, files, until, func(t stream.Table, insert sqlText) []sqlText {
+	return restoreRows(ctx, d, tables, files, until, func(t stream.Table, insert sqlText) []sqlText {
 		past, version := pastTable(t.Name), append([]string{stream.ValidFrom}, t.Key...)
 		return []sqlText{
 			rebuildSQL.Render("drop_known_past", values{"past": past, "same_version": joinOn("p.", "r.", version)}),
@@ -170,10 +170,10 @@ func MergePast(ctx context.Context, d *warehouse.Draft, tables []stream.Table, f
 	})
 }
 
-// eachPast reads the rows of each table of past from files, and runs the statements that write
-// returns. write must include insert, which inserts the rows that were read.
-func eachPast(ctx context.Context, d *warehouse.Draft, tables []stream.Table, files []string, until map[string]time.Time,
-	write func(t stream.Table, insert sqlText) []sqlText) error {
+// restoreRows reads the rows of each table of past from files, and runs the statements that statementsFor
+// returns for the table. insert inserts the rows that were read, and must be one of these statements.
+func restoreRows(ctx context.Context, d *warehouse.Draft, tables []stream.Table, files []string, until map[string]time.Time,
+	statementsFor func(t stream.Table, insert sqlText) []sqlText) error {
 	if len(files) == 0 {
 		return nil
 	}
@@ -191,7 +191,7 @@ func eachPast(ctx context.Context, d *warehouse.Draft, tables []stream.Table, fi
 			return rebuildSQL.Render("past_value", values{"column": c.Name, "type": sqlText(c.Type), "name": sqltext.Name(c.Name)})
 		})
 		statements := []sqlText{rebuildSQL.Render("read_past", values{"values": typed, "files": source, "name": pastPrefix + t.Name, "until": until[t.Name]})}
-		statements = append(statements, write(t, rebuildSQL.Render("insert_past", values{"past": pastTable(t.Name), "columns": allColumns(def)}))...)
+		statements = append(statements, statementsFor(t, rebuildSQL.Render("insert_past", values{"past": pastTable(t.Name), "columns": allColumns(def)}))...)
 		if err := d.Atomically(ctx, append(statements, rebuildSQL.Render("drop_read_past", nil))); err != nil {
 			return fmt.Errorf("restore past of %s: %w", t.Name, err)
 		}

@@ -9,23 +9,23 @@ import (
 
 // Names of databases, schemas and tables. No table in schema/ has a "$" in its name.
 const (
-	// planName is the name of the table with the plan of a detail stream.
+	// The table planName contains the plan of a detail stream.
 	planName = "$plan"
-	// requestedName contains the requested ids of a detail stream with the outcomes of the requests.
+	// The table requestedName contains the requested ids of a detail stream with the outcomes of the requests.
 	requestedName = "$requested"
-	// unchangedName contains the keys of the unchanged records of a list, without duplicates.
+	// The table unchangedName contains the keys of the unchanged records of a list, without duplicates.
 	unchangedName = "$unchanged"
-	// candidatesName contains the keys of all other records of the list in main. They may have been
-	// changed or deleted.
+	// The table candidatesName contains the keys of the records in main that are not in unchangedName. These
+	// records may have been changed or deleted.
 	candidatesName = "$candidates"
 	// readRowsSuffix is added to the name of a staging table when a view takes the name of the table. The
-	// view shows its rows and the stored rows of unchanged records.
+	// view shows the rows of the table and the stored rows of unchanged records.
 	readRowsSuffix = "$read"
 	// extraPrefix is the beginning of the name of a table with merged unknown fields.
 	extraPrefix = "$extra "
-	// desiredSchema contains the rows that tables of main will have after the merge.
+	// The schema desiredSchema contains the rows that tables of main will have after the merge.
 	desiredSchema = "desired"
-	// changedKeysSchema contains the keys of new, changed and deleted rows.
+	// The schema changedKeysSchema contains the keys of new, changed and deleted rows.
 	changedKeysSchema = "changed_keys"
 	// stageName and catalogName are DuckDB's names for the file of the stage and the catalog
 	// of the draft.

@@ -39,7 +39,8 @@ const (
 // WriteParquet writes every table of main into the draft's folder and returns the files for
 // the manifest. The order of rows is not defined. Besides the columns of schema/, a file has valid_from
 // and row_hash, so that history can be rebuilt from files alone. The metadata of a file contain the field
-// ids, and the run in which the content last changed. A table without changes keeps its file.
+// ids, and the run in which the content last changed. The file of a table without changes is copied from
+// the version before, if this is possible.
 func WriteParquet(ctx context.Context, d *warehouse.Draft, defs map[string]stream.Definition, tables []stream.Table, changes []Change) ([]warehouse.ManifestTable, error) {
 	files := make([]warehouse.ManifestTable, len(tables))
 	unchanged := map[string]bool{}

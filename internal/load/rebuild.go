@@ -96,7 +96,7 @@ func WriteDay(ctx context.Context, d *warehouse.Draft, t stream.Table, file ware
 		return err
 	}
 	if file.Table.Rows >= 0 && rows[t.Name] != file.Table.Rows {
-		return fmt.Errorf("write %s of %s again: the history has %d rows, the manifest states %d", t.Name, file.DayManifest.SnapshotAt.Format(time.DateOnly), rows[t.Name], file.Table.Rows)
+		return fmt.Errorf("restore table %s of %s: the history has %d rows, and the manifest has %d", t.Name, file.DayManifest.SnapshotAt.Format(time.DateOnly), rows[t.Name], file.Table.Rows)
 	}
 	d.Run, d.At = file.DayManifest.SourceRun(), file.DayManifest.SnapshotAt
 	return writeTables(ctx, d, map[string]stream.Definition{t.Name: def}, []stream.Table{t})

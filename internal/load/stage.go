@@ -45,7 +45,7 @@ func Open(ctx context.Context, d *warehouse.Draft, defs map[string]stream.Defini
 func (s *Stage) Close(ctx context.Context) error { return s.staging.close(ctx) }
 
 // Merge applies the staged rows to main. It moves changed and deleted rows from main to past, and
-// inserts new rows and new versions. Before it writes, it checks the limits. If deletions exceed the
+// inserts new rows and new row versions. Before it writes, it checks the limits. If deletions exceed the
 // limits, it returns a *MassDeleteError.
 func (s *Stage) Merge(ctx context.Context, coverage map[string]Coverage, limits Limits) ([]Change, error) {
 	m := &merge{staging: s.staging, rows: s.Rows, details: s.Details, coverage: coverage, limits: limits}
@@ -71,17 +71,16 @@ func (s *Stage) Merge(ctx context.Context, coverage map[string]Coverage, limits 
 	return changes, m.write(ctx, changes)
 }
 
-// RowAges describes the rows of a stream's first table in a snapshot.
+// RowAges describes the rows of a stream's root table in a snapshot.
 type RowAges struct {
 	// Rows counts all rows. Old counts the rows that were not read tonight.
 	Rows, Old int64
-	// Since is the time at which the least recently read detail was read. It is zero if all details were
-	// read tonight, and for lists.
+	// Since is the oldest read time of the details. It is zero for lists, and if all details were read
+	// tonight.
 	Since time.Time
 }
 
-// CountRowAges counts the rows of every stream in main, after the merge. coverage is tonight's
-// coverage of the streams.
+// CountRowAges counts the rows in main of each stream in coverage. It must be called after the merge.
 func (s *Stage) CountRowAges(ctx context.Context, coverage map[string]Coverage) (map[string]RowAges, error) {
 	all := map[string]RowAges{}
 	var counts []sqlText

@@ -24,7 +24,8 @@ const stageFile = "stage.duckdb"
 type staging struct {
 	streamSet
 	draft *warehouse.Draft
-	// threads is the number of DuckDB threads that Merge restores. While rows are loaded, it is 1.
+	// threads is the number of DuckDB threads before the stage was opened. Rows are loaded with one
+	// thread, and Merge restores this number.
 	threads int
 	// direct contains the tables of main that are filled directly.
 	direct nameSet

@@ -28,7 +28,7 @@ const unchangedColumns sqlText = "id VARCHAR, " + stream.Seq + " UBIGINT"
 // the stored rows of these records.
 func (r *Rows) SkipUnchanged(st stream.Stream) { r.skipping.add(st.Name) }
 
-// addStoredRows adds the stored rows of skipped records to the staged rows. If a record was read several
+// addStoredRows adds the stored rows of unchanged records to the staged rows. If a record was read several
 // times, the last copy counts.
 func (r *Rows) addStoredRows(ctx context.Context, st stream.Stream) error {
 	root, unchanged, candidates := stagedTable(st.Name, st.Root().Name), unchangedTable(st.Name), candidatesTable(st.Name)
@@ -62,7 +62,7 @@ func (r *Rows) addStoredRows(ctx context.Context, st stream.Stream) error {
 	var missing int64
 	err := queryRow(ctx, r.staging.draft, storedRowsSQL.Render("missing_records", values{"unchanged": unchanged, "candidates": candidates, "main": main})).Scan(&missing)
 	if err == nil && missing != 0 {
-		err = fmt.Errorf("%d unchanged records are missing in the warehouse; nothing was published: remove the folder state/seen of the warehouse and run again", missing)
+		err = fmt.Errorf("keep unchanged records: %d of them are not in the warehouse; nothing was published; readers keep the last snapshot: remove the folder state/seen of the warehouse, then run again", missing)
 	}
 	return err
 }

@@ -79,7 +79,7 @@ func WriteChecks(ctx context.Context, d *warehouse.Draft, results []ledger.Check
 	})
 }
 
-// WriteRun writes a run, its streams and their telemetry into meta.
+// WriteRun writes a run, its streams and its requests into meta.
 func WriteRun(ctx context.Context, d *warehouse.Draft, r ledger.Run) error {
 	return inTransaction(ctx, d, func(tx *sql.Tx) error { return writeRun(ctx, tx, r) })
 }
@@ -140,10 +140,9 @@ func (m *metaRows) insert(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-// nullIf returns nil if a value is unknown. Otherwise it returns the value. The ledger stores an unknown
-// value as zero or -1.
-func nullIf(isUnknown bool, value any) any {
-	if isUnknown {
+// nullIf replaces a value by NULL, for example an unknown value, which is zero or -1 in the ledger.
+func nullIf(isNull bool, value any) any {
+	if isNull {
 		return nil
 	}
 	return value

@@ -60,14 +60,14 @@ func TestReplayReportsNoSecondReading(t *testing.T) {
 	now = now.AddDate(0, 0, 1)
 	stopped, err := pipeline.Run(t.Context(), cfg)
 	massDelete, ok := errors.AsType[*load.MassDeleteError](err)
-	if !ok || !massDelete.Reread || !strings.Contains(err.Error(), "run with --allow-mass-delete") {
+	if !ok || !massDelete.Reread || !strings.Contains(err.Error(), "run placementsync run --allow-mass-delete") {
 		t.Fatalf("the night ended with %v, want it stopped after a second reading", err)
 	}
 	requests := service.requests
 	now = now.Add(time.Hour)
 	_, err = pipeline.Replay(t.Context(), cfg, stopped.Run.ID)
 	massDelete, ok = errors.AsType[*load.MassDeleteError](err)
-	if !ok || massDelete.Reread || !strings.Contains(err.Error(), "start a new run") || service.requests != requests {
+	if !ok || massDelete.Reread || !strings.HasSuffix(err.Error(), ": run placementsync run") || service.requests != requests {
 		t.Errorf("the replay ended with %v after %d requests, want an error without requests", err, service.requests-requests)
 	}
 	wh, err := warehouse.Open(cfg.Warehouse)

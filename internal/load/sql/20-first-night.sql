@@ -1,6 +1,6 @@
 -- If the tables of a large list are empty in main, its rows are inserted into main without staging
--- tables. Until the merge, these tables of main have the column seq. The copy of a record with the
--- highest seq is the latest copy.
+-- tables. Until the merge, these tables of main have the column seq. Of several copies of a record, the
+-- latest has the highest seq.
 
 -- name: begin_direct
 ALTER TABLE {table} ADD COLUMN seq UBIGINT;

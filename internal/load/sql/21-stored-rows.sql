@@ -6,7 +6,7 @@
 CREATE TABLE {unchanged} AS SELECT id, max(seq) AS seq FROM {staged_unchanged} GROUP BY id
 
 -- name: find_outdated
--- Staged copies of records that were recognized as unchanged in a later pass.
+-- A staged copy of a record is outdated if a later pass recognized the record as unchanged.
 CREATE OR REPLACE TABLE stage.outdated AS
 SELECT r.seq FROM {root} r JOIN {unchanged} u ON r.{key} = u.id AND u.seq > r.seq
 

@@ -113,7 +113,7 @@ UPDATE {plan} SET why = 'carried' WHERE why = 'recheck' AND NOT overdue AND id N
 UPDATE {plan} SET unread = TRUE WHERE why <> 'carried' AND id NOT IN (SELECT id FROM {requested})
 
 -- name: caught_up
--- Details that were read tonight and need not be read tomorrow.
+-- New and settled details that were requested tonight.
 SELECT count(*) AS n FROM {plan} SEMI JOIN {requested} USING (id) WHERE priority >= {first_priority}
 
 -- name: sum_caught_up

@@ -9,9 +9,9 @@
 SELECT * FROM {list} WHERE {param} NOT IN {kept}
 
 -- name: kept_details
--- The ids whose rows in main are kept: carried ids, missed ids, and unread ids whose row in the list is
--- unchanged or no longer exists. If the row in the list of an unread id is new or changed, the values of
--- the row are merged.
+-- The ids whose rows in main are kept: carried ids, missed ids, and unread ids whose list row is
+-- unchanged or no longer exists. If the list row of an unread id is new or changed, its values are
+-- merged.
 (SELECT {param} FROM {main} WHERE {param} IN (
     SELECT id FROM {plan} WHERE why = 'carried' OR unread AND keeps_rows
     UNION ALL SELECT id FROM {requested} WHERE outcome = 'missed'))

@@ -1,5 +1,5 @@
 -- For each stream: the number of its rows in the snapshot, the number of its old rows, which were not
--- read tonight, and the time at which the least recently read of them was read.
+-- read tonight, and for a detail stream the oldest read time.
 
 -- name: count_row_ages
 SELECT {index}, (SELECT count(*) FROM {main} m WHERE {stream_condition}), {old}, {since}

@@ -11,7 +11,7 @@ read_parquet({file}, hive_partitioning = false)
 CREATE TEMP VIEW snapshot_rows AS SELECT {columns}, valid_from, {row_hash} AS row_hash FROM {source}
 
 -- name: find_ending
--- The rows of main that the snapshot changes or deletes. A changed row ends when its next version
+-- The rows of main that the snapshot changes or deletes. A changed row ends when its next row version
 -- begins. A deleted row ends at the time of the snapshot.
 CREATE TEMP TABLE ending AS SELECT {stored_key}, coalesce(f.valid_from, {now}) AS valid_to FROM {main} m LEFT JOIN snapshot_rows f ON {same_key}
 WHERE f.row_hash IS NULL OR f.row_hash <> m.row_hash OR f.valid_from <> m.valid_from
@@ -70,7 +70,7 @@ INSERT INTO {past} ({columns}) SELECT {columns} FROM read_past
 DELETE FROM {past} p USING read_past r WHERE {same_version}
 
 -- name: end_at_next
--- No version may end after the next version of its key begins.
+-- No row version may end after the next row version of the same key begins.
 UPDATE {past} p SET valid_to = n.next_from FROM (
     SELECT {key}, valid_from, lead(valid_from) OVER (PARTITION BY {key} ORDER BY valid_from) AS next_from
     FROM (SELECT {key}, valid_from FROM {past} UNION ALL SELECT {key}, valid_from FROM {main})) n
