@@ -9,9 +9,9 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestUnknownFieldsOfListAndDetailAreKept reads list and detail in the first night, and only the list
-// or only the detail in the second. main must keep the unknown fields of both. Another order is only in the
-// list, and keeps its own fields.
+// TestUnknownFieldsOfListAndDetailAreKept reads list and detail of the order o1 in the first night, and only
+// the list or only the detail in the second. main must keep the unknown fields of both. The order o2 is only
+// in the list, and must keep its unknown fields.
 func TestUnknownFieldsOfListAndDetailAreKept(t *testing.T) {
 	row := func(extra string, seq int) string {
 		return fmt.Sprintf(`{"id":"o1","extra":%q,"row_hash":%d,"seq":%[2]d}`, extra, seq)
@@ -68,7 +68,8 @@ func TestLastCopyOfARepeatedItemIsKept(t *testing.T) {
 }
 
 // TestMissedDetailIsRequestedAgain reads a detail in the first night. In the second night the request
-// fails. The detail must then be marked for another request, but not the detail of another stream with this id.
+// fails. The detail must then be marked, so that it is requested again. The stream products has a detail with
+// the same id, which must not be marked.
 func TestMissedDetailIsRequestedAgain(t *testing.T) {
 	h := newFixture(t, "orders", "order_details")
 	h.planDetails = true

@@ -33,8 +33,8 @@ func (h *fixture) setFindings(rejects []stream.Reject, records []stream.DriftRec
 // its details.
 func TestTrialRejectsOfSeveralPassesCountOnce(t *testing.T) {
 	requireTrials(t)
-	rejectedValue := func(st string, pass, page int, key, raw string) stream.Reject {
-		return stream.Reject{Stream: st, Table: "orders", Key: key, Column: "total", Raw: raw, Reason: "no number", Pass: pass, Page: page, Position: 1,
+	rejectedValue := func(streamName string, pass, page int, key, raw string) stream.Reject {
+		return stream.Reject{Stream: streamName, Table: "orders", Key: key, Column: "total", Raw: raw, Reason: "no number", Pass: pass, Page: page, Position: 1,
 			Seq: uint64(10*pass + page), ResponseHash: uint64(page)}
 	}
 	rejectedRecord := func(pass, page, position int, responseHash uint64) stream.Reject {
@@ -92,7 +92,7 @@ func TestRejectsAreNumberedInOrder(t *testing.T) {
 		{Stream: "files", Table: "files", Key: "f", Raw: "x"}, // this list was not read
 		noIDOfPage9,
 		detail, staged(1, 2, 6, 116, value("d", "total", "x")),
-		// The second pass has one reject more of these.
+		// The second pass has two of these, and the first pass has one.
 		staged(2, 4, 2, 207, noID), staged(2, 4, 1, 206, noID), staged(1, 1, 7, 107, noID),
 		// Both passes have one of these.
 		staged(2, 5, 1, 209, value("", "total", "1")), staged(1, 3, 3, 119, value("", "total", "1")),
@@ -177,7 +177,7 @@ func TestDriftIsCountedByRecord(t *testing.T) {
 		{Table: "orders", Path: "colour", Kind: "unknown_field", Sample: `"red"`, Key: "a"},
 		{Table: "orders", Path: "status=lost", Kind: "unknown_enum", Sample: `"lost"`},
 		{Table: "orders", Path: "unseen", Kind: "unknown_field"},
-		// Each of these differs from the first one in one column.
+		// Each of these differs from the first element in one column.
 		{Table: "orders", Path: "colour", Kind: "conflict"},
 		{Table: "orders", Path: "size", Kind: "unknown_field"},
 		{Table: "products", Path: "colour", Kind: "unknown_field"},

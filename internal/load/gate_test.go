@@ -99,15 +99,15 @@ func TestTrialMassDeletionLimitsAreExact(t *testing.T) {
 	}
 }
 
-// TestLimitsApplyToEachListOfATable deletes all rows of one of the lists that fill a table. In the same night,
-// a row of this list is new, and a row of another list is deleted. Both must not count.
+// TestLimitsApplyToEachListOfATable deletes all earlier rows of one of two lists that fill a table. In the same
+// night, a row of this list is new, and a row of the other list is deleted. The loss must include neither.
 func TestLimitsApplyToEachListOfATable(t *testing.T) {
-	lists := func(countries, firstCity, cities int) map[string]streamInput {
+	lists := func(countryCount, firstCity, cityCount int) map[string]streamInput {
 		inputs := map[string]streamInput{}
-		for stream, n := range map[string][2]int{"countries": {0, countries}, "cities": {firstCity, cities}} {
+		for stream, numbers := range map[string]struct{ first, count int }{"countries": {0, countryCount}, "cities": {firstCity, cityCount}} {
 			kind := map[string]string{"countries": "country", "cities": "city"}[stream]
 			var locations []string
-			for i := n[0]; i < n[0]+n[1]; i++ {
+			for i := numbers.first; i < numbers.first+numbers.count; i++ {
 				locations = append(locations, fmt.Sprintf(`{"kind":%q,"name":"%s %d","row_hash":%d,"seq":%d}`, kind, kind, i, i+1, i))
 			}
 			inputs[stream] = streamInput{coverage: load.Whole, rows: rows{"locations": strings.Join(locations, ",")}}

@@ -68,19 +68,20 @@ func TestExactEndsReplaceComputedEnds(t *testing.T) {
 	d, err := wh.BeginFrom(t.Context(), "again", night.AddDate(0, 0, 1), "")
 	must(t, err)
 	defer func() { must(t, d.Discard()) }()
-	must(t, d.Exec(t.Context(), sqltext.SQL(insertClosedOrder("known", 1, 7)), sqltext.SQL(insertClosedOrder("next", 1, 7)), sqltext.SQL(insertClosedOrder("other", 1, 7)),
-		"INSERT INTO main.orders (id, valid_from, row_hash) VALUES ('next', TIMESTAMPTZ '2026-11-01 05:00:00+00', 2), ('other', TIMESTAMPTZ '2026-11-01 08:00:00+00', 2)"))
+	must(t, d.Exec(t.Context(), sqltext.SQL(insertClosedOrder("known", 1, 7)), sqltext.SQL(insertClosedOrder("overlap", 1, 7)), sqltext.SQL(insertClosedOrder("gap", 1, 7)),
+		"INSERT INTO main.orders (id, valid_from, row_hash) VALUES ('overlap', TIMESTAMPTZ '2026-11-01 05:00:00+00', 2), ('gap', TIMESTAMPTZ '2026-11-01 08:00:00+00', 2)"))
 	until := map[string]time.Time{"orders": night.Add(6 * time.Hour)} // 8 o'clock
 	must(t, load.MergePast(t.Context(), d, tables, files, until))
-	if diff := cmp.Diff([]string{"known 01 03", "new 01 04", "next 01 05", "other 01 07"}, closedOrders(t, d)); diff != "" {
+	if diff := cmp.Diff([]string{"gap 01 07", "known 01 03", "new 01 04", "overlap 01 05"}, closedOrders(t, d)); diff != "" {
 		t.Errorf("the past differs (-want +got):\n%s", diff)
 	}
 	must(t, load.MergePast(t.Context(), d, tables, nil, until))
 }
 
-// TestClosedVersionsAreRemovedFromMain inserts rows of orders into main that are also in past. DropClosed
-// must remove these rows only if it is called for orders.
-func TestClosedVersionsAreRemovedFromMain(t *testing.T) {
+// TestClosedRowsAreRemovedFromMain inserts a row of orders into main that is also in past, a row with an
+// earlier row version in past, and a row that past lacks. DropClosed must remove only the first row, and only
+// if it is called for orders.
+func TestClosedRowsAreRemovedFromMain(t *testing.T) {
 	t.Parallel()
 	wh, _ := pastWarehouse(t)
 	d, err := wh.Begin(t.Context(), "draft", night)

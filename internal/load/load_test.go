@@ -44,7 +44,7 @@ type fixture struct {
 	// beforeMerge and afterMerge are called before and after the merge of a night.
 	beforeMerge func(*load.Stage, *warehouse.Draft)
 	afterMerge  func(*load.Stage, *warehouse.Draft, map[string]load.Coverage, []load.Change)
-	// logStatements adds the statements that DuckDB executes to statements.
+	// logStatements makes nights collect the statements that DuckDB executes.
 	logStatements bool
 	statements    []string
 }
@@ -310,7 +310,7 @@ func TestMergeClosesOnlyProvenAbsences(t *testing.T) {
 		want     []string
 	}{
 		{"a proven walk closes missing rows", load.Whole, listing("a", "apricot", 9, 1), []string{"a apricot"}},
-		{"an unproven walk adds rows and closes none", load.Unproven, listing("a", "apricot", 9, 1), []string{"a apricot", "b bear"}},
+		{"an unproven walk changes rows and keeps missing rows", load.Unproven, listing("a", "apricot", 9, 1), []string{"a apricot", "b bear"}},
 		{"a carried stream changes nothing", load.Carried, listing("a", "apricot", 9, 1), []string{"a apple", "b bear"}},
 	}
 	for _, c := range cases {
@@ -384,7 +384,8 @@ func TestListAndDetailAreJoined(t *testing.T) {
 }
 
 // TestFailedRequestClosesNoRows requests four outlets again. The responses are an outlet with fewer channels, a
-// 404, a failure and no outlet. Only the rows of the failed request must all be kept.
+// 404, a failure and no outlet. All rows of the failed request must be kept. Of the other outlets, the rows that
+// the responses lack must be deleted.
 func TestFailedRequestClosesNoRows(t *testing.T) {
 	h := newFixture(t, "outlets", "outlet_listings")
 	outlet := func(id string, hash int) string {
@@ -423,8 +424,8 @@ func TestParquetNamesItsRun(t *testing.T) {
 	h.requireRows("SELECT value::VARCHAR FROM parquet_kv_metadata("+file+") WHERE key = 'changed_run'", "20261101T020000Z")
 }
 
-// TestRegisteredViewIsReadUnchanged inserts more rows than a vector of DuckDB contains through a registered
-// view, and compares texts, numbers and booleans.
+// TestRegisteredViewIsReadUnchanged inserts rows through a registered view, more than fit into one vector of
+// DuckDB, and compares texts, numbers and booleans.
 func TestRegisteredViewIsReadUnchanged(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	const count = 5_000

@@ -22,18 +22,18 @@ func TestValuesOfListAndDetailAreJoined(t *testing.T) {
 	const none, missed = "null", "missed"
 	for name, c := range map[string]struct {
 		stored       string // the list of the first night
-		list, detail string // the second night. The detail missed means that its request fails.
+		list, detail string // in the second night; if detail is missed, its request fails
 		want         string
 	}{
-		"both agree":             {"", order(1, `"paid"`, `"1"`, none), order(2, `"paid"`, `"1"`, none), "paid 1.000000 <nil>"},
-		"the detail wins":        {"", order(1, `"new"`, `"1"`, none), order(2, `"paid"`, `"2"`, none), "paid 2.000000 <nil>"},
-		"the list fills a NULL":  {"", order(1, `"new"`, `"1"`, `"2026-01-02T00:00:00Z"`), order(2, none, none, none), "new 1.000000 02"},
-		"the list fills a blank": {"", order(1, `"new"`, `"1"`, none), order(2, `""`, `"2"`, none), "new 2.000000 <nil>"},
-		"both texts are blank":   {"", order(1, `""`, none, none), order(2, `""`, none, none), " <nil> <nil>"},
-		"a blank is not NULL":    {"", order(1, none, none, none), order(2, `""`, none, none), " <nil> <nil>"},
+		"list and detail agree":        {"", order(1, `"paid"`, `"1"`, none), order(2, `"paid"`, `"1"`, none), "paid 1.000000 <nil>"},
+		"the detail wins":              {"", order(1, `"new"`, `"1"`, none), order(2, `"paid"`, `"2"`, none), "paid 2.000000 <nil>"},
+		"the list fills a NULL":        {"", order(1, `"new"`, `"1"`, `"2026-01-02T00:00:00Z"`), order(2, none, none, none), "new 1.000000 02"},
+		"the list fills an empty text": {"", order(1, `"new"`, `"1"`, none), order(2, `""`, `"2"`, none), "new 2.000000 <nil>"},
+		"both texts are empty":         {"", order(1, `""`, none, none), order(2, `""`, none, none), " <nil> <nil>"},
+		"an empty text is not NULL":    {"", order(1, none, none, none), order(2, `""`, none, none), " <nil> <nil>"},
 		"only the list, omitted values are kept": {order(1, `"old"`, `"1"`, `"2026-01-02T00:00:00Z"`),
 			order(3, `"new"`, none, none), "", "new 1.000000 02"},
-		"only the list, a blank replaces no value": {order(1, `"old"`, `"1"`, none), order(3, `""`, `"5"`, none), "", "old 5.000000 <nil>"},
+		"only the list, an empty text replaces no value": {order(1, `"old"`, `"1"`, none), order(3, `""`, `"5"`, none), "", "old 5.000000 <nil>"},
 		"only the detail, omitted values are kept": {order(1, `"old"`, `"1"`, `"2026-01-02T00:00:00Z"`),
 			"", order(3, none, `"4"`, none), "old 4.000000 02"},
 		"with list and detail, the earlier night is not used": {order(1, `"old"`, `"1"`, `"2026-01-02T00:00:00Z"`),
@@ -90,12 +90,12 @@ func TestItemsOfListAndDetailAreJoined(t *testing.T) {
 	}{
 		"list and detail again":             {both, []string{"1 full p", "2 more q"}},
 		"the list agrees and omits a value": {list(item(3, 1, `"full"`, "null"), item(3, 2, `"more"`, `"q"`)), []string{"1 full p", "2 more q"}},
-		"the list leaves a text blank":      {list(item(3, 1, `""`, `"p"`), item(3, 2, `"more"`, `"q"`)), []string{"1 full p", "2 more q"}},
+		"the list has an empty text":        {list(item(3, 1, `""`, `"p"`), item(3, 2, `"more"`, `"q"`)), []string{"1 full p", "2 more q"}},
 		"the list contradicts an item":      {list(item(3, 1, `"other"`, "null"), item(3, 2, `"more"`, `"q"`)), []string{"1 other <nil>", "2 more q"}},
 		"the list has fewer items":          {list(item(3, 1, `"full"`, `"p"`)), []string{"1 full p"}},
 		"the list omits the items":          {list(`{"order_id":"other","position":1,"row_hash":1,"seq":99}`), []string{"1 full p", "2 more q"}},
 		"only the detail is read":           {detail(item(4, 1, `"new"`, "null")), []string{"1 new <nil>"}},
-		"another order has only a list": {map[string]streamInput{"orders": {coverage: load.Whole, rows: rows{"orders": order(3) + "," + record(5, 5, "id", `"p"`),
+		"another order is only in the list": {map[string]streamInput{"orders": {coverage: load.Whole, rows: rows{"orders": order(3) + "," + record(5, 5, "id", `"p"`),
 			"order_line_items": record(5, 5, "order_id", `"p"`, "position", "1", "outlet_name", `"list"`, "product_id", `"r"`)}},
 			"order_details": detail(item(4, 1, `"new"`, "null"))["order_details"]}, []string{"1 new <nil>"}},
 		"neither list nor detail was read": {map[string]streamInput{}, []string{"1 full p", "2 more q"}},
@@ -156,12 +156,12 @@ func TestTrialProvenAbsenceClosesRows(t *testing.T) {
 	}
 }
 
-// TestVersionsFollowOneAnother checks main and past after rows were added, changed, deleted
+// TestRowVersionsFollowOneAnother checks main and past after rows were added, changed, deleted
 // and added again.
-func TestVersionsFollowOneAnother(t *testing.T) {
+func TestRowVersionsFollowOneAnother(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	limits := load.Limits{Rows: 9}
-	// A name consists of the id of a listing and a version of its values.
+	// The first letter of a name is the id of the listing.
 	for i, names := range []string{"a1 b1", "a1 b2", "a1", "a2 b2", "a2 b2"} {
 		var listings []string
 		for _, name := range strings.Fields(names) {

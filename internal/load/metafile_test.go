@@ -73,21 +73,21 @@ func TestNewColumnsOfMetaAreWritten(t *testing.T) {
 	wh, tables := pastWarehouse(t)
 	at := time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC)
 	publishPast(t, wh, tables, at, "INSERT INTO meta.rejects (run_id, seq, raw) VALUES ('a', 1, 'same'), ('a', 2, 'filled')")
-	d, err := wh.Begin(t.Context(), "later", at.AddDate(0, 0, 1))
+	d, err := wh.Begin(t.Context(), "second", at.AddDate(0, 0, 1))
 	must(t, err)
 	defer func() { must(t, d.Discard()) }()
-	must(t, d.Exec(t.Context(), "ALTER TABLE meta.rejects ADD COLUMN later VARCHAR", "UPDATE meta.rejects SET later = 'x' WHERE seq = 2",
-		"CREATE TABLE meta.later AS SELECT 'y' AS later"))
-	later := stream.Definition{Name: "later", Columns: []stream.Column{{Name: "later", Type: stream.Text}}}
+	must(t, d.Exec(t.Context(), "ALTER TABLE meta.rejects ADD COLUMN new_column VARCHAR", "UPDATE meta.rejects SET new_column = 'x' WHERE seq = 2",
+		"CREATE TABLE meta.new_table AS SELECT 'y' AS new_column"))
+	newTable := stream.Definition{Name: "new_table", Columns: []stream.Column{{Name: "new_column", Type: stream.Text}}}
 	metaDefs := slices.Clone(wh.Schema.MetaDefinitions())
 	for i, def := range metaDefs {
 		if def.Name == "rejects" {
-			metaDefs[i].Columns = slices.Concat(def.Columns, later.Columns)
+			metaDefs[i].Columns = slices.Concat(def.Columns, newTable.Columns)
 		}
 	}
-	must(t, load.WriteMeta(t.Context(), d, append(metaDefs, later), tables))
-	changes := queryDraft(t, d, "SELECT meta_table, meta_gone, raw, later FROM read_parquet("+sqltext.Literal(filepath.Join(d.Dir, warehouse.MetaFile))+") ORDER BY ALL")
-	if diff := cmp.Diff([]string{"later false y", "rejects false filled x", "rejects true filled"}, changes); diff != "" {
+	must(t, load.WriteMeta(t.Context(), d, append(metaDefs, newTable), tables))
+	changes := queryDraft(t, d, "SELECT meta_table, meta_gone, raw, new_column FROM read_parquet("+sqltext.Literal(filepath.Join(d.Dir, warehouse.MetaFile))+") ORDER BY ALL")
+	if diff := cmp.Diff([]string{"new_table false y", "rejects false filled x", "rejects true filled"}, changes); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
 }

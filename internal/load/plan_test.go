@@ -138,7 +138,7 @@ func TestLiveDetailsAreRead(t *testing.T) {
 	}
 	names := []string{"campaigns", "campaign_articles", "campaign_status_counts", "articles", "profiles", "profile_orders",
 		"article_comments", "article_status_events", "article_comment_events"}
-	base := map[string]streamInput{
+	firstInput := map[string]streamInput{
 		"campaigns": {coverage: load.Whole, rows: rows{"campaigns": campaign("settled", old) + "," + campaign("changed", lately) + "," + campaign("open", old)}},
 		"campaign_articles": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"settled", "changed", "open"}}, rows: rows{
 			"campaign_articles": article("a1", "settled", "u") + "," + article("a2", "changed", "u") + "," + article("a3", "open", "")}},
@@ -153,7 +153,7 @@ func TestLiveDetailsAreRead(t *testing.T) {
 	}
 	firstNight := newFixture(t, names...)
 	firstNight.planDetails = true
-	_, err := firstNight.run(base, load.Limits{})
+	_, err := firstNight.run(firstInput, load.Limits{})
 	must(t, err)
 	for name, c := range map[string]struct {
 		events    map[string]streamInput
@@ -169,7 +169,7 @@ func TestLiveDetailsAreRead(t *testing.T) {
 		"a status event before the detail was read": {map[string]streamInput{"article_status_events": {coverage: load.Unproven, rows: rows{"article_status_events": record(1, 1, "event_id", `"e"`,
 			"article_id", `"a1"`, "campaign_id", `"settled"`, "received_at", `"2026-10-31T12:00:00Z"`)}}}, nil,
 			map[string][]string{"campaign_status_counts": nil, "articles": nil}},
-		"a status event at the time of the reading": {map[string]streamInput{"article_status_events": {coverage: load.Unproven, rows: rows{"article_status_events": record(1, 1, "event_id", `"e"`,
+		"a status event when the detail was read": {map[string]streamInput{"article_status_events": {coverage: load.Unproven, rows: rows{"article_status_events": record(1, 1, "event_id", `"e"`,
 			"article_id", `"a1"`, "campaign_id", `"settled"`, "received_at", `"2026-11-01T02:00:00Z"`)}}}, nil,
 			map[string][]string{"campaign_status_counts": nil, "articles": nil}},
 		"a status event before and one after the detail was read": {map[string]streamInput{"article_status_events": {coverage: load.Unproven, rows: rows{"article_status_events": record(1, 1, "event_id", `"e"`,
@@ -179,10 +179,10 @@ func TestLiveDetailsAreRead(t *testing.T) {
 		"a comment event": {map[string]streamInput{"article_comment_events": {coverage: load.Unproven, rows: rows{"article_comment_events": record(1, 1, "event_id", `"e"`,
 			"comment_id", `"k1"`, "received_at", `"2026-11-01T12:00:00Z"`)}}}, nil,
 			map[string][]string{"campaign_status_counts": {"settled"}, "articles": {"a1"}, "article_comments": {"a1"}}},
-		"an event of a reply to a comment": {map[string]streamInput{"article_comment_events": {coverage: load.Unproven, rows: rows{"article_comment_events": record(1, 1, "event_id", `"e"`,
+		"an event about a reply to a comment": {map[string]streamInput{"article_comment_events": {coverage: load.Unproven, rows: rows{"article_comment_events": record(1, 1, "event_id", `"e"`,
 			"comment_id", `"k2"`, "parent_comment_id", `"k1"`, "received_at", `"2026-11-01T12:00:00Z"`)}}}, nil,
 			map[string][]string{"articles": {"a1"}}},
-		"an event of an unknown comment": {map[string]streamInput{"article_comment_events": {coverage: load.Unproven, rows: rows{"article_comment_events": record(1, 1, "event_id", `"e"`,
+		"an event about an unknown comment": {map[string]streamInput{"article_comment_events": {coverage: load.Unproven, rows: rows{"article_comment_events": record(1, 1, "event_id", `"e"`,
 			"comment_id", `"k9"`, "received_at", `"2026-11-01T12:00:00Z"`)}}}, nil, map[string][]string{"articles": nil}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -211,8 +211,8 @@ func TestLiveDetailsAreRead(t *testing.T) {
 }
 
 // TestCampaignWithChangedRowIsLive changes rows of campaigns whose updated_at is old. The plan of the status
-// counts must contain these campaigns as live. The plan of the campaigns must prefer live ones, whether they
-// are new or changed.
+// counts must contain these campaigns as live. The plan of the campaign details must request live campaigns
+// first, whether they are new or changed.
 func TestCampaignWithChangedRowIsLive(t *testing.T) {
 	campaign := func(id, updated string, hash int) string {
 		return record(hash, hash, "id", quote(id), "created_at", `"2026-01-01T00:00:00Z"`, "updated_at", quote(updated))
@@ -225,11 +225,11 @@ func TestCampaignWithChangedRowIsLive(t *testing.T) {
 	h := newFixture(t, "campaigns", "campaign_details", "campaign_status_counts")
 	h.planDetails = true
 	for _, outcome := range []load.Outcome{load.Answered, load.Missed} { // a missed detail counts as new
-		failed := map[load.Outcome][]string{outcome: {"failed lately"}}
+		outcomes := map[load.Outcome][]string{outcome: {"failed lately"}}
 		if outcome == load.Answered {
-			failed[outcome] = all
+			outcomes[outcome] = all
 		}
-		_, err := h.run(map[string]streamInput{"campaigns": list(2), "campaign_details": {coverage: load.ByID, outcomes: failed},
+		_, err := h.run(map[string]streamInput{"campaigns": list(2), "campaign_details": {coverage: load.ByID, outcomes: outcomes},
 			"campaign_status_counts": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: all}}}, load.Limits{})
 		must(t, err)
 	}
@@ -254,14 +254,14 @@ func TestCampaignWithChangedRowIsLive(t *testing.T) {
 	must(t, err)
 }
 
-// TestFingerprintsContainLookedUpRows plans outlets. Some listings contain no id of an outlet, or an empty
-// one. Their outlets are looked up by the product. The hashes are small, so that each fingerprint is the sum
+// TestFingerprintsContainLookedUpRows plans outlets. Some listings contain no outlet id, or an empty outlet
+// id. Their outlets are looked up by the product. The hashes are small, so that each fingerprint is the sum
 // of the hashes.
 func TestFingerprintsContainLookedUpRows(t *testing.T) {
-	listed := func(id, outlet string, hash int) string {
+	listingOf := func(id, outlet string, hash int) string {
 		return record(hash, hash, "id", quote(id), "outlet_id", outlet)
 	}
-	sells := func(outlet, product string) string {
+	outletProduct := func(outlet, product string) string {
 		return record(1, 1, "outlet_id", quote(outlet), "product_id", quote(product))
 	}
 	h := newFixture(t, "product_listings", "outlets", "outlet_products")
@@ -270,7 +270,7 @@ func TestFingerprintsContainLookedUpRows(t *testing.T) {
 		"outlets": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: outlets},
 			rows: rows{"outlets": record(1, 1, "id", `"o1"`) + "," + record(2, 2, "id", `"o2"`) + "," + record(3, 3, "id", `"o3"`)}},
 		"outlet_products": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: outlets},
-			rows: rows{"outlet_products": sells("o1", "null") + "," + sells("o1", "empty") + "," + sells("o3", "other outlet")}},
+			rows: rows{"outlet_products": outletProduct("o1", "null") + "," + outletProduct("o1", "empty") + "," + outletProduct("o3", "other outlet")}},
 	}, load.Limits{})
 	must(t, err)
 	h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
@@ -281,13 +281,14 @@ func TestFingerprintsContainLookedUpRows(t *testing.T) {
 			t.Errorf("fingerprints (-want +got):\n%s", diff)
 		}
 	}
-	_, err = h.run(wholeList(strings.Join([]string{listed("null", "null", 1), listed("empty", `""`, 2), listed("other outlet", `"o2"`, 4), listed("unknown", "null", 8)}, ","),
+	_, err = h.run(wholeList(strings.Join([]string{listingOf("null", "null", 1), listingOf("empty", `""`, 2), listingOf("other outlet", `"o2"`, 4), listingOf("unknown", "null", 8)}, ","),
 		price("null", 1, "1", 16, 1)+","+price("empty", 1, "1", 32, 2)+","+price("unknown", 1, "1", 64, 8)), load.Limits{})
 	must(t, err)
 }
 
-// TestLiveDaysBoundaryIsLive plans the details of a campaign, an order and a profile that changed
-// exactly live_days ago, and of others that changed a microsecond earlier.
+// TestLiveDaysBoundaryIsLive changes a campaign, an order and a profile exactly LiveDays ago. Their details
+// must be live. A second campaign, order and profile changed a microsecond earlier. Their details must not be
+// live.
 func TestLiveDaysBoundaryIsLive(t *testing.T) {
 	const days = 30
 	at := func(before time.Duration) string {
@@ -327,7 +328,7 @@ func TestLiveDaysBoundaryIsLive(t *testing.T) {
 }
 
 // TestSettledDetailsAreReadInTurn runs several nights. Each night must read a part of the settled details,
-// and each settled detail must be read again within Recheck nights. One night has no time for settled
+// and each settled detail must be read again within RecheckNights. One night has no time for settled
 // details. A later night must read these details.
 func TestSettledDetailsAreReadInTurn(t *testing.T) {
 	const recheckNights, listingCount = 3, 12
@@ -413,12 +414,12 @@ func TestStoredDetailsArePlanned(t *testing.T) {
 	products, _ := stream.Find(h.streams, "products")
 	h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
 		for _, c := range []struct {
-			name                   string
-			reread                 load.Rereading
-			wasRead                bool // the list
-			want                   map[string][]string
-			wantRequests           []string
-			wantCounts, wantUnread load.Plan // wantUnread is the plan after a night without requests
+			name                    string
+			reread                  load.Rereading
+			wasListRead             bool
+			wantReasons             map[string][]string
+			wantRequests            []string
+			wantPlan, wantFinalPlan load.Plan // wantFinalPlan is the plan after a night without requests
 		}{
 			{"nothing changed", load.Rereading{}, true, map[string][]string{"carried": {"a"}, "new": {"b"}}, []string{"b"},
 				load.Plan{ToRequest: 1, Carried: 1, MaxNights: 2}, load.Plan{Unread: 1, Carried: 1, MaxNights: 2}},
@@ -429,10 +430,10 @@ func TestStoredDetailsArePlanned(t *testing.T) {
 			{"the list was not read", load.Rereading{}, false, map[string][]string{"all": {"a", "b"}}, []string{"b", "a"},
 				load.Plan{ToRequest: 2}, load.Plan{Unread: 2}},
 		} {
-			plan, err := s.Details.Plan(t.Context(), products, c.reread, func(string) bool { return c.wasRead })
+			plan, err := s.Details.Plan(t.Context(), products, c.reread, func(string) bool { return c.wasListRead })
 			must(t, err)
-			if diff := cmp.Diff(c.want, h.plannedIDs(d, "products")); diff != "" || plan != c.wantCounts {
-				t.Errorf("%s: the plan is %+v, want %+v; ids (-want +got):\n%s", c.name, plan, c.wantCounts, diff)
+			if diff := cmp.Diff(c.wantReasons, h.plannedIDs(d, "products")); diff != "" || plan != c.wantPlan {
+				t.Errorf("%s: the plan is %+v, want %+v; ids by reason (-want +got):\n%s", c.name, plan, c.wantPlan, diff)
 			}
 			for _, upTo := range []load.Priority{load.PrioritySettled, load.OldestFirst} {
 				if got := idsToRequest(t, s, products, upTo); !slices.Equal(got, c.wantRequests) {
@@ -441,8 +442,8 @@ func TestStoredDetailsArePlanned(t *testing.T) {
 			}
 			plan, err = s.Details.MarkUnread(t.Context(), products)
 			must(t, err)
-			if plan != c.wantUnread {
-				t.Errorf("%s: after a night without requests, the plan is %+v, want %+v", c.name, plan, c.wantUnread)
+			if plan != c.wantFinalPlan {
+				t.Errorf("%s: after a night without requests, the plan is %+v, want %+v", c.name, plan, c.wantFinalPlan)
 			}
 		}
 	}
@@ -498,7 +499,7 @@ func TestSecondPlanContainsLaterIDs(t *testing.T) {
 				plan, err := s.Details.Plan(t.Context(), products, load.Rereading{}, wasRead)
 				must(t, err)
 				if plan.ToRequest != c.want {
-					t.Errorf("the plan is %+v, want %d ids to fetch", plan, c.want)
+					t.Errorf("the plan is %+v, want %d ids to request", plan, c.want)
 				}
 			}
 			_, err := h.run(wholeList(listing("a", "x", 1, 1), ""), load.Limits{})

@@ -31,8 +31,8 @@ func queryDraft(t *testing.T, d *warehouse.Draft, query string) (lines []string)
 	return lines
 }
 
-// runSnapshots runs nights with the given names of listings and returns their Parquet files. A name
-// consists of the id of a listing and a version of its values.
+// runSnapshots runs nights with the given names of listings and returns the Parquet files of the nights. The
+// first letter of a name is the id of the listing.
 func (h *fixture) runSnapshots(nights ...string) (all []warehouse.Snapshot) {
 	h.t.Helper()
 	for i, names := range nights {
@@ -58,11 +58,11 @@ func (h *fixture) runSnapshots(nights ...string) (all []warehouse.Snapshot) {
 func TestHistoryIsRebuiltFromSnapshots(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	all := h.runSnapshots("a1 b1 c1", "a1 b2 c1", "a2 c2", "a2 b2 c2", "a2 b2 c1")
-	const versions = `SELECT name, strftime(valid_from, '%d') AS since, strftime(valid_to, '%d') AS until FROM history.product_listings ORDER BY name, valid_from`
+	const versionsQuery = `SELECT name, strftime(valid_from, '%d') AS since, strftime(valid_to, '%d') AS until FROM history.product_listings ORDER BY name, valid_from`
 	for name, c := range map[string]struct {
-		nights         []int
-		want           []string
-		wantClosingRun []string
+		nights          []int
+		want            []string
+		wantClosingRuns []string
 	}{
 		"all nights": {[]int{0, 1, 2, 3, 4}, []string{"a1 01 03", "a2 03", "b1 01 02", "b2 02 03", "b2 04", "c1 01 03", "c1 05", "c2 03 05"},
 			[]string{"a1 20261103T020000Z", "b1 20261102T020000Z", "b2 20261103T020000Z", "c1 20261103T020000Z", "c2 20261105T020000Z"}},
@@ -79,14 +79,14 @@ func TestHistoryIsRebuiltFromSnapshots(t *testing.T) {
 			for _, i := range c.nights {
 				must(t, load.ApplySnapshot(t.Context(), d, h.w.Schema.Tables(), all[i]))
 			}
-			if diff := cmp.Diff(c.want, queryDraft(t, d, versions)); diff != "" {
+			if diff := cmp.Diff(c.want, queryDraft(t, d, versionsQuery)); diff != "" {
 				t.Errorf("history (-want +got):\n%s", diff)
 			}
 			for _, s := range all {
 				must(t, load.WriteRun(t.Context(), d, ledger.Run{ID: s.Run, StartedAt: s.At, SnapshotAt: s.At}))
 			}
 			must(t, load.CorrectClosingRuns(t.Context(), d, h.w.Schema.Tables()))
-			if diff := cmp.Diff(c.wantClosingRun, queryDraft(t, d, "SELECT name, run_id FROM past.product_listings ORDER BY 1")); diff != "" {
+			if diff := cmp.Diff(c.wantClosingRuns, queryDraft(t, d, "SELECT name, run_id FROM past.product_listings ORDER BY 1")); diff != "" {
 				t.Errorf("runs that closed rows (-want +got):\n%s", diff)
 			}
 		})

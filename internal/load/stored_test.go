@@ -11,8 +11,8 @@ import (
 
 // TestSkippedRecordsKeepTheirRows skips unchanged records of a list. Some records are also read with
 // changed values, before they are skipped, after they are skipped, or between two skips. The last copy of
-// each record must be kept. Both copies of g have the same seq, as after the first million records of a
-// response. The copy with changed values must then be kept.
+// each record must be kept. Both copies of g have the same seq, because all records after the first million
+// of a response have the same seq. The copy with changed values must then be kept.
 func TestSkippedRecordsKeepTheirRows(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	first := listing("a", "a1", 1, 1) + "," + listing("b", "b1", 2, 2) + "," + listing("c", "c1", 3, 3) + "," + listing("d", "d1", 4, 4) + "," + listing("f", "f1", 5, 5) + "," + listing("g", "g1", 6, 6)

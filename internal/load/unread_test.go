@@ -72,8 +72,8 @@ func TestUnreadDetailKeepsItsRows(t *testing.T) {
 
 // TestDetailsAreRequestedByPriority checks the order of requests. Changed details come first. Details
 // that were never read follow, newest first. Settled details come last, in the order in which they were
-// last read. The newest row of a detail decides: the listing "moved" gets a later date in the third and
-// fourth night.
+// last read. The newest row of a detail determines its date: the listing "moved" has a later date in the
+// fourth night than in the third.
 func TestDetailsAreRequestedByPriority(t *testing.T) {
 	listed := func(id, day string, hash int) string {
 		at := "null"
@@ -84,19 +84,19 @@ func TestDetailsAreRequestedByPriority(t *testing.T) {
 	}
 	h := newFixture(t, "product_listings", "products")
 	h.planDetails, h.reread = true, load.Rereading{All: true}
-	early := listed("changes", "01", 1) + "," + listed("early", "02", 1) + "," + listed("again", "09", 1)
-	late := func(moved string) string {
-		return strings.Join([]string{listed("new", "03", 1), listed("newer", "05", 1), listed("undated 2", "", 1), listed("undated 1", "", 1), listed("moved", moved, 1)}, ",")
+	earlyListings := listed("changes", "01", 1) + "," + listed("early", "02", 1) + "," + listed("again", "09", 1)
+	lateListings := func(dayOfMoved string) string {
+		return strings.Join([]string{listed("new", "03", 1), listed("newer", "05", 1), listed("undated 2", "", 1), listed("undated 1", "", 1), listed("moved", dayOfMoved, 1)}, ",")
 	}
-	changed := listed("changes", "01", 2) + "," + listed("early", "02", 1) + "," + listed("again", "09", 1)
+	changedListings := listed("changes", "01", 2) + "," + listed("early", "02", 1) + "," + listed("again", "09", 1)
 	for _, c := range []struct {
 		listings        string
 		requested, want []string
 	}{
-		{early, []string{"changes", "early", "again"}, nil},
-		{early, []string{"again"}, []string{"early", "changes"}},
-		{changed + "," + late("02"), nil, []string{"changes", "newer", "new", "moved", "undated 1", "undated 2", "early", "again"}},
-		{changed + "," + late("04"), []string{"newer"}, []string{"changes", "moved", "new", "undated 1", "undated 2", "early", "again"}},
+		{earlyListings, []string{"changes", "early", "again"}, nil},
+		{earlyListings, []string{"again"}, []string{"early", "changes"}},
+		{changedListings + "," + lateListings("02"), nil, []string{"changes", "newer", "new", "moved", "undated 1", "undated 2", "early", "again"}},
+		{changedListings + "," + lateListings("04"), []string{"newer"}, []string{"changes", "moved", "new", "undated 1", "undated 2", "early", "again"}},
 	} {
 		inputs := wholeList(c.listings, "")
 		inputs["products"] = streamInput{coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: c.requested}}
@@ -133,7 +133,7 @@ func TestDetailsAreRequestedByPriority(t *testing.T) {
 			t.Errorf("CountCaughtUp returned %d, want 1: only the settled detail need not be read tomorrow", caughtUp)
 		}
 	}
-	inputs := wholeList(changed+","+late("04"), "")
+	inputs := wholeList(changedListings+","+lateListings("04"), "")
 	inputs["products"] = streamInput{coverage: load.ByID}
 	_, err := h.run(inputs, load.Limits{Rows: 10})
 	must(t, err)
