@@ -38,7 +38,7 @@ type StatusError struct {
 	Stream string
 	// URL is the requested URL without secrets.
 	URL string
-	// Attempts counts the sent requests. If it is 0, Err is the reason.
+	// Attempts counts the sent requests.
 	Attempts int
 	// Excerpt is the beginning of the last body without control characters.
 	Excerpt string

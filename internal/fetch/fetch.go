@@ -193,7 +193,7 @@ func New(cfg Config, landing *Landing, log *slog.Logger) (*Client, error) {
 // Close closes idle connections. It does not end calls in progress.
 func (c *Client) Close() { c.sender.http.CloseIdleConnections() }
 
-// Get gets the response to one request from the landing or the service, and decodes it.
+// Get reads one response from the landing or the service, and returns its facts.
 func (c *Client) Get(ctx context.Context, r Request, read Reader) (stream.PageFacts, error) {
 	target, err := r.pathAndQuery()
 	if err != nil {

@@ -89,7 +89,7 @@ func (p *pass) reusableFacts(number int, bodySeq uint64) *stream.PageFacts {
 		return nil
 	}
 	f := &p.previous.pages[number-1]
-	// Pages with rejects are read in every pass, because the rejects of each pass are
+	// Pages with rejects are decoded in every pass, because the rejects of each pass are
 	// counted, and the pass with the most rejects is reported.
 	if f.bodySeq != bodySeq || f.Records == 0 || f.Rejects > 0 || len(f.IDs) != f.count {
 		return nil

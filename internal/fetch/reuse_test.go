@@ -158,7 +158,7 @@ func TestLostReusedPageIsAChange(t *testing.T) {
 	}
 }
 
-// TestPagesWithRejectsAreNotReused checks that each pass reads all of its rejects, because the
+// TestPagesWithRejectsAreNotReused checks that each pass decodes all pages with rejects, because the
 // pass with the most rejects is reported.
 func TestPagesWithRejectsAreNotReused(t *testing.T) {
 	got := reusingReader{rejects: 1}
