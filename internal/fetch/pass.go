@@ -37,7 +37,7 @@ type pass struct {
 	repeatedIDs      int   // ids on several pages
 	total            int64 // total_records of page 1, or -1
 	lastTotal        int64 // total_records of the last response, or -1
-	totalChanged     bool  // the total changed
+	totalChanged     bool  // the total changed, or the disk lost a reused page that has changed
 	endSeen          bool  // a page of this wave is empty or repeats an earlier page
 	atPageBound      bool  // the pass was stopped at pageBound
 }

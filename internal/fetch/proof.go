@@ -166,8 +166,8 @@ func (w *walk) provesInstant(previous, p *pass) bool {
 	return false
 }
 
-// gradeProven grades a list of which no record is missing. Rejected records make it
-// best_effort, because their rows are missing.
+// gradeProven grades a list that is proven to be complete. Rejected records make it best_effort,
+// because their rows are missing.
 func (w *walk) gradeProven(rejected int, reason string) {
 	w.evidence.Rejected = rejected
 	switch {

@@ -32,7 +32,7 @@ type movingList struct {
 	phases   [2]int // positions of the insert and the delete among changeEvery requests
 	// permanent contains the ids of the initial records that have not been deleted.
 	permanent map[string]bool
-	// states contains a checksum of the ids in each state that a response showed.
+	// states contains a checksum of the ids of the whole list at each response.
 	states map[uint64]bool
 }
 
