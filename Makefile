@@ -49,7 +49,7 @@ export CGO_ENABLED := 1
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## build bin/placementsync
@@ -98,17 +98,18 @@ test: ## run the fast tests, those of concurrent packages with the race detector
 	$(TEST) $(TEST_FLAGS) -skip '$(CONCURRENT_TESTS)' $(addprefix ./,$(PARTLY_CONCURRENT))
 	$(TEST) $(TEST_FLAGS) $(filter-out $(addprefix placementsync/,$(SLOW_PACKAGES) $(PARTLY_CONCURRENT) $(addprefix internal/,$(CONCURRENT_PACKAGES))),$(ALL_PACKAGES))
 
-# The names of trials begin with TestTrial. All trials but the scripts of servers and signals run without
-# the race detector, which would triple their time.
+# The names of trials begin with TestTrial. They run without the race detector, which would triple their
+# time, except the scripts of servers and signals.
 .PHONY: trials
-trials: trials-nights ## run whole nights, kills, damage, servers, browsers and the lake
-	PLACEMENTSYNC_TRIALS=1 $(TEST) $(TEST_FLAGS) -run '^TestTrial' ./cmd/sync ./internal/fetch ./internal/load ./internal/explore ./internal/mcp
-
-# The trials that .ci/run runs. It has no time for the others.
-.PHONY: trials-nights
-trials-nights: ## run the trials of the lake, of nights that are killed or damaged, and of servers and signals
+trials: ## run whole nights, kills, damage, servers and the lake
 	PLACEMENTSYNC_TRIALS=1 $(TEST) $(TEST_FLAGS) $(addprefix ./,$(SLOW_PACKAGES))
+	PLACEMENTSYNC_TRIALS=1 $(TEST) $(TEST_FLAGS) -run '^TestTrial' ./internal/fetch ./internal/load ./internal/explore ./internal/mcp
 	$(TEST) -race $(TEST_FLAGS) -run '^TestScripts$$/^($(CONCURRENT_SCRIPTS))$$' ./cmd/sync
+
+# .ci/run has no time for these trials.
+.PHONY: trials-commands
+trials-commands: ## run the trials of commands: samples of the documents, browsers, load and warehouses of earlier releases
+	PLACEMENTSYNC_TRIALS=1 $(TEST) $(TEST_FLAGS) -run '^TestTrial' ./cmd/sync
 
 .PHONY: lint
 lint: ## check format, go vet and staticcheck

@@ -22,7 +22,7 @@ func rules() []rule {
 		{"SQL is quoted only by package sqltext", checkQuoting},
 		{"forbidden names of packages are not used", findForbiddenNames},
 		{"tests do not sleep", findSleeps},
-		{"make trials runs every trial", findHiddenTrials},
+		{"the targets of trials run every trial", findHiddenTrials},
 		{"citations refer to existing sections", checkCitations},
 		{"links refer to existing files and headings", checkLinks},
 	}

@@ -93,7 +93,7 @@ func findBubbles(s source) []*ast.CallExpr {
 }
 
 // findHiddenTrials finds calls of requireTrials outside of tests whose names begin with TestTrial.
-// Another test with such a call would never run: "make test" skips it, and "make trials" runs only
+// Another test with such a call would never run: "make test" skips it, and the targets of trials run only
 // tests whose names begin with TestTrial.
 func findHiddenTrials(t tree) []finding {
 	var findings []finding

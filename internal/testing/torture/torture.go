@@ -146,7 +146,7 @@ func TrialsWanted(getenv func(name string) string) bool { return getenv(trialsVa
 func RequireTrials(t testing.TB, getenv func(name string) string) {
 	t.Helper()
 	if !TrialsWanted(getenv) {
-		t.Skipf("takes more than a few seconds: run it with make trials or %s=1", trialsVar)
+		t.Skipf("takes more than a few seconds: run it with make trials, make trials-commands or %s=1", trialsVar)
 	}
 }
 
