@@ -31,10 +31,10 @@ func (c *calendar) now() time.Time {
 	return c.start.Add(time.Duration(c.day) * 24 * time.Hour).UTC()
 }
 
-// dayNumber returns the positive number of the current day. It is 1 for day -historyDays.
+// dayNumber returns the current day as a positive number, which is 1 for day -historyDays.
 func (c *calendar) dayNumber() uint16 { return uint16(c.day + c.historyDays + 1) }
 
-// numberedDayStart returns the first second of a day by its number.
+// numberedDayStart returns the first second of the day with a dayNumber.
 func (c *calendar) numberedDayStart(number uint16) int64 {
 	return c.dayStart(int(number) - c.historyDays - 1)
 }

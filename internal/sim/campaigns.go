@@ -234,7 +234,7 @@ func (s *campaigns) renderStatusCounts(e *enc, n uint32) {
 }
 
 func (s *campaigns) profileView(profile uint32) view {
-	numbers := s.list.selectBelow(len(s.all), func(n uint32) bool { return s.all[n].profile == profile })
+	numbers := s.list.selectRecords(len(s.all), func(n uint32) bool { return s.all[n].profile == profile })
 	return view{numbers: numbers, reversed: true, kind: kindCampaign, render: s.renderRow}
 }
 

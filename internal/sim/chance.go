@@ -84,11 +84,11 @@ func (s seed) appendID(b []byte, k kind, n uint32) []byte {
 		byte(h>>58) | 0x80, byte(h >> 51),
 		byte(h >> 40), byte(h >> 32), byte(h >> 24), byte(h >> 16), byte(h >> 8), byte(h),
 	}
-	for i, cut := range [...][2]int{{0, 4}, {4, 6}, {6, 8}, {8, 10}, {10, 16}} {
+	for i, group := range [...][2]int{{0, 4}, {4, 6}, {6, 8}, {8, 10}, {10, 16}} {
 		if i > 0 {
 			b = append(b, '-')
 		}
-		b = hex.AppendEncode(b, raw[cut[0]:cut[1]])
+		b = hex.AppendEncode(b, raw[group[0]:group[1]])
 	}
 	return b
 }

@@ -14,7 +14,7 @@ func TestSurvivorsOfAWalk(t *testing.T) {
 	for _, order := range []sim.ListOrder{sim.NewestFirst, sim.Unordered} {
 		for _, path := range pagedLists() {
 			t.Run(fmt.Sprintf("order %d of %s", order, path), func(t *testing.T) {
-				checkWalkUnderChurn(t, path, sim.Options{Order: order, ChurnEvery: 2})
+				checkWalkUnderChurn(t, path, sim.Options{ListOrder: order, ChurnEvery: 2})
 			})
 		}
 	}
@@ -45,7 +45,7 @@ func checkWalkUnderChurn(t *testing.T, path string, opts sim.Options) {
 	if len(after) != len(before)+inserted-deleted {
 		t.Errorf("got %d records after the walk, want %d: %d before, %d inserted, %d deleted", len(after), len(before)+inserted-deleted, len(before), inserted, deleted)
 	}
-	if opts.Order == sim.NewestFirst {
+	if opts.ListOrder == sim.NewestFirst {
 		checkNewestFirst(t, s, path)
 	}
 }

@@ -265,7 +265,7 @@ func (s *items) renderProfileRow(e *enc, n uint32) {
 
 // profileView returns the items of a profile in the form ProfileOrderItem of the spec.
 func (s *items) profileView(profile uint32) view {
-	numbers := s.list.selectBelow(len(s.all), func(n uint32) bool { return s.orders.all[s.all[n].order].profile == profile })
+	numbers := s.list.selectRecords(len(s.all), func(n uint32) bool { return s.orders.all[s.all[n].order].profile == profile })
 	return view{numbers: numbers, reversed: true, kind: kindItem, render: s.renderProfileRow}
 }
 

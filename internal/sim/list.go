@@ -48,8 +48,7 @@ func (l *list) addSimultaneous(added []uint32, s seed, k kind) {
 	}
 }
 
-// remove deletes a record from the list, if the list contains it. Other records may still refer to
-// the record, as if it had been deleted between two requests.
+// remove deletes a record from the list. Other records may still refer to it.
 func (l *list) remove(n uint32) {
 	l.numbers = slices.DeleteFunc(l.numbers, func(m uint32) bool { return m == n })
 	if l.removed == nil {
@@ -58,8 +57,9 @@ func (l *list) remove(n uint32) {
 	l.removed[n] = true
 }
 
-// selectBelow returns the numbers below count for which keep returns true, without deleted records.
-func (l *list) selectBelow(count int, keep func(n uint32) bool) []uint32 {
+// selectRecords returns the numbers from 0 to count-1 for which keep returns true, without deleted
+// records.
+func (l *list) selectRecords(count int, keep func(n uint32) bool) []uint32 {
 	return slices.DeleteFunc(countTo(count), func(n uint32) bool { return l.removed[n] || !keep(n) })
 }
 

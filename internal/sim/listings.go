@@ -29,8 +29,8 @@ func newProducts(w *world) *products {
 	}
 	s.all = all
 	for _, n := range s.onSale.numbers {
-		if s.isOutletRow(n) {
-			s.outletRows.numbers = append(s.outletRows.numbers, n)
+		if s.isOutletListing(n) {
+			s.outletListings.numbers = append(s.outletListings.numbers, n)
 		}
 	}
 	s.onSale.newestAt = s.calendar.dayStart(s.calendar.day)
@@ -56,12 +56,12 @@ func (s *products) stepDay(r *rand.Rand) {
 		s.withdrawProduct(s.drawOnSale(r))
 	}
 	s.onSale.numbers = slices.DeleteFunc(s.onSale.numbers, s.isWithdrawn)
-	s.outletRows.numbers = slices.DeleteFunc(s.outletRows.numbers, s.isWithdrawn)
+	s.outletListings.numbers = slices.DeleteFunc(s.outletListings.numbers, s.isWithdrawn)
 	for _, earliest := range s.calendar.drawSeconds(r, turnover) {
 		n := s.addProduct(s.onSale.nextCreatedAt(earliest))
 		s.onSale.add(n)
-		if s.isOutletRow(n) {
-			s.outletRows.add(n)
+		if s.isOutletListing(n) {
+			s.outletListings.add(n)
 		}
 	}
 }
@@ -104,8 +104,8 @@ func (s *products) renderListing(e *enc, n uint32) {
 	e.end()
 }
 
-// renderOutletRow writes a row of GET /outlets. Its id is the id of a product.
-func (s *products) renderOutletRow(e *enc, n uint32) {
+// renderOutletListing writes a row of GET /outlets. Its id is the id of a product.
+func (s *products) renderOutletListing(e *enc, n uint32) {
 	t := s.traitsOf(n)
 	o := &s.outlets.all[t.outlet]
 	e.begin(kindProduct, n)

@@ -11,8 +11,8 @@ import (
 type Envelope int
 
 const (
-	// EnvelopeMixed gives each endpoint its own format: paginated if the request column of the
-	// spec contains "pagination", and otherwise any of the three formats below.
+	// EnvelopeMixed mixes the three formats below. An endpoint is paginated if its request column in
+	// spec 4.2 contains "pages".
 	EnvelopeMixed Envelope = iota
 	// EnvelopePaginated is the object with records, totals and page numbers.
 	EnvelopePaginated
@@ -22,7 +22,8 @@ const (
 	EnvelopeRecords
 )
 
-// ListOrder is the order of lists. The service ignores sort_by, order_by and filters.
+// ListOrder is the order of the records in lists. The demo service ignores sort_by, order_by and
+// filters.
 type ListOrder int
 
 const (
@@ -101,26 +102,26 @@ type Options struct {
 	PagesWithoutTotals bool
 
 	// Encodings are the supported content encodings, zstd or gzip, in order of preference.
-	// Others are ignored. Empty means that no response is compressed.
+	// Unknown names are ignored. Empty means that no response is compressed.
 	Encodings []string
 
-	// Order is the order of lists. Defaults to NewestFirst.
-	Order ListOrder
+	// ListOrder is the order of the records in lists. Defaults to NewestFirst.
+	ListOrder ListOrder
 	// ChurnEvery is the number of requests of a list after which one record is inserted and one
 	// is deleted. 0 means no churn.
 	ChurnEvery int
 
-	// RateLimit is the number of accepted requests per second. Other requests get a 429 with
+	// RateLimit is the number of accepted requests per second. Further requests get a 429 with
 	// Retry-After. 0 means no limit.
 	RateLimit float64
-	// RateBurst is the number of requests that are accepted at once. Defaults to RateLimit, but
-	// at least 1.
+	// RateBurst is the number of requests that are accepted at once. Zero and negative values mean
+	// RateLimit, but at least 1.
 	RateBurst int
 
 	// Faults select requests and break their responses. If several faults apply to a request, only the
 	// first is used.
 	Faults []Fault
-	// FaultFunc takes precedence over Faults. If it returns nil, Faults applies. The function
+	// FaultFunc takes precedence over Faults, which are used if it returns nil. The function
 	// is called for one request at a time, and must not call the service.
 	FaultFunc func(r *http.Request) *Fault
 }

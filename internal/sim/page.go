@@ -36,11 +36,11 @@ func (rt *route) writeList(e *enc, v view, query url.Values, fault *Fault, opts 
 		return err
 	}
 	envelope := rt.envelope
-	if rt.unspecified && opts.Envelope != EnvelopeMixed {
+	if rt.anyEnvelope && opts.Envelope != EnvelopeMixed {
 		envelope = opts.Envelope
 	}
 	from, to := 0, v.len()
-	if envelope == EnvelopePaginated || rt.unspecified && opts.PagesWithoutTotals {
+	if envelope == EnvelopePaginated || rt.anyEnvelope && opts.PagesWithoutTotals {
 		servedPage := page
 		if fault.Kind == FaultSamePage {
 			servedPage = 1

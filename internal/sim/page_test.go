@@ -20,7 +20,7 @@ func pagedLists() []string {
 func TestPagesContainAllRecords(t *testing.T) {
 	for _, order := range []sim.ListOrder{sim.NewestFirst, sim.Unordered} {
 		for _, seed := range []uint64{0, 1} {
-			s := serve(t, sim.Options{Seed: seed, Order: order})
+			s := serve(t, sim.Options{Seed: seed, ListOrder: order})
 			for _, path := range pagedLists() {
 				for _, limit := range []int{7, 100} {
 					if !sameBytes(s.service.Records(path), s.walk(path, limit)) {

@@ -23,9 +23,9 @@ type traits struct {
 // products contains all products that were ever on sale, and two lists of the products on sale.
 type products struct {
 	*world
-	all        []product
-	onSale     list // GET /products/listings
-	outletRows list // GET /outlets
+	all            []product
+	onSale         list // GET /products/listings
+	outletListings list // GET /outlets
 }
 
 // addProduct adds a product created at a Unix time.
@@ -226,9 +226,9 @@ func (s *products) traitsOf(n uint32) traits {
 	}
 }
 
-// isOutletRow reports whether a product is also in GET /outlets. The first product of each outlet is
+// isOutletListing reports whether a product is also in GET /outlets. The first product of each outlet is
 // in this list, and every third product after it, so an outlet may occur several times.
-func (s *products) isOutletRow(n uint32) bool { return n/uint32(len(s.outlets.all))%3 == 0 }
+func (s *products) isOutletListing(n uint32) bool { return n/uint32(len(s.outlets.all))%3 == 0 }
 
 // priceOf returns the current price of a product in the standard tier.
 func (s *products) priceOf(n uint32) micros {

@@ -14,17 +14,17 @@ type route struct {
 	scopes []string
 	// needsFullAccess means that a token of type full_access is required.
 	needsFullAccess bool
-	// envelope is the format of a list. If unspecified is true, the spec does not show the envelope, and
+	// envelope is the format of a list. If anyEnvelope is true, the spec does not show the envelope, and
 	// Options.Envelope may replace it.
 	envelope    Envelope
-	unspecified bool
+	anyEnvelope bool
 	// list returns a list. It returns false if the parent does not exist.
 	list func(parent string) (view, bool)
 	// object writes an object. It returns false if the object does not exist.
 	object func(e *enc, id string) bool
-	// topList is the list of an endpoint without a parent. Churn changes it while a client reads its
+	// churnedList is the list of an endpoint without a parent. Churn changes it while a client reads its
 	// pages.
-	topList *list
+	churnedList *list
 	// binary marks the endpoint whose response is not JSON.
 	binary bool
 }
@@ -41,7 +41,7 @@ func (w *world) marketRoutes() []route {
 		{pattern: "/auth/token", object: w.renderToken},
 		{
 			pattern: "/outlets", scopes: []string{"outlets.lists"}, envelope: EnvelopePaginated,
-			list: wholeList(&w.products.outletRows, kindProduct, w.products.renderOutletRow), topList: &w.products.outletRows,
+			list: wholeList(&w.products.outletListings, kindProduct, w.products.renderOutletListing), churnedList: &w.products.outletListings,
 		},
 		{
 			pattern: "/outlets/locations/countries", scopes: read,
@@ -51,17 +51,17 @@ func (w *world) marketRoutes() []route {
 		{pattern: "/outlets/locations/cities", scopes: read, object: w.outlets.locationsOf("cities", func(c city) string { return c.name })},
 		{pattern: "/outlets/{outlet_id}", scopes: read, object: w.byID(kindOutlet, w.outlets.hasOutlet, w.outlets.renderDetail)},
 		{
-			pattern: "/outlets/{id}/products", scopes: read, envelope: EnvelopeRecords, unspecified: true,
-			list: w.listBelow(kindOutlet, w.outlets.hasOutlet, w.products.outletProductView),
+			pattern: "/outlets/{id}/products", scopes: read, envelope: EnvelopeRecords, anyEnvelope: true,
+			list: w.withParent(kindOutlet, w.outlets.hasOutlet, w.products.outletProductView),
 		},
-		{pattern: "/tags", scopes: []string{"tags.lists"}, envelope: EnvelopeArray, unspecified: true, list: withoutParent(tagView)},
+		{pattern: "/tags", scopes: []string{"tags.lists"}, envelope: EnvelopeArray, anyEnvelope: true, list: withoutParent(tagView)},
 		{
-			pattern: "/outlet-disclaimers", scopes: []string{"outlet_disclaimers.lists"}, envelope: EnvelopeRecords, unspecified: true,
+			pattern: "/outlet-disclaimers", scopes: []string{"outlet_disclaimers.lists"}, envelope: EnvelopeRecords, anyEnvelope: true,
 			list: withoutParent(disclaimerView),
 		},
 		{
 			pattern: "/products/listings", scopes: readProducts, envelope: EnvelopePaginated,
-			list: wholeList(&w.products.onSale, kindProduct, w.products.renderListing), topList: &w.products.onSale,
+			list: wholeList(&w.products.onSale, kindProduct, w.products.renderListing), churnedList: &w.products.onSale,
 		},
 		{pattern: "/products/categories", scopes: readProducts, envelope: EnvelopeArray, list: withoutParent(w.products.categoryView)},
 		{pattern: "/products/{product_id}", scopes: readProducts, object: w.byID(kindProduct, w.products.hasProduct, w.products.renderDetail)},
@@ -73,28 +73,28 @@ func (w *world) orderRoutes() []route {
 	return []route{
 		{
 			pattern: "/orders", scopes: lists, envelope: EnvelopePaginated,
-			list: wholeList(&w.orders.list, kindOrder, w.orders.renderRow), topList: &w.orders.list,
+			list: wholeList(&w.orders.list, kindOrder, w.orders.renderRow), churnedList: &w.orders.list,
 		},
 		{
-			pattern: "/order-items", scopes: lists, envelope: EnvelopePaginated, unspecified: true,
-			list: wholeList(&w.items.list, kindItem, w.items.renderRow), topList: &w.items.list,
+			pattern: "/order-items", scopes: lists, envelope: EnvelopePaginated, anyEnvelope: true,
+			list: wholeList(&w.items.list, kindItem, w.items.renderRow), churnedList: &w.items.list,
 		},
 		{pattern: "/orders/{order_id}", scopes: []string{"orders.read"}, object: w.byID(kindOrder, w.orders.hasOrder, w.orders.renderDetail)},
 		{
-			pattern: "/profiles/{id}/orders", scopes: lists, envelope: EnvelopePaginated, unspecified: true,
-			list: w.listBelow(kindProfile, w.profiles.hasProfile, w.orders.profileView),
+			pattern: "/profiles/{id}/orders", scopes: lists, envelope: EnvelopePaginated, anyEnvelope: true,
+			list: w.withParent(kindProfile, w.profiles.hasProfile, w.orders.profileView),
 		},
 		{
 			pattern: "/profiles/{id}/order-items", scopes: lists, envelope: EnvelopeArray,
-			list: w.listBelow(kindProfile, w.profiles.hasProfile, w.items.profileView),
+			list: w.withParent(kindProfile, w.profiles.hasProfile, w.items.profileView),
 		},
 		{
-			pattern: "/teams/{team_id}/profiles", scopes: []string{"profiles.lists"}, envelope: EnvelopePaginated, unspecified: true,
-			list: w.listBelow(kindTeam, isTeam, w.profiles.teamView),
+			pattern: "/teams/{team_id}/profiles", scopes: []string{"profiles.lists"}, envelope: EnvelopePaginated, anyEnvelope: true,
+			list: w.withParent(kindTeam, isTeam, w.profiles.teamView),
 		},
 		{
-			pattern: "/profiles/{id}/campaigns", scopes: []string{"campaigns.lists"}, envelope: EnvelopeArray, unspecified: true,
-			list: w.listBelow(kindProfile, w.profiles.hasProfile, w.campaigns.profileView),
+			pattern: "/profiles/{id}/campaigns", scopes: []string{"campaigns.lists"}, envelope: EnvelopeArray, anyEnvelope: true,
+			list: w.withParent(kindProfile, w.profiles.hasProfile, w.campaigns.profileView),
 		},
 	}
 }
@@ -105,13 +105,13 @@ func (w *world) contentRoutes() []route {
 	read, readFiles := []string{"campaigns.read"}, []string{"files.read"}
 	return []route{
 		{
-			pattern: "/campaigns", scopes: []string{"campaigns.lists"}, envelope: EnvelopePaginated, unspecified: true,
-			list: wholeList(&w.campaigns.list, kindCampaign, w.campaigns.renderRow), topList: &w.campaigns.list,
+			pattern: "/campaigns", scopes: []string{"campaigns.lists"}, envelope: EnvelopePaginated, anyEnvelope: true,
+			list: wholeList(&w.campaigns.list, kindCampaign, w.campaigns.renderRow), churnedList: &w.campaigns.list,
 		},
 		{pattern: "/campaigns/{id}", scopes: read, object: w.byID(kindCampaign, w.campaigns.hasCampaign, w.campaigns.renderDetail)},
 		{
-			pattern: "/campaigns/{id}/articles", scopes: read, envelope: EnvelopeRecords, unspecified: true,
-			list: w.listBelow(kindCampaign, w.campaigns.hasCampaign, w.campaigns.articleView),
+			pattern: "/campaigns/{id}/articles", scopes: read, envelope: EnvelopeRecords, anyEnvelope: true,
+			list: w.withParent(kindCampaign, w.campaigns.hasCampaign, w.campaigns.articleView),
 		},
 		{
 			pattern: "/campaigns/{id}/articles/status-count", scopes: read,
@@ -123,17 +123,17 @@ func (w *world) contentRoutes() []route {
 		},
 		{
 			pattern: "/articles/{id}/comments", scopes: []string{"articles.read", "articles.lists"}, envelope: EnvelopeRecords,
-			list: w.listBelow(kindArticle, w.articles.hasArticle, w.articles.commentView),
+			list: w.withParent(kindArticle, w.articles.hasArticle, w.articles.commentView),
 		},
 		{
-			pattern: "/files", scopes: []string{"files.lists"}, envelope: EnvelopePaginated, unspecified: true,
-			list: wholeList(&w.files.list, kindFile, w.files.renderFile), topList: &w.files.list,
+			pattern: "/files", scopes: []string{"files.lists"}, envelope: EnvelopePaginated, anyEnvelope: true,
+			list: wholeList(&w.files.list, kindFile, w.files.renderFile), churnedList: &w.files.list,
 		},
 		{pattern: "/files/{id}", scopes: readFiles, object: w.byID(kindFile, w.files.hasFile, w.files.renderFile)},
 		{pattern: "/files/{id}/download", scopes: readFiles, binary: true, object: w.byID(kindFile, w.files.hasFile, renderFileContent)},
 		{
-			pattern: "/folders", scopes: []string{"folders.lists"}, envelope: EnvelopeArray, unspecified: true,
-			list: wholeList(&w.files.folderList, kindFolder, w.files.renderFolder), topList: &w.files.folderList,
+			pattern: "/folders", scopes: []string{"folders.lists"}, envelope: EnvelopeArray, anyEnvelope: true,
+			list: wholeList(&w.files.folderList, kindFolder, w.files.renderFolder), churnedList: &w.files.folderList,
 		},
 	}
 }
@@ -147,8 +147,8 @@ func withoutParent(newView func() view) func(string) (view, bool) {
 	return func(string) (view, bool) { return newView(), true }
 }
 
-// listBelow returns the list function of an endpoint below a record.
-func (w *world) listBelow(k kind, has func(n uint32) bool, viewOf func(n uint32) view) func(string) (view, bool) {
+// withParent returns the list function of an endpoint below a record.
+func (w *world) withParent(k kind, has func(n uint32) bool, viewOf func(n uint32) view) func(string) (view, bool) {
 	return func(parent string) (view, bool) {
 		if n, ok := w.seed.numberOf(k, parent); ok && has(n) {
 			return viewOf(n), true

@@ -51,9 +51,9 @@ func (s *Service) respond(r *http.Request, rt *route, id string, fault *Fault) r
 	out, isRejected := s.rejectRequest(r, rt)
 	if !isRejected {
 		out = s.renderReply(r.URL.Query(), rt, id, fault)
-		if rt.topList != nil {
+		if rt.churnedList != nil {
 			s.mu.Lock()
-			s.world.churn(rt.topList)
+			s.world.churn(rt.churnedList)
 			s.mu.Unlock()
 		}
 	}

@@ -1,10 +1,10 @@
-// Package sim is the demo service: an in-memory marketplace that serves every readable
-// endpoint of the service's specification. The demo, tests and benchmarks use it.
+// Package sim is the demo service: an in-memory marketplace with every readable endpoint of
+// the spec, docs/service.md. The demo, tests and benchmarks use it.
 //
-// It is a second, independent implementation of docs/service.md and must not import other
-// packages of this project: tests cannot find a mistake that client and service share.
-// Without churn, the simulated world depends only on the options and the number of simulated days. It
-// contains every oddity that the specification allows.
+// It is written from the spec alone and must not import other packages of this project: tests
+// cannot find a mistake that client and demo service share. Unless Options.ChurnEvery is set, the
+// simulated world depends only on the options and the number of simulated days. It contains every
+// oddity that the spec allows.
 package sim
 
 import (
@@ -66,7 +66,7 @@ func (s *Service) Advance(days int) {
 	}
 }
 
-// Day returns the number of the current day, counted from day 0.
+// Day returns the current day. A new service is on day 0.
 func (s *Service) Day() int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -154,21 +154,21 @@ func (s *Service) Object(path string) (json.RawMessage, bool) {
 	return reply.body, reply.status == http.StatusOK
 }
 
-// MarkStart stores the current records of the top-level lists for Survivors.
+// MarkStart stores, for Survivors, which records the churned lists contain now.
 func (s *Service) MarkStart() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, l := range s.world.topLists() {
+	for _, l := range s.world.churnedLists() {
 		l.mark()
 	}
 }
 
-// Survivors returns the ids of the records of a top-level list, such as /orders, that were listed
+// Survivors returns the ids of the records of a churned list, such as /orders, that were listed
 // at the time of MarkStart and are still listed. Every complete reading of the list after MarkStart
 // contains these records. Deleted records are never listed again.
 func (s *Service) Survivors(path string) []string {
 	rt, _ := s.findRoute(path)
-	if rt == nil || rt.topList == nil {
+	if rt == nil || rt.churnedList == nil {
 		return nil
 	}
 	s.mu.RLock()
@@ -176,20 +176,20 @@ func (s *Service) Survivors(path string) []string {
 	v, _ := rt.list("")
 	var ids []string
 	for i := range v.len() {
-		if n := v.at(i); rt.topList.marked[n] {
+		if n := v.at(i); rt.churnedList.marked[n] {
 			ids = append(ids, s.world.seed.id(v.kind, n))
 		}
 	}
 	return ids
 }
 
-// Churned returns how many records churn has inserted into a top-level list and deleted from it.
+// Churned returns how many records churn has inserted into a list and deleted from it.
 func (s *Service) Churned(path string) (inserted, deleted int) {
 	rt, _ := s.findRoute(path)
-	if rt == nil || rt.topList == nil {
+	if rt == nil || rt.churnedList == nil {
 		return 0, 0
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return rt.topList.inserted, rt.topList.deleted
+	return rt.churnedList.inserted, rt.churnedList.deleted
 }

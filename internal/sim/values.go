@@ -15,7 +15,7 @@ import (
 type ValueFaultKind int
 
 const (
-	// ValueCents multiplies the prices of products by 100, as if units were cents.
+	// ValueCents multiplies the prices of products by 100, as if they were sent in cents.
 	ValueCents ValueFaultKind = iota
 	// ValueHundredths divides the prices of products by 100.
 	ValueHundredths
@@ -27,10 +27,10 @@ const (
 	ValueAmounts
 	// ValueCommissions sets commissions to 120 % of the sale price.
 	ValueCommissions
-	// ValueMissingField omits Field everywhere.
+	// ValueMissingField omits Field from records and their nested objects.
 	ValueMissingField
-	// ValueStatuses adds the prefix "state_" to the statuses of orders, commissions,
-	// campaigns and articles.
+	// ValueStatuses puts "state_" before the statuses of orders, commissions, campaigns and
+	// articles.
 	ValueStatuses
 	// ValueOutletsShuffled replaces the outlet ids in listings and orders by the id of the next
 	// outlet. The other fields of the outlet do not change.
@@ -154,12 +154,12 @@ func (f ValueFault) distortScalar(w *world, pattern, within, key string, value a
 			return "state_" + text
 		}
 	case ValueOutletsShuffled, ValueOutletsUnknown:
-		// The ids of the outlet itself and of its channels do not change.
+		// The ids in GET /outlets/{outlet_id} do not change.
 		n, ok := w.seed.numberOf(kindOutlet, text)
-		isOutlet := key == "outlet_id" || key == "id" && within == "outlet"
+		isOutletID := key == "outlet_id" || key == "id" && within == "outlet"
 		count := uint32(len(w.outlets.all))
 		switch {
-		case !ok || !isOutlet || pattern == "/outlets/{outlet_id}":
+		case !ok || !isOutletID || pattern == "/outlets/{outlet_id}":
 		case f.Kind == ValueOutletsUnknown:
 			return w.seed.id(kindOutlet, n+count)
 		default:

@@ -55,7 +55,7 @@ var beats = []string{
 	"Green", "Sports", "Travel", "Legal", "Crypto",
 }
 
-// tagNames are the records of GET /tags.
+// tagNames are the names in GET /tags.
 var tagNames = []string{
 	"Technology", "Finance", "Health & Wellness", "Startups", "Crypto/Web3",
 	"Lifestyle", "Travel", "Sports", "B2B", "Künstliche Intelligenz",
@@ -89,7 +89,7 @@ var disclaimers = []disclaimer{
 
 type productType struct{ name, prefix, label string }
 
-// productTypes are the records of GET /products/categories.
+// productTypes are the types that GET /products/categories counts.
 var productTypes = []productType{
 	{"article", "ART", "Full feature"},
 	{"press_release", "PR", "Press release"},

@@ -2,9 +2,9 @@ package sim
 
 import "math/rand/v2"
 
-// world is the state of the service on a simulated day. Each part contains the records of
-// one kind, and embeds the world to reach the other parts. Records are identified by number and
-// never removed from their part, so that references remain valid. Times in integers are Unix times.
+// world is the state of the service on a simulated day. Each part, such as orders, contains
+// records, and embeds the world to reach the other parts. Records are identified by number and
+// never removed from their part, so that references remain valid. Integer times are Unix times.
 type world struct {
 	opts     Options
 	seed     seed
@@ -36,23 +36,23 @@ func newWorld(opts Options) *world {
 	for w.calendar.day < 0 {
 		w.stepDay()
 	}
-	if opts.Order == Unordered {
-		for i, l := range w.topLists() {
+	if opts.ListOrder == Unordered {
+		for i, l := range w.churnedLists() {
 			l.shuffle(w.seed.rng(i, kindRoute))
 		}
 	}
 	return w
 }
 
-// topLists returns the lists of endpoints without a parent. It omits lists without churn, such as tags.
-func (w *world) topLists() []*list {
+// churnedLists returns the lists that Options.ChurnEvery changes.
+func (w *world) churnedLists() []*list {
 	return []*list{
-		&w.products.outletRows, &w.products.onSale, &w.orders.list, &w.items.list,
+		&w.products.outletListings, &w.products.onSale, &w.orders.list, &w.items.list,
 		&w.campaigns.list, &w.files.list, &w.files.folderList,
 	}
 }
 
-// stepDay simulates one day. Each kind of record has its own random source.
+// stepDay simulates one day.
 func (w *world) stepDay() {
 	w.calendar.day++
 	day := w.calendar.day
@@ -83,10 +83,10 @@ func (w *world) churn(l *list) {
 	}
 	if phase == w.seed.roll(kindRoute, 0, 2)%interval && len(l.numbers) > 1 {
 		n := l.numbers[source().IntN(len(l.numbers))]
-		if l == &w.products.onSale || l == &w.products.outletRows {
+		if l == &w.products.onSale || l == &w.products.outletListings {
 			w.products.withdrawProduct(n)
 			w.products.onSale.remove(n)
-			w.products.outletRows.remove(n)
+			w.products.outletListings.remove(n)
 		} else {
 			l.remove(n)
 		}
@@ -94,8 +94,7 @@ func (w *world) churn(l *list) {
 	}
 }
 
-// insertRecord adds a record to a list outside of the daily schedule, if the records to which it
-// must refer exist.
+// insertRecord adds a new record to a list, if the records to which it must refer exist.
 func (w *world) insertRecord(l *list, r *rand.Rand) {
 	now := w.calendar.now().Unix()
 	hasProfiles := len(w.profiles.all) > 0
@@ -103,7 +102,7 @@ func (w *world) insertRecord(l *list, r *rand.Rand) {
 	switch {
 	case l == &w.products.onSale: // the new product is not in GET /outlets
 		l.add(w.products.addProduct(l.nextCreatedAt(now)))
-	case l == &w.products.outletRows: // the new product is only in GET /outlets
+	case l == &w.products.outletListings: // the new product is only in GET /outlets
 		l.newestAt = max(l.nextCreatedAt(now), w.products.onSale.newestAt+1)
 		l.add(w.products.addProduct(l.newestAt))
 	case l == &w.orders.list && canOrder:

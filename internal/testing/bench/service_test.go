@@ -56,7 +56,7 @@ func (w world) options() sim.Options {
 		o.Encodings = []string{w.Coding}
 	}
 	if w.Unordered {
-		o.Order = sim.Unordered
+		o.ListOrder = sim.Unordered
 	}
 	if w.Tiny {
 		o.Outlets, o.Listings, o.Campaigns, o.Orders = 60, 200, 17, 90

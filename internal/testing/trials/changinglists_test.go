@@ -39,7 +39,7 @@ func sortOrders() map[string]sim.ListOrder {
 // requests. 0 means no changes.
 func changingWorld(seed uint64, interval int, order sim.ListOrder) sim.Options {
 	return sim.Options{Seed: seed, Token: token, HistoryDays: 10, Outlets: 20, Listings: 50 + int(seed%40), Profiles: 3, Campaigns: 30,
-		Orders: 40, Files: 25, Folders: 15, PageCap: 1000, ChurnEvery: interval, Order: order}
+		Orders: 40, Files: 25, Folders: 15, PageCap: 1000, ChurnEvery: interval, ListOrder: order}
 }
 
 // recordedService is a service that records every state of one list. A state is the sum of the

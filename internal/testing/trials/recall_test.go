@@ -46,7 +46,7 @@ func TestTrialRecalledRecordsGiveSameRows(t *testing.T) {
 
 func compareRecalling(t *testing.T, order sim.ListOrder) {
 	world := trialWorld(5)
-	world.Listings, world.Order = 150, order
+	world.Listings, world.ListOrder = 150, order
 	h := newHarness(t, world, "product_listings", "outlet_listings", "files", "tags")
 	decodingCfg := h.cfg
 	decodingCfg.Warehouse.Dir, decodingCfg.MinRecallRecords = t.TempDir(), math.MaxInt
