@@ -19,8 +19,8 @@ const (
 	statusPublished
 )
 
-// articleStatuses are the statuses in the usual order. The spec names four of them as
-// examples.
+// articleStatuses are the statuses in the usual order. The spec mentions four of them as
+// examples, without their names.
 var articleStatuses = []articleStatus{
 	{"writer_assigned", "Writer assigned", "#9aa0a6"},
 	{"brief_submitted", "Brief submitted", "#1a73e8"},
@@ -38,7 +38,7 @@ type statusStep struct {
 	note   string
 }
 
-// article is the article for one order item within a campaign.
+// article is an article of a campaign, for one order item.
 type article struct {
 	n, campaign, profile, item uint32
 	created, updated           int64
@@ -116,7 +116,7 @@ func (s *articles) advanceArticle(r *rand.Rand, a *article) {
 	a.nextDay = s.calendar.drawDay(r, 1, 5)
 }
 
-// articleName depends only on the seed and the numbers, so that a name never changes.
+// articleName returns the name of an article. It depends only on the arguments, so it never changes.
 func articleName(s seed, n, profile uint32) string {
 	h := s.roll(kindArticle, n, 2)
 	if oneIn(h, 9) {
@@ -231,7 +231,7 @@ func (s *articles) renderRow(e *enc, n uint32) {
 		e.strOrNull("notes", step.note)
 		e.str("name", status.name)
 		e.str("prefix", status.prefix)
-		if status.color != "" { // null in GET /articles/{id}
+		if status.color != "" { // an empty color is omitted here, and null in GET /articles/{id}
 			e.str("color", status.color)
 		}
 		e.end()

@@ -14,7 +14,7 @@ const (
 	campaignCompleted = "completed"
 )
 
-// campaignDays is the number of days in which a campaign starts articles.
+// campaignDays is the number of days for which a new campaign starts articles.
 const campaignDays = 40
 
 // campaign groups articles of a profile. Its updated_at changes only with its status.
@@ -63,13 +63,13 @@ func (s *campaigns) stepDay(r *rand.Rand) {
 	}
 	s.open = slices.DeleteFunc(s.open, func(n uint32) bool {
 		c := &s.all[n]
-		s.beginArticles(r, c)
+		s.startArticles(r, c)
 		return s.completeOrPause(r, c)
 	})
 }
 
-// beginArticles starts up to two articles. Each is for an unassigned order item of the campaign's profile.
-func (s *campaigns) beginArticles(r *rand.Rand, c *campaign) {
+// startArticles starts up to two articles, each for an unassigned order item of the campaign's profile.
+func (s *campaigns) startArticles(r *rand.Rand, c *campaign) {
 	for range 2 {
 		if len(c.articles) >= c.plannedArticles || len(s.items.unassigned[c.profile]) == 0 || s.calendar.day > c.lastStartDay {
 			return
@@ -100,7 +100,7 @@ func (s *campaigns) completeOrPause(r *rand.Rand, c *campaign) bool {
 	return true
 }
 
-// campaignName depends only on the seed and the numbers, so that a name never changes.
+// campaignName returns the name of a campaign. It depends only on the arguments, so it never changes.
 func campaignName(s seed, n, profile uint32) string {
 	h := s.roll(kindCampaign, n, 2)
 	if oneIn(h, 9) {

@@ -9,13 +9,13 @@ import (
 // comment is a comment on an article, or a reply to a comment. Replies have no replies.
 type comment struct {
 	n                uint32 // number of the comment within the article
-	author           int    // index of people
+	author           int    // index in people
 	text             string
 	created, updated int64
 	replies          []comment
 }
 
-// discussArticle adds a comment or a reply, or edits or archives an old comment. In at least three
+// discussArticle adds a comment or a reply, or edits or archives a comment. In at least three
 // quarters of the calls it does nothing.
 func (s *articles) discussArticle(r *rand.Rand, a *article) {
 	chance := r.IntN(100)

@@ -26,16 +26,16 @@ func newCompressor(configured []string) *compressor {
 			c.encodings = append(c.encodings, encoding)
 		}
 	}
-	c.zstd, _ = zstd.NewWriter(nil) // only invalid options fail
+	c.zstd, _ = zstd.NewWriter(nil) // fails only with invalid options
 	if len(c.encodings) > 0 {
-		// The first call creates channels that later calls use. They must not belong to the
+		// The first EncodeAll creates channels that later calls use. They must not belong to the
 		// synctest bubble of a later caller.
 		c.zstd.EncodeAll([]byte{0}, nil)
 	}
 	return c
 }
 
-// compress compresses the body of a reply with the first of the configured encodings that the request
+// compress compresses the body of a reply with the first configured encoding that the request
 // accepts. A body of less than minCompressed bytes is not compressed.
 func (c *compressor) compress(out reply, acceptHeaders []string) reply {
 	i := slices.IndexFunc(c.encodings, func(encoding string) bool {

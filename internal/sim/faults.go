@@ -44,13 +44,14 @@ const (
 	FaultRewrite
 )
 
-// Fault selects requests and breaks their responses. Random choices depend only on the seed and the
-// number of matching requests.
+// Fault selects requests and breaks their responses. Path and Route define which requests match. Skip,
+// Times and Probability select some of these. Random choices depend only on the seed and the number of
+// matching requests.
 type Fault struct {
-	// Path is the prefix of the affected paths. Empty means all.
+	// Path is a prefix of the paths of matching requests. Empty means all.
 	Path string
-	// Route is the affected route, as returned by Service.Routes. Unlike a Path, it can select a
-	// list without its details. Empty means all paths, including unknown ones.
+	// Route is the route of matching requests, as returned by Service.Routes. Unlike a Path, it can
+	// select a list without its details. Empty means all, including unknown paths.
 	Route string
 	// Skip is the number of matching requests that are answered normally before the first fault.
 	Skip int
@@ -124,7 +125,7 @@ func (f *faults) chooseFault(opts Options, r *http.Request, rt *route) *Fault {
 func (f *Fault) replacement() (reply, bool) {
 	switch f.Kind {
 	case FaultReset:
-		return reply{cut: cutBefore}, true
+		return reply{cut: cutAll}, true
 	case FaultHTML:
 		return reply{status: http.StatusOK, mime: "text/html; charset=utf-8", body: []byte(captivePortalPage)}, true
 	case FaultEmpty:
@@ -143,9 +144,9 @@ func (f *Fault) replacement() (reply, bool) {
 func (f *Fault) applyTo(out reply) reply {
 	switch f.Kind {
 	case FaultResetBody:
-		out.cut = cutReset
+		out.cut = cutHalfByReset
 	case FaultTruncate:
-		out.cut = cutShort
+		out.cut = cutHalfByClose
 	case FaultBrokenJSON:
 		out.body = out.body[:len(out.body)*2/3]
 	case FaultSlow:

@@ -89,7 +89,7 @@ func (s *items) stepDay(r *rand.Rand) {
 
 // advanceItem performs the next event of an item. It returns false after the last event.
 func (s *items) advanceItem(r *rand.Rand, it *item) bool {
-	at := max(s.calendar.drawSecond(r), it.updated+1)
+	at := s.calendar.drawLater(r, it.updated)
 	it.updated = at
 	it.nextDay = s.calendar.drawDay(r, 4, 12)
 	switch it.status {
@@ -127,7 +127,7 @@ func (s *items) renderRow(e *enc, n uint32) {
 	e.id("referrer_team_id", kindTeam, 0)
 	e.id("product_id", kindProduct, l.product)
 	it.writeCommission(e)
-	it.writeVendor(e, l)
+	it.writeCosts(e, l)
 	e.when("created_at", it.created)
 	e.when("updated_at", it.updated)
 	e.null("deleted_at")
@@ -182,9 +182,9 @@ func (it *item) writeCommission(e *enc) {
 	}
 }
 
-// writeVendor writes the costs. For an accounted item it also writes the invoice. Most items have a
-// positive margin. A few vendors cost more than the sale price.
-func (it *item) writeVendor(e *enc, l line) {
+// writeCosts writes the costs. For an accounted item it also writes the vendor's invoice. Most items
+// have a positive margin. A few vendors cost more than the sale price.
+func (it *item) writeCosts(e *enc, l line) {
 	vendorPerMille := int64(420 + e.s.roll(kindItem, it.n, vendorSalt)%200)
 	if vendorPerMille%16 == 0 {
 		vendorPerMille += 500

@@ -5,9 +5,8 @@ import (
 	"slices"
 )
 
-// newProducts creates the products that are older than the first day, spread over two years. One in
-// 64 has the same created_at as the previous product. Products with the same created_at are sorted by
-// id.
+// newProducts creates products in the two years before the first simulated day. One in 64 has the
+// same created_at as the previous product. Products with the same created_at are sorted by id.
 func newProducts(w *world) *products {
 	s := &products{world: w}
 	count := w.opts.Listings
@@ -37,8 +36,8 @@ func newProducts(w *world) *products {
 	return s
 }
 
-// stepDay changes prices, and withdraws and adds listings. It also changes the authority of outlets,
-// which causes a fifth of the changed rows.
+// stepDay changes prices, and withdraws and adds listings. It also changes the authority of channels,
+// which changes the rows of their listings.
 func (s *products) stepDay(r *rand.Rand) {
 	listedCount := len(s.onSale.numbers)
 	if listedCount == 0 {
@@ -66,7 +65,7 @@ func (s *products) stepDay(r *rand.Rand) {
 	}
 }
 
-// drawOnSale returns a random listed product, or any product if none is listed.
+// drawOnSale returns a random product on sale, or any product if none is on sale.
 func (s *products) drawOnSale(r *rand.Rand) uint32 {
 	for {
 		n := uint32(r.IntN(len(s.all)))

@@ -113,7 +113,7 @@ func (s *orders) stepDay(r *rand.Rand) {
 	})
 	for _, n := range due {
 		o := &s.all[n]
-		at := max(s.calendar.drawSecond(r), o.updated+1)
+		at := s.calendar.drawLater(r, o.updated)
 		switch {
 		case o.status == orderPaid:
 			o.status, o.updated = orderFulfilled, at

@@ -7,8 +7,8 @@ import "strconv"
 type product struct {
 	created      uint32 // seconds since calendar.birth
 	changes      uint16 // number of changes of the row
-	changedDay   uint16 // number of the day of the latest change, or 0
-	withdrawnDay uint16 // number of the day of the withdrawal, or 0
+	changedDay   uint16 // calendar.dayNumber of the latest change, or 0
+	withdrawnDay uint16 // calendar.dayNumber of the withdrawal, or 0
 }
 
 // traits are the constant properties of a product, derived from its roll and its number.

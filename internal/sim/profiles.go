@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// The only team of the partner.
+// The name and email of the partner's only team.
 const (
 	teamName  = "Partner & Söhne"
 	teamEmail = "team@example.com"
@@ -36,9 +36,8 @@ func newProfiles(w *world) *profiles {
 // profileName returns the name of a company, with a number if there are more profiles than
 // names.
 func profileName(n uint32) string {
-	names := companies
-	name := names[int(n)%len(names)]
-	if round := int(n) / len(names); round > 0 {
+	name := companies[int(n)%len(companies)]
+	if round := int(n) / len(companies); round > 0 {
 		name += " " + strconv.Itoa(round+1)
 	}
 	return name

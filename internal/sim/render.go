@@ -144,8 +144,8 @@ func (e *enc) money(key string, m micros) {
 	e.b = append(appendMoney(e.b, m), ',')
 }
 
-// hasValue decides whether an optional field of the current record has a value. For one field in sixteen
-// it writes null and returns false. For another field in sixteen it writes nothing and returns false.
+// hasValue reports whether an optional field of the current record has a value, which the caller writes.
+// One optional field in sixteen is null, which hasValue writes itself. One in sixteen is absent.
 func (e *enc) hasValue(key string) bool {
 	last := len(key) - 1
 	keyHash := uint64(key[0]) | uint64(key[last/2])<<8 | uint64(key[last])<<16 | uint64(last)<<24

@@ -9,14 +9,14 @@ import (
 
 const jsonMime = "application/json"
 
-// cut is the point at which a connection is broken.
+// cut is the way in which a response is cut off.
 type cut int
 
 const (
-	cutNowhere cut = iota
-	cutBefore      // before the first byte
-	cutReset       // in the middle, with a reset
-	cutShort       // in the middle, by closing
+	cutNothing     cut = iota
+	cutAll             // resets the connection before the first byte
+	cutHalfByReset     // resets the connection in the middle of the body
+	cutHalfByClose     // closes the connection in the middle of the body
 )
 
 // reply is a response before it is sent.
@@ -44,9 +44,9 @@ func errorReply(status int, message string) reply {
 	return reply{status: status, mime: jsonMime, body: e.b}
 }
 
-// send writes the reply, or only the part before out.cut.
+// send writes the reply, or only the part that out.cut leaves.
 func (out reply) send(rw http.ResponseWriter, r *http.Request) {
-	if out.cut == cutBefore {
+	if out.cut == cutAll {
 		resetConnection(rw)
 		return
 	}
@@ -61,11 +61,11 @@ func (out reply) send(rw http.ResponseWriter, r *http.Request) {
 	}
 	rw.WriteHeader(out.status)
 	switch {
-	case out.cut != cutNowhere:
+	case out.cut != cutNothing:
 		// After fewer bytes than Content-Length, net/http closes the connection.
 		_, _ = rw.Write(out.body[:len(out.body)/2])
 		_ = http.NewResponseController(rw).Flush()
-		if out.cut == cutReset {
+		if out.cut == cutHalfByReset {
 			resetConnection(rw)
 		}
 	case out.slow:

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// maxLogged limits the list of requests. The counters have no limit.
+// maxLogged limits the list of requests. The counts have no limit.
 const maxLogged = 1 << 20
 
 // Request is one request that the service received.

@@ -14,16 +14,16 @@ type route struct {
 	scopes []string
 	// needsFullAccess means that a token of type full_access is required.
 	needsFullAccess bool
-	// envelope is the format of a list. If anyEnvelope is true, the spec does not show the envelope, and
+	// envelope is the format of a list. anyEnvelope means that the spec does not show the envelope, so
 	// Options.Envelope may replace it.
 	envelope    Envelope
 	anyEnvelope bool
-	// list returns a list. It returns false if the parent does not exist.
+	// list returns the content of a list. It returns false if the parent does not exist.
 	list func(parent string) (view, bool)
 	// object writes an object. It returns false if the object does not exist.
 	object func(e *enc, id string) bool
-	// churnedList is the list of an endpoint without a parent. Churn changes it while a client reads its
-	// pages.
+	// churnedList is the list that Options.ChurnEvery changes while a client reads its pages. Nil means
+	// none.
 	churnedList *list
 	// binary marks the endpoint whose response is not JSON.
 	binary bool
@@ -36,7 +36,7 @@ func (w *world) routes() []route {
 }
 
 func (w *world) marketRoutes() []route {
-	read, readProducts := []string{"outlets.read"}, []string{"products.read"}
+	readOutlets, readProducts := []string{"outlets.read"}, []string{"products.read"}
 	return []route{
 		{pattern: "/auth/token", object: w.renderToken},
 		{
@@ -44,14 +44,14 @@ func (w *world) marketRoutes() []route {
 			list: wholeList(&w.products.outletListings, kindProduct, w.products.renderOutletListing), churnedList: &w.products.outletListings,
 		},
 		{
-			pattern: "/outlets/locations/countries", scopes: read,
+			pattern: "/outlets/locations/countries", scopes: readOutlets,
 			object: w.outlets.locationsOf("countries", func(c city) string { return c.country }),
 		},
-		{pattern: "/outlets/locations/states", scopes: read, object: w.outlets.locationsOf("states", func(c city) string { return c.state })},
-		{pattern: "/outlets/locations/cities", scopes: read, object: w.outlets.locationsOf("cities", func(c city) string { return c.name })},
-		{pattern: "/outlets/{outlet_id}", scopes: read, object: w.byID(kindOutlet, w.outlets.hasOutlet, w.outlets.renderDetail)},
+		{pattern: "/outlets/locations/states", scopes: readOutlets, object: w.outlets.locationsOf("states", func(c city) string { return c.state })},
+		{pattern: "/outlets/locations/cities", scopes: readOutlets, object: w.outlets.locationsOf("cities", func(c city) string { return c.name })},
+		{pattern: "/outlets/{outlet_id}", scopes: readOutlets, object: w.byID(kindOutlet, w.outlets.hasOutlet, w.outlets.renderDetail)},
 		{
-			pattern: "/outlets/{id}/products", scopes: read, envelope: EnvelopeRecords, anyEnvelope: true,
+			pattern: "/outlets/{id}/products", scopes: readOutlets, envelope: EnvelopeRecords, anyEnvelope: true,
 			list: w.withParent(kindOutlet, w.outlets.hasOutlet, w.products.outletProductView),
 		},
 		{pattern: "/tags", scopes: []string{"tags.lists"}, envelope: EnvelopeArray, anyEnvelope: true, list: withoutParent(tagView)},
@@ -69,23 +69,23 @@ func (w *world) marketRoutes() []route {
 }
 
 func (w *world) orderRoutes() []route {
-	lists := []string{"orders.lists"}
+	listOrders := []string{"orders.lists"}
 	return []route{
 		{
-			pattern: "/orders", scopes: lists, envelope: EnvelopePaginated,
+			pattern: "/orders", scopes: listOrders, envelope: EnvelopePaginated,
 			list: wholeList(&w.orders.list, kindOrder, w.orders.renderRow), churnedList: &w.orders.list,
 		},
 		{
-			pattern: "/order-items", scopes: lists, envelope: EnvelopePaginated, anyEnvelope: true,
+			pattern: "/order-items", scopes: listOrders, envelope: EnvelopePaginated, anyEnvelope: true,
 			list: wholeList(&w.items.list, kindItem, w.items.renderRow), churnedList: &w.items.list,
 		},
 		{pattern: "/orders/{order_id}", scopes: []string{"orders.read"}, object: w.byID(kindOrder, w.orders.hasOrder, w.orders.renderDetail)},
 		{
-			pattern: "/profiles/{id}/orders", scopes: lists, envelope: EnvelopePaginated, anyEnvelope: true,
+			pattern: "/profiles/{id}/orders", scopes: listOrders, envelope: EnvelopePaginated, anyEnvelope: true,
 			list: w.withParent(kindProfile, w.profiles.hasProfile, w.orders.profileView),
 		},
 		{
-			pattern: "/profiles/{id}/order-items", scopes: lists, envelope: EnvelopeArray,
+			pattern: "/profiles/{id}/order-items", scopes: listOrders, envelope: EnvelopeArray,
 			list: w.withParent(kindProfile, w.profiles.hasProfile, w.items.profileView),
 		},
 		{
@@ -102,19 +102,19 @@ func (w *world) orderRoutes() []route {
 // contentRoutes returns the routes of campaigns, articles and files. The spec does not show the scope
 // of /articles/{id}.
 func (w *world) contentRoutes() []route {
-	read, readFiles := []string{"campaigns.read"}, []string{"files.read"}
+	readCampaigns, readFiles := []string{"campaigns.read"}, []string{"files.read"}
 	return []route{
 		{
 			pattern: "/campaigns", scopes: []string{"campaigns.lists"}, envelope: EnvelopePaginated, anyEnvelope: true,
 			list: wholeList(&w.campaigns.list, kindCampaign, w.campaigns.renderRow), churnedList: &w.campaigns.list,
 		},
-		{pattern: "/campaigns/{id}", scopes: read, object: w.byID(kindCampaign, w.campaigns.hasCampaign, w.campaigns.renderDetail)},
+		{pattern: "/campaigns/{id}", scopes: readCampaigns, object: w.byID(kindCampaign, w.campaigns.hasCampaign, w.campaigns.renderDetail)},
 		{
-			pattern: "/campaigns/{id}/articles", scopes: read, envelope: EnvelopeRecords, anyEnvelope: true,
+			pattern: "/campaigns/{id}/articles", scopes: readCampaigns, envelope: EnvelopeRecords, anyEnvelope: true,
 			list: w.withParent(kindCampaign, w.campaigns.hasCampaign, w.campaigns.articleView),
 		},
 		{
-			pattern: "/campaigns/{id}/articles/status-count", scopes: read,
+			pattern: "/campaigns/{id}/articles/status-count", scopes: readCampaigns,
 			object: w.byID(kindCampaign, w.campaigns.hasCampaign, w.campaigns.renderStatusCounts),
 		},
 		{
@@ -147,7 +147,7 @@ func withoutParent(newView func() view) func(string) (view, bool) {
 	return func(string) (view, bool) { return newView(), true }
 }
 
-// withParent returns the list function of an endpoint below a record.
+// withParent returns the list function of an endpoint with a parent, a record of kind k.
 func (w *world) withParent(k kind, has func(n uint32) bool, viewOf func(n uint32) view) func(string) (view, bool) {
 	return func(parent string) (view, bool) {
 		if n, ok := w.seed.numberOf(k, parent); ok && has(n) {
@@ -168,7 +168,7 @@ func (w *world) byID(k kind, has func(n uint32) bool, render func(e *enc, n uint
 	}
 }
 
-// renderToken writes the response of GET /auth/token. The spec does not show some of its types.
+// renderToken writes the response of GET /auth/token. The spec does not show the types of some fields.
 func (w *world) renderToken(e *enc, _ string) bool {
 	e.b = append(e.b, '{')
 	e.str("source", "api_token")
@@ -187,16 +187,16 @@ func (w *world) renderToken(e *enc, _ string) bool {
 // findRoute returns the first route that matches a path, or nil, and the value of its
 // parameter.
 func (s *Service) findRoute(path string) (matched *route, id string) {
-	parts := strings.Split(path, "/")
+	segments := strings.Split(path, "/")
 	for i := range s.routes {
 		pattern := strings.Split(s.routes[i].pattern, "/")
-		if len(pattern) != len(parts) {
+		if len(pattern) != len(segments) {
 			continue
 		}
 		if len(pattern) > 2 && strings.HasPrefix(pattern[2], "{") {
-			id, pattern[2] = parts[2], parts[2]
+			id, pattern[2] = segments[2], segments[2]
 		}
-		if slices.Equal(pattern, parts) {
+		if slices.Equal(pattern, segments) {
 			return &s.routes[i], id
 		}
 	}
