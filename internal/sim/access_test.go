@@ -13,7 +13,7 @@ import (
 	"placementsync/internal/sim"
 )
 
-// requiredScopes returns the required scopes by path, as in the table of spec section 5. The table is
+// requiredScopes returns the required scopes by path, as in the table of spec 4.2. The table here is
 // written independently of internal/sim/routes.go. TestRoutesRequireScopes also tests routes that are not
 // in this table.
 func requiredScopes() map[string][]string {
@@ -48,7 +48,7 @@ func requiredScopes() map[string][]string {
 	}
 }
 
-func TestScopesGrantTheirRoutesOnly(t *testing.T) {
+func TestMissingScopeForbidsOnlyItsRoutes(t *testing.T) {
 	paths := samplePaths(t, sim.New(sim.Options{}), 1)
 	var allScopes []string
 	for _, scopes := range requiredScopes() {
@@ -144,7 +144,7 @@ func TestWritesAreRejectedAndCounted(t *testing.T) {
 	}
 	want = append(want, sim.Request{Method: "GET", Path: "/campaigns?limit=2", Route: "/campaigns", Status: 200})
 	if log := s.service.Requests(); !slices.Equal(log, want) || s.service.Stats().Total != 5 {
-		t.Errorf("the request log is %+v with %d requests, want %+v", log, s.service.Stats().Total, want)
+		t.Errorf("the request log is %+v and %d requests were counted, want %+v and 5", log, s.service.Stats().Total, want)
 	}
 	s.service.ResetRequests()
 	if got := s.service.Stats().Total; got != 0 {

@@ -8,25 +8,25 @@ import (
 	"placementsync/internal/sim"
 )
 
-// TestSurvivorsOfAWalk reads lists while records are inserted and deleted. The survivors are the records
+// TestSurvivors reads lists while records are inserted and deleted. The survivors are the records
 // that existed before the first and after the last request.
-func TestSurvivorsOfAWalk(t *testing.T) {
+func TestSurvivors(t *testing.T) {
 	for _, order := range []sim.ListOrder{sim.NewestFirst, sim.Unordered} {
 		for _, path := range pagedLists() {
-			t.Run(fmt.Sprintf("order %d of %s", order, path), func(t *testing.T) {
-				checkWalkUnderChurn(t, path, sim.Options{ListOrder: order, ChurnEvery: 2})
+			t.Run(fmt.Sprintf("list order %d, %s", order, path), func(t *testing.T) {
+				checkSurvivors(t, path, sim.Options{ListOrder: order, ChurnEvery: 2})
 			})
 		}
 	}
 }
 
-func checkWalkUnderChurn(t *testing.T, path string, opts sim.Options) {
+func checkSurvivors(t *testing.T, path string, opts sim.Options) {
 	t.Helper()
 	s := serve(t, opts)
 	before := ids(t, s.service.Records(path))
 	s.service.MarkStart()
 	for range 3 {
-		s.walk(path, 25)
+		s.readPages(path, 25)
 	}
 	inserted, deleted := s.service.Churned(path)
 	if inserted == 0 || deleted == 0 {
@@ -43,7 +43,7 @@ func checkWalkUnderChurn(t *testing.T, path string, opts sim.Options) {
 		t.Errorf("got the survivors %v, want %v", got, want)
 	}
 	if len(after) != len(before)+inserted-deleted {
-		t.Errorf("got %d records after the walk, want %d: %d before, %d inserted, %d deleted", len(after), len(before)+inserted-deleted, len(before), inserted, deleted)
+		t.Errorf("got %d records after the requests, want %d: %d before, %d inserted, %d deleted", len(after), len(before)+inserted-deleted, len(before), inserted, deleted)
 	}
 	if opts.ListOrder == sim.NewestFirst {
 		checkNewestFirst(t, s, path)
@@ -61,7 +61,7 @@ func checkNewestFirst(t *testing.T, s testServer, path string) {
 	}
 }
 
-func TestChurnPerList(t *testing.T) {
+func TestChurnCountsTheRequestsOfEachList(t *testing.T) {
 	s := serve(t, sim.Options{ChurnEvery: 5})
 	for range 50 {
 		s.get("/orders?limit=1")
@@ -74,15 +74,15 @@ func TestChurnPerList(t *testing.T) {
 	}
 }
 
-func TestAdvanceAfterChurn(t *testing.T) {
+func TestListsStaySortedAfterChurn(t *testing.T) {
 	s := serve(t, sim.Options{ChurnEvery: 1})
 	for _, path := range pagedLists() {
-		s.walk(path, 10)
+		s.readPages(path, 10)
 	}
 	s.service.Advance(30)
 	for _, path := range pagedLists() {
 		checkNewestFirst(t, s, path)
-		if got := len(s.walk(path, 50)); got == 0 {
+		if got := len(s.readPages(path, 50)); got == 0 {
 			t.Errorf("%s is empty, want records", path)
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"placementsync/internal/sim"
 )
 
-// decodeBody returns the decompressed body of a response.
-func decodeBody(t *testing.T, encoding string, body []byte) []byte {
+// decompress returns the decompressed body of a response.
+func decompress(t *testing.T, encoding string, body []byte) []byte {
 	t.Helper()
 	var plain io.Reader = bytes.NewReader(body)
 	var err error
@@ -58,8 +58,8 @@ func TestContentEncoding(t *testing.T) {
 		if encoding := got.Header().Get("Content-Encoding"); encoding != c.wantEncoding {
 			t.Errorf("Accept-Encoding %q with %v: got encoding %q, want %q", c.accept, c.encodings, encoding, c.wantEncoding)
 		}
-		if !bytes.Equal(decodeBody(t, c.wantEncoding, got.Body.Bytes()), want) {
-			t.Errorf("Accept-Encoding %q with %v: the decoded body differs, want the uncompressed response", c.accept, c.encodings)
+		if !bytes.Equal(decompress(t, c.wantEncoding, got.Body.Bytes()), want) {
+			t.Errorf("Accept-Encoding %q with %v: the decompressed body differs from the uncompressed response", c.accept, c.encodings)
 		}
 	}
 }

@@ -52,7 +52,7 @@ func TestIDsAndBodiesOfEvents(t *testing.T) {
 	}
 	repeated, err := s.CommentChange("comment.archived", articleID, 0)
 	if err != nil || repeated.ID != commentEvent.ID || statusEvent.ID == commentEvent.ID {
-		t.Errorf("the id of the comment event is %q and then %q (%v), want the same id twice, and another id than %q of the status event", commentEvent.ID, repeated.ID, err, statusEvent.ID)
+		t.Errorf("the comment event has the id %q and then %q (%v), and the status event %q; want one id for the comment event and another for the status event", commentEvent.ID, repeated.ID, err, statusEvent.ID)
 	}
 	var body struct {
 		ID      string `json:"id"`

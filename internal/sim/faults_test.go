@@ -135,7 +135,7 @@ func TestFaultsSelectRequests(t *testing.T) {
 	}
 }
 
-func TestFaultProbabilityDependsOnTheSeed(t *testing.T) {
+func TestSeedDeterminesRandomFaults(t *testing.T) {
 	statusesWith := func(seed uint64) (out []int) {
 		s := serve(t, sim.Options{Seed: seed, Faults: []sim.Fault{{Probability: 0.3, Status: 500}}})
 		for range 200 {
@@ -154,10 +154,10 @@ func TestFaultProbabilityDependsOnTheSeed(t *testing.T) {
 		t.Errorf("%d of 200 requests failed, want about 60, as the probability is 0.3", failed)
 	}
 	if !slices.Equal(first, statusesWith(7)) {
-		t.Error("a second run with the same seed fails other requests, want the same requests")
+		t.Error("with seed 7 again, faults affect other requests, want the same requests")
 	}
 	if slices.Equal(first, statusesWith(8)) {
-		t.Error("a run with another seed fails the same requests, want other requests")
+		t.Error("with seed 8, faults affect the same requests as with seed 7, want other requests")
 	}
 }
 

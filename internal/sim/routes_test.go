@@ -11,7 +11,7 @@ import (
 	"placementsync/internal/sim"
 )
 
-// requiredFields returns for each route the fields that the spec marks with *, and the fields that
+// requiredFields returns for each route the fields that the spec calls required, and the fields that
 // are needed to join records. Records of other routes may have any fields.
 func requiredFields() map[string][]string {
 	return map[string][]string{
@@ -42,7 +42,7 @@ func requiredFields() map[string][]string {
 		"/articles/{id}/comments":               {"id", "content", "author", "replies"},
 		"/files":                                {"id", "name", "file_url"},
 		"/files/{id}":                           {"id", "name", "file_url"},
-		"/files/{id}/download":                  nil,
+		"/files/{id}/download":                  nil, // not JSON
 		"/folders":                              {"id", "name"},
 	}
 }

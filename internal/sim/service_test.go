@@ -91,8 +91,8 @@ func (s testServer) page(path string) envelope {
 	return out
 }
 
-// walk reads all pages of a list by following next_page.
-func (s testServer) walk(path string, limit int) []json.RawMessage {
+// readPages reads all pages of a list by following next_page.
+func (s testServer) readPages(path string, limit int) []json.RawMessage {
 	s.t.Helper()
 	var out []json.RawMessage
 	for number := 1; ; {
@@ -125,29 +125,29 @@ func ids(t *testing.T, records []json.RawMessage) []string {
 	t.Helper()
 	var out []string
 	for _, raw := range records {
-		var named struct {
+		var identified struct {
 			ID string `json:"id"`
 		}
-		if err := json.Unmarshal(raw, &named); err != nil || named.ID == "" {
+		if err := json.Unmarshal(raw, &identified); err != nil || identified.ID == "" {
 			t.Fatalf("the record %s has no id: %v", raw, err)
 		}
-		out = append(out, named.ID)
+		out = append(out, identified.ID)
 	}
 	return out
 }
 
-// samplePaths returns paths with existing ids for each route. A route with a parameter has at most the
-// given number of paths.
-func samplePaths(t *testing.T, service *sim.Service, most int) map[string][]string {
+// samplePaths returns paths with existing ids for each route, at most maxPerRoute for a route with a
+// parameter.
+func samplePaths(t *testing.T, service *sim.Service, maxPerRoute int) map[string][]string {
 	t.Helper()
 	parents := map[string][]string{
 		"teams":     {service.TeamID()},
-		"outlets":   values(t, service.Records("/products/listings"), "outlet_id"),
+		"outlets":   distinctTexts(t, service.Records("/products/listings"), "outlet_id"),
 		"products":  ids(t, service.Records("/products/listings")),
 		"orders":    ids(t, service.Records("/orders")),
-		"profiles":  values(t, service.Records("/orders"), "profile_id"),
+		"profiles":  distinctTexts(t, service.Records("/orders"), "profile_id"),
 		"campaigns": ids(t, service.Records("/campaigns")),
-		"articles":  values(t, service.Records("/order-items"), "article_id"),
+		"articles":  distinctTexts(t, service.Records("/order-items"), "article_id"),
 		"files":     ids(t, service.Records("/files")),
 	}
 	out := map[string][]string{}
@@ -163,15 +163,15 @@ func samplePaths(t *testing.T, service *sim.Service, most int) map[string][]stri
 			parentIDs = ids(t, service.Records(strings.TrimSuffix(before, "/")))
 			parents[strings.Trim(before, "/")] = parentIDs
 		}
-		for _, id := range parentIDs[:min(most, len(parentIDs))] {
+		for _, id := range parentIDs[:min(maxPerRoute, len(parentIDs))] {
 			out[pattern] = append(out[pattern], before+id+rest)
 		}
 	}
 	return out
 }
 
-// values returns the distinct strings of a field.
-func values(t *testing.T, records []json.RawMessage, field string) []string {
+// distinctTexts returns the distinct strings of a field.
+func distinctTexts(t *testing.T, records []json.RawMessage, field string) []string {
 	t.Helper()
 	var out []string
 	for _, raw := range records {

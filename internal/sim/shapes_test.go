@@ -4,14 +4,15 @@ import (
 	"encoding/json"
 	"math/big"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
 	"placementsync/internal/sim"
 )
 
-// wantShapes returns the shapes of fields that must occur in the world of the demo. In a path, "[]"
-// means the items of a list.
+// wantShapes returns, by route and field, the shapes that must occur in the world of the demo. In a
+// field path, "[]" means the items of a list. A quoted shape is the value of a string.
 func wantShapes() map[string]map[string][]string {
 	return map[string]map[string][]string{
 		"/outlets/{outlet_id}": {
@@ -146,7 +147,7 @@ func collectShapes(seen map[string]bool, value any, path []string) {
 // absent represents a missing field.
 type absent struct{}
 
-// shapesOf returns the name of a value's shape, and the value itself if it is a string.
+// shapesOf returns the name of a value's shape, and the quoted value if it is a string.
 func shapesOf(value any) []string {
 	switch v := value.(type) {
 	case absent:
@@ -154,7 +155,7 @@ func shapesOf(value any) []string {
 	case nil:
 		return []string{"null"}
 	case bool:
-		return []string{map[bool]string{true: "true", false: "false"}[v]}
+		return []string{strconv.FormatBool(v)}
 	case float64:
 		return []string{"number"}
 	case string:

@@ -17,16 +17,16 @@ import (
 func fieldTexts(t *testing.T, service *sim.Service, path string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	var walk func(fieldPath string, value any)
-	walk = func(fieldPath string, value any) {
+	var collect func(fieldPath string, value any)
+	collect = func(fieldPath string, value any) {
 		switch v := value.(type) {
 		case map[string]any:
 			for key, inner := range v {
-				walk(fieldPath+"."+key, inner)
+				collect(fieldPath+"."+key, inner)
 			}
 		case []any:
 			for _, inner := range v {
-				walk(fieldPath+"[]", inner)
+				collect(fieldPath+"[]", inner)
 			}
 		default:
 			text, _ := json.Marshal(v)
@@ -40,12 +40,12 @@ func fieldTexts(t *testing.T, service *sim.Service, path string) map[string]stri
 		if err := decoder.Decode(&record); err != nil {
 			t.Fatal(err)
 		}
-		walk(record["id"].(string), record)
+		collect(record["id"].(string), record)
 	}
 	return out
 }
 
-// TestValueFaults compares a service with one fault with a service without faults. On the day of the
+// TestValueFaults compares a service that has one fault with a service that has none. On the day of the
 // fault, exactly the given fields must differ. On the day before and the day after, all fields
 // must be equal.
 func TestValueFaults(t *testing.T) {

@@ -107,7 +107,7 @@ type dayValues struct {
 	paid         map[string]any    // date_paid by order; must never change
 	history      map[string][]any  // status history by article; later days may only append
 	campaignRows map[string]string // row by campaign
-	statusCounts map[string]int    // number of statuses of all articles, by campaign
+	statusSteps  map[string]int    // total length of the status histories of a campaign's articles
 }
 
 func readDay(t *testing.T, service *sim.Service) dayValues {
@@ -125,7 +125,7 @@ func readDay(t *testing.T, service *sim.Service) dayValues {
 			article := record(t, row)
 			history := article["status"].([]any)
 			out.history[article["id"].(string)] = history
-			out.statusCounts[id] += len(history)
+			out.statusSteps[id] += len(history)
 		}
 	}
 	return out
@@ -150,7 +150,7 @@ func TestThePastDoesNotChange(t *testing.T) {
 			checkHistoryIsKept(t, id, history, after.history[id])
 		}
 		for id, row := range before.campaignRows {
-			if after.statusCounts[id] != before.statusCounts[id] && after.campaignRows[id] == row {
+			if after.statusSteps[id] != before.statusSteps[id] && after.campaignRows[id] == row {
 				unchangedRows++
 			}
 		}
@@ -242,7 +242,7 @@ func (s testServer) checkArticle(id string, item map[string]any, items []string)
 	rows := s.service.Records("/campaigns/" + article["campaign_id"].(string) + "/articles")
 	index := slices.Index(ids(s.t, rows), id)
 	if index < 0 {
-		s.t.Fatalf("the list of its campaign lacks article %s", id)
+		s.t.Fatalf("article %s is missing in the list of its campaign", id)
 	}
 	row := record(s.t, rows[index])
 	if row["order_item_id"] != item["id"] || !slices.Contains(items, item["id"].(string)) {
@@ -264,7 +264,7 @@ func TestPaidLineItemsHaveIDs(t *testing.T) {
 		for _, line := range order["line_items"].([]any) {
 			id, ok := line.(map[string]any)["id"].(string)
 			if ok != (order["date_paid"] != nil) {
-				t.Errorf("order %s with date_paid %v has a line with the id %q, want an id only if it is paid", order["id"], order["date_paid"], id)
+				t.Errorf("order %s with date_paid %v has a line with the id %q, want an id if and only if the order is paid", order["id"], order["date_paid"], id)
 			}
 			if ok && !slices.Contains(items, id) {
 				t.Errorf("GET /order-items lacks the id %s of a paid line", id)
