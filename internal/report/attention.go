@@ -18,19 +18,19 @@ const maxShownRows = 3
 // buildAttention lists held nights, failed checks, unproven streams and overdue articles.
 func (b *builder) buildAttention() (Section, error) {
 	s := Section{ID: "attention", Title: "Needs attention", Notices: b.opts.Notices}
-	checks, hasChecks, err := b.findFailedChecks()
+	checkNotices, hasChecks, err := b.findFailedChecks()
 	if err != nil {
 		return s, err
 	}
-	streams, hasGrades, err := b.findUnprovenStreams()
+	streamNotices, hasGrades, err := b.findUnprovenStreams()
 	if err != nil {
 		return s, err
 	}
-	articles, hasArticles, err := b.findOverdueArticles()
+	articleNotices, hasArticles, err := b.findOverdueArticles()
 	if err != nil {
 		return s, err
 	}
-	s.Notices = slices.Concat(s.Notices, checks, streams, articles)
+	s.Notices = slices.Concat(s.Notices, checkNotices, streamNotices, articleNotices)
 	if len(s.Notices) > 0 {
 		return s, nil
 	}

@@ -81,12 +81,12 @@ func (b *builder) buildHeadlines() (Section, error) {
 		e.values = figuresByLabel(figures)
 		priceQuery := current
 		priceQuery.Params = map[string]string{"since": e.at.UTC().Format(momentLayout)}
-		prices, ok, err := b.askQuery(priceQuery)
+		priceFigures, ok, err := b.askQuery(priceQuery)
 		if err != nil {
 			return out, err
 		}
 		if ok {
-			e.priceChanges = medianPriceChanges(prices, e.comparison)
+			e.priceChanges = medianPriceChanges(priceFigures, e.comparison)
 		}
 		command, priceCommand := b.commandOf(q), b.commandOf(priceQuery)
 		command.Label, priceCommand.Label = e.comparison, "prices "+e.comparison
