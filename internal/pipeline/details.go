@@ -20,14 +20,14 @@ func (r *reader) readDetails(ctx context.Context, result *unfinishedResult, upTo
 		return markStageErr(err)
 	}
 	r.night.cfg.Progress.setPlanned(s, plan.ToRequest)
-	var requested []string // the ids that the night had time to request
+	var requestedIDs []string // the ids that the night had time to request
 	ids := func(yield func(string, error) bool) {
 		for id, err := range stage.Details.IDsToRequest(ctx, s, upTo) {
 			if err == nil {
 				if !r.canRead(s, id) {
 					continue
 				}
-				requested = append(requested, id)
+				requestedIDs = append(requestedIDs, id)
 			}
 			if !yield(id, err) {
 				return
@@ -42,19 +42,19 @@ func (r *reader) readDetails(ctx context.Context, result *unfinishedResult, upTo
 	result.details = allRounds
 	result.evidence = fetch.Evidence{Stream: s.Name, Grade: allRounds.Grade, Reason: allRounds.Reason, Requests: allRounds.Requests,
 		Distinct: allRounds.Found, Repeated: allRounds.Repeated, TotalFirst: -1, TotalLast: -1}
-	result.requested, result.answered, result.missed = int64(allRounds.RequestedIDs), int64(allRounds.Found), int64(allRounds.Failed)
+	result.requested, result.found, result.missed = int64(allRounds.RequestedIDs), int64(allRounds.Found), int64(allRounds.Failed)
 	result.distinct = int64(allRounds.Distinct)
 	result.carried, result.rechecked = plan.Carried, plan.ToRecheck
 	if err != nil {
 		return err
 	}
-	withoutRecord := map[string]bool{}
+	hasOtherOutcome := map[string]bool{} // another outcome than load.Answered
 	for _, id := range slices.Concat(round.Unproven, round.Gone) {
-		withoutRecord[id] = true
+		hasOtherOutcome[id] = true
 	}
-	answered := slices.DeleteFunc(requested, func(id string) bool { return withoutRecord[id] })
+	answeredIDs := slices.DeleteFunc(requestedIDs, func(id string) bool { return hasOtherOutcome[id] })
 	err = inOrder(
-		func() error { return stage.Details.AddOutcomes(ctx, s.Name, answered, load.Answered) },
+		func() error { return stage.Details.AddOutcomes(ctx, s.Name, answeredIDs, load.Answered) },
 		func() error { return stage.Details.AddOutcomes(ctx, s.Name, round.Gone, load.NotFound) },
 		func() error { return stage.Details.AddOutcomes(ctx, s.Name, round.Unproven, load.Missed) },
 		func() (err error) {

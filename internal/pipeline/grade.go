@@ -19,9 +19,9 @@ type streamResult struct {
 	stream   stream.Stream
 	coverage load.Coverage
 	evidence fetch.Evidence
-	// ids counts all known ids of a detail stream. requested counts the requested ids. answered counts
-	// the ids whose response was a record. missed counts the ids whose request failed.
-	ids, requested, answered, missed int64
+	// ids counts all known ids of a detail stream. requested counts the requested ids. found counts the
+	// ids whose response was a record or a list. missed counts the ids whose request failed.
+	ids, requested, found, missed int64
 	// notFound counts the ids with a 404 although a list contains them. Their rows are kept. If they are
 	// too many, they also count as missed.
 	notFound int64
@@ -30,7 +30,7 @@ type streamResult struct {
 	carried, rechecked int64
 	// unread counts the ids that the night had no time for.
 	unread int64
-	// distinct counts the distinct record ids. It is 0 for records without ids.
+	// distinct counts the different record ids. It is 0 for records without ids.
 	distinct int64
 	// rows counts the received records. rejects counts the invalid values and records.
 	rows, rejects int64
@@ -38,8 +38,8 @@ type streamResult struct {
 	failure error
 	// since is the oldest read time of the rows that were not read in this run.
 	since time.Time
-	// stored counts the stream's rows in the snapshot. It is set after the merge, when merged
-	// becomes true.
+	// stored contains the row counts and the age of the rows in the snapshot. It is set after the merge,
+	// when merged becomes true.
 	stored load.RowAges
 	merged bool
 }
@@ -61,8 +61,8 @@ func (finished results) coverage() map[string]load.Coverage {
 	return coverage
 }
 
-// outcome returns ledger.Partial if a stream failed. Rows of a failed stream are from an earlier night,
-// or are missing.
+// outcome returns ledger.Partial if a stream failed. Rows of a failed stream can be from an earlier night, or
+// be missing.
 func (finished results) outcome() ledger.Outcome {
 	if slices.ContainsFunc(finished, func(r streamResult) bool { return r.failure != nil }) {
 		return ledger.Partial
@@ -70,8 +70,8 @@ func (finished results) outcome() ledger.Outcome {
 	return ledger.Complete
 }
 
-// requireData returns an error if no stream could be read. The stream of the token counts only
-// if it is the only chosen stream.
+// requireData returns an error if no stream could be read. Events and details without requests do not count.
+// The stream of the token counts only if it is the only chosen stream.
 func (finished results) requireData(isOneChosen bool) error {
 	var reasons []string
 	for _, r := range finished {
@@ -84,7 +84,7 @@ func (finished results) requireData(isOneChosen bool) error {
 	return &NoDataError{reasons}
 }
 
-// tableGrade returns the worst grade of the streams that fill a table. Carried details lower only the
+// tableGrade returns the worst grade of the streams that fill a table. Bounded details lower only the
 // grade of the tables in Stream.OnlyInDetail, because the list shows all columns of the other tables. If
 // a list was read and its details were skipped, the root table has the grade of the list, with a note
 // about the missing details. The other tables are then at most best_effort, because a list may omit items.
@@ -214,7 +214,8 @@ func (finished results) lossesByNotFound(limits load.Limits) (losses []ledger.Lo
 }
 
 // capGrade grades a stream after a refresh has read a part of the stream. If the grade before the refresh
-// was worse, it is kept. The age is the age of the rows that were not read.
+// was worse, it is kept, unless it was skipped or a request of the refresh failed. The age is the age of the
+// rows that were not read.
 func (r *streamResult) capGrade(ctx context.Context, draft *warehouse.Draft) error {
 	last, ok, err := draft.LastGrade(ctx, r.stream.Name)
 	if err != nil {

@@ -30,7 +30,7 @@ import (
 	"placementsync/internal/webhook"
 )
 
-// Config configures a night.
+// Config configures a run.
 type Config struct {
 	Warehouse warehouse.Config
 	Fetch     fetch.Config
@@ -91,7 +91,7 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// Result is the result of a night. A partial night is a result and not an error:
+// Result is the result of a run. A partial run is a result and not an error:
 // Run.Outcome and the grades in Run.Streams show what is missing and why.
 type Result struct {
 	Run      ledger.Run

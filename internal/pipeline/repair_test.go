@@ -391,7 +391,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 	}{
 		"raw/20261103T020000Z/journal.jsonl":                 {"responses are damaged", integrity.DataLost},
 		"versions/20261104T020000Z/product_listings.parquet": {"", integrity.Rebuildable},
-		"state/inbox/" + filepath.Base(inbox[0]):             {"1 events are damaged", integrity.DataLost},
+		"state/inbox/" + filepath.Base(inbox[0]):             {"1 damaged event", integrity.DataLost},
 	} {
 		t.Run(file, func(t *testing.T) {
 			damagedCopy := h.copyWarehouse(t)
@@ -411,7 +411,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 	}
 	must(t, os.Remove(h.path("raw", "20261103T020000Z", "journal.jsonl")))
 	quick, err := pipeline.Verify(t.Context(), h.cfg, false)
-	if err != nil || len(quick.Damage) != 1 || quick.Damage[0].Problem != "its journal is missing" || quick.Damage[0].File != "raw/20261103T020000Z" {
+	if err != nil || len(quick.Damage) != 1 || quick.Damage[0].Problem != "the file journal.jsonl is missing" || quick.Damage[0].File != "raw/20261103T020000Z" {
 		t.Errorf("without a journal verify reports %+v (%v), want the missing journal", quick.Damage, err)
 	}
 	if full := h.verify(); len(full.Damage) != 1 || full.Files < quick.Files {

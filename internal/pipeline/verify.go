@@ -12,6 +12,7 @@ import (
 
 	"placementsync/internal/fetch"
 	"placementsync/internal/integrity"
+	"placementsync/internal/plural"
 	"placementsync/internal/warehouse"
 	"placementsync/internal/webhook"
 )
@@ -91,7 +92,7 @@ func (v *VerifyReport) checkLanding(wh *warehouse.Warehouse, run string) {
 		v.Files++
 		segments, _ := filepath.Glob(filepath.Join(wh.Folder.RawPath(run), "[0-9]*"))
 		if _, err := os.Stat(filepath.Join(wh.Folder.RawPath(run), "journal.jsonl")); errors.Is(err, fs.ErrNotExist) && len(segments) > 0 {
-			damage.Problem = "its journal is missing"
+			damage.Problem = "the file journal.jsonl is missing"
 			v.Damage = append(v.Damage, damage)
 		}
 		return
@@ -126,7 +127,7 @@ func (v *VerifyReport) checkEvents(wh *warehouse.Warehouse, folder, affected str
 		name = folder
 	}
 	damage := integrity.Damage{File: filepath.ToSlash(name), Affected: affected + "; the records that they name are read again within streams.recheck nights",
-		Problem: fmt.Sprintf("%d events are damaged", damaged), Repair: integrity.Repair{Kind: integrity.RunNight}, Lost: true}
+		Problem: plural.Count(damaged, "damaged event"), Repair: integrity.Repair{Kind: integrity.RunNight}, Lost: true}
 	if err != nil {
 		damage.Problem = err.Error()
 	}
