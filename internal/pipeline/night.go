@@ -215,11 +215,11 @@ func startRun(cfg Config, wh *warehouse.Warehouse, mode runMode, now, snapshotAt
 	cfg.Fetch.Offline = !mode.usesNetwork()
 	lock, err := wh.Lock(mode.kind, now)
 	if err != nil {
-		return nil, wh.Folder.FullErr(err)
+		return nil, wh.Folder.DiskFullErr(err)
 	}
 	id, err := nameRun(wh, lock, snapshotAt, now)
 	if err != nil {
-		return nil, wh.Folder.FullErr(errors.Join(err, lock.Release()))
+		return nil, wh.Folder.DiskFullErr(errors.Join(err, lock.Release()))
 	}
 	n := &night{cfg: cfg, mode: mode, wh: wh, drift: newDriftCollector()}
 	n.run = ledger.Run{ID: id, Kind: mode.kind, StartedAt: now, SnapshotAt: snapshotAt, Program: cfg.Warehouse.Program}
@@ -242,7 +242,7 @@ func (r *runner) finishRun(ctx context.Context, res Result, err error) (Result, 
 	if r.published {
 		errors.As(err, &afterSwitchErr)
 	}
-	err = wh.Folder.FullErr(r.logIfPublished(err))
+	err = wh.Folder.DiskFullErr(r.logIfPublished(err))
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		err = &stoppedError{cause, err, r.night.mode.stopConsequence()}
 	}
@@ -257,7 +257,7 @@ func (r *runner) finishRun(ctx context.Context, res Result, err error) (Result, 
 		// A replay writes no unfinished-run file: an existing file belongs to another run.
 		recordErr = wh.Ledger.RemoveUnresumableRun()
 	}
-	return res, wh.Folder.FullErr(errors.Join(err, r.logIfPublished(recordErr), r.lock.Release()))
+	return res, wh.Folder.DiskFullErr(errors.Join(err, r.logIfPublished(recordErr), r.lock.Release()))
 }
 
 // stoppedError contains the cause and the consequence of a stop of a run. The message omits the errors

@@ -83,7 +83,7 @@ func Rebuild(ctx context.Context, cfg Config, skipDamaged bool) (RebuildResult, 
 	b := &rebuild{repair: r, cfg: cfg, skipDamaged: skipDamaged}
 	b.run = ledger.Run{ID: r.id, Kind: ledger.Rebuild, StartedAt: r.at, Program: cfg.Warehouse.Program}
 	err = b.publish(ctx)
-	return b.RebuildResult, errors.Join(r.wh.Folder.FullErr(err), r.lock.Release())
+	return b.RebuildResult, errors.Join(r.wh.Folder.DiskFullErr(err), r.lock.Release())
 }
 
 // repair is a run that repairs the warehouse without requests to the service.

@@ -39,7 +39,7 @@ func RebuildSeries(ctx context.Context, cfg Config, retention warehouse.Retentio
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(r.wh.Folder.FullErr(err), r.lock.Release()) }()
+	defer func() { err = errors.Join(r.wh.Folder.DiskFullErr(err), r.lock.Release()) }()
 	m := &seriesRebuild{repair: r, cfg: cfg, repairer: integrity.NewRepairer(r.wh)}
 	completedDays, err := r.wh.Series.Complete()
 	if err != nil && !errors.As(err, new(*warehouse.DamagedError)) {

@@ -64,7 +64,7 @@ func (f *Folder) Exists() error {
 }
 
 // CheckWritable creates and removes a file in each folder to which a run writes. If there is no
-// warehouse yet, it uses the nearest existing folder above it. It returns a *FullError if the disk is
+// warehouse yet, it uses the nearest existing folder above it. It returns a *DiskFullError if the disk is
 // full, and a *FolderError if a folder cannot be used.
 func (f *Folder) CheckWritable() error {
 	var dirs []string
@@ -83,7 +83,7 @@ func (f *Folder) CheckWritable() error {
 			err = errors.Join(err, probe.Close(), os.Remove(probe.Name()))
 		}
 		if err != nil {
-			return f.FullErr(f.folderErr(err))
+			return f.DiskFullErr(f.folderErr(err))
 		}
 	}
 	return nil
@@ -113,25 +113,25 @@ func (f *Folder) FreeBytes() (int64, error) {
 	return int64(stat.Bavail) * int64(stat.Bsize), nil
 }
 
-// FullError means that the disk of the warehouse is full.
-type FullError struct {
+// DiskFullError means that the disk of the warehouse is full.
+type DiskFullError struct {
 	Dir string
 	Err error
 }
 
-func (e *FullError) Error() string {
+func (e *DiskFullError) Error() string {
 	cause, _, _ := strings.Cut(e.Err.Error(), "\n")
 	return fmt.Sprintf("write to the warehouse %q: the disk is full or the quota is used up: %s; published snapshots and stored responses are kept: "+
 		"free some space, or run placementsync prune, then repeat the command", e.Dir, cause)
 }
 
 // Unwrap returns the error that the full disk caused.
-func (e *FullError) Unwrap() error { return e.Err }
+func (e *DiskFullError) Unwrap() error { return e.Err }
 
-// FullErr turns an error of a full disk into a *FullError, and returns any other error unchanged.
-func (f *Folder) FullErr(err error) error {
-	if !durable.IsFull(err) || errors.As(err, new(*FullError)) {
+// DiskFullErr turns an error of a full disk into a *DiskFullError, and returns any other error unchanged.
+func (f *Folder) DiskFullErr(err error) error {
+	if !durable.IsFull(err) || errors.As(err, new(*DiskFullError)) {
 		return err
 	}
-	return &FullError{f.dir, err}
+	return &DiskFullError{f.dir, err}
 }

@@ -102,10 +102,10 @@ func TestFolderErrorsStateTheCause(t *testing.T) {
 	}
 }
 
-// TestAFullDiskIsRecognized passes errors of the system and of DuckDB to FullErr.
+// TestAFullDiskIsRecognized passes errors of the system and of DuckDB to DiskFullErr.
 func TestAFullDiskIsRecognized(t *testing.T) {
 	f := openWith(t, warehouse.Config{Dir: "/w"}).Folder
-	fullErr := &warehouse.FullError{Dir: "/v", Err: syscall.ENOSPC}
+	fullErr := &warehouse.DiskFullError{Dir: "/v", Err: syscall.ENOSPC}
 	for name, c := range map[string]struct {
 		err    error
 		isFull bool
@@ -119,17 +119,17 @@ func TestAFullDiskIsRecognized(t *testing.T) {
 		"an error text in lower case":           {errors.New("write a: no space left on device"), true},
 		"the error text in the name of a table": {errors.New(`Catalog Error: table "No space left on device" does not exist`), false},
 	} {
-		got := f.FullErr(c.err)
-		var full *warehouse.FullError
+		got := f.DiskFullErr(c.err)
+		var full *warehouse.DiskFullError
 		if isFull := errors.As(got, &full); isFull != c.isFull || !errors.Is(got, c.err) || isFull && full.Dir != "/w" || !isFull && got != c.err {
-			t.Errorf("%s: FullErr returned %v, want a FullError of the folder /w: %t", name, got, c.isFull)
+			t.Errorf("%s: DiskFullErr returned %v, want a DiskFullError of the folder /w: %t", name, got, c.isFull)
 		}
 	}
-	if got := f.FullErr(fullErr); got != error(fullErr) {
-		t.Errorf("FullErr returned %v for a FullError, want the error unchanged", got)
+	if got := f.DiskFullErr(fullErr); got != error(fullErr) {
+		t.Errorf("DiskFullErr returned %v for a DiskFullError, want the error unchanged", got)
 	}
 	want := `write to the warehouse "/w": the disk is full or the quota is used up: first; published snapshots and stored responses are kept: free some space, or run placementsync prune, then repeat the command`
-	if got := (&warehouse.FullError{Dir: "/w", Err: errors.New("first\nsecond")}).Error(); got != want {
+	if got := (&warehouse.DiskFullError{Dir: "/w", Err: errors.New("first\nsecond")}).Error(); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
