@@ -52,7 +52,7 @@ type RebuildResult struct {
 // SeriesError means that the series or the files of changes are damaged.
 type SeriesError struct {
 	Damage []integrity.Damage
-	// IsCatalogWhole is set if the catalog that readers see is not damaged.
+	// IsCatalogWhole is set if the catalog that readers see was checked and is not damaged.
 	IsCatalogWhole bool
 }
 
@@ -264,9 +264,9 @@ func (b *rebuild) findLostRun() error {
 }
 
 // restorePast fills past from the closed rows in the files of changes. If these files are damaged, or an
-// earlier program recorded no closed rows, it copies closed rows from the catalog that readers see. If
-// this catalog is damaged or older than the series, it returns false: closed rows must then be computed
-// by comparing snapshots.
+// earlier program recorded no closed rows, restorePast copies closed rows from the catalog that readers see.
+// If this catalog is damaged or older than the series, restorePast returns false: closed rows must then be
+// computed by comparing snapshots.
 func (b *rebuild) restorePast(ctx context.Context) (isExact bool, err error) {
 	files, hasPast, damaged := integrity.FilesOfChanges(b.wh, b.newest.Version)
 	if hasPast && len(damaged) == 0 {
@@ -284,7 +284,7 @@ func (b *rebuild) restorePast(ctx context.Context) (isExact bool, err error) {
 		b.cfg.Log.Warn("closed rows not copied from the catalog", "run", latest, "error", err)
 	}
 	if len(damaged) > 0 && !b.skipDamaged {
-		return false, &SeriesError{damaged, false}
+		return false, &SeriesError{Damage: damaged}
 	}
 	return false, nil
 }
@@ -318,7 +318,7 @@ func (b *rebuild) restoreMeta(ctx context.Context) error {
 	}
 	files, _, damaged := integrity.FilesOfChanges(b.wh, b.newest.Version)
 	if len(damaged) > 0 && !b.skipDamaged {
-		return &SeriesError{damaged, false}
+		return &SeriesError{Damage: damaged}
 	}
 	b.Skipped = append(b.Skipped, damaged...)
 	if len(files) == 0 {

@@ -179,7 +179,8 @@ func (finished results) forecast(pace int64) (nights int64) {
 }
 
 // firstRounds returns the priorities of the first rounds. A first round reads the details up to a priority
-// for all streams, before any stream is read completely. There are three cases:
+// for all streams, before any stream is read completely. The round of changed details omits the streams
+// whose details are never live. There are three cases:
 //   - If the last night read all ids, and Config.Details is not AllDetails, there are no first rounds.
 //   - If the last night left ids unread and made no progress (NightsLeft is 0), the rounds are: details
 //     that were never read, details that were read longest ago, changed details, new details.
