@@ -54,14 +54,14 @@ func (m *merge) desiredRows(t stream.Table) sqlText {
 		textStatement = "record_text"
 	}
 	columns := sqltext.Join(def.Columns, ", ", func(c stream.Column) sqlText {
-		part := "joined_value"
+		statement := "joined_value"
 		switch {
 		case c.Name == "extra" && t.Name == root.Name:
-			part = "record_extra"
+			statement = "record_extra"
 		case c.Type == stream.Text:
-			part = textStatement
+			statement = textStatement
 		}
-		return desiredSQL.Render(part, values{"column": sqltext.Name(c.Name)})
+		return desiredSQL.Render(statement, values{"column": sqltext.Name(c.Name)})
 	})
 	args := values{"desired": desiredTable(t.Name), "values": columns, "row_hash": joinedRowHash(def), "detail": stagedTable(detail.Name, t.Name),
 		"list_rows": listRows(detail), "main": mainTable(t.Name)}
@@ -97,11 +97,11 @@ func joinedRowHash(def stream.Definition) sqlText {
 	tracked := slices.DeleteFunc(slices.Clone(def.Columns), func(c stream.Column) bool { return c.Untracked })
 	slices.SortFunc(tracked, func(a, b stream.Column) int { return strings.Compare(a.Name, b.Name) })
 	parts := sqltext.Join(tracked, ", ", func(c stream.Column) sqlText {
-		part := "hashed_value"
+		statement := "hashed_value"
 		if c.Type == stream.Instant {
-			part = "hashed_instant"
+			statement = "hashed_instant"
 		}
-		return desiredSQL.Render(part, values{"label": c.Name + "=", "column": sqltext.Name(c.Name)})
+		return desiredSQL.Render(statement, values{"label": c.Name + "=", "column": sqltext.Name(c.Name)})
 	})
 	return desiredSQL.Render("joined_row_hash", values{"parts": parts})
 }

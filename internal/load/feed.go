@@ -10,8 +10,8 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// feed inserts the batches of one table by a single INSERT, which reads them from a channel. DuckDB
-// then writes each row once. With an INSERT for each batch, DuckDB writes each row twice: into the
+// feed inserts the batches of one table with a single INSERT, which reads them from a channel. DuckDB
+// then writes each row once. With an INSERT for each batch, DuckDB would write each row twice: into the
 // transaction, and into the table at the commit.
 type feed struct {
 	batches chan arrow.RecordBatch

@@ -133,9 +133,9 @@ func TestRejectsAreKeptWithTheirRows(t *testing.T) {
 	reject := func(table, key, parent, column string) stream.Reject {
 		return stream.Reject{Stream: "outlets", Table: table, Key: key, Parent: parent, Column: column, Raw: "x", Reason: "r"}
 	}
-	outlet := func(id string, hash int) string { return record(hash, hash, "id", quote(id)) }
+	outlet := func(id string, hash int) string { return jsonRow(hash, hash, "id", quote(id)) }
 	channel := func(id, outlet string, hash int) string {
-		return record(hash, hash, "id", quote(id), "outlet_id", quote(outlet))
+		return jsonRow(hash, hash, "id", quote(id), "outlet_id", quote(outlet))
 	}
 	first := []stream.Reject{reject("outlets", "read", "", "logo"), reject("outlets", "carried", "", "logo"), reject("outlets", "", "missed", ""), reject("outlets", "", "gone", ""),
 		reject("outlet_channels", "c1", "read", "logo"), reject("outlet_channels", "c2", "carried", "logo"), reject("outlet_channels", "c3", "carried", "logo"), reject("outlet_channels", "", "carried", "")}
@@ -233,9 +233,9 @@ func TestRowAgesAreCounted(t *testing.T) {
 	h := newFixture(t, "orders", "order_details", "countries", "cities")
 	h.planDetails = true
 	location := func(kind, name string, hash int) string {
-		return record(hash, 1, "kind", quote(kind), "name", quote(name))
+		return jsonRow(hash, 1, "kind", quote(kind), "name", quote(name))
 	}
-	order := func(id string, hash int) string { return record(hash, hash, "id", quote(id)) }
+	order := func(id string, hash int) string { return jsonRow(hash, hash, "id", quote(id)) }
 	_, err := h.run(map[string]streamInput{
 		"orders": {coverage: load.Whole, rows: rows{"orders": order("a", 1) + "," + order("b", 2) + "," + order("c", 3)}},
 		"order_details": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a", "b", "c"}},

@@ -74,7 +74,7 @@ func (m *merge) findChangedKeysSQL(t stream.Table, isEmpty bool) sqlText {
 	for i, k := range columns {
 		keys[i] = compareSQL.Render("compared_key", values{"column": sqltext.Name(k)})
 	}
-	stored, desired := m.rows.mergeSides(t)
+	stored, desired := m.rows.storedAndDesired(t)
 	return compareSQL.Render("compare", values{"changed_keys": changedKeysTable(t.Name), "keys": sqltext.JoinSQL(keys, ", "),
 		"stored": stored, "desired": desired, "same_key": joinOn("m.", "f.", t.Key), "scope": m.scope(t)})
 }
@@ -120,7 +120,7 @@ func (m *merge) writeTable(ctx context.Context, tx *sql.Tx, t stream.Table, c *C
 		}
 	}
 	if !m.staging.direct.has(t.Name) && (c.Before == 0 || c.New+c.Changed > 0) {
-		_, desired := m.rows.mergeSides(t)
+		_, desired := m.rows.storedAndDesired(t)
 		args := values{"main": mainTable(t.Name), "columns": columns, "now": m.staging.draft.At, "desired": desired}
 		insert := mergeSQL.Render("insert_all", args)
 		if c.Before > 0 {

@@ -17,7 +17,7 @@ func TestValuesOfListAndDetailAreJoined(t *testing.T) {
 	// order returns a row with a text, an amount and a time. none means that the list or detail omits
 	// the value.
 	order := func(seq int, status, total, created string) string {
-		return record(seq, seq, "id", `"o"`, "status", status, "total", total, "created_at", created)
+		return jsonRow(seq, seq, "id", `"o"`, "status", status, "total", total, "created_at", created)
 	}
 	const none, missed = "null", "missed"
 	for name, c := range map[string]struct {
@@ -67,9 +67,9 @@ func TestValuesOfListAndDetailAreJoined(t *testing.T) {
 
 // TestItemsOfListAndDetailAreJoined checks the items of a record and their values.
 func TestItemsOfListAndDetailAreJoined(t *testing.T) {
-	order := func(seq int) string { return record(seq, seq, "id", `"o"`) }
+	order := func(seq int) string { return jsonRow(seq, seq, "id", `"o"`) }
 	item := func(seq, position int, name, product string) string {
-		return record(seq, seq, "order_id", `"o"`, "position", fmt.Sprint(position), "outlet_name", name, "product_id", product)
+		return jsonRow(seq, seq, "order_id", `"o"`, "position", fmt.Sprint(position), "outlet_name", name, "product_id", product)
 	}
 	both := map[string]streamInput{"orders": {coverage: load.Whole, rows: rows{"orders": order(1), "order_line_items": item(1, 1, `"lean"`, "null")}},
 		"order_details": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"o"}}, rows: rows{"orders": order(2),
@@ -95,8 +95,8 @@ func TestItemsOfListAndDetailAreJoined(t *testing.T) {
 		"the list has fewer items":          {list(item(3, 1, `"full"`, `"p"`)), []string{"1 full p"}},
 		"the list omits the items":          {list(`{"order_id":"other","position":1,"row_hash":1,"seq":99}`), []string{"1 full p", "2 more q"}},
 		"only the detail is read":           {detail(item(4, 1, `"new"`, "null")), []string{"1 new <nil>"}},
-		"another order is only in the list": {map[string]streamInput{"orders": {coverage: load.Whole, rows: rows{"orders": order(3) + "," + record(5, 5, "id", `"p"`),
-			"order_line_items": record(5, 5, "order_id", `"p"`, "position", "1", "outlet_name", `"list"`, "product_id", `"r"`)}},
+		"another order is only in the list": {map[string]streamInput{"orders": {coverage: load.Whole, rows: rows{"orders": order(3) + "," + jsonRow(5, 5, "id", `"p"`),
+			"order_line_items": jsonRow(5, 5, "order_id", `"p"`, "position", "1", "outlet_name", `"list"`, "product_id", `"r"`)}},
 			"order_details": detail(item(4, 1, `"new"`, "null"))["order_details"]}, []string{"1 new <nil>"}},
 		"neither list nor detail was read": {map[string]streamInput{}, []string{"1 full p", "2 more q"}},
 	} {
@@ -114,12 +114,12 @@ func TestItemsOfListAndDetailAreJoined(t *testing.T) {
 // coverage of the list and each outcome of the request for the detail.
 func TestTrialProvenAbsenceClosesRows(t *testing.T) {
 	requireTrials(t)
-	order := func(id string) string { return record(1, 1, "id", quote(id)) }
-	line := func(id string) string { return record(1, 1, "order_id", quote(id), "position", "1") }
+	order := func(id string) string { return jsonRow(1, 1, "id", quote(id)) }
+	line := func(id string) string { return jsonRow(1, 1, "order_id", quote(id), "position", "1") }
 	first := map[string]streamInput{
 		"orders": {coverage: load.Whole, rows: rows{"orders": order("a") + "," + order("b")}},
 		"order_details": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a", "b"}}, rows: rows{
-			"orders": record(2, 2, "id", `"a"`) + "," + record(3, 3, "id", `"b"`), "order_line_items": line("a") + "," + line("b")}},
+			"orders": jsonRow(2, 2, "id", `"a"`) + "," + jsonRow(3, 3, "id", `"b"`), "order_line_items": line("a") + "," + line("b")}},
 	}
 	// In the second night, the list and the details contain only order a.
 	for name, c := range map[string]struct {
@@ -147,7 +147,7 @@ func TestTrialProvenAbsenceClosesRows(t *testing.T) {
 				outcomes[c.outcome] = append(outcomes[c.outcome], "b")
 			}
 			_, err = h.run(map[string]streamInput{"orders": {coverage: c.list, rows: rows{"orders": order("a")}},
-				"order_details": {coverage: load.ByID, outcomes: outcomes, rows: rows{"orders": record(2, 2, "id", `"a"`), "order_line_items": line("a")}}}, load.Limits{Rows: 9})
+				"order_details": {coverage: load.ByID, outcomes: outcomes, rows: rows{"orders": jsonRow(2, 2, "id", `"a"`), "order_line_items": line("a")}}}, load.Limits{Rows: 9})
 			must(t, err)
 			h.requireRows("SELECT id FROM orders ORDER BY id", c.want...)
 			h.requireRows("SELECT order_id FROM order_line_items ORDER BY ALL", c.want...)

@@ -50,9 +50,9 @@ func writeMetaFile(ctx context.Context, d *warehouse.Draft, base string, metaDef
 	for _, def := range metaDefs {
 		columns, table := allColumns(def), metaTable(def.Name)
 		rows := []sqlText{metaFileSQL.Render("counted_rows", values{"columns": columns, "side": 1, "table": table})}
-		if existing := oldColumns[string(table)]; len(existing) > 0 { // otherwise the table is new
+		if existingColumns := oldColumns[string(table)]; len(existingColumns) > 0 { // otherwise the table is new
 			rows = append(rows, metaFileSQL.Render("counted_rows",
-				values{"columns": columnsOrNull(def, existing), "side": -1, "table": "before." + table}))
+				values{"columns": columnsOrNull(def, existingColumns), "side": -1, "table": "before." + table}))
 		}
 		parts = append(parts, metaFileSQL.Render("changed_rows", values{"name": def.Name, "texts": sqltext.Join(def.Columns, ", ", valueAsText),
 			"columns": columns, "rows": unionAll(rows)}))
@@ -110,10 +110,10 @@ func valueAsText(c stream.Column) sqlText {
 	return metaFileSQL.Render("value_as_text", values{"column": sqltext.Name(c.Name)})
 }
 
-// columnsOrNull lists the columns of a definition, with NULL for columns that are not in existing.
-func columnsOrNull(def stream.Definition, existing []string) sqlText {
+// columnsOrNull lists the columns of a definition, with NULL for columns that are not in existingColumns.
+func columnsOrNull(def stream.Definition, existingColumns []string) sqlText {
 	return sqltext.Join(def.Columns, ", ", func(c stream.Column) sqlText {
-		if slices.Contains(existing, c.Name) {
+		if slices.Contains(existingColumns, c.Name) {
 			return sqlText(sqltext.Quote(c.Name))
 		}
 		return metaFileSQL.Render("missing_column", values{"column": sqltext.Name(c.Name)})
@@ -126,13 +126,13 @@ func RestoreMeta(ctx context.Context, d *warehouse.Draft, metaDefs []stream.Defi
 		return nil
 	}
 	source := rebuildSQL.Render("meta_files", values{"files": files})
-	existing, err := columnsOf(ctx, d, source)
+	existingColumns, err := columnsOf(ctx, d, source)
 	if err != nil {
 		return fmt.Errorf("restore meta: %w", err)
 	}
 	var statements []sqlText
 	for _, def := range metaDefs {
-		def.Columns = slices.DeleteFunc(slices.Clone(def.Columns), func(c stream.Column) bool { return !slices.Contains(existing, c.Name) })
+		def.Columns = slices.DeleteFunc(slices.Clone(def.Columns), func(c stream.Column) bool { return !slices.Contains(existingColumns, c.Name) })
 		typed := sqltext.Join(def.Columns, ", ", func(c stream.Column) sqlText {
 			return rebuildSQL.Render("typed_value", values{"column": sqltext.Name(c.Name), "type": sqlText(c.Type)})
 		})
@@ -199,7 +199,7 @@ func restoreRows(ctx context.Context, d *warehouse.Draft, tables []stream.Table,
 	return nil
 }
 
-// CopyPast copies the rows of past that were closed at or before until from another catalog.
+// CopyPast copies rows of past from another catalog: the rows that were closed at or before until.
 func CopyPast(ctx context.Context, d *warehouse.Draft, catalog string, tables []stream.Table, until time.Time) error {
 	names := make([]string, len(tables))
 	for i, t := range tables {
@@ -217,8 +217,8 @@ func CopyMeta(ctx context.Context, d *warehouse.Draft, catalog string, metaDefs 
 	return copyTables(ctx, d, catalog, "meta", names, "TRUE")
 }
 
-// copyTables copies the rows that meet a condition from another catalog. If the other catalog lacks a
-// table, the table is not changed. If the other catalog lacks a column, the column is NULL.
+// copyTables copies rows from another catalog: the rows that meet a condition. If the other catalog lacks
+// a table, the table is not changed. If the other catalog lacks a column, the column is NULL.
 func copyTables(ctx context.Context, d *warehouse.Draft, catalog, schema string, tables []string, condition sqlText) (err error) {
 	detach, err := attachCatalog(ctx, d, "other", catalog)
 	if err != nil {
@@ -227,13 +227,13 @@ func copyTables(ctx context.Context, d *warehouse.Draft, catalog, schema string,
 	defer func() { err = errors.Join(err, detach()) }()
 	var statements []sqlText
 	for _, table := range tables {
-		common, err := queryTexts(ctx, d, rebuildSQL.Render("common_columns", values{"schema": schema, "table": table}))
+		commonColumns, err := queryTexts(ctx, d, rebuildSQL.Render("common_columns", values{"schema": schema, "table": table}))
 		if err != nil {
 			return fmt.Errorf("copy %s.%s: %w", schema, table, err)
 		}
-		if len(common) > 0 {
+		if len(commonColumns) > 0 {
 			name := sqlText(schema + "." + sqltext.Quote(table))
-			statements = append(statements, rebuildSQL.Render("copy_rows", values{"table": name, "columns": sqltext.Names(common),
+			statements = append(statements, rebuildSQL.Render("copy_rows", values{"table": name, "columns": sqltext.Names(commonColumns),
 				"other": "other." + name, "condition": condition}))
 		}
 	}

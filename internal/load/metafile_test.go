@@ -27,7 +27,7 @@ func TestMetaIsTheSumOfItsChanges(t *testing.T) {
 	startedAt := time.Date(2026, 11, 1, 2, 0, 0, 123456000, time.UTC)
 	var want []string
 	for i, change := range []string{
-		// The rows of tables and deletions have equal values in the columns that both tables have.
+		// The rows of meta.tables and meta.deletions have equal values in the columns that both tables have.
 		`INSERT INTO meta.rejects (run_id, seq, raw) VALUES ('a', 1, 'x'), ('a', 1, 'x'), ('a', 2, NULL), ('a', 3, '"q"' || chr(10) || 'ü');
 			INSERT INTO meta.tables (run_id, table_name) VALUES ('a', 'orders'); INSERT INTO meta.deletions (run_id, table_name, key) VALUES ('a', 'orders', '1')`,
 		`DELETE FROM meta.rejects WHERE seq = 2; DELETE FROM meta.deletions`,

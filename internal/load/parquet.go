@@ -47,7 +47,7 @@ func WriteParquet(ctx context.Context, d *warehouse.Draft, defs map[string]strea
 	for _, c := range changes {
 		unchanged[c.Table] = c.New+c.Changed+c.Gone == 0
 	}
-	var toWrite []stream.Table
+	var tablesToWrite []stream.Table
 	for i, t := range tables {
 		files[i] = warehouse.ManifestTable{Name: t.Name, FileSum: checksum.FileSum{File: parquetFile(t.Name)}}
 		isCopied := false
@@ -58,10 +58,10 @@ func WriteParquet(ctx context.Context, d *warehouse.Draft, defs map[string]strea
 			}
 		}
 		if !isCopied {
-			toWrite = append(toWrite, t)
+			tablesToWrite = append(tablesToWrite, t)
 		}
 	}
-	if err := writeTables(ctx, d, defs, toWrite); err != nil {
+	if err := writeTables(ctx, d, defs, tablesToWrite); err != nil {
 		return nil, fmt.Errorf("write Parquet: %w", err)
 	}
 	return files, nil

@@ -17,8 +17,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// record returns a row as JSON, from pairs of a column and its JSON value.
-func record(hash, seq int, pairs ...string) string {
+// jsonRow returns a row as JSON, from pairs of a column and its JSON value.
+func jsonRow(hash, seq int, pairs ...string) string {
 	var members []string
 	for i := 0; i < len(pairs); i += 2 {
 		members = append(members, fmt.Sprintf("%q:%s", pairs[i], pairs[i+1]))
@@ -104,7 +104,7 @@ func TestTrialDetailsArePlannedByListRow(t *testing.T) {
 			h.planDetails = true
 			lists := list(first)
 			lists["products"] = streamInput{coverage: load.ByID, outcomes: map[load.Outcome][]string{c.outcome: {"a", "b", "c"}},
-				rows: rows{"products": record(1, 1, "id", `"a"`) + "," + record(2, 2, "id", `"b"`) + "," + record(3, 3, "id", `"c"`)}}
+				rows: rows{"products": jsonRow(1, 1, "id", `"a"`) + "," + jsonRow(2, 2, "id", `"b"`) + "," + jsonRow(3, 3, "id", `"c"`)}}
 			_, err := h.run(lists, load.Limits{})
 			must(t, err)
 			h.planDetails = false
@@ -131,10 +131,10 @@ func TestTrialDetailsArePlannedByListRow(t *testing.T) {
 func TestLiveDetailsAreRead(t *testing.T) {
 	const old, lately = `"2026-01-01T00:00:00Z"`, `"2026-10-20T00:00:00Z"`
 	campaign := func(id, changed string) string {
-		return record(1, 1, "id", quote(id), "profile_id", quote("f-"+id), "created_at", old, "updated_at", changed)
+		return jsonRow(1, 1, "id", quote(id), "profile_id", quote("f-"+id), "created_at", old, "updated_at", changed)
 	}
 	article := func(id, campaign, url string) string {
-		return record(1, 1, "id", quote(id), "campaign_id", quote(campaign), "live_url", quote(url))
+		return jsonRow(1, 1, "id", quote(id), "campaign_id", quote(campaign), "live_url", quote(url))
 	}
 	names := []string{"campaigns", "campaign_articles", "campaign_status_counts", "articles", "profiles", "profile_orders",
 		"article_comments", "article_status_events", "article_comment_events"}
@@ -145,10 +145,10 @@ func TestLiveDetailsAreRead(t *testing.T) {
 		"articles": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a1", "a2", "a3"}}, rows: rows{
 			"articles": article("a1", "settled", "u") + "," + article("a2", "changed", "u") + "," + article("a3", "open", "")}},
 		"article_comments": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a1", "a2", "a3"}}, rows: rows{
-			"article_comments": record(1, 1, "article_id", `"a1"`, "id", `"k1"`)}},
+			"article_comments": jsonRow(1, 1, "article_id", `"a1"`, "id", `"k1"`)}},
 		"campaign_status_counts": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"settled", "changed", "open"}}},
-		"profiles": {coverage: load.Whole, rows: rows{"profiles": record(1, 1, "id", `"f-settled"`, "created_at", old) + "," +
-			record(2, 2, "id", `"f-changed"`, "created_at", old) + "," + record(3, 3, "id", `"f-open"`, "created_at", old) + "," + record(4, 4, "id", `"f-new"`, "created_at", lately)}},
+		"profiles": {coverage: load.Whole, rows: rows{"profiles": jsonRow(1, 1, "id", `"f-settled"`, "created_at", old) + "," +
+			jsonRow(2, 2, "id", `"f-changed"`, "created_at", old) + "," + jsonRow(3, 3, "id", `"f-open"`, "created_at", old) + "," + jsonRow(4, 4, "id", `"f-new"`, "created_at", lately)}},
 		"profile_orders": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"f-settled", "f-changed", "f-open", "f-new"}}},
 	}
 	firstNight := newFixture(t, names...)
@@ -162,27 +162,27 @@ func TestLiveDetailsAreRead(t *testing.T) {
 	}{
 		"no event": {nil, map[string][]string{"campaign_status_counts": {"changed", "open"}, "articles": {"a2", "a3"},
 			"article_comments": {"a2", "a3"}, "profile_orders": {"f-changed", "f-new", "f-open"}}, nil},
-		"a status event": {map[string]streamInput{"article_status_events": {coverage: load.Unproven, rows: rows{"article_status_events": record(1, 1, "event_id", `"e"`,
+		"a status event": {map[string]streamInput{"article_status_events": {coverage: load.Unproven, rows: rows{"article_status_events": jsonRow(1, 1, "event_id", `"e"`,
 			"article_id", `"a1"`, "campaign_id", `"settled"`, "received_at", `"2026-11-01T12:00:00Z"`)}}},
 			map[string][]string{"campaign_status_counts": {"changed", "open"}},
 			map[string][]string{"campaign_status_counts": {"settled"}, "articles": {"a1"}, "article_comments": {"a1"}, "profile_orders": nil}},
-		"a status event before the detail was read": {map[string]streamInput{"article_status_events": {coverage: load.Unproven, rows: rows{"article_status_events": record(1, 1, "event_id", `"e"`,
+		"a status event before the detail was read": {map[string]streamInput{"article_status_events": {coverage: load.Unproven, rows: rows{"article_status_events": jsonRow(1, 1, "event_id", `"e"`,
 			"article_id", `"a1"`, "campaign_id", `"settled"`, "received_at", `"2026-10-31T12:00:00Z"`)}}}, nil,
 			map[string][]string{"campaign_status_counts": nil, "articles": nil}},
-		"a status event when the detail was read": {map[string]streamInput{"article_status_events": {coverage: load.Unproven, rows: rows{"article_status_events": record(1, 1, "event_id", `"e"`,
+		"a status event when the detail was read": {map[string]streamInput{"article_status_events": {coverage: load.Unproven, rows: rows{"article_status_events": jsonRow(1, 1, "event_id", `"e"`,
 			"article_id", `"a1"`, "campaign_id", `"settled"`, "received_at", `"2026-11-01T02:00:00Z"`)}}}, nil,
 			map[string][]string{"campaign_status_counts": nil, "articles": nil}},
-		"a status event before and one after the detail was read": {map[string]streamInput{"article_status_events": {coverage: load.Unproven, rows: rows{"article_status_events": record(1, 1, "event_id", `"e"`,
-			"article_id", `"a1"`, "campaign_id", `"settled"`, "received_at", `"2026-10-31T12:00:00Z"`) + "," + record(2, 2, "event_id", `"f"`,
+		"a status event before and one after the detail was read": {map[string]streamInput{"article_status_events": {coverage: load.Unproven, rows: rows{"article_status_events": jsonRow(1, 1, "event_id", `"e"`,
+			"article_id", `"a1"`, "campaign_id", `"settled"`, "received_at", `"2026-10-31T12:00:00Z"`) + "," + jsonRow(2, 2, "event_id", `"f"`,
 			"article_id", `"a1"`, "campaign_id", `"settled"`, "received_at", `"2026-11-01T12:00:00Z"`)}}}, nil,
 			map[string][]string{"campaign_status_counts": {"settled"}, "articles": {"a1"}}},
-		"a comment event": {map[string]streamInput{"article_comment_events": {coverage: load.Unproven, rows: rows{"article_comment_events": record(1, 1, "event_id", `"e"`,
+		"a comment event": {map[string]streamInput{"article_comment_events": {coverage: load.Unproven, rows: rows{"article_comment_events": jsonRow(1, 1, "event_id", `"e"`,
 			"comment_id", `"k1"`, "received_at", `"2026-11-01T12:00:00Z"`)}}}, nil,
 			map[string][]string{"campaign_status_counts": {"settled"}, "articles": {"a1"}, "article_comments": {"a1"}}},
-		"an event about a reply to a comment": {map[string]streamInput{"article_comment_events": {coverage: load.Unproven, rows: rows{"article_comment_events": record(1, 1, "event_id", `"e"`,
+		"an event about a reply to a comment": {map[string]streamInput{"article_comment_events": {coverage: load.Unproven, rows: rows{"article_comment_events": jsonRow(1, 1, "event_id", `"e"`,
 			"comment_id", `"k2"`, "parent_comment_id", `"k1"`, "received_at", `"2026-11-01T12:00:00Z"`)}}}, nil,
 			map[string][]string{"articles": {"a1"}}},
-		"an event about an unknown comment": {map[string]streamInput{"article_comment_events": {coverage: load.Unproven, rows: rows{"article_comment_events": record(1, 1, "event_id", `"e"`,
+		"an event about an unknown comment": {map[string]streamInput{"article_comment_events": {coverage: load.Unproven, rows: rows{"article_comment_events": jsonRow(1, 1, "event_id", `"e"`,
 			"comment_id", `"k9"`, "received_at", `"2026-11-01T12:00:00Z"`)}}}, nil, map[string][]string{"articles": nil}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -215,7 +215,7 @@ func TestLiveDetailsAreRead(t *testing.T) {
 // first, whether they are new or changed.
 func TestCampaignWithChangedRowIsLive(t *testing.T) {
 	campaign := func(id, updated string, hash int) string {
-		return record(hash, hash, "id", quote(id), "created_at", `"2026-01-01T00:00:00Z"`, "updated_at", quote(updated))
+		return jsonRow(hash, hash, "id", quote(id), "created_at", `"2026-01-01T00:00:00Z"`, "updated_at", quote(updated))
 	}
 	list := func(changedHash int) streamInput {
 		return streamInput{coverage: load.Whole, rows: rows{"campaigns": strings.Join([]string{campaign("settled", "2026-01-01T00:00:00Z", 1),
@@ -259,16 +259,16 @@ func TestCampaignWithChangedRowIsLive(t *testing.T) {
 // of the hashes.
 func TestFingerprintsContainLookedUpRows(t *testing.T) {
 	listingOf := func(id, outlet string, hash int) string {
-		return record(hash, hash, "id", quote(id), "outlet_id", outlet)
+		return jsonRow(hash, hash, "id", quote(id), "outlet_id", outlet)
 	}
 	outletProduct := func(outlet, product string) string {
-		return record(1, 1, "outlet_id", quote(outlet), "product_id", quote(product))
+		return jsonRow(1, 1, "outlet_id", quote(outlet), "product_id", quote(product))
 	}
 	h := newFixture(t, "product_listings", "outlets", "outlet_products")
 	outlets := []string{"o1", "o2", "o3"}
 	_, err := h.run(map[string]streamInput{
 		"outlets": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: outlets},
-			rows: rows{"outlets": record(1, 1, "id", `"o1"`) + "," + record(2, 2, "id", `"o2"`) + "," + record(3, 3, "id", `"o3"`)}},
+			rows: rows{"outlets": jsonRow(1, 1, "id", `"o1"`) + "," + jsonRow(2, 2, "id", `"o2"`) + "," + jsonRow(3, 3, "id", `"o3"`)}},
 		"outlet_products": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: outlets},
 			rows: rows{"outlet_products": outletProduct("o1", "null") + "," + outletProduct("o1", "empty") + "," + outletProduct("o3", "other outlet")}},
 	}, load.Limits{})
@@ -297,10 +297,10 @@ func TestLiveDaysBoundaryIsLive(t *testing.T) {
 	}
 	boundary, earlier, old := at(0), at(time.Microsecond), quote("2026-01-01T00:00:00Z")
 	dated := func(id, profile, changed string) string {
-		return record(1, 1, "id", quote(id), "profile_id", quote(profile), "created_at", old, "updated_at", changed)
+		return jsonRow(1, 1, "id", quote(id), "profile_id", quote(profile), "created_at", old, "updated_at", changed)
 	}
 	profile := func(id, changed string) string {
-		return record(1, 1, "id", quote(id), "created_at", old, "updated_at", changed)
+		return jsonRow(1, 1, "id", quote(id), "created_at", old, "updated_at", changed)
 	}
 	h := newFixture(t, "campaigns", "campaign_status_counts", "profiles", "profile_orders", "orders")
 	h.planDetails = true
@@ -407,7 +407,7 @@ func TestStoredDetailsArePlanned(t *testing.T) {
 	}
 	list := wholeList(listing("a", "x", 1, 1), "")
 	inputs := map[string]streamInput{"product_listings": list["product_listings"], "products": {coverage: load.ByID,
-		outcomes: map[load.Outcome][]string{load.Answered: {"a", "b"}}, rows: rows{"products": record(1, 1, "id", `"a"`) + "," + record(2, 2, "id", `"b"`)}}}
+		outcomes: map[load.Outcome][]string{load.Answered: {"a", "b"}}, rows: rows{"products": jsonRow(1, 1, "id", `"a"`) + "," + jsonRow(2, 2, "id", `"b"`)}}}
 	_, err := h.run(inputs, load.Limits{})
 	must(t, err)
 	h.planDetails = false
@@ -458,7 +458,7 @@ func TestRefreshPlansOnlyItsTargets(t *testing.T) {
 	h.planDetails = true
 	lists := wholeList(listing("a", "x", 1, 1)+","+listing("b", "x", 2, 2), "")
 	lists["products"] = streamInput{coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a", "b"}}}
-	lists["orders"] = streamInput{coverage: load.Whole, rows: rows{"orders": record(5, 5, "id", `"a"`)}}
+	lists["orders"] = streamInput{coverage: load.Whole, rows: rows{"orders": jsonRow(5, 5, "id", `"a"`)}}
 	lists["order_details"] = streamInput{coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a"}}}
 	_, err := h.run(lists, load.Limits{})
 	must(t, err)
@@ -485,8 +485,8 @@ func TestSecondPlanContainsLaterIDs(t *testing.T) {
 		lateRow string // a row that is staged between the two plans
 		want    int64
 	}{
-		"the planned id": {record(1, 9, "id", `"i1"`, "product_id", `"a"`), 1},
-		"a new id":       {record(1, 9, "id", `"i1"`, "product_id", `"z"`), 2},
+		"the planned id": {jsonRow(1, 9, "id", `"i1"`, "product_id", `"a"`), 1},
+		"a new id":       {jsonRow(1, 9, "id", `"i1"`, "product_id", `"z"`), 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newFixture(t, "product_listings", "products", "order_items")
@@ -524,9 +524,9 @@ func TestKnownIDs(t *testing.T) {
 	}
 	h.beforeMerge = requireKnown("staged")
 	_, err := h.run(map[string]streamInput{"campaign_articles": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"staged"}},
-		rows: rows{"campaign_articles": record(1, 1, "id", `"x"`, "campaign_id", `"staged"`) + "," + record(2, 2, "id", `"y"`)}},
+		rows: rows{"campaign_articles": jsonRow(1, 1, "id", `"x"`, "campaign_id", `"staged"`) + "," + jsonRow(2, 2, "id", `"y"`)}},
 		"campaign_status_counts": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"own"}},
-			rows: rows{"campaign_status_counts": record(1, 1, "campaign_id", `"own"`, "id", `"1"`)}}}, load.Limits{})
+			rows: rows{"campaign_status_counts": jsonRow(1, 1, "campaign_id", `"own"`, "id", `"1"`)}}}, load.Limits{})
 	must(t, err)
 	h.beforeMerge = requireKnown("own", "staged")
 	_, err = h.run(map[string]streamInput{"campaign_status_counts": {coverage: load.ByID}}, load.Limits{})

@@ -23,12 +23,12 @@ func ApplySnapshot(ctx context.Context, d *warehouse.Draft, tables []stream.Tabl
 			continue
 		}
 		source := rebuildSQL.Render("snapshot_file", values{"file": snap.Files[t.Name]})
-		existing, err := columnsOf(ctx, d, source)
+		existingColumns, err := columnsOf(ctx, d, source)
 		if err == nil {
 			def := d.Definition(t.Name)
 			main, columns, key := mainTable(t.Name), allColumns(def), sqltext.Names(t.Key)
 			err = d.Atomically(ctx, []sqlText{
-				rebuildSQL.Render("read_snapshot", values{"columns": columnsOrNull(def, existing), "row_hash": dictionary.UnsignedHash(), "source": source}),
+				rebuildSQL.Render("read_snapshot", values{"columns": columnsOrNull(def, existingColumns), "row_hash": dictionary.UnsignedHash(), "source": source}),
 				rebuildSQL.Render("find_ending", values{"stored_key": prefixed("m.", t.Key), "now": snap.At, "main": main,
 					"same_key": joinOn("m.", "f.", t.Key)}),
 				rebuildSQL.Render("end_rows", values{"past": pastTable(t.Name), "columns": columns, "run": snap.Run, "main": main, "key": key}),
@@ -102,8 +102,8 @@ func WriteDay(ctx context.Context, d *warehouse.Draft, t stream.Table, file ware
 	return writeTables(ctx, d, map[string]stream.Definition{t.Name: def}, []stream.Table{t})
 }
 
-// DropClosed deletes rows of main that are also in past. It changes only the tables that are named by the
-// keys of the map, and does not use the values.
+// DropClosed deletes rows of main that are also in past. It changes only the tables whose names are keys of
+// the map, and does not use the values.
 func DropClosed(ctx context.Context, d *warehouse.Draft, tables map[string]time.Time) error {
 	var statements []sqlText
 	for _, t := range d.Tables() {

@@ -32,9 +32,9 @@ func ReleaseBatches(batches []arrow.RecordBatch) {
 }
 
 // Finish makes the staged rows of a stream visible to queries. It keeps only the latest copy of each
-// record. It deletes all staged rows of a carried stream. distinct means that no record was read
+// record. It deletes all staged rows of a carried stream. readOnce means that no record was read
 // twice. Finish then omits the search for duplicate records, which would take most of the time.
-func (r *Rows) Finish(ctx context.Context, st stream.Stream, coverage Coverage, distinct bool) error {
+func (r *Rows) Finish(ctx context.Context, st stream.Stream, coverage Coverage, readOnce bool) error {
 	if err := r.staging.flush(ctx, st.Name); err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (r *Rows) Finish(ctx context.Context, st stream.Stream, coverage Coverage, 
 		}
 		err = r.staging.draft.Atomically(ctx, deletes)
 	} else {
-		err = r.staging.deduplicate(ctx, st, distinct)
+		err = r.staging.deduplicate(ctx, st, readOnce)
 		if err == nil && r.skipping.has(st.Name) {
 			err = r.addStoredRows(ctx, st)
 		}
@@ -57,9 +57,9 @@ func (r *Rows) Finish(ctx context.Context, st stream.Stream, coverage Coverage, 
 	return nil
 }
 
-// mergeSides returns SQL for the stored and the desired rows of a table, without the rows of records that
-// are known to be unchanged.
-func (r *Rows) mergeSides(t stream.Table) (stored, desired sqlText) {
+// storedAndDesired returns SQL for the stored and the desired rows of a table, without the rows of records
+// that are known to be unchanged.
+func (r *Rows) storedAndDesired(t stream.Table) (stored, desired sqlText) {
 	streams := stream.FilledBy(r.staging.streams, t.Name)
 	if len(streams) != 1 || !r.withStoredRows.has(streams[0]) {
 		return mainTable(t.Name), desiredTable(t.Name)

@@ -30,7 +30,7 @@ func TestSkippedRecordsKeepTheirRows(t *testing.T) {
 	h.requireRows("SELECT id FROM past.product_listings ORDER BY id", "b", "d", "g")
 }
 
-// TestSkippedRecordsWithoutDuplicatesKeepTheirRows skips a record of a list whose records are distinct.
+// TestSkippedRecordsWithoutDuplicatesKeepTheirRows skips a record of a list, and no record is read twice.
 func TestSkippedRecordsWithoutDuplicatesKeepTheirRows(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	_, err := h.run(wholeList(listing("a", "a1", 1, 1)+","+listing("b", "b1", 2, 2)+","+listing("c", "c1", 3, 3),
@@ -39,7 +39,7 @@ func TestSkippedRecordsWithoutDuplicatesKeepTheirRows(t *testing.T) {
 	h.skippedKeys = `{"id":"a","seq":1}`
 	inputs := wholeList(listing("b", "b2", 12, 2), price("b", 1, "8", 15, 2))
 	list := inputs["product_listings"]
-	list.distinct = true
+	list.readOnce = true
 	inputs["product_listings"] = list
 	h.beforeMerge = func(_ *load.Stage, d *warehouse.Draft) {
 		staged := queryDraft(t, d, `SELECT id, name, price.unit_amount::INTEGER, l.row_hash, l.seq FROM stage.product_listings.product_listings l

@@ -143,11 +143,11 @@ func TestDetailsAreRequestedByPriority(t *testing.T) {
 // a deletion if a list contains the id, in a row that was read tonight or is carried. The rows of a failed
 // request are carried. Rows of other tables that refer to the record must not prevent the deletion.
 func Test404OfAListedIDIsMissed(t *testing.T) {
-	campaign := func(id string) string { return record(1, 1, "id", quote(id)) }
+	campaign := func(id string) string { return jsonRow(1, 1, "id", quote(id)) }
 	article := func(id, campaign string) string {
-		return record(1, 1, "id", quote(id), "campaign_id", quote(campaign))
+		return jsonRow(1, 1, "id", quote(id), "campaign_id", quote(campaign))
 	}
-	sold := record(1, 1, "id", quote("item"), "article_id", quote("sold"))
+	sold := jsonRow(1, 1, "id", quote("item"), "article_id", quote("sold"))
 	outcomes := func(d *warehouse.Draft, streamName string) (lines []string) {
 		must(t, d.EachRow(t.Context(), []sqltext.SQL{sqltext.SQL("SELECT id || ' ' || outcome FROM stage." + sqltext.Quote(streamName) + `."$requested" ORDER BY ALL`)}, func(scan func(...any) error) error {
 			var text string
