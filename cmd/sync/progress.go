@@ -78,7 +78,7 @@ func logProgress(log *slog.Logger, tracker *pipeline.ProgressTracker) {
 	current, streamsRead := currentStream(p)
 	log.Info("progress", "run", p.Run, "phase", p.Phase, "stream", current.Name, "done", current.Done, "total", current.Total, "rows", current.Rows,
 		"streams_read", streamsRead, "streams", len(p.Streams), "requests", p.Requests, "retries", p.Retries,
-		"requests_per_second", p.PerSecond, "allowed_per_second", p.Allowed, "time_left", p.Left)
+		"requests_per_second", p.PerSecond, "allowed_per_second", p.AllowedPerSecond, "time_left", p.Left)
 }
 
 // currentStream returns the stream that is being read, and the number of streams that have
@@ -175,8 +175,8 @@ func (b *bars) totalFacts() string {
 	p := b.latestProgress()
 	_, streamsRead := currentStream(p)
 	rate := fmt.Sprintf("%.1f a second", p.PerSecond)
-	if p.Allowed > 0 {
-		rate = fmt.Sprintf("%.1f/%g a second", p.PerSecond, p.Allowed)
+	if p.AllowedPerSecond > 0 {
+		rate = fmt.Sprintf("%.1f/%g a second", p.PerSecond, p.AllowedPerSecond)
 	}
 	requests := outOf(p.Requests, p.Expected) + " " + plural.Noun(max(p.Requests, p.Expected), "request")
 	return b.joinFacts(fmt.Sprintf("%d/%d streams", streamsRead, len(p.Streams)), requests, timeLeft(p.Left), rate, retriesText(p.Retries))

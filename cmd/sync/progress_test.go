@@ -21,7 +21,7 @@ import (
 func TestProgressBars(t *testing.T) {
 	t.Parallel()
 	b := &bars{width: 120}
-	b.latest.Store(ledger.Progress{Phase: "reading orders", Requests: 51, Retries: 2, Expected: 90, PerSecond: 9.81, Allowed: 10, Left: 4 * time.Second,
+	b.latest.Store(ledger.Progress{Phase: "reading orders", Requests: 51, Retries: 2, Expected: 90, PerSecond: 9.81, AllowedPerSecond: 10, Left: 4 * time.Second,
 		Streams: []ledger.StreamProgress{{Name: "token", State: ledger.Read},
 			{Name: "orders", State: ledger.Reading, Done: 3, Total: 7, Rows: 300, Retries: 2, Left: 1500 * time.Millisecond}}})
 	for got, want := range map[string]string{

@@ -38,13 +38,14 @@ type Set struct {
 	private []string
 }
 
-// Load returns the shipped checks and the checks of a folder, changed by rules. private lists the
-// columns, as table.column, whose values are dropped or hashed. If the error is a
-// *query.FilesError, the set can be used, but lacks the checks in the files that the error names.
+// Load returns the shipped checks and the checks of a folder, with the severities and parameters in
+// rules. It leaves out checks with the severity off. private lists the columns, as table.column, whose
+// values are dropped or hashed. If the error is a *query.FilesError, the set can be used, but lacks the
+// checks in the files that the error names.
 func Load(dir string, rules map[string]Rule, private []string) (Set, error) {
-	all, err := query.LoadChecks(dir)
+	library, err := query.LoadChecks(dir)
 	s := Set{rules: rules, private: private}
-	for _, q := range all.List() {
+	for _, q := range library.List() {
 		rule := rules[q.Name]
 		if rule.Severity == off {
 			continue
@@ -95,8 +96,8 @@ type Fault struct {
 	Message string
 }
 
-// FindFaults returns the unknown checks and parameters that rules name, and the values of the wrong
-// type. existing contains all checks.
+// FindFaults returns the faults of rules: unknown checks, unknown or reserved parameters, and values of
+// the wrong type. existing contains all checks.
 func FindFaults(existing []query.Query, rules map[string]Rule) (faults []Fault) {
 	known := checkNames(existing)
 	for _, name := range slices.Sorted(maps.Keys(rules)) {
@@ -184,16 +185,16 @@ func (s Set) runCheck(ctx context.Context, db *query.DB, scope auditScope, q que
 	// check needs the memory of only one part. An error of one part must not hide the rows of the
 	// others.
 	var violations query.Result
-	hasUnreadPart := false // whether a part has violating rows, but only in tables that this run did not read
+	hasUnreadViolations := false // whether a part has violating rows, but selects only from unread tables
 	for _, part := range parts {
 		if err != nil && ctx.Err() != nil {
 			break
 		}
 		partResult, partErr := db.Collect(ctx, part, values, maxSampleRows)
 		if partErr == nil && partResult.Total > 0 {
-			var isPartUnread bool
-			if isPartUnread, partErr = scope.isUnread(ctx, db, part, values); isPartUnread {
-				hasUnreadPart = true
+			var isUnread bool
+			if isUnread, partErr = scope.selectsOnlyUnread(ctx, db, part, values); isUnread {
+				hasUnreadViolations = true
 				continue
 			}
 			violations.Columns, violations.Total = partResult.Columns, violations.Total+partResult.Total
@@ -209,7 +210,7 @@ func (s Set) runCheck(ctx context.Context, db *query.DB, scope auditScope, q que
 		result.Outcome, result.Rows, result.Sample = ledger.CheckFailed, violations.Total, sample(violations)
 	case err != nil:
 		result.Outcome = ledger.CheckNotRun
-	case hasUnreadPart:
+	case hasUnreadViolations:
 		result.Outcome, result.Reason = ledger.CheckSkipped, "its violating rows are in tables that were not read in this night"
 	default:
 		result.Outcome = ledger.CheckPassed
@@ -305,7 +306,7 @@ func sample(violations query.Result) json.RawMessage {
 	return text
 }
 
-// auditScope is the audited snapshot and the tables to check.
+// auditScope is the audited snapshot and the tables that its run read.
 type auditScope struct {
 	snapshot query.Snapshot
 	// readTables are the tables of the streams that the run of the snapshot read. muchChangedTables
@@ -357,9 +358,9 @@ func readScope(ctx context.Context, db *query.DB) (scope auditScope, err error) 
 	return scope, nil
 }
 
-// isUnread reports whether q selects from tables of the schema main, but the run read none of these
-// tables. An earlier run then audited the rows.
-func (scope auditScope) isUnread(ctx context.Context, db *query.DB, q query.Query, values map[string]string) (bool, error) {
+// selectsOnlyUnread reports whether q selects from tables of the schema main, but the run of the snapshot
+// read none of these tables. An earlier run then audited the rows.
+func (scope auditScope) selectsOnlyUnread(ctx context.Context, db *query.DB, q query.Query, values map[string]string) (bool, error) {
 	sources, err := db.Sources(ctx, q, values)
 	if err != nil || len(sources) == 0 {
 		return false, err

@@ -137,7 +137,7 @@ func TestOutcomes(t *testing.T) {
 		"reads_files":  "-- title: A\n-- severity: hold\nSELECT * FROM read_csv('/etc/passwd')",
 		"no_column":    "-- title: A\n-- severity: hold\nSELECT nothing FROM orders",
 		"too_slow":     "-- title: A\n-- severity: hold\nSELECT count(*) FROM range(1000000) AS a(x), range(1000000) AS b(x) WHERE sqrt(a.x + b.x) = 0.5",
-		"writes":       "-- title: A\n-- severity: hold\nDELETE FROM orders",
+		"switched_off": "-- title: A\n-- severity: hold\nSELECT id FROM orders",
 		"with_params":  "-- title: A\n-- severity: hold\n-- param: least DECIMAL 5 -- x\nSELECT id, total, repeat('x', 300) AS long FROM orders WHERE total > $least ORDER BY id",
 		"compares":     "-- title: A\n-- severity: warn\nSELECT o.id FROM orders AS o JOIN before.orders AS b USING (id) WHERE b.guest_email IS NOT NULL OR b.total > o.total ORDER BY id",
 		"earlier_runs": "-- title: A\n-- severity: warn\nSELECT run_id FROM before.meta.runs",
@@ -153,8 +153,13 @@ INSERT INTO past.orders (id, total, guest_email) VALUES ('a', 30, 'x@example.com
 INSERT INTO orders (id, total, valid_from) VALUES ('a', 20, tonight());
 INSERT INTO orders (id, total, guest_email) VALUES ('b', 10, 'y@example.com'), ('c', 10, NULL), ('d', 10, NULL), ('e', 10, NULL);
 INSERT INTO outlets (id) VALUES ('a');`
-	set := load(t, dir, map[string]checks.Rule{"with_params": {Severity: "warn", Params: map[string]string{"least": "1"}}, "writes": {Severity: "off"}},
-		[]string{"orders.guest_email"}, "compares", "no_column", "with_params", "reads_files", "too_slow", "unread", "earlier_runs", "rejects")
+	rules := map[string]checks.Rule{"with_params": {Severity: "warn", Params: map[string]string{"least": "1"}}, "switched_off": {Severity: "off"}}
+	for _, q := range load(t, dir, rules, nil).List() {
+		if q.Name == "switched_off" {
+			t.Error("the set contains a check with the severity off")
+		}
+	}
+	set := load(t, dir, rules, []string{"orders.guest_email"}, "compares", "no_column", "with_params", "reads_files", "too_slow", "unread", "earlier_runs", "rejects")
 	empty := fixture.NewEmpty(t)
 	runAll := func(db *query.DB) map[string]ledger.CheckResult {
 		t.Helper()
@@ -295,7 +300,7 @@ func failedChecks(t *testing.T, results []ledger.CheckResult) (names []string) {
 // keys, with one row, with one remaining row, and with one changed order and price.
 func TestSparseTablesFailNoCheck(t *testing.T) {
 	empty := fixture.NewEmpty(t)
-	fill := func(schema string, rows int, extra string) string {
+	fill := func(schema string, rowCount int, extraColumn string) string {
 		var b strings.Builder
 		for _, table := range stream.Tables(stream.All()) {
 			var values []string
@@ -306,16 +311,16 @@ func TestSparseTablesFailNoCheck(t *testing.T) {
 				}
 				values = append(values, value+" AS "+sqltext.Quote(key))
 			}
-			fmt.Fprintf(&b, "INSERT INTO %s.%s BY NAME SELECT %s%s FROM range(%d) AS t(n);\n", schema, sqltext.Quote(table.Name), strings.Join(values, ", "), extra, rows)
+			fmt.Fprintf(&b, "INSERT INTO %s.%s BY NAME SELECT %s%s FROM range(%d) AS t(n);\n", schema, sqltext.Quote(table.Name), strings.Join(values, ", "), extraColumn, rowCount)
 		}
 		return b.String()
 	}
-	const tonight = ", tonight() AS valid_from"
+	const validFromTonight = ", tonight() AS valid_from"
 	for name, rows := range map[string]string{
 		"empty":                 "",
-		"all NULL":              fill("past", 60, "") + fill("main", 60, tonight),
-		"one row":               fill("past", 1, "") + fill("main", 1, tonight),
-		"59 of 60 rows removed": fill("past", 60, "") + fill("main", 1, tonight),
+		"all NULL":              fill("past", 60, "") + fill("main", 60, validFromTonight),
+		"one row":               fill("past", 1, "") + fill("main", 1, validFromTonight),
+		"59 of 60 rows removed": fill("past", 60, "") + fill("main", 1, validFromTonight),
 		"one changed order and price": `INSERT INTO past.orders (id, total, status, created_at, date_paid) VALUES ('o', 1, 'paid', '2026-01-01 00:00:00+00', '2026-01-02 00:00:00+00');
 INSERT INTO orders (id, total, status, created_at, date_paid, valid_from) VALUES ('o', 100, 'state_paid', '2026-01-03 00:00:00+00', '2026-01-03 00:00:00+00', tonight());
 INSERT INTO past.product_prices (product_id, position, unit_amount, currency, pricing_tier) VALUES ('p', 1, 100, 'USD', 'standard');

@@ -32,7 +32,7 @@ func newBusyHarness(t *testing.T) *harness {
 	}
 	h.progress = func() (ledger.Progress, bool) {
 		return ledger.Progress{Run: "20261121T020000Z", StartedAt: now.Add(-4 * time.Minute), Phase: "reading product_listings",
-			Requests: 1_204, Expected: 3_412, Retries: 3, PerSecond: 9.8, Allowed: 10, Left: 3*time.Minute + 42*time.Second,
+			Requests: 1_204, Expected: 3_412, Retries: 3, PerSecond: 9.8, AllowedPerSecond: 10, Left: 3*time.Minute + 42*time.Second,
 			Streams: []ledger.StreamProgress{
 				{Name: "token", State: "read", Rows: 1, Requests: 1, Grade: "exact"},
 				{Name: "outlet_listings", State: "read", Rows: 41_022, Requests: 412, Grade: "repaired"},

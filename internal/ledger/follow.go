@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// BeginFollowUp returns the ledger entry of a follow-up that starts at the time now.
+// BeginFollowUp returns the ledger line of a follow-up that starts at the time now.
 func BeginFollowUp(kind, program string, now time.Time) Run {
 	now = now.UTC()
 	return Run{ID: now.Format("20060102T150405Z") + "-" + kind, Kind: kind, StartedAt: now, Program: program}
 }
 
-// EndFollowUp returns the entry with its end time and outcome. An error counts as an
-// interruption if ctx has ended.
+// EndFollowUp returns the line with its end time and outcome. An error counts as an interruption if ctx
+// has ended.
 func (r Run) EndFollowUp(ctx context.Context, now time.Time, err error) Run {
 	r.EndedAt, r.Outcome = now.UTC(), Complete
 	if err != nil {
@@ -30,7 +30,7 @@ func (r Run) EndFollowUp(ctx context.Context, now time.Time, err error) Run {
 
 // FollowUp is the state of one kind of follow-up, such as backups.
 type FollowUp struct {
-	// Last is the newest entry.
+	// Last is the newest line.
 	Last Run
 	// SucceededAt is the end of the last complete attempt. Zero means that no attempt was complete.
 	SucceededAt time.Time
@@ -44,10 +44,10 @@ type FollowUp struct {
 // interrupted attempt does not count, because the next attempt continues it.
 func (f FollowUp) IsBehind() bool { return f.Failures > 0 }
 
-// FollowUps returns the state of each kind of follow-up in the entries of a ledger, sorted by kind.
-func FollowUps(entries []Run) []FollowUp {
+// FollowUps returns the state of each kind of follow-up in the lines of a ledger, sorted by kind.
+func FollowUps(lines []Run) []FollowUp {
 	byKind := map[string]FollowUp{}
-	for _, r := range entries {
+	for _, r := range lines {
 		if !r.IsFollowUp() {
 			continue
 		}

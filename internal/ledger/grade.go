@@ -45,29 +45,28 @@ func WasRead(grade string) bool {
 	return s == Proven || s == NotProven
 }
 
-// severity returns a number that is higher for a worse standing.
-func (s Standing) severity() int {
+// rank returns a number that is higher for a worse standing.
+func (s Standing) rank() int {
 	return slices.Index([]Standing{Proven, NotProven, Carried, NotRead}, s)
 }
 
-// Problem is the standing of a stream or of a table, with its reason. If the standing is Proven, there
-// is nothing to report.
+// Problem is the standing of a stream or of a table, with its reason.
 type Problem struct {
 	Name     string
 	Standing Standing
 	// Reason is the column reason of meta.streams.
 	Reason string
-	// Since is the time at which the oldest of the rows was read. Zero means unknown.
+	// Since is the oldest read time of the rows. Zero means unknown.
 	Since time.Time
 }
 
 // SortProblems sorts problems by standing, worst first. The order within a standing is kept.
 func SortProblems(problems []Problem) {
-	slices.SortStableFunc(problems, func(a, b Problem) int { return b.Standing.severity() - a.Standing.severity() })
+	slices.SortStableFunc(problems, func(a, b Problem) int { return b.Standing.rank() - a.Standing.rank() })
 }
 
-// DescribeProblems describes problems in one line, worst first. Names with the same
-// standing, reason and age share a clause.
+// DescribeProblems describes problems in one line, worst first. Names with the same standing, reason and
+// Since share a clause.
 func DescribeProblems(problems []Problem) string {
 	problems = slices.Clone(problems)
 	SortProblems(problems)
@@ -130,22 +129,23 @@ func joinNames(names []string) string {
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
-// Reasons of streams that were not read although no error occurred. The configuration excludes streams
-// with ReasonNotChosen or ReasonNoDetails.
+// Reasons of streams that were not read although no error occurred. The configuration or --streams
+// excludes streams with ReasonNotChosen or ReasonNoDetails.
 const (
 	ReasonNotChosen  = "excluded by streams.include, streams.exclude or --streams"
 	ReasonNoDetails  = "streams.details is none"
 	ReasonNoDelivery = "no webhook delivery was received yet"
 )
 
-// IsExcluded reports whether the stream was not read because the configuration excludes it.
+// IsExcluded reports whether the stream was not read because the configuration or --streams excludes
+// it.
 func (s Stream) IsExcluded() bool {
 	reasons := []string{ReasonNotChosen, ReasonNoDetails, "not chosen"} // earlier releases wrote "not chosen"
 	return !WasRead(s.Grade) && slices.ContainsFunc(reasons, func(reason string) bool { return strings.HasPrefix(s.Reason, reason) })
 }
 
-// IsUnused reports whether the stream has no rows although no error occurred: the configuration
-// excludes it, or no webhook was delivered yet.
+// IsUnused reports whether the stream has no rows although no error occurred: it is excluded, or no
+// webhook was delivered yet.
 func (s Stream) IsUnused() bool {
 	return StandingOf(s.Grade) == NotRead && (s.IsExcluded() || s.Reason == ReasonNoDelivery)
 }
@@ -166,7 +166,7 @@ func (r Run) WorstFirst() []Stream {
 		case b.Incomplete && !a.Incomplete:
 			return 1
 		}
-		return StandingOf(b.Grade).severity() - StandingOf(a.Grade).severity()
+		return StandingOf(b.Grade).rank() - StandingOf(a.Grade).rank()
 	})
 	return sorted
 }
@@ -206,8 +206,8 @@ func (r Run) Summary() string {
 	return strings.Join(parts, ", ")
 }
 
-// Why describes in one line why the run is not complete, and which checks failed or could not be run. It
-// returns an empty text if the run is complete and there is no such check.
+// Why describes a run in one line: the first line of its error or, if it has no error, the incomplete
+// streams and the checks that failed or could not be run. It returns an empty text if there are none.
 func (r Run) Why() string {
 	if r.Error != "" {
 		line, _, _ := strings.Cut(ShortenError(r.Error), "\n")

@@ -42,28 +42,28 @@ func TestDescribeProblems(t *testing.T) {
 	carried := func(name string) ledger.Problem {
 		return ledger.Problem{Name: name, Standing: ledger.Carried, Reason: "answered 500", Since: since}
 	}
-	var many []ledger.Problem
+	var unproven []ledger.Problem
 	for _, name := range strings.Fields("a b c d e f") {
-		many = append(many, ledger.Problem{Name: name, Standing: ledger.NotProven})
+		unproven = append(unproven, ledger.Problem{Name: name, Standing: ledger.NotProven})
 	}
-	long := strings.Repeat("ü", 161)
+	longest := strings.Repeat("ü", 160)
 	for name, c := range map[string]struct {
 		problems []ledger.Problem
 		want     string
 	}{
-		"no problem":            {nil, ""},
-		"one name":              {[]ledger.Problem{{Name: "orders", Standing: ledger.NotRead, Reason: "403"}}, "orders was not read: 403"},
-		"two names, one clause": {[]ledger.Problem{carried("orders"), carried("tags")}, "orders and tags are carried since 2026-11-19 01:05 UTC: answered 500"},
-		"the same name twice":   {[]ledger.Problem{carried("orders"), carried("orders")}, "orders is carried since 2026-11-19 01:05 UTC: answered 500"},
-		"carried, age unknown":  {[]ledger.Problem{{Name: "tags", Standing: ledger.Carried}}, "tags is carried"},
-		"read, with an age":     {[]ledger.Problem{{Name: "tags", Standing: ledger.NotProven, Since: since}}, "tags is not proven"},
-		"two reasons":           {[]ledger.Problem{{Name: "a", Standing: ledger.NotRead, Reason: "x"}, {Name: "b", Standing: ledger.NotRead, Reason: "y"}}, "a was not read: x; b was not read: y"},
-		"the worst comes first": {[]ledger.Problem{many[0], carried("b"), {Name: "c", Standing: ledger.NotRead}, {Name: "d", Standing: ledger.NotRead}}, "c and d were not read; b is carried since 2026-11-19 01:05 UTC: answered 500; a is not proven"},
-		"four names":            {many[:4], "a, b, c and d are not proven"},
-		"five names":            {many[:5], "a, b, c, d and e are not proven"},
-		"six names":             {many, "a, b, c, d and 2 more are not proven"},
-		"a reason of 160 runes": {[]ledger.Problem{{Name: "a", Standing: ledger.NotRead, Reason: long[2:] + "\nmore"}}, "a was not read: " + long[2:]},
-		"a longer reason":       {[]ledger.Problem{{Name: "a", Standing: ledger.NotRead, Reason: long}}, "a was not read: " + long[2:] + "…"},
+		"no problem":               {nil, ""},
+		"one name":                 {[]ledger.Problem{{Name: "orders", Standing: ledger.NotRead, Reason: "403"}}, "orders was not read: 403"},
+		"two names, one clause":    {[]ledger.Problem{carried("orders"), carried("tags")}, "orders and tags are carried since 2026-11-19 01:05 UTC: answered 500"},
+		"the same name twice":      {[]ledger.Problem{carried("orders"), carried("orders")}, "orders is carried since 2026-11-19 01:05 UTC: answered 500"},
+		"carried, age unknown":     {[]ledger.Problem{{Name: "tags", Standing: ledger.Carried}}, "tags is carried"},
+		"not carried, with an age": {[]ledger.Problem{{Name: "tags", Standing: ledger.NotProven, Since: since}}, "tags is not proven"},
+		"two reasons":              {[]ledger.Problem{{Name: "a", Standing: ledger.NotRead, Reason: "x"}, {Name: "b", Standing: ledger.NotRead, Reason: "y"}}, "a was not read: x; b was not read: y"},
+		"the worst comes first":    {[]ledger.Problem{unproven[0], carried("b"), {Name: "c", Standing: ledger.NotRead}, {Name: "d", Standing: ledger.NotRead}}, "c and d were not read; b is carried since 2026-11-19 01:05 UTC: answered 500; a is not proven"},
+		"four names":               {unproven[:4], "a, b, c and d are not proven"},
+		"five names":               {unproven[:5], "a, b, c, d and e are not proven"},
+		"six names":                {unproven, "a, b, c, d and 2 more are not proven"},
+		"a reason of 160 runes":    {[]ledger.Problem{{Name: "a", Standing: ledger.NotRead, Reason: longest + "\nmore"}}, "a was not read: " + longest},
+		"a longer reason":          {[]ledger.Problem{{Name: "a", Standing: ledger.NotRead, Reason: longest + "ü"}}, "a was not read: " + longest + "…"},
 	} {
 		given := slices.Clone(c.problems)
 		if got := ledger.DescribeProblems(c.problems); got != c.want {
@@ -100,7 +100,7 @@ func TestExcludedStreams(t *testing.T) {
 	}
 }
 
-// TestSummaryOfStreams checks the streams that a message about a run names.
+// TestSummaryOfStreams checks which streams the messages about a run name, and in which order.
 func TestSummaryOfStreams(t *testing.T) {
 	t.Parallel()
 	names := func(streams []ledger.Stream) (all []string) {

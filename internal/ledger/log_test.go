@@ -10,7 +10,7 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// TestLogEnd checks the level and the values of the last line of a night.
+// TestLogEnd checks the level and the values of the last log line of a night.
 func TestLogEnd(t *testing.T) {
 	t.Parallel()
 	night := ledger.Run{ID: "a", Outcome: ledger.Complete, StartedAt: nightAt(1), EndedAt: nightAt(1).Add(90 * time.Second), SnapshotAt: nightAt(1),
@@ -59,4 +59,5 @@ func TestStreakCountsConsecutiveNights(t *testing.T) {
 	}
 }
 
-func nightAt(day int) time.Time { return time.Date(2026, time.November, 1+day, 2, 0, 0, 0, time.UTC) }
+// nightAt returns the start of a night. The nights are counted from 0.
+func nightAt(i int) time.Time { return time.Date(2026, time.November, 1+i, 2, 0, 0, 0, time.UTC) }

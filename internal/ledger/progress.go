@@ -14,10 +14,10 @@ type Progress struct {
 	// last night and from the totals in the responses. 0 means unknown.
 	Expected int64
 	// PerSecond is the request rate of the current stream. During the stream's first second, it is
-	// the rate of the whole run. Allowed is the configured limit, or 0 without a limit.
-	PerSecond, Allowed float64
+	// the rate of the whole run. AllowedPerSecond is the configured limit, or 0 without a limit.
+	PerSecond, AllowedPerSecond float64
 	// Left is the remaining time of the run at the rate PerSecond or, if PerSecond is 0, at the rate
-	// Allowed. 0 means unknown.
+	// AllowedPerSecond. 0 means unknown.
 	Left time.Duration
 	// Streams are in the order in which they are read.
 	Streams []StreamProgress

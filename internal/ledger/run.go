@@ -1,5 +1,5 @@
 // Package ledger defines the records about runs: the progress of a current run ([Progress]) and the
-// entry that the ledger keeps of each run ([Run]). The package reads no database, so that the daemon can
+// line of each run in the ledger ([Run]). The package reads no database, so that the daemon can
 // show runs without importing warehouse or pipeline.
 package ledger
 
@@ -15,7 +15,7 @@ import (
 // Outcome says how a run or another command ended.
 type Outcome string
 
-// Outcomes. A Killed run did not write its own entry: it was ended by SIGKILL or a power
+// Outcomes. A Killed run did not write its own ledger line: it was ended by SIGKILL or a power
 // cut, or the disk was full. Misused and Locked are never written to the ledger.
 const (
 	Complete    Outcome = "complete"
@@ -59,14 +59,13 @@ const (
 	Rehearsal = "rehearsal"
 )
 
-// Run is the ledger entry of one run. Failed runs have an entry too. An entry is written to state/ when
-// the run ends, and the next publish copies it to meta.runs.
+// Run is the ledger line of one run or follow-up. Failed runs have a line too. The line is written to
+// state/ when the run ends. The next publish copies the lines of runs to meta.runs.
 type Run struct {
 	ID string `json:"run_id"`
 	// Kind is one of the kinds of runs or follow-ups above.
 	Kind string `json:"kind,omitempty"`
-	// Version is the version that a rollback points readers at, or that a backup, lake,
-	// watch or rehearsal entry is about.
+	// Version is the version that a rollback points readers at, or that a follow-up used.
 	Version    string    `json:"version,omitempty"`
 	StartedAt  time.Time `json:"started_at"`
 	EndedAt    time.Time `json:"ended_at,omitzero"` // zero if the run was killed
@@ -88,15 +87,13 @@ type Run struct {
 	Changed int64 `json:"rows_changed"`
 	Gone    int64 `json:"rows_gone"`
 
-	// Losses are the losses of rows or ids that made a gate stop the run before its publish.
+	// Losses are the lost rows or ids that made a gate stop the run before its publish.
 	Losses []Loss `json:"losses,omitempty"`
 	// Checks are the results of checks that failed or did not run.
 	Checks []CheckResult `json:"checks,omitempty"`
-	// Held means that the night was not published because of failed checks. Its version is
-	// kept.
+	// Held means that the night was not published because of failed checks. Its version is kept.
 	Held bool `json:"held,omitempty"`
-	// Accepted names the failed checks of a held night that an operator accepted. The night was
-	// then published, at AcceptedAt.
+	// Accepted names the failed checks of a held night that an operator published at AcceptedAt.
 	Accepted   []string  `json:"accepted,omitempty"`
 	AcceptedAt time.Time `json:"accepted_at,omitzero"`
 	// NightsLeft estimates how many more nights are needed to read the unread records. 0
@@ -109,8 +106,8 @@ type Run struct {
 // IsNight reports whether the run is a night, read or replayed.
 func (r Run) IsNight() bool { return r.Kind == "" || r.Kind == Night || r.Kind == Replay }
 
-// IsFollowUp reports whether the entry is about a follow-up. The Bytes of such an entry are
-// the sent bytes or, for a rehearsal, the fetched bytes.
+// IsFollowUp reports whether the line is of a follow-up. Its Bytes are the sent bytes or, for a
+// rehearsal, the fetched bytes.
 func (r Run) IsFollowUp() bool {
 	return r.Kind == Backup || r.Kind == Lake || r.Kind == Watch || r.Kind == Rehearsal
 }
@@ -167,11 +164,11 @@ func describeDeletions(losses []Loss) string {
 	named := min(len(losses), 3)
 	var parts []string
 	for _, l := range losses[:named] {
-		source := l.Table
+		table := l.Table
 		if l.Stream != "" {
-			source += " (" + l.Stream + ")"
+			table += " (" + l.Stream + ")"
 		}
-		parts = append(parts, fmt.Sprintf("%d of %s of %s", l.Gone, plural.Count(l.Before, "row"), source))
+		parts = append(parts, fmt.Sprintf("%d of %s of %s", l.Gone, plural.Count(l.Before, "row"), table))
 	}
 	if more := len(losses) - named; more > 0 {
 		parts = append(parts, "rows of "+plural.Count(more, "more table"))
@@ -214,7 +211,7 @@ type Stream struct {
 	Failed    int64 `json:"failed"`
 	// Unread counts the ids that were not requested because run.max_duration was over.
 	Unread int64 `json:"unread"`
-	// AgeSince is the time at which the least recently read of the RowsOld rows was read.
+	// AgeSince is the oldest read time of the RowsOld rows.
 	AgeSince time.Time `json:"age_since,omitzero"`
 	// Incomplete marks a stream that was not read completely because of an error or a lack of
 	// time. It makes the run partial.

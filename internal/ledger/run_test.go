@@ -22,7 +22,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// TestKindsOfRuns checks which entries count as nights, and which as follow-ups.
+// TestKindsOfRuns checks which kinds count as nights, and which as follow-ups.
 func TestKindsOfRuns(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[string]struct{ isNight, isFollowUp bool }{
@@ -93,29 +93,29 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestFollowUpEntry checks the entry of a follow-up, and the state after several attempts.
-func TestFollowUpEntry(t *testing.T) {
+// TestFollowUpLine checks the ledger line of a follow-up, and the state after several attempts.
+func TestFollowUpLine(t *testing.T) {
 	t.Parallel()
 	startedAt := time.Date(2026, time.November, 20, 3, 0, 0, 0, time.FixedZone("", 3600))
 	r := ledger.BeginFollowUp(ledger.Backup, "1.2", startedAt)
 	want := ledger.Run{ID: "20261120T020000Z-backup", Kind: ledger.Backup, StartedAt: startedAt.UTC(), Program: "1.2"}
 	if diff := cmp.Diff(want, r); diff != "" {
-		t.Errorf("the entry (-want +got):\n%s", diff)
+		t.Errorf("the ledger line (-want +got):\n%s", diff)
 	}
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
 	for _, c := range []struct {
-		ctx     context.Context
-		err     error
-		outcome ledger.Outcome
-		code    int
+		ctx      context.Context
+		err      error
+		outcome  ledger.Outcome
+		exitCode int
 	}{{t.Context(), nil, ledger.Complete, 0}, {t.Context(), errors.New("no"), ledger.Failed, 1}, {stopped, errors.New("no"), ledger.Interrupted, 130}, {stopped, nil, ledger.Complete, 0}} {
 		got := r.EndFollowUp(c.ctx, startedAt.Add(time.Minute), c.err)
 		message := ""
 		if c.err != nil {
 			message = c.err.Error()
 		}
-		if got.Outcome != c.outcome || got.ExitCode != c.code || got.Error != message || got.Took() != time.Minute {
+		if got.Outcome != c.outcome || got.ExitCode != c.exitCode || got.Error != message || got.Took() != time.Minute {
 			t.Errorf("a follow-up that ended with %v: got %+v, want the outcome %s", c.err, got, c.outcome)
 		}
 	}

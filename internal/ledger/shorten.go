@@ -18,9 +18,9 @@ var (
 	advicePattern = regexp.MustCompile(`; (?:responses|answers) stored before are kept; the next run repeats the request`)
 )
 
-// ShortenError shortens the text of an error for an alert or a page. It removes the advice, and replaces
-// a request by its path, and a response body by the message in the body. The log and the ledger contain
-// the whole text.
+// ShortenError shortens the text of an error for an alert or a page. It replaces a request by
+// its path, and a response body by the message in the body. It removes the advice of earlier releases.
+// The log and the ledger contain the whole text.
 func ShortenError(text string) string {
 	text = requestPattern.ReplaceAllString(advicePattern.ReplaceAllString(text, ""), "GET $1")
 	return bodyPattern.ReplaceAllStringFunc(text, func(match string) string {

@@ -77,11 +77,11 @@ func estimateRest(p *ledger.Progress, requestsBefore []int64, runRate float64) {
 		remaining += rest
 		if s.State == ledger.Reading {
 			p.PerSecond = cmp.Or(s.PerSecond, runRate)
-			s.Left = durationAt(rest, cmp.Or(p.PerSecond, p.Allowed))
+			s.Left = durationAt(rest, cmp.Or(p.PerSecond, p.AllowedPerSecond))
 		}
 	}
 	if isKnown {
-		p.Expected, p.Left = p.Requests+remaining, durationAt(remaining, cmp.Or(p.PerSecond, p.Allowed))
+		p.Expected, p.Left = p.Requests+remaining, durationAt(remaining, cmp.Or(p.PerSecond, p.AllowedPerSecond))
 	}
 }
 
@@ -106,7 +106,7 @@ func (t *ProgressTracker) beginRun(client *fetch.Client, n *night, runs []ledger
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.client, t.requestsBefore, t.byID = client, nil, map[string]bool{}
-	t.current = ledger.Progress{Run: n.run.ID, StartedAt: n.run.StartedAt, Phase: "checking the token", Allowed: n.cfg.Fetch.RequestsPerSecond}
+	t.current = ledger.Progress{Run: n.run.ID, StartedAt: n.run.StartedAt, Phase: "checking the token", AllowedPerSecond: n.cfg.Fetch.RequestsPerSecond}
 	for _, s := range n.cfg.Streams {
 		t.current.Streams = append(t.current.Streams, ledger.StreamProgress{Name: s.Name, State: ledger.Waiting})
 		t.requestsBefore = append(t.requestsBefore, lastRequests(runs, s.Name))

@@ -57,7 +57,7 @@ func TestEstimateRest(t *testing.T) {
 		"a list that grew": {streams: []ledger.StreamProgress{progressOf(ledger.Reading, 12, 10, 12, 2)}, requestsBefore: []int64{12},
 			requests: 12, wantExpected: 12, wantRate: 2},
 	} {
-		p := ledger.Progress{Streams: c.streams, Requests: c.requests, Allowed: c.allowed}
+		p := ledger.Progress{Streams: c.streams, Requests: c.requests, AllowedPerSecond: c.allowed}
 		estimateRest(&p, c.requestsBefore, c.runRate)
 		if p.Expected != c.wantExpected || p.Left != c.wantLeft || p.Streams[0].Left != c.wantStreamLeft || p.PerSecond != c.wantRate {
 			t.Errorf("%s: got %d requests in %v, %v for the stream, %v per second; want %d in %v, %v, %v", name,
