@@ -42,8 +42,8 @@ type checker struct {
 
 // Check looks for damage of links, published versions, the Parquet series, the ledger, unfinished-run
 // files and the held night. It compares names and sizes of files with the manifests. With readData it
-// also compares checksums of all bytes, and the rows of the newest catalog with Parquet. It changes no
-// file.
+// also compares checksums of all bytes. If the catalog that readers see is intact, it compares the rows of
+// this catalog with Parquet. It changes no file.
 func Check(ctx context.Context, w *warehouse.Warehouse, readData bool) (Report, error) {
 	if err := w.Folder.Exists(); err != nil {
 		return Report{}, err
@@ -175,7 +175,7 @@ func (c *checker) checkVersion(run string) {
 			continue
 		}
 		repair := RebuildCatalog
-		if c.inv.hasCopy(t.FileSum) || c.inv.lineage[run] && c.inv.covers(m.SnapshotAt) {
+		if c.inv.hasCopy(t.FileSum) || c.inv.lineage[run] && c.inv.hasHistoryUntil(m.SnapshotAt) {
 			repair = RebuildSeries
 		}
 		affected := "readers of " + warehouse.LatestLink + "/" + t.File + " (table " + t.Name + ")"
@@ -278,7 +278,7 @@ func (c *checker) checkDay(day, run string) {
 		case run == "" && inv.indexErr == nil:
 			d.Problem, d.Repair.Kind = "it is missing, and the index does not name the day", RebuildCatalog
 			d.Affected = "the files of " + day + " in Parquet, which cannot be checked; the catalog does not need them"
-		case inv.covers(at.AddDate(0, 0, 1)) || inv.covers(c.latestTimeOf(at)):
+		case inv.hasHistoryUntil(at.AddDate(0, 0, 1)) || inv.hasHistoryUntil(c.latestTimeOf(at)):
 			d.Affected = "the checksums of " + day
 		default:
 			d.Affected, d.Repair.Kind, d.Lost = "all tables of "+day, RebuildSkippingDamage, true
@@ -296,7 +296,7 @@ func (c *checker) checkDay(day, run string) {
 			continue
 		}
 		d := Damage{File: c.w.Folder.Relative(file), Problem: problem, Affected: affectedTable(t.Name, day), Repair: Repair{Kind: RebuildSeries}}
-		if !inv.hasCopy(t.FileSum) && !inv.covers(m.SnapshotAt) {
+		if !inv.hasCopy(t.FileSum) && !inv.hasHistoryUntil(m.SnapshotAt) {
 			d.Repair.Kind, d.Lost = RebuildSkippingDamage, true
 		}
 		c.add(d)
@@ -315,9 +315,9 @@ func (c *checker) latestTimeOf(day time.Time) time.Time {
 	return day.AddDate(0, 0, 1)
 }
 
-// checkMetaChanges checks the files of changes. Each run stores the rows that it changed in the
-// schemas meta and past in a file, and a copy of its manifest beside the file. A rebuild applies this
-// chain of files in order.
+// checkMetaChanges checks the files of changes. Each run stores its changes of the schemas meta
+// and past in a file, with a copy of its manifest beside the file. A rebuild applies this chain of files
+// in order.
 func (c *checker) checkMetaChanges() {
 	inv := c.inv
 	if m, ok := inv.manifest(inv.target); !ok || m.Meta == nil {
@@ -325,7 +325,7 @@ func (c *checker) checkMetaChanges() {
 	}
 	// If a catalog contains the rows of a damaged file, the chain can be written again from the catalog.
 	repairOf := func(run string) (repair Repair, isLost bool) {
-		if at, ok := inv.timeOf(run); !ok || !inv.covers(at) {
+		if at, ok := inv.timeOf(run); !ok || !inv.hasHistoryUntil(at) {
 			return Repair{Kind: RebuildSkippingDamage}, true
 		}
 		return Repair{Kind: RebuildSeries}, false

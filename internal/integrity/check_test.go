@@ -45,7 +45,7 @@ func TestUnfinishedLastLineOfTheLedgerIsNotDamage(t *testing.T) {
 			got += d.Problem
 		}
 		if got != c.problem {
-			t.Errorf("a ledger with lines %s: the check reports %q, want %q", name, got, c.problem)
+			t.Errorf("ledger lines %s: the check reports %q, want %q", name, got, c.problem)
 		}
 	}
 }

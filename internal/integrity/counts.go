@@ -16,8 +16,8 @@ import (
 // CatalogCounts are numbers of days, runs and rows in a catalog. They show whether a rebuilt catalog
 // contains less than the catalog that readers see.
 type CatalogCounts struct {
-	// Newest is the time of the newest snapshot.
-	Newest time.Time
+	// NewestAt is the time of the newest snapshot.
+	NewestAt time.Time
 	// ByName contains "days in meta.runs", "runs in meta.runs", and "rows of <schema>.<table>" for
 	// each table of main and past.
 	ByName map[string]int64
@@ -56,15 +56,15 @@ func countCatalog(ctx context.Context, in *warehouse.Instance, database string) 
 	if err != nil {
 		return c, err
 	}
-	var counts []sqltext.SQL
+	var queries []sqltext.SQL
 	for name := range columns {
 		schema, table, _ := strings.Cut(name, ".")
 		if schema == "main" || schema == "past" {
 			qualified := sqltext.Quote(database) + "." + sqltext.Quote(schema) + "." + sqltext.Quote(table)
-			counts = append(counts, integritySQL.Render("count_table", sqltext.Values{"name": "rows of " + name, "table": sqltext.SQL(qualified)}))
+			queries = append(queries, integritySQL.Render("count_table", sqltext.Values{"name": "rows of " + name, "table": sqltext.SQL(qualified)}))
 		}
 	}
-	err = in.EachRow(ctx, counts, func(scan func(...any) error) error {
+	err = in.EachRow(ctx, queries, func(scan func(...any) error) error {
 		var name string
 		var rows int64
 		err := scan(&name, &rows)
@@ -72,14 +72,14 @@ func countCatalog(ctx context.Context, in *warehouse.Instance, database string) 
 		return err
 	})
 	var runs, days int64
-	var newest *time.Time
+	var newestAt *time.Time
 	if err == nil && columns["meta.runs"] != nil {
 		query := integritySQL.Render("count_runs", sqltext.Values{"runs": sqltext.SQL(sqltext.Quote(database) + ".meta.runs")})
-		err = in.DB.QueryRowContext(ctx, string(query)).Scan(&runs, &days, &newest)
+		err = in.DB.QueryRowContext(ctx, string(query)).Scan(&runs, &days, &newestAt)
 	}
 	c.ByName["runs in meta.runs"], c.ByName["days in meta.runs"] = runs, days
-	if newest != nil {
-		c.Newest = newest.UTC()
+	if newestAt != nil {
+		c.NewestAt = newestAt.UTC()
 	}
 	return c, err
 }
@@ -92,13 +92,13 @@ func (c CatalogCounts) Losses(rebuilt CatalogCounts) []CountLoss {
 	for _, name := range slices.Sorted(maps.Keys(c.ByName)) {
 		now := c.ByName[name]
 		after, isInRebuilt := rebuilt.ByName[name]
-		isOfOtherSnapshot := strings.HasPrefix(name, "rows of main.") && !c.Newest.Equal(rebuilt.Newest)
+		isOfOtherSnapshot := strings.HasPrefix(name, "rows of main.") && !c.NewestAt.Equal(rebuilt.NewestAt)
 		if isInRebuilt && after < now && !isOfOtherSnapshot {
 			losses = append(losses, CountLoss{name, fmt.Sprint(now), fmt.Sprint(after)})
 		}
 	}
-	if rebuilt.Newest.Before(c.Newest) {
-		losses = append(losses, CountLoss{"newest snapshot", c.Newest.Format(time.RFC3339), rebuilt.Newest.Format(time.RFC3339)})
+	if rebuilt.NewestAt.Before(c.NewestAt) {
+		losses = append(losses, CountLoss{"newest snapshot", c.NewestAt.Format(time.RFC3339), rebuilt.NewestAt.Format(time.RFC3339)})
 	}
 	return losses
 }

@@ -17,7 +17,7 @@ func TestCatalogsAreCounted(t *testing.T) {
 	must(t, d.Exec(t.Context(), "INSERT INTO meta.runs (run_id, snapshot_at) VALUES ('a', TIMESTAMPTZ '2026-11-01 02:00:00+00'), "+
 		"('b', TIMESTAMPTZ '2026-11-01 03:00:00+00'), ('c', TIMESTAMPTZ '2026-11-02 02:00:00+00'), ('failed', NULL)"))
 	publish(t, w, d)
-	want := integrity.CatalogCounts{Newest: firstNightAt.AddDate(0, 0, 1), ByName: map[string]int64{"days in meta.runs": 2, "runs in meta.runs": 4, "rows of main." + table: 1, "rows of past." + table: 0}}
+	want := integrity.CatalogCounts{NewestAt: firstNightAt.AddDate(0, 0, 1), ByName: map[string]int64{"days in meta.runs": 2, "runs in meta.runs": 4, "rows of main." + table: 1, "rows of past." + table: 0}}
 	got, err := integrity.CountVersion(t.Context(), w, firstNight)
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("error %v, counts of the version (-want +got):\n%s", err, diff)
@@ -43,17 +43,17 @@ func TestCatalogsAreCounted(t *testing.T) {
 // TestLowerCountsAreLosses compares the counts of a catalog with the counts of rebuilt catalogs.
 func TestLowerCountsAreLosses(t *testing.T) {
 	later := firstNightAt.Add(time.Hour)
-	original := integrity.CatalogCounts{Newest: firstNightAt, ByName: map[string]int64{"days in meta.runs": 5, "runs in meta.runs": 7, "rows of main.a": 10, "rows of main.b": 20, "rows of main.dropped": 1, "rows of past.a": 3, "rows of past.dropped": 1}}
+	original := integrity.CatalogCounts{NewestAt: firstNightAt, ByName: map[string]int64{"days in meta.runs": 5, "runs in meta.runs": 7, "rows of main.a": 10, "rows of main.b": 20, "rows of main.dropped": 1, "rows of past.a": 3, "rows of past.dropped": 1}}
 	for name, c := range map[string]struct {
 		rebuilt integrity.CatalogCounts
 		want    []integrity.CountLoss
 	}{
-		"equal counts":            {integrity.CatalogCounts{Newest: firstNightAt, ByName: map[string]int64{"days in meta.runs": 5, "runs in meta.runs": 7, "rows of main.a": 10, "rows of main.b": 20, "rows of past.a": 3}}, nil},
-		"higher counts":           {integrity.CatalogCounts{Newest: firstNightAt, ByName: map[string]int64{"days in meta.runs": 6, "runs in meta.runs": 8, "rows of main.a": 11, "rows of main.b": 21, "rows of main.c": 1, "rows of past.a": 4}}, nil},
-		"a later newest snapshot": {integrity.CatalogCounts{Newest: later, ByName: map[string]int64{"days in meta.runs": 5, "runs in meta.runs": 7, "rows of main.a": 1, "rows of past.a": 3}}, nil},
-		"lower counts": {integrity.CatalogCounts{Newest: firstNightAt, ByName: map[string]int64{"days in meta.runs": 4, "runs in meta.runs": 6, "rows of main.a": 9, "rows of main.b": 19, "rows of past.a": 2}},
+		"equal counts":            {integrity.CatalogCounts{NewestAt: firstNightAt, ByName: map[string]int64{"days in meta.runs": 5, "runs in meta.runs": 7, "rows of main.a": 10, "rows of main.b": 20, "rows of past.a": 3}}, nil},
+		"higher counts":           {integrity.CatalogCounts{NewestAt: firstNightAt, ByName: map[string]int64{"days in meta.runs": 6, "runs in meta.runs": 8, "rows of main.a": 11, "rows of main.b": 21, "rows of main.c": 1, "rows of past.a": 4}}, nil},
+		"a later newest snapshot": {integrity.CatalogCounts{NewestAt: later, ByName: map[string]int64{"days in meta.runs": 5, "runs in meta.runs": 7, "rows of main.a": 1, "rows of past.a": 3}}, nil},
+		"lower counts": {integrity.CatalogCounts{NewestAt: firstNightAt, ByName: map[string]int64{"days in meta.runs": 4, "runs in meta.runs": 6, "rows of main.a": 9, "rows of main.b": 19, "rows of past.a": 2}},
 			[]integrity.CountLoss{{"days in meta.runs", "5", "4"}, {"rows of main.a", "10", "9"}, {"rows of main.b", "20", "19"}, {"rows of past.a", "3", "2"}, {"runs in meta.runs", "7", "6"}}},
-		"an earlier newest snapshot": {integrity.CatalogCounts{Newest: firstNightAt.Add(-time.Hour), ByName: map[string]int64{"days in meta.runs": 5, "runs in meta.runs": 7, "rows of main.a": 1, "rows of past.a": 3}},
+		"an earlier newest snapshot": {integrity.CatalogCounts{NewestAt: firstNightAt.Add(-time.Hour), ByName: map[string]int64{"days in meta.runs": 5, "runs in meta.runs": 7, "rows of main.a": 1, "rows of past.a": 3}},
 			[]integrity.CountLoss{{"newest snapshot", "2026-11-01T02:00:00Z", "2026-11-01T01:00:00Z"}}},
 	} {
 		if diff := cmp.Diff(c.want, original.Losses(c.rebuilt)); diff != "" {

@@ -12,11 +12,11 @@ type Damage struct {
 	// File is relative to the warehouse.
 	File string `json:"file"`
 	// Problem describes the damage. Affected names the data that is lost or in danger. Its JSON key is
-	// "cost", for readers of earlier releases.
+	// "cost", as in earlier releases.
 	Problem  string `json:"problem"`
 	Affected string `json:"cost"`
-	// Repair is the command that repairs the damage. Lost means that no copy of the file's content
-	// exists. The command then leaves out this content.
+	// Repair is the command that repairs the damage. Lost means that the warehouse contains no copy of
+	// the file's content.
 	Repair Repair `json:"repair"`
 	Lost   bool   `json:"lost"`
 	// Day is the day of the Parquet series that the file belongs to. Only ReadSeries sets it.

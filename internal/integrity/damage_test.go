@@ -302,7 +302,7 @@ func TestFilesWithoutACopyAreNotRepaired(t *testing.T) {
 		source              string // the version with the newest intact catalog
 	}{
 		"a damaged file in series and version": {func(d damager) { d.flip(series2) }, []string{"2026-11-02 " + tagsFile}, nil, false, thirdNight},
-		"two such files":                       {func(d damager) { d.flip(series1, series3) }, []string{"2026-11-01 " + tagsFile, "2026-11-03 " + tagsFile}, nil, false, thirdNight},
+		"damaged files of two days":            {func(d damager) { d.flip(series1, series3) }, []string{"2026-11-01 " + tagsFile, "2026-11-03 " + tagsFile}, nil, false, thirdNight},
 		"a damaged newest catalog":             {func(d damager) { d.flip(version3 + "catalog.duckdb") }, nil, nil, false, secondNight},
 		"no catalogs": {func(d damager) {
 			d.remove(version1+"catalog.duckdb", version2+"catalog.duckdb", version3+"catalog.duckdb")
@@ -314,7 +314,7 @@ func TestFilesWithoutACopyAreNotRepaired(t *testing.T) {
 			_, err := d.w.Rollback(secondNight, firstNightAt.AddDate(0, 0, 3))
 			must(d.t, err)
 		}, nil, nil, false, secondNight},
-		"a day that no index names": {func(d damager) {
+		"a day that the index lacks": {func(d damager) {
 			d.remove(version2, changes2+".json", manifest2)
 			writeIndex(d, firstNight, thirdNight)
 		},
@@ -358,7 +358,7 @@ func TestNotesAndMissingNightsAreReported(t *testing.T) {
 		problem string
 		note    string
 	}{
-		"readers are behind": {func(d damager) {
+		"the link latest and the ledger lack the newest night": {func(d damager) {
 			d.symlink("versions/"+secondNight, "latest")
 			keepLines(d, 2)
 		}, []string{"latest: rollback " + thirdNight}, "readers see " + secondNight + ", but should see " + thirdNight + " of 2026-11-03", ""},
@@ -417,7 +417,7 @@ func TestNotesAndMissingNightsAreReported(t *testing.T) {
 	}
 }
 
-// keepLines keeps the first lines of the ledger.
+// keepLines keeps the first n lines of the ledger.
 func keepLines(d damager, n int) {
 	d.t.Helper()
 	data, err := os.ReadFile(d.path("state/runs.jsonl"))

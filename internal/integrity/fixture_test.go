@@ -48,7 +48,7 @@ func openWith(t *testing.T, c warehouse.Config) *warehouse.Warehouse {
 	if c.MemoryLimit == "" {
 		c.MemoryLimit = "256MB"
 	}
-	c.Tables = slices.DeleteFunc(stream.Tables(stream.All()), func(x stream.Table) bool { return x.Name != table })
+	c.Tables = slices.DeleteFunc(stream.Tables(stream.All()), func(definition stream.Table) bool { return definition.Name != table })
 	w, err := warehouse.Open(c)
 	must(t, err)
 	return w

@@ -202,8 +202,8 @@ func (inv *inventory) newestCatalog() (run string, at time.Time) {
 	return run, at
 }
 
-// covers reports whether an intact catalog contains the history up to a time.
-func (inv *inventory) covers(at time.Time) bool {
+// hasHistoryUntil reports whether an intact catalog contains the history up to a time.
+func (inv *inventory) hasHistoryUntil(at time.Time) bool {
 	run, until := inv.newestCatalog()
 	return run != "" && !until.Before(at)
 }

@@ -17,7 +17,7 @@ const (
 	RebuildSeries
 	RollBack
 	RebuildCatalog
-	// RebuildSkippingDamage leaves out the damaged files.
+	// RebuildSkippingDamage rebuilds the catalog without the damaged files.
 	RebuildSkippingDamage
 	RunNight
 	// DropVersion removes a version that readers do not see. It must run after other repairs,

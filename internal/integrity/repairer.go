@@ -37,27 +37,27 @@ type RepairResult struct {
 	// Source.
 	Source string
 	At     time.Time
-	// IsChainBroken means that the chain of files of changes lacks a manifest, or a file up to At. All rows of
-	// the schemas meta and past in the catalog of Source must then be written to a new file of changes.
+	// IsChainBroken means that a file of changes up to At is lost, or the manifest of a run in the chain. All
+	// rows of the schemas meta and past in the catalog of Source must then be written to a new file of changes.
 	IsChainBroken bool
 }
 
 // RepairFromCopies repairs the files that have an intact copy elsewhere: manifests, the index, Parquet
 // files, files of changes, and copies of ledger lines. The caller must hold the lock of the warehouse.
-func (m *Repairer) RepairFromCopies(ctx context.Context) (RepairResult, error) {
-	r, err := m.beginRepair(ctx)
+func (r *Repairer) RepairFromCopies(ctx context.Context) (RepairResult, error) {
+	c, err := r.beginRepair(ctx)
 	if err != nil {
 		return RepairResult{}, err
 	}
-	inv, result := r.inv, &r.result
+	inv, result := c.inv, &c.result
 	result.Source, result.At = inv.newestCatalog()
 	for _, run := range inv.versions {
-		if err := r.repairVersion(run); err != nil {
+		if err := c.repairVersion(run); err != nil {
 			return *result, err
 		}
 	}
 	result.IsIndexLost = inv.indexErr != nil
-	days := r.daysToRepair()
+	days := c.daysToRepair()
 	for _, day := range slices.Sorted(maps.Keys(days)) {
 		manifest, ok := inv.manifest(days[day])
 		if !ok {
@@ -68,14 +68,14 @@ func (m *Repairer) RepairFromCopies(ctx context.Context) (RepairResult, error) {
 			}
 			continue
 		}
-		if err := r.repairDay(day, manifest); err != nil {
+		if err := c.repairDay(day, manifest); err != nil {
 			return *result, err
 		}
 	}
-	if err := r.repairMetaChanges(); err != nil {
+	if err := c.repairMetaChanges(); err != nil {
 		return *result, err
 	}
-	return *result, r.repairIndex(days)
+	return *result, c.repairIndex(days)
 }
 
 // copyRepair is the state of a repair from copies.
@@ -85,27 +85,27 @@ type copyRepair struct {
 	result RepairResult
 }
 
-func (m *Repairer) beginRepair(ctx context.Context) (*copyRepair, error) {
-	inv, err := takeInventory(ctx, m.w, true)
-	return &copyRepair{w: m.w, inv: inv}, err
+func (r *Repairer) beginRepair(ctx context.Context) (*copyRepair, error) {
+	inv, err := takeInventory(ctx, r.w, true)
+	return &copyRepair{w: r.w, inv: inv}, err
 }
 
 // daysToRepair returns the days that the series must have, each with its run: the expected days and the
 // day of the target, which is the version that readers should see. If the index is lost, daysToRepair
 // adds the days of the versions on which the target builds.
-func (r *copyRepair) daysToRepair() map[string]string {
-	days := r.inv.expectedDays()
-	target := r.inv.target
-	if m, ok := r.inv.manifest(target); ok && m.Meta != nil && r.inv.hasVersion(target) {
+func (c *copyRepair) daysToRepair() map[string]string {
+	days := c.inv.expectedDays()
+	target := c.inv.target
+	if m, ok := c.inv.manifest(target); ok && m.Meta != nil && c.inv.hasVersion(target) {
 		day := warehouse.DayOf(m.SnapshotAt)
-		if at, ok := r.inv.timeOf(days[day]); days[day] != target && (!ok || at.Before(m.SnapshotAt)) {
+		if at, ok := c.inv.timeOf(days[day]); days[day] != target && (!ok || at.Before(m.SnapshotAt)) {
 			days[day] = target
 		}
 	}
-	if r.inv.indexErr == nil {
+	if c.inv.indexErr == nil {
 		return days
 	}
-	lineage, _ := r.w.Versions.Lineage(target) // the lineage ends at a damaged manifest
+	lineage, _ := c.w.Versions.Lineage(target) // the lineage ends at a damaged manifest
 	for _, m := range warehouse.LastOfDay(lineage) {
 		if day := warehouse.DayOf(m.SnapshotAt); m.Meta != nil && days[day] == "" {
 			days[day] = m.RunID
@@ -114,77 +114,77 @@ func (r *copyRepair) daysToRepair() map[string]string {
 	return days
 }
 
-func (r *copyRepair) repairIndex(days map[string]string) error {
+func (c *copyRepair) repairIndex(days map[string]string) error {
 	index := maps.Clone(days)
 	maps.DeleteFunc(index, func(_, run string) bool { return run == "" })
-	if r.inv.indexErr == nil && maps.Equal(index, r.inv.days) || len(index) == 0 {
+	if c.inv.indexErr == nil && maps.Equal(index, c.inv.days) || len(index) == 0 {
 		return nil
 	}
-	r.addFile(r.w.Series.IndexPath())
-	return r.w.Series.WriteIndex(index)
+	c.addFile(c.w.Series.IndexPath())
+	return c.w.Series.WriteIndex(index)
 }
 
-func (r *copyRepair) addFile(path string) {
-	r.result.Files = append(r.result.Files, r.w.Folder.Relative(path))
+func (c *copyRepair) addFile(path string) {
+	c.result.Files = append(c.result.Files, c.w.Folder.Relative(path))
 }
 
 // repairVersion repairs the files of a version, except its catalog.
-func (r *copyRepair) repairVersion(run string) error {
-	manifestCopy, ok := r.inv.manifest(run)
+func (c *copyRepair) repairVersion(run string) error {
+	manifestCopy, ok := c.inv.manifest(run)
 	if !ok {
 		return nil
 	}
-	version := r.w.Folder.VersionPath(run)
-	m, err := r.w.Versions.ReadManifest(run)
+	version := c.w.Folder.VersionPath(run)
+	m, err := c.w.Versions.ReadManifest(run)
 	if err != nil {
 		path := filepath.Join(version, warehouse.ManifestFile)
-		if err := r.w.Folder.WriteSealed(path, manifestCopy); err != nil {
+		if err := c.w.Folder.WriteSealed(path, manifestCopy); err != nil {
 			return err
 		}
-		r.addFile(path)
+		c.addFile(path)
 		m = manifestCopy
 	}
 	for _, t := range m.Tables {
-		if err := r.repairFile(filepath.Join(version, t.File), r.w.Series.FilePath(t, m.SnapshotAt), t.FileSum); err != nil {
+		if err := c.repairFile(filepath.Join(version, t.File), c.w.Series.FilePath(t, m.SnapshotAt), t.FileSum); err != nil {
 			return err
 		}
 	}
 	if m.Meta != nil {
-		if err := r.repairFile(filepath.Join(version, m.Meta.File), "", m.Meta.FileSum); err != nil {
+		if err := c.repairFile(filepath.Join(version, m.Meta.File), "", m.Meta.FileSum); err != nil {
 			return err
 		}
 	}
-	return r.mendLedgerLine(m)
+	return c.repairLedgerCopy(m)
 }
 
-// mendLedgerLine writes a damaged copy of a run's ledger line again. If the ledger does not contain the
+// repairLedgerCopy writes a damaged copy of a run's ledger line again. If the ledger does not contain the
 // run, the copy is removed. The line can have changed since the copy was written, so the manifests get
 // the new checksum.
-func (r *copyRepair) mendLedgerLine(m warehouse.Manifest) error {
+func (c *copyRepair) repairLedgerCopy(m warehouse.Manifest) error {
 	if m.LedgerLine == nil {
 		return nil
 	}
-	version := r.w.Folder.VersionPath(m.RunID)
+	version := c.w.Folder.VersionPath(m.RunID)
 	path := filepath.Join(version, m.LedgerLine.File)
-	if r.inv.sums.IsIntact(path, *m.LedgerLine) {
+	if c.inv.sums.IsIntact(path, *m.LedgerLine) {
 		return nil
 	}
-	runs, err := r.w.Ledger.Runs()
+	runs, err := c.w.Ledger.Runs()
 	if err != nil {
 		return err
 	}
 	var sum *checksum.FileSum
 	if ledgerRun := ledger.Find(runs, m.RunID); ledgerRun.ID != "" {
-		written, err := r.w.Ledger.WriteCopy(version, ledgerRun)
+		written, err := c.w.Ledger.WriteCopy(version, ledgerRun)
 		if err != nil {
 			return err
 		}
 		sum = &written
-	} else if err := r.w.Folder.Disk().Remove(path); err != nil {
+	} else if err := c.w.Folder.Disk().Remove(path); err != nil {
 		return err
 	}
-	r.addFile(path)
-	return changeManifests(r.w, m, func(m *warehouse.Manifest) { m.LedgerLine = sum })
+	c.addFile(path)
+	return changeManifests(c.w, m, func(m *warehouse.Manifest) { m.LedgerLine = sum })
 }
 
 // changeManifests changes all intact copies of a run's manifest. It changes the manifest of the day
@@ -208,18 +208,18 @@ func changeManifests(w *warehouse.Warehouse, original warehouse.Manifest, change
 // repairFile replaces a damaged file by an intact file with the checksum want. In an intact warehouse, path
 // and hardLink are hard links of one file, so repairFile links path to an intact hardLink. It copies any
 // other intact file, because repairs rely on independent copies.
-func (r *copyRepair) repairFile(path, hardLink string, want checksum.FileSum) error {
-	if r.inv.sums.IsIntact(path, want) {
+func (c *copyRepair) repairFile(path, hardLink string, want checksum.FileSum) error {
+	if c.inv.sums.IsIntact(path, want) {
 		return nil
 	}
-	from, ok := r.inv.findCopy(want, path)
+	from, ok := c.inv.findCopy(want, path)
 	if !ok {
 		return nil
 	}
-	if err := r.w.Folder.MakePublicAbove(path); err != nil {
+	if err := c.w.Folder.MakePublicAbove(path); err != nil {
 		return err
 	}
-	disk := r.w.Folder.Disk()
+	disk := c.w.Folder.Disk()
 	copyOrLink := disk.Copy
 	if from == hardLink {
 		copyOrLink = disk.Link
@@ -227,37 +227,37 @@ func (r *copyRepair) repairFile(path, hardLink string, want checksum.FileSum) er
 	if err := copyOrLink(from, path); err != nil {
 		return err
 	}
-	r.addFile(path)
+	c.addFile(path)
 	return nil
 }
 
 // repairDay repairs the manifest and the files of a day.
-func (r *copyRepair) repairDay(day string, m warehouse.Manifest) error {
-	if dayManifest, err := r.w.Series.ReadDayManifest(day, m.RunID); err == nil {
+func (c *copyRepair) repairDay(day string, m warehouse.Manifest) error {
+	if dayManifest, err := c.w.Series.ReadDayManifest(day, m.RunID); err == nil {
 		m = dayManifest // an earlier repair may have removed a lost table from it
 	}
 	for _, t := range m.Tables {
-		path := r.w.Series.FilePath(t, m.SnapshotAt)
-		if err := r.repairFile(path, filepath.Join(r.w.Folder.VersionPath(m.RunID), t.File), t.FileSum); err != nil {
+		path := c.w.Series.FilePath(t, m.SnapshotAt)
+		if err := c.repairFile(path, filepath.Join(c.w.Folder.VersionPath(m.RunID), t.File), t.FileSum); err != nil {
 			return err
 		}
-		if !r.inv.sums.IsIntact(path, t.FileSum) {
-			r.result.Unrepaired = append(r.result.Unrepaired, warehouse.SeriesFile{DayManifest: m, Table: t})
+		if !c.inv.sums.IsIntact(path, t.FileSum) {
+			c.result.Unrepaired = append(c.result.Unrepaired, warehouse.SeriesFile{DayManifest: m, Table: t})
 		}
 	}
-	return r.mendManifest(r.w.Folder.DayManifestPath(day), m)
+	return c.repairManifest(c.w.Folder.DayManifestPath(day), m)
 }
 
-func (r *copyRepair) mendManifest(path string, m warehouse.Manifest) error {
-	isWritten, err := restoreManifest(r.w, path, m)
+func (c *copyRepair) repairManifest(path string, m warehouse.Manifest) error {
+	isWritten, err := ensureManifest(c.w, path, m)
 	if isWritten {
-		r.addFile(path)
+		c.addFile(path)
 	}
 	return err
 }
 
-// restoreManifest writes a manifest to path if the file there is not an intact manifest of the run.
-func restoreManifest(w *warehouse.Warehouse, path string, m warehouse.Manifest) (isWritten bool, err error) {
+// ensureManifest writes a manifest to path if the file there is not an intact manifest of the run.
+func ensureManifest(w *warehouse.Warehouse, path string, m warehouse.Manifest) (isWritten bool, err error) {
 	if _, err := w.Versions.ReadManifestFile(path, m.RunID); err == nil {
 		return false, nil
 	}
@@ -266,22 +266,22 @@ func restoreManifest(w *warehouse.Warehouse, path string, m warehouse.Manifest) 
 
 // repairMetaChanges repairs the files of changes from which the schemas meta and past of the target can be
 // rebuilt.
-func (r *copyRepair) repairMetaChanges() error {
-	if m, ok := r.inv.manifest(r.inv.target); !ok || m.Meta == nil {
+func (c *copyRepair) repairMetaChanges() error {
+	if m, ok := c.inv.manifest(c.inv.target); !ok || m.Meta == nil {
 		return nil
 	}
-	chain, err := r.w.Series.MetaChain(r.inv.target)
-	r.result.IsChainBroken = err != nil
+	chain, err := c.w.Series.MetaChain(c.inv.target)
+	c.result.IsChainBroken = err != nil
 	for _, m := range chain {
-		if err := r.mendManifest(r.w.Folder.RunManifestPath(m.RunID), m); err != nil {
+		if err := c.repairManifest(c.w.Folder.RunManifestPath(m.RunID), m); err != nil {
 			return err
 		}
-		path := r.w.Folder.ChangesPath(m.RunID)
-		if err := r.repairFile(path, "", m.Meta.FileSum); err != nil {
+		path := c.w.Folder.ChangesPath(m.RunID)
+		if err := c.repairFile(path, "", m.Meta.FileSum); err != nil {
 			return err
 		}
-		if !r.inv.sums.IsIntact(path, m.Meta.FileSum) && !m.SnapshotAt.After(r.result.At) {
-			r.result.IsChainBroken = true
+		if !c.inv.sums.IsIntact(path, m.Meta.FileSum) && !m.SnapshotAt.After(c.result.At) {
+			c.result.IsChainBroken = true
 		}
 	}
 	return nil
@@ -289,27 +289,27 @@ func (r *copyRepair) repairMetaChanges() error {
 
 // ReplaceMeta replaces the file of changes of a run by the file MetaFile of a draft. MetaFile must
 // contain all rows of the schemas meta and past. The chain of changes then begins with this run.
-func (m *Repairer) ReplaceMeta(d *warehouse.Draft, run string) (file string, err error) {
+func (r *Repairer) ReplaceMeta(d *warehouse.Draft, run string) (file string, err error) {
 	sum, err := checksum.SumFile(context.Background(), d.Dir, warehouse.MetaFile)
 	if err != nil {
 		return "", err
 	}
-	manifest, err := m.w.Versions.ReadManifest(run)
+	manifest, err := r.w.Versions.ReadManifest(run)
 	if err != nil {
 		return "", err
 	}
-	seriesPath := m.w.Folder.ChangesPath(run)
-	if err := m.placeMeta(filepath.Join(d.Dir, warehouse.MetaFile), seriesPath, manifest); err != nil {
-		return "", fmt.Errorf("restore %s: %w", m.w.Folder.Relative(seriesPath), err)
+	seriesPath := r.w.Folder.ChangesPath(run)
+	if err := r.placeMeta(filepath.Join(d.Dir, warehouse.MetaFile), seriesPath, manifest); err != nil {
+		return "", fmt.Errorf("restore %s: %w", r.w.Folder.Relative(seriesPath), err)
 	}
 	meta := &warehouse.ManifestMeta{HasPast: true, FileSum: sum}
-	return m.w.Folder.Relative(seriesPath), changeManifests(m.w, manifest, func(m *warehouse.Manifest) { m.Meta = meta })
+	return r.w.Folder.Relative(seriesPath), changeManifests(r.w, manifest, func(m *warehouse.Manifest) { m.Meta = meta })
 }
 
 // placeMeta copies a file of changes to seriesPath, its path in the series, and into the version. If the
 // manifest beside seriesPath is not intact, placeMeta writes it again.
-func (m *Repairer) placeMeta(from, seriesPath string, manifest warehouse.Manifest) error {
-	folder := m.w.Folder
+func (r *Repairer) placeMeta(from, seriesPath string, manifest warehouse.Manifest) error {
+	folder := r.w.Folder
 	if err := folder.SetPublicMode(from); err != nil {
 		return err
 	}
@@ -321,22 +321,21 @@ func (m *Repairer) placeMeta(from, seriesPath string, manifest warehouse.Manifes
 			return err
 		}
 	}
-	_, err := restoreManifest(m.w, folder.RunManifestPath(manifest.RunID), manifest)
+	_, err := ensureManifest(r.w, folder.RunManifestPath(manifest.RunID), manifest)
 	return err
 }
 
-// Replace moves file to the path of a lost file in the series. file contains the rows of the lost
-// file, possibly in another order. If the version of the day still exists, Replace also links file
-// into the version. If file has another checksum than the lost file, Replace writes this checksum into
-// the manifests. A lost file without a checksum is in no manifest, so that version and manifests are
-// not changed.
-func (m *Repairer) Replace(lost warehouse.SeriesFile, file string) (checksum.FileSum, error) {
+// Replace moves file to the path of a lost file in the series. file contains the rows of the lost file,
+// possibly in another order. If the version of the day has an intact manifest, Replace also links file into
+// the version. If file has another checksum than the lost file, Replace writes this checksum into the
+// manifests. A lost file without a checksum is in no manifest, so that version and manifests are not changed.
+func (r *Repairer) Replace(lost warehouse.SeriesFile, file string) (checksum.FileSum, error) {
 	sum, err := checksum.SumFile(context.Background(), filepath.Dir(file), filepath.Base(file))
 	if err != nil {
 		return sum, err
 	}
-	folder := m.w.Folder
-	seriesPath := m.w.Series.FilePath(lost.Table, lost.DayManifest.SnapshotAt)
+	folder := r.w.Folder
+	seriesPath := r.w.Series.FilePath(lost.Table, lost.DayManifest.SnapshotAt)
 	err = folder.SetPublicMode(file)
 	if err == nil {
 		err = folder.MakePublicAbove(seriesPath)
@@ -344,7 +343,7 @@ func (m *Repairer) Replace(lost warehouse.SeriesFile, file string) (checksum.Fil
 	if err == nil {
 		err = folder.Disk().Rename(file, seriesPath)
 	}
-	if _, readErr := m.w.Versions.ReadManifest(lost.DayManifest.RunID); err == nil && readErr == nil && lost.Table.SHA256 != "" {
+	if _, readErr := r.w.Versions.ReadManifest(lost.DayManifest.RunID); err == nil && readErr == nil && lost.Table.SHA256 != "" {
 		err = folder.Disk().Link(seriesPath, filepath.Join(folder.VersionPath(lost.DayManifest.RunID), lost.Table.File))
 	}
 	if err != nil {
@@ -353,7 +352,7 @@ func (m *Repairer) Replace(lost warehouse.SeriesFile, file string) (checksum.Fil
 	if lost.Table.SHA256 == "" || sum.SHA256 == lost.Table.SHA256 {
 		return sum, nil
 	}
-	return sum, changeManifests(m.w, lost.DayManifest, func(m *warehouse.Manifest) {
+	return sum, changeManifests(r.w, lost.DayManifest, func(m *warehouse.Manifest) {
 		for i := range m.Tables {
 			if m.Tables[i].Name == lost.Table.Name {
 				m.Tables[i].FileSum = sum
@@ -364,28 +363,28 @@ func (m *Repairer) Replace(lost warehouse.SeriesFile, file string) (checksum.Fil
 
 // RepairDay repairs the day of a run and adds it to the index of the series. ok is false if no manifest
 // of the run is intact.
-func (m *Repairer) RepairDay(ctx context.Context, run string) (result RepairResult, ok bool, err error) {
-	r, err := m.beginRepair(ctx)
+func (r *Repairer) RepairDay(ctx context.Context, run string) (result RepairResult, ok bool, err error) {
+	c, err := r.beginRepair(ctx)
 	if err != nil {
 		return RepairResult{}, false, err
 	}
-	manifest, ok := r.inv.manifest(run)
+	manifest, ok := c.inv.manifest(run)
 	if !ok {
 		return RepairResult{}, false, nil
 	}
 	day := warehouse.DayOf(manifest.SnapshotAt)
-	if err := r.repairDay(day, manifest); err != nil {
-		return r.result, true, err
+	if err := c.repairDay(day, manifest); err != nil {
+		return c.result, true, err
 	}
-	return r.result, true, m.w.Series.ChangeIndex(func(days map[string]string) { days[day] = run })
+	return c.result, true, r.w.Series.ChangeIndex(func(days map[string]string) { days[day] = run })
 }
 
 // AddDay writes the manifest of a day and adds the day to the index.
-func (m *Repairer) AddDay(manifest warehouse.Manifest) (file string, err error) {
+func (r *Repairer) AddDay(manifest warehouse.Manifest) (file string, err error) {
 	day := warehouse.DayOf(manifest.SnapshotAt)
-	path := m.w.Folder.DayManifestPath(day)
-	if err := m.w.Folder.WriteSealed(path, manifest); err != nil {
+	path := r.w.Folder.DayManifestPath(day)
+	if err := r.w.Folder.WriteSealed(path, manifest); err != nil {
 		return "", err
 	}
-	return m.w.Folder.Relative(path), m.w.Series.ChangeIndex(func(days map[string]string) { days[day] = manifest.RunID })
+	return r.w.Folder.Relative(path), r.w.Series.ChangeIndex(func(days map[string]string) { days[day] = manifest.RunID })
 }

@@ -47,7 +47,7 @@ func TestARepairedFileMayHaveOtherBytes(t *testing.T) {
 		replace := func(w *warehouse.Warehouse) error {
 			result, err := integrity.NewRepairer(w).RepairFromCopies(t.Context())
 			if err != nil || len(result.Unrepaired) != 1 {
-				t.Fatalf("%s: RepairFromCopies did not repair the files %v (%v), want one file", step, result.Unrepaired, err)
+				t.Fatalf("%s: RepairFromCopies did not repair the files %v (%v), want exactly one", step, result.Unrepaired, err)
 			}
 			file := filepath.Join(t.TempDir(), m.Tables[0].File)
 			must(t, os.WriteFile(file, []byte("the same rows in another order"), 0o600))

@@ -70,9 +70,9 @@ func (r *seriesReader) expectedDays() map[string]string {
 	return days
 }
 
-// readDay adds the files of a day. run is the run in the index, or empty.
+// readDay adds the intact files of a day and reports the damage. run is the run in the index, or empty.
 func (r *seriesReader) readDay(day, run string) error {
-	m, err := readDayManifest(r.w, day, run)
+	m, err := findDayManifest(r.w, day, run)
 	if err == nil && m.Format > warehouse.Format {
 		return &warehouse.NewerError{Run: m.RunID, Program: m.Program, Format: m.Format}
 	}
@@ -81,10 +81,10 @@ func (r *seriesReader) readDay(day, run string) error {
 		return nil
 	}
 	others := r.otherManifests(day, m.RunID)
-	completeIndex := slices.IndexFunc(others, r.isComplete)
+	i := slices.IndexFunc(others, r.isComplete)
 	switch {
-	case completeIndex >= 0:
-		r.addDay(others[completeIndex])
+	case i >= 0:
+		r.addDay(others[i])
 	case err == nil && r.isUnfinished(m, others):
 		r.damage = append(r.damage, unfinishedDay(day, m.RunID))
 	case err == nil:
@@ -101,9 +101,9 @@ func (r *seriesReader) readDay(day, run string) error {
 	return nil
 }
 
-// readDayManifest reads the manifest of a day. If it is damaged, readDayManifest reads the copy beside
-// the run's file of changes, or else the manifest in the version.
-func readDayManifest(w *warehouse.Warehouse, day, run string) (warehouse.Manifest, error) {
+// findDayManifest reads the manifest of a day. If it is damaged, findDayManifest reads the copy beside the
+// run's file of changes, or else the manifest in the version.
+func findDayManifest(w *warehouse.Warehouse, day, run string) (warehouse.Manifest, error) {
 	m, err := w.Series.ReadDayManifest(day, run)
 	if err == nil || run == "" {
 		return m, err
@@ -126,8 +126,8 @@ func unfinishedDay(day, run string) Damage {
 }
 
 // isUnfinished reports whether the warehouse is a copy that was made while the run of an incomplete day
-// was still writing the day, so that the day is not damaged. This is assumed if the run is later than all
-// published runs of the ledger, or if each file that differs from its manifest is an intact file of
+// was still writing the day, so that the day is not damaged. This is assumed if the run is later than the
+// newest published run of the ledger, or if each file that differs from its manifest is an intact file of
 // another run.
 func (r *seriesReader) isUnfinished(m warehouse.Manifest, others []warehouse.Manifest) bool {
 	newest := ""
@@ -159,7 +159,7 @@ func (r *seriesReader) otherManifests(day, run string) (others []warehouse.Manif
 		otherRun := runOf(path)
 		at, ok := warehouse.RunTime(otherRun)
 		if !ok || otherRun == run || warehouse.DayOf(at) < day {
-			continue // a run id is never earlier than its snapshot; that of a rebuilt version is later
+			continue // a run id is never earlier than its snapshot; the id of a rebuilt version is later
 		}
 		if m, err := r.w.Versions.ReadManifestFile(path, otherRun); err == nil && warehouse.DayOf(m.SnapshotAt) == day {
 			others = append(others, m)

@@ -63,7 +63,7 @@ func TestTheSeriesIsReadFromIntactFiles(t *testing.T) {
 		"a damaged manifest with copies":       {func(d damager) { d.flip(manifest2) }, []string{first, second, third}, nil},
 		"a manifest only in the version":       {func(d damager) { d.remove(manifest2, changes2+".json") }, []string{first, second, third}, nil},
 		"no manifest and no copy of it":        {func(d damager) { d.remove(manifest2, changes2+".json", version2+"manifest.json") }, []string{first, third}, []string{manifest2 + " (2026-11-02): it is missing"}},
-		"only copies of the manifest that name another day": {func(d damager) {
+		"the remaining copies of a manifest are of another day": {func(d damager) {
 			d.remove(manifest2)
 			d.editManifest(changes2+".json", moveToNextDay)
 			d.editManifest(version2+"manifest.json", moveToNextDay)
@@ -78,7 +78,7 @@ func TestTheSeriesIsReadFromIntactFiles(t *testing.T) {
 		}, []string{first, third}, []string{"parquet/*/snapshot_date=2026-11-02 (2026-11-02): it is not complete: it has files, but no manifest, unfinished"}},
 		"a run that the ledger lacks": {func(d damager) { keepLines(d, 2); d.remove(version3); d.flip(series3) }, []string{first, second},
 			[]string{"parquet/*/snapshot_date=2026-11-03 (2026-11-03): it is not complete: run " + thirdNight + " was writing it, unfinished"}},
-		"a day that was not added": {func(d damager) { d.remove(manifest3, filepath.Dir(series3)); writeIndex(d, firstNight, secondNight) },
+		"a day that its run did not add": {func(d damager) { d.remove(manifest3, filepath.Dir(series3)); writeIndex(d, firstNight, secondNight) },
 			[]string{first, second, thirdNight + " 11-03 02:00 " + version3 + tagsFile}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -93,8 +93,8 @@ func TestTheSeriesIsReadFromIntactFiles(t *testing.T) {
 			}
 		})
 	}
-	if files, damage := readSeries(t, open(t)); len(files)+len(damage) > 0 {
-		t.Errorf("before the first night: got snapshots %v and damage %v, want none", files, damage)
+	if snapshots, damage := readSeries(t, open(t)); len(snapshots)+len(damage) > 0 {
+		t.Errorf("before the first night: got snapshots %v and damage %v, want none", snapshots, damage)
 	}
 	w := clone(t, original)
 	damager{t, w}.editManifest(manifest2, func(m *warehouse.Manifest) { m.Format++ })

@@ -10,26 +10,27 @@ import (
 )
 
 // SetAside moves damaged files of the Parquet series to damaged/<run> and removes their tables from the
-// manifests of their days. Later calls of Check do not report these files again. run is the id of the
-// rebuild that skipped the files. The caller must hold the lock of the warehouse.
-func (m *Repairer) SetAside(run string, damage []Damage) error {
-	lost := map[string][]string{}
+// manifests of their days. If the manifest of a day is damaged, it moves all files of the day. Later calls
+// of Check do not report the moved files again. run is the id of the rebuild that skipped the files. The
+// caller must hold the lock of the warehouse.
+func (r *Repairer) SetAside(run string, damage []Damage) error {
+	lostTables := map[string][]string{}
 	for _, d := range damage {
-		path := m.w.Folder.Path(d.File)
+		path := r.w.Folder.Path(d.File)
 		if table, day, ok := warehouse.SplitSeriesFile(d.File); ok {
-			lost[day] = append(lost[day], table)
+			lostTables[day] = append(lostTables[day], table)
 		}
-		if err := m.moveAside(run, path); err != nil {
+		if err := r.moveAside(run, path); err != nil {
 			return err
 		}
-		if day := warehouse.DayIn(path); path == m.w.Folder.DayManifestPath(day) {
-			if err := m.removeDay(run, day); err != nil {
+		if day := warehouse.DayIn(path); path == r.w.Folder.DayManifestPath(day) {
+			if err := r.removeDay(run, day); err != nil {
 				return err
 			}
 		}
 	}
-	for day, tables := range lost {
-		if err := m.removeTables(day, tables); err != nil {
+	for day, tables := range lostTables {
+		if err := r.removeTables(day, tables); err != nil {
 			return err
 		}
 	}
@@ -38,40 +39,40 @@ func (m *Repairer) SetAside(run string, damage []Damage) error {
 
 // SetDayAside moves all files of an unfinished day to damaged/<run>. run is the id of the rebuild that
 // skipped the day. The caller must hold the lock of the warehouse.
-func (m *Repairer) SetDayAside(run, day string) error {
-	if err := m.removeDay(run, day); err != nil {
+func (r *Repairer) SetDayAside(run, day string) error {
+	if err := r.removeDay(run, day); err != nil {
 		return err
 	}
-	return m.moveAside(run, m.w.Folder.DayManifestPath(day))
+	return r.moveAside(run, r.w.Folder.DayManifestPath(day))
 }
 
 // moveAside moves the file at path to its relative path below damaged/<run>. A missing file is no error.
-func (m *Repairer) moveAside(run, path string) error {
+func (r *Repairer) moveAside(run, path string) error {
 	if _, err := os.Lstat(path); err != nil {
 		return nil
 	}
 	// If readers see a version that the run built from the file, the file is kept.
-	if latest, ok, err := m.w.Versions.Latest(); err == nil && ok && latest == run && durable.SameFile(path, filepath.Join(m.w.Folder.VersionPath(run), filepath.Base(path))) {
+	if latest, ok, err := r.w.Versions.Latest(); err == nil && ok && latest == run && durable.SameFile(path, filepath.Join(r.w.Folder.VersionPath(run), filepath.Base(path))) {
 		return nil
 	}
-	target := m.w.Folder.Path("damaged", run, m.w.Folder.Relative(path))
-	if err := m.w.Folder.Disk().MakeFolder(filepath.Dir(target), 0o700); err != nil {
+	target := r.w.Folder.Path("damaged", run, r.w.Folder.Relative(path))
+	if err := r.w.Folder.Disk().MakeFolder(filepath.Dir(target), 0o700); err != nil {
 		return err
 	}
-	return m.w.Folder.Disk().Rename(path, target)
+	return r.w.Folder.Disk().Rename(path, target)
 }
 
 // removeDay moves the table files of a day aside. It also removes the day from the index, unless the
 // index names run as the run of the day.
-func (m *Repairer) removeDay(run, day string) error {
-	for _, file := range m.w.Series.DayFiles(day) {
-		if err := m.moveAside(run, file); err != nil {
+func (r *Repairer) removeDay(run, day string) error {
+	for _, file := range r.w.Series.DayFiles(day) {
+		if err := r.moveAside(run, file); err != nil {
 			return err
 		}
 		_ = durable.RemoveTemps(file)     // files of a killed run
 		_ = os.Remove(filepath.Dir(file)) // fails if the folder is not empty
 	}
-	return m.w.Series.ChangeIndex(func(days map[string]string) {
+	return r.w.Series.ChangeIndex(func(days map[string]string) {
 		if days[day] != run {
 			delete(days, day)
 		}
@@ -80,20 +81,20 @@ func (m *Repairer) removeDay(run, day string) error {
 
 // removeTables removes tables from the manifest of a day. If readers see the version of the day, the
 // manifest is not changed.
-func (m *Repairer) removeTables(day string, tables []string) error {
-	days, err := m.w.Series.Index()
+func (r *Repairer) removeTables(day string, tables []string) error {
+	days, err := r.w.Series.Index()
 	if err != nil {
 		return err
 	}
-	latest, _, err := m.w.Versions.Latest()
+	latest, _, err := r.w.Versions.Latest()
 	if err != nil || days[day] == latest {
 		return err
 	}
-	manifest, err := readDayManifest(m.w, day, days[day])
+	manifest, err := findDayManifest(r.w, day, days[day])
 	if err != nil {
 		return err
 	}
 	manifest.Tables = slices.DeleteFunc(manifest.Tables, func(t warehouse.ManifestTable) bool { return slices.Contains(tables, t.Name) })
 	manifest.Lost = append(manifest.Lost, tables...)
-	return m.w.Folder.WriteSealed(m.w.Folder.DayManifestPath(day), manifest)
+	return r.w.Folder.WriteSealed(r.w.Folder.DayManifestPath(day), manifest)
 }

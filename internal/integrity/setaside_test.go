@@ -20,11 +20,11 @@ func TestSkippedFilesAreSetAside(t *testing.T) {
 	publishFull(t, original, firstNight, secondNight, thirdNight)
 	const run = "20261105T020000Z"
 	for name, c := range map[string]struct {
-		damage       func(d damager)
-		damagedFiles []string
-		wantMoved    []string // files
-		wantNote     string
-		wantDays     []string // of the index
+		damage          func(d damager)
+		damagedFiles    []string
+		wantMovedFiles  []string
+		wantNote        string
+		wantIndexedDays []string
 	}{
 		"a series file": {func(d damager) { d.flip(series1) }, []string{series1}, []string{series1},
 			"tables of 2026-11-01 that were damaged and are lost: " + table, []string{"2026-11-01", "2026-11-02", "2026-11-03"}},
@@ -44,7 +44,7 @@ func TestSkippedFilesAreSetAside(t *testing.T) {
 			}
 			must(t, integrity.NewRepairer(w).SetAside(run, damage))
 			content := contentOf(t, w)
-			for _, file := range c.wantMoved {
+			for _, file := range c.wantMovedFiles {
 				if _, ok := content[file]; ok || content["damaged/"+run+"/"+file] != contentBefore[file] {
 					t.Errorf("%s was not moved, want it in damaged/%s", file, run)
 				}
@@ -55,8 +55,8 @@ func TestSkippedFilesAreSetAside(t *testing.T) {
 				t.Errorf("the notes are %q, want %q", got, c.wantNote)
 			}
 			days, err := w.Series.Index()
-			if got := slices.Sorted(maps.Keys(days)); err != nil || !slices.Equal(got, c.wantDays) {
-				t.Errorf("the index contains %v (%v), want %v", got, err, c.wantDays)
+			if got := slices.Sorted(maps.Keys(days)); err != nil || !slices.Equal(got, c.wantIndexedDays) {
+				t.Errorf("the index contains %v (%v), want %v", got, err, c.wantIndexedDays)
 			}
 		})
 	}
