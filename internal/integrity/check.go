@@ -278,7 +278,7 @@ func (c *checker) checkDay(day, run string) {
 		case run == "" && inv.indexErr == nil:
 			d.Problem, d.Repair.Kind = "it is missing, and the index does not name the day", RebuildCatalog
 			d.Affected = "the files of " + day + " in Parquet, which cannot be checked; the catalog does not need them"
-		case inv.hasHistoryUntil(at.AddDate(0, 0, 1)) || inv.hasHistoryUntil(c.latestTimeOf(at)):
+		case inv.hasHistoryUntil(at): // a catalog of this day or of a later day is intact
 			d.Affected = "the checksums of " + day
 		default:
 			d.Affected, d.Repair.Kind, d.Lost = "all tables of "+day, RebuildSkippingDamage, true
@@ -304,15 +304,6 @@ func (c *checker) checkDay(day, run string) {
 	if len(m.Lost) > 0 {
 		c.Notes = append(c.Notes, fmt.Sprintf("tables of %s that were damaged and are lost: %s", day, strings.Join(m.Lost, ", ")))
 	}
-}
-
-// latestTimeOf returns the latest possible snapshot time of a day without a manifest: the time of the
-// newest intact catalog if this time is on that day, or else the end of the day.
-func (c *checker) latestTimeOf(day time.Time) time.Time {
-	if _, at := c.inv.newestCatalog(); warehouse.DayOf(at) == warehouse.DayOf(day) {
-		return at
-	}
-	return day.AddDate(0, 0, 1)
 }
 
 // checkMetaChanges checks the files of changes. Each run stores its changes of the schemas meta
