@@ -136,11 +136,12 @@ func (c *checker) addDamageHidingTarget(d Damage) {
 // see, only prevents a rollback to this version.
 func (c *checker) checkVersion(run string) {
 	version, isSuperseded := c.w.Folder.VersionPath(run), run != c.inv.latest
+	noRollback := "a rollback to " + run + " is not possible; readers lose nothing"
 	report := func(file, problem, affected string, repair RepairKind) {
 		d := Damage{File: c.w.Folder.Relative(filepath.Join(version, file)), Problem: problem, Affected: affected, Repair: Repair{Kind: repair}}
 		switch {
 		case isSuperseded && repair == RebuildCatalog:
-			d.Affected, d.Repair = "a rollback to "+run+" is not possible; readers lose nothing", Repair{DropVersion, run}
+			d.Affected, d.Repair = noRollback, Repair{DropVersion, run}
 			c.add(d)
 		case repair == RebuildCatalog:
 			c.addDamageHidingTarget(d)
@@ -152,11 +153,14 @@ func (c *checker) checkVersion(run string) {
 	m, err := c.w.Versions.ReadManifest(run)
 	if err != nil {
 		manifestCopy, hasCopy := c.inv.manifest(run)
-		repair := RebuildCatalog
+		affected, repair := "readers cannot tell whether the version is intact, and no night can begin", RebuildCatalog
+		if isSuperseded {
+			affected = noRollback
+		}
 		if hasCopy {
 			repair = RebuildSeries
 		}
-		report(warehouse.ManifestFile, warehouse.ProblemOf(err), "readers cannot tell whether the version is intact, and no night can begin", repair)
+		report(warehouse.ManifestFile, warehouse.ProblemOf(err), affected, repair)
 		if !hasCopy {
 			return
 		}
