@@ -389,6 +389,8 @@ func (p *pass) whyUnproven() string {
 			return fmt.Sprintf("streams.max_pages (%d) was reached", p.maxPages)
 		}
 		return fmt.Sprintf("the list did not end after %d pages, more than total_records needs", len(p.pages))
+	case p.totalChanged && p.total == p.lastTotal:
+		return "the list changed during the pass"
 	case p.totalChanged:
 		return fmt.Sprintf("total_records changed from %d to %d", p.total, p.lastTotal)
 	case p.repeatedIDs > 0:
