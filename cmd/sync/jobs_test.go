@@ -1,8 +1,12 @@
 package main
 
 import (
+	"embed"
 	"encoding/csv"
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -15,6 +19,7 @@ import (
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/warehouse"
+	"placementsync/schema"
 )
 
 // newTestJobs returns the program and the jobs of the current configuration.
@@ -27,6 +32,32 @@ func newTestJobs(t *testing.T, g *globals) (*serveProgram, *jobs) {
 	settings, err := s.newSettings(cfg)
 	must(t, err)
 	return s, settings.Jobs.(*jobs)
+}
+
+// TestFailedReloadKeepsAllSettings reloads a changed configuration while the warehouse cannot be
+// opened, because its schema files are missing. The test must not run in parallel with others.
+func TestFailedReloadKeepsAllSettings(t *testing.T) {
+	g := newLoggingGlobals(t, io.Discard, io.Discard, "serve: {webhook_secrets: [old-signing-secret], inbox_max: 50MB}\nqueries: {dir: old}\nprivacy: {drop: []}\n")
+	s, _ := newTestJobs(t, g)
+	oldDir := *s.queriesDir.Load()
+	must(t, os.WriteFile(g.Config, []byte(strings.NewReplacer("old", "new", "50MB", "60MB").Replace(read(t, g.Config))), 0o600))
+	files := schema.FS
+	defer func() { schema.FS = files }()
+	schema.FS = embed.FS{}
+	if _, err := s.Reload(); err == nil || !strings.Contains(err.Error(), "has no file in schema/") {
+		t.Fatalf("the reload ended with %v, want an error for the missing schema files", err)
+	}
+	if dir, limit := *s.queriesDir.Load(), s.hooks.inboxMax.Load(); dir != oldDir || limit != 50e6 {
+		t.Errorf("after the failed reload queries.dir is %q and serve.inbox_max is %d, want %q and 50000000", dir, limit, oldDir)
+	}
+	delivery := httptest.NewRequest(http.MethodPost, "/", strings.NewReader("{}"))
+	// The HMAC-SHA256 of the body with the old secret.
+	delivery.Header.Set("X-Hook-Signature", "v0=82c3af244d6a0d6555547ceae5c02882826890acf48c438957d9b93b45361eaa")
+	response := httptest.NewRecorder()
+	s.hooks.receiver.ServeHTTP(response, delivery)
+	if response.Code != http.StatusServiceUnavailable { // the signature is valid, but the receiver does not run
+		t.Errorf("a delivery with the old signing secret got status %d, want 503", response.Code)
+	}
 }
 
 // TestTrialInspection compares an inspection with the results of queries and commands. Then it

@@ -133,7 +133,7 @@ func (g *globals) watchdogInterval() time.Duration {
 }
 
 // newSettings returns the settings of the daemon that can change while "serve" runs. It applies the
-// settings of webhooks and user-defined queries itself.
+// settings of webhooks and user-defined queries itself, last, so that an error changes no setting.
 func (s *serveProgram) newSettings(cfg config.Config) (daemon.Settings, error) {
 	zone, err := time.LoadLocation(cfg.Schedule.Timezone)
 	if err != nil {
@@ -155,15 +155,16 @@ func (s *serveProgram) newSettings(cfg config.Config) (daemon.Settings, error) {
 	}
 	night.Fetch.Allowance = fetch.NewAllowance(night.Fetch.RequestsPerSecond, night.Fetch.Burst)
 	night.Log, night.FinishCommit = s.log, true
-	if err := s.hooks.applyConfig(cfg, night); err != nil {
-		return daemon.Settings{}, err
-	}
-	night.Progress = &s.tracker // after applyConfig: refreshes are not shown as running nights
-	s.queriesDir.Store(&cfg.Queries.Dir)
+	refresh := night // without Progress: refreshes are not shown as running nights
+	night.Progress = &s.tracker
 	jobs, err := s.newJobs(cfg, night)
 	if err != nil {
 		return daemon.Settings{}, err
 	}
+	if err := s.hooks.applyConfig(cfg, refresh); err != nil {
+		return daemon.Settings{}, err
+	}
+	s.queriesDir.Store(&cfg.Queries.Dir)
 	return daemon.Settings{
 		Jobs: jobs, Schedule: schedule, VerifySchedule: verifySchedule, CatchUp: cfg.Schedule.CatchUp, FollowUpKinds: followUpKinds(cfg),
 		AuthToken: cfg.Serve.AuthToken.Reveal(), Hosts: daemon.NewHostList(cfg.Serve.Listen, cfg.Serve.Hosts), Hooks: s.hooks.httpHandler(cfg),
