@@ -67,7 +67,7 @@ func TestColumnsOfStreamsExist(t *testing.T) {
 				requireColumn(t, defs, s.Name, table.Name, column)
 			}
 		}
-		for _, ref := range s.Parents {
+		for _, ref := range s.IDColumns {
 			requireColumn(t, defs, s.Name, ref.Table, ref.Column)
 		}
 		if s.Param != "" {

@@ -90,7 +90,7 @@ func installAxeCore(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	must(t, os.CopyFS(dir, os.DirFS("testdata/axe")))
-	if err := pinned.InstallNode(t.Context(), dir); err != nil {
+	if err := pinned.InstallNodePackages(t.Context(), dir); err != nil {
 		t.Logf("axe-core is not used: %v", err)
 		return ""
 	}

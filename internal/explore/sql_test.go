@@ -305,16 +305,16 @@ func testEscapes(t *testing.T, maxPerKind int) {
 			t.Errorf("%s: got status %d, want 400 with %q:\n%s", text, res.StatusCode, reason, textOf(result))
 		}
 	}
-	for reason, texts := range escapes.Refused() {
+	for reason, texts := range escapes.RefusedStatements() {
 		for _, text := range texts[:min(maxPerKind, len(texts))] {
 			checkRefused(text, reason)
 		}
 	}
 	for _, text := range escapes.TwoStatements()[:min(maxPerKind, len(escapes.TwoStatements()))] {
-		checkRefused(strings.Replace(text, "%s", escapes.Destructive, 1), "the SQL is refused: ")
+		checkRefused(strings.Replace(text, "%s", escapes.OverwriteCatalog, 1), "the SQL is refused: ")
 	}
 	for _, text := range escapes.OneStatement()[:min(maxPerKind, len(escapes.OneStatement()))] {
-		_, _, err := s.post(t.Context(), url.Values{"sql": {placeholders.Replace(strings.Replace(text, "%s", escapes.Destructive, 1))}, "token": {token}}, nil)
+		_, _, err := s.post(t.Context(), url.Values{"sql": {placeholders.Replace(strings.Replace(text, "%s", escapes.OverwriteCatalog, 1))}, "token": {token}}, nil)
 		must(t, err)
 	}
 	if diff := cmp.Diff(before, sums(t, filepath.Dir(s.version.Catalog), outside)); diff != "" {
@@ -381,7 +381,7 @@ func TestTrialEditorIsReproducible(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.CopyFS(filepath.Join(dir, "editor"), os.DirFS("editor")))
 	must(t, os.Mkdir(filepath.Join(dir, "assets"), 0o700))
-	if err := pinned.InstallNode(t.Context(), filepath.Join(dir, "editor")); err != nil {
+	if err := pinned.InstallNodePackages(t.Context(), filepath.Join(dir, "editor")); err != nil {
 		t.Skip(err)
 	}
 	build := exec.CommandContext(t.Context(), "npm", "run", "build")

@@ -80,11 +80,11 @@ var (
 	sniffedStream = stream.Stream{Name: "items", Path: "/items", Envelope: stream.Sniffed}
 	outletDetail  = stream.Stream{
 		Name: "outlets", Path: "/outlets/{outlet_id}", Envelope: stream.Object,
-		Parents: []stream.Ref{{Table: "listings", Column: "outlet_id"}},
+		IDColumns: []stream.IDColumn{{Table: "listings", Column: "outlet_id"}},
 	}
 	articleLists = stream.Stream{
 		Name: "articles", Path: "/campaigns/{id}/articles", Envelope: stream.Sniffed,
-		Parents: []stream.Ref{{Table: "campaigns", Column: "id"}},
+		IDColumns: []stream.IDColumn{{Table: "campaigns", Column: "id"}},
 	}
 )
 

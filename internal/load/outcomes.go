@@ -87,7 +87,7 @@ func (p *Details) KeepListed(ctx context.Context, st stream.Stream, wasRead func
 		return 0, err
 	}
 	var listed []sqlText
-	for _, ref := range st.Parents {
+	for _, ref := range st.IDColumns {
 		for _, name := range stream.FilledBy(p.staging.streams, ref.Table) {
 			if name == st.Name || !ref.ShowsRecord() {
 				continue

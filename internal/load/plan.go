@@ -180,7 +180,7 @@ func (p *Details) candidateIDs(st stream.Stream) sqlText {
 		}
 		parts = append(parts, planSQL.Render("ids_in_table", values{"column": sqltext.Name(column), "created_at": createdAt, "table": stagedOrMain}))
 	}
-	for _, ref := range st.Parents {
+	for _, ref := range st.IDColumns {
 		streams := stream.FilledBy(p.staging.streams, ref.Table)
 		for _, name := range streams {
 			add(ref.Column, ref.Table, stagedTable(name, ref.Table))
@@ -189,7 +189,7 @@ func (p *Details) candidateIDs(st stream.Stream) sqlText {
 			add(ref.Column, ref.Table, mainTable(ref.Table))
 		}
 	}
-	if root := st.Root().Name; !slices.ContainsFunc(st.Parents, func(r stream.Ref) bool { return r.Table == root }) {
+	if root := st.Root().Name; !slices.ContainsFunc(st.IDColumns, func(r stream.IDColumn) bool { return r.Table == root }) {
 		add(st.Param, root, mainTable(root))
 	}
 	return planSQL.Render("candidate_ids", values{"rows": unionAll(parts)})
@@ -199,12 +199,12 @@ func (p *Details) candidateIDs(st stream.Stream) sqlText {
 // with the ids of the details.
 type changeList struct {
 	list stream.Stream
-	ref  stream.Ref
+	ref  stream.IDColumn
 }
 
 func (p *Details) changeLists(st stream.Stream) []changeList {
 	var all []changeList
-	for _, ref := range st.Parents {
+	for _, ref := range st.IDColumns {
 		streams, _ := p.staging.sources(ref.Table)
 		for _, l := range streams {
 			if ref.ShowsChanges && !l.IsDetail() && l.Root().Name == ref.Table {

@@ -133,7 +133,7 @@ func (finished results) setRowAges(ctx context.Context, n *night) error {
 // would be best_effort. If requests failed, gradeDetails sets r.failure.
 func (finished results) gradeDetails(r *streamResult, d fetch.Details) {
 	for _, parent := range finished {
-		containsIDs := slices.ContainsFunc(r.stream.Parents, func(ref stream.Ref) bool {
+		containsIDs := slices.ContainsFunc(r.stream.IDColumns, func(ref stream.IDColumn) bool {
 			return slices.ContainsFunc(parent.stream.Tables, func(t stream.Table) bool { return t.Name == ref.Table })
 		})
 		if !containsIDs {

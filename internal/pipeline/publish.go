@@ -68,7 +68,7 @@ func (r *runner) streamsReadOnce(table string) []string {
 func (r *runner) listsWithIDsOf(table string) (names []string) {
 	for _, name := range stream.FilledBy(r.night.cfg.Streams, table) {
 		s, _ := stream.Find(r.night.cfg.Streams, name)
-		for _, ref := range s.Parents {
+		for _, ref := range s.IDColumns {
 			if ref.ShowsRecord() && ref.Table != table {
 				names = append(names, r.streamsReadOnce(ref.Table)...)
 			}

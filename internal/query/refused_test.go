@@ -33,18 +33,18 @@ func TestQueryOnlyReads(t *testing.T) {
 	before := fileSums(t, filepath.Dir(path), outside)
 	paths := strings.NewReplacer("DIR", outside, "CATALOG", path)
 	db := openAt(t, path)
-	for reason, texts := range escapes.Refused() {
+	for reason, texts := range escapes.RefusedStatements() {
 		for _, text := range texts {
 			requireRefused(t, db, paths.Replace(text), reason)
 		}
 	}
 	for _, text := range escapes.TwoStatements() {
-		requireRefused(t, db, paths.Replace(strings.Replace(text, "%s", escapes.Destructive, 1)), "the SQL is refused: ")
+		requireRefused(t, db, paths.Replace(strings.Replace(text, "%s", escapes.OverwriteCatalog, 1)), "the SQL is refused: ")
 	}
 	// These texts may run or fail, because DuckDB does not see a second statement in them. Only the
 	// files are checked.
 	for _, text := range escapes.OneStatement() {
-		if got, err := runQuery(t, db, query.Text(paths.Replace(strings.Replace(text, "%s", escapes.Destructive, 1))), nil, query.CSV, query.Screen{}); err == nil {
+		if got, err := runQuery(t, db, query.Text(paths.Replace(strings.Replace(text, "%s", escapes.OverwriteCatalog, 1))), nil, query.CSV, query.Screen{}); err == nil {
 			t.Logf("%q returned %q", text, got)
 		}
 	}
@@ -160,7 +160,7 @@ func TestFunctionsAreAllowedOrRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	known := strings.Fields(allowedFunctions)
-	for _, text := range escapes.Refused()[noFunction] {
+	for _, text := range escapes.RefusedStatements()[noFunction] {
 		for _, name := range sideEffectName.FindAllString(text, -1) {
 			known = append(known, strings.ToLower(name))
 		}

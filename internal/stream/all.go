@@ -6,12 +6,12 @@ import "slices"
 // Details are in the order of importance: current work, purchases, offers. If a night runs
 // out of time, the last details are not read.
 func All() []Stream {
-	return slices.Concat(mainLists(), sideLists(), campaignDetails(), orderDetails(), marketDetails())
+	return slices.Concat(mainLists(), referenceLists(), campaignDetails(), orderDetails(), offerDetails())
 }
 
 // AllWithEvents returns all sources of records: lists, events and details.
 func AllWithEvents() []Stream {
-	return slices.Concat(mainLists(), sideLists(), Events(), campaignDetails(), orderDetails(), marketDetails())
+	return slices.Concat(mainLists(), referenceLists(), Events(), campaignDetails(), orderDetails(), offerDetails())
 }
 
 // Events returns the streams whose records are webhook events (spec 6). They have topics
@@ -34,9 +34,8 @@ func Events() []Stream {
 	}
 }
 
-// childTable returns the table of a list inside a record. Its key is the parent column and
-// the position of the item, counted from 1. value is the column for items that are not
-// objects.
+// childTable returns the table of a list or object inside a record. Its key is the parent column
+// and the position of the item, counted from 1. value is the column for items that are not objects.
 func childTable(name, at, parent, value string) Table {
 	return Table{Name: name, At: at, Key: []string{parent, "position"}, Parents: []string{parent}, Value: value}
 }

@@ -12,18 +12,18 @@ type PageFacts struct {
 	// duplicates.
 	IDs []uint64
 	// RejectedRecords counts the records, including nested ones, that were rejected as a whole.
-	// Their keys are unknown, so a missing row may be one of them.
+	// Their keys are unknown, so they may be the records that a list seems to lack.
 	RejectedRecords int
 	// Rejects counts all rejected records, items and values.
 	Rejects int
 	// Copies counts the records whose key occurs earlier in the same body. They do not mean that
 	// the list changed while it was read, because a response shows one state of the service.
 	Copies int
-	// EmptyObject means that the envelope of the stream is StatusCounts and the body is an object without
-	// content. The body may be a valid response without status counts, or an invalid response.
+	// EmptyObject means that the envelope of the stream is StatusCounts and the body is an object
+	// without content. That may be a valid response without status counts, or an invalid response.
 	EmptyObject bool
-	// Paginated means that the body has a pagination member of spec 4.1. Otherwise the next
-	// three fields are ignored.
+	// Paginated means that the body has a pagination member of spec 4.1. Otherwise Total,
+	// TotalPages and Next are ignored.
 	Paginated bool
 	// Total and TotalPages are total_records and total_pages; -1 means absent or null.
 	Total, TotalPages int64
@@ -39,8 +39,8 @@ type PageFacts struct {
 	Falls int
 }
 
-// KeySum returns a hash of the keys that does not depend on their order. Bodies with the same keys
-// have the same hash.
+// KeySum returns a hash of the keys and of the number of records. It does not depend on the order
+// of the keys.
 func (p PageFacts) KeySum() uint64 {
 	sum := uint64(p.Records)
 	for _, id := range p.IDs {
@@ -73,7 +73,7 @@ type Reject struct {
 	ResponseHash uint64
 }
 
-// Drift is an unknown field or value, or a value that was converted. Each unlisted value of an
+// Drift is an unknown field or value, or a value that was converted. Each unknown value of an
 // enumeration is a separate Drift. Its Path ends with an equals sign and the value.
 type Drift struct {
 	Table string
@@ -87,13 +87,13 @@ type Drift struct {
 
 // DriftRecord is a record with drift. A record that is read several times occurs several times.
 type DriftRecord struct {
-	// DriftIndex is an index into the list of drift.
+	// DriftIndex is the index of the Drift among the drift of the same night or body.
 	DriftIndex int
 	// Record is a hash of the record's key, or of the request if the drift is in the envelope.
 	Record uint64
 }
 
-// Event is one webhook delivery (spec 6.2) in the inbox.
+// Event is one webhook delivery (spec 6.2).
 type Event struct {
 	// ID identifies the event: the event id of the envelope, or a hash if this id is
 	// missing or cannot be stored.

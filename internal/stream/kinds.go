@@ -15,8 +15,8 @@ type ForeignPart struct {
 // SameKind returns a table and the other tables with the same kind of record. A column that is
 // private in one of these tables is private in all of them.
 func SameKind(table string) []string {
-	kind := []string{table}
-	for _, same := range [][]string{
+	tables := []string{table}
+	for _, group := range [][]string{
 		{"orders", "profile_orders"},
 		{"order_items", "profile_order_items"},
 		{"campaigns", "profile_campaigns"},
@@ -28,15 +28,15 @@ func SameKind(table string) []string {
 		{"outlet_channels", "outlet_listing_channels"},
 		{"outlet_tags", "outlet_listing_tags", "product_listing_tags"},
 	} {
-		if slices.Contains(same, table) {
-			kind = append(kind, slices.DeleteFunc(same, func(t string) bool { return t == table })...)
+		if slices.Contains(group, table) {
+			tables = append(tables, slices.DeleteFunc(group, func(t string) bool { return t == table })...)
 		}
 	}
-	return kind
+	return tables
 }
 
-// listingForeignParts returns the parts of a listing with fields of other tables: some fields of its
-// outlet, which are flat or in an object, and its disclaimer.
+// listingForeignParts returns the parts of a listing with fields of other tables: its disclaimer, and
+// fields of its outlet, which are in the listing itself or in the object outlet.
 func listingForeignParts() []ForeignPart {
 	return []ForeignPart{
 		{Table: "outlets", Columns: []string{"website_url", "logo", "country", "state", "city", "is_indexed"}},

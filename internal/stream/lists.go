@@ -2,7 +2,7 @@ package stream
 
 // These streams are read as one list or one object (spec 4.2).
 
-// mainLists returns the lists of offers, purchases and current work.
+// mainLists returns the token and the lists of offers, purchases and current work.
 func mainLists() []Stream {
 	return []Stream{
 		{
@@ -53,8 +53,8 @@ func mainLists() []Stream {
 	}
 }
 
-// sideLists returns the lists that records of mainLists refer to.
-func sideLists() []Stream {
+// referenceLists returns the lists that other records refer to.
+func referenceLists() []Stream {
 	return []Stream{
 		locationList("country", "countries"), locationList("state", "states"), locationList("city", "cities"),
 		{

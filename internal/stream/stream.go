@@ -35,18 +35,18 @@ const (
 type Rule int
 
 const (
-	// EveryNight requests everything. It is the rule of lists, and of details whose changes no
-	// list shows.
+	// EveryNight requests everything. It is the rule of lists.
 	EveryNight Rule = iota
-	// ByRow requests a detail if its row in the list is new or changed.
+	// ByRow requests a detail if a row that shows its changes is new or changed (see
+	// IDColumn.ShowsChanges).
 	ByRow
 	// WhileLive requests a detail every night while it is live (see LiveWith), because the row that
 	// names the detail does not change with it.
 	WhileLive
 )
 
-// Ref names a column that contains ids.
-type Ref struct {
+// IDColumn names a column that contains ids.
+type IDColumn struct {
 	// Table and Column are names in main.
 	Table  string
 	Column string
@@ -54,18 +54,18 @@ type Ref struct {
 	// is requested if the row is new or changed. An unchanged row proves only that these columns
 	// of the detail are unchanged.
 	ShowsChanges bool
-	// Lookup is a table of main. If Column is empty in a row of Table, the id is read from
-	// the column of Lookup with the same name, in the row in which the column LookupKey contains the
-	// key of the row of Table. If Lookup is empty, a row with an empty Column names no id.
+	// Lookup is a table of main that also has Column. If Column is empty in a row of Table, the id
+	// is read from the row of Lookup whose LookupKey equals the key of the row of Table. If Lookup
+	// is empty, a row with an empty Column names no id.
 	Lookup, LookupKey string
 }
 
 // ShowsRecord reports whether a row of Table shows the record that Column names: the row is the record or
 // contains fields of it. If so, the record exists while a list contains the row. Otherwise the row only
 // refers to the record, and the record may be deleted.
-func (r Ref) ShowsRecord() bool { return r.ShowsChanges || r.Column == "id" }
+func (r IDColumn) ShowsRecord() bool { return r.ShowsChanges || r.Column == "id" }
 
-// LiveWith says to which kind of record the details of a stream belong. The record decides how long
+// LiveWith is the kind of record to which the details of a stream belong. The record decides how long
 // a detail is live, and which details are requested after an event or in a refresh, a small run
 // between nights. A live detail of a WhileLive stream is requested every night. 0 means that no
 // detail is live, and that no event or refresh requests one.
@@ -136,11 +136,11 @@ type Stream struct {
 	Envelope Envelope
 	// List is the name of the list in the response. Empty means "records".
 	List string
-	// Parents are the columns with the values of the path parameter. Nil means that the
+	// IDColumns are the columns with the values of the path parameter. Nil means that the
 	// path has no parameter, or that the parameter is the team id.
-	Parents []Ref
+	IDColumns []IDColumn
 	// Param is the column of the first table for the path parameter. Empty means that there is
-	// no such column. The record of an Object response must contain the field. If the field is
+	// no such column. The record of an Object response must contain the field of this name. If the field is
 	// missing in the record of another response, the column gets the value of the parameter. A
 	// record with another value is rejected.
 	Param string
@@ -153,7 +153,7 @@ type Stream struct {
 	LiveWith LiveWith
 	// NonEmptyFor names a column of another table. For an id in this column, an empty object is not
 	// a valid response. The zero value means that there is no such column.
-	NonEmptyFor Ref
+	NonEmptyFor IDColumn
 	// Completes names a list whose rows this stream of details completes. Both fill the same first
 	// table, and neither overwrites a value of the other with NULL. Empty means none.
 	Completes string
@@ -181,7 +181,7 @@ func (s Stream) Root() Table { return s.Tables[0] }
 
 // IsDetail reports whether the stream is requested once for each id that other records
 // name.
-func (s Stream) IsDetail() bool { return len(s.Parents) > 0 }
+func (s Stream) IsDetail() bool { return len(s.IDColumns) > 0 }
 
 // IsEvents reports whether the stream's records are webhook events.
 func (s Stream) IsEvents() bool { return len(s.Topics) > 0 }
@@ -210,7 +210,7 @@ func FilledBy(streams []Stream, table string) []string {
 // column.
 func NamesDetails(table, column string) bool {
 	return slices.ContainsFunc(All(), func(s Stream) bool {
-		return slices.ContainsFunc(s.Parents, func(r Ref) bool { return r.Table == table && r.Column == column })
+		return slices.ContainsFunc(s.IDColumns, func(r IDColumn) bool { return r.Table == table && r.Column == column })
 	})
 }
 

@@ -22,9 +22,9 @@ func TestLiteralsAreValid(t *testing.T) {
 				"no section of the spec":       s.Spec == "",
 				"no table":                     len(s.Tables) == 0,
 				"more than one path parameter": strings.Count(s.Path, "{") > 1,
-				"a parameter without parents, or parents without a parameter": strings.Contains(s.Path, "{") != (s.IsDetail() || strings.Contains(s.Path, "{team_id}")),
-				"a detail without a column for its id":                        s.IsDetail() && s.Param == "",
-				"a list with a rule for details":                              !s.IsDetail() && s.Rule != stream.EveryNight,
+				"a parameter without id columns, or id columns without a parameter": strings.Contains(s.Path, "{") != (s.IsDetail() || strings.Contains(s.Path, "{team_id}")),
+				"a detail without a column for its id":                              s.IsDetail() && s.Param == "",
+				"a list with a rule for details":                                    !s.IsDetail() && s.Rule != stream.EveryNight,
 			} {
 				if broken {
 					t.Error(problem)
@@ -56,7 +56,7 @@ func checkTables(t *testing.T, s stream.Stream) {
 func TestReferencesNameTables(t *testing.T) {
 	all := stream.All()
 	for _, s := range all {
-		for _, ref := range s.Parents {
+		for _, ref := range s.IDColumns {
 			if len(stream.FilledBy(all, ref.Table)) == 0 {
 				t.Errorf("%s takes ids from %s.%s, which no stream fills", s.Name, ref.Table, ref.Column)
 			}
@@ -81,7 +81,7 @@ func TestReferencesNameTables(t *testing.T) {
 func TestParentsAreReadFirst(t *testing.T) {
 	all := stream.AllWithEvents()
 	for i, s := range all {
-		for _, ref := range s.Parents {
+		for _, ref := range s.IDColumns {
 			for _, parentName := range stream.FilledBy(all, ref.Table) {
 				parent := slices.IndexFunc(all, func(o stream.Stream) bool { return o.Name == parentName })
 				if parent > i {

@@ -293,7 +293,7 @@ func (p peer) install(ctx context.Context, dir string) error {
 	if _, err := os.Stat(environment); err == nil {
 		return nil // another peer has installed the same environment
 	}
-	if err := pinned.InstallPython(ctx, environment, filepath.Join(dir, "peers", p.filePrefix+"_requirements.txt")); err != nil {
+	if err := pinned.InstallPythonPackages(ctx, environment, filepath.Join(dir, "peers", p.filePrefix+"_requirements.txt")); err != nil {
 		return fmt.Errorf("%s: %w", p.name, err)
 	}
 	return nil

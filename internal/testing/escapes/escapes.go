@@ -2,11 +2,11 @@
 // that run SQL of users use this package. It must not import those packages.
 package escapes
 
-// Refused returns statements that must be refused. The keys of the map are the first words of the
+// RefusedStatements returns statements that must be refused. The keys of the map are the first words of the
 // expected errors. The caller replaces DIR in a statement by a folder with the file x.csv, and
 // CATALOG by the file of the catalog. DuckDB's own sandbox would let some statements overwrite the
 // catalog.
-func Refused() map[string][]string {
+func RefusedStatements() map[string][]string {
 	return map[string][]string{
 		"the SQL is refused: it writes": {
 			"INSERT INTO product_listings (id) VALUES ('x')", "UPDATE product_listings SET name = 'x'", "DELETE FROM product_listings",
@@ -79,8 +79,8 @@ func Refused() map[string][]string {
 	}
 }
 
-// TwoStatements returns SQL with a second statement, %s, after the end of a literal or comment. A
-// parser that misses this end takes the second statement for a part of the literal or comment.
+// TwoStatements returns SQL in which %s is a statement of its own, mostly after the end of a literal
+// or comment. A parser that misses this end takes %s for a part of the literal or comment.
 func TwoStatements() []string {
 	return []string{
 		"SELECT 1;%s", "/* a /* b */ c */ %s", "-- a\n%s", "-- a\r%s", `SELECT E'a\''; %s --'`, `SELECT 'a\'; %s --'`, `SELECT e'\\'; %s`,
@@ -92,7 +92,7 @@ func TwoStatements() []string {
 	}
 }
 
-// OneStatement returns SQL similar to TwoStatements. DuckDB does not run %s in it as a statement.
+// OneStatement returns similar SQL in which DuckDB does not run %s as a statement.
 func OneStatement() []string {
 	return []string{
 		`SELECT 1e1e'a\''; %s --'`, "SELECT $a\u00a0b$; %s; SELECT $a\u00a0b$", "SELECT 0xa$$'$$; %s --'", "SELECT 1_0$$'$$; %s --'",
@@ -100,5 +100,5 @@ func OneStatement() []string {
 	}
 }
 
-// Destructive is a second statement that would overwrite the catalog.
-const Destructive = "cOpY/**/(SELECT 1) TO 'CATALOG' (USE_TMP_FILE false)"
+// OverwriteCatalog is a statement that would overwrite the catalog, for the place of %s.
+const OverwriteCatalog = "cOpY/**/(SELECT 1) TO 'CATALOG' (USE_TMP_FILE false)"

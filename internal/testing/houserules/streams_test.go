@@ -97,7 +97,7 @@ func (p streamSources) checkLiteral(s stream.Stream) []finding {
 	rejectIf(namesakes > 1, "rename one", "is defined twice")
 	rejectIf(s.IsDetail() && (s.Param == "" || !strings.Contains(s.Path, "{")), "set Param, and the place of the id in the path", "has parents, but no parameter")
 	rejectIf(s.Completes != "" && !isKnown, "name the stream whose rows it completes", "completes %q, which does not exist", s.Completes)
-	for _, ref := range s.Parents {
+	for _, ref := range s.IDColumns {
 		_, hasColumn := p.columns(ref.Table)[ref.Column]
 		rejectIf(!hasColumn, "name a column of a table that a stream fills", "takes its ids from the missing column %s.%s", ref.Table, ref.Column)
 	}

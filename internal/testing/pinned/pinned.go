@@ -12,35 +12,35 @@ import (
 	"strings"
 )
 
-// ErrNotInstallable means that a tool cannot be installed because the machine lacks a required program or
-// access to the package registry.
+// ErrNotInstallable means that a tool could not be installed, for example because the machine lacks a
+// required program or access to the package registry.
 var ErrNotInstallable = errors.New("it cannot be installed here")
 
-// InstallPython creates a virtual environment in a folder and installs the packages of a
+// InstallPythonPackages creates a virtual environment in a folder and installs the packages of a
 // requirements file, which must also list all dependencies. The programs are then in the subfolder
 // bin.
-func InstallPython(ctx context.Context, folder, requirements string) error {
+func InstallPythonPackages(ctx context.Context, folder, requirements string) error {
 	return install(ctx, commandSettings{}, []string{"python3", "-m", "venv", folder},
 		[]string{filepath.Join(folder, "bin", "python"), "-m", "pip", "install", "--quiet", "--no-deps", "--requirement", requirements})
 }
 
-// InstallNode installs the packages of package.json in a folder, in the versions of
+// InstallNodePackages installs the packages of package.json in a folder, in the versions of
 // package-lock.json. It does not use "npm ci", which rejects a lock file that lacks the native
 // packages of a system.
-func InstallNode(ctx context.Context, folder string) error {
+func InstallNodePackages(ctx context.Context, folder string) error {
 	return install(ctx, commandSettings{folder: folder}, []string{"npm", "install", "--no-save", "--silent", "--no-audit", "--no-fund"})
 }
 
-// FindGo returns the path of a program of a Go module, such as example.com/m/cmd/p@v1.2.3. A
-// program of that name on the PATH is used, in any version. Otherwise FindGo builds the program in the
-// folder. The current module has no effect on the build.
-func FindGo(ctx context.Context, folder, program string) (string, error) {
-	name, _, _ := strings.Cut(path.Base(program), "@")
+// FindGoProgram returns the file of a Go program. The import path contains the version, as in
+// example.com/m/cmd/p@v1.2.3. If the PATH has a program of this name, p, it is used in any version.
+// Otherwise FindGoProgram builds the program in the folder. The current module has no effect on the build.
+func FindGoProgram(ctx context.Context, folder, importPath string) (string, error) {
+	name, _, _ := strings.Cut(path.Base(importPath), "@")
 	if found, err := exec.LookPath(name); err == nil {
 		return found, nil
 	}
 	settings := commandSettings{env: []string{"GOBIN=" + folder, "GOFLAGS="}}
-	return filepath.Join(folder, name), install(ctx, settings, []string{"go", "install", program})
+	return filepath.Join(folder, name), install(ctx, settings, []string{"go", "install", importPath})
 }
 
 // commandSettings are the working folder of commands, and additions to their environment variables.

@@ -11,19 +11,19 @@ import (
 )
 
 // TestErrorsNameTheMissingTool installs a package that does not exist, and then installs packages with
-// an empty PATH.
+// a PATH without programs.
 func TestErrorsNameTheMissingTool(t *testing.T) {
 	folder, requirements := filepath.Join(t.TempDir(), "environment"), filepath.Join(t.TempDir(), "requirements.txt")
 	if err := os.WriteFile(requirements, []byte("./there-is-no-such-package\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	err := pinned.InstallPython(t.Context(), folder, requirements)
+	err := pinned.InstallPythonPackages(t.Context(), folder, requirements)
 	if !errors.Is(err, pinned.ErrNotInstallable) || !strings.Contains(err.Error(), "python3") && !strings.Contains(err.Error(), "there-is-no-such-package") {
 		t.Errorf("installing a package that does not exist: got %v, want ErrNotInstallable with the name of the package or python3", err)
 	}
 	t.Setenv("PATH", t.TempDir())
-	_, goErr := pinned.FindGo(t.Context(), t.TempDir(), "example.com/m/cmd/p@v1.2.3")
-	for program, err := range map[string]error{"go": goErr, "python3": pinned.InstallPython(t.Context(), folder, requirements), "npm": pinned.InstallNode(t.Context(), folder)} {
+	_, goErr := pinned.FindGoProgram(t.Context(), t.TempDir(), "example.com/m/cmd/p@v1.2.3")
+	for program, err := range map[string]error{"go": goErr, "python3": pinned.InstallPythonPackages(t.Context(), folder, requirements), "npm": pinned.InstallNodePackages(t.Context(), folder)} {
 		if !errors.Is(err, pinned.ErrNotInstallable) || !strings.Contains(err.Error(), program+" is not on the PATH") {
 			t.Errorf("without %s: got %v, want ErrNotInstallable with the name of the program", program, err)
 		}
@@ -39,7 +39,7 @@ func TestProgramInPathIsNotBuilt(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir)
-	if found, err := pinned.FindGo(t.Context(), t.TempDir(), "example.com/m/cmd/p@v1.2.3"); err != nil || found != program {
-		t.Errorf("FindGo returned %q, %v, want %q", found, err, program)
+	if found, err := pinned.FindGoProgram(t.Context(), t.TempDir(), "example.com/m/cmd/p@v1.2.3"); err != nil || found != program {
+		t.Errorf("FindGoProgram returned %q, %v, want %q", found, err, program)
 	}
 }

@@ -46,7 +46,7 @@ func StartGateway(t testing.TB, getenv func(name string) string, buckets ...stri
 	if getenv(enginesVar) == "" {
 		t.Skipf("needs an S3 server: run it with make lake-test or %s=<folder>", enginesVar)
 	}
-	program, err := pinned.FindGo(t.Context(), t.TempDir(), gatewayProgram)
+	program, err := pinned.FindGoProgram(t.Context(), t.TempDir(), gatewayProgram)
 	if err != nil {
 		t.Skipf("versitygw is not installed and cannot be built: %v", err)
 	}

@@ -40,7 +40,7 @@ func derivedTable(s stream.Stream, t stream.Table) (tableSpec, bool) {
 		return tableSpec{}, false
 	}
 	spec := tableSpec{table: t.Name, key: strings.Join(t.Key, " "), path: s.Path, list: s.List, at: t.At, bare: t.Value, keyOnly: t.Link}
-	for _, ref := range s.Parents {
+	for _, ref := range s.IDColumns {
 		spec.ids += " " + ref.Table + "." + ref.Column
 	}
 	columnsByType := map[stream.Type]*string{

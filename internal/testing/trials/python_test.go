@@ -30,7 +30,7 @@ func testdataFile(t *testing.T, name string) string {
 func installPython(t *testing.T, environment string) string {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), environment)
-	err := pinned.InstallPython(t.Context(), folder, testdataFile(t, environment+"_requirements.txt"))
+	err := pinned.InstallPythonPackages(t.Context(), folder, testdataFile(t, environment+"_requirements.txt"))
 	if errors.Is(err, pinned.ErrNotInstallable) {
 		t.Skipf("the Python environment cannot be installed: %v", err)
 	}

@@ -116,7 +116,7 @@ func installNode(t *testing.T, folder string) string {
 		data, err := os.ReadFile(testdataFile(t, name))
 		must(t, errors.Join(err, os.WriteFile(filepath.Join(folder, name), data, 0o600)))
 	}
-	err := pinned.InstallNode(t.Context(), folder)
+	err := pinned.InstallNodePackages(t.Context(), folder)
 	if errors.Is(err, pinned.ErrNotInstallable) {
 		t.Skipf("the packages cannot be installed: %v", err)
 	}
