@@ -18,9 +18,9 @@ type Batch struct {
 	disk          durable.Disk
 	inbox, folder string
 	sealed        []string // names of the landed sealed segments
-	// landed contains the number of landed bytes of open segments, by the name that the
+	// landedBytes contains the number of landed bytes of open segments, by the name that the
 	// segment will have when it is sealed.
-	landed map[string]int64
+	landedBytes map[string]int64
 }
 
 // Land links or copies all acknowledged events into a folder. A receiver in this or another
@@ -47,7 +47,7 @@ func Land(disk durable.Disk, inbox, folder string) (Batch, error) {
 }
 
 func (b *Batch) landSegments(names []string) error {
-	b.sealed, b.landed = nil, map[string]int64{}
+	b.sealed, b.landedBytes = nil, map[string]int64{}
 	for _, name := range names {
 		from, to := filepath.Join(b.inbox, name), sealedPath(filepath.Join(b.folder, name))
 		if filepath.Ext(name) == openSuffix {
@@ -79,7 +79,7 @@ func (b *Batch) copyLines(from, to string) error {
 			intact.Write(line.text)
 		}
 	}
-	b.landed[filepath.Base(to)] = size
+	b.landedBytes[filepath.Base(to)] = size
 	return b.disk.WriteFile(to, intact.Bytes(), privateFile)
 }
 
@@ -101,15 +101,15 @@ func (b Batch) Empty() error {
 	return err
 }
 
-// publishedFile contains Batch.landed of the last published night.
+// publishedFile contains Batch.landedBytes of the last published night.
 const publishedFile = "published.json"
 
 func (b Batch) writePublished() error {
 	path := filepath.Join(b.inbox, publishedFile)
-	if _, err := os.Lstat(path); len(b.landed) == 0 && errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(path); len(b.landedBytes) == 0 && errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	text, err := json.Marshal(b.landed)
+	text, err := json.Marshal(b.landedBytes)
 	if err == nil {
 		err = b.disk.WriteFile(path, text, privateFile)
 	}

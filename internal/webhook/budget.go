@@ -26,7 +26,7 @@ type memoryBudget struct {
 // readDeadliner is implemented by *http.ResponseController.
 type readDeadliner interface{ SetReadDeadline(time.Time) error }
 
-// bodyReader reads a request body and reserves memory for the bytes. The caller calls complete
+// bodyReader reads a request body and reserves memory for the bytes. The caller calls protect
 // after the last Read, and release when the bytes are no longer needed.
 type bodyReader struct {
 	budget *memoryBudget
@@ -74,9 +74,9 @@ func (b *bodyReader) evict() {
 	_ = b.conn.SetReadDeadline(time.Unix(0, 0)) // if that fails, the next Read returns errEvicted
 }
 
-// complete protects a body from eviction until release. It returns false if the body was already
+// protect keeps a complete body from eviction until release. It returns false if the body was already
 // evicted.
-func (b *bodyReader) complete() bool {
+func (b *bodyReader) protect() bool {
 	b.budget.mu.Lock()
 	defer b.budget.mu.Unlock()
 	b.unlist()

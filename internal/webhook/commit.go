@@ -35,7 +35,7 @@ type outcome struct {
 	err    error
 }
 
-// committer is the only writer of the journal. Deliveries that arrive during a sync share the next
+// committer is the only writer of segments. Deliveries that arrive during a sync share the next
 // sync, so that each delivery waits for at most two syncs.
 type committer struct {
 	cfg   Config
@@ -45,7 +45,7 @@ type committer struct {
 
 	lock   *flock.Flock
 	recent eventMemory
-	open   *segment
+	open   *openSegment
 	group  []*delivery // deliveries that share a sync
 	lines  []byte      // the new events of the group
 	inbox  gauge
@@ -143,8 +143,8 @@ func (c *committer) commitGroup(first *delivery) {
 }
 
 // addToGroup adds a delivery to the group, or sends its outcome immediately. Only a new event is
-// written. A delivery of a known event nevertheless waits for a group that is not empty, because
-// the group may contain the first delivery of the event.
+// written. Any other delivery nevertheless joins a group that is not empty, because the group may
+// contain the first delivery of the same event.
 func (c *committer) addToGroup(d *delivery) {
 	d.result = c.recent.classify(d.mark, d.stale, d.window)
 	switch {

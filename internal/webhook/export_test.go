@@ -25,12 +25,12 @@ func (b MemoryBudget) NewBody(from io.Reader, conn readDeadliner) Body {
 // Body exports bodyReader.
 type Body struct{ *bodyReader }
 
-func (b Body) Complete() bool { return b.complete() }
+func (b Body) Protect() bool { return b.protect() }
 
 func (b Body) Release() { b.release() }
 
-// Segment exports segment.
-type Segment struct{ *segment }
+// Segment exports openSegment.
+type Segment struct{ *openSegment }
 
 func NewSegment(dir string, now time.Time) (Segment, error) {
 	s, err := newSegment(durable.Disk{}, dir, now)

@@ -51,13 +51,13 @@ func (g *gauge) measure() error {
 
 // hasRoom reports whether the inbox has room for n more bytes. It measures a full inbox,
 // because a night may have emptied it.
-func (g *gauge) hasRoom(n int64, at time.Time) bool {
+func (g *gauge) hasRoom(n int64, now time.Time) bool {
 	fits := func() bool { return g.current.Limit <= 0 || g.current.Bytes+n <= g.current.Limit }
 	if fits() || g.measure() == nil && fits() {
 		return true
 	}
 	if g.current.FullSince.IsZero() {
-		g.current.FullSince = at
+		g.current.FullSince = now
 		g.storeState()
 	}
 	return false
@@ -75,8 +75,8 @@ func (g *gauge) storeState() {
 	g.state.Store(&state)
 }
 
-// sumSegments adds up the results of count for all segments.
-func sumSegments(dir string, count func(name string, size int64) int64) (int64, error) {
+// sumSegments adds up the results of bytesOf for all segments.
+func sumSegments(dir string, bytesOf func(name string, size int64) int64) (int64, error) {
 	names, err := listSegments(dir)
 	if err != nil {
 		return 0, err
@@ -89,7 +89,7 @@ func sumSegments(dir string, count func(name string, size int64) int64) (int64, 
 		case err != nil:
 			return 0, fmt.Errorf("measure the inbox: %w", err)
 		default:
-			sum += count(name, info.Size())
+			sum += bytesOf(name, info.Size())
 		}
 	}
 	return sum, nil

@@ -19,7 +19,7 @@ import (
 	"placementsync/internal/stream"
 )
 
-// The journal of an inbox is a folder of segments, which are files of lines. The name of the open
+// An inbox is a folder of segments, which are files with one JSON object per line. The name of the open
 // segment ends in ".open". The names of sealed segments end in ".log". A process appends only to its
 // own segment, and never after a failed write, so only the last line of a segment can be torn.
 const (
@@ -179,8 +179,8 @@ func splitLines(data []byte, atEOF bool) (int, []byte, error) {
 	return 0, nil, nil
 }
 
-// segment is an open segment.
-type segment struct {
+// openSegment is the segment to which a committer appends.
+type openSegment struct {
 	disk durable.Disk
 	file *os.File
 	size int64
@@ -188,7 +188,7 @@ type segment struct {
 
 // newSegment creates a segment and syncs its folder, so that a crash cannot remove the name of a file
 // with acknowledged lines. If the name exists already, it tries the next nanosecond.
-func newSegment(disk durable.Disk, dir string, now time.Time) (*segment, error) {
+func newSegment(disk durable.Disk, dir string, now time.Time) (*openSegment, error) {
 	for at := now.UTC(); ; at = at.Add(1) {
 		path := filepath.Join(dir, at.Format(nameFormat)+openSuffix)
 		if _, err := os.Lstat(sealedPath(path)); err == nil {
@@ -204,12 +204,12 @@ func newSegment(disk durable.Disk, dir string, now time.Time) (*segment, error) 
 		if err := disk.Sync(dir); err != nil {
 			return nil, errors.Join(fmt.Errorf("create a segment of the inbox: %w", err), f.Close(), os.Remove(path))
 		}
-		return &segment{disk: disk, file: f}, nil
+		return &openSegment{disk: disk, file: f}, nil
 	}
 }
 
 // seal closes a segment and renames it to its sealed name.
-func (s *segment) seal() error {
+func (s *openSegment) seal() error {
 	if err := s.file.Close(); err != nil {
 		return err
 	}
@@ -217,7 +217,7 @@ func (s *segment) seal() error {
 }
 
 // discard removes a segment without acknowledged lines.
-func (s *segment) discard() error {
+func (s *openSegment) discard() error {
 	if err := s.disk.Remove(s.file.Name()); err != nil {
 		return err
 	}

@@ -10,8 +10,8 @@ import (
 
 const (
 	// generationSize is the minimum number of remembered events. The maximum is twice as
-	// many, about 20 MB. If an older event is repeated, it is stored again, and the night
-	// recognizes the repetition by its id.
+	// many, about 20 MB. A repetition of an older event is stored again, and the night
+	// recognizes it if its id is the same.
 	generationSize = 1 << 16
 	// minWindow is the shortest window. Within the window, a repeated topic and body mean the
 	// same event, regardless of the id. Real events differ, because their bodies contain times.
@@ -23,7 +23,7 @@ const (
 	maxTopics = 8
 )
 
-// windowOf returns the window for the given limit of timestamps.
+// windowOf returns the window for the maximum age of deliveries.
 func windowOf(maxAge time.Duration) time.Duration { return max(minWindow, 2*maxAge) }
 
 // shortHash is the beginning of a SHA-256 hash.
@@ -92,10 +92,10 @@ func (m *eventMemory) addEvent(event mark, window time.Duration) {
 func (m *eventMemory) removeEvent(event mark) {
 	m.ids.removeKey(event.ID)
 	topics, _ := m.bodies.lookUp(event.Body)
-	others := slices.DeleteFunc(slices.Clone(topics), func(s storedTopic) bool { return s.topic == event.Topic })
+	otherTopics := slices.DeleteFunc(slices.Clone(topics), func(s storedTopic) bool { return s.topic == event.Topic })
 	m.bodies.removeKey(event.Body)
-	if len(others) > 0 {
-		m.bodies.setValue(event.Body, others)
+	if len(otherTopics) > 0 {
+		m.bodies.setValue(event.Body, otherTopics)
 	}
 }
 

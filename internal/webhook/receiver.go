@@ -40,8 +40,8 @@ type Config struct {
 	MaxBody int64
 	// MaxInFlight limits the memory of all pending bodies in bytes. Defaults to 32 MiB.
 	MaxInFlight int64
-	// SegmentBytes is the size at which a segment of the journal is sealed. A night can only
-	// remove sealed segments. Defaults to 16 MiB.
+	// SegmentBytes is the size at which a segment, a file of the inbox, is sealed. A night
+	// removes only sealed segments. Defaults to 16 MiB.
 	SegmentBytes int64
 	// Owner may be nil. The inbox then has no limit.
 	Owner Owner
@@ -214,7 +214,7 @@ func (r *Receiver) receiveDelivery(w http.ResponseWriter, req *http.Request, p *
 	data, err := io.ReadAll(reader)
 	var large *http.MaxBytesError
 	switch {
-	case !reader.complete():
+	case !reader.protect():
 		return stream.Event{}, outcome{Crowded, errEvicted}
 	case errors.As(err, &large):
 		return stream.Event{}, outcome{result: TooLarge}

@@ -20,7 +20,8 @@ const (
 // PlainText converts the rich text of a comment (spec 6.3). Paragraphs and other blocks
 // become lines, breaks become line ends, and list items become lines with a bullet or a number.
 // Mentions keep their names, and links keep their addresses. An unknown node is replaced by its
-// text. The text of a JSON string is the string. Numbers, booleans and null have an empty text.
+// text. The text of a JSON string is the string. Numbers, booleans, null and
+// invalid JSON have an empty text.
 func PlainText(document []byte) string {
 	var root any
 	if json.Unmarshal(document, &root) != nil {
@@ -55,11 +56,11 @@ func (f *flattener) writeNode(n any, depth int) {
 			f.writeNode(child, depth+1)
 		}
 	case map[string]any:
-		f.writeTyped(n, depth)
+		f.writeObject(n, depth)
 	}
 }
 
-func (f *flattener) writeTyped(n map[string]any, depth int) {
+func (f *flattener) writeObject(n map[string]any, depth int) {
 	kind, _ := n["type"].(string)
 	text, hasText := n["text"].(string)
 	switch kind {
@@ -68,8 +69,8 @@ func (f *flattener) writeTyped(n map[string]any, depth int) {
 		marks, _ := n["marks"].([]any)
 		for _, m := range marks {
 			mark, _ := m.(map[string]any)
-			if to := textAttribute(mark, "href", "url"); mark["type"] == "link" && to != "" && to != text {
-				f.write(" (" + to + ")")
+			if address := textAttribute(mark, "href", "url"); mark["type"] == "link" && address != "" && address != text {
+				f.write(" (" + address + ")")
 			}
 		}
 	case "hardBreak", "hard_break":
@@ -129,7 +130,7 @@ func (f *flattener) writeList(n map[string]any, ordered bool, depth int) {
 	f.indent, f.bullet = outer, ""
 }
 
-// endLine begins a new line if the current line is not empty.
+// endLine ends the current line if it is not empty.
 func (f *flattener) endLine() {
 	if !f.atLineStart {
 		f.breakLine()

@@ -29,8 +29,8 @@ func signingKeys(secrets []string) ([][]byte, error) {
 }
 
 // isSigned reports whether any signature in the header is the HMAC-SHA256 of the body under any
-// key. It checks all signatures with all keys in constant time, so that the time depends only on
-// the number of signatures and keys.
+// key. It compares every signature with every key in constant time, so that the duration reveals
+// nothing about a valid signature.
 func isSigned(keys [][]byte, header string, body []byte) bool {
 	signatures := parseSignatures(header)
 	if len(signatures) == 0 {
