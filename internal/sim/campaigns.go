@@ -36,8 +36,8 @@ type campaigns struct {
 	open []uint32 // campaigns that are not completed
 }
 
-// newCampaign creates a campaign for a random profile. Its created_at is at least earliest. Three of
-// four campaigns have a questionnaire, whose file is the newest upload, if there is one.
+// newCampaign creates a campaign for a random profile. Its created_at is at least earliest. If there
+// are files, three of four campaigns have a questionnaire, with the newest file.
 func (s *campaigns) newCampaign(r *rand.Rand, earliest int64) uint32 {
 	n := uint32(len(s.all))
 	c := campaign{
@@ -238,7 +238,7 @@ func (s *campaigns) profileView(profile uint32) view {
 	return view{numbers: numbers, reversed: true, kind: kindCampaign, render: s.renderRow}
 }
 
-// articleView returns the articles of a campaign, newest first.
+// articleView returns the articles of a campaign. The article that was started last is first.
 func (s *campaigns) articleView(n uint32) view {
 	return view{numbers: slices.Clone(s.all[n].articles), reversed: true, kind: kindArticle, render: s.articles.renderRow}
 }

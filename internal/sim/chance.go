@@ -29,8 +29,8 @@ const (
 	kindComment
 	kindFile
 	kindFolder
-	kindPerson
-	kindRoute // no record; for random choices about lists and requests
+	kindPerson // indexes in people; clients from 100, buyers from 200, referrers from 300, brand voices from 500
+	kindRoute  // no record; for random choices about lists and requests
 )
 
 // mix is the finalizer of splitmix64: it is fast, and every input bit affects every output

@@ -57,8 +57,7 @@ type Fault struct {
 	Skip int
 	// Times is the maximum number of affected requests. 0 means no maximum.
 	Times int
-	// Probability is the share of the matching requests that are affected, from 0 to 1. 0 means
-	// all requests.
+	// Probability is the share of the matching requests that are affected, from 0 to 1. 0 means all.
 	Probability float64
 	// Kind is the effect.
 	Kind FaultKind

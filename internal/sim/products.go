@@ -226,8 +226,9 @@ func (s *products) traitsOf(n uint32) traits {
 	}
 }
 
-// isOutletListing reports whether a product is also in GET /outlets. The first product of each outlet is
-// in this list, and every third product after it, so an outlet may occur several times.
+// isOutletListing reports whether a product is also in GET /outlets, unless churn inserted it. The first
+// product of each outlet is in this list, and every third product after it, so an outlet may occur
+// several times.
 func (s *products) isOutletListing(n uint32) bool { return n/uint32(len(s.outlets.all))%3 == 0 }
 
 // priceOf returns the current price of a product in the standard tier.

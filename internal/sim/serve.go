@@ -39,7 +39,7 @@ func (s *Service) respond(r *http.Request, rt *route, id string, fault *Fault) r
 		return errorReply(http.StatusMethodNotAllowed, "this service is read only")
 	}
 	if fault == nil {
-		fault = &Fault{}
+		fault = &Fault{} // its kind, FaultStatus, has no effect from here on
 	} else if out, ok := fault.replacement(); ok {
 		return out
 	}

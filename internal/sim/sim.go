@@ -141,8 +141,8 @@ func (s *Service) Records(path string) []json.RawMessage {
 	return records
 }
 
-// Object returns the current response of an object endpoint, byte for byte. It returns
-// false for a 404, a list or an invalid query. The path may have a query.
+// Object returns the current response of an object endpoint, byte for byte. The path may have a
+// query. Object returns false for a 404, a list or an invalid query.
 func (s *Service) Object(path string) (json.RawMessage, bool) {
 	path, rawQuery, _ := strings.Cut(path, "?")
 	rt, id := s.findRoute(path)
