@@ -19,20 +19,21 @@ func TestRejectedTokenPublishesNoNight(t *testing.T) {
 	h := newHarness(t, smallWorld(), fewStreams()...)
 	h.goodNight()
 	h.service.SetToken("pc_another")
-	_, err := h.badNight(t.Context(), 1)
+	_, err := h.failedNight(t.Context(), exitFailed)
 	if _, ok := errors.AsType[*fetch.AuthError](err); !ok {
 		t.Errorf("got %v, want an AuthError", err)
 	}
 	requireNoToken(t, h.path(), err.Error())
 }
 
-// TestRevokedTokenFailsTheNight revokes the token while details are read.
+// TestRevokedTokenFailsTheNight lets the service reject the token from the third
+// order detail on.
 func TestRevokedTokenFailsTheNight(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, smallWorld(), fewStreams()...)
 	h.goodNight()
 	h.service.SetFaults(sim.Fault{Route: "/orders/{order_id}", Skip: 2, Kind: sim.FaultStatus, Status: http.StatusUnauthorized})
-	_, err := h.badNight(t.Context(), 1)
+	_, err := h.failedNight(t.Context(), exitFailed)
 	if authErr, ok := errors.AsType[*fetch.AuthError](err); !ok || authErr.Stream != "order_details" {
 		t.Errorf("got %v, want an AuthError of order_details", err)
 	}
@@ -100,7 +101,7 @@ func TestTokenWithoutScopesPublishesNoNight(t *testing.T) {
 			h := newHarness(t, world, streams...)
 			// The stream "token" needs no scope, so it would be read. It is left out.
 			h.cfg.Chosen = slices.DeleteFunc(h.cfg.Chosen, func(name string) bool { return name == "token" })
-			_, err := h.badNight(t.Context(), 1)
+			_, err := h.failedNight(t.Context(), exitFailed)
 			noData, ok := errors.AsType[*pipeline.NoDataError](err)
 			if !ok || !strings.Contains(err.Error(), "missing scope products.read") {
 				t.Fatalf("got %v, want a NoDataError that names the missing scope products.read", err)
@@ -137,7 +138,7 @@ func TestErrorObjectIsNotReadAsTokenInfo(t *testing.T) {
 	h.goodNight()
 	fault.Times = 0
 	h.service.SetFaults(fault)
-	if _, err := h.badNight(t.Context(), 1); !errors.Is(err, fetch.ErrMalformed) {
+	if _, err := h.failedNight(t.Context(), exitFailed); !errors.Is(err, fetch.ErrMalformed) {
 		t.Errorf("the night ended with %v, want ErrMalformed", err)
 	}
 }

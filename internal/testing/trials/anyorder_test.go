@@ -28,10 +28,10 @@ type randomTransport struct {
 	// random is the source of all random choices. If it is nil, responses take no time and are
 	// neither encoded nor replaced.
 	random *rand.Rand
-	// left is the number of requests until the transport calls cut, which interrupts the run. If
-	// left is 0 or less at the beginning, the transport never calls cut.
-	left int
-	cut  context.CancelFunc
+	// requestsLeft counts down the requests. At 0 the transport calls interrupt. If requestsLeft is set
+	// to 0 or less, the transport never calls interrupt.
+	requestsLeft int
+	interrupt    context.CancelFunc
 }
 
 func (d *randomTransport) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -57,8 +57,8 @@ func (d *randomTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 func (d *randomTransport) nextResponse() (delay time.Duration, busy bool, encoding string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.left--; d.left == 0 {
-		d.cut()
+	if d.requestsLeft--; d.requestsLeft == 0 {
+		d.interrupt()
 	}
 	if d.random == nil {
 		return 0, false, "identity"
@@ -112,9 +112,9 @@ func compareAnyOrder(t *testing.T, seed uint64, streams []string) (interruptions
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				transport.cut, transport.left = cancel, 1+random.IntN(80>>tries)
+				transport.interrupt, transport.requestsLeft = cancel, 1+random.IntN(80>>tries)
 				if tries == 3 { // the fourth try is not interrupted
-					transport.left = -1
+					transport.requestsLeft = -1
 				}
 				code = requireExitCode(t, ctx, cfg, 0, 130)
 			})

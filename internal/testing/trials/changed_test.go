@@ -57,7 +57,7 @@ func TestTortureNightRequestsOnlyPossibleChanges(t *testing.T) {
 func requireTorture(t *testing.T) {
 	t.Helper()
 	if os.Getenv("PLACEMENTSYNC_TORTURE") == "" {
-		t.Skip("set PLACEMENTSYNC_TORTURE to run it")
+		t.Skip("set PLACEMENTSYNC_TORTURE to run this test")
 	}
 }
 
@@ -86,7 +86,7 @@ func compareRequestCounts(t *testing.T, h *harness, afterNight func()) (last pip
 		t.Logf("recheck %d: %d requests, %.1f %% of the full night; %.2f %% of the listings changed", recheck, n,
 			100*float64(n)/float64(fullRequests), 100*share)
 		if n > maxRequests {
-			t.Errorf("recheck %d took %d requests, want at most %d\n%s", recheck, n, maxRequests, requestSummary(res))
+			t.Errorf("a night with recheck %d made %d requests, want at most %d\n%s", recheck, n, maxRequests, requestSummary(res))
 		}
 		if share == 0 || share > 0.03 {
 			t.Errorf("%.2f %% of the listings changed, want more than 0 and at most 3 %%", 100*share)
@@ -133,20 +133,20 @@ func TestTrialArticleOfUnchangedCampaignIsRead(t *testing.T) {
 	h.useChangedDetails(1, 0)
 	ref := newReference(t, h.service, h.cfg.Streams)
 	h.goodNight()
-	ref.currentRows()
+	ref.currentRows() // collects the ids in the lists of the first night
 	records, statuses := h.campaignRecords(), h.articleStatuses()
 	res := h.goodNight()
 	h.requireValues(ref)
 	compared := 0
 	newRecords, newStatuses := h.campaignRecords(), h.articleStatuses()
 	for article, status := range newStatuses {
-		campaign := status[0]
-		if statuses[article] == status || statuses[article] == [2]string{} || records[campaign] != newRecords[campaign] {
+		campaign := status.campaign
+		if statuses[article] == status || statuses[article] == (articleStatus{}) || records[campaign] != newRecords[campaign] {
 			continue
 		}
 		compared++
-		if got := h.queryOne("SELECT status_prefix FROM articles WHERE id = ?", article); got != status[1] {
-			t.Errorf("article %s of campaign %s has the status %s, want %s", article, campaign, got, status[1])
+		if got := h.queryOne("SELECT status_prefix FROM articles WHERE id = ?", article); got != status.prefix {
+			t.Errorf("article %s of campaign %s has the status %s, want %s", article, campaign, got, status.prefix)
 		}
 	}
 	if compared == 0 {
@@ -167,15 +167,18 @@ func (h *harness) campaignRecords() map[string]string {
 	return records
 }
 
+// articleStatus is the campaign and the prefix of the status of an article.
+type articleStatus struct{ campaign, prefix string }
+
 // articleStatuses returns the campaign and current status of every article, by id.
-func (h *harness) articleStatuses() map[string][2]string {
-	all := map[string][2]string{}
+func (h *harness) articleStatuses() map[string]articleStatus {
+	all := map[string]articleStatus{}
 	for campaign := range h.campaignRecords() {
 		for _, raw := range h.service.Records("/campaigns/" + campaign + "/articles") {
 			id, _ := dig(decode(string(raw)), "id").(string)
 			body, _ := h.service.Object("/articles/" + id)
 			prefix, _ := dig(decode(string(body)), "status.prefix").(string)
-			all[id] = [2]string{campaign, prefix}
+			all[id] = articleStatus{campaign, prefix}
 		}
 	}
 	return all
@@ -210,11 +213,11 @@ func TestTrialRechecksFindSilentChanges(t *testing.T) {
 func (h *harness) countStaleRows(ref *reference) map[string]int {
 	h.t.Helper()
 	current, catalog, stale := ref.currentRows(), h.catalog(), map[string]int{}
-	for _, e := range ref.uniqueTables() {
-		want, got := rowsByKey(e, current[e.table]), rowsByKey(e, readTable(h.t, e, catalog, "main."+e.table))
+	for _, spec := range ref.uniqueTables() {
+		want, got := rowsByKey(spec, current[spec.table]), rowsByKey(spec, readTable(h.t, spec, catalog, "main."+spec.table))
 		for key := range want {
 			if !cmp.Equal(want[key], got[key]) {
-				stale[e.table]++
+				stale[spec.table]++
 			}
 		}
 	}

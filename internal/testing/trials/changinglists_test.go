@@ -42,9 +42,9 @@ func changingWorld(seed uint64, interval int, order sim.ListOrder) sim.Options {
 		Orders: 40, Files: 25, Folders: 15, PageCap: 1000, ChurnEvery: interval, ListOrder: order}
 }
 
-// recordedService is a service that records every state of one list. A state is the sum of the
+// listRecorder serves the requests for a service and records every state of one list. A state is the sum of the
 // hashes of all ids, so it does not depend on the order of the list.
-type recordedService struct {
+type listRecorder struct {
 	service *sim.Service
 	path    string
 
@@ -53,16 +53,16 @@ type recordedService struct {
 	states  map[uint64]bool
 }
 
-// recordService returns a recordedService for a list, and records its current state.
-func recordService(service *sim.Service, path string) *recordedService {
-	w := &recordedService{service: service, path: path, states: map[uint64]bool{}}
+// newListRecorder returns a listRecorder that has recorded the current state of the list.
+func newListRecorder(service *sim.Service, path string) *listRecorder {
+	w := &listRecorder{service: service, path: path, states: map[uint64]bool{}}
 	w.recordState()
 	service.MarkStart()
 	return w
 }
 
 // recordState adds the current state of the list.
-func (w *recordedService) recordState() {
+func (w *listRecorder) recordState() {
 	var state uint64
 	for _, raw := range w.service.Records(w.path) {
 		// The first id in the JSON is the id of the record.
@@ -80,7 +80,7 @@ func idHash(id string) uint64 {
 }
 
 // RoundTrip handles one request at a time, so that all states are recorded.
-func (w *recordedService) RoundTrip(r *http.Request) (*http.Response, error) {
+func (w *listRecorder) RoundTrip(r *http.Request) (*http.Response, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	rec := httptest.NewRecorder()
@@ -114,7 +114,7 @@ func newWalker(t *testing.T) walker {
 	return w
 }
 
-// walk runs one walk over a list and returns its evidence and the ids of the resulting rows.
+// walk runs one walk over a list and returns the evidence of the list and the ids of the decoded rows.
 func (w walker) walk(s stream.Stream, cfg fetch.Config) (fetch.Evidence, map[string]bool) {
 	w.t.Helper()
 	cfg.BaseURL, cfg.Token = "http://service.test", func(context.Context) (string, error) { return token, nil }
@@ -122,18 +122,18 @@ func (w walker) walk(s stream.Stream, cfg fetch.Config) (fetch.Evidence, map[str
 	must(w.t, err)
 	defer client.Close()
 	var mu sync.Mutex
-	rows := map[string]bool{}
+	rowIDs := map[string]bool{}
 	evidence, err := client.Walk(w.t.Context(), s, "", func(_ context.Context, r fetch.Response) (stream.PageFacts, error) {
 		mu.Lock()
 		defer mu.Unlock()
-		return w.decodePage(s, r, rows)
+		return w.decodePage(s, r, rowIDs)
 	})
 	must(w.t, err)
-	return evidence, rows
+	return evidence, rowIDs
 }
 
-// decodePage adds the ids of a page to rows.
-func (w walker) decodePage(s stream.Stream, r fetch.Response, rows map[string]bool) (stream.PageFacts, error) {
+// decodePage adds the ids of a page to rowIDs.
+func (w walker) decodePage(s stream.Stream, r fetch.Response, rowIDs map[string]bool) (stream.PageFacts, error) {
 	d := w.bindings[s.Name].NewDecoder()
 	page, err := d.Decode(r.Body, transform.Origin{Seq: r.Seq})
 	if err != nil {
@@ -143,7 +143,7 @@ func (w walker) decodePage(s stream.Stream, r fetch.Response, rows map[string]bo
 		if b.Table == s.Root().Name {
 			column := b.Rows.Column(b.Rows.Schema().FieldIndices("id")[0]).(*array.String)
 			for i := range column.Len() {
-				rows[column.Value(i)] = true
+				rowIDs[column.Value(i)] = true
 			}
 		}
 		b.Rows.Release()
@@ -157,17 +157,17 @@ func (w walker) decodePage(s stream.Stream, r fetch.Response, rows map[string]bo
 // during the whole walk.
 func (w walker) checkGrade(service *sim.Service, s stream.Stream, pageSize int) fetch.Grade {
 	w.t.Helper()
-	recorder := recordService(service, s.Path)
-	evidence, rows := w.walk(s, fetch.Config{Transport: recorder, PageSize: pageSize})
+	recorder := newListRecorder(service, s.Path)
+	evidence, rowIDs := w.walk(s, fetch.Config{Transport: recorder, PageSize: pageSize})
 	var readState uint64
-	for id := range rows {
+	for id := range rowIDs {
 		readState += idHash(id)
 	}
 	if evidence.Grade == fetch.Exact && !recorder.states[readState] {
 		w.t.Errorf("%s is graded exact, but the list never had exactly these ids: %+v", s.Name, evidence)
 	}
 	for _, id := range service.Survivors(s.Path) {
-		if !rows[id] && evidence.Grade != fetch.BestEffort {
+		if !rowIDs[id] && evidence.Grade != fetch.BestEffort {
 			w.t.Errorf("%s lacks the record %s, which existed during the whole walk, want the grade best_effort: %+v", s.Name, id, evidence)
 		}
 	}
@@ -243,12 +243,12 @@ func TestNightsWithChangingLists(t *testing.T) {
 
 func (h *harness) requireSurvivors(grade fetch.Grade, s stream.Stream) {
 	h.t.Helper()
-	rows := map[string]bool{}
+	rowIDs := map[string]bool{}
 	for _, r := range query(h.t, h.catalog(), "SELECT id FROM "+s.Root().Name) {
-		rows[r[0].String] = true
+		rowIDs[r[0].String] = true
 	}
 	for _, id := range h.service.Survivors(s.Path) {
-		if !rows[id] && grade != fetch.BestEffort {
+		if !rowIDs[id] && grade != fetch.BestEffort {
 			h.t.Errorf("%s is graded %s but lacks the record %s, which existed during the whole night", s.Name, grade, id)
 		}
 	}
@@ -268,7 +268,7 @@ func TestRequestsForAnUnchangedList(t *testing.T) {
 				records := len(service.Records(s.Path))
 				for _, pageSize := range []int{4, 7, records} {
 					service.ResetRequests()
-					evidence, _ := w.walk(s, fetch.Config{Transport: recordService(service, s.Path), PageSize: pageSize})
+					evidence, _ := w.walk(s, fetch.Config{Transport: newListRecorder(service, s.Path), PageSize: pageSize})
 					pages := (records + pageSize - 1) / pageSize
 					want := 2 * pages
 					switch {

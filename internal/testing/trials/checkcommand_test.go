@@ -82,8 +82,9 @@ func TestCheckShowsARunningNight(t *testing.T) {
 	}
 }
 
-// TestTrialCheckReportsDamage calls Check for copies of a warehouse. Each copy has another kind of
-// damage. At the end it replaces the folder "raw" by a file. The next night must report this.
+// TestTrialCheckReportsDamage calls Check for copies of a warehouse. One copy is undamaged, and
+// each other copy has a different kind of damage. At the end the test replaces the folder "raw" by a
+// file. The next night must report this.
 func TestTrialCheckReportsDamage(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

@@ -64,7 +64,7 @@ func TestTrialUnknownOutletsStopTheNight(t *testing.T) {
 	h := newCheckedHarness(t)
 	h.goodNight()
 	h.service.SetValueFaults(sim.ValueFault{Kind: sim.ValueOutletsUnknown, Day: h.service.Day() + 1})
-	if _, err := h.badNight(t.Context(), 1); !errors.As(err, new(*load.MassDeleteError)) {
+	if _, err := h.failedNight(t.Context(), exitFailed); !errors.As(err, new(*load.MassDeleteError)) {
 		t.Errorf("got %v, want a MassDeleteError", err)
 	}
 }
@@ -112,7 +112,7 @@ func TestNightsWithFalseValuesAreHeld(t *testing.T) {
 	runGoodNight := func() {
 		t.Helper()
 		// Details that were read with a wrong amount keep this amount until they are read
-		// again, so these two checks can still fail.
+		// again, so two checks can still fail.
 		for _, c := range h.goodNight().Run.Checks {
 			if c.Name != "prices_not_positive" && c.Name != "commission_above_sale" {
 				t.Errorf("in a night with correct values, the check %s failed in %d rows, want no failure: %s", c.Name, c.Rows, c.Sample)
@@ -148,8 +148,8 @@ func TestNightsWithFalseValuesAreHeld(t *testing.T) {
 			if c.holds && (h.latestRun() != latestBefore || !maps.Equal(countsBefore, h.rowCounts()) || res.Run.Outcome != ledger.Failed || res.Run.ExitCode != 1) {
 				t.Errorf("%s, alone %t: the night ended %s with exit code %d and latest is %s, want failed with exit code 1 and %s", c.name, alone, res.Run.Outcome, res.Run.ExitCode, h.latestRun(), latestBefore)
 			}
-			if held, ok, err := warehouseOf(t, h.cfg).Held(); err != nil || ok != c.holds || ok && (held.Manifest.RunID != res.Run.ID || !slices.Contains(held.FailedChecks(), c.check)) {
-				t.Errorf("%s, alone %t: a held night exists: %t, run %q (%v), want %t", c.name, alone, ok, held.Manifest.RunID, err, c.holds)
+			if heldNight, ok, err := warehouseOf(t, h.cfg).Held(); err != nil || ok != c.holds || ok && (heldNight.Manifest.RunID != res.Run.ID || !slices.Contains(heldNight.FailedChecks(), c.check)) {
+				t.Errorf("%s, alone %t: a held night exists: %t, run %q (%v), want %t", c.name, alone, ok, heldNight.Manifest.RunID, err, c.holds)
 			}
 			if n := h.count("meta.checks", "run_id = '"+res.Run.ID+"' AND outcome = 'failed' AND sample IS NOT NULL"); !c.holds && n != 1 {
 				t.Errorf("%s, alone %t: meta.checks has %d failed checks, want 1", c.name, alone, n)
@@ -165,17 +165,17 @@ func TestNightsWithFalseValuesAreHeld(t *testing.T) {
 func TestPublishedHeldNightEqualsAnUncheckedNight(t *testing.T) {
 	t.Parallel()
 	h := newCheckedHarness(t)
-	unchecked := h.cfg
-	unchecked.Warehouse.Dir, unchecked.Checks = t.TempDir(), checks.Set{}
+	uncheckedCfg := h.cfg
+	uncheckedCfg.Warehouse.Dir, uncheckedCfg.Checks = t.TempDir(), checks.Set{}
 	h.goodNight()
-	_, err := pipeline.Run(t.Context(), unchecked)
+	_, err := pipeline.Run(t.Context(), uncheckedCfg)
 	must(t, err)
 	h.service.SetValueFaults(sim.ValueFault{Kind: sim.ValueCents, Day: h.service.Day() + 1})
-	res, err := h.badNight(t.Context(), 1)
+	res, err := h.failedNight(t.Context(), exitFailed)
 	if !errors.As(err, new(*pipeline.HoldError)) {
 		t.Fatal(err)
 	}
-	want, err := pipeline.Run(t.Context(), unchecked)
+	want, err := pipeline.Run(t.Context(), uncheckedCfg)
 	must(t, err)
 	if _, err := pipeline.Refresh(t.Context(), h.cfg, pipeline.Targets{}); !errors.Is(err, pipeline.ErrPending) {
 		t.Errorf("a refresh while a night is held: got %v, want ErrPending", err)
@@ -192,7 +192,7 @@ func TestPublishedHeldNightEqualsAnUncheckedNight(t *testing.T) {
 	}
 	db := open(t, "")
 	for i, table := range want.Manifest.Tables {
-		uncheckedRows := fmt.Sprintf("(FROM read_parquet('%s'))", filepath.Join(unchecked.Warehouse.Dir, "latest", table.File))
+		uncheckedRows := fmt.Sprintf("(FROM read_parquet('%s'))", filepath.Join(uncheckedCfg.Warehouse.Dir, "latest", table.File))
 		publishedRows := fmt.Sprintf("(FROM read_parquet('%s'))", h.path("latest", table.File))
 		rows := query(t, db, fmt.Sprintf("SELECT count(*)::VARCHAR FROM ((%[1]s EXCEPT ALL %[2]s) UNION ALL (%[2]s EXCEPT ALL %[1]s))", uncheckedRows, publishedRows))
 		if rows[0][0].String != "0" || got.Tables[i].Rows != table.Rows || got.Tables[i].Grade != table.Grade {

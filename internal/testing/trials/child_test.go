@@ -156,8 +156,8 @@ type job struct {
 	WaitForInput bool
 }
 
-// stepCall identifies a moment at which a trial kills a run or returns an error: when the run reaches
-// the step for the Nth time. 0 means the first time. If After is set, the count begins when the run first
+// stepCall is the moment at which a run reaches a step for the Nth time. A trial kills the run there, or
+// returns an error. Nth 0 means the first time. If After is set, the count begins when the run first
 // reaches the step After.
 type stepCall struct {
 	Step  string

@@ -45,11 +45,11 @@ func storedRows(t *testing.T, file string) map[string][]string {
 	return rows
 }
 
-// TestTrialRestoreHasTheClosedRowsOfEveryRun checks the closed rows after a rebuild. A closed row
+// TestTrialRebuildRestoresTheClosedRowsOfEveryRun checks the closed rows after a rebuild. A closed row
 // is an earlier version of a row, in the schema past. The test runs nights on several days, four of
 // them on the same day. One night is rolled back, and old days are pruned. A rebuild from parquet/
 // and state/, a second rebuild, and a rebuild after another night must restore all closed rows.
-func TestTrialRestoreHasTheClosedRowsOfEveryRun(t *testing.T) {
+func TestTrialRebuildRestoresTheClosedRowsOfEveryRun(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newHarness(t, trialWorld(4), someStreams()...)
@@ -136,7 +136,7 @@ func TestTrialDamagedFileOfChangesLosesOnlyItsRows(t *testing.T) {
 		t.Errorf("the rebuild returned %+v, want one skipped file and no restored run", r)
 	}
 	after := storedRows(t, h.path("catalog.duckdb"))
-	closedByOthers := 0
+	closedByOtherRuns := 0
 	for name, rows := range before {
 		if strings.HasPrefix(name, "main.") {
 			requireContents(t, map[string][]string{name: rows}, map[string][]string{name: after[name]})
@@ -150,13 +150,13 @@ func TestTrialDamagedFileOfChangesLosesOnlyItsRows(t *testing.T) {
 			if strings.Contains(row, damagedRun) {
 				continue
 			}
-			if closedByOthers++; !restored[row] {
+			if closedByOtherRuns++; !restored[row] {
 				t.Errorf("%s has lost %s", name, row)
 			}
 		}
 	}
-	if closedByOthers < 20 {
-		t.Errorf("other runs closed %d rows, want at least 20", closedByOthers)
+	if closedByOtherRuns < 20 {
+		t.Errorf("other runs closed %d rows, want at least 20", closedByOtherRuns)
 	}
 	for _, table := range h.cfg.Warehouse.Tables {
 		key := strings.Join(table.Key, ", ")

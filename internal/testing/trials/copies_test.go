@@ -18,8 +18,8 @@ import (
 	"placementsync/internal/pipeline"
 )
 
-// copyParquetAndState copies parquet/ and state/ of a warehouse, like cp. For files of parquet/ it makes
-// hard links, because the program replaces these files and never modifies them.
+// copyParquetAndState copies parquet/ and state/ of a warehouse. For files of parquet/ it makes hard
+// links, because the program replaces these files and never modifies them.
 func copyParquetAndState(t *testing.T, from, to string) {
 	t.Helper()
 	for _, top := range []string{"state", "parquet"} {
@@ -57,10 +57,10 @@ func describeFiles(t *testing.T, dir string) string {
 	return b.String()
 }
 
-// copyEveryStep runs a night. From the moment when the link "latest" is switched, it calls
+// nightWithCopies runs a night. From the moment when the link "latest" is switched, it calls
 // copyParquetAndState after each step that changes files. It returns the folders of the copies, without
 // copies that equal the previous copy.
-func (h *harness) copyEveryStep(at time.Time) (copies []string) {
+func (h *harness) nightWithCopies(at time.Time) (copies []string) {
 	h.t.Helper()
 	isSwitched, dir, previous := false, h.t.TempDir(), ""
 	h.cfg.Warehouse.Step = func(name, _ string) error {
@@ -110,7 +110,7 @@ func TestTrialCopiesOfTheSeriesContainOneNight(t *testing.T) {
 				if i < len(startHours)-1 {
 					h.nightAt(first.Add(hours * time.Hour))
 				} else {
-					copies = h.copyEveryStep(first.Add(hours * time.Hour))
+					copies = h.nightWithCopies(first.Add(hours * time.Hour))
 				}
 				nights = append(nights, contents(t, h.path("catalog.duckdb")))
 				contentsAt[first.Add(hours*time.Hour)] = nights[i]
@@ -168,13 +168,14 @@ func TestTrialCopiesOfTheSeriesContainOneNight(t *testing.T) {
 	}
 }
 
-// restoreMixedCopies rebuilds from copies that combine files of two steps, as a slow copy does. The
-// rebuild must fail or restore one of the nights. A failed rebuild is repeated with --skip-damaged.
-// The repeated rebuild may restore older tables, with the grade carried_forward.
-func (h *harness) restoreMixedCopies(copies []string, nights map[time.Time]map[string][]string) {
+// restoreMixedCopies rebuilds from copies that combine files of two steps, as a slow copy does.
+// contentsAt contains the tables at the time of each night. The rebuild must fail or restore one of
+// the nights. A failed rebuild is repeated with --skip-damaged. The repeated rebuild may restore older
+// tables, with the grade carried_forward.
+func (h *harness) restoreMixedCopies(copies []string, contentsAt map[time.Time]map[string][]string) {
 	h.t.Helper()
 	const mixedCopies = 8
-	newest := slices.MaxFunc(slices.Collect(maps.Keys(nights)), time.Time.Compare)
+	newest := slices.MaxFunc(slices.Collect(maps.Keys(contentsAt)), time.Time.Compare)
 	random := rand.New(rand.NewPCG(1, 2))
 	refusals := 0
 	for range mixedCopies {
@@ -214,8 +215,8 @@ func (h *harness) restoreMixedCopies(copies []string, nights map[time.Time]map[s
 		dir, r, err := h.restoreCopy(mixedDir, skipDamaged)
 		must(h.t, err)
 		got := contents(h.t, filepath.Join(dir, "catalog.duckdb"))
-		night, isKnown := nights[r.Last]
-		if !isKnown {
+		want, isNight := contentsAt[r.Last]
+		if !isNight {
 			h.t.Errorf("steps %d and %d: restored to %s, want the time of a night", earlier, later, r.Last)
 			continue
 		}
@@ -227,7 +228,7 @@ func (h *harness) restoreMixedCopies(copies []string, nights map[time.Time]map[s
 			h.t.Errorf("steps %d and %d: restored to %s, but the loss of the night of %s is not reported", earlier, later, r.Last, newest)
 		}
 		for _, m := range r.Manifest.Tables {
-			if table := "main." + m.Name; !cmp.Equal(got[table], night[table]) && (!skipDamaged || m.Grade != "carried_forward") {
+			if table := "main." + m.Name; !cmp.Equal(got[table], want[table]) && (!skipDamaged || m.Grade != "carried_forward") {
 				h.t.Errorf("steps %d and %d: %s differs from the night of %s and has the grade %s, want carried_forward", earlier, later, m.Name, r.Last, m.Grade)
 			}
 		}

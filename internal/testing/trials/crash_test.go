@@ -163,16 +163,16 @@ func (c *crashTrial) try(t *testing.T, s stepCall, requests int, control func(t 
 	return killed, published
 }
 
-// tryJob runs the night in a child process with KillAt, MaxFileBytes and LimitedDetail of j, and
+// tryJob runs the night in a child process with KillAt, MaxFileBytes and LimitedDetail of settings, and
 // checks that the published files are intact.
-func (c *crashTrial) tryJob(t *testing.T, j job, requests int, control func(t *testing.T, p *child, reached <-chan struct{})) (p *child, published bool) {
+func (c *crashTrial) tryJob(t *testing.T, settings job, requests int, control func(t *testing.T, p *child, reached <-chan struct{})) (p *child, published bool) {
 	t.Helper()
 	if c.runID == "" {
 		c.beginNight(t)
 	}
-	published = c.runOnce(t, requests, func(try job, reached <-chan struct{}) {
-		try.KillAt, try.MaxFileBytes, try.LimitedDetail = j.KillAt, j.MaxFileBytes, j.LimitedDetail
-		p = try.start(t)
+	published = c.runOnce(t, requests, func(j job, reached <-chan struct{}) {
+		j.KillAt, j.MaxFileBytes, j.LimitedDetail = settings.KillAt, settings.MaxFileBytes, settings.LimitedDetail
+		p = j.start(t)
 		control(t, p, reached)
 		<-p.exited
 	})
@@ -180,7 +180,7 @@ func (c *crashTrial) tryJob(t *testing.T, j job, requests int, control func(t *t
 }
 
 // runOnce runs the current night once and checks the result.
-func (c *crashTrial) runOnce(t *testing.T, requests int, run func(try job, reached <-chan struct{})) (published bool) {
+func (c *crashTrial) runOnce(t *testing.T, requests int, run func(j job, reached <-chan struct{})) (published bool) {
 	t.Helper()
 	runID := c.runID
 	stored := countStoredResponses(t, filepath.Join(c.dir, "raw", runID, "journal.jsonl"))

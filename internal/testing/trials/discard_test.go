@@ -87,7 +87,7 @@ func TestReplayDiscardsPublishedResponses(t *testing.T) {
 	h.goodNight()
 	h.cfg.Limits = load.Limits{}
 	h.serveListings("empty.json")
-	stopped, _ := h.badNight(t.Context(), 1)
+	stopped, _ := h.failedNight(t.Context(), exitFailed)
 	requireLandedRuns(t, h.path("raw"), stopped.Run.ID)
 	h.cfg.AllowMassDelete = true
 	h.mustComplete(pipeline.Replay(t.Context(), h.cfg, stopped.Run.ID))

@@ -81,8 +81,8 @@ func rawDelivery(id, topic, body string) (sim.Delivery, error) {
 	return sim.Delivery{ID: id, Topic: topic, Body: []byte(body)}, nil
 }
 
-// someArticle returns the id of an article with a comment.
-func (m webhookHarness) someArticle() string {
+// articleWithComment returns the id of an article with a comment.
+func (m webhookHarness) articleWithComment() string {
 	m.t.Helper()
 	return m.queryOne("SELECT min(article_id) FROM article_comments WHERE parent_comment_id IS NULL")
 }
@@ -95,7 +95,7 @@ func TestTrialEventsAreInTheNextSnapshot(t *testing.T) {
 	m := newWebhookHarness(t, richWorld(), streamsWithEvents()...)
 	first := m.goodNight()
 	m.requireStream(first.Run, "article_status_events", fetch.Skipped, "no webhook delivery was received yet")
-	article := m.someArticle()
+	article := m.articleWithComment()
 	m.deliver(m.service.StatusChange(article))
 	m.deliver(m.service.CommentChange(webhook.CommentUpdated, article, 0))
 	m.deliver(rawDelivery("odd", "order.paid", `{"order": 1}`))
@@ -203,7 +203,7 @@ func TestTrialFailedNightKeepsTheEvents(t *testing.T) {
 	m.goodNight()
 	m.deliver(rawDelivery("e", webhook.StatusChanged, `{"article_id":"a"}`))
 	m.service.SetToken("pc_other")
-	m.badNight(t.Context(), 1)
+	m.failedNight(t.Context(), exitFailed)
 	m.service.SetToken(token)
 	m.goodNight()
 	m.requireLines("SELECT event_id FROM article_status_events", "e")

@@ -24,7 +24,8 @@ func (e tableSpec) kinds() []valueKind {
 			linkLimit[i] = e.linkLimit + name
 		}
 	}
-	never := func(any) (string, bool) { return "", false }
+	// The method row fills these columns without write.
+	filledByRow := func(any) (string, bool) { return "", false }
 	extra := "extra"
 	if e.keyOnly {
 		extra = ""
@@ -36,10 +37,10 @@ func (e tableSpec) kinds() []valueKind {
 		{e.money, []string{"DECIMAL(18,6)"}, money},
 		{e.instant, []string{"TIMESTAMP WITH TIME ZONE"}, instant},
 		{e.json, []string{"JSON"}, document},
-		{extra, []string{"JSON"}, never},
-		{linkLimit[0] + " " + linkLimit[1], []string{"BOOLEAN"}, never},
-		{linkLimit[2], []string{"INTEGER"}, never},
-		{linkLimit[3], []string{"VARCHAR"}, never},
+		{extra, []string{"JSON"}, filledByRow},
+		{linkLimit[0] + " " + linkLimit[1], []string{"BOOLEAN"}, filledByRow},
+		{linkLimit[2], []string{"INTEGER"}, filledByRow},
+		{linkLimit[3], []string{"VARCHAR"}, filledByRow},
 	}
 }
 
@@ -90,7 +91,7 @@ func (it item) row(e tableSpec, nested []string) textRow {
 }
 
 // firstValue returns the first non-empty value of the sources. If isBare is true and the item is not
-// an object, the item is the value.
+// an object, it returns the item.
 func (it item) firstValue(sources []string, isBare bool) any {
 	if _, isObject := it.value.(map[string]any); !isObject && isBare {
 		return it.value
@@ -107,8 +108,8 @@ func (it item) firstValue(sources []string, isBare bool) any {
 }
 
 // leftover returns the members of an object that no column and no table stores, or nil if all are
-// stored. used contains the paths of the stored members. A nested object is reduced to its own
-// leftover.
+// stored. used contains the paths of the stored members. A nested object is reduced to its
+// unstored members.
 func leftover(v any, used []string, prefix string) map[string]any {
 	object, _ := v.(map[string]any)
 	var unstored map[string]any
@@ -242,14 +243,14 @@ func (it item) splitLinkLimit(stem string, texts textRow) {
 		texts[stem+"unlimited"] = "false"
 	}
 	word := strings.ToLower(strings.TrimSpace(strings.Trim(texts[stem+"raw"], `"`)))
-	count := strings.TrimSuffix(strings.TrimSuffix(word, " links"), " link")
-	n, err := strconv.ParseInt(count, 10, 32)
+	limit := strings.TrimSuffix(strings.TrimSuffix(word, " links"), " link")
+	n, err := strconv.ParseInt(limit, 10, 32)
 	switch {
 	case word == "true" || word == "yes":
 		texts[stem+"allowed"] = "true"
 	case word == "false" || word == "no" || word == "none":
 		setLimit(0)
-	case count == "unlimited":
+	case limit == "unlimited":
 		texts[stem+"allowed"], texts[stem+"unlimited"] = "true", "true"
 	case err == nil && n >= 0:
 		setLimit(n)

@@ -221,9 +221,9 @@ func (f *falsifierTrial) runFalsified(t *testing.T, s stream.Stream, kind falsif
 		f.outcomes["unharmed"]++
 	}
 	current := f.ref.currentRows()
-	for _, e := range f.ref.uniqueTables() {
-		if !slices.ContainsFunc(stream.FilledBy(f.cfg.Streams, e.table), func(name string) bool { return !proven[name] }) {
-			compareRows(t, e, current, readTable(t, e, f.catalog(), "main."+e.table), e.table)
+	for _, spec := range f.ref.uniqueTables() {
+		if !slices.ContainsFunc(stream.FilledBy(f.cfg.Streams, spec.table), func(name string) bool { return !proven[name] }) {
+			compareRows(t, spec, current, readTable(t, spec, f.catalog(), "main."+spec.table), spec.table)
 		}
 	}
 	return true

@@ -33,7 +33,7 @@ func TestDeadServerKeepsTheLastSnapshot(t *testing.T) {
 	h.cfg.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	good := h.goodNight()
 	h.server.Close()
-	res, err := h.badNight(t.Context(), 1)
+	res, err := h.failedNight(t.Context(), exitFailed)
 	for _, part := range []string{`stream "token"`, h.server.URL + "/auth/token", "connection refused"} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("the error does not contain %q: %v", part, err)
@@ -116,7 +116,7 @@ func TestDeadServerOnTheFirstNightPublishesNoVersion(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, smallWorld(), fewStreams()...)
 	h.server.Close()
-	h.badNight(t.Context(), 1)
+	h.failedNight(t.Context(), exitFailed)
 	if latest := h.latestRun(); latest != "" {
 		t.Errorf("version %s was published, want none", latest)
 	}
@@ -133,9 +133,9 @@ func TestTrialBrokenListIsCarriedForward(t *testing.T) {
 	res := h.partialNight()
 	h.requireStream(res.Run, "product_listings", fetch.CarriedForward, "/products/listings")
 	h.requireStream(res.Run, "orders", fetch.Exact, "")
-	for _, e := range ref.uniqueTables() {
-		if strings.HasPrefix(e.table, "product_listing") {
-			checkTable(t, e, lastRows, h.catalog(), "main."+e.table)
+	for _, spec := range ref.uniqueTables() {
+		if strings.HasPrefix(spec.table, "product_listing") {
+			checkTable(t, spec, lastRows, h.catalog(), "main."+spec.table)
 		}
 	}
 	h.requireValues(ref, "orders", "order_line_items", "order_line_item_includes")
@@ -214,10 +214,10 @@ func TestFailedDetailKeepsItsLastRow(t *testing.T) {
 		t.Errorf("order_details: got %+v, want one failed, best_effort and a reason", s)
 	}
 	if h.count("orders", "id = ? AND email <> ''", id) != 1 {
-		t.Error("the email of the failed order is lost, want the last value")
+		t.Error("the order whose requests failed has lost its email, want the last value")
 	}
 	if h.count("order_line_items", "order_id = ? AND outlet_website_url IS NOT NULL", id) == 0 {
-		t.Error("the outlets of the line items of the failed order are lost, want the last values")
+		t.Error("the line items of the order whose requests failed have lost their outlets, want the last values")
 	}
 }
 
@@ -236,8 +236,8 @@ func TestTrialUnreliableNetworkLosesNoRows(t *testing.T) {
 	h.requireValues(ref)
 }
 
-// networkFaults returns seven kinds of faults. The first affects a fifth of the responses. Each of
-// the others affects a twentieth of the responses that the kinds before it do not affect.
+// networkFaults returns seven kinds of faults. The first affects a fifth of the responses. Each
+// later kind affects a twentieth of the responses without an earlier kind of fault.
 func networkFaults() []sim.Fault {
 	faults := []sim.Fault{{Probability: 0.2, Kind: sim.FaultStatus, Status: http.StatusInternalServerError}}
 	for _, kind := range []sim.FaultKind{sim.FaultReset, sim.FaultResetBody, sim.FaultTruncate, sim.FaultBrokenJSON, sim.FaultEmpty, sim.FaultHTML} {
@@ -258,7 +258,7 @@ func TestInterruptedNightIsNotPublished(t *testing.T) {
 			cancel()
 		}
 	})
-	res, err := h.badNight(ctx, 130)
+	res, err := h.failedNight(ctx, exitInterrupted)
 	if res.Run.Outcome != ledger.Interrupted || !errors.Is(err, context.Canceled) {
 		t.Errorf("the night ended %s with %v, want interrupted with context.Canceled", res.Run.Outcome, err)
 	}

@@ -36,7 +36,7 @@ func newGatedHarness(t *testing.T, streams ...string) *harness {
 // stoppedNight runs a night that must stop because the table would lose too many rows.
 func (h *harness) stoppedNight(table string) pipeline.Result {
 	h.t.Helper()
-	res, err := h.badNight(h.t.Context(), 1)
+	res, err := h.failedNight(h.t.Context(), exitFailed)
 	mass, ok := errors.AsType[*load.MassDeleteError](err)
 	if !ok || !mass.Reread || len(mass.Losses) == 0 || mass.Losses[0].Table != table {
 		h.t.Fatalf("got %v, want a MassDeleteError of %s after a second reading", err, table)
@@ -153,7 +153,7 @@ func TestTrialFreshBeginsANewRun(t *testing.T) {
 	for _, fresh := range []bool{false, true} {
 		h := newGatedHarness(t, fewStreams()...)
 		h.service.SetFaults(sim.Fault{Path: "/auth/token", Kind: sim.FaultStatus, Status: 500})
-		failed, _ := h.badNight(t.Context(), 1)
+		failed, _ := h.failedNight(t.Context(), exitFailed)
 		h.service.SetFaults()
 		h.at = h.at.Add(time.Minute)
 		h.cfg.Fresh = fresh

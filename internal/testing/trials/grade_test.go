@@ -153,9 +153,9 @@ func TestTrialExactStreamsEqualTheService(t *testing.T) {
 		for _, s := range res.Run.Streams {
 			proven[s.Stream] = s.Grade == string(fetch.Exact) || s.Grade == string(fetch.Repaired)
 		}
-		for _, e := range ref.uniqueTables() {
-			if !slices.ContainsFunc(stream.FilledBy(h.cfg.Streams, e.table), func(name string) bool { return !proven[name] }) {
-				checkTable(t, e, current, catalog, "main."+e.table)
+		for _, spec := range ref.uniqueTables() {
+			if !slices.ContainsFunc(stream.FilledBy(h.cfg.Streams, spec.table), func(name string) bool { return !proven[name] }) {
+				checkTable(t, spec, current, catalog, "main."+spec.table)
 			}
 		}
 		h.requireStream(res.Run, "article_comments", fetch.Bounded, "")

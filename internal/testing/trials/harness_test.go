@@ -50,6 +50,12 @@ type harness struct {
 
 const token = "pc_top-secret-of-the-test"
 
+// Exit codes of the program.
+const (
+	exitFailed      = 1
+	exitInterrupted = 130
+)
+
 // smallWorld has a few records of every kind.
 func smallWorld() sim.Options {
 	return sim.Options{Seed: 1, Token: token, Outlets: 4, Listings: 9, Profiles: 3, Campaigns: 3, Orders: 9, Files: 5, Folders: 2}
@@ -143,9 +149,9 @@ func exitCode(ctx context.Context, res pipeline.Result, err error) int {
 	return outcome.ExitCode()
 }
 
-// badNight advances the world by a day and runs a night that must fail with the exit code. The last
-// snapshot must remain readable and unchanged.
-func (h *harness) badNight(ctx context.Context, code int) (pipeline.Result, error) {
+// failedNight advances the world by a day and runs a night that must end with an error and the exit
+// code. The last snapshot must remain readable and unchanged.
+func (h *harness) failedNight(ctx context.Context, code int) (pipeline.Result, error) {
 	h.t.Helper()
 	latestBefore, countsBefore := h.latestRun(), h.rowCounts()
 	res, err := h.nightWithContext(ctx)
@@ -156,7 +162,7 @@ func (h *harness) badNight(ctx context.Context, code int) (pipeline.Result, erro
 		h.t.Errorf("got exit code %d, want %d: %v", got, code, err)
 	}
 	if latest := h.latestRun(); latest != latestBefore {
-		h.t.Errorf("latest is version %q, want still %q", latest, latestBefore)
+		h.t.Errorf("latest is version %q, want %q as before the night", latest, latestBefore)
 	}
 	if diff := cmp.Diff(countsBefore, h.rowCounts()); diff != "" {
 		h.t.Errorf("the last snapshot changed (-before +after):\n%s", diff)
@@ -220,13 +226,13 @@ func streamOf(t *testing.T, r ledger.Run, name string) ledger.Stream {
 	return r.Streams[i]
 }
 
-// requireStream checks the grade of a stream, and that the reason of the grade contains a text, in
-// the ledger line r and in meta.streams.
-func (h *harness) requireStream(r ledger.Run, name string, grade fetch.Grade, reason string) {
+// requireStream checks that a stream has this grade, and a reason that contains reasonPart, in the
+// ledger line r and in meta.streams.
+func (h *harness) requireStream(r ledger.Run, name string, grade fetch.Grade, reasonPart string) {
 	h.t.Helper()
 	s := streamOf(h.t, r, name)
-	if s.Grade != string(grade) || !strings.Contains(s.Reason, reason) {
-		h.t.Errorf("the grade of %s is %s (%s), want %s with %q in the reason", name, s.Grade, s.Reason, grade, reason)
+	if s.Grade != string(grade) || !strings.Contains(s.Reason, reasonPart) {
+		h.t.Errorf("the grade of %s is %s (%s), want %s with %q in the reason", name, s.Grade, s.Reason, grade, reasonPart)
 	}
 	meta := h.queryOne("SELECT grade || ': ' || coalesce(reason, '') FROM meta.streams WHERE run_id = ? AND stream = ?", r.ID, name)
 	if meta != s.Grade+": "+s.Reason {
@@ -239,9 +245,9 @@ func (h *harness) requireStream(r ledger.Run, name string, grade fetch.Grade, re
 func (h *harness) requireValues(ref *reference, tables ...string) {
 	h.t.Helper()
 	current, catalog := ref.currentRows(), h.catalog()
-	for _, e := range ref.uniqueTables() {
-		if len(tables) == 0 || slices.Contains(tables, e.table) {
-			checkTable(h.t, e, current, catalog, "main."+e.table)
+	for _, spec := range ref.uniqueTables() {
+		if len(tables) == 0 || slices.Contains(tables, spec.table) {
+			checkTable(h.t, spec, current, catalog, "main."+spec.table)
 		}
 	}
 }

@@ -29,9 +29,9 @@ func TestTrialOtherRunsBesideAHeldNight(t *testing.T) {
 	m.cfg.Warehouse.DiscardRaw = true
 	first := m.goodNight().Run.ID
 	second := m.goodNight().Run.ID
-	m.deliver(m.service.StatusChange(m.someArticle()))
+	m.deliver(m.service.StatusChange(m.articleWithComment()))
 	m.service.SetValueFaults(sim.ValueFault{Kind: sim.ValueCents, Day: m.service.Day() + 1})
-	res, err := m.badNight(t.Context(), 1)
+	res, err := m.failedNight(t.Context(), exitFailed)
 	if !errors.As(err, new(*pipeline.HoldError)) {
 		t.Fatal(err)
 	}

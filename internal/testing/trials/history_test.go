@@ -18,13 +18,13 @@ type nightData struct {
 func checkHistory(t *testing.T, h *harness, ref *reference, nights []nightData) {
 	catalog := h.catalog()
 	for n, night := range nights {
-		for _, e := range ref.uniqueTables() {
-			t.Run(fmt.Sprintf("history/night %d/%s", n+1, e.table), func(t *testing.T) {
-				checkTable(t, e, night.rows, catalog, rowsAsOf(e.table, night.at))
+		for _, spec := range ref.uniqueTables() {
+			t.Run(fmt.Sprintf("history/night %d/%s", n+1, spec.table), func(t *testing.T) {
+				checkTable(t, spec, night.rows, catalog, rowsAsOf(spec.table, night.at))
 				if n+1 < len(nights) {
-					checkTable(t, e, night.rows, catalog, rowsAsOf(e.table, nights[n+1].at.Add(-time.Microsecond)))
+					checkTable(t, spec, night.rows, catalog, rowsAsOf(spec.table, nights[n+1].at.Add(-time.Microsecond)))
 				}
-				checkTable(t, e, nil, catalog, rowsAsOf(e.table, nights[0].at.Add(-time.Microsecond)))
+				checkTable(t, spec, nil, catalog, rowsAsOf(spec.table, nights[0].at.Add(-time.Microsecond)))
 			})
 		}
 	}
@@ -39,11 +39,11 @@ func rowsAsOf(table string, at time.Time) string {
 func checkSeries(t *testing.T, h *harness, ref *reference, nights []nightData) {
 	db := open(t, "")
 	for n, night := range nights {
-		for _, e := range ref.uniqueTables() {
-			t.Run(fmt.Sprintf("series/night %d/%s", n+1, e.table), func(t *testing.T) {
+		for _, spec := range ref.uniqueTables() {
+			t.Run(fmt.Sprintf("series/night %d/%s", n+1, spec.table), func(t *testing.T) {
 				day := "snapshot_date=" + night.at.Format(time.DateOnly)
-				file := h.path("parquet", e.table, day, e.table+".parquet")
-				checkTable(t, e, night.rows, db, fmt.Sprintf("read_parquet('%s', hive_partitioning = false)", file))
+				file := h.path("parquet", spec.table, day, spec.table+".parquet")
+				checkTable(t, spec, night.rows, db, fmt.Sprintf("read_parquet('%s', hive_partitioning = false)", file))
 			})
 		}
 	}

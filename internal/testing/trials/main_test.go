@@ -16,7 +16,7 @@ import (
 // program instead of the tests. The first argument contains the fields of the program as JSON.
 const programVariable = "PLACEMENTSYNC_TRIAL_PROGRAM"
 
-// program is the part of a trial in a child process.
+// program is a part of a trial that runs in a child process.
 type program interface{ run(context.Context) error }
 
 // TestMain runs a program in a child process, and the tests in any other process. It fails if the

@@ -240,9 +240,9 @@ func (c *matrixCell) compareWithGrades(t *testing.T, res pipeline.Result) (allPr
 		t.Errorf("the night ended %s with exit code %d, which does not match the grades:\n%s", res.Run.Outcome, code, reasons(res.Run))
 	}
 	current := c.ref.currentRows()
-	for _, e := range c.ref.uniqueTables() {
-		if !slices.ContainsFunc(stream.FilledBy(c.cfg.Streams, e.table), func(name string) bool { return !proven[name] }) {
-			compareRows(t, e, current, c.publishedRows(t, e), e.table)
+	for _, spec := range c.ref.uniqueTables() {
+		if !slices.ContainsFunc(stream.FilledBy(c.cfg.Streams, spec.table), func(name string) bool { return !proven[name] }) {
+			compareRows(t, spec, current, c.publishedRows(t, spec), spec.table)
 		}
 	}
 	return allProven
@@ -250,9 +250,9 @@ func (c *matrixCell) compareWithGrades(t *testing.T, res pipeline.Result) (allPr
 
 // publishedRows returns the rows of a published table. It removes the field that the fault adds to
 // records.
-func (c *matrixCell) publishedRows(t *testing.T, e tableSpec) []textRow {
+func (c *matrixCell) publishedRows(t *testing.T, spec tableSpec) []textRow {
 	t.Helper()
-	all := readTable(t, e, c.catalog(), "main."+e.table)
+	all := readTable(t, spec, c.catalog(), "main."+spec.table)
 	for _, r := range all {
 		extra, _ := decode(cmp.Or(r["extra"], "{}")).(map[string]any)
 		noise, hasNoise := extra[noiseField].(string)
@@ -260,7 +260,7 @@ func (c *matrixCell) publishedRows(t *testing.T, e tableSpec) []textRow {
 			continue
 		}
 		if c.kind.noise == nil || !c.kind.noise(noise) {
-			t.Errorf("%s contains %.40q, which neither the service nor the fault may send", e.table, noise)
+			t.Errorf("%s contains %.40q, which neither the service nor the fault may send", spec.table, noise)
 		}
 		if delete(extra, noiseField); len(extra) == 0 {
 			delete(r, "extra")
@@ -279,10 +279,10 @@ func (c *matrixCell) publishedKeys(t *testing.T) map[string]map[string]bool {
 	if c.latestRun() == "" {
 		return all
 	}
-	for _, e := range c.ref.uniqueTables() {
-		all[e.table] = map[string]bool{}
-		for _, r := range query(t, c.catalog(), "SELECT concat_ws('/', "+strings.Join(strings.Fields(e.key), ", ")+")::VARCHAR FROM main."+e.table) {
-			all[e.table][r[0].String] = true
+	for _, spec := range c.ref.uniqueTables() {
+		all[spec.table] = map[string]bool{}
+		for _, r := range query(t, c.catalog(), "SELECT concat_ws('/', "+strings.Join(strings.Fields(spec.key), ", ")+")::VARCHAR FROM main."+spec.table) {
+			all[spec.table][r[0].String] = true
 		}
 	}
 	return all
@@ -293,15 +293,15 @@ func (c *matrixCell) publishedKeys(t *testing.T) map[string]map[string]bool {
 func (c *matrixCell) requireNoLoss(t *testing.T, before map[string]map[string]bool) {
 	t.Helper()
 	current, after := c.ref.currentRows(), c.publishedKeys(t)
-	for _, e := range c.ref.uniqueTables() {
-		for _, r := range current[e.table] {
+	for _, spec := range c.ref.uniqueTables() {
+		for _, r := range current[spec.table] {
 			var parts []string
-			for _, name := range strings.Fields(e.key) {
+			for _, name := range strings.Fields(spec.key) {
 				parts = append(parts, r[name])
 			}
-			if key := strings.Join(parts, "/"); before[e.table][key] && !after[e.table][key] {
+			if key := strings.Join(parts, "/"); before[spec.table][key] && !after[spec.table][key] {
 				c.row.Lost++
-				t.Errorf("%s lost the row %s, whose record the service still has", e.table, key)
+				t.Errorf("%s lost the row %s, whose record the service still has", spec.table, key)
 			}
 		}
 	}

@@ -53,7 +53,7 @@ func TestTrialReplayedRunIsNotResumed(t *testing.T) {
 	h.goodNight()
 	h.cfg.Limits = load.Limits{}
 	h.serveListings("empty.json")
-	stopped, _ := h.badNight(t.Context(), 1)
+	stopped, _ := h.failedNight(t.Context(), exitFailed)
 	h.cfg.AllowMassDelete = true
 	_, err := pipeline.Replay(t.Context(), h.cfg, stopped.Run.ID)
 	must(t, err)

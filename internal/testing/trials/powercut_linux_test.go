@@ -413,7 +413,7 @@ func receive(t *testing.T, m webhookHarness, w *warehouse.Warehouse, dir string,
 	server := httptest.NewServer(receiver)
 	defer server.Close()
 	for range 8 {
-		d, err := m.service.StatusChange(m.someArticle())
+		d, err := m.service.StatusChange(m.articleWithComment())
 		must(t, err)
 		status, err := sim.Deliver(t.Context(), server.Client(), server.URL, d, hookSecret)
 		must(t, err)

@@ -37,7 +37,7 @@ func TestTrialRefreshReadsOnlyItsTargets(t *testing.T) {
 	m := newWebhookHarness(t, richWorld())
 	m.cfg.Details, m.cfg.LiveDays, m.cfg.Recheck = "changed", 45, 7
 	night := m.goodNight()
-	article := m.someArticle()
+	article := m.articleWithComment()
 	campaign := m.queryOne("SELECT campaign_id FROM articles WHERE id = ?", article)
 	grades := m.lines("SELECT stream || ' ' || grade || coalesce(reason, '') FROM meta.streams WHERE stream NOT LIKE '%events' ORDER BY 1")
 	var mu sync.Mutex
@@ -87,7 +87,7 @@ func TestTrialStoppedRefreshErrorNamesNextNight(t *testing.T) {
 	t.Parallel()
 	m := newWebhookHarness(t, smallWorld(), streamsWithEvents()...)
 	m.goodNight()
-	article := m.someArticle()
+	article := m.articleWithComment()
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	m.onRequest(func(*http.Request) { stop() })

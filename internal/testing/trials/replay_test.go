@@ -53,7 +53,7 @@ func TestTrialReplayPublishesAStoppedRun(t *testing.T) {
 	h.goodNight()
 	h.cfg.Limits = load.Limits{}
 	h.serveListings("empty.json")
-	res, _ := h.badNight(t.Context(), 1)
+	res, _ := h.failedNight(t.Context(), exitFailed)
 	h.cfg.AllowMassDelete = true
 	replayed, err := pipeline.Replay(t.Context(), h.cfg, res.Run.ID)
 	must(t, err)
@@ -128,7 +128,7 @@ func TestReplayAfterAKilledRollback(t *testing.T) {
 	limits := h.cfg.Limits
 	h.cfg.Limits = load.Limits{}
 	h.serveListings("empty.json")
-	stopped, _ := h.badNight(t.Context(), 1)
+	stopped, _ := h.failedNight(t.Context(), exitFailed)
 	wh := warehouseOf(t, h.cfg)
 	unfinished := warehouse.UnfinishedRun{Run: stopped.Run.ID + "-9", Kind: ledger.Rollback, Version: first.Run.ID, StartedAt: h.at, Attempt: 1}
 	must(t, wh.Ledger.WriteUnresumableRun(unfinished))

@@ -33,7 +33,7 @@ func TestTrialRestoreEqualsTheOriginal(t *testing.T) {
 	h.goodNight()
 	stopped, stop := context.WithCancelCause(t.Context())
 	stop(errors.New("interrupted by the test"))
-	h.badNight(stopped, 130)
+	h.failedNight(stopped, exitInterrupted)
 	for range 3 {
 		h.goodNight()
 	}

@@ -115,7 +115,7 @@ func newRotTrial(t *testing.T, nights int) *rotTrial {
 	}
 	stopped, stop := context.WithCancelCause(t.Context())
 	stop(errors.New("interrupted by the test"))
-	h.badNight(stopped, 130)
+	h.failedNight(stopped, exitInterrupted)
 	r := &rotTrial{harness: h, byKind: map[string]*rotCounts{}}
 	r.publishedSums = tableSums(t, h.path("catalog.duckdb"), true)
 	h.service.Advance(1)

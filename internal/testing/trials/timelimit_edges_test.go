@@ -191,13 +191,13 @@ func TestTrialInterruptedNightPublishesStoredResponses(t *testing.T) {
 // interruptedLimitedNight runs a night that is interrupted at its n-th request.
 func (h *limitedHarness) interruptedLimitedNight(n int, timeLimit time.Duration) pipeline.Result {
 	h.t.Helper()
-	transport := &randomTransport{service: h.service, left: n}
+	transport := &randomTransport{service: h.service, requestsLeft: n}
 	h.cfg.Fetch.Transport, h.cfg.MaxDuration = transport, timeLimit
 	h.at = h.at.Add(time.Hour)
 	res, err := h.runInBubble(func(ctx context.Context) (pipeline.Result, error) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		transport.cut = cancel
+		transport.interrupt = cancel
 		return pipeline.Run(ctx, h.cfg)
 	})
 	if err == nil || res.Run.ExitCode != 130 {
@@ -337,7 +337,7 @@ func TestTrialDryRunAndRefreshKeepTheirTimeLimit(t *testing.T) {
 	m := newWebhookHarness(t, richWorld(), streamsWithEvents()...)
 	m.cfg.Details, m.cfg.LiveDays, m.cfg.Recheck = "changed", 45, 7
 	m.goodNight()
-	article := m.someArticle()
+	article := m.articleWithComment()
 	m.deliver(m.service.StatusChange(article))
 	m.at, m.cfg.MaxDuration = m.at.Add(time.Hour), time.Nanosecond
 	latestBefore := m.latestRun()
