@@ -115,7 +115,7 @@ func TestTrialCheckReportsDamage(t *testing.T) {
 		must(t, err)
 		if c.wantFile == "" {
 			if len(plan.Damage) > 0 || plan.WriteErr != nil || plan.TooFull() {
-				t.Errorf("%s: the plan has the damage %+v and the error %v, want none", name, plan.Damage, plan.WriteErr)
+				t.Errorf("%s: the plan has the damage %+v, the error %v and a full disk: %t, want none of them", name, plan.Damage, plan.WriteErr, plan.TooFull())
 			}
 			continue
 		}

@@ -18,7 +18,7 @@ func (h *harness) requireDeletion(res pipeline.Result, table, key, evidence stri
 	h.t.Helper()
 	got := query(h.t, h.catalog(), "SELECT run_id, evidence FROM meta.deletions WHERE table_name = ? AND key = ?", table, key)
 	if len(got) != 1 || got[0][0].String != res.Run.ID || got[0][1].String != evidence {
-		h.t.Errorf("meta.deletions has %v for %s %s, want %q in run %s", got, table, key, evidence, res.Run.ID)
+		h.t.Errorf("meta.deletions has %v for %s %s, want the evidence %q in run %s", got, table, key, evidence, res.Run.ID)
 	}
 	h.requireClosed(res, table, "id", key)
 }
@@ -49,13 +49,13 @@ func deletionFaults(route, id string) []sim.Fault {
 		{Route: route, Kind: sim.FaultRewrite, Rewrite: func(body []byte) []byte {
 			envelope, _ := decode(string(body)).(map[string]any)
 			records, _ := envelope["records"].([]any)
-			var others []any
+			var kept []any
 			for _, r := range records {
 				if dig(r, "id") != id {
-					others = append(others, r)
+					kept = append(kept, r)
 				}
 			}
-			envelope["records"], envelope["total_records"] = others, len(others)
+			envelope["records"], envelope["total_records"] = kept, len(kept)
 			return []byte(canonical(envelope))
 		}},
 	}
@@ -84,7 +84,7 @@ func TestDeletedOrderIsClosedWithItsChildren(t *testing.T) {
 			}
 			h.sameDayNight()
 			if n := h.count("meta.deletions", "TRUE"); n != 1 {
-				t.Errorf("meta.deletions has %d rows one night later, want still 1", n)
+				t.Errorf("meta.deletions has %d rows one night later, want 1 as before", n)
 			}
 		})
 	}
@@ -110,20 +110,20 @@ func TestArticlesOfDeletedCampaignAreClosed(t *testing.T) {
 	if n := h.count("meta.deletions", "table_name = 'campaign_articles'"); n != len(articles) || n == 0 {
 		t.Errorf("meta.deletions has %d articles, want %d", n, len(articles))
 	}
-	// Remove an article from the list of another campaign.
+	// Replace an article in the list of another campaign.
 	campaign := h.queryOne("SELECT min(campaign_id) FROM campaign_articles")
 	article := h.queryOne("SELECT min(id) FROM campaign_articles WHERE campaign_id = ?", campaign)
 	h.service.SetFaults(sim.Fault{Path: "/campaigns/" + campaign + "/articles", Kind: sim.FaultRewrite, Rewrite: func(body []byte) []byte {
-		return []byte(strings.ReplaceAll(string(body), article, "other"))
+		return []byte(strings.ReplaceAll(string(body), article, "another-article"))
 	}})
 	h.requireDeletion(h.sameDayNight(), "campaign_articles", article, "absent from a proven walk of campaign_articles")
 }
 
-// TestWithdrawnProductIsClosed runs a night after products were withdrawn. The rows of their listings
-// must be closed, because the list does not contain them. For some withdrawn products the service
+// TestWithdrawnProductsAreClosedOrUpdated runs a night after products were withdrawn. The rows of their
+// listings must be closed, because the list no longer contains the listings. For some withdrawn products the service
 // returns 404; the rows of these products must be closed too. For the others it returns a record
 // with a time of deletion; their rows must be updated.
-func TestWithdrawnProductIsClosed(t *testing.T) {
+func TestWithdrawnProductsAreClosedOrUpdated(t *testing.T) {
 	t.Parallel()
 	world := richWorld()
 	world.ListingTurnover = 0.3

@@ -81,7 +81,6 @@ func rawDelivery(id, topic, body string) (sim.Delivery, error) {
 	return sim.Delivery{ID: id, Topic: topic, Body: []byte(body)}, nil
 }
 
-// articleWithComment returns the id of an article with a comment.
 func (m webhookHarness) articleWithComment() string {
 	m.t.Helper()
 	return m.queryOne("SELECT min(article_id) FROM article_comments WHERE parent_comment_id IS NULL")
@@ -151,7 +150,7 @@ func TestTrialEventMakesItsRecordsLive(t *testing.T) {
 	m.goodNight()
 	article := m.queryOne(`SELECT min(a.id) FROM articles a JOIN campaigns c ON c.id = a.campaign_id
 		WHERE a.live_url <> '' AND c.updated_at < now()::TIMESTAMPTZ AND a.id IN (SELECT article_id FROM article_comments)
-		AND NOT EXISTS (FROM campaign_articles o WHERE o.campaign_id = c.id AND coalesce(o.live_url, '') = '')`)
+		AND NOT EXISTS (FROM campaign_articles ca WHERE ca.campaign_id = c.id AND coalesce(ca.live_url, '') = '')`)
 	if article == "" {
 		t.Skip("the world has no settled article with comments")
 	}
@@ -245,7 +244,7 @@ func TestTrialEventsOutliveRollbackReplayAndRebuild(t *testing.T) {
 
 func TestPrivateColumnsAreRemovedFromEvents(t *testing.T) {
 	t.Parallel()
-	for name, rules := range map[string]struct{ drop, hash []string }{
+	for name, privateColumns := range map[string]struct{ drop, hash []string }{
 		"dropped in the table of events":  {[]string{"article_comment_events.content", "article_comment_events.author_name", "article_comment_events.extra"}, nil},
 		"dropped in the table of records": {[]string{"article_comments.content", "article_comments.author_name", "article_comments.author_email"}, nil},
 		"hashed in the table of records":  {nil, []string{"article_comments.content", "article_comments.author_name", "article_comments.author_email"}},
@@ -255,7 +254,7 @@ func TestPrivateColumnsAreRemovedFromEvents(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := newWebhookHarness(t, smallWorld(), streamsWithEvents()...)
-			m.cfg.Privacy.Drop, m.cfg.Privacy.Hash, m.cfg.Privacy.Key = rules.drop, rules.hash, []byte("key")
+			m.cfg.Privacy.Drop, m.cfg.Privacy.Hash, m.cfg.Privacy.Key = privateColumns.drop, privateColumns.hash, []byte("key")
 			m.deliver(rawDelivery("c", webhook.CommentCreated, `{"id":"c1","content":{"type":"doc","content":[{"type":"text","text":"s3cret"}]},
 				"author":{"name":"s3cret","email":"s3cret@example.com"}}`))
 			m.deliver(rawDelivery("bad", webhook.CommentCreated, `{"content":"s3cret"}`))
@@ -275,13 +274,13 @@ func TestPrivateColumnsAreRemovedFromEvents(t *testing.T) {
 	}
 }
 
-// TestFirstDeliveryOfAnEventIsStored puts two deliveries with one id into the inbox. A receiver stores
+// TestFirstDeliveryOfAnEventIsStored puts two deliveries with the same id into the inbox. A receiver stores
 // both of them if it no longer has the id of the first delivery. The night must store the first delivery,
 // also if the streams of events are in reverse order.
 func TestFirstDeliveryOfAnEventIsStored(t *testing.T) {
 	t.Parallel()
 	for _, reversed := range []bool{false, true} {
-		t.Run(fmt.Sprintf("reversed %v", reversed), func(t *testing.T) {
+		t.Run(fmt.Sprintf("streams in reverse order %t", reversed), func(t *testing.T) {
 			t.Parallel()
 			otherReceiver := newWebhookHarness(t, smallWorld(), streamsWithEvents()...)
 			otherReceiver.deliver(rawDelivery("a", webhook.StatusChanged, `{"article_id":"2"}`))
@@ -310,7 +309,8 @@ func TestFirstDeliveryOfAnEventIsStored(t *testing.T) {
 }
 
 // TestNightEmptiesTheInbox checks that a published night removes the sealed segments of the inbox,
-// and that a dry run removes none. Each segment contains one delivery.
+// and that a dry run removes none. Each segment contains one delivery. The newest segment is open, and
+// all others are sealed.
 func TestNightEmptiesTheInbox(t *testing.T) {
 	t.Parallel()
 	m := newWebhookHarness(t, smallWorld(), streamsWithEvents()...)

@@ -44,7 +44,8 @@ func TestGradesFollowFromEvidence(t *testing.T) {
 			h := newHarness(t, world, "product_listings")
 			h.cfg.Fetch.PageSize = c.pageSize
 			c.fault.Path = "/products/listings"
-			if c.fault.Kind != sim.FaultStatus { // FaultStatus is the zero value: the case has no fault
+			// A case without a fault has the zero value, FaultStatus.
+			if c.fault.Kind != sim.FaultStatus {
 				h.service.SetFaults(c.fault)
 			}
 			res := h.goodNight()
@@ -85,13 +86,13 @@ func TestTrialListsWithoutPagesAreRequestedOnce(t *testing.T) {
 	h.cfg.Fetch.PageSize = 100
 	res := h.goodNight()
 	requests := h.service.Stats().Routes
-	for _, c := range []struct{ stream, route, parents string }{
+	for _, c := range []struct{ stream, route, parentTable string }{
 		{"article_comments", "/articles/{id}/comments", "articles"},
 		{"campaign_articles", "/campaigns/{id}/articles", "campaigns"},
 	} {
 		h.requireStream(res.Run, c.stream, fetch.Exact, "every id was read completely")
-		if n, want := requests[c.route], h.count(c.parents, "TRUE"); n != want || want == 0 {
-			t.Errorf("%s was requested %d times, want once for each of %d %s", c.route, n, want, c.parents)
+		if n, want := requests[c.route], h.count(c.parentTable, "TRUE"); n != want || want == 0 {
+			t.Errorf("%s was requested %d times, want once for each of %d %s", c.route, n, want, c.parentTable)
 		}
 	}
 	h.requireStream(res.Run, "cities", fetch.Exact, "the service does not page the list")

@@ -17,12 +17,12 @@ func TestTrialNightOnAFailingDisk(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	c := newCrashTrial(t, 9, fewStreams()...)
-	c.failAll(t, []stepCall{{Step: "mid write of a body", Nth: 4}, {Step: "before fsync of the draft"}, {Step: "before fsync beside latest"}})
+	c.failAtEachStep(t, []stepCall{{Step: "mid write of a body", Nth: 4}, {Step: "before fsync of the draft"}, {Step: "before fsync beside latest"}})
 	c.publishUndisturbed(t)
 }
 
-// TestTortureFailingDisk makes each write, sync, rename and removal fail once: before it begins, in
-// the middle, or after it. It does so in the first night and in a later night. The run must report
+// TestTortureFailingDisk makes each write, fsync, rename, link and removal fail once: before it begins,
+// in the middle, or after it. It does so in the first night and in a later night. The run must report
 // the error, and the published files must stay intact. The next run must repeat no requests and
 // write the same warehouse as a night without errors.
 func TestTortureFailingDisk(t *testing.T) {
@@ -31,10 +31,10 @@ func TestTortureFailingDisk(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var all []stepCall
-			var unpublishedNights, publishedNights int
+			var unpublished, published int
 			defer recordTrial(t, time.Now(), func() torture.Trial {
 				return torture.Trial{Name: "failing disk, " + name, Procedure: "each write, fsync, rename, link and removal fails once: before, during or after it",
-					Runs: len(all), Outcome: fmt.Sprintf("%d ended the night with an error, %d happened after the publish; the next run gave the same warehouse as an undisturbed run", unpublishedNights, publishedNights)}
+					Runs: len(all), Outcome: fmt.Sprintf("%d ended the night with an error, %d happened after the publish; the next run gave the same warehouse as an undisturbed run", unpublished, published)}
 			})
 			c := newCrashTrial(t, 10, someStreams()...)
 			for range earlierNights {
@@ -42,7 +42,7 @@ func TestTortureFailingDisk(t *testing.T) {
 			}
 			c.beginNight(t)
 			all = moveLinkStepsFirst(slices.DeleteFunc(stepCalls(c.steps), func(s stepCall) bool { return strings.HasSuffix(s.Step, " fsync beside catalog.duckdb") }))
-			unpublishedNights, publishedNights = c.failAll(t, all)
+			unpublished, published = c.failAtEachStep(t, all)
 			c.finish(t)
 		})
 	}
@@ -58,27 +58,27 @@ func moveLinkStepsFirst(all []stepCall) []stepCall {
 	return append(slices.DeleteFunc(all, func(s stepCall) bool { return !isLink(s) }), others...)
 }
 
-// failAll runs one night for each step, with an error at this step. It returns the numbers of
-// unpublished and published nights.
-func (c *crashTrial) failAll(t *testing.T, all []stepCall) (unpublishedNights, publishedNights int) {
+// failAtEachStep runs the night once for each step, with an error at this step. It returns the numbers
+// of runs that published no version and of runs that did.
+func (c *crashTrial) failAtEachStep(t *testing.T, steps []stepCall) (unpublished, published int) {
 	t.Helper()
-	for i, s := range all {
+	for i, s := range steps {
 		cause := []syscall.Errno{syscall.EIO, syscall.ENOSPC}[i%2]
-		if c.failOnce(t, s, cause) {
-			publishedNights++
+		if c.failAtStep(t, s, cause) {
+			published++
 		} else {
-			unpublishedNights++
+			unpublished++
 		}
 		if t.Failed() {
 			t.Fatalf("the checks after the failure at step %v failed", s)
 		}
 	}
-	return unpublishedNights, publishedNights
+	return unpublished, published
 }
 
-// failOnce runs the night in this process with an error at one step. A night that publishes
-// no version must end as failed and report the error.
-func (c *crashTrial) failOnce(t *testing.T, s stepCall, cause syscall.Errno) (published bool) {
+// failAtStep runs the night in this process with an error at one step. A run that publishes no version
+// must end as failed and report the error.
+func (c *crashTrial) failAtStep(t *testing.T, s stepCall, cause syscall.Errno) (published bool) {
 	t.Helper()
 	if c.runID == "" {
 		c.beginNight(t)
@@ -113,10 +113,10 @@ func (c *crashTrial) failOnce(t *testing.T, s stepCall, cause syscall.Errno) (pu
 func (c *crashTrial) requirePublished(t *testing.T, s stepCall, runID string, end nightEnd) {
 	t.Helper()
 	isDurable := !strings.HasSuffix(s.Step, "rename latest") && !strings.HasSuffix(s.Step, "fsync beside latest")
-	hasWarning := end.Code == 1 && strings.Contains(end.Error, "readers see the version")
+	isReported := end.Code == 1 && strings.Contains(end.Error, "readers see the version")
 	isComplete := end.Code == 0 && end.Outcome == ledger.Complete
 	isPartial := end.Code == 3 && end.Outcome == ledger.Partial && strings.Contains(end.Error, "injected at")
-	if isDurable && !isComplete && !isPartial || !isDurable && !hasWarning {
+	if isDurable && !isComplete && !isPartial || !isDurable && !isReported {
 		t.Errorf("%v: the published run %s ended %s with exit code %d, want complete or partial if the switch of latest is durable (%t), otherwise an error with \"readers see the version\": %s", s, runID, end.Outcome, end.Code, isDurable, end.Error)
 	}
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // TestTrialFullDiskKeepsTheLastSnapshot simulates a full disk by a limit for the size of files. Each
-// limit makes the run fail at another step. The error must name the cause, and the last snapshot
+// limit makes the run fail at a different step. The error must name the cause, and the last snapshot
 // must be kept. A run without a limit must resume the night.
 func TestTrialFullDiskKeepsTheLastSnapshot(t *testing.T) {
 	requireTrials(t)
@@ -17,7 +17,7 @@ func TestTrialFullDiskKeepsTheLastSnapshot(t *testing.T) {
 	c.publishUndisturbed(t)
 	catalog, err := os.Stat(filepath.Join(c.dir, "catalog.duckdb"))
 	must(t, err)
-	for _, limited := range []struct {
+	for _, limit := range []struct {
 		step         string
 		maxFileBytes int64
 	}{
@@ -25,7 +25,7 @@ func TestTrialFullDiskKeepsTheLastSnapshot(t *testing.T) {
 		{"begin version", catalog.Size() / 2},
 		{"publish version", catalog.Size() + 8<<10},
 	} {
-		c.requireDiskFull(t, job{MaxFileBytes: limited.maxFileBytes}, limited.step)
+		c.requireDiskFull(t, job{MaxFileBytes: limit.maxFileBytes}, limit.step)
 	}
 	c.publishUndisturbed(t)
 	requireNoTemporaryFiles(t, c.dir)

@@ -37,8 +37,8 @@ func newGatedHarness(t *testing.T, streams ...string) *harness {
 func (h *harness) stoppedNight(table string) pipeline.Result {
 	h.t.Helper()
 	res, err := h.failedNight(h.t.Context(), exitFailed)
-	mass, ok := errors.AsType[*load.MassDeleteError](err)
-	if !ok || !mass.Reread || len(mass.Losses) == 0 || mass.Losses[0].Table != table {
+	massDelete, ok := errors.AsType[*load.MassDeleteError](err)
+	if !ok || !massDelete.Reread || len(massDelete.Losses) == 0 || massDelete.Losses[0].Table != table {
 		h.t.Fatalf("got %v, want a MassDeleteError of %s after a second reading", err, table)
 	}
 	return res
@@ -75,7 +75,7 @@ func changeOf(res pipeline.Result, table string) load.Change {
 func TestTrialRunStoppedByAGateIsNotResumed(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	for _, isAccepted := range []bool{false, true} {
+	for _, acceptsLoss := range []bool{false, true} {
 		h := newGatedHarness(t, fewStreams()...)
 		ref := newReference(t, h.service, h.cfg.Streams)
 		h.service.SetFaults(emptyList("/products/listings", 0))
@@ -83,7 +83,7 @@ func TestTrialRunStoppedByAGateIsNotResumed(t *testing.T) {
 		// Now the service returns the complete list. The next run must not use the stored
 		// false responses, even if the operator has accepted the loss.
 		h.service.SetFaults()
-		h.cfg.AllowMassDelete = isAccepted
+		h.cfg.AllowMassDelete = acceptsLoss
 		h.at = h.at.Add(time.Minute)
 		res := h.mustComplete(pipeline.Run(t.Context(), h.cfg))
 		if res.Run.ID == stopped.Run.ID {

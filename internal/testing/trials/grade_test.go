@@ -43,9 +43,9 @@ func (r lastReads) record(h *harness, snapshotAt time.Time) {
 // time is before snapshotAt.
 func (r lastReads) oldest(stream string, snapshotAt time.Time) string {
 	var oldest time.Time
-	for _, read := range r[stream] {
-		if read.Before(snapshotAt) && (oldest.IsZero() || read.Before(oldest)) {
-			oldest = read
+	for _, readAt := range r[stream] {
+		if readAt.Before(snapshotAt) && (oldest.IsZero() || readAt.Before(oldest)) {
+			oldest = readAt
 		}
 	}
 	if oldest.IsZero() {
@@ -145,7 +145,7 @@ func TestTrialExactStreamsEqualTheService(t *testing.T) {
 	h.useChangedDetails(5, 3)
 	ref := newReference(t, h.service, h.cfg.Streams)
 	h.goodNight()
-	ref.currentRows()
+	ref.currentRows() // collects the ids in the lists of the first night
 	for range 4 {
 		res := h.goodNight()
 		current, catalog := ref.currentRows(), h.catalog()
@@ -218,10 +218,10 @@ func TestGradeOfAListWithForbiddenDetails(t *testing.T) {
 	}
 }
 
-// TestTrialWithdrawnListingWithoutOutlet removes the outlet id from all listings, and later
+// TestTrialOutletOfAWithdrawnProductIsRequested removes the outlet id from all listings, and later
 // withdraws a product. The next night must still know the outlet of the product, and must request
 // only the products of that outlet.
-func TestTrialWithdrawnListingWithoutOutlet(t *testing.T) {
+func TestTrialOutletOfAWithdrawnProductIsRequested(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	world := smallWorld()

@@ -35,52 +35,52 @@ func TestTrialOtherRunsBesideAHeldNight(t *testing.T) {
 	if !errors.As(err, new(*pipeline.HoldError)) {
 		t.Fatal(err)
 	}
-	held, original, heldAt := res.Run.ID, m.cfg, m.at
-	lenient, err := checks.Load("", map[string]checks.Rule{"prices_scaled": {Severity: "off"}, "price_median_moved": {Severity: "warn"}}, nil)
+	held, originalCfg, heldAt := res.Run.ID, m.cfg, m.at
+	lenientChecks, err := checks.Load("", map[string]checks.Rule{"prices_scaled": {Severity: "off"}, "price_median_moved": {Severity: "warn"}}, nil)
 	must(t, err)
 	faults := []sim.ValueFault{{Kind: sim.ValueCents, Day: m.service.Day()}}
 	run := func() (pipeline.Result, error) { return pipeline.Run(t.Context(), m.cfg) }
 	replay := func() (pipeline.Result, error) { return pipeline.Replay(t.Context(), m.cfg, held) }
 	for _, c := range []heldNightCase{
-		{name: "night", do: run, heldAfter: noneHeld, isChecked: true},
-		{name: "night with wrong values", faults: faults, do: run, heldAfter: otherHeld, published: second},
-		{name: "night of other streams", faults: faults, configure: func(cfg *pipeline.Config) { cfg.Chosen = []string{"tags"} }, do: run, heldAfter: noneHeld, isChecked: true},
-		{name: "night of the same streams", faults: faults, configure: func(cfg *pipeline.Config) { cfg.Chosen = []string{"product_listings"} }, do: run, heldAfter: otherHeld, published: second},
-		{name: "dry run", faults: faults, configure: func(cfg *pipeline.Config) { cfg.DryRun = true }, do: run, heldAfter: sameHeld, published: second},
-		{name: "refresh", do: func() (res pipeline.Result, err error) {
+		{name: "night", operate: run, heldAfter: noneHeld, isChecked: true},
+		{name: "night with wrong values", faults: faults, operate: run, heldAfter: otherHeld, published: second},
+		{name: "night of other streams", faults: faults, configure: func(cfg *pipeline.Config) { cfg.Chosen = []string{"tags"} }, operate: run, heldAfter: noneHeld, isChecked: true},
+		{name: "night of the same streams", faults: faults, configure: func(cfg *pipeline.Config) { cfg.Chosen = []string{"product_listings"} }, operate: run, heldAfter: otherHeld, published: second},
+		{name: "dry run", faults: faults, configure: func(cfg *pipeline.Config) { cfg.DryRun = true }, operate: run, heldAfter: sameHeld, published: second},
+		{name: "refresh", operate: func() (res pipeline.Result, err error) {
 			if res, err = pipeline.Refresh(t.Context(), m.cfg, pipeline.Targets{}); errors.Is(err, pipeline.ErrPending) {
 				err = nil
 			}
 			return res, err
 		}, heldAfter: sameHeld, published: second},
-		{name: "replay", do: replay, heldAfter: otherHeld, published: second},
-		{name: "replay with other rules", configure: func(cfg *pipeline.Config) { cfg.Checks = lenient }, do: replay, heldAfter: noneHeld, isChecked: true},
-		{name: "rebuild", do: func() (res pipeline.Result, err error) {
+		{name: "replay", operate: replay, heldAfter: otherHeld, published: second},
+		{name: "replay with lenient checks", configure: func(cfg *pipeline.Config) { cfg.Checks = lenientChecks }, operate: replay, heldAfter: noneHeld, isChecked: true},
+		{name: "rebuild", operate: func() (res pipeline.Result, err error) {
 			rebuilt, err := pipeline.Rebuild(t.Context(), m.cfg, false)
 			res.Run.ID = rebuilt.Manifest.RunID
 			return res, err
 		}, heldAfter: noneHeld},
-		{name: "rollback", do: func() (res pipeline.Result, err error) {
+		{name: "rollback", operate: func() (res pipeline.Result, err error) {
 			_, err = warehouseOf(t, m.cfg).Rollback(first, m.at)
 			return res, err
 		}, heldAfter: sameHeld, published: first},
-		{name: "publish", do: func() (res pipeline.Result, err error) {
-			h, err := warehouseOf(t, m.cfg).PublishHeld(t.Context(), []string{"prices_scaled", "price_median_moved"}, m.at)
-			return pipeline.Result{Run: h.Run}, err
+		{name: "publish", operate: func() (res pipeline.Result, err error) {
+			published, err := warehouseOf(t, m.cfg).PublishHeld(t.Context(), []string{"prices_scaled", "price_median_moved"}, m.at)
+			return pipeline.Result{Run: published.Run}, err
 		}, heldAfter: noneHeld, isChecked: true},
-		{name: "discard", do: func() (res pipeline.Result, err error) {
+		{name: "discard", operate: func() (res pipeline.Result, err error) {
 			_, err = warehouseOf(t, m.cfg).DiscardHeld()
 			return res, err
 		}, heldAfter: noneHeld, published: second},
 	} {
-		m.cfg, m.at = original, heldAt.Add(time.Hour)
+		m.cfg, m.at = originalCfg, heldAt.Add(time.Hour)
 		m.cfg.Warehouse.Dir = t.TempDir()
-		must(t, os.CopyFS(m.cfg.Warehouse.Dir, os.DirFS(original.Warehouse.Dir)))
+		must(t, os.CopyFS(m.cfg.Warehouse.Dir, os.DirFS(originalCfg.Warehouse.Dir)))
 		if c.configure != nil {
 			c.configure(&m.cfg)
 		}
 		m.service.SetValueFaults(c.faults...)
-		res, err := c.do()
+		res, err := c.operate()
 		isHeld := errors.As(err, new(*pipeline.HoldError))
 		if isHeld != (c.heldAfter == otherHeld) || err != nil && !isHeld {
 			t.Errorf("%s: got the error %v, want the state %q", c.name, err, c.heldAfter)
@@ -88,7 +88,7 @@ func TestTrialOtherRunsBesideAHeldNight(t *testing.T) {
 		}
 		c.check(t, m.harness, held, res.Run.ID)
 		// The next night must be a new run, and must contain the event.
-		m.cfg.Chosen, m.cfg.DryRun, m.cfg.Checks = original.Chosen, false, lenient
+		m.cfg.Chosen, m.cfg.DryRun, m.cfg.Checks = originalCfg.Chosen, false, lenientChecks
 		m.service.SetValueFaults()
 		next := m.sameDayNight()
 		if next.Run.ID == held || next.Run.Attempts > 1 {
@@ -120,7 +120,7 @@ type heldNightCase struct {
 	faults []sim.ValueFault
 	// configure changes the configuration before the operation. Nil means no change.
 	configure func(cfg *pipeline.Config)
-	do        func() (pipeline.Result, error)
+	operate   func() (pipeline.Result, error)
 	// heldAfter is sameHeld, otherHeld or noneHeld.
 	heldAfter string
 	// published is the run that must be published. Empty means the run of the operation.
@@ -135,17 +135,17 @@ type heldNightCase struct {
 func (c heldNightCase) check(t *testing.T, m *harness, held, run string) {
 	t.Helper()
 	w := warehouseOf(t, m.cfg)
-	h, ok, err := w.Held()
+	heldNight, ok, err := w.Held()
 	must(t, err)
 	heldAfter := noneHeld
 	switch {
-	case ok && h.Manifest.RunID == held:
+	case ok && heldNight.Manifest.RunID == held:
 		heldAfter = sameHeld
 	case ok:
 		heldAfter = otherHeld
 	}
 	if heldAfter != c.heldAfter {
-		t.Errorf("%s: got the state %q with the held run %q, want the state %q", c.name, heldAfter, h.Manifest.RunID, c.heldAfter)
+		t.Errorf("%s: got the state %q with the held run %q, want the state %q", c.name, heldAfter, heldNight.Manifest.RunID, c.heldAfter)
 	}
 	published := c.published
 	if published == "" {
@@ -171,8 +171,8 @@ func (c heldNightCase) check(t *testing.T, m *harness, held, run string) {
 // heldJob creates, publishes or discards a held night in a child process.
 type heldJob struct {
 	job
-	// Do is "hold", "publish" or "discard".
-	Do string
+	// Operation is "hold", "publish" or "discard".
+	Operation string
 }
 
 // config returns the configuration of a night that reads listings and tags and has one check.
@@ -195,7 +195,7 @@ func (j heldJob) mustConfig(t *testing.T) pipeline.Config {
 
 // operate runs the operation in the current process.
 func (j heldJob) operate(ctx context.Context, cfg pipeline.Config) error {
-	if j.Do == "hold" {
+	if j.Operation == "hold" {
 		_, err := pipeline.Run(ctx, cfg)
 		return err
 	}
@@ -203,11 +203,11 @@ func (j heldJob) operate(ctx context.Context, cfg pipeline.Config) error {
 	if err != nil {
 		return err
 	}
-	lock, err := w.Lock(j.Do, j.At)
+	lock, err := w.Lock(j.Operation, j.At)
 	if err != nil {
 		return err
 	}
-	if j.Do == "publish" {
+	if j.Operation == "publish" {
 		_, err = w.PublishHeld(ctx, []string{"prices_scaled"}, j.At)
 	} else {
 		_, err = w.DiscardHeld()
@@ -233,32 +233,32 @@ func TestTrialKilledOperationsOnAHeldNight(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newHarness(t, trialWorld(1))
-	original := t.TempDir() // the warehouse before the operation
+	startDir := t.TempDir() // the warehouse before the next operation
 	h.service.Advance(1)
-	j := heldJob{job: job{URL: h.server.URL, Dir: original, At: h.service.Now().Add(2 * time.Hour)}}
+	j := heldJob{job: job{URL: h.server.URL, Dir: startDir, At: h.service.Now().Add(2 * time.Hour)}}
 	first := h.mustComplete(pipeline.Run(t.Context(), j.mustConfig(t))).Run.ID
 	h.service.Advance(1)
 	j.At = h.service.Now().Add(2 * time.Hour)
 	held := ""
 	fault := sim.ValueFault{Kind: sim.ValueCents, Day: h.service.Day()}
-	for _, do := range []string{"hold", "publish", "discard"} {
+	for _, operation := range []string{"hold", "publish", "discard"} {
 		h.service.SetValueFaults(fault)
-		j.Do, j.KillAt = do, stepCall{}
-		dirBefore := original
+		j.Operation, j.KillAt = operation, stepCall{}
+		dirBefore := startDir
 		recordedDir := copyWarehouse(t, dirBefore)
 		j.Dir = recordedDir
 		cfg := j.mustConfig(t)
 		var recorder stepRecorder
 		cfg.Warehouse.Step = recorder.record
-		if err := j.operate(t.Context(), cfg); (err != nil) != (do == "hold") {
-			t.Fatalf("%s: %v", do, err)
+		if err := j.operate(t.Context(), cfg); (err != nil) != (operation == "hold") {
+			t.Fatalf("%s: %v", operation, err)
 		}
-		if do == "hold" {
+		if operation == "hold" {
 			night, ok, err := warehouseOf(t, cfg).Held()
 			if err != nil || !ok {
 				t.Fatalf("no night is held (%v)", err)
 			}
-			held, original = night.Manifest.RunID, recordedDir
+			held, startDir = night.Manifest.RunID, recordedDir
 		}
 		firstKill := max(0, slices.Index(recorder.steps, "merged"))
 		calls := map[string]int{} // calls of each step so far
@@ -275,11 +275,11 @@ func TestTrialKilledOperationsOnAHeldNight(t *testing.T) {
 				kills++
 			}
 			h.service.SetValueFaults()
-			requireOldOrNewState(t, j, do, first, held)
+			requireOldOrNewState(t, j, first, held)
 		}
-		t.Logf("%s: %d kills at %d steps", do, kills, len(recorder.steps)-firstKill)
+		t.Logf("%s: %d kills at %d steps", operation, kills, len(recorder.steps)-firstKill)
 		if kills == 0 {
-			t.Errorf("%s was not killed at any step, want at least one kill", do)
+			t.Errorf("%s was not killed at any step, want at least one kill", operation)
 		}
 	}
 }
@@ -302,30 +302,30 @@ func copyWarehouse(t *testing.T, from string) string {
 
 // requireOldOrNewState checks that a killed operation took effect completely or not at all. Then it
 // runs the next night, which must publish.
-func requireOldOrNewState(t *testing.T, j heldJob, do, first, held string) {
+func requireOldOrNewState(t *testing.T, j heldJob, first, held string) {
 	t.Helper()
-	description := do + ", killed at " + j.KillAt.String()
+	description := j.Operation + ", killed at " + j.KillAt.String()
 	j.KillAt = stepCall{}
 	cfg := j.mustConfig(t)
 	w := warehouseOf(t, cfg)
 	published := requireIntact(t, j.Dir)
-	h, ok, err := w.Held()
+	heldNight, ok, err := w.Held()
 	must(t, err)
-	if published != first && !(published == held && do == "publish") || ok && (h.Manifest.RunID != held || published == held) {
-		t.Errorf("%s: latest is %s and %q is held, want the state before or after the operation", description, published, h.Manifest.RunID)
+	if published != first && !(published == held && j.Operation == "publish") || ok && (heldNight.Manifest.RunID != held || published == held) {
+		t.Errorf("%s: latest is %s and %q is held, want the state before or after the operation", description, published, heldNight.Manifest.RunID)
 	}
 	if damaged, _ := w.CheckHeld(t.Context(), true); len(damaged) > 0 {
 		t.Errorf("%s: the held night has the damage %v, want none", description, damaged)
 	}
 	j.At = j.At.Add(time.Hour)
 	res, err := pipeline.Run(t.Context(), j.mustConfig(t))
-	if errors.As(err, new(*pipeline.HoldError)) && do == "hold" && !ok {
+	if errors.As(err, new(*pipeline.HoldError)) && j.Operation == "hold" && !ok {
 		// The night was killed before it was held. The run above resumed it with the same
-		// responses, so that a check held it.
+		// responses, so a check held it.
 		j.At = j.At.Add(time.Hour)
 		res, err = pipeline.Run(t.Context(), j.mustConfig(t))
 	}
-	if hold := (*pipeline.HoldError)(nil); errors.As(err, &hold) && do == "publish" && published == held {
+	if hold := (*pipeline.HoldError)(nil); errors.As(err, &hold) && j.Operation == "publish" && published == held {
 		// Wrong prices are published, so a check holds the night with the correct prices too.
 		_, err = warehouseOf(t, cfg).PublishHeld(t.Context(), []string{"prices_scaled"}, j.At)
 		res.Run.ID = hold.Run

@@ -16,20 +16,20 @@ import (
 	"placementsync/internal/sim"
 )
 
-// faultKind is a kind of fault. Exactly one of the fields fault, spoil and detour is set.
+// faultKind is a kind of fault. Exactly one of the fields fault, spoil and detourAddress is set.
 type faultKind struct {
 	name string
 	// fault is a fault of the demo service.
 	fault *sim.Fault
 	// spoil sends another body instead of the body of the service.
 	spoil func(rw http.ResponseWriter, body []byte)
-	// detour returns the address of another server, which gets the affected requests.
-	detour func(t *testing.T) string
-	// timeout is the timeout of an attempt. 0 means two seconds.
+	// detourAddress returns the address of another server, which gets the affected requests.
+	detourAddress func(t *testing.T) string
+	// timeout limits the time of an attempt. 0 means two seconds.
 	timeout time.Duration
-	// noise reports whether a stored string may come from the fault. Nil means that all stored
+	// isNoise reports whether a stored string may come from the fault. Nil means that all stored
 	// strings must come from the service.
-	noise func(text string) bool
+	isNoise func(text string) bool
 }
 
 func statusFault(name string, code int, retryAfter string) faultKind {
@@ -63,8 +63,8 @@ func refusalFaults() []faultKind {
 
 func connectionFaults() []faultKind {
 	return []faultKind{
-		{name: "connection refused", detour: closedAddress},
-		{name: "TLS failure", detour: untrustedServer},
+		{name: "connection refused", detourAddress: closedAddress},
+		{name: "TLS failure", detourAddress: untrustedServer},
 		{name: "reset before the first byte", fault: &sim.Fault{Kind: sim.FaultReset}},
 		{name: "reset in mid-body", fault: &sim.Fault{Kind: sim.FaultResetBody}},
 		{name: "truncated body", fault: &sim.Fault{Kind: sim.FaultTruncate}},
@@ -86,7 +86,7 @@ func bodyFaults() []faultKind {
 		rewriteFault("NUL byte", func(body []byte) []byte { return addField(body, "\"a\x00b\"") }),
 		{name: "escaped NUL and invalid UTF-8", fault: &sim.Fault{Kind: sim.FaultRewrite, Rewrite: func(body []byte) []byte {
 			return addField(body, "\"a\\u0000b\xff\xc3(\"")
-		}}, noise: func(text string) bool { return strings.HasPrefix(text, "a\x00b\uFFFD") }},
+		}}, isNoise: func(text string) bool { return strings.HasPrefix(text, "a\x00b\uFFFD") }},
 		rewriteFault("duplicate keys", duplicateFields),
 	}
 }
@@ -121,7 +121,7 @@ func addField(body []byte, value string) []byte {
 }
 
 // duplicateFields duplicates the first field of the envelope and of each record. The second
-// value is the correct one.
+// of two values is the correct value.
 func duplicateFields(body []byte) []byte {
 	body = bytes.ReplaceAll(body, []byte(firstKey), []byte(`{"id":"another","id":`))
 	brace := bytes.IndexByte(body, '{')
@@ -189,5 +189,5 @@ func largeRecord(name string, size int) faultKind {
 		}
 		_, _ = rw.Write(after)
 	}
-	return faultKind{name: name, spoil: spoil, timeout: 20 * time.Second, noise: func(text string) bool { return len(text) == size }}
+	return faultKind{name: name, spoil: spoil, timeout: 20 * time.Second, isNoise: func(text string) bool { return len(text) == size }}
 }

@@ -74,14 +74,14 @@ func (f faultProxy) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	f.spoil(rw, recorder.Body.Bytes())
 }
 
-// detour sends the affected requests to another address.
-type detour struct {
+// detourTransport sends the affected requests to another address.
+type detourTransport struct {
 	*http.Transport
 	faultSelector *faultSelector
 	to            *url.URL
 }
 
-func (d detour) RoundTrip(r *http.Request) (*http.Response, error) {
+func (d detourTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if d.faultSelector.affects(r) {
 		r = r.Clone(r.Context())
 		r.URL.Scheme, r.URL.Host = d.to.Scheme, d.to.Host

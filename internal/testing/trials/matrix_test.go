@@ -67,13 +67,13 @@ func TestTortureFaultMatrix(t *testing.T) {
 	for i, kind := range faultKinds() {
 		t.Run(kind.name, func(t *testing.T) {
 			var rows []torture.Row
-			for n, frequency := range rates() {
-				t.Run(frequency.name, func(t *testing.T) {
+			for n, r := range rates() {
+				t.Run(r.name, func(t *testing.T) {
 					place := 10*i + n
-					row := newMatrixCell(t, uint64(place), kind, someStreams()...).runNights(t, frequency)
+					row := newMatrixCell(t, uint64(place), kind, someStreams()...).runNights(t, r)
 					row.Place = place
-					if row.Peak > maxMemory {
-						t.Errorf("the process used %d MiB, want at most %d", row.Peak>>20, maxMemory>>20)
+					if row.Peak > maxMemoryBytes {
+						t.Errorf("the process used %d MiB, want at most %d", row.Peak>>20, maxMemoryBytes>>20)
 					}
 					rows = append(rows, row)
 				})
@@ -83,9 +83,9 @@ func TestTortureFaultMatrix(t *testing.T) {
 	}
 }
 
-// maxMemory is the default of warehouse.memory_limit, 512 MB, plus the 480 MiB that its documentation
+// maxMemoryBytes is the default of warehouse.memory_limit, 512 MB, plus the 480 MiB that its documentation
 // allows for the rest of the program. The test process also runs the service.
-const maxMemory = 512_000_000 + 480<<20
+const maxMemoryBytes = 512_000_000 + 480<<20
 
 // recordTrial stores the result of a trial that passed or failed.
 func recordTrial(t *testing.T, startedAt time.Time, result func() torture.Trial) {
@@ -123,10 +123,10 @@ func newMatrixCell(t *testing.T, seed uint64, kind faultKind, streams ...string)
 	f.BaseURL, f.RequestsPerSecond, f.Burst, f.PageSize, f.MaxPasses, f.MaxPages = server.URL, 2000, 50, 3, 4, 50
 	f.Timeout = cmp.Or(kind.timeout, 2*time.Second)
 	f.Retry = fetch.Retry{MaxRetries: 5, Base: time.Millisecond, Max: 10 * time.Millisecond, Jitter: 0.1}
-	if kind.detour != nil {
-		to, err := url.Parse(kind.detour(t))
+	if kind.detourAddress != nil {
+		to, err := url.Parse(kind.detourAddress(t))
 		must(t, err)
-		f.Transport = detour{&http.Transport{DisableCompression: true}, c.faultSelector, to}
+		f.Transport = detourTransport{&http.Transport{DisableCompression: true}, c.faultSelector, to}
 	}
 	return c
 }
@@ -180,7 +180,7 @@ func (c *matrixCell) isUnaffected() bool {
 
 // runFaultyNight runs a night with the fault and checks its outcome.
 func (c *matrixCell) runFaultyNight(t *testing.T) {
-	before := c.publishedKeys(t)
+	keysBefore := c.publishedKeys(t)
 	latestBefore := c.latestRun()
 	ctx, cancel := context.WithTimeout(t.Context(), c.maxDuration())
 	defer cancel()
@@ -202,7 +202,7 @@ func (c *matrixCell) runFaultyNight(t *testing.T) {
 	} else {
 		c.row.Partial++
 	}
-	c.requireNoLoss(t, before)
+	c.requireNoLoss(t, keysBefore)
 }
 
 // requireFailed checks a night that returned an error. It must be reported as failed, and must not
@@ -259,7 +259,7 @@ func (c *matrixCell) publishedRows(t *testing.T, spec tableSpec) []textRow {
 		if !hasNoise {
 			continue
 		}
-		if c.kind.noise == nil || !c.kind.noise(noise) {
+		if c.kind.isNoise == nil || !c.kind.isNoise(noise) {
 			t.Errorf("%s contains %.40q, which neither the service nor the fault may send", spec.table, noise)
 		}
 		if delete(extra, noiseField); len(extra) == 0 {
@@ -288,18 +288,18 @@ func (c *matrixCell) publishedKeys(t *testing.T) map[string]map[string]bool {
 	return all
 }
 
-// requireNoLoss checks that the night removed no row whose record the service still has. before
-// contains the keys of the published rows before the night.
-func (c *matrixCell) requireNoLoss(t *testing.T, before map[string]map[string]bool) {
+// requireNoLoss checks that the night removed no row whose record the service still has.
+// keysBefore contains the keys of the published rows before the night.
+func (c *matrixCell) requireNoLoss(t *testing.T, keysBefore map[string]map[string]bool) {
 	t.Helper()
-	current, after := c.ref.currentRows(), c.publishedKeys(t)
+	current, keysAfter := c.ref.currentRows(), c.publishedKeys(t)
 	for _, spec := range c.ref.uniqueTables() {
 		for _, r := range current[spec.table] {
 			var parts []string
 			for _, name := range strings.Fields(spec.key) {
 				parts = append(parts, r[name])
 			}
-			if key := strings.Join(parts, "/"); before[spec.table][key] && !after[spec.table][key] {
+			if key := strings.Join(parts, "/"); keysBefore[spec.table][key] && !keysAfter[spec.table][key] {
 				c.row.Lost++
 				t.Errorf("%s lost the row %s, whose record the service still has", spec.table, key)
 			}

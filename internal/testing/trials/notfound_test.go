@@ -46,15 +46,15 @@ func (h *harness) listedArticles() (ids []string) {
 	return ids
 }
 
-// TestGateStopsAnEndpointOf404s lets the service return 404 for every article in a first night,
-// although the lists of campaigns contain the articles. The night must stop.
-func TestGateStopsAnEndpointOf404s(t *testing.T) {
+// TestGateStopsANightWith404ForAllArticles lets the service return 404 for every article in a first
+// night, although the lists of campaigns contain the articles. The night must stop.
+func TestGateStopsANightWith404ForAllArticles(t *testing.T) {
 	t.Parallel()
 	h := newArticleHarness(t, 7)
 	h.service.SetFaults(sim.Fault{Route: "/articles/{id}", Kind: sim.FaultStatus, Status: http.StatusNotFound})
 	res, err := h.night()
-	mass, stopped := errors.AsType[*load.MassDeleteError](err)
-	if !stopped || !mass.Reread || res.Run.ExitCode != 1 || h.latestRun() != "" {
+	massDelete, stopped := errors.AsType[*load.MassDeleteError](err)
+	if !stopped || !massDelete.Reread || res.Run.ExitCode != 1 || h.latestRun() != "" {
 		t.Fatalf("the night ended with exit code %d and published %q: %v; want exit code 1, no version and a MassDeleteError with Reread", res.Run.ExitCode, h.latestRun(), err)
 	}
 	for _, want := range []string{"the service returned 404 for ", " ids of articles although a list contains them"} {
@@ -67,13 +67,14 @@ func TestGateStopsAnEndpointOf404s(t *testing.T) {
 	partial := h.partialNight()
 	h.requireStream(partial.Run, "articles", fetch.BestEffort, "returned 404")
 	if s := streamOf(t, partial.Run, "articles"); s.Fetched != 0 || !s.Incomplete {
-		t.Errorf("the stream articles has %+v, want no fetched row and Incomplete", s)
+		t.Errorf("the stream articles has %+v, want no fetched detail and Incomplete", s)
 	}
 }
 
 // TestTrialListedArticlesWith404AreKept lets the service return 404 for some articles, in the first
 // night or in a later night. With up to three of these articles the night is complete, and with more
-// it is partial. A later night must keep their rows, because the lists of campaigns contain them.
+// it is partial. A later night must keep the rows of these articles, because the lists of
+// campaigns contain them.
 func TestTrialListedArticlesWith404AreKept(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -121,8 +122,8 @@ func TestTrialListedArticlesWith404AreKept(t *testing.T) {
 					t.Errorf("fetched %d articles with Incomplete %t, want %d and %t", s.Fetched, s.Incomplete, h.count("articles", "TRUE")-keptRows, c.partial)
 				}
 				for _, id := range missing {
-					if n := h.count("articles", "id = ?", id); (n == 1) != !isFirst {
-						t.Errorf("article %s has %d rows, want none in a first night (%t), else 1", id, n, isFirst)
+					if n := h.count("articles", "id = ?", id); (n == 1) == isFirst {
+						t.Errorf("article %s has %d rows, want 1, or none in a first night (first night: %t)", id, n, isFirst)
 					}
 					if n := h.count("meta.deletions", "key LIKE ?", "%"+id+"%"); n != 0 {
 						t.Errorf("meta.deletions has %d rows of article %s, want none", n, id)
@@ -151,7 +152,7 @@ func TestOrderIsDeletedWhenNoListContainsIt(t *testing.T) {
 	h.goodNight()
 	id := h.queryOne("SELECT min(order_id) FROM order_items")
 	faults := orderDeletionFaults(id)
-	h.service.SetFaults(faults[0])
+	h.service.SetFaults(faults[0]) // 404, but the list still contains the order
 	res := h.sameDayNight()
 	h.requireStream(res.Run, "order_details", fetch.Repaired, "1 of ")
 	if h.count("orders", "id = ?", id) != 1 || h.count("meta.deletions", "TRUE") != 0 {
@@ -162,8 +163,8 @@ func TestOrderIsDeletedWhenNoListContainsIt(t *testing.T) {
 }
 
 // TestTrialArticleOfACarriedCampaignIsKept lets the service return 404 for articles of campaigns that
-// the night does not request again. The rows of these campaigns from earlier nights contain the
-// articles, so the articles must be kept.
+// the night does not request again. The stored rows of these campaigns contain the articles, so
+// the articles must be kept.
 func TestTrialArticleOfACarriedCampaignIsKept(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

@@ -11,7 +11,7 @@ import (
 	"placementsync/internal/pipeline"
 )
 
-// TestRunOfAnotherTeamIsNotResumed changes the team between an interrupted run and the next one.
+// TestRunOfAnotherTeamIsNotResumed changes the team between an interrupted run and the next run.
 func TestRunOfAnotherTeamIsNotResumed(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, smallWorld(), fewStreams()...)

@@ -87,7 +87,8 @@ func copyWithLinks(t *testing.T, from, to string) {
 	t.Helper()
 	trace := newDiskTrace(t, from)
 	must(t, trace.step("copy", ""))
-	trace.write(t, trace.points[0], outages(rand.New(rand.NewPCG(0, 0)), 1)[0], to)
+	// No change is pending, so every outage leaves the same folder.
+	trace.createFolder(t, trace.points[0], outages(rand.New(rand.NewPCG(0, 0)), 1)[0], to)
 }
 
 // publishedRun returns the id of the published run, or "" if there is none.
@@ -103,7 +104,7 @@ func publishedRun(t *testing.T, dir string) string {
 
 // cutPower creates folders that a power cut could leave at the recorded points, and calls check for
 // each folder. It creates at most limit folders and returns their number. Until an event is acknowledged,
-// it skips folders with equal content.
+// it skips folders whose content equals an earlier folder.
 func (p *powerTrial) cutPower(t *testing.T, seed uint64, limit int, check func(t *testing.T, dir string, point tracePoint)) (states int) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -120,7 +121,7 @@ func (p *powerTrial) cutPower(t *testing.T, seed uint64, limit int, check func(t
 			}
 			dir, err := os.MkdirTemp(t.TempDir(), "")
 			must(t, err)
-			sum := p.trace.write(t, point, o, dir)
+			sum := p.trace.createFolder(t, point, o, dir)
 			if len(point.acknowledged) == 0 && seen[sum] {
 				must(t, os.RemoveAll(dir))
 				continue
@@ -162,9 +163,9 @@ func versionFolders(t *testing.T, dir string) []string {
 }
 
 // requireNextNight runs the night after a power cut. The night must publish the rows of the warehouse
-// in the folder reference, or any rows if reference is empty. If repeat is set, it repeats the
-// interrupted operation after the night. At the end the warehouse must have no damage.
-func (p *powerTrial) requireNextNight(t *testing.T, dir, reference string, repeat func(cfg pipeline.Config) error) {
+// in referenceDir, or any rows if referenceDir is empty. If repeat is set, requireNextNight calls it after
+// the night, to repeat the interrupted operation. At the end the warehouse must have no damage.
+func (p *powerTrial) requireNextNight(t *testing.T, dir, referenceDir string, repeat func(cfg pipeline.Config) error) {
 	t.Helper()
 	cfg := p.configFor(dir)
 	at := p.at.Add(time.Minute)
@@ -185,8 +186,8 @@ func (p *powerTrial) requireNextNight(t *testing.T, dir, reference string, repea
 	for _, damage := range report.Damage {
 		t.Errorf("integrity.Check found %+v after the next night, want no damage", damage)
 	}
-	if reference != "" {
-		requireSameMain(t, reference, dir)
+	if referenceDir != "" {
+		requireSameMain(t, referenceDir, dir)
 	}
 }
 
@@ -210,7 +211,7 @@ func TestTrialPowerCut(t *testing.T) {
 }
 
 // TestTorturePowerCut simulates power cuts at every change of the disk. Each power cut loses
-// another subset of the changes since the last fsync. The snapshot from before or after the
+// a different subset of the changes since the last fsync. The snapshot from before or after the
 // operation must be published. The next night must succeed and must contain all acknowledged
 // events. After it, the warehouse must have no damage.
 func TestTorturePowerCut(t *testing.T) {
@@ -294,16 +295,16 @@ func withLock(cfg pipeline.Config, name string, operate func(w *warehouse.Wareho
 func cutNight(t *testing.T, seed uint64, limit, nights int) int {
 	t.Helper()
 	p := newPowerTrial(t, nights)
-	reference := p.record(t, func(cfg pipeline.Config) error {
+	referenceDir := p.record(t, func(cfg pipeline.Config) error {
 		res, err := pipeline.Run(t.Context(), cfg)
 		p.mustComplete(res, err)
 		return nil
 	})
 	return p.cutPower(t, seed, limit, func(t *testing.T, dir string, _ tracePoint) {
-		if p.requireSnapshot(t, dir) == p.allowedRuns[1] {
-			requireSameWarehouse(t, reference, dir)
+		if nightRun := p.allowedRuns[1]; p.requireSnapshot(t, dir) == nightRun {
+			requireSameWarehouse(t, referenceDir, dir)
 		}
-		p.requireNextNight(t, dir, reference, nil)
+		p.requireNextNight(t, dir, referenceDir, nil)
 	})
 }
 
@@ -312,13 +313,13 @@ func cutNight(t *testing.T, seed uint64, limit, nights int) int {
 func cutOperation(t *testing.T, seed uint64, limit int, operate, repeat func(cfg pipeline.Config) error) int {
 	t.Helper()
 	p := newPowerTrial(t, 3)
-	reference := t.TempDir()
-	copyWithLinks(t, p.original, reference)
-	p.requireNextNight(t, reference, "", nil)
+	referenceDir := t.TempDir()
+	copyWithLinks(t, p.original, referenceDir)
+	p.requireNextNight(t, referenceDir, "", nil)
 	p.record(t, operate)
 	return p.cutPower(t, seed, limit, func(t *testing.T, dir string, _ tracePoint) {
 		p.requireSnapshot(t, dir)
-		p.requireNextNight(t, dir, reference, repeat)
+		p.requireNextNight(t, dir, referenceDir, repeat)
 	})
 }
 
@@ -348,9 +349,9 @@ func cutHeld(t *testing.T, seed uint64, limit int, decide func(w *warehouse.Ware
 			return withLock(cfg, "decision", func(w *warehouse.Warehouse) error { return decide(w, cfg.Now()) })
 		}
 	}
-	reference := t.TempDir()
-	copyWithLinks(t, p.original, reference)
-	p.requireNextNight(t, reference, "", nil)
+	referenceDir := t.TempDir()
+	copyWithLinks(t, p.original, referenceDir)
+	p.requireNextNight(t, referenceDir, "", nil)
 	p.record(t, operate)
 	return p.cutPower(t, seed, limit, func(t *testing.T, dir string, _ tracePoint) {
 		published := p.requireSnapshot(t, dir)
@@ -360,7 +361,7 @@ func cutHeld(t *testing.T, seed uint64, limit int, decide func(w *warehouse.Ware
 		if damaged, _ := w.CheckHeld(t.Context(), true); ok && (h.Manifest.RunID == published || len(damaged) > 0) {
 			t.Errorf("run %s is held with the damaged files %v and %s is published, want a held run that is undamaged and not published", h.Manifest.RunID, damaged, published)
 		}
-		p.requireNextNight(t, dir, reference, nil)
+		p.requireNextNight(t, dir, referenceDir, nil)
 	})
 }
 
@@ -376,11 +377,11 @@ func cutInbox(t *testing.T, seed uint64, limit int) int {
 		if err != nil {
 			return err
 		}
-		dir, err := w.Folder.MakeInbox()
+		inboxDir, err := w.Folder.MakeInbox()
 		if err != nil {
 			return err
 		}
-		return receive(t, m, w, dir, p.trace)
+		return receive(t, m, w, inboxDir, p.trace)
 	})
 	return p.cutPower(t, seed, limit, func(t *testing.T, dir string, point tracePoint) {
 		p.requireNextNight(t, dir, "", nil)
@@ -399,9 +400,9 @@ func cutInbox(t *testing.T, seed uint64, limit int) int {
 }
 
 // receive runs a receiver and delivers events to it.
-func receive(t *testing.T, m webhookHarness, w *warehouse.Warehouse, dir string, trace *diskTrace) error {
+func receive(t *testing.T, m webhookHarness, w *warehouse.Warehouse, inboxDir string, trace *diskTrace) error {
 	t.Helper()
-	receiver, err := webhook.New(webhook.Config{Dir: dir, Secrets: []string{hookSecret}, SegmentBytes: 1500, Disk: w.Folder.Disk()},
+	receiver, err := webhook.New(webhook.Config{Dir: inboxDir, Secrets: []string{hookSecret}, SegmentBytes: 1500, Disk: w.Folder.Disk()},
 		slog.New(slog.DiscardHandler), func() time.Time { return m.at })
 	if err != nil {
 		return err

@@ -25,9 +25,9 @@ import (
 // file and the last synced names in each folder. Each later change may have survived or not. The
 // model records all changes below a folder and creates the folders that a power cut could leave.
 //
-// The program reports each change of the disk to a hook. The model lists the folder before and
-// after each report. It therefore also finds changes that are not reported, and treats them as not
-// synced. A rename is atomic. DuckDB syncs its own files without a report, so after a power cut
+// The program calls a hook before and after each change of the disk. The model lists the folder at each
+// call. It therefore also finds changes without a call, and treats them as not synced. A rename is
+// atomic. DuckDB syncs its own files without a call, so after a power cut
 // such a file has its newest content or the last content that the program itself has synced.
 
 // object is the number of a file, folder or symbolic link. 0 means no object.
@@ -203,7 +203,7 @@ func (d *diskTrace) sizeOf(c content) int64 {
 	return info.Size()
 }
 
-// step is the hook to which the recorded program reports its changes.
+// step is the hook that the recorded program calls before and after each change.
 func (d *diskTrace) step(name, path string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -303,10 +303,10 @@ func nameChanges(before, after map[folderName]object) []nameChange {
 	var all []nameChange
 	for _, key := range changed {
 		merged := nameChange{key: after[key]}
-		all = slices.DeleteFunc(all, func(other nameChange) bool {
-			for k := range other {
-				if sharesObject(k, key, before, after) {
-					maps.Copy(merged, other)
+		all = slices.DeleteFunc(all, func(earlier nameChange) bool {
+			for earlierKey := range earlier {
+				if sharesObject(earlierKey, key, before, after) {
+					maps.Copy(merged, earlier)
 					return true
 				}
 			}
@@ -358,8 +358,8 @@ func outages(random *rand.Rand, count int) []outage {
 	return all
 }
 
-// stateAfter returns the state after an outage at a point. fates contains the fate of each file
-// that was not synced.
+// stateAfter returns the state after an outage at a point. All files of the state have their newest
+// content. fates contains the fate of each file that was not synced.
 func (p tracePoint) stateAfter(o outage) (s diskState, fates map[object]fate) {
 	s = p.synced.clone()
 	for i, change := range p.pending {
@@ -379,8 +379,8 @@ func (p tracePoint) stateAfter(o outage) (s diskState, fates map[object]fate) {
 	return s, fates
 }
 
-// write creates the state after an outage in an empty folder. It returns a checksum of the state.
-func (d *diskTrace) write(t *testing.T, p tracePoint, o outage, to string) (sum [sha256.Size]byte) {
+// createFolder creates the state after an outage in an empty folder. It returns a checksum of the state.
+func (d *diskTrace) createFolder(t *testing.T, p tracePoint, o outage, to string) (sum [sha256.Size]byte) {
 	t.Helper()
 	s, fates := p.stateAfter(o)
 	children := map[object][]string{}
@@ -475,7 +475,7 @@ func TestPowerModel(t *testing.T) {
 			for _, point := range trace.points {
 				for _, o := range outages(rand.New(rand.NewPCG(1, 1)), 50) {
 					to := t.TempDir()
-					trace.write(t, point, o, to)
+					trace.createFolder(t, point, o, to)
 					data, err := os.ReadFile(filepath.Join(to, "file"))
 					must(t, err)
 					contents[string(data)] = true

@@ -89,7 +89,7 @@ func newPrivateHarness(t *testing.T, p transform.Privacy, wanted func(name strin
 }
 
 // runMarkedNights runs two nights with the mark in the responses and in webhook events. The responses
-// contain it in strings in the first night, and in lists in the second. Without privacy rules, the
+// contain the mark in strings in the first night, and in lists in the second. Without privacy rules, the
 // schemas main, past and meta then contain the mark.
 func (m webhookHarness) runMarkedNights() {
 	m.t.Helper()
@@ -131,9 +131,9 @@ func TestTrialPrivateValuesAreNowhere(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	names := append(fewStreams(), "profiles", "campaigns", "campaign_articles", "articles", "article_comments", "article_comment_events", "article_status_events")
-	requirePrivate(t, 45, func(name string) bool { return slices.Contains(names, name) }, func(hashable, others []string) []transform.Privacy {
+	requirePrivate(t, 45, func(name string) bool { return slices.Contains(names, name) }, func(hashable, dropOnly []string) []transform.Privacy {
 		half := len(hashable) / 2
-		return []transform.Privacy{{Hash: hashable[:half], Drop: slices.Concat(hashable[half:], others), Key: []byte("key")}}
+		return []transform.Privacy{{Hash: hashable[:half], Drop: slices.Concat(hashable[half:], dropOnly), Key: []byte("key")}}
 	})
 }
 
@@ -141,23 +141,23 @@ func TestTrialPrivateValuesAreNowhere(t *testing.T) {
 // hashing them.
 func TestTorturePrivateValuesAreNowhere(t *testing.T) {
 	requireTorture(t)
-	requirePrivate(t, 100, func(name string) bool { return !slices.Contains(streamsWithNameKeys(), name) }, func(hashable, others []string) []transform.Privacy {
-		return []transform.Privacy{{Drop: slices.Concat(hashable, others)}, {Hash: hashable, Drop: others, Key: []byte("key")}}
+	requirePrivate(t, 100, func(name string) bool { return !slices.Contains(streamsWithNameKeys(), name) }, func(hashable, dropOnly []string) []transform.Privacy {
+		return []transform.Privacy{{Drop: slices.Concat(hashable, dropOnly)}, {Hash: hashable, Drop: dropOnly, Key: []byte("key")}}
 	})
 }
 
 // requirePrivate runs nights without privacy rules and finds the columns that contain the mark, at
 // least minColumns. It then makes these columns private and runs the nights again in another
 // warehouse. The published files and the ledger must not contain the mark.
-func requirePrivate(t *testing.T, minColumns int, wanted func(name string) bool, rules func(hashable, others []string) []transform.Privacy) {
+func requirePrivate(t *testing.T, minColumns int, wanted func(name string) bool, rules func(hashable, dropOnly []string) []transform.Privacy) {
 	t.Helper()
-	public := newPrivateHarness(t, transform.Privacy{}, wanted)
-	public.runMarkedNights()
-	columns, places := public.markedColumns(), public.findMark(privateMark)
+	unprotected := newPrivateHarness(t, transform.Privacy{}, wanted)
+	unprotected.runMarkedNights()
+	columns, places := unprotected.markedColumns(), unprotected.findMark(privateMark)
 	if len(columns) < minColumns || !slices.Contains(places, "past.orders") || !slices.Contains(places, "meta.rejects") {
 		t.Fatalf("without rules the mark is in %d columns and in %q, want at least %d columns, and past.orders and meta.rejects", len(columns), places, minColumns)
 	}
-	for _, p := range rules(splitHashable(t, public.cfg.Streams, columns)) {
+	for _, p := range rules(splitHashable(t, unprotected.cfg.Streams, columns)) {
 		t.Run(fmt.Sprintf("%d dropped, %d hashed", len(p.Drop), len(p.Hash)), func(t *testing.T) {
 			t.Parallel()
 			m := newPrivateHarness(t, p, wanted)
@@ -173,7 +173,7 @@ func requirePrivate(t *testing.T, minColumns int, wanted func(name string) bool,
 }
 
 // splitHashable returns the columns that can be hashed, and the columns that can only be dropped.
-func splitHashable(t *testing.T, streams []stream.Stream, columns []string) (hashable, others []string) {
+func splitHashable(t *testing.T, streams []stream.Stream, columns []string) (hashable, dropOnly []string) {
 	t.Helper()
 	defs, _, err := dictionary.Definitions()
 	must(t, err)
@@ -185,12 +185,12 @@ func splitHashable(t *testing.T, streams []stream.Stream, columns []string) (has
 			isRefused = isRefused || b.Protect(transform.Privacy{Hash: []string{column}, Key: []byte("key")}) != nil
 		}
 		if isRefused {
-			others = append(others, column)
+			dropOnly = append(dropOnly, column)
 		} else {
 			hashable = append(hashable, column)
 		}
 	}
-	return hashable, others
+	return hashable, dropOnly
 }
 
 // findMark returns the tables and files that contain the mark. It searches the values of all tables

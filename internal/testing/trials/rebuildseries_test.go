@@ -30,7 +30,7 @@ func TestTrialSeriesIsWrittenFromTheCatalog(t *testing.T) {
 	for name, lost := range map[string][]string{
 		"both manifests of a day":  {"parquet/.manifests/snapshot_date=2026-11-02.json", "parquet/.meta/20261102T020000Z.json"},
 		"the manifests":            {"parquet/.manifests"},
-		"the changes":              {"parquet/.meta"},
+		"the files of changes":     {"parquet/.meta"},
 		"a day and its manifest":   {"parquet/orders/snapshot_date=2026-11-02", "parquet/.manifests/snapshot_date=2026-11-02.json"},
 		"the whole series":         {"parquet"},
 		"the series and a version": {"parquet", "versions/20261104T020000Z"},
@@ -73,11 +73,11 @@ func TestTrialRebuildRequiresConsentToALoss(t *testing.T) {
 	h := newHarness(t, smallWorld(), fewStreams()...)
 	h.goodNight()
 	indexFile := h.path("parquet", ".manifests", "index.json")
-	index, err := os.ReadFile(indexFile)
+	earlierIndex, err := os.ReadFile(indexFile)
 	must(t, err)
 	h.goodNight()
 	latest := h.latestRun()
-	must(t, os.WriteFile(indexFile, index, 0o600)) // this index does not contain the newest day
+	must(t, os.WriteFile(indexFile, earlierIndex, 0o600)) // it does not contain the newest day
 	must(t, os.Remove(h.path("parquet", ".manifests", "snapshot_date=2026-11-03.json")))
 	days, err := filepath.Glob(h.path("parquet", "*", "snapshot_date=2026-11-03"))
 	must(t, err)

@@ -134,7 +134,7 @@ func (s *season) cutPower(e seasonEvent) nightEnd {
 	random := rand.New(rand.NewPCG(s.plan.Seed, uint64(e.Number)))
 	all := outages(random, 10)
 	afterCut := s.t.TempDir()
-	trace.write(s.t, trace.points[len(trace.points)-1], all[random.IntN(len(all))], afterCut)
+	trace.createFolder(s.t, trace.points[len(trace.points)-1], all[random.IntN(len(all))], afterCut)
 	must(s.t, os.RemoveAll(dir))
 	must(s.t, os.Rename(afterCut, dir))
 	return end

@@ -180,7 +180,7 @@ func decisions() []string { return []string{"leave", "publish", "discard"} }
 // to records.
 func seasonFaults() []faultKind {
 	return slices.DeleteFunc(slices.Concat(refusalFaults(), connectionFaults(), bodyFaults()), func(k faultKind) bool {
-		return k.fault == nil || k.fault.Kind == sim.FaultSlow || k.noise != nil
+		return k.fault == nil || k.fault.Kind == sim.FaultSlow || k.isNoise != nil
 	})
 }
 
