@@ -42,12 +42,12 @@ func (f *Findings) AddRejects(ctx context.Context, rejects []stream.Reject) erro
 func (f *Findings) AddDriftRecords(ctx context.Context, records []stream.DriftRecord) error {
 	f.mu.Lock()
 	f.driftRecords = append(f.driftRecords, records...)
-	var full []stream.DriftRecord
+	var fullBatch []stream.DriftRecord
 	if len(f.driftRecords) >= driftBatch {
-		full, f.driftRecords = f.driftRecords, nil
+		fullBatch, f.driftRecords = f.driftRecords, nil
 	}
 	f.mu.Unlock()
-	return f.stageDriftRecords(ctx, full)
+	return f.stageDriftRecords(ctx, fullBatch)
 }
 
 func (f *Findings) stageDriftRecords(ctx context.Context, records []stream.DriftRecord) error {

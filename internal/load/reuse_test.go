@@ -12,17 +12,17 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// reusedFiles returns the sorted names of the tables whose Parquet files the last night reused from the
+// reusedTables returns the sorted names of the tables whose Parquet files the last night reused from the
 // night before.
-func (h *fixture) reusedFiles() (files []string) {
+func (h *fixture) reusedTables() (tables []string) {
 	for _, s := range h.steps {
 		if file, ok := strings.CutPrefix(s, "after copy "); ok && strings.HasSuffix(file, ".parquet") {
-			files = append(files, strings.TrimSuffix(file, ".parquet"))
+			tables = append(tables, strings.TrimSuffix(file, ".parquet"))
 		}
 	}
-	slices.Sort(files)
+	slices.Sort(tables)
 	h.steps = nil
-	return files
+	return tables
 }
 
 // file returns the path of a table's Parquet file in the newest version.
@@ -47,8 +47,8 @@ func runTwoNights(t *testing.T, h *fixture, between func()) {
 	listings := listing("a", "apple", 1, 1) + "," + listing("b", "bear", 2, 2)
 	_, err := h.run(wholeList(listings, price("a", 1, "1.5", 5, 1)), load.Limits{})
 	must(t, err)
-	if got := h.reusedFiles(); len(got) > 0 {
-		t.Errorf("the first night reused the files %v, want none", got)
+	if got := h.reusedTables(); len(got) > 0 {
+		t.Errorf("the first night reused the files of the tables %v, want none", got)
 	}
 	between()
 	_, err = h.run(wholeList(listings, price("a", 1, "2.5", 7, 1)), load.Limits{})
@@ -60,8 +60,8 @@ func TestUnchangedTablesKeepTheirParquet(t *testing.T) {
 	var firstBytes string
 	runTwoNights(t, h, func() { firstBytes = h.bytesOf("product_listings") })
 	want := []string{"product_listing_example_links", "product_listing_includes", "product_listing_tags", "product_listings"}
-	if got := h.reusedFiles(); !slices.Equal(got, want) {
-		t.Errorf("the night reused %v, want %v", got, want)
+	if got := h.reusedTables(); !slices.Equal(got, want) {
+		t.Errorf("the night reused the files of the tables %v, want %v", got, want)
 	}
 	for _, table := range append(want, "product_listing_prices") {
 		day := "01"
@@ -111,7 +111,7 @@ func TestDamagedParquetIsWrittenAgain(t *testing.T) {
 func TestParquetOfAnEarlierProgramIsWrittenAgain(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	runTwoNights(t, h, func() { h.open("newer") })
-	if got := h.reusedFiles(); len(got) > 0 {
-		t.Errorf("the night reused the files %v of the earlier program, want none", got)
+	if got := h.reusedTables(); len(got) > 0 {
+		t.Errorf("the night reused files of the earlier program for the tables %v, want none", got)
 	}
 }

@@ -22,7 +22,7 @@ QUALIFY row_number() OVER (PARTITION BY {key} ORDER BY seq DESC, rowid DESC) > 1
 DELETE FROM {table} WHERE seq IN (SELECT seq FROM stage.duplicates)
 
 -- name: drop_rows_of_items
--- The rows inside an item have the seq of the record and, in the columns {item_key}, the key of the item.
+-- Rows inside duplicate items. They have the seq of the record and, in {item_key}, the key of the item.
 DELETE FROM {table} WHERE (seq, {item_key}) IN (SELECT (seq, {key}) FROM stage.duplicates WHERE NOT same_record)
 
 -- name: drop_rows_of_repeated_items
