@@ -286,7 +286,7 @@ func testOnlyReads(t *testing.T, path string) {
 		"SELECT 1 /* open":                           "sql: ",
 		"CALL enable_logging()":                      "refuse",
 		"SELECT * FROM query('SELECT 1' || '')":      "refuse",
-		"SELECT $a":                                  "a",
+		"SELECT $a":                                  `parameter "a" has no value`,
 		"SELECT * FROM product_listing":              "product_listing",
 		"":                                           "sql is empty",
 	} {
