@@ -20,7 +20,7 @@ import (
 func TestFaultsWithACompleteResponse(t *testing.T) {
 	for name, tc := range map[string]struct {
 		fault sim.Fault
-		check func(got httpResponse) bool
+		shows func(got httpResponse) bool // reports whether a response shows the fault
 	}{
 		"status": {
 			sim.Fault{Kind: sim.FaultStatus, Status: 503, RetryAfter: "7"},
@@ -60,7 +60,7 @@ func TestFaultsWithACompleteResponse(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := serve(t, sim.Options{Faults: []sim.Fault{tc.fault}})
-			if got := s.get("/orders"); !tc.check(got) {
+			if got := s.get("/orders"); !tc.shows(got) {
 				t.Errorf("got status %d, header %v and body %.60s, want the fault", got.status, got.header, got.body)
 			}
 		})

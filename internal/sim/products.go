@@ -6,8 +6,8 @@ import "strconv"
 // the product, so a listing takes only 16 bytes: 12 here and 4 in list.numbers.
 type product struct {
 	created      uint32 // seconds since calendar.birth
-	changes      uint16 // number of changes of the row
-	changedDay   uint16 // calendar.dayNumber of the latest change, or 0
+	changes      uint16 // number of price changes
+	changedDay   uint16 // calendar.dayNumber of the latest price change, or 0
 	withdrawnDay uint16 // calendar.dayNumber of the withdrawal, or 0
 }
 
