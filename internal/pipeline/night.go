@@ -113,8 +113,8 @@ func (e *NoDataError) Error() string {
 	return msg
 }
 
-// night is the state of a run. It contains the draft of its version, the stage of its rows, and its
-// findings so far.
+// night is the state of a run. It contains the draft of its version, the stage of its rows, and the
+// drift so far.
 type night struct {
 	cfg  Config
 	mode runMode

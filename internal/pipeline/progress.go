@@ -17,10 +17,10 @@ type ProgressTracker struct {
 	mu      sync.Mutex
 	client  *fetch.Client // nil if no run is in progress
 	current ledger.Progress
-	// requestsBefore contains the number of requests of each stream of current when the stream was last
+	// requestsBefore contains, for each stream of current, the number of requests when the stream was last
 	// read, or -1 if it was never read.
 	requestsBefore []int64
-	byID           map[string]bool // the streams whose progress is counted in ids, not in pages
+	countedInIDs   map[string]bool // the streams whose progress is counted in ids, not in pages
 }
 
 // Progress returns the progress of the current run. It returns false if no run is in progress.
@@ -45,7 +45,7 @@ func (t *ProgressTracker) Progress() (ledger.Progress, bool) {
 			s.PerSecond = perSecond(counts, time.Now())
 		}
 	}
-	estimateRest(&p, t.requestsBefore, perSecond(overall, time.Now()))
+	estimateRemaining(&p, t.requestsBefore, perSecond(overall, time.Now()))
 	return p, true
 }
 
@@ -59,25 +59,25 @@ func perSecond(t fetch.Telemetry, now time.Time) float64 {
 	return float64(t.Requests) / span.Seconds()
 }
 
-// estimateRest sets the expected number of requests of the run, and the remaining time. runRate is the
+// estimateRemaining sets the expected number of requests of the run, and the remaining time. runRate is the
 // request rate of the run so far. It is used for a stream that has no rate yet.
-func estimateRest(p *ledger.Progress, requestsBefore []int64, runRate float64) {
+func estimateRemaining(p *ledger.Progress, requestsBefore []int64, runRate float64) {
 	remaining, isKnown := int64(0), true
 	for i := range p.Streams {
-		s, rest := &p.Streams[i], int64(0)
+		s, streamRemaining := &p.Streams[i], int64(0)
 		switch {
 		case s.State == ledger.Read:
 		case s.Total > 0:
-			rest = max(0, s.Total-s.Done)
+			streamRemaining = max(0, s.Total-s.Done)
 		case requestsBefore[i] < 0:
 			isKnown = false
 		default:
-			rest = max(0, requestsBefore[i]-s.Requests)
+			streamRemaining = max(0, requestsBefore[i]-s.Requests)
 		}
-		remaining += rest
+		remaining += streamRemaining
 		if s.State == ledger.Reading {
 			p.PerSecond = cmp.Or(s.PerSecond, runRate)
-			s.Left = durationAt(rest, cmp.Or(p.PerSecond, p.AllowedPerSecond))
+			s.Left = durationAt(streamRemaining, cmp.Or(p.PerSecond, p.AllowedPerSecond))
 		}
 	}
 	if isKnown {
@@ -105,7 +105,7 @@ func findStream(p *ledger.Progress, name string) *ledger.StreamProgress {
 func (t *ProgressTracker) beginRun(client *fetch.Client, n *night, runs []ledger.Run) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.client, t.requestsBefore, t.byID = client, nil, map[string]bool{}
+	t.client, t.requestsBefore, t.countedInIDs = client, nil, map[string]bool{}
 	t.current = ledger.Progress{Run: n.run.ID, StartedAt: n.run.StartedAt, Phase: "checking the token", AllowedPerSecond: n.cfg.Fetch.RequestsPerSecond}
 	for _, s := range n.cfg.Streams {
 		t.current.Streams = append(t.current.Streams, ledger.StreamProgress{Name: s.Name, State: ledger.Waiting})
@@ -144,14 +144,14 @@ func (t *ProgressTracker) setReading(s stream.Stream) {
 
 // setPlanned sets the number of details that will be requested.
 func (t *ProgressTracker) setPlanned(s stream.Stream, total int64) {
-	t.update(s.Name, func(p *ledger.StreamProgress) { p.Total, t.byID[s.Name] = total, true })
+	t.update(s.Name, func(p *ledger.StreamProgress) { p.Total, t.countedInIDs[s.Name] = total, true })
 }
 
 // countResponse counts a response. Each pass over a list starts from zero.
 func (t *ProgressTracker) countResponse(r fetch.Response, page stream.PageFacts) {
 	t.update(r.Stream, func(p *ledger.StreamProgress) {
 		switch {
-		case t.byID[r.Stream]:
+		case t.countedInIDs[r.Stream]:
 			if r.Pass <= 1 && r.Page <= 1 { // one id may have several pages
 				p.Done++
 			}

@@ -26,8 +26,8 @@ func TestPerSecond(t *testing.T) {
 	}
 }
 
-// TestEstimateRest checks the expected requests and the remaining time at every state of a run.
-func TestEstimateRest(t *testing.T) {
+// TestEstimateRemaining checks the expected requests and the remaining time at every state of a run.
+func TestEstimateRemaining(t *testing.T) {
 	progressOf := func(state string, done, total, requests int64, rate float64) ledger.StreamProgress {
 		return ledger.StreamProgress{State: state, Done: done, Total: total, Requests: requests, PerSecond: rate}
 	}
@@ -58,7 +58,7 @@ func TestEstimateRest(t *testing.T) {
 			requests: 12, wantExpected: 12, wantRate: 2},
 	} {
 		p := ledger.Progress{Streams: c.streams, Requests: c.requests, AllowedPerSecond: c.allowed}
-		estimateRest(&p, c.requestsBefore, c.runRate)
+		estimateRemaining(&p, c.requestsBefore, c.runRate)
 		if p.Expected != c.wantExpected || p.Left != c.wantLeft || p.Streams[0].Left != c.wantStreamLeft || p.PerSecond != c.wantRate {
 			t.Errorf("%s: got %d requests in %v, %v for the stream, %v per second; want %d in %v, %v, %v", name,
 				p.Expected, p.Left, p.Streams[0].Left, p.PerSecond, c.wantExpected, c.wantLeft, c.wantStreamLeft, c.wantRate)
@@ -68,7 +68,7 @@ func TestEstimateRest(t *testing.T) {
 
 // TestCountResponse counts the pages of a list with two passes, and ids with several pages.
 func TestCountResponse(t *testing.T) {
-	tracker := &ProgressTracker{byID: map[string]bool{"details": true}}
+	tracker := &ProgressTracker{countedInIDs: map[string]bool{"details": true}}
 	tracker.current.Streams = []ledger.StreamProgress{{Name: "list"}, {Name: "details"}}
 	countPage := func(name string, pass, number, records int, pages int64) {
 		tracker.countResponse(fetch.Response{Request: fetch.Request{Stream: name, Pass: pass, Page: number}}, stream.PageFacts{Records: records, Paginated: true, TotalPages: pages})

@@ -16,8 +16,8 @@ import (
 )
 
 // A gate stops a night with an unusual number of deletions, because the service may have omitted records
-// that still exist. Before a gate stops the night, the streams of the affected tables are requested
-// a second time in the same run. Their landed responses are not used. --allow-mass-delete accepts a loss only if the
+// that still exist. Before a gate stops the night, the streams of the affected tables are requested a second
+// time in the same run. Their landed responses are not used. --allow-mass-delete accepts a loss only if the
 // second reading confirms the loss.
 
 // publishWithRereads reads all streams and publishes. If a gate would stop the night, it reads the streams
@@ -56,15 +56,15 @@ func (r *runner) publishWithRereads(ctx context.Context) (Result, error) {
 	}
 }
 
-// streamsReadOnce lists the streams of a table that were read exactly once in this run.
+// streamsReadOnce returns the streams that fill a table and were read exactly once in this run.
 func (r *runner) streamsReadOnce(table string) []string {
 	return slices.DeleteFunc(stream.FilledBy(r.night.cfg.Streams, table), func(name string) bool {
 		return !r.reader.finished.wasRead(name) || r.reread[name]
 	})
 }
 
-// listsWithIDsOf returns the streams with the ids of the details of a table, if these streams were read
-// exactly once in this run.
+// listsWithIDsOf returns the streams that contain the ids of a table of details and were read exactly once in
+// this run.
 func (r *runner) listsWithIDsOf(table string) (names []string) {
 	for _, name := range stream.FilledBy(r.night.cfg.Streams, table) {
 		s, _ := stream.Find(r.night.cfg.Streams, name)
@@ -78,7 +78,7 @@ func (r *runner) listsWithIDsOf(table string) (names []string) {
 }
 
 // publish checks the limits, merges the staged rows into the draft and publishes it. A dry
-// run ends after the merge.
+// run ends after the merge. If a check holds the night, the draft becomes the held night.
 func (r *runner) publish(ctx context.Context) (Result, error) {
 	n, finished := r.night, r.reader.finished
 	n.cfg.Progress.setPhase("merging")

@@ -68,8 +68,8 @@ func (r *runner) checkRefreshable(now time.Time) error {
 	return nil
 }
 
-// maxTargets is the maximum number of records of each kind in one refresh. The next night reads the
-// other records, because their events are in the inbox.
+// maxTargets is the maximum number of records of each kind in one refresh. The next night reads
+// further records, because their events are in the inbox.
 const maxTargets = 500
 
 // Refresher collects the records that events name. After the first event it waits for the time window,
