@@ -3,7 +3,7 @@
 // extract.go, decode.go and publish.go. mode.go contains the differences between nights,
 // refreshes and replays.
 //
-// A runner executes a run, from taking the lock to writing the ledger entry. Its reader
+// A runner executes a run, from taking the lock to writing the ledger line. Its reader
 // requests the streams, and a finisher grades each stream while the next one is read. Reader and
 // finisher share a night, which contains the draft of a version and the stage of its rows.
 //
@@ -85,7 +85,7 @@ type Config struct {
 	MaxDuration time.Duration
 	// Progress, if set, tracks the progress of the night.
 	Progress *ProgressTracker
-	// Now is the clock of the snapshot time and of the ledger entry. fetch measures waits
+	// Now is the clock of the snapshot time and of the ledger line. fetch measures waits
 	// and latencies on the real clock.
 	Now func() time.Time
 	Log *slog.Logger
@@ -119,7 +119,7 @@ type night struct {
 	cfg  Config
 	mode runMode
 	wh   *warehouse.Warehouse
-	// run is the ledger entry. It is completed during the run.
+	// run is the ledger line. It is completed during the run.
 	run   ledger.Run
 	draft *warehouse.Draft
 	// stage is nil before open, and after closeStage.
@@ -174,7 +174,7 @@ func (n *night) closeStage(ctx context.Context) error {
 	return stage.Close(context.WithoutCancel(ctx))
 }
 
-// runner executes a run, from taking the lock to writing the ledger entry.
+// runner executes a run, from taking the lock to writing the ledger line.
 type runner struct {
 	night *night
 	lock  *warehouse.Lock
@@ -235,7 +235,7 @@ func nameRun(wh *warehouse.Warehouse, lock *warehouse.Lock, snapshotAt, now time
 	return id, lock.WriteHolder(id, now)
 }
 
-// finishRun writes the ledger entry of a run and releases the lock.
+// finishRun writes the ledger line of a run and releases the lock.
 func (r *runner) finishRun(ctx context.Context, res Result, err error) (Result, error) {
 	wh := r.night.wh
 	var afterSwitchErr *warehouse.AfterSwitchError
@@ -246,7 +246,7 @@ func (r *runner) finishRun(ctx context.Context, res Result, err error) (Result, 
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		err = &stoppedError{cause, err, r.night.mode.stopConsequence()}
 	}
-	res.Run = r.completeLedgerEntry(ctx, err)
+	res.Run = r.completeLedgerLine(ctx, err)
 	if afterSwitchErr != nil {
 		r.night.run.Outcome, r.night.run.Error = ledger.Partial, afterSwitchErr.Error()
 		r.night.run.ExitCode = ledger.Partial.ExitCode()
@@ -387,9 +387,9 @@ func (r *runner) readAndPublish(ctx context.Context) (res Result, err error) {
 	return r.publish(ctx)
 }
 
-// completeLedgerEntry completes the ledger entry of a run. err is the error of the run, or nil. The entry gets
+// completeLedgerLine completes the ledger line of a run. err is the error of the run, or nil. The line gets
 // the grade and the telemetry of each stream.
-func (r *runner) completeLedgerEntry(ctx context.Context, err error) ledger.Run {
+func (r *runner) completeLedgerLine(ctx context.Context, err error) ledger.Run {
 	run := &r.night.run
 	run.EndedAt = run.StartedAt.Add(max(0, r.night.cfg.Now().Sub(run.StartedAt)))
 	switch {

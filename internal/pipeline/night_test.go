@@ -63,7 +63,7 @@ func TestNightsFollowTheService(t *testing.T) {
 		runs, err := h.warehouse().Ledger.Runs()
 		must(t, err)
 		if diff := cmp.Diff(res.Run, runs[len(runs)-1], cmpopts.IgnoreFields(ledger.Run{}, "Attempts"), cmpopts.EquateApproxTime(0)); diff != "" || len(runs) != night {
-			t.Errorf("night %d: the last of %d ledger entries differs (-result +ledger):\n%s", night, len(runs), diff)
+			t.Errorf("night %d: the last of %d ledger lines differs (-result +ledger):\n%s", night, len(runs), diff)
 		}
 		switch night {
 		case 1:
@@ -122,7 +122,7 @@ func (h *harness) requireCounts(res pipeline.Result) {
 	}
 }
 
-// TestDryRun reads and merges a night. The night must publish no version, and its ledger entry must name
+// TestDryRun reads and merges a night. The night must publish no version, and its ledger line must name
 // no version.
 func TestDryRun(t *testing.T) {
 	h := newHarness(t, smallWorld(), orderStreamNames()...)

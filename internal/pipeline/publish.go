@@ -131,7 +131,7 @@ func (r *runner) publish(ctx context.Context) (Result, error) {
 		grade, note := finished.tableGrade(files[i].Name)
 		files[i].Grade, files[i].Note = string(grade), note
 	}
-	if err := n.draft.WriteLedgerCopy(r.completeLedgerEntry(ctx, nil)); err != nil {
+	if err := n.draft.WriteLedgerCopy(r.completeLedgerLine(ctx, nil)); err != nil {
 		return Result{}, err
 	}
 	if isHeld {
@@ -192,10 +192,10 @@ func (r *runner) writeEvidence(ctx context.Context, coverage map[string]load.Cov
 	if err != nil {
 		return err
 	}
-	return n.stage.Findings.WriteSummary(ctx, load.Summary{Run: r.completeLedgerEntry(ctx, nil), Ledger: runs, Changes: changes, Drift: n.drift.drifts})
+	return n.stage.Findings.WriteSummary(ctx, load.Summary{Run: r.completeLedgerLine(ctx, nil), Ledger: runs, Changes: changes, Drift: n.drift.drifts})
 }
 
-// ledgerStream returns the part of the ledger entry about one stream, with the evidence and the telemetry of
+// ledgerStream returns the part of the ledger line about one stream, with the evidence and the telemetry of
 // the stream. allowed is the limit of the request rate, per second. 0 means no limit.
 func (r streamResult) ledgerStream(t fetch.Telemetry, allowed float64) ledger.Stream {
 	e := r.evidence

@@ -156,7 +156,7 @@ func (b *rebuild) publish(ctx context.Context) (err error) {
 		func() error { return b.applySeries(ctx) },
 		func() error { return b.restoreMeta(ctx) },
 		func() error { return b.checkLoss(ctx) },
-		func() error { return b.completeLedgerEntry(ctx) },
+		func() error { return b.completeLedgerLine(ctx) },
 		func() (err error) {
 			files, err = b.writeParquet(ctx)
 			return err
@@ -346,8 +346,8 @@ func (b *rebuild) fixComputedHistory(ctx context.Context) error {
 	return err
 }
 
-// completeLedgerEntry completes the ledger entry, and records the skipped files in meta.
-func (b *rebuild) completeLedgerEntry(ctx context.Context) error {
+// completeLedgerLine completes the ledger line, and records the skipped files in meta.
+func (b *rebuild) completeLedgerLine(ctx context.Context) error {
 	r := &b.run
 	r.EndedAt = r.StartedAt.Add(max(0, b.cfg.Now().Sub(r.StartedAt)))
 	r.SnapshotAt, r.Outcome = b.Last, ledger.Complete
@@ -368,9 +368,9 @@ func (b *rebuild) completeLedgerEntry(ctx context.Context) error {
 		}
 	}
 	r.Error = "skipped damaged or missing files: " + strings.Join(lost, "; ")
-	entry := *r
-	entry.SnapshotAt = time.Time{} // meta.runs already contains this snapshot, in the row of its night
-	return load.WriteRun(ctx, b.draft, entry)
+	line := *r
+	line.SnapshotAt = time.Time{} // meta.runs already contains this snapshot, in the row of its night
+	return load.WriteRun(ctx, b.draft, line)
 }
 
 // writeParquet creates the Parquet files of the version. Files of the newest day of the series are linked if
