@@ -26,8 +26,7 @@ func TestRejectedTokenPublishesNoNight(t *testing.T) {
 	requireNoToken(t, h.path(), err.Error())
 }
 
-// TestRevokedTokenFailsTheNight lets the service reject the token from the third
-// order detail on.
+// TestRevokedTokenFailsTheNight lets the service reject the token from the third order detail on.
 func TestRevokedTokenFailsTheNight(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, smallWorld(), fewStreams()...)
@@ -99,7 +98,7 @@ func TestTokenWithoutScopesPublishesNoNight(t *testing.T) {
 			world := smallWorld()
 			world.TokenType, world.Scopes = "custom", []string{}
 			h := newHarness(t, world, streams...)
-			// The stream "token" needs no scope, so it would be read. It is left out.
+			// The stream "token" needs no scope, so it would be read.
 			h.cfg.Chosen = slices.DeleteFunc(h.cfg.Chosen, func(name string) bool { return name == "token" })
 			_, err := h.failedNight(t.Context(), exitFailed)
 			noData, ok := errors.AsType[*pipeline.NoDataError](err)

@@ -12,7 +12,7 @@ import (
 
 // TestBackupAfterAnIncompleteDayContainsTheNight stops a published night before its day in the Parquet
 // series is complete. A backup must leave out the day while the warehouse is locked. A restore from the
-// next backup must have the night.
+// next backup must contain the night.
 func TestBackupAfterAnIncompleteDayContainsTheNight(t *testing.T) {
 	s := newSeason(t, drawSeason(2, 1, nightSteps(t)))
 	s.at = s.service.Now().Add(2 * time.Hour)

@@ -171,7 +171,7 @@ func (s stepCall) String() string { return fmt.Sprintf("%s %d", s.Step, max(s.Nt
 type nightEnd struct {
 	Run, Error string
 	Outcome    ledger.Outcome
-	Code       int
+	ExitCode   int
 	// Locked is set if another process had locked the warehouse.
 	Locked *warehouse.LockedError
 }
@@ -245,7 +245,7 @@ func (j job) run(ctx context.Context) error {
 // runNight runs a night and returns its result. The result includes the error.
 func runNight(ctx context.Context, cfg pipeline.Config) nightEnd {
 	res, err := pipeline.Run(ctx, cfg)
-	end := nightEnd{Run: res.Run.ID, Outcome: res.Run.Outcome, Code: exitCode(ctx, res, err)}
+	end := nightEnd{Run: res.Run.ID, Outcome: res.Run.Outcome, ExitCode: exitCode(ctx, res, err)}
 	if err != nil {
 		end.Error = err.Error()
 	}

@@ -90,7 +90,7 @@ func (c *crashTrial) failAtStep(t *testing.T, s stepCall, cause syscall.Errno) (
 		cfg.Warehouse.Step = s.hook(func() error { reached = true; return fmt.Errorf("injected at %s: %w", s, cause) })
 		end = runNight(t.Context(), cfg)
 	})
-	t.Logf("%v: reached %t, run %s ended %s with exit code %d, published %t", s, reached, runID, end.Outcome, end.Code, published)
+	t.Logf("%v: reached %t, run %s ended %s with exit code %d, published %t", s, reached, runID, end.Outcome, end.ExitCode, published)
 	switch {
 	case !reached && strings.HasSuffix(s.Step, " catalog.duckdb"):
 		// An existing link is not created again.
@@ -98,8 +98,8 @@ func (c *crashTrial) failAtStep(t *testing.T, s stepCall, cause syscall.Errno) (
 		t.Errorf("the run did not reach step %v", s)
 	case published:
 		c.requirePublished(t, s, runID, end)
-	case end.Code != 1 || end.Outcome != ledger.Failed || !strings.Contains(end.Error, cause.Error()):
-		t.Errorf("%v: the run published no version and ended %s with exit code %d, want failed with exit code 1 and the error %q: %s", s, end.Outcome, end.Code, cause, end.Error)
+	case end.ExitCode != 1 || end.Outcome != ledger.Failed || !strings.Contains(end.Error, cause.Error()):
+		t.Errorf("%v: the run published no version and ended %s with exit code %d, want failed with exit code 1 and the error %q: %s", s, end.Outcome, end.ExitCode, cause, end.Error)
 	default:
 		c.requireNoSuccess(t, runID)
 	}
@@ -113,11 +113,11 @@ func (c *crashTrial) failAtStep(t *testing.T, s stepCall, cause syscall.Errno) (
 func (c *crashTrial) requirePublished(t *testing.T, s stepCall, runID string, end nightEnd) {
 	t.Helper()
 	isDurable := !strings.HasSuffix(s.Step, "rename latest") && !strings.HasSuffix(s.Step, "fsync beside latest")
-	isReported := end.Code == 1 && strings.Contains(end.Error, "readers see the version")
-	isComplete := end.Code == 0 && end.Outcome == ledger.Complete
-	isPartial := end.Code == 3 && end.Outcome == ledger.Partial && strings.Contains(end.Error, "injected at")
+	isReported := end.ExitCode == 1 && strings.Contains(end.Error, "readers see the version")
+	isComplete := end.ExitCode == 0 && end.Outcome == ledger.Complete
+	isPartial := end.ExitCode == 3 && end.Outcome == ledger.Partial && strings.Contains(end.Error, "injected at")
 	if isDurable && !isComplete && !isPartial || !isDurable && !isReported {
-		t.Errorf("%v: the published run %s ended %s with exit code %d, want complete or partial if the switch of latest is durable (%t), otherwise an error with \"readers see the version\": %s", s, runID, end.Outcome, end.Code, isDurable, end.Error)
+		t.Errorf("%v: the published run %s ended %s with exit code %d, want complete or partial if the switch of latest is durable (%t), otherwise an error with \"readers see the version\": %s", s, runID, end.Outcome, end.ExitCode, isDurable, end.Error)
 	}
 }
 

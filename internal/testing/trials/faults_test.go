@@ -262,7 +262,7 @@ func TestInterruptedNightIsNotPublished(t *testing.T) {
 	if res.Run.Outcome != ledger.Interrupted || !errors.Is(err, context.Canceled) {
 		t.Errorf("the night ended %s with %v, want interrupted with context.Canceled", res.Run.Outcome, err)
 	}
-	// Requests that were already sent may still arrive. Eight requests run concurrently.
+	// Requests that were already sent may still arrive. At most eight requests run concurrently.
 	if lateRequests := requestCount.Load() - 6; lateRequests >= 8 {
 		t.Errorf("%d requests arrived after the interruption, want fewer than 8", lateRequests)
 	}

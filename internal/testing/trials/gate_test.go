@@ -16,8 +16,8 @@ import (
 // noRecords is a well-formed page of a list without records.
 const noRecords = `{"records":[],"total_records":0,"total_pages":0,"current_page":1,"next_page":null,"previous_page":null}`
 
-// emptyList returns a fault with which a list has no records, the given number of times. 0 means
-// always.
+// emptyList returns a fault with which a list has no records in the given number of responses. 0 means
+// in all responses.
 func emptyList(route string, times int) sim.Fault {
 	return sim.Fault{Route: route, Times: times, Kind: sim.FaultRewrite, Rewrite: func([]byte) []byte { return []byte(noRecords) }}
 }

@@ -35,12 +35,12 @@ func TestTrialOtherRunsBesideAHeldNight(t *testing.T) {
 	if !errors.As(err, new(*pipeline.HoldError)) {
 		t.Fatal(err)
 	}
-	held, originalCfg, heldAt := res.Run.ID, m.cfg, m.at
+	heldRun, originalCfg, heldAt := res.Run.ID, m.cfg, m.at
 	lenientChecks, err := checks.Load("", map[string]checks.Rule{"prices_scaled": {Severity: "off"}, "price_median_moved": {Severity: "warn"}}, nil)
 	must(t, err)
 	faults := []sim.ValueFault{{Kind: sim.ValueCents, Day: m.service.Day()}}
 	run := func() (pipeline.Result, error) { return pipeline.Run(t.Context(), m.cfg) }
-	replay := func() (pipeline.Result, error) { return pipeline.Replay(t.Context(), m.cfg, held) }
+	replay := func() (pipeline.Result, error) { return pipeline.Replay(t.Context(), m.cfg, heldRun) }
 	for _, c := range []heldNightCase{
 		{name: "night", operate: run, heldAfter: noneHeld, isChecked: true},
 		{name: "night with wrong values", faults: faults, operate: run, heldAfter: otherHeld, published: second},
@@ -86,12 +86,12 @@ func TestTrialOtherRunsBesideAHeldNight(t *testing.T) {
 			t.Errorf("%s: got the error %v, want the state %q", c.name, err, c.heldAfter)
 			continue
 		}
-		c.check(t, m.harness, held, res.Run.ID)
+		c.check(t, m.harness, heldRun, res.Run.ID)
 		// The next night must be a new run, and must contain the event.
 		m.cfg.Chosen, m.cfg.DryRun, m.cfg.Checks = originalCfg.Chosen, false, lenientChecks
 		m.service.SetValueFaults()
 		next := m.sameDayNight()
-		if next.Run.ID == held || next.Run.Attempts > 1 {
+		if next.Run.ID == heldRun || next.Run.Attempts > 1 {
 			t.Errorf("%s: the next night resumed the held night, want a new run", c.name)
 		}
 		if n := m.count("meta.webhook_events", "true"); n != 1 {
@@ -130,16 +130,16 @@ type heldNightCase struct {
 	isChecked bool
 }
 
-// check compares the warehouse after the operation with the expected state. run is the run of the
-// operation.
-func (c heldNightCase) check(t *testing.T, m *harness, held, run string) {
+// check compares the warehouse after the operation with the expected state. heldRun is the run that
+// was held before the operation, and run is the run of the operation.
+func (c heldNightCase) check(t *testing.T, m *harness, heldRun, run string) {
 	t.Helper()
 	w := warehouseOf(t, m.cfg)
 	heldNight, ok, err := w.Held()
 	must(t, err)
 	heldAfter := noneHeld
 	switch {
-	case ok && heldNight.Manifest.RunID == held:
+	case ok && heldNight.Manifest.RunID == heldRun:
 		heldAfter = sameHeld
 	case ok:
 		heldAfter = otherHeld
@@ -162,7 +162,7 @@ func (c heldNightCase) check(t *testing.T, m *harness, held, run string) {
 			t.Errorf("%s: meta.checks has results of the run: %t, want %t", c.name, got, c.isChecked)
 		}
 	}
-	_, err = os.Stat(w.Folder.RawPath(held))
+	_, err = os.Stat(w.Folder.RawPath(heldRun))
 	if isKept := err == nil; !isKept && c.heldAfter == sameHeld {
 		t.Errorf("%s: the stored responses of the held night are missing: %v", c.name, err)
 	}
@@ -239,7 +239,7 @@ func TestTrialKilledOperationsOnAHeldNight(t *testing.T) {
 	first := h.mustComplete(pipeline.Run(t.Context(), j.mustConfig(t))).Run.ID
 	h.service.Advance(1)
 	j.At = h.service.Now().Add(2 * time.Hour)
-	held := ""
+	heldRun := ""
 	fault := sim.ValueFault{Kind: sim.ValueCents, Day: h.service.Day()}
 	for _, operation := range []string{"hold", "publish", "discard"} {
 		h.service.SetValueFaults(fault)
@@ -258,7 +258,7 @@ func TestTrialKilledOperationsOnAHeldNight(t *testing.T) {
 			if err != nil || !ok {
 				t.Fatalf("no night is held (%v)", err)
 			}
-			held, startDir = night.Manifest.RunID, recordedDir
+			heldRun, startDir = night.Manifest.RunID, recordedDir
 		}
 		firstKill := max(0, slices.Index(recorder.steps, "merged"))
 		calls := map[string]int{} // calls of each step so far
@@ -275,7 +275,7 @@ func TestTrialKilledOperationsOnAHeldNight(t *testing.T) {
 				kills++
 			}
 			h.service.SetValueFaults()
-			requireOldOrNewState(t, j, first, held)
+			requireOldOrNewState(t, j, first, heldRun)
 		}
 		t.Logf("%s: %d kills at %d steps", operation, kills, len(recorder.steps)-firstKill)
 		if kills == 0 {
@@ -302,7 +302,7 @@ func copyWarehouse(t *testing.T, from string) string {
 
 // requireOldOrNewState checks that a killed operation took effect completely or not at all. Then it
 // runs the next night, which must publish.
-func requireOldOrNewState(t *testing.T, j heldJob, first, held string) {
+func requireOldOrNewState(t *testing.T, j heldJob, first, heldRun string) {
 	t.Helper()
 	description := j.Operation + ", killed at " + j.KillAt.String()
 	j.KillAt = stepCall{}
@@ -311,7 +311,7 @@ func requireOldOrNewState(t *testing.T, j heldJob, first, held string) {
 	published := requireIntact(t, j.Dir)
 	heldNight, ok, err := w.Held()
 	must(t, err)
-	if published != first && !(published == held && j.Operation == "publish") || ok && (heldNight.Manifest.RunID != held || published == held) {
+	if published != first && !(published == heldRun && j.Operation == "publish") || ok && (heldNight.Manifest.RunID != heldRun || published == heldRun) {
 		t.Errorf("%s: latest is %s and %q is held, want the state before or after the operation", description, published, heldNight.Manifest.RunID)
 	}
 	if damaged, _ := w.CheckHeld(t.Context(), true); len(damaged) > 0 {
@@ -325,7 +325,7 @@ func requireOldOrNewState(t *testing.T, j heldJob, first, held string) {
 		j.At = j.At.Add(time.Hour)
 		res, err = pipeline.Run(t.Context(), j.mustConfig(t))
 	}
-	if hold := (*pipeline.HoldError)(nil); errors.As(err, &hold) && j.Operation == "publish" && published == held {
+	if hold := (*pipeline.HoldError)(nil); errors.As(err, &hold) && j.Operation == "publish" && published == heldRun {
 		// Wrong prices are published, so a check holds the night with the correct prices too.
 		_, err = warehouseOf(t, cfg).PublishHeld(t.Context(), []string{"prices_scaled"}, j.At)
 		res.Run.ID = hold.Run
@@ -340,7 +340,7 @@ func requireOldOrNewState(t *testing.T, j heldJob, first, held string) {
 		t.Errorf("%s: integrity.Check found %+v (%v), want no damage", description, report.Damage, err)
 	}
 	versions, err := w.Versions.List()
-	if want := []string{first, held, res.Run.ID}; err != nil || slices.ContainsFunc(versions, func(v string) bool { return !slices.Contains(want, v) }) || slices.Contains(versions, held) != (published == held) && held != res.Run.ID {
+	if want := []string{first, heldRun, res.Run.ID}; err != nil || slices.ContainsFunc(versions, func(v string) bool { return !slices.Contains(want, v) }) || slices.Contains(versions, heldRun) != (published == heldRun) && heldRun != res.Run.ID {
 		t.Errorf("%s: got the versions %v (%v), want some of %v", description, versions, err, want)
 	}
 }

@@ -103,12 +103,12 @@ func publishedRun(t *testing.T, dir string) string {
 }
 
 // cutPower creates folders that a power cut could leave at the recorded points, and calls check for
-// each folder. It creates at most limit folders and returns their number. Until an event is acknowledged,
-// it skips folders whose content equals an earlier folder.
-func (p *powerTrial) cutPower(t *testing.T, seed uint64, limit int, check func(t *testing.T, dir string, point tracePoint)) (states int) {
+// each folder. It creates at most maxStates folders and returns their number. Until an event is
+// acknowledged, it skips folders with the content of an earlier folder.
+func (p *powerTrial) cutPower(t *testing.T, maxStates int, check func(t *testing.T, dir string, point tracePoint)) (states int) {
 	t.Helper()
-	random := rand.New(rand.NewPCG(seed, 0))
-	perPoint := max(1, limit/len(p.trace.points)+1)
+	random := rand.New(rand.NewPCG(1, 0))
+	perPoint := max(1, maxStates/len(p.trace.points)+1)
 	seen := map[[sha256.Size]byte]bool{}
 	order := random.Perm(len(p.trace.points))
 	for _, i := range order {
@@ -116,7 +116,7 @@ func (p *powerTrial) cutPower(t *testing.T, seed uint64, limit int, check func(t
 		all := outages(random, max(perPoint, 5))
 		random.Shuffle(len(all), func(a, b int) { all[a], all[b] = all[b], all[a] })
 		for k, o := range all[:perPoint] {
-			if states == limit {
+			if states == maxStates {
 				return states
 			}
 			dir, err := os.MkdirTemp(t.TempDir(), "")
@@ -206,7 +206,7 @@ func TestTrialPowerCut(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	for name, cut := range powerCuts() {
-		t.Run(name, func(t *testing.T) { cut(t, 1, 3) })
+		t.Run(name, func(t *testing.T) { cut(t, 3) })
 	}
 }
 
@@ -224,19 +224,20 @@ func TestTorturePowerCut(t *testing.T) {
 				return torture.Trial{Name: "power cut, " + name, Procedure: "the power fails at each change of the disk; changes since the last fsync are lost in any subset",
 					Runs: states, Outcome: "readers saw the snapshot from before or after; the next night published without damage"}
 			})
-			states = cut(t, 1, 700)
+			states = cut(t, 700)
 		})
 	}
 }
 
 // powerCuts returns a function for each operation, by name. The function cuts the power during the
-// operation, checks up to limit states that can be left, and returns the number of checked states.
-func powerCuts() map[string]func(t *testing.T, seed uint64, limit int) int {
-	return map[string]func(t *testing.T, seed uint64, limit int) int{
-		"first night": func(t *testing.T, seed uint64, limit int) int { return cutNight(t, seed, limit, 0) },
-		"later night": func(t *testing.T, seed uint64, limit int) int { return cutNight(t, seed, limit, 3) },
-		"rollback": func(t *testing.T, seed uint64, limit int) int {
-			return cutOperation(t, seed, limit, func(cfg pipeline.Config) error {
+// operation, checks up to maxStates states that the cut could leave, and returns the number of checked
+// states.
+func powerCuts() map[string]func(t *testing.T, maxStates int) int {
+	return map[string]func(t *testing.T, maxStates int) int{
+		"first night": func(t *testing.T, maxStates int) int { return cutNight(t, maxStates, 0) },
+		"later night": func(t *testing.T, maxStates int) int { return cutNight(t, maxStates, 3) },
+		"rollback": func(t *testing.T, maxStates int) int {
+			return cutOperation(t, maxStates, func(cfg pipeline.Config) error {
 				return withLock(cfg, "rollback", func(w *warehouse.Warehouse) error {
 					all, err := w.Versions.List()
 					if err == nil {
@@ -246,22 +247,22 @@ func powerCuts() map[string]func(t *testing.T, seed uint64, limit int) int {
 				})
 			}, nil)
 		},
-		"rebuild": func(t *testing.T, seed uint64, limit int) int {
-			return cutOperation(t, seed, limit, func(cfg pipeline.Config) error {
+		"rebuild": func(t *testing.T, maxStates int) int {
+			return cutOperation(t, maxStates, func(cfg pipeline.Config) error {
 				_, err := pipeline.Rebuild(context.Background(), cfg, false)
 				return err
 			}, nil)
 		},
-		"prune": func(t *testing.T, seed uint64, limit int) int { return cutOperation(t, seed, limit, prune, prune) },
-		"hold":  func(t *testing.T, seed uint64, limit int) int { return cutHeld(t, seed, limit, nil) },
-		"publish of a held night": func(t *testing.T, seed uint64, limit int) int {
-			return cutHeld(t, seed, limit, func(w *warehouse.Warehouse, at time.Time) error {
+		"prune": func(t *testing.T, maxStates int) int { return cutOperation(t, maxStates, prune, prune) },
+		"hold":  func(t *testing.T, maxStates int) int { return cutHeld(t, maxStates, nil) },
+		"publish of a held night": func(t *testing.T, maxStates int) int {
+			return cutHeld(t, maxStates, func(w *warehouse.Warehouse, at time.Time) error {
 				_, err := w.PublishHeld(context.Background(), []string{"prices_scaled"}, at)
 				return err
 			})
 		},
-		"discard of a held night": func(t *testing.T, seed uint64, limit int) int {
-			return cutHeld(t, seed, limit, func(w *warehouse.Warehouse, _ time.Time) error {
+		"discard of a held night": func(t *testing.T, maxStates int) int {
+			return cutHeld(t, maxStates, func(w *warehouse.Warehouse, _ time.Time) error {
 				_, err := w.DiscardHeld()
 				return err
 			})
@@ -292,7 +293,7 @@ func withLock(cfg pipeline.Config, name string, operate func(w *warehouse.Wareho
 }
 
 // cutNight simulates power cuts during a night that follows the given number of nights.
-func cutNight(t *testing.T, seed uint64, limit, nights int) int {
+func cutNight(t *testing.T, maxStates, nights int) int {
 	t.Helper()
 	p := newPowerTrial(t, nights)
 	referenceDir := p.record(t, func(cfg pipeline.Config) error {
@@ -300,7 +301,7 @@ func cutNight(t *testing.T, seed uint64, limit, nights int) int {
 		p.mustComplete(res, err)
 		return nil
 	})
-	return p.cutPower(t, seed, limit, func(t *testing.T, dir string, _ tracePoint) {
+	return p.cutPower(t, maxStates, func(t *testing.T, dir string, _ tracePoint) {
 		if nightRun := p.allowedRuns[1]; p.requireSnapshot(t, dir) == nightRun {
 			requireSameWarehouse(t, referenceDir, dir)
 		}
@@ -310,14 +311,14 @@ func cutNight(t *testing.T, seed uint64, limit, nights int) int {
 
 // cutOperation simulates power cuts during an operation after three nights. For repeat, see
 // requireNextNight.
-func cutOperation(t *testing.T, seed uint64, limit int, operate, repeat func(cfg pipeline.Config) error) int {
+func cutOperation(t *testing.T, maxStates int, operate, repeat func(cfg pipeline.Config) error) int {
 	t.Helper()
 	p := newPowerTrial(t, 3)
 	referenceDir := t.TempDir()
 	copyWithLinks(t, p.original, referenceDir)
 	p.requireNextNight(t, referenceDir, "", nil)
 	p.record(t, operate)
-	return p.cutPower(t, seed, limit, func(t *testing.T, dir string, _ tracePoint) {
+	return p.cutPower(t, maxStates, func(t *testing.T, dir string, _ tracePoint) {
 		p.requireSnapshot(t, dir)
 		p.requireNextNight(t, dir, referenceDir, repeat)
 	})
@@ -326,7 +327,7 @@ func cutOperation(t *testing.T, seed uint64, limit int, operate, repeat func(cfg
 // cutHeld simulates power cuts while a failed check holds a night. If decide is set, the power is
 // cut while decide publishes or discards the held night. After the cut, a held night must be
 // intact, and must not be published at the same time.
-func cutHeld(t *testing.T, seed uint64, limit int, decide func(w *warehouse.Warehouse, at time.Time) error) int {
+func cutHeld(t *testing.T, maxStates int, decide func(w *warehouse.Warehouse, at time.Time) error) int {
 	t.Helper()
 	p := newPowerTrial(t, 2, "product_listings", "tags") // with the tables of other streams, which the check reads
 	all, err := checks.Load("", map[string]checks.Rule{"prices_scaled": {Params: map[string]string{"min_prices": "5"}}}, nil)
@@ -353,7 +354,7 @@ func cutHeld(t *testing.T, seed uint64, limit int, decide func(w *warehouse.Ware
 	copyWithLinks(t, p.original, referenceDir)
 	p.requireNextNight(t, referenceDir, "", nil)
 	p.record(t, operate)
-	return p.cutPower(t, seed, limit, func(t *testing.T, dir string, _ tracePoint) {
+	return p.cutPower(t, maxStates, func(t *testing.T, dir string, _ tracePoint) {
 		published := p.requireSnapshot(t, dir)
 		w := warehouseOf(t, p.configFor(dir))
 		h, ok, err := w.Held()
@@ -367,7 +368,7 @@ func cutHeld(t *testing.T, seed uint64, limit int, decide func(w *warehouse.Ware
 
 // cutInbox simulates power cuts while a new warehouse receives events. The next night must contain
 // each acknowledged event.
-func cutInbox(t *testing.T, seed uint64, limit int) int {
+func cutInbox(t *testing.T, maxStates int) int {
 	t.Helper()
 	m := newWebhookHarness(t, richWorld(), streamsWithEvents()...)
 	m.goodNight()
@@ -383,7 +384,7 @@ func cutInbox(t *testing.T, seed uint64, limit int) int {
 		}
 		return receive(t, m, w, inboxDir, p.trace)
 	})
-	return p.cutPower(t, seed, limit, func(t *testing.T, dir string, point tracePoint) {
+	return p.cutPower(t, maxStates, func(t *testing.T, dir string, point tracePoint) {
 		p.requireNextNight(t, dir, "", nil)
 		db := openUnmanaged(t, filepath.Join(dir, "catalog.duckdb")+"?access_mode=read_only&threads=1")
 		defer db.Close()

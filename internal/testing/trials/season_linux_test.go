@@ -251,7 +251,7 @@ func (s *season) tryNight(accident seasonEvent) (published bool) {
 	}
 	s.states[end.Run] = append(s.states[end.Run], attemptStates...)
 	s.valueFaultByRun[end.Run], s.end = cmp.Or(s.tonight.valueFault, s.valueFaultByRun[end.Run]), end
-	s.t.Logf("day %d, %s, %v: run %s ended with exit code %d, latest is %s: %.200s", s.service.Day(), s.at.Format(time.RFC3339), accident, end.Run, end.Code, latest, end.Error)
+	s.t.Logf("day %d, %s, %v: run %s ended with exit code %d, latest is %s: %.200s", s.service.Day(), s.at.Format(time.RFC3339), accident, end.Run, end.ExitCode, latest, end.Error)
 	if latest != s.version {
 		s.takeSnapshot(latest, stopped)
 		return true
@@ -286,7 +286,7 @@ func (s *season) requireReason(end nightEnd) {
 	isFaulty := s.tonight.fault != nil || s.tonight.isTokenRevoked
 	isEarly := len(s.snapshots) > 0 && !s.at.After(s.last().at)
 	switch {
-	case end.Code != 1:
+	case end.ExitCode != 1:
 	case s.isMassDelete(end.Error):
 		s.allowDeletes = true
 		s.counts["stopped"]++
@@ -298,7 +298,7 @@ func (s *season) requireReason(end nightEnd) {
 		s.counts["failed"]++
 		return
 	}
-	s.t.Errorf("day %d: night %s was not published although there was no reason: it ended with exit code %d: %s", s.service.Day(), end.Run, end.Code, end.Error)
+	s.t.Errorf("day %d: night %s was not published although there was no reason: it ended with exit code %d: %s", s.service.Day(), end.Run, end.ExitCode, end.Error)
 }
 
 // finish runs two normal nights. After them, the warehouse must have the data of the service, equal
@@ -315,8 +315,8 @@ func (s *season) finish() {
 		if s.t.Failed() {
 			return
 		}
-		if n == 1 && (s.end.Run != s.version || s.end.Code != 0) {
-			s.t.Errorf("day %d: the normal night %s ended with exit code %d, want 0 and a published night: %s", s.service.Day(), s.end.Run, s.end.Code, s.end.Error)
+		if n == 1 && (s.end.Run != s.version || s.end.ExitCode != 0) {
+			s.t.Errorf("day %d: the normal night %s ended with exit code %d, want 0 and a published night: %s", s.service.Day(), s.end.Run, s.end.ExitCode, s.end.Error)
 		}
 	}
 	proven := s.provenStreams(s.version)

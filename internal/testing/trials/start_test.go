@@ -56,15 +56,15 @@ func (h *harness) requireOneRan(children []*child, refused map[*child]bool) {
 	}
 	var workerEnd nightEnd
 	worker.readReport(h.t, &workerEnd)
-	if workerEnd.Code != 0 || h.latestRun() != workerEnd.Run {
-		h.t.Errorf("the run %s with the lock ended with exit code %d and latest is %s, want 0 and the run as latest: %s", workerEnd.Run, workerEnd.Code, h.latestRun(), workerEnd.Error)
+	if workerEnd.ExitCode != 0 || h.latestRun() != workerEnd.Run {
+		h.t.Errorf("the run %s with the lock ended with exit code %d and latest is %s, want 0 and the run as latest: %s", workerEnd.Run, workerEnd.ExitCode, h.latestRun(), workerEnd.Error)
 	}
 	for p := range refused {
 		var end nightEnd
 		p.readReport(h.t, &end)
-		if end.Code != 4 || end.Locked == nil || end.Locked.PID != 0 && end.Locked.PID != worker.cmd.Process.Pid {
+		if end.ExitCode != 4 || end.Locked == nil || end.Locked.PID != 0 && end.Locked.PID != worker.cmd.Process.Pid {
 			h.t.Errorf("process %d ended with exit code %d and %v, want 4 and a LockedError of process %d or of no process: %s",
-				p.cmd.Process.Pid, end.Code, end.Locked, worker.cmd.Process.Pid, end.Error)
+				p.cmd.Process.Pid, end.ExitCode, end.Locked, worker.cmd.Process.Pid, end.Error)
 		}
 	}
 }
