@@ -50,7 +50,7 @@ func (r directReceiver) send(id string) int {
 // BenchmarkDeliveries sends 500 signed deliveries per second over HTTP and reports the
 // response times.
 func BenchmarkDeliveries(b *testing.B) {
-	const rate = 500
+	const perSecond = 500
 	d := newFixture(b, webhook.Config{Secrets: []string{secret}}).start()
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 	defer client.CloseIdleConnections()
@@ -58,7 +58,7 @@ func BenchmarkDeliveries(b *testing.B) {
 	durations := make([]time.Duration, b.N)
 	var failed atomic.Int64
 	var pending sync.WaitGroup
-	tick := time.NewTicker(time.Second / rate)
+	tick := time.NewTicker(time.Second / perSecond)
 	defer tick.Stop()
 	b.ResetTimer()
 	for i := range b.N {

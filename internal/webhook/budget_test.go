@@ -41,7 +41,7 @@ func TestStalledSendersDoNotBlockOthers(t *testing.T) {
 	if got := d.send(hook); got != http.StatusNoContent {
 		t.Errorf("a complete delivery got status %d, want 204", got)
 	}
-	requireEvicted(2)
+	requireEvicted(2) // the complete body needs the memory of two more
 	if got := d.receiver.Counts(); got[webhook.Crowded] != uint64(senders-budget/size+2) || got[webhook.Unavailable] != 0 {
 		t.Errorf("counts are %v, want %d crowded and none unavailable", got, senders-budget/size+2)
 	}

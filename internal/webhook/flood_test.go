@@ -54,10 +54,10 @@ func TestCapturedBodyDoesNotFillTheInbox(t *testing.T) {
 	}
 	// A body is stored under at most 8 topics, and the genuine delivery used one of them.
 	if want := map[int]int{http.StatusNoContent: 7, http.StatusUnauthorized: 193}; !cmp.Equal(want, statuses) {
-		t.Errorf("numbers of statuses under 200 topics are %v, want %v", statuses, want)
+		t.Errorf("under 200 topics, the number of each status is %v, want %v", statuses, want)
 	}
 	if got := inboxBytes(t, d.dir); got > 9*sizeBefore {
-		t.Errorf("200 topics grew the inbox from %d to %d bytes, want less than 9 times", sizeBefore, got)
+		t.Errorf("200 topics grew the inbox from %d to %d bytes, want at most 9 times", sizeBefore, got)
 	}
 	counts := d.receiver.Counts()
 	if counts[webhook.Repeated] != 200 || counts[webhook.Relabeled] != 193 {
@@ -98,9 +98,9 @@ func TestJournalRemembersBodies(t *testing.T) {
 	hook := delivery{id: "e1", topic: "x", body: `{"n": 1}`}
 	d.send(hook)
 	d.stop()
-	again := newFixture(t, webhook.Config{Dir: d.dir, Secrets: []string{secret}}).start()
+	restarted := newFixture(t, webhook.Config{Dir: d.dir, Secrets: []string{secret}}).start()
 	hook.id = "e2"
-	if got := again.send(hook); got != http.StatusNoContent {
+	if got := restarted.send(hook); got != http.StatusNoContent {
 		t.Fatalf("got status %d after a restart, want 204", got)
 	}
 	if diff := cmp.Diff([]string{"e1"}, storedIDs(t, d.dir)); diff != "" {
@@ -114,7 +114,7 @@ func TestUnwrittenEventsAreNotRemembered(t *testing.T) {
 	disk := &faultyDisk{}
 	d := newFixture(t, webhook.Config{Secrets: []string{secret}, Disk: durable.Disk{Step: disk.step}}).start()
 	disk.failAtStep(1)
-	hook := eventOf("e1")
+	hook := newDelivery("e1")
 	if got := d.send(hook); got != http.StatusServiceUnavailable {
 		t.Fatalf("got status %d from a failing disk, want 503", got)
 	}
@@ -135,19 +135,19 @@ func TestFullInboxRejectsAndRecovers(t *testing.T) {
 	const limit = 40_000
 	d := newFixture(t, webhook.Config{Secrets: []string{secret}, SegmentBytes: 1, MaxBody: 1000, Owner: owner{limit: func(int64) int64 { return limit }}}).start()
 	var acknowledged []string
-	event := func(n int) delivery {
+	largeDelivery := func(n int) delivery {
 		return delivery{id: fmt.Sprint("e", n), body: fmt.Sprintf(`{"n":%d,"notes":%q}`, n, strings.Repeat("x", 900))}
 	}
 	n := 0
 	for ; ; n++ {
-		status := d.send(event(n))
+		status := d.send(largeDelivery(n))
 		if status == http.StatusServiceUnavailable {
 			break
 		}
 		if status != http.StatusNoContent {
 			t.Fatalf("got status %d, want 204 or 503", status)
 		}
-		acknowledged = append(acknowledged, event(n).id)
+		acknowledged = append(acknowledged, largeDelivery(n).id)
 	}
 	if got := inboxBytes(t, d.dir); got > limit || got < limit-2000 {
 		t.Errorf("the full inbox has %d bytes, want slightly less than %d", got, limit)
@@ -156,13 +156,13 @@ func TestFullInboxRejectsAndRecovers(t *testing.T) {
 	if state.Bytes != inboxBytes(t, d.dir) || state.Limit != limit || !state.FullSince.Equal(d.now) {
 		t.Errorf("the state of the full inbox is %+v, want %d bytes, limit %d, full since %s", state, inboxBytes(t, d.dir), limit, d.now)
 	}
-	resp, err := http.DefaultClient.Do(d.request(event(n)))
+	resp, err := http.DefaultClient.Do(d.request(largeDelivery(n)))
 	must(t, err)
 	must(t, resp.Body.Close())
 	if resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") != "300" {
 		t.Errorf("got status %d with Retry-After %q, want 503 with 300", resp.StatusCode, resp.Header.Get("Retry-After"))
 	}
-	if got := d.send(event(0)); got != http.StatusNoContent {
+	if got := d.send(largeDelivery(0)); got != http.StatusNoContent {
 		t.Errorf("a known event got status %d from a full inbox, want 204", got)
 	}
 
@@ -170,7 +170,7 @@ func TestFullInboxRejectsAndRecovers(t *testing.T) {
 	batch, err := webhook.Land(durable.Disk{}, d.dir, folder)
 	must(t, err)
 	must(t, batch.Empty())
-	if got := d.send(event(n)); got != http.StatusNoContent {
+	if got := d.send(largeDelivery(n)); got != http.StatusNoContent {
 		t.Errorf("the rejected event got status %d after the night, want 204", got)
 	}
 	if state := d.receiver.Inbox(); !state.FullSince.IsZero() || state.Bytes != inboxBytes(t, d.dir) {
@@ -182,7 +182,7 @@ func TestFullInboxRejectsAndRecovers(t *testing.T) {
 			kept[id] = true
 		}
 	}
-	for _, id := range append(acknowledged, event(n).id) {
+	for _, id := range append(acknowledged, largeDelivery(n).id) {
 		if !kept[id] {
 			t.Errorf("the acknowledged event %s is lost", id)
 		}
@@ -193,10 +193,10 @@ func TestFullInboxRejectsAndRecovers(t *testing.T) {
 // further events.
 func TestLoweredLimitKeepsEvents(t *testing.T) {
 	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).start()
-	d.send(eventOf("e1"))
+	d.send(newDelivery("e1"))
 	d.stop()
-	again := newFixture(t, webhook.Config{Dir: d.dir, Secrets: []string{secret}, Owner: owner{limit: func(bytes int64) int64 { return bytes / 2 }}}).start()
-	if got := again.send(eventOf("e2")); got != http.StatusServiceUnavailable {
+	restarted := newFixture(t, webhook.Config{Dir: d.dir, Secrets: []string{secret}, Owner: owner{limit: func(bytes int64) int64 { return bytes / 2 }}}).start()
+	if got := restarted.send(newDelivery("e2")); got != http.StatusServiceUnavailable {
 		t.Errorf("got status %d, want 503", got)
 	}
 	if diff := cmp.Diff([]string{"e1"}, storedIDs(t, d.dir)); diff != "" {

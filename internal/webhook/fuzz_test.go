@@ -83,8 +83,8 @@ func collectTexts(texts []string, node any) []string {
 	return texts
 }
 
-// FuzzRecord checks that a record contains the members of its body, with all digits, and the members
-// of the envelope. A member of the envelope replaces a member of the body.
+// FuzzRecord checks that a record contains the members of its body, with all digits of numbers, and the
+// members of the envelope. A member of the envelope replaces a member of the body.
 func FuzzRecord(f *testing.F) {
 	f.Add(webhook.StatusChanged, []byte(`{"article_id":"a","n":1.50,"n":2e400}`))
 	f.Add(webhook.CommentCreated, []byte(` {"id":"c","content":{"type":"doc"},"event_id":"forged"} `))
@@ -192,7 +192,7 @@ func FuzzReceiver(f *testing.F) {
 	})
 }
 
-// isTimely is a second implementation of the check of timestamps, for five minutes.
+// isTimely is a second implementation of the check of timestamps, with a maximum age of five minutes.
 func isTimely(timestamp string, now time.Time) bool {
 	if len(timestamp) > 256 {
 		return false

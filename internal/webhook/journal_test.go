@@ -56,7 +56,7 @@ func TestTruncatedJournalKeepsCompleteLines(t *testing.T) {
 		// storedIDs omits the first line, which fixture.start writes.
 		want := max(0, bytes.Count(data[:cut], []byte("\n"))-1)
 		if got := storedIDs(t, dir); len(got) != want {
-			t.Fatalf("cut at %d of %d: got the events %v, want %d of them", cut, len(data), got, want)
+			t.Fatalf("cut at %d of %d: got the events %v, want %d events", cut, len(data), got, want)
 		}
 	}
 }
@@ -69,7 +69,7 @@ func TestReceiverStartsAfterTornSegment(t *testing.T) {
 	must(t, os.WriteFile(strings.TrimSuffix(segment, ".log")+".open", data[:len(data)-5], 0o600))
 	d := newFixture(t, webhook.Config{Dir: dir, Secrets: []string{secret}}).start()
 	for _, id := range []string{"e0", "e1", "e2"} {
-		if got := d.send(eventOf(id)); got != http.StatusNoContent {
+		if got := d.send(newDelivery(id)); got != http.StatusNoContent {
 			t.Fatalf("got status %d, want 204", got)
 		}
 	}
@@ -96,12 +96,12 @@ func TestDamagedLineKeepsOtherLines(t *testing.T) {
 func TestEmptyKeepsTheOpenSegment(t *testing.T) {
 	d := newFixture(t, webhook.Config{Secrets: []string{secret}, SegmentBytes: 1}).start()
 	for _, id := range []string{"a", "b"} {
-		d.send(eventOf(id))
+		d.send(newDelivery(id))
 	}
 	folder := filepath.Join(t.TempDir(), "webhooks")
 	batch, err := webhook.Land(durable.Disk{}, d.dir, folder)
 	must(t, err)
-	d.send(eventOf("c"))
+	d.send(newDelivery("c"))
 	if diff := cmp.Diff([]string{"a", "b"}, storedIDs(t, folder)); diff != "" {
 		t.Errorf("landed ids (-want +got):\n%s", diff)
 	}
@@ -122,7 +122,7 @@ func TestEmptyKeepsTheOpenSegment(t *testing.T) {
 	if waiting, total := waitingIn(t, d.dir); waiting != 0 || total == 0 {
 		t.Errorf("%d of %d bytes wait, want none: all events were published", waiting, total)
 	}
-	d.send(eventOf("d"))
+	d.send(newDelivery("d"))
 	if waiting, total := waitingIn(t, d.dir); waiting*2 != total {
 		t.Errorf("%d of %d bytes wait, want the half with d", waiting, total)
 	}

@@ -23,8 +23,7 @@ func emptyInbox(t *testing.T, dir string) {
 	must(t, batch.Empty())
 }
 
-// TestAPublishedEventIsKnownAfterARestart starts a second receiver after a night has emptied
-// the inbox.
+// TestAPublishedEventIsKnownAfterARestart restarts the receiver after a night has emptied the inbox.
 func TestAPublishedEventIsKnownAfterARestart(t *testing.T) {
 	first := newFixture(t, webhook.Config{Secrets: []string{secret}}).start()
 	hook := delivery{id: "e1", topic: "x", body: `{"n":1}`}
@@ -86,12 +85,12 @@ func TestFullDiskKeepsNoEmptySegments(t *testing.T) {
 	d := newFixture(t, webhook.Config{Secrets: []string{secret}, Disk: disk}).start()
 	full = true
 	for _, id := range []string{"a", "b", "c", "d"} {
-		if got := d.send(eventOf(id)); got != http.StatusServiceUnavailable {
+		if got := d.send(newDelivery(id)); got != http.StatusServiceUnavailable {
 			t.Errorf("got status %d from a full disk, want 503", got)
 		}
 	}
 	full = false
-	d.send(eventOf("e"))
+	d.send(newDelivery("e"))
 	d.stop()
 	var withContent []bool
 	segments, _ := filepath.Glob(filepath.Join(d.dir, "*.log"))
@@ -100,6 +99,7 @@ func TestFullDiskKeepsNoEmptySegments(t *testing.T) {
 		must(t, err)
 		withContent = append(withContent, info.Size() > 0)
 	}
+	// One segment contains the event that fixture.start sends, and one contains e.
 	if diff := cmp.Diff([]bool{true, true}, withContent); diff != "" {
 		t.Errorf("segments with content (-want +got):\n%s", diff)
 	}

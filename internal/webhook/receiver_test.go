@@ -108,8 +108,8 @@ type delivery struct {
 	source                  string
 }
 
-// eventOf returns a delivery with a unique body.
-func eventOf(id string) delivery { return delivery{id: id, body: fmt.Sprintf("{%q:1}", id)} }
+// newDelivery returns a delivery with a unique body.
+func newDelivery(id string) delivery { return delivery{id: id, body: fmt.Sprintf("{%q:1}", id)} }
 
 func sign(key, body string) string {
 	mac := hmac.New(sha256.New, []byte(key))
@@ -117,7 +117,7 @@ func sign(key, body string) string {
 	return "v0=" + hex.EncodeToString(mac.Sum(nil))
 }
 
-// unsigned is the signature of a delivery without the header.
+// unsigned is the signature of a delivery without the signature header.
 const unsigned = "none"
 
 func (d *fixture) request(hook delivery) *http.Request {
@@ -170,7 +170,7 @@ func storedIDs(t testing.TB, dir string) []string {
 	return ids
 }
 
-func TestSignatures(t *testing.T) {
+func TestOnlySignedDeliveriesAreStored(t *testing.T) {
 	const body = `{"a": 1}`
 	good := sign(secret, body)
 	cases := []struct {
@@ -258,7 +258,7 @@ func TestReloadRotatesTheSecret(t *testing.T) {
 	}
 }
 
-func TestMethodsAndBodies(t *testing.T) {
+func TestOnlyPostedBodiesOfAllowedSizeAreStored(t *testing.T) {
 	d := newFixture(t, webhook.Config{Secrets: []string{secret}, MaxBody: 100}).start()
 	long := strings.Repeat("x", 101)
 	cases := []struct {
@@ -287,7 +287,7 @@ func TestMethodsAndBodies(t *testing.T) {
 	}
 }
 
-func TestTimestamps(t *testing.T) {
+func TestOnlyFreshDeliveriesAreAccepted(t *testing.T) {
 	d := newFixture(t, webhook.Config{Secrets: []string{secret}, MaxAge: 5 * time.Minute})
 	d.startStrict(5 * time.Minute)
 	at := func(offset time.Duration) string { return d.now.Add(offset).Format(time.RFC3339Nano) }
@@ -337,8 +337,8 @@ func TestARepeatedDeliveryIsStoredOnce(t *testing.T) {
 		}
 	}
 	d.stop()
-	again := newFixture(t, webhook.Config{Dir: d.dir, Secrets: []string{secret}}).start()
-	if got := again.send(hook); got != http.StatusNoContent {
+	restarted := newFixture(t, webhook.Config{Dir: d.dir, Secrets: []string{secret}}).start()
+	if got := restarted.send(hook); got != http.StatusNoContent {
 		t.Fatalf("got status %d after a restart, want 204", got)
 	}
 	if diff := cmp.Diff([]string{"e1"}, storedIDs(t, d.dir)); diff != "" {
@@ -349,7 +349,7 @@ func TestARepeatedDeliveryIsStoredOnce(t *testing.T) {
 		want[result] = 0
 	}
 	want[webhook.Replayed] = 2 // the event that fixture.start sends, and e1
-	if diff := cmp.Diff(want, again.receiver.Counts()); diff != "" {
+	if diff := cmp.Diff(want, restarted.receiver.Counts()); diff != "" {
 		t.Errorf("counts (-want +got):\n%s", diff)
 	}
 }
@@ -365,7 +365,7 @@ func TestConcurrentRepetitionsAreStoredOnce(t *testing.T) {
 	var senders sync.WaitGroup
 	for i := range 200 {
 		senders.Go(func() {
-			if got := d.send(eventOf(fmt.Sprint("e", i%20))); got != http.StatusNoContent {
+			if got := d.send(newDelivery(fmt.Sprint("e", i%20))); got != http.StatusNoContent {
 				t.Errorf("got status %d, want 204", got)
 			}
 		})
@@ -419,14 +419,15 @@ func TestEnvelopeAndExactBodyAreStored(t *testing.T) {
 func TestUnwrittenEventIsNotAcknowledged(t *testing.T) {
 	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).start()
 	d.stop()
-	blocked := newFixture(t, webhook.Config{Dir: d.dir, Secrets: []string{secret}}).start()
-	// Without the folder no segment can be created.
+	// The restarted receiver knows the event that fixture.start sends, so it has no open segment yet.
+	// Without the folder it cannot create one.
+	restarted := newFixture(t, webhook.Config{Dir: d.dir, Secrets: []string{secret}}).start()
 	must(t, os.Rename(d.dir, d.dir+".away"))
-	if got := blocked.send(delivery{id: "e1", body: "{}"}); got != http.StatusServiceUnavailable {
+	if got := restarted.send(delivery{id: "e1", body: "{}"}); got != http.StatusServiceUnavailable {
 		t.Errorf("got status %d, want 503", got)
 	}
 	must(t, os.Rename(d.dir+".away", d.dir))
-	if got := blocked.send(delivery{id: "e1", body: "{}"}); got != http.StatusNoContent {
+	if got := restarted.send(delivery{id: "e1", body: "{}"}); got != http.StatusNoContent {
 		t.Errorf("the retry got status %d, want 204", got)
 	}
 	if diff := cmp.Diff([]string{"e1"}, storedIDs(t, d.dir)); diff != "" {

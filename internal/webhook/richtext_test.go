@@ -21,7 +21,7 @@ func TestRichTextBecomesPlain(t *testing.T) {
 		{"a heading and a quote", doc(`{"type":"heading","attrs":{"level":2},"content":[{"type":"text","text":"H"}]},{"type":"blockquote","content":[{"type":"paragraph","content":[{"type":"text","text":"q"}]}]}`), "H\nq"},
 		{"a list", doc(`{"type":"bulletList","content":[{"type":"listItem","content":[{"type":"paragraph","content":[{"type":"text","text":"a"}]},{"type":"paragraph","content":[{"type":"text","text":"a2"}]}]},{"type":"listItem","content":[{"type":"paragraph","content":[{"type":"text","text":"b"}]}]}]},{"type":"paragraph","content":[{"type":"text","text":"end"}]}`), "- a\n  a2\n- b\nend"},
 		{"a list in a numbered list", doc(`{"type":"orderedList","attrs":{"start":3},"content":[{"type":"listItem","content":[{"type":"paragraph","content":[{"type":"text","text":"a"}]},{"type":"bulletList","content":[{"type":"listItem","content":[{"type":"paragraph","content":[{"type":"text","text":"b"}]}]}]}]},{"type":"listItem","content":[{"type":"paragraph","content":[{"type":"text","text":"c"}]}]}]}`), "3. a\n   - b\n4. c"},
-		{"a list of one item without brackets", doc(`{"type":"bulletList","content":{"type":"listItem","content":[{"type":"text","text":"a"}]}}`), "- a"},
+		{"a list whose content is not an array", doc(`{"type":"bulletList","content":{"type":"listItem","content":[{"type":"text","text":"a"}]}}`), "- a"},
 		{"a mention", doc(`{"type":"paragraph","content":[{"type":"text","text":"Ask "},{"type":"mention","attrs":{"id":"u1","label":"Ada"}},{"type":"text","text":"."}]}`), "Ask @Ada."},
 		{"a link", doc(`{"type":"paragraph","content":[{"type":"text","text":"draft","marks":[{"type":"link","attrs":{"href":"https://example.com/d"}}]}]}`), "draft (https://example.com/d)"},
 		{"a link whose text is its address", doc(`{"type":"paragraph","content":[{"type":"text","text":"https://example.com","marks":[{"type":"link","attrs":{"href":"https://example.com"}}]}]}`), "https://example.com"},
@@ -81,13 +81,13 @@ func TestEventRecord(t *testing.T) {
 
 func TestEventRecordRejectsInvalidBodies(t *testing.T) {
 	for name, e := range map[string]stream.Event{
-		"not JSON":                        {Topic: webhook.StatusChanged, Body: []byte("article_id=1")},
-		"an empty body":                   {Topic: webhook.StatusChanged},
-		"two objects":                     {Topic: webhook.StatusChanged, Body: []byte(`{"article_id":"a"}{}`)},
-		"a list":                          {Topic: webhook.StatusChanged, Body: []byte(`["a"]`)},
-		"a status without article_id":     {Topic: webhook.StatusChanged, Body: []byte(`{"status":{"prefix":"x"}}`)},
-		"an article_id that is an object": {Topic: webhook.StatusChanged, Body: []byte(`{"article_id":{}}`)},
-		"a comment without id":            {Topic: webhook.CommentCreated, Body: []byte(`{"content":"x"}`)},
+		"not JSON":                           {Topic: webhook.StatusChanged, Body: []byte("article_id=1")},
+		"an empty body":                      {Topic: webhook.StatusChanged},
+		"two objects":                        {Topic: webhook.StatusChanged, Body: []byte(`{"article_id":"a"}{}`)},
+		"a list":                             {Topic: webhook.StatusChanged, Body: []byte(`["a"]`)},
+		"a status change without article_id": {Topic: webhook.StatusChanged, Body: []byte(`{"status":{"prefix":"x"}}`)},
+		"an article_id that is an object":    {Topic: webhook.StatusChanged, Body: []byte(`{"article_id":{}}`)},
+		"a comment without id":               {Topic: webhook.CommentCreated, Body: []byte(`{"content":"x"}`)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var invalid *webhook.InvalidError
