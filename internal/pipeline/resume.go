@@ -103,9 +103,9 @@ func (r *runner) cleanUp() (err error) {
 	n := r.night
 	switch n.mode.kind {
 	case ledger.Night:
-		err = inOrder(func() error { return n.faultPoint("published") }, n.wh.Ledger.RemoveResumableRun, n.landedEvents.Empty)
+		err = inOrder(func() error { return n.faultPoint("published") }, n.wh.Ledger.RemoveResumableRun, n.landedEvents.EmptyInbox)
 	case ledger.Refresh:
-		err = n.landedEvents.Empty()
+		err = n.landedEvents.EmptyInbox()
 	case ledger.Replay:
 		// The responses of the replayed run are now published, so the replayed run is not resumed.
 		var unfinished warehouse.UnfinishedRun

@@ -11,8 +11,8 @@ type PageFacts struct {
 	// IDs are 64-bit hashes of the keys of the accepted records, in body order, without
 	// duplicates.
 	IDs []uint64
-	// RejectedRecords counts the records, including nested ones, that were rejected as a whole.
-	// Their keys are unknown, so they may be the records that a list seems to lack.
+	// RejectedRecords counts the records, and the items of their lists, that were rejected as a whole.
+	// Their keys are unknown, so it is unknown which rows are missing.
 	RejectedRecords int
 	// Rejects counts all rejected records, items and values.
 	Rejects int
@@ -87,7 +87,7 @@ type Drift struct {
 
 // DriftRecord is a record with drift. A record that is read several times occurs several times.
 type DriftRecord struct {
-	// DriftIndex is the index of the Drift among the drift of the same night or body.
+	// DriftIndex is an index into transform.Findings.Drift, and later into the drift of the night.
 	DriftIndex int
 	// Record is a hash of the record's key, or of the request if the drift is in the envelope.
 	Record uint64

@@ -12,8 +12,8 @@ import (
 	"placementsync/internal/durable"
 )
 
-// Batch contains the events that a night took from the inbox. Land copies them to a folder of the run,
-// so that the run can be resumed or replayed. After the publish, Empty removes them from the inbox.
+// Batch is the part of an inbox that Land copied to a folder of the run, so that the run can be resumed
+// or replayed. After the publish, EmptyInbox removes this part from the inbox.
 type Batch struct {
 	disk          durable.Disk
 	inbox, folder string
@@ -83,11 +83,11 @@ func (b *Batch) copyLines(from, to string) error {
 	return b.disk.WriteFile(to, intact.Bytes(), privateFile)
 }
 
-// Empty removes the landed sealed segments. Call it after the publish. It keeps the open segment;
-// the next night lands that segment again and recognizes its events by their ids. Empty also writes
+// EmptyInbox removes the landed sealed segments. Call it after the publish. It keeps the open segment;
+// the next night lands that segment again and recognizes its events by their ids. EmptyInbox also writes
 // the marks of the removed events, so that a receiver that starts later recognizes repetitions. If
 // the marks cannot be written, the segments are removed nevertheless and the error is returned.
-func (b Batch) Empty() error {
+func (b Batch) EmptyInbox() error {
 	err := b.writePublished()
 	if len(b.sealed) == 0 {
 		return err

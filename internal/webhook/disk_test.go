@@ -99,13 +99,13 @@ func TestFailingDiskKeepsEventsForNextNight(t *testing.T) {
 		folder := filepath.Join(t.TempDir(), "webhooks")
 		batch, err := webhook.Land(durable.Disk{Step: disk.step}, d.dir, folder)
 		if err == nil {
-			err = batch.Empty()
+			err = batch.EmptyInbox()
 		}
 		hasFailed = disk.failedStep() != ""
 		if err != nil {
 			batch, err = webhook.Land(durable.Disk{}, d.dir, folder)
 			must(t, err)
-			must(t, batch.Empty())
+			must(t, batch.EmptyInbox())
 		}
 		if diff := cmp.Diff(want, storedIDs(t, folder)); diff != "" {
 			t.Errorf("%s failed: landed ids (-want +got):\n%s", disk.failedStep(), diff)

@@ -20,7 +20,7 @@ const (
 	headerSignature = "X-Hook-Signature"
 )
 
-// maxHeader limits the stored text of a header in bytes.
+// maxHeader is the maximum length of a stored header in bytes.
 const maxHeader = 256
 
 // newEvent reads the envelope from the headers of a delivery.

@@ -169,7 +169,7 @@ func TestFullInboxRejectsAndRecovers(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "webhooks")
 	batch, err := webhook.Land(durable.Disk{}, d.dir, folder)
 	must(t, err)
-	must(t, batch.Empty())
+	must(t, batch.EmptyInbox())
 	if got := d.send(largeDelivery(n)); got != http.StatusNoContent {
 		t.Errorf("the rejected event got status %d after the night, want 204", got)
 	}

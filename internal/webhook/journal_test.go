@@ -91,9 +91,9 @@ func TestDamagedLineKeepsOtherLines(t *testing.T) {
 	}
 }
 
-// TestEmptyKeepsTheOpenSegment lands and empties an inbox several times. WaitingBytes must not count
+// TestEmptyInboxKeepsTheOpenSegment lands and empties an inbox several times. WaitingBytes must not count
 // the published events in the open segment.
-func TestEmptyKeepsTheOpenSegment(t *testing.T) {
+func TestEmptyInboxKeepsTheOpenSegment(t *testing.T) {
 	d := newFixture(t, webhook.Config{Secrets: []string{secret}, SegmentBytes: 1}).start()
 	for _, id := range []string{"a", "b"} {
 		d.send(newDelivery(id))
@@ -105,7 +105,7 @@ func TestEmptyKeepsTheOpenSegment(t *testing.T) {
 	if diff := cmp.Diff([]string{"a", "b"}, storedIDs(t, folder)); diff != "" {
 		t.Errorf("landed ids (-want +got):\n%s", diff)
 	}
-	must(t, batch.Empty())
+	must(t, batch.EmptyInbox())
 	if got := storedIDs(t, d.dir); !cmp.Equal(got, []string{"b", "c"}) {
 		t.Errorf("the inbox has %v, want b, which was in the open segment, and c", got)
 	}
@@ -115,7 +115,7 @@ func TestEmptyKeepsTheOpenSegment(t *testing.T) {
 	if batch, err = webhook.Land(durable.Disk{}, d.dir, folder); err != nil {
 		t.Fatal(err)
 	}
-	must(t, batch.Empty())
+	must(t, batch.EmptyInbox())
 	if diff := cmp.Diff([]string{"a", "b", "c"}, storedIDs(t, folder)); diff != "" {
 		t.Errorf("ids landed the second time (-want +got):\n%s", diff)
 	}
@@ -162,7 +162,7 @@ func TestLandWithoutInboxCreatesNoFolder(t *testing.T) {
 	folder := filepath.Join(dir, "webhooks")
 	batch, err := webhook.Land(durable.Disk{}, filepath.Join(dir, "none"), folder)
 	must(t, err)
-	must(t, batch.Empty())
+	must(t, batch.EmptyInbox())
 	if _, err := os.Stat(folder); !os.IsNotExist(err) {
 		t.Errorf("got %v for the folder of the night, want an error that it does not exist", err)
 	}

@@ -19,7 +19,7 @@ const (
 	maxMarksAge = 14 * 24 * time.Hour
 )
 
-// keepMarks writes the marks of the events that Empty is about to remove, and removes files
+// keepMarks writes the marks of the events that EmptyInbox is about to remove, and removes files
 // of expired marks.
 func (b Batch) keepMarks() error {
 	var marks []byte

@@ -48,10 +48,11 @@ func EventRecord(e stream.Event) ([]byte, error) {
 	if body[0] != '{' {
 		return nil, &InvalidError{e.Topic, "the body is not an object"}
 	}
-	added := envelope{EventID: e.ID, Topic: e.Topic, Source: nilIfEmpty(e.Source), SentAt: nilIfEmpty(e.Sent), ReceivedAt: e.Received}
-	if err := checkTopic(e, body, &added); err != nil {
+	text, err := commentText(e, body)
+	if err != nil {
 		return nil, err
 	}
+	added := envelope{EventID: e.ID, Topic: e.Topic, Source: nilIfEmpty(e.Source), SentAt: nilIfEmpty(e.Sent), ReceivedAt: e.Received, ContentText: text}
 	tail, err := json.Marshal(added)
 	if err != nil {
 		return nil, fmt.Errorf("encode the envelope of event %q: %w", e.ID, err)
@@ -64,31 +65,31 @@ func EventRecord(e stream.Event) ([]byte, error) {
 	return tail, nil
 }
 
-// checkTopic returns an error for a body without the id that its topic requires. It treats every
-// topic except StatusChanged as a comment, and sets added.ContentText. Other missing or malformed
-// members are left to the decoder of the night.
-func checkTopic(e stream.Event, body []byte, added *envelope) error {
+// commentText returns the plain text of a comment, or nil if there is none. It treats every topic
+// except StatusChanged as a comment. It returns an error for a body without the id that its topic
+// requires. Other missing or malformed members are left to the decoder of the night.
+func commentText(e stream.Event, body []byte) (*string, error) {
 	if e.Topic == StatusChanged {
 		if article, _ := EventTargets(e); article == "" {
-			return &InvalidError{e.Topic, "the body has no article_id"}
+			return nil, &InvalidError{e.Topic, "the body has no article_id"}
 		}
-		return nil
+		return nil, nil
 	}
 	var comment struct {
 		ID      json.RawMessage `json:"id"`
 		Content json.RawMessage `json:"content"`
 	}
 	if err := json.Unmarshal(body, &comment); err != nil {
-		return &InvalidError{e.Topic, err.Error()}
+		return nil, &InvalidError{e.Topic, err.Error()}
 	}
 	if id := scalarText(comment.ID); id == "" {
-		return &InvalidError{e.Topic, "the body has no id of the comment"}
+		return nil, &InvalidError{e.Topic, "the body has no id of the comment"}
 	}
-	if len(comment.Content) > 0 && string(comment.Content) != "null" {
-		text := PlainText(comment.Content)
-		added.ContentText = &text
+	if len(comment.Content) == 0 || string(comment.Content) == "null" {
+		return nil, nil
 	}
-	return nil
+	text := PlainText(comment.Content)
+	return &text, nil
 }
 
 // EventTargets returns the ids of the article and the campaign of a status change. They are empty

@@ -12,7 +12,7 @@ import (
 // scheme begins every signature (spec 6.4).
 const scheme = "v0="
 
-// maxSignatureHeader limits the header in bytes. It allows about sixty signatures. A rotation of secrets
+// maxSignatureHeader is the maximum length of the header in bytes. It allows about sixty signatures. A rotation of secrets
 // needs two.
 const maxSignatureHeader = 4096
 
