@@ -85,7 +85,7 @@ func benchCatalog(b *testing.B) string {
 	if err != nil {
 		b.Fatal(err)
 	}
-	empty, start := fixture.NewEmpty(b), time.Now()
+	empty, start := fixture.NewEmptyCatalog(b), time.Now()
 	path := empty.Fill(b, fmt.Sprintf("SET preserve_insertion_order = false; SET VARIABLE listings = %d; %s; CHECKPOINT", listings, script))
 	b.Logf("created a warehouse of %d listings in %.0f s", listings, time.Since(start).Seconds())
 	return path

@@ -10,7 +10,7 @@ import (
 )
 
 // open opens a catalog with the rows that fixtureSQL inserts.
-func open(t testing.TB, fixtureSQL string, empty fixture.Empty) *query.DB {
+func open(t testing.TB, fixtureSQL string, empty fixture.EmptyCatalog) *query.DB {
 	t.Helper()
 	db, err := query.Open(t.Context(), empty.Fill(t, fixtureSQL), query.Options{Threads: 1})
 	if err != nil {

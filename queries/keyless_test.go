@@ -65,7 +65,7 @@ func TestGroupsWithoutKeyHaveNoName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := open(t, fixtureWithoutReferences(t), fixture.NewEmpty(t))
+	db := open(t, fixtureWithoutReferences(t), fixture.NewEmptyCatalog(t))
 	var keylessQueries []string
 	for _, q := range all {
 		rows, err := csv.NewReader(strings.NewReader(runCSV(t, db, q, requiredValues(q, "k0")))).ReadAll()

@@ -24,7 +24,7 @@ func TestQueries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	empty := fixture.NewEmpty(t)
+	empty := fixture.NewEmptyCatalog(t)
 	opened := map[string]*query.DB{} // by fixture, because several tests may have the same
 	openOnce := func(fixtureSQL string) *query.DB {
 		if opened[fixtureSQL] == nil {
@@ -52,7 +52,7 @@ func TestMarts(t *testing.T) {
 	if err != nil || len(tests) == 0 {
 		t.Fatalf("found %d tests of views (%v), want some", len(tests), err)
 	}
-	empty := fixture.NewEmpty(t)
+	empty := fixture.NewEmptyCatalog(t)
 	for _, path := range tests {
 		view := filepath.Base(filepath.Dir(path))
 		t.Run(view+"/"+strings.TrimSuffix(filepath.Base(path), ".test"), func(t *testing.T) {
@@ -123,7 +123,7 @@ func TestHeadersAreComplete(t *testing.T) {
 		}
 	}
 	delete(parameters, "")
-	db := open(t, "", fixture.NewEmpty(t))
+	db := open(t, "", fixture.NewEmptyCatalog(t))
 	for values, name := range parameters {
 		if _, _, err := db.ParamValues(t.Context(), query.Param{Name: name, Values: values}, 1); err != nil {
 			t.Error(err)
@@ -158,7 +158,7 @@ func TestBacklogRowsEqualBacklogAtEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := open(t, string(archive.Files[0].Data), fixture.NewEmpty(t))
+	db := open(t, string(archive.Files[0].Data), fixture.NewEmptyCatalog(t))
 	rowsOf := func(name string, values map[string]string) []string {
 		q, err := query.Resolve(name)
 		if err != nil {
@@ -190,7 +190,7 @@ func TestQueryOfTheGuide(t *testing.T) {
 	}
 	q, ok := all.Find("cheap")
 	db := open(t, `INSERT INTO product_listings (id, name, country) VALUES ('a', 'A', 'Germany'), ('b', 'B', 'France');
-		INSERT INTO product_listing_prices (product_listing_id, position, unit_amount, currency) VALUES ('a', 1, 2, 'EUR'), ('a', 2, 1, 'EUR'), ('a', 3, 9, 'EUR'), ('b', 1, 1, 'EUR');`, fixture.NewEmpty(t))
+		INSERT INTO product_listing_prices (product_listing_id, position, unit_amount, currency) VALUES ('a', 1, 2, 'EUR'), ('a', 2, 1, 'EUR'), ('a', 3, 9, 'EUR'), ('b', 1, 1, 'EUR');`, fixture.NewEmptyCatalog(t))
 	const want = "listing_name,outlet_name,pricing_tier,currency,unit_amount\nA,,,EUR,1.000000\nA,,,EUR,2.000000\n"
 	if got := runCSV(t, db, q, map[string]string{"max_price": "2.00"}); !ok || got != want {
 		t.Errorf("got %q, want %q", got, want)
@@ -240,7 +240,7 @@ func TestOutletDiffEqualsOutletChanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := open(t, string(archive.Files[0].Data), fixture.NewEmpty(t))
+	db := open(t, string(archive.Files[0].Data), fixture.NewEmptyCatalog(t))
 	snapshots, err := db.Snapshots(t.Context())
 	if err != nil {
 		t.Fatal(err)

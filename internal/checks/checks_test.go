@@ -39,7 +39,7 @@ func gradeAllExact() string {
 	return "INSERT INTO meta.streams (run_id, stream, grade) VALUES " + strings.Join(grades, ", ") + ";\n"
 }
 
-func open(t *testing.T, empty fixture.Empty, statements string, before query.Before, timeout time.Duration) *query.DB {
+func open(t *testing.T, empty fixture.EmptyCatalog, statements string, before query.Before, timeout time.Duration) *query.DB {
 	t.Helper()
 	db, err := query.Open(t.Context(), empty.Fill(t, statements), query.Options{Threads: 1, Timeout: timeout, Before: &before})
 	if err != nil {
@@ -70,7 +70,7 @@ func load(t *testing.T, dir string, rules map[string]checks.Rule, private []stri
 // (private), the violating rows as CSV (want.csv), and the rows of the previous version (before.sql).
 // Without before.sql, the previous rows are derived from the history in the tables.
 func TestChecks(t *testing.T) {
-	empty := fixture.NewEmpty(t)
+	empty := fixture.NewEmptyCatalog(t)
 	for _, q := range load(t, "", nil, nil).List() {
 		tests, err := filepath.Glob(filepath.Join("testdata", q.Name, "*.test"))
 		if err != nil || len(tests) == 0 {
@@ -160,7 +160,7 @@ INSERT INTO outlets (id) VALUES ('a');`
 		}
 	}
 	set := load(t, dir, rules, []string{"orders.guest_email"}, "compares", "no_column", "with_params", "reads_files", "too_slow", "unread", "earlier_runs", "rejects")
-	empty := fixture.NewEmpty(t)
+	empty := fixture.NewEmptyCatalog(t)
 	runAll := func(db *query.DB) map[string]ledger.CheckResult {
 		t.Helper()
 		results, err := set.Run(t.Context(), db)
@@ -211,7 +211,7 @@ func TestTimeoutBoundsAWholeCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	const limit = 400 * time.Millisecond
-	db := open(t, fixture.NewEmpty(t), twoNights+gradeAllExact(), query.Before{}, limit)
+	db := open(t, fixture.NewEmptyCatalog(t), twoNights+gradeAllExact(), query.Before{}, limit)
 	results, err := load(t, dir, nil, nil, "slow").Run(t.Context(), db)
 	if err != nil {
 		t.Fatal(err)
@@ -233,7 +233,7 @@ func TestPartsThatDoNotRunHideNoRows(t *testing.T) {
 		"INSERT INTO orders (id) VALUES ('a');": ledger.CheckFailed,
 		"":                                      ledger.CheckNotRun,
 	} {
-		db := open(t, fixture.NewEmpty(t), twoNights+gradeAllExact()+rows, query.Before{}, time.Minute)
+		db := open(t, fixture.NewEmptyCatalog(t), twoNights+gradeAllExact()+rows, query.Before{}, time.Minute)
 		results, err := load(t, dir, nil, nil, "partly").Run(t.Context(), db)
 		if err != nil {
 			t.Fatal(err)
@@ -257,7 +257,7 @@ INSERT INTO orders (id, status, valid_from) SELECT 'r' || n, is_now('paid'), ton
 INSERT INTO past.articles (id, live_url, status_prefix) SELECT 'a' || n, 'https://example.com', was('published') FROM range(60) AS t(n);
 INSERT INTO articles (id, live_url, status_prefix, valid_from) SELECT 'a' || n, 'https://example.com', is_now('published'), tonight() FROM range(60) AS t(n);`
 	private := []string{"product_listings.name", "product_listings.outlet_id", "product_listing_prices.currency", "product_listing_prices.pricing_tier", "orders.status", "articles.status_prefix"}
-	empty := fixture.NewEmpty(t)
+	empty := fixture.NewEmptyCatalog(t)
 	for _, c := range []struct {
 		name, was, now string
 		private        []string
@@ -299,7 +299,7 @@ func failedChecks(t *testing.T, results []ledger.CheckResult) (names []string) {
 // TestSparseTablesFailNoCheck runs all checks on tables without rows, with rows that have only
 // keys, with one row, with one remaining row, and with one changed order and price.
 func TestSparseTablesFailNoCheck(t *testing.T) {
-	empty := fixture.NewEmpty(t)
+	empty := fixture.NewEmptyCatalog(t)
 	fill := func(schema string, rowCount int, extraColumn string) string {
 		var b strings.Builder
 		for _, table := range stream.Tables(stream.All()) {

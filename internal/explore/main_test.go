@@ -63,7 +63,7 @@ func newCatalog(t testing.TB, fixtures ...string) string {
 		must(t, err)
 		rows += string(text)
 	}
-	return fixture.NewEmpty(t).Fill(t, rows)
+	return fixture.NewEmptyCatalog(t).Fill(t, rows)
 }
 
 func must(t testing.TB, err error) {

@@ -115,7 +115,7 @@ func testFailedChecks(t *testing.T, path string) {
 		t.Errorf("got %s without a held night, want the error \"no night is held\"", text)
 	}
 	cfg := config(path)
-	cfg.Warehouse = testWarehouse{path: path, heldPath: fixture.NewEmpty(t).Fill(t, heldNight)}
+	cfg.Warehouse = testWarehouse{path: path, heldPath: fixture.NewEmptyCatalog(t).Fill(t, heldNight)}
 	session = connect(t, cfg)
 	got := callQuery(t, session, "sql", arguments)
 	if diff := cmp.Diff([]string{`["renamed"]`}, got.rows()); diff != "" || !got.Snapshot.Held || got.Snapshot.Run != "20261103T020000Z" {
@@ -205,7 +205,7 @@ func testNamedQueries(t *testing.T, path string) {
 
 // TestQueries runs tests that share a catalog.
 func TestQueries(t *testing.T) {
-	path := fixture.NewEmpty(t).Fill(t, twoNights)
+	path := fixture.NewEmptyCatalog(t).Fill(t, twoNights)
 	for name, test := range map[string]func(*testing.T, string){
 		"results have their snapshot and grades": testSnapshots, "values are exact": testExactValues,
 		"results have the failed checks": testFailedChecks,
@@ -422,7 +422,7 @@ func testNewSnapshot(t *testing.T, path string) {
 	if got := callQuery(t, session, "sql", count); got.rows()[0] != "[2]" {
 		t.Errorf("the first snapshot has the count %s, want [2]", got.rows())
 	}
-	publish(fixture.NewEmpty(t).Fill(t, "INSERT INTO meta.runs (run_id, snapshot_at) VALUES ('20261103T020000Z', '2026-11-03 02:00:00+00')"))
+	publish(fixture.NewEmptyCatalog(t).Fill(t, "INSERT INTO meta.runs (run_id, snapshot_at) VALUES ('20261103T020000Z', '2026-11-03 02:00:00+00')"))
 	if got := callQuery(t, session, "sql", count); got.rows()[0] != "[0]" || got.Snapshot.Run != "20261103T020000Z" {
 		t.Errorf("the second snapshot %+v has the count %s, want [0]", got.Snapshot, got.rows())
 	}
@@ -432,7 +432,7 @@ func testNewSnapshot(t *testing.T, path string) {
 // its time limit. The next call must succeed when the function has ended.
 func TestTrialUninterruptibleQueries(t *testing.T) {
 	torture.RequireTrials(t, os.Getenv)
-	cfg := config(fixture.NewEmpty(t).Fill(t, twoNights))
+	cfg := config(fixture.NewEmptyCatalog(t).Fill(t, twoNights))
 	cfg.Timeout = 300 * time.Millisecond
 	session := connect(t, cfg)
 	began := time.Now()

@@ -89,7 +89,7 @@ func TestInvalidMessagesDoNotEndTheSession(t *testing.T) {
 
 // TestRunWaitsForCalls ends the input after the last call, with and without a line end.
 func TestRunWaitsForCalls(t *testing.T) {
-	cfg := config(fixture.NewEmpty(t).Fill(t, twoNights))
+	cfg := config(fixture.NewEmptyCatalog(t).Fill(t, twoNights))
 	cfg.Timeout = time.Second
 	for name, input := range map[string]string{"with a line end": endlessCall + "\n", "without a line end": endlessCall} {
 		t.Run(name, func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestRunWaitsForCalls(t *testing.T) {
 
 // TestRunCancelsCallsAfterDrain runs an endless query without a time limit.
 func TestRunCancelsCallsAfterDrain(t *testing.T) {
-	cfg := config(fixture.NewEmpty(t).Fill(t, twoNights))
+	cfg := config(fixture.NewEmptyCatalog(t).Fill(t, twoNights))
 	cfg.Timeout, cfg.Drain = 0, time.Second
 	if lines := exchange(t, cfg, initialize+"\n"+endlessCall+"\n"); summarize(t, lines[0]) != "1 ok" || len(lines) > 2 {
 		t.Errorf("got %q, want the result of initialize and at most one more line", lines)

@@ -32,14 +32,14 @@ CREATE VIEW mart.outer_names AS SELECT upper(name) AS name FROM mart.z_names;
 `
 
 var (
-	empty     fixture.Empty
+	empty     fixture.EmptyCatalog
 	emptyOnce sync.Once
 )
 
 // emptyCatalog returns an empty catalog. It is created once, because this takes long.
-func emptyCatalog(t *testing.T) fixture.Empty {
+func emptyCatalog(t *testing.T) fixture.EmptyCatalog {
 	t.Helper()
-	emptyOnce.Do(func() { empty = fixture.NewEmpty(t) })
+	emptyOnce.Do(func() { empty = fixture.NewEmptyCatalog(t) })
 	return empty
 }
 

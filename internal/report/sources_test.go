@@ -13,7 +13,7 @@ import (
 // TestNeededTablesAreSources compares the tables that panels and headlines need with the sources
 // of their queries.
 func TestNeededTablesAreSources(t *testing.T) {
-	db, err := query.Open(t.Context(), fixture.NewEmpty(t).Fill(t, ""), query.Options{Threads: 1})
+	db, err := query.Open(t.Context(), fixture.NewEmptyCatalog(t).Fill(t, ""), query.Options{Threads: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestNeededTablesAreSources(t *testing.T) {
 
 // TestQueriesHaveTheColumnsOfThePage checks that each query returns the columns that the page reads.
 func TestQueriesHaveTheColumnsOfThePage(t *testing.T) {
-	db, err := query.Open(t.Context(), fixture.NewEmpty(t).Fill(t, ""), query.Options{Threads: 1})
+	db, err := query.Open(t.Context(), fixture.NewEmptyCatalog(t).Fill(t, ""), query.Options{Threads: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -100,7 +100,7 @@ const queriesDir = "../../../queries"
 // job.
 func fixtureCases(t *testing.T, engine dialect.Engine, engineCatalog, dir string) []sqlCase {
 	t.Helper()
-	empty := fixture.NewEmpty(t)
+	empty := fixture.NewEmptyCatalog(t)
 	var cases []sqlCase
 	for _, q := range engineQueries(t, engine, dialect.LakeNames{}) {
 		tests, err := filepath.Glob(filepath.Join(queriesDir, "testdata", q.Name, "*.test"))
@@ -268,7 +268,7 @@ func benchCase(t *testing.T, engine dialect.Engine, engineCatalog, dir string, l
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(queriesDir, "testdata", "bench.sql"))
 	must(t, err)
-	path := fixture.NewEmpty(t).Fill(t, fmt.Sprintf("SET VARIABLE listings = %d; %s; CHECKPOINT", listings, text))
+	path := fixture.NewEmptyCatalog(t).Fill(t, fmt.Sprintf("SET VARIABLE listings = %d; %s; CHECKPOINT", listings, text))
 	return newCase(t, engine, engineCatalog, caseSpec{name: "bench", duckDBPath: path, dir: filepath.Join(dir, engine.Name)})
 }
 
