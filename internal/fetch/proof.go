@@ -16,8 +16,9 @@ import (
 // a list that grows only at its head is proven by reading page 1 again. Records inserted
 // during the pass, if they still exist, are at the top of page 1. If page 1 has the same ids as
 // before, no record was inserted. Without inserts, an equal total shows that no older record
-// was deleted. The same argument applies to each earlier response with that total.
-// So all responses show one state, and all records of this state were counted.
+// was deleted. The same argument applies to each response of
+// the pass, because all have this total. So all responses show one state, and all records of this state
+// were counted.
 //
 // If a list can grow elsewhere, an unchanged pass proves nothing. If a record is deleted from a page
 // that was already read and another record is inserted on a later page, the total does not change,
@@ -33,8 +34,8 @@ import (
 //
 // Without totals, two consecutive passes with the same ids are the best available proof. If
 // pages are read one at a time, a record is missed only when another is deleted from an
-// earlier page. The deleted record was read, and the next pass lacks it. The exception is a
-// record that was inserted and deleted between the reads of two pages.
+// earlier page. The deleted record was read, and the next pass lacks it. The passes have the
+// same ids only if the deleted record was also inserted between the reads of the same two pages.
 
 // sightings are the ids read so far, sorted, with the first and the last pass that contained
 // each id. An id existed from its first to its last pass.
@@ -137,7 +138,7 @@ func (w *walk) evaluatePass(previous, p *pass) bool {
 	switch {
 	case p.isUnpaged():
 		w.gradeProven(p.rejectedRecords, "complete in one response: the service does not page the list")
-	case w.provesInstant(previous, p):
+	case w.isProvenAtPage1(previous, p):
 		w.gradeProven(p.rejectedRecords, "at one moment, the number of existing ids was equal to total_records")
 	case p.total < 0 && sameIDs && previous.isUnchanged() && p.isUnchanged():
 		w.gradeProven(p.rejectedRecords, "the service states no totals; two consecutive passes read the same ids")
@@ -149,10 +150,10 @@ func (w *walk) evaluatePass(previous, p *pass) bool {
 	return true
 }
 
-// provesInstant reports whether the number of existing ids was equal to total_records when page 1 of
+// isProvenAtPage1 reports whether the number of existing ids was equal to total_records when page 1 of
 // one of the passes was read. Copies and records without an id are counted without being identified.
 // Their number proves something only if the list did not change.
-func (w *walk) provesInstant(previous, p *pass) bool {
+func (w *walk) isProvenAtPage1(previous, p *pass) bool {
 	unidentified := p.recordsWithoutID + p.copies
 	if previous == nil || unidentified > 0 && (w.listChanged || previous.recordsWithoutID+previous.copies != unidentified) {
 		return false

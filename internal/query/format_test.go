@@ -132,10 +132,10 @@ func TestNarrowTerminalShowsFirstColumns(t *testing.T) {
 	}
 }
 
-// TestNarrowTerminalShowsKeyColumns prints a listing with three prices for three tiers. Numbers must
+// TestNarrowTerminalShowsTierAndPrice prints a listing with one price in each of three tiers. Numbers must
 // not be cut, and the table must name the hidden columns. If the tier and the price do not fit, each
 // column is printed on its own line.
-func TestNarrowTerminalShowsKeyColumns(t *testing.T) {
+func TestNarrowTerminalShowsTierAndPrice(t *testing.T) {
 	t.Parallel()
 	q := query.Text(`SELECT 1::BIGINT AS rank, tier AS pricing_tier, 'USD' AS currency, price, 5::BIGINT AS domain_authority, true AS is_do_follow,
 		'Q&A interview in Toronto Daily Insider' AS listing_name, 'Canada' AS country, 'aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa' AS listing_id

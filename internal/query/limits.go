@@ -40,7 +40,8 @@ func (db *DB) WithTimeout(ctx context.Context) (context.Context, context.CancelF
 	return ctx, cancel
 }
 
-// stopGrace is the time that DuckDB may take to stop. The driver interrupts it every half second.
+// stopGrace is the time that DuckDB may take to stop after the end of the context. During this time, the
+// driver interrupts the query every half second.
 const stopGrace = 2 * time.Second
 
 // waitFor runs work and waits until the work ends, but no longer than stopGrace after the end of ctx.

@@ -38,7 +38,8 @@ func (db *DB) Save(ctx context.Context, q Query, values map[string]string, o Out
 	var rows int64
 	err := durable.Disk{}.WriteAtomically(file, fileMode, func(temp *os.File) (err error) {
 		if o.Format == Parquet {
-			return db.readResult(ctx, q, values, true, func(r array.RecordReader) (err error) {
+			const spooled = true
+			return db.readResult(ctx, q, values, spooled, func(r array.RecordReader) (err error) {
 				rows, err = db.writeParquet(ctx, r, temp.Name(), parquetOptions{})
 				return err
 			})
@@ -115,8 +116,8 @@ func (db *DB) writeParquet(ctx context.Context, r array.RecordReader, path strin
 	return result.RowsAffected()
 }
 
-// selectForParquet returns a SELECT of all columns of the view "result" in their order, because DuckDB
-// supports no other SELECT on a view of Arrow batches. HUGEINT columns, for example the sum of a
+// selectForParquet returns a SELECT on the view "result", a view of Arrow batches. It selects all columns in
+// their order, because DuckDB cannot select some of them or change their order. HUGEINT columns, for example the sum of a
 // BIGINT, become DECIMAL(38,0): Parquet has no HUGEINT, and DuckDB would write DOUBLE.
 func selectForParquet(columns []Column, plainJSON bool) string {
 	parquetTypes := map[string]string{"HUGEINT": "DECIMAL(38,0)"}

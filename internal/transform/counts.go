@@ -9,7 +9,7 @@ import (
 
 // readCounts reads a body without a standard form (spec 4.2, "raw"): status counts as a
 // map by prefix, as a list, or as a map or list inside an object. A status count is an object with
-// a prefix or id and a count. In a map the name is the prefix, and the value may be just the
+// a count and with a prefix or an id. In a map the name is the prefix, and the value may be just the
 // number.
 //
 // In a body without status counts, an empty list means a campaign without articles. An object without
@@ -25,7 +25,7 @@ func (a *bodyReader) readCounts() error {
 	case c.emptyLists > 0 && !c.unrecognizedItem:
 		// A campaign without articles.
 	case c.unrecognized:
-		return fmt.Errorf("%w: it contains no object with a prefix or id and a count", ErrMalformed)
+		return fmt.Errorf("%w: it contains no object with a count and a prefix or id", ErrMalformed)
 	default:
 		a.records.page.EmptyObject = true
 	}
@@ -54,7 +54,7 @@ func (a *bodyReader) readCountsAt(name, path string) error {
 	raw, err := a.in.skip()
 	if err == nil {
 		a.content.unrecognized = true
-		a.countMember(path, raw)
+		a.reportMember(path, raw)
 	}
 	return err
 }
@@ -84,7 +84,7 @@ func (a *bodyReader) readCountObject(name, path string) error {
 	if err != nil {
 		return err
 	}
-	// A status may be named "error". Its value is a number or an object.
+	// A member "error" whose value is a number or an object is a status of this name.
 	if path == "" && slices.ContainsFunc(all, func(e rawMember) bool {
 		return isError(string(e.name), e.raw) && (e.raw[0] == '"' || e.raw[0] == 't')
 	}) {
@@ -100,7 +100,7 @@ func (a *bodyReader) readCountObject(name, path string) error {
 		a.in.startRecord(a.records.page.Records)
 		a.records.page.Records++
 		a.records.page.RejectedRecords++
-		a.report.addReject(a.root, stream.Reject{Parent: a.in.origin.Param, Reason: "expected an object with a prefix or id and a count"}, a.in.buf[start:a.in.pos])
+		a.report.addReject(a.root, stream.Reject{Parent: a.in.origin.Param, Reason: "expected an object with a count and a prefix or id"}, a.in.buf[start:a.in.pos])
 		return nil
 	default:
 		return a.readCountMembers(all, path, shape.scalars > shape.paging && shape.containers == 0)

@@ -193,7 +193,7 @@ func (a *bodyReader) readEnvelope() error {
 	if !listFound {
 		return a.sniffRecords(start)
 	}
-	a.countMembers("")
+	a.reportMembers("")
 	return nil
 }
 
@@ -297,7 +297,7 @@ func (a *bodyReader) sniffRecords(start int) error {
 		return err
 	}
 	a.in.pos, a.in.depth = end, 0
-	a.countMembers(list.name)
+	a.reportMembers(list.name)
 	return nil
 }
 
@@ -319,19 +319,19 @@ func (a *bodyReader) memberNames() string {
 	return "[" + strings.Join(names, " ") + "]"
 }
 
-// countMembers counts the members of the envelope as unknown fields, except the list of
+// reportMembers reports the members of the envelope as unknown fields, except the list of
 // records.
-func (a *bodyReader) countMembers(list string) {
+func (a *bodyReader) reportMembers(list string) {
 	for _, o := range a.members {
 		if o.name != list {
-			a.countMember("."+o.name, o.raw)
+			a.reportMember("."+o.name, o.raw)
 		}
 	}
 }
 
-// countMember counts a member of the envelope as an unknown field. Its value may contain
+// reportMember reports a member of the envelope as an unknown field. Its value may contain
 // records, so the sample is withheld if records have private columns.
-func (a *bodyReader) countMember(path string, raw []byte) {
+func (a *bodyReader) reportMember(path string, raw []byte) {
 	if a.root.private {
 		raw = []byte(withheldSample)
 	}

@@ -264,8 +264,8 @@ func (c *column) endText() {
 	c.markValid()
 }
 
-// replaceEmpty replaces the empty text before the last value with the last value.
-func (c *column) replaceEmpty() {
+// dropEmptyBeforeLast removes the second last value, which is an empty text.
+func (c *column) dropEmptyBeforeLast() {
 	c.offsets[c.n-1] = c.offsets[c.n]
 	c.offsets = c.offsets[:c.n]
 	if c.n--; c.valid != nil {
@@ -368,7 +368,7 @@ func (c *column) equal(i, j int) bool {
 	return bytes.Equal(c.bytes(i), c.bytes(j))
 }
 
-// copyFrom appends value i of another column of the same kind.
+// copyFrom appends value i of a key column of the same kind: a text or an integer.
 func (c *column) copyFrom(source *column, i int) {
 	if c.kind <= document {
 		c.data = append(c.data, source.bytes(i)...)

@@ -182,7 +182,7 @@ func (v *valueReader) setBoolean(t *table, c *column, name string, inner, raw []
 func (v *valueReader) resolveConflict(t *table, col int, name string, raw []byte) error {
 	c := &t.cols[col]
 	if c.kind == text && len(c.bytes(t.rows)) == 0 {
-		c.replaceEmpty()
+		c.dropEmptyBeforeLast()
 		return nil
 	}
 	ignored := c.equal(t.rows, t.rows+1) || c.kind == text && len(c.bytes(t.rows+1)) == 0

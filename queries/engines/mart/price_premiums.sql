@@ -18,7 +18,7 @@ WITH traits AS (
     CROSS JOIN (VALUES ('channel_type'), ('placement_type'), ('is_do_follow')) AS t (trait)
 ),
 -- The prices of a segment have the same tier, currency, country, authority band and other two traits. Each
--- row is one value of the trait in one segment. The like_* columns compare like with like: within segments.
+-- row is one value of the trait in one segment.
 value_amounts AS (
     SELECT trait, value, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link,
         count(*) AS own_prices, {{sorted "unit_amount"}} AS amounts
@@ -80,6 +80,7 @@ median_ratios AS (
     FROM running_counts
     GROUP BY trait, value, pricing_tier, currency
 ),
+-- The columns like_* compare only prices of the same segment.
 like_counts AS (
     SELECT trait, value, pricing_tier, currency, count(*) AS like_segments, CAST(sum(own_prices) AS BIGINT) AS like_prices
     FROM segment_values
@@ -87,12 +88,12 @@ like_counts AS (
     GROUP BY trait, value, pricing_tier, currency
 ),
 like_premiums AS (
-    SELECT c.trait, c.value, c.pricing_tier, c.currency, c.like_segments, c.like_prices, 100 * (m.ratio - 1) AS like_premium
+    SELECT c.trait, c.value, c.pricing_tier, c.currency, c.like_segments, c.like_prices, 100 * (r.ratio - 1) AS like_premium
     FROM like_counts AS c
-    JOIN median_ratios AS m ON m.trait = c.trait
-        AND m.value IS NOT DISTINCT FROM c.value
-        AND m.pricing_tier IS NOT DISTINCT FROM c.pricing_tier
-        AND m.currency IS NOT DISTINCT FROM c.currency
+    JOIN median_ratios AS r ON r.trait = c.trait
+        AND r.value IS NOT DISTINCT FROM c.value
+        AND r.pricing_tier IS NOT DISTINCT FROM c.pricing_tier
+        AND r.currency IS NOT DISTINCT FROM c.currency
 ),
 amounts_by_value AS (
     SELECT trait, value, pricing_tier, currency, {{sorted "unit_amount"}} AS amounts
@@ -106,16 +107,16 @@ amounts_by_market AS (
 ),
 premiums AS (
     SELECT
-        m.pricing_tier,
-        m.currency,
-        m.trait,
-        m.value,
-        {{size "m.amounts"}}                                                     AS prices,
-        {{quantile "m.amounts" "0.5" (size "m.amounts")}}        AS median,
-        {{quantile "t.amounts" "0.5" (size "t.amounts")}}        AS median_all,
-        {{size "t.amounts"}}                                                     AS market_prices
-    FROM amounts_by_value AS m
-    JOIN amounts_by_market AS t ON t.pricing_tier IS NOT DISTINCT FROM m.pricing_tier AND t.currency IS NOT DISTINCT FROM m.currency
+        v.pricing_tier,
+        v.currency,
+        v.trait,
+        v.value,
+        {{size "v.amounts"}}                                                     AS prices,
+        {{quantile "v.amounts" "0.5" (size "v.amounts")}}        AS median,
+        {{quantile "m.amounts" "0.5" (size "m.amounts")}}        AS median_all,
+        {{size "m.amounts"}}                                                     AS market_prices
+    FROM amounts_by_value AS v
+    JOIN amounts_by_market AS m ON m.pricing_tier IS NOT DISTINCT FROM v.pricing_tier AND m.currency IS NOT DISTINCT FROM v.currency
 )
 SELECT
     p.pricing_tier,
