@@ -22,7 +22,7 @@ type publishOptions struct {
 	replace bool
 	views   bool
 	format  *string
-	// unrecorded is set by placementsync, which writes the ledger entry itself.
+	// unrecorded is set by placementsync, which writes the ledger line itself.
 	unrecorded bool
 }
 
@@ -43,7 +43,7 @@ func publishCommand(g *globals) *cobra.Command {
 	cmd.Flags().BoolVar(&o.replace, "replace", false, "replace the history of another warehouse, for example of a warehouse that was lost without a backup")
 	cmd.Flags().BoolVar(&o.views, "views", false, "also install the views of mart for Spark and Trino, if the catalog can store views (REST)")
 	o.format = formatFlag(cmd)
-	cmd.Flags().BoolVar(&o.unrecorded, "unrecorded", false, "do not write the ledger entry; the calling program writes it")
+	cmd.Flags().BoolVar(&o.unrecorded, "unrecorded", false, "do not write the ledger line; the calling program writes it")
 	return cmd
 }
 

@@ -102,7 +102,7 @@ func (g *globals) backupConfig(ctx context.Context, cfg config.Config, address s
 	return c, err
 }
 
-// backUp brings the backup up to date. It returns the ledger entry even with an error.
+// backUp brings the backup up to date. It returns the ledger line even with an error.
 func (g *globals) backUp(ctx context.Context, cfg config.Config) (ledger.Run, error) {
 	entry := ledger.BeginFollowUp(ledger.Backup, version, g.Now())
 	c, err := g.backupConfig(ctx, cfg, cfg.Backup)

@@ -14,7 +14,7 @@ import (
 
 // followUp sends a published night to the channels of the watches, to the lake or to the backup. It neither
 // takes the lock of the warehouse nor changes snapshots. A failure is reported, and the next night
-// tries again. The ledger entry is returned even with an error.
+// tries again. The ledger line is returned even with an error.
 type followUp func(ctx context.Context, cfg config.Config) (ledger.Run, error)
 
 // configuredFollowUps returns the configured follow-ups in the order in which they run.
@@ -67,13 +67,13 @@ func (g *globals) runFollowUps(ctx context.Context, cfg config.Config) error {
 			log.Info("follow-up done", "work", entry.Kind, "run", entry.Version, "bytes", entry.Bytes, "took", entry.Took())
 		}
 		if err := command.RecordFollowUp(ctx, wh, notifier, entry, notify.Behind, notify.Recovered); err != nil {
-			log.Warn("ledger entry not written", "work", entry.Kind, "error", err)
+			log.Warn("ledger line not written", "work", entry.Kind, "error", err)
 		}
 	}
 	return errors.Join(problems...)
 }
 
-// recordFollowUp writes the ledger entry of a follow-up that an operator started. The operator sees a
+// recordFollowUp writes the ledger line of a follow-up that an operator started. The operator sees a
 // failure on the terminal, so an alert is sent only for a recovery from an earlier failure.
 func (g *globals) recordFollowUp(ctx context.Context, cfg config.Config, entry ledger.Run) error {
 	wh, err := warehouse.Open(command.WarehouseConfig(cfg, version))

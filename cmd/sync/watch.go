@@ -102,7 +102,7 @@ func (g *globals) runWatchesAfterNight(ctx context.Context, cfg config.Config) (
 	return endWatches(ctx, g.Now(), entry, results, err), err
 }
 
-// endWatches completes the ledger entry. If only some watches failed, the outcome is partial.
+// endWatches completes the ledger line. If only some watches failed, the outcome is partial.
 func endWatches(ctx context.Context, now time.Time, entry ledger.Run, results []watch.Result, err error) ledger.Run {
 	entry = entry.EndFollowUp(ctx, now, err)
 	if len(results) > 0 {

@@ -9,7 +9,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// RecordFollowUp writes the ledger entry of a follow-up, such as a backup. It sends an alert if the
+// RecordFollowUp writes the ledger line of a follow-up, such as a backup. It sends an alert if the
 // entry causes one of the given events. It does not wait for the warehouse lock, because a run may
 // hold the lock for hours. A single write appends the entry, so no lock is needed.
 func RecordFollowUp(ctx context.Context, wh *warehouse.Warehouse, sender *notify.Notifier, entry ledger.Run, events ...string) error {

@@ -151,7 +151,7 @@ func nightOf(d time.Duration) func(ctx context.Context) (ledger.Run, error) {
 }
 
 // recordNight wraps a night. The returned function records the start time and, if the warehouse
-// was not locked, a ledger entry.
+// was not locked, a ledger line.
 func (h *harness) recordNight(run func(ctx context.Context) (ledger.Run, error)) func(ctx context.Context) (ledger.Run, error) {
 	return func(ctx context.Context) (ledger.Run, error) {
 		began := time.Now().UTC()

@@ -276,9 +276,9 @@ func TestRunsOfOtherProcessesAreCounted(t *testing.T) {
 	})
 }
 
-// TestNightWithoutLedgerEntryIsShown runs a night whose ledger entry cannot be written because the
+// TestNightWithoutLedgerLineIsShown runs a night whose ledger line cannot be written because the
 // disk is full, and a night that fails before it has an entry.
-func TestNightWithoutLedgerEntryIsShown(t *testing.T) {
+func TestNightWithoutLedgerLineIsShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)
 		nights := 0

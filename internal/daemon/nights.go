@@ -195,7 +195,7 @@ func (s *scheduler) endNight(ctx context.Context, night ledger.Run, err error) {
 		s.d.cfg.Log.Warn("night waits for another process", "until", s.retryAt, "error", err)
 	}
 	s.d.state.update(func(st *state) {
-		if night.EndedAt.IsZero() { // the night failed before its ledger entry was written
+		if night.EndedAt.IsZero() { // the night failed before its ledger line was written
 			night.StartedAt, night.EndedAt = st.RunningSince, now
 		}
 		if err != nil && night.Error == "" {

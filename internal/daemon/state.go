@@ -19,7 +19,7 @@ type state struct {
 
 	mu sync.Mutex
 	status
-	// lastOwnNight is the last night of this process. The page shows this night even if the ledger entry
+	// lastOwnNight is the last night of this process. The page shows this night even if the ledger line
 	// could not be written, for example on a full disk.
 	lastOwnNight ledger.Run
 	ledgerReadAt time.Time // zero makes the next state.read read the ledger
