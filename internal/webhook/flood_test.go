@@ -92,8 +92,8 @@ func TestSameBodyLaterIsAnotherEvent(t *testing.T) {
 	}
 }
 
-// TestJournalRemembersBodies repeats a body after a restart.
-func TestJournalRemembersBodies(t *testing.T) {
+// TestRestartedReceiverRemembersBodies repeats a body under another id after a restart.
+func TestRestartedReceiverRemembersBodies(t *testing.T) {
 	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).start()
 	hook := delivery{id: "e1", topic: "x", body: `{"n": 1}`}
 	d.send(hook)

@@ -88,19 +88,19 @@ func CountEvents(dir string) (events, damaged int, err error) {
 	return events, damaged, nil
 }
 
-// journalLine is a complete line of a segment.
-type journalLine struct {
+// segmentLine is a complete line of a segment.
+type segmentLine struct {
 	text  []byte // valid until the next line is read
 	event stream.Event
 	// isIntact is false for a damaged line, which has no event.
 	isIntact bool
 }
 
-func folderLines(dir string) iter.Seq2[journalLine, error] {
-	return func(yield func(journalLine, error) bool) {
+func folderLines(dir string) iter.Seq2[segmentLine, error] {
+	return func(yield func(segmentLine, error) bool) {
 		names, err := listSegments(dir)
 		if err != nil {
-			yield(journalLine{}, err)
+			yield(segmentLine{}, err)
 			return
 		}
 		for _, name := range names {
@@ -118,11 +118,11 @@ func folderLines(dir string) iter.Seq2[journalLine, error] {
 
 // segmentLines yields the complete lines of a segment. A line longer than maxLine and the
 // rest of the segment count as one damaged line.
-func segmentLines(path string) iter.Seq2[journalLine, error] {
-	return func(yield func(journalLine, error) bool) {
+func segmentLines(path string) iter.Seq2[segmentLine, error] {
+	return func(yield func(segmentLine, error) bool) {
 		f, err := os.Open(path)
 		if err != nil {
-			yield(journalLine{}, err)
+			yield(segmentLine{}, err)
 			return
 		}
 		defer f.Close()
@@ -131,14 +131,14 @@ func segmentLines(path string) iter.Seq2[journalLine, error] {
 		lines.Split(splitLines)
 		for lines.Scan() {
 			event, isIntact := parseLine(lines.Bytes())
-			if !yield(journalLine{lines.Bytes(), event, isIntact}, nil) {
+			if !yield(segmentLine{lines.Bytes(), event, isIntact}, nil) {
 				return
 			}
 		}
 		if err = lines.Err(); errors.Is(err, bufio.ErrTooLong) {
-			yield(journalLine{}, nil)
+			yield(segmentLine{}, nil)
 		} else if err != nil {
-			yield(journalLine{}, err)
+			yield(segmentLine{}, err)
 		}
 	}
 }

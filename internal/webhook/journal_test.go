@@ -46,9 +46,9 @@ func segmentsIn(t testing.TB, dir string) []string {
 	return files
 }
 
-// TestTruncatedJournalKeepsCompleteLines simulates a crash at every byte, after which a prefix of the
+// TestTruncatedSegmentKeepsCompleteLines simulates a crash at every byte, after which a prefix of the
 // file is on disk. All complete lines must be read.
-func TestTruncatedJournalKeepsCompleteLines(t *testing.T) {
+func TestTruncatedSegmentKeepsCompleteLines(t *testing.T) {
 	segment, data := writeSegment(t, 3)
 	dir := filepath.Dir(segment)
 	for cut := range len(data) + 1 {
