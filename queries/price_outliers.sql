@@ -33,7 +33,7 @@ segments AS (
     GROUP BY ALL
     HAVING listing_count > greatest(1, $min_peers)
 ),
--- The sorted prices contain the listing itself. The median of the others is at the rank
+-- The sorted prices contain the price of the listing itself. The median of the others is at the rank
 -- listing_count // 2, or at the next rank if the listing is at or before that rank. Of two middle
 -- prices, the median is the lower.
 comparisons AS (

@@ -1,5 +1,5 @@
 -- subject: throughput
--- title: Load of writers
+-- title: Workload of writers
 -- grain: one row per writer, and one for articles without a writer
 -- about: Current and recently finished articles of each writer. Open articles are neither published nor ended; the columns in_revision and overdue count only open articles. The days to publish are the time from the start of an article to its first publication, for articles published in the period, in days of 24 hours; the median is a duration that occurred.
 -- param: days COUNT 30 -- length of the period in days, if "since" is not set

@@ -31,7 +31,7 @@ func lakeCommand(*globals) *cobra.Command {
 		Use:   "lake publish|status|verify|expire|check|views [FLAG ...]",
 		Short: "Publish nights as Apache Iceberg tables, and maintain them",
 		Long: "Run the program placementsync-lake. It publishes nights as Apache Iceberg tables to the\n" +
-			"catalog in the section \"lake\" of the configuration. placementsync-lake must be in the folder of\n" +
+			"catalog that is configured under \"lake\". placementsync-lake must be in the folder of\n" +
 			"placementsync or in PATH; \"make lake\" builds it. The commands \"run\" and \"serve\" start it after\n" +
 			"each night. \"lake --help\" lists its commands, and \"lake COMMAND --help\" lists the flags of a\n" +
 			"command. Both programs have the same exit codes.",
@@ -181,6 +181,7 @@ func (l *lakeLog) errorMessage() string {
 // publishToLake commits the nights that are missing in the lake.
 func (g *globals) publishToLake(ctx context.Context, _ config.Config) (ledger.Run, error) {
 	entry := ledger.BeginFollowUp(ledger.Lake, version, g.Now())
+	// The result is recorded here, so the lake program must not record it.
 	out, err := g.runLake(ctx, "publish", "--all", "--unrecorded", "--format", "json")
 	var result struct {
 		Published []struct {

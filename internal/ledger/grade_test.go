@@ -100,7 +100,7 @@ func TestExcludedStreams(t *testing.T) {
 	}
 }
 
-// TestSummaryOfStreams checks which streams the messages about a run name, and in which order.
+// TestSummaryOfStreams checks which streams are named in messages about a run, and in which order.
 func TestSummaryOfStreams(t *testing.T) {
 	t.Parallel()
 	names := func(streams []ledger.Stream) (all []string) {

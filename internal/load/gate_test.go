@@ -21,8 +21,8 @@ func listings(n int) map[string]streamInput {
 	return wholeList(strings.Join(rows, ","), "")
 }
 
-// TestMassDeletionsExceedBothLimits compares numbers of deletions with the limits. Deleting all rows is a
-// mass deletion from ten rows on.
+// TestMassDeletionsExceedBothLimits compares numbers of deletions with the limits. Deleting all rows
+// of a table with at least ten rows is always a mass deletion.
 func TestMassDeletionsExceedBothLimits(t *testing.T) {
 	defaults := load.Limits{Share: 0.2, Rows: 50}
 	for _, c := range []struct {
@@ -62,17 +62,17 @@ func TestTrialMassDeletionLimitsAreExact(t *testing.T) {
 		limits        load.Limits
 		wantStop      bool
 	}{
-		"the allowed share":          {300, 240, defaults, false},
-		"one row above the share":    {300, 239, defaults, true},
-		"the allowed number of rows": {100, 50, defaults, false},
-		"one row above the number":   {100, 49, defaults, true},
-		"all of ten":                 {10, 0, defaults, true},
-		"all but one of ten":         {10, 1, defaults, false},
-		"all of nine":                {9, 0, defaults, false},
-		"all of nine, limit 0":       {9, 0, load.Limits{}, true},
-		"one of nine, limit 0":       {9, 8, load.Limits{}, true},
-		"no row, limit 0":            {9, 9, load.Limits{}, false},
-		"all of ten, unlimited":      {10, 0, load.Limits{Share: 1, Rows: 1000}, true},
+		"the allowed share":                 {300, 240, defaults, false},
+		"one row above the share":           {300, 239, defaults, true},
+		"the allowed number of rows":        {100, 50, defaults, false},
+		"one row above the number":          {100, 49, defaults, true},
+		"all of ten":                        {10, 0, defaults, true},
+		"all but one of ten":                {10, 1, defaults, false},
+		"all of nine":                       {9, 0, defaults, false},
+		"all of nine, limit 0":              {9, 0, load.Limits{}, true},
+		"one of nine, limit 0":              {9, 8, load.Limits{}, true},
+		"no row, limit 0":                   {9, 9, load.Limits{}, false},
+		"all of ten, limits above ten rows": {10, 0, load.Limits{Share: 1, Rows: 1000}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newFixture(t, "product_listings")

@@ -72,7 +72,7 @@ type Cell struct {
 	Sort string
 	// Link is a page of this program. Address is a page of another host.
 	Link, Address string
-	// Tag is the tone of a state, see Tone.
+	// Tag is the CSS class of the color in which Text is shown as a label, see Tone. Empty means no label.
 	Tag string
 	// Sub is a second line in a smaller font.
 	Sub string

@@ -172,7 +172,7 @@ func (s *campaigns) writeFields(e *enc, c *campaign) {
 	if e.hasValue("target_date") {
 		e.when("target_date", c.created+(campaignDays+20)*daySeconds)
 	}
-	e.optMoney("budget", dollars(int64(500+e.roll%9000)))
+	e.optMoney("budget", wholeUnits(int64(500+e.roll%9000)))
 	e.when("created_at", c.created)
 	e.when("updated_at", c.updated)
 	e.null("deleted_at")

@@ -85,12 +85,12 @@ func (o *order) computeAmounts(roll uint64) {
 	for _, l := range o.lines {
 		o.subtotal += l.salePrice()
 	}
-	o.fee = o.subtotal.perMille(29) + dollars(3)/10
+	o.fee = o.subtotal.perMille(29) + wholeUnits(3)/10
 	if roll%5 == 0 {
 		o.discount = o.subtotal.perMille(100)
 	}
 	if roll>>8%7 == 0 {
-		o.credits = min(dollars(25), o.subtotal.perMille(500))
+		o.credits = min(wholeUnits(25), o.subtotal.perMille(500))
 	}
 	o.total = o.subtotal + o.fee - o.discount - o.credits
 }

@@ -239,7 +239,7 @@ func (s *products) priceOf(n uint32) micros {
 		base *= 10
 	}
 	variation := s.seed.roll(kindProduct, n, 1000+uint64(s.all[n].changes))
-	m := dollars(int64(base)).perMille(900 + int64(variation%200))
+	m := wholeUnits(int64(base)).perMille(900 + int64(variation%200))
 	switch variation >> 20 % 8 {
 	case 0:
 		return m + micros(variation>>30%100_000)*10 // long decimals such as 239.86784

@@ -16,8 +16,8 @@ import (
 type enc struct {
 	b []byte
 	s seed
-	// roll is the roll of the current record. It determines which optional fields are absent or null, and
-	// is the same in each response that contains the record.
+	// roll is the pseudo-random number of the current record. It determines which optional fields are absent
+	// or null, and is the same in each response that contains the record.
 	roll uint64
 	// escape makes strings ASCII only, with escaped slashes.
 	escape bool
@@ -249,8 +249,8 @@ func appendTime(b []byte, sec int64) []byte {
 // micros is an amount of money in millionths of its currency.
 type micros int64
 
-// dollars returns an amount of n dollars or euros.
-func dollars(n int64) micros { return micros(n) * 1_000_000 }
+// wholeUnits returns an amount of n dollars or euros.
+func wholeUnits(n int64) micros { return micros(n) * 1_000_000 }
 
 // perMille returns n times a thousandth of an amount. The thousandth is rounded down to a millionth of the
 // currency.
@@ -266,7 +266,7 @@ func appendMoney(b []byte, m micros) []byte {
 		return strconv.AppendFloat(b, math.Nextafter(value, 0), 'f', -1, 64)
 	case h%12 == 1 && m%10_000 == 0:
 		return strconv.AppendFloat(b, value, 'f', 2, 64)
-	case h%96 == 2 && m >= dollars(1000):
+	case h%96 == 2 && m >= wholeUnits(1000):
 		return strconv.AppendFloat(b, value, 'e', -1, 64)
 	}
 	return appendDecimal(b, m)

@@ -43,15 +43,20 @@ func (d *Decoder) resolveCopies(body []byte, o Origin) error {
 		return nil
 	}
 	defer func() { d.records.copies.best = nil }()
-	for _, d.records.copies.counting = range []bool{true, false} {
-		d.records.undoBody()
-		d.beginBody(body, o)
-		if err := d.body.readBody(); err != nil {
-			d.records.copies.counting = false
-			return err
-		}
+	d.records.copies.counting = true
+	err := d.readAgain(body, o)
+	d.records.copies.counting = false
+	if err != nil {
+		return err
 	}
-	return nil
+	return d.readAgain(body, o)
+}
+
+// readAgain reads the body from its beginning.
+func (d *Decoder) readAgain(body []byte, o Origin) error {
+	d.records.undoBody()
+	d.beginBody(body, o)
+	return d.body.readBody()
 }
 
 // countOrDropCopy counts the values of the last record or, once all copies are counted, removes it if

@@ -28,6 +28,7 @@ func TestMessagesAreBounded(t *testing.T) {
 	res, got := f.evaluate(t, w)
 	must(t, res.Err)
 	m := got[0].message
+	// The message contains 20 findings, and its text the first 10.
 	if len(m.Findings) != 20 || m.New != 1234 || m.More != 1214 || !strings.HasSuffix(m.Text, "and 1224 more\nPay them.") ||
 		!strings.HasPrefix(m.Text, "bills: 1234 new findings in the snapshot of 2026-11-01 02:00 UTC\n") || m.Subject != "placementsync: bills: 1234 new findings" {
 		t.Errorf("got %d findings, %d new, %d more, want 20, 1234 and 1214; subject %q, text:\n%s", len(m.Findings), m.New, m.More, m.Subject, m.Text)

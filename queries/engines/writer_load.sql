@@ -1,4 +1,4 @@
--- Load of writers
+-- Workload of writers
 -- Open articles are neither published nor ended.
 WITH params AS (
     SELECT
