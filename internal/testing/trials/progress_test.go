@@ -18,11 +18,11 @@ func TestProgressOfANight(t *testing.T) {
 	tracker := &pipeline.ProgressTracker{}
 	h.cfg.Progress = tracker
 	if _, ok := tracker.Progress(); ok {
-		t.Error("Progress returned a night before it began, want none")
+		t.Error("Progress reported a night before the first night began, want none")
 	}
 	h.goodNight()
 	if _, ok := tracker.Progress(); ok {
-		t.Error("Progress returned a night after it ended, want none")
+		t.Error("Progress reported a night after it ended, want none")
 	}
 
 	var seen ledger.Progress
@@ -56,10 +56,11 @@ func TestProgressOfANight(t *testing.T) {
 func TestFinishCommitFinishesACancelledMerge(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		name, step   string
+		name         string
+		cancelStep   string
 		finishCommit bool
 		outcome      ledger.Outcome
-		code         int
+		exitCode     int
 	}{
 		{"with FinishCommit, a merge is finished", "mid merge", true, ledger.Complete, 0},
 		{"without FinishCommit, a merge is interrupted", "mid merge", false, ledger.Interrupted, 130},
@@ -71,16 +72,16 @@ func TestFinishCommitFinishesACancelledMerge(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
 			h.cfg.FinishCommit = c.finishCommit
 			h.cfg.Warehouse.Step = func(name, _ string) error {
-				if name == c.step {
+				if name == c.cancelStep {
 					stop()
 				}
 				return nil
 			}
 			res, err := h.nightWithContext(ctx)
-			if res.Run.Outcome != c.outcome || res.Run.ExitCode != c.code {
-				t.Errorf("the night ended %s with exit code %d, want %s with %d: %v", res.Run.Outcome, res.Run.ExitCode, c.outcome, c.code, err)
+			if res.Run.Outcome != c.outcome || res.Run.ExitCode != c.exitCode {
+				t.Errorf("the night ended %s with exit code %d, want %s with %d: %v", res.Run.Outcome, res.Run.ExitCode, c.outcome, c.exitCode, err)
 			}
-			if c.code != 0 && !errors.Is(err, context.Canceled) {
+			if c.exitCode != 0 && !errors.Is(err, context.Canceled) {
 				t.Errorf("the error of the night is %v, want context.Canceled", err)
 			}
 		})

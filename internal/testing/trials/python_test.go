@@ -44,15 +44,15 @@ func installPython(t *testing.T, environment string) string {
 func TestTrialPythonDuckDBVersions(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	// "all", "none", or the names that cannot be queried
-	type names struct{ Tables, Views, Macros string }
-	all := names{"all", "all", "all"}
+	// queryable describes which names can be queried: "all", "none", or a list of those that cannot.
+	type queryable struct{ Tables, Views, Macros string }
+	all := queryable{"all", "all", "all"}
 	for environment, c := range map[string]struct {
-		attached              names
+		attached              queryable
 		secondConnectionNight int // index of the night that a second connection sees while the first is open
 	}{
-		"duckdb_oldest": {names{"all", "none", "none"}, 0},
-		"duckdb_newest": {names{"all", "all", "none"}, 1},
+		"duckdb_oldest": {queryable{"all", "none", "none"}, 0},
+		"duckdb_newest": {queryable{"all", "all", "none"}, 1},
 	} {
 		t.Run(environment, func(t *testing.T) {
 			python := installPython(t, environment)

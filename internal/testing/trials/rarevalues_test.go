@@ -32,7 +32,7 @@ func TestTrialRareValuesAreStored(t *testing.T) {
 		t.Run(e.table, func(t *testing.T) {
 			checkTable(t, e, current, catalog, "main."+e.table)
 			for name := range e.types() {
-				if !slices.ContainsFunc(current[e.table], func(c textRow) bool { return c[name] != "" }) {
+				if !slices.ContainsFunc(current[e.table], func(r textRow) bool { return r[name] != "" }) {
 					t.Errorf("the service has no record with a value of %s, want at least one", name)
 				}
 			}

@@ -43,14 +43,14 @@ func (v readerConfig) String() string {
 // observations is the report of a reader.
 type observations struct {
 	Rounds int
-	// LastSeen contains the start of the last round that saw a run, by run.
+	// LastSeen contains, by run, the start of the last round that saw this run.
 	LastSeen map[string]time.Time
 	// Problems are the first five errors and inconsistencies. ProblemCount counts all.
 	Problems     []string
 	ProblemCount int
 }
 
-// run reads repeatedly until its input is closed. It writes observations as report.
+// run reads repeatedly until the standard input is closed. Then it writes its observations to v.Report.
 func (v readerConfig) run(ctx context.Context) error {
 	closed := waitForClosedInput()
 	r := &reader{readerConfig: v, seen: observations{LastSeen: map[string]time.Time{}}}
@@ -119,17 +119,17 @@ func (r *reader) readCatalog(ctx context.Context) (run string, err error) {
 	}
 	var tablesRun string
 	var extraListings, extraOrders int64 // rows beyond the count in meta.tables
-	var listingsAreNewest bool
+	var hasNewestListing bool
 	err = r.db.QueryRowContext(ctx, `WITH newest AS (SELECT run_id, snapshot_at FROM meta.runs ORDER BY run_id DESC LIMIT 1),
 		newest_tables AS (SELECT t.* FROM meta.tables t SEMI JOIN newest USING (run_id))
 		SELECT run_id, (SELECT max(run_id) FROM meta.tables),
 			(SELECT count(*) FROM main.product_listings) - (SELECT max(rows) FROM newest_tables WHERE table_name = 'product_listings'),
 			(SELECT count(*) FROM main.orders) - (SELECT max(rows) FROM newest_tables WHERE table_name = 'orders'),
 			(SELECT max(valid_from) FROM main.product_listings) = snapshot_at
-		FROM newest`).Scan(&run, &tablesRun, &extraListings, &extraOrders, &listingsAreNewest)
-	if err == nil && (run != tablesRun || extraListings != 0 || extraOrders != 0 || !listingsAreNewest) {
-		err = fmt.Errorf("mixed: the newest run is %s, meta.tables is of %s, rows beyond the count in meta.tables: %d listings, %d orders; listings are of the newest run: %t",
-			run, tablesRun, extraListings, extraOrders, listingsAreNewest)
+		FROM newest`).Scan(&run, &tablesRun, &extraListings, &extraOrders, &hasNewestListing)
+	if err == nil && (run != tablesRun || extraListings != 0 || extraOrders != 0 || !hasNewestListing) {
+		err = fmt.Errorf("mixed: the newest run is %s, the newest run in meta.tables is %s, rows beyond the count in meta.tables: %d listings, %d orders; the newest listing has the time of the newest run: %t",
+			run, tablesRun, extraListings, extraOrders, hasNewestListing)
 	}
 	return run, err
 }
@@ -214,16 +214,16 @@ func readDuringPublishes(t *testing.T, processes, nights int) (rounds int) {
 	for range nights {
 		published = append(published, h.publishNight())
 	}
-	for _, p := range readers {
-		must(t, p.input.Close())
+	for _, process := range readers {
+		must(t, process.input.Close())
 	}
 	roundsByKind := map[string]int{}
-	for v, p := range readers {
+	for id, process := range readers {
 		var seen observations
-		p.readReport(t, &seen)
-		roundsByKind[v.String()] += seen.Rounds
+		process.readReport(t, &seen)
+		roundsByKind[id.String()] += seen.Rounds
 		rounds += seen.Rounds
-		requireConsistent(t, v.readerConfig, seen, published)
+		requireConsistent(t, id.readerConfig, seen, published)
 	}
 	t.Logf("%d nights, rounds: %v", nights, roundsByKind)
 	return rounds
@@ -263,11 +263,11 @@ func (h *harness) startReaders(processes int) map[readerID]*child {
 		v := readerConfig{Dir: h.cfg.Warehouse.Dir, Parquet: i%2 == 1, KeepOpen: i/2%2 == 1, Report: filepath.Join(h.t.TempDir(), "report.json")}
 		readers[readerID{v, i}] = spawn(h.t, "reader", v.Report, v)
 	}
-	for v, p := range readers {
+	for id, process := range readers {
 		select {
-		case <-p.output.ready:
-		case <-p.exited:
-			h.t.Fatalf("reader %s ended at once:\n%s", v, p.output)
+		case <-process.output.ready:
+		case <-process.exited:
+			h.t.Fatalf("reader %s ended at once:\n%s", id, process.output)
 		}
 	}
 	return readers

@@ -21,24 +21,24 @@ type recipe struct {
 	heading, language string
 	// versions is the beginning of the text in parentheses after the heading.
 	versions string
-	// check is code that is appended to the recipe and prints its result. Empty means that the
-	// recipe itself prints the result. The output must equal the result of the SQL in want.
-	check, want string
+	// printCode is appended to the recipe and prints its result. Empty means that the recipe itself
+	// prints the result. The output must equal the result of wantSQL.
+	printCode, wantSQL string
 }
 
-// series is SQL that reads the Parquet files of product_listings for all days. SERIES is replaced
-// by the folder parquet/.
-const series = "read_parquet('SERIES/product_listings/*/*.parquet', hive_partitioning = true)"
+// listingSeries is SQL that reads the Parquet files of product_listings for all days. SERIES is
+// replaced by the folder parquet/.
+const listingSeries = "read_parquet('SERIES/product_listings/*/*.parquet', hive_partitioning = true)"
 
 func recipes() []recipe {
-	const rowsAndDays = "(SELECT count(*) || ' ' || count(DISTINCT snapshot_date) FROM " + series + ")"
+	const rowsAndDays = "(SELECT count(*) || ' ' || count(DISTINCT snapshot_date) FROM " + listingSeries + ")"
 	return []recipe{
 		{"Python: duckdb", "python", "2.0.0, and 1.1.0",
 			"total = sum(row[2] for row in prices if row[2] is not None)\nprint(total, len(prices), len(frame))",
 			"SELECT concat_ws(' ', sum(unit_amount), count(*), count(*)) FROM product_listing_prices"},
 		{"Python: pandas", "python", "3.1.1",
 			"print(now['unit_amount'].sum(), len(days), days['snapshot_date'].nunique(), pd.to_datetime(days['snapshot_date'].astype(str)).max().date())",
-			"SELECT concat_ws(' ', sum(unit_amount), " + rowsAndDays + ", (SELECT max(snapshot_date) FROM " + series + ")) FROM product_listing_prices"},
+			"SELECT concat_ws(' ', sum(unit_amount), " + rowsAndDays + ", (SELECT max(snapshot_date) FROM " + listingSeries + ")) FROM product_listing_prices"},
 		{"Python: polars", "python", "2.1.0",
 			"print(len(now), days['len'].sum(), len(days), segments['n'].sum())",
 			"SELECT concat_ws(' ', count(*), " + rowsAndDays + ", count(*)) FROM product_listings"},
@@ -78,7 +78,7 @@ func TestTortureRecipesOfBITools(t *testing.T) {
 				if r.language != language {
 					continue
 				}
-				want := query(t, h.catalog(), strings.ReplaceAll(r.want, "SERIES", h.path("parquet")))[0][0].String
+				want := query(t, h.catalog(), strings.ReplaceAll(r.wantSQL, "SERIES", h.path("parquet")))[0][0].String
 				if got := r.runCode(t, string(page), folder, program); got != want {
 					t.Errorf("%s: the recipe printed %q, want %q as in the catalog", r.heading, got, want)
 				}
@@ -88,7 +88,7 @@ func TestTortureRecipesOfBITools(t *testing.T) {
 	}
 }
 
-// runCode runs the first code block of the section, then r.check, and returns the output.
+// runCode runs the first code block of the section, then r.printCode, and returns the output.
 func (r recipe) runCode(t *testing.T, page, folder, program string) string {
 	t.Helper()
 	section := regexp.MustCompile("(?s)\n### " + regexp.QuoteMeta(r.heading+" ("+r.versions) + ".*?\n```" + r.language + "\n(.*?)```").FindStringSubmatch(page)
@@ -96,7 +96,7 @@ func (r recipe) runCode(t *testing.T, page, folder, program string) string {
 		t.Fatalf("docs/bi.md has no section %q (%s) with code in %s", r.heading, r.versions, r.language)
 	}
 	file := filepath.Join(folder, map[string]string{"python": "recipe.py", "js": "recipe.js"}[r.language])
-	must(t, os.WriteFile(file, []byte(section[1]+r.check+"\n"), 0o600))
+	must(t, os.WriteFile(file, []byte(section[1]+r.printCode+"\n"), 0o600))
 	cmd := exec.CommandContext(t.Context(), program, file)
 	cmd.Dir = folder
 	var stderr bytes.Buffer

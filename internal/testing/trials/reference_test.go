@@ -30,8 +30,8 @@ type reference struct {
 	paths   map[string]bool // endpoints of the streams
 	// rewrite changes a record as the faults of the service do.
 	rewrite func(record any) any
-	// requestedIDs contains the ids of details, by tableSpec.ids. They are the ids in the records of
-	// this night and of all earlier nights.
+	// requestedIDs contains the ids for the paths with a parameter, by tableSpec.ids. They come from
+	// the records of this night and of all earlier nights.
 	requestedIDs map[string]map[string]bool
 }
 

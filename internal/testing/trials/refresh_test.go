@@ -80,17 +80,17 @@ func TestTrialRefreshReadsOnlyItsTargets(t *testing.T) {
 	}
 }
 
-// TestTrialStoppedRefreshErrorNamesNextNight stops a refresh. The error must say that the next
+// TestTrialInterruptedRefreshErrorNamesNextNight interrupts a refresh. The error must say that the next
 // night reads the records, and must not advise to resume the refresh.
-func TestTrialStoppedRefreshErrorNamesNextNight(t *testing.T) {
+func TestTrialInterruptedRefreshErrorNamesNextNight(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	m := newWebhookHarness(t, smallWorld(), streamsWithEvents()...)
 	m.goodNight()
 	article := m.articleWithComment()
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	m.onRequest(func(*http.Request) { stop() })
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	m.onRequest(func(*http.Request) { cancel() })
 	m.at = m.at.Add(time.Hour)
 	res, err := pipeline.Refresh(ctx, m.cfg, pipeline.Targets{Articles: []string{article}})
 	if err == nil || res.Run.Outcome != ledger.Interrupted {

@@ -58,8 +58,8 @@ func TestRejectedValuesAreKept(t *testing.T) {
 func TestIdenticalRejectedRecordsAreSeparateRejects(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, smallWorld(), "orders", "profiles", "profile_orders")
-	invalid := `{"records":[{"total":1},{"id":"kept","line_items":[7,7]},{"total":1},{"id":"..","total":1},{"total":1}],"total_records":9}`
-	h.service.SetFaults(replaceBody("/orders", invalid), replaceBody("/profiles/", `[{"id":null},{"id":null},{"id":"x","profile_id":"other"}]`))
+	invalidOrders := `{"records":[{"total":1},{"id":"kept","line_items":[7,7]},{"total":1},{"id":"..","total":1},{"total":1}],"total_records":9}`
+	h.service.SetFaults(replaceBody("/orders", invalidOrders), replaceBody("/profiles/", `[{"id":null},{"id":null},{"id":"x","profile_id":"other"}]`))
 	for range 2 {
 		_, _ = h.night()
 		h.requireLines(`SELECT concat_ws(' ', table_name, coalesce(key, '-'), coalesce(parent, '-'), coalesce(column_name, '-'), page, position, raw)
@@ -116,11 +116,11 @@ func (h *harness) requireRejects(want ...string) {
 }
 
 // requireDrift compares the rows of meta.drift about listings, and their first and last runs.
-func (h *harness) requireDrift(first, last string, want ...string) {
+func (h *harness) requireDrift(firstRun, lastRun string, want ...string) {
 	h.t.Helper()
 	h.requireLines(`SELECT path || ' ' || kind || ' x' || count || ' ' || sample || ' ' || coalesce(key, '-') FROM meta.drift
 		WHERE table_name = 'product_listings' ORDER BY 1`, want...)
-	h.requireLines("SELECT DISTINCT first_run || ' ' || last_run FROM meta.drift WHERE table_name = 'product_listings'", first+" "+last)
+	h.requireLines("SELECT DISTINCT first_run || ' ' || last_run FROM meta.drift WHERE table_name = 'product_listings'", firstRun+" "+lastRun)
 }
 
 // requireLines compares the first column of a query result with the wanted lines.

@@ -25,32 +25,32 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// TestRepairsRestoreAllIntactData runs some of the combinations of TestTortureRepairs.
+// TestRepairsRestoreAllIntactData runs fewer combinations than TestTortureRepairs.
 func TestRepairsRestoreAllIntactData(t *testing.T) {
 	t.Parallel()
-	const sample, workers = 40, 2
-	r := newRepairs(t)
-	r.runAll(t, workers, sample, func(repairOutcome) {})
+	const combinations, workers = 40, 2
+	r := newRepairTrial(t)
+	r.runAll(t, workers, combinations, func(repairOutcome) {})
 	t.Log(r.counts)
 }
 
 // TestTortureRepairs damages one or two files, folders or links of a warehouse and runs the
 // commands that "verify" proposes, in the given order. If no command fails, all rows, closed rows and
 // runs in intact files must then be published. The number of a combination is the seed that selects
-// the damage. The results of successful combinations are recorded in a file. After an interruption,
+// its damage. The results of successful combinations are recorded in a file. After an interruption,
 // the trial continues with the other combinations.
 func TestTortureRepairs(t *testing.T) {
 	requireTorture(t)
 	const combinations, workers = 1000, 3
 	startedAt := time.Now()
-	r := newRepairs(t)
+	r := newRepairTrial(t)
 	progress := filepath.Join(os.TempDir(), "placementsync-repairs.jsonl")
 	r.resume(t, progress)
 	results, err := os.OpenFile(progress, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	must(t, err)
 	defer results.Close()
 	r.runAll(t, workers, combinations, func(o repairOutcome) {
-		if slices.Contains([]string{outLost, outUnreported, outFalseUnchanged}, o.Result) {
+		if slices.Contains([]string{resultLost, resultUnreported, resultFalseUnchanged}, o.Result) {
 			return
 		}
 		line, err := json.Marshal(o)
@@ -68,14 +68,14 @@ func TestTortureRepairs(t *testing.T) {
 	}
 }
 
-// repairs contains the undamaged warehouse, whose copies are damaged and repaired.
-type repairs struct {
+// repairTrial contains the undamaged warehouse, whose copies are damaged and repaired.
+type repairTrial struct {
 	*harness
 	// files contains the SHA-256 sums of all files, by path.
 	files map[string]string
 	// links contains the targets of all symbolic links, by path.
 	links map[string]string
-	// factsByPath contains the facts of each Parquet file, catalog and file of changes.
+	// factsByPath contains the facts of each Parquet file, catalog and meta.changes file.
 	factsByPath map[string]facts
 	// visible are the facts in the published catalog.
 	visible facts
@@ -103,13 +103,13 @@ type repairOutcome struct {
 
 // Results of a combination.
 const (
-	outHarmless       = "harmless"
-	outRepaired       = "repaired"
-	outReported       = "reported loss"
-	outRefused        = "refused"
-	outLost           = "lost"
-	outUnreported     = "unreported damage"
-	outFalseUnchanged = `false "nothing was changed"`
+	resultHarmless       = "harmless"
+	resultRepaired       = "repaired"
+	resultReported       = "reported loss"
+	resultRefused        = "refused"
+	resultLost           = "lost"
+	resultUnreported     = "unreported damage"
+	resultFalseUnchanged = `false "nothing was changed"`
 )
 
 type repairCounts map[string]int
@@ -124,11 +124,11 @@ func (c repairCounts) total() (n int) {
 func (c repairCounts) String() string {
 	return fmt.Sprintf("%d harmless, %d repaired completely, %d with data that no intact file contained and verify reported as lost, %d refused with all files kept; "+
 		"%d lost data of intact files, %d with unreported damage, %d with a false \"nothing was changed\"",
-		c[outHarmless], c[outRepaired], c[outReported], c[outRefused], c[outLost], c[outUnreported], c[outFalseUnchanged])
+		c[resultHarmless], c[resultRepaired], c[resultReported], c[resultRefused], c[resultLost], c[resultUnreported], c[resultFalseUnchanged])
 }
 
-// newRepairs builds a warehouse of six nights. The fourth night was rolled back.
-func newRepairs(t *testing.T) *repairs {
+// newRepairTrial builds a warehouse of six nights. The fourth night was rolled back.
+func newRepairTrial(t *testing.T) *repairTrial {
 	t.Helper()
 	h := newHarness(t, trialWorld(31), fewStreams()...)
 	h.cfg.Warehouse.KeepVersions = 3
@@ -147,7 +147,7 @@ func newRepairs(t *testing.T) *repairs {
 	h.goodNight()
 	h.goodNight()
 	must(t, os.RemoveAll(h.path("raw")))
-	r := &repairs{harness: h, factsByPath: map[string]facts{}, done: map[int]bool{}, counts: repairCounts{}}
+	r := &repairTrial{harness: h, factsByPath: map[string]facts{}, done: map[int]bool{}, counts: repairCounts{}}
 	r.files, r.links = readTree(t, h.cfg.Warehouse.Dir)
 	m, err := wh.Versions.ReadManifest(h.latestRun())
 	must(t, err)
@@ -173,8 +173,8 @@ func newRepairs(t *testing.T) *repairs {
 	return r
 }
 
-// readTree returns the checksums of all files of a warehouse that a repair must restore, and the
-// targets of the links.
+// readTree returns the checksums of the files in a warehouse and the targets of the links. It leaves
+// out files that a repair does not restore.
 func readTree(t *testing.T, dir string) (files, links map[string]string) {
 	t.Helper()
 	return sumTree(t, dir, "state/lock", "state/verified", "state/seen")
@@ -182,7 +182,7 @@ func readTree(t *testing.T, dir string) (files, links map[string]string) {
 
 // sumTree returns the checksums of the files below a folder and the targets of its links. It
 // leaves out files whose paths begin with one of the prefixes.
-func sumTree(t *testing.T, dir string, without ...string) (files, links map[string]string) {
+func sumTree(t *testing.T, dir string, excluded ...string) (files, links map[string]string) {
 	t.Helper()
 	files, links = map[string]string{}, map[string]string{}
 	must(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
@@ -193,7 +193,7 @@ func sumTree(t *testing.T, dir string, without ...string) (files, links map[stri
 		case e.Type()&fs.ModeSymlink != 0:
 			links[name], err = os.Readlink(path)
 			return err
-		case slices.ContainsFunc(without, func(prefix string) bool { return strings.HasPrefix(name, prefix) }):
+		case slices.ContainsFunc(excluded, func(prefix string) bool { return strings.HasPrefix(name, prefix) }):
 			return nil
 		}
 		data, err := os.ReadFile(path)
@@ -207,11 +207,11 @@ func sumTree(t *testing.T, dir string, without ...string) (files, links map[stri
 // readFacts returns the facts in a file. The fact of a row consists of table, key, row_hash and
 // valid_from. A closed row has a second fact that also contains valid_to. The fact of a run is its
 // id.
-func (r *repairs) readFacts(t *testing.T, db *sql.DB, path, name string) facts {
+func (r *repairTrial) readFacts(t *testing.T, db *sql.DB, path, name string) facts {
 	t.Helper()
 	contained := facts{}
-	collect := func(text string) {
-		for _, row := range query(t, db, text) {
+	collect := func(statement string) {
+		for _, row := range query(t, db, statement) {
 			contained[row[0].String] = true
 		}
 	}
@@ -247,7 +247,7 @@ func (r *repairs) readFacts(t *testing.T, db *sql.DB, path, name string) facts {
 	return contained
 }
 
-func (r *repairs) table(name string) stream.Table {
+func (r *repairTrial) table(name string) stream.Table {
 	return r.cfg.Warehouse.Tables[slices.IndexFunc(r.cfg.Warehouse.Tables, func(t stream.Table) bool { return t.Name == name })]
 }
 
@@ -259,8 +259,8 @@ func rowFacts(table stream.Table, source, suffix string) string {
 		" FROM (SELECT * REPLACE (CASE WHEN row_hash < 0 THEN row_hash::HUGEINT + 18446744073709551616 ELSE row_hash::HUGEINT END AS row_hash) FROM " + source + ")"
 }
 
-func execSQL(db *sql.DB, text string) error {
-	_, err := db.Exec(text)
+func execSQL(db *sql.DB, statement string) error {
+	_, err := db.Exec(statement)
 	return err
 }
 
@@ -272,7 +272,7 @@ type pathKind struct {
 	isFolder, isLink bool
 }
 
-func (r *repairs) listPathKinds() []pathKind {
+func (r *repairTrial) listPathKinds() []pathKind {
 	latest := r.latestRun()
 	kinds := map[string]*pathKind{}
 	add := func(kind, path string, isFolder, isLink bool) {
@@ -329,7 +329,7 @@ func (r *repairs) listPathKinds() []pathKind {
 }
 
 // resume reads the results that an interrupted trial recorded.
-func (r *repairs) resume(t *testing.T, progress string) {
+func (r *repairTrial) resume(t *testing.T, progress string) {
 	t.Helper()
 	f, err := os.Open(progress)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -347,7 +347,7 @@ func (r *repairs) resume(t *testing.T, progress string) {
 }
 
 // runAll runs all combinations that are not done yet, and calls record with each outcome.
-func (r *repairs) runAll(t *testing.T, workers, combinations int, record func(repairOutcome)) {
+func (r *repairTrial) runAll(t *testing.T, workers, combinations int, record func(repairOutcome)) {
 	t.Helper()
 	t.Run("all", func(t *testing.T) {
 		for first := range workers {
@@ -367,16 +367,16 @@ func (r *repairs) runAll(t *testing.T, workers, combinations int, record func(re
 			})
 		}
 	})
-	for _, bad := range []string{outLost, outUnreported, outFalseUnchanged} {
-		if r.counts[bad] > 0 {
-			t.Errorf("%s: %d", bad, r.counts[bad])
+	for _, result := range []string{resultLost, resultUnreported, resultFalseUnchanged} {
+		if r.counts[result] > 0 {
+			t.Errorf("%d combinations have the result %q, want none", r.counts[result], result)
 		}
 	}
 }
 
-// runCombination damages one or two paths in a copy of the warehouse, repairs the copy and compares
-// the result. number is the seed of the random choices.
-func (r *repairs) runCombination(t *testing.T, db *sql.DB, number int) (o repairOutcome) {
+// runCombination damages one or two paths in a copy of the warehouse, repairs the copy and checks
+// it. number is the seed of the random choices.
+func (r *repairTrial) runCombination(t *testing.T, db *sql.DB, number int) (o repairOutcome) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(uint64(number), 7))
 	cfg := r.cfg
@@ -415,21 +415,21 @@ func (r *repairs) runCombination(t *testing.T, db *sql.DB, number int) (o repair
 	}
 	switch lost := missingFacts(got, intact); {
 	case len(lost) > 0:
-		return fail(outLost, "%d of %d facts of intact files are missing: %v", len(lost), len(intact), lost[:min(4, len(lost))])
+		return fail(resultLost, "%d of %d facts of intact files are missing: %v", len(lost), len(intact), lost[:min(4, len(lost))])
 	case e.refused && len(unrecoverable) == 0:
-		return fail(outLost, "the repair was refused, although intact files contain all data")
+		return fail(resultLost, "the repair was refused, although intact files contain all data")
 	case e.refused:
-		o.Result = outRefused
+		o.Result = resultRefused
 	case len(unrecoverable) == 0 && !r.sameContent(t, cfg.Warehouse.Dir):
-		return fail(outLost, "the values differ from the values before the damage")
+		return fail(resultLost, "the values differ from the values before the damage")
 	case e.commands == 0:
-		o.Result = outHarmless
+		o.Result = resultHarmless
 	case len(unrecoverable) == 0:
-		o.Result = outRepaired
+		o.Result = resultRepaired
 	case !e.reported:
-		return fail(outUnreported, "%d facts are lost and verify reported no loss: %v", len(unrecoverable), unrecoverable[:min(4, len(unrecoverable))])
+		return fail(resultUnreported, "%d facts are lost and verify reported no loss: %v", len(unrecoverable), unrecoverable[:min(4, len(unrecoverable))])
 	default:
-		o.Result = outReported
+		o.Result = resultReported
 	}
 	return o
 }
@@ -452,23 +452,23 @@ type repairEffect struct {
 
 // repairAll runs the commands that "verify" proposes, in the given order, until "verify" proposes no
 // command.
-func (r *repairs) repairAll(t *testing.T, cfg pipeline.Config) (e repairEffect) {
+func (r *repairTrial) repairAll(t *testing.T, cfg pipeline.Config) (e repairEffect) {
 	t.Helper()
-	const rounds = 6
+	const maxRounds = 6
 	files, links := readTree(t, cfg.Warehouse.Dir)
-	damaged := r.damageMustBeReported(files) || !maps.Equal(links, r.links)
-	for round := range rounds {
+	mustReport := r.damageMustBeReported(files) || !maps.Equal(links, r.links)
+	for round := range maxRounds {
 		v, err := pipeline.Verify(t.Context(), cfg, true)
 		if err != nil {
-			e.result, e.problem = outLost, "verify: "+err.Error()
+			e.result, e.problem = resultLost, "verify: "+err.Error()
 			return e
 		}
 		for _, d := range v.Damage {
 			e.output += fmt.Sprintf("  %d: %s: %s: %s (lost %v)\n", round, d.File, d.Problem, d.Repair.Command(), d.Lost)
 		}
 		e.reported = e.reported || v.Result() == integrity.DataLost
-		if round == 0 && damaged && len(v.Damage) == 0 {
-			e.result, e.problem = outUnreported, "verify found no damage"
+		if round == 0 && mustReport && len(v.Damage) == 0 {
+			e.result, e.problem = resultUnreported, "verify found no damage"
 			return e
 		}
 		plan := integrity.PlanRepairs(v.Damage)
@@ -486,7 +486,7 @@ func (r *repairs) repairAll(t *testing.T, cfg pipeline.Config) (e repairEffect) 
 			}
 			e.refused = true
 			if after, afterLinks := readTree(t, cfg.Warehouse.Dir); strings.Contains(err.Error(), "nothing was changed") && !(maps.Equal(before, after) && maps.Equal(beforeLinks, afterLinks)) {
-				e.result, e.problem = outFalseUnchanged, repair.Command()+": "+err.Error()
+				e.result, e.problem = resultFalseUnchanged, repair.Command()+": "+err.Error()
 			}
 			return e
 		}
@@ -502,7 +502,7 @@ func (r *repairs) repairAll(t *testing.T, cfg pipeline.Config) (e repairEffect) 
 }
 
 // run runs a repair. It locks the warehouse if the command of the repair does so.
-func (r *repairs) run(t *testing.T, cfg pipeline.Config, repair integrity.Repair) error {
+func (r *repairTrial) run(t *testing.T, cfg pipeline.Config, repair integrity.Repair) error {
 	t.Helper()
 	wh := warehouseOf(t, cfg)
 	now := cfg.Now()
@@ -525,7 +525,7 @@ func (r *repairs) run(t *testing.T, cfg pipeline.Config, repair integrity.Repair
 // damageMustBeReported reports whether "verify" must report damage for a warehouse with these files.
 // It does not have to report damage of three kinds: a lost version other than the newest, a file of
 // state/ other than the ledger, and metadata of a run that was rolled back.
-func (r *repairs) damageMustBeReported(got map[string]string) bool {
+func (r *repairTrial) damageMustBeReported(got map[string]string) bool {
 	for path, sum := range r.files {
 		parts := strings.Split(path, "/")
 		switch {
@@ -542,7 +542,7 @@ func (r *repairs) damageMustBeReported(got map[string]string) bool {
 	return false
 }
 
-func (r *repairs) sameContent(t *testing.T, dir string) bool {
+func (r *repairTrial) sameContent(t *testing.T, dir string) bool {
 	t.Helper()
 	got := tableSums(t, filepath.Join(dir, "catalog.duckdb"), false)
 	for table, sum := range r.visibleSums {
@@ -554,8 +554,9 @@ func (r *repairs) sameContent(t *testing.T, dir string) bool {
 	return true
 }
 
-// intactFacts returns the facts in unchanged files whose checksum is in an intact manifest.
-func (r *repairs) intactFacts(t *testing.T, dir string) facts {
+// intactFacts returns the facts in unchanged files whose checksum is in an intact manifest. The facts
+// in a meta.changes file also need the manifests of all later runs.
+func (r *repairTrial) intactFacts(t *testing.T, dir string) facts {
 	t.Helper()
 	files, _ := readTree(t, dir)
 	isIntact := func(path string) bool { return files[path] != "" && files[path] == r.files[path] }
@@ -564,9 +565,9 @@ func (r *repairs) intactFacts(t *testing.T, dir string) facts {
 	hasManifest, inChain := map[string]bool{}, map[string]bool{}
 	isUnbroken := true
 	for _, run := range r.baseRuns {
-		day, err := time.Parse("20060102T150405Z", run)
+		startedAt, err := time.Parse("20060102T150405Z", run)
 		must(t, err)
-		dayManifest := filepath.Join("parquet", ".manifests", "snapshot_date="+day.Format(time.DateOnly)+".json")
+		dayManifest := filepath.Join("parquet", ".manifests", "snapshot_date="+startedAt.Format(time.DateOnly)+".json")
 		hasManifest[run] = isIntact(filepath.Join("versions", run, "manifest.json")) || isIntact(filepath.Join("parquet", ".meta", run+".json")) ||
 			isIntact(dayManifest) && r.isManifestOf(t, dayManifest, run)
 		isUnbroken = isUnbroken && hasManifest[run]
@@ -603,7 +604,7 @@ func (r *repairs) intactFacts(t *testing.T, dir string) facts {
 
 // isManifestOf reports whether the manifest at path belongs to a run. It reads the undamaged
 // warehouse.
-func (r *repairs) isManifestOf(t *testing.T, path, run string) bool {
+func (r *repairTrial) isManifestOf(t *testing.T, path, run string) bool {
 	t.Helper()
 	data, err := os.ReadFile(r.path(path))
 	if err != nil {
@@ -618,14 +619,14 @@ func (r *repairs) isManifestOf(t *testing.T, path, run string) bool {
 
 // missingFacts returns the facts of want that got does not contain.
 func missingFacts(got, want facts) []string {
-	var lost []string
+	var missing []string
 	for fact := range want {
 		if !got[fact] {
-			lost = append(lost, fact)
+			missing = append(missing, fact)
 		}
 	}
-	slices.Sort(lost)
-	return lost
+	slices.Sort(missing)
+	return missing
 }
 
 // copyTree copies a folder with the times of its files. Hard links become separate files, so that
@@ -656,7 +657,7 @@ func copyTree(t *testing.T, from, to string) {
 }
 
 // damage damages one random file, folder or link, and returns a description of the damage.
-func (r *repairs) damage(t *testing.T, random *rand.Rand, dir string) string {
+func (r *repairTrial) damage(t *testing.T, random *rand.Rand, dir string) string {
 	t.Helper()
 	kind := r.pathKinds[random.IntN(len(r.pathKinds))]
 	name := kind.paths[random.IntN(len(kind.paths))]
@@ -670,7 +671,7 @@ func (r *repairs) damage(t *testing.T, random *rand.Rand, dir string) string {
 		must(t, os.RemoveAll(path))
 		return name + " removed"
 	}
-	keepTime := func() { must(t, os.Chtimes(path, info.ModTime(), info.ModTime())) }
+	restoreTime := func() { must(t, os.Chtimes(path, info.ModTime(), info.ModTime())) }
 	other := filepath.Join(dir, kind.paths[random.IntN(len(kind.paths))])
 	if _, err := os.Lstat(other); err != nil {
 		other = path
@@ -683,7 +684,7 @@ func (r *repairs) damage(t *testing.T, random *rand.Rand, dir string) string {
 		bit := random.Int64N(info.Size() * 8)
 		flipBit(t, path, bit)
 		if random.IntN(2) == 0 {
-			keepTime()
+			restoreTime()
 		}
 		return fmt.Sprintf("%s: bit %d flipped", name, bit)
 	case method == 2 && other != path:

@@ -117,9 +117,9 @@ func TestTrialReplayAfterTheAdvisedRollback(t *testing.T) {
 	}
 }
 
-// TestReplayAfterAKilledRollback simulates a rollback that was killed before its ledger line was
-// written. Only the file state/unfinished.json then names the published version. A replay must build
-// on this version. It must fail because of too many deletions.
+// TestReplayAfterAKilledRollback simulates a rollback that was killed after it switched the link
+// "latest" and before it wrote its ledger line. A replay must build on the version to which the link
+// points. It must fail because of too many deletions.
 func TestReplayAfterAKilledRollback(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, smallWorld(), fewStreams()...)

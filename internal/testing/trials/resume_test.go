@@ -15,8 +15,8 @@ import (
 
 // TestResumedNightRepeatsNoRequests interrupts a night at several points and resumes it. The
 // resumed night must not repeat a request whose response is stored. It may only check the token
-// again, and read page 1 of a list again to confirm that the list did not change. The values must
-// equal the service.
+// again, and read page 1 of a list again to confirm that the list did not change. The stored values
+// must equal those of the service.
 func TestResumedNightRepeatsNoRequests(t *testing.T) {
 	for _, request := range []int32{2, 7, 15, 40} {
 		t.Run("at request "+strconv.Itoa(int(request)), func(t *testing.T) {
@@ -92,9 +92,9 @@ func (h *harness) interruptedNight(n int32) pipeline.Result {
 	return res
 }
 
-// TestOldOrForeignRunIsNotResumed interrupts a run and changes the time, the configuration or the
+// TestInterruptedRunIsNotResumed interrupts a run and changes the time, the configuration or the
 // address of the service. The next run must be a new run.
-func TestOldOrForeignRunIsNotResumed(t *testing.T) {
+func TestInterruptedRunIsNotResumed(t *testing.T) {
 	for name, change := range map[string]func(*harness){
 		"the interrupted run is too old": func(h *harness) { h.at = h.at.Add(61 * time.Minute) },
 		"resuming is switched off":       func(h *harness) { h.cfg.ResumeMaxAge = 0; h.at = h.at.Add(time.Second) },

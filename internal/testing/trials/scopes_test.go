@@ -146,7 +146,7 @@ func TestTrialLostScopesKeepRows(t *testing.T) {
 		return []byte(canonical(map[string]any{"token_type": "custom", "scopes": remaining, "team_id": h.service.TeamID()}))
 	}})
 	res := h.goodNight()
-	isLost := map[string]bool{} // by table
+	isLost := map[string]bool{} // by table; a table of details that complete a list is not lost
 	for _, s := range h.cfg.Streams {
 		if len(missingScopes(s, remaining)) == 0 {
 			continue
