@@ -58,10 +58,10 @@ func TestTrialPythonDuckDBVersions(t *testing.T) {
 			python := installPython(t, environment)
 			h := newHarness(t, trialWorld(5), fewStreams()...)
 			nights := []string{h.publishNight().run}
-			var got map[string]names
+			var got map[string]queryable
 			out, err := exec.CommandContext(t.Context(), python, testdataFile(t, "names.py"), h.path("catalog.duckdb")).Output()
 			must(t, errors.Join(err, json.Unmarshal(out, &got)))
-			if diff := cmp.Diff(map[string]names{"opened": all, "attached": c.attached, "attached and used": all}, got); diff != "" {
+			if diff := cmp.Diff(map[string]queryable{"opened": all, "attached": c.attached, "attached and used": all}, got); diff != "" {
 				t.Errorf("queryable names (-want +got):\n%s", diff)
 			}
 			seen := watchNights(t, exec.CommandContext(t.Context(), python, testdataFile(t, "nights.py"), h.path("catalog.duckdb")), nights[0],

@@ -30,7 +30,7 @@ func TestTrialRotIsFound(t *testing.T) {
 	for i := range len(r.kinds()) {
 		r.damageAndCompare(t, i)
 	}
-	t.Log(r.all)
+	t.Log(r.total)
 }
 
 // TestTortureRot damages files of every kind in copies of a warehouse of ten nights. It flips a bit
@@ -43,7 +43,7 @@ func TestTortureRot(t *testing.T) {
 	const damages, workers = 540, 6
 	startedAt := time.Now()
 	defer func() {
-		recordRotTrial(t, startedAt, "", &r.all)
+		recordRotTrial(t, startedAt, "", &r.total)
 		for kind, counts := range r.byKind {
 			recordRotTrial(t, startedAt, kind, counts)
 		}
@@ -80,7 +80,7 @@ type rotTrial struct {
 	publishedSums, nextSums map[string]string
 
 	mu     sync.Mutex
-	all    rotCounts
+	total  rotCounts
 	byKind map[string]*rotCounts
 }
 
@@ -102,7 +102,7 @@ func (r *rotTrial) increment(kind string, field func(f *rotCounts) *int) {
 	if r.byKind[kind] == nil {
 		r.byKind[kind] = &rotCounts{}
 	}
-	*field(&r.all)++
+	*field(&r.total)++
 	*field(r.byKind[kind])++
 }
 
@@ -127,9 +127,9 @@ func newRotTrial(t *testing.T, nights int) *rotTrial {
 	return r
 }
 
-// tableSums returns a checksum of the rows of every table. If withTimes is false, it leaves out the
-// tables of meta that contain times.
-func tableSums(t *testing.T, file string, withTimes bool) map[string]string {
+// tableSums returns a checksum of the rows of every table. If withAllMeta is false, the only
+// tables of meta are meta.deletions, meta.details and meta.tables.
+func tableSums(t *testing.T, file string, withAllMeta bool) map[string]string {
 	t.Helper()
 	db := openUnmanaged(t, file+"?access_mode=read_only&threads=1")
 	defer db.Close()
@@ -137,7 +137,7 @@ func tableSums(t *testing.T, file string, withTimes bool) map[string]string {
 	var parts []string
 	for _, row := range query(t, db, "SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE NOT internal") {
 		name := row[0].String
-		if withTimes || !strings.HasPrefix(name, "meta.") || name == "meta.deletions" || name == "meta.details" || name == "meta.tables" {
+		if withAllMeta || !strings.HasPrefix(name, "meta.") || name == "meta.deletions" || name == "meta.details" || name == "meta.tables" {
 			parts = append(parts, fmt.Sprintf("SELECT '%s', count(*) || ' ' || coalesce(sum(hash(to_json(x)::VARCHAR)::HUGEINT), 0) FROM %[1]s x", name))
 		}
 	}
@@ -249,7 +249,8 @@ func damageLink(t *testing.T, random *rand.Rand, dir, file string) string {
 	must(t, os.Remove(file))
 	versions, err := filepath.Glob(filepath.Join(dir, "versions", "2*"))
 	must(t, err)
-	switch target := filepath.Join("versions", filepath.Base(versions[random.IntN(len(versions)-1)])); random.IntN(3) {
+	versions = versions[:len(versions)-1] // a link to the newest version would be no damage
+	switch target := filepath.Join("versions", filepath.Base(versions[random.IntN(len(versions))])); random.IntN(3) {
 	case 0:
 		must(t, os.Symlink(target, file))
 		return "points to " + target
@@ -279,7 +280,7 @@ func separateFromOriginal(t *testing.T, dir, file string) int64 {
 			return errors.Join(os.Remove(path), os.Link(file+"~", path))
 		}))
 	}
-	if info, err := os.Stat(file); err == nil && os.SameFile(info, original) { // files of state/ and raw/ have only one name
+	if info, err := os.Stat(file); err == nil && os.SameFile(info, original) { // files of state/ and raw/ are not replaced by the loop
 		must(t, os.Rename(file+"~", file))
 	} else {
 		must(t, os.Remove(file+"~"))
@@ -349,7 +350,7 @@ func (r *rotTrial) verifyAndRepair(t *testing.T, cfg pipeline.Config, kind, desc
 }
 
 // requireUnchanged checks that the rows of the catalog are unchanged. It also checks that the bytes
-// of the catalogs, Parquet files and files of changes are unchanged.
+// of the catalogs, Parquet files and .changes files are unchanged.
 func (r *rotTrial) requireUnchanged(t *testing.T, cfg pipeline.Config, description string) {
 	t.Helper()
 	if got := tableSums(t, filepath.Join(cfg.Warehouse.Dir, "catalog.duckdb"), true); !maps.Equal(r.publishedSums, got) {
@@ -360,7 +361,7 @@ func (r *rotTrial) requireUnchanged(t *testing.T, cfg pipeline.Config, descripti
 	}
 }
 
-// filesChecksum returns a checksum of the catalogs, Parquet files and files of changes of a warehouse.
+// filesChecksum returns a checksum of the catalogs, Parquet files and .changes files of a warehouse.
 func filesChecksum(t *testing.T, dir string) string {
 	t.Helper()
 	h := sha256.New()
@@ -415,7 +416,7 @@ func (r *rotTrial) runNextNight(t *testing.T, cfg pipeline.Config, kind, descrip
 	}
 	if got := tableSums(t, filepath.Join(cfg.Warehouse.Dir, "catalog.duckdb"), false); !maps.Equal(r.nextSums, got) {
 		r.increment(kind, func(f *rotCounts) *int { return &f.wrong })
-		t.Errorf("%s: the night published other rows of %v", description, differingTables(r.nextSums, got))
+		t.Errorf("%s: the night published wrong rows of %v", description, differingTables(r.nextSums, got))
 		return
 	}
 	r.increment(kind, func(f *rotCounts) *int { return &f.published })

@@ -43,33 +43,34 @@ type season struct {
 	// valueFaultByRun contains the name of the fault in the values that each run of the day has
 	// read, or "".
 	valueFaultByRun map[string]string
-	// end is the result of the last attempt.
-	end  nightEnd
-	seen seenTexts
+	// lastEnd is the result of the last attempt.
+	lastEnd nightEnd
+	seen    seenTexts
 	// acknowledged are the ids of the webhook events that the receiver has accepted.
 	acknowledged []string
-	// accepted is the last held night that was published. allowDeletes is set after a night that
+	// acceptedRun is the last held night that was published. allowDeletes is set after a night that
 	// stopped because of too many deletions, until the next snapshot.
-	accepted     string
+	acceptedRun  string
 	allowDeletes bool
 	bucket       *seasonBucket
 	// reader is a connection that a reader keeps open. readerRows are its first results.
 	reader     *sql.DB
 	readerRows string
-	// counts counts the events that took effect, and the results of nights.
+	// counts contains the number of events that took effect, by kind, and of nights, by result.
 	counts map[string]int
 
 	mu      sync.Mutex // guards the fields below, which the server uses
 	tonight conditions
-	// requests counts the requests of the current attempt. requestsByPath counts them by path and
-	// query.
-	requests       int
+	// requestCount is the number of requests of the current attempt. requestsByPath counts them by
+	// path and query.
+	requestCount   int
 	requestsByPath map[string]int
 	// attemptStates contains the data of the service during the current attempt. churned is the
 	// number of changes of all lists so far.
 	attemptStates []serviceState
 	churned       int
-	// nightIDs contains the ids that the lists contained at any time of a night with moving lists.
+	// nightIDs contains the ids that were in a list at any time of the night. It is nil if the lists
+	// do not change while they are read.
 	nightIDs map[string]map[string]bool
 }
 
@@ -155,15 +156,15 @@ func (s *season) chooseFault(r *http.Request) *sim.Fault {
 	return s.tonight.fault
 }
 
-// observe is called before each request. It revokes the token if the night requires it. It records
-// the data of the service after each change of a list.
+// observe is called before each request. Depending on the conditions of the night, it revokes the
+// token, or records the data of the service after each change of a list.
 func (s *season) observe(*http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.tonight.isTokenRevoked && s.requests == s.tonight.revokeAt {
+	if s.tonight.isTokenRevoked && s.requestCount == s.tonight.revokeAt {
 		s.service.SetToken("pc_another")
 	}
-	s.requests++
+	s.requestCount++
 	if churned := s.countChurned(); s.tonight.hasMovingLists && churned != s.churned {
 		s.churned = churned
 		s.attemptStates = append(s.attemptStates, s.readService())
@@ -226,11 +227,11 @@ func (s *season) endFaults() {
 func (s *season) tryNight(accident seasonEvent) (published bool) {
 	s.t.Helper()
 	s.mu.Lock()
-	s.requests, s.requestsByPath, s.churned = 0, map[string]int{}, s.countChurned()
+	s.requestCount, s.requestsByPath, s.churned = 0, map[string]int{}, s.countChurned()
 	s.attemptStates = []serviceState{s.readService()}
 	s.mu.Unlock()
 	s.setConfig(s.job())
-	end, stopped := s.runWith(accident)
+	end, hadAccident := s.runWith(accident)
 	s.setConfig(s.job())
 	s.service.SetToken(token)
 	s.mu.Lock()
@@ -242,7 +243,7 @@ func (s *season) tryNight(accident seasonEvent) (published bool) {
 	for _, state := range attemptStates {
 		s.seen.addRows(s.ref, state.rows)
 	}
-	if stopped {
+	if hadAccident {
 		s.counts[accident.Kind]++
 	}
 	latest := publishedRun(s.t, s.cfg.Warehouse.Dir)
@@ -250,16 +251,16 @@ func (s *season) tryNight(accident seasonEvent) (published bool) {
 		end.Run = s.killedRun(latest)
 	}
 	s.states[end.Run] = append(s.states[end.Run], attemptStates...)
-	s.valueFaultByRun[end.Run], s.end = cmp.Or(s.tonight.valueFault, s.valueFaultByRun[end.Run]), end
+	s.valueFaultByRun[end.Run], s.lastEnd = cmp.Or(s.tonight.valueFault, s.valueFaultByRun[end.Run]), end
 	s.t.Logf("day %d, %s, %v: run %s ended with exit code %d, latest is %s: %.200s", s.service.Day(), s.at.Format(time.RFC3339), accident, end.Run, end.ExitCode, latest, end.Error)
 	if latest != s.version {
-		s.takeSnapshot(latest, stopped)
+		s.takeSnapshot(latest, hadAccident)
 		return true
 	}
 	if run := s.heldRun(); run != "" && run == end.Run {
 		return s.decideHeld(run)
 	}
-	if !stopped {
+	if !hadAccident {
 		s.requireReason(end)
 	}
 	return false
@@ -315,8 +316,8 @@ func (s *season) finish() {
 		if s.t.Failed() {
 			return
 		}
-		if n == 1 && (s.end.Run != s.version || s.end.ExitCode != 0) {
-			s.t.Errorf("day %d: the normal night %s ended with exit code %d, want 0 and a published night: %s", s.service.Day(), s.end.Run, s.end.ExitCode, s.end.Error)
+		if n == 1 && (s.lastEnd.Run != s.version || s.lastEnd.ExitCode != 0) {
+			s.t.Errorf("day %d: the normal night %s ended with exit code %d, want 0 and a published night: %s", s.service.Day(), s.lastEnd.Run, s.lastEnd.ExitCode, s.lastEnd.Error)
 		}
 	}
 	proven := s.provenStreams(s.version)

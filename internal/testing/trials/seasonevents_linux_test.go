@@ -76,9 +76,9 @@ func faultNamed(name string) *sim.Fault {
 	return all[slices.IndexFunc(all, func(k faultKind) bool { return k.name == name })].fault
 }
 
-// runWith runs the night with an accident, or without an accident if its kind is empty. stopped
-// reports whether the accident took effect.
-func (s *season) runWith(accident seasonEvent) (end nightEnd, stopped bool) {
+// runWith runs the night with an accident. An empty kind means no accident. tookEffect reports whether
+// the accident took effect.
+func (s *season) runWith(accident seasonEvent) (end nightEnd, tookEffect bool) {
 	s.t.Helper()
 	switch accident.Kind {
 	case killEvent:
@@ -92,11 +92,11 @@ func (s *season) runWith(accident seasonEvent) (end nightEnd, stopped bool) {
 		return end, false
 	case diskEvent:
 		s.cfg.Warehouse.Step = accident.Step.hook(func() error {
-			stopped = true
+			tookEffect = true
 			return &fs.PathError{Op: "write", Path: accident.Step.Step, Err: syscall.EIO}
 		})
 		end = runNight(s.t.Context(), s.cfg)
-		return end, stopped
+		return end, tookEffect
 	case powerEvent:
 		return s.cutPower(accident), true
 	}
@@ -176,7 +176,7 @@ func (s *season) decideHeld(run string) (published bool) {
 	if decision != "publish" {
 		return false
 	}
-	s.accepted = run
+	s.acceptedRun = run
 	s.takeSnapshot(run, false)
 	return true
 }
@@ -219,7 +219,7 @@ func (s *season) rebuild() {
 	if err != nil {
 		s.t.Fatalf("day %d: rebuild: %v", s.service.Day(), err)
 	}
-	if newest := len(s.snapshots) - 1; r.LostRun != "" && s.snapshots[newest].isStopped && newest > 0 {
+	if newest := len(s.snapshots) - 1; r.LostRun != "" && s.snapshots[newest].hadAccident && newest > 0 {
 		s.snapshots = s.snapshots[:newest] // parquet/ does not contain the day of this snapshot
 	}
 	if !r.Last.Equal(s.last().at) {

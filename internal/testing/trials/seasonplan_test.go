@@ -89,7 +89,7 @@ type draw struct {
 	percent int
 }
 
-// seasonDraws returns groups of events. A night has at most one event of each group.
+// seasonDraws returns groups of kinds of events. A night has at most one event of each group.
 func seasonDraws() [][]draw {
 	accidents := []draw{{killEvent, 20}, {powerEvent, 10}, {diskEvent, 12}}
 	return [][]draw{
@@ -104,7 +104,7 @@ func seasonDraws() [][]draw {
 	}
 }
 
-// wrongValues returns the faults in values, by name. A check holds nights with prices in cents or
+// valueFaults returns the faults in values, by name. A check holds nights with prices in cents or
 // hundredths. Another check reports zero prices and does not hold the night. The nights of a season
 // have no check for amounts.
 func valueFaults() map[string]sim.ValueFault {
@@ -184,14 +184,14 @@ func seasonFaults() []faultKind {
 	})
 }
 
-// removeUnneeded removes elements as long as fails returns true for the others. It tries to remove
+// removeUnneeded removes elements as long as fails returns true for the remaining ones. It tries to remove
 // halves, then quarters, and so on to single elements.
 func removeUnneeded[T any](all []T, fails func([]T) bool) []T {
 	for size := (len(all) + 1) / 2; size > 0; size /= 2 {
 		for from := 0; from < len(all); {
-			others := slices.Delete(slices.Clone(all), from, min(from+size, len(all)))
-			if fails(others) {
-				all = others
+			remaining := slices.Delete(slices.Clone(all), from, min(from+size, len(all)))
+			if fails(remaining) {
+				all = remaining
 			} else {
 				from += size
 			}

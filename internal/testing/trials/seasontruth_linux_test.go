@@ -30,9 +30,9 @@ type seasonSnapshot struct {
 	// nightsSinceWrong counts the nights since wrong values were published. If no wrong values were
 	// published, it begins at taintedNights+1.
 	nightsSinceWrong int
-	// isStopped means that the run was stopped after it was published. parquet/ may lack its day
-	// until the next run adds the day.
-	isStopped bool
+	// hadAccident means that an accident ended the run after it was published. parquet/ may lack its
+	// day until the next run adds the day.
+	hadAccident bool
 }
 
 // taintedNights is the number of nights in which wrong values can change back to correct values,
@@ -44,14 +44,6 @@ func (s *season) last() seasonSnapshot { return s.snapshots[len(s.snapshots)-1] 
 // seenTexts contains all values that the service has had in a column of a row. The key consists of
 // table, key of the row and column.
 type seenTexts map[string]map[string]bool
-
-func keyOf(e tableSpec, r textRow) string {
-	var parts []string
-	for _, name := range strings.Fields(e.key) {
-		parts = append(parts, r[name])
-	}
-	return strings.Join(parts, "/")
-}
 
 func (s seenTexts) addRows(ref *reference, rows map[string][]textRow) {
 	for _, e := range ref.uniqueTables() {
@@ -154,8 +146,8 @@ func paramColumn(e tableSpec) string {
 }
 
 // takeSnapshot compares a newly published version with the service, and adds its snapshot.
-// isStopped means that its run was stopped after the publish.
-func (s *season) takeSnapshot(run string, isStopped bool) {
+// hadAccident means that an accident ended its run after the publish.
+func (s *season) takeSnapshot(run string, hadAccident bool) {
 	s.t.Helper()
 	requireChecksums(s.t, s.path("latest"))
 	m := readManifest(s.t, s.path("latest"))
@@ -171,7 +163,7 @@ func (s *season) takeSnapshot(run string, isStopped bool) {
 		}
 	}
 	s.requireEvents()
-	next := seasonSnapshot{at: m.SnapshotAt, rows: rows, nightsSinceWrong: taintedNights + 1, isStopped: isStopped}
+	next := seasonSnapshot{at: m.SnapshotAt, rows: rows, nightsSinceWrong: taintedNights + 1, hadAccident: hadAccident}
 	if len(s.snapshots) > 0 {
 		next.nightsSinceWrong = s.last().nightsSinceWrong + 1
 	}
@@ -337,8 +329,8 @@ func (s *season) requireWrongValuesReported(run string, proven map[string]bool, 
 			s.t.Errorf("day %d: %d prices are zero, and meta.checks has %d failures of prices_not_positive, want 1", s.service.Day(), zero, n)
 		}
 	case "cents", "hundredths":
-		if isProven && s.accepted != run && len(s.snapshots) > 0 && s.last().nightsSinceWrong > taintedNights && s.hasWrongPrices(rows) {
-			s.t.Errorf("day %d: prices in %s were published, want the night held", s.service.Day(), s.valueFaultByRun[run])
+		if isProven && s.acceptedRun != run && len(s.snapshots) > 0 && s.last().nightsSinceWrong > taintedNights && s.hasWrongPrices(rows) {
+			s.t.Errorf("day %d: prices in %s were published, want a held night", s.service.Day(), s.valueFaultByRun[run])
 		}
 	}
 }

@@ -35,9 +35,8 @@ func TestTrialChangedRowMakesItsCampaignLive(t *testing.T) {
 }
 
 // TestTrialDetailsOfUnchangedRowsAreBounded changes values that only the details of orders and
-// campaigns contain. The lists of orders and campaigns do not show these changes. A table that
-// differs from the service must have a lower grade than exact and repaired, and the correct age. Each
-// detail must be read again within streams.recheck nights.
+// campaigns contain. A table that differs from the service must have a lower grade than exact and
+// repaired, and the correct age. Each detail must be read again within streams.recheck nights.
 func TestTrialDetailsOfUnchangedRowsAreBounded(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

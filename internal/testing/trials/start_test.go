@@ -40,13 +40,13 @@ func TestOneOfTenConcurrentRunsStarts(t *testing.T) {
 		refused[<-exits] = true
 	}
 	close(proceed)
-	h.requireOneRan(children, refused)
+	h.requireOnlyWorkerPublished(children, refused)
 }
 
-// requireOneRan checks that the worker, the one process that was not refused, has published its
+// requireOnlyWorkerPublished checks that the worker, the one process that was not refused, has published its
 // run. The other processes must fail with a LockedError. The error names the worker, or no process
 // if the lock file was read before the worker had written it.
-func (h *harness) requireOneRan(children []*child, refused map[*child]bool) {
+func (h *harness) requireOnlyWorkerPublished(children []*child, refused map[*child]bool) {
 	h.t.Helper()
 	var worker *child
 	for _, p := range children {

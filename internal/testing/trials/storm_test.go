@@ -135,23 +135,23 @@ func TestTrialKilledDryRunIsInTheLedger(t *testing.T) {
 	t.Parallel()
 	c := newCrashTrial(t, 6, fewStreams()...)
 	c.try(t, stepCall{Step: "merged"}, 0, waitForExit)
-	dry := c.job(killedAgent, c.dir)
-	dry.At, dry.DryRun, dry.KillAt = c.at.Add(time.Minute), true, stepCall{Step: "mid merge"}
-	if p := dry.start(t); !p.wasKilled() {
+	dryJob := c.job(killedAgent, c.dir)
+	dryJob.At, dryJob.DryRun, dryJob.KillAt = c.at.Add(time.Minute), true, stepCall{Step: "mid merge"}
+	if p := dryJob.start(t); !p.wasKilled() {
 		t.Fatalf("the dry run was not killed:\n%s", p.output)
 	}
-	wh := warehouseOf(t, dry.config())
-	dryRun := dry.At.UTC().Format("20060102T150405Z")
+	wh := warehouseOf(t, dryJob.config())
+	dryRunID := dryJob.At.UTC().Format("20060102T150405Z")
 	requireKilled(t, wh.Ledger.AllRuns, c.runID)
-	requireKilled(t, wh.Ledger.AllRuns, dryRun)
+	requireKilled(t, wh.Ledger.AllRuns, dryRunID)
 	j := c.job(killedAgent, c.dir)
 	j.At = c.at.Add(2 * time.Minute)
 	if res := c.mustComplete(pipeline.Run(t.Context(), j.config())); res.Run.ID != c.runID {
 		t.Errorf("got run %s, want the resumed run %s", res.Run.ID, c.runID)
 	}
-	requireKilled(t, wh.Ledger.Runs, dryRun)
-	dry.At, dry.KillAt = c.at.Add(time.Hour), stepCall{}
-	c.mustComplete(pipeline.Run(t.Context(), dry.config()))
+	requireKilled(t, wh.Ledger.Runs, dryRunID)
+	dryJob.At, dryJob.KillAt = c.at.Add(time.Hour), stepCall{}
+	c.mustComplete(pipeline.Run(t.Context(), dryJob.config()))
 	runs, err := wh.Ledger.AllRuns()
 	must(t, err)
 	if newest := runs[len(runs)-1]; newest.Outcome != ledger.Complete || !newest.SnapshotAt.IsZero() || len(runs) != 3 {

@@ -266,7 +266,7 @@ func TestTrialReplayOfATimeLimitedNight(t *testing.T) {
 				t.Errorf("night %d: the replay has %+v, want %+v as in the night", night, s, want)
 			}
 			if s.Unread > 0 && !strings.Contains(s.Reason, "were not read by the run that is replayed") {
-				t.Errorf("night %d: %s has the reason %q in the replay, want that ids were not read", night, s.Stream, s.Reason)
+				t.Errorf("night %d: %s has the reason %q in the replay, want one about ids that were not read by the replayed run", night, s.Stream, s.Reason)
 			}
 		}
 		if replayed.Run.Outcome != res.Run.Outcome || replayed.Run.NightsLeft != res.Run.NightsLeft {

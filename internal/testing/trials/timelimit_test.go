@@ -145,19 +145,19 @@ func TestTrialLargeCatalogIsCompleteAfterFiveNights(t *testing.T) {
 	unlimited.publishedNight(0)
 	details, firstRequests := unlimited.requestedDetails(), unlimited.requestCount
 	unlimited.publishedNight(0)
-	live, liveRequests := unlimited.requestedDetails(), unlimited.requestCount
+	liveDetails, liveRequests := unlimited.requestedDetails(), unlimited.requestCount
 	backlog := firstRequests - liveRequests
 	ref := newReference(t, h.service, h.cfg.Streams)
 	totalRequests := map[string]int{} // requests of all nights, by path and query
-	h.cfg.Recheck = 7                 // but there is no time for rechecks
+	h.cfg.Recheck = 7                 // the nights before the last have no time for rechecks
 	for night := 1; night <= 5; night++ {
 		if night == 5 {
-			h.cfg.Recheck = 0 // because the last night has time left
+			h.cfg.Recheck = 0 // no rechecks in the time that is left
 		}
 		res := h.publishedNight(timeForRequests(liveRequests + backlog/5 + 4))
-		t.Logf("night %d: %d requests in %v, %d of %d details are live", night, h.requestCount, h.duration, len(live), len(details))
+		t.Logf("night %d: %d requests in %v, %d of %d details are live", night, h.requestCount, h.duration, len(liveDetails), len(details))
 		h.requireLists(ref)
-		for path := range live {
+		for path := range liveDetails {
 			if h.requestsByPath[path] == 0 {
 				t.Errorf("night %d did not request %s, which is live", night, path)
 			}
@@ -178,7 +178,7 @@ func TestTrialLargeCatalogIsCompleteAfterFiveNights(t *testing.T) {
 	}
 	h.requireValues(ref)
 	for path, n := range totalRequests {
-		if want := max(details[path], 5*live[path]); n != want {
+		if want := max(details[path], 5*liveDetails[path]); n != want {
 			t.Errorf("%s was requested %d times in five nights, want %d", path, n, want)
 		}
 	}

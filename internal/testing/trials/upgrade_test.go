@@ -83,7 +83,7 @@ func newUpgrade(t *testing.T, earlier, current builtProgram) *upgrade {
 }
 
 // configure writes a configuration that all releases accept.
-func (u *upgrade) configure(more ...string) {
+func (u *upgrade) configure(moreSettings ...string) {
 	u.t.Helper()
 	text := fmt.Sprintf(`api: {base_url: '%s', token: '${PLACEMENTSYNC_TOKEN}', requests_per_second: 0, page_size: 7}
 streams: {details: all}
@@ -91,7 +91,7 @@ warehouse: {dir: '%s', keep_versions: 9, threads: 1, memory_limit: 256MB}
 schedule: {catch_up: false}
 serve: {listen: '127.0.0.1:0', webhook_secrets: [%s], webhook_max_age: 0s}
 %s
-`, u.server.URL, u.cfg.Warehouse.Dir, hookSecret, strings.Join(more, "\n"))
+`, u.server.URL, u.cfg.Warehouse.Dir, hookSecret, strings.Join(moreSettings, "\n"))
 	must(u.t, os.WriteFile(u.configFile, []byte(text), 0o600))
 }
 
@@ -115,12 +115,13 @@ func (u *upgrade) nextNight(p builtProgram) {
 	u.finishNight(p, u.at)
 }
 
-// finishNight runs or resumes a night, as nextNight does. snapshot is the expected snapshot time.
-func (u *upgrade) finishNight(p builtProgram, snapshot time.Time) {
+// finishNight runs or resumes a night. It makes the checks that nextNight describes. snapshotAt is the
+// expected snapshot time.
+func (u *upgrade) finishNight(p builtProgram, snapshotAt time.Time) {
 	u.t.Helper()
 	u.mustExecute(p, "run")
 	u.runs++
-	u.nights = append(u.nights, nightData{snapshot, u.ref.currentRows()})
+	u.nights = append(u.nights, nightData{snapshotAt, u.ref.currentRows()})
 	u.requireValues(u.ref)
 	u.requireHistory()
 }
@@ -221,18 +222,18 @@ func nightsInTurn(u *upgrade) {
 	u.nextNight(u.earlier)
 	u.nextNight(u.earlier)
 	earlierRun := u.latestRun()
-	received := u.events()
-	u.deliverEvents(u.earlier, received...)
+	deliveries := u.events()
+	u.deliverEvents(u.earlier, deliveries...)
 
 	u.nextNight(u.current)
-	u.requireEvents(received...)
+	u.requireEvents(deliveries...)
 	u.requireVerified(u.current)
 	night := u.latestRun()
 	u.at = u.at.Add(time.Hour)
 	u.mustExecute(u.current, "rebuild")
 	u.requireValues(u.ref)
 	u.requireHistory()
-	u.requireEvents(received...)
+	u.requireEvents(deliveries...)
 	out := u.t.TempDir()
 	u.requireRefused(u.earlier, []string{"run"}, []string{"run", "--dry-run"}, []string{"query", "SELECT 1"}, []string{"query", "headline"},
 		[]string{"report", "-o", filepath.Join(out, "report.html")}, []string{"diff"}, []string{"export", "--to", out}, []string{"explore", "--listen", "127.0.0.1:0"},
@@ -290,7 +291,7 @@ func (u *upgrade) killNight(p builtProgram) string {
 // resumeNight resumes a killed night with another program.
 func (u *upgrade) resumeNight(p builtProgram, run string) {
 	u.t.Helper()
-	snapshot := u.at
+	snapshotAt := u.at
 	u.at = u.at.Add(time.Hour)
 	requested := map[string]int{}
 	var mu sync.Mutex
@@ -299,7 +300,7 @@ func (u *upgrade) resumeNight(p builtProgram, run string) {
 		defer mu.Unlock()
 		requested[r.URL.Path]++
 	})
-	u.finishNight(p, snapshot)
+	u.finishNight(p, snapshotAt)
 	u.onRequest(func(*http.Request) {})
 	if got := u.latestRun(); got != run {
 		u.t.Errorf("%s published %s, want the resumed run %s", p.version, got, run)
@@ -311,14 +312,14 @@ func (u *upgrade) resumeNight(p builtProgram, run string) {
 
 func killedNightsInTurn(u *upgrade) {
 	u.nextNight(u.earlier)
-	received := u.events()
-	u.deliverEvents(u.current, received...)
+	deliveries := u.events()
+	u.deliverEvents(u.current, deliveries...)
 	u.resumeNight(u.earlier, u.killNight(u.current))
-	u.requireEvents(received...)
+	u.requireEvents(deliveries...)
 	u.requireVerified(u.earlier)
 
 	u.resumeNight(u.current, u.killNight(u.earlier))
-	u.requireEvents(received...)
+	u.requireEvents(deliveries...)
 	u.requireVerified(u.current)
 	u.killNight(u.current)
 	u.requireRefused(u.earlier, []string{"run"})
@@ -340,7 +341,7 @@ func heldNightInTurn(u *upgrade) {
 	u.nextNight(u.current)
 	u.requireVerified(u.current)
 	if files, err := os.ReadDir(u.path("held")); err != nil || len(files) > 0 {
-		u.t.Errorf("held contains %v after the next nights (%v), want no files", files, err)
+		u.t.Errorf("held/ contains %v after the next nights (%v), want no files", files, err)
 	}
 }
 
@@ -389,7 +390,7 @@ func backupInTurn(u *upgrade) {
 	// A rehearsal restores a backup for a test. Releases up to 1.0.1 do not have rehearsals. A
 	// night of such a release records a rehearsal in meta.runs as a run without a snapshot.
 	if n := u.count("meta.runs", "snapshot_at IS NULL AND kind <> 'rehearsal'"); n > 0 {
-		u.t.Errorf("meta.runs has %d other runs without a snapshot, want none", n)
+		u.t.Errorf("meta.runs has %d runs without a snapshot besides the rehearsal, want none", n)
 	}
 	u.nextNight(u.current)
 	u.mustExecute(u.current, "backup")

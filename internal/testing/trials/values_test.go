@@ -54,9 +54,9 @@ func checkTable(t *testing.T, e tableSpec, current map[string][]textRow, db *sql
 	compareRows(t, e, current, readTable(t, e, db, tableExpr), tableExpr)
 }
 
-// compareRows compares rows of the table e with the rows in current. tableExpr is the name of the table
-// in messages.
-func compareRows(t *testing.T, e tableSpec, current map[string][]textRow, rows []textRow, tableExpr string) {
+// compareRows compares rows of the table e with the rows in current. label names the table in
+// messages.
+func compareRows(t *testing.T, e tableSpec, current map[string][]textRow, rows []textRow, label string) {
 	t.Helper()
 	want := rowsByKey(e, current[e.table])
 	got := rowsByKey(e, rows)
@@ -67,7 +67,7 @@ func compareRows(t *testing.T, e tableSpec, current map[string][]textRow, rows [
 		}
 	}
 	if len(want) != len(got) {
-		t.Errorf("%s has %d rows, want %d as in the service", tableExpr, len(got), len(want))
+		t.Errorf("%s has %d rows, want %d as in the service", label, len(got), len(want))
 	}
 	const maxDiffs = 5
 	diffs := 0
@@ -77,9 +77,9 @@ func compareRows(t *testing.T, e tableSpec, current map[string][]textRow, rows [
 			continue
 		}
 		if diffs++; diffs > maxDiffs {
-			t.Fatalf("%s: more than %d rows differ", tableExpr, maxDiffs)
+			t.Fatalf("%s: more than %d rows differ", label, maxDiffs)
 		}
-		t.Errorf("%s, row %s (-service +warehouse):\n%s", tableExpr, key, diff)
+		t.Errorf("%s, row %s (-service +warehouse):\n%s", label, key, diff)
 	}
 }
 
@@ -87,17 +87,21 @@ func compareRows(t *testing.T, e tableSpec, current map[string][]textRow, rows [
 func rowsByKey(e tableSpec, rows []textRow) map[string]textRow {
 	all := map[string]textRow{}
 	for _, r := range rows {
-		var parts []string
-		for _, name := range strings.Fields(e.key) {
-			parts = append(parts, r[name])
-		}
-		key := strings.Join(parts, "/")
+		key := keyOf(e, r)
 		for all[key] != nil {
 			key += " again"
 		}
 		all[key] = r
 	}
 	return all
+}
+
+func keyOf(e tableSpec, r textRow) string {
+	var parts []string
+	for _, name := range strings.Fields(e.key) {
+		parts = append(parts, r[name])
+	}
+	return strings.Join(parts, "/")
 }
 
 // systemColumns are the columns that the warehouse adds.
