@@ -17,6 +17,7 @@ import (
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
+	"placementsync/internal/warehouse"
 	"placementsync/internal/webhook"
 )
 
@@ -242,4 +243,22 @@ func TestRefreshKeepsAWorseGrade(t *testing.T) {
 	refresh(before.Reason, false)
 	h.service.SetFaults(statusFault("/articles/{id}", 500))
 	refresh("1 of 1 id failed", true)
+}
+
+// TestRefreshOfUnreadDetailsProvesNothing refreshes one article after a night that read no details. The other
+// articles were never read, so the refresh must not grade them as proven.
+func TestRefreshOfUnreadDetailsProvesNothing(t *testing.T) {
+	h := newHarness(t, smallWorld(), articleStreamNames()...)
+	h.cfg.Details = pipeline.NoDetails
+	night := h.requireComplete(h.night())
+	h.requireStream(night.Run, "campaign_articles", fetch.Skipped, ledger.ReasonNoDetails, false)
+	h.cfg.Details = pipeline.AllDetails
+	h.at = h.at.Add(time.Hour)
+	campaigns := h.lines("SELECT min(id) FROM campaigns")
+	res := h.requireComplete(pipeline.Refresh(t.Context(), h.cfg, pipeline.Targets{Campaigns: campaigns}))
+	h.requireStream(res.Run, "campaign_articles", fetch.BestEffort, "only the records named by webhook events were read", false)
+	i := slices.IndexFunc(res.Manifest.Tables, func(t warehouse.ManifestTable) bool { return t.Name == "campaign_articles" })
+	if got := res.Manifest.Tables[i].Grade; got != string(fetch.BestEffort) {
+		t.Errorf("the table campaign_articles is graded %s, want best_effort", got)
+	}
 }

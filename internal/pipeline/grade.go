@@ -214,17 +214,17 @@ func (finished results) lossesByNotFound(limits load.Limits) (losses []ledger.Lo
 }
 
 // capGrade grades a stream after a refresh has read a part of the stream. If the grade before the refresh
-// was worse, it is kept, unless it was skipped or a request of the refresh failed. The age is the age of the
-// rows that were not read.
+// was worse, it is kept, unless a request of the refresh failed. A stream that no night has read is graded
+// best_effort. The age is the age of the rows that were not read.
 func (r *streamResult) capGrade(ctx context.Context, draft *warehouse.Draft) error {
 	last, ok, err := draft.LastGrade(ctx, r.stream.Name)
 	if err != nil {
 		return err
 	}
-	if !ok {
+	if !ok || last.Grade == string(fetch.Skipped) {
 		last.Grade, last.Reason = string(fetch.BestEffort), "only the records named by webhook events were read"
 	}
-	if lastGrade := fetch.Grade(last.Grade); lastGrade != fetch.Skipped && r.failure == nil && fetch.WorseGrade(r.evidence.Grade, lastGrade) == lastGrade {
+	if lastGrade := fetch.Grade(last.Grade); r.failure == nil && fetch.WorseGrade(r.evidence.Grade, lastGrade) == lastGrade {
 		r.evidence.Grade, r.evidence.Reason = lastGrade, last.Reason
 	}
 	r.since = last.AgeSince
