@@ -66,8 +66,8 @@ func TestTrialPythonDuckDBVersions(t *testing.T) {
 			}
 			seen := watchNights(t, exec.CommandContext(t.Context(), python, testdataFile(t, "nights.py"), h.path("catalog.duckdb")), nights[0],
 				func() { nights = append(nights, h.publishNight().run) })
-			want := map[string]string{"kept open": nights[0], "opened beside it": nights[c.secondConnectionNight], "opened beside it by its real path": nights[1],
-				"attached again": nights[1], "opened after it was closed": nights[1]}
+			want := map[string]string{"first": nights[0], "second": nights[c.secondConnectionNight], "second by the real path": nights[1],
+				"attached again": nights[1], "opened after the first was closed": nights[1]}
 			if diff := cmp.Diff(want, seen); diff != "" {
 				t.Errorf("visible nights (-want +got):\n%s", diff)
 			}

@@ -28,11 +28,11 @@ func TestTrialRareValuesAreStored(t *testing.T) {
 	h.goodNight()
 	current := ref.currentRows()
 	catalog := h.catalog()
-	for _, e := range ref.uniqueTables() {
-		t.Run(e.table, func(t *testing.T) {
-			checkTable(t, e, current, catalog, "main."+e.table)
-			for name := range e.types() {
-				if !slices.ContainsFunc(current[e.table], func(r textRow) bool { return r[name] != "" }) {
+	for _, spec := range ref.uniqueTables() {
+		t.Run(spec.table, func(t *testing.T) {
+			checkTable(t, spec, current, catalog, "main."+spec.table)
+			for name := range spec.types() {
+				if !slices.ContainsFunc(current[spec.table], func(r textRow) bool { return r[name] != "" }) {
 					t.Errorf("the service has no record with a value of %s, want at least one", name)
 				}
 			}

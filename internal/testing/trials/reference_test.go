@@ -45,13 +45,13 @@ func newReference(t *testing.T, service *sim.Service, streams []stream.Stream) *
 			tableNames[table.Name] = true
 		}
 	}
-	for _, e := range tables() {
-		if tableNames[e.table] && r.paths[e.path] {
-			r.tables = append(r.tables, e)
+	for _, spec := range tables() {
+		if tableNames[spec.table] && r.paths[spec.path] {
+			r.tables = append(r.tables, spec)
 		}
 	}
 	for name := range tableNames {
-		if !slices.ContainsFunc(r.tables, func(e tableSpec) bool { return e.table == name }) {
+		if !slices.ContainsFunc(r.tables, func(spec tableSpec) bool { return spec.table == name }) {
 			t.Errorf("tables() lacks the table %s: add it in internal/testing/trials/tables_test.go", name)
 		}
 	}
@@ -66,15 +66,15 @@ func (r *reference) uniqueTables() []tableSpec {
 // currentRows returns the rows of every table according to the current responses of the service.
 func (r *reference) currentRows() map[string][]textRow {
 	derived := map[string][]row{}
-	for _, e := range r.tables {
-		fromOtherEndpoints := derived[e.table]
-		rows, _ := r.derive(e, e.path, "", derived)
-		if r.paths[e.detail] {
-			derived[e.table] = rows // derive reads the ids of the details from these rows
-			details, hasDetail := r.derive(e, e.detail, e.query, derived)
-			rows = mergeDetails(e, rows, details, hasDetail)
+	for _, spec := range r.tables {
+		fromOtherEndpoints := derived[spec.table]
+		rows, _ := r.derive(spec, spec.path, "", derived)
+		if r.paths[spec.detail] {
+			derived[spec.table] = rows // derive reads the ids of the details from these rows
+			details, hasDetail := r.derive(spec, spec.detail, spec.query, derived)
+			rows = mergeDetails(spec, rows, details, hasDetail)
 		}
-		derived[e.table] = append(fromOtherEndpoints, rows...)
+		derived[spec.table] = append(fromOtherEndpoints, rows...)
 	}
 	current := map[string][]textRow{}
 	for table, rows := range derived {
@@ -88,14 +88,14 @@ func (r *reference) currentRows() map[string][]textRow {
 
 // derive returns the rows of a table from the responses of one endpoint, and the ids of the records
 // in these responses. derived contains the rows that are already derived, by table.
-func (r *reference) derive(e tableSpec, path, query string, derived map[string][]row) (rows []row, recordIDs map[string]bool) {
+func (r *reference) derive(spec tableSpec, path, query string, derived map[string][]row) (rows []row, recordIDs map[string]bool) {
 	recordIDs = map[string]bool{}
-	nested := nestedPaths(e)
-	for _, param := range r.params(e, path, derived) {
-		for _, record := range r.records(e, fillPath(path, param)+query) {
+	nested := nestedPaths(spec)
+	for _, param := range r.params(spec, path, derived) {
+		for _, record := range r.records(spec, fillPath(path, param)+query) {
 			recordIDs[item{value: record}.id()] = true
-			for _, it := range items(e, record, param) {
-				rows = append(rows, row{it.row(e, nested), it.id()})
+			for _, it := range items(spec, record, param) {
+				rows = append(rows, row{it.row(spec, nested), it.id()})
 			}
 		}
 	}
@@ -104,25 +104,25 @@ func (r *reference) derive(e tableSpec, path, query string, derived map[string][
 
 // params returns the values for the parameter of a path: all ids in the records of this night and of
 // earlier nights. For a path without a parameter it returns one empty value.
-func (r *reference) params(e tableSpec, path string, derived map[string][]row) []string {
+func (r *reference) params(spec tableSpec, path string, derived map[string][]row) []string {
 	switch {
 	case !strings.Contains(path, "{"):
 		return []string{""}
-	case e.ids == "team":
+	case spec.ids == "team":
 		return []string{r.service.TeamID()}
 	}
-	if r.requestedIDs[e.ids] == nil {
-		r.requestedIDs[e.ids] = map[string]bool{}
+	if r.requestedIDs[spec.ids] == nil {
+		r.requestedIDs[spec.ids] = map[string]bool{}
 	}
-	for _, ref := range strings.Fields(e.ids) {
+	for _, ref := range strings.Fields(spec.ids) {
 		table, column, _ := strings.Cut(ref, ".")
 		for _, row := range derived[table] {
 			if id := row.texts[column]; id != "" {
-				r.requestedIDs[e.ids][id] = true
+				r.requestedIDs[spec.ids][id] = true
 			}
 		}
 	}
-	return slices.Sorted(maps.Keys(r.requestedIDs[e.ids]))
+	return slices.Sorted(maps.Keys(r.requestedIDs[spec.ids]))
 }
 
 func fillPath(path, param string) string {
@@ -135,7 +135,7 @@ func fillPath(path, param string) string {
 }
 
 // records returns the current records of a path. It returns nil if the service returns 404.
-func (r *reference) records(e tableSpec, path string) []any {
+func (r *reference) records(spec tableSpec, path string) []any {
 	body, ok := r.service.Object(path)
 	if !ok { // a list, or a 404, for which Records returns nil
 		var all []any
@@ -145,13 +145,13 @@ func (r *reference) records(e tableSpec, path string) []any {
 		return all
 	}
 	object := r.rewrite(decode(string(body)))
-	switch e.list {
+	switch spec.list {
 	case "", ".":
 		return []any{object}
 	case "*":
 		return statusCounts(object)
 	}
-	list, _ := object.(map[string]any)[e.list].([]any)
+	list, _ := object.(map[string]any)[spec.list].([]any)
 	return list
 }
 
@@ -174,14 +174,14 @@ func statusCounts(v any) []any {
 	return all
 }
 
-// nestedPaths returns the paths in an item of e whose values are replies or rows of other tables.
-func nestedPaths(e tableSpec) []string {
-	paths := []string{e.replies}
-	for _, o := range tables() {
-		if o.path != e.path || o.table == e.table {
+// nestedPaths returns the paths, in an item of a table, of the replies and the rows of other tables.
+func nestedPaths(spec tableSpec) []string {
+	paths := []string{spec.replies}
+	for _, other := range tables() {
+		if other.path != spec.path || other.table == spec.table {
 			continue
 		}
-		if rest, ok := strings.CutPrefix(o.at, e.at); ok {
+		if rest, ok := strings.CutPrefix(other.at, spec.at); ok {
 			paths = append(paths, strings.TrimPrefix(rest, "."))
 		}
 	}
@@ -191,7 +191,7 @@ func nestedPaths(e tableSpec) []string {
 // mergeDetails combines the rows from details with the rows from their list. A record without a
 // detail has the rows from the list. A record with a detail has the rows from the detail. In the row
 // of the record itself, empty columns are filled from the list; in rows of nested items they are not.
-func mergeDetails(e tableSpec, list, details []row, hasDetail map[string]bool) []row {
+func mergeDetails(spec tableSpec, list, details []row, hasDetail map[string]bool) []row {
 	byRecord := map[string]row{}
 	for _, d := range details {
 		byRecord[d.recordID] = d
@@ -200,7 +200,7 @@ func mergeDetails(e tableSpec, list, details []row, hasDetail map[string]bool) [
 		switch {
 		case !hasDetail[l.recordID]:
 			details = append(details, l)
-		case e.at == "":
+		case spec.at == "":
 			mergeListRow(byRecord[l.recordID].texts, l.texts)
 		}
 	}
@@ -244,12 +244,12 @@ type item struct {
 	param     string           // the parameter of the request
 }
 
-// items returns the items at the path e.at in a record. If e.replies is set, it also returns the
+// items returns the items at the path spec.at in a record. If spec.replies is set, it also returns the
 // replies of these items.
-func items(e tableSpec, record any, param string) []item {
+func items(spec tableSpec, record any, param string) []item {
 	all := []item{{value: record, param: param}}
-	if e.at != "" {
-		for _, name := range strings.Split(e.at, ".") {
+	if spec.at != "" {
+		for _, name := range strings.Split(spec.at, ".") {
 			var next []item
 			for _, it := range all {
 				next = append(next, it.children(name)...)
@@ -257,9 +257,9 @@ func items(e tableSpec, record any, param string) []item {
 			all = next
 		}
 	}
-	if e.replies != "" {
+	if spec.replies != "" {
 		for _, it := range slices.Clone(all) {
-			all = append(all, it.children(e.replies)...)
+			all = append(all, it.children(spec.replies)...)
 		}
 	}
 	return all

@@ -392,41 +392,41 @@ func (r *repairTrial) runCombination(t *testing.T, db *sql.DB, number int) (o re
 	}
 	intact := r.intactFacts(t, cfg.Warehouse.Dir)
 	unrecoverable := missingFacts(intact, r.visible)
-	e := r.repairAll(t, cfg)
+	effect := r.repairAll(t, cfg)
 	defer func() {
 		if t.Failed() {
-			t.Logf("combination %d: %s: %s: %s\n%s", number, o.Damage, o.Result, e.problem, e.output)
+			t.Logf("combination %d: %s: %s: %s\n%s", number, o.Damage, o.Result, effect.problem, effect.output)
 		}
 	}()
 	fail := func(result, format string, args ...any) repairOutcome {
-		o.Result, e.problem = result, fmt.Sprintf(format, args...)
+		o.Result, effect.problem = result, fmt.Sprintf(format, args...)
 		t.Fail()
 		return o
 	}
-	if e.result != "" {
-		return fail(e.result, "%s", e.problem)
+	if effect.result != "" {
+		return fail(effect.result, "%s", effect.problem)
 	}
 	got := facts{}
 	if _, err := os.Stat(filepath.Join(cfg.Warehouse.Dir, "catalog.duckdb")); err == nil {
 		got = r.readFacts(t, db, filepath.Join(cfg.Warehouse.Dir, "catalog.duckdb"), "catalog.duckdb")
 	}
-	if e.refused {
+	if effect.refused {
 		maps.Copy(got, r.intactFacts(t, cfg.Warehouse.Dir))
 	}
 	switch lost := missingFacts(got, intact); {
 	case len(lost) > 0:
 		return fail(resultLost, "%d of %d facts of intact files are missing: %v", len(lost), len(intact), lost[:min(4, len(lost))])
-	case e.refused && len(unrecoverable) == 0:
+	case effect.refused && len(unrecoverable) == 0:
 		return fail(resultLost, "the repair was refused, although intact files contain all data")
-	case e.refused:
+	case effect.refused:
 		o.Result = resultRefused
 	case len(unrecoverable) == 0 && !r.sameContent(t, cfg.Warehouse.Dir):
 		return fail(resultLost, "the values differ from the values before the damage")
-	case e.commands == 0:
+	case effect.commands == 0:
 		o.Result = resultHarmless
 	case len(unrecoverable) == 0:
 		o.Result = resultRepaired
-	case !e.reported:
+	case !effect.reported:
 		return fail(resultUnreported, "%d facts are lost and verify reported no loss: %v", len(unrecoverable), unrecoverable[:min(4, len(unrecoverable))])
 	default:
 		o.Result = resultReported
@@ -452,7 +452,7 @@ type repairEffect struct {
 
 // repairAll runs the commands that "verify" proposes, in the given order, until "verify" proposes no
 // command.
-func (r *repairTrial) repairAll(t *testing.T, cfg pipeline.Config) (e repairEffect) {
+func (r *repairTrial) repairAll(t *testing.T, cfg pipeline.Config) (effect repairEffect) {
 	t.Helper()
 	const maxRounds = 6
 	files, links := readTree(t, cfg.Warehouse.Dir)
@@ -460,45 +460,45 @@ func (r *repairTrial) repairAll(t *testing.T, cfg pipeline.Config) (e repairEffe
 	for round := range maxRounds {
 		v, err := pipeline.Verify(t.Context(), cfg, true)
 		if err != nil {
-			e.result, e.problem = resultLost, "verify: "+err.Error()
-			return e
+			effect.result, effect.problem = resultLost, "verify: "+err.Error()
+			return effect
 		}
 		for _, d := range v.Damage {
-			e.output += fmt.Sprintf("  %d: %s: %s: %s (lost %v)\n", round, d.File, d.Problem, d.Repair.Command(), d.Lost)
+			effect.output += fmt.Sprintf("  %d: %s: %s: %s (lost %v)\n", round, d.File, d.Problem, d.Repair.Command(), d.Lost)
 		}
-		e.reported = e.reported || v.Result() == integrity.DataLost
+		effect.reported = effect.reported || v.Result() == integrity.DataLost
 		if round == 0 && mustReport && len(v.Damage) == 0 {
-			e.result, e.problem = resultUnreported, "verify found no damage"
-			return e
+			effect.result, effect.problem = resultUnreported, "verify found no damage"
+			return effect
 		}
 		plan := integrity.PlanRepairs(v.Damage)
 		if len(plan) == 0 {
-			return e
+			return effect
 		}
 		filesAtStart, linksAtStart := readTree(t, cfg.Warehouse.Dir)
 		for _, repair := range plan {
 			before, beforeLinks := readTree(t, cfg.Warehouse.Dir)
 			err := r.run(t, cfg, repair)
-			e.commands++
-			e.output += fmt.Sprintf("  %d: %s: %v\n", round, repair.Command(), err)
+			effect.commands++
+			effect.output += fmt.Sprintf("  %d: %s: %v\n", round, repair.Command(), err)
 			if err == nil {
 				continue
 			}
-			e.refused = true
+			effect.refused = true
 			if after, afterLinks := readTree(t, cfg.Warehouse.Dir); strings.Contains(err.Error(), "nothing was changed") && !(maps.Equal(before, after) && maps.Equal(beforeLinks, afterLinks)) {
-				e.result, e.problem = resultFalseUnchanged, repair.Command()+": "+err.Error()
+				effect.result, effect.problem = resultFalseUnchanged, repair.Command()+": "+err.Error()
 			}
-			return e
+			return effect
 		}
 		if filesAtEnd, linksAtEnd := readTree(t, cfg.Warehouse.Dir); maps.Equal(filesAtStart, filesAtEnd) && maps.Equal(linksAtStart, linksAtEnd) {
 			// The plan has changed no file. Only RunNight may have no effect here: run executes only
 			// the start of the night, and a complete night would add a line to the ledger.
-			e.refused = slices.ContainsFunc(plan, func(repair integrity.Repair) bool { return repair.Kind != integrity.RunNight })
-			return e
+			effect.refused = slices.ContainsFunc(plan, func(repair integrity.Repair) bool { return repair.Kind != integrity.RunNight })
+			return effect
 		}
 	}
-	e.refused = true
-	return e
+	effect.refused = true
+	return effect
 }
 
 // run runs a repair. It locks the warehouse if the command of the repair does so.

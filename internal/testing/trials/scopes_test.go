@@ -157,13 +157,13 @@ func TestTrialLostScopesKeepRows(t *testing.T) {
 		}
 	}
 	after, catalog := ref.currentRows(), h.catalog()
-	for _, e := range ref.uniqueTables() {
+	for _, spec := range ref.uniqueTables() {
 		switch {
-		case e.table == "token":
-		case isLost[e.table]:
-			checkTable(t, e, before, catalog, "main."+e.table)
-		case e.table != "campaigns" && e.table != "questionnaires": // two streams fill these tables, and one of them is not read
-			checkTable(t, e, after, catalog, "main."+e.table)
+		case spec.table == "token":
+		case isLost[spec.table]:
+			checkTable(t, spec, before, catalog, "main."+spec.table)
+		case spec.table != "campaigns" && spec.table != "questionnaires": // two streams fill these tables, and one of them is not read
+			checkTable(t, spec, after, catalog, "main."+spec.table)
 		}
 	}
 	h.requireStream(res.Run, "orders", fetch.Exact, "")

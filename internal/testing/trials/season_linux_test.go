@@ -357,15 +357,15 @@ func (s *season) requireNewWarehouse() {
 	s.ref.requestedIDs = map[string]map[string]bool{}
 	current := s.ref.currentRows()
 	db := open(s.t, filepath.Join(fresh.Dir, "catalog.duckdb")+"?access_mode=read_only&threads=1")
-	for _, e := range s.ref.uniqueTables() {
-		currentByKey := rowsByKey(e, current[e.table])
-		rows := readTable(s.t, e, db, "main."+e.table)
-		compareRows(s.t, e, current, rows, "the new warehouse: "+e.table)
-		sharedRows := slices.DeleteFunc(slices.Clone(s.last().rows[e.table]), func(r textRow) bool {
-			_, ok := currentByKey[keyOf(e, r)]
+	for _, spec := range s.ref.uniqueTables() {
+		currentByKey := rowsByKey(spec, current[spec.table])
+		rows := readTable(s.t, spec, db, "main."+spec.table)
+		compareRows(s.t, spec, current, rows, "the new warehouse: "+spec.table)
+		sharedRows := slices.DeleteFunc(slices.Clone(s.last().rows[spec.table]), func(r textRow) bool {
+			_, ok := currentByKey[keyOf(spec, r)]
 			return !ok
 		})
-		compareRows(s.t, e, map[string][]textRow{e.table: rows}, sharedRows, "compared with a new warehouse: "+e.table)
+		compareRows(s.t, spec, map[string][]textRow{spec.table: rows}, sharedRows, "compared with a new warehouse: "+spec.table)
 	}
 }
 

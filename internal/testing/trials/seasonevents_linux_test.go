@@ -369,8 +369,8 @@ func (s *season) openRelease() {
 		folder := s.path("versions", version)
 		db := open(s.t, filepath.Join(folder, "catalog.duckdb")+"?access_mode=read_only&threads=1")
 		night := seasonSnapshot{at: readManifest(s.t, folder).SnapshotAt, rows: map[string][]textRow{}, nightsSinceWrong: taintedNights + 1}
-		for _, e := range s.ref.uniqueTables() {
-			night.rows[e.table] = readTexts(s.t, e, db, "main."+e.table, columnTypes(s.t, db, "main."+e.table))
+		for _, spec := range s.ref.uniqueTables() {
+			night.rows[spec.table] = readTexts(s.t, spec, db, "main."+spec.table, columnTypes(s.t, db, "main."+spec.table))
 		}
 		s.setVersion(version, append(slices.Clone(s.snapshots), night))
 	}

@@ -46,9 +46,9 @@ func (s *season) last() seasonSnapshot { return s.snapshots[len(s.snapshots)-1] 
 type seenTexts map[string]map[string]bool
 
 func (s seenTexts) addRows(ref *reference, rows map[string][]textRow) {
-	for _, e := range ref.uniqueTables() {
-		for _, r := range rows[e.table] {
-			place := e.table + "/" + keyOf(e, r)
+	for _, spec := range ref.uniqueTables() {
+		for _, r := range rows[spec.table] {
+			place := spec.table + "/" + keyOf(spec, r)
 			for column, text := range splitExtra(r) {
 				if s[place+"."+column] == nil {
 					s[place+"."+column] = map[string]bool{}
@@ -78,8 +78,8 @@ func splitExtra(r textRow) textRow {
 func (s *season) readRows() map[string][]textRow {
 	s.t.Helper()
 	all, db := map[string][]textRow{}, s.catalog()
-	for _, e := range s.ref.uniqueTables() {
-		all[e.table] = readTable(s.t, e, db, "main."+e.table)
+	for _, spec := range s.ref.uniqueTables() {
+		all[spec.table] = readTable(s.t, spec, db, "main."+spec.table)
 	}
 	return all
 }
@@ -108,19 +108,19 @@ func (s *season) knownIDs() map[string]map[string]bool {
 	if len(s.snapshots) == 0 {
 		return known
 	}
-	for _, e := range s.ref.tables {
-		if e.ids == "" || e.ids == "team" {
+	for _, spec := range s.ref.tables {
+		if spec.ids == "" || spec.ids == "team" {
 			continue
 		}
-		if known[e.ids] == nil {
-			known[e.ids] = map[string]bool{}
+		if known[spec.ids] == nil {
+			known[spec.ids] = map[string]bool{}
 		}
-		for _, ref := range strings.Fields(e.ids) {
+		for _, ref := range strings.Fields(spec.ids) {
 			table, column, _ := strings.Cut(ref, ".")
-			s.addIDs(known[e.ids], table, column)
+			s.addIDs(known[spec.ids], table, column)
 		}
-		if e.at == "" {
-			s.addIDs(known[e.ids], e.table, paramColumn(e))
+		if spec.at == "" {
+			s.addIDs(known[spec.ids], spec.table, paramColumn(spec))
 		}
 	}
 	return known
@@ -136,13 +136,13 @@ func (s *season) addIDs(ids map[string]bool, table, column string) {
 
 // paramColumn returns the column with the value of the path parameter. Without such a column, the
 // parameter is the key of the table.
-func paramColumn(e tableSpec) string {
-	for _, spec := range strings.Fields(e.text) {
-		if name, sources := column(spec); slices.Contains(sources, "?") {
+func paramColumn(spec tableSpec) string {
+	for _, columnSpec := range strings.Fields(spec.text) {
+		if name, sources := column(columnSpec); slices.Contains(sources, "?") {
 			return name
 		}
 	}
-	return e.key
+	return spec.key
 }
 
 // takeSnapshot compares a newly published version with the service, and adds its snapshot.
@@ -156,9 +156,9 @@ func (s *season) takeSnapshot(run string, hadAccident bool) {
 		s.t.Fatalf("day %d: version %s is not of a run of this day, or its manifest has another run: %s", s.service.Day(), run, m.RunID)
 	}
 	proven := s.provenStreams(run)
-	for _, e := range s.ref.uniqueTables() {
-		isProven := !slices.ContainsFunc(stream.FilledBy(s.cfg.Streams, e.table), func(name string) bool { return !proven[name] })
-		for _, problem := range s.compareTable(e, states, rows[e.table], isProven) {
+	for _, spec := range s.ref.uniqueTables() {
+		isProven := !slices.ContainsFunc(stream.FilledBy(s.cfg.Streams, spec.table), func(name string) bool { return !proven[name] })
+		for _, problem := range s.compareTable(spec, states, rows[spec.table], isProven) {
 			s.t.Errorf("day %d, run %s, proven %t: %s", s.service.Day(), run, isProven, problem)
 		}
 	}
@@ -203,11 +203,11 @@ func (s *season) provenStreams(run string) map[string]bool {
 // existed during the whole run must be published, with values that it had during the run. Other
 // values, in proven and unproven tables, may also be empty or come from an earlier night. A row that
 // was published before must still be published if its record existed during the whole run.
-func (s *season) compareTable(e tableSpec, states []serviceState, rows []textRow, isProven bool) (problems []string) {
-	got := rowsByKey(e, rows)
+func (s *season) compareTable(spec tableSpec, states []serviceState, rows []textRow, isProven bool) (problems []string) {
+	got := rowsByKey(spec, rows)
 	var all, known []map[string]textRow // the rows of each state, by key
 	for _, state := range states {
-		all, known = append(all, rowsByKey(e, state.rows[e.table])), append(known, rowsByKey(e, state.known[e.table]))
+		all, known = append(all, rowsByKey(spec, state.rows[spec.table])), append(known, rowsByKey(spec, state.known[spec.table]))
 	}
 	isMissing := func(states []map[string]textRow, key string) bool {
 		return slices.ContainsFunc(states, func(state map[string]textRow) bool { return state[key] == nil })
@@ -216,7 +216,7 @@ func (s *season) compareTable(e tableSpec, states []serviceState, rows []textRow
 		return slices.ContainsFunc(all, func(state map[string]textRow) bool { return state[key] != nil })
 	}
 	for _, key := range slices.Sorted(maps.Keys(got)) {
-		switch place := e.table + "/" + keyOf(e, got[key]); {
+		switch place := spec.table + "/" + keyOf(spec, got[key]); {
 		case isProven && !exists(key):
 			problems = append(problems, place+" does not exist in the service")
 		case isProven && !isMissing(known, key):
@@ -231,13 +231,13 @@ func (s *season) compareTable(e tableSpec, states []serviceState, rows []textRow
 	}
 	var before map[string]textRow
 	if len(s.snapshots) > 0 {
-		before = rowsByKey(e, s.last().rows[e.table])
+		before = rowsByKey(spec, s.last().rows[spec.table])
 	}
 	for _, key := range slices.Sorted(maps.Keys(known[0])) {
 		_, isPublished := got[key]
 		_, wasPublished := before[key]
 		if !isPublished && !isMissing(known, key) && (isProven || wasPublished) {
-			problems = append(problems, fmt.Sprintf("%s lacks the row %s (published before: %t)", e.table, key, wasPublished))
+			problems = append(problems, fmt.Sprintf("%s lacks the row %s (published before: %t)", spec.table, key, wasPublished))
 		}
 	}
 	return problems[:min(len(problems), 5)]
@@ -250,11 +250,11 @@ func (s *season) isMassDelete(message string) bool {
 		return false
 	}
 	current := s.readService().known
-	for _, e := range s.ref.uniqueTables() {
-		if !strings.Contains(message, "rows of "+e.table+" ") && !strings.Contains(message, "rows of "+e.table+",") {
+	for _, spec := range s.ref.uniqueTables() {
+		if !strings.Contains(message, "rows of "+spec.table+" ") && !strings.Contains(message, "rows of "+spec.table+",") {
 			continue
 		}
-		now, before := rowsByKey(e, current[e.table]), rowsByKey(e, s.last().rows[e.table])
+		now, before := rowsByKey(spec, current[spec.table]), rowsByKey(spec, s.last().rows[spec.table])
 		deleted := 0
 		for key := range before {
 			if now[key] == nil {
@@ -304,10 +304,10 @@ func (s *season) requireEvents() {
 func (s *season) hasWrongPrices(rows map[string][]textRow) bool {
 	s.service.SetValueFaults()
 	correct := s.readService().known
-	for _, e := range s.ref.uniqueTables() {
-		prices := rowsByKey(e, correct[e.table])
-		for key, row := range rowsByKey(e, rows[e.table]) {
-			if e.table == "product_listing_prices" && prices[key] != nil && prices[key]["unit_amount"] != row["unit_amount"] {
+	for _, spec := range s.ref.uniqueTables() {
+		prices := rowsByKey(spec, correct[spec.table])
+		for key, row := range rowsByKey(spec, rows[spec.table]) {
+			if spec.table == "product_listing_prices" && prices[key] != nil && prices[key]["unit_amount"] != row["unit_amount"] {
 				return true
 			}
 		}
@@ -340,9 +340,9 @@ func (s *season) requireWrongValuesReported(run string, proven map[string]bool, 
 func (s *season) requireRows(after string) {
 	s.t.Helper()
 	want, got := s.last().rows, s.readRows()
-	for _, e := range s.ref.uniqueTables() {
-		if diff := gocmp.Diff(rowsByKey(e, want[e.table]), rowsByKey(e, got[e.table])); diff != "" {
-			s.t.Errorf("day %d: after %s, %s differs (-published +now):\n%.2000s", s.service.Day(), after, e.table, diff)
+	for _, spec := range s.ref.uniqueTables() {
+		if diff := gocmp.Diff(rowsByKey(spec, want[spec.table]), rowsByKey(spec, got[spec.table])); diff != "" {
+			s.t.Errorf("day %d: after %s, %s differs (-published +now):\n%.2000s", s.service.Day(), after, spec.table, diff)
 		}
 	}
 }
@@ -354,19 +354,19 @@ func (s *season) requireHistory(when string) {
 	for i, night := range s.snapshots {
 		nightValues = append(nightValues, fmt.Sprintf("('%d', TIMESTAMPTZ '%s+00')", i, night.at.UTC().Format(microsecondLayout)))
 	}
-	for _, e := range s.ref.uniqueTables() {
+	for _, spec := range s.ref.uniqueTables() {
 		tableExpr := fmt.Sprintf("(SELECT h.*, night FROM history.%s h JOIN (VALUES %s) n(night, night_at) ON h.valid_from <= night_at AND (h.valid_to IS NULL OR night_at < h.valid_to))",
-			e.table, strings.Join(nightValues, ", "))
+			spec.table, strings.Join(nightValues, ", "))
 		byNight := make([][]textRow, len(s.snapshots))
-		for _, r := range readTexts(s.t, e, s.catalog(), tableExpr, columnTypes(s.t, s.catalog(), tableExpr)) {
+		for _, r := range readTexts(s.t, spec, s.catalog(), tableExpr, columnTypes(s.t, s.catalog(), tableExpr)) {
 			i, err := strconv.Atoi(r["night"])
 			must(s.t, err)
 			delete(r, "night")
 			byNight[i] = append(byNight[i], r)
 		}
 		for i, night := range s.snapshots {
-			if diff := gocmp.Diff(rowsByKey(e, night.rows[e.table]), rowsByKey(e, byNight[i])); diff != "" {
-				s.t.Errorf("day %d, %s: the history of %s at %s differs (-published +history):\n%.2000s", s.service.Day(), when, e.table, night.at, diff)
+			if diff := gocmp.Diff(rowsByKey(spec, night.rows[spec.table]), rowsByKey(spec, byNight[i])); diff != "" {
+				s.t.Errorf("day %d, %s: the history of %s at %s differs (-published +history):\n%.2000s", s.service.Day(), when, spec.table, night.at, diff)
 				break
 			}
 		}

@@ -80,14 +80,14 @@ type sentinelWriter struct {
 	count int
 }
 
-func (p *sentinelWriter) rewrite(body []byte) []byte {
+func (w *sentinelWriter) rewrite(body []byte) []byte {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber()
 	var v any
 	if d.Decode(&v) != nil {
 		return body
 	}
-	marked, err := json.Marshal(p.addToBody(v))
+	marked, err := json.Marshal(w.addToBody(v))
 	if err != nil {
 		return body
 	}
@@ -97,23 +97,23 @@ func (p *sentinelWriter) rewrite(body []byte) []byte {
 // addToBody adds sentinels to all records of a response, in any envelope. If withWrongTypes is set, it
 // appends four elements to each list: two records without a valid key, a string, and a duplicate of
 // the first record.
-func (p *sentinelWriter) addToBody(v any) any {
+func (w *sentinelWriter) addToBody(v any) any {
 	list, isBareArray := v.([]any)
 	object, _ := v.(map[string]any)
 	if records, ok := object["records"].([]any); ok {
 		list = records
 	}
 	if list == nil && !isBareArray {
-		return p.addToRecord(object)
+		return w.addToRecord(object)
 	}
 	for i := range list {
 		if record, ok := list[i].(map[string]any); ok {
-			list[i] = p.addToRecord(record)
+			list[i] = w.addToRecord(record)
 		}
 	}
-	if p.withWrongTypes && len(list) > 0 {
+	if w.withWrongTypes && len(list) > 0 {
 		withoutKey := map[string]any{"id": nil, "date_paid": "soon"}
-		list = append(list, p.addToRecord(withoutKey), p.addToRecord(map[string]any{"id": "..", "total": []any{1}}), sentinelPrefix+"text", list[0])
+		list = append(list, w.addToRecord(withoutKey), w.addToRecord(map[string]any{"id": "..", "total": []any{1}}), sentinelPrefix+"text", list[0])
 	}
 	if isBareArray {
 		return list
@@ -122,14 +122,14 @@ func (p *sentinelWriter) addToBody(v any) any {
 	return object
 }
 
-func (p *sentinelWriter) addToRecord(record map[string]any) map[string]any {
-	for parent, kind := range p.kinds {
+func (w *sentinelWriter) addToRecord(record map[string]any) map[string]any {
+	for parent, kind := range w.kinds {
 		for _, field := range privateFields()[kind] {
 			path := field
 			if parent != "" {
 				path = parent + "." + field
 			}
-			p.setValue(record, strings.Split(path, "."), sentinelPrefix+kind+"."+field)
+			w.setValue(record, strings.Split(path, "."), sentinelPrefix+kind+"."+field)
 		}
 	}
 	return record
@@ -137,39 +137,39 @@ func (p *sentinelWriter) addToRecord(record map[string]any) map[string]any {
 
 // setValue sets a value at a path. If the path leads through a list, it sets the value in all items
 // of the list. If withWrongTypes is set, it also appends an item without a key to the list.
-func (p *sentinelWriter) setValue(in map[string]any, path []string, text string) {
+func (w *sentinelWriter) setValue(in map[string]any, path []string, text string) {
 	if len(path) == 1 {
-		in[path[0]] = p.sentinelValue(text)
+		in[path[0]] = w.sentinelValue(text)
 		return
 	}
 	switch next := in[path[0]].(type) {
 	case map[string]any:
-		p.setValue(next, path[1:], text)
+		w.setValue(next, path[1:], text)
 	case []any:
 		for _, item := range next {
 			if object, ok := item.(map[string]any); ok {
-				p.setValue(object, path[1:], text)
+				w.setValue(object, path[1:], text)
 			}
 		}
-		if p.withWrongTypes {
+		if w.withWrongTypes {
 			withoutKey := map[string]any{"id": nil}
-			p.setValue(withoutKey, path[1:], text)
+			w.setValue(withoutKey, path[1:], text)
 			in[path[0]] = append(next, withoutKey)
 		}
 	default:
 		object := map[string]any{}
 		in[path[0]] = object
-		p.setValue(object, path[1:], text)
+		w.setValue(object, path[1:], text)
 	}
 }
 
 // sentinelValue returns text as a JSON value. If withWrongTypes is set, four of five values are not
 // strings.
-func (p *sentinelWriter) sentinelValue(text string) any {
-	if p.count++; !p.withWrongTypes {
+func (w *sentinelWriter) sentinelValue(text string) any {
+	if w.count++; !w.withWrongTypes {
 		return text
 	}
-	switch p.count % 5 {
+	switch w.count % 5 {
 	case 0:
 		return []any{text}
 	case 1:
@@ -186,12 +186,12 @@ func (p *sentinelWriter) sentinelValue(text string) any {
 func sentinelFaults(withWrongTypes bool) []sim.Fault {
 	var faults []sim.Fault
 	for route, kinds := range recordKinds() {
-		p := &sentinelWriter{kinds: kinds, withWrongTypes: withWrongTypes}
+		w := &sentinelWriter{kinds: kinds, withWrongTypes: withWrongTypes}
 		var mu sync.Mutex
 		faults = append(faults, sim.Fault{Route: route, Kind: sim.FaultRewrite, Rewrite: func(body []byte) []byte {
 			mu.Lock()
 			defer mu.Unlock()
-			return p.rewrite(body)
+			return w.rewrite(body)
 		}})
 	}
 	return faults
@@ -203,9 +203,9 @@ func sentinelFaults(withWrongTypes bool) []sim.Fault {
 func TestTrialNoSentinelIsPublished(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	withoutRules := newPrivateHarness(t, transform.Privacy{}, func(string) bool { return true })
-	withoutRules.runSentinelNights()
-	if found := withoutRules.findMark(sentinelPrefix); len(found) < 10 {
+	unprotected := newPrivateHarness(t, transform.Privacy{}, func(string) bool { return true })
+	unprotected.runSentinelNights()
+	if found := unprotected.findMark(sentinelPrefix); len(found) < 10 {
 		t.Fatalf("without privacy rules: sentinels are in %q, want at least 10 tables and files", found)
 	}
 	m := newPrivateHarness(t, sentinelRules(), func(string) bool { return true })

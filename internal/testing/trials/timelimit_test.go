@@ -252,12 +252,12 @@ func (h *limitedHarness) requireArticlesInProgress(ref *reference) {
 		campaignOf[row["id"]] = row["campaign_id"]
 	}
 	compared := 0
-	for _, e := range ref.uniqueTables() {
-		if e.table != "articles" {
+	for _, spec := range ref.uniqueTables() {
+		if spec.table != "articles" {
 			continue
 		}
-		got := rowsByKey(e, readTable(h.t, e, h.catalog(), "main.articles"))
-		for key, want := range rowsByKey(e, current["articles"]) {
+		got := rowsByKey(spec, readTable(h.t, spec, h.catalog(), "main.articles"))
+		for key, want := range rowsByKey(spec, current["articles"]) {
 			if want["live_url"] != "" || !changedRecently[campaignOf[want["id"]]] {
 				continue
 			}

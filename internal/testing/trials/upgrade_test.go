@@ -143,8 +143,8 @@ func (u *upgrade) requireHistory() {
 	u.t.Helper()
 	catalog := u.catalog()
 	for _, night := range u.nights {
-		for _, e := range u.ref.uniqueTables() {
-			checkTable(u.t, e, night.rows, catalog, rowsAsOf(e.table, night.at))
+		for _, spec := range u.ref.uniqueTables() {
+			checkTable(u.t, spec, night.rows, catalog, rowsAsOf(spec.table, night.at))
 		}
 	}
 }
@@ -257,9 +257,9 @@ func (u *upgrade) requireSeries() {
 	u.t.Helper()
 	db := open(u.t, "")
 	for _, night := range u.nights {
-		for _, e := range u.ref.uniqueTables() {
-			file := u.path("parquet", e.table, "snapshot_date="+night.at.Format(time.DateOnly), e.table+".parquet")
-			checkTable(u.t, e, night.rows, db, "read_parquet('"+file+"', hive_partitioning = false)")
+		for _, spec := range u.ref.uniqueTables() {
+			file := u.path("parquet", spec.table, "snapshot_date="+night.at.Format(time.DateOnly), spec.table+".parquet")
+			checkTable(u.t, spec, night.rows, db, "read_parquet('"+file+"', hive_partitioning = false)")
 		}
 	}
 }

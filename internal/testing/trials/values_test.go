@@ -26,10 +26,10 @@ func TestTrialEveryValueIsStored(t *testing.T) {
 		night := nightData{h.at, ref.currentRows()}
 		nights = append(nights, night)
 		catalog := h.catalog()
-		for _, e := range ref.uniqueTables() {
-			file := fmt.Sprintf("read_parquet('%s')", h.path("latest", e.table+".parquet"))
-			t.Run(fmt.Sprintf("night %d/%s/DuckDB", n+1, e.table), func(t *testing.T) { checkTable(t, e, night.rows, catalog, "main."+e.table) })
-			t.Run(fmt.Sprintf("night %d/%s/Parquet", n+1, e.table), func(t *testing.T) { checkTable(t, e, night.rows, parquet, file) })
+		for _, spec := range ref.uniqueTables() {
+			file := fmt.Sprintf("read_parquet('%s')", h.path("latest", spec.table+".parquet"))
+			t.Run(fmt.Sprintf("night %d/%s/DuckDB", n+1, spec.table), func(t *testing.T) { checkTable(t, spec, night.rows, catalog, "main."+spec.table) })
+			t.Run(fmt.Sprintf("night %d/%s/Parquet", n+1, spec.table), func(t *testing.T) { checkTable(t, spec, night.rows, parquet, file) })
 		}
 	}
 	t.Run("the world changed", func(t *testing.T) { requireChanges(t, nights) })
@@ -47,19 +47,19 @@ func requireChanges(t *testing.T, nights []nightData) {
 	}
 }
 
-// checkTable reads the rows of the table e, and compares them with the rows in current. tableExpr is the
+// checkTable reads the rows of a table, and compares them with the rows in current. tableExpr is the
 // SQL table expression to read.
-func checkTable(t *testing.T, e tableSpec, current map[string][]textRow, db *sql.DB, tableExpr string) {
+func checkTable(t *testing.T, spec tableSpec, current map[string][]textRow, db *sql.DB, tableExpr string) {
 	t.Helper()
-	compareRows(t, e, current, readTable(t, e, db, tableExpr), tableExpr)
+	compareRows(t, spec, current, readTable(t, spec, db, tableExpr), tableExpr)
 }
 
-// compareRows compares rows of the table e with the rows in current. label names the table in
+// compareRows compares rows of a table with the rows in current. label names the table in
 // messages.
-func compareRows(t *testing.T, e tableSpec, current map[string][]textRow, rows []textRow, label string) {
+func compareRows(t *testing.T, spec tableSpec, current map[string][]textRow, rows []textRow, label string) {
 	t.Helper()
-	want := rowsByKey(e, current[e.table])
-	got := rowsByKey(e, rows)
+	want := rowsByKey(spec, current[spec.table])
+	got := rowsByKey(spec, rows)
 	keys := slices.Sorted(maps.Keys(want))
 	for key := range got {
 		if _, ok := want[key]; !ok {
@@ -84,10 +84,10 @@ func compareRows(t *testing.T, e tableSpec, current map[string][]textRow, rows [
 }
 
 // rowsByKey returns rows by key. It adds a suffix to the key of a duplicate.
-func rowsByKey(e tableSpec, rows []textRow) map[string]textRow {
+func rowsByKey(spec tableSpec, rows []textRow) map[string]textRow {
 	all := map[string]textRow{}
 	for _, r := range rows {
-		key := keyOf(e, r)
+		key := keyOf(spec, r)
 		for all[key] != nil {
 			key += " again"
 		}
@@ -96,9 +96,9 @@ func rowsByKey(e tableSpec, rows []textRow) map[string]textRow {
 	return all
 }
 
-func keyOf(e tableSpec, r textRow) string {
+func keyOf(spec tableSpec, r textRow) string {
 	var parts []string
-	for _, name := range strings.Fields(e.key) {
+	for _, name := range strings.Fields(spec.key) {
 		parts = append(parts, r[name])
 	}
 	return strings.Join(parts, "/")
@@ -108,10 +108,10 @@ func keyOf(e tableSpec, r textRow) string {
 func systemColumns() []string { return []string{"valid_from", "valid_to", "row_hash", "run_id"} }
 
 // readTable reads a table as exact text, and checks the names and types of its columns.
-func readTable(t *testing.T, e tableSpec, db *sql.DB, tableExpr string) []textRow {
+func readTable(t *testing.T, spec tableSpec, db *sql.DB, tableExpr string) []textRow {
 	t.Helper()
 	types := columnTypes(t, db, tableExpr)
-	wantTypes := e.types()
+	wantTypes := spec.types()
 	for name := range types {
 		if valid := validTypes(wantTypes[name], tableExpr); !slices.Contains(systemColumns(), name) && !slices.Contains(valid, types[name]) {
 			t.Errorf("the type of %s.%s is %s, want one of %q", tableExpr, name, types[name], valid)
@@ -122,14 +122,14 @@ func readTable(t *testing.T, e tableSpec, db *sql.DB, tableExpr string) []textRo
 			t.Errorf("%s lacks the column %s", tableExpr, name)
 		}
 	}
-	return readTexts(t, e, db, tableExpr, types)
+	return readTexts(t, spec, db, tableExpr, types)
 }
 
 // readTexts reads the columns in types as exact text. It leaves out the columns that the warehouse
 // adds.
-func readTexts(t *testing.T, e tableSpec, db *sql.DB, tableExpr string, types map[string]string) []textRow {
+func readTexts(t *testing.T, spec tableSpec, db *sql.DB, tableExpr string, types map[string]string) []textRow {
 	t.Helper()
-	wantTypes := e.types()
+	wantTypes := spec.types()
 	var names, exprs []string
 	for _, name := range slices.Sorted(maps.Keys(types)) {
 		if !slices.Contains(systemColumns(), name) {

@@ -19,14 +19,14 @@ own, kept = duckdb.connect(), duckdb.connect(catalog, read_only=True)
 attached()
 print(newest(kept), flush=True)
 sys.stdin.readline()
-results = {"kept open": newest(kept)}
+results = {"first": newest(kept)}
 with duckdb.connect(catalog, read_only=True) as beside:
-    results["opened beside it"] = newest(beside)
+    results["second"] = newest(beside)
 with duckdb.connect(os.path.realpath(catalog), read_only=True) as resolved:
-    results["opened beside it by its real path"] = newest(resolved)
+    results["second by the real path"] = newest(resolved)
 own.execute("DETACH w")
 results["attached again"] = attached()
 kept.close()
 with duckdb.connect(catalog, read_only=True) as again:
-    results["opened after it was closed"] = newest(again)
+    results["opened after the first was closed"] = newest(again)
 print(json.dumps(results))
