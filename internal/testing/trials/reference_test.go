@@ -30,8 +30,8 @@ type reference struct {
 	paths   map[string]bool // endpoints of the streams
 	// rewrite changes a record as the faults of the service do.
 	rewrite func(record any) any
-	// requestedIDs contains the ids for the paths with a parameter, by tableSpec.ids. They come from
-	// the records of this night and of all earlier nights.
+	// requestedIDs contains the values of path parameters, by tableSpec.ids. They are the ids in the
+	// records of this night and of all earlier nights.
 	requestedIDs map[string]map[string]bool
 }
 
@@ -174,7 +174,7 @@ func statusCounts(v any) []any {
 	return all
 }
 
-// nestedPaths returns the paths, in an item of a table, of the replies and the rows of other tables.
+// nestedPaths returns the paths in an item whose values are replies or rows of other tables.
 func nestedPaths(spec tableSpec) []string {
 	paths := []string{spec.replies}
 	for _, other := range tables() {

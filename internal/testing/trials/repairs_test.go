@@ -75,7 +75,7 @@ type repairTrial struct {
 	files map[string]string
 	// links contains the targets of all symbolic links, by path.
 	links map[string]string
-	// factsByPath contains the facts of each Parquet file, catalog and meta.changes file.
+	// factsByPath contains the facts of each Parquet file, catalog and file of changes (.changes).
 	factsByPath map[string]facts
 	// visible are the facts in the published catalog.
 	visible facts
@@ -554,8 +554,8 @@ func (r *repairTrial) sameContent(t *testing.T, dir string) bool {
 	return true
 }
 
-// intactFacts returns the facts in unchanged files whose checksum is in an intact manifest. The facts
-// in a meta.changes file also need the manifests of all later runs.
+// intactFacts returns the facts in unchanged files whose checksum is in an intact manifest. A file
+// of changes counts only if all later runs have an intact manifest too.
 func (r *repairTrial) intactFacts(t *testing.T, dir string) facts {
 	t.Helper()
 	files, _ := readTree(t, dir)

@@ -350,7 +350,7 @@ func (r *rotTrial) verifyAndRepair(t *testing.T, cfg pipeline.Config, kind, desc
 }
 
 // requireUnchanged checks that the rows of the catalog are unchanged. It also checks that the bytes
-// of the catalogs, Parquet files and .changes files are unchanged.
+// of the catalogs, Parquet files and files of changes (.changes) are unchanged.
 func (r *rotTrial) requireUnchanged(t *testing.T, cfg pipeline.Config, description string) {
 	t.Helper()
 	if got := tableSums(t, filepath.Join(cfg.Warehouse.Dir, "catalog.duckdb"), true); !maps.Equal(r.publishedSums, got) {
@@ -361,7 +361,7 @@ func (r *rotTrial) requireUnchanged(t *testing.T, cfg pipeline.Config, descripti
 	}
 }
 
-// filesChecksum returns a checksum of the catalogs, Parquet files and .changes files of a warehouse.
+// filesChecksum returns a checksum of the catalogs, Parquet files and files of changes of a warehouse.
 func filesChecksum(t *testing.T, dir string) string {
 	t.Helper()
 	h := sha256.New()

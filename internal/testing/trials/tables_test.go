@@ -1,7 +1,7 @@
 package trials_test
 
-// tableSpec specifies which rows a table must have for given responses of the service. Most tables
-// are written by hand from docs/service.md. They share no code with the streams and the decoder
+// tableSpec specifies which rows a table must have for given responses of the service. Most
+// specifications are written by hand from docs/service.md. They share no code with the streams and the decoder
 // that they check. derivedTables returns the others.
 //
 // Each row comes from an item: a record, or an object or value in a list of a record. A column is
@@ -49,13 +49,13 @@ const (
 	productText = "name description requirements image logo example_screenshot type_id"
 )
 
-// tables returns all tables. A table whose ids name columns of another table comes after that
-// table.
+// tables returns the specifications of all tables. A table whose ids name columns of another table
+// comes after that table.
 func tables() []tableSpec {
 	var all []tableSpec
-	for _, part := range [][]tableSpec{listingTables(), orderTables(), campaignTables(), outletTables(), productTables(),
+	for _, group := range [][]tableSpec{listingTables(), orderTables(), campaignTables(), outletTables(), productTables(),
 		profileTables(), smallTables()} {
-		all = append(all, part...)
+		all = append(all, group...)
 	}
 	return append(all, derivedTables(all)...)
 }
@@ -284,12 +284,12 @@ func profileTables() []tableSpec {
 }
 
 func smallTables() []tableSpec {
-	place := func(kind, list string) tableSpec {
+	locations := func(kind, list string) tableSpec {
 		return tableSpec{table: "locations", key: "kind name", path: "/outlets/locations/" + list, list: list, bare: "name",
 			text: "kind='" + kind + "' name"}
 	}
 	return []tableSpec{
-		place("country", "countries"), place("state", "states"), place("city", "cities"),
+		locations("country", "countries"), locations("state", "states"), locations("city", "cities"),
 		{table: "tags", key: "name", path: "/tags", bare: "name", text: "name"},
 		{table: "disclaimers", key: "id", path: "/outlet-disclaimers", text: "id name description"},
 		{table: "files", key: "id", path: "/files", text: fileText, integer: "size", instant: timestamps},
