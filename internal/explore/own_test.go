@@ -102,7 +102,7 @@ func testEarlierSnapshotsAreLimited(t *testing.T, s *site) {
 	var slowRequests sync.WaitGroup
 	for _, asOf := range []string{"2026-11-01", "2026-11-02"} {
 		slowRequests.Go(func() {
-			for ctx.Err() == nil { // the request may be rejected while the third snapshot is open
+			for ctx.Err() == nil { // after the third snapshot was opened below, the request may be rejected
 				_, _, _ = s.fetch(ctx, "/questions/slow?as_of="+asOf)
 			}
 		})

@@ -227,7 +227,7 @@ func TestEachRunIsInMetaOnce(t *testing.T) {
 	h.requireRows("SELECT run_id[7:8], table_name, rows, rows_new FROM meta.tables", "01 orders 5 4")
 }
 
-// TestRowAgesAreCounted counts all rows of lists and details, and the rows that the last night did not
+// TestRowAgesAreCounted counts all rows of lists and details, and the old rows, which the night did not
 // read. The oldest detail was read before the first night. A detail of another stream must not count.
 func TestRowAgesAreCounted(t *testing.T) {
 	h := newFixture(t, "orders", "order_details", "countries", "cities")

@@ -169,7 +169,7 @@ func (s *campaigns) writeFields(e *enc, c *campaign) {
 	}
 	e.str("status", c.status)
 	e.optStr("goals", "Reach & trust")
-	if e.hasValue("target_date") {
+	if e.optional("target_date") {
 		e.when("target_date", c.created+(campaignDays+20)*daySeconds)
 	}
 	e.optMoney("budget", wholeUnits(int64(500+e.roll%9000)))

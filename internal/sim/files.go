@@ -135,7 +135,7 @@ func (s *files) renderFolder(e *enc, n uint32) {
 	e.id("created_by", kindPerson, n%uint32(len(people)))
 	e.when("created_at", f.created)
 	e.when("updated_at", f.updated)
-	if e.hasValue("deleted_at") {
+	if e.optional("deleted_at") {
 		e.null("deleted_at")
 	}
 	e.writeUnknown()

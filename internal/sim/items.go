@@ -121,7 +121,7 @@ func (s *items) renderRow(e *enc, n uint32) {
 	t := s.products.traitsOf(l.product)
 	e.begin(kindItem, n)
 	e.id("id", kindItem, n)
-	if e.hasValue("referrer_id") {
+	if e.optional("referrer_id") {
 		e.id("referrer_id", kindPerson, 300+n%4)
 	}
 	e.id("referrer_team_id", kindTeam, 0)
@@ -140,7 +140,7 @@ func (s *items) renderRow(e *enc, n uint32) {
 	e.money("product_price", l.price)
 	e.str("product_type", productTypes[t.typeIndex].name)
 	it.writeArticle(e, o.profile)
-	if e.hasValue("client") { // the contact of the profile
+	if e.optional("client") { // the contact of the profile
 		p := pick(people, e.s.roll(kindPerson, 100+o.profile, 2))
 		e.obj("client")
 		e.str("first_name", p.first)
@@ -171,13 +171,13 @@ func (it *item) writeCommission(e *enc) {
 		e.optStr("refund_method", "credit_card")
 		e.optStr("refund_reference", "re_"+strconv.Itoa(int(it.n)))
 	}
-	if e.hasValue("accounting_completion_date") {
+	if e.optional("accounting_completion_date") {
 		e.when("accounting_completion_date", it.accountedAt)
 	}
-	if e.hasValue("publisher_paid_date") {
+	if e.optional("publisher_paid_date") {
 		e.when("publisher_paid_date", it.accountedAt)
 	}
-	if e.hasValue("reseller_paid_date") {
+	if e.optional("reseller_paid_date") {
 		e.when("reseller_paid_date", resellerPaidAt)
 	}
 }
@@ -192,7 +192,7 @@ func (it *item) writeCosts(e *enc, l line) {
 	e.optMoney("internal_cost", l.salePrice().perMille(85))
 	if it.isResold(e.s) {
 		e.optMoney("reseller_price", l.salePrice().perMille(120))
-	} else if e.hasValue("reseller_price") {
+	} else if e.optional("reseller_price") {
 		e.null("reseller_price")
 	}
 	e.optMoney("vendor_cost", l.salePrice().perMille(vendorPerMille))
@@ -212,7 +212,7 @@ func (it *item) isResold(s seed) bool { return oneIn(s.roll(kindItem, it.n, rese
 func (it *item) writeArticle(e *enc, profile uint32) {
 	if it.article < 0 {
 		e.null("article_id")
-		if e.hasValue("article") {
+		if e.optional("article") {
 			e.null("article")
 		}
 		return
@@ -241,7 +241,7 @@ func (s *items) renderProfileRow(e *enc, n uint32) {
 	e.id("id", kindItem, n)
 	e.key("name")
 	s.products.writeName(e, l.product, t)
-	if e.hasValue("description") {
+	if e.optional("description") {
 		e.key("description")
 		s.products.writeDescription(e, t)
 	}

@@ -167,7 +167,7 @@ func (o *order) writeFields(e *enc) {
 	e.id("id", kindOrder, o.n)
 	e.id("profile_id", kindProfile, o.profile)
 	e.id("client_id", kindPerson, 100+o.profile)
-	if e.hasValue("checkout_by_id") {
+	if e.optional("checkout_by_id") {
 		e.id("checkout_by_id", kindPerson, 200+o.n%5)
 	}
 	e.id("team_id", kindTeam, 0)
@@ -190,7 +190,7 @@ func (o *order) writeFields(e *enc) {
 	if o.paid != 0 { // an unpaid order has no invoice
 		e.optStr("customer_invoice_id", "inv_"+short)
 		e.optStr("customer_invoice_source", "billing")
-		if e.hasValue("customer_invoice_date") {
+		if e.optional("customer_invoice_date") {
 			e.when("customer_invoice_date", o.paid)
 		}
 		e.optStr("customer_invoice_url", "https://billing.example.com/i/"+short)
@@ -207,7 +207,7 @@ func (o *order) writeFields(e *enc) {
 	}
 	e.when("created_at", o.created)
 	e.when("updated_at", o.updated)
-	if o.deleted != 0 || e.hasValue("deleted_at") {
+	if o.deleted != 0 || e.optional("deleted_at") {
 		e.when("deleted_at", o.deleted)
 	}
 	e.optStr("checkout_link", "https://pay.example.com/c/"+short)

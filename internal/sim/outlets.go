@@ -215,7 +215,7 @@ func (s *outlets) renderDetail(e *enc, n uint32) {
 	e.begin(kindOutlet, n)
 	e.id("id", kindOutlet, n)
 	e.str("name", o.name)
-	if e.hasValue("description") {
+	if e.optional("description") {
 		e.str("description", "About "+o.name+", revision "+strconv.Itoa(o.edits)+".\n<p>Est. 19"+strconv.Itoa(50+int(n%50))+"</p>")
 	}
 	o.writeSite(e)

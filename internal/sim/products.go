@@ -88,11 +88,11 @@ func (s *products) writeHead(e *enc, n uint32, t traits) {
 	e.id("id", kindProduct, n)
 	e.key("name")
 	s.writeName(e, n, t)
-	if e.hasValue("description") {
+	if e.optional("description") {
 		e.key("description")
 		s.writeDescription(e, t)
 	}
-	if e.hasValue("requirements") {
+	if e.optional("requirements") {
 		e.raw("requirements", pick(requirements, mix(t.roll)))
 	}
 	minimum := int64(1 + t.roll>>12%10)

@@ -92,7 +92,7 @@ func (s *profiles) renderRow(e *enc, n uint32) {
 	e.close(']')
 	e.optStr("website_url", "https://client-"+strconv.Itoa(int(n))+".example.com")
 	e.id("team_id", kindTeam, 0)
-	if e.hasValue("brand_tone_and_voice_id") {
+	if e.optional("brand_tone_and_voice_id") {
 		e.id("brand_tone_and_voice_id", kindPerson, 500+n)
 	}
 	e.when("last_generated_at", p.generatedAt)

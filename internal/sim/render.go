@@ -144,9 +144,9 @@ func (e *enc) money(key string, m micros) {
 	e.b = append(appendMoney(e.b, m), ',')
 }
 
-// hasValue reports whether an optional field of the current record has a value, which the caller writes.
-// One optional field in sixteen is null, which hasValue writes itself. One in sixteen is absent.
-func (e *enc) hasValue(key string) bool {
+// optional makes one optional field in sixteen of the current record null, and leaves out one in sixteen. For
+// the others it returns true, and the caller writes the value.
+func (e *enc) optional(key string) bool {
 	last := len(key) - 1
 	keyHash := uint64(key[0]) | uint64(key[last/2])<<8 | uint64(key[last])<<16 | uint64(last)<<24
 	switch mix(e.roll^keyHash) % 16 {
@@ -161,28 +161,28 @@ func (e *enc) hasValue(key string) bool {
 
 // optStr writes an optional string, or null for an empty string.
 func (e *enc) optStr(key, value string) {
-	if e.hasValue(key) {
+	if e.optional(key) {
 		e.strOrNull(key, value)
 	}
 }
 
 // optNum writes an optional integer.
 func (e *enc) optNum(key string, n int64) {
-	if e.hasValue(key) {
+	if e.optional(key) {
 		e.num(key, n)
 	}
 }
 
 // optFlag writes an optional boolean.
 func (e *enc) optFlag(key string, v bool) {
-	if e.hasValue(key) {
+	if e.optional(key) {
 		e.flag(key, v)
 	}
 }
 
 // optMoney writes an optional amount.
 func (e *enc) optMoney(key string, m micros) {
-	if e.hasValue(key) {
+	if e.optional(key) {
 		e.money(key, m)
 	}
 }

@@ -99,8 +99,8 @@ func readResults(t *testing.T, path string) map[string]result {
 	return all
 }
 
-// TestRenderPerformance writes docs/performance.md from the stored results, after a change of the
-// template.
+// TestRenderPerformance writes docs/performance.md again from the stored results. It is run by hand after the
+// template was edited.
 func TestRenderPerformance(t *testing.T) {
 	docs := os.Getenv(docsVar)
 	if docs == "" || os.Getenv(sectionsVar) != "" {
