@@ -42,7 +42,7 @@ func reportCommand(g *globals) *cobra.Command {
 // the held night. queryPages is the path of a server's pages for named queries. It is empty for a
 // standalone file.
 func runReport(ctx context.Context, g *globals, file, asOf, queryPages string) (err error) {
-	// The page reads several snapshots. Their times are not printed.
+	// The page reads several snapshots. The terminal does not show the time of each.
 	s := &reportSnapshots{g: g.silent(), asOf: asOf, dbs: map[time.Time]*query.DB{}}
 	defer func() { err = explainDamage(g, errors.Join(err, s.close())) }()
 	opts := report.Options{Program: "placementsync query", QueryPages: queryPages, Earlier: asOf != "", Held: g.held}

@@ -92,12 +92,12 @@ func (c *checker) checkLinks() {
 	switch err := c.w.LinkChecker.Check(); {
 	case errors.As(err, &lost):
 		problem, _, _ := strings.Cut(strings.TrimPrefix(lost.Error(), "find the newest version: "), "; ")
-		c.addDamageHidingTarget(Damage{File: warehouse.LatestLink, Problem: problem, Affected: "readers find no snapshot or an older snapshot, and no night can begin"})
+		c.addSnapshotDamage(Damage{File: warehouse.LatestLink, Problem: problem, Affected: "readers find no snapshot or an older snapshot, and no night can begin"})
 	case err != nil:
-		c.addDamageHidingTarget(Damage{File: warehouse.LatestLink, Problem: err.Error(), Affected: "the version that readers see is unknown"})
+		c.addSnapshotDamage(Damage{File: warehouse.LatestLink, Problem: err.Error(), Affected: "the version that readers see is unknown"})
 	case inv.target != inv.latest:
 		at, _ := inv.timeOf(inv.target)
-		c.addDamageHidingTarget(Damage{File: warehouse.LatestLink, Problem: fmt.Sprintf("readers see %s, but should see %s of %s", inv.latest, inv.target, warehouse.DayOf(at)),
+		c.addSnapshotDamage(Damage{File: warehouse.LatestLink, Problem: fmt.Sprintf("readers see %s, but should see %s of %s", inv.latest, inv.target, warehouse.DayOf(at)),
 			Affected: "readers lack the changes since " + inv.latest})
 	}
 	if inv.latest == "" {
@@ -105,16 +105,16 @@ func (c *checker) checkLinks() {
 	}
 	c.Files++
 	want := filepath.Join(warehouse.LatestLink, warehouse.CatalogFile)
-	if target, err := os.Readlink(c.w.Folder.CatalogPath()); err != nil || target != want {
-		c.addDamageHidingTarget(Damage{File: warehouse.CatalogFile, Problem: "it is not the link to " + filepath.ToSlash(want),
+	if link, err := os.Readlink(c.w.Folder.CatalogPath()); err != nil || link != want {
+		c.addSnapshotDamage(Damage{File: warehouse.CatalogFile, Problem: "it is not the link to " + filepath.ToSlash(want),
 			Affected: "readers do not find the catalog by its name"})
 	}
 }
 
-// addDamageHidingTarget reports damage that hides inv.target, the version that readers should see. It chooses
-// the first possible repair: a rollback to the target, a rebuild, a rebuild without the damaged files,
-// a rollback to an older version, or a restore of a backup.
-func (c *checker) addDamageHidingTarget(d Damage) {
+// addSnapshotDamage reports damage because of which readers do not see inv.target, the version that they
+// should see. It chooses the first possible repair: a rollback to the target, a rebuild, a rebuild without
+// the damaged files, a rollback to an older version, or a restore of a backup.
+func (c *checker) addSnapshotDamage(d Damage) {
 	inv := c.inv
 	newest, since := inv.newestCatalog()
 	switch {
@@ -144,7 +144,7 @@ func (c *checker) checkVersion(run string) {
 			d.Affected, d.Repair = noRollback, Repair{DropVersion, run}
 			c.add(d)
 		case repair == RebuildCatalog:
-			c.addDamageHidingTarget(d)
+			c.addSnapshotDamage(d)
 		default:
 			c.add(d)
 		}

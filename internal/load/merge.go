@@ -28,10 +28,10 @@ type merge struct {
 	limits   Limits
 }
 
-// compare finds the changes of tables, parents before children: the scope of a table of items depends on
-// the changed keys of its parent table.
+// compare finds the changes of tables, parents before children: which rows of a child table can be deleted
+// depends on the changed keys of its parent table.
 func (m *merge) compare(ctx context.Context, tables []stream.Table) ([]Change, error) {
-	// A directly filled table was empty before tonight.
+	// The other tables were empty before tonight and are filled without a comparison.
 	before, err := countTables(ctx, m.staging.draft, slices.DeleteFunc(slices.Clone(tables),
 		func(t stream.Table) bool { return m.staging.direct.has(t.Name) })...)
 	if err != nil {
@@ -165,7 +165,7 @@ func (m *merge) evidence(t stream.Table, streams []stream.Stream) sqlText {
 	var cases []sqlText
 	for _, st := range streams {
 		if len(st.Tables) > 0 && len(st.Root().Const) > 0 {
-			cases = append(cases, mergeSQL.Render("evidence_of_list", values{"stream_condition": streamCondition(st.Root()), "absent": absence(st)}))
+			cases = append(cases, mergeSQL.Render("evidence_case", values{"stream_condition": streamCondition(st.Root()), "absent": absence(st)}))
 		}
 	}
 	absent := sqlText(sqltext.Literal(absence(streams[0])))

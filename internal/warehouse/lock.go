@@ -13,8 +13,8 @@ import (
 	"placementsync/internal/durable"
 )
 
-// LockedError means that another process has locked the warehouse or, if Job is not empty, this job. Run is
-// the id of its run or the name of its command. If the process is unknown, PID, Run and Since are empty.
+// LockedError means that another process has locked the warehouse or, if Job is not empty, the job of this
+// name. Run is the run or the command of that process. If the process is unknown, PID, Run and Since are empty.
 type LockedError struct {
 	Job   string    `json:"-"`
 	PID   int       `json:"pid"`
@@ -64,7 +64,7 @@ func (w *Warehouse) Lock(run string, now time.Time) (*Lock, error) {
 	if err != nil {
 		return nil, errors.Join(err, l.Release())
 	}
-	// Errors are ignored: verify reports the unfinished work, and prune can still free space.
+	// Errors are ignored: verify reports the unfinished work, and on a full disk prune needs this lock.
 	_ = errors.Join(w.finishKilledRollback(), w.finishKilledHeld())
 	return l, nil
 }

@@ -30,7 +30,7 @@ CASE WHEN {param} IN (SELECT id FROM {requested} WHERE outcome = '404') THEN {no
 -- For a table that several lists fill. Columns with a fixed value for each list distinguish their rows.
 CASE {cases} ELSE {absent} END
 
--- name: evidence_of_list
+-- name: evidence_case
 WHEN {stream_condition} THEN {absent}
 
 -- name: forget_details

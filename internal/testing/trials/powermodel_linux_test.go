@@ -358,8 +358,7 @@ func outages(random *rand.Rand, count int) []outage {
 	return all
 }
 
-// stateAfter returns the state after an outage at a point. All files of the state have their newest
-// content. fates contains the fate of each file that was not synced.
+// stateAfter returns the files after an outage at a point, with their newest content. fates contains the fate of each file that was not synced.
 func (p tracePoint) stateAfter(o outage) (s diskState, fates map[object]fate) {
 	s = p.synced.clone()
 	for i, change := range p.pending {

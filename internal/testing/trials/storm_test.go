@@ -40,8 +40,8 @@ func stepCalls(steps []string) []stepCall {
 			all = append(all, stepCall{Step: step, Nth: 1 + counts[step]/2})
 		}
 		if i > publishStep && publishStep >= 0 {
-			// The first call of the step may belong to the previous night, which the run
-			// finishes. A call after the switch of the link "latest" belongs to the current night.
+			// The first call of the step may belong to the previous night: a run first completes the
+			// night that was killed before it. A call after the switch of the link "latest" belongs to the current night.
 			all = append(all, stepCall{Step: step, After: "after rename latest"})
 		}
 	}
@@ -180,8 +180,8 @@ func (c *crashTrial) killCount() (n int) {
 // stormCounts counts the results of a storm.
 type stormCounts struct {
 	nights, kills int
-	// publishedNights counts the nights that were published in a try with a kill.
-	publishedNights int
+	// publishedDespiteKill counts the nights that were published in a try with a kill.
+	publishedDespiteKill int
 	// lateKills counts the runs that ended before the kill.
 	lateKills int
 }
@@ -202,7 +202,7 @@ func (c *crashTrial) storm(t *testing.T, random *rand.Rand, nights int) stormCou
 				s.lateKills++
 			}
 			if published {
-				s.publishedNights++
+				s.publishedDespiteKill++
 				break
 			}
 		}
@@ -254,7 +254,7 @@ func TestTortureCrash(t *testing.T) {
 			rounds = stopReading()
 			c.finish(t)
 			t.Logf("%d nights, %d kills, %d runs that ended before the kill, %d nights published in a try with a kill, %d readings, in %v",
-				s.nights, s.kills, s.lateKills, s.publishedNights, rounds, time.Since(start).Round(time.Second))
+				s.nights, s.kills, s.lateKills, s.publishedDespiteKill, rounds, time.Since(start).Round(time.Second))
 			for _, step := range slices.Sorted(maps.Keys(c.killsAt)) {
 				t.Logf("%4d killed %s", c.killsAt[step], cmp.Or(step, "after a delay"))
 			}
