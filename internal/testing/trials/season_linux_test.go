@@ -385,7 +385,7 @@ func runSeason(t *testing.T, plan seasonPlan) map[string]int {
 	return s.counts
 }
 
-// nightSteps returns the names of the steps at which a night can be stopped. It leaves out the steps
+// nightSteps returns the names of the steps at which an accident can occur. It leaves out the steps
 // that write the Parquet files of tables other than orders, and names with the id of a run.
 func nightSteps(t *testing.T) []string {
 	t.Helper()

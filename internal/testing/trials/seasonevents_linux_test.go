@@ -233,7 +233,7 @@ func (s *season) rebuild() {
 // seasonBucket is object storage with the last backup of a season.
 type seasonBucket struct {
 	bucket *storage.Bucket
-	// snapshots and acknowledged are the fields of the season at the time of the backup.
+	// snapshots and acknowledged are the values of these fields of the season at the time of the backup.
 	snapshots    []seasonSnapshot
 	acknowledged []string
 }

@@ -114,7 +114,7 @@ func valueFaults() map[string]sim.ValueFault {
 	}
 }
 
-// drawSeason returns the plan for a seed. steps are the steps at which a night can be stopped.
+// drawSeason returns the plan for a seed. steps are the steps at which an accident can occur.
 func drawSeason(seed uint64, nights int, steps []string) seasonPlan {
 	random := rand.New(rand.NewPCG(seed, 34))
 	p := seasonPlan{Seed: seed, Upgrade: random.IntN(5) == 0, Details: pipeline.ChangedDetails}

@@ -16,8 +16,8 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// stepCalls selects calls from the steps of a night, in order. Of a repeated step it selects the
-// first call and a call in the middle. A trial kills one run at each selected call. The next run
+// stepCalls selects calls from the steps of a night, in order: the first call of each step, and some
+// later calls. A trial kills one run at each selected call. The next run
 // resumes the killed run.
 func stepCalls(steps []string) []stepCall {
 	var all []stepCall

@@ -228,7 +228,7 @@ func nightsInTurn(u *upgrade) {
 	u.nextNight(u.current)
 	u.requireEvents(deliveries...)
 	u.requireVerified(u.current)
-	night := u.latestRun()
+	currentRun := u.latestRun()
 	u.at = u.at.Add(time.Hour)
 	u.mustExecute(u.current, "rebuild")
 	u.requireValues(u.ref)
@@ -237,7 +237,7 @@ func nightsInTurn(u *upgrade) {
 	out := u.t.TempDir()
 	u.requireRefused(u.earlier, []string{"run"}, []string{"run", "--dry-run"}, []string{"query", "SELECT 1"}, []string{"query", "headline"},
 		[]string{"report", "-o", filepath.Join(out, "report.html")}, []string{"diff"}, []string{"export", "--to", out}, []string{"explore", "--listen", "127.0.0.1:0"},
-		[]string{"rollback"}, []string{"rollback", earlierRun}, []string{"prune"}, []string{"replay", night}, []string{"rebuild"}, []string{"rebuild", "--series"},
+		[]string{"rollback"}, []string{"rollback", earlierRun}, []string{"prune"}, []string{"replay", currentRun}, []string{"rebuild"}, []string{"rebuild", "--series"},
 		[]string{"verify"}, []string{"verify", "--read-data"})
 
 	// After a rollback to a version of the earlier release, that release continues.
