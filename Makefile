@@ -189,7 +189,7 @@ ENGINES ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/placementsync-engines
 .PHONY: lake-test
 lake-test: ## compare Spark, Trino and other engines with DuckDB, and use a real S3 server (up to an hour, 4 GB of downloads into ENGINES)
 	PLACEMENTSYNC_ENGINES='$(ENGINES)' go test -tags $(TAGS) -v -timeout 60m ./internal/testing/enginetest
-	PLACEMENTSYNC_ENGINES='$(ENGINES)' go test -tags $(TAGS) -v -run 'OnAServer|PyIceberg' ./cmd/lake ./cmd/sync
+	PLACEMENTSYNC_ENGINES='$(ENGINES)' go test -tags $(TAGS) -v -run 'OnAnS3Server|PyIceberg' ./cmd/lake ./cmd/sync
 
 .PHONY: upgrade-test
 upgrade-test: ## run earlier releases and this program in turn on the same warehouses (builds them once, a few minutes)

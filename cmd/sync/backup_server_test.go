@@ -33,9 +33,9 @@ func (d *bucketHarness) configureFewStreams(t *testing.T) {
 	must(t, os.WriteFile(d.g.Config, append(text, "streams: {include: [product_listings, orders, order_details]}\n"...), 0o600))
 }
 
-// TestBackupOnServer runs backups to a server that checks signatures and checksums, as the
+// TestBackupOnAnS3Server runs backups to a server that checks signatures and checksums, as the
 // servers of object storage providers do.
-func TestBackupOnServer(t *testing.T) {
+func TestBackupOnAnS3Server(t *testing.T) {
 	t.Parallel()
 	gateway := s3sim.StartGateway(t, os.Getenv, "store")
 	d := newBucketHarness(t)
