@@ -138,7 +138,7 @@ func TestLedgerAndCheckShowTheStoppedRun(t *testing.T) {
 	if plan.StoppedRun == nil || plan.StoppedRun.ID != stopped.Run.ID || plan.StoppedRun.Losses[0].Table != "product_listings" {
 		t.Errorf("Check returned the stopped run %+v, want %s with its losses", plan.StoppedRun, stopped.Run.ID)
 	}
-	if !strings.Contains(stopped.Run.Error, "read a second time") || stopped.Run.Outcome != ledger.Failed {
+	if !strings.Contains(stopped.Run.Error, "a second reading had the same result") || stopped.Run.Outcome != ledger.Failed {
 		t.Errorf("the ledger has %s: %s, want failed after a second reading", stopped.Run.Outcome, stopped.Run.Error)
 	}
 	h.goodNight()
