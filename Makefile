@@ -86,11 +86,11 @@ CONCURRENT_PACKAGES := backup command daemon durable fetch mcp notify transform 
 # without it: the inbox, progress, jobs, the tables of the catalog page, the batches of a table, and nights.
 PARTLY_CONCURRENT := cmd/sync internal/explore internal/load internal/pipeline internal/query internal/sim internal/warehouse
 CONCURRENT_TESTS := Inbox|Progress|Bars|ConcurrentUse|Jobs|Cancelled|PublishSwitches|AreOpened|AreCreatedAgain|$\
-	RareChosen|FailedLargeBatch|FailedBatch|RejectsAreKept|EventsAreKnown|$\
-	NightsFollow|Interrupted|StopDuring|Refresher|EventsOutlive|ChangedDetails
-# These scripts run commands in several processes. The trials run them with the race detector, and make
-# test runs them without it.
+	RareChosen|FailedLargeBatch|FailedBatch|RejectsAreKept|EventsAreKnown|StopDuring|Refresher|ChangedDetails
+# These scripts run commands in several processes, and these tests run several nights. The trials run them
+# with the race detector, and make test runs them without it.
 CONCURRENT_SCRIPTS := hooks|serve|serve_drain|terminated
+CONCURRENT_NIGHTS := NightsFollow|Interrupted|EventsOutlive
 .PHONY: test
 test: ## run the fast tests, those of concurrent packages with the race detector
 	$(TEST) -race $(TEST_FLAGS) $(addprefix ./internal/,$(CONCURRENT_PACKAGES))
@@ -99,12 +99,13 @@ test: ## run the fast tests, those of concurrent packages with the race detector
 	$(TEST) $(TEST_FLAGS) $(filter-out $(addprefix placementsync/,$(SLOW_PACKAGES) $(PARTLY_CONCURRENT) $(addprefix internal/,$(CONCURRENT_PACKAGES))),$(ALL_PACKAGES))
 
 # The names of trials begin with TestTrial. They run without the race detector, which would triple their
-# time, except the scripts of servers and signals.
+# time, except the scripts of servers and signals and a few nights.
 .PHONY: trials
 trials: ## run whole nights, kills, damage, servers and the lake
 	PLACEMENTSYNC_TRIALS=1 $(TEST) $(TEST_FLAGS) $(addprefix ./,$(SLOW_PACKAGES))
 	PLACEMENTSYNC_TRIALS=1 $(TEST) $(TEST_FLAGS) -run '^TestTrial' ./internal/fetch ./internal/load ./internal/explore ./internal/mcp
 	$(TEST) -race $(TEST_FLAGS) -run '^TestScripts$$/^($(CONCURRENT_SCRIPTS))$$' ./cmd/sync
+	$(TEST) -race $(TEST_FLAGS) -run '$(CONCURRENT_NIGHTS)' ./internal/pipeline
 
 # .ci/run has no time for these trials.
 .PHONY: trials-commands
