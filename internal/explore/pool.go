@@ -139,9 +139,8 @@ func (p *pool) acquire(ctx context.Context, asOf string) (*openSnapshot, error) 
 	return s, nil
 }
 
-// findEvicted returns the earlier snapshot to close when the snapshot of asOf is opened. Nil means
-// that none has to be closed. It returns an error if requests use maxEarlier earlier snapshots: none of them can be closed,
-// and each open snapshot needs its own memory.
+// findEvicted returns the earlier snapshot to close before the snapshot of asOf is opened, or nil. It returns an
+// error if requests use all maxEarlier earlier snapshots, because each open snapshot needs memory.
 func (p *pool) findEvicted(asOf string) (*openSnapshot, error) {
 	earlier := slices.DeleteFunc(slices.Clone(p.open), func(s *openSnapshot) bool { return s.asOf == "" })
 	if asOf == "" || len(earlier) < maxEarlier {
