@@ -262,8 +262,7 @@ func (s *articles) writeOrderItem(e *enc, a *article) {
 	product := o.lines[it.line].product
 	t := s.products.traitsOf(product)
 	e.obj("order_item")
-	e.key("name")
-	s.products.writeName(e, product, t)
+	e.str("name", s.products.nameOf(product, t))
 	s.outlets.writeRef(e, t.outlet, a.n%2 == 0)
 	e.arr("addons")
 	for _, l := range o.lines {
@@ -273,11 +272,10 @@ func (s *articles) writeOrderItem(e *enc, a *article) {
 		if a.n%3 == 0 {
 			e.b = append(e.b, '{')
 			e.id("id", kindItem, uint32(l.item))
-			e.key("name")
-			s.products.writeName(e, l.product, s.products.traitsOf(l.product))
+			e.str("name", s.products.nameOf(l.product, s.products.traitsOf(l.product)))
 			e.end()
 		} else {
-			s.products.writeName(e, l.product, s.products.traitsOf(l.product))
+			e.value(s.products.nameOf(l.product, s.products.traitsOf(l.product)))
 		}
 	}
 	e.close(']')

@@ -31,14 +31,6 @@ func (c *calendar) now() time.Time {
 	return c.start.Add(time.Duration(c.day) * 24 * time.Hour).UTC()
 }
 
-// dayNumber returns the current day as a positive number, which is 1 for day -historyDays.
-func (c *calendar) dayNumber() uint16 { return uint16(c.day + c.historyDays + 1) }
-
-// numberedDayStart returns the first second of the day with a dayNumber.
-func (c *calendar) numberedDayStart(number uint16) int64 {
-	return c.dayStart(int(number) - c.historyDays - 1)
-}
-
 // drawSecond returns a random second of the current day.
 func (c *calendar) drawSecond(r *rand.Rand) int64 { return c.dayStart(c.day) + r.Int64N(daySeconds) }
 

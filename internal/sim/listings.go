@@ -10,23 +10,21 @@ import (
 func newProducts(w *world) *products {
 	s := &products{world: w}
 	count := w.opts.Listings
-	all := make([]product, 0, count+count/8)
-	s.onSale.numbers = make([]uint32, 0, count+count/8)
 	span := s.calendar.dayStart(s.calendar.day) - s.calendar.birth
 	for i := range count {
-		all = append(all, product{created: uint32(span * int64(i) / int64(count))})
+		created := s.calendar.birth + span*int64(i)/int64(count)
 		if i > 0 && oneIn(s.seed.roll(kindProduct, uint32(i), 4), 64) {
-			all[i].created = all[i-1].created
+			created = s.all[i-1].created
 		}
+		s.addProduct(created)
 	}
 	for i := 0; i < count; {
 		simultaneous := []uint32{uint32(i)}
-		for i++; i < count && all[i].created == all[i-1].created; i++ {
+		for i++; i < count && s.all[i].created == s.all[i-1].created; i++ {
 			simultaneous = append(simultaneous, uint32(i))
 		}
 		s.onSale.addSimultaneous(simultaneous, s.seed, kindProduct)
 	}
-	s.all = all
 	for _, n := range s.onSale.numbers {
 		if s.isOutletListing(n) {
 			s.outletListings.numbers = append(s.outletListings.numbers, n)
@@ -91,11 +89,17 @@ func (s *products) outletProductView(outlet uint32) view {
 func (s *products) renderListing(e *enc, n uint32) {
 	t := s.traitsOf(n)
 	e.begin(kindProduct, n)
-	e.escape = false // some parts of the row are already rendered without escapes
+	e.escape = false
 	s.writeHead(e, n, t)
 	writeExampleLinks(e, n, t)
-	e.when("created_at", s.createdAt(n))
-	e.fragment(s.outlets.all[t.outlet].channels[t.channel].listingFields)
+	e.when("created_at", s.all[n].created)
+	o := &s.outlets.all[t.outlet]
+	e.withRollOf(kindOutlet, t.outlet, func() {
+		o.writeFields(e)
+		o.writeIndexed(e)
+	})
+	o.channels[t.channel].writeListing(e)
+	o.writeTags(e)
 	e.str("placement_type", t.placement)
 	s.writePrices(e, n, t)
 	s.writeIncludes(e, t.roll)
@@ -110,10 +114,10 @@ func (s *products) renderOutletListing(e *enc, n uint32) {
 	e.begin(kindProduct, n)
 	e.escape = false
 	s.writeHead(e, n, t)
-	e.when("created_at", s.createdAt(n))
-	e.fragment(o.outletFields)
-	e.fragment(o.channelsField)
-	e.fragment(o.tagsField)
+	e.when("created_at", s.all[n].created)
+	e.withRollOf(kindOutlet, t.outlet, func() { o.writeFields(e) })
+	o.writeChannels(e)
+	o.writeTags(e)
 	s.writePrices(e, n, t)
 	e.writeUnknown()
 	e.end()

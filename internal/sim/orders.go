@@ -234,8 +234,7 @@ func (s *orders) writeLines(e *enc, o *order, lean bool) {
 		} else {
 			e.null("linked_order_line_item_id")
 		}
-		e.key("name")
-		s.products.writeName(e, l.product, t)
+		e.str("name", s.products.nameOf(l.product, t))
 		e.str("product_type_name", productType.name)
 		e.id("type_id", kindProductType, uint32(t.typeIndex))
 		e.str("product_type_prefix", productType.prefix)

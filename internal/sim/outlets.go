@@ -14,10 +14,6 @@ type channel struct {
 	authority, ranking int64
 	doFollow           bool
 	disclaimer         int
-	// listingFields are the rendered fields that listings copy from their channel and its outlet.
-	// They are one string, because separate strings for a thousand outlets would not fit into the
-	// processor's cache.
-	listingFields string
 }
 
 // outlet is a publication.
@@ -29,11 +25,6 @@ type outlet struct {
 	channels         []channel
 	created, updated int64
 	edits            int // changes that no list shows
-
-	// Rendered parts that a million listings copy. They are updated when the outlet changes.
-	// nameText is the name in JSON without quotes.
-	outletFields, channelsField, tagsField string
-	indexedField, nameText                 string
 }
 
 // outlets contains the publications and their channels.
@@ -82,56 +73,45 @@ func (s *outlets) newOutlet(n uint32) outlet {
 		})
 	}
 	o.updated = o.created
-	s.renderParts(&o)
 	return o
 }
 
-// renderParts renders the parts of an outlet that listings copy.
-func (s *outlets) renderParts(o *outlet) {
-	e := &enc{s: s.seed, roll: s.seed.roll(kindOutlet, o.n, 1)}
-	quoted := string(appendString(nil, o.name, false))
-	o.nameText = quoted[1 : len(quoted)-1]
-	o.outletFields = e.renderPart(func() {
-		e.id("outlet_id", kindOutlet, o.n)
-		e.optStr("outlet_name", o.name)
-		o.writeSite(e)
-		o.writePlace(e)
-	})
-	o.indexedField = e.renderPart(func() { e.optFlag("is_indexed", o.n%5 != 0) })
-	o.tagsField = e.renderPart(func() { o.writeTags(e) })
-	o.channelsField = e.renderPart(func() {
-		e.arr("channels")
-		for i := range o.channels {
-			c := &o.channels[i]
-			e.b = append(e.b, '{')
-			e.str("channel_type", c.channelType)
-			e.str("placement_type", c.placement)
-			c.writeMeasures(e)
-			c.writeFlatDisclaimer(e)
-			e.end()
-		}
-		e.close(']')
-	})
+// writeFields writes the fields that a listing copies from its outlet.
+func (o *outlet) writeFields(e *enc) {
+	e.id("outlet_id", kindOutlet, o.n)
+	e.optStr("outlet_name", o.name)
+	o.writeSite(e)
+	o.writePlace(e)
+}
+
+func (o *outlet) writeChannels(e *enc) {
+	e.arr("channels")
 	for i := range o.channels {
 		c := &o.channels[i]
-		c.listingFields = e.renderPart(func() {
-			e.fragment(o.outletFields)
-			e.fragment(o.indexedField)
-			e.id("channel_id", kindChannel, c.n)
-			e.str("channel_type", c.channelType)
-			c.writeMeasures(e)
-			switch c.n % 5 { // null, the whole record or a text
-			case 0:
-				e.null("disclaimer")
-			case 1:
-				e.obj("disclaimer")
-				writeDisclaimer(e, uint32(c.disclaimer))
-				e.end()
-			default:
-				e.str("disclaimer", disclaimers[c.disclaimer].name)
-			}
-			e.fragment(o.tagsField)
-		})
+		e.b = append(e.b, '{')
+		e.str("channel_type", c.channelType)
+		e.str("placement_type", c.placement)
+		c.writeMeasures(e)
+		c.writeFlatDisclaimer(e)
+		e.end()
+	}
+	e.close(']')
+}
+
+// writeListing writes the fields that a listing copies from its channel.
+func (c *channel) writeListing(e *enc) {
+	e.id("channel_id", kindChannel, c.n)
+	e.str("channel_type", c.channelType)
+	c.writeMeasures(e)
+	switch c.n % 5 { // null, the whole record or a text
+	case 0:
+		e.null("disclaimer")
+	case 1:
+		e.obj("disclaimer")
+		writeDisclaimer(e, uint32(c.disclaimer))
+		e.end()
+	default:
+		e.str("disclaimer", disclaimers[c.disclaimer].name)
 	}
 }
 
@@ -147,6 +127,8 @@ func (o *outlet) writePlace(e *enc) {
 	e.optStr("state", o.place.state)
 	e.strOrNull("country", o.place.country)
 }
+
+func (o *outlet) writeIndexed(e *enc) { e.optFlag("is_indexed", o.n%5 != 0) }
 
 // writeTags writes the tags as strings, as objects, or as a mix.
 func (o *outlet) writeTags(e *enc) {
@@ -202,10 +184,7 @@ func (s *outlets) writeRefFields(e *enc, n uint32, lean bool) {
 	e.id("id", kindOutlet, n)
 	e.str("name", o.name)
 	if !lean {
-		outerRoll := e.roll
-		e.roll = s.seed.roll(kindOutlet, n, 1)
-		o.writeSite(e)
-		e.roll = outerRoll
+		e.withRollOf(kindOutlet, n, func() { o.writeSite(e) })
 	}
 }
 
@@ -220,8 +199,8 @@ func (s *outlets) renderDetail(e *enc, n uint32) {
 	}
 	o.writeSite(e)
 	o.writePlace(e)
-	e.fragment(o.indexedField)
-	e.fragment(o.tagsField)
+	o.writeIndexed(e)
+	o.writeTags(e)
 	e.arr("outlet_channels")
 	for i := range o.channels {
 		o.channels[i].writeDetail(e, o)
@@ -276,7 +255,6 @@ func (s *outlets) stepDay(r *rand.Rand, authorityChanges int) {
 		c.authority = (c.authority + 1 + r.Int64N(5)) % 100
 		c.ranking = (c.ranking + r.Int64N(3)) % 100
 		o.updated = s.calendar.drawSecond(r)
-		s.renderParts(o)
 	}
 	for range roundByChance(r, s.opts.SilentChange*float64(len(s.all))) {
 		o := &s.all[r.IntN(len(s.all))]

@@ -1,14 +1,17 @@
 package sim
 
-import "strconv"
+import (
+	"fmt"
+	"strconv"
+)
 
 // product is the state of a product. All other properties are derived from the seed and the number of
-// the product, so a listing takes only 16 bytes: 12 here and 4 in list.numbers.
+// the product, so that a million listings need little memory.
 type product struct {
-	created      uint32 // seconds since calendar.birth
-	changes      uint16 // number of price changes
-	changedDay   uint16 // calendar.dayNumber of the latest price change, or 0
-	withdrawnDay uint16 // calendar.dayNumber of the withdrawal, or 0
+	created     int64
+	updated     int64 // last change of the product's own row; changes of its outlet do not count
+	changes     int   // number of price changes
+	isWithdrawn bool
 }
 
 // traits are the constant properties of a product, derived from its roll and its number.
@@ -30,21 +33,30 @@ type products struct {
 
 // addProduct adds a product created at a Unix time.
 func (s *products) addProduct(created int64) uint32 {
-	s.all = append(s.all, product{created: uint32(created - s.calendar.birth)})
+	s.all = append(s.all, product{created: created, updated: created})
 	return uint32(len(s.all) - 1)
 }
 
 // changePrice gives a product a new price and a new delivery time today.
 func (s *products) changePrice(n uint32) {
 	s.all[n].changes++
-	s.all[n].changedDay = s.calendar.dayNumber()
+	s.updateToday(n)
 }
 
 // withdrawProduct withdraws a product today.
-func (s *products) withdrawProduct(n uint32) { s.all[n].withdrawnDay = s.calendar.dayNumber() }
+func (s *products) withdrawProduct(n uint32) {
+	s.all[n].isWithdrawn = true
+	s.updateToday(n)
+}
 
-// isWithdrawn reports whether a product was withdrawn.
-func (s *products) isWithdrawn(n uint32) bool { return s.all[n].withdrawnDay != 0 }
+// updateToday sets the time of the last change. It is the same second for all changes of a day.
+func (s *products) updateToday(n uint32) {
+	day := s.calendar.day
+	second := s.seed.roll(kindProduct, n, 2000+uint64(day+s.calendar.historyDays+1)) % daySeconds
+	s.all[n].updated = max(s.calendar.dayStart(day)+int64(second), s.all[n].created)
+}
+
+func (s *products) isWithdrawn(n uint32) bool { return s.all[n].isWithdrawn }
 
 // renderDetail writes the response of GET /products/{product_id}, also for withdrawn products.
 func (s *products) renderDetail(e *enc, n uint32) {
@@ -58,10 +70,10 @@ func (s *products) renderDetail(e *enc, n uint32) {
 	e.optStr("logo", "https://cdn.example.com/logos/"+strconv.Itoa(int(t.outlet))+".png")
 	e.optStr("example_screenshot", "https://cdn.example.com/shots/"+strconv.Itoa(int(n))+".png")
 	e.id("type_id", kindProductType, uint32(t.typeIndex))
-	e.when("created_at", s.createdAt(n))
-	e.when("updated_at", s.updatedAt(n))
+	e.when("created_at", s.all[n].created)
+	e.when("updated_at", s.all[n].updated)
 	if s.isWithdrawn(n) {
-		e.when("deleted_at", s.updatedAt(n))
+		e.when("deleted_at", s.all[n].updated)
 	} else if oneIn(t.roll, 2) {
 		e.null("deleted_at")
 	}
@@ -70,24 +82,19 @@ func (s *products) renderDetail(e *enc, n uint32) {
 	e.end()
 }
 
-// writeName writes the name: the type and the outlet's name.
-func (s *products) writeName(e *enc, n uint32, t traits) {
-	e.b = append(e.b, '"')
-	e.b = append(e.b, productTypes[t.typeIndex].label...)
-	e.b = append(e.b, " in "...)
-	e.b = append(e.b, s.outlets.all[t.outlet].nameText...)
+// nameOf returns the name of a product: its type and the name of its outlet.
+func (s *products) nameOf(n uint32, t traits) string {
+	name := productTypes[t.typeIndex].label + " in " + s.outlets.all[t.outlet].name
 	if round := n / uint32(len(s.outlets.all)); round > 0 {
-		e.b = append(e.b, " #"...)
-		e.b = strconv.AppendUint(e.b, uint64(round), 10)
+		name += " #" + strconv.Itoa(int(round))
 	}
-	e.b = append(e.b, '"', ',')
+	return name
 }
 
 // writeHead writes the first fields of all forms of a product.
 func (s *products) writeHead(e *enc, n uint32, t traits) {
 	e.id("id", kindProduct, n)
-	e.key("name")
-	s.writeName(e, n, t)
+	e.str("name", s.nameOf(n, t))
 	if e.optional("description") {
 		e.key("description")
 		s.writeDescription(e, t)
@@ -105,15 +112,10 @@ func (s *products) writeHead(e *enc, n uint32, t traits) {
 // ten fixed sentences.
 func (s *products) writeDescription(e *enc, t traits) {
 	facts := mix(t.roll)
-	e.b = append(e.b, '"')
-	e.b = append(e.b, s.outlets.all[t.outlet].nameText...)
-	e.b = append(e.b, " counted "...)
-	e.b = strconv.AppendUint(e.b, 900+facts%4_000_000, 10)
-	e.b = append(e.b, " visits last month, "...)
-	e.b = strconv.AppendUint(e.b, 11+facts>>24%80, 10)
-	e.b = append(e.b, " % of them by search; rate card "...)
-	e.b = strconv.AppendUint(e.b, facts>>32, 36)
-	e.b = append(e.b, ". "...)
+	first := fmt.Sprintf("%s counted %d visits last month, %d %% of them by search; rate card %s. ",
+		s.outlets.all[t.outlet].name, 900+facts%4_000_000, 11+facts>>24%80, strconv.FormatUint(facts>>32, 36))
+	e.b = appendString(e.b, first, false)
+	e.b = e.b[:len(e.b)-1] // the sentences follow before the closing quote
 	for i := range 2 + t.roll>>44%4 {
 		// A stride of 3 through ten sentences never repeats one.
 		e.b = append(e.b, sentences[(t.roll>>12+3*i)%uint64(len(sentences))]...)
@@ -125,19 +127,11 @@ func (s *products) writeDescription(e *enc, t traits) {
 func writeExampleLinks(e *enc, n uint32, t traits) {
 	e.arr("example_links")
 	for i := range t.roll >> 36 % 3 {
-		asObjects := t.roll>>39%3 == 0
-		if asObjects {
-			e.b = append(e.b, `{"title":"Example \u2116 `...)
-			e.b = strconv.AppendUint(e.b, i+1, 10)
-			e.b = append(e.b, `","url":`...)
+		link := fmt.Sprintf(`"https://www.example.com/articles/%d?utm_source=placement&utm_medium=example"`, n)
+		if t.roll>>39%3 == 0 {
+			link = fmt.Sprintf(`{"title":"Example \u2116 %d","url":%s}`, i+1, link)
 		}
-		e.b = append(e.b, `"https://www.example.com/articles/`...)
-		e.b = strconv.AppendUint(e.b, uint64(n), 10)
-		e.b = append(e.b, `?utm_source=placement&utm_medium=example"`...)
-		if asObjects {
-			e.b = append(e.b, '}')
-		}
-		e.b = append(e.b, ',')
+		e.b = append(append(e.b, link...), ',')
 	}
 	e.close(']')
 }
@@ -247,20 +241,6 @@ func (s *products) priceOf(n uint32) micros {
 		return m
 	}
 	return m / 10_000 * 10_000 // whole cents
-}
-
-// createdAt returns the Unix time of creation.
-func (s *products) createdAt(n uint32) int64 { return s.calendar.birth + int64(s.all[n].created) }
-
-// updatedAt returns the Unix time of the last change of the product's own row. Changes of
-// its outlet do not count.
-func (s *products) updatedAt(n uint32) int64 {
-	p := s.all[n]
-	if day := max(p.changedDay, p.withdrawnDay); day > 0 {
-		second := s.seed.roll(kindProduct, n, 2000+uint64(day)) % daySeconds
-		return max(s.calendar.numberedDayStart(day)+int64(second), s.createdAt(n))
-	}
-	return s.createdAt(n)
 }
 
 // hasProduct reports whether GET /products/{product_id} returns a product. One in eight

@@ -25,18 +25,19 @@ type enc struct {
 	fullOutlets bool
 }
 
-// renderPart returns the JSON that write appends.
-func (e *enc) renderPart(write func()) string {
-	e.b = e.b[:0]
-	write()
-	return string(e.b)
-}
-
 // begin opens a top-level record and sets its roll.
 func (e *enc) begin(k kind, n uint32) {
 	e.roll = e.s.roll(k, n, 1)
 	e.escape = oneIn(e.roll, 8)
 	e.b = append(e.b, '{')
+}
+
+// withRollOf writes fields of a nested record, whose optional fields depend on that record.
+func (e *enc) withRollOf(k kind, n uint32, write func()) {
+	outer := e.roll
+	e.roll = e.s.roll(k, n, 1)
+	write()
+	e.roll = outer
 }
 
 // end closes an object.
@@ -84,9 +85,6 @@ func (e *enc) raw(key, json string) {
 	e.b = append(e.b, json...)
 	e.b = append(e.b, ',')
 }
-
-// fragment writes rendered fields or values, which end with a comma.
-func (e *enc) fragment(json string) { e.b = append(e.b, json...) }
 
 func (e *enc) null(key string) { e.raw(key, "null") }
 

@@ -1,13 +1,9 @@
 package sim
 
 import (
-	"maps"
 	"slices"
 	"sync"
 )
-
-// maxLogged limits the list of requests. The counts have no limit.
-const maxLogged = 1 << 20
 
 // Request is one request that the service received.
 type Request struct {
@@ -20,36 +16,22 @@ type Request struct {
 	Status int
 }
 
-// Stats are counts of requests since the start or the last ResetRequests.
+// Stats are counts of requests. Routes counts them by the pattern of their route.
 type Stats struct {
-	// Total counts all requests.
-	Total int
-	// Bytes is the size of all bodies after compression. A truncated body counts with its full
-	// size.
-	Bytes int64
-	// Routes counts the requests by the pattern of their route.
+	Total  int
 	Routes map[string]int
 }
 
-// requestLog lists and counts the requests.
+// requestLog lists the requests since the start or the last ResetRequests.
 type requestLog struct {
-	mu    sync.Mutex
-	log   []Request
-	stats Stats
+	mu  sync.Mutex
+	log []Request
 }
 
-// logRequest counts a request and adds it to the list, up to maxLogged.
-func (q *requestLog) logRequest(request Request, bytes int) {
+func (q *requestLog) logRequest(request Request) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.log) < maxLogged {
-		q.log = append(q.log, request)
-	}
-	q.stats.Total++
-	q.stats.Bytes += int64(bytes)
-	if request.Route != "" {
-		q.stats.Routes[request.Route]++
-	}
+	q.log = append(q.log, request)
 }
 
 // Requests returns the listed requests, in the order of their responses.
@@ -59,19 +41,21 @@ func (q *requestLog) Requests() []Request {
 	return slices.Clone(q.log)
 }
 
-// Stats returns the counts so far.
+// Stats returns the counts of the listed requests.
 func (q *requestLog) Stats() Stats {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	out := q.stats
-	out.Routes = maps.Clone(out.Routes)
+	requests := q.Requests()
+	out := Stats{Total: len(requests), Routes: map[string]int{}}
+	for _, r := range requests {
+		if r.Route != "" {
+			out.Routes[r.Route]++
+		}
+	}
 	return out
 }
 
-// ResetRequests clears the list and all counts.
+// ResetRequests clears the list.
 func (q *requestLog) ResetRequests() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.log = nil
-	q.stats = Stats{Routes: map[string]int{}}
 }

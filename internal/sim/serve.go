@@ -30,7 +30,7 @@ func (s *Service) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	if rt != nil {
 		request.Route = rt.pattern
 	}
-	s.logRequest(request, len(out.body))
+	s.logRequest(request)
 	out.send(rw, r)
 }
 

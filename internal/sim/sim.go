@@ -50,7 +50,6 @@ func New(opts Options) *Service {
 		w.opts.Scopes = s.opts.Scopes
 	}
 	s.faults.set(opts.Faults)
-	s.ResetRequests()
 	if opts.RateLimit > 0 {
 		s.limiter = rate.NewLimiter(rate.Limit(opts.RateLimit), opts.RateBurst)
 	}
