@@ -100,8 +100,12 @@ func TestTokenTypes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := serve(t, tc.opts)
-			if got := s.get(article).status; got != tc.want {
-				t.Errorf("got status %d, want %d", got, tc.want)
+			got := s.get(article)
+			if got.status != tc.want {
+				t.Errorf("got status %d, want %d", got.status, tc.want)
+			}
+			if needsFull := strings.Contains(string(got.body), "full_access"); needsFull != (tc.opts.ArticleNeedsFullAccess && tc.want == http.StatusForbidden) {
+				t.Errorf("the response names the type full_access: %t: %s", needsFull, got.body)
 			}
 			if got := s.get("/auth/token").status; got != http.StatusOK {
 				t.Errorf("GET /auth/token: got status %d, want 200", got)

@@ -11,10 +11,10 @@ import (
 // TestSurvivors reads lists while records are inserted and deleted. The survivors are the records
 // that existed before the first and after the last request.
 func TestSurvivors(t *testing.T) {
-	for _, order := range []sim.ListOrder{sim.NewestFirst, sim.Unordered} {
+	for _, unordered := range []bool{false, true} {
 		for _, path := range pagedLists() {
-			t.Run(fmt.Sprintf("list order %d, %s", order, path), func(t *testing.T) {
-				checkSurvivors(t, path, sim.Options{ListOrder: order, ChurnEvery: 2})
+			t.Run(fmt.Sprintf("unordered %t, %s", unordered, path), func(t *testing.T) {
+				checkSurvivors(t, path, sim.Options{Unordered: unordered, ChurnEvery: 2})
 			})
 		}
 	}
@@ -45,7 +45,7 @@ func checkSurvivors(t *testing.T, path string, opts sim.Options) {
 	if len(after) != len(before)+inserted-deleted {
 		t.Errorf("got %d records after the requests, want %d: %d before, %d inserted, %d deleted", len(after), len(before)+inserted-deleted, len(before), inserted, deleted)
 	}
-	if opts.ListOrder == sim.NewestFirst {
+	if !opts.Unordered {
 		checkNewestFirst(t, s, path)
 	}
 }
@@ -71,6 +71,14 @@ func TestChurnCountsTheRequestsOfEachList(t *testing.T) {
 		if inserted, deleted := s.service.Churned(path); inserted != want || deleted != want {
 			t.Errorf("%s: %d inserted, %d deleted, want %d of both", path, inserted, deleted, want)
 		}
+	}
+}
+
+func TestImpossibleInsertsAreNotCounted(t *testing.T) {
+	s := serve(t, sim.Options{Profiles: -1, ChurnEvery: 1}) // an order needs a profile
+	s.get("/orders")
+	if inserted, _ := s.service.Churned("/orders"); inserted != 0 || len(s.service.Records("/orders")) != 0 {
+		t.Errorf("%d inserted, want none: there is no profile", inserted)
 	}
 }
 

@@ -24,7 +24,7 @@ func goldenWorlds() map[string]sim.Options {
 	return map[string]sim.Options{
 		"default":   {},
 		"churned":   {Seed: 1, ChurnEvery: 3},
-		"unordered": {Seed: 7, ListOrder: sim.Unordered, ChurnEvery: 2, Envelope: sim.EnvelopeArray, PagesWithoutTotals: true},
+		"unordered": {Seed: 7, Unordered: true, ChurnEvery: 2, Envelope: sim.EnvelopeArray, PagesWithoutTotals: true},
 		"small": {
 			Seed: 9, Outlets: 6, Listings: 60, Profiles: 2, Campaigns: 3, Orders: 8, Files: 4, Folders: 2,
 			HistoryDays: 30, SilentChange: 0.2, ListingTurnover: 0.1, Envelope: sim.EnvelopePaginated,

@@ -22,18 +22,6 @@ const (
 	EnvelopeRecords
 )
 
-// ListOrder is the order of the records in lists. The demo service ignores sort_by, order_by and
-// filters.
-type ListOrder int
-
-const (
-	// NewestFirst sorts by created_at descending, then by id.
-	NewestFirst ListOrder = iota
-	// Unordered is a stable pseudorandom order. New records are inserted at random positions,
-	// which takes time proportional to the length of the list.
-	Unordered
-)
-
 // Options are the options of the service. The zero value gives the world of the demo. If a count or a
 // share has a default, 0 means the default and a negative value means zero, or one for HistoryDays,
 // Outlets and PageCap.
@@ -105,8 +93,9 @@ type Options struct {
 	// Unknown names are ignored. Empty means that no response is compressed.
 	Encodings []string
 
-	// ListOrder is the order of the records in lists. Defaults to NewestFirst.
-	ListOrder ListOrder
+	// Unordered gives lists a stable pseudorandom order, with new records at random positions. Otherwise
+	// lists are sorted by created_at descending, then by id. sort_by, order_by and filters are ignored.
+	Unordered bool
 	// ChurnEvery is the number of requests of a list after which one record is inserted and one
 	// is deleted. 0 means no churn.
 	ChurnEvery int

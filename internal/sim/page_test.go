@@ -18,13 +18,13 @@ func pagedLists() []string {
 }
 
 func TestPagesContainAllRecords(t *testing.T) {
-	for _, order := range []sim.ListOrder{sim.NewestFirst, sim.Unordered} {
+	for _, unordered := range []bool{false, true} {
 		for _, seed := range []uint64{0, 1} {
-			s := serve(t, sim.Options{Seed: seed, ListOrder: order})
+			s := serve(t, sim.Options{Seed: seed, Unordered: unordered})
 			for _, path := range pagedLists() {
 				for _, limit := range []int{7, 100} {
 					if !sameBytes(s.service.Records(path), s.readPages(path, limit)) {
-						t.Errorf("list order %d, seed %d: the pages of %s with limit %d differ from the list", order, seed, path, limit)
+						t.Errorf("unordered %t, seed %d: the pages of %s with limit %d differ from the list", unordered, seed, path, limit)
 					}
 				}
 			}

@@ -87,26 +87,13 @@ func (s *Service) rejectRequest(r *http.Request, rt *route) (reply, bool) {
 		return errorReply(http.StatusUnauthorized, "missing or invalid token"), true
 	case rt == nil:
 		return errorReply(http.StatusNotFound, "no such endpoint"), true
-	case !s.isAllowed(rt):
+	case s.opts.TokenType == "full_access": // needs no scope (spec section 5)
+	case rt.needsFullAccess:
+		return errorReply(http.StatusForbidden, "token is not of type full_access"), true
+	case slices.ContainsFunc(rt.scopes, func(scope string) bool { return !slices.Contains(s.opts.Scopes, scope) }):
 		return errorReply(http.StatusForbidden, "token lacks scope "+strings.Join(rt.scopes, " and ")), true
 	}
 	return reply{}, false
-}
-
-// isAllowed reports whether the type and the scopes of the token allow a route (spec section 5).
-func (s *Service) isAllowed(rt *route) bool {
-	if s.opts.TokenType == "full_access" {
-		return true
-	}
-	if rt.needsFullAccess {
-		return false
-	}
-	for _, scope := range rt.scopes {
-		if !slices.Contains(s.opts.Scopes, scope) {
-			return false
-		}
-	}
-	return true
 }
 
 // renderReply renders the response of an endpoint while the world is locked. The response is sent

@@ -36,7 +36,7 @@ func newWorld(opts Options) *world {
 	for w.calendar.day < 0 {
 		w.stepDay()
 	}
-	if opts.ListOrder == Unordered {
+	if opts.Unordered {
 		for i, l := range w.churnedLists() {
 			l.shuffle(w.seed.rng(i, kindRoute))
 		}
@@ -78,8 +78,9 @@ func (w *world) churn(l *list) {
 	// The counts of inserted and deleted records give each change a different random source.
 	source := func() *rand.Rand { return w.seed.rng(l.inserted<<20+l.deleted<<1+1, kindRoute) }
 	if phase == w.seed.roll(kindRoute, 0, 1)%interval {
-		w.insertRecord(l, source())
-		l.inserted++
+		if w.insertRecord(l, source()) {
+			l.inserted++
+		}
 	}
 	if phase == w.seed.roll(kindRoute, 0, 2)%interval && len(l.numbers) > 1 {
 		n := l.numbers[source().IntN(len(l.numbers))]
@@ -94,8 +95,9 @@ func (w *world) churn(l *list) {
 	}
 }
 
-// insertRecord adds a new record to a list, if the records to which it must refer exist.
-func (w *world) insertRecord(l *list, r *rand.Rand) {
+// insertRecord adds a new record to a list. It returns false if a record to which it must refer does not
+// exist.
+func (w *world) insertRecord(l *list, r *rand.Rand) bool {
 	now := w.calendar.now().Unix()
 	hasProfiles := len(w.profiles.all) > 0
 	canOrder := hasProfiles && len(w.products.all) > 0
@@ -116,5 +118,8 @@ func (w *world) insertRecord(l *list, r *rand.Rand) {
 		w.files.newFile(r, now)
 	case l == &w.files.folderList:
 		w.files.newFolder(now)
+	default:
+		return false
 	}
+	return true
 }

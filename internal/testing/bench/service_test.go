@@ -55,9 +55,7 @@ func (w world) options() sim.Options {
 	if w.Coding != "" {
 		o.Encodings = []string{w.Coding}
 	}
-	if w.Unordered {
-		o.ListOrder = sim.Unordered
-	}
+	o.Unordered = w.Unordered
 	if w.Tiny {
 		o.Outlets, o.Listings, o.Campaigns, o.Orders = 60, 200, 17, 90
 	}

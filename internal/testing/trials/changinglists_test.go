@@ -31,15 +31,15 @@ func changingLists() []string {
 // deleted after every n requests.
 func intervals() []int { return []int{1, 2, 3, 5, 8, 13, 21, 34, 50} }
 
-func sortOrders() map[string]sim.ListOrder {
-	return map[string]sim.ListOrder{"newest first": sim.NewestFirst, "unordered": sim.Unordered}
+func sortOrders() map[string]bool {
+	return map[string]bool{"newest first": false, "unordered": true}
 }
 
 // changingWorld returns a world whose lists change once in each interval, which is a number of
 // requests. 0 means no changes.
-func changingWorld(seed uint64, interval int, order sim.ListOrder) sim.Options {
+func changingWorld(seed uint64, interval int, unordered bool) sim.Options {
 	return sim.Options{Seed: seed, Token: token, HistoryDays: 10, Outlets: 20, Listings: 50 + int(seed%40), Profiles: 3, Campaigns: 30,
-		Orders: 40, Files: 25, Folders: 15, PageCap: 1000, ChurnEvery: interval, ListOrder: order}
+		Orders: 40, Files: 25, Folders: 15, PageCap: 1000, ChurnEvery: interval, Unordered: unordered}
 }
 
 // listRecorder serves the requests for a service and records every state of one list. A state is the sum of the
@@ -189,7 +189,7 @@ func TestTortureChangingLists(t *testing.T) {
 // readChangingLists reads every changing list, for each sort order, interval and seed. It logs
 // the shares of the grades.
 func readChangingLists(t *testing.T, seeds uint64) {
-	for name, order := range sortOrders() {
+	for name, unordered := range sortOrders() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWalker(t)
@@ -203,7 +203,7 @@ func readChangingLists(t *testing.T, seeds uint64) {
 			for _, interval := range intervals() {
 				grades, intervalWalks := map[fetch.Grade]int{}, 0
 				for seed := range seeds {
-					service := sim.New(changingWorld(seed, interval, order))
+					service := sim.New(changingWorld(seed, interval, unordered))
 					for _, s := range w.streams {
 						grade := w.checkGrade(service, s, 4+int(seed%9))
 						grades[grade]++
@@ -224,10 +224,10 @@ func percent(n, all int) float64 { return 100 * float64(n) / float64(all) }
 // TestNightsWithChangingLists runs nights while lists change. If a table lacks a record that
 // existed during the whole night, its grade must be best_effort.
 func TestNightsWithChangingLists(t *testing.T) {
-	for name, order := range sortOrders() {
+	for name, unordered := range sortOrders() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHarness(t, changingWorld(3, 13, order), changingLists()...)
+			h := newHarness(t, changingWorld(3, 13, unordered), changingLists()...)
 			h.cfg.AllowMassDelete = true
 			h.at = h.service.Now()
 			for range 2 {
@@ -258,10 +258,10 @@ func (h *harness) requireSurvivors(grade fetch.Grade, s stream.Stream) {
 // request. A longer list that is sorted newest first needs one request for each page and one more.
 // Any other list needs two passes.
 func TestRequestsForAnUnchangedList(t *testing.T) {
-	for name, order := range sortOrders() {
+	for name, unordered := range sortOrders() {
 		t.Run(name, func(t *testing.T) {
 			w := newWalker(t)
-			world := changingWorld(1, 0, order)
+			world := changingWorld(1, 0, unordered)
 			world.Envelope = sim.EnvelopePaginated
 			service := sim.New(world)
 			for _, s := range w.streams {
@@ -274,7 +274,7 @@ func TestRequestsForAnUnchangedList(t *testing.T) {
 					switch {
 					case pages == 1:
 						want = 1
-					case order == sim.NewestFirst:
+					case !unordered:
 						want = pages + 1
 					}
 					if got := service.Stats().Total; got != want || evidence.Requests != want || evidence.Grade != fetch.Exact {

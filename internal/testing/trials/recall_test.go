@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"placementsync/internal/pipeline"
-	"placementsync/internal/sim"
 	"placementsync/internal/transform"
 	"placementsync/internal/warehouse"
 )
@@ -36,17 +35,17 @@ func entryFiles(t *testing.T, dir string) []string {
 func TestTrialRecalledRecordsGiveSameRows(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	for name, order := range sortOrders() {
+	for name, unordered := range sortOrders() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			compareRecalling(t, order)
+			compareRecalling(t, unordered)
 		})
 	}
 }
 
-func compareRecalling(t *testing.T, order sim.ListOrder) {
+func compareRecalling(t *testing.T, unordered bool) {
 	world := trialWorld(5)
-	world.Listings, world.ListOrder = 150, order
+	world.Listings, world.Unordered = 150, unordered
 	h := newHarness(t, world, "product_listings", "outlet_listings", "files", "tags")
 	decodingCfg := h.cfg
 	decodingCfg.Warehouse.Dir, decodingCfg.MinRecallRecords = t.TempDir(), math.MaxInt
