@@ -58,7 +58,6 @@ func (a *article) isPublished() bool { return a.status() == statusPublished }
 type articles struct {
 	*world
 	all       []article
-	open      []uint32 // unpublished articles
 	published []uint32
 }
 
@@ -72,23 +71,24 @@ func (s *articles) newArticle(r *rand.Rand, c *campaign, itemNumber uint32) uint
 		files: s.files.useNewest(int(n % 3)),
 	})
 	s.items.assignArticle(itemNumber, &s.all[n])
-	s.open = append(s.open, n)
 	return n
 }
 
 // stepDay advances open articles and adds comments. It also edits some published articles.
 func (s *articles) stepDay(r *rand.Rand) {
-	s.open = slices.DeleteFunc(s.open, func(n uint32) bool {
-		a := &s.all[n]
+	for i := range s.all {
+		a := &s.all[i]
+		if a.isPublished() {
+			continue
+		}
 		s.discussArticle(r, a)
 		if a.nextDay <= s.calendar.day {
 			s.advanceArticle(r, a)
 		}
 		if a.isPublished() {
-			s.published = append(s.published, n)
+			s.published = append(s.published, a.n)
 		}
-		return a.isPublished()
-	})
+	}
 	for range roundByChance(r, s.opts.SilentChange*float64(len(s.published))) {
 		a := &s.all[s.published[r.IntN(len(s.published))]]
 		a.edits++

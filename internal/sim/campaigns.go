@@ -32,8 +32,7 @@ type campaign struct {
 type campaigns struct {
 	*world
 	all  []campaign
-	list list     // GET /campaigns
-	open []uint32 // campaigns that are not completed
+	list list // GET /campaigns
 }
 
 // newCampaign creates a campaign for a random profile. Its created_at is at least earliest. If there
@@ -51,7 +50,6 @@ func (s *campaigns) newCampaign(r *rand.Rand, earliest int64) uint32 {
 	}
 	s.all = append(s.all, c)
 	s.list.add(n)
-	s.open = append(s.open, n)
 	return n
 }
 
@@ -61,11 +59,12 @@ func (s *campaigns) stepDay(r *rand.Rand) {
 	for _, earliest := range s.calendar.drawSeconds(r, s.calendar.targetCount(s.opts.Campaigns)-len(s.all)) {
 		s.newCampaign(r, earliest)
 	}
-	s.open = slices.DeleteFunc(s.open, func(n uint32) bool {
-		c := &s.all[n]
-		s.startArticles(r, c)
-		return s.completeOrPause(r, c)
-	})
+	for i := range s.all {
+		if c := &s.all[i]; c.status != campaignCompleted {
+			s.startArticles(r, c)
+			s.completeOrPause(r, c)
+		}
+	}
 }
 
 // startArticles starts up to two articles, each for an unassigned order item of the campaign's profile.
@@ -82,22 +81,20 @@ func (s *campaigns) startArticles(r *rand.Rand, c *campaign) {
 }
 
 // completeOrPause completes a campaign if it starts no more articles and all its articles are
-// published, and reports whether it completed the campaign. While the campaign still starts articles,
-// completeOrPause may pause it.
-func (s *campaigns) completeOrPause(r *rand.Rand, c *campaign) bool {
+// published. While the campaign still starts articles, completeOrPause may pause it.
+func (s *campaigns) completeOrPause(r *rand.Rand, c *campaign) {
 	if s.calendar.day <= c.lastStartDay && len(c.articles) < c.plannedArticles {
 		if c.status == campaignActive && r.IntN(60) == 0 {
 			c.status, c.updated = campaignPaused, s.calendar.drawLater(r, c.updated)
 		}
-		return false
+		return
 	}
 	for _, n := range c.articles {
 		if !s.articles.all[n].isPublished() {
-			return false
+			return
 		}
 	}
 	c.status, c.updated = campaignCompleted, s.calendar.drawLater(r, c.updated)
-	return true
 }
 
 // campaignName returns the name of a campaign. It depends only on the arguments, so it never changes.

@@ -92,7 +92,7 @@ func (f *faults) set(all []Fault) {
 
 // chooseFault returns the first fault that applies to a request, or nil. Later faults do not count the
 // request as matching.
-func (f *faults) chooseFault(opts Options, r *http.Request, rt *route) *Fault {
+func (f *faults) chooseFault(opts *Options, r *http.Request, rt *route) *Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if opts.FaultFunc != nil {

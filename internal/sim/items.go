@@ -1,8 +1,8 @@
 package sim
 
 import (
+	"math"
 	"math/rand/v2"
-	"slices"
 	"strconv"
 )
 
@@ -34,7 +34,7 @@ type item struct {
 	refundedAt       int64
 	article          int64  // -1 if there is none
 	campaign         uint32 // campaign of the article
-	nextDay          int    // day of the next event
+	nextDay          int    // day of the next event; never after the last one
 }
 
 // items contains the order items and their commissions.
@@ -43,7 +43,6 @@ type items struct {
 	all        []item
 	list       list       // GET /order-items
 	unassigned [][]uint32 // items that still need an article, by profile; add-ons need none
-	open       []uint32   // items with a future event
 }
 
 // newItem creates the item of one line of a paid order.
@@ -61,7 +60,6 @@ func (s *items) newItem(r *rand.Rand, o *order, lineIndex int, at int64) uint32 
 	if !l.addOn {
 		s.unassigned[o.profile] = append(s.unassigned[o.profile], n)
 	}
-	s.open = append(s.open, n)
 	return n
 }
 
@@ -81,14 +79,17 @@ func (s *items) assignArticle(n uint32, a *article) {
 // stepDay advances the commissions that are due. A commission is pending, on hold in some cases,
 // then approved, paid and accounted. A few commissions are refunded instead.
 func (s *items) stepDay(r *rand.Rand) {
-	s.open = slices.DeleteFunc(s.open, func(n uint32) bool {
-		it := &s.all[n]
-		return it.nextDay <= s.calendar.day && !s.advanceItem(r, it)
-	})
+	for i := range s.all {
+		if it := &s.all[i]; it.nextDay <= s.calendar.day {
+			s.advanceItem(r, it)
+		}
+	}
 }
 
-// advanceItem performs the next event of an item. It returns false after the last event.
-func (s *items) advanceItem(r *rand.Rand, it *item) bool {
+// never is the day of an event that does not happen.
+const never = math.MaxInt
+
+func (s *items) advanceItem(r *rand.Rand, it *item) {
 	at := s.calendar.drawLater(r, it.updated)
 	it.updated = at
 	it.nextDay = s.calendar.drawDay(r, 4, 12)
@@ -97,20 +98,17 @@ func (s *items) advanceItem(r *rand.Rand, it *item) bool {
 		// Approve the commission, hold it once, or refund the sale.
 		switch chance := r.IntN(20); {
 		case chance == 0:
-			it.status, it.refundedAt = commissionRefunded, at
-			return false
+			it.status, it.refundedAt, it.nextDay = commissionRefunded, at, never
 		case chance <= 2 && it.status == commissionPending:
 			it.status = commissionOnHold
 		default:
 			it.status = commissionApproved
 		}
-		return true
 	case commissionApproved:
 		it.status, it.commissionPaidAt = commissionPaid, at
-		return true
+	case commissionPaid:
+		it.accountedAt, it.nextDay = at, never
 	}
-	it.accountedAt = at
-	return false
 }
 
 // renderRow writes an order item of GET /order-items.

@@ -3,7 +3,6 @@ package sim
 import (
 	"cmp"
 	"net/http"
-	"slices"
 	"time"
 )
 
@@ -135,7 +134,6 @@ func (o Options) withDefaults() Options {
 	o.ListingTurnover = min(1, optionValue(o.ListingTurnover, 0.01))
 	o.SilentChange = min(1, optionValue(o.SilentChange, 0.002))
 	o.Token, o.TokenType = cmp.Or(o.Token, "pc_demo"), cmp.Or(o.TokenType, "read_only")
-	o.Scopes = slices.Clone(o.Scopes)
 	o.PageCap = max(1, optionValue(o.PageCap, 100))
 	if o.RateBurst <= 0 {
 		o.RateBurst = max(1, int(o.RateLimit))

@@ -115,7 +115,7 @@ func (s *Service) renderReply(query url.Values, rt *route, id string, fault *Fau
 		if !ok {
 			return errorReply(http.StatusNotFound, "no such record")
 		}
-		if err := rt.writeList(e, v, query, fault, &s.opts); err != nil {
+		if err := rt.writeList(e, v, query, fault, s.opts); err != nil {
 			return errorReply(http.StatusBadRequest, err.Error())
 		}
 	}

@@ -23,7 +23,7 @@ import (
 // for concurrent use.
 type Service struct {
 	requestLog
-	opts       Options
+	opts       *Options // those of the world
 	routes     []route
 	faults     faults
 	limiter    *rate.Limiter
@@ -36,9 +36,8 @@ type Service struct {
 
 // New returns a service on day 0.
 func New(opts Options) *Service {
-	opts = opts.withDefaults()
-	w := newWorld(opts)
-	s := &Service{opts: opts, routes: w.routes(), token: opts.Token, world: w, compressor: newCompressor(opts.Encodings)}
+	w := newWorld(opts.withDefaults())
+	s := &Service{opts: &w.opts, routes: w.routes(), token: w.opts.Token, world: w, compressor: newCompressor(opts.Encodings)}
 	if opts.Scopes == nil {
 		for _, rt := range s.routes {
 			for _, scope := range rt.scopes {
@@ -47,11 +46,10 @@ func New(opts Options) *Service {
 				}
 			}
 		}
-		w.opts.Scopes = s.opts.Scopes
 	}
 	s.faults.set(opts.Faults)
 	if opts.RateLimit > 0 {
-		s.limiter = rate.NewLimiter(rate.Limit(opts.RateLimit), opts.RateBurst)
+		s.limiter = rate.NewLimiter(rate.Limit(opts.RateLimit), w.opts.RateBurst)
 	}
 	return s
 }
