@@ -50,18 +50,15 @@ type article struct {
 	newestComment              uint32 // number of the newest comment or reply
 }
 
-// status returns the index of the current status in articleStatuses.
 func (a *article) status() int       { return a.history[len(a.history)-1].status }
 func (a *article) isPublished() bool { return a.status() == statusPublished }
 
-// articles contains the articles and their comments.
 type articles struct {
 	*world
 	all       []article
 	published []uint32
 }
 
-// newArticle creates the article of an order item within a campaign.
 func (s *articles) newArticle(r *rand.Rand, c *campaign, itemNumber uint32) uint32 {
 	n := uint32(len(s.all))
 	at := s.calendar.drawLater(r, c.created)
@@ -116,7 +113,7 @@ func (s *articles) advanceArticle(r *rand.Rand, a *article) {
 	a.nextDay = s.calendar.drawDay(r, 1, 5)
 }
 
-// articleName returns the name of an article. It depends only on the arguments, so it never changes.
+// articleName depends only on the arguments, so a name never changes.
 func articleName(s seed, n, profile uint32) string {
 	h := s.roll(kindArticle, n, 2)
 	if oneIn(h, 9) {
@@ -125,7 +122,6 @@ func articleName(s seed, n, profile uint32) string {
 	return pick(topics, h) + " of " + profileName(profile)
 }
 
-// writeWriter writes the writer of an article, who may have no last name.
 func writeWriter(e *enc, article uint32) {
 	n := uint32(e.s.roll(kindArticle, article, 3) % uint64(len(people)))
 	e.obj("writer")
@@ -185,8 +181,7 @@ func (s *articles) renderDetail(e *enc, n uint32) {
 	e.end()
 }
 
-// writeLinks writes the links to documents, which are added as the article advances. An
-// edit after publishing changes the revision of the brief.
+// An edit after publishing changes the revision of the brief.
 func (a *article) writeLinks(e *enc) {
 	slug := strconv.Itoa(int(a.n))
 	e.str("brief_doc_url", "https://docs.example.com/brief/"+slug+"?rev="+strconv.Itoa(a.edits))
@@ -198,8 +193,7 @@ func (a *article) writeLinks(e *enc) {
 	a.writeLiveURL(e)
 }
 
-// writeLiveURL writes the URL of a published article. For other articles it writes null or
-// omits the field.
+// An unpublished article has null or no live_url.
 func (a *article) writeLiveURL(e *enc) {
 	if a.isPublished() {
 		e.str("live_url", "https://live.example.com/a/"+strconv.Itoa(int(a.n))+"?utm=x&y=é")
@@ -242,8 +236,7 @@ func (s *articles) renderRow(e *enc, n uint32) {
 	e.end()
 }
 
-// writeRef writes the short form of an article in a campaign. It changes only when the article is
-// published.
+// writeRef writes the short form of an article, which changes only when the article is published.
 func (s *articles) writeRef(e *enc, a *article) {
 	e.b = append(e.b, '{')
 	e.id("id", kindArticle, a.n)
@@ -254,8 +247,7 @@ func (s *articles) writeRef(e *enc, a *article) {
 	e.end()
 }
 
-// writeOrderItem writes the order item within an article. Add-ons are the linked
-// lines of the order, as names or as objects.
+// Add-ons are the linked lines of the order, as names or as objects.
 func (s *articles) writeOrderItem(e *enc, a *article) {
 	it := &s.items.all[a.item]
 	o := &s.orders.all[it.order]

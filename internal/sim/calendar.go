@@ -8,7 +8,6 @@ import (
 
 const daySeconds = 24 * 60 * 60
 
-// calendar is the simulated clock.
 type calendar struct {
 	start       time.Time // the simulated time on day 0
 	historyDays int       // days that are simulated before start
@@ -26,12 +25,10 @@ func newCalendar(opts Options) *calendar {
 // time on day d. So all events of a day are in the past when the day is served.
 func (c *calendar) dayStart(day int) int64 { return c.start.Unix() + int64(day-1)*daySeconds }
 
-// now returns the current simulated time.
 func (c *calendar) now() time.Time {
 	return c.start.Add(time.Duration(c.day) * 24 * time.Hour).UTC()
 }
 
-// drawSecond returns a random second of the current day.
 func (c *calendar) drawSecond(r *rand.Rand) int64 { return c.dayStart(c.day) + r.Int64N(daySeconds) }
 
 // drawSeconds returns random seconds of the current day in ascending order.

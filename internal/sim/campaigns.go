@@ -28,7 +28,6 @@ type campaign struct {
 	articles         []uint32
 }
 
-// campaigns contains the campaigns and creates their articles.
 type campaigns struct {
 	*world
 	all  []campaign
@@ -53,8 +52,6 @@ func (s *campaigns) newCampaign(r *rand.Rand, earliest int64) uint32 {
 	return n
 }
 
-// stepDay creates the campaigns of the day, starts articles of open campaigns, and completes
-// campaigns whose articles are all published.
 func (s *campaigns) stepDay(r *rand.Rand) {
 	for _, earliest := range s.calendar.drawSeconds(r, s.calendar.targetCount(s.opts.Campaigns)-len(s.all)) {
 		s.newCampaign(r, earliest)
@@ -67,7 +64,6 @@ func (s *campaigns) stepDay(r *rand.Rand) {
 	}
 }
 
-// startArticles starts up to two articles, each for an unassigned order item of the campaign's profile.
 func (s *campaigns) startArticles(r *rand.Rand, c *campaign) {
 	for range 2 {
 		if len(c.articles) >= c.plannedArticles || len(s.items.unassigned[c.profile]) == 0 || s.calendar.day > c.lastStartDay {
@@ -97,7 +93,6 @@ func (s *campaigns) completeOrPause(r *rand.Rand, c *campaign) {
 	c.status, c.updated = campaignCompleted, s.calendar.drawLater(r, c.updated)
 }
 
-// campaignName returns the name of a campaign. It depends only on the arguments, so it never changes.
 func campaignName(s seed, n, profile uint32) string {
 	h := s.roll(kindCampaign, n, 2)
 	if oneIn(h, 9) {
@@ -120,8 +115,7 @@ func (s *campaigns) renderRow(e *enc, n uint32) {
 	e.end()
 }
 
-// renderDetail writes the response of GET /campaigns/{id}. Its questionnaire repeats some texts of
-// the campaign.
+// renderDetail writes the response of GET /campaigns/{id}.
 func (s *campaigns) renderDetail(e *enc, n uint32) {
 	c := &s.all[n]
 	e.begin(kindCampaign, n)
@@ -189,7 +183,6 @@ func (s *campaigns) writeFields(e *enc, c *campaign) {
 	writeProfileRef(e, c.profile)
 }
 
-// writeArticles writes the short forms of a campaign's articles.
 func (s *campaigns) writeArticles(e *enc, c *campaign) {
 	e.arr("articles")
 	for _, n := range c.articles {
@@ -198,8 +191,7 @@ func (s *campaigns) writeArticles(e *enc, c *campaign) {
 	e.close(']')
 }
 
-// renderStatusCounts writes the response of GET /campaigns/{id}/articles/status-count: a map by
-// prefix, or an object with a list.
+// The response of GET /campaigns/{id}/articles/status-count is a map by prefix, or an object with a list.
 func (s *campaigns) renderStatusCounts(e *enc, n uint32) {
 	c := &s.all[n]
 	counts := make([]int64, len(articleStatuses))

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 )
 
-// seed determines all random choices of a world.
 type seed uint64
 
 // kind is a type of record. Ids of different kinds differ.
@@ -54,12 +53,10 @@ func (s seed) rng(index int, k kind) *rand.Rand {
 	return rand.New(rand.NewPCG(mix(uint64(s)^mix(uint64(k))), uint64(int64(index))))
 }
 
-// pick returns the element selected by a roll.
 func pick[T any](items []T, roll uint64) T {
 	return items[(roll>>8)%uint64(len(items))]
 }
 
-// oneIn returns true for one in n rolls.
 func oneIn(roll uint64, n uint64) bool { return (roll>>16)%n == 0 }
 
 // roundByChance rounds an expected number of events up or down at random. The mean is
@@ -93,11 +90,9 @@ func (s seed) appendID(b []byte, k kind, n uint32) []byte {
 	return b
 }
 
-// id returns the id of record n of a kind.
 func (s seed) id(k kind, n uint32) string { return string(s.appendID(nil, k, n)) }
 
-// numberOf returns the number of the record with an id. It returns false if appendID did not create the id
-// for this kind.
+// numberOf returns false if appendID did not create the id for this kind.
 func (s seed) numberOf(k kind, id string) (uint32, bool) {
 	if len(id) != 36 { // a UUID as text
 		return 0, false

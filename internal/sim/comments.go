@@ -15,8 +15,6 @@ type comment struct {
 	replies          []comment
 }
 
-// discussArticle adds a comment or a reply, or edits or archives a comment. In at least three
-// quarters of the calls it does nothing.
 func (s *articles) discussArticle(r *rand.Rand, a *article) {
 	chance := r.IntN(100)
 	if chance < 12 {
@@ -39,7 +37,6 @@ func (s *articles) discussArticle(r *rand.Rand, a *article) {
 	}
 }
 
-// newComment returns a comment created today.
 func (s *articles) newComment(r *rand.Rand, a *article) comment {
 	at := s.calendar.drawLater(r, a.created)
 	a.newestComment++
@@ -49,13 +46,12 @@ func (s *articles) newComment(r *rand.Rand, a *article) comment {
 	}
 }
 
-// commentID returns the id of a comment, which is not a UUID.
+// The id of a comment is not a UUID.
 func commentID(s seed, article, n uint32) string {
 	short := s.roll(kindComment, article, 0) % 46_656 // three digits in base 36
 	return "c" + strconv.FormatUint(short, 36) + "-" + strconv.Itoa(int(n))
 }
 
-// commentView returns the comments of GET /articles/{id}/comments.
 func (s *articles) commentView(n uint32) view {
 	a := &s.all[n]
 	return view{

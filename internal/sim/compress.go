@@ -13,7 +13,6 @@ import (
 // threshold.
 const minCompressed = 256
 
-// compressor compresses responses.
 type compressor struct {
 	encodings []string
 	zstd      *zstd.Encoder
@@ -35,8 +34,7 @@ func newCompressor(configured []string) *compressor {
 	return c
 }
 
-// compress compresses the body of a reply with the first configured encoding that the request
-// accepts. A body of less than minCompressed bytes is not compressed.
+// compress uses the first configured encoding that the request accepts.
 func (c *compressor) compress(out reply, acceptHeaders []string) reply {
 	i := slices.IndexFunc(c.encodings, func(encoding string) bool {
 		return slices.ContainsFunc(acceptHeaders, func(header string) bool { return accepts(header, encoding) })
@@ -57,7 +55,7 @@ func (c *compressor) compress(out reply, acceptHeaders []string) reply {
 	return out
 }
 
-// accepts reports whether an Accept-Encoding header names an encoding. It ignores weights.
+// accepts ignores weights.
 func accepts(header, encoding string) bool {
 	for part := range strings.SplitSeq(header, ",") {
 		name, _, _ := strings.Cut(part, ";")

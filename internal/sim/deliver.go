@@ -51,7 +51,6 @@ func Deliver(ctx context.Context, client *http.Client, url string, d Delivery, s
 	return response.StatusCode, response.Body.Close()
 }
 
-// errNoRecord means that the record of an event does not exist.
 var errNoRecord = errors.New("the demo service has no such record")
 
 // StatusChange returns a delivery with the current status of an article.
@@ -98,7 +97,6 @@ func (s *Service) CommentChange(topic, articleID string, n int) (Delivery, error
 	return s.newDelivery(topic, c.ID+c.Updated+topic, body), nil
 }
 
-// richText returns a text in the rich text format of comments.
 func richText(text string) any {
 	var paragraphs []any
 	for line := range strings.SplitSeq(text, "\n") {
@@ -108,8 +106,7 @@ func richText(text string) any {
 	return map[string]any{"type": "doc", "content": paragraphs}
 }
 
-// newDelivery returns a delivery. Its id is a hash of identity, so repeated deliveries of an event have the
-// same id.
+// The id of a delivery is a hash of identity, so repeated deliveries of an event have the same id.
 func (s *Service) newDelivery(topic, identity string, body map[string]any) Delivery {
 	raw, _ := json.Marshal(body) // cannot fail: body contains only maps, lists, texts and nil
 	sum := sha256.Sum256([]byte(identity))

@@ -74,7 +74,6 @@ type Fault struct {
 	Rewrite func(body []byte) []byte
 }
 
-// faults chooses the fault of each request.
 type faults struct {
 	mu       sync.Mutex // guards the fields below
 	all      []Fault    // no Fault is modified, because requests in progress use pointers to it
@@ -82,7 +81,6 @@ type faults struct {
 	affected []int      // number of requests that each fault affected
 }
 
-// set replaces the faults and resets the counts.
 func (f *faults) set(all []Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -21,7 +21,6 @@ type folder struct {
 	renames          int
 }
 
-// files contains the uploads and their folders.
 type files struct {
 	*world
 	all        []file
@@ -38,7 +37,6 @@ func newFiles(w *world) *files {
 	return s
 }
 
-// newFolder creates a folder. Its created_at is at least earliest.
 func (s *files) newFolder(earliest int64) {
 	n := uint32(len(s.folders))
 	at := s.folderList.nextCreatedAt(earliest)
@@ -46,7 +44,6 @@ func (s *files) newFolder(earliest int64) {
 	s.folderList.add(n)
 }
 
-// newFile uploads a file. Its created_at is at least earliest.
 func (s *files) newFile(r *rand.Rand, earliest int64) {
 	n := uint32(len(s.all))
 	at := s.list.nextCreatedAt(earliest)
@@ -56,8 +53,7 @@ func (s *files) newFile(r *rand.Rand, earliest int64) {
 	s.list.add(n)
 }
 
-// drawFolder returns a random existing folder, or -1 for none. It returns -1 in a third of the cases, and
-// always if there is no folder.
+// drawFolder returns -1 for no folder.
 func (s *files) drawFolder(r *rand.Rand) int64 {
 	if len(s.folderList.numbers) == 0 || r.IntN(3) == 0 {
 		return -1
@@ -65,8 +61,6 @@ func (s *files) drawFolder(r *rand.Rand) int64 {
 	return int64(s.folderList.numbers[r.IntN(len(s.folderList.numbers))])
 }
 
-// stepDay uploads the files of the day. It occasionally moves or deletes a file, and rarely
-// renames a folder.
 func (s *files) stepDay(r *rand.Rand) {
 	for _, earliest := range s.calendar.drawSeconds(r, s.calendar.targetCount(s.opts.Files)-len(s.all)) {
 		s.newFile(r, earliest)
@@ -96,7 +90,6 @@ func fileURL(s seed, n uint32) string {
 	return "https://files.example.com/" + s.id(kindFile, n) + "?sig=a%2Fb%3D"
 }
 
-// renderFile writes a file, in lists and details.
 func (s *files) renderFile(e *enc, n uint32) {
 	f := &s.all[n]
 	e.begin(kindFile, n)
@@ -120,7 +113,6 @@ func (s *files) renderFile(e *enc, n uint32) {
 	e.end()
 }
 
-// renderFileContent writes the response of GET /files/{id}/download.
 func renderFileContent(e *enc, n uint32) {
 	e.b = append(e.b, "%PDF-1.7\n"+fileName(e.s, n)+"\n\x00\xff"...)
 }

@@ -37,7 +37,6 @@ type item struct {
 	nextDay          int    // day of the next event; never after the last one
 }
 
-// items contains the order items and their commissions.
 type items struct {
 	*world
 	all        []item
@@ -45,7 +44,6 @@ type items struct {
 	unassigned [][]uint32 // items that still need an article, by profile; add-ons need none
 }
 
-// newItem creates the item of one line of a paid order.
 func (s *items) newItem(r *rand.Rand, o *order, lineIndex int, at int64) uint32 {
 	n := uint32(len(s.all))
 	l := o.lines[lineIndex]
@@ -63,21 +61,17 @@ func (s *items) newItem(r *rand.Rand, o *order, lineIndex int, at int64) uint32 
 	return n
 }
 
-// takeUnassigned removes the oldest item from the unassigned items of a profile and returns it.
 func (s *items) takeUnassigned(profile uint32) uint32 {
 	n := s.unassigned[profile][0]
 	s.unassigned[profile] = s.unassigned[profile][1:]
 	return n
 }
 
-// assignArticle links an item to its new article.
 func (s *items) assignArticle(n uint32, a *article) {
 	it := &s.all[n]
 	it.article, it.campaign, it.updated = int64(a.n), a.campaign, max(a.created, it.updated+1)
 }
 
-// stepDay advances the commissions that are due. A commission is pending, on hold in some cases,
-// then approved, paid and accounted. A few commissions are refunded instead.
 func (s *items) stepDay(r *rand.Rand) {
 	for i := range s.all {
 		if it := &s.all[i]; it.nextDay <= s.calendar.day {
@@ -149,7 +143,6 @@ func (s *items) renderRow(e *enc, n uint32) {
 	e.end()
 }
 
-// writeCommission writes the fields that change with the commission.
 func (it *item) writeCommission(e *enc) {
 	e.money("commission_amount", it.commission)
 	e.when("commission_date_paid", it.commissionPaidAt)
@@ -179,8 +172,7 @@ func (it *item) writeCommission(e *enc) {
 	}
 }
 
-// writeCosts writes the costs. For an accounted item it also writes the vendor's invoice. Most items
-// have a positive margin. A few vendors cost more than the sale price.
+// Most items have a positive margin. A few vendors cost more than the sale price.
 func (it *item) writeCosts(e *enc, l line) {
 	vendorPerMille := int64(420 + e.s.roll(kindItem, it.n, vendorSalt)%200)
 	if vendorPerMille%16 == 0 {
@@ -202,10 +194,8 @@ func (it *item) writeCosts(e *enc, l line) {
 	e.optStr("vendor_invoice_url", "https://billing.example.com/v/"+strconv.Itoa(int(it.n)))
 }
 
-// isResold reports whether a reseller gets a share of the item.
 func (it *item) isResold(s seed) bool { return oneIn(s.roll(kindItem, it.n, resellerSalt), 5) }
 
-// writeArticle writes the article of the item, if there is one.
 func (it *item) writeArticle(e *enc, profile uint32) {
 	if it.article < 0 {
 		e.null("article_id")
@@ -265,7 +255,6 @@ func (s *items) profileView(profile uint32) view {
 	return view{numbers: numbers, reversed: true, kind: kindItem, render: s.renderProfileRow}
 }
 
-// payOrder marks an order as paid at the given time or later, and creates its items.
 func (s *items) payOrder(r *rand.Rand, o *order, at int64) {
 	at = s.list.nextCreatedAt(at)
 	o.status, o.paid, o.updated = orderPaid, at, at

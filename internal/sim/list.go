@@ -29,7 +29,6 @@ func (l *list) nextCreatedAt(earliest int64) int64 {
 	return l.newestAt
 }
 
-// add adds a record: as the newest record, or at a random position if rng is set.
 func (l *list) add(n uint32) {
 	if l.rng == nil {
 		l.numbers = append(l.numbers, n)
@@ -38,8 +37,7 @@ func (l *list) add(n uint32) {
 	l.numbers = slices.Insert(l.numbers, l.rng.IntN(len(l.numbers)+1), n)
 }
 
-// addSimultaneous adds records with the same created_at. The endpoint lists them in ascending order
-// of their ids.
+// addSimultaneous adds records with the same created_at, so that their ids are listed in ascending order.
 func (l *list) addSimultaneous(added []uint32, s seed, k kind) {
 	added = slices.Clone(added)
 	slices.SortFunc(added, func(a, b uint32) int { return cmp.Compare(s.id(k, b), s.id(k, a)) })
@@ -48,7 +46,6 @@ func (l *list) addSimultaneous(added []uint32, s seed, k kind) {
 	}
 }
 
-// remove deletes a record from the list. Other records may still refer to it.
 func (l *list) remove(n uint32) {
 	l.numbers = slices.DeleteFunc(l.numbers, func(m uint32) bool { return m == n })
 	if l.removed == nil {
@@ -63,13 +60,11 @@ func (l *list) selectRecords(count int, keep func(n uint32) bool) []uint32 {
 	return slices.DeleteFunc(countTo(count), func(n uint32) bool { return l.removed[n] || !keep(n) })
 }
 
-// shuffle puts the list into a stable pseudorandom order.
 func (l *list) shuffle(r *rand.Rand) {
 	l.rng = r
 	r.Shuffle(len(l.numbers), func(i, j int) { l.numbers[i], l.numbers[j] = l.numbers[j], l.numbers[i] })
 }
 
-// mark stores the set of the listed records.
 func (l *list) mark() {
 	l.marked = make(map[uint32]bool, len(l.numbers))
 	for _, n := range l.numbers {
@@ -77,7 +72,6 @@ func (l *list) mark() {
 	}
 }
 
-// countTo returns 0, 1, 2 up to count-1.
 func countTo(count int) []uint32 {
 	numbers := make([]uint32, count)
 	for i := range numbers {
@@ -93,9 +87,6 @@ type view struct {
 	kind     kind
 	render   func(e *enc, n uint32)
 }
-
-// len returns the number of records before paging.
-func (v view) len() int { return len(v.numbers) }
 
 // at returns the number of the i-th record in listing order.
 func (v view) at(i int) uint32 {

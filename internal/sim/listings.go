@@ -34,8 +34,7 @@ func newProducts(w *world) *products {
 	return s
 }
 
-// stepDay changes prices, and withdraws and adds listings. It also changes the authority of channels,
-// which changes the rows of their listings.
+// A changed authority of a channel changes the rows of its listings.
 func (s *products) stepDay(r *rand.Rand) {
 	listedCount := len(s.onSale.numbers)
 	if listedCount == 0 {
@@ -123,7 +122,6 @@ func (s *products) renderOutletListing(e *enc, n uint32) {
 	e.end()
 }
 
-// categoryView returns the categories of GET /products/categories.
 func (s *products) categoryView() view {
 	counts := make([]int64, len(productTypes))
 	for _, n := range s.onSale.numbers {

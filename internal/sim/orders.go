@@ -35,10 +35,8 @@ type line struct {
 	item     int64 // order item, or -1 before the payment
 }
 
-// salePrice returns the price of the line for the client.
 func (l line) salePrice() micros { return l.price * micros(l.quantity) }
 
-// orders contains the orders.
 type orders struct {
 	*world
 	all  []order
@@ -79,8 +77,7 @@ func (s *orders) newOrder(r *rand.Rand, earliest int64) uint32 {
 	return n
 }
 
-// computeAmounts computes the amounts of an order. The total is exactly the subtotal and the fee, less the
-// discount and the credits.
+// The total is exactly the subtotal and the fee, less the discount and the credits.
 func (o *order) computeAmounts(roll uint64) {
 	for _, l := range o.lines {
 		o.subtotal += l.salePrice()
@@ -95,8 +92,6 @@ func (o *order) computeAmounts(roll uint64) {
 	o.total = o.subtotal + o.fee - o.discount - o.credits
 }
 
-// stepDay creates the orders of the day. It also performs the events of the day: an order is paid,
-// fulfilled or cancelled.
 func (s *orders) stepDay(r *rand.Rand) {
 	if len(s.products.onSale.numbers) > 0 {
 		for _, earliest := range s.calendar.drawSeconds(r, s.calendar.targetCount(s.opts.Orders)-len(s.all)) {
@@ -162,7 +157,6 @@ func (s *orders) renderDetail(e *enc, n uint32) {
 	e.end()
 }
 
-// writeFields writes the common fields of the list and the detail.
 func (o *order) writeFields(e *enc) {
 	e.id("id", kindOrder, o.n)
 	e.id("profile_id", kindProfile, o.profile)

@@ -6,7 +6,6 @@ import (
 	"strings"
 )
 
-// channel is a publication channel of an outlet.
 type channel struct {
 	n                  uint32
 	channelType        string
@@ -16,7 +15,6 @@ type channel struct {
 	disclaimer         int
 }
 
-// outlet is a publication.
 type outlet struct {
 	n                uint32
 	name             string
@@ -27,7 +25,6 @@ type outlet struct {
 	edits            int // changes that no list shows
 }
 
-// outlets contains the publications and their channels.
 type outlets struct {
 	*world
 	all []outlet
@@ -115,13 +112,11 @@ func (c *channel) writeListing(e *enc) {
 	}
 }
 
-// writeSite writes the website fields of an outlet.
 func (o *outlet) writeSite(e *enc) {
 	e.optStr("website_url", "https://outlet-"+strconv.Itoa(int(o.n))+".example.com/?ref=a&b=<c>")
 	e.optStr("logo", "https://cdn.example.com/logos/"+strconv.Itoa(int(o.n))+".png")
 }
 
-// writePlace writes the location of an outlet.
 func (o *outlet) writePlace(e *enc) {
 	e.optStr("city", o.place.name)
 	e.optStr("state", o.place.state)
@@ -130,7 +125,6 @@ func (o *outlet) writePlace(e *enc) {
 
 func (o *outlet) writeIndexed(e *enc) { e.optFlag("is_indexed", o.n%5 != 0) }
 
-// writeTags writes the tags as strings, as objects, or as a mix.
 func (o *outlet) writeTags(e *enc) {
 	e.arr("tags")
 	for i, tag := range o.tags {
@@ -146,7 +140,6 @@ func (o *outlet) writeTags(e *enc) {
 	e.close(']')
 }
 
-// writeMeasures writes the do-follow flag, the authority and the ranking of a channel.
 func (c *channel) writeMeasures(e *enc) {
 	if c.n%11 == 0 {
 		e.null("is_do_follow")
@@ -157,14 +150,12 @@ func (c *channel) writeMeasures(e *enc) {
 	e.num("domain_ranking", c.ranking)
 }
 
-// writeFlatDisclaimer writes the disclaimer as two flat fields of a channel.
 func (c *channel) writeFlatDisclaimer(e *enc) {
 	d := disclaimers[c.disclaimer]
 	e.str("disclaimer_name", d.name)
 	e.strOrNull("disclaimer_description", d.description)
 }
 
-// writeDisclaimer writes the fields of a disclaimer record.
 func writeDisclaimer(e *enc, n uint32) {
 	d := disclaimers[n]
 	e.id("id", kindDisclaimer, n)
@@ -172,7 +163,7 @@ func writeDisclaimer(e *enc, n uint32) {
 	e.strOrNull("description", d.description)
 }
 
-// writeRef writes an embedded outlet. If lean is true, the outlet has only id and name.
+// If lean is true, the outlet has only id and name.
 func (s *outlets) writeRef(e *enc, n uint32, lean bool) {
 	e.obj("outlet")
 	s.writeRefFields(e, n, lean)
@@ -212,7 +203,6 @@ func (s *outlets) renderDetail(e *enc, n uint32) {
 	e.end()
 }
 
-// writeDetail writes a channel within the outlet's detail.
 func (c *channel) writeDetail(e *enc, o *outlet) {
 	e.b = append(e.b, '{')
 	e.id("id", kindChannel, c.n)
@@ -292,7 +282,6 @@ func (s *outlets) locationsOf(key string, field func(city) string) func(*enc, st
 	}
 }
 
-// tagView returns the tags, which have no id, in a fixed order.
 func tagView() view {
 	return view{numbers: countTo(len(tagNames)), render: func(e *enc, n uint32) {
 		e.b = append(e.b, '{')
@@ -301,7 +290,6 @@ func tagView() view {
 	}}
 }
 
-// disclaimerView returns the disclaimers of GET /outlet-disclaimers.
 func disclaimerView() view {
 	return view{numbers: countTo(len(disclaimers)), kind: kindDisclaimer, render: func(e *enc, n uint32) {
 		e.begin(kindDisclaimer, n)

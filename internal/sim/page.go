@@ -9,10 +9,8 @@ import (
 // defaultLimit is the page size of requests without a limit (spec 4.1).
 const defaultLimit = 25
 
-// errBadQuery causes a response with status 400.
 var errBadQuery = errors.New("limit and page must be whole numbers from 1")
 
-// parsePositive parses a positive integer. An empty text means the default.
 func parsePositive(text string, fallback int) (int, error) {
 	if text == "" {
 		return fallback, nil
@@ -39,14 +37,14 @@ func (rt *route) writeList(e *enc, v view, query url.Values, fault *Fault, opts 
 	if rt.anyEnvelope && opts.Envelope != EnvelopeMixed {
 		envelope = opts.Envelope
 	}
-	from, to := 0, v.len()
+	from, to := 0, len(v.numbers)
 	if envelope == EnvelopePaginated || rt.anyEnvelope && opts.PagesWithoutTotals {
 		servedPage := page
 		if fault.Kind == FaultSamePage {
 			servedPage = 1
 		}
-		from = min(min(servedPage-1, v.len())*limit, v.len())
-		to = min(from+limit, v.len())
+		from = min(min(servedPage-1, len(v.numbers))*limit, len(v.numbers))
+		to = min(from+limit, len(v.numbers))
 	}
 	// Worlds with odd seeds have the totals before the records, because the spec does not define
 	// the order of fields.
@@ -56,7 +54,7 @@ func (rt *route) writeList(e *enc, v view, query url.Values, fault *Fault, opts 
 	} else {
 		e.b = append(e.b, '{')
 		if envelope == EnvelopePaginated && totalsFirst {
-			writeTotals(e, v.len(), limit, page, fault)
+			writeTotals(e, len(v.numbers), limit, page, fault)
 		}
 		e.arr("records")
 	}
@@ -65,7 +63,7 @@ func (rt *route) writeList(e *enc, v view, query url.Values, fault *Fault, opts 
 	}
 	e.close(']')
 	if envelope == EnvelopePaginated && !totalsFirst {
-		writeTotals(e, v.len(), limit, page, fault)
+		writeTotals(e, len(v.numbers), limit, page, fault)
 	}
 	if envelope != EnvelopeArray {
 		e.end()
@@ -73,7 +71,6 @@ func (rt *route) writeList(e *enc, v view, query url.Values, fault *Fault, opts 
 	return nil
 }
 
-// writeTotals writes the totals and the page numbers.
 func writeTotals(e *enc, total, limit, page int, fault *Fault) {
 	if fault.Kind == FaultTotals {
 		total = max(0, total+fault.Delta)

@@ -31,7 +31,6 @@ type products struct {
 	outletListings list // GET /outlets
 }
 
-// addProduct adds a product created at a Unix time.
 func (s *products) addProduct(created int64) uint32 {
 	s.all = append(s.all, product{created: created, updated: created})
 	return uint32(len(s.all) - 1)
@@ -43,7 +42,6 @@ func (s *products) changePrice(n uint32) {
 	s.updateToday(n)
 }
 
-// withdrawProduct withdraws a product today.
 func (s *products) withdrawProduct(n uint32) {
 	s.all[n].isWithdrawn = true
 	s.updateToday(n)
@@ -82,7 +80,6 @@ func (s *products) renderDetail(e *enc, n uint32) {
 	e.end()
 }
 
-// nameOf returns the name of a product: its type and the name of its outlet.
 func (s *products) nameOf(n uint32, t traits) string {
 	name := productTypes[t.typeIndex].label + " in " + s.outlets.all[t.outlet].name
 	if round := n / uint32(len(s.outlets.all)); round > 0 {
@@ -108,8 +105,6 @@ func (s *products) writeHead(e *enc, n uint32, t traits) {
 	e.optFlag("is_featured", t.roll>>50%9 == 0)
 }
 
-// writeDescription writes a unique sentence about the placement, and then two to five of
-// ten fixed sentences.
 func (s *products) writeDescription(e *enc, t traits) {
 	facts := mix(t.roll)
 	first := fmt.Sprintf("%s counted %d visits last month, %d %% of them by search; rate card %s. ",
@@ -123,7 +118,6 @@ func (s *products) writeDescription(e *enc, t traits) {
 	e.b = append(e.b, '"', ',')
 }
 
-// writeExampleLinks writes up to two links, as texts or as objects.
 func writeExampleLinks(e *enc, n uint32, t traits) {
 	e.arr("example_links")
 	for i := range t.roll >> 36 % 3 {
@@ -158,8 +152,6 @@ func (s *products) writePrices(e *enc, n uint32, t traits) {
 	e.close(']')
 }
 
-// writePrice writes a price. The amount is a number or a text. In a few prices the currency is absent or the
-// tier is null.
 func writePrice(e *enc, amount micros, currency, tier string, roll uint64) {
 	e.b = append(e.b, '{')
 	e.key("unit_amount")
@@ -181,8 +173,7 @@ func writePrice(e *enc, amount micros, currency, tier string, roll uint64) {
 	e.end()
 }
 
-// writeIncludes writes the included placements: a list, an empty list or null. It omits the
-// field for an eighth of the products.
+// An eighth of the products have no field includes.
 func (s *products) writeIncludes(e *enc, roll uint64) {
 	switch roll >> 8 % 8 {
 	case 0:
@@ -194,7 +185,6 @@ func (s *products) writeIncludes(e *enc, roll uint64) {
 	s.writeIncludeList(e, roll)
 }
 
-// writeIncludeList writes a list of up to three included placements.
 func (s *products) writeIncludeList(e *enc, roll uint64) {
 	e.arr("includes")
 	for i := range roll >> 8 % 4 {

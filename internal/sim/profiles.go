@@ -11,13 +11,11 @@ const (
 	teamEmail = "team@example.com"
 )
 
-// profile is a client for whom the partner buys.
 type profile struct {
 	n                             uint32
 	created, updated, generatedAt int64
 }
 
-// profiles contains the clients.
 type profiles struct {
 	*world
 	all []profile
@@ -33,8 +31,6 @@ func newProfiles(w *world) *profiles {
 	return s
 }
 
-// profileName returns the name of a company, with a number if there are more profiles than
-// names.
 func profileName(n uint32) string {
 	name := companies[int(n)%len(companies)]
 	if round := int(n) / len(companies); round > 0 {
@@ -43,7 +39,6 @@ func profileName(n uint32) string {
 	return name
 }
 
-// stepDay changes the overview of one profile every few days.
 func (s *profiles) stepDay(r *rand.Rand) {
 	if len(s.all) == 0 || r.IntN(4) > 0 {
 		return
@@ -103,7 +98,6 @@ func (s *profiles) renderRow(e *enc, n uint32) {
 	e.end()
 }
 
-// writeProfileRef writes an embedded profile.
 func writeProfileRef(e *enc, n uint32) {
 	e.obj("profile")
 	e.id("id", kindProfile, n)
@@ -112,12 +106,10 @@ func writeProfileRef(e *enc, n uint32) {
 	e.end()
 }
 
-// teamView returns all profiles, since there is one team.
 func (s *profiles) teamView(uint32) view {
 	return view{numbers: countTo(len(s.all)), reversed: true, kind: kindProfile, render: s.renderRow}
 }
 
-// isTeam reports whether n is the number of the team.
 func isTeam(n uint32) bool { return n == 0 }
 
 func (s *profiles) hasProfile(n uint32) bool { return int(n) < len(s.all) }

@@ -25,7 +25,6 @@ type enc struct {
 	fullOutlets bool
 }
 
-// begin opens a top-level record and sets its roll.
 func (e *enc) begin(k kind, n uint32) {
 	e.roll = e.s.roll(k, n, 1)
 	e.escape = oneIn(e.roll, 8)
@@ -40,7 +39,6 @@ func (e *enc) withRollOf(k kind, n uint32, write func()) {
 	e.roll = outer
 }
 
-// end closes an object.
 func (e *enc) end() { e.close('}') }
 
 // close writes a closing bracket and removes the comma before it.
@@ -53,7 +51,6 @@ func (e *enc) close(bracket byte) {
 	e.b = append(e.b, ',')
 }
 
-// trim removes the comma after a complete document.
 func (e *enc) trim() {
 	if last := len(e.b) - 1; last >= 0 && e.b[last] == ',' {
 		e.b = e.b[:last]
@@ -88,13 +85,11 @@ func (e *enc) raw(key, json string) {
 
 func (e *enc) null(key string) { e.raw(key, "null") }
 
-// str writes a string field.
 func (e *enc) str(key, value string) {
 	e.key(key)
 	e.value(value)
 }
 
-// strOrNull writes a string field, or null for an empty string.
 func (e *enc) strOrNull(key, value string) {
 	if value == "" {
 		e.null(key)
@@ -108,7 +103,6 @@ func (e *enc) value(s string) {
 	e.b = append(appendString(e.b, s, e.escape), ',')
 }
 
-// num writes an integer field.
 func (e *enc) num(key string, n int64) {
 	e.key(key)
 	e.b = append(strconv.AppendInt(e.b, n, 10), ',')
@@ -119,7 +113,6 @@ func (e *enc) flag(key string, v bool) {
 	e.b = append(strconv.AppendBool(e.b, v), ',')
 }
 
-// id writes the id of record n of a kind.
 func (e *enc) id(key string, k kind, n uint32) {
 	e.key(key)
 	e.b = append(e.b, '"')
@@ -164,21 +157,18 @@ func (e *enc) optStr(key, value string) {
 	}
 }
 
-// optNum writes an optional integer.
 func (e *enc) optNum(key string, n int64) {
 	if e.optional(key) {
 		e.num(key, n)
 	}
 }
 
-// optFlag writes an optional boolean.
 func (e *enc) optFlag(key string, v bool) {
 	if e.optional(key) {
 		e.flag(key, v)
 	}
 }
 
-// optMoney writes an optional amount.
 func (e *enc) optMoney(key string, m micros) {
 	if e.optional(key) {
 		e.money(key, m)

@@ -9,7 +9,6 @@ import (
 
 const jsonMime = "application/json"
 
-// cut is the way in which a response is cut off.
 type cut int
 
 const (
@@ -19,7 +18,6 @@ const (
 	cutHalfByClose     // closes the connection in the middle of the body
 )
 
-// reply is a response before it is sent.
 type reply struct {
 	status     int
 	mime       string
@@ -86,7 +84,6 @@ func (out reply) send(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// waitFor sleeps. It returns false if the client disconnects.
 func waitFor(r *http.Request, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

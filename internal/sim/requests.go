@@ -22,7 +22,6 @@ type Stats struct {
 	Routes map[string]int
 }
 
-// requestLog lists the requests since the start or the last ResetRequests.
 type requestLog struct {
 	mu  sync.Mutex
 	log []Request

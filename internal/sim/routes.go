@@ -138,7 +138,6 @@ func (w *world) contentRoutes() []route {
 	}
 }
 
-// wholeList returns the list function of an endpoint without a parent.
 func wholeList(l *list, k kind, render func(e *enc, n uint32)) func(string) (view, bool) {
 	return withoutParent(func() view { return view{numbers: l.numbers, reversed: true, kind: k, render: render} })
 }
@@ -168,7 +167,7 @@ func (w *world) byID(k kind, has func(n uint32) bool, render func(e *enc, n uint
 	}
 }
 
-// renderToken writes the response of GET /auth/token. The spec does not show the types of some fields.
+// The spec does not show the types of some fields.
 func (w *world) renderToken(e *enc, _ string) bool {
 	e.b = append(e.b, '{')
 	e.str("source", "api_token")
@@ -184,8 +183,7 @@ func (w *world) renderToken(e *enc, _ string) bool {
 	return true
 }
 
-// findRoute returns the first route that matches a path, or nil, and the value of its
-// parameter.
+// findRoute returns the first route that matches a path, or nil, and the value of its parameter.
 func (s *Service) findRoute(path string) (matched *route, id string) {
 	segments := strings.Split(path, "/")
 	for i := range s.routes {

@@ -60,8 +60,8 @@ func (s *Service) respond(r *http.Request, rt *route, id string, fault *Fault) r
 	return fault.applyTo(out)
 }
 
-// checkRateLimit returns the waiting time in whole seconds and true if the rate limit is reached.
-// Otherwise it counts the request as accepted.
+// checkRateLimit counts an accepted request. It returns the waiting time of a rejected one in whole
+// seconds.
 func (s *Service) checkRateLimit() (retryAfter string, isLimited bool) {
 	if s.limiter == nil {
 		return "", false
@@ -76,8 +76,6 @@ func (s *Service) checkRateLimit() (retryAfter string, isLimited bool) {
 	return strconv.Itoa(int(math.Ceil(delay.Seconds()))), true
 }
 
-// rejectRequest returns the error reply to a request with a wrong token, an unknown path or a missing
-// scope. It returns false for all other requests.
 func (s *Service) rejectRequest(r *http.Request, rt *route) (reply, bool) {
 	s.mu.RLock()
 	token := s.token
@@ -124,7 +122,6 @@ func (s *Service) renderReply(query url.Values, rt *route, id string, fault *Fau
 	return out
 }
 
-// errNotLoopback is the error for an address that other machines can reach.
 var errNotLoopback = errors.New("the demo service listens on loopback addresses only")
 
 // Serve listens on a loopback address, 127.0.0.1:0 if addr is empty, until ctx ends or stop

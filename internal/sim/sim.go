@@ -127,9 +127,9 @@ func (s *Service) Records(path string) []json.RawMessage {
 	if !ok {
 		return nil
 	}
-	records := make([]json.RawMessage, 0, v.len())
+	records := make([]json.RawMessage, 0, len(v.numbers))
 	e := enc{s: s.world.seed}
-	for i := range v.len() {
+	for i := range len(v.numbers) {
 		e.b = e.b[:0]
 		v.render(&e, v.at(i))
 		e.trim()
@@ -172,7 +172,7 @@ func (s *Service) Survivors(path string) []string {
 	defer s.mu.RUnlock()
 	v, _ := rt.list("")
 	var ids []string
-	for i := range v.len() {
+	for i := range len(v.numbers) {
 		if n := v.at(i); rt.churnedList.marked[n] {
 			ids = append(ids, s.world.seed.id(v.kind, n))
 		}

@@ -54,7 +54,6 @@ type ValueFault struct {
 	Field string
 }
 
-// distort applies the value faults of the current day to a response of a route.
 func (w *world) distort(document []byte, rt *route) []byte {
 	var today []ValueFault
 	for _, f := range w.valueFaults {
@@ -90,7 +89,6 @@ func (w *world) distort(document []byte, rt *route) []byte {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
 }
 
-// affects reports whether a record is in the affected share.
 func (f ValueFault) affects(record map[string]any) bool {
 	id, _ := record["id"].(string)
 	if f.Share <= 0 || id == "" {
@@ -173,7 +171,6 @@ func (f ValueFault) distortScalar(w *world, pattern, within, key string, value a
 	return value
 }
 
-// orderAmounts are the amount fields of orders and order items.
 var orderAmounts = []string{
 	"total", "subtotal", "processing_fee", "discount", "credits_applied", "price", "sale_price", "product_price",
 	"commission_amount", "internal_cost", "reseller_price", "vendor_cost",
@@ -189,7 +186,6 @@ func scale(amount string, numerator, denominator int64) json.Number {
 	return json.Number(value.FloatString(6))
 }
 
-// addDay adds a day to a time. It returns other texts unchanged.
 func addDay(text string) string {
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999"} {
 		if at, err := time.Parse(layout, text); err == nil {

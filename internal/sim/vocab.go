@@ -44,7 +44,6 @@ var cities = []city{
 	{"India", "IN", "Maharashtra", "Mumbai"},
 }
 
-// mastheads and beats are combined into names of outlets.
 var mastheads = []string{
 	"Times", "Herald", "Post", "Chronicle", "Gazette", "Tribune", "Journal",
 	"Observer", "Ledger", "Wire", "Insider", "Review", "Dispatch", "Signal",
@@ -55,7 +54,6 @@ var beats = []string{
 	"Green", "Sports", "Travel", "Legal", "Crypto",
 }
 
-// tagNames are the names in GET /tags.
 var tagNames = []string{
 	"Technology", "Finance", "Health & Wellness", "Startups", "Crypto/Web3",
 	"Lifestyle", "Travel", "Sports", "B2B", "Künstliche Intelligenz",
@@ -142,7 +140,6 @@ var people = []person{
 	{"Ivy", "\"The Pen\" Jones"},
 }
 
-// fullName joins the first and last name.
 func fullName(p person) string {
 	if p.last == "" {
 		return p.first
@@ -150,7 +147,6 @@ func fullName(p person) string {
 	return p.first + " " + p.last
 }
 
-// companies are used as names of profiles.
 var companies = []string{
 	"Northwind Robotics", "Blue Fjord Energy", "Kumo Analytics", "Acme & Söhne GmbH",
 	"Tiny Giants, Inc.", "<Null> Labs", "Ōkami Games", "Vela Health", "Solstice \"Sun\" Foods",
@@ -163,7 +159,6 @@ var topics = []string{
 	"Market report", "Hiring push", "Expansion", "Award", "Opinion",
 }
 
-// remarks are the texts of comments and of notes on statuses.
 var remarks = []string{
 	"Please use the new logo.", "Looks good to me 👍",
 	"The second paragraph needs a source:\nhttps://example.com/report?a=1&b=2",

@@ -22,7 +22,6 @@ type world struct {
 	campaigns *campaigns
 }
 
-// newWorld returns the world on day 0, after a simulation of the history.
 func newWorld(opts Options) *world {
 	w := &world{opts: opts, seed: seed(opts.Seed), calendar: newCalendar(opts)}
 	w.outlets = newOutlets(w)
@@ -52,7 +51,6 @@ func (w *world) churnedLists() []*list {
 	}
 }
 
-// stepDay simulates one day.
 func (w *world) stepDay() {
 	w.calendar.day++
 	day := w.calendar.day
