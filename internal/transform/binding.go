@@ -14,9 +14,6 @@ import (
 type Binding struct {
 	stream stream.Stream
 	tables []*layout
-	// fields contains all fields of all nodes by id, and nil for the ids of nodes. Nodes and fields have
-	// distinct ids because both are indexes of rowReader.likelyNext.
-	fields []*field
 	// list is the name of the list in the response.
 	list string
 	// requireOne are the columns of which at least one must have a value in each record.
@@ -63,13 +60,9 @@ type layout struct {
 	parents []inherited
 	// keySources are columns of the enclosing row that replace a missing key.
 	keySources []int
-	// inheritedKeys are the columns that child rows inherit for their keys.
-	inheritedKeys []int
-	consts        []constant
+	consts     []constant
 	// Indexes of columns, or -1. value is for rows sent as scalars, prefix and statusID are for status counts.
 	position, value, param, prefix, statusID, extra, created int
-	// fieldCount is the number of distinct fields, the size of the set seenFields.
-	fieldCount int
 	// link tables do not keep unknown fields.
 	link bool
 	// privateCols are the private columns.
@@ -118,23 +111,17 @@ type constant struct {
 // node is an object within a row: the record or item itself, or an object whose fields are
 // columns with a common prefix.
 type node struct {
-	id     int
 	prefix string
 	fields map[string]*field
 }
 
 // field is a known member of a node. The JSON type of the value decides how it is read.
 type field struct {
-	id   int
 	name string
-	// quoted is the name as it usually occurs in a body, with quotes and colon.
-	quoted string
-	// bit is the index of the field in seenFields.
-	bit int
+	// index is the number of the field in its node, from 0.
+	index int
 	// col is the column for scalars, or -1.
 	col int
-	// takesText means that a string goes to col even if the field also accepts an object.
-	takesText bool
 	// group is the node for objects.
 	group *node
 	// child is the index of the table for the rows of a list or object, or -1.
@@ -151,9 +138,8 @@ type field struct {
 // treeBuilder builds the object tree of a table from its column names. Each underscore may
 // separate an object from its field; only a body shows which underscores do.
 type treeBuilder struct {
-	binding *Binding
-	layout  *layout
-	nodes   map[string]*node // by prefix
+	layout *layout
+	nodes  map[string]*node // by prefix
 }
 
 // nodeAt returns the node whose fields are the columns that start with a prefix.
@@ -161,7 +147,7 @@ func (b *treeBuilder) nodeAt(prefix string) *node {
 	if n, ok := b.nodes[prefix]; ok {
 		return n
 	}
-	n := &node{id: b.newID(nil), prefix: prefix, fields: map[string]*field{}}
+	n := &node{prefix: prefix, fields: map[string]*field{}}
 	b.nodes[prefix] = n
 	for i, c := range b.layout.cols {
 		if rest, ok := strings.CutPrefix(c.name, prefix); ok && rest != "" && b.isBindable(i) {
@@ -177,7 +163,7 @@ func (b *treeBuilder) nodeAt(prefix string) *node {
 func (b *treeBuilder) bindColumn(n *node, rest string, col int) {
 	f := b.fieldNamed(n, rest)
 	f.union = b.layout.unionAt(col)
-	b.setColumn(f, col)
+	f.col = col
 	f.alias = b.layout.cols[col].hasObjectAfter(len(n.prefix))
 	if b.layout.cols[col].kind == text {
 		f.group = b.nodeAt(n.prefix + rest + "_")
@@ -195,10 +181,6 @@ func (c *columnLayout) hasObjectAfter(prefixLen int) bool {
 	return strings.ReplaceAll(c.path, ".", "_") == c.name && strings.Contains(c.path[prefixLen:], ".")
 }
 
-func (b *treeBuilder) setColumn(f *field, col int) {
-	f.col, f.takesText = col, b.layout.cols[col].kind == text && f.union == nil
-}
-
 // bindName assigns the field "name" of an object to the text column of the object: a disclaimer is a
 // text or an object with a name. If the table has a column for the name, or the text column belongs to
 // the key, bindName does nothing.
@@ -209,7 +191,7 @@ func (b *treeBuilder) bindName(n *node) {
 		return
 	}
 	if l.columnIndex(n.prefix+"name") < 0 {
-		b.setColumn(b.fieldNamed(n, "name"), textCol)
+		b.fieldNamed(n, "name").col = textCol
 	}
 }
 
@@ -221,8 +203,7 @@ func (b *treeBuilder) aliasID(column string) error {
 	col, err := b.layout.findColumn(column, "ID")
 	if err == nil {
 		f := b.fieldNamed(b.layout.root, "id")
-		f.alias = true
-		b.setColumn(f, col)
+		f.col, f.alias = col, true
 	}
 	return err
 }
@@ -232,16 +213,9 @@ func (b *treeBuilder) fieldNamed(n *node, name string) *field {
 	if f, ok := n.fields[name]; ok {
 		return f
 	}
-	f := &field{name: name, quoted: `"` + name + `":`, bit: b.layout.fieldCount, col: -1, child: -1}
-	f.id = b.newID(f)
-	b.layout.fieldCount++
+	f := &field{name: name, index: len(n.fields), col: -1, child: -1}
 	n.fields[name] = f
 	return f
-}
-
-func (b *treeBuilder) newID(f *field) int {
-	b.binding.fields = append(b.binding.fields, f)
-	return len(b.binding.fields) - 1
 }
 
 // isBindable reports whether fields can be assigned to the column. All other columns are computed by

@@ -43,7 +43,7 @@ func (b *Binding) compileTable(i int, t stream.Table, d stream.Definition) error
 		return err
 	}
 	b.tables = append(b.tables, l)
-	tree := treeBuilder{binding: b, layout: l, nodes: map[string]*node{}}
+	tree := treeBuilder{layout: l, nodes: map[string]*node{}}
 	l.root = tree.nodeAt("")
 	if err := tree.aliasID(t.ID); err != nil {
 		return err
@@ -204,7 +204,7 @@ func (b *Binding) nestTable(l *layout, t stream.Table, d stream.Definition) erro
 	}
 	l.localPath = path
 	parts := strings.Split(path, ".")
-	tree := treeBuilder{binding: b, layout: up, nodes: up.root.collectNodes(map[string]*node{})}
+	tree := treeBuilder{layout: up, nodes: up.root.collectNodes(map[string]*node{})}
 	n := up.root
 	for _, part := range parts[:len(parts)-1] {
 		f := tree.fieldNamed(n, part)
@@ -215,11 +215,11 @@ func (b *Binding) nestTable(l *layout, t stream.Table, d stream.Definition) erro
 	}
 	last := parts[len(parts)-1]
 	f := tree.fieldNamed(n, last)
-	f.child, f.takesText = l.index, false
+	f.child = l.index
 	if l.name == up.name {
 		// A table can contain rows of itself, one level deep. The inner rows have the same
 		// list, always empty, so its field gets no child table.
-		(&treeBuilder{binding: b, layout: l}).fieldNamed(l.root, last)
+		(&treeBuilder{layout: l}).fieldNamed(l.root, last)
 	}
 	return nil
 }
@@ -252,9 +252,6 @@ func (l *layout) pairParents(t stream.Table, d stream.Definition, up *layout) er
 		}
 		c, _ := d.Column(name)
 		l.parents = append(l.parents, inherited{col: col, from: from, mayNameParent: c.Path() != "" && !slices.Contains(t.Key, name)})
-		if !slices.Contains(up.inheritedKeys, from) {
-			up.inheritedKeys = append(up.inheritedKeys, from)
-		}
 	}
 	for _, name := range t.KeyFrom {
 		col, err := up.findColumn(name, "KeyFrom")

@@ -86,7 +86,7 @@ func (a *bodyReader) readCountObject(name, path string) error {
 	}
 	// A member "error" whose value is a number or an object is a status of this name.
 	if path == "" && slices.ContainsFunc(all, func(e rawMember) bool {
-		return isError(string(e.name), e.raw) && (e.raw[0] == '"' || e.raw[0] == 't')
+		return isError(e.name, e.raw) && (e.raw[0] == '"' || e.raw[0] == 't')
 	}) {
 		return fmt.Errorf("%w: the object is an error", ErrMalformed)
 	}
@@ -94,7 +94,7 @@ func (a *bodyReader) readCountObject(name, path string) error {
 	case shape.isCount:
 		a.content.counts++
 		a.in.pos, a.in.depth = start, depth
-		return a.records.readRecord([]byte(name))
+		return a.records.readRecord(name)
 	case shape.scalars > 0 && shape.containers == 0 && shape.numbers < shape.scalars:
 		a.content.unrecognized, a.content.unrecognizedItem = true, true
 		a.in.startRecord(a.records.page.Records)
@@ -118,7 +118,7 @@ func (a *bodyReader) readCountMembers(all []rawMember, path string, isCountMap b
 			a.content.counts++
 			err = a.records.readRecord(e.name)
 		} else {
-			err = a.readCountsAt(string(e.name), path+"."+string(e.name))
+			err = a.readCountsAt(e.name, path+"."+e.name)
 		}
 		if err != nil {
 			return err
@@ -147,15 +147,15 @@ func classifyObject(all []rawMember, named bool) objectShape {
 			continue
 		}
 		shape.scalars++
-		if slices.Contains(paginationMembers, string(e.name)) {
+		if slices.Contains(paginationMembers, e.name) {
 			shape.paging++
 		}
 		if e.raw[0] == '-' || e.raw[0]-'0' <= 9 {
 			shape.numbers++
 		}
-		hasCount = hasCount || string(e.name) == "count"
-		hasID = hasID || string(e.name) == "prefix" || string(e.name) == "id"
-		hasName = hasName || string(e.name) == "name"
+		hasCount = hasCount || e.name == "count"
+		hasID = hasID || e.name == "prefix" || e.name == "id"
+		hasName = hasName || e.name == "name"
 	}
 	onlyCount := shape.containers == 0 && (shape.scalars == 1 || hasName) // a name may accompany the count
 	shape.isCount = hasCount && (hasID || named && onlyCount)

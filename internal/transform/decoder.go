@@ -44,7 +44,7 @@ func (b *Binding) NewDecoder() *Decoder {
 	}
 	d.report = reporter{findings: newFindings(), in: &d.in, binding: b, privatePaths: privatePaths{names: b.privatePaths.names}}
 	d.values = valueReader{in: &d.in, report: &d.report}
-	d.rows = rowReader{in: &d.in, report: &d.report, values: &d.values, binding: b, tables: tables, likelyNext: make([]*field, len(b.fields))}
+	d.rows = rowReader{in: &d.in, report: &d.report, values: &d.values, binding: b, tables: tables}
 	d.records = recordReader{in: &d.in, report: &d.report, rows: &d.rows, root: tables[0], rowsBeforeBody: make([]int, len(tables))}
 	d.body = bodyReader{in: &d.in, report: &d.report, records: &d.records, binding: b, root: tables[0]}
 	return d
@@ -86,9 +86,9 @@ func (d *Decoder) Decode(body []byte, o Origin) (stream.PageFacts, error) {
 
 // beginBody prepares all parts for a body.
 func (d *Decoder) beginBody(body []byte, o Origin) {
-	d.in = input{scanner: scanner{buf: body}, origin: o, path: d.in.path[:0]}
+	d.in = input{scanner: scanner{buf: body}, origin: o, path: d.in.path[:0], members: d.in.members[:0], latest: d.in.latest}
 	d.report.extras = d.report.extras[:0]
-	d.rows.delayed = d.rows.delayed[:0]
+	d.rows.innerLists = d.rows.innerLists[:0]
 	d.records.beginBody()
 	d.body.members = d.body.members[:0]
 }
@@ -144,7 +144,7 @@ func (a *bodyReader) readBody() error {
 	case envelope == stream.Object && c != '{':
 		return a.in.syntaxErr("expected an object")
 	case envelope == stream.Object:
-		return a.records.readRecord(nil)
+		return a.records.readRecord("")
 	case envelope == stream.StatusCounts && (c == '{' || c == '['):
 		return a.readCounts()
 	case c == '[':
@@ -165,7 +165,7 @@ func (a *bodyReader) readList() error {
 		if !more || err != nil {
 			return err
 		}
-		if err := a.records.readRecord(nil); err != nil {
+		if err := a.records.readRecord(""); err != nil {
 			return err
 		}
 	}
@@ -238,7 +238,7 @@ func isError(name string, raw []byte) bool {
 	if name != "error" && name != "errors" {
 		return false
 	}
-	return !slices.Contains([]string{"null", "false", "0"}, string(raw)) && !(&scanner{buf: raw}).atEmpty()
+	return !slices.Contains([]string{"null", "false", "0"}, string(raw)) && !isEmpty(raw)
 }
 
 // readPagination reads a pagination member (spec 4.1), also if it is a string of digits. A value
@@ -283,7 +283,7 @@ func (a *bodyReader) sniffRecords(start int) error {
 		if a.isKey(o.name) {
 			a.records.undoBody()
 			a.in.pos = start
-			return a.records.readRecord(nil)
+			return a.records.readRecord("")
 		}
 		if o.raw[0] == '[' && o.name != "error" && o.name != "errors" {
 			listCount, list = listCount+1, o

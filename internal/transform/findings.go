@@ -260,8 +260,6 @@ type extraValue struct {
 	raw  []byte
 }
 
-func compareExtras(a, b extraValue) int { return slices.Compare(a.path, b.path) }
-
 // keepExtra counts a value without a column and keeps it until the row is complete. A private value
 // is only counted. In a link table the value is ignored.
 func (p *reporter) keepExtra(t *table, kind, name string, raw []byte) {
@@ -288,28 +286,21 @@ func (p *reporter) keepExtra(t *table, kind, name string, raw []byte) {
 // one object with sorted names, nested as sent. In a table without this column, the values are rejected.
 // Nulls are omitted, because to the service they mean the same as absent fields: a new field that is null
 // must not change the row.
-func (p *reporter) writeExtra(t *table, first int) error {
-	own := p.extras[first:]
-	slices.SortStableFunc(own, compareExtras)
-	for i := 1; i < len(own); i++ {
-		if compareExtras(own[i-1], own[i]) == 0 && !p.in.careful {
-			return errAgain
-		}
-	}
-	own = slices.DeleteFunc(own, func(e extraValue) bool { return string(e.raw) == "null" })
+func (p *reporter) writeExtra(t *table, first int) {
+	own := slices.DeleteFunc(p.extras[first:], func(e extraValue) bool { return string(e.raw) == "null" })
 	if len(own) == 0 {
-		return nil
+		return
 	}
+	slices.SortStableFunc(own, func(a, b extraValue) int { return slices.Compare(a.path, b.path) })
 	if t.extra < 0 {
 		for _, e := range own {
 			p.addPendingReject(t, strings.Join(e.path, "."), "there is no column for it, and the table has no extra column", e.raw)
 		}
-		return nil
+		return
 	}
 	c := &t.cols[t.extra]
 	c.data = p.appendNested(c.data, own, 0)
 	c.endText()
-	return nil
 }
 
 // appendNested writes values with a common path prefix of the given depth as one object.

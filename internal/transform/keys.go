@@ -53,19 +53,14 @@ func (r *rowReader) fillParents(t *table) {
 	}
 }
 
-// takeKeyFromParent takes a missing key from the columns of the parent, which are certainly known only
-// if the record is read carefully.
-func (r *rowReader) takeKeyFromParent(t *table) error {
-	if !r.in.careful {
-		return errAgain
-	}
+// takeKeyFromParent takes a missing key from the columns of the parent.
+func (t *table) takeKeyFromParent() {
 	up := t.up
 	for _, col := range t.keySources {
 		if up.isFilled(col) && !up.layout.cols[col].isPrivate() {
 			t.fillEmpty(t.keys[0], string(up.cols[col].bytes(up.rows)))
 		}
 	}
-	return nil
 }
 
 // keyProblem returns the reason why the current row has no valid key.

@@ -1,7 +1,6 @@
 package transform
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math/bits"
@@ -50,8 +49,10 @@ type input struct {
 	base int
 	// privatePath is the dotted path of the private field that contains the position, or empty.
 	privatePath string
-	// careful means that objects are read with readCarefully.
-	careful bool
+	// members are the members of the objects around the position.
+	members []rawMember
+	// latest contains, by the index of a field, the number of the latest member of the object with this field.
+	latest []int
 }
 
 // startRecord starts the next record. n is the number of records before it.
@@ -312,38 +313,4 @@ func appendUnquoted(dst, quoted []byte, f form) ([]byte, bool) {
 	}
 	dst, err := jsontext.AppendUnquote(dst, quoted)
 	return dst, err == nil
-}
-
-// skipComma skips a comma that is directly followed by a name, which is the usual case.
-func (s *scanner) skipComma() bool {
-	if i := s.pos + 1; i < len(s.buf) && s.buf[i-1] == ',' && s.buf[i] == '"' {
-		s.pos = i
-		return true
-	}
-	return false
-}
-
-// matchName skips the name and colon of a field if they are at the position, and reports whether
-// they are.
-func (s *scanner) matchName(f *field) bool {
-	end := s.pos + len(f.quoted)
-	if end > len(s.buf) || string(s.buf[s.pos:end]) != f.quoted {
-		return false
-	}
-	s.pos = end
-	return true
-}
-
-// atEmpty reports whether the value at the position is an empty text, list or object.
-func (s *scanner) atEmpty() bool {
-	c := s.peek()
-	if c != '"' && c != '[' && c != '{' {
-		return false
-	}
-	rest := s.buf[s.pos+1:]
-	if c == '"' {
-		return len(rest) > 0 && rest[0] == '"'
-	}
-	rest = bytes.TrimLeft(rest, " \t\r\n")
-	return len(rest) > 0 && rest[0] == c+2
 }

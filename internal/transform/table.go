@@ -24,8 +24,6 @@ type table struct {
 	*layout
 	cols []column
 	rows int // number of complete rows
-	// seenFields marks the fields read in the current row.
-	seenFields []uint64
 	// up is the table of the enclosing rows, or nil for records.
 	up *table
 	// inner are the tables whose rows can be inside the current row. innerRowsBefore contains the
@@ -35,7 +33,7 @@ type table struct {
 }
 
 func newTable(l *layout) *table {
-	t := &table{layout: l, seenFields: make([]uint64, (l.fieldCount+63)/64), innerRowsBefore: make([]int, len(l.innerTables))}
+	t := &table{layout: l, innerRowsBefore: make([]int, len(l.innerTables))}
 	for i := range l.cols {
 		t.cols = append(t.cols, newColumn(&l.cols[i]))
 	}
@@ -43,7 +41,6 @@ func newTable(l *layout) *table {
 }
 
 func (t *table) beginRow() {
-	clear(t.seenFields)
 	for i, in := range t.inner {
 		t.innerRowsBefore[i] = in.rows
 	}
@@ -80,25 +77,6 @@ func (t *table) hasValue(col int) bool { return t.cols[col].n > t.rows }
 // text.
 func (t *table) isFilled(col int) bool {
 	return t.hasValue(col) && (t.cols[col].kind != text || len(t.cols[col].bytes(t.rows)) > 0)
-}
-
-// canKeyChildren reports whether every column that child rows inherit for their keys has a
-// value other than an empty text.
-func (t *table) canKeyChildren() bool {
-	for _, col := range t.inheritedKeys {
-		if !t.isFilled(col) {
-			return false
-		}
-	}
-	return true
-}
-
-// markSeen marks a field of the current row and reports whether it was marked before.
-func (t *table) markSeen(f *field) bool {
-	word, bit := &t.seenFields[f.bit>>6], uint64(1)<<(f.bit&63)
-	again := *word&bit != 0
-	*word |= bit
-	return again
 }
 
 // endRow completes the current row: it hides private values, sets columns without a value

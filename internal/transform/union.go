@@ -117,15 +117,11 @@ func (u *union) fill(t *table, l linkLimit, raw []byte) {
 }
 
 // readUnion reads the value of do_follow_links_allowed.
-func (v *valueReader) readUnion(t *table, f *field) error {
-	v.in.peek()
-	start := v.in.pos
-	raw, err := v.in.skip()
-	if err != nil {
-		return err
-	}
+func (v *valueReader) readUnion(t *table, m *rawMember) {
+	f, raw := m.field, m.raw
 	if t.hasValue(f.union.raw) {
-		return v.keepSecond(t, f.union.raw, f.name, raw)
+		v.keepSecond(t, f.union.raw, f.name, raw)
+		return
 	}
 	sent, clean := v.json.appendJSON(v.unionText[:0], raw, compact)
 	if v.unionText = sent; !clean {
@@ -134,11 +130,9 @@ func (v *valueReader) readUnion(t *table, f *field) error {
 	var limit linkLimit
 	drift := UnknownEnum
 	if raw[0] != '{' && raw[0] != '[' {
-		v.in.pos = start
-		_, form, _ := v.in.scalar()
 		var content []byte
 		if raw[0] == '"' {
-			content = v.unquote(raw, form)
+			content = v.unquote(raw, m.form)
 		}
 		limit, drift = parseLinkLimit(raw, content)
 	}
@@ -150,5 +144,4 @@ func (v *valueReader) readUnion(t *table, f *field) error {
 	default:
 		v.report.countDrift(t, drift, f.name, raw)
 	}
-	return nil
 }

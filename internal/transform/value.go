@@ -17,12 +17,8 @@ type valueReader struct {
 	unionText []byte
 }
 
-// readValue reads the scalar at the position into a column of the current row.
-func (v *valueReader) readValue(t *table, col int, name string) error {
-	raw, f, err := v.in.scalar()
-	if err != nil {
-		return err
-	}
+// readValue reads a scalar into a column of the current row.
+func (v *valueReader) readValue(t *table, col int, name string, raw []byte, f form) {
 	c := &t.cols[col]
 	reason := ""
 	if c.kind == text {
@@ -32,27 +28,9 @@ func (v *valueReader) readValue(t *table, col int, name string) error {
 	}
 	if reason != "" {
 		v.report.rejectValue(t, name, raw, reason)
-		return nil
+		return
 	}
-	if c.n > t.rows+1 {
-		return v.resolveConflict(t, col, name, raw)
-	}
-	return nil
-}
-
-// readText is readValue for the most frequent case, a string for a text column.
-func (v *valueReader) readText(t *table, col int, name string) error {
-	s := &v.in.scanner
-	start := s.pos
-	f, err := s.text()
-	if err != nil {
-		return err
-	}
-	raw := s.buf[start:s.pos]
-	if v.setText(t, col, name, raw, f); t.cols[col].n > t.rows+1 {
-		return v.resolveConflict(t, col, name, raw)
-	}
-	return nil
+	v.resolveConflict(t, col, name, raw)
 }
 
 func (v *valueReader) setText(t *table, col int, name string, raw []byte, f form) {
@@ -178,41 +156,34 @@ func (v *valueReader) setBoolean(t *table, c *column, name string, inner, raw []
 }
 
 // resolveConflict resolves two values for one column of the current row. An empty text is ignored. Of two
-// different values the column keeps the first; readCarefully decides which value is the first.
-func (v *valueReader) resolveConflict(t *table, col int, name string, raw []byte) error {
+// different values the column keeps the first; readObject decides which value is the first.
+func (v *valueReader) resolveConflict(t *table, col int, name string, raw []byte) {
 	c := &t.cols[col]
+	if c.n <= t.rows+1 {
+		return
+	}
 	if c.kind == text && len(c.bytes(t.rows)) == 0 {
 		c.dropEmptyBeforeLast()
-		return nil
+		return
 	}
 	ignored := c.equal(t.rows, t.rows+1) || c.kind == text && len(c.bytes(t.rows+1)) == 0
 	c.truncate(t.rows + 1)
-	if ignored {
-		return nil
+	if !ignored {
+		v.keepSecond(t, col, name, raw)
 	}
-	return v.keepSecond(t, col, name, raw)
 }
 
-// keepSecond stores a second, different value for a column in extra. A private value is only counted. If
-// the record is not read carefully yet, it must be read again.
-func (v *valueReader) keepSecond(t *table, col int, name string, raw []byte) error {
-	if !v.in.careful {
-		return errAgain
-	}
+// keepSecond stores a second, different value for a column in extra. A private value is only counted.
+func (v *valueReader) keepSecond(t *table, col int, name string, raw []byte) {
 	if t.layout.cols[col].isPrivate() {
 		v.report.countPrivate(t, Conflict, v.report.dottedPath(name))
-		return nil
+		return
 	}
 	v.report.keepExtra(t, Conflict, name, raw)
-	return nil
 }
 
 // readDocument reads any JSON value into a JSON column.
-func (v *valueReader) readDocument(t *table, f *field) error {
-	raw, err := v.in.skip()
-	if err != nil {
-		return err
-	}
+func (v *valueReader) readDocument(t *table, f *field, raw []byte) {
 	c := &t.cols[f.col]
 	if len(v.report.privatePaths.names) > 0 && !t.layout.cols[f.col].isPrivate() {
 		raw = v.report.redactRaw(t, string(v.report.dottedPath(f.name)), raw)
@@ -222,10 +193,7 @@ func (v *valueReader) readDocument(t *table, f *field) error {
 		v.report.countDrift(t, InvalidUTF8, f.name, raw)
 	}
 	c.endText()
-	if c.n > t.rows+1 {
-		return v.resolveConflict(t, f.col, f.name, raw)
-	}
-	return nil
+	v.resolveConflict(t, f.col, f.name, raw)
 }
 
 // Amounts are DECIMAL(18,6).
