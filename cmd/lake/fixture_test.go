@@ -130,12 +130,38 @@ type output struct {
 func (h *fixture) run(args ...string) output {
 	h.Helper()
 	var stdout, stderr bytes.Buffer
-	p := process{stdout: &stdout, stderr: &stderr, Host: command.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now, Step: h.step}}
+	p := process{stdout: &stdout, stderr: &stderr, Host: command.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now}}
+	if step := h.step; step != nil {
+		p.Step = func(name, path string) error {
+			return step(strings.TrimSuffix(name, filepath.Base(path))+kindOfFile(path), path)
+		}
+	}
 	code := executeArgs(h.Context(), append([]string{"--config", h.path("config.yaml")}, args...), p)
 	if strings.ContainsAny(stdout.String()+stderr.String(), "\x1b\u202e") {
 		h.Errorf("%v printed control characters: %q%q", args, &stdout, &stderr)
 	}
 	return output{code, stdout.String(), stderr.String()}
+}
+
+// kindOfFile returns the kind of a file, which steps contain in place of its name, because the name
+// contains random ids.
+func kindOfFile(name string) string {
+	base := filepath.Base(name)
+	switch {
+	case strings.HasSuffix(base, ".parquet"):
+		return "data"
+	case strings.HasSuffix(base, ".metadata.json"):
+		return "metadata"
+	case strings.HasPrefix(base, "snap-"):
+		return "manifest list"
+	case strings.HasSuffix(base, ".avro"):
+		return "manifest"
+	case name == "":
+		return ""
+	case strings.Contains(name, "/") && filepath.Ext(base) == "":
+		return "folder"
+	}
+	return base
 }
 
 // mustSucceed runs a command that must exit with 0, and decodes its JSON.

@@ -36,13 +36,21 @@ const orphanAge = 72 * time.Hour
 // files that they refer to are not changed.
 func (l *Lake) Expire(ctx context.Context, keepNights int, dryRun bool) (e Expired, err error) {
 	e = Expired{DryRun: dryRun, Nights: []string{}, Shared: []string{}}
-	lakeTables, err := l.loadForExpiry(ctx)
+	lakeTables, err := l.catalog.load(ctx)
+	if err != nil {
+		return e, err
+	}
+	ownerFileMissing, err := l.checkOwner(lakeTables)
 	if err != nil {
 		return e, err
 	}
 	own := l.ownTables(lakeTables)
-	if len(own) == 0 {
+	switch {
+	case len(own) == 0:
 		return e, nil
+	case ownerFileMissing:
+		return e, fmt.Errorf("expire the lake: the owner file %s is missing; nothing was changed: "+
+			"run \"placementsync lake publish\" to write the file", l.ownerFile())
 	}
 	states, err := readPublishedStates(own)
 	if err != nil {
@@ -79,21 +87,6 @@ func (l *Lake) Expire(ctx context.Context, keepNights int, dryRun bool) (e Expir
 	return e, err
 }
 
-// loadForExpiry loads the tables of the lake. It returns an error if the owner file names another catalog,
-// or if the owner file is missing although the lake has tables.
-func (l *Lake) loadForExpiry(ctx context.Context) (tables, error) {
-	lakeTables, err := l.catalog.load(ctx)
-	if err != nil {
-		return nil, err
-	}
-	ownerFileMissing, err := l.checkOwner(lakeTables)
-	if ownerFileMissing && len(l.ownTables(lakeTables)) > 0 {
-		err = fmt.Errorf("expire the lake: the owner file %s is missing; nothing was changed: "+
-			"run \"placementsync lake publish\" to write the file", l.ownerFile())
-	}
-	return lakeTables, err
-}
-
 // removeUnneededFiles removes unneeded files: they are in the folder of an own table, and no table refers to
 // them. own are the own tables before the expiry, and after are all tables of the lake after the expiry.
 // The references of all tables are collected before the first file is removed.
@@ -103,9 +96,19 @@ func (l *Lake) removeUnneededFiles(ctx context.Context, own, after tables, e *Ex
 		return err
 	}
 	allTables := slices.AppendSeq(foreignTables, maps.Values(after))
-	neededFiles, err := l.collectNeededFiles(ctx, allTables)
+	filesOf := make([]map[string]bool, len(allTables))
+	err = eachIndex(l.files.workers(), len(allTables), func(i int) (err error) {
+		if filesOf[i], err = referredFiles(ctx, allTables[i]); err != nil {
+			err = fmt.Errorf("find the files of %s: %w; no file was removed", strings.Join(allTables[i].Identifier(), "."), err)
+		}
+		return err
+	})
 	if err != nil {
 		return err
+	}
+	neededFiles := map[string]bool{}
+	for _, files := range filesOf {
+		maps.Copy(neededFiles, files)
 	}
 	var names []tableName
 	for _, n := range sortedNames(l.ownTables(after)) {
@@ -131,20 +134,32 @@ func (l *Lake) removeUnneededFiles(ctx context.Context, own, after tables, e *Ex
 	return err
 }
 
-// collectNeededFiles returns the files to which the tables refer.
-func (l *Lake) collectNeededFiles(ctx context.Context, all []*table.Table) (map[string]bool, error) {
-	filesOf := make([]map[string]bool, len(all))
-	err := eachIndex(l.files.workers(), len(all), func(i int) (err error) {
-		if filesOf[i], err = referredFiles(ctx, all[i]); err != nil {
-			err = fmt.Errorf("find the files of %s: %w; no file was removed", strings.Join(all[i].Identifier(), "."), err)
-		}
-		return err
-	})
-	needed := map[string]bool{}
-	for _, files := range filesOf {
-		maps.Copy(needed, files)
+// loadForeignTables returns the tables that belong to other namespaces or catalogs, although their
+// metadata files are in a folder of this lake. It finds them in the database of an SQL catalog. For a
+// REST catalog it returns no tables, because the program does not read other namespaces of a server.
+func (l *Lake) loadForeignTables(ctx context.Context) (foreignTables []*table.Table, err error) {
+	c, ok := l.catalog.(*sqlCatalog)
+	if !ok {
+		return nil, nil
 	}
-	return needed, err
+	rows, err := c.list(ctx, "list_foreign_tables")
+	if err != nil {
+		return nil, fmt.Errorf("read the catalog of the lake: %w", err)
+	}
+	for _, r := range rows {
+		isInLake := slices.ContainsFunc(l.cfg.namespaces(), func(namespace string) bool {
+			return strings.HasPrefix(canonicalAddress(r.metadataLocation), canonicalAddress(l.files.root)+"/"+namespace+"/")
+		})
+		if !isInLake {
+			continue
+		}
+		t, err := c.openTable(r)
+		if err != nil {
+			return nil, err
+		}
+		foreignTables = append(foreignTables, t)
+	}
+	return foreignTables, nil
 }
 
 // isShared reports whether the folder of a table contains another table. A publisher of the other
@@ -175,7 +190,8 @@ func taggedNights(t *table.Table) (runs []string) {
 	return runs
 }
 
-// oldNights returns the tagged nights to remove, oldest first. Sorted run ids are in the order of their times.
+// oldNights returns the nights to remove, oldest first. Sorted run ids are in the order of their times. A
+// night that a table shows is kept.
 func oldNights(own tables, states map[tableName]publishedState, keepNights int) []string {
 	nights := map[string]bool{}
 	for _, t := range own {
@@ -183,14 +199,16 @@ func oldNights(own tables, states map[tableName]publishedState, keepNights int) 
 			nights[run] = true
 		}
 	}
+	isShown := map[string]bool{}
 	for _, s := range states {
-		delete(nights, s.run) // the night that the lake shows is always kept, and counts towards keepNights
+		isShown[s.run], nights[s.run] = true, true
 	}
+	delete(nights, "") // of a table whose properties another program removed
 	sorted := slices.Sorted(maps.Keys(nights))
-	if keepNights == 0 || len(sorted) < keepNights {
+	if keepNights == 0 || len(sorted) <= keepNights {
 		return []string{}
 	}
-	return sorted[:len(sorted)-keepNights+1]
+	return slices.DeleteFunc(sorted[:len(sorted)-keepNights], func(run string) bool { return isShown[run] })
 }
 
 // expireTable returns the change that removes the tags of nights and the snapshots that then have
@@ -246,13 +264,13 @@ func (l *Lake) removeFiles(ctx context.Context, before, after *table.Table, need
 	}
 	var names []string
 	for _, f := range listedFiles {
-		isOrphan := !referredBefore[f.name]
+		isOrphan := !referredBefore[f.Name]
 		// A file without a time may be new.
-		if needed[f.name] || isOrphan && (f.writtenAt.IsZero() || l.cfg.Now().Sub(f.writtenAt) < orphanAge) {
+		if needed[f.Name] || isOrphan && (f.StoredAt.IsZero() || l.cfg.Now().Sub(f.StoredAt) < orphanAge) {
 			continue
 		}
-		names = append(names, f.name)
-		e.Files, e.Bytes = e.Files+1, e.Bytes+f.bytes
+		names = append(names, f.Name)
+		e.Files, e.Bytes = e.Files+1, e.Bytes+f.Bytes
 		if isOrphan {
 			e.Orphans++
 		}

@@ -1,6 +1,7 @@
 package lake
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,16 +13,50 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/apache/iceberg-go"
 	icebergio "github.com/apache/iceberg-go/io"
+	_ "github.com/apache/iceberg-go/io/gocloud/s3" // object storage behind s3://
+	"github.com/apache/iceberg-go/utils"
+	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
 	"placementsync/internal/durable"
 	"placementsync/internal/object"
 )
+
+// withObjectStorage returns a context with which iceberg-go uses the keys, timeouts and retries of
+// cfg.S3 for object storage. It returns ctx for a lake in a folder.
+func withObjectStorage(ctx context.Context, cfg Config) (context.Context, error) {
+	if !strings.HasPrefix(cfg.Warehouse, "s3://") && cfg.Catalog != RESTful {
+		return ctx, nil
+	}
+	aws, err := cfg.S3.AWS(ctx)
+	if err != nil {
+		if cfg.Catalog == RESTful { // the server may send keys for each table
+			return ctx, nil
+		}
+		return ctx, fmt.Errorf("open %s: %w", cfg.Warehouse, err)
+	}
+	return utils.WithAwsConfig(ctx, &aws), nil
+}
+
+// storageProperties returns the settings of cfg.S3 as properties of iceberg-go. Properties that a
+// REST server sends for a table override them.
+func storageProperties(cfg Config) iceberg.Properties {
+	p := iceberg.Properties{icebergio.S3ForceVirtualAddressing: strconv.FormatBool(!cfg.S3.PathStyle)}
+	if cfg.S3.Endpoint != "" {
+		p[icebergio.S3EndpointURL] = cfg.S3.Endpoint
+	}
+	if cfg.S3.Region != "" {
+		p[icebergio.S3Region] = cfg.S3.Region
+	}
+	return p
+}
 
 // files reads and writes the files of the lake's tables, in a folder or in object storage. It
 // records the files that it created, so that they can be removed if their commit fails.
@@ -62,7 +97,7 @@ func (u *uncommittedFiles) drain() []uncommittedFile {
 
 // openFiles opens the storage of Config.Warehouse. It creates no file.
 func openFiles(ctx context.Context, cfg Config) (*files, error) {
-	f := &files{disk: durable.Disk{Step: cfg.Step, Label: kindOfFile}, uncommitted: &uncommittedFiles{}, s3: cfg.S3}
+	f := &files{disk: durable.Disk{Step: cfg.Step}, uncommitted: &uncommittedFiles{}, s3: cfg.S3}
 	if cfg.Warehouse == "" {
 		return f, nil // the server chooses the folder of each table
 	}
@@ -84,32 +119,6 @@ func openFiles(ctx context.Context, cfg Config) (*files, error) {
 		return nil, fmt.Errorf("open the lake folder %q: its path has spaces or special characters, which engines read differently: set lake.warehouse to another folder", cfg.Warehouse)
 	}
 	return f, nil
-}
-
-// withStorage returns a copy of f for the storage that a REST catalog configured for a table. Both record
-// created files in f.uncommitted.
-func (f *files) withStorage(store icebergio.WriteFileIO) *files {
-	_, local := store.(icebergio.LocalFS)
-	return &files{WriteFileIO: store, disk: f.disk, local: local, root: f.root, uncommitted: f.uncommitted, s3: f.s3}
-}
-
-// kindOfFile returns the kind of a file. Config.Step receives the kind, because file names contain
-// random ids.
-func kindOfFile(name string) string {
-	base := path.Base(name)
-	switch {
-	case strings.HasSuffix(base, ".parquet"):
-		return "data"
-	case strings.HasSuffix(base, ".metadata.json"):
-		return "metadata"
-	case strings.HasPrefix(base, "snap-"):
-		return "manifest list"
-	case strings.HasSuffix(base, ".avro"):
-		return "manifest"
-	case strings.Contains(name, "/") && path.Ext(base) == "":
-		return "folder"
-	}
-	return base
 }
 
 // localPath returns the path of a file address.
@@ -237,15 +246,8 @@ func (f *files) copyIn(from, to string) (err error) {
 	return errors.Join(err, w.Close())
 }
 
-// listedFile is a file in the result of list.
-type listedFile struct {
-	name      string
-	bytes     int64
-	writtenAt time.Time
-}
-
 // list returns the files below an address, and no files if the folder does not exist.
-func (f *files) list(ctx context.Context, address string) (listed []listedFile, err error) {
+func (f *files) list(ctx context.Context, address string) (listed []object.Object, err error) {
 	if !f.local {
 		return f.listObjects(ctx, address)
 	}
@@ -257,7 +259,7 @@ func (f *files) list(ctx context.Context, address string) (listed []listedFile, 
 		if err != nil {
 			return err
 		}
-		listed = append(listed, listedFile{"file://" + filepath.ToSlash(file), info.Size(), info.ModTime()})
+		listed = append(listed, object.Object{Name: "file://" + filepath.ToSlash(file), Bytes: info.Size(), StoredAt: info.ModTime()})
 		return ctx.Err()
 	})
 	if errors.Is(err, fs.ErrNotExist) {
@@ -268,7 +270,7 @@ func (f *files) list(ctx context.Context, address string) (listed []listedFile, 
 
 // listObjects lists objects through the package object: iceberg-go v0.7.0 panics when it
 // walks a bucket.
-func (f *files) listObjects(ctx context.Context, address string) ([]listedFile, error) {
+func (f *files) listObjects(ctx context.Context, address string) ([]object.Object, error) {
 	rest, ok := strings.CutPrefix(address, "s3://")
 	if !ok {
 		return nil, fmt.Errorf("list %s: it is neither a folder nor an s3:// address", address)
@@ -279,14 +281,10 @@ func (f *files) listObjects(ctx context.Context, address string) ([]listedFile, 
 		return nil, err
 	}
 	objects, err := bucket.List(ctx, prefix+"/")
-	if err != nil {
-		return nil, err
+	for i := range objects {
+		objects[i].Name = "s3://" + bucketName + "/" + objects[i].Name
 	}
-	var listed []listedFile
-	for _, o := range objects {
-		listed = append(listed, listedFile{"s3://" + bucketName + "/" + o.Name, o.Bytes, o.StoredAt})
-	}
-	return listed, nil
+	return objects, err
 }
 
 // localView opens the local copy of a file of the lake, whatever name is passed to Open. So iceberg-go does
@@ -315,4 +313,19 @@ func (f *files) remove(name string) error {
 		return nil
 	}
 	return err
+}
+
+// checkAccess writes a file, reads it and removes it. The file is not part of a commit, so it is
+// removed from f.uncommitted.
+func (f *files) checkAccess() error {
+	name, content := f.root+"/check-"+uuid.NewString(), []byte("placementsync\n")
+	if err := f.WriteFile(name, content); err != nil {
+		return err
+	}
+	got, err := f.readAll(name)
+	if err == nil && !bytes.Equal(got, content) {
+		err = errors.New("the file has different content when it is read back")
+	}
+	f.uncommitted.drain()
+	return errors.Join(err, f.Remove(name))
 }

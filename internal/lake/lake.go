@@ -41,8 +41,7 @@ type Config struct {
 	// Step, if set, is called before and after each change of the storage, see durable.Disk.
 	// Tests use it to inject faults. With Step, files are written one after the other.
 	Step func(name, path string) error
-	// Now is the clock. Nil means time.Now.
-	Now func() time.Time
+	Now  func() time.Time
 }
 
 // The values of Config.Catalog other than addresses of Postgres.
@@ -129,9 +128,6 @@ type change struct {
 
 // Open opens the catalog. It creates no file and no table.
 func Open(ctx context.Context, cfg Config) (l *Lake, err error) {
-	if cfg.Now == nil {
-		cfg.Now = time.Now
-	}
 	if ctx, err = withObjectStorage(ctx, cfg); err != nil {
 		return nil, err
 	}
@@ -149,6 +145,27 @@ func Open(ctx context.Context, cfg Config) (l *Lake, err error) {
 
 // Close closes the catalog.
 func (l *Lake) Close() error { return l.catalog.close() }
+
+// Check checks that this catalog owns the lake and that the lake can be written. It writes a
+// file and a table, and removes both.
+func (l *Lake) Check(ctx context.Context) error {
+	if l.files.root != "" {
+		if err := l.files.checkAccess(); err != nil {
+			return fmt.Errorf("check the lake: write to %s: %w", l.cfg.Warehouse, err)
+		}
+	}
+	lakeTables, err := l.catalog.load(ctx)
+	if err == nil {
+		_, err = l.checkOwner(lakeTables)
+	}
+	if err == nil {
+		err = l.catalog.checkAccess(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("check the lake: %w", err)
+	}
+	return nil
+}
 
 // ConflictError means that another publisher committed first.
 type ConflictError struct {

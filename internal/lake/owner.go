@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/apache/iceberg-go"
 	"github.com/apache/iceberg-go/table"
 	"github.com/google/uuid"
 )
@@ -43,11 +42,6 @@ func (l *Lake) ownerFile() string {
 // chooses the folders.
 func (c Config) tableFolder(root string, n tableName) string {
 	return root + "/" + c.namespace(n.part) + "/" + n.table
-}
-
-// ownerUpdate returns the update that sets the properties lakeProperty and tableProperty of a table.
-func (l *Lake) ownerUpdate(n tableName) table.Update {
-	return table.NewSetPropertiesUpdate(iceberg.Properties{lakeProperty: l.id, tableProperty: n.String()})
 }
 
 // hasOwnName reports whether a table has the name under which a publish created it. A copy, for

@@ -100,8 +100,10 @@ func (c *restCatalog) wrap(t *table.Table) (*table.Table, error) {
 	if !ok {
 		return nil, fmt.Errorf("the storage of the table at %s is read-only: allow placementsync to write there", t.Location())
 	}
-	f := c.files.withStorage(writable)
-	return table.New(t.Identifier(), t.Metadata(), t.MetadataLocation(), func(context.Context) (icebergio.IO, error) { return f, nil }, c.inner), nil
+	f := *c.files
+	f.WriteFileIO = writable
+	_, f.local = store.(icebergio.LocalFS)
+	return table.New(t.Identifier(), t.Metadata(), t.MetadataLocation(), func(context.Context) (icebergio.IO, error) { return &f, nil }, c.inner), nil
 }
 
 func (c *restCatalog) load(ctx context.Context) (tables, error) {

@@ -34,24 +34,15 @@ type sqlCatalog struct {
 	// place names the catalog in errors.
 	place string
 	// path is the file of an SQLite catalog. db is nil if the file does not exist.
-	path    string
-	db      *sql.DB
-	dialect dialect
+	path string
+	db   *sql.DB
+	// hasTablesSQL is a query that returns whether the tables of the catalog exist.
+	hasTablesSQL string
 }
 
 // databaseTimeout limits the time of a query or a transaction. Without a limit, a request to an unreachable
 // database would never end.
 const databaseTimeout = 90 * time.Second
-
-// dialect describes the differences between SQLite and Postgres.
-type dialect struct {
-	// hasTablesSQL is a query that returns whether the tables of the catalog exist.
-	hasTablesSQL string
-	// hasNumberedParameters is true if parameters are written $1 and $2, and false if they are written ?.
-	hasNumberedParameters bool
-	// setTimeoutSQL, if set, is a statement that limits the waiting times of the transaction in which it runs.
-	setTimeoutSQL string
-}
 
 // openSQL opens a catalog in SQLite or Postgres. It creates no file and no table.
 func openSQL(ctx context.Context, cfg Config, f *files) (*sqlCatalog, error) {
@@ -62,10 +53,12 @@ func openSQL(ctx context.Context, cfg Config, f *files) (*sqlCatalog, error) {
 	case cfg.Catalog == SQLite:
 		path = filepath.Join(cfg.Warehouse, "catalog.db")
 	case !isFile:
-		c.db, c.dialect, err = openPostgres(ctx, cfg)
+		c.hasTablesSQL = "SELECT to_regclass('iceberg_tables') IS NOT NULL"
+		c.db, err = openPostgres(ctx, cfg)
 		return c, err
 	}
-	c.dialect, c.path, c.place = sqliteDialect, path, c.place+" "+path // errors of SQLite contain no path
+	c.hasTablesSQL = "SELECT count(*) > 0 FROM sqlite_master WHERE type = 'table' AND name = 'iceberg_tables'"
+	c.path, c.place = path, c.place+" "+path // errors of SQLite contain no path
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return c, nil
 	}
@@ -95,17 +88,8 @@ func (c *sqlCatalog) close() error {
 	return c.db.Close()
 }
 
-// statement returns the named statement of sql/catalog.sql in the dialect of the database.
-func (c *sqlCatalog) statement(name string) string {
-	text := string(catalogSQL.Render(name, nil))
-	if !c.dialect.hasNumberedParameters {
-		return text
-	}
-	for n := 1; strings.Contains(text, "?"); n++ {
-		text = strings.Replace(text, "?", "$"+strconv.Itoa(n), 1)
-	}
-	return text
-}
+// catalogStatement returns a statement of sql/catalog.sql.
+func catalogStatement(name string) string { return string(catalogSQL.Render(name, nil)) }
 
 // registeredTable is a row of iceberg_tables.
 type registeredTable struct {
@@ -163,14 +147,14 @@ func (c *sqlCatalog) list(ctx context.Context, statement string) (registered []r
 	ctx, cancel := context.WithTimeout(ctx, databaseTimeout)
 	defer cancel()
 	var exists bool
-	if err := c.db.QueryRowContext(ctx, c.dialect.hasTablesSQL).Scan(&exists); err != nil || !exists {
+	if err := c.db.QueryRowContext(ctx, c.hasTablesSQL).Scan(&exists); err != nil || !exists {
 		return nil, err
 	}
 	args := []any{c.cfg.Name}
 	for _, namespace := range c.cfg.namespaces() {
 		args = append(args, namespace)
 	}
-	rows, err := c.db.QueryContext(ctx, c.statement(statement), args...)
+	rows, err := c.db.QueryContext(ctx, catalogStatement(statement), args...)
 	if err != nil {
 		return nil, err
 	}
@@ -275,11 +259,6 @@ func (c *sqlCatalog) swapAll(ctx context.Context, swaps []swap, keepChanges bool
 			err = errors.Join(err, warehouse.Undo(tx))
 		}
 	}()
-	if c.dialect.setTimeoutSQL != "" {
-		if _, err := tx.ExecContext(ctx, c.dialect.setTimeoutSQL); err != nil {
-			return c.commitErr("the list of tables", err)
-		}
-	}
 	if err := c.ensureTables(ctx, tx); err != nil {
 		return c.commitErr("the list of tables", err)
 	}
@@ -313,12 +292,12 @@ func (c *sqlCatalog) commitErr(table string, err error) error {
 // ensureTables creates the tables and namespaces of the catalog.
 func (c *sqlCatalog) ensureTables(ctx context.Context, tx *sql.Tx) error {
 	for _, name := range []string{"create_tables", "create_namespaces"} {
-		if _, err := tx.ExecContext(ctx, c.statement(name)); err != nil {
+		if _, err := tx.ExecContext(ctx, catalogStatement(name)); err != nil {
 			return err
 		}
 	}
 	for _, namespace := range c.cfg.namespaces() {
-		if _, err := tx.ExecContext(ctx, c.statement("add_namespace"), c.cfg.Name, namespace); err != nil {
+		if _, err := tx.ExecContext(ctx, catalogStatement("add_namespace"), c.cfg.Name, namespace); err != nil {
 			return err
 		}
 	}
@@ -328,10 +307,10 @@ func (c *sqlCatalog) ensureTables(ctx context.Context, tx *sql.Tx) error {
 func (c *sqlCatalog) swapOne(ctx context.Context, tx *sql.Tx, s swap) error {
 	namespace := c.cfg.namespace(s.name.part)
 	if s.from == "" {
-		_, err := tx.ExecContext(ctx, c.statement("add_table"), c.cfg.Name, namespace, s.name.table, s.to)
+		_, err := tx.ExecContext(ctx, catalogStatement("add_table"), c.cfg.Name, namespace, s.name.table, s.to)
 		return err
 	}
-	result, err := tx.ExecContext(ctx, c.statement("swap_table"), s.to, s.from, c.cfg.Name, namespace, s.name.table, s.from)
+	result, err := tx.ExecContext(ctx, catalogStatement("swap_table"), s.to, s.from, c.cfg.Name, namespace, s.name.table)
 	if err != nil {
 		return err
 	}

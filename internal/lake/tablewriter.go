@@ -48,7 +48,8 @@ func (l *Lake) writeTable(ctx context.Context, v *Version, base *table.Table, a 
 	const unlimited = 0
 	c.updates = append(append(evolution, c.updates...),
 		table.NewSetSnapshotRefUpdate(tagOf(v.Run), snapshot.SnapshotID, table.TagRef, unlimited, unlimited, unlimited),
-		table.NewSetPropertiesUpdate(iceberg.Properties{commentProperty: a.source.design.comment, checksumProperty: a.checksum,
+		table.NewSetPropertiesUpdate(iceberg.Properties{lakeProperty: l.id, tableProperty: c.name.String(),
+			commentProperty: a.source.design.comment, checksumProperty: a.checksum,
 			runProperty: v.Run, timeProperty: v.At.Format(time.RFC3339Nano),
 			snapshotProperty: strconv.FormatInt(snapshot.SnapshotID, 10)}))
 	return c, writtenBytes, nil

@@ -23,27 +23,27 @@ CREATE TABLE IF NOT EXISTS iceberg_namespace_properties (
 -- name: add_namespace
 -- Iceberg's JDBC catalog stores the property 'exists' for a namespace without other properties.
 INSERT INTO iceberg_namespace_properties (catalog_name, namespace, property_key, property_value)
-VALUES (?, ?, 'exists', 'true')
+VALUES ($1, $2, 'exists', 'true')
 ON CONFLICT DO NOTHING
 
 -- name: list_tables
 SELECT table_namespace, table_name, metadata_location
 FROM iceberg_tables
-WHERE catalog_name = ? AND table_namespace IN (?, ?, ?) AND metadata_location IS NOT NULL
+WHERE catalog_name = $1 AND table_namespace IN ($2, $3, $4) AND metadata_location IS NOT NULL
 ORDER BY table_namespace, table_name
 
 -- name: list_foreign_tables
 -- Tables of other catalogs and namespaces in the same database.
 SELECT table_namespace, table_name, metadata_location
 FROM iceberg_tables
-WHERE NOT (catalog_name = ? AND table_namespace IN (?, ?, ?)) AND metadata_location IS NOT NULL
+WHERE NOT (catalog_name = $1 AND table_namespace IN ($2, $3, $4)) AND metadata_location IS NOT NULL
 
 -- name: add_table
 -- iceberg_type is not set: catalogs with the first layout of iceberg_tables lack the column. In other
 -- catalogs NULL means a table.
 INSERT INTO iceberg_tables (catalog_name, table_namespace, table_name, metadata_location)
-VALUES (?, ?, ?, ?)
+VALUES ($1, $2, $3, $4)
 
 -- name: swap_table
-UPDATE iceberg_tables SET metadata_location = ?, previous_metadata_location = ?
-WHERE catalog_name = ? AND table_namespace = ? AND table_name = ? AND metadata_location = ?
+UPDATE iceberg_tables SET metadata_location = $1, previous_metadata_location = $2
+WHERE catalog_name = $3 AND table_namespace = $4 AND table_name = $5 AND metadata_location = $2

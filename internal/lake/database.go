@@ -1,0 +1,72 @@
+package lake
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+	"modernc.org/sqlite"
+	sqlitelib "modernc.org/sqlite/lib"
+)
+
+// publicDir is the mode of the folder of an SQLite catalog, which other users may read.
+const publicDir = 0o755
+
+// openSQLite opens an SQLite catalog. A transaction takes the write lock when it begins. Taking the
+// lock later would fail if another transaction wrote meanwhile. Waiting for a lock ends after 20 s.
+func openSQLite(path string) (*sql.DB, error) {
+	address := url.URL{Scheme: "file", Path: path, RawQuery: "_txlock=immediate&_pragma=busy_timeout(20000)&_pragma=synchronous(FULL)"}
+	db, err := sql.Open("sqlite", address.String())
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	db.SetMaxOpenConns(1)
+	return db, nil
+}
+
+// isSQLiteConflict reports whether a statement failed because another publisher added the same row.
+func isSQLiteConflict(err error) bool {
+	var failed *sqlite.Error
+	return errors.As(err, &failed) && failed.Code()&0xff == sqlitelib.SQLITE_CONSTRAINT
+}
+
+// connectTimeout is the connection timeout if the address has none.
+const connectTimeout = 10 * time.Second
+
+// openPostgres connects to a Postgres database. Its errors do not contain the password.
+func openPostgres(ctx context.Context, cfg Config) (*sql.DB, error) {
+	connection, err := pgx.ParseConfig(cfg.Catalog)
+	if err != nil {
+		return nil, fmt.Errorf("open the catalog of the lake: %w: check lake.catalog", err)
+	}
+	if cfg.Password != "" {
+		connection.Password = cfg.Password
+	}
+	connection.ConnectTimeout = cmp.Or(connection.ConnectTimeout, connectTimeout)
+	db := stdlib.OpenDB(*connection)
+	if err := db.PingContext(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("open the catalog of the lake: %w; nothing was changed: check lake.catalog and the password", err), db.Close())
+	}
+	return db, nil
+}
+
+// isPostgresConflict reports whether a statement failed because another publisher added or changed the same
+// row, created the same tables, or caused a deadlock.
+func isPostgresConflict(err error) bool {
+	var postgresErr *pgconn.PgError
+	if !errors.As(err, &postgresErr) {
+		return false
+	}
+	switch postgresErr.Code {
+	case "23505", "40001", "40P01", "42P07": // unique violation, serialization failure, deadlock, duplicate table
+		return true
+	}
+	return false
+}
