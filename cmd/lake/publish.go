@@ -21,7 +21,7 @@ type publishOptions struct {
 	all     bool
 	replace bool
 	views   bool
-	format  *string
+	format  string
 	// unrecorded is set by placementsync, which writes the ledger line itself.
 	unrecorded bool
 }
@@ -42,15 +42,12 @@ func publishCommand(g *globals) *cobra.Command {
 	cmd.Flags().BoolVar(&o.all, "all", false, "commit each kept night of the warehouse that is later than the night in the lake, oldest first")
 	cmd.Flags().BoolVar(&o.replace, "replace", false, "replace the history of another warehouse, for example of a warehouse that was lost without a backup")
 	cmd.Flags().BoolVar(&o.views, "views", false, "also install the views of mart for Spark and Trino, if the catalog can store views (REST)")
-	o.format = formatFlag(cmd)
+	command.AddFormat(cmd, &o.format, "table", "json")
 	cmd.Flags().BoolVar(&o.unrecorded, "unrecorded", false, "do not write the ledger line; the calling program writes it")
 	return cmd
 }
 
 func runPublish(ctx context.Context, g *globals, o publishOptions, args []string) (err error) {
-	if err := checkFormat(*o.format); err != nil {
-		return err
-	}
 	if o.all && len(args) > 0 {
 		return command.UsageErr("publish takes either a run or --all, not both")
 	}
@@ -70,7 +67,7 @@ func runPublish(ctx context.Context, g *globals, o publishOptions, args []string
 	if err == nil && o.views {
 		err = installViews(ctx, g, l)
 	}
-	return errors.Join(err, g.showResult(*o.format, result{map[string]any{"published": published}, describePublished(published)}))
+	return errors.Join(err, g.showResult(o.format, result{map[string]any{"published": published}, describePublished(published)}))
 }
 
 // publishRuns publishes nights in order until one fails. published contains the published nights, even
@@ -182,15 +179,4 @@ func describePublished(published []lake.Published) string {
 		}
 	}
 	return b.String()
-}
-
-func formatFlag(cmd *cobra.Command) *string {
-	return cmd.Flags().String("format", "table", "table or json")
-}
-
-func checkFormat(format string) error {
-	if format != "table" && format != "json" {
-		return command.UsageErr("--format is %q: use table or json", format)
-	}
-	return nil
 }

@@ -69,11 +69,9 @@ func (g *globals) showResult(format string, r result) error {
 // lakeCommand adds the flag --format and the function RunE to a command. RunE opens the warehouse
 // and the lake, calls run and prints the result. run may return both a result and an error.
 func (g *globals) lakeCommand(cmd *cobra.Command, run func(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, args []string) (result, error)) *cobra.Command {
-	format := formatFlag(cmd)
+	var format string
+	command.AddFormat(cmd, &format, "table", "json")
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
-		if err := checkFormat(*format); err != nil {
-			return err
-		}
 		wh, l, err := g.open(cmd.Context())
 		if err != nil {
 			return err
@@ -83,7 +81,7 @@ func (g *globals) lakeCommand(cmd *cobra.Command, run func(ctx context.Context, 
 		if r.value == nil {
 			return err
 		}
-		return errors.Join(err, g.showResult(*format, r))
+		return errors.Join(err, g.showResult(format, r))
 	}
 	return cmd
 }

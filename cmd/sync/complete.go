@@ -139,7 +139,7 @@ func completeTable(_ *cobra.Command, args []string, typed string) ([]cobra.Compl
 func completeStreams(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	finished := typed[:strings.LastIndex(typed, ",")+1]
 	var proposals []string
-	for _, name := range streamNames(stream.All()) {
+	for _, name := range stream.Names(stream.All()) {
 		if !slices.Contains(strings.Split(finished, ","), name) {
 			proposals = append(proposals, finished+name)
 		}

@@ -8,11 +8,13 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"strconv"
 	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"placementsync/internal/command"
 	"placementsync/internal/config"
@@ -100,7 +102,9 @@ func statementCommand(g *globals) *cobra.Command {
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			command.LimitMemory(memory)
+			// The statement ends first when memory runs out. If a call fails, the system's limits apply.
+			_ = unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: memory, Max: memory})
+			_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
 			return query.Work(cmd.Context(), g.stdin, g.stdout)
 		},
 	}

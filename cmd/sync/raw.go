@@ -59,7 +59,7 @@ func rawCommand(g *globals) *cobra.Command {
 	f.IntVar(&o.pass, "pass", 0, "only this pass over the list")
 	f.Uint64Var(&o.seq, "seq", 0, "only the response with this `number`")
 	f.BoolVar(&o.print, "print", false, "print one response; fail if several are selected")
-	f.StringVar(&o.format, "format", "table", "list as table, csv or json")
+	command.AddFormat(cmd, &o.format, "table", "csv", "json")
 	cmd.ValidArgsFunction = g.completeRun(landedRuns)
 	completeFlag(cmd, "stream", completeStreams)
 	return cmd
@@ -75,10 +75,6 @@ func (o rawOptions) selects(r fetch.StoredResponse) bool {
 }
 
 func runRaw(g *globals, o rawOptions, args []string) error {
-	write, err := responseWriter(o.format)
-	if err != nil {
-		return err
-	}
 	if o.hasFormat && o.print {
 		return command.UsageErr("--print and --format exclude each other: print one response, or list them")
 	}
@@ -102,6 +98,7 @@ func runRaw(g *globals, o rawOptions, args []string) error {
 	case o.print:
 		return command.UsageErr("print a response of run %s: %d responses match: choose one with --seq, or with --stream, --param, --page and --pass", run, len(selected))
 	default:
+		write := map[string]func(io.Writer, []fetch.StoredResponse) error{"table": writeResponseTable, "csv": writeResponseCSV, "json": writeResponseJSON}[o.format]
 		err = g.writeEscaped(func(w io.Writer) error { return write(w, selected) })
 	}
 	if damagedLines > 0 {
@@ -194,19 +191,6 @@ func (g *globals) writeEscaped(write func(io.Writer) error) error {
 	shown := query.EscapeLines(strings.ReplaceAll(text.String(), "\r\n", "\n"))
 	_, err := fmt.Fprintln(g.stdout, strings.TrimSuffix(shown, "\n"))
 	return err
-}
-
-// responseWriter returns the function that lists responses in a format.
-func responseWriter(format string) (func(io.Writer, []fetch.StoredResponse) error, error) {
-	switch format {
-	case "table":
-		return writeResponseTable, nil
-	case "csv":
-		return writeResponseCSV, nil
-	case "json":
-		return writeResponseJSON, nil
-	}
-	return nil, command.UsageErr("--format is %q: use table, csv or json", format)
 }
 
 // responseJSON is the JSON form of a response. Missing numbers are null.

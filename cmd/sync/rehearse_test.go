@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"placementsync/internal/command"
 	"placementsync/internal/ledger"
 )
 
@@ -63,7 +62,9 @@ func (d *bucketHarness) lastRehearsal(t *testing.T) ledger.FollowUp {
 	t.Helper()
 	wh, _, err := d.g.openWarehouse()
 	must(t, err)
-	for _, f := range command.LatestFollowUps(wh) {
+	entries, err := wh.Ledger.RunsAndFollowUps()
+	must(t, err)
+	for _, f := range ledger.FollowUps(entries) {
 		if f.Last.Kind == ledger.Rehearsal {
 			return f
 		}

@@ -24,14 +24,12 @@ func runsCommand(g *globals) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(*cobra.Command, []string) error { return runRuns(g, format) },
 	}
-	cmd.Flags().StringVar(&format, "format", "table", "table or json; json includes the streams")
+	command.AddFormat(cmd, &format, "table", "json")
+	cmd.Flags().Lookup("format").Usage += "; json includes the streams"
 	return cmd
 }
 
 func runRuns(g *globals, format string) error {
-	if format != "table" && format != "json" {
-		return command.UsageErr("--format is %q: use table or json", format)
-	}
 	wh, _, err := g.openWarehouse()
 	if err != nil {
 		return err

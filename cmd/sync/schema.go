@@ -50,10 +50,8 @@ func runSchema(g *globals, o schemaOptions, names []string) error {
 		return tables.WriteMarkdownList(g.stdout)
 	case o.format == "markdown":
 		return tables.WriteMarkdown(g.stdout)
-	case o.format == "text" && isList:
+	case isList:
 		return tables.WriteList(g.stdout, g.width)
-	case o.format == "text":
-		return tables.WriteText(g.stdout)
 	}
-	return command.UsageErr("--format is %q: use text, markdown or json", o.format)
+	return tables.WriteText(g.stdout)
 }

@@ -111,7 +111,7 @@ func runServe(ctx context.Context, g *globals) error {
 	d := daemon.New(daemon.Config{
 		Program: s, ReportFile: reportFile(cfg.Warehouse.Dir), Explore: pages.Handler(),
 		Held:    &daemon.HeldPage{Warehouse: s.wh, MemoryLimit: cfg.Warehouse.MemoryLimit, Threads: cfg.Warehouse.Threads, Log: s.log},
-		Streams: streamNames(stream.AllWithEvents()), Hangups: hangups,
+		Streams: stream.Names(stream.AllWithEvents()), Hangups: hangups,
 		Notify: daemon.Notifier(socket), Watchdog: g.watchdogInterval(), Version: version, Metrics: prometheus.NewRegistry(), Now: g.Now, Log: s.log,
 	}, settings)
 	err = s.hooks.runAround(ctx, func(ctx context.Context) error { return d.Run(ctx, listener) })
@@ -228,12 +228,4 @@ func followUpKinds(cfg config.Config) (kinds []string) {
 		kinds = append(kinds, ledger.Backup, ledger.Rehearsal)
 	}
 	return kinds
-}
-
-func streamNames(all []stream.Stream) []string {
-	names := make([]string, len(all))
-	for i, s := range all {
-		names[i] = s.Name
-	}
-	return names
 }

@@ -41,14 +41,11 @@ func verifyCommand(g *globals) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return runVerify(cmd.Context(), g, o) },
 	}
 	cmd.Flags().BoolVar(&o.readData, "read-data", false, "read every byte, not only names and sizes")
-	cmd.Flags().StringVar(&o.format, "format", "text", "text or json")
+	command.AddFormat(cmd, &o.format, "text", "json")
 	return cmd
 }
 
 func runVerify(ctx context.Context, g *globals, o verifyOptions) error {
-	if o.format != "text" && o.format != "json" {
-		return command.UsageErr("--format is %q: use text or json", o.format)
-	}
 	cfg, err := g.loadConfig("warehouse", "retention")
 	if err != nil {
 		return err

@@ -14,9 +14,12 @@ import (
 // hold the lock for hours. A single write appends the entry, so no lock is needed.
 func RecordFollowUp(ctx context.Context, wh *warehouse.Warehouse, sender *notify.Notifier, entry ledger.Run, events ...string) error {
 	var previous ledger.FollowUp
-	for _, f := range LatestFollowUps(wh) {
-		if f.Last.Kind == entry.Kind {
-			previous = f
+	// If the ledger cannot be read, the write below returns the error.
+	if entries, err := wh.Ledger.RunsAndFollowUps(); err == nil {
+		for _, f := range ledger.FollowUps(entries) {
+			if f.Last.Kind == entry.Kind {
+				previous = f
+			}
 		}
 	}
 	event := ""
@@ -44,14 +47,4 @@ func RecordFollowUp(ctx context.Context, wh *warehouse.Warehouse, sender *notify
 	}
 	sender.Alert(context.WithoutCancel(ctx), a)
 	return err
-}
-
-// LatestFollowUps returns the state of each kind of follow-up. It returns nil if the ledger cannot be
-// read. The next write to the ledger then returns the error.
-func LatestFollowUps(wh *warehouse.Warehouse) []ledger.FollowUp {
-	entries, err := wh.Ledger.RunsAndFollowUps()
-	if err != nil {
-		return nil
-	}
-	return ledger.FollowUps(entries)
 }

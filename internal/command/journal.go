@@ -8,19 +8,24 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // FeedsJournal reports whether stderr is the stream to journald. It compares device and inode
 // with JOURNAL_STREAM, because a child inherits the variable even if its stderr is
 // redirected.
 func FeedsJournal(stderr io.Writer, lookupEnv func(string) (string, bool)) bool {
-	journalID, isSet := lookupEnv("JOURNAL_STREAM")
+	journalID, _ := lookupEnv("JOURNAL_STREAM")
 	f, isFile := stderr.(*os.File)
-	if !isSet || !isFile {
+	if !isFile {
 		return false
 	}
-	device, inode, ok := identifyFile(f)
-	return ok && journalID == fmt.Sprintf("%d:%d", device, inode)
+	info, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && journalID == fmt.Sprintf("%d:%d", stat.Dev, stat.Ino)
 }
 
 // LogWriter returns a writer of log lines to w. If stderr is connected to journald, the writer puts

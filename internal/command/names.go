@@ -66,7 +66,7 @@ func ConfiguredRules(c config.Checks) map[string]checks.Rule {
 // ChooseStreams returns the names of the streams that match a pattern of streams.include and no
 // pattern of streams.exclude. An empty include matches every stream.
 func ChooseStreams(include, exclude []string) (chosen []string) {
-	for _, name := range streamNames() {
+	for _, name := range stream.Names(stream.All()) {
 		if (len(include) == 0 || matchesAny(name, include)) && !matchesAny(name, exclude) {
 			chosen = append(chosen, name)
 		}
@@ -78,7 +78,7 @@ func ChooseStreams(include, exclude []string) (chosen []string) {
 // matches. It also returns "" for an empty or invalid pattern, because package config reports
 // such a pattern.
 func SuggestStream(pattern string) string {
-	names := streamNames()
+	names := stream.Names(stream.All())
 	_, err := path.Match(pattern, "")
 	if err != nil || pattern == "" || slices.ContainsFunc(names, func(name string) bool { return matchesAny(name, []string{pattern}) }) {
 		return ""
@@ -87,13 +87,6 @@ func SuggestStream(pattern string) string {
 		return "did you mean " + near + "?"
 	}
 	return "use one of " + strings.Join(names, ", ")
-}
-
-func streamNames() (names []string) {
-	for _, s := range stream.All() {
-		names = append(names, s.Name)
-	}
-	return names
 }
 
 // matchesAny reports whether a name matches at least one pattern, such as outlet*.

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"placementsync/internal/ledger"
 )
 
@@ -25,7 +27,12 @@ const gracePeriod = 4 * time.Second
 // because the program can be killed at any instruction without losing data. Work that can need
 // longer to end calls removeTimeLimit when it begins: then only a second signal ends the wait early.
 func RunInterruptible(stderr io.Writer, abandonMessage string, work func(ctx context.Context, removeTimeLimit func()) int) int {
-	endCrashesBySignal()
+	// A crash ends the program by SIGABRT. By default Go exits with code 2 after a panic, out of memory, or
+	// an abort in C code. Code 2 means a wrong configuration, after which a supervisor does not restart the
+	// program. Core dumps are disabled because the memory contains secrets. If the call fails, the system's
+	// limit applies.
+	debug.SetTraceback("crash")
+	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
 	var isTimeLimitRemoved atomic.Bool
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -53,15 +60,6 @@ func RunInterruptible(stderr io.Writer, abandonMessage string, work func(ctx con
 	}
 	fmt.Fprintln(stderr, abandonMessage)
 	return ledger.Interrupted.ExitCode()
-}
-
-// endCrashesBySignal makes a crash end the program by SIGABRT. By default Go exits with
-// code 2 after a panic, out of memory, or an abort in C code. Code 2 means a wrong
-// configuration, after which a supervisor does not restart the program. Core dumps are
-// disabled because the memory contains secrets.
-func endCrashesBySignal() {
-	debug.SetTraceback("crash")
-	forbidCoreDumps()
 }
 
 // signalError is the cause with which a signal cancels a context.

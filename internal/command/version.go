@@ -8,6 +8,7 @@ import (
 	"io"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -54,9 +55,6 @@ func AddVersion(root *cobra.Command, version, commit string) {
 			"the DuckDB files.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if format != "text" && format != "json" {
-				return UsageErr("--format is %q: use text or json", format)
-			}
 			build, err := readBuild(cmd.Context(), root.Name(), version, commit)
 			if err != nil {
 				return err
@@ -68,34 +66,35 @@ func AddVersion(root *cobra.Command, version, commit string) {
 	root.AddCommand(cmd)
 }
 
-// AddFormat adds the flag --format with its values, which the shell completes. The first
-// value is the default.
+// AddFormat adds the flag --format with its values. The shell completes them, and any other value is
+// wrong usage. The first value is the default.
 func AddFormat(cmd *cobra.Command, format *string, values ...string) {
 	last := len(values) - 1
-	cmd.Flags().StringVar(format, "format", values[0], strings.Join(values[:last], ", ")+" or "+values[last])
+	choice := strings.Join(values[:last], ", ") + " or " + values[last]
+	cmd.Flags().StringVar(format, "format", values[0], choice)
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if !slices.Contains(values, *format) {
+			return UsageErr("--format is %q: use %s", *format, choice)
+		}
+		return nil
+	}
 	// The call fails only for an unknown flag.
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // readCommit returns the commit that Go recorded in the build, or "".
 func readCommit() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	commit, suffix := "", ""
-	for _, setting := range info.Settings {
-		switch {
-		case setting.Key == "vcs.revision":
-			commit = setting.Value
-		case setting.Key == "vcs.modified" && setting.Value == "true":
-			suffix = "+dirty"
+	settings := map[string]string{}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			settings[s.Key] = s.Value
 		}
 	}
-	if commit == "" {
-		return ""
+	commit := settings["vcs.revision"]
+	if commit != "" && settings["vcs.modified"] == "true" {
+		commit += "+dirty"
 	}
-	return commit + suffix
+	return commit
 }
 
 func readBuild(ctx context.Context, program, version, commit string) (Build, error) {

@@ -14,6 +14,15 @@ func AllWithEvents() []Stream {
 	return slices.Concat(mainLists(), referenceLists(), Events(), campaignDetails(), orderDetails(), offerDetails())
 }
 
+// Names returns the names of streams.
+func Names(all []Stream) []string {
+	names := make([]string, len(all))
+	for i, s := range all {
+		names[i] = s.Name
+	}
+	return names
+}
+
 // Events returns the streams whose records are webhook events (spec 6). They have topics
 // instead of a path. Each night reads the deliveries received since the last night. Rows of
 // these streams are never removed.
