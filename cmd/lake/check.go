@@ -16,12 +16,10 @@ func checkCommand(g *globals) *cobra.Command {
 		Long: "Write a file and a table to the lake and remove both, to find a wrong address, key or\n" +
 			"permission before a night.",
 		Args: cobra.NoArgs,
-	}, checkLake)
-}
-
-func checkLake(ctx context.Context, _ *warehouse.Warehouse, l *lake.Lake, _ []string) (result, error) {
-	if err := l.Check(ctx); err != nil {
-		return result{}, err
-	}
-	return result{map[string]any{"writable": true}, "the lake can be written\n"}, nil
+	}, func(ctx context.Context, _ *warehouse.Warehouse, l *lake.Lake, _ []string) (result, error) {
+		if err := l.Check(ctx); err != nil {
+			return result{}, err
+		}
+		return result{map[string]any{"writable": true}, "the lake can be written\n"}, nil
+	})
 }

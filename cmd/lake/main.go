@@ -6,9 +6,12 @@ package main
 
 import (
 	"context"
+	"io"
 	"os"
+	"time"
 
 	"placementsync/internal/command"
+	"placementsync/internal/config"
 )
 
 // The build sets version, and sets commit if the sources are not in a repository, as in a tarball.
@@ -19,6 +22,20 @@ var (
 
 func main() {
 	const abandonedMessage = "placementsync-lake: stopped before its work was complete; a night is in the lake completely or not at all: run the command again"
-	p := hostProcess()
+	p := process{stdout: os.Stdout, stderr: os.Stderr, Host: command.Host{LookupEnv: os.LookupEnv, Now: time.Now}}
 	os.Exit(command.RunInterruptible(p.stderr, abandonedMessage, func(ctx context.Context, _ func()) int { return executeArgs(ctx, os.Args[1:], p) }))
+}
+
+// process is the environment of a command. Tests replace it.
+type process struct {
+	stdout, stderr io.Writer
+	command.Host
+}
+
+// globals are the environment, the flags and the configuration of every command.
+type globals struct {
+	process
+	command.Flags
+	// cfg is the configuration after loadConfig.
+	cfg config.Config
 }

@@ -1,9 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -66,67 +66,50 @@ const columnGap = "  "
 
 // fitColumns returns the indexes of the columns that fit, and the widths of all columns.
 func (t *textTable) fitColumns(width int) (shown, widths []int) {
+	if width == 0 {
+		width = math.MaxInt
+	}
+	var minWidths []int
 	byRank := map[int][]int{}
 	for i, c := range t.columns {
-		shown = append(shown, i)
-		widths = append(widths, cellWidth(c.name))
+		rank, isEmpty := c.drop, true
+		nameWidth := cellWidth(c.name)
+		cellsWidth := nameWidth
 		for _, row := range t.rows {
-			widths[i] = max(widths[i], cellWidth(row[i]))
+			cellsWidth = max(cellsWidth, cellWidth(row[i]))
+			isEmpty = isEmpty && row[i] == ""
 		}
-		byRank[t.dropRank(i)] = append(byRank[t.dropRank(i)], i)
+		widths, minWidths = append(widths, cellsWidth), append(minWidths, cellsWidth)
+		if c.minWidth > 0 {
+			minWidths[i] = min(cellsWidth, max(c.minWidth, nameWidth))
+		}
+		if isEmpty && rank > 0 {
+			rank += len(t.columns)
+		}
+		byRank[rank] = append(byRank[rank], i)
 	}
-	if width == 0 {
-		return shown, widths
-	}
-	shown = nil
 	for _, rank := range slices.Sorted(maps.Keys(byRank)) {
 		candidates := slices.Concat(shown, byRank[rank])
-		if rank == 0 || t.totalWidth(candidates, widths)-t.spareWidth(candidates, widths) <= width {
+		if rank == 0 || totalWidth(candidates, minWidths) <= width {
 			shown = candidates
 		}
 	}
 	slices.Sort(shown)
-	t.narrowCells(shown, widths, t.totalWidth(shown, widths)-width)
+	excess := totalWidth(shown, widths) - width
+	for _, i := range shown {
+		cut := min(max(0, excess), widths[i]-minWidths[i])
+		widths[i] -= cut
+		excess -= cut
+	}
 	return shown, widths
 }
 
-func (t *textTable) totalWidth(shown, widths []int) int {
+func totalWidth(shown, widths []int) int {
 	total := -len(columnGap)
 	for _, i := range shown {
 		total += widths[i] + len(columnGap)
 	}
 	return total
-}
-
-// dropRank returns column.drop, or a higher rank for an empty column that can be omitted.
-func (t *textTable) dropRank(i int) int {
-	isEmpty := !slices.ContainsFunc(t.rows, func(row []string) bool { return row[i] != "" })
-	if isEmpty && t.columns[i].drop > 0 {
-		return len(t.columns) + t.columns[i].drop
-	}
-	return t.columns[i].drop
-}
-
-// spareWidth returns by how much the shown columns can be narrowed in total.
-func (t *textTable) spareWidth(shown, widths []int) int {
-	spare := 0
-	for _, i := range shown {
-		if minWidth := t.columns[i].minWidth; minWidth > 0 {
-			spare += max(0, widths[i]-max(minWidth, cellWidth(t.columns[i].name)))
-		}
-	}
-	return spare
-}
-
-// narrowCells narrows the shown columns by excess in total, or by spareWidth if that is less. Each
-// character is taken from the column that can be narrowed most.
-func (t *textTable) narrowCells(shown, widths []int, excess int) {
-	for ; excess > 0 && t.spareWidth(shown, widths) > 0; excess-- {
-		roomiest := slices.MaxFunc(shown, func(a, b int) int {
-			return cmp.Compare(t.spareWidth([]int{a}, widths), t.spareWidth([]int{b}, widths))
-		})
-		widths[roomiest]--
-	}
 }
 
 func cellWidth(s string) int { return text.StringWidthWithoutEscSequences(s) }
