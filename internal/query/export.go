@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -74,18 +73,12 @@ type ExportFile struct {
 
 const exportKind = "placementsync export"
 
-// exportItem is one table or query of an export.
-type exportItem struct {
-	name  string
-	query Query
-}
-
 // Export writes tables or the result of a query into a folder. It replaces an earlier export
 // atomically. If the folder contains other files, Export returns a *UsageError and does not
 // change the folder.
 func (db *DB) Export(ctx context.Context, dir string, e Export) (ExportManifest, error) {
 	m := ExportManifest{Kind: exportKind, Program: e.Program, Format: e.Format, Partition: e.PartitionBy}
-	items, err := db.listExportItems(ctx, e)
+	queries, err := db.listExportQueries(ctx, e)
 	if err != nil {
 		return m, err
 	}
@@ -99,10 +92,11 @@ func (db *DB) Export(ctx context.Context, dir string, e Export) (ExportManifest,
 	}
 	m.RunID, m.SnapshotAt = s.Run, s.At
 	err = durable.WriteFolder(dir, func(newDir string) error {
-		for _, item := range items {
-			files, err := db.writeExportItem(ctx, e, newDir, item)
+		for _, q := range queries {
+			name := cmp.Or(q.Name, "answer")
+			files, err := db.exportQuery(ctx, e, newDir, name, q)
 			if err != nil {
-				return fmt.Errorf("export %s: %w", item.name, err)
+				return fmt.Errorf("export %s: %w", name, err)
 			}
 			m.Files = append(m.Files, files...)
 		}
@@ -122,66 +116,59 @@ func (db *DB) SaveExport(ctx context.Context, e Export, file string) (rows int64
 	if e.Query != nil {
 		return db.Save(ctx, *e.Query, e.Values, o, file)
 	}
-	items, err := db.listExportTables(ctx, e.Tables)
+	tables, err := db.listExportTables(ctx, e.Tables)
 	if err != nil {
 		return 0, err
 	}
-	if len(items) != 1 {
-		return 0, &UsageError{Problem: fmt.Sprintf("a file contains one table, but %d were chosen: name one, or export into a folder with --to", len(items))}
+	if len(tables) != 1 {
+		return 0, &UsageError{Problem: fmt.Sprintf("a file contains one table, but %d were chosen: name one, or export into a folder with --to", len(tables))}
 	}
-	q := items[0].query
-	q.Name = items[0].name
-	return db.Save(ctx, q, nil, o, file)
+	return db.Save(ctx, tables[0], nil, o, file)
 }
 
-func (db *DB) listExportItems(ctx context.Context, e Export) ([]exportItem, error) {
+func (db *DB) listExportQueries(ctx context.Context, e Export) ([]Query, error) {
 	switch {
 	case e.Format != Parquet && e.Format != CSV:
 		return nil, &UsageError{Problem: fmt.Sprintf("export writes parquet or csv, not %q", e.Format)}
 	case e.Format == CSV && e.PartitionBy != "":
 		return nil, &UsageError{Problem: "only parquet can be partitioned: leave out --format or --partition-by"}
 	case e.Query != nil:
-		return []exportItem{{cmp.Or(e.Query.Name, "answer"), *e.Query}}, nil
+		return []Query{*e.Query}, nil
 	}
 	return db.listExportTables(ctx, e.Tables)
 }
 
-// listExportTables returns an item for each table that matches a pattern. The query of an item selects
-// all columns except row_hash, which has no meaning outside the catalog.
-func (db *DB) listExportTables(ctx context.Context, patterns []string) ([]exportItem, error) {
-	all := map[string]exportItem{}
+// listExportTables returns a query for each table that matches a pattern. The query has the name of the
+// table. It selects all columns except row_hash, which has no meaning outside the catalog.
+func (db *DB) listExportTables(ctx context.Context, patterns []string) ([]Query, error) {
+	selects := map[string]string{}
 	var names []string // the tables of the schema main or, with patterns, of all schemas
-	var schema, table, columns string
-	var isTable bool // false for a view
-	err := db.scanRows(ctx, `SELECT c.schema_name, c.table_name, bool_or(t.table_oid IS NOT NULL),
-			string_agg(`+sqltext.QuoteSQL("column_name")+`, ', ' ORDER BY column_index)
-		FROM duckdb_columns() c LEFT JOIN duckdb_tables() t USING (database_name, schema_name, table_name)
-		WHERE database_name = ? AND NOT c.internal AND column_name <> 'row_hash' GROUP BY ALL ORDER BY ALL`,
-		[]any{catalogDB}, []any{&schema, &table, &isTable, &columns}, func() {
-			name := schema + "." + table
-			if schema == "main" {
-				name = table
-				names = append(names, table)
+	var schema, name, columns string
+	err := db.scanRows(ctx, `SELECT schema_name, table_name, string_agg(`+sqltext.QuoteSQL("column_name")+`, ', ' ORDER BY column_index)
+		FROM duckdb_columns() WHERE database_name = ? AND NOT internal AND column_name <> 'row_hash' GROUP BY ALL`,
+		[]any{catalogDB}, []any{&schema, &name, &columns}, func() {
+			from := catalogDB + "." + sqltext.Quote(schema) + "." + sqltext.Quote(name)
+			if schema != "main" {
+				name = schema + "." + name
 			}
-			text := fmt.Sprintf("SELECT %s FROM %s.%s.%s", columns, catalogDB, sqltext.Quote(schema), sqltext.Quote(table))
-			all[name] = exportItem{name, Query{SQL: text, isTableScan: isTable}}
+			selects[name] = "SELECT " + columns + " FROM " + from
+			if schema == "main" || len(patterns) > 0 {
+				names = append(names, name)
+			}
 		})
 	if err != nil {
 		return nil, fmt.Errorf("list tables: %w", err)
 	}
-	if len(patterns) > 0 {
-		names = slices.Collect(maps.Keys(all))
-	}
 	slices.Sort(names)
-	picked, err := matchPatterns(names, patterns)
+	chosen, err := matchPatterns(names, patterns)
 	if err != nil {
 		return nil, err
 	}
-	items := make([]exportItem, len(picked))
-	for i, name := range picked {
-		items[i] = all[name]
+	queries := make([]Query, len(chosen))
+	for i, name := range chosen {
+		queries[i] = Query{Name: name, SQL: selects[name]}
 	}
-	return items, nil
+	return queries, nil
 }
 
 // checkExportDir returns the folder to write, with symbolic links resolved, so that an export
@@ -226,14 +213,14 @@ func checkExportDir(dir string) (string, error) {
 	})
 }
 
-// writeExportItem writes one item to dir and returns its files.
-func (db *DB) writeExportItem(ctx context.Context, e Export, dir string, item exportItem) ([]ExportFile, error) {
-	path := filepath.Join(dir, item.name+"."+string(e.Format))
+// exportQuery writes the result of a query to dir and returns its files.
+func (db *DB) exportQuery(ctx context.Context, e Export, dir, name string, q Query) ([]ExportFile, error) {
+	path := filepath.Join(dir, name+"."+string(e.Format))
 	if e.PartitionBy != "" {
-		path = filepath.Join(dir, item.name)
+		path = filepath.Join(dir, name)
 	}
-	file := ExportFile{Source: item.name}
-	err := db.readResult(ctx, item.query, e.Values, true, func(rows array.RecordReader) error {
+	file := ExportFile{Source: name}
+	err := db.readResult(ctx, q, e.Values, true, func(rows array.RecordReader) error {
 		file.Columns = columnsOf(rows.Schema())
 		var names []string
 		for _, c := range file.Columns {

@@ -28,8 +28,6 @@ type Query struct {
 	// Each makes a check a pattern for many queries, see [Query.Expand].
 	Each string
 
-	// isTableScan is true if SQL has the form SELECT columns FROM table, and the table is not a view.
-	isTableScan bool
 	// isCheck is true for checks. Their header may contain severity and each.
 	isCheck bool
 }

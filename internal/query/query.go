@@ -67,7 +67,7 @@ type DB struct {
 	// derived from the history, and not read from the file of the previous snapshot.
 	hasBefore, isBeforeDerived bool
 	abandoned                  []<-chan struct{} // see Abandoned
-	planner                    *planner          // nil if no catalog is attached
+	planner                    *sql.Conn         // plans queries without the optimizer; nil if no catalog is attached
 }
 
 // AsOf returns the snapshot that Options.AsOf chose. ok is false if Options.AsOf was empty.
@@ -109,7 +109,7 @@ func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 func (db *DB) Close() error {
 	var err error
 	if db.planner != nil {
-		err = db.planner.conn.Close()
+		err = db.planner.Close()
 	}
 	return errors.Join(err, db.closeSessions(), db.conn.Close(), db.pool.Close(), db.spill.Remove())
 }
@@ -157,13 +157,12 @@ func (db *DB) attachAndLock(ctx context.Context, path string) error {
 	if err := db.attachCatalog(ctx, path); err != nil {
 		return err
 	}
-	var err error
 	if db.opts.Before != nil {
 		if err := db.attachBefore(ctx, *db.opts.Before); err != nil {
 			return err
 		}
 	}
-	if db.planner, err = db.openPlanner(ctx); err != nil {
+	if err := db.openPlanner(ctx); err != nil {
 		return err
 	}
 	if err := db.openSessions(ctx); err != nil {
@@ -231,9 +230,8 @@ func (db *DB) Run(ctx context.Context, q Query, values map[string]string, w Writ
 	return rows, nil
 }
 
-// readResult runs a query and calls use with its result in Arrow batches. If spooled is true, the
-// result is first written to a temporary table and then read in pieces. This is unnecessary for a
-// table scan, and impossible for a statement that cannot fill a table.
+// readResult runs a query and calls use with its result in Arrow batches. If spooled is true, and the
+// result can fill a table, it is first written to a temporary table and then read in pieces.
 func (db *DB) readResult(ctx context.Context, q Query, values map[string]string, spooled bool, use func(array.RecordReader) error) error {
 	ctx, cancel, replaceError := withTimeout(ctx, db.opts.Timeout)
 	defer cancel()
@@ -250,10 +248,8 @@ func (db *DB) readResult(ctx context.Context, q Query, values map[string]string,
 			if q, err = limitRows(conn, q, s, db.opts.MaxRows); err != nil {
 				return err
 			}
-			if spooled && !q.isTableScan && s.storable && spoolResult(ctx, conn, q, args) {
-				q.SQL, q.isTableScan = "SELECT * FROM "+spool, true
-			}
-			return readBatches(ctx, conn, q, args, use)
+			isSpooled := spooled && s.storable && spoolResult(ctx, conn, q, args)
+			return readBatches(ctx, conn, q, args, isSpooled, use)
 		})
 	})
 	db.addAbandoned(abandoned)
@@ -310,14 +306,14 @@ func (db *DB) admitQuery(ctx context.Context, conn *duckdb.Conn, q Query, values
 	return s, args, nil
 }
 
-func readBatches(ctx context.Context, conn *duckdb.Conn, q Query, args []any, use func(array.RecordReader) error) error {
+func readBatches(ctx context.Context, conn *duckdb.Conn, q Query, args []any, isSpooled bool, use func(array.RecordReader) error) error {
 	arrow, err := duckdb.NewArrowFromConn(conn)
 	if err != nil {
 		return fmt.Errorf("run query: %w", err)
 	}
 	var reader array.RecordReader
-	if q.isTableScan {
-		reader, err = openPieces(ctx, arrow, q.SQL)
+	if isSpooled {
+		reader, err = openPieces(ctx, arrow)
 	} else {
 		reader, err = arrow.QueryContext(ctx, q.SQL, args...)
 	}
@@ -334,8 +330,8 @@ func readBatches(ctx context.Context, conn *duckdb.Conn, q Query, args []any, us
 	if err := reader.Err(); err != nil {
 		return q.wrapErr(asRefusal(err))
 	}
-	if q.isTableScan {
-		return execOn(ctx, conn, "DROP TABLE IF EXISTS "+spool)
+	if isSpooled {
+		return execOn(ctx, conn, "DROP TABLE "+spool)
 	}
 	return nil
 }

@@ -105,7 +105,6 @@ func (db *DB) Ask(ctx context.Context, q Query, values map[string]string, limit 
 // for SQL that cannot be a subquery, such as several statements.
 func (db *DB) Describe(ctx context.Context, q Query, values map[string]string) ([]Column, error) {
 	q.SQL = "SELECT * FROM (" + strings.TrimRight(q.withoutHeader(), "; \t\r\n") + "\n) LIMIT 0"
-	q.isTableScan = false
 	r, err := db.Collect(ctx, q, values, 0)
 	return r.Columns, err
 }

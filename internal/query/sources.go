@@ -10,7 +10,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	duckdb "github.com/duckdb/duckdb-go/v2"
@@ -53,12 +52,17 @@ var ErrNoPlan = errors.New("the source tables of several statements, or of a PIV
 // Sources returns the source tables of a query, the worst grade first, without running the
 // query. It returns the errors of Run, and ErrNoPlan.
 func (db *DB) Sources(ctx context.Context, q Query, values map[string]string) ([]Source, error) {
-	tables, abandoned, err := db.planner.findTables(ctx, q, values)
-	db.addAbandoned(abandoned)
+	tables, err := db.findTables(ctx, q, values)
 	if err != nil || len(tables) == 0 {
 		return nil, err
 	}
-	grades, err := db.planner.readGrades(ctx)
+	grades := map[string]Source{} // by stream
+	var s Source
+	var since, read, proven sql.NullTime
+	err = db.scanRows(ctx, gradesSQL, nil, []any{&s.Stream, &s.Grade, &s.Reason, &since, &read, &proven}, func() {
+		s.RowsSince, s.ReadAt, s.ProvenAt = since.Time.UTC(), read.Time.UTC(), proven.Time.UTC()
+		grades[s.Stream] = s
+	})
 	if err != nil {
 		return nil, fmt.Errorf("read the grades of the snapshot: %w", err)
 	}
@@ -87,37 +91,27 @@ func FindProblems(sources []Source) []ledger.Problem {
 // empty string if all sources are proven.
 func DescribeSources(sources []Source) string { return ledger.DescribeProblems(FindProblems(sources)) }
 
-// planner plans queries without running them. It has its own connection, on which the optimizer is
-// disabled.
-type planner struct {
-	db   *DB
-	conn *sql.Conn
-
-	lock   sync.Mutex        // guards grades
-	grades map[string]Source // by stream; nil before the first use
-}
-
-func (db *DB) openPlanner(ctx context.Context) (*planner, error) {
-	conn, err := db.pool.Conn(ctx)
-	if err != nil {
-		return nil, err
+// openPlanner opens the connection on which queries are planned.
+func (db *DB) openPlanner(ctx context.Context) (err error) {
+	if db.planner, err = db.pool.Conn(ctx); err != nil {
+		return err
 	}
 	for _, s := range []string{"USE " + catalogDB, "PRAGMA disable_optimizer"} {
-		if _, err := conn.ExecContext(ctx, s); err != nil {
-			return nil, errors.Join(err, conn.Close())
+		if _, err := db.planner.ExecContext(ctx, s); err != nil {
+			return err
 		}
 	}
-	return &planner{db: db, conn: conn}, nil
+	return nil
 }
 
 // findTables returns the sorted names of the tables in the schemas main and past that a query
 // reads.
-func (p *planner) findTables(ctx context.Context, q Query, values map[string]string) (tables []string, abandoned <-chan struct{}, err error) {
-	ctx, cancel, replaceError := withTimeout(ctx, p.db.opts.Timeout)
+func (db *DB) findTables(ctx context.Context, q Query, values map[string]string) (tables []string, err error) {
+	ctx, cancel, replaceError := withTimeout(ctx, db.opts.Timeout)
 	defer cancel()
 	plan := func(raw any) error {
 		conn := raw.(*duckdb.Conn)
-		s, args, err := p.db.admitQuery(ctx, conn, q, values, false)
+		s, args, err := db.admitQuery(ctx, conn, q, values, false)
 		if err != nil {
 			return err
 		}
@@ -143,11 +137,12 @@ func (p *planner) findTables(ctx context.Context, q Query, values map[string]str
 		return nil
 	}
 	// Binding a query can also take long.
-	abandoned, err = waitFor(ctx, p.db.opts.Timeout, func() error { return p.conn.Raw(plan) })
+	abandoned, err := waitFor(ctx, db.opts.Timeout, func() error { return db.planner.Raw(plan) })
+	db.addAbandoned(abandoned)
 	if err = replaceError(err); err != nil {
-		return nil, abandoned, err // an abandoned query may still set the variable tables
+		return nil, err // an abandoned query may still set the variable tables
 	}
-	return tables, nil, nil
+	return tables, nil
 }
 
 // planStep is an operator of a plan in JSON.
@@ -198,28 +193,6 @@ const gradesSQL = `WITH published AS (SELECT run_id, snapshot_at FROM ` + catalo
 	SELECT s.stream, coalesce(s.grade, ''), coalesce(s.reason, ''), s.age_since, r.read_at, r.proven_at
 	FROM ` + catalogDB + `.meta.streams AS s JOIN readings AS r USING (stream)
 	WHERE s.run_id = (SELECT run_id FROM published ORDER BY snapshot_at DESC, run_id DESC LIMIT 1)`
-
-// readGrades returns the grades of all streams. It reads them once, because an open catalog does
-// not change.
-func (p *planner) readGrades(ctx context.Context) (map[string]Source, error) {
-	p.lock.Lock()
-	defer p.lock.Unlock()
-	if p.grades != nil {
-		return p.grades, nil
-	}
-	grades := map[string]Source{}
-	var s Source
-	var since, read, proven sql.NullTime
-	err := p.db.scanRows(ctx, gradesSQL, nil, []any{&s.Stream, &s.Grade, &s.Reason, &since, &read, &proven}, func() {
-		s.RowsSince, s.ReadAt, s.ProvenAt = since.Time.UTC(), read.Time.UTC(), proven.Time.UTC()
-		grades[s.Stream] = s
-	})
-	if err != nil {
-		return nil, err
-	}
-	p.grades = grades
-	return grades, nil
-}
 
 // gradeTable returns the worst grade of the streams that fill a table. isFilled is false if no stream
 // fills the table. If the token has the scope for a list but not for its details, the main table of

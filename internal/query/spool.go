@@ -6,7 +6,6 @@ import (
 	"database/sql/driver"
 	"fmt"
 	"regexp"
-	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow/array"
 	duckdb "github.com/duckdb/duckdb-go/v2"
@@ -48,12 +47,10 @@ func namedValues(args []any) []driver.NamedValue {
 	return values
 }
 
-// pieceReader is an array.RecordReader that reads a table in ranges of rowid.
+// pieceReader is an array.RecordReader that reads the spool in ranges of rowid.
 type pieceReader struct {
 	ctx   context.Context
 	arrow *duckdb.Arrow
-	// text is SELECT columns FROM table.
-	text string
 	// next is the first rowid of the next piece. end is the rowid after the last row.
 	next, end int64
 	err       error
@@ -61,11 +58,9 @@ type pieceReader struct {
 	array.RecordReader // the current piece, or nil
 }
 
-// openPieces opens a pieceReader for a query of the form SELECT columns FROM table.
-func openPieces(ctx context.Context, arrow *duckdb.Arrow, text string) (array.RecordReader, error) {
-	p := &pieceReader{ctx: ctx, arrow: arrow, text: text}
-	_, table, _ := strings.Cut(text, " FROM ")
-	reader, err := arrow.QueryContext(ctx, "SELECT coalesce(max(rowid) + 1, 0)::BIGINT FROM "+table)
+func openPieces(ctx context.Context, arrow *duckdb.Arrow) (array.RecordReader, error) {
+	p := &pieceReader{ctx: ctx, arrow: arrow}
+	reader, err := arrow.QueryContext(ctx, "SELECT coalesce(max(rowid) + 1, 0)::BIGINT FROM "+spool)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +75,7 @@ func openPieces(ctx context.Context, arrow *duckdb.Arrow, text string) (array.Re
 }
 
 func (p *pieceReader) openNext() error {
-	piece, err := p.arrow.QueryContext(p.ctx, fmt.Sprintf("%s WHERE rowid >= %d AND rowid < %d", p.text, p.next, p.next+pieceRows))
+	piece, err := p.arrow.QueryContext(p.ctx, fmt.Sprintf("FROM %s WHERE rowid >= %d AND rowid < %d", spool, p.next, p.next+pieceRows))
 	if err != nil {
 		return err
 	}
