@@ -2,6 +2,8 @@ package query
 
 import (
 	"bytes"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -97,12 +99,7 @@ var plainCodecs = map[arrow.Type]codec{
 	arrow.DATE32:                  {name: "DATE", text: appendDate},
 	arrow.INTERVAL_MONTH_DAY_NANO: {name: "INTERVAL", text: appendInterval},
 	arrow.STRING:                  {name: "VARCHAR", anyText: true, text: appendText},
-	arrow.LARGE_STRING:            {name: "VARCHAR", anyText: true, text: appendText},
-	arrow.STRING_VIEW:             {name: "VARCHAR", anyText: true, text: appendText},
 	arrow.BINARY:                  {name: "BLOB", text: appendBase64},
-	arrow.LARGE_BINARY:            {name: "BLOB", text: appendBase64},
-	arrow.BINARY_VIEW:             {name: "BLOB", text: appendBase64},
-	arrow.BOOL:                    {name: "BOOLEAN", text: appendText, form: validJSON},
 	arrow.DICTIONARY:              {name: "ENUM", anyText: true, text: appendText},
 }
 
@@ -117,7 +114,6 @@ func codecOf(f arrow.Field) codec {
 	if c, ok := plainCodecs[f.Type.ID()]; ok {
 		return c
 	}
-	c := codec{name: nestedName(f.Type), form: validJSON} // the text of a nested value is JSON
 	switch t := f.Type.(type) {
 	case *arrow.Decimal128Type:
 		return decimalCodec(t)
@@ -125,30 +121,41 @@ func codecOf(f arrow.Field) codec {
 		return codec{name: "TIME", text: timeAppender(t.Unit)}
 	case *arrow.TimestampType:
 		return timestampCodec(t)
+	case *arrow.FixedSizeListType:
+		item := codecOf(t.ElemField())
+		return nestedCodec(fmt.Sprintf("%s[%d]", item.name, t.Len()), listAppender(item), item)
 	case *arrow.MapType:
-		if members := codecsOf([]arrow.Field{t.KeyField(), t.ItemField()}); members != nil {
-			c.text = mapAppender(members[0], members[1])
-		}
+		key, item := codecOf(t.KeyField()), codecOf(t.ItemField())
+		return nestedCodec(fmt.Sprintf("MAP(%s, %s)", key.name, item.name), mapAppender(key, item), key, item)
 	case arrow.ListLikeType:
-		if members := codecsOf([]arrow.Field{t.ElemField()}); members != nil {
-			c.text = listAppender(members[0])
-		}
+		item := codecOf(t.ElemField())
+		return nestedCodec(item.name+"[]", listAppender(item), item)
 	case *arrow.StructType:
-		if members := codecsOf(t.Fields()); members != nil {
-			c.text = structAppender(t.Fields(), members)
-		}
+		types, members := describeMembers(t.Fields())
+		return nestedCodec("STRUCT("+types+")", structAppender(t.Fields(), members), members...)
+	case arrow.UnionType:
+		types, _ := describeMembers(t.Fields())
+		return codec{name: "UNION(" + types + ")"}
 	}
-	return c
+	return codec{name: strings.ToUpper(f.Type.String())}
 }
 
-// codecsOf returns the codecs of the fields of a nested type, or nil if the type of a field is not
-// supported.
-func codecsOf(fields []arrow.Field) []codec {
-	codecs := make([]codec, len(fields))
-	for i, f := range fields {
-		if codecs[i] = codecOf(f); codecs[i].text == nil {
-			return nil
-		}
+// describeMembers returns the names and types of members in SQL, and their codecs.
+func describeMembers(fields []arrow.Field) (types string, members []codec) {
+	var texts []string
+	for _, f := range fields {
+		member := codecOf(f)
+		members = append(members, member)
+		texts = append(texts, f.Name+" "+member.name)
 	}
-	return codecs
+	return strings.Join(texts, ", "), members
+}
+
+// nestedCodec returns the codec of a type whose texts are JSON. If the type of a member is not supported,
+// the nested type is not supported either.
+func nestedCodec(name string, text appender, members ...codec) codec {
+	if slices.ContainsFunc(members, func(member codec) bool { return member.text == nil }) {
+		text = nil
+	}
+	return codec{name: name, text: text, form: validJSON}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	_ "github.com/apache/arrow-go/v18/arrow/extensions" // registers extension types, as in the program
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 

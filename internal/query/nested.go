@@ -8,7 +8,7 @@ import (
 func listAppender(item codec) appender {
 	return func(dst []byte, a arrow.Array, i int) []byte {
 		list := a.(array.ListLike)
-		items := storageOf(list.ListValues())
+		items := list.ListValues()
 		start, end := list.ValueOffsets(i)
 		dst = append(dst, '[')
 		for k := start; k < end; k++ {
@@ -27,7 +27,7 @@ func listAppender(item codec) appender {
 func mapAppender(key, item codec) appender {
 	return func(dst []byte, a arrow.Array, i int) []byte {
 		m := a.(*array.Map)
-		keys, items := storageOf(m.Keys()), storageOf(m.Items())
+		keys, items := m.Keys(), m.Items()
 		start, end := m.ValueOffsets(i)
 		dst = append(dst, '{')
 		for k := start; k < end; k++ {
@@ -50,7 +50,7 @@ func structAppender(fields []arrow.Field, codecs []codec) appender {
 				dst = append(dst, ',')
 			}
 			dst = append(appendQuoted(dst, []byte(f.Name)), ':')
-			dst = codecs[k].appendJSON(dst, storageOf(s.Field(k)), i)
+			dst = codecs[k].appendJSON(dst, s.Field(k), i)
 		}
 		return append(dst, '}')
 	}

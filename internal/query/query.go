@@ -338,8 +338,10 @@ func readBatches(ctx context.Context, conn *duckdb.Conn, q Query, args []any, is
 
 func copyRows(r array.RecordReader, w Writer) (int64, error) {
 	columns := columnsOf(r.Schema())
-	if err := checkTypes(columns); err != nil {
-		return 0, err
+	for _, c := range columns {
+		if c.codec.text == nil {
+			return 0, &UsageError{Problem: fmt.Sprintf("column %q has the type %s, which no format supports: cast it, as in CAST(%[1]q AS VARCHAR)", c.Name, c.Type)}
+		}
 	}
 	if err := w.Begin(columns); err != nil {
 		return 0, err
@@ -347,10 +349,7 @@ func copyRows(r array.RecordReader, w Writer) (int64, error) {
 	var rows int64
 	for r.Next() {
 		batch := r.RecordBatch()
-		row := &batchRow{columns: columns}
-		for _, a := range batch.Columns() {
-			row.arrays = append(row.arrays, storageOf(a))
-		}
+		row := &batchRow{columns: columns, arrays: batch.Columns()}
 		for row.at < int(batch.NumRows()) {
 			if err := w.Row(row); err != nil {
 				return rows, err
