@@ -43,7 +43,7 @@ func BenchmarkNamedQueries(b *testing.B) {
 
 // countRows runs a query, discards its CSV and returns the number of rows.
 func countRows(b *testing.B, db *query.DB, q query.Query) int64 {
-	w, err := query.NewWriter(query.CSV, io.Discard, query.Screen{})
+	w, err := query.NewWriter(query.Output{Format: query.CSV}, io.Discard, query.Screen{})
 	if err != nil {
 		b.Fatal(err)
 	}

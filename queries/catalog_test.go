@@ -42,7 +42,7 @@ func parseParams(t *testing.T, text string) map[string]string {
 func runCSV(t testing.TB, db *query.DB, q query.Query, values map[string]string) string {
 	t.Helper()
 	var out bytes.Buffer
-	w, err := query.NewWriter(query.CSV, &out, query.Screen{})
+	w, err := query.NewWriter(query.Output{Format: query.CSV}, &out, query.Screen{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -129,7 +129,7 @@ func (d restoreMachine) results(t *testing.T) map[string]string {
 		must(t, err)
 		for _, q := range queries {
 			var text bytes.Buffer
-			w, err := query.NewWriter(query.CSV, &text, query.Screen{})
+			w, err := query.NewWriter(query.Output{Format: query.CSV}, &text, query.Screen{})
 			must(t, err)
 			_, err = db.Run(t.Context(), q, nil, w)
 			all[q.Name+" "+asOf] = fmt.Sprint(text.String(), err)

@@ -203,7 +203,7 @@ func (l *testWarehouse) readHistory() map[string]string {
 		q, err := query.Resolve("SELECT * FROM history." + t.Name)
 		must(l.T, err)
 		var text bytes.Buffer
-		w, err := query.NewWriter(query.JSONL, &text, query.Screen{})
+		w, err := query.NewWriter(query.Output{Format: query.JSONL}, &text, query.Screen{})
 		must(l.T, err)
 		_, err = db.Run(l.Context(), q, nil, w)
 		must(l.T, err)

@@ -82,15 +82,11 @@ func (o outputOptions) writeResult(ctx context.Context, g *globals, db *query.DB
 	if err != nil {
 		return 0, err
 	}
+	output := query.Output{Format: format, BOM: o.bom}
 	if o.file != "" {
-		return db.Save(ctx, q, values, query.Output{Format: format, BOM: o.bom}, o.file)
+		return db.Save(ctx, q, values, output, o.file)
 	}
-	if o.bom {
-		if _, err := io.WriteString(g.stdout, query.ByteOrderMark); err != nil {
-			return 0, err
-		}
-	}
-	w, err := query.NewWriter(format, g.stdout, query.Screen{Terminal: g.width > 0, Width: g.width, Rows: o.maxRows, First: o.firstColumns})
+	w, err := query.NewWriter(output, g.stdout, query.Screen{Terminal: g.width > 0, Width: g.width, Rows: o.maxRows, First: o.firstColumns})
 	if err != nil {
 		return 0, err
 	}

@@ -98,7 +98,7 @@ func TestChecks(t *testing.T) {
 				db := open(t, empty, twoNights+gradeAllExact()+files["fixture.sql"], before, time.Minute)
 				rules := map[string]checks.Rule{q.Name: {Params: params}}
 				var out bytes.Buffer
-				w, err := query.NewWriter(query.CSV, &out, query.Screen{})
+				w, err := query.NewWriter(query.Output{Format: query.CSV}, &out, query.Screen{})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -182,7 +182,7 @@ func (s *site) sql(t testing.TB, text string) [][]string {
 	must(t, err)
 	defer db.Close()
 	var out strings.Builder
-	_, err = db.Run(t.Context(), query.Text(text), nil, query.NewSpreadsheetWriter(&out))
+	_, err = db.Send(t.Context(), query.Text(text), nil, query.Output{Format: query.CSV, Defuse: true}, &out)
 	must(t, err)
 	rows, err := csv.NewReader(strings.NewReader(out.String())).ReadAll()
 	must(t, err)

@@ -204,7 +204,7 @@ func TestCatalogEqualsReferenceQueries(t *testing.T) {
 	readRows := func(text string) [][]string {
 		t.Helper()
 		var out strings.Builder
-		_, err := db.Run(t.Context(), query.Text(text), nil, query.NewSpreadsheetWriter(&out))
+		_, err := db.Send(t.Context(), query.Text(text), nil, query.Output{Format: query.CSV, Defuse: true}, &out)
 		must(t, err)
 		rows, err := csv.NewReader(strings.NewReader(out.String())).ReadAll()
 		must(t, err)

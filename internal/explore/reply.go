@@ -98,17 +98,7 @@ func (d download) send(e *Explorer, w http.ResponseWriter, v *visit) error {
 		out.begin()
 		return nil
 	}
-	switch d.Format {
-	case query.Parquet:
-		_, err = v.db.SendParquet(v.Context(), d.Query, d.Values, out)
-	case query.Excel:
-		var rows query.Writer
-		if rows, err = v.db.NewExcelWriter(v.Context(), d.Query, d.Values, out); err == nil {
-			_, err = v.db.Run(v.Context(), d.Query, d.Values, rows)
-		}
-	default:
-		_, err = v.db.Run(v.Context(), d.Query, d.Values, query.NewSpreadsheetWriter(out))
-	}
+	_, err = v.db.Send(v.Context(), d.Query, d.Values, query.Output{Format: d.Format, Defuse: true}, out)
 	out.end(e, v, err)
 	return err
 }

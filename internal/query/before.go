@@ -26,7 +26,10 @@ const beforeDB, beforeFileDB = "before", "before_file"
 // attachBefore creates the database "before" and sets hasBefore. Without Before.Catalog and without an
 // earlier snapshot in the history, it does nothing.
 func (db *DB) attachBefore(ctx context.Context, b Before) error {
-	database := db.fileDB()
+	database := catalogDB
+	if db.asOf != nil {
+		database = newestDB
+	}
 	var selectRows func(t storedTable) string
 	if b.Catalog != "" {
 		database = beforeFileDB
@@ -79,12 +82,4 @@ func (db *DB) WhyNotComparable(q Query) string {
 		return "the rejects of the previous snapshot are no longer stored"
 	}
 	return ""
-}
-
-// fileDB returns the database name under which the opened file is attached.
-func (db *DB) fileDB() string {
-	if db.asOf != nil {
-		return newestDB
-	}
-	return catalogDB
 }

@@ -77,7 +77,7 @@ func openAt(t testing.TB, path string) *query.DB {
 func runQuery(t *testing.T, db *query.DB, q query.Query, values map[string]string, f query.Format, s query.Screen) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
-	w, err := query.NewWriter(f, &out, s)
+	w, err := query.NewWriter(query.Output{Format: f}, &out, s)
 	if err != nil {
 		t.Fatal(err)
 	}

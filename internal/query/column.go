@@ -40,15 +40,13 @@ type batchRow struct {
 	columns []Column
 	arrays  []arrow.Array // the columns of the batch
 	at      int           // index of the row
-	text    []byte        // reused by Value
 }
 
 func (r *batchRow) Value(column int) Value {
 	if r.arrays[column].IsNull(r.at) {
 		return Value{Null: true}
 	}
-	r.text = r.columns[column].codec.text(r.text[:0], r.arrays[column], r.at)
-	return Value{Text: string(r.text)}
+	return Value{Text: string(r.columns[column].codec.text(nil, r.arrays[column], r.at))}
 }
 
 func (r *batchRow) AppendJSON(dst []byte, column int) []byte {

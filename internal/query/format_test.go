@@ -66,7 +66,7 @@ func writeCollected(t *testing.T, db *query.DB, q query.Query, format query.Form
 		t.Fatal(err)
 	}
 	var text strings.Builder
-	w, err := query.NewWriter(format, &text, screen)
+	w, err := query.NewWriter(query.Output{Format: format}, &text, screen)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package query
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -28,14 +29,6 @@ var (
 	paramText  = regexp.MustCompile(`^(\w+) (VARCHAR|BIGINT|COUNT|BOOLEAN|DATE|TIMESTAMPTZ|TIMEZONE|DECIMAL|\w+(?:\|\w+)+)(\??) ('[^']+'|\S+) -- (.+)$`)
 )
 
-func headerWords(isCheck bool) []string {
-	words := []string{"subject", "title", "grain", "about", "param", "values"}
-	if isCheck {
-		words = append(words, "severity", "each")
-	}
-	return words
-}
-
 // requiredText is written in place of the default of a required parameter.
 const requiredText = "REQUIRED"
 
@@ -47,6 +40,10 @@ type fault struct {
 
 // parseHeader parses the header in q.SQL and sets the fields that it declares.
 func (q *Query) parseHeader() (faults []fault) {
+	textFields := map[string]*string{"subject": &q.Subject, "title": &q.Title, "grain": &q.Grain, "about": &q.About}
+	if q.isCheck {
+		textFields["severity"], textFields["each"] = &q.Severity, &q.Each
+	}
 	lineNumber := 0
 	add := func(format string, args ...any) {
 		faults = append(faults, fault{lineNumber, fmt.Sprintf(format, args...)})
@@ -64,10 +61,6 @@ func (q *Query) parseHeader() (faults []fault) {
 			continue
 		}
 		word, text := m[1], strings.TrimSpace(m[2])
-		textFields := map[string]*string{"subject": &q.Subject, "title": &q.Title, "grain": &q.Grain, "about": &q.About}
-		if q.isCheck {
-			textFields["severity"], textFields["each"] = &q.Severity, &q.Each
-		}
 		switch field := textFields[word]; {
 		case field != nil && (text == "" || *field != ""):
 			add(`the line "-- %s: TEXT" may occur once and needs a text`, word)
@@ -88,8 +81,8 @@ func (q *Query) parseHeader() (faults []fault) {
 		case word == "values":
 			q.Params[len(q.Params)-1].Values = text
 		default:
-			if alike := nearest.FindNear(headerWords(q.isCheck), word); len(alike) > 0 {
-				add("unknown header line %q: did you mean %s?", word, alike[0])
+			if alike := nearest.FindNearest(append(slices.Sorted(maps.Keys(textFields)), "param", "values"), word); alike != "" {
+				add("unknown header line %q: did you mean %s?", word, alike)
 			}
 		}
 	}
@@ -125,21 +118,11 @@ func parseFile(q Query, text string) (Query, []fault) {
 	}
 	faults := q.parseHeader()
 	for _, p := range q.Params {
-		if !slices.Contains(dollarNames(q.SQL), p.Name) {
+		if !regexp.MustCompile(`\$` + p.Name + `\b`).MatchString(q.SQL) {
 			faults = append(faults, fault{0, fmt.Sprintf("declares parameter %q, but its SQL does not contain $%s", p.Name, p.Name)})
 		}
 	}
 	return q, faults
-}
-
-var dollarName = regexp.MustCompile(`\$(\w+)`)
-
-// dollarNames lists the names after a dollar sign, also in string literals and comments.
-func dollarNames(sql string) (names []string) {
-	for _, m := range dollarName.FindAllStringSubmatch(sql, -1) {
-		names = append(names, m[1])
-	}
-	return names
 }
 
 // ParseText parses the text of a query file that is not in the library. Its header may declare

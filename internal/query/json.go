@@ -38,7 +38,6 @@ type jsonWriter struct {
 
 	names [][]byte
 	rows  int64
-	line  []byte
 }
 
 func (w *jsonWriter) Begin(columns []Column) error {
@@ -69,15 +68,14 @@ func (w *jsonWriter) Row(r Row) error {
 		separator = w.first
 	}
 	w.rows++
-	w.line = append(append(w.line[:0], separator...), '{')
+	line := append(append(w.out.AvailableBuffer(), separator...), '{')
 	for i, name := range w.names {
 		if i > 0 {
-			w.line = append(w.line, ',')
+			line = append(line, ',')
 		}
-		w.line = r.AppendJSON(append(w.line, name...), i)
+		line = r.AppendJSON(append(line, name...), i)
 	}
-	w.line = append(w.line, '}')
-	_, err := w.out.Write(w.line)
+	_, err := w.out.Write(append(line, '}'))
 	return err
 }
 

@@ -43,7 +43,9 @@ const (
 // Load returns the built-in queries and the user's own queries in the folder dir. If dir is
 // empty, it returns only the built-in ones. If Load returns a *FilesError, the library still
 // contains the queries without mistakes.
-func Load(dir string) (Library, error) { return namedQueryKind().load(dir) }
+func Load(dir string) (Library, error) {
+	return queryKind{files: queries.FS, folder: "queries", key: "queries.dir"}.load(dir)
+}
 
 // queryKind describes one of the two kinds of queries: named queries or checks.
 type queryKind struct {
@@ -53,16 +55,29 @@ type queryKind struct {
 	isCheck bool
 }
 
-func namedQueryKind() queryKind {
-	return queryKind{files: queries.FS, folder: "queries", key: "queries.dir"}
-}
-
 // load returns the built-in queries and the user's queries in dir.
-func (k queryKind) load(dir string) (Library, error) {
-	builtIn, err := k.loadBuiltIn()
-	l := Library{queries: builtIn}
-	if err != nil || dir == "" {
-		return l, err
+func (k queryKind) load(dir string) (l Library, err error) {
+	builtIn, err := fs.Glob(k.files, "*"+queryExtension)
+	if err != nil {
+		return l, fmt.Errorf("list %s: %w", k.folder, err)
+	}
+	for _, file := range builtIn {
+		text, err := fs.ReadFile(k.files, file)
+		if err != nil {
+			return l, fmt.Errorf("list %s: %w", k.folder, err)
+		}
+		q := Query{Name: strings.TrimSuffix(file, queryExtension), SQL: string(text), isCheck: k.isCheck}
+		faults := q.parseHeader()
+		if k.isCheck && len(faults) == 0 {
+			faults = q.faultsOfCheck()
+		}
+		if len(faults) > 0 {
+			return l, fmt.Errorf("list %s: %s", k.folder, strings.Join(formatFaults(k.folder+"/"+file, faults), "\n"))
+		}
+		l.queries = append(l.queries, q)
+	}
+	if dir == "" {
+		return l, nil
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -144,30 +159,9 @@ func ReadText(file string) (string, error) {
 }
 
 // List returns the built-in queries, sorted by name.
-func List() ([]Query, error) { return namedQueryKind().loadBuiltIn() }
-
-func (k queryKind) loadBuiltIn() ([]Query, error) {
-	files, err := fs.Glob(k.files, "*"+queryExtension)
-	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", k.folder, err)
-	}
-	var all []Query
-	for _, file := range files {
-		text, err := fs.ReadFile(k.files, file)
-		if err != nil {
-			return nil, fmt.Errorf("list %s: %w", k.folder, err)
-		}
-		q := Query{Name: strings.TrimSuffix(file, queryExtension), SQL: string(text), isCheck: k.isCheck}
-		faults := q.parseHeader()
-		if k.isCheck && len(faults) == 0 {
-			faults = q.faultsOfCheck()
-		}
-		if len(faults) > 0 {
-			return nil, fmt.Errorf("list %s: %s", k.folder, strings.Join(formatFaults(k.folder+"/"+file, faults), "\n"))
-		}
-		all = append(all, q)
-	}
-	return all, nil
+func List() ([]Query, error) {
+	l, err := Load("")
+	return l.queries, err
 }
 
 // List returns all queries, sorted by name.

@@ -25,7 +25,7 @@ func (w *markdownWriter) Begin(columns []Column) error {
 	w.columnCount = len(columns)
 	names, alignments := make([]string, w.columnCount), make([]string, w.columnCount)
 	for i, c := range columns {
-		names[i], alignments[i] = w.escapeCell(c.Name), "---"
+		names[i], alignments[i] = w.escaper.Replace(escapeControls(c.Name)), "---"
 		if c.Numeric {
 			alignments[i] = "---:"
 		}
@@ -37,9 +37,9 @@ func (w *markdownWriter) Begin(columns []Column) error {
 }
 
 func (w *markdownWriter) Row(r Row) error {
-	cells := make([]string, w.columnCount)
-	for i := range cells {
-		cells[i] = w.escapeCell(r.Value(i).Or(null))
+	cells := escapeCells(r, w.columnCount)
+	for i, cell := range cells {
+		cells[i] = w.escaper.Replace(cell)
 	}
 	return w.writeLine(cells)
 }
@@ -50,5 +50,3 @@ func (w *markdownWriter) writeLine(cells []string) error {
 	_, err := w.out.WriteString("| " + strings.Join(cells, " | ") + " |\n")
 	return err
 }
-
-func (w *markdownWriter) escapeCell(s string) string { return w.escaper.Replace(escapeControls(s)) }

@@ -19,8 +19,15 @@ import (
 // bindValues converts the values of parameters to arguments of a prepared statement. Values
 // never become part of the SQL.
 func bindValues(ctx context.Context, conn *duckdb.Conn, q Query, params []Param, values map[string]string, timezone string) ([]any, error) {
-	if err := checkParamNames(q, params, values); err != nil {
-		return nil, err
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if slices.ContainsFunc(params, func(p Param) bool { return p.Name == name }) {
+			continue
+		}
+		problem := fmt.Sprintf("%sunknown parameter %q", q.errPrefix(), name)
+		if len(params) == 0 {
+			problem += "; the query has none"
+		}
+		return nil, &UsageError{Problem: problem, Params: params}
 	}
 	args := make([]any, 0, len(params))
 	for _, p := range params {
@@ -43,32 +50,6 @@ func bindValues(ctx context.Context, conn *duckdb.Conn, q Query, params []Param,
 		args = append(args, sql.Named(p.Name, arg))
 	}
 	return args, nil
-}
-
-// typedParams returns the parameters used in a user's SQL, each as the header declares it. Undeclared
-// parameters are VARCHAR.
-func typedParams(declared, used []Param) []Param {
-	params := slices.Clone(used)
-	for i, p := range used {
-		if k := slices.IndexFunc(declared, func(d Param) bool { return d.Name == p.Name }); k >= 0 {
-			params[i] = declared[k]
-		}
-	}
-	return params
-}
-
-func checkParamNames(q Query, params []Param, values map[string]string) error {
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		if slices.ContainsFunc(params, func(p Param) bool { return p.Name == name }) {
-			continue
-		}
-		problem := fmt.Sprintf("%sunknown parameter %q", q.errPrefix(), name)
-		if len(params) == 0 {
-			problem += "; the query has none"
-		}
-		return &UsageError{Problem: problem, Params: params}
-	}
-	return nil
 }
 
 // valueOrDefault returns the given value of the parameter, or the default. It returns an error if both

@@ -204,7 +204,7 @@ func TestUnknownFormatsAreUsageErrors(t *testing.T) {
 	if !errors.As(err, &usage) || !strings.Contains(err.Error(), "table, vertical, csv, json, jsonl, markdown, parquet") {
 		t.Errorf("got %v, want a usage error with the formats", err)
 	}
-	if _, err := query.NewWriter(query.Parquet, nil, query.Screen{}); !errors.As(err, &usage) {
+	if _, err := query.NewWriter(query.Output{Format: query.Parquet}, nil, query.Screen{}); !errors.As(err, &usage) {
 		t.Errorf("parquet without a file: got %v, want a usage error", err)
 	}
 }

@@ -111,7 +111,10 @@ func (db *DB) Close() error {
 	if db.planner != nil {
 		err = db.planner.Close()
 	}
-	return errors.Join(err, db.closeSessions(), db.conn.Close(), db.pool.Close(), db.spill.Remove())
+	for _, session := range db.sessions {
+		err = errors.Join(err, session.conn.Close())
+	}
+	return errors.Join(err, db.conn.Close(), db.pool.Close(), db.spill.Remove())
 }
 
 // spillPrefix begins the names of temporary folders.
@@ -290,7 +293,12 @@ func (db *DB) admitQuery(ctx context.Context, conn *duckdb.Conn, q Query, values
 	}
 	params := q.Params
 	if isUserDefined {
-		params = typedParams(q.Params, s.params)
+		params = s.params
+		for i, p := range params {
+			if declared, ok := q.Param(p.Name); ok {
+				params[i] = declared
+			}
+		}
 	}
 	if s.several && len(values) > 0 {
 		return s, nil, &UsageError{Problem: "several statements cannot have parameters: write one statement (a PIVOT without IN counts as several)"}

@@ -93,7 +93,7 @@ func TestOpenFollowsAChangedSymlink(t *testing.T) {
 func TestACancelledQueryStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	w, err := query.NewWriter(query.CSV, &strings.Builder{}, query.Screen{})
+	w, err := query.NewWriter(query.Output{Format: query.CSV}, &strings.Builder{}, query.Screen{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestACancelledQueryStops(t *testing.T) {
 }
 
 func TestAWriterErrorEndsTheQuery(t *testing.T) {
-	w, err := query.NewWriter(query.CSV, brokenPipe{}, query.Screen{})
+	w, err := query.NewWriter(query.Output{Format: query.CSV}, brokenPipe{}, query.Screen{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,19 +15,6 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// ByteOrderMark is written before UTF-8 text, for programs that would guess another encoding.
-const ByteOrderMark = "\ufeff"
-
-// Output configures the file that Save writes.
-type Output struct {
-	Format Format
-	// BOM writes a byte order mark at the beginning of text formats. Excel needs it to recognize
-	// UTF-8 in CSV.
-	BOM bool
-	// Defuse puts an apostrophe before CSV texts that a spreadsheet would run as formulas.
-	Defuse bool
-}
-
 // Save writes the result of a query to a file of any format. The file is written
 // atomically and replaces an earlier file. Save returns the number of rows.
 func (db *DB) Save(ctx context.Context, q Query, values map[string]string, o Output, file string) (int64, error) {
@@ -38,38 +25,59 @@ func (db *DB) Save(ctx context.Context, q Query, values map[string]string, o Out
 	var rows int64
 	err := durable.Disk{}.WriteAtomically(file, fileMode, func(temp *os.File) (err error) {
 		if o.Format == Parquet {
-			const spooled = true
-			return db.readResult(ctx, q, values, spooled, func(r array.RecordReader) (err error) {
-				rows, err = db.writeParquet(ctx, r, temp.Name(), parquetOptions{})
-				return err
-			})
+			rows, err = db.saveParquet(ctx, q, values, temp.Name())
+		} else {
+			rows, err = db.Send(ctx, q, values, o, temp)
 		}
-		w, err := db.newFileWriter(ctx, q, values, o, temp)
-		if err != nil {
-			return err
-		}
-		rows, err = db.Run(ctx, q, values, w)
+		return err
+	})
+	return rows, err
+}
+
+// Send writes the result of a query to w in any format, and returns the number of rows. Parquet is first
+// written to the private temporary folder.
+func (db *DB) Send(ctx context.Context, q Query, values map[string]string, o Output, w io.Writer) (int64, error) {
+	var writer Writer
+	var err error
+	switch o.Format {
+	case Parquet:
+		return db.sendParquet(ctx, q, values, w)
+	case Excel:
+		writer, err = db.newExcelWriter(ctx, q, values, w)
+	default:
+		writer, err = NewWriter(o, w, Screen{})
+	}
+	if err != nil {
+		return 0, err
+	}
+	return db.Run(ctx, q, values, writer)
+}
+
+func (db *DB) sendParquet(ctx context.Context, q Query, values map[string]string, w io.Writer) (rows int64, err error) {
+	temp, err := os.CreateTemp(db.spill.Dir, "*.parquet")
+	if err != nil {
+		return 0, fmt.Errorf("write parquet: %w", err)
+	}
+	defer func() { err = errors.Join(err, temp.Close(), os.Remove(temp.Name())) }()
+	if rows, err = db.saveParquet(ctx, q, values, temp.Name()); err != nil {
+		return 0, err
+	}
+	if _, err := io.Copy(w, temp); err != nil {
+		return rows, fmt.Errorf("send parquet: %w", err)
+	}
+	return rows, nil
+}
+
+func (db *DB) saveParquet(ctx context.Context, q Query, values map[string]string, path string) (int64, error) {
+	var rows int64
+	err := db.readResult(ctx, q, values, true, func(r array.RecordReader) (err error) {
+		rows, err = db.writeParquet(ctx, r, path, parquetOptions{})
 		return err
 	})
 	if err != nil {
 		return 0, err // an abandoned query may still set the variable rows
 	}
 	return rows, nil
-}
-
-func (db *DB) newFileWriter(ctx context.Context, q Query, values map[string]string, o Output, w io.Writer) (Writer, error) {
-	if o.Format == Excel {
-		return db.NewExcelWriter(ctx, q, values, w)
-	}
-	if o.BOM {
-		if _, err := io.WriteString(w, ByteOrderMark); err != nil {
-			return nil, err
-		}
-	}
-	if o.Defuse && o.Format == CSV {
-		return NewSpreadsheetWriter(w), nil
-	}
-	return NewWriter(o.Format, w, Screen{})
 }
 
 type parquetOptions struct {

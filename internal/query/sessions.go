@@ -2,11 +2,7 @@ package query
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 )
 
 // Sessions returns the handles that Options.Sessions requested. The handles share the DuckDB instance,
@@ -40,14 +36,6 @@ func (db *DB) openSessions(ctx context.Context) error {
 	return nil
 }
 
-func (db *DB) closeSessions() error {
-	var problems []error
-	for _, session := range db.sessions {
-		problems = append(problems, session.conn.Close())
-	}
-	return errors.Join(problems...)
-}
-
 // Derive executes trusted statements that create tables in the database "derived". The tables
 // are in memory and count towards Options.MemoryLimit.
 func (db *DB) Derive(ctx context.Context, statements ...string) error {
@@ -55,22 +43,4 @@ func (db *DB) Derive(ctx context.Context, statements ...string) error {
 		return fmt.Errorf("derive tables: %w", err)
 	}
 	return nil
-}
-
-// SendParquet writes the result of a query to w as a Parquet file and returns the number of
-// rows. It first writes the file to the private temporary folder.
-func (db *DB) SendParquet(ctx context.Context, q Query, values map[string]string, w io.Writer) (rows int64, err error) {
-	dir, err := os.MkdirTemp(db.spill.Dir, "parquet-")
-	if err != nil {
-		return 0, fmt.Errorf("write parquet: %w", err)
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	file := filepath.Join(dir, "result.parquet")
-	if rows, err = db.Save(ctx, q, values, Output{Format: Parquet}, file); err != nil {
-		return rows, err
-	}
-	if err := copyFile(w, file); err != nil {
-		return rows, fmt.Errorf("send parquet: %w", err)
-	}
-	return rows, nil
 }

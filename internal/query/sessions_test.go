@@ -33,7 +33,7 @@ func TestSessionsShareDerivedTables(t *testing.T) {
 		}
 	}
 	var sent bytes.Buffer
-	rows, err := sessions[1].SendParquet(t.Context(), query.Text("FROM range($n::BIGINT) AS t(n)"), map[string]string{"n": "3"}, &sent)
+	rows, err := sessions[1].Send(t.Context(), query.Text("FROM range($n::BIGINT) AS t(n)"), map[string]string{"n": "3"}, query.Output{Format: query.Parquet}, &sent)
 	file := filepath.Join(t.TempDir(), "sent.parquet")
 	if err := errors.Join(err, os.WriteFile(file, sent.Bytes(), 0o600)); err != nil {
 		t.Fatal(err)
@@ -41,7 +41,7 @@ func TestSessionsShareDerivedTables(t *testing.T) {
 	if diff := cmp.Diff([]string{`{"n":0}` + "\n" + `{"n":1}` + "\n" + `{"n":2}` + "\n", `{"types":["BIGINT"]}` + "\n"}, readParquet(t, file)); rows != 3 || diff != "" {
 		t.Errorf("got %d rows, want 3 (-want +got):\n%s", rows, diff)
 	}
-	if rows, err := db.SendParquet(t.Context(), query.Text("SELECT error('late')"), nil, &sent); err == nil || rows != 0 || !strings.Contains(err.Error(), "late") {
+	if rows, err := db.Send(t.Context(), query.Text("SELECT error('late')"), nil, query.Output{Format: query.Parquet}, &sent); err == nil || rows != 0 || !strings.Contains(err.Error(), "late") {
 		t.Errorf("a failing query: got %d rows, %v, want its error", rows, err)
 	}
 	if err := db.Derive(t.Context(), "CREATE TABLE derived.names AS SELECT 1 AS n"); err == nil || !strings.HasPrefix(err.Error(), "derive tables: ") {

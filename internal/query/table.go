@@ -55,7 +55,7 @@ func (w *tableWriter) Row(r Row) error {
 	w.rows++
 	switch {
 	case w.rows <= w.screen.Rows:
-		w.cells = append(w.cells, w.cellTexts(r))
+		w.cells = append(w.cells, escapeCells(r, len(w.columns)))
 		return nil
 	case w.screen.Terminal:
 		return nil
@@ -65,7 +65,7 @@ func (w *tableWriter) Row(r Row) error {
 			return err
 		}
 	}
-	return w.writePlainLine(w.cellTexts(r))
+	return w.writePlainLine(escapeCells(r, len(w.columns)))
 }
 
 func (w *tableWriter) End() error {
@@ -82,8 +82,8 @@ func (w *tableWriter) End() error {
 	return w.out.Flush()
 }
 
-func (w *tableWriter) cellTexts(r Row) []string {
-	cells := make([]string, len(w.columns))
+func escapeCells(r Row, columnCount int) []string {
+	cells := make([]string, columnCount)
 	for i := range cells {
 		cells[i] = escapeControls(r.Value(i).Or(null))
 	}
@@ -256,6 +256,7 @@ func (w *tableWriter) rankColumns(keys []int) []int {
 func isID(column string) bool { return column == "id" || strings.HasSuffix(column, "_id") }
 
 func (w *tableWriter) writeFramed() error {
+	const ellipsis = "…"
 	widths, shown, ok := w.fitColumns()
 	if !ok {
 		return w.writeVertical()
@@ -267,7 +268,7 @@ func (w *tableWriter) writeFramed() error {
 	header, configs := table.Row{}, []table.ColumnConfig{}
 	for n, i := range shown {
 		c := w.columns[i]
-		header = append(header, snipText(escapeControls(c.Name), widths[i])+"\n"+snipText(c.Type, widths[i]))
+		header = append(header, text.Snip(escapeControls(c.Name), widths[i], ellipsis)+"\n"+text.Snip(c.Type, widths[i], ellipsis))
 		align := text.AlignLeft
 		if c.Numeric {
 			align = text.AlignRight
@@ -281,7 +282,7 @@ func (w *tableWriter) writeFramed() error {
 		cells := table.Row{}
 		for _, i := range shown {
 			hasCutText = hasCutText || textWidth(row[i]) > widths[i]
-			cells = append(cells, snipText(row[i], widths[i]))
+			cells = append(cells, text.Snip(row[i], widths[i], ellipsis))
 		}
 		t.AppendRow(cells)
 	}
@@ -316,7 +317,7 @@ func (w *tableWriter) writeVertical() error {
 		return err
 	}
 	for _, row := range w.cells {
-		if err := v.write(func(i int) string { return row[i] }); err != nil {
+		if err := v.writeRow(row); err != nil {
 			return err
 		}
 	}
@@ -326,11 +327,4 @@ func (w *tableWriter) writeVertical() error {
 	}
 	_, err := w.out.WriteString(note + "\n")
 	return err
-}
-
-func snipText(s string, width int) string {
-	if textWidth(s) <= width {
-		return s
-	}
-	return text.Snip(s, width, "…")
 }

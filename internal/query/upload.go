@@ -59,7 +59,10 @@ func (db *DB) ExportToBucket(ctx context.Context, b *object.Bucket, e Export, no
 	}
 	manifest := BucketManifest{ExportManifest: m, Folder: now.UTC().Format(exportFolderLayout)}
 	if previous.Folder != "" {
-		manifest.Previous = &PreviousExport{previous.Folder, previous.paths()}
+		manifest.Previous = &PreviousExport{Folder: previous.Folder, Files: []string{}}
+		for _, f := range previous.Files {
+			manifest.Previous.Files = append(manifest.Previous.Files, f.File)
+		}
 	}
 	if err := uploadFiles(ctx, b, dir, manifest); err != nil {
 		return m, fmt.Errorf("%w; readers of %s keep the previous export", err, b.Address(""))
@@ -155,13 +158,4 @@ func removeOldExports(ctx context.Context, b *object.Bucket, m BucketManifest, o
 		}
 	}
 	return b.Delete(ctx, obsolete...)
-}
-
-// paths returns the paths of the files within the folder.
-func (m ExportManifest) paths() []string {
-	paths := make([]string, len(m.Files))
-	for i, f := range m.Files {
-		paths[i] = f.File
-	}
-	return paths
 }

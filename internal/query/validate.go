@@ -23,7 +23,10 @@ func (l Library) ValidateUserFiles(ctx context.Context, db *DB) (err error) {
 		}
 		defer func() { err = errors.Join(err, db.Close()) }()
 	}
-	var problems []string
+	var tables, problems []string
+	for _, t := range stream.Tables(stream.All()) {
+		tables = append(tables, t.Name)
+	}
 	err = db.conn.Raw(func(raw any) error {
 		conn := raw.(*duckdb.Conn)
 		for _, q := range l.queries {
@@ -33,7 +36,7 @@ func (l Library) ValidateUserFiles(ctx context.Context, db *DB) (err error) {
 			validateNames := hasCatalog
 			if q.isCheck {
 				validateNames = validateNames && db.WhyNotComparable(q) == ""
-				parts, err := q.Expand(tableNames(), nil)
+				parts, err := q.Expand(tables, nil)
 				if err != nil {
 					return err
 				}
@@ -56,13 +59,6 @@ func (l Library) ValidateUserFiles(ctx context.Context, db *DB) (err error) {
 		return errors.Join(err, &FilesError{problems})
 	}
 	return err
-}
-
-func tableNames() (names []string) {
-	for _, t := range stream.Tables(stream.All()) {
-		names = append(names, t.Name)
-	}
-	return names
 }
 
 // findProblem returns the first problem of a query as ":line:column: problem" or, without a known

@@ -13,8 +13,7 @@ type verticalWriter struct {
 	out  *bufio.Writer
 	rows int
 	// names are the column names, padded to the same width.
-	names   []string
-	scratch []byte
+	names []string
 }
 
 func (w *verticalWriter) Begin(columns []Column) error {
@@ -31,19 +30,19 @@ func (w *verticalWriter) Begin(columns []Column) error {
 }
 
 func (w *verticalWriter) Row(r Row) error {
-	return w.write(func(i int) string { return escapeControls(r.Value(i).Or(null)) })
+	return w.writeRow(escapeCells(r, len(w.names)))
 }
 
-// write writes a row. cell returns the text of column i.
-func (w *verticalWriter) write(cell func(i int) string) error {
+func (w *verticalWriter) writeRow(cells []string) error {
 	const headWidth = 40
 	w.rows++
 	head := fmt.Sprintf("-[ row %d ]", w.rows)
-	w.scratch = append(w.scratch[:0], head+strings.Repeat("-", max(0, headWidth-len(head)))+"\n"...)
+	var b strings.Builder
+	b.WriteString(head + strings.Repeat("-", max(0, headWidth-len(head))) + "\n")
 	for i, name := range w.names {
-		w.scratch = append(w.scratch, strings.TrimRight(name+" | "+cell(i), " ")+"\n"...)
+		b.WriteString(strings.TrimRight(name+" | "+cells[i], " ") + "\n")
 	}
-	_, err := w.out.Write(w.scratch)
+	_, err := w.out.WriteString(b.String())
 	return err
 }
 

@@ -46,6 +46,16 @@ func ParseFormat(name string) (Format, error) {
 	return "", &UsageError{Problem: fmt.Sprintf("unknown format %q: use %s", name, strings.Join(names, ", "))}
 }
 
+// Output configures a written result.
+type Output struct {
+	Format Format
+	// BOM writes a byte order mark at the beginning of text formats. Excel needs it to recognize
+	// UTF-8 in CSV.
+	BOM bool
+	// Defuse puts an apostrophe before CSV texts that a spreadsheet would run as formulas.
+	Defuse bool
+}
+
 // FormatOf returns the format of a file by the extension of its name. An unknown extension
 // is a *UsageError.
 func FormatOf(file string) (Format, error) {
@@ -66,18 +76,21 @@ func FormatOf(file string) (Format, error) {
 
 // NewWriter returns a writer for a format. It returns a *UsageError for Parquet and Excel, because
 // they cannot be streamed. For a terminal, control characters are escaped in all formats.
-func NewWriter(f Format, w io.Writer, screen Screen) (Writer, error) {
-	if screen.Terminal && f != Table {
+func NewWriter(o Output, w io.Writer, screen Screen) (Writer, error) {
+	if screen.Terminal && o.Format != Table {
 		w = &screenWriter{to: w}
 	}
 	out := bufio.NewWriter(w)
-	switch f {
+	if o.BOM {
+		_, _ = out.WriteString("\ufeff") // later writes return its error
+	}
+	switch o.Format {
 	case Table:
 		return newTableWriter(out, screen), nil
 	case Vertical:
 		return &verticalWriter{out: out}, nil
 	case CSV:
-		return &csvWriter{out: out}, nil
+		return &csvWriter{out: out, defuse: o.Defuse}, nil
 	case JSON:
 		return &jsonWriter{out: out, first: "[\n", next: ",\n", end: "\n]\n", empty: "[]\n"}, nil
 	case JSONL:
@@ -85,13 +98,7 @@ func NewWriter(f Format, w io.Writer, screen Screen) (Writer, error) {
 	case Markdown:
 		return newMarkdownWriter(out), nil
 	case Parquet, Excel:
-		return nil, &UsageError{Problem: fmt.Sprintf("%s needs a file: name it with -o FILE", f)}
+		return nil, &UsageError{Problem: fmt.Sprintf("%s needs a file: name it with -o FILE", o.Format)}
 	}
-	return nil, &UsageError{Problem: fmt.Sprintf("unknown format %q", f)}
-}
-
-// NewSpreadsheetWriter returns a CSV writer for spreadsheets. It writes an apostrophe before texts
-// that begin like a formula, so that spreadsheets do not run them.
-func NewSpreadsheetWriter(w io.Writer) Writer {
-	return &csvWriter{out: bufio.NewWriter(w), defuse: true}
+	return nil, &UsageError{Problem: fmt.Sprintf("unknown format %q", o.Format)}
 }

@@ -151,7 +151,7 @@ func (h *harness) queryResults(asOf string) map[string]string {
 	results := map[string]string{}
 	for _, q := range all {
 		var text bytes.Buffer
-		w, err := queries.NewWriter(queries.JSONL, &text, queries.Screen{})
+		w, err := queries.NewWriter(queries.Output{Format: queries.JSONL}, &text, queries.Screen{})
 		must(h.t, err)
 		if _, err := db.Run(h.t.Context(), q, nil, w); err != nil {
 			results[q.Name] = err.Error()
