@@ -8,7 +8,6 @@ import (
 
 	"placementsync/internal/ledger"
 	"placementsync/internal/plural"
-	"placementsync/internal/query"
 )
 
 // maxShownRows limits the sample rows of a failed check, and the overdue articles in a notice. The command of the
@@ -133,13 +132,4 @@ func (b *builder) findOverdueArticles() (notices []Notice, ok bool, err error) {
 		n.Lines = append(n.Lines, plural.Number(more)+" more")
 	}
 	return []Notice{n}, true, nil
-}
-
-// withoutUnused removes the rows of unused streams.
-func (b *builder) withoutUnused(result queryResult) queryResult {
-	used := result.filterRows(func(row query.Record) bool {
-		return !slices.ContainsFunc(b.unused, func(p ledger.Problem) bool { return p.Name == row.Get("stream").Text })
-	})
-	used.Total -= int64(len(result.Rows) - len(used.Rows))
-	return used
 }

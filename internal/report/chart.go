@@ -14,12 +14,11 @@ import (
 // each value of one column.
 type plot struct {
 	kind page.Kind
-	// horizontal, stacked and logScale are described in page.Chart.
+	// horizontal, stacked, logScale and choiceLabel are described in page.Chart.
 	horizontal, stacked, logScale bool
+	choiceLabel                   string
 	// unit is the unit of the values, such as "days". It is shown above the chart.
 	unit string
-	// choiceLabel is the label of the control that chooses a variant.
-	choiceLabel string
 	// split lists columns. Each combination of their values is a variant of the chart. Without split,
 	// the chart has one variant.
 	split []string
@@ -156,8 +155,7 @@ type measure struct {
 	as valueFormat
 }
 
-// drawMeasures converts each measure to a series. It skips rows in which all measures, or the column
-// p.drawnIf, are NULL.
+// drawMeasures skips rows in which all measures, or the column p.drawnIf, are NULL.
 func (p plot) drawMeasures(result queryResult) page.Variant {
 	var v page.Variant
 	result = result.filterRows(func(row query.Record) bool {
@@ -220,7 +218,7 @@ func boxColumns() [5]string {
 	return [5]string{"min_price", "p25_price", "median_price", "p75_price", "max_price"}
 }
 
-// drawBoxes converts each row to a box. It skips rows in which one of the five numbers is missing.
+// drawBoxes skips rows in which one of the five numbers is missing.
 func (p plot) drawBoxes(result queryResult) page.Variant {
 	s := page.Series{Name: "prices"}
 	var v page.Variant

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"math/big"
 	"slices"
 	"strings"
@@ -45,13 +46,9 @@ func figuresByLabel(result queryResult) map[string]query.Value {
 }
 
 // tablesOf lists the tables that a headline number needs.
-func tablesOf(row query.Record) []string {
-	return strings.Split(row.Get("reads").Text, ",")
-}
+func tablesOf(row query.Record) []string { return strings.Split(row.Get("reads").Text, ",") }
 
-func figureLabel(row query.Record) string {
-	return rowLabel(row, "figure", "unit")
-}
+func figureLabel(row query.Record) string { return rowLabel(row, "figure", "unit") }
 
 func newTile(result queryResult, row query.Record, earlier []earlierFigures) Tile {
 	value, unit := row.Get("value"), row.Get("unit").Text
@@ -75,7 +72,9 @@ func newTile(result queryResult, row query.Record, earlier []earlierFigures) Til
 	t.Note = clipText(ledger.DescribeProblems(others))
 	for _, e := range earlier {
 		change := compareFigures(value, e.values[figureLabel(row)], unit, e.comparison)
-		if isMedianPrice(row) { // the two snapshots can have different listings, so their medians are not compared
+		// Only the row of a median price has a value in "compared". The two snapshots can have different
+		// listings, so their medians are not compared.
+		if !row.Get("compared").Null {
 			change = unknownChange(e.comparison)
 			if priceChange, ok := e.priceChanges[figureLabel(row)]; ok {
 				change = priceChange
@@ -85,10 +84,6 @@ func newTile(result queryResult, row query.Record, earlier []earlierFigures) Til
 	}
 	return t
 }
-
-// isMedianPrice reports whether a headline number is a median price. In the rows of other numbers, the
-// column "compared" is NULL.
-func isMedianPrice(row query.Record) bool { return !row.Get("compared").Null }
 
 func unknownChange(comparison string) Change {
 	return Change{Direction: "none", Text: "not known", Comparison: comparison}
@@ -104,13 +99,7 @@ func medianPriceChanges(result queryResult, comparison string) map[string]Change
 		if !ok {
 			continue
 		}
-		c := Change{Direction: "same", Text: "no change", Comparison: comparison}
-		switch {
-		case n > 0:
-			c.Direction, c.Text = "up", upArrow+formatSigned(percent.Text)+page.Thin+"%"
-		case n < 0:
-			c.Direction, c.Text = "down", downArrow+formatSigned(percent.Text)+page.Thin+"%"
-		}
+		c := newChange(cmp.Compare(n, 0), formatSigned(percent.Text)+page.Thin+"%", comparison)
 		listings, _ := row.Get("compared").Number()
 		c.Text += " (same " + plural.Number(int64(listings)) + " " + plural.Noun(int64(listings), "listing") + ")"
 		changes[figureLabel(row)] = c
@@ -128,11 +117,16 @@ func figureText(c query.Value, unit string) string {
 	return text
 }
 
-// Arrows before a change.
-const (
-	upArrow   = "\u25b2\u00a0"
-	downArrow = "\u25bc\u00a0"
-)
+// newChange returns the change whose sign is -1, 0 or 1. text is the size of a change other than 0.
+func newChange(sign int, text, comparison string) Change {
+	switch sign {
+	case 1:
+		return Change{"up", "\u25b2\u00a0" + text, comparison}
+	case -1:
+		return Change{"down", "\u25bc\u00a0" + text, comparison}
+	}
+	return Change{"same", "no change", comparison}
+}
 
 // compareFigures compares two decimal numbers without rounding, so that the difference of two amounts is
 // exact.
@@ -143,20 +137,13 @@ func compareFigures(now, earlier query.Value, unit, comparison string) Change {
 		return unknownChange(comparison)
 	}
 	difference := new(big.Rat).Sub(nowNumber, earlierNumber)
-	if difference.Sign() == 0 {
-		return Change{Direction: "same", Text: "no change", Comparison: comparison}
-	}
 	const cents, tenths = 2, 1 // decimals
-	c := Change{Direction: "up", Text: upArrow, Comparison: comparison}
-	if difference.Sign() < 0 {
-		c.Direction, c.Text = "down", downArrow
-	}
-	c.Text += figureText(query.Value{Text: signedDecimal(difference, cents)}, unit)
+	text := figureText(query.Value{Text: signedDecimal(difference, cents)}, unit)
 	if earlierNumber.Sign() != 0 {
 		share := new(big.Rat).Quo(difference, new(big.Rat).Abs(earlierNumber))
-		c.Text += " (" + page.Decimal(signedDecimal(share.Mul(share, big.NewRat(100, 1)), tenths)) + page.Thin + "%)"
+		text += " (" + page.Decimal(signedDecimal(share.Mul(share, big.NewRat(100, 1)), tenths)) + page.Thin + "%)"
 	}
-	return c
+	return newChange(difference.Sign(), text, comparison)
 }
 
 func signedDecimal(r *big.Rat, decimals int) string {

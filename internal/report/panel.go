@@ -10,6 +10,7 @@ import (
 	"placementsync/internal/ledger"
 	"placementsync/internal/page"
 	"placementsync/internal/plural"
+	"placementsync/internal/query"
 )
 
 // section specifies one subject of the page.
@@ -20,7 +21,7 @@ type section struct {
 	panels  []panel
 }
 
-// panel specifies one query, its chart and its table.
+// panel specifies one query, and the chart and the table of its result.
 type panel struct {
 	id, title, about string
 	query            string
@@ -59,7 +60,6 @@ func (b *builder) buildSection(s section) (Section, error) {
 	return out, nil
 }
 
-// notReadText returns the text that is shown in place of numbers that need an unread table.
 func notReadText(missing []ledger.Problem) string {
 	return "No numbers: " + ledger.DescribeProblems(missing) + "."
 }
@@ -86,7 +86,11 @@ func (b *builder) buildPanel(p panel) (Panel, error) {
 	}
 	out.Note = ledger.DescribeProblems(others)
 	if p.byStream {
-		result = b.withoutUnused(result)
+		rows := len(result.Rows)
+		result = result.filterRows(func(row query.Record) bool {
+			return !slices.ContainsFunc(b.unused, func(p ledger.Problem) bool { return p.Name == row.Get("stream").Text })
+		})
+		result.Total -= int64(rows - len(result.Rows))
 	}
 	if p.query == "stream_grades" && len(b.unused) > 0 {
 		out.Unused = "Not in use: " + ledger.DescribeProblems(b.unused) + "."
@@ -111,17 +115,16 @@ func (b *builder) addCurrencies(result queryResult) {
 	}
 }
 
-// buildChart returns the chart of a result, or nil if no variant has a value.
+// buildChart returns nil if no variant has a value.
 func (p panel) buildChart(result queryResult) *page.Chart {
 	if p.plot == nil {
 		return nil
 	}
 	c := &page.Chart{Title: p.title, Kind: p.plot.kind, Horizontal: p.plot.horizontal, Stacked: p.plot.stacked, LogScale: p.plot.logScale, Variants: p.plot.drawVariants(result)}
-	switch len(c.Variants) {
-	case 0:
+	if len(c.Variants) == 0 {
 		return nil
-	case 1:
-	default:
+	}
+	if len(c.Variants) > 1 {
 		c.ChoiceLabel = p.plot.choiceLabel
 	}
 	return c
@@ -148,7 +151,6 @@ func (p panel) buildTable(result queryResult, folded bool) *page.Table {
 	return t
 }
 
-// commandOf returns the command that prints the result of a query.
 func (b *builder) commandOf(q QuerySpec) Command {
 	text := b.opts.Program
 	params := url.Values{}

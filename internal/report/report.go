@@ -7,11 +7,13 @@ package report
 
 import (
 	"context"
+	"embed"
 	"fmt"
 	"io"
 	"time"
 
 	"placementsync/internal/ledger"
+	"placementsync/internal/page"
 	"placementsync/internal/query"
 )
 
@@ -64,11 +66,35 @@ func Write(ctx context.Context, w io.Writer, ask Ask, opts Options) error {
 	if err != nil {
 		return err
 	}
-	if err := renderFile(w, content); err != nil {
+	assets, err := page.ReadAssets(files)
+	if err != nil {
+		return fmt.Errorf("write the report: %w", err)
+	}
+	t, err := page.Parse(files, nil, "assets/report.html", "assets/filefooter.html")
+	if err != nil {
+		return fmt.Errorf("write the report: %w", err)
+	}
+	frame := page.Frame{Title: "placementsync report " + content.Snapshot + " UTC", Name: "report",
+		Scripts: append([]string{"page.js"}, Scripts()...), Inline: assets}
+	err = page.Render(w, t, struct {
+		page.Frame
+		Data Page
+	}{frame, content})
+	if err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
 	return nil
 }
+
+//go:embed assets
+var files embed.FS
+
+// Files contains the template assets/report.html, whose data has a field Data of type Page, and
+// the script assets/report.js.
+func Files() embed.FS { return files }
+
+// Scripts lists the scripts of the page, except for page.js, which all pages have.
+func Scripts() []string { return append(page.ChartScripts(), "report.js") }
 
 // AskDB runs a query on an open snapshot and keeps at most maxRows rows. It ignores q.AsOf: the caller has
 // opened the snapshot of that time.
@@ -96,7 +122,7 @@ type builder struct {
 	currencies []string
 }
 
-// askQuery runs a query. ok is false if the snapshot lacks a table or column that the query reads.
+// askQuery returns the results of Ask.
 func (b *builder) askQuery(q QuerySpec) (result queryResult, ok bool, err error) {
 	r, ok, err := b.ask(b.ctx, q)
 	return queryResult{r}, ok, err

@@ -7,7 +7,6 @@ import (
 	"placementsync/internal/query"
 )
 
-// queryResult is the result of a query.
 type queryResult struct{ query.Result }
 
 // splitProblems returns the problems of the source tables. missing are needed tables that were not read: no
@@ -31,7 +30,7 @@ func (result queryResult) currencyOf(row query.Record) string {
 	return clipText(currencyName(row.Get("currency")))
 }
 
-// filterRows returns the result with only the rows for which keep is true. Total is unchanged.
+// filterRows does not change Total.
 func (result queryResult) filterRows(keep func(row query.Record) bool) queryResult {
 	filtered := result
 	filtered.Rows = nil
@@ -43,13 +42,11 @@ func (result queryResult) filterRows(keep func(row query.Record) bool) queryResu
 	return filtered
 }
 
-// distinctLabels returns the distinct labels of the rows, in the order of the rows.
+// distinctLabels returns the labels in the order of the rows.
 func (result queryResult) distinctLabels(label func(row query.Record) string) []string {
 	var labels []string
-	seen := map[string]bool{}
 	for _, row := range result.Rows {
-		if l := label(row); !seen[l] {
-			seen[l] = true
+		if l := label(row); !slices.Contains(labels, l) {
 			labels = append(labels, l)
 		}
 	}
