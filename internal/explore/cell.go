@@ -35,7 +35,7 @@ func buildCell(c query.Column, v query.Value) page.Cell {
 		return page.Cell{Text: page.Decimal(v.Text), Class: "n"}
 	}
 	if c.Type == "JSON" {
-		return page.Cell{Text: v.Text, Class: "long", Folded: "JSON, " + plural.Number(len(v.Text)) + " bytes"}
+		return page.Cell{Text: v.Text, Class: "long", Summary: "JSON, " + plural.Number(len(v.Text)) + " bytes"}
 	}
 	cell := page.Cell{Text: page.Clip(v.Text, maxCellText), Class: "s"}
 	if len(cell.Text) > wideText {

@@ -30,7 +30,6 @@ type queryResult struct {
 	Rows     []json.RawMessage `json:"rows"`
 }
 
-// snapshotInfo identifies the snapshot of a result.
 type snapshotInfo struct {
 	Run string `json:"run"`
 	At  string `json:"at"`
@@ -69,11 +68,24 @@ func (s *server) ask(ctx context.Context, q query.Query, values map[string]strin
 	res := &queryResult{Grades: []query.Source{}, Rows: []json.RawMessage{}}
 	res.Snapshot.Held = args.Held
 	err := s.open(ctx, args, limit+1, func(db *query.DB) error {
-		err := s.fill(ctx, res, db, q, values, limit)
-		if err == nil {
-			res.addChecks(ctx, db, args.withSamples)
+		snapshot, err := db.SelectedSnapshot(ctx)
+		if err != nil {
+			return err
 		}
-		return err
+		res.Snapshot.Run, res.Snapshot.At = snapshot.Run, snapshot.At.UTC().Format(time.RFC3339Nano)
+		res.Snapshot.AgeHours = math.Round(s.cfg.Now().Sub(snapshot.At).Hours()*10) / 10
+		r, err := db.Ask(ctx, q, values, limit)
+		if err != nil {
+			return err
+		}
+		res.Grades, res.Warning = append(res.Grades, r.Sources...), query.DescribeSources(r.Sources)
+		if r.NoPlan {
+			res.Warning = "the grades of this result are unknown: " + query.ErrNoPlan.Error()
+		}
+		res.Columns = r.Columns
+		res.addRows(r, limit)
+		res.addChecks(ctx, db, args.withSamples)
+		return nil
 	})
 	if err != nil || len(res.Rows) > 0 || res.Cut != nil || len(values) == 0 {
 		return res, err
@@ -92,8 +104,17 @@ func (s *server) ask(ctx context.Context, q query.Query, values map[string]strin
 // query.Options.MaxRows. If DuckDB cannot interrupt a query, open returns at the time limit. The
 // turn is released when the query ends.
 func (s *server) open(ctx context.Context, args queryArguments, maxRows int, use func(*query.DB) error) error {
-	if err := s.waitForTurn(ctx); err != nil {
-		return err
+	waitCtx := ctx
+	if s.cfg.Timeout > 0 {
+		const grace = 5 * time.Second // for a stopped query to end
+		var stop context.CancelFunc
+		waitCtx, stop = context.WithTimeoutCause(ctx, s.cfg.Timeout+grace, errors.New("another query is still running, and DuckDB may not be able to interrupt it: try again later, or have this server restarted"))
+		defer stop()
+	}
+	select {
+	case s.turn <- struct{}{}:
+	case <-waitCtx.Done():
+		return context.Cause(waitCtx)
 	}
 	opts := query.Options{AsOf: args.AsOf, MaxRows: maxRows, Timeout: s.cfg.Timeout, SpillLimit: spillLimit}
 	db, err := s.cfg.Open(ctx, opts, args.Held)
@@ -116,48 +137,6 @@ func (s *server) open(ctx context.Context, args queryArguments, maxRows int, use
 	if err != nil {
 		return s.cfg.Explain(err)
 	}
-	return nil
-}
-
-// waitForTurn waits for s.turn. It returns an error if the previous query still runs after the time
-// limit of a query plus turnGrace, or if ctx ends.
-func (s *server) waitForTurn(ctx context.Context) error {
-	var timeout <-chan time.Time
-	if s.cfg.Timeout > 0 {
-		timer := time.NewTimer(s.cfg.Timeout + turnGrace)
-		defer timer.Stop()
-		timeout = timer.C
-	}
-	select {
-	case s.turn <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timeout:
-		return errors.New("another query is still running, and DuckDB may not be able to interrupt it: try again later, or have this server restarted")
-	}
-}
-
-// turnGrace is the time that a stopped query may take to end.
-const turnGrace = 5 * time.Second
-
-func (s *server) fill(ctx context.Context, res *queryResult, db *query.DB, q query.Query, values map[string]string, limit int) error {
-	snapshot, err := db.SelectedSnapshot(ctx)
-	if err != nil {
-		return err
-	}
-	res.Snapshot.Run, res.Snapshot.At = snapshot.Run, snapshot.At.UTC().Format(time.RFC3339Nano)
-	res.Snapshot.AgeHours = math.Round(s.cfg.Now().Sub(snapshot.At).Hours()*10) / 10
-	r, err := db.Ask(ctx, q, values, limit)
-	if err != nil {
-		return err
-	}
-	res.Grades, res.Warning = append(res.Grades, r.Sources...), query.DescribeSources(r.Sources)
-	if r.NoPlan {
-		res.Warning = "the grades of this result are unknown: " + query.ErrNoPlan.Error()
-	}
-	res.Columns = r.Columns
-	res.addRows(r, limit)
 	return nil
 }
 
@@ -186,7 +165,6 @@ func (res *queryResult) addChecks(ctx context.Context, db *query.DB, withSamples
 	}
 }
 
-// warn appends to the warning.
 func (res *queryResult) warn(text string) {
 	res.Warning = strings.TrimPrefix(res.Warning+"; "+text, "; ")
 }

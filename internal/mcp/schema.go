@@ -89,7 +89,6 @@ func (s *server) addExamples(ctx context.Context, params []query.Param, schema m
 	}
 }
 
-// parameterSchema returns the JSON Schema of the parameters of a query.
 func parameterSchema(params []query.Param) map[string]any {
 	properties := map[string]any{}
 	required := []string{}
@@ -128,7 +127,6 @@ func parameterSchema(params []query.Param) map[string]any {
 	return schema
 }
 
-// jsonType returns the JSON type for a parameter type.
 func jsonType(typ string) string {
 	switch typ {
 	case "BIGINT", "COUNT":
@@ -154,7 +152,6 @@ func formOf(typ string) string {
 	return ""
 }
 
-// defaultValue returns the default of a parameter as a JSON value.
 func defaultValue(p query.Param) any {
 	if p.Default == "NULL" {
 		return nil

@@ -57,14 +57,19 @@ type server struct {
 // Run serves a client over in and out. It returns when the input has ended and all calls have
 // responses, or when ctx ends.
 func Run(ctx context.Context, cfg Config, in io.ReadCloser, out io.WriteCloser) error {
-	return Serve(ctx, cfg, lineTransport{in: in, out: out, drain: cfg.Drain})
+	return serve(ctx, cfg, lineTransport{in: in, out: out, drain: cfg.Drain})
 }
 
-// Serve is like Run, for any transport.
-func Serve(ctx context.Context, cfg Config, transport sdk.Transport) error {
+func serve(ctx context.Context, cfg Config, transport sdk.Transport) error {
+	s := &server{cfg: cfg, turn: make(chan struct{}, 1)}
+	sdkServer := sdk.NewServer(&sdk.Implementation{Name: "placementsync", Title: "Placementsync", Version: cfg.Version},
+		&sdk.ServerOptions{Instructions: instructions, Logger: cfg.Log, Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}})
+	for _, t := range s.tools() {
+		sdkServer.AddTool(t.describe(), t.handle)
+	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop() // cancels calls that are still running
-	err := newServer(cfg).Run(ctx, transport)
+	err := sdkServer.Run(ctx, transport)
 	if errors.Is(err, io.EOF) {
 		return nil
 	}
@@ -72,14 +77,4 @@ func Serve(ctx context.Context, cfg Config, transport sdk.Transport) error {
 		return fmt.Errorf("serve the client: %w", err)
 	}
 	return nil
-}
-
-func newServer(cfg Config) *sdk.Server {
-	s := &server{cfg: cfg, turn: make(chan struct{}, 1)}
-	sdkServer := sdk.NewServer(&sdk.Implementation{Name: "placementsync", Title: "Placementsync", Version: cfg.Version},
-		&sdk.ServerOptions{Instructions: instructions, Logger: cfg.Log, Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}})
-	for _, t := range s.tools() {
-		sdkServer.AddTool(t.describe(), t.handle)
-	}
-	return sdkServer
 }

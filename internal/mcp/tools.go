@@ -157,7 +157,6 @@ func (s *server) findQuery(name string) (query.Query, error) {
 	return library.Resolve(name)
 }
 
-// valuesOf converts the values of parameters from JSON to strings.
 func valuesOf(q query.Query, parameters map[string]any) (map[string]string, error) {
 	values := map[string]string{}
 	for name, value := range parameters {

@@ -101,13 +101,6 @@ func (c Chart) JSON() (string, error) {
 	return strings.TrimSpace(text.String()), err
 }
 
-// Limits of CutOutliers.
-const (
-	outlierFactor    = 5 // an outlier is more than this factor times the 75th percentile
-	minValues        = 4 // fewer values have no outliers
-	maxNamedOutliers = 5 // the maximum number of outliers that the note lists
-)
-
 // bar is a value of a chart, or the total of the stacked values above or below the axis.
 type bar struct {
 	name, text string
@@ -117,19 +110,20 @@ type bar struct {
 // CutOutliers limits the value axis if a few values, the outliers, would flatten the others. An outlier
 // is more than five times the 75th percentile. Signs are ignored, and zeros are left out.
 func (v *Variant) CutOutliers(stacked bool) {
+	const minValues, factor, maxNamed = 4, 5, 5 // maxNamed limits the outliers that the note lists
 	bars := v.bars(stacked)
 	if len(bars) < minValues {
 		return
 	}
 	slices.SortStableFunc(bars, func(a, b bar) int { return cmp.Compare(b.size, a.size) })
-	limit := outlierFactor * bars[len(bars)/4].size // the 75th percentile, because the largest value is first
+	limit := factor * bars[len(bars)/4].size // the 75th percentile, because the largest value is first
 	outlierCount := slices.IndexFunc(bars, func(b bar) bool { return b.size <= limit })
 	if outlierCount == 0 {
 		return
 	}
 	v.AxisEnd = roundUp(bars[outlierCount].size)
 	var names []string
-	for _, b := range bars[:min(outlierCount, maxNamedOutliers)] {
+	for _, b := range bars[:min(outlierCount, maxNamed)] {
 		names = append(names, b.name+" "+b.text)
 	}
 	if more := outlierCount - len(names); more > 0 {

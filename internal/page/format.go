@@ -72,9 +72,6 @@ func Duration(d time.Duration) string {
 
 // Clip shortens a text to maxChars characters and marks the cut with an ellipsis.
 func Clip(text string, maxChars int) string {
-	if len(text) <= maxChars {
-		return text
-	}
 	runes := []rune(text)
 	if len(runes) <= maxChars {
 		return text

@@ -109,7 +109,13 @@ func ChartScripts() []string { return []string{"echarts.min.js", "charts.js"} }
 // Parse parses the layout and the shared templates of this package, and the named files of folder. extra
 // contains more template functions for the named files.
 func Parse(folder fs.FS, extra template.FuncMap, names ...string) (*template.Template, error) {
-	t, err := template.New("layout").Funcs(funcs()).Funcs(extra).ParseFS(files, "assets/*.html")
+	shared := template.FuncMap{
+		"num":   func(n any) string { return Decimal(fmt.Sprint(n)) },
+		"bytes": plural.FormatBytes, "share": Share, "span": Duration, "clock": Clock,
+		"ago":      func(from, to time.Time) string { return Duration(to.Sub(from)) },
+		"standing": ledger.StandingOf, "tone": Tone,
+	}
+	t, err := template.New("layout").Funcs(shared).Funcs(extra).ParseFS(files, "assets/*.html")
 	if err != nil {
 		return nil, err
 	}
@@ -119,15 +125,6 @@ func Parse(folder fs.FS, extra template.FuncMap, names ...string) (*template.Tem
 // Render writes a page. data embeds a Frame.
 func Render(w io.Writer, t *template.Template, data any) error {
 	return t.ExecuteTemplate(w, "layout", data)
-}
-
-func funcs() template.FuncMap {
-	return template.FuncMap{
-		"num":   func(n any) string { return Decimal(fmt.Sprint(n)) },
-		"bytes": plural.FormatBytes, "share": Share, "span": Duration, "clock": Clock,
-		"ago":      func(from, to time.Time) string { return Duration(to.Sub(from)) },
-		"standing": ledger.StandingOf, "tone": Tone,
-	}
 }
 
 // Tone returns the CSS class of the color for an outcome, a standing, a grade or another state. It
@@ -154,7 +151,6 @@ type Assets map[string]Asset
 // Asset is an http.Handler that serves one file.
 type Asset struct{ contentType, etag, text string }
 
-// NewAsset returns an asset with a text.
 func NewAsset(mediaType, text string) Asset {
 	sum := sha256.Sum256([]byte(text))
 	return Asset{mediaType + "; charset=utf-8", `"` + hex.EncodeToString(sum[:8]) + `"`, strings.TrimSpace(text)}
@@ -191,10 +187,6 @@ func ReadAssets(otherFolders ...fs.FS) (Assets, error) {
 func (a Asset) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-cache")
 	w.Header().Set("ETag", a.etag)
-	if r.Header.Get("If-None-Match") == a.etag {
-		w.WriteHeader(http.StatusNotModified)
-		return
-	}
 	w.Header().Set("Content-Type", a.contentType)
-	_, _ = io.WriteString(w, a.text) // an error means that the browser closed the connection
+	http.ServeContent(w, r, "", time.Time{}, strings.NewReader(a.text))
 }

@@ -64,8 +64,8 @@ type Cell struct {
 	// "why" for a text that may wrap, "long" for JSON, "lines" for one value per line, and "none" for a missing
 	// value.
 	Class string
-	// Folded is the summary behind which the text is hidden. Empty means that the text is shown.
-	Folded string
+	// Summary hides the text: a click on the summary shows it. Empty means that the text is shown.
+	Summary string
 	// Exact is the full value if Text is a shorter form.
 	Exact string
 	// Sort is the value to sort by. Empty means Text.

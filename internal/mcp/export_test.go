@@ -1,0 +1,4 @@
+package mcp
+
+// Serve is like Run, for any transport.
+var Serve = serve
