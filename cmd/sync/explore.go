@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -43,7 +42,7 @@ func exploreCommand(g *globals) *cobra.Command {
 	return cmd
 }
 
-func runExplore(ctx context.Context, g *globals, listen string) (err error) {
+func runExplore(ctx context.Context, g *globals, listen string) error {
 	if address, parseErr := netip.ParseAddrPort(listen); parseErr != nil || !address.Addr().IsLoopback() {
 		return command.UsageErr("--listen is %q: use a loopback address such as 127.0.0.1:8090; the command \"serve\" with serve.auth_token can be reached from other machines", listen)
 	}
@@ -67,7 +66,7 @@ func runExplore(ctx context.Context, g *globals, listen string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, pages.Close()) }()
+	defer pages.Close()
 	listener, err := net.Listen("tcp", listen)
 	if err != nil {
 		return fmt.Errorf("serve on %s (--listen): %w", listen, err)

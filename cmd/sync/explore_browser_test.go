@@ -79,7 +79,7 @@ func exploreDemo(t *testing.T) demoSite {
 	go func() { done <- servePages(t.Context(), slog.New(slog.DiscardHandler), listener, pages.Handler()) }()
 	t.Cleanup(func() {
 		must(t, <-done)
-		must(t, pages.Close())
+		pages.Close()
 	})
 	site.axe = installAxeCore(t)
 	return site

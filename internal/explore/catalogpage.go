@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -88,7 +89,6 @@ func (s *openSnapshot) prepareCatalog(ctx context.Context) error {
 	}
 }
 
-// showCatalog shows the listings that match the address.
 func showCatalog(v *visit) (reply, error) {
 	s, err := readCatalogState(v.params)
 	view := catalogView{visit: v, State: &s, Program: v.program, ClearLink: catalogPath, SortParam: v.params.Get(sortKey)}
@@ -117,7 +117,34 @@ func showCatalog(v *visit) (reply, error) {
 		return nil, err
 	}
 	view.SourceNote = query.DescribeSources(sources)
-	view.fill(c, rows)
+	view.Total = c.Total
+	view.addForm(c)
+	view.Chips = view.chips()
+	view.Table = page.Table{ID: "listings", Caption: "Listings", Swap: "catalog", Stacked: true}
+	for _, col := range s.shownColumns() {
+		view.Table.Heads = append(view.Table.Heads, view.head(col))
+	}
+	for _, r := range rows {
+		var cells []page.Cell
+		for _, col := range s.shownColumns() {
+			cells = append(cells, s.cell(col, r))
+		}
+		view.Table.Rows = append(view.Table.Rows, page.Row{Cells: cells})
+	}
+	if len(rows) > 0 {
+		view.First = int64(s.Page-1)*pageRows + 1
+		view.Last = view.First + int64(len(rows)) - 1
+	}
+	if s.Page > 1 {
+		view.Previous = view.linkPage(min(s.Page-1, max(1, int((c.Total+pageRows-1)/pageRows))))
+	}
+	if view.Last > 0 && view.Last < c.Total {
+		view.Next = view.linkPage(s.Page + 1)
+	}
+	for _, f := range downloadFormats() {
+		view.Downloads = append(view.Downloads, pair{f.label, catalogPath + "." + string(f.format) + view.addressWith()})
+	}
+	view.SQL = s.downloadStatement(&binder{asLiterals: true})
 	return newPage("Catalog", "catalog", view), nil
 }
 
@@ -151,7 +178,10 @@ func (view *catalogView) showMistake(err error) (reply, error) {
 	}
 	withoutPrices := *view.State
 	withoutPrices.Ranges = maps.Clone(withoutPrices.Ranges)
-	withoutPrices.ignorePrices()
+	delete(withoutPrices.Ranges, "price")
+	if withoutPrices.Sort == "price" {
+		withoutPrices.Sort = "authority"
+	}
 	var c counts
 	if withoutPrices.check() == nil {
 		if err := view.snapshot.prepareCatalog(view.Context()); err != nil {
@@ -184,51 +214,11 @@ func sendCatalog(v *visit) (reply, error) {
 	if err := s.assumeCurrency(v); err != nil {
 		return nil, err
 	}
-	q, values := s.downloadQuery()
-	return download{Query: q, Values: values, Name: "catalog", Format: v.format()}, nil
+	b := &binder{}
+	q := query.Text(s.downloadStatement(b))
+	return download{Query: q, Values: b.values, Name: "catalog", Format: v.format()}, nil
 }
 
-func (view *catalogView) fill(c counts, rows []listing) {
-	s := view.State
-	view.Total = c.Total
-	view.addForm(c)
-	view.Chips = view.chips()
-	view.Table = page.Table{ID: "listings", Caption: "Listings", Swap: "catalog", Stacked: true}
-	for _, col := range s.shownColumns() {
-		view.Table.Heads = append(view.Table.Heads, view.head(col))
-	}
-	for _, r := range rows {
-		var cells []page.Cell
-		for _, col := range s.shownColumns() {
-			cells = append(cells, s.cell(col, r))
-		}
-		view.Table.Rows = append(view.Table.Rows, page.Row{Cells: cells})
-	}
-	if len(rows) > 0 {
-		view.First = int64(s.Page-1)*pageRows + 1
-		view.Last = view.First + int64(len(rows)) - 1
-	}
-	if s.Page > 1 {
-		view.Previous = view.linkPage(min(s.Page-1, max(1, int((c.Total+pageRows-1)/pageRows))))
-	}
-	if view.Last > 0 && view.Last < c.Total {
-		view.Next = view.linkPage(s.Page + 1)
-	}
-	for _, f := range downloadFormats() {
-		view.Downloads = append(view.Downloads, pair{f.label, catalogPath + "." + string(f.format) + view.addressWith()})
-	}
-	view.SQL = s.downloadStatement(&binder{asLiterals: true})
-}
-
-// ignorePrices removes the order by price and the price range.
-func (s *catalogState) ignorePrices() {
-	delete(s.Ranges, "price")
-	if s.Sort == "price" {
-		s.Sort, s.Descending = "authority", true
-	}
-}
-
-// linkPage returns the address of another page of the listings.
 func (view *catalogView) linkPage(n int) string {
 	return catalogPath + view.addressWith(pair{pageKey, fmt.Sprint(n)})
 }
@@ -274,48 +264,38 @@ func (view *catalogView) chips() []chip {
 // "exact" is the text of the prices with all digits.
 type listing map[string]query.Value
 
-// readRows reads one page of listings. It selects the listings in the in-memory table, where id is a
-// rank, and main_rowid is the rowid in main.product_listings, see catalog.sql. It reads the other shown
-// columns by rowid from main. addLists reads the tags and prices.
+// readRows reads one page of listings. The in-memory table selects the listings; its column id is a rank,
+// and main_rowid is the rowid in main.product_listings, see catalog.sql. The other shown columns are in main.
 func (s *catalogState) readRows(v *visit) ([]listing, error) {
-	b := &binder{}
-	text := s.statement(derivedTables(), b, []string{"l.id AS rank", "l.main_rowid", "l.outlet_name"}) + fmt.Sprintf(" LIMIT %d OFFSET %d", pageRows, (s.Page-1)*pageRows)
-	result, err := v.run(b.query(text))
-	if err != nil || len(result.Rows) == 0 {
-		return nil, err
-	}
-	columns, rowids, ranks := []string{"l.rowid AS main_rowid"}, []string{}, []string{}
+	columns := []string{"r.rank", "r.outlet_name"}
 	for _, c := range s.shownColumns() {
 		for _, name := range c.columnNames {
 			switch name {
 			case "price", "tier", "tags", "outlet_name": // not in main.product_listings; outlet_name may be NULL there
 			default:
-				columns = append(columns, "l."+name)
+				columns = append(columns, "m."+name)
 			}
 		}
 	}
-	for _, r := range result.Rows {
-		rowids, ranks = append(rowids, r.Get("main_rowid").Text), append(ranks, r.Get("rank").Text)
-	}
-	// With a subquery, unlike with a list, DuckDB skips blocks that contain none of the rows.
-	mainRows, err := v.run(query.Query{Name: "catalog", SQL: "SELECT " + strings.Join(columns, ", ") + " FROM main.product_listings AS l WHERE l.rowid IN (SELECT unnest([" +
-		strings.Join(rowids, ", ") + "]))"}, nil)
-	if err != nil {
+	b := &binder{}
+	selected := s.statement(derivedTables(), b, []string{"l.id AS rank", "l.main_rowid", "l.outlet_name"})
+	// With the condition IN, unlike with the join alone, DuckDB skips blocks of main that contain none of the rows.
+	result, err := v.run(b.query(fmt.Sprintf("WITH selected AS MATERIALIZED (SELECT row_number() OVER () AS position, * FROM (%s LIMIT %d OFFSET %d))\n"+
+		"SELECT %s FROM selected AS r JOIN (SELECT *, rowid AS main_rowid FROM main.product_listings WHERE rowid IN (SELECT main_rowid FROM selected)) AS m "+
+		"USING (main_rowid) ORDER BY r.position", selected, pageRows, (s.Page-1)*pageRows, strings.Join(columns, ", "))))
+	if err != nil || len(result.Rows) == 0 {
 		return nil, err
-	}
-	byRowid := map[string]query.Record{}
-	for _, r := range mainRows.Rows {
-		byRowid[r.Get("main_rowid").Text] = r
 	}
 	rows := make([]listing, len(result.Rows))
 	byRank := map[string]listing{}
 	for i, r := range result.Rows {
-		rows[i] = listing{"outlet_name": r.Get("outlet_name")}
-		for _, c := range mainRows.Columns {
-			rows[i][c.Name] = byRowid[r.Get("main_rowid").Text].Get(c.Name)
+		rows[i] = listing{}
+		for n, c := range result.Columns {
+			rows[i][c.Name] = r.Values[n]
 		}
 		byRank[r.Get("rank").Text] = rows[i]
 	}
+	ranks := slices.Collect(maps.Keys(byRank))
 	return rows, s.addLists(v, byRank, "product_listing_id IN (SELECT unnest(["+strings.Join(ranks, ", ")+"]))")
 }
 
@@ -360,7 +340,6 @@ func (s *catalogState) addLists(v *visit, byRank map[string]listing, pageConditi
 	return nil
 }
 
-// addForm adds the facets, the ranges and the choice of columns.
 func (view *catalogView) addForm(c counts) {
 	s := view.State
 	for _, f := range facets() {
@@ -455,8 +434,8 @@ func (s *catalogState) cell(c catalogColumn, r listing) page.Cell {
 		}
 	case "website":
 		cell.Address = webLink(value.Text)
-		if domain := domainOf(value.Text); domain != "" {
-			cell.Text = domain
+		if u, err := url.Parse(cell.Address); err == nil {
+			cell.Text = cmp.Or(strings.TrimPrefix(u.Hostname(), "www."), value.Text)
 		}
 	case "authority", "ranking":
 		cell.Class, cell.Text = "n", page.Decimal(value.Text)

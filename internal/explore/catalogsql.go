@@ -36,9 +36,10 @@ func derivedTables() listingTables {
 type binder struct {
 	values     map[string]string
 	asLiterals bool
-	// prefix is the beginning of the names of the parameters.
-	prefix string
 }
+
+// boundName returns the name of a parameter, which differs from the parameters of the named queries.
+func boundName(i int) string { return fmt.Sprintf("table_p%d", i) }
 
 // bind returns the SQL of a value: a parameter or a literal.
 func (b *binder) bind(value string) string {
@@ -48,7 +49,7 @@ func (b *binder) bind(value string) string {
 	if b.values == nil {
 		b.values = map[string]string{}
 	}
-	name := fmt.Sprintf("%sp%d", b.prefix, len(b.values))
+	name := boundName(len(b.values))
 	b.values[name] = value
 	return "$" + name
 }
@@ -57,7 +58,7 @@ func (b *binder) bind(value string) string {
 func (b *binder) query(text string) (query.Query, map[string]string) {
 	q := query.Query{Name: "catalog", SQL: text}
 	for i := range len(b.values) {
-		q.Params = append(q.Params, query.Param{Name: fmt.Sprintf("%sp%d", b.prefix, i), Type: "VARCHAR"})
+		q.Params = append(q.Params, query.Param{Name: boundName(i), Type: "VARCHAR"})
 	}
 	return q, b.values
 }
@@ -235,10 +236,4 @@ func whereAll(conditions []string) string {
 		return ""
 	}
 	return " WHERE " + strings.Join(conditions, " AND ")
-}
-
-// downloadQuery returns the query of a download.
-func (s *catalogState) downloadQuery() (query.Query, map[string]string) {
-	b := &binder{}
-	return query.Text(s.downloadStatement(b)), b.values
 }

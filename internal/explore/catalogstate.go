@@ -198,9 +198,23 @@ func (s *catalogState) apply(key, text string) error {
 			s.Chosen[key] = append(s.Chosen[key], c)
 		}
 	case isLimit:
-		return s.applyLimit(stem, end, text)
+		text = strings.TrimSpace(text)
+		if !numberPattern.MatchString(text) {
+			return usageErr(fmt.Sprintf("%s %q is not a number such as 12.50", key, text), "Change it in the form or the address.")
+		}
+		l := s.Ranges[stem]
+		if end == "min" {
+			l.Min = text
+		} else {
+			l.Max = text
+		}
+		s.Ranges[stem] = l
 	case key == sortKey:
-		return s.applySort(text)
+		column, down := strings.CutPrefix(text, "-")
+		if c, ok := findColumn(column); !ok || c.sortColumn == "" {
+			return usageErr(fmt.Sprintf("the catalog cannot be sorted by %q", text), "Click the header of a column.")
+		}
+		s.Sort, s.Descending = column, down
 	case key == pageKey:
 		n, err := parsePage(text)
 		s.Page = n
@@ -222,30 +236,6 @@ func (s *catalogState) apply(key, text string) error {
 
 // numberPattern matches a valid limit of a range.
 var numberPattern = regexp.MustCompile(`^-?\d{1,12}(\.\d{1,6})?$`)
-
-func (s *catalogState) applyLimit(stem, end, text string) error {
-	text = strings.TrimSpace(text)
-	if !numberPattern.MatchString(text) {
-		return usageErr(fmt.Sprintf("%s_%s %q is not a number such as 12.50", stem, end, text), "Change it in the form or the address.")
-	}
-	l := s.Ranges[stem]
-	if end == "min" {
-		l.Min = text
-	} else {
-		l.Max = text
-	}
-	s.Ranges[stem] = l
-	return nil
-}
-
-func (s *catalogState) applySort(text string) error {
-	key, down := strings.CutPrefix(text, "-")
-	if c, ok := findColumn(key); !ok || c.sortColumn == "" {
-		return usageErr(fmt.Sprintf("the catalog cannot be sorted by %q", text), "Click the header of a column.")
-	}
-	s.Sort, s.Descending = key, down
-	return nil
-}
 
 // check returns an error if there are too many parameters, or if prices of several currencies would be
 // compared.

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"placementsync/internal/page"
@@ -41,7 +42,7 @@ func buildCell(c query.Column, v query.Value) page.Cell {
 	if len(cell.Text) > wideText {
 		cell.Class = "w"
 	}
-	if isAddressColumn(c.Name) {
+	if lastWord := c.Name[strings.LastIndex(c.Name, "_")+1:]; slices.Contains([]string{"url", "address", "website", "link"}, lastWord) {
 		cell.Address = webLink(v.Text)
 	}
 	return cell
@@ -83,15 +84,6 @@ func wordsOf(text string) string {
 		return text
 	}
 	return strings.ToUpper(text[:1]) + strings.NewReplacer("_", " ", "-", " ").Replace(strings.ToLower(text[1:]))
-}
-
-func isAddressColumn(name string) bool {
-	for _, end := range []string{"url", "address", "website", "link"} {
-		if name == end || strings.HasSuffix(name, "_"+end) {
-			return true
-		}
-	}
-	return false
 }
 
 // labelOf returns the label of a column name: outlet_id becomes Outlet ID.

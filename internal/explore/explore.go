@@ -106,7 +106,7 @@ func routes() []route {
 		route{path: "/snapshot", tab: "Snapshot", show: showSnapshot},
 		route{path: "/schema", tab: "Schema", show: showSchema},
 	)
-	for _, kind := range []recordKind{listingKind(), outletKind(), orderKind(), campaignKind(), articleKind(), profileKind()} {
+	for _, kind := range recordKinds() {
 		list := route{path: "/" + kind.name + "s", tab: kind.label + "s", show: showRecords(kind), keys: tableKeys()}
 		if kind.aboutList == "" { // the catalog lists these records
 			list.tab = "Catalog"
@@ -157,7 +157,7 @@ func New(cfg Config) (*Explorer, error) {
 }
 
 // Close closes the snapshots. All requests must have ended.
-func (e *Explorer) Close() error { return e.pool.close() }
+func (e *Explorer) Close() { e.pool.removeAll() }
 
 // Handler returns the handler for all paths below /explore.
 func (e *Explorer) Handler() http.Handler {

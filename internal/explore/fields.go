@@ -61,8 +61,12 @@ func (b *recordBuilder) addFields(view *recordView) error {
 		}
 		if last := presence[len(presence)-1]; !last.isOpen() {
 			view.DeletedAt = clockOf(last.to)
-			if view.Evidence, err = b.readEvidence(t.table); err != nil {
+			deletion, err := b.runStatement(recordSQL.Render("vanished", nil), map[string]string{"table": t.table, "id": b.id})
+			if err != nil {
 				return err
+			}
+			if len(deletion.Rows) > 0 {
+				view.Evidence = deletion.Rows[0].Get("evidence").Text
 			}
 		}
 	}
@@ -149,13 +153,4 @@ func (r columnRole) showField(v query.Value, l links) page.Cell {
 		cell.Link = l.linkRecord(r.kind, v.Text)
 	}
 	return cell
-}
-
-// readEvidence returns the reason why the record counts as deleted.
-func (b *recordBuilder) readEvidence(table string) (string, error) {
-	result, err := b.runStatement(recordSQL.Render("vanished", nil), map[string]string{"table": table, "id": b.id})
-	if err != nil || len(result.Rows) == 0 {
-		return "", err
-	}
-	return result.Rows[0].Get("evidence").Text, nil
 }

@@ -1,7 +1,7 @@
 package explore
 
-func listingKind() recordKind {
-	return recordKind{name: "listing", label: "Listing", sql: listingSQL,
+func recordKinds() []recordKind {
+	return []recordKind{{name: "listing", label: "Listing", sql: listingSQL,
 		tables: []fieldTable{
 			{table: "product_listings", idColumn: "id", title: "Product listing"},
 			{table: "outlet_listings", idColumn: "id", title: "Row in the outlet catalog"},
@@ -27,11 +27,7 @@ func listingKind() recordKind {
 				empty: "No articles."},
 			{statement: "beside", title: "Other listings of the outlet",
 				about: "With the lowest price of all tiers, one row per currency."},
-		}}
-}
-
-func outletKind() recordKind {
-	return recordKind{name: "outlet", label: "Outlet", sql: outletSQL, aboutList: "By name.",
+		}}, {name: "outlet", label: "Outlet", sql: outletSQL, aboutList: "By name.",
 		tables: []fieldTable{{table: "outlets", idColumn: "id", title: "Outlet"}},
 		sections: []section{
 			{statement: "listings", title: "Listings",
@@ -45,11 +41,7 @@ func outletKind() recordKind {
 				about: "Newest first. The service sends no currency for sold items.", empty: "No sold items."},
 			{statement: "owed", title: "Open payables", about: "Unpaid commissions and shares for sold items. Sorted by the payment date of the order, oldest first."},
 			{statement: "articles", title: "Articles", empty: "No articles."},
-		}}
-}
-
-func orderKind() recordKind {
-	return recordKind{name: "order", label: "Order", sql: orderSQL, aboutList: "Newest first. The service sends no currency for orders.",
+		}}, {name: "order", label: "Order", sql: orderSQL, aboutList: "Newest first. The service sends no currency for orders.",
 		tables: []fieldTable{
 			{table: "orders", idColumn: "id", title: "Order"},
 			{table: "order_items", idColumn: "order_id", title: "Sold item", nameColumn: "product_name"},
@@ -62,11 +54,7 @@ func orderKind() recordKind {
 			{statement: "owed", title: "Payables", about: "Open and paid commissions and shares of publishers and resellers."},
 			{statement: "articles", title: "Articles", empty: "No articles."},
 			{statement: "waiting", title: "Items without an article", about: "Paid items without an article. Refunded items are not included."},
-		}}
-}
-
-func campaignKind() recordKind {
-	return recordKind{name: "campaign", label: "Campaign", sql: campaignSQL, aboutList: "Newest first.",
+		}}, {name: "campaign", label: "Campaign", sql: campaignSQL, aboutList: "Newest first.",
 		tables: []fieldTable{
 			{table: "campaigns", idColumn: "id", title: "Campaign"},
 			{table: "questionnaires", idColumn: "campaign_id", title: "Questionnaire", open: true},
@@ -75,11 +63,7 @@ func campaignKind() recordKind {
 			{statement: "counts", title: "Articles by status", barColumn: "articles", about: "The counts come from the service.", empty: "No counts."},
 			{statement: "articles", title: "Articles", empty: "No articles."},
 			{statement: "items", title: "Items of the campaign"},
-		}}
-}
-
-func articleKind() recordKind {
-	return recordKind{name: "article", label: "Article", sql: articleSQL, aboutList: "The latest change of status first.",
+		}}, {name: "article", label: "Article", sql: articleSQL, aboutList: "The latest change of status first.",
 		tables: []fieldTable{
 			{table: "articles", idColumn: "id", title: "Article"},
 			{table: "campaign_articles", idColumn: "id", title: "Row in the campaign"},
@@ -93,11 +77,7 @@ func articleKind() recordKind {
 			{statement: "files", title: "Files", empty: "No files."},
 			{statement: "items", title: "Order items", empty: "No order items."},
 			{statement: "addons", title: "Add-ons and includes"},
-		}}
-}
-
-func profileKind() recordKind {
-	return recordKind{name: "profile", label: "Profile", sql: profileSQL, aboutList: "By name.",
+		}}, {name: "profile", label: "Profile", sql: profileSQL, aboutList: "By name.",
 		tables: []fieldTable{{table: "profiles", idColumn: "id", title: "Profile"}},
 		sections: []section{
 			{statement: "goals", title: "Goals", layout: asPeriods, empty: "No goals."},
@@ -105,5 +85,5 @@ func profileKind() recordKind {
 			{statement: "orders", title: "Orders", about: "The service sends no currency for orders.", empty: "No orders."},
 			{statement: "items", title: "Order items"},
 			{statement: "articles", title: "Articles", empty: "No articles."},
-		}}
+		}}}
 }

@@ -11,11 +11,7 @@ type links struct{ AsOf string }
 
 func (v *visit) links() links { return links{v.params.Get(asOfKey)} }
 
-// linkRecord returns the address of a record of a kind, such as listing.
 func (l links) linkRecord(kind, id string) string { return l.keepAsOf(linkTo(kind+"s", id)) }
-
-// linkQuestion returns the address of a named query.
-func (l links) linkQuestion(name string) string { return l.keepAsOf(linkTo("questions", name)) }
 
 // linkWriter returns the address of the articles of a writer. Writers have no page of their own.
 func (l links) linkWriter(name string) string {
@@ -54,13 +50,4 @@ func webLink(text string) string {
 		return ""
 	}
 	return u.String()
-}
-
-// domainOf returns the host of an address without www. It returns an empty text if webLink does.
-func domainOf(text string) string {
-	u, err := url.Parse(webLink(text))
-	if err != nil {
-		return ""
-	}
-	return strings.TrimPrefix(u.Hostname(), "www.")
 }

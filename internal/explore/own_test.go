@@ -45,7 +45,7 @@ func TestUserDefinedQueries(t *testing.T) {
 	s.Server = httptest.NewUnstartedServer(explorer.Handler())
 	s.Config.WriteTimeout = time.Second // pages must extend the write deadline
 	s.Start()
-	t.Cleanup(func() { s.Close(); must(t, explorer.Close()) })
+	t.Cleanup(func() { s.Close(); explorer.Close() })
 
 	wantTexts(t, s.get(t, "/questions", http.StatusOK), "<script>alert(1)</script> own", "Price by segment", "faulty.sql:2: write a parameter as NAME TYPE DEFAULT")
 	wantTexts(t, s.get(t, "/questions/hostile", http.StatusOK), "Fill in Least, which has no default.")

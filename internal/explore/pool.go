@@ -25,11 +25,11 @@ const (
 )
 
 // pool opens the newest snapshot and earlier snapshots, and lends them to requests. The first
-// request after a new version was published drops all open snapshots, see drop.
+// request after a new version was published removes all open snapshots.
 type pool struct {
 	cfg Config
-	// turn guards open, and the fields borrowed and dropped of each snapshot. It is a channel and
-	// not a mutex, so that waiting for it can be cancelled.
+	// turn guards open, and the field users of each snapshot. It is a channel and not a mutex, so that
+	// waiting for it can be cancelled.
 	turn chan struct{}
 	open []*openSnapshot // the most recently borrowed is last
 	// stuck counts the ended requests whose query is still running, because DuckDB cannot interrupt it.
@@ -55,10 +55,9 @@ type openSnapshot struct {
 	// isPrepared means that the in-memory tables of the catalog page exist. preparing guards it.
 	preparing  chan struct{}
 	isPrepared bool
-	// borrowed counts the requests that use the snapshot. If the snapshot is dropped, it is closed
-	// when borrowed becomes 0.
-	borrowed int
-	dropped  bool
+	// users counts the requests that use the snapshot, and pool.open while it contains the snapshot. The
+	// snapshot is closed when users becomes 0.
+	users int
 }
 
 // standingCount is the number of streams with a standing.
@@ -66,17 +65,6 @@ type standingCount struct {
 	Standing ledger.Standing
 	Streams  int
 }
-
-func (p *pool) lock(ctx context.Context) error {
-	select {
-	case p.turn <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("wait for the snapshot: %w", ctx.Err())
-	}
-}
-
-func (p *pool) unlock() { <-p.turn }
 
 // borrow returns a snapshot and a session for one request. The caller gives them back with release.
 func (p *pool) borrow(ctx context.Context, asOf string) (*openSnapshot, *query.DB, error) {
@@ -92,17 +80,19 @@ func (p *pool) borrow(ctx context.Context, asOf string) (*openSnapshot, *query.D
 	case db := <-s.idle:
 		return s, db, nil
 	case <-ctx.Done():
-		p.release(s, nil)
+		p.giveBack(s)
 		return nil, nil, fmt.Errorf("wait for a free session: %w", ctx.Err())
 	}
 }
 
-// acquire returns a snapshot and adds 1 to its field borrowed. It opens the snapshot if necessary.
+// acquire returns a snapshot and adds 1 to its field users. It opens the snapshot if necessary.
 func (p *pool) acquire(ctx context.Context, asOf string) (*openSnapshot, error) {
-	if err := p.lock(ctx); err != nil {
-		return nil, err
+	select {
+	case p.turn <- struct{}{}:
+		defer func() { <-p.turn }()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("wait for the snapshot: %w", ctx.Err())
 	}
-	defer p.unlock()
 	v, err := p.cfg.Newest()
 	if err != nil {
 		return nil, &statusError{http.StatusServiceUnavailable, err.Error(), ""}
@@ -113,44 +103,43 @@ func (p *pool) acquire(ctx context.Context, asOf string) (*openSnapshot, error) 
 	}
 	// A rebuild keeps the run id of a version, so the files are compared too.
 	if slices.ContainsFunc(p.open, func(s *openSnapshot) bool { return s.version != v || !os.SameFile(s.file, file) }) {
-		p.dropAll()
+		p.removeAll()
 		p.cfg.Log.Info("snapshot replaced", "run", v.Run)
 	}
 	if i := slices.IndexFunc(p.open, func(s *openSnapshot) bool { return s.asOf == asOf }); i >= 0 {
 		s := p.open[i]
 		p.open = append(slices.Delete(p.open, i, i+1), s)
-		s.borrowed++
+		s.users++
 		return s, nil
 	}
-	evicted, err := p.findEvicted(asOf)
-	if err != nil {
-		return nil, err
+	if asOf != "" {
+		if err := p.makeRoom(); err != nil {
+			return nil, err
+		}
 	}
 	s, err := openVersion(ctx, p.cfg, v, file, asOf)
 	if err != nil {
 		return nil, err
 	}
-	if evicted != nil {
-		p.drop(evicted)
-		p.open = slices.DeleteFunc(p.open, func(s *openSnapshot) bool { return s == evicted })
-	}
 	p.open = append(p.open, s)
-	s.borrowed++
+	s.users = 2
 	return s, nil
 }
 
-// findEvicted returns the earlier snapshot to close before the snapshot of asOf is opened, or nil. It returns an
-// error if requests use all maxEarlier earlier snapshots, because each open snapshot needs memory.
-func (p *pool) findEvicted(asOf string) (*openSnapshot, error) {
+// makeRoom closes an unused earlier snapshot if maxEarlier are open. It returns an error if requests use all
+// of them, because each open snapshot needs memory.
+func (p *pool) makeRoom() error {
 	earlier := slices.DeleteFunc(slices.Clone(p.open), func(s *openSnapshot) bool { return s.asOf == "" })
-	if asOf == "" || len(earlier) < maxEarlier {
-		return nil, nil
+	if len(earlier) < maxEarlier {
+		return nil
 	}
-	unused := slices.IndexFunc(earlier, func(s *openSnapshot) bool { return s.borrowed == 0 })
+	unused := slices.IndexFunc(earlier, func(s *openSnapshot) bool { return s.users == 1 })
 	if unused < 0 {
-		return nil, &statusError{http.StatusServiceUnavailable, fmt.Sprintf("%d earlier snapshots are already open and in use", maxEarlier), "Try again in a moment."}
+		return &statusError{http.StatusServiceUnavailable, fmt.Sprintf("%d earlier snapshots are already open and in use", maxEarlier), "Try again in a moment."}
 	}
-	return earlier[unused], nil
+	p.open = slices.DeleteFunc(p.open, func(s *openSnapshot) bool { return s == earlier[unused] })
+	p.unuse(earlier[unused])
+	return nil
 }
 
 // openVersion opens the snapshot that asOf chooses from the catalog file of v. An empty asOf means the
@@ -198,49 +187,35 @@ func (s *openSnapshot) readFacts(ctx context.Context) error {
 }
 
 // release gives the snapshot and the session of a request back to the pool. If a query of the session is
-// still running, other requests get the session when the query has ended. db is nil if the request got no
-// session.
+// still running, other requests get the session when the query has ended.
 func (p *pool) release(s *openSnapshot, db *query.DB) {
-	if db == nil || len(db.Abandoned()) == 0 {
-		p.giveBack(s, db)
+	running := db.Abandoned()
+	if len(running) == 0 {
+		s.idle <- db
+		p.giveBack(s)
 		return
 	}
 	p.stuck.Add(1)
 	p.cfg.Log.Warn("query of a page still running after its time limit", "run", s.Run)
 	go func() {
-		for _, ended := range db.Abandoned() {
+		for _, ended := range running {
 			<-ended
 		}
 		p.stuck.Add(-1)
-		p.giveBack(s, db)
+		s.idle <- db
+		p.giveBack(s)
 	}()
 }
 
-func (p *pool) giveBack(s *openSnapshot, db *query.DB) {
-	if db != nil {
-		s.idle <- db
-	}
+func (p *pool) giveBack(s *openSnapshot) {
 	p.turn <- struct{}{}
-	defer p.unlock()
-	s.borrowed--
-	p.closeUnused(s)
+	p.unuse(s)
+	<-p.turn
 }
 
-// drop closes a snapshot as soon as no request uses it.
-func (p *pool) drop(s *openSnapshot) {
-	s.dropped = true
-	p.closeUnused(s)
-}
-
-func (p *pool) dropAll() {
-	for _, s := range p.open {
-		p.drop(s)
-	}
-	p.open = nil
-}
-
-func (p *pool) closeUnused(s *openSnapshot) {
-	if !s.dropped || s.borrowed > 0 {
+// unuse subtracts 1 from the field users of a snapshot and closes the snapshot if the field becomes 0.
+func (p *pool) unuse(s *openSnapshot) {
+	if s.users--; s.users > 0 {
 		return
 	}
 	s.preparing <- struct{}{} // wait until the tables of the catalog are created
@@ -249,9 +224,9 @@ func (p *pool) closeUnused(s *openSnapshot) {
 	}
 }
 
-func (p *pool) close() error {
-	p.turn <- struct{}{}
-	defer p.unlock()
-	p.dropAll()
-	return nil
+func (p *pool) removeAll() {
+	for _, s := range p.open {
+		p.unuse(s)
+	}
+	p.open = nil
 }

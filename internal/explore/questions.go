@@ -43,7 +43,7 @@ func showQuestions(v *visit) (reply, error) {
 			subjects = append(subjects, subjectView{Subject: labelOf(q.Subject)})
 		}
 		s := &subjects[indexes[q.Subject]]
-		s.Queries = append(s.Queries, queryItem{Title: q.Title, About: firstSentence(q.About), Link: v.links().linkQuestion(q.Name), UserDefined: q.IsUserDefined()})
+		s.Queries = append(s.Queries, queryItem{Title: q.Title, About: firstSentence(q.About), Link: v.links().keepAsOf(linkTo("questions", q.Name)), UserDefined: q.IsUserDefined()})
 	}
 	slices.SortStableFunc(subjects, func(a, b subjectView) int { return strings.Compare(a.Subject, b.Subject) })
 	view := questionsView{Subjects: subjects}

@@ -134,14 +134,9 @@ func (t *table) outerQuery(text string, b *binder) (query.Query, map[string]stri
 	return q, all
 }
 
-// newBinder returns a binder whose parameters have other names than the parameters of the query.
-func (t *table) newBinder() *binder {
-	return &binder{prefix: "table_"}
-}
-
 // downloadQuery returns the query for all rows that match the filters, in the chosen order.
 func (t *table) downloadQuery() (query.Query, map[string]string) {
-	b := t.newBinder()
+	b := &binder{}
 	where := t.where(b)
 	if where == "" && t.state.Sort == "" && t.textColumn == "" {
 		return t.inner, t.values
@@ -157,7 +152,7 @@ func (t *table) sendFile(name string) download {
 
 // read reads one page of the table, its totals and its choices with one statement.
 func (t *table) read() (tableRows, error) {
-	b := t.newBinder()
+	b := &binder{}
 	// Without a search, the column with the text to search is excluded, so DuckDB does not compute it.
 	resultExclude, pageExclude := "", t.excludedColumns(positionColumn)
 	if t.textColumn != "" && t.state.Search == "" {
