@@ -101,7 +101,16 @@ func (s *catalogState) conditions(t listingTables, b *binder) []condition {
 		}
 	}
 	if chosen := s.Chosen["tag"]; len(chosen) > 0 {
-		all = append(all, condition{"tag", tagCondition(t, b, chosen)})
+		selectIDs := "SELECT product_listing_id FROM " + t.tags + " WHERE "
+		var parts []string
+		names := slices.DeleteFunc(slices.Clone(chosen), func(c choice) bool { return c.Null })
+		if len(names) < len(chosen) { // the choice NULL means no tags
+			parts = append(parts, "l.id NOT IN ("+selectIDs+"name IS NOT NULL)")
+		}
+		if len(names) > 0 {
+			parts = append(parts, "l.id IN ("+selectIDs+b.anyOf("name", names)+")")
+		}
+		all = append(all, condition{"tag", "(" + strings.Join(parts, " OR ") + ")"})
 	}
 	if len(s.Chosen["currency"])+len(s.Chosen["tier"]) > 0 {
 		selectIDs := "SELECT product_listing_id FROM " + t.prices + " WHERE " + strings.Join(s.priceConditions(t, b, ""), " AND ")
@@ -118,21 +127,6 @@ func (s *catalogState) conditions(t listingTables, b *binder) []condition {
 		}
 	}
 	return all
-}
-
-// tagCondition returns the condition that a listing has one of the chosen tags. The choice NULL means
-// no tags.
-func tagCondition(t listingTables, b *binder, chosen []choice) string {
-	selectIDs := "SELECT product_listing_id FROM " + t.tags + " WHERE "
-	var parts []string
-	names := slices.DeleteFunc(slices.Clone(chosen), func(c choice) bool { return c.Null })
-	if len(names) < len(chosen) {
-		parts = append(parts, "l.id NOT IN ("+selectIDs+"name IS NOT NULL)")
-	}
-	if len(names) > 0 {
-		parts = append(parts, "l.id IN ("+selectIDs+b.anyOf("name", names)+")")
-	}
-	return "(" + strings.Join(parts, " OR ") + ")"
 }
 
 // priceConditions returns the conditions that a price must meet. The conditions ignore the chosen values

@@ -27,8 +27,7 @@ type fieldsView struct {
 // fieldView is one field with its current and its earlier values.
 type fieldView struct {
 	Label, About string
-	Now          page.Cell
-	Since        string
+	Now          periodView
 	Before       []periodView
 }
 
@@ -136,7 +135,7 @@ func (b *recordBuilder) buildFields(t fieldTable, all query.Result, versions []q
 		} else {
 			now.Since += oldestSuffix
 		}
-		v.Fields = append(v.Fields, fieldView{Label: labelOf(r.Name), About: about[r.Name], Now: now.Value, Since: now.Since, Before: before})
+		v.Fields = append(v.Fields, fieldView{Label: labelOf(r.Name), About: about[r.Name], Now: now, Before: before})
 	}
 	v.NeverSet = strings.Join(neverSet, ", ")
 	return v, presence

@@ -22,11 +22,9 @@ type priceRow struct {
 	Tier string
 	// Colour is the index of a color, see page.Series.
 	Colour int
-	Now    page.Cell
-	Since  string
-	// DeletedAt is the time when the price was deleted.
-	DeletedAt string
-	Before    []periodView
+	// Now has a Till if the price was deleted.
+	Now    periodView
+	Before []periodView
 }
 
 // buildPrices returns one view per currency. The records must be sorted by currency, tier,
@@ -44,7 +42,15 @@ func buildPrices(records []query.Record, end time.Time) []priceView {
 		for i, name := range names {
 			periods := periodsOf(byName[name], "amount")
 			series = append(series, periods)
-			view.Rows = append(view.Rows, newPriceRow(name, i%page.MaxSeries, view.Currency, periods))
+			now, before := viewPeriods(periods, func(v query.Value) page.Cell {
+				if v.Null {
+					return page.Cell{Text: page.Unknown, Class: "none"}
+				}
+				cell := page.MoneyCell(v.Text)
+				cell.Unit = view.Currency
+				return cell
+			})
+			view.Rows = append(view.Rows, priceRow{Tier: name, Colour: i % page.MaxSeries, Now: now, Before: before})
 		}
 		view.Chart = chartPrices(names, series, view.Currency, end)
 		if len(names) > page.MaxSeries {
@@ -55,7 +61,7 @@ func buildPrices(records []query.Record, end time.Time) []priceView {
 	return views
 }
 
-// priceName returns the name of a price: its tier and, from the second price of the tier on, a number.
+// priceName returns the tier of a price and, from the second price of the tier on, its number.
 func priceName(r query.Record) string {
 	name := r.Get("tier").Text
 	if name == "" {
@@ -65,18 +71,6 @@ func priceName(r query.Record) string {
 		name += " #" + nth
 	}
 	return name
-}
-
-func newPriceRow(tier string, colour int, currency string, periods []period) priceRow {
-	now, before := viewPeriods(periods, func(v query.Value) page.Cell {
-		if v.Null {
-			return page.Cell{Text: page.Unknown, Class: "none"}
-		}
-		cell := page.MoneyCell(v.Text)
-		cell.Unit = currency
-		return cell
-	})
-	return priceRow{Tier: tier, Colour: colour, Now: now.Value, Since: now.Since, DeletedAt: now.Till, Before: before}
 }
 
 // chartPrices returns the chart of a currency. It is nil if no amount is known, or if no price began

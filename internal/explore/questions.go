@@ -25,39 +25,28 @@ type queryItem struct {
 	UserDefined        bool
 }
 
-// questionsView is the list of named queries.
-type questionsView struct {
-	Subjects []subjectView
-	// Problems describes the mistakes in the user's query files.
-	Problems []string
-}
-
-// showQuestions lists the named queries by subject.
 func showQuestions(v *visit) (reply, error) {
 	var subjects []subjectView
-	indexes := map[string]int{} // positions in subjects, by subject
 	library, err := v.pool.cfg.Queries()
 	for _, q := range library.List() {
-		if _, known := indexes[q.Subject]; !known {
-			indexes[q.Subject] = len(subjects)
+		i := slices.IndexFunc(subjects, func(s subjectView) bool { return s.Subject == labelOf(q.Subject) })
+		if i < 0 {
+			i = len(subjects)
 			subjects = append(subjects, subjectView{Subject: labelOf(q.Subject)})
 		}
-		s := &subjects[indexes[q.Subject]]
-		s.Queries = append(s.Queries, queryItem{Title: q.Title, About: firstSentence(q.About), Link: v.links().keepAsOf(linkTo("questions", q.Name)), UserDefined: q.IsUserDefined()})
+		s := &subjects[i]
+		about, _, more := strings.Cut(q.About, ". ")
+		if more {
+			about += "."
+		}
+		s.Queries = append(s.Queries, queryItem{Title: q.Title, About: about, Link: v.links().keepAsOf(linkTo("questions", q.Name)), UserDefined: q.IsUserDefined()})
 	}
 	slices.SortStableFunc(subjects, func(a, b subjectView) int { return strings.Compare(a.Subject, b.Subject) })
-	view := questionsView{Subjects: subjects}
+	var problems []string // the mistakes in the user's query files
 	if filesErr, ok := errors.AsType[*query.FilesError](err); ok {
-		view.Problems, err = filesErr.Problems, nil
+		problems, err = filesErr.Problems, nil
 	}
-	return newPage("Questions", "questions", view), err
-}
-
-func firstSentence(text string) string {
-	if first, _, more := strings.Cut(text, ". "); more {
-		return first + "."
-	}
-	return text
+	return newPage("Questions", "questions", map[string]any{"Subjects": subjects, "Problems": problems}), err
 }
 
 // questionView is the page of one named query.
@@ -125,7 +114,6 @@ func showQuestion(v *visit) (reply, error) {
 	return p, nil
 }
 
-// sendResult sends a file with the rows of the result that match the filters.
 func sendResult(v *visit) (reply, error) {
 	q, err := v.findQuestion()
 	if err != nil {
@@ -192,7 +180,12 @@ func (q *question) runForm() (status int, err error) {
 	case errors.As(err, new(*statusError)):
 		return 0, err
 	case isWrongUse:
-		q.placeProblem(wrongUse.Problem)
+		q.view.Problem = wrongUse.Problem
+		for i := range q.view.Fields {
+			if f := &q.view.Fields[i]; strings.Contains(wrongUse.Problem, fmt.Sprintf("parameter %q", f.Param)) {
+				f.Problem, q.view.Problem = wrongUse.Problem, "The query was not run: a parameter is invalid."
+			}
+		}
 		return http.StatusBadRequest, nil
 	case errors.Is(context.Cause(q.Context()), errTooSlow):
 		q.view.Problem = "The query took too long and was stopped. Narrow the parameters, download the result as CSV, or use the command line."
@@ -261,21 +254,6 @@ func (q *question) groupKind() string {
 	return ""
 }
 
-// placeProblem adds a problem to the form field whose parameter the problem names. If there is no such
-// field, it adds the problem to the page.
-func (q *question) placeProblem(problem string) {
-	for i := range q.view.Fields {
-		f := &q.view.Fields[i]
-		if strings.Contains(problem, fmt.Sprintf("parameter %q", f.Param)) {
-			f.Problem = problem
-			q.view.Problem = "The query was not run: a parameter is invalid."
-			return
-		}
-	}
-	q.view.Problem = problem
-}
-
-// commandLine returns the command that runs the query with the parameters of the address.
 func (q *question) commandLine() string {
 	words := []string{q.program}
 	if asOf := q.links().AsOf; asOf != "" {

@@ -85,7 +85,6 @@ type fact struct {
 	page.Cell
 }
 
-// sectionView shows the result of one query.
 type sectionView struct {
 	ID, Title, About string
 	Table            *page.Table
@@ -101,7 +100,6 @@ type sectionView struct {
 	More string
 }
 
-// recordBuilder builds the page of a record.
 type recordBuilder struct {
 	*visit
 	kind recordKind
@@ -131,7 +129,13 @@ func (b *recordBuilder) buildRecord() (recordView, error) {
 	if err != nil {
 		return view, err
 	}
-	view.Title, view.Facts = head.Rows[0].Get("title").Text, factsOf(head, b.links())
+	view.Title = head.Rows[0].Get("title").Text
+	for _, r := range rolesOf(head.Columns) {
+		cell := r.showValue(head.Rows[0], b.links())
+		if r.Name != "title" && !r.hidden && cell.Text != page.Unknown && cell.Text != "" {
+			view.Facts = append(view.Facts, fact{labelOf(r.Name), cell})
+		}
+	}
 	if view.AsOf, err = b.snapshotForm(); err != nil {
 		return view, err
 	}
@@ -193,18 +197,6 @@ func (b *recordBuilder) askByID(statement string, limit int) (query.Result, erro
 	return b.db.Ask(b.Context(), q, values, limit)
 }
 
-// factsOf returns the known values of the head except for its title.
-func factsOf(head query.Result, l links) []fact {
-	var facts []fact
-	for _, r := range rolesOf(head.Columns) {
-		cell := r.showValue(head.Rows[0], l)
-		if r.Name != "title" && !r.hidden && cell.Text != page.Unknown && cell.Text != "" {
-			facts = append(facts, fact{labelOf(r.Name), cell})
-		}
-	}
-	return facts
-}
-
 // buildSection runs the query of a section. It returns nil if the section is left out.
 func (b *recordBuilder) buildSection(s section) (*sectionView, error) {
 	v := &sectionView{ID: s.statement, Title: s.title, About: s.about}
@@ -239,7 +231,10 @@ func (b *recordBuilder) buildSection(s section) (*sectionView, error) {
 	case asPrices:
 		v.Prices = buildPrices(result.Rows, b.snapshot.At)
 	case asComments:
-		v.Comments = buildComments(result.Rows)
+		for _, r := range result.Rows {
+			v.Comments = append(v.Comments, comment{Author: r.Get("author").Or(page.Unknown), WrittenAt: page.Moment(r.Get("written").Text),
+				EditedAt: page.Moment(r.Get("edited").Text), Text: r.Get("text").Text, IsReply: r.Get("reply").Text == "true"})
+		}
 	default:
 		roles := rolesOf(result.Columns)
 		if err := b.fillOutletNames(roles, result.Rows); err != nil {
@@ -247,24 +242,18 @@ func (b *recordBuilder) buildSection(s section) (*sectionView, error) {
 		}
 		v.Table = buildTable(s.title, roles, result, b.links())
 		addBars(v.Table, result.Rows, s.barColumn)
-		b.linkTable(v, roles)
+		if len(v.Table.Rows) < 2 {
+			break
+		}
+		address := linkTo(b.kind.name+"s", b.id) + "/" + v.ID
+		v.Link = b.links().keepAsOf(address)
+		for i := range v.Table.Heads { // each header links to the page of the table, sorted by its column
+			h := &v.Table.Heads[i]
+			r := roles[slices.IndexFunc(roles, func(r columnRole) bool { return r.Name == h.Name })]
+			h.Link = b.links().keepAsOf(address + "?" + url.Values{sortKey: {r.usualOrder()}}.Encode())
+		}
 	}
 	return v, nil
-}
-
-// linkTable links each header of a table to the page of the table, sorted by the column of the header.
-// Tables with one row get no links.
-func (b *recordBuilder) linkTable(v *sectionView, roles []columnRole) {
-	if len(v.Table.Rows) < 2 {
-		return
-	}
-	address := linkTo(b.kind.name+"s", b.id) + "/" + v.ID
-	v.Link = b.links().keepAsOf(address)
-	for i := range v.Table.Heads {
-		h := &v.Table.Heads[i]
-		r := roles[slices.IndexFunc(roles, func(r columnRole) bool { return r.Name == h.Name })]
-		h.Link = b.links().keepAsOf(address + "?" + url.Values{sortKey: {r.usualOrder()}}.Encode())
-	}
 }
 
 // addRejects adds the values of the record that did not fit their columns.
@@ -288,16 +277,6 @@ type comment struct {
 	Author, Text        string
 	WrittenAt, EditedAt string
 	IsReply             bool
-}
-
-func buildComments(records []query.Record) []comment {
-	var comments []comment
-	for _, r := range records {
-		c := comment{Author: r.Get("author").Or(page.Unknown), WrittenAt: page.Moment(r.Get("written").Text), EditedAt: page.Moment(r.Get("edited").Text),
-			Text: r.Get("text").Text, IsReply: r.Get("reply").Text == "true"}
-		comments = append(comments, c)
-	}
-	return comments
 }
 
 // periodView is a value with its period, for example a tag or an earlier value of a field.

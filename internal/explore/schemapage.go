@@ -34,7 +34,6 @@ type schemaTable struct {
 	Reason   string
 }
 
-// showSchema shows all tables with their columns and relations.
 func showSchema(v *visit) (reply, error) {
 	tables, err := dictionary.Read(nil)
 	if err != nil {
@@ -62,6 +61,10 @@ func showSchema(v *visit) (reply, error) {
 			subjects = append(subjects, subjectTables{Subject: t.Subject(), Title: labelOf(t.Subject())})
 			if index := slices.IndexFunc(maps, func(m dictionary.Map) bool { return m.Subject == t.Subject() }); index >= 0 {
 				subjects[i].Map = drawMap(maps[index])
+				for n := range subjects[i].Map.Boxes {
+					box := &subjects[i].Map.Boxes[n]
+					box.Link = v.editorLink(box.Name)
+				}
 			}
 		}
 		_, grainOrKey := t.RowIdentity("")
@@ -78,15 +81,6 @@ func showSchema(v *visit) (reply, error) {
 	slices.SortStableFunc(subjects, func(a, b subjectTables) int {
 		return cmp.Compare(slices.Index(lastSubjects, a.Subject), slices.Index(lastSubjects, b.Subject))
 	})
-	for i := range subjects {
-		m := subjects[i].Map
-		if m == nil {
-			continue
-		}
-		for n := range m.Boxes {
-			m.Boxes[n].Link = v.editorLink(m.Boxes[n].Name)
-		}
-	}
 	return newPage("Schema", "schema", map[string]any{"Subjects": subjects, "Count": plural.Number(len(tables))}), nil
 }
 
