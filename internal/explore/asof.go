@@ -9,7 +9,6 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// asOfView is the form that chooses the snapshot of a page.
 type asOfView struct {
 	Options []option
 	// OtherParams are the parameters of the address besides as_of. The form keeps them.

@@ -90,7 +90,6 @@ func (s *catalogState) countStatement(b *binder) string {
 		strings.Join(parts, "\nUNION ALL ")
 }
 
-// countListings returns the counts of an address.
 func countListings(v *visit, s *catalogState) (counts, error) {
 	b := &binder{}
 	result, err := v.runWhole(b.query(s.countStatement(b)))

@@ -14,7 +14,6 @@ import (
 	"placementsync/internal/query"
 )
 
-// catalogView is the data of catalog.html.
 type catalogView struct {
 	*visit
 	State           *catalogState
@@ -205,7 +204,6 @@ func (view *catalogView) showMistake(err error) (reply, error) {
 	return p, nil
 }
 
-// sendCatalog sends all listings that match the address as a file.
 func sendCatalog(v *visit) (reply, error) {
 	s, err := readCatalogState(v.params)
 	if err != nil {
@@ -223,7 +221,6 @@ func (view *catalogView) linkPage(n int) string {
 	return catalogPath + view.addressWith(pair{pageKey, fmt.Sprint(n)})
 }
 
-// chips returns the active filters. The link of a chip removes its filter.
 func (view *catalogView) chips() []chip {
 	var all []chip
 	s := view.State

@@ -41,7 +41,6 @@ type binder struct {
 // boundName returns the name of a parameter, which differs from the parameters of the named queries.
 func boundName(i int) string { return fmt.Sprintf("table_p%d", i) }
 
-// bind returns the SQL of a value: a parameter or a literal.
 func (b *binder) bind(value string) string {
 	if b.asLiterals {
 		return sqltext.Literal(value)
@@ -54,7 +53,6 @@ func (b *binder) bind(value string) string {
 	return "$" + name
 }
 
-// query returns a query with its parameters and their values.
 func (b *binder) query(text string) (query.Query, map[string]string) {
 	q := query.Query{Name: "catalog", SQL: text}
 	for i := range len(b.values) {
@@ -224,7 +222,6 @@ func (s *catalogState) downloadColumns(name string, b *binder) []string {
 // text if the price has no tier.
 const tierOfLowestPrice = "arg_min(coalesce(pricing_tier, ''), (unit_amount, coalesce(pricing_tier, '')))"
 
-// whereAll returns a WHERE clause. It is empty without conditions.
 func whereAll(conditions []string) string {
 	if len(conditions) == 0 {
 		return ""

@@ -20,7 +20,6 @@ type facet struct {
 	column string
 }
 
-// facets returns the facets in the order in which the page shows them.
 func facets() []facet {
 	return []facet{
 		{"country", "Country", "country"}, {"state", "State", "state"}, {"channel", "Channel type", "channel_type"},
@@ -140,7 +139,6 @@ type catalogState struct {
 	CurrencyAssumed bool
 }
 
-// comparesPrices reports whether the address sorts or filters by price.
 func (s *catalogState) comparesPrices() bool {
 	_, hasRange := s.Ranges["price"]
 	return hasRange || s.Sort == "price"
@@ -160,7 +158,6 @@ func (s *catalogState) assumeCurrency(v *visit) error {
 	return err
 }
 
-// pageRows is the number of listings of one page.
 const pageRows = 50
 
 // readCatalogState parses an address. Invalid parameters are errors and are never ignored. If it returns
@@ -256,7 +253,6 @@ func (s *catalogState) check() error {
 
 func (s *catalogState) words() []string { return strings.Fields(s.Search) }
 
-// shownColumns returns the shown columns in the order of the page.
 func (s *catalogState) shownColumns() []catalogColumn {
 	var shown []catalogColumn
 	for _, c := range catalogColumns() {

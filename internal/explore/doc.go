@@ -22,7 +22,7 @@
 // service into <bdi>. The content security policy forbids inline styles and scripts: add styles
 // and scripts to the assets of package page. The scripts of a page with charts are page.ChartScripts().
 //
-// Add a row to routes. Its path is a pattern of http.ServeMux. A new tab also needs a row in tabs.
+// Add a row to routes. Its path is a pattern of http.ServeMux. A new tab also needs its name in tabNames.
 //
 // Return errors: usageErr and *query.UsageError become pages with status 400, a statusError has
 // its own status, an exceeded time limit has status 503. Other errors have status 500 and are

@@ -91,6 +91,8 @@ type route struct {
 	newestOnly bool
 	// checksParams means that show itself checks the parameters of the address.
 	checksParams bool
+	// kind is the kind of the shown records, if there is one.
+	kind recordKind
 	// keys lists the parameters of the address besides as_of. A key that ends with a dot means
 	// all parameters that begin with it.
 	keys []string
@@ -107,15 +109,15 @@ func routes() []route {
 		route{path: "/schema", tab: "Schema", show: showSchema},
 	)
 	for _, kind := range recordKinds() {
-		list := route{path: "/" + kind.name + "s", tab: kind.label + "s", show: showRecords(kind), keys: tableKeys()}
+		list := route{path: "/" + kind.name + "s", tab: kind.label + "s", show: showRecords, kind: kind, keys: tableKeys()}
 		if kind.aboutList == "" { // the catalog lists these records
 			list.tab = "Catalog"
 		} else {
-			all = append(append(all, list), fileRoutes(list, sendRecords(kind))...)
+			all = append(append(all, list), fileRoutes(list, sendRecords)...)
 		}
-		all = append(all, route{path: list.path + "/{id}", tab: list.tab, show: showRecord(kind)},
-			route{path: list.path + "/{id}/{section}", tab: list.tab, show: showSection(kind), keys: tableKeys()},
-			route{path: list.path + "/{id}/{section}/{format}", tab: list.tab, show: showSection(kind), keys: tableKeys(), slow: true})
+		all = append(all, route{path: list.path + "/{id}", tab: list.tab, show: showRecord, kind: kind},
+			route{path: list.path + "/{id}/{section}", tab: list.tab, show: showSection, kind: kind, keys: tableKeys()},
+			route{path: list.path + "/{id}/{section}/{format}", tab: list.tab, show: showSection, kind: kind, keys: tableKeys(), slow: true})
 	}
 	return all
 }
@@ -131,11 +133,9 @@ func fileRoutes(pageRoute route, send func(v *visit) (reply, error)) []route {
 	return all
 }
 
-type tab struct{ Name, Path string }
-
-func tabs() []tab {
-	return []tab{{"Catalog", catalogPath}, {"Outlets", rootPath + "/outlets"}, {"Orders", rootPath + "/orders"}, {"Campaigns", rootPath + "/campaigns"}, {"Articles", rootPath + "/articles"},
-		{"Profiles", rootPath + "/profiles"}, {"Questions", rootPath + "/questions"}, {"SQL", sqlPath}, {"Schema", rootPath + "/schema"}, {"Report", reportPath}, {"Snapshot", rootPath + "/snapshot"}}
+// tabNames lists the tabs in the order of the header. The path of a tab is its name in lower case.
+func tabNames() []string {
+	return []string{"Catalog", "Outlets", "Orders", "Campaigns", "Articles", "Profiles", "Questions", "SQL", "Schema", "Report", "Snapshot"}
 }
 
 // New parses the templates. The first request opens the snapshot.
@@ -172,7 +172,7 @@ func (e *Explorer) Handler() http.Handler {
 	for name, a := range e.assets {
 		mux.Handle("GET "+assetFolder+name, a)
 	}
-	start := http.RedirectHandler(tabs()[0].Path, http.StatusSeeOther)
+	start := http.RedirectHandler(catalogPath, http.StatusSeeOther)
 	mux.Handle("GET "+rootPath+"/{$}", start)
 	mux.Handle("GET "+rootPath, start)
 	mux.HandleFunc("GET "+rootPath+"/", func(w http.ResponseWriter, req *http.Request) {
@@ -230,7 +230,6 @@ func (e *Explorer) serve(w http.ResponseWriter, req *http.Request, r route) {
 	}
 }
 
-// begin parses the address and borrows the snapshot of the request.
 func (e *Explorer) begin(ctx context.Context, req *http.Request, r route) (*visit, error) {
 	v := &visit{Request: req.WithContext(ctx), route: r, pool: e.pool, program: e.cfg.Program}
 	var err error

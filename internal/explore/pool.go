@@ -60,7 +60,6 @@ type openSnapshot struct {
 	users int
 }
 
-// standingCount is the number of streams with a standing.
 type standingCount struct {
 	Standing ledger.Standing
 	Streams  int

@@ -21,22 +21,19 @@ type listView struct {
 // searchColumn is the last column of the query of a list. It contains the text to search.
 const searchColumn = "search_text"
 
-// openList opens the list of a kind of record.
-func (v *visit) openList(kind recordKind) (*table, error) {
-	b := &recordBuilder{visit: v, kind: kind}
-	q, values := b.queryOf(kind.sql.Render("list", nil), nil)
+func (v *visit) openList() (*table, error) {
+	q, values := v.recordBuilder().queryOf(v.route.kind.sql.Render("list", nil), nil)
 	return v.openTable(q, values, searchColumn)
 }
 
-// showRecords returns the handler for the list of a kind of record.
-func showRecords(kind recordKind) func(v *visit) (reply, error) {
-	return func(v *visit) (reply, error) {
-		t, err := v.openList(kind)
-		if err != nil {
-			return nil, err
-		}
-		return t.showList(listView{Title: kind.label + "s", About: kind.aboutList}, "No records found.", rootPath+"/"+kind.name+"s.")
+// showRecords shows all records of a kind.
+func showRecords(v *visit) (reply, error) {
+	t, err := v.openList()
+	if err != nil {
+		return nil, err
 	}
+	kind := v.route.kind
+	return t.showList(listView{Title: kind.label + "s", About: kind.aboutList}, "No records found.", rootPath+"/"+kind.name+"s.")
 }
 
 // showList shows the table on a page of its own. empty is the text for a table without rows.
@@ -55,42 +52,37 @@ func (t *table) showList(view listView, empty, downloadPrefix string) (reply, er
 	return newPage(view.Title, "records", view), nil
 }
 
-// sendRecords returns the handler that sends the list of a kind of record as a file.
-func sendRecords(kind recordKind) func(v *visit) (reply, error) {
-	return func(v *visit) (reply, error) {
-		t, err := v.openList(kind)
-		if err != nil {
-			return nil, err
-		}
-		return t.sendFile(kind.name + "s"), nil
+func sendRecords(v *visit) (reply, error) {
+	t, err := v.openList()
+	if err != nil {
+		return nil, err
 	}
+	return t.sendFile(v.route.kind.name + "s"), nil
 }
 
-// showSection returns the handler for one table of a record's page. The handler shows the table on a
-// page of its own. If the address has a format, it sends the table as a file.
-func showSection(kind recordKind) func(v *visit) (reply, error) {
-	return func(v *visit) (reply, error) {
-		b := &recordBuilder{visit: v, kind: kind, id: v.PathValue("id")}
-		name := v.PathValue("section")
-		i := slices.IndexFunc(kind.sections, func(s section) bool { return s.statement == name && s.layout == asTable })
-		if i < 0 {
-			return nil, &statusError{http.StatusNotFound, fmt.Sprintf("the page of a %s has no table %q", kind.name, name), "The page of the record links to its tables."}
-		}
-		s := kind.sections[i]
-		head, err := b.readHead()
-		if err != nil {
-			return nil, err
-		}
-		q, values := b.queryByID(name)
-		t, err := v.openTable(q, values, "")
-		if err != nil {
-			return nil, err
-		}
-		if v.PathValue("format") != "" {
-			return t.sendFile(kind.name + "_" + name), nil
-		}
-		address := linkTo(kind.name+"s", b.id)
-		record := &page.Cell{Text: head.Rows[0].Get("title").Text, Link: v.links().keepAsOf(address)}
-		return t.showList(listView{Title: s.title, About: s.about, Record: record}, cmp.Or(s.empty, "No rows."), address+"/"+name+"/")
+// showSection shows one table of a record's page on a page of its own. If the address has a format, it sends
+// the table as a file.
+func showSection(v *visit) (reply, error) {
+	b := v.recordBuilder()
+	name := v.PathValue("section")
+	i := slices.IndexFunc(b.kind.sections, func(s section) bool { return s.statement == name && s.layout == asTable })
+	if i < 0 {
+		return nil, &statusError{http.StatusNotFound, fmt.Sprintf("the page of a %s has no table %q", b.kind.name, name), "The page of the record links to its tables."}
 	}
+	s := b.kind.sections[i]
+	head, err := b.readHead()
+	if err != nil {
+		return nil, err
+	}
+	q, values := b.queryByID(name)
+	t, err := v.openTable(q, values, "")
+	if err != nil {
+		return nil, err
+	}
+	if v.PathValue("format") != "" {
+		return t.sendFile(b.kind.name + "_" + name), nil
+	}
+	address := linkTo(b.kind.name+"s", b.id)
+	record := &page.Cell{Text: head.Rows[0].Get("title").Text, Link: v.links().keepAsOf(address)}
+	return t.showList(listView{Title: s.title, About: s.about, Record: record}, cmp.Or(s.empty, "No rows."), address+"/"+name+"/")
 }

@@ -64,10 +64,9 @@ const (
 	maxHistoryRows = 20_000
 )
 
-// recordView is the page of one record.
 type recordView struct {
-	Kind, Label, ID, Title string
-	Facts                  []fact
+	Label, ID, Title string
+	Facts            []fact
 	// DeletedAt is the time when the record was deleted. Evidence is the reason why the record counts
 	// as deleted.
 	DeletedAt, Evidence string
@@ -106,28 +105,16 @@ type recordBuilder struct {
 	id   string
 }
 
-// showRecord returns the handler for the pages of a kind of record.
-func showRecord(kind recordKind) func(v *visit) (reply, error) {
-	return func(v *visit) (reply, error) {
-		b := &recordBuilder{visit: v, kind: kind, id: v.PathValue("id")}
-		view, err := b.buildRecord()
-		if err != nil {
-			return nil, err
-		}
-		var scripts []string
-		if slices.ContainsFunc(view.Sections, func(s sectionView) bool { return len(s.Prices) > 0 }) {
-			scripts = page.ChartScripts()
-		}
-		return newPage(view.Title, "record", view, scripts...), nil
-	}
+func (v *visit) recordBuilder() *recordBuilder {
+	return &recordBuilder{visit: v, kind: v.route.kind, id: v.PathValue("id")}
 }
 
-// buildRecord builds the page of a record. It returns an error if no table contains the id.
-func (b *recordBuilder) buildRecord() (recordView, error) {
-	view := recordView{Kind: b.kind.name, Label: b.kind.label, ID: b.id}
+func showRecord(v *visit) (reply, error) {
+	b := v.recordBuilder()
+	view := recordView{Label: b.kind.label, ID: b.id}
 	head, err := b.readHead()
 	if err != nil {
-		return view, err
+		return nil, err
 	}
 	view.Title = head.Rows[0].Get("title").Text
 	for _, r := range rolesOf(head.Columns) {
@@ -137,21 +124,29 @@ func (b *recordBuilder) buildRecord() (recordView, error) {
 		}
 	}
 	if view.AsOf, err = b.snapshotForm(); err != nil {
-		return view, err
+		return nil, err
 	}
 	if err := b.addFields(&view); err != nil {
-		return view, err
+		return nil, err
 	}
+	var scripts []string
 	for _, s := range b.kind.sections {
 		built, err := b.buildSection(s)
 		if err != nil {
-			return view, err
+			return nil, err
 		}
-		if built != nil {
-			view.Sections = append(view.Sections, *built)
+		if built == nil {
+			continue
+		}
+		view.Sections = append(view.Sections, *built)
+		if len(built.Prices) > 0 {
+			scripts = page.ChartScripts()
 		}
 	}
-	return view, b.addRejects(&view)
+	if err := b.addRejects(&view); err != nil {
+		return nil, err
+	}
+	return newPage(view.Title, "record", view, scripts...), nil
 }
 
 // readHead reads the row with the title and the facts of the record. It returns an error if no table
@@ -186,7 +181,6 @@ func (b *recordBuilder) queryOf(statement sqltext.SQL, values map[string]string)
 	return q, values
 }
 
-// queryByID returns the query of a statement whose parameter id is the id of the record.
 func (b *recordBuilder) queryByID(statement string) (query.Query, map[string]string) {
 	return b.queryOf(b.kind.sql.Render(statement, nil), map[string]string{"id": b.id})
 }

@@ -153,11 +153,10 @@ func (p htmlPage) send(e *Explorer, w http.ResponseWriter, v *visit) error {
 		return fmt.Errorf("render the page: there is no template %q", p.Template)
 	}
 	p.Links, p.Snapshot, p.NewestLink = v.links(), v.snapshot, v.addressWith(pair{asOfKey, ""})
-	for _, t := range tabs() {
-		if t.Path == sqlPath && e.cfg.Child == nil {
-			continue
+	for _, name := range tabNames() {
+		if address := rootPath + "/" + strings.ToLower(name); address != sqlPath || e.cfg.Child != nil {
+			p.Tabs = append(p.Tabs, page.Tab{Name: name, Link: p.Link(address), Current: name == v.route.tab})
 		}
-		p.Tabs = append(p.Tabs, page.Tab{Name: t.Name, Link: p.Link(t.Path), Current: t.Name == v.route.tab})
 	}
 	var body bytes.Buffer
 	if err := page.Render(&body, tmpl, p); err != nil {
@@ -190,7 +189,6 @@ func usageErr(problem, advice string) error {
 
 var errTooSlow = errors.New("the page took too long and was stopped")
 
-// sendError sends an error page.
 func (e *Explorer) sendError(w http.ResponseWriter, v *visit, err error) {
 	shown, ok := errors.AsType[*statusError](err)
 	wrongUse, isWrongUse := errors.AsType[*query.UsageError](err)

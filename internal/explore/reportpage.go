@@ -18,7 +18,6 @@ func showReport(v *visit) (reply, error) {
 	return newPage("Report", "report", content, report.Scripts()...), err
 }
 
-// askReport runs a query of the report on the newest or on an earlier snapshot.
 func (v *visit) askReport(ctx context.Context, q report.QuerySpec) (query.Result, bool, error) {
 	if q.AsOf.IsZero() {
 		return report.AskDB(ctx, v.db, q)

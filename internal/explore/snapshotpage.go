@@ -11,7 +11,6 @@ import (
 	"placementsync/internal/query"
 )
 
-// snapshotView is the page of the snapshot.
 type snapshotView struct {
 	Grades *page.Table
 	// Checks is nil if no check was run on the snapshot. Samples contains the first violating rows of
@@ -20,7 +19,6 @@ type snapshotView struct {
 	Samples []*page.Table
 }
 
-// showSnapshot shows the grades of the streams and the results of the checks.
 func showSnapshot(v *visit) (reply, error) {
 	grades, err := v.runNamed("stream_grades", nil)
 	if err != nil {
@@ -42,7 +40,6 @@ func showSnapshot(v *visit) (reply, error) {
 	return newPage("Snapshot", "snapshot", view), err
 }
 
-// addChecks adds the table with the results of the checks, and a table for each sample.
 func (view *snapshotView) addChecks(checks query.Result, l links) error {
 	for _, r := range checks.Rows {
 		sample := &r.Values[slices.IndexFunc(checks.Columns, func(c query.Column) bool { return c.Name == "sample" })]

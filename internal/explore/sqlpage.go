@@ -36,7 +36,6 @@ const (
 	formatKey = "format"
 )
 
-// sqlView is the page of the SQL editor.
 type sqlView struct {
 	questionView
 	Token, Nonce, Completion string
@@ -98,7 +97,6 @@ func (view sqlView) page(status int) htmlPage {
 	return p
 }
 
-// runSQL shows the result of a statement, or sends it as a file.
 func (e *Explorer) runSQL(v *visit) (reply, error) {
 	view, err := e.newSQLView(v)
 	if err != nil {
@@ -171,7 +169,6 @@ func (view sqlView) explain(e *Explorer, err error) (reply, error) {
 	return nil, err
 }
 
-// sqlDownload is the result of a statement as a file.
 type sqlDownload struct {
 	job       query.Job
 	mediaType string

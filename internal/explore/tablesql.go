@@ -69,10 +69,8 @@ func (v *visit) openTable(q query.Query, values map[string]string, textColumn st
 	return t, err
 }
 
-// innerSQL returns the SQL of the query without the semicolon at its end.
 func (t *table) innerSQL() string { return strings.TrimRight(t.inner.SQL, "; \t\r\n") }
 
-// where returns the WHERE clause for the search and the filters of the address.
 func (t *table) where(b *binder) string {
 	var all []string
 	if words := strings.Fields(t.state.Search); len(words) > 0 {
@@ -144,7 +142,6 @@ func (t *table) downloadQuery() (query.Query, map[string]string) {
 	return t.outerQuery("SELECT * EXCLUDE "+t.excludedColumns(positionColumn)+" FROM (SELECT row_number() OVER () AS "+positionColumn+", * FROM (\n"+t.innerSQL()+"\n))"+where+t.orderBy(), b)
 }
 
-// sendFile returns the download of all rows that match the filters.
 func (t *table) sendFile(name string) download {
 	q, values := t.downloadQuery()
 	return download{Query: q, Values: values, Name: name, Format: t.format()}

@@ -24,7 +24,6 @@ const (
 	maxKey    = "max."
 )
 
-// tableKeys appends the parameters of a table to other parameters.
 func tableKeys(others ...string) []string {
 	return append(others, searchKey, sortKey, pageKey, isKey, minKey, maxKey)
 }

@@ -158,7 +158,6 @@ func (t *table) addTotals(view *tableView, sums []currencySums) {
 	}
 }
 
-// addFilters adds the fields of the form and a chip for each active filter.
 func (t *table) addFilters(view *tableView, choices [][]string) {
 	if t.state.Search != "" {
 		view.Chips = append(view.Chips, chip{"Search: " + t.state.Search, "", t.addressWith(pair{searchKey, ""})})
@@ -224,7 +223,6 @@ func (r columnRole) optionLabel(encoded string) string {
 	}
 }
 
-// addPages adds the number of rows and the links to other pages.
 func (t *table) addPages(view *tableView, rows tableRows) {
 	view.Count = plural.Number(rows.Total) + " rows"
 	if rows.Total == 1 {

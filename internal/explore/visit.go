@@ -31,7 +31,6 @@ func (v *visit) format() query.Format {
 	return query.Format(cmp.Or(v.PathValue("format"), strings.TrimPrefix(path.Ext(v.URL.Path), ".")))
 }
 
-// runNamed runs a named query.
 func (v *visit) runNamed(name string, values map[string]string) (query.Result, error) {
 	q, err := query.Resolve(name)
 	if err != nil {
