@@ -1,13 +1,9 @@
 package transform_test
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"strings"
 	"testing"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"placementsync/internal/stream"
 	"placementsync/internal/transform"
@@ -42,39 +38,6 @@ func writeListing(b *strings.Builder, i int) {
 		b.WriteString(`,"editor_score":4.5`)
 	}
 	b.WriteByte('}')
-}
-
-// BenchmarkScan reads all tokens of a page with the scanner, and with the decoder of jsontext, which
-// accepts the same JSON. BenchmarkDecode decodes the same page.
-func BenchmarkScan(b *testing.B) {
-	body := listingsPage()
-	b.Run("scanner", func(b *testing.B) {
-		b.SetBytes(int64(len(body)))
-		b.ReportAllocs()
-		for b.Loop() {
-			if err := transform.ScanValue(body); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("jsontext", func(b *testing.B) {
-		b.SetBytes(int64(len(body)))
-		b.ReportAllocs()
-		d := jsontext.NewDecoder(new(bytes.Buffer))
-		for b.Loop() {
-			// jsontext reads from a bytes.Buffer without copying.
-			d.Reset(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-			for {
-				_, err := d.ReadToken()
-				if err == io.EOF {
-					break
-				}
-				if err != nil {
-					b.Fatal(err)
-				}
-			}
-		}
-	})
 }
 
 // BenchmarkDecode decodes a page into columns, which are flushed at 10,000 rows.

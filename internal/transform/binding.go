@@ -65,8 +65,6 @@ type layout struct {
 	position, value, param, prefix, statusID, extra, created int
 	// link tables do not keep unknown fields.
 	link bool
-	// privateCols are the private columns.
-	privateCols []int
 	// private means that the JSON of a row, with the rows within it, may contain private values.
 	private bool
 }
@@ -75,7 +73,8 @@ type columnLayout struct {
 	name string
 	kind kind
 	// seed makes the hashes of equal values in different columns differ.
-	seed    uint64
+	seed uint64
+	// tracked columns are part of the row's fingerprint.
 	tracked bool
 	// canonical columns contain JSON, which is hashed independently of its formatting.
 	canonical bool

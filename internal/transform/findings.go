@@ -338,7 +338,7 @@ func (p *reporter) dottedPath(name string) []byte {
 // countDrift counts drift of the current row. In a table with private columns only unknown fields
 // have a sample, and only if the column extra is not dropped.
 func (p *reporter) countDrift(t *table, kind, name string, sample []byte) {
-	hasSample := kind == UnknownField && (t.extra < 0 || !t.layout.cols[t.extra].dropped)
+	hasSample := kind == UnknownField && (t.extra < 0 || !t.cols[t.extra].dropped)
 	if t.private && !hasSample {
 		sample = []byte(withheldSample)
 	}

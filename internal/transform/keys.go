@@ -20,7 +20,7 @@ func (r *rowReader) checkRecord(t *table) (reason string, err error) {
 	if t.param < 0 {
 		return "", nil
 	}
-	name := t.layout.cols[t.param].name
+	name := t.cols[t.param].name
 	if !t.isFilled(t.param) {
 		if r.binding.stream.Envelope == stream.Object {
 			return "", fmt.Errorf("%w: the object has no %q", ErrMalformed, name)
@@ -48,7 +48,7 @@ func (r *rowReader) fillParents(t *table) {
 		case !t.isFilled(p.col):
 			t.fillEmpty(p.col, string(parentKey))
 		case !bytes.Equal(c.bytes(t.rows), parentKey):
-			r.report.countDrift(t, Conflict, t.layout.cols[p.col].name, appendQuoted(nil, string(c.bytes(t.rows))))
+			r.report.countDrift(t, Conflict, t.cols[p.col].name, appendQuoted(nil, string(c.bytes(t.rows))))
 		}
 	}
 }
@@ -57,7 +57,7 @@ func (r *rowReader) fillParents(t *table) {
 func (t *table) takeKeyFromParent() {
 	up := t.up
 	for _, col := range t.keySources {
-		if up.isFilled(col) && !up.layout.cols[col].isPrivate() {
+		if up.isFilled(col) && !up.cols[col].isPrivate() {
 			t.fillEmpty(t.keys[0], string(up.cols[col].bytes(up.rows)))
 		}
 	}
@@ -66,7 +66,7 @@ func (t *table) takeKeyFromParent() {
 // keyProblem returns the reason why the current row has no valid key.
 func (t *table) keyProblem() string {
 	for _, k := range t.ownKeys {
-		c := &t.layout.cols[k]
+		c := &t.cols[k]
 		switch {
 		case !t.isFilled(k):
 			return fmt.Sprintf("no %q, which is the key", c.name)

@@ -126,7 +126,7 @@ func (r *rowReader) readMember(t *table, m *rawMember) error {
 		r.innerLists = append(r.innerLists, innerList{f.child, m.pos, r.in.depth, r.in.privatePath})
 	case f.col >= 0 && t.cols[f.col].kind == document:
 		r.values.readDocument(t, f, m.raw)
-	case c == '{' && f.group != nil && (f.col < 0 || t.layout.cols[f.col].freeForm):
+	case c == '{' && f.group != nil && (f.col < 0 || t.cols[f.col].freeForm):
 		return r.readGroup(t, m)
 	case c == '{' && f.group != nil:
 		return r.readTextObject(t, m)
@@ -161,7 +161,7 @@ func (r *rowReader) readTextObject(t *table, m *rawMember) error {
 // place of a private text is private too.
 func (r *rowReader) readGroup(t *table, m *rawMember) error {
 	f, outer := m.field, r.in.privatePath
-	if f.col >= 0 && t.layout.cols[f.col].isPrivate() {
+	if f.col >= 0 && t.cols[f.col].isPrivate() {
 		r.in.privatePath = string(r.report.dottedPath(f.name))
 	}
 	r.in.path = append(r.in.path, f.name)

@@ -167,13 +167,9 @@ func (l *layout) identifiesRows(col int) bool {
 // private values of nested tables and objects.
 func (b *Binding) markPrivate() {
 	for _, l := range b.tables {
-		l.privateCols = nil
-		for i := range l.cols {
-			if l.cols[i].isPrivate() {
-				l.privateCols = append(l.privateCols, i)
-			}
-		}
-		if l.private = l.private || b.privatePaths.hidesWithin(joinNames(l.recordPath)) || b.privatePaths.hides(joinNames(l.recordPath)); len(l.privateCols) == 0 {
+		name := joinNames(l.recordPath)
+		l.private = l.private || b.privatePaths.hidesWithin(name) || b.privatePaths.hides(name)
+		if !slices.ContainsFunc(l.cols, func(c columnLayout) bool { return c.isPrivate() }) {
 			continue
 		}
 		for up := l; ; up = b.tables[up.enclosing] {
@@ -210,12 +206,12 @@ func (l *layout) containsPrivate(f *field) bool {
 }
 
 // hidePrivate drops or hashes the last value. An empty text is not hashed.
-func (c *column) hidePrivate(layout *columnLayout) {
+func (c *column) hidePrivate() {
 	last := c.n - 1
-	if layout.dropped {
+	if c.dropped {
 		c.truncate(last)
 	} else if value := c.bytes(last); len(value) > 0 {
-		mac := hmac.New(sha256.New, layout.hashKey)
+		mac := hmac.New(sha256.New, c.hashKey)
 		mac.Write(value)
 		c.truncate(last)
 		c.data = hex.AppendEncode(c.data, mac.Sum(nil))

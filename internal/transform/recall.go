@@ -105,7 +105,7 @@ type recaller struct {
 // the decoder must not contain rows.
 func (d *Decoder) Remember(shared *Memory) {
 	root := d.records.root
-	m := &recaller{Memory: shared, key: []byte(`"` + root.layout.cols[root.keys[0]].name + `":`)}
+	m := &recaller{Memory: shared, key: []byte(`"` + root.cols[root.keys[0]].name + `":`)}
 	l := &layout{name: stream.UnchangedTable, cols: []columnLayout{{name: "id", kind: text}, {name: stream.Seq, kind: unsigned}}}
 	l.setSchema()
 	m.unchanged = newTable(l)

@@ -168,7 +168,7 @@ func (r *rowReader) readRow(t *table, itemNumber int, prefix string) (reason str
 		var raw []byte
 		var f form
 		if raw, f, err = r.in.scalar(); err == nil {
-			r.values.readValue(t, t.value, t.layout.cols[t.value].name, raw, f)
+			r.values.readValue(t, t.value, t.cols[t.value].name, raw, f)
 		}
 	}
 	if err == nil && reason == "" {
@@ -217,7 +217,7 @@ func (r *rowReader) completeRow(t *table, prefix string, earlierLists, earlierEx
 	r.report.writeExtra(t, earlierExtras)
 	for _, col := range t.ownRequired {
 		if !t.hasValue(col) {
-			return fmt.Sprintf("no %q, which is required", t.layout.cols[col].name), nil
+			return fmt.Sprintf("no %q, which is required", t.cols[col].name), nil
 		}
 	}
 	return "", t.endRow(r.in.seq, &r.hash)

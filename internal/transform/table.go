@@ -35,7 +35,11 @@ type table struct {
 func newTable(l *layout) *table {
 	t := &table{layout: l, innerRowsBefore: make([]int, len(l.innerTables))}
 	for i := range l.cols {
-		t.cols = append(t.cols, newColumn(&l.cols[i]))
+		c := column{columnLayout: &l.cols[i]}
+		if c.kind <= document {
+			c.offsets = []int32{0}
+		}
+		t.cols = append(t.cols, c)
 	}
 	return t
 }
@@ -82,15 +86,14 @@ func (t *table) isFilled(col int) bool {
 // endRow completes the current row: it hides private values, sets columns without a value
 // to NULL and appends the system columns. It returns ErrFull if the texts of a column exceed maxText.
 func (t *table) endRow(seq uint64, h *hasher) error {
-	for _, i := range t.privateCols {
-		if t.hasValue(i) && len(t.cols[i].data) <= maxText {
-			t.cols[i].hidePrivate(&t.layout.cols[i])
-		}
-	}
 	var sum uint64
 	dataCols := len(t.cols) - 2
 	for i := range dataCols {
-		switch c := &t.cols[i]; {
+		c := &t.cols[i]
+		if c.isPrivate() && t.hasValue(i) && len(c.data) <= maxText {
+			c.hidePrivate()
+		}
+		switch {
 		case c.n == t.rows:
 			c.appendNull()
 		case len(c.data) > maxText:
@@ -178,31 +181,13 @@ var (
 
 // column is a buffer in Arrow's memory format. Unlike Arrow's own builders it can remove its last
 // values, so that a malformed body leaves no rows.
-//
-// Some fields of columnLayout are repeated here for faster access.
 type column struct {
-	kind kind
-	// tracked columns are part of the row's fingerprint. canonical columns contain JSON, which is
-	// hashed independently of its formatting.
-	tracked, canonical bool
-	// checked means that checkText checks each text of the column.
-	checked bool
-	n       int // number of values, including NULLs
-	seed    uint64
-	enum    []string
+	*columnLayout
+	n int // number of values, including NULLs
 	// valid has a bit for each value, which is 0 for NULL. Nil means that no value is NULL.
 	valid   []byte
 	data    []byte
 	offsets []int32
-}
-
-func newColumn(layout *columnLayout) column {
-	c := column{kind: layout.kind, tracked: layout.tracked, canonical: layout.canonical, seed: layout.seed, enum: layout.enum}
-	c.checked = layout.enum != nil || layout.namesDetails
-	if c.kind <= document {
-		c.offsets = []int32{0}
-	}
-	return c
 }
 
 func appendBit(b []byte, n int, set bool) []byte {

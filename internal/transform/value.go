@@ -47,9 +47,8 @@ func (v *valueReader) setText(t *table, col int, name string, raw []byte, f form
 			v.report.countDrift(t, InvalidUTF8, name, raw)
 		}
 	}
-	if c.endText(); c.checked {
-		v.checkText(t, col, name, raw)
-	}
+	c.endText()
+	v.checkText(t, col, name, raw)
 }
 
 // checkText checks the last text of a column. In a column whose values the spec lists, an unlisted
@@ -61,7 +60,7 @@ func (v *valueReader) checkText(t *table, col int, name string, raw []byte) {
 	if c.enum != nil && len(inner) > 0 && !slices.ContainsFunc(c.enum, func(s string) bool { return s == string(inner) }) {
 		v.countEnumValue(t, col, name, raw)
 	}
-	if t.layout.cols[col].namesDetails && !isPathSegment(inner) {
+	if c.namesDetails && !isPathSegment(inner) {
 		c.truncate(c.n - 1)
 		v.report.rejectValue(t, name, raw, "expected an id that can be used in a URL")
 	}
@@ -70,7 +69,7 @@ func (v *valueReader) checkText(t *table, col int, name string, raw []byte) {
 // countEnumValue counts an unlisted value as drift. The path contains the value, unless the column is
 // private.
 func (v *valueReader) countEnumValue(t *table, col int, name string, raw []byte) {
-	if t.layout.cols[col].isPrivate() {
+	if t.cols[col].isPrivate() {
 		v.report.countDrift(t, UnknownEnum, name, raw)
 		return
 	}
@@ -175,7 +174,7 @@ func (v *valueReader) resolveConflict(t *table, col int, name string, raw []byte
 
 // keepSecond stores a second, different value for a column in extra. A private value is only counted.
 func (v *valueReader) keepSecond(t *table, col int, name string, raw []byte) {
-	if t.layout.cols[col].isPrivate() {
+	if t.cols[col].isPrivate() {
 		v.report.countPrivate(t, Conflict, v.report.dottedPath(name))
 		return
 	}
@@ -185,7 +184,7 @@ func (v *valueReader) keepSecond(t *table, col int, name string, raw []byte) {
 // readDocument reads any JSON value into a JSON column.
 func (v *valueReader) readDocument(t *table, f *field, raw []byte) {
 	c := &t.cols[f.col]
-	if len(v.report.privatePaths.names) > 0 && !t.layout.cols[f.col].isPrivate() {
+	if len(v.report.privatePaths.names) > 0 && !t.cols[f.col].isPrivate() {
 		raw = v.report.redactRaw(t, string(v.report.dottedPath(f.name)), raw)
 	}
 	var clean bool
@@ -288,6 +287,8 @@ func (d decimal) digitAt(i int) byte {
 	return d.fraction[i-len(d.whole)] - '0'
 }
 
+func (d decimal) hasLeadingZero() bool { return d.whole[0] == '0' && len(d.whole) > 1 }
+
 func (d decimal) withSign(v uint64) int64 {
 	if d.negative {
 		return -int64(v)
@@ -323,6 +324,5 @@ func parseInteger(b []byte) (v int64, converted, ok bool) {
 	if !ok || inexact || u > limit {
 		return 0, false, false
 	}
-	hasLeadingZero := d.whole[0] == '0' && len(d.whole) > 1
-	return d.withSign(u), hasLeadingZero || bytes.ContainsAny(b, ".eE"), true
+	return d.withSign(u), d.hasLeadingZero() || bytes.ContainsAny(b, ".eE"), true
 }
