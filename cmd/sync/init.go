@@ -351,7 +351,7 @@ func (d *configDraft) keptErr(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("%w\nthe configuration %s was written; its check was interrupted: run %s", err, d.g.Config, d.g.commandLine("check"))
-	case errors.As(err, new(*fetch.AuthError)):
+	case errors.Is(err, fetch.ErrAuth):
 		place := cmp.Or(strings.Trim(d.values["api.token"], "${}"), "api.token")
 		if d.tokenFile != "" {
 			place = strconv.Quote(d.tokenFile)

@@ -131,12 +131,12 @@ func checkError(t *testing.T, err error, want string) {
 }
 
 func TestErrorTypes(t *testing.T) {
-	for code, matches := range map[int]func(error) bool{
-		401: isError[*fetch.AuthError], 403: isError[*fetch.ScopeError], 404: isError[*fetch.GoneError], 400: isError[*fetch.StatusError],
-	} {
+	for code, kind := range map[int]error{401: fetch.ErrAuth, 403: fetch.ErrScope, 404: nil, 400: nil} {
 		err := requestTokenInfo(t, newClient(t, testConfig(newScript(statusWithToken(code))), nil))
-		if !matches(err) {
-			t.Errorf("status %d: got an error of type %T, want the type for this status", code, err)
+		for _, target := range []error{fetch.ErrAuth, fetch.ErrScope} {
+			if got := errors.Is(err, target); got != (target == kind) {
+				t.Errorf("status %d: errors.Is for %q is %t, want %t", code, target, got, !got)
+			}
 		}
 		failed, ok := errors.AsType[*fetch.StatusError](err)
 		if !ok || failed.Code != code || failed.Stream != "token" || failed.Attempts != 1 {
@@ -206,8 +206,8 @@ func TestEmptyTokenIsAuthError(t *testing.T) {
 	cfg := testConfig(service)
 	cfg.Token = func(context.Context) (string, error) { return " ", nil }
 	err := requestTokenInfo(t, newClient(t, cfg, nil))
-	if !isError[*fetch.AuthError](err) || service.n.Load() != 0 {
-		t.Errorf("got %v after %d requests, want an AuthError and no request", err, service.n.Load())
+	if !errors.Is(err, fetch.ErrAuth) || service.n.Load() != 0 {
+		t.Errorf("got %v after %d requests, want ErrAuth and no request", err, service.n.Load())
 	}
 }
 
@@ -225,8 +225,8 @@ func TestUnreadableTokenError(t *testing.T) {
 			return "pc_old", nil
 		}
 		err := requestTokenInfo(t, newClient(t, cfg, nil))
-		if !isError[*fetch.AuthError](err) || !strings.Contains(err.Error(), "read the token: open token: permission denied") || !strings.Contains(err.Error(), "; the token cannot be read") {
-			t.Errorf("%s: got %v, want an AuthError with the cause", name, err)
+		if !errors.Is(err, fetch.ErrAuth) || !strings.Contains(err.Error(), "read the token: open token: permission denied") || !strings.Contains(err.Error(), "; the token cannot be read") {
+			t.Errorf("%s: got %v, want ErrAuth with the cause", name, err)
 		}
 		if mentions401 := strings.Contains(err.Error(), "answered 401"); mentions401 != (goodReads > 0) {
 			t.Errorf("%s: the error mentions a 401: %v, want %v: %v", name, mentions401, goodReads > 0, err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"net/http"
 	"slices"
 	"sync"
 
@@ -130,7 +131,8 @@ func (d *detailCollector) requestOne(ctx context.Context, id string) error {
 	r.Requests += max(evidence.Requests, 1)
 	r.Repeated += evidence.Repeated
 	r.Distinct += evidence.Distinct
-	_, gone := errors.AsType[*GoneError](err)
+	failed, _ := errors.AsType[*StatusError](err)
+	gone := failed != nil && failed.Code == http.StatusNotFound
 	if err != nil && !gone {
 		return d.addFailure(id, err)
 	}

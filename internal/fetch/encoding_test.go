@@ -276,8 +276,8 @@ func TestCompressedErrorBodiesAreQuoted(t *testing.T) {
 			checkError(t, err, `body begins "no such thing for <secret> at all`)
 		}
 		err := requestTokenInfo(t, newClient(t, serverConfig(t, encodedStatus(404, compressed, name)), testLanding(t, t.TempDir())))
-		if !isError[*fetch.GoneError](err) {
-			t.Errorf("a compressed 404 gives %v, want a GoneError", err)
+		if failed, ok := errors.AsType[*fetch.StatusError](err); !ok || failed.Code != 404 {
+			t.Errorf("a compressed 404 gives %v, want a StatusError with this code", err)
 		}
 	}
 	huge := bytes.Repeat(compressGzip(strings.Repeat("x", 1<<20), ""), 100)

@@ -22,6 +22,12 @@ var (
 	// ErrUnreachable means that the host of the base URL does not exist or refuses
 	// connections.
 	ErrUnreachable = errors.New("the service cannot be reached")
+	// ErrAuth matches a StatusError if the service rejected the token with 401 and reading the token
+	// again did not help, or if the token cannot be read. It ends the run.
+	ErrAuth = errors.New("authentication failed")
+	// ErrScope matches a StatusError with a 403: the token lacks the scope of the endpoint (spec 5). The
+	// stream is skipped, and the other streams are read.
+	ErrScope = errors.New("missing scope")
 	// errTokenUnreadable means that the source of the token cannot be read or is empty.
 	errTokenUnreadable = errors.New("read the token")
 	// errTimeout is the cancellation cause of an attempt that took longer than Config.Timeout.
@@ -32,7 +38,8 @@ var (
 // the retries that could help.
 type StatusError struct {
 	// Code is the HTTP status. 0 means that no complete response was received. 2xx means
-	// that the response could not be read. Err is the cause in both cases.
+	// that the response could not be read. Err is the cause in both cases. 404 is evidence that a
+	// detail was deleted.
 	Code int
 	// Stream is the name of the stream.
 	Stream string
@@ -49,19 +56,10 @@ type StatusError struct {
 	retryAfter string
 }
 
-// Error describes the request, the attempts and the response. It does not say that stored responses are
-// kept or that the next night repeats the request, because neither is true for a check of the token.
+// Error describes the request, the attempts, the response and what to do. It does not say that stored
+// responses are kept or that the next night repeats the request, because neither is true for a check of
+// the token.
 func (e *StatusError) Error() string {
-	switch {
-	case errors.Is(e.Err, ErrUnreachable):
-		return e.describe("the service cannot be reached: check the network, and api.base_url in the configuration")
-	case errors.Is(e.Err, ErrTooLarge):
-		return e.describe("raise api.max_body to receive larger bodies")
-	}
-	return e.describe("")
-}
-
-func (e *StatusError) describe(advice string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "fetch stream %q: GET %s", e.Stream, e.URL)
 	if e.Code != 0 {
@@ -79,10 +77,39 @@ func (e *StatusError) describe(advice string) string {
 	if e.Excerpt != "" {
 		fmt.Fprintf(&b, ": body begins %q", e.Excerpt)
 	}
-	if advice != "" {
+	if advice := e.advice(); advice != "" {
 		fmt.Fprintf(&b, "; %s", advice)
 	}
 	return b.String()
+}
+
+func (e *StatusError) advice() string {
+	switch {
+	case errors.Is(e.Err, errTokenUnreadable):
+		return "the token cannot be read: correct api.token_file or api.token, and allow this user to read the file"
+	case e.Code == http.StatusUnauthorized:
+		return "the service rejected the token, which was read a second time: put a valid token into api.token or its file"
+	case e.Code == http.StatusForbidden:
+		return "the token has no scope for this endpoint: ask the operator of the service for the scope, or add the stream to streams.exclude"
+	case e.Code == http.StatusNotFound:
+		return "the service has no such record or endpoint"
+	case errors.Is(e.Err, ErrUnreachable):
+		return "the service cannot be reached: check the network, and api.base_url in the configuration"
+	case errors.Is(e.Err, ErrTooLarge):
+		return "raise api.max_body to receive larger bodies"
+	}
+	return ""
+}
+
+// Is reports whether the error matches ErrAuth or ErrScope.
+func (e *StatusError) Is(target error) bool {
+	switch target {
+	case ErrAuth:
+		return e.Code == http.StatusUnauthorized || errors.Is(e.Err, errTokenUnreadable)
+	case ErrScope:
+		return e.Code == http.StatusForbidden
+	}
+	return false
 }
 
 // Unwrap returns the cause, or nil.
@@ -99,42 +126,6 @@ func (e *StatusError) isTransient() bool {
 	}
 	return errors.Is(e.Err, ErrMalformed)
 }
-
-// AuthError means that the service rejected the token with 401 and reading the token again did not
-// help, or that the token cannot be read. Code is 0 if no request was sent. An AuthError ends the run.
-type AuthError struct{ StatusError }
-
-// Error describes the request and how to fix the token.
-func (e *AuthError) Error() string {
-	if errors.Is(e.Err, errTokenUnreadable) {
-		return e.describe("the token cannot be read: correct api.token_file or api.token, and allow this user to read the file")
-	}
-	return e.describe("the service rejected the token, which was read a second time: put a valid token into api.token or its file")
-}
-
-// Unwrap returns the StatusError, so that errors.As finds it.
-func (e *AuthError) Unwrap() error { return &e.StatusError }
-
-// ScopeError is a 403: the token lacks the scope of the endpoint (spec 5). The stream is
-// skipped, and the other streams are read.
-type ScopeError struct{ StatusError }
-
-// Error describes the request and how to fix the scope.
-func (e *ScopeError) Error() string {
-	return e.describe("the token has no scope for this endpoint: ask the operator of the service for the scope, or add the stream to streams.exclude")
-}
-
-// Unwrap returns the StatusError, so that errors.As finds it.
-func (e *ScopeError) Unwrap() error { return &e.StatusError }
-
-// GoneError is a 404. For a detail it is evidence that the record was deleted.
-type GoneError struct{ StatusError }
-
-// Error describes the request.
-func (e *GoneError) Error() string { return e.describe("the service has no such record or endpoint") }
-
-// Unwrap returns the StatusError, so that errors.As finds it.
-func (e *GoneError) Unwrap() error { return &e.StatusError }
 
 // LandingError means that the landing cannot be written or read. It ends the run, because
 // responses must be stored before they are decoded.
@@ -174,21 +165,18 @@ func stoppedErr(ctx context.Context, stream string) error {
 	return &stopError{stream, context.Cause(ctx)}
 }
 
-// ownErr is like errors.AsType, but finds nothing in a stopError, whose cause may be the error of
-// another call.
-func ownErr[E error](err error) (E, bool) {
+// ownErr returns the StatusError in err, but not from a stopError, whose cause may be the error of another
+// call.
+func ownErr(err error) (*StatusError, bool) {
 	if _, stopped := errors.AsType[*stopError](err); stopped {
-		var zero E
-		return zero, false
+		return nil, false
 	}
-	return errors.AsType[E](err)
+	return errors.AsType[*StatusError](err)
 }
 
 // endsStream reports whether the error of one id ends the reading of the stream: all further
 // requests would fail too, or it is not the error of a request.
 func endsStream(err error) bool {
-	_, isAuthErr := ownErr[*AuthError](err)
-	_, isScopeErr := ownErr[*ScopeError](err)
-	_, isRequestErr := ownErr[*StatusError](err)
-	return isAuthErr || isScopeErr || !isRequestErr
+	failed, ok := ownErr(err)
+	return !ok || failed.Is(ErrAuth) || failed.Is(ErrScope)
 }

@@ -54,7 +54,7 @@ func (s *sender) retryFailures(next layer) layer {
 		for attempt := 0; ; attempt++ {
 			q.failedAttempts = attempt
 			err := next(ctx, q)
-			failed, ok := ownErr[*StatusError](err)
+			failed, ok := ownErr(err)
 			if !ok {
 				return err
 			}

@@ -166,7 +166,7 @@ func (s *sender) releaseSlot(q *call) {
 // passToReader passes a response to the reader, or returns the error for its status.
 func (s *sender) passToReader(ctx context.Context, q *call, r Response) error {
 	if r.Status == http.StatusNotFound {
-		return &GoneError{*s.requestErr(q, r.Status, nil, nil)}
+		return s.requestErr(q, r.Status, nil, nil)
 	}
 	// The landing of an earlier release may contain incomplete responses, such as a 206.
 	facts, err := stream.PageFacts{}, error(ErrMalformed)
@@ -219,7 +219,7 @@ func checkRedirect(r *http.Request, via []*http.Request) error {
 func (s *sender) sendOnce(ctx context.Context, q *call) error {
 	token, err := s.tokens.currentToken(ctx)
 	if err != nil {
-		return &AuthError{*s.unsentErr(q, err)}
+		return s.unsentErr(q, err)
 	}
 	attemptCtx, cancel := context.WithTimeoutCause(ctx, s.cfg.Timeout, errTimeout)
 	defer cancel()
@@ -284,10 +284,6 @@ func (s *sender) statusErr(q *call, response *http.Response) error {
 	failed := s.requestErr(q, q.status, q.body, nil)
 	failed.retryAfter = response.Header.Get("Retry-After")
 	switch {
-	case q.status == http.StatusUnauthorized:
-		return &AuthError{*failed}
-	case q.status == http.StatusForbidden:
-		return &ScopeError{*failed}
 	case q.status == http.StatusNotFound:
 		// A 404 is stored as evidence, without its body.
 		q.body = nil
@@ -332,19 +328,19 @@ func (s *sender) retryWithNewToken(next layer) layer {
 	return func(ctx context.Context, q *call) error {
 		token, err := s.tokens.currentToken(ctx)
 		if err != nil {
-			return &AuthError{*s.unsentErr(q, err)}
+			return s.unsentErr(q, err)
 		}
 		err = next(ctx, q)
-		authErr, ok := ownErr[*AuthError](err)
-		if !ok {
+		failed, ok := ownErr(err)
+		if !ok || !failed.Is(ErrAuth) {
 			return err
 		}
 		renewed, readErr := s.tokens.renewToken(ctx, token)
 		if readErr != nil {
-			authErr.Err = s.tokens.scrubErr(readErr)
+			failed.Err = s.tokens.scrubErr(readErr)
 		}
 		if !renewed {
-			return authErr
+			return failed
 		}
 		s.log.InfoContext(ctx, "token changed at its source", "stream", q.Stream)
 		return next(ctx, q)

@@ -165,7 +165,7 @@ func (r *reader) listParam(s stream.Stream) string {
 // endsNight reports whether an error ends the night: the run was stopped, the token was rejected, or a
 // response or rows could not be stored on disk. All other streams would fail with the same error.
 func endsNight(ctx context.Context, err error) bool {
-	return err != nil && (ctx.Err() != nil || errors.As(err, new(*fetch.AuthError)) ||
+	return err != nil && (ctx.Err() != nil || errors.Is(err, fetch.ErrAuth) ||
 		errors.As(err, new(*fetch.LandingError)) || errors.Is(err, errStage))
 }
 
@@ -282,11 +282,10 @@ func (f *finisher) logStream(ctx context.Context, result unfinishedResult) {
 
 // judgeError returns err if it ends the night. After any other error, the stream keeps its last rows.
 func (f *finisher) judgeError(ctx context.Context, r *streamResult, err error) error {
-	var scopeErr *fetch.ScopeError
 	switch {
 	case endsNight(ctx, err):
 		return err
-	case errors.As(err, &scopeErr):
+	case errors.Is(err, fetch.ErrScope):
 		r.evidence.Grade, r.evidence.Reason = fetch.Skipped, "403: "+err.Error()
 		if f.reader.token.provesAccess(r.stream) {
 			r.failure = err

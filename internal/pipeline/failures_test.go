@@ -1,6 +1,7 @@
 package pipeline_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -113,8 +114,8 @@ func TestTokenErrors(t *testing.T) {
 	h.requireComplete(h.night())
 	h.service.SetFaults(statusFault("/orders/{order_id}", http.StatusUnauthorized))
 	res, err := h.failedNight()
-	if rejected := errorOf[*fetch.AuthError](t, err); rejected.Stream != "order_details" || len(res.Run.Streams) == 0 {
-		t.Errorf("the night ended with %v, want an AuthError of order_details, and streams in the ledger", err)
+	if rejected := errorOf[*fetch.StatusError](t, err); !errors.Is(err, fetch.ErrAuth) || rejected.Stream != "order_details" || len(res.Run.Streams) == 0 {
+		t.Errorf("the night ended with %v, want ErrAuth of order_details, and streams in the ledger", err)
 	}
 	h.service.SetFaults(statusFault("/auth/token", 500))
 	_, err = h.failedNight()

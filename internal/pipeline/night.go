@@ -188,7 +188,7 @@ type runner struct {
 
 // Run executes one night: lock, preflight, extract, gate, merge, publish. Once the lock is
 // taken, the Result is also set if there is an error. Callers can tell these errors apart:
-// *warehouse.LockedError (another run holds the lock), *fetch.AuthError,
+// *warehouse.LockedError (another run holds the lock), fetch.ErrAuth,
 // *load.MassDeleteError, *warehouse.VerifyError, *NoDataError, *HoldError and
 // *warehouse.UnsyncedSwitchError. After an error the landed responses are kept, and unless
 // Result.IsUnsynced is set, readers keep the last snapshot.

@@ -20,8 +20,8 @@ func TestRejectedTokenPublishesNoNight(t *testing.T) {
 	h.goodNight()
 	h.service.SetToken("pc_another")
 	_, err := h.failedNight(t.Context(), exitFailed)
-	if _, ok := errors.AsType[*fetch.AuthError](err); !ok {
-		t.Errorf("got %v, want an AuthError", err)
+	if !errors.Is(err, fetch.ErrAuth) {
+		t.Errorf("got %v, want ErrAuth", err)
 	}
 	requireNoToken(t, h.path(), err.Error())
 }
@@ -33,8 +33,8 @@ func TestRevokedTokenFailsTheNight(t *testing.T) {
 	h.goodNight()
 	h.service.SetFaults(sim.Fault{Route: "/orders/{order_id}", Skip: 2, Kind: sim.FaultStatus, Status: http.StatusUnauthorized})
 	_, err := h.failedNight(t.Context(), exitFailed)
-	if authErr, ok := errors.AsType[*fetch.AuthError](err); !ok || authErr.Stream != "order_details" {
-		t.Errorf("got %v, want an AuthError of order_details", err)
+	if failed, ok := errors.AsType[*fetch.StatusError](err); !ok || !errors.Is(err, fetch.ErrAuth) || failed.Stream != "order_details" {
+		t.Errorf("got %v, want ErrAuth of order_details", err)
 	}
 }
 
