@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 )
 
 // largeBody is the size in bytes beyond which only one body at a time is received or
@@ -32,7 +31,7 @@ func (s *sender) receiveBody(q *call, response *http.Response) (err error) {
 	if len(q.compressed) == 0 {
 		return fmt.Errorf("%w as %s: %w", errDecompress, q.encoding, io.ErrUnexpectedEOF)
 	}
-	q.body, err = s.decompressor.decompress(q.encoding, q.compressed, q.slot.decompressed)
+	q.body, err = s.decompressor.decompress(q.encoding, q.compressed, nil)
 	if errors.Is(err, errBeyondLimit) && s.cfg.MaxBody > largeBody {
 		s.large.Lock()
 		defer s.large.Unlock()
@@ -40,7 +39,6 @@ func (s *sender) receiveBody(q *call, response *http.Response) (err error) {
 		buffer := make([]byte, 0, int(min(s.cfg.MaxBody, 8*largeBody))+bytes.MinRead)
 		q.body, err = s.largeDecompressor.decompress(q.encoding, q.compressed, buffer)
 	}
-	q.slot.decompressed = q.body
 	switch {
 	case errors.Is(err, errBeyondLimit):
 		q.body = nil
@@ -54,14 +52,14 @@ func (s *sender) receiveBody(q *call, response *http.Response) (err error) {
 // receiveBytes receives the bytes of a body without decompressing them.
 func (s *sender) receiveBytes(q *call, response *http.Response) ([]byte, error) {
 	// Content-Length is not trusted: at most a mebibyte is allocated in advance.
-	b := slices.Grow(q.slot.received[:0], int(min(max(response.ContentLength, 0), 1<<20))+bytes.MinRead)
+	b := make([]byte, 0, int(min(max(response.ContentLength, 0), 1<<20))+bytes.MinRead)
 	b, err := readUpTo(response.Body, b, min(largeBody, s.cfg.MaxBody))
 	if err == nil && len(b) > largeBody {
 		s.large.Lock()
 		defer s.large.Unlock()
 		b, err = readUpTo(response.Body, b, s.cfg.MaxBody)
 	}
-	q.slot.received, q.receivedBytes = b, int64(len(b))
+	q.receivedBytes = int64(len(b))
 	if err == nil && q.receivedBytes > s.cfg.MaxBody {
 		err = fmt.Errorf("%w: more than %d bytes were received", ErrTooLarge, s.cfg.MaxBody)
 	}

@@ -92,20 +92,20 @@ func (c Config) withDefaults() Config {
 // again, even if the run is resumed.
 type Request struct {
 	// Stream is the name of the stream.
-	Stream string
+	Stream string `json:"stream"`
 	// Path is relative to the base URL and has at most one {parameter}.
-	Path string
+	Path string `json:"path"`
 	// Query is the query string without the page number, escaped.
-	Query string
+	Query string `json:"query,omitempty"`
 	// Param is the value of the {parameter}, unescaped.
-	Param string
+	Param string `json:"param,omitempty"`
 	// Pass counts the passes over a list from 1. It is 0 for single records.
-	Pass int
+	Pass int `json:"pass,omitempty"`
 	// Page is the page number, counted from 1. 0 means that the request has no page number.
-	Page int
+	Page int `json:"page,omitempty"`
 	// Fresh means that the request is sent even if its response has landed, for responses that must
 	// be current. Fresh is not part of the identity of a request, and is ignored offline.
-	Fresh bool
+	Fresh bool `json:"-"`
 }
 
 // pathAndQuery returns the path and query of the request as they are sent.
@@ -164,7 +164,7 @@ type Response struct {
 
 // Reader decodes one body. It is called concurrently, also for bodies that landed
 // before the run was resumed. After an error that wraps [ErrMalformed] the client repeats
-// the request while retries remain. Any other error ends the walk. The body is valid until Reader returns.
+// the request while retries remain. Any other error ends the walk.
 type Reader func(ctx context.Context, r Response) (stream.PageFacts, error)
 
 // Client reads one service for one run. It is safe for concurrent use.

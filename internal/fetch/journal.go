@@ -17,33 +17,34 @@ import (
 // "sum", with the checksum of the text before the member, because after a power cut a complete line
 // can have wrong bytes.
 type line struct {
-	Seq     uint64 `json:"seq"`
-	Stream  string `json:"stream"`
-	Path    string `json:"path"`
-	Query   string `json:"query,omitempty"`
-	Param   string `json:"param,omitempty"`
-	Pass    int    `json:"pass,omitempty"`
-	Page    int    `json:"page,omitempty"`
-	Status  int    `json:"status"`
-	Segment uint32 `json:"segment"`
-	Offset  int64  `json:"offset"`
-	// Stored and Size are the lengths of the stored bytes and of the body. BodySum is the
-	// checksum of the body.
-	Stored  uint32    `json:"stored"`
-	Size    uint32    `json:"size"`
-	BodySum uint32    `json:"crc32c"`
-	At      time.Time `json:"at"`
-	Millis  float64   `json:"ms"`
-	// Encoding is the encoding of the stored bytes, and StoredSum their checksum.
-	Encoding  string `json:"encoding,omitempty"`
-	StoredSum uint32 `json:"stored_crc32c,omitempty"`
-	// Same is the seq of the first response with this body. Segment and Offset are then the
-	// location of that response's bytes.
-	Same uint64 `json:"same,omitempty"`
+	location
+	Request
+	At     time.Time `json:"at"`
+	Millis float64   `json:"ms"`
 	// Replaces is the seq of the earlier response to the same request. PreviousReplaces is the value
 	// of Replaces in the previous line, in case the disk loses the previous line.
 	Replaces         uint64 `json:"replaces,omitempty"`
 	PreviousReplaces uint64 `json:"last_replaces,omitempty"`
+}
+
+// location contains the position and the checksums of a stored response. The index keeps the
+// location of the latest response to each request in memory.
+type location struct {
+	Seq     uint64 `json:"seq"`
+	Status  int    `json:"status"`
+	Segment uint32 `json:"segment"`
+	Offset  int64  `json:"offset"`
+	// Stored and Size are the lengths of the stored bytes and of the body. StoredSum and BodySum are
+	// their checksums.
+	Stored    uint32 `json:"stored"`
+	Size      uint32 `json:"size"`
+	StoredSum uint32 `json:"stored_crc32c,omitempty"`
+	BodySum   uint32 `json:"crc32c"`
+	// Encoding is the encoding of the stored bytes.
+	Encoding string `json:"encoding,omitempty"`
+	// Same is the seq of the first response with this body, or 0. Segment and Offset are then the
+	// location of that response's bytes.
+	Same uint64 `json:"same,omitempty"`
 }
 
 const lineSumFormat = `,"sum":"%08x"}` + "\n"
@@ -65,17 +66,6 @@ func parseLine(text []byte) (line, bool) {
 		return n, false
 	}
 	return n, json.Unmarshal(text, &n) == nil
-}
-
-func (n *line) toRequest() Request {
-	return Request{Stream: n.Stream, Path: n.Path, Query: n.Query, Param: n.Param, Pass: n.Pass, Page: n.Page}
-}
-
-func (n *line) toLocation() location {
-	return location{
-		seq: n.Seq, same: n.Same, offset: n.Offset, storedBytes: n.Stored, bodyBytes: n.Size, bodySum: n.BodySum,
-		storedSum: n.StoredSum, segment: n.Segment, status: uint16(n.Status), encoding: n.Encoding,
-	}
 }
 
 // indexKey returns the key of the request in the index. With 128 bits a collision within a
@@ -125,12 +115,12 @@ func (s scannedLine) isTorn(journalSize int64) bool {
 // disk lost its replacement. forgetReplaced reports whether it removed any response.
 func (l *Landing) forgetReplaced(replaced map[uint64]bool) bool {
 	indexed := len(l.index)
-	maps.DeleteFunc(l.index, func(_ xxh3.Uint128, loc location) bool { return loc.seq > 0 && replaced[loc.seq] })
+	maps.DeleteFunc(l.index, func(_ xxh3.Uint128, loc location) bool { return loc.Seq > 0 && replaced[loc.Seq] })
 	return len(l.index) < indexed
 }
 
 // isLatest reports whether Lookup finds the response of this line.
 func (l *Landing) isLatest(n *line) bool {
-	loc, _ := l.find(n.toRequest())
-	return loc.seq == n.Seq
+	loc, _ := l.find(n.Request)
+	return loc.Seq == n.Seq
 }

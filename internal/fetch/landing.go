@@ -48,9 +48,6 @@ type Landing struct {
 	dir          string
 	options      LandingOptions
 	decompressor *decompressor
-	// frames contains unused buffers for frames, as *[]byte. New buffers for every body cost 3 % of
-	// the time of a first night.
-	frames sync.Pool
 
 	mu           sync.Mutex
 	index        map[xxh3.Uint128]location
@@ -71,29 +68,11 @@ type Landing struct {
 	syncErr error // first error of fsync; guarded by syncing
 }
 
-// location contains the position and the checksums of a stored response. The index keeps the
-// location of the latest response to each request in memory.
-type location struct {
-	seq uint64
-	// same is the seq of the first response with the same body, or 0.
-	same        uint64
-	offset      int64
-	storedBytes uint32
-	bodyBytes   uint32
-	bodySum     uint32
-	segment     uint32
-	// storedSum is the checksum of the stored bytes. bodySum is the checksum of the body.
-	storedSum uint32
-	status    uint16
-	encoding  string
-}
-
 // OpenLanding opens the landing in dir, or creates it. Incomplete responses of an interrupted
 // run are removed, and will be requested again.
 func OpenLanding(dir string, options LandingOptions) (_ *Landing, err error) {
 	l := &Landing{dir: dir, options: options.withDefaults(), decompressor: newDecompressor(maxLandedBody),
-		frames: sync.Pool{New: func() any { return new([]byte) }},
-		index:  make(map[xxh3.Uint128]location), bodies: make(map[xxh3.Uint128]location)}
+		index: make(map[xxh3.Uint128]location), bodies: make(map[xxh3.Uint128]location)}
 	defer func() {
 		if err != nil {
 			err = l.landingErr(errors.Join(err, l.closeFiles()))
@@ -173,20 +152,15 @@ func checksumOf(data []byte) uint32 {
 // error, the response survives the end of the process, and after the next sync also a power
 // cut.
 func (l *Landing) Append(r Response, at time.Time, took time.Duration) (Response, error) {
-	n := line{
-		Stream: r.Stream, Path: r.Path, Query: r.Query, Param: r.Param, Pass: r.Pass, Page: r.Page,
-		Status: r.Status, Size: uint32(len(r.Body)), At: at.UTC(), Millis: float64(took.Microseconds()) / 1000,
-	}
+	n := line{Request: r.Request, At: at.UTC(), Millis: float64(took.Microseconds()) / 1000}
 	frame, bodyKey := r.Compressed, bodyKeyOf(r)
-	first, seen := l.findBody(bodyKey)
-	if seen {
-		n.copyLocation(first)
+	if first, seen := l.findBody(bodyKey); seen {
+		n.location = first
+		n.Same = first.Seq
 	} else {
-		if n.Encoding = r.Encoding; n.Encoding == "" {
-			buffer := l.frames.Get().(*[]byte)
-			defer l.frames.Put(buffer)
-			*buffer = s2.Encode((*buffer)[:cap(*buffer)], r.Body)
-			frame, n.Encoding = *buffer, s2Encoding
+		n.Encoding, n.Status, n.Size = r.Encoding, r.Status, uint32(len(r.Body))
+		if n.Encoding == plain {
+			frame, n.Encoding = s2.Encode(nil, r.Body), s2Encoding
 		}
 		n.Stored, n.StoredSum, n.BodySum = uint32(len(frame)), checksumOf(frame), checksumOf(r.Body)
 	}
@@ -212,8 +186,8 @@ func (l *Landing) appendResponse(n *line, bodyKey xxh3.Uint128, frame []byte) (s
 			return false, err
 		}
 	}
-	requestKey := n.toRequest().indexKey()
-	n.Seq, n.Replaces, n.PreviousReplaces = l.seq+1, l.index[requestKey].seq, l.lastReplaces
+	requestKey := n.indexKey()
+	n.Seq, n.Replaces, n.PreviousReplaces = l.seq+1, l.index[requestKey].Seq, l.lastReplaces
 	text, err := n.marshal()
 	if err != nil {
 		return false, err
@@ -227,9 +201,9 @@ func (l *Landing) appendResponse(n *line, bodyKey xxh3.Uint128, frame []byte) (s
 	if n.Same == 0 {
 		l.segmentEnd += int64(len(frame))
 		l.unsynced += int64(len(frame))
-		l.addBody(bodyKey, n.toLocation())
+		l.addBody(bodyKey, n.location)
 	}
-	l.index[requestKey] = n.toLocation()
+	l.index[requestKey] = n.location
 	return l.unsynced >= l.options.SyncBytes && l.options.SyncBytes > 0, nil
 }
 
@@ -283,8 +257,8 @@ func (l *Landing) Lookup(r Request) (Response, bool) {
 		l.forgetBody(loc)
 		return Response{}, false
 	}
-	response := Response{Request: r, Seq: loc.seq, Same: loc.same, Status: int(loc.status), Body: body}
-	if loc.same == 0 {
+	response := Response{Request: r, Seq: loc.Seq, Same: loc.Same, Status: loc.Status, Body: body}
+	if loc.Same == 0 {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.addBody(bodyKeyOf(response), loc)
@@ -308,19 +282,19 @@ func (l *Landing) loadBody(loc location) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	frame := make([]byte, loc.storedBytes)
-	if _, err := segment.ReadAt(frame, loc.offset); err != nil {
+	frame := make([]byte, loc.Stored)
+	if _, err := segment.ReadAt(frame, loc.Offset); err != nil {
 		return nil, err
 	}
-	if checksumOf(frame) != loc.storedSum {
+	if checksumOf(frame) != loc.StoredSum {
 		return nil, errDamagedBody
 	}
 	// Extra capacity lets gzip detect the end without a reallocation.
-	body, err := l.decompressor.decompress(loc.encoding, frame, make([]byte, 0, int(loc.bodyBytes)+bytes.MinRead))
+	body, err := l.decompressor.decompress(loc.Encoding, frame, make([]byte, 0, int(loc.Size)+bytes.MinRead))
 	if err != nil {
 		return nil, err
 	}
-	if len(body) != int(loc.bodyBytes) || checksumOf(body) != loc.bodySum {
+	if len(body) != int(loc.Size) || checksumOf(body) != loc.BodySum {
 		return nil, errDamagedBody
 	}
 	return body, nil
@@ -329,10 +303,10 @@ func (l *Landing) loadBody(loc location) ([]byte, error) {
 func (l *Landing) segmentFile(loc location) (*os.File, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if int(loc.segment) >= len(l.segments) {
-		return nil, fmt.Errorf("open segment %d: %w", loc.segment+1, fs.ErrNotExist)
+	if int(loc.Segment) >= len(l.segments) {
+		return nil, fmt.Errorf("open segment %d: %w", loc.Segment+1, fs.ErrNotExist)
 	}
-	return l.segments[loc.segment], nil
+	return l.segments[loc.Segment], nil
 }
 
 // sync syncs bodies before the journal, so that every journal line on disk has its body on disk.

@@ -64,7 +64,7 @@ type restoreState struct {
 
 func (r *restoreState) addLine(s scannedLine) {
 	r.replaced[s.Replaces], r.replaced[s.PreviousReplaces] = true, true
-	if !s.ok || !r.hasBody(s.toLocation()) {
+	if !s.ok || !r.hasBody(s.location) {
 		r.skipped = true
 		return
 	}
@@ -72,17 +72,17 @@ func (r *restoreState) addLine(s scannedLine) {
 	r.end = s.end
 	r.ends[s.Segment] = max(r.ends[s.Segment], s.Offset+int64(s.Stored))
 	r.l.seq, r.l.lastReplaces = max(r.l.seq, s.Seq), s.Replaces
-	r.l.index[s.toRequest().indexKey()] = s.toLocation()
+	r.l.index[s.indexKey()] = s.location
 }
 
 // hasBody reports whether a body exists and, if the body was possibly not synced, whether it is
 // intact.
 func (r *restoreState) hasBody(loc location) bool {
-	if int(loc.segment) >= len(r.sizes) || loc.offset < 0 || loc.offset+int64(loc.storedBytes) > r.sizes[loc.segment] {
+	if int(loc.Segment) >= len(r.sizes) || loc.Offset < 0 || loc.Offset+int64(loc.Stored) > r.sizes[loc.Segment] {
 		return false
 	}
-	at := loc.offset
-	for _, n := range r.sizes[:loc.segment] {
+	at := loc.Offset
+	for _, n := range r.sizes[:loc.Segment] {
 		at += n
 	}
 	if at < r.verifyFrom {

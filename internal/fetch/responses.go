@@ -57,7 +57,7 @@ func OpenStoredResponses(dir string) (_ *StoredResponses, err error) {
 		}
 		replaced[s.Replaces], replaced[s.PreviousReplaces] = true, true
 		if s.ok {
-			l.index[s.toRequest().indexKey()] = s.toLocation()
+			l.index[s.indexKey()] = s.location
 		}
 	}
 	l.forgetReplaced(replaced)
@@ -89,9 +89,9 @@ func (r *StoredResponses) All() iter.Seq2[StoredResponse, error] {
 
 func (r *StoredResponses) describe(n line) StoredResponse {
 	return StoredResponse{
-		Request: n.toRequest(), Seq: n.Seq, Same: n.Same, Status: n.Status, Encoding: n.Encoding,
+		Request: n.Request, Seq: n.Seq, Same: n.Same, Status: n.Status, Encoding: n.Encoding,
 		Stored: int64(n.Stored), Size: int64(n.Size), At: n.At, Took: time.Duration(n.Millis * float64(time.Millisecond)),
-		Replaced: !r.landing.isLatest(&n), location: n.toLocation(),
+		Replaced: !r.landing.isLatest(&n), location: n.location,
 	}
 }
 

@@ -16,13 +16,6 @@ func bodyKeyOf(r Response) xxh3.Uint128 {
 	return xxh3.Uint128{Hi: body.Hi ^ list.Hi, Lo: body.Lo ^ list.Lo}
 }
 
-// copyLocation makes the line refer to the stored body of first, an earlier response with the same
-// body.
-func (n *line) copyLocation(first location) {
-	n.Same, n.Segment, n.Offset, n.Stored, n.BodySum = first.seq, first.segment, first.offset, first.storedBytes, first.bodySum
-	n.Encoding, n.StoredSum = first.encoding, first.storedSum
-}
-
 // findBody returns the location of the first response whose body has the key.
 func (l *Landing) findBody(key xxh3.Uint128) (location, bool) {
 	l.mu.Lock()
@@ -43,7 +36,7 @@ func (l *Landing) forgetBody(lost location) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for key, loc := range l.bodies {
-		if loc.segment == lost.segment && loc.offset == lost.offset {
+		if loc.Segment == lost.Segment && loc.Offset == lost.Offset {
 			delete(l.bodies, key)
 		}
 	}

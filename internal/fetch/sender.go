@@ -20,7 +20,6 @@ type call struct {
 	url   string
 	read  Reader
 	meter *meter
-	slot  *slot
 
 	// Results of the latest attempt.
 	status int
@@ -48,8 +47,8 @@ type sender struct {
 	// decompressor is for bodies up to largeBody, largeDecompressor for larger bodies.
 	decompressor, largeDecompressor *decompressor
 	large                           sync.Mutex // allows one body beyond largeBody at a time
-	// slots contains the free slots. There are Concurrency slots in total.
-	slots chan *slot
+	// slots contains an element for each response in memory. Its capacity is Concurrency.
+	slots chan struct{}
 	// process is the outermost layer.
 	process layer
 	// refetched contains the streams whose stored responses are ignored.
@@ -59,11 +58,8 @@ type sender struct {
 func newSender(cfg Config, base *url.URL, landing *Landing, log *slog.Logger) *sender {
 	s := &sender{
 		cfg: cfg, base: base, log: log, landing: landing, http: newHTTPClient(cfg), tokens: &tokens{read: cfg.Token},
-		slots:        make(chan *slot, cfg.Concurrency),
+		slots:        make(chan struct{}, cfg.Concurrency),
 		decompressor: newDecompressor(min(largeBody, cfg.MaxBody)), largeDecompressor: newDecompressor(cfg.MaxBody),
-	}
-	for range cfg.Concurrency {
-		s.slots <- new(slot)
 	}
 	// The layers, outermost first: stored responses are not requested again; failures are
 	// retried; a rotated token is read; no more than Concurrency responses are in memory, and
@@ -99,10 +95,10 @@ func (s *sender) preferLanding(next layer) layer {
 // readLanded reads the stored response to q. hit is false if the response is missing or damaged, or
 // if the reader rejects it as malformed. Such a request must be sent.
 func (s *sender) readLanded(ctx context.Context, q *call) (hit bool, err error) {
-	if err := s.acquireSlot(ctx, q); err != nil {
+	if err := s.acquireSlot(ctx, q.Stream); err != nil {
 		return true, err
 	}
-	defer s.releaseSlot(q)
+	defer func() { <-s.slots }()
 	r, found := s.landing.Lookup(q.Request)
 	if !found {
 		return false, nil
@@ -118,10 +114,10 @@ func (s *sender) readLanded(ctx context.Context, q *call) (hit bool, err error) 
 // landAndRead stores the response and passes it to the reader.
 func (s *sender) landAndRead(next layer) layer {
 	return func(ctx context.Context, q *call) error {
-		if err := s.acquireSlot(ctx, q); err != nil {
+		if err := s.acquireSlot(ctx, q.Stream); err != nil {
 			return err
 		}
-		defer s.releaseSlot(q)
+		defer func() { <-s.slots }()
 		if err := next(ctx, q); err != nil {
 			return err
 		}
@@ -136,31 +132,18 @@ func (s *sender) landAndRead(next layer) layer {
 	}
 }
 
-// slot contains the buffers of one response in memory. They are reused, because new buffers for every
-// response cost 3 % of the CPU time of a first night.
-type slot struct{ received, decompressed []byte }
-
 // acquireSlot waits until fewer than Concurrency responses are in memory.
-func (s *sender) acquireSlot(ctx context.Context, q *call) error {
+func (s *sender) acquireSlot(ctx context.Context, stream string) error {
 	// If both cases are ready, select chooses at random. So the context is checked first.
 	if ctx.Err() != nil {
-		return stoppedErr(ctx, q.Stream)
+		return stoppedErr(ctx, stream)
 	}
 	select {
-	case q.slot = <-s.slots:
+	case s.slots <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return stoppedErr(ctx, q.Stream)
+		return stoppedErr(ctx, stream)
 	}
-}
-
-// releaseSlot makes the slot of q available, without the buffers of a large body.
-func (s *sender) releaseSlot(q *call) {
-	if cap(q.slot.received) > largeBody || cap(q.slot.decompressed) > largeBody {
-		*q.slot = slot{}
-	}
-	s.slots <- q.slot
-	q.slot = nil
 }
 
 // passToReader passes a response to the reader, or returns the error for its status.
