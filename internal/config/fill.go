@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/parser"
 )
 
@@ -68,7 +68,7 @@ func quoteScalar(text string) string {
 	return strconv.Quote(text)
 }
 
-// scalarAt returns the text of the value at a path and the line of its key. The line is 0 if the
+// scalarAt returns the text of the value at a path and its line. The line is 0 if the
 // path does not exist, or if data is not a single valid YAML document.
 func scalarAt(data []byte, path string) (text string, line int) {
 	// The parser counts lines that end with \r\n twice.
@@ -76,19 +76,14 @@ func scalarAt(data []byte, path string) (text string, line int) {
 	if err != nil || len(file.Docs) != 1 {
 		return "", 0
 	}
-	node := ast.Node(file.Docs[0].Body)
-	for key := range strings.SplitSeq(path, ".") {
-		mapping, ok := node.(ast.MapNode)
-		if !ok {
-			return "", 0
-		}
-		node, line = nil, 0
-		for pairs := mapping.MapRange(); pairs.Next(); {
-			if pair := pairs.KeyValue(); keyText(pair.Key) == key {
-				node, line = pair.Value, lineOf(pair.Key)
-			}
-		}
+	query, err := yaml.PathString("$." + path)
+	if err != nil {
+		return "", 0
+	}
+	node, err := query.FilterFile(file)
+	if err != nil {
+		return "", 0
 	}
 	text, _, _ = scalarText(node)
-	return text, line
+	return text, lineOf(node)
 }
