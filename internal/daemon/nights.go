@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"placementsync/internal/ledger"
@@ -142,19 +143,25 @@ func (s *scheduler) runSlot(ctx context.Context, now time.Time) {
 	s.startNight(ctx, "slot "+slot.Format(time.RFC3339))
 }
 
-// catchUp counts the slots since the last night as missed. If schedule.catch_up is true, it starts one
-// night for all slots since the last published night, or to resume a night that was interrupted or killed.
+// catchUp counts the slots since the end of the last night as missed. If schedule.catch_up is true, it starts
+// one night for all slots since the last published night, or to resume a night that was interrupted or killed.
+// A replay reads nothing and is no night here.
 func (s *scheduler) catchUp(ctx context.Context) {
 	settings, st := s.d.settings(), s.d.state.read()
 	if st.LedgerErr != nil {
 		s.d.cfg.Log.Error("ledger not read, missed nights are not caught up", "error", st.LedgerErr)
 		return
 	}
+	st.Nights = slices.DeleteFunc(slices.Clone(st.Nights), func(r ledger.Run) bool { return r.Kind == ledger.Replay })
 	last, ok := st.lastNight()
 	if !ok {
 		return
 	}
-	missed := settings.Schedule.countPassed(last.StartedAt, st.At)
+	lastActive := last.EndedAt // slots during the night were counted when they passed
+	if lastActive.Before(last.StartedAt) {
+		lastActive = last.StartedAt
+	}
+	missed := settings.Schedule.countPassed(lastActive, st.At)
 	published, ok := st.lastPublished()
 	isDue := ok && settings.Schedule.countPassed(published.StartedAt, st.At) > 0 || last.Outcome == ledger.Interrupted || last.Outcome == ledger.Killed
 	if settings.CatchUp && isDue {

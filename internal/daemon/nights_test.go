@@ -94,6 +94,18 @@ func TestCatchUp(t *testing.T) {
 			return []ledger.Run{unpublished(ledger.Failed, now.Add(-3*day+2*time.Hour))}
 		},
 			true, "2", []string{"01-01 02:00"}},
+		{"a replay by hand", func(now time.Time) []ledger.Run {
+			replay := published(now.Add(-time.Hour))
+			replay.Kind = ledger.Replay
+			return []ledger.Run{published(now.Add(-3*day + 2*time.Hour)), replay}
+		},
+			true, "1", []string{"01-01 00:00", "01-01 02:00"}},
+		{"slots passed during the last night", func(now time.Time) []ledger.Run {
+			long := published(now.Add(-3*day + 2*time.Hour))
+			long.EndedAt = now.Add(-20 * time.Hour)
+			return []ledger.Run{long}
+		},
+			false, "0", []string{"01-01 02:00"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -234,26 +234,35 @@ func (r *Receiver) awaitCommit(ctx context.Context, d *delivery) outcome {
 	if c == nil {
 		return outcome{Unavailable, errors.New("receive a webhook: the receiver is not running")}
 	}
-	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
-	defer cancel()
+	timeout := time.NewTimer(commitTimeout)
+	defer timeout.Stop()
+	stopping := errors.New("receive a webhook: the receiver is stopping")
+	disconnected := errors.New("receive a webhook: the sender disconnected before the event was stored")
 	select {
 	case c.queue <- d:
 	case <-c.closed:
-		return outcome{Unavailable, errors.New("receive a webhook: the receiver is stopping")}
+		return outcome{Unavailable, stopping}
 	case <-ctx.Done():
+		return outcome{Unavailable, disconnected}
+	case <-timeout.C:
 		return outcome{Unavailable, errors.New("receive a webhook: the queue is full")}
 	}
+	var problem error
 	select {
 	case o := <-d.done:
 		return o
 	case <-c.closed:
+		problem = stopping
 	case <-ctx.Done():
+		problem = disconnected
+	case <-timeout.C:
+		problem = fmt.Errorf("receive a webhook: the disk did not store the event within %s", commitTimeout)
 	}
 	select {
 	case o := <-d.done:
 		return o
 	default:
-		return outcome{Unavailable, fmt.Errorf("receive a webhook: the disk did not store the event within %s", commitTimeout)}
+		return outcome{Unavailable, problem}
 	}
 }
 
