@@ -10,7 +10,6 @@ import (
 // counts are the values of the counters since the start of the process. Runs are counted
 // from the ledger, so that runs of other processes are included.
 type counts struct {
-	since             time.Time       // time of the first reading of the ledger
 	seen              map[string]bool // ends of runs that must not be counted again, by endKey
 	nights, refreshes map[ledger.Outcome]int
 	streams           map[string]streamCounts
@@ -54,23 +53,10 @@ func (c counts) clone() counts {
 // endKey identifies one end of a run. A resumed run ends several times.
 func endKey(r ledger.Run) string { return r.ID + " " + r.EndedAt.UTC().Format(time.RFC3339Nano) }
 
-// skipKilled excludes the runs that were killed before this process started. They have no end time
-// that addRun could compare with c.since.
-func (c counts) skipKilled(runs []ledger.Run) {
-	for _, r := range runs {
-		if r.EndedAt.IsZero() {
-			c.seen[endKey(r)] = true
-		}
-	}
-}
-
-// addRun counts each end of a night or a refresh once, unless it is before c.since. It does not count
-// replays. The entry of a killed run has no end time and is counted once too. A run without an id is
-// not in the ledger and is always counted.
+// addRun counts each end of a night or a refresh once. It does not count replays. The entry of a killed
+// run has no end time and is counted once too. A run without an id is not in the ledger and is always
+// counted.
 func (c counts) addRun(r ledger.Run) {
-	if !r.EndedAt.IsZero() && r.EndedAt.Before(c.since) {
-		return
-	}
 	key := endKey(r)
 	if c.seen[key] && r.ID != "" {
 		return

@@ -13,8 +13,7 @@ import (
 	"placementsync/internal/webhook"
 )
 
-// Sources of metrics. Read errors are counted by source. An inspection reads all sources but the
-// ledger.
+// Sources of metrics. Read errors are counted by source.
 const (
 	SourceLedger   = "ledger"
 	SourceFree     = "free"
@@ -26,8 +25,10 @@ const (
 	SourceHeld     = "held"
 )
 
-func sources() []string {
-	return []string{SourceLedger, SourceFree, SourceUsage, SourceVersion, SourceInbox, SourceVerified, SourceWatches, SourceHeld}
+func sources() []string { return append([]string{SourceLedger}, inspectedSources()...) }
+
+func inspectedSources() []string {
+	return []string{SourceFree, SourceUsage, SourceVersion, SourceInbox, SourceVerified, SourceWatches, SourceHeld}
 }
 
 // describeSource returns the name of a source on the status page.
@@ -121,10 +122,8 @@ func (i *Inspector) Inspect(ctx context.Context) Inspection {
 	}
 	if err := i.Warehouse.Folder.Exists(); err != nil {
 		// An unmounted disk leaves an empty folder, which must not be inspected.
-		for _, source := range sources() {
-			if source != SourceLedger {
-				record(source, err)
-			}
+		for _, source := range inspectedSources() {
+			record(source, err)
 		}
 	} else {
 		record(SourceVersion, i.readVersion(&result))
@@ -284,10 +283,8 @@ func (s *scheduler) recordStuck() {
 	isNew := false
 	s.d.state.update(func(st *state) {
 		isNew, st.StuckSince = st.StuckSince.IsZero(), s.inspectingSince
-		for _, name := range sources() {
-			if name != SourceLedger {
-				st.counts.readErrors[name]++
-			}
+		for _, name := range inspectedSources() {
+			st.counts.readErrors[name]++
 		}
 	})
 	if isNew {

@@ -57,13 +57,13 @@ func StopServer(server *http.Server, timeout time.Duration) error {
 // Handler returns the handler of all endpoints.
 func (d *Daemon) Handler() http.Handler {
 	protected := http.NewServeMux()
-	protected.Handle("GET /metrics", limitConcurrency(4, promhttp.HandlerFor(d.cfg.Metrics, promhttp.HandlerOpts{})))
+	protected.Handle("GET /metrics", promhttp.HandlerFor(d.cfg.Metrics, promhttp.HandlerOpts{}))
 	protected.HandleFunc("GET /readyz", d.serveReadyz)
 	protected.HandleFunc("GET /{$}", d.serveStatus)
 	protected.Handle("GET /page.css", page.StyleSheet())
 	protected.HandleFunc("GET /report", d.serveReport)
 	if d.cfg.Held != nil {
-		protected.Handle("GET /held", limitConcurrency(1, d.cfg.Held)) // each request runs queries
+		protected.Handle("GET /held", serveInTurn(d.cfg.Held)) // each request runs queries
 	}
 	if d.cfg.Explore != nil {
 		protected.Handle("/explore/", d.cfg.Explore)
@@ -77,17 +77,16 @@ func (d *Daemon) Handler() http.Handler {
 	return addSecurityHeaders(GuardHosts(public, func() HostList { return d.settings().Hosts }, d.cfg.Log))
 }
 
-// limitConcurrency serves n requests at a time. Other requests wait, because a rejected scrape
-// would leave a gap in a graph.
-func limitConcurrency(n int, next http.Handler) http.Handler {
-	turns := make(chan struct{}, n)
+// serveInTurn serves one request at a time. Other requests wait.
+func serveInTurn(next http.Handler) http.Handler {
+	turn := make(chan struct{}, 1)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
-		case turns <- struct{}{}:
+		case turn <- struct{}{}:
 		case <-r.Context().Done():
 			return
 		}
-		defer func() { <-turns }()
+		defer func() { <-turn }()
 		next.ServeHTTP(w, r)
 	})
 }
@@ -135,17 +134,11 @@ func equalSecrets(a, b string) bool {
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
 }
 
-// serveHooks passes a delivery to the receiver.
 func (d *Daemon) serveHooks(w http.ResponseWriter, r *http.Request) {
-	receiver := d.settings().Hooks
-	switch {
-	case receiver == nil:
-		http.NotFound(w, r)
-	case r.Method != http.MethodPost:
-		w.Header().Set("Allow", http.MethodPost)
-		writeText(w, http.StatusMethodNotAllowed, "use POST")
-	default:
+	if receiver := d.settings().Hooks; receiver != nil {
 		receiver.ServeHTTP(w, r)
+	} else {
+		http.NotFound(w, r)
 	}
 }
 

@@ -23,6 +23,8 @@ type state struct {
 	// could not be written, for example on a full disk.
 	lastOwnNight ledger.Run
 	ledgerReadAt time.Time // zero makes the next state.read read the ledger
+	// hasReadLedger is set after the first successful reading.
+	hasReadLedger bool
 }
 
 // status is the part of the state that is shown.
@@ -119,13 +121,14 @@ func (s *state) readLedger(now time.Time) {
 	if previousErr != nil {
 		s.d.cfg.Log.Info("the ledger can be read again")
 	}
-	if s.counts.since.IsZero() {
-		s.counts.skipKilled(runs)
-		s.counts.since = now
-	}
 	for _, r := range runs {
-		s.counts.addRun(r)
+		if s.hasReadLedger {
+			s.counts.addRun(r)
+		} else { // the run ended before this process started
+			s.counts.seen[endKey(r)] = true
+		}
 	}
+	s.hasReadLedger = true
 	s.ledgerSummary = summarizeLedger(runs)
 	if own := s.lastOwnNight; !own.StartedAt.IsZero() && !slices.ContainsFunc(s.Nights, s.supersedesOwnNight) {
 		at := slices.IndexFunc(s.Nights, func(r ledger.Run) bool { return r.StartedAt.After(own.StartedAt) })
