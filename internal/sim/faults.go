@@ -122,7 +122,7 @@ func (f *faults) chooseFault(opts *Options, r *http.Request, rt *route) *Fault {
 func (f *Fault) replacement() (reply, bool) {
 	switch f.Kind {
 	case FaultReset:
-		return reply{cut: cutAll}, true
+		return reply{fault: *f}, true
 	case FaultHTML:
 		return reply{status: http.StatusOK, mime: "text/html; charset=utf-8", body: []byte(captivePortalPage)}, true
 	case FaultEmpty:
@@ -139,15 +139,10 @@ func (f *Fault) replacement() (reply, bool) {
 
 // applyTo applies the fault to a reply of the service and returns the changed reply.
 func (f *Fault) applyTo(out reply) reply {
+	out.fault = *f
 	switch f.Kind {
-	case FaultResetBody:
-		out.cut = cutHalfByReset
-	case FaultTruncate:
-		out.cut = cutHalfByClose
 	case FaultBrokenJSON:
 		out.body = out.body[:len(out.body)*2/3]
-	case FaultSlow:
-		out.delay, out.slow = f.Delay, true
 	case FaultRewrite:
 		if f.Rewrite != nil {
 			out.body = f.Rewrite(out.body)

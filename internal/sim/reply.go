@@ -9,15 +9,6 @@ import (
 
 const jsonMime = "application/json"
 
-type cut int
-
-const (
-	cutNothing     cut = iota
-	cutAll             // resets the connection before the first byte
-	cutHalfByReset     // resets the connection in the middle of the body
-	cutHalfByClose     // closes the connection in the middle of the body
-)
-
 type reply struct {
 	status     int
 	mime       string
@@ -25,9 +16,7 @@ type reply struct {
 	location   string
 	encoding   string // the content encoding; empty means none
 	body       []byte
-	cut        cut
-	slow       bool
-	delay      time.Duration
+	fault      Fault // how the reply is cut off or slowed down
 }
 
 // errorReply returns an error response, whose body the spec does not show.
@@ -42,9 +31,8 @@ func errorReply(status int, message string) reply {
 	return reply{status: status, mime: jsonMime, body: e.b}
 }
 
-// send writes the reply, or only the part that out.cut leaves.
 func (out reply) send(rw http.ResponseWriter, r *http.Request) {
-	if out.cut == cutAll {
+	if out.fault.Kind == FaultReset {
 		resetConnection(rw)
 		return
 	}
@@ -58,19 +46,19 @@ func (out reply) send(rw http.ResponseWriter, r *http.Request) {
 		}
 	}
 	rw.WriteHeader(out.status)
-	switch {
-	case out.cut != cutNothing:
+	switch out.fault.Kind {
+	case FaultResetBody, FaultTruncate:
 		// After fewer bytes than Content-Length, net/http closes the connection.
 		_, _ = rw.Write(out.body[:len(out.body)/2])
 		_ = http.NewResponseController(rw).Flush()
-		if out.cut == cutHalfByReset {
+		if out.fault.Kind == FaultResetBody {
 			resetConnection(rw)
 		}
-	case out.slow:
+	case FaultSlow:
 		const parts = 8
 		for i := range parts {
 			part := out.body[len(out.body)*i/parts : len(out.body)*(i+1)/parts]
-			if !waitFor(r, out.delay) {
+			if !waitFor(r, out.fault.Delay) {
 				return
 			}
 			if _, err := rw.Write(part); err != nil {
