@@ -28,8 +28,8 @@ import (
 // fails. extraConfig is appended to the configuration.
 func newLoggingGlobals(t *testing.T, stdout, stderr io.Writer, extraConfig string) *globals {
 	t.Helper()
-	service := sim.New(sim.Options{Seed: 1, Outlets: 6, Listings: 60, Profiles: 2, Campaigns: 3, Orders: 8, HistoryDays: 30, Token: demoToken,
-		Faults: []sim.Fault{{Kind: sim.FaultStatus, Status: http.StatusServiceUnavailable, Route: "/orders"}}})
+	service := sim.New(sim.Options{Seed: 1, Outlets: 6, Listings: 60, Profiles: 2, Campaigns: 3, Orders: 8, HistoryDays: 30, Token: demoToken})
+	service.SetFaults(sim.Fault{Kind: sim.FaultStatus, Status: http.StatusServiceUnavailable, Route: "/orders"})
 	base, stop, err := service.Serve(context.WithoutCancel(t.Context()), "")
 	must(t, err)
 	t.Cleanup(func() { _ = stop() })

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -79,13 +78,6 @@ type faults struct {
 	all      []Fault    // no Fault is modified, because requests in progress use pointers to it
 	matched  []int      // number of requests that each fault matched
 	affected []int      // number of requests that each fault affected
-}
-
-func (f *faults) set(all []Fault) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.all = slices.Clone(all)
-	f.matched, f.affected = make([]int, len(all)), make([]int, len(all))
 }
 
 // chooseFault returns the first fault that applies to a request, or nil. Later faults do not count the

@@ -59,7 +59,8 @@ func TestFaultsWithACompleteResponse(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := serve(t, sim.Options{Faults: []sim.Fault{tc.fault}})
+			s := serve(t, sim.Options{})
+			s.service.SetFaults(tc.fault)
 			if got := s.get("/orders"); !tc.shows(got) {
 				t.Errorf("got status %d, header %v and body %.60s, want the fault", got.status, got.header, got.body)
 			}
@@ -77,7 +78,8 @@ func TestFaultsThatBreakTheConnection(t *testing.T) {
 		"truncated body":              {sim.FaultTruncate, io.ErrUnexpectedEOF},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := serve(t, sim.Options{Faults: []sim.Fault{{Kind: tc.kind}}})
+			s := serve(t, sim.Options{})
+			s.service.SetFaults(sim.Fault{Kind: tc.kind})
 			got, err := s.request(http.MethodGet, "/orders?limit=100", "pc_demo")
 			// A reset may arrive before the part of the body that was sent.
 			failure := errors.Join(err, got.err)
@@ -123,10 +125,8 @@ func TestFaultsSelectRequests(t *testing.T) {
 		}
 		return out
 	}
-	s := serve(t, sim.Options{Faults: []sim.Fault{
-		{Path: "/tags", Status: 501},
-		{Path: "/orders", Skip: 2, Times: 2, Status: 502},
-	}})
+	s := serve(t, sim.Options{})
+	s.service.SetFaults(sim.Fault{Path: "/tags", Status: 501}, sim.Fault{Path: "/orders", Skip: 2, Times: 2, Status: 502})
 	if got, want := statuses(s, 6), []int{200, 200, 502, 502, 200, 200}; !slices.Equal(got, want) {
 		t.Errorf("got statuses %v, want %v", got, want)
 	}
@@ -137,7 +137,8 @@ func TestFaultsSelectRequests(t *testing.T) {
 
 func TestSeedDeterminesRandomFaults(t *testing.T) {
 	statusesWith := func(seed uint64) (out []int) {
-		s := serve(t, sim.Options{Seed: seed, Faults: []sim.Fault{{Probability: 0.3, Status: 500}}})
+		s := serve(t, sim.Options{Seed: seed})
+		s.service.SetFaults(sim.Fault{Probability: 0.3, Status: 500})
 		for range 200 {
 			out = append(out, s.get("/tags").status)
 		}
@@ -162,12 +163,13 @@ func TestSeedDeterminesRandomFaults(t *testing.T) {
 }
 
 func TestFaultFuncPrecedesFaults(t *testing.T) {
-	s := serve(t, sim.Options{Faults: []sim.Fault{{Status: 500}}, FaultFunc: func(r *http.Request) *sim.Fault {
+	s := serve(t, sim.Options{FaultFunc: func(r *http.Request) *sim.Fault {
 		if r.URL.Path == "/tags" {
 			return &sim.Fault{Status: http.StatusTeapot}
 		}
 		return nil
 	}})
+	s.service.SetFaults(sim.Fault{Status: 500})
 	for path, want := range map[string]int{"/tags": http.StatusTeapot, "/orders": 500} {
 		if got := s.get(path).status; got != want {
 			t.Errorf("%s: status %d, want %d", path, got, want)
@@ -176,7 +178,8 @@ func TestFaultFuncPrecedesFaults(t *testing.T) {
 }
 
 func TestResetWithoutConnectionAborts(t *testing.T) {
-	service := sim.New(sim.Options{Faults: []sim.Fault{{Kind: sim.FaultReset}}})
+	service := sim.New(sim.Options{})
+	service.SetFaults(sim.Fault{Kind: sim.FaultReset})
 	defer func() {
 		if got := recover(); got != http.ErrAbortHandler {
 			t.Errorf("got the panic %v, want http.ErrAbortHandler", got)
@@ -186,7 +189,8 @@ func TestResetWithoutConnectionAborts(t *testing.T) {
 }
 
 func TestFaultRouteSeparatesListAndDetails(t *testing.T) {
-	s := serve(t, sim.Options{Faults: []sim.Fault{{Route: "/orders/{order_id}", Status: 500}}})
+	s := serve(t, sim.Options{})
+	s.service.SetFaults(sim.Fault{Route: "/orders/{order_id}", Status: 500})
 	order := ids(t, s.service.Records("/orders"))[0]
 	for path, want := range map[string]int{"/orders": 200, "/orders/" + order: 500, "/nothing": 404} {
 		if got := s.get(path).status; got != want {

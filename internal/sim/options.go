@@ -106,11 +106,8 @@ type Options struct {
 	// RateLimit, but at least 1.
 	RateBurst int
 
-	// Faults select requests and break their responses. If several faults apply to a request, only the
-	// first is used.
-	Faults []Fault
-	// FaultFunc takes precedence over Faults, which are used if it returns nil. The function
-	// is called for one request at a time, and must not call the service.
+	// FaultFunc takes precedence over the faults of Service.SetFaults, which are used if it returns nil.
+	// The function is called for one request at a time, and must not call the service.
 	FaultFunc func(r *http.Request) *Fault
 }
 

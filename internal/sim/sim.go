@@ -47,7 +47,6 @@ func New(opts Options) *Service {
 			}
 		}
 	}
-	s.faults.set(opts.Faults)
 	if opts.RateLimit > 0 {
 		s.limiter = rate.NewLimiter(rate.Limit(opts.RateLimit), w.opts.RateBurst)
 	}
@@ -87,8 +86,15 @@ func (s *Service) SetToken(token string) {
 	s.token = token
 }
 
-// SetFaults replaces Options.Faults. Earlier requests do not count for Skip and Times.
-func (s *Service) SetFaults(faults ...Fault) { s.faults.set(faults) }
+// SetFaults replaces the faults, which select requests and break their responses. If several faults
+// apply to a request, only the first is used. Earlier requests do not count for Skip and Times.
+func (s *Service) SetFaults(faults ...Fault) {
+	f := &s.faults
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.all = slices.Clone(faults)
+	f.matched, f.affected = make([]int, len(faults)), make([]int, len(faults))
+}
 
 // SetValueFaults replaces the value faults. Each fault applies on its day.
 func (s *Service) SetValueFaults(faults ...ValueFault) {
