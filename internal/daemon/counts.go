@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"maps"
 	"time"
 
 	"placementsync/internal/ledger"
@@ -39,15 +38,8 @@ func newCounts(streams []string) counts {
 	return c
 }
 
-// runOutcomes returns the possible outcomes of a run in the ledger.
 func runOutcomes() []ledger.Outcome {
 	return []ledger.Outcome{ledger.Complete, ledger.Partial, ledger.Failed, ledger.Interrupted, ledger.Killed}
-}
-
-func (c counts) clone() counts {
-	c.nights, c.refreshes = maps.Clone(c.nights), maps.Clone(c.refreshes)
-	c.streams, c.readErrors = maps.Clone(c.streams), maps.Clone(c.readErrors)
-	return c
 }
 
 // endKey identifies one end of a run. A resumed run ends several times.

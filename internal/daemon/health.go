@@ -32,7 +32,6 @@ func (d *Daemon) serveReadyz(w http.ResponseWriter, _ *http.Request) {
 	writeText(w, http.StatusOK, "ready")
 }
 
-// unreadyReasons returns the reasons why the daemon is not ready, or none if it is ready.
 func (d *Daemon) unreadyReasons(st status) []string {
 	var reasons []string
 	if st.Stopping {

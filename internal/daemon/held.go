@@ -102,7 +102,6 @@ func (p *HeldPage) readChanges(ctx context.Context, data *heldData) (err error) 
 	return err
 }
 
-// collectTable runs a query and returns a table of its first rows.
 func collectTable(ctx context.Context, db *query.DB, q query.Query, caption string) (page.Table, error) {
 	result, err := db.Collect(ctx, q, nil, maxHeldRows)
 	if err != nil {

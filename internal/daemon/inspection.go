@@ -31,12 +31,10 @@ func inspectedSources() []string {
 	return []string{SourceFree, SourceUsage, SourceVersion, SourceInbox, SourceVerified, SourceWatches, SourceHeld}
 }
 
-// describeSource returns the name of a source on the status page.
-func describeSource(name string) string {
-	return map[string]string{SourceLedger: "the ledger", SourceFree: "the free disk space", SourceUsage: "the disk usage of the warehouse",
-		SourceVersion: "the current version", SourceInbox: "the webhook inbox", SourceVerified: "the last verification",
-		SourceWatches: "the state of the watches", SourceHeld: "the held night"}[name]
-}
+// sourceNames are the names of the sources on the status page.
+var sourceNames = map[string]string{SourceLedger: "the ledger", SourceFree: "the free disk space", SourceUsage: "the disk usage of the warehouse",
+	SourceVersion: "the current version", SourceInbox: "the webhook inbox", SourceVerified: "the last verification",
+	SourceWatches: "the state of the watches", SourceHeld: "the held night"}
 
 // maxInspectionAge is the age up to which an inspection is shown. A new inspection starts every
 // minute, so an older inspection means that the disk does not respond.
@@ -77,8 +75,6 @@ type Inspection struct {
 // Has reports whether a source was read.
 func (i Inspection) Has(source string) bool { return !i.At.IsZero() && i.Errors[source] == nil }
 
-// lastVerification returns the last verification of every byte or, if readData is false, of names and
-// sizes only.
 func (i Inspection) lastVerification(readData bool) (v integrity.VerifyRecord, ok bool) {
 	for _, v = range i.Verifications {
 		if v.ReadData == readData {
@@ -237,7 +233,6 @@ func (s *scheduler) startInspection(ctx context.Context) {
 	})
 }
 
-// endInspection stores the result of an inspection, unless ctx has ended.
 func (s *scheduler) endInspection(ctx context.Context, result Inspection) {
 	s.inspectingSince = time.Time{}
 	if ctx.Err() != nil {

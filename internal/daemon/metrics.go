@@ -18,7 +18,6 @@ type metric struct {
 	collect func(s scrape, emit emitter)
 }
 
-// emitter takes the value of a metric and the values of its labels.
 type emitter func(value float64, labels ...string)
 
 // scrape is the state that one response of /metrics reports.
@@ -39,7 +38,6 @@ func (m metric) newDesc() *prometheus.Desc {
 	return prometheus.NewDesc(metricPrefix+m.name, m.help, m.labels, nil)
 }
 
-// collector exports metrics to Prometheus.
 type collector struct {
 	d       *Daemon
 	metrics []metric

@@ -84,7 +84,6 @@ func (d *Daemon) runNights(ctx context.Context) {
 	}
 }
 
-// scheduleNext computes the next slot and the next verification.
 func (s *scheduler) scheduleNext() {
 	now := s.d.cfg.Now()
 	s.scheduleVerification(now)
@@ -93,7 +92,6 @@ func (s *scheduler) scheduleNext() {
 	s.d.notifyManager("STATUS=next night at " + s.nextSlot.Format(time.RFC3339))
 }
 
-// untilDue returns the time until the loop has to wake up.
 func (s *scheduler) untilDue() time.Duration {
 	now := s.d.cfg.Now()
 	wait := maxSleep
@@ -108,7 +106,6 @@ func (s *scheduler) untilDue() time.Duration {
 	return max(wait, 0)
 }
 
-// startDueJobs starts an inspection and all jobs that are due.
 func (s *scheduler) startDueJobs(ctx context.Context) {
 	now := s.d.cfg.Now()
 	s.d.state.update(func(st *state) { st.ActiveAt = now })

@@ -38,10 +38,6 @@ type statusPage struct {
 // serveStatus renders the status page, which has no scripts. The browser reloads it, more often
 // while a night runs.
 func (d *Daemon) serveStatus(w http.ResponseWriter, _ *http.Request) {
-	writePage(w, d.cfg.Log, pageTemplate, d.newStatusPage())
-}
-
-func (d *Daemon) newStatusPage() statusPage {
 	settings, st := d.settings(), d.state.read()
 	p := statusPage{status: st, Version: d.cfg.Version, Schedule: settings.Schedule.String(),
 		Unready: d.unreadyReasons(st), HooksEnabled: settings.Hooks != nil}
@@ -63,7 +59,7 @@ func (d *Daemon) newStatusPage() statusPage {
 	var unreadable []string
 	for _, name := range sources() {
 		if p.Inspection.Errors[name] != nil {
-			unreadable = append(unreadable, describeSource(name))
+			unreadable = append(unreadable, sourceNames[name])
 		}
 	}
 	p.Unreadable = strings.Join(unreadable, ", ")
@@ -71,10 +67,9 @@ func (d *Daemon) newStatusPage() statusPage {
 	if p.Progress != nil {
 		p.Refresh = 3
 	}
-	return p
+	writePage(w, d.cfg.Log, pageTemplate, p)
 }
 
-// tabs returns the tabs of the status page, with relative links.
 func (d *Daemon) tabs() []page.Tab {
 	tabs := []page.Tab{{Name: "Status", Link: ".", Current: true}}
 	if d.cfg.Explore != nil {

@@ -7,7 +7,6 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// counterMetrics returns the metrics in counts.
 func counterMetrics() []metric {
 	perStream := func(value func(streamCounts) float64) func(scrape, emitter) {
 		return func(s scrape, emit emitter) {
@@ -45,7 +44,6 @@ func counterMetrics() []metric {
 	}
 }
 
-// nightMetrics returns metrics of the last nights in the ledger.
 func nightMetrics() []metric {
 	ofLastPublished := func(value func(ledger.Run) float64) func(scrape, emitter) {
 		return ifRead(SourceLedger, func(s scrape, emit emitter) {
@@ -115,7 +113,6 @@ func nightMetrics() []metric {
 	}
 }
 
-// streamMetrics returns metrics of the streams of the last published night.
 func streamMetrics() []metric {
 	perStream := func(collect func(ledger.Stream, emitter)) func(scrape, emitter) {
 		return ifRead(SourceLedger, func(s scrape, emit emitter) {
@@ -164,7 +161,6 @@ func streamMetrics() []metric {
 	}
 }
 
-// refreshMetrics returns metrics of the last refreshes in the ledger.
 func refreshMetrics() []metric {
 	return []metric{
 		gauge("last_refresh_timestamp_seconds", "End of the last refresh, or its start if it was killed. 0 before the first refresh.", nil,
@@ -186,7 +182,6 @@ func refreshMetrics() []metric {
 	}
 }
 
-// scheduleMetrics returns metrics of this process.
 func scheduleMetrics() []metric {
 	// The interval after the last success is used, because the interval around now is wrong
 	// on days without slots.

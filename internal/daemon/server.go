@@ -91,8 +91,6 @@ func serveInTurn(next http.Handler) http.Handler {
 	})
 }
 
-// addSecurityHeaders forbids browsers to guess types, to frame or store pages, and to send
-// a referrer.
 func addSecurityHeaders(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -104,8 +102,7 @@ func addSecurityHeaders(next http.Handler) http.Handler {
 	})
 }
 
-// requireToken rejects requests without the configured token. It accepts a bearer token, or
-// the password of basic authentication, which every browser supports.
+// A browser sends the token as the password of basic authentication.
 func (d *Daemon) requireToken(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if token := d.settings().AuthToken; token != "" && !equalSecrets(token, presentedToken(r)) {

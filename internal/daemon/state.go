@@ -97,7 +97,9 @@ func (s *state) read() status {
 		s.readLedger(now)
 	}
 	copied := s.status
-	copied.At, copied.Missed, copied.counts = now, maps.Clone(s.Missed), s.counts.clone()
+	copied.At, copied.Missed = now, maps.Clone(s.Missed)
+	copied.counts.nights, copied.counts.refreshes = maps.Clone(s.counts.nights), maps.Clone(s.counts.refreshes)
+	copied.counts.streams, copied.counts.readErrors = maps.Clone(s.counts.streams), maps.Clone(s.counts.readErrors)
 	if now.Sub(s.Inspection.At) >= maxInspectionAge {
 		copied.Inspection = Inspection{}
 	}
@@ -130,7 +132,11 @@ func (s *state) readLedger(now time.Time) {
 	}
 	s.hasReadLedger = true
 	s.ledgerSummary = summarizeLedger(runs)
-	if own := s.lastOwnNight; !own.StartedAt.IsZero() && !slices.ContainsFunc(s.Nights, s.supersedesOwnNight) {
+	own := s.lastOwnNight
+	isInLedger := slices.ContainsFunc(s.Nights, func(r ledger.Run) bool { // the entry of own, or of a later attempt at the same run
+		return own.ID != "" && r.ID == own.ID && (r.Outcome == ledger.Killed || !r.EndedAt.Before(own.EndedAt))
+	})
+	if !own.StartedAt.IsZero() && !isInLedger {
 		at := slices.IndexFunc(s.Nights, func(r ledger.Run) bool { return r.StartedAt.After(own.StartedAt) })
 		if at < 0 {
 			at = len(s.Nights)
@@ -139,28 +145,18 @@ func (s *state) readLedger(now time.Time) {
 	}
 }
 
-// supersedesOwnNight reports whether r is the entry of lastOwnNight, or the entry of a later attempt
-// at the same run.
-func (s *state) supersedesOwnNight(r ledger.Run) bool {
-	own := s.lastOwnNight
-	return own.ID != "" && r.ID == own.ID && (r.Outcome == ledger.Killed || !r.EndedAt.Before(own.EndedAt))
-}
-
 func (s *state) update(write func(s *state)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	write(s)
 }
 
-// lastPublished returns the newest night that published a snapshot.
 func (s status) lastPublished() (ledger.Run, bool) { return s.findLast(ledger.Run.IsPublished) }
 
-// lastNight returns the newest night with any outcome.
 func (s status) lastNight() (ledger.Run, bool) {
 	return s.findLast(func(ledger.Run) bool { return true })
 }
 
-// findLast returns the newest night that meets a condition.
 func (s status) findLast(meets func(ledger.Run) bool) (ledger.Run, bool) {
 	for _, night := range slices.Backward(s.Nights) {
 		if meets(night) {

@@ -13,10 +13,8 @@ import (
 // shownNights is the largest number of rows of NightTable.
 const shownNights = 14
 
-// stamp formats a time together with its time zone.
 func stamp(t time.Time) string { return t.Format("2006-01-02 15:04 MST") }
 
-// stampOr returns a cell with a time, or with word if t is the zero time.
 func stampOr(t time.Time, word string) page.Cell {
 	if t.IsZero() {
 		return page.Cell{Text: word}

@@ -13,7 +13,6 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// depthOf returns the value of the metric label depth.
 func depthOf(readData bool) string {
 	if readData {
 		return "full"
@@ -42,7 +41,6 @@ func (s *scheduler) scheduleVerification(now time.Time) {
 	s.d.state.update(func(st *state) { st.NextVerify = s.verifyAt })
 }
 
-// startVerification starts a verification if it is due and no other verification runs.
 func (s *scheduler) startVerification(ctx context.Context, now time.Time) {
 	isRetry := !s.verifyRetryAt.IsZero() && !now.Before(s.verifyRetryAt)
 	if s.verifyAt.IsZero() || now.Before(s.verifyAt) && !isRetry {
@@ -87,7 +85,6 @@ func (s *scheduler) endVerification(ctx context.Context, record integrity.Verify
 	log.Log(ctx, level, "verify ended", "error", record.Error, "next", s.verifyAt)
 }
 
-// firstFiles lists the first files and the number of the other files.
 func firstFiles(files []string) string {
 	const shown = 3
 	text := strings.Join(files[:min(shown, len(files))], ", ")
