@@ -66,7 +66,6 @@ func (b *binder) bindDocument(data []byte, cfg *Config) bool {
 	return !b.broken[""]
 }
 
-// bindValue binds node to the field v at path.
 func (b *binder) bindValue(node ast.Node, path string, v reflect.Value) {
 	switch {
 	case v.Kind() == reflect.Struct:
@@ -80,31 +79,37 @@ func (b *binder) bindValue(node ast.Node, path string, v reflect.Value) {
 	}
 }
 
-// bindSection binds a mapping to a struct. An empty section, for example with all keys
-// commented out, keeps the defaults.
+// bindSection binds a mapping to a struct.
 func (b *binder) bindSection(node ast.Node, path string, v reflect.Value) {
-	if isEmpty(node) {
-		return
-	}
-	mapping, ok := node.(ast.MapNode)
-	if !ok {
-		b.addBroken(lineOf(node), path, "is %s, not a section: write keys below it, such as %s", shapeName(node), keysOf(v.Type())[0])
-		return
-	}
 	fields := map[string]reflect.Value{}
 	for field, value := range v.Fields() {
 		fields[field.Tag.Get("yaml")] = value
 	}
 	delete(fields, "-")
+	b.eachKey(node, path, "keys below it, such as "+keysOf(v.Type())[0], func(key, keyPath string, pair *ast.MappingValueNode) {
+		if field, ok := fields[key]; !ok {
+			b.addBroken(lineOf(pair.Key), keyPath, "unknown key: %s", keyHint(path, v.Type(), key))
+		} else if b.addKey(keyPath, lineOf(pair.Key)) {
+			b.bindValue(pair.Value, keyPath, field)
+		}
+	})
+}
+
+// eachKey calls bind for each key of a mapping. An empty section, for example with all keys commented out,
+// keeps the defaults. advice ends the message about another node.
+func (b *binder) eachKey(node ast.Node, path, advice string, bind func(key, keyPath string, pair *ast.MappingValueNode)) {
+	if isEmpty(node) {
+		return
+	}
+	mapping, ok := node.(ast.MapNode)
+	if !ok {
+		b.addBroken(lineOf(node), path, "is %s, not a section: write %s", shapeName(node), advice)
+		return
+	}
 	for pairs := mapping.MapRange(); pairs.Next(); {
 		pair := pairs.KeyValue()
 		key := keyText(pair.Key)
-		keyPath, line := joinPath(path, key), lineOf(pair.Key)
-		if field, ok := fields[key]; !ok {
-			b.addBroken(line, keyPath, "unknown key: %s", keyHint(path, v.Type(), key))
-		} else if b.addKey(keyPath, line) {
-			b.bindValue(pair.Value, keyPath, field)
-		}
+		bind(key, joinPath(path, key), pair)
 	}
 }
 
@@ -142,25 +147,14 @@ type defaulter interface{ setDefaults() }
 
 // bindMap binds a mapping with arbitrary keys.
 func (b *binder) bindMap(node ast.Node, path string, v reflect.Value) {
-	if isEmpty(node) {
-		return
-	}
-	mapping, ok := node.(ast.MapNode)
-	if !ok {
-		b.addBroken(lineOf(node), path, "is %s, not a section: write lines such as name: value below it", shapeName(node))
-		return
-	}
 	values := reflect.MakeMap(v.Type())
-	for pairs := mapping.MapRange(); pairs.Next(); {
-		pair := pairs.KeyValue()
-		key := keyText(pair.Key)
-		keyPath := joinPath(path, key)
+	b.eachKey(node, path, "lines such as name: value below it", func(key, keyPath string, pair *ast.MappingValueNode) {
 		if b.addKey(keyPath, lineOf(pair.Key)) {
 			value := reflect.New(v.Type().Elem()).Elem()
 			b.bindValue(pair.Value, keyPath, value)
 			values.SetMapIndex(reflect.ValueOf(key), value)
 		}
-	}
+	})
 	v.Set(values)
 }
 
@@ -219,7 +213,6 @@ func setValue(v reflect.Value, text string, isNumberOrBool bool) bool {
 	panic("config: a field of kind " + v.Kind().String() + " cannot be bound")
 }
 
-// describeKind returns the expected kind of value for v and an example.
 func describeKind(v reflect.Value) (want, example string) {
 	if v.Type() == reflect.TypeFor[time.Duration]() {
 		return "a duration with a unit", "one such as 30s, 5m or 6h"

@@ -3,7 +3,6 @@ package config
 import (
 	"errors"
 	"net/url"
-	"path/filepath"
 	"regexp"
 	"strings"
 )
@@ -66,13 +65,6 @@ func (r LakeREST) ReadToken() (Secret, error) {
 // ReadCredential returns the content of CredentialFile, see [Lake.ReadPassword].
 func (r LakeREST) ReadCredential() (Secret, error) {
 	return readSecret("lake.rest.credential_file", r.CredentialFile)
-}
-
-// joinSQLite resolves a relative FILE of sqlite:FILE against dir.
-func (l *Lake) joinSQLite(dir string) {
-	if file, ok := strings.CutPrefix(l.Catalog, LakeSQLite+":"); ok && file != "" && !filepath.IsAbs(file) {
-		l.Catalog = LakeSQLite + ":" + filepath.Join(dir, file)
-	}
 }
 
 var (

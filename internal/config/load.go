@@ -70,7 +70,9 @@ func parse(name string, data []byte, lookupEnv func(string) (string, bool), isFi
 			*path = filepath.Join(filepath.Dir(name), *path)
 		}
 	}
-	cfg.Lake.joinSQLite(filepath.Dir(name))
+	if file, ok := strings.CutPrefix(cfg.Lake.Catalog, LakeSQLite+":"); ok && file != "" && !filepath.IsAbs(file) {
+		cfg.Lake.Catalog = LakeSQLite + ":" + filepath.Join(filepath.Dir(name), file)
+	}
 	for _, validate := range validations {
 		validate(cfg, b.refuse)
 	}
@@ -79,8 +81,4 @@ func parse(name string, data []byte, lookupEnv func(string) (string, bool), isFi
 		b.checkSecretFiles(&cfg)
 	}
 	return cfg, newError(name, b.problems)
-}
-
-func parentPath(path string) string {
-	return path[:max(0, strings.LastIndexAny(path, ".["))]
 }

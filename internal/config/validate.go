@@ -33,7 +33,7 @@ type validator struct {
 // because that problem is already reported.
 func (v *validator) addProblem(path, format string, args ...any) {
 	line := 0
-	for key := path; key != ""; key = parentPath(key) {
+	for key := path; key != ""; key = key[:max(0, strings.LastIndexAny(key, ".["))] {
 		if v.broken[key] {
 			return
 		}
