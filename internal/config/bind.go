@@ -158,7 +158,6 @@ func (b *binder) bindMap(node ast.Node, path string, v reflect.Value) {
 	v.Set(values)
 }
 
-// bindScalar binds text, a number, true or false, or a duration.
 func (b *binder) bindScalar(node ast.Node, path string, v reflect.Value) {
 	text, isNumberOrBool, ok := scalarText(node)
 	want, example := describeKind(v)

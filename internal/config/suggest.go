@@ -8,7 +8,7 @@ import (
 	"placementsync/internal/nearest"
 )
 
-// keyHint returns advice about an unknown key of a section. t is the struct of the section.
+// keyHint returns advice about an unknown key of a section, whose struct is t.
 func keyHint(section string, t reflect.Type, unknown string) string {
 	if above, below, dotted := strings.Cut(unknown, "."); dotted {
 		return fmt.Sprintf("write %s as a line below %s:, not with a dot", below, above)
@@ -41,7 +41,6 @@ func keysOf(t reflect.Type) (keys []string) {
 	return keys
 }
 
-// keyPaths lists the path of every key below t, sections included.
 func keyPaths(t reflect.Type, prefix string) []string {
 	var paths []string
 	for field := range t.Fields() {

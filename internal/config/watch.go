@@ -100,7 +100,6 @@ func (c *Channel) setDefaults() { *c = Channel{To: []string{}, SMTP: SMTP{TLS: "
 // flag, and cannot lead out of a folder.
 var itemName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
 
-// checkName requires a valid name that is not among the earlier names.
 func (v *validator) checkName(path, name string, earlier []string) {
 	switch {
 	case !itemName.MatchString(name):

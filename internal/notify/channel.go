@@ -47,24 +47,13 @@ func (n *Notifier) Deliver(ctx context.Context, c Channel, m Message) error {
 		// Slack interprets links and mentions even with markup disabled. Escaping their characters
 		// prevents that.
 		escaped := strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(breakMentionsAndLinks(m.Text))
-		body, err := json.Marshal(slackText{Text: escaped})
-		if err != nil {
-			return fmt.Errorf("encode the message for Slack: %w", err)
-		}
+		// Markup and the previews of links are disabled. A map of texts and booleans can be encoded.
+		body, _ := json.Marshal(map[string]any{"text": escaped, "mrkdwn": false, "unfurl_links": false, "unfurl_media": false})
 		return n.sendRequest(ctx, request{method: http.MethodPost, address: c.URL, body: body, id: m.ID})
 	case Email:
 		return n.retry(ctx, func(ctx context.Context) (bool, error) { return n.mailOnce(ctx, c.Mail, m) })
 	}
 	return fmt.Errorf("send a message: unknown kind of channel %q", c.Kind)
-}
-
-// slackText is the JSON body for Slack and compatible services. It disables markup and the
-// previews of links.
-type slackText struct {
-	Text        string `json:"text"`
-	Markdown    bool   `json:"mrkdwn"`
-	UnfurlLinks bool   `json:"unfurl_links"`
-	UnfurlMedia bool   `json:"unfurl_media"`
 }
 
 // breakMentionsAndLinks inserts zero-width spaces after the @ of a mention and between the two

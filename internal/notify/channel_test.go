@@ -55,7 +55,7 @@ func TestDeliverByHTTP(t *testing.T) {
 	}
 	want := []string{
 		`POST /s3cret 0123abcd application/json {"id":"0123abcd"}`,
-		`POST /s3cret 0123abcd application/json {"text":"see \u0026lt;https://evil.example|here\u0026gt; \u0026amp; \u0026lt;!channel\u0026gt;\n*all* @` + "\u200b" + `all,@` + "\u200b" + `here a@b.example ![]` + "\u200b" + `(https://evil.example) [a]` + "\u200b" + `[b]","mrkdwn":false,"unfurl_links":false,"unfurl_media":false}`,
+		`POST /s3cret 0123abcd application/json {"mrkdwn":false,"text":"see \u0026lt;https://evil.example|here\u0026gt; \u0026amp; \u0026lt;!channel\u0026gt;\n*all* @` + "\u200b" + `all,@` + "\u200b" + `here a@b.example ![]` + "\u200b" + `(https://evil.example) [a]` + "\u200b" + `[b]","unfurl_links":false,"unfurl_media":false}`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("received requests (-want +got):\n%s", diff)

@@ -15,7 +15,6 @@ import (
 // maxAttempts is the maximum number of attempts to send a message.
 const maxAttempts = 3
 
-// request contains the method, address and content of an HTTP request.
 type request struct {
 	method, address string
 	body            []byte
@@ -55,7 +54,6 @@ func (n *Notifier) sendRequest(ctx context.Context, q request) error {
 	return n.retry(ctx, func(ctx context.Context) (bool, error) { return n.requestOnce(ctx, q) })
 }
 
-// requestOnce makes one attempt to send a request.
 func (n *Notifier) requestOnce(ctx context.Context, q request) (isTransient bool, err error) {
 	r, err := http.NewRequestWithContext(ctx, q.method, q.address, bytes.NewReader(q.body))
 	if err != nil {

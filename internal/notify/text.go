@@ -72,7 +72,6 @@ func (a Alert) nameWork() string {
 	return "the " + a.Work
 }
 
-// describeStreams lists the first incomplete streams, each with the beginning of its reason.
 func (a Alert) describeStreams() string {
 	const maxStreams, maxReasonChars = 3, 90
 	var parts []string
@@ -90,7 +89,6 @@ func (a Alert) describeStreams() string {
 	return strings.Join(parts, "; ")
 }
 
-// describeEffect returns the start of the problem and the effect of the problem on readers.
 func (a Alert) describeEffect() string {
 	since := "Since " + formatTime(a.Since)
 	if noun := map[bool]string{true: "attempt", false: "night"}[a.Event == Behind]; a.Times > 1 {
@@ -179,7 +177,6 @@ func sanitizeText(s string, maxChars int) string {
 	return cutText(breakMentionsAndLinks(s), maxChars)
 }
 
-// cutText cuts a text to its first line and to maxChars characters.
 func cutText(s string, maxChars int) string {
 	s, _, _ = strings.Cut(s, "\n")
 	if runes := []rune(s); len(runes) > maxChars {

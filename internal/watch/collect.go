@@ -144,7 +144,7 @@ func (c *collector) addShown(row query.Row, since time.Time, isNew bool) {
 	}
 	line := cutText(strings.Join(parts, ", "), maxLine)
 	if !isNew {
-		line += " (since " + dateText(since) + ")"
+		line += " (since " + since.UTC().Format(time.DateOnly) + ")"
 	}
 	c.shown, c.lines = append(c.shown, f), append(c.lines, line)
 }

@@ -57,7 +57,6 @@ const (
 	maxLine        = 200  // of a finding in the text
 )
 
-// newMessage returns the message about the findings of a collector.
 func newMessage(program string, w Watch, current, base query.Snapshot, c *collector, notProven string) Message {
 	m := Message{ID: messageID(w, current, "found"), Watch: w.Name, Snapshot: current, Since: base.At, Found: len(c.findings), New: c.newCount,
 		More: c.newCount - len(c.shown), Findings: c.shown, Unread: []string{}, NotProven: cutText(notProven, maxLine), Program: program}
@@ -95,7 +94,6 @@ func newMessage(program string, w Watch, current, base query.Snapshot, c *collec
 	return m
 }
 
-// newUnreadMessage returns a message about tables of the query that were not read.
 func newUnreadMessage(program string, w Watch, current query.Snapshot, unread []string) Message {
 	m := Message{ID: messageID(w, current, "unread"), Watch: w.Name, Snapshot: current, Findings: []Finding{}, Unread: unread, Program: program,
 		Subject: fmt.Sprintf("placementsync: %s: not checked", w.Name)}
@@ -113,8 +111,7 @@ func newUnreadMessage(program string, w Watch, current query.Snapshot, unread []
 	return m
 }
 
-// messageID returns the id of a message. Each evaluation of a watch at the same snapshot gives the
-// same id.
+// Each evaluation of a watch at the same snapshot gives the same id.
 func messageID(w Watch, current query.Snapshot, kind string) string {
 	const size = 16
 	sum := sha256.Sum256([]byte(strings.Join([]string{w.Name, w.digest(), current.Run, current.At.UTC().Format(time.RFC3339Nano), kind}, "\n")))
@@ -122,8 +119,6 @@ func messageID(w Watch, current query.Snapshot, kind string) string {
 }
 
 func timeText(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 MST") }
-
-func dateText(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
 // cleanText replaces control characters, line ends, invisible characters and characters that change
 // the direction of writing with spaces.
@@ -136,7 +131,6 @@ func cleanText(text string) string {
 	}, text)
 }
 
-// cutText cuts a text to maxChars characters.
 func cutText(text string, maxChars int) string {
 	for i := range text {
 		if maxChars--; maxChars < 0 {

@@ -90,7 +90,6 @@ type span struct {
 	Last  int       `json:"last"`
 }
 
-// pendingMessage is a message and the channels that have not received it yet.
 type pendingMessage struct {
 	Channels []string `json:"channels"`
 	Message  Message  `json:"message"`
@@ -128,7 +127,6 @@ func (w Watch) digest() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// isEvaluated reports whether the watch, with its present definition, was evaluated at a snapshot.
 func (s *state) isEvaluated(w Watch, current query.Snapshot) bool {
 	return s.Definition == w.digest() && slices.ContainsFunc(s.Evaluations, func(e evaluation) bool { return e.isAt(current) })
 }
@@ -158,8 +156,6 @@ func (s *state) knownSince(id string, base evaluation) (since time.Time, isKnown
 	return f.Since, exists && f.Last >= base.Number
 }
 
-// addEvaluation records the findings of an evaluation, and removes the oldest evaluation if there
-// are too many.
 func (s *state) addEvaluation(current query.Snapshot, findings map[string]time.Time) {
 	number := 1
 	if n := len(s.Evaluations); n > 0 {
@@ -182,8 +178,6 @@ func (s *state) addPending(m Message, channels []string) {
 	s.Pending = append(s.Pending, pendingMessage{Channels: slices.Clone(channels), Message: m})
 }
 
-// keepChannels removes all channels except the given channels from the pending messages. It also
-// removes messages without channels.
 func (s *state) keepChannels(channels []string) (changed bool) {
 	for i := range s.Pending {
 		countBefore := len(s.Pending[i].Channels)

@@ -91,7 +91,6 @@ func (b *bodyReader) release() {
 	b.reserved = 0
 }
 
-// unlist removes b from budget.incomplete.
 func (b *bodyReader) unlist() {
 	if b.element != nil {
 		b.budget.incomplete.Remove(b.element)

@@ -29,7 +29,6 @@ type delivery struct {
 	done chan outcome
 }
 
-// outcome is the result of a delivery, with the error if there was one.
 type outcome struct {
 	result string
 	err    error

@@ -23,7 +23,6 @@ const (
 // maxHeader is the maximum length of a stored header in bytes.
 const maxHeader = 256
 
-// newEvent reads the envelope from the headers of a delivery.
 func newEvent(h http.Header, body []byte, now time.Time) stream.Event {
 	e := stream.Event{Topic: boundedHeader(h.Get(headerTopic)), Source: boundedHeader(h.Get(headerSource)), Sent: boundedHeader(h.Get(headerTimestamp)),
 		Received: now.UTC(), Body: body}
@@ -31,9 +30,8 @@ func newEvent(h http.Header, body []byte, now time.Time) stream.Event {
 	return e
 }
 
-// eventID returns the id of the envelope. A missing id is replaced by a hash of topic and
-// body, so that a retry is recognized. An id that is too long or not UTF-8 is replaced by its
-// hash.
+// A missing id is replaced by a hash of topic and body, so that a retry is recognized. An id that is too
+// long or not UTF-8 is replaced by its hash.
 func eventID(id, topic string, body []byte) string {
 	switch {
 	case id == "":
@@ -48,7 +46,6 @@ func eventID(id, topic string, body []byte) string {
 	return id
 }
 
-// boundedHeader cuts a header to maxHeader bytes and replaces invalid UTF-8.
 func boundedHeader(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), maxHeader)], "\uFFFD")
 }

@@ -75,7 +75,6 @@ func (g *gauge) storeState() {
 	g.state.Store(&state)
 }
 
-// sumSegments adds up the results of bytesOf for all segments.
 func sumSegments(dir string, bytesOf func(name string, size int64) int64) (int64, error) {
 	names, err := listSegments(dir)
 	if err != nil {

@@ -40,7 +40,6 @@ const sumFormat = `,"sum":"%08x"}` + "\n"
 
 func lineDigest(text []byte) uint32 { return crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli)) }
 
-// appendLine writes an event as one line.
 func appendLine(dst []byte, e stream.Event) ([]byte, error) {
 	text, err := json.Marshal(e)
 	if err != nil {
@@ -50,7 +49,7 @@ func appendLine(dst []byte, e stream.Event) ([]byte, error) {
 	return fmt.Appendf(append(dst, text...), sumFormat, lineDigest(text)), nil
 }
 
-// parseLine parses a line with its newline. isIntact is false if the checksum or the JSON is wrong.
+// parseLine parses a line with its newline.
 func parseLine(text []byte) (e stream.Event, isIntact bool) {
 	cut := len(text) - len(fmt.Sprintf(sumFormat, 0))
 	if cut < 0 || string(text[cut:]) != fmt.Sprintf(sumFormat, lineDigest(text[:cut])) {
@@ -88,7 +87,6 @@ func CountEvents(dir string) (events, damaged int, err error) {
 	return events, damaged, nil
 }
 
-// segmentLine is a complete line of a segment.
 type segmentLine struct {
 	text  []byte // valid until the next line is read
 	event stream.Event
@@ -167,8 +165,7 @@ func listFiles(dir string) (names []string, err error) {
 	return names, nil
 }
 
-// splitLines is a bufio.SplitFunc that returns lines with their newlines and drops a torn
-// last line.
+// splitLines is a bufio.SplitFunc that drops a torn last line.
 func splitLines(data []byte, atEOF bool) (int, []byte, error) {
 	if i := bytes.IndexByte(data, '\n'); i >= 0 {
 		return i + 1, data[:i+1], nil
@@ -208,7 +205,6 @@ func newSegment(disk durable.Disk, dir string, now time.Time) (*openSegment, err
 	}
 }
 
-// seal closes a segment and renames it to its sealed name.
 func (s *openSegment) seal() error {
 	if err := s.file.Close(); err != nil {
 		return err
@@ -216,7 +212,6 @@ func (s *openSegment) seal() error {
 	return s.disk.Rename(s.file.Name(), sealedPath(s.file.Name()))
 }
 
-// discard removes a segment without acknowledged lines.
 func (s *openSegment) discard() error {
 	if err := s.disk.Remove(s.file.Name()); err != nil {
 		return err

@@ -54,7 +54,6 @@ func (b Batch) keepMarks() error {
 	return nil
 }
 
-// restore loads the marks of removed events and the marks of the events still in the inbox.
 func (m *eventMemory) restore(dir string, window time.Duration) error {
 	names, err := listFiles(filepath.Join(dir, marksDir))
 	if err != nil {

@@ -23,10 +23,8 @@ const (
 	maxTopics = 8
 )
 
-// windowOf returns the window for the maximum age of deliveries.
 func windowOf(maxAge time.Duration) time.Duration { return max(minWindow, 2*maxAge) }
 
-// shortHash is the beginning of a SHA-256 hash.
 type shortHash [16]byte
 
 func shortHashOf(text []byte) shortHash {
@@ -52,7 +50,6 @@ type eventMemory struct {
 	bodies generations[[]storedTopic]
 }
 
-// storedTopic is a topic under which a body was stored.
 type storedTopic struct {
 	topic shortHash
 	at    int64
@@ -77,7 +74,6 @@ func (m *eventMemory) classify(event mark, stale bool, window time.Duration) str
 	return Stored
 }
 
-// recentTopics returns the topics under which the body was stored within the window.
 func (m *eventMemory) recentTopics(event mark, window time.Duration) []storedTopic {
 	topics, _ := m.bodies.lookUp(event.Body)
 	return slices.DeleteFunc(slices.Clone(topics), func(s storedTopic) bool { return time.Duration(event.At-s.at).Abs() >= window })
@@ -88,7 +84,6 @@ func (m *eventMemory) addEvent(event mark, window time.Duration) {
 	m.bodies.setValue(event.Body, append(m.recentTopics(event, window), storedTopic{event.Topic, event.At}))
 }
 
-// removeEvent forgets an event whose write failed.
 func (m *eventMemory) removeEvent(event mark) {
 	m.ids.removeKey(event.ID)
 	topics, _ := m.bodies.lookUp(event.Body)

@@ -105,7 +105,7 @@ func EventTargets(e stream.Event) (article, campaign string) {
 	return scalarText(body.Article), scalarText(body.Campaign)
 }
 
-// scalarText returns the text of a JSON string or number, or "" for other values.
+// scalarText returns "" for a value that is neither a string nor a number.
 func scalarText(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {

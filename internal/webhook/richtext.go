@@ -32,7 +32,6 @@ func PlainText(document []byte) string {
 	return strings.TrimRight(f.text.String(), "\n ")
 }
 
-// flattener writes a document as lines.
 type flattener struct {
 	text strings.Builder
 	// atLineStart is set before the first text of a line. Each line begins with indent, or with
@@ -42,7 +41,6 @@ type flattener struct {
 	full           bool // maxText is reached
 }
 
-// writeNode writes a node or a list of nodes.
 func (f *flattener) writeNode(n any, depth int) {
 	if depth > maxDepth {
 		f.write(omitted)
@@ -130,7 +128,6 @@ func (f *flattener) writeList(n map[string]any, ordered bool, depth int) {
 	f.indent, f.bullet = outer, ""
 }
 
-// endLine ends the current line if it is not empty.
 func (f *flattener) endLine() {
 	if !f.atLineStart {
 		f.breakLine()
@@ -144,7 +141,6 @@ func (f *flattener) breakLine() {
 	f.atLineStart = true
 }
 
-// writeLines writes a text that may contain line ends.
 func (f *flattener) writeLines(text string) {
 	for i, line := range strings.Split(text, "\n") {
 		if i > 0 {
