@@ -193,7 +193,7 @@ func openCatalog(ctx context.Context, g *globals, opts query.Options) (*query.DB
 	if err != nil {
 		return nil, wh.ExplainErr(err)
 	}
-	if s, ok := db.AsOf(); ok && !g.Quiet {
+	if s := db.AsOf(); s != nil && !g.Quiet {
 		fmt.Fprintf(g.stderr, "as of snapshot %s\n", s)
 	}
 	return db, nil

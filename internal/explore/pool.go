@@ -165,7 +165,7 @@ func (s *openSnapshot) readFacts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, s.Earlier = s.db.AsOf()
+	s.Earlier = s.asOf != ""
 	for _, r := range facts.Rows {
 		s.Run, s.Outcome = r.Get("run_id").Text, r.Get("outcome").Text
 		if s.At, err = time.Parse(time.RFC3339Nano, r.Get("snapshot_at").Text); err != nil {

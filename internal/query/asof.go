@@ -38,9 +38,16 @@ func (db *DB) createSnapshotViews(ctx context.Context, s Snapshot) error {
 	if err := db.execAll(ctx, "BEGIN", createSQL.String(), "COMMIT"); err != nil {
 		return err
 	}
+	// The statements name no database, so they refer to the current one. The macros that compare two
+	// snapshots are left out: creating them takes long, and comparisons never use Options.AsOf.
+	definitionsSQL := `SELECT sql FROM duckdb_views() WHERE database_name = $1 AND NOT internal
+		UNION ALL SELECT concat('CREATE MACRO ', ` + sqltext.QuoteSQL("schema_name") + `, '.', ` + sqltext.QuoteSQL("function_name") + `,
+			'(', array_to_string(parameters, ', '), ') AS ', CASE function_type WHEN 'table_macro' THEN 'TABLE ' ELSE '' END, macro_definition)
+		FROM duckdb_functions() WHERE database_name = $1 AND NOT internal AND function_type IN ('macro', 'table_macro')
+			AND function_name <> 'changes' AND NOT ends_with(function_name, ` + sqltext.Literal(dictionary.ChangesSuffix) + `)`
 	var definition string
 	var definitions []string
-	err = db.scanRows(ctx, definitionsSQL(), []any{newestDB}, []any{&definition}, func() { definitions = append(definitions, definition) })
+	err = db.scanRows(ctx, definitionsSQL, []any{newestDB}, []any{&definition}, func() { definitions = append(definitions, definition) })
 	if err != nil {
 		return err
 	}
@@ -114,7 +121,6 @@ func (t storedTable) selectSQL(s Snapshot, hidden []string) string {
 	return fmt.Sprintf("SELECT %s FROM %s%s", t.columnList(hidden), t.qualifiedName(t.schema), where)
 }
 
-// qualifiedName returns the table name with the database and a schema.
 func (t storedTable) qualifiedName(schema string) string {
 	return t.database + "." + sqltext.Quote(schema) + "." + sqltext.Quote(t.name)
 }
@@ -134,17 +140,6 @@ func (t storedTable) columnList(hidden []string) string {
 
 func timeLiteral(t time.Time) string {
 	return "TIMESTAMPTZ " + sqltext.Literal(t.UTC().Format("2006-01-02 15:04:05.000000")+"+00")
-}
-
-// definitionsSQL returns a query for the statements that create the views and macros of the file.
-// These statements name no database, so they refer to the current one. The macros that compare two
-// snapshots are left out: creating them takes long, and comparisons never use Options.AsOf.
-func definitionsSQL() string {
-	return `SELECT sql FROM duckdb_views() WHERE database_name = $1 AND NOT internal
-		UNION ALL SELECT concat('CREATE MACRO ', ` + sqltext.QuoteSQL("schema_name") + `, '.', ` + sqltext.QuoteSQL("function_name") + `,
-			'(', array_to_string(parameters, ', '), ') AS ', CASE function_type WHEN 'table_macro' THEN 'TABLE ' ELSE '' END, macro_definition)
-		FROM duckdb_functions() WHERE database_name = $1 AND NOT internal AND function_type IN ('macro', 'table_macro')
-			AND function_name <> 'changes' AND NOT ends_with(function_name, ` + sqltext.Literal(dictionary.ChangesSuffix) + `)`
 }
 
 // execInAnyOrder executes statements that may need objects of later statements. It retries the failed

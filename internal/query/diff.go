@@ -156,17 +156,14 @@ func (db *DB) outletTables(ctx context.Context, outlet string, tables []string) 
 
 // comparableTables lists the tables that match a pattern and have a macro for changes.
 func (db *DB) comparableTables(ctx context.Context, patterns []string) ([]string, error) {
-	var all []any
-	err := db.conn.QueryRowContext(ctx, `SELECT list(DISTINCT table_name ORDER BY table_name)
+	var name string
+	var names []string
+	err := db.scanRows(ctx, `SELECT DISTINCT table_name
 		FROM duckdb_tables() t JOIN duckdb_functions() f ON f.function_name = t.table_name || ?
-		WHERE t.database_name = ? AND t.schema_name = 'main' AND f.database_name = t.database_name`,
-		dictionary.ChangesSuffix, catalogDB).Scan(&all)
+		WHERE t.database_name = ? AND t.schema_name = 'main' AND f.database_name = t.database_name ORDER BY table_name`,
+		[]any{dictionary.ChangesSuffix, catalogDB}, []any{&name}, func() { names = append(names, name) })
 	if err != nil {
 		return nil, fmt.Errorf("list the tables to compare: %w", err)
-	}
-	names := make([]string, len(all))
-	for i, name := range all {
-		names[i] = fmt.Sprint(name)
 	}
 	if len(names) == 0 {
 		return nil, &UsageError{Problem: "the catalog lacks the functions that compare snapshots: wait for the next night, or run placementsync rebuild, to add the functions"}
@@ -182,19 +179,17 @@ func matchPatterns(names, patterns []string) ([]string, error) {
 	}
 	var picked []string
 	for _, p := range patterns {
-		matches := func(name string) bool {
-			ok, err := path.Match(p, name)
-			return ok && err == nil
-		}
-		if !slices.ContainsFunc(names, matches) {
-			return nil, &UsageError{Problem: fmt.Sprintf("no table is named %q; tables: %s", p, strings.Join(names, ", "))}
-		}
+		hasMatch := false
 		for _, name := range names {
-			if matches(name) && !slices.Contains(picked, name) {
+			if ok, err := path.Match(p, name); ok && err == nil {
+				hasMatch = true
 				picked = append(picked, name)
 			}
 		}
+		if !hasMatch {
+			return nil, &UsageError{Problem: fmt.Sprintf("no table is named %q; tables: %s", p, strings.Join(names, ", "))}
+		}
 	}
 	slices.Sort(picked)
-	return picked, nil
+	return slices.Compact(picked), nil
 }

@@ -31,23 +31,18 @@ type Export struct {
 	// Query is exported in place of tables. Values are the values of its parameters.
 	Query  *Query
 	Values map[string]string
-	// Format is Parquet or CSV.
-	Format Format
+	Format Format // Parquet or CSV
 	// PartitionBy is a column. The rows of each of its values are written to a separate folder.
 	// Only Parquet can be partitioned.
 	PartitionBy string
-	// Defuse puts an apostrophe before CSV texts that a spreadsheet would run as formulas.
-	Defuse bool
-	// Program is the program version in the manifest.
-	Program string
+	Defuse      bool   // see Output
+	Program     string // the program version in the manifest
 }
 
-// exportManifestFile is the manifest in an exported folder.
 const exportManifestFile = "manifest.json"
 
-// ExportManifest is the content of manifest.json in an exported folder.
+// ExportManifest is the content of exportManifestFile.
 type ExportManifest struct {
-	// Kind is exportKind. A later export replaces only folders of this kind.
 	Kind       string       `json:"kind"`
 	RunID      string       `json:"run_id"`
 	SnapshotAt time.Time    `json:"snapshot_at"`
@@ -57,20 +52,21 @@ type ExportManifest struct {
 	Files      []ExportFile `json:"files"`
 }
 
-// ExportFile is one file of an exported folder.
+// ExportFile is one file of an exported folder. Its columns have the types of the query's result, but
+// JSON is written as text.
 type ExportFile struct {
 	// Source is the table or query. With PartitionBy, its rows are in several files.
 	Source string `json:"source"`
 	// File is the path within the folder, with slashes.
 	File string `json:"file"`
 	// Rows is the total number of rows in all files of Source.
-	Rows   int64  `json:"rows"`
-	Bytes  int64  `json:"bytes"`
-	SHA256 string `json:"sha256"`
-	// Columns have the types of the query's result. The file contains JSON as text.
+	Rows    int64    `json:"rows"`
+	Bytes   int64    `json:"bytes"`
+	SHA256  string   `json:"sha256"`
 	Columns []Column `json:"columns"`
 }
 
+// exportKind is the Kind of all manifests. An export replaces only folders of this kind.
 const exportKind = "placementsync export"
 
 // Export writes tables or the result of a query into a folder. It replaces an earlier export

@@ -29,30 +29,25 @@ type Options struct {
 	// MemoryLimit is a size in DuckDB's syntax, such as "512MB". Larger intermediate results are
 	// spilled to a private temporary folder.
 	MemoryLimit string
-	// Threads is the number of threads of the instance.
-	Threads int
+	Threads     int
 	// Timeout is the time limit of a query. 0 means no limit. A query that reaches the limit fails
 	// with a *TimeoutError. DuckDB cannot be interrupted within one call of a function, such as
 	// list_sum(range(1e9)). Run then returns two seconds after the limit, but Close waits until the call
 	// ends.
 	Timeout time.Duration
-	// MaxRows limits the rows of a result. 0 means no limit.
-	MaxRows int
+	MaxRows int // of a result; 0 means no limit
 	// SpillLimit limits the size of the temporary folder, in DuckDB's syntax.
 	SpillLimit string
-	// AsOf chooses an earlier snapshot by a time, a date or a run id. If it is empty,
-	// queries read the newest snapshot.
+	// AsOf chooses an earlier snapshot by a time, a date or a run id. Empty means the newest snapshot.
 	AsOf string
 	// Timezone is used for a parameter whose value is "schedule.timezone". Defaults to UTC.
 	Timezone string
-	// Before configures the database "before", in which checks read the previous snapshot. Nil means
-	// that there is no such database.
+	// Before adds the database "before", in which checks read the previous snapshot.
 	Before *Before
 	// Unsafe allows SQL to use files, the network and extensions, to change settings, and to have
 	// several statements. The catalog is still read-only.
-	Unsafe bool
-	// Sessions is the number of additional handles for concurrent queries, see DB.Sessions.
-	Sessions int
+	Unsafe   bool
+	Sessions int // additional handles for concurrent queries, see DB.Sessions
 }
 
 // DB is a catalog that is open for reading. Its queries run one at a time.
@@ -70,13 +65,8 @@ type DB struct {
 	planner                    *sql.Conn         // plans queries without the optimizer; nil if no catalog is attached
 }
 
-// AsOf returns the snapshot that Options.AsOf chose. ok is false if Options.AsOf was empty.
-func (db *DB) AsOf() (s Snapshot, ok bool) {
-	if db.asOf == nil {
-		return Snapshot{}, false
-	}
-	return *db.asOf, true
-}
+// AsOf returns the snapshot that Options.AsOf chose, or nil.
+func (db *DB) AsOf() *Snapshot { return db.asOf }
 
 // Open opens the DuckDB file at path, which may be a symbolic link. The file is attached to a
 // private in-memory instance. If a later night changes the link, another Open of the same path opens
@@ -117,13 +107,10 @@ func (db *DB) Close() error {
 	return errors.Join(err, db.conn.Close(), db.pool.Close(), db.spill.Remove())
 }
 
-// spillPrefix begins the names of temporary folders.
-const spillPrefix = "placementsync-query-"
-
 // startInstance starts an empty in-memory instance. The DB uses one connection for
 // all queries, because settings such as USE apply only to their connection.
 func startInstance(ctx context.Context, opts Options) (*DB, error) {
-	spill, err := durable.MakeTempFolder(spillPrefix)
+	spill, err := durable.MakeTempFolder("placementsync-query-")
 	if err != nil {
 		return nil, err
 	}
@@ -171,11 +158,11 @@ func (db *DB) attachAndLock(ctx context.Context, path string) error {
 	if err := db.openSessions(ctx); err != nil {
 		return err
 	}
-	settings := []string{"SET arrow_lossless_conversion = true"} // Arrow fields contain DuckDB's types
-	if !db.opts.Unsafe {
-		settings = append(settings, "SET enable_external_access = false", "SET lock_configuration = true")
+	// Arrow fields then contain DuckDB's types.
+	if err := db.execAll(ctx, "SET arrow_lossless_conversion = true"); err != nil || db.opts.Unsafe {
+		return err
 	}
-	return db.execAll(ctx, settings...)
+	return db.execAll(ctx, "SET enable_external_access = false", "SET lock_configuration = true")
 }
 
 const setUTC = "SET TimeZone = 'UTC'"
@@ -233,33 +220,55 @@ func (db *DB) Run(ctx context.Context, q Query, values map[string]string, w Writ
 	return rows, nil
 }
 
-// readResult runs a query and calls use with its result in Arrow batches. If spooled is true, and the
-// result can fill a table, it is first written to a temporary table and then read in pieces.
+// readResult runs a query and calls use with its result in Arrow batches. If spooled is true and the
+// result can fill a table, the result is first written to a temporary table and then read in pieces.
 func (db *DB) readResult(ctx context.Context, q Query, values map[string]string, spooled bool, use func(array.RecordReader) error) error {
 	ctx, cancel, replaceError := withTimeout(ctx, db.opts.Timeout)
 	defer cancel()
-	abandoned, err := waitFor(ctx, db.opts.Timeout, func() error {
-		return db.conn.Raw(func(raw any) error {
-			conn := raw.(*duckdb.Conn)
-			s, args, err := db.admitQuery(ctx, conn, q, values, spooled)
-			if err != nil {
-				return err
-			}
-			if err := ctx.Err(); err != nil {
-				return err // preparing the query may have taken long
-			}
-			if q, err = limitRows(conn, q, s, db.opts.MaxRows); err != nil {
-				return err
-			}
-			isSpooled := spooled && s.storable && spoolResult(ctx, conn, q, args)
-			return readBatches(ctx, conn, q, args, isSpooled, use)
-		})
-	})
+	run := func(raw any) error {
+		conn := raw.(*duckdb.Conn)
+		s, args, err := db.admitQuery(ctx, conn, q, values, spooled)
+		if err != nil {
+			return err
+		}
+		if q, err = limitRows(conn, q, s, db.opts.MaxRows); err != nil {
+			return err
+		}
+		isSpooled := spooled && s.storable && spoolResult(ctx, conn, q, args)
+		arrow, err := duckdb.NewArrowFromConn(conn)
+		if err != nil {
+			return fmt.Errorf("run query: %w", err)
+		}
+		var reader array.RecordReader
+		if isSpooled {
+			reader, err = openPieces(ctx, arrow)
+		} else {
+			reader, err = arrow.QueryContext(ctx, q.SQL, args...)
+		}
+		if err != nil {
+			return q.wrapErr(asRefusal(err))
+		}
+		defer reader.Release()
+		if err := ctx.Err(); err != nil {
+			return err // the caller may have stopped waiting
+		}
+		if err := use(reader); err != nil {
+			return err
+		}
+		if err := reader.Err(); err != nil {
+			return q.wrapErr(asRefusal(err))
+		}
+		if isSpooled {
+			return execOn(ctx, conn, "DROP TABLE "+spool)
+		}
+		return nil
+	}
+	abandoned, err := waitFor(ctx, db.opts.Timeout, func() error { return db.conn.Raw(run) })
 	db.addAbandoned(abandoned)
 	return replaceError(err)
 }
 
-// addAbandoned adds a channel that is closed when a query ends. Nil means that no query is running.
+// addAbandoned adds a channel that waitFor returned.
 func (db *DB) addAbandoned(ended <-chan struct{}) {
 	if ended != nil {
 		db.abandoned = append(db.abandoned, ended)
@@ -312,36 +321,6 @@ func (db *DB) admitQuery(ctx context.Context, conn *duckdb.Conn, q Query, values
 		}
 	}
 	return s, args, nil
-}
-
-func readBatches(ctx context.Context, conn *duckdb.Conn, q Query, args []any, isSpooled bool, use func(array.RecordReader) error) error {
-	arrow, err := duckdb.NewArrowFromConn(conn)
-	if err != nil {
-		return fmt.Errorf("run query: %w", err)
-	}
-	var reader array.RecordReader
-	if isSpooled {
-		reader, err = openPieces(ctx, arrow)
-	} else {
-		reader, err = arrow.QueryContext(ctx, q.SQL, args...)
-	}
-	if err != nil {
-		return q.wrapErr(asRefusal(err))
-	}
-	defer reader.Release()
-	if err := ctx.Err(); err != nil {
-		return err // the caller may have stopped waiting
-	}
-	if err := use(reader); err != nil {
-		return err
-	}
-	if err := reader.Err(); err != nil {
-		return q.wrapErr(asRefusal(err))
-	}
-	if isSpooled {
-		return execOn(ctx, conn, "DROP TABLE "+spool)
-	}
-	return nil
 }
 
 func copyRows(r array.RecordReader, w Writer) (int64, error) {

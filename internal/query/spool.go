@@ -84,7 +84,6 @@ func (p *pieceReader) openNext() error {
 	return nil
 }
 
-// Next implements array.RecordReader.
 func (p *pieceReader) Next() bool {
 	for !p.RecordReader.Next() {
 		if p.err = p.RecordReader.Err(); p.err != nil || p.next >= p.end {
@@ -97,13 +96,11 @@ func (p *pieceReader) Next() bool {
 	return true
 }
 
-// Err implements array.RecordReader.
 func (p *pieceReader) Err() error { return p.err }
 
 // Retain does nothing, because a pieceReader has a single owner.
 func (p *pieceReader) Retain() {}
 
-// Release implements array.RecordReader.
 func (p *pieceReader) Release() {
 	if p.RecordReader != nil {
 		p.RecordReader.Release()
