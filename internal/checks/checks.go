@@ -28,9 +28,6 @@ type Rule struct {
 	Params map[string]string
 }
 
-// off is the severity of a check that is not run.
-const off = "off"
-
 // Set contains the checks that are run on a snapshot.
 type Set struct {
 	checks  []query.Query
@@ -47,7 +44,7 @@ func Load(dir string, rules map[string]Rule, private []string) (Set, error) {
 	s := Set{rules: rules, private: private}
 	for _, q := range library.List() {
 		rule := rules[q.Name]
-		if rule.Severity == off {
+		if rule.Severity == "off" {
 			continue
 		}
 		if rule.Severity != "" {
@@ -108,7 +105,7 @@ func FindFaults(existing []query.Query, rules map[string]Rule) (faults []Fault) 
 		}
 		var params []string
 		for _, p := range existing[i].Params {
-			if !slices.Contains(reservedParams(), p.Name) {
+			if !isReserved(p.Name) {
 				params = append(params, p.Name)
 			}
 		}
@@ -137,14 +134,10 @@ func suggest(known []string, word string) string {
 	return "use one of " + strings.Join(known, ", ")
 }
 
-// Parameters that this package sets. Rules cannot set them.
-const (
-	paramSnapshot = "snapshot" // the time of the snapshot
-	paramRun      = "run"      // the run that made the snapshot
-	paramPrivate  = "private"  // the private columns, each between commas
-)
-
-func reservedParams() []string { return []string{paramSnapshot, paramRun, paramPrivate} }
+// isReserved reports whether this package sets a parameter of a check. Rules cannot set it.
+func isReserved(param string) bool {
+	return slices.Contains([]string{"snapshot", "run", "private"}, param)
+}
 
 // maxSampleRows limits the violating rows in a result. maxValueRunes limits the length of each value in
 // these rows.
@@ -258,10 +251,14 @@ func (s Set) prepare(db *query.DB, scope auditScope, q query.Query) (parts []que
 	}
 	values = map[string]string{}
 	maps.Copy(values, s.rules[q.Name].Params)
-	for name, value := range map[string]string{paramSnapshot: scope.snapshot.At.Format(time.RFC3339Nano), paramRun: scope.snapshot.Run,
-		paramPrivate: "," + strings.Join(s.private, ",") + ","} {
-		if _, declared := q.Param(name); declared {
-			values[name] = value
+	reserved := map[string]string{
+		"snapshot": scope.snapshot.At.Format(time.RFC3339Nano),
+		"run":      scope.snapshot.Run,
+		"private":  "," + strings.Join(s.private, ",") + ",", // each column between commas
+	}
+	for _, p := range q.Params {
+		if isReserved(p.Name) {
+			values[p.Name] = reserved[p.Name]
 		}
 	}
 	return parts, values, "", err
@@ -315,10 +312,6 @@ type auditScope struct {
 	readTables, muchChangedTables []string
 }
 
-// muchChangedDivisor defines auditScope.muchChangedTables: at least rows/muchChangedDivisor rows of the table
-// are new, changed or gone.
-const muchChangedDivisor = 10
-
 func readScope(ctx context.Context, db *query.DB) (scope auditScope, err error) {
 	if scope.snapshot, err = db.SelectedSnapshot(ctx); err != nil {
 		return scope, err
@@ -333,8 +326,8 @@ func readScope(ctx context.Context, db *query.DB) (scope auditScope, err error) 
 	for _, r := range streams.Rows {
 		grades[r.Get("stream").Text] = r.Get("grade").Text
 	}
-	littleChangedTables, err := db.Collect(ctx, query.Text(fmt.Sprintf(
-		"SELECT table_name FROM meta.tables WHERE run_id = $run AND ((rows_new + rows_changed + rows_gone) * %d < rows OR rows_new + rows_changed + rows_gone = 0)", muchChangedDivisor)), params, maxRows)
+	littleChangedTables, err := db.Collect(ctx, query.Text(
+		"SELECT table_name FROM meta.tables WHERE run_id = $run AND ((rows_new + rows_changed + rows_gone) * 10 < rows OR rows_new + rows_changed + rows_gone = 0)"), params, maxRows)
 	if err != nil {
 		return scope, err
 	}

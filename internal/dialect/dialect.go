@@ -14,7 +14,6 @@ import (
 
 	"placementsync/internal/dictionary"
 	"placementsync/internal/query"
-	"placementsync/internal/stream"
 	"placementsync/queries"
 )
 
@@ -108,12 +107,10 @@ func (e Engine) fill(text string, n LakeNames) string {
 	return strings.NewReplacer(pairs...).Replace(text)
 }
 
-// View is a view of the schema mart.
+// View is a view of the schema mart. Its columns have the types of DuckDB.
 type View struct {
-	Name, About string
-	// Columns have the types of DuckDB.
-	Columns []stream.Column
-	// Select is the query of the view, with the namespaces of the lake.
+	dictionary.MartView
+	// Select is the query of the view in the dialect of the engine, with the namespaces of the lake.
 	Select string
 }
 
@@ -129,7 +126,7 @@ func (e Engine) Views(n LakeNames) ([]View, error) {
 		if err != nil {
 			return nil, err
 		}
-		views = append(views, View{Name: v.Name, About: v.About, Columns: v.Columns, Select: e.fill(text, n)})
+		views = append(views, View{v, e.fill(text, n)})
 	}
 	return views, nil
 }

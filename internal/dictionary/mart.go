@@ -19,16 +19,12 @@ type MartView struct {
 	// SQL is the text of the schema file: CREATE VIEW mart.<name> and the comments. It names tables
 	// with their schema and without a database, so that a catalog can be attached under any name.
 	SQL string
-	// MainReads are the tables of the schema main that the view reads, directly or through their history views.
-	MainReads []string
-	// MartReads are the views of the schema mart that the view reads.
-	MartReads []string
-	// MetaReads are the tables of the schema meta that the view reads.
-	MetaReads []string
+	// Reads are the tables and views that the view reads, as in Table.Reads. Tables of the schema main may be
+	// read through their history views.
+	Reads []string
 	// Grain describes one row. About describes the view.
 	Grain, About string
-	// Columns are the columns of the view, in their order.
-	Columns []stream.Column
+	Columns      []stream.Column
 }
 
 // MartViews returns the views of the schema mart, each after the views that it reads.
@@ -60,14 +56,14 @@ func parseMartView(name, sql string) MartView {
 	v := MartView{Name: name, SQL: sql}
 	for _, m := range tableReference.FindAllStringSubmatch(sql, -1) {
 		switch m[1] {
-		case "mart":
-			v.MartReads = append(v.MartReads, m[2])
-		case "meta":
-			v.MetaReads = append(v.MetaReads, m[2])
+		case "mart", "meta":
+			v.Reads = append(v.Reads, m[1]+"."+m[2])
 		case "main", "history":
-			v.MainReads = append(v.MainReads, m[2])
+			v.Reads = append(v.Reads, m[2])
 		}
 	}
+	slices.Sort(v.Reads)
+	v.Reads = slices.Compact(v.Reads)
 	if m := grainLine.FindStringSubmatch(sql); m != nil {
 		v.Grain = m[1]
 	}
@@ -100,8 +96,12 @@ func orderViews(views map[string]MartView) ([]MartView, error) {
 			return fmt.Errorf("order the views of mart: %s: the last view does not exist, or the views read each other",
 				strings.Join(append(readers, name), " reads "))
 		}
-		for _, dependency := range v.MartReads {
-			if err := add(dependency, append(slices.Clone(readers), name)); err != nil {
+		for _, dependency := range v.Reads {
+			view, isView := strings.CutPrefix(dependency, "mart.")
+			if !isView {
+				continue
+			}
+			if err := add(view, append(slices.Clone(readers), name)); err != nil {
 				return err
 			}
 		}

@@ -75,7 +75,7 @@ func Read(patterns []string) (Tables, error) {
 		all = append(all, describeTable(t, mainDefs[t.Name]))
 	}
 	for _, v := range views {
-		all = append(all, describeView(v))
+		all = append(all, Table{Schema: "mart", Table: v.Name, About: v.About, Grain: v.Grain, Reads: v.Reads, Columns: describeColumns("", v.Columns)})
 	}
 	for _, def := range metaDefs {
 		all = append(all, Table{Schema: "meta", Table: def.Name, About: def.Comment, Key: def.Key, Columns: describeColumns("meta.", def.Columns)})
@@ -83,26 +83,18 @@ func Read(patterns []string) (Tables, error) {
 	if len(patterns) == 0 {
 		return all, nil
 	}
-	isPicked := make([]bool, len(all))
-	for _, pattern := range patterns {
-		pattern = strings.ToLower(pattern)
-		hasMatch := false
-		for i, t := range all {
-			if ok, err := path.Match(pattern, t.Name()); ok && err == nil {
-				isPicked[i], hasMatch = true, true
-			}
-		}
-		if !hasMatch {
-			return nil, all.unknownTableErr(pattern)
+	matches := func(t Table, pattern string) bool {
+		ok, err := path.Match(strings.ToLower(pattern), t.Name())
+		return ok && err == nil
+	}
+	for _, p := range patterns {
+		if !slices.ContainsFunc(all, func(t Table) bool { return matches(t, p) }) {
+			return nil, all.unknownTableErr(strings.ToLower(p))
 		}
 	}
-	var picked Tables
-	for i, t := range all {
-		if isPicked[i] {
-			picked = append(picked, t)
-		}
-	}
-	return picked, nil
+	return slices.DeleteFunc(all, func(t Table) bool {
+		return !slices.ContainsFunc(patterns, func(p string) bool { return matches(t, p) })
+	}), nil
 }
 
 // unknownTableErr returns an *UnknownTableError that suggests similar names: all tables of a schema,
@@ -136,19 +128,6 @@ func describeTable(t stream.Table, def stream.Definition) Table {
 			d.Streams = append(d.Streams, "GET "+s.Path)
 		}
 	}
-	return d
-}
-
-func describeView(v MartView) Table {
-	d := Table{Schema: "mart", Table: v.Name, About: v.About, Grain: v.Grain, Reads: slices.Clone(v.MainReads), Columns: describeColumns("", v.Columns)}
-	for _, name := range v.MartReads {
-		d.Reads = append(d.Reads, "mart."+name)
-	}
-	for _, name := range v.MetaReads {
-		d.Reads = append(d.Reads, "meta."+name)
-	}
-	slices.Sort(d.Reads)
-	d.Reads = slices.Compact(d.Reads)
 	return d
 }
 
@@ -204,7 +183,6 @@ func (t Table) firstSentence() string {
 	return strings.TrimSuffix(first, ".")
 }
 
-// aboutWithSource returns the meaning and the section in one line.
 func (c Column) aboutWithSource() string {
 	if c.Source == "" {
 		return c.About
@@ -231,7 +209,7 @@ func (all Tables) WriteList(w io.Writer, width int) error {
 	return err
 }
 
-// WriteMarkdownList writes one row per table.
+// WriteMarkdownList writes a table with one row per table.
 func (all Tables) WriteMarkdownList(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("| table | about |\n|---|---|\n")

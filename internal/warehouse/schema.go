@@ -55,13 +55,18 @@ func (s *Schema) martStatements(existing map[string]map[string]stream.Column) []
 			statements = append(statements, sqltext.SQL("DROP VIEW mart."+sqltext.Quote(name)))
 		}
 	}
-	isMissing := func(table string) bool { return s.tableKey(table) == nil }
 	isCreated := map[string]bool{}
+	isMissing := func(name string) bool {
+		if strings.HasPrefix(name, "mart.") {
+			return !isCreated[name]
+		}
+		return !strings.HasPrefix(name, "meta.") && s.tableKey(name) == nil
+	}
 	for _, v := range s.mart {
-		if slices.ContainsFunc(v.MainReads, isMissing) || slices.ContainsFunc(v.MartReads, func(name string) bool { return !isCreated[name] }) {
+		if slices.ContainsFunc(v.Reads, isMissing) {
 			continue
 		}
-		isCreated[v.Name] = true
+		isCreated["mart."+v.Name] = true
 		statements = append(statements, sqltext.SQL(v.SQL))
 	}
 	return statements
