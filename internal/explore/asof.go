@@ -18,12 +18,10 @@ type asOfView struct {
 // pair is a key with its value: a parameter of an address, or the label and the address of a download.
 type pair struct{ Key, Value string }
 
-// maxSnapshots limits the options of the form to the newest snapshots.
-const maxSnapshots = 1000
-
 // snapshotForm returns the form with the newest snapshots. It also contains snapshots that are later
 // than the snapshot of the page.
 func (v *visit) snapshotForm() (asOfView, error) {
+	const maxSnapshots = 1000
 	database := sqltext.Name("catalog")
 	if v.snapshot.Earlier {
 		database = "newest" // "catalog" then contains only the runs up to the earlier snapshot

@@ -190,32 +190,26 @@ func (s *catalogState) downloadStatement(b *binder) string {
 	var columns []string
 	for _, c := range s.shownColumns() {
 		for _, name := range c.columnNames {
-			columns = append(columns, s.downloadColumns(name, b)...)
+			currency, hasCurrency := s.currency()
+			switch {
+			case name == "tags":
+				columns = append(columns, "(SELECT list(t.name ORDER BY t.position) FROM main.product_listing_tags AS t WHERE t.product_listing_id = l.id) AS tags")
+			case name == "price" && hasCurrency:
+				value := "NULL"
+				if !currency.Null {
+					value = b.bind(currency.Text)
+				}
+				columns = append(columns, "p.price", value+"::VARCHAR AS currency", "p.tier")
+			case name == "price":
+				columns = append(columns, "(SELECT list({'currency': currency, 'price': price, 'tier': tier} ORDER BY currency NULLS LAST) FROM (SELECT currency, min(unit_amount) AS price, "+tierOfLowestPrice+" AS tier "+
+					"FROM main.product_listing_prices WHERE product_listing_id = l.id AND "+strings.Join(s.priceConditions(mainTables(), b, ""), " AND ")+" GROUP BY currency)) AS prices")
+			case name == "tier": // selected with the price
+			default:
+				columns = append(columns, "l."+name)
+			}
 		}
 	}
 	return s.statement(mainTables(), b, columns)
-}
-
-// downloadColumns returns the expressions for a name in catalogColumn.columnNames.
-func (s *catalogState) downloadColumns(name string, b *binder) []string {
-	switch name {
-	case "tags":
-		return []string{"(SELECT list(t.name ORDER BY t.position) FROM main.product_listing_tags AS t WHERE t.product_listing_id = l.id) AS tags"}
-	case "price":
-		if c, ok := s.currency(); ok {
-			currency := "NULL"
-			if !c.Null {
-				currency = b.bind(c.Text)
-			}
-			return []string{"p.price", currency + "::VARCHAR AS currency", "p.tier"}
-		}
-		return []string{"(SELECT list({'currency': currency, 'price': price, 'tier': tier} ORDER BY currency NULLS LAST) FROM (SELECT currency, min(unit_amount) AS price, " + tierOfLowestPrice + " AS tier " +
-			"FROM main.product_listing_prices WHERE product_listing_id = l.id AND " + strings.Join(s.priceConditions(mainTables(), b, ""), " AND ") + " GROUP BY currency)) AS prices"}
-	}
-	if name == "tier" { // selected with the price
-		return nil
-	}
-	return []string{"l." + name}
 }
 
 // tierOfLowestPrice is the expression for the tier of the lowest price of a group. Its value is an empty

@@ -10,12 +10,8 @@ import (
 	"placementsync/internal/query"
 )
 
-const (
-	// maxCellText limits a text in a table, in characters.
-	maxCellText = 300
-	// wideText is the length, in bytes, above which a text may wrap.
-	wideText = 24
-)
+// maxCellText limits a text in a table, in characters.
+const maxCellText = 300
 
 // buildCell formats a value by the type and the name of its column.
 func buildCell(c query.Column, v query.Value) page.Cell {
@@ -39,6 +35,7 @@ func buildCell(c query.Column, v query.Value) page.Cell {
 		return page.Cell{Text: v.Text, Class: "long", Summary: "JSON, " + plural.Number(len(v.Text)) + " bytes"}
 	}
 	cell := page.Cell{Text: page.Clip(v.Text, maxCellText), Class: "s"}
+	const wideText = 24 // bytes
 	if len(cell.Text) > wideText {
 		cell.Class = "w"
 	}
@@ -53,7 +50,7 @@ func (r columnRole) buildCell(v query.Value) page.Cell {
 	cell := buildCell(r.Column, v)
 	switch {
 	case v.Null:
-	case r.Name == promiseColumn:
+	case r.Name == "promise": // kept, published late, past its promise or due
 		cell = page.TagCell(v.Text)
 	case r.isAmount:
 		cell = page.MoneyCell(v.Text)
@@ -64,10 +61,6 @@ func (r columnRole) buildCell(v query.Value) page.Cell {
 	}
 	return cell
 }
-
-// promiseColumn is the column that compares the promised delivery of an item with the publication of
-// its article. Its values are "kept", "published late", "past its promise" and "due".
-const promiseColumn = "promise"
 
 // codePattern matches a value of an enumeration: FULL_FEATURE, on_hold_review.
 var codePattern = regexp.MustCompile(`^([A-Z][A-Z0-9]*(_[A-Z0-9]+)*|[a-z][a-z0-9]*([_-][a-z0-9]+)*)$`)

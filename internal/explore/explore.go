@@ -180,14 +180,6 @@ func (e *Explorer) Handler() http.Handler {
 			return nil, &statusError{http.StatusNotFound, "no page has this address", "Choose a page above."}
 		}})
 	})
-	return addHeaders(mux)
-}
-
-// policy allows a page to load only the assets of this server.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
-	"base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
-
-func addHeaders(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Content-Security-Policy", policy)
@@ -196,9 +188,13 @@ func addHeaders(next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
-		next.ServeHTTP(w, r)
+		mux.ServeHTTP(w, r)
 	})
 }
+
+// policy allows a page to load only the assets of this server.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
+	"base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
 // serve handles one request. Its work is cancelled when the client closes the connection.
 func (e *Explorer) serve(w http.ResponseWriter, req *http.Request, r route) {

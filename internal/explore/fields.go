@@ -129,7 +129,17 @@ func (b *recordBuilder) buildFields(t fieldTable, all query.Result, versions []q
 			neverSet = append(neverSet, strings.ReplaceAll(r.Name, "_", " "))
 			continue
 		}
-		now, before := viewPeriods(periods, func(value query.Value) page.Cell { return r.showField(value, b.links()) })
+		now, before := viewPeriods(periods, func(value query.Value) page.Cell {
+			const maxFieldText = 5000 // more than in a table
+			cell := r.buildCell(value)
+			if cell.Class == "w" {
+				cell.Text = page.Clip(value.Text, maxFieldText)
+			}
+			if r.idColumn == r.Name && !value.Null {
+				cell.Link = b.links().linkRecord(r.kind, value.Text)
+			}
+			return cell
+		})
 		if n := len(before); n > 0 {
 			before[n-1].Since += oldestSuffix
 		} else {
@@ -139,17 +149,4 @@ func (b *recordBuilder) buildFields(t fieldTable, all query.Result, versions []q
 	}
 	v.NeverSet = strings.Join(neverSet, ", ")
 	return v, presence
-}
-
-// showField formats a value of a field. It shows longer texts than buildCell.
-func (r columnRole) showField(v query.Value, l links) page.Cell {
-	const maxFieldText = 5000
-	cell := r.buildCell(v)
-	if cell.Class == "w" {
-		cell.Text = page.Clip(v.Text, maxFieldText)
-	}
-	if r.idColumn == r.Name && !v.Null {
-		cell.Link = l.linkRecord(r.kind, v.Text)
-	}
-	return cell
 }

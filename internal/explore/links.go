@@ -13,11 +13,6 @@ func (v *visit) links() links { return links{v.params.Get(asOfKey)} }
 
 func (l links) linkRecord(kind, id string) string { return l.keepAsOf(linkTo(kind+"s", id)) }
 
-// linkWriter returns the address of the articles of a writer. Writers have no page of their own.
-func (l links) linkWriter(name string) string {
-	return l.keepAsOf(rootPath + "/articles?" + url.Values{isKey + "writer": {choice{Text: name}.encode()}}.Encode())
-}
-
 // keepAsOf adds as_of to an address. The catalog and the report show only the newest snapshot, so their
 // addresses are unchanged.
 func (l links) keepAsOf(address string) string {

@@ -11,14 +11,10 @@ import (
 	"placementsync/internal/query"
 )
 
-// maxPoints is the maximum number of dates in a chart.
-const maxPoints = 400
-
-// addChart draws the column that the address chooses. Without a choice, it draws the first column of
-// amounts, or the first column of numbers if there are no amounts. If the first column of the result contains dates or months,
-// it draws a chart. If the first column contains texts, it draws bars in the table. Results with
-// several currencies are not drawn. The page shows why a column is not drawn. result can contain the
-// rows of all pages of the table. rowsInTable are the rows of the shown page.
+// addChart draws the column that the address chooses, else the first column of amounts, else the first of
+// numbers. If the first column of the result contains dates or months, it draws a chart. If the first
+// column contains texts, it draws bars in the table. The page shows why a column is not drawn. result can
+// contain the rows of all pages of the table. rowsInTable are the rows of the shown page.
 func (q *question) addChart(result query.Result, rowsInTable []query.Record) {
 	shown := slices.DeleteFunc(rolesOf(result.Columns), func(r columnRole) bool { return r.hidden })
 	numbers := slices.DeleteFunc(slices.Clone(shown), func(r columnRole) bool { return !r.Numeric })
@@ -122,8 +118,9 @@ func (q *question) drawDates(result query.Result, first, column columnRole) (_ *
 			dates[p.at] = true
 		}
 	}
-	if len(dates) < 2 || len(dates) > maxPoints {
-		return nil, fmt.Sprintf("the result has fewer than 2 or more than %d dates.", maxPoints)
+	const maxDates = 400
+	if len(dates) < 2 || len(dates) > maxDates {
+		return nil, fmt.Sprintf("the result has fewer than 2 or more than %d dates.", maxDates)
 	}
 	c := &page.Chart{Kind: page.Lines, Title: labelOf(column.Name) + " by " + strings.ToLower(labelOf(first.Name)), Unit: result.Rows[0].Get(column.unitColumn).Text}
 	var v page.Variant

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"placementsync/internal/page"
-	"placementsync/internal/plural"
 	"placementsync/internal/query"
 )
 
@@ -212,7 +211,7 @@ func (q *question) addResult() error {
 		if rows.Result, err = q.db.Ask(q.Context(), q.query, q.values, maxRows); err != nil {
 			return err
 		}
-		q.view.Table = &tableView{Table: buildTable(q.query.Title, rolesOf(rows.Columns), rows.Result, q.links()), Count: plural.Number(rows.Total) + " rows", SourceNote: query.DescribeSources(rows.Sources)}
+		q.view.Table = &tableView{Table: buildTable(q.query.Title, rolesOf(rows.Columns), rows.Result, q.links()), Count: countRows(rows.Total), SourceNote: query.DescribeSources(rows.Sources)}
 	} else {
 		for i := range t.roles {
 			if r := &t.roles[i]; r.idColumn == "group_id" {

@@ -57,13 +57,6 @@ const (
 	asComments               // threads of comments
 )
 
-const (
-	// maxSectionRows is the maximum number of rows in the table of a section.
-	maxSectionRows = 100
-	// maxHistoryRows is the maximum number of rows in a section with periods, prices or comments.
-	maxHistoryRows = 20_000
-)
-
 type recordView struct {
 	Label, ID, Title string
 	Facts            []fact
@@ -194,9 +187,10 @@ func (b *recordBuilder) askByID(statement string, limit int) (query.Result, erro
 // buildSection runs the query of a section. It returns nil if the section is left out.
 func (b *recordBuilder) buildSection(s section) (*sectionView, error) {
 	v := &sectionView{ID: s.statement, Title: s.title, About: s.about}
+	const maxTableRows, maxHistoryRows = 100, 20_000
 	limit := maxHistoryRows
 	if s.layout == asTable {
-		limit = maxSectionRows
+		limit = maxTableRows
 	}
 	result, err := b.askByID(s.statement, limit)
 	if query.IsMissing(err) {

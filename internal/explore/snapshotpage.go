@@ -33,32 +33,29 @@ func showSnapshot(v *visit) (reply, error) {
 	view := snapshotView{Grades: buildTable("Streams", rolesOf(grades.Columns), grades, v.links())}
 	checks, err := v.runNamed("check_results", nil)
 	if query.IsMissing(err) || err == nil && len(checks.Rows) == 0 {
-		err = nil
-	} else if err == nil {
-		err = view.addChecks(checks, v.links())
+		return newPage("Snapshot", "snapshot", view), nil
 	}
-	return newPage("Snapshot", "snapshot", view), err
-}
-
-func (view *snapshotView) addChecks(checks query.Result, l links) error {
+	if err != nil {
+		return nil, err
+	}
 	for _, r := range checks.Rows {
 		sample := &r.Values[slices.IndexFunc(checks.Columns, func(c query.Column) bool { return c.Name == "sample" })]
 		if !sample.Null {
 			t, err := buildSample(r.Get("check_name").Text, sample.Text)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			view.Samples = append(view.Samples, t)
 		}
 		*sample = query.Value{Null: true}
 	}
-	view.Checks = buildTable("Checks", rolesOf(checks.Columns), checks, l)
+	view.Checks = buildTable("Checks", rolesOf(checks.Columns), checks, v.links())
 	view.Checks.Blank = nil
 	outcomeIndex := slices.IndexFunc(view.Checks.Heads, func(h page.Head) bool { return h.Name == "outcome" })
 	for i, r := range checks.Rows {
 		view.Checks.Rows[i].Cells[outcomeIndex] = page.TagCell(r.Get("outcome").Text)
 	}
-	return nil
+	return newPage("Snapshot", "snapshot", view), nil
 }
 
 // buildSample returns the table of a JSON array of objects.

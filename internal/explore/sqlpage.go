@@ -119,11 +119,8 @@ func (e *Explorer) runSQL(v *visit) (reply, error) {
 		return view.explain(e, err)
 	}
 	q := &question{visit: v, view: view.questionView}
-	q.view.Table = &tableView{Table: buildWholeTable(result, v.links()), Count: plural.Number(result.Total) + " rows", SourceNote: query.DescribeSources(result.Sources)}
-	switch {
-	case result.Total == 1:
-		q.view.Table.Count = "1 row"
-	case result.Total > int64(len(result.Rows)):
+	q.view.Table = &tableView{Table: buildWholeTable(result, v.links()), Count: countRows(result.Total), SourceNote: query.DescribeSources(result.Sources)}
+	if result.Total > int64(len(result.Rows)) {
 		q.view.Table.Count = fmt.Sprintf("More than %[1]s rows; the table shows the first %[1]s, a file contains all", plural.Number(len(result.Rows)))
 	}
 	q.addChart(result, result.Rows)
@@ -198,14 +195,10 @@ func buildWholeTable(result query.Result, l links) *page.Table {
 		if r.idColumn != r.Name {
 			r.idColumn = ""
 		}
-		t.Heads = append(t.Heads, page.Head{Name: r.Name, Label: r.Name, Numeric: r.Numeric})
 	}
-	for _, row := range result.Rows {
-		var cells []page.Cell
-		for _, r := range roles {
-			cells = append(cells, r.showValue(row, l))
-		}
-		t.Rows = append(t.Rows, page.Row{Cells: cells})
+	addCells(t, roles, result, l)
+	for i := range t.Heads {
+		t.Heads[i].Label = t.Heads[i].Name
 	}
 	return t
 }

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -107,6 +108,14 @@ func buildTable(caption string, roles []columnRole, result query.Result, l links
 		}
 		return r.hidden || blank
 	})
+	addCells(t, roles, result, l)
+	if result.Total > n {
+		t.More = fmt.Sprintf("The first %s of %s rows.", plural.Number(n), plural.Number(result.Total))
+	}
+	return t
+}
+
+func addCells(t *page.Table, roles []columnRole, result query.Result, l links) {
 	for _, r := range roles {
 		t.Heads = append(t.Heads, page.Head{Name: r.Name, Label: labelOf(r.Name), Numeric: r.Numeric})
 	}
@@ -117,10 +126,6 @@ func buildTable(caption string, roles []columnRole, result query.Result, l links
 		}
 		t.Rows = append(t.Rows, page.Row{Cells: cells})
 	}
-	if result.Total > n {
-		t.More = fmt.Sprintf("The first %s of %s rows.", plural.Number(n), plural.Number(result.Total))
-	}
-	return t
 }
 
 // showValue formats the value of the column in a row. If the name of a record is missing, it shows the
@@ -133,8 +138,8 @@ func (r columnRole) showValue(row query.Record, l links) page.Cell {
 			cell = buildCell(r.Column, row.Get(r.idColumn))
 		}
 		switch {
-		case r.kind == "writer" && !v.Null:
-			cell.Link = l.linkWriter(v.Text)
+		case r.kind == "writer" && !v.Null: // writers have no page, so the link lists their articles
+			cell.Link = l.keepAsOf(rootPath + "/articles?" + url.Values{isKey + "writer": {choice{Text: v.Text}.encode()}}.Encode())
 		case r.kind != "" && r.kind != "writer":
 			cell.Link = l.linkRecord(r.kind, row.Get(r.idColumn).Text)
 		}

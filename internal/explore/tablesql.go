@@ -41,12 +41,8 @@ type currencySums struct {
 	Sums     []*string `json:"sums"`
 }
 
-const (
-	// tablePageRows is the number of rows of one page of a table.
-	tablePageRows = 100
-	// maxOptions is the maximum number of values in a selection.
-	maxOptions = 100
-)
+// tablePageRows is the number of rows of one page of a table.
+const tablePageRows = 100
 
 // positionColumn contains the position of a row in the result of the query. Every ORDER BY clause ends
 // with positionColumn, so that rows with equal values also have a defined order.
@@ -211,6 +207,7 @@ func (t *table) sumsSQL() string {
 
 // choicesSQL returns the expression for tableRows.Choices.
 func (t *table) choicesSQL() string {
+	const maxOptions = 100
 	lists := []string{"CAST([] AS VARCHAR[])"} // sets the type if there are no other lists
 	for _, r := range t.roles {
 		if r.hasSelection() {

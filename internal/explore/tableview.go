@@ -90,31 +90,8 @@ func (t *table) show(caption, downloadPrefix string) (*tableView, tableRows, err
 	view := &tableView{Table: buildTable(caption, t.roles, rows.Result, t.links()), Search: t.state.Search, SortParam: t.params.Get(sortKey), SourceNote: query.DescribeSources(rows.Sources)}
 	view.Table.ID = "table"
 	view.Table.More = "" // Count already contains the number of rows
-	t.addSortLinks(view.Table)
-	t.addTotals(view, rows.Sums)
-	t.addFilters(view, rows.Choices)
-	t.addPages(view, rows)
-	queryString := strings.TrimSuffix(t.addressWith(pair{chartKey, ""}), "?")
-	for _, f := range downloadFormats() {
-		view.Downloads = append(view.Downloads, pair{f.label, downloadPrefix + string(f.format) + queryString})
-	}
-	return view, rows, nil
-}
-
-// usualOrder returns the value of the parameter sort for the first click on a header. Numbers and
-// times are sorted in descending order.
-func (r columnRole) usualOrder() string {
-	if r.Numeric || isTime(r.Column) {
-		return "-" + r.Name
-	}
-	return r.Name
-}
-
-// addSortLinks links each header to the table sorted by the column of the header. The link of the sorted
-// column reverses the order.
-func (t *table) addSortLinks(shown *page.Table) {
-	for i := range shown.Heads {
-		h := &shown.Heads[i]
+	for i := range view.Heads {
+		h := &view.Heads[i]
 		r := t.roles[slices.IndexFunc(t.roles, func(r columnRole) bool { return r.Name == h.Name })]
 		order := r.usualOrder()
 		switch {
@@ -129,6 +106,39 @@ func (t *table) addSortLinks(shown *page.Table) {
 		}
 		h.Link = t.addressWith(pair{sortKey, order})
 	}
+	t.addTotals(view, rows.Sums)
+	t.addFilters(view, rows.Choices)
+
+	view.Count = countRows(rows.Total)
+	first := int64(t.state.Page-1)*tablePageRows + 1
+	last := first + int64(len(rows.Rows)) - 1
+	switch {
+	case len(rows.Rows) == 0 && rows.Total > 0:
+		view.Count += ": this page does not exist"
+	case int64(len(rows.Rows)) < rows.Total:
+		view.Count += fmt.Sprintf(", %s to %s", plural.Number(first), plural.Number(last))
+	}
+	if t.state.Page > 1 {
+		previous := min(int64(t.state.Page-1), max(1, (rows.Total+tablePageRows-1)/tablePageRows))
+		view.Previous = t.addressWith(pair{pageKey, fmt.Sprint(previous)})
+	}
+	if last >= first && last < rows.Total {
+		view.Next = t.addressWith(pair{pageKey, fmt.Sprint(t.state.Page + 1)})
+	}
+	queryString := strings.TrimSuffix(t.addressWith(pair{chartKey, ""}), "?")
+	for _, f := range downloadFormats() {
+		view.Downloads = append(view.Downloads, pair{f.label, downloadPrefix + string(f.format) + queryString})
+	}
+	return view, rows, nil
+}
+
+// usualOrder returns the value of the parameter sort for the first click on a header. Numbers and
+// times are sorted in descending order.
+func (r columnRole) usualOrder() string {
+	if r.Numeric || isTime(r.Column) {
+		return "-" + r.Name
+	}
+	return r.Name
 }
 
 // addTotals adds a row for each currency, with the totals of all pages.
@@ -223,24 +233,4 @@ func (r columnRole) optionLabel(encoded string) string {
 	}
 }
 
-func (t *table) addPages(view *tableView, rows tableRows) {
-	view.Count = plural.Number(rows.Total) + " rows"
-	if rows.Total == 1 {
-		view.Count = "1 row"
-	}
-	first := int64(t.state.Page-1)*tablePageRows + 1
-	last := first + int64(len(rows.Rows)) - 1
-	switch {
-	case len(rows.Rows) == 0 && rows.Total > 0:
-		view.Count += ": this page does not exist"
-	case int64(len(rows.Rows)) < rows.Total:
-		view.Count += fmt.Sprintf(", %s to %s", plural.Number(first), plural.Number(last))
-	}
-	if t.state.Page > 1 {
-		previous := min(int64(t.state.Page-1), max(1, (rows.Total+tablePageRows-1)/tablePageRows))
-		view.Previous = t.addressWith(pair{pageKey, fmt.Sprint(previous)})
-	}
-	if last >= first && last < rows.Total {
-		view.Next = t.addressWith(pair{pageKey, fmt.Sprint(t.state.Page + 1)})
-	}
-}
+func countRows(n int64) string { return plural.Number(n) + " " + plural.Noun(n, "row") }
