@@ -70,8 +70,7 @@ func property(typ, about string) map[string]any {
 	return map[string]any{"type": typ, "description": about}
 }
 
-// describe returns the description of the tool for clients. All tools are read-only and access
-// only the warehouse.
+// describe returns the description for clients. All tools are read-only and access only the warehouse.
 func (t tool) describe() *sdk.Tool {
 	schema := map[string]any{"type": "object", "properties": t.arguments, "additionalProperties": false}
 	if len(t.required) > 0 {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -35,7 +36,7 @@ func (t lineTransport) Connect(ctx context.Context) (sdk.Connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &lineConn{Connection: conn, out: out, drain: t.drain, idle: make(chan struct{})}
+	c := &lineConn{Connection: conn, out: out, drain: t.drain, written: make(chan struct{}, 1)}
 	go c.copyLines(pipeWriter, t.in)
 	return c, nil
 }
@@ -54,14 +55,10 @@ func (w *lockedWriter) Write(p []byte) (int, error) {
 
 type lineConn struct {
 	sdk.Connection
-	out   io.Writer
-	drain time.Duration
-
-	lock    sync.Mutex    // guards running, ended and isIdle
-	running int           // calls without a response
-	ended   bool          // the input has ended
-	idle    chan struct{} // closed when the input has ended and no call is running
-	isIdle  bool          // idle is closed
+	out     io.Writer
+	drain   time.Duration
+	running atomic.Int64  // calls without a response
+	written chan struct{} // gets a value after a response
 }
 
 // inputError is an I/O error of the input, which ends the session.
@@ -107,15 +104,19 @@ func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 		switch {
 		case err == nil:
 			if call, ok := message.(*jsonrpc.Request); ok && call.IsCall() {
-				c.update(func() { c.running++ })
+				c.running.Add(1)
 			}
 			return message, nil
 		case errors.Is(err, io.EOF):
-			c.update(func() { c.ended = true })
-			select {
-			case <-c.idle:
-			case <-time.After(c.drain):
-			case <-ctx.Done():
+			timeout := time.After(c.drain)
+			for c.running.Load() > 0 {
+				select {
+				case <-c.written:
+				case <-timeout:
+					return nil, err
+				case <-ctx.Done():
+					return nil, err
+				}
 			}
 			return nil, err
 		case ctx.Err() != nil || errors.As(err, new(inputError)):
@@ -130,18 +131,11 @@ func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 func (c *lineConn) Write(ctx context.Context, message jsonrpc.Message) error {
 	err := c.Connection.Write(ctx, message)
 	if _, ok := message.(*jsonrpc.Response); ok {
-		c.update(func() { c.running-- })
+		c.running.Add(-1)
+		select {
+		case c.written <- struct{}{}:
+		default:
+		}
 	}
 	return err
-}
-
-// update changes the state of the calls. It closes idle if the input has ended and no call is running.
-func (c *lineConn) update(change func()) {
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	change()
-	if c.ended && c.running == 0 && !c.isIdle {
-		c.isIdle = true
-		close(c.idle)
-	}
 }

@@ -14,45 +14,33 @@ import (
 // notice prints all.
 const maxShownRows = 3
 
-// buildAttention lists held nights, failed checks, unproven streams and overdue articles.
+// buildAttention lists held nights, failed checks, unproven streams and overdue articles. Each function
+// returns its notices, or else a text with the good news, or neither if the snapshot lacks the data.
 func (b *builder) buildAttention() (Section, error) {
 	s := Section{ID: "attention", Title: "Needs attention", Notices: b.opts.Notices}
-	checkNotices, hasChecks, err := b.findFailedChecks()
-	if err != nil {
-		return s, err
-	}
-	streamNotices, hasGrades, err := b.findUnprovenStreams()
-	if err != nil {
-		return s, err
-	}
-	articleNotices, hasArticles, err := b.findOverdueArticles()
-	if err != nil {
-		return s, err
-	}
-	s.Notices = slices.Concat(s.Notices, checkNotices, streamNotices, articleNotices)
-	if len(s.Notices) > 0 {
-		return s, nil
-	}
 	var goodNews []string
-	for _, subject := range []struct {
-		isKnown bool
-		text    string
-	}{{hasChecks, "No check failed."}, {hasGrades, "All streams behind these numbers are proven."}, {hasArticles, "No article is overdue."}} {
-		if subject.isKnown {
-			goodNews = append(goodNews, subject.text)
+	for _, find := range []func() ([]Notice, string, error){b.findFailedChecks, b.findUnprovenStreams, b.findOverdueArticles} {
+		notices, text, err := find()
+		if err != nil {
+			return s, err
+		}
+		s.Notices = slices.Concat(s.Notices, notices)
+		if text != "" {
+			goodNews = append(goodNews, text)
 		}
 	}
-	s.Empty = strings.Join(goodNews, " ")
+	if len(s.Notices) == 0 {
+		s.Empty = strings.Join(goodNews, " ")
+	}
 	return s, nil
 }
 
-// findFailedChecks returns a notice with the checks that failed or did not run. ok is false if the
-// snapshot has no results of checks.
-func (b *builder) findFailedChecks() (notices []Notice, ok bool, err error) {
+// findFailedChecks returns a notice with the checks that failed or did not run.
+func (b *builder) findFailedChecks() (notices []Notice, goodNews string, err error) {
 	q := QuerySpec{Query: "check_results"}
 	result, ok, err := b.askQuery(q)
 	if err != nil || !ok || len(result.Rows) == 0 {
-		return nil, false, err
+		return nil, "", err
 	}
 	n := Notice{Title: "Checks of this snapshot failed or did not run:", Alarm: true, Command: b.commandOf(q)}
 	for _, row := range result.Rows {
@@ -70,20 +58,19 @@ func (b *builder) findFailedChecks() (notices []Notice, ok bool, err error) {
 		n.Lines = append(n.Lines, clipText(line))
 	}
 	if len(n.Lines) == 0 {
-		return nil, true, nil
+		return nil, "No check failed.", nil
 	}
-	return []Notice{n}, true, nil
+	return []Notice{n}, "", nil
 }
 
 // findUnprovenStreams returns notices with the streams whose rows may be missing or old. A night is
 // partial if a stream failed. A missing scope, or a list that changed too much to be proven, does not make
-// a night partial. findUnprovenStreams stores unused streams in b.unused. ok is false if the snapshot lacks the
-// table with the grades.
-func (b *builder) findUnprovenStreams() (notices []Notice, ok bool, err error) {
+// a night partial. findUnprovenStreams stores unused streams in b.unused.
+func (b *builder) findUnprovenStreams() (notices []Notice, goodNews string, err error) {
 	q := QuerySpec{Query: "stream_grades"}
 	result, ok, err := b.askQuery(q)
 	if err != nil || !ok {
-		return nil, false, err
+		return nil, "", err
 	}
 	partial := Notice{Title: "This snapshot is partial. Some streams were not read, or not completely:", Alarm: true, Command: b.commandOf(q)}
 	neverRead := Notice{Title: "These streams were never read. Their numbers are missing:", Command: b.commandOf(q)}
@@ -109,19 +96,18 @@ func (b *builder) findUnprovenStreams() (notices []Notice, ok bool, err error) {
 	}
 	return slices.DeleteFunc([]Notice{partial, neverRead, unproven}, func(n Notice) bool {
 		return len(n.Lines) == 0 && !(n.Alarm && b.snapshots.outcome == string(ledger.Partial))
-	}), true, nil
+	}), "All streams behind these numbers are proven.", nil
 }
 
-// findOverdueArticles returns a notice with the articles that have been overdue longest. ok is false if the
-// articles were not read, or if the snapshot lacks a table that the query reads.
-func (b *builder) findOverdueArticles() (notices []Notice, ok bool, err error) {
+// findOverdueArticles returns a notice with the articles that have been overdue longest.
+func (b *builder) findOverdueArticles() (notices []Notice, goodNews string, err error) {
 	q := QuerySpec{Query: "overdue_articles"}
 	result, ok, err := b.askQuery(q)
 	if missing, _ := result.splitProblems([]string{"articles"}); err != nil || !ok || len(missing) > 0 {
-		return nil, false, err
+		return nil, "", err
 	}
 	if result.Total == 0 {
-		return nil, true, nil
+		return nil, "No article is overdue.", nil
 	}
 	n := Notice{Title: plural.Count(result.Total, "overdue article") + ":", Command: b.commandOf(q)}
 	for _, row := range result.Rows[:min(len(result.Rows), maxShownRows)] {
@@ -131,5 +117,5 @@ func (b *builder) findOverdueArticles() (notices []Notice, ok bool, err error) {
 	if more := result.Total - int64(len(n.Lines)); more > 0 {
 		n.Lines = append(n.Lines, plural.Number(more)+" more")
 	}
-	return []Notice{n}, true, nil
+	return []Notice{n}, "", nil
 }

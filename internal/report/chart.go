@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"placementsync/internal/page"
 	"placementsync/internal/query"
@@ -101,23 +102,16 @@ func (p plot) category(result queryResult, row query.Record) string {
 	switch p.categoryColumns[0] {
 	case "price_from":
 		return priceBand(row)
-	case "snapshot_at":
-		return snapshotLabel(result, row)
+	case "snapshot_at": // the day, and also the time if the day has several snapshots
+		at := page.Moment(row.Get("snapshot_at").Text)
+		day := at[:min(len(time.DateOnly), len(at))]
+		sameDay := result.filterRows(func(r query.Record) bool { return strings.HasPrefix(r.Get("snapshot_at").Text, day) })
+		if len(sameDay.Rows) > 1 {
+			return at
+		}
+		return day
 	}
 	return rowLabel(row, p.categoryColumns...)
-}
-
-// snapshotLabel returns the day of a snapshot, and also its time if the day has several snapshots.
-func snapshotLabel(result queryResult, row query.Record) string {
-	const dayLength = len("2006-01-02")
-	at := page.Moment(row.Get("snapshot_at").Text)
-	sameDay := result.filterRows(func(r query.Record) bool {
-		return strings.HasPrefix(r.Get("snapshot_at").Text, at[:min(dayLength, len(at))])
-	})
-	if len(sameDay.Rows) > 1 {
-		return at
-	}
-	return at[:min(dayLength, len(at))]
 }
 
 // separator joins the parts of a label.

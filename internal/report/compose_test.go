@@ -62,16 +62,16 @@ func TestAttentionListsUnprovenStreams(t *testing.T) {
 	} {
 		b := newBuilder(map[string]string{"stream_grades": head + c.grades})
 		b.snapshots.outcome = c.outcome
-		got, ok, err := b.findUnprovenStreams()
+		got, goodNews, err := b.findUnprovenStreams()
 		for i := range c.want {
 			c.want[i].Command.Text = "ps query stream_grades"
 		}
-		if diff := cmp.Diff(c.want, got); err != nil || !ok || diff != "" {
+		if diff := cmp.Diff(c.want, got); err != nil || goodNews == "" || diff != "" {
 			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
 		}
 	}
-	if got, ok, err := newBuilder(nil).findUnprovenStreams(); got != nil || ok || err != nil {
-		t.Errorf("snapshot without grades: got %v, %t, %v, want no notices, false and no error", got, ok, err)
+	if got, goodNews, err := newBuilder(nil).findUnprovenStreams(); got != nil || goodNews != "" || err != nil {
+		t.Errorf("snapshot without grades: got %v, %q, %v, want no notices, no text and no error", got, goodNews, err)
 	}
 }
 
