@@ -77,11 +77,7 @@ func runExplore(ctx context.Context, g *globals, listen string) error {
 
 // newExplorer returns the pages of a warehouse. The catalog is opened at the first request.
 func newExplorer(g *globals, cfg config.Config, wh exploreWarehouse) (*explore.Explorer, error) {
-	program := "placementsync query"
-	if g.Config != command.DefaultConfig {
-		program += " --config " + config.QuoteWord(g.Config)
-	}
-	c := explore.Config{Warehouse: wh, MemoryLimit: cfg.Warehouse.MemoryLimit, Threads: cfg.Warehouse.Threads, Timezone: cfg.Schedule.Timezone, Program: program, Log: g.newLogger()}
+	c := explore.Config{Warehouse: wh, MemoryLimit: cfg.Warehouse.MemoryLimit, Threads: cfg.Warehouse.Threads, Timezone: cfg.Schedule.Timezone, Program: g.programLine("query"), Log: g.newLogger()}
 	if cfg.Serve.SQL && g.executable != "" {
 		const otherBytes = 2 << 30 // for Go, threads and the result file
 		c.Child = []string{g.executable, statementCommandName, "--memory", strconv.FormatInt(2*cfg.Warehouse.MemoryBytes()+otherBytes, 10)}

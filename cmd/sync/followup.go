@@ -17,28 +17,22 @@ import (
 // tries again. The ledger line is returned even with an error.
 type followUp func(ctx context.Context, cfg config.Config) (ledger.Run, error)
 
-// configuredFollowUps returns the configured follow-ups in the order in which they run.
-func (g *globals) configuredFollowUps(cfg config.Config) []followUp {
-	var all []followUp
-	if len(cfg.Watch) > 0 { // first, so that the backup contains the state of the watches
-		all = append(all, g.runWatchesAfterNight)
-	}
-	if cfg.Lake.Catalog != "" {
-		all = append(all, g.publishToLake)
-	}
-	if cfg.Backup != "" {
-		all = append(all, g.backUp)
-	}
-	return all
-}
-
 // runFollowUps sends the new check warnings of a published night. Then it runs each configured
 // follow-up, even if an earlier one fails. If the warnings cannot be sent, this is only logged.
 func (g *globals) runFollowUps(ctx context.Context, cfg config.Config) error {
 	if err := g.sendWarnings(ctx, cfg); err != nil {
 		g.newLogger().Warn("warnings of checks not sent, the next night tries again", "error", err)
 	}
-	followUps := g.configuredFollowUps(cfg)
+	var followUps []followUp
+	if len(cfg.Watch) > 0 { // first, so that the backup contains the state of the watches
+		followUps = append(followUps, g.runWatchesAfterNight)
+	}
+	if cfg.Lake.Catalog != "" {
+		followUps = append(followUps, g.publishToLake)
+	}
+	if cfg.Backup != "" {
+		followUps = append(followUps, g.backUp)
+	}
 	if len(followUps) == 0 {
 		return nil
 	}

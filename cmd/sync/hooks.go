@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net/http"
 	"sync/atomic"
 	"time"
 
 	"placementsync/internal/command"
 	"placementsync/internal/config"
+	"placementsync/internal/notify"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
@@ -77,14 +77,6 @@ func (h *hooks) InboxLimit(inboxBytes int64) int64 {
 	return defaultInboxLimit(inboxBytes, free)
 }
 
-// httpHandler returns nil if no secrets are configured. The endpoint then does not exist.
-func (h *hooks) httpHandler(cfg config.Config) http.Handler {
-	if len(cfg.Serve.WebhookSecrets) == 0 {
-		return nil
-	}
-	return h.receiver
-}
-
 // EventStored implements webhook.Owner. It queues a refresh if refresh_on_event is set.
 func (h *hooks) EventStored(e stream.Event) {
 	if h.refreshConfig.Load() != nil {
@@ -98,7 +90,8 @@ func (h *hooks) refreshTargets(ctx context.Context, t pipeline.Targets) error {
 		return nil
 	}
 	return h.runInTurn(ctx, func() error {
-		if err := h.requireWarehouse(); err != nil {
+		// If the disk is not mounted, a run would create a new warehouse below its mount point.
+		if err := h.wh.Folder.Exists(); err != nil {
 			return err
 		}
 		res, err := pipeline.Refresh(ctx, *cfg, t)
@@ -108,12 +101,6 @@ func (h *hooks) refreshTargets(ctx context.Context, t pipeline.Targets) error {
 		}
 		return err
 	})
-}
-
-// requireWarehouse returns an error if the warehouse is gone. A run would create a new
-// warehouse below the mount point of the missing disk.
-func (h *hooks) requireWarehouse() error {
-	return h.wh.Folder.Exists()
 }
 
 // runInTurn calls do while no other night, refresh or verification of this process runs.
@@ -161,4 +148,51 @@ func (h *hooks) runAround(ctx context.Context, serve func(context.Context) error
 	<-refresherEnded
 	stopReceiver()
 	return errors.Join(err, <-receiverEnded)
+}
+
+// inboxAlertInterval is the interval at which "serve" checks whether the inbox is full.
+const inboxAlertInterval = 10 * time.Second
+
+// defaultInboxLimit returns the limit of the inbox if serve.inbox_max is not set: a tenth of the
+// disk space that would be free without the inbox, at most 1 GB. freeBytes is negative if the free
+// space is unknown.
+func defaultInboxLimit(inboxBytes, freeBytes int64) (limitBytes int64) {
+	const divisor, maxLimit = 10, 1_000_000_000
+	if freeBytes < 0 {
+		return maxLimit
+	}
+	return max(1, min(maxLimit, (freeBytes+inboxBytes)/divisor))
+}
+
+// inboxAlerts sends an alert when the inbox becomes full, and another when it has room again.
+type inboxAlerts struct {
+	now    func() time.Time
+	sender atomic.Pointer[notify.Notifier]
+	// reportedFullSince is InboxState.FullSince of the newest sent alert. Zero means that this alert
+	// reported room, or that no alert was sent.
+	reportedFullSince time.Time
+	// retryAt is the earliest time of the next attempt after an alert could not be sent.
+	retryAt time.Time
+}
+
+// send sends an alert if the state of the inbox differs from the newest sent alert.
+func (a *inboxAlerts) send(ctx context.Context, inbox webhook.InboxState) {
+	const retryAfter = 5 * time.Minute
+	alert := notify.Alert{Work: notify.Inbox, EndedAt: a.now(), Program: version}
+	switch {
+	case a.reportedFullSince.IsZero() && !inbox.FullSince.IsZero():
+		alert.Event, alert.StartedAt = notify.Full, inbox.FullSince
+	case !a.reportedFullSince.IsZero() && inbox.FullSince.IsZero():
+		alert.Event, alert.StartedAt = notify.Recovered, a.reportedFullSince
+	default:
+		return
+	}
+	if alert.EndedAt.Before(a.retryAt) {
+		return
+	}
+	if !a.sender.Load().Alert(ctx, alert) {
+		a.retryAt = a.now().Add(retryAfter)
+		return
+	}
+	a.reportedFullSince = inbox.FullSince
 }

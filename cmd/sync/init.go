@@ -363,16 +363,21 @@ func (d *configDraft) keptErr(ctx context.Context, err error) error {
 	return fmt.Errorf("%w\nthe configuration %s was written: %s, then run %s", err, d.g.Config, advice, d.g.commandLine("check"))
 }
 
-// commandLine returns the command line of a command with this configuration. If the user is
-// root, the line runs the command as the owner of the warehouse.
+// commandLine returns the same as programLine, but for root, the line runs the command as the owner of the
+// warehouse.
 func (g *globals) commandLine(name string) string {
-	line := "placementsync " + name
-	if g.Config != command.DefaultConfig {
-		line += " --config " + config.QuoteWord(g.Config)
-	}
+	line := g.programLine(name)
 	cfg, _ := config.Load(g.Config, g.LookupEnv)
 	if owner := ownerOf(cfg.Warehouse.Dir); os.Geteuid() == 0 && owner != nil && owner.Uid != "0" {
 		line = "runuser -u " + owner.Username + " -- " + line
 	}
 	return line
+}
+
+// programLine returns the command line of a command with this configuration.
+func (g *globals) programLine(name string) string {
+	if g.Config == command.DefaultConfig {
+		return "placementsync " + name
+	}
+	return "placementsync " + name + " --config " + config.QuoteWord(g.Config)
 }

@@ -24,7 +24,6 @@ type jobs struct {
 	s     *serveProgram
 	cfg   config.Config
 	night pipeline.Config
-	wh    *warehouse.Warehouse
 }
 
 var _ daemon.Jobs = (*jobs)(nil)
@@ -38,7 +37,7 @@ func (s *serveProgram) newJobs(cfg config.Config, night pipeline.Config) (*jobs,
 	if !strings.Contains(cfg.Lake.Warehouse, "://") {
 		inspector.LakeDir = cfg.Lake.Warehouse
 	}
-	return &jobs{inspector, s, cfg, night, wh}, nil
+	return &jobs{inspector, s, cfg, night}, nil
 }
 
 // Night implements daemon.Jobs. It also prunes the warehouse. Under systemd, the account of "serve" can
@@ -46,7 +45,8 @@ func (s *serveProgram) newJobs(cfg config.Config, night pipeline.Config) (*jobs,
 func (j *jobs) Night(ctx context.Context) (ledger.Run, error) {
 	var res pipeline.Result
 	err := j.s.hooks.runInTurn(ctx, func() (err error) {
-		if err = j.s.hooks.requireWarehouse(); err != nil {
+		// If the disk is not mounted, a night would create a new warehouse below its mount point.
+		if err = j.Warehouse.Folder.Exists(); err != nil {
 			notifyOfNight(ctx, j.cfg, j.night, res.Run, j.s.g.Now(), err)
 			return err
 		}
@@ -132,7 +132,7 @@ func (j *jobs) Verify(ctx context.Context) (integrity.VerifyRecord, error) {
 	if err != nil {
 		return j.recordFailure(ctx, record, err), nil
 	}
-	if err := integrity.SaveRecord(j.wh.Folder, record); err != nil {
+	if err := integrity.SaveRecord(j.Warehouse.Folder, record); err != nil {
 		j.s.log.Warn("result of verify not stored", "error", err)
 	}
 	if record.Result != integrity.Whole {
@@ -144,7 +144,7 @@ func (j *jobs) Verify(ctx context.Context) (integrity.VerifyRecord, error) {
 // recordFailure stores the failure of a verification next to the result of the last
 // successful verification. record contains the damage that was found before the failure.
 func (j *jobs) recordFailure(ctx context.Context, record integrity.VerifyRecord, cause error) integrity.VerifyRecord {
-	stored, err := integrity.SaveFailure(j.wh.Folder, true, record.At, cause)
+	stored, err := integrity.SaveFailure(j.Warehouse.Folder, true, record.At, cause)
 	if err != nil {
 		j.s.log.Warn("result of verify not stored", "error", err)
 	}

@@ -96,19 +96,14 @@ func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) er
 	}()
 	rows, err := o.output.writeGraded(ctx, g, db, q, values)
 	if err == nil && rows == 0 {
-		err = explainEmpty(ctx, g, db, q, values)
+		// A parameter value that does not occur in the data can be the reason for an empty result.
+		var unknown []query.UnknownValue
+		unknown, err = db.UnknownValues(ctx, q, values)
+		for _, u := range unknown {
+			fmt.Fprintln(g.stderr, "placementsync:", query.EscapeLines(u.String()))
+		}
 	}
 	return explainDamage(g, err)
-}
-
-// explainEmpty prints the parameter values that do not occur in the data, with suggestions. Such a
-// value can be the reason for an empty result.
-func explainEmpty(ctx context.Context, g *globals, db *query.DB, q query.Query, values map[string]string) error {
-	unknown, err := db.UnknownValues(ctx, q, values)
-	for _, u := range unknown {
-		fmt.Fprintln(g.stderr, "placementsync:", query.EscapeLines(u.String()))
-	}
-	return err
 }
 
 // explainDamage checks the catalog after an error that damage may have caused. If the catalog is

@@ -87,10 +87,13 @@ func runRaw(g *globals, o rawOptions, args []string) error {
 	if err != nil {
 		return err
 	}
-	response, isSingle := onlyResponse(selected)
+	printable := selected
+	if len(selected) > 1 {
+		printable = slices.DeleteFunc(slices.Clone(selected), func(r fetch.StoredResponse) bool { return r.Replaced })
+	}
 	switch {
-	case isSingle && !o.hasFormat:
-		err = printBody(g, run, responses, response)
+	case len(printable) == 1 && !o.hasFormat:
+		err = printBody(g, run, responses, printable[0])
 	case len(selected) == 0 && command.SuggestStream(o.stream) != "":
 		err = command.UsageErr("no stream is named %q: %s", o.stream, command.SuggestStream(o.stream))
 	case len(selected) == 0:
@@ -120,18 +123,6 @@ func (o rawOptions) selectResponses(responses *fetch.StoredResponses) (selected 
 		}
 	}
 	return selected, damagedLines, nil
-}
-
-// onlyResponse returns the response if exactly one is selected. If several are selected, replaced responses
-// do not count.
-func onlyResponse(selected []fetch.StoredResponse) (fetch.StoredResponse, bool) {
-	if len(selected) != 1 {
-		selected = slices.DeleteFunc(slices.Clone(selected), func(r fetch.StoredResponse) bool { return r.Replaced })
-	}
-	if len(selected) != 1 {
-		return fetch.StoredResponse{}, false
-	}
-	return selected[0], true
 }
 
 // openStoredResponses opens the responses of the run in args, or of the newest run with stored responses.

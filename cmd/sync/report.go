@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"placementsync/internal/command"
-	"placementsync/internal/config"
 	"placementsync/internal/durable"
 	"placementsync/internal/ledger"
 	"placementsync/internal/page"
@@ -45,10 +44,7 @@ func runReport(ctx context.Context, g *globals, file, asOf, queryPages string) (
 	// The page reads several snapshots. The terminal does not show the time of each.
 	s := &reportSnapshots{g: g.silent(), asOf: asOf, dbs: map[time.Time]*query.DB{}}
 	defer func() { err = explainDamage(g, errors.Join(err, s.close())) }()
-	opts := report.Options{Program: "placementsync query", QueryPages: queryPages, Earlier: asOf != "", Held: g.held}
-	if g.Config != command.DefaultConfig {
-		opts.Program += " --config " + config.QuoteWord(g.Config)
-	}
+	opts := report.Options{Program: g.programLine("query"), QueryPages: queryPages, Earlier: asOf != "", Held: g.held}
 	if g.held {
 		opts.Program += " --held"
 	}

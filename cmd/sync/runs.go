@@ -73,8 +73,15 @@ func ledgerTable(runs []ledger.Run, current string) *textTable {
 		{name: "rows", isNumber: true, drop: 5}, {name: "new", isNumber: true, drop: 4}, {name: "changed", isNumber: true, drop: 4},
 		{name: "gone", isNumber: true, drop: 4}, {name: "streams", drop: 8}, {name: "why", drop: 1, minWidth: 24}}}
 	for _, r := range runs {
-		t.addRow(r.ID, cmp.Or(r.Kind, ledger.Night), readersMark(r, current), r.StartedAt.Format(time.DateTime), durationText(r),
-			r.Attempts, r.Outcome, exitCodeText(r), r.Requests, plural.FormatBytes(r.Bytes), r.Retries, r.Rows, r.New, r.Changed, r.Gone, countStandings(r), r.Why())
+		took, exitCode := "", "" // of a killed run
+		if !r.EndedAt.IsZero() {
+			took = r.EndedAt.Sub(r.StartedAt).Round(time.Millisecond).String()
+		}
+		if r.ExitCode >= 0 {
+			exitCode = strconv.Itoa(r.ExitCode)
+		}
+		t.addRow(r.ID, cmp.Or(r.Kind, ledger.Night), readersMark(r, current), r.StartedAt.Format(time.DateTime), took,
+			r.Attempts, r.Outcome, exitCode, r.Requests, plural.FormatBytes(r.Bytes), r.Retries, r.Rows, r.New, r.Changed, r.Gone, countStandings(r), r.Why())
 	}
 	return t
 }
@@ -91,22 +98,6 @@ func readersMark(r ledger.Run, current string) string {
 		return "of " + r.Version
 	}
 	return ""
-}
-
-// durationText returns "" for a killed run.
-func durationText(r ledger.Run) string {
-	if r.EndedAt.IsZero() {
-		return ""
-	}
-	return r.EndedAt.Sub(r.StartedAt).Round(time.Millisecond).String()
-}
-
-// exitCodeText returns "" for a killed run.
-func exitCodeText(r ledger.Run) string {
-	if r.ExitCode < 0 {
-		return ""
-	}
-	return strconv.Itoa(r.ExitCode)
 }
 
 // countStandings counts the streams of a run by standing, such as "1 not read, 8 proven".

@@ -63,14 +63,13 @@ func runVerify(ctx context.Context, g *globals, o verifyOptions) error {
 	if err != nil {
 		g.newLogger().Warn("result of verify not stored", "error", err)
 	}
-	show := showVerified
 	if o.format == "json" {
-		show = func(w io.Writer, v pipeline.VerifyReport) error {
-			return writeJSON(w, verifyJSON{v.Result(), v.ReadData, v.Files, v.Bytes, v.Took.Seconds(),
-				append([]integrity.Damage{}, v.Damage...), append([]integrity.Repair{}, integrity.PlanRepairs(v.Damage)...), append([]string{}, v.Notes...)})
-		}
+		err = writeJSON(g.stdout, verifyJSON{v.Result(), v.ReadData, v.Files, v.Bytes, v.Took.Seconds(),
+			append([]integrity.Damage{}, v.Damage...), append([]integrity.Repair{}, integrity.PlanRepairs(v.Damage)...), append([]string{}, v.Notes...)})
+	} else {
+		err = showVerified(g.stdout, v)
 	}
-	if err := show(g.stdout, v); err != nil {
+	if err != nil {
 		return err
 	}
 	switch v.Result() {
