@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -35,7 +34,8 @@ func newRoot(g *globals) *cobra.Command {
 	g.AddTo(root)
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return cmp.Or(g.checkCaller(), g.Check()) }
 	root.AddCommand(publishCommand(g), statusCommand(g), verifyCommand(g), expireCommand(g), checkCommand(g),
-		viewsCommand(g), docsCommand())
+		viewsCommand(g))
+	command.AddManual(root, manual())
 	command.AddVersion(root, version, commit)
 	return root
 }
@@ -58,9 +58,7 @@ type result struct {
 // showResult prints a result. It escapes control characters in the text, which may contain names from a catalog.
 func (g *globals) showResult(format string, r result) error {
 	if format == "json" {
-		e := json.NewEncoder(g.stdout)
-		e.SetIndent("", "  ")
-		return e.Encode(r.value)
+		return command.WriteJSON(g.stdout, r.value)
 	}
 	_, err := io.WriteString(g.stdout, query.EscapeLines(r.text))
 	return err
@@ -133,10 +131,9 @@ func (g *globals) lakeConfig() (lake.Config, error) {
 	return c, err
 }
 
-// docsCommand returns the hidden command "docs", with which "make install" writes the manual pages.
-func docsCommand() *cobra.Command {
-	docs := &cobra.Command{Use: "docs", Short: "Write the manual pages", Hidden: true, Args: cobra.NoArgs}
-	docs.AddCommand(command.ManualCommand(command.Manual{
+// manual returns the content of the manual page besides the help of the commands.
+func manual() command.Manual {
+	return command.Manual{
 		Version: version,
 		Examples: []command.ManualEntry{
 			{Name: "placementsync-lake status", Meaning: "Show the nights of the lake, and whether it is behind the warehouse."},
@@ -146,6 +143,5 @@ func docsCommand() *cobra.Command {
 			command.ManualEntry{Name: "PGPASSWORD", Meaning: "The password of a Postgres catalog, unless lake.postgres_password_file is set."},
 			command.ManualEntry{Name: "PLACEMENTSYNC_VERSION", Meaning: "Set by placementsync. Both programs must have the same version."}),
 		Files: []command.ManualEntry{{Name: command.DefaultConfig, Meaning: "The configuration, unless --config names another file."}},
-	}))
-	return docs
+	}
 }

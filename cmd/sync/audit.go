@@ -105,7 +105,7 @@ func runAudit(ctx context.Context, g *globals, o auditOptions, names []string) (
 		return explainDamage(g, err)
 	}
 	if format == query.JSON {
-		err = writeJSON(g.stdout, results)
+		err = command.WriteJSON(g.stdout, results)
 	} else {
 		err = showCheckResults(g.stdout, results, g.width)
 	}

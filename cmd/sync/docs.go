@@ -1,19 +1,10 @@
 package main
 
 import (
-	"github.com/spf13/cobra"
-
 	"placementsync/internal/command"
 	"placementsync/internal/config"
 	"placementsync/internal/warehouse"
 )
-
-// docsCommand returns the hidden command "docs", with which "make install" writes the manual pages.
-func docsCommand() *cobra.Command {
-	docs := &cobra.Command{Use: "docs", Short: "Write the manual pages", Hidden: true, Args: cobra.NoArgs}
-	docs.AddCommand(command.ManualCommand(manual()))
-	return docs
-}
 
 // manual returns the content of the manual page besides the help of the commands. Tests compare
 // it with the code.

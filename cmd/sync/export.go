@@ -63,7 +63,16 @@ func runExport(ctx context.Context, g *globals, o exportOptions, tables []string
 	if err := durable.CheckTemp(); err != nil {
 		return err
 	}
-	if err := checkNewestCatalog(g); err != nil {
+	wh, _, err := g.openWarehouse()
+	if err != nil {
+		return err
+	}
+	// An export must not copy damaged data.
+	latest, ok, err := wh.Versions.Latest()
+	if err == nil && ok {
+		err = wh.WithRemedy(wh.Versions.CheckCatalog(latest), latest)
+	}
+	if err != nil {
 		return err
 	}
 	db, err := openCatalog(ctx, g, query.Options{AsOf: o.asOf})
@@ -100,20 +109,6 @@ func (g *globals) exportToBucket(ctx context.Context, db *query.DB, address stri
 		return query.ExportManifest{}, err
 	}
 	return db.ExportToBucket(ctx, b, e, g.Now(), g.newLogger())
-}
-
-// checkNewestCatalog compares the newest catalog with its checksum: an export must not copy
-// damaged data.
-func checkNewestCatalog(g *globals) error {
-	wh, _, err := g.openWarehouse()
-	if err != nil {
-		return err
-	}
-	latest, ok, err := wh.Versions.Latest()
-	if err != nil || !ok {
-		return err
-	}
-	return wh.WithRemedy(wh.Versions.CheckCatalog(latest), latest)
 }
 
 func (o exportOptions) newExport(g *globals, tables []string) (query.Export, error) {

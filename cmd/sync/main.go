@@ -53,7 +53,8 @@ func newRoot(g *globals) *cobra.Command {
 	g.AddTo(root)
 	root.AddCommand(demoCommand(g), initCommand(g), checkCommand(g), runCommand(g), serveCommand(g), runsCommand(g), queryCommand(g), mcpCommand(g),
 		diffCommand(g), auditCommand(g), reportCommand(g), exploreCommand(g), exportCommand(g), schemaCommand(g), replayCommand(g), rebuildCommand(g),
-		rollbackCommand(g), publishCommand(g), discardCommand(g), rawCommand(g), verifyCommand(g), backupCommand(g), lakeCommand(g), watchCommand(g), pruneCommand(g), docsCommand(), statementCommand(g))
+		rollbackCommand(g), publishCommand(g), discardCommand(g), rawCommand(g), verifyCommand(g), backupCommand(g), lakeCommand(g), watchCommand(g), pruneCommand(g), statementCommand(g))
+	command.AddManual(root, manual())
 	command.AddVersion(root, version, commit)
 	return root
 }

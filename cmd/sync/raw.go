@@ -209,7 +209,7 @@ func writeResponseJSON(w io.Writer, all []fetch.StoredResponse) error {
 		shown[i] = responseJSON{r.Seq, r.Stream, r.Path, r.Query, r.Param, orNull(r.Page), orNull(r.Pass), r.Status, r.Encoding, r.Stored, r.Size,
 			r.At, milliseconds(r.Took), orNull(r.Same), r.Replaced}
 	}
-	return writeJSON(w, shown)
+	return command.WriteJSON(w, shown)
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

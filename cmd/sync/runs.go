@@ -2,9 +2,7 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -47,7 +45,7 @@ func runRuns(g *globals, format string) error {
 		for i, r := range runs {
 			all[i] = runJSON{r, r.ID == current}
 		}
-		return writeJSON(g.stdout, all)
+		return command.WriteJSON(g.stdout, all)
 	}
 	if len(runs) == 0 {
 		_, err := fmt.Fprintln(g.stderr, "no run yet: start one with placementsync run")
@@ -113,11 +111,4 @@ func countStandings(r ledger.Run) string {
 		}
 	}
 	return strings.Join(parts, ", ")
-}
-
-func writeJSON(w io.Writer, value any) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false)
-	return enc.Encode(value)
 }

@@ -45,7 +45,7 @@ func runSchema(g *globals, o schemaOptions, names []string) error {
 	}
 	switch {
 	case o.format == "json":
-		return writeJSON(g.stdout, tables)
+		return command.WriteJSON(g.stdout, tables)
 	case o.format == "markdown" && isList:
 		return tables.WriteMarkdownList(g.stdout)
 	case o.format == "markdown":

@@ -110,29 +110,24 @@ func runServe(ctx context.Context, g *globals) error {
 		return err
 	}
 	defer pages.Close()
+	// systemd sets these variables if it expects messages.
 	socket, _ := g.LookupEnv("NOTIFY_SOCKET")
+	watchdog, _ := g.LookupEnv("WATCHDOG_USEC")
+	microseconds, err := strconv.ParseInt(watchdog, 10, 64)
+	if err != nil {
+		microseconds = 0 // no watchdog
+	}
 	d := daemon.New(daemon.Config{
 		Program: s, ReportFile: reportFile(cfg.Warehouse.Dir), Explore: pages.Handler(),
 		Held:    &daemon.HeldPage{Warehouse: s.wh, MemoryLimit: cfg.Warehouse.MemoryLimit, Threads: cfg.Warehouse.Threads, Log: s.log},
 		Streams: stream.Names(stream.AllWithEvents()), Hangups: hangups,
-		Notify: daemon.Notifier(socket), Watchdog: g.watchdogInterval(), Version: version, Metrics: prometheus.NewRegistry(), Now: g.Now, Log: s.log,
+		Notify: daemon.Notifier(socket), Watchdog: time.Duration(microseconds) * time.Microsecond, Version: version, Metrics: prometheus.NewRegistry(), Now: g.Now, Log: s.log,
 	}, settings)
 	err = s.hooks.runAround(ctx, func(ctx context.Context) error { return d.Run(ctx, listener) })
 	if err == nil {
 		s.log.Info("stopped", "reason", context.Cause(ctx))
 	}
 	return err
-}
-
-// watchdogInterval returns the interval at which systemd expects a message. 0 means that systemd
-// expects no messages.
-func (g *globals) watchdogInterval() time.Duration {
-	text, _ := g.LookupEnv("WATCHDOG_USEC")
-	microseconds, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return 0
-	}
-	return time.Duration(microseconds) * time.Microsecond
 }
 
 // newSettings returns the settings of the daemon that can change while "serve" runs. It applies the
@@ -168,12 +163,22 @@ func (s *serveProgram) newSettings(cfg config.Config) (daemon.Settings, error) {
 		return daemon.Settings{}, err
 	}
 	s.queriesDir.Store(&cfg.Queries.Dir)
+	var followUpKinds []string
+	if len(cfg.Watch) > 0 {
+		followUpKinds = append(followUpKinds, ledger.Watch)
+	}
+	if cfg.Lake.Catalog != "" {
+		followUpKinds = append(followUpKinds, ledger.Lake)
+	}
+	if cfg.Backup != "" {
+		followUpKinds = append(followUpKinds, ledger.Backup, ledger.Rehearsal)
+	}
 	var hookHandler http.Handler // without secrets, the endpoint does not exist
 	if len(cfg.Serve.WebhookSecrets) > 0 {
 		hookHandler = s.hooks.receiver
 	}
 	return daemon.Settings{
-		Jobs: jobs, Schedule: schedule, VerifySchedule: verifySchedule, CatchUp: cfg.Schedule.CatchUp, FollowUpKinds: followUpKinds(cfg),
+		Jobs: jobs, Schedule: schedule, VerifySchedule: verifySchedule, CatchUp: cfg.Schedule.CatchUp, FollowUpKinds: followUpKinds,
 		AuthToken: cfg.Serve.AuthToken.Reveal(), Hosts: daemon.NewHostList(cfg.Serve.Listen, cfg.Serve.Hosts), Hooks: hookHandler,
 	}, nil
 }
@@ -221,20 +226,6 @@ func (s *serveProgram) Reload() (daemon.Settings, error) {
 		return daemon.Settings{}, err
 	}
 	return s.newSettings(cfg)
-}
-
-// followUpKinds returns the kinds of the configured follow-ups.
-func followUpKinds(cfg config.Config) (kinds []string) {
-	if len(cfg.Watch) > 0 {
-		kinds = append(kinds, ledger.Watch)
-	}
-	if cfg.Lake.Catalog != "" {
-		kinds = append(kinds, ledger.Lake)
-	}
-	if cfg.Backup != "" {
-		kinds = append(kinds, ledger.Backup, ledger.Rehearsal)
-	}
-	return kinds
 }
 
 // probeDaemon probes the daemon that runs with this configuration. Health checks of containers

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"placementsync/internal/ledger"
-	"placementsync/internal/load"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/plural"
 	"placementsync/internal/query"
@@ -34,26 +33,19 @@ func showNight(g *globals, res pipeline.Result, dryRun bool) error {
 	if _, err := fmt.Fprintln(g.stdout, t.render(g.width)); err != nil {
 		return err
 	}
-	if err := showChanges(g, res.Changes); err != nil {
-		return err
-	}
-	return showOutcome(g, res, dryRun)
-}
-
-// showChanges prints the tables with changes.
-func showChanges(g *globals, changes []load.Change) error {
-	t := textTable{columns: []column{{name: "table", minWidth: 20}, {name: "rows", isNumber: true, drop: 1}, {name: "new", isNumber: true},
+	changes := textTable{columns: []column{{name: "table", minWidth: 20}, {name: "rows", isNumber: true, drop: 1}, {name: "new", isNumber: true},
 		{name: "changed", isNumber: true}, {name: "gone", isNumber: true}}}
-	for _, c := range changes {
+	for _, c := range res.Changes {
 		if c.New+c.Changed+c.Gone > 0 {
-			t.addRow(c.Table, c.After, c.New, c.Changed, c.Gone)
+			changes.addRow(c.Table, c.After, c.New, c.Changed, c.Gone)
 		}
 	}
-	if len(t.rows) == 0 {
-		return nil
+	if len(changes.rows) > 0 {
+		if _, err := fmt.Fprintf(g.stdout, "\n%s\n", changes.render(g.width)); err != nil {
+			return err
+		}
 	}
-	_, err := fmt.Fprintf(g.stdout, "\n%s\n", t.render(g.width))
-	return err
+	return showOutcome(g, res, dryRun)
 }
 
 func showOutcome(g *globals, res pipeline.Result, dryRun bool) error {

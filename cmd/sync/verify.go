@@ -64,7 +64,7 @@ func runVerify(ctx context.Context, g *globals, o verifyOptions) error {
 		g.newLogger().Warn("result of verify not stored", "error", err)
 	}
 	if o.format == "json" {
-		err = writeJSON(g.stdout, verifyJSON{v.Result(), v.ReadData, v.Files, v.Bytes, v.Took.Seconds(),
+		err = command.WriteJSON(g.stdout, verifyJSON{v.Result(), v.ReadData, v.Files, v.Bytes, v.Took.Seconds(),
 			append([]integrity.Damage{}, v.Damage...), append([]integrity.Repair{}, integrity.PlanRepairs(v.Damage)...), append([]string{}, v.Notes...)})
 	} else {
 		err = showVerified(g.stdout, v)

@@ -188,10 +188,14 @@ func (g *globals) newSender(cfg config.Config) func(ctx context.Context, channel
 	notifier := command.NewNotifier(cfg.Notify, version, g.newLogger())
 	return func(ctx context.Context, channel string, m watch.Message) error {
 		i := slices.IndexFunc(cfg.Notify.Channels, func(c config.Channel) bool { return c.Name == channel })
-		to, err := newChannel(cfg.Notify.Channels[i]) // Validate checks that the channel exists
+		c := cfg.Notify.Channels[i] // Validate checks that the channel exists
+		password, err := c.SMTP.ReadPassword()
 		if err != nil {
 			return err
 		}
+		to := notify.Channel{Kind: c.Type, URL: c.URL.Reveal(), Mail: notify.Mail{
+			Host: c.SMTP.Host, Port: c.SMTP.Port, TLS: c.SMTP.TLS, User: c.SMTP.User.Reveal(), Password: password.Reveal(), From: c.From, To: c.To,
+		}}
 		body, err := json.Marshal(m)
 		if err != nil {
 			return err
@@ -202,13 +206,6 @@ func (g *globals) newSender(cfg config.Config) func(ctx context.Context, channel
 		}
 		return err
 	}
-}
-
-func newChannel(c config.Channel) (notify.Channel, error) {
-	password, err := c.SMTP.ReadPassword()
-	return notify.Channel{Kind: c.Type, URL: c.URL.Reveal(), Mail: notify.Mail{
-		Host: c.SMTP.Host, Port: c.SMTP.Port, TLS: c.SMTP.TLS, User: c.SMTP.User.Reveal(), Password: password.Reveal(), From: c.From, To: c.To,
-	}}, err
 }
 
 // checkWatches checks user-defined queries and watches, and prints the watches. With a published snapshot

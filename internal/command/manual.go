@@ -33,15 +33,16 @@ func Environment() []ManualEntry {
 	}
 }
 
-// ManualCommand returns the command that writes the manual pages of a program, one for
-// each of its commands.
-func ManualCommand(m Manual) *cobra.Command {
-	return &cobra.Command{
+// AddManual adds the hidden command "docs man" to a program. "make install" writes the manual pages with
+// it, one for each command of the program.
+func AddManual(root *cobra.Command, m Manual) {
+	docs := &cobra.Command{Use: "docs", Short: "Write the manual pages", Hidden: true, Args: cobra.NoArgs}
+	root.AddCommand(docs)
+	docs.AddCommand(&cobra.Command{
 		Use:   "man FOLDER",
 		Short: "Write the manual pages into a folder",
 		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			root := cmd.Root()
+		RunE: func(_ *cobra.Command, args []string) error {
 			root.DisableAutoGenTag = true // the tag would put the date of the build into each page
 			if completion, _, err := root.Find([]string{"completion"}); err == nil && completion != root {
 				root.RemoveCommand(completion) // its help is about shells, not about this program
@@ -54,7 +55,7 @@ func ManualCommand(m Manual) *cobra.Command {
 			}
 			return disableHyphenation(args[0])
 		},
-	}
+	})
 }
 
 // disableHyphenation turns off hyphenation and justification for whole pages, so that commands and paths can

@@ -32,25 +32,20 @@ func RefuseUnknownNames(c config.Config, refuse func(path string, value any, mes
 	if len(ChooseStreams(c.Streams.Include, nil)) > 0 && len(ChooseStreams(c.Streams.Include, c.Streams.Exclude)) == 0 {
 		refuse("streams.exclude", nil, "excludes every stream: remove a pattern, or add streams to streams.include")
 	}
-	refuseUnknownChecks(c, refuse)
+	checkSet, err := query.LoadChecks(c.Checks.Dir)
+	// Damaged files in checks.dir are reported when the checks run.
+	if damaged := (*query.FilesError)(nil); err != nil && !errors.As(err, &damaged) {
+		refuse("checks", nil, err.Error())
+	}
+	for _, f := range checks.FindFaults(checkSet.List(), ConfiguredRules(c.Checks)) {
+		refuse("checks.rules."+f.Path, f.Value, f.Message)
+	}
 	for path, columns := range map[string][]string{"privacy.drop": c.Privacy.Drop, "privacy.hash": c.Privacy.Hash} {
 		for i, name := range columns {
 			if hint := suggestColumn(name); hint != "" {
 				refuse(fmt.Sprintf("%s[%d]", path, i), name, "is not a column: "+hint)
 			}
 		}
-	}
-}
-
-// refuseUnknownChecks refuses names in checks.rules that are not checks or parameters. Damaged
-// files in checks.dir are reported when the checks run.
-func refuseUnknownChecks(c config.Config, refuse func(path string, value any, message string)) {
-	checkSet, err := query.LoadChecks(c.Checks.Dir)
-	if damaged := (*query.FilesError)(nil); err != nil && !errors.As(err, &damaged) {
-		refuse("checks", nil, err.Error())
-	}
-	for _, f := range checks.FindFaults(checkSet.List(), ConfiguredRules(c.Checks)) {
-		refuse("checks.rules."+f.Path, f.Value, f.Message)
 	}
 }
 

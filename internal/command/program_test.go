@@ -45,9 +45,7 @@ func TestExecutePrintsErrors(t *testing.T) {
 			root := &cobra.Command{Use: "program"}
 			f.AddTo(root)
 			command.AddVersion(root, "1.0.0", "")
-			docs := &cobra.Command{Use: "docs", Hidden: true}
-			docs.AddCommand(command.ManualCommand(command.Manual{}))
-			root.AddCommand(docs)
+			command.AddManual(root, command.Manual{})
 			for name, err := range map[string]error{"work": errors.New("the service answered \x1b]0;title\x07\n\u202etxt.exe"),
 				"misuse": command.UsageErr("name a %s", "table"), "silent": command.EndWith(ledger.Partial, nil)} {
 				root.AddCommand(&cobra.Command{Use: name, RunE: func(*cobra.Command, []string) error { return err }})

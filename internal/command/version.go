@@ -107,9 +107,7 @@ func readBuild(ctx context.Context, program, version, commit string) (Build, err
 
 func (b Build) write(w io.Writer, format string) error {
 	if format == "json" {
-		out := json.NewEncoder(w)
-		out.SetIndent("", "  ")
-		return out.Encode(b)
+		return WriteJSON(w, b)
 	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s %s\n", b.Program, b.Version)
@@ -121,4 +119,12 @@ func (b Build) write(w io.Writer, format string) error {
 	}
 	_, err := io.WriteString(w, text.String())
 	return err
+}
+
+// WriteJSON writes a result of a command with the format json.
+func WriteJSON(w io.Writer, value any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(value)
 }

@@ -203,7 +203,6 @@ func oldNights(own tables, states map[tableName]publishedState, keepNights int) 
 	for _, s := range states {
 		isShown[s.run], nights[s.run] = true, true
 	}
-	delete(nights, "") // of a table whose properties another program removed
 	sorted := slices.Sorted(maps.Keys(nights))
 	if keepNights == 0 || len(sorted) <= keepNights {
 		return []string{}

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"time"
-
-	"github.com/apache/iceberg-go/table"
 )
 
 // publishedState describes the published rows of a table. The night and the checksum of the rows are
@@ -26,40 +24,31 @@ type publishedState struct {
 	onMain bool
 }
 
-// readPublishedState reads the published state of a table. It is the zero value if the table was
-// never published.
-func readPublishedState(n tableName, t *table.Table) (publishedState, error) {
-	properties := t.Metadata().Properties()
-	s := publishedState{run: properties[runProperty]}
-	if s.run == "" {
-		return s, nil
-	}
-	at, err := time.Parse(time.RFC3339Nano, properties[timeProperty])
-	if err != nil {
-		return s, fmt.Errorf("read %s: its property %s is not a time: %w; another program changed the table: restore the property, or drop the table and run \"placementsync lake publish\"",
-			n, timeProperty, err)
-	}
-	s.at = at.UTC()
-	snapshotID := strconv.FormatInt(currentSnapshotID(t.Metadata()), 10)
-	s.onMain = cmp.Or(properties[snapshotProperty], snapshotID) == snapshotID // earlier releases did not write the property
-	if snapshot := t.CurrentSnapshot(); snapshot != nil && snapshot.Summary != nil {
-		summary := snapshot.Summary.Properties
-		if s.onMain {
-			s.checksum = cmp.Or(properties[checksumProperty], summary[checksumProperty]) // release 1.0.0 wrote only the summary
-		}
-		s.files, _ = strconv.Atoi(summary["total-data-files"])
-		s.rows, _ = strconv.ParseInt(summary["total-records"], 10, 64)
-	}
-	return s, nil
-}
-
-// readPublishedStates reads the published state of all tables.
+// readPublishedStates reads the published states of tables. A table that was never published has the zero
+// value.
 func readPublishedStates(lakeTables tables) (map[tableName]publishedState, error) {
 	states := map[tableName]publishedState{}
 	for n, t := range lakeTables {
-		s, err := readPublishedState(n, t)
+		properties := t.Metadata().Properties()
+		s := publishedState{run: properties[runProperty]}
+		if s.run == "" {
+			continue
+		}
+		at, err := time.Parse(time.RFC3339Nano, properties[timeProperty])
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("read %s: its property %s is not a time: %w; another program changed the table: restore the property, or drop the table and run \"placementsync lake publish\"",
+				n, timeProperty, err)
+		}
+		s.at = at.UTC()
+		snapshotID := strconv.FormatInt(currentSnapshotID(t.Metadata()), 10)
+		s.onMain = cmp.Or(properties[snapshotProperty], snapshotID) == snapshotID // earlier releases did not write the property
+		if snapshot := t.CurrentSnapshot(); snapshot != nil && snapshot.Summary != nil {
+			summary := snapshot.Summary.Properties
+			if s.onMain {
+				s.checksum = cmp.Or(properties[checksumProperty], summary[checksumProperty]) // release 1.0.0 wrote only the summary
+			}
+			s.files, _ = strconv.Atoi(summary["total-data-files"])
+			s.rows, _ = strconv.ParseInt(summary["total-records"], 10, 64)
 		}
 		states[n] = s
 	}

@@ -50,7 +50,7 @@ func OpenVersion(ctx context.Context, wh *warehouse.Warehouse, run string) (*Ver
 	if err != nil {
 		return nil, err
 	}
-	v := &Version{PublishedVersion: publishedVersion, Run: run, At: publishedVersion.Manifest.SnapshotAt.UTC()}
+	v := &Version{PublishedVersion: publishedVersion, Run: run, At: publishedVersion.Manifest.SnapshotAt.UTC(), knownRuns: map[string]bool{}}
 	if err := v.DB.QueryRowContext(ctx, string(versionSQL.Render("max_group_bytes", nil))).Scan(&v.maxGroupBytes); err != nil {
 		return nil, errors.Join(fmt.Errorf("open version %s: %w", run, err), v.Close())
 	}
@@ -64,27 +64,22 @@ func OpenVersion(ctx context.Context, wh *warehouse.Warehouse, run string) (*Ver
 	for _, def := range wh.Schema.MetaDefinitions() {
 		v.add(source{name: tableName{meta, def.Name}, schema: meta, design: design{def.Columns, def.Comment}})
 	}
-	if err := v.readKnownRuns(ctx, wh); err != nil {
-		return nil, errors.Join(fmt.Errorf("open version %s: %w", run, err), v.Close())
-	}
-	return v, nil
-}
-
-func (v *Version) readKnownRuns(ctx context.Context, wh *warehouse.Warehouse) error {
 	runs, err := wh.Ledger.AllRuns()
-	if err != nil {
-		return err
-	}
-	v.knownRuns = map[string]bool{}
 	for _, r := range runs {
 		v.knownRuns[r.ID] = true
 	}
-	return v.EachRow(ctx, []sqltext.SQL{versionSQL.Render("published_runs", nil)}, func(scan func(...any) error) error {
-		var run string
-		err := scan(&run)
-		v.knownRuns[run] = true
-		return err
-	})
+	if err == nil {
+		err = v.EachRow(ctx, []sqltext.SQL{versionSQL.Render("published_runs", nil)}, func(scan func(...any) error) error {
+			var run string
+			err := scan(&run)
+			v.knownRuns[run] = true
+			return err
+		})
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open version %s: %w", run, err), v.Close())
+	}
+	return v, nil
 }
 
 // add adds a table if the version has it.
