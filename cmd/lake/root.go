@@ -17,7 +17,6 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// executeArgs runs one command and returns the exit code.
 func executeArgs(ctx context.Context, args []string, p process) int {
 	g := &globals{process: p, Flags: command.Flags{Journal: command.FeedsJournal(p.stderr, p.LookupEnv)}}
 	return g.Execute(ctx, newRoot(g), args, p.stdout, p.stderr)
@@ -131,7 +130,6 @@ func (g *globals) lakeConfig() (lake.Config, error) {
 	return c, err
 }
 
-// manual returns the content of the manual page besides the help of the commands.
 func manual() command.Manual {
 	return command.Manual{
 		Version: version,

@@ -153,7 +153,6 @@ func loadChecks(cfg config.Config) (checks.Set, error) {
 	return set, err
 }
 
-// privateColumns returns the columns whose values are dropped or hashed.
 func privateColumns(cfg config.Config) []string {
 	return slices.Concat(cfg.Privacy.Drop, cfg.Privacy.Hash)
 }

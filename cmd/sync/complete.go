@@ -148,7 +148,6 @@ func completeStreams(_ *cobra.Command, _ []string, typed string) ([]cobra.Comple
 	return completions, directive | cobra.ShellCompDirectiveNoSpace
 }
 
-// completeRun proposes runs, newest first.
 func (g *globals) completeRun(runsOf func(*warehouse.Warehouse) ([]string, error)) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		var runs []string

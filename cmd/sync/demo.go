@@ -106,7 +106,6 @@ func prepareDemo(dir, baseURL string) error {
 	return nil
 }
 
-// runDemoNights runs the nights, each at 02:00 of a simulated day.
 func runDemoNights(ctx context.Context, g *globals, o demoOptions, service *sim.Service, cfg config.Config) (pipeline.Result, error) {
 	night, err := g.nightConfig(cfg)
 	if err != nil {
@@ -119,7 +118,7 @@ func runDemoNights(ctx context.Context, g *globals, o demoOptions, service *sim.
 	var last pipeline.Result
 	for range o.nights {
 		service.Advance(1)
-		night.Now = clockFrom(service.Now().Add(2 * time.Hour))
+		night.Now = clockFrom(service.Now().Add(2 * time.Hour)) // 02:00 of the simulated day
 		if last, err = pipeline.Run(ctx, night); err != nil {
 			return last, err
 		}
@@ -141,7 +140,6 @@ func clockFrom(simulated time.Time) func() time.Time {
 	return func() time.Time { return simulated.Add(time.Since(startTime()).Truncate(time.Millisecond)) }
 }
 
-// showDemo prints the last night, the first rows of some queries, and commands to try.
 func showDemo(ctx context.Context, g *globals, last pipeline.Result) error {
 	fmt.Fprintln(g.stdout, "\nThe last night, stream by stream:")
 	if err := showNight(g, last, false); err != nil {

@@ -148,7 +148,6 @@ func (o exportOptions) newExport(g *globals, tables []string) (query.Export, err
 	return e, err
 }
 
-// showExport prints one line for each exported table or query.
 func showExport(g *globals, to string, m query.ExportManifest) error {
 	t := textTable{columns: []column{{name: "source"}, {name: "rows", isNumber: true}, {name: "size", isNumber: true}}}
 	var sourceBytes int64 // of the files of one source; these files are adjacent in the manifest

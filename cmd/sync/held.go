@@ -12,11 +12,9 @@ import (
 
 	"placementsync/internal/command"
 	"placementsync/internal/ledger"
-	"placementsync/internal/query"
 	"placementsync/internal/warehouse"
 )
 
-// addHeldFlag adds the flag --held of commands that show a snapshot.
 func addHeldFlag(cmd *cobra.Command, g *globals) {
 	cmd.Flags().BoolVar(&g.held, "held", false, "show the held night, which is not published")
 }
@@ -28,19 +26,6 @@ func findHeld(wh *warehouse.Warehouse) (warehouse.HeldNight, error) {
 		err = &ledger.UnknownRunError{Message: "no night is held; it may have been published, discarded or replaced: see placementsync runs"}
 	}
 	return h, err
-}
-
-// openHeld opens the held night for reading.
-func openHeld(ctx context.Context, g *globals, wh *warehouse.Warehouse, opts query.Options) (*query.DB, error) {
-	h, err := findHeld(wh)
-	if err != nil {
-		return nil, err
-	}
-	db, err := query.Open(ctx, wh.Folder.HeldCatalog(h.Manifest.RunID), opts)
-	if err == nil && !g.Quiet {
-		fmt.Fprintf(g.stderr, "held night %s of %s: not published\n", h.Manifest.RunID, h.Manifest.SnapshotAt.Format(time.RFC3339))
-	}
-	return db, err
 }
 
 func publishCommand(g *globals) *cobra.Command {
@@ -102,7 +87,6 @@ func runPublishHeld(ctx context.Context, g *globals, held bool, accept []string)
 	return joinFollowUpError(ctx, err, g.runFollowUps(ctx, cfg))
 }
 
-// without returns the names that are not excluded.
 func without(names, excluded []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(excluded, name) })
 }

@@ -165,7 +165,6 @@ func (d *configDraft) chooseServiceAndFolder(ctx context.Context) error {
 	return nil
 }
 
-// askFor asks until an answer passes the check.
 func (d *configDraft) askFor(ctx context.Context, question string, isSecret bool, check func(answer string) error) (string, error) {
 	for {
 		answer, err := d.g.ask(ctx, question, isSecret)
@@ -205,7 +204,12 @@ func (d *configDraft) chooseToken(ctx context.Context) error {
 		}
 	}
 	if env != "" {
-		return d.useVariable(env)
+		isToken := config.TokenWarning(config.Secret(env)) == ""
+		if !config.IsVariableName(env) || isToken {
+			return command.UsageErr("--token-env is not the name of an environment variable: write one such as %s; if a token was given there, renew it, because every user of this machine could see it", usualTokenEnv)
+		}
+		d.values["api.token"], d.values["api.token_file"] = "${"+env+"}", ""
+		return nil
 	}
 	if file != "" {
 		return d.useFile(ctx, file)
@@ -218,15 +222,6 @@ func (d *configDraft) chooseToken(ctx context.Context) error {
 		return command.UsageErr("%s exists: use its token with --token-file %[1]s, or move it away", file)
 	}
 	return d.useFile(ctx, file)
-}
-
-func (d *configDraft) useVariable(name string) error {
-	isToken := config.TokenWarning(config.Secret(name)) == ""
-	if !config.IsVariableName(name) || isToken {
-		return command.UsageErr("--token-env is not the name of an environment variable: write one such as %s; if a token was given there, renew it, because every user of this machine could see it", usualTokenEnv)
-	}
-	d.values["api.token"], d.values["api.token_file"] = "${"+name+"}", ""
-	return nil
 }
 
 // useFile makes a file the place of the token. If the file does not exist, useFile asks for a token.

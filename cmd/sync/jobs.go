@@ -85,7 +85,6 @@ func (j *jobs) pruneWarehouse() {
 	j.s.log.Debug("pruned", "removed", len(removed), "bytes", bytes)
 }
 
-// writeReport writes the page of /report.
 func (j *jobs) writeReport(ctx context.Context) {
 	file := reportFile(j.cfg.Warehouse.Dir)
 	err := runReport(ctx, j.s.g.silent(), file, "", "/explore/questions/")

@@ -178,7 +178,6 @@ func (l *lakeLog) errorMessage() string {
 	return strings.TrimSpace(strings.TrimPrefix(l.message.String(), lakeProgram+": "))
 }
 
-// publishToLake commits the nights that are missing in the lake.
 func (g *globals) publishToLake(ctx context.Context, _ config.Config) (ledger.Run, error) {
 	entry := ledger.BeginFollowUp(ledger.Lake, version, g.Now())
 	// The result is recorded here, so the lake program must not record it.
@@ -211,7 +210,6 @@ func (g *globals) publishToLake(ctx context.Context, _ config.Config) (ledger.Ru
 	return entry.EndFollowUp(ctx, g.Now(), err), err
 }
 
-// checkLake checks that the lake can be written. It leaves no files in the lake.
 func (g *globals) checkLake(ctx context.Context, cfg config.Config) error {
 	if cfg.Lake.Catalog == "" {
 		return nil

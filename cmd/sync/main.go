@@ -31,13 +31,11 @@ func main() {
 	}))
 }
 
-// executeArgs runs one command and returns the exit code.
 func executeArgs(ctx context.Context, args []string, p process) int {
 	g := &globals{process: p, Flags: command.Flags{Journal: command.FeedsJournal(p.stderr, p.LookupEnv)}}
 	return g.Execute(ctx, newRoot(g), args, p.stdout, p.stderr)
 }
 
-// exitCodes returns the general table of exit codes for a help text.
 func exitCodes() string {
 	return command.Meanings{Complete: "complete", Failed: "failed", Partial: "published but partial",
 		Locked: "another run holds the lock"}.Table()

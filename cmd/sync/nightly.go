@@ -37,7 +37,6 @@ func notifyOfNight(ctx context.Context, cfg config.Config, night pipeline.Config
 	}
 }
 
-// ledgerRuns reads the ledger of an existing warehouse.
 func ledgerRuns(cfg warehouse.Config) ([]ledger.Run, error) {
 	wh, err := warehouse.Open(cfg)
 	if err == nil {

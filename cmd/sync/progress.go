@@ -31,7 +31,6 @@ func (g *globals) progressInterval() time.Duration {
 	return 15 * time.Minute
 }
 
-// showsBars reports whether progress bars are shown.
 func (g *globals) showsBars() bool { return g.stderrWidth > 0 && !g.Quiet && !g.Verbose }
 
 // showProgress shows the progress of a night until stop is called: as bars on a terminal,
@@ -149,7 +148,6 @@ func (b *bars) drawProgress(tracker *pipeline.ProgressTracker) {
 	}
 }
 
-// latestProgress returns the newest progress, or an empty value if there is none yet.
 func (b *bars) latestProgress() ledger.Progress {
 	p, _ := b.latest.Load().(ledger.Progress)
 	return p
@@ -195,7 +193,6 @@ func (b *bars) joinFacts(facts ...string) string {
 	return cutCell(strings.Join(facts, ", "), b.width-nameWidth-barWidth-1)
 }
 
-// describeStream returns the line of a stream that has been read.
 func (b *bars) describeStream(s ledger.StreamProgress) string {
 	line := fmt.Sprintf("%-*s%-10s%15s%18s, %s", nameWidth, s.Name, ledger.StandingOf(s.Grade), plural.Count(s.Rows, "row"),
 		plural.Count(s.Requests, "request"), retriesText(s.Retries))

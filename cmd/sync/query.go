@@ -54,7 +54,6 @@ func queryCommand(g *globals) *cobra.Command {
 	return cmd
 }
 
-// addAsOfFlag adds the flag that chooses an earlier snapshot.
 func addAsOfFlag(cmd *cobra.Command, g *globals, asOf *string) {
 	cmd.Flags().StringVar(asOf, "as-of", "", "read an earlier snapshot: a `time`, a date (the last snapshot of that day, UTC) or the id of a run")
 	completeFlag(cmd, "as-of", g.completeRun(publishedRuns))
@@ -143,7 +142,6 @@ func atMostOneQuery(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// paramValues parses the values of --param.
 func paramValues(params []string) (map[string]string, error) {
 	values := map[string]string{}
 	for _, p := range params {
@@ -168,7 +166,15 @@ func openCatalog(ctx context.Context, g *globals, opts query.Options) (*query.DB
 	}
 	opts.MemoryLimit, opts.Threads, opts.Timezone = cfg.Warehouse.MemoryLimit, cfg.Warehouse.Threads, cfg.Schedule.Timezone
 	if g.held {
-		return openHeld(ctx, g, wh, opts)
+		h, err := findHeld(wh)
+		if err != nil {
+			return nil, err
+		}
+		db, err := query.Open(ctx, wh.Folder.HeldCatalog(h.Manifest.RunID), opts)
+		if err == nil && !g.Quiet {
+			fmt.Fprintf(g.stderr, "held night %s of %s: not published\n", h.Manifest.RunID, h.Manifest.SnapshotAt.Format(time.RFC3339))
+		}
+		return db, err
 	}
 	if err := checkPublished(wh); err != nil {
 		return nil, err

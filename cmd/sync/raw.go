@@ -65,7 +65,6 @@ func rawCommand(g *globals) *cobra.Command {
 	return cmd
 }
 
-// selects reports whether the flags select a response.
 func (o rawOptions) selects(r fetch.StoredResponse) bool {
 	if o.seq != 0 {
 		return r.Seq == o.seq
@@ -83,9 +82,17 @@ func runRaw(g *globals, o rawOptions, args []string) error {
 		return err
 	}
 	defer responses.Close()
-	selected, damagedLines, err := o.selectResponses(responses)
-	if err != nil {
-		return err
+	var selected []fetch.StoredResponse
+	damagedLines := 0 // of the journal
+	for r, err := range responses.All() {
+		switch {
+		case errors.Is(err, fetch.ErrDamagedLine):
+			damagedLines++
+		case err != nil:
+			return err
+		case o.selects(r):
+			selected = append(selected, r)
+		}
 	}
 	printable := selected
 	if len(selected) > 1 {
@@ -108,21 +115,6 @@ func runRaw(g *globals, o rawOptions, args []string) error {
 		err = errors.Join(err, fmt.Errorf("read the responses of run %s: the index of its responses (journal.jsonl) has %s; the responses of these lines are missing: see placementsync verify --read-data", run, plural.Count(damagedLines, "damaged line")))
 	}
 	return err
-}
-
-// selectResponses returns the selected responses and the number of damaged lines of the journal.
-func (o rawOptions) selectResponses(responses *fetch.StoredResponses) (selected []fetch.StoredResponse, damagedLines int, err error) {
-	for r, err := range responses.All() {
-		switch {
-		case errors.Is(err, fetch.ErrDamagedLine):
-			damagedLines++
-		case err != nil:
-			return nil, 0, err
-		case o.selects(r):
-			selected = append(selected, r)
-		}
-	}
-	return selected, damagedLines, nil
 }
 
 // openStoredResponses opens the responses of the run in args, or of the newest run with stored responses.
@@ -214,7 +206,6 @@ func writeResponseJSON(w io.Writer, all []fetch.StoredResponse) error {
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// orNull returns nil for 0.
 func orNull[N int | uint64](n N) *N {
 	if n == 0 {
 		return nil
@@ -249,7 +240,6 @@ func writeResponseTable(w io.Writer, all []fetch.StoredResponse) error {
 	return err
 }
 
-// writeResponseCSV writes the columns of responseJSON.
 func writeResponseCSV(w io.Writer, all []fetch.StoredResponse) error {
 	rows := [][]string{{"seq", "stream", "path", "query", "param", "page", "pass", "status", "encoding", "stored_bytes", "body_bytes", "at", "ms", "same", "replaced"}}
 	for _, r := range all {

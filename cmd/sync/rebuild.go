@@ -101,7 +101,6 @@ func runRebuild(ctx context.Context, g *globals, o rebuildOptions) error {
 	return nil
 }
 
-// restoreBackup restores parquet/ and state/ for --from.
 func restoreBackup(ctx context.Context, g *globals, cfg config.Config, o rebuildOptions) error {
 	c, err := g.backupConfig(ctx, cfg, o.from)
 	if err != nil {

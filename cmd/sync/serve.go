@@ -183,7 +183,6 @@ func (s *serveProgram) newSettings(cfg config.Config) (daemon.Settings, error) {
 	}, nil
 }
 
-// reportFile returns the path of the report of the newest night.
 func reportFile(dir string) string { return filepath.Join(dir, "report.html") }
 
 // Runs implements daemon.Program. An unmounted disk is an error, not an empty ledger.

@@ -75,7 +75,6 @@ func watchNames(watches []config.Watch) []string {
 	return names
 }
 
-// chosenWatches returns the watches with the given names, or all watches.
 func chosenWatches(all []config.Watch, names []string, file string) ([]config.Watch, error) {
 	if len(all) == 0 {
 		return nil, command.UsageErr("no watch is configured: add the section \"watch\" to %s, as in config.example.yaml", file)
@@ -89,7 +88,6 @@ func chosenWatches(all []config.Watch, names []string, file string) ([]config.Wa
 	return slices.DeleteFunc(slices.Clone(all), func(w config.Watch) bool { return len(names) > 0 && !slices.Contains(names, w.Name) }), nil
 }
 
-// runWatchesAfterNight is the follow-up that runs the watches.
 func (g *globals) runWatchesAfterNight(ctx context.Context, cfg config.Config) (ledger.Run, error) {
 	entry := ledger.BeginFollowUp(ledger.Watch, version, g.Now())
 	results, err := g.runWatches(ctx, cfg, false)
@@ -167,7 +165,6 @@ func (g *globals) runWatchList(ctx context.Context, cfg config.Config, watches [
 	return results, errors.Join(problems...)
 }
 
-// newWatches maps the watches of the configuration.
 func newWatches(all []config.Watch) ([]watch.Watch, error) {
 	var watches []watch.Watch
 	for _, c := range all {
@@ -183,7 +180,6 @@ func newWatches(all []config.Watch) ([]watch.Watch, error) {
 	return watches, nil
 }
 
-// newSender returns the function that sends messages to the channels of the configuration.
 func (g *globals) newSender(cfg config.Config) func(ctx context.Context, channel string, m watch.Message) error {
 	notifier := command.NewNotifier(cfg.Notify, version, g.newLogger())
 	return func(ctx context.Context, channel string, m watch.Message) error {

@@ -69,7 +69,6 @@ type files struct {
 	s3          object.Config
 }
 
-// uncommittedFiles are the created files that are not committed yet.
 type uncommittedFiles struct {
 	mu    sync.Mutex // guards files
 	files []uncommittedFile
@@ -86,7 +85,6 @@ func (u *uncommittedFiles) add(name string, store icebergio.WriteFileIO) {
 	u.files = append(u.files, uncommittedFile{name, store})
 }
 
-// drain returns the recorded files and forgets them.
 func (u *uncommittedFiles) drain() []uncommittedFile {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -121,7 +119,6 @@ func openFiles(ctx context.Context, cfg Config) (*files, error) {
 	return f, nil
 }
 
-// localPath returns the path of a file address.
 func localPath(address string) string { return strings.TrimPrefix(address, "file://") }
 
 // Create creates a file that is durable when it is closed.
@@ -231,7 +228,6 @@ func eachIndex(workers, n int, do func(i int) error) error {
 	return g.Wait()
 }
 
-// copyIn copies a local file to a new file of the lake.
 func (f *files) copyIn(from, to string) (err error) {
 	src, err := os.Open(from)
 	if err != nil {
@@ -296,7 +292,6 @@ type localView struct {
 
 func (v localView) Open(string) (icebergio.File, error) { return os.Open(v.local) }
 
-// readAll reads a whole file of the lake.
 func (f *files) readAll(name string) (data []byte, err error) {
 	r, err := f.Open(name)
 	if err != nil {

@@ -32,10 +32,8 @@ type Config struct {
 	// Password is the password of a Postgres database. If it is empty, PGPASSWORD or ~/.pgpass is
 	// used.
 	Password string
-	// REST is the server of a REST catalog.
-	REST REST
-	// S3 is the connection to object storage.
-	S3 object.Config
+	REST     REST
+	S3       object.Config
 	// Program is the version of the program. The summary of each commit contains it.
 	Program string
 	// Step, if set, is called before and after each change of the storage, see durable.Disk.
@@ -77,30 +75,26 @@ type catalog interface {
 	// newTable returns a table that commit will create. A catalog that cannot create tables
 	// in a commit creates an empty table here.
 	newTable(ctx context.Context, name tableName, d design) (*table.Table, error)
-	// commit applies all changes in one step. After an *UnknownResultError or a *NotShownError the
-	// changes may have been applied; after any other error they were not applied. commit returns a
-	// *ConflictError if another publisher changed a table meanwhile. tagsKept is false if the catalog
-	// dropped a committed tag.
+	// commit applies all changes in one step. After an *unknownResultError the changes may have been
+	// applied; after any other error they were not applied. commit returns a *conflictError if another
+	// publisher changed a table meanwhile. tagsKept is false if the catalog dropped a committed tag.
 	commit(ctx context.Context, changes []change) (tagsKept bool, err error)
 	// checkAccess checks that tables can be added. It leaves no table behind.
 	checkAccess(ctx context.Context) error
 	close() error
 }
 
-// tableName identifies a table of the lake.
 type tableName struct{ part, table string }
 
 // String returns the name without the prefix of the namespace, for messages.
 func (n tableName) String() string { return n.part + "." + n.table }
 
-// identifier returns the name of a table in the catalog.
 func (c Config) identifier(n tableName) table.Identifier {
 	return table.Identifier{c.namespace(n.part), n.table}
 }
 
 func (c Config) namespace(part string) string { return c.Namespace + "_" + part }
 
-// namespaces lists the namespaces of the lake.
 func (c Config) namespaces() []string {
 	return []string{c.namespace(current), c.namespace(past), c.namespace(meta)}
 }
@@ -112,7 +106,6 @@ func (c Config) parseTableName(namespace, name string) (n tableName, ok bool) {
 	return tableName{part, name}, ok && (part == current || part == past || part == meta)
 }
 
-// tables are loaded tables of the lake.
 type tables map[tableName]*table.Table
 
 // change is the part of a commit for one table. The updates are applied if the requirements are
@@ -167,27 +160,23 @@ func (l *Lake) Check(ctx context.Context) error {
 	return nil
 }
 
-// ConflictError means that another publisher committed first.
-type ConflictError struct {
-	Table string
-	Err   error
+// conflictError means that another publisher committed first.
+type conflictError struct {
+	table string
+	err   error // may be nil
 }
 
-func (e *ConflictError) Error() string {
+func (e *conflictError) Error() string {
 	text := fmt.Sprintf("commit to the lake: another publisher changed %s meanwhile; this commit was not applied: "+
-		"run \"placementsync lake status\"; if the night is missing, run \"placementsync lake publish\"", e.Table)
-	if e.Err != nil {
-		text += " (" + e.Err.Error() + ")"
+		"run \"placementsync lake status\"; if the night is missing, run \"placementsync lake publish\"", e.table)
+	if e.err != nil {
+		text += " (" + e.err.Error() + ")"
 	}
 	return text
 }
 
-func (e *ConflictError) Unwrap() error { return e.Err }
-
-// damagedErr returns the error for a damaged file of a published version.
 func damagedErr(file, problem string) error {
 	return fmt.Errorf("publish %s: %s; the night was not published: run \"placementsync verify --read-data\"", file, problem)
 }
 
-// tagOf returns the name of the tag of a night.
 func tagOf(run string) string { return "run_" + run }

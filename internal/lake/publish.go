@@ -31,14 +31,14 @@ type Published struct {
 	Seconds     float64 `json:"seconds"`
 }
 
-// UnknownResultError means that the result of a commit is not known.
-type UnknownResultError struct{ Err error }
+// unknownResultError means that a commit may have been applied, so its files must be kept.
+type unknownResultError struct{ error }
 
-func (e *UnknownResultError) Error() string {
-	return fmt.Sprintf("commit to the lake: %v; the night is in the lake completely or not at all: run \"placementsync lake publish\", which skips a night that is already there", e.Err)
+func (e *unknownResultError) Unwrap() error { return e.error }
+
+func unknownResult(err error) error {
+	return &unknownResultError{fmt.Errorf("commit to the lake: %w; the night is in the lake completely or not at all: run \"placementsync lake publish\", which skips a night that is already there", err)}
 }
-
-func (e *UnknownResultError) Unwrap() error { return e.Err }
 
 // Publish commits all tables of a version in one step. It commits nothing if the lake already shows the
 // night, and returns an error if the lake shows a later night. If the lake shows the history of another
@@ -76,7 +76,7 @@ func (l *Lake) Publish(ctx context.Context, v *Version, replaceHistory bool) (p 
 		tagsKept, err = l.catalog.commit(ctx, changes)
 	}
 	if err != nil {
-		if !errors.As(err, new(*UnknownResultError)) && !errors.As(err, new(*NotShownError)) {
+		if !errors.As(err, new(*unknownResultError)) {
 			l.files.removeUncommitted()
 		}
 		return p, err

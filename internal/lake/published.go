@@ -55,7 +55,6 @@ func readPublishedStates(lakeTables tables) (map[tableName]publishedState, error
 	return states, nil
 }
 
-// loadStates loads all tables and reads their published states.
 func (l *Lake) loadStates(ctx context.Context) (tables, map[tableName]publishedState, error) {
 	lakeTables, err := l.catalog.load(ctx)
 	if err != nil {

@@ -79,18 +79,19 @@ func (c *restCatalog) checkCommit(ctx context.Context, changes []change, got res
 	after, readErr := c.compare(ctx, changes)
 	switch {
 	case readErr != nil && commitErr == nil:
-		return false, &UnknownResultError{fmt.Errorf("the server confirmed the commit, but its tables cannot be read: %w", readErr)}
+		return false, unknownResult(fmt.Errorf("the server confirmed the commit, but its tables cannot be read: %w", readErr))
 	case readErr != nil:
-		return false, &UnknownResultError{errors.Join(commitErr, readErr)}
+		return false, unknownResult(errors.Join(commitErr, readErr))
 	case len(after.unapplied) == 0:
 		return after.tagsKept, nil // also if a proxy lost the response
 	case commitErr == nil:
-		return false, &NotShownError{after.unapplied}
+		return false, &unknownResultError{fmt.Errorf("commit to the lake: the server confirmed the commit, but it is not visible in %s; no file was removed: "+
+			"read the log of the server, then run \"placementsync lake publish\"", strings.Join(after.unapplied, ", "))}
 	case got.status == http.StatusConflict && !after.isAnyApplied:
-		return false, &ConflictError{"a table", commitErr}
+		return false, &conflictError{"a table", commitErr}
 	}
 	// A server that has not responded yet may still commit.
-	return false, &UnknownResultError{commitErr}
+	return false, unknownResult(commitErr)
 }
 
 // commitState describes the tables in the catalog after a commit.
@@ -165,12 +166,4 @@ func currentSnapshotID(m table.Metadata) int64 {
 		return s.SnapshotID
 	}
 	return 0
-}
-
-// NotShownError means that a server confirmed a commit that its tables do not show.
-type NotShownError struct{ Tables []string }
-
-func (e *NotShownError) Error() string {
-	return fmt.Sprintf("commit to the lake: the server confirmed the commit, but it is not visible in %s; no file was removed: "+
-		"read the log of the server, then run \"placementsync lake publish\"", strings.Join(e.Tables, ", "))
 }

@@ -65,7 +65,7 @@ func commitTo(t *testing.T, isApplied bool, serve http.HandlerFunc) error {
 
 // TestOnlyCatalogErrorsAreRejections checks the errors of failed commits. Only an error of the REST
 // protocol is a rejection. After any other response the commit may have been applied: there is no error if
-// the tables show the commit, a ConflictError for status 409 if they do not, and an UnknownResultError for
+// the tables show the commit, a conflictError for status 409 if they do not, and an unknownResultError for
 // all other statuses if they do not.
 func TestOnlyCatalogErrorsAreRejections(t *testing.T) {
 	for _, status := range []int{400, 401, 403, 404, 408, 409, 419, 422, 429, 499, 500, 501, 502, 503, 504, 507, 520, 522, 524} {
@@ -80,10 +80,10 @@ func TestOnlyCatalogErrorsAreRejections(t *testing.T) {
 			}
 			isRejection := isProtocolError && (response{status, true}).isRejection()
 			err := commitTo(t, notApplied, serve)
-			unknown, conflict := errors.As(err, new(*UnknownResultError)), errors.As(err, new(*ConflictError))
+			unknown, conflict := errors.As(err, new(*unknownResultError)), errors.As(err, new(*conflictError))
 			if err == nil || unknown == (isRejection || status == http.StatusConflict) || conflict != (status == http.StatusConflict) ||
 				!strings.Contains(err.Error(), fmt.Sprint("status ", status)) {
-				t.Errorf("status %d, protocol error %v: got %v (UnknownResultError %v, ConflictError %v), want a plain error for a rejection, ConflictError for 409, UnknownResultError for others",
+				t.Errorf("status %d, protocol error %v: got %v (unknownResultError %v, conflictError %v), want a plain error for a rejection, conflictError for 409, unknownResultError for others",
 					status, isProtocolError, err, unknown, conflict)
 			}
 			if err := commitTo(t, applied, serve); (err == nil) == isRejection {
@@ -98,8 +98,8 @@ func TestConfirmedCommitIsReadBack(t *testing.T) {
 	if err := commitTo(t, applied, serve); err != nil {
 		t.Errorf("a confirmed commit that was applied: got %v, want no error", err)
 	}
-	if err := commitTo(t, notApplied, serve); !errors.As(err, new(*NotShownError)) || !strings.Contains(err.Error(), "but it is not visible in current.a") {
-		t.Errorf("a confirmed commit that was not applied: got %v, want a *NotShownError", err)
+	if err := commitTo(t, notApplied, serve); !errors.As(err, new(*unknownResultError)) || !strings.Contains(err.Error(), "but it is not visible in current.a") {
+		t.Errorf("a confirmed commit that was not applied: got %v, want a *unknownResultError", err)
 	}
 }
 
@@ -108,7 +108,7 @@ func TestCommitWithoutResponseIsUnknown(t *testing.T) {
 		_, _ = io.Copy(io.Discard, r.Body) // the server notices a closed connection only after it has read the body
 		<-r.Context().Done()
 	})
-	if !errors.As(err, new(*UnknownResultError)) {
-		t.Errorf("got %v, want an *UnknownResultError", err)
+	if !errors.As(err, new(*unknownResultError)) {
+		t.Errorf("got %v, want an *unknownResultError", err)
 	}
 }

@@ -88,7 +88,6 @@ func (c *sqlCatalog) close() error {
 	return c.db.Close()
 }
 
-// catalogStatement returns a statement of sql/catalog.sql.
 func catalogStatement(name string) string { return string(catalogSQL.Render(name, nil)) }
 
 // registeredTable is a row of iceberg_tables.
@@ -117,7 +116,6 @@ func (c *sqlCatalog) load(ctx context.Context) (tables, error) {
 	return lakeTables, err
 }
 
-// openTable reads the metadata of a table.
 func (c *sqlCatalog) openTable(r registeredTable) (*table.Table, error) {
 	name := strings.Join(r.identifier, ".")
 	data, err := c.files.readAll(canonicalAddress(r.metadataLocation))
@@ -209,7 +207,7 @@ func (c *sqlCatalog) commit(ctx context.Context, changes []change) (tagsKept boo
 		return err
 	})
 	if err != nil && committed { // Step failed after the commit
-		err = &UnknownResultError{err}
+		err = unknownResult(err)
 	}
 	return true, err
 }
@@ -218,7 +216,7 @@ func (c *sqlCatalog) commit(ctx context.Context, changes []change) (tagsKept boo
 func (c *sqlCatalog) writeMetadata(ch change) (location string, err error) {
 	for _, r := range ch.requirements {
 		if err := r.Validate(ch.base.Metadata()); err != nil {
-			return "", &ConflictError{ch.name.String(), err}
+			return "", &conflictError{ch.name.String(), err}
 		}
 	}
 	m, err := table.UpdateTableMetadata(ch.base.Metadata(), ch.updates, ch.base.MetadataLocation())
@@ -244,7 +242,7 @@ func nextMetadataNumber(location string) int {
 }
 
 // swapAll sets the new metadata files of all tables in one transaction. It returns a
-// *ConflictError if a table changed since it was loaded. If keepChanges is false, it rolls the transaction back.
+// *conflictError if a table changed since it was loaded. If keepChanges is false, it rolls the transaction back.
 func (c *sqlCatalog) swapAll(ctx context.Context, swaps []swap, keepChanges bool) (err error) {
 	// All publishers use the same order, so that they do not deadlock.
 	slices.SortFunc(swaps, func(a, b swap) int { return strings.Compare(a.name.String(), b.name.String()) })
@@ -271,8 +269,8 @@ func (c *sqlCatalog) swapAll(ctx context.Context, swaps []swap, keepChanges bool
 		return nil
 	}
 	if err := tx.Commit(); err != nil {
-		if err = c.commitErr("a table", err); !errors.As(err, new(*ConflictError)) {
-			err = &UnknownResultError{err}
+		if err = c.commitErr("a table", err); !errors.As(err, new(*conflictError)) {
+			err = unknownResult(err)
 		}
 		return err
 	}
@@ -280,16 +278,15 @@ func (c *sqlCatalog) swapAll(ctx context.Context, swaps []swap, keepChanges bool
 }
 
 func (c *sqlCatalog) commitErr(table string, err error) error {
-	if errors.As(err, new(*ConflictError)) {
+	if errors.As(err, new(*conflictError)) {
 		return err
 	}
 	if isSQLiteConflict(err) || isPostgresConflict(err) {
-		return &ConflictError{table, err}
+		return &conflictError{table, err}
 	}
 	return fmt.Errorf("commit %s in %s: %w", table, c.place, err)
 }
 
-// ensureTables creates the tables and namespaces of the catalog.
 func (c *sqlCatalog) ensureTables(ctx context.Context, tx *sql.Tx) error {
 	for _, name := range []string{"create_tables", "create_namespaces"} {
 		if _, err := tx.ExecContext(ctx, catalogStatement(name)); err != nil {
@@ -315,7 +312,7 @@ func (c *sqlCatalog) swapOne(ctx context.Context, tx *sql.Tx, s swap) error {
 		return err
 	}
 	if n, err := result.RowsAffected(); err != nil || n != 1 {
-		return errors.Join(&ConflictError{Table: s.name.String()}, err)
+		return errors.Join(&conflictError{table: s.name.String()}, err)
 	}
 	return nil
 }

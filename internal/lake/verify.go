@@ -168,7 +168,6 @@ func (v *Version) fetchFiles(ctx context.Context, t *table.Table, snapshotID int
 	return paths, nil
 }
 
-// fetch copies a file of the lake to a local path.
 func fetch(lakeFiles *files, name, to string) error {
 	r, err := lakeFiles.Open(name)
 	if err != nil {

@@ -82,7 +82,6 @@ func OpenVersion(ctx context.Context, wh *warehouse.Warehouse, run string) (*Ver
 	return v, nil
 }
 
-// add adds a table if the version has it.
 func (v *Version) add(s source) {
 	s.presentColumns = v.PresentColumns(s.schema, s.name.table, s.design.columns)
 	if len(s.presentColumns) > 0 {
@@ -161,7 +160,6 @@ func (v *Version) writeFile(ctx context.Context, s source, condition sqltext.SQL
 	return file, err
 }
 
-// columnNames returns a list of columns for SQL.
 func columnNames(columns []stream.Column) sqltext.SQL {
 	return sqltext.Join(columns, ", ", func(c stream.Column) string { return sqltext.Quote(c.Name) })
 }
