@@ -18,13 +18,11 @@ func CountEdits(known, misspelt string) (edits int, near bool) {
 }
 
 // FindNear returns the known words that are near to a misspelt word.
-func FindNear(known []string, misspelt string) (near []string) {
-	for _, word := range known {
-		if _, isNear := CountEdits(word, misspelt); isNear {
-			near = append(near, word)
-		}
-	}
-	return near
+func FindNear(known []string, misspelt string) []string {
+	return slices.DeleteFunc(slices.Clone(known), func(word string) bool {
+		_, near := CountEdits(word, misspelt)
+		return !near
+	})
 }
 
 // FindSuggestions returns the known words that are near to a misspelt word. If there are none

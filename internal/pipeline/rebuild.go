@@ -367,7 +367,11 @@ func (b *rebuild) completeLedgerLine(ctx context.Context) error {
 			return err
 		}
 	}
-	r.Error = "skipped damaged or missing files: " + strings.Join(lost, "; ")
+	cause := "skipped damaged or missing files: "
+	if len(b.Skipped) == 0 {
+		cause = "lost: "
+	}
+	r.Error = cause + strings.Join(lost, "; ")
 	line := *r
 	line.SnapshotAt = time.Time{} // meta.runs already contains this snapshot, in the row of its night
 	return load.WriteRun(ctx, b.draft, line)

@@ -272,6 +272,10 @@ func TestRebuildRequiresAcceptLoss(t *testing.T) {
 	if r.LostRun != newest || h.latest() != r.Manifest.RunID {
 		t.Errorf("the rebuild is %+v, want run %s lost", r, newest)
 	}
+	run := ledger.Find(mustValue(h.warehouse().Ledger.Runs()), r.Manifest.RunID)
+	if isSkipped := strings.HasPrefix(run.Error, "skipped damaged or missing files: "); isSkipped != (len(r.Skipped) > 0) || !strings.Contains(run.Error, "run "+newest) {
+		t.Errorf("the ledger has the error %q, want run %s and skipped files: %t", run.Error, newest, len(r.Skipped) > 0)
+	}
 }
 
 // TestRebuildSeries restores damaged and missing files of the series from the catalog.
