@@ -9,15 +9,12 @@ import (
 )
 
 // deduplicate keeps, for each key, the row with the highest seq. It deletes the other rows and
-// their items. readOnce means that no record was read twice.
-func (s *staging) deduplicate(ctx context.Context, st stream.Stream, readOnce bool) error {
+// their items.
+func (s *staging) deduplicate(ctx context.Context, st stream.Stream) error {
 	for _, t := range tablesOf(st) {
 		if len(t.Parents) > 0 && slices.Equal(t.Key[:len(t.Parents)], t.Parents) {
 			// The key contains the key of the parent, so a row is a duplicate only if its parent is a
 			// duplicate. Duplicate parents are deleted with their items.
-			continue
-		}
-		if readOnce && containsOnlyRecords(st, t) {
 			continue
 		}
 		table, key := s.tableWithRows(st.Name, t.Name), sqltext.Names(t.Key)

@@ -3,7 +3,6 @@ package load
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -29,8 +28,7 @@ func (s *staging) openFeed(ctx context.Context, target streamTable, schema *arro
 	if s.direct.has(target.table) {
 		database = catalogName
 	}
-	s.feedCount++
-	ins, err := newInserter(ctx, s.draft, fmt.Sprintf("feed%d", s.feedCount), database)
+	ins, err := newInserter(ctx, s.draft, target.stream+"."+target.table, database)
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"database/sql/driver"
 	"fmt"
 	"slices"
-	"sync"
 
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
@@ -13,16 +12,7 @@ import (
 
 // Findings stages rejects and drift, and writes tables of meta. Rejects are invalid values and records.
 // Drift is unknown fields and values, and values that were converted.
-type Findings struct {
-	staging *staging
-	mu      sync.Mutex
-	// driftRecords contains the records with drift that are not staged yet. Decoders report a few at a
-	// time, so an INSERT for each report would be slow.
-	driftRecords []stream.DriftRecord
-}
-
-// driftBatch is the number of records with drift that are staged together.
-const driftBatch = 8_192
+type Findings struct{ staging *staging }
 
 // indexedDrift is an element of [Summary.Drift] with its index.
 type indexedDrift struct {
@@ -40,17 +30,6 @@ func (f *Findings) AddRejects(ctx context.Context, rejects []stream.Reject) erro
 
 // AddDriftRecords stages records with drift.
 func (f *Findings) AddDriftRecords(ctx context.Context, records []stream.DriftRecord) error {
-	f.mu.Lock()
-	f.driftRecords = append(f.driftRecords, records...)
-	var fullBatch []stream.DriftRecord
-	if len(f.driftRecords) >= driftBatch {
-		fullBatch, f.driftRecords = f.driftRecords, nil
-	}
-	f.mu.Unlock()
-	return f.stageDriftRecords(ctx, fullBatch)
-}
-
-func (f *Findings) stageDriftRecords(ctx context.Context, records []stream.DriftRecord) error {
 	return appendRows(ctx, f.staging, "main", "drift_records", records, func(r stream.DriftRecord) []driver.Value {
 		return []driver.Value{int64(r.DriftIndex), r.Record}
 	})
@@ -67,9 +46,6 @@ func (f *Findings) countDrift(ctx context.Context, drift []stream.Drift) error {
 		return []driver.Value{int64(d.index), d.Table, d.Path, d.Kind, d.Sample, textOrNull(d.Key)}
 	})
 	if err != nil {
-		return err
-	}
-	if err := f.stageDriftRecords(ctx, f.driftRecords); err != nil {
 		return err
 	}
 	if err := f.staging.flush(ctx, allStreams); err != nil {

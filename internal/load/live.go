@@ -1,6 +1,10 @@
 package load
 
-import "placementsync/internal/stream"
+import (
+	"context"
+
+	"placementsync/internal/stream"
+)
 
 // Some details change without a change of their row in the list. These details are read again while
 // they are live, and after a webhook event about them.
@@ -32,13 +36,17 @@ func (p *Details) liveIDs(liveWith stream.LiveWith, days int) sqlText {
 		"profiles":  p.staging.knownRows("profiles", "id", "created_at", "updated_at")})
 }
 
-// idsWithEvents returns SQL that selects the ids of campaigns or articles that events name, with the time
+// lastEvents returns SQL that selects the ids of campaigns or articles that events name, with the time
 // of the last event. Most partners have no events. Without events, it returns a query without tables, because
 // DuckDB takes longer to plan the full query than to run all other statements of a small night.
-func (p *Details) idsWithEvents(liveWith stream.LiveWith, hasEvents bool) sqlText {
-	noIDs := liveSQL.Render("no_ids_with_events", nil)
-	if !hasEvents {
-		return noIDs
+func (p *Details) lastEvents(ctx context.Context, liveWith stream.LiveWith) (sqlText, error) {
+	noEvents := liveSQL.Render("no_ids_with_events", nil)
+	var hasEvents bool
+	err := queryRow(ctx, p.staging.draft, liveSQL.Render("has_events", values{
+		"status_events":  p.staging.knownRows("article_status_events", "event_id"),
+		"comment_events": p.staging.knownRows("article_comment_events", "event_id")})).Scan(&hasEvents)
+	if err != nil || !hasEvents {
+		return noEvents, err
 	}
 	statusEvents := p.staging.knownRows("article_status_events", "article_id", "campaign_id", "received_at")
 	ids := liveSQL.Render("articles_with_events", values{"status_events": statusEvents,
@@ -50,7 +58,7 @@ func (p *Details) idsWithEvents(liveWith stream.LiveWith, hasEvents bool) sqlTex
 		ids = liveSQL.Render("campaigns_with_events", values{"status_events": statusEvents, "articles_with_events": ids,
 			"articles": p.staging.knownRows("articles", "id", "campaign_id")})
 	default: // events name no profiles
-		return noIDs
+		return noEvents, nil
 	}
-	return liveSQL.Render("last_events", values{"ids_with_events": ids})
+	return liveSQL.Render("last_events", values{"ids_with_events": ids}), nil
 }

@@ -78,8 +78,7 @@ func writeTables(ctx context.Context, d *warehouse.Draft, defs map[string]stream
 		return err
 	}
 	threads := int(max(1, min(int64(d.Threads()), limit/threadBytes)))
-	previousThreads, err := setThreads(ctx, d, threads)
-	if err != nil {
+	if err := setThreads(ctx, d, threads); err != nil {
 		return err
 	}
 	for _, t := range tables {
@@ -87,8 +86,7 @@ func writeTables(ctx context.Context, d *warehouse.Draft, defs map[string]stream
 			return fmt.Errorf("%s: %w", t.Name, err)
 		}
 	}
-	_, err = setThreads(ctx, d, previousThreads)
-	return err
+	return setThreads(ctx, d, d.Threads())
 }
 
 func parquetFile(table string) string { return table + ".parquet" }

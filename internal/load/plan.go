@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"placementsync/internal/sqltext"
@@ -13,40 +12,7 @@ import (
 )
 
 // Details plans which details a night requests, and stages the outcomes of the requests.
-type Details struct {
-	staging *staging
-	facts   planFacts
-}
-
-// planFacts contains facts that the plans of all streams need. They are read once, because a subquery
-// for them would take longer than the rest of a plan.
-type planFacts struct {
-	once sync.Once
-	err  error
-	// nights are the times of the published nights, newest first.
-	nights []time.Time
-	// hasEvents is set when status or comment events are stored or staged.
-	hasEvents bool
-}
-
-// readFacts must not be called before the webhook events are staged.
-func (p *Details) readFacts(ctx context.Context) (*planFacts, error) {
-	f := &p.facts
-	f.once.Do(func() {
-		f.err = p.staging.draft.EachRow(ctx, []sqlText{planSQL.Render("earlier_nights", nil)}, func(scan func(...any) error) error {
-			var at time.Time
-			err := scan(&at)
-			f.nights = append(f.nights, at)
-			return err
-		})
-		if f.err == nil {
-			f.err = queryRow(ctx, p.staging.draft, liveSQL.Render("has_events", values{
-				"status_events":  p.staging.knownRows("article_status_events", "event_id"),
-				"comment_events": p.staging.knownRows("article_comment_events", "event_id")})).Scan(&f.hasEvents)
-		}
-	})
-	return f, f.err
-}
+type Details struct{ staging *staging }
 
 // Rereading selects the details that a night requests again.
 type Rereading struct {
@@ -106,7 +72,11 @@ func (p *Details) Plan(ctx context.Context, st stream.Stream, r Rereading, wasRe
 	if err := p.staging.flush(ctx, allStreams); err != nil {
 		return Plan{}, err
 	}
-	facts, err := p.readFacts(ctx)
+	nights, err := p.earlierNights(ctx)
+	if err != nil {
+		return Plan{}, fmt.Errorf("plan %s: %w", st.Name, err)
+	}
+	lastEvents, err := p.lastEvents(ctx, st.LiveWith)
 	if err != nil {
 		return Plan{}, fmt.Errorf("plan %s: %w", st.Name, err)
 	}
@@ -114,12 +84,12 @@ func (p *Details) Plan(ctx context.Context, st stream.Stream, r Rereading, wasRe
 		"event_priority": int(PriorityEvent), "live_priority": int(PriorityLive), "changed_priority": int(PriorityChanged),
 		"new_priority": int(PriorityNew), "settled_priority": int(PrioritySettled),
 		"nights": r.RecheckNights, "tonight": 0, "overdue_since": sqlText("NULL"), "live_ids": p.liveIDs(st.LiveWith, r.LiveDays),
-		"candidate_ids": p.candidateIDs(st), "fingerprints": p.fingerprints(st), "last_events": p.idsWithEvents(st.LiveWith, facts.hasEvents)}
+		"candidate_ids": p.candidateIDs(st), "fingerprints": p.fingerprints(st), "last_events": lastEvents}
 	if r.RecheckNights > 0 {
-		args["tonight"] = len(facts.nights) % r.RecheckNights
+		args["tonight"] = len(nights) % r.RecheckNights
 	}
-	if r.RecheckNights > 1 && len(facts.nights) > r.RecheckNights-2 {
-		args["overdue_since"] = facts.nights[r.RecheckNights-2]
+	if r.RecheckNights > 1 && len(nights) > r.RecheckNights-2 {
+		args["overdue_since"] = nights[r.RecheckNights-2]
 	}
 	return p.storePlan(ctx, st, planSQL.Render("create_plan", args))
 }
@@ -144,7 +114,7 @@ func (p *Details) storePlan(ctx context.Context, st stream.Stream, create sqlTex
 func (p *Details) countPlan(ctx context.Context, st stream.Stream) (Plan, error) {
 	var plan Plan
 	var oldest sql.NullTime
-	facts, err := p.readFacts(ctx)
+	nights, err := p.earlierNights(ctx)
 	if err == nil {
 		err = queryRow(ctx, p.staging.draft, planSQL.Render("count_plan", values{"plan": planTable(st.Name)})).
 			Scan(&plan.ToRequest, &plan.ToRecheck, &plan.Carried, &plan.Unread, &oldest)
@@ -154,13 +124,24 @@ func (p *Details) countPlan(ctx context.Context, st stream.Stream) (Plan, error)
 	}
 	if plan.Carried > 0 {
 		plan.MaxNights = 1
-		for _, night := range facts.nights {
+		for _, night := range nights {
 			if oldest.Valid && night.After(oldest.Time) {
 				plan.MaxNights++
 			}
 		}
 	}
 	return plan, nil
+}
+
+// earlierNights returns the times of the published nights, newest first.
+func (p *Details) earlierNights(ctx context.Context) (nights []time.Time, err error) {
+	err = p.staging.draft.EachRow(ctx, []sqlText{planSQL.Render("earlier_nights", nil)}, func(scan func(...any) error) error {
+		var at time.Time
+		err := scan(&at)
+		nights = append(nights, at)
+		return err
+	})
+	return nights, err
 }
 
 // requestsAll reports whether all details of a stream are requested. Only details with the rule

@@ -12,9 +12,8 @@ import (
 // Rows stages decoded rows. Add may be called from many goroutines.
 type Rows struct {
 	staging *staging
-	// skipping contains the streams for which SkipUnchanged was called. withStoredRows contains the
-	// streams for which addStoredRows was called.
-	skipping, withStoredRows nameSet
+	// withStoredRows contains the lists with unchanged records.
+	withStoredRows nameSet
 }
 
 // Add stages the batches of one table and releases them. It waits while DuckDB is busy, so that decoders
@@ -32,9 +31,8 @@ func ReleaseBatches(batches []arrow.RecordBatch) {
 }
 
 // Finish makes the staged rows of a stream visible to queries. It keeps only the latest copy of each
-// record. It deletes all staged rows of a carried stream. readOnce means that no record was read
-// twice. Finish then omits the search for duplicate records, which would take most of the time.
-func (r *Rows) Finish(ctx context.Context, st stream.Stream, coverage Coverage, readOnce bool) error {
+// record. It deletes all staged rows of a carried stream.
+func (r *Rows) Finish(ctx context.Context, st stream.Stream, coverage Coverage) error {
 	if err := r.staging.flush(ctx, st.Name); err != nil {
 		return err
 	}
@@ -46,8 +44,8 @@ func (r *Rows) Finish(ctx context.Context, st stream.Stream, coverage Coverage, 
 		}
 		err = r.staging.draft.Atomically(ctx, deletes)
 	} else {
-		err = r.staging.deduplicate(ctx, st, readOnce)
-		if err == nil && r.skipping.has(st.Name) {
+		err = r.staging.deduplicate(ctx, st)
+		if err == nil && FillsAlone(r.staging.streams, st) {
 			err = r.addStoredRows(ctx, st)
 		}
 	}

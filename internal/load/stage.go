@@ -38,7 +38,7 @@ func Open(ctx context.Context, d *warehouse.Draft, defs map[string]stream.Defini
 	if err != nil {
 		return nil, fmt.Errorf("open the stage: %w", err)
 	}
-	return &Stage{Rows: &Rows{staging: s}, Events: &Events{s}, Details: &Details{staging: s}, Findings: &Findings{staging: s}, staging: s}, nil
+	return &Stage{Rows: &Rows{staging: s}, Events: &Events{s}, Details: &Details{s}, Findings: &Findings{s}, staging: s}, nil
 }
 
 // Close closes the stage and removes its file. The draft stays open.
@@ -55,7 +55,7 @@ func (s *Stage) Merge(ctx context.Context, coverage map[string]Coverage, limits 
 	if err := m.staging.draft.LimitMemory(ctx, false); err != nil {
 		return nil, err
 	}
-	if _, err := setThreads(ctx, m.staging.draft, m.staging.threads); err != nil {
+	if err := setThreads(ctx, m.staging.draft, m.staging.draft.Threads()); err != nil {
 		return nil, err
 	}
 	if err := m.createDesired(ctx); err != nil {

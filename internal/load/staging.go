@@ -24,19 +24,14 @@ const stageFile = "stage.duckdb"
 type staging struct {
 	streamSet
 	draft *warehouse.Draft
-	// threads is the number of DuckDB threads before the stage was opened. Rows are loaded with one
-	// thread, and Merge restores this number.
-	threads int
 	// direct contains the tables of main that are filled directly.
 	direct nameSet
 	// shared is the inserter of all tables without a feed.
 	shared *inserter
 
 	mu sync.Mutex // guards the fields below
-	// feeds contains the open feeds. feedCount counts all feeds that were opened. It makes the names of
-	// the views unique.
-	feeds     map[streamTable]*feed
-	feedCount int
+	// feeds contains the open feeds.
+	feeds map[streamTable]*feed
 	// feedErr joins the errors of feeds. The rows of a failed feed are lost, so the stage cannot be
 	// merged.
 	feedErr error
@@ -56,7 +51,9 @@ func openStaging(ctx context.Context, d *warehouse.Draft, streams streamSet) (*s
 		err = d.LimitMemory(ctx, true)
 	}
 	if err == nil {
-		s.threads, err = setThreads(ctx, d, 1)
+		// Several tables are still filled at the same time, because each statement also runs on the thread of
+		// its caller. With two threads, a first night would take 50 % more CPU time.
+		err = setThreads(ctx, d, 1)
 	}
 	if err == nil {
 		s.shared, err = newInserter(ctx, d, "batch", stageName)
@@ -189,13 +186,6 @@ func (s *staging) close(ctx context.Context) error {
 	return errors.Join(err, os.RemoveAll(path), os.RemoveAll(path+".wal"))
 }
 
-// setThreads sets the number of DuckDB's threads and returns the previous number. Rows are loaded with
-// one thread. Several tables are still filled at the same time, because each statement also runs on the
-// thread of its caller. With two threads, a first night would take 50 % more CPU time.
-func setThreads(ctx context.Context, d *warehouse.Draft, threads int) (previous int, err error) {
-	err = queryRow(ctx, d, stageSQL.Render("thread_count", nil)).Scan(&previous)
-	if err != nil || previous == threads {
-		return previous, err
-	}
-	return previous, d.Exec(ctx, stageSQL.Render("set_threads", values{"threads": threads}))
+func setThreads(ctx context.Context, d *warehouse.Draft, threads int) error {
+	return d.Exec(ctx, stageSQL.Render("set_threads", values{"threads": threads}))
 }

@@ -33,12 +33,13 @@ func queryRow(ctx context.Context, d *warehouse.Draft, query sqlText) *sql.Row {
 // queryTexts returns the rows of a query with one text column.
 func queryTexts(ctx context.Context, d *warehouse.Draft, query sqlText) ([]string, error) {
 	var texts []string
-	return texts, d.EachRow(ctx, []sqlText{query}, func(scan func(...any) error) error {
+	err := d.EachRow(ctx, []sqlText{query}, func(scan func(...any) error) error {
 		var text string
 		err := scan(&text)
 		texts = append(texts, text)
 		return err
 	})
+	return texts, err
 }
 
 // queryMap returns the rows of queries with two columns as a map: the first column, a text, is the key,

@@ -24,18 +24,18 @@ func FillsAlone(streams []stream.Stream, st stream.Stream) bool {
 // unchangedColumns are the columns of [stream.UnchangedTable], which contains the keys of unchanged records.
 const unchangedColumns sqlText = "id VARCHAR, " + stream.Seq + " UBIGINT"
 
-// SkipUnchanged must be called if only the keys of a stream's unchanged records are staged. Finish then adds
-// the stored rows of these records.
-func (r *Rows) SkipUnchanged(st stream.Stream) { r.skipping.add(st.Name) }
-
 // addStoredRows adds the stored rows of unchanged records to the staged rows. If a record was read several
 // times, the last copy counts.
 func (r *Rows) addStoredRows(ctx context.Context, st stream.Stream) error {
+	stagedUnchanged := stagedTable(st.Name, stream.UnchangedTable)
+	if hasUnchanged, err := hasRows(ctx, r.staging.draft, stagedUnchanged); err != nil || !hasUnchanged {
+		return err
+	}
 	root, unchanged, candidates := stagedTable(st.Name, st.Root().Name), unchangedTable(st.Name), candidatesTable(st.Name)
 	main := catalogName + "." + mainTable(st.Root().Name)
 	key := sqltext.Name(st.Root().Key[0])
 	statements := []sqlText{
-		storedRowsSQL.Render("create_unchanged", values{"unchanged": unchanged, "staged_unchanged": stagedTable(st.Name, stream.UnchangedTable)}),
+		storedRowsSQL.Render("create_unchanged", values{"unchanged": unchanged, "staged_unchanged": stagedUnchanged}),
 		storedRowsSQL.Render("find_outdated", values{"root": root, "unchanged": unchanged, "key": key}),
 	}
 	for _, t := range tablesOf(st) {

@@ -38,9 +38,6 @@ func TestSkippedRecordsWithoutDuplicatesKeepTheirRows(t *testing.T) {
 	must(t, err)
 	h.skippedKeys = `{"id":"a","seq":1}`
 	inputs := wholeList(listing("b", "b2", 12, 2), price("b", 1, "8", 15, 2))
-	list := inputs["product_listings"]
-	list.readOnce = true
-	inputs["product_listings"] = list
 	h.beforeMerge = func(_ *load.Stage, d *warehouse.Draft) {
 		staged := queryDraft(t, d, `SELECT id, name, price.unit_amount::INTEGER, l.row_hash, l.seq FROM stage.product_listings.product_listings l
 			LEFT JOIN stage.product_listings.product_listing_prices price ON product_listing_id = id AND price.seq = l.seq ORDER BY ALL`)

@@ -1,7 +1,6 @@
 package load
 
 import (
-	"slices"
 	"strings"
 
 	"placementsync/internal/sqltext"
@@ -62,11 +61,6 @@ func enclosingTable(st stream.Stream, t stream.Table) stream.Table {
 // isInside reports whether rows of outer contain rows of inner.
 func isInside(inner, outer stream.Table) bool {
 	return outer.At == "" || strings.HasPrefix(inner.At, outer.At+".")
-}
-
-// containsOnlyRecords reports whether a table contains only whole records, and no nested items.
-func containsOnlyRecords(st stream.Stream, t stream.Table) bool {
-	return t.Name == st.Root().Name && !slices.ContainsFunc(st.Tables[1:], func(o stream.Table) bool { return o.Name == t.Name })
 }
 
 // recordKey returns the column of a table that contains the key of the record.

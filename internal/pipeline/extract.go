@@ -236,8 +236,7 @@ func (f *finisher) finishStream(ctx context.Context, result unfinishedResult) er
 		}
 	}
 	if err == nil {
-		hasNoCopies := !result.stream.IsDetail() && result.distinct > 0 && result.distinct == result.sink.records.Load()
-		err = n.stage.Rows.Finish(ctx, result.stream, result.coverage, hasNoCopies)
+		err = n.stage.Rows.Finish(ctx, result.stream, result.coverage)
 	}
 	if err != nil {
 		return err

@@ -34,10 +34,7 @@ const minRecallRecords = 1_000
 func (k *sink) loadEntries() {
 	n := k.night
 	entries, err := n.readEntries(k.stream.Name, n.draft.Previous)
-	switch {
-	case err == nil:
-		n.stage.Rows.SkipUnchanged(k.stream)
-	case !errors.Is(err, fs.ErrNotExist):
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		n.cfg.Log.Warn("unchanged records cannot be skipped: all records are decoded", "stream", k.stream.Name, "error", err)
 	}
 	memory := transform.NewMemory(n.seedOf(k.stream), entries)

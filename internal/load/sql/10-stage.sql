@@ -41,9 +41,6 @@ DROP VIEW {view}
 DROP VIEW IF EXISTS {view};
 COMMIT
 
--- name: thread_count
-SELECT current_setting('threads')
-
 -- name: set_threads
 SET GLOBAL threads = {threads}
 
