@@ -111,7 +111,7 @@ func (p *Plan) planStreams(cfg Config, wh *warehouse.Warehouse) error {
 	if n := len(runs); n > 0 && len(runs[n-1].Losses) > 0 {
 		p.StoppedRun = &runs[n-1]
 	}
-	p.LastNight, _ = lastPublishedNight(runs)
+	p.LastNight = lastPublishedNight(runs)
 	for _, s := range cfg.Streams {
 		if s.IsEvents() {
 			continue // events need no requests
@@ -128,14 +128,14 @@ func (p *Plan) planStreams(cfg Config, wh *warehouse.Warehouse) error {
 	return nil
 }
 
-// lastPublishedNight returns the newest night with a snapshot.
-func lastPublishedNight(runs []ledger.Run) (last ledger.Run, ok bool) {
+// lastPublishedNight returns the newest night with a snapshot, or a run without an id.
+func lastPublishedNight(runs []ledger.Run) ledger.Run {
 	for _, r := range slices.Backward(runs) {
 		if r.IsNight() && !r.SnapshotAt.IsZero() {
-			return r, true
+			return r
 		}
 	}
-	return last, false
+	return ledger.Run{}
 }
 
 // lastRequests returns how many requests a stream took when it was last read, or -1 if it was

@@ -7,7 +7,6 @@ import (
 
 	"placementsync/internal/fetch"
 	"placementsync/internal/load"
-	"placementsync/internal/plural"
 	"placementsync/internal/stream"
 )
 
@@ -130,31 +129,4 @@ func addDetails(earlier, later fetch.Details) fetch.Details {
 		sum.Reason = sum.DescribeResponses(sum.RequestedIDs)
 	}
 	return sum
-}
-
-// PartError means that some ids of a stream could not be read. The stored rows of these ids are kept.
-type PartError struct {
-	Stream            string
-	Failed, Requested int
-	First             error
-}
-
-func (e *PartError) Error() string {
-	return fmt.Sprintf("read %s: %d of %s failed; their stored rows are kept; first error: %v", e.Stream, e.Failed, plural.Count(e.Requested, "id"), e.First)
-}
-
-// Unwrap returns the error of the first failed id.
-func (e *PartError) Unwrap() error { return e.First }
-
-// NotFoundError means that the service returned 404 for ids that a list contains, and can hardly have deleted
-// so many records since the list was read. The rows of these ids are kept.
-type NotFoundError struct {
-	Stream          string
-	Kept, Requested int64
-}
-
-func (e *NotFoundError) Error() string { return "read " + e.Stream + ": " + e.describe() }
-
-func (e *NotFoundError) describe() string {
-	return fmt.Sprintf("%d of %s returned 404 although a list contains them; their rows are kept", e.Kept, plural.Count(e.Requested, "id"))
 }

@@ -28,10 +28,8 @@ type reader struct {
 	// streamLimit is the time from began after which no further detail of the current stream
 	// is requested. 0 means no limit.
 	streamLimit time.Duration
-	// lastNight is the last night with a snapshot. lastLeftUnread is set if this night left ids unread.
-	// readLastNight sets these fields.
-	lastNight                    ledger.Run
-	hasLastNight, lastLeftUnread bool
+	// lastNight is the last night with a snapshot. It has no id before readLastNight and in a first night.
+	lastNight ledger.Run
 	// finished is filled by the finisher, and can be read after waitFinished.
 	finished results
 }
@@ -117,7 +115,7 @@ func (r *reader) isWanted(result *streamResult) bool {
 	}
 	result.evidence.Reason = reason
 	if reason == "" && !s.IsDetail() && !s.IsEvents() && !r.canRead(s, r.listParam(s)) {
-		result.failure = r.unreadErr(s, 0, 0) // a list has no ids
+		result.failure = r.unreadErr(0, 0)
 		result.evidence.Reason = result.failure.Error()
 		return false
 	}

@@ -152,7 +152,8 @@ func (finished results) gradeDetails(r *streamResult, d fetch.Details) {
 		r.evidence.Grade = fetch.Skipped
 	}
 	if d.Failed > 0 {
-		r.failure = &PartError{Stream: r.stream.Name, Failed: d.Failed, Requested: d.RequestedIDs, First: d.FirstFailure}
+		r.failure = fmt.Errorf("read %s: %d of %s failed; their stored rows are kept; first error: %w",
+			r.stream.Name, d.Failed, plural.Count(d.RequestedIDs, "id"), d.FirstFailure)
 		r.evidence.Reason = r.failure.Error()
 	}
 }
@@ -188,8 +189,8 @@ func (r *streamResult) gradeNotFound() {
 	if r.notFound == 0 {
 		return
 	}
-	err := &NotFoundError{r.stream.Name, r.notFound, r.requested}
-	r.evidence.Reason += "; " + err.describe()
+	problem := fmt.Sprintf("%d of %s returned 404 although a list contains them; their rows are kept", r.notFound, plural.Count(r.requested, "id"))
+	r.evidence.Reason += "; " + problem
 	if r.notFound <= ordinaryNotFound || r.notFound*100 <= r.requested*ordinaryPercent {
 		r.evidence.Grade = fetch.WorseGrade(r.evidence.Grade, fetch.Repaired)
 		return
@@ -197,7 +198,7 @@ func (r *streamResult) gradeNotFound() {
 	r.evidence.Grade = fetch.WorseGrade(r.evidence.Grade, fetch.BestEffort)
 	r.missed += r.notFound
 	if r.failure == nil {
-		r.failure = err
+		r.failure = fmt.Errorf("read %s: %s", r.stream.Name, problem)
 	}
 }
 

@@ -235,8 +235,8 @@ func TestReadLastNight(t *testing.T) {
 			}
 		}
 		reader := &reader{night: r.night}
-		if err := reader.readLastNight(); err != nil || reader.hasLastNight != c.hasLastNight || reader.lastLeftUnread != c.lastLeftUnread {
-			t.Errorf("%s: has a last night %v, the last night left ids unread %v, want %v, %v: %v", name, reader.hasLastNight, reader.lastLeftUnread, c.hasLastNight, c.lastLeftUnread, err)
+		if err := reader.readLastNight(); err != nil || (reader.lastNight.ID != "") != c.hasLastNight || reader.lastLeftUnread() != c.lastLeftUnread {
+			t.Errorf("%s: has a last night %v, the last night left ids unread %v, want %v, %v: %v", name, reader.lastNight.ID != "", reader.lastLeftUnread(), c.hasLastNight, c.lastLeftUnread, err)
 		}
 	}
 }

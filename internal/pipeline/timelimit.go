@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,26 +19,17 @@ import (
 // requested. Requests in progress end normally, and the night merges and publishes the records that were
 // read. Unread lists and ids keep their rows, and the next night plans to read them.
 
-// UnreadError means that the time of a night ended before a stream was read completely. Unread records
-// keep their stored rows.
-type UnreadError struct {
-	Stream string
-	// Unread of Planned ids were not read. Both are 0 for a list.
-	Unread, Planned int64
-	// Limit is Config.MaxDuration. It is 0 for a replay, which reads only the responses of an earlier
-	// run.
-	Limit time.Duration
-}
-
-func (e *UnreadError) Error() string {
-	when := "within run.max_duration (" + formatDuration(e.Limit) + ")"
-	if e.Limit == 0 {
+// unreadErr returns the error for a stream that this run had no time for: unread of planned ids were not
+// read. Both are 0 for a list.
+func (r *reader) unreadErr(unread, planned int64) error {
+	when := "within run.max_duration (" + formatDuration(r.night.cfg.MaxDuration) + ")"
+	if !r.night.mode.usesNetwork() {
 		when = "by the run that is replayed"
 	}
-	if e.Planned == 0 {
-		return "the list was not read " + when + "; its stored rows are kept"
+	if planned == 0 {
+		return errors.New("the list was not read " + when + "; its stored rows are kept")
 	}
-	return fmt.Sprintf("%s of %s %s were not read %s", plural.Number(e.Unread), plural.Number(e.Planned), plural.Noun(e.Planned, "id"), when)
+	return fmt.Errorf("%s of %s %s were not read %s", plural.Number(unread), plural.Number(planned), plural.Noun(planned, "id"), when)
 }
 
 // formatDuration formats a duration without zero minutes and seconds: 6h, not 6h0m0s.
@@ -71,7 +63,7 @@ func timeLeft(limit, elapsed, listsEnded time.Duration, isDetail, hasReserve boo
 // sends no requests.
 func (r *reader) isTimeOver(isDetail bool) bool {
 	elapsed := time.Since(r.began)
-	left, hasLimit := timeLeft(r.night.cfg.MaxDuration, elapsed, r.listsEnded, isDetail, r.lastLeftUnread)
+	left, hasLimit := timeLeft(r.night.cfg.MaxDuration, elapsed, r.listsEnded, isDetail, r.lastLeftUnread())
 	return !r.night.mode.usesNetwork() || hasLimit && left <= 0 || isDetail && r.streamLimit > 0 && elapsed >= r.streamLimit
 }
 
@@ -81,8 +73,7 @@ func (r *reader) canRead(s stream.Stream, param string) bool {
 	return !r.isTimeOver(s.IsDetail()) || r.client.HasLanded(s, param)
 }
 
-// readLastNight sets r.lastNight, r.hasLastNight and r.lastLeftUnread from the ledger. It does nothing without
-// a time limit, and for runs that are not nights.
+// readLastNight does nothing without a time limit, and for runs that are not nights.
 func (r *reader) readLastNight() error {
 	if r.night.cfg.MaxDuration == 0 || r.night.mode.kind != ledger.Night {
 		return nil
@@ -91,10 +82,13 @@ func (r *reader) readLastNight() error {
 	if err != nil {
 		return err
 	}
-	r.lastNight, r.hasLastNight = lastPublishedNight(runs)
-	unread, _ := r.lastNight.Unread()
-	r.lastLeftUnread = unread > 0
+	r.lastNight = lastPublishedNight(runs)
 	return nil
+}
+
+func (r *reader) lastLeftUnread() bool {
+	unread, _ := r.lastNight.Unread()
+	return unread > 0
 }
 
 // unreadListsFirst moves the unread lists of the last night to the front, followed by the other lists.
@@ -117,15 +111,6 @@ func unreadListsFirst(streams []stream.Stream, lastNight ledger.Run) []stream.St
 	return ordered
 }
 
-// unreadErr returns the error for a list, or for ids of a stream, that this night had no time for.
-func (r *reader) unreadErr(s stream.Stream, unread, planned int64) *UnreadError {
-	e := &UnreadError{Stream: s.Name, Unread: unread, Planned: planned, Limit: r.night.cfg.MaxDuration}
-	if !r.night.mode.usesNetwork() {
-		e.Limit = 0
-	}
-	return e
-}
-
 // gradeUnread grades a stream of details if the night did not request all ids.
 func (r *reader) gradeUnread(ctx context.Context, result *streamResult) error {
 	plan, err := r.night.stage.Details.MarkUnread(ctx, result.stream)
@@ -136,7 +121,7 @@ func (r *reader) gradeUnread(ctx context.Context, result *streamResult) error {
 	if result.unread == 0 {
 		return nil
 	}
-	unreadErr := r.unreadErr(result.stream, plan.Unread, plan.ToRequest+plan.Unread)
+	unreadErr := r.unreadErr(plan.Unread, plan.ToRequest+plan.Unread)
 	reason := unreadErr.Error()
 	if result.failure != nil {
 		reason = result.failure.Error() + "; " + reason
@@ -185,10 +170,10 @@ func (finished results) forecast(pace int64) (nights int64) {
 //   - If the last night left ids unread and made no progress (NightsLeft is 0), the rounds are: details
 //     that were never read, details that were read longest ago, changed details, new details.
 //   - Otherwise the rounds are: changed details, new details.
-func firstRounds(lastNight ledger.Run, hasLastNight bool, details Details) []load.Priority {
+func firstRounds(lastNight ledger.Run, details Details) []load.Priority {
 	unread, _ := lastNight.Unread()
 	switch {
-	case hasLastNight && unread == 0 && details != AllDetails:
+	case lastNight.ID != "" && unread == 0 && details != AllDetails:
 		return nil // each round would plan every stream again
 	case unread > 0 && lastNight.NightsLeft == 0:
 		return []load.Priority{load.NeverRead, load.OldestFirst, load.PriorityChanged, load.PriorityNew}
@@ -204,7 +189,7 @@ func (r *reader) readFirstRounds(ctx context.Context) (map[string]*unfinishedRes
 	if n.cfg.MaxDuration == 0 || n.mode.kind != ledger.Night {
 		return partlyRead, nil
 	}
-	for _, upTo := range firstRounds(r.lastNight, r.hasLastNight, n.cfg.Details) {
+	for _, upTo := range firstRounds(r.lastNight, n.cfg.Details) {
 		for i, s := range n.cfg.Streams {
 			if !s.IsDetail() || r.isTimeOver(s.IsDetail()) || upTo == load.PriorityChanged && s.LiveWith == 0 {
 				continue
@@ -218,7 +203,7 @@ func (r *reader) readFirstRounds(ctx context.Context) (map[string]*unfinishedRes
 			}
 			if upTo == load.NeverRead || upTo == load.OldestFirst {
 				elapsed := time.Since(r.began)
-				left, _ := timeLeft(n.cfg.MaxDuration, elapsed, r.listsEnded, true, r.lastLeftUnread)
+				left, _ := timeLeft(n.cfg.MaxDuration, elapsed, r.listsEnded, true, r.lastLeftUnread())
 				r.streamLimit = elapsed + left/time.Duration(len(n.cfg.Streams)-i)
 			}
 			err := r.readStream(ctx, result, upTo)

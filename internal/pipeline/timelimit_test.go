@@ -71,24 +71,23 @@ func TestIsTimeOver(t *testing.T) {
 // TestFirstRounds checks the rounds after nights that read all ids, left ids, or made no progress.
 func TestFirstRounds(t *testing.T) {
 	run := func(unread, nightsLeft int64) ledger.Run {
-		return ledger.Run{NightsLeft: nightsLeft, Streams: []ledger.Stream{{Stream: "a"}, {Stream: "b", Unread: unread}}}
+		return ledger.Run{ID: "last", NightsLeft: nightsLeft, Streams: []ledger.Stream{{Stream: "a"}, {Stream: "b", Unread: unread}}}
 	}
 	changedFirst := []load.Priority{load.PriorityChanged, load.PriorityNew}
 	neverReadFirst := []load.Priority{load.NeverRead, load.OldestFirst, load.PriorityChanged, load.PriorityNew}
 	for name, c := range map[string]struct {
-		lastNight    ledger.Run
-		hasLastNight bool
-		details      Details
-		want         []load.Priority
+		lastNight ledger.Run
+		details   Details
+		want      []load.Priority
 	}{
-		"the first night":                             {ledger.Run{}, false, ChangedDetails, changedFirst},
-		"the last night read all ids":                 {run(0, 0), true, ChangedDetails, nil},
-		"all details are requested":                   {run(0, 0), true, AllDetails, changedFirst},
-		"one id is unread":                            {run(1, 1), true, ChangedDetails, changedFirst},
-		"one id is unread, without progress":          {run(1, 0), true, ChangedDetails, neverReadFirst},
-		"all details are requested, without progress": {run(9, 0), true, AllDetails, neverReadFirst},
+		"the first night":                             {ledger.Run{}, ChangedDetails, changedFirst},
+		"the last night read all ids":                 {run(0, 0), ChangedDetails, nil},
+		"all details are requested":                   {run(0, 0), AllDetails, changedFirst},
+		"one id is unread":                            {run(1, 1), ChangedDetails, changedFirst},
+		"one id is unread, without progress":          {run(1, 0), ChangedDetails, neverReadFirst},
+		"all details are requested, without progress": {run(9, 0), AllDetails, neverReadFirst},
 	} {
-		if got := firstRounds(c.lastNight, c.hasLastNight, c.details); !slices.Equal(got, c.want) {
+		if got := firstRounds(c.lastNight, c.details); !slices.Equal(got, c.want) {
 			t.Errorf("%s: got %v, want %v", name, got, c.want)
 		}
 	}
@@ -160,13 +159,18 @@ func TestUnreadErrorMessages(t *testing.T) {
 			t.Errorf("%d ns is formatted as %q, want %q", d, got, want)
 		}
 	}
-	for e, want := range map[UnreadError]string{
-		{Limit: time.Hour}: "the list was not read within run.max_duration (1h); its stored rows are kept",
-		{}:                 "the list was not read by the run that is replayed; its stored rows are kept",
-		{Unread: 1, Planned: 1, Limit: time.Hour}: "1 of 1 id were not read within run.max_duration (1h)",
-		{Unread: 1200, Planned: 1300, Limit: 0}:   "1,200 of 1,300 ids were not read by the run that is replayed",
+	for _, c := range []struct {
+		kind            string
+		unread, planned int64
+		want            string
+	}{
+		{ledger.Night, 0, 0, "the list was not read within run.max_duration (1h); its stored rows are kept"},
+		{ledger.Replay, 0, 0, "the list was not read by the run that is replayed; its stored rows are kept"},
+		{ledger.Night, 1, 1, "1 of 1 id were not read within run.max_duration (1h)"},
+		{ledger.Replay, 1200, 1300, "1,200 of 1,300 ids were not read by the run that is replayed"},
 	} {
-		if got := e.Error(); got != want {
+		r := &reader{night: &night{cfg: Config{MaxDuration: time.Hour}, mode: runMode{kind: c.kind}}}
+		if got, want := r.unreadErr(c.unread, c.planned).Error(), c.want; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
