@@ -73,15 +73,13 @@ func (e *OtherWarehouseError) Error() string {
 		"restore it with \"placementsync rebuild --from\", or set another prefix for this warehouse", e.Address, e.Run)
 }
 
-// job is the state of a call of Run.
 type job struct {
 	Config
 	mu     sync.Mutex
 	result Result
 	// stored are the objects in the bucket, by name.
 	stored map[string]object.Object
-	// files are the files of the backup.
-	files []checksum.FileSum
+	files  []checksum.FileSum
 }
 
 // Run brings the backup up to date. After an error the bucket contains its earlier backups,
@@ -325,7 +323,6 @@ func (j *job) sendFrom(ctx context.Context, path string, want checksum.FileSum) 
 	return "", nil
 }
 
-// isStored reports whether the bucket has the content of a file.
 func (j *job) isStored(f checksum.FileSum) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -86,7 +86,6 @@ func DescribeProblems(problems []Problem) string {
 	return strings.Join(clauses, "; ")
 }
 
-// describe returns the clause for all names that share the problem.
 func (p Problem) describe(names []string) string {
 	one, several := "is", "are"
 	if p.Standing == NotRead {

@@ -85,7 +85,6 @@ func listRows(detail stream.Stream) sqlText {
 		"param": sqltext.Name(detail.Param), "kept": keptDetails(detail)})
 }
 
-// keptDetails returns SQL that selects the ids of a detail stream whose rows in main are kept.
 func keptDetails(detail stream.Stream) sqlText {
 	return desiredSQL.Render("kept_details", values{"param": sqltext.Name(detail.Param), "main": mainTable(detail.Root().Name),
 		"plan": planTable(detail.Name), "requested": requestedTable(detail.Name)})
@@ -106,13 +105,11 @@ func joinedRowHash(def stream.Definition) sqlText {
 	return desiredSQL.Render("joined_row_hash", values{"parts": parts})
 }
 
-// mergedExtra contains the merged unknown fields of a record.
 type mergedExtra struct{ id, extra string }
 
 // extraColumns are the columns of an [extraTable].
 const extraColumns sqlText = "id VARCHAR, extra VARCHAR"
 
-// extraBatch is the number of merged records that are staged together.
 const extraBatch = 4096
 
 // mergeExtras merges unknown fields in Go, because DuckDB's JSON functions turn numbers

@@ -14,12 +14,6 @@ import (
 // Drift is unknown fields and values, and values that were converted.
 type Findings struct{ staging *staging }
 
-// indexedDrift is an element of [Summary.Drift] with its index.
-type indexedDrift struct {
-	index int
-	stream.Drift
-}
-
 // AddRejects stages rejected values and records.
 func (f *Findings) AddRejects(ctx context.Context, rejects []stream.Reject) error {
 	return appendRows(ctx, f.staging, "main", "rejects", rejects, func(r stream.Reject) []driver.Value {
@@ -35,15 +29,11 @@ func (f *Findings) AddDriftRecords(ctx context.Context, records []stream.DriftRe
 	})
 }
 
-// countDrift stages the drift of a night, and counts the records with each unknown field, unknown value or
-// conversion.
 func (f *Findings) countDrift(ctx context.Context, drift []stream.Drift) error {
-	indexed := make([]indexedDrift, len(drift))
-	for i, d := range drift {
-		indexed[i] = indexedDrift{i, d}
-	}
-	err := appendRows(ctx, f.staging, "main", "drift", indexed, func(d indexedDrift) []driver.Value {
-		return []driver.Value{int64(d.index), d.Table, d.Path, d.Kind, d.Sample, textOrNull(d.Key)}
+	index := int64(-1)
+	err := appendRows(ctx, f.staging, "main", "drift", drift, func(d stream.Drift) []driver.Value {
+		index++
+		return []driver.Value{index, d.Table, d.Path, d.Kind, d.Sample, textOrNull(d.Key)}
 	})
 	if err != nil {
 		return err

@@ -48,7 +48,6 @@ func (e *MassDeleteError) Error() string {
 	return fmt.Sprintf("merge the tables: %s; nothing was published; readers keep the last snapshot; %s", ledger.DescribeLosses(e.Losses), advice)
 }
 
-// checkLosses compares the deletions of each table with the limits.
 func (m *merge) checkLosses(ctx context.Context, changes []Change) error {
 	var losses []ledger.Loss
 	for i, t := range stream.Tables(m.staging.streams) {

@@ -49,8 +49,7 @@ func newInserter(ctx context.Context, d *warehouse.Draft, view, database string)
 	return ins, nil
 }
 
-// insert registers batches as a view, and runs a statement that copies the rows of the view into a
-// table.
+// insert registers batches as a view, and runs a statement that reads the view.
 func (ins *inserter) insert(ctx context.Context, statement sqlText, batches []arrow.RecordBatch) error {
 	return ins.inOpenTransaction(ctx, func() error {
 		reader, err := array.NewRecordReader(batches[0].Schema(), batches)
@@ -67,7 +66,6 @@ func (ins *inserter) insert(ctx context.Context, statement sqlText, batches []ar
 	})
 }
 
-// inOpenTransaction calls write in the open transaction. If no transaction is open, it begins a transaction.
 func (ins *inserter) inOpenTransaction(ctx context.Context, write func() error) (err error) {
 	ins.mu.Lock()
 	defer ins.mu.Unlock()

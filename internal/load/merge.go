@@ -19,11 +19,8 @@ type Change struct {
 	New, Changed, Gone int64
 }
 
-// merge applies the staged rows to main.
 type merge struct {
 	staging  *staging
-	rows     *Rows
-	details  *Details
 	coverage map[string]Coverage
 	limits   Limits
 }
@@ -74,9 +71,21 @@ func (m *merge) findChangedKeysSQL(t stream.Table, isEmpty bool) sqlText {
 	for i, k := range columns {
 		keys[i] = compareSQL.Render("compared_key", values{"column": sqltext.Name(k)})
 	}
-	stored, desired := m.rows.storedAndDesired(t)
+	stored, desired := m.storedAndDesired(t)
 	return compareSQL.Render("compare", values{"changed_keys": changedKeysTable(t.Name), "keys": sqltext.JoinSQL(keys, ", "),
 		"stored": stored, "desired": desired, "same_key": joinOn("m.", "f.", t.Key), "scope": m.scope(t)})
+}
+
+// storedAndDesired returns SQL for the stored and the desired rows of a table, without the rows of records
+// that are known to be unchanged.
+func (m *merge) storedAndDesired(t stream.Table) (stored, desired sqlText) {
+	streams := stream.FilledBy(m.staging.streams, t.Name)
+	if len(streams) != 1 || !m.staging.withStoredRows.has(streams[0]) {
+		return mainTable(t.Name), desiredTable(t.Name)
+	}
+	st, _ := stream.Find(m.staging.streams, streams[0])
+	return storedRowsSQL.Render("candidate_rows", values{"main": mainTable(t.Name),
+		"candidates": candidatesTable(st.Name), "record_key": recordKey(st, t)}), readRowsTable(st.Name, t.Name)
 }
 
 // write writes all tables in one transaction. In a small night, several hundred commits would
@@ -98,7 +107,7 @@ func (m *merge) write(ctx context.Context, changes []Change) error {
 		if err := m.writeDeletions(ctx, tx, changes); err != nil {
 			return err
 		}
-		return m.details.store(ctx, tx, m.coverage)
+		return m.storeDetails(ctx, tx)
 	})
 	if err != nil {
 		return err
@@ -106,8 +115,6 @@ func (m *merge) write(ctx context.Context, changes []Change) error {
 	return m.staging.endDirect(ctx)
 }
 
-// writeTable moves changed and deleted rows to past, and inserts new versions and new rows.
-// It does not touch a table without changes.
 func (m *merge) writeTable(ctx context.Context, tx *sql.Tx, t stream.Table, c *Change) error {
 	key, columns, changed := sqltext.Names(t.Key), allColumns(m.staging.defs[t.Name]), changedKeysTable(t.Name)
 	if c.Changed+c.Gone > 0 {
@@ -120,7 +127,7 @@ func (m *merge) writeTable(ctx context.Context, tx *sql.Tx, t stream.Table, c *C
 		}
 	}
 	if !m.staging.direct.has(t.Name) && (c.Before == 0 || c.New+c.Changed > 0) {
-		_, desired := m.rows.storedAndDesired(t)
+		_, desired := m.storedAndDesired(t)
 		args := values{"main": mainTable(t.Name), "columns": columns, "now": m.staging.draft.At, "desired": desired}
 		insert := mergeSQL.Render("insert_all", args)
 		if c.Before > 0 {
@@ -141,7 +148,6 @@ func (m *merge) writeTable(ctx context.Context, tx *sql.Tx, t stream.Table, c *C
 	return nil
 }
 
-// writeDeletions stores the key and the evidence of every deleted record.
 func (m *merge) writeDeletions(ctx context.Context, tx *sql.Tx, changes []Change) error {
 	for i, t := range stream.Tables(m.staging.streams) {
 		streams, detail := m.staging.sources(t.Name)
@@ -153,6 +159,27 @@ func (m *merge) writeDeletions(ctx context.Context, tx *sql.Tx, changes []Change
 			"key": sqltext.Names(t.Key), "evidence": m.evidence(t, streams), "changed_keys": changedKeysTable(t.Name)}))
 		if err != nil {
 			return fmt.Errorf("write the deletions of %s: %w", t.Name, err)
+		}
+	}
+	return nil
+}
+
+// storeDetails writes the fingerprint of each answered detail into meta.details, for the plan of the next
+// night. It marks missed details, because the next night must request them again. It runs statements
+// for each stream: a single statement for all streams would exceed a small memory limit.
+func (m *merge) storeDetails(ctx context.Context, tx *sql.Tx) error {
+	for _, st := range m.staging.streams {
+		if !st.IsDetail() || m.coverage[st.Name] == Carried {
+			continue
+		}
+		requested, at := requestedTable(st.Name), m.staging.draft.At
+		err := executeIn(ctx, tx,
+			mergeSQL.Render("forget_details", values{"stream": st.Name, "requested": requested}),
+			mergeSQL.Render("mark_missed_details", values{"now": at, "stream": st.Name, "requested": requested}),
+			mergeSQL.Render("write_details", values{"stream": st.Name, "run": m.staging.draft.Run, "now": at,
+				"plan": planTable(st.Name), "requested": requested}))
+		if err != nil {
+			return fmt.Errorf("store the details of %s: %w", st.Name, err)
 		}
 	}
 	return nil
@@ -190,7 +217,6 @@ func (m *merge) requestedDetails(t stream.Table) stream.Stream {
 	return stream.Stream{}
 }
 
-// inTransaction runs do in a transaction, and commits the transaction if do returns no error.
 func inTransaction(ctx context.Context, d *warehouse.Draft, do func(tx *sql.Tx) error) error {
 	tx, err := d.DB.BeginTx(ctx, nil)
 	if err != nil {

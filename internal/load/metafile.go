@@ -80,14 +80,12 @@ func writeMetaFile(ctx context.Context, d *warehouse.Draft, base string, metaDef
 		values{"rows": sqltext.JoinSQL(parts, " UNION ALL BY NAME "), "file": filepath.Join(d.Dir, warehouse.MetaFile)}))
 }
 
-// pastDefinition returns the definition of a table of past.
 func pastDefinition(d *warehouse.Draft, t stream.Table) stream.Definition {
 	def := d.Definition(t.Name)
 	def.Columns = slices.Concat(def.Columns, stream.SystemColumns(), stream.ClosedColumns())
 	return def
 }
 
-// columnsBefore returns the columns of the tables of meta and past in the attached catalog "before".
 func columnsBefore(ctx context.Context, d *warehouse.Draft) (map[string][]string, error) {
 	columnsByTable := map[string][]string{}
 	return columnsByTable, d.EachRow(ctx, []sqlText{metaFileSQL.Render("columns_before", nil)}, func(scan func(...any) error) error {
@@ -152,7 +150,7 @@ func RestorePast(ctx context.Context, d *warehouse.Draft, tables []stream.Table,
 	for _, t := range tables {
 		untilOf[t.Name] = until
 	}
-	return restoreRows(ctx, d, tables, files, untilOf, func(_ stream.Table, insert sqlText) []sqlText { return []sqlText{insert} })
+	return restoreRows(ctx, d, tables, files, untilOf, false)
 }
 
 // MergePast adds the remaining files of an incomplete chain to a past that was built by comparing
@@ -160,20 +158,12 @@ func RestorePast(ctx context.Context, d *warehouse.Draft, tables []stream.Table,
 // same row version in past, because the end of the row in the file is exact. If two row versions of a key
 // would overlap, the earlier one ends when the later one begins.
 func MergePast(ctx context.Context, d *warehouse.Draft, tables []stream.Table, files []string, until map[string]time.Time) error {
-	return restoreRows(ctx, d, tables, files, until, func(t stream.Table, insert sqlText) []sqlText {
-		past, version := pastTable(t.Name), append([]string{stream.ValidFrom}, t.Key...)
-		return []sqlText{
-			rebuildSQL.Render("drop_known_past", values{"past": past, "same_version": joinOn("p.", "r.", version)}),
-			insert,
-			rebuildSQL.Render("end_at_next", values{"past": past, "main": mainTable(t.Name), "key": sqltext.Names(t.Key), "same_version": joinOn("p.", "n.", version)}),
-		}
-	})
+	return restoreRows(ctx, d, tables, files, until, true)
 }
 
-// restoreRows reads the rows of each table of past from files, and runs the statements that statementsFor
-// returns for the table. insert inserts the rows that were read, and must be one of these statements.
-func restoreRows(ctx context.Context, d *warehouse.Draft, tables []stream.Table, files []string, until map[string]time.Time,
-	statementsFor func(t stream.Table, insert sqlText) []sqlText) error {
+// restoreRows inserts the rows of each table of past from files. isComputed means that past contains rows with
+// computed ends.
+func restoreRows(ctx context.Context, d *warehouse.Draft, tables []stream.Table, files []string, until map[string]time.Time, isComputed bool) error {
 	if len(files) == 0 {
 		return nil
 	}
@@ -190,8 +180,16 @@ func restoreRows(ctx context.Context, d *warehouse.Draft, tables []stream.Table,
 		typed := sqltext.Join(def.Columns, ", ", func(c stream.Column) sqlText {
 			return rebuildSQL.Render("past_value", values{"column": c.Name, "type": sqlText(c.Type), "name": sqltext.Name(c.Name)})
 		})
+		past, version := pastTable(t.Name), append([]string{stream.ValidFrom}, t.Key...)
 		statements := []sqlText{rebuildSQL.Render("read_past", values{"values": typed, "files": source, "name": pastPrefix + t.Name, "until": until[t.Name]})}
-		statements = append(statements, statementsFor(t, rebuildSQL.Render("insert_past", values{"past": pastTable(t.Name), "columns": allColumns(def)}))...)
+		if isComputed {
+			statements = append(statements, rebuildSQL.Render("drop_known_past", values{"past": past, "same_version": joinOn("p.", "r.", version)}))
+		}
+		statements = append(statements, rebuildSQL.Render("insert_past", values{"past": past, "columns": allColumns(def)}))
+		if isComputed {
+			statements = append(statements, rebuildSQL.Render("end_at_next", values{"past": past, "main": mainTable(t.Name),
+				"key": sqltext.Names(t.Key), "same_version": joinOn("p.", "n.", version)}))
+		}
 		if err := d.Atomically(ctx, append(statements, rebuildSQL.Render("drop_read_past", nil))); err != nil {
 			return fmt.Errorf("restore past of %s: %w", t.Name, err)
 		}

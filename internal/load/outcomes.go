@@ -2,7 +2,6 @@ package load
 
 import (
 	"context"
-	"database/sql"
 	"database/sql/driver"
 	"fmt"
 	"iter"
@@ -151,25 +150,4 @@ func (p *Details) KnownIDs(ctx context.Context, st stream.Stream) (map[string]bo
 		return nil, fmt.Errorf("list the known ids of %s: %w", st.Name, err)
 	}
 	return known, nil
-}
-
-// store writes the fingerprint of each answered detail into meta.details, for the plan of the next
-// night. It marks missed details, because the next night must request them again. It runs statements
-// for each stream: a single statement for all streams would exceed a small memory limit.
-func (p *Details) store(ctx context.Context, tx *sql.Tx, coverage map[string]Coverage) error {
-	for _, st := range p.staging.streams {
-		if !st.IsDetail() || coverage[st.Name] == Carried {
-			continue
-		}
-		requested, at := requestedTable(st.Name), p.staging.draft.At
-		err := executeIn(ctx, tx,
-			mergeSQL.Render("forget_details", values{"stream": st.Name, "requested": requested}),
-			mergeSQL.Render("mark_missed_details", values{"now": at, "stream": st.Name, "requested": requested}),
-			mergeSQL.Render("write_details", values{"stream": st.Name, "run": p.staging.draft.Run, "now": at,
-				"plan": planTable(st.Name), "requested": requested}))
-		if err != nil {
-			return fmt.Errorf("store the details of %s: %w", st.Name, err)
-		}
-	}
-	return nil
 }

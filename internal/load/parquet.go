@@ -14,7 +14,6 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// countTables counts the rows of tables of main in one statement.
 func countTables(ctx context.Context, d *warehouse.Draft, tables ...stream.Table) (map[string]int64, error) {
 	counts := make([]sqlText, len(tables))
 	for i, t := range tables {

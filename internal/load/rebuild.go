@@ -44,7 +44,6 @@ func ApplySnapshot(ctx context.Context, d *warehouse.Draft, tables []stream.Tabl
 	return nil
 }
 
-// columnsOf returns the columns of a table or a file.
 func columnsOf(ctx context.Context, d *warehouse.Draft, source sqlText) ([]string, error) {
 	rows, err := d.DB.QueryContext(ctx, string(rebuildSQL.Render("columns_of", values{"source": source})))
 	if err != nil {

@@ -10,11 +10,7 @@ import (
 )
 
 // Rows stages decoded rows. Add may be called from many goroutines.
-type Rows struct {
-	staging *staging
-	// withStoredRows contains the lists with unchanged records.
-	withStoredRows nameSet
-}
+type Rows struct{ staging *staging }
 
 // Add stages the batches of one table and releases them. It waits while DuckDB is busy, so that decoders
 // do not fill the memory.
@@ -53,16 +49,4 @@ func (r *Rows) Finish(ctx context.Context, st stream.Stream, coverage Coverage) 
 		return fmt.Errorf("finish the staged rows of %s: %w", st.Name, err)
 	}
 	return nil
-}
-
-// storedAndDesired returns SQL for the stored and the desired rows of a table, without the rows of records
-// that are known to be unchanged.
-func (r *Rows) storedAndDesired(t stream.Table) (stored, desired sqlText) {
-	streams := stream.FilledBy(r.staging.streams, t.Name)
-	if len(streams) != 1 || !r.withStoredRows.has(streams[0]) {
-		return mainTable(t.Name), desiredTable(t.Name)
-	}
-	st, _ := stream.Find(r.staging.streams, streams[0])
-	return storedRowsSQL.Render("candidate_rows", values{"main": mainTable(t.Name),
-		"candidates": candidatesTable(st.Name), "record_key": recordKey(st, t)}), readRowsTable(st.Name, t.Name)
 }

@@ -38,7 +38,7 @@ func Open(ctx context.Context, d *warehouse.Draft, defs map[string]stream.Defini
 	if err != nil {
 		return nil, fmt.Errorf("open the stage: %w", err)
 	}
-	return &Stage{Rows: &Rows{staging: s}, Events: &Events{s}, Details: &Details{s}, Findings: &Findings{s}, staging: s}, nil
+	return &Stage{Rows: &Rows{s}, Events: &Events{s}, Details: &Details{s}, Findings: &Findings{s}, staging: s}, nil
 }
 
 // Close closes the stage and removes its file. The draft stays open.
@@ -48,7 +48,7 @@ func (s *Stage) Close(ctx context.Context) error { return s.staging.close(ctx) }
 // inserts new rows and new row versions. Before it writes, it checks the limits. If deletions exceed the
 // limits, it returns a *MassDeleteError.
 func (s *Stage) Merge(ctx context.Context, coverage map[string]Coverage, limits Limits) ([]Change, error) {
-	m := &merge{staging: s.staging, rows: s.Rows, details: s.Details, coverage: coverage, limits: limits}
+	m := &merge{staging: s.staging, coverage: coverage, limits: limits}
 	if err := m.staging.flush(ctx, allStreams); err != nil {
 		return nil, err
 	}

@@ -26,6 +26,8 @@ type staging struct {
 	draft *warehouse.Draft
 	// direct contains the tables of main that are filled directly.
 	direct nameSet
+	// withStoredRows contains the lists with unchanged records, whose stored rows were added.
+	withStoredRows nameSet
 	// shared is the inserter of all tables without a feed.
 	shared *inserter
 
@@ -39,7 +41,6 @@ type staging struct {
 	directDecided map[string]bool
 }
 
-// streamTable is a table that a stream fills.
 type streamTable struct{ stream, table string }
 
 // openStaging attaches the file of the stage to a draft. For each stream and each of its tables, it
@@ -155,7 +156,6 @@ func (s *staging) flush(ctx context.Context, streamName string) error {
 	return nil
 }
 
-// closeFeeds closes the feeds of a stream, or of allStreams, and waits until their rows are inserted.
 func (s *staging) closeFeeds(streamName string) error {
 	closing := map[streamTable]*feed{}
 	for target, f := range s.feeds {

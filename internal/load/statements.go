@@ -16,7 +16,6 @@ type (
 	sqlText = sqltext.SQL
 )
 
-// executeIn runs statements in an open transaction.
 func executeIn(ctx context.Context, tx *sql.Tx, statements ...sqlText) error {
 	for _, s := range statements {
 		if _, err := tx.ExecContext(ctx, string(s)); err != nil {
@@ -30,7 +29,6 @@ func queryRow(ctx context.Context, d *warehouse.Draft, query sqlText) *sql.Row {
 	return d.DB.QueryRowContext(ctx, string(query))
 }
 
-// queryTexts returns the rows of a query with one text column.
 func queryTexts(ctx context.Context, d *warehouse.Draft, query sqlText) ([]string, error) {
 	var texts []string
 	err := d.EachRow(ctx, []sqlText{query}, func(scan func(...any) error) error {
@@ -66,14 +64,12 @@ func queryTextSet(ctx context.Context, d *warehouse.Draft, query sqlText) (map[s
 
 func unionAll(queries []sqlText) sqlText { return sqltext.JoinSQL(queries, " UNION ALL ") }
 
-// prefixed lists columns, each with a prefix such as "m.".
 func prefixed(prefix string, names []string) sqlText {
 	return sqltext.Join(names, ", ", func(name string) string { return prefix + sqltext.Quote(name) })
 }
 
 func allColumns(def stream.Definition) sqlText { return dictionary.ColumnNames("", def) }
 
-// joinOn returns the condition that the key columns with prefix a equal the key columns with prefix b.
 func joinOn(a, b string, key []string) sqlText {
 	parts := make([]string, len(key))
 	for i, k := range key {

@@ -58,7 +58,7 @@ func (r *Rows) addStoredRows(ctx context.Context, st stream.Stream) error {
 	if err := r.staging.draft.Exec(ctx, statements...); err != nil {
 		return err
 	}
-	r.withStoredRows.add(st.Name)
+	r.staging.withStoredRows.add(st.Name)
 	var missing int64
 	err := queryRow(ctx, r.staging.draft, storedRowsSQL.Render("missing_records", values{"unchanged": unchanged, "candidates": candidates, "main": main})).Scan(&missing)
 	if err == nil && missing != 0 {

@@ -58,7 +58,6 @@ func enclosingTable(st stream.Stream, t stream.Table) stream.Table {
 	return closest
 }
 
-// isInside reports whether rows of outer contain rows of inner.
 func isInside(inner, outer stream.Table) bool {
 	return outer.At == "" || strings.HasPrefix(inner.At, outer.At+".")
 }

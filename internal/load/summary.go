@@ -40,11 +40,12 @@ func (f *Findings) WriteSummary(ctx context.Context, s Summary) error {
 		if err := executeIn(ctx, tx, metaSQL.Render("update_drift", args), metaSQL.Render("insert_drift", args)); err != nil {
 			return fmt.Errorf("write the drift: %w", err)
 		}
-		tables := newMetaRows("tables", "run_id", "table_name", "rows", "rows_new", "rows_changed", "rows_gone")
+		var tables []any
 		for _, c := range s.Changes {
-			tables.add(f.staging.draft.Run, c.Table, c.After, c.New, c.Changed, c.Gone)
+			tables = append(tables, f.staging.draft.Run, c.Table, c.After, c.New, c.Changed, c.Gone)
 		}
-		if err := tables.insert(ctx, tx); err != nil {
+		err := insertMeta(ctx, tx, "tables", []string{"run_id", "table_name", "rows", "rows_new", "rows_changed", "rows_gone"}, tables)
+		if err != nil {
 			return err
 		}
 		for _, r := range s.Ledger {
@@ -70,12 +71,12 @@ func (f *Findings) WriteSummary(ctx context.Context, s Summary) error {
 // in meta, because [Findings.WriteSummary] removes them.
 func WriteChecks(ctx context.Context, d *warehouse.Draft, results []ledger.CheckResult) error {
 	return inTransaction(ctx, d, func(tx *sql.Tx) error {
-		rows := newMetaRows("checks", "run_id", "check_name", "severity", "outcome", "reason", "rows", "sample", "seconds")
+		var checks []any
 		for _, c := range results {
-			rows.add(d.Run, c.Name, c.Severity, string(c.Outcome), nullIf(c.Reason == "", c.Reason), c.Rows,
+			checks = append(checks, d.Run, c.Name, c.Severity, string(c.Outcome), nullIf(c.Reason == "", c.Reason), c.Rows,
 				nullIf(len(c.Sample) == 0, string(c.Sample)), c.Seconds)
 		}
-		return rows.insert(ctx, tx)
+		return insertMeta(ctx, tx, "checks", []string{"run_id", "check_name", "severity", "outcome", "reason", "rows", "sample", "seconds"}, checks)
 	})
 }
 
@@ -88,54 +89,45 @@ func writeRun(ctx context.Context, tx *sql.Tx, r ledger.Run) error {
 	if err := executeIn(ctx, tx, metaSQL.Render("forget_run", values{"run": r.ID})); err != nil {
 		return fmt.Errorf("write run %s: %w", r.ID, err)
 	}
-	runs := newMetaRows("runs", "run_id", "kind", "started_at", "ended_at", "snapshot_at", "outcome", "exit_code",
+	runColumns := []string{"run_id", "kind", "started_at", "ended_at", "snapshot_at", "outcome", "exit_code",
 		"requests", "bytes", "retries", "throttled_seconds", "rows", "rows_new", "rows_changed", "rows_gone",
-		"program_version", "error")
-	runs.add(r.ID, cmp.Or(r.Kind, ledger.Night), r.StartedAt, nullIf(r.EndedAt.IsZero(), r.EndedAt),
+		"program_version", "error"}
+	err := insertMeta(ctx, tx, "runs", runColumns, []any{r.ID, cmp.Or(r.Kind, ledger.Night), r.StartedAt, nullIf(r.EndedAt.IsZero(), r.EndedAt),
 		nullIf(r.SnapshotAt.IsZero(), r.SnapshotAt), r.Outcome, nullIf(r.ExitCode < 0, int64(r.ExitCode)),
 		r.Requests, r.Bytes, r.Retries, r.ThrottledSeconds, r.Rows, r.New, r.Changed, r.Gone, r.Program,
-		nullIf(r.Error == "", r.Error))
-	streams := newMetaRows("streams", "run_id", "stream", "grade", "reason", "pages", "requests", "passes",
-		"total_first", "total_last", "distinct_ids", "repeated_ids", "rows", "rows_old", "fetched", "carried", "rechecked", "failed", "unread", "age_since")
-	requests := newMetaRows("requests", "run_id", "stream", "requests", "bytes", "retries", "rate_limited",
-		"latency_p50_ms", "latency_p95_ms", "latency_max_ms", "rate_wait_seconds", "retry_after_seconds", "rate_used", "landed")
+		nullIf(r.Error == "", r.Error)})
+	if err != nil {
+		return err
+	}
+	streamColumns := []string{"run_id", "stream", "grade", "reason", "pages", "requests", "passes",
+		"total_first", "total_last", "distinct_ids", "repeated_ids", "rows", "rows_old", "fetched", "carried", "rechecked", "failed", "unread", "age_since"}
+	requestColumns := []string{"run_id", "stream", "requests", "bytes", "retries", "rate_limited",
+		"latency_p50_ms", "latency_p95_ms", "latency_max_ms", "rate_wait_seconds", "retry_after_seconds", "rate_used", "landed"}
+	var streams, requests []any
 	for _, st := range r.Streams {
-		streams.add(r.ID, st.Stream, st.Grade, nullIf(st.Reason == "", st.Reason), st.Pages, st.Requests, st.Passes,
+		streams = append(streams, r.ID, st.Stream, st.Grade, nullIf(st.Reason == "", st.Reason), st.Pages, st.Requests, st.Passes,
 			nullIf(st.TotalFirst < 0, st.TotalFirst), nullIf(st.TotalLast < 0, st.TotalLast), st.Distinct, st.Repeated, st.Rows, st.RowsOld,
 			st.Fetched, st.Carried, st.Rechecked, st.Failed, st.Unread, nullIf(st.AgeSince.IsZero(), st.AgeSince))
-		requests.add(r.ID, st.Stream, st.Requests, st.Bytes, st.Retries, st.RateLimited, st.LatencyP50, st.LatencyP95, st.LatencyMax,
+		requests = append(requests, r.ID, st.Stream, st.Requests, st.Bytes, st.Retries, st.RateLimited, st.LatencyP50, st.LatencyP95, st.LatencyMax,
 			st.RateWaitSeconds, st.RetryAfterSeconds, st.RateUsed, st.Landed)
 	}
-	for _, rows := range []metaRows{runs, streams, requests} {
-		if err := rows.insert(ctx, tx); err != nil {
-			return err
-		}
+	if err := insertMeta(ctx, tx, "streams", streamColumns, streams); err != nil {
+		return err
 	}
-	return nil
+	return insertMeta(ctx, tx, "requests", requestColumns, requests)
 }
 
-// metaRows collects rows of a table of meta for one INSERT. In a small night, a statement for
-// each row would take longer than the merge.
-type metaRows struct {
-	table  string
-	cols   []string
-	values []any
-}
-
-func newMetaRows(table string, cols ...string) metaRows { return metaRows{table: table, cols: cols} }
-
-func (m *metaRows) add(values ...any) { m.values = append(m.values, values...) }
-
-func (m *metaRows) insert(ctx context.Context, tx *sql.Tx) error {
-	count := len(m.values) / len(m.cols)
-	if count == 0 {
+// insertMeta inserts rows into a table of meta. cells contains the values of all rows. In a small night, a
+// statement for each row would take longer than the merge.
+func insertMeta(ctx context.Context, tx *sql.Tx, table string, columns []string, cells []any) error {
+	if len(cells) == 0 {
 		return nil
 	}
-	row := "(" + strings.TrimSuffix(strings.Repeat("?, ", len(m.cols)), ", ") + ")"
-	statement := metaSQL.Render("insert_values", values{"table": metaTable(m.table), "columns": sqltext.Names(m.cols),
-		"rows": sqlText(strings.TrimSuffix(strings.Repeat(row+", ", count), ", "))})
-	if _, err := tx.ExecContext(ctx, string(statement), m.values...); err != nil {
-		return fmt.Errorf("write meta.%s: %w", m.table, err)
+	row := "(" + strings.TrimSuffix(strings.Repeat("?, ", len(columns)), ", ") + ")"
+	statement := metaSQL.Render("insert_values", values{"table": metaTable(table), "columns": sqltext.Names(columns),
+		"rows": sqlText(strings.TrimSuffix(strings.Repeat(row+", ", len(cells)/len(columns)), ", "))})
+	if _, err := tx.ExecContext(ctx, string(statement), cells...); err != nil {
+		return fmt.Errorf("write meta.%s: %w", table, err)
 	}
 	return nil
 }

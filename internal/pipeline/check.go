@@ -102,7 +102,6 @@ func (p Plan) TooFull() bool {
 	return p.FreeBytes < max(minBytes, p.NeedBytes/2)
 }
 
-// planStreams sets StoppedRun, LastNight, Streams, Requests and NeverRead.
 func (p *Plan) planStreams(cfg Config, wh *warehouse.Warehouse) error {
 	runs, err := wh.Ledger.Runs()
 	if err != nil {

@@ -31,7 +31,6 @@ const batchBytes = 32 << 20
 // night, because no other stream could be loaded either.
 var errStage = errors.New("stage rows")
 
-// markStageErr marks an error of the warehouse. It returns nil for nil.
 func markStageErr(err error) error {
 	if err == nil {
 		return nil
@@ -143,8 +142,7 @@ func (k *sink) flushDecoders(ctx context.Context, decoders ...*decoder) error {
 	return err
 }
 
-// stageRows stages the rows of decoders table by table. For a small stream this is mostly one
-// statement per table.
+// stageRows stages the rows table by table. For a small stream this is mostly one statement per table.
 func (k *sink) stageRows(ctx context.Context, decoders []*decoder) error {
 	var err error
 	var tables []string
@@ -178,8 +176,7 @@ func (k *sink) stageRows(ctx context.Context, decoders []*decoder) error {
 	return err
 }
 
-// flushAll stages the rows of all decoders. If rows could not be staged before, it returns the
-// earlier errors and stages nothing.
+// flushAll stages the rows of all decoders, unless rows could not be staged before.
 func (k *sink) flushAll(ctx context.Context) error {
 	if k.stagingErr != nil {
 		return k.stagingErr
@@ -187,8 +184,6 @@ func (k *sink) flushAll(ctx context.Context) error {
 	return k.flushDecoders(ctx, k.decoders...)
 }
 
-// stageFindings adds the drift of a decoder to the drift of the night, and stages its
-// rejects.
 func (k *sink) stageFindings(ctx context.Context, findings transform.Findings) error {
 	k.rejects.Add(int64(len(findings.Rejects)))
 	if err := k.night.stage.Findings.AddDriftRecords(ctx, k.night.drift.addFindings(findings)); err != nil {

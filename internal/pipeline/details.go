@@ -77,8 +77,7 @@ func (r *reader) readDetails(ctx context.Context, result *unfinishedResult, upTo
 	return markStageErr(err)
 }
 
-// planDetails decides which details are read in this run. It is called in each round, because the records
-// of the previous round may contain new ids.
+// planDetails is called in each round, because the records of the previous round may contain new ids.
 func (r *reader) planDetails(ctx context.Context, s stream.Stream) (load.Plan, error) {
 	n := r.night
 	if n.mode.isRefresh() {
@@ -107,7 +106,6 @@ func (r *reader) doubtEmptyObjects(ctx context.Context, s stream.Stream, d *fetc
 	return nil
 }
 
-// addDetails adds the results of two rounds of a stream. The grade is the worse of both grades.
 func addDetails(earlier, later fetch.Details) fetch.Details {
 	sum := later
 	if fetch.WorseGrade(sum.Grade, earlier.Grade) != sum.Grade {

@@ -24,7 +24,7 @@ type driftKey struct{ table, path, kind string }
 
 func newDriftCollector() *driftCollector { return &driftCollector{indexOf: map[driftKey]int{}} }
 
-// addFindings adds the drift that one decoder found. It returns the records with drift.
+// addFindings returns the records with drift.
 func (c *driftCollector) addFindings(findings transform.Findings) []stream.DriftRecord {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -38,8 +38,8 @@ func (c *driftCollector) addFindings(findings transform.Findings) []stream.Drift
 	return findings.DriftRecords
 }
 
-// addDrift returns the index of a drift in c.drifts. If c.drifts does not contain it,
-// it is added. If c.drifts is full, all new paths of one table and kind get one common element.
+// addDrift returns the index of a drift in c.drifts. If c.drifts is full, all new paths of one table and kind get
+// one common element.
 func (c *driftCollector) addDrift(d transform.Drift) int {
 	key := driftKey{d.Table, d.Path, d.Kind}
 	i, ok := c.indexOf[key]

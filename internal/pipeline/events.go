@@ -100,8 +100,7 @@ func (n *night) newEventRoutes() (map[string]eventRoute, error) {
 	return routes, nil
 }
 
-// stageEvents stages the new events of a batch as rows of their streams and of
-// meta.webhook_events. Only the first delivery of an event counts.
+// Only the first delivery of an event counts.
 func (n *night) stageEvents(ctx context.Context, batch []stream.Event, routes map[string]eventRoute) error {
 	if len(batch) == 0 {
 		return nil

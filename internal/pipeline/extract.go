@@ -152,7 +152,6 @@ func (r *reader) readStream(ctx context.Context, result *unfinishedResult, upTo 
 	return nil
 }
 
-// listParam returns the parameter in the path of a list, or "" if the path has no parameter.
 func (r *reader) listParam(s stream.Stream) string {
 	if strings.Contains(s.Path, "{team_id}") {
 		return r.token.TeamID
@@ -180,7 +179,6 @@ type finisher struct {
 	err error
 }
 
-// run finishes streams until the queue is closed. It calls end after an error that ends the night.
 func (f *finisher) run(ctx context.Context, end context.CancelCauseFunc) {
 	defer close(f.ended)
 	for result := range f.queue {
@@ -193,7 +191,6 @@ func (f *finisher) run(ctx context.Context, end context.CancelCauseFunc) {
 	}
 }
 
-// waitFinished waits until all queued streams are finished.
 func (f *finisher) waitFinished() error {
 	f.unfinished.Wait()
 	return f.err
@@ -205,8 +202,6 @@ func (f *finisher) close() error {
 	return f.err
 }
 
-// finishStream stages the remaining rows of a stream and completes its result. A stream that was not
-// requested keeps its rows.
 func (f *finisher) finishStream(ctx context.Context, result unfinishedResult) error {
 	n, began := f.reader.night, time.Now()
 	var err error
@@ -252,8 +247,6 @@ func (f *finisher) finishStream(ctx context.Context, result unfinishedResult) er
 	return nil
 }
 
-// logStream logs the result of a stream. The level is info for chosen streams and for event streams with
-// rows. In a refresh and for all other streams it is debug.
 func (f *finisher) logStream(ctx context.Context, result unfinishedResult) {
 	n, level, message := f.reader.night, slog.LevelInfo, "stream read"
 	standing, reason := ledger.StandingOf(string(result.evidence.Grade)), result.evidence.Reason

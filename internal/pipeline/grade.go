@@ -52,7 +52,6 @@ func (finished results) wasRead(name string) bool {
 	return slices.ContainsFunc(finished, func(r streamResult) bool { return r.stream.Name == name && r.coverage != load.Carried })
 }
 
-// coverage returns how much of each stream was read, by name.
 func (finished results) coverage() map[string]load.Coverage {
 	coverage := map[string]load.Coverage{}
 	for _, r := range finished {

@@ -9,7 +9,6 @@ import (
 // Details selects the details that a night reads.
 type Details string
 
-// The values of Details.
 const (
 	ChangedDetails Details = "changed" // by the rules of their streams
 	AllDetails     Details = "all"
@@ -30,21 +29,17 @@ type runMode struct {
 	replayedRun, base string
 }
 
-// usesNetwork reports whether the run uses the network.
 func (m runMode) usesNetwork() bool { return m.kind != ledger.Replay }
 
 // isResumable reports whether the next run can resume this run, if this run does not publish.
 func (m runMode) isResumable() bool { return m.kind == ledger.Night && !m.dryRun }
 
-// isRefresh reports whether the run reads only its targets and the events. It keeps all other rows
-// of the last snapshot.
 func (m runMode) isRefresh() bool { return m.kind == ledger.Refresh }
 
 // keepsGrade reports whether a stream keeps its grade and age if it is not read. It is true in a refresh,
 // except for events.
 func (m runMode) keepsGrade(s stream.Stream) bool { return m.isRefresh() && !s.IsEvents() }
 
-// targetIDs returns the ids that a refresh reads from a stream.
 func (m runMode) targetIDs(s stream.Stream) []string {
 	switch s.LiveWith {
 	case stream.LiveWithArticle:
@@ -55,7 +50,6 @@ func (m runMode) targetIDs(s stream.Stream) []string {
 	return nil
 }
 
-// stopConsequence describes the consequence of a stop of this run.
 func (m runMode) stopConsequence() string {
 	switch {
 	case m.isRefresh():

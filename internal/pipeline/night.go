@@ -43,12 +43,10 @@ type Config struct {
 	// LiveDays is the number of days for which a detail is live after its record changed.
 	// Settled details are read again within Recheck nights. A Recheck of 0 means never.
 	LiveDays, Recheck int
-	// BatchRows is the number of rows after which a decoder stages its rows. Defaults to 8,192,
-	// which loads fastest. It does not change the result.
+	// BatchRows is the number of rows after which a decoder stages its rows. Defaults to 8,192.
 	BatchRows int
-	// MinRecallRecords is the minimum length of a list whose unchanged records the next night
-	// skips. A shorter list is decoded in full. Defaults to 1,000. It does not change the
-	// result.
+	// MinRecallRecords is the minimum length of a list whose unchanged records the next night skips. Defaults
+	// to 1,000.
 	MinRecallRecords int
 	// TeamID is the team of the partner. Defaults to the team of the token.
 	TeamID string
@@ -68,8 +66,7 @@ type Config struct {
 	AcceptLoss bool
 	// DryRun reads the streams, checks the limits and merges, but does not publish.
 	DryRun bool
-	// FinishCommit means that a merge is completed and published even if ctx ends after the
-	// merge began. Otherwise the merge is cancelled.
+	// FinishCommit completes and publishes a merge even if ctx ends after the merge began.
 	FinishCommit bool
 	// ResumeMaxAge is the maximum age of an unpublished run that is resumed. Its landed
 	// responses are used and not requested again. 0 means never.
@@ -137,7 +134,6 @@ func (n *night) faultPoint(name string) error {
 	return n.wh.Folder.Disk().CallStep(name)
 }
 
-// open creates the draft and its stage.
 func (n *night) open(ctx context.Context) (err error) {
 	if n.mode.usesNetwork() {
 		n.draft, err = n.wh.Begin(ctx, n.run.ID, n.run.SnapshotAt)
@@ -174,7 +170,6 @@ func (n *night) closeStage(ctx context.Context) error {
 	return stage.Close(context.WithoutCancel(ctx))
 }
 
-// runner executes a run, from taking the lock to writing the ledger line.
 type runner struct {
 	night *night
 	lock  *warehouse.Lock
@@ -206,7 +201,6 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	return r.finishRun(ctx, res, err)
 }
 
-// snapshotTime returns the snapshot time of a run that starts now.
 func snapshotTime(cfg Config) time.Time { return cfg.Now().UTC().Truncate(time.Microsecond) }
 
 // startRun takes the lock, and chooses the id of a run that builds the snapshot of the given
@@ -303,7 +297,6 @@ func errorsBesideStop(err, cause error) (others []string) {
 	return others
 }
 
-// Unwrap returns the cause of the stop and all errors of the run.
 func (e *stoppedError) Unwrap() []error { return []error{e.cause, e.err} }
 
 // logIfPublished returns err if the run was not published. If it was published, logIfPublished logs err
@@ -320,7 +313,6 @@ func warnIncomplete(log *slog.Logger, run string, err error) {
 	log.Warn("published, but a later step failed; the next run completes it", "run", run, "error", err)
 }
 
-// inOrder calls the steps until one of them fails.
 func inOrder(steps ...func() error) error {
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -330,8 +322,6 @@ func inOrder(steps ...func() error) error {
 	return nil
 }
 
-// execute reads all streams and publishes them. A replay reads from a landing, all other runs read from
-// the service.
 func (r *runner) execute(ctx context.Context) (res Result, err error) {
 	n := r.night
 	began := time.Now()
@@ -367,8 +357,6 @@ func (r *runner) execute(ctx context.Context) (res Result, err error) {
 	return r.publishWithRereads(ctx)
 }
 
-// readAndPublish reads all streams into a new stage, merges it into a new draft and publishes
-// the draft.
 func (r *runner) readAndPublish(ctx context.Context) (res Result, err error) {
 	n := r.night
 	defer func() { err = errors.Join(err, n.close(ctx)) }()

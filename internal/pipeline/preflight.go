@@ -22,13 +22,11 @@ type Token struct {
 // tokenPath is the path of the first request (spec 2.1, spec 5).
 const tokenPath = "/auth/token"
 
-// describeRights describes the rights of a token, for the unfinished-run file.
 func (t Token) describeRights() string {
 	return fmt.Sprintf("%s team=%s scopes=%s", t.Type, t.TeamID, strings.Join(slices.Sorted(slices.Values(t.Scopes)), ","))
 }
 
-// checkToken requests the token info, which determines the streams that can be read. A resumed run
-// requests the token info again, because the token may have changed.
+// checkToken requests the token info. A resumed run requests it again, because the token may have changed.
 func checkToken(ctx context.Context, c *fetch.Client, teamID string) (Token, error) {
 	var t Token
 	_, err := c.Get(ctx, fetch.Request{Stream: "token", Path: tokenPath, Fresh: true}, func(_ context.Context, r fetch.Response) (stream.PageFacts, error) {

@@ -85,7 +85,7 @@ func estimateRemaining(p *ledger.Progress, requestsBefore []int64, runRate float
 	}
 }
 
-// durationAt returns the time for requests at a rate, or 0 if the rate is unknown.
+// durationAt returns 0 if the rate is unknown.
 func durationAt(requests int64, perSecond float64) time.Duration {
 	if requests <= 0 || perSecond <= 0 {
 		return 0
@@ -101,7 +101,6 @@ func findStream(p *ledger.Progress, name string) *ledger.StreamProgress {
 	return &p.Streams[i]
 }
 
-// beginRun starts to track the progress of a run. runs are the earlier runs.
 func (t *ProgressTracker) beginRun(client *fetch.Client, n *night, runs []ledger.Run) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -113,7 +112,6 @@ func (t *ProgressTracker) beginRun(client *fetch.Client, n *night, runs []ledger
 	}
 }
 
-// endRun ends the progress of the run.
 func (t *ProgressTracker) endRun() {
 	t.update("", func(*ledger.StreamProgress) { t.client = nil })
 }

@@ -147,7 +147,6 @@ func (r *runner) publish(ctx context.Context) (Result, error) {
 	return Result{Changes: changes, Manifest: m, IsUnsynced: errors.As(err, new(*warehouse.UnsyncedSwitchError))}, err
 }
 
-// writeFiles writes the tables of main and the changes of meta in parallel.
 func (r *runner) writeFiles(ctx context.Context, changes []load.Change) (files []warehouse.ManifestTable, err error) {
 	n := r.night
 	writing, ctx := errgroup.WithContext(ctx)
@@ -178,8 +177,7 @@ func (n *night) reportDamage() {
 	}
 }
 
-// writeEvidence writes rejects, events and the summary of the night into meta. The summary also adds the
-// failed runs before this night, which are only in the ledger.
+// writeEvidence also adds the failed runs before this night to meta. They are only in the ledger.
 func (r *runner) writeEvidence(ctx context.Context, coverage map[string]load.Coverage, changes []load.Change) error {
 	n := r.night
 	if err := n.stage.Findings.WriteRejects(ctx, coverage); err != nil {
@@ -195,8 +193,7 @@ func (r *runner) writeEvidence(ctx context.Context, coverage map[string]load.Cov
 	return n.stage.Findings.WriteSummary(ctx, load.Summary{Run: r.completeLedgerLine(ctx, nil), Ledger: runs, Changes: changes, Drift: n.drift.drifts})
 }
 
-// ledgerStream returns the part of the ledger line about one stream, with the evidence and the telemetry of
-// the stream. allowed is the limit of the request rate, per second. 0 means no limit.
+// allowed is the limit of the request rate, per second. 0 means no limit.
 func (r streamResult) ledgerStream(t fetch.Telemetry, allowed float64) ledger.Stream {
 	e := r.evidence
 	s := ledger.Stream{

@@ -90,13 +90,10 @@ func Rebuild(ctx context.Context, cfg Config, skipDamaged bool) (RebuildResult, 
 type repair struct {
 	wh   *warehouse.Warehouse
 	lock *warehouse.Lock
-	// id is the run id.
-	id string
-	// at is the start time.
-	at time.Time
+	id   string
+	at   time.Time
 }
 
-// beginRepair opens an existing warehouse, takes its lock and chooses the run id.
 func beginRepair(cfg Config) (r repair, err error) {
 	if r.wh, err = warehouse.Open(cfg.Warehouse); err != nil {
 		return r, err
@@ -182,7 +179,6 @@ func (b *rebuild) publish(ctx context.Context) (err error) {
 	return errors.Join(err, integrity.NewRepairer(b.wh).SetAside(b.run.ID, b.Skipped), b.wh.Ledger.Record(b.run))
 }
 
-// applySeries fills main and past from the series.
 func (b *rebuild) applySeries(ctx context.Context) error {
 	snapshots, damaged, err := integrity.ReadSeries(ctx, b.wh)
 	if err != nil {
@@ -302,8 +298,6 @@ func (b *rebuild) isCatalogNewest(latest string) bool {
 	return err == nil && !m.SnapshotAt.Before(b.newest.At) && b.isCatalogWhole()
 }
 
-// restoreMeta copies meta from the catalog that readers see, if this catalog is intact and not older than
-// the series. Otherwise it restores meta from the files of changes.
 func (b *rebuild) restoreMeta(ctx context.Context) error {
 	latest, _, err := b.wh.Versions.Latest()
 	if err != nil {
@@ -346,7 +340,6 @@ func (b *rebuild) fixComputedHistory(ctx context.Context) error {
 	return err
 }
 
-// completeLedgerLine completes the ledger line, and records the skipped files in meta.
 func (b *rebuild) completeLedgerLine(ctx context.Context) error {
 	r := &b.run
 	r.EndedAt = r.StartedAt.Add(max(0, b.cfg.Now().Sub(r.StartedAt)))

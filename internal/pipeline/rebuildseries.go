@@ -19,7 +19,6 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// seriesRebuild is the state of a call of RebuildSeries.
 type seriesRebuild struct {
 	repair
 	cfg      Config
@@ -104,7 +103,6 @@ func (m *seriesRebuild) writeMeta(ctx context.Context) error {
 	return err
 }
 
-// writeFile writes a file of a day from the history in the catalog.
 func (m *seriesRebuild) writeFile(ctx context.Context, file warehouse.SeriesFile) (sum checksum.FileSum, err error) {
 	i := slices.IndexFunc(m.wh.Schema.Tables(), func(t stream.Table) bool { return t.Name == file.Table.Name })
 	if i < 0 {

@@ -30,7 +30,6 @@ import (
 // minRecallRecords is the default of Config.MinRecallRecords.
 const minRecallRecords = 1_000
 
-// loadEntries loads the entries of the last night into the decoders, which then skip unchanged records.
 func (k *sink) loadEntries() {
 	n := k.night
 	entries, err := n.readEntries(k.stream.Name, n.draft.Previous)
@@ -63,7 +62,6 @@ func (k *sink) writeEntries() {
 	k.entries = nil
 }
 
-// writeEntriesTo writes the entries and their checksum.
 func (k *sink) writeEntriesTo(f *os.File) error {
 	sum := xxh3.New()
 	fileAndSum := io.MultiWriter(f, sum)

@@ -96,7 +96,6 @@ func (r *Refresher) Add(article, campaign string) {
 	}
 }
 
-// addTargets adds records to r.waiting, and wakes [Refresher.Run].
 func (r *Refresher) addTargets(t Targets) {
 	r.mu.Lock()
 	r.waiting.Articles = addIDs(r.waiting.Articles, t.Articles...)

@@ -70,7 +70,6 @@ func landedSnapshotTime(wh *warehouse.Warehouse, run string) (at time.Time, err 
 	return runs[i].StartedAt, nil
 }
 
-// replayBase returns the version on which a replay of the run is built.
 func replayBase(wh *warehouse.Warehouse, run string) (string, error) {
 	versions, err := wh.Versions.List()
 	if err != nil {
@@ -97,8 +96,6 @@ func replayBase(wh *warehouse.Warehouse, run string) (string, error) {
 	return m.Previous, nil
 }
 
-// replayRefusal returns the error for a run that is not the newest run, with the command that makes the
-// replay possible.
 func replayRefusal(wh *warehouse.Warehouse, run, latest string, versions []string) error {
 	const orRebuild = "or build the catalog without the responses: placementsync rebuild"
 	lineage, _ := wh.Versions.Lineage(latest) // it ends at a damaged manifest

@@ -20,7 +20,6 @@ func (e *rightsChangedError) Error() string {
 	return fmt.Sprintf("resume the run: the type, team or scopes of the token changed from %q to %q; a new run starts", e.before, e.after)
 }
 
-// runOrResume resumes the last run if it can be resumed. Otherwise it starts a new run.
 func (r *runner) runOrResume(ctx context.Context, now time.Time) (Result, error) {
 	n := r.night
 	if err := n.wh.Recover(); err != nil {
@@ -64,7 +63,6 @@ func (r *runner) adoptLastRun(now time.Time) error {
 	return r.lock.WriteHolder(last.Run, now)
 }
 
-// attempt writes the unfinished-run file, executes the run and, after the publish, cleans up.
 func (r *runner) attempt(ctx context.Context) (Result, error) {
 	n := r.night
 	if err := r.writeUnfinished(""); err != nil {
@@ -82,8 +80,7 @@ func (r *runner) attempt(ctx context.Context) (Result, error) {
 	return res, r.cleanUp()
 }
 
-// writeUnfinished writes the unfinished-run file of a night, or another such file of a refresh. rights
-// describes the rights of the token. A replay writes no file: an existing file belongs to another run.
+// A replay writes no file: an existing file belongs to another run.
 func (r *runner) writeUnfinished(rights string) error {
 	n := r.night
 	u := r.describeRun(rights)
@@ -97,8 +94,7 @@ func (r *runner) writeUnfinished(rights string) error {
 	return nil
 }
 
-// cleanUp removes files that are not needed after the publish. finishRun removes the
-// unfinished-run file of a refresh.
+// cleanUp runs after the publish. finishRun removes the unfinished-run file of a refresh.
 func (r *runner) cleanUp() (err error) {
 	n := r.night
 	switch n.mode.kind {
@@ -120,8 +116,6 @@ func (r *runner) cleanUp() (err error) {
 	return n.wh.Pruner.RemoveUnneededLandings()
 }
 
-// describeRun returns the content of the unfinished-run file. rights describes the rights of the
-// token.
 func (r *runner) describeRun(rights string) warehouse.UnfinishedRun {
 	n := r.night
 	u := warehouse.UnfinishedRun{Run: n.run.ID, StartedAt: n.run.StartedAt, Source: n.cfg.Fetch.BaseURL,

@@ -111,7 +111,6 @@ func unreadListsFirst(streams []stream.Stream, lastNight ledger.Run) []stream.St
 	return ordered
 }
 
-// gradeUnread grades a stream of details if the night did not request all ids.
 func (r *reader) gradeUnread(ctx context.Context, result *streamResult) error {
 	plan, err := r.night.stage.Details.MarkUnread(ctx, result.stream)
 	if err != nil {
