@@ -21,8 +21,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"placementsync/internal/checksum"
 	"placementsync/internal/ledger"
 	"placementsync/internal/object"
@@ -65,14 +63,6 @@ type DamagedFile struct {
 	Problem string `json:"problem"`
 }
 
-// OtherWarehouseError means that the bucket contains the backup of another warehouse.
-type OtherWarehouseError struct{ Address, Run string }
-
-func (e *OtherWarehouseError) Error() string {
-	return fmt.Sprintf("back up to %s: the existing backup belongs to another warehouse, with run %s; nothing was changed: "+
-		"restore it with \"placementsync rebuild --from\", or set another prefix for this warehouse", e.Address, e.Run)
-}
-
 type job struct {
 	Config
 	mu     sync.Mutex
@@ -102,7 +92,7 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 		return res, err
 	}
 	c.warnIfFuture(existing.newestAt)
-	if err := j.listStoredObjects(ctx); err != nil {
+	if j.stored, err = listData(ctx, c.Bucket); err != nil {
 		return res, err
 	}
 	if err := j.sendFiles(ctx); err != nil {
@@ -176,8 +166,8 @@ func timeAfter(now, previous time.Time) time.Time {
 	return now
 }
 
-// checkOwner returns the manifests in the bucket. It returns an *OtherWarehouseError if this warehouse does
-// not know the run of the newest manifest: a new warehouse must not replace the backup of a lost warehouse.
+// checkOwner returns the manifests in the bucket. It returns an error if this warehouse does not know the run
+// of the newest manifest: a new warehouse must not replace the backup of a lost warehouse.
 func (j *job) checkOwner(ctx context.Context) (manifests, error) {
 	existing, err := listManifests(ctx, j.Bucket)
 	if err != nil || len(existing.readable) == 0 {
@@ -191,22 +181,24 @@ func (j *job) checkOwner(ctx context.Context) (manifests, error) {
 	if newestRun == "" || newestRun == j.result.Run || ledger.Find(runs, newestRun).ID != "" {
 		return existing, nil
 	}
-	return existing, &OtherWarehouseError{j.Bucket.Address(""), newestRun}
+	return existing, fmt.Errorf("back up to %s: the existing backup belongs to another warehouse, with run %s; nothing was changed: "+
+		"restore it with \"placementsync rebuild --from\", or set another prefix for this warehouse", j.Bucket.Address(""), newestRun)
 }
 
-func (j *job) listStoredObjects(ctx context.Context) error {
-	objects, err := j.Bucket.List(ctx, dataDir)
-	j.stored = map[string]object.Object{}
+// listData returns the objects with the content of files, by name.
+func listData(ctx context.Context, bucket *object.Bucket) (map[string]object.Object, error) {
+	objects, err := bucket.List(ctx, dataDir)
+	stored := map[string]object.Object{}
 	for _, o := range objects {
-		j.stored[o.Name] = o
+		stored[o.Name] = o
 	}
-	return err
+	return stored, err
 }
 
 // checkStoredObjects checks that the bucket has all objects of the manifest, because another program may have
 // removed objects meanwhile. If an object is missing, checkStoredObjects deletes the manifest.
-func (j *job) checkStoredObjects(ctx context.Context, manifestName string) error {
-	if err := j.listStoredObjects(ctx); err != nil {
+func (j *job) checkStoredObjects(ctx context.Context, manifestName string) (err error) {
+	if j.stored, err = listData(ctx, j.Bucket); err != nil {
 		return err
 	}
 	for _, f := range j.files {
@@ -231,12 +223,7 @@ func (j *job) sendFiles(ctx context.Context) error {
 			return err
 		}
 		j.files, j.result.LeftOut = nil, nil
-		group, groupCtx := errgroup.WithContext(ctx)
-		group.SetLimit(parallelFiles)
-		for _, f := range files {
-			group.Go(func() error { return j.sendFile(groupCtx, f) })
-		}
-		if err := group.Wait(); err != nil {
+		if err := eachFile(ctx, files, j.sendFile); err != nil {
 			return err
 		}
 		filesAfter, err := j.Warehouse.Mirror.Files()
@@ -376,16 +363,16 @@ func (j *job) removeOldBackups(ctx context.Context, ownManifest string) error {
 	} else if n > 0 {
 		j.Log.Info("parts of unfinished uploads removed", "uploads", n)
 	}
+	oldCount := max(0, len(all)-keptManifests)
 	var oldManifests []string
-	for len(all) > keptManifests {
-		oldManifests = append(oldManifests, all[0].name)
-		all = all[1:]
+	for _, m := range all[:oldCount] {
+		oldManifests = append(oldManifests, m.name)
 	}
 	if err := j.Bucket.Delete(ctx, oldManifests...); err != nil {
 		return err
 	}
 	needed := map[string]bool{}
-	for _, m := range all {
+	for _, m := range all[oldCount:] {
 		for _, f := range m.Files {
 			needed[dataName(f)] = true
 		}

@@ -133,22 +133,18 @@ func Verify(ctx context.Context, c Config, readData bool) (v VerifyReport, err e
 	if v.Manifest, err = c.readNewest(ctx); err != nil {
 		return v, err
 	}
-	objects, err := c.Bucket.List(ctx, dataDir)
+	stored, err := listData(ctx, c.Bucket)
 	if err != nil {
 		return v, err
-	}
-	stored := map[string]int64{}
-	for _, o := range objects {
-		stored[o.Name] = o.Bytes
 	}
 	problems := make(chan DamagedFile, len(v.Files))
 	var fetched, bytes atomic.Int64
 	err = eachFile(ctx, v.Files, func(ctx context.Context, f checksum.FileSum) error {
-		switch size, ok := stored[dataName(f)]; {
+		switch o, ok := stored[dataName(f)]; {
 		case !ok:
 			problems <- DamagedFile{f.File, "its object is missing: the next backup sends it again, if the warehouse has the file"}
-		case size != f.Bytes:
-			problems <- DamagedFile{f.File, fmt.Sprintf("its object has %d bytes, not %d: the next backup sends it again, if the warehouse has the file", size, f.Bytes)}
+		case o.Bytes != f.Bytes:
+			problems <- DamagedFile{f.File, fmt.Sprintf("its object has %d bytes, not %d: the next backup sends it again, if the warehouse has the file", o.Bytes, f.Bytes)}
 		case readData:
 			err := c.Bucket.Get(ctx, dataName(f), objectSum(f), func() (io.Writer, error) { return io.Discard, nil })
 			if errors.Is(err, object.ErrDiffers) {

@@ -60,16 +60,11 @@ type Problem struct {
 	Since time.Time
 }
 
-// SortProblems sorts problems by standing, worst first. The order within a standing is kept.
-func SortProblems(problems []Problem) {
-	slices.SortStableFunc(problems, func(a, b Problem) int { return b.Standing.rank() - a.Standing.rank() })
-}
-
 // DescribeProblems describes problems in one line, worst first. Names with the same standing, reason and
 // Since share a clause.
 func DescribeProblems(problems []Problem) string {
 	problems = slices.Clone(problems)
-	SortProblems(problems)
+	slices.SortStableFunc(problems, func(a, b Problem) int { return b.Standing.rank() - a.Standing.rank() })
 	var clauses []string
 	for len(problems) > 0 {
 		first := problems[0]

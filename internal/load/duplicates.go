@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
@@ -28,7 +29,8 @@ func (s *staging) deduplicate(ctx context.Context, st stream.Stream) error {
 		}
 		statements := []sqlText{duplicatesSQL.Render("find_duplicates", values{"key": key, "table": table})}
 		for _, inner := range tablesOf(st) {
-			if inner.Name == t.Name || !isInside(inner, t) {
+			isInside := t.At == "" || strings.HasPrefix(inner.At, t.At+".")
+			if inner.Name == t.Name || !isInside {
 				continue
 			}
 			innerTable := s.tableWithRows(st.Name, inner.Name)

@@ -121,11 +121,8 @@ func (h *fixture) run(inputs map[string]streamInput, limits load.Limits) (map[st
 		if h.planDetails && st.IsDetail() {
 			_, err := s.Details.Plan(ctx, st, h.reread, func(string) bool { return true })
 			must(h.t, err)
-			h.pendingIDs = nil
-			for id, err := range s.Details.IDsToRequest(ctx, st, load.PrioritySettled) {
-				must(h.t, err)
-				h.pendingIDs = append(h.pendingIDs, id)
-			}
+			h.pendingIDs, err = s.Details.IDsToRequest(ctx, st, load.PrioritySettled)
+			must(h.t, err)
 			h.plan, err = s.Details.MarkUnread(ctx, st)
 			must(h.t, err)
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql/driver"
 	"fmt"
-	"iter"
 
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
@@ -34,35 +33,22 @@ func (p *Details) AddOutcomes(ctx context.Context, streamName string, ids []stri
 // IDsToRequest returns the planned ids of a stream that were not requested yet, up to a priority. With
 // OldestFirst, it returns ids of all priorities, in the order in which they were last read. With
 // NeverRead, it returns only ids that were never read.
-func (p *Details) IDsToRequest(ctx context.Context, st stream.Stream, upTo Priority) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		args := values{"plan": planTable(st.Name), "requested": requestedTable(st.Name)}
-		statement := "ids_to_request"
-		switch upTo {
-		case NeverRead:
-			statement, args["condition"] = "oldest_ids_to_request", planSQL.Render("never_read", nil)
-		case OldestFirst:
-			statement, args["condition"] = "oldest_ids_to_request", sqlText("TRUE")
-		default:
-			args["last_priority"] = int(upTo)
-		}
-		query := planSQL.Render(statement, args)
-		rows, err := p.staging.draft.DB.QueryContext(ctx, string(query))
-		if err != nil {
-			yield("", fmt.Errorf("list the ids for %s: %w", st.Name, err))
-			return
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var id string
-			if err := rows.Scan(&id); !yield(id, err) || err != nil {
-				return
-			}
-		}
-		if err := rows.Err(); err != nil {
-			yield("", fmt.Errorf("list the ids for %s: %w", st.Name, err))
-		}
+func (p *Details) IDsToRequest(ctx context.Context, st stream.Stream, upTo Priority) ([]string, error) {
+	args := values{"plan": planTable(st.Name), "requested": requestedTable(st.Name)}
+	statement := "ids_to_request"
+	switch upTo {
+	case NeverRead:
+		statement, args["condition"] = "oldest_ids_to_request", planSQL.Render("never_read", nil)
+	case OldestFirst:
+		statement, args["condition"] = "oldest_ids_to_request", sqlText("TRUE")
+	default:
+		args["last_priority"] = int(upTo)
 	}
+	ids, err := queryTexts(ctx, p.staging.draft, planSQL.Render(statement, args))
+	if err != nil {
+		return nil, fmt.Errorf("list the ids for %s: %w", st.Name, err)
+	}
+	return ids, nil
 }
 
 // MarkUnread marks each planned id without a request as unread, and returns the updated plan. Rechecks

@@ -80,7 +80,10 @@ func (p *Details) Plan(ctx context.Context, st stream.Stream, r Rereading, wasRe
 	if err != nil {
 		return Plan{}, fmt.Errorf("plan %s: %w", st.Name, err)
 	}
-	args := values{"plan": planTable(st.Name), "stream": st.Name, "all": p.requestsAll(st, r, wasRead), "by_row": st.Rule == stream.ByRow,
+	// Only details with the rule stream.ByRow have change lists.
+	isUnread := func(l changeList) bool { return !wasRead(l.list.Name) }
+	requestsAll := r.All || st.Rule == stream.EveryNight || slices.ContainsFunc(p.changeLists(st), isUnread)
+	args := values{"plan": planTable(st.Name), "stream": st.Name, "all": requestsAll, "by_row": st.Rule == stream.ByRow,
 		"event_priority": int(PriorityEvent), "live_priority": int(PriorityLive), "changed_priority": int(PriorityChanged),
 		"new_priority": int(PriorityNew), "settled_priority": int(PrioritySettled),
 		"nights": r.RecheckNights, "tonight": 0, "overdue_since": sqlText("NULL"), "live_ids": p.liveIDs(st.LiveWith, r.LiveDays),
@@ -144,13 +147,6 @@ func (p *Details) earlierNights(ctx context.Context) (nights []time.Time, err er
 	return nights, err
 }
 
-// requestsAll reports whether all details of a stream are requested. Only details with the rule
-// stream.ByRow have change lists.
-func (p *Details) requestsAll(st stream.Stream, r Rereading, wasRead func(string) bool) bool {
-	isUnread := func(l changeList) bool { return !wasRead(l.list.Name) }
-	return r.All || st.Rule == stream.EveryNight || slices.ContainsFunc(p.changeLists(st), isUnread)
-}
-
 // candidateIDs returns SQL that selects every id that could be requested.
 func (p *Details) candidateIDs(st stream.Stream) sqlText {
 	var parts []sqlText
@@ -196,24 +192,17 @@ func (p *Details) changeLists(st stream.Stream) []changeList {
 	return all
 }
 
-// rows returns SQL that selects id, row_hash and seq of the rows with the id of a detail. If lookUp is
-// set, the id of a row without an id is looked up in the table Ref.Lookup.
-func (l changeList) rows(lookUp bool) sqlText {
-	column, list := sqltext.Name(l.ref.Column), stagedTable(l.list.Name, l.list.Root().Name)
-	rowsWithID := planSQL.Render("rows_with_id", values{"column": column, "list": list})
-	if !lookUp {
-		return rowsWithID
-	}
-	return unionAll([]sqlText{rowsWithID, planSQL.Render("rows_without_id", values{"column": column, "list": list,
-		"lookup": mainTable(l.ref.Lookup), "lookup_key": sqltext.Name(l.ref.LookupKey), "key": sqltext.Name(l.list.Root().Key[0])})})
-}
-
 // fingerprints returns SQL that selects the fingerprint of each id. A fingerprint is computed from all
 // rows that contain the id tonight, and from the rows of their items.
 func (p *Details) fingerprints(st stream.Stream) sqlText {
 	var parts []sqlText
 	for _, l := range p.changeLists(st) {
-		rows := l.rows(len(stream.FilledBy(p.staging.streams, l.ref.Lookup)) > 0)
+		column, list := sqltext.Name(l.ref.Column), stagedTable(l.list.Name, l.list.Root().Name)
+		rows := planSQL.Render("rows_with_id", values{"column": column, "list": list})
+		if len(stream.FilledBy(p.staging.streams, l.ref.Lookup)) > 0 {
+			rows = unionAll([]sqlText{rows, planSQL.Render("rows_without_id", values{"column": column, "list": list,
+				"lookup": mainTable(l.ref.Lookup), "lookup_key": sqltext.Name(l.ref.LookupKey), "key": sqltext.Name(l.list.Root().Key[0])})})
+		}
 		parts = append(parts, planSQL.Render("record_hashes", values{"rows": rows}))
 		for _, t := range l.list.Tables[1:] {
 			parts = append(parts, planSQL.Render("item_hashes", values{"items": stagedTable(l.list.Name, t.Name), "rows": rows}))

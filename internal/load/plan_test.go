@@ -35,12 +35,10 @@ func planRows(t *testing.T, d *warehouse.Draft, streamName, columns string) []st
 }
 
 // idsToRequest returns the ids that a night requests next, in order.
-func idsToRequest(t *testing.T, s *load.Stage, st stream.Stream, upTo load.Priority) (ids []string) {
+func idsToRequest(t *testing.T, s *load.Stage, st stream.Stream, upTo load.Priority) []string {
 	t.Helper()
-	for id, err := range s.Details.IDsToRequest(t.Context(), st, upTo) {
-		must(t, err)
-		ids = append(ids, id)
-	}
+	ids, err := s.Details.IDsToRequest(t.Context(), st, upTo)
+	must(t, err)
 	return ids
 }
 

@@ -58,10 +58,6 @@ func enclosingTable(st stream.Stream, t stream.Table) stream.Table {
 	return closest
 }
 
-func isInside(inner, outer stream.Table) bool {
-	return outer.At == "" || strings.HasPrefix(inner.At, outer.At+".")
-}
-
 // recordKey returns the column of a table that contains the key of the record.
 func recordKey(st stream.Stream, t stream.Table) sqltext.Name {
 	if t.Name == st.Root().Name {

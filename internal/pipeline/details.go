@@ -19,16 +19,18 @@ func (r *reader) readDetails(ctx context.Context, result *unfinishedResult, upTo
 		return markStageErr(err)
 	}
 	r.night.cfg.Progress.setPlanned(s, plan.ToRequest)
+	plannedIDs, err := stage.Details.IDsToRequest(ctx, s, upTo)
+	if err != nil {
+		return markStageErr(err)
+	}
 	var requestedIDs []string // the ids that the night had time to request
 	ids := func(yield func(string, error) bool) {
-		for id, err := range stage.Details.IDsToRequest(ctx, s, upTo) {
-			if err == nil {
-				if !r.canRead(s, id) {
-					continue
-				}
-				requestedIDs = append(requestedIDs, id)
+		for _, id := range plannedIDs {
+			if !r.canRead(s, id) {
+				continue
 			}
-			if !yield(id, err) {
+			requestedIDs = append(requestedIDs, id)
+			if !yield(id, nil) {
 				return
 			}
 		}

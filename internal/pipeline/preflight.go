@@ -71,12 +71,6 @@ func parseToken(body []byte) (Token, error) {
 	return t, nil
 }
 
-// provesAccess reports whether the type of the token and the scopes of the stream are documented, so that
-// a 403 for a requested stream is an error. Otherwise a 403 is an expected response.
-func (t Token) provesAccess(s stream.Stream) bool {
-	return s.Scopes != nil && slices.Contains([]string{"full_access", "custom", "read_only"}, t.Type)
-}
-
 // skipReason returns the reason why a stream is not read tonight, or "" if it is read. If the type of
 // the token or the scope of the stream is not in the spec, the stream is read, and the service may
 // answer 403 (spec 5).
