@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"placementsync/internal/ledger"
 	"placementsync/internal/warehouse"
@@ -130,22 +129,5 @@ func TestTheErrorOfAHeldNightNamesBothVersions(t *testing.T) {
 	must(t, os.Remove(filepath.Join(w.Folder.Dir(), "held", thirdNight, tagsFile)))
 	if damaged, fileCount := w.CheckHeld(t.Context(), false); fileCount != 3 || len(damaged) != 1 {
 		t.Errorf("CheckHeld compared %d files and found the damage %v, want 3 files and one damaged file", fileCount, damaged)
-	}
-}
-
-// TestBackupsOfTheSameSecondHaveTheirOwnIDs records three backups that began in the same second.
-func TestBackupsOfTheSameSecondHaveTheirOwnIDs(t *testing.T) {
-	w := open(t)
-	var got []string
-	for range 3 {
-		must(t, w.Ledger.Record(ledger.BeginFollowUp(ledger.Backup, "test", firstNightAt).EndFollowUp(t.Context(), firstNightAt.Add(time.Second), nil)))
-	}
-	backups, err := w.Ledger.RunsAndFollowUps()
-	must(t, err)
-	for _, backup := range backups {
-		got = append(got, backup.ID)
-	}
-	if want := []string{firstNight + "-backup", firstNight + "-backup-2", firstNight + "-backup-3"}; !slices.Equal(got, want) {
-		t.Errorf("the ids in the ledger are %v, want %v", got, want)
 	}
 }
