@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"placementsync/internal/plural"
 )
 
@@ -50,39 +52,33 @@ func (c CheckResult) NeedsAttention() bool {
 // SampleLines returns one line of text for each row of the sample: "column value, column value".
 // NULL values are omitted.
 func (c CheckResult) SampleLines() (lines []string) {
-	decoder := json.NewDecoder(bytes.NewReader(c.Sample))
-	if _, err := decoder.Token(); err != nil { // [
-		return nil
-	}
-	for decoder.More() {
-		var cells []string
-		if _, err := decoder.Token(); err != nil { // {
+	decoder := jsontext.NewDecoder(bytes.NewReader(c.Sample), jsontext.AllowDuplicateNames(true))
+	var cells []string
+	for {
+		token, err := decoder.ReadToken()
+		if err != nil {
 			return lines
 		}
-		for decoder.More() {
-			name, err := decoder.Token()
-			var value json.RawMessage
-			if err == nil {
-				err = decoder.Decode(&value)
-			}
+		switch token.Kind() {
+		case '{':
+			cells = nil
+		case '}':
+			lines = append(lines, strings.Join(cells, ", "))
+		case '"':
+			name := token.String()
+			value, err := decoder.ReadValue()
 			if err != nil {
 				return lines
 			}
-			if string(value) == "null" {
-				continue
+			text := string(value)
+			if unquoted, err := jsontext.AppendUnquote(nil, value); err == nil {
+				text = string(unquoted)
 			}
-			var text string
-			if json.Unmarshal(value, &text) != nil {
-				text = string(value)
+			if value.Kind() != 'n' {
+				cells = append(cells, name+" "+text)
 			}
-			cells = append(cells, name.(string)+" "+text)
 		}
-		if _, err := decoder.Token(); err != nil { // }
-			return lines
-		}
-		lines = append(lines, strings.Join(cells, ", "))
 	}
-	return lines
 }
 
 // DescribeChecks names the checks that failed or did not run, in one line.

@@ -153,27 +153,23 @@ func DescribeLosses(losses []Loss) string {
 			parts = append(parts, fmt.Sprintf("the service returned 404 for %d of %s of %s although a list contains them", l.Gone, plural.Count(l.Before, "id"), l.Table))
 		}
 	}
-	losses = slices.DeleteFunc(slices.Clone(losses), func(l Loss) bool { return l.NotFound })
-	if len(losses) > 0 {
-		parts = append(parts, describeDeletions(losses)+" would be deleted in one night")
-	}
-	return strings.Join(parts, "; ")
-}
-
-func describeDeletions(losses []Loss) string {
-	named := min(len(losses), 3)
-	var parts []string
-	for _, l := range losses[:named] {
+	deletions := slices.DeleteFunc(slices.Clone(losses), func(l Loss) bool { return l.NotFound })
+	named := min(len(deletions), 3)
+	var tables []string
+	for _, l := range deletions[:named] {
 		table := l.Table
 		if l.Stream != "" {
 			table += " (" + l.Stream + ")"
 		}
-		parts = append(parts, fmt.Sprintf("%d of %s of %s", l.Gone, plural.Count(l.Before, "row"), table))
+		tables = append(tables, fmt.Sprintf("%d of %s of %s", l.Gone, plural.Count(l.Before, "row"), table))
 	}
-	if more := len(losses) - named; more > 0 {
-		parts = append(parts, "rows of "+plural.Count(more, "more table"))
+	if more := len(deletions) - named; more > 0 {
+		tables = append(tables, "rows of "+plural.Count(more, "more table"))
 	}
-	return strings.Join(parts, ", ")
+	if len(tables) > 0 {
+		parts = append(parts, strings.Join(tables, ", ")+" would be deleted in one night")
+	}
+	return strings.Join(parts, "; ")
 }
 
 // Unread counts the ids that the run left unread, and their streams.

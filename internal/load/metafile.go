@@ -225,7 +225,7 @@ func copyTables(ctx context.Context, d *warehouse.Draft, catalog, schema string,
 	defer func() { err = errors.Join(err, detach()) }()
 	var statements []sqlText
 	for _, table := range tables {
-		commonColumns, err := queryTexts(ctx, d, rebuildSQL.Render("common_columns", values{"schema": schema, "table": table}))
+		commonColumns, err := queryColumn[string](ctx, d, rebuildSQL.Render("common_columns", values{"schema": schema, "table": table}))
 		if err != nil {
 			return fmt.Errorf("copy %s.%s: %w", schema, table, err)
 		}

@@ -44,7 +44,7 @@ func (p *Details) IDsToRequest(ctx context.Context, st stream.Stream, upTo Prior
 	default:
 		args["last_priority"] = int(upTo)
 	}
-	ids, err := queryTexts(ctx, p.staging.draft, planSQL.Render(statement, args))
+	ids, err := queryColumn[string](ctx, p.staging.draft, planSQL.Render(statement, args))
 	if err != nil {
 		return nil, fmt.Errorf("list the ids for %s: %w", st.Name, err)
 	}
@@ -93,7 +93,7 @@ func (p *Details) KeepListed(ctx context.Context, st stream.Stream, wasRead func
 	if len(listed) == 0 {
 		return 0, nil
 	}
-	kept, err := queryTexts(ctx, p.staging.draft, planSQL.Render("keep_listed", values{"requested": requestedTable(st.Name), "listed": unionAll(listed)}))
+	kept, err := queryColumn[string](ctx, p.staging.draft, planSQL.Render("keep_listed", values{"requested": requestedTable(st.Name), "listed": unionAll(listed)}))
 	if err != nil {
 		return 0, fmt.Errorf("compare the 404 responses of %s with the lists: %w", st.Name, err)
 	}

@@ -137,14 +137,8 @@ func (p *Details) countPlan(ctx context.Context, st stream.Stream) (Plan, error)
 }
 
 // earlierNights returns the times of the published nights, newest first.
-func (p *Details) earlierNights(ctx context.Context) (nights []time.Time, err error) {
-	err = p.staging.draft.EachRow(ctx, []sqlText{planSQL.Render("earlier_nights", nil)}, func(scan func(...any) error) error {
-		var at time.Time
-		err := scan(&at)
-		nights = append(nights, at)
-		return err
-	})
-	return nights, err
+func (p *Details) earlierNights(ctx context.Context) ([]time.Time, error) {
+	return queryColumn[time.Time](ctx, p.staging.draft, planSQL.Render("earlier_nights", nil))
 }
 
 // candidateIDs returns SQL that selects every id that could be requested.

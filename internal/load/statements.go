@@ -29,15 +29,16 @@ func queryRow(ctx context.Context, d *warehouse.Draft, query sqlText) *sql.Row {
 	return d.DB.QueryRowContext(ctx, string(query))
 }
 
-func queryTexts(ctx context.Context, d *warehouse.Draft, query sqlText) ([]string, error) {
-	var texts []string
+// queryColumn returns the rows of a query with one column.
+func queryColumn[V any](ctx context.Context, d *warehouse.Draft, query sqlText) ([]V, error) {
+	var column []V
 	err := d.EachRow(ctx, []sqlText{query}, func(scan func(...any) error) error {
-		var text string
-		err := scan(&text)
-		texts = append(texts, text)
+		var value V
+		err := scan(&value)
+		column = append(column, value)
 		return err
 	})
-	return texts, err
+	return column, err
 }
 
 // queryMap returns the rows of queries with two columns as a map: the first column, a text, is the key,
@@ -54,7 +55,7 @@ func queryMap[V any](ctx context.Context, d *warehouse.Draft, queries ...sqlText
 }
 
 func queryTextSet(ctx context.Context, d *warehouse.Draft, query sqlText) (map[string]bool, error) {
-	texts, err := queryTexts(ctx, d, query)
+	texts, err := queryColumn[string](ctx, d, query)
 	set := make(map[string]bool, len(texts))
 	for _, text := range texts {
 		set[text] = true

@@ -55,11 +55,12 @@ func newUnfinishedResult(s stream.Stream) *unfinishedResult {
 func (r *reader) extract(parent context.Context) error {
 	ctx, end := context.WithCancelCause(parent)
 	defer end(nil)
-	f := &finisher{reader: r, queue: make(chan unfinishedResult, len(r.night.cfg.Streams)), ended: make(chan struct{})}
+	f := &finisher{reader: r, queue: make(chan unfinishedResult, len(r.night.cfg.Streams))}
 	go f.run(ctx, end)
 	err := r.readStreams(ctx, f)
-	finishErr := f.close() // until close returns, the finisher adds to r.finished
-	if err = cmp.Or(finishErr, err, r.finished.requireData(len(r.night.cfg.Chosen) == 1)); err != nil {
+	close(f.queue)
+	f.unfinished.Wait() // until then, the finisher adds to r.finished
+	if err = cmp.Or(f.err, err, r.finished.requireData(len(r.night.cfg.Chosen) == 1)); err != nil {
 		return err
 	}
 	return r.forecastNights(ctx)
@@ -171,8 +172,6 @@ func endsNight(ctx context.Context, err error) bool {
 type finisher struct {
 	reader *reader
 	queue  chan unfinishedResult
-	// ended is closed when run returns.
-	ended chan struct{}
 	// unfinished counts the streams that were queued and are not finished.
 	unfinished sync.WaitGroup
 	// err is the error that ended the night. It can be read after unfinished.Wait.
@@ -180,7 +179,6 @@ type finisher struct {
 }
 
 func (f *finisher) run(ctx context.Context, end context.CancelCauseFunc) {
-	defer close(f.ended)
 	for result := range f.queue {
 		if f.err == nil {
 			if f.err = f.finishStream(ctx, result); f.err != nil {
@@ -189,12 +187,6 @@ func (f *finisher) run(ctx context.Context, end context.CancelCauseFunc) {
 		}
 		f.unfinished.Done()
 	}
-}
-
-func (f *finisher) close() error {
-	close(f.queue)
-	<-f.ended
-	return f.err
 }
 
 func (f *finisher) finishStream(ctx context.Context, result unfinishedResult) error {

@@ -48,25 +48,19 @@ func checkToken(ctx context.Context, c *fetch.Client, teamID string) (Token, err
 // like a token without rights.
 func parseToken(body []byte) (Token, error) {
 	var raw struct {
-		Type   *string         `json:"token_type"`
-		Scopes *[]string       `json:"scopes"`
+		Type   string          `json:"token_type"`
+		Scopes []string        `json:"scopes"`
 		TeamID json.RawMessage `json:"team_id"`
 	}
 	if err := json.Unmarshal(body, &raw); err != nil {
 		return Token{}, fmt.Errorf("%w: read token info: %w; this may not be the service: check api.base_url", fetch.ErrMalformed, err)
 	}
-	if raw.Type == nil && raw.Scopes == nil {
+	if raw.Type == "" && raw.Scopes == nil {
 		return Token{}, fmt.Errorf("%w: the response has neither token_type nor scopes, so this may not be the service: check api.base_url", fetch.ErrMalformed)
 	}
-	var t Token
+	t := Token{Type: raw.Type, Scopes: raw.Scopes}
 	if team := strings.Trim(string(raw.TeamID), `"`); team != "null" {
 		t.TeamID = team
-	}
-	if raw.Type != nil {
-		t.Type = *raw.Type
-	}
-	if raw.Scopes != nil {
-		t.Scopes = *raw.Scopes
 	}
 	return t, nil
 }

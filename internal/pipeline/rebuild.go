@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -374,18 +373,20 @@ func (b *rebuild) completeLedgerLine(ctx context.Context) error {
 // the same program wrote them. All other files are written.
 func (b *rebuild) writeParquet(ctx context.Context) ([]warehouse.ManifestTable, error) {
 	isSameProgram := b.newest.Program == b.cfg.Warehouse.Program && b.newest.Schema == dictionary.SchemaVersion()
+	files := make([]warehouse.ManifestTable, len(b.wh.Schema.Tables()))
 	var toWrite []stream.Table
-	var files []warehouse.ManifestTable
-	for _, t := range b.wh.Schema.Tables() {
+	var indexes []int // the index of each table of toWrite in files
+	for i, t := range b.wh.Schema.Tables() {
 		from, inManifest := b.newest.Files[t.Name], b.newest.Tables[t.Name]
 		if !isSameProgram || from == "" || inManifest.File == "" {
 			toWrite = append(toWrite, t)
+			indexes = append(indexes, i)
 			continue
 		}
 		if err := b.wh.Folder.Disk().Link(from, filepath.Join(b.draft.Dir, inManifest.File)); err != nil {
 			return nil, fmt.Errorf("rebuild the catalog: %w", err)
 		}
-		files = append(files, inManifest)
+		files[i] = inManifest
 	}
 	// New files have the run and time of the newest snapshot in their metadata.
 	b.draft.Run, b.draft.At = b.newest.Run, b.newest.At
@@ -393,16 +394,12 @@ func (b *rebuild) writeParquet(ctx context.Context) ([]warehouse.ManifestTable, 
 	if err != nil {
 		return nil, err
 	}
-	for _, file := range written {
+	for i, file := range written {
 		file.Grade = b.newest.Tables[file.Name].Grade
 		if at, isOlder := b.olderTables()[file.Name]; isOlder {
 			file.Grade, file.Note = string(fetch.CarriedForward), olderNote(at)
 		}
-		files = append(files, file)
+		files[indexes[i]] = file
 	}
-	position := func(table string) int {
-		return slices.IndexFunc(b.wh.Schema.Tables(), func(t stream.Table) bool { return t.Name == table })
-	}
-	slices.SortFunc(files, func(x, y warehouse.ManifestTable) int { return cmp.Compare(position(x.Name), position(y.Name)) })
 	return files, nil
 }

@@ -122,17 +122,14 @@ func addIDs(sorted []string, ids ...string) []string {
 // ErrPending, the records wait for another window. Records that wait when ctx ends are read by the next
 // night.
 func (r *Refresher) Run(ctx context.Context, refresh func(context.Context, Targets) error) {
-	window := time.NewTimer(r.window)
-	defer window.Stop()
 	for {
 		select {
 		case <-r.added:
 		case <-ctx.Done():
 			return
 		}
-		window.Reset(r.window)
 		select {
-		case <-window.C:
+		case <-time.After(r.window):
 			r.refreshNow(ctx, refresh)
 		case <-ctx.Done():
 			return

@@ -85,8 +85,7 @@ func Verify(ctx context.Context, cfg Config, readData bool) (v VerifyReport, err
 
 // checkLanding checks the landed responses of a run. Without ReadData it only looks for the journal.
 func (v *VerifyReport) checkLanding(wh *warehouse.Warehouse, run string) {
-	name := filepath.ToSlash(filepath.Join("raw", run))
-	damage := integrity.Damage{File: name, Affected: "the stored responses of run " + run + ", from which a replay reads; prune removes them after retention.raw_days",
+	damage := integrity.Damage{File: wh.Folder.Relative(wh.Folder.RawPath(run)), Affected: "the stored responses of run " + run + ", from which a replay reads; prune removes them after retention.raw_days",
 		Repair: integrity.Repair{Kind: integrity.PruneLanded}, Lost: true}
 	if !v.ReadData {
 		v.Files++
@@ -122,11 +121,7 @@ func (v *VerifyReport) checkEvents(wh *warehouse.Warehouse, folder, affected str
 	if err == nil && damaged == 0 {
 		return
 	}
-	name, relErr := filepath.Rel(wh.Folder.Dir(), folder)
-	if relErr != nil {
-		name = folder
-	}
-	damage := integrity.Damage{File: filepath.ToSlash(name), Affected: affected + "; the records that they name are read again within streams.recheck nights",
+	damage := integrity.Damage{File: wh.Folder.Relative(folder), Affected: affected + "; the records that they name are read again within streams.recheck nights",
 		Problem: plural.Count(damaged, "damaged event"), Repair: integrity.Repair{Kind: integrity.RunNight}, Lost: true}
 	if err != nil {
 		damage.Problem = err.Error()
