@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -36,9 +35,8 @@ type Draft struct {
 	Source string
 
 	w *Warehouse
-	// previousManifest is the manifest of Previous, and previousBytes the size of its catalog.
+	// previousManifest is the manifest of Previous.
 	previousManifest Manifest
-	previousBytes    int64
 	// meta describes MetaFile in the new manifest. RecordMetaBase sets meta.
 	meta *ManifestMeta
 	// copied are the tables whose files CopyUnchanged copied, as in the manifest of Previous. damaged is
@@ -136,9 +134,7 @@ func (d *Draft) copyPrevious(path string) error {
 	// The checksum is computed while the file is copied, so that the file is read only once.
 	var sum string
 	err := d.w.Folder.disk.CopyWith(from, path, func(dst, src *os.File) (err error) {
-		if sum, err = checksum.Copy(dst, src); err == nil {
-			d.previousBytes, err = dst.Seek(0, io.SeekEnd)
-		}
+		sum, err = checksum.Copy(dst, src)
 		return err
 	})
 	if errors.Is(err, fs.ErrNotExist) {
@@ -154,12 +150,7 @@ func (d *Draft) copyPrevious(path string) error {
 // opens the catalog again. While read runs, another DuckDB instance can open the file. The caller must
 // have closed the stages of the draft.
 func (d *Draft) ReadClosed(ctx context.Context, read func(catalog string) error) error {
-	err := d.Exec(ctx, "CHECKPOINT")
-	if err == nil {
-		err = d.Instance.Close()
-		d.Instance = nil
-	}
-	if err != nil {
+	if err := d.closeCatalog(ctx); err != nil {
 		return fmt.Errorf("close the draft of version %s for reading: %w", d.Run, err)
 	}
 	path := filepath.Join(d.Dir, CatalogFile)
@@ -170,6 +161,16 @@ func (d *Draft) ReadClosed(ctx context.Context, read func(catalog string) error)
 	}
 	d.Instance = in
 	return readErr
+}
+
+// closeCatalog writes and closes the catalog of the draft.
+func (d *Draft) closeCatalog(ctx context.Context) error {
+	if err := d.Exec(ctx, "CHECKPOINT"); err != nil {
+		return err
+	}
+	err := d.Instance.Close()
+	d.Instance = nil
+	return err
 }
 
 // Step calls Config.Step. Tests use it to return an error between two changes of the disk.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 
 	"golang.org/x/sync/errgroup"
@@ -93,20 +94,13 @@ func (d *Draft) finish(ctx context.Context, tables []ManifestTable) (m Manifest,
 	if err := d.Step("before verify"); err != nil {
 		return m, d.unpublishedErr("verify", err)
 	}
-	// The catalog is verified while its checksum is computed.
-	var group errgroup.Group
-	var catalog checksum.FileSum
-	group.Go(func() (err error) {
-		if catalog, err = checksum.SumFile(ctx, d.Dir, CatalogFile); err != nil {
-			return d.unpublishedErr("publish", err)
-		}
-		return nil
-	})
-	if err := errors.Join(d.verify(ctx, m), group.Wait()); err != nil {
+	if err := d.verify(ctx, m); err != nil {
 		return m, err
 	}
-	m.Catalog = catalog
-	if err := d.w.Folder.writeManifest(d.Dir, m, mode); err != nil {
+	if m.Catalog, err = checksum.SumFile(ctx, d.Dir, CatalogFile); err == nil {
+		err = d.w.Folder.writeManifest(d.Dir, m, mode)
+	}
+	if err != nil {
 		return m, d.unpublishedErr("publish", err)
 	}
 	return m, nil
@@ -146,7 +140,7 @@ func (d *Draft) finishFiles(ctx context.Context, m *Manifest, mode fs.FileMode) 
 	const parallel = 8
 	var group errgroup.Group
 	group.SetLimit(parallel)
-	group.Go(func() error { return d.finishCatalog(ctx, len(d.copied) < len(m.Tables), mode) })
+	group.Go(func() error { return d.finishCatalog(ctx, mode) })
 	for _, sum := range sums {
 		group.Go(func() (err error) {
 			if err := d.w.Folder.setModeAndSync(filepath.Join(d.Dir, sum.File), mode); err != nil {
@@ -168,11 +162,14 @@ func (d *Draft) finishFiles(ctx context.Context, m *Manifest, mode fs.FileMode) 
 }
 
 // finishCatalog writes and closes the catalog, makes it public and syncs it.
-func (d *Draft) finishCatalog(ctx context.Context, isChanged bool, mode fs.FileMode) error {
+func (d *Draft) finishCatalog(ctx context.Context, mode fs.FileMode) error {
 	if err := d.Step("before checkpoint"); err != nil {
 		return err
 	}
-	if err := d.writeCatalog(ctx, isChanged); err != nil {
+	if err := d.closeCatalog(ctx); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(filepath.Join(d.Dir, "spill")); err != nil {
 		return err
 	}
 	if err := d.Step("after checkpoint"); err != nil {

@@ -41,16 +41,18 @@ func TestTortureFailingDisk(t *testing.T) {
 				c.publishUndisturbed(t)
 			}
 			c.beginNight(t)
-			all = moveLinkStepsFirst(slices.DeleteFunc(stepCalls(c.steps), func(s stepCall) bool { return strings.HasSuffix(s.Step, " fsync beside catalog.duckdb") }))
+			all = linkStepsFirst(stepCalls(c.steps))
 			unpublished, published = c.failAtEachStep(t, all)
 			c.finish(t)
 		})
 	}
 }
 
-// moveLinkStepsFirst moves the steps of the link catalog.duckdb to the front. They occur only
-// in the first run, because an existing link is not created again.
-func moveLinkStepsFirst(all []stepCall) []stepCall {
+// linkStepsFirst moves the steps of the link catalog.duckdb to the front, because an existing link is not
+// created again. It leaves out the fsync after the rename of the link: the run that fails or is killed just
+// before this fsync has created the link, so no later run reaches the fsync.
+func linkStepsFirst(all []stepCall) []stepCall {
+	all = slices.DeleteFunc(all, func(s stepCall) bool { return strings.HasSuffix(s.Step, " fsync beside catalog.duckdb") })
 	isLink := func(s stepCall) bool {
 		return strings.HasSuffix(s.Step, " catalog.duckdb")
 	}
