@@ -43,45 +43,28 @@ func (d *Draft) compareRows(ctx context.Context, reader *Instance, m Manifest) e
 	if err != nil {
 		return err
 	}
-	// Counting distinct hashes of keys takes a fraction of the memory of counting distinct keys. Keys
-	// are counted only in the tables with equal hashes.
-	var tablesWithEqualHashes []ManifestTable
-	var countQueries []sqltext.SQL
+	var queries []sqltext.SQL
 	for i, t := range m.Tables {
-		countQueries = append(countQueries, verifySQL.Render("count_rows", sqltext.Values{"index": i, "key": sqltext.Names(d.w.Schema.tableKey(t.Name)), "table": sqltext.Name(t.Name)}))
+		queries = append(queries, verifySQL.Render("count_rows", sqltext.Values{"index": i, "key": sqltext.Names(d.w.Schema.tableKey(t.Name)), "table": sqltext.Name(t.Name)}))
 	}
-	err = reader.EachRow(ctx, countQueries, func(scan func(...any) error) error {
+	return reader.EachRow(ctx, queries, func(scan func(...any) error) error {
 		var i int
-		var rows, keyHashes int64
-		if err := scan(&i, &rows, &keyHashes); err != nil {
+		var rows, keys int64
+		if err := scan(&i, &rows, &keys); err != nil {
 			return err
 		}
 		t := m.Tables[i]
-		if keyHashes != rows {
-			tablesWithEqualHashes = append(tablesWithEqualHashes, t)
-		}
 		if rows != t.Rows {
 			return &VerifyError{m.RunID, t.Name, fmt.Sprintf("%d rows in the catalog, %d in the manifest", rows, t.Rows)}
 		}
 		if fileRows := parquetRows[filepath.Join(d.Dir, t.File)]; fileRows != t.Rows {
 			return &VerifyError{m.RunID, t.Name, fmt.Sprintf("%d rows in Parquet, %d in the manifest", fileRows, t.Rows)}
 		}
+		if keys != rows {
+			return &VerifyError{m.RunID, t.Name, fmt.Sprintf("%d rows repeat the key of an earlier row", rows-keys)}
+		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	for _, t := range tablesWithEqualHashes {
-		var keys int64
-		count := verifySQL.Render("count_keys", sqltext.Values{"key": sqltext.Names(d.w.Schema.tableKey(t.Name)), "table": sqltext.Name(t.Name)})
-		if err := reader.DB.QueryRowContext(ctx, string(count)).Scan(&keys); err != nil {
-			return err
-		}
-		if keys != t.Rows {
-			return &VerifyError{m.RunID, t.Name, fmt.Sprintf("%d rows repeat the key of an earlier row", t.Rows-keys)}
-		}
-	}
-	return nil
 }
 
 // countParquetRows returns the number of rows in the footer of each Parquet file, by path.
