@@ -22,7 +22,7 @@ type FileSum struct {
 	SHA256 string `json:"sha256"`
 }
 
-// SumFile returns the size and the checksum of the file name in dir. ctx cancels it.
+// SumFile returns the FileSum of the file name in dir.
 func SumFile(ctx context.Context, dir, name string) (sum FileSum, err error) {
 	f, err := os.Open(filepath.Join(dir, name))
 	if err != nil {
@@ -32,11 +32,10 @@ func SumFile(ctx context.Context, dir, name string) (sum FileSum, err error) {
 	return Sum(ctx, name, f)
 }
 
-// Sum returns the FileSum of a file with the content of r. ctx cancels it.
+// Sum returns the FileSum of a file with the content of r.
 func Sum(ctx context.Context, name string, r io.Reader) (FileSum, error) {
 	h := sha256.New()
-	// The struct has only the method Write, so that CopyBuffer uses the buffer.
-	n, err := io.CopyBuffer(struct{ io.Writer }{h}, cancelableReader{r, ctx}, make([]byte, 256<<10))
+	n, err := io.Copy(h, cancelableReader{r, ctx})
 	return FileSum{name, n, hex.EncodeToString(h.Sum(nil))}, err
 }
 
@@ -61,8 +60,7 @@ func (r cancelableReader) Read(p []byte) (int, error) {
 // Copy copies src to dst and returns the SHA-256 of the copied bytes in hexadecimal digits.
 func Copy(dst io.Writer, src io.Reader) (string, error) {
 	h := sha256.New()
-	// The structs have only the methods Write and Read, so that CopyBuffer uses the buffer.
-	_, err := io.CopyBuffer(struct{ io.Writer }{io.MultiWriter(dst, h)}, struct{ io.Reader }{src}, make([]byte, 1<<20))
+	_, err := io.Copy(io.MultiWriter(dst, h), src)
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 

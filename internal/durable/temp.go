@@ -21,35 +21,36 @@ import (
 // processPrefix appends the id of this process to a prefix.
 func processPrefix(prefix string) string { return prefix + strconv.Itoa(os.Getpid()) + "." }
 
-// findProcessFiles finds the files and folders in dir whose names consist of prefix, a process id, a
-// dot and any text. It returns their process ids by path.
-func findProcessFiles(dir, prefix string) map[string]int {
-	pids := map[string]int{}
+// removeAbandoned removes the files and folders of killed processes in dir. Their names consist of prefix, a
+// process id, a dot and any text. lockName is the locked file in a folder. If it is empty, the file or folder
+// itself is locked.
+func removeAbandoned(dir, prefix, lockName string) {
 	entries, _ := os.ReadDir(cmp.Or(dir, ".")) // the caller gets the same error when it uses the folder
 	for _, e := range entries {
 		suffix, hasPrefix := strings.CutPrefix(e.Name(), prefix)
 		number, _, hasDot := strings.Cut(suffix, ".")
 		pid, err := strconv.Atoi(number)
-		if hasPrefix && hasDot && err == nil && (e.IsDir() || e.Type().IsRegular()) {
-			pids[filepath.Join(dir, e.Name())] = pid
+		path := filepath.Join(dir, e.Name())
+		if hasPrefix && hasDot && err == nil && (e.IsDir() || e.Type().IsRegular()) && isAbandoned(filepath.Join(path, lockName), pid) {
+			_ = os.RemoveAll(path)
 		}
 	}
-	return pids
 }
 
-// removeUnlocked removes a file or folder that no process has locked. If the file system has no
-// locks, removeUnlocked keeps files of existing processes. It keeps files that it is not allowed to
-// open, such as files of other users.
-func removeUnlocked(path string, pid int) {
-	f, err := os.Open(path)
+// isAbandoned reports whether no process has locked path. If the file system has no locks, or if the lock
+// file does not exist because its folder is new, isAbandoned reports whether no process has the id pid. A
+// file that cannot be opened, such as a file of another user, is not abandoned.
+func isAbandoned(path string, pid int) bool {
+	f, err := os.OpenFile(path, os.O_RDWR, 0) // NFS locks no file that is open only for reading
+	if errors.Is(err, syscall.EISDIR) {
+		f, err = os.Open(path)
+	}
 	if err != nil {
-		return
+		return errors.Is(err, fs.ErrNotExist) && !isAlive(pid)
 	}
 	defer func() { _ = f.Close() }() // releases the lock
 	gotLock, err := tryLock(f)
-	if gotLock || err != nil && !isAlive(pid) {
-		_ = os.RemoveAll(path)
-	}
+	return gotLock || err != nil && !isAlive(pid)
 }
 
 // tryLock locks an open file or folder until it is closed. gotLock is false if this process or another
@@ -124,9 +125,7 @@ func (d Disk) CreateTempFile(path string, mode fs.FileMode) (*os.File, error) {
 // new file or folder. It first removes the temporary files of path that killed processes left.
 func newTemp(path string, create func(name string) (*os.File, error)) (*os.File, error) {
 	dir, prefix := filepath.Dir(path), "."+filepath.Base(path)+"."
-	for name, pid := range findProcessFiles(dir, prefix) {
-		removeUnlocked(name, pid)
-	}
+	removeAbandoned(dir, prefix, "")
 	for {
 		name := filepath.Join(dir, processPrefix(prefix)+strconv.FormatUint(uint64(rand.Uint32()), 10))
 		f, err := create(name)
@@ -153,16 +152,4 @@ func isStillAt(f *os.File, name string) bool {
 	}
 	named, err := os.Lstat(name)
 	return err == nil && os.SameFile(opened, named)
-}
-
-// RemoveTemps removes all temporary files of path, including files of older releases. The caller makes
-// sure that no process is writing to path.
-func RemoveTemps(path string) error {
-	entries, err := os.ReadDir(filepath.Dir(path))
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), "."+filepath.Base(path)+".") {
-			err = errors.Join(err, os.Remove(filepath.Join(filepath.Dir(path), e.Name())))
-		}
-	}
-	return err
 }

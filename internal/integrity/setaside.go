@@ -69,7 +69,6 @@ func (r *Repairer) removeDay(run, day string) error {
 		if err := r.moveAside(run, file); err != nil {
 			return err
 		}
-		_ = durable.RemoveTemps(file)     // files of a killed run
 		_ = os.Remove(filepath.Dir(file)) // fails if the folder is not empty
 	}
 	return r.w.Series.ChangeIndex(func(days map[string]string) {

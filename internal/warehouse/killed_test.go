@@ -55,7 +55,7 @@ func TestAKilledRunIsRecorded(t *testing.T) {
 	w := open(t)
 	run := warehouse.UnfinishedRun{Run: "20261101T020000Z", StartedAt: firstNightAt, Attempt: 1, Program: "test"}
 	must(t, withLock(t, w, run.Run, func() error {
-		must(t, os.WriteFile(filepath.Join(w.Folder.Dir(), "state", ".unfinished.json.12345"), []byte("{"), 0o600))
+		must(t, os.WriteFile(filepath.Join(w.Folder.Dir(), "state", ".unfinished.json.12345.1"), []byte("{"), 0o600))
 		return w.Ledger.WriteResumableRun(run)
 	}))
 	if temporary, err := filepath.Glob(filepath.Join(w.Folder.Dir(), "state", ".*")); err != nil || len(temporary) > 0 {

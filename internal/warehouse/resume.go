@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"placementsync/internal/checksum"
-	"placementsync/internal/durable"
 	"placementsync/internal/ledger"
 )
 
@@ -71,9 +70,6 @@ func (l *Ledger) WriteUnresumableRun(u UnfinishedRun) error {
 
 func (l *Ledger) writeUnfinished(path string, u UnfinishedRun) error {
 	data, err := checksum.Seal(u)
-	if err == nil {
-		err = durable.RemoveTemps(path)
-	}
 	if err != nil {
 		return fmt.Errorf("write the file of the unfinished run %s: %w", u.Run, err)
 	}
