@@ -28,7 +28,6 @@ type Report struct {
 	Bytes int64
 }
 
-// checker is the state of a Check.
 type checker struct {
 	Report
 	w        *warehouse.Warehouse
@@ -53,7 +52,7 @@ func Check(ctx context.Context, w *warehouse.Warehouse, readData bool) (Report, 
 		return Report{}, err
 	}
 	c := &checker{w: w, inv: inv, readData: readData, isReported: map[string]bool{}}
-	c.manifest, _ = inv.manifest(inv.latest)
+	c.manifest, _ = inv.manifest(inv.visible)
 	c.checkLinks()
 	for _, run := range inv.versions {
 		c.checkVersion(run)
@@ -63,7 +62,7 @@ func Check(ctx context.Context, w *warehouse.Warehouse, readData bool) (Report, 
 	c.checkMetaChanges()
 	c.checkLedger()
 	c.checkUnfinished()
-	if readData && inv.intactCatalogs[inv.latest] {
+	if readData && inv.intactCatalogs[inv.visible] {
 		c.checkRows(ctx)
 	}
 	c.makeRebuildsSkipDamage()
@@ -80,7 +79,6 @@ func (c *checker) add(d Damage) {
 	}
 }
 
-// addPath reports damage of the file with an absolute path.
 func (c *checker) addPath(path, problem, affected string, repair Repair) {
 	c.add(Damage{File: c.w.Folder.Relative(path), Problem: problem, Affected: affected, Repair: repair})
 }
@@ -95,12 +93,12 @@ func (c *checker) checkLinks() {
 		c.addSnapshotDamage(Damage{File: warehouse.LatestLink, Problem: problem, Affected: "readers find no snapshot or an older snapshot, and no night can begin"})
 	case err != nil:
 		c.addSnapshotDamage(Damage{File: warehouse.LatestLink, Problem: err.Error(), Affected: "the version that readers see is unknown"})
-	case inv.target != inv.latest:
-		at, _ := inv.timeOf(inv.target)
-		c.addSnapshotDamage(Damage{File: warehouse.LatestLink, Problem: fmt.Sprintf("readers see %s, but should see %s of %s", inv.latest, inv.target, warehouse.DayOf(at)),
-			Affected: "readers lack the changes since " + inv.latest})
+	case inv.expected != inv.visible:
+		at, _ := inv.timeOf(inv.expected)
+		c.addSnapshotDamage(Damage{File: warehouse.LatestLink, Problem: fmt.Sprintf("readers see %s, but should see %s of %s", inv.visible, inv.expected, warehouse.DayOf(at)),
+			Affected: "readers lack the changes since " + inv.visible})
 	}
-	if inv.latest == "" {
+	if inv.visible == "" {
 		return
 	}
 	c.Files++
@@ -111,16 +109,16 @@ func (c *checker) checkLinks() {
 	}
 }
 
-// addSnapshotDamage reports damage because of which readers do not see inv.target, the version that they
-// should see. It chooses the first possible repair: a rollback to the target, a rebuild, a rebuild without
+// addSnapshotDamage reports damage because of which readers do not see inv.expected, the version that they
+// should see. It chooses the first possible repair: a rollback to this version, a rebuild, a rebuild without
 // the damaged files, a rollback to an older version, or a restore of a backup.
 func (c *checker) addSnapshotDamage(d Damage) {
 	inv := c.inv
 	newest, since := inv.newestCatalog()
 	switch {
-	case inv.intactCatalogs[inv.target]:
-		d.Repair = Repair{RollBack, inv.target}
-	case inv.hasAllFiles(inv.target):
+	case inv.intactCatalogs[inv.expected]:
+		d.Repair = Repair{RollBack, inv.expected}
+	case inv.hasAllFiles(inv.expected):
 		d.Repair.Kind = RebuildCatalog
 	case inv.hasFilesSince(since):
 		d.Repair.Kind, d.Lost = RebuildSkippingDamage, true
@@ -135,7 +133,7 @@ func (c *checker) addSnapshotDamage(d Damage) {
 // checkVersion checks the files of a version. Damage of a superseded version, which readers do not
 // see, only prevents a rollback to this version.
 func (c *checker) checkVersion(run string) {
-	version, isSuperseded := c.w.Folder.VersionPath(run), run != c.inv.latest
+	version, isSuperseded := c.w.Folder.VersionPath(run), run != c.inv.visible
 	noRollback := "a rollback to " + run + " is not possible; readers lose nothing"
 	report := func(file, problem, affected string, repair RepairKind) {
 		d := Damage{File: c.w.Folder.Relative(filepath.Join(version, file)), Problem: problem, Affected: affected, Repair: Repair{Kind: repair}}
@@ -226,7 +224,7 @@ func (c *checker) checkSeries() {
 	}
 }
 
-// checkMissingDays reports and returns the days that runs could not add to the series.
+// checkMissingDays also returns the days that it reports.
 func (c *checker) checkMissingDays() map[string]bool {
 	days := map[string]bool{}
 	if _, ok, err := c.w.Ledger.KilledRollback(); ok && err == nil {
@@ -315,7 +313,7 @@ func (c *checker) checkDay(day, run string) {
 // in order.
 func (c *checker) checkMetaChanges() {
 	inv := c.inv
-	if m, ok := inv.manifest(inv.target); !ok || m.Meta == nil {
+	if m, ok := inv.manifest(inv.expected); !ok || m.Meta == nil {
 		return
 	}
 	// If a catalog contains the rows of a damaged file, the chain can be written again from the catalog.
@@ -325,7 +323,7 @@ func (c *checker) checkMetaChanges() {
 		}
 		return Repair{Kind: RebuildSeries}, false
 	}
-	chain, err := c.w.Series.MetaChain(inv.target)
+	chain, err := c.w.Series.MetaChain(inv.expected)
 	if broken, ok := errors.AsType[*warehouse.DamagedError](err); ok {
 		run := runOf(broken.File)
 		d := Damage{File: broken.File, Problem: broken.Problem, Affected: affectedMeta(run) + " and of earlier runs; a rebuild needs them"}
@@ -355,7 +353,7 @@ func (c *checker) checkLedger() {
 	path := c.w.Ledger.Path()
 	d := Damage{File: c.w.Folder.Relative(path), Affected: affected, Repair: Repair{Kind: RunNight}}
 	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) && c.inv.target == "" {
+	if errors.Is(err, fs.ErrNotExist) && c.inv.expected == "" {
 		return
 	}
 	if err != nil {
@@ -373,7 +371,7 @@ func (c *checker) checkLedger() {
 		c.add(d)
 		return
 	}
-	if runs, err := c.w.Ledger.Runs(); err == nil && c.inv.hasVersion(c.inv.latest) && ledger.Find(runs, c.inv.latest).ID == "" {
+	if runs, err := c.w.Ledger.Runs(); err == nil && c.inv.hasVersion(c.inv.visible) && ledger.Find(runs, c.inv.visible).ID == "" {
 		d.Problem = "it has no line of the version that readers see"
 		c.add(d)
 	}
@@ -381,6 +379,8 @@ func (c *checker) checkLedger() {
 
 // checkUnfinished checks the unfinished-run files, and lists the drafts of killed runs.
 func (c *checker) checkUnfinished() {
+	locked, isLocked := errors.AsType[*warehouse.LockedError](c.w.Folder.CheckUnlocked())
+	isRunning := isLocked && locked.PID != os.Getpid()
 	for _, path := range []string{c.w.Ledger.ResumableRunPath(), c.w.Ledger.UnresumableRunPath()} {
 		data, err := os.ReadFile(path)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -394,7 +394,7 @@ func (c *checker) checkUnfinished() {
 		switch {
 		case err != nil:
 			c.addPath(path, err.Error(), "an interrupted run cannot be resumed: the next run repeats its requests", Repair{Kind: RunNight})
-		case u.Kind == ledger.Rollback && !c.isLockedByOther():
+		case u.Kind == ledger.Rollback && !isRunning:
 			c.addPath(path, "the rollback to "+u.Version+" was killed and is not finished", "days of the Parquet series", Repair{Kind: RunNight})
 		}
 	}
@@ -404,23 +404,17 @@ func (c *checker) checkUnfinished() {
 	}
 }
 
-// isLockedByOther reports whether another process has locked the warehouse.
-func (c *checker) isLockedByOther() bool {
-	var locked *warehouse.LockedError
-	return errors.As(c.w.Folder.CheckUnlocked(), &locked) && locked.PID != os.Getpid()
-}
-
 // checkRows reads every row of the catalog that readers see. It compares the tables of the schema main
 // with the Parquet files of the version.
 func (c *checker) checkRows(ctx context.Context) {
-	latest, folder := c.inv.latest, c.w.Folder
-	err := compareTables(ctx, c.w, latest, c.manifest, func(table string, err error) {
-		c.addPath(filepath.Join(folder.VersionPath(latest), table+".parquet"), err.Error(),
+	visible, folder := c.inv.visible, c.w.Folder
+	err := compareTables(ctx, c.w, visible, c.manifest, func(table string, err error) {
+		c.addPath(filepath.Join(folder.VersionPath(visible), table+".parquet"), err.Error(),
 			"catalog and Parquet disagree on table "+table, Repair{Kind: RebuildSeries})
 	})
 	if err != nil {
 		problem, _, _ := strings.Cut(err.Error(), "\n")
-		c.addPath(folder.VersionCatalog(latest), problem, "readers get errors", Repair{Kind: RebuildCatalog})
+		c.addPath(folder.VersionCatalog(visible), problem, "readers get errors", Repair{Kind: RebuildCatalog})
 	}
 }
 

@@ -41,13 +41,8 @@ func CountVersion(ctx context.Context, w *warehouse.Warehouse, run string) (c Ca
 	return countCatalog(ctx, version.Instance, "version")
 }
 
-// CountDraft counts the rows of a draft.
 func CountDraft(ctx context.Context, d *warehouse.Draft) (CatalogCounts, error) {
-	var database string
-	if err := d.DB.QueryRowContext(ctx, "SELECT current_database()").Scan(&database); err != nil {
-		return CatalogCounts{}, err
-	}
-	return countCatalog(ctx, d.Instance, database)
+	return countCatalog(ctx, d.Instance, "catalog")
 }
 
 func countCatalog(ctx context.Context, in *warehouse.Instance, database string) (CatalogCounts, error) {

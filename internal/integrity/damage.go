@@ -11,14 +11,12 @@ import "placementsync/internal/warehouse"
 type Damage struct {
 	// File is relative to the warehouse.
 	File string `json:"file"`
-	// Problem describes the damage. Affected names the data that is lost or in danger. Its JSON key is
-	// "cost", as in earlier releases.
+	// Problem describes the damage. Affected names the data that is lost or in danger.
 	Problem  string `json:"problem"`
 	Affected string `json:"cost"`
-	// Repair is the command that repairs the damage. Lost means that the warehouse contains no copy of
-	// the file's content.
-	Repair Repair `json:"repair"`
-	Lost   bool   `json:"lost"`
+	Repair   Repair `json:"repair"`
+	// Lost means that the warehouse contains no copy of the file's content.
+	Lost bool `json:"lost"`
 	// Day is the day of the Parquet series that the file belongs to. Only ReadSeries sets it.
 	Day string `json:"-"`
 	// Unfinished means that this warehouse is a copy that was made while a run was writing the day.

@@ -253,7 +253,7 @@ func TestFilesAreRepairedFromIntactCopies(t *testing.T) {
 			w := clone(t, original)
 			want := contentOf(t, w)
 			c.damage(damager{t, w})
-			result, err := integrity.NewRepairer(w).RepairFromCopies(t.Context())
+			result, err := integrity.RepairFromCopies(t.Context(), w)
 			must(t, err)
 			slices.Sort(c.want)
 			if got := slices.Sorted(slices.Values(result.Files)); !slices.Equal(got, c.want) || len(result.Unrepaired)+len(result.DaysWithoutManifest) > 0 || result.IsChainBroken {
@@ -282,7 +282,7 @@ func TestFilesAreRepairedFromIntactCopies(t *testing.T) {
 					t.Errorf("%s and %s are not hard links of one file (%v, %v)", pair[0], pair[1], errA, errB)
 				}
 			}
-			second, err := integrity.NewRepairer(w).RepairFromCopies(t.Context())
+			second, err := integrity.RepairFromCopies(t.Context(), w)
 			if err != nil || len(second.Files) > 0 {
 				t.Errorf("a second repair wrote %v (%v), want no file", second.Files, err)
 			}
@@ -323,7 +323,7 @@ func TestFilesWithoutACopyAreNotRepaired(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := clone(t, original)
 			c.damage(damager{t, w})
-			result, err := integrity.NewRepairer(w).RepairFromCopies(t.Context())
+			result, err := integrity.RepairFromCopies(t.Context(), w)
 			must(t, err)
 			var unrepaired []string
 			for _, f := range result.Unrepaired {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"placementsync/internal/checksum"
+	"placementsync/internal/ledger"
 	"placementsync/internal/warehouse"
 )
 
@@ -30,17 +31,16 @@ type inventory struct {
 	manifests map[string][]warehouse.Manifest
 	// pathsBySum contains for each SHA-256 the paths of the files that should have this checksum.
 	pathsBySum map[string][]string
-	// versions are the runs with a version, oldest first. latest is the run whose version readers see.
+	// versions are the runs with a version, oldest first.
 	versions []string
-	latest   string
 	// days are the days in the index of the Parquet series, each with its run. If the index cannot be
 	// read, indexErr is the error, and days are the days of the intact manifests.
 	days     map[string]string
 	indexErr error
-	// lastPublished is the last published version in the ledger. target is the run whose version readers
-	// should see. lineage contains target, the runs on which target builds, and the runs of all days.
-	lastPublished, target string
-	lineage               map[string]bool
+	// visible is the version that readers see, and expected the version that readers should see.
+	visible, expected string
+	// lineage contains the expected version, the runs on which it builds, and the runs of all days.
+	lineage map[string]bool
 	// intactCatalogs are the versions with an intact catalog.
 	intactCatalogs map[string]bool
 }
@@ -53,7 +53,7 @@ func takeInventory(ctx context.Context, w *warehouse.Warehouse, readData bool) (
 	if inv.versions, err = w.Versions.List(); err != nil {
 		return nil, err
 	}
-	inv.latest, _, _ = w.Versions.Latest() // checkLinks reports the error
+	inv.visible, _, _ = w.Versions.Latest() // checkLinks reports the error
 	if err := inv.readManifests(); err != nil {
 		return nil, err
 	}
@@ -66,11 +66,7 @@ func takeInventory(ctx context.Context, w *warehouse.Warehouse, readData bool) (
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("read the ledger: %w", err)
 	}
-	runs, damaged := warehouse.ParseLedger(data)
-	for _, r := range runs {
-		inv.lastPublished = cmp.Or(r.VisibleVersion(), inv.lastPublished)
-	}
-	inv.findTarget(len(damaged) == 0)
+	inv.findExpected(warehouse.ParseLedger(data))
 	for _, run := range inv.versions {
 		if m, ok := inv.manifest(run); ok && inv.sums.Compare(w.Folder.VersionCatalog(run), m.Catalog, readData) == "" {
 			inv.intactCatalogs[run] = true
@@ -125,7 +121,6 @@ func (inv *inventory) addManifest(m warehouse.Manifest) {
 	}
 }
 
-// manifest returns the first intact manifest of a run.
 func (inv *inventory) manifest(run string) (warehouse.Manifest, bool) {
 	if copies := inv.manifests[run]; len(copies) > 0 {
 		return copies[0], true
@@ -133,28 +128,33 @@ func (inv *inventory) manifest(run string) (warehouse.Manifest, bool) {
 	return warehouse.Manifest{}, false
 }
 
-// findTarget sets target and lineage. target is the last published version in the ledger. If the
-// ledger has no such version, target is the version that readers see, or else the newest version.
+// findExpected sets expected and lineage. The expected version is the last published version in the ledger.
+// If the ledger has no such version, it is the version that readers see, or else the newest version.
 //
-// In two cases target is newer than the last version in the ledger. In the first case readers see the
-// newer version, and a damaged line of the ledger may be the line of that version. In the second case
-// the newer version has a day in the series. A rollback would have removed the day.
-func (inv *inventory) findTarget(isLedgerIntact bool) {
-	inv.target = cmp.Or(inv.lastPublished, inv.latest)
-	if inv.target == "" && len(inv.versions) > 0 {
-		inv.target = inv.versions[len(inv.versions)-1]
-	}
-	latestTime, _ := inv.timeOf(inv.latest)
-	if targetTime, _ := inv.timeOf(inv.target); !isLedgerIntact && inv.hasVersion(inv.latest) && latestTime.After(targetTime) {
-		inv.target = inv.latest
-	}
-	at, _ := inv.timeOf(inv.target)
-	for _, day := range slices.Sorted(maps.Keys(inv.days)) {
-		if m, ok := inv.manifest(inv.days[day]); ok && m.SnapshotAt.After(at) {
-			inv.target, at = m.RunID, m.SnapshotAt
+// In two cases a newer version is expected. In the first case readers see the newer version, and a damaged
+// line of the ledger may be the line of that version. In the second case the newer version has a day in the
+// series. A rollback would have removed the day.
+func (inv *inventory) findExpected(runs []ledger.Run, damagedLines [][]byte) {
+	inv.expected = inv.visible
+	for _, r := range slices.Backward(runs) {
+		if version := r.VisibleVersion(); version != "" {
+			inv.expected = version
+			break
 		}
 	}
-	for run := inv.target; run != "" && !inv.lineage[run]; {
+	if inv.expected == "" && len(inv.versions) > 0 {
+		inv.expected = inv.versions[len(inv.versions)-1]
+	}
+	at, _ := inv.timeOf(inv.expected)
+	if visibleAt, _ := inv.timeOf(inv.visible); len(damagedLines) > 0 && inv.hasVersion(inv.visible) && visibleAt.After(at) {
+		inv.expected, at = inv.visible, visibleAt
+	}
+	for _, day := range slices.Sorted(maps.Keys(inv.days)) {
+		if m, ok := inv.manifest(inv.days[day]); ok && m.SnapshotAt.After(at) {
+			inv.expected, at = m.RunID, m.SnapshotAt
+		}
+	}
+	for run := inv.expected; run != "" && !inv.lineage[run]; {
 		inv.lineage[run] = true
 		m, _ := inv.manifest(run)
 		run = cmp.Or(m.Previous, m.Night) // a rebuilt version has no Previous, only a Night
@@ -164,8 +164,7 @@ func (inv *inventory) findTarget(isLedgerIntact bool) {
 	}
 }
 
-// timeOf returns the time of a run's snapshot. Without an intact manifest it returns the time in the
-// id of the run.
+// timeOf returns the time of a run's snapshot or, without an intact manifest, the time in the id of the run.
 func (inv *inventory) timeOf(run string) (time.Time, bool) {
 	if m, ok := inv.manifest(run); ok {
 		return m.SnapshotAt, true
@@ -173,7 +172,6 @@ func (inv *inventory) timeOf(run string) (time.Time, bool) {
 	return warehouse.RunTime(run)
 }
 
-// findCopy returns the path of an intact file with this checksum. It ignores the file at ignoredPath.
 func (inv *inventory) findCopy(want checksum.FileSum, ignoredPath string) (path string, ok bool) {
 	for _, candidate := range inv.pathsBySum[want.SHA256] {
 		if candidate != ignoredPath && inv.sums.Compare(candidate, want, inv.readData) == "" {
@@ -188,11 +186,11 @@ func (inv *inventory) hasCopy(want checksum.FileSum) bool {
 	return ok
 }
 
-// newestCatalog returns the version with the newest intact catalog. It considers the version that
-// readers see and the versions in lineage. run is empty if none of these catalogs is intact.
+// newestCatalog returns the version with the newest intact catalog, among the version that readers see and
+// the versions in lineage. run is empty if none of these catalogs is intact.
 func (inv *inventory) newestCatalog() (run string, at time.Time) {
 	for _, version := range inv.versions {
-		if !inv.intactCatalogs[version] || !inv.lineage[version] && version != inv.latest {
+		if !inv.intactCatalogs[version] || !inv.lineage[version] && version != inv.visible {
 			continue
 		}
 		if versionAt, ok := inv.timeOf(version); ok && !versionAt.Before(at) {
@@ -226,7 +224,6 @@ func (inv *inventory) hasFilesSince(at time.Time) bool {
 	return false
 }
 
-// hasVersion reports whether the folder of a version exists.
 func (inv *inventory) hasVersion(run string) bool {
 	_, err := os.Stat(inv.w.Folder.VersionPath(run))
 	return run != "" && err == nil

@@ -13,15 +13,6 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// Repairer repairs files of the Parquet series and of published versions, or moves files out of the
-// series. It replaces each file atomically.
-type Repairer struct {
-	w *warehouse.Warehouse
-}
-
-// NewRepairer returns the Repairer of a warehouse.
-func NewRepairer(w *warehouse.Warehouse) *Repairer { return &Repairer{w} }
-
 // RepairResult is the result of RepairFromCopies: the repaired files, and the files that must be written
 // again from a catalog.
 type RepairResult struct {
@@ -44,12 +35,13 @@ type RepairResult struct {
 
 // RepairFromCopies repairs the files that have an intact copy elsewhere: manifests, the index, Parquet
 // files, files of changes, and copies of ledger lines. The caller must hold the lock of the warehouse.
-func (r *Repairer) RepairFromCopies(ctx context.Context) (RepairResult, error) {
-	c, err := r.beginRepair(ctx)
+func RepairFromCopies(ctx context.Context, w *warehouse.Warehouse) (RepairResult, error) {
+	inv, err := takeInventory(ctx, w, true)
 	if err != nil {
 		return RepairResult{}, err
 	}
-	inv, result := c.inv, &c.result
+	c := &repairer{w: w, inv: inv}
+	result := &c.result
 	result.Source, result.At = inv.newestCatalog()
 	for _, run := range inv.versions {
 		if err := c.repairVersion(run); err != nil {
@@ -75,37 +67,37 @@ func (r *Repairer) RepairFromCopies(ctx context.Context) (RepairResult, error) {
 	if err := c.repairMetaChanges(); err != nil {
 		return *result, err
 	}
-	return *result, c.repairIndex(days)
+	maps.DeleteFunc(days, func(_, run string) bool { return run == "" })
+	if inv.indexErr == nil && maps.Equal(days, inv.days) || len(days) == 0 {
+		return *result, nil
+	}
+	c.addFile(w.Series.IndexPath())
+	return *result, w.Series.WriteIndex(days)
 }
 
-// copyRepair is the state of a repair from copies.
-type copyRepair struct {
+// repairer is the state of a repair.
+type repairer struct {
 	w      *warehouse.Warehouse
 	inv    *inventory
 	result RepairResult
 }
 
-func (r *Repairer) beginRepair(ctx context.Context) (*copyRepair, error) {
-	inv, err := takeInventory(ctx, r.w, true)
-	return &copyRepair{w: r.w, inv: inv}, err
-}
-
 // daysToRepair returns the days that the series must have, each with its run: the expected days and the
-// day of the target, which is the version that readers should see. If the index is lost, daysToRepair
-// adds the days of the versions on which the target builds.
-func (c *copyRepair) daysToRepair() map[string]string {
+// day of the version that readers should see. If the index is lost, daysToRepair adds the days of the versions
+// on which this version builds.
+func (c *repairer) daysToRepair() map[string]string {
 	days := c.inv.expectedDays()
-	target := c.inv.target
-	if m, ok := c.inv.manifest(target); ok && m.Meta != nil && c.inv.hasVersion(target) {
+	expected := c.inv.expected
+	if m, ok := c.inv.manifest(expected); ok && m.Meta != nil && c.inv.hasVersion(expected) {
 		day := warehouse.DayOf(m.SnapshotAt)
-		if at, ok := c.inv.timeOf(days[day]); days[day] != target && (!ok || at.Before(m.SnapshotAt)) {
-			days[day] = target
+		if at, ok := c.inv.timeOf(days[day]); days[day] != expected && (!ok || at.Before(m.SnapshotAt)) {
+			days[day] = expected
 		}
 	}
 	if c.inv.indexErr == nil {
 		return days
 	}
-	lineage, _ := c.w.Versions.Lineage(target) // the lineage ends at a damaged manifest
+	lineage, _ := c.w.Versions.Lineage(expected) // the lineage ends at a damaged manifest
 	for _, m := range warehouse.LastOfDay(lineage) {
 		if day := warehouse.DayOf(m.SnapshotAt); m.Meta != nil && days[day] == "" {
 			days[day] = m.RunID
@@ -114,22 +106,12 @@ func (c *copyRepair) daysToRepair() map[string]string {
 	return days
 }
 
-func (c *copyRepair) repairIndex(days map[string]string) error {
-	index := maps.Clone(days)
-	maps.DeleteFunc(index, func(_, run string) bool { return run == "" })
-	if c.inv.indexErr == nil && maps.Equal(index, c.inv.days) || len(index) == 0 {
-		return nil
-	}
-	c.addFile(c.w.Series.IndexPath())
-	return c.w.Series.WriteIndex(index)
-}
-
-func (c *copyRepair) addFile(path string) {
+func (c *repairer) addFile(path string) {
 	c.result.Files = append(c.result.Files, c.w.Folder.Relative(path))
 }
 
 // repairVersion repairs the files of a version, except its catalog.
-func (c *copyRepair) repairVersion(run string) error {
+func (c *repairer) repairVersion(run string) error {
 	manifestCopy, ok := c.inv.manifest(run)
 	if !ok {
 		return nil
@@ -160,7 +142,7 @@ func (c *copyRepair) repairVersion(run string) error {
 // repairLedgerCopy writes a damaged copy of a run's ledger line again. If the ledger does not contain the
 // run, the copy is removed. The line can have changed since the copy was written, so the manifests get
 // the new checksum.
-func (c *copyRepair) repairLedgerCopy(m warehouse.Manifest) error {
+func (c *repairer) repairLedgerCopy(m warehouse.Manifest) error {
 	if m.LedgerLine == nil {
 		return nil
 	}
@@ -208,7 +190,7 @@ func changeManifests(w *warehouse.Warehouse, original warehouse.Manifest, change
 // repairFile replaces a damaged file by an intact file with the checksum want. In an intact warehouse, path
 // and hardLink are hard links of one file, so repairFile links path to an intact hardLink. It copies any
 // other intact file, because repairs rely on independent copies.
-func (c *copyRepair) repairFile(path, hardLink string, want checksum.FileSum) error {
+func (c *repairer) repairFile(path, hardLink string, want checksum.FileSum) error {
 	if c.inv.sums.IsIntact(path, want) {
 		return nil
 	}
@@ -232,7 +214,7 @@ func (c *copyRepair) repairFile(path, hardLink string, want checksum.FileSum) er
 }
 
 // repairDay repairs the manifest and the files of a day.
-func (c *copyRepair) repairDay(day string, m warehouse.Manifest) error {
+func (c *repairer) repairDay(day string, m warehouse.Manifest) error {
 	if dayManifest, err := c.w.Series.ReadDayManifest(day, m.RunID); err == nil {
 		m = dayManifest // an earlier repair may have removed a lost table from it
 	}
@@ -248,7 +230,7 @@ func (c *copyRepair) repairDay(day string, m warehouse.Manifest) error {
 	return c.repairManifest(c.w.Folder.DayManifestPath(day), m)
 }
 
-func (c *copyRepair) repairManifest(path string, m warehouse.Manifest) error {
+func (c *repairer) repairManifest(path string, m warehouse.Manifest) error {
 	isWritten, err := ensureManifest(c.w, path, m)
 	if isWritten {
 		c.addFile(path)
@@ -264,13 +246,12 @@ func ensureManifest(w *warehouse.Warehouse, path string, m warehouse.Manifest) (
 	return true, w.Folder.WriteSealed(path, m)
 }
 
-// repairMetaChanges repairs the files of changes from which the schemas meta and past of the target can be
-// rebuilt.
-func (c *copyRepair) repairMetaChanges() error {
-	if m, ok := c.inv.manifest(c.inv.target); !ok || m.Meta == nil {
+// repairMetaChanges repairs the files of changes from which the schemas meta and past can be rebuilt.
+func (c *repairer) repairMetaChanges() error {
+	if m, ok := c.inv.manifest(c.inv.expected); !ok || m.Meta == nil {
 		return nil
 	}
-	chain, err := c.w.Series.MetaChain(c.inv.target)
+	chain, err := c.w.Series.MetaChain(c.inv.expected)
 	c.result.IsChainBroken = err != nil
 	for _, m := range chain {
 		if err := c.repairManifest(c.w.Folder.RunManifestPath(m.RunID), m); err != nil {
@@ -289,27 +270,27 @@ func (c *copyRepair) repairMetaChanges() error {
 
 // ReplaceMeta replaces the file of changes of a run by the file MetaFile of a draft. MetaFile must
 // contain all rows of the schemas meta and past. The chain of changes then begins with this run.
-func (r *Repairer) ReplaceMeta(d *warehouse.Draft, run string) (file string, err error) {
+func ReplaceMeta(w *warehouse.Warehouse, d *warehouse.Draft, run string) (file string, err error) {
 	sum, err := checksum.SumFile(context.Background(), d.Dir, warehouse.MetaFile)
 	if err != nil {
 		return "", err
 	}
-	manifest, err := r.w.Versions.ReadManifest(run)
+	manifest, err := w.Versions.ReadManifest(run)
 	if err != nil {
 		return "", err
 	}
-	seriesPath := r.w.Folder.ChangesPath(run)
-	if err := r.placeMeta(filepath.Join(d.Dir, warehouse.MetaFile), seriesPath, manifest); err != nil {
-		return "", fmt.Errorf("restore %s: %w", r.w.Folder.Relative(seriesPath), err)
+	seriesPath := w.Folder.ChangesPath(run)
+	if err := placeMeta(w, filepath.Join(d.Dir, warehouse.MetaFile), seriesPath, manifest); err != nil {
+		return "", fmt.Errorf("restore %s: %w", w.Folder.Relative(seriesPath), err)
 	}
 	meta := &warehouse.ManifestMeta{HasPast: true, FileSum: sum}
-	return r.w.Folder.Relative(seriesPath), changeManifests(r.w, manifest, func(m *warehouse.Manifest) { m.Meta = meta })
+	return w.Folder.Relative(seriesPath), changeManifests(w, manifest, func(m *warehouse.Manifest) { m.Meta = meta })
 }
 
 // placeMeta copies a file of changes to seriesPath, its path in the series, and into the version. If the
 // manifest beside seriesPath is not intact, placeMeta writes it again.
-func (r *Repairer) placeMeta(from, seriesPath string, manifest warehouse.Manifest) error {
-	folder := r.w.Folder
+func placeMeta(w *warehouse.Warehouse, from, seriesPath string, manifest warehouse.Manifest) error {
+	folder := w.Folder
 	if err := folder.SetPublicMode(from); err != nil {
 		return err
 	}
@@ -321,7 +302,7 @@ func (r *Repairer) placeMeta(from, seriesPath string, manifest warehouse.Manifes
 			return err
 		}
 	}
-	_, err := ensureManifest(r.w, folder.RunManifestPath(manifest.RunID), manifest)
+	_, err := ensureManifest(w, folder.RunManifestPath(manifest.RunID), manifest)
 	return err
 }
 
@@ -329,13 +310,13 @@ func (r *Repairer) placeMeta(from, seriesPath string, manifest warehouse.Manifes
 // possibly in another order. If the version of the day has an intact manifest, Replace also links file into
 // the version. If file has another checksum than the lost file, Replace writes this checksum into the
 // manifests. A lost file without a checksum is in no manifest, so that version and manifests are not changed.
-func (r *Repairer) Replace(lost warehouse.SeriesFile, file string) (checksum.FileSum, error) {
+func ReplaceFile(w *warehouse.Warehouse, lost warehouse.SeriesFile, file string) (checksum.FileSum, error) {
 	sum, err := checksum.SumFile(context.Background(), filepath.Dir(file), filepath.Base(file))
 	if err != nil {
 		return sum, err
 	}
-	folder := r.w.Folder
-	seriesPath := r.w.Series.FilePath(lost.Table, lost.DayManifest.SnapshotAt)
+	folder := w.Folder
+	seriesPath := w.Series.FilePath(lost.Table, lost.DayManifest.SnapshotAt)
 	err = folder.SetPublicMode(file)
 	if err == nil {
 		err = folder.MakePublicAbove(seriesPath)
@@ -343,7 +324,7 @@ func (r *Repairer) Replace(lost warehouse.SeriesFile, file string) (checksum.Fil
 	if err == nil {
 		err = folder.Disk().Rename(file, seriesPath)
 	}
-	if _, readErr := r.w.Versions.ReadManifest(lost.DayManifest.RunID); err == nil && readErr == nil && lost.Table.SHA256 != "" {
+	if _, readErr := w.Versions.ReadManifest(lost.DayManifest.RunID); err == nil && readErr == nil && lost.Table.SHA256 != "" {
 		err = folder.Disk().Link(seriesPath, filepath.Join(folder.VersionPath(lost.DayManifest.RunID), lost.Table.File))
 	}
 	if err != nil {
@@ -352,7 +333,7 @@ func (r *Repairer) Replace(lost warehouse.SeriesFile, file string) (checksum.Fil
 	if lost.Table.SHA256 == "" || sum.SHA256 == lost.Table.SHA256 {
 		return sum, nil
 	}
-	return sum, changeManifests(r.w, lost.DayManifest, func(m *warehouse.Manifest) {
+	return sum, changeManifests(w, lost.DayManifest, func(m *warehouse.Manifest) {
 		for i := range m.Tables {
 			if m.Tables[i].Name == lost.Table.Name {
 				m.Tables[i].FileSum = sum
@@ -363,12 +344,13 @@ func (r *Repairer) Replace(lost warehouse.SeriesFile, file string) (checksum.Fil
 
 // RepairDay repairs the day of a run and adds it to the index of the series. ok is false if no manifest
 // of the run is intact.
-func (r *Repairer) RepairDay(ctx context.Context, run string) (result RepairResult, ok bool, err error) {
-	c, err := r.beginRepair(ctx)
+func RepairDay(ctx context.Context, w *warehouse.Warehouse, run string) (result RepairResult, ok bool, err error) {
+	inv, err := takeInventory(ctx, w, true)
 	if err != nil {
 		return RepairResult{}, false, err
 	}
-	manifest, ok := c.inv.manifest(run)
+	c := &repairer{w: w, inv: inv}
+	manifest, ok := inv.manifest(run)
 	if !ok {
 		return RepairResult{}, false, nil
 	}
@@ -376,15 +358,15 @@ func (r *Repairer) RepairDay(ctx context.Context, run string) (result RepairResu
 	if err := c.repairDay(day, manifest); err != nil {
 		return c.result, true, err
 	}
-	return c.result, true, r.w.Series.ChangeIndex(func(days map[string]string) { days[day] = run })
+	return c.result, true, w.Series.ChangeIndex(func(days map[string]string) { days[day] = run })
 }
 
 // AddDay writes the manifest of a day and adds the day to the index.
-func (r *Repairer) AddDay(manifest warehouse.Manifest) (file string, err error) {
+func AddDay(w *warehouse.Warehouse, manifest warehouse.Manifest) (file string, err error) {
 	day := warehouse.DayOf(manifest.SnapshotAt)
-	path := r.w.Folder.DayManifestPath(day)
-	if err := r.w.Folder.WriteSealed(path, manifest); err != nil {
+	path := w.Folder.DayManifestPath(day)
+	if err := w.Folder.WriteSealed(path, manifest); err != nil {
 		return "", err
 	}
-	return r.w.Folder.Relative(path), r.w.Series.ChangeIndex(func(days map[string]string) { days[day] = manifest.RunID })
+	return w.Folder.Relative(path), w.Series.ChangeIndex(func(days map[string]string) { days[day] = manifest.RunID })
 }

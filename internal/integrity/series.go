@@ -17,8 +17,7 @@ import (
 type seriesReader struct {
 	w    *warehouse.Warehouse
 	sums *checksum.Cache
-	// runs are the runs of the ledger.
-	runs []ledger.Run
+	runs []ledger.Run // in the ledger
 	// snapshots and damage are the result.
 	snapshots []warehouse.Snapshot
 	damage    []Damage
@@ -55,8 +54,8 @@ func ReadSeries(ctx context.Context, w *warehouse.Warehouse) ([]warehouse.Snapsh
 	return r.snapshots, r.damage, ctx.Err()
 }
 
-// expectedDays returns the days of the index, and the days with any file. The result maps a day to its
-// run in the index, or to "" if the index lacks the day. expectedDays also reports damage of the index.
+// expectedDays returns the days of the index, each with its run, and the days with any file, with the run "".
+// It also reports damage of the index.
 func (r *seriesReader) expectedDays() map[string]string {
 	days, err := r.w.Series.Index()
 	if err != nil && len(r.w.Series.Days()) > 0 {
@@ -144,12 +143,11 @@ func (r *seriesReader) isUnfinished(m warehouse.Manifest, others []warehouse.Man
 	})
 }
 
-// isComplete reports whether every table of a day has an intact file.
 func (r *seriesReader) isComplete(m warehouse.Manifest) bool {
 	return !slices.ContainsFunc(m.Tables, func(t warehouse.ManifestTable) bool { return r.w.Series.IntactFile(r.sums, m, t) == "" })
 }
 
-// otherManifests returns the manifests of other runs of a day, newest first.
+// otherManifests returns the manifests of the other runs of a day, newest first.
 func (r *seriesReader) otherManifests(day, run string) (others []warehouse.Manifest) {
 	paths, err := filepath.Glob(r.w.Folder.RunManifestPath("*"))
 	if err != nil {
@@ -169,7 +167,6 @@ func (r *seriesReader) otherManifests(day, run string) (others []warehouse.Manif
 	return others
 }
 
-// addDay adds the intact files of a day, and reports the damaged files.
 func (r *seriesReader) addDay(m warehouse.Manifest) {
 	s := warehouse.Snapshot{Run: m.SourceRun(), At: m.SnapshotAt, Version: m.RunID, Program: m.Program, Schema: m.Schema,
 		Files: map[string]string{}, Tables: map[string]warehouse.ManifestTable{}}

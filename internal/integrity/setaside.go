@@ -13,24 +13,24 @@ import (
 // manifests of their days. If the manifest of a day is damaged, it moves all files of the day. Later calls
 // of Check do not report the moved files again. run is the id of the rebuild that skipped the files. The
 // caller must hold the lock of the warehouse.
-func (r *Repairer) SetAside(run string, damage []Damage) error {
+func SetAside(w *warehouse.Warehouse, run string, damage []Damage) error {
 	lostTables := map[string][]string{}
 	for _, d := range damage {
-		path := r.w.Folder.Path(d.File)
+		path := w.Folder.Path(d.File)
 		if table, day, ok := warehouse.SplitSeriesFile(d.File); ok {
 			lostTables[day] = append(lostTables[day], table)
 		}
-		if err := r.moveAside(run, path); err != nil {
+		if err := moveAside(w, run, path); err != nil {
 			return err
 		}
-		if day := warehouse.DayIn(path); path == r.w.Folder.DayManifestPath(day) {
-			if err := r.removeDay(run, day); err != nil {
+		if day := warehouse.DayIn(path); path == w.Folder.DayManifestPath(day) {
+			if err := removeDay(w, run, day); err != nil {
 				return err
 			}
 		}
 	}
 	for day, tables := range lostTables {
-		if err := r.removeTables(day, tables); err != nil {
+		if err := removeTables(w, day, tables); err != nil {
 			return err
 		}
 	}
@@ -39,39 +39,39 @@ func (r *Repairer) SetAside(run string, damage []Damage) error {
 
 // SetDayAside moves all files of an unfinished day to damaged/<run>. run is the id of the rebuild that
 // skipped the day. The caller must hold the lock of the warehouse.
-func (r *Repairer) SetDayAside(run, day string) error {
-	if err := r.removeDay(run, day); err != nil {
+func SetDayAside(w *warehouse.Warehouse, run, day string) error {
+	if err := removeDay(w, run, day); err != nil {
 		return err
 	}
-	return r.moveAside(run, r.w.Folder.DayManifestPath(day))
+	return moveAside(w, run, w.Folder.DayManifestPath(day))
 }
 
 // moveAside moves the file at path to its relative path below damaged/<run>. A missing file is no error.
-func (r *Repairer) moveAside(run, path string) error {
+func moveAside(w *warehouse.Warehouse, run, path string) error {
 	if _, err := os.Lstat(path); err != nil {
 		return nil
 	}
 	// If readers see a version that the run built from the file, the file is kept.
-	if latest, ok, err := r.w.Versions.Latest(); err == nil && ok && latest == run && durable.SameFile(path, filepath.Join(r.w.Folder.VersionPath(run), filepath.Base(path))) {
+	if latest, ok, err := w.Versions.Latest(); err == nil && ok && latest == run && durable.SameFile(path, filepath.Join(w.Folder.VersionPath(run), filepath.Base(path))) {
 		return nil
 	}
-	target := r.w.Folder.Path("damaged", run, r.w.Folder.Relative(path))
-	if err := r.w.Folder.Disk().MakeFolder(filepath.Dir(target), 0o700); err != nil {
+	target := w.Folder.Path("damaged", run, w.Folder.Relative(path))
+	if err := w.Folder.Disk().MakeFolder(filepath.Dir(target), 0o700); err != nil {
 		return err
 	}
-	return r.w.Folder.Disk().Rename(path, target)
+	return w.Folder.Disk().Rename(path, target)
 }
 
 // removeDay moves the table files of a day aside. It also removes the day from the index, unless the
 // index names run as the run of the day.
-func (r *Repairer) removeDay(run, day string) error {
-	for _, file := range r.w.Series.DayFiles(day) {
-		if err := r.moveAside(run, file); err != nil {
+func removeDay(w *warehouse.Warehouse, run, day string) error {
+	for _, file := range w.Series.DayFiles(day) {
+		if err := moveAside(w, run, file); err != nil {
 			return err
 		}
 		_ = os.Remove(filepath.Dir(file)) // fails if the folder is not empty
 	}
-	return r.w.Series.ChangeIndex(func(days map[string]string) {
+	return w.Series.ChangeIndex(func(days map[string]string) {
 		if days[day] != run {
 			delete(days, day)
 		}
@@ -80,20 +80,20 @@ func (r *Repairer) removeDay(run, day string) error {
 
 // removeTables removes tables from the manifest of a day. If readers see the version of the day, the
 // manifest is not changed.
-func (r *Repairer) removeTables(day string, tables []string) error {
-	days, err := r.w.Series.Index()
+func removeTables(w *warehouse.Warehouse, day string, tables []string) error {
+	days, err := w.Series.IndexOrManifests()
 	if err != nil {
 		return err
 	}
-	latest, _, err := r.w.Versions.Latest()
+	latest, _, err := w.Versions.Latest()
 	if err != nil || days[day] == latest {
 		return err
 	}
-	manifest, err := findDayManifest(r.w, day, days[day])
+	manifest, err := findDayManifest(w, day, days[day])
 	if err != nil {
 		return err
 	}
 	manifest.Tables = slices.DeleteFunc(manifest.Tables, func(t warehouse.ManifestTable) bool { return slices.Contains(tables, t.Name) })
 	manifest.Lost = append(manifest.Lost, tables...)
-	return r.w.Folder.WriteSealed(r.w.Folder.DayManifestPath(day), manifest)
+	return w.Folder.WriteSealed(w.Folder.DayManifestPath(day), manifest)
 }

@@ -42,7 +42,7 @@ func TestSkippedFilesAreSetAside(t *testing.T) {
 			for _, file := range c.damagedFiles {
 				damage = append(damage, integrity.Damage{File: file})
 			}
-			must(t, integrity.NewRepairer(w).SetAside(run, damage))
+			must(t, integrity.SetAside(w, run, damage))
 			content := contentOf(t, w)
 			for _, file := range c.wantMovedFiles {
 				if _, ok := content[file]; ok || content["damaged/"+run+"/"+file] != contentBefore[file] {
@@ -61,16 +61,28 @@ func TestSkippedFilesAreSetAside(t *testing.T) {
 		})
 	}
 	w := clone(t, original)
-	must(t, integrity.NewRepairer(w).SetDayAside(run, "2026-11-02"))
+	must(t, integrity.SetDayAside(w, run, "2026-11-02"))
 	if got := contentOf(t, w); got[series2] != "" || got[manifest2] != "" || got["damaged/"+run+"/"+series2] == "" || got["damaged/"+run+"/"+manifest2] == "" {
 		t.Error("the files of the day were not moved")
 	}
 	if _, err := os.Stat(filepath.Join(w.Folder.Dir(), filepath.FromSlash(filepath.Dir(series2)))); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the empty folder of the day: got %v, want ErrNotExist", err)
 	}
+	// If the index is damaged too, it is moved before the tables are removed from the manifest of the day.
+	w = clone(t, original)
+	d := damager{t, w}
+	d.flip(index)
+	d.flip(series1)
+	must(t, integrity.SetAside(w, run, []integrity.Damage{{File: index}, {File: series1}}))
+	if got := contentOf(t, w); got[index] != "" || got[series1] != "" {
+		t.Error("the index and the file were not moved")
+	}
+	if m, err := w.Series.ReadDayManifest("2026-11-01", firstNight); err != nil || !slices.Equal(m.Lost, []string{table}) {
+		t.Errorf("the manifest of the day names the lost tables %v (%v), want %s", m.Lost, err, table)
+	}
 	// Files from which the run built its version are kept.
 	w = clone(t, original)
-	must(t, integrity.NewRepairer(w).SetAside(thirdNight, []integrity.Damage{{File: series3}}))
+	must(t, integrity.SetAside(w, thirdNight, []integrity.Damage{{File: series3}}))
 	if got := contentOf(t, w); got[series3] == "" {
 		t.Error("a file of the published version was moved")
 	}
@@ -82,7 +94,7 @@ func TestAFailedMoveOfADamagedFileIsAnError(t *testing.T) {
 	publishFull(t, original, firstNight, secondNight)
 	for step, file := range map[string]string{"before rename " + tagsFile: series1, "before rename of the day": manifest1, "before write index.json": manifest1, "before write of the day": series1} {
 		w := clone(t, original)
-		err := integrity.NewRepairer(openFailingAt(t, w, step)).SetAside(thirdNight, []integrity.Damage{{File: file}})
+		err := integrity.SetAside(openFailingAt(t, w, step), thirdNight, []integrity.Damage{{File: file}})
 		if !errors.Is(err, syscall.EIO) {
 			t.Errorf("%s: got %v, want EIO", step, err)
 		}

@@ -172,10 +172,10 @@ func (b *rebuild) publish(ctx context.Context) (err error) {
 		return err
 	}
 	for _, damage := range b.Unfinished {
-		err = errors.Join(err, integrity.NewRepairer(b.wh).SetDayAside(b.run.ID, damage.Day))
+		err = errors.Join(err, integrity.SetDayAside(b.wh, b.run.ID, damage.Day))
 	}
 	// Readers see the version, so the rebuild is recorded in the ledger even after another error.
-	return errors.Join(err, integrity.NewRepairer(b.wh).SetAside(b.run.ID, b.Skipped), b.wh.Ledger.Record(b.run))
+	return errors.Join(err, integrity.SetAside(b.wh, b.run.ID, b.Skipped), b.wh.Ledger.Record(b.run))
 }
 
 func (b *rebuild) applySeries(ctx context.Context) error {

@@ -21,9 +21,8 @@ import (
 
 type seriesRebuild struct {
 	repair
-	cfg      Config
-	repairer *integrity.Repairer
-	result   integrity.RepairResult
+	cfg    Config
+	result integrity.RepairResult
 	// draft is a copy of the newest intact catalog.
 	draft *warehouse.Draft
 }
@@ -39,12 +38,12 @@ func RebuildSeries(ctx context.Context, cfg Config, retention warehouse.Retentio
 		return nil, err
 	}
 	defer func() { err = errors.Join(r.wh.Folder.DiskFullErr(err), r.lock.Release()) }()
-	m := &seriesRebuild{repair: r, cfg: cfg, repairer: integrity.NewRepairer(r.wh)}
+	m := &seriesRebuild{repair: r, cfg: cfg}
 	completedDays, err := r.wh.Series.Complete()
 	if err != nil && !errors.As(err, new(*warehouse.DamagedError)) {
 		return nil, err
 	}
-	m.result, err = m.repairer.RepairFromCopies(ctx)
+	m.result, err = integrity.RepairFromCopies(ctx, r.wh)
 	for _, day := range completedDays {
 		m.result.Files = append(m.result.Files, "the files of "+day)
 	}
@@ -96,7 +95,7 @@ func (m *seriesRebuild) writeMeta(ctx context.Context) error {
 	if err := load.WriteMeta(ctx, m.draft, m.wh.Schema.MetaDefinitions(), m.wh.Schema.Tables()); err != nil {
 		return err
 	}
-	file, err := m.repairer.ReplaceMeta(m.draft, m.result.Source)
+	file, err := integrity.ReplaceMeta(m.wh, m.draft, m.result.Source)
 	if err == nil {
 		m.result.Files = append(m.result.Files, file)
 	}
@@ -111,7 +110,7 @@ func (m *seriesRebuild) writeFile(ctx context.Context, file warehouse.SeriesFile
 	if err := load.WriteDay(ctx, m.draft, m.wh.Schema.Tables()[i], file); err != nil {
 		return sum, err
 	}
-	sum, err = m.repairer.Replace(file, filepath.Join(m.draft.Dir, file.Table.File))
+	sum, err = integrity.ReplaceFile(m.wh, file, filepath.Join(m.draft.Dir, file.Table.File))
 	if err == nil {
 		m.result.Files = append(m.result.Files, fmt.Sprintf("table %s of %s", file.Table.Name, file.DayManifest.SnapshotAt.Format(time.DateOnly)))
 	}
@@ -162,7 +161,7 @@ func (m *seriesRebuild) addDays(ctx context.Context, retention warehouse.Retenti
 
 // addDay restores a day with the manifest of its run. Without a manifest, it uses only the history.
 func (m *seriesRebuild) addDay(ctx context.Context, run string, at time.Time) error {
-	dayResult, ok, err := m.repairer.RepairDay(ctx, run)
+	dayResult, ok, err := integrity.RepairDay(ctx, m.wh, run)
 	m.result.Files = append(m.result.Files, dayResult.Files...)
 	if err != nil || ok {
 		for _, file := range dayResult.Unrepaired {
@@ -203,7 +202,7 @@ func (m *seriesRebuild) addDay(ctx context.Context, run string, at time.Time) er
 		file.Table.Rows = max(rowCount, 0)
 		manifest.Tables = append(manifest.Tables, file.Table)
 	}
-	addedDay, err := m.repairer.AddDay(manifest)
+	addedDay, err := integrity.AddDay(m.wh, manifest)
 	if addedDay != "" {
 		m.result.Files = append(m.result.Files, addedDay)
 	}

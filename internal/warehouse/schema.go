@@ -27,7 +27,7 @@ type Schema struct {
 //
 // program is the release that wrote the file.
 func (s *Schema) ensureTables(ctx context.Context, in *Instance, program string) error {
-	existing, err := in.Columns(ctx, "")
+	existing, err := in.Columns(ctx, "catalog")
 	if err == nil {
 		err = s.checkCompatible(existing, program)
 	}
@@ -180,8 +180,7 @@ func (s *Schema) checkCompatible(existing map[string]map[string]stream.Column, p
 	return mismatch
 }
 
-// Columns returns the columns of all tables of a database, by "schema.table" and column name. An
-// empty name means the current database.
+// Columns returns the columns of all tables of a database, by "schema.table" and column name.
 func (in *Instance) Columns(ctx context.Context, database string) (map[string]map[string]stream.Column, error) {
 	rows, err := in.DB.QueryContext(ctx, string(catalogSQL.Render("columns", nil)), database)
 	if err != nil {

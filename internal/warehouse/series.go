@@ -188,7 +188,7 @@ func daysOf(versions []Manifest) []string {
 // that is in the series, or that has no intact manifest. Older versions are not considered, because their
 // days may have been pruned.
 func (s *Series) missingVersions(run string) (missing []Manifest, err error) {
-	runByDay, err := s.indexOrManifests()
+	runByDay, err := s.IndexOrManifests()
 	if err != nil {
 		return nil, err
 	}
@@ -285,7 +285,7 @@ func (s *Series) removeDaysOutsideLineage(target string) error {
 // removeDaysOfVersion removes the days of a version from the series. If the disk failed while the day of the
 // version was added, the index does not name the day, but some files of the day may exist.
 func (s *Series) removeDaysOfVersion(run string) error {
-	runByDay, err := s.indexOrManifests()
+	runByDay, err := s.IndexOrManifests()
 	if err != nil {
 		return err
 	}

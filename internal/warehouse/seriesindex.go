@@ -66,9 +66,9 @@ func (s *Series) Index() (days map[string]string, err error) {
 	return index.Days, nil
 }
 
-// indexOrManifests returns the days of the index. If the index cannot be read, it returns the days
+// IndexOrManifests returns the days of the index. If the index cannot be read, it returns the days
 // with a manifest.
-func (s *Series) indexOrManifests() (map[string]string, error) {
+func (s *Series) IndexOrManifests() (map[string]string, error) {
 	if days, err := s.Index(); err == nil {
 		return days, nil
 	}

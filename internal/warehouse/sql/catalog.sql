@@ -7,11 +7,10 @@ CREATE SCHEMA IF NOT EXISTS meta;
 CREATE SCHEMA IF NOT EXISTS mart;
 
 -- name: columns
--- The columns of all tables of a database. An empty name means the current database.
 SELECT schema_name || '.' || table_name, column_name,
     replace(data_type, 'TIMESTAMP WITH TIME ZONE', 'TIMESTAMPTZ'), NOT is_nullable, coalesce(comment, '')
 FROM duckdb_columns()
-WHERE database_name = coalesce(nullif(?, ''), current_database());
+WHERE database_name = ?;
 
 -- name: create_table
 CREATE OR REPLACE TABLE {schema}.{table} ({columns});
