@@ -117,7 +117,7 @@ func (g *globals) recordPublish(ctx context.Context, wh *warehouse.Warehouse, be
 // every kept night later than the night of the lake. An error together with nights means that an
 // earlier night cannot be read.
 func runsToPublish(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, all bool) ([]string, error) {
-	if err := wh.LinkChecker.Check(); err != nil {
+	if err := wh.CheckLink(); err != nil {
 		return nil, err
 	}
 	latest, ok, err := wh.Versions.Latest()

@@ -213,7 +213,7 @@ func checkPublished(wh *warehouse.Warehouse) error {
 	if published {
 		return wh.Versions.CheckFormat()
 	}
-	if lost := (*warehouse.LostError)(nil); errors.As(wh.LinkChecker.Check(), &lost) {
+	if lost := (*warehouse.LostError)(nil); errors.As(wh.CheckLink(), &lost) {
 		return lost
 	}
 	return fmt.Errorf("open %s: nothing is published yet: start a night with placementsync run", wh.Folder.CatalogPath())

@@ -87,7 +87,7 @@ func (c *checker) checkLinks() {
 	inv := c.inv
 	c.Files++
 	var lost *warehouse.LostError
-	switch err := c.w.LinkChecker.Check(); {
+	switch err := c.w.CheckLink(); {
 	case errors.As(err, &lost):
 		problem, _, _ := strings.Cut(strings.TrimPrefix(lost.Error(), "find the newest version: "), "; ")
 		c.addSnapshotDamage(Damage{File: warehouse.LatestLink, Problem: problem, Affected: "readers find no snapshot or an older snapshot, and no night can begin"})

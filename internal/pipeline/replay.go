@@ -33,7 +33,7 @@ func Replay(ctx context.Context, cfg Config, run string) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if err = wh.LinkChecker.Check(); err == nil {
+	if err = wh.CheckLink(); err == nil {
 		r.night.mode.base, err = replayBase(wh, run)
 	}
 	if err != nil {

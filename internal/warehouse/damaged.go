@@ -30,16 +30,13 @@ func (e *DamagedError) Error() string {
 	return text
 }
 
-// Unwrap returns the error of reading, or nil.
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// DamagedErr returns a *DamagedError for a file of the warehouse.
 func (f *Folder) DamagedErr(path, problem string, err error) *DamagedError {
 	return &DamagedError{File: f.Relative(path), Problem: problem, Err: err}
 }
 
-// ProblemOf returns the text of DamagedError.Problem for an error that occurred while a file was read. It
-// returns an empty string if err is nil.
+// ProblemOf returns the text of DamagedError.Problem for an error that occurred while a file was read.
 func ProblemOf(err error) string {
 	var damaged *DamagedError
 	switch {
@@ -60,11 +57,7 @@ func (w *Warehouse) WithRemedy(err error, version string) error {
 	if !errors.As(err, &damaged) || damaged.Remedy != "" {
 		return err
 	}
-	var remedies []string
-	if days := w.Series.Days(); len(days) > 0 {
-		remedies = append(remedies, fmt.Sprintf("\"placementsync rebuild\" (builds the catalog from the Parquet series, %s to %s, days: %d)",
-			days[0], days[len(days)-1], len(days)))
-	}
+	remedies := w.rebuildRemedies()
 	if versions := w.Versions.listIntact(version); len(versions) > 0 {
 		remedies = append(remedies, fmt.Sprintf("\"placementsync rollback %s\" (switches to the newest of the intact versions %s)",
 			versions[len(versions)-1], strings.Join(versions, ", ")))
@@ -99,8 +92,7 @@ func (w *Warehouse) ExplainErr(err error) error {
 	return w.WithRemedy(w.Folder.DamagedErr(path, problem, err), latest)
 }
 
-// listIntact lists the versions whose files all have the checksums of their manifests, oldest first.
-// It leaves out the version of ignoredRun.
+// listIntact lists the versions whose files are all intact, oldest first, except ignoredRun.
 func (v *Versions) listIntact(ignoredRun string) []string {
 	runs, err := v.List()
 	if err != nil {
@@ -116,7 +108,6 @@ func (v *Versions) listIntact(ignoredRun string) []string {
 	})
 }
 
-// fileSums lists the files that have a checksum in the manifest.
 func (m Manifest) fileSums() []checksum.FileSum {
 	sums := []checksum.FileSum{m.Catalog}
 	if m.LedgerLine != nil {

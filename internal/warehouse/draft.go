@@ -34,15 +34,13 @@ type Draft struct {
 	// Source is the run whose snapshot a rebuilt version contains.
 	Source string
 
-	w *Warehouse
-	// previousManifest is the manifest of Previous.
+	w                *Warehouse
 	previousManifest Manifest
-	// meta describes MetaFile in the new manifest. RecordMetaBase sets meta.
+	// meta describes MetaFile in the new manifest.
 	meta *ManifestMeta
-	// copied are the tables whose files CopyUnchanged copied, as in the manifest of Previous. damaged is
-	// the result of DamagedFiles.
+	// copied are the tables whose files CopyUnchanged copied, as in the manifest of Previous.
 	copied  map[string]ManifestTable
-	damaged []*DamagedError
+	damaged []*DamagedError // as in DamagedFiles
 }
 
 // MetaBase returns the version to which the draft's changes of the schemas meta and past are relative.
@@ -71,10 +69,10 @@ func (d *Draft) RecordMetaBase(base string) {
 func (d *Draft) VersionCatalog(run string) string { return d.w.Folder.VersionCatalog(run) }
 
 // Begin starts a draft from the version that readers see. It first removes the drafts of killed runs,
-// and completes an interrupted publish. It returns the *LostError of LinkChecker.Check. The caller must
+// and completes an interrupted publish. It returns the *LostError of CheckLink. The caller must
 // have the Lock.
 func (w *Warehouse) Begin(ctx context.Context, run string, at time.Time) (*Draft, error) {
-	if err := w.LinkChecker.Check(); err != nil {
+	if err := w.CheckLink(); err != nil {
 		return nil, err
 	}
 	latest, _, err := w.Versions.Latest()
@@ -90,9 +88,18 @@ func (w *Warehouse) BeginFrom(ctx context.Context, run string, at time.Time, bas
 	if err := w.finishKilledRuns(); err != nil {
 		return nil, err
 	}
-	m, err := w.readBase(base, at)
-	if err != nil {
-		return nil, fmt.Errorf("begin version %s: %w", run, w.WithRemedy(err, base))
+	var m Manifest
+	if base != "" {
+		var err error
+		m, err = w.Versions.ReadManifest(base)
+		// After the clock was set back, rows could end before they begin.
+		if err == nil && !at.After(m.SnapshotAt) {
+			err = fmt.Errorf("the snapshot's time %s is not after the time of version %s, %s; nothing was published: correct the clock of this machine, then run again",
+				at.UTC().Format(time.RFC3339), base, m.SnapshotAt.Format(time.RFC3339))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("begin version %s: %w", run, w.WithRemedy(err, base))
+		}
 	}
 	d := &Draft{Run: run, At: at.UTC().Truncate(time.Microsecond), Previous: base, previousManifest: m, w: w,
 		Dir: w.Folder.Path(VersionsDir, "."+run+draftSuffix), copied: map[string]ManifestTable{}}
@@ -102,7 +109,6 @@ func (w *Warehouse) BeginFrom(ctx context.Context, run string, at time.Time, bas
 	return d, nil
 }
 
-// openCatalog creates the folder and the catalog of the draft, and opens the catalog.
 func (d *Draft) openCatalog(ctx context.Context) error {
 	if err := d.w.Folder.disk.MakeFolder(d.Dir, privateDir); err != nil {
 		return err
@@ -116,14 +122,11 @@ func (d *Draft) openCatalog(ctx context.Context) error {
 		return err
 	}
 	d.Instance = in
-	if d.IsSchemaUnchanged() {
+	if d.w.Schema.isSchemaOf(d.previousManifest) {
 		return nil
 	}
 	return d.w.Schema.ensureTables(ctx, in, d.previousManifest.Program)
 }
-
-// IsSchemaUnchanged reports whether Previous has the tables, columns and views of this program.
-func (d *Draft) IsSchemaUnchanged() bool { return d.w.Schema.isSchemaOf(d.previousManifest) }
 
 // copyPrevious copies the catalog of Previous. On the first night DuckDB creates the catalog.
 func (d *Draft) copyPrevious(path string) error {
@@ -176,7 +179,6 @@ func (d *Draft) closeCatalog(ctx context.Context) error {
 // Step calls Config.Step. Tests use it to return an error between two changes of the disk.
 func (d *Draft) Step(name string) error { return d.w.Folder.disk.CallStep(name) }
 
-// Threads returns the number of threads that DuckDB is allowed to use.
 func (d *Draft) Threads() int {
 	if n := d.w.cfg.Threads; n > 0 {
 		return n
@@ -184,10 +186,8 @@ func (d *Draft) Threads() int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// Tables are the configured tables of the schema main.
 func (d *Draft) Tables() []stream.Table { return d.w.Schema.tables }
 
-// Definition is the definition of a table of the schema main.
 func (d *Draft) Definition(table string) stream.Definition { return d.w.Schema.defs[table] }
 
 // Discard removes the draft.
@@ -200,14 +200,13 @@ func (d *Draft) Discard() error {
 	return errors.Join(err, d.w.Folder.disk.RemoveAll(d.Dir))
 }
 
-// WriteLedgerCopy writes a copy of the run's ledger line into the draft.
 func (d *Draft) WriteLedgerCopy(r ledger.Run) error {
 	_, err := d.w.Ledger.WriteCopy(d.Dir, r)
 	return err
 }
 
-// finishKilledRuns removes the drafts of killed runs. If a publish was interrupted after it switched
-// the link "latest" to the new version, finishKilledRuns completes the publish.
+// finishKilledRuns removes the drafts of killed runs. It completes a publish that was interrupted after it
+// switched the link "latest".
 func (w *Warehouse) finishKilledRuns() error {
 	entries, err := os.ReadDir(w.Folder.Path(VersionsDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -228,7 +227,7 @@ func (w *Warehouse) finishKilledRuns() error {
 		return err
 	}
 	if _, err := os.Stat(w.Folder.VersionPath(run)); errors.Is(err, fs.ErrNotExist) {
-		return nil // readBase reports the missing version
+		return nil // BeginFrom reports the missing version
 	}
 	err = w.finishPublish(run)
 	if errors.As(err, new(*DamagedError)) || errors.As(err, new(*ExtendError)) {
@@ -237,20 +236,6 @@ func (w *Warehouse) finishKilledRuns() error {
 		return nil
 	}
 	return err
-}
-
-// readBase returns the manifest of the version base, or an empty manifest if base is empty. It returns an
-// error if the snapshot of base is not earlier than at, for example after the clock was set back. Without
-// this error, rows could end before they begin.
-func (w *Warehouse) readBase(base string, at time.Time) (m Manifest, err error) {
-	if base == "" {
-		return m, nil
-	}
-	if m, err = w.Versions.ReadManifest(base); err == nil && !at.After(m.SnapshotAt) {
-		err = fmt.Errorf("the snapshot's time %s is not after the time of version %s, %s; nothing was published: correct the clock of this machine, then run again",
-			at.UTC().Format(time.RFC3339), base, m.SnapshotAt.Format(time.RFC3339))
-	}
-	return m, err
 }
 
 // LastGrade returns the Grade, Reason and AgeSince of a stream in the newest snapshot that has a grade of

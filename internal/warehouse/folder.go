@@ -18,27 +18,22 @@ type Folder struct {
 	mode fs.FileMode // as in Config.PublishedMode
 }
 
-// Dir is the path of the folder.
 func (f *Folder) Dir() string { return f.dir }
 
 // Disk changes files and calls Config.Step.
 func (f *Folder) Disk() durable.Disk { return f.disk }
 
 // CatalogPath is the file that readers open, a link to latest/catalog.duckdb.
-func (f *Folder) CatalogPath() string { return filepath.Join(f.dir, CatalogFile) }
+func (f *Folder) CatalogPath() string { return f.Path(CatalogFile) }
 
 // VersionPath is the folder of a published version.
-func (f *Folder) VersionPath(run string) string {
-	return filepath.Join(f.dir, VersionsDir, run)
-}
+func (f *Folder) VersionPath(run string) string { return f.Path(VersionsDir, run) }
 
 // VersionCatalog is the DuckDB file of a published version.
-func (f *Folder) VersionCatalog(run string) string {
-	return filepath.Join(f.VersionPath(run), CatalogFile)
-}
+func (f *Folder) VersionCatalog(run string) string { return f.Path(VersionsDir, run, CatalogFile) }
 
 // RawPath is the landing of a run: the folder of the stored responses of the service.
-func (f *Folder) RawPath(run string) string { return filepath.Join(f.dir, rawDir, run) }
+func (f *Folder) RawPath(run string) string { return f.Path(rawDir, run) }
 
 // LandedRuns lists the runs that have landed responses, oldest first.
 func (f *Folder) LandedRuns() ([]string, error) { return listFolders(f.Path(rawDir)) }
@@ -52,7 +47,7 @@ func (f *Folder) InboxPath() string { return f.Path(stateDir, "inbox") }
 // SeenPath is the folder in which unchanged records are cached.
 func (f *Folder) SeenPath() string { return f.Path(stateDir, seenDir) }
 
-// MakeInbox creates the folders of the warehouse and the folder InboxPath, and returns InboxPath.
+// MakeInbox creates the folder InboxPath and the folders of the warehouse.
 func (f *Folder) MakeInbox() (string, error) {
 	if err := f.makeFolders(); err != nil {
 		return "", err
@@ -89,7 +84,6 @@ func (f *Folder) Relative(path string) string {
 	return filepath.ToSlash(name)
 }
 
-// makeFolders creates the folders of the warehouse.
 func (f *Folder) makeFolders() error {
 	for _, name := range []string{VersionsDir, SeriesDir} {
 		if err := f.MakePublic(f.Path(name)); err != nil {

@@ -46,7 +46,6 @@ func (f *Folder) folderErr(err error) error {
 	return fmt.Errorf("open the warehouse: %w", err)
 }
 
-// Unwrap returns the error of the system.
 func (e *FolderError) Unwrap() error { return e.Err }
 
 // Exists returns a *NoWarehouseError if there is neither a warehouse nor a restored backup, and a
@@ -125,7 +124,6 @@ func (e *DiskFullError) Error() string {
 		"free some space, or run placementsync prune, then repeat the command", e.Dir, cause)
 }
 
-// Unwrap returns the error that the full disk caused.
 func (e *DiskFullError) Unwrap() error { return e.Err }
 
 // DiskFullErr turns an error of a full disk into a *DiskFullError, and returns any other error unchanged.

@@ -26,7 +26,6 @@ type HeldNight struct {
 	Run ledger.Run
 }
 
-// FailedChecks returns the names of the checks that hold the night.
 func (h HeldNight) FailedChecks() (names []string) {
 	for _, c := range h.Run.Checks {
 		if c.Holds() {
@@ -36,7 +35,7 @@ func (h HeldNight) FailedChecks() (names []string) {
 	return names
 }
 
-// HeldCatalog returns the path of the DuckDB file of a held night.
+// HeldCatalog is the DuckDB file of a held night.
 func (f *Folder) HeldCatalog(run string) string { return f.Path(heldDir, run, CatalogFile) }
 
 // Hold finishes and verifies the draft like Publish, but does not publish the draft. tables are as in
@@ -114,7 +113,6 @@ func (w *Warehouse) recordHeld() error {
 	return w.Ledger.RemoveResumableRun()
 }
 
-// noHeldErr returns the error of a command that needs a held night.
 func noHeldErr(verb string) error {
 	return &ledger.UnknownRunError{Message: verb + " the held night: no night is held; it may have been published, discarded or replaced: see placementsync runs"}
 }
@@ -297,7 +295,6 @@ func (w *Warehouse) finishKilledHeld() error {
 	return err
 }
 
-// removeStaleHeld removes a held night that can no longer be published.
 func (w *Warehouse) removeStaleHeld() error {
 	stale, err := w.Versions.staleHeld()
 	if err != nil {

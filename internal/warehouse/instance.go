@@ -176,7 +176,6 @@ func Undo(tx *sql.Tx) error {
 	return nil
 }
 
-// statementHead returns the beginning of a statement, for errors.
 func statementHead(statement sqltext.SQL) sqltext.SQL {
 	const limit = 160
 	if len(statement) > limit {

@@ -172,13 +172,13 @@ func TestRecoverRecordsAnUnrecordedRollback(t *testing.T) {
 	if _, err := openFailingAt(t, w, "before write runs.jsonl").Rollback(firstNight, firstNightAt); !errors.Is(err, syscall.EIO) {
 		t.Fatalf("got %v, want EIO", err)
 	}
-	must(t, w.LinkChecker.Check())
+	must(t, w.CheckLink())
 	must(t, w.Recover())
 	runs, err := w.Ledger.Runs()
 	if err != nil || len(runs) != 3 || runs[2].Kind != ledger.Rollback || runs[2].VisibleVersion() != firstNight {
 		t.Errorf("the ledger has %+v (%v), want the rollback", runs, err)
 	}
-	must(t, w.LinkChecker.Check())
+	must(t, w.CheckLink())
 }
 
 // TestNextLockFinishesAKilledRollback kills a rollback to the first of three nights at each disk

@@ -22,7 +22,7 @@ type Ledger struct {
 	program  string // as in Config.Program
 }
 
-// Path returns the path of the file with the list of runs.
+// Path is the file with the list of runs.
 func (l *Ledger) Path() string { return l.folder.Path(stateDir, "runs.jsonl") }
 
 // Record adds a line for a run, or for a follow-up, such as a backup. A second line with the id of a run is
@@ -60,8 +60,7 @@ func (l *Ledger) WriteCopy(dir string, r ledger.Run) (checksum.FileSum, error) {
 	return checksum.SumText(runFile, line), l.folder.disk.WriteFile(filepath.Join(dir, runFile), line, privateFile)
 }
 
-// removeDamagedLines moves damaged and unfinished lines of the ledger to a file with the suffix
-// ".damaged".
+// removeDamagedLines moves damaged and unfinished lines to a file with the suffix ".damaged".
 func (l *Ledger) removeDamagedLines() error {
 	data, err := os.ReadFile(l.Path())
 	if err != nil {
@@ -206,10 +205,8 @@ func (l *Ledger) completedRollback(id, version string, at time.Time) ledger.Run 
 }
 
 // NewRunID returns an unused id for a run that begins at a time: the time in UTC, followed by a number if
-// the id of another run contains the same second. Used ids are in the ledger, the unfinished-run files and
-// the names of folders.
-// NewRunID returns a *FolderError if it cannot read a folder. The caller must have the Lock, because
-// otherwise another process may use the same id.
+// the id of another run contains the same second. The caller must have the Lock, because otherwise another
+// process may use the same id.
 func (l *Ledger) NewRunID(at time.Time) (string, error) {
 	runs, err := l.Runs()
 	if err != nil {

@@ -16,7 +16,6 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// lockFile is the file below state/ that the Lock locks.
 const lockFile = "lock"
 
 // Mirror lists the files that a backup copies, and restores them. A backup contains files of parquet/ and

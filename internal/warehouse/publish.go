@@ -77,7 +77,6 @@ func (d *Draft) Publish(ctx context.Context, tables []ManifestTable) (Manifest, 
 	return m, nil
 }
 
-// finish calls finishFiles, verifies the draft, and writes its manifest.
 func (d *Draft) finish(ctx context.Context, tables []ManifestTable) (m Manifest, err error) {
 	m = Manifest{RunID: d.Run, Kind: d.Kind, Night: d.Source, SnapshotAt: d.At, Program: d.w.cfg.Program, Schema: dictionary.SchemaVersion(), Format: Format,
 		Previous: d.Previous, Tables: tables, Meta: d.meta}
@@ -161,7 +160,6 @@ func (d *Draft) finishFiles(ctx context.Context, m *Manifest, mode fs.FileMode) 
 	return err
 }
 
-// finishCatalog writes and closes the catalog, makes it public and syncs it.
 func (d *Draft) finishCatalog(ctx context.Context, mode fs.FileMode) error {
 	if err := d.Step("before checkpoint"); err != nil {
 		return err
@@ -215,7 +213,7 @@ func (w *Warehouse) finishPublish(run string) error {
 	if err != nil {
 		return err
 	}
-	missing, err := w.Series.missingVersions(run)
+	missing, err := w.Series.Missing()
 	if err != nil {
 		return err
 	}

@@ -14,8 +14,7 @@ import (
 type PublishedVersion struct {
 	*Instance
 	Manifest Manifest
-	// Dir is the folder of the version.
-	Dir string
+	Dir      string
 	// Scratch is a private folder. Close removes it.
 	Scratch string
 

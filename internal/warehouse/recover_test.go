@@ -97,17 +97,17 @@ func TestTheRemedyOfALostLinkNamesTheRemainingFiles(t *testing.T) {
 	var lost *warehouse.LostError
 	want := `nothing was published: run "placementsync rollback ` + secondNight + `" (the snapshot that was published last), or "placementsync rollback ` + firstNight +
 		`" (the snapshot that readers see now), or "placementsync rebuild" (builds the catalog from the Parquet series, 2026-11-01 to 2026-11-02, days: 2)`
-	if err := w.LinkChecker.Check(); !errors.As(err, &lost) || lost.Remedy != want {
+	if err := w.CheckLink(); !errors.As(err, &lost) || lost.Remedy != want {
 		t.Errorf("got %v, want %q", err, want)
 	}
 	must(t, os.Remove(link(w)))
 	want = strings.Replace(want, `"placementsync rollback `+firstNight+`" (the snapshot that readers see now), or `, "", 1)
-	if err := w.LinkChecker.Check(); !errors.As(err, &lost) || lost.Remedy != want {
+	if err := w.CheckLink(); !errors.As(err, &lost) || lost.Remedy != want {
 		t.Errorf("without the link: got %v, want %q", err, want)
 	}
 	must(t, errors.Join(os.RemoveAll(path(w, "versions")), os.RemoveAll(path(w, "parquet"))))
 	want = "neither a version nor the Parquet series is left; nothing was published: restore a backup, or name another warehouse.dir to begin anew"
-	if err := w.LinkChecker.Check(); !errors.As(err, &lost) || lost.Remedy != want {
+	if err := w.CheckLink(); !errors.As(err, &lost) || lost.Remedy != want {
 		t.Errorf("without files: got %v, want %q", err, want)
 	}
 }

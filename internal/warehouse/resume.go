@@ -31,11 +31,11 @@ type UnfinishedRun struct {
 	Version string `json:"version,omitempty"`
 }
 
-// ResumableRunPath returns the path of the unfinished-run file that WriteResumableRun writes.
+// ResumableRunPath is the unfinished-run file that WriteResumableRun writes.
 func (l *Ledger) ResumableRunPath() string { return l.folder.Path(stateDir, "unfinished.json") }
 
-// UnresumableRunPath returns the path of the unfinished-run file that WriteUnresumableRun writes. The files
-// of both paths can exist at the same time.
+// UnresumableRunPath is the unfinished-run file that WriteUnresumableRun writes. Both files can exist at the
+// same time.
 func (l *Ledger) UnresumableRunPath() string { return l.folder.Path(stateDir, "aside.json") }
 
 // WriteResumableRun writes the unfinished-run file of a run that can be resumed. The caller must have the Lock.
@@ -76,7 +76,6 @@ func (l *Ledger) writeUnfinished(path string, u UnfinishedRun) error {
 	return l.folder.disk.WriteFile(path, data, privateFile)
 }
 
-// RemoveResumableRun removes the file that WriteResumableRun wrote.
 func (l *Ledger) RemoveResumableRun() error { return l.removeUnfinished(l.ResumableRunPath()) }
 
 // RemoveUnresumableRun removes the file that WriteUnresumableRun wrote. The run must be in the ledger.

@@ -26,7 +26,7 @@ type Pruned struct {
 	Bytes int64
 }
 
-// Pruner removes old files.
+// Pruner removes files that are no longer needed.
 type Pruner struct {
 	folder     *Folder
 	versions   *Versions

@@ -76,7 +76,7 @@ func (w *Warehouse) rollbackTarget(run string) (string, error) {
 		return "", &ledger.UnknownRunError{Message: fmt.Sprintf("roll back: no version %q is kept; nothing was changed: the kept versions are %s", run, strings.Join(versions, ", "))}
 	}
 	latest, ok, err := w.Versions.Latest()
-	if lost := w.LinkChecker.Check(); lost != nil && !(ok && errors.Is(lost, fs.ErrNotExist)) {
+	if lost := w.CheckLink(); lost != nil && !(ok && errors.Is(lost, fs.ErrNotExist)) {
 		return "", lost
 	}
 	if err != nil || !ok {
@@ -85,12 +85,12 @@ func (w *Warehouse) rollbackTarget(run string) (string, error) {
 	return w.Versions.baseOf(latest, versions)
 }
 
-// Recover completes the work of killed runs, unless LinkChecker.Check returns an error. It finishes a
+// Recover completes the work of killed runs, unless CheckLink returns an error. It finishes a
 // rollback, records killed runs in the ledger, and calls RemoveUnneededLandings. It removes the
 // unfinished-run file of a run that was killed after its publish, because this run must not be resumed. The
 // caller must have the Lock.
 func (w *Warehouse) Recover() error {
-	if err := w.LinkChecker.Check(); err != nil {
+	if err := w.CheckLink(); err != nil {
 		return err
 	}
 	if err := w.finishKilledRollback(); err != nil {

@@ -88,7 +88,6 @@ type StoredTable struct {
 	Columns []stream.Column
 }
 
-// QualifiedName is the name of the table with its schema.
 func (t StoredTable) QualifiedName() string { return t.Schema + "." + t.Definition.Name }
 
 // StoredTables returns all tables of the schemas main, past and meta.
@@ -130,7 +129,6 @@ func (t StoredTable) ensureStatements(existing map[string]stream.Column) []sqlte
 	return statements
 }
 
-// columnDefinitions returns the list of columns for CREATE TABLE.
 func columnDefinitions(columns []stream.Column) sqltext.SQL {
 	return sqltext.Join(columns, ", ", func(c stream.Column) string {
 		if c.NotNull {
@@ -202,7 +200,7 @@ func (in *Instance) Columns(ctx context.Context, database string) (map[string]ma
 	return columns, rows.Err()
 }
 
-// MetaDefinitions returns the definitions of the tables of the schema meta.
+// MetaDefinitions are the definitions of the tables of the schema meta.
 func (s *Schema) MetaDefinitions() []stream.Definition { return s.meta }
 
 // Tables are the configured tables of the schema main, in order.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,7 +13,6 @@ import (
 
 	"placementsync/internal/checksum"
 	"placementsync/internal/durable"
-	"placementsync/internal/stream"
 )
 
 // Snapshot is one day of the Parquet series.
@@ -44,7 +44,6 @@ type SeriesFile struct {
 type Series struct {
 	folder   *Folder
 	versions *Versions
-	tables   []stream.Table // as in Config.Tables
 }
 
 // extendSeries adds versions, oldest first, to the series: the manifest of each version, its changes
@@ -183,12 +182,16 @@ func daysOf(versions []Manifest) []string {
 	return slices.Compact(days)
 }
 
-// missingVersions returns the versions that are missing in the series, oldest first. It looks at the
-// version of run, then at the version on which that version was built, and so on. It ends at a version
-// that is in the series, or that has no intact manifest. Older versions are not considered, because their
-// days may have been pruned.
-func (s *Series) missingVersions(run string) (missing []Manifest, err error) {
+// Missing returns the versions that could not be added to the series when they were published, oldest
+// first. It looks at the version that readers see, then at the version on which that version was built, and
+// so on. It ends at a version that is in the series, or that has no intact manifest. Older versions are not
+// considered, because their days may have been pruned.
+func (s *Series) Missing() (missing []Manifest, err error) {
 	runByDay, err := s.IndexOrManifests()
+	if err != nil {
+		return nil, err
+	}
+	run, _, err := s.versions.Latest()
 	if err != nil {
 		return nil, err
 	}
@@ -202,16 +205,6 @@ func (s *Series) missingVersions(run string) (missing []Manifest, err error) {
 	}
 	slices.Reverse(missing)
 	return missing, nil
-}
-
-// Missing returns the versions that could not be added to the series when they were published, oldest
-// first. It considers the version that readers see and the versions on which it builds.
-func (s *Series) Missing() ([]Manifest, error) {
-	latest, ok, err := s.versions.Latest()
-	if err != nil || !ok {
-		return nil, err
-	}
-	return s.missingVersions(latest)
 }
 
 // MissingDays are the days of versions that could not be added to the series.
@@ -271,36 +264,25 @@ func (s *Series) removeDaysOutsideLineage(target string) error {
 	if err != nil {
 		return err
 	}
-	lineage, _ := s.versions.Lineage(target) // the lineage ends at a damaged manifest
-	for _, run := range versions {
-		if !slices.ContainsFunc(lineage, func(m Manifest) bool { return m.RunID == run }) {
-			if err := s.removeDaysOfVersion(run); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// removeDaysOfVersion removes the days of a version from the series. If the disk failed while the day of the
-// version was added, the index does not name the day, but some files of the day may exist.
-func (s *Series) removeDaysOfVersion(run string) error {
 	runByDay, err := s.IndexOrManifests()
 	if err != nil {
 		return err
 	}
-	if m, err := s.versions.ReadManifest(run); err == nil && runByDay[DayOf(m.SnapshotAt)] == "" {
-		runByDay[DayOf(m.SnapshotAt)] = run
+	lineage, _ := s.versions.Lineage(target) // the lineage ends at a damaged manifest
+	outside := slices.DeleteFunc(versions, func(run string) bool {
+		return slices.ContainsFunc(lineage, func(m Manifest) bool { return m.RunID == run })
+	})
+	for _, run := range outside {
+		// If the disk failed while the day was added, some of its files may exist although the index lacks it.
+		if m, err := s.versions.ReadManifest(run); err == nil && runByDay[DayOf(m.SnapshotAt)] == "" {
+			runByDay[DayOf(m.SnapshotAt)] = run
+		}
 	}
-	for day, runOfDay := range runByDay {
-		if runOfDay != run {
+	for _, day := range slices.Sorted(maps.Keys(runByDay)) {
+		if !slices.Contains(outside, runByDay[day]) {
 			continue
 		}
-		files, err := filepath.Glob(s.folder.Path(SeriesDir, "*", DayPrefix+day, "*.parquet"))
-		if err != nil {
-			return err
-		}
-		for _, path := range append(files, s.folder.DayManifestPath(day)) {
+		for _, path := range append(s.DayFiles(day), s.folder.DayManifestPath(day)) {
 			if err := s.folder.disk.RemoveWithEmptyParents(path, s.folder.Path(SeriesDir)); err != nil {
 				return err
 			}
@@ -326,26 +308,26 @@ func DayOf(at time.Time) string { return at.UTC().Format(time.DateOnly) }
 
 // Days lists the days with a Parquet file or a manifest, oldest first.
 func (s *Series) Days() []string {
-	files, err := filepath.Glob(s.folder.Path(SeriesDir, "*", DayPrefix+"*", "*.parquet"))
-	manifests, manifestErr := filepath.Glob(s.folder.DayManifestPath("*"))
-	if err != nil || manifestErr != nil {
-		return nil
-	}
 	var days []string
-	for _, path := range append(files, manifests...) {
-		if strings.HasPrefix(filepath.Base(path), ".") {
-			continue // a temporary file of a killed run
-		}
-		if filepath.Ext(path) == ".parquet" {
-			path = filepath.Dir(path)
-		}
-		day := DayIn(path)
-		if _, err := time.Parse(time.DateOnly, day); err == nil {
-			days = append(days, day)
-		}
+	for _, path := range s.DayFiles("*") {
+		days = append(days, DayIn(filepath.Dir(path)))
 	}
+	manifests, _ := filepath.Glob(s.folder.DayManifestPath("*"))
+	for _, path := range manifests {
+		days = append(days, DayIn(path))
+	}
+	days = slices.DeleteFunc(days, func(day string) bool {
+		_, err := time.Parse(time.DateOnly, day)
+		return err != nil
+	})
 	slices.Sort(days)
 	return slices.Compact(days)
+}
+
+// DayFiles returns the existing Parquet files of a day. It leaves out temporary files of killed runs.
+func (s *Series) DayFiles(day string) []string {
+	files, _ := filepath.Glob(s.folder.Path(SeriesDir, "*", DayPrefix+day, "[^.]*.parquet"))
+	return files
 }
 
 // oldDays returns the manifests and folders of the days that retention does not keep. The manifest

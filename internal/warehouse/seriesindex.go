@@ -43,12 +43,10 @@ func SplitSeriesFile(file string) (table, day string, ok bool) {
 	return parts[1], DayIn(parts[2]), true
 }
 
-// seriesIndex is the JSON form of the index.
 type seriesIndex struct {
 	Days map[string]string `json:"days"`
 }
 
-// IndexPath returns the path of the index.
 func (s *Series) IndexPath() string { return s.folder.Path(SeriesDir, manifestsDir, indexFile) }
 
 // Index returns the days that must exist, each with the run that wrote its files. It returns
@@ -66,8 +64,7 @@ func (s *Series) Index() (days map[string]string, err error) {
 	return index.Days, nil
 }
 
-// IndexOrManifests returns the days of the index. If the index cannot be read, it returns the days
-// with a manifest.
+// IndexOrManifests returns the days of the index or, if the index cannot be read, the days with a manifest.
 func (s *Series) IndexOrManifests() (map[string]string, error) {
 	if days, err := s.Index(); err == nil {
 		return days, nil
@@ -94,7 +91,6 @@ func (s *Series) ChangeIndex(change func(days map[string]string)) error {
 	return s.WriteIndex(days)
 }
 
-// WriteIndex replaces the index.
 func (s *Series) WriteIndex(days map[string]string) error {
 	return s.folder.WriteSealed(s.IndexPath(), seriesIndex{days})
 }
@@ -123,18 +119,6 @@ func (s *Series) ReadDayManifest(day, run string) (Manifest, error) {
 		err = s.folder.DamagedErr(path, "it is the manifest of "+DayOf(m.SnapshotAt), nil)
 	}
 	return m, err
-}
-
-// DayFiles returns the existing Parquet files of a day, by table.
-func (s *Series) DayFiles(day string) map[string]string {
-	files := map[string]string{}
-	for _, t := range s.tables {
-		file := s.folder.Path(SeriesDir, t.Name, DayPrefix+day, t.Name+".parquet")
-		if _, err := os.Stat(file); err == nil {
-			files[t.Name] = file
-		}
-	}
-	return files
 }
 
 // SourceRun returns the run whose snapshot a version contains. This is the run of the version or, for a

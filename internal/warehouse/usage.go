@@ -104,7 +104,7 @@ func (v *Versions) NextNightBytes() (int64, error) {
 		return 0, err
 	}
 	files, err := os.ReadDir(v.folder.VersionPath(latest))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // LinkChecker.Check reports a missing version
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // CheckLink reports a missing version
 		return 0, fmt.Errorf("measure the newest version: %w", err)
 	}
 	var sum int64

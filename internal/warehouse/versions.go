@@ -35,7 +35,7 @@ func (v *Versions) Latest() (run string, ok bool, err error) {
 	return filepath.Base(target), true, nil
 }
 
-// List lists the published versions, oldest first.
+// List returns the published versions, oldest first.
 func (v *Versions) List() ([]string, error) {
 	runs, err := listFolders(v.folder.Path(VersionsDir))
 	if err != nil {

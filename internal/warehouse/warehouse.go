@@ -66,14 +66,13 @@ type Config struct {
 // Warehouse is the folder of a warehouse. Each field manages one aspect of the folder, and uses only the
 // fields above it. Methods of the Warehouse use several fields, for example for drafts and rollbacks.
 type Warehouse struct {
-	Schema      *Schema
-	Folder      *Folder
-	Versions    *Versions
-	Ledger      *Ledger
-	Series      *Series
-	LinkChecker *LinkChecker
-	Pruner      *Pruner
-	Mirror      *Mirror
+	Schema   *Schema
+	Folder   *Folder
+	Versions *Versions
+	Ledger   *Ledger
+	Series   *Series
+	Pruner   *Pruner
+	Mirror   *Mirror
 
 	cfg Config
 }
@@ -99,8 +98,7 @@ func Open(cfg Config) (*Warehouse, error) {
 	w.Folder = &Folder{cfg.Dir, durable.Disk{Step: cfg.Step, Label: stepLabel}, cfg.PublishedMode}
 	w.Versions = &Versions{w.Folder, cfg.KeepVersions}
 	w.Ledger = &Ledger{w.Folder, w.Versions, cfg.Program}
-	w.Series = &Series{w.Folder, w.Versions, cfg.Tables}
-	w.LinkChecker = &LinkChecker{w.Folder, w.Versions, w.Ledger, w.Series}
+	w.Series = &Series{w.Folder, w.Versions}
 	w.Pruner = &Pruner{w.Folder, w.Versions, w.Ledger, w.Series, cfg.DiscardRaw}
 	w.Mirror = &Mirror{w.Folder, w.Versions, w.Ledger, w.Series}
 	return w, nil

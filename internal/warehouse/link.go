@@ -39,24 +39,16 @@ func (e *LostError) Error() string {
 	return "find the newest version: " + problem + "; " + e.Remedy
 }
 
-// LinkChecker compares the link "latest" with the ledger.
-type LinkChecker struct {
-	folder   *Folder
-	versions *Versions
-	ledger   *Ledger
-	series   *Series
-}
-
-// Check returns nil if the link "latest" leads to the version that was published last, or to the version
+// CheckLink returns nil if the link "latest" leads to the version that was published last, or to the version
 // of a run or rollback that was killed before it was recorded in the ledger. If the ledger names no version,
-// every existing version is accepted. Check also returns nil if there is no link and no version was ever
+// every existing version is accepted. CheckLink also returns nil if there is no link and no version was ever
 // published. Otherwise it returns a *LostError.
-func (c *LinkChecker) Check() error {
-	latest, hasLink, err := c.versions.Latest()
+func (w *Warehouse) CheckLink() error {
+	latest, hasLink, err := w.Versions.Latest()
 	if err != nil {
 		return err
 	}
-	runs, err := c.ledger.Runs()
+	runs, err := w.Ledger.Runs()
 	if err != nil {
 		return err
 	}
@@ -64,69 +56,75 @@ func (c *LinkChecker) Check() error {
 	for _, r := range runs {
 		lost.Published = cmp.Or(r.VisibleVersion(), lost.Published)
 	}
-	if !hasLink && lost.Published == "" && !c.hasSnapshots() {
+	if !hasLink && lost.Published == "" && !w.hasSnapshots() {
 		return nil
 	}
 	if hasLink {
-		_, lost.statErr = os.Stat(c.folder.VersionPath(latest))
-		if lost.statErr == nil && c.accepts(runs, latest, lost.Published) {
+		_, lost.statErr = os.Stat(w.Folder.VersionPath(latest))
+		if lost.statErr == nil && w.acceptsLatest(runs, latest, lost.Published) {
 			return nil
 		}
 		if lost.statErr != nil && !errors.Is(lost.statErr, fs.ErrNotExist) {
-			return c.folder.folderErr(lost.statErr)
+			return w.Folder.folderErr(lost.statErr)
 		}
 	}
-	lost.Remedy = c.describeRemedy(latest, lost.Published)
+	lost.Remedy = w.describeRemedy(latest, lost.Published)
 	return lost
 }
 
-// accepts reports whether Check accepts an existing target of the link. published is the version that was
-// published last, or empty if the ledger names no version.
-func (c *LinkChecker) accepts(runs []ledger.Run, target, published string) bool {
-	if published == "" || target == published {
+// acceptsLatest reports whether CheckLink accepts an existing target of the link. published is the version
+// that was published last, or empty if the ledger names no version.
+func (w *Warehouse) acceptsLatest(runs []ledger.Run, latest, published string) bool {
+	if published == "" || latest == published {
 		return true
 	}
-	if u, ok, err := readUnfinished(c.ledger.UnresumableRunPath()); err == nil && ok && u.Version == target {
+	if u, ok, err := readUnfinished(w.Ledger.UnresumableRunPath()); err == nil && ok && u.Version == latest {
 		return true
 	}
-	if ledger.Find(runs, target).IsPublished() {
+	if ledger.Find(runs, latest).IsPublished() {
 		return false
 	}
-	_, hasLine := c.ledger.readCopy(c.folder.VersionPath(target), target)
+	_, hasLine := w.Ledger.readCopy(w.Folder.VersionPath(latest), latest)
 	return hasLine
 }
 
 // hasSnapshots reports whether there are versions or days of the series. It ignores the version of a
 // run that was killed before it switched the link "latest". If it cannot list the versions, it returns true.
-func (c *LinkChecker) hasSnapshots() bool {
-	versions, err := c.versions.List()
-	if u, ok, readErr := readUnfinished(c.ledger.ResumableRunPath()); ok && readErr == nil {
+func (w *Warehouse) hasSnapshots() bool {
+	versions, err := w.Versions.List()
+	if u, ok, readErr := readUnfinished(w.Ledger.ResumableRunPath()); ok && readErr == nil {
 		versions = slices.DeleteFunc(versions, func(run string) bool { return run == u.Run })
 	}
-	return err != nil || len(versions) > 0 || len(c.series.Days()) > 0
+	return err != nil || len(versions) > 0 || len(w.Series.Days()) > 0
 }
 
 // describeRemedy returns the text of LostError.Remedy.
-func (c *LinkChecker) describeRemedy(target, published string) string {
-	versions, err := c.versions.List()
+func (w *Warehouse) describeRemedy(target, published string) string {
+	versions, err := w.Versions.List()
 	if err != nil {
 		return err.Error()
 	}
 	var remedies []string
 	if slices.Contains(versions, published) {
 		remedies = append(remedies, fmt.Sprintf("\"placementsync rollback %s\" (the snapshot that was published last)", published))
-	}
-	if n := len(versions); n > 0 && len(remedies) == 0 {
+	} else if n := len(versions); n > 0 {
 		remedies = append(remedies, fmt.Sprintf("\"placementsync rollback %s\" (the newest of the kept versions %s)", versions[n-1], strings.Join(versions, ", ")))
 	}
 	if slices.Contains(versions, target) && target != published {
 		remedies = append(remedies, fmt.Sprintf("\"placementsync rollback %s\" (the snapshot that readers see now)", target))
 	}
-	if days := c.series.Days(); len(days) > 0 {
-		remedies = append(remedies, fmt.Sprintf("\"placementsync rebuild\" (builds the catalog from the Parquet series, %s to %s, days: %d)", days[0], days[len(days)-1], len(days)))
-	}
+	remedies = append(remedies, w.rebuildRemedies()...)
 	if len(remedies) == 0 {
 		return "neither a version nor the Parquet series is left; nothing was published: restore a backup, or name another warehouse.dir to begin anew"
 	}
 	return "nothing was published: run " + strings.Join(remedies, ", or ")
+}
+
+// rebuildRemedies returns the remedy "rebuild", or nil if there is no series.
+func (w *Warehouse) rebuildRemedies() []string {
+	days := w.Series.Days()
+	if len(days) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("\"placementsync rebuild\" (builds the catalog from the Parquet series, %s to %s, days: %d)", days[0], days[len(days)-1], len(days))}
 }

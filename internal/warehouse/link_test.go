@@ -63,7 +63,7 @@ func TestAMissingOrWrongLinkIsAnError(t *testing.T) {
 			if got := readTags(t, w); !cmp.Equal(got, c.want) {
 				t.Errorf("a reader got %v, want %v", got, c.want)
 			}
-			must(t, w.LinkChecker.Check())
+			must(t, w.CheckLink())
 			publish(t, w, "20261107T020000Z", "next")
 			if got := readTags(t, w); !cmp.Equal(got, append(slices.Clone(c.want), "next")) {
 				t.Errorf("after the next night a reader got %v, want %v and next", got, c.want)
@@ -101,7 +101,7 @@ func TestTheLinkOfAKilledRunIsAccepted(t *testing.T) {
 	if err != nil || len(runs) != 3 || runs[2].Kind != ledger.Rollback || runs[2].VisibleVersion() != firstNight {
 		t.Errorf("the ledger has %+v (%v), want the rollback", runs, err)
 	}
-	must(t, w.LinkChecker.Check())
+	must(t, w.CheckLink())
 }
 
 // TestRollbackIsInTheLedger reads the ledger after two rollbacks in the same second.
