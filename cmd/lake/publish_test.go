@@ -2,7 +2,10 @@ package main
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -122,26 +125,43 @@ func (h *fixture) removeFromLedger(run string) {
 	h.must(os.WriteFile(path, []byte(strings.Join(lines, "")), 0o600))
 }
 
-// TestUpgradeFrom1_0_0KeepsRows publishes over tables of release 1.0.0, which recorded the checksum only in
-// the summary of the snapshot, and another checksum.
-func TestUpgradeFrom1_0_0KeepsRows(t *testing.T) {
+// TestUpgradeFrom1_0_0RewritesNoTable publishes over tables of release 1.0.0. That release
+// recorded a different checksum of a file, and only in the summary of the snapshot. The first
+// night after the upgrade writes all Parquet files of the warehouse again, but the lake must
+// not rewrite unchanged tables.
+func TestUpgradeFrom1_0_0RewritesNoTable(t *testing.T) {
 	h := newFixture(t, 1)
 	first := h.publish()[0].Run
+	snapshotIDs := map[string]any{}
 	for _, table := range h.tablesOf(first) {
 		if table.Rows > 0 {
-			h.downgradeMetadata(table.Name)
+			snapshotIDs[table.Name] = h.downgradeMetadata(table.Name, h.sumBeforeFooter(first, table.File))
 		}
 	}
-	second := h.night()
+	h.cfg.Warehouse.Program = "newer"
+	second := h.runNight()
 	h.publish()
-	h.requireEqualTables(first)
 	h.requireEqualTables(second)
+	unchanged := 0
 	for _, table := range h.tablesOf(second) {
+		if snapshotIDs[table.Name] == nil || h.sumBeforeFooter(first, table.File) != h.sumBeforeFooter(second, table.File) {
+			continue
+		}
+		unchanged++
 		metadata := h.readMetadata(h.metadataFile("placements_current", table.Name))
-		if got := metadata["properties"].(map[string]any)["placementsync.content"]; table.Rows > 0 && got != table.SHA256 {
+		if metadata["current-snapshot-id"] != snapshotIDs[table.Name] {
+			t.Errorf("the lake wrote the unchanged table %s again", table.Name)
+		}
+		if got := metadata["properties"].(map[string]any)["placementsync.content"]; got != table.SHA256 {
 			t.Errorf("the recorded checksum of %s is %v, want %s, the checksum of its file", table.Name, got, table.SHA256)
 		}
 	}
+	if unchanged == 0 {
+		t.Fatal("every table changed, so no table was compared")
+	}
+	third := h.runNight()
+	h.publish()
+	h.requireEqualTables(third)
 }
 
 func (h *fixture) tablesOf(run string) []warehouse.ManifestTable {
@@ -153,15 +173,25 @@ func (h *fixture) tablesOf(run string) []warehouse.ManifestTable {
 	return m.Tables
 }
 
-// downgradeMetadata changes the metadata of a table to the form of release 1.0.0.
-func (h *fixture) downgradeMetadata(table string) {
+// sumBeforeFooter returns the checksum of a Parquet file without its footer.
+func (h *fixture) sumBeforeFooter(run, file string) string {
 	h.Helper()
-	path := h.metadataFile("placements_current", table)
-	m := h.readMetadata(path)
+	data, err := os.ReadFile(h.path("warehouse/versions/" + run + "/" + file))
+	h.must(err)
+	footer := int(binary.LittleEndian.Uint32(data[len(data)-8:]))
+	return fmt.Sprintf("%x", sha256.Sum256(data[:len(data)-8-footer]))
+}
+
+// downgradeMetadata changes the metadata of a table to the form of release 1.0.0, with the given
+// checksum. It returns the id of the current snapshot.
+func (h *fixture) downgradeMetadata(table, sum string) any {
+	h.Helper()
+	m := h.readMetadata(h.metadataFile("placements_current", table))
 	delete(m["properties"].(map[string]any), "placementsync.content")
 	snapshots := m["snapshots"].([]any)
-	snapshots[len(snapshots)-1].(map[string]any)["summary"].(map[string]any)["placementsync.content"] = "the checksum of the file without its footer"
-	h.writeMetadata(path, m)
+	snapshots[len(snapshots)-1].(map[string]any)["summary"].(map[string]any)["placementsync.content"] = sum
+	h.writeMetadata(h.metadataFile("placements_current", table), m)
+	return m["current-snapshot-id"]
 }
 
 // TestDamagedFileIsRefused damages a Parquet file of a version. The publish must fail before the night is visible.

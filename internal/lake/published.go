@@ -17,8 +17,11 @@ type publishedState struct {
 	// checksum is the checksum of the rows. It is empty if another program changed the current
 	// Iceberg snapshot. The next night then writes all rows again.
 	checksum string
-	files    int
-	rows     int64
+	// hasChecksumOfV1 is true if release 1.0.0 recorded checksum. For a table of the schema main,
+	// checksum is then the result of sumBeforeFooter.
+	hasChecksumOfV1 bool
+	files           int
+	rows            int64
 	// onMain is true if the branch main, which readers see, is at the published Iceberg snapshot. It is
 	// false if another program changed the branch.
 	onMain bool
@@ -45,7 +48,10 @@ func readPublishedStates(lakeTables tables) (map[tableName]publishedState, error
 		if snapshot := t.CurrentSnapshot(); snapshot != nil && snapshot.Summary != nil {
 			summary := snapshot.Summary.Properties
 			if s.onMain {
-				s.checksum = cmp.Or(properties[checksumProperty], summary[checksumProperty]) // release 1.0.0 wrote only the summary
+				s.checksum = properties[checksumProperty]
+				if s.checksum == "" { // release 1.0.0 wrote the checksum only in the summary
+					s.checksum, s.hasChecksumOfV1 = summary[checksumProperty], true
+				}
 			}
 			s.files, _ = strconv.Atoi(summary["total-data-files"])
 			s.rows, _ = strconv.ParseInt(summary["total-records"], 10, 64)
