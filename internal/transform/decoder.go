@@ -204,7 +204,7 @@ func (a *bodyReader) readEnvelopeMember(listFound *bool) error {
 	if err != nil {
 		return err
 	}
-	name := string(unquoteName(quoted, f))
+	name := string(unquote(quoted, f))
 	c := a.in.peek()
 	if name == a.binding.list && c == '[' {
 		if *listFound { // The list occurs twice: the last one is used.

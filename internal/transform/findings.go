@@ -24,10 +24,9 @@ const (
 // findings collects rejects and drift. The findings of a body or record that is not kept can be
 // removed again.
 type findings struct {
-	rejects []pendingReject
-	drift   []Drift
-	// index contains the index in drift by table, kind and path.
-	index        map[string]int
+	rejects      []pendingReject
+	drift        []Drift
+	index        map[driftKey]int // in drift
 	driftRecords []stream.DriftRecord
 	// hashes contains the hash of each element of drift. sets contains the drift of records as sets of
 	// indexes in drift, by the sum of the hashes of their elements.
@@ -38,8 +37,9 @@ type findings struct {
 	pending     []pendingDrift
 	recordStart int
 	at          Place
-	key         []byte // buffer for the keys of index
 }
+
+type driftKey struct{ table, kind, path string }
 
 // pendingDrift is drift of one record. record and key are set when the whole record was read.
 type pendingDrift struct {
@@ -85,10 +85,9 @@ func (f *findings) startCounting(at Place) { f.recordStart, f.at = len(f.pending
 
 // count counts drift once for the current record.
 func (f *findings) count(table, kind string, path, sample []byte) {
-	f.key = append(append(append(append(append(f.key[:0], table...), 0), kind...), 0), path...)
-	i, ok := f.index[string(f.key)]
+	i, ok := f.index[driftKey{table, kind, string(path)}]
 	if !ok {
-		i = f.addDrift(table, kind, string(path))
+		i = f.addDrift(driftKey{table, kind, string(path)})
 	}
 	if !slices.ContainsFunc(f.pending[f.recordStart:], func(p pendingDrift) bool { return p.driftIndex == i }) {
 		f.pending = append(f.pending, pendingDrift{driftIndex: i, at: f.at, sample: sample})
@@ -97,17 +96,15 @@ func (f *findings) count(table, kind string, path, sample []byte) {
 
 // addDrift adds an element to drift and returns its index. All paths beyond the limit share one
 // element.
-func (f *findings) addDrift(table, kind, path string) int {
-	key := string(f.key)
+func (f *findings) addDrift(key driftKey) int {
 	if len(f.drift) >= maxPaths {
-		path = otherPaths
-		key = table + "\x00" + kind + "\x00" + path
+		key.path = otherPaths
 		if i, ok := f.index[key]; ok {
 			return i
 		}
 	}
-	f.drift = append(f.drift, Drift{Drift: stream.Drift{Table: table, Kind: kind, Path: strings.ToValidUTF8(path, "\uFFFD")}})
-	f.hashes = append(f.hashes, xxh3.HashString(key))
+	f.drift = append(f.drift, Drift{Drift: stream.Drift{Table: key.table, Kind: key.kind, Path: strings.ToValidUTF8(key.path, "\uFFFD")}})
+	f.hashes = append(f.hashes, xxh3.HashString(key.table+"\x00"+key.kind+"\x00"+key.path))
 	f.index[key] = len(f.drift) - 1
 	return len(f.drift) - 1
 }
@@ -200,7 +197,7 @@ func (f *findings) takeAll() Findings {
 
 // newFindings returns empty findings. sets contains the empty set, which most records have.
 func newFindings() findings {
-	return findings{index: map[string]int{}, sets: map[uint64][]int{0: nil}}
+	return findings{index: map[driftKey]int{}, sets: map[uint64][]int{0: nil}}
 }
 
 // reporter reports values that do not fit the current row, without their private parts.

@@ -71,7 +71,7 @@ func (in *input) indexMembers(n *node) ([]rawMember, error) {
 		if err != nil {
 			return nil, err
 		}
-		name := unquoteName(quoted, f)
+		name := unquote(quoted, f)
 		m := rawMember{field: n.fields[string(name)]}
 		previous := 0
 		if m.field != nil {
@@ -101,13 +101,13 @@ func (in *input) indexMembers(n *node) ([]rawMember, error) {
 	}
 }
 
-// unquoteName returns a name without quotes and escapes.
-func unquoteName(quoted []byte, f form) []byte {
+// unquote returns the content of a string.
+func unquote(quoted []byte, f form) []byte {
 	if f == plain {
 		return quoted[1 : len(quoted)-1]
 	}
-	name, _ := appendUnquoted(nil, quoted, f)
-	return name
+	content, _ := appendUnquoted(nil, quoted, f)
+	return content
 }
 
 func (r *rowReader) readMember(t *table, m *rawMember) error {

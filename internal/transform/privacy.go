@@ -304,8 +304,7 @@ func (s *privatePaths) writeContainer(name string, open byte) error {
 			if bad != nil {
 				return bad
 			}
-			memberName, _ := appendUnquoted(nil, quoted, f)
-			inner = joinNames(name, string(memberName))
+			inner = joinNames(name, string(unquote(quoted, f)))
 		}
 		s.scan.peek()
 		s.out = append(s.out, s.scan.buf[from:s.scan.pos]...)

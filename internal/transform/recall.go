@@ -18,21 +18,22 @@ import (
 // Memory contains the entries of the previous night. The decoders of a stream share it.
 type Memory struct {
 	// seed is the seed for hashes of texts.
-	seed uint64
-	// entries contains the entries by the hash of the record's key.
-	entries map[uint64]entry
+	seed    uint64
+	entries map[uint64]entry // by ID
 }
 
-// entry describes one record.
+// entry describes one record, in the encoded form of package binary.
 type entry struct {
-	// sum is the hash of the record's text, and size the length of the text. A size of 0 means that
+	// ID is the hash of the record's key.
+	ID uint64
+	// Sum is the hash of the record's text, and Size the length of the text. A Size of 0 means that
 	// the record must be decoded.
-	sum  uint64
-	size uint32
-	// created is created_at in microseconds, or undated.
-	created int64
-	// drift is the hash of the set of drift of the record.
-	drift uint64
+	Sum uint64
+	// Created is created_at in microseconds, or undated.
+	Created int64
+	// Drift is the hash of the set of drift of the record.
+	Drift uint64
+	Size  uint32
 }
 
 const undated = math.MinInt64
@@ -40,32 +41,18 @@ const undated = math.MinInt64
 // EntrySize is the size of an encoded entry in bytes.
 const EntrySize = 36
 
-// appendTo appends the encoded entry of a record. id is the hash of its key.
-func (e entry) appendTo(dst []byte, id uint64) []byte {
-	dst = binary.LittleEndian.AppendUint64(dst, id)
-	dst = binary.LittleEndian.AppendUint64(dst, e.sum)
-	dst = binary.LittleEndian.AppendUint64(dst, uint64(e.created))
-	dst = binary.LittleEndian.AppendUint64(dst, e.drift)
-	return binary.LittleEndian.AppendUint32(dst, e.size)
-}
-
 // NewMemory returns a Memory with the encoded entries of decoders, in any order. A record with
 // different entries must be decoded, because the landing order decides which copy of it was
 // stored. The seed must change whenever the same text may be decoded differently.
 func NewMemory(seed uint64, entries []byte) *Memory {
 	m := &Memory{seed, map[uint64]entry{}}
 	for b := range slices.Chunk(entries, EntrySize) {
-		id := binary.LittleEndian.Uint64(b)
-		e := entry{
-			sum:     binary.LittleEndian.Uint64(b[8:]),
-			created: int64(binary.LittleEndian.Uint64(b[16:])),
-			drift:   binary.LittleEndian.Uint64(b[24:]),
-			size:    binary.LittleEndian.Uint32(b[32:]),
+		var e entry
+		_, _ = binary.Decode(b, binary.LittleEndian, &e) // b has the size of an entry
+		if known, found := m.entries[e.ID]; found && known != e {
+			e = entry{ID: e.ID}
 		}
-		if known, found := m.entries[id]; found && known != e {
-			e = entry{}
-		}
-		m.entries[id] = e
+		m.entries[e.ID] = e
 	}
 	return m
 }
@@ -157,17 +144,17 @@ func (r *recordReader) skipUnchanged() bool {
 	}
 	id := xxh3.Hash(key)
 	e := m.entries[id]
-	if e.size == 0 || int(e.size) > len(rest) || xxh3.HashSeed(rest[:e.size], m.seed) != e.sum {
+	if e.Size == 0 || int(e.Size) > len(rest) || xxh3.HashSeed(rest[:e.Size], m.seed) != e.Sum {
 		return false
 	}
 	r.startCounting()
-	if !r.report.countSet(e.drift, id) {
+	if !r.report.countSet(e.Drift, id) {
 		return false
 	}
-	r.in.pos += int(e.size)
+	r.in.pos += int(e.Size)
 	r.page.Records++
-	r.addToPage(id, e.created, e.created != undated)
-	m.encoded = e.appendTo(m.encoded, id)
+	r.addToPage(id, e.Created, e.Created != undated)
+	m.add(e)
 	m.unchanged.cols[0].data = append(m.unchanged.cols[0].data, key...)
 	m.unchanged.cols[0].endText()
 	m.unchanged.cols[1].appendInt(int64(r.in.seq))
@@ -182,12 +169,16 @@ func (r *recordReader) skipUnchanged() bool {
 func (r *recordReader) remember(raw []byte, since findingsMark) {
 	m, root, last := r.recaller, r.root, r.root.rows-1
 	drift, countable := r.report.addSet(since)
-	var e entry
+	e := entry{ID: root.keyHash(last)}
 	if key, ok := m.findKey(raw); ok && countable && len(r.report.rejects) == since.rejects && bytes.Equal(key, root.cols[root.keys[0]].bytes(last)) {
-		e = entry{sum: xxh3.HashSeed(raw, m.seed), size: uint32(len(raw)), created: undated, drift: drift}
+		e.Sum, e.Size, e.Created, e.Drift = xxh3.HashSeed(raw, m.seed), uint32(len(raw)), undated, drift
 		if at, dated := root.createdAt(last); dated {
-			e.created = at
+			e.Created = at
 		}
 	}
-	m.encoded = e.appendTo(m.encoded, root.keyHash(last))
+	m.add(e)
+}
+
+func (m *recaller) add(e entry) {
+	m.encoded, _ = binary.Append(m.encoded, binary.LittleEndian, e) // an entry has a fixed size
 }

@@ -128,7 +128,6 @@ type rowReader struct {
 	innerLists []innerList
 	// knownMembers counts the members with a field.
 	knownMembers int
-	hash         hasher
 	// rejectedKey is the key of the latest rejected row. rejectedItems counts the rejected items of the
 	// record, without items that are keyed only by their position and the enclosing row.
 	rejectedKey   string
@@ -220,7 +219,7 @@ func (r *rowReader) completeRow(t *table, prefix string, earlierLists, earlierEx
 			return fmt.Sprintf("no %q, which is required", t.cols[col].name), nil
 		}
 	}
-	return "", t.endRow(r.in.seq, &r.hash)
+	return "", t.endRow(r.in.seq, &r.values.json)
 }
 
 // readItems reads a list. An object in place of the list is read as the only item, and an empty text or

@@ -85,7 +85,7 @@ func (t *table) isFilled(col int) bool {
 
 // endRow completes the current row: it hides private values, sets columns without a value
 // to NULL and appends the system columns. It returns ErrFull if the texts of a column exceed maxText.
-func (t *table) endRow(seq uint64, h *hasher) error {
+func (t *table) endRow(seq uint64, w *jsonWriter) error {
 	var sum uint64
 	dataCols := len(t.cols) - 2
 	for i := range dataCols {
@@ -99,7 +99,7 @@ func (t *table) endRow(seq uint64, h *hasher) error {
 		case len(c.data) > maxText:
 			return ErrFull
 		case c.tracked:
-			sum += h.hashLast(c)
+			sum += c.hashLast(w)
 		}
 	}
 	t.cols[dataCols].appendInt(int64(sum))
@@ -367,20 +367,14 @@ func (c *column) toArrow(t arrow.DataType) arrow.Array {
 	return array.MakeFromData(data)
 }
 
-// hasher computes the fingerprint of a row: the sum of the hashes of its tracked values, each hashed
-// with the seed of its column. The sum does not depend on the order of columns or on NULL columns,
-// so that new columns do not change the fingerprints of existing rows. Fingerprints are
-// stored, so the computation must never change.
-type hasher struct {
-	json jsonWriter
-}
-
-// hashLast returns the hash of the last value of a column.
-func (h *hasher) hashLast(c *column) uint64 {
+// hashLast returns the hash of the last value of a column. The fingerprint of a row is the sum of the hashes of
+// its tracked values, so it does not depend on the order of columns or on NULL columns: new columns do not
+// change the fingerprints of existing rows. Fingerprints are stored, so the computation must never change.
+func (c *column) hashLast(w *jsonWriter) uint64 {
 	var v uint64
 	switch i := c.n - 1; {
 	case c.canonical:
-		v = h.json.canonicalHash(c.bytes(i))
+		v = w.canonicalHash(c.bytes(i))
 	case c.kind == text:
 		v = xxh3.Hash(c.data[c.offsets[i]:])
 	default:

@@ -123,8 +123,8 @@ func (v *valueReader) readUnion(t *table, m *rawMember) {
 		v.keepSecond(t, f.union.raw, f.name, raw)
 		return
 	}
-	sent, clean := v.json.appendJSON(v.unionText[:0], raw, compact)
-	if v.unionText = sent; !clean {
+	sent, clean := v.json.appendJSON(nil, raw, compact)
+	if !clean {
 		v.report.countDrift(t, InvalidUTF8, f.name, raw)
 	}
 	var limit linkLimit
@@ -132,11 +132,11 @@ func (v *valueReader) readUnion(t *table, m *rawMember) {
 	if raw[0] != '{' && raw[0] != '[' {
 		var content []byte
 		if raw[0] == '"' {
-			content = v.unquote(raw, m.form)
+			content = unquote(raw, m.form)
 		}
 		limit, drift = parseLinkLimit(raw, content)
 	}
-	f.union.fill(t, limit, v.unionText)
+	f.union.fill(t, limit, sent)
 	switch drift {
 	case "":
 	case UnknownEnum:

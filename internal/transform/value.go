@@ -11,10 +11,6 @@ type valueReader struct {
 	in     *input
 	report *reporter
 	json   jsonWriter
-	// scratch and unionText are buffers for unquoted text and for the JSON text of
-	// do_follow_links_allowed.
-	scratch   []byte
-	unionText []byte
 }
 
 // readValue reads a scalar into a column of the current row.
@@ -82,7 +78,7 @@ func (v *valueReader) countEnumValue(t *table, col int, name string, raw []byte)
 func (v *valueReader) setTyped(t *table, c *column, name string, raw []byte, f form) (reason string) {
 	inner, quoted := raw, raw[0] == '"'
 	if quoted {
-		inner = v.unquote(raw, f)
+		inner = unquote(raw, f)
 		if len(inner) == 0 {
 			v.report.countDrift(t, Converted, name, raw)
 			return ""
@@ -123,15 +119,6 @@ func (v *valueReader) setTyped(t *table, c *column, name string, raw []byte, f f
 		v.report.countDrift(t, Zoneless, name, raw)
 	}
 	return ""
-}
-
-// unquote returns the content of a string, which is valid until the next call.
-func (v *valueReader) unquote(raw []byte, f form) []byte {
-	if f == plain {
-		return raw[1 : len(raw)-1]
-	}
-	v.scratch, _ = appendUnquoted(v.scratch[:0], raw, f)
-	return v.scratch
 }
 
 func (v *valueReader) setBoolean(t *table, c *column, name string, inner, raw []byte) (reason string) {
