@@ -212,12 +212,6 @@ func (c *Client) Refetch(stream string) {
 	c.sender.refetched.Store(stream, true)
 }
 
-// canReadLanding reports whether stored responses of the stream are used.
-func (c *Client) canReadLanding(s stream.Stream) bool {
-	_, doubted := c.sender.refetched.Load(s.Name)
-	return c.landing != nil && !doubted
-}
-
 // Telemetry returns the current numbers of each stream, sorted by name. It may be called at
 // any time.
 func (c *Client) Telemetry() []Telemetry { return c.meters.snapshot() }

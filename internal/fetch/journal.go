@@ -121,6 +121,6 @@ func (l *Landing) forgetReplaced(replaced map[uint64]bool) bool {
 
 // isLatest reports whether Lookup finds the response of this line.
 func (l *Landing) isLatest(n *line) bool {
-	loc, _ := l.find(n.Request)
+	loc, _ := l.find(l.index, n.indexKey())
 	return loc.Seq == n.Seq
 }

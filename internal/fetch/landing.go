@@ -154,7 +154,7 @@ func checksumOf(data []byte) uint32 {
 func (l *Landing) Append(r Response, at time.Time, took time.Duration) (Response, error) {
 	n := line{Request: r.Request, At: at.UTC(), Millis: float64(took.Microseconds()) / 1000}
 	frame, bodyKey := r.Compressed, bodyKeyOf(r)
-	if first, seen := l.findBody(bodyKey); seen {
+	if first, seen := l.find(l.bodies, bodyKey); seen {
 		n.location = first
 		n.Same = first.Seq
 	} else {
@@ -248,7 +248,7 @@ func (l *Landing) Damaged() int { return l.damaged }
 // Lookup returns the last stored response to a request. A response with a damaged body counts
 // as not stored.
 func (l *Landing) Lookup(r Request) (Response, bool) {
-	loc, found := l.find(r)
+	loc, found := l.find(l.index, r.indexKey())
 	if !found {
 		return Response{}, false
 	}
@@ -266,11 +266,10 @@ func (l *Landing) Lookup(r Request) (Response, bool) {
 	return response, true
 }
 
-// find returns the location of the last response to a request.
-func (l *Landing) find(r Request) (location, bool) {
+func (l *Landing) find(in map[xxh3.Uint128]location, key xxh3.Uint128) (location, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	loc, found := l.index[r.indexKey()]
+	loc, found := in[key]
 	return loc, found
 }
 
@@ -278,12 +277,14 @@ var errDamagedBody = errors.New("the stored body is damaged")
 
 // loadBody reads, decompresses and verifies a body.
 func (l *Landing) loadBody(loc location) ([]byte, error) {
-	segment, err := l.segmentFile(loc)
-	if err != nil {
-		return nil, err
+	l.mu.Lock()
+	segments := l.segments
+	l.mu.Unlock()
+	if int(loc.Segment) >= len(segments) {
+		return nil, fmt.Errorf("open segment %d: %w", loc.Segment+1, fs.ErrNotExist)
 	}
 	frame := make([]byte, loc.Stored)
-	if _, err := segment.ReadAt(frame, loc.Offset); err != nil {
+	if _, err := segments[loc.Segment].ReadAt(frame, loc.Offset); err != nil {
 		return nil, err
 	}
 	if checksumOf(frame) != loc.StoredSum {
@@ -298,15 +299,6 @@ func (l *Landing) loadBody(loc location) ([]byte, error) {
 		return nil, errDamagedBody
 	}
 	return body, nil
-}
-
-func (l *Landing) segmentFile(loc location) (*os.File, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if int(loc.Segment) >= len(l.segments) {
-		return nil, fmt.Errorf("open segment %d: %w", loc.Segment+1, fs.ErrNotExist)
-	}
-	return l.segments[loc.Segment], nil
 }
 
 // sync syncs bodies before the journal, so that every journal line on disk has its body on disk.

@@ -117,7 +117,7 @@ func (p *pass) addPage(number int, facts stream.PageFacts, bodySeq uint64) {
 	reused := p.reusableFacts(number, bodySeq) != nil
 	if number == 1 {
 		p.total = facts.Total
-		p.firstIDs = sortedCopy(facts.IDs)
+		p.firstIDs = slices.Sorted(slices.Values(facts.IDs))
 	}
 	p.lastTotal = facts.Total
 	p.totalChanged = p.totalChanged || facts.Total != p.total
@@ -197,7 +197,9 @@ func (p *pass) reachedEnd() bool {
 		// repetitions are required. No service caps a larger requested size at one record.
 		return p.total >= 0 || last.Records > 1 || p.requestedSize > 1 || p.pages[len(p.pages)-2].repeats
 	case last.Records == 0:
-		return last.Next <= 0 || !lacksRecords || p.hasEmptyTail()
+		tail := p.pages[max(len(p.pages)-maxEmptyPages, 0):]
+		return last.Next <= 0 || !lacksRecords ||
+			len(tail) == maxEmptyPages && !slices.ContainsFunc(tail, func(f pageState) bool { return f.Records > 0 })
 	case last.Next > 0 || lacksRecords || p.total >= 0 && int64(p.records) > p.total:
 		return false
 	case last.Next == 0:
@@ -211,14 +213,6 @@ func (p *pass) reachedEnd() bool {
 // maxEmptyPages limits the consecutive empty pages whose next_page is followed while records are
 // missing: a service may filter the records after dividing them into pages.
 const maxEmptyPages = 16
-
-func (p *pass) hasEmptyTail() bool {
-	if len(p.pages) < maxEmptyPages {
-		return false
-	}
-	tail := p.pages[len(p.pages)-maxEmptyPages:]
-	return !slices.ContainsFunc(tail, func(f pageState) bool { return f.Records > 0 })
-}
 
 // sortIDs sorts the ids and counts repeated ids. The ids of a page that repeats an
 // earlier page count as repeated if a later page has other records. Otherwise the page is beyond

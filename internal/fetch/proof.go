@@ -69,12 +69,6 @@ func (s sightings) countExisting(pass uint8, page1 []uint64) int {
 	return n
 }
 
-func sortedCopy(ids []uint64) []uint64 {
-	ids = slices.Clone(ids)
-	slices.Sort(ids)
-	return ids
-}
-
 // evaluateFirstPage evaluates page 1 of a pass: as a complete list, and as the confirmation of the
 // previous pass. previous may be nil. evaluateFirstPage returns true if the list is proven.
 func (w *walk) evaluateFirstPage(previous, p *pass) bool {

@@ -25,8 +25,10 @@ type Retry struct {
 
 // delayAfter returns the delay after an attempt, counted from 0.
 func (r Retry) delayAfter(attempt int, retryAfter string) time.Duration {
-	if after, ok := r.parseRetryAfter(retryAfter); ok {
-		return after
+	seconds, err := strconv.ParseUint(strings.TrimSpace(retryAfter), 10, 64)
+	if err == nil || errors.Is(err, strconv.ErrRange) {
+		whole := min(seconds, uint64(r.Max/time.Second)+1) // more seconds could overflow
+		return min(time.Duration(whole)*time.Second, r.Max)
 	}
 	d := r.Max
 	// More than 30 doublings could overflow; Max is reached long before.
@@ -34,18 +36,6 @@ func (r Retry) delayAfter(attempt int, retryAfter string) time.Duration {
 		d = r.Base << attempt
 	}
 	return d + time.Duration(float64(d)*r.Jitter*rand.Float64())
-}
-
-// parseRetryAfter parses a Retry-After in integer seconds, capped by Max.
-func (r Retry) parseRetryAfter(retryAfter string) (time.Duration, bool) {
-	seconds, err := strconv.ParseUint(strings.TrimSpace(retryAfter), 10, 64)
-	if err != nil && !errors.Is(err, strconv.ErrRange) {
-		return 0, false
-	}
-	if seconds > uint64(r.Max/time.Second) {
-		return r.Max, true
-	}
-	return time.Duration(seconds) * time.Second, true
 }
 
 // retryFailures retries a call. A 429 also slows all other calls.

@@ -16,14 +16,6 @@ func bodyKeyOf(r Response) xxh3.Uint128 {
 	return xxh3.Uint128{Hi: body.Hi ^ list.Hi, Lo: body.Lo ^ list.Lo}
 }
 
-// findBody returns the location of the first response whose body has the key.
-func (l *Landing) findBody(key xxh3.Uint128) (location, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	loc, found := l.bodies[key]
-	return loc, found
-}
-
 // addBody registers the location of a body for later responses. The caller holds the lock.
 func (l *Landing) addBody(key xxh3.Uint128, loc location) {
 	if _, found := l.bodies[key]; !found && key != (xxh3.Uint128{}) {

@@ -87,7 +87,7 @@ func (w *walk) readList(ctx context.Context) error {
 	var previous *pass
 	for number := 1; ; number++ {
 		p := newPass(number, w.c.cfg, w.c.sizes.shortest())
-		if w.c.canReadLanding(w.stream) {
+		if _, doubted := w.c.sender.refetched.Load(w.stream.Name); w.c.landing != nil && !doubted {
 			p.reuseFrom(previous)
 		}
 		if err := w.readPage(ctx, p, 1); err != nil {
@@ -239,6 +239,6 @@ func (c *Client) HasLanded(s stream.Stream, param string) bool {
 	if isPaged(s) {
 		first = w.pageRequest(1, 1)
 	}
-	_, found := c.landing.find(first)
+	_, found := c.landing.find(c.landing.index, first.indexKey())
 	return found
 }

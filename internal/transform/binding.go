@@ -149,7 +149,9 @@ func (b *treeBuilder) nodeAt(prefix string) *node {
 	n := &node{prefix: prefix, fields: map[string]*field{}}
 	b.nodes[prefix] = n
 	for i, c := range b.layout.cols {
-		if rest, ok := strings.CutPrefix(c.name, prefix); ok && rest != "" && b.isBindable(i) {
+		// The decoder computes all other columns. So a field named "extra" in a record is an unknown field.
+		bindable := c.kind != unsigned && i != b.layout.extra && !b.layout.isDerived(i)
+		if rest, ok := strings.CutPrefix(c.name, prefix); ok && rest != "" && bindable {
 			b.bindColumn(n, rest, i)
 		}
 	}
@@ -163,8 +165,11 @@ func (b *treeBuilder) bindColumn(n *node, rest string, col int) {
 	f := b.fieldNamed(n, rest)
 	f.union = b.layout.unionAt(col)
 	f.col = col
-	f.alias = b.layout.cols[col].hasObjectAfter(len(n.prefix))
-	if b.layout.cols[col].kind == text {
+	c := &b.layout.cols[col]
+	// If the spec shows an object between the prefix and the field, the rest of the column's name is only an
+	// alias of the field.
+	f.alias = strings.ReplaceAll(c.path, ".", "_") == c.name && strings.Contains(c.path[len(n.prefix):], ".")
+	if c.kind == text {
 		f.group = b.nodeAt(n.prefix + rest + "_")
 	}
 	for i := 1; i < len(rest)-1; i++ {
@@ -172,12 +177,6 @@ func (b *treeBuilder) bindColumn(n *node, rest string, col int) {
 			b.fieldNamed(n, rest[:i]).group = b.nodeAt(n.prefix + rest[:i+1])
 		}
 	}
-}
-
-// hasObjectAfter reports whether the spec shows an object between the prefix and the field of the
-// column. A field with the rest of the column's name is then only an alias.
-func (c *columnLayout) hasObjectAfter(prefixLen int) bool {
-	return strings.ReplaceAll(c.path, ".", "_") == c.name && strings.Contains(c.path[prefixLen:], ".")
 }
 
 // bindName assigns the field "name" of an object to the text column of the object: a disclaimer is a
@@ -215,13 +214,6 @@ func (b *treeBuilder) fieldNamed(n *node, name string) *field {
 	f := &field{name: name, index: len(n.fields), col: -1, child: -1}
 	n.fields[name] = f
 	return f
-}
-
-// isBindable reports whether fields can be assigned to the column. All other columns are computed by
-// the decoder. So a field named "extra" in a record is an unknown field.
-func (b *treeBuilder) isBindable(col int) bool {
-	l := b.layout
-	return l.cols[col].kind != unsigned && col != l.extra && !l.isDerived(col)
 }
 
 // collectNodes collects the nodes of a tree by prefix.

@@ -74,7 +74,7 @@ func (l *layout) addColumns(t stream.Table, d stream.Definition) error {
 			return fmt.Errorf("column %q has type %s, which the decoder does not support", col.Name, col.Type)
 		}
 		l.cols = append(l.cols, columnLayout{
-			name: col.Name, kind: k, seed: columnSeed(col.Name, k),
+			name: col.Name, kind: k, seed: xxh3.HashString(kindClasses[k:k+1] + ":" + col.Name),
 			tracked:   !col.Untracked && !slices.Contains(t.Parents, col.Name),
 			canonical: k == document, enum: enums[col.Name], path: col.Path(), isID: col.Name == "id" || strings.HasSuffix(col.Name, "_id"),
 			namesDetails: k == text && !slices.Contains(t.Key, col.Name) && stream.NamesDetails(t.Name, col.Name),
@@ -102,12 +102,9 @@ func (l *layout) setSchema() {
 	l.schema = arrow.NewSchema(fields, nil)
 }
 
-// columnSeed returns the seed of a column's hashes. Both widths of integers have the same
-// class, so that widening a column does not change fingerprints.
-func columnSeed(name string, k kind) uint64 {
-	class := "tjbiimz"[k : k+1] // a letter for each kind, in the order of their constants
-	return xxh3.HashString(class + ":" + name)
-}
+// kindClasses has a letter for each kind, in the order of their constants. Both widths of integers have the
+// same letter, so that widening a column does not change fingerprints.
+const kindClasses = "tjbiimz"
 
 func (l *layout) columnIndex(name string) int {
 	return slices.IndexFunc(l.cols, func(c columnLayout) bool { return c.name == name })

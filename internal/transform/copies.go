@@ -70,7 +70,13 @@ func (r *recordReader) countOrDropCopy(since findingsMark, raw []byte) bool {
 		return false
 	}
 	if r.copies.counting {
-		if values := root.countLast(); values >= best.values {
+		values := root.countValues(last)
+		for i, in := range root.inner {
+			for row := root.innerRowsBefore[i]; row < in.rows; row++ {
+				values += in.countValues(row)
+			}
+		}
+		if values >= best.values {
 			r.copies.best[id] = copyChoice{r.in.recordNumber, values}
 		}
 		return false
@@ -82,19 +88,9 @@ func (r *recordReader) countOrDropCopy(since findingsMark, raw []byte) bool {
 	r.report.count(root.name, Duplicate, []byte("$record"), raw)
 	r.report.assignDrift(since, root)
 	r.page.Copies++
-	root.dropLast()
+	root.rows--
+	root.undoRow()
 	return true
-}
-
-// countLast counts the values of the last row and of all rows within it.
-func (t *table) countLast() uint64 {
-	n := t.countValues(t.rows - 1)
-	for i, in := range t.inner {
-		for row := t.innerRowsBefore[i]; row < in.rows; row++ {
-			n += in.countValues(row)
-		}
-	}
-	return n
 }
 
 // countValues counts the values of a row.

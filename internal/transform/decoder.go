@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"placementsync/internal/stream"
 
@@ -290,7 +289,14 @@ func (a *bodyReader) sniffRecords(start int) error {
 		}
 	}
 	if listCount != 1 {
-		return fmt.Errorf("%w: the object has no list %q and is no record; its members are %s", ErrMalformed, a.binding.list, a.memberNames())
+		var names []string
+		for _, o := range a.members {
+			names = append(names, fmt.Sprintf("%q", o.name))
+		}
+		if len(names) > 10 {
+			names = append(names[:10], "...")
+		}
+		return fmt.Errorf("%w: the object has no list %q and is no record; its members are %s", ErrMalformed, a.binding.list, names)
 	}
 	a.in.pos, a.in.depth = list.pos, 1
 	if err := a.readList(); err != nil {
@@ -306,17 +312,6 @@ func (a *bodyReader) isKey(name string) bool {
 	t := a.root
 	f := t.layout.root.fields[name]
 	return f != nil && f.col >= 0 && f.col != t.param && slices.Contains(t.keys, f.col)
-}
-
-func (a *bodyReader) memberNames() string {
-	var names []string
-	for _, o := range a.members {
-		names = append(names, fmt.Sprintf("%q", o.name))
-	}
-	if len(names) > 10 {
-		names = append(names[:10], "...")
-	}
-	return "[" + strings.Join(names, " ") + "]"
 }
 
 // reportMembers reports the members of the envelope as unknown fields, except the list of

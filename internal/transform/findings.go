@@ -133,23 +133,18 @@ func (f *findings) addSet(since findingsMark) (hash uint64, ok bool) {
 // possible: the set is unknown, or the record may have the first sample of a drift.
 func (f *findings) countSet(hash, record uint64) bool {
 	set, known := f.sets[hash]
-	if !known || !f.haveEarlierSamples(set) {
+	if !known {
 		return false
 	}
-	for _, i := range set {
-		f.pending = append(f.pending, pendingDrift{driftIndex: i, at: f.at, record: record})
-	}
-	return true
-}
-
-// haveEarlierSamples reports whether all elements of drift with these indexes have a sample from an
-// earlier place than the current record. The records of a body are read in the order of their places.
-func (f *findings) haveEarlierSamples(set []int) bool {
+	// The records of a body are read in the order of their places.
 	for _, i := range set {
 		d := &f.drift[i]
 		if (d.Count == 0 || f.at.Before(d.First)) && !slices.ContainsFunc(f.pending, func(p pendingDrift) bool { return p.driftIndex == i }) {
 			return false
 		}
+	}
+	for _, i := range set {
+		f.pending = append(f.pending, pendingDrift{driftIndex: i, at: f.at, record: record})
 	}
 	return true
 }

@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"encoding/hex"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -166,18 +167,13 @@ func escapeLen(b []byte) int {
 		if len(b) < 6 {
 			return 0
 		}
-		for _, c := range b[2:6] {
-			if !isHex(c) {
-				return 0
-			}
+		var unit [2]byte
+		if _, err := hex.Decode(unit[:], b[2:6]); err != nil {
+			return 0
 		}
 		return 6
 	}
 	return 0
-}
-
-func isHex(c byte) bool {
-	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
 }
 
 // number skips the number at the position.

@@ -61,12 +61,6 @@ func (t *table) undoRow() {
 	}
 }
 
-// dropLast removes the last complete row and all rows within it.
-func (t *table) dropLast() {
-	t.rows--
-	t.undoRow()
-}
-
 func (t *table) truncate(rows int) {
 	for i := range t.cols {
 		t.cols[i].truncate(rows)
@@ -210,15 +204,6 @@ func (c *column) markValid() {
 	c.n++
 }
 
-// markNull counts an appended NULL.
-func (c *column) markNull() {
-	if c.valid == nil {
-		c.valid = cutBits(bytes.Repeat([]byte{0xff}, c.n>>3+1), c.n)
-	}
-	c.valid = appendBit(c.valid, c.n, false)
-	c.n++
-}
-
 func (c *column) isNull(i int) bool { return c.valid != nil && !bitAt(c.valid, i) }
 
 // endText completes a text value whose bytes were appended to data.
@@ -270,7 +255,11 @@ func (c *column) appendNull() {
 		var zero [16]byte
 		c.data = append(c.data, zero[:widths[c.kind]]...)
 	}
-	c.markNull()
+	if c.valid == nil {
+		c.valid = cutBits(bytes.Repeat([]byte{0xff}, c.n>>3+1), c.n)
+	}
+	c.valid = appendBit(c.valid, c.n, false)
+	c.n++
 }
 
 // truncate keeps the first n values.
