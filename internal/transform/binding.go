@@ -9,16 +9,13 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// Binding assigns the fields of a stream's records to the columns of its tables. Only Protect changes
-// it, so decoders can share it.
+// Binding assigns the fields of a stream's records to the columns of its tables. Decoders can share it.
 type Binding struct {
 	stream stream.Stream
 	tables []*layout
-	// list is the name of the list in the response.
-	list string
+	list   string // the name of the list in the response
 	// requireOne are the columns of which at least one must have a value in each record.
-	requireOne []int
-	// privatePaths are the paths of the private values in the records.
+	requireOne   []int
 	privatePaths privatePaths
 	// guessable means that hashes of records would allow someone with access to the rows to
 	// guess private values.
@@ -48,9 +45,8 @@ type layout struct {
 	localPath, recordPath string
 	// enclosing is the index of the table whose rows contain the rows of this table, or -1
 	// for the table of the records.
-	enclosing int
-	// innerTables are the indexes of the tables whose rows are inside rows of this table.
-	innerTables []int
+	enclosing   int
+	innerTables []int // inside rows of this table, at any depth
 	// keys are the columns of the key. required are the columns that must not be NULL, including keys.
 	keys, required []int
 	// ownKeys and ownRequired are keys and required without the position and the columns that are
@@ -79,18 +75,13 @@ type columnLayout struct {
 	// canonical columns contain JSON, which is hashed independently of its formatting.
 	canonical bool
 	enum      []string
-	// path is the path of the field in the spec, or empty.
-	path string
+	path      string // of the field in the spec, or empty
 	// isID marks columns with ids. An id in a key must be usable in a URL. namesDetails marks columns
 	// with ids of details, except columns of the key.
 	isID, namesDetails bool
-	// freeForm columns accept objects.
-	freeForm bool
-	// dropped columns are always NULL.
-	dropped bool
-	// hashKey is the key for the hashes of the private values. Nil means that the values are
-	// not hashed.
-	hashKey []byte
+	freeForm           bool   // accepts objects
+	dropped            bool   // always NULL
+	hashKey            []byte // for the hashes of private values; nil if they are not hashed
 }
 
 func (c *columnLayout) isPrivate() bool { return c.dropped || c.hashKey != nil }
@@ -116,22 +107,17 @@ type node struct {
 
 // field is a known member of a node. The JSON type of the value decides how it is read.
 type field struct {
-	name string
-	// index is the number of the field in its node, from 0.
-	index int
-	// col is the column for scalars, or -1.
-	col int
-	// group is the node for objects.
-	group *node
-	// child is the index of the table for the rows of a list or object, or -1.
-	child int
+	name  string
+	index int   // in the node, from 0
+	col   int   // for scalars, or -1
+	group *node // for objects
+	child int   // index of the table for the rows of a list or object, or -1
 	union *union
 	// alias marks a second name for its column. The name in the spec takes precedence.
 	alias bool
 	// private fields may contain private values, so they are not kept in extra.
 	private bool
-	// dropped fields belong to a dropped column.
-	dropped bool
+	dropped bool // the column is dropped
 }
 
 // treeBuilder builds the object tree of a table from its column names. Each underscore may
@@ -141,7 +127,6 @@ type treeBuilder struct {
 	nodes  map[string]*node // by prefix
 }
 
-// nodeAt returns the node whose fields are the columns that start with a prefix.
 func (b *treeBuilder) nodeAt(prefix string) *node {
 	if n, ok := b.nodes[prefix]; ok {
 		return n
@@ -193,7 +178,6 @@ func (b *treeBuilder) bindName(n *node) {
 	}
 }
 
-// aliasID assigns the field "id" to a column with another name.
 func (b *treeBuilder) aliasID(column string) error {
 	if column == "" {
 		return nil
@@ -206,7 +190,6 @@ func (b *treeBuilder) aliasID(column string) error {
 	return err
 }
 
-// fieldNamed returns the field with the given name, and adds it if needed.
 func (b *treeBuilder) fieldNamed(n *node, name string) *field {
 	if f, ok := n.fields[name]; ok {
 		return f
@@ -216,7 +199,6 @@ func (b *treeBuilder) fieldNamed(n *node, name string) *field {
 	return f
 }
 
-// collectNodes collects the nodes of a tree by prefix.
 func (n *node) collectNodes(into map[string]*node) map[string]*node {
 	into[n.prefix] = n
 	for _, f := range n.fields {

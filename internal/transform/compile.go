@@ -65,7 +65,6 @@ func (l *layout) ownColumns(cols []int) []int {
 	})
 }
 
-// addColumns adds the columns of the schema and the system columns.
 func (l *layout) addColumns(t stream.Table, d stream.Definition) error {
 	enums := stream.Enums()
 	for _, col := range d.Columns {
@@ -118,7 +117,6 @@ func (l *layout) findColumn(name, literalField string) (int, error) {
 	return -1, fmt.Errorf("%s names the column %q, which %q lacks", literalField, name, l.name)
 }
 
-// findNamedColumns finds the columns that the stream literal names for a table, extra and created_at.
 func (l *layout) findNamedColumns(t stream.Table) error {
 	var err error
 	for _, name := range t.Key {
@@ -152,7 +150,6 @@ func (l *layout) findNamedColumns(t stream.Table) error {
 	return nil
 }
 
-// findRootColumns finds the columns that only the table of the records has.
 func (b *Binding) findRootColumns(l *layout) error {
 	var err error
 	if b.stream.Param != "" {
@@ -179,7 +176,6 @@ func (b *Binding) findRootColumns(l *layout) error {
 	return err
 }
 
-// nestTable adds a child table to the node tree of the enclosing table.
 func (b *Binding) nestTable(l *layout, t stream.Table, d stream.Definition) error {
 	l.enclosing = b.enclosingTable(l.index)
 	if l.enclosing > l.index {
@@ -214,8 +210,7 @@ func (b *Binding) nestTable(l *layout, t stream.Table, d stream.Definition) erro
 	f := tree.fieldNamed(n, last)
 	f.child = l.index
 	if l.name == up.name {
-		// A table can contain rows of itself, one level deep. The inner rows have the same
-		// list, always empty, so its field gets no child table.
+		// A table can contain rows of itself, one level deep. The list in the inner rows is always empty.
 		(&treeBuilder{layout: l}).fieldNamed(l.root, last)
 	}
 	return nil

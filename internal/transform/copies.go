@@ -20,7 +20,6 @@ type copyChoice struct {
 	values       uint64
 }
 
-// findCopies finds the keys that occur more than once, and reports whether there are any.
 func (c *copies) findCopies(ids []uint64) bool {
 	c.best = nil
 	ids = slices.Clone(ids)
@@ -37,7 +36,6 @@ func (c *copies) findCopies(ids []uint64) bool {
 	return c.best != nil
 }
 
-// resolveCopies reads the body twice more if it contains copies.
 func (d *Decoder) resolveCopies(body []byte, o Origin) error {
 	if !d.records.copies.findCopies(d.records.page.IDs) {
 		return nil
@@ -52,7 +50,6 @@ func (d *Decoder) resolveCopies(body []byte, o Origin) error {
 	return d.readAgain(body, o)
 }
 
-// readAgain reads the body from its beginning.
 func (d *Decoder) readAgain(body []byte, o Origin) error {
 	d.records.undoBody()
 	d.beginBody(body, o)
@@ -93,7 +90,6 @@ func (r *recordReader) countOrDropCopy(since findingsMark, raw []byte) bool {
 	return true
 }
 
-// countValues counts the values of a row.
 func (t *table) countValues(row int) uint64 {
 	n := uint64(0)
 	for i := range t.cols {

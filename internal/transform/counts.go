@@ -34,8 +34,7 @@ func (a *bodyReader) readCounts() error {
 
 // countsContent describes the content of a body of status counts.
 type countsContent struct {
-	// counts is the number of recognized status counts.
-	counts, emptyLists int
+	counts, emptyLists int // recognized status counts and empty lists
 	// unrecognized and unrecognizedItem are evaluated only in a body without status counts. unrecognized
 	// means that the body has other content. unrecognizedItem means that some of this content is an
 	// object or a list item.
@@ -128,16 +127,14 @@ func (a *bodyReader) readCountMembers(all []rawMember, path string, isCountMap b
 	return nil
 }
 
-// objectShape counts the members of an object by type. isCount means that the object is a status count.
+// objectShape counts the members of an object by type.
 type objectShape struct {
-	isCount                      bool
+	isCount                      bool // the object is a status count
 	scalars, numbers, containers int
-	// paging counts the scalars that are pagination members.
-	paging int
+	paging                       int // scalars that are pagination members
 }
 
-// classifyObject classifies an object. named means that the object is a member of another
-// object; its member name may be the prefix.
+// classifyObject gets named if the object is a member of another object. Its name may be the prefix.
 func classifyObject(all []rawMember, named bool) objectShape {
 	var shape objectShape
 	var hasCount, hasID, hasName bool

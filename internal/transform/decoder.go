@@ -26,7 +26,7 @@ type Decoder struct {
 	body    bodyReader
 }
 
-// NewDecoder returns a decoder without rows.
+// NewDecoder returns an empty decoder.
 func (b *Binding) NewDecoder() *Decoder {
 	d := &Decoder{binding: b}
 	tables := make([]*table, len(b.tables))
@@ -83,7 +83,6 @@ func (d *Decoder) Decode(body []byte, o Origin) (stream.PageFacts, error) {
 	return d.records.page, nil
 }
 
-// beginBody prepares all parts for a body.
 func (d *Decoder) beginBody(body []byte, o Origin) {
 	d.in = input{scanner: scanner{buf: body}, origin: o, path: d.in.path[:0], members: d.in.members[:0], latest: d.in.latest}
 	d.report.extras = d.report.extras[:0]
@@ -101,7 +100,7 @@ func (d *Decoder) Rows() int {
 	return n
 }
 
-// Flush returns the rows of all tables with rows, and removes them from the decoder.
+// Flush returns the rows and removes them from the decoder.
 func (d *Decoder) Flush() []Batch {
 	var batches []Batch
 	for _, t := range d.rows.tables {
@@ -121,8 +120,7 @@ type bodyReader struct {
 	report  *reporter
 	records *recordReader
 	binding *Binding
-	// root is the table of the records.
-	root    *table
+	root    *table // of the records
 	members []envelopeMember
 	content countsContent
 }
@@ -154,7 +152,6 @@ func (a *bodyReader) readBody() error {
 	return a.in.syntaxErr("expected an object or a list")
 }
 
-// readList reads a list of records.
 func (a *bodyReader) readList() error {
 	if err := a.in.open(); err != nil {
 		return err
@@ -196,8 +193,7 @@ func (a *bodyReader) readEnvelope() error {
 	return nil
 }
 
-// readEnvelopeMember reads one member of the envelope. It sets listFound if the member is the list of
-// records.
+// readEnvelopeMember sets listFound if the member is the list of records.
 func (a *bodyReader) readEnvelopeMember(listFound *bool) error {
 	quoted, f, err := a.in.name()
 	if err != nil {
@@ -232,7 +228,6 @@ func (a *bodyReader) readEnvelopeMember(listFound *bool) error {
 	return nil
 }
 
-// isError reports whether a member marks the body as an error.
 func isError(name string, raw []byte) bool {
 	if name != "error" && name != "errors" {
 		return false
@@ -307,15 +302,13 @@ func (a *bodyReader) sniffRecords(start int) error {
 	return nil
 }
 
-// isKey reports whether a member is a key field that only records have.
+// isKey reports whether only records have a member of this name.
 func (a *bodyReader) isKey(name string) bool {
 	t := a.root
 	f := t.layout.root.fields[name]
 	return f != nil && f.col >= 0 && f.col != t.param && slices.Contains(t.keys, f.col)
 }
 
-// reportMembers reports the members of the envelope as unknown fields, except the list of
-// records.
 func (a *bodyReader) reportMembers(list string) {
 	for _, o := range a.members {
 		if o.name != list {

@@ -32,8 +32,8 @@ type findings struct {
 	// indexes in drift, by the sum of the hashes of their elements.
 	hashes []uint64
 	sets   map[uint64][]int
-	// pending is the drift of the current body. pending[recordStart:] is the drift of the current
-	// record. at is the place of this record.
+	// pending is the drift of the current body, and pending[recordStart:] of the current record. at is the
+	// place of this record.
 	pending     []pendingDrift
 	recordStart int
 	at          Place
@@ -43,7 +43,7 @@ type driftKey struct{ table, kind, path string }
 
 // pendingDrift is drift of one record. record and key are set when the whole record was read.
 type pendingDrift struct {
-	driftIndex int // index in findings.drift
+	driftIndex int
 	at         Place
 	sample     []byte
 	record     uint64 // hash of the key
@@ -83,7 +83,6 @@ func (f *findings) commit() {
 // startCounting begins the record at a place. Each element of drift counts once for a record.
 func (f *findings) startCounting(at Place) { f.recordStart, f.at = len(f.pending), at }
 
-// count counts drift once for the current record.
 func (f *findings) count(table, kind string, path, sample []byte) {
 	i, ok := f.index[driftKey{table, kind, string(path)}]
 	if !ok {
@@ -220,7 +219,6 @@ func (p *reporter) assignDrift(since findingsMark, t *table) {
 	}
 }
 
-// redactRaw returns the raw text of the value at a path within a row, without its private parts.
 func (p *reporter) redactRaw(t *table, path string, raw []byte) []byte {
 	if len(p.privatePaths.names) == 0 {
 		return raw
@@ -241,7 +239,6 @@ func (p *reporter) isHidden(t *table, path string) bool {
 	return false
 }
 
-// countPrivate counts drift of a private value, without a sample of the value.
 func (p *reporter) countPrivate(t *table, kind string, path []byte) {
 	p.count(t.name, kind, path, []byte(withheldSample))
 }

@@ -31,10 +31,9 @@ const (
 	canonicalForm              // sorts names, and normalizes numbers and strings
 )
 
-// member is the name of a member, without quotes and escapes, and the position of its value.
 type member struct {
-	name []byte
-	at   int
+	name []byte // without quotes and escapes
+	at   int    // position of the value
 }
 
 // appendJSON appends the value raw to dst and reports whether raw was valid UTF-8.
@@ -111,7 +110,6 @@ func (w *jsonWriter) writeSorted() {
 	w.scan.pos, w.scan.depth = end, depth
 }
 
-// indexMembers returns the members of the object at the position and skips the object.
 func (w *jsonWriter) indexMembers() (members []member) {
 	_ = w.scan.open()
 	for first := true; ; first = false {

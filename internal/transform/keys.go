@@ -53,7 +53,6 @@ func (r *rowReader) fillParents(t *table) {
 	}
 }
 
-// takeKeyFromParent takes a missing key from the columns of the parent.
 func (t *table) takeKeyFromParent() {
 	up := t.up
 	for _, col := range t.keySources {
@@ -83,7 +82,6 @@ func isPathSegment(id []byte) bool {
 	return string(id) != "" && string(id) != "." && string(id) != ".."
 }
 
-// fillEmpty sets a text column of the current row if it is empty.
 func (t *table) fillEmpty(col int, s string) {
 	if t.isFilled(col) || s == "" {
 		return
@@ -107,7 +105,6 @@ func (r *rowReader) currentKey(t *table) string {
 	return t.keyText(t.rows)
 }
 
-// keyText returns the key of a row as text.
 func (t *table) keyText(row int) string {
 	var s []byte
 	for i, k := range t.keys {

@@ -105,7 +105,6 @@ func (b *Binding) hideAt(path, column string, hide func(*layout, int) error) {
 	b.privatePaths.add(name)
 }
 
-// collectPrivatePaths adds the paths of all private columns to privatePaths.
 func (b *Binding) collectPrivatePaths() {
 	for _, l := range b.tables {
 		for i := range l.cols {
@@ -205,7 +204,6 @@ func (l *layout) containsPrivate(f *field) bool {
 	return false
 }
 
-// hidePrivate drops or hashes the last value. An empty text is not hashed.
 func (c *column) hidePrivate() {
 	last := c.n - 1
 	if c.dropped {
@@ -237,7 +235,6 @@ func (s *privatePaths) add(name string) {
 	}
 }
 
-// hides reports whether the value with this name is private.
 func (s *privatePaths) hides(name string) bool {
 	_, found := slices.BinarySearch(s.names, name)
 	return found
@@ -267,7 +264,6 @@ func (s *privatePaths) redact(name string, raw []byte) []byte {
 	return s.out
 }
 
-// writeValue writes the value at the position, without its private parts.
 func (s *privatePaths) writeValue(name string) error {
 	c := s.scan.peek()
 	start := s.scan.pos
@@ -289,7 +285,6 @@ func (s *privatePaths) writeValue(name string) error {
 	return err
 }
 
-// writeContainer writes the members of an object, or the items of a list, one by one.
 func (s *privatePaths) writeContainer(name string, open byte) error {
 	from := s.scan.pos
 	err := s.scan.open()

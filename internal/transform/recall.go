@@ -11,11 +11,8 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// Most records of a list have the same bytes as in the previous night. For each record the
-// decoder makes an entry with a hash of its bytes (remember). The next night skips records that
-// match their entries (skipUnchanged).
-
-// Memory contains the entries of the previous night. The decoders of a stream share it.
+// Memory contains the entries of the previous night: hashes of the records' bytes. Records that match their
+// entries are skipped. The decoders of a stream share it.
 type Memory struct {
 	// seed is the seed for hashes of texts.
 	seed    uint64
@@ -74,13 +71,10 @@ func (b *Binding) CanRecall() bool {
 	return true
 }
 
-// recaller makes the entries of a decoder and skips unchanged records.
 type recaller struct {
 	*Memory
-	// key is the quoted name of the key, with the colon.
-	key []byte
-	// unchanged contains the keys of the skipped records.
-	unchanged *table
+	key       []byte // quoted name of the key, with the colon
+	unchanged *table // keys of the skipped records
 	// encoded contains the encoded entries since the last call of Entries. encodedBefore is the
 	// length of encoded when the body began.
 	encoded       []byte

@@ -19,11 +19,9 @@ type recordReader struct {
 	page   stream.PageFacts
 	copies copies
 	// recaller makes entries and skips unchanged records. Nil means that all records are decoded.
-	recaller *recaller
-	// previousCreated is the created_at of the previous record, in microseconds.
-	previousCreated int64
-	// rowsBeforeBody contains the number of rows of each table when the body began.
-	rowsBeforeBody     []int
+	recaller           *recaller
+	previousCreated    int64 // created_at of the previous record, in microseconds
+	rowsBeforeBody     []int // of each table
 	findingsBeforeBody findingsMark
 }
 
@@ -38,7 +36,6 @@ func (r *recordReader) beginBody() {
 	r.resetPage()
 }
 
-// undoBody removes the rows and findings of the current body.
 func (r *recordReader) undoBody() {
 	for i, t := range r.rows.tables {
 		t.truncate(r.rowsBeforeBody[i])
@@ -90,7 +87,6 @@ func (r *recordReader) readRecord(prefix string) error {
 	return nil
 }
 
-// startCounting starts to count the drift of the record at the position.
 func (r *recordReader) startCounting() {
 	r.report.startCounting(Place{r.in.origin.Param, r.in.origin.Page, r.in.recordNumber, r.in.seq})
 }
@@ -117,7 +113,6 @@ func (r *recordReader) addToPage(id uint64, created int64, dated bool) {
 	r.previousCreated = created
 }
 
-// rowReader reads objects and lists into rows.
 type rowReader struct {
 	in      *input
 	report  *reporter
@@ -125,9 +120,8 @@ type rowReader struct {
 	binding *Binding
 	tables  []*table
 	// innerLists are the lists of the incomplete rows. Those of the current row are at the end.
-	innerLists []innerList
-	// knownMembers counts the members with a field.
-	knownMembers int
+	innerLists   []innerList
+	knownMembers int // number of members with a field
 	// rejectedKey is the key of the latest rejected row. rejectedItems counts the rejected items of the
 	// record, without items that are keyed only by their position and the enclosing row.
 	rejectedKey   string
@@ -270,7 +264,6 @@ func (r *rowReader) readItem(t *table, number int) error {
 	return nil
 }
 
-// appendQuoted appends a text as a JSON string.
 func appendQuoted(dst []byte, s string) []byte {
 	dst, _ = jsontext.AppendQuote(dst, s)
 	return dst

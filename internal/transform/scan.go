@@ -33,12 +33,10 @@ type scanner struct {
 	depth int
 }
 
-// input is the current body with the state of reading it.
 type input struct {
 	scanner
 	origin Origin
-	// seq is the sequence number of the record.
-	seq uint64
+	seq    uint64 // of the record
 	// recordNumber is the number of the record in the body, from 1.
 	recordNumber int
 	// path contains the names of the objects around the position. path[base:] is the part
@@ -78,7 +76,6 @@ func (s *scanner) peek() byte {
 	return 0
 }
 
-// open enters the object or array at the position.
 func (s *scanner) open() error {
 	if s.depth++; s.depth > maxDepth {
 		return s.syntaxErr(fmt.Sprintf("nested deeper than %d", maxDepth))
@@ -127,7 +124,7 @@ func (s *scanner) name() ([]byte, form, error) {
 	return quoted, f, nil
 }
 
-// text skips the string at the position and returns its form.
+// text skips the string at the position.
 func (s *scanner) text() (form, error) {
 	f, b, i := plain, s.buf, s.pos+1
 	for ; i < len(b) && b[i] != '"'; i++ {
@@ -176,7 +173,6 @@ func escapeLen(b []byte) int {
 	return 0
 }
 
-// number skips the number at the position.
 func (s *scanner) number() error {
 	start := s.pos
 	for s.pos < len(s.buf) && strings.IndexByte("+-.0123456789Ee", s.buf[s.pos]) >= 0 {
@@ -194,7 +190,6 @@ func skipDigits(b []byte, i int) int {
 	return i
 }
 
-// literal skips true, false or null.
 func (s *scanner) literal(word string) error {
 	if rest := s.buf[s.pos:]; len(rest) < len(word) || string(rest[:len(word)]) != word {
 		return s.syntaxErr("expected " + word)
@@ -203,7 +198,7 @@ func (s *scanner) literal(word string) error {
 	return nil
 }
 
-// scalar skips a string, number, true, false or null and returns its JSON text.
+// scalar returns the JSON text of a string, number, true, false or null.
 func (s *scanner) scalar() ([]byte, form, error) {
 	var err error
 	var f form
@@ -226,7 +221,7 @@ func (s *scanner) scalar() ([]byte, form, error) {
 	return s.buf[start:s.pos], f, err
 }
 
-// skip skips any value and returns its JSON text.
+// skip returns the JSON text of any value.
 func (s *scanner) skip() ([]byte, error) {
 	c := s.peek()
 	start := s.pos

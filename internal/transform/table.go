@@ -23,9 +23,8 @@ const maxText = math.MaxInt32 - hashHexLen
 type table struct {
 	*layout
 	cols []column
-	rows int // number of complete rows
-	// up is the table of the enclosing rows, or nil for records.
-	up *table
+	rows int    // number of complete rows
+	up   *table // of the enclosing rows, or nil for records
 	// inner are the tables whose rows can be inside the current row. innerRowsBefore contains the
 	// number of rows of each inner table when the current row began.
 	inner           []*table
@@ -68,7 +67,6 @@ func (t *table) truncate(rows int) {
 	t.rows = rows
 }
 
-// hasValue reports whether a column of the current row has a value.
 func (t *table) hasValue(col int) bool { return t.cols[col].n > t.rows }
 
 // isFilled reports whether a column of the current row has a value other than an empty
@@ -102,7 +100,6 @@ func (t *table) endRow(seq uint64, w *jsonWriter) error {
 	return nil
 }
 
-// keyHash returns the hash of the key of row i.
 func (t *table) keyHash(i int) uint64 {
 	var id uint64
 	for n, k := range t.keys {
@@ -157,8 +154,7 @@ const (
 	unsigned
 )
 
-// kinds contains the kind of each SQL type. arrowTypes contains the Arrow type of each kind. widths
-// contains the size of a value of each kind in bytes, or 0 for texts, JSON and booleans.
+// widths contains the size of a value in bytes, or 0 for texts, JSON and booleans.
 var (
 	kinds = map[stream.Type]kind{
 		stream.Text: text, stream.JSON: document, stream.Bool: boolean, stream.Int32: integer32,
@@ -196,7 +192,6 @@ func appendBit(b []byte, n int, set bool) []byte {
 
 func bitAt(b []byte, i int) bool { return b[i>>3]>>(i&7)&1 == 1 }
 
-// markValid counts an appended value.
 func (c *column) markValid() {
 	if c.valid != nil {
 		c.valid = appendBit(c.valid, c.n, true)

@@ -10,7 +10,6 @@ package transform
 import (
 	"cmp"
 	"errors"
-	"strings"
 
 	"placementsync/internal/stream"
 
@@ -93,16 +92,15 @@ type Place struct {
 	Seq            uint64
 }
 
-// Before reports whether a place comes before another.
 func (p Place) Before(o Place) bool {
-	return cmp.Or(strings.Compare(p.Param, o.Param), cmp.Compare(p.Page, o.Page), cmp.Compare(p.Position, o.Position), cmp.Compare(p.Seq, o.Seq)) < 0
+	return cmp.Or(cmp.Compare(p.Param, o.Param), cmp.Compare(p.Page, o.Page), cmp.Compare(p.Position, o.Position), cmp.Compare(p.Seq, o.Seq)) < 0
 }
 
 // Findings are the rejects and the drift since the last call of Decoder.Findings.
 type Findings struct {
 	Rejects []stream.Reject
 	Drift   []Drift
-	// DriftRecords has an element for each drift of each record. A record that is read twice has its
-	// elements twice. DriftIndex is an index into Drift.
+	// DriftRecords has one element for each record and each of its drifts. A record that is read twice
+	// counts twice. DriftIndex is an index into Drift.
 	DriftRecords []stream.DriftRecord
 }

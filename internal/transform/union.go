@@ -100,7 +100,6 @@ func parseLinkLimit(raw, content []byte) (limit linkLimit, drift string) {
 	return linkLimit{hasAllowed: true, hasLimit: true, hasUnlimited: true, limit: n}, ""
 }
 
-// fill sets the four columns of the current row.
 func (u *union) fill(t *table, l linkLimit, raw []byte) {
 	if l.hasAllowed {
 		t.cols[u.allowed].appendBool(l.isUnlimited || l.limit > 0 || !l.hasLimit)
@@ -116,7 +115,6 @@ func (u *union) fill(t *table, l linkLimit, raw []byte) {
 	col.endText()
 }
 
-// readUnion reads the value of do_follow_links_allowed.
 func (v *valueReader) readUnion(t *table, m *rawMember) {
 	f, raw := m.field, m.raw
 	if t.hasValue(f.union.raw) {

@@ -6,14 +6,12 @@ import (
 	"slices"
 )
 
-// valueReader reads values into the columns of the current row.
 type valueReader struct {
 	in     *input
 	report *reporter
 	json   jsonWriter
 }
 
-// readValue reads a scalar into a column of the current row.
 func (v *valueReader) readValue(t *table, col int, name string, raw []byte, f form) {
 	c := &t.cols[col]
 	reason := ""
@@ -62,8 +60,6 @@ func (v *valueReader) checkText(t *table, col int, name string, raw []byte) {
 	}
 }
 
-// countEnumValue counts an unlisted value as drift. The path contains the value, unless the column is
-// private.
 func (v *valueReader) countEnumValue(t *table, col int, name string, raw []byte) {
 	if t.cols[col].isPrivate() {
 		v.report.countDrift(t, UnknownEnum, name, raw)
@@ -168,7 +164,6 @@ func (v *valueReader) keepSecond(t *table, col int, name string, raw []byte) {
 	v.report.keepExtra(t, Conflict, name, raw)
 }
 
-// readDocument reads any JSON value into a JSON column.
 func (v *valueReader) readDocument(t *table, f *field, raw []byte) {
 	c := &t.cols[f.col]
 	if len(v.report.privatePaths.names) > 0 && !t.cols[f.col].isPrivate() {
