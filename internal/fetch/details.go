@@ -21,29 +21,24 @@ const maxFailuresInARow = 5
 
 // Details is the result of requesting the ids of a stream.
 type Details struct {
-	Stream string
-	// RequestedIDs counts the requested ids.
-	RequestedIDs int
+	Stream       string
+	RequestedIDs int // number of requested ids
 	// Found counts the ids whose response was a record or a list, even if the list is not proven to be
 	// complete.
 	Found int
 	// Gone are the ids with a 404, sorted. A 404 is evidence that the record was deleted.
-	Gone []string
-	// Failed counts the ids that failed after all retries.
-	Failed int
-	// FirstFailure is the error of the first failed id.
-	FirstFailure error
+	Gone         []string
+	Failed       int   // number of ids that failed after all retries
+	FirstFailure error // error of the first failed id
 	// Unproven are the ids whose records may be incomplete: the request failed, the walk
 	// did not prove completeness, or records were rejected.
 	Unproven []string
 	// EmptyObjects are the ids for which PageFacts.EmptyObject is set: either there are no status
 	// counts, or the response is invalid.
 	EmptyObjects []string
-	// Rejected counts the rejected records of all responses.
-	Rejected int
-	// Grade is the worst grade of all ids. A failed id counts as best_effort.
-	Grade Grade
-	// Reason explains the grade.
+	Rejected     int // number of rejected records of all responses
+	// Grade is the worst grade of all ids, and Reason explains it. A failed id counts as best_effort.
+	Grade  Grade
 	Reason string
 	// Distinct is the sum of Evidence.Distinct of all ids.
 	Distinct int
@@ -107,7 +102,6 @@ func (d Details) DescribeResponses(idCount int) string {
 	return text
 }
 
-// detailCollector requests ids and collects the results.
 type detailCollector struct {
 	c      *Client
 	stream stream.Stream

@@ -43,7 +43,7 @@ func encodingOf(h http.Header) (string, error) {
 	}
 }
 
-// decompressor decompresses bodies up to a limit. It is safe for concurrent use.
+// decompressor is safe for concurrent use.
 type decompressor struct {
 	limit int64
 	zstd  *zstd.Decoder

@@ -40,20 +40,17 @@ type StatusError struct {
 	// Code is the HTTP status. 0 means that no complete response was received. 2xx means
 	// that the response could not be read. Err is the cause in both cases. 404 is evidence that a
 	// detail was deleted.
-	Code int
-	// Stream is the name of the stream.
+	Code   int
 	Stream string
 	// URL is the requested URL without secrets.
-	URL string
-	// Attempts counts the sent requests.
-	Attempts int
+	URL      string
+	Attempts int // sent requests
 	// Excerpt is the beginning of the last body without control characters.
 	Excerpt string
 	// Err is the cause. It is nil if the status is the only cause.
 	Err error
 
-	// retryAfter is the Retry-After header (spec 8).
-	retryAfter string
+	retryAfter string // the header (spec 8)
 }
 
 // Error describes the request, the attempts, the response and what to do. It does not say that stored
@@ -112,7 +109,7 @@ func (e *StatusError) Is(target error) bool {
 	return false
 }
 
-// Unwrap returns the cause, or nil.
+// Unwrap returns Err.
 func (e *StatusError) Unwrap() error { return e.Err }
 
 // isTransient reports whether a retry can help (spec 8).
@@ -130,9 +127,7 @@ func (e *StatusError) isTransient() bool {
 // LandingError means that the landing cannot be written or read. It ends the run, because
 // responses must be stored before they are decoded.
 type LandingError struct {
-	// Dir is the landing's folder.
 	Dir string
-	// Err is the error of the file system.
 	Err error
 }
 

@@ -42,10 +42,8 @@ func WorseGrade(a, b Grade) Grade {
 type Evidence struct {
 	Stream string
 	Grade  Grade
-	// Reason explains the grade.
-	Reason string
-	// Pages is the number of pages in the longest pass.
-	Pages int
+	Reason string // explains the grade
+	Pages  int    // number of pages in the longest pass
 	// Requests counts the used responses, including stored ones. Failed attempts do not count.
 	Requests int
 	// Passes counts the passes. Reading page 1 again as a confirmation does not count.
@@ -53,14 +51,10 @@ type Evidence struct {
 	// TotalFirst and TotalLast are total_records of the first and last response. -1 means
 	// absent.
 	TotalFirst, TotalLast int64
-	// Distinct is the number of different ids over all passes.
-	Distinct int
-	// Repeated counts ids that occurred on different pages of one pass.
-	Repeated int
-	// Rejected counts the rejected records of the last pass.
-	Rejected int
-	// EmptyObject is described at stream.PageFacts.
-	EmptyObject bool
+	Distinct              int  // number of different ids over all passes
+	Repeated              int  // number of ids that occurred on different pages of one pass
+	Rejected              int  // number of rejected records of the last pass
+	EmptyObject           bool // see stream.PageFacts
 }
 
 func (e *Evidence) setGrade(g Grade, format string, args ...any) {

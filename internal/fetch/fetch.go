@@ -24,8 +24,7 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Config is the configuration of a [Client]. Zero values mean the documented defaults. New does not
-// check the values.
+// Config is the configuration of a [Client]. Zero values mean the documented defaults.
 type Config struct {
 	// BaseURL is absolute and has no credentials. It may have a path prefix.
 	BaseURL string
@@ -46,13 +45,11 @@ type Config struct {
 	PageSize int
 	// MaxPasses limits the passes over one list, 1 to 250. Defaults to 4.
 	MaxPasses int
-	// MaxPages limits the pages of one pass, so that an endless chain of pages ends even if
-	// the service states a wrong total. Defaults to 100,000.
+	// MaxPages limits the pages of one pass, in case the service states a wrong total. Defaults to 100,000.
 	MaxPages int
 	// Timeout limits one attempt, including its body. Defaults to 30 s.
 	Timeout time.Duration
-	// Retry is the rule for retries.
-	Retry Retry
+	Retry   Retry
 	// MaxBody limits a body, in bytes after decompression, up to 2 GiB. Defaults to 64 MB.
 	MaxBody int64
 	// Allowance is a rate shared with other clients. Nil means that RequestsPerSecond and
@@ -62,8 +59,7 @@ type Config struct {
 	// for a missing response is [ErrNotLanded].
 	Offline bool
 	// FailUnreachable means that a request is not retried after [ErrUnreachable], for interactive
-	// commands. A night retries it, because it should survive a restart of the service or a
-	// failure of DNS.
+	// commands. A night should survive a restart of the service or a failure of DNS.
 	FailUnreachable bool
 	// Proxy returns the proxy for a request. Nil means no proxy.
 	Proxy func(*http.Request) (*url.URL, error)
@@ -91,7 +87,6 @@ func (c Config) withDefaults() Config {
 // Request identifies a request within a run. If its response has landed, the request is not sent
 // again, even if the run is resumed.
 type Request struct {
-	// Stream is the name of the stream.
 	Stream string `json:"stream"`
 	// Path is relative to the base URL and has at most one {parameter}.
 	Path string `json:"path"`
@@ -108,7 +103,6 @@ type Request struct {
 	Fresh bool `json:"-"`
 }
 
-// pathAndQuery returns the path and query of the request as they are sent.
 func (r Request) pathAndQuery() (string, error) {
 	path := r.Path
 	if before, after, found := strings.Cut(path, "{"); found {
@@ -129,7 +123,6 @@ func (r Request) pathAndQuery() (string, error) {
 	return path + "?" + query, nil
 }
 
-// joinQuery appends one parameter to a query string.
 func joinQuery(query, parameter string) string {
 	if query == "" {
 		return parameter
@@ -148,11 +141,9 @@ type Response struct {
 	// The response must still be read: the first response may have been rejected or
 	// replaced, or may be read later, and responses between the two may contain other copies
 	// of the records.
-	Same uint64
-	// Status is the HTTP status.
+	Same   uint64
 	Status int
-	// Body is the whole body.
-	Body []byte
+	Body   []byte
 	// Compressed is the body as received, and Encoding its compression (zstd or gzip). Both
 	// are empty if the body was not compressed or was read from the landing.
 	Compressed []byte
@@ -212,6 +203,5 @@ func (c *Client) Refetch(stream string) {
 	c.sender.refetched.Store(stream, true)
 }
 
-// Telemetry returns the current numbers of each stream, sorted by name. It may be called at
-// any time.
+// Telemetry returns the current numbers of each stream, sorted by name.
 func (c *Client) Telemetry() []Telemetry { return c.meters.snapshot() }

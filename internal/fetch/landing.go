@@ -53,8 +53,8 @@ type Landing struct {
 	index        map[xxh3.Uint128]location
 	bodies       map[xxh3.Uint128]location // the first response with each body
 	seq          uint64                    // of the last journal line
-	lastReplaces uint64                    // the field Replaces of the last journal line
-	damaged      int                       // number of damaged lines when the landing was opened
+	lastReplaces uint64                    // of the last journal line
+	damaged      int                       // lines when the landing was opened
 	journal      *os.File
 	journalEnd   int64 // offset of the next line
 	segments     []*os.File
@@ -107,7 +107,6 @@ const (
 	segmentName = "%06d.bodies"
 )
 
-// openFiles opens the journal and the existing segments.
 func (l *Landing) openFiles(flag int) (err error) {
 	if l.journal, err = os.OpenFile(filepath.Join(l.dir, journalName), flag, 0o600); err != nil {
 		return err
@@ -129,7 +128,6 @@ func (l *Landing) openSegment(flag int) (*os.File, error) {
 	return os.OpenFile(filepath.Join(l.dir, fmt.Sprintf(segmentName, len(l.segments)+1)), flag, 0o600)
 }
 
-// addSegment creates the next segment file. Its folder is synced with the next sync.
 func (l *Landing) addSegment() error {
 	f, err := l.openSegment(os.O_RDWR | os.O_CREATE)
 	if err != nil {
@@ -140,8 +138,7 @@ func (l *Landing) addSegment() error {
 	return nil
 }
 
-// maxLandedBody limits a decompressed body in a landing, in bytes.
-const maxLandedBody = 2 << 30
+const maxLandedBody = 2 << 30 // decompressed
 
 // checksumOf returns the CRC-32C of data. Processors have an instruction for CRC-32C.
 func checksumOf(data []byte) uint32 {
@@ -275,7 +272,6 @@ func (l *Landing) find(in map[xxh3.Uint128]location, key xxh3.Uint128) (location
 
 var errDamagedBody = errors.New("the stored body is damaged")
 
-// loadBody reads, decompresses and verifies a body.
 func (l *Landing) loadBody(loc location) ([]byte, error) {
 	l.mu.Lock()
 	segments := l.segments

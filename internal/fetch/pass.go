@@ -90,7 +90,6 @@ func (p *pass) reusableFacts(number int, bodySeq uint64) *stream.PageFacts {
 	return &f.PageFacts
 }
 
-// reservePage adds a page before it is requested.
 func (p *pass) reservePage(number int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -106,7 +105,6 @@ func (p *pass) sawEnd() bool {
 	return p.endSeen
 }
 
-// addPage records the facts of a page.
 func (p *pass) addPage(number int, facts stream.PageFacts, bodySeq uint64) {
 	if !facts.Paginated {
 		facts.Total, facts.TotalPages, facts.Next = -1, -1, -1

@@ -20,8 +20,8 @@ type pageResponse struct {
 	total int64
 }
 
-// sequence is a service that responds with its elements in turn, whatever page is requested, and then
-// repeats the last one. Pages have two records.
+// sequence is a service that returns its elements one after the other and ignores the requested page
+// number. After the last element it repeats that element. Pages have two records.
 type sequence []pageResponse
 
 func (s *sequence) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -35,7 +35,7 @@ type StoredResponses struct {
 	end     int64 // size of the journal when it was opened
 }
 
-// OpenStoredResponses opens the landing in dir.
+// OpenStoredResponses opens the landing in a folder.
 func OpenStoredResponses(dir string) (_ *StoredResponses, err error) {
 	r := &StoredResponses{landing: &Landing{dir: dir, decompressor: newDecompressor(maxLandedBody), index: map[xxh3.Uint128]location{}}}
 	l := r.landing
@@ -110,12 +110,9 @@ func (r *StoredResponses) Close() error { return r.landing.closeFiles() }
 
 // LandingCheck counts the intact and damaged parts of a landing.
 type LandingCheck struct {
-	// Responses counts the responses in the journal, including responses with a damaged body.
-	Responses int
-	// Bytes is the size of the stored bodies. A body that several responses share counts once.
-	Bytes int64
-	// Damaged counts damaged lines of the journal and damaged bodies.
-	Damaged int
+	Responses int   // in the journal, including responses with a damaged body
+	Bytes     int64 // of the stored bodies, each counted once
+	Damaged   int   // lines of the journal and bodies
 }
 
 // CheckLanding reads all responses of a landing without changing it.

@@ -23,7 +23,7 @@ type Retry struct {
 	Jitter float64
 }
 
-// delayAfter returns the delay after an attempt, counted from 0.
+// delayAfter counts attempts from 0.
 func (r Retry) delayAfter(attempt int, retryAfter string) time.Duration {
 	seconds, err := strconv.ParseUint(strings.TrimSpace(retryAfter), 10, 64)
 	if err == nil || errors.Is(err, strconv.ErrRange) {

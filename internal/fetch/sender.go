@@ -25,15 +25,13 @@ type call struct {
 	status int
 	body   []byte
 	// compressed is the body as received, if it was compressed.
-	compressed    []byte
-	encoding      string
-	receivedBytes int64
-	sent          time.Time
-	took          time.Duration
-	// failedAttempts counts the failed attempts so far.
-	failedAttempts int
-	// facts is the result of the reader.
-	facts stream.PageFacts
+	compressed     []byte
+	encoding       string
+	receivedBytes  int64
+	sent           time.Time
+	took           time.Duration
+	failedAttempts int // so far
+	facts          stream.PageFacts
 }
 
 // sender gets responses from the service or from the landing.
@@ -48,9 +46,8 @@ type sender struct {
 	decompressor, largeDecompressor *decompressor
 	large                           sync.Mutex // allows one body beyond largeBody at a time
 	// slots contains an element for each response in memory. Its capacity is Concurrency.
-	slots chan struct{}
-	// process is the outermost layer.
-	process layer
+	slots   chan struct{}
+	process layer // the outermost layer
 	// refetched contains the streams whose stored responses are ignored.
 	refetched sync.Map
 }
@@ -111,7 +108,6 @@ func (s *sender) readLanded(ctx context.Context, q *call) (hit bool, err error) 
 	return true, err
 }
 
-// landAndRead stores the response and passes it to the reader.
 func (s *sender) landAndRead(next layer) layer {
 	return func(ctx context.Context, q *call) error {
 		if err := s.acquireSlot(ctx, q.Stream); err != nil {
@@ -287,7 +283,7 @@ func (s *sender) statusErr(q *call, response *http.Response) error {
 	return failed
 }
 
-// requestErr returns the error of a request, without secrets. body may be nil.
+// requestErr returns the error of a request, without secrets.
 func (s *sender) requestErr(q *call, code int, body []byte, err error) *StatusError {
 	if err != nil {
 		err = s.tokens.scrubErr(err)
@@ -298,7 +294,6 @@ func (s *sender) requestErr(q *call, code int, body []byte, err error) *StatusEr
 	}
 }
 
-// unsentErr returns the error of a request that was not sent.
 func (s *sender) unsentErr(q *call, err error) *StatusError {
 	unsent := s.requestErr(q, 0, nil, err)
 	unsent.Attempts = 0
@@ -330,7 +325,6 @@ func (s *sender) retryWithNewToken(next layer) layer {
 	}
 }
 
-// limitRate waits until the rate allows another request.
 func (s *sender) limitRate(next layer) layer {
 	return func(ctx context.Context, q *call) error {
 		if err := s.cfg.Allowance.wait(ctx, q.meter); err != nil {

@@ -12,17 +12,12 @@ import (
 
 // Telemetry contains the numbers of one stream so far.
 type Telemetry struct {
-	Stream string
-	// Requests counts the sent attempts, including retries.
-	Requests int64
-	// Bytes counts the received bytes of bodies, before decompression.
-	Bytes int64
-	// Retries counts repeated attempts.
-	Retries int64
-	// RateLimited counts responses with status 429.
-	RateLimited int64
-	// Hits counts responses from the landing.
-	Hits int64
+	Stream      string
+	Requests    int64 // sent attempts, including retries
+	Bytes       int64 // received bytes of bodies, before decompression
+	Retries     int64 // repeated attempts
+	RateLimited int64 // responses with status 429
+	Hits        int64 // responses from the landing
 	// P50, P95 and Max are latencies of attempts, from sending to the last byte. The
 	// percentiles are rounded up by at most a fifth.
 	P50, P95, Max time.Duration
@@ -35,7 +30,7 @@ type Telemetry struct {
 	First, Last time.Time
 }
 
-// meters contains the meters of all streams. The zero value is ready to use.
+// meters contains the meters of all streams.
 type meters struct {
 	mu       sync.Mutex
 	byStream map[string]*meter
@@ -101,7 +96,6 @@ func (m *meter) addAttempt(q *call) {
 	m.latencies[min(bucket, len(m.latencies)-1)]++
 }
 
-// increase adds one to a field of counts.
 func (m *meter) increase(count *int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -27,7 +27,6 @@ type tokens struct {
 	forms []string
 }
 
-// currentToken returns the token, and reads it on the first call.
 func (t *tokens) currentToken(ctx context.Context) (string, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -51,7 +50,7 @@ func (t *tokens) renewToken(ctx context.Context, rejected string) (bool, error) 
 	return t.readToken(ctx)
 }
 
-// readToken reads the token and reports whether it has changed.
+// readToken reports whether the token has changed.
 func (t *tokens) readToken(ctx context.Context) (bool, error) {
 	token, err := t.read(ctx)
 	if err != nil {
@@ -79,7 +78,6 @@ func tokenForms(token string) []string {
 	return slices.Compact(forms)
 }
 
-// scrubText replaces all known tokens.
 func (t *tokens) scrubText(text string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -107,7 +105,6 @@ func (t *tokens) scrubBody(body []byte) (scrubbed []byte, found bool) {
 	return body, found
 }
 
-// secretMark replaces secrets.
 const secretMark = "<secret>"
 
 // maxExcerpt limits the excerpt of a body in an error, in bytes.

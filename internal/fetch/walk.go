@@ -30,7 +30,6 @@ func (c *Client) Walk(ctx context.Context, s stream.Stream, param string, read R
 	return w.evidence, err
 }
 
-// walk is the state of reading one list.
 type walk struct {
 	c        *Client
 	stream   stream.Stream
@@ -40,8 +39,7 @@ type walk struct {
 	seen     sightings
 	// listChanged is set when a change of the list was seen.
 	listChanged bool
-	// firstPages has an element for page 1 of each pass.
-	firstPages []firstPage
+	firstPages  []firstPage // of each pass
 }
 
 // firstPage is the content of page 1 of a pass. No other page of the list was in flight
@@ -147,7 +145,6 @@ func (w *walk) readReused(ctx context.Context, p *pass) error {
 	return nil
 }
 
-// readPage reads one page into the pass.
 func (w *walk) readPage(ctx context.Context, p *pass, number int) error {
 	var bodySeq uint64
 	facts, err := w.c.Get(ctx, w.pageRequest(p.number, number), func(ctx context.Context, r Response) (stream.PageFacts, error) {

@@ -24,13 +24,11 @@ const (
 
 // Column is a column of a schema file.
 type Column struct {
-	// Name is lower case, words joined by underscores.
 	Name string
 	Type Type
-	// NotNull columns have a value in every row. A row without this value is rejected.
+	// A row without a value in a NotNull column is rejected.
 	NotNull bool
-	// Comment gives the meaning, the unit and the section of the spec.
-	Comment string
+	Comment string // meaning, unit and section of the spec
 	// FieldID identifies the column in Parquet files and in the lake, also after the column is
 	// renamed. An id is unique within the table and never reused. The line in the schema file
 	// ends with "-- field 3".
@@ -97,7 +95,7 @@ type Definition struct {
 	Key []string
 }
 
-// Column returns the column with the given name.
+// Column returns a column by name.
 func (d Definition) Column(name string) (Column, bool) {
 	i := slices.IndexFunc(d.Columns, func(c Column) bool { return c.Name == name })
 	if i < 0 {

@@ -5,9 +5,8 @@ import "slices"
 // ForeignPart is a part of a stream's records that contains fields of another table.
 type ForeignPart struct {
 	// At is the dotted path of the part in the record. Empty means the record itself.
-	At string
-	// Table is the other table.
-	Table string
+	At    string
+	Table string // the other table
 	// Columns are the columns of Table that the part can contain. Nil means all columns.
 	Columns []string
 }

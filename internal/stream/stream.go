@@ -47,9 +47,7 @@ const (
 
 // IDColumn names a column that contains ids.
 type IDColumn struct {
-	// Table and Column are names in main.
-	Table  string
-	Column string
+	Table, Column string
 	// ShowsChanges means that rows of Table contain some columns of the named detail. The detail
 	// is requested if the row is new or changed. An unchanged row proves only that these columns
 	// of the detail are unchanged.
@@ -86,7 +84,6 @@ const (
 // Table is a table that the records of a stream fill. Its columns are in
 // schema/<name>.sql.
 type Table struct {
-	// Name is the table's name in main.
 	Name string
 	// At is the dotted path, inside a record, of the list or object whose items are the
 	// rows. Empty means the record itself.
@@ -131,8 +128,7 @@ type Stream struct {
 	Spec string
 	// Scopes are the scopes that the token must have (spec 5). Nil means that the spec names no
 	// scope. The stream is then always requested, and skipped if the service responds with 403.
-	Scopes []string
-	// Envelope is the way in which a response wraps its records.
+	Scopes   []string
 	Envelope Envelope
 	// List is the name of the list in the response. Empty means "records".
 	List string
@@ -183,10 +179,10 @@ func (s Stream) Root() Table { return s.Tables[0] }
 // name.
 func (s Stream) IsDetail() bool { return len(s.IDColumns) > 0 }
 
-// IsEvents reports whether the stream's records are webhook events.
+// IsEvents reports whether the records are webhook events.
 func (s Stream) IsEvents() bool { return len(s.Topics) > 0 }
 
-// Find returns the stream with the given name.
+// Find returns a stream by name.
 func Find(streams []Stream, name string) (Stream, bool) {
 	i := slices.IndexFunc(streams, func(s Stream) bool { return s.Name == name })
 	if i < 0 {
