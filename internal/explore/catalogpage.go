@@ -34,8 +34,7 @@ type catalogView struct {
 	Downloads      []pair
 	SQL, Program   string
 	Chips          []chip
-	// ClearLink is the address without filters.
-	ClearLink string
+	ClearLink      string
 	// SortParam is the parameter sort of the address, for a hidden field of the form.
 	SortParam string
 }
@@ -90,7 +89,7 @@ func (s *openSnapshot) prepareCatalog(ctx context.Context) error {
 
 func showCatalog(v *visit) (reply, error) {
 	s, err := readCatalogState(v.params)
-	view := catalogView{visit: v, State: &s, Program: v.program, ClearLink: catalogPath, SortParam: v.params.Get(sortKey)}
+	view := catalogView{visit: v, State: &s, Program: v.pool.cfg.Program, ClearLink: catalogPath, SortParam: v.params.Get(sortKey)}
 	if err == nil {
 		err = s.assumeCurrency(v)
 	}
@@ -363,11 +362,13 @@ func (s *catalogState) viewFacet(f facet, c counts) facetView {
 	}
 	var others []valueView
 	for _, n := range c.Facets[f.key] {
+		value := valueView{Key: f.key, Value: n.encode(), Label: f.valueLabel(n.choice), N: n.N, Counted: true}
 		if i := slices.Index(uncounted, n.choice); i >= 0 {
 			uncounted = slices.Delete(uncounted, i, i+1)
-			view.Values = append(view.Values, valueView{Key: f.key, Value: n.encode(), Label: f.valueLabel(n.choice), N: n.N, Chosen: true, Counted: true})
+			value.Chosen = true
+			view.Values = append(view.Values, value)
 		} else {
-			others = append(others, valueView{Key: f.key, Value: n.encode(), Label: f.valueLabel(n.choice), N: n.N, Counted: true})
+			others = append(others, value)
 		}
 	}
 	for _, value := range uncounted {

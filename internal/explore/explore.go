@@ -19,7 +19,6 @@ import (
 )
 
 const (
-	// rootPath is the beginning of the paths of all pages.
 	rootPath    = "/explore"
 	catalogPath = rootPath + "/catalog"
 	reportPath  = rootPath + "/report"
@@ -82,8 +81,7 @@ type route struct {
 	// path is a pattern for http.ServeMux below rootPath.
 	path string
 	// tab is the name of the tab that the page marks as current.
-	tab string
-	// show handles a request.
+	tab  string
 	show func(v *visit) (reply, error)
 	// slow means that the time limit is at least a minute.
 	slow bool
@@ -227,7 +225,7 @@ func (e *Explorer) serve(w http.ResponseWriter, req *http.Request, r route) {
 }
 
 func (e *Explorer) begin(ctx context.Context, req *http.Request, r route) (*visit, error) {
-	v := &visit{Request: req.WithContext(ctx), route: r, pool: e.pool, program: e.cfg.Program}
+	v := &visit{Request: req.WithContext(ctx), route: r, pool: e.pool}
 	var err error
 	if v.params, err = url.ParseQuery(req.URL.RawQuery); err != nil {
 		return v, usageErr(fmt.Sprintf("read the address: %v", err), "Write % and ; in it as %25 and %3B.")

@@ -13,9 +13,8 @@ import (
 // fieldsView shows the fields of one row with their history.
 type fieldsView struct {
 	ID, Title string
-	// Folded hides the fields behind a summary.
-	Folded bool
-	Fields []fieldView
+	Folded    bool
+	Fields    []fieldView
 	// NeverSet contains the names of the fields that never had a value.
 	NeverSet string
 	// DeletedAt is the time when the row was deleted. Empty means that the row exists.
@@ -23,8 +22,6 @@ type fieldsView struct {
 	// More is a note if not all versions of the row were read.
 	More string
 }
-
-// fieldView is one field with its current and its earlier values.
 type fieldView struct {
 	Label, About string
 	Now          periodView

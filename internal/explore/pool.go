@@ -37,7 +37,6 @@ type pool struct {
 }
 
 type openSnapshot struct {
-	// Run and At are the id of the run and the time of the snapshot.
 	Run string
 	At  time.Time
 	// Earlier is true if as_of chose the snapshot.

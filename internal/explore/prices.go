@@ -16,8 +16,6 @@ type priceView struct {
 	// More is a note if the chart does not show all prices.
 	More string
 }
-
-// priceRow is one price with its current and its earlier amounts.
 type priceRow struct {
 	Tier string
 	// Colour is the index of a color, see page.Series.

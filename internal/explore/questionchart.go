@@ -93,61 +93,11 @@ func addBars(t *page.Table, records []query.Record, column string) bool {
 	return true
 }
 
-// point is one value of a time chart.
-type point struct {
-	at    time.Time
-	value query.Value
-	// date is the formatted date. link is the address of the rows that the point shows.
-	date, link string
-}
-
 // drawDates draws a column by the dates of the first column. If a date has several rows, each value of
 // the second column becomes a line. A click on a point shows its rows. If the result cannot be drawn,
 // drawDates returns the reason.
 func (q *question) drawDates(result query.Result, first, column columnRole) (_ *page.Chart, reason string) {
-	names, series := q.splitSeries(result, first, column)
-	if len(names) == 0 {
-		return nil, "a date has several rows."
-	}
-	if len(names) > page.MaxSeries {
-		return nil, fmt.Sprintf("the result has more than %d groups. Filter it.", page.MaxSeries)
-	}
-	dates := map[time.Time]bool{}
-	for _, points := range series {
-		for _, p := range points {
-			dates[p.at] = true
-		}
-	}
 	const maxDates = 400
-	if len(dates) < 2 || len(dates) > maxDates {
-		return nil, fmt.Sprintf("the result has fewer than 2 or more than %d dates.", maxDates)
-	}
-	c := &page.Chart{Kind: page.Lines, Title: labelOf(column.Name) + " by " + strings.ToLower(labelOf(first.Name)), Unit: result.Rows[0].Get(column.unitColumn).Text}
-	var v page.Variant
-	for i, points := range series {
-		s := page.Series{Name: names[i], Colour: i}
-		for _, p := range points {
-			text := column.buildCell(p.value).Text
-			if len(series) == 1 { // one bar per date
-				v.Categories = append(v.Categories, p.date)
-				s.Add(p.value.Text, text)
-			} else {
-				s.AddAt(p.at, p.value.Text, p.date+": "+text)
-			}
-			s.Links = append(s.Links, p.link)
-		}
-		v.Series = append(v.Series, s)
-	}
-	if len(series) == 1 {
-		c.Kind = page.Bars
-	}
-	c.Variants = []page.Variant{v}
-	return c, ""
-}
-
-// splitSeries returns the names of the lines and their points, sorted by time. It returns nil if a
-// line has several values for a date.
-func (q *question) splitSeries(result query.Result, first, column columnRole) (names []string, series [][]point) {
 	var second columnRole
 	if i := slices.IndexFunc(result.Columns, func(c query.Column) bool { return c.Name == first.Name }); i+1 < len(result.Columns) && result.Columns[i+1].Type == "VARCHAR" && countDistinct(result.Rows, first.Name) < len(result.Rows) {
 		second = rolesOf(result.Columns)[i+1]
@@ -158,24 +108,49 @@ func (q *question) splitSeries(result query.Result, first, column columnRole) (n
 		}
 		return second.buildCell(r.Get(second.Name)).Text
 	})
-	for _, name := range names {
-		var points []point
-		for _, r := range groups[name] {
+	var v page.Variant
+	dates := map[time.Time]bool{}
+	for i, name := range names {
+		s := page.Series{Name: name, Colour: i}
+		rows := groups[name]
+		slices.SortStableFunc(rows, func(a, b query.Record) int {
+			aDate, _ := dateOf(a.Get(first.Name))
+			bDate, _ := dateOf(b.Get(first.Name))
+			return aDate.Compare(bDate)
+		})
+		var last time.Time
+		for _, r := range rows {
 			date, value := r.Get(first.Name), r.Get(column.Name)
 			at, ok := dateOf(date)
-			if _, isNumber := value.Number(); ok && isNumber {
-				points = append(points, point{at, value, first.buildCell(date).Text, q.linkToRows(first, second, r)})
+			if _, isNumber := value.Number(); !ok || !isNumber {
+				continue
 			}
-		}
-		slices.SortStableFunc(points, func(a, b point) int { return a.at.Compare(b.at) })
-		for i := 1; i < len(points); i++ {
-			if points[i].at.Equal(points[i-1].at) {
-				return nil, nil
+			if at.Equal(last) {
+				return nil, "a date has several rows."
 			}
+			last, dates[at] = at, true
+			shownDate, text := first.buildCell(date).Text, column.buildCell(value).Text
+			if len(names) == 1 { // one bar per date
+				v.Categories = append(v.Categories, shownDate)
+				s.Add(value.Text, text)
+			} else {
+				s.AddAt(at, value.Text, shownDate+": "+text)
+			}
+			s.Links = append(s.Links, q.linkToRows(first, second, r))
 		}
-		series = append(series, points)
+		v.Series = append(v.Series, s)
 	}
-	return names, series
+	if len(names) > page.MaxSeries {
+		return nil, fmt.Sprintf("the result has more than %d groups. Filter it.", page.MaxSeries)
+	}
+	if len(dates) < 2 || len(dates) > maxDates {
+		return nil, fmt.Sprintf("the result has fewer than 2 or more than %d dates.", maxDates)
+	}
+	c := &page.Chart{Kind: page.Lines, Title: labelOf(column.Name) + " by " + strings.ToLower(labelOf(first.Name)), Unit: result.Rows[0].Get(column.unitColumn).Text, Variants: []page.Variant{v}}
+	if len(names) == 1 {
+		c.Kind = page.Bars
+	}
+	return c, ""
 }
 
 // linkToRows returns the address of the table, filtered by the date of a row. If the chart has several

@@ -20,19 +20,15 @@ type formField struct {
 	// Options.
 	Options     []option
 	Suggestions []string
-	// Problem describes a mistake in the value.
-	Problem string
+	Problem     string
 	// Required fields have no default.
 	Required bool
 }
-
-// option is one value of a selection.
 type option struct {
 	Value, Label string
 	Chosen       bool
 }
 
-// buildForm returns the fields of the parameters with the values of the address.
 func (q *question) buildForm() ([]formField, error) {
 	var fields []formField
 	for _, p := range q.query.Params {

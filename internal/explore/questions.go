@@ -13,7 +13,6 @@ import (
 	"placementsync/internal/query"
 )
 
-// subjectView lists the named queries of one subject, such as prices.
 type subjectView struct {
 	Subject string
 	Queries []queryItem
@@ -48,7 +47,6 @@ func showQuestions(v *visit) (reply, error) {
 	return newPage("Questions", "questions", map[string]any{"Subjects": subjects, "Problems": problems}), err
 }
 
-// questionView is the page of one named query.
 type questionView struct {
 	Name, Title, About, Grain, SQL string
 	UserDefined                    bool
@@ -254,7 +252,7 @@ func (q *question) groupKind() string {
 }
 
 func (q *question) commandLine() string {
-	words := []string{q.program}
+	words := []string{q.pool.cfg.Program}
 	if asOf := q.links().AsOf; asOf != "" {
 		words = append(words, "--as-of "+page.ShellWord(asOf))
 	}

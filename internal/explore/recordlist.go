@@ -25,8 +25,6 @@ func (v *visit) openList() (*table, error) {
 	q, values := v.recordBuilder().queryOf(v.route.kind.sql.Render("list", nil), nil)
 	return v.openTable(q, values, searchColumn)
 }
-
-// showRecords shows all records of a kind.
 func showRecords(v *visit) (reply, error) {
 	t, err := v.openList()
 	if err != nil {

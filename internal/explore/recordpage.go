@@ -2,7 +2,6 @@ package explore
 
 import (
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -164,14 +163,8 @@ func (b *recordBuilder) runStatement(statement sqltext.SQL, values map[string]st
 	return b.run(b.queryOf(statement, values))
 }
 
-// queryOf returns a query with the statement and parameters for the values. It also returns the
-// values, so that both can be passed to run. Errors contain the name of the query.
 func (b *recordBuilder) queryOf(statement sqltext.SQL, values map[string]string) (query.Query, map[string]string) {
-	q := query.Query{Name: "page of one " + b.kind.name, SQL: string(statement)}
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		q.Params = append(q.Params, query.Param{Name: name, Type: "VARCHAR"})
-	}
-	return q, values
+	return boundQuery("page of one "+b.kind.name, string(statement), values)
 }
 
 func (b *recordBuilder) queryByID(statement string) (query.Query, map[string]string) {
@@ -243,8 +236,6 @@ func (b *recordBuilder) buildSection(s section) (*sectionView, error) {
 	}
 	return v, nil
 }
-
-// addRejects adds the values of the record that did not fit their columns.
 func (b *recordBuilder) addRejects(view *recordView) error {
 	var tables []string
 	for _, t := range b.kind.tables {

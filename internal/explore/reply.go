@@ -23,10 +23,8 @@ import (
 //go:embed assets
 var assetFiles embed.FS
 
-// assetFolder is the address of the style sheet and the scripts.
 const assetFolder = rootPath + "/assets/"
 
-// reply is the response of a page.
 type reply interface {
 	send(e *Explorer, w http.ResponseWriter, v *visit) error
 }

@@ -14,7 +14,7 @@ func showReport(v *visit) (reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	content, err := report.Build(v.Context(), v.askReport, report.Options{Program: v.program, QueryPages: rootPath + "/questions/", Notices: notices})
+	content, err := report.Build(v.Context(), v.askReport, report.Options{Program: v.pool.cfg.Program, QueryPages: rootPath + "/questions/", Notices: notices})
 	return newPage("Report", "report", content, report.Scripts()...), err
 }
 

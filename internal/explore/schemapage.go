@@ -96,8 +96,7 @@ func (v *visit) editorLink(table string) string {
 // relationMap is a drawing of tables as boxes, and of their relations as lines from the right to
 // the left. All lengths are in pixels.
 type relationMap struct {
-	Width, Height int
-	// BoxWidth and BoxHeight are the size of each box.
+	Width, Height       int
 	BoxWidth, BoxHeight int
 
 	Boxes []mapBox
@@ -105,9 +104,8 @@ type relationMap struct {
 }
 
 type mapBox struct {
-	Name, Link string
-	X, Y       int
-	// IsOtherSubject marks the tables of other subjects.
+	Name, Link     string
+	X, Y           int
 	IsOtherSubject bool
 }
 

@@ -3,6 +3,7 @@ package explore
 import (
 	"fmt"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -16,7 +17,6 @@ import (
 // and from the names of the other columns.
 type columnRole struct {
 	query.Column
-	// hidden means that the table does not show the column.
 	hidden bool
 	// idColumn is set if this column contains names or ids of records. It is the name of the column
 	// with their ids, which can be this column. kind is the kind of the records, or "writer". If
@@ -26,8 +26,7 @@ type columnRole struct {
 	unitColumn string
 	// summed means that the table shows the total of the amounts.
 	isAmount, summed bool
-	// isEnum means that the column contains values of an enumeration.
-	isEnum bool
+	isEnum           bool
 }
 
 // hasWord reports whether the name of a column, such as order_status, has one of the words.
@@ -152,7 +151,6 @@ func (r columnRole) showValue(row query.Record, l links) page.Cell {
 	return cell
 }
 
-// noCurrency is the unit of an amount without a currency.
 const noCurrency = "(no currency)"
 
 // fillOutletNames fills in the missing names of outlets from all tables that contain names of outlets.
@@ -196,4 +194,87 @@ func (v *visit) fillOutletNames(roles []columnRole, rows []query.Record) error {
 		}
 	}
 	return err
+}
+
+// maxCellText limits a text in a table, in characters.
+const maxCellText = 300
+
+// buildCell formats a value by the type and the name of its column.
+func buildCell(c query.Column, v query.Value) page.Cell {
+	switch {
+	case v.Null && c.Numeric:
+		return page.Cell{Text: page.Unknown, Class: "n none"}
+	case v.Null:
+		return page.Cell{Text: page.Unknown, Class: "none"}
+	case c.Type == "BOOLEAN":
+		return page.Cell{Text: map[string]string{"true": "yes", "false": "no"}[v.Text]}
+	case c.Type == "TIMESTAMPTZ":
+		return page.Cell{Text: page.Moment(v.Text), Class: "t", Exact: v.Text}
+	case c.Type == "DATE" && hasWord(c.Name, "month"):
+		return page.Cell{Text: strings.TrimSuffix(v.Text, "-01"), Class: "t", Exact: v.Text}
+	case c.Type == "DATE":
+		return page.Cell{Text: v.Text, Class: "t"}
+	case c.Numeric:
+		return page.Cell{Text: page.Decimal(v.Text), Class: "n"}
+	}
+	if c.Type == "JSON" {
+		return page.Cell{Text: v.Text, Class: "long", Summary: "JSON, " + plural.Number(len(v.Text)) + " bytes"}
+	}
+	cell := page.Cell{Text: page.Clip(v.Text, maxCellText), Class: "s"}
+	const wideText = 24 // bytes
+	if len(cell.Text) > wideText {
+		cell.Class = "w"
+	}
+	if lastWord := c.Name[strings.LastIndex(c.Name, "_")+1:]; slices.Contains([]string{"url", "address", "website", "link"}, lastWord) {
+		cell.Address = webLink(v.Text)
+	}
+	return cell
+}
+
+// buildCell formats a value by the role of its column.
+func (r columnRole) buildCell(v query.Value) page.Cell {
+	cell := buildCell(r.Column, v)
+	switch {
+	case v.Null:
+	case r.Name == "promise": // kept, published late, past its promise or due
+		cell = page.TagCell(v.Text)
+	case r.isAmount:
+		cell = page.MoneyCell(v.Text)
+	case r.isEnum:
+		if text := wordsOf(v.Text); text != v.Text {
+			cell.Text, cell.Exact = text, v.Text
+		}
+	}
+	return cell
+}
+
+// codePattern matches a value of an enumeration: FULL_FEATURE, on_hold_review.
+var codePattern = regexp.MustCompile(`^([A-Z][A-Z0-9]*(_[A-Z0-9]+)*|[a-z][a-z0-9]*([_-][a-z0-9]+)*)$`)
+
+// wordsOf returns a value of an enumeration as words: Full feature, On hold review. In a list
+// of values, it converts each value. It returns other texts unchanged.
+func wordsOf(text string) string {
+	for _, separator := range []string{"; ", ", "} {
+		if first, rest, ok := strings.Cut(text, separator); ok {
+			return wordsOf(first) + separator + wordsOf(rest)
+		}
+	}
+	if !codePattern.MatchString(text) {
+		return text
+	}
+	return strings.ToUpper(text[:1]) + strings.NewReplacer("_", " ", "-", " ").Replace(strings.ToLower(text[1:]))
+}
+
+// labelOf returns the label of a column name: outlet_id becomes Outlet ID.
+func labelOf(column string) string {
+	label := strings.ReplaceAll(strings.ReplaceAll(column, "_", " "), "do follow", "do-follow")
+	for _, short := range []string{"url", "id"} {
+		if label == short || strings.HasSuffix(label, " "+short) {
+			label = label[:len(label)-len(short)] + strings.ToUpper(short)
+		}
+	}
+	if label == "" {
+		return label
+	}
+	return strings.ToUpper(label[:1]) + label[1:]
 }

@@ -28,7 +28,6 @@ func tableKeys(others ...string) []string {
 	return append(others, searchKey, sortKey, pageKey, isKey, minKey, maxKey)
 }
 
-// tableState is the search, the order, the page and the filters of a table.
 type tableState struct {
 	Search     string
 	Sort       string // a column. Empty means the order of the result.

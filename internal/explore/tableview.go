@@ -220,8 +220,6 @@ func (t *table) selection(r columnRole, values []string) *formField {
 	}
 	return f
 }
-
-// optionLabel returns the label of a value in an address.
 func (r columnRole) optionLabel(encoded string) string {
 	switch c := decodeChoice(encoded); {
 	case c.Null:

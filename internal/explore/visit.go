@@ -2,13 +2,17 @@ package explore
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 
+	"placementsync/internal/page"
 	"placementsync/internal/query"
+	"placementsync/internal/sqltext"
 )
 
 // maxRows is the maximum number of rows that a page keeps of one result.
@@ -17,13 +21,11 @@ const maxRows = 1000
 // visit is a request with its snapshot.
 type visit struct {
 	*http.Request
-	route route
-	// params contains the parameters of the address.
+	route    route
 	params   url.Values
 	pool     *pool
 	snapshot *openSnapshot
 	db       *query.DB
-	program  string // see Config.Program
 }
 
 // format returns the format of a download, from the last part of the path.
@@ -49,6 +51,16 @@ func (v *visit) runWhole(q query.Query, values map[string]string) (query.Result,
 	return v.db.Collect(v.Context(), q, values, math.MaxInt)
 }
 
+// boundQuery returns a query with a parameter for each value, and the values, so that both can be passed to
+// run. Errors contain the name.
+func boundQuery(name, text string, values map[string]string) (query.Query, map[string]string) {
+	q := query.Query{Name: name, SQL: text}
+	for _, param := range slices.Sorted(maps.Keys(values)) {
+		q.Params = append(q.Params, query.Param{Name: param, Type: "VARCHAR"})
+	}
+	return q, values
+}
+
 // free gives the snapshot back to the pool. serve calls it at the end of a request. A page can call it
 // earlier, before work that does not read the snapshot.
 func (v *visit) free() {
@@ -56,4 +68,44 @@ func (v *visit) free() {
 		v.pool.release(v.snapshot, v.db)
 		v.db = nil
 	}
+}
+
+type asOfView struct {
+	Options []option
+	// OtherParams are the parameters of the address besides as_of. The form keeps them.
+	OtherParams []pair
+}
+
+// pair is a key with its value: a parameter of an address, or the label and the address of a download.
+type pair struct{ Key, Value string }
+
+// snapshotForm returns the form with the newest snapshots. It also contains snapshots that are later
+// than the snapshot of the page.
+func (v *visit) snapshotForm() (asOfView, error) {
+	const maxSnapshots = 1000
+	database := sqltext.Name("catalog")
+	if v.snapshot.Earlier {
+		database = "newest" // "catalog" then contains only the runs up to the earlier snapshot
+	}
+	result, err := v.run(query.Query{Name: "list of snapshots", SQL: string(recordSQL.Render("snapshots", sqltext.Values{"database": database, "most": maxSnapshots}))}, nil)
+	if err != nil {
+		return asOfView{}, err
+	}
+	view := asOfView{Options: []option{{"", "newest", !v.snapshot.Earlier}}}
+	for i, r := range result.Rows {
+		if i == 0 {
+			view.Options[0].Label = "newest, " + page.Moment(r.Get("snapshot_at").Text)
+			continue
+		}
+		run := r.Get("run_id").Text
+		view.Options = append(view.Options, option{run, page.Moment(r.Get("snapshot_at").Text), v.snapshot.Earlier && run == v.snapshot.Run})
+	}
+	for _, key := range slices.Sorted(maps.Keys(v.params)) {
+		for _, value := range v.params[key] {
+			if key != asOfKey {
+				view.OtherParams = append(view.OtherParams, pair{key, value})
+			}
+		}
+	}
+	return view, nil
 }

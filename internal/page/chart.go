@@ -18,12 +18,10 @@ type Chart struct {
 	Kind  Kind   `json:"kind"`
 	// Unit is the unit of all values, such as a currency. It is empty if the values have no
 	// unit, or if Series.Texts contain the unit.
-	Unit string `json:"unit,omitempty"`
-	// Horizontal draws horizontal bars.
-	Horizontal bool `json:"across,omitempty"`
+	Unit       string `json:"unit,omitempty"`
+	Horizontal bool   `json:"across,omitempty"`
 	// Stacked draws the bars of the series on top of one another.
-	Stacked bool `json:"stacked,omitempty"`
-	// LogScale draws the values on a logarithmic axis.
+	Stacked  bool `json:"stacked,omitempty"`
 	LogScale bool `json:"log,omitempty"`
 	// ChoiceLabel is the label of the control that chooses a variant.
 	ChoiceLabel string `json:"-"`
@@ -91,8 +89,6 @@ func (s *Series) AddAt(at time.Time, digits, text string) {
 	s.Add(digits, text)
 	s.Times = append(s.Times, at.UTC())
 }
-
-// JSON returns the chart for the attribute data-chart of its element.
 func (c Chart) JSON() (string, error) {
 	var text strings.Builder
 	e := json.NewEncoder(&text)

@@ -68,20 +68,15 @@ type Frame struct {
 // Tab is a link in the header.
 type Tab struct {
 	Name, Link string
-	// Current marks the tab of this page.
-	Current bool
+	Current    bool
 }
 
-// File names of assets.
 const (
 	styleFile    = "page.css"
 	licensesFile = "NOTICE"
 )
 
-// Style returns the inline style sheet.
-func (f Frame) Style() template.CSS { return template.CSS(f.Inline[styleFile].text) }
-
-// Script returns an inline script.
+func (f Frame) Style() template.CSS            { return template.CSS(f.Inline[styleFile].text) }
 func (f Frame) Script(name string) template.JS { return template.JS(f.Inline[name].text) }
 
 // Licenses returns the licenses of the third-party scripts in the page.

@@ -46,8 +46,6 @@ type Head struct {
 	// if the shown table is sorted by this column, and otherwise empty.
 	Link, Sorted string
 }
-
-// Row is a row of a table.
 type Row struct {
 	Cells []Cell
 	Class string
@@ -80,7 +78,6 @@ type Cell struct {
 	Bar string
 }
 
-// CountCell returns a cell with a count.
 func CountCell(n int64) Cell { return Cell{Text: plural.Number(n), Class: "n"} }
 
 // MoneyCell returns a cell with an amount, rounded half away from zero to two decimals. Exact is the
@@ -100,8 +97,6 @@ func MoneyCell(digits string) Cell {
 	c.Text = Decimal(c.Text)
 	return c
 }
-
-// SizeCell returns a cell with a number of bytes.
 func SizeCell(bytes int64) Cell { return Cell{Text: plural.FormatBytes(bytes), Class: "n"} }
 
 // TagCell returns a cell with an outcome, standing or grade in its color.

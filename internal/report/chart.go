@@ -114,7 +114,6 @@ func (p plot) category(result queryResult, row query.Record) string {
 	return rowLabel(row, p.categoryColumns...)
 }
 
-// separator joins the parts of a label.
 const separator = " \u00b7 "
 
 // rowLabel joins the values of columns. A missing value becomes "(no currency)" in the column currency,

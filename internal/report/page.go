@@ -53,8 +53,6 @@ type Tile struct {
 	// never sends a currency.
 	Currency string
 }
-
-// Change is the change of a headline number since an earlier snapshot.
 type Change struct {
 	// Direction is "up", "down", "same", or "none" if one of the two numbers is unknown.
 	Direction, Text string
