@@ -61,8 +61,6 @@ func runDiff(ctx context.Context, g *globals, o diffOptions, names []string) err
 		return err
 	}
 	for i, name := range names {
-		// A run without its own snapshot, for example a rollback, selects the snapshot
-		// that readers saw after the run.
 		if !slices.ContainsFunc(all, func(s query.Snapshot) bool { return s.Run == name }) {
 			names[i] = snapshotOfRun(wh, name)
 		}

@@ -22,8 +22,6 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// lakeProgram publishes to the lake. It is a separate program, because the code of Iceberg
-// is larger than all other code of this project.
 const lakeProgram = "placementsync-lake"
 
 func lakeCommand(*globals) *cobra.Command {
@@ -83,7 +81,6 @@ const lakeStopTime = 3 * time.Second
 const defaultLakeTimeout = 30 * time.Minute
 
 // versionVar is the environment variable that passes the version of this program to the lake program.
-// The lake program requires the same version.
 const versionVar = "PLACEMENTSYNC_VERSION"
 
 // runLake runs the lake program and returns its standard output. Its log is added to the log of

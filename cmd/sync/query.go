@@ -184,8 +184,6 @@ func openCatalog(ctx context.Context, g *globals, opts query.Options) (*query.DB
 	}
 	db, err := query.Open(ctx, wh.Folder.CatalogPath(), opts)
 	if errors.As(err, new(*query.UsageError)) && opts.AsOf != "" {
-		// A run without its own snapshot, for example a rollback, selects the snapshot
-		// that readers saw after the run.
 		if snapshotTime := snapshotOfRun(wh, opts.AsOf); snapshotTime != opts.AsOf {
 			opts.AsOf = snapshotTime
 			db, err = query.Open(ctx, wh.Folder.CatalogPath(), opts)
@@ -219,8 +217,8 @@ func checkPublished(wh *warehouse.Warehouse) error {
 	return fmt.Errorf("open %s: nothing is published yet: start a night with placementsync run", wh.Folder.CatalogPath())
 }
 
-// snapshotOfRun returns the time of the snapshot that readers saw after a run. It returns text
-// unchanged if the ledger has no such run or snapshot.
+// snapshotOfRun returns the time of the snapshot that readers saw after a run without its own snapshot, for
+// example a rollback. It returns text unchanged if the ledger has no such run or snapshot.
 func snapshotOfRun(wh *warehouse.Warehouse, text string) string {
 	runs, err := wh.Ledger.Runs()
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"placementsync/internal/checksum"
@@ -255,18 +254,16 @@ func (l *Lake) writeTables(ctx context.Context, v *Version, lakeTables tables, a
 		}
 		lakeTables[a.source.name] = t
 	}
-	changes := make([]change, len(actions))
-	var mu sync.Mutex // guards p
-	err := eachIndex(l.files.workers(), len(actions), func(i int) error {
-		a := actions[i]
-		c, bytes, err := l.writeTable(ctx, v, lakeTables[a.source.name], a)
-		if err != nil {
-			return fmt.Errorf("write %s: %w", a.source.name, err)
+	changes, writtenBytes := make([]change, len(actions)), make([]int64, len(actions))
+	err := eachIndex(l.files.workers(), len(actions), func(i int) (err error) {
+		name := actions[i].source.name
+		if changes[i], writtenBytes[i], err = l.writeTable(ctx, v, lakeTables[name], actions[i]); err != nil {
+			err = fmt.Errorf("write %s: %w", name, err)
 		}
-		changes[i] = c
-		mu.Lock()
-		defer mu.Unlock()
-		p.Bytes += bytes
+		return err
+	})
+	for i, a := range actions {
+		p.Bytes += writtenBytes[i]
 		switch {
 		case a.replace:
 			p.Replaced++
@@ -275,7 +272,6 @@ func (l *Lake) writeTables(ctx context.Context, v *Version, lakeTables tables, a
 			p.Appended++
 			p.Rows += a.rows
 		}
-		return nil
-	})
+	}
 	return changes, err
 }
