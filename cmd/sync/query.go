@@ -99,10 +99,10 @@ func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) er
 	rows, err := o.output.writeGraded(ctx, g, db, q, values)
 	if err == nil && rows == 0 {
 		// A parameter value that does not occur in the data can be the reason for an empty result.
-		var unknown []query.UnknownValue
-		unknown, err = db.UnknownValues(ctx, q, values)
+		var unknown []string
+		unknown, err = db.DescribeUnknownValues(ctx, q, values)
 		for _, u := range unknown {
-			fmt.Fprintln(g.stderr, "placementsync:", query.EscapeLines(u.String()))
+			fmt.Fprintln(g.stderr, "placementsync:", query.EscapeLines(u))
 		}
 	}
 	return explainDamage(g, err)

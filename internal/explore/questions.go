@@ -221,10 +221,7 @@ func (q *question) addResult() error {
 		}
 	}
 	if rows.Total == 0 && len(q.view.Table.Chips) == 0 {
-		unknown, err := q.db.UnknownValues(q.Context(), q.query, q.values)
-		for _, u := range unknown {
-			q.view.UnknownValues = append(q.view.UnknownValues, u.String())
-		}
+		q.view.UnknownValues, err = q.db.DescribeUnknownValues(q.Context(), q.query, q.values)
 		return err
 	}
 	rowsInTable := rows.Rows

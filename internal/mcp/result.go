@@ -92,9 +92,9 @@ func (s *server) ask(ctx context.Context, q query.Query, values map[string]strin
 	}
 	// The result is empty. A parameter value that does not exist in the data may explain it.
 	return res, s.open(ctx, args, 0, func(db *query.DB) error {
-		unknown, err := db.UnknownValues(ctx, q, values)
+		unknown, err := db.DescribeUnknownValues(ctx, q, values)
 		for _, u := range unknown {
-			res.warn(u.String())
+			res.warn(u)
 		}
 		return err
 	})

@@ -63,7 +63,7 @@ func (e *CrashError) Error() string {
 	return fmt.Sprintf("the process that ran the statement ended without a result (%s): it used too much memory, or DuckDB crashed; other pages and nights are not affected", e.State)
 }
 
-// jobResult is the output of a child: a result, whose records have no Columns, or a problem.
+// jobResult is the output of a child.
 type jobResult struct {
 	Result
 	Problem *StatementError
@@ -118,9 +118,6 @@ func (j Job) Run(ctx context.Context, command []string, w io.Writer) (_ Result, 
 		return Result{}, got.Problem
 	case j.Format != "":
 		return Result{}, copyFile(w, filepath.Join(dir.Dir, jobFile))
-	}
-	for i := range got.Rows {
-		got.Rows[i].Columns = got.Columns
 	}
 	return got.Result, nil
 }
@@ -204,9 +201,6 @@ func (j Job) runInChild(ctx context.Context) (got jobResult, err error) {
 		return got, err
 	}
 	got.Result, err = db.Ask(ctx, q, nil, j.MaxRows)
-	for i := range got.Rows {
-		got.Rows[i].Columns = nil // the parent sets them again
-	}
 	return got, err
 }
 

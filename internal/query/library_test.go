@@ -222,7 +222,7 @@ func TestParamValues(t *testing.T) {
 	}
 }
 
-func TestUnknownValues(t *testing.T) {
+func TestDescribeUnknownValues(t *testing.T) {
 	db := open(t, threeListings)
 	q := query.Query{Name: "places", Params: []query.Param{
 		{Name: "country", Type: "VARCHAR", Default: "NULL", Values: "SELECT country FROM product_listings"},
@@ -236,22 +236,22 @@ func TestUnknownValues(t *testing.T) {
 		"de":   `parameter "country": the data has no value "de"; it has DE, FR (did you mean DE?)`,
 		"Peru": `parameter "country": the data has no value "Peru"; it has DE, FR`,
 	} {
-		unknown, err := db.UnknownValues(t.Context(), q, map[string]string{"country": given, "name": "x"})
+		unknown, err := db.DescribeUnknownValues(t.Context(), q, map[string]string{"country": given, "name": "x"})
 		got := ""
 		for _, u := range unknown {
-			got += u.String()
+			got += u
 		}
 		if err != nil || got != want {
 			t.Errorf("%q: got %q, %v, want %q", given, got, err, want)
 		}
 	}
 	for given, count := range map[string]int{"99": 0, "100": 1} { // the parameter "number" has more values than a message lists
-		if unknown, err := db.UnknownValues(t.Context(), q, map[string]string{"number": given}); err != nil || len(unknown) != count {
+		if unknown, err := db.DescribeUnknownValues(t.Context(), q, map[string]string{"number": given}); err != nil || len(unknown) != count {
 			t.Errorf("%s: got %v, %v, want %d unknown values", given, unknown, err, count)
 		}
 	}
-	unknown, err := db.UnknownValues(t.Context(), q, map[string]string{"city": "Bonn"})
-	if err != nil || len(unknown) != 1 || unknown[0].String() != `parameter "city": the data has no value "Bonn"; it has no values at all` {
+	unknown, err := db.DescribeUnknownValues(t.Context(), q, map[string]string{"city": "Bonn"})
+	if err != nil || len(unknown) != 1 || unknown[0] != `parameter "city": the data has no value "Bonn"; it has no values at all` {
 		t.Errorf("a column without values: got %v, %v, want Bonn unknown", unknown, err)
 	}
 }

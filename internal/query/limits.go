@@ -80,9 +80,9 @@ func waitFor(ctx context.Context, limit time.Duration, work func() error) (aband
 	}
 }
 
-// limitable matches the first word of a statement that can be a subquery, and the comments before
-// it. Other statements that read, such as DESCRIBE, have short results.
-var limitable = regexp.MustCompile(`^(?is:\s|--[^\n]*\n|/\*.*?\*/)*(?i:\(|(?:SELECT|FROM|WITH|VALUES|TABLE|PIVOT|PIVOT_WIDER|UNPIVOT)\b)`)
+// selectStart matches the first word of a statement that can be a subquery or follow CREATE TABLE AS, and
+// the comments before it. Other statements that read, such as DESCRIBE, have short results.
+var selectStart = regexp.MustCompile(`^(?is:\s|--[^\n]*\n|/\*.*?\*/)*(?i:\(|(?:SELECT|FROM|WITH|VALUES|TABLE|PIVOT|PIVOT_WIDER|UNPIVOT)\b)`)
 
 // limitRows makes a query the subquery of a SELECT with a LIMIT. The driver keeps the whole result
 // in memory, which DuckDB's memory limit does not count. A limit of 0 means no limit. s describes
@@ -90,7 +90,7 @@ var limitable = regexp.MustCompile(`^(?is:\s|--[^\n]*\n|/\*.*?\*/)*(?i:\(|(?:SEL
 // several because a bracket in the statement closes the added bracket, limitRows returns a
 // *UsageError.
 func limitRows(conn *duckdb.Conn, q Query, s statement, limit int) (Query, error) {
-	if limit <= 0 || !limitable.MatchString(q.SQL) {
+	if limit <= 0 || !selectStart.MatchString(q.SQL) {
 		return q, nil
 	}
 	text := fmt.Sprintf("SELECT * FROM (\n%s\n) LIMIT %d", strings.TrimRight(q.SQL, "; \t\r\n"), limit)

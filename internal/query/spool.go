@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"fmt"
-	"regexp"
 
 	"github.com/apache/arrow-go/v18/arrow/array"
 	duckdb "github.com/duckdb/duckdb-go/v2"
@@ -20,14 +19,10 @@ const (
 	pieceRows = 40_960
 )
 
-// spoolable matches the first word of a statement that can follow CREATE TABLE AS, and the comments
-// before it. It does not match DESCRIBE, which DuckDB classifies as SELECT.
-var spoolable = regexp.MustCompile(`^(?is:\s|--[^\n]*\n|/\*.*?\*/)*(?i:\(|(?:SELECT|FROM|WITH|VALUES|TABLE)\b)`)
-
 // spoolResult writes the result of a statement to the spool and reports whether that succeeded. If it
 // failed, the caller runs the original statement, so that the error quotes the original SQL.
 func spoolResult(ctx context.Context, conn *duckdb.Conn, q Query, args []any) bool {
-	return spoolable.MatchString(q.SQL) &&
+	return selectStart.MatchString(q.SQL) &&
 		execOn(ctx, conn, "CREATE OR REPLACE TEMP TABLE "+spool+" AS "+q.SQL, args...) == nil
 }
 

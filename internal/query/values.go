@@ -37,35 +37,11 @@ func (db *DB) readValues(ctx context.Context, p Param, condition string, args ma
 	return r, err
 }
 
-// UnknownValue is a given value of a parameter that the data does not contain.
-type UnknownValue struct {
-	Param, Value string
-	// Known are values in the data. Nearest are the known values that resemble Value.
-	Known, Nearest []string
-	// More is true if the data has further values.
-	More bool
-}
-
-func (u UnknownValue) String() string {
-	text := fmt.Sprintf("parameter %q: the data has no value %q", u.Param, u.Value)
-	if len(u.Known) == 0 {
-		return text + "; it has no values at all"
-	}
-	text += "; it has " + strings.Join(u.Known, ", ")
-	if u.More {
-		text += " and others"
-	}
-	if len(u.Nearest) > 0 {
-		text += " (did you mean " + strings.Join(u.Nearest, " or ") + "?)"
-	}
-	return text
-}
-
-// UnknownValues returns the given values that do not exist in the data, which may explain an
-// empty result. It checks only parameters with a line "values" in the header.
-func (db *DB) UnknownValues(ctx context.Context, q Query, values map[string]string) ([]UnknownValue, error) {
+// DescribeUnknownValues returns a sentence for each given value that does not exist in the data, which
+// may explain an empty result. It checks only parameters with a line "values" in the header.
+func (db *DB) DescribeUnknownValues(ctx context.Context, q Query, values map[string]string) ([]string, error) {
 	const limit = 30
-	var unknown []UnknownValue
+	var unknown []string
 	for _, p := range q.Params {
 		value, given := values[p.Name]
 		if p.Values == "" || !given || value == nullText && p.TakesNull() {
@@ -87,13 +63,23 @@ func (db *DB) UnknownValues(ctx context.Context, q Query, values map[string]stri
 				continue
 			}
 		}
-		u := UnknownValue{Param: p.Name, Value: value, Known: known, More: more}
+		text := fmt.Sprintf("parameter %q: the data has no value %q; it has ", p.Name, value) + strings.Join(known, ", ")
+		if more {
+			text += " and others"
+		}
+		if len(known) == 0 {
+			text += "no values at all"
+		}
+		var similar []string
 		for _, candidate := range known {
 			if _, near := nearest.CountEdits(strings.ToLower(candidate), value); near {
-				u.Nearest = append(u.Nearest, candidate)
+				similar = append(similar, candidate)
 			}
 		}
-		unknown = append(unknown, u)
+		if len(similar) > 0 {
+			text += " (did you mean " + strings.Join(similar, " or ") + "?)"
+		}
+		unknown = append(unknown, text)
 	}
 	return unknown, nil
 }
