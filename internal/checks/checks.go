@@ -292,7 +292,7 @@ func sample(violations query.Result) json.RawMessage {
 				text = append(text, cut...)
 				continue
 			}
-			text = row.AppendJSON(text, c)
+			text = column.AppendJSON(text, row.Value(c))
 		}
 		text = append(text, '}')
 	}

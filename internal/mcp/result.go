@@ -204,7 +204,7 @@ func (res *queryResult) addRows(r query.Result, limit int) {
 // within lists, structs and JSON documents are not changed.
 func appendValue(dst []byte, r query.Record, column int, typ string) []byte {
 	start := len(dst)
-	dst = r.AppendJSON(dst, column)
+	dst = r.Columns[column].AppendJSON(dst, r.Value(column))
 	written := string(dst[start:])
 	needsQuotes := false
 	switch {

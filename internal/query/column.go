@@ -27,12 +27,18 @@ func columnsOf(schema *arrow.Schema) []Column {
 	return columns
 }
 
+// AppendJSON appends a value of the column as JSON. NULL, NaN and infinities are null.
+func (c Column) AppendJSON(dst []byte, v Value) []byte {
+	if v.Null {
+		return append(dst, "null"...)
+	}
+	return c.codec.form.append(dst, []byte(v.Text))
+}
+
 // Row is one row of a result. Record implements it. A row that Run passes to Writer.Row is valid
 // only until Writer.Row returns.
 type Row interface {
 	Value(column int) Value
-	// AppendJSON appends a value as JSON. NULL, NaN and infinities are null.
-	AppendJSON(dst []byte, column int) []byte
 }
 
 // batchRow is a row of an Arrow batch.
@@ -47,10 +53,6 @@ func (r *batchRow) Value(column int) Value {
 		return Value{Null: true}
 	}
 	return Value{Text: string(r.columns[column].codec.text(nil, r.arrays[column], r.at))}
-}
-
-func (r *batchRow) AppendJSON(dst []byte, column int) []byte {
-	return r.columns[column].codec.appendJSON(dst, r.arrays[column], r.at)
 }
 
 // extensionName returns DuckDB's type name of a field with an Arrow extension type, and an empty

@@ -4,12 +4,9 @@ import (
 	"bufio"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -19,6 +16,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow/array"
 
+	"placementsync/internal/checksum"
 	"placementsync/internal/durable"
 	"placementsync/internal/sqltext"
 )
@@ -57,8 +55,7 @@ type ExportManifest struct {
 type ExportFile struct {
 	// Source is the table or query. With PartitionBy, its rows are in several files.
 	Source string `json:"source"`
-	// File is the path within the folder, with slashes.
-	File string `json:"file"`
+	File   string `json:"file"` // the path within the folder
 	// Rows is the total number of rows in all files of Source.
 	Rows    int64    `json:"rows"`
 	Bytes   int64    `json:"bytes"`
@@ -202,7 +199,7 @@ func checkExportDir(dir string) (string, error) {
 			return err
 		}
 		name, err := filepath.Rel(dir, path)
-		if err == nil && !exported[filepath.ToSlash(name)] {
+		if err == nil && !exported[name] {
 			err = &UsageError{Problem: fmt.Sprintf("%q contains %q, which no export wrote: name a new or empty folder", dir, name)}
 		}
 		return err
@@ -241,13 +238,13 @@ func (db *DB) exportQuery(ctx context.Context, e Export, dir, name string, q Que
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		written := file
-		if written.Bytes, written.SHA256, err = sumFile(path); err != nil {
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
 			return err
 		}
-		name, err := filepath.Rel(dir, path)
-		written.File = filepath.ToSlash(name)
-		files = append(files, written)
+		sum, err := checksum.SumFile(ctx, dir, name)
+		file.File, file.Bytes, file.SHA256 = name, sum.Bytes, sum.SHA256
+		files = append(files, file)
 		return err
 	})
 	return files, err
@@ -260,15 +257,4 @@ func writeCSV(rows array.RecordReader, file string, defuse bool) (n int64, err e
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	return copyRows(rows, &csvWriter{out: bufio.NewWriter(f), defuse: defuse})
-}
-
-func sumFile(path string) (n int64, digest string, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return 0, "", err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	h := sha256.New()
-	n, err = io.Copy(h, f)
-	return n, hex.EncodeToString(h.Sum(nil)), err
 }

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -17,6 +18,8 @@ import (
 	"syscall"
 	"time"
 	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
 
 	"placementsync/internal/durable"
 	"placementsync/internal/plural"
@@ -159,8 +162,12 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 		_, _ = io.Copy(io.Discard, in)
 		cancel()
 	}()
-	if err := limitFileSize(j.DiskLimit); err != nil {
-		return fmt.Errorf("limit the size of files: %w", err)
+	if j.DiskLimit > 0 {
+		signal.Ignore(syscall.SIGXFSZ) // a write beyond the limit then returns EFBIG
+		limit := unix.Rlimit{Cur: uint64(j.DiskLimit), Max: uint64(j.DiskLimit)}
+		if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
+			return fmt.Errorf("limit the size of files: %w", err)
+		}
 	}
 	got, err := j.runInChild(ctx)
 	switch {

@@ -36,11 +36,13 @@ type jsonWriter struct {
 	// row. If there are no rows, only empty is written.
 	first, next, end, empty string
 
-	names [][]byte
-	rows  int64
+	columns []Column
+	names   [][]byte
+	rows    int64
 }
 
 func (w *jsonWriter) Begin(columns []Column) error {
+	w.columns = columns
 	for _, name := range uniqueNames(columns) {
 		w.names = append(w.names, append(appendQuoted(nil, []byte(name)), ':'))
 	}
@@ -73,7 +75,7 @@ func (w *jsonWriter) Row(r Row) error {
 		if i > 0 {
 			line = append(line, ',')
 		}
-		line = r.AppendJSON(append(line, name...), i)
+		line = w.columns[i].AppendJSON(append(line, name...), r.Value(i))
 	}
 	_, err := w.out.Write(append(line, '}'))
 	return err

@@ -43,14 +43,6 @@ func (r Record) Get(column string) Value {
 // Value implements Row.
 func (r Record) Value(column int) Value { return r.Values[column] }
 
-// AppendJSON implements Row.
-func (r Record) AppendJSON(dst []byte, column int) []byte {
-	if r.Values[column].Null {
-		return append(dst, "null"...)
-	}
-	return r.Columns[column].codec.form.append(dst, []byte(r.Values[column].Text))
-}
-
 // Value is a value as text: numbers with all digits, times in RFC 3339, nested values as JSON.
 // The text of NULL is empty.
 type Value struct {

@@ -102,7 +102,7 @@ func readBucketManifest(ctx context.Context, b *object.Bucket) (m BucketManifest
 // no manifest lists them.
 func uploadFiles(ctx context.Context, b *object.Bucket, dir string, m BucketManifest) error {
 	upload := func(f ExportFile) (err error) {
-		file, err := os.Open(filepath.Join(dir, filepath.FromSlash(f.File)))
+		file, err := os.Open(filepath.Join(dir, f.File))
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,0 @@
-//go:build !unix
-
-package query
-
-// limitFileSize does nothing on this system.
-func limitFileSize(int64) error { return nil }
