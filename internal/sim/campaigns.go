@@ -224,12 +224,12 @@ func (s *campaigns) renderStatusCounts(e *enc, n uint32) {
 
 func (s *campaigns) profileView(profile uint32) view {
 	numbers := s.list.selectRecords(len(s.all), func(n uint32) bool { return s.all[n].profile == profile })
-	return view{numbers: numbers, reversed: true, kind: kindCampaign, render: s.renderRow}
+	return view{numbers: numbers, reversed: true, render: s.renderRow}
 }
 
 // articleView returns the articles of a campaign. The article that was started last is first.
 func (s *campaigns) articleView(n uint32) view {
-	return view{numbers: slices.Clone(s.all[n].articles), reversed: true, kind: kindArticle, render: s.articles.renderRow}
+	return view{numbers: slices.Clone(s.all[n].articles), reversed: true, render: s.articles.renderRow}
 }
 
 func (s *campaigns) hasCampaign(n uint32) bool {

@@ -252,7 +252,7 @@ func (s *items) renderProfileRow(e *enc, n uint32) {
 // profileView returns the items of a profile in the form ProfileOrderItem of the spec.
 func (s *items) profileView(profile uint32) view {
 	numbers := s.list.selectRecords(len(s.all), func(n uint32) bool { return s.orders.all[s.all[n].order].profile == profile })
-	return view{numbers: numbers, reversed: true, kind: kindItem, render: s.renderProfileRow}
+	return view{numbers: numbers, reversed: true, render: s.renderProfileRow}
 }
 
 func (s *items) payOrder(r *rand.Rand, o *order, at int64) {

@@ -17,7 +17,6 @@ type list struct {
 	rng *rand.Rand
 
 	removed map[uint32]bool // deleted records
-	marked  map[uint32]bool // records that existed when mark was called
 	// Counts for churn: requests of the list, inserted records and deleted records.
 	requests, inserted, deleted int
 }
@@ -65,13 +64,6 @@ func (l *list) shuffle(r *rand.Rand) {
 	r.Shuffle(len(l.numbers), func(i, j int) { l.numbers[i], l.numbers[j] = l.numbers[j], l.numbers[i] })
 }
 
-func (l *list) mark() {
-	l.marked = make(map[uint32]bool, len(l.numbers))
-	for _, n := range l.numbers {
-		l.marked[n] = true
-	}
-}
-
 func countTo(count int) []uint32 {
 	numbers := make([]uint32, count)
 	for i := range numbers {
@@ -84,7 +76,6 @@ func countTo(count int) []uint32 {
 type view struct {
 	numbers  []uint32 // numbers of the records
 	reversed bool     // the last element of numbers is listed first
-	kind     kind
 	render   func(e *enc, n uint32)
 }
 

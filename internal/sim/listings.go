@@ -81,7 +81,7 @@ func (s *products) outletProductView(outlet uint32) view {
 			numbers = append(numbers, uint32(n))
 		}
 	}
-	return view{numbers: numbers, reversed: true, kind: kindProduct, render: s.renderDetail}
+	return view{numbers: numbers, reversed: true, render: s.renderDetail}
 }
 
 // renderListing writes a listing of GET /products/listings.

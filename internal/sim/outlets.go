@@ -291,7 +291,7 @@ func tagView() view {
 }
 
 func disclaimerView() view {
-	return view{numbers: countTo(len(disclaimers)), kind: kindDisclaimer, render: func(e *enc, n uint32) {
+	return view{numbers: countTo(len(disclaimers)), render: func(e *enc, n uint32) {
 		e.begin(kindDisclaimer, n)
 		writeDisclaimer(e, n)
 		e.end()

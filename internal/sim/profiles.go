@@ -107,7 +107,7 @@ func writeProfileRef(e *enc, n uint32) {
 }
 
 func (s *profiles) teamView(uint32) view {
-	return view{numbers: countTo(len(s.all)), reversed: true, kind: kindProfile, render: s.renderRow}
+	return view{numbers: countTo(len(s.all)), reversed: true, render: s.renderRow}
 }
 
 func isTeam(n uint32) bool { return n == 0 }

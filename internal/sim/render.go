@@ -262,18 +262,5 @@ func appendMoney(b []byte, m micros) []byte {
 
 // appendDecimal appends an amount in its shortest notation without an exponent.
 func appendDecimal(b []byte, m micros) []byte {
-	if m < 0 {
-		b, m = append(b, '-'), -m
-	}
-	b = strconv.AppendInt(b, int64(m/1_000_000), 10)
-	rest := int64(m % 1_000_000)
-	if rest == 0 {
-		return b
-	}
-	b = append(b, '.')
-	for unit := int64(100_000); rest > 0; unit /= 10 {
-		b = append(b, byte('0'+rest/unit))
-		rest %= unit
-	}
-	return b
+	return strconv.AppendFloat(b, float64(m)/1e6, 'f', -1, 64)
 }

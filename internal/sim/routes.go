@@ -41,7 +41,7 @@ func (w *world) marketRoutes() []route {
 		{pattern: "/auth/token", object: w.renderToken},
 		{
 			pattern: "/outlets", scopes: []string{"outlets.lists"}, envelope: EnvelopePaginated,
-			list: wholeList(&w.products.outletListings, kindProduct, w.products.renderOutletListing), churnedList: &w.products.outletListings,
+			list: wholeList(&w.products.outletListings, w.products.renderOutletListing), churnedList: &w.products.outletListings,
 		},
 		{
 			pattern: "/outlets/locations/countries", scopes: readOutlets,
@@ -61,7 +61,7 @@ func (w *world) marketRoutes() []route {
 		},
 		{
 			pattern: "/products/listings", scopes: readProducts, envelope: EnvelopePaginated,
-			list: wholeList(&w.products.onSale, kindProduct, w.products.renderListing), churnedList: &w.products.onSale,
+			list: wholeList(&w.products.onSale, w.products.renderListing), churnedList: &w.products.onSale,
 		},
 		{pattern: "/products/categories", scopes: readProducts, envelope: EnvelopeArray, list: withoutParent(w.products.categoryView)},
 		{pattern: "/products/{product_id}", scopes: readProducts, object: w.byID(kindProduct, w.products.hasProduct, w.products.renderDetail)},
@@ -73,11 +73,11 @@ func (w *world) orderRoutes() []route {
 	return []route{
 		{
 			pattern: "/orders", scopes: listOrders, envelope: EnvelopePaginated,
-			list: wholeList(&w.orders.list, kindOrder, w.orders.renderRow), churnedList: &w.orders.list,
+			list: wholeList(&w.orders.list, w.orders.renderRow), churnedList: &w.orders.list,
 		},
 		{
 			pattern: "/order-items", scopes: listOrders, envelope: EnvelopePaginated, anyEnvelope: true,
-			list: wholeList(&w.items.list, kindItem, w.items.renderRow), churnedList: &w.items.list,
+			list: wholeList(&w.items.list, w.items.renderRow), churnedList: &w.items.list,
 		},
 		{pattern: "/orders/{order_id}", scopes: []string{"orders.read"}, object: w.byID(kindOrder, w.orders.hasOrder, w.orders.renderDetail)},
 		{
@@ -106,7 +106,7 @@ func (w *world) contentRoutes() []route {
 	return []route{
 		{
 			pattern: "/campaigns", scopes: []string{"campaigns.lists"}, envelope: EnvelopePaginated, anyEnvelope: true,
-			list: wholeList(&w.campaigns.list, kindCampaign, w.campaigns.renderRow), churnedList: &w.campaigns.list,
+			list: wholeList(&w.campaigns.list, w.campaigns.renderRow), churnedList: &w.campaigns.list,
 		},
 		{pattern: "/campaigns/{id}", scopes: readCampaigns, object: w.byID(kindCampaign, w.campaigns.hasCampaign, w.campaigns.renderDetail)},
 		{
@@ -127,19 +127,19 @@ func (w *world) contentRoutes() []route {
 		},
 		{
 			pattern: "/files", scopes: []string{"files.lists"}, envelope: EnvelopePaginated, anyEnvelope: true,
-			list: wholeList(&w.files.list, kindFile, w.files.renderFile), churnedList: &w.files.list,
+			list: wholeList(&w.files.list, w.files.renderFile), churnedList: &w.files.list,
 		},
 		{pattern: "/files/{id}", scopes: readFiles, object: w.byID(kindFile, w.files.hasFile, w.files.renderFile)},
 		{pattern: "/files/{id}/download", scopes: readFiles, binary: true, object: w.byID(kindFile, w.files.hasFile, renderFileContent)},
 		{
 			pattern: "/folders", scopes: []string{"folders.lists"}, envelope: EnvelopeArray, anyEnvelope: true,
-			list: wholeList(&w.files.folderList, kindFolder, w.files.renderFolder), churnedList: &w.files.folderList,
+			list: wholeList(&w.files.folderList, w.files.renderFolder), churnedList: &w.files.folderList,
 		},
 	}
 }
 
-func wholeList(l *list, k kind, render func(e *enc, n uint32)) func(string) (view, bool) {
-	return withoutParent(func() view { return view{numbers: l.numbers, reversed: true, kind: k, render: render} })
+func wholeList(l *list, render func(e *enc, n uint32)) func(string) (view, bool) {
+	return withoutParent(func() view { return view{numbers: l.numbers, reversed: true, render: render} })
 }
 
 func withoutParent(newView func() view) func(string) (view, bool) {

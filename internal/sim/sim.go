@@ -157,35 +157,6 @@ func (s *Service) Object(path string) (json.RawMessage, bool) {
 	return reply.body, reply.status == http.StatusOK
 }
 
-// MarkStart stores, for Survivors, which records the churned lists contain now.
-func (s *Service) MarkStart() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, l := range s.world.churnedLists() {
-		l.mark()
-	}
-}
-
-// Survivors returns the ids of the records of a churned list, such as /orders, that were listed
-// at the time of MarkStart and are still listed. Every complete reading of the list after MarkStart
-// contains these records. Deleted records are never listed again.
-func (s *Service) Survivors(path string) []string {
-	rt, _ := s.findRoute(path)
-	if rt == nil || rt.churnedList == nil {
-		return nil
-	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	v, _ := rt.list("")
-	var ids []string
-	for i := range len(v.numbers) {
-		if n := v.at(i); rt.churnedList.marked[n] {
-			ids = append(ids, s.world.seed.id(v.kind, n))
-		}
-	}
-	return ids
-}
-
 // Churned returns how many records churn has inserted into a list and deleted from it.
 func (s *Service) Churned(path string) (inserted, deleted int) {
 	rt, _ := s.findRoute(path)
