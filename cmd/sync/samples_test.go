@@ -1,7 +1,9 @@
 package main
 
 import (
+	"encoding/json"
 	"flag"
+	"math/big"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +18,24 @@ import (
 )
 
 var updateSamples = flag.Bool("update", false, "write the samples of the documents instead of comparing them")
+
+// pricesInCents multiplies prices by 100, as if the service sent them in cents.
+func pricesInCents(_ string, object map[string]any) {
+	text, isText := object["unit_amount"].(string)
+	if number, ok := object["unit_amount"].(json.Number); ok {
+		text = number.String()
+	}
+	if text == "" {
+		return
+	}
+	amount, _ := new(big.Rat).SetString(text)
+	text = amount.Mul(amount, big.NewRat(100, 1)).FloatString(6)
+	if isText {
+		object["unit_amount"] = text
+	} else {
+		object["unit_amount"] = json.Number(text)
+	}
+}
 
 // TestTrialSamples runs the samples of README.md and docs and compares their output. A sample is a
 // block that is marked "console":
@@ -41,7 +61,7 @@ func TestTrialSamples(t *testing.T) {
 	must(t, err)
 	t.Cleanup(func() { must(t, stop()) })
 	service.Advance(15)
-	service.SetValueFaults(sim.ValueFault{Kind: sim.ValueCents, Day: service.Day()})
+	service.SetValueFaults(sim.ValueFault{Change: pricesInCents, Day: service.Day()})
 	urlPattern := regexp.MustCompile(`http://[0-9.:]+`)
 	for _, document := range documents {
 		t.Run(filepath.Base(document), func(t *testing.T) {

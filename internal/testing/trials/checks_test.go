@@ -63,7 +63,7 @@ func TestTrialUnknownOutletsStopTheNight(t *testing.T) {
 	t.Parallel()
 	h := newCheckedHarness(t)
 	h.goodNight()
-	h.service.SetValueFaults(sim.ValueFault{Kind: sim.ValueOutletsUnknown, Day: h.service.Day() + 1})
+	h.service.SetValueFaults(sim.ValueFault{Change: unknownOutlets, Day: h.service.Day() + 1})
 	if _, err := h.failedNight(t.Context(), exitFailed); !errors.As(err, new(*load.MassDeleteError)) {
 		t.Errorf("got %v, want a MassDeleteError", err)
 	}
@@ -78,21 +78,21 @@ type valueCase struct {
 	holds bool
 }
 
-func valueCases() []valueCase {
+func valueCases(service *sim.Service) []valueCase {
 	return []valueCase{
-		{"prices in cents", sim.ValueFault{Kind: sim.ValueCents}, "prices_scaled", true},
-		{"prices divided by 100", sim.ValueFault{Kind: sim.ValueHundredths}, "price_median_moved", true},
-		{"zero prices", sim.ValueFault{Kind: sim.ValueZeroPrices}, "price_median_moved", true},
-		{"some zero prices", sim.ValueFault{Kind: sim.ValueZeroPrices, Share: 0.05}, "prices_not_positive", false},
-		{"another currency", sim.ValueFault{Kind: sim.ValueCurrency}, "currency_changed", true},
-		{"paid amounts times 100", sim.ValueFault{Kind: sim.ValueAmounts}, "settled_amounts_changed", true},
-		{"commissions above the sale price", sim.ValueFault{Kind: sim.ValueCommissions}, "settled_amounts_changed", true},
-		{"some commissions above the sale price", sim.ValueFault{Kind: sim.ValueCommissions, Share: 0.05}, "commission_above_sale", false},
-		{"domain_authority missing", sim.ValueFault{Kind: sim.ValueMissingField, Field: "domain_authority"}, "column_emptied", true},
-		{"currency missing", sim.ValueFault{Kind: sim.ValueMissingField, Field: "currency"}, "nulls_rose", true},
-		{"renamed statuses", sim.ValueFault{Kind: sim.ValueStatuses}, "statuses_renamed", true},
-		{"exchanged outlet ids", sim.ValueFault{Kind: sim.ValueOutletsShuffled}, "attributes_rewritten", true},
-		{"times a day later", sim.ValueFault{Kind: sim.ValueDates}, "attributes_rewritten", true},
+		{"prices in cents", sim.ValueFault{Change: pricesTimes(100, 1)}, "prices_scaled", true},
+		{"prices divided by 100", sim.ValueFault{Change: pricesTimes(1, 100)}, "price_median_moved", true},
+		{"zero prices", sim.ValueFault{Change: pricesTimes(0, 1)}, "price_median_moved", true},
+		{"some zero prices", sim.ValueFault{Change: pricesTimes(0, 1), Share: 0.05}, "prices_not_positive", false},
+		{"another currency", sim.ValueFault{Change: otherCurrency}, "currency_changed", true},
+		{"paid amounts times 100", sim.ValueFault{Change: amountsTimes100}, "settled_amounts_changed", true},
+		{"commissions above the sale price", sim.ValueFault{Change: commissionsAboveSale}, "settled_amounts_changed", true},
+		{"some commissions above the sale price", sim.ValueFault{Change: commissionsAboveSale, Share: 0.05}, "commission_above_sale", false},
+		{"domain_authority missing", sim.ValueFault{Change: missingField("domain_authority")}, "column_emptied", true},
+		{"currency missing", sim.ValueFault{Change: missingField("currency")}, "nulls_rose", true},
+		{"renamed statuses", sim.ValueFault{Change: renamedStatuses}, "statuses_renamed", true},
+		{"exchanged outlet ids", sim.ValueFault{Change: exchangedOutlets(service)}, "attributes_rewritten", true},
+		{"times a day later", sim.ValueFault{Change: laterTimes}, "attributes_rewritten", true},
 	}
 }
 
@@ -103,11 +103,11 @@ func valueCases() []valueCase {
 // occur together with the changes of a day. In "make torture", each fault occurs in both ways.
 func TestNightsWithFalseValuesAreHeld(t *testing.T) {
 	t.Parallel()
-	cases := valueCases()
+	h := newCheckedHarness(t)
+	cases := valueCases(h.service)
 	if os.Getenv("PLACEMENTSYNC_TRIALS") == "" {
 		cases = slices.DeleteFunc(cases, func(c valueCase) bool { return c.name != "prices in cents" && c.name != "some zero prices" })
 	}
-	h := newCheckedHarness(t)
 	h.goodNight()
 	runGoodNight := func() {
 		t.Helper()
@@ -170,7 +170,7 @@ func TestPublishedHeldNightEqualsAnUncheckedNight(t *testing.T) {
 	h.goodNight()
 	_, err := pipeline.Run(t.Context(), uncheckedCfg)
 	must(t, err)
-	h.service.SetValueFaults(sim.ValueFault{Kind: sim.ValueCents, Day: h.service.Day() + 1})
+	h.service.SetValueFaults(sim.ValueFault{Change: pricesTimes(100, 1), Day: h.service.Day() + 1})
 	res, err := h.failedNight(t.Context(), exitFailed)
 	if !errors.As(err, new(*pipeline.HoldError)) {
 		t.Fatal(err)

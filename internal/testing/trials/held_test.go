@@ -30,7 +30,7 @@ func TestTrialOtherRunsBesideAHeldNight(t *testing.T) {
 	first := m.goodNight().Run.ID
 	second := m.goodNight().Run.ID
 	m.deliver(m.service.StatusChange(m.articleWithComment()))
-	m.service.SetValueFaults(sim.ValueFault{Kind: sim.ValueCents, Day: m.service.Day() + 1})
+	m.service.SetValueFaults(sim.ValueFault{Change: pricesTimes(100, 1), Day: m.service.Day() + 1})
 	res, err := m.failedNight(t.Context(), exitFailed)
 	if !errors.As(err, new(*pipeline.HoldError)) {
 		t.Fatal(err)
@@ -38,7 +38,7 @@ func TestTrialOtherRunsBesideAHeldNight(t *testing.T) {
 	heldRun, originalCfg, heldAt := res.Run.ID, m.cfg, m.at
 	lenientChecks, err := checks.Load("", map[string]checks.Rule{"prices_scaled": {Severity: "off"}, "price_median_moved": {Severity: "warn"}}, nil)
 	must(t, err)
-	faults := []sim.ValueFault{{Kind: sim.ValueCents, Day: m.service.Day()}}
+	faults := []sim.ValueFault{{Change: pricesTimes(100, 1), Day: m.service.Day()}}
 	run := func() (pipeline.Result, error) { return pipeline.Run(t.Context(), m.cfg) }
 	replay := func() (pipeline.Result, error) { return pipeline.Replay(t.Context(), m.cfg, heldRun) }
 	for _, c := range []heldNightCase{
@@ -240,7 +240,7 @@ func TestTrialKilledOperationsOnAHeldNight(t *testing.T) {
 	h.service.Advance(1)
 	j.At = h.service.Now().Add(2 * time.Hour)
 	heldRun := ""
-	fault := sim.ValueFault{Kind: sim.ValueCents, Day: h.service.Day()}
+	fault := sim.ValueFault{Change: pricesTimes(100, 1), Day: h.service.Day()}
 	for _, operation := range []string{"hold", "publish", "discard"} {
 		h.service.SetValueFaults(fault)
 		j.Operation, j.KillAt = operation, stepCall{}

@@ -334,7 +334,7 @@ func cutHeld(t *testing.T, maxStates int, decide func(w *warehouse.Warehouse, at
 	must(t, err)
 	priceCheck, err := all.Choose([]string{"prices_scaled"})
 	must(t, err)
-	p.service.SetValueFaults(sim.ValueFault{Kind: sim.ValueCents, Day: p.service.Day()})
+	p.service.SetValueFaults(sim.ValueFault{Change: pricesTimes(100, 1), Day: p.service.Day()})
 	hold := func(cfg pipeline.Config) error {
 		cfg.Checks = priceCheck
 		if _, err := pipeline.Run(t.Context(), cfg); !errors.As(err, new(*pipeline.HoldError)) {

@@ -109,8 +109,8 @@ func seasonDraws() [][]draw {
 // have no check for amounts.
 func valueFaults() map[string]sim.ValueFault {
 	return map[string]sim.ValueFault{
-		"cents": {Kind: sim.ValueCents}, "hundredths": {Kind: sim.ValueHundredths}, "zero prices": {Kind: sim.ValueZeroPrices, Share: 0.3},
-		"amounts": {Kind: sim.ValueAmounts},
+		"cents": {Change: pricesTimes(100, 1)}, "hundredths": {Change: pricesTimes(1, 100)}, "zero prices": {Change: pricesTimes(0, 1), Share: 0.3},
+		"amounts": {Change: amountsTimes100},
 	}
 }
 

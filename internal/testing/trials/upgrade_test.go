@@ -329,7 +329,7 @@ func heldNightInTurn(u *upgrade) {
 	u.useService(sim.Options{Seed: 1, Token: token})
 	u.nextNight(u.earlier)
 	u.nextNight(u.earlier)
-	u.service.SetValueFaults(sim.ValueFault{Kind: sim.ValueCents, Day: u.service.Day() + 1})
+	u.service.SetValueFaults(sim.ValueFault{Change: pricesTimes(100, 1), Day: u.service.Day() + 1})
 	u.advance()
 	if code, _, stderr := u.execute(u.current, "run"); code != 1 || !strings.Contains(stderr, "prices_scaled") {
 		u.t.Fatalf("the night ended with exit code %d, want 1 and prices_scaled in the error:\n%s", code, stderr)
