@@ -13,8 +13,7 @@ import (
 )
 
 // Config is the content of config.yaml. A Config returned by [Load] or [Parse] without
-// error satisfies every rule of [Config.Validate] and must not be changed. [Default]
-// returns the defaults, and config.example.yaml explains them to operators. A night is one
+// error satisfies every rule of [Config.Validate] and must not be changed. A night is one
 // nightly run of the program.
 type Config struct {
 	API       API       `yaml:"api"`
@@ -187,8 +186,7 @@ type Serve struct {
 	// section 6). If the list is empty, there is no webhook endpoint.
 	WebhookSecrets []Secret `yaml:"webhook_secrets"`
 	// WebhookMaxAge is the largest accepted difference between the timestamp of a
-	// delivery and now, in either direction. 0 accepts every timestamp. The signature
-	// does not cover the timestamp.
+	// delivery and now, in either direction. 0 accepts every timestamp.
 	WebhookMaxAge time.Duration `yaml:"webhook_max_age"`
 	// InboxMax limits the size of the webhook inbox, such as 500MB. Empty means 1GB or
 	// a tenth of the free space on its disk, whichever is less.

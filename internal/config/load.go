@@ -36,10 +36,8 @@ func Load(path string, lookupEnv func(string) (string, bool), validations ...Val
 
 // Parse is like [Load] for data in memory. Problems show name as the path of the file,
 // and relative paths are resolved against the folder of name. ${VAR} in a scalar value is
-// replaced through lookupEnv after the YAML was parsed, so that no variable can add keys. $$
-// means a dollar sign. If VAR_FILE is set instead of VAR, the value is the content of the file
-// that VAR_FILE names. If neither is set, Parse reports a problem even for an optional key, because
-// VAR may be misspelt.
+// replaced through lookupEnv after the YAML was parsed, so that no variable can add keys. A VAR that
+// is not set is a problem even for an optional key, because it may be misspelt.
 func Parse(name string, data []byte, lookupEnv func(string) (string, bool)) (Config, error) {
 	return parse(name, data, lookupEnv, false, nil)
 }

@@ -55,8 +55,7 @@ type Config struct {
 // several goroutines.
 type Program interface {
 	// Runs returns all runs in the ledger, oldest first, including runs of other processes and
-	// follow-ups. It is called at most twice a minute, and after each night and
-	// each call of FollowUp.
+	// follow-ups.
 	Runs() ([]ledger.Run, error)
 	// Progress returns the progress of the running night, or false if no night runs.
 	Progress() (ledger.Progress, bool)
@@ -99,8 +98,7 @@ type Jobs interface {
 	// Verify checks every byte of the warehouse and records the result. It returns only a
 	// *warehouse.LockedError or the error of ctx. Other errors are part of the result.
 	Verify(ctx context.Context) (integrity.VerifyRecord, error)
-	// Inspect reads the state of the warehouse. It is called every minute and after each
-	// other job.
+	// Inspect reads the state of the warehouse.
 	Inspect(ctx context.Context) Inspection
 }
 

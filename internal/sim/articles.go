@@ -67,7 +67,8 @@ func (s *articles) newArticle(r *rand.Rand, c *campaign, itemNumber uint32) uint
 		history: []statusStep{{status: statusAssigned, at: at}}, nextDay: s.calendar.drawDay(r, 1, 3),
 		files: s.files.useNewest(int(n % 3)),
 	})
-	s.items.assignArticle(itemNumber, &s.all[n])
+	it := &s.items.all[itemNumber]
+	it.article, it.campaign, it.updated = int64(n), c.n, max(at, it.updated+1)
 	return n
 }
 

@@ -36,7 +36,7 @@ type campaigns struct {
 
 // newCampaign creates a campaign for a random profile. Its created_at is at least earliest. If there
 // are files, three of four campaigns have a questionnaire, with the newest file.
-func (s *campaigns) newCampaign(r *rand.Rand, earliest int64) uint32 {
+func (s *campaigns) newCampaign(r *rand.Rand, earliest int64) {
 	n := uint32(len(s.all))
 	c := campaign{
 		n: n, profile: uint32(r.IntN(len(s.profiles.all))), status: campaignDraft,
@@ -49,7 +49,6 @@ func (s *campaigns) newCampaign(r *rand.Rand, earliest int64) uint32 {
 	}
 	s.all = append(s.all, c)
 	s.list.add(n)
-	return n
 }
 
 func (s *campaigns) stepDay(r *rand.Rand) {
@@ -66,10 +65,12 @@ func (s *campaigns) stepDay(r *rand.Rand) {
 
 func (s *campaigns) startArticles(r *rand.Rand, c *campaign) {
 	for range 2 {
-		if len(c.articles) >= c.plannedArticles || len(s.items.unassigned[c.profile]) == 0 || s.calendar.day > c.lastStartDay {
+		waiting := s.items.unassigned[c.profile]
+		if len(c.articles) >= c.plannedArticles || len(waiting) == 0 || s.calendar.day > c.lastStartDay {
 			return
 		}
-		c.articles = append(c.articles, s.articles.newArticle(r, c, s.items.takeUnassigned(c.profile)))
+		s.items.unassigned[c.profile] = waiting[1:]
+		c.articles = append(c.articles, s.articles.newArticle(r, c, waiting[0]))
 		if c.status == campaignDraft {
 			c.status, c.updated = campaignActive, s.calendar.drawLater(r, c.updated)
 		}
@@ -223,8 +224,7 @@ func (s *campaigns) renderStatusCounts(e *enc, n uint32) {
 }
 
 func (s *campaigns) profileView(profile uint32) view {
-	numbers := s.list.selectRecords(len(s.all), func(n uint32) bool { return s.all[n].profile == profile })
-	return view{numbers: numbers, reversed: true, render: s.renderRow}
+	return s.list.viewOf(len(s.all), func(n uint32) bool { return s.all[n].profile == profile }, s.renderRow)
 }
 
 // articleView returns the articles of a campaign. The article that was started last is first.

@@ -61,17 +61,6 @@ func (s *items) newItem(r *rand.Rand, o *order, lineIndex int, at int64) uint32 
 	return n
 }
 
-func (s *items) takeUnassigned(profile uint32) uint32 {
-	n := s.unassigned[profile][0]
-	s.unassigned[profile] = s.unassigned[profile][1:]
-	return n
-}
-
-func (s *items) assignArticle(n uint32, a *article) {
-	it := &s.all[n]
-	it.article, it.campaign, it.updated = int64(a.n), a.campaign, max(a.created, it.updated+1)
-}
-
 func (s *items) stepDay(r *rand.Rand) {
 	for i := range s.all {
 		if it := &s.all[i]; it.nextDay <= s.calendar.day {
@@ -251,8 +240,7 @@ func (s *items) renderProfileRow(e *enc, n uint32) {
 
 // profileView returns the items of a profile in the form ProfileOrderItem of the spec.
 func (s *items) profileView(profile uint32) view {
-	numbers := s.list.selectRecords(len(s.all), func(n uint32) bool { return s.orders.all[s.all[n].order].profile == profile })
-	return view{numbers: numbers, reversed: true, render: s.renderProfileRow}
+	return s.list.viewOf(len(s.all), func(n uint32) bool { return s.orders.all[s.all[n].order].profile == profile }, s.renderProfileRow)
 }
 
 func (s *items) payOrder(r *rand.Rand, o *order, at int64) {

@@ -53,15 +53,11 @@ func (l *list) remove(n uint32) {
 	l.removed[n] = true
 }
 
-// selectRecords returns the numbers from 0 to count-1 for which keep returns true, without deleted
+// viewOf returns the records with the numbers from 0 to count-1 for which keep returns true, without deleted
 // records.
-func (l *list) selectRecords(count int, keep func(n uint32) bool) []uint32 {
-	return slices.DeleteFunc(countTo(count), func(n uint32) bool { return l.removed[n] || !keep(n) })
-}
-
-func (l *list) shuffle(r *rand.Rand) {
-	l.rng = r
-	r.Shuffle(len(l.numbers), func(i, j int) { l.numbers[i], l.numbers[j] = l.numbers[j], l.numbers[i] })
+func (l *list) viewOf(count int, keep func(n uint32) bool, render func(e *enc, n uint32)) view {
+	numbers := slices.DeleteFunc(countTo(count), func(n uint32) bool { return l.removed[n] || !keep(n) })
+	return view{numbers: numbers, reversed: true, render: render}
 }
 
 func countTo(count int) []uint32 {

@@ -33,23 +33,14 @@ type Options struct {
 	// spread over them, so with a longer history a smaller share is open. Defaults to 120.
 	HistoryDays int
 
-	// Outlets is the number of outlets, which is constant. Defaults to 120.
-	Outlets int
+	// Outlets, Profiles and Folders are numbers of records that never change. They default to 120, 12
+	// and 8.
+	Outlets, Profiles, Folders int
 	// Listings is the number of products on sale on day 0. Defaults to 400.
 	Listings int
-	// Profiles is the number of profiles, which is constant. Defaults to 12.
-	Profiles int
-	// Campaigns is the number of campaigns on day 0. Later days add campaigns at the average
-	// rate of the history. Defaults to 40.
-	Campaigns int
-	// Orders is the number of orders on day 0. Later days add orders at the average rate of
-	// the history. Defaults to 200.
-	Orders int
-	// Files is the number of files uploaded until day 0, a few of which were deleted. Later
-	// days add files at the average rate of the history. Defaults to 60.
-	Files int
-	// Folders is the number of folders, which is constant. Defaults to 8.
-	Folders int
+	// Campaigns, Orders and Files are numbers of records that were created until day 0. Later days add
+	// records at the average rate of the history. They default to 40, 200 and 60.
+	Campaigns, Orders, Files int
 
 	// ListingChange is the share of listings whose row changes per day, because the price or the
 	// domain authority changes. Defaults to 0.06.

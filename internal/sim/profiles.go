@@ -110,6 +110,4 @@ func (s *profiles) teamView(uint32) view {
 	return view{numbers: countTo(len(s.all)), reversed: true, render: s.renderRow}
 }
 
-func isTeam(n uint32) bool { return n == 0 }
-
 func (s *profiles) hasProfile(n uint32) bool { return int(n) < len(s.all) }

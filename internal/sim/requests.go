@@ -27,12 +27,6 @@ type requestLog struct {
 	log []Request
 }
 
-func (q *requestLog) logRequest(request Request) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.log = append(q.log, request)
-}
-
 // Requests returns the listed requests, in the order of their responses.
 func (q *requestLog) Requests() []Request {
 	q.mu.Lock()

@@ -90,7 +90,7 @@ func (w *world) orderRoutes() []route {
 		},
 		{
 			pattern: "/teams/{team_id}/profiles", scopes: []string{"profiles.lists"}, envelope: EnvelopePaginated, anyEnvelope: true,
-			list: w.withParent(kindTeam, isTeam, w.profiles.teamView),
+			list: w.withParent(kindTeam, func(n uint32) bool { return n == 0 }, w.profiles.teamView),
 		},
 		{
 			pattern: "/profiles/{id}/campaigns", scopes: []string{"campaigns.lists"}, envelope: EnvelopeArray, anyEnvelope: true,

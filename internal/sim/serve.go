@@ -30,7 +30,9 @@ func (s *Service) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	if rt != nil {
 		request.Route = rt.pattern
 	}
-	s.logRequest(request)
+	s.requestLog.mu.Lock()
+	s.log = append(s.log, request)
+	s.requestLog.mu.Unlock()
 	out.send(rw, r)
 }
 

@@ -37,7 +37,8 @@ func newWorld(opts Options) *world {
 	}
 	if opts.Unordered {
 		for i, l := range w.churnedLists() {
-			l.shuffle(w.seed.rng(i, kindRoute))
+			l.rng = w.seed.rng(i, kindRoute)
+			l.rng.Shuffle(len(l.numbers), func(i, j int) { l.numbers[i], l.numbers[j] = l.numbers[j], l.numbers[i] })
 		}
 	}
 	return w

@@ -119,9 +119,8 @@ func (b Batch) writePublished() error {
 	return nil
 }
 
-// WaitingBytes returns the number of unpublished bytes in an inbox. The number can be smaller than the
-// size of the files, because an open segment can have a published part. A later night removes the
-// segment, after it was sealed.
+// WaitingBytes returns the number of unpublished bytes in an inbox. An open segment can have a published
+// part.
 func WaitingBytes(inbox string) (int64, error) {
 	if _, err := os.Stat(inbox); err != nil {
 		return 0, fmt.Errorf("measure the inbox: %w", err)

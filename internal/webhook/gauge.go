@@ -21,8 +21,7 @@ type InboxState struct {
 // maxEnvelope is an upper limit for the bytes of a line without its body.
 const maxEnvelope = 16 << 10
 
-// gauge contains the size of the inbox. The committer adds to the inbox. Nights of this and of other
-// processes empty it.
+// gauge contains the size of the inbox, which nights of this and of other processes empty.
 type gauge struct {
 	dir   string
 	owner Owner

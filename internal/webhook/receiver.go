@@ -53,8 +53,7 @@ type Config struct {
 // Owner limits the inbox of a receiver and is notified of its events.
 type Owner interface {
 	// InboxLimit returns the limit of the inbox for its present size, both in bytes. 0 means
-	// no limit. It is called every ten seconds and before a delivery is rejected because the
-	// inbox is full.
+	// no limit.
 	InboxLimit(bytes int64) int64
 	// EventStored is called with each new event after it was stored and acknowledged. It must
 	// not block.
@@ -171,11 +170,8 @@ func (r *Receiver) Run(ctx context.Context) error {
 // Ready is closed when Run has opened the inbox.
 func (r *Receiver) Ready() <-chan struct{} { return r.ready }
 
-// ServeHTTP receives one delivery. It responds with 204 if the event is on disk. It responds with 401
-// for an invalid signature, for a timestamp too far from now, and for a body under too many topics. It
-// responds with 413 for a body that is too large, and with 400 for an incomplete body. It responds with
-// 503 if the event cannot be stored now, so that the service tries again. Without secrets it responds
-// with 404, and to a method other than POST with 405.
+// ServeHTTP receives one delivery. It responds with 204 if the event is on disk, and with 503 if it cannot
+// be stored now, so that the service tries again.
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	p := r.policy.Load()
 	switch {
@@ -197,8 +193,7 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 }
 
 // receiveDelivery reads a delivery and waits until it is committed. It does not read the body of a
-// request without a signature. It parses no other header before the signature is verified. It never
-// parses the body, because the night does that.
+// request without a signature, and parses no other header before the signature is verified.
 func (r *Receiver) receiveDelivery(w http.ResponseWriter, req *http.Request, p *policy) (stream.Event, outcome) {
 	signature := strings.Join(req.Header.Values(headerSignature), ",")
 	if len(parseSignatures(signature)) == 0 {

@@ -17,11 +17,9 @@ const (
 	omitted = "…"
 )
 
-// PlainText converts the rich text of a comment (spec 6.3). Paragraphs and other blocks
-// become lines, breaks become line ends, and list items become lines with a bullet or a number.
-// Mentions keep their names, and links keep their addresses. An unknown node is replaced by its
-// text. The text of a JSON string is the string. Numbers, booleans, null and
-// invalid JSON have an empty text.
+// PlainText converts the rich text of a comment (spec 6.3) to lines. Mentions keep their names, and links
+// keep their addresses. An unknown node is replaced by its text. The text of a JSON string is the string.
+// Numbers, booleans, null and invalid JSON have an empty text.
 func PlainText(document []byte) string {
 	var root any
 	if json.Unmarshal(document, &root) != nil {
