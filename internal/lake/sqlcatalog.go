@@ -307,7 +307,7 @@ func (c *sqlCatalog) swapOne(ctx context.Context, tx *sql.Tx, s swap) error {
 		_, err := tx.ExecContext(ctx, catalogStatement("add_table"), c.cfg.Name, namespace, s.name.table, s.to)
 		return err
 	}
-	result, err := tx.ExecContext(ctx, catalogStatement("swap_table"), s.to, s.from, c.cfg.Name, namespace, s.name.table, s.from)
+	result, err := tx.ExecContext(ctx, catalogStatement("swap_table"), s.to, s.from, c.cfg.Name, namespace, s.name.table)
 	if err != nil {
 		return err
 	}

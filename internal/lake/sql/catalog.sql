@@ -45,6 +45,5 @@ INSERT INTO iceberg_tables (catalog_name, table_namespace, table_name, metadata_
 VALUES ($1, $2, $3, $4)
 
 -- name: swap_table
--- $2 and $6 are the same address. Postgres gives the two uses different types, so one parameter is not enough.
 UPDATE iceberg_tables SET metadata_location = $1, previous_metadata_location = $2
-WHERE catalog_name = $3 AND table_namespace = $4 AND table_name = $5 AND metadata_location = $6
+WHERE catalog_name = $3 AND table_namespace = $4 AND table_name = $5 AND metadata_location = $2
