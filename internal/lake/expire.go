@@ -172,12 +172,7 @@ func isShared(t *table.Table, all []*table.Table) bool {
 }
 
 func sortedNames(lakeTables tables) []tableName {
-	var names []tableName
-	for n := range lakeTables {
-		names = append(names, n)
-	}
-	slices.SortFunc(names, func(a, b tableName) int { return strings.Compare(a.String(), b.String()) })
-	return names
+	return slices.SortedFunc(maps.Keys(lakeTables), func(a, b tableName) int { return strings.Compare(a.String(), b.String()) })
 }
 
 // taggedNights returns the nights that have a tag in a table, in any order.

@@ -131,18 +131,18 @@ func (c *restCatalog) load(ctx context.Context) (tables, error) {
 			}
 		}
 	}
-	lakeTables := tables{}
-	var mu sync.Mutex // guards lakeTables
-	return lakeTables, eachIndex(maxRequests, len(names), func(i int) error {
-		t, err := c.loadTable(ctx, names[i])
-		if err != nil {
-			return fmt.Errorf("read %s: %w", names[i], err)
+	loaded := make([]*table.Table, len(names))
+	err := eachIndex(maxRequests, len(names), func(i int) (err error) {
+		if loaded[i], err = c.loadTable(ctx, names[i]); err != nil {
+			err = fmt.Errorf("read %s: %w", names[i], err)
 		}
-		mu.Lock()
-		defer mu.Unlock()
-		lakeTables[names[i]] = t
-		return nil
+		return err
 	})
+	lakeTables := tables{}
+	for i, n := range names {
+		lakeTables[n] = loaded[i]
+	}
+	return lakeTables, err
 }
 
 func (c *restCatalog) loadTable(ctx context.Context, n tableName) (*table.Table, error) {

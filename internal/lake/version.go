@@ -51,9 +51,6 @@ func OpenVersion(ctx context.Context, wh *warehouse.Warehouse, run string) (*Ver
 		return nil, err
 	}
 	v := &Version{PublishedVersion: publishedVersion, Run: run, At: publishedVersion.Manifest.SnapshotAt.UTC(), knownRuns: map[string]bool{}}
-	if err := v.DB.QueryRowContext(ctx, string(versionSQL.Render("max_group_bytes", nil))).Scan(&v.maxGroupBytes); err != nil {
-		return nil, errors.Join(fmt.Errorf("open version %s: %w", run, err), v.Close())
-	}
 	for _, t := range publishedVersion.Manifest.Tables {
 		def := wh.Schema.Definition(t.Name)
 		columns := slices.Concat(def.Columns, stream.SystemColumns())
@@ -67,6 +64,9 @@ func OpenVersion(ctx context.Context, wh *warehouse.Warehouse, run string) (*Ver
 	runs, err := wh.Ledger.AllRuns()
 	for _, r := range runs {
 		v.knownRuns[r.ID] = true
+	}
+	if err == nil {
+		err = v.DB.QueryRowContext(ctx, string(versionSQL.Render("max_group_bytes", nil))).Scan(&v.maxGroupBytes)
 	}
 	if err == nil {
 		err = v.EachRow(ctx, []sqltext.SQL{versionSQL.Render("published_runs", nil)}, func(scan func(...any) error) error {
