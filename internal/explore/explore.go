@@ -145,7 +145,7 @@ func New(cfg Config) (*Explorer, error) {
 	}
 	assets, err := page.ReadAssets(report.Files(), assetFiles)
 	if err == nil {
-		assets[completionFile], err = newCompletion()
+		assets["completion.json"], err = newCompletion()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the page assets: %w", err)

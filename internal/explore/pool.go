@@ -31,7 +31,7 @@ type pool struct {
 	// turn guards open, and the field users of each snapshot. It is a channel and not a mutex, so that
 	// waiting for it can be cancelled.
 	turn chan struct{}
-	open []*openSnapshot // the most recently borrowed is last
+	open []*openSnapshot
 	// stuck counts the ended requests whose query is still running, because DuckDB cannot interrupt it.
 	stuck atomic.Int32
 }
@@ -105,10 +105,8 @@ func (p *pool) acquire(ctx context.Context, asOf string) (*openSnapshot, error) 
 		p.cfg.Log.Info("snapshot replaced", "run", v.Run)
 	}
 	if i := slices.IndexFunc(p.open, func(s *openSnapshot) bool { return s.asOf == asOf }); i >= 0 {
-		s := p.open[i]
-		p.open = append(slices.Delete(p.open, i, i+1), s)
-		s.users++
-		return s, nil
+		p.open[i].users++
+		return p.open[i], nil
 	}
 	if asOf != "" {
 		if err := p.makeRoom(); err != nil {

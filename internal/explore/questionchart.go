@@ -136,7 +136,9 @@ func (q *question) drawDates(result query.Result, first, column columnRole) (_ *
 			} else {
 				s.AddAt(at, value.Text, shownDate+": "+text)
 			}
-			s.Links = append(s.Links, q.linkToRows(first, second, r))
+			if q.query.Name != "" { // the page of typed SQL has no filters for the rows of a value
+				s.Links = append(s.Links, q.linkToRows(first, second, r))
+			}
 		}
 		v.Series = append(v.Series, s)
 	}

@@ -25,8 +25,6 @@ const (
 	maxFileBytes = 2 << 30
 	// maxFormBytes limits the form of the page.
 	maxFormBytes = 256 << 10
-	// completionFile is the asset with the words that the editor completes.
-	completionFile = "completion.json"
 )
 
 // Parameters of the page.
@@ -38,11 +36,9 @@ const (
 
 type sqlView struct {
 	questionView
-	Token, Nonce, Completion string
+	Token, Nonce string
 	// Line and Column are the position of the problem, or 0.
 	Line, Column int
-	// HasRun means that the view has a result or a problem.
-	HasRun bool
 	// QueryFile is the statement with the header of a named query.
 	QueryFile string
 }
@@ -84,7 +80,7 @@ func (e *Explorer) showSQL(v *visit) (reply, error) {
 }
 
 func (e *Explorer) newSQLView(v *visit) (sqlView, error) {
-	view := sqlView{Token: e.formToken, Nonce: rand.Text(), Completion: assetFolder + completionFile}
+	view := sqlView{Token: e.formToken, Nonce: rand.Text()}
 	view.SQL = v.params.Get(sqlKey)
 	var err error
 	view.AsOf, err = v.snapshotForm()
@@ -105,7 +101,6 @@ func (e *Explorer) runSQL(v *visit) (reply, error) {
 	v.free() // the child opens the snapshot itself
 	job := query.Job{Catalog: v.snapshot.version.Catalog, AsOf: v.snapshot.asOf, SQL: view.SQL, MaxRows: maxRows, DiskLimit: maxFileBytes,
 		MemoryLimit: e.cfg.MemoryLimit, Threads: e.cfg.Threads, Timeout: e.cfg.Timeout}
-	view.HasRun = true
 	if format := query.Format(v.params.Get(formatKey)); format != "" {
 		f, err := findFormat(format)
 		if err != nil {
@@ -124,13 +119,6 @@ func (e *Explorer) runSQL(v *visit) (reply, error) {
 		q.view.Table.Count = fmt.Sprintf("More than %[1]s rows; the table shows the first %[1]s, a file contains all", plural.Number(len(result.Rows)))
 	}
 	q.addChart(result, result.Rows)
-	if q.view.Chart != nil {
-		for _, variant := range q.view.Chart.Variants {
-			for i := range variant.Series {
-				variant.Series[i].Links = nil // the page has no filters for the rows of a point
-			}
-		}
-	}
 	view.questionView = q.view
 	view.QueryFile = strings.TrimSpace(view.SQL) + "\n"
 	if !strings.Contains(view.QueryFile, "-- title:") {
