@@ -66,12 +66,14 @@ func readTableState(params url.Values, columns []query.Column) (tableState, erro
 	}
 	for _, key := range slices.Sorted(maps.Keys(params)) {
 		text := strings.TrimSpace(params.Get(key))
-		prefix, name := splitFilterKey(key)
+		prefix, name, hasDot := strings.Cut(key, ".")
+		prefix += "."
+		isFilter := hasDot && slices.Contains([]string{isKey, minKey, maxKey}, prefix)
 		if key == sortKey {
 			name, s.Descending = strings.CutPrefix(text, "-")
 			s.Sort = name
 		}
-		if text == "" || prefix == "" && key != sortKey && key != searchKey {
+		if text == "" || !isFilter && key != sortKey && key != searchKey {
 			continue
 		}
 		if err := checkText(key, text); err != nil {
@@ -82,7 +84,7 @@ func readTableState(params url.Values, columns []query.Column) (tableState, erro
 		case key == searchKey:
 		case index < 0:
 			return s, usageErr(fmt.Sprintf("%s: the table has no column %q", key, name), "Click the header of a column, or use the filters of the page.")
-		case prefix != "":
+		case isFilter:
 			f := columnFilter{prefix, columns[index], text}
 			if err := f.check(); err != nil {
 				return s, err
@@ -91,16 +93,6 @@ func readTableState(params url.Values, columns []query.Column) (tableState, erro
 		}
 	}
 	return s, nil
-}
-
-// splitFilterKey splits the key of a filter. prefix is empty if key does not belong to a filter.
-func splitFilterKey(key string) (prefix, column string) {
-	for _, prefix := range []string{isKey, minKey, maxKey} {
-		if column, ok := strings.CutPrefix(key, prefix); ok {
-			return prefix, column
-		}
-	}
-	return "", ""
 }
 
 // checkText rejects texts that are too long, and texts that DuckDB cannot bind.
