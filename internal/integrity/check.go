@@ -57,13 +57,20 @@ func Check(ctx context.Context, w *warehouse.Warehouse, readData bool) (Report, 
 	for _, run := range inv.versions {
 		c.checkVersion(run)
 	}
-	c.checkHeld(ctx)
+	damagedHeld, fileCount := w.CheckHeld(ctx, readData)
+	c.Files += fileCount
+	for _, d := range damagedHeld {
+		c.add(Damage{File: d.File, Problem: d.Problem, Affected: "the held night cannot be published; readers lose nothing", Repair: Repair{Kind: DiscardHeld}})
+	}
 	c.checkSeries()
 	c.checkMetaChanges()
 	c.checkLedger()
 	c.checkUnfinished()
 	if readData && inv.intactCatalogs[inv.visible] {
-		c.checkRows(ctx)
+		if err := c.checkRows(ctx); err != nil {
+			problem, _, _ := strings.Cut(err.Error(), "\n")
+			c.addPath(w.Folder.VersionCatalog(inv.visible), problem, "readers get errors", Repair{Kind: RebuildCatalog})
+		}
 	}
 	c.makeRebuildsSkipDamage()
 	c.Bytes += inv.sums.Bytes
@@ -199,14 +206,6 @@ func (c *checker) checkVersion(run string) {
 		if problem := problemOf(*m.LedgerLine); problem != "" {
 			report(m.LedgerLine.File, problem, "a spare copy of the run's line in the ledger", RebuildSeries)
 		}
-	}
-}
-
-func (c *checker) checkHeld(ctx context.Context) {
-	damaged, fileCount := c.w.CheckHeld(ctx, c.readData)
-	c.Files += fileCount
-	for _, d := range damaged {
-		c.add(Damage{File: d.File, Problem: d.Problem, Affected: "the held night cannot be published; readers lose nothing", Repair: Repair{Kind: DiscardHeld}})
 	}
 }
 
@@ -401,20 +400,6 @@ func (c *checker) checkUnfinished() {
 	drafts, _ := filepath.Glob(c.w.Folder.Path(warehouse.VersionsDir, ".*"))
 	for _, path := range drafts {
 		c.Notes = append(c.Notes, c.w.Folder.Relative(path)+" is left over from a killed run: the next run removes it")
-	}
-}
-
-// checkRows reads every row of the catalog that readers see. It compares the tables of the schema main
-// with the Parquet files of the version.
-func (c *checker) checkRows(ctx context.Context) {
-	visible, folder := c.inv.visible, c.w.Folder
-	err := compareTables(ctx, c.w, visible, c.manifest, func(table string, err error) {
-		c.addPath(filepath.Join(folder.VersionPath(visible), table+".parquet"), err.Error(),
-			"catalog and Parquet disagree on table "+table, Repair{Kind: RebuildSeries})
-	})
-	if err != nil {
-		problem, _, _ := strings.Cut(err.Error(), "\n")
-		c.addPath(folder.VersionCatalog(visible), problem, "readers get errors", Repair{Kind: RebuildCatalog})
 	}
 }
 

@@ -76,28 +76,16 @@ func takeInventory(ctx context.Context, w *warehouse.Warehouse, readData bool) (
 }
 
 func (inv *inventory) readManifests() error {
-	w := inv.w
-	for _, run := range inv.versions {
-		if m, err := w.Versions.ReadManifest(run); err == nil {
-			inv.addManifest(m)
+	for _, pattern := range inv.w.Folder.ManifestPaths("*", "*") {
+		paths, err := filepath.Glob(pattern)
+		if err != nil {
+			return err
 		}
-	}
-	runManifests, err := filepath.Glob(w.Folder.RunManifestPath("*"))
-	if err != nil {
-		return err
-	}
-	for _, path := range runManifests {
-		if m, err := w.Versions.ReadManifestFile(path, runOf(path)); err == nil {
-			inv.addManifest(m)
-		}
-	}
-	dayManifests, err := filepath.Glob(w.Folder.DayManifestPath("*"))
-	if err != nil {
-		return err
-	}
-	for _, path := range dayManifests {
-		if m, err := w.Versions.ReadManifestFile(path, ""); err == nil && warehouse.DayOf(m.SnapshotAt) == warehouse.DayIn(path) {
-			inv.addManifest(m)
+		for _, path := range paths {
+			m, err := inv.w.Versions.ReadManifestFile(path, "")
+			if err == nil && slices.Contains(inv.w.Folder.ManifestPaths(m.RunID, warehouse.DayOf(m.SnapshotAt)), path) {
+				inv.addManifest(m)
+			}
 		}
 	}
 	return nil

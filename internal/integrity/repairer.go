@@ -173,8 +173,7 @@ func (c *repairer) repairLedgerCopy(m warehouse.Manifest) error {
 // last: if the repair is killed earlier, the next repair finds the old checksum there and starts
 // again.
 func changeManifests(w *warehouse.Warehouse, original warehouse.Manifest, change func(m *warehouse.Manifest)) error {
-	for _, path := range []string{filepath.Join(w.Folder.VersionPath(original.RunID), warehouse.ManifestFile), w.Folder.RunManifestPath(original.RunID),
-		w.Folder.DayManifestPath(warehouse.DayOf(original.SnapshotAt))} {
+	for _, path := range w.Folder.ManifestPaths(original.RunID, warehouse.DayOf(original.SnapshotAt)) {
 		m, err := w.Versions.ReadManifestFile(path, original.RunID)
 		if err != nil {
 			continue // the manifest does not exist or is damaged, or another run of the day wrote it

@@ -17,24 +17,26 @@ import (
 //go:embed sql/integrity.sql
 var integritySQL sqltext.File
 
-// compareTables reads every row of a version's catalog and of its Parquet files. It calls report for
-// each table of the schema main whose rows differ or whose Parquet file cannot be read.
-func compareTables(ctx context.Context, w *warehouse.Warehouse, run string, m warehouse.Manifest, report func(table string, err error)) (err error) {
-	version, err := w.OpenUnchecked(ctx, run)
+// checkRows reads every row of the catalog that readers see. It compares the tables of the schema main
+// with the Parquet files of the version.
+func (c *checker) checkRows(ctx context.Context) (err error) {
+	version, err := c.w.OpenUnchecked(ctx, c.inv.visible)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, version.Close()) }()
-	for _, t := range w.Schema.StoredTables() {
+	for _, t := range c.w.Schema.StoredTables() {
 		stored, columns, err := sumTable(ctx, version, t)
 		if err != nil {
 			return err
 		}
-		file := m.Table(t.Definition.Name).File
+		table := t.Definition.Name
+		file := c.manifest.Table(table).File
 		if t.Schema != "main" || file == "" || len(columns) == 0 {
 			continue
 		}
-		source := integritySQL.Render("parquet_file", sqltext.Values{"file": filepath.Join(w.Folder.VersionPath(run), file)})
+		path := filepath.Join(version.Dir, file)
+		source := integritySQL.Render("parquet_file", sqltext.Values{"file": path})
 		exported, err := sumRows(ctx, version.Instance, source, columns)
 		if err == nil && exported != stored {
 			err = fmt.Errorf("it has %s rows, but the catalog has %s", exported.rows, stored.rows)
@@ -43,7 +45,7 @@ func compareTables(ctx context.Context, w *warehouse.Warehouse, run string, m wa
 			}
 		}
 		if err != nil {
-			report(t.Definition.Name, err)
+			c.addPath(path, err.Error(), "catalog and Parquet disagree on table "+table, Repair{Kind: RebuildSeries})
 		}
 	}
 	return nil

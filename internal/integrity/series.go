@@ -100,14 +100,13 @@ func (r *seriesReader) readDay(day, run string) error {
 	return nil
 }
 
-// findDayManifest reads the manifest of a day. If it is damaged, findDayManifest reads the copy beside the
-// run's file of changes, or else the manifest in the version.
+// findDayManifest reads the manifest of a day or, if it is damaged, another copy of the run's manifest.
 func findDayManifest(w *warehouse.Warehouse, day, run string) (warehouse.Manifest, error) {
 	m, err := w.Series.ReadDayManifest(day, run)
 	if err == nil || run == "" {
 		return m, err
 	}
-	for _, path := range []string{w.Folder.RunManifestPath(run), filepath.Join(w.Folder.VersionPath(run), warehouse.ManifestFile)} {
+	for _, path := range w.Folder.ManifestPaths(run, day) {
 		if manifestCopy, copyErr := w.Versions.ReadManifestFile(path, run); copyErr == nil && warehouse.DayOf(manifestCopy.SnapshotAt) == day {
 			return manifestCopy, nil
 		}

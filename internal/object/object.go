@@ -280,23 +280,15 @@ func (b *Bucket) getBody(ctx context.Context, name string, read func(body io.Rea
 		if isFinal || attempt == b.retries.MaxAttempts() || ctx.Err() != nil {
 			return b.newError("get", name, &retry.MaxAttemptsError{Attempt: attempt, Err: err})
 		}
-		if err := b.wait(ctx, attempt, err); err != nil {
+		pause, err := b.retries.RetryDelay(attempt, err)
+		if err != nil {
 			return b.newError("get", name, err)
 		}
-	}
-}
-
-// wait waits before the next attempt.
-func (b *Bucket) wait(ctx context.Context, attempt int, cause error) error {
-	pause, err := b.retries.RetryDelay(attempt, cause)
-	if err != nil {
-		return err
-	}
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(pause):
-		return nil
+		select {
+		case <-ctx.Done():
+			return b.newError("get", name, ctx.Err())
+		case <-time.After(pause):
+		}
 	}
 }
 

@@ -65,6 +65,12 @@ func (f *Folder) RunManifestPath(run string) string {
 	return f.Path(SeriesDir, metaDir, run+manifestSuffix)
 }
 
+// ManifestPaths are the paths of the copies of a run's manifest: in the version, beside the file of ChangesPath,
+// and in the series, if no other run wrote the day.
+func (f *Folder) ManifestPaths(run, day string) []string {
+	return []string{f.Path(VersionsDir, run, ManifestFile), f.RunManifestPath(run), f.DayManifestPath(day)}
+}
+
 // ChangesPath is the file with a run's changes of the schemas meta and past.
 func (f *Folder) ChangesPath(run string) string {
 	return f.Path(SeriesDir, metaDir, run+changesSuffix)

@@ -13,11 +13,8 @@ func (s *Series) MetaChain(run string) (chain []Manifest, err error) {
 	for run != "" && err == nil {
 		var m Manifest
 		if m, err = s.versions.ReadManifestFile(s.folder.RunManifestPath(run), run); err != nil {
-			copies := []string{filepath.Join(s.folder.VersionPath(run), ManifestFile)}
-			if at, ok := RunTime(run); ok {
-				copies = append(copies, s.folder.DayManifestPath(DayOf(at)))
-			}
-			for _, path := range copies {
+			at, _ := RunTime(run)
+			for _, path := range s.folder.ManifestPaths(run, DayOf(at)) {
 				if manifestCopy, copyErr := s.versions.ReadManifestFile(path, run); copyErr == nil && manifestCopy.Meta != nil {
 					m, err = manifestCopy, nil
 					break

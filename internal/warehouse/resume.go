@@ -59,21 +59,13 @@ func (l *Ledger) WriteResumableRun(u UnfinishedRun) error {
 			return fmt.Errorf("remove the unpublished version of the interrupted run %s: %w", earlier.Run, err)
 		}
 	}
-	return l.writeUnfinished(l.ResumableRunPath(), u)
+	return StateFile{l.folder, l.ResumableRunPath()}.Write(u)
 }
 
 // WriteUnresumableRun writes the unfinished-run file of a run that is never resumed. If the run is
 // killed, Recover records it in the ledger. The caller must have the Lock.
 func (l *Ledger) WriteUnresumableRun(u UnfinishedRun) error {
-	return l.writeUnfinished(l.UnresumableRunPath(), u)
-}
-
-func (l *Ledger) writeUnfinished(path string, u UnfinishedRun) error {
-	data, err := checksum.Seal(u)
-	if err != nil {
-		return fmt.Errorf("write the file of the unfinished run %s: %w", u.Run, err)
-	}
-	return l.folder.disk.WriteFile(path, data, privateFile)
+	return StateFile{l.folder, l.UnresumableRunPath()}.Write(u)
 }
 
 func (l *Ledger) RemoveResumableRun() error { return l.removeUnfinished(l.ResumableRunPath()) }

@@ -114,7 +114,14 @@ func (t StoredTable) ensureStatements(existing map[string]stream.Column) []sqlte
 		statements = append(statements, catalogSQL.Render(name, values))
 	}
 	if existing == nil {
-		add("create_table", sqltext.Values{"columns": columnDefinitions(t.Columns)})
+		columns := sqltext.Join(t.Columns, ", ", func(c stream.Column) string {
+			definition := sqltext.Quote(c.Name) + " " + string(c.Type)
+			if c.NotNull {
+				definition += " NOT NULL"
+			}
+			return definition
+		})
+		add("create_table", sqltext.Values{"columns": columns})
 		add("comment_on_table", sqltext.Values{"comment": t.Definition.Comment})
 	}
 	for _, c := range t.Columns {
@@ -127,15 +134,6 @@ func (t StoredTable) ensureStatements(existing map[string]stream.Column) []sqlte
 		}
 	}
 	return statements
-}
-
-func columnDefinitions(columns []stream.Column) sqltext.SQL {
-	return sqltext.Join(columns, ", ", func(c stream.Column) string {
-		if c.NotNull {
-			return sqltext.Quote(c.Name) + " " + string(c.Type) + " NOT NULL"
-		}
-		return sqltext.Quote(c.Name) + " " + string(c.Type)
-	})
 }
 
 // SchemaError means that the warehouse has a table or column that this program does not have, or a
