@@ -199,8 +199,11 @@ func (m *seriesRebuild) addDay(ctx context.Context, run string, at time.Time) er
 		if file.Table.FileSum, err = m.writeFile(ctx, file); err != nil {
 			return err
 		}
-		file.Table.Rows = max(rowCount, 0)
-		manifest.Tables = append(manifest.Tables, file.Table)
+		tables := []warehouse.ManifestTable{file.Table}
+		if err := m.draft.MeasureTables(ctx, tables); err != nil {
+			return err
+		}
+		manifest.Tables = append(manifest.Tables, tables...)
 	}
 	addedDay, err := integrity.AddDay(m.wh, manifest)
 	if addedDay != "" {

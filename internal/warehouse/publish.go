@@ -126,7 +126,7 @@ func (d *Draft) unpublishedErr(verb string, err error) error {
 // adds the checksums of all files except the catalog to the manifest. The Parquet files and the file of
 // changes are synced and read while the catalog is written.
 func (d *Draft) finishFiles(ctx context.Context, m *Manifest, mode fs.FileMode) error {
-	if err := d.measureTables(ctx, m.Tables); err != nil {
+	if err := d.MeasureTables(ctx, m.Tables); err != nil {
 		return err
 	}
 	var sums []*checksum.FileSum
@@ -176,9 +176,9 @@ func (d *Draft) finishCatalog(ctx context.Context, mode fs.FileMode) error {
 	return d.w.Folder.setModeAndSync(filepath.Join(d.Dir, CatalogFile), mode)
 }
 
-// measureTables counts the rows of every table and finds the range of the first key column, in one
+// MeasureTables sets the number of rows and the range of the first key column of every table, in one
 // statement. A table whose file was copied keeps the values of the previous version.
-func (d *Draft) measureTables(ctx context.Context, tables []ManifestTable) error {
+func (d *Draft) MeasureTables(ctx context.Context, tables []ManifestTable) error {
 	var queries []sqltext.SQL
 	for i := range tables {
 		if previous, ok := d.copied[tables[i].Name]; ok {
@@ -194,11 +194,9 @@ func (d *Draft) measureTables(ctx context.Context, tables []ManifestTable) error
 	return d.EachRow(ctx, queries, func(scan func(...any) error) error {
 		var i int
 		var measured ManifestTable
-		if err := scan(&i, &measured.Rows, &measured.KeyMin, &measured.KeyMax); err != nil {
-			return err
-		}
+		err := scan(&i, &measured.Rows, &measured.KeyMin, &measured.KeyMax)
 		tables[i].Rows, tables[i].KeyMin, tables[i].KeyMax = measured.Rows, measured.KeyMin, measured.KeyMax
-		return nil
+		return err
 	})
 }
 
