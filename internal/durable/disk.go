@@ -44,8 +44,7 @@ func (d Disk) label(path string) string {
 	return d.Label(path)
 }
 
-// Do makes one change, and calls Step before and after it. The names of these steps contain action, such
-// as "fsync", and the label of path.
+// Do makes one change, and calls Step before and after it, with names of action and the label of path.
 func (d Disk) Do(action, path string, change func() error) error {
 	if d.Step == nil {
 		return change()
@@ -60,9 +59,8 @@ func (d Disk) Do(action, path string, change func() error) error {
 	return d.Step("after "+name, path)
 }
 
-// WriteInHalves calls write with data and offset 0. If Step is set, it instead calls write for each half
-// of data, and calls Step in between, so that tests can interrupt the write. The name
-// of this step contains label.
+// WriteInHalves calls write with data and offset 0. If Step is set, it calls write for each half of data, and
+// Step in between with label, so that tests can interrupt the write.
 func (d Disk) WriteInHalves(label string, data []byte, write func(part []byte, offset int) error) error {
 	middle := 0
 	if d.Step != nil {
@@ -102,15 +100,14 @@ func (d Disk) Append(f *os.File, data []byte) error {
 	return d.Do("fsync", f.Name(), f.Sync)
 }
 
-// Overwrite replaces the content of a file in place. It does not sync the file or call Step.
-// After a kill the file may be empty or incomplete. The umask applies to mode.
+// Overwrite replaces the content of a file in place, without a sync or a call of Step. After a kill the file may
+// be empty or incomplete. The umask applies to mode.
 func (d Disk) Overwrite(path string, data []byte, mode fs.FileMode) error {
 	return os.WriteFile(path, data, mode)
 }
 
-// AppendLine appends one line to a file and syncs the file. It creates a missing file. If the
-// last line is incomplete after a crash, AppendLine ends that line first, so that the new line
-// is not damaged too.
+// AppendLine appends one line to a file, or to a new file, and syncs it. It first ends a line that is incomplete
+// after a crash, so that the new line is not damaged too.
 func (d Disk) AppendLine(path string, line []byte, mode fs.FileMode) (err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, mode)
 	if err != nil {
@@ -231,8 +228,6 @@ func (d Disk) WriteAtomically(path string, mode fs.FileMode, fill func(f *os.Fil
 	return d.writeViaTemp(path, mode, d.Rename, fill)
 }
 
-// writeViaTemp creates a temporary file, calls fill to write it, syncs it and calls finish
-// to move it to path.
 func (d Disk) writeViaTemp(path string, mode fs.FileMode, finish func(from, to string) error, fill func(f *os.File) error) error {
 	f, err := d.CreateTempFile(path, mode)
 	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
@@ -329,9 +324,8 @@ func (d Disk) RemoveAll(path string) error {
 	return d.Do("removal", path, func() error { return os.RemoveAll(path) })
 }
 
-// Discard removes a folder that other processes may read. It first renames the folder to a
-// hidden name and syncs the rename, so that neither a kill nor a power cut leaves a partial folder
-// under the visible name.
+// Discard removes a folder that other processes may read. It first renames the folder to a hidden name and syncs
+// the rename, so that neither a kill nor a power cut leaves a partial folder under the visible name.
 func (d Disk) Discard(path string) error {
 	hidden := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".gone")
 	if err := os.RemoveAll(hidden); err != nil {

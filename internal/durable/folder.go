@@ -47,9 +47,8 @@ func WriteFolder(path string, fill func(dir string) error) (err error) {
 	return nil
 }
 
-// setModesAndSync sets the modes of a folder and its content, and syncs them. All folders get the mode
-// of the top folder, and all files this mode without the right to execute, so that the same users can
-// read files and folders.
+// setModesAndSync syncs a folder and its content. All folders get the mode of the top folder, and all files
+// this mode without the right to execute, so that the same users can read files and folders.
 func setModesAndSync(dir string) error {
 	const publicFile = 0o644
 	top, err := os.Stat(dir)

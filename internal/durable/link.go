@@ -30,8 +30,7 @@ func (d Disk) Link(from, to string) error {
 	})
 }
 
-// Copy copies a file and replaces an existing file atomically. The folder of the new path must
-// exist.
+// Copy copies a file and replaces an existing file atomically. The folder of the new path must exist.
 func (d Disk) Copy(from, to string) error {
 	return d.replacePath(to, func(tempPath string) error { return d.copyWithTime(from, tempPath) })
 }

@@ -13,8 +13,8 @@ type Scratch struct {
 	lock *os.File
 }
 
-// MakeScratch makes a scratch folder in dir. The name of the new folder begins with prefix. MakeScratch
-// first removes the folders with this prefix that killed processes left.
+// MakeScratch makes a scratch folder in dir, whose name begins with prefix. It first removes the folders with
+// this prefix that killed processes left.
 func MakeScratch(dir, prefix string) (*Scratch, error) {
 	const lockName = "lock"
 	removeAbandoned(dir, prefix, lockName)

@@ -95,8 +95,7 @@ func (e *TempError) Error() string {
 // Unwrap returns the error of the operating system.
 func (e *TempError) Unwrap() error { return e.Err }
 
-// MakeTempFolder makes a scratch folder in the system's folder for temporary files. Errors are
-// *TempError.
+// MakeTempFolder makes a scratch folder in the system's folder for temporary files. Errors are *TempError.
 func MakeTempFolder(prefix string) (*Scratch, error) {
 	scratch, err := MakeScratch(os.TempDir(), prefix)
 	if err != nil {

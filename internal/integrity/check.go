@@ -40,9 +40,8 @@ type checker struct {
 }
 
 // Check looks for damage of links, published versions, the Parquet series, the ledger, unfinished-run
-// files and the held night. It compares names and sizes of files with the manifests. With readData it
-// also compares checksums of all bytes. If the catalog that readers see is intact, it compares the rows of
-// this catalog with Parquet. It changes no file.
+// files and the held night. Without readData it compares only names and sizes of files. With readData it also
+// compares the rows of the catalog that readers see with Parquet, if this catalog is intact. It changes no file.
 func Check(ctx context.Context, w *warehouse.Warehouse, readData bool) (Report, error) {
 	if err := w.Folder.Exists(); err != nil {
 		return Report{}, err
@@ -77,8 +76,7 @@ func Check(ctx context.Context, w *warehouse.Warehouse, readData bool) (Report, 
 	return c.Report, ctx.Err()
 }
 
-// add reports damage of a file. Only the first damage of a file is kept, because it has the most specific
-// cause.
+// add reports damage of a file. The first damage of a file is kept, because it has the most specific cause.
 func (c *checker) add(d Damage) {
 	if !c.isReported[d.File] {
 		c.isReported[d.File] = true
@@ -307,9 +305,8 @@ func (c *checker) checkDay(day, run string) {
 	}
 }
 
-// checkMetaChanges checks the files of changes. Each run stores its changes of the schemas meta
-// and past in a file, with a copy of its manifest beside the file. A rebuild applies this chain of files
-// in order.
+// checkMetaChanges checks the chain of files of changes, which a rebuild applies in order, and the copies of
+// manifests beside them.
 func (c *checker) checkMetaChanges() {
 	inv := c.inv
 	if m, ok := inv.manifest(inv.expected); !ok || m.Meta == nil {
@@ -403,8 +400,8 @@ func (c *checker) checkUnfinished() {
 	}
 }
 
-// makeRebuildsSkipDamage replaces each repair "rebuild" by "rebuild --skip-damaged" if any damage needs the
-// flag: without the flag, a rebuild would end with an error at the lost file.
+// makeRebuildsSkipDamage replaces "rebuild" by "rebuild --skip-damaged" if any damage needs the flag, because
+// "rebuild" would end with an error at the lost file.
 func (c *checker) makeRebuildsSkipDamage() {
 	if !slices.ContainsFunc(c.Damage, func(d Damage) bool { return d.Repair.Kind == RebuildSkippingDamage }) {
 		return

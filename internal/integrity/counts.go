@@ -13,8 +13,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// CatalogCounts are numbers of days, runs and rows in a catalog. They show whether a rebuilt catalog
-// contains less than the catalog that readers see.
+// CatalogCounts show whether a rebuilt catalog contains less than the catalog that readers see.
 type CatalogCounts struct {
 	// NewestAt is the time of the newest snapshot.
 	NewestAt time.Time

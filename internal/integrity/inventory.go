@@ -19,7 +19,7 @@ import (
 )
 
 // inventory contains the intact manifests of a warehouse, the files in these manifests, and the version
-// that readers should see. A check and a repair both begin with an inventory.
+// that readers should see.
 type inventory struct {
 	w    *warehouse.Warehouse
 	sums *checksum.Cache
@@ -200,8 +200,7 @@ func (inv *inventory) hasAllFiles(run string) bool {
 	return ok && !slices.ContainsFunc(m.Tables, func(t warehouse.ManifestTable) bool { return !inv.hasCopy(t.FileSum) })
 }
 
-// hasFilesSince reports whether any run of the lineage with a snapshot after a time has an intact
-// Parquet file.
+// hasFilesSince reports whether a run of the lineage with a later snapshot has an intact Parquet file.
 func (inv *inventory) hasFilesSince(at time.Time) bool {
 	for run := range inv.lineage {
 		m, ok := inv.manifest(run)

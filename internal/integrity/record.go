@@ -95,8 +95,7 @@ func SaveNightDamage(f *warehouse.Folder, run string, at time.Time, files []stri
 	return nil
 }
 
-// SaveFailure adds the error of a failed verify to the last record, and returns the record. It fails if
-// the last record is damaged or there is no warehouse.
+// SaveFailure adds the error of a failed verify to the last record, and returns the record.
 func SaveFailure(f *warehouse.Folder, readData bool, at time.Time, cause error) (VerifyRecord, error) {
 	v, _, err := LastRecord(f, readData)
 	v.ReadData, v.FailedAt, v.Error = readData, at, cause.Error()
@@ -109,8 +108,8 @@ func SaveFailure(f *warehouse.Folder, readData bool, at time.Time, cause error) 
 	return v, err
 }
 
-// LastRecord returns the stored result of the last verify with or without readData. ok is false if no
-// result is stored. It returns a *warehouse.DamagedError if the record is damaged.
+// LastRecord returns the stored result of the last verify with or without readData. It returns a
+// *warehouse.DamagedError if the record is damaged.
 func LastRecord(f *warehouse.Folder, readData bool) (v VerifyRecord, ok bool, err error) {
 	ok, err = recordFile(f, readData).Read(&v)
 	return v, ok, err

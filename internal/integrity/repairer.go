@@ -13,8 +13,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// RepairResult is the result of RepairFromCopies: the repaired files, and the files that must be written
-// again from a catalog.
+// RepairResult is the result of RepairFromCopies.
 type RepairResult struct {
 	// Files are the repaired files, relative to the warehouse.
 	Files []string
@@ -24,8 +23,7 @@ type RepairResult struct {
 	// missing.
 	DaysWithoutManifest []string
 	IsIndexLost         bool
-	// Source is the version with the newest intact catalog, or empty. At is the snapshot time of
-	// Source.
+	// Source is the version with the newest intact catalog, or empty. At is its snapshot time.
 	Source string
 	At     time.Time
 	// IsChainBroken means that a file of changes up to At is lost, or the manifest of a run in the chain. All
@@ -139,9 +137,8 @@ func (c *repairer) repairVersion(run string) error {
 	return c.repairLedgerCopy(m)
 }
 
-// repairLedgerCopy writes a damaged copy of a run's ledger line again. If the ledger does not contain the
-// run, the copy is removed. The line can have changed since the copy was written, so the manifests get
-// the new checksum.
+// repairLedgerCopy writes a damaged copy of a run's ledger line again, or removes it if the ledger lacks the
+// run. The line can have changed since, so the manifests get the new checksum.
 func (c *repairer) repairLedgerCopy(m warehouse.Manifest) error {
 	if m.LedgerLine == nil {
 		return nil
@@ -169,9 +166,8 @@ func (c *repairer) repairLedgerCopy(m warehouse.Manifest) error {
 	return changeManifests(c.w, m, func(m *warehouse.Manifest) { m.LedgerLine = sum })
 }
 
-// changeManifests changes all intact copies of a run's manifest. It changes the manifest of the day
-// last: if the repair is killed earlier, the next repair finds the old checksum there and starts
-// again.
+// changeManifests changes all intact copies of a run's manifest, the manifest of the day last: if the repair is
+// killed earlier, the next repair finds the old checksum there and starts again.
 func changeManifests(w *warehouse.Warehouse, original warehouse.Manifest, change func(m *warehouse.Manifest)) error {
 	for _, path := range w.Folder.ManifestPaths(original.RunID, warehouse.DayOf(original.SnapshotAt)) {
 		m, err := w.Versions.ReadManifestFile(path, original.RunID)
@@ -305,10 +301,10 @@ func placeMeta(w *warehouse.Warehouse, from, seriesPath string, manifest warehou
 	return err
 }
 
-// Replace moves file to the path of a lost file in the series. file contains the rows of the lost file,
-// possibly in another order. If the version of the day has an intact manifest, Replace also links file into
-// the version. If file has another checksum than the lost file, Replace writes this checksum into the
-// manifests. A lost file without a checksum is in no manifest, so that version and manifests are not changed.
+// ReplaceFile moves file to the path of a lost file in the series. file contains the rows of the lost file,
+// possibly in another order. If the version of the day has an intact manifest, ReplaceFile also links file into
+// the version. If file has another checksum than the lost file, ReplaceFile writes it into the manifests. A
+// lost file without a checksum is in no manifest, so that version and manifests are not changed.
 func ReplaceFile(w *warehouse.Warehouse, lost warehouse.SeriesFile, file string) (checksum.FileSum, error) {
 	sum, err := checksum.SumFile(context.Background(), filepath.Dir(file), filepath.Base(file))
 	if err != nil {

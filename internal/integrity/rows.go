@@ -87,9 +87,8 @@ func CompareVersions(ctx context.Context, restored *warehouse.Warehouse, restore
 // rowSum is the number of rows, and a checksum that does not depend on the order of the rows.
 type rowSum struct{ rows, sum string }
 
-// sumTable returns the number and the checksum of the rows of a table in a version, and the columns
-// that it read. The results are empty if the version lacks the table. An earlier release may have written
-// such a version.
+// sumTable returns the sum of a table in a version, and the columns that it read. Both are empty if the
+// version, which an earlier release may have written, lacks the table.
 func sumTable(ctx context.Context, v *warehouse.PublishedVersion, t warehouse.StoredTable) (s rowSum, columns []stream.Column, err error) {
 	columns = v.PresentColumns(t.Schema, t.Definition.Name, t.Columns)
 	if len(columns) == 0 {

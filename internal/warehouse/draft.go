@@ -43,11 +43,9 @@ type Draft struct {
 	damaged []*DamagedError // as in DamagedFiles
 }
 
-// MetaBase returns the version to which the draft's changes of the schemas meta and past are relative.
-// This is Previous if the series contains the changes of Previous. Otherwise MetaBase returns an empty
-// string, and the draft must write all rows of both schemas. This happens on the first night, on
-// the first night after release 1.0.0, which did not record changes of the schema past, and if the file of
-// changes or its manifest is lost.
+// MetaBase returns Previous if the series contains its changes of the schemas meta and past. Otherwise it
+// returns an empty string, and the draft must write all rows of both schemas. This happens on the first night,
+// on the first night after release 1.0.0, and if the file of changes or its manifest is lost.
 func (d *Draft) MetaBase() string {
 	if _, err := os.Stat(d.w.Folder.ChangesPath(d.Previous)); d.Previous == "" || err != nil {
 		return ""
@@ -68,9 +66,8 @@ func (d *Draft) RecordMetaBase(base string) {
 // VersionCatalog returns the path of the DuckDB file of a published version.
 func (d *Draft) VersionCatalog(run string) string { return d.w.Folder.VersionCatalog(run) }
 
-// Begin starts a draft from the version that readers see. It first removes the drafts of killed runs,
-// and completes an interrupted publish. It returns the *LostError of CheckLink. The caller must
-// have the Lock.
+// Begin starts a draft from the version that readers see. It first completes the work of killed runs. It
+// returns the *LostError of CheckLink. The caller must have the Lock.
 func (w *Warehouse) Begin(ctx context.Context, run string, at time.Time) (*Draft, error) {
 	if err := w.CheckLink(); err != nil {
 		return nil, err
@@ -149,9 +146,8 @@ func (d *Draft) copyPrevious(path string) error {
 	return err
 }
 
-// ReadClosed writes and closes the catalog of the draft, calls read with the path of the catalog, and
-// opens the catalog again. While read runs, another DuckDB instance can open the file. The caller must
-// have closed the stages of the draft.
+// ReadClosed closes the catalog of the draft, calls read with its path, and opens the catalog again. Another
+// DuckDB instance can open the file meanwhile. The caller must have closed the stages of the draft.
 func (d *Draft) ReadClosed(ctx context.Context, read func(catalog string) error) error {
 	if err := d.closeCatalog(ctx); err != nil {
 		return fmt.Errorf("close the draft of version %s for reading: %w", d.Run, err)

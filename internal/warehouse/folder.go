@@ -120,9 +120,8 @@ func (f *Folder) MakePublicAbove(path string) error {
 	return f.MakePublic(filepath.Dir(path))
 }
 
-// publicMode returns the mode of published files. Without Config.PublishedMode, the mode depends on the
-// umask. publicMode then creates a file in dir and reads the mode of the file, because this works on
-// every system.
+// publicMode returns the mode of published files. Without Config.PublishedMode, this is the mode of a new
+// file in dir, because creating a file shows the umask on every system.
 func (f *Folder) publicMode(dir string) (mode fs.FileMode, err error) {
 	if f.mode != 0 {
 		return f.mode, nil

@@ -62,9 +62,8 @@ func (f *Folder) Exists() error {
 	return &NoWarehouseError{f.dir}
 }
 
-// CheckWritable creates and removes a file in each folder to which a run writes. If there is no
-// warehouse yet, it uses the nearest existing folder above it. It returns a *DiskFullError if the disk is
-// full, and a *FolderError if a folder cannot be used.
+// CheckWritable creates and removes a file in each folder to which a run writes, or in the nearest existing
+// folder above a new warehouse. It returns a *DiskFullError or a *FolderError.
 func (f *Folder) CheckWritable() error {
 	var dirs []string
 	for _, name := range []string{VersionsDir, SeriesDir, rawDir, stateDir} {

@@ -142,11 +142,10 @@ func (w *Warehouse) CheckHeld(ctx context.Context, readData bool) (damaged []*Da
 	return damaged, fileCount
 }
 
-// PublishHeld publishes the held night, so that readers see it. The caller must have the Lock. accepted
-// are the names of the failed checks that the user accepted. PublishHeld writes these names and the time
-// to the ledger. It returns a *ledger.UnknownRunError if no night is held. After an *AfterSwitchError the
-// night is published. After an *UnsyncedSwitchError readers see the night. After any other error the night
-// is still held.
+// PublishHeld publishes the held night and records it in the ledger, with accepted, the names of the failed
+// checks that the user accepted. The caller must have the Lock. PublishHeld returns a *ledger.UnknownRunError
+// if no night is held. After an *AfterSwitchError the night is published. After an *UnsyncedSwitchError readers
+// see the night. After any other error the night is still held.
 func (w *Warehouse) PublishHeld(ctx context.Context, accepted []string, now time.Time) (HeldNight, error) {
 	if err := w.Recover(); err != nil {
 		return HeldNight{}, err
@@ -200,9 +199,8 @@ func describeVersion(run string) string {
 	return "version " + run
 }
 
-// createHeldVersion creates a version from hard links to the files of the held night. It writes a new copy of the
-// ledger line, with the accepted checks. The files of the held night are kept until readers see the
-// version.
+// createHeldVersion creates a version from hard links to the files of the held night, and a new copy of the
+// ledger line with the accepted checks. The held files are kept until readers see the version.
 func (w *Warehouse) createHeldVersion(h *HeldNight) error {
 	run, disk := h.Manifest.RunID, w.Folder.disk
 	heldNightDir, draftDir := w.Folder.Path(heldDir, run), w.Folder.Path(VersionsDir, "."+run+draftSuffix)
@@ -271,9 +269,8 @@ func (w *Warehouse) discardHeldFolders(paths []string) error {
 	return nil
 }
 
-// finishKilledHeld completes a killed publish of the held night. If the link "latest" was not yet switched
-// when the publish was killed, finishKilledHeld removes the new version instead, so that no rollback can
-// publish it.
+// finishKilledHeld completes a killed publish of the held night. If the publish was killed before it switched
+// the link "latest", the new version is removed instead, so that no rollback can publish it.
 func (w *Warehouse) finishKilledHeld() error {
 	runs, err := listFolders(w.Folder.Path(heldDir))
 	if err != nil || len(runs) == 0 {
@@ -303,9 +300,8 @@ func (w *Warehouse) removeStaleHeld() error {
 	return w.discardHeldFolders(stale)
 }
 
-// canReplace reports whether a held night can be published while readers see the version latest. The
-// held night must be built on latest, with one exception: a replay of the night of latest must have the
-// same Previous as latest.
+// canReplace reports whether a held night can be published while readers see the version latest: the held
+// night is built on latest, or is a replay of the night of latest with the same Previous.
 func (v *Versions) canReplace(m Manifest, latest string) bool {
 	if m.Previous == latest {
 		return true
@@ -316,9 +312,8 @@ func (v *Versions) canReplace(m Manifest, latest string) bool {
 	return m.Kind == ledger.Replay && ok && heldTime.Equal(latestTime) && err == nil && latestManifest.Previous == m.Previous
 }
 
-// staleHeld returns the folder of a held night that can no longer be published. This is the case if
-// the night is already published, if readers see a later version, or if canReplace returns false. If a
-// removal was killed, staleHeld also returns the folder that remained.
+// staleHeld returns the folder of a held night that is already published, that is older than latest, or for
+// which canReplace returns false. It also returns the remaining folder of a killed removal.
 func (v *Versions) staleHeld() (paths []string, err error) {
 	entries, err := os.ReadDir(v.folder.Path(heldDir))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -70,9 +70,8 @@ func (w *Warehouse) openMemory(ctx context.Context) (*Instance, error) {
 	return in, nil
 }
 
-// openDatabase opens or creates the catalog of a draft, or a database in memory if path is empty. It
-// applies the limits of the configuration. DuckDB spills to a folder below scratch. The folder scratch must
-// exist.
+// openDatabase opens or creates the catalog of a draft, or a database in memory if path is empty. DuckDB
+// spills to a folder below the existing folder scratch.
 func (w *Warehouse) openDatabase(ctx context.Context, path, scratch string) (*Instance, error) {
 	// Times without a zone are UTC on every machine.
 	setUp := "SET TimeZone = 'UTC';"
@@ -111,9 +110,8 @@ func (in *Instance) attachReadOnly(ctx context.Context, catalog string) error {
 	return in.Exec(ctx, instanceSQL.Render("attach_version", sqltext.Values{"catalog": catalog}))
 }
 
-// LimitMemory sets DuckDB's memory limit to Config.MemoryLimit. If isReduced is true, it sets the limit to
-// three quarters of Config.MemoryLimit, but not below 256 MB if Config.MemoryLimit is higher. This is enough
-// to load and verify rows. Without Config.MemoryLimit, LimitMemory does nothing.
+// LimitMemory sets DuckDB's memory limit to Config.MemoryLimit or, if isReduced is true, to three quarters of
+// it. This is enough to load and verify rows.
 func (in *Instance) LimitMemory(ctx context.Context, isReduced bool) error {
 	if in.memoryLimit == "" {
 		return nil

@@ -185,8 +185,7 @@ func (l *Ledger) AllRuns() ([]ledger.Run, error) {
 	return runs, err
 }
 
-// mergeRun adds r, the run of the next line, to the runs of earlier lines. If these runs contain an
-// earlier attempt of r, mergeRun replaces it by r and counts it in Attempts.
+// mergeRun adds r, the run of the next line, to runs. It replaces an earlier attempt, and counts it in Attempts.
 func mergeRun(runs []ledger.Run, r ledger.Run) []ledger.Run {
 	r.Attempts = 1 + ledger.Find(runs, r.ID).Attempts
 	runs = slices.DeleteFunc(runs, func(other ledger.Run) bool { return other.ID == r.ID })

@@ -28,11 +28,10 @@ type Mirror struct {
 }
 
 // Files lists the files of a backup, relative to the warehouse, with slashes. Files of state/ are
-// first: a backup copies the ledger before the series, so that the copied ledger names no run that the
-// copied series lacks. Parquet files and files of changes are listed with the checksum in their manifest,
-// even if the files are missing. Manifests and the index have their current checksum. Other files have no
-// checksum. Parquet files and files of changes that no manifest names yet are not listed, because a night is
-// writing them. Files in replacedDir are not listed either.
+// first, so that the copied ledger names no run that the copied series lacks. Parquet files and files of
+// changes are listed with the checksum in their manifest, even if they are missing, and are not listed if no
+// manifest names them yet, because a night is writing them. Manifests and the index have their current
+// checksum, and other files none.
 func (m *Mirror) Files() ([]checksum.FileSum, error) {
 	// A newer program may have added files in other places.
 	if err := m.versions.CheckFormat(); err != nil {
@@ -103,9 +102,9 @@ func (m *Mirror) listFiles(dir string) (files []string, err error) {
 	return files, nil
 }
 
-// knownSums returns, by file, the checksums that the manifests of days and of runs contain, and the
-// checksums of these manifests and of the index. A backup compares these checksums to notice that a run replaced a day
-// during the backup. Damaged manifests are skipped, because verify reports them.
+// knownSums returns, by file, the checksums in the manifests of days and runs, and the checksums of these
+// manifests and of the index. With them a backup notices that a run replaced a day meanwhile. Damaged manifests
+// are skipped, because verify reports them.
 func (m *Mirror) knownSums() (map[string]checksum.FileSum, error) {
 	dayManifests, err := filepath.Glob(m.folder.DayManifestPath("*"))
 	if err != nil {
@@ -191,9 +190,8 @@ func (m *Mirror) Place(file string, fill func(f *os.File) error) error {
 	})
 }
 
-// CheckEmpty returns an error if a restore would destroy data. This is the case if the folder contains
-// a version, or if its ledger contains a published run and isRestored returns false. isRestored reports
-// whether the ledger is the same as in the backup, as after a complete restore.
+// CheckEmpty returns an error if a restore would destroy data: the folder contains a version, or its ledger
+// contains a published run and is not the ledger of the backup, as isRestored reports after a complete restore.
 func (m *Mirror) CheckEmpty(isRestored func() bool) error {
 	versions, err := m.versions.List()
 	if err != nil {

@@ -122,9 +122,8 @@ func (d *Draft) unpublishedErr(verb string, err error) error {
 	return fmt.Errorf("%s version %s: %w; nothing was published; readers keep the last snapshot", verb, d.Run, err)
 }
 
-// finishFiles writes and closes the catalog, makes all files except runFile public, and syncs them. It
-// adds the checksums of all files except the catalog to the manifest. The Parquet files and the file of
-// changes are synced and read while the catalog is written.
+// finishFiles writes and closes the catalog, makes all files except runFile public, syncs them, and adds the
+// checksums of all files except the catalog to the manifest.
 func (d *Draft) finishFiles(ctx context.Context, m *Manifest, mode fs.FileMode) error {
 	if err := d.MeasureTables(ctx, m.Tables); err != nil {
 		return err
@@ -200,9 +199,8 @@ func (d *Draft) MeasureTables(ctx context.Context, tables []ManifestTable) error
 	})
 }
 
-// finishPublish completes a publish after the link "latest" was switched. It links catalog.duckdb,
-// extends the series, and removes versions beyond keep_versions and a stale held night. It can be called
-// again for the same run.
+// finishPublish completes a publish after the link "latest" was switched. It can be called again for the
+// same run.
 func (w *Warehouse) finishPublish(run string) error {
 	if err := w.Versions.linkCatalog(); err != nil {
 		return err

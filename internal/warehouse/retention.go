@@ -119,8 +119,7 @@ func (p *Pruner) oldRaw(r Retention, now time.Time) ([]string, error) {
 }
 
 // IsLandingUnneeded reports whether Config.DiscardRaw is set and the landed responses of a run are no
-// longer needed. RemoveUnneededLandings removes these responses. If the removal was killed, some of the
-// responses may still exist.
+// longer needed. If RemoveUnneededLandings was killed, some of the responses may still exist.
 func (p *Pruner) IsLandingUnneeded(run string) (bool, error) {
 	latest, _, err := p.versions.Latest()
 	return err == nil && p.isUnneededAfter(run, latest), err
@@ -159,9 +158,8 @@ func (p *Pruner) RemoveUnneededLandings() error {
 	return nil
 }
 
-// KeptDays returns the days to keep. These are the newest Daily days, the last day of each of the
-// newest Weekly ISO weeks, and the last day of each of the newest Monthly months. The newest day is
-// always kept.
+// KeptDays returns the newest Daily days, and the last day of each of the newest Weekly ISO weeks and of the
+// newest Monthly months. The newest day is always kept.
 func (r Retention) KeptDays(days []time.Time) map[time.Time]bool {
 	newestFirst := slices.SortedFunc(slices.Values(days), func(a, b time.Time) int { return b.Compare(a) })
 	keep := map[time.Time]bool{}

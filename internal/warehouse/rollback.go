@@ -62,8 +62,7 @@ func (w *Warehouse) Rollback(run string, now time.Time) (Manifest, error) {
 	return m, errors.Join(err, w.Ledger.RemoveUnresumableRun())
 }
 
-// rollbackTarget returns run if its version is kept. If run is empty, it returns the version on which the
-// visible version was built.
+// rollbackTarget returns run if its version is kept, or the base of the visible version if run is empty.
 func (w *Warehouse) rollbackTarget(run string) (string, error) {
 	versions, err := w.Versions.List()
 	if err != nil {
@@ -85,10 +84,9 @@ func (w *Warehouse) rollbackTarget(run string) (string, error) {
 	return w.Versions.baseOf(latest, versions)
 }
 
-// Recover completes the work of killed runs, unless CheckLink returns an error. It finishes a
-// rollback, records killed runs in the ledger, and calls RemoveUnneededLandings. It removes the
-// unfinished-run file of a run that was killed after its publish, because this run must not be resumed. The
-// caller must have the Lock.
+// Recover completes the work of killed runs, unless CheckLink returns an error. It finishes a rollback,
+// records killed runs in the ledger, and removes unneeded landings and the unfinished-run file of a published
+// run, because this run must not be resumed. The caller must have the Lock.
 func (w *Warehouse) Recover() error {
 	if err := w.CheckLink(); err != nil {
 		return err
@@ -121,9 +119,8 @@ func (w *Warehouse) recordKilledRuns() error {
 	return w.Ledger.RemoveUnresumableRun()
 }
 
-// finishKilledRollback completes a rollback that was killed after it switched the link "latest", and
-// undoes a rollback that was killed before the switch. In both cases the series gets the missing days of the version that
-// readers see.
+// finishKilledRollback completes a rollback that was killed after it switched the link "latest", and undoes
+// a rollback that was killed earlier. In both cases the series gets the missing days of the visible version.
 func (w *Warehouse) finishKilledRollback() error {
 	u, ok, err := w.Ledger.KilledRollback()
 	if err != nil || !ok {

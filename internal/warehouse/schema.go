@@ -23,9 +23,8 @@ type Schema struct {
 
 // ensureTables creates the missing schemas, tables, columns and comments of the attached file, and
 // replaces its views and macros. Any other difference of a table is a *SchemaError. It runs in one
-// transaction: a commit for each of the hundreds of statements would take seconds.
-//
-// program is the release that wrote the file.
+// transaction: a commit for each of the hundreds of statements would take seconds. program is the release that
+// wrote the file.
 func (s *Schema) ensureTables(ctx context.Context, in *Instance, program string) error {
 	existing, err := in.Columns(ctx, "catalog")
 	if err == nil {
@@ -137,9 +136,8 @@ func (t StoredTable) ensureStatements(existing map[string]stream.Column) []sqlte
 }
 
 // SchemaError means that the warehouse has a table or column that this program does not have, or a
-// column that has another type in this program. Column is empty if the whole table is unknown. Have
-// describes the table or the type of the column in the warehouse, and Want in this program. Program is the
-// release that wrote the warehouse.
+// column of another type. Column is empty if the whole table is unknown. Have describes the table or the type
+// of the column in the warehouse, and Want in this program. Program is the release that wrote the warehouse.
 type SchemaError struct{ Table, Column, Have, Want, Program string }
 
 func (e *SchemaError) Error() string {
@@ -148,9 +146,8 @@ func (e *SchemaError) Error() string {
 		strings.TrimSuffix(e.Table+"."+e.Column, "."), e.Have, e.Want, cmp.Or(e.Program, "unknown"))
 }
 
-// checkCompatible returns a *SchemaError if the catalog has a table or column that this program does
-// not have, or a column that has another type in this program. Without this error, every night would
-// copy the table or column and never update it.
+// checkCompatible returns a *SchemaError if the catalog has an unknown table or column, or a column of another
+// type. Every night would copy the table or column and never update it.
 func (s *Schema) checkCompatible(existing map[string]map[string]stream.Column, program string) error {
 	var mismatch *SchemaError
 	for table := range existing {

@@ -119,9 +119,8 @@ func (s *Series) replacedPath(run string, t ManifestTable) string {
 	return s.folder.Path(SeriesDir, replacedDir, run, t.File)
 }
 
-// keepReplacedFiles links the files of an earlier run of the same day to replacedDir. The links are kept until
-// the day of m is complete. If parquet/ is copied in the meantime, the copy contains all files of at least
-// one of the two runs.
+// keepReplacedFiles links the files of an earlier run of the same day to replacedDir, until the day of m is
+// complete. A copy of parquet/ made meanwhile then contains all files of at least one of the two runs.
 func (s *Series) keepReplacedFiles(m Manifest) error {
 	earlier, err := s.versions.ReadManifestFile(s.folder.DayManifestPath(DayOf(m.SnapshotAt)), "")
 	if err != nil || earlier.RunID == m.RunID {
@@ -226,10 +225,9 @@ func (s *Series) Complete() (days []string, err error) {
 	return daysOf(missing), nil
 }
 
-// placeFile links or copies a file of a version into the series. If the series already contains the same
-// file, it does nothing. It first compares the checksum, because a damaged file of the version must not
-// replace an intact file of the series. For example, in a warehouse that was copied without its hard
-// links, only one of the two files may be damaged.
+// placeFile links or copies a file of a version into the series, unless the series already contains it. It
+// first compares the checksum: in a warehouse that was copied without its hard links, only one of the two files
+// may be damaged, and the damaged file must not replace the intact file.
 func (s *Series) placeFile(m Manifest, want checksum.FileSum, to string, linkOrCopy func(from, to string) error) error {
 	from := filepath.Join(s.folder.VersionPath(m.RunID), filepath.Base(want.File))
 	if durable.SameFile(from, to) {
@@ -256,9 +254,8 @@ func LastOfDay(versions []Manifest) []Manifest {
 	return last
 }
 
-// removeDaysOutsideLineage removes the days of kept versions on which the target does not build. If
-// the version of a day is lost, the day is kept, because a rebuild can restore the version from the
-// day.
+// removeDaysOutsideLineage removes the days of kept versions on which the target does not build. If the
+// version of a day is lost, the day is kept for a rebuild.
 func (s *Series) removeDaysOutsideLineage(target string) error {
 	versions, err := s.versions.List()
 	if err != nil {

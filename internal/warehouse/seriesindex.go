@@ -49,9 +49,8 @@ type seriesIndex struct {
 
 func (s *Series) IndexPath() string { return s.folder.Path(SeriesDir, manifestsDir, indexFile) }
 
-// Index returns the days that must exist, each with the run that wrote its files. It returns
-// fs.ErrNotExist if there is no index, and a *DamagedError if the index is damaged. With an error the map
-// is empty.
+// Index returns the days that must exist, each with the run that wrote its files. It returns fs.ErrNotExist
+// or a *DamagedError if the index is missing or damaged, and then an empty map.
 func (s *Series) Index() (days map[string]string, err error) {
 	index := seriesIndex{map[string]string{}}
 	data, err := os.ReadFile(s.IndexPath())
@@ -130,9 +129,8 @@ func (m Manifest) SourceRun() string {
 	return m.RunID
 }
 
-// forgetDays removes from the index the days whose manifests are among the paths. Prune calls forgetDays
-// before it removes the paths. If the process is killed in between, verify reports no lost day, and the
-// next prune removes the files.
+// forgetDays removes from the index the days whose manifests are among the paths. Prune calls it first: if
+// Prune is killed, verify reports no lost day, and the next prune removes the files.
 func (s *Series) forgetDays(paths []string) error {
 	if _, err := os.Stat(s.IndexPath()); errors.Is(err, fs.ErrNotExist) {
 		return nil

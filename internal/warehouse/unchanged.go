@@ -22,18 +22,16 @@ const (
 	schemaLabel     = "schema_version"
 )
 
-// Labels returns the labels of the Parquet files that the draft writes. They contain the run and the
-// time of the draft, and the schema version. Later nights copy the file while its table is unchanged.
-// The run in the labels can therefore be earlier than the run of the version.
+// Labels returns the labels of the Parquet files that the draft writes. Later nights copy the file while its
+// table is unchanged, so the run in the labels can be earlier than the run of the version.
 func (d *Draft) Labels() []Label {
 	return []Label{{changedRunLabel, d.Run}, {changedAtLabel, d.At.Format(time.RFC3339Nano)}, {schemaLabel, dictionary.SchemaVersion()}}
 }
 
-// CopyUnchanged copies the Parquet file of an unchanged table from Previous into the draft, byte for
-// byte. It does not link the file, because repairs rely on independent copies. isCopied is false if the
-// file must be written again. This is the case if Previous has no such file, if the file is damaged, or
-// if another program version or schema version wrote the file, because the layout may differ.
-// DamagedFiles lists the damaged files.
+// CopyUnchanged copies the Parquet file of an unchanged table from Previous into the draft. It does not
+// link the file, because repairs rely on independent copies. isCopied is false if the file must be written
+// again: Previous has no such file, the file is damaged, or another program version or schema version wrote it,
+// because the layout may differ.
 func (d *Draft) CopyUnchanged(table string) (isCopied bool, err error) {
 	previous := d.previousManifest.Table(table)
 	if previous.File == "" || d.previousManifest.Program != d.w.cfg.Program || d.previousManifest.Schema != dictionary.SchemaVersion() {

@@ -95,9 +95,8 @@ func diskUse(info fs.FileInfo) (id fileID, bytes int64, hasOtherLinks bool) {
 	return fileID{uint64(stat.Dev), uint64(stat.Ino)}, int64(stat.Blocks) * 512, stat.Nlink > 1
 }
 
-// NextNightBytes returns the disk space that the next night can need: twice the size of the newest
-// version. The draft begins as a copy, and the night may write all files again. Before the first night,
-// NextNightBytes returns 0.
+// NextNightBytes returns the disk space that the next night can need: twice the size of the newest version,
+// because the draft begins as a copy, and the night may write all files again. It is 0 before the first night.
 func (v *Versions) NextNightBytes() (int64, error) {
 	latest, ok, err := v.Latest()
 	if err != nil || !ok {

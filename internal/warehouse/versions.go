@@ -105,9 +105,8 @@ func (v *Versions) CheckCatalog(run string) error {
 	return nil
 }
 
-// place moves the folder of a finished draft to versions/. If the run was killed before it switched the link
-// "latest", and was then resumed, versions/ already contains a folder of the run. place first removes
-// this folder. Readers have never seen it.
+// place moves the folder of a finished draft to versions/. It first removes the folder of the same run, which
+// readers have never seen, if the run was killed before it switched the link "latest", and was resumed.
 func (v *Versions) place(draftDir, run string) error {
 	if err := v.folder.disk.RemoveAll(v.folder.VersionPath(run)); err != nil {
 		return err
@@ -127,8 +126,7 @@ func (v *Versions) switchTo(run string) error {
 	return v.folder.disk.SwapLink(filepath.Join(VersionsDir, run), v.folder.Path(LatestLink))
 }
 
-// clearLatest renames a file or folder named "latest", as in a copy of a warehouse without links. It
-// does not change a link.
+// clearLatest renames a file or folder named "latest", as in a copy of a warehouse without links.
 func (v *Versions) clearLatest() error {
 	info, err := os.Lstat(v.folder.Path(LatestLink))
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().Type() == fs.ModeSymlink {
@@ -160,9 +158,8 @@ func (v *Versions) Drop(run string, dryRun bool) error {
 	return v.folder.disk.Discard(v.folder.VersionPath(run))
 }
 
-// oldPaths returns the folders of the versions beyond keep_versions. Versions are kept in this order: the
-// version that readers see, the versions on which it builds, because a rollback switches to them, and the
-// newest other versions.
+// oldPaths returns the folders of the versions beyond keep_versions. First the visible version is kept, then
+// the versions on which it builds, because a rollback switches to them, and then the newest others.
 func (v *Versions) oldPaths() ([]string, error) {
 	runs, err := v.List()
 	if err != nil {
