@@ -22,17 +22,6 @@ type Binding struct {
 	guessable bool
 }
 
-// Tables returns the staging tables without duplicates. The table of the records is first.
-func (b *Binding) Tables() []Table {
-	var all []Table
-	for _, t := range b.tables {
-		if !slices.ContainsFunc(all, func(o Table) bool { return o.Name == t.name }) {
-			all = append(all, Table{Name: t.name, Schema: t.schema})
-		}
-	}
-	return all
-}
-
 // layout describes one table of the binding. Columns are identified by index.
 type layout struct {
 	index  int

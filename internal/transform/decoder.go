@@ -182,49 +182,41 @@ func (a *bodyReader) readEnvelope() error {
 		if !more {
 			break
 		}
-		if err := a.readEnvelopeMember(&listFound); err != nil {
+		quoted, f, err := a.in.name()
+		if err != nil {
 			return err
+		}
+		name := string(unquote(quoted, f))
+		if c := a.in.peek(); name == a.binding.list && c == '[' {
+			if listFound { // The list occurs twice: the last one is used.
+				before, page := a.records.page, &a.records.page
+				a.records.undoBody()
+				page.Total, page.TotalPages, page.Next, page.Paginated = before.Total, before.TotalPages, before.Next, before.Paginated
+				a.countEnvelopeDrift(DuplicateField, "."+name, nil)
+			}
+			listFound = true
+			if err := a.readList(); err != nil {
+				return err
+			}
+			continue
+		}
+		pos := a.in.pos
+		raw, err := a.in.skip()
+		switch {
+		case err != nil:
+			return err
+		case name == a.binding.list:
+			return fmt.Errorf("%w: the member %q is not a list", ErrMalformed, name)
+		case isError(name, raw):
+			return fmt.Errorf("%w: the member %q reports an error", ErrMalformed, name)
+		case !a.readPagination(name, raw):
+			a.members = append(a.members, envelopeMember{name, pos, raw})
 		}
 	}
 	if !listFound {
 		return a.sniffRecords(start)
 	}
 	a.reportMembers("")
-	return nil
-}
-
-// readEnvelopeMember sets listFound if the member is the list of records.
-func (a *bodyReader) readEnvelopeMember(listFound *bool) error {
-	quoted, f, err := a.in.name()
-	if err != nil {
-		return err
-	}
-	name := string(unquote(quoted, f))
-	c := a.in.peek()
-	if name == a.binding.list && c == '[' {
-		if *listFound { // The list occurs twice: the last one is used.
-			before, page := a.records.page, &a.records.page
-			a.records.undoBody()
-			page.Total, page.TotalPages, page.Next, page.Paginated = before.Total, before.TotalPages, before.Next, before.Paginated
-			a.countEnvelopeDrift(DuplicateField, "."+name, nil)
-		}
-		*listFound = true
-		return a.readList()
-	}
-	pos := a.in.pos
-	raw, err := a.in.skip()
-	if err != nil {
-		return err
-	}
-	if name == a.binding.list {
-		return fmt.Errorf("%w: the member %q is not a list", ErrMalformed, name)
-	}
-	if isError(name, raw) {
-		return fmt.Errorf("%w: the member %q reports an error", ErrMalformed, name)
-	}
-	if !a.readPagination(name, raw) {
-		a.members = append(a.members, envelopeMember{name, pos, raw})
-	}
 	return nil
 }
 

@@ -32,8 +32,10 @@ const (
 )
 
 type member struct {
-	name []byte // without quotes and escapes
-	at   int    // position of the value
+	name   []byte // without quotes and escapes
+	quoted []byte
+	form   form
+	pos    int // of the value
 }
 
 // appendJSON appends the value raw to dst and reports whether raw was valid UTF-8.
@@ -54,75 +56,64 @@ func (w *jsonWriter) canonicalHash(raw []byte) uint64 {
 func (w *jsonWriter) writeValue() {
 	switch w.scan.peek() {
 	case '{':
-		if w.style == compact {
-			w.writeInOrder('{', '}')
-		} else {
-			w.writeSorted()
-		}
+		w.writeObject()
 	case '[':
-		w.writeInOrder('[', ']')
+		w.out = append(w.out, '[')
+		_ = w.scan.open()
+		for first := true; ; first = false {
+			more, err := w.scan.next(']', first)
+			if !more || err != nil {
+				break
+			}
+			if !first {
+				w.out = append(w.out, ',')
+			}
+			w.writeValue()
+		}
+		w.out = append(w.out, ']')
 	default:
 		raw, f, _ := w.scan.scalar()
 		w.writeScalar(raw, f)
 	}
 }
 
-func (w *jsonWriter) writeInOrder(begin, end byte) {
-	w.out = append(w.out, begin)
+func (w *jsonWriter) writeObject() {
+	var members []member
 	_ = w.scan.open()
 	for first := true; ; first = false {
-		more, err := w.scan.next(end, first)
+		more, err := w.scan.next('}', first)
 		if !more || err != nil {
 			break
 		}
-		if !first {
-			w.out = append(w.out, ',')
-		}
-		if begin == '{' {
-			name, f, _ := w.scan.name()
-			w.writeScalar(name, f)
-			w.out = append(w.out, ':')
-		}
-		w.writeValue()
+		m := member{}
+		m.quoted, m.form, _ = w.scan.name()
+		m.pos = w.scan.pos
+		var clean bool
+		m.name, clean = appendUnquoted(nil, m.quoted, m.form)
+		w.clean = w.clean && clean
+		members = append(members, m)
+		_, _ = w.scan.skip()
 	}
-	w.out = append(w.out, end)
-}
-
-func (w *jsonWriter) writeSorted() {
-	members := w.indexMembers()
 	end, depth := w.scan.pos, w.scan.depth
-	slices.SortStableFunc(members, func(a, b member) int { return bytes.Compare(a.name, b.name) })
+	if w.style != compact {
+		slices.SortStableFunc(members, func(a, b member) int { return bytes.Compare(a.name, b.name) })
+	}
 	w.out = append(w.out, '{')
 	for i, m := range members {
 		if i > 0 {
 			w.out = append(w.out, ',')
 		}
-		if w.style == canonicalForm {
-			w.writeExact(m.name)
-		} else {
+		if w.style == sorted {
 			w.out, _ = jsontext.AppendQuote(w.out, m.name)
+		} else {
+			w.writeScalar(m.quoted, m.form)
 		}
 		w.out = append(w.out, ':')
-		w.scan.pos = m.at
+		w.scan.pos = m.pos
 		w.writeValue()
 	}
 	w.out = append(w.out, '}')
 	w.scan.pos, w.scan.depth = end, depth
-}
-
-func (w *jsonWriter) indexMembers() (members []member) {
-	_ = w.scan.open()
-	for first := true; ; first = false {
-		more, err := w.scan.next('}', first)
-		if !more || err != nil {
-			return members
-		}
-		quoted, f, _ := w.scan.name()
-		name, clean := appendUnquoted(nil, quoted, f)
-		w.clean = w.clean && clean
-		members = append(members, member{name, w.scan.pos})
-		_, _ = w.scan.skip()
-	}
 }
 
 // writeExact writes a text with its length, which makes the output unambiguous.

@@ -64,13 +64,8 @@ type Origin struct {
 	Pass, Page int
 }
 
-// Table is a staging table. It has the columns of the schema file in their order, then row_hash and seq.
-type Table struct {
-	Name   string
-	Schema *arrow.Schema
-}
-
-// Batch contains rows of one table. The decoder never reuses the memory of a batch.
+// Batch contains rows of one table: the columns of the schema file in their order, then row_hash and seq. The
+// decoder never reuses the memory of a batch.
 type Batch struct {
 	Table string
 	Rows  arrow.RecordBatch
