@@ -24,7 +24,7 @@ COMMENT ON COLUMN outlet_listings.id IS 'Id of the product, as checkout expects 
 COMMENT ON COLUMN outlet_listings.outlet_id IS 'Id of the outlet: outlets.id. Spec 2.2 OutletListing.outlet_id.';
 COMMENT ON COLUMN outlet_listings.name IS 'Name of the placement. Spec 2.2 OutletListing.name.';
 COMMENT ON COLUMN outlet_listings.description IS 'Description for buyers. Spec 2.2 OutletListing.description.';
-COMMENT ON COLUMN outlet_listings.requirements IS 'Requirements of the outlet for a text. Spec 2.2 OutletListing.requirements.';
+COMMENT ON COLUMN outlet_listings.requirements IS 'Requirements of the outlet for an article. Spec 2.2 OutletListing.requirements.';
 COMMENT ON COLUMN outlet_listings.min_delivery_days IS 'Shortest time to delivery, in days. Spec 2.2 OutletListing.min_delivery_days.';
 COMMENT ON COLUMN outlet_listings.max_delivery_days IS 'Longest time to delivery, in days. Spec 2.2 OutletListing.max_delivery_days.';
 COMMENT ON COLUMN outlet_listings.is_featured IS 'Whether the service features the listing. Spec 2.2 OutletListing.is_featured.';

@@ -25,7 +25,7 @@ COMMENT ON COLUMN outlet_products.outlet_id IS 'Id of the outlet: outlets.id. Sp
 COMMENT ON COLUMN outlet_products.product_id IS 'Id of the product: products.id. Spec 2.3 Product.id.';
 COMMENT ON COLUMN outlet_products.name IS 'Name of the product. Spec 2.3 Product.name.';
 COMMENT ON COLUMN outlet_products.description IS 'Description for buyers. Spec 2.3 Product.description.';
-COMMENT ON COLUMN outlet_products.requirements IS 'Requirements of the outlet for a text. Spec 2.3 Product.requirements.';
+COMMENT ON COLUMN outlet_products.requirements IS 'Requirements of the outlet for an article. Spec 2.3 Product.requirements.';
 COMMENT ON COLUMN outlet_products.min_delivery_days IS 'Shortest time to delivery, in days. Spec 2.3 Product.min_delivery_days.';
 COMMENT ON COLUMN outlet_products.max_delivery_days IS 'Longest time to delivery, in days. Spec 2.3 Product.max_delivery_days.';
 COMMENT ON COLUMN outlet_products.is_featured IS 'Whether the service features the product. Spec 2.3 Product.is_featured.';

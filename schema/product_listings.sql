@@ -34,7 +34,7 @@ COMMENT ON TABLE product_listings IS 'Purchasable placements with their outlet a
 COMMENT ON COLUMN product_listings.id IS 'Id of the product. Spec 2.3 ProductListing.id.';
 COMMENT ON COLUMN product_listings.name IS 'Name of the placement. Spec 2.3 ProductListing.name.';
 COMMENT ON COLUMN product_listings.description IS 'Description for buyers. Spec 2.3 ProductListing.description.';
-COMMENT ON COLUMN product_listings.requirements IS 'Requirements of the outlet for a text. Spec 2.3 ProductListing.requirements.';
+COMMENT ON COLUMN product_listings.requirements IS 'Requirements of the outlet for an article. Spec 2.3 ProductListing.requirements.';
 COMMENT ON COLUMN product_listings.min_delivery_days IS 'Shortest time to delivery, in days. Spec 2.3 ProductListing.min_delivery_days.';
 COMMENT ON COLUMN product_listings.max_delivery_days IS 'Longest time to delivery, in days. Spec 2.3 ProductListing.max_delivery_days.';
 COMMENT ON COLUMN product_listings.is_featured IS 'Whether the service features the listing. Spec 2.3 ProductListing.is_featured.';

@@ -23,7 +23,7 @@ COMMENT ON TABLE products IS 'Products, one row per product that any record name
 COMMENT ON COLUMN products.id IS 'Id of the product. Spec 2.3 Product.id.';
 COMMENT ON COLUMN products.name IS 'Name of the product. Spec 2.3 Product.name.';
 COMMENT ON COLUMN products.description IS 'Description for buyers. Spec 2.3 Product.description.';
-COMMENT ON COLUMN products.requirements IS 'Requirements of the outlet for a text. Spec 2.3 Product.requirements.';
+COMMENT ON COLUMN products.requirements IS 'Requirements of the outlet for an article. Spec 2.3 Product.requirements.';
 COMMENT ON COLUMN products.min_delivery_days IS 'Shortest time to delivery, in days. Spec 2.3 Product.min_delivery_days.';
 COMMENT ON COLUMN products.max_delivery_days IS 'Longest time to delivery, in days. Spec 2.3 Product.max_delivery_days.';
 COMMENT ON COLUMN products.is_featured IS 'Whether the service features the product. Spec 2.3 Product.is_featured.';
