@@ -14,8 +14,7 @@ type PageFacts struct {
 	// RejectedRecords counts the records, and the items of their lists, that were rejected as a whole.
 	// Their keys are unknown, so it is unknown which rows are missing.
 	RejectedRecords int
-	// Rejects counts all rejected records, items and values.
-	Rejects int
+	Rejects         int // number of rejected records, items and values
 	// Copies counts the records whose key occurs earlier in the same body. They do not mean that
 	// the list changed while it was read, because a response shows one state of the service.
 	Copies int
@@ -30,13 +29,11 @@ type PageFacts struct {
 	// Next is next_page. 0 means null: this is the last page. -1 means absent: whether another
 	// page follows is unknown.
 	Next int64
-	// First and Last are created_at of the first and last accepted record. Zero means
-	// absent.
+	// First and Last are created_at of the first and last accepted record, or zero.
 	First, Last time.Time
 	// IsNewestFirst means that all accepted records have created_at, in non-ascending order.
 	IsNewestFirst bool
-	// Falls counts the records with an earlier created_at than the previous record.
-	Falls int
+	Falls         int // number of records with an earlier created_at than the previous record
 }
 
 // KeySum returns a hash of the keys and of the number of records. It does not depend on the order
@@ -62,8 +59,7 @@ type Reject struct {
 	// Raw is the original JSON, with invalid UTF-8 replaced.
 	Raw    string
 	Reason string
-	// Seq is the sequence number of the response.
-	Seq uint64
+	Seq    uint64 // of the response
 	// Pass and Page are 0 if the response is not a page of a list. Position is the position of
 	// the record in the body, counted from 1. A record that is rejected in several passes
 	// counts once.
@@ -104,11 +100,9 @@ type Event struct {
 	Source string `json:"source,omitempty"`
 	// Sent is the unparsed timestamp of the envelope. The signature covers neither the timestamp
 	// nor any other header (spec 6.4).
-	Sent string `json:"sent,omitempty"`
-	// Received is the time at which the delivery arrived.
+	Sent     string    `json:"sent,omitempty"`
 	Received time.Time `json:"received"`
-	// Body contains the signed bytes.
-	Body []byte `json:"body"`
+	Body     []byte    `json:"body"` // the signed bytes
 	// Seq is the position of the event in the inbox, counted from 1. It is 0 if the event was not
 	// read from the inbox.
 	Seq uint64 `json:"-"`

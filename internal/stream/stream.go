@@ -81,15 +81,13 @@ const (
 	LiveWithProfile
 )
 
-// Table is a table that the records of a stream fill. Its columns are in
-// schema/<name>.sql.
+// Table is a table that the records of a stream fill. Its columns are in schema/<name>.sql.
 type Table struct {
 	Name string
 	// At is the dotted path, inside a record, of the list or object whose items are the
 	// rows. Empty means the record itself.
-	At string
-	// Key are the columns that identify a row. There is at least one.
-	Key []string
+	At  string
+	Key []string // not empty
 	// Parents are the columns for the key of the enclosing row, in the order of its key. If the
 	// At of another table is a prefix of this At, the enclosing row is in that table; the longest
 	// prefix counts. Otherwise the record is the enclosing row. Nil means that the rows are the
@@ -98,8 +96,7 @@ type Table struct {
 	// Value is the column for items that are strings or numbers instead of objects, such as the
 	// name of a tag. Empty means that strings and numbers are rejected.
 	Value string
-	// Const has fixed values for columns, such as the kind of a location.
-	Const map[string]string
+	Const map[string]string // fixed values of columns, such as the kind of a location
 	// KeyFrom are columns of the enclosing row that replace a missing key of an item (spec
 	// 2.5). The first one with a value is used. Nil means that items without a key are rejected.
 	KeyFrom []string
@@ -135,10 +132,9 @@ type Stream struct {
 	// IDColumns are the columns with the values of the path parameter. Nil means that the
 	// path has no parameter, or that the parameter is the team id.
 	IDColumns []IDColumn
-	// Param is the column of the first table for the path parameter. Empty means that there is
-	// no such column. The record of an Object response must contain the field of this name. If the field is
-	// missing in the record of another response, the column gets the value of the parameter. A
-	// record with another value is rejected.
+	// Param is the column of the first table for the path parameter, if there is one. The record of an Object
+	// response must contain the field of this name. If the field is missing in the record of another
+	// response, the column gets the value of the parameter. A record with another value is rejected.
 	Param string
 	// RequireOne are columns of the first table. A valid record has a value in at least one of
 	// them; an error response has none. Nil means that a record only needs a key.
@@ -148,7 +144,7 @@ type Stream struct {
 	Rule     Rule
 	LiveWith LiveWith
 	// NonEmptyFor names a column of another table. For an id in this column, an empty object is not
-	// a valid response. The zero value means that there is no such column.
+	// a valid response.
 	NonEmptyFor IDColumn
 	// Completes names a list whose rows this stream of details completes. Both fill the same first
 	// table, and neither overwrites a value of the other with NULL. Empty means none.
@@ -161,10 +157,9 @@ type Stream struct {
 	// the stream has a path.
 	Topics []string
 	// SameKindAs names a table with the same kind of record. Private columns of that table are
-	// private in this stream too. Empty means none.
+	// private in this stream too.
 	SameKindAs string
-	// Tables are the tables that the records fill, at least one. The first has one row for
-	// each record.
+	// Tables is not empty. The first table has one row for each record.
 	Tables []Table
 	// ForeignParts are the parts of the records that contain fields of other tables. If a value in one
 	// of these parts has no column in this stream, the value is private if its column in the other
@@ -172,7 +167,7 @@ type Stream struct {
 	ForeignParts []ForeignPart
 }
 
-// Root returns the table with one row for each record.
+// Root returns the first table.
 func (s Stream) Root() Table { return s.Tables[0] }
 
 // IsDetail reports whether the stream is requested once for each id that other records
