@@ -35,13 +35,13 @@ func (s *staging) deduplicate(ctx context.Context, st stream.Stream) error {
 			}
 			innerTable := s.tableWithRows(st.Name, inner.Name)
 			if enclosingTable(st, inner).Name != t.Name {
-				statements = append(statements, duplicatesSQL.Render("drop_rows_of_duplicates", values{"table": innerTable}))
+				statements = append(statements, duplicatesSQL.Render("drop_rows_inside_records", values{"table": innerTable}))
 				continue
 			}
-			args := values{"table": innerTable, "item_key": sqltext.Names(inner.Parents), "key": key}
-			statements = append(statements, duplicatesSQL.Render("drop_rows_of_items", args))
+			args := values{"table": innerTable, "parent_key": sqltext.Names(inner.Parents), "key": key}
+			statements = append(statements, duplicatesSQL.Render("drop_rows_inside_items", args))
 			if slices.Contains(inner.Key, "position") {
-				statements = append(statements, duplicatesSQL.Render("drop_rows_of_repeated_items", args))
+				statements = append(statements, duplicatesSQL.Render("drop_rows_inside_repeated_items", args))
 			}
 		}
 		statements = append(statements, duplicatesSQL.Render("drop_duplicates", values{"table": table}))

@@ -17,23 +17,23 @@ SELECT rowid AS row_id, seq, {key}, seq = max(seq) OVER (PARTITION BY {key}) AS 
 WHERE ({key}) IN (SELECT ({key}) FROM {table} GROUP BY ALL HAVING count(*) > 1)
 QUALIFY row_number() OVER (PARTITION BY {key} ORDER BY seq DESC, rowid DESC) > 1
 
--- name: drop_rows_of_duplicates
+-- name: drop_rows_inside_records
 -- All rows of one copy of a record have the same seq.
 DELETE FROM {table} WHERE seq IN (SELECT seq FROM stage.duplicates)
 
--- name: drop_rows_of_items
--- Rows inside duplicate items. They have the seq of the record and, in {item_key}, the key of the item.
-DELETE FROM {table} WHERE (seq, {item_key}) IN (SELECT (seq, {key}) FROM stage.duplicates WHERE NOT same_record)
+-- name: drop_rows_inside_items
+-- Rows inside duplicate items. They have the seq of the record and, in {parent_key}, the key of the item.
+DELETE FROM {table} WHERE (seq, {parent_key}) IN (SELECT (seq, {key}) FROM stage.duplicates WHERE NOT same_record)
 
--- name: drop_rows_of_repeated_items
+-- name: drop_rows_inside_repeated_items
 -- If an item occurs twice in one record, the table of the rows inside the item has two groups of rows, one
 -- after the other. The last group is kept. It begins at the last row whose position is not higher than the
 -- position of the row before it. This position can be higher than 1, because rejected rows are missing.
 DELETE FROM {table} WHERE rowid IN (
     SELECT row_id FROM (
-        SELECT *, rowid AS row_id, lag(position) OVER (PARTITION BY seq, {item_key} ORDER BY rowid) AS position_before FROM {table}
-        WHERE (seq, {item_key}) IN (SELECT (seq, {key}) FROM stage.duplicates WHERE same_record))
-    QUALIFY row_id < max(row_id) FILTER (position <= position_before) OVER (PARTITION BY seq, {item_key}))
+        SELECT *, rowid AS row_id, lag(position) OVER (PARTITION BY seq, {parent_key} ORDER BY rowid) AS position_before FROM {table}
+        WHERE (seq, {parent_key}) IN (SELECT (seq, {key}) FROM stage.duplicates WHERE same_record))
+    QUALIFY row_id < max(row_id) FILTER (position <= position_before) OVER (PARTITION BY seq, {parent_key}))
 
 -- name: drop_duplicates
 DELETE FROM {table} WHERE rowid IN (SELECT row_id FROM stage.duplicates)
