@@ -27,7 +27,6 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// parallelFiles is the number of files that are sent or fetched at the same time.
 const parallelFiles = 8
 
 // Config is a warehouse and its bucket.
@@ -185,7 +184,6 @@ func (j *job) checkOwner(ctx context.Context) (manifests, error) {
 		"restore it with \"placementsync rebuild --from\", or set another prefix for this warehouse", j.Bucket.Address(""), newestRun)
 }
 
-// listData returns the objects with the content of files, by name.
 func listData(ctx context.Context, bucket *object.Bucket) (map[string]object.Object, error) {
 	objects, err := bucket.List(ctx, dataDir)
 	stored := map[string]object.Object{}

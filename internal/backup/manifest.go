@@ -42,16 +42,12 @@ type Manifest struct {
 	LeftOut []DamagedFile `json:"left_out,omitempty"`
 }
 
-// objectSum returns the sum of the object that contains a file.
 func objectSum(f checksum.FileSum) object.Sum { return object.Sum{Bytes: f.Bytes, SHA256: f.SHA256} }
 
-// dataName returns the name of the object that contains a file.
 func dataName(f checksum.FileSum) string { return dataDir + f.SHA256 }
 
-// nameTimeFormat is the format of the time in the name of a manifest.
 const nameTimeFormat = "20060102T150405.000Z"
 
-// storedManifest is a manifest with the name of its object.
 type storedManifest struct {
 	name string
 	// storedAt is the time at which the server stored the object. It may be zero.
@@ -64,7 +60,6 @@ type unreadableManifest struct {
 	err  error
 }
 
-// manifests are the manifests in a bucket.
 type manifests struct {
 	readable   []storedManifest // oldest first
 	unreadable []unreadableManifest

@@ -104,7 +104,6 @@ func (c Config) fetch(ctx context.Context, f checksum.FileSum, fetched, bytes *a
 	return err
 }
 
-// eachFile calls work for the files, several at a time, until one call fails.
 func eachFile(ctx context.Context, files []checksum.FileSum, work func(ctx context.Context, f checksum.FileSum) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallelFiles)

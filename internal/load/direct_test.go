@@ -53,7 +53,7 @@ func TestFailedLargeBatchPreventsTheMerge(t *testing.T) {
 	d, err := h.w.Begin(ctx, "20261101T020000Z", night)
 	must(t, err)
 	defer func() { must(t, d.Discard()) }()
-	s, err := load.Open(ctx, d, h.w.Schema.Definitions(), h.streams)
+	s, err := load.Open(ctx, d, h.streams)
 	must(t, err)
 	rowsWithoutID := strings.Repeat(`{"name":"no id","row_hash":1,"seq":1},`, 3_000)
 	// DuckDB converts the batch later, so the error may be returned only when the feed is closed.

@@ -51,7 +51,6 @@ func TestPastIsRestoredUntilTheSnapshot(t *testing.T) {
 				t.Errorf("the past until %d o'clock differs (-want +got):\n%s", hour, diff)
 			}
 			must(t, load.RestorePast(t.Context(), d, tables, nil, d.At))
-			must(t, load.RestoreMeta(t.Context(), d, wh.Schema.MetaDefinitions(), nil))
 			must(t, d.Discard())
 		}
 	}

@@ -19,7 +19,7 @@ func TestFailedBatchPreventsTheMerge(t *testing.T) {
 	d, err := h.w.Begin(ctx, "20261101T020000Z", night)
 	must(t, err)
 	defer func() { must(t, d.Discard()) }()
-	s, err := load.Open(ctx, d, h.w.Schema.Definitions(), h.streams)
+	s, err := load.Open(ctx, d, h.streams)
 	must(t, err)
 	must(t, s.Rows.Add(ctx, "product_listings", "product_listings", h.batch("product_listings", listing("a", "a", 1, 1))))
 	if err := s.Rows.Add(ctx, "product_listings", "product_listings", batchWithTextForNumber(t, h)); err == nil {

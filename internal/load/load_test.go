@@ -106,7 +106,7 @@ func (h *fixture) run(inputs map[string]streamInput, limits load.Limits) (map[st
 	if h.logStatements {
 		must(h.t, d.Exec(ctx, "CALL enable_logging('QueryLog')"))
 	}
-	s, err := load.Open(ctx, d, h.w.Schema.Definitions(), h.streams)
+	s, err := load.Open(ctx, d, h.streams)
 	must(h.t, err)
 	if h.skippedKeys != "" {
 		h.skipKeys(ctx, s)
@@ -138,7 +138,7 @@ func (h *fixture) run(inputs map[string]streamInput, limits load.Limits) (map[st
 	if h.afterMerge != nil {
 		h.afterMerge(s, d, coverage, changes)
 	}
-	files, err := load.WriteParquet(ctx, d, h.w.Schema.Definitions(), h.w.Schema.Tables(), changes)
+	files, err := load.WriteParquet(ctx, d, h.w.Schema.Tables(), changes)
 	must(h.t, err)
 	must(h.t, s.Close(ctx))
 	h.readLog(d)

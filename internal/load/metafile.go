@@ -120,9 +120,6 @@ func columnsOrNull(def stream.Definition, existingColumns []string) sqlText {
 
 // RestoreMeta fills the tables of meta from the files of a chain.
 func RestoreMeta(ctx context.Context, d *warehouse.Draft, metaDefs []stream.Definition, files []string) error {
-	if len(files) == 0 {
-		return nil
-	}
 	source := rebuildSQL.Render("meta_files", values{"files": files})
 	existingColumns, err := columnsOf(ctx, d, source)
 	if err != nil {

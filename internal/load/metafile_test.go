@@ -45,7 +45,7 @@ func TestMetaIsTheSumOfItsChanges(t *testing.T) {
 		}
 		want = metaRows(t, d, wh.Schema.MetaDefinitions())
 		must(t, load.WriteMeta(t.Context(), d, wh.Schema.MetaDefinitions(), tables))
-		files, err := load.WriteParquet(t.Context(), d, wh.Schema.Definitions(), tables, nil)
+		files, err := load.WriteParquet(t.Context(), d, tables, nil)
 		must(t, err)
 		_, err = d.Publish(t.Context(), files)
 		must(t, err)
@@ -130,7 +130,7 @@ func publishPast(t *testing.T, wh *warehouse.Warehouse, tables []stream.Table, a
 	must(t, d.Exec(t.Context(), sqltext.SQL(strings.ReplaceAll(change, "$run", run))))
 	past = pastRows(t, d, tables)
 	must(t, load.WriteMeta(t.Context(), d, wh.Schema.MetaDefinitions(), tables))
-	files, err := load.WriteParquet(t.Context(), d, wh.Schema.Definitions(), tables, nil)
+	files, err := load.WriteParquet(t.Context(), d, tables, nil)
 	must(t, err)
 	_, err = d.Publish(t.Context(), files)
 	must(t, err)

@@ -22,7 +22,6 @@ const (
 	Missed Outcome = "missed"
 )
 
-// requestedColumns are the columns of a [requestedTable].
 const requestedColumns sqlText = "id VARCHAR, outcome VARCHAR"
 
 // AddOutcomes stages requested ids of a stream, which all have the same outcome.
@@ -109,9 +108,6 @@ func (p *Details) CountCaughtUp(ctx context.Context) (n int64, err error) {
 			counts = append(counts, planSQL.Render("caught_up",
 				values{"plan": planTable(st.Name), "requested": requestedTable(st.Name), "first_priority": int(PriorityNew)}))
 		}
-	}
-	if len(counts) == 0 {
-		return 0, nil
 	}
 	err = queryRow(ctx, p.staging.draft, planSQL.Render("sum_caught_up", values{"counts": unionAll(counts)})).Scan(&n)
 	if err != nil {

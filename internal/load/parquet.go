@@ -40,7 +40,7 @@ const (
 // and row_hash, so that history can be rebuilt from files alone. The metadata of a file contain the field
 // ids, and the run in which the content last changed. The file of a table without changes is copied from
 // the version before, if this is possible.
-func WriteParquet(ctx context.Context, d *warehouse.Draft, defs map[string]stream.Definition, tables []stream.Table, changes []Change) ([]warehouse.ManifestTable, error) {
+func WriteParquet(ctx context.Context, d *warehouse.Draft, tables []stream.Table, changes []Change) ([]warehouse.ManifestTable, error) {
 	files := make([]warehouse.ManifestTable, len(tables))
 	unchanged := map[string]bool{}
 	for _, c := range changes {
@@ -60,7 +60,7 @@ func WriteParquet(ctx context.Context, d *warehouse.Draft, defs map[string]strea
 			tablesToWrite = append(tablesToWrite, t)
 		}
 	}
-	if err := writeTables(ctx, d, defs, tablesToWrite); err != nil {
+	if err := writeTables(ctx, d, tablesToWrite); err != nil {
 		return nil, fmt.Errorf("write Parquet: %w", err)
 	}
 	return files, nil
@@ -68,10 +68,7 @@ func WriteParquet(ctx context.Context, d *warehouse.Draft, defs map[string]strea
 
 // writeTables writes one table after the other. The memory limit bounds the number of threads.
 // Writing two tables at a time, with one thread each, would not be faster.
-func writeTables(ctx context.Context, d *warehouse.Draft, defs map[string]stream.Definition, tables []stream.Table) error {
-	if len(tables) == 0 {
-		return nil
-	}
+func writeTables(ctx context.Context, d *warehouse.Draft, tables []stream.Table) error {
 	var limit int64 // in bytes
 	if err := queryRow(ctx, d, parquetSQL.Render("memory_limit", nil)).Scan(&limit); err != nil {
 		return err
@@ -81,7 +78,7 @@ func writeTables(ctx context.Context, d *warehouse.Draft, defs map[string]stream
 		return err
 	}
 	for _, t := range tables {
-		if err := d.Exec(ctx, writeTableSQL(d, defs[t.Name], limit/int64(threads)/rowGroupDivisor)); err != nil {
+		if err := d.Exec(ctx, writeTableSQL(d, d.Definition(t.Name), limit/int64(threads)/rowGroupDivisor)); err != nil {
 			return fmt.Errorf("%s: %w", t.Name, err)
 		}
 	}

@@ -39,7 +39,7 @@ func TestTrialParquetFitsTheLimit(t *testing.T) {
 					table, c.key, c.value, c.column, first, min(c.rows, first+portion)))))
 			}
 			must(t, d.Exec(ctx, "CHECKPOINT"))
-			_, err = load.WriteParquet(ctx, d, h.w.Schema.Definitions(), h.w.Schema.Tables(), nil)
+			_, err = load.WriteParquet(ctx, d, h.w.Schema.Tables(), nil)
 			must(t, err)
 			must(t, d.Exec(ctx, "SET threads = 1"))
 			file := sqltext.Literal(filepath.Join(d.Dir, c.table+".parquet"))

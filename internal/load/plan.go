@@ -141,12 +141,11 @@ func (p *Details) earlierNights(ctx context.Context) ([]time.Time, error) {
 	return queryColumn[time.Time](ctx, p.staging.draft, planSQL.Render("earlier_nights", nil))
 }
 
-// candidateIDs returns SQL that selects every id that could be requested.
 func (p *Details) candidateIDs(st stream.Stream) sqlText {
 	var parts []sqlText
 	add := func(column, table string, stagedOrMain sqlText) {
 		createdAt := sqlText("NULL::TIMESTAMPTZ")
-		if _, ok := p.staging.defs[table].Column("created_at"); ok {
+		if _, ok := p.staging.draft.Definition(table).Column("created_at"); ok {
 			createdAt = "created_at"
 		}
 		parts = append(parts, planSQL.Render("ids_in_table", values{"column": sqltext.Name(column), "created_at": createdAt, "table": stagedOrMain}))

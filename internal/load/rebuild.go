@@ -98,7 +98,7 @@ func WriteDay(ctx context.Context, d *warehouse.Draft, t stream.Table, file ware
 		return fmt.Errorf("restore table %s of %s: the history has %d rows, and the manifest has %d", t.Name, file.DayManifest.SnapshotAt.Format(time.DateOnly), rows[t.Name], file.Table.Rows)
 	}
 	d.Run, d.At = file.DayManifest.SourceRun(), file.DayManifest.SnapshotAt
-	return writeTables(ctx, d, map[string]stream.Definition{t.Name: def}, []stream.Table{t})
+	return writeTables(ctx, d, []stream.Table{t})
 }
 
 // DropClosed deletes rows of main that are also in past. It changes only the tables whose names are keys of

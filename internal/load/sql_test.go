@@ -237,7 +237,7 @@ func runRebuild(t *testing.T, h *fixture) {
 	must(t, err)
 	_, err = load.Grades(ctx, d, run)
 	must(t, err)
-	_, err = load.WriteParquet(ctx, d, h.w.Schema.Definitions(), h.w.Schema.Tables(), nil)
+	_, err = load.WriteParquet(ctx, d, h.w.Schema.Tables(), nil)
 	must(t, err)
 	countries, _ := stream.Find(h.streams, "countries")
 	var rows int64

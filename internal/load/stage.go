@@ -33,8 +33,8 @@ type Stage struct {
 }
 
 // Open attaches a stage to a draft.
-func Open(ctx context.Context, d *warehouse.Draft, defs map[string]stream.Definition, streams []stream.Stream) (*Stage, error) {
-	s, err := openStaging(ctx, d, streamSet{defs, streams})
+func Open(ctx context.Context, d *warehouse.Draft, streams []stream.Stream) (*Stage, error) {
+	s, err := openStaging(ctx, d, streams)
 	if err != nil {
 		return nil, fmt.Errorf("open the stage: %w", err)
 	}
@@ -104,7 +104,6 @@ func (s *Stage) CountRowAges(ctx context.Context, coverage map[string]Coverage) 
 	return all, nil
 }
 
-// countRowAgesSQL returns SQL that selects index and the [RowAges] of a stream.
 func (s *staging) countRowAgesSQL(index int, st stream.Stream, c Coverage) sqlText {
 	main, condition := mainTable(st.Root().Name), streamCondition(st.Root())
 	old, since := sqlText("0"), sqlText("NULL::TIMESTAMPTZ")

@@ -22,8 +22,8 @@ const stageFile = "stage.duckdb"
 // staging is the file of the stage, and the connections that fill this file. For large lists, the connections
 // also fill tables of main.
 type staging struct {
-	streamSet
-	draft *warehouse.Draft
+	draft   *warehouse.Draft
+	streams []stream.Stream
 	// direct contains the tables of main that are filled directly.
 	direct nameSet
 	// withStoredRows contains the lists with unchanged records, whose stored rows were added.
@@ -45,8 +45,8 @@ type streamTable struct{ stream, table string }
 
 // openStaging attaches the file of the stage to a draft. For each stream and each of its tables, it
 // creates a staging table with the columns of schema/, row_hash and seq.
-func openStaging(ctx context.Context, d *warehouse.Draft, streams streamSet) (*staging, error) {
-	s := &staging{streamSet: streams, draft: d, feeds: map[streamTable]*feed{}, directDecided: map[string]bool{}}
+func openStaging(ctx context.Context, d *warehouse.Draft, streams []stream.Stream) (*staging, error) {
+	s := &staging{draft: d, streams: streams, feeds: map[streamTable]*feed{}, directDecided: map[string]bool{}}
 	err := s.create(ctx)
 	if err == nil {
 		err = d.LimitMemory(ctx, true)
@@ -78,7 +78,7 @@ func (s *staging) create(ctx context.Context) error {
 			statements = append(statements, stageSQL.Render("create_table", values{"table": stagedTable(st.Name, stream.UnchangedTable), "columns": unchangedColumns}))
 		}
 		for _, t := range tablesOf(st) {
-			columns := sqltext.Join(s.defs[t.Name].Columns, ", ", func(c stream.Column) sqlText {
+			columns := sqltext.Join(s.draft.Definition(t.Name).Columns, ", ", func(c stream.Column) sqlText {
 				if c.Type == stream.JSON { // JSON is staged as text, and the merge converts it
 					c.Type = stream.Text
 				}

@@ -29,7 +29,6 @@ func queryRow(ctx context.Context, d *warehouse.Draft, query sqlText) *sql.Row {
 	return d.DB.QueryRowContext(ctx, string(query))
 }
 
-// queryColumn returns the rows of a query with one column.
 func queryColumn[V any](ctx context.Context, d *warehouse.Draft, query sqlText) ([]V, error) {
 	var column []V
 	err := d.EachRow(ctx, []sqlText{query}, func(scan func(...any) error) error {

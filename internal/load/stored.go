@@ -9,9 +9,8 @@ import (
 	"placementsync/internal/stream"
 )
 
-// On most nights, most records of a list are unchanged. If the decoder recognizes a record as
-// unchanged, only the key of the record is staged. After the list was read, views add the stored rows
-// of these records to the staged rows, so that other queries of the stage see all rows.
+// If the decoder recognizes a record as unchanged, only the key of the record is staged. After the list was
+// read, views add the stored rows of these records, so that other queries of the stage see all rows.
 
 // FillsAlone reports whether a stream is a list, and no other stream fills or completes its tables. The
 // unchanged records of such a list can be skipped.
@@ -44,7 +43,7 @@ func (r *Rows) addStoredRows(ctx context.Context, st stream.Stream) error {
 	statements = append(statements, storedRowsSQL.Render("drop_changed", values{"unchanged": unchanged, "key": key, "root": root}))
 	statements = append(statements, storedRowsSQL.Render("create_candidates", values{"candidates": candidates, "key": key, "main": main, "unchanged": unchanged}))
 	for _, t := range tablesOf(st) {
-		columns := sqltext.Join(r.staging.defs[t.Name].Columns, ", ", func(c stream.Column) sqlText {
+		columns := sqltext.Join(r.staging.draft.Definition(t.Name).Columns, ", ", func(c stream.Column) sqlText {
 			name := sqlText("m." + sqltext.Quote(c.Name))
 			if c.Type == stream.JSON {
 				name += "::VARCHAR"

@@ -7,15 +7,9 @@ import (
 	"placementsync/internal/stream"
 )
 
-// streamSet contains the streams of a night and the columns of their tables.
-type streamSet struct {
-	defs    map[string]stream.Definition
-	streams []stream.Stream
-}
-
 // sources returns the streams that fill a table. detail is the detail stream that completes a list of the
 // table, or the zero value. streams are all others: lists, events, and details that complete no list.
-func (s streamSet) sources(table string) (streams []stream.Stream, detail stream.Stream) {
+func (s *staging) sources(table string) (streams []stream.Stream, detail stream.Stream) {
 	for _, name := range stream.FilledBy(s.streams, table) {
 		st, _ := stream.Find(s.streams, name)
 		if st.Completes != "" {
@@ -29,12 +23,12 @@ func (s streamSet) sources(table string) (streams []stream.Stream, detail stream
 
 // knownRows returns SQL that selects columns of the staged and stored rows of a table. A table that
 // no stream fills has no rows.
-func (s streamSet) knownRows(table string, columnNames ...string) sqlText {
+func (s *staging) knownRows(table string, columnNames ...string) sqlText {
 	streams := stream.FilledBy(s.streams, table)
 	if len(streams) == 0 {
 		var nulls []sqlText
 		for _, name := range columnNames {
-			c, _ := s.defs[table].Column(name)
+			c, _ := s.draft.Definition(table).Column(name)
 			nulls = append(nulls, liveSQL.Render("null_column", values{"type": sqlText(c.Type), "column": sqltext.Name(name)}))
 		}
 		return liveSQL.Render("no_rows", values{"columns": sqltext.JoinSQL(nulls, ", ")})

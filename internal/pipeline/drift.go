@@ -11,7 +11,6 @@ import (
 // as field names could fill the memory.
 const maxDrifts = 20_000
 
-// driftCollector collects the drift that all decoders find.
 type driftCollector struct {
 	mu      sync.Mutex
 	indexOf map[driftKey]int // an index into drifts and firstPlaces

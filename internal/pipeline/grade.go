@@ -14,7 +14,6 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// streamResult is the result of one stream in this run.
 type streamResult struct {
 	stream   stream.Stream
 	coverage load.Coverage
@@ -47,7 +46,6 @@ type streamResult struct {
 // results contains the streams in the order in which they were finished.
 type results []streamResult
 
-// wasRead reports whether a stream was read in this run.
 func (finished results) wasRead(name string) bool {
 	return slices.ContainsFunc(finished, func(r streamResult) bool { return r.stream.Name == name && r.coverage != load.Carried })
 }
@@ -183,7 +181,6 @@ func (r *streamResult) gradeCarried(d fetch.Details, plan load.Plan, recheck int
 // records since the list was read.
 const ordinaryNotFound, ordinaryPercent = 3, 1
 
-// gradeNotFound lowers the grade of a detail stream if the service returned 404 for ids that a list contains.
 func (r *streamResult) gradeNotFound() {
 	if r.notFound == 0 {
 		return

@@ -76,9 +76,8 @@ type Config struct {
 	Build string
 	// Fresh starts a new run even if an earlier one could be resumed.
 	Fresh bool
-	// MaxDuration limits the time for reading. It is measured on the real clock, from the start of
-	// this attempt at the run. After this time no new list or id is requested, and the records that
-	// were read are published. 0 means no limit.
+	// MaxDuration limits the time for reading, measured on the real clock from the start of this attempt at the
+	// run. 0 means no limit.
 	MaxDuration time.Duration
 	// Progress, if set, tracks the progress of the night.
 	Progress *ProgressTracker
@@ -147,7 +146,7 @@ func (n *night) open(ctx context.Context) (err error) {
 	if err := n.removeEntries(n.draft.Previous); err != nil {
 		return err
 	}
-	n.stage, err = load.Open(ctx, n.draft, n.wh.Schema.Definitions(), n.cfg.Streams)
+	n.stage, err = load.Open(ctx, n.draft, n.cfg.Streams)
 	return err
 }
 
@@ -229,7 +228,6 @@ func nameRun(wh *warehouse.Warehouse, lock *warehouse.Lock, snapshotAt, now time
 	return id, lock.WriteHolder(id, now)
 }
 
-// finishRun writes the ledger line of a run and releases the lock.
 func (r *runner) finishRun(ctx context.Context, res Result, err error) (Result, error) {
 	wh := r.night.wh
 	var afterSwitchErr *warehouse.AfterSwitchError
@@ -272,7 +270,6 @@ func (e *stoppedError) Error() string {
 	return text + "; " + e.consequence
 }
 
-// errorsBesideStop lists the joined errors that the stop did not cause.
 func errorsBesideStop(err, cause error) (others []string) {
 	if err == errStage {
 		return nil // it only marks where the joined error occurred
@@ -375,8 +372,7 @@ func (r *runner) readAndPublish(ctx context.Context) (res Result, err error) {
 	return r.publish(ctx)
 }
 
-// completeLedgerLine completes the ledger line of a run. err is the error of the run, or nil. The line gets
-// the grade and the telemetry of each stream.
+// err is the error of the run, or nil.
 func (r *runner) completeLedgerLine(ctx context.Context, err error) ledger.Run {
 	run := &r.night.run
 	run.EndedAt = run.StartedAt.Add(max(0, r.night.cfg.Now().Sub(run.StartedAt)))

@@ -59,8 +59,7 @@ func perSecond(t fetch.Telemetry, now time.Time) float64 {
 	return float64(t.Requests) / span.Seconds()
 }
 
-// estimateRemaining sets the expected number of requests of the run, and the remaining time. runRate is the
-// request rate of the run so far. It is used for a stream that has no rate yet.
+// runRate is the request rate of the run so far. It is used for a stream that has no rate yet.
 func estimateRemaining(p *ledger.Progress, requestsBefore []int64, runRate float64) {
 	remaining, isKnown := int64(0), true
 	for i := range p.Streams {
@@ -140,12 +139,10 @@ func (t *ProgressTracker) setReading(s stream.Stream) {
 	})
 }
 
-// setPlanned sets the number of details that will be requested.
 func (t *ProgressTracker) setPlanned(s stream.Stream, total int64) {
 	t.update(s.Name, func(p *ledger.StreamProgress) { p.Total, t.countedInIDs[s.Name] = total, true })
 }
 
-// countResponse counts a response. Each pass over a list starts from zero.
 func (t *ProgressTracker) countResponse(r fetch.Response, page stream.PageFacts) {
 	t.update(r.Stream, func(p *ledger.StreamProgress) {
 		switch {

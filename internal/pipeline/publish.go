@@ -20,8 +20,6 @@ import (
 // time in the same run. Their landed responses are not used. --allow-mass-delete accepts a loss only if the
 // second reading confirms the loss.
 
-// publishWithRereads reads all streams and publishes. If a gate would stop the night, it reads the streams
-// of the affected tables a second time before the gate decides.
 func (r *runner) publishWithRereads(ctx context.Context) (Result, error) {
 	n := r.night
 	for {
@@ -154,7 +152,7 @@ func (r *runner) writeFiles(ctx context.Context, changes []load.Change) (files [
 		return load.WriteMeta(ctx, n.draft, n.wh.Schema.MetaDefinitions(), n.wh.Schema.Tables())
 	})
 	writing.Go(func() (err error) {
-		files, err = load.WriteParquet(ctx, n.draft, n.wh.Schema.Definitions(), n.wh.Schema.Tables(), changes)
+		files, err = load.WriteParquet(ctx, n.draft, n.wh.Schema.Tables(), changes)
 		return err
 	})
 	return files, writing.Wait()

@@ -68,6 +68,23 @@ func (e *SeriesError) Error() string {
 	return b.String()
 }
 
+// LossError means that the rebuilt catalog contains less than the catalog that readers see.
+type LossError struct {
+	// Version is the version that readers see.
+	Version string
+	Losses  []integrity.CountLoss
+}
+
+func (e *LossError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "rebuild the catalog: the result has less data than version %s, which readers see; nothing was published", e.Version)
+	for _, l := range e.Losses {
+		fmt.Fprintf(&b, "\n  %s: %s now, %s after the rebuild", l.Name, l.Now, l.After)
+	}
+	b.WriteString("\nrun placementsync verify, which names the commands that restore more; placementsync rebuild --accept-loss publishes the result despite the loss")
+	return b.String()
+}
+
 // Rebuild builds the catalog from the retained Parquet series and the files of changes, and publishes the
 // catalog. Current rows come from the newest day of the series. Closed rows and meta come from the files
 // of changes of all runs, or from the catalog that readers see. If neither contains the closed rows,
@@ -107,7 +124,6 @@ func beginRepair(cfg Config) (r repair, err error) {
 	return r, nil
 }
 
-// rebuild is the state of one Rebuild.
 type rebuild struct {
 	RebuildResult
 	repair
@@ -339,6 +355,36 @@ func (b *rebuild) fixComputedHistory(ctx context.Context) error {
 	return err
 }
 
+// checkLoss compares the numbers of snapshots, runs and closed rows in the rebuilt catalog with those in
+// the catalog that readers see. If both catalogs contain the same snapshot, it also compares current rows.
+// If the catalog that readers see is damaged, checkLoss counts its readable parts. If it cannot be read at
+// all, nothing is compared.
+func (b *rebuild) checkLoss(ctx context.Context) error {
+	latest, ok, err := b.wh.Versions.Latest()
+	if err != nil || !ok || b.cfg.AcceptLoss {
+		return nil //nolint:nilerr // nothing is compared without a readable version, or with --accept-loss
+	}
+	before, err := integrity.CountVersion(ctx, b.wh, latest)
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if !b.isCatalogWhole() {
+			b.cfg.Log.Warn("the catalog that readers see cannot be read: the rebuilt catalog is not compared with it", "run", latest, "error", err)
+			return nil
+		}
+		return fmt.Errorf("rebuild the catalog: compare with version %s: %w; nothing was published", latest, err)
+	}
+	after, err := integrity.CountDraft(ctx, b.draft)
+	if err != nil {
+		return fmt.Errorf("rebuild the catalog: count the rebuilt rows: %w; nothing was published", err)
+	}
+	if losses := before.Losses(after); len(losses) > 0 {
+		return &LossError{latest, losses}
+	}
+	return nil
+}
+
 func (b *rebuild) completeLedgerLine(ctx context.Context) error {
 	r := &b.run
 	r.EndedAt = r.StartedAt.Add(max(0, b.cfg.Now().Sub(r.StartedAt)))
@@ -390,7 +436,7 @@ func (b *rebuild) writeParquet(ctx context.Context) ([]warehouse.ManifestTable, 
 	}
 	// New files have the run and time of the newest snapshot in their metadata.
 	b.draft.Run, b.draft.At = b.newest.Run, b.newest.At
-	written, err := load.WriteParquet(ctx, b.draft, b.wh.Schema.Definitions(), toWrite, nil)
+	written, err := load.WriteParquet(ctx, b.draft, toWrite, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -20,8 +20,6 @@ import (
 	"placementsync/internal/transform"
 )
 
-// Most records of a list have the same JSON as in the night before. The decoders compute an entry for each
-// record: hashes of its key and JSON. The next night recalls the records whose entries are equal.
 // The entries of a list are in a file in state/seen. The name of the file contains the run that published
 // the records. A new run removes the files of all runs except the run on whose version it is built. So
 // the files always describe the records in main. The files are a cache: if a file is missing or damaged,

@@ -163,18 +163,13 @@ func (finished results) forecast(pace int64) (nights int64) {
 }
 
 // firstRounds returns the priorities of the first rounds. A first round reads the details up to a priority
-// for all streams, before any stream is read completely. The round of changed details omits the streams
-// whose details are never live. There are three cases:
-//   - If the last night read all ids, and Config.Details is not AllDetails, there are no first rounds.
-//   - If the last night left ids unread and made no progress (NightsLeft is 0), the rounds are: details
-//     that were never read, details that were read longest ago, changed details, new details.
-//   - Otherwise the rounds are: changed details, new details.
+// for all streams, before any stream is read completely.
 func firstRounds(lastNight ledger.Run, details Details) []load.Priority {
 	unread, _ := lastNight.Unread()
 	switch {
 	case lastNight.ID != "" && unread == 0 && details != AllDetails:
 		return nil // each round would plan every stream again
-	case unread > 0 && lastNight.NightsLeft == 0:
+	case unread > 0 && lastNight.NightsLeft == 0: // the last night made no progress
 		return []load.Priority{load.NeverRead, load.OldestFirst, load.PriorityChanged, load.PriorityNew}
 	}
 	return []load.Priority{load.PriorityChanged, load.PriorityNew}
@@ -190,7 +185,8 @@ func (r *reader) readFirstRounds(ctx context.Context) (map[string]*unfinishedRes
 	}
 	for _, upTo := range firstRounds(r.lastNight, n.cfg.Details) {
 		for i, s := range n.cfg.Streams {
-			if !s.IsDetail() || r.isTimeOver(s.IsDetail()) || upTo == load.PriorityChanged && s.LiveWith == 0 {
+			isNeverLive := s.LiveWith == 0 // the round of changed details omits these streams
+			if !s.IsDetail() || r.isTimeOver(true) || upTo == load.PriorityChanged && isNeverLive {
 				continue
 			}
 			if partlyRead[s.Name] == nil {
