@@ -41,7 +41,7 @@ func TestPastIsRestoredUntilTheSnapshot(t *testing.T) {
 				return load.RestorePast(t.Context(), d, tables, files, until)
 			},
 			func(d *warehouse.Draft, until time.Time) error {
-				return load.CopyPast(t.Context(), d, wh.Folder.VersionCatalog(run), tables, until)
+				return load.CopyPast(t.Context(), d, wh.Folder.VersionCatalog(run), until)
 			},
 		} {
 			d, err := wh.BeginFrom(t.Context(), "again", night.AddDate(0, 0, 1), "")

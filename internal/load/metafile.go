@@ -34,14 +34,14 @@ func WriteMeta(ctx context.Context, d *warehouse.Draft, metaDefs []stream.Defini
 
 // writeMetaFile writes the changes since the version base, or all rows if base is empty.
 func writeMetaFile(ctx context.Context, d *warehouse.Draft, base string, metaDefs []stream.Definition, tables []stream.Table) (writeErr error) {
-	oldColumns, newInPast := map[string][]string{}, sqlText("TRUE")
+	oldColumns, newInPast := map[sqlText][]string{}, sqlText("TRUE")
 	if base != "" {
 		detach, err := attachCatalog(ctx, d, "before", d.VersionCatalog(base))
 		if err != nil {
 			return err
 		}
 		defer func() { writeErr = errors.Join(writeErr, detach()) }()
-		if oldColumns, err = columnsBefore(ctx, d); err != nil {
+		if oldColumns, err = queryColumnNames(ctx, d, metaFileSQL.Render("columns_before", nil)); err != nil {
 			return err
 		}
 		newInPast = metaFileSQL.Render("closed_by_run", values{"run": d.Run}) // rows of past are never removed
@@ -50,7 +50,7 @@ func writeMetaFile(ctx context.Context, d *warehouse.Draft, base string, metaDef
 	for _, def := range metaDefs {
 		columns, table := allColumns(def), metaTable(def.Name)
 		rows := []sqlText{metaFileSQL.Render("counted_rows", values{"columns": columns, "side": 1, "table": table})}
-		if existingColumns := oldColumns[string(table)]; len(existingColumns) > 0 { // otherwise the table is new
+		if existingColumns := oldColumns[table]; len(existingColumns) > 0 { // otherwise the table is new
 			rows = append(rows, metaFileSQL.Render("counted_rows",
 				values{"columns": columnsOrNull(def, existingColumns), "side": -1, "table": "before." + table}))
 		}
@@ -86,12 +86,13 @@ func pastDefinition(d *warehouse.Draft, t stream.Table) stream.Definition {
 	return def
 }
 
-func columnsBefore(ctx context.Context, d *warehouse.Draft) (map[string][]string, error) {
-	columnsByTable := map[string][]string{}
-	return columnsByTable, d.EachRow(ctx, []sqlText{metaFileSQL.Render("columns_before", nil)}, func(scan func(...any) error) error {
+// queryColumnNames returns the columns of each table. The query returns schema, table and column.
+func queryColumnNames(ctx context.Context, d *warehouse.Draft, query sqlText) (map[sqlText][]string, error) {
+	columnsByTable := map[sqlText][]string{}
+	return columnsByTable, d.EachRow(ctx, []sqlText{query}, func(scan func(...any) error) error {
 		var schema, table, column string
 		err := scan(&schema, &table, &column)
-		name := schema + "." + sqltext.Quote(table)
+		name := sqlText(schema + "." + sqltext.Quote(table))
 		columnsByTable[name] = append(columnsByTable[name], column)
 		return err
 	})
@@ -195,42 +196,31 @@ func restoreRows(ctx context.Context, d *warehouse.Draft, tables []stream.Table,
 }
 
 // CopyPast copies rows of past from another catalog: the rows that were closed at or before until.
-func CopyPast(ctx context.Context, d *warehouse.Draft, catalog string, tables []stream.Table, until time.Time) error {
-	names := make([]string, len(tables))
-	for i, t := range tables {
-		names[i] = t.Name
-	}
-	return copyTables(ctx, d, catalog, "past", names, rebuildSQL.Render("closed_until", values{"until": until}))
+func CopyPast(ctx context.Context, d *warehouse.Draft, catalog string, until time.Time) error {
+	return copyTables(ctx, d, catalog, "past", rebuildSQL.Render("closed_until", values{"until": until}))
 }
 
 // CopyMeta copies the tables of meta from another catalog.
-func CopyMeta(ctx context.Context, d *warehouse.Draft, catalog string, metaDefs []stream.Definition) error {
-	names := make([]string, len(metaDefs))
-	for i, def := range metaDefs {
-		names[i] = def.Name
-	}
-	return copyTables(ctx, d, catalog, "meta", names, "TRUE")
+func CopyMeta(ctx context.Context, d *warehouse.Draft, catalog string) error {
+	return copyTables(ctx, d, catalog, "meta", "TRUE")
 }
 
 // copyTables copies rows from another catalog: the rows that meet a condition. If the other catalog lacks
 // a table, the table is not changed. If the other catalog lacks a column, the column is NULL.
-func copyTables(ctx context.Context, d *warehouse.Draft, catalog, schema string, tables []string, condition sqlText) (err error) {
+func copyTables(ctx context.Context, d *warehouse.Draft, catalog, schema string, condition sqlText) (err error) {
 	detach, err := attachCatalog(ctx, d, "other", catalog)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, detach()) }()
+	commonColumns, err := queryColumnNames(ctx, d, rebuildSQL.Render("common_columns", values{"schema": schema}))
+	if err != nil {
+		return fmt.Errorf("copy %s: %w", schema, err)
+	}
 	var statements []sqlText
-	for _, table := range tables {
-		commonColumns, err := queryColumn[string](ctx, d, rebuildSQL.Render("common_columns", values{"schema": schema, "table": table}))
-		if err != nil {
-			return fmt.Errorf("copy %s.%s: %w", schema, table, err)
-		}
-		if len(commonColumns) > 0 {
-			name := sqlText(schema + "." + sqltext.Quote(table))
-			statements = append(statements, rebuildSQL.Render("copy_rows", values{"table": name, "columns": sqltext.Names(commonColumns),
-				"other": "other." + name, "condition": condition}))
-		}
+	for table, columns := range commonColumns {
+		statements = append(statements, rebuildSQL.Render("copy_rows", values{"table": table, "columns": sqltext.Names(columns),
+			"other": "other." + table, "condition": condition}))
 	}
 	if err := d.Atomically(ctx, statements); err != nil {
 		return fmt.Errorf("copy %s: %w", schema, err)

@@ -169,7 +169,7 @@ func TestMetaOfAnotherCatalogIsCopied(t *testing.T) {
 	must(t, err)
 	defer func() { must(t, d.Discard()) }()
 	must(t, d.Exec(t.Context(), "ALTER TABLE meta.rejects DROP COLUMN reason", "CREATE TABLE meta.later AS SELECT 'kept' AS name"))
-	must(t, load.CopyMeta(t.Context(), d, h.w.Folder.VersionCatalog(run), append(h.w.Schema.MetaDefinitions(), stream.Definition{Name: "later"})))
+	must(t, load.CopyMeta(t.Context(), d, h.w.Folder.VersionCatalog(run)))
 	if diff := cmp.Diff([]string{"kept"}, queryDraft(t, d, "FROM meta.later")); diff != "" {
 		t.Errorf("the table that the version lacks (-want +got):\n%s", diff)
 	}
@@ -179,7 +179,7 @@ func TestMetaOfAnotherCatalogIsCopied(t *testing.T) {
 	if diff := cmp.Diff([]string{"20261101T020000Z"}, queryDraft(t, d, "SELECT run_id FROM meta.runs")); diff != "" {
 		t.Errorf("runs (-want +got):\n%s", diff)
 	}
-	if err := load.CopyMeta(t.Context(), d, filepath.Join(h.dir, "none.duckdb"), h.w.Schema.MetaDefinitions()); err == nil {
+	if err := load.CopyMeta(t.Context(), d, filepath.Join(h.dir, "none.duckdb")); err == nil {
 		t.Error("CopyMeta accepted a missing catalog")
 	}
 }

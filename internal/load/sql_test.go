@@ -219,7 +219,7 @@ func runRebuild(t *testing.T, h *fixture) {
 	defer func() { must(t, d.Discard()) }()
 	must(t, d.Exec(ctx, "CALL enable_logging('QueryLog')"))
 	must(t, load.RestoreMeta(ctx, d, h.w.Schema.MetaDefinitions(), metaFiles))
-	must(t, load.CopyMeta(ctx, d, h.w.Folder.VersionCatalog(run), h.w.Schema.MetaDefinitions()))
+	must(t, load.CopyMeta(ctx, d, h.w.Folder.VersionCatalog(run)))
 	at, _ := time.Parse("20060102T150405Z", run)
 	old := filepath.Join(t.TempDir(), "old.parquet")
 	must(t, d.Exec(ctx, sqltext.SQL("COPY (SELECT id, valid_from, row_hash FROM read_parquet("+sqltext.Literal(h.file("product_listings"))+")) TO "+sqltext.Literal(old))))
@@ -229,7 +229,7 @@ func runRebuild(t *testing.T, h *fixture) {
 	must(t, load.CarryStreams(ctx, d, run, []string{"product_listings"}, at, "its file is lost"))
 	until := map[string]time.Time{"product_listings": d.At}
 	must(t, load.MergePast(ctx, d, h.w.Schema.Tables(), metaFiles, until))
-	must(t, load.CopyPast(ctx, d, h.w.Folder.VersionCatalog(run), h.w.Schema.Tables(), d.At))
+	must(t, load.CopyPast(ctx, d, h.w.Folder.VersionCatalog(run), d.At))
 	must(t, load.DropClosed(ctx, d, until))
 	_, err = load.LastSnapshotsOfDays(ctx, d, d.At)
 	must(t, err)

@@ -289,7 +289,7 @@ func (b *rebuild) restorePast(ctx context.Context) (isExact bool, err error) {
 		return false, err
 	}
 	if b.isCatalogNewest(latest) {
-		if err = load.CopyPast(ctx, b.draft, b.wh.Folder.VersionCatalog(latest), b.wh.Schema.Tables(), b.newest.At); err == nil {
+		if err = load.CopyPast(ctx, b.draft, b.wh.Folder.VersionCatalog(latest), b.newest.At); err == nil {
 			return true, nil
 		}
 		b.cfg.Log.Warn("closed rows not copied from the catalog", "run", latest, "error", err)
@@ -319,7 +319,7 @@ func (b *rebuild) restoreMeta(ctx context.Context) error {
 		return err
 	}
 	if b.isCatalogNewest(latest) {
-		if err = load.CopyMeta(ctx, b.draft, b.wh.Folder.VersionCatalog(latest), b.wh.Schema.MetaDefinitions()); err == nil {
+		if err = load.CopyMeta(ctx, b.draft, b.wh.Folder.VersionCatalog(latest)); err == nil {
 			b.HasMeta = true
 			return b.fixComputedHistory(ctx)
 		}

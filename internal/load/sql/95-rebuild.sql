@@ -84,9 +84,9 @@ CAST({column} AS {type})
 
 -- name: common_columns
 -- The columns that both catalogs have.
-SELECT a.column_name
+SELECT schema_name, table_name, column_name
 FROM duckdb_columns() a JOIN duckdb_columns() b USING (schema_name, table_name, column_name)
-WHERE a.schema_name = {schema} AND a.table_name = {table} AND a.database_name = current_database() AND b.database_name = 'other'
+WHERE schema_name = {schema} AND a.database_name = current_database() AND b.database_name = 'other'
 
 -- name: copy_rows
 INSERT INTO {table} ({columns}) SELECT {columns} FROM {other} WHERE {condition}
