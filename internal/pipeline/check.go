@@ -92,20 +92,9 @@ func Check(ctx context.Context, cfg Config) (Plan, error) {
 		}
 		p.Damage = report.Damage
 	}
-	return p, p.planStreams(cfg, wh)
-}
-
-// TooFull reports whether the disk is certainly too full for the draft of a night, or for the
-// smallest first night.
-func (p Plan) TooFull() bool {
-	const minBytes = 16 << 20
-	return p.FreeBytes < max(minBytes, p.NeedBytes/2)
-}
-
-func (p *Plan) planStreams(cfg Config, wh *warehouse.Warehouse) error {
 	runs, err := wh.Ledger.Runs()
 	if err != nil {
-		return err
+		return p, err
 	}
 	if n := len(runs); n > 0 && len(runs[n-1].Losses) > 0 {
 		p.StoppedRun = &runs[n-1]
@@ -124,7 +113,14 @@ func (p *Plan) planStreams(cfg Config, wh *warehouse.Warehouse) error {
 		}
 		p.Streams = append(p.Streams, planned)
 	}
-	return nil
+	return p, nil
+}
+
+// TooFull reports whether the disk is certainly too full for the draft of a night, or for the
+// smallest first night.
+func (p Plan) TooFull() bool {
+	const minBytes = 16 << 20
+	return p.FreeBytes < max(minBytes, p.NeedBytes/2)
 }
 
 // lastPublishedNight returns the newest night with a snapshot, or a run without an id.

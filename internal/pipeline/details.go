@@ -13,12 +13,20 @@ import (
 // readDetails reads the planned ids of a stream. upTo is the last priority to read. If readDetails is called
 // in several rounds, it omits the ids of earlier rounds.
 func (r *reader) readDetails(ctx context.Context, result *unfinishedResult, upTo load.Priority) error {
-	s, stage := result.stream, r.night.stage
-	plan, err := r.planDetails(ctx, s)
+	s, n, stage := result.stream, r.night, r.night.stage
+	// Each round plans again, because the records of the previous round may contain new ids.
+	var plan load.Plan
+	var err error
+	if n.mode.isRefresh() {
+		plan, err = stage.Details.PlanOnly(ctx, s, n.mode.targetIDs(s))
+	} else {
+		rereading := load.Rereading{All: n.cfg.Details != ChangedDetails, LiveDays: n.cfg.LiveDays, RecheckNights: n.cfg.Recheck}
+		plan, err = stage.Details.Plan(ctx, s, rereading, r.finished.wasRead)
+	}
 	if err != nil {
 		return markStageErr(err)
 	}
-	r.night.cfg.Progress.setPlanned(s, plan.ToRequest)
+	n.cfg.Progress.setPlanned(s, plan.ToRequest)
 	plannedIDs, err := stage.Details.IDsToRequest(ctx, s, upTo)
 	if err != nil {
 		return markStageErr(err)
@@ -68,8 +76,8 @@ func (r *reader) readDetails(ctx context.Context, result *unfinishedResult, upTo
 		return markStageErr(err)
 	}
 	result.coverage, result.ids = load.ByID, plan.ToRequest+plan.Carried+plan.Unread
-	if !r.night.mode.isRefresh() { // a refresh keeps the grade of the last night
-		result.gradeCarried(allRounds, plan, int64(r.night.cfg.Recheck))
+	if !n.mode.isRefresh() { // a refresh keeps the grade of the last night
+		result.gradeCarried(allRounds, plan, int64(n.cfg.Recheck))
 	}
 	r.finished.gradeDetails(&result.streamResult, allRounds)
 	if upTo == load.PrioritySettled && result.requested < plan.ToRequest {
@@ -77,16 +85,6 @@ func (r *reader) readDetails(ctx context.Context, result *unfinishedResult, upTo
 	}
 	result.gradeNotFound()
 	return markStageErr(err)
-}
-
-// planDetails is called in each round, because the records of the previous round may contain new ids.
-func (r *reader) planDetails(ctx context.Context, s stream.Stream) (load.Plan, error) {
-	n := r.night
-	if n.mode.isRefresh() {
-		return n.stage.Details.PlanOnly(ctx, s, n.mode.targetIDs(s))
-	}
-	rereading := load.Rereading{All: n.cfg.Details != ChangedDetails, LiveDays: n.cfg.LiveDays, RecheckNights: n.cfg.Recheck}
-	return n.stage.Details.Plan(ctx, s, rereading, r.finished.wasRead)
 }
 
 // doubtEmptyObjects adds an id to d.Unproven if its response was an empty object although the id has stored

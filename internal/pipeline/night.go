@@ -118,7 +118,7 @@ type night struct {
 	// run is the ledger line. It is completed during the run.
 	run   ledger.Run
 	draft *warehouse.Draft
-	// stage is nil before open, and after closeStage.
+	// stage is nil before readAndPublish, and after closeStage.
 	stage *load.Stage
 	drift *driftCollector
 	// landedEvents contains the webhook events that this run landed from the inbox.
@@ -131,23 +131,6 @@ type night struct {
 // error at this point.
 func (n *night) faultPoint(name string) error {
 	return n.wh.Folder.Disk().CallStep(name)
-}
-
-func (n *night) open(ctx context.Context) (err error) {
-	if n.mode.usesNetwork() {
-		n.draft, err = n.wh.Begin(ctx, n.run.ID, n.run.SnapshotAt)
-	} else {
-		n.draft, err = n.wh.BeginFrom(ctx, n.run.ID, n.run.SnapshotAt, n.mode.base)
-	}
-	if err != nil {
-		return err
-	}
-	n.draft.Kind = n.run.Kind
-	if err := n.removeEntries(n.draft.Previous); err != nil {
-		return err
-	}
-	n.stage, err = load.Open(ctx, n.draft, n.cfg.Streams)
-	return err
 }
 
 // close closes the stage. It removes a draft that was not published.
@@ -357,7 +340,19 @@ func (r *runner) execute(ctx context.Context) (res Result, err error) {
 func (r *runner) readAndPublish(ctx context.Context) (res Result, err error) {
 	n := r.night
 	defer func() { err = errors.Join(err, n.close(ctx)) }()
-	if err := n.open(ctx); err != nil {
+	if n.mode.usesNetwork() {
+		n.draft, err = n.wh.Begin(ctx, n.run.ID, n.run.SnapshotAt)
+	} else {
+		n.draft, err = n.wh.BeginFrom(ctx, n.run.ID, n.run.SnapshotAt, n.mode.base)
+	}
+	if err != nil {
+		return res, err
+	}
+	n.draft.Kind = n.run.Kind
+	if err := n.removeEntries(n.draft.Previous); err != nil {
+		return res, err
+	}
+	if n.stage, err = load.Open(ctx, n.draft, n.cfg.Streams); err != nil {
 		return res, err
 	}
 	if err := r.reader.extract(ctx); err != nil {
