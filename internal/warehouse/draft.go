@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -36,6 +37,7 @@ type Draft struct {
 
 	w                *Warehouse
 	previousManifest Manifest
+	previousBytes    int64 // the size of the catalog of Previous
 	// meta describes MetaFile in the new manifest.
 	meta *ManifestMeta
 	// copied are the tables whose files CopyUnchanged copied, as in the manifest of Previous.
@@ -134,7 +136,9 @@ func (d *Draft) copyPrevious(path string) error {
 	// The checksum is computed while the file is copied, so that the file is read only once.
 	var sum string
 	err := d.w.Folder.disk.CopyWith(from, path, func(dst, src *os.File) (err error) {
-		sum, err = checksum.Copy(dst, src)
+		if sum, err = checksum.Copy(dst, src); err == nil {
+			d.previousBytes, err = dst.Seek(0, io.SeekEnd)
+		}
 		return err
 	})
 	if errors.Is(err, fs.ErrNotExist) {
@@ -149,7 +153,12 @@ func (d *Draft) copyPrevious(path string) error {
 // ReadClosed closes the catalog of the draft, calls read with its path, and opens the catalog again. Another
 // DuckDB instance can open the file meanwhile. The caller must have closed the stages of the draft.
 func (d *Draft) ReadClosed(ctx context.Context, read func(catalog string) error) error {
-	if err := d.closeCatalog(ctx); err != nil {
+	err := d.Exec(ctx, "CHECKPOINT")
+	if err == nil {
+		err = d.Instance.Close()
+		d.Instance = nil
+	}
+	if err != nil {
 		return fmt.Errorf("close the draft of version %s for reading: %w", d.Run, err)
 	}
 	path := filepath.Join(d.Dir, CatalogFile)
@@ -160,16 +169,6 @@ func (d *Draft) ReadClosed(ctx context.Context, read func(catalog string) error)
 	}
 	d.Instance = in
 	return readErr
-}
-
-// closeCatalog writes and closes the catalog of the draft.
-func (d *Draft) closeCatalog(ctx context.Context) error {
-	if err := d.Exec(ctx, "CHECKPOINT"); err != nil {
-		return err
-	}
-	err := d.Instance.Close()
-	d.Instance = nil
-	return err
 }
 
 // Step calls Config.Step. Tests use it to return an error between two changes of the disk.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"golang.org/x/sync/errgroup"
@@ -138,7 +137,7 @@ func (d *Draft) finishFiles(ctx context.Context, m *Manifest, mode fs.FileMode) 
 	const parallel = 8
 	var group errgroup.Group
 	group.SetLimit(parallel)
-	group.Go(func() error { return d.finishCatalog(ctx, mode) })
+	group.Go(func() error { return d.finishCatalog(ctx, len(d.copied) < len(m.Tables), mode) })
 	for _, sum := range sums {
 		group.Go(func() (err error) {
 			if err := d.w.Folder.setModeAndSync(filepath.Join(d.Dir, sum.File), mode); err != nil {
@@ -159,14 +158,12 @@ func (d *Draft) finishFiles(ctx context.Context, m *Manifest, mode fs.FileMode) 
 	return err
 }
 
-func (d *Draft) finishCatalog(ctx context.Context, mode fs.FileMode) error {
+// isChanged means that a table of the schema main changed.
+func (d *Draft) finishCatalog(ctx context.Context, isChanged bool, mode fs.FileMode) error {
 	if err := d.Step("before checkpoint"); err != nil {
 		return err
 	}
-	if err := d.closeCatalog(ctx); err != nil {
-		return err
-	}
-	if err := os.RemoveAll(filepath.Join(d.Dir, "spill")); err != nil {
+	if err := d.writeCatalog(ctx, isChanged); err != nil {
 		return err
 	}
 	if err := d.Step("after checkpoint"); err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,10 +17,11 @@ import (
 )
 
 // TestUnchangedFilesAreCopied copies the file of the previous night into a draft. The copy must be
-// another file with the same bytes.
+// another file with the same bytes, and the catalog must not be written to a new file.
 func TestUnchangedFilesAreCopied(t *testing.T) {
 	w := open(t)
 	first := publish(t, w, firstNight, "one")
+	w, steps := openRecording(t, w)
 	d, err := w.Begin(t.Context(), secondNight, firstNightAt.AddDate(0, 0, 1))
 	must(t, err)
 	if isCopied, err := d.CopyUnchanged(tagsTable); !isCopied || err != nil {
@@ -34,6 +36,13 @@ func TestUnchangedFilesAreCopied(t *testing.T) {
 	must(t, err)
 	if diff := cmp.Diff(first.Tables, m.Tables); diff != "" {
 		t.Errorf("the manifest of the second night differs (-first +second):\n%s", diff)
+	}
+	if slices.Contains(*steps, "after rename of the draft") {
+		t.Error("the unchanged catalog was written to a new file, want the same file")
+	}
+	publish(t, w, thirdNight, "two")
+	if !slices.Contains(*steps, "after rename of the draft") {
+		t.Error("the changed catalog was not written to a new file, want a new file")
 	}
 }
 

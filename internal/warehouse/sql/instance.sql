@@ -37,6 +37,19 @@ SET GLOBAL threads = {threads};
 ATTACH IF NOT EXISTS {catalog} AS catalog (STORAGE_VERSION {storage}, RECOVERY_MODE NO_WAL_WRITES);
 USE catalog;
 
+-- name: measure_catalog
+-- The size of blocks, and the estimated number of rows of all tables.
+SELECT (SELECT block_size FROM pragma_database_size() WHERE database_name = 'catalog'),
+    coalesce(sum(estimated_size), 0)::BIGINT
+FROM duckdb_tables() WHERE database_name = 'catalog';
+
+-- name: copy_catalog
+-- Copies the catalog into a new file with the given size of blocks. COPY FROM DATABASE also copies
+-- comments, views and macros.
+ATTACH {file} AS moved (STORAGE_VERSION {storage}, BLOCK_SIZE {size}, RECOVERY_MODE NO_WAL_WRITES);
+COPY FROM DATABASE catalog TO moved;
+CHECKPOINT moved;
+
 -- name: attach_version
 -- The catalog of a published version or of a finished draft, read only.
 ATTACH {catalog} AS version (READ_ONLY);
