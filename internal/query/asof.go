@@ -54,7 +54,6 @@ func (db *DB) createSnapshotViews(ctx context.Context, s Snapshot) error {
 	return db.execInAnyOrder(ctx, definitions)
 }
 
-// storedTable is a table of an attached database.
 type storedTable struct {
 	database, schema, name string
 	columns                []string

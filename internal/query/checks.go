@@ -43,9 +43,8 @@ FROM (SELECT c.*, r.snapshot_at FROM meta.checks AS c JOIN meta.runs AS r USING 
 WHERE outcome IN ('failed', 'not run')
 ORDER BY severity, check_name`
 
-// LoadChecks returns the built-in checks and the checks of the files in a folder. An empty folder
-// name means no user-defined checks. A check is a query for the violating rows; its header also has
-// a severity. LoadChecks returns the same errors as [Load].
+// LoadChecks is like [Load] for checks. A check is a query for the violating rows; its header also has a
+// severity.
 func LoadChecks(dir string) (Library, error) {
 	files, err := fs.Sub(queries.Checks, "checks")
 	if err != nil {
@@ -54,7 +53,6 @@ func LoadChecks(dir string) (Library, error) {
 	return queryKind{files: files, folder: "queries/checks", key: "checks.dir", isCheck: true}.load(dir)
 }
 
-// faultsOfCheck returns the mistakes in the header of a check.
 func (q Query) faultsOfCheck() (faults []fault) {
 	if q.Severity != Hold && q.Severity != Warn {
 		faults = append(faults, fault{1, "needs a severity: write -- severity: hold or -- severity: warn"})
@@ -77,10 +75,8 @@ var (
 	previousRejects = regexp.MustCompile(`(?i)\b` + beforeDB + `\.meta\.rejects\b`)
 )
 
-// withoutHeader returns the SQL without the comments at its top.
 func (q Query) withoutHeader() string { return q.SQL[len(leadingGap.FindString(q.SQL)):] }
 
-// splitEach returns the first word of Each and the tables after it.
 func (q Query) splitEach() (kind string, tables []string) {
 	words := strings.Fields(q.Each)
 	if len(words) == 0 {
@@ -89,11 +85,9 @@ func (q Query) splitEach() (kind string, tables []string) {
 	return words[0], words[1:]
 }
 
-// Expand returns the parts of a check. Each part is a query. A check with EachTable has one part for
-// each of the tables. If Each lists tables, only these have a part. A check with EachReference has one part for
-// each reference from or to one of the tables. References from or to a private column, and references
-// of nested rows to their own record, are left out. The names in private have the form table.column.
-// The only part of a check without Each is q.
+// Expand returns the queries that a check repeats for the given tables, see EachTable and EachReference,
+// or only q for a check without Each. References from or to a private column, and references of nested rows
+// to their own record, are left out. The names in private have the form table.column.
 func (q Query) Expand(tables, private []string) (parts []Query, err error) {
 	kind, listed := q.splitEach()
 	if kind == "" {

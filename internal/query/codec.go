@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/go-json-experiment/json/jsontext"
@@ -84,7 +85,6 @@ var extensionCodecs = map[string]codec{
 	"hugeint": newNumberCodec("HUGEINT", appendHugeint),
 }
 
-// plainCodecs are the codecs of the Arrow types without parameters.
 var plainCodecs = map[arrow.Type]codec{
 	arrow.INT8:                    newNumberCodec("TINYINT", appendText),
 	arrow.INT16:                   newNumberCodec("SMALLINT", appendText),
@@ -118,7 +118,9 @@ func codecOf(f arrow.Field) codec {
 	case *arrow.Decimal128Type:
 		return decimalCodec(t)
 	case *arrow.Time64Type:
-		return codec{name: "TIME", text: timeAppender(t.Unit)}
+		return codec{name: "TIME", text: func(dst []byte, a arrow.Array, i int) []byte {
+			return appendClock(dst, time.Duration(valueAt[arrow.Time64](a, i))*t.Unit.Multiplier())
+		}}
 	case *arrow.TimestampType:
 		return timestampCodec(t)
 	case *arrow.FixedSizeListType:

@@ -41,7 +41,6 @@ type Row interface {
 	Value(column int) Value
 }
 
-// batchRow is a row of an Arrow batch.
 type batchRow struct {
 	columns []Column
 	arrays  []arrow.Array // the columns of the batch

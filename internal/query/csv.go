@@ -49,15 +49,13 @@ func (w *csvWriter) defuseFormula(text string) string {
 	if !w.defuse {
 		return text
 	}
-	sign, _ := utf8.DecodeRuneInString(strings.TrimLeftFunc(text, isHidden))
+	isInvisible := func(r rune) bool { return unicode.IsSpace(r) || unicode.In(r, unicode.Cc, unicode.Cf) }
+	sign, _ := utf8.DecodeRuneInString(strings.TrimLeftFunc(text, isInvisible))
 	if !strings.ContainsRune("=+-@\uff1d\uff0b\uff0d\uff20", sign) && strings.IndexAny(text, "\t\r\n") != 0 {
 		return text
 	}
 	return "'" + text
 }
-
-// isHidden reports whether a rune is invisible in a cell.
-func isHidden(r rune) bool { return unicode.IsSpace(r) || unicode.In(r, unicode.Cc, unicode.Cf) }
 
 // appendField appends a value and a comma.
 func (w *csvWriter) appendField(text string) {

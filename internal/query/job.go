@@ -29,19 +29,17 @@ import (
 // and a function that DuckDB cannot interrupt is killed with the child. [Job.Run] starts the child,
 // which calls [Work].
 type Job struct {
-	// Catalog and AsOf choose the snapshot, see [Open].
-	Catalog, AsOf string
+	Catalog, AsOf string // see [Open]
 	// SQL is a single statement that only reads. A header may declare parameters, see [ParseText].
 	// The job uses their defaults.
 	SQL string
 	// Format is CSV, Excel or Parquet. If it is empty, Run returns the result and writes no file.
-	Format Format
-	// MaxRows limits the rows of a returned result.
-	MaxRows int
+	Format  Format
+	MaxRows int // of a returned result
 	// DiskLimit is the maximum size in bytes of the written file, and of all temporary files
 	// together. Zero means no limit.
 	DiskLimit int64
-	// MemoryLimit, Threads and Timeout are passed to [Open] in [Options].
+	// The other fields are passed to [Open] in [Options].
 	MemoryLimit string
 	Threads     int
 	Timeout     time.Duration
@@ -211,7 +209,6 @@ func (j Job) runInChild(ctx context.Context) (got jobResult, err error) {
 	return got, err
 }
 
-// exceedsDiskLimit reports whether an error was caused by Job.DiskLimit.
 func exceedsDiskLimit(err error) bool {
 	text := err.Error()
 	return errors.Is(err, syscall.EFBIG) || strings.Contains(text, "File too large") || strings.Contains(text, "max_temp_directory_size")

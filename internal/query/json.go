@@ -8,8 +8,7 @@ import (
 )
 
 // NewGradedJSON returns a writer of one object: the snapshot, the grades of the source tables,
-// and the rows as in the format JSON. The grades precede the rows, so a streaming reader receives
-// them first.
+// and the rows as in the format JSON.
 func NewGradedJSON(w io.Writer, screen Screen, snapshot Snapshot, sources []Source) (Writer, error) {
 	if sources == nil {
 		sources = []Source{}

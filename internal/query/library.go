@@ -18,7 +18,6 @@ import (
 )
 
 // Library contains named queries or checks: the built-in ones, and the user's own ones from a folder.
-// The zero value is empty.
 type Library struct {
 	queries []Query
 }
@@ -33,16 +32,13 @@ func (e *FilesError) Error() string { return strings.Join(e.Problems, "\n") }
 
 const (
 	queryExtension = ".sql"
-	// ownSubject is the default subject of the user's own queries.
-	ownSubject = "own"
 	// maxFileSize is the maximum size of a query file in bytes. It prevents a huge file, chosen by
 	// mistake, from filling the memory.
 	maxFileSize = 1 << 20
 )
 
-// Load returns the built-in queries and the user's own queries in the folder dir. If dir is
-// empty, it returns only the built-in ones. If Load returns a *FilesError, the library still
-// contains the queries without mistakes.
+// Load returns the built-in queries and the user's own queries in the folder dir. An empty dir means no
+// own queries. If Load returns a *FilesError, the library still contains the queries without mistakes.
 func Load(dir string) (Library, error) {
 	return queryKind{files: queries.FS, folder: "queries", key: "queries.dir"}.load(dir)
 }
@@ -55,7 +51,6 @@ type queryKind struct {
 	isCheck bool
 }
 
-// load returns the built-in queries and the user's queries in dir.
 func (k queryKind) load(dir string) (l Library, err error) {
 	builtIn, err := fs.Glob(k.files, "*"+queryExtension)
 	if err != nil {
@@ -123,7 +118,7 @@ func (l Library) readUserFile(k queryKind, file string) (Query, []fault) {
 		return Query{}, []fault{{0, err.Error()}}
 	}
 	q, faults := parseFile(Query{Name: name, File: file, isCheck: k.isCheck}, text)
-	q.Subject = cmp.Or(q.Subject, ownSubject)
+	q.Subject = cmp.Or(q.Subject, "own")
 	if q.Title == "" && len(faults) == 0 {
 		faults = append(faults, fault{1, "needs a title: begin with -- title: TEXT"})
 	}
@@ -133,9 +128,8 @@ func (l Library) readUserFile(k queryKind, file string) (Query, []fault) {
 	return q, faults
 }
 
-// ReadText reads an SQL file. It returns an error if the file is larger than maxFileSize. It also
-// returns an error if the file is not a regular file, because reading a pipe or a device may never
-// end.
+// ReadText reads an SQL file. It returns an error if the file is larger than maxFileSize, or not a
+// regular file: reading a pipe or a device may never end.
 func ReadText(file string) (string, error) {
 	info, err := os.Stat(file)
 	if err == nil && !info.Mode().IsRegular() {

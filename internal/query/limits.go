@@ -34,7 +34,7 @@ func withTimeout(ctx context.Context, limit time.Duration) (context.Context, con
 	}
 }
 
-// WithTimeout returns a context for several queries that together have the time limit of one query.
+// WithTimeout limits the time of several queries together, as the time of one query.
 func (db *DB) WithTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel, _ := withTimeout(ctx, db.opts.Timeout)
 	return ctx, cancel

@@ -9,33 +9,27 @@ import (
 // Query is SQL with parameters. The header of a file declares parameters with their types. Each
 // undeclared $name in the SQL is a parameter of type VARCHAR.
 type Query struct {
-	// Name is the name of the file without its extension. It is empty for SQL that is not in a library.
-	Name string
+	Name string // of the file, without its extension; empty for SQL that is not in a library
 	// File is the path of a user's file. It is empty for built-in queries and for SQL from the
 	// command line.
-	File string
-	// Subject is a word by which lists of queries are grouped.
-	Subject string
+	File    string
+	Subject string // a word by which lists of queries are grouped
 	// Title describes the result. Grain describes one row. About explains the numbers. In a
 	// user's query, only Title is required.
 	Title, Grain, About string
-	// Params are the declared parameters.
-	Params []Param
-	// SQL is the whole text of the file, including the header.
-	SQL string
-	// Severity is hold or warn. Only checks have one, see [LoadChecks].
-	Severity string
-	// Each makes a check a pattern for many queries, see [Query.Expand].
-	Each string
+	Params              []Param // as declared in the header
+	SQL                 string  // the whole text of the file, including the header
+	// Only checks have a severity, which is hold or warn. Each makes a check a pattern for many queries, see
+	// [Query.Expand].
+	Severity, Each string
 
-	// isCheck is true for checks. Their header may contain severity and each.
 	isCheck bool
 }
 
 // IsUserDefined reports whether the user wrote the query. Such a query must only read.
 func (q Query) IsUserDefined() bool { return q.Name == "" || q.File != "" }
 
-// Param returns the declared parameter with the given name.
+// Param returns a declared parameter.
 func (q Query) Param(name string) (Param, bool) {
 	for _, p := range q.Params {
 		if p.Name == name {

@@ -80,7 +80,6 @@ func FilterByWords(all []Query, words []string) []Query {
 	return matching
 }
 
-// ownNote returns a note with the file of a user's query. The note is empty for built-in queries.
 func (q Query) ownNote() string {
 	if q.File == "" {
 		return ""
@@ -121,13 +120,10 @@ type queryInList struct {
 	Grain   string        `json:"grain"`
 	About   string        `json:"about"`
 	Params  []paramInList `json:"params"`
-	// Marts are the views in the schema mart that the query reads.
-	Marts []string `json:"marts"`
-	// File is empty for a built-in query.
-	File string `json:"file"`
+	Marts   []string      `json:"marts"`
+	File    string        `json:"file"`
 }
 
-// paramInList is a parameter in the JSON list.
 type paramInList struct {
 	Name     string `json:"name"`
 	Type     string `json:"type"`
@@ -135,8 +131,7 @@ type paramInList struct {
 	// Default is null for a required parameter.
 	Default *string `json:"default"`
 	About   string  `json:"about"`
-	// Values is a SELECT of the values in the data, or empty.
-	Values string `json:"values"`
+	Values  string  `json:"values"`
 }
 
 func listAsJSON(w io.Writer, all []Query) error {

@@ -13,19 +13,17 @@ import (
 // rows. Longer results are written to a Writer, see [DB.Run].
 type Result struct {
 	Columns []Column
-	// Rows are the first rows, up to the limit of the caller.
-	Rows []Record
-	// Total counts all rows of the result.
+	// Rows are the first rows, up to the limit of the caller. Total counts all rows.
+	Rows  []Record
 	Total int64
-	// Sources are the source tables, the worst grade first. Only Ask sets them.
+	// Sources are the source tables, the worst grade first. NoPlan is true if they could not be determined,
+	// see ErrNoPlan. Only Ask sets these fields.
 	Sources []Source
-	// NoPlan is true if Ask could not determine the sources, see ErrNoPlan.
-	NoPlan bool
+	NoPlan  bool
 }
 
-// Record is one row of a Result.
+// Record is one row of a Result. Its Values are in the order of the Columns of the Result.
 type Record struct {
-	// Columns are the columns of the Result. Values are in the same order.
 	Columns []Column
 	Values  []Value
 }
@@ -68,8 +66,7 @@ func (v Value) Number() (n float64, ok bool) {
 	return n, true
 }
 
-// Collect runs a query and returns the rows of its result, up to the limit. It returns the errors
-// of Run.
+// Collect is like Run, but returns the first rows, up to the limit.
 func (db *DB) Collect(ctx context.Context, q Query, values map[string]string, limit int) (Result, error) {
 	c := collector{limit: limit}
 	total, err := db.Run(ctx, q, values, &c)
@@ -101,7 +98,6 @@ func (db *DB) Describe(ctx context.Context, q Query, values map[string]string) (
 	return r.Columns, err
 }
 
-// collector is the Writer of Collect.
 type collector struct {
 	Result
 	limit int

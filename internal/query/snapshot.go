@@ -17,7 +17,6 @@ type Snapshot struct {
 	At time.Time `json:"snapshot_at"`
 }
 
-// String returns the run id and the time.
 func (s Snapshot) String() string { return s.Run + " of " + s.At.UTC().Format(time.RFC3339Nano) }
 
 // Snapshots lists the snapshots in the catalog, oldest first. For a catalog without history, the list

@@ -28,15 +28,13 @@ import (
 type Source struct {
 	// Table is the name of the table in the schema main. Its rows in the schemas past and history
 	// have the same grade.
-	Table string `json:"table"`
-	// Standing is the grade in plain words.
+	Table    string          `json:"table"`
 	Standing ledger.Standing `json:"standing"`
 	// Grade is the worst grade of the streams that fill the table. Stream is the stream with this
 	// grade. Grade is empty if the snapshot has no grades of these streams.
 	Grade  string `json:"grade"`
 	Stream string `json:"stream"`
-	// Reason explains the grade.
-	Reason string `json:"reason,omitempty"`
+	Reason string `json:"reason,omitempty"` // explains the grade
 	// RowsSince is set if the snapshot contains rows that its run neither read nor proved to be
 	// unchanged. It is the time at which the oldest of these rows was last read.
 	RowsSince time.Time `json:"rows_since,omitzero"`
@@ -87,8 +85,7 @@ func FindProblems(sources []Source) []ledger.Problem {
 	return problems
 }
 
-// DescribeSources returns one line about the sources that are not proven, with reasons. It returns an
-// empty string if all sources are proven.
+// DescribeSources returns one line about the sources that are not proven, or an empty string.
 func DescribeSources(sources []Source) string { return ledger.DescribeProblems(FindProblems(sources)) }
 
 // openPlanner opens the connection on which queries are planned.
@@ -104,8 +101,7 @@ func (db *DB) openPlanner(ctx context.Context) (err error) {
 	return nil
 }
 
-// findTables returns the sorted names of the tables in the schemas main and past that a query
-// reads.
+// findTables returns the sorted names of the tables in the schemas main and past that a query reads.
 func (db *DB) findTables(ctx context.Context, q Query, values map[string]string) (tables []string, err error) {
 	ctx, cancel, replaceError := withTimeout(ctx, db.opts.Timeout)
 	defer cancel()

@@ -210,7 +210,6 @@ func (w *tableWriter) findKeys() []int {
 	return keys
 }
 
-// countDistinct counts the distinct rows, compared by the given columns.
 func (w *tableWriter) countDistinct(columns []int) int {
 	seen := map[string]bool{}
 	for _, row := range w.cells {

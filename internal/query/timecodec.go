@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
 // secondLayout is RFC 3339 without fractions and time zone. Only a TIMESTAMPTZ ends with a Z.
@@ -68,13 +67,6 @@ func appendDate(dst []byte, a arrow.Array, i int) []byte {
 		return append(dst, text...)
 	}
 	return time.Unix(days*24*60*60, 0).UTC().AppendFormat(dst, time.DateOnly)
-}
-
-// timeAppender returns the appender of a TIME that is stored in the given unit.
-func timeAppender(unit arrow.TimeUnit) appender {
-	return func(dst []byte, a arrow.Array, i int) []byte {
-		return appendClock(dst, time.Duration(a.(*array.Time64).Value(i))*unit.Multiplier())
-	}
 }
 
 // appendInterval appends an interval in DuckDB's text form: 1 year 2 months 3 days 04:05:06.

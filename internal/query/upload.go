@@ -37,7 +37,6 @@ type PreviousExport struct {
 // exportFolderLayout is the time layout of folder names. A folder is named after the time of its export.
 const exportFolderLayout = "20060102T150405.000000000Z"
 
-// maxManifestBytes limits the manifest that is read from a bucket.
 const maxManifestBytes = 16 << 20
 
 // ExportToBucket writes an export into a temporary folder and uploads its files, and then the
@@ -82,8 +81,7 @@ func (db *DB) ExportToBucket(ctx context.Context, b *object.Bucket, e Export, no
 	return m, nil
 }
 
-// readBucketManifest returns the current manifest, or an empty one before the first
-// export.
+// readBucketManifest returns the current manifest, or an empty one before the first export.
 func readBucketManifest(ctx context.Context, b *object.Bucket) (m BucketManifest, err error) {
 	text, err := b.Read(ctx, exportManifestFile, maxManifestBytes)
 	if errors.Is(err, object.ErrMissing) {

@@ -31,10 +31,9 @@ const (
 	Vertical Format = "vertical"
 )
 
-// Formats lists all formats.
 func Formats() []Format { return []Format{Table, Vertical, CSV, JSON, JSONL, Markdown, Parquet, Excel} }
 
-// ParseFormat parses the name of a format. An unknown name is a *UsageError.
+// ParseFormat returns the format with a name. An unknown name is a *UsageError.
 func ParseFormat(name string) (Format, error) {
 	if f := Format(name); slices.Contains(Formats(), f) {
 		return f, nil
@@ -56,8 +55,7 @@ type Output struct {
 	Defuse bool
 }
 
-// FormatOf returns the format of a file by the extension of its name. An unknown extension
-// is a *UsageError.
+// FormatOf returns the format of a file by its extension. An unknown extension is a *UsageError.
 func FormatOf(file string) (Format, error) {
 	extension := strings.ToLower(filepath.Ext(file))
 	switch extension {

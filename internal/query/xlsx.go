@@ -22,15 +22,11 @@ const excelDigits = 15
 
 var firstExactDate = time.Date(1900, time.March, 1, 0, 0, 0, 0, time.UTC)
 
-// aboutSheet is the second sheet of a workbook.
 const aboutSheet = "About"
 
-// newExcelWriter returns a Writer of an Excel workbook with two sheets. The first contains the rows.
-// The sheet "About" contains the query, the snapshot and the grades. Numbers, dates and booleans are
-// typed cells. Dates before March 1900, and DECIMALs and integers of more than 15 significant digits,
-// are texts, because Excel would change them. A text is never a formula.
-//
-// End writes the workbook. For a result beyond the limits of Excel, the Writer returns a *UsageError.
+// newExcelWriter returns a Writer of an Excel workbook with two sheets. The first contains the rows, in
+// typed cells. The sheet "About" contains the query, the snapshot and the grades. A text is never a
+// formula. For a result beyond the limits of Excel, the Writer returns a *UsageError.
 func (db *DB) newExcelWriter(ctx context.Context, q Query, values map[string]string, out io.Writer) (Writer, error) {
 	snapshot, err := db.SelectedSnapshot(ctx)
 	if err != nil {
