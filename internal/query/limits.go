@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"regexp"
@@ -18,38 +19,28 @@ func (e *TimeoutError) Error() string {
 	return fmt.Sprintf("the query was stopped after %s, the time limit: read less (WHERE, LIMIT, fewer joins), or raise the limit", e.After)
 }
 
-// withTimeout limits the time of one query. A limit of 0 means no limit. If the limit was reached,
-// the returned function replaces an error by a *TimeoutError.
-func withTimeout(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc, func(error) error) {
-	if limit <= 0 {
-		return ctx, func() {}, func(err error) error { return err }
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, &TimeoutError{limit})
-	return ctx, cancel, func(err error) error {
-		var late *TimeoutError
-		if err != nil && errors.As(context.Cause(ctx), &late) {
-			return late
-		}
-		return err
-	}
-}
-
 // WithTimeout limits the time of several queries together, as the time of one query.
 func (db *DB) WithTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel, _ := withTimeout(ctx, db.opts.Timeout)
-	return ctx, cancel
+	if db.opts.Timeout <= 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, db.opts.Timeout, &TimeoutError{db.opts.Timeout})
 }
 
 // stopGrace is the time that DuckDB may take to stop after the end of the context. During this time, the
 // driver interrupts the query every half second.
 const stopGrace = 2 * time.Second
 
-// waitFor runs work and waits until the work ends, but no longer than stopGrace after the end of ctx.
-// If the work is still running then, waitFor returns a channel that is closed when the work ends. A
-// limit of 0 means that ctx has no time limit: waitFor then always waits until the work ends.
-func waitFor(ctx context.Context, limit time.Duration, work func() error) (abandoned <-chan struct{}, _ error) {
-	if limit <= 0 {
-		return nil, work()
+// runOn calls work with the driver's connection and a context that ends at Options.Timeout. Then it returns a
+// *TimeoutError. If work is still running after stopGrace, runOn no longer waits for it, see Abandoned.
+func (db *DB) runOn(ctx context.Context, conn *sql.Conn, work func(context.Context, *duckdb.Conn) error) error {
+	ctx, cancel := db.WithTimeout(ctx)
+	defer cancel()
+	run := func() error {
+		return conn.Raw(func(raw any) error { return work(ctx, raw.(*duckdb.Conn)) })
+	}
+	if db.opts.Timeout <= 0 {
+		return run()
 	}
 	ended := make(chan struct{})
 	var panicked any
@@ -57,27 +48,26 @@ func waitFor(ctx context.Context, limit time.Duration, work func() error) (aband
 	go func() {
 		defer close(ended)
 		defer func() { panicked = recover() }()
-		err = work()
+		err = run()
 	}()
-	finish := func() (<-chan struct{}, error) {
-		if panicked != nil {
-			panic(panicked) // in the goroutine of the caller, which may recover
-		}
-		return nil, err
-	}
 	select {
 	case <-ended:
-		return finish()
 	case <-ctx.Done():
+		select {
+		case <-ended:
+		case <-time.After(stopGrace):
+			db.abandoned = append(db.abandoned, ended)
+			return context.Cause(ctx)
+		}
 	}
-	timer := time.NewTimer(stopGrace)
-	defer timer.Stop()
-	select {
-	case <-ended:
-		return finish()
-	case <-timer.C:
-		return ended, context.Cause(ctx)
+	if panicked != nil {
+		panic(panicked) // in the goroutine of the caller, which may recover
 	}
+	var late *TimeoutError
+	if err != nil && errors.As(context.Cause(ctx), &late) {
+		return late
+	}
+	return err
 }
 
 // selectStart matches the first word of a statement that can be a subquery or follow CREATE TABLE AS, and

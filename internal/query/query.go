@@ -61,7 +61,7 @@ type DB struct {
 	// hasBefore reports whether the database "before" exists. isBeforeDerived reports whether its rows are
 	// derived from the history, and not read from the file of the previous snapshot.
 	hasBefore, isBeforeDerived bool
-	abandoned                  []<-chan struct{} // see Abandoned
+	abandoned                  []<-chan struct{} // queries that may still be running, see Abandoned
 	planner                    *sql.Conn         // plans queries without the optimizer; nil if no catalog is attached
 }
 
@@ -152,8 +152,14 @@ func (db *DB) attachAndLock(ctx context.Context, path string) error {
 			return err
 		}
 	}
-	if err := db.openPlanner(ctx); err != nil {
+	var err error
+	if db.planner, err = db.pool.Conn(ctx); err != nil {
 		return err
+	}
+	for _, s := range []string{"USE " + catalogDB, "PRAGMA disable_optimizer"} {
+		if _, err := db.planner.ExecContext(ctx, s); err != nil {
+			return err
+		}
 	}
 	if err := db.openSessions(ctx); err != nil {
 		return err
@@ -223,10 +229,7 @@ func (db *DB) Run(ctx context.Context, q Query, values map[string]string, w Writ
 // readResult runs a query and calls use with its result in Arrow batches. If spooled is true and the
 // result can fill a table, the result is first written to a temporary table and then read in pieces.
 func (db *DB) readResult(ctx context.Context, q Query, values map[string]string, spooled bool, use func(array.RecordReader) error) error {
-	ctx, cancel, replaceError := withTimeout(ctx, db.opts.Timeout)
-	defer cancel()
-	run := func(raw any) error {
-		conn := raw.(*duckdb.Conn)
+	return db.runOn(ctx, db.conn, func(ctx context.Context, conn *duckdb.Conn) error {
 		s, args, err := db.admitQuery(ctx, conn, q, values, spooled)
 		if err != nil {
 			return err
@@ -262,17 +265,7 @@ func (db *DB) readResult(ctx context.Context, q Query, values map[string]string,
 			return execOn(ctx, conn, "DROP TABLE "+spool)
 		}
 		return nil
-	}
-	abandoned, err := waitFor(ctx, db.opts.Timeout, func() error { return db.conn.Raw(run) })
-	db.addAbandoned(abandoned)
-	return replaceError(err)
-}
-
-// addAbandoned adds a channel that waitFor returned.
-func (db *DB) addAbandoned(ended <-chan struct{}) {
-	if ended != nil {
-		db.abandoned = append(db.abandoned, ended)
-	}
+	})
 }
 
 // Abandoned returns a channel for each query that DuckDB could not interrupt at its time limit and

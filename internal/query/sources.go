@@ -88,25 +88,10 @@ func FindProblems(sources []Source) []ledger.Problem {
 // DescribeSources returns one line about the sources that are not proven, or an empty string.
 func DescribeSources(sources []Source) string { return ledger.DescribeProblems(FindProblems(sources)) }
 
-// openPlanner opens the connection on which queries are planned.
-func (db *DB) openPlanner(ctx context.Context) (err error) {
-	if db.planner, err = db.pool.Conn(ctx); err != nil {
-		return err
-	}
-	for _, s := range []string{"USE " + catalogDB, "PRAGMA disable_optimizer"} {
-		if _, err := db.planner.ExecContext(ctx, s); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // findTables returns the sorted names of the tables in the schemas main and past that a query reads.
 func (db *DB) findTables(ctx context.Context, q Query, values map[string]string) (tables []string, err error) {
-	ctx, cancel, replaceError := withTimeout(ctx, db.opts.Timeout)
-	defer cancel()
-	plan := func(raw any) error {
-		conn := raw.(*duckdb.Conn)
+	// Binding a query can also take long.
+	err = db.runOn(ctx, db.planner, func(ctx context.Context, conn *duckdb.Conn) error {
 		s, args, err := db.admitQuery(ctx, conn, q, values, false)
 		if err != nil {
 			return err
@@ -131,11 +116,8 @@ func (db *DB) findTables(ctx context.Context, q Query, values map[string]string)
 		}
 		tables = slices.Sorted(maps.Keys(scanned))
 		return nil
-	}
-	// Binding a query can also take long.
-	abandoned, err := waitFor(ctx, db.opts.Timeout, func() error { return db.planner.Raw(plan) })
-	db.addAbandoned(abandoned)
-	if err = replaceError(err); err != nil {
+	})
+	if err != nil {
 		return nil, err // an abandoned query may still set the variable tables
 	}
 	return tables, nil
