@@ -36,9 +36,8 @@ type Set struct {
 }
 
 // Load returns the shipped checks and the checks of a folder, with the severities and parameters in
-// rules. It leaves out checks with the severity off. private lists the columns, as table.column, whose
-// values are dropped or hashed. If the error is a *query.FilesError, the set can be used, but lacks the
-// checks in the files that the error names.
+// rules. private lists the columns, as table.column, whose values are dropped or hashed. If the error is a
+// *query.FilesError, the set lacks only the checks in the files that the error names.
 func Load(dir string, rules map[string]Rule, private []string) (Set, error) {
 	library, err := query.LoadChecks(dir)
 	s := Set{rules: rules, private: private}
@@ -55,7 +54,6 @@ func Load(dir string, rules map[string]Rule, private []string) (Set, error) {
 	return s, err
 }
 
-// List returns the checks.
 func (s Set) List() []query.Query { return slices.Clone(s.checks) }
 
 // Choose returns the set with only the named checks, or the whole set if names is empty. An unknown
@@ -211,7 +209,7 @@ func (s Set) runCheck(ctx context.Context, db *query.DB, scope auditScope, q que
 	return result
 }
 
-// NotRun returns the results of all checks if the snapshot cannot be opened. err is the reason.
+// NotRun returns the results of all checks of a snapshot that cannot be opened. err is the reason.
 func (s Set) NotRun(err error) []ledger.CheckResult {
 	var results []ledger.CheckResult
 	for _, q := range s.checks {
@@ -239,8 +237,7 @@ func (s Set) Prepare(ctx context.Context, db *query.DB, name string) (q query.Qu
 	return query.UnionParts(parts), values, "", nil
 }
 
-// prepare expands a check into its parts, one query for each table or reference that it audits, and
-// returns the values of its parameters. If the check has no data to compare, skipReason says why.
+// prepare returns the parts of a check, see query.Query.Expand, and the values of its parameters.
 func (s Set) prepare(db *query.DB, scope auditScope, q query.Query) (parts []query.Query, values map[string]string, skipReason string, err error) {
 	if skipReason = db.WhyNotComparable(q); skipReason != "" {
 		return nil, nil, skipReason, nil

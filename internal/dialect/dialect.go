@@ -32,7 +32,6 @@ type Engine struct {
 	inlineComments bool
 }
 
-// The names of the engines.
 const (
 	Spark = "spark"
 	Trino = "trino"
@@ -53,7 +52,6 @@ func Engines() []Engine {
 	}
 }
 
-// Find returns the engine with the given name.
 func Find(name string) (Engine, error) {
 	var names []string
 	for _, e := range Engines() {
@@ -159,7 +157,6 @@ func (e Engine) ViewStatements(n LakeNames) ([]string, error) {
 	return statements, nil
 }
 
-// createView returns the statements that create one view with its comments.
 func (e Engine) createView(v View, n LakeNames) []string {
 	name := e.Namespace(n, Mart) + "." + e.identifier(v.Name)
 	var columns, comments []string
@@ -184,7 +181,7 @@ type Query struct {
 	engine Engine
 }
 
-// Queries returns the named queries that the engine can run.
+// Queries returns the named queries that have a file for engines.
 func (e Engine) Queries(n LakeNames) ([]Query, error) {
 	duckdbQueries, err := query.List()
 	if err != nil {

@@ -45,7 +45,7 @@ func MartViews() ([]MartView, error) {
 	return orderViews(views)
 }
 
-// martGlob matches the schema files with views. All others define tables.
+// martGlob matches the schema files with views. The others define tables.
 const martGlob = "mart/*.sql"
 
 // tableReference matches a table or view after FROM or JOIN. In the schema files, FROM and JOIN are in
@@ -83,7 +83,6 @@ var (
 	viewComment = regexp.MustCompile(`(?m)^COMMENT ON (?:VIEW|COLUMN) mart\.\w+(?:\.(\w+))? IS '((?:[^']|'')*)';(?: -- (\S+))?$`)
 )
 
-// orderViews sorts the views so that each comes after the views that it reads.
 func orderViews(views map[string]MartView) ([]MartView, error) {
 	var ordered []MartView
 	isAdded := map[string]bool{}

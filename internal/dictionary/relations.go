@@ -108,9 +108,8 @@ func (all Tables) mermaid() string {
 
 // Macro is a table macro of a catalog.
 type Macro struct {
-	Name string
-	// Arguments are the names of the arguments. All arguments are times.
-	Arguments []string
+	Name      string
+	Arguments []string // names of times
 	About     string
 }
 
