@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"placementsync/internal/page"
@@ -22,6 +23,8 @@ type HeldPage struct {
 	MemoryLimit string
 	Threads     int
 	Log         *slog.Logger
+
+	turn sync.Mutex // one request at a time runs queries
 }
 
 const (
@@ -68,6 +71,8 @@ func (p *HeldPage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // readChanges compares the held night with the snapshot that it was built on.
 func (p *HeldPage) readChanges(ctx context.Context, data *heldData) (err error) {
+	p.turn.Lock()
+	defer p.turn.Unlock()
 	db, err := query.Open(ctx, p.Warehouse.Folder.HeldCatalog(data.Held.Manifest.RunID),
 		query.Options{MemoryLimit: p.MemoryLimit, Threads: p.Threads, Timeout: heldTimeout})
 	if err != nil {

@@ -63,7 +63,7 @@ func (d *Daemon) Handler() http.Handler {
 	protected.Handle("GET /page.css", page.StyleSheet())
 	protected.HandleFunc("GET /report", d.serveReport)
 	if d.cfg.Held != nil {
-		protected.Handle("GET /held", serveInTurn(d.cfg.Held)) // each request runs queries
+		protected.Handle("GET /held", d.cfg.Held)
 	}
 	if d.cfg.Explore != nil {
 		protected.Handle("/explore/", d.cfg.Explore)
@@ -75,20 +75,6 @@ func (d *Daemon) Handler() http.Handler {
 	public.HandleFunc("GET /healthz", d.serveHealthz)
 	public.Handle("/", d.requireToken(protected))
 	return addSecurityHeaders(GuardHosts(public, func() HostList { return d.settings().Hosts }, d.cfg.Log))
-}
-
-// serveInTurn serves one request at a time. Other requests wait.
-func serveInTurn(next http.Handler) http.Handler {
-	turn := make(chan struct{}, 1)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case turn <- struct{}{}:
-		case <-r.Context().Done():
-			return
-		}
-		defer func() { <-turn }()
-		next.ServeHTTP(w, r)
-	})
 }
 
 func addSecurityHeaders(next http.Handler) http.Handler {
