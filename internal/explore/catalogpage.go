@@ -20,9 +20,8 @@ type catalogView struct {
 	Problem, Advice string
 	Facets          []facetView
 	Ranges          []rangeView
-	// Columns are the columns that can be hidden.
-	Columns []option
-	Table   page.Table
+	Columns         []option
+	Table           page.Table
 	// SourceNote is a note if listings may be missing.
 	SourceNote string
 	// Outlets are the first few outlets whose name or website contains all words of the search.
@@ -134,10 +133,11 @@ func showCatalog(v *visit) (reply, error) {
 		view.Last = view.First + int64(len(rows)) - 1
 	}
 	if s.Page > 1 {
-		view.Previous = view.linkPage(min(s.Page-1, max(1, int((c.Total+pageRows-1)/pageRows))))
+		previous := min(s.Page-1, max(1, int((c.Total+pageRows-1)/pageRows)))
+		view.Previous = catalogPath + view.addressWith(pair{pageKey, fmt.Sprint(previous)})
 	}
 	if view.Last > 0 && view.Last < c.Total {
-		view.Next = view.linkPage(s.Page + 1)
+		view.Next = catalogPath + view.addressWith(pair{pageKey, fmt.Sprint(s.Page + 1)})
 	}
 	for _, f := range downloadFormats() {
 		view.Downloads = append(view.Downloads, pair{f.label, catalogPath + "." + string(f.format) + view.addressWith()})
@@ -214,10 +214,6 @@ func sendCatalog(v *visit) (reply, error) {
 	b := &binder{}
 	q := query.Text(s.downloadStatement(b))
 	return download{Query: q, Values: b.values, Name: "catalog", Format: v.format()}, nil
-}
-
-func (view *catalogView) linkPage(n int) string {
-	return catalogPath + view.addressWith(pair{pageKey, fmt.Sprint(n)})
 }
 
 func (view *catalogView) chips() []chip {
@@ -398,9 +394,8 @@ func (f facet) valueLabel(c choice) string {
 	return label
 }
 
-// head returns the header of a column. Its link sorts by the column: authority, ranking and date of
-// creation in descending order, the others in ascending order. The link of the sorted column reverses
-// the order. A column that cannot be sorted has no link. If several currencies are chosen, the price has no link.
+// head returns the header of a column. Its link sorts by the column or, if the table is already sorted by
+// it, reverses the order. Prices of several currencies cannot be sorted.
 func (view *catalogView) head(c catalogColumn) page.Head {
 	s := view.State
 	h := page.Head{Label: c.label, Numeric: slices.Contains([]string{"authority", "ranking", "days", "price"}, c.key)}

@@ -270,5 +270,10 @@ const (
 	sendGrace = 15 * time.Second
 )
 
-// asOfKey is the parameter of an address that chooses an earlier snapshot.
-const asOfKey = "as_of"
+// Parameters of an address. asOfKey chooses an earlier snapshot. chartKey chooses the column of a chart. The
+// parameters of a named query begin with paramKey.
+const (
+	asOfKey  = "as_of"
+	chartKey = "chart"
+	paramKey = "p."
+)

@@ -1,12 +1,154 @@
 package explore
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"placementsync/internal/page"
+	"placementsync/internal/plural"
 	"placementsync/internal/query"
+	"placementsync/internal/sqltext"
 )
+
+// fieldsView shows the fields of one row with their history.
+type fieldsView struct {
+	ID, Title string
+	Folded    bool
+	Fields    []fieldView
+	// NeverSet contains the names of the fields that never had a value.
+	NeverSet string
+	// DeletedAt is the time when the row was deleted. Empty means that the row exists.
+	DeletedAt string
+	// More is a note if not all versions of the row were read.
+	More string
+}
+type fieldView struct {
+	Label, About string
+	Now          periodView
+	Before       []periodView
+}
+
+// orEarlier is appended to the time of the oldest row version that was read, if not all were read.
+const orEarlier = " or earlier"
+
+// addFields adds the fields of the record from all its tables. The times at which the record appeared
+// and was deleted are those of its row in the first table that contains the record.
+func (b *recordBuilder) addFields(view *recordView) error {
+	first, err := b.runStatement(recordSQL.Render("first_snapshot", nil), nil)
+	if err != nil {
+		return err
+	}
+	view.FirstSnapshot = page.Moment(first.Rows[0].Get("first_at").Text)
+	for i, t := range b.kind.tables {
+		views, presence, err := b.readFields(t)
+		if err != nil {
+			return err
+		}
+		for j := range views {
+			views[j].ID, views[j].Folded = fmt.Sprintf("fields-%d-%d", i, j), len(view.Fields) > 0 && !t.open
+			view.Fields = append(view.Fields, views[j])
+		}
+		if len(presence) == 0 || view.FirstSeen != "" || t.idColumn != "id" { // rows with another key are not the record itself
+			continue
+		}
+		view.FirstSeen = clockOf(presence[0].from)
+		if views[0].More != "" {
+			view.FirstSeen += orEarlier
+		}
+		if last := presence[len(presence)-1]; !last.isOpen() {
+			view.DeletedAt = clockOf(last.to)
+			deletion, err := b.runStatement(recordSQL.Render("vanished", nil), map[string]string{"table": t.table, "id": b.id})
+			if err != nil {
+				return err
+			}
+			if len(deletion.Rows) > 0 {
+				view.Evidence = deletion.Rows[0].Get("evidence").Text
+			}
+		}
+	}
+	return nil
+}
+
+// readFields returns the fields of the record's rows in one table. presence contains the periods in which
+// the first of these rows existed.
+func (b *recordBuilder) readFields(t fieldTable) (views []fieldsView, presence []period, err error) {
+	columns, err := b.runStatement(recordSQL.Render("columns", nil), map[string]string{"table": t.table})
+	if err != nil || len(columns.Rows) == 0 {
+		return nil, nil, err
+	}
+	names := make([]string, len(columns.Rows))
+	about := map[string]string{}
+	for i, r := range columns.Rows {
+		name := r.Get("column_name").Text
+		names[i] = sqltext.Quote(name)
+		about[name], _, _ = strings.Cut(r.Get("comment").Text, " Spec ") // "Spec" begins the number of a section of the service's specification
+	}
+	// If there are more than maxRows row versions, the newest are read.
+	versions, err := b.runStatement(recordSQL.Render("versions", sqltext.Values{"table": sqltext.Name(t.table), "key": sqltext.Name(t.idColumn),
+		"columns": sqltext.SQL(strings.Join(names, ", ")), "most": maxRows}), map[string]string{"id": b.id})
+	if query.IsMissing(err) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	ids, versionsByID := groupRecords(versions.Rows, func(r query.Record) string { return r.Get("id").Text })
+	for _, id := range ids {
+		v, periods := b.buildFields(t, versions, versionsByID[id], about)
+		if presence == nil {
+			presence = periods
+		}
+		views = append(views, v)
+	}
+	return views, presence, nil
+}
+
+// buildFields returns the fields of one row from its versions. all is the result with the versions of
+// all rows of the record in the table.
+func (b *recordBuilder) buildFields(t fieldTable, all query.Result, versions []query.Record, about map[string]string) (v fieldsView, presence []period) {
+	v.Title = t.title
+	oldestSuffix := ""
+	if len(all.Rows) == maxRows {
+		oldestSuffix, v.More = orEarlier, "Only the newest "+plural.Number(maxRows)+" versions are shown."
+	}
+	if t.nameColumn != "" {
+		v.Title += ": " + page.Clip(versions[len(versions)-1].Get(t.nameColumn).Or(page.Unknown), maxText)
+	}
+	presence = periodsOf(versions, "")
+	v.DeletedAt = clockOf(presence[len(presence)-1].to)
+	var neverSet []string
+	for _, r := range rolesOf(all.Columns) {
+		if r.Name == "valid_from" || r.Name == "valid_to" {
+			continue
+		}
+		periods := periodsOf(versions, r.Name)
+		if len(periods) == 1 && periods[0].value.Null {
+			neverSet = append(neverSet, strings.ReplaceAll(r.Name, "_", " "))
+			continue
+		}
+		now, before := viewPeriods(periods, func(value query.Value) page.Cell {
+			const maxFieldText = 5000 // more than in a table
+			cell := r.buildCell(value)
+			if cell.Class == "w" {
+				cell.Text = page.Clip(value.Text, maxFieldText)
+			}
+			if r.idColumn == r.Name && !value.Null {
+				cell.Link = b.links().linkRecord(r.kind, value.Text)
+			}
+			return cell
+		})
+		if n := len(before); n > 0 {
+			before[n-1].Since += oldestSuffix
+		} else {
+			now.Since += oldestSuffix
+		}
+		v.Fields = append(v.Fields, fieldView{Label: labelOf(r.Name), About: about[r.Name], Now: now, Before: before})
+	}
+	v.NeverSet = strings.Join(neverSet, ", ")
+	return v, presence
+}
 
 // period is a span of time in which a field had one value. from and to are times of snapshots. to is
 // zero for the current value.

@@ -81,9 +81,6 @@ type question struct {
 	view   questionView
 }
 
-// chartKey is the parameter of the address that chooses the column of the chart.
-const chartKey = "chart"
-
 // showQuestion runs a named query. Mistakes in parameters are shown in the form.
 func showQuestion(v *visit) (reply, error) {
 	q, err := v.findQuestion()
@@ -156,9 +153,6 @@ func (v *visit) findQuestion() (*question, error) {
 	}
 	return q, nil
 }
-
-// paramKey begins the names, in an address, of the parameters of a named query.
-const paramKey = "p."
 
 // runForm runs the query and adds its result, or a problem that the user can solve, to the view. It
 // returns the HTTP status of the page.

@@ -158,7 +158,6 @@ func (b *recordBuilder) readHead() (query.Result, error) {
 	return head, b.fillOutletNames(rolesOf(head.Columns), head.Rows)
 }
 
-// runStatement runs a statement. It binds all values as texts.
 func (b *recordBuilder) runStatement(statement sqltext.SQL, values map[string]string) (query.Result, error) {
 	return b.run(b.queryOf(statement, values))
 }

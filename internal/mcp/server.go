@@ -64,8 +64,14 @@ func serve(ctx context.Context, cfg Config, transport sdk.Transport) error {
 	s := &server{cfg: cfg, turn: make(chan struct{}, 1)}
 	sdkServer := sdk.NewServer(&sdk.Implementation{Name: "placementsync", Title: "Placementsync", Version: cfg.Version},
 		&sdk.ServerOptions{Instructions: instructions, Logger: cfg.Log, Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}})
-	for _, t := range s.tools() {
-		sdkServer.AddTool(t.describe(), t.handle)
+	no := false
+	for _, t := range s.tools() { // all tools are read-only and access only the warehouse
+		schema := map[string]any{"type": "object", "properties": t.arguments, "additionalProperties": false}
+		if len(t.required) > 0 {
+			schema["required"] = t.required
+		}
+		sdkServer.AddTool(&sdk.Tool{Name: t.name, Title: t.title, Description: t.about, InputSchema: schema,
+			Annotations: &sdk.ToolAnnotations{Title: t.title, ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: &no, OpenWorldHint: &no}}, t.handle)
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop() // cancels calls that are still running

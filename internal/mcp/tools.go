@@ -70,17 +70,6 @@ func property(typ, about string) map[string]any {
 	return map[string]any{"type": typ, "description": about}
 }
 
-// describe returns the description for clients. All tools are read-only and access only the warehouse.
-func (t tool) describe() *sdk.Tool {
-	schema := map[string]any{"type": "object", "properties": t.arguments, "additionalProperties": false}
-	if len(t.required) > 0 {
-		schema["required"] = t.required
-	}
-	no := false
-	return &sdk.Tool{Name: t.name, Title: t.title, Description: t.about, InputSchema: schema,
-		Annotations: &sdk.ToolAnnotations{Title: t.title, ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: &no, OpenWorldHint: &no}}
-}
-
 // handle handles a call. It returns errors as errors of the tool, because the assistant cannot read
 // errors of the protocol.
 func (t tool) handle(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {

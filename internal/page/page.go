@@ -41,12 +41,11 @@ import (
 	"placementsync/internal/plural"
 )
 
-var (
-	//go:embed assets
-	files embed.FS
-	//go:embed assets/page.css
-	styleText string
-)
+//go:embed assets
+var files embed.FS
+
+//go:embed assets/page.css
+var styleText string
 
 // Frame is the data of the layout, which surrounds the content of every page.
 type Frame struct {

@@ -17,7 +17,6 @@ var commissionsSection = section{
 				{column: "items", label: "Items", as: asNumber}, {column: "amount", label: "Amount", as: asNumber},
 				{column: "oldest_days", label: "Oldest", as: asDays},
 			},
-			needs: []string{"order_items"},
 			empty: "This snapshot has no open payables.",
 		},
 		{
@@ -32,7 +31,6 @@ var commissionsSection = section{
 				{column: "commission_refunded", label: "Refunded", as: asNumber},
 				{column: "paid_percent", label: "Paid share", as: asPercent},
 			},
-			needs: []string{"order_items"},
 			empty: "This snapshot has no order items.",
 		},
 		{
@@ -57,7 +55,6 @@ var commissionsSection = section{
 				{column: "refund_due", label: "Due", as: asNumber}, {column: "refund_due_total", label: "Amount due", as: asNumber},
 				{column: "refunded_percent", label: "Share of items", as: asPercent}, {column: "p50_days_to_refund", label: "Median time", as: asDays},
 			},
-			needs: []string{"order_items"},
 			empty: "This snapshot has no paid order items.",
 		},
 		{
@@ -79,7 +76,6 @@ var commissionsSection = section{
 				{column: "paid_at", label: "Order paid", as: asMoment}, {column: "age_days", label: "Age", as: asDays},
 				{column: "amount", label: "Amount", as: asNumber},
 			},
-			needs: []string{"order_items"},
 			empty: "This snapshot has no open payables.",
 		},
 		{
@@ -91,7 +87,6 @@ var commissionsSection = section{
 				{column: "order_total", label: "Total", as: asNumber}, {column: "items", label: "Items", as: asNumber},
 				{column: "sale_without_commission", label: "Sales without commission", as: asNumber}, {column: "reason", label: "Reason"},
 			},
-			needs: []string{"orders", "order_items"},
 			empty: "Every paid order has a commission.",
 		},
 	},

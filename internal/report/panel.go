@@ -35,7 +35,7 @@ type panel struct {
 	// left out.
 	byStream bool
 	// needs lists the tables that must have been read. If one of them was not read, the panel shows no
-	// numbers. needs is empty for panels that read only meta. A test compares needs with the query.
+	// numbers. Nil means all tables that the query reads.
 	needs []string
 	// compares means that the query compares snapshots, so that it has no result for the first snapshot.
 	compares bool

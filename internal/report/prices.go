@@ -34,7 +34,6 @@ var pricesSection = section{
 				{column: "p25_price", label: "Lower quartile", as: asNumber}, {column: "median_price", label: "Median", as: asNumber},
 				{column: "p75_price", label: "Upper quartile", as: asNumber}, {column: "max_price", label: "Highest", as: asNumber},
 			},
-			needs: []string{"product_listings", "product_listing_prices"},
 			empty: "No listing of this snapshot has a price.",
 		},
 		{
@@ -48,7 +47,6 @@ var pricesSection = section{
 				{column: "price_from", label: "From", as: asNumber}, {column: "price_below", label: "Below", as: asNumber},
 				{column: "prices", label: "Prices", as: asNumber},
 			},
-			needs: []string{"product_listing_prices"},
 			empty: "No listing of this snapshot has a price.",
 		},
 		{
@@ -63,7 +61,6 @@ var pricesSection = section{
 				{column: "p25_price", label: "Lower quartile", as: asNumber}, {column: "median_price", label: "Median", as: asNumber, currency: "currency"},
 				{column: "p75_price", label: "Upper quartile", as: asNumber}, {column: "median_price_per_point", label: "Per point", as: asNumber},
 			},
-			needs: []string{"product_listings", "product_listing_prices"},
 			empty: "No listing of this snapshot has a price.",
 		},
 		{
@@ -78,7 +75,6 @@ var pricesSection = section{
 				{column: "changes", label: "Changes", as: asNumber}, {column: "rises", label: "Risen", as: asNumber},
 				{column: "falls", label: "Fallen", as: asNumber}, {column: "median_percent", label: "Median change", as: asChange},
 			},
-			needs:    []string{"product_listing_prices"},
 			compares: true,
 			empty:    "No price moved in the last 30 days.",
 		},
@@ -94,7 +90,6 @@ var pricesSection = section{
 				{column: "returned_listings", label: "Returned", as: asNumber}, {column: "withdrawn_listings", label: "Withdrawn", as: asNumber},
 				{column: "net", label: "Net", as: asNumber}, {column: "listings_at_end", label: "Listings", as: asNumber},
 			},
-			needs:    []string{"product_listings"},
 			compares: true,
 			empty:    "No listing was added or withdrawn.",
 		},
@@ -123,7 +118,6 @@ var pricesSection = section{
 				{column: "compared_cheaper", label: "Cheaper", as: asNumber,
 					about: "Listings whose price in the compared tier is lower than in the other tier"},
 			},
-			needs: []string{"product_listing_prices"},
 			empty: "No listing has prices in two tiers of one currency.",
 		},
 		{
@@ -136,7 +130,6 @@ var pricesSection = section{
 				{column: "premium_percent", label: "Premium", as: asChange},
 				{column: "like_premium_percent", label: "Similar listings", as: asChange},
 			},
-			needs: []string{"product_listings", "product_listing_prices"},
 			empty: "No listing of this snapshot has a price.",
 		},
 		{
@@ -148,7 +141,6 @@ var pricesSection = section{
 				{column: "listing_name", label: "Listing", sub: "outlet_name"}, {column: "domain_authority", label: "Authority", as: asNumber},
 				{column: "price", label: "Price", as: asNumber, currency: "currency"}, {column: "price_per_point", label: "Per point", as: asNumber},
 			},
-			needs: []string{"product_listings", "product_listing_prices"},
 			empty: "No listing with a price has a domain authority of 30 or more.",
 		},
 	},

@@ -10,10 +10,10 @@ import (
 type queryResult struct{ query.Result }
 
 // splitProblems returns the problems of the source tables. missing are needed tables that were not read: no
-// numbers are shown. others are all other tables that are not proven.
+// numbers are shown. others are all other tables that are not proven. If needs is nil, all tables are needed.
 func (result queryResult) splitProblems(needs []string) (missing, others []ledger.Problem) {
 	for _, p := range query.FindProblems(result.Sources) {
-		if p.Standing == ledger.NotRead && slices.Contains(needs, p.Name) {
+		if p.Standing == ledger.NotRead && (needs == nil || slices.Contains(needs, p.Name)) {
 			missing = append(missing, p)
 		} else {
 			others = append(others, p)
