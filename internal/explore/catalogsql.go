@@ -224,6 +224,7 @@ type counts struct {
 	Total  int64
 	Facets map[string][]count
 }
+
 type count struct {
 	choice
 	N int64

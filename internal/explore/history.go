@@ -24,6 +24,7 @@ type fieldsView struct {
 	// More is a note if not all versions of the row were read.
 	More string
 }
+
 type fieldView struct {
 	Label, About string
 	Now          periodView

@@ -16,6 +16,7 @@ type priceView struct {
 	// More is a note if the chart does not show all prices.
 	More string
 }
+
 type priceRow struct {
 	Tier string
 	// Colour is the index of a color, see page.Series.

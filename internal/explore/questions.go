@@ -273,6 +273,7 @@ type formField struct {
 	// Required fields have no default.
 	Required bool
 }
+
 type option struct {
 	Value, Label string
 	Chosen       bool

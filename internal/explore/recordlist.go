@@ -25,6 +25,7 @@ func (v *visit) openList() (*table, error) {
 	q, values := v.recordBuilder().queryOf(v.route.kind.sql.Render("list", nil), nil)
 	return v.openTable(q, values, searchColumn)
 }
+
 func showRecords(v *visit) (reply, error) {
 	t, err := v.openList()
 	if err != nil {

@@ -235,6 +235,7 @@ func (b *recordBuilder) buildSection(s section) (*sectionView, error) {
 	}
 	return v, nil
 }
+
 func (b *recordBuilder) addRejects(view *recordView) error {
 	var tables []string
 	for _, t := range b.kind.tables {

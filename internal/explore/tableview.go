@@ -220,6 +220,7 @@ func (t *table) selection(r columnRole, values []string) *formField {
 	}
 	return f
 }
+
 func (r columnRole) optionLabel(encoded string) string {
 	switch c := decodeChoice(encoded); {
 	case c.Null:

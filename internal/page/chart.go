@@ -89,6 +89,7 @@ func (s *Series) AddAt(at time.Time, digits, text string) {
 	s.Add(digits, text)
 	s.Times = append(s.Times, at.UTC())
 }
+
 func (c Chart) JSON() (string, error) {
 	var text strings.Builder
 	e := json.NewEncoder(&text)

@@ -75,7 +75,8 @@ const (
 	licensesFile = "NOTICE"
 )
 
-func (f Frame) Style() template.CSS            { return template.CSS(f.Inline[styleFile].text) }
+func (f Frame) Style() template.CSS { return template.CSS(f.Inline[styleFile].text) }
+
 func (f Frame) Script(name string) template.JS { return template.JS(f.Inline[name].text) }
 
 // Licenses returns the licenses of the third-party scripts in the page.

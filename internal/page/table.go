@@ -46,6 +46,7 @@ type Head struct {
 	// if the shown table is sorted by this column, and otherwise empty.
 	Link, Sorted string
 }
+
 type Row struct {
 	Cells []Cell
 	Class string
@@ -97,6 +98,7 @@ func MoneyCell(digits string) Cell {
 	c.Text = Decimal(c.Text)
 	return c
 }
+
 func SizeCell(bytes int64) Cell { return Cell{Text: plural.FormatBytes(bytes), Class: "n"} }
 
 // TagCell returns a cell with an outcome, standing or grade in its color.

@@ -53,6 +53,7 @@ type Tile struct {
 	// never sends a currency.
 	Currency string
 }
+
 type Change struct {
 	// Direction is "up", "down", "same", or "none" if one of the two numbers is unknown.
 	Direction, Text string
