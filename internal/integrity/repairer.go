@@ -226,19 +226,11 @@ func (c *repairer) repairDay(day string, m warehouse.Manifest) error {
 }
 
 func (c *repairer) repairManifest(path string, m warehouse.Manifest) error {
-	isWritten, err := ensureManifest(c.w, path, m)
-	if isWritten {
-		c.addFile(path)
+	if _, err := c.w.Versions.ReadManifestFile(path, m.RunID); err == nil {
+		return nil
 	}
-	return err
-}
-
-// ensureManifest writes a manifest to path if the file there is not an intact manifest of the run.
-func ensureManifest(w *warehouse.Warehouse, path string, m warehouse.Manifest) (isWritten bool, err error) {
-	if _, err := w.Versions.ReadManifestFile(path, m.RunID); err == nil {
-		return false, nil
-	}
-	return true, w.Folder.WriteSealed(path, m)
+	c.addFile(path)
+	return c.w.Folder.WriteSealed(path, m)
 }
 
 // repairMetaChanges repairs the files of changes from which the schemas meta and past can be rebuilt.
@@ -297,8 +289,11 @@ func placeMeta(w *warehouse.Warehouse, from, seriesPath string, manifest warehou
 			return err
 		}
 	}
-	_, err := ensureManifest(w, folder.RunManifestPath(manifest.RunID), manifest)
-	return err
+	path := folder.RunManifestPath(manifest.RunID)
+	if _, err := w.Versions.ReadManifestFile(path, manifest.RunID); err == nil {
+		return nil
+	}
+	return folder.WriteSealed(path, manifest)
 }
 
 // ReplaceFile moves file to the path of a lost file in the series. file contains the rows of the lost file,

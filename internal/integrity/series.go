@@ -153,12 +153,8 @@ func (r *seriesReader) otherManifests(day, run string) (others []warehouse.Manif
 		return nil
 	}
 	for _, path := range paths {
-		otherRun := runOf(path)
-		at, ok := warehouse.RunTime(otherRun)
-		if !ok || otherRun == run || warehouse.DayOf(at) < day {
-			continue // a run id is never earlier than its snapshot; the id of a rebuilt version is later
-		}
-		if m, err := r.w.Versions.ReadManifestFile(path, otherRun); err == nil && warehouse.DayOf(m.SnapshotAt) == day {
+		m, err := r.w.Versions.ReadManifestFile(path, runOf(path))
+		if err == nil && m.RunID != run && warehouse.DayOf(m.SnapshotAt) == day {
 			others = append(others, m)
 		}
 	}

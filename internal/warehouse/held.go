@@ -45,10 +45,9 @@ func (d *Draft) Hold(ctx context.Context, tables []ManifestTable) (Manifest, err
 	if err != nil {
 		return m, err
 	}
-	if err := d.w.removeHeld(); err != nil {
-		return m, d.unpublishedErr("hold", err)
+	if err = d.w.removeHeld(); err == nil {
+		err = d.w.Folder.disk.MakeFolder(d.w.Folder.Path(heldDir), privateDir)
 	}
-	err = d.w.Folder.disk.MakeFolder(d.w.Folder.Path(heldDir), privateDir)
 	if err == nil {
 		err = d.w.Folder.disk.Rename(d.Dir, d.w.Folder.Path(heldDir, d.Run))
 	}

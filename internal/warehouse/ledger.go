@@ -105,21 +105,17 @@ func (l *Ledger) missingRuns() ([]ledger.Run, error) {
 		if err != nil {
 			return nil, err
 		}
-		if ok && u.Run != latest && ledger.Find(runs, u.Run).Attempts < u.Attempt {
-			missing = append(missing, l.killedRun(u, latest))
+		switch {
+		case !ok || u.Run == latest || ledger.Find(runs, u.Run).Attempts >= u.Attempt:
+		case u.Kind == ledger.Rollback && u.Version == latest: // killed after it switched the link "latest"
+			missing = append(missing, l.completedRollback(u.Run, u.Version, u.StartedAt))
+		default:
+			missing = append(missing, ledger.Run{ID: u.Run, Kind: u.Kind, StartedAt: u.StartedAt, Program: u.Program,
+				Outcome: ledger.Killed, ExitCode: ledger.Killed.ExitCode(),
+				Error: "the run was killed, or the machine went down; the run published nothing"})
 		}
 	}
 	return missing, nil
-}
-
-// killedRun converts an unfinished-run file to a run for the ledger. A rollback that was killed after it
-// switched the link "latest" has the outcome complete.
-func (l *Ledger) killedRun(u UnfinishedRun, latest string) ledger.Run {
-	if u.Kind == ledger.Rollback && u.Version == latest {
-		return l.completedRollback(u.Run, u.Version, u.StartedAt)
-	}
-	return ledger.Run{ID: u.Run, Kind: u.Kind, StartedAt: u.StartedAt, Outcome: ledger.Killed, ExitCode: ledger.Killed.ExitCode(), Program: u.Program,
-		Error: "the run was killed, or the machine went down; the run published nothing"}
 }
 
 // readCopy reads the copy of a run's ledger line in the folder of its version. ok is false if the copy is

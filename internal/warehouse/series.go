@@ -53,13 +53,22 @@ type Series struct {
 // *DamagedError.
 func (s *Series) extendSeries(versions ...Manifest) error {
 	var damaged []error
+	cache := checksum.NewCache(context.Background())
 	place := func(m Manifest, want checksum.FileSum, to string, linkOrCopy func(from, to string) error) error {
-		err := s.placeFile(m, want, to, linkOrCopy)
-		if errors.As(err, new(*DamagedError)) {
-			damaged = append(damaged, err)
+		from := filepath.Join(s.folder.VersionPath(m.RunID), filepath.Base(want.File))
+		if durable.SameFile(from, to) {
 			return nil
 		}
-		return err
+		// In a warehouse that was copied without its hard links, only one of the two files may be damaged. The
+		// damaged file must not replace the intact file.
+		if problem := cache.Compare(from, want, true); problem != "" {
+			damaged = append(damaged, s.folder.DamagedErr(from, problem, nil))
+			return nil
+		}
+		if err := s.folder.MakePublicAbove(to); err != nil {
+			return err
+		}
+		return linkOrCopy(from, to)
 	}
 	placeManifest := func(m Manifest, to string) error {
 		_, sum, err := s.versions.readManifestSum(filepath.Join(s.folder.VersionPath(m.RunID), ManifestFile), m.RunID)
@@ -223,23 +232,6 @@ func (s *Series) Complete() (days []string, err error) {
 		return nil, &ExtendError{daysOf(missing), err}
 	}
 	return daysOf(missing), nil
-}
-
-// placeFile links or copies a file of a version into the series, unless the series already contains it. It
-// first compares the checksum: in a warehouse that was copied without its hard links, only one of the two files
-// may be damaged, and the damaged file must not replace the intact file.
-func (s *Series) placeFile(m Manifest, want checksum.FileSum, to string, linkOrCopy func(from, to string) error) error {
-	from := filepath.Join(s.folder.VersionPath(m.RunID), filepath.Base(want.File))
-	if durable.SameFile(from, to) {
-		return nil
-	}
-	if problem := checksum.NewCache(context.Background()).Compare(from, want, true); problem != "" {
-		return s.folder.DamagedErr(from, problem, nil)
-	}
-	if err := s.folder.MakePublicAbove(to); err != nil {
-		return err
-	}
-	return linkOrCopy(from, to)
 }
 
 // LastOfDay returns the last version of each day.
