@@ -18,9 +18,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/checksum"
 	"placementsync/internal/command"
 	"placementsync/internal/ledger"
-	"placementsync/internal/object"
 	"placementsync/internal/query"
 	"placementsync/internal/sim"
 	"placementsync/internal/testing/s3sim"
@@ -405,7 +405,7 @@ func TestTrialExportToBucketIsAtomic(t *testing.T) {
 		files := map[string]string{}
 		for _, f := range m.Files {
 			data := objects["for/them/"+m.Folder+"/"+f.File]
-			if sum := object.SumOf(data); sum.SHA256 != f.SHA256 || sum.Bytes != f.Bytes {
+			if sum := checksum.SumText("", data); sum.SHA256 != f.SHA256 || sum.Bytes != f.Bytes {
 				t.Errorf("%s has %d bytes, want %d", f.File, len(data), f.Bytes)
 			}
 			files[m.Folder+"/"+f.File] = f.SHA256

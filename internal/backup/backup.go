@@ -300,7 +300,7 @@ func (j *job) sendFrom(ctx context.Context, path string, want checksum.FileSum) 
 	}
 	isNew := !j.isStored(sent)
 	if isNew {
-		if err := j.Bucket.Put(ctx, dataName(sent), f, objectSum(sent)); err != nil {
+		if err := j.Bucket.Put(ctx, dataName(sent), f, sent); err != nil {
 			return "", err
 		}
 	}

@@ -42,8 +42,6 @@ type Manifest struct {
 	LeftOut []DamagedFile `json:"left_out,omitempty"`
 }
 
-func objectSum(f checksum.FileSum) object.Sum { return object.Sum{Bytes: f.Bytes, SHA256: f.SHA256} }
-
 func dataName(f checksum.FileSum) string { return dataDir + f.SHA256 }
 
 const nameTimeFormat = "20060102T150405.000Z"
@@ -72,7 +70,7 @@ func writeManifest(ctx context.Context, b *object.Bucket, m Manifest) (name stri
 	if err != nil {
 		return "", err
 	}
-	name = manifestsDir + m.At.Format(nameTimeFormat) + "-" + object.SumOf(text).SHA256 + manifestSuffix
+	name = manifestsDir + m.At.Format(nameTimeFormat) + "-" + checksum.Hex(text) + manifestSuffix
 	return name, b.PutBytes(ctx, name, text)
 }
 
@@ -130,7 +128,7 @@ func readManifest(ctx context.Context, b *object.Bucket, name, wantSHA256 string
 	if err != nil {
 		return m, err
 	}
-	if object.SumOf(text).SHA256 != wantSHA256 {
+	if checksum.Hex(text) != wantSHA256 {
 		return m, &manifestError{b.Address(name), "its bytes do not match its checksum"}
 	}
 	if err := json.Unmarshal(text, &m); err != nil || m.Kind != manifestKind {

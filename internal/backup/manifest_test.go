@@ -35,7 +35,7 @@ func TestUnreadableManifests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		name := manifestsDir + m.At.Format(nameTimeFormat) + "-" + object.SumOf(text).SHA256 + manifestSuffix
+		name := manifestsDir + m.At.Format(nameTimeFormat) + "-" + checksum.Hex(text) + manifestSuffix
 		if err := b.PutBytes(t.Context(), name, text); err != nil {
 			t.Fatal(err)
 		}

@@ -92,7 +92,7 @@ func (c Config) fetch(ctx context.Context, f checksum.FileSum, fetched, bytes *a
 		return err
 	}
 	err := c.Warehouse.Mirror.Place(f.File, func(file *os.File) error {
-		return c.Bucket.Get(ctx, dataName(f), objectSum(f), func() (io.Writer, error) {
+		return c.Bucket.Get(ctx, dataName(f), f, func() (io.Writer, error) {
 			_, err := file.Seek(0, io.SeekStart)
 			return file, errors.Join(err, file.Truncate(0))
 		})
@@ -145,7 +145,7 @@ func Verify(ctx context.Context, c Config, readData bool) (v VerifyReport, err e
 		case o.Bytes != f.Bytes:
 			problems <- DamagedFile{f.File, fmt.Sprintf("its object has %d bytes, not %d: the next backup sends it again, if the warehouse has the file", o.Bytes, f.Bytes)}
 		case readData:
-			err := c.Bucket.Get(ctx, dataName(f), objectSum(f), func() (io.Writer, error) { return io.Discard, nil })
+			err := c.Bucket.Get(ctx, dataName(f), f, func() (io.Writer, error) { return io.Discard, nil })
 			if errors.Is(err, object.ErrDiffers) {
 				problems <- DamagedFile{f.File, fmt.Sprintf("its bytes do not match its checksum: remove %s, and the next backup sends it again", c.Bucket.Address(dataName(f)))}
 				return nil

@@ -28,6 +28,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go/logging"
+
+	"placementsync/internal/checksum"
 )
 
 // Config is the connection to object storage.
@@ -170,19 +172,6 @@ func (b *Bucket) objectKeyPrefix(namePrefix string) *string {
 	return aws.String(b.prefix + "/" + namePrefix)
 }
 
-// Sum is the size and the checksum of an object.
-type Sum struct {
-	Bytes int64
-	// SHA256 is in hex.
-	SHA256 string
-}
-
-// SumOf returns the sum of an object with this content.
-func SumOf(data []byte) Sum {
-	sum := sha256.Sum256(data)
-	return Sum{int64(len(data)), hex.EncodeToString(sum[:])}
-}
-
 // Object describes a stored object.
 type Object struct {
 	Name     string
@@ -247,7 +236,7 @@ func (b *Bucket) Read(ctx context.Context, name string, limit int64) (data []byt
 
 // Get copies an object to a writer and compares it with want. Each attempt calls newWriter, which
 // must discard the bytes of the previous attempt. After an error the written bytes are not valid.
-func (b *Bucket) Get(ctx context.Context, name string, want Sum, newWriter func() (io.Writer, error)) error {
+func (b *Bucket) Get(ctx context.Context, name string, want checksum.FileSum, newWriter func() (io.Writer, error)) error {
 	return b.getBody(ctx, name, func(body io.Reader, _ int64) error {
 		to, err := newWriter()
 		if err != nil {
@@ -305,5 +294,5 @@ func (w localWriter) Write(p []byte) (int, error) {
 
 // PutBytes stores a small object.
 func (b *Bucket) PutBytes(ctx context.Context, name string, data []byte) error {
-	return b.Put(ctx, name, bytes.NewReader(data), SumOf(data))
+	return b.Put(ctx, name, bytes.NewReader(data), checksum.SumText(name, data))
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"placementsync/internal/checksum"
 	"placementsync/internal/object"
 	"placementsync/internal/testing/s3sim"
 )
@@ -34,7 +35,7 @@ func open(t *testing.T, change func(*object.Config)) (*s3sim.Server, *object.Buc
 	return sim, b
 }
 
-func get(t *testing.T, b *object.Bucket, name string, want object.Sum) ([]byte, error) {
+func get(t *testing.T, b *object.Bucket, name string, want checksum.FileSum) ([]byte, error) {
 	t.Helper()
 	var got bytes.Buffer
 	err := b.Get(t.Context(), name, want, func() (io.Writer, error) {
@@ -53,7 +54,7 @@ func TestObjectsReadBackAsWritten(t *testing.T) {
 		if err := b.PutBytes(t.Context(), fmt.Sprintf("data/%d", i), data); err != nil {
 			t.Fatal(err)
 		}
-		got, err := get(t, b, fmt.Sprintf("data/%d", i), object.SumOf(data))
+		got, err := get(t, b, fmt.Sprintf("data/%d", i), checksum.SumText("", data))
 		if err != nil || !bytes.Equal(got, data) {
 			t.Errorf("object %d has %d bytes (%v), want %d", i, len(got), err, len(data))
 		}
@@ -85,7 +86,7 @@ func TestObjectsReadBackAsWritten(t *testing.T) {
 func TestLargeObjectIsSentInParts(t *testing.T) {
 	sim, b := open(t, nil)
 	data := bytes.Repeat([]byte("0123456789abcdef"), 70<<20/16)
-	sum := object.SumOf(data)
+	sum := checksum.SumText("", data)
 	resets := 1
 	sim.Fail = func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Query().Get("partNumber") == "2" && resets > 0 {
@@ -152,7 +153,7 @@ func TestLargeObjectIsSentInParts(t *testing.T) {
 // stored object.
 func TestFaults(t *testing.T) {
 	data := bytes.Repeat([]byte("x"), 100_000)
-	sum := object.SumOf(data)
+	sum := checksum.SumText("", data)
 	slowDown := func(w http.ResponseWriter, _ *http.Request) {
 		s3sim.Refuse(w, http.StatusServiceUnavailable, "SlowDown")
 	}

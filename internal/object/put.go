@@ -13,6 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"placementsync/internal/checksum"
 )
 
 // An object of more than multipartSize bytes is sent in parts. After a connection reset, only one
@@ -29,7 +31,7 @@ const sumKey = "sha256"
 // Put stores an object atomically. The server compares the received bytes with their checksum. An
 // object that is sent in parts becomes visible with the last request. content must have the size and
 // the checksum in sum.
-func (b *Bucket) Put(ctx context.Context, name string, content io.ReaderAt, sum Sum) error {
+func (b *Bucket) Put(ctx context.Context, name string, content io.ReaderAt, sum checksum.FileSum) error {
 	if sum.Bytes > multipartSize {
 		return b.newError("put", name, b.putParts(ctx, name, content, sum))
 	}
@@ -52,7 +54,7 @@ func encodeSum(digits string) (string, error) {
 }
 
 // putParts sends an object in parts. After an error it removes the sent parts.
-func (b *Bucket) putParts(ctx context.Context, name string, content io.ReaderAt, sum Sum) (err error) {
+func (b *Bucket) putParts(ctx context.Context, name string, content io.ReaderAt, sum checksum.FileSum) (err error) {
 	upload, err := b.client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: &b.bucket, Key: b.objectKey(name),
 		ChecksumAlgorithm: types.ChecksumAlgorithmSha256, Metadata: map[string]string{sumKey: sum.SHA256}})
 	if err != nil {

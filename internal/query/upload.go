@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"placementsync/internal/checksum"
 	"placementsync/internal/durable"
 	"placementsync/internal/object"
 )
@@ -105,7 +106,7 @@ func uploadFiles(ctx context.Context, b *object.Bucket, dir string, m BucketMani
 			return err
 		}
 		defer func() { err = errors.Join(err, file.Close()) }()
-		return b.Put(ctx, path.Join(m.Folder, f.File), file, object.Sum{Bytes: f.Bytes, SHA256: f.SHA256})
+		return b.Put(ctx, path.Join(m.Folder, f.File), file, checksum.FileSum{Bytes: f.Bytes, SHA256: f.SHA256})
 	}
 	var names []string
 	for _, f := range m.Files {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/checksum"
 	"placementsync/internal/object"
 	"placementsync/internal/query"
 	"placementsync/internal/testing/s3sim"
@@ -100,7 +101,7 @@ func TestExportsInABucketKeepThePreviousExport(t *testing.T) {
 			t.Errorf("manifest of the program %q (-want +got):\n%s", m.Program, diff)
 		}
 		for k, f := range m.Files {
-			if sum := object.SumOf(sim.Objects("store")[files[i][k]]); sum != (object.Sum{Bytes: f.Bytes, SHA256: f.SHA256}) {
+			if sum := checksum.SumText("", sim.Objects("store")[files[i][k]]); sum != (checksum.FileSum{Bytes: f.Bytes, SHA256: f.SHA256}) {
 				t.Errorf("%s has the checksum %v, want that of the manifest, %+v", f.File, sum, f)
 			}
 		}

@@ -33,7 +33,7 @@ func importTable() []row {
 		{"internal/ledger", []string{"internal/plural"}, "contains the records of runs and the names of grades, so that the daemon can show runs without a database"},
 		{"internal/page", []string{"internal/ledger", "internal/plural"}, "renders HTML pages; its callers provide the values"},
 		{"internal/sim", nil, "serves the API for tests and demos; it shares no code with the client, because a mistake in common code would stay undetected"},
-		{"internal/object", nil, "stores bytes under names, for backups, exports and lakes"},
+		{"internal/object", []string{"internal/checksum"}, "stores bytes under names, for backups, exports and lakes"},
 		{"internal/testing/torture", nil, "stores the results of long tests; only tests import it"},
 		{"internal/testing/sqlmutants", nil, "changes SQL files in one place at a time and stores the unnoticed changes; only tests import it"},
 		{"internal/testing/escapes", nil, "contains SQL that must be refused; only tests import it"},
