@@ -57,10 +57,12 @@ func truncatedBody(w http.ResponseWriter, _ *http.Request) {
 
 func resetConnection(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 
+// requestTokenInfo requests /auth/token with the secret query parameter access_token=hidden. Errors
+// must not contain "hidden".
 func requestTokenInfo(t *testing.T, c *fetch.Client) error {
 	t.Helper()
 	var got collector
-	_, err := c.Get(t.Context(), fetch.Request{Stream: "token", Path: "/auth/token"}, got.read)
+	_, err := c.Get(t.Context(), fetch.Request{Stream: "token", Path: "/auth/token", Query: "access_token=hidden&x=1"}, got.read)
 	return err
 }
 
@@ -122,7 +124,7 @@ func checkError(t *testing.T, err error, want string) {
 		t.Errorf("got error %q, want it to contain %q", err, want)
 	}
 	for ; err != nil; err = errors.Unwrap(err) {
-		if text := err.Error(); strings.Contains(text, token) {
+		if text := err.Error(); strings.Contains(text, token) || strings.Contains(text, "hidden") {
 			t.Errorf("the error contains a secret: %q", text)
 		}
 	}

@@ -83,7 +83,7 @@ func (s *sender) preferLanding(next layer) layer {
 			return err
 		}
 		if s.cfg.Offline {
-			return &StatusError{Stream: q.Stream, URL: s.tokens.scrubText(q.url), Err: ErrNotLanded}
+			return &StatusError{Stream: q.Stream, URL: s.tokens.redactURL(q.url), Err: ErrNotLanded}
 		}
 		return next(ctx, q)
 	}
@@ -289,7 +289,7 @@ func (s *sender) requestErr(q *call, code int, body []byte, err error) *StatusEr
 		err = s.tokens.scrubErr(err)
 	}
 	return &StatusError{
-		Code: code, Stream: q.Stream, URL: s.tokens.scrubText(q.url), Attempts: 1,
+		Code: code, Stream: q.Stream, URL: s.tokens.redactURL(q.url), Attempts: 1,
 		Excerpt: s.tokens.bodyExcerpt(code, body), Err: err,
 	}
 }

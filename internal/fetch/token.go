@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -106,6 +107,32 @@ func (t *tokens) scrubBody(body []byte) (scrubbed []byte, found bool) {
 }
 
 const secretMark = "<secret>"
+
+// secretNamePattern matches query parameters with secret values.
+var secretNamePattern = regexp.MustCompile(`(?i)token|secret|key|passw|signature|auth|credential`)
+
+// redactURL removes credentials, the values of secret parameters and tokens from a URL for use in
+// errors.
+func (t *tokens) redactURL(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return secretMark
+	}
+	u.User = nil
+	query := u.RawQuery
+	u.RawQuery = ""
+	text := u.String()
+	if query == "" {
+		return t.scrubText(text)
+	}
+	parameters := strings.Split(query, "&")
+	for i, p := range parameters {
+		if name, _, found := strings.Cut(p, "="); found && secretNamePattern.MatchString(name) {
+			parameters[i] = name + "=" + secretMark
+		}
+	}
+	return t.scrubText(text + "?" + strings.Join(parameters, "&"))
+}
 
 // maxExcerpt limits the excerpt of a body in an error, in bytes.
 const maxExcerpt = 120
