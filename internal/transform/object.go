@@ -32,7 +32,7 @@ func (r *rowReader) readObject(t *table, n *node) error {
 				continue
 			}
 			if m.overridden {
-				r.report.countDrift(t, DuplicateField, m.name, m.raw)
+				r.countOverridden(t, m)
 			} else if err := r.readMember(t, m); err != nil {
 				return err
 			}
@@ -41,6 +41,18 @@ func (r *rowReader) readObject(t *table, n *node) error {
 	r.in.pos, r.in.members = end, r.in.members[:earlierMembers]
 	r.in.depth--
 	return nil
+}
+
+// countOverridden counts a member whose name occurs again. Like keepExtra, it does not report a name in a
+// private object, and ignores unknown fields of a link table.
+func (r *rowReader) countOverridden(t *table, m *rawMember) {
+	switch {
+	case m.field == nil && t.link:
+	case r.in.privatePath != "":
+		r.report.countPrivate(t, DuplicateField, []byte(r.in.privatePath))
+	default:
+		r.report.countDrift(t, DuplicateField, m.name, m.raw)
+	}
 }
 
 func (m *rawMember) readingOrder() int {

@@ -20,7 +20,7 @@ func renderProtected(t *testing.T, s stream.Stream, p transform.Privacy, body st
 	return render(t, d, page, err)
 }
 
-// leak is a body whose private values all contain "s3cret". column is the private column.
+// leak is a body whose private values, and the names in them, contain "s3cret". column is the private column.
 type leak struct{ stream, column, body string }
 
 // leaks returns bodies whose private values could become visible outside of their column.
@@ -62,6 +62,10 @@ func leaks() map[string]leak {
 		"an unlisted value":                    {"token", "token.token_type", `{"team_id":"t","token_type":"s3cret"}`},
 		"the name of a status count":           {"campaign_status_counts", "campaign_status_counts.name", `{"draft":{"id":"d","name":"s3cret","count":1}}`},
 		"an invalid status count":              {"campaign_status_counts", "campaign_status_counts.name", `{"draft":{"prefix":"d","name":"s3cret"}}`},
+		"a name in a private object":           {"orders", "orders.coupon", `[{"id":"o","coupon":{"name":"x","s3cret":1}}]`},
+		"a repeated name in a private object":  {"orders", "orders.coupon", `[{"id":"o","coupon":{"name":"x","s3cret":1,"s3cret":2}}]`},
+		"a repeated name in a free form":       {"articles", "articles.support_agent", `{"id":"a","support_agent":{"s3cret":1,"s3cret":2}}`},
+		"a repeated name in an item":           {"outlets", "outlet_channels.channel_url", `{"id":"o","outlet_channels":[{"id":"c","channel_url":{"name":"x","s3cret":1,"s3cret":2}}]}`},
 		"a text beside status counts":          {"campaign_status_counts", "campaign_status_counts.name", `{"draft":{"id":"d","count":1},"name":"s3cret"}`},
 	}
 }
