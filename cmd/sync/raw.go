@@ -95,7 +95,7 @@ func runRaw(g *globals, o rawOptions, args []string) error {
 		}
 	}
 	printable := selected
-	if len(selected) > 1 {
+	if len(selected) > 1 { // replaced responses do not count beside others
 		printable = slices.DeleteFunc(slices.Clone(selected), func(r fetch.StoredResponse) bool { return r.Replaced })
 	}
 	switch {
@@ -108,8 +108,15 @@ func runRaw(g *globals, o rawOptions, args []string) error {
 	case o.print:
 		return command.UsageErr("print a response of run %s: %d responses match: choose one with --seq, or with --stream, --param, --page and --pass", run, len(selected))
 	default:
-		write := map[string]func(io.Writer, []fetch.StoredResponse) error{"table": writeResponseTable, "csv": writeResponseCSV, "json": writeResponseJSON}[o.format]
-		err = g.writeEscaped(func(w io.Writer) error { return write(w, selected) })
+		err = g.writeEscaped(func(w io.Writer) error {
+			switch o.format {
+			case "csv":
+				return writeResponseCSV(w, selected)
+			case "json":
+				return writeResponseJSON(w, selected)
+			}
+			return writeResponseTable(w, selected)
+		})
 	}
 	if damagedLines > 0 {
 		err = errors.Join(err, fmt.Errorf("read the responses of run %s: the index of its responses (journal.jsonl) has %s; the responses of these lines are missing: see placementsync verify --read-data", run, plural.Count(damagedLines, "damaged line")))
