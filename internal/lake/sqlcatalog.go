@@ -288,7 +288,11 @@ func (c *sqlCatalog) commitErr(table string, err error) error {
 }
 
 func (c *sqlCatalog) ensureTables(ctx context.Context, tx *sql.Tx) error {
-	for _, name := range []string{"create_tables", "create_namespaces"} {
+	names := []string{"create_tables", "create_namespaces"}
+	if c.path == "" {
+		names = slices.Insert(names, 0, "limit_waits_of_postgres")
+	}
+	for _, name := range names {
 		if _, err := tx.ExecContext(ctx, catalogStatement(name)); err != nil {
 			return err
 		}

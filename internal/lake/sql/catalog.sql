@@ -20,6 +20,10 @@ CREATE TABLE IF NOT EXISTS iceberg_namespace_properties (
     PRIMARY KEY (catalog_name, namespace, property_key)
 )
 
+-- name: limit_waits_of_postgres
+-- The limits apply to this transaction. Their errors name the lock or the statement.
+SELECT set_config('lock_timeout', '20s', true), set_config('statement_timeout', '60s', true)
+
 -- name: add_namespace
 -- Iceberg's JDBC catalog stores the property 'exists' for a namespace without other properties.
 INSERT INTO iceberg_namespace_properties (catalog_name, namespace, property_key, property_value)
