@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"placementsync/internal/command"
-	"placementsync/internal/durable"
 	"placementsync/internal/query"
 )
 
@@ -24,8 +22,9 @@ type outputOptions struct {
 	vertical bool
 	file     string // empty means stdout
 	maxRows  int
-	// withGrades is a flag of query only.
+	// withGrades is a flag of query only. writeGraded sets grades.
 	withGrades bool
+	grades     *query.Grades
 	// firstColumns are the most important columns. A narrow terminal hides them last.
 	firstColumns []string
 }
@@ -82,7 +81,7 @@ func (o outputOptions) writeResult(ctx context.Context, g *globals, db *query.DB
 	if err != nil {
 		return 0, err
 	}
-	output := query.Output{Format: format, BOM: o.bom}
+	output := query.Output{Format: format, BOM: o.bom, Grades: o.grades}
 	if o.file != "" {
 		return db.Save(ctx, q, values, output, o.file)
 	}
@@ -124,7 +123,10 @@ func (o outputOptions) writeGraded(ctx context.Context, g *globals, db *query.DB
 	case sourcesErr != nil:
 		err = sourcesErr
 	default:
-		rows, err = o.writeGradedJSON(ctx, g, db, q, values, sources)
+		o.grades = &query.Grades{Sources: sources}
+		if o.grades.Snapshot, err = db.SelectedSnapshot(ctx); err == nil {
+			rows, err = o.writeResult(ctx, g, db, q, values)
+		}
 	}
 	if err != nil {
 		return rows, err
@@ -136,29 +138,4 @@ func (o outputOptions) writeGraded(ctx context.Context, g *globals, db *query.DB
 		fmt.Fprintln(g.stderr, query.EscapeLines("cannot read the grades of the source tables: "+sourcesErr.Error()))
 	}
 	return rows, nil
-}
-
-func (o outputOptions) writeGradedJSON(ctx context.Context, g *globals, db *query.DB, q query.Query, values map[string]string, sources []query.Source) (rows int64, err error) {
-	snapshot, err := db.SelectedSnapshot(ctx)
-	if err != nil {
-		return 0, err
-	}
-	write := func(out io.Writer, screen query.Screen) error {
-		w, err := query.NewGradedJSON(out, screen, snapshot, sources)
-		if err != nil {
-			return err
-		}
-		rows, err = db.Run(ctx, q, values, w)
-		return err
-	}
-	if o.file == "" {
-		err = write(g.stdout, query.Screen{Terminal: g.width > 0})
-		return rows, err
-	}
-	if info, err := os.Stat(o.file); err == nil && !info.Mode().IsRegular() {
-		return 0, command.UsageErr("%q is not a regular file: omit -o to write to the terminal or a pipe", o.file)
-	}
-	const fileMode = 0o644
-	err = durable.Disk{}.WriteAtomically(o.file, fileMode, func(f *os.File) error { return write(f, query.Screen{}) })
-	return rows, err
 }

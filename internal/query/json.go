@@ -4,12 +4,11 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
-	"io"
 )
 
-// NewGradedJSON returns a writer of one object: the snapshot, the grades of the source tables,
+// newGradedJSON returns a writer of one object: the snapshot, the grades of the source tables,
 // and the rows as in the format JSON.
-func NewGradedJSON(w io.Writer, screen Screen, snapshot Snapshot, sources []Source) (Writer, error) {
+func newGradedJSON(out *bufio.Writer, snapshot Snapshot, sources []Source) (Writer, error) {
 	if sources == nil {
 		sources = []Source{}
 	}
@@ -21,11 +20,8 @@ func NewGradedJSON(w io.Writer, screen Screen, snapshot Snapshot, sources []Sour
 	if err != nil {
 		return nil, err
 	}
-	if screen.Terminal {
-		w = &screenWriter{to: w}
-	}
 	head := fmt.Sprintf("{\"snapshot\":%s,\n\"grades\":%s,\n\"rows\":[", snapshotJSON, gradesJSON)
-	return &jsonWriter{out: bufio.NewWriter(w), first: head + "\n", next: ",\n", end: "\n]}\n", empty: head + "]}\n"}, nil
+	return &jsonWriter{out: out, first: head + "\n", next: ",\n", end: "\n]}\n", empty: head + "]}\n"}, nil
 }
 
 // jsonWriter writes one object per row. The objects form an array, or each is on its own line.

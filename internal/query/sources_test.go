@@ -165,7 +165,7 @@ func TestSourcesHaveReasonsAndTimes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := query.NewGradedJSON(&out, query.Screen{}, snapshot, sources)
+	w, err := query.NewWriter(query.Output{Format: query.JSON, Grades: &query.Grades{Snapshot: snapshot, Sources: sources}}, &out, query.Screen{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -53,6 +53,14 @@ type Output struct {
 	BOM bool
 	// Defuse puts an apostrophe before CSV texts that a spreadsheet would run as formulas.
 	Defuse bool
+	// Grades, if set, makes JSON one object with the snapshot, the grades of its source tables, and the rows.
+	Grades *Grades
+}
+
+// Grades are the snapshot of a result and the grades of its source tables.
+type Grades struct {
+	Snapshot Snapshot
+	Sources  []Source
 }
 
 // FormatOf returns the format of a file by its extension. An unknown extension is a *UsageError.
@@ -90,6 +98,9 @@ func NewWriter(o Output, w io.Writer, screen Screen) (Writer, error) {
 	case CSV:
 		return &csvWriter{out: out, defuse: o.Defuse}, nil
 	case JSON:
+		if o.Grades != nil {
+			return newGradedJSON(out, o.Grades.Snapshot, o.Grades.Sources)
+		}
 		return &jsonWriter{out: out, first: "[\n", next: ",\n", end: "\n]\n", empty: "[]\n"}, nil
 	case JSONL:
 		return &jsonWriter{out: out, next: "\n", end: "\n"}, nil
