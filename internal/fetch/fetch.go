@@ -155,7 +155,7 @@ type Response struct {
 
 // Reader decodes one body. It is called concurrently, also for bodies that landed
 // before the run was resumed. After an error that wraps [ErrMalformed] the client repeats
-// the request while retries remain. Any other error ends the walk. The client keeps PageFacts.IDs.
+// the request while retries remain. Any other error ends the walk.
 type Reader func(ctx context.Context, r Response) (stream.PageFacts, error)
 
 // Client reads one service for one run. It is safe for concurrent use.

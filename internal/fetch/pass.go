@@ -24,7 +24,9 @@ type pass struct {
 	// previous is the previous pass, whose facts are reused for unchanged pages. It may be
 	// nil.
 	previous *pass
-	// ids are the ids of all pages, sorted and without duplicates. sortIDs sets them.
+	// ids are the ids of the pages that are not reused and do not repeat an earlier page, in the
+	// order of the responses. sortIDs replaces them by the ids of all pages, sorted and without
+	// duplicates.
 	ids              []uint64
 	firstIDs         []uint64        // ids of page 1, sorted
 	keySums          map[uint64]bool // PageFacts.KeySum of all pages
@@ -42,9 +44,14 @@ type pass struct {
 
 // pageState is the state of one page.
 type pageState struct {
+	// PageFacts are the facts of the body. The IDs of a decoded page are nil until sortIDs sets
+	// them, in any order. They stay nil if the next pass cannot reuse the page.
 	stream.PageFacts
 	// bodySeq is the Seq of the first response with this body.
 	bodySeq uint64
+	// count is the number of ids. Until sortIDs, the ids of a decoded page are
+	// ids[from:from+count] of the pass.
+	from, count int
 	// reused means that the facts were taken from the previous pass.
 	reused bool
 	// repeats means that an earlier page had the same ids: the service ignores the page
@@ -84,7 +91,7 @@ func (p *pass) reusableFacts(number int, bodySeq uint64) *stream.PageFacts {
 	f := &p.previous.pages[number-1]
 	// Pages with rejects are decoded in every pass, because the rejects of each pass are
 	// counted, and the pass with the most rejects is reported.
-	if f.bodySeq != bodySeq || f.Records == 0 || f.Rejects > 0 {
+	if f.bodySeq != bodySeq || f.Records == 0 || f.Rejects > 0 || len(f.IDs) != f.count {
 		return nil
 	}
 	return &f.PageFacts
@@ -123,14 +130,21 @@ func (p *pass) addPage(number int, facts stream.PageFacts, bodySeq uint64) {
 	keySum := facts.KeySum()
 	repeats := facts.Records > 0 && p.keySums[keySum]
 	p.keySums[keySum] = true
+	f := pageState{PageFacts: facts, bodySeq: bodySeq, from: len(p.ids), count: len(facts.IDs), repeats: repeats, reused: reused}
+	if !reused {
+		f.IDs = nil
+	}
 	if !repeats {
+		if !reused {
+			p.ids = append(p.ids, facts.IDs...)
+		}
 		p.records += facts.Records
 		p.copies += facts.Copies
 		p.rejectedRecords += facts.RejectedRecords
 		p.recordsWithoutID += facts.Records - facts.Copies - len(facts.IDs)
 	}
 	p.endSeen = p.endSeen || repeats || facts.Records == 0
-	p.pages[number-1] = pageState{PageFacts: facts, bodySeq: bodySeq, repeats: repeats, reused: reused}
+	p.pages[number-1] = f
 }
 
 // plannedPages computes the number of pages from the total and the number of records on page 1. The
@@ -216,15 +230,13 @@ const maxEmptyPages = 16
 // earlier page count as repeated if a later page has other records. Otherwise the page is beyond
 // the end of the list, and its ids do not count.
 func (p *pass) sortIDs() {
-	for _, f := range p.pages {
-		if !f.repeats {
-			p.ids = append(p.ids, f.IDs...)
-		}
+	if p.previous == nil || len(p.ids) > 0 || !p.reuseAllIDs() {
+		p.gatherIDs()
+		slices.Sort(p.ids)
+		withRepeated := len(p.ids)
+		p.ids = slices.Compact(p.ids)
+		p.repeatedIDs = withRepeated - len(p.ids)
 	}
-	slices.Sort(p.ids)
-	withRepeated := len(p.ids)
-	p.ids = slices.Compact(p.ids)
-	p.repeatedIDs = withRepeated - len(p.ids)
 	end := len(p.pages)
 	for end > 0 && (p.pages[end-1].repeats || p.pages[end-1].Records == 0) {
 		end--
@@ -232,6 +244,42 @@ func (p *pass) sortIDs() {
 	for _, f := range p.pages[:end] {
 		if f.repeats {
 			p.repeatedIDs += f.Records
+		}
+	}
+}
+
+// reuseAllIDs is called if no page of this pass was decoded. It uses the ids of the previous
+// pass if this pass has as many ids and no repeated records, and reports whether it did.
+func (p *pass) reuseAllIDs() bool {
+	n := 0
+	for _, f := range p.pages {
+		n += f.count
+	}
+	if n != len(p.previous.ids) || p.hasRepeatedRecords() {
+		return false
+	}
+	p.ids = p.previous.ids
+	return true
+}
+
+// gatherIDs collects the ids of all pages. It also keeps the ids of each page, 8 bytes per
+// record, so that the next pass can reuse the page. In a list sorted newest first it keeps
+// only the ids of page 1: a change that requires a second pass shifts all pages.
+func (p *pass) gatherIDs() {
+	decodedCount := len(p.ids)
+	for i := range p.pages {
+		if f := &p.pages[i]; f.reused && !f.repeats {
+			p.ids = append(p.ids, f.IDs...)
+		}
+	}
+	if p.isNewestFirst() {
+		p.pages[0].IDs = p.firstIDs
+		return
+	}
+	decodedIDs := slices.Clone(p.ids[:decodedCount])
+	for i := range p.pages {
+		if f := &p.pages[i]; !f.reused && !f.repeats {
+			f.IDs = decodedIDs[f.from : f.from+f.count : f.from+f.count]
 		}
 	}
 }

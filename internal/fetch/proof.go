@@ -37,32 +37,49 @@ import (
 // earlier page. The deleted record was read, and the next pass lacks it. The passes have the
 // same ids only if the deleted record was also inserted between the reads of the same two pages.
 
-// sightings contains the ids read so far, with the first and the last pass that contained each id. An id
-// existed from its first to its last pass.
-type sightings map[uint64]struct{ first, last uint8 }
+// sightings are the ids read so far, sorted, with the first and the last pass that contained
+// each id. An id existed from its first to its last pass.
+type sightings struct {
+	ids         []uint64
+	first, last []uint8
+}
 
-func (s sightings) addPass(pass uint8, ids []uint64) {
-	for _, id := range ids {
-		seen, found := s[id]
-		if !found {
-			seen.first = pass
-		}
-		seen.last = pass
-		s[id] = seen
+// addPass adds the sorted, distinct ids of one pass.
+func (s *sightings) addPass(pass uint8, ids []uint64) {
+	n := max(len(s.ids), len(ids))
+	next := sightings{make([]uint64, 0, n), make([]uint8, 0, n), make([]uint8, 0, n)}
+	put := func(id uint64, first, last uint8) {
+		next.ids, next.first, next.last = append(next.ids, id), append(next.first, first), append(next.last, last)
 	}
+	i := 0
+	for j := range s.ids {
+		for ; i < len(ids) && ids[i] < s.ids[j]; i++ {
+			put(ids[i], pass, pass)
+		}
+		last := s.last[j]
+		if i < len(ids) && ids[i] == s.ids[j] {
+			last = pass
+			i++
+		}
+		put(s.ids[j], s.first[j], last)
+	}
+	for ; i < len(ids); i++ {
+		put(ids[i], pass, pass)
+	}
+	*s = next
 }
 
 // countExisting counts the ids that existed when page 1 of a pass was read: the ids that were seen in an
 // earlier pass and in this or a later pass, and the ids of page 1 that no earlier pass contained.
-func (s sightings) countExisting(pass uint8, page1 []uint64) int {
+func (s *sightings) countExisting(pass uint8, page1 []uint64) int {
 	n := 0
-	for _, seen := range s {
-		if seen.first < pass && seen.last >= pass {
+	for i := range s.first {
+		if s.first[i] < pass && s.last[i] >= pass {
 			n++
 		}
 	}
 	for _, id := range slices.Compact(slices.Clone(page1)) {
-		if seen, found := s[id]; found && seen.first >= pass {
+		if i, found := slices.BinarySearch(s.ids, id); found && s.first[i] >= pass {
 			n++
 		}
 	}

@@ -3,6 +3,7 @@ package fetch
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -17,7 +18,7 @@ import (
 // error, Walk returns the evidence so far.
 func (c *Client) Walk(ctx context.Context, s stream.Stream, param string, read Reader) (Evidence, error) {
 	w := &walk{
-		c: c, stream: s, param: param, read: read, seen: sightings{},
+		c: c, stream: s, param: param, read: read,
 		evidence: Evidence{Stream: s.Name, TotalFirst: -1, TotalLast: -1},
 	}
 	var err error
@@ -26,7 +27,7 @@ func (c *Client) Walk(ctx context.Context, s stream.Stream, param string, read R
 	} else {
 		err = w.readSingle(ctx)
 	}
-	w.evidence.Distinct = len(w.seen)
+	w.evidence.Distinct = len(w.seen.ids)
 	return w.evidence, err
 }
 
@@ -62,7 +63,7 @@ func (w *walk) readSingle(ctx context.Context) error {
 	}
 	w.evidence.Requests, w.evidence.Pages, w.evidence.Passes = 1, 1, 1
 	w.evidence.EmptyObject = facts.EmptyObject
-	w.seen.addPass(1, facts.IDs)
+	w.seen.addPass(1, slices.Sorted(slices.Values(facts.IDs)))
 	w.gradeProven(facts.RejectedRecords, "complete in one response")
 	return nil
 }
@@ -139,7 +140,7 @@ func (w *walk) readReused(ctx context.Context, p *pass) error {
 		if bodySeq != f.bodySeq {
 			// The disk lost the reused response, so the page was requested again.
 			p.totalChanged = true
-			w.seen.addPass(uint8(p.number), facts.IDs)
+			w.seen.addPass(uint8(p.number), slices.Compact(slices.Sorted(slices.Values(facts.IDs))))
 		}
 	}
 	return nil
