@@ -76,8 +76,7 @@ func TestStatusPage(t *testing.T) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	// Streams that need attention are first. The other streams are sorted from the least certain
-	// grade to the most certain grade.
+	// Incomplete streams are first. In each group the worst standing is first.
 	var order []string
 	_, streams, _ := strings.Cut(text, "<h2>Streams of")
 	for _, m := range regexp.MustCompile(`<th scope="row"><bdi>(\w+)<`).FindAllStringSubmatch(streams, -1) {

@@ -47,8 +47,7 @@ func (s status) NightTable() page.Table {
 	return t
 }
 
-// StreamTable lists the streams of the last published night. Streams that need attention
-// are first.
+// StreamTable lists the streams of the last published night, in the order of [ledger.Run.WorstFirst].
 func (s status) StreamTable() page.Table {
 	t := page.Table{Caption: "Streams of the last published night", RowHeads: true,
 		Heads: []page.Head{{Label: "Stream"}, {Label: "Grade"}, {Label: "Rows", Numeric: true}, {Label: "Rejects", Numeric: true},

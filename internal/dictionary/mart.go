@@ -19,8 +19,8 @@ type MartView struct {
 	// SQL is the text of the schema file: CREATE VIEW mart.<name> and the comments. It names tables
 	// with their schema and without a database, so that a catalog can be attached under any name.
 	SQL string
-	// Reads are the tables and views that the view reads, as in Table.Reads. Tables of the schema main may be
-	// read through their history views.
+	// Reads are the tables and views that the view reads, as in Table.Reads. A history view is listed under
+	// the name of its table.
 	Reads []string
 	// Grain describes one row. About describes the view.
 	Grain, About string

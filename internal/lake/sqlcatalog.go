@@ -288,7 +288,7 @@ func (c *sqlCatalog) commitErr(table string, err error) error {
 }
 
 func (c *sqlCatalog) ensureTables(ctx context.Context, tx *sql.Tx) error {
-	names := []string{"create_tables", "create_namespaces"}
+	names := []string{"create_table_list", "create_namespace_list"}
 	if c.path == "" {
 		names = slices.Insert(names, 0, "limit_waits_of_postgres")
 	}

@@ -47,7 +47,7 @@ func (n *Notifier) Deliver(ctx context.Context, c Channel, m Message) error {
 		// Slack interprets links and mentions even with markup disabled. Escaping their characters
 		// prevents that.
 		escaped := strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(breakMentionsAndLinks(m.Text))
-		// Markup and the previews of links are disabled. A map of texts and booleans can be encoded.
+		// Markup and the previews of links are disabled. Encoding texts and booleans cannot fail.
 		body, _ := json.Marshal(map[string]any{"text": escaped, "mrkdwn": false, "unfurl_links": false, "unfurl_media": false})
 		return n.sendRequest(ctx, request{method: http.MethodPost, address: c.URL, body: body, id: m.ID})
 	case Email:

@@ -128,7 +128,7 @@ func TestDateParameters(t *testing.T) {
 	}
 }
 
-// TestScheduleTimezone checks that the value schedule.timezone means Options.Timezone.
+// TestScheduleTimezone checks that the parameter value "schedule.timezone" means Options.Timezone.
 func TestScheduleTimezone(t *testing.T) {
 	q := query.Query{Name: "zone", SQL: "SELECT $timezone AS timezone", Params: []query.Param{{Name: "timezone", Type: "TIMEZONE", Default: "schedule.timezone", About: "zone"}}}
 	for _, c := range []struct{ option, value, want string }{

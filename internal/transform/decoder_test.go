@@ -32,8 +32,8 @@ func TestMalformedBodyIsDiscarded(t *testing.T) {
 	}
 }
 
-// decodeAndRender decodes a body with d and with a second decoder. It returns the result of the second
-// decoder as text, so that d keeps its rows.
+// decodeAndRender decodes a body with d and with a second decoder. It renders only the second decoder,
+// because rendering removes the rows from a decoder.
 func decodeAndRender(t *testing.T, d *transform.Decoder, body string) string {
 	t.Helper()
 	other := decoderOf(t, "things")

@@ -10,9 +10,9 @@ import (
 )
 
 // checkRecord checks the current record. If no column of RequireOne has a value, the body is malformed.
-// If the path parameter in the record differs from the parameter of the request, checkRecord returns a
-// reason to reject the record. If the record lacks the parameter, a body of one object is malformed, and
-// a record of a list gets the parameter of the request.
+// If the column Stream.Param differs from the path parameter of the request, checkRecord returns a reason
+// to reject the record. If this column is empty, a body of one object is malformed, and a record of a
+// list gets the path parameter of the request.
 func (r *rowReader) checkRecord(t *table) (reason string, err error) {
 	if len(r.binding.requireOne) > 0 && !slices.ContainsFunc(r.binding.requireOne, t.hasValue) {
 		return "", fmt.Errorf("%w: the object has no field that distinguishes it from an error", ErrMalformed)

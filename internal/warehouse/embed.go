@@ -8,9 +8,9 @@ import (
 
 var (
 	//go:embed sql/instance.sql
-	instanceSQL sqltext.File // settings of DuckDB and attached files
+	instanceSQL sqltext.File // settings of DuckDB and attached catalogs
 	//go:embed sql/catalog.sql
 	catalogSQL sqltext.File // tables of a catalog
 	//go:embed sql/verify.sql
-	verifySQL sqltext.File // comparison of a draft with its manifest
+	verifySQL sqltext.File // row counts of a draft
 )

@@ -65,7 +65,7 @@ WHERE i.order_id = $id
 ORDER BY i.created_at, i.id;
 
 -- name: owed
--- Commissions and shares of publishers and resellers. Unpaid amounts are first.
+-- Commissions, and the shares of publishers and of resellers. Unpaid amounts are first.
 SELECT p.kind, p.product_name AS product, i.product_id, p.amount, p.is_settled AS settled, p.settled_at,
     CASE p.kind WHEN 'commission' THEN i.commission_status END AS status
 FROM mart.payables AS p
@@ -97,12 +97,12 @@ SELECT
     coalesce(o.reference_number, o.id) AS "order", o.id AS order_id,
     p.name AS profile, o.profile_id,
     o.status, o.created_at AS ordered, o.date_paid AS paid, o.total,
-    coalesce(l.items, 0) AS items,
+    coalesce(l.lines, 0) AS items,
     concat_ws(' ', o.reference_number, o.external_reference_number, o.id, p.name, o.status, o.name, o.email) AS search_text
 FROM main.orders AS o
 LEFT JOIN main.profiles AS p ON p.id = o.profile_id
 LEFT JOIN (
-    SELECT order_id, count(*) AS items FROM main.order_line_items WHERE deleted_at IS NULL GROUP BY order_id
+    SELECT order_id, count(*) AS lines FROM main.order_line_items WHERE deleted_at IS NULL GROUP BY order_id
 ) AS l ON l.order_id = o.id
 WHERE o.deleted_at IS NULL
 ORDER BY o.created_at DESC NULLS LAST, o.id;

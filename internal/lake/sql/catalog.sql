@@ -1,6 +1,6 @@
--- The tables of Iceberg's JDBC catalog. The statements run in SQLite and Postgres.
+-- Iceberg's JDBC catalog. The statements run in SQLite and Postgres.
 
--- name: create_tables
+-- name: create_table_list
 CREATE TABLE IF NOT EXISTS iceberg_tables (
     catalog_name               VARCHAR(255) NOT NULL,
     table_namespace            VARCHAR(255) NOT NULL,
@@ -11,7 +11,7 @@ CREATE TABLE IF NOT EXISTS iceberg_tables (
     PRIMARY KEY (catalog_name, table_namespace, table_name)
 )
 
--- name: create_namespaces
+-- name: create_namespace_list
 CREATE TABLE IF NOT EXISTS iceberg_namespace_properties (
     catalog_name   VARCHAR(255) NOT NULL,
     namespace      VARCHAR(255) NOT NULL,
@@ -21,7 +21,7 @@ CREATE TABLE IF NOT EXISTS iceberg_namespace_properties (
 )
 
 -- name: limit_waits_of_postgres
--- The limits apply to this transaction. Their errors name the lock or the statement.
+-- The limits apply to this transaction. Errors of Postgres name the exceeded limit.
 SELECT set_config('lock_timeout', '20s', true), set_config('statement_timeout', '60s', true)
 
 -- name: add_namespace

@@ -1,4 +1,4 @@
--- Settings of DuckDB, and databases to attach.
+-- Settings of DuckDB, and statements that attach, measure and copy catalogs.
 
 -- name: settings
 SET GLOBAL temp_directory = {spill};
