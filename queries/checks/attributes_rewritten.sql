@@ -15,7 +15,7 @@ FROM (UNPIVOT (
 JOIN (UNPIVOT (
     SELECT id, CAST(COLUMNS('^(created_at|outlet_id|order_id|product_id|profile_id|campaign_id|channel_type|placement_type)$') AS VARCHAR) AS "\1"
     FROM past.{table} WHERE valid_to = $snapshot) ON COLUMNS(* EXCLUDE (id)) INTO NAME column_name VALUE value_before) AS p USING (id, column_name)
--- A hash of `privacy` has 64 characters.
+-- The hash of a private value has 64 characters.
 WHERE value_now <> value_before AND length(value_now) <> 64 AND length(value_before) <> 64
 GROUP BY column_name
 HAVING rows_changed >= $min_rows AND rows_changed > rows_before * CAST($share AS DECIMAL(9, 3))

@@ -7,7 +7,7 @@
 -- param: min_prices COUNT 50 -- leave out changes of fewer prices
 -- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; set by the program
 WITH currency_changes AS (
-    -- A hash of `privacy` has 64 characters.
+    -- The hash of a private value has 64 characters.
     SELECT 'product_listing_prices' AS table_name, p.currency, n.currency AS currency_now
     FROM product_listing_prices AS n JOIN past.product_listing_prices AS p USING (product_listing_id, position)
     WHERE n.valid_from = $snapshot AND p.valid_to = $snapshot AND n.currency <> p.currency AND length(n.currency) <> 64 AND length(p.currency) <> 64

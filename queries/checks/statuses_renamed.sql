@@ -8,7 +8,7 @@
 -- param: min_rows COUNT 50 -- leave out changes of fewer rows
 -- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; set by the program
 WITH changes AS (
-    -- A hash of `privacy` has 64 characters.
+    -- The hash of a private value has 64 characters.
     SELECT column_name, status_before, status, count(*) AS rows_changed
     FROM (UNPIVOT (SELECT id, COLUMNS('^(status|commission_status|status_prefix)$') FROM {table} WHERE valid_from = $snapshot)
         ON COLUMNS(* EXCLUDE (id)) INTO NAME column_name VALUE status) AS n

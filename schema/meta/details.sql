@@ -1,4 +1,4 @@
--- When each single record was last read, and the fingerprint of its list rows at that time.
+-- When each detail was last read, and the fingerprint of its list rows at that time.
 -- Key: stream, id.
 CREATE TABLE details (
     stream      VARCHAR NOT NULL, -- field 1
@@ -12,7 +12,7 @@ CREATE TABLE details (
 COMMENT ON TABLE details IS 'Last read of each single record, with the fingerprint of its list rows. If the fingerprint changes, the record is requested again.';
 COMMENT ON COLUMN details.stream IS 'Name of the stream.';
 COMMENT ON COLUMN details.id IS 'Path parameter of the request for the record.';
-COMMENT ON COLUMN details.fingerprint IS 'Fingerprint of the list rows that show changes of the record; NULL if no list shows such changes.';
+COMMENT ON COLUMN details.fingerprint IS 'Fingerprint of the rows of the record in all lists whose rows change with the record; NULL if there are no such rows.';
 COMMENT ON COLUMN details.run_id IS 'Run that last read the record: runs.run_id.';
 COMMENT ON COLUMN details.read_at IS 'Time of the snapshot of the run that last read the record, UTC.';
 COMMENT ON COLUMN details.failed_at IS 'Time of the snapshot of the last run in which the request failed, UTC; NULL if the last request succeeded. The next night requests the record again.';
