@@ -298,9 +298,9 @@ func (p *pass) isUnchanged() bool {
 // response.
 func (p *pass) countRecords() int { return len(p.ids) + p.copies + p.recordsWithoutID }
 
-// hasTotalOnPage1 reports whether page 1 contains as many records as the total. Then the list is
+// isCompleteOnPage1 reports whether page 1 contains as many records as the total. Then the list is
 // complete, because a single response shows one state of the service.
-func (p *pass) hasTotalOnPage1() bool {
+func (p *pass) isCompleteOnPage1() bool {
 	first := p.pages[0]
 	return p.total >= 0 && first.Next <= 0 && int64(first.Records) == p.total &&
 		len(slices.Compact(slices.Clone(p.firstIDs)))+p.copies+p.recordsWithoutID == first.Records

@@ -23,8 +23,8 @@ import (
 // If a list can grow elsewhere, an unchanged pass proves nothing. If a record is deleted from a page
 // that was already read and another record is inserted on a later page, the total does not change,
 // and the record that moves up over the page boundary is never read. Such lists, and lists
-// that change, are proven at an instant. An id existed at an instant if it occurs in a response
-// before the instant and in a response after the instant. If the number of these ids equals the
+// that changed during the pass, are proven at an instant. An id existed at an instant if it occurs
+// in a response before the instant and in a response after the instant. If the number of these ids equals the
 // total at that instant, they are all the ids that existed, including every record that
 // existed all the time. The instants are the reads of page 1 of each pass, when no other
 // request is in flight. Two unchanged passes with the same ids are a special case of this proof.
@@ -32,10 +32,15 @@ import (
 // It is not enough that the final pass has no new ids: deletions in two passes can hide the same
 // record twice.
 //
-// Without totals, two consecutive passes with the same ids are the best available proof. If
-// pages are read one at a time, a record is missed only when another is deleted from an
-// earlier page. The deleted record was read, and the next pass lacks it. The passes have the
-// same ids only if the deleted record was also inserted between the reads of the same two pages.
+// Without totals, two consecutive passes with the same ids are the best available proof. The pages
+// are read one at a time. If all pages before the last are full, the last page shows the length of the
+// list. For example, three pages contain the ids 1 and 2, 3 and 4, and 5 and 6. If 1 is deleted after page 1
+// was read, 3 moves up to page 1 and is missed: the pass reads 1 and 2, 4 and 5, and 6. The next pass
+// lacks 1. If it has the same ids instead, all of them existed when page 3 was read. They are as many
+// as the list had records, so no record is missing.
+//
+// A page that repeats an earlier page is taken for the end of the list. This is wrong if 7 and 8 are
+// inserted before 1 between the reads of pages 1 and 2, because page 2 then contains 1 and 2 again.
 
 // sightings are the ids read so far, sorted, with the first and the last pass that contained
 // each id. An id existed from its first to its last pass.
@@ -106,7 +111,7 @@ func (w *walk) evaluateFirstPage(previous, p *pass) bool {
 		return true
 	}
 	w.listChanged = w.listChanged || previous != nil && !confirmed
-	if !p.hasTotalOnPage1() {
+	if !p.isCompleteOnPage1() {
 		return false
 	}
 	p.sortIDs()
@@ -145,8 +150,8 @@ func (w *walk) evaluatePass(previous, p *pass) bool {
 }
 
 // isProvenAtPage1 reports whether the number of existing ids was equal to total_records when page 1 of
-// one of the passes was read. Copies and records without an id are counted without being identified.
-// Their number proves something only if the list did not change.
+// one of the passes was read. Copies on one page and records without an id are counted without being
+// identified. Their number proves something only if the list did not change.
 func (w *walk) isProvenAtPage1(previous, p *pass) bool {
 	unidentified := p.recordsWithoutID + p.copies
 	if previous == nil || unidentified > 0 && (w.listChanged || previous.recordsWithoutID+previous.copies != unidentified) {

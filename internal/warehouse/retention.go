@@ -35,8 +35,8 @@ type Pruner struct {
 	discardRaw bool // as in Config.DiscardRaw
 }
 
-// Prune removes old landed responses, days of the series, versions, files of changes and a stale held
-// night, and returns them. With dryRun it only returns them. The caller must have the Lock.
+// Prune removes old landed responses, days of the series, versions, files with changes of meta, and
+// a stale held night, and returns them. With dryRun it only returns them. The caller must have the Lock.
 func (p *Pruner) Prune(r Retention, now time.Time, dryRun bool) ([]Pruned, error) {
 	var old []string
 	for _, find := range []func() ([]string, error){
@@ -87,9 +87,9 @@ func (p *Pruner) oldVersions() ([]string, error) {
 	}), err
 }
 
-// oldRaw returns the landed responses that are no longer needed or older than Retention.RawDays. The age
-// is ignored for the newest run, for a run that can be resumed, for a held night, and for folders that are
-// not named like a run.
+// oldRaw returns the landed responses that are no longer needed or older than Retention.RawDays. The
+// newest run, a run that can be resumed, a held night, and folders that are not named like a run have no
+// age limit.
 func (p *Pruner) oldRaw(r Retention, now time.Time) ([]string, error) {
 	runs, err := p.folder.LandedRuns()
 	if err != nil {
@@ -110,8 +110,8 @@ func (p *Pruner) oldRaw(r Retention, now time.Time) ([]string, error) {
 	var old []string
 	for i, run := range runs {
 		at, ok := RunTime(run)
-		isNeeded := !ok || i == len(runs)-1 || canResume && run == unfinished.Run || slices.Contains(held, run)
-		if p.isUnneededAfter(run, latest) || !isNeeded && now.Sub(at) > time.Duration(r.RawDays)*24*time.Hour {
+		hasAgeLimit := ok && i < len(runs)-1 && !(canResume && run == unfinished.Run) && !slices.Contains(held, run)
+		if p.isUnneeded(run, latest) || hasAgeLimit && now.Sub(at) > time.Duration(r.RawDays)*24*time.Hour {
 			old = append(old, p.folder.RawPath(run))
 		}
 	}
@@ -119,15 +119,15 @@ func (p *Pruner) oldRaw(r Retention, now time.Time) ([]string, error) {
 }
 
 // IsLandingUnneeded reports whether Config.DiscardRaw is set and the landed responses of a run are no
-// longer needed. If RemoveUnneededLandings was killed, some of the responses may still exist.
+// longer needed. RemoveUnneededLandings may not have removed all of them yet.
 func (p *Pruner) IsLandingUnneeded(run string) (bool, error) {
 	latest, _, err := p.versions.Latest()
-	return err == nil && p.isUnneededAfter(run, latest), err
+	return err == nil && p.isUnneeded(run, latest), err
 }
 
-// isUnneededAfter is like IsLandingUnneeded. latest is the version that readers see. A run that is not
+// isUnneeded is like IsLandingUnneeded. latest is the version that readers see. A run that is not
 // later than latest cannot be resumed, so its landed responses are no longer needed.
-func (p *Pruner) isUnneededAfter(run, latest string) bool {
+func (p *Pruner) isUnneeded(run, latest string) bool {
 	at, ok := RunTime(run)
 	latestTime, hasLatest := RunTime(latest)
 	return p.discardRaw && ok && hasLatest && !at.After(latestTime)
@@ -143,7 +143,7 @@ func (p *Pruner) RemoveUnneededLandings() error {
 	runs, err := p.folder.LandedRuns()
 	removed := 0
 	for _, run := range runs {
-		if p.isUnneededAfter(run, latest) {
+		if p.isUnneeded(run, latest) {
 			path := p.folder.RawPath(run)
 			err = errors.Join(err, p.folder.disk.Do("discarding", path, func() error { return os.RemoveAll(path) }))
 			removed++
