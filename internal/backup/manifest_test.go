@@ -13,7 +13,7 @@ import (
 )
 
 // TestUnreadableManifests checks the errors of unreadable manifests. manifests.newestAt must be
-// the time of the newest manifest, although it is unreadable.
+// the time of the newest manifest, which is unreadable.
 func TestUnreadableManifests(t *testing.T) {
 	server := httptest.NewServer(s3sim.New("store"))
 	t.Cleanup(server.Close)

@@ -75,8 +75,7 @@ func TestDescribeProblems(t *testing.T) {
 	}
 }
 
-// TestExcludedStreams checks which streams count as excluded by the configuration, and which as
-// unused.
+// TestExcludedStreams checks IsExcluded and IsUnused.
 func TestExcludedStreams(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -84,7 +83,7 @@ func TestExcludedStreams(t *testing.T) {
 		isExcluded, isUnused bool
 	}{
 		{"skipped", ledger.ReasonNotChosen, true, true},
-		{"skipped", "not chosen", true, true},
+		{"skipped", "not chosen", true, true}, // of an earlier release
 		{"skipped", ledger.ReasonNoDetails, true, true},
 		{"skipped", ledger.ReasonNoDelivery, false, true},
 		{"skipped", "403", false, false},
@@ -109,6 +108,7 @@ func TestSummaryOfStreams(t *testing.T) {
 		}
 		return all
 	}
+	// e is incomplete although its grade is proven: Incomplete takes precedence over the grade.
 	streams := []ledger.Stream{
 		{Stream: "a", Grade: "exact"}, {Stream: "b", Grade: "best_effort"}, {Stream: "c", Grade: "carried_forward"}, {Stream: "d", Grade: "skipped"},
 		{Stream: "e", Grade: "bounded", Incomplete: true}, {Stream: "f", Grade: "skipped", Incomplete: true}, {Stream: "g", Grade: "carried_forward"},

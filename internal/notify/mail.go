@@ -41,7 +41,7 @@ const mailTimeoutFactor = 3
 // mailOnce makes one attempt to send an e-mail. The error contains the code of the server's reply,
 // but not the text of the reply, because a server can repeat the password in it.
 func (n *Notifier) mailOnce(ctx context.Context, c Mail, m Message) (isTransient bool, err error) {
-	message, err := newMail(c, m)
+	email, err := newEmail(c, m)
 	if err != nil {
 		return false, err
 	}
@@ -54,30 +54,30 @@ func (n *Notifier) mailOnce(ctx context.Context, c Mail, m Message) (isTransient
 	}
 	session, err := client.DialToSMTPClientWithContext(ctx)
 	if err == nil {
-		err = client.SendWithSMTPClient(session, message)
+		err = client.SendWithSMTPClient(session, email)
 	}
-	if message.IsDelivered() { // later errors do not matter
+	if email.IsDelivered() { // later errors do not matter
 		_ = client.CloseWithSMTPClient(session)
 		return false, nil
 	}
 	return mailErr(ctx, err)
 }
 
-// newMail returns the e-mail of a message. The headers contain no value of the service.
-func newMail(c Mail, m Message) (*mail.Msg, error) {
-	message := mail.NewMsg(mail.WithNoDefaultUserAgent())
-	err := message.From(c.From)
+// newEmail returns the e-mail of a message. The headers, including the subject, contain no untrusted text.
+func newEmail(c Mail, m Message) (*mail.Msg, error) {
+	email := mail.NewMsg(mail.WithNoDefaultUserAgent())
+	err := email.From(c.From)
 	if err == nil {
-		err = message.To(c.To...)
+		err = email.To(c.To...)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("write the e-mail: %w: correct the addresses in the configuration", err)
 	}
-	message.Subject(m.Subject)
-	message.SetMessageIDWithValue(m.ID + "@placementsync.invalid")
-	message.SetGenHeader("Auto-Submitted", "auto-generated") // prevents automatic replies
-	message.SetBodyString(mail.TypeTextPlain, m.Text)
-	return message, nil
+	email.Subject(m.Subject)
+	email.SetMessageIDWithValue(m.ID + "@placementsync.invalid")
+	email.SetGenHeader("Auto-Submitted", "auto-generated") // prevents automatic replies
+	email.SetBodyString(mail.TypeTextPlain, m.Text)
+	return email, nil
 }
 
 // newClient returns a client whose connection is closed when ctx is done. The library ignores

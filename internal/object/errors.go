@@ -28,7 +28,7 @@ type Error struct {
 	Verb, Address string
 	// Attempts is the number of times that the request was sent.
 	Attempts int
-	cause    error
+	reason   error
 	text     string
 }
 
@@ -42,7 +42,7 @@ func (e *Error) Error() string {
 
 // Unwrap returns one of the reasons above, a local error or the error of the context. It may
 // be nil.
-func (e *Error) Unwrap() error { return e.cause }
+func (e *Error) Unwrap() error { return e.reason }
 
 // localError is a failure of this machine, such as a full disk.
 type localError struct{ err error }
@@ -70,13 +70,13 @@ func (b *Bucket) newError(verb, name string, err error) error {
 	if maxAttemptsErr, ok := errors.AsType[*retry.MaxAttemptsError](err); ok {
 		e.Attempts = maxAttemptsErr.Attempt
 	}
-	e.cause = reasonOf(err)
-	if e.cause == nil {
-		e.text = describeCause(err)
+	e.reason = reasonOf(err)
+	if e.reason == nil {
+		e.text = describeError(err)
 		return e
 	}
-	e.text = e.cause.Error()
-	isLocal := errors.As(err, new(*localError)) || errors.Is(e.cause, context.Canceled) || errors.Is(e.cause, context.DeadlineExceeded)
+	e.text = e.reason.Error()
+	isLocal := errors.As(err, new(*localError)) || errors.Is(e.reason, context.Canceled) || errors.Is(e.reason, context.DeadlineExceeded)
 	if api, ok := errors.AsType[smithy.APIError](err); ok && !isLocal {
 		e.text += " (" + cleanCode(api.ErrorCode()) + ")"
 	}
@@ -112,9 +112,9 @@ func reasonOf(err error) error {
 	return nil
 }
 
-// describeCause returns a short description without signed addresses: the code and the status of an error
+// describeError returns a short description without signed addresses: the code and the status of an error
 // response, or the text of the innermost error.
-func describeCause(err error) string {
+func describeError(err error) string {
 	if api, ok := errors.AsType[smithy.APIError](err); ok {
 		text := "the server returned " + cleanCode(api.ErrorCode())
 		if res, ok := errors.AsType[*awshttp.ResponseError](err); ok {

@@ -81,7 +81,7 @@ func (c Config) AWS(ctx context.Context) (aws.Config, error) {
 	}
 	if _, err := cfg.Credentials.Retrieve(ctx); err != nil {
 		return cfg, fmt.Errorf("find the keys of object storage: %s: set s3.access_key_file and s3.secret_key_file, or "+
-			"AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; no request was sent", describeCause(err))
+			"AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; no request was sent", describeError(err))
 	}
 	return cfg, nil
 }

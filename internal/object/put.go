@@ -99,7 +99,7 @@ func (b *Bucket) abort(ctx context.Context, key, uploadID *string) error {
 	defer cancel()
 	_, err := b.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &b.bucket, Key: key, UploadId: uploadID})
 	if err != nil {
-		return fmt.Errorf("remove the parts of the upload: %s: add a lifecycle rule for unfinished uploads to the bucket", describeCause(err))
+		return fmt.Errorf("remove the parts of the upload: %s: add a lifecycle rule for unfinished uploads to the bucket", describeError(err))
 	}
 	return nil
 }

@@ -124,7 +124,7 @@ func articleName(s seed, n, profile uint32) string {
 }
 
 func writeWriter(e *enc, article uint32) {
-	n := uint32(e.s.roll(kindArticle, article, 3) % uint64(len(people)))
+	n := uint32(e.seed.roll(kindArticle, article, 3) % uint64(len(people)))
 	e.obj("writer")
 	e.id("id", kindPerson, n)
 	e.str("first_name", people[n].first)
@@ -138,14 +138,14 @@ func (s *articles) renderDetail(e *enc, n uint32) {
 	it := &s.items.all[a.item]
 	e.begin(kindArticle, n)
 	e.id("id", kindArticle, n)
-	e.str("name", articleName(e.s, a.n, a.profile))
+	e.str("name", articleName(e.seed, a.n, a.profile))
 	a.writeLinks(e)
 	e.id("campaign_id", kindCampaign, a.campaign)
 	e.id("product_id", kindProduct, s.orders.all[it.order].lines[it.line].product)
 	e.id("profile_id", kindProfile, a.profile)
 	e.when("updated_at", a.updated)
 	writeWriter(e, n)
-	switch p := pick(people, e.s.roll(kindArticle, n, 4)); n % 4 { // text, object, null or absent
+	switch p := pick(people, e.seed.roll(kindArticle, n, 4)); n % 4 { // text, object, null or absent
 	case 0:
 		e.str("support_agent", fullName(p))
 	case 1:
@@ -166,13 +166,13 @@ func (s *articles) renderDetail(e *enc, n uint32) {
 	e.arr("files") // ids or records
 	for _, f := range a.files {
 		if n%2 == 0 {
-			e.value(e.s.id(kindFile, f))
+			e.value(e.seed.id(kindFile, f))
 			continue
 		}
 		e.b = append(e.b, '{')
 		e.id("id", kindFile, f)
-		e.str("name", fileName(e.s, f))
-		e.str("file_url", fileURL(e.s, f))
+		e.str("name", fileName(e.seed, f))
+		e.str("file_url", fileURL(e.seed, f))
 		e.end()
 	}
 	e.close(']')
@@ -209,7 +209,7 @@ func (s *articles) renderRow(e *enc, n uint32) {
 	a := &s.all[n]
 	e.begin(kindArticle, n)
 	e.id("id", kindArticle, n)
-	e.str("name", articleName(e.s, a.n, a.profile))
+	e.str("name", articleName(e.seed, a.n, a.profile))
 	a.writeLinks(e)
 	e.id("campaign_id", kindCampaign, a.campaign)
 	e.id("order_item_id", kindItem, a.item)
@@ -241,7 +241,7 @@ func (s *articles) renderRow(e *enc, n uint32) {
 func (s *articles) writeRef(e *enc, a *article) {
 	e.b = append(e.b, '{')
 	e.id("id", kindArticle, a.n)
-	e.str("name", articleName(e.s, a.n, a.profile))
+	e.str("name", articleName(e.seed, a.n, a.profile))
 	e.id("campaign_id", kindCampaign, a.campaign)
 	a.writeLiveURL(e)
 	s.writeOrderItem(e, a)

@@ -135,9 +135,9 @@ func (s *campaigns) renderDetail(e *enc, n uint32) {
 		e.str("tone", "=friendly")
 		e.null("writing_samples")
 		e.id("file_id", kindFile, f.n)
-		e.str("file_name", fileName(e.s, f.n))
+		e.str("file_name", fileName(e.seed, f.n))
 		e.num("file_size", f.size)
-		e.str("file_url", fileURL(e.s, f.n))
+		e.str("file_url", fileURL(e.seed, f.n))
 		e.when("created_at", c.created)
 		e.when("updated_at", c.created)
 		e.null("deleted_at")
@@ -150,7 +150,7 @@ func (s *campaigns) renderDetail(e *enc, n uint32) {
 // writeFields writes the common fields of the list and the detail.
 func (s *campaigns) writeFields(e *enc, c *campaign) {
 	e.id("id", kindCampaign, c.n)
-	e.str("name", campaignName(e.s, c.n, c.profile))
+	e.str("name", campaignName(e.seed, c.n, c.profile))
 	e.optStr("description", "Campaign no. "+strconv.Itoa(int(c.n))+" — see \"brief\".\n"+pick(remarks, e.roll))
 	e.optStr("reference", "CMP-"+strconv.Itoa(1000+int(c.n)))
 	e.id("profile_id", kindProfile, c.profile)

@@ -68,7 +68,7 @@ func (s *articles) commentView(n uint32) view {
 func writeComment(e *enc, a *article, c *comment, parent uint32) {
 	p := people[c.author]
 	e.b = append(e.b, '{')
-	e.str("id", commentID(e.s, a.n, c.n))
+	e.str("id", commentID(e.seed, a.n, c.n))
 	e.str("content", c.text)
 	e.obj("author")
 	e.str("name", fullName(p))
@@ -88,7 +88,7 @@ func writeComment(e *enc, a *article, c *comment, parent uint32) {
 		}
 		e.close(']')
 	} else {
-		e.str("parent_comment_id", commentID(e.s, a.n, parent))
+		e.str("parent_comment_id", commentID(e.seed, a.n, parent))
 	}
 	e.end()
 }

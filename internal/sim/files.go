@@ -94,9 +94,9 @@ func (s *files) renderFile(e *enc, n uint32) {
 	f := &s.all[n]
 	e.begin(kindFile, n)
 	e.id("id", kindFile, n)
-	e.str("name", fileName(e.s, n))
+	e.str("name", fileName(e.seed, n))
 	e.optStr("file_key", "uploads/2026/"+strconv.Itoa(int(n)))
-	e.str("file_url", fileURL(e.s, n))
+	e.str("file_url", fileURL(e.seed, n))
 	e.optNum("size", f.size)
 	e.optStr("mime_type", pick([]string{"application/pdf", "image/png", "application/x-unknown"}, e.roll))
 	e.id("team_id", kindTeam, 0)
@@ -114,7 +114,7 @@ func (s *files) renderFile(e *enc, n uint32) {
 }
 
 func renderFileContent(e *enc, n uint32) {
-	e.b = append(e.b, "%PDF-1.7\n"+fileName(e.s, n)+"\n\x00\xff"...)
+	e.b = append(e.b, "%PDF-1.7\n"+fileName(e.seed, n)+"\n\x00\xff"...)
 }
 
 // renderFolder writes a folder of GET /folders.

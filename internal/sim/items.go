@@ -121,7 +121,7 @@ func (s *items) renderRow(e *enc, n uint32) {
 	e.str("product_type", productTypes[t.typeIndex].name)
 	it.writeArticle(e, o.profile)
 	if e.optional("client") { // the contact of the profile
-		p := pick(people, e.s.roll(kindPerson, 100+o.profile, 2))
+		p := pick(people, e.seed.roll(kindPerson, 100+o.profile, 2))
 		e.obj("client")
 		e.str("first_name", p.first)
 		e.str("last_name", p.last)
@@ -139,7 +139,7 @@ func (it *item) writeCommission(e *enc) {
 	e.flag("is_accounting_completed", it.accountedAt != 0)
 	e.flag("is_publisher_paid", it.accountedAt != 0)
 	resellerPaidAt := int64(0)
-	if it.isResold(e.s) {
+	if it.isResold(e.seed) {
 		resellerPaidAt = it.commissionPaidAt
 	}
 	e.optFlag("is_reseller_paid", resellerPaidAt != 0)
@@ -163,12 +163,12 @@ func (it *item) writeCommission(e *enc) {
 
 // Most items have a positive margin. A few vendors cost more than the sale price.
 func (it *item) writeCosts(e *enc, l line) {
-	vendorPerMille := int64(420 + e.s.roll(kindItem, it.n, vendorSalt)%200)
+	vendorPerMille := int64(420 + e.seed.roll(kindItem, it.n, vendorSalt)%200)
 	if vendorPerMille%16 == 0 {
 		vendorPerMille += 500
 	}
 	e.optMoney("internal_cost", l.salePrice().perMille(85))
-	if it.isResold(e.s) {
+	if it.isResold(e.seed) {
 		e.optMoney("reseller_price", l.salePrice().perMille(120))
 	} else if e.optional("reseller_price") {
 		e.null("reseller_price")
@@ -197,10 +197,10 @@ func (it *item) writeArticle(e *enc, profile uint32) {
 	e.id("article_id", kindArticle, article)
 	e.obj("article")
 	e.id("id", kindArticle, article)
-	e.str("name", articleName(e.s, article, profile))
+	e.str("name", articleName(e.seed, article, profile))
 	e.obj("campaign")
 	e.id("id", kindCampaign, it.campaign)
-	e.str("name", campaignName(e.s, it.campaign, profile))
+	e.str("name", campaignName(e.seed, it.campaign, profile))
 	e.id("profile_id", kindProfile, profile)
 	e.end()
 	writeWriter(e, article)

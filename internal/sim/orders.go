@@ -174,7 +174,7 @@ func (o *order) writeFields(e *enc) {
 	if o.discount > 0 {
 		coupon = "WELCOME10"
 	}
-	short := e.s.id(kindOrder, o.n)[:8]
+	short := e.seed.id(kindOrder, o.n)[:8]
 	e.optStr("coupon", coupon)
 	e.optStr("client_secret", "pi_"+short+"_secret_sim")
 	e.when("date_paid", o.paid)
@@ -189,7 +189,7 @@ func (o *order) writeFields(e *enc) {
 		}
 		e.optStr("customer_invoice_url", "https://billing.example.com/i/"+short)
 	}
-	isGuest := oneIn(e.s.roll(kindOrder, o.n, 4), 6)
+	isGuest := oneIn(e.seed.roll(kindOrder, o.n, 4), 6)
 	e.flag("is_guest_order", isGuest)
 	if isGuest {
 		e.str("guest_email", "guest+"+short[:4]+"@example.com")

@@ -230,7 +230,7 @@ func (c *channel) writeDetail(e *enc, o *outlet) {
 		`true`, `false`, `null`, ``, `"Unlimited"`, `"5"`, `"2 links"`, `3`,
 		`true`, `"unlimited"`, `"1 link"`, `"Up to 4"`,
 	}
-	if shape := pick(shapes, e.s.roll(kindChannel, c.n, 3)); shape != "" {
+	if shape := pick(shapes, e.seed.roll(kindChannel, c.n, 3)); shape != "" {
 		e.raw("do_follow_links_allowed", shape)
 	}
 	c.writeFlatDisclaimer(e)

@@ -48,7 +48,7 @@ func (rt *route) writeList(e *enc, v view, query url.Values, fault *Fault, opts 
 	}
 	// Worlds with odd seeds have the totals before the records, because the spec does not define
 	// the order of fields.
-	totalsFirst := e.s%2 == 1
+	totalsFirst := e.seed%2 == 1
 	if envelope == EnvelopeArray {
 		e.b = append(e.b, '[')
 	} else {

@@ -57,7 +57,7 @@ func (s *profiles) renderRow(e *enc, n uint32) {
 	e.optStr("legal_company_name", profileName(n)+" Holdings Ltd.")
 	e.optStr("type", pick([]string{"company", "person", "nonprofit", "dao"}, e.roll))
 	e.optStr("logo", "https://cdn.example.com/profiles/"+strconv.Itoa(int(n))+".svg")
-	switch place := pick(cities, e.s.roll(kindProfile, n, 3)); n % 4 { // text, object, null or absent
+	switch place := pick(cities, e.seed.roll(kindProfile, n, 3)); n % 4 { // text, object, null or absent
 	case 0:
 		e.str("location", place.name+", "+place.country)
 	case 1:
@@ -74,7 +74,7 @@ func (s *profiles) renderRow(e *enc, n uint32) {
 	e.optStr("writing_samples", "https://example.com/blog/1, https://example.com/blog/2")
 	goals := []string{"Brand awareness", "SEO", "Fund-raising", "Hiring"}
 	e.arr("primary_goals") // texts or objects
-	for i := range e.s.roll(kindProfile, n, 4) % 4 {
+	for i := range e.seed.roll(kindProfile, n, 4) % 4 {
 		if n%3 == 1 {
 			e.b = append(e.b, '{')
 			e.str("name", goals[i])

@@ -14,8 +14,8 @@ import (
 // enc appends JSON without reflection. It writes a comma after every value, and removes the last comma
 // when a bracket is closed.
 type enc struct {
-	b []byte
-	s seed
+	b    []byte
+	seed seed
 	// roll is the pseudo-random number of the current record. It determines which optional fields are absent
 	// or null, and is the same in each response that contains the record.
 	roll uint64
@@ -26,7 +26,7 @@ type enc struct {
 }
 
 func (e *enc) begin(k kind, n uint32) {
-	e.roll = e.s.roll(k, n, 1)
+	e.roll = e.seed.roll(k, n, 1)
 	e.escape = oneIn(e.roll, 8)
 	e.b = append(e.b, '{')
 }
@@ -34,7 +34,7 @@ func (e *enc) begin(k kind, n uint32) {
 // withRollOf writes fields of a nested record, whose optional fields depend on that record.
 func (e *enc) withRollOf(k kind, n uint32, write func()) {
 	outer := e.roll
-	e.roll = e.s.roll(k, n, 1)
+	e.roll = e.seed.roll(k, n, 1)
 	write()
 	e.roll = outer
 }
@@ -116,7 +116,7 @@ func (e *enc) flag(key string, v bool) {
 func (e *enc) id(key string, k kind, n uint32) {
 	e.key(key)
 	e.b = append(e.b, '"')
-	e.b = append(e.s.appendID(e.b, k, n), '"', ',')
+	e.b = append(e.seed.appendID(e.b, k, n), '"', ',')
 }
 
 // when writes a time, or null for 0.

@@ -102,7 +102,7 @@ func (s *Service) renderReply(query url.Values, rt *route, id string, fault *Fau
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	out := reply{status: http.StatusOK, mime: jsonMime}
-	e := &enc{s: s.world.seed, fullOutlets: slices.Contains([]string{"true", "1"}, query.Get("include_outlets_data"))}
+	e := &enc{seed: s.world.seed, fullOutlets: slices.Contains([]string{"true", "1"}, query.Get("include_outlets_data"))}
 	if rt.object != nil {
 		if !rt.object(e, id) {
 			return errorReply(http.StatusNotFound, "no such record")

@@ -134,7 +134,7 @@ func (s *Service) Records(path string) []json.RawMessage {
 		return nil
 	}
 	records := make([]json.RawMessage, 0, len(v.numbers))
-	e := enc{s: s.world.seed}
+	e := enc{seed: s.world.seed}
 	for i := range len(v.numbers) {
 		e.b = e.b[:0]
 		v.render(&e, v.at(i))

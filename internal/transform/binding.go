@@ -75,11 +75,11 @@ type columnLayout struct {
 
 func (c *columnLayout) isPrivate() bool { return c.dropped || c.hashKey != nil }
 
-// inherited is a column and its source in the enclosing row. mayNameParent means that the JSON of the
-// row may name a parent, which takes precedence.
+// inherited is a column and its source in the enclosing row. mayBeInJSON means that the JSON of the
+// row may contain the column. That value takes precedence.
 type inherited struct {
-	col, from     int
-	mayNameParent bool
+	col, from   int
+	mayBeInJSON bool
 }
 
 type constant struct {

@@ -243,7 +243,7 @@ func (l *layout) pairParents(t stream.Table, d stream.Definition, up *layout) er
 			return fmt.Errorf("column %q has another type than %q of %q", name, up.cols[from].name, up.name)
 		}
 		c, _ := d.Column(name)
-		l.parents = append(l.parents, inherited{col: col, from: from, mayNameParent: c.Path() != "" && !slices.Contains(t.Key, name)})
+		l.parents = append(l.parents, inherited{col: col, from: from, mayBeInJSON: c.Path() != "" && !slices.Contains(t.Key, name)})
 	}
 	for _, name := range t.KeyFrom {
 		col, err := up.findColumn(name, "KeyFrom")

@@ -320,7 +320,7 @@ func (a *bodyReader) reportMember(path string, raw []byte) {
 
 // countEnvelopeDrift counts drift in the envelope, once for each request.
 func (a *bodyReader) countEnvelopeDrift(kind, path string, raw []byte) {
-	a.report.startCounting(Place{a.in.origin.Param, a.in.origin.Page, 0, a.in.origin.Seq << seqBits})
+	a.report.startRecord(Place{a.in.origin.Param, a.in.origin.Page, 0, a.in.origin.Seq << seqBits})
 	a.report.count(a.root.name, kind, []byte("$envelope"+path), raw)
 	a.report.pending[len(a.report.pending)-1].record = xxh3.HashString(a.in.origin.Param) + stream.MixBits(uint64(a.in.origin.Page))
 }

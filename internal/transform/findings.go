@@ -80,8 +80,8 @@ func (f *findings) commit() {
 	f.pending = f.pending[:0]
 }
 
-// startCounting begins the record at a place. Each element of drift counts once for a record.
-func (f *findings) startCounting(at Place) { f.recordStart, f.at = len(f.pending), at }
+// startRecord sets the place of the next record. Each element of drift counts once for a record.
+func (f *findings) startRecord(at Place) { f.recordStart, f.at = len(f.pending), at }
 
 func (f *findings) count(table, kind string, path, sample []byte) {
 	i, ok := f.index[driftKey{table, kind, string(path)}]
@@ -201,7 +201,7 @@ type reporter struct {
 	binding *Binding
 	// privatePaths has the names in Binding.privatePaths and its own buffers.
 	privatePaths privatePaths
-	// extras contains values without a column. They belong to the incomplete rows: those of the
+	// extras contains values without a column. They belong to the rows that are being read: those of the
 	// current row are at the end.
 	extras  []extraValue
 	json    jsonWriter

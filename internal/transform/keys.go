@@ -39,7 +39,7 @@ func (r *rowReader) checkRecord(t *table) (reason string, err error) {
 // another parent, the named parent is kept and counted as drift.
 func (r *rowReader) fillParents(t *table) {
 	for _, p := range t.parents {
-		if !p.mayNameParent {
+		if !p.mayBeInJSON {
 			continue
 		}
 		up := t.up

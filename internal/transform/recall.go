@@ -141,7 +141,7 @@ func (r *recordReader) skipUnchanged() bool {
 	if e.Size == 0 || int(e.Size) > len(rest) || xxh3.HashSeed(rest[:e.Size], m.seed) != e.Sum {
 		return false
 	}
-	r.startCounting()
+	r.startFindings()
 	if !r.report.countSet(e.Drift, id) {
 		return false
 	}

@@ -51,8 +51,8 @@ func (r *recordReader) resetPage() {
 	r.page = stream.PageFacts{IDs: r.page.IDs[:0], Total: -1, TotalPages: -1, Next: -1, IsNewestFirst: r.root.created >= 0}
 }
 
-// readRecord reads the value at the position as one record. prefix is the name of the value in a map
-// of status counts, or empty.
+// readRecord reads the value at the position as one record. prefix is the member name, such as draft, in
+// a map of status counts, or empty.
 func (r *recordReader) readRecord(prefix string) error {
 	root := r.root
 	r.in.startRecord(r.page.Records)
@@ -60,7 +60,7 @@ func (r *recordReader) readRecord(prefix string) error {
 		return nil
 	}
 	start, mark := r.in.pos, r.report.mark()
-	r.startCounting()
+	r.startFindings()
 	r.rows.rejectedItems = 0
 	reason, err := r.rows.readRow(root, 0, prefix)
 	if err != nil {
@@ -87,8 +87,8 @@ func (r *recordReader) readRecord(prefix string) error {
 	return nil
 }
 
-func (r *recordReader) startCounting() {
-	r.report.startCounting(Place{r.in.origin.Param, r.in.origin.Page, r.in.recordNumber, r.in.seq})
+func (r *recordReader) startFindings() {
+	r.report.startRecord(Place{r.in.origin.Param, r.in.origin.Page, r.in.recordNumber, r.in.seq})
 }
 
 // addToPage adds a record to the facts of the page. id is the hash of its key, and created is its
@@ -119,9 +119,9 @@ type rowReader struct {
 	values  *valueReader
 	binding *Binding
 	tables  []*table
-	// innerLists are the lists of the incomplete rows. Those of the current row are at the end.
+	// innerLists are the lists of the rows that are being read. Those of the current row are at the end.
 	innerLists   []innerList
-	knownMembers int // number of members with a field
+	knownMembers int // number of members that are known fields
 	// rejectedKey is the key of the latest rejected row. rejectedItems counts the rejected items of the
 	// record, without items that are keyed only by their position and the enclosing row.
 	rejectedKey   string
@@ -144,7 +144,7 @@ func (r *rowReader) readRow(t *table, itemNumber int, prefix string) (reason str
 	r.in.base = outerPath
 	t.beginRow()
 	for _, p := range t.parents {
-		if !p.mayNameParent {
+		if !p.mayBeInJSON {
 			t.cols[p.col].copyFrom(&t.up.cols[p.from], t.up.rows)
 		}
 	}

@@ -194,11 +194,11 @@ func TestQuestionnaireWithoutIDGetsTheKeyOfItsCampaign(t *testing.T) {
 // of the parent record. The field in the spec must be used.
 func TestFieldOfTheSpecPrecedesOthers(t *testing.T) {
 	for _, c := range []struct{ stream, body, table, column, want string }{
-		{"product_listings", `[{"id":"p","disclaimer_id":"flat","disclaimer":{"id":"listed"}}]`, "product_listings", "disclaimer_id", "listed"},
-		{"product_listings", `[{"id":"p","disclaimer":{"id":"listed"},"disclaimer_id":"flat"}]`, "product_listings", "disclaimer_id", "listed"},
-		{"product_listings", `[{"id":"p","outlet":{"id":"nested"},"outlet_id":"listed"}]`, "product_listings", "outlet_id", "listed"},
-		{"order_items", `[{"id":"p","outlet_id":"flat","outlet":{"id":"listed"}}]`, "order_items", "outlet_id", "listed"},
-		{"order_items", `[{"id":"p","article":{"id":"nested"},"article_id":"listed"}]`, "order_items", "article_id", "listed"},
+		{"product_listings", `[{"id":"p","disclaimer_id":"flat","disclaimer":{"id":"spec"}}]`, "product_listings", "disclaimer_id", "spec"},
+		{"product_listings", `[{"id":"p","disclaimer":{"id":"spec"},"disclaimer_id":"flat"}]`, "product_listings", "disclaimer_id", "spec"},
+		{"product_listings", `[{"id":"p","outlet":{"id":"nested"},"outlet_id":"spec"}]`, "product_listings", "outlet_id", "spec"},
+		{"order_items", `[{"id":"p","outlet_id":"flat","outlet":{"id":"spec"}}]`, "order_items", "outlet_id", "spec"},
+		{"order_items", `[{"id":"p","article":{"id":"nested"},"article_id":"spec"}]`, "order_items", "article_id", "spec"},
 		{"campaigns", `[{"id":"p","questionnaire":{"id":"q","campaign_id":"own"}}]`, "questionnaires", "campaign_id", "own"},
 		{"outlets", `{"id":"p","outlet_channels":[{"id":"c","outlet_id":"own"}]}`, "outlet_channels", "outlet_id", "own"},
 	} {

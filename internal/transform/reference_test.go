@@ -94,7 +94,7 @@ func (r *reference) add(tableIndex int, v any, up row, upKey []string, itemNumbe
 	w := &objectReader{reference: own, table: t, def: r.defs[t.Name], row: row{}, extra: map[string]any{}, lists: map[int]any{}}
 	maps.Copy(w.row, t.Const)
 	for i, p := range t.Parents {
-		if !w.mayNameParent(p) {
+		if !w.mayBeInJSON(p) {
 			w.row[p] = up[upKey[i]]
 		}
 	}
@@ -238,8 +238,8 @@ func (w *objectReader) namesDetails(column string) bool {
 	return stream.NamesDetails(w.table.Name, column) && !slices.Contains(w.table.Key, column)
 }
 
-// mayNameParent reports whether a record may contain this column, which refers to its parent.
-func (w *objectReader) mayNameParent(column string) bool {
+// mayBeInJSON reports whether a record may contain this column, which refers to its parent.
+func (w *objectReader) mayBeInJSON(column string) bool {
 	c, _ := w.def.Column(column)
 	return c.Path() != "" && !slices.Contains(w.table.Key, column)
 }

@@ -25,7 +25,7 @@ func TestDocsLicenses(t *testing.T) {
 	lake := without(builtModules(t, "./cmd/lake"), built)
 	onlyTests := without(builtModules(t, "-test", "./..."), slices.Concat(built, lake))
 	var b bytes.Buffer
-	fmt.Fprintf(&b, licensesHead, licenseRows(t, built), licenseRows(t, lake), licenseRows(t, onlyTests))
+	fmt.Fprintf(&b, licensesPage, licenseRows(t, built), licenseRows(t, lake), licenseRows(t, onlyTests))
 	file := filepath.Join("..", "..", "..", "docs", "licenses.md")
 	if *update {
 		if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
@@ -37,7 +37,7 @@ func TestDocsLicenses(t *testing.T) {
 	}
 }
 
-const licensesHead = `# Licenses
+const licensesPage = `# Licenses
 
 The modules of placementsync for linux on amd64. On other systems, the DuckDB library is another module. ` + "`make docs`" + ` writes this page from the module cache, and a test compares the page with the modules. The texts of the licenses are in THIRD-PARTY-LICENSES, which is installed by ` + "`make install`" + ` and by the packages. placementsync itself is licensed under [LICENSE](../LICENSE).
 
