@@ -1,7 +1,7 @@
 -- subject: prices
 -- title: Price history of a listing or an outlet
 -- grain: one row per snapshot, tier and currency
--- about: Prices of a listing, or of all listings of an outlet, in each snapshot. The median is a price that occurs (the lower of two middle values). change_percent is the median change since the previous prices of the same listing, tier and currency; the column compared counts the compared prices. New and withdrawn listings do not affect change_percent. A listing counts if it had the name or belonged to the outlet at any time.
+-- about: Prices of a listing, or of all listings of an outlet, in each snapshot. If two prices are in the middle, the median is the lower one. change_percent is the median change since the previous prices of the same listing, tier and currency; the column compared counts the compared prices. New and withdrawn listings do not affect change_percent. A listing counts if it had the name or belonged to the outlet at any time.
 -- param: name VARCHAR REQUIRED -- id or name of a listing, or id or name of an outlet
 -- values: SELECT name FROM outlets UNION ALL SELECT outlet_name FROM history.product_listings UNION ALL SELECT name FROM history.product_listings UNION ALL SELECT id FROM outlets UNION ALL SELECT id FROM history.product_listings
 -- param: since DATE? snapshot-90d -- first day

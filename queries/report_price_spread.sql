@@ -1,7 +1,7 @@
 -- subject: report
 -- title: Price spread by kind of segment
 -- grain: one row per kind of segment, segment, pricing tier and currency
--- about: Prices by placement type, by channel type and by country, for the box plots of the report. Quartiles and median are prices that occur (the lower of two middle values); all are rounded to 2 places. The tier and currency with the most prices come first, and within them the segments with the most prices. The segment is NULL if the type or the country is unknown.
+-- about: Prices by placement type, by channel type and by country, for the box plots of the report. Quartiles and median are not interpolated (if two prices are in the middle, the median is the lower one); all are rounded to 2 places. The tier and currency with the most prices come first, and within them the segments with the most prices. The segment is NULL if the type or the country is unknown.
 -- param: top COUNT 15 -- maximum number of segments for each kind, tier and currency
 WITH segments AS (
     SELECT
