@@ -1,6 +1,9 @@
 package transform
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // rawMember is a member of an object, with the position and JSON text of its value.
 type rawMember struct {
@@ -69,7 +72,8 @@ func (m *rawMember) readingOrder() int {
 // is truncated.
 func (in *input) indexMembers(n *node) ([]rawMember, error) {
 	earlier := len(in.members)
-	in.latest = append(in.latest[:0], make([]int, len(n.fields))...)
+	in.latest = slices.Grow(in.latest[:0], len(n.fields))[:len(n.fields)]
+	clear(in.latest)
 	var latestUnknown map[string]int // the number of the latest member with an unknown name
 	if err := in.open(); err != nil {
 		return nil, err
