@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -50,9 +49,10 @@ type sink struct {
 	mu       sync.Mutex    // guards the fields below
 	// stagingErr joins the errors of rows that could not be staged.
 	stagingErr error
-	// entries contains the entries of all records. The next night compares them, to recognize
-	// unchanged records.
-	entries [][]byte
+	// entriesSize is the size of the entries that addEntries added, in bytes. entriesErr is the first error
+	// of addEntries.
+	entriesSize int
+	entriesErr  error
 }
 
 type decoder struct {
@@ -152,11 +152,7 @@ func (k *sink) stageRows(ctx context.Context, decoders []*decoder) error {
 		if err == nil {
 			err = k.stageFindings(ctx, d.Findings())
 		}
-		if entries := d.Entries(); len(entries) > 0 {
-			k.mu.Lock()
-			k.entries = append(k.entries, bytes.Clone(entries))
-			k.mu.Unlock()
-		}
+		k.addEntries(d.Entries())
 		for _, b := range d.Flush() {
 			if rows[b.Table] == nil {
 				tables = append(tables, b.Table)

@@ -221,8 +221,13 @@ func (f *finisher) finishStream(ctx context.Context, result unfinishedResult) er
 	if err != nil {
 		return err
 	}
-	if result.sink != nil && (result.coverage == load.Whole || result.coverage == load.Unproven) {
-		result.sink.writeEntries()
+	if result.sink != nil {
+		if result.coverage == load.Whole || result.coverage == load.Unproven {
+			result.sink.writeEntries()
+		}
+		if err := result.sink.removeUnfinishedEntries(); err != nil {
+			return err
+		}
 	}
 	f.reader.finished = append(f.reader.finished, result.streamResult)
 	n.cfg.Progress.setRead(result.streamResult)

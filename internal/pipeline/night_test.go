@@ -200,6 +200,9 @@ func TestUnchangedRecordsAreSkipped(t *testing.T) {
 	if _, err := os.Stat(entriesPath()); err != nil {
 		t.Errorf("a list of the minimum length has no entries: %v", err)
 	}
+	if files, err := filepath.Glob(filepath.Join(h.cfg.Warehouse.Dir, "latest", "*entries*")); err != nil || len(files) > 0 {
+		t.Errorf("the version contains %q (%v), want no entries", files, err)
+	}
 }
 
 // TestInterruptedNightIsResumed stops a night at the ninth request. The next run must use the landed

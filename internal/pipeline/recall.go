@@ -40,36 +40,69 @@ func (k *sink) loadEntries() {
 	}
 }
 
-// writeEntries writes the entries of a large list. All rows of the list must have been staged.
-func (k *sink) writeEntries() {
-	n, size := k.night, 0
-	for _, part := range k.entries {
-		size += len(part)
-	}
-	if size == 0 || n.mode.dryRun || size/transform.EntrySize < cmp.Or(n.cfg.MinRecallRecords, minRecallRecords) {
+// addEntries adds the entries of a batch of records to the file of unfinished entries. After an error, the
+// next night decodes all records of the list.
+func (k *sink) addEntries(entries []byte) {
+	if len(entries) == 0 || k.night.mode.dryRun {
 		return
 	}
-	path := n.entriesPath(k.stream.Name, n.run.ID)
-	err := n.wh.Folder.Disk().MakeFolder(filepath.Dir(path), 0o700)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.entriesErr != nil {
+		return
+	}
+	f, err := os.OpenFile(k.unfinishedEntriesPath(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err == nil {
+		_, err = f.Write(entries)
+		err = errors.Join(err, f.Close())
+	}
+	k.entriesSize, k.entriesErr = k.entriesSize+len(entries), err
+}
+
+// unfinishedEntriesPath is a file in the draft's folder: in memory, the entries of a large list would take
+// more space than the rest of a night.
+func (k *sink) unfinishedEntriesPath() string {
+	return filepath.Join(k.night.draft.Dir, k.stream.Name+".entries")
+}
+
+// removeUnfinishedEntries must be called before the draft is published.
+func (k *sink) removeUnfinishedEntries() error {
+	if err := os.Remove(k.unfinishedEntriesPath()); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// writeEntries writes the entries of a large list. All rows of the list must have been staged.
+func (k *sink) writeEntries() {
+	n := k.night
+	if k.entriesErr == nil && k.entriesSize/transform.EntrySize < cmp.Or(n.cfg.MinRecallRecords, minRecallRecords) {
+		return
+	}
+	path, err := n.entriesPath(k.stream.Name, n.run.ID), k.entriesErr
+	if err == nil {
+		err = n.wh.Folder.Disk().MakeFolder(filepath.Dir(path), 0o700)
+	}
 	if err == nil {
 		err = n.wh.Folder.Disk().WriteAtomically(path, 0o600, k.writeEntriesTo)
 	}
 	if err != nil {
 		n.cfg.Log.Warn("record hashes not written: the next night decodes all records", "stream", k.stream.Name, "error", err)
 	}
-	k.entries = nil
 }
 
 func (k *sink) writeEntriesTo(f *os.File) error {
+	entries, err := os.Open(k.unfinishedEntriesPath())
+	if err != nil {
+		return err
+	}
+	defer entries.Close()
 	sum := xxh3.New()
-	fileAndSum := io.MultiWriter(f, sum)
-	for _, part := range k.entries {
-		if _, err := fileAndSum.Write(part); err != nil {
-			return err
-		}
+	if _, err := io.Copy(io.MultiWriter(f, sum), entries); err != nil {
+		return err
 	}
 	checksum := sum.Sum128().Bytes()
-	_, err := f.Write(checksum[:])
+	_, err = f.Write(checksum[:])
 	return err
 }
 
