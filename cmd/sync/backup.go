@@ -153,7 +153,7 @@ func verifyBackup(ctx context.Context, g *globals, cfg config.Config, o backupOp
 	if o.readData {
 		extent = plural.FormatBytes(v.Bytes) + " read"
 	}
-	result := "whole"
+	result := "intact"
 	if len(v.Damaged) > 0 {
 		result = "damaged"
 	}

@@ -83,8 +83,8 @@ func TestTrialUnreadableNewestManifest(t *testing.T) {
 	if output, err := d.verifyBackup(t, backupOptions{}); err == nil || !strings.Contains(err.Error(), "s3://store/"+damagedManifest) || !strings.Contains(err.Error(), "--older") {
 		t.Errorf("verify printed %q and ended with %v, want an error that names the manifest and --older", output, err)
 	}
-	if output, err := d.verifyBackup(t, backupOptions{older: true}); err != nil || !strings.Contains(output, "whole: "+olderRun) || !strings.Contains(output, damagedManifest) {
-		t.Errorf("verify --older printed %q and ended with %v, want that %s is whole and %s damaged", output, err, olderRun, damagedManifest)
+	if output, err := d.verifyBackup(t, backupOptions{older: true}); err != nil || !strings.Contains(output, "intact: "+olderRun) || !strings.Contains(output, damagedManifest) {
+		t.Errorf("verify --older printed %q and ended with %v, want that %s is intact and %s damaged", output, err, olderRun, damagedManifest)
 	}
 	lostDir := d.dir() + ".lost"
 	must(t, os.Rename(d.dir(), lostDir))
@@ -108,8 +108,8 @@ func TestTrialUnreadableNewestManifest(t *testing.T) {
 	if !strings.Contains(d.out.String(), "no object is removed until this manifest can be read") {
 		t.Error("the log does not explain why objects are kept")
 	}
-	if output, err := d.verifyBackup(t, backupOptions{}); err != nil || !strings.Contains(output, "whole: "+d.currentRun(t)) {
-		t.Errorf("verify printed %q and ended with %v, want a whole backup newer than %s", output, err, newestRun)
+	if output, err := d.verifyBackup(t, backupOptions{}); err != nil || !strings.Contains(output, "intact: "+d.currentRun(t)) {
+		t.Errorf("verify printed %q and ended with %v, want an intact backup newer than %s", output, err, newestRun)
 	}
 	d.store.Change("store", func(objects map[string][]byte) { delete(objects, damagedManifest) })
 	must(t, d.night(t))
@@ -152,8 +152,8 @@ func TestTrialTwoMachinesWithOnePrefix(t *testing.T) {
 		}
 	}
 	must(t, first.night(t))
-	if output, err := first.verifyBackup(t, backupOptions{}); err != nil || !strings.Contains(output, "whole: "+first.currentRun(t)) {
-		t.Errorf("verify on the first machine printed %q and ended with %v, want its own whole backup", output, err)
+	if output, err := first.verifyBackup(t, backupOptions{}); err != nil || !strings.Contains(output, "intact: "+first.currentRun(t)) {
+		t.Errorf("verify on the first machine printed %q and ended with %v, want its own intact backup", output, err)
 	}
 
 	before := backupManifests(store.Objects("store"))
@@ -193,7 +193,7 @@ func TestTrialBackupAfterWrongClock(t *testing.T) {
 	if n := strings.Count(d.out.String(), warning); n != 1 {
 		t.Errorf("the backup warned %d times, want once", n)
 	}
-	if output, err := d.verifyBackup(t, backupOptions{}); err != nil || !strings.Contains(output, "whole: "+d.currentRun(t)) || !strings.Contains(output, warning) {
-		t.Errorf("verify printed %q and ended with %v, want that %s is whole, and a warning", output, err, d.currentRun(t))
+	if output, err := d.verifyBackup(t, backupOptions{}); err != nil || !strings.Contains(output, "intact: "+d.currentRun(t)) || !strings.Contains(output, warning) {
+		t.Errorf("verify printed %q and ended with %v, want that %s is intact, and a warning", output, err, d.currentRun(t))
 	}
 }

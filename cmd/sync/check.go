@@ -119,7 +119,7 @@ func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {
 		fmt.Fprintf(w, "lock           %v\n", p.LockedErr)
 	}
 	if p.StoppedRun != nil {
-		fmt.Fprintf(w, "gate           stopped run %s: %s; the next run does not resume it; "+
+		fmt.Fprintf(w, "mass delete    run %s was not published: %s; the next run does not resume it; "+
 			"if the service really deleted these rows, run placementsync run --allow-mass-delete\n", p.StoppedRun.ID, ledger.DescribeLosses(p.StoppedRun.Losses))
 	}
 	t := textTable{columns: []column{{name: "stream"}, {name: "plan"}, {name: "requests last time", isNumber: true}, {name: "at the configured rate", isNumber: true}}}
@@ -148,9 +148,9 @@ func planErr(p pipeline.Plan) error {
 	case p.LockedErr != nil:
 		return p.LockedErr
 	case p.TooFull():
-		return fmt.Errorf("check the disk: %s of free space is too little for a night: free some space, or run placementsync prune", plural.FormatBytes(p.FreeBytes))
+		return fmt.Errorf("%s of free disk space is too little for a night: free some space, or run placementsync prune", plural.FormatBytes(p.FreeBytes))
 	case len(p.Damage) > 0:
-		return fmt.Errorf("check the warehouse: %s found: run placementsync verify --read-data, which prints the repair", plural.Count(len(p.Damage), "damaged file"))
+		return fmt.Errorf("the warehouse has %s: run placementsync verify --read-data, which prints the repair", plural.Count(len(p.Damage), "damaged file"))
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ type followUp func(ctx context.Context, cfg config.Config) (ledger.Run, error)
 // follow-up, even if an earlier one fails. If the warnings cannot be sent, this is only logged.
 func (g *globals) runFollowUps(ctx context.Context, cfg config.Config) error {
 	if err := g.sendWarnings(ctx, cfg); err != nil {
-		g.newLogger().Warn("warnings of checks not sent, the next night tries again", "error", err)
+		g.newLogger().Warn("warnings of checks not sent; the next night tries again", "error", err)
 	}
 	var followUps []followUp
 	if len(cfg.Watch) > 0 { // first, so that the backup contains the state of the watches
@@ -54,9 +54,9 @@ func (g *globals) runFollowUps(ctx context.Context, cfg config.Config) error {
 		}
 		switch {
 		case entry.Outcome == ledger.Interrupted:
-			log.Info("follow-up interrupted, the next night continues it", "work", entry.Kind, "error", err)
+			log.Info("follow-up interrupted; the next night continues it", "work", entry.Kind, "error", err)
 		case err != nil:
-			log.Error("follow-up failed, the next night tries again", "work", entry.Kind, "error", err)
+			log.Error("follow-up failed; the next night tries again", "work", entry.Kind, "error", err)
 		default:
 			log.Info("follow-up done", "work", entry.Kind, "run", entry.Version, "bytes", entry.Bytes, "took", entry.Took())
 		}

@@ -75,7 +75,7 @@ func (j *jobs) Night(ctx context.Context) (ledger.Run, error) {
 func (j *jobs) pruneWarehouse() {
 	removed, err := j.s.g.pruneAfterNight(j.cfg, j.s.g.Now())
 	if err != nil {
-		j.s.log.Warn("prune failed, the next night tries again", "error", err)
+		j.s.log.Warn("prune failed; the next night tries again", "error", err)
 		return
 	}
 	var bytes int64
@@ -106,7 +106,7 @@ func (j *jobs) FollowUp(ctx context.Context) {
 	err := j.s.g.runFollowUps(ctx, j.cfg) // runFollowUps logs errors
 	if err == nil && j.cfg.Lake.Catalog != "" {
 		if _, err := j.s.g.runLake(ctx, "expire", "--format", "json"); err != nil && ctx.Err() == nil {
-			j.s.log.Warn("old nights of the lake not removed, the next night tries again", "error", err)
+			j.s.log.Warn("old nights of the lake not removed; the next night tries again", "error", err)
 		}
 	}
 	j.s.log.Debug("follow-ups ended", "took", time.Since(began))

@@ -170,7 +170,7 @@ func TestTrialLogOfServeIsJSON(t *testing.T) {
 	must(t, <-ended)
 	lines := logLines(t, log.String())
 	for message, level := range map[string]string{"serving": "INFO", "stopped": "INFO", "night ended": "WARN", "stream read": "INFO",
-		"request rejected, its host is neither an IP address nor in serve.hosts": "WARN"} {
+		"request rejected: its host is neither an IP address nor in serve.hosts": "WARN"} {
 		matchingLines := linesWith(lines, message)
 		if len(matchingLines) == 0 || matchingLines[0]["level"] != level {
 			t.Errorf("the log has no line %q of level %s:\n%s", message, level, log)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -32,10 +33,10 @@ func verifyCommand(g *globals) *cobra.Command {
 		Long: "Check the whole warehouse for damage: links, ledger, manifests and the sizes of all files,\n" +
 			"in seconds. --read-data reads every byte of versions, Parquet series, stored responses and\n" +
 			"webhook events, and compares the catalog with its Parquet files. For each damaged file,\n" +
-			"verify prints the affected data and the command for the repair. verify records its result for\n" +
-			"the metrics and the status page of serve, and finishes a killed rollback or a\n" +
-			"killed publish of a held night. It changes nothing else.\n\n" +
-			command.Meanings{Complete: "whole", Failed: "damaged, and some data is lost",
+			"verify prints the impact and the command for the repair, if there is one. verify records\n" +
+			"its result for the metrics and the status page of serve, and finishes a killed rollback or\n" +
+			"a killed publish of a held night. It changes nothing else.\n\n" +
+			command.Meanings{Complete: "intact", Failed: "damaged, and some data is lost",
 				Partial: "damaged, and all damage can be repaired", Locked: "another run holds the lock"}.Table(),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runVerify(cmd.Context(), g, o) },
@@ -83,11 +84,11 @@ func runVerify(ctx context.Context, g *globals, o verifyOptions) error {
 
 func showVerified(w io.Writer, v pipeline.VerifyReport) error {
 	for _, d := range v.Damage {
-		lost := ""
+		repair := cmp.Or(d.Repair.Command(), "none")
 		if d.Lost {
-			lost = " (lost data cannot be restored)"
+			repair += " (lost data cannot be restored)"
 		}
-		fmt.Fprintf(w, "%s: %s\n  affects  %s\n  repair   %s%s\n", query.EscapeLines(d.File), firstLine(d.Problem), d.Affected, d.Repair.Command(), lost)
+		fmt.Fprintf(w, "%s: %s\n  impact   %s\n  repair   %s\n", query.EscapeLines(d.File), firstLine(d.Problem), d.Affected, repair)
 	}
 	var commands []string
 	for _, r := range integrity.PlanRepairs(v.Damage) {
@@ -99,7 +100,7 @@ func showVerified(w io.Writer, v pipeline.VerifyReport) error {
 	for _, n := range v.Notes {
 		fmt.Fprintf(w, "note: %s\n", query.EscapeLines(n))
 	}
-	verdict := map[string]string{integrity.Whole: "whole", integrity.Rebuildable: "damaged: all damage can be repaired",
+	verdict := map[string]string{integrity.Whole: "intact", integrity.Rebuildable: "damaged: all damage can be repaired",
 		integrity.DataLost: "damaged: some data is lost"}[v.Result()]
 	extent := "names and sizes; --read-data reads every byte"
 	if v.ReadData {

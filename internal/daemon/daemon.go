@@ -161,7 +161,7 @@ func (d *Daemon) reloadSettings() {
 	settings, err := d.cfg.Program.Reload()
 	if err != nil {
 		d.state.update(func(st *state) { st.RefusedReloads, st.LastReloadRefused = st.RefusedReloads+1, true })
-		d.cfg.Log.Error("configuration refused, the old settings remain in use", "error", err)
+		d.cfg.Log.Error("configuration not applied; the old settings remain in use", "error", err)
 		return
 	}
 	d.currentSettings.Store(&settings)

@@ -70,7 +70,7 @@ func GuardHosts(next http.Handler, list func() HostList, log *slog.Logger) http.
 			return
 		}
 		logLimit.Do(func() {
-			log.Warn("request rejected, its host is neither an IP address nor in serve.hosts", "host", r.Host)
+			log.Warn("request rejected: its host is neither an IP address nor in serve.hosts", "host", r.Host)
 		})
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		writeText(w, http.StatusMisdirectedRequest,

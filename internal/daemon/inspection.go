@@ -265,7 +265,7 @@ func (s *scheduler) logReadErrors(previous, current map[string]error) {
 		}
 	}
 	for _, cause := range slices.Sorted(maps.Keys(unreadable)) {
-		s.d.cfg.Log.Warn("metrics are missing, parts of the warehouse cannot be read", "sources", strings.Join(unreadable[cause], ", "), "error", cause)
+		s.d.cfg.Log.Warn("metrics are missing: parts of the warehouse cannot be read", "sources", strings.Join(unreadable[cause], ", "), "error", cause)
 	}
 	if len(recovered) > 0 {
 		s.d.cfg.Log.Info("parts of the warehouse can be read again", "sources", strings.Join(recovered, ", "))
@@ -283,6 +283,6 @@ func (s *scheduler) recordStuck() {
 		}
 	})
 	if isNew {
-		s.d.cfg.Log.Warn("metrics are missing, the disk of the warehouse does not respond", "started", s.inspectingSince)
+		s.d.cfg.Log.Warn("metrics are missing: the disk of the warehouse does not respond", "started", s.inspectingSince)
 	}
 }

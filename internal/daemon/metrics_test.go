@@ -386,7 +386,7 @@ func TestWarehouseMetrics(t *testing.T) {
 		h.wantPage(
 			"<dt>Disk</dt><dd>1.0 GiB free<small>the next night may need 50.0 MiB</small>",
 			`<div class="tight"><dt>Webhook inbox</dt><dd>5.0 MiB<small>25 % of 20.0 MiB, waiting for the next night; FULL since 1999-12-31 21:50 UTC: a night empties it</small>`,
-			"<dt>Verified</dt><dd>damaged<small>every byte, 1 d 2 h ago, a, b</small><small>names and sizes: whole, 1 h 0 min ago</small>",
+			"<dt>Verified</dt><dd>damaged<small>every byte, 1 d 2 h ago, a, b</small><small>names and sizes: intact, 1 h 0 min ago</small>",
 			`<th scope="row"><bdi>parquet</bdi></th><td class="n"><bdi>3.0 MiB</bdi></td><td class="n"><bdi>75 %</bdi></td>`,
 			`<th scope="row"><bdi>total</bdi></th><td class="n"><bdi>4.0 MiB</bdi></td>`, "Measured 2 min 0 s ago",
 			`<tr class="behind"><th scope="row"><bdi>bills</bdi></th><td class="t"><time>1999-12-31 21:00 UTC</time></td><td class="n"><bdi>4</bdi></td><td class="n"><bdi>2</bdi></td><td class="t"><time>1999-12-30 21:00 UTC</time></td>`,

@@ -146,7 +146,7 @@ func (s *scheduler) runSlot(ctx context.Context, now time.Time) {
 func (s *scheduler) catchUp(ctx context.Context) {
 	settings, st := s.d.settings(), s.d.state.read()
 	if st.LedgerErr != nil {
-		s.d.cfg.Log.Error("ledger not read, missed nights are not caught up", "error", st.LedgerErr)
+		s.d.cfg.Log.Error("ledger not read; missed nights are not caught up", "error", st.LedgerErr)
 		return
 	}
 	st.Nights = slices.DeleteFunc(slices.Clone(st.Nights), func(r ledger.Run) bool { return r.Kind == ledger.Replay })

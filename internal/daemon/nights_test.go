@@ -203,7 +203,7 @@ func TestReload(t *testing.T) {
 
 		hangups <- syscall.SIGHUP
 		synctest.Wait()
-		if log := h.log.String(); !strings.Contains(log, "the old settings remain in use") || !strings.Contains(log, "api.burst") {
+		if log := h.log.String(); !strings.Contains(log, "configuration not applied; the old settings remain in use") || !strings.Contains(log, "api.burst") {
 			t.Errorf("the log does not report the invalid configuration:\n%s", log)
 		}
 		load = func() (daemon.Settings, error) {

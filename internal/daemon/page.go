@@ -105,8 +105,16 @@ var pageTemplate = template.Must(page.Parse(pageFiles, pageFuncs(), "page.html",
 func pageFuncs() template.FuncMap {
 	return template.FuncMap{"line": firstLine, "checks": checkTable, "stamp": stamp, "join": strings.Join,
 		"rate":    func(r float64) string { return strconv.FormatFloat(r, 'f', 1, 64) },
-		"verdict": func(v *integrity.VerifyRecord) string { return verdict(*v) },
+		"verdict": func(v *integrity.VerifyRecord) string { return resultText(verdict(*v)) }, "result": resultText,
 	}
+}
+
+// resultText returns the text of a verification's result on the page.
+func resultText(result string) string {
+	if result == integrity.Whole {
+		return "intact"
+	}
+	return result
 }
 
 func firstLine(s string) string {

@@ -208,7 +208,7 @@ func scheduleMetrics() []metric {
 			emit(float64(s.AppliedReloads), "applied")
 			emit(float64(s.RefusedReloads), "refused")
 		}),
-		gauge("config_last_reload_successful", "1 if the last reload of the configuration was applied or there was no reload, 0 if it was refused.", nil,
+		gauge("config_last_reload_successful", "1 if the last reload of the configuration was applied or there was no reload, 0 if it had errors.", nil,
 			func(s scrape, emit emitter) { emit(boolValue(!s.LastReloadRefused)) }),
 		gauge("next_run_timestamp_seconds", "Time of the next night.", nil, timestamp(func(s scrape) time.Time { return s.NextNight })),
 		gauge("schedule_interval_seconds", "Time from the last published night to the next night by the schedule.", nil, func(s scrape, emit emitter) {

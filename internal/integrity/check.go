@@ -391,7 +391,7 @@ func (c *checker) checkUnfinished() {
 		case err != nil:
 			c.addPath(path, err.Error(), "an interrupted run cannot be resumed: the next run repeats its requests", Repair{Kind: RunNight})
 		case u.Kind == ledger.Rollback && !isRunning:
-			c.addPath(path, "the rollback to "+u.Version+" was killed and is not finished", "days of the Parquet series", Repair{Kind: RunNight})
+			c.addPath(path, "the rollback to "+u.Version+" was killed and is not finished", "days of the Parquet series, which the next run restores", Repair{Kind: RunNight})
 		}
 	}
 	drafts, _ := filepath.Glob(c.w.Folder.Path(warehouse.VersionsDir, ".*"))

@@ -11,7 +11,7 @@ import "placementsync/internal/warehouse"
 type Damage struct {
 	// File is relative to the warehouse.
 	File string `json:"file"`
-	// Problem describes the damage. Affected names the data that is lost or in danger.
+	// Problem describes the damage. Affected is the affected data or the consequence for readers.
 	Problem  string `json:"problem"`
 	Affected string `json:"cost"`
 	Repair   Repair `json:"repair"`

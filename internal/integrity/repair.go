@@ -25,18 +25,18 @@ const (
 	DropVersion
 	// DiscardHeld removes the held night. Readers and repairs do not use its files.
 	DiscardHeld
-	// PruneLanded removes the stored responses of runs whose retention time is over.
-	PruneLanded
+	// NoRepair is for stored responses. No other file contains their content.
+	NoRepair
 )
 
-// Repair is a command that repairs damage.
+// Repair is a command that repairs damage, or NoRepair.
 type Repair struct {
 	Kind RepairKind
 	// Version is the argument of RollBack and DropVersion.
 	Version string
 }
 
-// Command returns the command line of the repair.
+// Command returns the command line of the repair. With NoRepair it is empty.
 func (r Repair) Command() string {
 	switch r.Kind {
 	case RestoreBackup:
@@ -56,15 +56,15 @@ func (r Repair) Command() string {
 	case DiscardHeld:
 		return "placementsync discard --held"
 	default:
-		return "placementsync prune"
+		return ""
 	}
 }
 
 // MarshalText returns Command, for the JSON of verify.
 func (r Repair) MarshalText() ([]byte, error) { return []byte(r.Command()), nil }
 
-// PlanRepairs returns the repairs of all damage in the order in which they must run, each once. With
-// RebuildSkippingDamage it leaves out RebuildCatalog. With a rebuild it leaves out rollbacks, because a
+// PlanRepairs returns the repairs of all damage in the order in which they must run, each once, without
+// NoRepair. With RebuildSkippingDamage it leaves out RebuildCatalog. With a rebuild it leaves out rollbacks, because a
 // rebuild also sets the links. If files must be repaired first, it leaves out DropVersion; the next
 // verify reports the damaged version again.
 func PlanRepairs(damage []Damage) []Repair {
@@ -82,6 +82,6 @@ func PlanRepairs(damage []Damage) []Repair {
 	skipsDamage := has(RebuildSkippingDamage)
 	rebuilds := skipsDamage || has(RebuildCatalog)
 	return slices.DeleteFunc(plan, func(r Repair) bool {
-		return r.Kind == RebuildCatalog && skipsDamage || r.Kind == RollBack && rebuilds || r.Kind == DropVersion && plan[0].Kind < RunNight
+		return r.Kind == NoRepair || r.Kind == RebuildCatalog && skipsDamage || r.Kind == RollBack && rebuilds || r.Kind == DropVersion && plan[0].Kind < RunNight
 	})
 }

@@ -26,6 +26,7 @@ func TestRepairsAreOrdered(t *testing.T) {
 		"only the rebuild that skips damage": {[]integrity.Repair{repair(integrity.RebuildSkippingDamage), repair(integrity.RebuildCatalog)}, "rebuild --skip-damaged"},
 		"no removal before repairs":          {[]integrity.Repair{dropVersion, repair(integrity.RebuildCatalog)}, "rebuild"},
 		"a removal after a run":              {[]integrity.Repair{dropVersion, repair(integrity.RunNight)}, "run; prune --version a"},
+		"damage without a repair":            {[]integrity.Repair{repair(integrity.NoRepair), repair(integrity.RunNight)}, "run"},
 	} {
 		var damage []integrity.Damage
 		for _, r := range c.repairs {

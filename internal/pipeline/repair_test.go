@@ -418,6 +418,9 @@ func TestVerifyFindsDamage(t *testing.T) {
 	if err != nil || len(quick.Damage) != 1 || quick.Damage[0].Problem != "the file journal.jsonl is missing" || quick.Damage[0].File != "raw/20261103T020000Z" {
 		t.Errorf("without a journal verify reports %+v (%v), want the missing journal", quick.Damage, err)
 	}
+	if plan := integrity.PlanRepairs(quick.Damage); len(plan) > 0 {
+		t.Errorf("without a journal the repairs are %+v, want none", plan)
+	}
 	if full := h.verify(); len(full.Damage) != 1 || full.Files < quick.Files {
 		t.Errorf("without a journal a full verify reports %+v, want one damaged file", full.Damage)
 	}

@@ -85,8 +85,8 @@ func Verify(ctx context.Context, cfg Config, readData bool) (v VerifyReport, err
 
 // checkLanding checks the landed responses of a run. Without ReadData it only looks for the journal.
 func (v *VerifyReport) checkLanding(wh *warehouse.Warehouse, run string) {
-	damage := integrity.Damage{File: wh.Folder.Relative(wh.Folder.RawPath(run)), Affected: "the stored responses of run " + run + ", from which a replay reads; prune removes them after retention.raw_days",
-		Repair: integrity.Repair{Kind: integrity.PruneLanded}, Lost: true}
+	damage := integrity.Damage{File: wh.Folder.Relative(wh.Folder.RawPath(run)), Affected: "the stored responses of run " + run + " and a replay of the run; readers lose nothing; a later prune removes the responses (retention.raw_days)",
+		Repair: integrity.Repair{Kind: integrity.NoRepair}, Lost: true}
 	if !v.ReadData {
 		v.Files++
 		segments, _ := filepath.Glob(filepath.Join(wh.Folder.RawPath(run), "[0-9]*"))
