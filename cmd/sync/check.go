@@ -65,7 +65,7 @@ func runCheck(ctx context.Context, g *globals, offline bool) error {
 	if !g.Quiet {
 		night.Log = g.NewLoggerAt(slog.LevelDebug, g.stderr)
 	}
-	plan, err := pipeline.Check(ctx, night)
+	plan, err := pipeline.PlanNight(ctx, night)
 	if err != nil {
 		return err
 	}

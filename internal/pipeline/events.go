@@ -244,8 +244,8 @@ func (n *night) privacyOf(s stream.Stream) transform.Privacy {
 }
 
 // privateColumns returns the private columns of the table of an event stream. configured contains private
-// columns as table.column. For a column of this table, or of a table with records of the same kind, the
-// column with the same name in this table is private. If this table has no such column, extra is private,
+// columns as table.column. A configured column of this table, or of a table with records of the same
+// kind, makes the column with its name in this table private. If this table has no such column, extra is private,
 // because it may contain the value. If the plain text or the rich text of a comment is private, both are
 // private.
 func (n *night) privateColumns(s stream.Stream, configured []string) []string {

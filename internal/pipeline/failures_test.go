@@ -108,7 +108,8 @@ func TestLimitedToken(t *testing.T) {
 	}
 }
 
-// TestTokenErrors rejects the token at the start of a night and while details are read.
+// TestTokenErrors answers a detail with 401. Then it answers GET /auth/token with 500, with a body without
+// token info, and with an unknown type of token.
 func TestTokenErrors(t *testing.T) {
 	h := newHarness(t, smallWorld(), orderStreamNames()...)
 	h.requireComplete(h.night())
@@ -128,14 +129,14 @@ func TestTokenErrors(t *testing.T) {
 	}
 	// With an unknown type of token, all streams are requested. The service accepts or rejects each request.
 	h.service.SetFaults(rewriteFault("/auth/token", `{"token_type":"of_the_future","team_id":7,"scopes":[]}`))
-	plan, err := pipeline.Check(t.Context(), h.cfg)
+	plan, err := pipeline.PlanNight(t.Context(), h.cfg)
 	must(t, err)
 	if plan.Token.Type != "of_the_future" || plan.Token.TeamID != "7" || plan.NeverRead != 0 || plan.Requests == 0 {
-		t.Errorf("the plan is %+v, want the token type of_the_future, team 7 and known streams", plan)
+		t.Errorf("the plan is %+v, want the token type of_the_future, team 7, NeverRead 0 and requests", plan)
 	}
 	h.requireComplete(h.night())
 	h.cfg.TeamID = "from the configuration"
-	if plan, err = pipeline.Check(t.Context(), h.cfg); err != nil || plan.Token.TeamID != "from the configuration" {
+	if plan, err = pipeline.PlanNight(t.Context(), h.cfg); err != nil || plan.Token.TeamID != "from the configuration" {
 		t.Errorf("the team is %q (%v), want the team of the configuration", plan.Token.TeamID, err)
 	}
 }
@@ -241,7 +242,7 @@ func TestGateStopsTheNight(t *testing.T) {
 		t.Errorf("the empty list was requested %d times, want 2", n)
 	}
 	h.service.SetFaults()
-	plan, err := pipeline.Check(t.Context(), h.cfg)
+	plan, err := pipeline.PlanNight(t.Context(), h.cfg)
 	must(t, err)
 	if plan.StoppedRun == nil || plan.StoppedRun.ID != res.Run.ID {
 		t.Errorf("the plan shows %+v, want the stopped run", plan.StoppedRun)
@@ -250,7 +251,7 @@ func TestGateStopsTheNight(t *testing.T) {
 	if next := h.requireComplete(h.unchangedNight()); next.Run.ID == res.Run.ID {
 		t.Errorf("run %s was resumed, want a new run", res.Run.ID)
 	}
-	if plan, err = pipeline.Check(t.Context(), h.cfg); err != nil || plan.StoppedRun != nil {
+	if plan, err = pipeline.PlanNight(t.Context(), h.cfg); err != nil || plan.StoppedRun != nil {
 		t.Errorf("after a complete night the plan shows %+v (%v), want no stopped run", plan.StoppedRun, err)
 	}
 	h.service.SetFaults(emptyListFault("/products/listings", 0))
@@ -296,7 +297,7 @@ func TestProgress(t *testing.T) {
 	tracker := &pipeline.ProgressTracker{}
 	h.cfg.Progress, h.cfg.Fetch.Concurrency = tracker, 1
 	h.cfg.Details = pipeline.AllDetails
-	var duringList, duringDetails ledger.Progress // at the request of the second page of orders, and of the last detail
+	var duringList, duringDetails ledger.Progress // when the second page of orders, or the last detail, is requested
 	hook := func(r *http.Request) {
 		switch {
 		case r.URL.Path == "/orders" && r.URL.Query().Get("page") == "2":
@@ -342,8 +343,8 @@ func TestProgress(t *testing.T) {
 		if s := streamProgress(duringDetails, "orders"); s.State != ledger.Read || s.Grade != "exact" || s.Rows != orders || s.Reason == "" {
 			t.Errorf("night %d, orders during the details: %+v, want it read as exact with %d rows", night, s, orders)
 		}
-		// The number of pages of a list lacks the request that confirms the list, so the estimate is exact
-		// once the other lists are read. GET /auth/token is counted, although this night does not read the
+		// The estimate counts the pages of a list but not the request that confirms the list, so it is exact
+		// only after the other lists are read. GET /auth/token is counted, although this night does not read the
 		// stream token.
 		othersAreRead := streamProgress(duringList, "product_listings").State == ledger.Read && streamProgress(duringList, "folders").State == ledger.Read
 		if duringList.Expected != expected && (night == 1 || othersAreRead) {

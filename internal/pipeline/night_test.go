@@ -386,14 +386,14 @@ func TestOnlyOneRun(t *testing.T) {
 	wg.Go(func() { _, firstErr = h.night() })
 	<-arrived
 	_, secondErr := pipeline.Run(t.Context(), h.cfg)
-	plan, checkErr := pipeline.Check(t.Context(), func() pipeline.Config {
+	plan, planErr := pipeline.PlanNight(t.Context(), func() pipeline.Config {
 		cfg := h.cfg
 		cfg.Fetch.Transport = inProcessTransport{h.service, 0}
 		return cfg
 	}())
 	close(proceed)
 	wg.Wait()
-	must(t, errors.Join(firstErr, checkErr))
+	must(t, errors.Join(firstErr, planErr))
 	if secondErr == nil || !strings.Contains(secondErr.Error(), "lock") {
 		t.Errorf("the second run ended with %v, want an error about the lock", secondErr)
 	}

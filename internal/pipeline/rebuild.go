@@ -341,7 +341,7 @@ func (b *rebuild) restoreMeta(ctx context.Context) error {
 }
 
 // fixComputedHistory completes a history that was computed by comparing snapshots: it corrects which run
-// closed each row of past, and counts the snapshots that the series lacks.
+// closed each row of past, and counts the snapshots that are not in the series.
 func (b *rebuild) fixComputedHistory(ctx context.Context) error {
 	if b.hasExactPast {
 		return nil

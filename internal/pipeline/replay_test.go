@@ -36,10 +36,10 @@ func (s *tagService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"records":[%s],"total_records":%d,"total_pages":1,"current_page":1,"next_page":null}`, strings.Join(records, ","), len(records))
 }
 
-// TestReplayReportsNoSecondReading deletes all tags. The gate stops the night after a second reading of the
+// TestReplayClaimsNoSecondReading deletes all tags. The gate stops the night after a second reading of the
 // list. The gate must also stop a replay of this night, without requests to the service. The error of the
 // replay must not claim a second reading.
-func TestReplayReportsNoSecondReading(t *testing.T) {
+func TestReplayClaimsNoSecondReading(t *testing.T) {
 	t.Parallel()
 	service := &tagService{}
 	server := httptest.NewServer(service)
@@ -79,9 +79,9 @@ func TestReplayReportsNoSecondReading(t *testing.T) {
 	}
 }
 
-// TestReplayReportsDamagedIndex replays a night, with an intact and with a damaged index of the stored
-// responses. The replay must warn of the damaged index.
-func TestReplayReportsDamagedIndex(t *testing.T) {
+// TestReplayReportsDamagedJournal replays a night, with an intact and with a damaged journal of the stored
+// responses. The replay must warn of the damaged journal.
+func TestReplayReportsDamagedJournal(t *testing.T) {
 	h := newHarness(t, smallWorld(), "tags")
 	night := h.requireComplete(h.night())
 	for _, damagedLines := range []int{0, 1} {

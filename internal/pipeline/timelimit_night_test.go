@@ -52,7 +52,7 @@ func TestUnreadRowsAreKept(t *testing.T) {
 	if s.Unread != details || s.Fetched+s.Carried != 0 || res.Run.NightsLeft != 0 {
 		t.Errorf("order_details: %+v, %d nights left, want %d unread and no forecast", s, res.Run.NightsLeft, details)
 	}
-	plan, err := pipeline.Check(t.Context(), h.cfg)
+	plan, err := pipeline.PlanNight(t.Context(), h.cfg)
 	must(t, err)
 	if ids, streams := plan.LastNight.Unread(); ids != details || streams != 1 {
 		t.Errorf("the plan has %d unread ids of %d streams, want %d of 1", ids, streams, details)

@@ -21,7 +21,7 @@ func TestCheckPlansTheNight(t *testing.T) {
 	h := newHarness(t, world, fewStreams()...)
 	h.cfg.Warehouse.Dir = h.path("not there yet")
 
-	plan, err := pipeline.Check(t.Context(), h.cfg)
+	plan, err := pipeline.PlanNight(t.Context(), h.cfg)
 	must(t, err)
 	if _, err := os.Stat(h.path()); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("Check created the warehouse folder, want none (%v)", err)
@@ -34,7 +34,7 @@ func TestCheckPlansTheNight(t *testing.T) {
 	}
 
 	res := h.goodNight()
-	plan, err = pipeline.Check(t.Context(), h.cfg)
+	plan, err = pipeline.PlanNight(t.Context(), h.cfg)
 	must(t, err)
 	want := streamOf(t, res.Run, "orders").Requests + streamOf(t, res.Run, "order_details").Requests
 	if plan.Requests != want || plan.PublishedRun != res.Run.ID {
@@ -73,7 +73,7 @@ func TestCheckShowsARunningNight(t *testing.T) {
 	var wg sync.WaitGroup
 	wg.Go(func() { _, nightErr = h.night() })
 	<-arrived
-	plan, err := pipeline.Check(t.Context(), h.cfg)
+	plan, err := pipeline.PlanNight(t.Context(), h.cfg)
 	close(proceed)
 	wg.Wait()
 	must(t, errors.Join(err, nightErr))
@@ -111,7 +111,7 @@ func TestTrialCheckReportsDamage(t *testing.T) {
 		h.cfg.Warehouse.Dir = t.TempDir()
 		must(t, exec.CommandContext(t.Context(), "cp", "-a", undamagedDir+"/.", h.cfg.Warehouse.Dir).Run())
 		must(t, c.damage())
-		plan, err := pipeline.Check(t.Context(), h.cfg)
+		plan, err := pipeline.PlanNight(t.Context(), h.cfg)
 		must(t, err)
 		if c.wantFile == "" {
 			if len(plan.Damage) > 0 || plan.WriteErr != nil || plan.TooFull() {

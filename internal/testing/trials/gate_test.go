@@ -133,7 +133,7 @@ func TestLedgerAndCheckShowTheStoppedRun(t *testing.T) {
 	h.service.SetFaults(emptyList("/products/listings", 0))
 	stopped := h.stoppedNight("product_listings")
 	h.service.SetFaults()
-	plan, err := pipeline.Check(t.Context(), h.cfg)
+	plan, err := pipeline.PlanNight(t.Context(), h.cfg)
 	must(t, err)
 	if plan.StoppedRun == nil || plan.StoppedRun.ID != stopped.Run.ID || plan.StoppedRun.Losses[0].Table != "product_listings" {
 		t.Errorf("Check returned the stopped run %+v, want %s with its losses", plan.StoppedRun, stopped.Run.ID)
@@ -142,7 +142,7 @@ func TestLedgerAndCheckShowTheStoppedRun(t *testing.T) {
 		t.Errorf("the ledger has %s: %s, want failed after a second reading", stopped.Run.Outcome, stopped.Run.Error)
 	}
 	h.goodNight()
-	if plan, err = pipeline.Check(t.Context(), h.cfg); err != nil || plan.StoppedRun != nil {
+	if plan, err = pipeline.PlanNight(t.Context(), h.cfg); err != nil || plan.StoppedRun != nil {
 		t.Errorf("after a complete night: Check returned the stopped run %+v (%v), want none", plan.StoppedRun, err)
 	}
 }

@@ -82,7 +82,7 @@ func TestTrialCustomTokenReadsAllowedStreams(t *testing.T) {
 // the same streams.
 func (h *harness) requireAllowedValues(res pipeline.Result, granted []string) {
 	h.t.Helper()
-	plan, err := pipeline.Check(h.t.Context(), h.cfg)
+	plan, err := pipeline.PlanNight(h.t.Context(), h.cfg)
 	must(h.t, err)
 	for _, s := range h.cfg.Streams {
 		wantReason := ""

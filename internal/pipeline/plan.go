@@ -25,7 +25,7 @@ type Plan struct {
 	// WriteErr is the error of a test write. It is nil if the test write succeeded.
 	WriteErr error
 	// Damage lists the damage that is visible in the names and sizes of files. It is empty if
-	// a run holds the lock, because Check then skips this test.
+	// a run holds the lock, because PlanNight then skips this test.
 	Damage []integrity.Damage
 	// StoppedRun is the last run if a gate stopped it. Otherwise it is nil.
 	StoppedRun *ledger.Run
@@ -51,9 +51,9 @@ type StreamPlan struct {
 	LastRequests int64
 }
 
-// Check reads the token info from the service, checks the warehouse and plans the next night. To test
+// PlanNight reads the token info from the service, checks the warehouse and plans the next night. To test
 // whether a run could write, it creates files and removes them. It makes no other changes.
-func Check(ctx context.Context, cfg Config) (Plan, error) {
+func PlanNight(ctx context.Context, cfg Config) (Plan, error) {
 	wh, err := warehouse.Open(cfg.Warehouse)
 	if err != nil {
 		return Plan{}, err
