@@ -34,12 +34,12 @@ func publishCommand(g *globals) *cobra.Command {
 		Long: "Commit all tables of RUN, by default the latest night, to the lake in one step. If the lake\n" +
 			"already shows the night, nothing is changed. If the lake shows a later night, the command\n" +
 			"fails.\n" +
-			"--all commits each kept night of the warehouse that is later than the night in the lake,\n" +
-			"so that readers can select each night by its tag.",
+			"--all commits each kept night of the warehouse that is later than the newest night in\n" +
+			"the lake, so that readers can select each night by its tag.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return runPublish(cmd.Context(), g, o, args) },
 	}
-	cmd.Flags().BoolVar(&o.all, "all", false, "commit each kept night of the warehouse that is later than the night in the lake, oldest first")
+	cmd.Flags().BoolVar(&o.all, "all", false, "commit each kept night of the warehouse that is later than the newest night in the lake, oldest first")
 	cmd.Flags().BoolVar(&o.replace, "replace", false, "replace the history of another warehouse, for example of a warehouse that was lost without a backup")
 	cmd.Flags().BoolVar(&o.views, "views", false, "also install the views of mart for Spark and Trino, if the catalog can store views (REST)")
 	command.AddFormat(cmd, &o.format, "table", "json")

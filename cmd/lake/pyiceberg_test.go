@@ -31,8 +31,8 @@ func findPyIceberg(t *testing.T) string {
 	return python
 }
 
-// compareWithPyIceberg checks that PyIceberg reads every table of every kept night with the rows of
-// the Parquet file in the warehouse. It must compare at least minTables tables, summed over all nights.
+// compareWithPyIceberg checks that every table of every kept night has the same rows in PyIceberg as in
+// the Parquet file of the warehouse. It must compare at least minTables tables, summed over all nights.
 func (h *fixture) compareWithPyIceberg(python string, minTables int, properties map[string]string) {
 	h.Helper()
 	text, err := json.Marshal(properties)

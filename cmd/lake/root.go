@@ -135,7 +135,7 @@ func manual() command.Manual {
 		Version: version,
 		Examples: []command.ManualEntry{
 			{Name: "placementsync-lake status", Meaning: "Show the nights of the lake, and whether it is behind the warehouse."},
-			{Name: "placementsync-lake publish --all", Meaning: "Commit each kept night of the warehouse that is later than the night in the lake, as \"placementsync run\" and \"placementsync serve\" do after each night."},
+			{Name: "placementsync-lake publish --all", Meaning: "Commit each kept night of the warehouse that is later than the newest night in the lake, as \"placementsync run\" and \"placementsync serve\" do after each night."},
 		},
 		Environment: append(command.Environment(),
 			command.ManualEntry{Name: "PGPASSWORD", Meaning: "The password of a Postgres catalog, unless lake.postgres_password_file is set."},

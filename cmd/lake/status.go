@@ -39,7 +39,7 @@ func readStatus(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, _ []
 	}
 	switch {
 	case s.OutOfOrder:
-		text += fmt.Sprintf("the newest snapshot of the warehouse, %s, is not later than the night in the lake. This is normal after a rollback or rebuild: the next night updates the lake\n", latest)
+		text += fmt.Sprintf("the newest snapshot of the warehouse, %s, is not later than the newest night in the lake. This is normal after a rollback or rebuild: the next night updates the lake\n", latest)
 	case s.Behind && s.Run == latest:
 		text += "some tables of the lake do not show this night: run \"placementsync lake publish\"\n"
 	case s.Behind:

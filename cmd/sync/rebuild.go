@@ -132,7 +132,7 @@ func showRebuilt(g *globals, r pipeline.RebuildResult) error {
 			r.First.Format(time.DateOnly), r.Last.Format(time.DateOnly))
 	}
 	if r.SnapshotsWithoutDay > 0 {
-		fmt.Fprintf(g.stdout, "the series lacks %s of this period: row versions that existed only between two kept days are missing in history\n", plural.Count(r.SnapshotsWithoutDay, "more snapshot"))
+		fmt.Fprintf(g.stdout, "not in the series: %s of this period; row versions that existed only between two kept days are missing in history\n", plural.Count(r.SnapshotsWithoutDay, "snapshot"))
 	}
 	if !r.HasMeta {
 		fmt.Fprintln(g.stdout, "meta is empty: all files with its changes are damaged or missing; runs and grades before this rebuild are lost")

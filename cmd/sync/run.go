@@ -51,7 +51,7 @@ func runNight(ctx context.Context, g *globals, o runOptions) error {
 	}
 	night, err := g.nightConfig(cfg)
 	if err == nil && len(cfg.Watch) > 0 {
-		err = durable.CheckTemp() // watches run queries
+		err = durable.CheckTemp() // the queries of watches need temporary files
 	}
 	if err != nil {
 		return err

@@ -56,9 +56,9 @@ func TestSummaryOfAnUnsyncedSwitch(t *testing.T) {
 }
 
 func TestSummaryOfARebuild(t *testing.T) {
-	for lacking, want := range map[int]string{1: "the series lacks 1 more snapshot of this period: ", 2: "the series lacks 2 more snapshots of this period: "} {
+	for missing, want := range map[int]string{1: "not in the series: 1 snapshot of this period; ", 2: "not in the series: 2 snapshots of this period; "} {
 		var out bytes.Buffer
-		if err := showRebuilt(&globals{process: process{stdout: &out}}, pipeline.RebuildResult{Snapshots: 2, SnapshotsWithoutDay: lacking}); err != nil {
+		if err := showRebuilt(&globals{process: process{stdout: &out}}, pipeline.RebuildResult{Snapshots: 2, SnapshotsWithoutDay: missing}); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(out.String(), want) {
