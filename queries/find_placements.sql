@@ -10,7 +10,7 @@
 -- values: SELECT DISTINCT placement_type FROM product_listings
 -- param: tag VARCHAR NULL -- only listings with this tag
 -- values: SELECT DISTINCT name FROM product_listing_tags
--- param: min_authority COUNT 0 -- leave out listings with a lower domain authority; above 0, also listings without one
+-- param: min_authority COUNT 0 -- leave out listings with a lower or no domain authority; 0 leaves out none
 -- param: do_follow BOOLEAN NULL -- if true, only do-follow links; if false, only other links
 -- param: currency VARCHAR NULL -- only prices in this currency
 -- values: SELECT DISTINCT currency FROM product_listing_prices

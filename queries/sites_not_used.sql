@@ -10,7 +10,7 @@
 -- values: SELECT DISTINCT pricing_tier FROM product_listing_prices
 -- param: country VARCHAR NULL -- only outlets of this country
 -- values: SELECT DISTINCT country FROM product_listings
--- param: min_authority COUNT 0 -- leave out listings with a lower domain authority; above 0, also listings without one
+-- param: min_authority COUNT 0 -- leave out listings with a lower or no domain authority; 0 leaves out none
 -- param: do_follow BOOLEAN NULL -- if true, only do-follow links; if false, only other links
 -- param: top COUNT? 100 -- maximum number of outlets in each currency
 WITH profile_ids AS (

@@ -112,7 +112,7 @@ func (s *scheduler) startDueJobs(ctx context.Context) {
 	if s.d.cfg.Watchdog > 0 {
 		s.d.notifyManager("WATCHDOG=1")
 	}
-	s.startVerification(ctx, now)
+	s.startDueVerification(ctx, now)
 	s.startInspection(ctx)
 	switch {
 	case !now.Before(s.nextSlot):
@@ -124,7 +124,7 @@ func (s *scheduler) startDueJobs(ctx context.Context) {
 }
 
 // runSlot starts the night of a slot. If the previous night is still running, the slot is missed.
-// Slots that passed while the machine was suspended share one night.
+// If several slots passed while the machine was suspended, all but one are missed.
 func (s *scheduler) runSlot(ctx context.Context, now time.Time) {
 	s.recordMissed(missedDowntime, s.d.settings().Schedule.countPassed(s.nextSlot, now))
 	if !s.retryAt.IsZero() {

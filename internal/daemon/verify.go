@@ -41,7 +41,7 @@ func (s *scheduler) scheduleVerification(now time.Time) {
 	s.d.state.update(func(st *state) { st.NextVerify = s.verifyAt })
 }
 
-func (s *scheduler) startVerification(ctx context.Context, now time.Time) {
+func (s *scheduler) startDueVerification(ctx context.Context, now time.Time) {
 	isRetry := !s.verifyRetryAt.IsZero() && !now.Before(s.verifyRetryAt)
 	if s.verifyAt.IsZero() || now.Before(s.verifyAt) && !isRetry {
 		return
@@ -69,7 +69,7 @@ func (s *scheduler) endVerification(ctx context.Context, record integrity.Verify
 		return
 	}
 	s.startInspection(ctx)
-	if err != nil {
+	if err != nil { // ctx ended
 		log.Info("verify ended", "result", ledger.Interrupted, "next", s.verifyAt)
 		return
 	}

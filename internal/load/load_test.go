@@ -35,7 +35,7 @@ type fixture struct {
 	reread      load.Rereading
 	// plan is the plan of the last planned stream, after its unread ids were marked.
 	plan load.Plan
-	// pendingIDs are the planned ids of this stream that were not requested.
+	// pendingIDs are the planned ids of this stream that are still to be requested.
 	pendingIDs []string
 	// steps are the names of the steps that the warehouse reported.
 	steps []string
@@ -295,8 +295,8 @@ func TestMergeKeepsOneVersionPerChange(t *testing.T) {
 	h.requireRows(`SELECT table_name, key, evidence FROM meta.deletions`, "product_listings b absent from a proven walk of product_listings")
 }
 
-// TestMergeClosesOnlyProvenAbsences omits a row in the second night, with each coverage of a list.
-func TestMergeClosesOnlyProvenAbsences(t *testing.T) {
+// TestMergeClosesOnlyRowsProvenAbsent omits a row in the second night, with each coverage of a list.
+func TestMergeClosesOnlyRowsProvenAbsent(t *testing.T) {
 	cases := []struct {
 		name     string
 		coverage load.Coverage
@@ -377,9 +377,9 @@ func TestListAndDetailAreJoined(t *testing.T) {
 	}
 }
 
-// TestFailedRequestClosesNoRows requests four outlets again. The responses are an outlet with fewer channels, a
-// 404, a failure and no outlet. All rows of the failed request must be kept. Of the other outlets, the rows that
-// the responses lack must be deleted.
+// TestFailedRequestClosesNoRows requests four outlets again. The first has fewer channels, the second is a 404,
+// the request of the third fails, and the response of the fourth has no outlet. All rows of the third must be
+// kept. The rows that the other responses lack must be deleted.
 func TestFailedRequestClosesNoRows(t *testing.T) {
 	h := newFixture(t, "outlets", "outlet_listings")
 	outlet := func(id string, hash int) string {
@@ -418,8 +418,8 @@ func TestParquetNamesItsRun(t *testing.T) {
 	h.requireRows("SELECT value::VARCHAR FROM parquet_kv_metadata("+file+") WHERE key = 'changed_run'", "20261101T020000Z")
 }
 
-// TestRegisteredViewIsReadUnchanged inserts rows through a registered view, more than fit into one vector of
-// DuckDB, and compares texts, numbers and booleans.
+// TestRegisteredViewIsReadUnchanged inserts more rows than one vector of DuckDB holds, through a view of Arrow
+// batches, and compares texts, numbers and booleans.
 func TestRegisteredViewIsReadUnchanged(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	const count = 5_000

@@ -34,7 +34,6 @@ func newProducts(w *world) *products {
 	return s
 }
 
-// A changed authority of a channel changes the rows of its listings.
 func (s *products) stepDay(r *rand.Rand) {
 	listedCount := len(s.onSale.numbers)
 	if listedCount == 0 {
@@ -44,6 +43,7 @@ func (s *products) stepDay(r *rand.Rand) {
 	for range roundByChance(r, changes*4/5) {
 		s.changePrice(s.drawOnSale(r))
 	}
+	// A changed outlet changes the rows of all its listings.
 	listingsPerOutlet := max(1, float64(listedCount)/float64(len(s.outlets.all)))
 	s.outlets.stepDay(r, roundByChance(r, changes/5/listingsPerOutlet))
 
@@ -122,7 +122,7 @@ func (s *products) renderOutletListing(e *enc, n uint32) {
 	e.end()
 }
 
-func (s *products) categoryView() view {
+func (s *products) productTypeView() view {
 	counts := make([]int64, len(productTypes))
 	for _, n := range s.onSale.numbers {
 		counts[s.traitsOf(n).typeIndex]++

@@ -63,7 +63,7 @@ func (w *world) marketRoutes() []route {
 			pattern: "/products/listings", scopes: readProducts, envelope: EnvelopePaginated,
 			list: wholeList(&w.products.onSale, w.products.renderListing), churnedList: &w.products.onSale,
 		},
-		{pattern: "/products/categories", scopes: readProducts, envelope: EnvelopeArray, list: withoutParent(w.products.categoryView)},
+		{pattern: "/products/categories", scopes: readProducts, envelope: EnvelopeArray, list: withoutParent(w.products.productTypeView)},
 		{pattern: "/products/{product_id}", scopes: readProducts, object: w.byID(kindProduct, w.products.hasProduct, w.products.renderDetail)},
 	}
 }

@@ -197,9 +197,8 @@ func FilledBy(streams []Stream, table string) []string {
 	return names
 }
 
-// NamesDetails reports whether details of some stream are requested by the values of a
-// column.
-func NamesDetails(table, column string) bool {
+// IsDetailID reports whether details of some stream are requested by the values of a column.
+func IsDetailID(table, column string) bool {
 	return slices.ContainsFunc(All(), func(s Stream) bool {
 		return slices.ContainsFunc(s.IDColumns, func(r IDColumn) bool { return r.Table == table && r.Column == column })
 	})

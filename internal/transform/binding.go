@@ -65,12 +65,12 @@ type columnLayout struct {
 	canonical bool
 	enum      []string
 	path      string // of the field in the spec, or empty
-	// isID marks columns with ids. An id in a key must be usable in a URL. namesDetails marks columns
+	// isID marks columns with ids. An id in a key must be usable in a URL. isDetailID marks columns
 	// with ids of details, except columns of the key.
-	isID, namesDetails bool
-	freeForm           bool   // accepts objects
-	dropped            bool   // always NULL
-	hashKey            []byte // for the hashes of private values; nil if they are not hashed
+	isID, isDetailID bool
+	freeForm         bool   // accepts objects
+	dropped          bool   // always NULL
+	hashKey          []byte // for the hashes of private values; nil if they are not hashed
 }
 
 func (c *columnLayout) isPrivate() bool { return c.dropped || c.hashKey != nil }

@@ -76,8 +76,8 @@ func (l *layout) addColumns(t stream.Table, d stream.Definition) error {
 			name: col.Name, kind: k, seed: xxh3.HashString(kindClasses[k:k+1] + ":" + col.Name),
 			tracked:   !col.Untracked && !slices.Contains(t.Parents, col.Name),
 			canonical: k == document, enum: enums[col.Name], path: col.Path(), isID: col.Name == "id" || strings.HasSuffix(col.Name, "_id"),
-			namesDetails: k == text && !slices.Contains(t.Key, col.Name) && stream.NamesDetails(t.Name, col.Name),
-			freeForm:     slices.Contains(t.FreeForm, col.Name),
+			isDetailID: k == text && !slices.Contains(t.Key, col.Name) && stream.IsDetailID(t.Name, col.Name),
+			freeForm:   slices.Contains(t.FreeForm, col.Name),
 		})
 		if col.NotNull {
 			l.required = append(l.required, len(l.cols)-1)

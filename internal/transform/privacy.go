@@ -159,7 +159,7 @@ func (l *layout) identifiesRows(col int) bool {
 	if slices.ContainsFunc(l.parents, func(p inherited) bool { return p.col == col }) {
 		return true
 	}
-	return stream.NamesDetails(l.name, l.cols[col].name)
+	return stream.IsDetailID(l.name, l.cols[col].name)
 }
 
 // markPrivate marks tables and fields whose raw text may contain a private value, including

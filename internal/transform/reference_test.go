@@ -11,14 +11,14 @@ import (
 	"placementsync/internal/stream"
 )
 
-// reference is a second decoder that must return the same rows and rejects as the Decoder. It uses
-// maps, big.Rat and time, and is written for clarity, not for speed.
+// reference is a second decoder, with the rows and rejects of the decoded records. They must equal those of
+// the Decoder. It uses maps, big.Rat and time, and is written for clarity, not for speed.
 type reference struct {
 	stream  stream.Stream
 	defs    map[string]stream.Definition
 	param   string
 	rows    map[string][]row
-	rejects []string // table, key and column
+	rejects []string // table, key and path
 }
 
 // decodeSlowly decodes a list of records or one record, without an envelope.
@@ -82,8 +82,8 @@ func canonicalText(v any) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-func (r *reference) reject(table, key, column string) {
-	r.rejects = append(r.rejects, table+" | "+key+" | "+column)
+func (r *reference) reject(table, key, path string) {
+	r.rejects = append(r.rejects, table+" | "+key+" | "+path)
 }
 
 // add adds the rows of one record or item. up is the enclosing row, and upKey its key columns. add
@@ -152,7 +152,7 @@ func (w *objectReader) key() string {
 	return strings.Join(key, "/")
 }
 
-// finishRow checks the key of the row, rejects the pending columns, and adds the row and the rows of
+// finishRow checks the key of the row, adds the pending rejects, and adds the row and the rows of
 // nested lists. It reports whether the key is valid.
 func (w *objectReader) finishRow() bool {
 	for _, k := range w.table.Key {
@@ -161,8 +161,8 @@ func (w *objectReader) finishRow() bool {
 		}
 	}
 	key := w.key()
-	for _, column := range w.pending {
-		w.reject(w.table.Name, key, column)
+	for _, path := range w.pendingRejects {
+		w.reject(w.table.Name, key, path)
 	}
 	for _, tableIndex := range slices.Sorted(maps.Keys(w.lists)) {
 		w.readItems(tableIndex, w.lists[tableIndex], key)
@@ -201,12 +201,12 @@ func (w *objectReader) readItems(tableIndex int, v any, key string) {
 // objectReader reads the object of one row.
 type objectReader struct {
 	*reference
-	table   stream.Table
-	def     stream.Definition
-	row     row
-	extra   map[string]any
-	lists   map[int]any
-	pending []string // columns rejected before the key is known
+	table          stream.Table
+	def            stream.Definition
+	row            row
+	extra          map[string]any
+	lists          map[int]any
+	pendingRejects []string // JSON paths rejected before the key is known
 }
 
 // readObject reads the members of an object in four steps, so that their order does not matter.
@@ -233,9 +233,9 @@ func (w *objectReader) hasColumns(prefix string, path []string, m map[string]any
 
 func isDots(s string) bool { return s == "." || s == ".." }
 
-// namesDetails reports whether a column outside the key contains ids of details.
-func (w *objectReader) namesDetails(column string) bool {
-	return stream.NamesDetails(w.table.Name, column) && !slices.Contains(w.table.Key, column)
+// isDetailID reports whether a column outside the key contains ids of details.
+func (w *objectReader) isDetailID(column string) bool {
+	return stream.IsDetailID(w.table.Name, column) && !slices.Contains(w.table.Key, column)
 }
 
 // mayBeInJSON reports whether a record may contain this column, which refers to its parent.
@@ -276,12 +276,12 @@ func (w *objectReader) readMember(prefix string, path []string, v any) {
 		w.row[column] = canonicalText(v)
 	case isObject && column != "" && !slices.Contains(w.table.FreeForm, column) && (typ == stream.Text || w.isKnownObject(full, path)) && !w.hasColumns(full+"_", path, m):
 		if len(m) > 0 {
-			w.pending = append(w.pending, strings.Join(path, "."))
+			w.pendingRejects = append(w.pendingRejects, strings.Join(path, "."))
 		}
 	case isObject && (typ == stream.Text || w.isKnownObject(full, path)):
 		w.readObject(m, full+"_", path)
 	case column != "" && (isObject || isList):
-		w.pending = append(w.pending, strings.Join(path, "."))
+		w.pendingRejects = append(w.pendingRejects, strings.Join(path, "."))
 	case column != "":
 		w.readScalar(column, path, path[len(path)-1], v)
 	default:
@@ -310,6 +310,7 @@ func (w *objectReader) column(name string) (stream.Column, bool) {
 	return c, ok
 }
 
+// isUnion reports whether readUnion reads a column.
 func (w *objectReader) isUnion(column string) bool {
 	stem, ok := strings.CutSuffix(column, "do_follow_links_allowed")
 	_, hasRaw := w.def.Column(stem + "do_follow_links_raw")
@@ -354,7 +355,7 @@ func (w *objectReader) readUnknown(full string, path []string, v any) {
 // storeExtra stores a value in extra at its path.
 func (w *objectReader) storeExtra(path []string, v any) {
 	if _, ok := w.def.Column("extra"); !ok {
-		w.pending = append(w.pending, strings.Join(path, "."))
+		w.pendingRejects = append(w.pendingRejects, strings.Join(path, "."))
 		return
 	}
 	at := w.extra
@@ -376,8 +377,8 @@ func (w *objectReader) readScalar(column string, path []string, name string, v a
 	text, ok := convert(c.Type, v)
 	old, set := w.row[column]
 	switch {
-	case !ok, (text == "" || isDots(text)) && w.namesDetails(column):
-		w.pending = append(w.pending, strings.Join(path, "."))
+	case !ok, (text == "" || isDots(text)) && w.isDetailID(column):
+		w.pendingRejects = append(w.pendingRejects, strings.Join(path, "."))
 	case text == "" && c.Type != stream.Text, text == "" && set, text == old && set:
 	case set && old != "":
 		w.storeExtra(path, v)

@@ -10,8 +10,6 @@ import (
 	"placementsync/schema"
 )
 
-// testStreams returns streams for tests. The table things has a column of every type. The table parts
-// has no column extra.
 func testStreams() []stream.Stream {
 	return []stream.Stream{{Name: "things", Tables: []stream.Table{
 		{Name: "things", Key: []string{"id"}},
@@ -19,6 +17,8 @@ func testStreams() []stream.Stream {
 	}}}
 }
 
+// testDefinitions defines the tables of testStreams. The table things has a column of every type. The table
+// parts lacks the column named extra.
 func testDefinitions() map[string]stream.Definition {
 	return map[string]stream.Definition{
 		"things": parseDefinition("things", "id label flag:BOOLEAN small:INTEGER big:BIGINT price:DECIMAL(18,6) at:TIMESTAMPTZ "+

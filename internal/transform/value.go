@@ -54,7 +54,7 @@ func (v *valueReader) checkText(t *table, col int, name string, raw []byte) {
 	if c.enum != nil && len(inner) > 0 && !slices.ContainsFunc(c.enum, func(s string) bool { return s == string(inner) }) {
 		v.countEnumValue(t, col, name, raw)
 	}
-	if c.namesDetails && !isPathSegment(inner) {
+	if c.isDetailID && !isPathSegment(inner) {
 		c.truncate(c.n - 1)
 		v.report.rejectValue(t, name, raw, "expected an id that can be used in a URL")
 	}

@@ -17,8 +17,8 @@ import (
 const (
 	smallBlock = 16 << 10
 	largeBlock = 256 << 10
-	// A catalog with more than manyRows gets large blocks. A catalog with fewer than fewRows gets
-	// small blocks. Otherwise, and if an unchanged catalog has small blocks, the size of blocks is kept.
+	// An unchanged catalog with small blocks keeps them. Of the other catalogs, those with more than manyRows
+	// get large blocks, those with fewer than fewRows get small blocks, and the rest keep the size of blocks.
 	fewRows, manyRows = 250_000, 500_000
 	// If a catalog with fewer than fewRows changed, and the file of the previous version has at most
 	// compactSize bytes, the whole catalog is written to a new file. This takes no longer than writing the

@@ -31,8 +31,8 @@ article_counts AS (
 item_counts AS (
     SELECT campaign_id, count(*) AS order_items FROM ${current}.profile_order_items GROUP BY campaign_id
 ),
--- A campaign needs all planned articles, or all begun articles if these are more, except the ended ones. It is
--- open if fewer articles are published.
+-- A campaign needs the larger number of planned and begun articles, minus the ended articles. It is open if
+-- fewer articles are published.
 campaign_counts AS (
     SELECT
         c.id                              AS campaign_id,

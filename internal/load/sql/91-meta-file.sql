@@ -5,7 +5,7 @@
 SELECT schema_name, table_name, column_name FROM duckdb_columns() WHERE schema_name IN ('meta', 'past') AND database_name = 'before'
 
 -- name: changed_rows
--- The difference of old and new rows. Equal rows can occur, and can be added or removed, several times.
+-- The difference of old and new rows. A row can occur several times, and several copies can be added or removed.
 -- EXCEPT ALL would take five times as long.
 SELECT {name} AS meta_table, meta_count < 0 AS meta_gone, {texts} FROM (
     SELECT *, unnest(range(abs(meta_count))) AS meta_copy FROM (

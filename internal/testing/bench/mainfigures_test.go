@@ -5,11 +5,11 @@ import (
 	"math"
 )
 
-// mainFigure is a row of the first table of docs/performance.md. Its values come from the figure of
-// the same name, in any section.
+// mainFigure is a row of the first table of docs/performance.md. Its values are those of the measured
+// figure of the same name, in any section.
 type mainFigure struct {
 	Name, Unit string
-	// Limit is a promise to users. Nil means that the figure is only a comparison.
+	// Limit is a promise to users. Nil means that no limit is promised.
 	Limit *limit
 }
 
