@@ -32,9 +32,9 @@ func readStatus(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, _ []
 	if err != nil {
 		return result{}, err
 	}
-	text := s.Warehouse + ": no night yet\n"
+	text := s.Location + ": no night yet\n"
 	if s.Run != "" {
-		text = fmt.Sprintf("%s: night %s (snapshot %s), %s, %s; %s tagged\n", s.Warehouse, s.Run,
+		text = fmt.Sprintf("%s: night %s (snapshot %s), %s, %s; %s tagged\n", s.Location, s.Run,
 			s.SnapshotAt.Format(time.RFC3339), plural.Count(len(s.Tables), "table"), plural.Count(s.Rows, "row"), plural.Count(len(s.Nights), "night"))
 	}
 	switch {

@@ -25,7 +25,7 @@ import (
 func TestTrialRestoreDrill(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	d := newRestoreMachine(t)
+	d := newTestMachine(t)
 	resultsBeforeLoss := map[string]string{}
 	for _, line := range d.commands(t) {
 		if strings.HasPrefix(line, "rm ") {
@@ -43,20 +43,20 @@ func TestTrialRestoreDrill(t *testing.T) {
 	}
 }
 
-// restoreMachine runs the commands of docs/guide/recovery.md in a folder of its own, as on a
+// testMachine runs the commands of docs/guide/recovery.md in a folder of its own, as on a
 // separate machine.
-type restoreMachine struct {
+type testMachine struct {
 	root, bin string
 	g         *globals
 }
 
-func newRestoreMachine(t *testing.T) restoreMachine {
+func newTestMachine(t *testing.T) testMachine {
 	t.Helper()
 	service := sim.New(sim.Options{Seed: 5, Token: demoToken, Outlets: 10, Listings: 30, Profiles: 3, Campaigns: 6, Orders: 25, Files: 5, Folders: 2})
 	base, stop, err := service.Serve(t.Context(), "")
 	must(t, err)
 	t.Cleanup(func() { must(t, stop()) })
-	d := restoreMachine{root: t.TempDir(), bin: t.TempDir()}
+	d := testMachine{root: t.TempDir(), bin: t.TempDir()}
 	self, err := os.Executable()
 	must(t, errors.Join(err, os.Symlink(self, filepath.Join(d.bin, "placementsync"))))
 	for _, dir := range []string{"etc/placementsync", "var/lib/placementsync", "backup"} {
@@ -85,7 +85,7 @@ func must(t testing.TB, err error) {
 }
 
 // commands returns the commands in the code blocks of the section "Backup and restore".
-func (d restoreMachine) commands(t *testing.T) []string {
+func (d testMachine) commands(t *testing.T) []string {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/guide/recovery.md")
 	must(t, err)
@@ -103,7 +103,7 @@ func (d restoreMachine) commands(t *testing.T) []string {
 }
 
 // run runs one command of the page. Its absolute folders, such as /backup, are below root.
-func (d restoreMachine) run(t *testing.T, line string) {
+func (d testMachine) run(t *testing.T, line string) {
 	t.Helper()
 	for _, dir := range []string{"/var/lib/placementsync", "/etc/placementsync", "/backup"} {
 		line = strings.ReplaceAll(line, dir, d.root+dir)
@@ -119,7 +119,7 @@ func (d restoreMachine) run(t *testing.T, line string) {
 
 // results returns the results of all named queries on the newest and on the first snapshot,
 // the report, and the output of diff.
-func (d restoreMachine) results(t *testing.T) map[string]string {
+func (d testMachine) results(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	queries, err := query.List()

@@ -65,7 +65,7 @@ func TestFailedReloadKeepsAllSettings(t *testing.T) {
 func TestTrialInspection(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	d := newRestoreMachine(t)
+	d := newTestMachine(t)
 	s, j := newTestJobs(t, d.g)
 	folder := s.wh.Folder
 	must(t, os.WriteFile(filepath.Join(folder.InboxPath(), "1.log"), make([]byte, 12_345), 0o600))
@@ -123,7 +123,7 @@ func TestTrialInspection(t *testing.T) {
 func TestTrialJobsOnUnmountedDisk(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	d := newRestoreMachine(t)
+	d := newTestMachine(t)
 	s, j := newTestJobs(t, d.g)
 	dir := s.wh.Folder.Dir()
 	must(t, os.Rename(dir, dir+".away"))
@@ -148,7 +148,7 @@ func TestTrialJobsOnUnmountedDisk(t *testing.T) {
 func TestTrialFailedVerifyKeepsDamage(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	d := newRestoreMachine(t)
+	d := newTestMachine(t)
 	s, j := newTestJobs(t, d.g)
 	must(t, integrity.SaveRecord(s.wh.Folder, integrity.VerifyRecord{At: d.g.Now(), ReadData: true, Result: integrity.DataLost, DamagedFiles: []string{"a"}}))
 	lock, err := s.wh.LockExisting("other", d.g.Now())

@@ -87,7 +87,7 @@ func exampleText(t *testing.T) string {
 func TestTrialWatchesOfTheExample(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	d := newRestoreMachine(t)
+	d := newTestMachine(t)
 	var mu sync.Mutex
 	var chat []string
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

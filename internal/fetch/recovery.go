@@ -10,7 +10,7 @@ import (
 // complete and its body exists. Bodies that may have landed after the last sync are decompressed
 // to verify them.
 func (l *Landing) restore() error {
-	end, err := size(l.journal)
+	journalSize, err := size(l.journal)
 	if err != nil {
 		return err
 	}
@@ -28,12 +28,12 @@ func (l *Landing) restore() error {
 	if r.verifyFrom -= 2 * l.options.SyncBytes; l.options.SyncBytes < 0 {
 		r.verifyFrom = 0
 	}
-	for s, err := range l.readLines(end) {
+	for s, err := range l.readLines(journalSize) {
 		if err != nil {
 			return err
 		}
 		r.addLine(s)
-		if !s.ok && !s.isTorn(end) {
+		if !s.ok && !s.isTorn(journalSize) {
 			l.damaged++
 		}
 	}
@@ -44,7 +44,7 @@ func (l *Landing) restore() error {
 		return err
 	}
 	if l.forgetReplaced(r.replaced) || r.hasGap {
-		return l.rewrite(end)
+		return l.rewrite(journalSize)
 	}
 	l.journalEnd = r.end
 	return l.journal.Truncate(l.journalEnd)

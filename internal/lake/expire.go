@@ -88,14 +88,14 @@ func (l *Lake) Expire(ctx context.Context, keepNights int, dryRun bool) (e Expir
 }
 
 // removeUnneededFiles removes unneeded files: they are in the folder of an own table, and no table refers to
-// them. own are the own tables before the expiry, and after are all tables of the lake after the expiry.
-// The references of all tables are collected before the first file is removed.
-func (l *Lake) removeUnneededFiles(ctx context.Context, own, after tables, e *Expired) error {
+// them. own contains the own tables before the expiry, and lakeTables all tables of the lake after it. The
+// references of all tables are collected before the first file is removed.
+func (l *Lake) removeUnneededFiles(ctx context.Context, own, lakeTables tables, e *Expired) error {
 	foreignTables, err := l.loadForeignTables(ctx)
 	if err != nil {
 		return err
 	}
-	allTables := slices.AppendSeq(foreignTables, maps.Values(after))
+	allTables := slices.AppendSeq(foreignTables, maps.Values(lakeTables))
 	filesOf := make([]map[string]bool, len(allTables))
 	err = eachIndex(l.files.workers(), len(allTables), func(i int) (err error) {
 		if filesOf[i], err = referredFiles(ctx, allTables[i]); err != nil {
@@ -111,10 +111,10 @@ func (l *Lake) removeUnneededFiles(ctx context.Context, own, after tables, e *Ex
 		maps.Copy(neededFiles, files)
 	}
 	var names []tableName
-	for _, n := range sortedNames(l.ownTables(after)) {
+	for _, n := range sortedNames(l.ownTables(lakeTables)) {
 		switch {
 		case own[n] == nil: // another publisher has created it meanwhile
-		case isShared(after[n], allTables):
+		case isShared(lakeTables[n], allTables):
 			e.Shared = append(e.Shared, strings.Join(l.cfg.identifier(n), "."))
 		default:
 			names = append(names, n)
@@ -123,7 +123,7 @@ func (l *Lake) removeUnneededFiles(ctx context.Context, own, after tables, e *Ex
 	removed := make([]Expired, len(names))
 	err = eachIndex(l.files.workers(), len(names), func(i int) error {
 		removed[i].DryRun = e.DryRun
-		if err := l.removeFiles(ctx, own[names[i]], after[names[i]], neededFiles, &removed[i]); err != nil {
+		if err := l.removeFiles(ctx, own[names[i]], lakeTables[names[i]], neededFiles, &removed[i]); err != nil {
 			return fmt.Errorf("remove files of %s: %w", names[i], err)
 		}
 		return nil
@@ -185,8 +185,8 @@ func taggedNights(t *table.Table) (runs []string) {
 	return runs
 }
 
-// oldNights returns the nights to remove, oldest first. Sorted run ids are in the order of their times. A
-// night that a table shows is kept.
+// oldNights returns the nights to remove, oldest first. Sorted run ids are in the order of their times. The
+// newest published night of each table is kept.
 func oldNights(own tables, states map[tableName]publishedState, keepNights int) []string {
 	nights := map[string]bool{}
 	for _, t := range own {
@@ -194,15 +194,15 @@ func oldNights(own tables, states map[tableName]publishedState, keepNights int) 
 			nights[run] = true
 		}
 	}
-	isShown := map[string]bool{}
+	isNewest := map[string]bool{} // of a table
 	for _, s := range states {
-		isShown[s.run], nights[s.run] = true, true
+		isNewest[s.run], nights[s.run] = true, true
 	}
 	sorted := slices.Sorted(maps.Keys(nights))
 	if keepNights == 0 || len(sorted) <= keepNights {
 		return []string{}
 	}
-	return slices.DeleteFunc(sorted[:len(sorted)-keepNights], func(run string) bool { return isShown[run] })
+	return slices.DeleteFunc(sorted[:len(sorted)-keepNights], func(run string) bool { return isNewest[run] })
 }
 
 // expireTable returns the change that removes the tags of nights and the snapshots that then have

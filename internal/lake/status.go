@@ -15,8 +15,8 @@ import (
 
 // Status describes the lake and its newest night.
 type Status struct {
-	// Warehouse is the location of the tables, or the address of the server.
-	Warehouse string `json:"warehouse"`
+	// Location is the location of the tables, or the address of the catalog server.
+	Location  string `json:"warehouse"`
 	Namespace string `json:"namespace"`
 	// Run is the newest night. It is empty before the first publish.
 	Run        string    `json:"run_id"`
@@ -47,7 +47,7 @@ type StatusTable struct {
 
 // Status reads the state of the lake.
 func (l *Lake) Status(ctx context.Context) (Status, error) {
-	s := Status{Warehouse: cmp.Or(l.cfg.Warehouse, l.cfg.REST.URI), Namespace: l.cfg.Namespace, Nights: []string{}, Tables: []StatusTable{}}
+	s := Status{Location: cmp.Or(l.cfg.Warehouse, l.cfg.REST.URI), Namespace: l.cfg.Namespace, Nights: []string{}, Tables: []StatusTable{}}
 	lakeTables, states, err := l.loadStates(ctx)
 	if err != nil {
 		return s, err

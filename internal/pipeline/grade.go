@@ -67,12 +67,12 @@ func (finished results) outcome() ledger.Outcome {
 	return ledger.Complete
 }
 
-// requireData returns an error if no stream could be read. Events and details without requests do not count.
+// requireData returns an error if no stream could be read. Events do not count, nor do details without requests.
 // The stream of the token counts only if it is the only chosen stream.
-func (finished results) requireData(isOneChosen bool) error {
+func (finished results) requireData(isOnlyStream bool) error {
 	var reasons []string
 	for _, r := range finished {
-		isData := r.stream.Path != tokenPath || isOneChosen
+		isData := r.stream.Path != tokenPath || isOnlyStream
 		if r.coverage != load.Carried && !r.stream.IsEvents() && (!r.stream.IsDetail() || r.requested > 0) && isData {
 			return nil
 		}
@@ -176,9 +176,9 @@ func (r *streamResult) gradeCarried(d fetch.Details, plan load.Plan, recheck int
 	}
 }
 
-// If the service returns 404 for at most ordinaryNotFound ids, or ordinaryPercent percent of the requested
-// ids, although a list contains them, the stream is still proven: the service can have deleted so many
-// records since the list was read.
+// A request for an id of a list can return 404, because the record was deleted after the list was read. The
+// stream is still proven if at most ordinaryNotFound ids, or ordinaryPercent percent of the requested ids,
+// return 404.
 const ordinaryNotFound, ordinaryPercent = 3, 1
 
 func (r *streamResult) gradeNotFound() {
@@ -198,9 +198,9 @@ func (r *streamResult) gradeNotFound() {
 	}
 }
 
-// lossesByNotFound returns the losses of detail streams with too many 404 responses for ids of a list. The
+// notFoundLosses returns the losses of detail streams with too many 404 responses for ids of a list. The
 // limits are the limits for deletions of rows.
-func (finished results) lossesByNotFound(limits load.Limits) (losses []ledger.Loss) {
+func (finished results) notFoundLosses(limits load.Limits) (losses []ledger.Loss) {
 	for _, r := range finished {
 		table := r.stream.Root().Name
 		if r.notFound > 0 && limits.AreExceeded(r.notFound, r.ids) && !limits.Confirmed(table) {
@@ -212,7 +212,8 @@ func (finished results) lossesByNotFound(limits load.Limits) (losses []ledger.Lo
 
 // capGrade grades a stream after a refresh has read a part of the stream. If the grade before the refresh
 // was worse, it is kept, unless a request of the refresh failed. A stream that no night has read is graded
-// best_effort. The age is the age of the rows that were not read.
+// best_effort. r.since is set to the earlier AgeSince, because
+// the rows that the refresh did not read keep their age.
 func (r *streamResult) capGrade(ctx context.Context, draft *warehouse.Draft) error {
 	last, ok, err := draft.LastGrade(ctx, r.stream.Name)
 	if err != nil {

@@ -113,7 +113,7 @@ func TestLossesByNotFound(t *testing.T) {
 		if c.stops {
 			want = []ledger.Loss{{Table: c.stream, Gone: c.notFound, Before: c.ids, NotFound: true}}
 		}
-		if diff := cmp.Diff(want, results{r}.lossesByNotFound(limits)); diff != "" {
+		if diff := cmp.Diff(want, results{r}.notFoundLosses(limits)); diff != "" {
 			t.Errorf("%d of %d ids of %s (-want +got):\n%s", c.notFound, c.ids, c.stream, diff)
 		}
 	}
@@ -221,9 +221,9 @@ func TestRequireData(t *testing.T) {
 	details := resultOf(t, "order_details", fetch.Exact, load.ByID)
 	details.requested = 1
 	for name, c := range map[string]struct {
-		finished    results
-		isOneChosen bool
-		hasData     bool
+		finished     results
+		isOnlyStream bool
+		hasData      bool
 	}{
 		"no stream":                {nil, false, false},
 		"the token":                {results{token}, false, false},
@@ -234,7 +234,7 @@ func TestRequireData(t *testing.T) {
 		"details":                  {results{details}, false, true},
 		"details without requests": {results{resultOf(t, "order_details", fetch.Exact, load.ByID)}, false, false},
 	} {
-		err := c.finished.requireData(c.isOneChosen)
+		err := c.finished.requireData(c.isOnlyStream)
 		noData, ok := errors.AsType[*NoDataError](err)
 		if ok == c.hasData || ok && len(noData.Reasons) != len(c.finished) {
 			t.Errorf("%s: got error %v, want a NoDataError: %v", name, err, !c.hasData)

@@ -84,7 +84,7 @@ func (r *runner) publish(ctx context.Context) (Result, error) {
 	limits.Confirmed = func(table string) bool {
 		return n.cfg.AllowMassDelete && (!n.mode.usesNetwork() || len(r.streamsReadOnce(table)) == 0)
 	}
-	if losses := finished.lossesByNotFound(limits); len(losses) > 0 {
+	if losses := finished.notFoundLosses(limits); len(losses) > 0 {
 		return Result{}, &load.MassDeleteError{Losses: losses}
 	}
 	coverage := finished.coverage()

@@ -30,7 +30,7 @@ type Message struct {
 	New      int       `json:"new"`
 	More     int       `json:"more"`
 	Findings []Finding `json:"findings"`
-	// Unread describes the tables that were not read. If it is not empty, the query did
+	// Unread describes the tables that were never read. If it is not empty, the query did
 	// not run.
 	Unread []string `json:"not_read"`
 	// NotProven is Result.NotProven, shortened.

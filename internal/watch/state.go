@@ -33,9 +33,8 @@ type state struct {
 	Evaluations []evaluation `json:"looked"`
 	// Findings are the findings of Evaluations, by the hash of their key columns.
 	Findings map[string]span `json:"findings"`
-	// Unread is set when a message reported that tables were not read. It is cleared when all
-	// tables of the query are read again.
-	Unread bool `json:"unread"`
+	// IsUnreadReported is set when a message reported unread tables. It is cleared when the query runs.
+	IsUnreadReported bool `json:"unread"`
 	// Pending are the messages that are not delivered yet.
 	Pending []pendingMessage `json:"waiting"`
 	// Sent is the time when a message last reached all its channels.
@@ -139,7 +138,7 @@ func (e evaluation) isAt(s query.Snapshot) bool { return e.Run == s.Run && e.At.
 // removes all evaluations and findings.
 func (s *state) chooseBase(w Watch, ancestors []query.Snapshot) evaluation {
 	if digest := w.digest(); s.Definition != digest {
-		s.Definition, s.Evaluations, s.Findings, s.Unread = digest, nil, map[string]span{}, false
+		s.Definition, s.Evaluations, s.Findings, s.IsUnreadReported = digest, nil, map[string]span{}, false
 	}
 	for _, e := range slices.Backward(s.Evaluations) {
 		if slices.ContainsFunc(ancestors, e.isAt) {
@@ -161,7 +160,7 @@ func (s *state) addEvaluation(current query.Snapshot, findings map[string]time.T
 	if n := len(s.Evaluations); n > 0 {
 		number = s.Evaluations[n-1].Number + 1
 	}
-	s.Unread = false
+	s.IsUnreadReported = false
 	s.Evaluations = append(s.Evaluations, evaluation{number, current})
 	s.Evaluations = s.Evaluations[max(0, len(s.Evaluations)-maxEvaluations):]
 	for id, since := range findings {

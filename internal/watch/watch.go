@@ -75,7 +75,7 @@ type Result struct {
 	Watch string
 	// Snapshot is the evaluated snapshot.
 	Snapshot query.Snapshot
-	// Unread describes each table of the query that was not read. If it is not empty, the
+	// Unread describes each table of the query that was never read. If it is not empty, the
 	// query did not run.
 	Unread []string
 	// NotProven describes, in one line, the tables that are carried or not proven to be complete. If the
@@ -150,8 +150,8 @@ func (r runner) runWatch(ctx context.Context, w Watch, snapshots []query.Snapsho
 }
 
 // evaluate runs the query, and adds the findings and a message about them to the state. If the watch
-// was already evaluated at this snapshot, it does nothing. If tables of the query were not read, the
-// query is not run, and the first evaluation that finds them unread adds a message about them. After
+// was already evaluated at this snapshot, it does nothing. If tables of the query were never read,
+// the query is not run, and the first evaluation that finds them unread adds a message about them. After
 // an error the state is unchanged.
 func (cfg Config) evaluate(ctx context.Context, w Watch, snapshots []query.Snapshot, s *state, res *Result) (changed bool, err error) {
 	current := res.Snapshot
@@ -177,10 +177,10 @@ func (cfg Config) evaluate(ctx context.Context, w Watch, snapshots []query.Snaps
 	next := *s // a copy, because chooseBase may reset the state and the query may still fail
 	base := next.chooseBase(w, snapshots)
 	if len(res.Unread) > 0 {
-		if next.Unread {
+		if next.IsUnreadReported {
 			return false, nil
 		}
-		next.Unread = true
+		next.IsUnreadReported = true
 		next.addPending(newUnreadMessage(cfg.Program, w, current, res.Unread), w.Channels)
 		*s = next
 		return true, nil
