@@ -59,7 +59,7 @@ func TestBackupTimesIncrease(t *testing.T) {
 	at := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
 	for _, c := range []struct{ now, previous, want time.Time }{
 		{at, time.Time{}, at}, // the first backup
-		{at.Add(900 * time.Microsecond), at.AddDate(0, 0, -1), at},           // the name contains only milliseconds
+		{at.Add(900 * time.Microsecond), at.AddDate(0, 0, -1), at},           // names have a precision of milliseconds
 		{at, at, at.Add(time.Millisecond)},                                   // two backups in a millisecond
 		{at, at.AddDate(1, 0, 0), at.AddDate(1, 0, 0).Add(time.Millisecond)}, // the clock was set back
 	} {

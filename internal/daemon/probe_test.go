@@ -9,8 +9,8 @@ import (
 	"placementsync/internal/daemon"
 )
 
-// TestProbe checks all forms of serve.listen. The daemon requires a token. It allows only requests
-// to IP addresses and localhost.
+// TestProbe checks all forms of serve.listen. The daemon has an auth token. It allows only
+// requests to IP addresses and localhost.
 func TestProbe(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, nil)

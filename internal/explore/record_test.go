@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestPages runs tests that share the catalogs of two fixtures.
+// TestPages runs the tests of two fixtures. Tests of a fixture share its site.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -78,8 +78,9 @@ func testListingHistory(t *testing.T, s *site) {
 	}
 }
 
-// testDeletedRecords checks that the page of a deleted record shows when and why it was deleted. L3 has more
-// row versions than a page shows. An article of L4 was published before its order was paid.
+// testDeletedRecords checks that the page of a deleted record shows when and why it was deleted. It
+// also checks a listing with more row versions than a page shows, L3, and an article of L4 that was
+// published before its order was paid.
 func testDeletedRecords(t *testing.T, s *site) {
 	body := s.get(t, "/listings/L2", http.StatusOK)
 	wantTexts(t, body, "Gone slot", "Deleted. Snapshots from 2026-11-03 02:00 UTC on do not contain this record: absent from a proven walk.",

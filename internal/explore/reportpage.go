@@ -14,11 +14,11 @@ func showReport(v *visit) (reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	content, err := report.Build(v.Context(), v.askReport, report.Options{Program: v.pool.cfg.Program, QueryPages: rootPath + "/questions/", Notices: notices})
+	content, err := report.Build(v.Context(), v.runReportQuery, report.Options{Program: v.pool.cfg.Program, QueryPages: rootPath + "/questions/", Notices: notices})
 	return newPage("Report", "report", content, report.Scripts()...), err
 }
 
-func (v *visit) askReport(ctx context.Context, q report.QuerySpec) (query.Result, bool, error) {
+func (v *visit) runReportQuery(ctx context.Context, q report.QuerySpec) (query.Result, bool, error) {
 	if q.AsOf.IsZero() {
 		return report.AskDB(ctx, v.db, q)
 	}

@@ -200,8 +200,8 @@ func (res *queryResult) addRows(r query.Result, limit int) {
 }
 
 // appendValue appends a value as JSON without loss of digits. Most clients parse numbers as
-// doubles, so decimals and integers outside the exact range of a double become strings. Numbers
-// within lists, structs and JSON documents are not changed.
+// doubles, so all decimals become strings, as do integers outside the exact range of a double.
+// Numbers within lists, structs and JSON documents are not changed.
 func appendValue(dst []byte, r query.Record, column int, typ string) []byte {
 	start := len(dst)
 	dst = r.Columns[column].AppendJSON(dst, r.Value(column))

@@ -77,7 +77,7 @@ func newNumberCodec(name string, text appender) codec {
 	return codec{name: name, numeric: true, text: text, form: validJSON}
 }
 
-// extensionCodecs are the codecs of Arrow extension types, by DuckDB's type name.
+// extensionCodecs are the codecs of Arrow extension types, by the result of extensionName.
 var extensionCodecs = map[string]codec{
 	"bool8":   {name: "BOOLEAN", text: appendBool8, form: validJSON},
 	"json":    {name: "JSON", anyText: true, text: appendText, form: documentText},

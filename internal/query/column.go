@@ -54,9 +54,9 @@ func (r *batchRow) Value(column int) Value {
 	return Value{Text: string(r.columns[column].codec.text(nil, r.arrays[column], r.at))}
 }
 
-// extensionName returns DuckDB's type name of a field with an Arrow extension type, and an empty
-// string for other fields. DuckDB names extension types in the metadata because the setting
-// arrow_lossless_conversion is on.
+// extensionName returns the name of a field's Arrow extension type, or DuckDB's type name if the
+// extension type is opaque. It returns an empty string for other fields. DuckDB names extension types in
+// the metadata because the setting arrow_lossless_conversion is on.
 func extensionName(f arrow.Field) string {
 	name, _ := f.Metadata.GetValue("ARROW:extension:name")
 	if name != "arrow.opaque" {

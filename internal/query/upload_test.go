@@ -102,7 +102,7 @@ func TestExportsInABucketKeepThePreviousExport(t *testing.T) {
 		}
 		for k, f := range m.Files {
 			if sum := checksum.SumText("", sim.Objects("store")[files[i][k]]); sum != (checksum.FileSum{Bytes: f.Bytes, SHA256: f.SHA256}) {
-				t.Errorf("%s has the checksum %v, want that of the manifest, %+v", f.File, sum, f)
+				t.Errorf("%s has the checksum %v, want %+v as in the manifest", f.File, sum, f)
 			}
 		}
 	}
@@ -124,7 +124,7 @@ func TestExportsKeepManifestsOfOtherPrograms(t *testing.T) {
 	}
 }
 
-// TestFailedUploadsKeepThePreviousExport lets the server refuse requests of the second export.
+// TestFailedUploadsKeepThePreviousExport lets the server refuse requests of an export.
 func TestFailedUploadsKeepThePreviousExport(t *testing.T) {
 	db := open(t, "")
 	at := time.Date(2026, time.November, 1, 2, 0, 0, 0, time.UTC)
@@ -140,11 +140,11 @@ func TestFailedUploadsKeepThePreviousExport(t *testing.T) {
 		added   []string // keys of the files that the export leaves in the bucket
 		want    []string // parts of the error
 	}{
-		"the manifest cannot be read": {func(r *http.Request) bool { return r.Method == http.MethodGet && isManifest(r) }, nil, []string{"manifest.json"}},
-		"a file":                      {isSecondFile, nil, []string{"readers of s3://store/exports keep the previous export"}},
-		"a file and its removal": {func(r *http.Request) bool { return isSecondFile(r) || isRemoval(r) }, second[:1],
+		"reading the manifest": {func(r *http.Request) bool { return r.Method == http.MethodGet && isManifest(r) }, nil, []string{"manifest.json"}},
+		"uploading a file":     {isSecondFile, nil, []string{"readers of s3://store/exports keep the previous export"}},
+		"uploading and removing a file": {func(r *http.Request) bool { return isSecondFile(r) || isRemoval(r) }, second[:1],
 			[]string{"remove the uploaded files of the export from s3://store/exports/" + secondFolder + ", which still contains them", "readers of s3://store/exports keep the previous export"}},
-		"the manifest": {func(r *http.Request) bool { return r.Method == http.MethodPut && isManifest(r) }, second,
+		"uploading the manifest": {func(r *http.Request) bool { return r.Method == http.MethodPut && isManifest(r) }, second,
 			[]string{"the files of the export are kept in s3://store/exports/" + secondFolder}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -175,7 +175,7 @@ func TestFailedUploadsKeepThePreviousExport(t *testing.T) {
 			}
 		})
 	}
-	t.Run("the list of old files", func(t *testing.T) {
+	t.Run("listing old files", func(t *testing.T) {
 		sim, b := openBucket(t)
 		sim.Fail = func(w http.ResponseWriter, r *http.Request) bool {
 			isList := r.URL.Query().Has("list-type")

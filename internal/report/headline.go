@@ -72,8 +72,9 @@ func newTile(result queryResult, row query.Record, earlier []earlierFigures) Til
 	t.Note = clipText(ledger.DescribeProblems(others))
 	for _, e := range earlier {
 		change := compareFigures(value, e.values[figureLabel(row)], unit, e.comparison)
-		// Only the row of a median price has a value in "compared". The two snapshots can have different
-		// listings, so their medians are not compared.
+		// Only the row of a median price has a value in "compared", the number of listings in both
+		// snapshots. Its change is the median change of these listings, not the difference of the
+		// medians, because the snapshots can have different listings.
 		if !row.Get("compared").Null {
 			change = unknownChange(e.comparison)
 			if priceChange, ok := e.priceChanges[figureLabel(row)]; ok {
@@ -137,11 +138,11 @@ func compareFigures(now, earlier query.Value, unit, comparison string) Change {
 		return unknownChange(comparison)
 	}
 	difference := new(big.Rat).Sub(nowNumber, earlierNumber)
-	const cents, tenths = 2, 1 // decimals
-	text := figureText(query.Value{Text: signedDecimal(difference, cents)}, unit)
+	const amountDecimals, percentDecimals = 2, 1
+	text := figureText(query.Value{Text: signedDecimal(difference, amountDecimals)}, unit)
 	if earlierNumber.Sign() != 0 {
 		share := new(big.Rat).Quo(difference, new(big.Rat).Abs(earlierNumber))
-		text += " (" + page.Decimal(signedDecimal(share.Mul(share, big.NewRat(100, 1)), tenths)) + page.Thin + "%)"
+		text += " (" + page.Decimal(signedDecimal(share.Mul(share, big.NewRat(100, 1)), percentDecimals)) + page.Thin + "%)"
 	}
 	return newChange(difference.Sign(), text, comparison)
 }

@@ -90,8 +90,8 @@ type Definition struct {
 	Comment string
 	// Columns are in file order.
 	Columns []Column
-	// Key are the columns after "Key:" in the header of the file. Only files of meta have this
-	// line. The keys of tables in main are in the stream literals.
+	// Key are the columns after "Key:" in the header of the file. The program
+	// uses it only for tables of meta, because the stream literals contain the keys of tables in main.
 	Key []string
 }
 

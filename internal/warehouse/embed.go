@@ -8,7 +8,7 @@ import (
 
 var (
 	//go:embed sql/instance.sql
-	instanceSQL sqltext.File // settings of DuckDB and attached catalogs
+	instanceSQL sqltext.File // settings of DuckDB, and statements for catalogs
 	//go:embed sql/catalog.sql
 	catalogSQL sqltext.File // tables of a catalog
 	//go:embed sql/verify.sql

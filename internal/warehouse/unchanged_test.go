@@ -37,11 +37,12 @@ func TestUnchangedFilesAreCopied(t *testing.T) {
 	if diff := cmp.Diff(first.Tables, m.Tables); diff != "" {
 		t.Errorf("the manifest of the second night differs (-first +second):\n%s", diff)
 	}
-	if slices.Contains(*steps, "after rename of the draft") {
+	const catalogRenamed = "after rename of the draft" // the new catalog file in the draft has its final name
+	if slices.Contains(*steps, catalogRenamed) {
 		t.Error("the unchanged catalog was written to a new file, want the same file")
 	}
 	publish(t, w, thirdNight, "two")
-	if !slices.Contains(*steps, "after rename of the draft") {
+	if !slices.Contains(*steps, catalogRenamed) {
 		t.Error("the changed catalog was not written to a new file, want a new file")
 	}
 }
@@ -56,9 +57,9 @@ func TestDraftsLabelTheirFiles(t *testing.T) {
 	must(t, d.Discard())
 }
 
-// TestFilesOfOtherProgramsAndDamagedFilesAreNotCopied tries to copy files of another program version or schema version, and
+// TestFilesOfOtherVersionsAndDamagedFilesAreNotCopied tries to copy files of another program version or schema version, and
 // damaged files. The draft must contain none of these files, and must report the damaged files.
-func TestFilesOfOtherProgramsAndDamagedFilesAreNotCopied(t *testing.T) {
+func TestFilesOfOtherVersionsAndDamagedFilesAreNotCopied(t *testing.T) {
 	for name, c := range map[string]struct {
 		change      func(t *testing.T, versionDir string)
 		program     string

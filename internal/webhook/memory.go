@@ -13,8 +13,8 @@ const (
 	// many, about 20 MB. A repetition of an older event is stored again, and the night
 	// recognizes it if its id is the same.
 	generationSize = 1 << 16
-	// minWindow is the shortest window. Within the window, a repeated topic and body mean the
-	// same event, regardless of the id. Real events differ, because their bodies contain times.
+	// minWindow is the minimum of the window, in which a repeated topic and body mean the same
+	// event, regardless of the id. Real events differ, because their bodies contain times.
 	// If two events had the same body nevertheless, only the first would be stored, and the next
 	// night would still read the changed record.
 	minWindow = time.Hour
@@ -33,7 +33,7 @@ func shortHashOf(text []byte) shortHash {
 }
 
 // mark identifies an event by its id, and by its topic and body. At is the time of its receipt
-// in nanoseconds since 1970. Files of marks contain these fields in big-endian order.
+// in nanoseconds since 1970. Files of marks contain these fields in this order; integers are big-endian.
 type mark struct {
 	ID, Topic, Body shortHash
 	At              int64
@@ -55,8 +55,8 @@ type storedTopic struct {
 	at    int64
 }
 
-// classify returns Replayed, Stale, Repeated or Relabeled, or Stored for a new event. A stale
-// delivery of a known id is Replayed, because the service can retry late.
+// classify returns Replayed, Stale, Repeated or Relabeled, or Stored for a new event. A known
+// id is Replayed even if the delivery is stale, because the service can retry late.
 func (m *eventMemory) classify(event mark, stale bool, window time.Duration) string {
 	if _, known := m.ids.lookUp(event.ID); known {
 		return Replayed

@@ -1,8 +1,8 @@
 // Package webhook receives the events of the service (spec 6). It verifies their signatures,
-// stores them in an inbox on disk before it acknowledges them, and passes them to the night.
+// stores them in an inbox on disk before it acknowledges them, and reads them from the inbox.
 // It also converts bodies to records and rich text to plain text.
 //
-// The package must not know tables, nights or other endpoints, nor the consequences of an event.
+// The package must not depend on tables, nights, other endpoints or the consequences of an event.
 package webhook
 
 import (
@@ -52,9 +52,9 @@ type Config struct {
 
 // Owner limits the inbox of a receiver and is notified of its events.
 type Owner interface {
-	// InboxLimit returns the limit of the inbox for its present size, both in bytes. 0 means
-	// no limit.
-	InboxLimit(bytes int64) int64
+	// InboxLimit returns the limit of the inbox in bytes. 0 means no limit. The limit can depend
+	// on inboxBytes, the present size of the inbox.
+	InboxLimit(inboxBytes int64) int64
 	// EventStored is called with each new event after it was stored and acknowledged. It must
 	// not block.
 	EventStored(e stream.Event)

@@ -20,8 +20,8 @@ import (
 	"placementsync/internal/sim"
 )
 
-// refresh advances the world by a day and runs a refresh. The clock of the refresh is one hour after
-// the previous run.
+// refresh runs a refresh one hour after the previous run. Before, the simulated service makes the changes
+// of one day.
 func (m webhookHarness) refresh(targets pipeline.Targets) pipeline.Result {
 	m.t.Helper()
 	m.service.Advance(1)
