@@ -1,8 +1,10 @@
 package transform
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"math/bits"
 	"strings"
 	"unicode/utf8"
 
@@ -124,32 +126,62 @@ func (s *scanner) name() ([]byte, form, error) {
 	return quoted, f, nil
 }
 
-// text skips the string at the position.
+// In ones the lowest bit of each byte is set, and in tops the highest.
+const (
+	ones = 0x0101010101010101
+	tops = 0x8080808080808080
+)
+
+// text skips the string at the position and returns its form. Plain bytes are checked eight at a time.
 func (s *scanner) text() (form, error) {
 	f, b, i := plain, s.buf, s.pos+1
-	for ; i < len(b) && b[i] != '"'; i++ {
+	for {
+		if i = skipPlain(b, i); i >= len(b) {
+			s.pos = i
+			return f, s.syntaxErr("in a string")
+		}
 		switch c := b[i]; {
+		case c == '"':
+			s.pos = i + 1
+			return f, nil
 		case c >= 0x80:
 			f |= nonASCII
+			for ; i < len(b) && b[i] >= 0x80; i++ {
+			}
 		case c == '\\':
+			f |= escaped
 			n := escapeLen(b[i:])
 			if n == 0 {
 				s.pos = i
 				return f, s.syntaxErr("expected a JSON escape")
 			}
-			f |= escaped
-			i += n - 1
-		case c < ' ':
+			i += n
+		default:
 			s.pos = i
 			return f, s.syntaxErr("control characters must be escaped")
 		}
 	}
-	s.pos = i
-	if i >= len(b) {
-		return f, s.syntaxErr("in a string")
+}
+
+// skipPlain returns the index of the first byte from i on that is not plain.
+func skipPlain(b []byte, i int) int {
+	for ; i+8 <= len(b); i += 8 {
+		if marks := specialMarks(binary.LittleEndian.Uint64(b[i:])); marks != 0 {
+			return i + bits.TrailingZeros64(marks)>>3
+		}
 	}
-	s.pos++
-	return f, nil
+	for ; i < len(b) && isPlain(b[i]); i++ {
+	}
+	return i
+}
+
+func isPlain(c byte) bool { return c >= ' ' && c < 0x80 && c != '"' && c != '\\' }
+
+// specialMarks sets the top bit of each byte that is a quote, a backslash, a control character
+// or at least 0x80. Only the lowest mark is certainly right.
+func specialMarks(w uint64) uint64 {
+	quote, slash := w^(ones*'"'), w^(ones*'\\')
+	return (w | (w - ones*' ') | (quote - ones) | (slash - ones)) & tops
 }
 
 // escapeLen returns the length of the escape at the start of b, or 0 if the escape is invalid.
