@@ -394,8 +394,7 @@ func (c *checker) checkUnfinished() {
 			c.addPath(path, "the rollback to "+u.Version+" was killed and is not finished", "days of the Parquet series, which the next run restores", Repair{Kind: RunNight})
 		}
 	}
-	drafts, _ := filepath.Glob(c.w.Folder.Path(warehouse.VersionsDir, ".*"))
-	for _, path := range drafts {
+	for _, path := range c.w.Folder.Glob(c.w.Folder.Path(warehouse.VersionsDir, ".*")) {
 		c.Notes = append(c.Notes, c.w.Folder.Relative(path)+" is left over from a killed run: the next run removes it")
 	}
 }

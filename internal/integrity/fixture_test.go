@@ -32,10 +32,10 @@ const (
 	table       = "product_listing_tags"
 )
 
-// open returns a new warehouse that has one table and keeps three versions.
+// open returns a new warehouse that has one table and keeps three versions. Its path would match no file as a pattern.
 func open(t *testing.T) *warehouse.Warehouse {
 	t.Helper()
-	w := openWith(t, warehouse.Config{Dir: t.TempDir()})
+	w := openWith(t, warehouse.Config{Dir: filepath.Join(t.TempDir(), "w[1]")})
 	lock, err := w.Lock("test", firstNightAt) // creates the folders
 	must(t, err)
 	must(t, lock.Release())

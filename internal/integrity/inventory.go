@@ -54,13 +54,9 @@ func takeInventory(ctx context.Context, w *warehouse.Warehouse, readData bool) (
 		return nil, err
 	}
 	inv.visible, _, _ = w.Versions.Latest() // checkLinks reports the error
-	if err := inv.readManifests(); err != nil {
-		return nil, err
-	}
+	inv.readManifests()
 	if inv.days, inv.indexErr = w.Series.Index(); inv.indexErr != nil {
-		if inv.days, err = w.Series.ManifestDays(); err != nil {
-			return nil, err
-		}
+		inv.days = w.Series.ManifestDays()
 	}
 	data, err := os.ReadFile(w.Ledger.Path())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -75,20 +71,15 @@ func takeInventory(ctx context.Context, w *warehouse.Warehouse, readData bool) (
 	return inv, ctx.Err()
 }
 
-func (inv *inventory) readManifests() error {
+func (inv *inventory) readManifests() {
 	for _, pattern := range inv.w.Folder.ManifestPaths("*", "*") {
-		paths, err := filepath.Glob(pattern)
-		if err != nil {
-			return err
-		}
-		for _, path := range paths {
+		for _, path := range inv.w.Folder.Glob(pattern) {
 			m, err := inv.w.Versions.ReadManifestFile(path, "")
 			if err == nil && slices.Contains(inv.w.Folder.ManifestPaths(m.RunID, warehouse.DayOf(m.SnapshotAt)), path) {
 				inv.addManifest(m)
 			}
 		}
 	}
-	return nil
 }
 
 func (inv *inventory) addManifest(m warehouse.Manifest) {

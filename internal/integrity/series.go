@@ -148,11 +148,7 @@ func (r *seriesReader) isComplete(m warehouse.Manifest) bool {
 
 // otherManifests returns the manifests of the other runs of a day, newest first.
 func (r *seriesReader) otherManifests(day, run string) (others []warehouse.Manifest) {
-	paths, err := filepath.Glob(r.w.Folder.RunManifestPath("*"))
-	if err != nil {
-		return nil
-	}
-	for _, path := range paths {
+	for _, path := range r.w.Folder.Glob(r.w.Folder.RunManifestPath("*")) {
 		m, err := r.w.Versions.ReadManifestFile(path, runOf(path))
 		if err == nil && m.RunID != run && warehouse.DayOf(m.SnapshotAt) == day {
 			others = append(others, m)

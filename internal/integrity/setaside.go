@@ -81,10 +81,7 @@ func removeDay(w *warehouse.Warehouse, run, day string) error {
 // removeTables removes tables from the manifest of a day. If readers see the version of the day, the
 // manifest is not changed.
 func removeTables(w *warehouse.Warehouse, day string, tables []string) error {
-	days, err := w.Series.IndexOrManifests()
-	if err != nil {
-		return err
-	}
+	days := w.Series.IndexOrManifests()
 	latest, _, err := w.Versions.Latest()
 	if err != nil || days[day] == latest {
 		return err

@@ -89,7 +89,7 @@ func (v *VerifyReport) checkLanding(wh *warehouse.Warehouse, run string) {
 		Repair: integrity.Repair{Kind: integrity.NoRepair}, Lost: true}
 	if !v.ReadData {
 		v.Files++
-		segments, _ := filepath.Glob(filepath.Join(wh.Folder.RawPath(run), "[0-9]*"))
+		segments := wh.Folder.Glob(filepath.Join(wh.Folder.RawPath(run), "[0-9]*"))
 		if _, err := os.Stat(filepath.Join(wh.Folder.RawPath(run), "journal.jsonl")); errors.Is(err, fs.ErrNotExist) && len(segments) > 0 {
 			damage.Problem = "the file journal.jsonl is missing"
 			v.Damage = append(v.Damage, damage)

@@ -81,6 +81,16 @@ func (f *Folder) Path(names ...string) string {
 	return filepath.Join(append([]string{f.dir}, names...)...)
 }
 
+// Glob returns the existing paths that match a pattern of filepath.Match below the folder, which is written as a path
+// in the folder. Characters of patterns in the path of the folder itself have no meaning.
+func (f *Folder) Glob(pattern string) []string {
+	names, _ := fs.Glob(os.DirFS(f.dir), f.Relative(pattern)) // a bad pattern matches nothing
+	for i, name := range names {
+		names[i] = f.Path(name)
+	}
+	return names
+}
+
 // Relative is the path of a file relative to the folder, with slashes.
 func (f *Folder) Relative(path string) string {
 	name, err := filepath.Rel(f.dir, path)

@@ -51,13 +51,12 @@ func (s *Series) unneededMetaChanges() ([]string, error) {
 			isNeeded[m.RunID] = true
 		}
 	}
-	paths, err := filepath.Glob(s.folder.Path(SeriesDir, metaDir, "*"))
 	var unneeded []string
-	for _, path := range paths {
+	for _, path := range s.folder.Glob(s.folder.Path(SeriesDir, metaDir, "*")) {
 		run := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), manifestSuffix), changesSuffix)
 		if !isNeeded[run] && !strings.HasPrefix(run, ".") {
 			unneeded = append(unneeded, path)
 		}
 	}
-	return unneeded, err
+	return unneeded, nil
 }

@@ -45,10 +45,7 @@ func (m *Mirror) Files() ([]checksum.FileSum, error) {
 		// The cache of unchanged records is not part of a backup.
 		return isLockFile(file) || strings.HasPrefix(file, stateDir+"/"+seenDir+"/")
 	})
-	sums, err := m.knownSums()
-	if err != nil {
-		return nil, err
-	}
+	sums := m.knownSums()
 	series, err := m.listFiles(SeriesDir)
 	if err != nil {
 		return nil, err
@@ -62,8 +59,7 @@ func (m *Mirror) Files() ([]checksum.FileSum, error) {
 		case isParquet:
 			// A night adds its file of changes before its Parquet files. If the day has no file of changes, no
 			// night is writing the day: its manifest is lost.
-			changes, err := filepath.Glob(m.folder.ChangesPath(strings.ReplaceAll(day, "-", "") + "T*"))
-			return err == nil && len(changes) > 0
+			return len(m.folder.Glob(m.folder.ChangesPath(strings.ReplaceAll(day, "-", "")+"T*"))) > 0
 		}
 		return len(parts) > 2 && (parts[1] == replacedDir || parts[1] == metaDir && path.Ext(file) == changesSuffix)
 	})
@@ -105,17 +101,13 @@ func (m *Mirror) listFiles(dir string) (files []string, err error) {
 // knownSums returns, by file, the checksums in the manifests of days and runs, and the checksums of these
 // manifests and of the index. With them a backup notices that a run replaced a day meanwhile. Damaged manifests
 // are skipped, because verify reports them.
-func (m *Mirror) knownSums() (map[string]checksum.FileSum, error) {
-	dayManifests, err := filepath.Glob(m.folder.DayManifestPath("*"))
-	if err != nil {
-		return nil, err
-	}
+func (m *Mirror) knownSums() map[string]checksum.FileSum {
 	sums := map[string]checksum.FileSum{}
 	add := func(path string, sum checksum.FileSum) {
 		sum.File = m.folder.Relative(path)
 		sums[sum.File] = sum
 	}
-	for _, path := range dayManifests {
+	for _, path := range m.folder.Glob(m.folder.DayManifestPath("*")) {
 		if dayManifest, manifestSum, err := m.versions.readManifestSum(path, ""); err == nil && DayOf(dayManifest.SnapshotAt) == DayIn(path) {
 			add(path, manifestSum)
 			for _, t := range dayManifest.Tables {
@@ -126,17 +118,13 @@ func (m *Mirror) knownSums() (map[string]checksum.FileSum, error) {
 	if data, err := os.ReadFile(m.series.IndexPath()); err == nil {
 		add(m.series.IndexPath(), checksum.SumText("", data))
 	}
-	runManifests, err := filepath.Glob(m.folder.RunManifestPath("*"))
-	if err != nil {
-		return nil, err
-	}
-	for _, path := range runManifests {
+	for _, path := range m.folder.Glob(m.folder.RunManifestPath("*")) {
 		if runManifest, manifestSum, err := m.versions.readManifestSum(path, ""); err == nil && runManifest.Meta != nil {
 			add(path, manifestSum)
 			add(m.folder.ChangesPath(runManifest.RunID), runManifest.Meta.FileSum)
 		}
 	}
-	return sums, nil
+	return sums
 }
 
 // Copies returns the paths of files that may be copies of a Parquet file of the series: files in
@@ -145,14 +133,8 @@ func (m *Mirror) Copies(file string) []string {
 	if _, _, ok := SplitSeriesFile(file); !ok {
 		return nil
 	}
-	var copies []string
-	for _, pattern := range []string{m.folder.Path(SeriesDir, replacedDir, "*", path.Base(file)), m.folder.Path(VersionsDir, "*", path.Base(file))} {
-		paths, err := filepath.Glob(pattern)
-		if err == nil {
-			copies = append(copies, paths...)
-		}
-	}
-	return copies
+	name := path.Base(file)
+	return append(m.folder.Glob(m.folder.Path(SeriesDir, replacedDir, "*", name)), m.folder.Glob(m.folder.Path(VersionsDir, "*", name))...)
 }
 
 // Path returns the path of a file of a backup. Names from a bucket are not trusted: Path accepts only

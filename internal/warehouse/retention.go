@@ -41,7 +41,7 @@ func (p *Pruner) Prune(r Retention, now time.Time, dryRun bool) ([]Pruned, error
 	var old []string
 	for _, find := range []func() ([]string, error){
 		func() ([]string, error) { return p.oldRaw(r, now) },
-		func() ([]string, error) { return p.series.oldDays(r) },
+		func() ([]string, error) { return p.series.oldDays(r), nil },
 		p.oldVersions, p.versions.staleHeld, p.series.unneededMetaChanges,
 	} {
 		paths, err := find()

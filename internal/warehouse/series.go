@@ -195,10 +195,7 @@ func daysOf(versions []Manifest) []string {
 // so on. It ends at a version that is in the series, or that has no intact manifest. Older versions are not
 // considered, because their days may have been pruned.
 func (s *Series) Missing() (missing []Manifest, err error) {
-	runByDay, err := s.IndexOrManifests()
-	if err != nil {
-		return nil, err
-	}
+	runByDay := s.IndexOrManifests()
 	run, _, err := s.versions.Latest()
 	if err != nil {
 		return nil, err
@@ -253,10 +250,7 @@ func (s *Series) removeDaysOutsideLineage(target string) error {
 	if err != nil {
 		return err
 	}
-	runByDay, err := s.IndexOrManifests()
-	if err != nil {
-		return err
-	}
+	runByDay := s.IndexOrManifests()
 	lineage, _ := s.versions.Lineage(target) // the lineage ends at a damaged manifest
 	outside := slices.DeleteFunc(versions, func(run string) bool {
 		return slices.ContainsFunc(lineage, func(m Manifest) bool { return m.RunID == run })
@@ -301,8 +295,7 @@ func (s *Series) Days() []string {
 	for _, path := range s.DayFiles("*") {
 		days = append(days, DayIn(filepath.Dir(path)))
 	}
-	manifests, _ := filepath.Glob(s.folder.DayManifestPath("*"))
-	for _, path := range manifests {
+	for _, path := range s.folder.Glob(s.folder.DayManifestPath("*")) {
 		days = append(days, DayIn(path))
 	}
 	days = slices.DeleteFunc(days, func(day string) bool {
@@ -315,13 +308,12 @@ func (s *Series) Days() []string {
 
 // DayFiles returns the existing Parquet files of a day. It leaves out temporary files of killed runs.
 func (s *Series) DayFiles(day string) []string {
-	files, _ := filepath.Glob(s.folder.Path(SeriesDir, "*", DayPrefix+day, "[^.]*.parquet"))
-	return files
+	return s.folder.Glob(s.folder.Path(SeriesDir, "*", DayPrefix+day, "[^.]*.parquet"))
 }
 
 // oldDays returns the manifests and folders of the days that retention does not keep. The manifest
 // of a day precedes its folders, so that a partly removed day has no manifest.
-func (s *Series) oldDays(r Retention) ([]string, error) {
+func (s *Series) oldDays(r Retention) []string {
 	var days []time.Time
 	for _, name := range s.Days() {
 		if day, err := time.Parse(time.DateOnly, name); err == nil {
@@ -334,11 +326,7 @@ func (s *Series) oldDays(r Retention) ([]string, error) {
 		if keep[day] {
 			continue
 		}
-		paths, err := filepath.Glob(s.folder.Path(SeriesDir, "*", DayPrefix+day.Format(time.DateOnly)+"*"))
-		if err != nil {
-			return nil, err
-		}
-		old = append(old, paths...)
+		old = append(old, s.folder.Glob(s.folder.Path(SeriesDir, "*", DayPrefix+day.Format(time.DateOnly)+"*"))...)
 	}
-	return old, nil
+	return old
 }

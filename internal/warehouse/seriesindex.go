@@ -64,9 +64,9 @@ func (s *Series) Index() (days map[string]string, err error) {
 }
 
 // IndexOrManifests returns the days of the index or, if the index cannot be read, the days with a manifest.
-func (s *Series) IndexOrManifests() (map[string]string, error) {
+func (s *Series) IndexOrManifests() map[string]string {
 	if days, err := s.Index(); err == nil {
-		return days, nil
+		return days
 	}
 	return s.ManifestDays()
 }
@@ -76,10 +76,10 @@ func (s *Series) IndexOrManifests() (map[string]string, error) {
 func (s *Series) ChangeIndex(change func(days map[string]string)) error {
 	days, err := s.Index()
 	isLost := errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*DamagedError))
-	if isLost {
-		days, err = s.ManifestDays()
-	}
-	if err != nil {
+	switch {
+	case isLost:
+		days = s.ManifestDays()
+	case err != nil:
 		return fmt.Errorf("read the index of the series: %w", err)
 	}
 	daysBefore := maps.Clone(days)
@@ -95,18 +95,14 @@ func (s *Series) WriteIndex(days map[string]string) error {
 }
 
 // ManifestDays returns the days with an intact manifest, each with its run.
-func (s *Series) ManifestDays() (map[string]string, error) {
-	paths, err := filepath.Glob(s.folder.DayManifestPath("*"))
-	if err != nil {
-		return nil, err
-	}
+func (s *Series) ManifestDays() map[string]string {
 	days := map[string]string{}
-	for _, path := range paths {
+	for _, path := range s.folder.Glob(s.folder.DayManifestPath("*")) {
 		if m, err := s.ReadDayManifest(DayIn(path), ""); err == nil {
 			days[DayIn(path)] = m.RunID
 		}
 	}
-	return days, nil
+	return days
 }
 
 // ReadDayManifest reads the manifest of a day. It returns a *DamagedError if the manifest is missing,
