@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -12,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/time/rate"
 
 	"placementsync/internal/fetch"
@@ -50,17 +53,17 @@ func fetchIDs(t *testing.T, c *fetch.Client, n int) time.Duration {
 	t.Helper()
 	start := time.Now()
 	var got collector
-	d, err := c.Details(t.Context(), outletDetail, numberedIDs(n), got.read)
+	d, err := c.Details(t.Context(), outletDetail, numberedIDs(n), got.read, fetch.Details{})
 	if err != nil || d.Found != n {
 		t.Fatalf("found %d ids (%v), want %d", d.Found, err, n)
 	}
 	return time.Since(start)
 }
 
-func numberedIDs(n int) func(func(string, error) bool) {
-	return func(yield func(string, error) bool) {
+func numberedIDs(n int) iter.Seq[string] {
+	return func(yield func(string) bool) {
 		for i := range n {
-			if !yield(fmt.Sprintf("id%d", i), nil) {
+			if !yield(fmt.Sprintf("id%d", i)) {
 				return
 			}
 		}
@@ -234,7 +237,7 @@ func TestDetails(t *testing.T) {
 			}
 		}))
 		var got collector
-		d, err := newClient(t, cfg, nil).Details(t.Context(), outletDetail, numberedIDs(10), got.read)
+		d, err := newClient(t, cfg, nil).Details(t.Context(), outletDetail, numberedIDs(10), got.read, fetch.Details{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -248,16 +251,36 @@ func TestDetails(t *testing.T) {
 	t.Run("ids that change the path fail without a request", func(t *testing.T) {
 		service := newScript(statusWithToken(200))
 		var got collector
-		ids := func(yield func(string, error) bool) {
-			for _, id := range []string{"", ".", "..", "", ".", ".."} {
-				if !yield(id, nil) {
-					return
-				}
-			}
-		}
-		d, err := newClient(t, testConfig(service), nil).Details(t.Context(), outletDetail, ids, got.read)
+		ids := slices.Values([]string{"", ".", "..", "", ".", ".."})
+		d, err := newClient(t, testConfig(service), nil).Details(t.Context(), outletDetail, ids, got.read, fetch.Details{})
 		if err != nil || d.Failed != 6 || service.n.Load() != 0 {
 			t.Errorf("got %+v and %v after %d requests, want 6 failed ids and no request", d, err, service.n.Load())
+		}
+	})
+	t.Run("a round adds to the result of the earlier rounds", func(t *testing.T) {
+		c := newClient(t, testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/v1/outlets/gone" {
+				w.WriteHeader(http.StatusNotFound)
+			}
+			io.WriteString(w, `{"id":"a"}`)
+		})), nil)
+		var got collector
+		failure := errors.New("broken")
+		earlier := fetch.Details{RequestedIDs: 3, Found: 1, Gone: []string{"z"}, Failed: 1, FirstFailure: failure, Unproven: []string{"b"},
+			Distinct: 1, Requests: 4, Repeated: 1, Rejected: 1, Grade: fetch.BestEffort, Reason: "first"}
+		d, err := c.Details(t.Context(), outletDetail, slices.Values([]string{"a", "gone"}), got.read, earlier)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.FirstFailure = nil
+		want := fetch.Details{RequestedIDs: 5, Found: 2, Gone: []string{"z", "gone"}, Failed: 1, Unproven: []string{"b"},
+			Distinct: 2, Requests: 6, Repeated: 1, Rejected: 1, Grade: fetch.BestEffort, Reason: "1 of 5 ids failed"}
+		if diff := cmp.Diff(want, d); diff != "" {
+			t.Errorf("result (-want +got):\n%s", diff)
+		}
+		exact := fetch.Details{RequestedIDs: 2, Found: 1, Gone: []string{"z"}, Grade: fetch.Exact, Reason: "parts"}
+		if d, err = c.Details(t.Context(), outletDetail, slices.Values([]string{"a", "gone"}), got.read, exact); err != nil || d.Reason != "2 of 4 ids were read completely; 2 returned 404" {
+			t.Errorf("both rounds are exact: got %q (%v), want 2 of 4 ids read completely and 2 with 404", d.Reason, err)
 		}
 	})
 	const workers = 8 // the default of Config.Concurrency
@@ -274,11 +297,28 @@ func TestDetails(t *testing.T) {
 		c := newClient(t, testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			services[r.URL.Path].ServeHTTP(w, r)
 		})), nil)
-		d, err := c.Details(t.Context(), articleLists, numberedIDs(3), got.read)
+		d, err := c.Details(t.Context(), articleLists, numberedIDs(3), got.read, fetch.Details{})
 		if err != nil || d.Found != 3 || d.Grade != fetch.BestEffort || len(got.ids) != 25 {
 			t.Errorf("got %+v, %d ids and %v, want best_effort with 3 found, and 25 ids", d, len(got.ids), err)
 		}
 	})
+}
+
+func TestDescribeResponses(t *testing.T) {
+	for _, c := range []struct {
+		d    fetch.Details
+		all  int
+		want string
+	}{
+		{fetch.Details{}, 0, "there was no id to request"},
+		{fetch.Details{Found: 2}, 2, "every id was read completely"},
+		{fetch.Details{Found: 2}, 3, "2 of 3 ids were read completely"},
+		{fetch.Details{Found: 0, Gone: []string{"a"}}, 1, "0 of 1 id were read completely; 1 returned 404"},
+	} {
+		if got := c.d.DescribeResponses(c.all); got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
 }
 
 // checkDetailsFail checks that Details ends with a StatusError of a kind after at most maxRequests requests.
@@ -286,7 +326,7 @@ func checkDetailsFail(t *testing.T, kind error, respond http.HandlerFunc, maxReq
 	t.Helper()
 	service := newScript(respond)
 	var got collector
-	d, err := newClient(t, testConfig(service), nil).Details(t.Context(), outletDetail, numberedIDs(1000), got.read)
+	d, err := newClient(t, testConfig(service), nil).Details(t.Context(), outletDetail, numberedIDs(1000), got.read, fetch.Details{})
 	if !isError[*fetch.StatusError](err) || kind != nil && !errors.Is(err, kind) || d.Grade != fetch.BestEffort {
 		t.Errorf("got %+v and the error %v, want best_effort and a StatusError that matches %v", d, err, kind)
 	}

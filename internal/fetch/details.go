@@ -19,14 +19,13 @@ import (
 // endpoint costs a bounded time.
 const maxFailuresInARow = 5
 
-// Details is the result of requesting the ids of a stream.
+// Details is the result of requesting the ids of a stream, in one or more rounds.
 type Details struct {
-	Stream       string
-	RequestedIDs int // number of requested ids
+	RequestedIDs int
 	// Found counts the ids whose response was a record or a list, even if the list is not proven to be
 	// complete.
 	Found int
-	// Gone are the ids with a 404, sorted. A 404 is evidence that the record was deleted.
+	// Gone are the ids with a 404, sorted in each round. A 404 is evidence that the record was deleted.
 	Gone         []string
 	Failed       int   // number of ids that failed after all retries
 	FirstFailure error // error of the first failed id
@@ -50,20 +49,16 @@ type Details struct {
 }
 
 // Details reads a stream for each id: an object with one request, a list with a walk. A 404
-// is a result, not an error. A failed id is reported, and reading continues.
+// is a result, not an error. A failed id is reported, and reading continues. The result also contains
+// earlier, the result of the previous rounds.
 // Details ends with an error if several ids fail in a row, after a 401 or 403, if the landing
-// or the reader fails, if ids yields an error, and if ctx is cancelled. The result so far is
-// returned with the error.
-func (c *Client) Details(ctx context.Context, s stream.Stream, ids iter.Seq2[string, error], read Reader) (Details, error) {
-	d := &detailCollector{c: c, stream: s, read: read, result: Details{Stream: s.Name}}
+// or the reader fails, and if ctx is cancelled. The result so far is returned with the error.
+func (c *Client) Details(ctx context.Context, s stream.Stream, ids iter.Seq[string], read Reader, earlier Details) (Details, error) {
+	d := &detailCollector{c: c, stream: s, read: read, result: earlier}
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(c.cfg.Concurrency)
-	for id, err := range ids {
-		if err != nil {
-			err = fmt.Errorf("list the ids of stream %q: %w", s.Name, err)
-			group.Go(func() error { return err })
-		}
-		if err != nil || inner.Err() != nil {
+	for id := range ids {
+		if inner.Err() != nil {
 			break
 		}
 		group.Go(func() error { return d.requestOne(inner, id) })
@@ -73,7 +68,7 @@ func (c *Client) Details(ctx context.Context, s stream.Stream, ids iter.Seq2[str
 		err = stoppedErr(ctx, s.Name)
 	}
 	r := d.result
-	slices.Sort(r.Gone)
+	slices.Sort(r.Gone[len(earlier.Gone):])
 	switch {
 	case err != nil:
 		r.Grade, r.Reason = BestEffort, "reading stopped early"
@@ -162,7 +157,7 @@ func (d *detailCollector) addFailure(id string, err error) error {
 		return nil
 	}
 	if d.failuresInARow++; d.failuresInARow >= maxFailuresInARow {
-		return fmt.Errorf("read stream %q: stopped after %d failed ids in a row, the last one: %w", r.Stream, d.failuresInARow, err)
+		return fmt.Errorf("read stream %q: stopped after %d failed ids in a row, the last one: %w", d.stream.Name, d.failuresInARow, err)
 	}
 	return nil
 }

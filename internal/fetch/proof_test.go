@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -182,10 +183,8 @@ func TestIDWithRejectedRecordIsUnproven(t *testing.T) {
 		}
 		return stream.PageFacts{Records: 1, IDs: []uint64{hashID(r.Param)}}, nil
 	}
-	ids := func(yield func(string, error) bool) {
-		_ = yield("complete", nil) && yield("rejected", nil) && yield("empty", nil)
-	}
-	d, err := newClient(t, testConfig(textBody(`{}`)), nil).Details(t.Context(), outletDetail, ids, read)
+	ids := slices.Values([]string{"complete", "rejected", "empty"})
+	d, err := newClient(t, testConfig(textBody(`{}`)), nil).Details(t.Context(), outletDetail, ids, read, fetch.Details{})
 	if err != nil {
 		t.Fatal(err)
 	}

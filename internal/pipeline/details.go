@@ -32,22 +32,22 @@ func (r *reader) readDetails(ctx context.Context, result *unfinishedResult, upTo
 		return markStageErr(err)
 	}
 	var requestedIDs []string // the ids that the night had time to request
-	ids := func(yield func(string, error) bool) {
+	ids := func(yield func(string) bool) {
 		for _, id := range plannedIDs {
 			if !r.canRead(s, id) {
 				continue
 			}
 			requestedIDs = append(requestedIDs, id)
-			if !yield(id, nil) {
+			if !yield(id) {
 				return
 			}
 		}
 	}
-	round, err := r.client.Details(ctx, s, ids, result.sink.readBody)
+	earlier := result.details
+	allRounds, err := r.client.Details(ctx, s, ids, result.sink.readBody, earlier)
 	if err == nil {
-		err = r.doubtEmptyObjects(ctx, s, &round)
+		err = r.doubtEmptyObjects(ctx, s, &allRounds)
 	}
-	allRounds := addDetails(result.details, round)
 	result.details = allRounds
 	result.evidence = fetch.Evidence{Stream: s.Name, Grade: allRounds.Grade, Reason: allRounds.Reason, Requests: allRounds.Requests,
 		Distinct: allRounds.Found, Repeated: allRounds.Repeated, TotalFirst: -1, TotalLast: -1}
@@ -57,15 +57,16 @@ func (r *reader) readDetails(ctx context.Context, result *unfinishedResult, upTo
 	if err != nil {
 		return err
 	}
+	gone, unproven := allRounds.Gone[len(earlier.Gone):], allRounds.Unproven[len(earlier.Unproven):]
 	hasOtherOutcome := map[string]bool{} // another outcome than load.Answered
-	for _, id := range slices.Concat(round.Unproven, round.Gone) {
+	for _, id := range slices.Concat(unproven, gone) {
 		hasOtherOutcome[id] = true
 	}
 	answeredIDs := slices.DeleteFunc(requestedIDs, func(id string) bool { return hasOtherOutcome[id] })
 	err = inOrder(
 		func() error { return stage.Details.AddOutcomes(ctx, s.Name, answeredIDs, load.Answered) },
-		func() error { return stage.Details.AddOutcomes(ctx, s.Name, round.Gone, load.NotFound) },
-		func() error { return stage.Details.AddOutcomes(ctx, s.Name, round.Unproven, load.Missed) },
+		func() error { return stage.Details.AddOutcomes(ctx, s.Name, gone, load.NotFound) },
+		func() error { return stage.Details.AddOutcomes(ctx, s.Name, unproven, load.Missed) },
 		func() (err error) {
 			if upTo == load.PrioritySettled { // all lists that may contain an id have been read
 				result.notFound, err = stage.Details.KeepListed(ctx, s, r.finished.wasRead)
@@ -98,33 +99,11 @@ func (r *reader) doubtEmptyObjects(ctx context.Context, s stream.Stream, d *fetc
 		return markStageErr(err)
 	}
 	doubtfulIDs := slices.DeleteFunc(d.EmptyObjects, func(id string) bool { return !known[id] })
+	d.EmptyObjects = nil // the next round doubts only its own
 	if len(doubtfulIDs) > 0 {
 		d.Unproven = append(d.Unproven, doubtfulIDs...)
 		d.Grade = fetch.WorseGrade(d.Grade, fetch.BestEffort)
 		d.Reason = fmt.Sprintf("the service returned an empty object for %d ids with stored records; these records are kept", len(doubtfulIDs))
 	}
 	return nil
-}
-
-func addDetails(earlier, later fetch.Details) fetch.Details {
-	sum := later
-	if fetch.WorseGrade(sum.Grade, earlier.Grade) != sum.Grade {
-		sum.Grade, sum.Reason = earlier.Grade, earlier.Reason
-	}
-	sum.RequestedIDs += earlier.RequestedIDs
-	sum.Found += earlier.Found
-	sum.Failed += earlier.Failed
-	sum.Distinct += earlier.Distinct
-	sum.Requests += earlier.Requests
-	sum.Repeated += earlier.Repeated
-	sum.Rejected += earlier.Rejected
-	sum.Gone = append(earlier.Gone, later.Gone...)
-	if earlier.FirstFailure != nil {
-		sum.FirstFailure = earlier.FirstFailure
-	}
-	sum.Unproven = append(earlier.Unproven, later.Unproven...)
-	if sum.Grade == fetch.Exact {
-		sum.Reason = sum.DescribeResponses(sum.RequestedIDs)
-	}
-	return sum
 }

@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -238,39 +237,6 @@ func TestRequireData(t *testing.T) {
 		noData, ok := errors.AsType[*NoDataError](err)
 		if ok == c.hasData || ok && len(noData.Reasons) != len(c.finished) {
 			t.Errorf("%s: got error %v, want a NoDataError: %v", name, err, !c.hasData)
-		}
-	}
-}
-
-// TestAddDetails adds up the results of two rounds.
-func TestAddDetails(t *testing.T) {
-	a := fetch.Details{Stream: "s", RequestedIDs: 3, Found: 1, Gone: []string{"a"}, Failed: 1, FirstFailure: context.DeadlineExceeded, Unproven: []string{"b"},
-		Distinct: 1, Requests: 4, Repeated: 1, Rejected: 1, Grade: fetch.BestEffort, Reason: "first"}
-	b := fetch.Details{Stream: "s", RequestedIDs: 5, Found: 4, Gone: []string{"c"}, Unproven: []string{"d"}, Distinct: 4, Requests: 5, Repeated: 2, Rejected: 2, Grade: fetch.Exact, Reason: "second"}
-	want := fetch.Details{Stream: "s", RequestedIDs: 8, Found: 5, Gone: []string{"a", "c"}, Failed: 1, FirstFailure: context.DeadlineExceeded, Unproven: []string{"b", "d"},
-		Distinct: 5, Requests: 9, Repeated: 3, Rejected: 3, Grade: fetch.BestEffort, Reason: "first"}
-	if diff := cmp.Diff(want, addDetails(a, b)); diff != "" {
-		t.Errorf("the first is worse (-want +got):\n%s", diff)
-	}
-	if got := addDetails(b, a); got.Grade != fetch.BestEffort || got.Reason != "first" {
-		t.Errorf("the second is worse: got %s: %s, want best_effort: first", got.Grade, got.Reason)
-	}
-	exact := fetch.Details{RequestedIDs: 2, Found: 1, Gone: []string{"x"}, Grade: fetch.Exact, Reason: "parts"}
-	if got := addDetails(exact, exact); got.Reason != "2 of 4 ids were read completely; 2 returned 404" {
-		t.Errorf("both are exact: got %q, want 2 of 4 ids answered and 2 with 404", got.Reason)
-	}
-	for _, c := range []struct {
-		d    fetch.Details
-		all  int
-		want string
-	}{
-		{fetch.Details{}, 0, "there was no id to request"},
-		{fetch.Details{Found: 2}, 2, "every id was read completely"},
-		{fetch.Details{Found: 2}, 3, "2 of 3 ids were read completely"},
-		{fetch.Details{Found: 0, Gone: []string{"a"}}, 1, "0 of 1 id were read completely; 1 returned 404"},
-	} {
-		if got := c.d.DescribeResponses(c.all); got != c.want {
-			t.Errorf("got %q, want %q", got, c.want)
 		}
 	}
 }
