@@ -29,15 +29,10 @@ type Allowance struct {
 	mu       sync.Mutex
 	fullRate rate.Limit // the used share of the configured rate
 	burst    int        // the number of tokens in a full bucket
-	// bucket contains the tokens of requests. After a pause it is replaced by a bucket with a
-	// single token: the 429 showed that the bucket of the service is empty, so the
-	// service accepts only one request after the pause.
-	bucket *rate.Limiter
+	bucket   *rate.Limiter
 	// epoch counts the 429s. A reservation of an earlier epoch is void.
 	epoch      int
 	pausedTill time.Time
-	// bucketReplaced is false from a 429 until the bucket is replaced.
-	bucketReplaced bool
 
 	// recoveryStart is the end of the pause in which the rate was lowered. From then on the rate
 	// rises from loweredRate to targetRate. A zero recoveryStart means that the rate is not lowered.
@@ -50,7 +45,7 @@ type Allowance struct {
 // NewAllowance allows perSecond requests a second. After a time without requests, burst-1 requests,
 // but at least one, may start together. A rate of 0 means no limit.
 func NewAllowance(perSecond float64, burst int) *Allowance {
-	a := &Allowance{fullRate: rate.Inf, burst: max(burst-1, 1), bucketReplaced: true}
+	a := &Allowance{fullRate: rate.Inf, burst: max(burst-1, 1)}
 	if perSecond > 0 {
 		a.fullRate = rate.Limit(perSecond * usedShare)
 	}
@@ -93,11 +88,6 @@ func (a *Allowance) reserve() (*rate.Reservation, time.Duration, int) {
 	if left := a.pausedTill.Sub(now); left > 0 {
 		return nil, left, a.epoch
 	}
-	if !a.bucketReplaced {
-		a.bucket = rate.NewLimiter(a.bucket.Limit(), a.burst)
-		a.bucket.AllowN(now, a.burst-1)
-		a.bucketReplaced = true
-	}
 	a.raiseRate(now)
 	a.pace.countRequest(now)
 	reservation := a.bucket.ReserveN(now, 1)
@@ -114,10 +104,6 @@ func (a *Allowance) throttle(d time.Duration, sent time.Time) {
 		a.pausedTill = till
 	}
 	a.epoch++
-	a.bucketReplaced = false
-	if !a.recoveryStart.IsZero() && sent.Sub(a.recoveryStart) < gracePeriod {
-		return
-	}
 	limit := a.bucket.Limit()
 	if a.recoveryStart.IsZero() {
 		a.targetRate = a.fullRate
@@ -127,8 +113,14 @@ func (a *Allowance) throttle(d time.Duration, sent time.Time) {
 			limit = a.targetRate
 		}
 	}
-	a.recoveryStart, a.loweredRate = a.pausedTill, limit*rateAfter429
-	a.bucket.SetLimitAt(now, a.loweredRate)
+	if a.recoveryStart.IsZero() || sent.Sub(a.recoveryStart) >= gracePeriod {
+		limit *= rateAfter429
+		a.recoveryStart, a.loweredRate = a.pausedTill, limit
+	}
+	// The 429 showed that the bucket of the service is empty, so the service accepts only one request
+	// after the pause.
+	a.bucket = rate.NewLimiter(limit, a.burst)
+	a.bucket.AllowN(a.pausedTill, a.burst-1)
 }
 
 func (a *Allowance) raiseRate(now time.Time) {
