@@ -194,8 +194,8 @@ type responseJSON struct {
 	Pass     *int      `json:"pass"`
 	Status   int       `json:"status"`
 	Encoding string    `json:"encoding"`
-	Stored   int64     `json:"stored_bytes"`
-	Size     int64     `json:"body_bytes"`
+	Stored   uint32    `json:"stored_bytes"`
+	Size     uint32    `json:"body_bytes"`
 	At       time.Time `json:"at"`
 	Millis   float64   `json:"ms"`
 	Same     *uint64   `json:"same"`
@@ -206,12 +206,10 @@ func writeResponseJSON(w io.Writer, all []fetch.StoredResponse) error {
 	shown := make([]responseJSON, len(all))
 	for i, r := range all {
 		shown[i] = responseJSON{r.Seq, r.Stream, r.Path, r.Query, r.Param, orNull(r.Page), orNull(r.Pass), r.Status, r.Encoding, r.Stored, r.Size,
-			r.At, milliseconds(r.Took), orNull(r.Same), r.Replaced}
+			r.At, r.Millis, orNull(r.Same), r.Replaced}
 	}
 	return command.WriteJSON(w, shown)
 }
-
-func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 func orNull[N int | uint64](n N) *N {
 	if n == 0 {
@@ -240,8 +238,9 @@ func writeResponseTable(w io.Writer, all []fetch.StoredResponse) error {
 		if r.Replaced {
 			notes = append(notes, "replaced by a later response")
 		}
-		t.addRow(r.Seq, r.Stream, r.Param, numberText(r.Page), numberText(r.Pass), r.Status, r.Encoding, plural.FormatBytes(r.Stored),
-			plural.FormatBytes(r.Size), r.At.Format(time.DateTime), r.Took.Round(100*time.Microsecond), strings.Join(notes, ", "))
+		took := time.Duration(r.Millis * float64(time.Millisecond))
+		t.addRow(r.Seq, r.Stream, r.Param, numberText(r.Page), numberText(r.Pass), r.Status, r.Encoding, plural.FormatBytes(int64(r.Stored)),
+			plural.FormatBytes(int64(r.Size)), r.At.Format(time.DateTime), took.Round(100*time.Microsecond), strings.Join(notes, ", "))
 	}
 	_, err := fmt.Fprintln(w, t.render(0))
 	return err
@@ -251,7 +250,7 @@ func writeResponseCSV(w io.Writer, all []fetch.StoredResponse) error {
 	rows := [][]string{{"seq", "stream", "path", "query", "param", "page", "pass", "status", "encoding", "stored_bytes", "body_bytes", "at", "ms", "same", "replaced"}}
 	for _, r := range all {
 		rows = append(rows, []string{fmt.Sprint(r.Seq), r.Stream, r.Path, r.Query, r.Param, numberText(r.Page), numberText(r.Pass), fmt.Sprint(r.Status), r.Encoding,
-			fmt.Sprint(r.Stored), fmt.Sprint(r.Size), r.At.Format(time.RFC3339Nano), fmt.Sprint(milliseconds(r.Took)), numberText(r.Same), fmt.Sprint(r.Replaced)})
+			fmt.Sprint(r.Stored), fmt.Sprint(r.Size), r.At.Format(time.RFC3339Nano), fmt.Sprint(r.Millis), numberText(r.Same), fmt.Sprint(r.Replaced)})
 	}
 	out := csv.NewWriter(w)
 	out.UseCRLF = true

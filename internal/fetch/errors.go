@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-
-	"placementsync/internal/durable"
 )
 
 // Errors that callers match with errors.Is.
@@ -28,10 +26,13 @@ var (
 	// ErrScope matches a StatusError with a 403: the token lacks the scope of the endpoint (spec 5). The
 	// stream is skipped, and the other streams are read.
 	ErrScope = errors.New("missing scope")
-	// errTokenUnreadable means that the source of the token cannot be read or is empty.
+	// ErrLanding means that the landing cannot be written or read. It ends the run, because
+	// responses must be stored before they are decoded.
+	ErrLanding = errors.New("store responses")
+
 	errTokenUnreadable = errors.New("read the token")
-	// errTimeout is the cancellation cause of an attempt that took longer than Config.Timeout.
-	errTimeout = errors.New("the attempt timed out")
+	errTimeout         = errors.New("the attempt timed out") // see Config.Timeout
+	errStopped         = errors.New("stopped")
 )
 
 // StatusError means that a request got no readable response (spec 7). The client has already made
@@ -124,46 +125,15 @@ func (e *StatusError) isTransient() bool {
 	return errors.Is(e.Err, ErrMalformed)
 }
 
-// LandingError means that the landing cannot be written or read. It ends the run, because
-// responses must be stored before they are decoded.
-type LandingError struct {
-	Dir string
-	Err error
-}
-
-// Error describes the cause, the state of the stored responses and how to continue.
-func (e *LandingError) Error() string {
-	text := fmt.Sprintf("store responses in %q: %v; the responses stored before are kept", e.Dir, e.Err)
-	if durable.IsFull(e.Err) {
-		return text // the caller adds the remedy for a full disk
-	}
-	return text + ": check the disk, then run again to resume"
-}
-
-// Unwrap returns the error of the file system.
-func (e *LandingError) Unwrap() error { return e.Err }
-
-// stopError is returned by a call whose context was cancelled. The cause may be the failure
+// stoppedErr returns the error of a call whose context was cancelled. The cause may be the failure
 // of another call, which does not count as a failure of this call.
-type stopError struct {
-	stream string
-	cause  error
-}
-
-func (e *stopError) Error() string {
-	return fmt.Sprintf("fetch stream %q: stopped: %v", e.stream, e.cause)
-}
-
-func (e *stopError) Unwrap() error { return e.cause }
-
 func stoppedErr(ctx context.Context, stream string) error {
-	return &stopError{stream, context.Cause(ctx)}
+	return fmt.Errorf("fetch stream %q: %w: %w", stream, errStopped, context.Cause(ctx))
 }
 
-// ownErr returns the StatusError in err, but not from a stopError, whose cause may be the error of another
-// call.
+// ownErr returns the StatusError in err, unless it is the error of another call that stopped this call.
 func ownErr(err error) (*StatusError, bool) {
-	if _, stopped := errors.AsType[*stopError](err); stopped {
+	if errors.Is(err, errStopped) {
 		return nil, false
 	}
 	return errors.AsType[*StatusError](err)

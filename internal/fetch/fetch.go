@@ -19,6 +19,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"placementsync/internal/stream"
@@ -164,7 +165,9 @@ type Client struct {
 	landing *Landing
 	sender  *sender
 	sizes   pageSizes
-	meters  meters
+
+	mu     sync.Mutex
+	meters map[string]*meter // by stream
 }
 
 // New returns a client that stores responses in landing and logs to log. Either may be nil.
@@ -178,7 +181,7 @@ func New(cfg Config, landing *Landing, log *slog.Logger) (*Client, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Client{cfg: cfg, landing: landing, sender: newSender(cfg, base, landing, log)}, nil
+	return &Client{cfg: cfg, landing: landing, sender: newSender(cfg, base, landing, log), meters: map[string]*meter{}}, nil
 }
 
 // Close closes idle connections. It does not end calls in progress.
@@ -190,7 +193,7 @@ func (c *Client) Get(ctx context.Context, r Request, read Reader) (stream.PageFa
 	if err != nil {
 		return stream.PageFacts{}, err
 	}
-	q := &call{Request: r, url: c.sender.base.String() + target, read: read, meter: c.meters.meterOf(r.Stream)}
+	q := &call{Request: r, url: c.sender.base.String() + target, read: read, meter: c.meterOf(r.Stream)}
 	if err := c.sender.process(ctx, q); err != nil {
 		return stream.PageFacts{}, err
 	}
@@ -202,6 +205,3 @@ func (c *Client) Get(ctx context.Context, r Request, read Reader) (stream.PageFa
 func (c *Client) Refetch(stream string) {
 	c.sender.refetched.Store(stream, true)
 }
-
-// Telemetry returns the current numbers of each stream, sorted by name.
-func (c *Client) Telemetry() []Telemetry { return c.meters.snapshot() }

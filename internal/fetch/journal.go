@@ -13,18 +13,20 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// line is a line of the journal, a JSON object about one response. marshal appends a last member,
-// "sum", with the checksum of the text before the member, because after a power cut a complete line
-// can have wrong bytes.
-type line struct {
+// StoredResponse is a line of the journal, a JSON object about one response. marshal appends a last
+// member, "sum", with the checksum of the text before the member, because after a power cut a complete
+// line can have wrong bytes.
+type StoredResponse struct {
 	location
 	Request
 	At     time.Time `json:"at"`
-	Millis float64   `json:"ms"`
+	Millis float64   `json:"ms"` // time until the response was received
 	// Replaces is the seq of the earlier response to the same request. PreviousReplaces is the value
 	// of Replaces in the previous line, in case the disk loses the previous line.
 	Replaces         uint64 `json:"replaces,omitempty"`
 	PreviousReplaces uint64 `json:"last_replaces,omitempty"`
+	// Replaced means that a later response to the same request landed and is used instead.
+	Replaced bool `json:"-"`
 }
 
 // location contains the position and the checksums of a stored response. The index keeps the
@@ -40,7 +42,7 @@ type location struct {
 	Size      uint32 `json:"size"`
 	StoredSum uint32 `json:"stored_crc32c,omitempty"`
 	BodySum   uint32 `json:"crc32c"`
-	// Encoding is the encoding of the stored bytes.
+	// Encoding is the compression of the stored bytes: zstd or gzip as received, or s2.
 	Encoding string `json:"encoding,omitempty"`
 	// Same is the seq of the first response with this body, or 0. Segment and Offset are then the
 	// location of that response's bytes.
@@ -49,7 +51,7 @@ type location struct {
 
 const lineSumFormat = `,"sum":"%08x"}` + "\n"
 
-func (n *line) marshal() ([]byte, error) {
+func (n *StoredResponse) marshal() ([]byte, error) {
 	text, err := json.Marshal(n)
 	if err != nil {
 		return nil, err
@@ -59,8 +61,8 @@ func (n *line) marshal() ([]byte, error) {
 }
 
 // parseLine parses a line with its newline. It accepts only the output of marshal.
-func parseLine(text []byte) (line, bool) {
-	var n line
+func parseLine(text []byte) (StoredResponse, bool) {
+	var n StoredResponse
 	cut := len(text) - len(fmt.Sprintf(lineSumFormat, 0))
 	if cut < 0 || string(text[cut:]) != fmt.Sprintf(lineSumFormat, checksumOf(text[:cut])) {
 		return n, false
@@ -91,7 +93,7 @@ func (l *Landing) readLines(end int64) iter.Seq2[scannedLine, error] {
 			}
 			at += int64(len(text))
 			s := scannedLine{text: text, end: at}
-			s.line, s.ok = parseLine(text)
+			s.StoredResponse, s.ok = parseLine(text)
 			if !yield(s, nil) || err != nil {
 				return
 			}
@@ -100,7 +102,7 @@ func (l *Landing) readLines(end int64) iter.Seq2[scannedLine, error] {
 }
 
 type scannedLine struct {
-	line
+	StoredResponse
 	text []byte
 	end  int64 // offset of the next line
 	ok   bool
@@ -120,7 +122,7 @@ func (l *Landing) forgetReplaced(replaced map[uint64]bool) bool {
 }
 
 // isLatest reports whether Lookup finds the response of this line.
-func (l *Landing) isLatest(n *line) bool {
+func (l *Landing) isLatest(n *StoredResponse) bool {
 	loc, _ := l.find(l.index, n.indexKey())
 	return loc.Seq == n.Seq
 }

@@ -99,7 +99,11 @@ func (l *Landing) landingErr(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &LandingError{Dir: l.dir, Err: err}
+	remedy := ": check the disk, then run again to resume"
+	if durable.IsFull(err) {
+		remedy = "" // the caller adds the remedy for a full disk
+	}
+	return fmt.Errorf("%w in %q: %w; the responses stored before are kept%s", ErrLanding, l.dir, err, remedy)
 }
 
 const (
@@ -149,7 +153,7 @@ func checksumOf(data []byte) uint32 {
 // error, the response survives the end of the process, and after the next sync also a power
 // cut.
 func (l *Landing) Append(r Response, at time.Time, took time.Duration) (Response, error) {
-	n := line{Request: r.Request, At: at.UTC(), Millis: float64(took.Microseconds()) / 1000}
+	n := StoredResponse{Request: r.Request, At: at.UTC(), Millis: float64(took.Microseconds()) / 1000}
 	frame, bodyKey := r.Compressed, bodyKeyOf(r)
 	if first, seen := l.find(l.bodies, bodyKey); seen {
 		n.location = first
@@ -172,7 +176,7 @@ func (l *Landing) Append(r Response, at time.Time, took time.Duration) (Response
 // appendResponse writes the frame and then the line. If the line refers to an earlier frame, no frame
 // is written. bodyKey is the key of the body in l.bodies. The writes have explicit offsets, so that the
 // next write overwrites the remains of a failed write.
-func (l *Landing) appendResponse(n *line, bodyKey xxh3.Uint128, frame []byte) (syncDue bool, err error) {
+func (l *Landing) appendResponse(n *StoredResponse, bodyKey xxh3.Uint128, frame []byte) (syncDue bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -206,7 +210,7 @@ func (l *Landing) appendResponse(n *line, bodyKey xxh3.Uint128, frame []byte) (s
 
 // placeFrame writes a frame to the end of the last segment, or to a new segment if the last one is
 // full.
-func (l *Landing) placeFrame(n *line, frame []byte) error {
+func (l *Landing) placeFrame(n *StoredResponse, frame []byte) error {
 	if l.segmentEnd > 0 && l.segmentEnd+int64(len(frame)) > l.options.SegmentBytes {
 		if err := l.addSegment(); err != nil {
 			return err

@@ -283,18 +283,18 @@ func TestLandingIsSafeForConcurrentUse(t *testing.T) {
 		t.Errorf("stored %d responses, want 400", n)
 	}
 	closeLanding(t, l)
-	if _, err := l.Append(fetch.Response{Request: testRequest(1)}, time.Now(), 0); !isError[*fetch.LandingError](err) {
-		t.Errorf("Append after Close returned %v, want a LandingError", err)
+	if _, err := l.Append(fetch.Response{Request: testRequest(1)}, time.Now(), 0); !errors.Is(err, fetch.ErrLanding) {
+		t.Errorf("Append after Close returned %v, want ErrLanding", err)
 	}
 }
 
-func TestUnusableFolderIsLandingError(t *testing.T) {
+func TestUnusableFolderIsErrLanding(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := fetch.OpenLanding(path, fetch.LandingOptions{}); !isError[*fetch.LandingError](err) {
-		t.Errorf("got %v, want a LandingError", err)
+	if _, err := fetch.OpenLanding(path, fetch.LandingOptions{}); !errors.Is(err, fetch.ErrLanding) {
+		t.Errorf("got %v, want ErrLanding", err)
 	}
 }
 
@@ -313,8 +313,8 @@ func TestUnreadableSegmentDoesNotTruncateLanding(t *testing.T) {
 		t.Skip("this system has no symbolic links:", err)
 	}
 	_, err := fetch.OpenLanding(dir, fetch.LandingOptions{})
-	if !isError[*fetch.LandingError](err) || !strings.Contains(err.Error(), second) {
-		t.Fatalf("got %v, want a LandingError that names %s", err, second)
+	if !errors.Is(err, fetch.ErrLanding) || !strings.Contains(err.Error(), second) {
+		t.Fatalf("got %v, want ErrLanding that names %s", err, second)
 	}
 	checkLines(t, dir, 3)
 }

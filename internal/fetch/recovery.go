@@ -109,7 +109,7 @@ func (l *Landing) rewrite(end int64) error {
 			if err != nil {
 				return err
 			}
-			if s.ok && l.isLatest(&s.line) {
+			if s.ok && l.isLatest(&s.StoredResponse) {
 				if _, err := out.Write(s.text); err != nil {
 					return err
 				}

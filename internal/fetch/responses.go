@@ -5,28 +5,9 @@ import (
 	"fmt"
 	"iter"
 	"os"
-	"time"
 
 	"github.com/zeebo/xxh3"
 )
-
-// StoredResponse is a stored response as described by the journal, without its body.
-type StoredResponse struct {
-	Request
-	// Seq and Same are described at Response.
-	Seq, Same uint64
-	Status    int
-	// Encoding is the compression of the stored bytes: zstd or gzip as received, or s2.
-	Encoding string
-	// Stored and Size are the lengths of the stored bytes and of the body.
-	Stored, Size int64
-	At           time.Time
-	Took         time.Duration
-	// Replaced means that a later response to the same request landed and is used instead.
-	Replaced bool
-
-	location location
-}
 
 // StoredResponses reads a landing, the stored responses of a run, without changing it. The run may be writing
 // the landing at the same time.
@@ -80,18 +61,11 @@ func (r *StoredResponses) All() iter.Seq2[StoredResponse, error] {
 			case !s.ok:
 				err = ErrDamagedLine
 			}
-			if !yield(r.describe(s.line), err) {
+			s.Replaced = !r.landing.isLatest(&s.StoredResponse)
+			if !yield(s.StoredResponse, err) {
 				return
 			}
 		}
-	}
-}
-
-func (r *StoredResponses) describe(n line) StoredResponse {
-	return StoredResponse{
-		Request: n.Request, Seq: n.Seq, Same: n.Same, Status: n.Status, Encoding: n.Encoding,
-		Stored: int64(n.Stored), Size: int64(n.Size), At: n.At, Took: time.Duration(n.Millis * float64(time.Millisecond)),
-		Replaced: !r.landing.isLatest(&n), location: n.location,
 	}
 }
 
@@ -132,7 +106,7 @@ func CheckLanding(dir string) (c LandingCheck, err error) {
 		}
 		c.Responses++
 		if response.Same == 0 {
-			c.Bytes += response.Stored
+			c.Bytes += int64(response.Stored)
 		}
 		if _, err := stored.Body(response); err != nil {
 			c.Damaged++

@@ -30,32 +30,24 @@ type Telemetry struct {
 	First, Last time.Time
 }
 
-// meters contains the meters of all streams.
-type meters struct {
-	mu       sync.Mutex
-	byStream map[string]*meter
-}
-
-func (m *meters) snapshot() []Telemetry {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	all := make([]Telemetry, 0, len(m.byStream))
-	for _, name := range slices.Sorted(maps.Keys(m.byStream)) {
-		all = append(all, m.byStream[name].snapshot(name))
+// Telemetry returns the current numbers of each stream, sorted by name.
+func (c *Client) Telemetry() []Telemetry {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := make([]Telemetry, 0, len(c.meters))
+	for _, name := range slices.Sorted(maps.Keys(c.meters)) {
+		all = append(all, c.meters[name].snapshot(name))
 	}
 	return all
 }
 
-func (m *meters) meterOf(stream string) *meter {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.byStream == nil {
-		m.byStream = map[string]*meter{}
+func (c *Client) meterOf(stream string) *meter {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.meters[stream] == nil {
+		c.meters[stream] = &meter{}
 	}
-	if m.byStream[stream] == nil {
-		m.byStream[stream] = &meter{}
-	}
-	return m.byStream[stream]
+	return c.meters[stream]
 }
 
 // meter collects the numbers of one stream.

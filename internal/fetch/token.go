@@ -17,26 +17,24 @@ import (
 	"unicode/utf8"
 )
 
-// tokens contains the current bearer token and all earlier tokens of the run, so that they
-// can be removed from texts.
+// tokens contains the bearer tokens of the run, so that they can be removed from texts.
 type tokens struct {
 	read func(ctx context.Context) (string, error)
 
-	mu    sync.Mutex
-	known []string
-	// forms are the known tokens, unchanged and escaped.
-	forms []string
+	mu      sync.Mutex
+	current string   // "" before the first request
+	forms   []string // all tokens of the run, unchanged and escaped
 }
 
 func (t *tokens) currentToken(ctx context.Context) (string, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.known) == 0 {
+	if t.current == "" {
 		if _, err := t.readToken(ctx); err != nil {
 			return "", err
 		}
 	}
-	return t.known[len(t.known)-1], nil
+	return t.current, nil
 }
 
 // renewToken reports whether the token now differs from the rejected one. It reads the token again
@@ -45,7 +43,7 @@ func (t *tokens) currentToken(ctx context.Context) (string, error) {
 func (t *tokens) renewToken(ctx context.Context, rejected string) (bool, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.known[len(t.known)-1] != rejected {
+	if t.current != rejected {
 		return true, nil
 	}
 	return t.readToken(ctx)
@@ -61,16 +59,15 @@ func (t *tokens) readToken(ctx context.Context) (bool, error) {
 	if token == "" {
 		return false, fmt.Errorf("%w: the file or variable is empty", errTokenUnreadable)
 	}
-	if len(t.known) > 0 && t.known[len(t.known)-1] == token {
+	if token == t.current {
 		return false, nil
 	}
-	t.known = append(slices.DeleteFunc(t.known, func(k string) bool { return k == token }), token)
+	t.current = token
 	t.forms = append(t.forms, tokenForms(token)...)
 	return true, nil
 }
 
-// tokenForms returns a token unchanged, escaped in JSON and escaped in a URL. Some JSON
-// encoders escape slashes; encoding/json does not.
+// Some JSON encoders escape slashes; encoding/json does not.
 func tokenForms(token string) []string {
 	quoted, _ := json.Marshal(token) // a string can always be encoded
 	inJSON := strings.ReplaceAll(string(quoted[1:len(quoted)-1]), "/", `\/`)

@@ -129,11 +129,7 @@ func (w *walk) readReused(ctx context.Context, p *pass) error {
 		if !f.reused {
 			continue
 		}
-		var bodySeq uint64
-		facts, err := w.c.Get(ctx, w.pageRequest(p.number, i+1), func(ctx context.Context, r Response) (stream.PageFacts, error) {
-			bodySeq = cmp.Or(r.Same, r.Seq)
-			return w.read(ctx, r)
-		})
+		facts, bodySeq, err := w.getPage(ctx, p, i+1, false)
 		if err != nil {
 			return err
 		}
@@ -146,13 +142,20 @@ func (w *walk) readReused(ctx context.Context, p *pass) error {
 	return nil
 }
 
-func (w *walk) readPage(ctx context.Context, p *pass, number int) error {
-	var bodySeq uint64
-	facts, err := w.c.Get(ctx, w.pageRequest(p.number, number), func(ctx context.Context, r Response) (stream.PageFacts, error) {
+// getPage also returns the Seq of the first response with the body of the page.
+func (w *walk) getPage(ctx context.Context, p *pass, number int, reuse bool) (facts stream.PageFacts, bodySeq uint64, err error) {
+	facts, err = w.c.Get(ctx, w.pageRequest(p.number, number), func(ctx context.Context, r Response) (stream.PageFacts, error) {
 		bodySeq = cmp.Or(r.Same, r.Seq)
-		r.Previous = p.reusableFacts(number, bodySeq)
+		if reuse {
+			r.Previous = p.reusableFacts(number, bodySeq)
+		}
 		return w.read(ctx, r)
 	})
+	return facts, bodySeq, err
+}
+
+func (w *walk) readPage(ctx context.Context, p *pass, number int) error {
+	facts, bodySeq, err := w.getPage(ctx, p, number, true)
 	if err != nil {
 		return err
 	}

@@ -37,9 +37,8 @@ type reader struct {
 // unfinishedResult is the result of a stream until finishStream has staged its remaining rows.
 type unfinishedResult struct {
 	streamResult
-	sink *sink // nil if the stream was not requested
-	// details adds up the calls of readDetails so far.
-	details fetch.Details
+	sink    *sink         // nil if the stream was not requested
+	details fetch.Details // of all rounds so far
 	// took is the time for reading and staging so far.
 	took time.Duration
 	err  error
@@ -163,8 +162,7 @@ func (r *reader) listParam(s stream.Stream) string {
 // endsNight reports whether an error ends the night: the run was stopped, the token was rejected, or a
 // response or rows could not be stored on disk. All other streams would fail with the same error.
 func endsNight(ctx context.Context, err error) bool {
-	return err != nil && (ctx.Err() != nil || errors.Is(err, fetch.ErrAuth) ||
-		errors.As(err, new(*fetch.LandingError)) || errors.Is(err, errStage))
+	return err != nil && (ctx.Err() != nil || errors.Is(err, fetch.ErrAuth) || errors.Is(err, fetch.ErrLanding) || errors.Is(err, errStage))
 }
 
 // finisher finishes streams in the order in which they were read. DuckDB removes the duplicate records
