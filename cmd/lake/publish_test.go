@@ -431,8 +431,7 @@ func (h *fixture) receiveAlerts() *[]string {
 // lakeState returns the summary of the publishes in the ledger.
 func (h *fixture) lakeState() ledger.FollowUp {
 	h.Helper()
-	wh, err := warehouse.Open(h.cfg.Warehouse)
-	h.must(err)
+	wh := warehouse.New(h.cfg.Warehouse)
 	entries, err := wh.Ledger.RunsAndFollowUps()
 	h.must(err)
 	all := ledger.FollowUps(entries)

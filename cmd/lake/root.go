@@ -98,10 +98,7 @@ func (g *globals) open(ctx context.Context) (*warehouse.Warehouse, *lake.Lake, e
 	if g.cfg.Lake.Catalog == "" {
 		return nil, nil, command.UsageErr("no lake is configured: set lake.catalog and lake.warehouse in %s, see docs/lake.md", g.Config)
 	}
-	wh, err := warehouse.Open(command.WarehouseConfig(g.cfg, version))
-	if err != nil {
-		return nil, nil, err
-	}
+	wh := warehouse.New(command.WarehouseConfig(g.cfg, version))
 	c, err := g.lakeConfig()
 	if err != nil {
 		return wh, nil, err

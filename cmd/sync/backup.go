@@ -100,11 +100,8 @@ func openBucket(ctx context.Context, cfg config.Config, address string) (*object
 }
 
 func (g *globals) backupConfig(ctx context.Context, cfg config.Config, address string) (backup.Config, error) {
-	c := backup.Config{Program: version, Now: g.Now, Log: g.newLogger()}
+	c := backup.Config{Warehouse: warehouse.New(command.WarehouseConfig(cfg, version)), Program: version, Now: g.Now, Log: g.newLogger()}
 	var err error
-	if c.Warehouse, err = warehouse.Open(command.WarehouseConfig(cfg, version)); err != nil {
-		return c, err
-	}
 	c.Bucket, err = openBucket(ctx, cfg, address)
 	return c, err
 }
@@ -167,11 +164,8 @@ func verifyBackup(ctx context.Context, g *globals, cfg config.Config, o backupOp
 // runRehearsal restores the newest backup beside the warehouse and records the result in the
 // ledger. It takes no lock of the warehouse, so nights can run at the same time.
 func runRehearsal(ctx context.Context, g *globals, cfg config.Config) error {
-	wh, err := warehouse.Open(command.WarehouseConfig(cfg, version))
-	if err == nil {
-		err = wh.Folder.Exists()
-	}
-	if err != nil {
+	wh := warehouse.New(command.WarehouseConfig(cfg, version))
+	if err := wh.Folder.Exists(); err != nil {
 		return err
 	}
 	entry := ledger.BeginFollowUp(ledger.Rehearsal, version, g.Now())

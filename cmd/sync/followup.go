@@ -36,10 +36,7 @@ func (g *globals) runFollowUps(ctx context.Context, cfg config.Config) error {
 	if len(followUps) == 0 {
 		return nil
 	}
-	wh, err := warehouse.Open(command.WarehouseConfig(cfg, version))
-	if err != nil {
-		return err
-	}
+	wh := warehouse.New(command.WarehouseConfig(cfg, version))
 	log := g.newLogger()
 	notifier := command.NewNotifier(cfg.Notify, version, log)
 	var problems []error
@@ -70,10 +67,7 @@ func (g *globals) runFollowUps(ctx context.Context, cfg config.Config) error {
 // recordFollowUp writes the ledger line of a follow-up that an operator started. The operator sees a
 // failure on the terminal, so an alert is sent only for a recovery from an earlier failure.
 func (g *globals) recordFollowUp(ctx context.Context, cfg config.Config, entry ledger.Run) error {
-	wh, err := warehouse.Open(command.WarehouseConfig(cfg, version))
-	if err != nil {
-		return err
-	}
+	wh := warehouse.New(command.WarehouseConfig(cfg, version))
 	return command.RecordFollowUp(ctx, wh, command.NewNotifier(cfg.Notify, version, g.newLogger()), entry, notify.Recovered)
 }
 

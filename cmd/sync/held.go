@@ -56,10 +56,7 @@ func runPublishHeld(ctx context.Context, g *globals, held bool, accept []string)
 	}
 	whConfig := command.WarehouseConfig(cfg, version)
 	whConfig.Step = g.Step
-	wh, err := warehouse.Open(whConfig)
-	if err != nil {
-		return err
-	}
+	wh := warehouse.New(whConfig)
 	h, err := findHeld(wh)
 	if err != nil {
 		return err

@@ -39,8 +39,7 @@ func TestDefaultInboxLimit(t *testing.T) {
 // the limit on an unreadable disk is 1 GB.
 func TestConfiguredInboxLimit(t *testing.T) {
 	t.Parallel()
-	wh, err := warehouse.Open(warehouse.Config{Dir: filepath.Join(t.TempDir(), "missing"), KeepVersions: 1})
-	must(t, err)
+	wh := warehouse.New(warehouse.Config{Dir: filepath.Join(t.TempDir(), "missing"), KeepVersions: 1})
 	h := &hooks{wh: wh}
 	if got := h.InboxLimit(0); got != 1e9 {
 		t.Errorf("on an unreadable disk: got %d bytes, want 1e9", got)

@@ -28,16 +28,13 @@ type jobs struct {
 
 var _ daemon.Jobs = (*jobs)(nil)
 
-func (s *serveProgram) newJobs(cfg config.Config, night pipeline.Config) (*jobs, error) {
-	wh, err := warehouse.Open(command.WarehouseConfig(cfg, version))
-	if err != nil {
-		return nil, err
-	}
+func (s *serveProgram) newJobs(cfg config.Config, night pipeline.Config) *jobs {
+	wh := warehouse.New(command.WarehouseConfig(cfg, version))
 	inspector := &daemon.Inspector{Warehouse: wh, WatchNames: watchNames(cfg.Watch), Receiver: s.hooks.receiver, Now: s.g.Now}
 	if !strings.Contains(cfg.Lake.Warehouse, "://") {
 		inspector.LakeDir = cfg.Lake.Warehouse
 	}
-	return &jobs{inspector, s, cfg, night}, nil
+	return &jobs{inspector, s, cfg, night}
 }
 
 // Night implements daemon.Jobs. It also prunes the warehouse. Under systemd, the account of "serve" can

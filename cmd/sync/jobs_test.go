@@ -1,7 +1,6 @@
 package main
 
 import (
-	"embed"
 	"encoding/csv"
 	"errors"
 	"io"
@@ -19,7 +18,6 @@ import (
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/warehouse"
-	"placementsync/schema"
 )
 
 // newTestJobs returns the program and the jobs of the current configuration.
@@ -34,18 +32,16 @@ func newTestJobs(t *testing.T, g *globals) (*serveProgram, *jobs) {
 	return s, settings.Jobs.(*jobs)
 }
 
-// TestFailedReloadKeepsAllSettings reloads a changed configuration while the warehouse cannot be
-// opened, because its schema files are missing. The test must not run in parallel with others.
+// TestFailedReloadKeepsAllSettings reloads a changed configuration whose folder of checks has a file
+// that cannot be loaded.
 func TestFailedReloadKeepsAllSettings(t *testing.T) {
-	g := newLoggingGlobals(t, io.Discard, io.Discard, "serve: {webhook_secrets: [old-signing-secret], inbox_max: 50MB}\nqueries: {dir: old}\nprivacy: {drop: []}\n")
+	g := newLoggingGlobals(t, io.Discard, io.Discard, "serve: {webhook_secrets: [old-signing-secret], inbox_max: 50MB}\nqueries: {dir: old}\nprivacy: {drop: []}\nchecks: {dir: "+t.TempDir()+"}\n")
 	s, _ := newTestJobs(t, g)
 	oldDir := *s.queriesDir.Load()
 	must(t, os.WriteFile(g.Config, []byte(strings.NewReplacer("old", "new", "50MB", "60MB").Replace(read(t, g.Config))), 0o600))
-	files := schema.FS
-	defer func() { schema.FS = files }()
-	schema.FS = embed.FS{}
-	if _, err := s.Reload(); err == nil || !strings.Contains(err.Error(), "has no file in schema/") {
-		t.Fatalf("the reload ended with %v, want an error for the missing schema files", err)
+	must(t, os.WriteFile(filepath.Join(s.startConfig.Checks.Dir, "damaged.sql"), nil, 0o600))
+	if _, err := s.Reload(); err == nil || !strings.Contains(err.Error(), "damaged.sql") {
+		t.Fatalf("the reload ended with %v, want an error for the damaged check", err)
 	}
 	if dir, limit := *s.queriesDir.Load(), s.hooks.inboxMax.Load(); dir != oldDir || limit != 50e6 {
 		t.Errorf("after the failed reload queries.dir is %q and serve.inbox_max is %d, want %q and 50000000", dir, limit, oldDir)

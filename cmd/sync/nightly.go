@@ -38,11 +38,8 @@ func notifyOfNight(ctx context.Context, cfg config.Config, night pipeline.Config
 }
 
 func ledgerRuns(cfg warehouse.Config) ([]ledger.Run, error) {
-	wh, err := warehouse.Open(cfg)
-	if err == nil {
-		err = wh.Folder.Exists()
-	}
-	if err != nil {
+	wh := warehouse.New(cfg)
+	if err := wh.Folder.Exists(); err != nil {
 		return nil, err
 	}
 	return wh.Ledger.Runs()

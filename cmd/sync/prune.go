@@ -61,10 +61,7 @@ func runPrune(g *globals, o pruneOptions) error {
 
 // pruneAfterNight removes all expired files from the warehouse of a configuration.
 func (g *globals) pruneAfterNight(c config.Config, now time.Time) (removed []warehouse.Pruned, err error) {
-	wh, err := warehouse.Open(command.WarehouseConfig(c, version))
-	if err != nil {
-		return nil, err
-	}
+	wh := warehouse.New(command.WarehouseConfig(c, version))
 	err = g.withLock(wh, "prune", func() (err error) {
 		removed, err = wh.Pruner.Prune(retentionOf(c), now, false) // no dry run
 		return err

@@ -148,8 +148,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 
 func holdLock(ts *testscript.TestScript, neg bool, args []string) {
 	requireUsage(ts, !neg && len(args) == 1, "hold-lock DIR")
-	wh, err := warehouse.Open(warehouse.Config{Dir: ts.MkAbs(args[0])})
-	ts.Check(err)
+	wh := warehouse.New(warehouse.Config{Dir: ts.MkAbs(args[0])})
 	lock, err := wh.Lock("20261101T020000Z", time.Date(2026, time.November, 1, 2, 0, 0, 0, time.UTC))
 	ts.Check(err)
 	ts.Defer(func() { ts.Check(lock.Release()) })

@@ -69,10 +69,7 @@ type serveProgram struct {
 var _ daemon.Program = (*serveProgram)(nil)
 
 func newServeProgram(g *globals, cfg config.Config) (s *serveProgram, err error) {
-	s = &serveProgram{g: g, startConfig: cfg, log: g.newLogger()}
-	if s.wh, err = warehouse.Open(command.WarehouseConfig(cfg, version)); err != nil {
-		return nil, err
-	}
+	s = &serveProgram{g: g, startConfig: cfg, wh: warehouse.New(command.WarehouseConfig(cfg, version)), log: g.newLogger()}
 	s.hooks, err = newHooks(s.wh, s.log, g.Now)
 	return s, err
 }
@@ -155,10 +152,6 @@ func (s *serveProgram) newSettings(cfg config.Config) (daemon.Settings, error) {
 	night.Log, night.FinishCommit = s.log, true
 	refresh := night // without Progress: refreshes are not shown as running nights
 	night.Progress = &s.tracker
-	jobs, err := s.newJobs(cfg, night)
-	if err != nil {
-		return daemon.Settings{}, err
-	}
 	if err := s.hooks.applyConfig(cfg, refresh); err != nil {
 		return daemon.Settings{}, err
 	}
@@ -178,7 +171,7 @@ func (s *serveProgram) newSettings(cfg config.Config) (daemon.Settings, error) {
 		hookHandler = s.hooks.receiver
 	}
 	return daemon.Settings{
-		Jobs: jobs, Schedule: schedule, VerifySchedule: verifySchedule, CatchUp: cfg.Schedule.CatchUp, FollowUpKinds: followUpKinds,
+		Jobs: s.newJobs(cfg, night), Schedule: schedule, VerifySchedule: verifySchedule, CatchUp: cfg.Schedule.CatchUp, FollowUpKinds: followUpKinds,
 		AuthToken: cfg.Serve.AuthToken.Reveal(), Hosts: daemon.NewHostList(cfg.Serve.Listen, cfg.Serve.Hosts), Hooks: hookHandler,
 	}, nil
 }

@@ -57,11 +57,7 @@ func runVerify(ctx context.Context, g *globals, o verifyOptions) error {
 	if err != nil {
 		return err
 	}
-	wh, err := warehouse.Open(whConfig)
-	if err == nil {
-		err = integrity.SaveRecord(wh.Folder, v.Record(startedAt))
-	}
-	if err != nil {
+	if err := integrity.SaveRecord(warehouse.New(whConfig).Folder, v.Record(startedAt)); err != nil {
 		g.newLogger().Warn("result of verify not stored", "error", err)
 	}
 	if o.format == "json" {

@@ -131,10 +131,7 @@ func (g *globals) runWatches(ctx context.Context, cfg config.Config, dryRun bool
 func (g *globals) runWatchList(ctx context.Context, cfg config.Config, watches []watch.Watch, c watch.Config) (results []watch.Result, err error) {
 	whConfig := command.WarehouseConfig(cfg, version)
 	whConfig.Step = g.Step
-	wh, err := warehouse.Open(whConfig)
-	if err != nil {
-		return nil, err
-	}
+	wh := warehouse.New(whConfig)
 	if err := checkPublished(wh); err != nil {
 		return nil, err
 	}
@@ -330,10 +327,7 @@ func (g *globals) sendWarnings(ctx context.Context, cfg config.Config) error {
 	if cfg.Notify.FailureURL.Reveal() == "" {
 		return nil
 	}
-	wh, err := warehouse.Open(command.WarehouseConfig(cfg, version))
-	if err != nil {
-		return err
-	}
+	wh := warehouse.New(command.WarehouseConfig(cfg, version))
 	runs, err := wh.Ledger.Runs()
 	if err != nil {
 		return err

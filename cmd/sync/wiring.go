@@ -35,8 +35,7 @@ func (g *globals) openWarehouse() (*warehouse.Warehouse, config.Config, error) {
 	if err != nil {
 		return nil, cfg, err
 	}
-	wh, err := warehouse.Open(command.WarehouseConfig(cfg, version))
-	return wh, cfg, err
+	return warehouse.New(command.WarehouseConfig(cfg, version)), cfg, nil
 }
 
 func fetchConfig(c config.Config) fetch.Config {

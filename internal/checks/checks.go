@@ -167,7 +167,7 @@ func (s Set) runCheck(ctx context.Context, db *query.DB, scope auditScope, q que
 	ctx, cancel := db.WithTimeout(ctx)
 	defer cancel()
 	result := ledger.CheckResult{Name: q.Name, Title: q.Title, Severity: q.Severity}
-	parts, values, skipReason, err := s.prepare(db, scope, q)
+	parts, values, skipReason := s.prepare(db, scope, q)
 	if skipReason != "" {
 		result.Outcome, result.Reason = ledger.CheckSkipped, skipReason
 		return result
@@ -175,6 +175,7 @@ func (s Set) runCheck(ctx context.Context, db *query.DB, scope auditScope, q que
 	// Each part is a query on one table or reference. The parts run one after another, so that a
 	// check needs the memory of only one part. An error of one part must not hide the rows of the
 	// others.
+	var err error
 	var violations query.Result
 	hasUnreadViolations := false // whether a part has violating rows, but selects only from unread tables
 	for _, part := range parts {
@@ -230,21 +231,21 @@ func (s Set) Prepare(ctx context.Context, db *query.DB, name string) (q query.Qu
 	if err != nil {
 		return q, nil, "", fmt.Errorf("audit the snapshot: %w", err)
 	}
-	parts, values, skipReason, err := s.prepare(db, scope, chosen.checks[0])
-	if err != nil || skipReason != "" {
-		return q, nil, skipReason, err
+	parts, values, skipReason := s.prepare(db, scope, chosen.checks[0])
+	if skipReason != "" {
+		return q, nil, skipReason, nil
 	}
 	return query.UnionParts(parts), values, "", nil
 }
 
 // prepare returns the parts of a check, see query.Query.Expand, and the values of its parameters.
-func (s Set) prepare(db *query.DB, scope auditScope, q query.Query) (parts []query.Query, values map[string]string, skipReason string, err error) {
+func (s Set) prepare(db *query.DB, scope auditScope, q query.Query) (parts []query.Query, values map[string]string, skipReason string) {
 	if skipReason = db.WhyNotComparable(q); skipReason != "" {
-		return nil, nil, skipReason, nil
+		return nil, nil, skipReason
 	}
-	parts, err = q.Expand(scope.muchChangedTables, s.private)
-	if err == nil && len(parts) == 0 {
-		return nil, nil, "too few rows of its tables changed to run it", nil
+	parts = q.Expand(scope.muchChangedTables, s.private)
+	if len(parts) == 0 {
+		return nil, nil, "too few rows of its tables changed to run it"
 	}
 	values = map[string]string{}
 	maps.Copy(values, s.rules[q.Name].Params)
@@ -258,7 +259,7 @@ func (s Set) prepare(db *query.DB, scope auditScope, q query.Query) (parts []que
 			values[p.Name] = reserved[p.Name]
 		}
 	}
-	return parts, values, "", err
+	return parts, values, ""
 }
 
 func firstLine(err error) string {

@@ -2,7 +2,6 @@ package command_test
 
 import (
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -31,8 +30,8 @@ func TestAlertsOfFollowUps(t *testing.T) {
 	}))
 	defer receiver.Close()
 	dir := t.TempDir()
-	wh, err := warehouse.Open(warehouse.Config{Dir: dir})
-	if err = errors.Join(err, os.Mkdir(filepath.Join(dir, "state"), 0o700)); err != nil {
+	wh := warehouse.New(warehouse.Config{Dir: dir})
+	if err := os.Mkdir(filepath.Join(dir, "state"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	sender := command.NewNotifier(config.Notify{FailureURL: config.Secret(receiver.URL)}, "test", slog.New(slog.DiscardHandler))

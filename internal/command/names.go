@@ -97,10 +97,7 @@ func matchesAny(name string, patterns []string) bool {
 // such a name.
 func suggestColumn(name string) string {
 	table, column, hasDot := strings.Cut(name, ".")
-	tables, _, err := dictionary.Definitions()
-	if err != nil {
-		return err.Error()
-	}
+	tables, _ := dictionary.Definitions()
 	def, known := tables[table]
 	if _, exists := def.Column(column); exists || !hasDot {
 		return ""

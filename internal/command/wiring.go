@@ -25,7 +25,7 @@ func (f *Flags) LoadConfig(lookupEnv func(string) (string, bool), sections ...st
 	return cfg, err
 }
 
-// WarehouseConfig returns the options of [warehouse.Open] for a program of the given version.
+// WarehouseConfig returns the options of [warehouse.New] for a program of the given version.
 func WarehouseConfig(c config.Config, version string) warehouse.Config {
 	return warehouse.Config{Dir: c.Warehouse.Dir, KeepVersions: c.Warehouse.KeepVersions,
 		MemoryLimit: c.Warehouse.MemoryLimit, Threads: c.Warehouse.Threads, Program: version,

@@ -110,10 +110,7 @@ func TestHeldPageNeedsHeldNight(t *testing.T) {
 	if code := h.get("/held").Code; code != http.StatusNotFound {
 		t.Errorf("without a HeldPage: status %d, want 404", code)
 	}
-	w, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := warehouse.New(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1})
 	h = newHarness(t, nil)
 	h.cfg.Held = &daemon.HeldPage{Warehouse: w, Log: h.cfg.Log}
 	if got := h.get("/held"); got.Code != http.StatusNotFound || got.Body.String() != "no night is held\n" {

@@ -114,12 +114,8 @@ type View struct {
 
 // Views returns the views of the schema mart in the order of their dependencies.
 func (e Engine) Views(n LakeNames) ([]View, error) {
-	duckdbViews, err := dictionary.MartViews()
-	if err != nil {
-		return nil, err
-	}
 	var views []View
-	for _, v := range duckdbViews {
+	for _, v := range dictionary.MartViews() {
 		text, err := e.read(path.Join(Mart, v.Name))
 		if err != nil {
 			return nil, err

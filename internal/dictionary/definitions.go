@@ -26,10 +26,10 @@ var (
 )
 
 // Definitions returns the tables of the schema main by name, and the tables of the schema meta
-// sorted by name.
-func Definitions() (main map[string]stream.Definition, meta []stream.Definition, err error) {
+// sorted by name. It panics if a file of the schema, which is part of the program, is not valid.
+func Definitions() (main map[string]stream.Definition, meta []stream.Definition) {
 	main = map[string]stream.Definition{}
-	err = fs.WalkDir(schema.FS, ".", func(file string, entry fs.DirEntry, err error) error {
+	err := fs.WalkDir(schema.FS, ".", func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || path.Dir(file) == path.Dir(martGlob) {
 			return err
 		}
@@ -48,7 +48,10 @@ func Definitions() (main map[string]stream.Definition, meta []stream.Definition,
 		}
 		return nil
 	})
-	return main, meta, err
+	if err != nil {
+		panic(err)
+	}
+	return main, meta
 }
 
 // generatedVersion is part of SchemaVersion. Raise it when HistoryStatements or

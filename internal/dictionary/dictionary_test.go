@@ -11,9 +11,9 @@ import (
 )
 
 func TestViewsOfMartComeAfterTheViewsThatTheyRead(t *testing.T) {
-	views, err := dictionary.MartViews()
-	if err != nil || len(views) == 0 {
-		t.Fatalf("got %d views (%v), want at least one", len(views), err)
+	views := dictionary.MartViews()
+	if len(views) == 0 {
+		t.Fatal("got no views, want at least one")
 	}
 	var earlier []string
 	for _, v := range views {
@@ -31,10 +31,7 @@ func TestMapsHaveEveryReferenceOfTheSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	main, meta, err := dictionary.Definitions()
-	if err != nil {
-		t.Fatal(err)
-	}
+	main, meta := dictionary.Definitions()
 	var want, got []string
 	for _, def := range main {
 		for _, c := range def.Columns {

@@ -27,18 +27,13 @@ type MartView struct {
 	Columns      []stream.Column
 }
 
-// MartViews returns the views of the schema mart, each after the views that it reads.
-func MartViews() ([]MartView, error) {
-	files, err := fs.Glob(schema.FS, martGlob)
-	if err != nil {
-		return nil, fmt.Errorf("list the views of mart: %w", err)
-	}
+// MartViews returns the views of the schema mart, each after the views that it reads. It panics if a
+// view reads a missing view or itself.
+func MartViews() []MartView {
 	views := map[string]MartView{}
+	files, _ := fs.Glob(schema.FS, martGlob) // an embedded file can always be read
 	for _, file := range files {
-		sql, err := schema.FS.ReadFile(file)
-		if err != nil {
-			return nil, fmt.Errorf("read schema %s: %w", file, err)
-		}
+		sql, _ := schema.FS.ReadFile(file)
 		v := parseMartView(strings.TrimSuffix(path.Base(file), ".sql"), string(sql))
 		views[v.Name] = v
 	}
@@ -83,37 +78,30 @@ var (
 	viewComment = regexp.MustCompile(`(?m)^COMMENT ON (?:VIEW|COLUMN) mart\.\w+(?:\.(\w+))? IS '((?:[^']|'')*)';(?: -- (\S+))?$`)
 )
 
-func orderViews(views map[string]MartView) ([]MartView, error) {
+func orderViews(views map[string]MartView) []MartView {
 	var ordered []MartView
 	isAdded := map[string]bool{}
 	// add adds a view after the views that it reads. readers is a chain of views: each reads the next, and
 	// the last reads the added view.
-	var add func(name string, readers []string) error
-	add = func(name string, readers []string) error {
+	var add func(name string, readers []string)
+	add = func(name string, readers []string) {
 		v, ok := views[name]
 		if !ok || slices.Contains(readers, name) {
-			return fmt.Errorf("order the views of mart: %s: the last view does not exist, or the views read each other",
-				strings.Join(append(readers, name), " reads "))
+			panic(fmt.Sprintf("order the views of mart: %s: the last view does not exist, or the views read each other",
+				strings.Join(append(readers, name), " reads ")))
 		}
 		for _, dependency := range v.Reads {
-			view, isView := strings.CutPrefix(dependency, "mart.")
-			if !isView {
-				continue
-			}
-			if err := add(view, append(slices.Clone(readers), name)); err != nil {
-				return err
+			if view, isView := strings.CutPrefix(dependency, "mart."); isView {
+				add(view, append(slices.Clone(readers), name))
 			}
 		}
 		if !isAdded[name] {
 			isAdded[name] = true
 			ordered = append(ordered, v)
 		}
-		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(views)) {
-		if err := add(name, nil); err != nil {
-			return nil, err
-		}
+		add(name, nil)
 	}
-	return ordered, nil
+	return ordered
 }

@@ -61,14 +61,8 @@ func (e *UnknownTableError) Error() string {
 // tables. Patterns such as mart.* have the syntax of [path.Match]. Read converts them to lower case and
 // compares them with [Table.Name]. For a pattern without a match, Read returns an *UnknownTableError.
 func Read(patterns []string) (Tables, error) {
-	mainDefs, metaDefs, err := Definitions()
-	if err != nil {
-		return nil, err
-	}
-	views, err := MartViews()
-	if err != nil {
-		return nil, err
-	}
+	mainDefs, metaDefs := Definitions()
+	views := MartViews()
 	slices.SortFunc(views, func(a, b MartView) int { return strings.Compare(a.Name, b.Name) })
 	var all Tables
 	for _, t := range stream.Tables(stream.AllWithEvents()) {

@@ -49,8 +49,7 @@ func openWith(t *testing.T, c warehouse.Config) *warehouse.Warehouse {
 		c.MemoryLimit = "256MB"
 	}
 	c.Tables = slices.DeleteFunc(stream.Tables(stream.All()), func(definition stream.Table) bool { return definition.Name != table })
-	w, err := warehouse.Open(c)
-	must(t, err)
+	w := warehouse.New(c)
 	return w
 }
 

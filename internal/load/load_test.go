@@ -76,10 +76,8 @@ func (h *fixture) open(program string) {
 		h.steps = append(h.steps, name)
 		return nil
 	}
-	var err error
-	h.w, err = warehouse.Open(warehouse.Config{Dir: h.dir, KeepVersions: 2, MemoryLimit: "270MB", Threads: 2,
+	h.w = warehouse.New(warehouse.Config{Dir: h.dir, KeepVersions: 2, MemoryLimit: "270MB", Threads: 2,
 		Program: program, Tables: stream.Tables(h.streams), Step: step})
-	must(h.t, err)
 }
 
 // rows contains the rows of one stream by table, as JSON objects with the columns that are not

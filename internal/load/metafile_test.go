@@ -22,8 +22,7 @@ import (
 func TestMetaIsTheSumOfItsChanges(t *testing.T) {
 	t.Parallel()
 	tables := slices.DeleteFunc(stream.Tables(stream.All()), func(x stream.Table) bool { return x.Name != "tags" })
-	wh, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, MemoryLimit: "256MB", Threads: 1, Program: "test", Tables: tables})
-	must(t, err)
+	wh := warehouse.New(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, MemoryLimit: "256MB", Threads: 1, Program: "test", Tables: tables})
 	startedAt := time.Date(2026, 11, 1, 2, 0, 0, 123456000, time.UTC)
 	var want []string
 	for i, change := range []string{
@@ -114,8 +113,7 @@ func pastWarehouse(t *testing.T) (*warehouse.Warehouse, []stream.Table) {
 	tables := slices.DeleteFunc(stream.Tables(stream.All()), func(x stream.Table) bool {
 		return !slices.Contains([]string{"orders", "order_line_items", "product_listings"}, x.Name)
 	})
-	wh, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 9, MemoryLimit: "256MB", Threads: 1, Program: "test", Tables: tables})
-	must(t, err)
+	wh := warehouse.New(warehouse.Config{Dir: t.TempDir(), KeepVersions: 9, MemoryLimit: "256MB", Threads: 1, Program: "test", Tables: tables})
 	return wh, tables
 }
 

@@ -139,9 +139,7 @@ func (h *harness) failedNight() (pipeline.Result, error) {
 
 func (h *harness) warehouse() *warehouse.Warehouse {
 	h.t.Helper()
-	wh, err := warehouse.Open(h.cfg.Warehouse)
-	must(h.t, err)
-	return wh
+	return warehouse.New(h.cfg.Warehouse)
 }
 
 // latest returns the version that readers see, or "".

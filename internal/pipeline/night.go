@@ -170,10 +170,7 @@ type runner struct {
 // *warehouse.UnsyncedSwitchError. After an error the landed responses are kept, and unless
 // Result.IsUnsynced is set, readers keep the last snapshot.
 func Run(ctx context.Context, cfg Config) (Result, error) {
-	wh, err := warehouse.Open(cfg.Warehouse)
-	if err != nil {
-		return Result{}, err
-	}
+	wh := warehouse.New(cfg.Warehouse)
 	now := snapshotTime(cfg)
 	r, err := startRun(cfg, wh, runMode{kind: ledger.Night, dryRun: cfg.DryRun}, now, now)
 	if err != nil {

@@ -54,10 +54,7 @@ type StreamPlan struct {
 // PlanNight reads the token info from the service, checks the warehouse and plans the next night. To test
 // whether a run could write, it creates files and removes them. It makes no other changes.
 func PlanNight(ctx context.Context, cfg Config) (Plan, error) {
-	wh, err := warehouse.Open(cfg.Warehouse)
-	if err != nil {
-		return Plan{}, err
-	}
+	wh := warehouse.New(cfg.Warehouse)
 	client, err := fetch.New(cfg.Fetch, nil, cfg.Log)
 	if err != nil {
 		return Plan{}, err

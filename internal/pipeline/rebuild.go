@@ -111,9 +111,7 @@ type repair struct {
 }
 
 func beginRepair(cfg Config) (r repair, err error) {
-	if r.wh, err = warehouse.Open(cfg.Warehouse); err != nil {
-		return r, err
-	}
+	r.wh = warehouse.New(cfg.Warehouse)
 	r.at = snapshotTime(cfg)
 	if r.lock, err = r.wh.LockExisting(ledger.Rebuild, r.at); err != nil {
 		return r, err

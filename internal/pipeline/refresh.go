@@ -25,10 +25,7 @@ var ErrPending = errors.New("refresh: no night was published yet, or a night can
 // is not resumed, because the next night reads its records. Refresh returns the errors of [Run], and
 // ErrPending.
 func Refresh(ctx context.Context, cfg Config, targets Targets) (Result, error) {
-	wh, err := warehouse.Open(cfg.Warehouse)
-	if err != nil {
-		return Result{}, err
-	}
+	wh := warehouse.New(cfg.Warehouse)
 	now := snapshotTime(cfg)
 	r, err := startRun(cfg, wh, runMode{kind: ledger.Refresh, targets: targets}, now, now)
 	if err != nil {

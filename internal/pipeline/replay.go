@@ -17,10 +17,7 @@ import (
 // Replay is for unpublished runs, and for the newest run after an upgrade that improves decoding. It
 // returns an error if later nights are built on the run. Streams without a landed response are carried.
 func Replay(ctx context.Context, cfg Config, run string) (Result, error) {
-	wh, err := warehouse.Open(cfg.Warehouse)
-	if err != nil {
-		return Result{}, err
-	}
+	wh := warehouse.New(cfg.Warehouse)
 	at, err := landedSnapshotTime(wh, run)
 	if err != nil {
 		return Result{}, err

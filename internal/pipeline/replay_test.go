@@ -70,10 +70,7 @@ func TestReplayClaimsNoSecondReading(t *testing.T) {
 	if !ok || massDelete.Reread || !strings.HasSuffix(err.Error(), ": run placementsync run") || service.requests != requests {
 		t.Errorf("the replay ended with %v after %d requests, want an error without requests", err, service.requests-requests)
 	}
-	wh, err := warehouse.Open(cfg.Warehouse)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wh := warehouse.New(cfg.Warehouse)
 	if latest, _, err := wh.Versions.Latest(); err != nil || latest != "20261120T020000Z" {
 		t.Errorf("readers see %s (%v), want the first night", latest, err)
 	}

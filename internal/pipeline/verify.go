@@ -51,10 +51,7 @@ func (v VerifyReport) Record(at time.Time) integrity.VerifyRecord {
 // checked without the lock. Verify itself changes no files except the lock.
 func Verify(ctx context.Context, cfg Config, readData bool) (v VerifyReport, err error) {
 	v.ReadData = readData
-	wh, err := warehouse.Open(cfg.Warehouse)
-	if err != nil {
-		return v, err
-	}
+	wh := warehouse.New(cfg.Warehouse)
 	startedAt := time.Now()
 	lock, err := wh.LockExisting("verify", cfg.Now())
 	switch {

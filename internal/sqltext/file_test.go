@@ -49,11 +49,8 @@ WHERE name = 'O''Neill {table}' AND id IN ('x', 'y''') AND n = 7 AND m < -8 AND 
 // of the mistake in place of the SQL. DuckDB must reject the description and quote it in the error.
 func TestUnrenderableStatementsAreRejected(t *testing.T) {
 	file := sqltext.File("-- name: one\nSELECT {a}\n-- name: two\nSELECT 2\n")
-	wh, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, MemoryLimit: "256MB", Threads: 1,
+	wh := warehouse.New(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, MemoryLimit: "256MB", Threads: 1,
 		Tables: stream.Tables(stream.All())})
-	if err != nil {
-		t.Fatal(err)
-	}
 	d, err := wh.BeginFrom(t.Context(), "run", time.Now(), "")
 	if err != nil {
 		t.Fatal(err)

@@ -93,8 +93,7 @@ func TestGradesOfEarlierNightsAreFound(t *testing.T) {
 // configuration.
 func TestADraftUsesTheConfiguredLimits(t *testing.T) {
 	for threads, want := range map[int]int{0: runtime.GOMAXPROCS(0), 3: 3} {
-		w, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, Threads: threads, Tables: open(t).Schema.Tables()})
-		must(t, err)
+		w := warehouse.New(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, Threads: threads, Tables: open(t).Schema.Tables()})
 		d, err := w.Begin(t.Context(), firstNight, firstNightAt)
 		must(t, err)
 		if got := d.Threads(); got != want {

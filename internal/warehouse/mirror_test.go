@@ -9,10 +9,7 @@ import (
 // TestMirrorPathAcceptsOnlyFilesOfABackup checks names that the manifest of a backup could contain.
 // Only clean names of files in parquet/ and state/ are valid.
 func TestMirrorPathAcceptsOnlyFilesOfABackup(t *testing.T) {
-	w, err := Open(Config{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := New(Config{Dir: t.TempDir()})
 	for _, name := range []string{"", "../x", "/etc/x", "state", "state/", "state/../../x", "state/../latest", "state/./x", "state//x", `state/a\b`,
 		"parquet/../versions/r/catalog.duckdb", "parquet/../../x", "versions/r/catalog.duckdb", "state/lock", "state/backup.lock"} {
 		if path, err := w.Mirror.Path(name); err == nil {
@@ -28,10 +25,7 @@ func TestMirrorPathAcceptsOnlyFilesOfABackup(t *testing.T) {
 
 // TestMirrorSkipsFilesOfRunningCommands lists a warehouse with locks, the cache and a scratch folder.
 func TestMirrorSkipsFilesOfRunningCommands(t *testing.T) {
-	w, err := Open(Config{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := New(Config{Dir: t.TempDir()})
 	for _, name := range []string{"state/.sealed.12345.x/past.orders.parquet", "state/lock", "state/backup.lock", "state/seen/list", "state/inbox/one", "parquet/.meta/one"} {
 		path := filepath.Join(w.Folder.Dir(), name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

@@ -20,10 +20,7 @@ import (
 // openFull returns a warehouse with every table.
 func openFull(t *testing.T) *warehouse.Warehouse {
 	t.Helper()
-	w, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, MemoryLimit: "256MB", Threads: 1, Tables: stream.Tables(stream.All())})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := warehouse.New(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, MemoryLimit: "256MB", Threads: 1, Tables: stream.Tables(stream.All())})
 	return w
 }
 
@@ -192,9 +189,8 @@ func TestNewColumnsAreAddedAndOtherDifferencesAreErrors(t *testing.T) {
 func TestATableIsAddedWithoutANewSchemaVersion(t *testing.T) {
 	w := open(t)
 	publish(t, w, "20261101T020000Z", "one")
-	other, err := warehouse.Open(warehouse.Config{Dir: w.Folder.Dir(), KeepVersions: 1, MemoryLimit: "256MB", Threads: 1,
+	other := warehouse.New(warehouse.Config{Dir: w.Folder.Dir(), KeepVersions: 1, MemoryLimit: "256MB", Threads: 1,
 		Tables: slices.DeleteFunc(stream.Tables(stream.All()), func(x stream.Table) bool { return x.Name != "orders" })})
-	must(t, err)
 	d, err := other.Begin(t.Context(), "20261102T020000Z", firstNightAt.AddDate(0, 0, 1))
 	must(t, err)
 	defer d.Discard()

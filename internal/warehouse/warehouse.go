@@ -77,29 +77,21 @@ type Warehouse struct {
 	cfg Config
 }
 
-// Open reads the definitions of all tables. It does not access the folder. It returns an error if a
-// table has no definition.
-func Open(cfg Config) (*Warehouse, error) {
-	defs, meta, err := dictionary.Definitions()
-	if err != nil {
-		return nil, err
-	}
+// New does not access the folder. It panics if a table has no definition in schema/.
+func New(cfg Config) *Warehouse {
+	defs, meta := dictionary.Definitions()
 	for _, t := range cfg.Tables {
 		if _, ok := defs[t.Name]; !ok {
-			return nil, fmt.Errorf("open warehouse: table %q has no file in schema/", t.Name)
+			panic(fmt.Sprintf("table %q has no file in schema/", t.Name))
 		}
 	}
-	mart, err := dictionary.MartViews()
-	if err != nil {
-		return nil, err
-	}
 	w := &Warehouse{cfg: cfg}
-	w.Schema = &Schema{cfg.Tables, defs, meta, mart}
+	w.Schema = &Schema{cfg.Tables, defs, meta, dictionary.MartViews()}
 	w.Folder = &Folder{cfg.Dir, durable.Disk{Step: cfg.Step, Label: stepLabel}, cfg.PublishedMode}
 	w.Versions = &Versions{w.Folder, cfg.KeepVersions}
 	w.Ledger = &Ledger{w.Folder, w.Versions, cfg.Program}
 	w.Series = &Series{w.Folder, w.Versions}
 	w.Pruner = &Pruner{w.Folder, w.Versions, w.Ledger, w.Series, cfg.DiscardRaw}
 	w.Mirror = &Mirror{w.Folder, w.Versions, w.Ledger, w.Series}
-	return w, nil
+	return w
 }

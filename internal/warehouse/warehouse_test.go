@@ -34,10 +34,7 @@ func open(t *testing.T) *warehouse.Warehouse {
 func openKeeping(t *testing.T, versions int) *warehouse.Warehouse {
 	t.Helper()
 	tables := slices.DeleteFunc(stream.Tables(stream.All()), func(x stream.Table) bool { return x.Name != "product_listing_tags" })
-	w, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: versions, MemoryLimit: "256MB", Threads: 1, Program: "test", Tables: tables})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := warehouse.New(warehouse.Config{Dir: t.TempDir(), KeepVersions: versions, MemoryLimit: "256MB", Threads: 1, Program: "test", Tables: tables})
 	// The lock creates this folder, but most of these tests do not take the lock.
 	must(t, os.Mkdir(filepath.Join(w.Folder.Dir(), "state"), 0o700))
 	return w
@@ -73,10 +70,7 @@ func openWith(t *testing.T, c warehouse.Config) *warehouse.Warehouse {
 			c.Tables = append(c.Tables, table)
 		}
 	}
-	w, err := warehouse.Open(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := warehouse.New(c)
 	return w
 }
 

@@ -110,8 +110,7 @@ func (f *fixture) Run(ctx context.Context, _ query.Query, _ map[string]string, w
 
 func (f *fixture) folder(t *testing.T) *warehouse.Folder {
 	t.Helper()
-	w, err := warehouse.Open(warehouse.Config{Dir: f.dir, Step: f.failAt})
-	must(t, err)
+	w := warehouse.New(warehouse.Config{Dir: f.dir, Step: f.failAt})
 	return w.Folder
 }
 

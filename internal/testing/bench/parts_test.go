@@ -33,10 +33,7 @@ func (d decodeTask) run(ctx context.Context) error {
 		return err
 	}
 	s, _ := stream.Find(stream.All(), "product_listings")
-	defs, _, err := dictionary.Definitions()
-	if err != nil {
-		return err
-	}
+	defs, _ := dictionary.Definitions()
 	binding, err := transform.Compile(s, defs)
 	if err != nil {
 		return err

@@ -103,14 +103,14 @@ type walker struct {
 
 func newWalker(t *testing.T) walker {
 	t.Helper()
-	defs, _, err := dictionary.Definitions()
-	must(t, err)
+	defs, _ := dictionary.Definitions()
 	w := walker{t, map[string]*transform.Binding{}, nil}
 	for _, name := range changingLists() {
 		s, _ := stream.Find(stream.All(), name)
 		w.streams = append(w.streams, s)
-		w.bindings[name], err = transform.Compile(s, defs)
+		binding, err := transform.Compile(s, defs)
 		must(t, err)
+		w.bindings[name] = binding
 	}
 	return w
 }

@@ -204,7 +204,6 @@ func TestPublishedHeldNightEqualsAnUncheckedNight(t *testing.T) {
 
 func warehouseOf(t *testing.T, cfg pipeline.Config) *warehouse.Warehouse {
 	t.Helper()
-	w, err := warehouse.Open(cfg.Warehouse)
-	must(t, err)
+	w := warehouse.New(cfg.Warehouse)
 	return w
 }

@@ -199,10 +199,7 @@ func (j heldJob) operate(ctx context.Context, cfg pipeline.Config) error {
 		_, err := pipeline.Run(ctx, cfg)
 		return err
 	}
-	w, err := warehouse.Open(cfg.Warehouse)
-	if err != nil {
-		return err
-	}
+	w := warehouse.New(cfg.Warehouse)
 	lock, err := w.Lock(j.Operation, j.At)
 	if err != nil {
 		return err

@@ -281,10 +281,7 @@ func prune(cfg pipeline.Config) error {
 
 // withLock calls an operation while it holds the lock of the warehouse.
 func withLock(cfg pipeline.Config, name string, operate func(w *warehouse.Warehouse) error) error {
-	w, err := warehouse.Open(cfg.Warehouse)
-	if err != nil {
-		return err
-	}
+	w := warehouse.New(cfg.Warehouse)
 	lock, err := w.Lock(name, cfg.Now())
 	if err != nil {
 		return err
@@ -374,10 +371,7 @@ func cutInbox(t *testing.T, maxStates int) int {
 	m.goodNight()
 	p := &powerTrial{harness: m.harness, original: t.TempDir()}
 	p.record(t, func(cfg pipeline.Config) error {
-		w, err := warehouse.Open(cfg.Warehouse)
-		if err != nil {
-			return err
-		}
+		w := warehouse.New(cfg.Warehouse)
 		inboxDir, err := w.Folder.MakeInbox()
 		if err != nil {
 			return err

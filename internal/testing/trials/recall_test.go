@@ -20,8 +20,7 @@ import (
 // records whose hashes equal their entry.
 func entryFiles(t *testing.T, dir string) []string {
 	t.Helper()
-	wh, err := warehouse.Open(warehouse.Config{Dir: dir})
-	must(t, err)
+	wh := warehouse.New(warehouse.Config{Dir: dir})
 	run, _, err := wh.Versions.Latest()
 	must(t, err)
 	names, err := filepath.Glob(filepath.Join(dir, "state", "seen", "*."+run))

@@ -381,10 +381,8 @@ func filesChecksum(t *testing.T, dir string) string {
 
 // runRepair runs the command of a repair.
 func runRepair(ctx context.Context, cfg pipeline.Config, repair integrity.Repair, now time.Time) error {
-	wh, err := warehouse.Open(cfg.Warehouse)
-	if err != nil {
-		return err
-	}
+	wh := warehouse.New(cfg.Warehouse)
+	var err error
 	switch repair.Kind {
 	case integrity.RebuildSeries:
 		_, err = pipeline.RebuildSeries(ctx, cfg, warehouse.Retention{Daily: 30})
