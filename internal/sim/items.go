@@ -1,8 +1,10 @@
 package sim
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 )
 
@@ -252,5 +254,9 @@ func (s *items) payOrder(r *rand.Rand, o *order, at int64) {
 		o.lines[i].item = int64(n)
 		created = append(created, n)
 	}
-	s.list.addSimultaneous(created, s.seed, kindItem)
+	// Items with the same created_at are listed by id.
+	slices.SortFunc(created, func(a, b uint32) int { return cmp.Compare(s.seed.id(kindItem, b), s.seed.id(kindItem, a)) })
+	for _, n := range created {
+		s.list.add(n)
+	}
 }

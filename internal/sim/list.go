@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"cmp"
 	"math/rand/v2"
 	"slices"
 )
@@ -34,15 +33,6 @@ func (l *list) add(n uint32) {
 		return
 	}
 	l.numbers = slices.Insert(l.numbers, l.rng.IntN(len(l.numbers)+1), n)
-}
-
-// addSimultaneous adds records with the same created_at, so that their ids are listed in ascending order.
-func (l *list) addSimultaneous(added []uint32, s seed, k kind) {
-	added = slices.Clone(added)
-	slices.SortFunc(added, func(a, b uint32) int { return cmp.Compare(s.id(k, b), s.id(k, a)) })
-	for _, n := range added {
-		l.add(n)
-	}
 }
 
 func (l *list) remove(n uint32) {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 )
@@ -18,13 +19,13 @@ func newProducts(w *world) *products {
 		}
 		s.addProduct(created)
 	}
-	for i := 0; i < count; {
-		simultaneous := []uint32{uint32(i)}
-		for i++; i < count && s.all[i].created == s.all[i-1].created; i++ {
-			simultaneous = append(simultaneous, uint32(i))
+	s.onSale.numbers = countTo(count)
+	slices.SortFunc(s.onSale.numbers, func(a, b uint32) int {
+		if c := cmp.Compare(s.all[a].created, s.all[b].created); c != 0 {
+			return c
 		}
-		s.onSale.addSimultaneous(simultaneous, s.seed, kindProduct)
-	}
+		return cmp.Compare(s.seed.id(kindProduct, b), s.seed.id(kindProduct, a))
+	})
 	for _, n := range s.onSale.numbers {
 		if s.isOutletListing(n) {
 			s.outletListings.numbers = append(s.outletListings.numbers, n)
@@ -122,7 +123,7 @@ func (s *products) renderOutletListing(e *enc, n uint32) {
 	e.end()
 }
 
-func (s *products) productTypeView() view {
+func (s *products) productTypeView(uint32) view {
 	counts := make([]int64, len(productTypes))
 	for _, n := range s.onSale.numbers {
 		counts[s.traitsOf(n).typeIndex]++

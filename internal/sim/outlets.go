@@ -255,8 +255,8 @@ func (s *outlets) stepDay(r *rand.Rand, authorityChanges int) {
 
 // locationsOf returns the function that writes one of the three location lists: each distinct
 // value once, as text or as an object with a name.
-func (s *outlets) locationsOf(key string, field func(city) string) func(*enc, string) bool {
-	return func(e *enc, _ string) bool {
+func (s *outlets) locationsOf(key string, field func(city) string) func(*enc, uint32) {
+	return func(e *enc, _ uint32) {
 		seen := map[string]bool{"": true}
 		e.b = append(e.b, '{')
 		e.arr(key)
@@ -278,11 +278,10 @@ func (s *outlets) locationsOf(key string, field func(city) string) func(*enc, st
 		}
 		e.close(']')
 		e.end()
-		return true
 	}
 }
 
-func tagView() view {
+func tagView(uint32) view {
 	return view{numbers: countTo(len(tagNames)), render: func(e *enc, n uint32) {
 		e.b = append(e.b, '{')
 		e.str("name", tagNames[n])
@@ -290,7 +289,7 @@ func tagView() view {
 	}}
 }
 
-func disclaimerView() view {
+func disclaimerView(uint32) view {
 	return view{numbers: countTo(len(disclaimers)), render: func(e *enc, n uint32) {
 		e.begin(kindDisclaimer, n)
 		writeDisclaimer(e, n)

@@ -18,13 +18,17 @@ type route struct {
 	// Options.Envelope may replace it.
 	envelope    Envelope
 	anyEnvelope bool
-	// list returns the content of a list. It returns false if the parent does not exist.
-	list func(parent string) (view, bool)
-	// object writes an object. It returns false if the object does not exist.
-	object func(e *enc, id string) bool
-	// churnedList is the list that Options.ChurnEvery changes while a client reads its pages. Nil means
-	// none.
-	churnedList *list
+	// parent is the kind of the record in the path, and exists reports whether there is a record with this
+	// number. Nil means that the path contains no record.
+	parent kind
+	exists func(n uint32) bool
+	// whole is the list that the endpoint returns in full, and that Options.ChurnEvery changes while a client
+	// reads its pages. Nil means none.
+	whole *list
+	// view returns the content of another list. n is the number of the record in the path.
+	view func(n uint32) view
+	// render writes an object, or a record of whole.
+	render func(e *enc, n uint32)
 	// binary marks the endpoint whose response is not JSON.
 	binary bool
 }
@@ -38,63 +42,60 @@ func (w *world) routes() []route {
 func (w *world) marketRoutes() []route {
 	readOutlets, readProducts := []string{"outlets.read"}, []string{"products.read"}
 	return []route{
-		{pattern: "/auth/token", object: w.renderToken},
+		{pattern: "/auth/token", render: w.renderToken},
 		{
 			pattern: "/outlets", scopes: []string{"outlets.lists"}, envelope: EnvelopePaginated,
-			list: wholeList(&w.products.outletListings, w.products.renderOutletListing), churnedList: &w.products.outletListings,
+			whole: &w.products.outletListings, render: w.products.renderOutletListing,
 		},
 		{
 			pattern: "/outlets/locations/countries", scopes: readOutlets,
-			object: w.outlets.locationsOf("countries", func(c city) string { return c.country }),
+			render: w.outlets.locationsOf("countries", func(c city) string { return c.country }),
 		},
-		{pattern: "/outlets/locations/states", scopes: readOutlets, object: w.outlets.locationsOf("states", func(c city) string { return c.state })},
-		{pattern: "/outlets/locations/cities", scopes: readOutlets, object: w.outlets.locationsOf("cities", func(c city) string { return c.name })},
-		{pattern: "/outlets/{outlet_id}", scopes: readOutlets, object: w.byID(kindOutlet, w.outlets.hasOutlet, w.outlets.renderDetail)},
+		{pattern: "/outlets/locations/states", scopes: readOutlets, render: w.outlets.locationsOf("states", func(c city) string { return c.state })},
+		{pattern: "/outlets/locations/cities", scopes: readOutlets, render: w.outlets.locationsOf("cities", func(c city) string { return c.name })},
+		{pattern: "/outlets/{outlet_id}", scopes: readOutlets, parent: kindOutlet, exists: w.outlets.hasOutlet, render: w.outlets.renderDetail},
 		{
 			pattern: "/outlets/{id}/products", scopes: readOutlets, envelope: EnvelopeRecords, anyEnvelope: true,
-			list: w.withParent(kindOutlet, w.outlets.hasOutlet, w.products.outletProductView),
+			parent: kindOutlet, exists: w.outlets.hasOutlet, view: w.products.outletProductView,
 		},
-		{pattern: "/tags", scopes: []string{"tags.lists"}, envelope: EnvelopeArray, anyEnvelope: true, list: withoutParent(tagView)},
+		{pattern: "/tags", scopes: []string{"tags.lists"}, envelope: EnvelopeArray, anyEnvelope: true, view: tagView},
 		{
 			pattern: "/outlet-disclaimers", scopes: []string{"outlet_disclaimers.lists"}, envelope: EnvelopeRecords, anyEnvelope: true,
-			list: withoutParent(disclaimerView),
+			view: disclaimerView,
 		},
 		{
 			pattern: "/products/listings", scopes: readProducts, envelope: EnvelopePaginated,
-			list: wholeList(&w.products.onSale, w.products.renderListing), churnedList: &w.products.onSale,
+			whole: &w.products.onSale, render: w.products.renderListing,
 		},
-		{pattern: "/products/categories", scopes: readProducts, envelope: EnvelopeArray, list: withoutParent(w.products.productTypeView)},
-		{pattern: "/products/{product_id}", scopes: readProducts, object: w.byID(kindProduct, w.products.hasProduct, w.products.renderDetail)},
+		{pattern: "/products/categories", scopes: readProducts, envelope: EnvelopeArray, view: w.products.productTypeView},
+		{pattern: "/products/{product_id}", scopes: readProducts, parent: kindProduct, exists: w.products.hasProduct, render: w.products.renderDetail},
 	}
 }
 
 func (w *world) orderRoutes() []route {
 	listOrders := []string{"orders.lists"}
 	return []route{
-		{
-			pattern: "/orders", scopes: listOrders, envelope: EnvelopePaginated,
-			list: wholeList(&w.orders.list, w.orders.renderRow), churnedList: &w.orders.list,
-		},
+		{pattern: "/orders", scopes: listOrders, envelope: EnvelopePaginated, whole: &w.orders.list, render: w.orders.renderRow},
 		{
 			pattern: "/order-items", scopes: listOrders, envelope: EnvelopePaginated, anyEnvelope: true,
-			list: wholeList(&w.items.list, w.items.renderRow), churnedList: &w.items.list,
+			whole: &w.items.list, render: w.items.renderRow,
 		},
-		{pattern: "/orders/{order_id}", scopes: []string{"orders.read"}, object: w.byID(kindOrder, w.orders.hasOrder, w.orders.renderDetail)},
+		{pattern: "/orders/{order_id}", scopes: []string{"orders.read"}, parent: kindOrder, exists: w.orders.hasOrder, render: w.orders.renderDetail},
 		{
 			pattern: "/profiles/{id}/orders", scopes: listOrders, envelope: EnvelopePaginated, anyEnvelope: true,
-			list: w.withParent(kindProfile, w.profiles.hasProfile, w.orders.profileView),
+			parent: kindProfile, exists: w.profiles.hasProfile, view: w.orders.profileView,
 		},
 		{
 			pattern: "/profiles/{id}/order-items", scopes: listOrders, envelope: EnvelopeArray,
-			list: w.withParent(kindProfile, w.profiles.hasProfile, w.items.profileView),
+			parent: kindProfile, exists: w.profiles.hasProfile, view: w.items.profileView,
 		},
 		{
 			pattern: "/teams/{team_id}/profiles", scopes: []string{"profiles.lists"}, envelope: EnvelopePaginated, anyEnvelope: true,
-			list: w.withParent(kindTeam, func(n uint32) bool { return n == 0 }, w.profiles.teamView),
+			parent: kindTeam, exists: func(n uint32) bool { return n == 0 }, view: w.profiles.teamView,
 		},
 		{
 			pattern: "/profiles/{id}/campaigns", scopes: []string{"campaigns.lists"}, envelope: EnvelopeArray, anyEnvelope: true,
-			list: w.withParent(kindProfile, w.profiles.hasProfile, w.campaigns.profileView),
+			parent: kindProfile, exists: w.profiles.hasProfile, view: w.campaigns.profileView,
 		},
 	}
 }
@@ -106,69 +107,60 @@ func (w *world) contentRoutes() []route {
 	return []route{
 		{
 			pattern: "/campaigns", scopes: []string{"campaigns.lists"}, envelope: EnvelopePaginated, anyEnvelope: true,
-			list: wholeList(&w.campaigns.list, w.campaigns.renderRow), churnedList: &w.campaigns.list,
+			whole: &w.campaigns.list, render: w.campaigns.renderRow,
 		},
-		{pattern: "/campaigns/{id}", scopes: readCampaigns, object: w.byID(kindCampaign, w.campaigns.hasCampaign, w.campaigns.renderDetail)},
+		{pattern: "/campaigns/{id}", scopes: readCampaigns, parent: kindCampaign, exists: w.campaigns.hasCampaign, render: w.campaigns.renderDetail},
 		{
 			pattern: "/campaigns/{id}/articles", scopes: readCampaigns, envelope: EnvelopeRecords, anyEnvelope: true,
-			list: w.withParent(kindCampaign, w.campaigns.hasCampaign, w.campaigns.articleView),
+			parent: kindCampaign, exists: w.campaigns.hasCampaign, view: w.campaigns.articleView,
 		},
 		{
 			pattern: "/campaigns/{id}/articles/status-count", scopes: readCampaigns,
-			object: w.byID(kindCampaign, w.campaigns.hasCampaign, w.campaigns.renderStatusCounts),
+			parent: kindCampaign, exists: w.campaigns.hasCampaign, render: w.campaigns.renderStatusCounts,
 		},
 		{
 			pattern: "/articles/{id}", scopes: []string{"articles.read"}, needsFullAccess: w.opts.ArticleNeedsFullAccess,
-			object: w.byID(kindArticle, w.articles.hasArticle, w.articles.renderDetail),
+			parent: kindArticle, exists: w.articles.hasArticle, render: w.articles.renderDetail,
 		},
 		{
 			pattern: "/articles/{id}/comments", scopes: []string{"articles.read", "articles.lists"}, envelope: EnvelopeRecords,
-			list: w.withParent(kindArticle, w.articles.hasArticle, w.articles.commentView),
+			parent: kindArticle, exists: w.articles.hasArticle, view: w.articles.commentView,
 		},
 		{
 			pattern: "/files", scopes: []string{"files.lists"}, envelope: EnvelopePaginated, anyEnvelope: true,
-			list: wholeList(&w.files.list, w.files.renderFile), churnedList: &w.files.list,
+			whole: &w.files.list, render: w.files.renderFile,
 		},
-		{pattern: "/files/{id}", scopes: readFiles, object: w.byID(kindFile, w.files.hasFile, w.files.renderFile)},
-		{pattern: "/files/{id}/download", scopes: readFiles, binary: true, object: w.byID(kindFile, w.files.hasFile, renderFileContent)},
+		{pattern: "/files/{id}", scopes: readFiles, parent: kindFile, exists: w.files.hasFile, render: w.files.renderFile},
+		{pattern: "/files/{id}/download", scopes: readFiles, binary: true, parent: kindFile, exists: w.files.hasFile, render: renderFileContent},
 		{
 			pattern: "/folders", scopes: []string{"folders.lists"}, envelope: EnvelopeArray, anyEnvelope: true,
-			list: wholeList(&w.files.folderList, w.files.renderFolder), churnedList: &w.files.folderList,
+			whole: &w.files.folderList, render: w.files.renderFolder,
 		},
 	}
 }
 
-func wholeList(l *list, render func(e *enc, n uint32)) func(string) (view, bool) {
-	return withoutParent(func() view { return view{numbers: l.numbers, reversed: true, render: render} })
-}
+func (rt *route) isList() bool { return rt.whole != nil || rt.view != nil }
 
-func withoutParent(newView func() view) func(string) (view, bool) {
-	return func(string) (view, bool) { return newView(), true }
-}
-
-// withParent returns the list function of an endpoint with a parent, a record of kind k.
-func (w *world) withParent(k kind, has func(n uint32) bool, viewOf func(n uint32) view) func(string) (view, bool) {
-	return func(parent string) (view, bool) {
-		if n, ok := w.seed.numberOf(k, parent); ok && has(n) {
-			return viewOf(n), true
-		}
-		return view{}, false
+// recordInPath returns the number of the record with the id in the path. It returns false if this record does
+// not exist.
+func (rt *route) recordInPath(s seed, id string) (n uint32, ok bool) {
+	if rt.exists == nil {
+		return 0, true
 	}
+	n, ok = s.numberOf(rt.parent, id)
+	return n, ok && rt.exists(n)
 }
 
-// byID returns the object function of an endpoint for single records.
-func (w *world) byID(k kind, has func(n uint32) bool, render func(e *enc, n uint32)) func(*enc, string) bool {
-	return func(e *enc, id string) bool {
-		n, ok := w.seed.numberOf(k, id)
-		if ok = ok && has(n); ok {
-			render(e, n)
-		}
-		return ok
+// viewOf returns the content of a list. n is the number of the record in the path.
+func (rt *route) viewOf(n uint32) view {
+	if rt.whole != nil {
+		return view{numbers: rt.whole.numbers, reversed: true, render: rt.render}
 	}
+	return rt.view(n)
 }
 
 // The spec does not show the types of some fields.
-func (w *world) renderToken(e *enc, _ string) bool {
+func (w *world) renderToken(e *enc, _ uint32) {
 	e.b = append(e.b, '{')
 	e.str("source", "api_token")
 	e.id("team_id", kindTeam, 0)
@@ -180,10 +172,9 @@ func (w *world) renderToken(e *enc, _ string) bool {
 	e.close(']')
 	e.flag("pro_pricing_enabled", true)
 	e.end()
-	return true
 }
 
-// findRoute returns the first route that matches a path, or nil, and the value of its parameter.
+// findRoute returns the first route that matches a path, or nil, and the id in the path.
 func (s *Service) findRoute(path string) (matched *route, id string) {
 	segments := strings.Split(path, "/")
 	for i := range s.routes {
@@ -191,7 +182,7 @@ func (s *Service) findRoute(path string) (matched *route, id string) {
 		if len(pattern) != len(segments) {
 			continue
 		}
-		if len(pattern) > 2 && strings.HasPrefix(pattern[2], "{") {
+		if s.routes[i].exists != nil {
 			id, pattern[2] = segments[2], segments[2]
 		}
 		if slices.Equal(pattern, segments) {

@@ -53,9 +53,9 @@ func (s *Service) respond(r *http.Request, rt *route, id string, fault *Fault) r
 	out, isRejected := s.rejectRequest(r, rt)
 	if !isRejected {
 		out = s.renderReply(r.URL.Query(), rt, id, fault)
-		if rt.churnedList != nil {
+		if rt.whole != nil {
 			s.mu.Lock()
-			s.world.churn(rt.churnedList)
+			s.world.churn(rt.whole)
 			s.mu.Unlock()
 		}
 	}
@@ -103,21 +103,17 @@ func (s *Service) renderReply(query url.Values, rt *route, id string, fault *Fau
 	defer s.mu.RUnlock()
 	out := reply{status: http.StatusOK, mime: jsonMime}
 	e := &enc{seed: s.world.seed, fullOutlets: slices.Contains([]string{"true", "1"}, query.Get("include_outlets_data"))}
-	if rt.object != nil {
-		if !rt.object(e, id) {
-			return errorReply(http.StatusNotFound, "no such record")
-		}
-		if rt.binary {
-			out.mime = "application/octet-stream"
-		}
-	} else {
-		v, ok := rt.list(id)
-		if !ok {
-			return errorReply(http.StatusNotFound, "no such record")
-		}
-		if err := rt.writeList(e, v, query, fault, s.opts); err != nil {
-			return errorReply(http.StatusBadRequest, err.Error())
-		}
+	n, ok := rt.recordInPath(e.seed, id)
+	if !ok {
+		return errorReply(http.StatusNotFound, "no such record")
+	}
+	if !rt.isList() {
+		rt.render(e, n)
+	} else if err := rt.writeList(e, rt.viewOf(n), query, fault, s.opts); err != nil {
+		return errorReply(http.StatusBadRequest, err.Error())
+	}
+	if rt.binary {
+		out.mime = "application/octet-stream"
 	}
 	e.trim()
 	out.body = s.world.distort(e.b, rt)

@@ -124,15 +124,16 @@ func (s *Service) Routes() []string {
 // It returns nil for an unknown path, for an unknown parent and for the path of an object.
 func (s *Service) Records(path string) []json.RawMessage {
 	rt, id := s.findRoute(path)
-	if rt == nil || rt.list == nil {
+	if rt == nil || !rt.isList() {
 		return nil
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	v, ok := rt.list(id)
+	n, ok := rt.recordInPath(s.world.seed, id)
 	if !ok {
 		return nil
 	}
+	v := rt.viewOf(n)
 	records := make([]json.RawMessage, 0, len(v.numbers))
 	e := enc{seed: s.world.seed}
 	for i := range len(v.numbers) {
@@ -150,7 +151,7 @@ func (s *Service) Object(path string) (json.RawMessage, bool) {
 	path, rawQuery, _ := strings.Cut(path, "?")
 	rt, id := s.findRoute(path)
 	query, err := url.ParseQuery(rawQuery)
-	if rt == nil || rt.object == nil || err != nil {
+	if rt == nil || rt.isList() || err != nil {
 		return nil, false
 	}
 	reply := s.renderReply(query, rt, id, &Fault{})
@@ -160,10 +161,10 @@ func (s *Service) Object(path string) (json.RawMessage, bool) {
 // Churned returns how many records churn has inserted into a list and deleted from it.
 func (s *Service) Churned(path string) (inserted, deleted int) {
 	rt, _ := s.findRoute(path)
-	if rt == nil || rt.churnedList == nil {
+	if rt == nil || rt.whole == nil {
 		return 0, 0
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return rt.churnedList.inserted, rt.churnedList.deleted
+	return rt.whole.inserted, rt.whole.deleted
 }

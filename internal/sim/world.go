@@ -36,20 +36,16 @@ func newWorld(opts Options) *world {
 		w.stepDay()
 	}
 	if opts.Unordered {
-		for i, l := range w.churnedLists() {
-			l.rng = w.seed.rng(i, kindRoute)
-			l.rng.Shuffle(len(l.numbers), func(i, j int) { l.numbers[i], l.numbers[j] = l.numbers[j], l.numbers[i] })
+		shuffledCount := 0
+		for _, rt := range w.routes() {
+			if l := rt.whole; l != nil {
+				l.rng = w.seed.rng(shuffledCount, kindRoute)
+				l.rng.Shuffle(len(l.numbers), func(i, j int) { l.numbers[i], l.numbers[j] = l.numbers[j], l.numbers[i] })
+				shuffledCount++
+			}
 		}
 	}
 	return w
-}
-
-// churnedLists returns the lists that Options.ChurnEvery changes.
-func (w *world) churnedLists() []*list {
-	return []*list{
-		&w.products.outletListings, &w.products.onSale, &w.orders.list, &w.items.list,
-		&w.campaigns.list, &w.files.list, &w.files.folderList,
-	}
 }
 
 func (w *world) stepDay() {
