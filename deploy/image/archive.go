@@ -1,14 +1,11 @@
 package main
 
 import (
-	"archive/tar"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
 	"os"
 	"regexp"
-	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/partial"
@@ -18,17 +15,6 @@ import (
 
 // notAllowedInTag matches a character that a tag must not contain.
 var notAllowedInTag = regexp.MustCompile(`[^A-Za-z0-9_.-]`)
-
-// archiveFile is a file in the tar archive of the image.
-type archiveFile struct {
-	name string
-	size int64
-	open func() (io.ReadCloser, error)
-}
-
-func newFile(name string, data []byte) archiveFile {
-	return archiveFile{name, int64(len(data)), func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}
-}
 
 func blobPath(h v1.Hash) string { return "blobs/" + h.Algorithm + "/" + h.Hex }
 
@@ -44,37 +30,18 @@ func writeArchive(o options, img v1.Image) (digest v1.Hash, err error) {
 	if err != nil {
 		return digest, err
 	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(temp)
-		}
-	}()
-	w := tar.NewWriter(f)
-	for _, file := range files {
-		if err = writeFile(w, file, o.created); err != nil {
-			return digest, errors.Join(err, f.Close())
-		}
+	err = errors.Join(writeTar(f, files, o.created), f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(temp, o.out)
 	}
-	if err = errors.Join(w.Close(), f.Sync(), f.Close()); err != nil {
-		return digest, err
-	}
-	return digest, os.Rename(temp, o.out)
-}
-
-func writeFile(w *tar.Writer, file archiveFile, modTime time.Time) error {
-	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: file.name, Mode: 0o644, Size: file.size, ModTime: modTime, Format: tar.FormatUSTAR}); err != nil {
-		return err
-	}
-	r, err := file.open()
 	if err != nil {
-		return err
+		_ = os.Remove(temp)
 	}
-	_, err = io.Copy(w, r)
-	return errors.Join(err, r.Close())
+	return digest, err
 }
 
 // archiveFiles returns the files of the archive and the digest of the image.
-func archiveFiles(o options, img v1.Image) ([]archiveFile, v1.Hash, error) {
+func archiveFiles(o options, img v1.Image) ([]tarFile, v1.Hash, error) {
 	layers, layersErr := img.Layers()
 	rawConfig, rawErr := img.RawConfigFile()
 	config, configErr := img.ConfigFile()
@@ -86,15 +53,19 @@ func archiveFiles(o options, img v1.Image) ([]archiveFile, v1.Hash, error) {
 	}
 	tag := notAllowedInTag.ReplaceAllString(o.version, "-")
 	dockerManifest := tarball.Descriptor{Config: blobPath(configName), RepoTags: []string{"placementsync:" + tag}}
-	blobs := []archiveFile{newFile(blobPath(descriptor.Digest), manifest), newFile(blobPath(configName), rawConfig)}
+	blobs := []tarFile{{blobPath(descriptor.Digest), 0o644, 0, manifest}, {blobPath(configName), 0o644, 0, rawConfig}}
 	for _, layer := range layers {
 		digest, digestErr := layer.Digest()
-		size, sizeErr := layer.Size()
-		if err := errors.Join(digestErr, sizeErr); err != nil {
+		r, readErr := layer.Compressed()
+		if err := errors.Join(digestErr, readErr); err != nil {
+			return nil, v1.Hash{}, err
+		}
+		data, readErr := io.ReadAll(r)
+		if err := errors.Join(readErr, r.Close()); err != nil {
 			return nil, v1.Hash{}, err
 		}
 		dockerManifest.Layers = append(dockerManifest.Layers, blobPath(digest))
-		blobs = append(blobs, archiveFile{blobPath(digest), size, layer.Compressed})
+		blobs = append(blobs, tarFile{blobPath(digest), 0o644, 0, data})
 	}
 	descriptor.ArtifactType, descriptor.Platform = "", config.Platform()
 	descriptor.Annotations = map[string]string{
@@ -103,6 +74,6 @@ func archiveFiles(o options, img v1.Image) ([]archiveFile, v1.Hash, error) {
 	}
 	index, indexErr := json.Marshal(v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: []v1.Descriptor{*descriptor}})
 	dockerJSON, dockerErr := json.Marshal(tarball.Manifest{dockerManifest})
-	head := []archiveFile{newFile("oci-layout", []byte(`{"imageLayoutVersion":"1.0.0"}`)), newFile("index.json", index), newFile("manifest.json", dockerJSON)}
+	head := []tarFile{{"oci-layout", 0o644, 0, []byte(`{"imageLayoutVersion":"1.0.0"}`)}, {"index.json", 0o644, 0, index}, {"manifest.json", 0o644, 0, dockerJSON}}
 	return append(head, blobs...), descriptor.Digest, errors.Join(indexErr, dockerErr)
 }

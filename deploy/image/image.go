@@ -32,10 +32,10 @@ func buildImage(o options) (v1.Image, sizes, error) {
 	img := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	for _, part := range []struct {
 		comment string
-		files   []layerFile
+		files   []tarFile
 	}{
 		{"users, root certificates, the configuration of containers, licenses", system},
-		{"placementsync " + o.version, []layerFile{{programPath[1:], 0o755, 0, content}}},
+		{"placementsync " + o.version, []tarFile{{programPath[1:], 0o755, 0, content}}},
 	} {
 		layer, unpacked, err := newLayer(part.files, o.created)
 		if err != nil {

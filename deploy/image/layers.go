@@ -6,10 +6,12 @@ import (
 	"compress/gzip"
 	"debug/elf"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -29,8 +31,8 @@ const (
 	group  = "root:x:0:\nplacementsync:x:65532:\n"
 )
 
-// layerFile is a file of a layer, or a folder if its name ends with a slash.
-type layerFile struct {
+// tarFile is a file in a tar archive, or a folder if its name ends with a slash.
+type tarFile struct {
 	name    string
 	mode    int64
 	owner   int
@@ -39,24 +41,15 @@ type layerFile struct {
 
 // systemFiles returns the files that programs expect on any machine, and the configuration, the
 // licenses and the folder of the warehouse. Time zones are embedded in the program.
-func systemFiles(o options) ([]layerFile, error) {
-	config, err := os.ReadFile(filepath.Join(o.root, "deploy", "image", "config.yaml"))
-	if err != nil {
+func systemFiles(o options) ([]tarFile, error) {
+	config, configErr := os.ReadFile(filepath.Join(o.root, "deploy", "image", "config.yaml"))
+	license, licenseErr := os.ReadFile(filepath.Join(o.root, "LICENSE"))
+	thirdParty, thirdPartyErr := os.ReadFile(filepath.Join(o.root, "docs", "licenses.md"))
+	roots, rootsErr := rootCertificates()
+	if err := errors.Join(configErr, licenseErr, thirdPartyErr, rootsErr); err != nil {
 		return nil, err
 	}
-	license, err := os.ReadFile(filepath.Join(o.root, "LICENSE"))
-	if err != nil {
-		return nil, err
-	}
-	thirdParty, err := os.ReadFile(filepath.Join(o.root, "docs", "licenses.md"))
-	if err != nil {
-		return nil, err
-	}
-	roots, err := rootCertificates()
-	if err != nil {
-		return nil, err
-	}
-	return []layerFile{
+	return []tarFile{
 		{"etc/", 0o755, 0, nil},
 		{"etc/group", 0o644, 0, []byte(group)},
 		{"etc/passwd", 0o644, 0, []byte(passwd)},
@@ -92,25 +85,29 @@ func rootCertificates() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// newLayer packs files into a layer, and returns the unpacked size in bytes. created is the time of
-// all files.
-func newLayer(files []layerFile, created time.Time) (v1.Layer, int, error) {
-	var b bytes.Buffer
-	w := tar.NewWriter(&b)
+// writeTar writes a tar archive. created is the time of all files.
+func writeTar(out io.Writer, files []tarFile, created time.Time) error {
+	w := tar.NewWriter(out)
 	for _, file := range files {
 		h := tar.Header{Typeflag: tar.TypeReg, Name: file.name, Mode: file.mode, Uid: file.owner, Gid: file.owner,
 			Size: int64(len(file.content)), ModTime: created, Format: tar.FormatUSTAR}
-		if file.name[len(file.name)-1] == '/' {
+		if strings.HasSuffix(file.name, "/") {
 			h.Typeflag = tar.TypeDir
 		}
 		if err := w.WriteHeader(&h); err != nil {
-			return nil, 0, err
+			return err
 		}
 		if _, err := w.Write(file.content); err != nil {
-			return nil, 0, err
+			return err
 		}
 	}
-	if err := w.Close(); err != nil {
+	return w.Close()
+}
+
+// newLayer packs files into a layer, and returns the unpacked size in bytes.
+func newLayer(files []tarFile, created time.Time) (v1.Layer, int, error) {
+	var b bytes.Buffer
+	if err := writeTar(&b, files, created); err != nil {
 		return nil, 0, err
 	}
 	data := b.Bytes()

@@ -59,17 +59,19 @@ func (l *Lake) Expire(ctx context.Context, keepNights int, dryRun bool) (e Expir
 	e.Nights = oldNights(own, states, keepNights)
 	after := maps.Clone(lakeTables)
 	var changes []change
+	var changedTables []*table.Table // before the change
 	for _, n := range sortedNames(own) {
-		c, removed := expireTable(n, lakeTables[n], e.Nights)
+		t := own[n]
+		c, removed := expireTable(n, t, e.Nights)
 		if len(c.updates) == 0 {
 			continue
 		}
-		m, err := table.UpdateTableMetadata(lakeTables[n].Metadata(), c.updates, lakeTables[n].MetadataLocation())
+		m, err := table.UpdateTableMetadata(t.Metadata(), c.updates, t.MetadataLocation())
 		if err != nil {
 			return e, fmt.Errorf("expire %s: %w", n, err)
 		}
-		after[n] = table.New(lakeTables[n].Identifier(), m, lakeTables[n].MetadataLocation(), lakeTables[n].FS, nil)
-		changes, e.Snapshots = append(changes, c), e.Snapshots+removed
+		after[n] = table.New(t.Identifier(), m, t.MetadataLocation(), t.FS, nil)
+		changes, changedTables, e.Snapshots = append(changes, c), append(changedTables, t), e.Snapshots+removed
 	}
 	if len(changes) > 0 && !dryRun {
 		if _, err := l.catalog.commit(ctx, changes); err != nil {
@@ -80,7 +82,7 @@ func (l *Lake) Expire(ctx context.Context, keepNights int, dryRun bool) (e Expir
 			return e, err
 		}
 	}
-	err = l.removeUnneededFiles(ctx, own, after, &e)
+	err = l.removeUnneededFiles(ctx, own, changedTables, after, &e)
 	if err != nil && len(changes) > 0 && !dryRun {
 		err = fmt.Errorf("%w; the nights were removed, but some of their files were not: run \"placementsync lake expire\" again", err)
 	}
@@ -88,50 +90,36 @@ func (l *Lake) Expire(ctx context.Context, keepNights int, dryRun bool) (e Expir
 }
 
 // removeUnneededFiles removes unneeded files: they are in the folder of an own table, and no table refers to
-// them. own contains the own tables before the expiry, and lakeTables all tables of the lake after it. The
-// references of all tables are collected before the first file is removed.
-func (l *Lake) removeUnneededFiles(ctx context.Context, own, lakeTables tables, e *Expired) error {
+// them. A file to which no changed table referred before the expiry is removed only if it is old. own and
+// changedTables are tables before the expiry, and lakeTables are all tables of the lake after it.
+// The references of all tables are collected before the first file is removed.
+func (l *Lake) removeUnneededFiles(ctx context.Context, own tables, changedTables []*table.Table, lakeTables tables, e *Expired) error {
 	foreignTables, err := l.loadForeignTables(ctx)
 	if err != nil {
 		return err
 	}
 	allTables := slices.AppendSeq(foreignTables, maps.Values(lakeTables))
-	filesOf := make([]map[string]bool, len(allTables))
-	err = eachIndex(l.files.workers(), len(allTables), func(i int) (err error) {
-		if filesOf[i], err = referredFiles(ctx, allTables[i]); err != nil {
-			err = fmt.Errorf("find the files of %s: %w; no file was removed", strings.Join(allTables[i].Identifier(), "."), err)
-		}
-		return err
-	})
+	neededFiles, err := l.referredFiles(ctx, allTables)
 	if err != nil {
 		return err
 	}
-	neededFiles := map[string]bool{}
-	for _, files := range filesOf {
-		maps.Copy(neededFiles, files)
+	formerFiles, err := l.referredFiles(ctx, changedTables)
+	if err != nil {
+		return err
 	}
-	var names []tableName
 	for _, n := range sortedNames(l.ownTables(lakeTables)) {
+		t := lakeTables[n]
 		switch {
 		case own[n] == nil: // another publisher has created it meanwhile
-		case isShared(lakeTables[n], allTables):
-			e.Shared = append(e.Shared, strings.Join(l.cfg.identifier(n), "."))
+		case isShared(t, allTables):
+			e.Shared = append(e.Shared, strings.Join(t.Identifier(), "."))
 		default:
-			names = append(names, n)
+			if err := l.removeFiles(ctx, t, neededFiles, formerFiles, e); err != nil {
+				return fmt.Errorf("remove files of %s: %w", n, err)
+			}
 		}
 	}
-	removed := make([]Expired, len(names))
-	err = eachIndex(l.files.workers(), len(names), func(i int) error {
-		removed[i].DryRun = e.DryRun
-		if err := l.removeFiles(ctx, own[names[i]], lakeTables[names[i]], neededFiles, &removed[i]); err != nil {
-			return fmt.Errorf("remove files of %s: %w", names[i], err)
-		}
-		return nil
-	})
-	for _, r := range removed {
-		e.Files, e.Orphans, e.Bytes = e.Files+r.Files, e.Orphans+r.Orphans, e.Bytes+r.Bytes
-	}
-	return err
+	return nil
 }
 
 // loadForeignTables returns the tables that belong to other namespaces or catalogs, although their
@@ -147,8 +135,8 @@ func (l *Lake) loadForeignTables(ctx context.Context) (foreignTables []*table.Ta
 		return nil, fmt.Errorf("read the catalog of the lake: %w", err)
 	}
 	for _, r := range rows {
-		isInLake := slices.ContainsFunc(l.cfg.namespaces(), func(namespace string) bool {
-			return strings.HasPrefix(canonicalAddress(r.metadataLocation), canonicalAddress(l.files.root)+"/"+namespace+"/")
+		isInLake := slices.ContainsFunc(parts(), func(part string) bool {
+			return strings.HasPrefix(canonicalAddress(r.metadataLocation), canonicalAddress(l.files.root)+"/"+l.cfg.namespace(part)+"/")
 		})
 		if !isInLake {
 			continue
@@ -237,28 +225,21 @@ func expireTable(n tableName, t *table.Table, nights []string) (c change, remove
 	return c, len(unreferencedIDs)
 }
 
-// removeFiles removes the files to which only the metadata before the expiry refer, and old files to
-// which no metadata refer. It removes no needed file, and adds the counts to e.
-// In a dry run it only counts.
-func (l *Lake) removeFiles(ctx context.Context, before, after *table.Table, needed map[string]bool, e *Expired) (err error) {
-	referredBefore := map[string]bool{}
-	if len(before.Metadata().Snapshots()) != len(after.Metadata().Snapshots()) || before.MetadataLocation() != after.MetadataLocation() {
-		if referredBefore, err = referredFiles(ctx, before); err != nil {
-			return err
-		}
-	}
-	fileIO, err := after.FS(ctx)
+// removeFiles removes the unneeded files in the folder of a table, and adds their counts to e. In a dry run
+// it only counts them.
+func (l *Lake) removeFiles(ctx context.Context, t *table.Table, needed, former map[string]bool, e *Expired) error {
+	fileIO, err := t.FS(ctx)
 	if err != nil {
 		return err
 	}
 	store := fileIO.(*files)
-	listedFiles, err := store.list(ctx, canonicalAddress(after.Location()))
+	listedFiles, err := store.list(ctx, canonicalAddress(t.Location()))
 	if err != nil {
 		return err
 	}
 	var names []string
 	for _, f := range listedFiles {
-		isOrphan := !referredBefore[f.Name]
+		isOrphan := !former[f.Name]
 		// A file without a time may be new.
 		if needed[f.Name] || isOrphan && (f.StoredAt.IsZero() || l.cfg.Now().Sub(f.StoredAt) < orphanAge) {
 			continue
@@ -275,9 +256,24 @@ func (l *Lake) removeFiles(ctx context.Context, before, after *table.Table, need
 	return eachIndex(store.workers(), len(names), func(i int) error { return store.remove(names[i]) })
 }
 
-// referredFiles returns all files to which a table and its snapshots refer, as addresses in the form of
+// referredFiles returns all files to which tables and their snapshots refer, as addresses in the form of
 // canonicalAddress.
-func referredFiles(ctx context.Context, t *table.Table) (map[string]bool, error) {
+func (l *Lake) referredFiles(ctx context.Context, all []*table.Table) (map[string]bool, error) {
+	filesOf := make([]map[string]bool, len(all))
+	err := eachIndex(l.files.workers(), len(all), func(i int) (err error) {
+		if filesOf[i], err = filesOfTable(ctx, all[i]); err != nil {
+			err = fmt.Errorf("find the files of %s: %w; no file was removed", strings.Join(all[i].Identifier(), "."), err)
+		}
+		return err
+	})
+	referred := map[string]bool{}
+	for _, files := range filesOf {
+		maps.Copy(referred, files)
+	}
+	return referred, err
+}
+
+func filesOfTable(ctx context.Context, t *table.Table) (map[string]bool, error) {
 	store, err := t.FS(ctx)
 	if err != nil {
 		return nil, err

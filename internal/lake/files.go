@@ -104,11 +104,7 @@ func openFiles(ctx context.Context, cfg Config) (*files, error) {
 		if err != nil {
 			return nil, fmt.Errorf("open %s: %w", cfg.Warehouse, err)
 		}
-		writable, ok := store.(icebergio.WriteFileIO)
-		if !ok {
-			return nil, fmt.Errorf("open %s: this storage is read-only: allow placementsync to write there", cfg.Warehouse)
-		}
-		f.WriteFileIO, f.root = writable, strings.TrimRight(cfg.Warehouse, "/")
+		f.WriteFileIO, f.root = store.(icebergio.WriteFileIO), strings.TrimRight(cfg.Warehouse, "/")
 		return f, nil
 	}
 	f.WriteFileIO, f.local, f.root = icebergio.LocalFS{}, true, "file://"+filepath.ToSlash(cfg.Warehouse)

@@ -8,7 +8,6 @@ package lake
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/apache/iceberg-go/table"
@@ -95,18 +94,23 @@ func (c Config) identifier(n tableName) table.Identifier {
 
 func (c Config) namespace(part string) string { return c.Namespace + "_" + part }
 
-func (c Config) namespaces() []string {
-	return []string{c.namespace(current), c.namespace(past), c.namespace(meta)}
-}
-
-// parseTableName parses the name of a table in the catalog. ok is false if the table is not in a namespace
-// of this lake.
-func (c Config) parseTableName(namespace, name string) (n tableName, ok bool) {
-	part, ok := strings.CutPrefix(namespace, c.Namespace+"_")
-	return tableName{part, name}, ok && (part == current || part == past || part == meta)
-}
+func parts() []string { return []string{current, past, meta} }
 
 type tables map[tableName]*table.Table
+
+// loadEach calls load with the index of each name, several at a time.
+func loadEach(workers int, names []tableName, load func(i int) (*table.Table, error)) (tables, error) {
+	loaded := make([]*table.Table, len(names))
+	err := eachIndex(workers, len(names), func(i int) (err error) {
+		loaded[i], err = load(i)
+		return err
+	})
+	lakeTables := tables{}
+	for i, n := range names {
+		lakeTables[n] = loaded[i]
+	}
+	return lakeTables, err
+}
 
 // change is the part of a commit for one table. The updates are applied if the requirements are
 // met.

@@ -45,14 +45,25 @@ type restCatalog struct {
 }
 
 func openREST(ctx context.Context, cfg Config, f *files) (*restCatalog, error) {
-	options, err := cfg.REST.options(storageProperties(cfg))
-	if err != nil {
-		return nil, fmt.Errorf("open the catalog of the lake: %w", err)
+	r := cfg.REST
+	options := []rest.Option{
+		rest.WithAdditionalProps(storageProperties(cfg)), rest.WithWarehouseLocation(r.Warehouse),
+		rest.WithOAuthToken(r.Token), rest.WithCredential(r.Credential), rest.WithScope(r.Scope),
+		rest.WithTransportFactory(func(*tls.Config) (http.RoundTripper, func()) {
+			t := cfg.S3.Transport()
+			return recorder{t}, t.CloseIdleConnections
+		}),
 	}
-	options = append(options, rest.WithTransportFactory(func(*tls.Config) (http.RoundTripper, func()) {
-		t := cfg.S3.Transport()
-		return recorder{t}, t.CloseIdleConnections
-	}))
+	if r.OAuthURI != "" {
+		u, err := url.Parse(r.OAuthURI)
+		if err != nil {
+			return nil, errors.New("open the catalog of the lake: lake.rest.oauth_uri is not a URL")
+		}
+		options = append(options, rest.WithAuthURI(u))
+	}
+	if r.SigningName != "" {
+		options = append(options, rest.WithSigV4RegionSvc(r.SigningRegion, r.SigningName))
+	}
 	inner, err := rest.NewCatalog(ctx, cfg.Name, cfg.REST.URI, options...)
 	if err != nil {
 		return nil, fmt.Errorf("open the catalog of the lake at %s: %w: check lake.rest.uri and the credentials", cfg.REST.URI, err)
@@ -66,33 +77,6 @@ func openREST(ctx context.Context, cfg Config, f *files) (*restCatalog, error) {
 	return &restCatalog{cfg, inner, f, context.WithoutCancel(ctx)}, nil
 }
 
-func (r REST) options(storage iceberg.Properties) ([]rest.Option, error) {
-	options := []rest.Option{rest.WithAdditionalProps(storage)}
-	if r.Token != "" {
-		options = append(options, rest.WithOAuthToken(r.Token))
-	}
-	if r.Credential != "" {
-		options = append(options, rest.WithCredential(r.Credential))
-	}
-	if r.Warehouse != "" {
-		options = append(options, rest.WithWarehouseLocation(r.Warehouse))
-	}
-	if r.OAuthURI != "" {
-		u, err := url.Parse(r.OAuthURI)
-		if err != nil {
-			return nil, errors.New("lake.rest.oauth_uri is not a URL")
-		}
-		options = append(options, rest.WithAuthURI(u))
-	}
-	if r.Scope != "" {
-		options = append(options, rest.WithScope(r.Scope))
-	}
-	if r.SigningName != "" {
-		options = append(options, rest.WithSigV4RegionSvc(r.SigningRegion, r.SigningName))
-	}
-	return options, nil
-}
-
 func (c *restCatalog) close() error { return c.inner.Close() }
 
 // wrap returns the table with the storage that the server configured for it. The returned table
@@ -102,19 +86,16 @@ func (c *restCatalog) wrap(t *table.Table) (*table.Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	writable, ok := store.(icebergio.WriteFileIO)
-	if !ok {
-		return nil, fmt.Errorf("the storage of the table at %s is read-only: allow placementsync to write there", t.Location())
-	}
 	f := *c.files
-	f.WriteFileIO = writable
+	f.WriteFileIO = store.(icebergio.WriteFileIO) // all storage of iceberg-go is writable
 	_, f.local = store.(icebergio.LocalFS)
 	return table.New(t.Identifier(), t.Metadata(), t.MetadataLocation(), func(context.Context) (icebergio.IO, error) { return &f, nil }, c.inner), nil
 }
 
 func (c *restCatalog) load(ctx context.Context) (tables, error) {
 	var names []tableName
-	for _, namespace := range c.cfg.namespaces() {
+	for _, part := range parts() {
+		namespace := c.cfg.namespace(part)
 		exists, err := c.inner.CheckNamespaceExists(ctx, table.Identifier{namespace})
 		if err != nil {
 			return nil, fmt.Errorf("read the catalog of the lake: %w", err)
@@ -126,23 +107,16 @@ func (c *restCatalog) load(ctx context.Context) (tables, error) {
 			if err != nil {
 				return nil, fmt.Errorf("read the catalog of the lake: %w", err)
 			}
-			if n, ok := c.cfg.parseTableName(namespace, icebergcatalog.TableNameFromIdent(identifier)); ok {
-				names = append(names, n)
-			}
+			names = append(names, tableName{part, icebergcatalog.TableNameFromIdent(identifier)})
 		}
 	}
-	loaded := make([]*table.Table, len(names))
-	err := eachIndex(maxRequests, len(names), func(i int) (err error) {
-		if loaded[i], err = c.loadTable(ctx, names[i]); err != nil {
-			err = fmt.Errorf("read %s: %w", names[i], err)
+	return loadEach(maxRequests, names, func(i int) (*table.Table, error) {
+		t, err := c.loadTable(ctx, names[i])
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", names[i], err)
 		}
-		return err
+		return t, nil
 	})
-	lakeTables := tables{}
-	for i, n := range names {
-		lakeTables[n] = loaded[i]
-	}
-	return lakeTables, err
 }
 
 func (c *restCatalog) loadTable(ctx context.Context, n tableName) (*table.Table, error) {

@@ -68,6 +68,8 @@ func icebergType(t stream.Type) iceberg.Type {
 		return iceberg.DecimalTypeOf(18, 6)
 	case stream.Instant:
 		return iceberg.PrimitiveTypes.TimestampTz
+	case "DOUBLE": // only in views
+		return iceberg.PrimitiveTypes.Float64
 	}
 	return iceberg.PrimitiveTypes.String // text, and JSON as text
 }

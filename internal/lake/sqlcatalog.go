@@ -102,18 +102,11 @@ func (c *sqlCatalog) load(ctx context.Context) (tables, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", c.place, err)
 	}
-	tableOfRow := make([]*table.Table, len(rows))
-	err = eachIndex(c.files.workers(), len(rows), func(i int) (err error) {
-		tableOfRow[i], err = c.openTable(rows[i])
-		return err
-	})
-	lakeTables := tables{}
-	for i, t := range tableOfRow {
-		if n, ok := c.cfg.parseTableName(rows[i].identifier[0], rows[i].identifier[1]); ok {
-			lakeTables[n] = t
-		}
+	names := make([]tableName, len(rows))
+	for i, r := range rows {
+		names[i] = tableName{strings.TrimPrefix(r.identifier[0], c.cfg.namespace("")), r.identifier[1]}
 	}
-	return lakeTables, err
+	return loadEach(c.files.workers(), names, func(i int) (*table.Table, error) { return c.openTable(rows[i]) })
 }
 
 func (c *sqlCatalog) openTable(r registeredTable) (*table.Table, error) {
@@ -149,8 +142,8 @@ func (c *sqlCatalog) list(ctx context.Context, statement string) (registered []r
 		return nil, err
 	}
 	args := []any{c.cfg.Name}
-	for _, namespace := range c.cfg.namespaces() {
-		args = append(args, namespace)
+	for _, part := range parts() {
+		args = append(args, c.cfg.namespace(part))
 	}
 	rows, err := c.db.QueryContext(ctx, catalogStatement(statement), args...)
 	if err != nil {
@@ -297,8 +290,8 @@ func (c *sqlCatalog) ensureTables(ctx context.Context, tx *sql.Tx) error {
 			return err
 		}
 	}
-	for _, namespace := range c.cfg.namespaces() {
-		if _, err := tx.ExecContext(ctx, catalogStatement("add_namespace"), c.cfg.Name, namespace); err != nil {
+	for _, part := range parts() {
+		if _, err := tx.ExecContext(ctx, catalogStatement("add_namespace"), c.cfg.Name, c.cfg.namespace(part)); err != nil {
 			return err
 		}
 	}

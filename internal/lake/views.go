@@ -91,9 +91,6 @@ func viewFields(columns []stream.Column) []iceberg.NestedField {
 	fields := design{columns: columns}.fields()
 	for i := range fields {
 		fields[i].ID = i + 1
-		if columns[i].Type == "DOUBLE" {
-			fields[i].Type = iceberg.PrimitiveTypes.Float64
-		}
 	}
 	return fields
 }

@@ -122,7 +122,7 @@ type Season struct {
 	Date string `json:"date"`
 }
 
-// Store is a folder of results. The zero value stores nothing.
+// Store is a folder of results.
 type Store struct {
 	// Docs is the folder docs of the project. If it is empty, no results are stored.
 	Docs string
@@ -171,40 +171,32 @@ const Folder = "reliability"
 // StoreRows stores rows, and replaces stored rows with the same fault and rate. Only one process may
 // call it at a time.
 func (st Store) StoreRows(rows ...Row) error {
-	if st.Docs == "" {
-		return nil
+	for i := range rows {
+		rows[i].Date = st.currentDate()
 	}
-	all, err := st.Rows()
-	if err != nil {
-		return err
-	}
-	for _, r := range rows {
-		r.Date = st.currentDate()
-		i := slices.IndexFunc(all, func(o Row) bool { return o.Fault == r.Fault && o.Rate == r.Rate })
-		if i < 0 {
-			all = append(all, r)
-			continue
-		}
-		all[i] = r
-	}
-	slices.SortStableFunc(all, func(a, b Row) int { return cmp.Compare(a.Place, b.Place) })
-	return st.writeFile(matrixFile, all)
+	return replaceIn(st, matrixFile, rows, func(a, b Row) bool { return a.Fault == b.Fault && a.Rate == b.Rate },
+		func(a, b Row) int { return cmp.Compare(a.Place, b.Place) })
 }
 
 // StoreSeason stores a season, and replaces a stored season with the same seed. Only one goroutine
 // of one process may call it at a time.
 func (st Store) StoreSeason(s Season) error {
-	if st.Docs == "" {
-		return nil
-	}
-	all, err := st.Seasons()
-	if err != nil {
+	s.Date = st.currentDate()
+	return replaceIn(st, seasonsFile, []Season{s}, func(a, b Season) bool { return a.Seed == b.Seed },
+		func(a, b Season) int { return cmp.Compare(a.Seed, b.Seed) })
+}
+
+// replaceIn stores results in a file, replaces the same stored results, and sorts the file.
+func replaceIn[T any](st Store, file string, results []T, isSame func(a, b T) bool, compare func(a, b T) int) error {
+	var all []T
+	if err := st.readFile(file, &all); err != nil {
 		return err
 	}
-	s.Date = st.currentDate()
-	all = append(slices.DeleteFunc(all, func(o Season) bool { return o.Seed == s.Seed }), s)
-	slices.SortFunc(all, func(a, b Season) int { return cmp.Compare(a.Seed, b.Seed) })
-	return st.writeFile(seasonsFile, all)
+	for _, r := range results {
+		all = append(slices.DeleteFunc(all, func(old T) bool { return isSame(old, r) }), r)
+	}
+	slices.SortStableFunc(all, compare)
+	return st.writeFile(file, all)
 }
 
 // Seasons returns the stored seasons, sorted by seed.
@@ -216,9 +208,6 @@ func (st Store) Seasons() ([]Season, error) {
 
 // StoreTrial stores a trial, and replaces a stored trial with the same name.
 func (st Store) StoreTrial(t Trial) error {
-	if st.Docs == "" {
-		return nil
-	}
 	t.Date = st.currentDate()
 	return st.writeFile("trial-"+fileName(t.Name)+".json", t)
 }
@@ -232,9 +221,6 @@ func (st Store) Rows() ([]Row, error) {
 
 // StoreMutationResult stores the result of a package, and replaces its earlier result.
 func (st Store) StoreMutationResult(m MutationResult) error {
-	if st.Docs == "" {
-		return nil
-	}
 	m.Date = st.currentDate()
 	return st.writeFile("mutants-"+fileName(m.Package)+".json", m)
 }
@@ -273,26 +259,29 @@ func (st Store) readFile(name string, into any) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("read the results: %w", err)
+	if err == nil {
+		err = json.Unmarshal(data, into)
 	}
-	if err := json.Unmarshal(data, into); err != nil {
+	if err != nil {
 		return fmt.Errorf("read the results in %q: %w", name, err)
 	}
 	return nil
 }
 
 func (st Store) writeFile(name string, results any) error {
-	data, err := json.MarshalIndent(results, "", "  ")
-	if err != nil {
-		return fmt.Errorf("write the results in %q: %w", name, err)
+	if st.Docs == "" {
+		return nil
 	}
 	folder := filepath.Join(st.Docs, Folder)
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return fmt.Errorf("write the results in %q: %w", name, err)
+	data, err := json.MarshalIndent(results, "", "  ")
+	if err == nil {
+		err = os.MkdirAll(folder, 0o755)
 	}
-	if err := os.WriteFile(filepath.Join(folder, name), append(data, '\n'), 0o644); err != nil {
-		return fmt.Errorf("write the results: %w", err)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(folder, name), append(data, '\n'), 0o644)
+	}
+	if err != nil {
+		return fmt.Errorf("write the results in %q: %w", name, err)
 	}
 	return nil
 }

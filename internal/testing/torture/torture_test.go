@@ -68,7 +68,8 @@ func TestSeasonReplacesSeasonOfSameSeed(t *testing.T) {
 }
 
 func TestStoreWithoutFolderReturnsNoError(t *testing.T) {
-	must(t, torture.Store{}.StoreRows(torture.Row{Fault: "500"}))
-	must(t, torture.Store{}.StoreTrial(torture.Trial{Name: "Storm"}))
-	must(t, torture.Store{}.StoreMutationResult(torture.MutationResult{Package: "load"}))
+	store := torture.Store{Now: today}
+	must(t, store.StoreRows(torture.Row{Fault: "500"}))
+	must(t, store.StoreTrial(torture.Trial{Name: "Storm"}))
+	must(t, store.StoreMutationResult(torture.MutationResult{Package: "load"}))
 }
