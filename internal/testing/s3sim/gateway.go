@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -28,14 +27,11 @@ const enginesVar = "PLACEMENTSYNC_ENGINES"
 // Gateway is the S3 server versitygw in a separate process, behind a proxy that can return errors.
 // versitygw checks signatures and checksums.
 type Gateway struct {
+	interceptor
 	// URL is the address of the proxy.
 	URL string
 	// Files is a folder with one subfolder for each bucket. The subfolder contains the objects.
 	Files string
-
-	mu       sync.Mutex
-	fail     func(w http.ResponseWriter, r *http.Request) bool
-	requests map[string]int // by method
 }
 
 // StartGateway serves empty buckets on loopback until the test ends. If versitygw is not in the
@@ -50,7 +46,7 @@ func StartGateway(t testing.TB, getenv func(name string) string, buckets ...stri
 	if err != nil {
 		t.Skipf("versitygw is not installed and cannot be built: %v", err)
 	}
-	g := &Gateway{Files: t.TempDir(), requests: map[string]int{}}
+	g := &Gateway{Files: t.TempDir(), interceptor: interceptor{requests: map[string]int{}}}
 	for _, name := range buckets {
 		require(t, os.Mkdir(filepath.Join(g.Files, name), 0o755))
 	}
@@ -73,7 +69,7 @@ func StartGateway(t testing.TB, getenv func(name string) string, buckets ...stri
 		r.Out.Host = r.In.Host // the signature covers the host
 	}}
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !g.countAndFail(w, r) {
+		if !g.intercept(w, r) {
 			proxy.ServeHTTP(w, r)
 		}
 	}))
@@ -104,46 +100,20 @@ func awaitServer(t testing.TB, address string) {
 	}
 }
 
-// SetFailure sets a function that is called for each request. If fail responds to the request
-// itself, it returns true, and the server does not receive the request. Nil removes the function.
-// SetFailure also sets the counts of requests to 0.
-func (g *Gateway) SetFailure(fail func(w http.ResponseWriter, r *http.Request) bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.fail, g.requests = fail, map[string]int{}
-}
-
-// ThrottleWrites responds to the next n PUT requests with the error SlowDown. The returned function
-// returns the number of PUT requests that are still to be throttled. ThrottleWrites replaces the function of
-// [Gateway.SetFailure].
+// ThrottleWrites sets Fail, which responds to the next n PUT requests with the error SlowDown. The returned
+// function returns the number of PUT requests that are still to be throttled.
 func (g *Gateway) ThrottleWrites(n int) (left func() int) {
-	g.SetFailure(func(w http.ResponseWriter, r *http.Request) bool {
+	g.Fail = func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method != http.MethodPut || n == 0 {
 			return false
 		}
 		n--
 		Refuse(w, http.StatusServiceUnavailable, "SlowDown")
 		return true
-	})
+	}
 	return func() int {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		return n
 	}
-}
-
-// CountRequests returns the number of requests with a method since the last call of
-// [Gateway.SetFailure].
-func (g *Gateway) CountRequests(method string) int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.requests[method]
-}
-
-// countAndFail counts a request and reports whether the function of SetFailure has responded to it.
-func (g *Gateway) countAndFail(w http.ResponseWriter, r *http.Request) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock() // also when fail panics, which resets the connection
-	g.requests[r.Method]++
-	return g.fail != nil && g.fail(w, r)
 }

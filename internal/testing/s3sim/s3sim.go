@@ -35,23 +35,44 @@ const (
 // Server is the S3 server of gofakes3 with two additional checks: the access key, and the SHA-256
 // of each upload. Unlike [Gateway], it does not check signatures.
 type Server struct {
-	// Fail, if set, is called for each request. If Fail responds to the request itself, it returns
-	// true, and the server does not handle the request. Calls do not overlap.
-	Fail func(w http.ResponseWriter, r *http.Request) bool
+	interceptor
 	// PageSize is the maximum number of objects in a page of a list. It defaults to 1000.
 	PageSize int
 	// Now returns the time at which objects and uploads are stored. It defaults to time.Now.
 	Now func() time.Time
 
+	objects *s3mem.Backend
+	handler http.Handler
+}
+
+// interceptor counts the requests to a server, and can let them fail.
+type interceptor struct {
+	// Fail, if set, is called for each request. If Fail responds to the request itself, it returns
+	// true, and the server does not handle the request. Calls do not overlap.
+	Fail func(w http.ResponseWriter, r *http.Request) bool
+
 	mu       sync.Mutex
 	requests map[string]int // by method
-	objects  *s3mem.Backend
-	handler  http.Handler
+}
+
+// Requests returns the number of requests by method.
+func (i *interceptor) Requests() map[string]int {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return maps.Clone(i.requests)
+}
+
+// intercept counts a request, and reports whether Fail has responded to it.
+func (i *interceptor) intercept(w http.ResponseWriter, r *http.Request) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock() // also when Fail panics, which resets the connection
+	i.requests[r.Method]++
+	return i.Fail != nil && i.Fail(w, r)
 }
 
 // New returns a server with empty buckets.
 func New(buckets ...string) *Server {
-	s := &Server{PageSize: 1000, Now: time.Now, requests: map[string]int{}}
+	s := &Server{PageSize: 1000, Now: time.Now, interceptor: interceptor{requests: map[string]int{}}}
 	s.objects = s3mem.New(s3mem.WithTimeSource(clock{s}))
 	// The limit of clock skew is off, because the server uses the clock of the test and the client
 	// uses the real time.
@@ -120,24 +141,14 @@ func (s *Server) Uploads(bucket string) int {
 	return len(list.Upload)
 }
 
-// Requests returns the number of requests by method.
-func (s *Server) Requests() map[string]int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return maps.Clone(s.requests)
-}
-
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return // the client disconnected before the object was complete
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.requests[r.Method]++
 	switch {
-	case s.Fail != nil && s.Fail(w, r):
+	case s.intercept(w, r):
 	case !strings.Contains(r.Header.Get("Authorization"), "Credential="+AccessKey+"/"):
 		Refuse(w, http.StatusForbidden, "InvalidAccessKeyId")
 	case !matchesChecksums(r, body):
