@@ -136,8 +136,7 @@ func writeWriter(e *enc, article uint32) {
 func (s *articles) renderDetail(e *enc, n uint32) {
 	a := &s.all[n]
 	it := &s.items.all[a.item]
-	e.begin(kindArticle, n)
-	e.id("id", kindArticle, n)
+	e.beginRecord(kindArticle, n)
 	e.str("name", articleName(e.seed, a.n, a.profile))
 	a.writeLinks(e)
 	e.id("campaign_id", kindCampaign, a.campaign)
@@ -178,8 +177,7 @@ func (s *articles) renderDetail(e *enc, n uint32) {
 	e.close(']')
 	e.when("expected_completion_date", a.created+21*daySeconds)
 	e.optStr("expected_completion_date_title", "Expected \"go-live\"")
-	e.writeUnknown()
-	e.end()
+	e.endRecord()
 }
 
 // An edit after publishing changes the revision of the brief.
@@ -207,14 +205,12 @@ func (a *article) writeLiveURL(e *enc) {
 // statuses so far, oldest first.
 func (s *articles) renderRow(e *enc, n uint32) {
 	a := &s.all[n]
-	e.begin(kindArticle, n)
-	e.id("id", kindArticle, n)
+	e.beginRecord(kindArticle, n)
 	e.str("name", articleName(e.seed, a.n, a.profile))
 	a.writeLinks(e)
 	e.id("campaign_id", kindCampaign, a.campaign)
 	e.id("order_item_id", kindItem, a.item)
-	e.when("created_at", a.created)
-	e.when("updated_at", a.updated)
+	e.times(a.created, a.updated)
 	e.null("deleted_at")
 	e.optNum("total_images", int64(n%5))
 	writeWriter(e, n)
@@ -233,8 +229,7 @@ func (s *articles) renderRow(e *enc, n uint32) {
 	}
 	e.close(']')
 	s.writeOrderItem(e, a)
-	e.writeUnknown()
-	e.end()
+	e.endRecord()
 }
 
 // writeRef writes the short form of an article, which changes only when the article is published.

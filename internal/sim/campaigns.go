@@ -104,7 +104,7 @@ func campaignName(s seed, n, profile uint32) string {
 
 // renderRow writes a campaign of the lists, without the questionnaire.
 func (s *campaigns) renderRow(e *enc, n uint32) {
-	e.begin(kindCampaign, n)
+	e.beginRecord(kindCampaign, n)
 	s.writeFields(e, &s.all[n])
 	if !s.opts.HiddenDetail {
 		s.writeArticles(e, &s.all[n])
@@ -112,14 +112,13 @@ func (s *campaigns) renderRow(e *enc, n uint32) {
 	if oneIn(e.roll, 2) {
 		e.null("questionnaire")
 	}
-	e.writeUnknown()
-	e.end()
+	e.endRecord()
 }
 
 // renderDetail writes the response of GET /campaigns/{id}.
 func (s *campaigns) renderDetail(e *enc, n uint32) {
 	c := &s.all[n]
-	e.begin(kindCampaign, n)
+	e.beginRecord(kindCampaign, n)
 	s.writeFields(e, c)
 	s.writeArticles(e, c)
 	if c.file < 0 {
@@ -138,18 +137,15 @@ func (s *campaigns) renderDetail(e *enc, n uint32) {
 		e.str("file_name", fileName(e.seed, f.n))
 		e.num("file_size", f.size)
 		e.str("file_url", fileURL(e.seed, f.n))
-		e.when("created_at", c.created)
-		e.when("updated_at", c.created)
+		e.times(c.created, c.created)
 		e.null("deleted_at")
 		e.end()
 	}
-	e.writeUnknown()
-	e.end()
+	e.endRecord()
 }
 
 // writeFields writes the common fields of the list and the detail.
 func (s *campaigns) writeFields(e *enc, c *campaign) {
-	e.id("id", kindCampaign, c.n)
 	e.str("name", campaignName(e.seed, c.n, c.profile))
 	e.optStr("description", "Campaign no. "+strconv.Itoa(int(c.n))+" — see \"brief\".\n"+pick(remarks, e.roll))
 	e.optStr("reference", "CMP-"+strconv.Itoa(1000+int(c.n)))
@@ -161,12 +157,9 @@ func (s *campaigns) writeFields(e *enc, c *campaign) {
 	}
 	e.str("status", c.status)
 	e.optStr("goals", "Reach & trust")
-	if e.optional("target_date") {
-		e.when("target_date", c.created+(campaignDays+20)*daySeconds)
-	}
+	e.optWhen("target_date", c.created+(campaignDays+20)*daySeconds)
 	e.optMoney("budget", wholeUnits(int64(500+e.roll%9000)))
-	e.when("created_at", c.created)
-	e.when("updated_at", c.updated)
+	e.times(c.created, c.updated)
 	e.null("deleted_at")
 	e.optStr("keywords", "launch, café, ünïcode, \"exact phrase\"")
 	e.optStr("objectives", "Explain what is new; ≥ 2 quotes")

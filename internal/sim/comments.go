@@ -78,8 +78,7 @@ func writeComment(e *enc, a *article, c *comment, parent uint32) {
 		e.str("email", "writer"+strconv.Itoa(c.author)+"@example.com")
 	}
 	e.end()
-	e.when("created_at", c.created)
-	e.when("updated_at", c.updated)
+	e.times(c.created, c.updated)
 	if parent == 0 {
 		e.null("parent_comment_id")
 		e.arr("replies")

@@ -92,8 +92,7 @@ func fileURL(s seed, n uint32) string {
 
 func (s *files) renderFile(e *enc, n uint32) {
 	f := &s.all[n]
-	e.begin(kindFile, n)
-	e.id("id", kindFile, n)
+	e.beginRecord(kindFile, n)
 	e.str("name", fileName(e.seed, n))
 	e.optStr("file_key", "uploads/2026/"+strconv.Itoa(int(n)))
 	e.str("file_url", fileURL(e.seed, n))
@@ -106,11 +105,9 @@ func (s *files) renderFile(e *enc, n uint32) {
 		e.id("folder_id", kindFolder, uint32(f.folder))
 	}
 	e.id("uploaded_by", kindPerson, n%uint32(len(people)))
-	e.when("created_at", f.created)
-	e.when("updated_at", f.updated)
+	e.times(f.created, f.updated)
 	e.null("deleted_at")
-	e.writeUnknown()
-	e.end()
+	e.endRecord()
 }
 
 func renderFileContent(e *enc, n uint32) {
@@ -120,18 +117,13 @@ func renderFileContent(e *enc, n uint32) {
 // renderFolder writes a folder of GET /folders.
 func (s *files) renderFolder(e *enc, n uint32) {
 	f := &s.folders[n]
-	e.begin(kindFolder, n)
-	e.id("id", kindFolder, n)
+	e.beginRecord(kindFolder, n)
 	e.str("name", "Folder "+strconv.Itoa(int(n))+pick([]string{"", " / 2026", " “Ω”"}, e.roll)+"."+strconv.Itoa(f.renames))
 	e.id("team_id", kindTeam, 0)
 	e.id("created_by", kindPerson, n%uint32(len(people)))
-	e.when("created_at", f.created)
-	e.when("updated_at", f.updated)
-	if e.optional("deleted_at") {
-		e.null("deleted_at")
-	}
-	e.writeUnknown()
-	e.end()
+	e.times(f.created, f.updated)
+	e.optWhen("deleted_at", 0)
+	e.endRecord()
 }
 
 func (s *files) hasFile(n uint32) bool { return int(n) < len(s.all) && !s.list.removed[n] }

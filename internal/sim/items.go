@@ -102,8 +102,7 @@ func (s *items) renderRow(e *enc, n uint32) {
 	o := &s.orders.all[it.order]
 	l := o.lines[it.line]
 	t := s.products.traitsOf(l.product)
-	e.begin(kindItem, n)
-	e.id("id", kindItem, n)
+	e.beginRecord(kindItem, n)
 	if e.optional("referrer_id") {
 		e.id("referrer_id", kindPerson, 300+n%4)
 	}
@@ -111,8 +110,7 @@ func (s *items) renderRow(e *enc, n uint32) {
 	e.id("product_id", kindProduct, l.product)
 	it.writeCommission(e)
 	it.writeCosts(e, l)
-	e.when("created_at", it.created)
-	e.when("updated_at", it.updated)
+	e.times(it.created, it.updated)
 	e.null("deleted_at")
 	e.id("order_id", kindOrder, o.n)
 	e.id("client_id", kindPerson, 100+o.profile)
@@ -130,8 +128,7 @@ func (s *items) renderRow(e *enc, n uint32) {
 		e.end()
 	}
 	s.outlets.writeRef(e, t.outlet, false)
-	e.writeUnknown()
-	e.end()
+	e.endRecord()
 }
 
 func (it *item) writeCommission(e *enc) {
@@ -152,15 +149,9 @@ func (it *item) writeCommission(e *enc) {
 		e.optStr("refund_method", "credit_card")
 		e.optStr("refund_reference", "re_"+strconv.Itoa(int(it.n)))
 	}
-	if e.optional("accounting_completion_date") {
-		e.when("accounting_completion_date", it.accountedAt)
-	}
-	if e.optional("publisher_paid_date") {
-		e.when("publisher_paid_date", it.accountedAt)
-	}
-	if e.optional("reseller_paid_date") {
-		e.when("reseller_paid_date", resellerPaidAt)
-	}
+	e.optWhen("accounting_completion_date", it.accountedAt)
+	e.optWhen("publisher_paid_date", it.accountedAt)
+	e.optWhen("reseller_paid_date", resellerPaidAt)
 }
 
 // Most items have a positive margin. A few vendors cost more than the sale price.
@@ -215,13 +206,9 @@ func (s *items) renderProfileRow(e *enc, n uint32) {
 	o := &s.orders.all[it.order]
 	l := o.lines[it.line]
 	t := s.products.traitsOf(l.product)
-	e.begin(kindItem, n)
-	e.id("id", kindItem, n)
+	e.beginRecord(kindItem, n)
 	e.str("name", s.products.nameOf(l.product, t))
-	if e.optional("description") {
-		e.key("description")
-		s.products.writeDescription(e, t)
-	}
+	s.products.writeDescription(e, t)
 	e.flag("is_add_on", l.addOn)
 	e.id("profile_id", kindProfile, o.profile)
 	e.str("type", productTypes[t.typeIndex].name)
@@ -236,8 +223,7 @@ func (s *items) renderProfileRow(e *enc, n uint32) {
 	e.optNum("max_delivery_days", minimum+2)
 	s.outlets.writeRef(e, t.outlet, false)
 	s.products.writeIncludeList(e, t.roll)
-	e.writeUnknown()
-	e.end()
+	e.endRecord()
 }
 
 // profileView returns the items of a profile in the form ProfileOrderItem of the spec.

@@ -88,8 +88,7 @@ func (s *products) outletProductView(outlet uint32) view {
 // renderListing writes a listing of GET /products/listings.
 func (s *products) renderListing(e *enc, n uint32) {
 	t := s.traitsOf(n)
-	e.begin(kindProduct, n)
-	e.escape = false
+	e.beginRecord(kindProduct, n)
 	s.writeHead(e, n, t)
 	writeExampleLinks(e, n, t)
 	e.when("created_at", s.all[n].created)
@@ -103,24 +102,21 @@ func (s *products) renderListing(e *enc, n uint32) {
 	e.str("placement_type", t.placement)
 	s.writePrices(e, n, t)
 	s.writeIncludes(e, t.roll)
-	e.writeUnknown()
-	e.end()
+	e.endRecord()
 }
 
 // renderOutletListing writes a row of GET /outlets. Its id is the id of a product.
 func (s *products) renderOutletListing(e *enc, n uint32) {
 	t := s.traitsOf(n)
 	o := &s.outlets.all[t.outlet]
-	e.begin(kindProduct, n)
-	e.escape = false
+	e.beginRecord(kindProduct, n)
 	s.writeHead(e, n, t)
 	e.when("created_at", s.all[n].created)
 	e.withRollOf(kindOutlet, t.outlet, func() { o.writeFields(e) })
 	o.writeChannels(e)
 	o.writeTags(e)
 	s.writePrices(e, n, t)
-	e.writeUnknown()
-	e.end()
+	e.endRecord()
 }
 
 func (s *products) productTypeView(uint32) view {

@@ -126,7 +126,7 @@ func (s *orders) stepDay(r *rand.Rand) {
 // email.
 func (s *orders) renderRow(e *enc, n uint32) {
 	o := &s.all[n]
-	e.begin(kindOrder, n)
+	e.beginRecord(kindOrder, n)
 	o.writeFields(e)
 	e.obj("team")
 	e.str("name", teamName)
@@ -137,15 +137,14 @@ func (s *orders) renderRow(e *enc, n uint32) {
 		e.null("email")
 	}
 	s.writeLines(e, o, true)
-	e.writeUnknown()
-	e.end()
+	e.endRecord()
 }
 
 // renderDetail writes the response of GET /orders/{order_id}: with name and email at top level, and
 // without team.
 func (s *orders) renderDetail(e *enc, n uint32) {
 	o := &s.all[n]
-	e.begin(kindOrder, n)
+	e.beginRecord(kindOrder, n)
 	o.writeFields(e)
 	if oneIn(e.roll, 2) {
 		e.null("team")
@@ -153,12 +152,10 @@ func (s *orders) renderDetail(e *enc, n uint32) {
 	e.str("name", teamName)
 	e.str("email", teamEmail)
 	s.writeLines(e, o, !e.fullOutlets)
-	e.writeUnknown()
-	e.end()
+	e.endRecord()
 }
 
 func (o *order) writeFields(e *enc) {
-	e.id("id", kindOrder, o.n)
 	e.id("profile_id", kindProfile, o.profile)
 	e.id("client_id", kindPerson, 100+o.profile)
 	if e.optional("checkout_by_id") {
@@ -184,9 +181,7 @@ func (o *order) writeFields(e *enc) {
 	if o.paid != 0 { // an unpaid order has no invoice
 		e.optStr("customer_invoice_id", "inv_"+short)
 		e.optStr("customer_invoice_source", "billing")
-		if e.optional("customer_invoice_date") {
-			e.when("customer_invoice_date", o.paid)
-		}
+		e.optWhen("customer_invoice_date", o.paid)
 		e.optStr("customer_invoice_url", "https://billing.example.com/i/"+short)
 	}
 	isGuest := oneIn(e.seed.roll(kindOrder, o.n, 4), 6)
@@ -199,8 +194,7 @@ func (o *order) writeFields(e *enc) {
 	if shape := pick(metadataShapes, e.roll); !oneIn(e.roll>>5, 6) {
 		e.raw("metadata", shape)
 	}
-	e.when("created_at", o.created)
-	e.when("updated_at", o.updated)
+	e.times(o.created, o.updated)
 	if o.deleted != 0 || e.optional("deleted_at") {
 		e.when("deleted_at", o.deleted)
 	}
@@ -239,8 +233,7 @@ func (s *orders) writeLines(e *enc, o *order, lean bool) {
 		}
 		e.end()
 		s.products.writeIncludes(e, t.roll)
-		e.when("created_at", o.created)
-		e.when("updated_at", max(o.created, o.paid))
+		e.times(o.created, max(o.created, o.paid))
 		e.null("deleted_at")
 		e.end()
 	}

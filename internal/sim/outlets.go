@@ -182,8 +182,7 @@ func (s *outlets) writeRefFields(e *enc, n uint32, lean bool) {
 // renderDetail writes the response of GET /outlets/{outlet_id}.
 func (s *outlets) renderDetail(e *enc, n uint32) {
 	o := &s.all[n]
-	e.begin(kindOutlet, n)
-	e.id("id", kindOutlet, n)
+	e.beginRecord(kindOutlet, n)
 	e.str("name", o.name)
 	if e.optional("description") {
 		e.str("description", "About "+o.name+", revision "+strconv.Itoa(o.edits)+".\n<p>Est. 19"+strconv.Itoa(50+int(n%50))+"</p>")
@@ -197,10 +196,8 @@ func (s *outlets) renderDetail(e *enc, n uint32) {
 		o.channels[i].writeDetail(e, o)
 	}
 	e.close(']')
-	e.when("created_at", o.created)
-	e.when("updated_at", o.updated)
-	e.writeUnknown()
-	e.end()
+	e.times(o.created, o.updated)
+	e.endRecord()
 }
 
 func (c *channel) writeDetail(e *enc, o *outlet) {

@@ -59,8 +59,7 @@ func (s *products) isWithdrawn(n uint32) bool { return s.all[n].isWithdrawn }
 // renderDetail writes the response of GET /products/{product_id}, also for withdrawn products.
 func (s *products) renderDetail(e *enc, n uint32) {
 	t := s.traitsOf(n)
-	e.begin(kindProduct, n)
-	e.escape = false
+	e.beginRecord(kindProduct, n)
 	s.writeHead(e, n, t)
 	e.flag("active", !s.isWithdrawn(n))
 	writeExampleLinks(e, n, t)
@@ -68,16 +67,14 @@ func (s *products) renderDetail(e *enc, n uint32) {
 	e.optStr("logo", "https://cdn.example.com/logos/"+strconv.Itoa(int(t.outlet))+".png")
 	e.optStr("example_screenshot", "https://cdn.example.com/shots/"+strconv.Itoa(int(n))+".png")
 	e.id("type_id", kindProductType, uint32(t.typeIndex))
-	e.when("created_at", s.all[n].created)
-	e.when("updated_at", s.all[n].updated)
+	e.times(s.all[n].created, s.all[n].updated)
 	if s.isWithdrawn(n) {
 		e.when("deleted_at", s.all[n].updated)
 	} else if oneIn(t.roll, 2) {
 		e.null("deleted_at")
 	}
 	s.writePrices(e, n, t)
-	e.writeUnknown()
-	e.end()
+	e.endRecord()
 }
 
 func (s *products) nameOf(n uint32, t traits) string {
@@ -90,12 +87,8 @@ func (s *products) nameOf(n uint32, t traits) string {
 
 // writeHead writes the first fields of all forms of a product.
 func (s *products) writeHead(e *enc, n uint32, t traits) {
-	e.id("id", kindProduct, n)
 	e.str("name", s.nameOf(n, t))
-	if e.optional("description") {
-		e.key("description")
-		s.writeDescription(e, t)
-	}
+	s.writeDescription(e, t)
 	if e.optional("requirements") {
 		e.raw("requirements", pick(requirements, mix(t.roll)))
 	}
@@ -106,6 +99,10 @@ func (s *products) writeHead(e *enc, n uint32, t traits) {
 }
 
 func (s *products) writeDescription(e *enc, t traits) {
+	if !e.optional("description") {
+		return
+	}
+	e.key("description")
 	facts := mix(t.roll)
 	first := fmt.Sprintf("%s counted %d visits last month, %d %% of them by search; rate card %s. ",
 		s.outlets.all[t.outlet].name, 900+facts%4_000_000, 11+facts>>24%80, strconv.FormatUint(facts>>32, 36))

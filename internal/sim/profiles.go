@@ -51,8 +51,7 @@ func (s *profiles) stepDay(r *rand.Rand) {
 // renderRow writes a profile of GET /teams/{team_id}/profiles.
 func (s *profiles) renderRow(e *enc, n uint32) {
 	p := &s.all[n]
-	e.begin(kindProfile, n)
-	e.id("id", kindProfile, n)
+	e.beginRecord(kindProfile, n)
 	e.str("name", profileName(n))
 	e.optStr("legal_company_name", profileName(n)+" Holdings Ltd.")
 	e.optStr("type", pick([]string{"company", "person", "nonprofit", "dao"}, e.roll))
@@ -91,11 +90,9 @@ func (s *profiles) renderRow(e *enc, n uint32) {
 		e.id("brand_tone_and_voice_id", kindPerson, 500+n)
 	}
 	e.when("last_generated_at", p.generatedAt)
-	e.when("created_at", p.created)
-	e.when("updated_at", p.updated)
+	e.times(p.created, p.updated)
 	e.null("deleted_at")
-	e.writeUnknown()
-	e.end()
+	e.endRecord()
 }
 
 func writeProfileRef(e *enc, n uint32) {

@@ -27,8 +27,26 @@ type enc struct {
 
 func (e *enc) begin(k kind, n uint32) {
 	e.roll = e.seed.roll(k, n, 1)
-	e.escape = oneIn(e.roll, 8)
+	e.escape = oneIn(e.roll, 8) && k != kindProduct
 	e.b = append(e.b, '{')
+}
+
+func (e *enc) beginRecord(k kind, n uint32) {
+	e.begin(k, n)
+	e.id("id", k, n)
+}
+
+// endRecord ends a record. In a few records it first writes a field that the spec does not list.
+func (e *enc) endRecord() {
+	switch e.roll >> 20 % 24 {
+	case 0:
+		e.raw("legacy_ref", `{"system":"v1","keys":[7,null,"x"]}`)
+	case 1:
+		e.raw("x_score", "0.875")
+	case 2:
+		e.raw("internal_note", `"kept \u2603 for audit"`)
+	}
+	e.end()
 }
 
 // withRollOf writes fields of a nested record, whose optional fields depend on that record.
@@ -129,6 +147,17 @@ func (e *enc) when(key string, sec int64) {
 	e.b = append(appendTime(e.b, sec), ',')
 }
 
+func (e *enc) times(created, updated int64) {
+	e.when("created_at", created)
+	e.when("updated_at", updated)
+}
+
+func (e *enc) optWhen(key string, sec int64) {
+	if e.optional(key) {
+		e.when(key, sec)
+	}
+}
+
 // money writes an amount as a number, in various notations.
 func (e *enc) money(key string, m micros) {
 	e.key(key)
@@ -172,18 +201,6 @@ func (e *enc) optFlag(key string, v bool) {
 func (e *enc) optMoney(key string, m micros) {
 	if e.optional(key) {
 		e.money(key, m)
-	}
-}
-
-// writeUnknown writes fields that the spec does not list, in a few records.
-func (e *enc) writeUnknown() {
-	switch e.roll >> 20 % 24 {
-	case 0:
-		e.raw("legacy_ref", `{"system":"v1","keys":[7,null,"x"]}`)
-	case 1:
-		e.raw("x_score", "0.875")
-	case 2:
-		e.raw("internal_note", `"kept \u2603 for audit"`)
 	}
 }
 
