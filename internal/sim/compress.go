@@ -13,38 +13,25 @@ import (
 // threshold.
 const minCompressed = 256
 
-type compressor struct {
-	encodings []string
-	zstd      *zstd.Encoder
-}
-
-func newCompressor(configured []string) *compressor {
-	c := &compressor{}
-	for _, encoding := range configured {
-		if encoding == "gzip" || encoding == "zstd" {
-			c.encodings = append(c.encodings, encoding)
-		}
-	}
-	c.zstd, _ = zstd.NewWriter(nil) // fails only with invalid options
-	if len(c.encodings) > 0 {
-		// The first EncodeAll creates channels that later calls use. They must not belong to the
-		// synctest bubble of a later caller.
-		c.zstd.EncodeAll([]byte{0}, nil)
-	}
-	return c
+func newZstdEncoder() *zstd.Encoder {
+	encoder, _ := zstd.NewWriter(nil) // fails only with invalid options
+	// The first EncodeAll creates channels that later calls use. They must not belong to the
+	// synctest bubble of a later caller.
+	encoder.EncodeAll([]byte{0}, nil)
+	return encoder
 }
 
 // compress uses the first configured encoding that the request accepts.
-func (c *compressor) compress(out reply, acceptHeaders []string) reply {
-	i := slices.IndexFunc(c.encodings, func(encoding string) bool {
+func (s *Service) compress(out reply, acceptHeaders []string) reply {
+	i := slices.IndexFunc(s.opts.Encodings, func(encoding string) bool {
 		return slices.ContainsFunc(acceptHeaders, func(header string) bool { return accepts(header, encoding) })
 	})
 	if i < 0 || len(out.body) < minCompressed {
 		return out
 	}
-	out.encoding = c.encodings[i]
+	out.encoding = s.opts.Encodings[i]
 	if out.encoding == "zstd" {
-		out.body = c.zstd.EncodeAll(out.body, nil)
+		out.body = s.zstd.EncodeAll(out.body, nil)
 		return out
 	}
 	var compressed bytes.Buffer

@@ -49,7 +49,6 @@ func TestContentEncoding(t *testing.T) {
 		encodings            []string
 	}{
 		{"zstd, gzip", "", nil},
-		{"zstd, gzip", "", []string{"br"}},
 		{"zstd, gzip", "gzip", []string{"gzip", "zstd"}},
 		{"gzip;q=0.5, ZSTD", "zstd", []string{"zstd", "gzip"}},
 		{"identity", "", []string{"zstd", "gzip"}},

@@ -79,8 +79,8 @@ type Options struct {
 	// responses contain all records.
 	PagesWithoutTotals bool
 
-	// Encodings are the supported content encodings, zstd or gzip, in order of preference.
-	// Unknown names are ignored. Empty means that no response is compressed.
+	// Encodings are the supported content encodings, zstd or gzip, in order of preference. Empty means
+	// that no response is compressed.
 	Encodings []string
 
 	// Unordered gives lists a stable pseudorandom order, with new records at random positions. Otherwise

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
 	"golang.org/x/time/rate"
 )
 
@@ -23,11 +24,11 @@ import (
 // for concurrent use.
 type Service struct {
 	requestLog
-	opts       *Options // those of the world
-	routes     []route
-	faults     faults
-	limiter    *rate.Limiter
-	compressor *compressor
+	opts    *Options // those of the world
+	routes  []route
+	faults  faults
+	limiter *rate.Limiter
+	zstd    *zstd.Encoder // set if Options.Encodings is not empty
 
 	mu    sync.RWMutex // guards token and world
 	token string
@@ -37,7 +38,10 @@ type Service struct {
 // New returns a service on day 0.
 func New(opts Options) *Service {
 	w := newWorld(opts.withDefaults())
-	s := &Service{opts: &w.opts, routes: w.routes(), token: w.opts.Token, world: w, compressor: newCompressor(opts.Encodings)}
+	s := &Service{opts: &w.opts, routes: w.routes(), token: w.opts.Token, world: w}
+	if len(opts.Encodings) > 0 {
+		s.zstd = newZstdEncoder()
+	}
 	if opts.Scopes == nil {
 		for _, rt := range s.routes {
 			for _, scope := range rt.scopes {
