@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"maps"
 	"net/http"
@@ -11,38 +10,7 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"placementsync/internal/testing/s3sim"
 )
-
-// TestTrialBackupLeavesUploadsOfOthers backs up to the root of a bucket. The backup must remove an
-// incomplete upload only if the upload is old and below data/.
-func TestTrialBackupLeavesUploadsOfOthers(t *testing.T) {
-	requireTrials(t)
-	t.Parallel()
-	d := newBucketHarness(t)
-	text, err := os.ReadFile(d.g.Config)
-	must(t, err)
-	must(t, os.WriteFile(d.g.Config, bytes.Replace(text, []byte("s3://store/night"), []byte("s3://store"), 1), 0o600))
-	beginUpload := func(name string, at time.Time) {
-		d.store.Now = func() time.Time { return at }
-		r := httptest.NewRequest(http.MethodPost, "/store/"+name+"?uploads", nil)
-		r.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential="+s3sim.AccessKey+"/x")
-		d.store.ServeHTTP(httptest.NewRecorder(), r)
-	}
-	nextNight := d.service.Now().AddDate(0, 0, 1)
-	beginUpload("another/folder/big.bin", nextNight.AddDate(0, 0, -9))
-	beginUpload("data/of-another-program", nextNight.Add(-time.Hour))
-	beginUpload("data/of-a-killed-backup", nextNight.AddDate(0, 0, -9))
-	d.store.Now = func() time.Time { return d.g.Now() }
-	if n := d.store.Uploads("store"); n != 3 {
-		t.Fatalf("%d uploads began, want 3", n)
-	}
-	must(t, d.night(t))
-	if n := d.store.Uploads("store"); n != 2 {
-		t.Errorf("%d uploads are left, want 2: the upload of another folder, and the recent upload", n)
-	}
-}
 
 // verifyBackup returns the output of backup --verify.
 func (d *bucketHarness) verifyBackup(t *testing.T, o backupOptions) (string, error) {

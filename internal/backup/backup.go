@@ -356,11 +356,6 @@ func (j *job) removeOldBackups(ctx context.Context, ownManifest string) error {
 		return fmt.Errorf("find the backup %s: it is missing; no object was removed", j.Bucket.Address(ownManifest))
 	}
 	cutoff := all[ownIndex].storedAt.Add(-24 * time.Hour)
-	if n, err := j.Bucket.AbortBefore(ctx, dataDir, cutoff); err != nil {
-		j.Log.Warn("parts of unfinished uploads not removed; the next backup tries again", "error", err)
-	} else if n > 0 {
-		j.Log.Info("parts of unfinished uploads removed", "uploads", n)
-	}
 	oldCount := max(0, len(all)-keptManifests)
 	var oldManifests []string
 	for _, m := range all[:oldCount] {

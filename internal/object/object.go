@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -290,6 +291,18 @@ func (w localWriter) Write(p []byte) (int, error) {
 		err = &localError{err}
 	}
 	return n, err
+}
+
+// Put stores an object of at most 5 GiB, the limit of S3 for one request, atomically. The server compares the
+// received bytes with sum.
+func (b *Bucket) Put(ctx context.Context, name string, content io.ReaderAt, sum checksum.FileSum) error {
+	digest, err := hex.DecodeString(sum.SHA256)
+	if err == nil {
+		_, err = b.client.PutObject(ctx, &s3.PutObjectInput{Bucket: &b.bucket, Key: b.objectKey(name),
+			Body: io.NewSectionReader(content, 0, sum.Bytes), ContentLength: &sum.Bytes,
+			ChecksumSHA256: aws.String(base64.StdEncoding.EncodeToString(digest))})
+	}
+	return b.newError("put", name, err)
 }
 
 // PutBytes stores a small object.

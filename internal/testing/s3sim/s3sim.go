@@ -11,12 +11,10 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/xml"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
-	"net/http/httptest"
 	"strconv"
 	"strings"
 	"sync"
@@ -130,15 +128,6 @@ func (s *Server) Change(bucket string, change func(objects map[string][]byte)) {
 			must(err)
 		}
 	}
-}
-
-// Uploads counts the unfinished multipart uploads of a bucket.
-func (s *Server) Uploads(bucket string) int {
-	response := httptest.NewRecorder()
-	s.handler.ServeHTTP(response, httptest.NewRequest(http.MethodGet, "/"+bucket+"?uploads", nil))
-	var list struct{ Upload []struct{ Key string } }
-	must(xml.Unmarshal(response.Body.Bytes(), &list))
-	return len(list.Upload)
 }
 
 // ServeHTTP implements http.Handler.
