@@ -72,12 +72,14 @@ func (r *seriesReader) expectedDays() map[string]string {
 // readDay adds the intact files of a day and reports the damage. run is the run in the index, or empty.
 func (r *seriesReader) readDay(day, run string) error {
 	m, err := findDayManifest(r.w, day, run)
-	if err == nil && m.Format > warehouse.Format {
-		return &warehouse.NewerError{Run: m.RunID, Program: m.Program, Format: m.Format}
-	}
-	if err == nil && r.isComplete(m) {
-		r.addDay(m)
-		return nil
+	if err == nil {
+		if err := m.CheckFormat(); err != nil {
+			return err
+		}
+		if r.isComplete(m) {
+			r.addDay(m)
+			return nil
+		}
 	}
 	others := r.otherManifests(day, m.RunID)
 	i := slices.IndexFunc(others, r.isComplete)

@@ -113,7 +113,7 @@ func (s *Status) Compare(wh *warehouse.Warehouse, run string) error {
 		compareTable(current, t.Name, true)
 		compareTable(past, t.Name, false)
 	}
-	for _, def := range wh.Schema.MetaDefinitions() {
+	for _, def := range wh.Schema.MetaDefinitions {
 		compareTable(meta, def.Name, false)
 	}
 	return nil

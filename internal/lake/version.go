@@ -52,13 +52,13 @@ func OpenVersion(ctx context.Context, wh *warehouse.Warehouse, run string) (*Ver
 	}
 	v := &Version{PublishedVersion: publishedVersion, Run: run, At: publishedVersion.Manifest.SnapshotAt.UTC(), knownRuns: map[string]bool{}}
 	for _, t := range publishedVersion.Manifest.Tables {
-		def := wh.Schema.Definition(t.Name)
+		def := wh.Schema.Definitions[t.Name]
 		columns := slices.Concat(def.Columns, stream.SystemColumns())
 		v.add(source{name: tableName{current, t.Name}, schema: "main", file: t, design: design{columns, def.Comment}})
 		v.add(source{name: tableName{past, t.Name}, schema: past,
 			design: design{slices.Concat(columns, stream.ClosedColumns()), "Closed rows. " + def.Comment}})
 	}
-	for _, def := range wh.Schema.MetaDefinitions() {
+	for _, def := range wh.Schema.MetaDefinitions {
 		v.add(source{name: tableName{meta, def.Name}, schema: meta, design: design{def.Columns, def.Comment}})
 	}
 	runs, err := wh.Ledger.AllRuns()

@@ -41,7 +41,7 @@ func (m *merge) createDesired(ctx context.Context) error {
 // the table, the SQL creates a view, which copies no rows.
 func (m *merge) desiredRows(t stream.Table) sqlText {
 	streams, detail := m.staging.sources(t.Name)
-	def := m.staging.draft.Definition(t.Name)
+	def := m.staging.draft.Schema.Definitions[t.Name]
 	if detail.Name == "" || len(streams) == 0 {
 		var parts []sqlText
 		for _, name := range stream.FilledBy(m.staging.streams, t.Name) {

@@ -41,7 +41,7 @@ func (s *staging) chooseDirect(ctx context.Context, streamName string, rowCount 
 // createViewSQL returns SQL that creates a view of a directly filled table, with the name and the columns of
 // the staging table that it replaces.
 func (s *staging) createViewSQL(streamName, table string, seq sqlText) sqlText {
-	return firstNightSQL.Render("direct_view", values{"staged": stagedTable(streamName, table), "columns": allColumns(s.draft.Definition(table)),
+	return firstNightSQL.Render("direct_view", values{"staged": stagedTable(streamName, table), "columns": allColumns(s.draft.Schema.Definitions[table]),
 		"seq": seq, "table": catalogName + "." + mainTable(table)})
 }
 

@@ -39,7 +39,7 @@ func TestFailedBatchPreventsTheMerge(t *testing.T) {
 func batchWithTextForNumber(t *testing.T, h *fixture) arrow.RecordBatch {
 	t.Helper()
 	var fields []arrow.Field
-	for _, c := range h.w.Schema.Definition("product_listings").Columns {
+	for _, c := range h.w.Schema.Definitions["product_listings"].Columns {
 		fields = append(fields, arrow.Field{Name: c.Name, Type: arrow.BinaryTypes.String, Nullable: true})
 	}
 	for _, name := range []string{"row_hash", "seq"} {

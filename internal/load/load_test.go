@@ -136,7 +136,7 @@ func (h *fixture) run(inputs map[string]streamInput, limits load.Limits) (map[st
 	if h.afterMerge != nil {
 		h.afterMerge(s, d, coverage, changes)
 	}
-	files, err := load.WriteParquet(ctx, d, h.w.Schema.Tables(), changes)
+	files, err := load.WriteParquet(ctx, d, h.w.Schema.Tables, changes)
 	must(h.t, err)
 	must(h.t, s.Close(ctx))
 	h.readLog(d)
@@ -190,7 +190,7 @@ func (h *fixture) batch(table, text string) arrow.RecordBatch {
 		stream.Bool: arrow.FixedWidthTypes.Boolean, stream.Int32: arrow.PrimitiveTypes.Int32, stream.Int64: arrow.PrimitiveTypes.Int64,
 		stream.Money: &arrow.Decimal128Type{Precision: 18, Scale: 6}, stream.Instant: arrow.FixedWidthTypes.Timestamp_us}
 	var fields []arrow.Field
-	for _, c := range h.w.Schema.Definition(table).Columns {
+	for _, c := range h.w.Schema.Definitions[table].Columns {
 		fields = append(fields, arrow.Field{Name: c.Name, Type: arrowTypes[c.Type], Nullable: true})
 	}
 	for _, name := range []string{"row_hash", "seq"} {

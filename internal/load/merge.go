@@ -116,7 +116,7 @@ func (m *merge) write(ctx context.Context, changes []Change) error {
 }
 
 func (m *merge) writeTable(ctx context.Context, tx *sql.Tx, t stream.Table, c *Change) error {
-	key, columns, changed := sqltext.Names(t.Key), allColumns(m.staging.draft.Definition(t.Name)), changedKeysTable(t.Name)
+	key, columns, changed := sqltext.Names(t.Key), allColumns(m.staging.draft.Schema.Definitions[t.Name]), changedKeysTable(t.Name)
 	if c.Changed+c.Gone > 0 {
 		err := executeIn(ctx, tx,
 			mergeSQL.Render("close_versions", values{"past": pastTable(t.Name), "columns": columns, "now": m.staging.draft.At,

@@ -81,7 +81,7 @@ func writeMetaFile(ctx context.Context, d *warehouse.Draft, base string, metaDef
 }
 
 func pastDefinition(d *warehouse.Draft, t stream.Table) stream.Definition {
-	def := d.Definition(t.Name)
+	def := d.Schema.Definitions[t.Name]
 	def.Columns = slices.Concat(def.Columns, stream.SystemColumns(), stream.ClosedColumns())
 	return def
 }

@@ -42,8 +42,8 @@ func TestMetaIsTheSumOfItsChanges(t *testing.T) {
 		if change != "" {
 			must(t, d.Exec(t.Context(), sqltext.SQL(change)))
 		}
-		want = metaRows(t, d, wh.Schema.MetaDefinitions())
-		must(t, load.WriteMeta(t.Context(), d, wh.Schema.MetaDefinitions(), tables))
+		want = metaRows(t, d, wh.Schema.MetaDefinitions)
+		must(t, load.WriteMeta(t.Context(), d, wh.Schema.MetaDefinitions, tables))
 		files, err := load.WriteParquet(t.Context(), d, tables, nil)
 		must(t, err)
 		_, err = d.Publish(t.Context(), files)
@@ -54,8 +54,8 @@ func TestMetaIsTheSumOfItsChanges(t *testing.T) {
 		}
 		restored, err := wh.BeginFrom(t.Context(), run+"-2", at.AddDate(0, 0, 1), "")
 		must(t, err)
-		must(t, load.RestoreMeta(t.Context(), restored, wh.Schema.MetaDefinitions(), metaFiles))
-		if diff := cmp.Diff(want, metaRows(t, restored, wh.Schema.MetaDefinitions())); diff != "" {
+		must(t, load.RestoreMeta(t.Context(), restored, wh.Schema.MetaDefinitions, metaFiles))
+		if diff := cmp.Diff(want, metaRows(t, restored, wh.Schema.MetaDefinitions)); diff != "" {
 			t.Errorf("restored meta after %q (-want +got):\n%s", change, diff)
 		}
 		must(t, restored.Discard())
@@ -78,7 +78,7 @@ func TestNewColumnsOfMetaAreWritten(t *testing.T) {
 	must(t, d.Exec(t.Context(), "ALTER TABLE meta.rejects ADD COLUMN new_column VARCHAR", "UPDATE meta.rejects SET new_column = 'x' WHERE seq = 2",
 		"CREATE TABLE meta.new_table AS SELECT 'y' AS new_column"))
 	newTable := stream.Definition{Name: "new_table", Columns: []stream.Column{{Name: "new_column", Type: stream.Text}}}
-	metaDefs := slices.Clone(wh.Schema.MetaDefinitions())
+	metaDefs := slices.Clone(wh.Schema.MetaDefinitions)
 	for i, def := range metaDefs {
 		if def.Name == "rejects" {
 			metaDefs[i].Columns = slices.Concat(def.Columns, newTable.Columns)
@@ -127,7 +127,7 @@ func publishPast(t *testing.T, wh *warehouse.Warehouse, tables []stream.Table, a
 	defer func() { must(t, d.Discard()) }()
 	must(t, d.Exec(t.Context(), sqltext.SQL(strings.ReplaceAll(change, "$run", run))))
 	past = pastRows(t, d, tables)
-	must(t, load.WriteMeta(t.Context(), d, wh.Schema.MetaDefinitions(), tables))
+	must(t, load.WriteMeta(t.Context(), d, wh.Schema.MetaDefinitions, tables))
 	files, err := load.WriteParquet(t.Context(), d, tables, nil)
 	must(t, err)
 	_, err = d.Publish(t.Context(), files)
@@ -201,7 +201,7 @@ func TestPastIsTheSumOfItsChanges(t *testing.T) {
 	wh, tables := pastWarehouse(t)
 	var defs []stream.Definition
 	for _, table := range tables {
-		defs = append(defs, wh.Schema.Definitions()[table.Name])
+		defs = append(defs, wh.Schema.Definitions[table.Name])
 	}
 	startedAt := time.Date(2026, 11, 1, 2, 0, 0, 123456000, time.UTC)
 	insertOrders := "INSERT INTO past.orders (id, valid_from, row_hash, valid_to, run_id) VALUES "

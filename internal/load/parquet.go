@@ -78,7 +78,7 @@ func writeTables(ctx context.Context, d *warehouse.Draft, tables []stream.Table)
 		return err
 	}
 	for _, t := range tables {
-		if err := d.Exec(ctx, writeTableSQL(d, d.Definition(t.Name), limit/int64(threads)/rowGroupDivisor)); err != nil {
+		if err := d.Exec(ctx, writeTableSQL(d, d.Schema.Definitions[t.Name], limit/int64(threads)/rowGroupDivisor)); err != nil {
 			return fmt.Errorf("%s: %w", t.Name, err)
 		}
 	}

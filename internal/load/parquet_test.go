@@ -39,7 +39,7 @@ func TestTrialParquetFitsTheLimit(t *testing.T) {
 					table, c.key, c.value, c.column, first, min(c.rows, first+portion)))))
 			}
 			must(t, d.Exec(ctx, "CHECKPOINT"))
-			_, err = load.WriteParquet(ctx, d, h.w.Schema.Tables(), nil)
+			_, err = load.WriteParquet(ctx, d, h.w.Schema.Tables, nil)
 			must(t, err)
 			must(t, d.Exec(ctx, "SET threads = 1"))
 			file := sqltext.Literal(filepath.Join(d.Dir, c.table+".parquet"))
@@ -61,9 +61,9 @@ func TestFilesNameTheirFields(t *testing.T) {
 	_, err := h.run(wholeList(`{"id":"a","row_hash":0,"seq":1},{"id":"b","row_hash":9223372036854775807,"seq":2},
 		{"id":"c","row_hash":9223372036854775808,"seq":3},{"id":"d","row_hash":18446744073709551615,"seq":4}`, price("a", 1, "2", 3, 1)), load.Limits{})
 	must(t, err)
-	for _, table := range h.w.Schema.Tables() {
+	for _, table := range h.w.Schema.Tables {
 		var want []string
-		for _, c := range slices.Concat(h.w.Schema.Definition(table.Name).Columns, stream.SystemColumns()) {
+		for _, c := range slices.Concat(h.w.Schema.Definitions[table.Name].Columns, stream.SystemColumns()) {
 			want = append(want, fmt.Sprintf("%s %d", c.Name, c.FieldID))
 		}
 		file := sqltext.Literal(h.file(table.Name))

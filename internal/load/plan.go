@@ -145,7 +145,7 @@ func (p *Details) candidateIDs(st stream.Stream) sqlText {
 	var parts []sqlText
 	add := func(column, table string, stagedOrMain sqlText) {
 		createdAt := sqlText("NULL::TIMESTAMPTZ")
-		if _, ok := p.staging.draft.Definition(table).Column("created_at"); ok {
+		if _, ok := p.staging.draft.Schema.Definitions[table].Column("created_at"); ok {
 			createdAt = "created_at"
 		}
 		parts = append(parts, planSQL.Render("ids_in_table", values{"column": sqltext.Name(column), "created_at": createdAt, "table": stagedOrMain}))

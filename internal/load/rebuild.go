@@ -25,7 +25,7 @@ func ApplySnapshot(ctx context.Context, d *warehouse.Draft, tables []stream.Tabl
 		source := rebuildSQL.Render("snapshot_file", values{"file": snap.Files[t.Name]})
 		existingColumns, err := columnsOf(ctx, d, source)
 		if err == nil {
-			def := d.Definition(t.Name)
+			def := d.Schema.Definitions[t.Name]
 			main, columns, key := mainTable(t.Name), allColumns(def), sqltext.Names(t.Key)
 			err = d.Atomically(ctx, []sqlText{
 				rebuildSQL.Render("read_snapshot", values{"columns": columnsOrNull(def, existingColumns), "row_hash": dictionary.UnsignedHash(), "source": source}),
@@ -79,7 +79,7 @@ func CarryStreams(ctx context.Context, d *warehouse.Draft, run string, streams [
 // run and the time of the draft, so the draft must not be published. A row count that differs from the
 // manifest is an error. A negative row count in the manifest means unknown.
 func WriteDay(ctx context.Context, d *warehouse.Draft, t stream.Table, file warehouse.SeriesFile) error {
-	def := d.Definition(t.Name)
+	def := d.Schema.Definitions[t.Name]
 	main, newest := mainTable(t.Name), sqltext.Name("newest "+t.Name)
 	err := d.Atomically(ctx, []sqlText{
 		rebuildSQL.Render("keep_newest", values{"newest": newest, "main": main}),
@@ -105,7 +105,7 @@ func WriteDay(ctx context.Context, d *warehouse.Draft, t stream.Table, file ware
 // the map, and does not use the values.
 func DropClosed(ctx context.Context, d *warehouse.Draft, tables map[string]time.Time) error {
 	var statements []sqlText
-	for _, t := range d.Tables() {
+	for _, t := range d.Schema.Tables {
 		if _, ok := tables[t.Name]; ok {
 			statements = append(statements, rebuildSQL.Render("drop_closed", values{"main": mainTable(t.Name), "past": pastTable(t.Name),
 				"same_version": joinOn("m.", "p.", append([]string{stream.ValidFrom}, t.Key...))}))

@@ -77,7 +77,7 @@ func TestHistoryIsRebuiltFromSnapshots(t *testing.T) {
 			must(t, err)
 			defer func() { must(t, d.Discard()) }()
 			for _, i := range c.nights {
-				must(t, load.ApplySnapshot(t.Context(), d, h.w.Schema.Tables(), all[i]))
+				must(t, load.ApplySnapshot(t.Context(), d, h.w.Schema.Tables, all[i]))
 			}
 			if diff := cmp.Diff(c.want, queryDraft(t, d, versionsQuery)); diff != "" {
 				t.Errorf("history (-want +got):\n%s", diff)
@@ -85,7 +85,7 @@ func TestHistoryIsRebuiltFromSnapshots(t *testing.T) {
 			for _, s := range all {
 				must(t, load.WriteRun(t.Context(), d, ledger.Run{ID: s.Run, StartedAt: s.At, SnapshotAt: s.At}))
 			}
-			must(t, load.CorrectClosingRuns(t.Context(), d, h.w.Schema.Tables()))
+			must(t, load.CorrectClosingRuns(t.Context(), d, h.w.Schema.Tables))
 			if diff := cmp.Diff(c.wantClosingRuns, queryDraft(t, d, "SELECT name, run_id FROM past.product_listings ORDER BY 1")); diff != "" {
 				t.Errorf("runs that closed rows (-want +got):\n%s", diff)
 			}
@@ -116,7 +116,7 @@ func TestSnapshotsOfEarlierProgramsAreApplied(t *testing.T) {
 				}
 				must(t, d.Exec(t.Context(), sqltext.SQL(fmt.Sprintf(`COPY (SELECT id, %s AS row_hash, ('2026-11-0' || day || ' 02:00:00+00')::TIMESTAMPTZ AS valid_from
 					FROM (SELECT id, row_hash::UBIGINT AS row_hash, day FROM (VALUES %s) AS v(id, row_hash, day))) TO %s`, hash, rows, sqltext.Literal(file)))))
-				must(t, load.ApplySnapshot(t.Context(), d, h.w.Schema.Tables(), warehouse.Snapshot{Run: fmt.Sprint(i), At: night.AddDate(0, 0, i),
+				must(t, load.ApplySnapshot(t.Context(), d, h.w.Schema.Tables, warehouse.Snapshot{Run: fmt.Sprint(i), At: night.AddDate(0, 0, i),
 					Files: map[string]string{"product_listings": file}}))
 			}
 			got := queryDraft(t, d, `SELECT id, row_hash, strftime(valid_from, '%d'), NULL FROM main.product_listings

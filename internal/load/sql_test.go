@@ -201,7 +201,7 @@ func writeAllMeta(t *testing.T, h *fixture, s *load.Stage, d *warehouse.Draft, c
 	coverage["products"] = load.Carried
 	_, err = s.CountRowAges(ctx, coverage)
 	must(t, err)
-	must(t, load.WriteMeta(ctx, d, h.w.Schema.MetaDefinitions(), h.w.Schema.Tables()))
+	must(t, load.WriteMeta(ctx, d, h.w.Schema.MetaDefinitions, h.w.Schema.Tables))
 }
 
 // runRebuild runs the statements of a rebuild and of a repair.
@@ -218,17 +218,17 @@ func runRebuild(t *testing.T, h *fixture) {
 	must(t, err)
 	defer func() { must(t, d.Discard()) }()
 	must(t, d.Exec(ctx, "CALL enable_logging('QueryLog')"))
-	must(t, load.RestoreMeta(ctx, d, h.w.Schema.MetaDefinitions(), metaFiles))
+	must(t, load.RestoreMeta(ctx, d, h.w.Schema.MetaDefinitions, metaFiles))
 	must(t, load.CopyMeta(ctx, d, h.w.Folder.VersionCatalog(run)))
 	at, _ := time.Parse("20060102T150405Z", run)
 	old := filepath.Join(t.TempDir(), "old.parquet")
 	must(t, d.Exec(ctx, sqltext.SQL("COPY (SELECT id, valid_from, row_hash FROM read_parquet("+sqltext.Literal(h.file("product_listings"))+")) TO "+sqltext.Literal(old))))
 	snapshot := warehouse.Snapshot{Run: run, At: at, Files: map[string]string{"product_listings": old}}
-	must(t, load.ApplySnapshot(ctx, d, h.w.Schema.Tables(), snapshot))
-	must(t, load.CorrectClosingRuns(ctx, d, h.w.Schema.Tables()))
+	must(t, load.ApplySnapshot(ctx, d, h.w.Schema.Tables, snapshot))
+	must(t, load.CorrectClosingRuns(ctx, d, h.w.Schema.Tables))
 	must(t, load.CarryStreams(ctx, d, run, []string{"product_listings"}, at, "its file is lost"))
 	until := map[string]time.Time{"product_listings": d.At}
-	must(t, load.MergePast(ctx, d, h.w.Schema.Tables(), metaFiles, until))
+	must(t, load.MergePast(ctx, d, h.w.Schema.Tables, metaFiles, until))
 	must(t, load.CopyPast(ctx, d, h.w.Folder.VersionCatalog(run), d.At))
 	must(t, load.DropClosed(ctx, d, until))
 	_, err = load.LastSnapshotsOfDays(ctx, d, d.At)
@@ -237,7 +237,7 @@ func runRebuild(t *testing.T, h *fixture) {
 	must(t, err)
 	_, err = load.Grades(ctx, d, run)
 	must(t, err)
-	_, err = load.WriteParquet(ctx, d, h.w.Schema.Tables(), nil)
+	_, err = load.WriteParquet(ctx, d, h.w.Schema.Tables, nil)
 	must(t, err)
 	countries, _ := stream.Find(h.streams, "countries")
 	var rows int64

@@ -78,7 +78,7 @@ func (s *staging) create(ctx context.Context) error {
 			statements = append(statements, stageSQL.Render("create_table", values{"table": stagedTable(st.Name, stream.UnchangedTable), "columns": unchangedColumns}))
 		}
 		for _, t := range tablesOf(st) {
-			columns := sqltext.Join(s.draft.Definition(t.Name).Columns, ", ", func(c stream.Column) sqlText {
+			columns := sqltext.Join(s.draft.Schema.Definitions[t.Name].Columns, ", ", func(c stream.Column) sqlText {
 				if c.Type == stream.JSON { // JSON is staged as text, and the merge converts it
 					c.Type = stream.Text
 				}

@@ -43,7 +43,7 @@ func (r *Rows) addStoredRows(ctx context.Context, st stream.Stream) error {
 	statements = append(statements, storedRowsSQL.Render("drop_changed", values{"unchanged": unchanged, "key": key, "root": root}))
 	statements = append(statements, storedRowsSQL.Render("create_candidates", values{"candidates": candidates, "key": key, "main": main, "unchanged": unchanged}))
 	for _, t := range tablesOf(st) {
-		columns := sqltext.Join(r.staging.draft.Definition(t.Name).Columns, ", ", func(c stream.Column) sqlText {
+		columns := sqltext.Join(r.staging.draft.Schema.Definitions[t.Name].Columns, ", ", func(c stream.Column) sqlText {
 			name := sqlText("m." + sqltext.Quote(c.Name))
 			if c.Type == stream.JSON {
 				name += "::VARCHAR"

@@ -28,7 +28,7 @@ func (s *staging) knownRows(table string, columnNames ...string) sqlText {
 	if len(streams) == 0 {
 		var nulls []sqlText
 		for _, name := range columnNames {
-			c, _ := s.draft.Definition(table).Column(name)
+			c, _ := s.draft.Schema.Definitions[table].Column(name)
 			nulls = append(nulls, liveSQL.Render("null_column", values{"type": sqlText(c.Type), "column": sqltext.Name(name)}))
 		}
 		return liveSQL.Render("no_rows", values{"columns": sqltext.JoinSQL(nulls, ", ")})

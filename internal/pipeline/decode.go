@@ -62,7 +62,7 @@ type decoder struct {
 }
 
 func (n *night) newSink(s stream.Stream) (*sink, error) {
-	binding, err := transform.Compile(s, n.wh.Schema.Definitions())
+	binding, err := transform.Compile(s, n.wh.Schema.Definitions)
 	if err != nil {
 		return nil, err
 	}

@@ -229,7 +229,7 @@ func (n *night) privacyOf(s stream.Stream) transform.Privacy {
 	drop := n.privateColumns(s, n.cfg.Privacy.Drop)
 	privacy := transform.Privacy{Key: n.cfg.Privacy.Key}
 	for _, column := range n.privateColumns(s, n.cfg.Privacy.Hash) {
-		switch c, _ := n.wh.Schema.Definition(s.Root().Name).Column(column); {
+		switch c, _ := n.wh.Schema.Definitions[s.Root().Name].Column(column); {
 		case slices.Contains(drop, column):
 		case c.Type == stream.Text:
 			privacy.Hash = append(privacy.Hash, s.Root().Name+"."+column)
@@ -249,7 +249,7 @@ func (n *night) privacyOf(s stream.Stream) transform.Privacy {
 // because it may contain the value. If the plain text or the rich text of a comment is private, both are
 // private.
 func (n *night) privateColumns(s stream.Stream, configured []string) []string {
-	def := n.wh.Schema.Definition(s.Root().Name)
+	def := n.wh.Schema.Definitions[s.Root().Name]
 	var columns []string
 	for _, private := range configured {
 		table, column, _ := strings.Cut(private, ".")

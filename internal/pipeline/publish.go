@@ -149,10 +149,10 @@ func (r *runner) writeFiles(ctx context.Context, changes []load.Change) (files [
 	n := r.night
 	writing, ctx := errgroup.WithContext(ctx)
 	writing.Go(func() error {
-		return load.WriteMeta(ctx, n.draft, n.wh.Schema.MetaDefinitions(), n.wh.Schema.Tables())
+		return load.WriteMeta(ctx, n.draft, n.wh.Schema.MetaDefinitions, n.wh.Schema.Tables)
 	})
 	writing.Go(func() (err error) {
-		files, err = load.WriteParquet(ctx, n.draft, n.wh.Schema.Tables(), changes)
+		files, err = load.WriteParquet(ctx, n.draft, n.wh.Schema.Tables, changes)
 		return err
 	})
 	return files, writing.Wait()

@@ -171,7 +171,7 @@ func (b *rebuild) publish(ctx context.Context) (err error) {
 			files, err = b.writeParquet(ctx)
 			return err
 		},
-		func() error { return load.WriteMeta(ctx, d, b.wh.Schema.MetaDefinitions(), b.wh.Schema.Tables()) },
+		func() error { return load.WriteMeta(ctx, d, b.wh.Schema.MetaDefinitions, b.wh.Schema.Tables) },
 		func() error { return d.WriteLedgerCopy(b.run) })
 	if err != nil {
 		return err
@@ -206,7 +206,7 @@ func (b *rebuild) applySeries(ctx context.Context) error {
 	b.newest = snapshots[len(snapshots)-1]
 	b.Snapshots, b.First, b.Last = len(snapshots), snapshots[0].At, b.newest.At
 	b.rowsAt = map[string]time.Time{}
-	for _, t := range b.wh.Schema.Tables() {
+	for _, t := range b.wh.Schema.Tables {
 		b.rowsAt[t.Name] = b.newest.At
 		for _, snap := range snapshots {
 			if snap.Files[t.Name] != "" {
@@ -235,7 +235,7 @@ func (b *rebuild) applySeries(ctx context.Context) error {
 		return &SeriesError{b.Skipped, b.isCatalogWhole()}
 	}
 	for _, snap := range snapshots {
-		tables := b.wh.Schema.Tables()
+		tables := b.wh.Schema.Tables
 		if b.hasExactPast {
 			tables = slices.DeleteFunc(slices.Clone(tables), func(t stream.Table) bool { return !b.rowsAt[t.Name].Equal(snap.At) })
 		}
@@ -251,7 +251,7 @@ func (b *rebuild) applySeries(ctx context.Context) error {
 		return load.DropClosed(ctx, b.draft, b.olderTables())
 	}
 	files, _, _ := integrity.FilesOfChanges(b.wh, b.newest.Version)
-	return load.MergePast(ctx, b.draft, b.wh.Schema.Tables(), files, b.rowsAt)
+	return load.MergePast(ctx, b.draft, b.wh.Schema.Tables, files, b.rowsAt)
 }
 
 // findLostRun sets LostRun if readers saw a newer snapshot than the newest snapshot of the series. In a copied
@@ -280,7 +280,7 @@ func (b *rebuild) restorePast(ctx context.Context) (isExact bool, err error) {
 	files, hasPast, damaged := integrity.FilesOfChanges(b.wh, b.newest.Version)
 	if hasPast && len(damaged) == 0 {
 		b.RestoredRuns = len(files)
-		return true, load.RestorePast(ctx, b.draft, b.wh.Schema.Tables(), files, b.newest.At)
+		return true, load.RestorePast(ctx, b.draft, b.wh.Schema.Tables, files, b.newest.At)
 	}
 	latest, _, err := b.wh.Versions.Latest()
 	if err != nil {
@@ -332,7 +332,7 @@ func (b *rebuild) restoreMeta(ctx context.Context) error {
 		return nil // all files of changes are lost
 	}
 	b.HasMeta = true
-	if err := load.RestoreMeta(ctx, b.draft, b.wh.Schema.MetaDefinitions(), files); err != nil {
+	if err := load.RestoreMeta(ctx, b.draft, b.wh.Schema.MetaDefinitions, files); err != nil {
 		return err
 	}
 	return b.fixComputedHistory(ctx)
@@ -344,7 +344,7 @@ func (b *rebuild) fixComputedHistory(ctx context.Context) error {
 	if b.hasExactPast {
 		return nil
 	}
-	if err := load.CorrectClosingRuns(ctx, b.draft, b.wh.Schema.Tables()); err != nil {
+	if err := load.CorrectClosingRuns(ctx, b.draft, b.wh.Schema.Tables); err != nil {
 		return err
 	}
 	var recordedSnapshots int
@@ -417,10 +417,10 @@ func (b *rebuild) completeLedgerLine(ctx context.Context) error {
 // the same program wrote them. All other files are written.
 func (b *rebuild) writeParquet(ctx context.Context) ([]warehouse.ManifestTable, error) {
 	isSameProgram := b.newest.Program == b.cfg.Warehouse.Program && b.newest.Schema == dictionary.SchemaVersion()
-	files := make([]warehouse.ManifestTable, len(b.wh.Schema.Tables()))
+	files := make([]warehouse.ManifestTable, len(b.wh.Schema.Tables))
 	var toWrite []stream.Table
 	var indexes []int // the index of each table of toWrite in files
-	for i, t := range b.wh.Schema.Tables() {
+	for i, t := range b.wh.Schema.Tables {
 		from, inManifest := b.newest.Files[t.Name], b.newest.Tables[t.Name]
 		if !isSameProgram || from == "" || inManifest.File == "" {
 			toWrite = append(toWrite, t)

@@ -92,7 +92,7 @@ func (m *seriesRebuild) lostErr(lost []warehouse.SeriesFile) error {
 // runs contain the later changes.
 func (m *seriesRebuild) writeMeta(ctx context.Context) error {
 	m.draft.Previous = "" // the file contains all rows
-	if err := load.WriteMeta(ctx, m.draft, m.wh.Schema.MetaDefinitions(), m.wh.Schema.Tables()); err != nil {
+	if err := load.WriteMeta(ctx, m.draft, m.wh.Schema.MetaDefinitions, m.wh.Schema.Tables); err != nil {
 		return err
 	}
 	file, err := integrity.ReplaceMeta(m.wh, m.draft, m.result.Source)
@@ -103,11 +103,11 @@ func (m *seriesRebuild) writeMeta(ctx context.Context) error {
 }
 
 func (m *seriesRebuild) writeFile(ctx context.Context, file warehouse.SeriesFile) (sum checksum.FileSum, err error) {
-	i := slices.IndexFunc(m.wh.Schema.Tables(), func(t stream.Table) bool { return t.Name == file.Table.Name })
+	i := slices.IndexFunc(m.wh.Schema.Tables, func(t stream.Table) bool { return t.Name == file.Table.Name })
 	if i < 0 {
 		return sum, fmt.Errorf("restore table %s: this version of placementsync has no such table; its file was not changed", file.Table.Name)
 	}
-	if err := load.WriteDay(ctx, m.draft, m.wh.Schema.Tables()[i], file); err != nil {
+	if err := load.WriteDay(ctx, m.draft, m.wh.Schema.Tables[i], file); err != nil {
 		return sum, err
 	}
 	sum, err = integrity.ReplaceFile(m.wh, file, filepath.Join(m.draft.Dir, file.Table.File))
@@ -188,7 +188,7 @@ func (m *seriesRebuild) addDay(ctx context.Context, run string, at time.Time) er
 		}
 		streams = append(streams, r)
 	}
-	for _, t := range m.wh.Schema.Tables() {
+	for _, t := range m.wh.Schema.Tables {
 		rowCount, isKnown := rows[t.Name]
 		if !isKnown {
 			rowCount = -1

@@ -169,7 +169,7 @@ func (n *night) seedOf(s stream.Stream) uint64 {
 	p := n.privacyOf(s)
 	mac := hmac.New(sha256.New, p.Key)
 	fmt.Fprintf(mac, "%s\n%s\n%+v\n%q %q\n", n.cfg.Warehouse.Program, n.cfg.Build, s, p.Drop, p.Hash)
-	defs := n.wh.Schema.Definitions()
+	defs := n.wh.Schema.Definitions
 	for _, t := range s.Tables {
 		fmt.Fprintf(mac, "%+v\n", defs[t.Name])
 	}

@@ -62,7 +62,7 @@ func (d *Draft) findBlockSize(ctx context.Context, isChanged bool) (int, error) 
 		return 0, err
 	case rows > manyRows && hasSmallBlocks:
 		return largeBlock, err
-	case rows < fewRows && (!hasSmallBlocks || d.previousBytes <= compactSize):
+	case rows < fewRows && (!hasSmallBlocks || d.previousManifest.Catalog.Bytes <= compactSize):
 		return smallBlock, err
 	}
 	return 0, err

@@ -1,7 +1,6 @@
 package warehouse
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,16 +79,11 @@ func (w *Warehouse) ExplainErr(err error) error {
 	if linkErr != nil || !ok {
 		return err
 	}
-	m, manifestErr := w.Versions.ReadManifest(latest)
-	path := w.Folder.VersionCatalog(latest)
-	problem := cmp.Or(ProblemOf(manifestErr), checksum.NewCache(context.Background()).Compare(path, m.Catalog, true))
-	if problem == "" {
+	if !errors.As(w.Versions.CheckCatalog(latest), &damaged) {
 		return err
 	}
-	if manifestErr != nil {
-		path = filepath.Join(w.Folder.VersionPath(latest), ManifestFile)
-	}
-	return w.WithRemedy(w.Folder.DamagedErr(path, problem, err), latest)
+	damaged.Err = err
+	return w.WithRemedy(damaged, latest)
 }
 
 // listIntact lists the versions whose files are all intact, oldest first, except ignoredRun.

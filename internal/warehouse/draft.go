@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,7 +14,6 @@ import (
 
 	"placementsync/internal/checksum"
 	"placementsync/internal/ledger"
-	"placementsync/internal/stream"
 )
 
 // Draft is an unpublished version in a private folder. Its catalog begins as a copy of the catalog of
@@ -35,9 +33,11 @@ type Draft struct {
 	// Source is the run whose snapshot a rebuilt version contains.
 	Source string
 
+	// Schema is that of the catalog.
+	Schema *Schema
+
 	w                *Warehouse
 	previousManifest Manifest
-	previousBytes    int64 // the size of the catalog of Previous
 	// meta describes MetaFile in the new manifest.
 	meta *ManifestMeta
 	// copied are the tables whose files CopyUnchanged copied, as in the manifest of Previous.
@@ -100,7 +100,7 @@ func (w *Warehouse) BeginFrom(ctx context.Context, run string, at time.Time, bas
 			return nil, fmt.Errorf("begin version %s: %w", run, w.WithRemedy(err, base))
 		}
 	}
-	d := &Draft{Run: run, At: at.UTC().Truncate(time.Microsecond), Previous: base, previousManifest: m, w: w,
+	d := &Draft{Run: run, At: at.UTC().Truncate(time.Microsecond), Previous: base, previousManifest: m, Schema: w.Schema, w: w,
 		Dir: w.Folder.Path(VersionsDir, "."+run+draftSuffix), copied: map[string]ManifestTable{}}
 	if err := d.openCatalog(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("begin version %s: %w", run, w.WithRemedy(err, base)), d.Discard())
@@ -113,41 +113,20 @@ func (d *Draft) openCatalog(ctx context.Context) error {
 		return err
 	}
 	path := filepath.Join(d.Dir, CatalogFile)
-	if err := d.copyPrevious(path); err != nil {
-		return err
+	if d.Previous != "" {
+		if err := d.w.Folder.copyIntact(d.w.Folder.VersionCatalog(d.Previous), path, d.previousManifest.Catalog); err != nil {
+			return err
+		}
 	}
 	in, err := d.w.openDatabase(ctx, path, d.Dir)
 	if err != nil {
 		return err
 	}
 	d.Instance = in
-	if d.w.Schema.isSchemaOf(d.previousManifest) {
+	if d.Schema.isSchemaOf(d.previousManifest) {
 		return nil
 	}
-	return d.w.Schema.ensureTables(ctx, in, d.previousManifest.Program)
-}
-
-// copyPrevious copies the catalog of Previous. On the first night DuckDB creates the catalog.
-func (d *Draft) copyPrevious(path string) error {
-	if d.Previous == "" {
-		return nil
-	}
-	from := d.w.Folder.VersionCatalog(d.Previous)
-	// The checksum is computed while the file is copied, so that the file is read only once.
-	var sum string
-	err := d.w.Folder.disk.CopyWith(from, path, func(dst, src *os.File) (err error) {
-		if sum, err = checksum.Copy(dst, src); err == nil {
-			d.previousBytes, err = dst.Seek(0, io.SeekEnd)
-		}
-		return err
-	})
-	if errors.Is(err, fs.ErrNotExist) {
-		return d.w.Folder.DamagedErr(from, "it is missing", err)
-	}
-	if err == nil && sum != d.previousManifest.Catalog.SHA256 {
-		err = d.w.Folder.DamagedErr(from, checksum.WrongSum, nil)
-	}
-	return err
+	return d.Schema.ensureTables(ctx, in, d.previousManifest.Program)
 }
 
 // ReadClosed closes the catalog of the draft, calls read with its path, and opens the catalog again. Another
@@ -180,10 +159,6 @@ func (d *Draft) Threads() int {
 	}
 	return runtime.GOMAXPROCS(0)
 }
-
-func (d *Draft) Tables() []stream.Table { return d.w.Schema.tables }
-
-func (d *Draft) Definition(table string) stream.Definition { return d.w.Schema.defs[table] }
 
 // Discard removes the draft.
 func (d *Draft) Discard() error {

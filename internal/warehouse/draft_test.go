@@ -93,7 +93,7 @@ func TestGradesOfEarlierNightsAreFound(t *testing.T) {
 // configuration.
 func TestADraftUsesTheConfiguredLimits(t *testing.T) {
 	for threads, want := range map[int]int{0: runtime.GOMAXPROCS(0), 3: 3} {
-		w := warehouse.New(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, Threads: threads, Tables: open(t).Schema.Tables()})
+		w := warehouse.New(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, Threads: threads, Tables: open(t).Schema.Tables})
 		d, err := w.Begin(t.Context(), firstNight, firstNightAt)
 		must(t, err)
 		if got := d.Threads(); got != want {
@@ -232,7 +232,7 @@ func TestAPublishedVersionIsOpened(t *testing.T) {
 	if name != "two" || s.Manifest.RunID != secondNight || s.Dir != w.Folder.VersionPath(secondNight) || !strings.HasPrefix(s.Scratch, path(w, "state", ".sealed.")) {
 		t.Errorf("opened %s with the newest tag %s in %s and the scratch folder %s, want %s with the tag two", s.Manifest.RunID, name, s.Dir, s.Scratch, secondNight)
 	}
-	columns := w.Schema.Definition(tagsTable).Columns
+	columns := w.Schema.Definitions[tagsTable].Columns
 	missingColumn := columns[0]
 	missingColumn.Name = "colour"
 	if got := s.PresentColumns("main", tagsTable, append(slices.Clone(columns), missingColumn)); !slices.Equal(got, columns) {

@@ -164,6 +164,22 @@ func (f *Folder) setModeAndSync(path string, mode fs.FileMode) error {
 	return f.disk.Sync(path)
 }
 
+// copyIntact copies a file, and compares it with want while it is copied, so that the file is read only once.
+// It returns a *DamagedError if the file is missing or has another checksum.
+func (f *Folder) copyIntact(from, to string, want checksum.FileSum) error {
+	err := f.disk.CopyWith(from, to, func(dst, src *os.File) error {
+		sum, err := checksum.Copy(dst, src)
+		if err == nil && sum != want.SHA256 {
+			err = f.DamagedErr(from, checksum.WrongSum, nil)
+		}
+		return err
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return f.DamagedErr(from, "it is missing", err)
+	}
+	return err
+}
+
 // WriteSealed writes a public JSON file that contains its own checksum. It replaces an existing file
 // and creates missing folders.
 func (f *Folder) WriteSealed(path string, value any) error {

@@ -101,7 +101,7 @@ func (l *Ledger) missingRuns() ([]ledger.Run, error) {
 		}
 	}
 	for _, path := range []string{l.ResumableRunPath(), l.UnresumableRunPath()} {
-		u, ok, err := readUnfinished(path)
+		u, ok, err := l.readUnfinished(path)
 		if err != nil {
 			return nil, err
 		}
@@ -208,7 +208,7 @@ func (l *Ledger) NewRunID(at time.Time) (string, error) {
 		return "", err
 	}
 	for _, path := range []string{l.ResumableRunPath(), l.UnresumableRunPath()} {
-		u, ok, err := readUnfinished(path)
+		u, ok, err := l.readUnfinished(path)
 		if err != nil {
 			return "", err
 		}

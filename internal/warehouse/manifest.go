@@ -38,8 +38,17 @@ func (v *Versions) CheckFormat() error {
 	if err != nil || !ok {
 		return err
 	}
-	if m, err := v.ReadManifest(latest); err == nil && m.Format > Format {
-		return &NewerError{latest, m.Program, m.Format}
+	m, err := v.ReadManifest(latest)
+	if err != nil {
+		return nil
+	}
+	return m.CheckFormat()
+}
+
+// CheckFormat returns a *NewerError if a newer program wrote the manifest.
+func (m Manifest) CheckFormat() error {
+	if m.Format > Format {
+		return &NewerError{m.RunID, m.Program, m.Format}
 	}
 	return nil
 }

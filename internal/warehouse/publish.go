@@ -181,7 +181,7 @@ func (d *Draft) MeasureTables(ctx context.Context, tables []ManifestTable) error
 			tables[i].Rows, tables[i].KeyMin, tables[i].KeyMax = previous.Rows, previous.KeyMin, previous.KeyMax
 			continue
 		}
-		key := d.w.Schema.tableKey(tables[i].Name)
+		key := d.Schema.tableKey(tables[i].Name)
 		if key == nil {
 			return fmt.Errorf("find the key of table %q: no stream fills it", tables[i].Name)
 		}

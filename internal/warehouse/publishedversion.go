@@ -27,8 +27,8 @@ func (w *Warehouse) OpenChecked(ctx context.Context, run string) (*PublishedVers
 	if err != nil {
 		return nil, err
 	}
-	if m.Format > Format {
-		return nil, &NewerError{run, m.Program, m.Format}
+	if err := m.CheckFormat(); err != nil {
+		return nil, err
 	}
 	if err := w.Versions.CheckCatalog(run); err != nil {
 		return nil, w.WithRemedy(err, run)

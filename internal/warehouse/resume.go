@@ -7,7 +7,6 @@ import (
 	"os"
 	"time"
 
-	"placementsync/internal/checksum"
 	"placementsync/internal/ledger"
 )
 
@@ -43,7 +42,7 @@ func (l *Ledger) UnresumableRunPath() string { return l.folder.Path(stateDir, "a
 // If the file contains an earlier run, the earlier run is abandoned. If readers do not see the version of
 // the abandoned run, WriteResumableRun removes this version, because it would look like a published version.
 func (l *Ledger) WriteResumableRun(u UnfinishedRun) error {
-	earlier, ok, err := readUnfinished(l.ResumableRunPath())
+	earlier, ok, err := l.readUnfinished(l.ResumableRunPath())
 	if err != nil {
 		return err
 	}
@@ -83,7 +82,7 @@ func (l *Ledger) removeUnfinished(path string) error {
 // ResumableRun returns the run that can be resumed. ok is false if there is no such run. A run
 // cannot be resumed if it was killed after it was published, or if its landing is missing.
 func (l *Ledger) ResumableRun() (u UnfinishedRun, ok bool, err error) {
-	if u, ok, err = readUnfinished(l.ResumableRunPath()); err != nil || !ok {
+	if u, ok, err = l.readUnfinished(l.ResumableRunPath()); err != nil || !ok {
 		return u, false, err
 	}
 	latest, _, err := l.versions.Latest()
@@ -96,29 +95,23 @@ func (l *Ledger) ResumableRun() (u UnfinishedRun, ok bool, err error) {
 
 // readUnfinished reads an unfinished-run file. ok is false if the file is missing or damaged. A run with
 // a damaged file is not resumed: the next run requests everything again.
-func readUnfinished(path string) (u UnfinishedRun, ok bool, err error) {
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return u, false, nil
-	}
-	if err != nil {
-		return u, false, fmt.Errorf("read the file of the unfinished run: %w", err)
-	}
-	if checksum.Unseal(data, &u) != nil {
+func (l *Ledger) readUnfinished(path string) (u UnfinishedRun, ok bool, err error) {
+	ok, err = StateFile{l.folder, path}.Read(&u)
+	if errors.As(err, new(*DamagedError)) {
 		return UnfinishedRun{}, false, nil
 	}
-	return u, true, nil
+	return u, ok, err
 }
 
 // KilledRollback returns a rollback that was killed. ok is false if no rollback was killed.
 func (l *Ledger) KilledRollback() (u UnfinishedRun, ok bool, err error) {
-	u, ok, err = readUnfinished(l.UnresumableRunPath())
+	u, ok, err = l.readUnfinished(l.UnresumableRunPath())
 	return u, ok && u.Kind == ledger.Rollback, err
 }
 
 // finishPublished removes the unfinished-run file of a run that was killed after its publish.
 func (l *Ledger) finishPublished() error {
-	u, ok, err := readUnfinished(l.ResumableRunPath())
+	u, ok, err := l.readUnfinished(l.ResumableRunPath())
 	if err != nil || !ok {
 		return err
 	}

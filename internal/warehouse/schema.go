@@ -15,16 +15,18 @@ import (
 
 // Schema describes the tables and views that the DuckDB file of a version must have.
 type Schema struct {
-	tables []stream.Table // of the schema main, in the order of the configuration
-	defs   map[string]stream.Definition
-	meta   []stream.Definition
-	mart   []dictionary.MartView
+	// Tables are the tables of the schema main, in the order of the configuration.
+	Tables []stream.Table
+	// Definitions are the definitions of the tables of the schema main by name.
+	Definitions map[string]stream.Definition
+	// MetaDefinitions are the definitions of the tables of the schema meta.
+	MetaDefinitions []stream.Definition
+	mart            []dictionary.MartView
 }
 
 // ensureTables creates the missing schemas, tables, columns and comments of the attached file, and
-// replaces its views and macros. Any other difference of a table is a *SchemaError. It runs in one
-// transaction: a commit for each of the hundreds of statements would take seconds. program is the release that
-// wrote the file.
+// replaces its views and macros. Any other difference of a table is an error. It runs in one transaction: a
+// commit for each of the hundreds of statements would take seconds. program is the release that wrote the file.
 func (s *Schema) ensureTables(ctx context.Context, in *Instance, program string) error {
 	existing, err := in.Columns(ctx, "catalog")
 	if err == nil {
@@ -37,10 +39,10 @@ func (s *Schema) ensureTables(ctx context.Context, in *Instance, program string)
 	for _, t := range s.StoredTables() {
 		statements = append(statements, t.ensureStatements(existing[t.QualifiedName()])...)
 	}
-	for _, t := range s.tables {
-		statements = append(statements, dictionary.HistoryStatements(s.defs[t.Name], t.Key)...)
+	for _, t := range s.Tables {
+		statements = append(statements, dictionary.HistoryStatements(s.Definitions[t.Name], t.Key)...)
 	}
-	statements = append(statements, dictionary.AllChangesStatement(s.tables))
+	statements = append(statements, dictionary.AllChangesStatement(s.Tables))
 	return in.Atomically(ctx, append(statements, s.martStatements(existing)...))
 }
 
@@ -74,7 +76,7 @@ func (s *Schema) martStatements(existing map[string]map[string]stream.Column) []
 // isSchemaOf reports whether a version has exactly the tables and views of s. The draft then skips
 // ensureTables, because listing all columns takes as long as reading the file.
 func (s *Schema) isSchemaOf(m Manifest) bool {
-	return m.Schema == dictionary.SchemaVersion() && slices.EqualFunc(s.tables, m.Tables, func(t stream.Table, published ManifestTable) bool {
+	return m.Schema == dictionary.SchemaVersion() && slices.EqualFunc(s.Tables, m.Tables, func(t stream.Table, published ManifestTable) bool {
 		return t.Name == published.Name
 	})
 }
@@ -92,13 +94,13 @@ func (t StoredTable) QualifiedName() string { return t.Schema + "." + t.Definiti
 // StoredTables returns all tables of the schemas main, past and meta.
 func (s *Schema) StoredTables() []StoredTable {
 	var all []StoredTable
-	for _, t := range s.tables {
-		def := s.defs[t.Name]
+	for _, t := range s.Tables {
+		def := s.Definitions[t.Name]
 		current := slices.Concat(def.Columns, stream.SystemColumns())
 		all = append(all, StoredTable{"main", def, current},
 			StoredTable{"past", def, slices.Concat(current, stream.ClosedColumns())})
 	}
-	for _, def := range s.meta {
+	for _, def := range s.MetaDefinitions {
 		all = append(all, StoredTable{"meta", def, def.Columns})
 	}
 	return all
@@ -135,42 +137,30 @@ func (t StoredTable) ensureStatements(existing map[string]stream.Column) []sqlte
 	return statements
 }
 
-// SchemaError means that the warehouse has a table or column that this program does not have, or a
-// column of another type. Column is empty if the whole table is unknown. Have describes the table or the type
-// of the column in the warehouse, and Want in this program. Program is the release that wrote the warehouse.
-type SchemaError struct{ Table, Column, Have, Want, Program string }
-
-func (e *SchemaError) Error() string {
-	return fmt.Sprintf("open the catalog: %s is %s in the warehouse and %s in this program; nothing was changed: "+
-		"use the program that wrote it (version %s), or run \"placementsync rebuild\"",
-		strings.TrimSuffix(e.Table+"."+e.Column, "."), e.Have, e.Want, cmp.Or(e.Program, "unknown"))
-}
-
-// checkCompatible returns a *SchemaError if the catalog has an unknown table or column, or a column of another
-// type. Every night would copy the table or column and never update it.
-func (s *Schema) checkCompatible(existing map[string]map[string]stream.Column, program string) error {
-	var mismatch *SchemaError
+// checkCompatible returns an error if the catalog has an unknown table or column, or a column of another type.
+// Every night would copy the table or column and never update it. program is the release that wrote the catalog.
+func (s *Schema) checkCompatible(existing map[string]map[string]stream.Column, program string) (err error) {
+	addMismatch := func(name, inWarehouse, inProgram string) {
+		err = fmt.Errorf("open the catalog: %s is %s in the warehouse and %s in this program; nothing was changed: "+
+			"use the program that wrote it (version %s), or run \"placementsync rebuild\"", name, inWarehouse, inProgram, cmp.Or(program, "unknown"))
+	}
 	for table := range existing {
 		schema, name, _ := strings.Cut(table, ".")
-		_, isMain := s.defs[name]
-		isMeta := slices.ContainsFunc(s.meta, func(def stream.Definition) bool { return def.Name == name })
+		_, isMain := s.Definitions[name]
+		isMeta := slices.ContainsFunc(s.MetaDefinitions, func(def stream.Definition) bool { return def.Name == name })
 		if (schema == "main" || schema == "past") && !isMain || schema == "meta" && !isMeta {
-			mismatch = &SchemaError{Table: table, Have: "a table", Want: "absent"}
+			addMismatch(table, "a table", "absent")
 		}
 	}
 	for _, t := range s.StoredTables() {
 		for name, column := range existing[t.QualifiedName()] {
 			want := cmp.Or(firstOf(t.Columns, func(c stream.Column) bool { return c.Name == name }).Type, "absent")
 			if column.Type != want {
-				mismatch = &SchemaError{Table: t.QualifiedName(), Column: name, Have: string(column.Type), Want: string(want)}
+				addMismatch(t.QualifiedName()+"."+name, string(column.Type), string(want))
 			}
 		}
 	}
-	if mismatch == nil {
-		return nil
-	}
-	mismatch.Program = program
-	return mismatch
+	return err
 }
 
 // Columns returns the columns of all tables of a database, by "schema.table" and column name.
@@ -195,21 +185,9 @@ func (in *Instance) Columns(ctx context.Context, database string) (map[string]ma
 	return columns, rows.Err()
 }
 
-// MetaDefinitions are the definitions of the tables of the schema meta.
-func (s *Schema) MetaDefinitions() []stream.Definition { return s.meta }
-
-// Tables are the configured tables of the schema main, in order.
-func (s *Schema) Tables() []stream.Table { return s.tables }
-
-// Definition is the definition of a table of the schema main.
-func (s *Schema) Definition(table string) stream.Definition { return s.defs[table] }
-
-// Definitions are the definitions of the tables of the schema main by name.
-func (s *Schema) Definitions() map[string]stream.Definition { return s.defs }
-
 // tableKey returns the key of a table of the schema main. It is nil for any other table.
 func (s *Schema) tableKey(name string) []string {
-	return firstOf(s.tables, func(t stream.Table) bool { return t.Name == name }).Key
+	return firstOf(s.Tables, func(t stream.Table) bool { return t.Name == name }).Key
 }
 
 // firstOf returns the first item that matches, or the zero value.

@@ -1,7 +1,6 @@
 package warehouse_test
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,7 +32,7 @@ func TestDefinitionsMatchDuckDB(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Discard()
-	for name, def := range w.Schema.Definitions() {
+	for name, def := range w.Schema.Definitions {
 		sql, err := schema.FS.ReadFile(name + ".sql")
 		if err != nil {
 			t.Fatal(err)
@@ -86,8 +85,8 @@ func TestEveryTableIsInMainPastAndHistory(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Discard()
-	for _, table := range w.Schema.Tables() {
-		definedColumns := len(w.Schema.Definition(table.Name).Columns)
+	for _, table := range w.Schema.Tables {
+		definedColumns := len(w.Schema.Definitions[table.Name].Columns)
 		for schema, systemColumns := range map[string]int{"main": 2, "past": 4} {
 			if got := len(columnsInDuckDB(t, d, schema, table.Name)); got != definedColumns+systemColumns {
 				t.Errorf("%s.%s has %d columns, want %d", schema, table.Name, got, definedColumns+systemColumns)
@@ -172,9 +171,8 @@ func TestNewColumnsAreAddedAndOtherDifferencesAreErrors(t *testing.T) {
 				next.Discard()
 				return
 			}
-			var schemaErr *warehouse.SchemaError
-			if !errors.As(err, &schemaErr) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "rebuild") {
-				t.Errorf("got error %v, want a SchemaError with %q and the command rebuild", err, c.want)
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "rebuild") {
+				t.Errorf("got error %v, want an error with %q and the command rebuild", err, c.want)
 			}
 			drafts, globErr := filepath.Glob(filepath.Join(w.Folder.Dir(), "versions", ".*"))
 			if len(drafts) > 0 || globErr != nil {

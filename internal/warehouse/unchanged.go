@@ -2,8 +2,8 @@ package warehouse
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -14,18 +14,11 @@ import (
 // Label is a key with its value in the metadata of a Parquet file.
 type Label struct{ Key, Value string }
 
-// Keys of labels. Releases up to 1.0.0 wrote run_id and snapshot_at instead of changed_run and
-// changed_at.
-const (
-	changedRunLabel = "changed_run"
-	changedAtLabel  = "changed_at"
-	schemaLabel     = "schema_version"
-)
-
 // Labels returns the labels of the Parquet files that the draft writes. Later nights copy the file while its
-// table is unchanged, so the run in the labels can be earlier than the run of the version.
+// table is unchanged, so the run in the labels can be earlier than the run of the version. Releases up to 1.0.0
+// wrote run_id and snapshot_at instead of changed_run and changed_at.
 func (d *Draft) Labels() []Label {
-	return []Label{{changedRunLabel, d.Run}, {changedAtLabel, d.At.Format(time.RFC3339Nano)}, {schemaLabel, dictionary.SchemaVersion()}}
+	return []Label{{"changed_run", d.Run}, {"changed_at", d.At.Format(time.RFC3339Nano)}, {"schema_version", dictionary.SchemaVersion()}}
 }
 
 // CopyUnchanged copies the Parquet file of an unchanged table from Previous into the draft. It does not
@@ -38,29 +31,24 @@ func (d *Draft) CopyUnchanged(table string) (isCopied bool, err error) {
 		return false, nil
 	}
 	from, to := filepath.Join(d.w.Folder.VersionPath(d.Previous), previous.File), filepath.Join(d.Dir, previous.File)
-	problem := ""
-	err = d.w.Folder.disk.CopyWith(from, to, func(dst, src *os.File) error {
-		sum, err := checksum.Copy(dst, src)
-		if err == nil && sum != previous.SHA256 {
-			problem = checksum.WrongSum
-		}
-		return err
-	})
-	if err != nil {
-		// If the file is intact, writing the copy has caused the error.
-		problem = checksum.NewCache(context.Background()).Compare(from, previous.FileSum, true)
+	err = d.w.Folder.copyIntact(from, to, previous.FileSum)
+	if err == nil {
+		d.copied[table] = previous
+		return true, nil
 	}
-	if problem != "" {
-		d.damaged = append(d.damaged, d.w.Folder.DamagedErr(from, problem, nil))
+	damaged, isDamaged := errors.AsType[*DamagedError](err)
+	if !isDamaged {
+		problem := checksum.NewCache(context.Background()).Compare(from, previous.FileSum, true)
+		damaged, isDamaged = d.w.Folder.DamagedErr(from, problem, err), problem != ""
+	}
+	if isDamaged {
+		d.damaged = append(d.damaged, damaged)
 		err = d.w.Folder.disk.Remove(to)
-	}
+	} // otherwise writing the copy has caused the error
 	if err != nil {
 		return false, fmt.Errorf("copy the unchanged %s: %w", previous.File, err)
 	}
-	if problem == "" {
-		d.copied[table] = previous
-	}
-	return problem == "", nil
+	return false, nil
 }
 
 // DamagedFiles returns the damaged files of the previous version that CopyUnchanged did not copy. The

@@ -48,14 +48,16 @@ func (f *Folder) Measure(ctx context.Context, extra ...MeasuredFolder) ([]Usage,
 			if err != nil {
 				return err
 			}
-			id, bytes, hasOtherLinks := diskUse(info)
-			if hasOtherLinks && !e.IsDir() {
+			stat := info.Sys().(*syscall.Stat_t)
+			id := fileID{uint64(stat.Dev), uint64(stat.Ino)}
+			if stat.Nlink > 1 && !e.IsDir() {
 				if countedLinks[id] {
 					return ctx.Err()
 				}
 				countedLinks[id] = true
 			}
-			sum += bytes
+			const blockSize = 512 // the system counts disk space in blocks of this size
+			sum += int64(stat.Blocks) * blockSize
 			return ctx.Err()
 		})
 	}
@@ -84,16 +86,6 @@ func (f *Folder) Measure(ctx context.Context, extra ...MeasuredFolder) ([]Usage,
 
 // fileID identifies a file. All hard links to a file have the same fileID.
 type fileID struct{ device, inode uint64 }
-
-// diskUse returns the id and the disk space of a file, and whether the file has other hard links. The
-// system counts disk space in blocks of 512 bytes.
-func diskUse(info fs.FileInfo) (id fileID, bytes int64, hasOtherLinks bool) {
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return id, info.Size(), false
-	}
-	return fileID{uint64(stat.Dev), uint64(stat.Ino)}, int64(stat.Blocks) * 512, stat.Nlink > 1
-}
 
 // NextNightBytes returns the disk space that the next night can need: twice the size of the newest version,
 // because the draft begins as a copy, and the night may write all files again. It is 0 before the first night.

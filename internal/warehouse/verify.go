@@ -34,7 +34,7 @@ func (d *Draft) verify(ctx context.Context, m Manifest) (err error) {
 	var queries []sqltext.SQL
 	for i, t := range m.Tables {
 		queries = append(queries, verifySQL.Render("count_rows", sqltext.Values{"index": i, "table": sqltext.Name(t.Name),
-			"key": sqltext.Names(d.w.Schema.tableKey(t.Name)), "file": filepath.Join(d.Dir, t.File)}))
+			"key": sqltext.Names(d.Schema.tableKey(t.Name)), "file": filepath.Join(d.Dir, t.File)}))
 	}
 	err = reader.EachRow(ctx, queries, func(scan func(...any) error) error {
 		var i int
