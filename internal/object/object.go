@@ -293,9 +293,15 @@ func (w localWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Put stores an object of at most 5 GiB, the limit of S3 for one request, atomically. The server compares the
+// maxObjectBytes is the limit of S3 for one request.
+const maxObjectBytes = 5 << 30
+
+// Put stores an object atomically. It returns an error if the object has more than 5 GiB. The server compares the
 // received bytes with sum.
 func (b *Bucket) Put(ctx context.Context, name string, content io.ReaderAt, sum checksum.FileSum) error {
+	if sum.Bytes > maxObjectBytes {
+		return b.newError("put", name, fmt.Errorf("the file has %d bytes, more than the 5 GiB that S3 accepts in one request", sum.Bytes))
+	}
 	digest, err := hex.DecodeString(sum.SHA256)
 	if err == nil {
 		_, err = b.client.PutObject(ctx, &s3.PutObjectInput{Bucket: &b.bucket, Key: b.objectKey(name),

@@ -92,6 +92,21 @@ func TestWrongChecksumIsNotStored(t *testing.T) {
 	}
 }
 
+// TestTooLargeObjectIsNotSent puts a file above the limit of S3. No request may be sent.
+func TestTooLargeObjectIsNotSent(t *testing.T) {
+	sim, b := open(t, nil)
+	sim.Fail = func(_ http.ResponseWriter, r *http.Request) bool {
+		t.Errorf("got the request %s %s, want none", r.Method, r.URL.Path)
+		return false
+	}
+	sum := checksum.SumText("", nil)
+	sum.Bytes = 5<<30 + 1
+	want := "put s3://store/a/b/large: the file has 5368709121 bytes, more than the 5 GiB that S3 accepts in one request"
+	if err := b.Put(t.Context(), "large", bytes.NewReader(nil), sum); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
 // TestFaults makes some or all requests fail, and checks the error, the number of requests and the
 // stored object.
 func TestFaults(t *testing.T) {
