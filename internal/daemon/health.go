@@ -41,7 +41,7 @@ func (d *Daemon) unreadyReasons(st status) []string {
 		// The error contains paths, and probes may be public.
 		reasons = append(reasons, "the ledger cannot be read: see the log")
 	}
-	published, ok := st.lastPublished()
+	published, ok := st.lastSuccess()
 	if !ok {
 		return append(reasons, "no night has succeeded yet")
 	}

@@ -101,9 +101,9 @@ func nightMetrics() []metric {
 		gauge("last_run_new_rows", "Rows that the last published night added.", nil, ofLastPublished(func(r ledger.Run) float64 { return float64(r.New) })),
 		gauge("last_run_changed_rows", "Rows that the last published night changed.", nil, ofLastPublished(func(r ledger.Run) float64 { return float64(r.Changed) })),
 		gauge("last_run_gone_rows", "Rows that the last published night deleted. History keeps them.", nil, ofLastPublished(func(r ledger.Run) float64 { return float64(r.Gone) })),
-		gauge("last_success_timestamp_seconds", "End of the last night that published a snapshot. 0 before the first snapshot.", nil,
+		gauge("last_success_timestamp_seconds", "End of the last night that published a snapshot. For a replay, the time of its snapshot. 0 before the first snapshot.", nil,
 			ifRead(SourceLedger, func(s scrape, emit emitter) {
-				night, _ := s.lastPublished()
+				night, _ := s.lastSuccess()
 				emit(unixSeconds(night.EndedAt))
 			})),
 		gauge("snapshot_timestamp_seconds", "Time of the current snapshot. 0 before the first snapshot.", nil,
@@ -213,7 +213,7 @@ func scheduleMetrics() []metric {
 		gauge("next_run_timestamp_seconds", "Time of the next night.", nil, timestamp(func(s scrape) time.Time { return s.NextNight })),
 		gauge("schedule_interval_seconds", "Time from the last published night to the next night by the schedule.", nil, func(s scrape, emit emitter) {
 			after := s.At
-			if night, ok := s.lastPublished(); ok {
+			if night, ok := s.lastSuccess(); ok {
 				after = night.StartedAt
 			}
 			emitInterval(s.d.settings().Schedule, after, emit)

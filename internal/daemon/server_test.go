@@ -254,6 +254,10 @@ func TestReadiness(t *testing.T) {
 		}
 		return entry
 	}
+	replayOf := func(entry ledger.Run) ledger.Run {
+		entry.Kind, entry.StartedAt, entry.EndedAt = ledger.Replay, now.Add(-time.Hour), now.Add(-time.Hour)
+		return entry
+	}
 	for _, c := range []struct {
 		name   string
 		ledger []ledger.Run
@@ -267,6 +271,10 @@ func TestReadiness(t *testing.T) {
 		{"no success for two intervals", []ledger.Run{night(ledger.Complete, 58*time.Hour), night(ledger.Failed, 10*time.Hour)}, 503,
 			"the last successful night, 20261118T020000Z, ended 2 d 10 h ago, more than twice the interval of the schedule (1 d 0 h)"},
 		{"only failures", []ledger.Run{night(ledger.Failed, time.Hour)}, 503, "no night has succeeded yet"},
+		{"a replay of an old night", []ledger.Run{night(ledger.Complete, 58*time.Hour), replayOf(night(ledger.Complete, 58*time.Hour))}, 503,
+			"the last successful night, 20261118T020000Z, ended 2 d 10 h ago, more than twice the interval of the schedule (1 d 0 h)"},
+		{"a replay of the last night, which failed", []ledger.Run{night(ledger.Complete, 58*time.Hour), night(ledger.Failed, 10*time.Hour), replayOf(night(ledger.Complete, 10*time.Hour))},
+			200, "ready"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

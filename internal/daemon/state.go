@@ -153,6 +153,15 @@ func (s *state) update(write func(s *state)) {
 
 func (s status) lastPublished() (ledger.Run, bool) { return s.findLast(ledger.Run.IsPublished) }
 
+// lastSuccess is lastPublished with the times of the data: a replay reads nothing, so it counts from its snapshot.
+func (s status) lastSuccess() (ledger.Run, bool) {
+	night, ok := s.lastPublished()
+	if night.Kind == ledger.Replay {
+		night.StartedAt, night.EndedAt = night.SnapshotAt, night.SnapshotAt
+	}
+	return night, ok
+}
+
 func (s status) lastNight() (ledger.Run, bool) {
 	return s.findLast(func(ledger.Run) bool { return true })
 }
