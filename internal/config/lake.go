@@ -11,18 +11,11 @@ import (
 type Lake struct {
 	// Catalog is [LakeSQLite], sqlite:FILE, [LakeRESTServer], or the address of a Postgres database.
 	// Empty disables the lake.
-	Catalog string `yaml:"catalog"`
-	// Warehouse is the folder or the s3:// address of the tables. It may be empty with a
-	// REST catalog, which then chooses the location.
-	Warehouse string `yaml:"warehouse"`
-	// Namespace begins the names of the three namespaces, which end in _current, _past and _meta.
-	Namespace string `yaml:"namespace"`
-	// Name is the name of the catalog, in the column catalog_name of the SQLite or Postgres tables.
-	Name string `yaml:"name"`
-	// KeepNights is the number of nights that can be read by tag. 0 means all.
-	KeepNights int `yaml:"keep_nights"`
-	// PostgresPasswordFile is the path of a file with the password. Empty means PGPASSWORD or
-	// ~/.pgpass.
+	Catalog              string   `yaml:"catalog"`
+	Warehouse            string   `yaml:"warehouse"`
+	Namespace            string   `yaml:"namespace"`
+	Name                 string   `yaml:"name"`
+	KeepNights           int      `yaml:"keep_nights"`
 	PostgresPasswordFile string   `yaml:"postgres_password_file"`
 	REST                 LakeREST `yaml:"rest"`
 }
@@ -35,20 +28,14 @@ const (
 
 // LakeREST is the server of a REST catalog.
 type LakeREST struct {
-	URI string `yaml:"uri"`
-	// Warehouse is the server's name for the warehouse. Empty is for a server with one warehouse.
-	Warehouse string `yaml:"warehouse"`
-	// TokenFile is the path of a file with a bearer token. CredentialFile is the path of a file
-	// with client_id:client_secret for OAuth 2.
+	URI            string `yaml:"uri"`
+	Warehouse      string `yaml:"warehouse"`
 	TokenFile      string `yaml:"token_file"`
 	CredentialFile string `yaml:"credential_file"`
-	// OAuthURI is the OAuth 2 server that issues tokens. Empty means URI.
-	OAuthURI string `yaml:"oauth_uri"`
-	Scope    string `yaml:"scope"`
-	// SigningName (glue or s3tables) and SigningRegion enable request signing with the
-	// AWS keys.
-	SigningName   string `yaml:"signing_name"`
-	SigningRegion string `yaml:"signing_region"`
+	OAuthURI       string `yaml:"oauth_uri"`
+	Scope          string `yaml:"scope"`
+	SigningName    string `yaml:"signing_name"`
+	SigningRegion  string `yaml:"signing_region"`
 }
 
 // ReadPassword returns the content of PostgresPasswordFile, or "" if no file is set. The

@@ -10,15 +10,10 @@ import (
 
 // Channel is a receiver of the findings of watches.
 type Channel struct {
-	// Name is the name used in Watch.Send.
 	Name string `yaml:"name"`
-	// Type is "webhook" (a JSON object), "slack" (a JSON object with a text, for Slack, Mattermost and
-	// others) or "email".
 	Type string `yaml:"type"`
-	// URL is the address for webhook and slack. It is a secret, because chats put a credential
-	// into the path.
-	URL Secret `yaml:"url"`
-	// From and To are e-mail addresses.
+	// URL is a secret, because chats put a credential into the path.
+	URL  Secret   `yaml:"url"`
 	From string   `yaml:"from"`
 	To   []string `yaml:"to"`
 	SMTP SMTP     `yaml:"smtp"`
@@ -26,18 +21,12 @@ type Channel struct {
 
 // SMTP is the mail server.
 type SMTP struct {
-	Host string `yaml:"host"`
-	// Port is 587 by default if TLS is "starttls", 465 if it is "tls", and 25 if it is "none". 0
-	// means the default.
-	Port int `yaml:"port"`
-	// TLS is "starttls" (required), "tls" (encrypted from the first byte) or "none" (for a server on
-	// this machine only).
-	TLS string `yaml:"tls"`
-	// User and Password are the login. An empty User means no login.
+	Host     string `yaml:"host"`
+	Port     int    `yaml:"port"`
+	TLS      string `yaml:"tls"`
 	User     Secret `yaml:"user"`
 	Password Secret `yaml:"password"`
-	// PasswordFile is the path of a file with the password. The file is read for each message.
-	// Password and PasswordFile cannot be set together.
+	// Password and PasswordFile cannot be set together; see [SMTP.ReadPassword].
 	PasswordFile string `yaml:"password_file"`
 }
 
@@ -51,23 +40,15 @@ func (s SMTP) ReadPassword() (Secret, error) {
 
 // Watch is a query that runs after each night and whose findings are sent to channels.
 type Watch struct {
-	// Name is also the name of the state file.
-	Name string `yaml:"name"`
-	// Query is the name of a query, or SQL.
-	Query  string            `yaml:"query"`
-	Params map[string]string `yaml:"params"`
-	// When selects the rows that are findings; see [Watch.Condition].
-	When string `yaml:"when"`
-	// Key lists the columns that identify a finding from night to night. Empty means all.
-	Key []string `yaml:"key"`
-	// Show lists the columns of a message. Empty means all.
-	Show []string `yaml:"show"`
-	// NewOnly sends each finding once. Otherwise each night sends all findings.
-	NewOnly bool `yaml:"new_only"`
-	// Advice is a line of the message with instructions for the reader.
-	Advice string `yaml:"advice"`
-	// Send lists the names of channels.
-	Send []string `yaml:"send"`
+	Name    string            `yaml:"name"` // also the name of the state file
+	Query   string            `yaml:"query"`
+	Params  map[string]string `yaml:"params"`
+	When    string            `yaml:"when"` // see [Watch.Condition]
+	Key     []string          `yaml:"key"`
+	Show    []string          `yaml:"show"`
+	NewOnly bool              `yaml:"new_only"`
+	Advice  string            `yaml:"advice"`
+	Send    []string          `yaml:"send"`
 }
 
 // whenRows makes every row a finding.
