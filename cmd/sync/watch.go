@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/big"
 	"slices"
 	"strings"
 	"time"
@@ -119,11 +120,7 @@ const watchTimeout = 15 * time.Minute
 // runWatches runs the watches of the configuration. The error contains the errors of all watches.
 // The results are empty only if no watch could run.
 func (g *globals) runWatches(ctx context.Context, cfg config.Config, dryRun bool) ([]watch.Result, error) {
-	watches, err := newWatches(cfg.Watch)
-	if err != nil {
-		return nil, err
-	}
-	return g.runWatchList(ctx, cfg, watches, watch.Config{Send: g.newSender(cfg), DryRun: dryRun})
+	return g.runWatchList(ctx, cfg, newWatches(cfg.Watch), watch.Config{Send: g.newSender(cfg), DryRun: dryRun})
 }
 
 // runWatchList runs watches with the queries and the snapshot of a configuration. It sets the
@@ -162,19 +159,17 @@ func (g *globals) runWatchList(ctx context.Context, cfg config.Config, watches [
 	return results, errors.Join(problems...)
 }
 
-func newWatches(all []config.Watch) ([]watch.Watch, error) {
+func newWatches(all []config.Watch) []watch.Watch {
 	var watches []watch.Watch
 	for _, c := range all {
 		w := watch.Watch{Name: c.Name, Query: c.Query, Params: c.Params, Key: c.Key, Show: c.Show, NewOnly: c.NewOnly, Advice: c.Advice, Channels: c.Send}
 		if column, over, number := c.Condition(); column != "" {
-			var err error
-			if w.When, err = watch.NewCondition(column, over, number); err != nil {
-				return nil, command.UsageErr("the condition of the watch %s: %v", c.Name, err)
-			}
+			bound, _ := new(big.Rat).SetString(number) // Condition returns only decimal numbers
+			w.When = watch.Condition{Column: column, Over: over, Bound: bound}
 		}
 		watches = append(watches, w)
 	}
-	return watches, nil
+	return watches
 }
 
 func (g *globals) newSender(cfg config.Config) func(ctx context.Context, channel string, m watch.Message) error {
@@ -221,14 +216,12 @@ func checkWatches(ctx context.Context, g *globals, cfg config.Config) (err error
 		fmt.Fprintf(g.stdout, "queries        %d of your own in %s\n", len(userQueries), cfg.Queries.Dir)
 	}
 	for _, c := range cfg.Watch {
-		watches, err := newWatches([]config.Watch{c})
-		if err != nil || c.Query == "" {
-			problems = errors.Join(problems, err)
+		if c.Query == "" { // already reported with the configuration
 			continue
 		}
 		q, err := queries.Resolve(c.Query)
 		if err == nil && db != nil {
-			err = watch.Check(ctx, db, q, watches[0])
+			err = watch.Check(ctx, db, q, newWatches([]config.Watch{c})[0])
 		}
 		if err != nil {
 			problems = errors.Join(problems, command.UsageErr("check the watch %s: %w", c.Name, err))

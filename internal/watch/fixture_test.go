@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/big"
 	"os"
 	"path/filepath"
 	"slices"
@@ -51,6 +52,12 @@ type delivery struct {
 }
 
 var _ watch.Catalog = (*fixture)(nil)
+
+// condition returns a condition with a bound in decimal digits.
+func condition(column string, over bool, bound string) watch.Condition {
+	number, _ := new(big.Rat).SetString(bound)
+	return watch.Condition{Column: column, Over: over, Bound: number}
+}
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()

@@ -117,11 +117,11 @@ func readState(folder *warehouse.Folder, name string) (*state, error) {
 // watches with different digests cannot be compared.
 func (w Watch) digest() string {
 	limit := ""
-	if w.When.number != nil {
-		limit = w.When.number.RatString()
+	if w.When.Bound != nil {
+		limit = w.When.Bound.RatString()
 	}
 	// Marshal cannot fail for these types, and sorts the keys of the map.
-	text, _ := json.Marshal([]any{w.Query, w.Params, w.When.Column, w.When.over, limit, w.Key, w.querySQL})
+	text, _ := json.Marshal([]any{w.Query, w.Params, w.When.Column, w.When.Over, limit, w.Key, w.querySQL})
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }

@@ -25,9 +25,7 @@ func TestEachFindingIsSentOnce(t *testing.T) {
 	sendAll := func(w watch.Watch) watch.Watch { w.NewOnly = false; return w }
 	noKey := func(w watch.Watch) watch.Watch { w.Key = nil; return w }
 	over := func(w watch.Watch) watch.Watch {
-		c, err := watch.NewCondition("amount", true, "100")
-		must(t, err)
-		w.When = c
+		w.When = condition("amount", true, "100")
 		return w
 	}
 	unchanged := func(w watch.Watch) watch.Watch { return w }
@@ -261,11 +259,7 @@ func TestRefusedMessageDoesNotBlockLaterMessages(t *testing.T) {
 func TestChangedDefinitionIsEvaluatedAgain(t *testing.T) {
 	t.Parallel()
 	conditionOn := func(column string, over bool, limit string) func(*watch.Watch, *fixture) {
-		return func(w *watch.Watch, _ *fixture) {
-			c, err := watch.NewCondition(column, over, limit)
-			must(t, err)
-			w.When = c
-		}
+		return func(w *watch.Watch, _ *fixture) { w.When = condition(column, over, limit) }
 	}
 	for name, c := range map[string]struct {
 		change    func(*watch.Watch, *fixture)
