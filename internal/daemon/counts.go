@@ -6,36 +6,49 @@ import (
 	"placementsync/internal/ledger"
 )
 
+// Names of counters with one label.
+const (
+	runsTotal       = "runs_total"
+	refreshesTotal  = "refreshes_total"
+	requestsTotal   = "stream_requests_total"
+	retriesTotal    = "stream_retries_total"
+	throttledTotal  = "stream_throttled_seconds_total"
+	rejectsTotal    = "stream_rejects_total"
+	readErrorsTotal = "read_errors_total"
+	reloadsTotal    = "config_reloads_total"
+)
+
 // counts are the values of the counters since the start of the process. Runs are counted
 // from the ledger, so that runs of other processes are included.
 type counts struct {
-	seen              map[string]bool // ends of runs that must not be counted again, by endKey
-	nights, refreshes map[ledger.Outcome]int
-	streams           map[string]streamCounts
-	readErrors        map[string]int
+	seen   map[string]bool // ends of runs that must not be counted again, by endKey
+	values map[timeSeries]float64
 }
 
-type streamCounts struct {
-	requests, retries, rejects int64
-	throttledSeconds           float64
-}
+// timeSeries names a counter and the value of its label.
+type timeSeries struct{ counter, label string }
 
 // newCounts sets every known counter to zero. If a time series appeared only with its first event,
 // the function rate() of Prometheus would miss that event.
 func newCounts(streams []string) counts {
-	c := counts{seen: map[string]bool{}, nights: map[ledger.Outcome]int{}, refreshes: map[ledger.Outcome]int{},
-		streams: map[string]streamCounts{}, readErrors: map[string]int{}}
+	c := counts{seen: map[string]bool{}, values: map[timeSeries]float64{}}
+	for counter, labels := range map[string][]string{
+		runsTotal: {string(ledger.Locked)}, readErrorsTotal: sources(), reloadsTotal: {"applied", "refused"},
+		requestsTotal: streams, retriesTotal: streams, throttledTotal: streams, rejectsTotal: streams,
+	} {
+		for _, label := range labels {
+			c.add(counter, label, 0)
+		}
+	}
 	for _, outcome := range runOutcomes() {
-		c.nights[outcome], c.refreshes[outcome] = 0, 0
-	}
-	c.nights[ledger.Locked] = 0
-	for _, name := range streams {
-		c.streams[name] = streamCounts{}
-	}
-	for _, name := range sources() {
-		c.readErrors[name] = 0
+		c.add(runsTotal, string(outcome), 0)
+		c.add(refreshesTotal, string(outcome), 0)
 	}
 	return c
+}
+
+func (c counts) add(counter, label string, value float64) {
+	c.values[timeSeries{counter, label}] += value
 }
 
 func runOutcomes() []ledger.Outcome {
@@ -56,18 +69,16 @@ func (c counts) addRun(r ledger.Run) {
 	c.seen[key] = true
 	switch {
 	case r.Kind == ledger.Refresh:
-		c.refreshes[r.Outcome]++
+		c.add(refreshesTotal, string(r.Outcome), 1)
 	case !r.IsNight() || r.Kind == ledger.Replay:
 		return
 	default:
-		c.nights[r.Outcome]++
+		c.add(runsTotal, string(r.Outcome), 1)
 	}
 	for _, s := range r.Streams {
-		sum := c.streams[s.Stream]
-		sum.requests += s.Requests
-		sum.retries += s.Retries
-		sum.rejects += s.Rejects
-		sum.throttledSeconds += s.RetryAfterSeconds
-		c.streams[s.Stream] = sum
+		c.add(requestsTotal, s.Stream, float64(s.Requests))
+		c.add(retriesTotal, s.Stream, float64(s.Retries))
+		c.add(rejectsTotal, s.Stream, float64(s.Rejects))
+		c.add(throttledTotal, s.Stream, s.RetryAfterSeconds)
 	}
 }

@@ -159,12 +159,18 @@ func (d *Daemon) notifyManager(message string) {
 
 func (d *Daemon) reloadSettings() {
 	settings, err := d.cfg.Program.Reload()
+	result := "applied"
 	if err != nil {
-		d.state.update(func(st *state) { st.RefusedReloads, st.LastReloadRefused = st.RefusedReloads+1, true })
+		result = "refused"
+	}
+	d.state.update(func(st *state) {
+		st.LastReloadRefused = err != nil
+		st.counts.add(reloadsTotal, result, 1)
+	})
+	if err != nil {
 		d.cfg.Log.Error("configuration not applied; the old settings remain in use", "error", err)
 		return
 	}
 	d.currentSettings.Store(&settings)
-	d.state.update(func(st *state) { st.AppliedReloads, st.LastReloadRefused = st.AppliedReloads+1, false })
 	d.cfg.Log.Info("configuration reloaded", "schedule", settings.Schedule.String())
 }

@@ -75,13 +75,13 @@ type Inspection struct {
 // Has reports whether a source was read.
 func (i Inspection) Has(source string) bool { return !i.At.IsZero() && i.Errors[source] == nil }
 
-func (i Inspection) lastVerification(readData bool) (v integrity.VerifyRecord, ok bool) {
-	for _, v = range i.Verifications {
-		if v.ReadData == readData {
-			return v, true
-		}
+// lastVerification returns nil if there is none, or if it could not be read.
+func (i Inspection) lastVerification(readData bool) *integrity.VerifyRecord {
+	at := slices.IndexFunc(i.Verifications, func(v integrity.VerifyRecord) bool { return v.ReadData == readData })
+	if at < 0 {
+		return nil
 	}
-	return integrity.VerifyRecord{}, false
+	return &i.Verifications[at]
 }
 
 // TotalUsage returns the disk usage of all parts in bytes.
@@ -241,7 +241,7 @@ func (s *scheduler) endInspection(ctx context.Context, result Inspection) {
 	var previous Inspection
 	s.d.state.update(func(st *state) {
 		for name := range result.Errors {
-			st.counts.readErrors[name]++
+			st.counts.add(readErrorsTotal, name, 1)
 		}
 		previous, st.Inspection, st.StuckSince = st.Inspection, result, time.Time{}
 	})
@@ -279,7 +279,7 @@ func (s *scheduler) recordStuck() {
 	s.d.state.update(func(st *state) {
 		isNew, st.StuckSince = st.StuckSince.IsZero(), s.inspectingSince
 		for _, name := range inspectedSources() {
-			st.counts.readErrors[name]++
+			st.counts.add(readErrorsTotal, name, 1)
 		}
 	})
 	if isNew {

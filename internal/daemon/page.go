@@ -23,11 +23,10 @@ type statusPage struct {
 	Version  string
 	Schedule string
 	Unready  []string
-	// LastPublished is the newest published night. SnapshotRun is the run of the current snapshot,
-	// such as this night or a later refresh. Nil means that there is none.
-	LastPublished, SnapshotRun *ledger.Run
-	Progress                   *ledger.Progress
-	HooksEnabled               bool
+	// LastPublished is the newest published night, or nil.
+	LastPublished *ledger.Run
+	Progress      *ledger.Progress
+	HooksEnabled  bool
 	// Full is the last verification of every byte. Structure is a later verification of
 	// names and sizes. Nil means that there was none, or that it could not be read.
 	Full, Structure *integrity.VerifyRecord
@@ -44,17 +43,12 @@ func (d *Daemon) serveStatus(w http.ResponseWriter, _ *http.Request) {
 	if night, ok := p.lastPublished(); ok {
 		p.LastPublished = &night
 	}
-	if p.CurrentRun.IsPublished() {
-		p.SnapshotRun = &p.CurrentRun
-	}
 	if progress, ok := d.cfg.Program.Progress(); ok {
 		p.Progress = &progress
 	}
-	if v, ok := p.Inspection.lastVerification(true); ok {
-		p.Full = &v
-	}
-	if v, ok := p.Inspection.lastVerification(false); ok && (p.Full == nil || v.At.After(p.Full.At)) {
-		p.Structure = &v
+	p.Full, p.Structure = p.Inspection.lastVerification(true), p.Inspection.lastVerification(false)
+	if p.Full != nil && p.Structure != nil && !p.Structure.At.After(p.Full.At) {
+		p.Structure = nil
 	}
 	var unreadable []string
 	for _, name := range sources() {

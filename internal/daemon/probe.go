@@ -54,32 +54,26 @@ func Probe(ctx context.Context, listen, kind, token string) (string, error) {
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
-	status, response, err := sendProbe(r)
+	client := http.Client{
+		Transport:     &http.Transport{DisableKeepAlives: true}, // without a proxy
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	res, err := client.Do(r)
+	var body []byte
+	if err == nil {
+		defer res.Body.Close()
+		body, err = io.ReadAll(io.LimitReader(res.Body, maxResponse))
+	}
+	response := strings.TrimSpace(string(body))
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return "", fmt.Errorf("probe the daemon: %s: no response within %s", &address, probeTimeout)
 	case err != nil:
 		return "", fmt.Errorf("probe the daemon: %w", err)
-	case status != http.StatusOK:
-		return "", fmt.Errorf("probe the daemon: %s returned status %d: %s", &address, status, response)
+	case res.StatusCode != http.StatusOK:
+		return "", fmt.Errorf("probe the daemon: %s returned status %d: %s", &address, res.StatusCode, response)
 	case response != want:
 		return "", fmt.Errorf("probe the daemon: %s returned %q, so another program listens there", &address, response)
 	}
 	return response, nil
-}
-
-// sendProbe sends a request without a proxy. It follows no redirects and returns the
-// beginning of the response.
-func sendProbe(r *http.Request) (status int, response string, err error) {
-	client := http.Client{
-		Transport:     &http.Transport{DisableKeepAlives: true},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-	res, err := client.Do(r)
-	if err != nil {
-		return 0, "", err
-	}
-	defer res.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(res.Body, maxResponse))
-	return res.StatusCode, strings.TrimSpace(string(body)), err
 }

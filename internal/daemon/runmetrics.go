@@ -8,39 +8,24 @@ import (
 )
 
 func counterMetrics() []metric {
-	perStream := func(value func(streamCounts) float64) func(scrape, emitter) {
-		return func(s scrape, emit emitter) {
-			for name, sum := range s.counts.streams {
-				emit(value(sum), name)
+	counted := func(name, label, help string) metric {
+		return counter(name, help, []string{label}, func(s scrape, emit emitter) {
+			for series, value := range s.counts.values {
+				if series.counter == name {
+					emit(value, series.label)
+				}
 			}
-		}
+		})
 	}
-	streamLabel := []string{"stream"}
 	return []metric{
-		counter("runs_total", "Nights that ended since the start of the process, including nights of other processes.", []string{"outcome"},
-			func(s scrape, emit emitter) {
-				for outcome, n := range s.counts.nights {
-					emit(float64(n), string(outcome))
-				}
-			}),
-		counter("refreshes_total", "Refreshes that ended since the start of the process, including refreshes of other processes.", []string{"outcome"},
-			func(s scrape, emit emitter) {
-				for outcome, n := range s.counts.refreshes {
-					emit(float64(n), string(outcome))
-				}
-			}),
-		counter("stream_requests_total", "Requests sent.", streamLabel, perStream(func(t streamCounts) float64 { return float64(t.requests) })),
-		counter("stream_retries_total", "Repeated requests.", streamLabel, perStream(func(t streamCounts) float64 { return float64(t.retries) })),
-		counter("stream_throttled_seconds_total", "Waiting time for Retry-After and before retries, summed over all workers.", streamLabel,
-			perStream(func(t streamCounts) float64 { return t.throttledSeconds })),
-		counter("stream_rejects_total", "Values and records that did not fit the schema. They are stored unchanged in meta.rejects.", streamLabel,
-			perStream(func(t streamCounts) float64 { return float64(t.rejects) })),
-		counter("read_errors_total", "Failed reads of a source of metrics. The metrics of the source are missing until a read succeeds.", []string{"source"},
-			func(s scrape, emit emitter) {
-				for name, n := range s.counts.readErrors {
-					emit(float64(n), name)
-				}
-			}),
+		counted(runsTotal, "outcome", "Nights that ended since the start of the process, including nights of other processes."),
+		counted(refreshesTotal, "outcome", "Refreshes that ended since the start of the process, including refreshes of other processes."),
+		counted(requestsTotal, "stream", "Requests sent."),
+		counted(retriesTotal, "stream", "Repeated requests."),
+		counted(throttledTotal, "stream", "Waiting time for Retry-After and before retries, summed over all workers."),
+		counted(rejectsTotal, "stream", "Values and records that did not fit the schema. They are stored unchanged in meta.rejects."),
+		counted(readErrorsTotal, "source", "Failed reads of a source of metrics. The metrics of the source are missing until a read succeeds."),
+		counted(reloadsTotal, "result", "Reloads of the configuration."),
 	}
 }
 
@@ -204,10 +189,6 @@ func scheduleMetrics() []metric {
 				emit(float64(s.Missed[reason]), reason)
 			}
 		}),
-		counter("config_reloads_total", "Reloads of the configuration.", []string{"result"}, func(s scrape, emit emitter) {
-			emit(float64(s.AppliedReloads), "applied")
-			emit(float64(s.RefusedReloads), "refused")
-		}),
 		gauge("config_last_reload_successful", "1 if the last reload of the configuration was applied or there was no reload, 0 if it had errors.", nil,
 			func(s scrape, emit emitter) { emit(boolValue(!s.LastReloadRefused)) }),
 		gauge("next_run_timestamp_seconds", "Time of the next night.", nil, timestamp(func(s scrape) time.Time { return s.NextNight })),
@@ -221,7 +202,7 @@ func scheduleMetrics() []metric {
 		gauge("next_verify_timestamp_seconds", "Time of the next verification. Absent without a schedule.", nil, timestamp(func(s scrape) time.Time { return s.NextVerify })),
 		gauge("verify_interval_seconds", "Time from the last full verification to the next full verification by the schedule.", nil, func(s scrape, emit emitter) {
 			after := s.At
-			if v, ok := s.Inspection.lastVerification(true); ok && !v.At.IsZero() {
+			if v := s.Inspection.lastVerification(true); v != nil && !v.At.IsZero() {
 				after = v.At
 			}
 			emitInterval(s.d.settings().VerifySchedule, after, emit)

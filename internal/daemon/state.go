@@ -29,17 +29,15 @@ type state struct {
 
 // status is the part of the state that is shown.
 type status struct {
-	At           time.Time // time of this copy, see state.read
-	NextNight    time.Time
-	NextVerify   time.Time // zero means never
-	RunningSince time.Time // start of the running night, or zero
-	Stopping     bool
-	ActiveAt     time.Time      // time when the scheduler was last active
-	Missed       map[string]int // number of missed slots, by reason
-	// AppliedReloads and RefusedReloads count the reloads of the configuration.
-	AppliedReloads, RefusedReloads int
-	LastReloadRefused              bool
-	counts                         counts
+	At                time.Time // time of this copy, see state.read
+	NextNight         time.Time
+	NextVerify        time.Time // zero means never
+	RunningSince      time.Time // start of the running night, or zero
+	Stopping          bool
+	ActiveAt          time.Time      // time when the scheduler was last active
+	Missed            map[string]int // number of missed slots, by reason
+	LastReloadRefused bool
+	counts            counts
 	ledgerSummary
 	LedgerErr error
 	// Inspection is zero in a copy if the inspection is older than maxInspectionAge.
@@ -97,9 +95,7 @@ func (s *state) read() status {
 		s.readLedger(now)
 	}
 	copied := s.status
-	copied.At, copied.Missed = now, maps.Clone(s.Missed)
-	copied.counts.nights, copied.counts.refreshes = maps.Clone(s.counts.nights), maps.Clone(s.counts.refreshes)
-	copied.counts.streams, copied.counts.readErrors = maps.Clone(s.counts.streams), maps.Clone(s.counts.readErrors)
+	copied.At, copied.Missed, copied.counts.values = now, maps.Clone(s.Missed), maps.Clone(s.counts.values)
 	if now.Sub(s.Inspection.At) >= maxInspectionAge {
 		copied.Inspection = Inspection{}
 	}
@@ -114,7 +110,7 @@ func (s *state) readLedger(now time.Time) {
 	runs, err := s.d.cfg.Program.Runs()
 	previousErr := s.LedgerErr
 	if s.ledgerReadAt, s.LedgerErr = now, err; err != nil {
-		s.counts.readErrors[SourceLedger]++
+		s.counts.add(readErrorsTotal, SourceLedger, 1)
 		if previousErr == nil {
 			s.d.cfg.Log.Warn("the ledger cannot be read", "error", err)
 		}

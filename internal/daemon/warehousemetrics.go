@@ -1,6 +1,8 @@
 package daemon
 
 import (
+	"time"
+
 	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
 	"placementsync/internal/watch"
@@ -57,8 +59,11 @@ func verifyMetrics() []metric {
 		gauge("last_verify_timestamp_seconds", "Time of the last verification of names and sizes (structure) or of every byte (full). 0 before the first verification.", depthLabel,
 			ifRead(SourceVerified, func(s scrape, emit emitter) {
 				for _, readData := range []bool{false, true} {
-					v, _ := s.Inspection.lastVerification(readData)
-					emit(unixSeconds(v.At), depthOf(readData))
+					var at time.Time
+					if v := s.Inspection.lastVerification(readData); v != nil {
+						at = v.At
+					}
+					emit(unixSeconds(at), depthOf(readData))
 				}
 			})),
 		gauge("last_verify_duration_seconds", "Duration of the last verification.", depthLabel,
