@@ -29,11 +29,9 @@ type Config struct {
 	Program Program
 	// ReportFile is the path of the newest report. The file need not exist.
 	ReportFile string
-	// Explore serves /explore and all paths below it. Nil means that these paths do not
-	// exist.
-	Explore http.Handler
-	// Held serves /held. Nil means that the path does not exist.
-	Held http.Handler
+	// Explore serves /explore and all paths below it, Held serves /held. The paths of a nil handler do
+	// not exist.
+	Explore, Held http.Handler
 	// Streams are the names of all streams, so that their metrics exist from the start.
 	Streams []string
 	// Hangups receives a signal for each requested Reload. Nil means that no Reload can be requested.
@@ -43,12 +41,10 @@ type Config struct {
 	// WATCHDOG=1. Zero means never.
 	Notify   func(message string) error
 	Watchdog time.Duration
-	// Version is shown on the status page and in the metrics.
-	Version string
-	// Metrics is the registry that the daemon fills and serves.
-	Metrics *prometheus.Registry
-	Now     func() time.Time
-	Log     *slog.Logger
+	Version  string
+	Metrics  *prometheus.Registry // filled and served by the daemon
+	Now      func() time.Time
+	Log      *slog.Logger
 }
 
 // Program is the part of the command "serve" that the daemon calls. Its methods are called from
@@ -62,7 +58,7 @@ type Program interface {
 	// HookResults returns the number of webhook deliveries by result since the start. All
 	// results are present from the start.
 	HookResults() map[string]uint64
-	// Reload reads the configuration again. After an error the old settings remain in use.
+	// Reload reads the configuration again.
 	Reload() (Settings, error)
 }
 
@@ -104,8 +100,7 @@ type Jobs interface {
 
 // Daemon runs the schedule and the HTTP server.
 type Daemon struct {
-	cfg Config
-	// currentSettings are replaced by a Reload.
+	cfg             Config
 	currentSettings atomic.Pointer[Settings]
 	state           *state
 	server          *http.Server
@@ -150,7 +145,6 @@ func (d *Daemon) Run(ctx context.Context, l net.Listener) error {
 
 func (d *Daemon) settings() *Settings { return d.currentSettings.Load() }
 
-// notifyManager sends a message to the service manager. A failure is only logged.
 func (d *Daemon) notifyManager(message string) {
 	if err := d.cfg.Notify(message); err != nil {
 		d.cfg.Log.Warn("service manager not notified", "state", message, "error", err)

@@ -12,7 +12,7 @@ import (
 // stalledAfter is the longest time between two calls of startDueJobs in a healthy process.
 const stalledAfter = 3 * maxSleep
 
-// serveHealthz reports whether the process works. Supervisors restart an unhealthy process.
+// Supervisors restart an unhealthy process.
 func (d *Daemon) serveHealthz(w http.ResponseWriter, _ *http.Request) {
 	st := d.state.read()
 	if idle := st.At.Sub(st.ActiveAt); !st.ActiveAt.IsZero() && !st.Stopping && idle > stalledAfter {
@@ -22,8 +22,7 @@ func (d *Daemon) serveHealthz(w http.ResponseWriter, _ *http.Request) {
 	writeText(w, http.StatusOK, "ok")
 }
 
-// serveReadyz reports whether readers find recent data. A process that is not ready can still be
-// healthy: a restart would not help.
+// serveReadyz reports whether readers find recent data. If not, a restart would not help.
 func (d *Daemon) serveReadyz(w http.ResponseWriter, _ *http.Request) {
 	if reasons := d.unreadyReasons(d.state.read()); len(reasons) > 0 {
 		writeText(w, http.StatusServiceUnavailable, "not ready: "+strings.Join(reasons, "; "))

@@ -15,11 +15,9 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// HeldPage serves the failed checks and the changes of the held night. A held night is not
-// published until an operator accepts its failed checks.
+// HeldPage serves the failed checks and the changes of the held night.
 type HeldPage struct {
-	Warehouse *warehouse.Warehouse
-	// MemoryLimit and Threads are passed to query.Open.
+	Warehouse   *warehouse.Warehouse
 	MemoryLimit string
 	Threads     int
 	Log         *slog.Logger
@@ -31,17 +29,14 @@ const (
 	// heldTimeout limits each of the two queries of the page. Together they fit into the write
 	// timeout of the server.
 	heldTimeout = 25 * time.Second
-	// maxHeldRows is the maximum number of rows of a table on the page.
-	maxHeldRows = 200
+	maxHeldRows = 200 // of a table on the page
 )
 
-// heldData is the data of held.html.
 type heldData struct {
 	page.Frame
 	Held warehouse.HeldNight
 	// From is the time of the snapshot that the held night is compared with.
-	From time.Time
-	// ChangeCounts has a row for each table, and ChangedFields a row for each changed field.
+	From                        time.Time
 	ChangeCounts, ChangedFields page.Table
 	// Problem is the reason why the changes are not shown.
 	Problem string
@@ -69,7 +64,6 @@ func (p *HeldPage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	writePage(w, p.Log, heldTemplate, data)
 }
 
-// readChanges compares the held night with the snapshot that it was built on.
 func (p *HeldPage) readChanges(ctx context.Context, data *heldData) (err error) {
 	p.turn.Lock()
 	defer p.turn.Unlock()

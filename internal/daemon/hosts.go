@@ -13,8 +13,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// HostList contains the allowed hosts. The zero value allows only the hosts that are always
-// allowed, see [HostList.Allows].
+// HostList contains the names of allowed hosts, see [HostList.Allows].
 type HostList struct{ names []string }
 
 // NewHostList returns a list of the host in a listen address (host:port) and the given names.
@@ -28,11 +27,9 @@ func NewHostList(listen string, names []string) HostList {
 
 // Allows reports whether requests with this Host header, with or without port, are allowed.
 //
-// IP addresses are always allowed, even if the server listens on all interfaces: an attack by
-// DNS rebinding needs a name, and probes and Prometheus often use addresses. A missing host is
-// allowed, because such an attack needs a browser, and browsers always send a host. The name
-// localhost is always allowed, because it always means this machine. Every other name must be in
-// the list, even the name of this machine, because others may control its DNS entry.
+// IP addresses, localhost and a missing host are always allowed: an attack by DNS rebinding needs a
+// browser, which always sends a host, and a name that does not always mean this machine. Every other name
+// must be in the list, even the name of this machine, because others may control its DNS entry.
 func (l HostList) Allows(host string) bool {
 	name := normalize(host)
 	if name == "" || name == "localhost" {
@@ -56,12 +53,10 @@ func normalize(host string) string {
 
 // GuardHosts responds with status 421 to requests whose host the list does not allow. This protects
 // against DNS rebinding, where the host name of a foreign web page resolves to the address of
-// this machine. The browser would then let the page read the server's responses. The Host header
-// of such requests contains the foreign name.
+// this machine. The browser would then let the page read the server's responses.
 //
-// Rejected requests are logged, because the name of a proxy may be missing in the list. At most
-// one a minute is logged, so that clients cannot fill the log. GuardHosts calls list for each
-// request, because a reload of the configuration can change the list.
+// At most one rejected request a minute is logged. GuardHosts calls list for each request, because a reload
+// of the configuration can change the list.
 func GuardHosts(next http.Handler, list func() HostList, log *slog.Logger) http.Handler {
 	logLimit := rate.Sometimes{Interval: time.Minute}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

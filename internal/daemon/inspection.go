@@ -52,16 +52,13 @@ type Inspection struct {
 	Errors map[string]error
 	// FreeBytes is the free disk space. NeededBytes is the space that the next night may need.
 	FreeBytes, NeededBytes int64
-	// Usage is the disk usage at UsageAt.
-	Usage   []warehouse.Usage
-	UsageAt time.Time
-	// Tables are the tables of the current version.
-	Tables []warehouse.ManifestTable
+	Usage                  []warehouse.Usage
+	UsageAt                time.Time // time of the measurement of Usage
+	Tables                 []warehouse.ManifestTable
 	// MissingDays is the number of days that are missing in the Parquet series, because a run
 	// could not write them.
 	MissingDays int
-	// InboxBytes is the size of the events that no night has published yet. Inbox contains
-	// the limit of the inbox, and since when the inbox is full.
+	// InboxBytes is the size of the events that no night has published yet.
 	InboxBytes int64
 	Inbox      webhook.InboxState
 	// Verifications contains the last verification of every byte and the last verification of
@@ -84,7 +81,7 @@ func (i Inspection) lastVerification(readData bool) *integrity.VerifyRecord {
 	return &i.Verifications[at]
 }
 
-// TotalUsage returns the disk usage of all parts in bytes.
+// TotalUsage returns a number of bytes.
 func (i Inspection) TotalUsage() (sum int64) {
 	for _, part := range i.Usage {
 		sum += part.Bytes
@@ -94,9 +91,8 @@ func (i Inspection) TotalUsage() (sum int64) {
 
 // Inspector inspects a warehouse. It is not safe for concurrent use.
 type Inspector struct {
-	Warehouse *warehouse.Warehouse
-	// WatchNames are the names of the configured watches.
-	WatchNames []string
+	Warehouse  *warehouse.Warehouse
+	WatchNames []string // of the configured watches
 	// LakeDir is the local folder of the lake, whose disk usage is measured too. Empty means no
 	// such folder.
 	LakeDir  string
@@ -251,8 +247,7 @@ func (s *scheduler) endInspection(ctx context.Context, result Inspection) {
 	}
 }
 
-// logReadErrors logs sources that became unreadable, in one line for each cause, and
-// sources that became readable again.
+// logReadErrors logs only sources that became unreadable, in one line for each cause, or readable again.
 func (s *scheduler) logReadErrors(previous, current map[string]error) {
 	unreadable := map[string][]string{} // names of sources, by cause
 	var recovered []string

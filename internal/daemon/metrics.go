@@ -8,7 +8,6 @@ import (
 
 const metricPrefix = "placementsync_"
 
-// metric is a metric that is read at each scrape.
 type metric struct {
 	name, help string
 	labels     []string

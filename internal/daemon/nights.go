@@ -12,9 +12,9 @@ import (
 
 // Reasons of a missed slot.
 const (
-	missedRunning  = "running"  // the previous night was still running
-	missedLocked   = "held"     // another process held the lock until the next slot
-	missedDowntime = "downtime" // the daemon or the machine was down
+	missedRunning  = "running" // the previous night
+	missedLocked   = "held"    // another process held the lock until the next slot
+	missedDowntime = "downtime"
 )
 
 // maxSleep limits the time between two calls of startDueJobs. The clock may have been set, or the
@@ -25,25 +25,20 @@ const maxSleep = time.Minute
 const lockRetry = 5 * time.Minute
 
 // scheduler is the loop that starts the jobs and handles their results. Only the goroutine of the
-// loop uses the fields other than done.
+// loop uses the fields other than done. A zero time means never.
 type scheduler struct {
-	d *Daemon
-	// done receives the function that handles the result of a finished job.
-	done        chan func()
+	d           *Daemon
+	done        chan func() // the results of runJob
 	runningJobs int
-	// retryAt is the time of the next attempt if the warehouse was locked
-	// at the last attempt to start a night, or zero.
+	// retryAt is set if the warehouse was locked at the last attempt to start a night.
 	nextSlot, retryAt time.Time
 	nightRunning      bool
-	// verifyAt is the time of the next verification, or zero without a schedule.
-	// verifyRetryAt is the time of the next attempt if the warehouse was locked at the last
-	// attempt to verify it, or zero.
+	// verifyRetryAt is set if the warehouse was locked at the last attempt to verify it.
 	verifyAt, verifyRetryAt time.Time
 	verifyRunning           bool
 	// followUpPending is set when a night was published while earlier follow-ups were running.
 	followUpRunning, followUpPending bool
-	// inspectingSince is the start of the running inspection, or zero.
-	inspectingSince time.Time
+	inspectingSince                  time.Time
 }
 
 // runJob runs a job in the background. The loop calls the function that the job returns.
@@ -188,8 +183,6 @@ func (s *scheduler) startNight(ctx context.Context, reason string) {
 	})
 }
 
-// endNight records a night. After a published night it starts the follow-ups. If the warehouse was
-// locked, it schedules a retry.
 func (s *scheduler) endNight(ctx context.Context, night ledger.Run, err error) {
 	s.nightRunning = false
 	now := s.d.cfg.Now()

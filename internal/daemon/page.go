@@ -30,8 +30,7 @@ type statusPage struct {
 	// Full is the last verification of every byte. Structure is a later verification of
 	// names and sizes. Nil means that there was none, or that it could not be read.
 	Full, Structure *integrity.VerifyRecord
-	// Unreadable lists the sources that could not be read.
-	Unreadable string
+	Unreadable      string // sources
 }
 
 // serveStatus renders the status page, which has no scripts. The browser reloads it, more often
@@ -75,12 +74,12 @@ func (d *Daemon) tabs() []page.Tab {
 	return append(tabs, page.Tab{Name: "Metrics", Link: "metrics"})
 }
 
-// IsDiskTight reports whether the next night may need more disk space than is free.
+// IsDiskTight compares the free disk space with the need of the next night.
 func (p statusPage) IsDiskTight() bool {
 	return p.Inspection.Has(SourceFree) && p.Inspection.FreeBytes < p.Inspection.NeededBytes
 }
 
-// State returns the state of the daemon in one or two words.
+// State returns one or two words.
 func (p statusPage) State() string {
 	last, ok := p.lastNight()
 	switch {
@@ -103,7 +102,6 @@ func pageFuncs() template.FuncMap {
 	}
 }
 
-// resultText returns the text of a verification's result on the page.
 func resultText(result string) string {
 	if result == integrity.Whole {
 		return "intact"

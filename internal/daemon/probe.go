@@ -23,9 +23,7 @@ const (
 	// probeTimeout is shorter than the timeout of most supervisors, which kill the probe
 	// without an error message.
 	probeTimeout = 4 * time.Second
-	// maxResponse limits the response in bytes. The daemon sends less, but another server can
-	// send more.
-	maxResponse = 4096
+	maxResponse  = 4096 // bytes; the daemon sends less, but another server can send more
 )
 
 // Probe probes the daemon that listens on an address (serve.listen), and returns its response. It

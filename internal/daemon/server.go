@@ -54,7 +54,7 @@ func StopServer(server *http.Server, timeout time.Duration) error {
 	return nil
 }
 
-// Handler returns the handler of all endpoints.
+// Handler serves all endpoints.
 func (d *Daemon) Handler() http.Handler {
 	protected := http.NewServeMux()
 	protected.Handle("GET /metrics", promhttp.HandlerFor(d.cfg.Metrics, promhttp.HandlerOpts{}))

@@ -21,9 +21,8 @@ type state struct {
 	status
 	// lastOwnNight is the last night of this process. The page shows this night even if the ledger line
 	// could not be written, for example on a full disk.
-	lastOwnNight ledger.Run
-	ledgerReadAt time.Time // zero makes the next state.read read the ledger
-	// hasReadLedger is set after the first successful reading.
+	lastOwnNight  ledger.Run
+	ledgerReadAt  time.Time // zero makes the next state.read read the ledger
 	hasReadLedger bool
 }
 
@@ -42,9 +41,7 @@ type status struct {
 	LedgerErr error
 	// Inspection is zero in a copy if the inspection is older than maxInspectionAge.
 	Inspection Inspection
-	// StuckSince is the start of an inspection that has been running for too long, or
-	// zero.
-	StuckSince time.Time
+	StuckSince time.Time // start of an inspection that has been running for too long, or zero
 }
 
 type ledgerSummary struct {
@@ -52,13 +49,10 @@ type ledgerSummary struct {
 	Nights []ledger.Run
 	// CurrentRun is the run of the current snapshot: a night, a refresh, a rollback or a
 	// rebuild. It is zero before the first snapshot.
-	CurrentRun ledger.Run
-	// LastRefresh is zero before the first refresh. RefreshFailures counts the failures
-	// since the last success.
-	LastRefresh     ledger.Run
-	RefreshFailures int
-	// FollowUps contains the state of each kind of follow-up, such as backups.
-	FollowUps []ledger.FollowUp
+	CurrentRun      ledger.Run
+	LastRefresh     ledger.Run // zero before the first refresh
+	RefreshFailures int        // since the last success
+	FollowUps       []ledger.FollowUp
 }
 
 func summarizeLedger(runs []ledger.Run) ledgerSummary {

@@ -29,8 +29,7 @@ func verdict(v integrity.VerifyRecord) string {
 	return v.Result
 }
 
-// scheduleVerification computes the time of the next verification. A planned retry keeps its time, and is
-// dropped if there is no schedule anymore.
+// A planned retry keeps its time, and is dropped if there is no schedule anymore.
 func (s *scheduler) scheduleVerification(now time.Time) {
 	s.verifyAt = time.Time{}
 	if schedule := s.d.settings().VerifySchedule; schedule.IsNever() {
