@@ -30,7 +30,9 @@ func (r runner) sendPending(ctx context.Context, name string, s *state, res *Res
 				channelErrs[channel] = err
 				continue
 			}
-			if s.markSent(pending.Message.ID, channel) {
+			pendingBefore := len(s.Pending)
+			s.removeChannels(func(m Message, c string) bool { return m.ID == pending.Message.ID && c == channel })
+			if len(s.Pending) < pendingBefore {
 				res.Messages = append(res.Messages, pending.Message)
 				s.Sent = r.Now().UTC()
 			}

@@ -26,19 +26,16 @@ const (
 type state struct {
 	Format int    `json:"format"`
 	Watch  string `json:"watch"`
-	// Definition is the digest of the watch when it was last evaluated, see Watch.digest.
+	// Definition is Watch.digest at the last evaluation.
 	Definition string `json:"definition"`
 	// Evaluations are the last evaluations, at most maxEvaluations, oldest first. They are ordered by
 	// number and not by time, because the clock may have been wrong.
-	Evaluations []evaluation `json:"looked"`
-	// Findings are the findings of Evaluations, by the hash of their key columns.
-	Findings map[string]span `json:"findings"`
+	Evaluations []evaluation    `json:"looked"`
+	Findings    map[string]span `json:"findings"` // of Evaluations, by the hash of their key columns
 	// IsUnreadReported is set when a message reported unread tables. It is cleared when the query runs.
-	IsUnreadReported bool `json:"unread"`
-	// Pending are the messages that are not delivered yet.
-	Pending []pendingMessage `json:"waiting"`
-	// Sent is the time when a message last reached all its channels.
-	Sent time.Time `json:"sent_at,omitzero"`
+	IsUnreadReported bool             `json:"unread"`
+	Pending          []pendingMessage `json:"waiting"`
+	Sent             time.Time        `json:"sent_at,omitzero"` // when a message last reached all its channels
 }
 
 // Status is a summary of the state of a watch.
@@ -56,8 +53,7 @@ func stateFile(f *warehouse.Folder, name string) warehouse.StateFile {
 	return f.StateFile("watches", name+".json")
 }
 
-// ReadStatus returns the status of a watch. It needs no lock, because state files are replaced
-// atomically.
+// ReadStatus needs no lock, because state files are replaced atomically.
 func ReadStatus(folder *warehouse.Folder, name string) (Status, error) {
 	s, err := readState(folder, name)
 	if err != nil {
@@ -76,7 +72,6 @@ func ReadStatus(folder *warehouse.Folder, name string) (Status, error) {
 	return status, nil
 }
 
-// evaluation is an evaluation of a watch at a snapshot.
 type evaluation struct {
 	Number int `json:"number"`
 	query.Snapshot
@@ -177,30 +172,13 @@ func (s *state) addPending(m Message, channels []string) {
 	s.Pending = append(s.Pending, pendingMessage{Channels: slices.Clone(channels), Message: m})
 }
 
-func (s *state) keepChannels(channels []string) (changed bool) {
-	for i := range s.Pending {
-		countBefore := len(s.Pending[i].Channels)
-		s.Pending[i].Channels = slices.DeleteFunc(s.Pending[i].Channels, func(c string) bool { return !slices.Contains(channels, c) })
-		changed = changed || len(s.Pending[i].Channels) < countBefore
+// removeChannels removes channels of pending messages, and then the messages without a channel.
+func (s *state) removeChannels(isRemoved func(m Message, channel string) bool) (changed bool) {
+	for i, p := range s.Pending {
+		channels := slices.DeleteFunc(slices.Clone(p.Channels), func(c string) bool { return isRemoved(p.Message, c) })
+		changed = changed || len(channels) < len(p.Channels)
+		s.Pending[i].Channels = channels
 	}
 	s.Pending = slices.DeleteFunc(s.Pending, func(p pendingMessage) bool { return len(p.Channels) == 0 })
 	return changed
-}
-
-// markSent records that a channel received a message, and reports whether all channels have
-// received it now.
-func (s *state) markSent(id, channel string) (complete bool) {
-	for i := range s.Pending {
-		p := &s.Pending[i]
-		at := slices.Index(p.Channels, channel)
-		if p.Message.ID != id || at < 0 {
-			continue
-		}
-		p.Channels = slices.Delete(slices.Clone(p.Channels), at, at+1)
-		if complete = len(p.Channels) == 0; complete {
-			s.Pending = slices.Delete(slices.Clone(s.Pending), i, i+1)
-		}
-		return complete
-	}
-	return false
 }

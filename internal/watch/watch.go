@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"placementsync/internal/ledger"
@@ -126,7 +127,7 @@ func (r runner) runWatch(ctx context.Context, w Watch, snapshots []query.Snapsho
 		res.Err = err
 		return res
 	}
-	dropped := s.keepChannels(w.Channels)
+	dropped := s.removeChannels(func(_ Message, channel string) bool { return !slices.Contains(w.Channels, channel) })
 	changed, err := r.evaluate(ctx, w, snapshots, s, &res)
 	if err != nil {
 		err = fmt.Errorf("evaluate the watch %s: %w", w.Name, err)

@@ -66,7 +66,6 @@ func (b *Batch) landSegments(names []string) error {
 	return nil
 }
 
-// copyLines copies the complete and undamaged lines of an open segment.
 func (b *Batch) copyLines(from, to string) error {
 	var intact bytes.Buffer
 	var size int64
@@ -83,10 +82,9 @@ func (b *Batch) copyLines(from, to string) error {
 	return b.disk.WriteFile(to, intact.Bytes(), privateFile)
 }
 
-// EmptyInbox removes the landed sealed segments. Call it after the publish. It keeps the open segment;
-// the next night lands that segment again and recognizes its events by their ids. EmptyInbox also writes
-// the marks of the removed events, so that a receiver that starts later recognizes repetitions. If
-// the marks cannot be written, the segments are removed nevertheless and the error is returned.
+// EmptyInbox removes the landed sealed segments after the publish. The next night lands the open segment
+// again and recognizes its events by their ids. EmptyInbox also writes the marks of the removed events. If
+// they cannot be written, the segments are removed nevertheless and the error is returned.
 func (b Batch) EmptyInbox() error {
 	err := b.writePublished()
 	if len(b.sealed) == 0 {

@@ -16,18 +16,16 @@ var errEvicted = errors.New("receive a webhook: too many deliveries at the same 
 // body that started first is evicted. A real delivery arrives within milliseconds, so a
 // stalled sender cannot block others.
 type memoryBudget struct {
-	mu   sync.Mutex
-	free int64
-	// incomplete contains a *bodyReader for each incomplete body, in the order of their first
-	// bytes.
-	incomplete list.List
+	mu         sync.Mutex
+	free       int64
+	incomplete list.List // of *bodyReader, in the order of their first bytes
 }
 
 // readDeadliner is implemented by *http.ResponseController.
 type readDeadliner interface{ SetReadDeadline(time.Time) error }
 
-// bodyReader reads a request body and reserves memory for the bytes. The caller calls protect
-// after the last Read, and release when the bytes are no longer needed.
+// bodyReader reads a request body. The caller calls protect after the last Read, and release when the bytes
+// are no longer needed.
 type bodyReader struct {
 	budget *memoryBudget
 	from   io.Reader
@@ -38,7 +36,6 @@ type bodyReader struct {
 	evicted  bool
 }
 
-// Read returns errEvicted after the body was evicted.
 func (b *bodyReader) Read(p []byte) (int, error) {
 	n, err := b.from.Read(p)
 	if !b.reserve(int64(n)) {
@@ -47,7 +44,7 @@ func (b *bodyReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// reserve takes memory for n more bytes from the budget. It returns false if the body is evicted.
+// reserve returns false if the body is evicted.
 func (b *bodyReader) reserve(n int64) bool {
 	b.budget.mu.Lock()
 	defer b.budget.mu.Unlock()
@@ -65,8 +62,7 @@ func (b *bodyReader) reserve(n int64) bool {
 	return true
 }
 
-// evict returns the memory of an incomplete body to the budget, and ends a pending Read. The
-// process frees the memory shortly afterwards.
+// evict also ends a pending Read. The process frees the memory shortly afterwards.
 func (b *bodyReader) evict() {
 	b.budget.incomplete.Remove(b.element)
 	b.budget.free += b.reserved

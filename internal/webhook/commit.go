@@ -23,10 +23,8 @@ type delivery struct {
 	stale bool
 	// window is the time within which the same topic and body mean the same event.
 	window time.Duration
-	// result is the result of the delivery if its group can be written.
-	result string
-	// done receives one outcome.
-	done chan outcome
+	result string       // if its group can be written
+	done   chan outcome // receives one outcome
 }
 
 type outcome struct {
@@ -54,12 +52,8 @@ const (
 	queueLength   = 1024
 	maxGroupCount = 512
 	maxGroupBytes = 4 << 20
-	// sealEvery is the interval at which the open segment is sealed, so that the next night
-	// can remove it.
-	sealEvery = 15 * time.Minute
-	// measureEvery is the interval at which the size of the inbox is measured, because
-	// nights of other processes empty it.
-	measureEvery = 10 * time.Second
+	sealEvery     = 15 * time.Minute // so that the next night can remove the segment
+	measureEvery  = 10 * time.Second // because nights of other processes empty the inbox
 )
 
 // openCommitter locks the inbox, seals the open segment of a killed process, and loads the
@@ -118,7 +112,6 @@ func (c *committer) run(ctx context.Context) error {
 	}
 }
 
-// commitGroup writes the first delivery and the queued deliveries with one sync.
 func (c *committer) commitGroup(first *delivery) {
 	c.group, c.lines = c.group[:0], c.lines[:0]
 	c.addToGroup(first)

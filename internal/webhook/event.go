@@ -20,7 +20,7 @@ const (
 	headerSignature = "X-Hook-Signature"
 )
 
-// maxHeader is the maximum length of a stored header in bytes.
+// maxHeader limits a stored header, in bytes.
 const maxHeader = 256
 
 func newEvent(h http.Header, body []byte, now time.Time) stream.Event {
@@ -50,9 +50,8 @@ func boundedHeader(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), maxHeader)], "\uFFFD")
 }
 
-// isFresh reports whether the timestamp of the envelope differs from the time of receipt by at most
-// maxAge. A timestamp in the future is limited too: otherwise the delivery could be repeated for longer
-// than maxAge. An event without a valid timestamp is not fresh. If maxAge is 0, every event is fresh.
+// A timestamp in the future is limited too: otherwise the delivery could be repeated for longer than
+// maxAge. An event without a valid timestamp is not fresh. If maxAge is 0, every event is fresh.
 func isFresh(e stream.Event, maxAge time.Duration) bool {
 	if maxAge <= 0 {
 		return true

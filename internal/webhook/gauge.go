@@ -27,9 +27,8 @@ type gauge struct {
 	owner Owner
 	// longestLine is the size of the longest line that the receiver can write, in bytes.
 	longestLine int64
-	// state is a copy of current for other goroutines.
-	state   *atomic.Pointer[InboxState]
-	current InboxState
+	current     InboxState
+	state       *atomic.Pointer[InboxState] // a copy of current for other goroutines
 }
 
 // measure reads the sizes from the disk. It clears FullSince only if there is room for the longest

@@ -30,8 +30,7 @@ const (
 	privateDir   = 0o700
 )
 
-// maxLine is the maximum length of a line in bytes. It limits the memory for reading a
-// damaged segment.
+// maxLine limits the memory for reading a damaged segment, in bytes.
 const maxLine = 64 << 20
 
 // sumFormat is the format of the last member of a line, a checksum of the text before it. After a power
@@ -49,7 +48,6 @@ func appendLine(dst []byte, e stream.Event) ([]byte, error) {
 	return fmt.Appendf(append(dst, text...), sumFormat, lineDigest(text)), nil
 }
 
-// parseLine parses a line with its newline.
 func parseLine(text []byte) (e stream.Event, isIntact bool) {
 	cut := len(text) - len(fmt.Sprintf(sumFormat, 0))
 	if cut < 0 || string(text[cut:]) != fmt.Sprintf(sumFormat, lineDigest(text[:cut])) {
@@ -88,10 +86,9 @@ func CountEvents(dir string) (events, damaged int, err error) {
 }
 
 type segmentLine struct {
-	text  []byte // valid until the next line is read
-	event stream.Event
-	// isIntact is false for a damaged line, which has no event.
-	isIntact bool
+	text     []byte // with its newline, valid until the next line is read
+	event    stream.Event
+	isIntact bool // a damaged line has no event
 }
 
 func folderLines(dir string) iter.Seq2[segmentLine, error] {
@@ -141,7 +138,7 @@ func segmentLines(path string) iter.Seq2[segmentLine, error] {
 	}
 }
 
-// listSegments returns the names of the segments in a folder, oldest first.
+// listSegments returns names, oldest first.
 func listSegments(dir string) ([]string, error) {
 	names, err := listFiles(dir)
 	return slices.DeleteFunc(names, func(name string) bool {
@@ -176,7 +173,6 @@ func splitLines(data []byte, atEOF bool) (int, []byte, error) {
 	return 0, nil, nil
 }
 
-// openSegment is the segment to which a committer appends.
 type openSegment struct {
 	disk durable.Disk
 	file *os.File

@@ -14,9 +14,8 @@ import (
 // When a night empties the inbox, it writes the marks of the removed events to a file in the folder
 // "seen". A mark consists of hashes and a time, and contains no other data of the event.
 const (
-	marksDir = "seen"
-	// maxMarksAge is the age up to which marks are kept. The configuration does not allow a longer window.
-	maxMarksAge = 14 * 24 * time.Hour
+	marksDir    = "seen"
+	maxMarksAge = 14 * 24 * time.Hour // the configuration does not allow a longer window
 )
 
 // keepMarks writes the marks of the events that EmptyInbox is about to remove, and removes files
@@ -86,7 +85,7 @@ func (m *eventMemory) restore(dir string, window time.Duration) error {
 	return nil
 }
 
-// restoreEvent adds an event from disk. If the event is a repetition, it adds only the id.
+// restoreEvent adds only the id of a repetition.
 func (m *eventMemory) restoreEvent(event mark, window time.Duration) {
 	const stale = false
 	if m.classify(event, stale, window) == Stored {

@@ -32,11 +32,10 @@ func shortHashOf(text []byte) shortHash {
 	return shortHash(sum[:])
 }
 
-// mark identifies an event by its id, and by its topic and body. At is the time of its receipt
-// in nanoseconds since 1970. Files of marks contain these fields in this order; integers are big-endian.
+// mark identifies an event. Files of marks contain these fields in this order; integers are big-endian.
 type mark struct {
 	ID, Topic, Body shortHash
-	At              int64
+	At              int64 // time of receipt in nanoseconds since 1970
 }
 
 func markOf(e stream.Event) mark {

@@ -29,8 +29,7 @@ type Config struct {
 	Dir string
 	// Disk writes to the inbox. Tests inject faults into it.
 	Disk durable.Disk
-	// Secrets are the signing secrets, several during a rotation. Without secrets the
-	// endpoint responds with 404.
+	// Secrets are the signing secrets. Without secrets the endpoint responds with 404.
 	Secrets []string
 	// MaxAge is the largest accepted difference between the timestamp of a delivery and
 	// now. Zero means no limit. The limit rejects old deliveries that are sent again unchanged.
@@ -40,8 +39,7 @@ type Config struct {
 	MaxBody int64
 	// MaxInFlight limits the memory of all pending bodies in bytes. Defaults to 32 MiB.
 	MaxInFlight int64
-	// SegmentBytes is the size at which a segment, a file of the inbox, is sealed. A night
-	// removes only sealed segments. Defaults to 16 MiB.
+	// SegmentBytes is the size at which a segment of the inbox is sealed. Defaults to 16 MiB.
 	SegmentBytes int64
 	// Owner may be nil. The inbox then has no limit.
 	Owner Owner
@@ -52,8 +50,7 @@ type Config struct {
 
 // Owner limits the inbox of a receiver and is notified of its events.
 type Owner interface {
-	// InboxLimit returns the limit of the inbox in bytes. 0 means no limit. The limit can depend
-	// on inboxBytes, the present size of the inbox.
+	// InboxLimit returns the limit of an inbox with the given size, in bytes. 0 means no limit.
 	InboxLimit(inboxBytes int64) int64
 	// EventStored is called with each new event after it was stored and acknowledged. It must
 	// not block.
@@ -80,7 +77,7 @@ const (
 	Unavailable = "unavailable" // an internal error; the service tries again
 )
 
-// Results lists all results.
+// Results lists the results.
 func Results() []string {
 	return []string{Stored, Replayed, Repeated, Relabeled, Unsigned, Stale, TooLarge, BadRequest, Crowded, Full, Unavailable}
 }
@@ -129,8 +126,7 @@ func New(cfg Config, log *slog.Logger, now func() time.Time) (*Receiver, error) 
 	return r, r.Reload(cfg.Secrets, cfg.MaxAge)
 }
 
-// Reload changes the secrets and the maximum age for later deliveries. After an error the
-// old values are kept.
+// Reload changes the secrets and the maximum age. After an error the old values are kept.
 func (r *Receiver) Reload(secrets []string, maxAge time.Duration) error {
 	keys, err := signingKeys(secrets)
 	if err != nil {
@@ -140,8 +136,7 @@ func (r *Receiver) Reload(secrets []string, maxAge time.Duration) error {
 	return nil
 }
 
-// Counts returns the number of deliveries since the start, by result. Results without deliveries have
-// the number 0.
+// Counts returns the number of deliveries since the start, for each result.
 func (r *Receiver) Counts() map[string]uint64 {
 	counts := map[string]uint64{}
 	for result, n := range r.counts {
@@ -170,8 +165,8 @@ func (r *Receiver) Run(ctx context.Context) error {
 // Ready is closed when Run has opened the inbox.
 func (r *Receiver) Ready() <-chan struct{} { return r.ready }
 
-// ServeHTTP receives one delivery. It responds with 204 if the event is on disk, and with 503 if it cannot
-// be stored now, so that the service tries again.
+// ServeHTTP responds with 204 if the event is on disk, and with 503 if it cannot be stored now, so that the
+// service tries again.
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	p := r.policy.Load()
 	switch {
@@ -192,8 +187,8 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// receiveDelivery reads a delivery and waits until it is committed. It does not read the body of a
-// request without a signature, and parses no other header before the signature is verified.
+// receiveDelivery does not read the body of a request without a signature, and parses no other header before
+// the signature is verified.
 func (r *Receiver) receiveDelivery(w http.ResponseWriter, req *http.Request, p *policy) (stream.Event, outcome) {
 	signature := strings.Join(req.Header.Values(headerSignature), ",")
 	if len(parseSignatures(signature)) == 0 {
@@ -284,8 +279,7 @@ func (r *Receiver) writeResponse(w http.ResponseWriter, o outcome) {
 	}
 }
 
-// logOutcome logs results that may require an action of the operator, each at most once a
-// minute.
+// logOutcome logs results that may require an action of the operator.
 func (r *Receiver) logOutcome(o outcome) {
 	r.logLimits[o.result].Do(func() {
 		switch o.result {

@@ -18,8 +18,7 @@ const (
 	CommentArchived = "comment.archived"
 )
 
-// InvalidError means that a signed body is not an event of its topic. A retry would have
-// the same body.
+// InvalidError means that a signed body is not an event of its topic.
 type InvalidError struct{ Topic, Reason string }
 
 func (e *InvalidError) Error() string {
@@ -28,13 +27,12 @@ func (e *InvalidError) Error() string {
 
 // envelope contains the members that EventRecord adds to a body. Their names are the column names.
 type envelope struct {
-	EventID    string    `json:"event_id"`
-	Topic      string    `json:"topic"`
-	Source     *string   `json:"source"`
-	SentAt     *string   `json:"sent_at"`
-	ReceivedAt time.Time `json:"received_at"`
-	// ContentText is the plain text of a rich comment. Other events do not have it.
-	ContentText *string `json:"content_text,omitempty"`
+	EventID     string    `json:"event_id"`
+	Topic       string    `json:"topic"`
+	Source      *string   `json:"source"`
+	SentAt      *string   `json:"sent_at"`
+	ReceivedAt  time.Time `json:"received_at"`
+	ContentText *string   `json:"content_text,omitempty"` // of a rich comment
 }
 
 // EventRecord returns an event as one JSON object. The object contains the unchanged members of the

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 const (
@@ -13,8 +12,7 @@ const (
 	// maxText limits the text in bytes, because indented lists can make the text many times as
 	// long as the document.
 	maxText = 1 << 20
-	// omitted replaces text beyond a limit.
-	omitted = "…"
+	omitted = "…" // instead of text beyond a limit
 )
 
 // PlainText converts the rich text of a comment (spec 6.3) to lines. Mentions keep their names, and links
@@ -100,8 +98,6 @@ func (f *flattener) writeObject(n map[string]any, depth int) {
 	}
 }
 
-// writeList writes a bullet or a number before the first line of each item, and indents the other
-// lines.
 func (f *flattener) writeList(n map[string]any, ordered bool, depth int) {
 	items, isList := n["content"].([]any)
 	if !isList {
@@ -160,17 +156,9 @@ func (f *flattener) write(text string) {
 	}
 	if f.text.Len()+len(text) > maxText {
 		f.full = true
-		text = truncateText(text, maxText-f.text.Len()) + omitted
+		text = strings.ToValidUTF8(text[:max(0, maxText-f.text.Len())], "") + omitted // without half a character
 	}
 	f.text.WriteString(text)
-}
-
-// truncateText cuts a text to at most n bytes at a character boundary.
-func truncateText(text string, n int) string {
-	for n > 0 && n < len(text) && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:min(max(n, 0), len(text))]
 }
 
 // textAttribute returns the first of the named attributes of a node that is a string and not empty.

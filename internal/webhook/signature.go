@@ -12,8 +12,7 @@ import (
 // scheme begins every signature (spec 6.4).
 const scheme = "v0="
 
-// maxSignatureHeader is the maximum length of the header in bytes. It allows about sixty signatures. A rotation of secrets
-// needs two.
+// maxSignatureHeader allows about sixty signatures, in bytes. A rotation of secrets needs two.
 const maxSignatureHeader = 4096
 
 func signingKeys(secrets []string) ([][]byte, error) {
@@ -48,8 +47,7 @@ func isSigned(keys [][]byte, header string, body []byte) bool {
 	return match == 1
 }
 
-// parseSignatures returns the bytes of the signatures "v0=<hex>" in a header. It skips signatures of
-// other schemes, for example of a later version.
+// parseSignatures skips signatures of other schemes, for example of a later version.
 func parseSignatures(header string) [][]byte {
 	if len(header) > maxSignatureHeader {
 		return nil
