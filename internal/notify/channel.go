@@ -19,22 +19,16 @@ const (
 // Channel is a receiver of messages.
 type Channel struct {
 	Kind string
-	// URL is the address for Webhook and Slack. It is a secret; errors never contain it.
-	URL string
-	// Mail is the server and the addresses for Email.
-	Mail Mail
+	URL  string // of Webhook and Slack; a secret that errors never contain
+	Mail Mail   // of Email
 }
 
 // Message contains the forms of one message for all kinds of channels.
 type Message struct {
-	// ID is the idempotency key, by which a receiver can drop a repeated delivery.
-	ID string
-	// Subject is one line.
-	Subject string
-	// Text is the message for people. It can contain untrusted text of the service.
-	Text string
-	// Body is a JSON object for programs.
-	Body []byte
+	ID      string // idempotency key, by which a receiver can drop a repeated delivery
+	Subject string // one line
+	Text    string // can contain untrusted text of the service
+	Body    []byte // JSON object for programs
 }
 
 // Deliver sends a message, with retries. After an error the message may have arrived. The

@@ -12,7 +12,6 @@ import (
 	"time"
 )
 
-// maxAttempts is the maximum number of attempts to send a message.
 const maxAttempts = 3
 
 type request struct {
@@ -49,7 +48,7 @@ func (n *Notifier) retry(ctx context.Context, send func(ctx context.Context) (is
 	}
 }
 
-// sendRequest sends an HTTP request, with retries. The error never contains the address.
+// sendRequest retries. The error never contains the address.
 func (n *Notifier) sendRequest(ctx context.Context, q request) error {
 	return n.retry(ctx, func(ctx context.Context) (bool, error) { return n.requestOnce(ctx, q) })
 }
@@ -87,8 +86,7 @@ func (n *Notifier) requestOnce(ctx context.Context, q request) (isTransient bool
 	return false, &RefusedError{reason}
 }
 
-// RefusedError means that a receiver responded and rejected the message. The receiver may accept
-// other messages.
+// RefusedError means that a receiver rejected the message. It may accept other messages.
 type RefusedError struct{ Reason string }
 
 func (e *RefusedError) Error() string { return e.Reason }

@@ -24,11 +24,10 @@ const (
 type Mail struct {
 	Host string
 	// Port 0 means 587 with StartTLS, 465 with FullTLS and 25 with NoTLS.
-	Port int
-	TLS  string
-	// Trust contains the trusted certificates. Nil means the certificates of the system.
-	Trust *tls.Config
-	// User and Password are the login. An empty User means no login.
+	Port  int
+	TLS   string
+	Trust *tls.Config // trusted certificates; nil means those of the system
+	// An empty User means no login.
 	User, Password string
 	From           string
 	To             []string

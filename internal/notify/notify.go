@@ -43,23 +43,18 @@ type Config struct {
 	FailureURL string
 	// HeartbeatURL is called after a complete night. Empty disables the heartbeat.
 	HeartbeatURL string
-	// UserAgent is sent with each request.
-	UserAgent string
+	UserAgent    string
 	// Timeout limits one attempt. Defaults to 10 seconds.
 	Timeout time.Duration
 	// Backoff is the time before the second of three attempts. The time before the third
 	// is four times as long. Defaults to 2 seconds.
 	Backoff time.Duration
-	// Proxy is the Proxy of [http.Transport].
-	Proxy func(*http.Request) (*url.URL, error)
+	Proxy   func(*http.Request) (*url.URL, error) // of [http.Transport]
 }
 
-// Alert is the JSON body of an alert. Receivers that are compatible with Slack show
-// Text and ignore the other fields.
+// Alert is the JSON body of an alert. Slack and compatible receivers show only Text.
 type Alert struct {
-	// Text has a line for the event, a line for each of the first five checks, a line with the number of
-	// further checks, a line for the start and the effect, and a line for the remedy. Notifier.Alert
-	// sets Text.
+	// Text is set by Notifier.Alert.
 	Text  string `json:"text"`
 	Event string `json:"event"`
 	Run   string `json:"run_id"`
@@ -74,15 +69,13 @@ type Alert struct {
 	Since time.Time `json:"since"`
 	// Times is the number of nights or attempts in a row with this result.
 	Times int `json:"times"`
-	// SnapshotAt is the time of the snapshot that readers see. Zero means that readers have no
-	// snapshot.
-	SnapshotAt time.Time `json:"snapshot_at,omitzero"`
-	// SnapshotUnknown is set if the snapshot that readers see could not be determined.
-	SnapshotUnknown bool `json:"-"`
+	// SnapshotAt is the time of the snapshot that readers see. Zero means that there is none, or that
+	// SnapshotUnknown is set because it could not be determined.
+	SnapshotAt      time.Time `json:"snapshot_at,omitzero"`
+	SnapshotUnknown bool      `json:"-"`
 	// Advice is an instruction for the operator. Each event has a default.
-	Advice string `json:"advice"`
-	// Streams are the incomplete streams of a partial night.
-	Streams []Stream `json:"streams"`
+	Advice  string   `json:"advice"`
+	Streams []Stream `json:"streams"` // incomplete streams of a partial night
 	// Checks are the failed checks of Held and Warned, and those that did not run.
 	Checks  []ledger.CheckResult `json:"checks,omitempty"`
 	Program string               `json:"program_version"`

@@ -32,13 +32,11 @@ type collector struct {
 	base  evaluation
 
 	columns []query.Column
-	// conditionIndex is the index of the column of the condition. key and show are the indexes of the
-	// columns Watch.Key and Watch.Show.
+	// Indexes of the columns of Watch.When, Watch.Key and Watch.Show.
 	conditionIndex int
 	key, show      []int
 
-	// findings maps each finding to the time of the snapshot that first had it.
-	findings map[string]time.Time
+	findings map[string]time.Time // time of the snapshot that first had the finding
 	newCount int
 	shown    []Finding
 	lines    []string // texts of shown
@@ -113,7 +111,6 @@ func (c *collector) Row(row query.Row) error {
 
 func (*collector) End() error { return nil }
 
-// hashKey identifies a finding by the values of its key columns.
 func hashKey(key []int, row query.Row) string {
 	const size = 16
 	h := sha256.New()

@@ -20,8 +20,7 @@ type runner struct {
 	unreachable map[string]error // by channel
 }
 
-// sendPending sends the pending messages, oldest first. It records each delivery before it sends the
-// next message.
+// sendPending records each delivery before it sends the next message.
 func (r runner) sendPending(ctx context.Context, name string, s *state, res *Result) error {
 	channelErrs := map[string]error{}
 	for _, pending := range slices.Clone(s.Pending) {

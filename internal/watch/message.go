@@ -15,27 +15,21 @@ import (
 // Message is the JSON body of a message. Text is the same message for people.
 type Message struct {
 	// ID is the same each time that this message is sent.
-	ID    string `json:"id"`
-	Watch string `json:"watch"`
-	// Subject is one line, without any value of the query result.
-	Subject string `json:"subject"`
+	ID      string `json:"id"`
+	Watch   string `json:"watch"`
+	Subject string `json:"subject"` // one line, without any value of the query result
 	Text    string `json:"text"`
 	query.Snapshot
 	// Since is the time of the earlier snapshot with which Snapshot was compared. Zero means
 	// that this is the first evaluation.
-	Since time.Time `json:"since,omitzero"`
-	// Found is the number of all findings. New is the number of new findings. More is the
-	// number of findings that Findings omits to keep the message short.
-	Found    int       `json:"found"`
-	New      int       `json:"new"`
-	More     int       `json:"more"`
-	Findings []Finding `json:"findings"`
-	// Unread describes the tables that were never read. If it is not empty, the query did
-	// not run.
-	Unread []string `json:"not_read"`
-	// NotProven is Result.NotProven, shortened.
-	NotProven string `json:"not_proven,omitempty"`
-	Program   string `json:"program_version"`
+	Since     time.Time `json:"since,omitzero"`
+	Found     int       `json:"found"` // number of all findings
+	New       int       `json:"new"`
+	More      int       `json:"more"` // number of findings that Findings omits
+	Findings  []Finding `json:"findings"`
+	Unread    []string  `json:"not_read"`             // see Result.Unread
+	NotProven string    `json:"not_proven,omitempty"` // see Result.NotProven; shortened
+	Program   string    `json:"program_version"`
 }
 
 // Finding is one finding of a message.

@@ -19,23 +19,18 @@ import (
 
 // Watch is a query, the condition for its findings, and the channels that receive them.
 type Watch struct {
-	Name string
-	// Query is SQL or the name of a query.
-	Query  string
+	Name   string
+	Query  string // SQL or the name of a query
 	Params map[string]string
-	// When selects the rows that are findings.
-	When Condition
+	When   Condition // selects the rows that are findings
 	// Key lists the columns that identify a finding. Empty means all columns. Rows with the
 	// same key are one finding.
-	Key []string
-	// Show lists the columns that a message shows. Empty means all columns.
-	Show []string
-	// NewOnly sends each finding once. If it is false, each night sends all findings.
-	NewOnly bool
+	Key     []string
+	Show    []string // columns that a message shows; empty means all
+	NewOnly bool     // false sends all findings each night
 	// Advice is a line of the message with instructions for the reader.
-	Advice string
-	// Channels are passed to Config.Send.
-	Channels []string
+	Advice   string
+	Channels []string // passed to Config.Send
 
 	// querySQL is the SQL of a user-defined query, and otherwise empty. It is part of the digest,
 	// because the user may edit it.
@@ -53,28 +48,23 @@ type Catalog interface {
 // Config is the environment in which watches run.
 type Config struct {
 	Catalog Catalog
-	// Queries are the named queries.
 	Queries query.Library
-	// Folder contains the state files.
-	Folder *warehouse.Folder
+	Folder  *warehouse.Folder // contains the state files
 	// Send delivers a message. After an error, a later Run sends the message again with the same
 	// ID, so the receiver can get the message twice. After an error other than ErrRefused, the
 	// same Run does not call Send again for this channel.
-	Send func(ctx context.Context, channel string, m Message) error
-	// Program is the version of the running program.
-	Program string
+	Send    func(ctx context.Context, channel string, m Message) error
+	Program string // version of the running program
 	// DryRun evaluates the watches without sending or writing.
 	DryRun bool
 	// Timeout limits the query of one watch. Defaults to 2 minutes.
 	Timeout time.Duration
-	// Now returns the current time, which is recorded for a delivery.
-	Now func() time.Time
+	Now     func() time.Time
 }
 
 // Result is the result of one watch.
 type Result struct {
-	Watch string
-	// Snapshot is the evaluated snapshot.
+	Watch    string
 	Snapshot query.Snapshot
 	// Unread describes each table of the query that was never read. If it is not empty, the
 	// query did not run.
@@ -90,9 +80,8 @@ type Result struct {
 	// Messages are the messages that were delivered to all their channels. With DryRun, they are
 	// the messages that would be sent.
 	Messages []Message
-	// Pending counts the undelivered messages. The next night sends them.
-	Pending int
-	Err     error
+	Pending  int // undelivered messages
+	Err      error
 }
 
 // Run evaluates each watch at the newest snapshot. It sends messages about findings and the
@@ -211,7 +200,6 @@ func Check(ctx context.Context, db *query.DB, q query.Query, w Watch) error {
 	return (&collector{watch: w}).Begin(columns)
 }
 
-// describeSources sets Unread and NotProven for the tables of the query.
 func (res *Result) describeSources(ctx context.Context, c Catalog, q query.Query, params map[string]string) error {
 	sources, err := c.Sources(ctx, q, params)
 	if errors.Is(err, query.ErrNoPlan) {
