@@ -25,14 +25,14 @@ type binder struct {
 	files     []valueFile // files named by NAME_FILE variables
 }
 
-// addBroken adds a problem, and excludes the value at path from validation.
+// addBroken also excludes the value at path from validation.
 func (b *binder) addBroken(line int, path, format string, args ...any) {
 	b.broken[path] = true
 	b.problems = append(b.problems, Problem{Line: line, Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-// bindDocument binds the whole file. It returns false after a problem of the whole file, such as
-// invalid YAML or several documents. Missing keys must not be reported in this case.
+// bindDocument returns false after a problem of the whole file, such as invalid YAML or several documents.
+// Missing keys must not be reported in this case.
 func (b *binder) bindDocument(data []byte, cfg *Config) bool {
 	if len(data) > maxFileSize {
 		b.addBroken(0, "", "is larger than %d KiB: give the path of a configuration file", maxFileSize>>10)
@@ -79,7 +79,6 @@ func (b *binder) bindValue(node ast.Node, path string, v reflect.Value) {
 	}
 }
 
-// bindSection binds a mapping to a struct.
 func (b *binder) bindSection(node ast.Node, path string, v reflect.Value) {
 	fields := map[string]reflect.Value{}
 	for field, value := range v.Fields() {
@@ -145,7 +144,6 @@ func (b *binder) bindList(node ast.Node, path string, v reflect.Value) {
 // defaulter is a list item whose keys have defaults.
 type defaulter interface{ setDefaults() }
 
-// bindMap binds a mapping with arbitrary keys.
 func (b *binder) bindMap(node ast.Node, path string, v reflect.Value) {
 	values := reflect.MakeMap(v.Type())
 	b.eachKey(node, path, "lines such as name: value below it", func(key, keyPath string, pair *ast.MappingValueNode) {

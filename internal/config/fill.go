@@ -13,9 +13,8 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// Fill replaces the values at the given paths in the text of a configuration. Everything else is
-// unchanged, except for the space between a new value and the comment after it. In values,
-// ${NAME} is a variable; see [EscapeValue].
+// Fill replaces the values at the given paths in the text of a configuration. Only the gap before a comment
+// changes too. In values, ${NAME} is a variable; see [EscapeValue].
 func Fill(data []byte, values map[string]string) ([]byte, error) {
 	lines := bytes.SplitAfter(data, []byte("\n"))
 	for _, path := range slices.Sorted(maps.Keys(values)) {
@@ -68,8 +67,7 @@ func quoteScalar(text string) string {
 	return strconv.Quote(text)
 }
 
-// scalarAt returns the text of the value at a path and its line. The line is 0 if the
-// path does not exist, or if data is not a single valid YAML document.
+// The line is 0 if the path does not exist, or if data is not a single valid YAML document.
 func scalarAt(data []byte, path string) (text string, line int) {
 	// The parser counts lines that end with \r\n twice.
 	file, err := parser.ParseBytes(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")), 0)

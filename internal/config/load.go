@@ -9,9 +9,7 @@ import (
 	"strings"
 )
 
-// maxFileSize is the largest accepted configuration, in bytes. The path of a larger file is
-// probably wrong.
-const maxFileSize = 64 << 10
+const maxFileSize = 64 << 10 // bytes; the path of a larger file is probably wrong
 
 // A Validation checks values that this package cannot check, such as names of streams. It calls
 // refuse for each invalid value, with the YAML path of the value and a message that contains

@@ -13,8 +13,7 @@ const (
 	othersWrite fs.FileMode = 0o002
 )
 
-// valueFile is a file with a value that the configuration uses. A key, such as api.token_file, or a
-// NAME_FILE variable contains the path of the file.
+// valueFile is a file whose path a key, such as api.token_file, or a NAME_FILE variable contains.
 type valueFile struct {
 	key      string  // the key that problems name
 	path     *string // points to "" if the key names no file
@@ -59,8 +58,8 @@ func (b *binder) checkSecretFiles(c *Config) {
 	}
 }
 
-// permissions returns the permission bits of a file, or 0 for a file that is missing or not
-// regular. A missing file is reported when it is read.
+// permissions returns 0 for a file that is missing or not regular. A missing file is reported when it is
+// read.
 func permissions(file string) fs.FileMode {
 	info, err := os.Stat(file)
 	if err != nil || !info.Mode().IsRegular() {

@@ -8,7 +8,6 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// isEmpty reports whether node is missing, null or only a comment.
 func isEmpty(node ast.Node) bool {
 	switch node.(type) {
 	case nil, *ast.NullNode, *ast.CommentGroupNode:
@@ -47,8 +46,7 @@ func scalarText(node ast.Node) (text string, isNumberOrBool, ok bool) {
 
 var unquotedKey = regexp.MustCompile(`^[A-Za-z0-9_.<-]+$`)
 
-// keyText quotes a key with unusual characters, because control characters must not reach
-// a terminal.
+// Control characters of a key must not reach a terminal.
 func keyText(key ast.MapKeyNode) string {
 	text := ""
 	if name, ok := key.(*ast.StringNode); ok {

@@ -10,19 +10,14 @@ import (
 
 // Problem is one mistake in a configuration.
 type Problem struct {
-	// Line starts at 1. 0 means unknown.
-	Line int
-	// Path is the YAML path, such as api.page_size or privacy.drop[0]. Empty means the
-	// whole file.
-	Path string
-	// Message gives the value (never a secret), the rule and the fix.
-	Message string
+	Line    int    // starts at 1; 0 means unknown
+	Path    string // such as api.page_size or privacy.drop[0]; empty means the whole file
+	Message string // the value (never a secret), the rule and the fix
 }
 
 // Error has all problems of one configuration, sorted by line and path.
 type Error struct {
-	// File is the name passed to [Load] or [Parse]. It is empty after [Config.Validate].
-	File     string
+	File     string // the name passed to [Load] or [Parse]; empty after [Config.Validate]
 	Problems []Problem
 
 	cause error // error of reading the file, for errors.Is
@@ -60,7 +55,6 @@ func (e *Error) Within(sections ...string) error {
 	return &Error{File: e.File, Problems: remaining, cause: e.cause}
 }
 
-// newError returns nil, not a typed nil, if there are no problems.
 func newError(file string, problems []Problem) error {
 	if len(problems) == 0 {
 		return nil

@@ -24,7 +24,6 @@ type Secret string
 // Reveal returns the text. Every use of a secret calls Reveal, so that a search finds all uses.
 func (s Secret) Reveal() string { return string(s) }
 
-// String returns <secret>, or "" if s is empty.
 func (s Secret) String() string {
 	if s == "" {
 		return ""

@@ -8,7 +8,7 @@ import (
 	"placementsync/internal/nearest"
 )
 
-// keyHint returns advice about an unknown key of a section, whose struct is t.
+// t is the type of the section.
 func keyHint(section string, t reflect.Type, unknown string) string {
 	if above, below, dotted := strings.Cut(unknown, "."); dotted {
 		return fmt.Sprintf("write %s as a line below %s:, not with a dot", below, above)
@@ -31,7 +31,7 @@ func keyHint(section string, t reflect.Type, unknown string) string {
 	return "use one of " + strings.Join(keysOf(t), ", ")
 }
 
-// keysOf lists the keys of a section without the keys of its subsections.
+// keysOf omits the keys of subsections.
 func keysOf(t reflect.Type) (keys []string) {
 	for field := range t.Fields() {
 		if key := field.Tag.Get("yaml"); key != "-" {

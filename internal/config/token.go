@@ -53,8 +53,7 @@ func readKey(setting, file string) (Secret, error) {
 	return key, err
 }
 
-// readSecret returns the trimmed content of a file, or "" if no file is set. setting is the key
-// of the configuration that contains the path of the file.
+// readSecret returns "" if no file is set. setting is the key with the path of the file.
 func readSecret(setting, file string) (Secret, error) {
 	if file == "" {
 		return "", nil

@@ -20,7 +20,7 @@ func (c Config) Validate() error {
 	return newError("", v.problems)
 }
 
-// validator collects problems. A binder fills the maps. They are nil for a Config built in code.
+// A binder fills the maps. They are nil for a Config built in code.
 type validator struct {
 	problems []Problem
 	lines    map[string]int    // line of each key in the file, by path
@@ -42,8 +42,7 @@ func (v *validator) addProblem(path, format string, args ...any) {
 	v.problems = append(v.problems, Problem{Line: line, Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-// refuse adds a problem. A value other than nil is put before the message. refuse is also the
-// callback of a [Validation].
+// refuse puts a value other than nil before the message. It is also the callback of a [Validation].
 func (v *validator) refuse(path string, value any, message string) {
 	if value != nil {
 		message = v.showValue(path, value) + " " + message
@@ -179,8 +178,7 @@ func (a API) MaxBodyBytes() int64 { return parseSize(a.MaxBody) }
 // MemoryBytes returns MemoryLimit in bytes.
 func (w Warehouse) MemoryBytes() int64 { return parseSize(w.MemoryLimit) }
 
-// minMemory is the least memory limit with which DuckDB can run a night of all streams, even if
-// they have few records.
+// minMemory is the least with which DuckDB can run a night of all streams, even if they have few records.
 const minMemory = "160MB"
 
 func (v *validator) checkWarehouse(w Warehouse) {

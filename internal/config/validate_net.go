@@ -39,17 +39,15 @@ func (v *validator) checkBaseURL(a API) {
 // webAddress is an http or https address in the configuration, with its rules.
 type webAddress struct {
 	path, text, example string
-	// isSecret means that the address may contain credentials and is not shown.
-	isSecret bool
-	// credentialAdvice is shown if an address that is not secret contains credentials.
-	credentialAdvice string
+	isSecret            bool   // the address may contain credentials and is not shown
+	credentialAdvice    string // for credentials in an address that is not secret
 	// plainProblem is the message about plain http to hosts other than loopback. It is not
 	// reported if allowPlain is set.
 	plainProblem string
 	allowPlain   bool
 }
 
-// checkAddress returns the parsed address, or nil after a problem.
+// checkAddress returns nil after a problem.
 func (v *validator) checkAddress(a webAddress) *url.URL {
 	u, err := url.Parse(a.text)
 	switch {

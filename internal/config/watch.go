@@ -154,8 +154,7 @@ func (v *validator) checkSMTP(key string, s SMTP) {
 	}
 }
 
-// maxAdvice limits Watch.Advice, in characters.
-const maxAdvice = 500
+const maxAdvice = 500 // characters
 
 func (v *validator) checkWatches(watches []Watch, channels []string) {
 	var names []string
