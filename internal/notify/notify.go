@@ -117,8 +117,9 @@ func (n *Notifier) Alert(ctx context.Context, a Alert) bool {
 		a.Since = a.StartedAt
 	}
 	a.Times = max(1, a.Times)
-	a.Advice = cmp.Or(a.Advice, a.defaultAdvice())
-	a.Text = a.describe()
+	event, effect, advice := a.describe()
+	a.Advice = cmp.Or(a.Advice, advice)
+	a.Text = a.text(event, effect)
 	body, err := json.Marshal(a)
 	if err == nil {
 		err = n.sendRequest(ctx, request{method: http.MethodPost, address: n.cfg.FailureURL, body: body})

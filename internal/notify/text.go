@@ -10,10 +10,10 @@ import (
 	"placementsync/internal/plural"
 )
 
-// describe returns the value of Text. The lines are short enough for a telephone.
-func (a Alert) describe() string {
+// text returns the value of Text. The lines are short enough for a telephone.
+func (a Alert) text(event, effect string) string {
 	const maxEventChars, maxSampleChars, maxAdviceChars = 300, 300, 300
-	lines := []string{"placementsync: " + sanitizeText(a.describeEvent(), maxEventChars)}
+	lines := []string{"placementsync: " + sanitizeText(event, maxEventChars)}
 	const maxChecks = 5
 	for i, c := range a.Checks {
 		if i == maxChecks {
@@ -22,43 +22,90 @@ func (a Alert) describe() string {
 		}
 		lines = append(lines, "- "+sanitizeText(c.Title+": "+cmp.Or(c.Reason, strings.Join(c.SampleLines(), "; ")), maxSampleChars))
 	}
-	return strings.Join(append(lines, a.describeEffect(), "To do: "+sanitizeText(a.Advice, maxAdviceChars)), "\n")
+	return strings.Join(append(lines, effect, "To do: "+sanitizeText(a.Advice, maxAdviceChars)), "\n")
 }
 
-func (a Alert) describeEvent() string {
-	text := ""
+// describe returns the event in one sentence, its effect, and the default of Advice.
+func (a Alert) describe() (event, effect, advice string) {
+	from := formatTime(a.Since)
+	since, noun := "Since "+from, "night"
+	if a.Event == Behind {
+		noun = "attempt"
+	}
+	if a.Times > 1 {
+		since += fmt.Sprintf(", %s in a row", plural.Count(a.Times, noun))
+	}
+	sinceWithSnapshot := since + ". Readers have the snapshot of " + formatTime(a.SnapshotAt) + "."
+	switch {
+	case a.SnapshotUnknown:
+		sinceWithSnapshot = since + "."
+	case a.SnapshotAt.IsZero():
+		sinceWithSnapshot = since + ". Readers have no snapshot yet."
+	}
+	cause := ""
+	if a.Error != "" {
+		cause = ": " + a.Error
+	}
+
 	switch a.Event {
 	case Full:
-		return "the webhook inbox is full: events are refused"
+		return "the webhook inbox is full: events are refused",
+			since + ". Accepted events are kept; the service sends the refused ones again.",
+			"run the command \"placementsync runs\" to see why no night succeeds (a night empties the inbox), or raise serve.inbox_max."
 	case Recovered:
 		if a.Work == Inbox {
-			return "the webhook inbox has room again: events are accepted"
+			return "the webhook inbox has room again: events are accepted", "It had been full since " + from + ".", "nothing."
 		}
-		return fmt.Sprintf("%s is up to date again, with night %s", a.nameWork(), a.Run)
+		return fmt.Sprintf("%s is up to date again, with night %s", a.nameWork(), a.Run), "It had been behind since " + from + ".", "nothing."
 	case Partial:
-		return fmt.Sprintf("night %s is published, but partial: %s", a.Run, cmp.Or(a.Error, a.describeStreams()))
-	case Damaged:
-		text = "the warehouse is damaged"
-	case Unverified:
-		text = "the verification of the warehouse failed"
-	case Behind:
-		text = fmt.Sprintf("%s failed after the published night %s", a.nameWork(), a.Run)
-	case Held:
-		text = fmt.Sprintf("night %s is held", a.Run)
-	case Warned:
-		text = fmt.Sprintf("night %s is published with warnings", a.Run)
-	case Gate:
-		text = fmt.Sprintf("night %s was not published: it would delete too many rows", a.Run)
-	default:
-		text = "night " + a.Run + " failed"
-		if a.Run == "" {
-			text = "a night could not start"
+		if a.Error != "" {
+			return fmt.Sprintf("night %s is published, but partial%s", a.Run, cause),
+				since + ". Readers of the catalog see the rows of this night.",
+				"correct the cause; the next night completes the failed step. The command \"placementsync verify\" lists the missing days."
 		}
+		return fmt.Sprintf("night %s is published, but partial: %s", a.Run, a.describeStreams()),
+			since + ". Readers see the rows of this night in all other streams.",
+			"nothing, if the next night reads these streams; else run placementsync check, which tests the token and the service."
+	case Damaged:
+		return "the warehouse is damaged" + cause,
+			"Found on " + from + ". Intact files can still be read.",
+			"run placementsync verify --read-data, which prints the commands for the repair."
+	case Unverified:
+		return "the verification of the warehouse failed" + cause,
+			since + ". The result of the last complete verification is kept.",
+			"correct the cause, then run placementsync verify --read-data, or wait for the next verification."
+	case Behind:
+		command := "placementsync " + a.Work
+		if a.Work == "lake" {
+			command += " publish --all"
+		}
+		return fmt.Sprintf("%s failed after the published night %s%s", a.nameWork(), a.Run, cause),
+			since + ". Readers see the snapshot of this night.",
+			"correct the cause; the next night tries again, or run " + command + " now."
+	case Held:
+		var names []string
+		for _, c := range a.Checks {
+			names = append(names, c.Name)
+		}
+		return fmt.Sprintf("night %s is held%s", a.Run, cause),
+			sinceWithSnapshot,
+			"run placementsync diff --held. If the values are right, run placementsync publish --held --accept " + strings.Join(names, ",") +
+				"; else placementsync discard --held, or wait for the next night."
+	case Warned:
+		return fmt.Sprintf("night %s is published with warnings%s", a.Run, cause),
+			"Found on " + from + ". Readers see the snapshot of this night.",
+			"run placementsync audit, which shows the rows. checks.rules in the configuration changes a check or turns it off."
+	case Gate:
+		return fmt.Sprintf("night %s was not published: it would delete too many rows%s", a.Run, cause),
+			sinceWithSnapshot,
+			"check the service. If these records were really deleted, run placementsync run --allow-mass-delete once; otherwise wait for the next night."
 	}
-	if a.Error == "" {
-		return text
+	event = "night " + a.Run + " failed"
+	if a.Run == "" {
+		event = "a night could not start"
 	}
-	return text + ": " + a.Error
+	return event + cause, sinceWithSnapshot,
+		"correct the cause, then run placementsync run, or wait for the next night; requests whose responses are stored are not repeated."
 }
 
 // nameWork names the follow-up, as the subject of a sentence.
@@ -87,78 +134,6 @@ func (a Alert) describeStreams() string {
 		parts = append(parts, part)
 	}
 	return strings.Join(parts, "; ")
-}
-
-func (a Alert) describeEffect() string {
-	since := "Since " + formatTime(a.Since)
-	if noun := map[bool]string{true: "attempt", false: "night"}[a.Event == Behind]; a.Times > 1 {
-		since += fmt.Sprintf(", %s in a row", plural.Count(a.Times, noun))
-	}
-	switch a.Event {
-	case Full:
-		return since + ". Accepted events are kept; the service sends the refused ones again."
-	case Recovered:
-		if a.Work == Inbox {
-			return "It had been full since " + formatTime(a.Since) + "."
-		}
-		return "It had been behind since " + formatTime(a.Since) + "."
-	case Damaged:
-		return "Found on " + formatTime(a.Since) + ". Intact files can still be read."
-	case Unverified:
-		return since + ". The result of the last complete verification is kept."
-	case Behind:
-		return since + ". Readers see the snapshot of this night."
-	case Warned:
-		return "Found on " + formatTime(a.Since) + ". Readers see the snapshot of this night."
-	case Partial:
-		if a.Error != "" {
-			return since + ". Readers of the catalog see the rows of this night."
-		}
-		return since + ". Readers see the rows of this night in all other streams."
-	}
-	if a.SnapshotUnknown {
-		return since + "."
-	}
-	if a.SnapshotAt.IsZero() {
-		return since + ". Readers have no snapshot yet."
-	}
-	return since + ". Readers have the snapshot of " + formatTime(a.SnapshotAt) + "."
-}
-
-func (a Alert) defaultAdvice() string {
-	switch a.Event {
-	case Full:
-		return "run the command \"placementsync runs\" to see why no night succeeds (a night empties the inbox), or raise serve.inbox_max."
-	case Recovered:
-		return "nothing."
-	case Partial:
-		if a.Error != "" {
-			return "correct the cause; the next night completes the failed step. The command \"placementsync verify\" lists the missing days."
-		}
-		return "nothing, if the next night reads these streams; else run placementsync check, which tests the token and the service."
-	case Damaged:
-		return "run placementsync verify --read-data, which prints the commands for the repair."
-	case Unverified:
-		return "correct the cause, then run placementsync verify --read-data, or wait for the next verification."
-	case Behind:
-		command := "placementsync " + a.Work
-		if a.Work == "lake" {
-			command += " publish --all"
-		}
-		return "correct the cause; the next night tries again, or run " + command + " now."
-	case Held:
-		var names []string
-		for _, c := range a.Checks {
-			names = append(names, c.Name)
-		}
-		return "run placementsync diff --held. If the values are right, run placementsync publish --held --accept " + strings.Join(names, ",") +
-			"; else placementsync discard --held, or wait for the next night."
-	case Warned:
-		return "run placementsync audit, which shows the rows. checks.rules in the configuration changes a check or turns it off."
-	case Gate:
-		return "check the service. If these records were really deleted, run placementsync run --allow-mass-delete once; otherwise wait for the next night."
-	}
-	return "correct the cause, then run placementsync run, or wait for the next night; requests whose responses are stored are not repeated."
 }
 
 func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
