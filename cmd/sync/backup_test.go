@@ -43,7 +43,7 @@ func newBucketHarness(t *testing.T) *bucketHarness {
 	server := httptest.NewServer(d.store)
 	t.Cleanup(server.Close)
 	d.service = sim.New(sim.Options{Seed: 5, Token: demoToken, Outlets: 4, Listings: 10, Profiles: 2, Campaigns: 3, Orders: 8, Files: 2, Folders: 1})
-	base, stop, err := d.service.Serve(t.Context(), "")
+	base, stop, err := d.service.Serve()
 	must(t, err)
 	t.Cleanup(func() { must(t, stop()) })
 	must(t, os.WriteFile(filepath.Join(d.root, "access"), []byte(s3sim.AccessKey), 0o600))

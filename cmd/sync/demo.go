@@ -55,7 +55,7 @@ func runDemo(ctx context.Context, g *globals, o demoOptions) error {
 		return command.UsageErr("--nights is %d: use 1 or more", o.nights)
 	}
 	service := sim.New(sim.Options{Seed: o.seed, Token: demoToken, Encodings: []string{"zstd", "gzip"}})
-	baseURL, stop, err := service.Serve(ctx, "")
+	baseURL, stop, err := service.Serve()
 	if err != nil {
 		return fmt.Errorf("start the demo service: %w", err)
 	}

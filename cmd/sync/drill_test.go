@@ -53,7 +53,7 @@ type testMachine struct {
 func newTestMachine(t *testing.T) testMachine {
 	t.Helper()
 	service := sim.New(sim.Options{Seed: 5, Token: demoToken, Outlets: 10, Listings: 30, Profiles: 3, Campaigns: 6, Orders: 25, Files: 5, Folders: 2})
-	base, stop, err := service.Serve(t.Context(), "")
+	base, stop, err := service.Serve()
 	must(t, err)
 	t.Cleanup(func() { must(t, stop()) })
 	d := testMachine{root: t.TempDir(), bin: t.TempDir()}

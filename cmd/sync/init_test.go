@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io/fs"
 	"os"
@@ -41,7 +40,7 @@ func executeInit(t *testing.T, answers string, args ...string) *initResult {
 // smallService starts a small demo service and returns its address.
 func smallService(t *testing.T) (baseURL string) {
 	t.Helper()
-	baseURL, stop, err := sim.New(sim.Options{Seed: 1, Outlets: 6, Listings: 60, Profiles: 2, Campaigns: 3, Orders: 8, Token: demoToken}).Serve(context.WithoutCancel(t.Context()), "")
+	baseURL, stop, err := sim.New(sim.Options{Seed: 1, Outlets: 6, Listings: 60, Profiles: 2, Campaigns: 3, Orders: 8, Token: demoToken}).Serve()
 	must(t, err)
 	t.Cleanup(func() { _ = stop() })
 	return baseURL

@@ -52,7 +52,7 @@ func newTestWarehouse(t *testing.T, dir string) *testWarehouse {
 		Files: 6, Folders: 2, ListingTurnover: 0.1, SilentChange: 0.2, Encodings: []string{"zstd"}, FaultFunc: l.countRequest})
 	var stop func() error
 	var err error
-	l.baseURL, stop, err = l.service.Serve(t.Context(), "")
+	l.baseURL, stop, err = l.service.Serve()
 	must(t, err)
 	t.Cleanup(func() { must(t, stop()) })
 	text := fmt.Sprintf("api: {base_url: '%s', token: '${PLACEMENTSYNC_TOKEN}', requests_per_second: 0}\n"+

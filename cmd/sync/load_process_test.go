@@ -64,7 +64,7 @@ func mainService() {
 		os.Exit(ledger.Misused.ExitCode())
 	}
 	service := size.service()
-	url, stop, err := service.Serve(context.Background(), "")
+	url, stop, err := service.Serve()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(ledger.Failed.ExitCode())

@@ -30,7 +30,7 @@ func newLoggingGlobals(t *testing.T, stdout, stderr io.Writer, extraConfig strin
 	t.Helper()
 	service := sim.New(sim.Options{Seed: 1, Outlets: 6, Listings: 60, Profiles: 2, Campaigns: 3, Orders: 8, HistoryDays: 30, Token: demoToken})
 	service.SetFaults(sim.Fault{Kind: sim.FaultStatus, Status: http.StatusServiceUnavailable, Route: "/orders"})
-	base, stop, err := service.Serve(context.WithoutCancel(t.Context()), "")
+	base, stop, err := service.Serve()
 	must(t, err)
 	t.Cleanup(func() { _ = stop() })
 	file := filepath.Join(t.TempDir(), "config.yaml")

@@ -25,7 +25,7 @@ type mcpProgram struct{ program, config string }
 func newMCPProgram(t *testing.T) mcpProgram {
 	t.Helper()
 	service := sim.New(sim.Options{Seed: 5, Token: demoToken, Outlets: 4, Listings: 10, Profiles: 1, Campaigns: 2, Orders: 5})
-	baseURL, stop, err := service.Serve(t.Context(), "")
+	baseURL, stop, err := service.Serve()
 	must(t, err)
 	t.Cleanup(func() { must(t, stop()) })
 	a := mcpProgram{program: filepath.Join(t.TempDir(), "placementsync"), config: filepath.Join(t.TempDir(), "config.yaml")}

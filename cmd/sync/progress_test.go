@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -81,7 +80,7 @@ func TestProgressIsLogged(t *testing.T) {
 // serveDemo serves the service over HTTP, and writes a configuration for it that g reads.
 func serveDemo(t *testing.T, g *globals, service *sim.Service) {
 	t.Helper()
-	baseURL, stop, err := service.Serve(context.WithoutCancel(t.Context()), "")
+	baseURL, stop, err := service.Serve()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,7 +57,7 @@ func TestTrialSamples(t *testing.T) {
 	demoOutput := runSample(t, home, []string{"placementsync", "demo"})
 	t.Run("retention", func(t *testing.T) { checkDemoRetention(t, filepath.Join(home, "demo")) })
 	service := sim.New(sim.Options{Seed: 1, Token: demoToken})
-	baseURL, stop, err := service.Serve(t.Context(), "")
+	baseURL, stop, err := service.Serve()
 	must(t, err)
 	t.Cleanup(func() { must(t, stop()) })
 	service.Advance(15)

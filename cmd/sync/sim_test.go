@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"flag"
 	"net/http"
 	"strconv"
@@ -65,7 +64,7 @@ func simServe(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	o.Encodings = strings.Split(*encodings, ",")
 	s.service, s.token = sim.New(o), o.Token
-	baseURL, stop, err := s.service.Serve(context.Background(), "")
+	baseURL, stop, err := s.service.Serve()
 	ts.Check(err)
 	ts.Defer(func() { ts.Check(stop()) })
 	ts.Setenv("SIM_URL", baseURL)

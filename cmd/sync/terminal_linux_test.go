@@ -70,7 +70,7 @@ func runOnTerminal(t *testing.T, width int, dir string, args ...string) string {
 func TestOutputFitsTerminal(t *testing.T) {
 	t.Parallel()
 	service := sim.New(sim.Options{Seed: 1, Outlets: 6, Listings: 60, Profiles: 2, Campaigns: 3, Orders: 8, HistoryDays: 30, Token: demoToken})
-	baseURL, stop, err := service.Serve(t.Context(), "")
+	baseURL, stop, err := service.Serve()
 	must(t, err)
 	t.Cleanup(func() { must(t, stop()) })
 	dir := t.TempDir()

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -120,37 +118,25 @@ func (s *Service) renderReply(query url.Values, rt *route, id string, fault *Fau
 	return out
 }
 
-var errNotLoopback = errors.New("the demo service listens on loopback addresses only")
-
-// Serve listens on a loopback address, 127.0.0.1:0 if addr is empty, until ctx ends or stop
-// is called. stop waits up to 5 seconds for requests in flight, and may be called more than once.
-func (s *Service) Serve(ctx context.Context, addr string) (baseURL string, stop func() error, err error) {
-	addr = cmp.Or(addr, "127.0.0.1:0")
-	var listen net.ListenConfig
-	listener, err := listen.Listen(ctx, "tcp", addr)
+// Serve listens on a free port of the loopback address until stop is called. stop waits up to 5 seconds for
+// requests in flight.
+func (s *Service) Serve() (baseURL string, stop func() error, err error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return "", nil, fmt.Errorf("listen on %q: %w", addr, err)
-	}
-	if !listener.Addr().(*net.TCPAddr).IP.IsLoopback() {
-		return "", nil, errors.Join(fmt.Errorf("listen on %q: %w", addr, errNotLoopback), listener.Close())
+		return "", nil, err
 	}
 	server := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(listener) }()
-	shutdown := sync.OnceValue(func() error {
-		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	return "http://" + listener.Addr().String(), func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
-		if err := server.Shutdown(limited); err != nil {
+		if err := server.Shutdown(ctx); err != nil {
 			return errors.Join(fmt.Errorf("stop the demo service: %w", err), server.Close())
 		}
 		if err := <-done; !errors.Is(err, http.ErrServerClosed) {
 			return fmt.Errorf("serve the demo service: %w", err)
 		}
 		return nil
-	})
-	unregister := context.AfterFunc(ctx, func() { _ = shutdown() })
-	return "http://" + listener.Addr().String(), func() error {
-		unregister()
-		return shutdown()
 	}, nil
 }

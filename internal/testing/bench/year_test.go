@@ -43,7 +43,7 @@ type nightReport struct {
 // The report is a list of nightReport.
 func (y yearTask) run(ctx context.Context) error {
 	service := sim.New(world{Listings: y.Listings, CatalogOnly: true}.options())
-	url, stop, err := service.Serve(ctx, "")
+	url, stop, err := service.Serve()
 	if err != nil {
 		return err
 	}

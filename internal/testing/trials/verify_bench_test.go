@@ -15,7 +15,7 @@ import (
 // measures sha256sum of the same files.
 func BenchmarkVerify(b *testing.B) {
 	service := sim.New(sim.Options{Seed: 1, Token: token, Outlets: 20, Listings: 40_000, Profiles: 3, Campaigns: 5, Orders: 50, Files: 5, Folders: 2})
-	baseURL, stop, err := service.Serve(b.Context(), "")
+	baseURL, stop, err := service.Serve()
 	if err != nil {
 		b.Fatal(err)
 	}
