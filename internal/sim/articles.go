@@ -38,7 +38,6 @@ type statusStep struct {
 	note   string
 }
 
-// article is an article of a campaign, for one order item.
 type article struct {
 	n, campaign, profile, item uint32
 	created, updated           int64
@@ -72,7 +71,6 @@ func (s *articles) newArticle(r *rand.Rand, c *campaign, itemNumber uint32) uint
 	return n
 }
 
-// stepDay advances open articles and adds comments. It also edits some published articles.
 func (s *articles) stepDay(r *rand.Rand) {
 	for i := range s.all {
 		a := &s.all[i]

@@ -31,7 +31,7 @@ func (c *calendar) now() time.Time {
 
 func (c *calendar) drawSecond(r *rand.Rand) int64 { return c.dayStart(c.day) + r.Int64N(daySeconds) }
 
-// drawSeconds returns random seconds of the current day in ascending order.
+// drawSeconds returns sorted seconds of the current day.
 func (c *calendar) drawSeconds(r *rand.Rand, count int) []int64 {
 	out := make([]int64, max(count, 0))
 	for i := range out {

@@ -34,8 +34,7 @@ type campaigns struct {
 	list list // GET /campaigns
 }
 
-// newCampaign creates a campaign for a random profile. Its created_at is at least earliest. If there
-// are files, three of four campaigns have a questionnaire, with the newest file.
+// newCampaign creates a campaign for a random profile. Its created_at is at least earliest.
 func (s *campaigns) newCampaign(r *rand.Rand, earliest int64) {
 	n := uint32(len(s.all))
 	c := campaign{
@@ -115,7 +114,6 @@ func (s *campaigns) renderRow(e *enc, n uint32) {
 	e.endRecord()
 }
 
-// renderDetail writes the response of GET /campaigns/{id}.
 func (s *campaigns) renderDetail(e *enc, n uint32) {
 	c := &s.all[n]
 	e.beginRecord(kindCampaign, n)
@@ -144,7 +142,6 @@ func (s *campaigns) renderDetail(e *enc, n uint32) {
 	e.endRecord()
 }
 
-// writeFields writes the common fields of the list and the detail.
 func (s *campaigns) writeFields(e *enc, c *campaign) {
 	e.str("name", campaignName(e.seed, c.n, c.profile))
 	e.optStr("description", "Campaign no. "+strconv.Itoa(int(c.n))+" — see \"brief\".\n"+pick(remarks, e.roll))

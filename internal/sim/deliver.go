@@ -6,7 +6,6 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -51,13 +50,11 @@ func Deliver(ctx context.Context, client *http.Client, url string, d Delivery, s
 	return response.StatusCode, response.Body.Close()
 }
 
-var errNoRecord = errors.New("the demo service has no such record")
-
 // StatusChange returns a delivery with the current status of an article.
 func (s *Service) StatusChange(articleID string) (Delivery, error) {
 	raw, ok := s.Object("/articles/" + articleID)
 	if !ok {
-		return Delivery{}, fmt.Errorf("make an event of article %q: %w", articleID, errNoRecord)
+		return Delivery{}, fmt.Errorf("make an event of article %q: the demo service has no such record", articleID)
 	}
 	var a struct {
 		Campaign *string `json:"campaign_id"`
@@ -79,7 +76,7 @@ func (s *Service) StatusChange(articleID string) (Delivery, error) {
 func (s *Service) CommentChange(topic, articleID string, n int) (Delivery, error) {
 	records := s.Records("/articles/" + articleID + "/comments")
 	if n >= len(records) {
-		return Delivery{}, fmt.Errorf("make an event of comment %d of article %q: %w", n, articleID, errNoRecord)
+		return Delivery{}, fmt.Errorf("make an event of comment %d of article %q: the demo service has no such record", n, articleID)
 	}
 	var c struct {
 		ID      string  `json:"id"`

@@ -68,8 +68,7 @@ type Fault struct {
 	Delay time.Duration
 	// Delta is the number that FaultTotals adds.
 	Delta int
-	// Rewrite is the function for FaultRewrite. It may modify the body in place. Nil means
-	// no change.
+	// Rewrite is the function for FaultRewrite. It may modify the body in place.
 	Rewrite func(body []byte) []byte
 }
 
@@ -136,9 +135,7 @@ func (f *Fault) applyTo(out reply) reply {
 	case FaultBrokenJSON:
 		out.body = out.body[:len(out.body)*2/3]
 	case FaultRewrite:
-		if f.Rewrite != nil {
-			out.body = f.Rewrite(out.body)
-		}
+		out.body = f.Rewrite(out.body)
 	}
 	return out
 }

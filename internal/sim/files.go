@@ -114,7 +114,6 @@ func renderFileContent(e *enc, n uint32) {
 	e.b = append(e.b, "%PDF-1.7\n"+fileName(e.seed, n)+"\n\x00\xff"...)
 }
 
-// renderFolder writes a folder of GET /folders.
 func (s *files) renderFolder(e *enc, n uint32) {
 	f := &s.folders[n]
 	e.beginRecord(kindFolder, n)

@@ -96,7 +96,6 @@ func (s *items) advanceItem(r *rand.Rand, it *item) {
 	}
 }
 
-// renderRow writes an order item of GET /order-items.
 func (s *items) renderRow(e *enc, n uint32) {
 	it := &s.all[n]
 	o := &s.orders.all[it.order]
@@ -200,7 +199,7 @@ func (it *item) writeArticle(e *enc, profile uint32) {
 	e.end()
 }
 
-// renderProfileRow writes an order item of GET /profiles/{id}/order-items.
+// renderProfileRow writes an order item in the form ProfileOrderItem of the spec.
 func (s *items) renderProfileRow(e *enc, n uint32) {
 	it := &s.all[n]
 	o := &s.orders.all[it.order]
@@ -226,7 +225,6 @@ func (s *items) renderProfileRow(e *enc, n uint32) {
 	e.endRecord()
 }
 
-// profileView returns the items of a profile in the form ProfileOrderItem of the spec.
 func (s *items) profileView(profile uint32) view {
 	return s.list.viewOf(len(s.all), func(n uint32) bool { return s.orders.all[s.all[n].order].profile == profile }, s.renderProfileRow)
 }

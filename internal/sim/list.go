@@ -65,7 +65,6 @@ type view struct {
 	render   func(e *enc, n uint32)
 }
 
-// at returns the number of the i-th record in listing order.
 func (v view) at(i int) uint32 {
 	if v.reversed {
 		return v.numbers[len(v.numbers)-1-i]

@@ -85,7 +85,6 @@ func (s *products) outletProductView(outlet uint32) view {
 	return view{numbers: numbers, reversed: true, render: s.renderDetail}
 }
 
-// renderListing writes a listing of GET /products/listings.
 func (s *products) renderListing(e *enc, n uint32) {
 	t := s.traitsOf(n)
 	e.beginRecord(kindProduct, n)

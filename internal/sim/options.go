@@ -102,7 +102,6 @@ type Options struct {
 	FaultFunc func(r *http.Request) *Fault
 }
 
-// withDefaults returns the options with the defaults filled in.
 func (o Options) withDefaults() Options {
 	if o.Start.IsZero() {
 		o.Start = time.Date(2026, time.November, 1, 0, 0, 0, 0, time.UTC)

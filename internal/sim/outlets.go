@@ -41,7 +41,6 @@ func newOutlets(w *world) *outlets {
 // maxChannels is the maximum number of channels of an outlet. Channel numbers depend on it.
 const maxChannels = 4
 
-// newOutlet creates an outlet. One in twenty has no location.
 func (s *outlets) newOutlet(n uint32) outlet {
 	h := s.seed.roll(kindOutlet, n, 2)
 	o := outlet{
@@ -179,7 +178,6 @@ func (s *outlets) writeRefFields(e *enc, n uint32, lean bool) {
 	}
 }
 
-// renderDetail writes the response of GET /outlets/{outlet_id}.
 func (s *outlets) renderDetail(e *enc, n uint32) {
 	o := &s.all[n]
 	e.beginRecord(kindOutlet, n)
@@ -234,7 +232,6 @@ func (c *channel) writeDetail(e *enc, o *outlet) {
 	e.end()
 }
 
-// stepDay changes the authority of channels. It also makes edits that no list shows.
 func (s *outlets) stepDay(r *rand.Rand, authorityChanges int) {
 	for range authorityChanges {
 		o := &s.all[r.IntN(len(s.all))]

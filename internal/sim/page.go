@@ -9,15 +9,13 @@ import (
 // defaultLimit is the page size of requests without a limit (spec 4.1).
 const defaultLimit = 25
 
-var errBadQuery = errors.New("limit and page must be whole numbers from 1")
-
 func parsePositive(text string, fallback int) (int, error) {
 	if text == "" {
 		return fallback, nil
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {
-		return 0, errBadQuery
+		return 0, errors.New("limit and page must be whole numbers from 1")
 	}
 	return n, nil
 }

@@ -85,7 +85,6 @@ func (s *products) nameOf(n uint32, t traits) string {
 	return name
 }
 
-// writeHead writes the first fields of all forms of a product.
 func (s *products) writeHead(e *enc, n uint32, t traits) {
 	e.str("name", s.nameOf(n, t))
 	s.writeDescription(e, t)

@@ -48,7 +48,6 @@ func (s *profiles) stepDay(r *rand.Rand) {
 	p.updated = p.generatedAt
 }
 
-// renderRow writes a profile of GET /teams/{team_id}/profiles.
 func (s *profiles) renderRow(e *enc, n uint32) {
 	p := &s.all[n]
 	e.beginRecord(kindProfile, n)

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"strconv"
@@ -69,11 +70,8 @@ func (e *enc) close(bracket byte) {
 	e.b = append(e.b, ',')
 }
 
-func (e *enc) trim() {
-	if last := len(e.b) - 1; last >= 0 && e.b[last] == ',' {
-		e.b = e.b[:last]
-	}
-}
+// document returns the JSON without the last comma.
+func (e *enc) document() []byte { return bytes.TrimSuffix(e.b, []byte(",")) }
 
 // key writes a field name, which must not need escapes.
 func (e *enc) key(key string) {
@@ -82,13 +80,11 @@ func (e *enc) key(key string) {
 	e.b = append(e.b, '"', ':')
 }
 
-// obj opens an object. The caller closes it with end.
 func (e *enc) obj(key string) {
 	e.key(key)
 	e.b = append(e.b, '{')
 }
 
-// arr opens a list. The caller closes it with close(']').
 func (e *enc) arr(key string) {
 	e.key(key)
 	e.b = append(e.b, '[')
@@ -179,7 +175,6 @@ func (e *enc) optional(key string) bool {
 	return true
 }
 
-// optStr writes an optional string, or null for an empty string.
 func (e *enc) optStr(key, value string) {
 	if e.optional(key) {
 		e.strOrNull(key, value)
@@ -204,8 +199,7 @@ func (e *enc) optMoney(key string, m micros) {
 	}
 }
 
-// appendString appends a JSON string. If ascii is true, non-ASCII characters and slashes are
-// escaped.
+// If ascii is true, non-ASCII characters and slashes are escaped.
 func appendString(b []byte, s string, ascii bool) []byte {
 	if !ascii {
 		b, _ = jsontext.AppendQuote(b, s) // the vocabulary is valid UTF-8
@@ -254,7 +248,6 @@ func appendTime(b []byte, sec int64) []byte {
 // micros is an amount of money in millionths of its currency.
 type micros int64
 
-// wholeUnits returns an amount of n dollars or euros.
 func wholeUnits(n int64) micros { return micros(n) * 1_000_000 }
 
 // perMille returns n times a thousandth of an amount. The thousandth is rounded down to a millionth of the
@@ -277,7 +270,6 @@ func appendMoney(b []byte, m micros) []byte {
 	return appendDecimal(b, m)
 }
 
-// appendDecimal appends an amount in its shortest notation without an exponent.
 func appendDecimal(b []byte, m micros) []byte {
 	return strconv.AppendFloat(b, float64(m)/1e6, 'f', -1, 64)
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"net"
 	"net/http"
 	"strconv"
@@ -21,14 +22,7 @@ type reply struct {
 
 // errorReply returns an error response, whose body the spec does not show.
 func errorReply(status int, message string) reply {
-	e := enc{b: []byte{'{'}}
-	e.obj("error")
-	e.num("status", int64(status))
-	e.str("message", message)
-	e.end()
-	e.end()
-	e.trim()
-	return reply{status: status, mime: jsonMime, body: e.b}
+	return reply{status: status, mime: jsonMime, body: fmt.Appendf(nil, `{"error":{"status":%d,"message":%q}}`, status, message)}
 }
 
 func (out reply) send(rw http.ResponseWriter, r *http.Request) {

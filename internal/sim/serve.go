@@ -113,8 +113,7 @@ func (s *Service) renderReply(query url.Values, rt *route, id string, fault *Fau
 	if rt.binary {
 		out.mime = "application/octet-stream"
 	}
-	e.trim()
-	out.body = s.world.distort(e.b, rt)
+	out.body = s.world.distort(e.document(), rt)
 	return out
 }
 

@@ -143,8 +143,7 @@ func (s *Service) Records(path string) []json.RawMessage {
 	for i := range len(v.numbers) {
 		e.b = e.b[:0]
 		v.render(&e, v.at(i))
-		e.trim()
-		records = append(records, s.world.distort(slices.Clone(e.b), rt))
+		records = append(records, s.world.distort(slices.Clone(e.document()), rt))
 	}
 	return records
 }

@@ -24,7 +24,6 @@ var oddNames = []string{
 
 type city struct{ country, countryCode, state, name string }
 
-// cities are locations of outlets. Some countries have no states.
 var cities = []city{
 	{"United States", "US", "New York", "New York"},
 	{"United States", "US", "California", "San Francisco"},
@@ -153,7 +152,6 @@ var companies = []string{
 	"Parallel Finance", "Harbor & Pine", "Quantum Lift 🛗",
 }
 
-// topics are the beginnings of the names of campaigns and articles.
 var topics = []string{
 	"Launch", "Series A", "Founder story", "Product update", "Year in review",
 	"Market report", "Hiring push", "Expansion", "Award", "Opinion",

@@ -90,8 +90,7 @@ func (w *world) churn(l *list) {
 	}
 }
 
-// insertRecord adds a new record to a list. It returns false if a record to which it must refer does not
-// exist.
+// insertRecord returns false if a record to which the new record must refer does not exist.
 func (w *world) insertRecord(l *list, r *rand.Rand) bool {
 	now := w.calendar.now().Unix()
 	hasProfiles := len(w.profiles.all) > 0
