@@ -60,10 +60,10 @@ type articles struct {
 
 func (s *articles) newArticle(r *rand.Rand, c *campaign, itemNumber uint32) uint32 {
 	n := uint32(len(s.all))
-	at := s.calendar.drawLater(r, c.created)
+	at := s.drawLater(r, c.created)
 	s.all = append(s.all, article{
 		n: n, campaign: c.n, profile: c.profile, item: itemNumber, created: at, updated: at,
-		history: []statusStep{{status: statusAssigned, at: at}}, nextDay: s.calendar.drawDay(r, 1, 3),
+		history: []statusStep{{status: statusAssigned, at: at}}, nextDay: s.drawDay(r, 1, 3),
 		files: s.files.useNewest(int(n % 3)),
 	})
 	it := &s.items.all[itemNumber]
@@ -78,7 +78,7 @@ func (s *articles) stepDay(r *rand.Rand) {
 			continue
 		}
 		s.discussArticle(r, a)
-		if a.nextDay <= s.calendar.day {
+		if a.nextDay <= s.day {
 			s.advanceArticle(r, a)
 		}
 		if a.isPublished() {
@@ -88,7 +88,7 @@ func (s *articles) stepDay(r *rand.Rand) {
 	for range roundByChance(r, s.opts.SilentChange*float64(len(s.published))) {
 		a := &s.all[s.published[r.IntN(len(s.published))]]
 		a.edits++
-		a.updated = s.calendar.drawLater(r, a.updated)
+		a.updated = s.drawLater(r, a.updated)
 	}
 }
 
@@ -107,9 +107,9 @@ func (s *articles) advanceArticle(r *rand.Rand, a *article) {
 	if next == statusRevision {
 		note = pick(remarks, r.Uint64())
 	}
-	a.updated = s.calendar.drawLater(r, a.updated)
+	a.updated = s.drawLater(r, a.updated)
 	a.history = append(a.history, statusStep{next, a.updated, note})
-	a.nextDay = s.calendar.drawDay(r, 1, 5)
+	a.nextDay = s.drawDay(r, 1, 5)
 }
 
 // articleName depends only on the arguments, so a name never changes.

@@ -40,7 +40,7 @@ func (s *campaigns) newCampaign(r *rand.Rand, earliest int64) {
 	c := campaign{
 		n: n, profile: uint32(r.IntN(len(s.profiles.all))), status: campaignDraft,
 		created: s.list.nextCreatedAt(earliest), plannedArticles: 3 + r.IntN(6),
-		lastStartDay: s.calendar.day + campaignDays, file: -1,
+		lastStartDay: s.day + campaignDays, file: -1,
 	}
 	c.updated = c.created
 	if len(s.files.list.numbers) > 0 && r.IntN(4) > 0 {
@@ -51,7 +51,7 @@ func (s *campaigns) newCampaign(r *rand.Rand, earliest int64) {
 }
 
 func (s *campaigns) stepDay(r *rand.Rand) {
-	for _, earliest := range s.calendar.drawSeconds(r, s.calendar.targetCount(s.opts.Campaigns)-len(s.all)) {
+	for _, earliest := range s.drawSeconds(r, s.targetCount(s.opts.Campaigns)-len(s.all)) {
 		s.newCampaign(r, earliest)
 	}
 	for i := range s.all {
@@ -65,13 +65,13 @@ func (s *campaigns) stepDay(r *rand.Rand) {
 func (s *campaigns) startArticles(r *rand.Rand, c *campaign) {
 	for range 2 {
 		waiting := s.items.unassigned[c.profile]
-		if len(c.articles) >= c.plannedArticles || len(waiting) == 0 || s.calendar.day > c.lastStartDay {
+		if len(c.articles) >= c.plannedArticles || len(waiting) == 0 || s.day > c.lastStartDay {
 			return
 		}
 		s.items.unassigned[c.profile] = waiting[1:]
 		c.articles = append(c.articles, s.articles.newArticle(r, c, waiting[0]))
 		if c.status == campaignDraft {
-			c.status, c.updated = campaignActive, s.calendar.drawLater(r, c.updated)
+			c.status, c.updated = campaignActive, s.drawLater(r, c.updated)
 		}
 	}
 }
@@ -79,9 +79,9 @@ func (s *campaigns) startArticles(r *rand.Rand, c *campaign) {
 // completeOrPause completes a campaign if it starts no more articles and all its articles are
 // published. While the campaign still starts articles, completeOrPause may pause it.
 func (s *campaigns) completeOrPause(r *rand.Rand, c *campaign) {
-	if s.calendar.day <= c.lastStartDay && len(c.articles) < c.plannedArticles {
+	if s.day <= c.lastStartDay && len(c.articles) < c.plannedArticles {
 		if c.status == campaignActive && r.IntN(60) == 0 {
-			c.status, c.updated = campaignPaused, s.calendar.drawLater(r, c.updated)
+			c.status, c.updated = campaignPaused, s.drawLater(r, c.updated)
 		}
 		return
 	}
@@ -90,7 +90,7 @@ func (s *campaigns) completeOrPause(r *rand.Rand, c *campaign) {
 			return
 		}
 	}
-	c.status, c.updated = campaignCompleted, s.calendar.drawLater(r, c.updated)
+	c.status, c.updated = campaignCompleted, s.drawLater(r, c.updated)
 }
 
 func campaignName(s seed, n, profile uint32) string {

@@ -31,14 +31,14 @@ func (s *articles) discussArticle(r *rand.Rand, a *article) {
 		c.replies = append(c.replies, s.newComment(r, a))
 	case chance < 22:
 		c.text += " (edited)"
-		c.updated = s.calendar.drawLater(r, c.updated)
+		c.updated = s.drawLater(r, c.updated)
 	default:
 		a.comments = slices.Delete(a.comments, i, i+1)
 	}
 }
 
 func (s *articles) newComment(r *rand.Rand, a *article) comment {
-	at := s.calendar.drawLater(r, a.created)
+	at := s.drawLater(r, a.created)
 	a.newestComment++
 	return comment{
 		n: a.newestComment, author: r.IntN(len(people)), text: pick(remarks, r.Uint64()),

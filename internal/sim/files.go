@@ -32,7 +32,7 @@ type files struct {
 func newFiles(w *world) *files {
 	s := &files{world: w}
 	for n := range w.opts.Folders {
-		s.newFolder(w.calendar.birth + int64(n)*daySeconds)
+		s.newFolder(w.birth + int64(n)*daySeconds)
 	}
 	return s
 }
@@ -62,12 +62,12 @@ func (s *files) drawFolder(r *rand.Rand) int64 {
 }
 
 func (s *files) stepDay(r *rand.Rand) {
-	for _, earliest := range s.calendar.drawSeconds(r, s.calendar.targetCount(s.opts.Files)-len(s.all)) {
+	for _, earliest := range s.drawSeconds(r, s.targetCount(s.opts.Files)-len(s.all)) {
 		s.newFile(r, earliest)
 	}
 	if len(s.list.numbers) > 0 && r.IntN(5) == 0 {
 		f := &s.all[s.list.numbers[r.IntN(len(s.list.numbers))]]
-		f.updated = s.calendar.drawLater(r, f.updated)
+		f.updated = s.drawLater(r, f.updated)
 		if f.folder = s.drawFolder(r); r.IntN(4) == 0 && !f.isReferenced {
 			s.list.remove(f.n)
 		}
@@ -75,7 +75,7 @@ func (s *files) stepDay(r *rand.Rand) {
 	if len(s.folderList.numbers) > 0 && r.IntN(20) == 0 {
 		f := &s.folders[s.folderList.numbers[r.IntN(len(s.folderList.numbers))]]
 		f.renames++
-		f.updated = s.calendar.drawLater(r, f.updated)
+		f.updated = s.drawLater(r, f.updated)
 	}
 }
 

@@ -55,7 +55,7 @@ func (s *items) newItem(r *rand.Rand, o *order, lineIndex int, at int64) uint32 
 	}
 	s.all = append(s.all, item{
 		n: n, order: o.n, line: lineIndex, created: at, updated: at, article: -1,
-		commission: commission, status: commissionPending, nextDay: s.calendar.drawDay(r, 2, 7),
+		commission: commission, status: commissionPending, nextDay: s.drawDay(r, 2, 7),
 	})
 	if !l.addOn {
 		s.unassigned[o.profile] = append(s.unassigned[o.profile], n)
@@ -65,7 +65,7 @@ func (s *items) newItem(r *rand.Rand, o *order, lineIndex int, at int64) uint32 
 
 func (s *items) stepDay(r *rand.Rand) {
 	for i := range s.all {
-		if it := &s.all[i]; it.nextDay <= s.calendar.day {
+		if it := &s.all[i]; it.nextDay <= s.day {
 			s.advanceItem(r, it)
 		}
 	}
@@ -75,9 +75,9 @@ func (s *items) stepDay(r *rand.Rand) {
 const never = math.MaxInt
 
 func (s *items) advanceItem(r *rand.Rand, it *item) {
-	at := s.calendar.drawLater(r, it.updated)
+	at := s.drawLater(r, it.updated)
 	it.updated = at
-	it.nextDay = s.calendar.drawDay(r, 4, 12)
+	it.nextDay = s.drawDay(r, 4, 12)
 	switch it.status {
 	case commissionPending, commissionOnHold:
 		// Approve the commission, hold it once, or refund the sale.

@@ -11,9 +11,9 @@ import (
 func newProducts(w *world) *products {
 	s := &products{world: w}
 	count := w.opts.Listings
-	span := s.calendar.dayStart(s.calendar.day) - s.calendar.birth
+	span := s.dayStart(s.day) - s.birth
 	for i := range count {
-		created := s.calendar.birth + span*int64(i)/int64(count)
+		created := s.birth + span*int64(i)/int64(count)
 		if i > 0 && oneIn(s.seed.roll(kindProduct, uint32(i), 4), 64) {
 			created = s.all[i-1].created
 		}
@@ -31,7 +31,7 @@ func newProducts(w *world) *products {
 			s.outletListings.numbers = append(s.outletListings.numbers, n)
 		}
 	}
-	s.onSale.newestAt = s.calendar.dayStart(s.calendar.day)
+	s.onSale.newestAt = s.dayStart(s.day)
 	return s
 }
 
@@ -54,7 +54,7 @@ func (s *products) stepDay(r *rand.Rand) {
 	}
 	s.onSale.numbers = slices.DeleteFunc(s.onSale.numbers, s.isWithdrawn)
 	s.outletListings.numbers = slices.DeleteFunc(s.outletListings.numbers, s.isWithdrawn)
-	for _, earliest := range s.calendar.drawSeconds(r, turnover) {
+	for _, earliest := range s.drawSeconds(r, turnover) {
 		n := s.addProduct(s.onSale.nextCreatedAt(earliest))
 		s.onSale.add(n)
 		if s.isOutletListing(n) {

@@ -49,13 +49,13 @@ func (s *orders) newOrder(r *rand.Rand, earliest int64) uint32 {
 	n := uint32(len(s.all))
 	o := order{
 		n: n, profile: uint32(r.IntN(len(s.profiles.all))), status: orderPending,
-		created: s.list.nextCreatedAt(earliest), nextDay: s.calendar.drawDay(r, 0, 3), willBePaid: r.IntN(12) > 0,
+		created: s.list.nextCreatedAt(earliest), nextDay: s.drawDay(r, 0, 3), willBePaid: r.IntN(12) > 0,
 	}
 	if oneIn(s.seed.roll(kindOrder, n, 2), 9) {
 		o.status = orderOnHold
 	}
 	if !o.willBePaid {
-		o.nextDay = s.calendar.drawDay(r, 7, 7)
+		o.nextDay = s.drawDay(r, 7, 7)
 	}
 	o.updated = o.created
 	// One to four listed products, some as add-ons.
@@ -94,13 +94,13 @@ func (o *order) computeAmounts(roll uint64) {
 
 func (s *orders) stepDay(r *rand.Rand) {
 	if len(s.products.onSale.numbers) > 0 {
-		for _, earliest := range s.calendar.drawSeconds(r, s.calendar.targetCount(s.opts.Orders)-len(s.all)) {
+		for _, earliest := range s.drawSeconds(r, s.targetCount(s.opts.Orders)-len(s.all)) {
 			s.newOrder(r, earliest)
 		}
 	}
 	var due []uint32
 	s.open = slices.DeleteFunc(s.open, func(n uint32) bool {
-		if s.all[n].nextDay > s.calendar.day {
+		if s.all[n].nextDay > s.day {
 			return false
 		}
 		due = append(due, n)
@@ -108,13 +108,13 @@ func (s *orders) stepDay(r *rand.Rand) {
 	})
 	for _, n := range due {
 		o := &s.all[n]
-		at := s.calendar.drawLater(r, o.updated)
+		at := s.drawLater(r, o.updated)
 		switch {
 		case o.status == orderPaid:
 			o.status, o.updated = orderFulfilled, at
 		case o.willBePaid:
 			s.items.payOrder(r, o, at)
-			o.nextDay = s.calendar.drawDay(r, 15, 30)
+			o.nextDay = s.drawDay(r, 15, 30)
 			s.open = append(s.open, n)
 		default:
 			o.status, o.updated, o.deleted = orderCancelled, at, at

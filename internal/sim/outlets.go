@@ -45,7 +45,7 @@ func (s *outlets) newOutlet(n uint32) outlet {
 	h := s.seed.roll(kindOutlet, n, 2)
 	o := outlet{
 		n: n, place: pick(cities, s.seed.roll(kindOutlet, n, 3)),
-		created: s.calendar.birth + int64(h%(365*daySeconds)),
+		created: s.birth + int64(h%(365*daySeconds)),
 	}
 	// A generated name, or one with special characters.
 	if nameRoll := s.seed.roll(kindOutlet, n, 4); oneIn(nameRoll, 7) {
@@ -238,12 +238,12 @@ func (s *outlets) stepDay(r *rand.Rand, authorityChanges int) {
 		c := &o.channels[r.IntN(len(o.channels))]
 		c.authority = (c.authority + 1 + r.Int64N(5)) % 100
 		c.ranking = (c.ranking + r.Int64N(3)) % 100
-		o.updated = s.calendar.drawSecond(r)
+		o.updated = s.drawSecond(r)
 	}
 	for range roundByChance(r, s.opts.SilentChange*float64(len(s.all))) {
 		o := &s.all[r.IntN(len(s.all))]
 		o.edits++
-		o.updated = s.calendar.drawSecond(r)
+		o.updated = s.drawSecond(r)
 	}
 }
 

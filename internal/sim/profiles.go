@@ -25,7 +25,7 @@ type profiles struct {
 func newProfiles(w *world) *profiles {
 	s := &profiles{world: w}
 	for n := range uint32(w.opts.Profiles) {
-		created := w.calendar.birth + int64(n)*daySeconds + int64(w.seed.roll(kindProfile, n, 2)%daySeconds)
+		created := w.birth + int64(n)*daySeconds + int64(w.seed.roll(kindProfile, n, 2)%daySeconds)
 		s.all = append(s.all, profile{n: n, created: created, updated: created})
 	}
 	return s
@@ -44,7 +44,7 @@ func (s *profiles) stepDay(r *rand.Rand) {
 		return
 	}
 	p := &s.all[r.IntN(len(s.all))]
-	p.generatedAt = s.calendar.drawSecond(r)
+	p.generatedAt = s.drawSecond(r)
 	p.updated = p.generatedAt
 }
 

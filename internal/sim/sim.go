@@ -70,14 +70,14 @@ func (s *Service) Advance(days int) {
 func (s *Service) Day() int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.world.calendar.day
+	return s.world.day
 }
 
 // Now returns the simulated time in UTC. Only churn creates records at this time or later.
 func (s *Service) Now() time.Time {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.world.calendar.now()
+	return s.world.now()
 }
 
 // TeamID returns the id of the partner's team, as in GET /auth/token.

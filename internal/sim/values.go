@@ -22,7 +22,7 @@ type ValueFault struct {
 func (w *world) distort(document []byte, rt *route) []byte {
 	var today []ValueFault
 	for _, f := range w.valueFaults {
-		if f.Day == w.calendar.day {
+		if f.Day == w.day {
 			today = append(today, f)
 		}
 	}

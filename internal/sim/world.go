@@ -6,9 +6,10 @@ import "math/rand/v2"
 // records, and embeds the world to reach the other parts. Records are identified by number and
 // never removed from their part, so that references remain valid. Integer times are Unix times.
 type world struct {
-	opts     Options
-	seed     seed
-	calendar *calendar
+	opts  Options
+	seed  seed
+	day   int   // 0 is the first served day; earlier days are negative
+	birth int64 // time of the oldest possible record, two years before the history
 	// valueFaults are set by Service.SetValueFaults.
 	valueFaults []ValueFault
 
@@ -23,7 +24,8 @@ type world struct {
 }
 
 func newWorld(opts Options) *world {
-	w := &world{opts: opts, seed: seed(opts.Seed), calendar: newCalendar(opts)}
+	w := &world{opts: opts, seed: seed(opts.Seed), day: -opts.HistoryDays}
+	w.birth = w.dayStart(w.day) - 2*365*daySeconds
 	w.outlets = newOutlets(w)
 	w.products = newProducts(w)
 	w.files = newFiles(w)
@@ -32,7 +34,7 @@ func newWorld(opts Options) *world {
 	w.items = &items{world: w, unassigned: make([][]uint32, opts.Profiles)}
 	w.articles = &articles{world: w}
 	w.campaigns = &campaigns{world: w}
-	for w.calendar.day < 0 {
+	for w.day < 0 {
 		w.stepDay()
 	}
 	if opts.Unordered {
@@ -49,15 +51,14 @@ func newWorld(opts Options) *world {
 }
 
 func (w *world) stepDay() {
-	w.calendar.day++
-	day := w.calendar.day
-	w.products.stepDay(w.seed.rng(day, kindProduct))
-	w.files.stepDay(w.seed.rng(day, kindFile))
-	w.profiles.stepDay(w.seed.rng(day, kindProfile))
-	w.orders.stepDay(w.seed.rng(day, kindOrder))
-	w.items.stepDay(w.seed.rng(day, kindItem))
-	w.campaigns.stepDay(w.seed.rng(day, kindCampaign))
-	w.articles.stepDay(w.seed.rng(day, kindArticle))
+	w.day++
+	w.products.stepDay(w.seed.rng(w.day, kindProduct))
+	w.files.stepDay(w.seed.rng(w.day, kindFile))
+	w.profiles.stepDay(w.seed.rng(w.day, kindProfile))
+	w.orders.stepDay(w.seed.rng(w.day, kindOrder))
+	w.items.stepDay(w.seed.rng(w.day, kindItem))
+	w.campaigns.stepDay(w.seed.rng(w.day, kindCampaign))
+	w.articles.stepDay(w.seed.rng(w.day, kindArticle))
 }
 
 // churn changes a list while a client reads its pages. In each interval of ChurnEvery requests it
@@ -92,7 +93,7 @@ func (w *world) churn(l *list) {
 
 // insertRecord returns false if a record to which the new record must refer does not exist.
 func (w *world) insertRecord(l *list, r *rand.Rand) bool {
-	now := w.calendar.now().Unix()
+	now := w.now().Unix()
 	hasProfiles := len(w.profiles.all) > 0
 	canOrder := hasProfiles && len(w.products.all) > 0
 	switch {
