@@ -14,8 +14,7 @@ import (
 
 // Expired lists the removals of Expire. After a dry run it lists the removals that Expire would make.
 type Expired struct {
-	DryRun bool `json:"dry_run"`
-	// Nights are the removed nights.
+	DryRun    bool     `json:"dry_run"`
 	Nights    []string `json:"nights"`
 	Snapshots int      `json:"snapshots"`
 	// Files counts all removed files. Orphans counts the files among them that
@@ -163,7 +162,6 @@ func sortedNames(lakeTables tables) []tableName {
 	return slices.SortedFunc(maps.Keys(lakeTables), func(a, b tableName) int { return strings.Compare(a.String(), b.String()) })
 }
 
-// taggedNights returns the nights that have a tag in a table, in any order.
 func taggedNights(t *table.Table) (runs []string) {
 	for name := range t.Metadata().Refs() {
 		if run, ok := strings.CutPrefix(name, tagOf("")); ok {

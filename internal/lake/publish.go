@@ -241,7 +241,6 @@ func (v *Version) planRows(ctx context.Context, s source, state publishedState, 
 	return a, err
 }
 
-// writeTables writes the files of all tables and returns the changes to commit.
 func (l *Lake) writeTables(ctx context.Context, v *Version, lakeTables tables, actions []action, p *Published) ([]change, error) {
 	// Tables are created one after the other, because some servers reject simultaneous requests.
 	for _, a := range actions {

@@ -35,7 +35,6 @@ type REST struct {
 // maxRequests is the number of tables that are requested at the same time.
 const maxRequests = 8
 
-// restCatalog is a catalog on a server with Iceberg's REST protocol.
 type restCatalog struct {
 	cfg   Config
 	inner *rest.Catalog
@@ -170,7 +169,6 @@ func (c *restCatalog) commit(ctx context.Context, changes []change) (tagsKept bo
 	return c.checkCommit(ctx, changes, got, err)
 }
 
-// checkAccess creates a table and drops it.
 func (c *restCatalog) checkAccess(ctx context.Context) error {
 	n := tableName{meta, "check_" + uuid.NewString()[:8]}
 	d := design{comment: "A test of write access. It can be dropped.", columns: nil}
@@ -200,7 +198,6 @@ func (r response) isRejection() bool {
 		http.StatusNotFound, tokenExpired, http.StatusUnprocessableEntity}, r.status)
 }
 
-// responseKey is the key of the *response in a context.
 type responseKey struct{}
 
 // recorder stores the response to a request in the *response in the context of the request, because the
@@ -272,7 +269,6 @@ type commitState struct {
 	tagsKept bool
 }
 
-// compare reads the tables and compares them with their changes.
 func (c *restCatalog) compare(ctx context.Context, changes []change) (after commitState, err error) {
 	after.tagsKept = true
 	var mu sync.Mutex // guards after

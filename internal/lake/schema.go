@@ -34,7 +34,6 @@ const (
 // removes older metadata files.
 const keptMetadataFiles = 20
 
-// properties returns the properties of a new table.
 func (d design) properties() iceberg.Properties {
 	return iceberg.Properties{
 		commentProperty:                      d.comment,

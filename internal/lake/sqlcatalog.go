@@ -44,7 +44,7 @@ type sqlCatalog struct {
 // database would never end.
 const databaseTimeout = 90 * time.Second
 
-// openSQL opens a catalog in SQLite or Postgres. It creates no file and no table.
+// openSQL creates no file and no table.
 func openSQL(ctx context.Context, cfg Config, f *files) (*sqlCatalog, error) {
 	c := &sqlCatalog{cfg: cfg, files: f, place: "the catalog of the lake"}
 	var err error
@@ -92,8 +92,7 @@ func catalogStatement(name string) string { return string(catalogSQL.Render(name
 
 // registeredTable is a row of iceberg_tables.
 type registeredTable struct {
-	identifier table.Identifier
-	// metadataLocation is the address of the metadata file.
+	identifier       table.Identifier
 	metadataLocation string
 }
 
@@ -205,7 +204,6 @@ func (c *sqlCatalog) commit(ctx context.Context, changes []change) (tagsKept boo
 	return true, err
 }
 
-// writeMetadata applies a change and writes the new metadata file.
 func (c *sqlCatalog) writeMetadata(ch change) (location string, err error) {
 	for _, r := range ch.requirements {
 		if err := r.Validate(ch.base.Metadata()); err != nil {

@@ -34,9 +34,8 @@ type Version struct {
 
 // source is a table of a version.
 type source struct {
-	name tableName
-	// schema is the schema of the table in DuckDB.
-	schema string
+	name   tableName
+	schema string // in DuckDB
 	design design
 	// presentColumns are the columns that the version has.
 	presentColumns []stream.Column
@@ -101,7 +100,6 @@ type measure struct {
 	addedRows         int64
 }
 
-// measureTables measures the tables of the schemas past and meta.
 func (v *Version) measureTables(ctx context.Context, states map[tableName]publishedState) (map[tableName]measure, error) {
 	var parts []sqltext.SQL
 	for i, s := range v.sources {

@@ -86,7 +86,6 @@ func (c *restCatalog) installView(ctx context.Context, namespace table.Identifie
 	return true, err
 }
 
-// viewFields returns the columns of a view, with ids from 1.
 func viewFields(columns []stream.Column) []iceberg.NestedField {
 	fields := design{columns: columns}.fields()
 	for i := range fields {

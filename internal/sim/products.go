@@ -49,9 +49,8 @@ func (s *products) withdrawProduct(n uint32) {
 
 // updateToday sets the time of the last change. It is the same second for all changes of a day.
 func (s *products) updateToday(n uint32) {
-	day := s.day
-	second := s.seed.roll(kindProduct, n, 2000+uint64(day+s.opts.HistoryDays+1)) % daySeconds
-	s.all[n].updated = max(s.dayStart(day)+int64(second), s.all[n].created)
+	second := s.seed.roll(kindProduct, n, 2000+uint64(s.day+s.opts.HistoryDays+1)) % daySeconds
+	s.all[n].updated = max(s.dayStart(s.day)+int64(second), s.all[n].created)
 }
 
 func (s *products) isWithdrawn(n uint32) bool { return s.all[n].isWithdrawn }

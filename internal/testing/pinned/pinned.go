@@ -20,7 +20,7 @@ var ErrNotInstallable = errors.New("it cannot be installed here")
 // requirements file, which must also list all dependencies. The programs are then in the subfolder
 // bin.
 func InstallPythonPackages(ctx context.Context, folder, requirements string) error {
-	return install(ctx, commandSettings{}, []string{"python3", "-m", "venv", folder},
+	return install(ctx, "", nil, []string{"python3", "-m", "venv", folder},
 		[]string{filepath.Join(folder, "bin", "python"), "-m", "pip", "install", "--quiet", "--no-deps", "--requirement", requirements})
 }
 
@@ -28,7 +28,7 @@ func InstallPythonPackages(ctx context.Context, folder, requirements string) err
 // package-lock.json. It does not use "npm ci", which rejects a lock file that lacks the native
 // packages of a system.
 func InstallNodePackages(ctx context.Context, folder string) error {
-	return install(ctx, commandSettings{folder: folder}, []string{"npm", "install", "--no-save", "--silent", "--no-audit", "--no-fund"})
+	return install(ctx, folder, nil, []string{"npm", "install", "--no-save", "--silent", "--no-audit", "--no-fund"})
 }
 
 // FindGoProgram returns the file of a Go program. The import path contains the version, as in
@@ -39,26 +39,20 @@ func FindGoProgram(ctx context.Context, folder, importPath string) (string, erro
 	if found, err := exec.LookPath(name); err == nil {
 		return found, nil
 	}
-	settings := commandSettings{env: []string{"GOBIN=" + folder, "GOFLAGS="}}
-	return filepath.Join(folder, name), install(ctx, settings, []string{"go", "install", importPath})
+	env := []string{"GOBIN=" + folder, "GOFLAGS="}
+	return filepath.Join(folder, name), install(ctx, "", env, []string{"go", "install", importPath})
 }
 
-// commandSettings are the working folder of commands, and additions to their environment variables.
-// An empty folder means the current folder.
-type commandSettings struct {
-	folder string
-	env    []string
-}
-
-// install runs commands. The error of a failed command contains the last line of its output.
-func install(ctx context.Context, settings commandSettings, commands ...[]string) error {
+// install runs commands in a folder, with additional environment variables. An empty folder means the current
+// folder. The error of a failed command contains the last line of its output.
+func install(ctx context.Context, folder string, env []string, commands ...[]string) error {
 	for _, args := range commands {
 		if _, err := exec.LookPath(args[0]); err != nil {
 			return fmt.Errorf("%w: %s is not on the PATH", ErrNotInstallable, args[0])
 		}
 		cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-		cmd.Dir = settings.folder
-		cmd.Env = append(cmd.Environ(), settings.env...)
+		cmd.Dir = folder
+		cmd.Env = append(cmd.Environ(), env...)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 			return fmt.Errorf("%w: %s: %w: %s", ErrNotInstallable, strings.Join(args, " "), err, lines[len(lines)-1])

@@ -230,9 +230,6 @@ func (f *finder) reverseOrder(i int) {
 	}
 }
 
-// Line returns the line number of the change. The first line has number 1.
-func (m Mutant) Line(sql string) int { return strings.Count(sql[:m.From], "\n") + 1 }
-
 // Lines returns the changed lines, before and after the change, as one line each.
 func (m Mutant) Lines(sql string) (before, after string) {
 	begin := strings.LastIndexByte(sql[:m.From], '\n') + 1

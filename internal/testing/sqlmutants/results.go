@@ -21,8 +21,7 @@ type FileResult struct {
 	// Mutants counts the mutants that DuckDB accepts as SQL.
 	Mutants   int        `json:"mutants"`
 	Survivors []Survivor `json:"survivors,omitempty"`
-	// Date is the day of the measurement.
-	Date string `json:"date"`
+	Date      string     `json:"date"`
 }
 
 // Survivor is a mutant that the tests did not notice.
@@ -39,7 +38,8 @@ type Survivor struct {
 // Survivor returns the mutant as a survivor. sql is the content of its file.
 func (m Mutant) Survivor(sql string) Survivor {
 	before, after := m.Lines(sql)
-	return Survivor{m.Line(sql), oneLine(sql[m.From:m.To]), oneLine(m.Text), before, after}
+	line := strings.Count(sql[:m.From], "\n") + 1
+	return Survivor{line, oneLine(sql[m.From:m.To]), oneLine(m.Text), before, after}
 }
 
 // Reason explains why a mutant of a file has the same results as the original. Before and After

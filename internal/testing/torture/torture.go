@@ -25,8 +25,7 @@ type Row struct {
 	// Fault and Rate identify the row. A later row with the same fault and rate replaces this one.
 	Fault string `json:"fault"`
 	Rate  string `json:"rate"`
-	// Place is the position of the row in the table.
-	Place int `json:"place"`
+	Place int    `json:"place"`
 	// Runs counts the nights, Requests the requests of these nights, and Affected the requests that
 	// the fault affected.
 	Runs     int `json:"runs"`
@@ -45,8 +44,7 @@ type Row struct {
 	// Longest is the duration of the longest night, in seconds.
 	Longest float64 `json:"longest"`
 	// Peak is the peak memory of the process in a night, in bytes. 0 means not measured.
-	Peak int64 `json:"peak,omitempty"`
-	// Date is the day of the trial.
+	Peak int64  `json:"peak,omitempty"`
 	Date string `json:"date"`
 }
 
@@ -58,12 +56,10 @@ type Trial struct {
 	Procedure string `json:"fault"`
 	Runs      int    `json:"runs"`
 	// Outcome describes the observed results.
-	Outcome string `json:"outcome"`
-	Passed  bool   `json:"held"`
-	// Seconds is the duration of the trial.
+	Outcome string  `json:"outcome"`
+	Passed  bool    `json:"held"`
 	Seconds float64 `json:"took"`
-	// Date is the day of the trial.
-	Date string `json:"date"`
+	Date    string  `json:"date"`
 }
 
 // MutationResult is the result of a measurement of one package. A mutant is a small mistake that is
@@ -87,8 +83,7 @@ type MutationResult struct {
 	Survivors []Survivor `json:"survivors"`
 	// Took is the duration in seconds.
 	Took float64 `json:"took"`
-	// Date is the day of the measurement.
-	Date string `json:"date"`
+	Date string  `json:"date"`
 }
 
 // Survivor is a mutant that no test noticed.
@@ -114,12 +109,10 @@ type Season struct {
 	Upgrade bool `json:"upgrade"`
 	Nights  int  `json:"nights"`
 	// Counts counts the events that took effect, and the results of nights, by name.
-	Counts map[string]int `json:"counts"`
-	Passed bool           `json:"held"`
-	// Seconds is the duration of the season.
-	Seconds float64 `json:"took"`
-	// Date is the day of the season.
-	Date string `json:"date"`
+	Counts  map[string]int `json:"counts"`
+	Passed  bool           `json:"held"`
+	Seconds float64        `json:"took"`
+	Date    string         `json:"date"`
 }
 
 // Store is a folder of results.
