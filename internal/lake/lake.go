@@ -13,6 +13,7 @@ import (
 	"github.com/apache/iceberg-go/table"
 
 	"placementsync/internal/object"
+	"placementsync/internal/stream"
 )
 
 // Config is the catalog and the location of the lake.
@@ -73,7 +74,7 @@ type catalog interface {
 	load(ctx context.Context) (tables, error)
 	// newTable returns a table that commit will create. A catalog that cannot create tables
 	// in a commit creates an empty table here.
-	newTable(ctx context.Context, name tableName, d design) (*table.Table, error)
+	newTable(ctx context.Context, name tableName, def stream.Definition) (*table.Table, error)
 	// commit applies all changes in one step. After an *unknownResultError the changes may have been
 	// applied; after any other error they were not applied. commit returns a *conflictError if another
 	// publisher changed a table meanwhile. tagsKept is false if the catalog dropped a committed tag.

@@ -247,7 +247,7 @@ func (l *Lake) writeTables(ctx context.Context, v *Version, lakeTables tables, a
 		if lakeTables[a.source.name] != nil {
 			continue
 		}
-		t, err := l.catalog.newTable(ctx, a.source.name, a.source.design)
+		t, err := l.catalog.newTable(ctx, a.source.name, a.source.def)
 		if err != nil {
 			return nil, fmt.Errorf("create %s: %w", a.source.name, err)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/apache/iceberg-go/table"
 
 	"placementsync/internal/object"
+	"placementsync/internal/stream"
 )
 
 // The values of the parameter isApplied of commitTo.
@@ -24,7 +25,7 @@ const applied, notApplied = true, false
 // back, the server shows the table after the change if isApplied is set, and otherwise before the change.
 func commitTo(t *testing.T, isApplied bool, serve http.HandlerFunc) error {
 	t.Helper()
-	m, err := design{}.newMetadata("file:///x/p_current/a")
+	m, err := newMetadata(stream.Definition{}, "file:///x/p_current/a")
 	if err != nil {
 		t.Fatal(err)
 	}

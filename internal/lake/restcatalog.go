@@ -21,6 +21,8 @@ import (
 	icebergio "github.com/apache/iceberg-go/io"
 	"github.com/apache/iceberg-go/table"
 	"github.com/google/uuid"
+
+	"placementsync/internal/stream"
 )
 
 // REST is the server of a REST catalog.
@@ -128,16 +130,16 @@ func (c *restCatalog) loadTable(ctx context.Context, n tableName) (*table.Table,
 
 // newTable creates the table, because a commit of several tables cannot create a table. The server
 // assigns field ids of its own. The first night replaces these ids.
-func (c *restCatalog) newTable(ctx context.Context, n tableName, d design) (*table.Table, error) {
+func (c *restCatalog) newTable(ctx context.Context, n tableName, def stream.Definition) (*table.Table, error) {
 	namespace := table.Identifier{c.cfg.namespace(n.part)}
 	if err := c.inner.CreateNamespace(ctx, namespace, nil); err != nil && !errors.Is(err, icebergcatalog.ErrNamespaceAlreadyExists) {
 		return nil, err
 	}
-	options := []icebergcatalog.CreateTableOpt{icebergcatalog.WithProperties(d.properties())}
+	options := []icebergcatalog.CreateTableOpt{icebergcatalog.WithProperties(properties(def))}
 	if c.files.root != "" {
 		options = append(options, icebergcatalog.WithLocation(c.cfg.tableFolder(c.files.root, n)))
 	}
-	t, err := c.inner.CreateTable(ctx, c.cfg.identifier(n), iceberg.NewSchema(0, d.fields()...), options...)
+	t, err := c.inner.CreateTable(ctx, c.cfg.identifier(n), iceberg.NewSchema(0, icebergFields(def.Columns)...), options...)
 	if errors.Is(err, icebergcatalog.ErrTableAlreadyExists) {
 		return c.loadTable(ctx, n) // another publisher created the table; the commit detects conflicts
 	}
@@ -171,8 +173,7 @@ func (c *restCatalog) commit(ctx context.Context, changes []change) (tagsKept bo
 
 func (c *restCatalog) checkAccess(ctx context.Context) error {
 	n := tableName{meta, "check_" + uuid.NewString()[:8]}
-	d := design{comment: "A test of write access. It can be dropped.", columns: nil}
-	if _, err := c.newTable(ctx, n, d); err != nil {
+	if _, err := c.newTable(ctx, n, stream.Definition{Comment: "A test of write access. It can be dropped."}); err != nil {
 		return fmt.Errorf("create the table %s: %w", n, err)
 	}
 	if err := c.inner.DropTable(ctx, c.cfg.identifier(n)); err != nil {

@@ -10,13 +10,6 @@ import (
 	"placementsync/internal/stream"
 )
 
-// design is the wanted schema of a table. Tables and files identify columns by their field ids, so
-// that a column can be renamed.
-type design struct {
-	columns []stream.Column
-	comment string
-}
-
 // Properties of a table. Engines show the comment. The others describe the published night,
 // because a catalog may drop tags and old snapshots.
 const (
@@ -34,9 +27,9 @@ const (
 // removes older metadata files.
 const keptMetadataFiles = 20
 
-func (d design) properties() iceberg.Properties {
+func properties(def stream.Definition) iceberg.Properties {
 	return iceberg.Properties{
-		commentProperty:                      d.comment,
+		commentProperty:                      def.Comment,
 		table.MetadataPreviousVersionsMaxKey: fmt.Sprint(keptMetadataFiles),
 		// A night appends to tables of the schema past. Without merging, each night would add a
 		// manifest.
@@ -45,11 +38,11 @@ func (d design) properties() iceberg.Properties {
 	}
 }
 
-// fields returns the columns for Iceberg. All columns are optional, because a column
-// that a later night lacks is read as NULL.
-func (d design) fields() []iceberg.NestedField {
-	fields := make([]iceberg.NestedField, len(d.columns))
-	for i, c := range d.columns {
+// icebergFields returns columns for Iceberg. All columns are optional, because a column that a later night
+// lacks is read as NULL.
+func icebergFields(columns []stream.Column) []iceberg.NestedField {
+	fields := make([]iceberg.NestedField, len(columns))
+	for i, c := range columns {
 		fields[i] = iceberg.NestedField{ID: c.FieldID, Name: c.Name, Type: icebergType(c.Type), Doc: c.Comment}
 	}
 	return fields
@@ -74,16 +67,16 @@ func icebergType(t stream.Type) iceberg.Type {
 }
 
 // newMetadata returns the metadata of a table without a snapshot. iceberg-go gives the columns other field
-// ids than the design has. The first change of the table replaces these ids.
-func (d design) newMetadata(location string) (table.Metadata, error) {
-	return table.NewMetadata(iceberg.NewSchema(0, d.fields()...), iceberg.UnpartitionedSpec, table.UnsortedSortOrder, location, d.properties())
+// ids than the definition has. The first change of the table replaces these ids.
+func newMetadata(def stream.Definition, location string) (table.Metadata, error) {
+	return table.NewMetadata(iceberg.NewSchema(0, icebergFields(def.Columns)...), iceberg.UnpartitionedSpec, table.UnsortedSortOrder, location, properties(def))
 }
 
-// evolve returns the updates that change the schema of a table to the design, or no updates if both are
-// equal. A column that the design lacks is kept, and is NULL in new rows. If the design has another column
-// with the same name, the old column is removed from the schema. Earlier snapshots still have it.
-func (d design) evolve(m table.Metadata) ([]table.Update, error) {
-	oldColumns, wanted := m.CurrentSchema().Fields(), d.fields()
+// evolveSchema returns the updates that give a table the wanted columns, or no updates if it has them. A column
+// that is not wanted is kept, and is NULL in new rows. If a wanted column has the same name, the old column is
+// removed from the schema. Earlier snapshots still have it.
+func evolveSchema(m table.Metadata, columns []stream.Column) ([]table.Update, error) {
+	oldColumns, wanted := m.CurrentSchema().Fields(), icebergFields(columns)
 	for _, old := range oldColumns {
 		if len(m.Snapshots()) == 0 && m.Properties()[runProperty] == "" {
 			break // a new table has other field ids

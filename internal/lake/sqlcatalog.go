@@ -20,6 +20,7 @@ import (
 	"github.com/google/uuid"
 
 	"placementsync/internal/sqltext"
+	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
 
@@ -159,8 +160,8 @@ func (c *sqlCatalog) list(ctx context.Context, statement string) (registered []r
 	return registered, rows.Err()
 }
 
-func (c *sqlCatalog) newTable(_ context.Context, n tableName, d design) (*table.Table, error) {
-	m, err := d.newMetadata(c.cfg.tableFolder(c.files.root, n))
+func (c *sqlCatalog) newTable(_ context.Context, n tableName, def stream.Definition) (*table.Table, error) {
+	m, err := newMetadata(def, c.cfg.tableFolder(c.files.root, n))
 	if err != nil {
 		return nil, err
 	}

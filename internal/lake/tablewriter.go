@@ -18,7 +18,7 @@ import (
 // files.
 func (l *Lake) writeTable(ctx context.Context, v *Version, base *table.Table, a action) (c change, writtenBytes int64, err error) {
 	c = change{name: a.source.name, base: base}
-	evolution, err := a.source.design.evolve(base.Metadata())
+	evolution, err := evolveSchema(base.Metadata(), a.source.def.Columns)
 	if err != nil {
 		return c, 0, err
 	}
@@ -49,7 +49,7 @@ func (l *Lake) writeTable(ctx context.Context, v *Version, base *table.Table, a 
 	c.updates = append(append(evolution, c.updates...),
 		table.NewSetSnapshotRefUpdate(tagOf(v.Run), snapshot.SnapshotID, table.TagRef, unlimited, unlimited, unlimited),
 		table.NewSetPropertiesUpdate(iceberg.Properties{lakeProperty: l.id, tableProperty: c.name.String(),
-			commentProperty: a.source.design.comment, checksumProperty: a.checksum,
+			commentProperty: a.source.def.Comment, checksumProperty: a.checksum,
 			runProperty: v.Run, timeProperty: v.At.Format(time.RFC3339Nano),
 			snapshotProperty: strconv.FormatInt(snapshot.SnapshotID, 10)}))
 	return c, writtenBytes, nil

@@ -36,7 +36,8 @@ type Version struct {
 type source struct {
 	name   tableName
 	schema string // in DuckDB
-	design design
+	// def contains the wanted columns of the table in the lake.
+	def stream.Definition
 	// presentColumns are the columns that the version has.
 	presentColumns []stream.Column
 	// file is the published Parquet file. It is empty for tables of the schemas past and meta.
@@ -52,13 +53,13 @@ func OpenVersion(ctx context.Context, wh *warehouse.Warehouse, run string) (*Ver
 	v := &Version{PublishedVersion: publishedVersion, Run: run, At: publishedVersion.Manifest.SnapshotAt.UTC(), knownRuns: map[string]bool{}}
 	for _, t := range publishedVersion.Manifest.Tables {
 		def := wh.Schema.Definitions[t.Name]
-		columns := slices.Concat(def.Columns, stream.SystemColumns())
-		v.add(source{name: tableName{current, t.Name}, schema: "main", file: t, design: design{columns, def.Comment}})
-		v.add(source{name: tableName{past, t.Name}, schema: past,
-			design: design{slices.Concat(columns, stream.ClosedColumns()), "Closed rows. " + def.Comment}})
+		def.Columns = slices.Concat(def.Columns, stream.SystemColumns())
+		v.add(source{name: tableName{current, t.Name}, schema: "main", file: t, def: def})
+		def.Columns, def.Comment = slices.Concat(def.Columns, stream.ClosedColumns()), "Closed rows. "+def.Comment
+		v.add(source{name: tableName{past, t.Name}, schema: past, def: def})
 	}
 	for _, def := range wh.Schema.MetaDefinitions {
-		v.add(source{name: tableName{meta, def.Name}, schema: meta, design: design{def.Columns, def.Comment}})
+		v.add(source{name: tableName{meta, def.Name}, schema: meta, def: def})
 	}
 	runs, err := wh.Ledger.AllRuns()
 	for _, r := range runs {
@@ -82,7 +83,7 @@ func OpenVersion(ctx context.Context, wh *warehouse.Warehouse, run string) (*Ver
 }
 
 func (v *Version) add(s source) {
-	s.presentColumns = v.PresentColumns(s.schema, s.name.table, s.design.columns)
+	s.presentColumns = v.PresentColumns(s.schema, s.name.table, s.def.Columns)
 	if len(s.presentColumns) > 0 {
 		v.sources = append(v.sources, s)
 	}

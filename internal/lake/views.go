@@ -87,7 +87,7 @@ func (c *restCatalog) installView(ctx context.Context, namespace table.Identifie
 }
 
 func viewFields(columns []stream.Column) []iceberg.NestedField {
-	fields := design{columns: columns}.fields()
+	fields := icebergFields(columns)
 	for i := range fields {
 		fields[i].ID = i + 1
 	}
