@@ -31,12 +31,6 @@ func openSQLite(path string) (*sql.DB, error) {
 	return db, nil
 }
 
-// isSQLiteConflict reports whether a statement failed because another publisher added the same row.
-func isSQLiteConflict(err error) bool {
-	var failed *sqlite.Error
-	return errors.As(err, &failed) && failed.Code()&0xff == sqlitelib.SQLITE_CONSTRAINT
-}
-
 // connectTimeout is the connection timeout if the address has none.
 const connectTimeout = 10 * time.Second
 
@@ -57,9 +51,13 @@ func openPostgres(ctx context.Context, cfg Config) (*sql.DB, error) {
 	return db, nil
 }
 
-// isPostgresConflict reports whether a statement failed because another publisher added or changed the same
-// row, created the same tables, or caused a deadlock.
-func isPostgresConflict(err error) bool {
+// isConflict reports whether a statement failed because another publisher added or changed the same row, created
+// the same tables, or caused a deadlock.
+func isConflict(err error) bool {
+	var sqliteErr *sqlite.Error
+	if errors.As(err, &sqliteErr) {
+		return sqliteErr.Code()&0xff == sqlitelib.SQLITE_CONSTRAINT
+	}
 	var postgresErr *pgconn.PgError
 	if !errors.As(err, &postgresErr) {
 		return false

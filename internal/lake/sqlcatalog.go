@@ -273,7 +273,7 @@ func (c *sqlCatalog) commitErr(table string, err error) error {
 	if errors.As(err, new(*conflictError)) {
 		return err
 	}
-	if isSQLiteConflict(err) || isPostgresConflict(err) {
+	if isConflict(err) {
 		return &conflictError{table, err}
 	}
 	return fmt.Errorf("commit %s in %s: %w", table, c.place, err)

@@ -52,7 +52,11 @@ func (l *Lake) InstallViews(ctx context.Context, part string, views []View) (wri
 // written again.
 func (c *restCatalog) installView(ctx context.Context, namespace table.Identifier, v View) (bool, error) {
 	name := append(slices.Clone(namespace), v.Name)
-	columns := iceberg.NewSchema(0, viewFields(v.Columns)...)
+	fields := icebergFields(v.Columns)
+	for i := range fields {
+		fields[i].ID = i + 1
+	}
+	columns := iceberg.NewSchema(0, fields...)
 	var representations []view.Representation
 	for _, engine := range slices.Sorted(maps.Keys(v.SQL)) {
 		representations = append(representations, view.NewRepresentation(v.SQL[engine], engine))
@@ -84,12 +88,4 @@ func (c *restCatalog) installView(ctx context.Context, namespace table.Identifie
 	updates = append(updates, view.NewAddViewVersionUpdate(newVersion), view.NewSetCurrentVersionUpdate(lastAdded))
 	_, err = c.inner.UpdateView(ctx, name, nil, updates)
 	return true, err
-}
-
-func viewFields(columns []stream.Column) []iceberg.NestedField {
-	fields := icebergFields(columns)
-	for i := range fields {
-		fields[i].ID = i + 1
-	}
-	return fields
 }

@@ -171,7 +171,11 @@ func (s *campaigns) writeFields(e *enc, c *campaign) {
 		e.id("file_id", kindFile, uint32(c.file))
 	}
 	e.num("total_articles", int64(len(c.articles)))
-	writeProfileRef(e, c.profile)
+	e.obj("profile")
+	e.id("id", kindProfile, c.profile)
+	e.str("name", profileName(c.profile))
+	e.str("logo", "https://cdn.example.com/profiles/"+strconv.Itoa(int(c.profile))+".svg")
+	e.end()
 }
 
 func (s *campaigns) writeArticles(e *enc, c *campaign) {

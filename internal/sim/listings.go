@@ -42,7 +42,9 @@ func (s *products) stepDay(r *rand.Rand) {
 	}
 	changes := s.opts.ListingChange * float64(listedCount)
 	for range roundByChance(r, changes*4/5) {
-		s.changePrice(s.drawOnSale(r))
+		n := s.drawOnSale(r)
+		s.all[n].changes++
+		s.updateToday(n)
 	}
 	// A changed outlet changes the rows of all its listings.
 	listingsPerOutlet := max(1, float64(listedCount)/float64(len(s.outlets.all)))

@@ -10,7 +10,7 @@ import (
 type product struct {
 	created     int64
 	updated     int64 // last change of the product's own row; changes of its outlet do not count
-	changes     int   // number of price changes
+	changes     int   // number of changes of price and delivery time
 	isWithdrawn bool
 }
 
@@ -34,12 +34,6 @@ type products struct {
 func (s *products) addProduct(created int64) uint32 {
 	s.all = append(s.all, product{created: created, updated: created})
 	return uint32(len(s.all) - 1)
-}
-
-// changePrice gives a product a new price and a new delivery time today.
-func (s *products) changePrice(n uint32) {
-	s.all[n].changes++
-	s.updateToday(n)
 }
 
 func (s *products) withdrawProduct(n uint32) {

@@ -94,14 +94,6 @@ func (s *profiles) renderRow(e *enc, n uint32) {
 	e.endRecord()
 }
 
-func writeProfileRef(e *enc, n uint32) {
-	e.obj("profile")
-	e.id("id", kindProfile, n)
-	e.str("name", profileName(n))
-	e.str("logo", "https://cdn.example.com/profiles/"+strconv.Itoa(int(n))+".svg")
-	e.end()
-}
-
 func (s *profiles) teamView(uint32) view {
 	return view{numbers: countTo(len(s.all)), reversed: true, render: s.renderRow}
 }

@@ -52,7 +52,9 @@ func (out reply) send(rw http.ResponseWriter, r *http.Request) {
 		const parts = 8
 		for i := range parts {
 			part := out.body[len(out.body)*i/parts : len(out.body)*(i+1)/parts]
-			if !waitFor(r, out.fault.Delay) {
+			select {
+			case <-time.After(out.fault.Delay):
+			case <-r.Context().Done():
 				return
 			}
 			if _, err := rw.Write(part); err != nil {
@@ -63,17 +65,6 @@ func (out reply) send(rw http.ResponseWriter, r *http.Request) {
 	default:
 		// An error means that the client has disconnected.
 		_, _ = rw.Write(out.body)
-	}
-}
-
-func waitFor(r *http.Request, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-r.Context().Done():
-		return false
 	}
 }
 
