@@ -217,7 +217,7 @@ func TestGateReadsListsAgain(t *testing.T) {
 	res := h.requireComplete(h.night())
 	h.requireIDs("product_listings", "/products/listings")
 	h.requireStream(res.Run, "product_listings", fetch.Exact, "", false)
-	routes := h.service.Stats().Routes
+	routes := h.service.RequestsByRoute()
 	if routes["/products/listings"] < 2 || routes["/orders"] > 3 || !strings.Contains(log.String(), "too many rows would be deleted: streams are read a second time") {
 		t.Errorf("the listings were requested %d times and the orders %d times, want at least 2 requests of the listings and at most 3 of the orders; the log has:\n%s", routes["/products/listings"], routes["/orders"], log.String())
 	}
@@ -238,7 +238,7 @@ func TestGateStopsTheNight(t *testing.T) {
 	if !massDelete.Reread || len(massDelete.Losses) == 0 || massDelete.Losses[0] != (ledger.Loss{Table: "product_listings", Gone: listings, Before: listings}) || len(res.Run.Losses) != len(massDelete.Losses) {
 		t.Errorf("the night ended with %v and the losses %+v, want all listings lost after a second reading", err, res.Run.Losses)
 	}
-	if n := h.service.Stats().Routes["/products/listings"]; n != 2 {
+	if n := h.service.RequestsByRoute()["/products/listings"]; n != 2 {
 		t.Errorf("the empty list was requested %d times, want 2", n)
 	}
 	h.service.SetFaults()
@@ -257,8 +257,8 @@ func TestGateStopsTheNight(t *testing.T) {
 	h.service.SetFaults(emptyListFault("/products/listings", 0))
 	h.cfg.AllowMassDelete = true
 	h.service.ResetRequests()
-	if res := h.requireComplete(h.night()); res.Run.Gone < listings || h.service.Stats().Routes["/products/listings"] != 2 {
-		t.Errorf("the accepted night removed %d rows after %d readings of the list, want all listings after 2", res.Run.Gone, h.service.Stats().Routes["/products/listings"])
+	if res := h.requireComplete(h.night()); res.Run.Gone < listings || h.service.RequestsByRoute()["/products/listings"] != 2 {
+		t.Errorf("the accepted night removed %d rows after %d readings of the list, want all listings after 2", res.Run.Gone, h.service.RequestsByRoute()["/products/listings"])
 	}
 	h.requireLines("SELECT count(*) FROM product_listings", "0")
 }
@@ -277,7 +277,7 @@ func TestGateReads404Again(t *testing.T) {
 	if !massDelete.Reread || len(massDelete.Losses) != 1 || massDelete.Losses[0].Table != "articles" || !massDelete.Losses[0].NotFound {
 		t.Fatalf("the night ended with %v, want a loss of articles by 404 after a second reading", err)
 	}
-	campaigns, routes := len(h.service.Records("/campaigns")), h.service.Stats().Routes
+	campaigns, routes := len(h.service.Records("/campaigns")), h.service.RequestsByRoute()
 	if routes["/campaigns/{id}/articles"] != 2*campaigns || routes["/tags"] != 1 {
 		t.Errorf("the articles of %d campaigns were requested %d times, want twice each, and the tags %d times, want once", campaigns, routes["/campaigns/{id}/articles"], routes["/tags"])
 	}

@@ -92,14 +92,14 @@ func TestNightsFollowTheService(t *testing.T) {
 // the published tables.
 func (h *harness) requireCounts(res pipeline.Result) {
 	h.t.Helper()
-	stats := h.service.Stats()
+	requestCount := len(h.service.Requests())
 	var rows, newRows, changed, gone int64
 	for _, c := range res.Changes {
 		rows, newRows, changed, gone = rows+c.After, newRows+c.New, changed+c.Changed, gone+c.Gone
 	}
 	r := res.Run
-	if r.Requests != int64(stats.Total) || r.Bytes <= 0 || r.Rows != rows || r.New != newRows || r.Changed != changed || r.Gone != gone || r.Retries != 0 || r.ThrottledSeconds != 0 {
-		h.t.Errorf("run %s has %d requests, %d rows, %d new, %d changed and %d gone, want %d, %d, %d, %d and %d", r.ID, r.Requests, r.Rows, r.New, r.Changed, r.Gone, stats.Total, rows, newRows, changed, gone)
+	if r.Requests != int64(requestCount) || r.Bytes <= 0 || r.Rows != rows || r.New != newRows || r.Changed != changed || r.Gone != gone || r.Retries != 0 || r.ThrottledSeconds != 0 {
+		h.t.Errorf("run %s has %d requests, %d rows, %d new, %d changed and %d gone, want %d, %d, %d, %d and %d", r.ID, r.Requests, r.Rows, r.New, r.Changed, r.Gone, requestCount, rows, newRows, changed, gone)
 	}
 	requests, bytes := int64(0), int64(0)
 	for _, s := range r.Streams {

@@ -103,7 +103,7 @@ func TestConcurrentUse(t *testing.T) {
 		for range 20 {
 			s.service.Advance(1)
 			s.service.Records("/orders")
-			s.service.Stats()
+			s.service.RequestsByRoute()
 			s.service.SetFaults()
 		}
 	}()

@@ -1,9 +1,6 @@
 package sim
 
-import (
-	"slices"
-	"sync"
-)
+import "slices"
 
 // Request is one request that the service received.
 type Request struct {
@@ -16,39 +13,25 @@ type Request struct {
 	Status int
 }
 
-// Stats are counts of requests. Routes counts them by the pattern of their route.
-type Stats struct {
-	Total  int
-	Routes map[string]int
-}
-
-type requestLog struct {
-	mu  sync.Mutex
-	log []Request
-}
-
 // Requests returns the listed requests, in the order of their responses.
-func (q *requestLog) Requests() []Request {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return slices.Clone(q.log)
+func (s *Service) Requests() []Request {
+	s.logMu.Lock()
+	defer s.logMu.Unlock()
+	return slices.Clone(s.log)
 }
 
-// Stats returns the counts of the listed requests.
-func (q *requestLog) Stats() Stats {
-	requests := q.Requests()
-	out := Stats{Total: len(requests), Routes: map[string]int{}}
-	for _, r := range requests {
-		if r.Route != "" {
-			out.Routes[r.Route]++
-		}
+// RequestsByRoute counts the listed requests by the pattern of their route.
+func (s *Service) RequestsByRoute() map[string]int {
+	counts := map[string]int{}
+	for _, r := range s.Requests() {
+		counts[r.Route]++
 	}
-	return out
+	return counts
 }
 
 // ResetRequests clears the list.
-func (q *requestLog) ResetRequests() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.log = nil
+func (s *Service) ResetRequests() {
+	s.logMu.Lock()
+	defer s.logMu.Unlock()
+	s.log = nil
 }

@@ -28,9 +28,9 @@ func (s *Service) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	if rt != nil {
 		request.Route = rt.pattern
 	}
-	s.requestLog.mu.Lock()
+	s.logMu.Lock()
 	s.log = append(s.log, request)
-	s.requestLog.mu.Unlock()
+	s.logMu.Unlock()
 	out.send(rw, r)
 }
 

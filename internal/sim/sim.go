@@ -23,7 +23,6 @@ import (
 // Service is the demo service: an http.Handler for a simulated world. All methods are safe
 // for concurrent use.
 type Service struct {
-	requestLog
 	opts    *Options // those of the world
 	routes  []route
 	faults  faults
@@ -33,6 +32,9 @@ type Service struct {
 	mu    sync.RWMutex // guards token and world
 	token string
 	world *world
+
+	logMu sync.Mutex // guards log
+	log   []Request
 }
 
 // New returns a service on day 0.

@@ -85,7 +85,7 @@ func TestTrialListsWithoutPagesAreRequestedOnce(t *testing.T) {
 	h := newHarness(t, smallWorld())
 	h.cfg.Fetch.PageSize = 100
 	res := h.goodNight()
-	requests := h.service.Stats().Routes
+	requests := h.service.RequestsByRoute()
 	for _, c := range []struct{ stream, route, parentTable string }{
 		{"article_comments", "/articles/{id}/comments", "articles"},
 		{"campaign_articles", "/campaigns/{id}/articles", "campaigns"},

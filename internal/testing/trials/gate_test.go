@@ -58,7 +58,7 @@ func TestGateReadsListsAgain(t *testing.T) {
 	if n := h.count("meta.deletions", "table_name = 'product_listings'"); n != int(changeOf(res, "product_listings").Gone) {
 		t.Errorf("meta.deletions has %d listings, want only the listings that were removed on this day", n)
 	}
-	if n := h.service.Stats().Routes["/orders"]; n > 3 {
+	if n := h.service.RequestsByRoute()["/orders"]; n > 3 {
 		t.Errorf("the list of orders was requested %d times, want at most 3, because it is complete", n)
 	}
 }
@@ -104,7 +104,7 @@ func TestTrialMassDeletionIsAcceptedAfterASecondReading(t *testing.T) {
 	if n := h.rowCounts()["product_listings"]; n != "0" {
 		t.Errorf("product_listings has %s rows, want none", n)
 	}
-	if n := h.service.Stats().Routes["/products/listings"]; n != 2 {
+	if n := h.service.RequestsByRoute()["/products/listings"]; n != 2 {
 		t.Errorf("the list was requested %d times, want 2", n)
 	}
 }

@@ -260,7 +260,7 @@ func TestTrialOutletOfAWithdrawnProductIsRequested(t *testing.T) {
 	h.service.ResetRequests()
 	h.sameDayNight()
 	requested := slices.ContainsFunc(h.service.Requests(), func(r sim.Request) bool { return strings.HasPrefix(r.Path, "/outlets/"+outlet+"/products") })
-	if n := h.service.Stats().Routes["/outlets/{id}/products"]; !requested || n != 1 {
+	if n := h.service.RequestsByRoute()["/outlets/{id}/products"]; !requested || n != 1 {
 		t.Errorf("the night requested the products of %d outlets, want 1, outlet %s (requested: %t)", n, outlet, requested)
 	}
 }

@@ -76,7 +76,7 @@ func (h *limitedHarness) runInBubble(run func(ctx context.Context) (pipeline.Res
 		h.duration = time.Since(start)
 	})
 	h.requestsByPath = map[string]int{}
-	h.requestCount = h.service.Stats().Total
+	h.requestCount = len(h.service.Requests())
 	for _, r := range h.service.Requests() {
 		if r.Status != http.StatusNotFound {
 			h.requestsByPath[r.Path]++
