@@ -285,12 +285,12 @@ func sample(violations query.Result) json.RawMessage {
 			}
 			name, _ := json.Marshal(column.Name) // encoding a string cannot fail
 			text = append(append(text, name...), ':')
-			if value := []rune(row.Value(c).Text); len(value) > maxValueRunes {
+			if value := []rune(row.Values[c].Text); len(value) > maxValueRunes {
 				cut, _ := json.Marshal(string(value[:maxValueRunes]) + "...")
 				text = append(text, cut...)
 				continue
 			}
-			text = column.AppendJSON(text, row.Value(c))
+			text = column.AppendJSON(text, row.Values[c])
 		}
 		text = append(text, '}')
 	}

@@ -204,7 +204,7 @@ func (res *queryResult) addRows(r query.Result, limit int) {
 // Numbers within lists, structs and JSON documents are not changed.
 func appendValue(dst []byte, r query.Record, column int, typ string) []byte {
 	start := len(dst)
-	dst = r.Columns[column].AppendJSON(dst, r.Value(column))
+	dst = r.Columns[column].AppendJSON(dst, r.Values[column])
 	written := string(dst[start:])
 	needsQuotes := false
 	switch {

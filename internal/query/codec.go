@@ -99,7 +99,7 @@ var plainCodecs = map[arrow.Type]codec{
 	arrow.DATE32:                  {name: "DATE", text: appendDate},
 	arrow.INTERVAL_MONTH_DAY_NANO: {name: "INTERVAL", text: appendInterval},
 	arrow.STRING:                  {name: "VARCHAR", anyText: true, text: appendText},
-	arrow.BINARY:                  {name: "BLOB", text: appendBase64},
+	arrow.BINARY:                  {name: "BLOB", text: appendText},
 	arrow.DICTIONARY:              {name: "ENUM", anyText: true, text: appendText},
 }
 

@@ -35,23 +35,11 @@ func (c Column) AppendJSON(dst []byte, v Value) []byte {
 	return c.codec.form.append(dst, []byte(v.Text))
 }
 
-// Row is one row of a result. Record implements it. A row that Run passes to Writer.Row is valid
-// only until Writer.Row returns.
-type Row interface {
-	Value(column int) Value
-}
-
-type batchRow struct {
-	columns []Column
-	arrays  []arrow.Array // the columns of the batch
-	at      int           // index of the row
-}
-
-func (r *batchRow) Value(column int) Value {
-	if r.arrays[column].IsNull(r.at) {
+func (c Column) valueAt(a arrow.Array, row int) Value {
+	if a.IsNull(row) {
 		return Value{Null: true}
 	}
-	return Value{Text: string(r.columns[column].codec.text(nil, r.arrays[column], r.at))}
+	return Value{Text: string(c.codec.text(nil, a, row))}
 }
 
 // extensionName returns the name of a field's Arrow extension type, or DuckDB's type name if the

@@ -26,9 +26,9 @@ func (w *csvWriter) Begin(columns []Column) error {
 	return w.flushLine()
 }
 
-func (w *csvWriter) Row(r Row) error {
+func (w *csvWriter) Row(values []Value) error {
 	for i, c := range w.columns {
-		switch v := r.Value(i); {
+		switch v := values[i]; {
 		case v.Null:
 			w.line = append(w.line, ',')
 		case c.codec.anyText:

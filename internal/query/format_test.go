@@ -72,7 +72,7 @@ func writeCollected(t *testing.T, db *query.DB, q query.Query, format query.Form
 	}
 	err = w.Begin(r.Columns)
 	for _, record := range r.Rows {
-		err = errors.Join(err, w.Row(record))
+		err = errors.Join(err, w.Row(record.Values))
 	}
 	if err := errors.Join(err, w.End()); err != nil {
 		t.Fatal(err)

@@ -59,7 +59,7 @@ func uniqueNames(columns []Column) []string {
 	return names
 }
 
-func (w *jsonWriter) Row(r Row) error {
+func (w *jsonWriter) Row(values []Value) error {
 	separator := w.next
 	if w.rows == 0 {
 		separator = w.first
@@ -70,7 +70,7 @@ func (w *jsonWriter) Row(r Row) error {
 		if i > 0 {
 			line = append(line, ',')
 		}
-		line = w.columns[i].AppendJSON(append(line, name...), r.Value(i))
+		line = w.columns[i].AppendJSON(append(line, name...), values[i])
 	}
 	_, err := w.out.Write(append(line, '}'))
 	return err

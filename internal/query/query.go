@@ -327,14 +327,16 @@ func copyRows(r array.RecordReader, w Writer) (int64, error) {
 		return 0, err
 	}
 	var rows int64
+	values := make([]Value, len(columns))
 	for r.Next() {
 		batch := r.RecordBatch()
-		row := &batchRow{columns: columns, arrays: batch.Columns()}
-		for row.at < int(batch.NumRows()) {
-			if err := w.Row(row); err != nil {
+		for row := range int(batch.NumRows()) {
+			for i, c := range columns {
+				values[i] = c.valueAt(batch.Column(i), row)
+			}
+			if err := w.Row(values); err != nil {
 				return rows, err
 			}
-			row.at++
 		}
 		rows += batch.NumRows()
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -37,9 +38,6 @@ func (r Record) Get(column string) Value {
 	}
 	return Value{Null: true}
 }
-
-// Value implements Row.
-func (r Record) Value(column int) Value { return r.Values[column] }
 
 // Value is a value as text: numbers with all digits, times in RFC 3339, nested values as JSON.
 // The text of NULL is empty.
@@ -108,15 +106,10 @@ func (c *collector) Begin(columns []Column) error {
 	return nil
 }
 
-func (c *collector) Row(r Row) error {
-	if len(c.Rows) == c.limit {
-		return nil
+func (c *collector) Row(values []Value) error {
+	if len(c.Rows) < c.limit {
+		c.Rows = append(c.Rows, Record{c.Columns, slices.Clone(values)})
 	}
-	kept := Record{c.Columns, make([]Value, len(c.Columns))}
-	for i := range c.Columns {
-		kept.Values[i] = r.Value(i)
-	}
-	c.Rows = append(c.Rows, kept)
 	return nil
 }
 

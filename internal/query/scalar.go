@@ -1,12 +1,9 @@
 package query
 
 import (
-	"encoding/base64"
 	"encoding/binary"
 	"fmt"
 	"math"
-	"math/big"
-	"slices"
 	"strconv"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -19,8 +16,8 @@ type valuer[T any] interface{ Value(i int) T }
 
 func valueAt[T any](a arrow.Array, i int) T { return a.(valuer[T]).Value(i) }
 
-// appendText appends the text that the Arrow library returns for a value. The text of an integer has
-// all digits.
+// appendText appends the text that the Arrow library returns for a value: all digits of an integer, and
+// Base64 for bytes.
 func appendText(dst []byte, a arrow.Array, i int) []byte { return append(dst, a.ValueStr(i)...) }
 
 // appendFloat appends the shortest digits that parse to the same number. Like encoding/json, it
@@ -45,25 +42,8 @@ func appendFloat[T float32 | float64](dst []byte, a arrow.Array, i int) []byte {
 
 func decimalCodec(t *arrow.Decimal128Type) codec {
 	return newNumberCodec(fmt.Sprintf("DECIMAL(%d,%d)", t.Precision, t.Scale), func(dst []byte, a arrow.Array, i int) []byte {
-		return appendScaled(dst, valueAt[decimal128.Num](a, i), int(t.Scale))
+		return append(dst, valueAt[decimal128.Num](a, i).ToString(t.Scale)...)
 	})
-}
-
-// appendScaled appends a decimal with all digits of its scale: 12.500000 for DECIMAL(18,6).
-func appendScaled(dst []byte, n decimal128.Num, scale int) []byte {
-	if n.Sign() < 0 {
-		dst, n = append(dst, '-'), n.Negate()
-	}
-	digits := n.BigInt().Append(nil, 10)
-	if missing := scale + 1 - len(digits); missing > 0 {
-		digits = append(slices.Repeat([]byte{'0'}, missing), digits...)
-	}
-	point := len(digits) - scale
-	dst = append(dst, digits[:point]...)
-	if scale > 0 {
-		dst = append(append(dst, '.'), digits[point:]...)
-	}
-	return dst
 }
 
 func bytesAt(a arrow.Array, i int) []byte { return valueAt[[]byte](a, i) }
@@ -71,17 +51,12 @@ func bytesAt(a arrow.Array, i int) []byte { return valueAt[[]byte](a, i) }
 // appendHugeint appends a 16-byte little-endian integer in two's complement.
 func appendHugeint(dst []byte, a arrow.Array, i int) []byte {
 	b := bytesAt(a, i)
-	high, low := int64(binary.LittleEndian.Uint64(b[8:])), binary.LittleEndian.Uint64(b)
-	n := new(big.Int).Lsh(big.NewInt(high), 64)
-	return n.Add(n, new(big.Int).SetUint64(low)).Append(dst, 10)
+	n := decimal128.New(int64(binary.LittleEndian.Uint64(b[8:])), binary.LittleEndian.Uint64(b))
+	return n.BigInt().Append(dst, 10)
 }
 
 func appendBool8(dst []byte, a arrow.Array, i int) []byte {
 	return strconv.AppendBool(dst, valueAt[int8](a, i) != 0)
-}
-
-func appendBase64(dst []byte, a arrow.Array, i int) []byte {
-	return base64.StdEncoding.AppendEncode(dst, bytesAt(a, i))
 }
 
 func appendUUID(dst []byte, a arrow.Array, i int) []byte {

@@ -27,8 +27,6 @@ type Screen struct {
 	First []string
 }
 
-const null = "NULL"
-
 // tableWriter collects the first rows to compute the column widths.
 type tableWriter struct {
 	out     *bufio.Writer
@@ -39,23 +37,16 @@ type tableWriter struct {
 	widths  []int
 }
 
-func newTableWriter(out *bufio.Writer, screen Screen) *tableWriter {
-	if screen.Rows <= 0 {
-		screen.Rows = 10_000
-	}
-	return &tableWriter{out: out, screen: screen}
-}
-
 func (w *tableWriter) Begin(columns []Column) error {
 	w.columns = columns
 	return nil
 }
 
-func (w *tableWriter) Row(r Row) error {
+func (w *tableWriter) Row(values []Value) error {
 	w.rows++
 	switch {
 	case w.rows <= w.screen.Rows:
-		w.cells = append(w.cells, escapeCells(r, len(w.columns)))
+		w.cells = append(w.cells, escapeCells(values))
 		return nil
 	case w.screen.Terminal:
 		return nil
@@ -65,7 +56,7 @@ func (w *tableWriter) Row(r Row) error {
 			return err
 		}
 	}
-	return w.writePlainLine(escapeCells(r, len(w.columns)))
+	return w.writePlainLine(escapeCells(values))
 }
 
 func (w *tableWriter) End() error {
@@ -82,10 +73,10 @@ func (w *tableWriter) End() error {
 	return w.out.Flush()
 }
 
-func escapeCells(r Row, columnCount int) []string {
-	cells := make([]string, columnCount)
-	for i := range cells {
-		cells[i] = escapeControls(r.Value(i).Or(null))
+func escapeCells(values []Value) []string {
+	cells := make([]string, len(values))
+	for i, v := range values {
+		cells[i] = escapeControls(v.Or("NULL"))
 	}
 	return cells
 }

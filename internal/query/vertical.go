@@ -29,9 +29,7 @@ func (w *verticalWriter) Begin(columns []Column) error {
 	return nil
 }
 
-func (w *verticalWriter) Row(r Row) error {
-	return w.writeRow(escapeCells(r, len(w.names)))
-}
+func (w *verticalWriter) Row(values []Value) error { return w.writeRow(escapeCells(values)) }
 
 func (w *verticalWriter) writeRow(cells []string) error {
 	const headWidth = 40

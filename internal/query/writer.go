@@ -2,6 +2,7 @@ package query
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -9,10 +10,11 @@ import (
 	"strings"
 )
 
-// Writer writes a result row by row. After an error, no other method is called.
+// Writer writes a result row by row. After an error, no other method is called. The values of a row are
+// in the order of the columns, and valid only until Row returns.
 type Writer interface {
 	Begin(columns []Column) error
-	Row(r Row) error
+	Row(values []Value) error
 	End() error
 }
 
@@ -92,7 +94,8 @@ func NewWriter(o Output, w io.Writer, screen Screen) (Writer, error) {
 	}
 	switch o.Format {
 	case Table:
-		return newTableWriter(out, screen), nil
+		screen.Rows = cmp.Or(screen.Rows, 10_000)
+		return &tableWriter{out: out, screen: screen}, nil
 	case Vertical:
 		return &verticalWriter{out: out}, nil
 	case CSV:
@@ -105,7 +108,7 @@ func NewWriter(o Output, w io.Writer, screen Screen) (Writer, error) {
 	case JSONL:
 		return &jsonWriter{out: out, next: "\n", end: "\n"}, nil
 	case Markdown:
-		return newMarkdownWriter(out), nil
+		return &markdownWriter{out}, nil
 	case Parquet, Excel:
 		return nil, &UsageError{Problem: fmt.Sprintf("%s needs a file: name it with -o FILE", o.Format)}
 	}

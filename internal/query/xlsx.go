@@ -92,9 +92,9 @@ func (w *excelWriter) Begin(columns []Column) error {
 	return w.writeRow()
 }
 
-func (w *excelWriter) Row(r Row) error {
+func (w *excelWriter) Row(values []Value) error {
 	for i, c := range w.columns {
-		v := r.Value(i)
+		v := values[i]
 		if v.Null {
 			w.cells = append(w.cells, nil)
 			continue

@@ -81,9 +81,9 @@ func (c *collector) indexesOf(key string, names []string) ([]int, error) {
 	return indexes, nil
 }
 
-func (c *collector) Row(row query.Row) error {
+func (c *collector) Row(row []query.Value) error {
 	if c.watch.When.Column != "" {
-		matches, isNumber := c.watch.When.matches(row.Value(c.conditionIndex))
+		matches, isNumber := c.watch.When.matches(row[c.conditionIndex])
 		if !isNumber {
 			c.skipped++
 		}
@@ -111,11 +111,11 @@ func (c *collector) Row(row query.Row) error {
 
 func (*collector) End() error { return nil }
 
-func hashKey(key []int, row query.Row) string {
+func hashKey(key []int, row []query.Value) string {
 	const size = 16
 	h := sha256.New()
 	for _, i := range key {
-		v := row.Value(i)
+		v := row[i]
 		length := int64(-1)
 		if !v.Null {
 			length = int64(len(v.Text))
@@ -126,11 +126,11 @@ func hashKey(key []int, row query.Row) string {
 	return hex.EncodeToString(h.Sum(nil)[:size])
 }
 
-func (c *collector) addShown(row query.Row, since time.Time, isNew bool) {
+func (c *collector) addShown(row []query.Value, since time.Time, isNew bool) {
 	f := Finding{New: isNew, Since: since, Values: map[string]*string{}}
 	var parts []string
 	for _, i := range c.show {
-		name, v := c.columns[i].Name, row.Value(i)
+		name, v := c.columns[i].Name, row[i]
 		if v.Null {
 			f.Values[name] = nil
 			continue

@@ -104,11 +104,11 @@ func (f *fixture) Run(ctx context.Context, _ query.Query, _ map[string]string, w
 		return 0, err
 	}
 	for _, row := range f.rows {
-		record := query.Record{Columns: columns}
+		var values []query.Value
 		for text := range strings.SplitSeq(row, "|") {
-			record.Values = append(record.Values, query.Value{Text: strings.TrimPrefix(text, "NULL"), Null: text == "NULL"})
+			values = append(values, query.Value{Text: strings.TrimPrefix(text, "NULL"), Null: text == "NULL"})
 		}
-		if err := w.Row(record); err != nil {
+		if err := w.Row(values); err != nil {
 			return 0, err
 		}
 	}
