@@ -68,7 +68,7 @@ func (s Set) Choose(names []string) (Set, error) {
 	for _, name := range names {
 		i := slices.Index(known, name)
 		if i < 0 {
-			return s, &query.UsageError{Problem: fmt.Sprintf("no check is named %q", name), Names: known, Nearest: nearest.FindNear(known, name), AreChecks: true}
+			return s, &query.UsageError{Problem: fmt.Sprintf("no check is named %q", name) + query.SuggestNames(known, name, "checks")}
 		}
 		chosen.checks = append(chosen.checks, s.checks[i])
 	}

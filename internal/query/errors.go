@@ -15,11 +15,6 @@ type UsageError struct {
 	Problem string
 	// Params contains the affected parameter, or all parameters of the query.
 	Params []Param
-	// For an unknown name of a query or a check, Names are all known names, and Nearest are the similar
-	// names. If there are similar names, the text lists only these.
-	Names, Nearest []string
-	// AreChecks means that Names are names of checks.
-	AreChecks bool
 }
 
 func (e *UsageError) Error() string {
@@ -34,14 +29,6 @@ func (e *UsageError) Error() string {
 	}
 	for _, p := range e.Params {
 		b.WriteString("\n  " + p.String())
-	}
-	switch {
-	case len(e.Nearest) > 0:
-		b.WriteString(" (did you mean " + strings.Join(e.Nearest, " or ") + "?)")
-	case len(e.Names) > 0 && e.AreChecks:
-		b.WriteString("; checks: " + strings.Join(e.Names, ", "))
-	case len(e.Names) > 0:
-		b.WriteString("; queries: " + strings.Join(e.Names, ", "))
 	}
 	return b.String()
 }

@@ -103,14 +103,9 @@ func parseParam(text string) (Param, error) {
 		p.Default = ""
 		return p, nil
 	}
-	if p.Type == "DATE" && relativeDate.MatchString(p.Default) {
-		return p, nil
-	}
-	_, err := p.bindText(p.Default)
-	return p, err
+	return p, p.CheckValue(p.Default)
 }
 
-// parseFile parses a query or a check of the user.
 func parseFile(q Query, text string) (Query, []fault) {
 	q.SQL = strings.TrimPrefix(text, "\ufeff")
 	if !utf8.ValidString(text) {
@@ -121,6 +116,13 @@ func parseFile(q Query, text string) (Query, []fault) {
 		if !regexp.MustCompile(`\$` + p.Name + `\b`).MatchString(q.SQL) {
 			faults = append(faults, fault{0, fmt.Sprintf("declares parameter %q, but its SQL does not contain $%s", p.Name, p.Name)})
 		}
+	}
+	switch {
+	case len(faults) > 0:
+	case q.Name != "" && q.Title == "":
+		faults = []fault{{1, "needs a title: begin with -- title: TEXT"}}
+	case q.isCheck:
+		faults = q.faultsOfCheck()
 	}
 	return q, faults
 }

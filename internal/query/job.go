@@ -237,7 +237,7 @@ var errorLine = regexp.MustCompile(`\nLINE (\d+):`)
 
 // findPosition returns the position of an error in the SQL in text. DuckDB prints the line of the
 // error, with a caret below the position. The printed line may be shortened at both ends. The
-// printed line number is one too high if limitRows added a line above the SQL.
+// printed line number is one too high if the SQL is in brackets, see inBrackets.
 func findPosition(text, problem string) (line, column int) {
 	m := errorLine.FindStringSubmatchIndex(problem)
 	if m == nil {

@@ -61,11 +61,7 @@ func (k queryKind) load(dir string) (l Library, err error) {
 		if err != nil {
 			return l, fmt.Errorf("list %s: %w", k.folder, err)
 		}
-		q := Query{Name: strings.TrimSuffix(file, queryExtension), SQL: string(text), isCheck: k.isCheck}
-		faults := q.parseHeader()
-		if k.isCheck && len(faults) == 0 {
-			faults = q.faultsOfCheck()
-		}
+		q, faults := parseFile(Query{Name: strings.TrimSuffix(file, queryExtension), isCheck: k.isCheck}, string(text))
 		if len(faults) > 0 {
 			return l, fmt.Errorf("list %s: %s", k.folder, strings.Join(formatFaults(k.folder+"/"+file, faults), "\n"))
 		}
@@ -119,12 +115,6 @@ func (l Library) readUserFile(k queryKind, file string) (Query, []fault) {
 	}
 	q, faults := parseFile(Query{Name: name, File: file, isCheck: k.isCheck}, text)
 	q.Subject = cmp.Or(q.Subject, "own")
-	if q.Title == "" && len(faults) == 0 {
-		faults = append(faults, fault{1, "needs a title: begin with -- title: TEXT"})
-	}
-	if k.isCheck && len(faults) == 0 {
-		faults = q.faultsOfCheck()
-	}
 	return q, faults
 }
 
@@ -198,20 +188,20 @@ func (l Library) Resolve(text string) (Query, error) {
 	if q, ok := l.Find(text); ok {
 		return q, nil
 	}
-	unknown := &UsageError{Problem: fmt.Sprintf("no query is named %q", text)}
-	for _, q := range l.queries {
-		unknown.Names = append(unknown.Names, q.Name)
-	}
-	unknown.Nearest = nearestNames(unknown.Names, text)
+	problem, label := fmt.Sprintf("no query is named %q", text), "queries"
 	table, dictionaryName, err := findTable(text)
 	if err != nil {
 		return Query{}, err
 	}
 	if table != "" {
-		unknown.Problem += fmt.Sprintf(", but a table is: query it with SQL, as in placementsync query \"FROM %s LIMIT 10\"; placementsync schema %s explains its columns", table, dictionaryName)
-		unknown.Names = nil
+		problem += fmt.Sprintf(", but a table is: query it with SQL, as in placementsync query \"FROM %s LIMIT 10\"; placementsync schema %s explains its columns", table, dictionaryName)
+		label = ""
 	}
-	return Query{}, unknown
+	var names []string
+	for _, q := range l.queries {
+		names = append(names, q.Name)
+	}
+	return Query{}, &UsageError{Problem: problem + SuggestNames(names, text, label)}
 }
 
 // findTable finds the table or view named word. table is its name in SQL, and dictionaryName is its
@@ -237,19 +227,26 @@ func findTable(word string) (table, dictionaryName string, err error) {
 	return "", "", nil
 }
 
-// nearestNames returns the names that contain the text or, if there are none, the names that
-// differ from it in a few letters.
-func nearestNames(names []string, text string) []string {
-	const minLength = 3 // characters; too many names contain a shorter text
+// SuggestNames returns the end of an error about an unknown name. It suggests the names that contain the
+// text or, if there are none, the names that differ from it in a few letters. If there are none either, it
+// lists all names after the label. Without a label, it then returns "".
+func SuggestNames(names []string, text, label string) string {
+	const minLength = 3 // too many names contain a shorter text
 	text = strings.ToLower(text)
-	var containing []string
+	var similar []string
 	for _, name := range names {
 		if len(text) >= minLength && strings.Contains(name, text) {
-			containing = append(containing, name)
+			similar = append(similar, name)
 		}
 	}
-	if len(containing) > 0 {
-		return containing
+	if len(similar) == 0 {
+		similar = nearest.FindNear(names, text)
 	}
-	return nearest.FindNear(names, text)
+	switch {
+	case len(similar) > 0:
+		return " (did you mean " + strings.Join(similar, " or ") + "?)"
+	case label != "":
+		return "; " + label + ": " + strings.Join(names, ", ")
+	}
+	return ""
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"strings"
 	"time"
 
 	duckdb "github.com/duckdb/duckdb-go/v2"
@@ -83,7 +82,7 @@ func limitRows(conn *duckdb.Conn, q Query, s statement, limit int) (Query, error
 	if limit <= 0 || !selectStart.MatchString(q.SQL) {
 		return q, nil
 	}
-	text := fmt.Sprintf("SELECT * FROM (\n%s\n) LIMIT %d", strings.TrimRight(q.SQL, "; \t\r\n"), limit)
+	text := fmt.Sprintf("SELECT * FROM %s LIMIT %d", inBrackets(q.SQL), limit)
 	limited, err := prepareStatement(conn, text)
 	if err != nil || limited.several && q.IsUserDefined() && !s.several {
 		return q, &UsageError{Problem: q.errPrefix() + "the number of rows cannot be limited: remove the semicolon or the comment after the statement"}

@@ -106,7 +106,7 @@ func (db *DB) findTables(ctx context.Context, q Query, values map[string]string)
 		steps, err := readPlan(ctx, conn, text, args)
 		if err != nil {
 			// EXPLAIN accepts SHOW and DESCRIBE only as subqueries.
-			if steps, err = readPlan(ctx, conn, "SELECT * FROM ("+strings.TrimRight(text, "; \t\r\n")+"\n)", args); err != nil {
+			if steps, err = readPlan(ctx, conn, "SELECT * FROM "+inBrackets(text), args); err != nil {
 				return q.wrapErr(asRefusal(err))
 			}
 		}

@@ -129,9 +129,13 @@ const (
 // DuckDB expands a PIVOT to a CREATE TYPE for the column values and a SELECT. isPivot puts the
 // text in brackets, where several statements would be a syntax error.
 func isPivot(conn *duckdb.Conn, text string) bool {
-	s, err := prepareStatement(conn, "SELECT * FROM ("+strings.TrimRight(text, "; \t\r\n")+"\n)")
+	s, err := prepareStatement(conn, "SELECT * FROM "+inBrackets(text))
 	return err == nil && s.several
 }
+
+// inBrackets returns a statement as a subquery. The line breaks keep a comment at its end, and the columns
+// of its lines in errors of DuckDB, see findPosition.
+func inBrackets(text string) string { return "(\n" + strings.TrimRight(text, "; \t\r\n") + "\n)" }
 
 // sideEffects lists the functions that do more than read and can be called in a SELECT. Most of them
 // redirect logs or profiling output, even to files. With locked settings, some abort the process.

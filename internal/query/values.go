@@ -29,7 +29,7 @@ func (db *DB) ParamValues(ctx context.Context, p Param, limit int) (values []str
 
 // readValues selects the values of a parameter for which "value "+condition is true.
 func (db *DB) readValues(ctx context.Context, p Param, condition string, args map[string]string) (Result, error) {
-	text := "SELECT DISTINCT value FROM (" + strings.TrimRight(p.Values, "; \t\r\n") + "\n) AS listed(value) WHERE value " + condition
+	text := "SELECT DISTINCT value FROM " + inBrackets(p.Values) + " AS listed(value) WHERE value " + condition
 	r, err := db.Collect(ctx, Text(text), args, math.MaxInt)
 	if err != nil {
 		err = fmt.Errorf("list the values of parameter %q: %w", p.Name, err)
