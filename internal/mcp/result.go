@@ -67,14 +67,14 @@ func (s *server) ask(ctx context.Context, q query.Query, values map[string]strin
 	}
 	res := &queryResult{Grades: []query.Source{}, Rows: []json.RawMessage{}}
 	res.Snapshot.Held = args.Held
-	err := s.open(ctx, args, limit+1, func(db *query.DB) error {
+	err := s.open(ctx, args, func(db *query.DB) error {
 		snapshot, err := db.SelectedSnapshot(ctx)
 		if err != nil {
 			return err
 		}
 		res.Snapshot.Run, res.Snapshot.At = snapshot.Run, snapshot.At.UTC().Format(time.RFC3339Nano)
 		res.Snapshot.AgeHours = math.Round(s.cfg.Now().Sub(snapshot.At).Hours()*10) / 10
-		r, err := db.Ask(ctx, q, values, limit)
+		r, err := db.Ask(ctx, q.Limit(limit+1), values, limit)
 		if err != nil {
 			return err
 		}
@@ -85,25 +85,22 @@ func (s *server) ask(ctx context.Context, q query.Query, values map[string]strin
 		res.Columns = r.Columns
 		res.addRows(r, limit)
 		res.addChecks(ctx, db, args.withSamples)
-		return nil
-	})
-	if err != nil || len(res.Rows) > 0 || res.Cut != nil || len(values) == 0 {
-		return res, err
-	}
-	// The result is empty. A parameter value that does not exist in the data may explain it.
-	return res, s.open(ctx, args, 0, func(db *query.DB) error {
+		if r.Total > 0 {
+			return nil
+		}
+		// A parameter value that does not exist in the data may explain an empty result.
 		unknown, err := db.DescribeUnknownValues(ctx, q, values)
 		for _, u := range unknown {
 			res.warn(u)
 		}
 		return err
 	})
+	return res, err
 }
 
-// open waits for s.turn, opens the snapshot that args select, and calls use with it. maxRows is
-// query.Options.MaxRows. If DuckDB cannot interrupt a query, open returns at the time limit. The
-// turn is released when the query ends.
-func (s *server) open(ctx context.Context, args queryArguments, maxRows int, use func(*query.DB) error) error {
+// open waits for s.turn, opens the snapshot that args select, and calls use with it. If DuckDB cannot
+// interrupt a query, open returns at the time limit. The turn is released when the query ends.
+func (s *server) open(ctx context.Context, args queryArguments, use func(*query.DB) error) error {
 	waitCtx := ctx
 	if s.cfg.Timeout > 0 {
 		const grace = 5 * time.Second // for a stopped query to end
@@ -116,7 +113,7 @@ func (s *server) open(ctx context.Context, args queryArguments, maxRows int, use
 	case <-waitCtx.Done():
 		return context.Cause(waitCtx)
 	}
-	opts := query.Options{AsOf: args.AsOf, MaxRows: maxRows, Timeout: s.cfg.Timeout, SpillLimit: spillLimit}
+	opts := query.Options{AsOf: args.AsOf, Timeout: s.cfg.Timeout, SpillLimit: spillLimit}
 	db, err := s.cfg.Open(ctx, opts, args.Held)
 	if err != nil {
 		<-s.turn
@@ -140,28 +137,20 @@ func (s *server) open(ctx context.Context, args queryArguments, maxRows int, use
 	return nil
 }
 
-// checksSQL returns the failed checks as one row, because Options.MaxRows limits the rows. The
-// sample is cast to text, because to_json would shorten its numbers.
-const checksSQL = `SELECT to_json(list(c ORDER BY severity, "check")) AS checks
-FROM (SELECT * REPLACE (CAST(sample AS VARCHAR) AS sample) FROM (` + query.FailedChecksSQL + `)) AS c`
-
 // addChecks adds the failed checks, with their first violating rows if withSamples is set. If the checks
 // cannot be read, as in a snapshot of an earlier release, it adds a warning.
 func (res *queryResult) addChecks(ctx context.Context, db *query.DB, withSamples bool) {
-	r, err := db.Collect(ctx, query.Text(checksSQL), nil, 1)
-	if err == nil && !r.Rows[0].Values[0].Null {
-		err = json.Unmarshal([]byte(r.Rows[0].Values[0].Text), &res.Checks)
-	}
+	r, err := db.Collect(ctx, query.Text(query.FailedChecksSQL), nil, math.MaxInt)
 	if err != nil {
 		res.warn("the failed checks of the snapshot are unknown")
 	}
-	for i := range res.Checks {
-		c, text := &res.Checks[i], ""
-		_ = json.Unmarshal(c.Sample, &text) // a JSON string or null
-		c.Sample = nil
-		if withSamples && text != "" {
-			c.Sample = json.RawMessage(text)
+	for _, row := range r.Rows {
+		rows, _ := strconv.ParseInt(row.Get("rows").Text, 10, 64) // NULL means 0
+		c := failedCheck{Check: row.Get("check").Text, Severity: row.Get("severity").Text, Outcome: row.Get("outcome").Text, Rows: rows, Reason: row.Get("reason").Text}
+		if withSamples {
+			c.Sample = json.RawMessage(row.Get("sample").Text)
 		}
+		res.Checks = append(res.Checks, c)
 	}
 }
 

@@ -71,7 +71,7 @@ func (s *server) addExamples(ctx context.Context, params []query.Param, schema m
 	if len(params) == 0 {
 		return
 	}
-	err := s.open(ctx, queryArguments{}, 0, func(db *query.DB) error {
+	err := s.open(ctx, queryArguments{}, func(db *query.DB) error {
 		for _, p := range params {
 			values, more, err := db.ParamValues(ctx, p, maxExamples)
 			if err != nil {

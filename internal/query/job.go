@@ -188,9 +188,6 @@ func (j Job) runInChild(ctx context.Context) (got jobResult, err error) {
 	if j.DiskLimit > 0 {
 		o.SpillLimit = fmt.Sprint(j.DiskLimit) + "B"
 	}
-	if j.Format == "" {
-		o.MaxRows = j.MaxRows + 1
-	}
 	db, err := Open(ctx, j.Catalog, o)
 	if err != nil {
 		return got, err
@@ -205,7 +202,7 @@ func (j Job) runInChild(ctx context.Context) (got jobResult, err error) {
 		got.Total, err = db.Save(ctx, q, nil, Output{Format: j.Format, Defuse: true}, jobFile)
 		return got, err
 	}
-	got.Result, err = db.Ask(ctx, q, nil, j.MaxRows)
+	got.Result, err = db.Ask(ctx, q.Limit(j.MaxRows+1), nil, j.MaxRows)
 	return got, err
 }
 

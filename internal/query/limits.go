@@ -73,16 +73,21 @@ func (db *DB) runOn(ctx context.Context, conn *sql.Conn, work func(context.Conte
 // the comments before it. Other statements that read, such as DESCRIBE, have short results.
 var selectStart = regexp.MustCompile(`^(?is:\s|--[^\n]*\n|/\*.*?\*/)*(?i:\(|(?:SELECT|FROM|WITH|VALUES|TABLE|PIVOT|PIVOT_WIDER|UNPIVOT)\b)`)
 
-// limitRows makes a query the subquery of a SELECT with a LIMIT. The driver keeps the whole result
-// in memory, which DuckDB's memory limit does not count. A limit of 0 means no limit. s describes
-// q.SQL before the change. If the changed SQL is invalid, or if a single statement of the user becomes
-// several because a bracket in the statement closes the added bracket, limitRows returns a
-// *UsageError.
-func limitRows(conn *duckdb.Conn, q Query, s statement, limit int) (Query, error) {
-	if limit <= 0 || !selectStart.MatchString(q.SQL) {
+// Limit returns the query with a maximum number of rows. The driver keeps the whole result in memory, which
+// DuckDB's memory limit does not count.
+func (q Query) Limit(maxRows int) Query {
+	q.maxRows = maxRows
+	return q
+}
+
+// limitRows makes a limited query the subquery of a SELECT with a LIMIT. s describes q.SQL before the
+// change. If the changed SQL is invalid, or if a single statement of the user becomes several because a
+// bracket in the statement closes the added bracket, limitRows returns a *UsageError.
+func limitRows(conn *duckdb.Conn, q Query, s statement) (Query, error) {
+	if q.maxRows == 0 || !selectStart.MatchString(q.SQL) {
 		return q, nil
 	}
-	text := fmt.Sprintf("SELECT * FROM %s LIMIT %d", inBrackets(q.SQL), limit)
+	text := fmt.Sprintf("SELECT * FROM %s LIMIT %d", inBrackets(q.SQL), q.maxRows)
 	limited, err := prepareStatement(conn, text)
 	if err != nil || limited.several && q.IsUserDefined() && !s.several {
 		return q, &UsageError{Problem: q.errPrefix() + "the number of rows cannot be limited: remove the semicolon or the comment after the statement"}

@@ -24,6 +24,7 @@ type Query struct {
 	Severity, Each string
 
 	isCheck bool
+	maxRows int // 0 means no limit
 }
 
 // IsUserDefined reports whether the user wrote the query. Such a query must only read.

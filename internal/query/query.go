@@ -35,7 +35,6 @@ type Options struct {
 	// list_sum(range(1e9)). Run then returns two seconds after the limit, but Close waits until the call
 	// ends.
 	Timeout time.Duration
-	MaxRows int // of a result; 0 means no limit
 	// SpillLimit limits the size of the temporary folder, in DuckDB's syntax.
 	SpillLimit string
 	// AsOf chooses an earlier snapshot by a time, a date or a run id. Empty means the newest snapshot.
@@ -234,7 +233,7 @@ func (db *DB) readResult(ctx context.Context, q Query, values map[string]string,
 		if err != nil {
 			return err
 		}
-		if q, err = limitRows(conn, q, s, db.opts.MaxRows); err != nil {
+		if q, err = limitRows(conn, q, s); err != nil {
 			return err
 		}
 		isSpooled := spooled && s.storable && spoolResult(ctx, conn, q, args)
