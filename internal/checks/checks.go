@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -82,23 +83,15 @@ func checkNames(queries []query.Query) (names []string) {
 	return names
 }
 
-// Fault is an unknown name or an invalid value in a rule.
-type Fault struct {
-	// Path is the path of a key in the configuration, below checks.rules.
-	Path string
-	// Value is the invalid value. It is nil if the key is unknown.
-	Value   any
-	Message string
-}
-
-// FindFaults returns the faults of rules: unknown checks, unknown or reserved parameters, and values of
-// the wrong type. existing contains all checks.
-func FindFaults(existing []query.Query, rules map[string]Rule) (faults []Fault) {
+// RefuseFaults calls refuse for each unknown check, unknown or reserved parameter and value of the wrong
+// type in rules. path is the path of the key below checks.rules. value is nil if the key is unknown.
+// existing contains all checks.
+func RefuseFaults(existing []query.Query, rules map[string]Rule, refuse func(path string, value any, message string)) {
 	known := checkNames(existing)
 	for _, name := range slices.Sorted(maps.Keys(rules)) {
 		i := slices.Index(known, name)
 		if i < 0 {
-			faults = append(faults, Fault{Path: name, Message: "is not a check: " + suggest(known, name)})
+			refuse(name, nil, "is not a check: "+suggest(known, name))
 			continue
 		}
 		var params []string
@@ -110,16 +103,15 @@ func FindFaults(existing []query.Query, rules map[string]Rule) (faults []Fault) 
 		for _, param := range slices.Sorted(maps.Keys(rules[name].Params)) {
 			path, value := name+".params."+param, rules[name].Params[param]
 			if !slices.Contains(params, param) {
-				faults = append(faults, Fault{Path: path, Message: "is not a parameter of " + name + ": " + suggest(params, param)})
+				refuse(path, nil, "is not a parameter of "+name+": "+suggest(params, param))
 				continue
 			}
 			p, _ := existing[i].Param(param)
 			if err := p.CheckValue(value); err != nil {
-				faults = append(faults, Fault{Path: path, Value: value, Message: "is not valid: " + err.Error()})
+				refuse(path, value, "is not valid: "+err.Error())
 			}
 		}
 	}
-	return faults
 }
 
 func suggest(known []string, word string) string {
@@ -176,7 +168,8 @@ func (s Set) runCheck(ctx context.Context, db *query.DB, scope auditScope, q que
 	// check needs the memory of only one part. An error of one part must not hide the rows of the
 	// others.
 	var err error
-	var violations query.Result
+	var rows []query.Record
+	var total int64
 	hasUnreadViolations := false // whether a part has violating rows, but selects only from unread tables
 	for _, part := range parts {
 		if err != nil && ctx.Err() != nil {
@@ -189,8 +182,8 @@ func (s Set) runCheck(ctx context.Context, db *query.DB, scope auditScope, q que
 				hasUnreadViolations = true
 				continue
 			}
-			violations.Columns, violations.Total = partResult.Columns, violations.Total+partResult.Total
-			violations.Rows = append(violations.Rows, partResult.Rows[:min(len(partResult.Rows), maxSampleRows-len(violations.Rows))]...)
+			total += partResult.Total
+			rows = append(rows, partResult.Rows...)
 		}
 		err = cmp.Or(err, partErr)
 	}
@@ -198,8 +191,8 @@ func (s Set) runCheck(ctx context.Context, db *query.DB, scope auditScope, q que
 		result.Reason = firstLine(err)
 	}
 	switch {
-	case violations.Total > 0: // even if another part did not run
-		result.Outcome, result.Rows, result.Sample = ledger.CheckFailed, violations.Total, sample(violations)
+	case total > 0: // even if another part did not run
+		result.Outcome, result.Rows, result.Sample = ledger.CheckFailed, total, sample(rows[:min(len(rows), maxSampleRows)])
 	case err != nil:
 		result.Outcome = ledger.CheckNotRun
 	case hasUnreadViolations:
@@ -270,35 +263,25 @@ func firstLine(err error) string {
 	return line
 }
 
-// sample returns the first violating rows as a JSON array of objects, with long values cut. It
-// returns nil if a JSON value of a row is invalid.
-func sample(violations query.Result) json.RawMessage {
-	text := []byte("[")
-	for i, row := range violations.Rows {
-		if i > 0 {
-			text = append(text, ',')
-		}
-		text = append(text, '{')
-		for c, column := range violations.Columns {
-			if c > 0 {
-				text = append(text, ',')
-			}
-			name, _ := json.Marshal(column.Name) // encoding a string cannot fail
-			text = append(append(text, name...), ':')
-			if value := []rune(row.Values[c].Text); len(value) > maxValueRunes {
-				cut, _ := json.Marshal(string(value[:maxValueRunes]) + "...")
-				text = append(text, cut...)
-				continue
-			}
-			text = column.AppendJSON(text, row.Values[c])
-		}
-		text = append(text, '}')
+// sample returns the rows as a JSON array of objects, with long values cut.
+func sample(rows []query.Record) json.RawMessage {
+	quote := func(text string) string {
+		quoted, _ := json.Marshal(text) // encoding a string cannot fail
+		return string(quoted)
 	}
-	text = append(text, ']')
-	if !json.Valid(text) {
-		return nil
+	var objects []string
+	for _, row := range rows {
+		var members []string
+		for i, column := range row.Columns {
+			value := string(column.AppendJSON(nil, row.Values[i]))
+			if runes := []rune(row.Values[i].Text); len(runes) > maxValueRunes {
+				value = quote(string(runes[:maxValueRunes]) + "...")
+			}
+			members = append(members, quote(column.Name)+":"+value)
+		}
+		objects = append(objects, "{"+strings.Join(members, ",")+"}")
 	}
-	return text
+	return json.RawMessage("[" + strings.Join(objects, ",") + "]")
 }
 
 // auditScope is the audited snapshot and the tables that its run read.
@@ -315,8 +298,7 @@ func readScope(ctx context.Context, db *query.DB) (scope auditScope, err error) 
 		return scope, err
 	}
 	params := map[string]string{"run": scope.snapshot.Run}
-	const maxRows = 1 << 20 // more than a run has streams or tables
-	streams, err := db.Collect(ctx, query.Text("SELECT stream, grade FROM meta.streams WHERE run_id = $run"), params, maxRows)
+	streams, err := db.Collect(ctx, query.Text("SELECT stream, grade FROM meta.streams WHERE run_id = $run"), params, math.MaxInt)
 	if err != nil {
 		return scope, err
 	}
@@ -325,7 +307,7 @@ func readScope(ctx context.Context, db *query.DB) (scope auditScope, err error) 
 		grades[r.Get("stream").Text] = r.Get("grade").Text
 	}
 	littleChangedTables, err := db.Collect(ctx, query.Text(
-		"SELECT table_name FROM meta.tables WHERE run_id = $run AND ((rows_new + rows_changed + rows_gone) * 10 < rows OR rows_new + rows_changed + rows_gone = 0)"), params, maxRows)
+		"SELECT table_name FROM meta.tables WHERE run_id = $run AND ((rows_new + rows_changed + rows_gone) * 10 < rows OR rows_new + rows_changed + rows_gone = 0)"), params, math.MaxInt)
 	if err != nil {
 		return scope, err
 	}
@@ -341,11 +323,9 @@ func readScope(ctx context.Context, db *query.DB) (scope auditScope, err error) 
 			if !slices.Contains(scope.readTables, t.Name) {
 				scope.readTables = append(scope.readTables, t.Name)
 			}
-			if !isLittleChanged[t.Name] && !slices.Contains(scope.muchChangedTables, t.Name) {
-				scope.muchChangedTables = append(scope.muchChangedTables, t.Name)
-			}
 		}
 	}
+	scope.muchChangedTables = slices.DeleteFunc(slices.Clone(scope.readTables), func(table string) bool { return isLittleChanged[table] })
 	return scope, nil
 }
 

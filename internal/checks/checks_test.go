@@ -359,12 +359,13 @@ func TestInvalidRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, f := range checks.FindFaults(all.List(), map[string]checks.Rule{
+	rules := map[string]checks.Rule{
 		"price_median_mooved": {}, "prices_scaled": {Params: map[string]string{"share": "much", "snapshot": "x", "high": "2"}},
 		"host_listed_twice": {Params: map[string]string{"a": "1"}},
-	}) {
-		got = append(got, fmt.Sprintf("%s: %v %s", f.Path, f.Value, f.Message))
 	}
+	checks.RefuseFaults(all.List(), rules, func(path string, value any, message string) {
+		got = append(got, fmt.Sprintf("%s: %v %s", path, value, message))
+	})
 	want := []string{
 		`host_listed_twice.params.a: <nil> is not a parameter of host_listed_twice: the check has no parameters`,
 		`price_median_mooved: <nil> is not a check: did you mean price_median_moved?`,

@@ -37,9 +37,9 @@ func RefuseUnknownNames(c config.Config, refuse func(path string, value any, mes
 	if damaged := (*query.FilesError)(nil); err != nil && !errors.As(err, &damaged) {
 		refuse("checks", nil, err.Error())
 	}
-	for _, f := range checks.FindFaults(checkSet.List(), ConfiguredRules(c.Checks)) {
-		refuse("checks.rules."+f.Path, f.Value, f.Message)
-	}
+	checks.RefuseFaults(checkSet.List(), ConfiguredRules(c.Checks), func(path string, value any, message string) {
+		refuse("checks.rules."+path, value, message)
+	})
 	for path, columns := range map[string][]string{"privacy.drop": c.Privacy.Drop, "privacy.hash": c.Privacy.Hash} {
 		for i, name := range columns {
 			if hint := suggestColumn(name); hint != "" {

@@ -1,9 +1,7 @@
 package dictionary
 
 import (
-	"fmt"
 	"io/fs"
-	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -27,17 +25,22 @@ type MartView struct {
 	Columns      []stream.Column
 }
 
-// MartViews returns the views of the schema mart, each after the views that it reads. It panics if a
-// view reads a missing view or itself.
+// MartViews returns the views of the schema mart, each after the views that it reads. It panics if views
+// read each other.
 func MartViews() []MartView {
-	views := map[string]MartView{}
+	var views, ordered []MartView
 	files, _ := fs.Glob(schema.FS, martGlob) // an embedded file can always be read
 	for _, file := range files {
 		sql, _ := schema.FS.ReadFile(file)
-		v := parseMartView(strings.TrimSuffix(path.Base(file), ".sql"), string(sql))
-		views[v.Name] = v
+		views = append(views, parseMartView(strings.TrimSuffix(path.Base(file), ".sql"), string(sql)))
 	}
-	return orderViews(views)
+	for len(views) > 0 {
+		i := slices.IndexFunc(views, func(v MartView) bool {
+			return !slices.ContainsFunc(views, func(other MartView) bool { return slices.Contains(v.Reads, "mart."+other.Name) })
+		})
+		ordered, views = append(ordered, views[i]), slices.Delete(views, i, i+1)
+	}
+	return ordered
 }
 
 // martGlob matches the schema files with views. The others define tables.
@@ -77,31 +80,3 @@ var (
 	grainLine   = regexp.MustCompile(`(?m)^-- grain: (.+)$`)
 	viewComment = regexp.MustCompile(`(?m)^COMMENT ON (?:VIEW|COLUMN) mart\.\w+(?:\.(\w+))? IS '((?:[^']|'')*)';(?: -- (\S+))?$`)
 )
-
-func orderViews(views map[string]MartView) []MartView {
-	var ordered []MartView
-	isAdded := map[string]bool{}
-	// add adds a view after the views that it reads. readers is a chain of views: each reads the next, and
-	// the last reads the added view.
-	var add func(name string, readers []string)
-	add = func(name string, readers []string) {
-		v, ok := views[name]
-		if !ok || slices.Contains(readers, name) {
-			panic(fmt.Sprintf("order the views of mart: %s: the last view does not exist, or the views read each other",
-				strings.Join(append(readers, name), " reads ")))
-		}
-		for _, dependency := range v.Reads {
-			if view, isView := strings.CutPrefix(dependency, "mart."); isView {
-				add(view, append(slices.Clone(readers), name))
-			}
-		}
-		if !isAdded[name] {
-			isAdded[name] = true
-			ordered = append(ordered, v)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(views)) {
-		add(name, nil)
-	}
-	return ordered
-}

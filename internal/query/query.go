@@ -214,9 +214,6 @@ func (db *DB) Run(ctx context.Context, q Query, values map[string]string, w Writ
 	_, isCollector := w.(*collector) // it keeps few rows; a temporary table would take longer than the query
 	err := db.readResult(ctx, q, values, !isCollector, func(r array.RecordReader) (err error) {
 		rows, err = copyRows(r, w)
-		if excel, ok := w.(*excelWriter); ok {
-			excel.removeTemporaryFiles()
-		}
 		return err
 	})
 	if err != nil {

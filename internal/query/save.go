@@ -43,7 +43,13 @@ func (db *DB) Send(ctx context.Context, q Query, values map[string]string, o Out
 	case Parquet:
 		return db.sendParquet(ctx, q, values, w)
 	case Excel:
-		writer, err = db.newExcelWriter(ctx, q, values, w)
+		// The rows of an incomplete workbook must not remain until the DB is closed, which may take days.
+		dir, dirErr := os.MkdirTemp(db.spill.Dir, "excel")
+		if dirErr != nil {
+			return 0, fmt.Errorf("write excel: %w", dirErr)
+		}
+		defer os.RemoveAll(dir)
+		writer, err = db.newExcelWriter(ctx, q, values, w, dir)
 	default:
 		writer, err = NewWriter(o, w, Screen{})
 	}

@@ -26,14 +26,15 @@ const aboutSheet = "About"
 
 // newExcelWriter returns a Writer of an Excel workbook with two sheets. The first contains the rows, in
 // typed cells. The sheet "About" contains the query, the snapshot and the grades. A text is never a
-// formula. For a result beyond the limits of Excel, the Writer returns a *UsageError.
-func (db *DB) newExcelWriter(ctx context.Context, q Query, values map[string]string, out io.Writer) (Writer, error) {
+// formula. For a result beyond the limits of Excel, the Writer returns a *UsageError. tempDir contains the
+// rows until End.
+func (db *DB) newExcelWriter(ctx context.Context, q Query, values map[string]string, out io.Writer, tempDir string) (Writer, error) {
 	snapshot, err := db.SelectedSnapshot(ctx)
 	if err != nil {
 		return nil, err
 	}
 	sources, err := db.Sources(ctx, q, values)
-	w := &excelWriter{out: out, tempDir: db.spill.Dir, query: q, values: values, snapshot: snapshot, sources: sources}
+	w := &excelWriter{out: out, tempDir: tempDir, query: q, values: values, snapshot: snapshot, sources: sources}
 	if errors.Is(err, ErrNoPlan) {
 		w.sourcesProblem, err = err.Error(), nil
 	}
@@ -41,8 +42,7 @@ func (db *DB) newExcelWriter(ctx context.Context, q Query, values map[string]str
 }
 
 type excelWriter struct {
-	out io.Writer
-	// tempDir contains the rows until End or removeTemporaryFiles.
+	out      io.Writer
 	tempDir  string
 	query    Query
 	values   map[string]string
@@ -132,20 +132,10 @@ func (w *excelWriter) End() error {
 	if err == nil {
 		err = w.file.Write(w.out)
 	}
-	err = errors.Join(err, w.file.Close())
-	w.file = nil
-	if err != nil {
+	if err = errors.Join(err, w.file.Close()); err != nil {
 		return fmt.Errorf("write excel: %w", err)
 	}
 	return nil
-}
-
-// removeTemporaryFiles removes the temporary files of an incomplete workbook. Otherwise they would
-// remain until the DB is closed, which may take days.
-func (w *excelWriter) removeTemporaryFiles() {
-	if w.file != nil {
-		_ = w.file.Close()
-	}
 }
 
 // writeAbout writes the sheet "About". Each row has a label and one or two values.
