@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"placementsync/internal/dictionary"
 	"placementsync/internal/sqltext"
@@ -28,14 +27,8 @@ func (db *DB) createSnapshotViews(ctx context.Context, s Snapshot) error {
 	if err != nil {
 		return err
 	}
-	var createSQL strings.Builder
-	for _, schema := range []string{"past", "history", "meta", "mart"} {
-		fmt.Fprintf(&createSQL, "CREATE SCHEMA IF NOT EXISTS %s.%s;\n", catalogDB, schema)
-	}
-	for _, t := range tables {
-		fmt.Fprintf(&createSQL, "CREATE VIEW %s.%s.%s AS %s;\n", catalogDB, sqltext.Quote(t.schema), sqltext.Quote(t.name), t.selectSQL(s, nil))
-	}
-	if err := db.execAll(ctx, "BEGIN", createSQL.String(), "COMMIT"); err != nil {
+	err = db.createViews(ctx, catalogDB, tables, func(t storedTable) string { return t.selectSQL(s, nil) })
+	if err != nil {
 		return err
 	}
 	// The statements name no database, so they refer to the current one. The macros that compare two
@@ -52,6 +45,18 @@ func (db *DB) createSnapshotViews(ctx context.Context, s Snapshot) error {
 		return err
 	}
 	return db.execInAnyOrder(ctx, definitions)
+}
+
+// createViews creates the schemas and a view of each table in a database that is in memory.
+func (db *DB) createViews(ctx context.Context, database string, tables []storedTable, selectRows func(storedTable) string) error {
+	var createSQL strings.Builder
+	for _, schema := range []string{"past", "history", "meta", "mart"} {
+		fmt.Fprintf(&createSQL, "CREATE SCHEMA %s.%s;\n", database, schema)
+	}
+	for _, t := range tables {
+		fmt.Fprintf(&createSQL, "CREATE VIEW %s.%s.%s AS %s;\n", database, sqltext.Quote(t.schema), sqltext.Quote(t.name), selectRows(t))
+	}
+	return db.execAll(ctx, "BEGIN", createSQL.String(), "COMMIT")
 }
 
 type storedTable struct {
@@ -97,7 +102,7 @@ func (db *DB) scanRows(ctx context.Context, query string, args, variables []any,
 // meta whose rows are updated in place ("details", "drift") show their current values. Hidden columns
 // are NULL.
 func (t storedTable) selectSQL(s Snapshot, hidden []string) string {
-	at := timeLiteral(s.At)
+	at := sqltext.Time(s.At)
 	has := func(column string) bool { return slices.Contains(t.columns, column) }
 	inRunsUntilThen := " IN (SELECT run_id FROM " + t.database + ".meta.runs WHERE snapshot_at <= " + at + ")"
 	where := ""
@@ -135,10 +140,6 @@ func (t storedTable) columnList(hidden []string) string {
 		}
 	}
 	return strings.Join(names, ", ")
-}
-
-func timeLiteral(t time.Time) string {
-	return "TIMESTAMPTZ " + sqltext.Literal(t.UTC().Format("2006-01-02 15:04:05.000000")+"+00")
 }
 
 // execInAnyOrder executes statements that may need objects of later statements. It retries the failed

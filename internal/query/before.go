@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"placementsync/internal/sqltext"
 )
@@ -57,12 +56,10 @@ func (db *DB) attachBefore(ctx context.Context, b Before) error {
 	if err != nil {
 		return err
 	}
-	var createSQL strings.Builder
-	fmt.Fprintf(&createSQL, "CREATE SCHEMA %[1]s.past;\nCREATE SCHEMA %[1]s.meta;\n", beforeDB)
-	for _, t := range tables {
-		fmt.Fprintf(&createSQL, "CREATE VIEW %s.%s.%s AS %s;\n", beforeDB, sqltext.Quote(t.schema), sqltext.Quote(t.name), selectRows(t))
+	if err := db.execAll(ctx, "ATTACH ':memory:' AS "+beforeDB); err != nil {
+		return err
 	}
-	if err := db.execAll(ctx, "ATTACH ':memory:' AS "+beforeDB, "BEGIN", createSQL.String(), "COMMIT"); err != nil {
+	if err := db.createViews(ctx, beforeDB, tables, selectRows); err != nil {
 		return fmt.Errorf("create the views of the previous snapshot: %w", err)
 	}
 	db.hasBefore, db.isBeforeDerived = true, b.Catalog == ""

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -116,7 +117,9 @@ func codecOf(f arrow.Field) codec {
 	}
 	switch t := f.Type.(type) {
 	case *arrow.Decimal128Type:
-		return decimalCodec(t)
+		return newNumberCodec(fmt.Sprintf("DECIMAL(%d,%d)", t.Precision, t.Scale), func(dst []byte, a arrow.Array, i int) []byte {
+			return append(dst, valueAt[decimal128.Num](a, i).ToString(t.Scale)...)
+		})
 	case *arrow.Time64Type:
 		return codec{name: "TIME", text: func(dst []byte, a arrow.Array, i int) []byte {
 			return appendClock(dst, time.Duration(valueAt[arrow.Time64](a, i))*t.Unit.Multiplier())

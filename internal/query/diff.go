@@ -101,7 +101,7 @@ func (db *DB) changesQuery(ctx context.Context, d Diff, outerSQL string) (Query,
 	selects := make([]string, len(tables))
 	for i, t := range tables {
 		selects[i] = fmt.Sprintf("SELECT %s AS table_name, * FROM %s(%s, %s)", sqltext.Literal(t),
-			sqltext.Quote(t+dictionary.ChangesSuffix), timeLiteral(d.From.At), timeLiteral(d.To.At))
+			sqltext.Quote(t+dictionary.ChangesSuffix), sqltext.Time(d.From.At), sqltext.Time(d.To.At))
 		if d.Outlet != "" {
 			// The first column of the key is the id of the record or of its parent.
 			selects[i] += fmt.Sprintf(" WHERE split_part(\"key\", '/', 1) IN (%s)", outletKeysSQL(t, d.Outlet))

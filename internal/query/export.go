@@ -71,6 +71,12 @@ const exportKind = "placementsync export"
 // change the folder.
 func (db *DB) Export(ctx context.Context, dir string, e Export) (ExportManifest, error) {
 	m := ExportManifest{Kind: exportKind, Program: e.Program, Format: e.Format, Partition: e.PartitionBy}
+	switch {
+	case e.Format != Parquet && e.Format != CSV:
+		return m, &UsageError{Problem: fmt.Sprintf("export writes parquet or csv, not %q", e.Format)}
+	case e.Format == CSV && e.PartitionBy != "":
+		return m, &UsageError{Problem: "only parquet can be partitioned: leave out --format or --partition-by"}
+	}
 	queries, err := db.listExportQueries(ctx, e)
 	if err != nil {
 		return m, err
@@ -106,34 +112,22 @@ func (db *DB) Export(ctx context.Context, dir string, e Export) (ExportManifest,
 // the number of rows. It ignores PartitionBy and Program of e.
 func (db *DB) SaveExport(ctx context.Context, e Export, file string) (rows int64, err error) {
 	o := Output{Format: e.Format, Defuse: e.Defuse}
-	if e.Query != nil {
-		return db.Save(ctx, *e.Query, e.Values, o, file)
-	}
-	tables, err := db.listExportTables(ctx, e.Tables)
+	queries, err := db.listExportQueries(ctx, e)
 	if err != nil {
 		return 0, err
 	}
-	if len(tables) != 1 {
-		return 0, &UsageError{Problem: fmt.Sprintf("a file contains one table, but %d were chosen: name one, or export into a folder with --to", len(tables))}
+	if len(queries) != 1 {
+		return 0, &UsageError{Problem: fmt.Sprintf("a file contains one table, but %d were chosen: name one, or export into a folder with --to", len(queries))}
 	}
-	return db.Save(ctx, tables[0], nil, o, file)
+	return db.Save(ctx, queries[0], e.Values, o, file)
 }
 
+// listExportQueries returns e.Query, or a query for each table that matches a pattern. The query of a table
+// has its name. It selects all columns except row_hash, which has no meaning outside the catalog.
 func (db *DB) listExportQueries(ctx context.Context, e Export) ([]Query, error) {
-	switch {
-	case e.Format != Parquet && e.Format != CSV:
-		return nil, &UsageError{Problem: fmt.Sprintf("export writes parquet or csv, not %q", e.Format)}
-	case e.Format == CSV && e.PartitionBy != "":
-		return nil, &UsageError{Problem: "only parquet can be partitioned: leave out --format or --partition-by"}
-	case e.Query != nil:
+	if e.Query != nil {
 		return []Query{*e.Query}, nil
 	}
-	return db.listExportTables(ctx, e.Tables)
-}
-
-// listExportTables returns a query for each table that matches a pattern. The query has the name of the
-// table. It selects all columns except row_hash, which has no meaning outside the catalog.
-func (db *DB) listExportTables(ctx context.Context, patterns []string) ([]Query, error) {
 	selects := map[string]string{}
 	var names []string // the tables of the schema main or, with patterns, of all schemas
 	var schema, name, columns string
@@ -145,7 +139,7 @@ func (db *DB) listExportTables(ctx context.Context, patterns []string) ([]Query,
 				name = schema + "." + name
 			}
 			selects[name] = "SELECT " + columns + " FROM " + from
-			if schema == "main" || len(patterns) > 0 {
+			if schema == "main" || len(e.Tables) > 0 {
 				names = append(names, name)
 			}
 		})
@@ -153,7 +147,7 @@ func (db *DB) listExportTables(ctx context.Context, patterns []string) ([]Query,
 		return nil, fmt.Errorf("list tables: %w", err)
 	}
 	slices.Sort(names)
-	chosen, err := matchPatterns(names, patterns)
+	chosen, err := matchPatterns(names, e.Tables)
 	if err != nil {
 		return nil, err
 	}

@@ -40,12 +40,6 @@ func appendFloat[T float32 | float64](dst []byte, a arrow.Array, i int) []byte {
 	return strconv.AppendFloat(dst, v, format, -1, bits)
 }
 
-func decimalCodec(t *arrow.Decimal128Type) codec {
-	return newNumberCodec(fmt.Sprintf("DECIMAL(%d,%d)", t.Precision, t.Scale), func(dst []byte, a arrow.Array, i int) []byte {
-		return append(dst, valueAt[decimal128.Num](a, i).ToString(t.Scale)...)
-	})
-}
-
 func bytesAt(a arrow.Array, i int) []byte { return valueAt[[]byte](a, i) }
 
 // appendHugeint appends a 16-byte little-endian integer in two's complement.

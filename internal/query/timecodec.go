@@ -3,7 +3,7 @@ package query
 import (
 	"fmt"
 	"math"
-	"strconv"
+	"strings"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -72,32 +72,21 @@ func appendDate(dst []byte, a arrow.Array, i int) []byte {
 // appendInterval appends an interval in DuckDB's text form: 1 year 2 months 3 days 04:05:06.
 func appendInterval(dst []byte, a arrow.Array, i int) []byte {
 	v := valueAt[arrow.MonthDayNanoInterval](a, i)
-	start := len(dst)
-	dst = appendUnits(dst, start, int64(v.Months/12), "year")
-	dst = appendUnits(dst, start, int64(v.Months%12), "month")
-	dst = appendUnits(dst, start, int64(v.Days), "day")
-	if v.Nanoseconds == 0 && len(dst) > start {
-		return dst
+	var parts []string
+	units := []string{"year", "month", "day"}
+	for i, n := range []int32{v.Months / 12, v.Months % 12, v.Days} {
+		switch n {
+		case 0:
+		case 1, -1:
+			parts = append(parts, fmt.Sprintf("%d %s", n, units[i]))
+		default:
+			parts = append(parts, fmt.Sprintf("%d %ss", n, units[i]))
+		}
 	}
-	if len(dst) > start {
-		dst = append(dst, ' ')
+	if v.Nanoseconds != 0 || len(parts) == 0 {
+		parts = append(parts, string(appendClock(nil, time.Duration(v.Nanoseconds))))
 	}
-	return appendClock(dst, time.Duration(v.Nanoseconds))
-}
-
-// appendUnits appends n units, such as 2 months, to the interval that begins at dst[start].
-func appendUnits(dst []byte, start int, n int64, unit string) []byte {
-	if n == 0 {
-		return dst
-	}
-	if len(dst) > start {
-		dst = append(dst, ' ')
-	}
-	dst = append(append(strconv.AppendInt(dst, n, 10), ' '), unit...)
-	if n != 1 && n != -1 {
-		dst = append(dst, 's')
-	}
-	return dst
+	return append(dst, strings.Join(parts, " ")...)
 }
 
 // appendClock appends a duration or a time of day as hh:mm:ss. The hours of a duration may exceed

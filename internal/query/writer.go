@@ -109,8 +109,6 @@ func NewWriter(o Output, w io.Writer, screen Screen) (Writer, error) {
 		return &jsonWriter{out: out, next: "\n", end: "\n"}, nil
 	case Markdown:
 		return &markdownWriter{out}, nil
-	case Parquet, Excel:
-		return nil, &UsageError{Problem: fmt.Sprintf("%s needs a file: name it with -o FILE", o.Format)}
 	}
-	return nil, &UsageError{Problem: fmt.Sprintf("unknown format %q", o.Format)}
+	return nil, &UsageError{Problem: fmt.Sprintf("%s needs a file: name it with -o FILE", o.Format)}
 }

@@ -66,27 +66,22 @@ func (w *excelWriter) Begin(columns []Column) error {
 	}
 	w.columns, w.sheetName = columns, sheetName(w.query)
 	w.file = excelize.NewFile(excelize.Options{TmpDir: w.tempDir})
-	if err := w.file.SetSheetName("Sheet1", w.sheetName); err != nil {
-		return fmt.Errorf("write excel: %w", err)
+	err := w.file.SetSheetName("Sheet1", w.sheetName)
+	if err == nil {
+		w.sheet, err = w.file.NewStreamWriter(w.sheetName)
 	}
-	var err error
-	if w.sheet, err = w.file.NewStreamWriter(w.sheetName); err != nil {
-		return fmt.Errorf("write excel: %w", err)
-	}
-	headerStyle, err := w.file.NewStyle(&excelize.Style{Font: &excelize.Font{Bold: true}})
 	if err != nil {
 		return fmt.Errorf("write excel: %w", err)
 	}
+	headerStyle, err := w.file.NewStyle(&excelize.Style{Font: &excelize.Font{Bold: true}})
 	for i, c := range columns {
-		style, err := w.file.NewStyle(&excelize.Style{CustomNumFmt: new(numberFormat(c.Type))})
-		err = errors.Join(err, w.sheet.SetColWidth(i+1, i+1, columnWidth(c)))
-		if err != nil {
-			return fmt.Errorf("write excel: %w", err)
-		}
+		style, styleErr := w.file.NewStyle(&excelize.Style{CustomNumFmt: new(numberFormat(c.Type))})
+		err = errors.Join(err, styleErr, w.sheet.SetColWidth(i+1, i+1, columnWidth(c)))
 		w.styles = append(w.styles, style)
 		w.cells = append(w.cells, excelize.Cell{StyleID: headerStyle, Value: c.Name})
 	}
-	if err := w.sheet.SetPanes(&excelize.Panes{Freeze: true, YSplit: 1, TopLeftCell: "A2", ActivePane: "bottomLeft"}); err != nil {
+	err = errors.Join(err, w.sheet.SetPanes(&excelize.Panes{Freeze: true, YSplit: 1, TopLeftCell: "A2", ActivePane: "bottomLeft"}))
+	if err != nil {
 		return fmt.Errorf("write excel: %w", err)
 	}
 	return w.writeRow()

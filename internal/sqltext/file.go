@@ -88,7 +88,7 @@ func renderValue(value any) (string, error) {
 	case float64:
 		return strconv.FormatFloat(v, 'g', -1, 64), nil
 	case time.Time:
-		return "TIMESTAMPTZ " + Literal(v.UTC().Format("2006-01-02 15:04:05.000000")+"+00"), nil
+		return Time(v), nil
 	case nil:
 		return "", fmt.Errorf("the value is missing")
 	}

@@ -4,7 +4,10 @@
 // The package must not know the tables of this program, or how a statement is run.
 package sqltext
 
-import "strings"
+import (
+	"strings"
+	"time"
+)
 
 // Quote returns a name as an SQL identifier. Names enter SQL only through Quote, [QuoteSQL] and
 // [Name].
@@ -16,6 +19,11 @@ func Quote(name string) string {
 // COMMENT, COPY).
 func Literal(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", "''") + "'"
+}
+
+// Time returns a time as an SQL literal of the type TIMESTAMPTZ.
+func Time(t time.Time) string {
+	return "TIMESTAMPTZ " + Literal(t.UTC().Format("2006-01-02 15:04:05.000000")+"+00")
 }
 
 // QuoteSQL returns an SQL expression. Its value is the value of another expression, quoted as an
