@@ -104,9 +104,6 @@ type field struct {
 	union *union
 	// alias marks a second name for its column. The name in the spec takes precedence.
 	alias bool
-	// private fields may contain private values, so they are not kept in extra.
-	private bool
-	dropped bool // the column is dropped
 }
 
 // treeBuilder builds the object tree of a table from its column names. Each underscore may

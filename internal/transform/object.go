@@ -134,7 +134,7 @@ func (r *rowReader) readMember(t *table, m *rawMember) error {
 	}
 	r.knownMembers++
 	switch {
-	case f.dropped && (c != '{' || f.group == nil):
+	case f.col >= 0 && t.cols[f.col].dropped && (c != '{' || f.group == nil):
 	case f.union != nil:
 		r.values.readUnion(t, m)
 	case c == 'n':
@@ -201,8 +201,8 @@ func (r *rowReader) readMisfit(t *table, m *rawMember) {
 			return
 		}
 	}
-	if f.private {
-		r.report.countPrivate(t, UnknownField, r.report.dottedPath(f.name))
+	if path := r.report.dottedPath(f.name); r.report.privatePaths.isPrivate(joinNames(t.recordPath, string(path))) {
+		r.report.countPrivate(t, UnknownField, path)
 		return
 	}
 	r.report.keepExtra(t, UnknownField, f.name, m.raw)

@@ -43,9 +43,9 @@ func (b *Binding) Protect(p Privacy) error {
 			var err error
 			switch {
 			case slices.Contains(p.Drop, name):
-				err = l.dropColumn(i)
+				err = l.hideColumn(i, nil)
 			case slices.Contains(p.Hash, name):
-				err = l.hashColumn(i, p.Key)
+				err = l.hideColumn(i, p.Key)
 			}
 			if err != nil {
 				return fmt.Errorf("apply privacy.drop and privacy.hash to %s: %w", name, err)
@@ -53,24 +53,22 @@ func (b *Binding) Protect(p Privacy) error {
 		}
 	}
 	for _, name := range p.Drop {
-		b.protectNested(name, func(l *layout, col int) error { return l.dropColumn(col) })
+		b.protectNested(name, nil)
 	}
 	for _, name := range p.Hash {
-		b.protectNested(name, func(l *layout, col int) error {
-			if err := l.hashColumn(col, p.Key); err == nil || l.identifiesRows(col) {
-				return err
-			}
-			return l.dropColumn(col) // this column cannot be hashed
-		})
+		b.protectNested(name, p.Key)
 	}
 	b.collectPrivatePaths()
-	b.markPrivate()
+	for _, l := range b.tables {
+		l.private = b.privatePaths.isPrivate(joinNames(l.recordPath))
+	}
 	b.guessable = len(b.privatePaths.names) > 0 && len(p.Key) == 0
 	return nil
 }
 
-// protectNested hides a private column, named table.column, in nested records of the same kind.
-func (b *Binding) protectNested(name string, hide func(*layout, int) error) {
+// protectNested hides a private column, named table.column, in nested records of the same kind. key is the key
+// of hideColumn.
+func (b *Binding) protectNested(name string, key []byte) {
 	table, column, _ := strings.Cut(name, ".")
 	if column == extraColumn || column == "position" {
 		return
@@ -78,26 +76,27 @@ func (b *Binding) protectNested(name string, hide func(*layout, int) error) {
 	sameKind := stream.SameKind(table)
 	for _, l := range b.tables {
 		if slices.Contains(sameKind, l.name) {
-			b.hideAt(l.recordPath, column, hide)
+			b.hideAt(l.recordPath, column, key)
 		}
 	}
 	for _, part := range b.stream.ForeignParts {
 		if slices.Contains(sameKind, part.Table) && (part.Columns == nil || slices.Contains(part.Columns, column)) {
-			b.hideAt(part.At, column, hide)
+			b.hideAt(part.At, column, key)
 		}
 	}
 }
 
 // hideAt makes the value of a column at a path in the record private, even if the value has no column
-// in the tables of this binding. A value that identifies records stays visible.
-func (b *Binding) hideAt(path, column string, hide func(*layout, int) error) {
+// in the tables of this binding. A value that cannot be hashed is dropped. A value that identifies records
+// stays visible.
+func (b *Binding) hideAt(path, column string, key []byte) {
 	name := joinNames(path, column)
 	for _, l := range b.tables {
 		for i := range l.cols {
-			if joinNames(l.recordPath, l.cols[i].name) != name || l.cols[i].kind == unsigned {
+			if joinNames(l.recordPath, l.cols[i].name) != name || l.cols[i].kind == unsigned || l.cols[i].isPrivate() {
 				continue
 			}
-			if !l.cols[i].isPrivate() && hide(l, i) != nil {
+			if l.hideColumn(i, key) != nil && l.hideColumn(i, nil) != nil {
 				return
 			}
 		}
@@ -128,25 +127,18 @@ func (b *Binding) collectPrivatePaths() {
 	}
 }
 
-func (l *layout) dropColumn(col int) error {
-	if l.identifiesRows(col) {
-		return errors.New("it identifies records: remove it from privacy.drop and privacy.hash")
-	}
-	l.cols[col].dropped = true
-	return nil
-}
-
-func (l *layout) hashColumn(col int, key []byte) error {
-	if l.cols[col].kind != text || l.cols[col].canonical {
+// hideColumn drops a column, or hashes its values if there is a key.
+func (l *layout) hideColumn(col int, key []byte) error {
+	c := &l.cols[col]
+	switch {
+	case key != nil && (c.kind != text || c.canonical):
 		return errors.New("only texts can be hashed: move it to privacy.drop, or remove it from privacy.hash")
-	}
-	if l.identifiesRows(col) {
+	case l.identifiesRows(col):
 		return errors.New("it identifies records: remove it from privacy.drop and privacy.hash")
-	}
-	if strings.HasSuffix(l.cols[col].name, "_id") {
+	case key != nil && strings.HasSuffix(c.name, "_id"):
 		return errors.New("tables are joined on it: move it to privacy.drop, or remove it from privacy.hash")
 	}
-	l.cols[col].hashKey = key
+	c.dropped, c.hashKey = key == nil, key
 	return nil
 }
 
@@ -160,48 +152,6 @@ func (l *layout) identifiesRows(col int) bool {
 		return true
 	}
 	return stream.IsDetailID(l.name, l.cols[col].name)
-}
-
-// markPrivate marks tables and fields whose raw text may contain a private value, including
-// private values of nested tables and objects.
-func (b *Binding) markPrivate() {
-	for _, l := range b.tables {
-		name := joinNames(l.recordPath)
-		l.private = l.private || b.privatePaths.hidesWithin(name) || b.privatePaths.hides(name)
-		if !slices.ContainsFunc(l.cols, func(c columnLayout) bool { return c.isPrivate() }) {
-			continue
-		}
-		for up := l; ; up = b.tables[up.enclosing] {
-			if up.private = true; up.enclosing < 0 {
-				break
-			}
-		}
-		for _, n := range l.root.collectNodes(map[string]*node{}) {
-			for _, f := range n.fields {
-				f.private = l.containsPrivate(f)
-				f.dropped = f.col >= 0 && l.cols[f.col].dropped
-			}
-		}
-	}
-}
-
-// containsPrivate reports whether the value of a field may contain a private part. A field
-// without column, group or child is a list of rows like the enclosing row.
-func (l *layout) containsPrivate(f *field) bool {
-	switch {
-	case f.col >= 0:
-		return l.cols[f.col].isPrivate()
-	case f.group == nil:
-		return f.child < 0
-	}
-	for _, n := range f.group.collectNodes(map[string]*node{}) {
-		for _, inner := range n.fields {
-			if inner.col >= 0 && l.cols[inner.col].isPrivate() {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 func (c *column) hidePrivate() {
@@ -248,6 +198,9 @@ func (s *privatePaths) hidesWithin(name string) bool {
 	i, _ := slices.BinarySearch(s.names, name+"_")
 	return i < len(s.names) && strings.HasPrefix(s.names[i], name+"_")
 }
+
+// isPrivate reports whether the value with this name is private or may have private parts.
+func (s *privatePaths) isPrivate(name string) bool { return s.hides(name) || s.hidesWithin(name) }
 
 // redact returns a raw text without its private parts. A text without private parts is not copied.
 func (s *privatePaths) redact(name string, raw []byte) []byte {
