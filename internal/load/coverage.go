@@ -66,7 +66,7 @@ func (m *merge) streamScope(t stream.Table, st, detail stream.Stream) sqlText {
 // If a detail stream completes the list, a list row without items proves no deletion of items. For a
 // completely read list without a detail stream, the scope is all items.
 func (m *merge) itemScope(t stream.Table, st, detail stream.Stream) sqlText {
-	parent, rootName := enclosingTable(st, t), st.Root().Name
+	parent, rootName := st.Tables[st.EnclosingTable(t)], st.Root().Name
 	parentColumns, key := prefixed("m.", t.Parents), sqltext.Names(parent.Key)
 	switch {
 	case m.coverage[st.Name] == Whole && !st.IsDetail() && detail.Name == "":

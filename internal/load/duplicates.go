@@ -34,7 +34,7 @@ func (s *staging) deduplicate(ctx context.Context, st stream.Stream) error {
 				continue
 			}
 			innerTable := s.tableWithRows(st.Name, inner.Name)
-			if enclosingTable(st, inner).Name != t.Name {
+			if st.Tables[st.EnclosingTable(inner)].Name != t.Name {
 				statements = append(statements, duplicatesSQL.Render("drop_rows_inside_records", values{"table": innerTable}))
 				continue
 			}

@@ -1,8 +1,6 @@
 package load
 
 import (
-	"strings"
-
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 )
@@ -39,17 +37,6 @@ func (s *staging) knownRows(table string, columnNames ...string) sqlText {
 		parts = append(parts, liveSQL.Render("known_rows", values{"columns": columns, "table": stagedTable(name, table)}))
 	}
 	return unionAll(parts)
-}
-
-// enclosingTable returns the table whose rows directly contain the rows of t.
-func enclosingTable(st stream.Stream, t stream.Table) stream.Table {
-	closest := st.Root()
-	for _, o := range st.Tables {
-		if o.At != "" && len(o.At) > len(closest.At) && strings.HasPrefix(t.At, o.At+".") {
-			closest = o
-		}
-	}
-	return closest
 }
 
 // recordKey returns the column of a table that contains the key of the record.

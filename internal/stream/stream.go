@@ -6,7 +6,10 @@
 // imports no other package of this project.
 package stream
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Envelope is the way in which a response wraps its records (spec 4.1).
 type Envelope int
@@ -169,6 +172,18 @@ type Stream struct {
 
 // Root returns the first table.
 func (s Stream) Root() Table { return s.Tables[0] }
+
+// EnclosingTable returns the index of the table whose rows directly contain the rows of t: the table with the
+// longest At that is a prefix of t.At, or else the first table.
+func (s Stream) EnclosingTable(t Table) int {
+	best := 0
+	for i, o := range s.Tables {
+		if o.At != "" && strings.HasPrefix(t.At, o.At+".") && len(o.At) > len(s.Tables[best].At) {
+			best = i
+		}
+	}
+	return best
+}
 
 // IsDetail reports whether the stream is requested once for each id that other records
 // name.

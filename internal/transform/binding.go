@@ -24,18 +24,18 @@ type Binding struct {
 
 // layout describes one table of the binding. Columns are identified by index.
 type layout struct {
-	index  int
 	name   string
 	schema *arrow.Schema
 	cols   []columnLayout
 	root   *node
+	nodes  map[string]*node // all nodes, by prefix
+	err    error            // the first column that the stream literal names and the table lacks
 	// localPath is the dotted path of the rows within the enclosing row. recordPath is their path
 	// within the record.
 	localPath, recordPath string
 	// enclosing is the index of the table whose rows contain the rows of this table, or -1
 	// for the table of the records.
-	enclosing   int
-	innerTables []int // inside rows of this table, at any depth
+	enclosing int
 	// keys are the columns of the key. required are the columns that must not be NULL, including keys.
 	keys, required []int
 	// ownKeys and ownRequired are keys and required without the position and the columns that are
@@ -106,91 +106,54 @@ type field struct {
 	alias bool
 }
 
-// treeBuilder builds the object tree of a table from its column names. Each underscore may
+// nodeAt returns the object with a prefix, whose fields it derives from the column names. Each underscore may
 // separate an object from its field; only a body shows which underscores do.
-type treeBuilder struct {
-	layout *layout
-	nodes  map[string]*node // by prefix
-}
-
-func (b *treeBuilder) nodeAt(prefix string) *node {
-	if n, ok := b.nodes[prefix]; ok {
+func (l *layout) nodeAt(prefix string) *node {
+	if n, ok := l.nodes[prefix]; ok {
 		return n
 	}
 	n := &node{prefix: prefix, fields: map[string]*field{}}
-	b.nodes[prefix] = n
-	for i, c := range b.layout.cols {
+	l.nodes[prefix] = n
+	for i, c := range l.cols {
 		// The decoder computes all other columns. So a field named "extra" in a record is an unknown field.
-		bindable := c.kind != unsigned && i != b.layout.extra && !b.layout.isDerived(i)
+		bindable := c.kind != unsigned && i != l.extra && !l.isDerived(i)
 		if rest, ok := strings.CutPrefix(c.name, prefix); ok && rest != "" && bindable {
-			b.bindColumn(n, rest, i)
+			l.bindColumn(n, rest, i)
 		}
 	}
-	b.bindName(n)
+	// The field "name" of an object is assigned to the text column of the object: a disclaimer is a text or an
+	// object with a name. A column for the name has precedence, and a key has no object.
+	textCol := l.columnIndex(strings.TrimSuffix(prefix, "_"))
+	if textCol >= 0 && l.cols[textCol].kind == text && !slices.Contains(l.keys, textCol) && l.columnIndex(prefix+"name") < 0 {
+		n.fieldNamed("name").col = textCol
+	}
 	return n
 }
 
 // bindColumn makes a column reachable from a node, as a field of the node and within all objects that
 // the column's name allows. rest is the name without the prefix of the node.
-func (b *treeBuilder) bindColumn(n *node, rest string, col int) {
-	f := b.fieldNamed(n, rest)
-	f.union = b.layout.unionAt(col)
-	f.col = col
-	c := &b.layout.cols[col]
+func (l *layout) bindColumn(n *node, rest string, col int) {
+	c := &l.cols[col]
+	f := n.fieldNamed(rest)
+	f.col, f.union = col, l.unionAt(col)
 	// If the spec shows an object between the prefix and the field, the rest of the column's name is only an
 	// alias of the field.
 	f.alias = strings.ReplaceAll(c.path, ".", "_") == c.name && strings.Contains(c.path[len(n.prefix):], ".")
 	if c.kind == text {
-		f.group = b.nodeAt(n.prefix + rest + "_")
+		f.group = l.nodeAt(n.prefix + rest + "_")
 	}
 	for i := 1; i < len(rest)-1; i++ {
 		if rest[i] == '_' {
-			b.fieldNamed(n, rest[:i]).group = b.nodeAt(n.prefix + rest[:i+1])
+			n.fieldNamed(rest[:i]).group = l.nodeAt(n.prefix + rest[:i+1])
 		}
 	}
 }
 
-// bindName assigns the field "name" of an object to the text column of the object: a disclaimer is a
-// text or an object with a name. If the table has a column for the name, or the text column belongs to
-// the key, bindName does nothing.
-func (b *treeBuilder) bindName(n *node) {
-	l := b.layout
-	textCol := l.columnIndex(strings.TrimSuffix(n.prefix, "_"))
-	if n.prefix == "" || textCol < 0 || l.cols[textCol].kind != text || slices.Contains(l.keys, textCol) {
-		return
-	}
-	if l.columnIndex(n.prefix+"name") < 0 {
-		b.fieldNamed(n, "name").col = textCol
-	}
-}
-
-func (b *treeBuilder) aliasID(column string) error {
-	if column == "" {
-		return nil
-	}
-	col, err := b.layout.findColumn(column, "ID")
-	if err == nil {
-		f := b.fieldNamed(b.layout.root, "id")
-		f.col, f.alias = col, true
-	}
-	return err
-}
-
-func (b *treeBuilder) fieldNamed(n *node, name string) *field {
+func (n *node) fieldNamed(name string) *field {
 	if f, ok := n.fields[name]; ok {
 		return f
 	}
 	f := &field{name: name, index: len(n.fields), col: -1, child: -1}
 	n.fields[name] = f
 	return f
-}
-
-func (n *node) collectNodes(into map[string]*node) map[string]*node {
-	into[n.prefix] = n
-	for _, f := range n.fields {
-		if f.group != nil && into[f.group.prefix] == nil {
-			f.group.collectNodes(into)
-		}
-	}
-	return into
 }

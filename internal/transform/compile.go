@@ -19,12 +19,12 @@ const extraColumn = "extra"
 // missing or unsuitable table or column.
 func Compile(s stream.Stream, defs map[string]stream.Definition) (*Binding, error) {
 	b := &Binding{stream: s, list: cmp.Or(s.List, "records")}
-	for i, t := range s.Tables {
+	for _, t := range s.Tables {
 		d, ok := defs[t.Name]
 		if !ok {
 			return nil, fmt.Errorf("compile stream %q: no definition of table %q", s.Name, t.Name)
 		}
-		if err := b.compileTable(i, t, d); err != nil {
+		if err := b.compileTable(t, d); err != nil {
 			return nil, fmt.Errorf("compile stream %q, table %q: %w", s.Name, t.Name, err)
 		}
 	}
@@ -34,28 +34,48 @@ func Compile(s stream.Stream, defs map[string]stream.Definition) (*Binding, erro
 	return b, nil
 }
 
-func (b *Binding) compileTable(i int, t stream.Table, d stream.Definition) error {
-	l := &layout{index: i, name: t.Name, recordPath: t.At, enclosing: -1, link: t.Link}
+func (b *Binding) compileTable(t stream.Table, d stream.Definition) error {
+	l := &layout{name: t.Name, recordPath: t.At, enclosing: -1, link: t.Link, nodes: map[string]*node{}, position: -1, param: -1, prefix: -1, statusID: -1}
 	if err := l.addColumns(t, d); err != nil {
 		return err
 	}
-	if err := l.findNamedColumns(t); err != nil {
-		return err
+	l.keys = l.namedColumns("Key", t.Key)
+	for _, i := range l.keys {
+		if !slices.Contains(l.required, i) {
+			l.required = append(l.required, i)
+		}
+	}
+	for name, fixed := range t.Const {
+		l.consts = append(l.consts, constant{l.namedColumn("Const", name), fixed})
+	}
+	l.value, l.extra, l.created = l.namedColumn("Value", t.Value), l.columnIndex(extraColumn), l.columnIndex("created_at")
+	if l.extra >= 0 && l.cols[l.extra].kind != document {
+		return fmt.Errorf("column %q must be JSON", extraColumn)
+	}
+	if l.created >= 0 && l.cols[l.created].kind != instant {
+		l.created = -1
+	}
+	l.root = l.nodeAt("")
+	if idColumn := l.namedColumn("ID", t.ID); idColumn >= 0 {
+		id := l.root.fieldNamed("id")
+		id.col, id.alias = idColumn, true
 	}
 	b.tables = append(b.tables, l)
-	tree := treeBuilder{layout: l, nodes: map[string]*node{}}
-	l.root = tree.nodeAt("")
-	if err := tree.aliasID(t.ID); err != nil {
-		return err
-	}
-	var err error
-	if i == 0 {
-		err = b.findRootColumns(l)
+	if len(b.tables) > 1 {
+		if err := b.nestTable(l, t); err != nil {
+			return err
+		}
 	} else {
-		err = b.nestTable(l, t, d)
+		l.param, b.requireOne = l.namedColumn("Param", b.stream.Param), l.namedColumns("RequireOne", b.stream.RequireOne)
+		if b.stream.Envelope == stream.StatusCounts {
+			l.prefix, l.statusID = l.columnIndex("prefix"), l.columnIndex("id")
+			if l.value < 0 {
+				l.value = l.columnIndex("count")
+			}
+		}
 	}
 	l.ownKeys, l.ownRequired = l.ownColumns(l.keys), l.ownColumns(l.required)
-	return err
+	return l.err
 }
 
 // ownColumns returns the columns without the position and the columns inherited from the enclosing row.
@@ -109,148 +129,67 @@ func (l *layout) columnIndex(name string) int {
 	return slices.IndexFunc(l.cols, func(c columnLayout) bool { return c.name == name })
 }
 
-// findColumn returns the index of a column that a field of the stream literal names.
-func (l *layout) findColumn(name, literalField string) (int, error) {
-	if i := l.columnIndex(name); i >= 0 {
-		return i, nil
+// namedColumn returns the index of a column that a field of the stream literal names, or -1 if the field is
+// empty. A missing column sets l.err.
+func (l *layout) namedColumn(literalField, name string) int {
+	i := l.columnIndex(name)
+	if i < 0 && name != "" && l.err == nil {
+		l.err = fmt.Errorf("%s names the column %q, which %q lacks", literalField, name, l.name)
 	}
-	return -1, fmt.Errorf("%s names the column %q, which %q lacks", literalField, name, l.name)
+	return i
 }
 
-func (l *layout) findNamedColumns(t stream.Table) error {
-	var err error
-	for _, name := range t.Key {
-		i, err := l.findColumn(name, "Key")
-		if err != nil {
-			return err
-		}
-		l.keys = append(l.keys, i)
-		if !slices.Contains(l.required, i) {
-			l.required = append(l.required, i)
-		}
+func (l *layout) namedColumns(literalField string, names []string) []int {
+	var columns []int
+	for _, name := range names {
+		columns = append(columns, l.namedColumn(literalField, name))
 	}
-	for name, fixed := range t.Const {
-		i, err := l.findColumn(name, "Const")
-		if err != nil {
-			return err
-		}
-		l.consts = append(l.consts, constant{i, fixed})
-	}
-	l.value = -1
-	if t.Value != "" {
-		if l.value, err = l.findColumn(t.Value, "Value"); err != nil {
-			return err
-		}
-	}
-	l.position, l.param, l.prefix, l.statusID = -1, -1, -1, -1
-	l.extra, l.created = l.columnIndex(extraColumn), l.columnIndex("created_at")
-	if l.extra >= 0 && l.cols[l.extra].kind != document {
-		return fmt.Errorf("column %q must be JSON", extraColumn)
-	}
-	return nil
+	return columns
 }
 
-func (b *Binding) findRootColumns(l *layout) error {
-	var err error
-	if b.stream.Param != "" {
-		if l.param, err = l.findColumn(b.stream.Param, "Param"); err != nil {
-			return err
-		}
-	}
-	for _, name := range b.stream.RequireOne {
-		i, err := l.findColumn(name, "RequireOne")
-		if err != nil {
-			return err
-		}
-		b.requireOne = append(b.requireOne, i)
-	}
-	if b.stream.Envelope == stream.StatusCounts {
-		l.prefix, l.statusID = l.columnIndex("prefix"), l.columnIndex("id")
-		if l.value < 0 {
-			l.value = l.columnIndex("count")
-		}
-	}
-	if l.created >= 0 && l.cols[l.created].kind != instant {
-		l.created = -1
-	}
-	return err
-}
-
-func (b *Binding) nestTable(l *layout, t stream.Table, d stream.Definition) error {
-	l.enclosing = b.enclosingTable(l.index)
-	if l.enclosing > l.index {
+// nestTable connects a table with the table of the enclosing rows. It pairs the parent columns with the key of
+// the enclosing row, in order.
+func (b *Binding) nestTable(l *layout, t stream.Table) error {
+	index := len(b.tables) - 1
+	l.enclosing = b.stream.EnclosingTable(t)
+	if l.enclosing > index {
 		return fmt.Errorf("define it after %q, which encloses it", b.stream.Tables[l.enclosing].Name)
 	}
 	up := b.tables[l.enclosing]
 	l.position = l.columnIndex("position")
-	if err := l.pairParents(t, d, up); err != nil {
-		return err
-	}
-	for u := up; ; u = b.tables[u.enclosing] {
-		if u.innerTables = append(u.innerTables, l.index); u.enclosing < 0 {
-			break
-		}
-	}
-	path := t.At
-	if at := b.stream.Tables[l.enclosing].At; at != "" {
-		path = strings.TrimPrefix(path, at+".")
-	}
-	l.localPath = path
-	parts := strings.Split(path, ".")
-	tree := treeBuilder{layout: up, nodes: up.root.collectNodes(map[string]*node{})}
-	n := up.root
-	for _, part := range parts[:len(parts)-1] {
-		f := tree.fieldNamed(n, part)
-		if f.group == nil {
-			f.group = tree.nodeAt(n.prefix + part + "_")
-		}
-		n = f.group
-	}
-	last := parts[len(parts)-1]
-	f := tree.fieldNamed(n, last)
-	f.child = l.index
-	if l.name == up.name {
-		// A table can contain rows of itself, one level deep. The list in the inner rows is always empty.
-		(&treeBuilder{layout: l}).fieldNamed(l.root, last)
-	}
-	return nil
-}
-
-// enclosingTable returns the index of the table whose At is the longest prefix of the At of table i.
-func (b *Binding) enclosingTable(i int) int {
-	best, at := 0, b.stream.Tables[i].At
-	for j, o := range b.stream.Tables {
-		if o.At != "" && strings.HasPrefix(at, o.At+".") && len(o.At) > len(b.stream.Tables[best].At) {
-			best = j
-		}
-	}
-	return best
-}
-
-// pairParents pairs the parent columns with the key of the enclosing row, in order, and finds the
-// columns of KeyFrom.
-func (l *layout) pairParents(t stream.Table, d stream.Definition, up *layout) error {
 	if len(t.Parents) != len(up.keys) {
 		return fmt.Errorf("it names %d parent columns, but %q has a key of %d columns", len(t.Parents), up.name, len(up.keys))
 	}
-	for i, name := range t.Parents {
-		col, err := l.findColumn(name, "Parents")
-		if err != nil {
-			return err
-		}
+	parents := l.namedColumns("Parents", t.Parents)
+	l.keySources = up.namedColumns("KeyFrom", t.KeyFrom)
+	if err := cmp.Or(l.err, up.err); err != nil {
+		return err
+	}
+	for i, col := range parents {
 		from := up.keys[i]
 		if l.cols[col].kind != up.cols[from].kind {
-			return fmt.Errorf("column %q has another type than %q of %q", name, up.cols[from].name, up.name)
+			return fmt.Errorf("column %q has another type than %q of %q", l.cols[col].name, up.cols[from].name, up.name)
 		}
-		c, _ := d.Column(name)
-		l.parents = append(l.parents, inherited{col: col, from: from, mayBeInJSON: c.Path() != "" && !slices.Contains(t.Key, name)})
+		l.parents = append(l.parents, inherited{col: col, from: from, mayBeInJSON: l.cols[col].path != "" && !slices.Contains(l.keys, col)})
 	}
-	for _, name := range t.KeyFrom {
-		col, err := up.findColumn(name, "KeyFrom")
-		if err != nil {
-			return err
+	l.localPath = t.At
+	if up.recordPath != "" {
+		l.localPath = strings.TrimPrefix(t.At, up.recordPath+".")
+	}
+	path := strings.Split(l.localPath, ".")
+	last := len(path) - 1
+	n := up.root
+	for _, name := range path[:last] {
+		f := n.fieldNamed(name)
+		if f.group == nil {
+			f.group = up.nodeAt(n.prefix + name + "_")
 		}
-		l.keySources = append(l.keySources, col)
+		n = f.group
+	}
+	n.fieldNamed(path[last]).child = index
+	if l.name == up.name {
+		// A table can contain rows of itself, one level deep. The list in the inner rows is always empty.
+		l.root.fieldNamed(path[last])
 	}
 	return nil
 }

@@ -29,17 +29,16 @@ type Decoder struct {
 // NewDecoder returns an empty decoder.
 func (b *Binding) NewDecoder() *Decoder {
 	d := &Decoder{binding: b}
-	tables := make([]*table, len(b.tables))
-	for i, l := range b.tables {
-		tables[i] = newTable(l)
-	}
-	for _, t := range tables {
-		if t.enclosing >= 0 {
-			t.up = tables[t.enclosing]
+	var tables []*table
+	for _, l := range b.tables {
+		t := newTable(l)
+		if l.enclosing >= 0 {
+			t.up = tables[l.enclosing]
 		}
-		for _, i := range t.innerTables {
-			t.inner = append(t.inner, tables[i])
+		for up := t.up; up != nil; up = up.up {
+			up.inner, up.innerRowsBefore = append(up.inner, t), append(up.innerRowsBefore, 0)
 		}
+		tables = append(tables, t)
 	}
 	d.report = reporter{findings: newFindings(), in: &d.in, binding: b, privatePaths: privatePaths{names: b.privatePaths.names}}
 	d.values = valueReader{in: &d.in, report: &d.report}

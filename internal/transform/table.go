@@ -32,7 +32,7 @@ type table struct {
 }
 
 func newTable(l *layout) *table {
-	t := &table{layout: l, innerRowsBefore: make([]int, len(l.innerTables))}
+	t := &table{layout: l}
 	for i := range l.cols {
 		c := column{columnLayout: &l.cols[i]}
 		if c.kind <= document {
