@@ -2,51 +2,24 @@ package transform
 
 import "slices"
 
-// copies chooses among records with the same key in one body: the record with the most values is
-// staged. If several copies have the most values, the last of these is staged. The choice is known only
-// after the whole body was read, but only the last row of a table can be removed. So a body with copies,
-// which is rare, is read a second time to count the values of the copies, and a third time to keep the
-// chosen copies.
-type copies struct {
-	// best is the choice by key hash. Nil means that there are no copies.
-	best map[uint64]copyChoice
-	// counting means that the body is read to count values only.
-	counting bool
-}
-
-// copyChoice is the number of a record in the body and the number of values in the record.
-type copyChoice struct {
-	recordNumber int
-	values       uint64
-}
-
-func (c *copies) findCopies(ids []uint64) bool {
-	c.best = nil
-	ids = slices.Clone(ids)
-	slices.Sort(ids)
-	for i := 1; i < len(ids); i++ {
-		if ids[i] != ids[i-1] {
-			continue
-		}
-		if c.best == nil {
-			c.best = map[uint64]copyChoice{}
-		}
-		c.best[ids[i]] = copyChoice{}
-	}
-	return c.best != nil
-}
+// Of several records with the same key in one body, the record with the most values is staged. If several of
+// them have the most values, the last of these is staged. The choice is known only after the whole body was read,
+// but only the last row of a table can be removed. So a body with copies, which is rare, is read again.
 
 func (d *Decoder) resolveCopies(body []byte, o Origin) error {
-	if !d.records.copies.findCopies(d.records.page.IDs) {
+	r := &d.records
+	ids := slices.Clone(r.page.IDs)
+	if slices.Sort(ids); len(slices.Compact(ids)) == len(r.page.IDs) {
 		return nil
 	}
-	defer func() { d.records.copies.best = nil }()
-	d.records.copies.counting = true
-	err := d.readAgain(body, o)
-	d.records.copies.counting = false
-	if err != nil {
-		return err
+	r.stagedSeqs = map[uint64]uint64{}
+	defer func() { r.stagedSeqs = nil }()
+	if r.recaller != nil { // recalled records have no rows: all records are decoded now
+		if err := d.readAgain(body, o); err != nil {
+			return err
+		}
 	}
+	r.chooseCopies()
 	return d.readAgain(body, o)
 }
 
@@ -56,29 +29,31 @@ func (d *Decoder) readAgain(body []byte, o Origin) error {
 	return d.body.readBody()
 }
 
-// countOrDropCopy counts the values of the last record or, once all copies are counted, removes it if
-// another copy was chosen. It reports whether it removed the record. since marks the beginning of
-// the record's findings.
-func (r *recordReader) countOrDropCopy(since findingsMark, raw []byte) bool {
-	root, last := r.root, r.root.rows-1
-	id := root.keyHash(last)
-	best, copied := r.copies.best[id]
-	if !copied {
-		return false
-	}
-	if r.copies.counting {
-		values := root.countValues(last)
-		for i, in := range root.inner {
-			for row := root.innerRowsBefore[i]; row < in.rows; row++ {
-				values += in.countValues(row)
+// chooseCopies fills stagedSeqs from the rows of the body. All rows of a record have the same seq.
+func (r *recordReader) chooseCopies() {
+	values := map[uint64]int{} // number of values by seq
+	for i, t := range r.rows.tables {
+		for row := r.rowsBeforeBody[i]; row < t.rows; row++ {
+			for n := range t.cols {
+				if !t.cols[n].isNull(row) {
+					values[t.seq(row)]++
+				}
 			}
 		}
-		if values >= best.values {
-			r.copies.best[id] = copyChoice{r.in.recordNumber, values}
-		}
-		return false
 	}
-	if best.recordNumber == r.in.recordNumber {
+	for row := r.rowsBeforeBody[0]; row < r.root.rows; row++ {
+		id, seq := r.root.keyHash(row), r.root.seq(row)
+		if best, found := r.stagedSeqs[id]; !found || values[seq] >= values[best] {
+			r.stagedSeqs[id] = seq
+		}
+	}
+}
+
+// dropCopy removes the last record if another copy of it is staged. It reports whether it removed the record.
+// since marks the beginning of the record's findings.
+func (r *recordReader) dropCopy(since findingsMark, raw []byte) bool {
+	root, last := r.root, r.root.rows-1
+	if staged, chosen := r.stagedSeqs[root.keyHash(last)]; !chosen || staged == r.in.seq {
 		return false
 	}
 	raw = r.report.redactRaw(root, "", raw)
@@ -90,12 +65,4 @@ func (r *recordReader) countOrDropCopy(since findingsMark, raw []byte) bool {
 	return true
 }
 
-func (t *table) countValues(row int) uint64 {
-	n := uint64(0)
-	for i := range t.cols {
-		if !t.cols[i].isNull(row) {
-			n++
-		}
-	}
-	return n
-}
+func (t *table) seq(row int) uint64 { return t.cols[len(t.cols)-1].word(row) }

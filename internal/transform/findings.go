@@ -1,7 +1,6 @@
 package transform
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -161,29 +160,20 @@ func clipSample(sample []byte) string {
 
 func validText(raw []byte) string { return strings.ToValidUTF8(string(raw), "\uFFFD") }
 
-// takeAll returns the findings, with drift in a fixed order, and resets them.
+// takeAll returns the findings of all kept bodies, and resets them.
 func (f *findings) takeAll() Findings {
-	order := make([]int, 0, len(f.drift))
-	for i := range f.drift {
-		if f.drift[i].Count > 0 {
-			order = append(order, i)
-		}
-	}
-	slices.SortFunc(order, func(a, b int) int {
-		x, y := &f.drift[a], &f.drift[b]
-		return cmp.Or(strings.Compare(x.Table, y.Table), strings.Compare(x.Path, y.Path), strings.Compare(x.Kind, y.Kind))
-	})
 	out := Findings{DriftRecords: f.driftRecords}
 	for _, r := range f.rejects {
 		out.Rejects = append(out.Rejects, r.Reject)
 	}
-	sortedIndex := make([]int, len(f.drift))
-	for n, i := range order {
-		out.Drift = append(out.Drift, f.drift[i])
-		sortedIndex[i] = n
+	indexInOut := make([]int, len(f.drift))
+	for i, d := range f.drift {
+		if indexInOut[i] = len(out.Drift); d.Count > 0 {
+			out.Drift = append(out.Drift, d)
+		}
 	}
 	for i := range out.DriftRecords {
-		out.DriftRecords[i].DriftIndex = sortedIndex[out.DriftRecords[i].DriftIndex]
+		out.DriftRecords[i].DriftIndex = indexInOut[out.DriftRecords[i].DriftIndex]
 	}
 	*f = newFindings()
 	return out

@@ -3,6 +3,7 @@ package transform
 import (
 	"bytes"
 	"slices"
+	"strings"
 )
 
 // rawMember is a member of an object, with the position and JSON text of its value.
@@ -201,8 +202,12 @@ func (r *rowReader) readMisfit(t *table, m *rawMember) {
 			return
 		}
 	}
-	if path := r.report.dottedPath(f.name); r.report.privatePaths.isPrivate(joinNames(t.recordPath, string(path))) {
-		r.report.countPrivate(t, UnknownField, path)
+	prefix := "" // a field without a group is a list of rows like the enclosing row
+	if f.group != nil {
+		prefix = f.group.prefix
+	}
+	if slices.ContainsFunc(t.cols, func(c column) bool { return c.isPrivate() && strings.HasPrefix(c.name, prefix) }) {
+		r.report.countPrivate(t, UnknownField, r.report.dottedPath(f.name))
 		return
 	}
 	r.report.keepExtra(t, UnknownField, f.name, m.raw)

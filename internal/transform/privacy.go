@@ -60,7 +60,8 @@ func (b *Binding) Protect(p Privacy) error {
 	}
 	b.collectPrivatePaths()
 	for _, l := range b.tables {
-		l.private = b.privatePaths.isPrivate(joinNames(l.recordPath))
+		name := joinNames(l.recordPath)
+		l.private = b.privatePaths.hides(name) || b.privatePaths.hidesWithin(name)
 	}
 	b.guessable = len(b.privatePaths.names) > 0 && len(p.Key) == 0
 	return nil
@@ -198,9 +199,6 @@ func (s *privatePaths) hidesWithin(name string) bool {
 	i, _ := slices.BinarySearch(s.names, name+"_")
 	return i < len(s.names) && strings.HasPrefix(s.names[i], name+"_")
 }
-
-// isPrivate reports whether the value with this name is private or may have private parts.
-func (s *privatePaths) isPrivate(name string) bool { return s.hides(name) || s.hidesWithin(name) }
 
 // redact returns a raw text without its private parts. A text without private parts is not copied.
 func (s *privatePaths) redact(name string, raw []byte) []byte {

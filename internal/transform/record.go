@@ -17,7 +17,8 @@ type recordReader struct {
 	rows   *rowReader
 	root   *table
 	page   stream.PageFacts
-	copies copies
+	// stagedSeqs contains the seq of the staged record by key hash, while a body with copies is read again.
+	stagedSeqs map[uint64]uint64
 	// recaller makes entries and skips unchanged records. Nil means that all records are decoded.
 	recaller           *recaller
 	previousCreated    int64 // created_at of the previous record, in microseconds
@@ -56,7 +57,7 @@ func (r *recordReader) resetPage() {
 func (r *recordReader) readRecord(prefix string) error {
 	root := r.root
 	r.in.startRecord(r.page.Records)
-	if r.recaller != nil && r.copies.best == nil && r.skipUnchanged() {
+	if r.recaller != nil && r.stagedSeqs == nil && r.skipUnchanged() {
 		return nil
 	}
 	start, mark := r.in.pos, r.report.mark()
@@ -74,7 +75,7 @@ func (r *recordReader) readRecord(prefix string) error {
 		r.report.addReject(root, stream.Reject{Key: r.rows.rejectedKey, Parent: r.report.parentKey(root), Reason: reason}, r.in.buf[start:r.in.pos])
 		return nil
 	}
-	if r.copies.best != nil && r.countOrDropCopy(mark, r.in.buf[start:r.in.pos]) {
+	if r.stagedSeqs != nil && r.dropCopy(mark, r.in.buf[start:r.in.pos]) {
 		return nil
 	}
 	last := root.rows - 1

@@ -1,7 +1,9 @@
 package transform_test
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -70,6 +72,9 @@ func render(t testing.TB, d *transform.Decoder, page stream.PageFacts, err error
 		renderBatch(t, &b, batch)
 	}
 	findings := d.Findings()
+	slices.SortFunc(findings.Drift, func(a, b transform.Drift) int {
+		return cmp.Or(strings.Compare(a.Table, b.Table), strings.Compare(a.Path, b.Path), strings.Compare(a.Kind, b.Kind))
+	})
 	for _, r := range findings.Rejects {
 		fmt.Fprintf(&b, "\nreject %s key=%q parent=%q column=%q place=%d\n  raw    %s\n  reason %s\n",
 			r.Table, r.Key, r.Parent, r.Column, r.Position, r.Raw, r.Reason)
