@@ -64,6 +64,8 @@ type columnLayout struct {
 	// canonical columns contain JSON, which is hashed independently of its formatting.
 	canonical bool
 	enum      []string
+	union     *union // of the column allowed of do_follow_links_allowed
+	derived   bool   // filled by a union instead of a field of its own
 	path      string // of the field in the spec, or empty
 	// isID marks columns with ids. An id in a key must be usable in a URL. isDetailID marks columns
 	// with ids of details, except columns of the key.
@@ -101,7 +103,6 @@ type field struct {
 	col   int   // for scalars, or -1
 	group *node // for objects
 	child int   // index of the table for the rows of a list or object, or -1
-	union *union
 	// alias marks a second name for its column. The name in the spec takes precedence.
 	alias bool
 }
@@ -116,7 +117,7 @@ func (l *layout) nodeAt(prefix string) *node {
 	l.nodes[prefix] = n
 	for i, c := range l.cols {
 		// The decoder computes all other columns. So a field named "extra" in a record is an unknown field.
-		bindable := c.kind != unsigned && i != l.extra && !l.isDerived(i)
+		bindable := c.kind != unsigned && i != l.extra && !c.derived
 		if rest, ok := strings.CutPrefix(c.name, prefix); ok && rest != "" && bindable {
 			l.bindColumn(n, rest, i)
 		}
@@ -135,7 +136,7 @@ func (l *layout) nodeAt(prefix string) *node {
 func (l *layout) bindColumn(n *node, rest string, col int) {
 	c := &l.cols[col]
 	f := n.fieldNamed(rest)
-	f.col, f.union = col, l.unionAt(col)
+	f.col = col
 	// If the spec shows an object between the prefix and the field, the rest of the column's name is only an
 	// alias of the field.
 	f.alias = strings.ReplaceAll(c.path, ".", "_") == c.name && strings.Contains(c.path[len(n.prefix):], ".")

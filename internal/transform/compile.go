@@ -39,6 +39,7 @@ func (b *Binding) compileTable(t stream.Table, d stream.Definition) error {
 	if err := l.addColumns(t, d); err != nil {
 		return err
 	}
+	l.findUnions()
 	l.keys = l.namedColumns("Key", t.Key)
 	for _, i := range l.keys {
 		if !slices.Contains(l.required, i) {

@@ -79,45 +79,57 @@ func (a *bodyReader) readCountList(path string) error {
 
 func (a *bodyReader) readCountObject(name, path string) error {
 	start, depth := a.in.pos, a.in.depth
-	all, err := a.in.indexMembers(a.root.layout.root)
+	members, err := a.in.indexMembers(a.root.layout.root)
 	if err != nil {
 		return err
 	}
 	// A member "error" whose value is a number or an object is a status of this name.
-	if path == "" && slices.ContainsFunc(all, func(e rawMember) bool {
-		return isError(e.name, e.raw) && (e.raw[0] == '"' || e.raw[0] == 't')
+	if path == "" && slices.ContainsFunc(members, func(m rawMember) bool {
+		return isError(m.name, m.raw) && (m.raw[0] == '"' || m.raw[0] == 't')
 	}) {
 		return fmt.Errorf("%w: the object is an error", ErrMalformed)
 	}
-	switch shape := classifyObject(all, name != ""); {
-	case shape.isCount:
+	var scalars, numbers, paging, containers int
+	var hasCount, hasID, hasName bool
+	for _, m := range members {
+		if m.raw[0] == '{' || m.raw[0] == '[' {
+			containers++
+			continue
+		}
+		scalars++
+		if slices.Contains(paginationMembers, m.name) {
+			paging++
+		}
+		if m.raw[0] == '-' || m.raw[0]-'0' <= 9 {
+			numbers++
+		}
+		hasCount = hasCount || m.name == "count"
+		hasID = hasID || m.name == "prefix" || m.name == "id"
+		hasName = hasName || m.name == "name"
+	}
+	onlyCount := containers == 0 && (scalars == 1 || hasName) // a name may accompany the count
+	switch {
+	case hasCount && (hasID || name != "" && onlyCount):
 		a.content.counts++
 		a.in.pos, a.in.depth = start, depth
 		return a.records.readRecord(name)
-	case shape.scalars > 0 && shape.containers == 0 && shape.numbers < shape.scalars:
+	case scalars > 0 && containers == 0 && numbers < scalars:
 		a.content.unrecognized, a.content.unrecognizedItem = true, true
 		a.in.startRecord(a.records.page.Records)
 		a.records.page.Records++
 		a.records.page.RejectedRecords++
 		a.report.addReject(a.root, stream.Reject{Parent: a.in.origin.Param, Reason: "expected an object with a count and a prefix or id"}, a.in.buf[start:a.in.pos])
 		return nil
-	default:
-		return a.readCountMembers(all, path, shape.scalars > shape.paging && shape.containers == 0)
 	}
-}
-
-// readCountMembers reads the members of an object. isCountMap means that the object maps
-// prefixes to numbers. Any other object may contain status counts.
-func (a *bodyReader) readCountMembers(all []rawMember, path string, isCountMap bool) error {
-	end, depth := a.in.pos, a.in.depth
-	for _, e := range all {
-		a.in.pos, a.in.depth = e.pos, depth+1
-		var err error
+	isCountMap := scalars > paging && containers == 0 // of prefixes to numbers
+	end := a.in.pos
+	for _, m := range members {
+		a.in.pos, a.in.depth = m.pos, depth+1
 		if isCountMap {
 			a.content.counts++
-			err = a.records.readRecord(e.name)
+			err = a.records.readRecord(m.name)
 		} else {
-			err = a.readCountsAt(e.name, path+"."+e.name)
+			err = a.readCountsAt(m.name, path+"."+m.name)
 		}
 		if err != nil {
 			return err
@@ -125,36 +137,4 @@ func (a *bodyReader) readCountMembers(all []rawMember, path string, isCountMap b
 	}
 	a.in.pos, a.in.depth = end, depth
 	return nil
-}
-
-// objectShape counts the members of an object by type.
-type objectShape struct {
-	isCount                      bool // the object is a status count
-	scalars, numbers, containers int
-	paging                       int // scalars that are pagination members
-}
-
-// classifyObject gets named if the object is a member of another object. Its name may be the prefix.
-func classifyObject(all []rawMember, named bool) objectShape {
-	var shape objectShape
-	var hasCount, hasID, hasName bool
-	for _, e := range all {
-		if e.raw[0] == '{' || e.raw[0] == '[' {
-			shape.containers++
-			continue
-		}
-		shape.scalars++
-		if slices.Contains(paginationMembers, e.name) {
-			shape.paging++
-		}
-		if e.raw[0] == '-' || e.raw[0]-'0' <= 9 {
-			shape.numbers++
-		}
-		hasCount = hasCount || e.name == "count"
-		hasID = hasID || e.name == "prefix" || e.name == "id"
-		hasName = hasName || e.name == "name"
-	}
-	onlyCount := shape.containers == 0 && (shape.scalars == 1 || hasName) // a name may accompany the count
-	shape.isCount = hasCount && (hasID || named && onlyCount)
-	return shape
 }

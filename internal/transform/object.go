@@ -136,7 +136,7 @@ func (r *rowReader) readMember(t *table, m *rawMember) error {
 	r.knownMembers++
 	switch {
 	case f.col >= 0 && t.cols[f.col].dropped && (c != '{' || f.group == nil):
-	case f.union != nil:
+	case f.col >= 0 && t.cols[f.col].union != nil:
 		r.values.readUnion(t, m)
 	case c == 'n':
 	case f.child >= 0:

@@ -116,7 +116,7 @@ func (b *Binding) collectPrivatePaths() {
 			switch {
 			case i == l.extra, i == l.value && l.recordPath != "":
 				b.privatePaths.add(joinNames(l.recordPath))
-			case l.isDerived(i):
+			case l.cols[i].derived:
 				prefix := name[:strings.Index(name, unionStem)]
 				b.privatePaths.add(joinNames(l.recordPath, prefix+unionAllowed))
 			}

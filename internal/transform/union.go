@@ -31,39 +31,29 @@ const (
 // union contains the indexes of the columns of do_follow_links_allowed.
 type union struct{ allowed, limit, unlimited, raw int }
 
-// unionAt returns the union whose first column is col, or nil.
-func (l *layout) unionAt(col int) *union {
-	prefix, ok := strings.CutSuffix(l.cols[col].name, unionAllowed)
-	if !ok {
-		return nil
-	}
-	stem := prefix + unionStem
-	u := &union{col, l.columnIndex(stem + "limit"), l.columnIndex(stem + "unlimited"), l.columnIndex(stem + "raw")}
-	if u.limit < 0 || u.unlimited < 0 || u.raw < 0 {
-		return nil
-	}
-	l.cols[u.raw].canonical = true
-	return u
-}
-
-// isDerived reports whether a column is filled by a union instead of a field of its own.
-func (l *layout) isDerived(col int) bool {
+// findUnions finds the columns of do_follow_links_allowed. Only the first of them is bound to a field.
+func (l *layout) findUnions() {
 	for i := range l.cols {
-		if u := l.unionAt(i); u != nil && (col == u.limit || col == u.unlimited || col == u.raw) {
-			return true
+		prefix, ok := strings.CutSuffix(l.cols[i].name, unionAllowed)
+		stem := prefix + unionStem
+		u := &union{i, l.columnIndex(stem + "limit"), l.columnIndex(stem + "unlimited"), l.columnIndex(stem + "raw")}
+		if !ok || u.limit < 0 || u.unlimited < 0 || u.raw < 0 {
+			continue
+		}
+		l.cols[i].union, l.cols[u.raw].canonical = u, true
+		for _, derived := range []int{u.limit, u.unlimited, u.raw} {
+			l.cols[derived].derived = true
 		}
 	}
-	return false
 }
 
-// linkLimit is a row of the table above.
+// linkLimit is a row of the table above. Nil means NULL.
 type linkLimit struct {
-	hasAllowed, hasLimit, hasUnlimited bool // whether the column has a value
-	limit                              int64
-	isUnlimited                        bool
+	allowed, unlimited *bool
+	limit              *int64
 }
 
-var noLinks = linkLimit{hasAllowed: true, hasLimit: true, hasUnlimited: true}
+var noLinks = linkLimit{allowed: new(false), limit: new(int64(0)), unlimited: new(false)}
 
 // parseLinkLimit parses a scalar. raw is its JSON text, and content the content of a string. drift is
 // the kind of drift, or empty.
@@ -81,11 +71,11 @@ func parseLinkLimit(raw, content []byte) (limit linkLimit, drift string) {
 	case "":
 		return limit, Converted
 	case "true", "yes":
-		return linkLimit{hasAllowed: true}, ""
+		return linkLimit{allowed: new(true)}, ""
 	case "false", "no", "none":
 		return noLinks, ""
 	case "unlimited", "unlimited links":
-		return linkLimit{hasAllowed: true, hasUnlimited: true, isUnlimited: true}, ""
+		return linkLimit{allowed: new(true), unlimited: new(true)}, ""
 	}
 	if raw[0] == '"' {
 		word = bytes.TrimSuffix(bytes.TrimSuffix(word, []byte(" link")), []byte(" links"))
@@ -97,28 +87,27 @@ func parseLinkLimit(raw, content []byte) (limit linkLimit, drift string) {
 	case n == 0:
 		return noLinks, ""
 	}
-	return linkLimit{hasAllowed: true, hasLimit: true, hasUnlimited: true, limit: n}, ""
+	return linkLimit{allowed: new(true), limit: &n, unlimited: new(false)}, ""
 }
 
 func (u *union) fill(t *table, l linkLimit, raw []byte) {
-	if l.hasAllowed {
-		t.cols[u.allowed].appendBool(l.isUnlimited || l.limit > 0 || !l.hasLimit)
+	if l.allowed != nil {
+		t.cols[u.allowed].appendBool(*l.allowed)
 	}
-	if l.hasLimit {
-		t.cols[u.limit].appendInt(l.limit)
+	if l.limit != nil {
+		t.cols[u.limit].appendInt(*l.limit)
 	}
-	if l.hasUnlimited {
-		t.cols[u.unlimited].appendBool(l.isUnlimited)
+	if l.unlimited != nil {
+		t.cols[u.unlimited].appendBool(*l.unlimited)
 	}
-	col := &t.cols[u.raw]
-	col.data = append(col.data, raw...)
-	col.endText()
+	t.cols[u.raw].appendText(string(raw))
 }
 
 func (v *valueReader) readUnion(t *table, m *rawMember) {
 	f, raw := m.field, m.raw
-	if t.hasValue(f.union.raw) {
-		v.keepSecond(t, f.union.raw, f.name, raw)
+	u := t.cols[f.col].union
+	if t.hasValue(u.raw) {
+		v.keepSecond(t, u.raw, f.name, raw)
 		return
 	}
 	sent, clean := v.json.appendJSON(nil, raw, compact)
@@ -134,11 +123,11 @@ func (v *valueReader) readUnion(t *table, m *rawMember) {
 		}
 		limit, drift = parseLinkLimit(raw, content)
 	}
-	f.union.fill(t, limit, sent)
+	u.fill(t, limit, sent)
 	switch drift {
 	case "":
 	case UnknownEnum:
-		v.countEnumValue(t, f.union.raw, f.name, raw)
+		v.countEnumValue(t, u.raw, f.name, raw)
 	default:
 		v.report.countDrift(t, drift, f.name, raw)
 	}
