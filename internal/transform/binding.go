@@ -11,11 +11,10 @@ import (
 
 // Binding assigns the fields of a stream's records to the columns of its tables. Decoders can share it.
 type Binding struct {
-	stream stream.Stream
-	tables []*layout
-	list   string // the name of the list in the response
-	// requireOne are the columns of which at least one must have a value in each record.
-	requireOne   []int
+	stream       stream.Stream
+	tables       []*layout
+	list         string // the name of the list in the response
+	requireOne   []int  // at least one of these columns must have a value in each record
 	privatePaths privatePaths
 	// guessable means that hashes of records would allow someone with access to the rows to
 	// guess private values.
@@ -41,28 +40,23 @@ type layout struct {
 	// ownKeys and ownRequired are keys and required without the position and the columns that are
 	// inherited from the enclosing row.
 	ownKeys, ownRequired []int
-	// parents are the columns for the key of the enclosing row.
-	parents []inherited
+	parents              []inherited
 	// keySources are columns of the enclosing row that replace a missing key.
 	keySources []int
 	consts     []constant
 	// Indexes of columns, or -1. value is for rows sent as scalars, prefix and statusID are for status counts.
 	position, value, param, prefix, statusID, extra, created int
-	// link tables do not keep unknown fields.
-	link bool
+	link                                                     bool
 	// private means that the JSON of a row, with the rows within it, may contain private values.
 	private bool
 }
 
 type columnLayout struct {
-	name string
-	kind kind
-	// seed makes the hashes of equal values in different columns differ.
-	seed uint64
-	// tracked columns are part of the row's fingerprint.
-	tracked bool
-	// canonical columns contain JSON, which is hashed independently of its formatting.
-	canonical bool
+	name      string
+	kind      kind
+	seed      uint64 // makes the hashes of equal values in different columns differ
+	tracked   bool   // part of the row's fingerprint
+	canonical bool   // JSON, which is hashed independently of its formatting
 	enum      []string
 	union     *union // of the column allowed of do_follow_links_allowed
 	derived   bool   // filled by a union instead of a field of its own

@@ -12,8 +12,7 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// extraColumn is the column for unknown fields.
-const extraColumn = "extra"
+const extraColumn = "extra" // for unknown fields
 
 // Compile binds the tables of a stream to their definitions by name. Its errors name the
 // missing or unsuitable table or column.
@@ -79,7 +78,6 @@ func (b *Binding) compileTable(t stream.Table, d stream.Definition) error {
 	return l.err
 }
 
-// ownColumns returns the columns without the position and the columns inherited from the enclosing row.
 func (l *layout) ownColumns(cols []int) []int {
 	return slices.DeleteFunc(slices.Clone(cols), func(col int) bool {
 		return col == l.position || slices.ContainsFunc(l.parents, func(p inherited) bool { return p.col == col })

@@ -40,7 +40,7 @@ func (b *Binding) NewDecoder() *Decoder {
 		}
 		tables = append(tables, t)
 	}
-	d.report = reporter{findings: newFindings(), in: &d.in, binding: b, privatePaths: privatePaths{names: b.privatePaths.names}}
+	d.report = reporter{findings: newFindings(), in: &d.in, binding: b}
 	d.values = valueReader{in: &d.in, report: &d.report}
 	d.rows = rowReader{in: &d.in, report: &d.report, values: &d.values, binding: b, tables: tables}
 	d.records = recordReader{in: &d.in, report: &d.report, rows: &d.rows, root: tables[0], rowsBeforeBody: make([]int, len(tables))}

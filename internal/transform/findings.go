@@ -189,8 +189,6 @@ type reporter struct {
 	findings
 	in      *input
 	binding *Binding
-	// privatePaths has the names in Binding.privatePaths and its own buffers.
-	privatePaths privatePaths
 	// extras contains values without a column. They belong to the rows that are being read: those of the
 	// current row are at the end.
 	extras  []extraValue
@@ -210,19 +208,19 @@ func (p *reporter) assignDrift(since findingsMark, t *table) {
 }
 
 func (p *reporter) redactRaw(t *table, path string, raw []byte) []byte {
-	if len(p.privatePaths.names) == 0 {
+	if len(p.binding.privatePaths) == 0 {
 		return raw
 	}
 	if p.isHidden(t, path) {
 		return []byte(withheldValue)
 	}
-	return p.privatePaths.redact(joinNames(t.recordPath, path), raw)
+	return p.binding.privatePaths.redact(joinNames(t.recordPath, path), raw)
 }
 
 // isHidden reports whether a path within a row is a private value or inside one.
 func (p *reporter) isHidden(t *table, path string) bool {
 	for i := 1; i <= len(path); i++ {
-		if (i == len(path) || path[i] == '.') && p.privatePaths.hides(joinNames(t.recordPath, path[:i])) {
+		if (i == len(path) || path[i] == '.') && p.binding.privatePaths.hides(joinNames(t.recordPath, path[:i])) {
 			return true
 		}
 	}
@@ -249,7 +247,7 @@ func (p *reporter) keepExtra(t *table, kind, name string, raw []byte) {
 		p.countPrivate(t, kind, []byte(p.in.privatePath))
 		return
 	}
-	if len(p.privatePaths.names) > 0 {
+	if len(p.binding.privatePaths) > 0 {
 		path := string(p.dottedPath(name))
 		if p.isHidden(t, path) {
 			p.countPrivate(t, kind, []byte(path))

@@ -7,8 +7,6 @@ import (
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/zeebo/xxh3"
 )
 
 // jsonWriter rewrites JSON: without white space, with sorted names, or in a canonical form that
@@ -17,7 +15,7 @@ import (
 type jsonWriter struct {
 	scan    scanner
 	out     []byte
-	hashBuf []byte // of canonicalHash
+	hashBuf []byte // of hashLast
 	textBuf []byte // of writeScalar
 	clean   bool   // all texts so far were valid UTF-8
 	style   style
@@ -44,13 +42,6 @@ func (w *jsonWriter) appendJSON(dst, raw []byte, s style) ([]byte, bool) {
 	w.out, w.style, w.clean = dst, s, true
 	w.writeValue()
 	return w.out, w.clean
-}
-
-// canonicalHash returns a hash that does not depend on the order of names, the notation of
-// numbers and strings, or white space.
-func (w *jsonWriter) canonicalHash(raw []byte) uint64 {
-	w.hashBuf, _ = w.appendJSON(w.hashBuf[:0], raw, canonicalForm)
-	return xxh3.Hash(w.hashBuf)
 }
 
 func (w *jsonWriter) writeValue() {
@@ -116,12 +107,6 @@ func (w *jsonWriter) writeObject() {
 	w.scan.pos, w.scan.depth = end, depth
 }
 
-// writeExact writes a text with its length, which makes the output unambiguous.
-func (w *jsonWriter) writeExact(s []byte) {
-	w.out = binary.AppendUvarint(append(w.out, '"'), uint64(len(s)))
-	w.out = append(w.out, s...)
-}
-
 func (w *jsonWriter) writeScalar(raw []byte, f form) {
 	switch {
 	case raw[0] != '"' && (w.style != canonicalForm || raw[0] > '9'):
@@ -136,7 +121,9 @@ func (w *jsonWriter) writeScalar(raw []byte, f form) {
 		w.clean = w.clean && clean
 		switch {
 		case w.style == canonicalForm:
-			w.writeExact(w.textBuf)
+			// The length makes the output unambiguous.
+			w.out = binary.AppendUvarint(append(w.out, '"'), uint64(len(w.textBuf)))
+			w.out = append(w.out, w.textBuf...)
 		case clean:
 			w.out = append(w.out, raw...)
 		default:

@@ -35,14 +35,14 @@ func (r *rowReader) checkRecord(t *table) (reason string, err error) {
 	return fmt.Sprintf("its %s is %q, but %q was requested", name, own, r.in.origin.Param), nil
 }
 
-// fillParents sets the columns for the parent's key, if the row does not name a parent. If the row names
-// another parent, the named parent is kept and counted as drift.
-func (r *rowReader) fillParents(t *table) {
+// fillFromParent sets the columns for the parent's key, if the row does not name a parent, and a missing key.
+// If the row names another parent, the named parent is kept and counted as drift.
+func (r *rowReader) fillFromParent(t *table) {
+	up := t.up
 	for _, p := range t.parents {
 		if !p.mayBeInJSON {
 			continue
 		}
-		up := t.up
 		parentKey := up.cols[p.from].bytes(up.rows)
 		switch c := &t.cols[p.col]; {
 		case !t.isFilled(p.col):
@@ -51,10 +51,6 @@ func (r *rowReader) fillParents(t *table) {
 			r.report.countDrift(t, Conflict, t.cols[p.col].name, appendQuoted(nil, string(c.bytes(t.rows))))
 		}
 	}
-}
-
-func (t *table) takeKeyFromParent() {
-	up := t.up
 	for _, col := range t.keySources {
 		if up.isFilled(col) && !up.cols[col].isPrivate() {
 			t.fillEmpty(t.keys[0], string(up.cols[col].bytes(up.rows)))

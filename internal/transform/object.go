@@ -6,16 +6,13 @@ import (
 	"strings"
 )
 
-// rawMember is a member of an object, with the position and JSON text of its value.
 type rawMember struct {
-	name string
-	// field is nil if the name is unknown.
-	field *field
-	pos   int
-	raw   []byte
-	form  form // of a string
-	// overridden means that a later member has the same name.
-	overridden bool
+	name       string
+	field      *field // nil if the name is unknown
+	pos        int    // of the value
+	raw        []byte // JSON text of the value
+	form       form   // of a string
+	overridden bool   // a later member has the same name
 }
 
 // readObject reads the object at the position into the current row. Of members with the same name, the last
@@ -118,7 +115,6 @@ func (in *input) indexMembers(n *node) ([]rawMember, error) {
 	}
 }
 
-// unquote returns the content of a string.
 func unquote(quoted []byte, f form) []byte {
 	if f == plain {
 		return quoted[1 : len(quoted)-1]

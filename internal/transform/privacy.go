@@ -63,7 +63,7 @@ func (b *Binding) Protect(p Privacy) error {
 		name := joinNames(l.recordPath)
 		l.private = b.privatePaths.hides(name) || b.privatePaths.hidesWithin(name)
 	}
-	b.guessable = len(b.privatePaths.names) > 0 && len(p.Key) == 0
+	b.guessable = len(b.privatePaths) > 0 && len(p.Key) == 0
 	return nil
 }
 
@@ -171,94 +171,82 @@ func (c *column) hidePrivate() {
 // withheldValue replaces a private value in a raw text.
 const withheldValue = `"(withheld)"`
 
-// privatePaths are the paths of the private values in the records of a stream: the names on the
+// privatePaths are the sorted paths of the private values in the records of a stream: the names on the
 // path, joined by underscores like the name of a column. Any underscore may separate an
 // object from its field.
-type privatePaths struct {
-	names []string
-	scan  scanner
-	out   []byte
-}
+type privatePaths []string
 
-func (s *privatePaths) add(name string) {
-	if i, found := slices.BinarySearch(s.names, name); !found {
-		s.names = slices.Insert(s.names, i, name)
+func (p *privatePaths) add(name string) {
+	if i, found := slices.BinarySearch(*p, name); !found {
+		*p = slices.Insert(*p, i, name)
 	}
 }
 
-func (s *privatePaths) hides(name string) bool {
-	_, found := slices.BinarySearch(s.names, name)
+func (p privatePaths) hides(name string) bool {
+	_, found := slices.BinarySearch(p, name)
 	return found
 }
 
 // hidesWithin reports whether the value with this name may have private parts.
-func (s *privatePaths) hidesWithin(name string) bool {
+func (p privatePaths) hidesWithin(name string) bool {
 	if name == "" {
-		return len(s.names) > 0
+		return len(p) > 0
 	}
-	i, _ := slices.BinarySearch(s.names, name+"_")
-	return i < len(s.names) && strings.HasPrefix(s.names[i], name+"_")
+	i, _ := slices.BinarySearch(p, name+"_")
+	return i < len(p) && strings.HasPrefix(p[i], name+"_")
 }
 
 // redact returns a raw text without its private parts. A text without private parts is not copied.
-func (s *privatePaths) redact(name string, raw []byte) []byte {
-	switch {
-	case s.hides(name):
-		return []byte(withheldValue)
-	case !s.hidesWithin(name):
+func (p privatePaths) redact(name string, raw []byte) []byte {
+	if !p.hides(name) && !p.hidesWithin(name) {
 		return raw
 	}
-	s.scan, s.out = scanner{buf: raw}, nil
-	if s.writeValue(name) != nil {
+	redacted, err := p.appendRedacted(nil, &scanner{buf: raw}, name)
+	if err != nil {
 		return []byte(withheldValue) // unreadable text may contain private values
 	}
-	return s.out
+	return redacted
 }
 
-func (s *privatePaths) writeValue(name string) error {
-	c := s.scan.peek()
-	start := s.scan.pos
+// appendRedacted appends the value at the position of in without its private parts.
+func (p privatePaths) appendRedacted(dst []byte, in *scanner, name string) ([]byte, error) {
+	c := in.peek()
+	isContainer := c == '{' || c == '['
 	switch {
-	case s.hides(name):
-		s.out = append(s.out, withheldValue...)
-		_, err := s.scan.skip()
-		return err
-	case s.hidesWithin(name) && (c == '{' || c == '['):
-		return s.writeContainer(name, c)
-	}
-	raw, err := s.scan.skip()
-	if c != 'n' && s.hidesWithin(name) {
+	case p.hides(name), p.hidesWithin(name) && !isContainer && c != 'n':
 		// A scalar in place of an object with private parts may be private.
-		s.out = append(s.out, withheldValue...)
-		return err
+		_, err := in.skip()
+		return append(dst, withheldValue...), err
+	case !isContainer || !p.hidesWithin(name):
+		raw, err := in.skip()
+		return append(dst, raw...), err
 	}
-	s.out = append(s.out, s.scan.buf[start:start+len(raw)]...)
-	return err
-}
-
-func (s *privatePaths) writeContainer(name string, open byte) error {
-	from := s.scan.pos
-	err := s.scan.open()
-	for first := true; err == nil; first = false {
-		var more bool
-		if more, err = s.scan.next(open+2, first); !more || err != nil {
-			break
+	from := in.pos
+	if err := in.open(); err != nil {
+		return nil, err
+	}
+	for first := true; ; first = false {
+		more, err := in.next(c+2, first)
+		if err != nil {
+			return nil, err
+		}
+		if !more {
+			return append(dst, in.buf[from:in.pos]...), nil
 		}
 		inner := name
-		if open == '{' {
-			quoted, f, bad := s.scan.name()
-			if bad != nil {
-				return bad
+		if c == '{' {
+			quoted, f, err := in.name()
+			if err != nil {
+				return nil, err
 			}
 			inner = joinNames(name, string(unquote(quoted, f)))
 		}
-		s.scan.peek()
-		s.out = append(s.out, s.scan.buf[from:s.scan.pos]...)
-		err = s.writeValue(inner)
-		from = s.scan.pos
+		in.peek()
+		if dst, err = p.appendRedacted(append(dst, in.buf[from:in.pos]...), in, inner); err != nil {
+			return nil, err
+		}
+		from = in.pos
 	}
-	s.out = append(s.out, s.scan.buf[from:s.scan.pos]...)
-	return err
 }
 
 // joinNames joins names and dotted paths with underscores, as in the name of a column.

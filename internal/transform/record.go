@@ -195,8 +195,7 @@ func (r *rowReader) completeRow(t *table, prefix string, earlierLists, earlierEx
 			t.fillEmpty(t.statusID, string(t.cols[t.prefix].bytes(t.rows)))
 		}
 	}
-	r.fillParents(t)
-	t.takeKeyFromParent()
+	r.fillFromParent(t)
 	if reason = t.keyProblem(); reason != "" {
 		return reason, nil
 	}

@@ -37,26 +37,23 @@ type scanner struct {
 
 type input struct {
 	scanner
-	origin Origin
-	seq    uint64 // of the record
-	// recordNumber is the number of the record in the body, from 1.
-	recordNumber int
+	origin       Origin
+	seq          uint64 // of the record
+	recordNumber int    // in the body, from 1
 	// path contains the names of the objects around the position. path[base:] is the part
 	// inside the current row.
 	path []string
 	base int
 	// privatePath is the dotted path of the private field that contains the position, or empty.
 	privatePath string
-	// members are the members of the objects around the position.
-	members []rawMember
+	members     []rawMember // of the objects around the position
 	// latest contains, by the index of a field, the number of the latest member of the object with this field.
 	latest []int
 }
 
-// startRecord starts the next record. n is the number of records before it.
-func (in *input) startRecord(n int) {
-	in.recordNumber = n + 1
-	in.seq = in.origin.Seq<<seqBits | uint64(min(n, 1<<seqBits-1))
+func (in *input) startRecord(earlierRecords int) {
+	in.recordNumber = earlierRecords + 1
+	in.seq = in.origin.Seq<<seqBits | uint64(min(earlierRecords, 1<<seqBits-1))
 }
 
 func (s *scanner) syntaxErr(detail string) error {
@@ -230,7 +227,6 @@ func (s *scanner) literal(word string) error {
 	return nil
 }
 
-// scalar returns the JSON text of a string, number, true, false or null.
 func (s *scanner) scalar() ([]byte, form, error) {
 	var err error
 	var f form

@@ -52,7 +52,6 @@ func (t *table) beginRow() {
 	}
 }
 
-// undoRow removes the current row and all rows within it.
 func (t *table) undoRow() {
 	t.truncate(t.rows)
 	for i, in := range t.inner {
@@ -69,8 +68,7 @@ func (t *table) truncate(rows int) {
 
 func (t *table) hasValue(col int) bool { return t.cols[col].n > t.rows }
 
-// isFilled reports whether a column of the current row has a value other than an empty
-// text.
+// isFilled reports whether a column of the current row has a value other than an empty text.
 func (t *table) isFilled(col int) bool {
 	return t.hasValue(col) && (t.cols[col].kind != text || len(t.cols[col].bytes(t.rows)) > 0)
 }
@@ -118,7 +116,6 @@ func (t *table) keyHash(i int) uint64 {
 	return id
 }
 
-// createdAt returns the created_at of row i in microseconds. ok is false if the row has none.
 func (t *table) createdAt(i int) (micros int64, ok bool) {
 	if t.created < 0 || t.cols[t.created].isNull(i) {
 		return 0, false
@@ -126,7 +123,6 @@ func (t *table) createdAt(i int) (micros int64, ok bool) {
 	return int64(t.cols[t.created].word(i)), true
 }
 
-// toBatch moves all rows into a record batch.
 func (t *table) toBatch() Batch {
 	arrays := make([]arrow.Array, len(t.cols))
 	for i := range t.cols {
@@ -140,7 +136,6 @@ func (t *table) toBatch() Batch {
 	return Batch{Table: t.name, Rows: batch}
 }
 
-// kind is the storage format of a column.
 type kind uint8
 
 const (
@@ -154,7 +149,6 @@ const (
 	unsigned
 )
 
-// widths contains the size of a value in bytes, or 0 for texts, JSON and booleans.
 var (
 	kinds = map[stream.Type]kind{
 		stream.Text: text, stream.JSON: document, stream.Bool: boolean, stream.Int32: integer32,
@@ -166,6 +160,7 @@ var (
 		money:   &arrow.Decimal128Type{Precision: moneyDigits, Scale: moneyPlaces},
 		instant: arrow.FixedWidthTypes.Timestamp_us, unsigned: arrow.PrimitiveTypes.Uint64,
 	}
+	// widths are in bytes, and 0 for texts, JSON and booleans.
 	widths = [...]int{integer32: 4, integer64: 8, money: 16, instant: 8, unsigned: 8}
 )
 
@@ -226,7 +221,6 @@ func (c *column) appendBool(v bool) {
 	c.markValid()
 }
 
-// appendInt appends an integer in the width of the column.
 func (c *column) appendInt(v int64) {
 	switch c.kind {
 	case integer32:
@@ -257,7 +251,6 @@ func (c *column) appendNull() {
 	c.n++
 }
 
-// truncate keeps the first n values.
 func (c *column) truncate(n int) {
 	if c.n <= n {
 		return
@@ -315,7 +308,7 @@ func (c *column) equal(i, j int) bool {
 	return bytes.Equal(c.bytes(i), c.bytes(j))
 }
 
-// copyFrom appends value i of a key column of the same kind: a text or an integer.
+// copyFrom appends value i of a column of the same kind: a text or an integer.
 func (c *column) copyFrom(source *column, i int) {
 	if c.kind <= document {
 		c.data = append(c.data, source.bytes(i)...)
@@ -358,7 +351,8 @@ func (c *column) hashLast(w *jsonWriter) uint64 {
 	var v uint64
 	switch i := c.n - 1; {
 	case c.canonical:
-		v = w.canonicalHash(c.bytes(i))
+		w.hashBuf, _ = w.appendJSON(w.hashBuf[:0], c.bytes(i), canonicalForm)
+		v = xxh3.Hash(w.hashBuf)
 	case c.kind == text:
 		v = xxh3.Hash(c.data[c.offsets[i]:])
 	default:

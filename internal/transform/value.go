@@ -166,7 +166,7 @@ func (v *valueReader) keepSecond(t *table, col int, name string, raw []byte) {
 
 func (v *valueReader) readDocument(t *table, f *field, raw []byte) {
 	c := &t.cols[f.col]
-	if len(v.report.privatePaths.names) > 0 && !t.cols[f.col].isPrivate() {
+	if len(v.report.binding.privatePaths) > 0 && !t.cols[f.col].isPrivate() {
 		raw = v.report.redactRaw(t, string(v.report.dottedPath(f.name)), raw)
 	}
 	var clean bool
