@@ -27,8 +27,7 @@ const (
 	Whole
 )
 
-// scope returns a condition on the rows m of a table in main. A row that meets the condition and was not
-// staged counts as deleted.
+// scope returns a condition on the rows m of a table in main that count as deleted if they were not staged.
 func (m *merge) scope(t stream.Table) sqlText {
 	streams, detail := m.staging.sources(t.Name)
 	if len(streams) == 0 {

@@ -45,8 +45,6 @@ func (s *staging) createViewSQL(streamName, table string, seq sqlText) sqlText {
 		"seq": seq, "table": catalogName + "." + mainTable(table)})
 }
 
-// tableWithRows returns the table that contains the staged rows of a stream: the staging table, or the
-// directly filled table of main.
 func (s *staging) tableWithRows(streamName, table string) sqlText {
 	if s.direct.has(table) {
 		return catalogName + "." + mainTable(table)
@@ -54,7 +52,6 @@ func (s *staging) tableWithRows(streamName, table string) sqlText {
 	return stagedTable(streamName, table)
 }
 
-// insertBatchSQL returns SQL that inserts the rows of a registered view into a table.
 func (s *staging) insertBatchSQL(target streamTable, view string) sqlText {
 	args := values{"table": s.tableWithRows(target.stream, target.table), "view": sqltext.Name(view)}
 	if !s.direct.has(target.table) {

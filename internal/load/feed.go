@@ -49,7 +49,6 @@ func (s *staging) openFeed(ctx context.Context, target streamTable, schema *arro
 	return f, nil
 }
 
-// send passes batches to the INSERT, and waits while DuckDB is busy with earlier batches.
 func (f *feed) send(ctx context.Context, batches []arrow.RecordBatch) error {
 	for _, batch := range batches {
 		batch.Retain() // feedReader releases it
@@ -66,7 +65,7 @@ func (f *feed) send(ctx context.Context, batches []arrow.RecordBatch) error {
 	return nil
 }
 
-// feedReader passes the batches of a feed to DuckDB. It implements array.RecordReader.
+// feedReader implements array.RecordReader.
 type feedReader struct {
 	feed   *feed
 	schema *arrow.Schema

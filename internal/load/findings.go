@@ -47,12 +47,9 @@ func (f *Findings) countDrift(ctx context.Context, drift []stream.Drift) error {
 	return nil
 }
 
-// WriteRejects writes the rejects of tonight. They replace the earlier rejects of the rows that were read
+// WriteRejects writes the rejects of tonight, after the merge. They replace the earlier rejects of the rows that were read
 // tonight, so that meta.rejects does not grow by the same values every night.
 func (f *Findings) WriteRejects(ctx context.Context, coverage map[string]Coverage) error {
-	if err := f.staging.flush(ctx, allStreams); err != nil {
-		return err
-	}
 	// The unread keys of a table are computed only if the table has earlier rejects.
 	tablesWithRejects, err := queryTextSet(ctx, f.staging.draft, metaSQL.Render("tables_with_rejects", nil))
 	if err != nil {

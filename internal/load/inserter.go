@@ -20,8 +20,7 @@ import (
 type inserter struct {
 	conn  driver.Conn
 	arrow *duckdb.Arrow
-	// view is the name under which a batch is registered.
-	view string
+	view  string // the name under which a batch is registered
 
 	mu             sync.Mutex // guards the fields below
 	hasTransaction bool
@@ -49,7 +48,6 @@ func newInserter(ctx context.Context, d *warehouse.Draft, view, database string)
 	return ins, nil
 }
 
-// insert registers batches as a view, and runs a statement that reads the view.
 func (ins *inserter) insert(ctx context.Context, statement sqlText, batches []arrow.RecordBatch) error {
 	return ins.inOpenTransaction(ctx, func() error {
 		reader, err := array.NewRecordReader(batches[0].Schema(), batches)

@@ -206,8 +206,8 @@ func (m *merge) evidence(t stream.Table, streams []stream.Stream) sqlText {
 	return absent
 }
 
-// requestedDetails returns the detail stream that was read tonight for the records of a table. If there is
-// no such stream, it returns the zero value.
+// requestedDetails returns the detail stream that was read tonight for the records of a table, or the zero
+// value.
 func (m *merge) requestedDetails(t stream.Table) stream.Stream {
 	for _, st := range m.staging.streams {
 		if st.IsDetail() && m.coverage[st.Name] == ByID && st.Root().Name == t.Name {

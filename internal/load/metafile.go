@@ -18,8 +18,7 @@ import (
 // of changes of a version and of the versions before it form a chain. The first file of a chain contains
 // all rows. meta and past of a version are the sum of the changes in all files of its chain.
 
-// pastPrefix marks rows of past in the column meta_table.
-const pastPrefix = "past."
+const pastPrefix = "past." // marks rows of past in the column meta_table
 
 // WriteMeta writes a file with the changes of meta and past into the draft's folder. These are the
 // changes since the version on which the draft is based.
@@ -32,7 +31,7 @@ func WriteMeta(ctx context.Context, d *warehouse.Draft, metaDefs []stream.Defini
 	return nil
 }
 
-// writeMetaFile writes the changes since the version base, or all rows if base is empty.
+// writeMetaFile writes all rows if base is empty.
 func writeMetaFile(ctx context.Context, d *warehouse.Draft, base string, metaDefs []stream.Definition, tables []stream.Table) (writeErr error) {
 	oldColumns, newInPast := map[sqlText][]string{}, sqlText("TRUE")
 	if base != "" {
@@ -98,7 +97,6 @@ func queryColumnNames(ctx context.Context, d *warehouse.Draft, query sqlText) (m
 	})
 }
 
-// attachCatalog attaches a catalog read only. The caller must call detach.
 func attachCatalog(ctx context.Context, d *warehouse.Draft, name sqltext.Name, file string) (detach func() error, err error) {
 	return func() error {
 		return d.Exec(context.WithoutCancel(ctx), stageSQL.Render("detach", values{"catalog": name}))

@@ -9,31 +9,22 @@ import (
 
 // Names of databases, schemas and tables. No table in schema/ has a "$" in its name.
 const (
-	// The table planName contains the plan of a detail stream.
-	planName = "$plan"
-	// The table requestedName contains the requested ids of a detail stream with the outcomes of the requests.
-	requestedName = "$requested"
-	// The table unchangedName contains the keys of the unchanged records of a list, without duplicates.
-	unchangedName = "$unchanged"
-	// The table candidatesName contains the keys of the records in main that are not in unchangedName. These
-	// records may have been changed or deleted.
+	planName      = "$plan"
+	requestedName = "$requested" // the requested ids of a detail stream, with outcomes
+	unchangedName = "$unchanged" // the keys of the unchanged records of a list, without duplicates
+	// The keys of the records in main that are not in unchangedName. These records may have been changed or
+	// deleted.
 	candidatesName = "$candidates"
 	// readRowsSuffix is added to the name of a staging table when a view takes the name of the table. The
 	// view shows the rows of the table and the stored rows of unchanged records.
-	readRowsSuffix = "$read"
-	// extraPrefix is the beginning of the name of a table with merged unknown fields.
-	extraPrefix = "$extra "
-	// The schema desiredSchema contains the rows that tables of main will have after the merge.
-	desiredSchema = "desired"
-	// The schema changedKeysSchema contains the keys of new, changed and deleted rows.
-	changedKeysSchema = "changed_keys"
-	// stageName and catalogName are DuckDB's names for the file of the stage and the catalog
-	// of the draft.
-	stageName   = "stage"
-	catalogName = "catalog"
+	readRowsSuffix    = "$read"
+	extraPrefix       = "$extra "      // merged unknown fields
+	desiredSchema     = "desired"      // the rows that tables of main will have after the merge
+	changedKeysSchema = "changed_keys" // the keys of new, changed and deleted rows
+	stageName         = "stage"
+	catalogName       = "catalog" // of the draft
 )
 
-// stagedTable returns the SQL name of the staging table of a stream for a table of main.
 func stagedTable(streamName, table string) sqlText {
 	return sqlText(stageName + "." + sqltext.Quote(streamName) + "." + sqltext.Quote(table))
 }
@@ -53,7 +44,6 @@ func mainTable(table string) sqlText { return sqlText("main." + sqltext.Quote(ta
 func pastTable(table string) sqlText { return sqlText("past." + sqltext.Quote(table)) }
 func metaTable(table string) sqlText { return sqlText("meta." + sqltext.Quote(table)) }
 
-// nameSet is a set of names that may be used from many goroutines.
 type nameSet struct{ set sync.Map }
 
 func (n *nameSet) add(name string) { n.set.Store(name, true) }
@@ -63,6 +53,5 @@ func (n *nameSet) has(name string) bool {
 	return ok
 }
 
-// tablesOf returns the tables of a stream without duplicates: a record and its items may be rows of one
-// table.
+// tablesOf omits duplicates: a record and its items may be rows of one table.
 func tablesOf(st stream.Stream) []stream.Table { return stream.Tables([]stream.Stream{st}) }

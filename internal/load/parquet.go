@@ -49,16 +49,16 @@ func WriteParquet(ctx context.Context, d *warehouse.Draft, tables []stream.Table
 	var tablesToWrite []stream.Table
 	for i, t := range tables {
 		files[i] = warehouse.ManifestTable{Name: t.Name, FileSum: checksum.FileSum{File: parquetFile(t.Name)}}
-		isCopied := false
 		if unchanged[t.Name] {
-			var err error
-			if isCopied, err = d.CopyUnchanged(t.Name); err != nil {
+			isCopied, err := d.CopyUnchanged(t.Name)
+			if err != nil {
 				return nil, fmt.Errorf("write Parquet: %w", err)
 			}
+			if isCopied {
+				continue
+			}
 		}
-		if !isCopied {
-			tablesToWrite = append(tablesToWrite, t)
-		}
+		tablesToWrite = append(tablesToWrite, t)
 	}
 	if err := writeTables(ctx, d, tablesToWrite); err != nil {
 		return nil, fmt.Errorf("write Parquet: %w", err)

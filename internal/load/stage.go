@@ -84,18 +84,18 @@ type RowAges struct {
 func (s *Stage) CountRowAges(ctx context.Context, coverage map[string]Coverage) (map[string]RowAges, error) {
 	all := map[string]RowAges{}
 	var counts []sqlText
-	for i, st := range s.staging.streams {
+	for _, st := range s.staging.streams {
 		if c, ok := coverage[st.Name]; ok {
-			counts = append(counts, s.staging.countRowAgesSQL(i, st, c))
+			counts = append(counts, s.staging.countRowAgesSQL(st, c))
 		}
 	}
 	err := s.staging.draft.EachRow(ctx, counts, func(scan func(...any) error) error {
-		var i int
+		var name string
 		var ages RowAges
 		var since sql.NullTime
-		err := scan(&i, &ages.Rows, &ages.Old, &since)
+		err := scan(&name, &ages.Rows, &ages.Old, &since)
 		ages.Since = since.Time
-		all[s.staging.streams[i].Name] = ages
+		all[name] = ages
 		return err
 	})
 	if err != nil {
@@ -104,7 +104,7 @@ func (s *Stage) CountRowAges(ctx context.Context, coverage map[string]Coverage) 
 	return all, nil
 }
 
-func (s *staging) countRowAgesSQL(index int, st stream.Stream, c Coverage) sqlText {
+func (s *staging) countRowAgesSQL(st stream.Stream, c Coverage) sqlText {
 	main, condition := mainTable(st.Root().Name), streamCondition(st.Root())
 	old, since := sqlText("0"), sqlText("NULL::TIMESTAMPTZ")
 	switch {
@@ -119,5 +119,5 @@ func (s *staging) countRowAgesSQL(index int, st stream.Stream, c Coverage) sqlTe
 		old = rowAgesSQL.Render("unstaged_rows", values{"main": main, "stream_condition": condition, "staged": stagedTable(st.Name, st.Root().Name),
 			"same_key": joinOn("m.", "f.", st.Root().Key)})
 	}
-	return rowAgesSQL.Render("count_row_ages", values{"index": index, "main": main, "stream_condition": condition, "old": old, "since": since})
+	return rowAgesSQL.Render("count_row_ages", values{"stream": st.Name, "main": main, "stream_condition": condition, "old": old, "since": since})
 }

@@ -19,32 +19,24 @@ import (
 // because deleted rows would leave unused blocks in the catalog.
 const stageFile = "stage.duckdb"
 
-// staging is the file of the stage, and the connections that fill this file. For large lists, the connections
-// also fill tables of main.
 type staging struct {
 	draft   *warehouse.Draft
 	streams []stream.Stream
-	// direct contains the tables of main that are filled directly.
-	direct nameSet
+	direct  nameSet // tables of main that are filled directly
 	// withStoredRows contains the lists with unchanged records, whose stored rows were added.
 	withStoredRows nameSet
-	// shared is the inserter of all tables without a feed.
-	shared *inserter
+	shared         *inserter // for all tables without a feed
 
-	mu sync.Mutex // guards the fields below
-	// feeds contains the open feeds.
+	mu    sync.Mutex // guards the fields below
 	feeds map[streamTable]*feed
 	// feedErr joins the errors of feeds. The rows of a failed feed are lost, so the stage cannot be
 	// merged.
-	feedErr error
-	// directDecided contains the streams for which chooseDirect has decided.
-	directDecided map[string]bool
+	feedErr       error
+	directDecided map[string]bool // the streams for which chooseDirect has decided
 }
 
 type streamTable struct{ stream, table string }
 
-// openStaging attaches the file of the stage to a draft. For each stream and each of its tables, it
-// creates a staging table with the columns of schema/, row_hash and seq.
 func openStaging(ctx context.Context, d *warehouse.Draft, streams []stream.Stream) (*staging, error) {
 	s := &staging{draft: d, streams: streams, feeds: map[streamTable]*feed{}, directDecided: map[string]bool{}}
 	err := s.create(ctx)
@@ -100,7 +92,6 @@ func createSchemaSQL(name string) sqlText {
 // at the same time.
 const largeBatchRows = 1_024
 
-// insert inserts batches of one table. It waits while DuckDB is busy.
 func (s *staging) insert(ctx context.Context, target streamTable, batches []arrow.RecordBatch) error {
 	var count int64
 	for _, b := range batches {
@@ -120,8 +111,7 @@ func (s *staging) insert(ctx context.Context, target streamTable, batches []arro
 	return nil
 }
 
-// findFeed returns the feed of a table. If the table has no feed, findFeed opens a feed for many rows or a
-// directly filled table. Otherwise it returns nil.
+// findFeed returns the feed of a table, or nil for few rows of a table without a feed.
 func (s *staging) findFeed(ctx context.Context, target streamTable, schema *arrow.Schema, rowCount int64) (*feed, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,8 +131,7 @@ func (s *staging) findFeed(ctx context.Context, target streamTable, schema *arro
 	return opened, err
 }
 
-// allStreams is the argument of flush for all streams.
-const allStreams = ""
+const allStreams = "" // an argument of flush
 
 // flush makes the added rows of a stream, or of allStreams, visible to queries. Concurrent calls of insert
 // wait until flush ends.

@@ -39,7 +39,6 @@ func (s *staging) knownRows(table string, columnNames ...string) sqlText {
 	return unionAll(parts)
 }
 
-// recordKey returns the column of a table that contains the key of the record.
 func recordKey(st stream.Stream, t stream.Table) sqltext.Name {
 	if t.Name == st.Root().Name {
 		return sqltext.Name(t.Key[0])

@@ -2,7 +2,7 @@
 -- read tonight, and for a detail stream the oldest read time.
 
 -- name: count_row_ages
-SELECT {index}, (SELECT count(*) FROM {main} m WHERE {stream_condition}), {old}, {since}
+SELECT {stream}, (SELECT count(*) FROM {main} m WHERE {stream_condition}), {old}, {since}
 
 -- name: all_rows
 (SELECT count(*) FROM {main} m WHERE {stream_condition})
