@@ -30,11 +30,7 @@ type Report struct {
 
 type checker struct {
 	Report
-	w        *warehouse.Warehouse
-	inv      *inventory
-	readData bool
-	// manifest is the manifest of the version that readers see.
-	manifest warehouse.Manifest
+	*inventory
 	// isReported contains the files in Damage.
 	isReported map[string]bool
 }
@@ -50,8 +46,7 @@ func Check(ctx context.Context, w *warehouse.Warehouse, readData bool) (Report, 
 	if err != nil {
 		return Report{}, err
 	}
-	c := &checker{w: w, inv: inv, readData: readData, isReported: map[string]bool{}}
-	c.manifest, _ = inv.manifest(inv.visible)
+	c := &checker{inventory: inv, isReported: map[string]bool{}}
 	c.checkLinks()
 	for _, run := range inv.versions {
 		c.checkVersion(run)
@@ -89,7 +84,6 @@ func (c *checker) addPath(path, problem, affected string, repair Repair) {
 }
 
 func (c *checker) checkLinks() {
-	inv := c.inv
 	c.Files++
 	var lost *warehouse.LostError
 	switch err := c.w.CheckLink(); {
@@ -98,12 +92,12 @@ func (c *checker) checkLinks() {
 		c.addSnapshotDamage(Damage{File: warehouse.LatestLink, Problem: problem, Affected: "readers find no snapshot or an older snapshot, and no night can begin"})
 	case err != nil:
 		c.addSnapshotDamage(Damage{File: warehouse.LatestLink, Problem: err.Error(), Affected: "the version that readers see is unknown"})
-	case inv.expected != inv.visible:
-		at, _ := inv.timeOf(inv.expected)
-		c.addSnapshotDamage(Damage{File: warehouse.LatestLink, Problem: fmt.Sprintf("readers see %s, but should see %s of %s", inv.visible, inv.expected, warehouse.DayOf(at)),
-			Affected: "readers lack the changes since " + inv.visible})
+	case c.expected != c.visible:
+		at, _ := c.timeOf(c.expected)
+		c.addSnapshotDamage(Damage{File: warehouse.LatestLink, Problem: fmt.Sprintf("readers see %s, but should see %s of %s", c.visible, c.expected, warehouse.DayOf(at)),
+			Affected: "readers lack the changes since " + c.visible})
 	}
-	if inv.visible == "" {
+	if c.visible == "" {
 		return
 	}
 	c.Files++
@@ -114,18 +108,17 @@ func (c *checker) checkLinks() {
 	}
 }
 
-// addSnapshotDamage reports damage because of which readers do not see inv.expected, the version that they
+// addSnapshotDamage reports damage because of which readers do not see c.expected, the version that they
 // should see. It chooses the first possible repair: a rollback to this version, a rebuild, a rebuild without
 // the damaged files, a rollback to an older version, or a restore of a backup.
 func (c *checker) addSnapshotDamage(d Damage) {
-	inv := c.inv
-	newest, since := inv.newestCatalog()
+	newest, since := c.newestCatalog()
 	switch {
-	case inv.intactCatalogs[inv.expected]:
-		d.Repair = Repair{RollBack, inv.expected}
-	case inv.hasAllFiles(inv.expected):
+	case c.intactCatalogs[c.expected]:
+		d.Repair = Repair{RollBack, c.expected}
+	case c.hasAllFiles(c.expected):
 		d.Repair.Kind = RebuildCatalog
-	case inv.hasFilesSince(since):
+	case c.hasFilesSince(since):
 		d.Repair.Kind, d.Lost = RebuildSkippingDamage, true
 	case newest != "":
 		d.Repair, d.Lost = Repair{RollBack, newest}, true
@@ -138,7 +131,7 @@ func (c *checker) addSnapshotDamage(d Damage) {
 // checkVersion checks the files of a version. Damage of a superseded version, which readers do not
 // see, only prevents a rollback to this version.
 func (c *checker) checkVersion(run string) {
-	version, isSuperseded := c.w.Folder.VersionPath(run), run != c.inv.visible
+	version, isSuperseded := c.w.Folder.VersionPath(run), run != c.visible
 	noRollback := "a rollback to " + run + " is not possible; readers lose nothing"
 	report := func(file, problem, affected string, repair RepairKind) {
 		d := Damage{File: c.w.Folder.Relative(filepath.Join(version, file)), Problem: problem, Affected: affected, Repair: Repair{Kind: repair}}
@@ -155,7 +148,7 @@ func (c *checker) checkVersion(run string) {
 	c.Files++
 	m, err := c.w.Versions.ReadManifest(run)
 	if err != nil {
-		manifestCopy, hasCopy := c.inv.manifest(run)
+		manifestCopy, hasCopy := c.manifest(run)
 		affected, repair := "readers cannot tell whether the version is intact, and no night can begin", RebuildCatalog
 		if isSuperseded {
 			affected = noRollback
@@ -171,7 +164,7 @@ func (c *checker) checkVersion(run string) {
 	}
 	problemOf := func(want checksum.FileSum) string {
 		c.Files++
-		return c.inv.sums.Compare(filepath.Join(version, want.File), want, c.readData)
+		return c.compare(filepath.Join(version, want.File), want)
 	}
 	if problem := problemOf(m.Catalog); problem != "" {
 		report(warehouse.CatalogFile, problem, "readers get errors or wrong answers, and no night can begin", RebuildCatalog)
@@ -182,7 +175,7 @@ func (c *checker) checkVersion(run string) {
 			continue
 		}
 		repair := RebuildCatalog
-		if c.inv.hasCopy(t.FileSum) || c.inv.lineage[run] && c.inv.hasHistoryUntil(m.SnapshotAt) {
+		if c.hasCopy(t.FileSum) || c.lineage[run] && c.hasHistoryUntil(m.SnapshotAt) {
 			repair = RebuildSeries
 		}
 		affected := "readers of " + warehouse.LatestLink + "/" + t.File + " (table " + t.Name + ")"
@@ -194,7 +187,7 @@ func (c *checker) checkVersion(run string) {
 	if m.Meta != nil {
 		if problem := problemOf(m.Meta.FileSum); problem != "" {
 			repair := RebuildCatalog
-			if c.inv.hasCopy(m.Meta.FileSum) || !isSuperseded && c.inv.intactCatalogs[run] {
+			if c.hasCopy(m.Meta.FileSum) || !isSuperseded && c.intactCatalogs[run] {
 				repair = RebuildSeries
 			}
 			report(m.Meta.File, problem, "a spare copy of the rows that the run changed in the schemas meta and past", repair)
@@ -208,7 +201,7 @@ func (c *checker) checkVersion(run string) {
 }
 
 func (c *checker) checkSeries() {
-	days := c.inv.expectedDays()
+	days := c.expectedDays()
 	c.Files++
 	if problem := c.indexProblem(days); problem != "" {
 		c.addPath(c.w.Series.IndexPath(), problem, affectedIndex, Repair{Kind: RebuildSeries})
@@ -234,7 +227,7 @@ func (c *checker) checkMissingDays() map[string]bool {
 	for _, m := range warehouse.LastOfDay(missing) {
 		day, missingFiles := warehouse.DayOf(m.SnapshotAt), 0
 		for _, t := range m.Tables {
-			if c.inv.sums.Compare(c.w.Series.FilePath(t, m.SnapshotAt), t.FileSum, c.readData) != "" {
+			if c.compare(c.w.Series.FilePath(t, m.SnapshotAt), t.FileSum) != "" {
 				missingFiles++
 			}
 		}
@@ -249,11 +242,11 @@ func (c *checker) checkMissingDays() map[string]bool {
 // indexProblem returns the problem of the index of the series, or "" if it is intact. days are the
 // expected days.
 func (c *checker) indexProblem(days map[string]string) string {
-	if c.inv.indexErr != nil && len(days)+len(c.inv.versions) > 0 {
-		return warehouse.ProblemOf(c.inv.indexErr)
+	if c.indexErr != nil && len(days)+len(c.versions) > 0 {
+		return warehouse.ProblemOf(c.indexErr)
 	}
 	for day, run := range days {
-		if c.inv.days[day] == "" && run != "" {
+		if c.days[day] == "" && run != "" {
 			return "it lacks " + day
 		}
 	}
@@ -263,21 +256,20 @@ func (c *checker) indexProblem(days map[string]string) string {
 // checkDay checks the manifest and the files of a day. run is the run that wrote the day. It is empty
 // if the index does not name the day and no manifest of the day is intact.
 func (c *checker) checkDay(day, run string) {
-	inv := c.inv
 	path := c.w.Folder.DayManifestPath(day)
 	m, err := c.w.Series.ReadDayManifest(day, run)
 	c.Files++
 	if err != nil {
 		var hasCopy bool
-		m, hasCopy = inv.manifest(run)
+		m, hasCopy = c.manifest(run)
 		at, _ := time.Parse(time.DateOnly, day)
 		d := Damage{File: c.w.Folder.Relative(path), Problem: warehouse.ProblemOf(err), Affected: "the checksums of " + day + "; a copy of the manifest is intact", Repair: Repair{Kind: RebuildSeries}}
 		switch {
 		case hasCopy:
-		case run == "" && inv.indexErr == nil:
+		case run == "" && c.indexErr == nil:
 			d.Problem, d.Repair.Kind = "it is missing, and the index does not name the day", RebuildCatalog
 			d.Affected = "the files of " + day + " in Parquet, which cannot be checked; the catalog does not need them"
-		case inv.hasHistoryUntil(at): // a catalog of this day or of a later day is intact
+		case c.hasHistoryUntil(at): // a catalog of this day or of a later day is intact
 			d.Affected = "the checksums of " + day
 		default:
 			d.Affected, d.Repair.Kind, d.Lost = "all tables of "+day, RebuildSkippingDamage, true
@@ -290,12 +282,12 @@ func (c *checker) checkDay(day, run string) {
 	for _, t := range m.Tables {
 		c.Files++
 		file := c.w.Series.FilePath(t, m.SnapshotAt)
-		problem := inv.sums.Compare(file, t.FileSum, c.readData)
+		problem := c.compare(file, t.FileSum)
 		if problem == "" {
 			continue
 		}
 		d := Damage{File: c.w.Folder.Relative(file), Problem: problem, Affected: affectedTable(t.Name, day), Repair: Repair{Kind: RebuildSeries}}
-		if !inv.hasCopy(t.FileSum) && !inv.hasHistoryUntil(m.SnapshotAt) {
+		if !c.hasCopy(t.FileSum) && !c.hasHistoryUntil(m.SnapshotAt) {
 			d.Repair.Kind, d.Lost = RebuildSkippingDamage, true
 		}
 		c.add(d)
@@ -308,18 +300,17 @@ func (c *checker) checkDay(day, run string) {
 // checkMetaChanges checks the chain of files of changes, which a rebuild applies in order, and the copies of
 // manifests beside them.
 func (c *checker) checkMetaChanges() {
-	inv := c.inv
-	if m, ok := inv.manifest(inv.expected); !ok || m.Meta == nil {
+	if m, ok := c.manifest(c.expected); !ok || m.Meta == nil {
 		return
 	}
 	// If a catalog contains the rows of a damaged file, the chain can be written again from the catalog.
 	repairOf := func(run string) (repair Repair, isLost bool) {
-		if at, ok := inv.timeOf(run); !ok || !inv.hasHistoryUntil(at) {
+		if at, ok := c.timeOf(run); !ok || !c.hasHistoryUntil(at) {
 			return Repair{Kind: RebuildSkippingDamage}, true
 		}
 		return Repair{Kind: RebuildSeries}, false
 	}
-	chain, err := c.w.Series.MetaChain(inv.expected)
+	chain, err := c.w.Series.MetaChain(c.expected)
 	if broken, ok := errors.AsType[*warehouse.DamagedError](err); ok {
 		run := runOf(broken.File)
 		d := Damage{File: broken.File, Problem: broken.Problem, Affected: affectedMeta(run) + " and of earlier runs; a rebuild needs them"}
@@ -333,9 +324,9 @@ func (c *checker) checkMetaChanges() {
 			c.addPath(path, warehouse.ProblemOf(err), "a copy of a manifest; another copy is intact", Repair{Kind: RebuildSeries})
 		}
 		path = c.w.Folder.ChangesPath(m.RunID)
-		if problem := inv.sums.Compare(path, m.Meta.FileSum, c.readData); problem != "" {
+		if problem := c.compare(path, m.Meta.FileSum); problem != "" {
 			d := Damage{File: c.w.Folder.Relative(path), Problem: problem, Affected: affectedMeta(m.RunID) + "; a rebuild needs them", Repair: Repair{Kind: RebuildSeries}}
-			if !inv.hasCopy(m.Meta.FileSum) {
+			if !c.hasCopy(m.Meta.FileSum) {
 				d.Repair, d.Lost = repairOf(m.RunID)
 			}
 			c.add(d)
@@ -349,7 +340,7 @@ func (c *checker) checkLedger() {
 	path := c.w.Ledger.Path()
 	d := Damage{File: c.w.Folder.Relative(path), Affected: affected, Repair: Repair{Kind: RunNight}}
 	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) && c.inv.expected == "" {
+	if errors.Is(err, fs.ErrNotExist) && c.expected == "" {
 		return
 	}
 	if err != nil {
@@ -367,7 +358,7 @@ func (c *checker) checkLedger() {
 		c.add(d)
 		return
 	}
-	if runs, err := c.w.Ledger.Runs(); err == nil && c.inv.hasVersion(c.inv.visible) && ledger.Find(runs, c.inv.visible).ID == "" {
+	if runs, err := c.w.Ledger.Runs(); err == nil && c.hasVersion(c.visible) && ledger.Find(runs, c.visible).ID == "" {
 		d.Problem = "it has no line of the version that readers see"
 		c.add(d)
 	}

@@ -64,7 +64,7 @@ func takeInventory(ctx context.Context, w *warehouse.Warehouse, readData bool) (
 	}
 	inv.findExpected(warehouse.ParseLedger(data))
 	for _, run := range inv.versions {
-		if m, ok := inv.manifest(run); ok && inv.sums.Compare(w.Folder.VersionCatalog(run), m.Catalog, readData) == "" {
+		if m, ok := inv.manifest(run); ok && inv.compare(w.Folder.VersionCatalog(run), m.Catalog) == "" {
 			inv.intactCatalogs[run] = true
 		}
 	}
@@ -151,9 +151,13 @@ func (inv *inventory) timeOf(run string) (time.Time, bool) {
 	return warehouse.RunTime(run)
 }
 
+func (inv *inventory) compare(path string, want checksum.FileSum) (problem string) {
+	return inv.sums.Compare(path, want, inv.readData)
+}
+
 func (inv *inventory) findCopy(want checksum.FileSum, ignoredPath string) (path string, ok bool) {
 	for _, candidate := range inv.pathsBySum[want.SHA256] {
-		if candidate != ignoredPath && inv.sums.Compare(candidate, want, inv.readData) == "" {
+		if candidate != ignoredPath && inv.compare(candidate, want) == "" {
 			return candidate, true
 		}
 	}
@@ -179,19 +183,16 @@ func (inv *inventory) newestCatalog() (run string, at time.Time) {
 	return run, at
 }
 
-// hasHistoryUntil reports whether an intact catalog contains the history up to a time.
 func (inv *inventory) hasHistoryUntil(at time.Time) bool {
 	run, until := inv.newestCatalog()
 	return run != "" && !until.Before(at)
 }
 
-// hasAllFiles reports whether every table of a run has an intact Parquet file.
 func (inv *inventory) hasAllFiles(run string) bool {
 	m, ok := inv.manifest(run)
 	return ok && !slices.ContainsFunc(m.Tables, func(t warehouse.ManifestTable) bool { return !inv.hasCopy(t.FileSum) })
 }
 
-// hasFilesSince reports whether a run of the lineage with a later snapshot has an intact Parquet file.
 func (inv *inventory) hasFilesSince(at time.Time) bool {
 	for run := range inv.lineage {
 		m, ok := inv.manifest(run)

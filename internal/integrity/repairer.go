@@ -38,7 +38,7 @@ func RepairFromCopies(ctx context.Context, w *warehouse.Warehouse) (RepairResult
 	if err != nil {
 		return RepairResult{}, err
 	}
-	c := &repairer{w: w, inv: inv}
+	c := &repairer{inventory: inv}
 	result := &c.result
 	result.Source, result.At = inv.newestCatalog()
 	for _, run := range inv.versions {
@@ -73,10 +73,8 @@ func RepairFromCopies(ctx context.Context, w *warehouse.Warehouse) (RepairResult
 	return *result, w.Series.WriteIndex(days)
 }
 
-// repairer is the state of a repair.
 type repairer struct {
-	w      *warehouse.Warehouse
-	inv    *inventory
+	*inventory
 	result RepairResult
 }
 
@@ -84,15 +82,15 @@ type repairer struct {
 // day of the version that readers should see. If the index is lost, daysToRepair adds the days of the versions
 // on which this version builds.
 func (c *repairer) daysToRepair() map[string]string {
-	days := c.inv.expectedDays()
-	expected := c.inv.expected
-	if m, ok := c.inv.manifest(expected); ok && m.Meta != nil && c.inv.hasVersion(expected) {
+	days := c.expectedDays()
+	expected := c.expected
+	if m, ok := c.manifest(expected); ok && m.Meta != nil && c.hasVersion(expected) {
 		day := warehouse.DayOf(m.SnapshotAt)
-		if at, ok := c.inv.timeOf(days[day]); days[day] != expected && (!ok || at.Before(m.SnapshotAt)) {
+		if at, ok := c.timeOf(days[day]); days[day] != expected && (!ok || at.Before(m.SnapshotAt)) {
 			days[day] = expected
 		}
 	}
-	if c.inv.indexErr == nil {
+	if c.indexErr == nil {
 		return days
 	}
 	lineage, _ := c.w.Versions.Lineage(expected) // the lineage ends at a damaged manifest
@@ -108,21 +106,18 @@ func (c *repairer) addFile(path string) {
 	c.result.Files = append(c.result.Files, c.w.Folder.Relative(path))
 }
 
-// repairVersion repairs the files of a version, except its catalog.
 func (c *repairer) repairVersion(run string) error {
-	manifestCopy, ok := c.inv.manifest(run)
+	manifestCopy, ok := c.manifest(run)
 	if !ok {
 		return nil
 	}
 	version := c.w.Folder.VersionPath(run)
 	m, err := c.w.Versions.ReadManifest(run)
 	if err != nil {
-		path := filepath.Join(version, warehouse.ManifestFile)
-		if err := c.w.Folder.WriteSealed(path, manifestCopy); err != nil {
-			return err
-		}
-		c.addFile(path)
 		m = manifestCopy
+	}
+	if err := c.repairManifest(filepath.Join(version, warehouse.ManifestFile), m); err != nil {
+		return err
 	}
 	for _, t := range m.Tables {
 		if err := c.repairFile(filepath.Join(version, t.File), c.w.Series.FilePath(t, m.SnapshotAt), t.FileSum); err != nil {
@@ -145,7 +140,7 @@ func (c *repairer) repairLedgerCopy(m warehouse.Manifest) error {
 	}
 	version := c.w.Folder.VersionPath(m.RunID)
 	path := filepath.Join(version, m.LedgerLine.File)
-	if c.inv.sums.IsIntact(path, *m.LedgerLine) {
+	if c.sums.IsIntact(path, *m.LedgerLine) {
 		return nil
 	}
 	runs, err := c.w.Ledger.Runs()
@@ -186,10 +181,10 @@ func changeManifests(w *warehouse.Warehouse, original warehouse.Manifest, change
 // and hardLink are hard links of one file, so repairFile links path to an intact hardLink. It copies any
 // other intact file, because repairs rely on independent copies.
 func (c *repairer) repairFile(path, hardLink string, want checksum.FileSum) error {
-	if c.inv.sums.IsIntact(path, want) {
+	if c.sums.IsIntact(path, want) {
 		return nil
 	}
-	from, ok := c.inv.findCopy(want, path)
+	from, ok := c.findCopy(want, path)
 	if !ok {
 		return nil
 	}
@@ -208,7 +203,6 @@ func (c *repairer) repairFile(path, hardLink string, want checksum.FileSum) erro
 	return nil
 }
 
-// repairDay repairs the manifest and the files of a day.
 func (c *repairer) repairDay(day string, m warehouse.Manifest) error {
 	if dayManifest, err := c.w.Series.ReadDayManifest(day, m.RunID); err == nil {
 		m = dayManifest // an earlier repair may have removed a lost table from it
@@ -218,7 +212,7 @@ func (c *repairer) repairDay(day string, m warehouse.Manifest) error {
 		if err := c.repairFile(path, filepath.Join(c.w.Folder.VersionPath(m.RunID), t.File), t.FileSum); err != nil {
 			return err
 		}
-		if !c.inv.sums.IsIntact(path, t.FileSum) {
+		if !c.sums.IsIntact(path, t.FileSum) {
 			c.result.Unrepaired = append(c.result.Unrepaired, warehouse.SeriesFile{DayManifest: m, Table: t})
 		}
 	}
@@ -226,19 +220,26 @@ func (c *repairer) repairDay(day string, m warehouse.Manifest) error {
 }
 
 func (c *repairer) repairManifest(path string, m warehouse.Manifest) error {
-	if _, err := c.w.Versions.ReadManifestFile(path, m.RunID); err == nil {
-		return nil
+	isRepaired, err := repairManifest(c.w, path, m)
+	if isRepaired {
+		c.addFile(path)
 	}
-	c.addFile(path)
-	return c.w.Folder.WriteSealed(path, m)
+	return err
 }
 
-// repairMetaChanges repairs the files of changes from which the schemas meta and past can be rebuilt.
+// repairManifest writes a manifest to path unless an intact manifest of its run is there.
+func repairManifest(w *warehouse.Warehouse, path string, m warehouse.Manifest) (isRepaired bool, err error) {
+	if _, err := w.Versions.ReadManifestFile(path, m.RunID); err == nil {
+		return false, nil
+	}
+	return true, w.Folder.WriteSealed(path, m)
+}
+
 func (c *repairer) repairMetaChanges() error {
-	if m, ok := c.inv.manifest(c.inv.expected); !ok || m.Meta == nil {
+	if m, ok := c.manifest(c.expected); !ok || m.Meta == nil {
 		return nil
 	}
-	chain, err := c.w.Series.MetaChain(c.inv.expected)
+	chain, err := c.w.Series.MetaChain(c.expected)
 	c.result.IsChainBroken = err != nil
 	for _, m := range chain {
 		if err := c.repairManifest(c.w.Folder.RunManifestPath(m.RunID), m); err != nil {
@@ -248,7 +249,7 @@ func (c *repairer) repairMetaChanges() error {
 		if err := c.repairFile(path, "", m.Meta.FileSum); err != nil {
 			return err
 		}
-		if !c.inv.sums.IsIntact(path, m.Meta.FileSum) && !m.SnapshotAt.After(c.result.At) {
+		if !c.sums.IsIntact(path, m.Meta.FileSum) && !m.SnapshotAt.After(c.result.At) {
 			c.result.IsChainBroken = true
 		}
 	}
@@ -266,34 +267,24 @@ func ReplaceMeta(w *warehouse.Warehouse, d *warehouse.Draft, run string) (file s
 	if err != nil {
 		return "", err
 	}
-	seriesPath := w.Folder.ChangesPath(run)
-	if err := placeMeta(w, filepath.Join(d.Dir, warehouse.MetaFile), seriesPath, manifest); err != nil {
+	seriesPath, from := w.Folder.ChangesPath(run), filepath.Join(d.Dir, warehouse.MetaFile)
+	err = w.Folder.SetPublicMode(from)
+	if err == nil {
+		err = w.Folder.MakePublic(filepath.Dir(seriesPath))
+	}
+	for _, to := range []string{seriesPath, filepath.Join(w.Folder.VersionPath(run), warehouse.MetaFile)} {
+		if err == nil {
+			err = w.Folder.Disk().Copy(from, to)
+		}
+	}
+	if err == nil {
+		_, err = repairManifest(w, w.Folder.RunManifestPath(run), manifest)
+	}
+	if err != nil {
 		return "", fmt.Errorf("restore %s: %w", w.Folder.Relative(seriesPath), err)
 	}
 	meta := &warehouse.ManifestMeta{HasPast: true, FileSum: sum}
 	return w.Folder.Relative(seriesPath), changeManifests(w, manifest, func(m *warehouse.Manifest) { m.Meta = meta })
-}
-
-// placeMeta copies a file of changes to seriesPath, its path in the series, and into the version. If the
-// manifest beside seriesPath is not intact, placeMeta writes it again.
-func placeMeta(w *warehouse.Warehouse, from, seriesPath string, manifest warehouse.Manifest) error {
-	folder := w.Folder
-	if err := folder.SetPublicMode(from); err != nil {
-		return err
-	}
-	if err := folder.MakePublic(filepath.Dir(seriesPath)); err != nil {
-		return err
-	}
-	for _, to := range []string{seriesPath, filepath.Join(folder.VersionPath(manifest.RunID), warehouse.MetaFile)} {
-		if err := folder.Disk().Copy(from, to); err != nil {
-			return err
-		}
-	}
-	path := folder.RunManifestPath(manifest.RunID)
-	if _, err := w.Versions.ReadManifestFile(path, manifest.RunID); err == nil {
-		return nil
-	}
-	return folder.WriteSealed(path, manifest)
 }
 
 // ReplaceFile moves file to the path of a lost file in the series. file contains the rows of the lost file,
@@ -339,7 +330,7 @@ func RepairDay(ctx context.Context, w *warehouse.Warehouse, run string) (result 
 	if err != nil {
 		return RepairResult{}, false, err
 	}
-	c := &repairer{w: w, inv: inv}
+	c := &repairer{inventory: inv}
 	manifest, ok := inv.manifest(run)
 	if !ok {
 		return RepairResult{}, false, nil

@@ -17,10 +17,10 @@ import (
 //go:embed sql/integrity.sql
 var integritySQL sqltext.File
 
-// checkRows reads every row of the catalog that readers see. It compares the tables of the schema main
-// with the Parquet files of the version.
+// checkRows reads every row of the visible catalog, and compares the schema main with the Parquet files.
 func (c *checker) checkRows(ctx context.Context) (err error) {
-	version, err := c.w.OpenUnchecked(ctx, c.inv.visible)
+	m, _ := c.manifest(c.visible)
+	version, err := c.w.OpenUnchecked(ctx, c.visible)
 	if err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func (c *checker) checkRows(ctx context.Context) (err error) {
 			return err
 		}
 		table := t.Definition.Name
-		file := c.manifest.Table(table).File
+		file := m.Table(table).File
 		if t.Schema != "main" || file == "" || len(columns) == 0 {
 			continue
 		}

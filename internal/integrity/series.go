@@ -13,7 +13,6 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// seriesReader is the state of a call of ReadSeries.
 type seriesReader struct {
 	w    *warehouse.Warehouse
 	sums *checksum.Cache
@@ -54,8 +53,7 @@ func ReadSeries(ctx context.Context, w *warehouse.Warehouse) ([]warehouse.Snapsh
 	return r.snapshots, r.damage, ctx.Err()
 }
 
-// expectedDays returns the days of the index, each with its run, and the days with any file, with the run "".
-// It also reports damage of the index.
+// A day that is not in the index has the run "".
 func (r *seriesReader) expectedDays() map[string]string {
 	days, err := r.w.Series.Index()
 	if err != nil && len(r.w.Series.Days()) > 0 {
@@ -69,7 +67,7 @@ func (r *seriesReader) expectedDays() map[string]string {
 	return days
 }
 
-// readDay adds the intact files of a day and reports the damage. run is the run in the index, or empty.
+// run is the run of the day in the index, or empty.
 func (r *seriesReader) readDay(day, run string) error {
 	m, err := findDayManifest(r.w, day, run)
 	if err == nil {
@@ -148,7 +146,7 @@ func (r *seriesReader) isComplete(m warehouse.Manifest) bool {
 	return !slices.ContainsFunc(m.Tables, func(t warehouse.ManifestTable) bool { return r.w.Series.IntactFile(r.sums, m, t) == "" })
 }
 
-// otherManifests returns the manifests of the other runs of a day, newest first.
+// The manifests are sorted, newest first.
 func (r *seriesReader) otherManifests(day, run string) (others []warehouse.Manifest) {
 	for _, path := range r.w.Folder.Glob(r.w.Folder.RunManifestPath("*")) {
 		m, err := r.w.Versions.ReadManifestFile(path, runOf(path))

@@ -46,7 +46,6 @@ func SetDayAside(w *warehouse.Warehouse, run, day string) error {
 	return moveAside(w, run, w.Folder.DayManifestPath(day))
 }
 
-// moveAside moves the file at path to its relative path below damaged/<run>. A missing file is no error.
 func moveAside(w *warehouse.Warehouse, run, path string) error {
 	if _, err := os.Lstat(path); err != nil {
 		return nil
