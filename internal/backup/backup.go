@@ -280,8 +280,7 @@ func (j *job) sendFile(ctx context.Context, want checksum.FileSum) error {
 	return nil // a file of state/ may have been removed meanwhile
 }
 
-// sendFrom sends the file at a path. If the file is missing, or want has another checksum, sendFrom sends
-// nothing and returns the problem of the file.
+// sendFrom returns the problem of a missing or damaged file, and does not send it.
 func (j *job) sendFrom(ctx context.Context, path string, want checksum.FileSum) (problem string, err error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -315,7 +314,7 @@ func (j *job) isStored(f checksum.FileSum) bool {
 	return ok && o.Bytes == f.Bytes
 }
 
-// addFile adds a file to the backup. isNew means that its content was sent.
+// isNew means that the content was sent.
 func (j *job) addFile(f checksum.FileSum, isNew bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

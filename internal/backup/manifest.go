@@ -109,7 +109,6 @@ func listManifests(ctx context.Context, b *object.Bucket) (all manifests, err er
 	return all, nil
 }
 
-// warnIfFuture logs a warning if the time of the newest backup is more than a minute in the future.
 func (c Config) warnIfFuture(newestAt time.Time) {
 	if newestAt.Sub(c.Now()) > time.Minute {
 		c.Log.Warn("the newest backup has a time in the future, so the clock is or was wrong; new backups get later times", "at", newestAt)

@@ -81,7 +81,7 @@ func (d Disk) Create(path string, mode fs.FileMode) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
 }
 
-// write writes data to f. path is the final path of f. The names of the steps contain the label of path.
+// path is the final path of f, for the names of the steps.
 func (d Disk) write(f *os.File, path string, data []byte) error {
 	return d.Do("write", path, func() error {
 		return d.WriteInHalves(d.label(path), data, func(part []byte, _ int) error {
@@ -176,7 +176,7 @@ func (d Disk) CreateFile(path string, data []byte, mode fs.FileMode, access *Acc
 	})
 }
 
-// renameToNew renames a file. It fails if the new name exists.
+// renameToNew fails if the new name exists.
 func (d Disk) renameToNew(from, to string) error {
 	err := d.Do("link", to, func() error { return os.Link(from, to) })
 	if _, statErr := os.Lstat(to); err != nil && !errors.Is(err, fs.ErrExist) && errors.Is(statErr, fs.ErrNotExist) {

@@ -18,7 +18,6 @@ import (
 // in use. Process ids are not enough: in a container a new process can have the id of its
 // predecessor, and two containers can share a volume.
 
-// processPrefix appends the id of this process to a prefix.
 func processPrefix(prefix string) string { return prefix + strconv.Itoa(os.Getpid()) + "." }
 
 // removeAbandoned removes the files and folders of killed processes in dir. Their names consist of prefix, a
@@ -69,7 +68,6 @@ func tryLock(f *os.File) (gotLock bool, err error) {
 	}
 }
 
-// isAlive reports whether a process exists, even if it belongs to another user.
 func isAlive(pid int) bool {
 	p, err := os.FindProcess(pid)
 	if err != nil {
@@ -143,7 +141,6 @@ func newTemp(path string, create func(name string) (*os.File, error)) (*os.File,
 	}
 }
 
-// isStillAt reports whether name still leads to the open file or folder.
 func isStillAt(f *os.File, name string) bool {
 	opened, err := f.Stat()
 	if err != nil {

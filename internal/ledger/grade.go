@@ -45,7 +45,7 @@ func WasRead(grade string) bool {
 	return s == Proven || s == NotProven
 }
 
-// rank returns a number that is higher for a worse standing.
+// rank is higher for a worse standing.
 func (s Standing) rank() int {
 	return slices.Index([]Standing{Proven, NotProven, Carried, NotRead}, s)
 }
@@ -100,7 +100,6 @@ func (p Problem) describe(names []string) string {
 	return text
 }
 
-// shortenReason cuts a reason to its first line and to 160 characters.
 func shortenReason(reason string) string {
 	const maxRunes = 160
 	reason, _, _ = strings.Cut(ShortenError(reason), "\n")
@@ -110,7 +109,6 @@ func shortenReason(reason string) string {
 	return reason
 }
 
-// joinNames lists names. If there are six or more names, it lists four and counts the others.
 func joinNames(names []string) string {
 	const maxNames = 4
 	if more := len(names) - maxNames; more > 1 {

@@ -83,7 +83,6 @@ func (b *Bucket) newError(verb, name string, err error) error {
 	return e
 }
 
-// reasonOf returns the reason of an error, or nil if it is unknown.
 func reasonOf(err error) error {
 	if local, ok := errors.AsType[*localError](err); ok {
 		return local.err
@@ -112,8 +111,7 @@ func reasonOf(err error) error {
 	return nil
 }
 
-// describeError returns a short description without signed addresses: the code and the status of an error
-// response, or the text of the innermost error.
+// describeError returns no signed addresses.
 func describeError(err error) string {
 	if api, ok := errors.AsType[smithy.APIError](err); ok {
 		text := "the server returned " + cleanCode(api.ErrorCode())
@@ -135,8 +133,7 @@ func describeError(err error) string {
 	return err.Error()
 }
 
-// cleanCode returns a short error code of printable ASCII characters, because codes of a server are
-// shown on terminals and in alerts.
+// Error codes of a server are shown on terminals and in alerts.
 func cleanCode(code string) string {
 	const maxLength = 60
 	code = strings.Map(func(r rune) rune {

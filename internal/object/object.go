@@ -87,9 +87,8 @@ func (c Config) AWS(ctx context.Context) (aws.Config, error) {
 	return cfg, nil
 }
 
-// newRetryer returns a retryer for transient errors: overload, timeouts and resets. It sets no quota
-// of retries for all requests together, because the error of an exhausted quota would hide the real
-// error.
+// newRetryer sets no quota of retries for all requests together, because the error of an exhausted quota would
+// hide the real error.
 func (c Config) newRetryer() aws.Retryer {
 	return retry.NewStandard(func(o *retry.StandardOptions) {
 		o.MaxAttempts, o.MaxBackoff, o.RateLimiter = c.MaxAttempts, c.MaxPause, ratelimit.None
@@ -97,8 +96,7 @@ func (c Config) newRetryer() aws.Retryer {
 	})
 }
 
-// setTransport limits the idle time of connections. It does not limit the total time, because
-// objects can be large.
+// setTransport does not limit the total time of a request, because objects can be large.
 func (c Config) setTransport(t *http.Transport) {
 	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
 	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -165,7 +163,6 @@ func (b *Bucket) Address(name string) string { return "s3://" + path.Join(b.buck
 
 func (b *Bucket) objectKey(name string) *string { return aws.String(path.Join(b.prefix, name)) }
 
-// objectKeyPrefix returns the prefix of object keys for a prefix of names.
 func (b *Bucket) objectKeyPrefix(namePrefix string) *string {
 	if b.prefix == "" {
 		return aws.String(namePrefix)

@@ -86,7 +86,6 @@ func (w *Warehouse) ExplainErr(err error) error {
 	return w.WithRemedy(damaged, latest)
 }
 
-// listIntact lists the versions whose files are all intact, oldest first, except ignoredRun.
 func (v *Versions) listIntact(ignoredRun string) []string {
 	runs, err := v.List()
 	if err != nil {

@@ -20,26 +20,23 @@ import (
 // an earlier version. A run changes this copy. Publish makes the draft the version that readers see.
 type Draft struct {
 	*Instance
-	// Run is the id of the run. At is the time of its snapshot.
 	Run string
-	At  time.Time
+	// At is the time of the snapshot.
+	At time.Time
 	// Kind is ledger.Run.Kind. Empty means a night.
 	Kind string
-	// Dir is the private folder.
-	Dir string
+	Dir  string
 	// Previous is the version whose catalog was copied. It is empty if the draft began with an empty
 	// catalog, as on the first night.
 	Previous string
 	// Source is the run whose snapshot a rebuilt version contains.
 	Source string
 
-	// Schema is that of the catalog.
 	Schema *Schema
 
 	w                *Warehouse
 	previousManifest Manifest
-	// meta describes MetaFile in the new manifest.
-	meta *ManifestMeta
+	meta             *ManifestMeta // of the new manifest
 	// copied are the tables whose files CopyUnchanged copied, as in the manifest of Previous.
 	copied  map[string]ManifestTable
 	damaged []*DamagedError // as in DamagedFiles
@@ -175,8 +172,7 @@ func (d *Draft) WriteLedgerCopy(r ledger.Run) error {
 	return err
 }
 
-// finishKilledRuns removes the drafts of killed runs. It completes a publish that was interrupted after it
-// switched the link "latest".
+// finishKilledRuns also completes a publish that was interrupted after it switched the link "latest".
 func (w *Warehouse) finishKilledRuns() error {
 	entries, err := os.ReadDir(w.Folder.Path(VersionsDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

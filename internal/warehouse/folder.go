@@ -196,8 +196,7 @@ func (f *Folder) WriteSealed(path string, value any) error {
 	return f.disk.WriteFile(path, data, publicFile)
 }
 
-// folderMode returns the mode of a folder whose files have the given mode. Users who can read the files
-// can also open the folder.
+// folderMode returns the mode of a folder for files with mode: users who can read the files can open the folder.
 func folderMode(mode fs.FileMode) fs.FileMode { return mode | mode&0o444>>2 }
 
 // stepLabel returns the label of a file for Config.Step. It replaces names that contain a run or a time,

@@ -87,7 +87,6 @@ func (f *Folder) CheckWritable() error {
 	return nil
 }
 
-// nearestExisting returns the folder of the warehouse, or the nearest existing folder above it.
 func (f *Folder) nearestExisting() string {
 	dir, err := filepath.Abs(f.dir)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// heldDir contains the folder of the held night. At most one night is held.
+// At most one night is held.
 const heldDir = "held"
 
 // HeldNight is a complete version that was not published because of failed checks. Its files are
@@ -245,8 +245,7 @@ func (w *Warehouse) DiscardHeld() (run string, err error) {
 	return run, w.removeHeld()
 }
 
-// removeHeld removes the held night. If an earlier removal was killed, it also removes the remaining
-// files.
+// removeHeld also removes the remaining files of a removal that was killed.
 func (w *Warehouse) removeHeld() error {
 	entries, err := os.ReadDir(w.Folder.Path(heldDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

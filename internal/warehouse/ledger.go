@@ -118,8 +118,7 @@ func (l *Ledger) missingRuns() ([]ledger.Run, error) {
 	return missing, nil
 }
 
-// readCopy reads the copy of a run's ledger line in the folder of its version. ok is false if the copy is
-// missing or damaged.
+// readCopy reads the copy that WriteCopy wrote. ok is false if it is missing or damaged.
 func (l *Ledger) readCopy(dir, run string) (r ledger.Run, ok bool) {
 	data, err := os.ReadFile(filepath.Join(dir, runFile))
 	if err == nil {

@@ -98,7 +98,6 @@ func (w *Warehouse) hasSnapshots() bool {
 	return err != nil || len(versions) > 0 || len(w.Series.Days()) > 0
 }
 
-// describeRemedy returns the text of LostError.Remedy.
 func (w *Warehouse) describeRemedy(target, published string) string {
 	versions, err := w.Versions.List()
 	if err != nil {
@@ -120,7 +119,6 @@ func (w *Warehouse) describeRemedy(target, published string) string {
 	return "nothing was published: run " + strings.Join(remedies, ", or ")
 }
 
-// rebuildRemedies returns the remedy "rebuild", or nil if there is no series.
 func (w *Warehouse) rebuildRemedies() []string {
 	days := w.Series.Days()
 	if len(days) == 0 {

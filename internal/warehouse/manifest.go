@@ -126,7 +126,6 @@ func (v *Versions) ReadManifestFile(path, run string) (Manifest, error) {
 	return m, err
 }
 
-// readManifestSum is like ReadManifestFile, and also returns the checksum of the file.
 func (v *Versions) readManifestSum(path, run string) (m Manifest, sum checksum.FileSum, err error) {
 	data, err := os.ReadFile(path)
 	switch {

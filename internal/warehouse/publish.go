@@ -104,8 +104,6 @@ func (d *Draft) finish(ctx context.Context, tables []ManifestTable) (m Manifest,
 	return m, nil
 }
 
-// writeManifest writes the manifest of a version into the folder dir, makes the folder public, and syncs
-// both.
 func (f *Folder) writeManifest(dir string, m Manifest, mode fs.FileMode) error {
 	data, err := checksum.Seal(m)
 	if err != nil {
@@ -121,8 +119,7 @@ func (d *Draft) unpublishedErr(verb string, err error) error {
 	return fmt.Errorf("%s version %s: %w; nothing was published; readers keep the last snapshot", verb, d.Run, err)
 }
 
-// finishFiles writes and closes the catalog, makes all files except runFile public, syncs them, and adds the
-// checksums of all files except the catalog to the manifest.
+// finishFiles makes all files except runFile public, and adds all checksums except that of the catalog to the manifest.
 func (d *Draft) finishFiles(ctx context.Context, m *Manifest, mode fs.FileMode) error {
 	if err := d.MeasureTables(ctx, m.Tables); err != nil {
 		return err
@@ -158,7 +155,6 @@ func (d *Draft) finishFiles(ctx context.Context, m *Manifest, mode fs.FileMode) 
 	return err
 }
 
-// isChanged means that a table of the schema main changed.
 func (d *Draft) finishCatalog(ctx context.Context, isChanged bool, mode fs.FileMode) error {
 	if err := d.Step("before checkpoint"); err != nil {
 		return err
@@ -196,8 +192,7 @@ func (d *Draft) MeasureTables(ctx context.Context, tables []ManifestTable) error
 	})
 }
 
-// finishPublish completes a publish after the link "latest" was switched. It can be called again for the
-// same run.
+// finishPublish can be called again for the same run.
 func (w *Warehouse) finishPublish(run string) error {
 	if err := w.Versions.linkCatalog(); err != nil {
 		return err

@@ -184,8 +184,7 @@ func RunTime(run string) (time.Time, bool) {
 	return at, err == nil
 }
 
-// sizeOf returns the size of a file, or of all files in a folder. It includes files with other hard
-// links, although removing them frees no space.
+// sizeOf includes files with other hard links, although removing them frees no space.
 func sizeOf(path string) (int64, error) {
 	var sum int64
 	err := filepath.WalkDir(path, func(_ string, e fs.DirEntry, err error) error {

@@ -62,7 +62,6 @@ func (w *Warehouse) Rollback(run string, now time.Time) (Manifest, error) {
 	return m, errors.Join(err, w.Ledger.RemoveUnresumableRun())
 }
 
-// rollbackTarget returns run if its version is kept, or the base of the visible version if run is empty.
 func (w *Warehouse) rollbackTarget(run string) (string, error) {
 	versions, err := w.Versions.List()
 	if err != nil {
@@ -100,8 +99,6 @@ func (w *Warehouse) Recover() error {
 	return errors.Join(w.Ledger.finishPublished(), w.Pruner.RemoveUnneededLandings())
 }
 
-// recordKilledRuns removes damaged lines from the ledger, and records a held night and killed runs that
-// the ledger lacks. It then calls RemoveUnresumableRun.
 func (w *Warehouse) recordKilledRuns() error {
 	if err := w.Ledger.removeDamagedLines(); err != nil {
 		return err

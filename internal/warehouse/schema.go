@@ -106,8 +106,7 @@ func (s *Schema) StoredTables() []StoredTable {
 	return all
 }
 
-// ensureStatements returns the statements that create a table or its missing columns, and replace
-// changed comments. existing are the columns of the existing table. Nil means that there is no table.
+// existing are the columns of the table in the file. Nil means that there is no table.
 func (t StoredTable) ensureStatements(existing map[string]stream.Column) []sqltext.SQL {
 	var statements []sqltext.SQL
 	add := func(name string, values sqltext.Values) {
@@ -190,7 +189,6 @@ func (s *Schema) tableKey(name string) []string {
 	return firstOf(s.Tables, func(t stream.Table) bool { return t.Name == name }).Key
 }
 
-// firstOf returns the first item that matches, or the zero value.
 func firstOf[T any](items []T, matches func(T) bool) (first T) {
 	if i := slices.IndexFunc(items, matches); i >= 0 {
 		first = items[i]

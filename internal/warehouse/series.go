@@ -311,8 +311,7 @@ func (s *Series) DayFiles(day string) []string {
 	return s.folder.Glob(s.folder.Path(SeriesDir, "*", DayPrefix+day, "[^.]*.parquet"))
 }
 
-// oldDays returns the manifests and folders of the days that retention does not keep. The manifest
-// of a day precedes its folders, so that a partly removed day has no manifest.
+// oldDays returns the manifest of a day before its folders, so that a partly removed day has no manifest.
 func (s *Series) oldDays(r Retention) []string {
 	var days []time.Time
 	for _, name := range s.Days() {

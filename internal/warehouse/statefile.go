@@ -51,7 +51,6 @@ func (s StateFile) Write(value any) error {
 	return s.folder.disk.WriteFile(s.path, data, privateFile)
 }
 
-// lockSuffix ends the names of lock files below state/.
 const lockSuffix = ".lock"
 
 // LockJob locks a job, such as "backup". Each job has its own lock, so that it can run at the same time

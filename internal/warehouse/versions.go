@@ -121,7 +121,6 @@ func (v *Versions) linkCatalog() error {
 	return nil
 }
 
-// switchTo switches the link "latest" to a version in one step. New readers then see this version.
 func (v *Versions) switchTo(run string) error {
 	return v.folder.disk.SwapLink(filepath.Join(VersionsDir, run), v.folder.Path(LatestLink))
 }
