@@ -390,11 +390,7 @@ func ownerOf(dir string) *user.User {
 	if err != nil {
 		return nil
 	}
-	uid, _, known := durable.Owner(info)
-	if !known {
-		return nil
-	}
-	owner, err := user.LookupId(strconv.Itoa(uid))
+	owner, err := user.LookupId(strconv.Itoa(durable.AccessOf(info).UID))
 	if err != nil {
 		return nil
 	}
@@ -420,22 +416,19 @@ func unreadableTokenWarning(cfg config.Config) string {
 		cfg.API.TokenFile, owner.Username, group, config.QuoteWord(cfg.API.TokenFile))
 }
 
-// canRead reports whether the owner, group and mode of a file allow a user to read it. If the owner of
-// the file is unknown, it returns true.
+// canRead reports whether the owner, group and mode of a file allow a user to read it.
 func canRead(u *user.User, info fs.FileInfo) bool {
 	const ownerReads, groupReads, othersRead = 0o400, 0o040, 0o004
-	uid, gid, known := durable.Owner(info)
+	access := durable.AccessOf(info)
 	groups, err := u.GroupIds()
 	if err != nil {
 		groups = []string{u.Gid}
 	}
 	mode := info.Mode()
 	switch {
-	case !known:
-		return true
-	case strconv.Itoa(uid) == u.Uid:
+	case strconv.Itoa(access.UID) == u.Uid:
 		return mode&ownerReads != 0
-	case slices.Contains(groups, strconv.Itoa(gid)):
+	case slices.Contains(groups, strconv.Itoa(access.GID)):
 		return mode&groupReads != 0
 	}
 	return mode&othersRead != 0

@@ -155,7 +155,7 @@ func TestInitFillsInPackageExample(t *testing.T) {
 	for _, name := range []string{file, tokenFile} {
 		info, err := os.Stat(name)
 		must(t, err)
-		if _, gid, _ := durable.Owner(info); info.Mode() != 0o640 || os.Geteuid() == 0 && gid != group {
+		if gid := durable.AccessOf(info).GID; info.Mode() != 0o640 || os.Geteuid() == 0 && gid != group {
 			t.Errorf("%s has the mode %v and the group %d, want 0640 and the group of the example", name, info.Mode(), gid)
 		}
 	}
@@ -184,8 +184,8 @@ func TestInitByRootSetsGroup(t *testing.T) {
 	for _, name := range []string{file, filepath.Join(dir, "token")} {
 		info, err := os.Stat(name)
 		must(t, err)
-		if uid, gid, _ := durable.Owner(info); info.Mode() != 0o640 || uid != 0 || gid != otherUser {
-			t.Errorf("%s has the mode %v, the owner %d and the group %d, want 0640, 0 and %d", name, info.Mode(), uid, gid, otherUser)
+		if access := durable.AccessOf(info); info.Mode() != 0o640 || access.UID != 0 || access.GID != otherUser {
+			t.Errorf("%s has the mode %v, the owner %d and the group %d, want 0640, 0 and %d", name, info.Mode(), access.UID, access.GID, otherUser)
 		}
 	}
 }

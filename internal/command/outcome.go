@@ -123,7 +123,7 @@ func addAdvice(err error) error {
 }
 
 // permissionAdvice names the owner of a path, or of the nearest accessible folder above it.
-// If the owner is the current user or unknown, it recommends checking the permissions.
+// If the owner is the current user, it recommends checking the permissions.
 func permissionAdvice(path string) string {
 	info, err := os.Lstat(path)
 	for err != nil && path != filepath.Dir(path) {
@@ -131,7 +131,7 @@ func permissionAdvice(path string) string {
 		info, err = os.Lstat(path)
 	}
 	if err == nil {
-		if uid, _, known := durable.Owner(info); known && uid != os.Geteuid() {
+		if uid := durable.AccessOf(info).UID; uid != os.Geteuid() {
 			name := "the user " + strconv.Itoa(uid)
 			if owner, err := user.LookupId(strconv.Itoa(uid)); err == nil {
 				name = owner.Username

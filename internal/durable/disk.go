@@ -188,7 +188,7 @@ func (d Disk) renameToNew(from, to string) error {
 	return errors.Join(os.Remove(from), d.Do("fsync beside", to, func() error { return syncPath(filepath.Dir(to)) }))
 }
 
-// Access is the owner, group and mode of a file. A UID or GID of -1 means no change.
+// Access is the owner, group and mode of a file.
 type Access struct {
 	UID, GID int
 	Mode     fs.FileMode
@@ -196,27 +196,13 @@ type Access struct {
 
 // AccessOf returns the access of a file.
 func AccessOf(info fs.FileInfo) Access {
-	access := Access{-1, -1, info.Mode().Perm()}
-	if uid, gid, ok := Owner(info); ok {
-		access.UID, access.GID = uid, gid
-	}
-	return access
-}
-
-// Owner returns the numeric owner and group of a file.
-func Owner(info fs.FileInfo) (uid, gid int, ok bool) {
-	s, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return 0, 0, false
-	}
-	return int(s.Uid), int(s.Gid), true
+	stat := info.Sys().(*syscall.Stat_t)
+	return Access{int(stat.Uid), int(stat.Gid), info.Mode().Perm()}
 }
 
 func (a Access) apply(f *os.File) error {
-	if a.UID >= 0 || a.GID >= 0 {
-		if err := f.Chown(a.UID, a.GID); err != nil {
-			return err
-		}
+	if err := f.Chown(a.UID, a.GID); err != nil {
+		return err
 	}
 	return f.Chmod(a.Mode)
 }
