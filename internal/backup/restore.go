@@ -39,11 +39,8 @@ func Restore(ctx context.Context, c Config) (res Restored, err error) {
 		return res, fmt.Errorf("restore from %s: the backup of %s contains no ledger; nothing was changed: name another backup with --from", c.Bucket.Address(""), res.Run)
 	}
 	ledgerFile := res.Files[ledgerIndex]
-	err = mirror.CheckEmpty(func() bool {
-		isRestored, err := c.isInPlace(ctx, ledgerFile)
-		return isRestored && err == nil
-	})
-	if err != nil {
+	isRestored, _ := c.isInPlace(ctx, ledgerFile) // a ledger that cannot be read is not that of the backup
+	if err := mirror.CheckEmpty(isRestored); err != nil {
 		return res, err
 	}
 	lock, err := c.Warehouse.Lock("restore", c.Now())

@@ -100,12 +100,6 @@ func (d Disk) Append(f *os.File, data []byte) error {
 	return d.Do("fsync", f.Name(), f.Sync)
 }
 
-// Overwrite replaces the content of a file in place, without a sync or a call of Step. After a kill the file may
-// be empty or incomplete. The umask applies to mode.
-func (d Disk) Overwrite(path string, data []byte, mode fs.FileMode) error {
-	return os.WriteFile(path, data, mode)
-}
-
 // AppendLine appends one line to a file, or to a new file, and syncs it. It first ends a line that is incomplete
 // after a crash, so that the new line is not damaged too.
 func (d Disk) AppendLine(path string, line []byte, mode fs.FileMode) (err error) {

@@ -336,32 +336,26 @@ func (c *checker) checkMetaChanges() {
 
 func (c *checker) checkLedger() {
 	c.Files++
-	const affected = "the list of runs; meta.runs in the catalog contains each run that was followed by a published night"
-	path := c.w.Ledger.Path()
-	d := Damage{File: c.w.Folder.Relative(path), Affected: affected, Repair: Repair{Kind: RunNight}}
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) && c.expected == "" {
+	if c.ledgerText == nil && c.expected == "" {
 		return
 	}
-	if err != nil {
-		d.Problem, d.Lost = warehouse.ProblemOf(err), true
-		c.add(d)
-		return
-	}
-	_, damagedLines := warehouse.ParseLedger(data)
-	count := len(damagedLines)
-	if count > 0 && !bytes.HasSuffix(data, []byte("\n")) && bytes.HasSuffix(data, damagedLines[count-1]) {
+	count := len(c.damagedLines)
+	if count > 0 && !bytes.HasSuffix(c.ledgerText, []byte("\n")) && bytes.HasSuffix(c.ledgerText, c.damagedLines[count-1]) {
 		count-- // a crash may leave an unfinished last line
 	}
-	if count > 0 {
-		d.Problem, d.Lost = fmt.Sprintf("damaged lines: %d", count), true
-		c.add(d)
+	d := Damage{File: c.w.Folder.Relative(c.w.Ledger.Path()), Repair: Repair{Kind: RunNight}, Lost: true,
+		Affected: "the list of runs; meta.runs in the catalog contains each run that was followed by a published night"}
+	switch {
+	case c.ledgerText == nil:
+		d.Problem = "it is missing"
+	case count > 0:
+		d.Problem = fmt.Sprintf("damaged lines: %d", count)
+	case c.hasVersion(c.visible) && ledger.Find(c.runs, c.visible).ID == "":
+		d.Problem, d.Lost = "it has no line of the version that readers see", false
+	default:
 		return
 	}
-	if runs, err := c.w.Ledger.Runs(); err == nil && c.hasVersion(c.visible) && ledger.Find(runs, c.visible).ID == "" {
-		d.Problem = "it has no line of the version that readers see"
-		c.add(d)
-	}
+	c.add(d)
 }
 
 // checkUnfinished checks the unfinished-run files, and lists the drafts of killed runs.

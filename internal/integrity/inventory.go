@@ -31,6 +31,10 @@ type inventory struct {
 	manifests map[string][]warehouse.Manifest
 	// pathsBySum contains for each SHA-256 the paths of the files that should have this checksum.
 	pathsBySum map[string][]string
+	// ledgerText is the text of the ledger. It is nil if there is no ledger.
+	ledgerText   []byte
+	runs         []ledger.Run // in the ledger
+	damagedLines [][]byte     // of the ledger
 	// versions are the runs with a version, oldest first.
 	versions []string
 	// days are the days in the index of the Parquet series, each with its run. If the index cannot be
@@ -58,11 +62,11 @@ func takeInventory(ctx context.Context, w *warehouse.Warehouse, readData bool) (
 	if inv.days, inv.indexErr = w.Series.Index(); inv.indexErr != nil {
 		inv.days = w.Series.ManifestDays()
 	}
-	data, err := os.ReadFile(w.Ledger.Path())
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if inv.ledgerText, err = os.ReadFile(w.Ledger.Path()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("read the ledger: %w", err)
 	}
-	inv.findExpected(warehouse.ParseLedger(data))
+	inv.runs, inv.damagedLines = warehouse.ParseLedger(inv.ledgerText)
+	inv.findExpected()
 	for _, run := range inv.versions {
 		if m, ok := inv.manifest(run); ok && inv.compare(w.Folder.VersionCatalog(run), m.Catalog) == "" {
 			inv.intactCatalogs[run] = true
@@ -113,9 +117,9 @@ func (inv *inventory) manifest(run string) (warehouse.Manifest, bool) {
 // In two cases a newer version is expected. In the first case readers see the newer version, and a damaged
 // line of the ledger may be the line of that version. In the second case the newer version has a day in the
 // series. A rollback would have removed the day.
-func (inv *inventory) findExpected(runs []ledger.Run, damagedLines [][]byte) {
+func (inv *inventory) findExpected() {
 	inv.expected = inv.visible
-	for _, r := range slices.Backward(runs) {
+	for _, r := range slices.Backward(inv.runs) {
 		if version := r.VisibleVersion(); version != "" {
 			inv.expected = version
 			break
@@ -125,7 +129,7 @@ func (inv *inventory) findExpected(runs []ledger.Run, damagedLines [][]byte) {
 		inv.expected = inv.versions[len(inv.versions)-1]
 	}
 	at, _ := inv.timeOf(inv.expected)
-	if visibleAt, _ := inv.timeOf(inv.visible); len(damagedLines) > 0 && inv.hasVersion(inv.visible) && visibleAt.After(at) {
+	if visibleAt, _ := inv.timeOf(inv.visible); len(inv.damagedLines) > 0 && inv.hasVersion(inv.visible) && visibleAt.After(at) {
 		inv.expected, at = inv.visible, visibleAt
 	}
 	for _, day := range slices.Sorted(maps.Keys(inv.days)) {

@@ -143,12 +143,8 @@ func (c *repairer) repairLedgerCopy(m warehouse.Manifest) error {
 	if c.sums.IsIntact(path, *m.LedgerLine) {
 		return nil
 	}
-	runs, err := c.w.Ledger.Runs()
-	if err != nil {
-		return err
-	}
 	var sum *checksum.FileSum
-	if ledgerRun := ledger.Find(runs, m.RunID); ledgerRun.ID != "" {
+	if ledgerRun := ledger.Find(c.runs, m.RunID); ledgerRun.ID != "" {
 		written, err := c.w.Ledger.WriteCopy(version, ledgerRun)
 		if err != nil {
 			return err

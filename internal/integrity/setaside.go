@@ -10,13 +10,16 @@ import (
 )
 
 // SetAside moves damaged files of the Parquet series to damaged/<run> and removes their tables from the
-// manifests of their days. If the manifest of a day is damaged, it moves all files of the day. Later calls
-// of Check do not report the moved files again. run is the id of the rebuild that skipped the files. The
-// caller must hold the lock of the warehouse.
+// manifests of their days. If a day is unfinished or its manifest is damaged, it moves all files of the day.
+// Later calls of Check do not report the moved files again. run is the id of the rebuild that skipped the files.
+// The caller must hold the lock of the warehouse.
 func SetAside(w *warehouse.Warehouse, run string, damage []Damage) error {
 	lostTables := map[string][]string{}
 	for _, d := range damage {
 		path := w.Folder.Path(d.File)
+		if d.Unfinished {
+			path = w.Folder.DayManifestPath(d.Day)
+		}
 		if table, day, ok := warehouse.SplitSeriesFile(d.File); ok {
 			lostTables[day] = append(lostTables[day], table)
 		}
@@ -35,15 +38,6 @@ func SetAside(w *warehouse.Warehouse, run string, damage []Damage) error {
 		}
 	}
 	return nil
-}
-
-// SetDayAside moves all files of an unfinished day to damaged/<run>. run is the id of the rebuild that
-// skipped the day. The caller must hold the lock of the warehouse.
-func SetDayAside(w *warehouse.Warehouse, run, day string) error {
-	if err := removeDay(w, run, day); err != nil {
-		return err
-	}
-	return moveAside(w, run, w.Folder.DayManifestPath(day))
 }
 
 func moveAside(w *warehouse.Warehouse, run, path string) error {

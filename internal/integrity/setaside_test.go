@@ -61,7 +61,7 @@ func TestSkippedFilesAreSetAside(t *testing.T) {
 		})
 	}
 	w := clone(t, original)
-	must(t, integrity.SetDayAside(w, run, "2026-11-02"))
+	must(t, integrity.SetAside(w, run, []integrity.Damage{{Day: "2026-11-02", Unfinished: true}}))
 	if got := contentOf(t, w); got[series2] != "" || got[manifest2] != "" || got["damaged/"+run+"/"+series2] == "" || got["damaged/"+run+"/"+manifest2] == "" {
 		t.Error("the files of the day were not moved")
 	}

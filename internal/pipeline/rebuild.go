@@ -185,11 +185,9 @@ func (b *rebuild) publish(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	for _, damage := range b.Unfinished {
-		err = errors.Join(err, integrity.SetDayAside(b.wh, b.run.ID, damage.Day))
-	}
+	err = integrity.SetAside(b.wh, b.run.ID, slices.Concat(b.Unfinished, b.Skipped))
 	// Readers see the version, so the rebuild is recorded in the ledger even after another error.
-	return errors.Join(err, integrity.SetAside(b.wh, b.run.ID, b.Skipped), b.wh.Ledger.Record(b.run))
+	return errors.Join(err, b.wh.Ledger.Record(b.run))
 }
 
 func (b *rebuild) applySeries(ctx context.Context) error {

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
-
-	"placementsync/internal/durable"
 )
 
 // LockedError means that another process has locked the warehouse or, if Job is not empty, the job of this
@@ -35,10 +33,7 @@ func (e *LockedError) Error() string {
 
 // Lock is the right to write to the warehouse. The operating system releases it when the process
 // ends or is killed.
-type Lock struct {
-	file *flock.Flock
-	disk durable.Disk
-}
+type Lock struct{ file *flock.Flock }
 
 // Lock creates the folders of the warehouse and locks the warehouse for a run. It then finishes a killed
 // rollback and a killed publish of a held night. It returns a *LockedError if another run has the lock,
@@ -48,7 +43,7 @@ func (w *Warehouse) Lock(run string, now time.Time) (*Lock, error) {
 		return nil, err
 	}
 	path := w.Folder.Path(stateDir, lockFile)
-	l := &Lock{flock.New(path, flock.SetPermissions(privateFile)), w.Folder.disk}
+	l := &Lock{flock.New(path, flock.SetPermissions(privateFile))}
 	ok, err := l.file.TryLock()
 	if err != nil {
 		return nil, fmt.Errorf("lock the warehouse with the file %s: %w", path, err)
@@ -82,7 +77,7 @@ func (l *Lock) WriteHolder(run string, since time.Time) error {
 	data, err := json.Marshal(LockedError{PID: os.Getpid(), Run: run, Since: since})
 	if err == nil {
 		// The file is overwritten in place, because a new file would not have the lock.
-		err = l.disk.Overwrite(l.file.Path(), data, privateFile)
+		err = os.WriteFile(l.file.Path(), data, privateFile)
 	}
 	if err != nil {
 		return fmt.Errorf("write the holder into the lock %s: %w", l.file.Path(), err)

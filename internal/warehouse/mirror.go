@@ -173,8 +173,8 @@ func (m *Mirror) Place(file string, fill func(f *os.File) error) error {
 }
 
 // CheckEmpty returns an error if a restore would destroy data: the folder contains a version, or its ledger
-// contains a published run and is not the ledger of the backup, as isRestored reports after a complete restore.
-func (m *Mirror) CheckEmpty(isRestored func() bool) error {
+// contains a published run and is not the ledger of the backup. isRestored means that it is that ledger.
+func (m *Mirror) CheckEmpty(isRestored bool) error {
 	versions, err := m.versions.List()
 	if err != nil {
 		return err
@@ -183,7 +183,7 @@ func (m *Mirror) CheckEmpty(isRestored func() bool) error {
 	if err != nil {
 		return err
 	}
-	if len(versions) > 0 || slices.ContainsFunc(runs, ledger.Run.IsPublished) && !isRestored() {
+	if len(versions) > 0 || slices.ContainsFunc(runs, ledger.Run.IsPublished) && !isRestored {
 		return fmt.Errorf("restore into %s: it has a warehouse; nothing was changed: name a new folder as warehouse.dir", m.folder.dir)
 	}
 	return nil

@@ -170,7 +170,7 @@ func TestARestoreDestroysNoWarehouse(t *testing.T) {
 		if c.hasVersion {
 			must(t, os.MkdirAll(w.Folder.VersionPath(firstNight), 0o700))
 		}
-		err := w.Mirror.CheckEmpty(func() bool { return c.isRestored })
+		err := w.Mirror.CheckEmpty(c.isRestored)
 		if (err == nil) != c.isAllowed || err != nil && (!strings.Contains(err.Error(), w.Folder.Dir()) || !strings.Contains(err.Error(), "nothing was changed")) {
 			t.Errorf("%s: got error %v, want no error: %t", name, err, c.isAllowed)
 		}

@@ -71,12 +71,10 @@ func (f *Folder) Measure(ctx context.Context, extra ...MeasuredFolder) ([]Usage,
 			continue // the disk of the folder may be unmounted
 		}
 		var bytes int64
-		if isAbsent {
-			err = nil
-		} else if err == nil {
+		if err == nil {
 			bytes, err = measureFolder(root)
 		}
-		if err != nil {
+		if err != nil && !isAbsent {
 			return nil, fmt.Errorf("measure %s: %w", part.Part, err)
 		}
 		all = append(all, Usage{part.Part, bytes})
