@@ -129,26 +129,20 @@ type rebuild struct {
 	draft       *warehouse.Draft
 	skipDamaged bool
 	run         ledger.Run
+	// latest is the version that readers see. catalog is the path of its catalog if it is intact and not
+	// older than the series. Both are empty otherwise.
+	latest, catalog string
+	// changes are the intact files of changes, and damagedChanges the damaged and missing ones.
+	changes        []string
+	damagedChanges []integrity.Damage
 	// hasExactPast is set if closed rows were restored from the files of changes or from the catalog.
 	// It is not set if closed rows must be computed by comparing snapshots.
 	hasExactPast bool
-	// newest is the newest snapshot of the series.
-	newest warehouse.Snapshot
+	newest       warehouse.Snapshot // of the series
 	// rowsAt contains for each table the snapshot time of its newest intact file, from which the
-	// rows of the table are read.
-	rowsAt map[string]time.Time
-}
-
-// olderTables returns the tables whose newest file is damaged or missing, each with the time of the earlier
-// snapshot from which its rows are read.
-func (b *rebuild) olderTables() map[string]time.Time {
-	older := map[string]time.Time{}
-	for table, at := range b.rowsAt {
-		if at.Before(b.newest.At) {
-			older[table] = at
-		}
-	}
-	return older
+	// rows of the table are read. older contains the tables whose file of the newest snapshot is damaged or
+	// missing.
+	rowsAt, older map[string]time.Time
 }
 
 func olderNote(at time.Time) string {
@@ -165,6 +159,7 @@ func (b *rebuild) publish(ctx context.Context) (err error) {
 	err = inOrder(
 		func() error { return b.applySeries(ctx) },
 		func() error { return b.restoreMeta(ctx) },
+		func() error { return b.fixComputedHistory(ctx) },
 		func() error { return b.checkLoss(ctx) },
 		func() error { return b.completeLedgerLine(ctx) },
 		func() (err error) {
@@ -195,6 +190,9 @@ func (b *rebuild) applySeries(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if b.latest, _, err = b.wh.Versions.Latest(); err != nil {
+		return err
+	}
 	if len(snapshots) == 0 {
 		if len(damaged) > 0 {
 			return &SeriesError{damaged, b.isCatalogWhole()}
@@ -203,29 +201,36 @@ func (b *rebuild) applySeries(ctx context.Context) error {
 	}
 	b.newest = snapshots[len(snapshots)-1]
 	b.Snapshots, b.First, b.Last = len(snapshots), snapshots[0].At, b.newest.At
-	b.rowsAt = map[string]time.Time{}
+	b.rowsAt, b.older = map[string]time.Time{}, map[string]time.Time{}
 	for _, t := range b.wh.Schema.Tables {
-		b.rowsAt[t.Name] = b.newest.At
+		at := b.newest.At
 		for _, snap := range snapshots {
 			if snap.Files[t.Name] != "" {
-				b.rowsAt[t.Name] = snap.At
+				at = snap.At
 			}
+		}
+		b.rowsAt[t.Name] = at
+		if at.Before(b.newest.At) {
+			b.older[t.Name] = at
 		}
 	}
 	if err := b.findLostRun(); err != nil {
 		return err
 	}
-	if b.hasExactPast, err = b.restorePast(ctx); err != nil {
+	m, err := b.wh.Versions.ReadManifest(b.latest)
+	if err == nil && !m.SnapshotAt.Before(b.newest.At) && b.isCatalogWhole() {
+		b.catalog = b.wh.Folder.VersionCatalog(b.latest)
+	}
+	if err := b.restorePast(ctx); err != nil {
 		return err
 	}
 	for _, d := range damaged {
-		if d.Unfinished {
+		switch {
+		case d.Unfinished:
 			b.Unfinished = append(b.Unfinished, d)
-			continue
-		}
-		if b.hasExactPast && d.Day != "" && d.Day < b.newest.At.Format(time.DateOnly) && len(b.olderTables()) == 0 {
+		case b.hasExactPast && d.Day != "" && d.Day < b.newest.At.Format(time.DateOnly) && len(b.older) == 0:
 			b.Unused = append(b.Unused, d)
-		} else {
+		default:
 			b.Skipped = append(b.Skipped, d)
 		}
 	}
@@ -246,10 +251,9 @@ func (b *rebuild) applySeries(ctx context.Context) error {
 		b.cfg.Log.Info("snapshot read", "run", snap.Run, "tables", len(tables))
 	}
 	if b.hasExactPast { // a file of an earlier day also contains rows that later runs closed
-		return load.DropClosed(ctx, b.draft, b.olderTables())
+		return load.DropClosed(ctx, b.draft, b.older)
 	}
-	files, _, _ := integrity.FilesOfChanges(b.wh, b.newest.Version)
-	return load.MergePast(ctx, b.draft, b.wh.Schema.Tables, files, b.rowsAt)
+	return load.MergePast(ctx, b.draft, b.wh.Schema.Tables, b.changes, b.rowsAt)
 }
 
 // findLostRun sets LostRun if readers saw a newer snapshot than the newest snapshot of the series. In a copied
@@ -259,87 +263,71 @@ func (b *rebuild) findLostRun() error {
 	if err != nil {
 		return err
 	}
-	for _, r := range runs {
+	for _, r := range slices.Backward(runs) {
 		if r.VisibleVersion() != "" {
-			b.LostRun = ""
 			if r.IsPublished() && r.SnapshotAt.After(b.newest.At) {
 				b.LostRun = r.ID
 			}
+			break
 		}
 	}
 	return nil
 }
 
 // restorePast fills past from the closed rows in the files of changes. If these files are damaged, or an
-// earlier program recorded no closed rows, restorePast copies closed rows from the catalog that readers see.
-// If this catalog is damaged or older than the series, restorePast returns false: closed rows must then be
-// computed by comparing snapshots.
-func (b *rebuild) restorePast(ctx context.Context) (isExact bool, err error) {
-	files, hasPast, damaged := integrity.FilesOfChanges(b.wh, b.newest.Version)
-	if hasPast && len(damaged) == 0 {
-		b.RestoredRuns = len(files)
-		return true, load.RestorePast(ctx, b.draft, b.wh.Schema.Tables, files, b.newest.At)
+// earlier program recorded no closed rows, restorePast copies closed rows from the catalog. If there is no
+// catalog either, restorePast does not set hasExactPast: closed rows must then be computed by comparing
+// snapshots.
+func (b *rebuild) restorePast(ctx context.Context) error {
+	var hasPast bool
+	b.changes, hasPast, b.damagedChanges = integrity.FilesOfChanges(b.wh, b.newest.Version)
+	if hasPast && len(b.damagedChanges) == 0 {
+		b.RestoredRuns, b.hasExactPast = len(b.changes), true
+		return load.RestorePast(ctx, b.draft, b.wh.Schema.Tables, b.changes, b.newest.At)
 	}
-	latest, _, err := b.wh.Versions.Latest()
-	if err != nil {
-		return false, err
-	}
-	if b.isCatalogNewest(latest) {
-		if err = load.CopyPast(ctx, b.draft, b.wh.Folder.VersionCatalog(latest), b.newest.At); err == nil {
-			return true, nil
+	if b.catalog != "" {
+		err := load.CopyPast(ctx, b.draft, b.catalog, b.newest.At)
+		if err == nil {
+			b.hasExactPast = true
+			return nil
 		}
-		b.cfg.Log.Warn("closed rows not copied from the catalog", "run", latest, "error", err)
+		b.cfg.Log.Warn("closed rows not copied from the catalog", "run", b.latest, "error", err)
 	}
-	if len(damaged) > 0 && !b.skipDamaged {
-		return false, &SeriesError{Damage: damaged}
+	if len(b.damagedChanges) > 0 && !b.skipDamaged {
+		return &SeriesError{Damage: b.damagedChanges}
 	}
-	return false, nil
+	return nil
 }
 
 // isCatalogWhole reports whether the catalog that readers see matches its manifest.
 func (b *rebuild) isCatalogWhole() bool {
-	latest, ok, err := b.wh.Versions.Latest()
-	return err == nil && ok && b.wh.Versions.CheckCatalog(latest) == nil
-}
-
-// isCatalogNewest reports whether the catalog that readers see is intact and not older than
-// the newest snapshot of the series.
-func (b *rebuild) isCatalogNewest(latest string) bool {
-	m, err := b.wh.Versions.ReadManifest(latest)
-	return err == nil && !m.SnapshotAt.Before(b.newest.At) && b.isCatalogWhole()
+	return b.latest != "" && b.wh.Versions.CheckCatalog(b.latest) == nil
 }
 
 func (b *rebuild) restoreMeta(ctx context.Context) error {
-	latest, _, err := b.wh.Versions.Latest()
-	if err != nil {
-		return err
-	}
-	if b.isCatalogNewest(latest) {
-		if err = load.CopyMeta(ctx, b.draft, b.wh.Folder.VersionCatalog(latest)); err == nil {
+	if b.catalog != "" {
+		err := load.CopyMeta(ctx, b.draft, b.catalog)
+		if err == nil {
 			b.HasMeta = true
-			return b.fixComputedHistory(ctx)
+			return nil
 		}
-		b.cfg.Log.Warn("meta not copied from the catalog; restoring it from the files of changes", "run", latest, "error", err)
+		b.cfg.Log.Warn("meta not copied from the catalog; restoring it from the files of changes", "run", b.latest, "error", err)
 	}
-	files, _, damaged := integrity.FilesOfChanges(b.wh, b.newest.Version)
-	if len(damaged) > 0 && !b.skipDamaged {
-		return &SeriesError{Damage: damaged}
+	if len(b.damagedChanges) > 0 && !b.skipDamaged {
+		return &SeriesError{Damage: b.damagedChanges}
 	}
-	b.Skipped = append(b.Skipped, damaged...)
-	if len(files) == 0 {
+	b.Skipped = append(b.Skipped, b.damagedChanges...)
+	if len(b.changes) == 0 {
 		return nil // all files of changes are lost
 	}
 	b.HasMeta = true
-	if err := load.RestoreMeta(ctx, b.draft, b.wh.Schema.MetaDefinitions, files); err != nil {
-		return err
-	}
-	return b.fixComputedHistory(ctx)
+	return load.RestoreMeta(ctx, b.draft, b.wh.Schema.MetaDefinitions, b.changes)
 }
 
-// fixComputedHistory completes a history that was computed by comparing snapshots: it corrects which run
-// closed each row of past, and counts the snapshots that are not in the series.
+// fixComputedHistory completes a history that was computed by comparing snapshots. With meta, it corrects
+// which run closed each row of past, and counts the snapshots that are not in the series.
 func (b *rebuild) fixComputedHistory(ctx context.Context) error {
-	if b.hasExactPast {
+	if b.hasExactPast || !b.HasMeta {
 		return nil
 	}
 	if err := load.CorrectClosingRuns(ctx, b.draft, b.wh.Schema.Tables); err != nil {
@@ -356,27 +344,26 @@ func (b *rebuild) fixComputedHistory(ctx context.Context) error {
 // If the catalog that readers see is damaged, checkLoss counts its readable parts. If it cannot be read at
 // all, nothing is compared.
 func (b *rebuild) checkLoss(ctx context.Context) error {
-	latest, ok, err := b.wh.Versions.Latest()
-	if err != nil || !ok || b.cfg.AcceptLoss {
-		return nil //nolint:nilerr // nothing is compared without a readable version, or with --accept-loss
+	if b.latest == "" || b.cfg.AcceptLoss {
+		return nil
 	}
-	before, err := integrity.CountVersion(ctx, b.wh, latest)
+	before, err := integrity.CountVersion(ctx, b.wh, b.latest)
 	if err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if !b.isCatalogWhole() {
-			b.cfg.Log.Warn("the catalog that readers see cannot be read: the rebuilt catalog is not compared with it", "run", latest, "error", err)
+			b.cfg.Log.Warn("the catalog that readers see cannot be read: the rebuilt catalog is not compared with it", "run", b.latest, "error", err)
 			return nil
 		}
-		return fmt.Errorf("rebuild the catalog: compare with version %s: %w; nothing was published", latest, err)
+		return fmt.Errorf("rebuild the catalog: compare with version %s: %w; nothing was published", b.latest, err)
 	}
 	after, err := integrity.CountDraft(ctx, b.draft)
 	if err != nil {
 		return fmt.Errorf("rebuild the catalog: count the rebuilt rows: %w; nothing was published", err)
 	}
 	if losses := before.Losses(after); len(losses) > 0 {
-		return &LossError{latest, losses}
+		return &LossError{b.latest, losses}
 	}
 	return nil
 }
@@ -396,7 +383,7 @@ func (b *rebuild) completeLedgerLine(ctx context.Context) error {
 	for _, d := range b.Skipped {
 		lost = append(lost, d.Affected+" ("+d.File+": "+d.Problem+")")
 	}
-	for table, at := range b.olderTables() {
+	for table, at := range b.older {
 		if err := load.CarryStreams(ctx, b.draft, b.newest.Run, stream.FilledBy(b.cfg.Streams, table), at, olderNote(at)); err != nil {
 			return err
 		}
@@ -411,24 +398,22 @@ func (b *rebuild) completeLedgerLine(ctx context.Context) error {
 	return load.WriteRun(ctx, b.draft, line)
 }
 
-// writeParquet creates the Parquet files of the version. Files of the newest day of the series are linked if
-// the same program wrote them. All other files are written.
+// writeParquet links the Parquet files of the newest day of the series if the same program wrote them. It
+// writes all other files.
 func (b *rebuild) writeParquet(ctx context.Context) ([]warehouse.ManifestTable, error) {
 	isSameProgram := b.newest.Program == b.cfg.Warehouse.Program && b.newest.Schema == dictionary.SchemaVersion()
-	files := make([]warehouse.ManifestTable, len(b.wh.Schema.Tables))
+	files := map[string]warehouse.ManifestTable{}
 	var toWrite []stream.Table
-	var indexes []int // the index of each table of toWrite in files
-	for i, t := range b.wh.Schema.Tables {
+	for _, t := range b.wh.Schema.Tables {
 		from, inManifest := b.newest.Files[t.Name], b.newest.Tables[t.Name]
 		if !isSameProgram || from == "" || inManifest.File == "" {
 			toWrite = append(toWrite, t)
-			indexes = append(indexes, i)
 			continue
 		}
 		if err := b.wh.Folder.Disk().Link(from, filepath.Join(b.draft.Dir, inManifest.File)); err != nil {
 			return nil, fmt.Errorf("rebuild the catalog: %w", err)
 		}
-		files[i] = inManifest
+		files[t.Name] = inManifest
 	}
 	// New files have the run and time of the newest snapshot in their metadata.
 	b.draft.Run, b.draft.At = b.newest.Run, b.newest.At
@@ -436,12 +421,16 @@ func (b *rebuild) writeParquet(ctx context.Context) ([]warehouse.ManifestTable, 
 	if err != nil {
 		return nil, err
 	}
-	for i, file := range written {
+	for _, file := range written {
 		file.Grade = b.newest.Tables[file.Name].Grade
-		if at, isOlder := b.olderTables()[file.Name]; isOlder {
+		if at, isOlder := b.older[file.Name]; isOlder {
 			file.Grade, file.Note = string(fetch.CarriedForward), olderNote(at)
 		}
-		files[indexes[i]] = file
+		files[file.Name] = file
 	}
-	return files, nil
+	var sorted []warehouse.ManifestTable
+	for _, t := range b.wh.Schema.Tables {
+		sorted = append(sorted, files[t.Name])
+	}
+	return sorted, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
 	"time"
@@ -37,55 +36,38 @@ func RebuildSeries(ctx context.Context, cfg Config, retention warehouse.Retentio
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(r.wh.Folder.DiskFullErr(err), r.lock.Release()) }()
 	m := &seriesRebuild{repair: r, cfg: cfg}
-	completedDays, err := r.wh.Series.Complete()
+	err = m.restore(ctx, retention)
+	return m.result.Files, errors.Join(r.wh.Folder.DiskFullErr(err), r.lock.Release())
+}
+
+func (m *seriesRebuild) restore(ctx context.Context, retention warehouse.Retention) error {
+	completedDays, err := m.wh.Series.Complete()
 	if err != nil && !errors.As(err, new(*warehouse.DamagedError)) {
-		return nil, err
+		return err
 	}
-	m.result, err = integrity.RepairFromCopies(ctx, r.wh)
+	m.result, err = integrity.RepairFromCopies(ctx, m.wh)
 	for _, day := range completedDays {
 		m.result.Files = append(m.result.Files, "the files of "+day)
 	}
-	if err != nil {
-		return m.result.Files, err
-	}
 	isStillDamaged := len(m.result.Unrepaired)+len(m.result.DaysWithoutManifest) > 0 || m.result.IsChainBroken
-	if !isStillDamaged && (!m.result.IsIndexLost || m.result.Source == "") {
-		return m.result.Files, nil
+	if err != nil || !isStillDamaged && (!m.result.IsIndexLost || m.result.Source == "") {
+		return err
 	}
 	if m.result.Source == "" {
-		return m.result.Files, errors.Join(errors.New("restore the Parquet series: no catalog is intact: run placementsync rebuild --skip-damaged, or restore a backup"), m.lostErr(m.result.Unrepaired))
+		return errors.Join(errors.New("restore the Parquet series: no catalog is intact: run placementsync rebuild --skip-damaged, or restore a backup"),
+			m.writeFiles(ctx, m.result.Unrepaired))
 	}
-	if m.draft, err = r.wh.BeginFrom(ctx, r.id, r.at, m.result.Source); err != nil {
-		return m.result.Files, err
+	if m.draft, err = m.wh.BeginFrom(ctx, m.id, m.at, m.result.Source); err != nil {
+		return err
 	}
-	defer func() { err = errors.Join(err, m.draft.Discard()) }()
 	if m.result.IsChainBroken {
-		if err := m.writeMeta(ctx); err != nil {
-			return m.result.Files, err
-		}
+		err = m.writeMeta(ctx)
 	}
-	var lost []warehouse.SeriesFile
-	for _, file := range m.result.Unrepaired {
-		if file.DayManifest.SnapshotAt.After(m.result.At) {
-			lost = append(lost, file)
-			continue
-		}
-		if _, writeErr := m.writeFile(ctx, file); writeErr != nil {
-			err = errors.Join(err, writeErr)
-		}
+	if err == nil {
+		err = errors.Join(m.writeFiles(ctx, m.result.Unrepaired), m.addDays(ctx, retention))
 	}
-	return m.result.Files, errors.Join(err, m.lostErr(lost), m.addDays(ctx, retention))
-}
-
-// lostErr returns an error for files whose rows are in no intact copy or catalog.
-func (m *seriesRebuild) lostErr(lost []warehouse.SeriesFile) error {
-	var all []error
-	for _, file := range lost {
-		all = append(all, fmt.Errorf("restore table %s of %s: there is no intact copy, and no intact catalog has its rows: placementsync rebuild --skip-damaged builds the catalog without it", file.Table.Name, file.DayManifest.SnapshotAt.Format(time.DateOnly)))
-	}
-	return errors.Join(all...)
+	return errors.Join(err, m.draft.Discard())
 }
 
 // writeMeta writes all rows of meta and past in the catalog into one file of changes. The files of later
@@ -102,7 +84,18 @@ func (m *seriesRebuild) writeMeta(ctx context.Context) error {
 	return err
 }
 
+func (m *seriesRebuild) writeFiles(ctx context.Context, files []warehouse.SeriesFile) (err error) {
+	for _, file := range files {
+		_, writeErr := m.writeFile(ctx, file)
+		err = errors.Join(err, writeErr)
+	}
+	return err
+}
+
 func (m *seriesRebuild) writeFile(ctx context.Context, file warehouse.SeriesFile) (sum checksum.FileSum, err error) {
+	if file.DayManifest.SnapshotAt.After(m.result.At) {
+		return sum, fmt.Errorf("restore table %s of %s: there is no intact copy, and no intact catalog has its rows: placementsync rebuild --skip-damaged builds the catalog without it", file.Table.Name, file.DayManifest.SnapshotAt.Format(time.DateOnly))
+	}
 	i := slices.IndexFunc(m.wh.Schema.Tables, func(t stream.Table) bool { return t.Name == file.Table.Name })
 	if i < 0 {
 		return sum, fmt.Errorf("restore table %s: this version of placementsync has no such table; its file was not changed", file.Table.Name)
@@ -125,30 +118,22 @@ func (m *seriesRebuild) addDays(ctx context.Context, retention warehouse.Retenti
 		return err
 	}
 	runOf := map[string]string{} // the run of the last snapshot of each day
+	var days []time.Time
 	for run, at := range snapshotTimes {
-		runOf[at.UTC().Format(time.DateOnly)] = run
+		runOf[warehouse.DayOf(at)] = run
+		days = append(days, at.UTC())
 	}
-	wantedDays := map[string]bool{}
-	for _, day := range m.result.DaysWithoutManifest {
-		wantedDays[day] = true
-	}
+	wantedDays := m.result.DaysWithoutManifest
 	if m.result.IsIndexLost {
-		knownDays := map[string]bool{}
-		for _, day := range m.wh.Series.Days() {
-			knownDays[day] = true
-		}
-		var days []time.Time
-		for day := range runOf {
-			at, _ := time.Parse(time.DateOnly, day)
-			days = append(days, at)
-		}
+		knownDays := m.wh.Series.Days()
 		for at := range retention.KeptDays(days) {
-			if day := at.Format(time.DateOnly); !knownDays[day] {
-				wantedDays[day] = true
+			if day := warehouse.DayOf(at); !slices.Contains(knownDays, day) {
+				wantedDays = append(wantedDays, day)
 			}
 		}
 	}
-	for _, day := range slices.Sorted(maps.Keys(wantedDays)) {
+	slices.Sort(wantedDays)
+	for _, day := range slices.Compact(wantedDays) {
 		run, ok := runOf[day]
 		if !ok {
 			err = errors.Join(err, fmt.Errorf("restore the day %s: meta.runs has no snapshot of this day", day))
@@ -164,11 +149,7 @@ func (m *seriesRebuild) addDay(ctx context.Context, run string, at time.Time) er
 	dayResult, ok, err := integrity.RepairDay(ctx, m.wh, run)
 	m.result.Files = append(m.result.Files, dayResult.Files...)
 	if err != nil || ok {
-		for _, file := range dayResult.Unrepaired {
-			_, writeErr := m.writeFile(ctx, file)
-			err = errors.Join(err, writeErr)
-		}
-		return err
+		return errors.Join(err, m.writeFiles(ctx, dayResult.Unrepaired))
 	}
 	manifest := warehouse.Manifest{RunID: run, SnapshotAt: at, Program: m.cfg.Warehouse.Program, Schema: dictionary.SchemaVersion(), Format: warehouse.Format}
 	rows, err := load.RowCounts(ctx, m.draft, run)
