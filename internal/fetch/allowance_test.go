@@ -267,18 +267,18 @@ func TestDetails(t *testing.T) {
 		var got collector
 		failure := errors.New("broken")
 		earlier := fetch.Details{RequestedIDs: 3, Found: 1, Gone: []string{"z"}, Failed: 1, FirstFailure: failure, Unproven: []string{"b"},
-			Distinct: 1, Requests: 4, Repeated: 1, Rejected: 1, Grade: fetch.BestEffort, Reason: "first"}
+			Evidence: fetch.Evidence{Distinct: 1, Requests: 4, Repeated: 1, Rejected: 1, Grade: fetch.BestEffort, Reason: "first"}}
 		d, err := c.Details(t.Context(), outletDetail, slices.Values([]string{"a", "gone"}), got.read, earlier)
 		if err != nil {
 			t.Fatal(err)
 		}
 		d.FirstFailure = nil
 		want := fetch.Details{RequestedIDs: 5, Found: 2, Gone: []string{"z", "gone"}, Failed: 1, Unproven: []string{"b"},
-			Distinct: 2, Requests: 6, Repeated: 1, Rejected: 1, Grade: fetch.BestEffort, Reason: "1 of 5 ids failed"}
+			Evidence: fetch.Evidence{Distinct: 2, Requests: 6, Repeated: 1, Rejected: 1, TotalFirst: -1, TotalLast: -1, Grade: fetch.BestEffort, Reason: "1 of 5 ids failed"}}
 		if diff := cmp.Diff(want, d); diff != "" {
 			t.Errorf("result (-want +got):\n%s", diff)
 		}
-		exact := fetch.Details{RequestedIDs: 2, Found: 1, Gone: []string{"z"}, Grade: fetch.Exact, Reason: "parts"}
+		exact := fetch.Details{RequestedIDs: 2, Found: 1, Gone: []string{"z"}, Evidence: fetch.Evidence{Grade: fetch.Exact, Reason: "parts"}}
 		if d, err = c.Details(t.Context(), outletDetail, slices.Values([]string{"a", "gone"}), got.read, exact); err != nil || d.Reason != "2 of 4 ids were read completely; 2 returned 404" {
 			t.Errorf("both rounds are exact: got %q (%v), want 2 of 4 ids read completely and 2 with 404", d.Reason, err)
 		}

@@ -21,6 +21,9 @@ const maxFailuresInARow = 5
 
 // Details is the result of requesting the ids of a stream, in one or more rounds.
 type Details struct {
+	// Evidence contains the worst grade of all ids and the sums of their numbers. A failed id counts as
+	// best_effort. An id that is gone or failed counts as at least one request.
+	Evidence
 	RequestedIDs int
 	// Found counts the ids whose response was a record or a list, even if the list is not proven to be
 	// complete.
@@ -35,17 +38,6 @@ type Details struct {
 	// EmptyObjects are the ids for which PageFacts.EmptyObject is set: either there are no status
 	// counts, or the response is invalid.
 	EmptyObjects []string
-	Rejected     int // number of rejected records of all responses
-	// Grade is the worst grade of all ids, and Reason explains it. A failed id counts as best_effort.
-	Grade  Grade
-	Reason string
-	// Distinct is the sum of Evidence.Distinct of all ids.
-	Distinct int
-	// Requests counts the used responses, including stored responses. An id that is gone or failed
-	// counts at least once.
-	Requests int
-	// Repeated counts record ids that occurred more than once in a pass over a list.
-	Repeated int
 }
 
 // Details reads a stream for each id: an object with one request, a list with a walk. A 404
@@ -68,17 +60,17 @@ func (c *Client) Details(ctx context.Context, s stream.Stream, ids iter.Seq[stri
 		err = stoppedErr(ctx, s.Name)
 	}
 	r := d.result
+	r.TotalFirst, r.TotalLast = -1, -1
 	slices.Sort(r.Gone[len(earlier.Gone):])
 	switch {
 	case err != nil:
-		r.Grade, r.Reason = BestEffort, "reading stopped early"
+		r.setGrade(BestEffort, "reading stopped early")
 	case r.Failed > 0:
-		r.Grade, r.Reason = BestEffort, fmt.Sprintf("%d of %s failed", r.Failed, plural.Count(r.RequestedIDs, "id"))
+		r.setGrade(BestEffort, "%d of %s failed", r.Failed, plural.Count(r.RequestedIDs, "id"))
 	case r.Rejected > 0:
-		r.Grade, r.Reason = BestEffort, fmt.Sprintf("%s of %s rejected (meta.rejects)", plural.Count(r.Rejected, "record"), plural.Count(r.Found, "response"))
+		r.setGrade(BestEffort, "%s of %s rejected (meta.rejects)", plural.Count(r.Rejected, "record"), plural.Count(r.Found, "response"))
 	case r.Grade == "" || r.Grade == Exact:
-		r.Grade = Exact
-		r.Reason = r.DescribeResponses(r.RequestedIDs)
+		r.setGrade(Exact, "%s", r.DescribeResponses(r.RequestedIDs))
 	}
 	return r, err
 }
@@ -139,7 +131,7 @@ func (d *detailCollector) requestOne(ctx context.Context, id string) error {
 		r.EmptyObjects = append(r.EmptyObjects, id)
 	}
 	if worse := WorseGrade(r.Grade, evidence.Grade); worse != r.Grade {
-		r.Grade, r.Reason = worse, fmt.Sprintf("id %q: %s", id, evidence.Reason)
+		r.setGrade(worse, "id %q: %s", id, evidence.Reason)
 	}
 	return nil
 }

@@ -40,7 +40,6 @@ func WorseGrade(a, b Grade) Grade {
 
 // Evidence is the result of a walk, with the numbers that the grade depends on.
 type Evidence struct {
-	Stream string
 	Grade  Grade
 	Reason string // explains the grade
 	Pages  int    // number of pages in the longest pass

@@ -62,7 +62,6 @@ type Landing struct {
 	unsynced     int64 // number of unsynced bytes
 	// firstUnsynced is the index of the first segment with unsynced bytes.
 	firstUnsynced int
-	closed        bool
 
 	syncing sync.Mutex
 	syncErr error // first error of fsync; guarded by syncing
@@ -179,9 +178,6 @@ func (l *Landing) Append(r Response, at time.Time, took time.Duration) (Response
 func (l *Landing) appendResponse(n *StoredResponse, bodyKey xxh3.Uint128, frame []byte) (syncDue bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed {
-		return false, os.ErrClosed
-	}
 	if n.Same == 0 {
 		if err := l.placeFrame(n, frame); err != nil {
 			return false, err
@@ -324,15 +320,8 @@ func (l *Landing) sync() error {
 	return l.syncErr
 }
 
-// Close syncs and closes the landing. A second call does nothing.
+// Close syncs and closes the landing.
 func (l *Landing) Close() error {
-	l.mu.Lock()
-	if l.closed {
-		l.mu.Unlock()
-		return nil
-	}
-	l.closed = true
-	l.mu.Unlock()
 	return l.landingErr(errors.Join(l.sync(), l.closeFiles()))
 }
 

@@ -116,7 +116,6 @@ func TestLandingKeepsResponses(t *testing.T) {
 		t.Errorf("found responses %v before closing, want 20", got)
 	}
 	closeLanding(t, l)
-	closeLanding(t, l) // does nothing
 
 	l = openLanding(t, dir, small)
 	landResponses(t, l, 21, 25)

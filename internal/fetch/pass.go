@@ -12,12 +12,10 @@ import (
 // pass is one reading of a list from page 1 to the end. After page 1 it requests the pages in waves:
 // several pages in parallel.
 type pass struct {
-	number        int
-	requestedSize int // requested number of records per page
-	minPageSize   int // a list with fewer records fits on one page
-	maxPages      int
-	concurrency   int
-	waveSize      int // number of pages in the latest wave
+	number      int
+	cfg         Config
+	minPageSize int // a list with fewer records fits on one page
+	waveSize    int // number of pages in the latest wave
 
 	mu    sync.Mutex
 	pages []pageState
@@ -57,13 +55,6 @@ type pageState struct {
 	// repeats means that an earlier page had the same ids: the service ignores the page
 	// number, or returns the last page for all later numbers.
 	repeats bool
-}
-
-func newPass(number int, cfg Config, shortestPage int) *pass {
-	return &pass{
-		number: number, requestedSize: cfg.PageSize, minPageSize: min(cfg.PageSize, shortestPage), maxPages: cfg.MaxPages,
-		concurrency: cfg.Concurrency, keySums: make(map[uint64]bool),
-	}
 }
 
 // reuseFrom sets the previous pass. A pass with a record in several responses is not reused: the
@@ -148,20 +139,20 @@ func (p *pass) addPage(number int, facts stream.PageFacts, bodySeq uint64) {
 }
 
 // plannedPages computes the number of pages from the total and the number of records on page 1. The
-// service may put fewer records on a page than requested. A wrong total costs at most maxPages
+// service may put fewer records on a page than requested. A wrong total costs at most MaxPages
 // requests.
 func (p *pass) plannedPages() int64 {
 	perPage := int64(max(p.pages[0].Records, 1))
-	return min((max(p.total, 1)-1)/perPage+1, int64(p.maxPages))
+	return min((max(p.total, 1)-1)/perPage+1, int64(p.cfg.MaxPages))
 }
 
 // pageBound returns the number of pages at which the pass stops. The total may be too low, so the
 // bound is more than twice the planned number.
 func (p *pass) pageBound() int64 {
 	if p.total < 0 {
-		return int64(p.maxPages)
+		return int64(p.cfg.MaxPages)
 	}
-	return min(2*p.plannedPages()+16, int64(p.maxPages))
+	return min(2*p.plannedPages()+16, int64(p.cfg.MaxPages))
 }
 
 // nextWave starts a wave and returns its number of pages. All pages that the total implies
@@ -180,7 +171,7 @@ func (p *pass) nextWave() int {
 		}
 		return int(n - pageCount)
 	}
-	p.waveSize = min(max(1, 2*p.waveSize), p.concurrency)
+	p.waveSize = min(max(1, 2*p.waveSize), p.cfg.Concurrency)
 	return int(min(int64(p.waveSize), p.pageBound()-pageCount))
 }
 
@@ -207,7 +198,7 @@ func (p *pass) reachedEnd() bool {
 	case last.repeats:
 		// If the service has one record per page, a single insert repeats a page, so two
 		// repetitions are required. No service caps a larger requested size at one record.
-		return p.total >= 0 || last.Records > 1 || p.requestedSize > 1 || p.pages[len(p.pages)-2].repeats
+		return p.total >= 0 || last.Records > 1 || p.cfg.PageSize > 1 || p.pages[len(p.pages)-2].repeats
 	case last.Records == 0:
 		tail := p.pages[max(len(p.pages)-maxEmptyPages, 0):]
 		return last.Next <= 0 || !lacksRecords ||
@@ -319,7 +310,7 @@ func (p *pass) isUnpaged() bool {
 	if p.total >= 0 || p.totalChanged || p.repeatedIDs > 0 {
 		return false
 	}
-	if p.requestedSize == 1 && p.pages[0].Records == 1 {
+	if p.cfg.PageSize == 1 && p.pages[0].Records == 1 {
 		return false
 	}
 	return p.isOneShortPage() || p.pages[0].Records == 0 || len(p.pages) == 2 && p.pages[1].repeats
@@ -377,8 +368,8 @@ func (p *pass) countFilledPages() int {
 func (p *pass) whyUnproven() string {
 	switch records := p.countRecords(); {
 	case p.atPageBound:
-		if len(p.pages) >= p.maxPages {
-			return fmt.Sprintf("streams.max_pages (%d) was reached", p.maxPages)
+		if len(p.pages) >= p.cfg.MaxPages {
+			return fmt.Sprintf("streams.max_pages (%d) was reached", p.cfg.MaxPages)
 		}
 		return fmt.Sprintf("the list did not end after %d pages, more than total_records needs", len(p.pages))
 	case p.totalChanged && p.total == p.lastTotal:

@@ -19,7 +19,7 @@ import (
 func (c *Client) Walk(ctx context.Context, s stream.Stream, param string, read Reader) (Evidence, error) {
 	w := &walk{
 		c: c, stream: s, param: param, read: read,
-		evidence: Evidence{Stream: s.Name, TotalFirst: -1, TotalLast: -1},
+		evidence: Evidence{TotalFirst: -1, TotalLast: -1},
 	}
 	var err error
 	if isPaged(s) {
@@ -85,7 +85,7 @@ func (w *walk) pageRequest(pass, page int) Request {
 func (w *walk) readList(ctx context.Context) error {
 	var previous *pass
 	for number := 1; ; number++ {
-		p := newPass(number, w.c.cfg, w.c.sizes.shortest())
+		p := &pass{number: number, cfg: w.c.cfg, minPageSize: min(w.c.cfg.PageSize, w.c.sizes.shortest()), keySums: map[uint64]bool{}}
 		if _, doubted := w.c.sender.refetched.Load(w.stream.Name); w.c.landing != nil && !doubted {
 			p.reuseFrom(previous)
 		}

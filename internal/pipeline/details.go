@@ -49,8 +49,7 @@ func (r *reader) readDetails(ctx context.Context, result *unfinishedResult, upTo
 		err = r.doubtEmptyObjects(ctx, s, &allRounds)
 	}
 	result.details = allRounds
-	result.evidence = fetch.Evidence{Stream: s.Name, Grade: allRounds.Grade, Reason: allRounds.Reason, Requests: allRounds.Requests,
-		Distinct: allRounds.Found, Repeated: allRounds.Repeated, TotalFirst: -1, TotalLast: -1}
+	result.evidence, result.evidence.Distinct = allRounds.Evidence, allRounds.Found
 	result.requested, result.found, result.missed = int64(allRounds.RequestedIDs), int64(allRounds.Found), int64(allRounds.Failed)
 	result.distinct = int64(allRounds.Distinct)
 	result.carried, result.rechecked = plan.Carried, plan.ToRecheck

@@ -45,7 +45,7 @@ type unfinishedResult struct {
 }
 
 func newUnfinishedResult(s stream.Stream) *unfinishedResult {
-	return &unfinishedResult{streamResult: streamResult{stream: s, evidence: fetch.Evidence{Stream: s.Name, Grade: fetch.Skipped, TotalFirst: -1, TotalLast: -1}}}
+	return &unfinishedResult{streamResult: streamResult{stream: s, evidence: fetch.Evidence{Grade: fetch.Skipped, TotalFirst: -1, TotalLast: -1}}}
 }
 
 // extract reads the streams one after the other, lists before details. All workers read the same stream,
