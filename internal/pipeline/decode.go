@@ -89,6 +89,22 @@ func (k *sink) readBody(ctx context.Context, r fetch.Response) (stream.PageFacts
 		k.night.cfg.Progress.countResponse(r, *r.Previous)
 		return *r.Previous, nil
 	}
+	if err := k.night.faultPoint("response landed"); err != nil {
+		return stream.PageFacts{}, markStageErr(err)
+	}
+	facts, err := k.decodeBody(ctx, r)
+	if errors.Is(err, transform.ErrMalformed) {
+		return stream.PageFacts{}, fmt.Errorf("%w: %w", fetch.ErrMalformed, err)
+	}
+	if err == nil {
+		k.night.cfg.Progress.countResponse(r, facts)
+	}
+	return facts, err
+}
+
+// decodeBody decodes a body. If a decoder has many rows, or no space for the rows of the body, decodeBody
+// stages its rows.
+func (k *sink) decodeBody(ctx context.Context, r fetch.Response) (stream.PageFacts, error) {
 	var d *decoder
 	select {
 	case d = <-k.free:
@@ -96,37 +112,23 @@ func (k *sink) readBody(ctx context.Context, r fetch.Response) (stream.PageFacts
 		return stream.PageFacts{}, context.Cause(ctx)
 	}
 	defer func() { k.free <- d }()
-	if err := k.night.faultPoint("response landed"); err != nil {
-		return stream.PageFacts{}, markStageErr(err)
-	}
-	facts, err := k.decodeBody(ctx, d, r)
-	if errors.Is(err, transform.ErrMalformed) {
-		return stream.PageFacts{}, fmt.Errorf("%w: %w", fetch.ErrMalformed, err)
+	origin := transform.Origin{Seq: r.Seq, Param: r.Param, Pass: r.Pass, Page: r.Page}
+	facts, err := d.Decode(r.Body, origin)
+	if errors.Is(err, transform.ErrFull) {
+		if err := k.flushDecoders(ctx, d); err != nil {
+			return stream.PageFacts{}, err
+		}
+		facts, err = d.Decode(r.Body, origin)
 	}
 	if err != nil {
 		return stream.PageFacts{}, err
 	}
 	k.records.Add(int64(facts.Records))
 	facts.IDs = slices.Clone(facts.IDs) // the decoder reuses the slice
-	k.night.cfg.Progress.countResponse(r, facts)
 	if d.unstagedBytes += len(r.Body); d.Rows() < cmp.Or(k.night.cfg.BatchRows, batchRows) && d.unstagedBytes < batchBytes {
 		return facts, nil
 	}
 	return facts, k.flushDecoders(ctx, d)
-}
-
-// decodeBody decodes a body. If the decoder has no space for the rows, its earlier rows are staged, and the
-// body is decoded again.
-func (k *sink) decodeBody(ctx context.Context, d *decoder, r fetch.Response) (stream.PageFacts, error) {
-	origin := transform.Origin{Seq: r.Seq, Param: r.Param, Pass: r.Pass, Page: r.Page}
-	facts, err := d.Decode(r.Body, origin)
-	if !errors.Is(err, transform.ErrFull) {
-		return facts, err
-	}
-	if err := k.flushDecoders(ctx, d); err != nil {
-		return facts, err
-	}
-	return d.Decode(r.Body, origin)
 }
 
 // flushDecoders stages the rows of decoders. It continues if ctx ends, because a decoder can contain rows of

@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -188,7 +187,7 @@ func (n *night) gradeEvents(ctx context.Context, result *unfinishedResult) error
 func (k *sink) stageEvent(ctx context.Context, e stream.Event, isPrivate bool) (outcome string, err error) {
 	record, err := webhook.EventRecord(e)
 	if err == nil {
-		err = k.decodeEvent(ctx, e.Seq, record)
+		_, err = k.decodeBody(ctx, fetch.Response{Seq: e.Seq, Body: record})
 	}
 	switch {
 	case errors.As(err, new(*webhook.InvalidError)), errors.Is(err, transform.ErrMalformed):
@@ -201,23 +200,6 @@ func (k *sink) stageEvent(ctx context.Context, e stream.Event, isPrivate bool) (
 		return "", err
 	}
 	return load.EventStored, nil
-}
-
-func (k *sink) decodeEvent(ctx context.Context, seq uint64, record []byte) error {
-	d := <-k.free
-	defer func() { k.free <- d }()
-	facts, err := k.decodeBody(ctx, d, fetch.Response{Seq: seq, Body: record})
-	if err != nil {
-		return err
-	}
-	k.records.Add(int64(facts.Records))
-	if err := k.stageFindings(ctx, d.Findings()); err != nil {
-		return err
-	}
-	if d.Rows() < cmp.Or(k.night.cfg.BatchRows, batchRows) {
-		return nil
-	}
-	return k.flushDecoders(ctx, d)
 }
 
 // privacyOf returns the private columns of a stream. For a stream of events, they are derived from the
