@@ -99,7 +99,7 @@ func TestOperationsAreCurrent(t *testing.T) {
 	for gate, err := range map[string]error{
 		"mass delete":  &load.MassDeleteError{Losses: []ledger.Loss{{Table: "orders", Gone: 60, Before: 60}}, Reread: true},
 		"verification": &warehouse.VerifyError{Run: "r", Table: "orders", Problem: "p"},
-		"nothing read": &pipeline.NoDataError{},
+		"nothing read": pipeline.ErrNoData,
 	} {
 		section, _, _ := strings.Cut(textAfter(text, "### Gate: "+gate+"\n"), "\n### ")
 		quoted := regexp.MustCompile("`([^`]*nothing was published[^`]*)`").FindStringSubmatch(section)

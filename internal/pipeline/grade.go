@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"placementsync/internal/fetch"
@@ -78,7 +79,7 @@ func (finished results) requireData(isOnlyStream bool) error {
 		}
 		reasons = append(reasons, fmt.Sprintf("%s: %s", r.stream.Name, r.evidence.Reason))
 	}
-	return &NoDataError{reasons}
+	return fmt.Errorf("%w\n  %s", ErrNoData, strings.Join(reasons, "\n  "))
 }
 
 // tableGrade returns the worst grade of the streams that fill a table. Bounded details lower only the

@@ -98,16 +98,8 @@ type Result struct {
 	IsUnsynced bool
 }
 
-// NoDataError means that no stream could be read. The night was not published.
-type NoDataError struct{ Reasons []string }
-
-func (e *NoDataError) Error() string {
-	msg := "read the service: no stream could be read; nothing was published; readers keep the last snapshot: run placementsync check"
-	for _, r := range e.Reasons {
-		msg += "\n  " + r
-	}
-	return msg
-}
+// ErrNoData means that no stream could be read.
+var ErrNoData = errors.New("read the service: no stream could be read; nothing was published; readers keep the last snapshot: run placementsync check")
 
 // night is the state of a run. It contains the draft of its version, the stage of its rows, and the
 // drift so far.
@@ -166,7 +158,7 @@ type runner struct {
 // Run executes one night: lock, preflight, extract, gate, merge, publish. Once the lock is
 // taken, the Result is also set if there is an error. Callers can tell these errors apart:
 // *warehouse.LockedError (another run holds the lock), fetch.ErrAuth,
-// *load.MassDeleteError, *warehouse.VerifyError, *NoDataError, *HoldError and
+// *load.MassDeleteError, *warehouse.VerifyError, ErrNoData, *HoldError and
 // *warehouse.UnsyncedSwitchError. After an error the landed responses are kept, and unless
 // Result.IsUnsynced is set, readers keep the last snapshot.
 func Run(ctx context.Context, cfg Config) (Result, error) {

@@ -68,23 +68,6 @@ func (e *SeriesError) Error() string {
 	return b.String()
 }
 
-// LossError means that the rebuilt catalog contains less than the catalog that readers see.
-type LossError struct {
-	// Version is the version that readers see.
-	Version string
-	Losses  []integrity.CountLoss
-}
-
-func (e *LossError) Error() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "rebuild the catalog: the result has less data than version %s, which readers see; nothing was published", e.Version)
-	for _, l := range e.Losses {
-		fmt.Fprintf(&b, "\n  %s: %s now, %s after the rebuild", l.Name, l.Now, l.After)
-	}
-	b.WriteString("\nrun placementsync verify, which names the commands that restore more; placementsync rebuild --accept-loss publishes the result despite the loss")
-	return b.String()
-}
-
 // Rebuild builds the catalog from the retained Parquet series and the files of changes, and publishes the
 // catalog. Current rows come from the newest day of the series. Closed rows and meta come from the files
 // of changes of all runs, or from the catalog that readers see. If neither contains the closed rows,
@@ -362,10 +345,15 @@ func (b *rebuild) checkLoss(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("rebuild the catalog: count the rebuilt rows: %w; nothing was published", err)
 	}
-	if losses := before.Losses(after); len(losses) > 0 {
-		return &LossError{b.latest, losses}
+	var lines strings.Builder
+	for _, l := range before.Losses(after) {
+		fmt.Fprintf(&lines, "\n  %s: %s now, %s after the rebuild", l.Name, l.Now, l.After)
 	}
-	return nil
+	if lines.Len() == 0 {
+		return nil
+	}
+	return fmt.Errorf("rebuild the catalog: the result has less data than version %s, which readers see; nothing was published%s"+
+		"\nrun placementsync verify, which names the commands that restore more; placementsync rebuild --accept-loss publishes the result despite the loss", b.latest, lines.String())
 }
 
 func (b *rebuild) completeLedgerLine(ctx context.Context) error {

@@ -12,13 +12,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// rightsChangedError means that the rights of the token changed after the run began. The landed responses
-// must not be mixed with new responses.
-type rightsChangedError struct{ before, after string }
-
-func (e *rightsChangedError) Error() string {
-	return fmt.Sprintf("resume the run: the type, team or scopes of the token changed from %q to %q; a new run starts", e.before, e.after)
-}
+// errRightsChanged means that the landed responses must not be mixed with new responses.
+var errRightsChanged = errors.New("resume the run: the type, team or scopes of the token changed")
 
 func (r *runner) runOrResume(ctx context.Context, now time.Time) (Result, error) {
 	n := r.night
@@ -29,11 +24,10 @@ func (r *runner) runOrResume(ctx context.Context, now time.Time) (Result, error)
 		return Result{}, err
 	}
 	res, err := r.attempt(ctx)
-	var rightsErr *rightsChangedError
-	if !errors.As(err, &rightsErr) {
+	if !errors.Is(err, errRightsChanged) {
 		return res, err
 	}
-	n.cfg.Log.Warn("run not resumed", "run", n.run.ID, "error", rightsErr)
+	n.cfg.Log.Warn("run not resumed", "run", n.run.ID, "error", err)
 	if n.run.ID, err = nameRun(n.wh, r.lock, now, now); err != nil {
 		return Result{}, err
 	}
@@ -134,7 +128,7 @@ func (r *runner) checkRights(rights string) error {
 	case !r.night.mode.isResumable():
 		return nil
 	case last != nil && last.Rights != "" && last.Rights != rights:
-		return &rightsChangedError{last.Rights, rights}
+		return fmt.Errorf("%w from %q to %q; a new run starts", errRightsChanged, last.Rights, rights)
 	}
 	return r.writeUnfinished(rights)
 }

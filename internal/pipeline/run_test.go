@@ -146,8 +146,8 @@ func TestCheckRights(t *testing.T) {
 			r.night.mode.resumed = &warehouse.UnfinishedRun{Run: r.night.run.ID, Attempt: 1, Rights: c.before}
 		}
 		err := r.checkRights(c.rights)
-		if _, isChanged := errors.AsType[*rightsChangedError](err); isChanged != c.wantErr || !isChanged && err != nil {
-			t.Errorf("%s: got error %v, want a rightsChangedError: %v", name, err, c.wantErr)
+		if isChanged := errors.Is(err, errRightsChanged); isChanged != c.wantErr || !isChanged && err != nil {
+			t.Errorf("%s: got error %v, want errRightsChanged: %v", name, err, c.wantErr)
 		}
 		if err := os.MkdirAll(r.night.wh.Folder.RawPath(r.night.run.ID), 0o700); err != nil {
 			t.Fatal(err)

@@ -1,6 +1,7 @@
 package pipeline_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -27,8 +28,7 @@ func TestTimeEndsBeforeTheFirstList(t *testing.T) {
 	h, _ := limitedHarness(t)
 	previous := h.latest()
 	_, requests, err := h.limitedNight(time.Second)
-	noData := errorOf[*pipeline.NoDataError](t, err)
-	if requests != 1 || h.latest() != previous || !strings.Contains(noData.Error(), "orders: the list was not read within run.max_duration (1s); its stored rows are kept") {
+	if requests != 1 || h.latest() != previous || !errors.Is(err, pipeline.ErrNoData) || !strings.Contains(err.Error(), "orders: the list was not read within run.max_duration (1s); its stored rows are kept") {
 		t.Errorf("after %d requests the night ended with %v, want 1 request and an unread list", requests, err)
 	}
 }

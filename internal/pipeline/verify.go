@@ -82,31 +82,26 @@ func Verify(ctx context.Context, cfg Config, readData bool) (v VerifyReport, err
 
 // checkLanding checks the landed responses of a run. Without ReadData it only looks for the journal.
 func (v *VerifyReport) checkLanding(wh *warehouse.Warehouse, run string) {
-	damage := integrity.Damage{File: wh.Folder.Relative(wh.Folder.RawPath(run)), Affected: "the stored responses of run " + run + " and a replay of the run; readers lose nothing; a later prune removes the responses (retention.raw_days)",
-		Repair: integrity.Repair{Kind: integrity.NoRepair}, Lost: true}
-	if !v.ReadData {
-		v.Files++
-		segments := wh.Folder.Glob(filepath.Join(wh.Folder.RawPath(run), "[0-9]*"))
-		if _, err := os.Stat(filepath.Join(wh.Folder.RawPath(run), "journal.jsonl")); errors.Is(err, fs.ErrNotExist) && len(segments) > 0 {
-			damage.Problem = "the file journal.jsonl is missing"
-			v.Damage = append(v.Damage, damage)
-		}
-		return
-	}
-	c, err := fetch.CheckLanding(wh.Folder.RawPath(run))
 	v.Files++
-	v.Bytes += c.Bytes
-	switch entries, _ := os.ReadDir(wh.Folder.RawPath(run)); {
-	case errors.Is(err, fs.ErrNotExist) && len(entries) == 0:
-		return // a run that landed nothing
-	case err != nil:
-		damage.Problem = err.Error()
-	case c.Damaged > 0:
-		damage.Problem = fmt.Sprintf("%d of %d stored responses are damaged", c.Damaged, max(c.Responses, c.Damaged))
-	default:
-		return
+	dir, problem := wh.Folder.RawPath(run), ""
+	if v.ReadData {
+		c, err := fetch.CheckLanding(dir)
+		v.Bytes += c.Bytes
+		switch entries, _ := os.ReadDir(dir); {
+		case errors.Is(err, fs.ErrNotExist) && len(entries) == 0: // a run that landed nothing
+		case err != nil:
+			problem = err.Error()
+		case c.Damaged > 0:
+			problem = fmt.Sprintf("%d of %d stored responses are damaged", c.Damaged, max(c.Responses, c.Damaged))
+		}
+	} else if _, err := os.Stat(filepath.Join(dir, "journal.jsonl")); errors.Is(err, fs.ErrNotExist) && len(wh.Folder.Glob(filepath.Join(dir, "[0-9]*"))) > 0 {
+		problem = "the file journal.jsonl is missing"
 	}
-	v.Damage = append(v.Damage, damage)
+	if problem != "" {
+		affected := "the stored responses of run " + run + " and a replay of the run; readers lose nothing; a later prune removes the responses (retention.raw_days)"
+		v.Damage = append(v.Damage, integrity.Damage{File: wh.Folder.Relative(dir), Affected: affected, Problem: problem,
+			Repair: integrity.Repair{Kind: integrity.NoRepair}, Lost: true})
+	}
 }
 
 func (v *VerifyReport) checkEvents(wh *warehouse.Warehouse, folder, affected string) {

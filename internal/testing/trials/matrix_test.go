@@ -210,9 +210,8 @@ func (c *matrixCell) runFaultyNight(t *testing.T) {
 func (c *matrixCell) requireFailed(t *testing.T, res pipeline.Result, err error, latestBefore string) {
 	t.Helper()
 	code := exitCode(t.Context(), res, err)
-	_, noData := errors.AsType[*pipeline.NoDataError](err)
-	if !noData && !strings.HasPrefix(err.Error(), "check the token:") {
-		t.Errorf("the night failed with %v, want a NoDataError or an error about the token", err)
+	if !errors.Is(err, pipeline.ErrNoData) && !strings.HasPrefix(err.Error(), "check the token:") {
+		t.Errorf("the night failed with %v, want ErrNoData or an error about the token", err)
 	}
 	if code != 1 || res.Run.Outcome != ledger.Failed || c.latestRun() != latestBefore {
 		t.Errorf("the night ended %s with exit code %d and latest is %q, want failed with exit code 1 and %q: %v", res.Run.Outcome, code, c.latestRun(), latestBefore, err)

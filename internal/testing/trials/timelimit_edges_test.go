@@ -48,8 +48,8 @@ func TestTimeEndsBeforeTheFirstList(t *testing.T) {
 	for range 2 {
 		latestBefore := h.latestRun()
 		res, err := h.limitedNight(time.Second)
-		if _, noData := errors.AsType[*pipeline.NoDataError](err); !noData || res.Run.ExitCode != 1 || h.latestRun() != latestBefore {
-			t.Fatalf("the night ended with exit code %d and %v and latest is %q, want 1, a NoDataError and %q", res.Run.ExitCode, err, h.latestRun(), latestBefore)
+		if !errors.Is(err, pipeline.ErrNoData) || res.Run.ExitCode != 1 || h.latestRun() != latestBefore {
+			t.Fatalf("the night ended with exit code %d and %v and latest is %q, want 1, ErrNoData and %q", res.Run.ExitCode, err, h.latestRun(), latestBefore)
 		}
 		if !strings.Contains(err.Error(), "orders: the list was not read within run.max_duration (1s); its stored rows are kept") || h.requestCount != 1 {
 			t.Errorf("got %d requests and the error %v, want 1 request and an error about the unread list of orders", h.requestCount, err)
@@ -342,8 +342,8 @@ func TestTrialDryRunAndRefreshKeepTheirTimeLimit(t *testing.T) {
 	m.at, m.cfg.MaxDuration = m.at.Add(time.Hour), time.Nanosecond
 	latestBefore := m.latestRun()
 	_, err := pipeline.Refresh(t.Context(), m.cfg, pipeline.Targets{Articles: []string{article}})
-	if _, noData := errors.AsType[*pipeline.NoDataError](err); !noData || m.latestRun() != latestBefore {
-		t.Errorf("the refresh ended with %v and latest is %q, want a NoDataError and %q", err, m.latestRun(), latestBefore)
+	if !errors.Is(err, pipeline.ErrNoData) || m.latestRun() != latestBefore {
+		t.Errorf("the refresh ended with %v and latest is %q, want ErrNoData and %q", err, m.latestRun(), latestBefore)
 	}
 	m.at, m.cfg.MaxDuration = m.at.Add(time.Hour), 0
 	m.sameDayNight()
