@@ -49,7 +49,6 @@ func (s *sender) receiveBody(q *call, response *http.Response) (err error) {
 	return nil
 }
 
-// receiveBytes receives the bytes of a body without decompressing them.
 func (s *sender) receiveBytes(q *call, response *http.Response) ([]byte, error) {
 	// Content-Length is not trusted: at most a mebibyte is allocated in advance.
 	b := make([]byte, 0, int(min(max(response.ContentLength, 0), 1<<20))+bytes.MinRead)

@@ -24,7 +24,6 @@ const (
 // it decompresses four times as fast as gzip.
 const acceptedEncodings = "zstd, gzip"
 
-// errDecompress means that a body cannot be decompressed.
 var errDecompress = errors.New("the compressed body cannot be read")
 
 // encodingOf returns the encoding of a response. Nested encodings are not supported, because the
@@ -58,7 +57,6 @@ func newDecompressor(limit int64) *decompressor {
 	return &decompressor{limit, d}
 }
 
-// errBeyondLimit means that a decompressed body exceeds the limit of its decompressor.
 var errBeyondLimit = errors.New("the body is larger than the limit")
 
 // decompress writes the decompressed body into the buffer b, which grows if needed. If decompression

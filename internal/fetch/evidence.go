@@ -27,8 +27,7 @@ const (
 	Skipped Grade = "skipped"
 )
 
-// grades are all grades, best first.
-var grades = []Grade{Exact, Repaired, Bounded, BestEffort, CarriedForward, Skipped}
+var grades = []Grade{Exact, Repaired, Bounded, BestEffort, CarriedForward, Skipped} // best first
 
 // WorseGrade returns the worse of two grades. The empty grade is better than all others.
 func WorseGrade(a, b Grade) Grade {

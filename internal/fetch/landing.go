@@ -49,19 +49,18 @@ type Landing struct {
 	options      LandingOptions
 	decompressor *decompressor
 
-	mu           sync.Mutex
-	index        map[xxh3.Uint128]location
-	bodies       map[xxh3.Uint128]location // the first response with each body
-	seq          uint64                    // of the last journal line
-	lastReplaces uint64                    // of the last journal line
-	damaged      int                       // lines when the landing was opened
-	journal      *os.File
-	journalEnd   int64 // offset of the next line
-	segments     []*os.File
-	segmentEnd   int64 // offset of the next frame in the last segment
-	unsynced     int64 // number of unsynced bytes
-	// firstUnsynced is the index of the first segment with unsynced bytes.
-	firstUnsynced int
+	mu            sync.Mutex
+	index         map[xxh3.Uint128]location
+	bodies        map[xxh3.Uint128]location // the first response with each body
+	seq           uint64                    // of the last journal line
+	lastReplaces  uint64                    // of the last journal line
+	damaged       int                       // lines when the landing was opened
+	journal       *os.File
+	journalEnd    int64 // offset of the next line
+	segments      []*os.File
+	segmentEnd    int64 // offset of the next frame in the last segment
+	unsynced      int64 // number of unsynced bytes
+	firstUnsynced int   // index of the first segment with unsynced bytes
 
 	syncing sync.Mutex
 	syncErr error // first error of fsync; guarded by syncing
@@ -126,7 +125,7 @@ func (l *Landing) openFiles(flag int) (err error) {
 	}
 }
 
-// openSegment opens the next segment file. Segments are numbered from 1.
+// Segments are numbered from 1.
 func (l *Landing) openSegment(flag int) (*os.File, error) {
 	return os.OpenFile(filepath.Join(l.dir, fmt.Sprintf(segmentName, len(l.segments)+1)), flag, 0o600)
 }
@@ -204,8 +203,6 @@ func (l *Landing) appendResponse(n *StoredResponse, bodyKey xxh3.Uint128, frame 
 	return l.unsynced >= l.options.SyncBytes && l.options.SyncBytes > 0, nil
 }
 
-// placeFrame writes a frame to the end of the last segment, or to a new segment if the last one is
-// full.
 func (l *Landing) placeFrame(n *StoredResponse, frame []byte) error {
 	if l.segmentEnd > 0 && l.segmentEnd+int64(len(frame)) > l.options.SegmentBytes {
 		if err := l.addSegment(); err != nil {

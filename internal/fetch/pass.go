@@ -17,11 +17,9 @@ type pass struct {
 	minPageSize int // a list with fewer records fits on one page
 	waveSize    int // number of pages in the latest wave
 
-	mu    sync.Mutex
-	pages []pageState
-	// previous is the previous pass, whose facts are reused for unchanged pages. It may be
-	// nil.
-	previous *pass
+	mu       sync.Mutex
+	pages    []pageState
+	previous *pass // its facts are reused for unchanged pages; may be nil
 	// ids are the ids of the pages that are not reused and do not repeat an earlier page, in the
 	// order of the responses. sortIDs replaces them by the ids of all pages, sorted and without
 	// duplicates.
@@ -40,18 +38,15 @@ type pass struct {
 	atPageBound      bool  // the pass was stopped at pageBound
 }
 
-// pageState is the state of one page.
 type pageState struct {
 	// PageFacts are the facts of the body. The IDs of a decoded page are nil until sortIDs sets
 	// them, in any order. They stay nil if the next pass cannot reuse the page.
 	stream.PageFacts
-	// bodySeq is the Seq of the first response with this body.
-	bodySeq uint64
+	bodySeq uint64 // Seq of the first response with this body
 	// count is the number of ids. Until sortIDs, the ids of a decoded page are
 	// ids[from:from+count] of the pass.
 	from, count int
-	// reused means that the facts were taken from the previous pass.
-	reused bool
+	reused      bool // the facts were taken from the previous pass
 	// repeats means that an earlier page had the same ids: the service ignores the page
 	// number, or returns the last page for all later numbers.
 	repeats bool
@@ -68,13 +63,11 @@ func (p *pass) reuseFrom(previous *pass) {
 	}
 }
 
-// hasRepeatedRecords reports whether several responses of the pass contain the same record.
 func (p *pass) hasRepeatedRecords() bool {
 	return p.repeatedIDs > 0 || slices.ContainsFunc(p.pages, func(f pageState) bool { return f.repeats })
 }
 
-// reusableFacts returns the facts of the page in the previous pass if the body was the same, or nil.
-// bodySeq is the Seq of the first response with the body.
+// reusableFacts returns the facts of the page in the previous pass, or nil if they cannot be reused.
 func (p *pass) reusableFacts(number int, bodySeq uint64) *stream.PageFacts {
 	if p.previous == nil || number > len(p.previous.pages) {
 		return nil
@@ -96,7 +89,6 @@ func (p *pass) reservePage(number int) {
 	}
 }
 
-// sawEnd reports whether a page of this wave was beyond the end of the list.
 func (p *pass) sawEnd() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -175,8 +167,7 @@ func (p *pass) nextWave() int {
 	return int(min(int64(p.waveSize), p.pageBound()-pageCount))
 }
 
-// hasEnded reports whether the pass is at the end of the list or at its page bound. It sets
-// atPageBound in the second case.
+// hasEnded sets atPageBound if the pass ends at its page bound.
 func (p *pass) hasEnded() bool {
 	if p.reachedEnd() {
 		return true
@@ -275,9 +266,7 @@ func (p *pass) gatherIDs() {
 	}
 }
 
-// isUnchanged reports whether the whole list was read without a sign of a change: the page bound was
-// not reached, the total was the same in all responses, no id was repeated, and the number of records
-// equals the total, if there is one.
+// isUnchanged reports whether the whole list was read without a sign of a change.
 func (p *pass) isUnchanged() bool {
 	if p.totalChanged || p.atPageBound || p.repeatedIDs > 0 {
 		return false
@@ -285,38 +274,31 @@ func (p *pass) isUnchanged() bool {
 	return p.total < 0 || int64(p.countRecords()) == p.total
 }
 
-// countRecords counts records as total_records does, which includes copies within a
-// response.
+// countRecords counts records as total_records does, which includes copies within a response.
 func (p *pass) countRecords() int { return len(p.ids) + p.copies + p.recordsWithoutID }
 
-// isCompleteOnPage1 reports whether page 1 contains as many records as the total. Then the list is
-// complete, because a single response shows one state of the service.
+// isCompleteOnPage1 relies on the total: a single response shows one state of the service.
 func (p *pass) isCompleteOnPage1() bool {
 	first := p.pages[0]
 	return p.total >= 0 && first.Next <= 0 && int64(first.Records) == p.total &&
 		len(slices.Compact(slices.Clone(p.firstIDs)))+p.copies+p.recordsWithoutID == first.Records
 }
 
-// isOneShortPage reports whether page 1 is the only page read, has no pagination and is shorter
-// than any full page of the service.
 func (p *pass) isOneShortPage() bool {
 	return len(p.pages) == 1 && !p.pages[0].Paginated && p.pages[0].Records < p.minPageSize
 }
 
-// isUnpaged reports whether a list without totals was complete on page 1: page 1 was shorter than a
-// full page, was repeated by page 2, or was empty. With one record per page a repetition proves
-// nothing, because a single insert moves page 1 to page 2.
+// isUnpaged reports whether a list without totals was complete on page 1.
 func (p *pass) isUnpaged() bool {
 	if p.total >= 0 || p.totalChanged || p.repeatedIDs > 0 {
 		return false
 	}
 	if p.cfg.PageSize == 1 && p.pages[0].Records == 1 {
-		return false
+		return false // a single insert moves page 1 to page 2, so a repetition proves nothing
 	}
 	return p.isOneShortPage() || p.pages[0].Records == 0 || len(p.pages) == 2 && p.pages[1].repeats
 }
 
-// hasEmptyPage2 reports whether a list without totals had one page followed by an empty page.
 func (p *pass) hasEmptyPage2() bool {
 	return p.total < 0 && p.isUnchanged() && len(p.pages) == 2 && p.pages[1].Records == 0
 }
@@ -330,8 +312,6 @@ func (p *pass) isConfirmable() bool {
 // are in descending order by chance once in 9! lists.
 const minFalls = 8
 
-// isNewestFirst reports whether created_at never increases in the pass and decreases often
-// enough to exclude chance.
 func (p *pass) isNewestFirst() bool {
 	falls := 0
 	var above *pageState
@@ -352,8 +332,7 @@ func (p *pass) isNewestFirst() bool {
 	return falls >= minFalls
 }
 
-// countFilledPages returns the number of pages that are not empty and repeat no earlier page, at
-// least 1.
+// countFilledPages returns at least 1.
 func (p *pass) countFilledPages() int {
 	n := 0
 	for _, f := range p.pages {
@@ -364,7 +343,6 @@ func (p *pass) countFilledPages() int {
 	return max(n, 1)
 }
 
-// whyUnproven returns the reason why the pass proves nothing.
 func (p *pass) whyUnproven() string {
 	switch records := p.countRecords(); {
 	case p.atPageBound:

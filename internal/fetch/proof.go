@@ -180,7 +180,6 @@ func (w *walk) gradeProven(rejected int, reason string) {
 	}
 }
 
-// gradeUnproven grades a list that was not proven within the allowed passes.
 func (w *walk) gradeUnproven(p *pass) {
 	w.evidence.setGrade(BestEffort, "not proven in %s (streams.max_passes): %s", plural.Count(w.c.cfg.MaxPasses, "pass"), p.whyUnproven())
 }

@@ -50,7 +50,6 @@ func (l *Landing) restore() error {
 	return l.journal.Truncate(l.journalEnd)
 }
 
-// restoreState is the state of reading the journal.
 type restoreState struct {
 	l          *Landing
 	sizes      []int64         // of the segments

@@ -16,7 +16,7 @@ func bodyKeyOf(r Response) xxh3.Uint128 {
 	return xxh3.Uint128{Hi: body.Hi ^ list.Hi, Lo: body.Lo ^ list.Lo}
 }
 
-// addBody registers the location of a body for later responses. The caller holds the lock.
+// The caller of addBody holds the lock.
 func (l *Landing) addBody(key xxh3.Uint128, loc location) {
 	if _, found := l.bodies[key]; !found && key != (xxh3.Uint128{}) {
 		l.bodies[key] = loc

@@ -14,7 +14,6 @@ import (
 	"placementsync/internal/stream"
 )
 
-// call is one request and its state.
 type call struct {
 	Request
 	url   string
@@ -22,10 +21,9 @@ type call struct {
 	meter *meter
 
 	// Results of the latest attempt.
-	status int
-	body   []byte
-	// compressed is the body as received, if it was compressed.
-	compressed     []byte
+	status         int
+	body           []byte
+	compressed     []byte // the body as received, if it was compressed
 	encoding       string
 	receivedBytes  int64
 	sent           time.Time
@@ -44,12 +42,10 @@ type sender struct {
 	tokens  *tokens
 	// decompressor is for bodies up to largeBody, largeDecompressor for larger bodies.
 	decompressor, largeDecompressor *decompressor
-	large                           sync.Mutex // allows one body beyond largeBody at a time
-	// slots contains an element for each response in memory. Its capacity is Concurrency.
-	slots   chan struct{}
-	process layer // the outermost layer
-	// refetched contains the streams whose stored responses are ignored.
-	refetched sync.Map
+	large                           sync.Mutex    // allows one body beyond largeBody at a time
+	slots                           chan struct{} // an element for each response in memory
+	process                         layer         // the outermost layer
+	refetched                       sync.Map      // the streams whose stored responses are ignored
 }
 
 func newSender(cfg Config, base *url.URL, landing *Landing, log *slog.Logger) *sender {
@@ -142,7 +138,6 @@ func (s *sender) acquireSlot(ctx context.Context, stream string) error {
 	}
 }
 
-// passToReader passes a response to the reader, or returns the error for its status.
 func (s *sender) passToReader(ctx context.Context, q *call, r Response) error {
 	if r.Status == http.StatusNotFound {
 		return s.requestErr(q, r.Status, nil, nil)
@@ -181,7 +176,6 @@ func newHTTPClient(cfg Config) *http.Client {
 	return &http.Client{Transport: transport, CheckRedirect: checkRedirect}
 }
 
-// maxRedirects limits consecutive redirects.
 const maxRedirects = 5
 
 // checkRedirect allows at most maxRedirects redirects, and only within the origin, because another
@@ -257,7 +251,7 @@ func isCompleteStatus(status int) bool {
 	return status == http.StatusOK || status == http.StatusNonAuthoritativeInfo
 }
 
-// statusErr returns the error for a status other than 200 and 203, or nil for a 404.
+// statusErr returns nil for a 404.
 func (s *sender) statusErr(q *call, response *http.Response) error {
 	q.body = s.readErrorBody(q, response)
 	failed := s.requestErr(q, q.status, q.body, nil)

@@ -50,7 +50,6 @@ func (c *Client) meterOf(stream string) *meter {
 	return c.meters[stream]
 }
 
-// meter collects the numbers of one stream.
 type meter struct {
 	mu     sync.Mutex
 	counts Telemetry // without Stream, P50 and P95

@@ -49,7 +49,7 @@ func (t *tokens) renewToken(ctx context.Context, rejected string) (bool, error) 
 	return t.readToken(ctx)
 }
 
-// readToken reports whether the token has changed.
+// The result is whether the token has changed.
 func (t *tokens) readToken(ctx context.Context) (bool, error) {
 	token, err := t.read(ctx)
 	if err != nil {

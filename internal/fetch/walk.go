@@ -50,9 +50,8 @@ type firstPage struct {
 	ids   []uint64 // sorted
 }
 
-// readSingle reads an endpoint that has no pages in the spec: one object, a raw object or a bare
-// array (spec 4.1). A single response shows one state of the service, so it
-// is complete. An array that turns out to be paginated is read as a list.
+// readSingle reads an endpoint that has no pages in the spec (4.1). A single response shows one state of
+// the service, so it is complete. An array that turns out to be paginated is read as a list.
 func (w *walk) readSingle(ctx context.Context) error {
 	facts, err := w.c.Get(ctx, w.pageRequest(0, 0), w.read)
 	if err != nil {
@@ -170,13 +169,10 @@ func (w *walk) readPage(ctx context.Context, p *pass, number int) error {
 // explicit limits below it.
 const defaultPageSize = 25
 
-// pageSizes contains the page sizes of the service as far as earlier lists show them.
 type pageSizes struct {
-	mu sync.Mutex
-	// shortestFull is the length of the shortest page that was followed by another page, or 0.
-	shortestFull int
-	// longestComplete is the length of the longest page that contained a complete list.
-	longestComplete int
+	mu              sync.Mutex
+	shortestFull    int // length of the shortest page that was followed by another page, or 0
+	longestComplete int // length of the longest page that contained a complete list
 }
 
 // addFirstPage evaluates page 1 of a list with a total. If more records follow, the length of page 1 is

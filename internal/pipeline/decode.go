@@ -26,8 +26,7 @@ const batchRows = 8_192
 // fewer than batchRows. Records can be large, and decoded rows are in memory.
 const batchBytes = 32 << 20
 
-// errStage marks errors of the warehouse while a stream is read. They end the
-// night, because no other stream could be loaded either.
+// errStage marks errors of the warehouse while a stream is read. They end the night.
 var errStage = errors.New("stage rows")
 
 func markStageErr(err error) error {
@@ -48,17 +47,14 @@ type sink struct {
 	rejects  atomic.Int64  // invalid values and records
 	mu       sync.Mutex    // guards the fields below
 	// stagingErr joins the errors of rows that could not be staged.
-	stagingErr error
-	// entriesSize is the size of the entries that addEntries added, in bytes. entriesErr is the first error
-	// of addEntries.
-	entriesSize int
-	entriesErr  error
+	stagingErr  error
+	entriesSize int   // bytes that addEntries added
+	entriesErr  error // first error of addEntries
 }
 
 type decoder struct {
 	*transform.Decoder
-	// unstagedBytes is the size of the bodies whose rows are not staged yet.
-	unstagedBytes int
+	unstagedBytes int // of the bodies whose rows are not staged yet
 }
 
 func (n *night) newSink(s stream.Stream) (*sink, error) {

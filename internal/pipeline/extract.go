@@ -21,8 +21,7 @@ type reader struct {
 	night  *night
 	client *fetch.Client
 	token  Token
-	// began is the start of this attempt at the run, on the real clock.
-	began time.Time
+	began  time.Time // start of this attempt at the run, on the real clock
 	// listsEnded is the time from began to the end of the last list. It is 0 until then.
 	listsEnded time.Duration
 	// streamLimit is the time from began after which no further detail of the current stream
@@ -39,9 +38,8 @@ type unfinishedResult struct {
 	streamResult
 	sink    *sink         // nil if the stream was not requested
 	details fetch.Details // of all rounds so far
-	// took is the time for reading and staging so far.
-	took time.Duration
-	err  error
+	took    time.Duration // for reading and staging so far
+	err     error
 }
 
 func newUnfinishedResult(s stream.Stream) *unfinishedResult {
@@ -168,12 +166,10 @@ func endsNight(ctx context.Context, err error) bool {
 // finisher finishes streams in the order in which they were read. DuckDB removes the duplicate records
 // of one list while the next list is requested.
 type finisher struct {
-	reader *reader
-	queue  chan unfinishedResult
-	// unfinished counts the streams that were queued and are not finished.
-	unfinished sync.WaitGroup
-	// err is the error that ended the night. It can be read after unfinished.Wait.
-	err error
+	reader     *reader
+	queue      chan unfinishedResult
+	unfinished sync.WaitGroup // the streams that were queued and are not finished
+	err        error          // ended the night; can be read after unfinished.Wait
 }
 
 func (f *finisher) run(ctx context.Context, end context.CancelCauseFunc) {

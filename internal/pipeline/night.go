@@ -101,22 +101,17 @@ type Result struct {
 // ErrNoData means that no stream could be read.
 var ErrNoData = errors.New("read the service: no stream could be read; nothing was published; readers keep the last snapshot: run placementsync check")
 
-// night is the state of a run. It contains the draft of its version, the stage of its rows, and the
-// drift so far.
+// night is the state of a run.
 type night struct {
-	cfg  Config
-	mode runMode
-	wh   *warehouse.Warehouse
-	// run is the ledger line. It is completed during the run.
-	run   ledger.Run
-	draft *warehouse.Draft
-	// stage is nil before readAndPublish, and after closeStage.
-	stage *load.Stage
-	drift *driftCollector
-	// landedEvents contains the webhook events that this run landed from the inbox.
-	landedEvents webhook.Batch
-	// eventSinks contains the sinks of the event streams by name. It is nil before the inbox is read.
-	eventSinks map[string]*sink
+	cfg          Config
+	mode         runMode
+	wh           *warehouse.Warehouse
+	run          ledger.Run // the ledger line
+	draft        *warehouse.Draft
+	stage        *load.Stage // nil before readAndPublish, and after closeStage
+	drift        *driftCollector
+	landedEvents webhook.Batch    // landed by this run from the inbox
+	eventSinks   map[string]*sink // by stream; nil before the inbox is read
 }
 
 // faultPoint calls Config.Warehouse.Step, if set (fault injection). An error of Step simulates a disk
@@ -145,14 +140,11 @@ func (n *night) closeStage(ctx context.Context) error {
 }
 
 type runner struct {
-	night *night
-	lock  *warehouse.Lock
-	// reader is nil until execute has created the client.
-	reader *reader
-	// reread contains the streams that were read a second time because of a gate.
-	reread map[string]bool
-	// published is set when the snapshot is visible.
-	published bool
+	night     *night
+	lock      *warehouse.Lock
+	reader    *reader         // nil until execute has created the client
+	reread    map[string]bool // the streams that were read a second time because of a gate
+	published bool            // the snapshot is visible
 }
 
 // Run executes one night: lock, preflight, extract, gate, merge, publish. Once the lock is
@@ -174,8 +166,6 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 
 func snapshotTime(cfg Config) time.Time { return cfg.Now().UTC().Truncate(time.Microsecond) }
 
-// startRun takes the lock, and chooses the id of a run that builds the snapshot of the given
-// time.
 func startRun(cfg Config, wh *warehouse.Warehouse, mode runMode, now, snapshotAt time.Time) (*runner, error) {
 	cfg.Fetch.Offline = !mode.usesNetwork()
 	lock, err := wh.Lock(mode.kind, now)
@@ -268,8 +258,8 @@ func errorsBesideStop(err, cause error) (others []string) {
 
 func (e *stoppedError) Unwrap() []error { return []error{e.cause, e.err} }
 
-// logIfPublished returns err if the run was not published. If it was published, logIfPublished logs err
-// and returns nil: readers see the snapshot, and the next run completes the remaining steps.
+// logIfPublished returns nil after the publish: readers see the snapshot, and the next run completes the
+// remaining steps.
 func (r *runner) logIfPublished(err error) error {
 	if err == nil || !r.published {
 		return err

@@ -54,7 +54,6 @@ func (r *runner) publishWithRereads(ctx context.Context) (Result, error) {
 	}
 }
 
-// streamsReadOnce returns the streams that fill a table and were read exactly once in this run.
 func (r *runner) streamsReadOnce(table string) []string {
 	return slices.DeleteFunc(stream.FilledBy(r.night.cfg.Streams, table), func(name string) bool {
 		return !r.reader.finished.wasRead(name) || r.reread[name]
@@ -158,8 +157,7 @@ func (r *runner) writeFiles(ctx context.Context, changes []load.Change) (files [
 	return files, writing.Wait()
 }
 
-// reportDamage logs and records damaged files of the previous version. The draft contains new
-// files in their place.
+// reportDamage reports damaged files of the previous version. The draft contains new files in their place.
 func (n *night) reportDamage() {
 	damagedFiles := n.draft.DamagedFiles()
 	if len(damagedFiles) == 0 {

@@ -25,10 +25,8 @@ type RebuildResult struct {
 	Snapshots   int
 	First, Last time.Time
 	Manifest    warehouse.Manifest
-	// Skipped lists the damaged and missing files that were needed and skipped.
-	Skipped []integrity.Damage
-	// Unused lists damaged and missing files of the series that were not needed.
-	Unused []integrity.Damage
+	Skipped     []integrity.Damage // damaged and missing files that were needed
+	Unused      []integrity.Damage // damaged and missing files of the series that were not needed
 	// Unfinished lists days that a run was still writing when the files of the warehouse were copied, for
 	// example by a backup of the disk.
 	Unfinished []integrity.Damage
@@ -36,12 +34,10 @@ type RebuildResult struct {
 	// Otherwise LostRun is empty.
 	LostRun string
 	// SnapshotsWithoutDay counts the snapshots in meta, from First to Last, that have no day in the series.
-	// Row versions that existed only between two days of the series are then missing in history.
-	// SnapshotsWithoutDay is 0 unless history was computed by comparing the snapshots.
+	// It is 0 unless history was computed by comparing the snapshots of the series.
 	SnapshotsWithoutDay int
-	// HasMeta is set if the tables of meta were restored. It is not set if the catalog and all
-	// files of changes are lost. A file of changes contains what a run changed in meta and which rows
-	// it closed.
+	// HasMeta is set unless the catalog and all files of changes are lost. A file of changes contains what a
+	// run changed in meta and which rows it closed.
 	HasMeta bool
 	// RestoredRuns is the number of runs whose files of changes gave the closed rows of history. Zero means
 	// that history was copied from the catalog or computed by comparing the snapshots.

@@ -106,8 +106,7 @@ func (k *sink) writeEntriesTo(f *os.File) error {
 	return err
 }
 
-// checksumSize is the size of the checksum at the end of a file of entries, in bytes.
-const checksumSize = 16
+const checksumSize = 16 // at the end of a file of entries
 
 func (n *night) entriesPath(stream, run string) string {
 	return filepath.Join(n.wh.Folder.SeenPath(), stream+"."+run)

@@ -23,9 +23,7 @@ func Names(all []Stream) []string {
 	return names
 }
 
-// Events returns the streams whose records are webhook events (spec 6). They have topics
-// instead of a path. Each night reads the deliveries received since the last night. Rows of
-// these streams are never removed.
+// Events returns the streams whose records are webhook events (spec 6). Their rows are never removed.
 func Events() []Stream {
 	return []Stream{
 		{

@@ -29,16 +29,14 @@ type Column struct {
 	// A row without a value in a NotNull column is rejected.
 	NotNull bool
 	Comment string // meaning, unit and section of the spec
-	// FieldID identifies the column in Parquet files and in the lake, also after the column is
-	// renamed. An id is unique within the table and never reused. The line in the schema file
-	// ends with "-- field 3".
+	// FieldID identifies the column in Parquet files and in the lake, also after it is renamed. An id is
+	// unique within the table and never reused. The line in the schema file ends with "-- field 3".
 	FieldID int
 	// Untracked means that a change of the column alone adds no version of the row to history.
 	// The line in the schema file ends with "-- field 3, untracked".
 	Untracked bool
-	// References is the column of another table whose values this column contains. The zero
-	// value means none. The line in the schema file ends with
-	// "-- field 3, references outlets.id".
+	// References is the column of another table whose values this column contains, or the zero value.
+	// The line in the schema file ends with "-- field 3, references outlets.id".
 	References Reference
 }
 
@@ -84,14 +82,11 @@ func (c Column) Path() string {
 
 // Definition is the table definition of a schema file.
 type Definition struct {
-	// Name is the table's name.
-	Name string
-	// Comment is the COMMENT ON TABLE.
-	Comment string
-	// Columns are in file order.
-	Columns []Column
-	// Key are the columns after "Key:" in the header of the file. The program
-	// uses it only for tables of meta, because the stream literals contain the keys of tables in main.
+	Name    string
+	Comment string   // COMMENT ON TABLE
+	Columns []Column // in file order
+	// Key are the columns after "Key:" in the header of the file. It is used only for tables of meta,
+	// because the stream literals contain the keys of tables in main.
 	Key []string
 }
 
@@ -114,8 +109,7 @@ var (
 )
 
 // ParseDefinition parses a schema file: a CREATE TABLE with one column per line, then
-// COMMENT ON the table and each column, one per line. Errors name the file, and the
-// line if it is known.
+// COMMENT ON the table and each column, one per line. Errors name the file.
 func ParseDefinition(name, sql string) (Definition, error) {
 	d := Definition{}
 	for n, line := range strings.Split(sql, "\n") {

@@ -136,9 +136,9 @@ func offerDetails() []Stream {
 	}
 }
 
-// outletIDColumns returns the columns that name outlets. A listing contains fields of its outlet;
-// an order item contains only the id and the name. If a listing names no outlet, the outlet is looked
-// up in outlet_products by the id of the listing, which is also the id of its product.
+// A listing contains fields of its outlet; an order item contains only the id and the name. If a listing
+// names no outlet, the outlet is looked up in outlet_products by the id of the listing, which is also the
+// id of its product.
 func outletIDColumns() []IDColumn {
 	return []IDColumn{
 		{Table: "outlet_listings", Column: "outlet_id", ShowsChanges: true, Lookup: "outlet_products", LookupKey: "product_id"},

@@ -2,9 +2,8 @@ package stream
 
 import "time"
 
-// PageFacts are facts about one response body. They are the evidence that a list was read
-// completely. Package transform extracts them, and package fetch evaluates them. The zero
-// value describes an array without records and without an envelope.
+// PageFacts are the facts of one response body, as evidence that a list was read completely. Package
+// transform extracts them, and package fetch evaluates them. The zero value describes an empty array.
 type PageFacts struct {
 	// Records counts all records of the body, including the rejected ones.
 	Records int
@@ -19,7 +18,7 @@ type PageFacts struct {
 	// the list changed while it was read, because a response shows one state of the service.
 	Copies int
 	// EmptyObject means that the envelope of the stream is StatusCounts and the body is an object
-	// without content. That may be a valid response without status counts, or an invalid response.
+	// without content: there are no status counts, or the response is invalid.
 	EmptyObject bool
 	// Paginated means that the body has a pagination member of spec 4.1. Otherwise Total,
 	// TotalPages and Next are ignored.
@@ -83,10 +82,8 @@ type Drift struct {
 
 // DriftRecord is a record with drift. A record that is read several times occurs several times.
 type DriftRecord struct {
-	// DriftIndex is an index into transform.Findings.Drift, and later into the drift of the night.
-	DriftIndex int
-	// Record is a hash of the record's key, or of the request if the drift is in the envelope.
-	Record uint64
+	DriftIndex int    // in transform.Findings.Drift, and later in the drift of the night
+	Record     uint64 // hash of the record's key, or of the request if the drift is in the envelope
 }
 
 // Event is one webhook delivery (spec 6.2).

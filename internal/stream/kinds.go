@@ -34,8 +34,7 @@ func SameKind(table string) []string {
 	return tables
 }
 
-// listingForeignParts returns the parts of a listing with fields of other tables: its disclaimer, and
-// fields of its outlet, which are in the listing itself or in the object outlet.
+// A listing contains fields of its outlet, in the listing itself or in the object outlet.
 func listingForeignParts() []ForeignPart {
 	return []ForeignPart{
 		{Table: "outlets", Columns: []string{"website_url", "logo", "country", "state", "city", "is_indexed"}},

@@ -2,7 +2,6 @@ package stream
 
 // These streams are read as one list or one object (spec 4.2).
 
-// mainLists returns the token and the lists of offers, purchases and current work.
 func mainLists() []Stream {
 	return []Stream{
 		{
@@ -53,7 +52,6 @@ func mainLists() []Stream {
 	}
 }
 
-// referenceLists returns the lists that other records refer to.
 func referenceLists() []Stream {
 	return []Stream{
 		locationList("country", "countries"), locationList("state", "states"), locationList("city", "cities"),
@@ -91,8 +89,7 @@ func referenceLists() []Stream {
 	}
 }
 
-// orderTables returns the tables that the list of orders and the detail of an order fill. A line item
-// has no id before it is paid (spec 2.4), so its position in the order identifies it.
+// A line item has no id before it is paid (spec 2.4), so its position in the order identifies it.
 func orderTables() []Table {
 	return []Table{
 		{Name: "orders", Key: []string{"id"}},
@@ -102,8 +99,7 @@ func orderTables() []Table {
 	}
 }
 
-// campaignTables returns the tables that the list of campaigns and the detail of a campaign fill. The
-// key of a questionnaire without an id (spec 2.5) is the questionnaire_id of its campaign, or else the
+// The key of a questionnaire without an id (spec 2.5) is the questionnaire_id of its campaign, or else the
 // campaign's id.
 func campaignTables() []Table {
 	return []Table{
@@ -112,8 +108,7 @@ func campaignTables() []Table {
 	}
 }
 
-// locationList returns one of the three endpoints of locations. They fill the same table; the
-// column kind distinguishes their rows.
+// The three endpoints of locations fill the same table; the column kind distinguishes their rows.
 func locationList(kind, list string) Stream {
 	return Stream{
 		Name: list, Path: "/outlets/locations/" + list, Spec: "4.2, 5",

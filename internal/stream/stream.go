@@ -66,10 +66,8 @@ type IDColumn struct {
 // refers to the record, and the record may be deleted.
 func (r IDColumn) ShowsRecord() bool { return r.ShowsChanges || r.Column == "id" }
 
-// LiveWith is the kind of record to which the details of a stream belong. The record decides how long
-// a detail is live, and which details are requested after an event or in a refresh, a small run
-// between nights. A live detail of a WhileLive stream is requested every night. 0 means that no
-// detail is live, and that no event or refresh requests one.
+// LiveWith is the kind of record that decides how long a detail is live, and which details an event or a
+// refresh requests. 0 means that no detail is live, and that no event or refresh requests one.
 type LiveWith int
 
 const (
@@ -127,7 +125,7 @@ type Stream struct {
 	// Spec lists the sections of docs/service.md that define the endpoint.
 	Spec string
 	// Scopes are the scopes that the token must have (spec 5). Nil means that the spec names no
-	// scope. The stream is then always requested, and skipped if the service responds with 403.
+	// scope. The stream is then requested, and skipped after a 403.
 	Scopes   []string
 	Envelope Envelope
 	// List is the name of the list in the response. Empty means "records".
@@ -153,8 +151,7 @@ type Stream struct {
 	// table, and neither overwrites a value of the other with NULL. Empty means none.
 	Completes string
 	// OnlyInDetail names the tables with columns that only the detail fills, and not the completed
-	// list. While a detail is carried forward, its rows in these tables are as old as the latest
-	// reading of the detail. OnlyInDetail is nil if Completes is empty.
+	// list. The rows of a carried detail in these tables are as old as the latest reading of the detail.
 	OnlyInDetail []string
 	// Topics are the webhook topics whose bodies are the records (spec 6.1). Nil means that
 	// the stream has a path.
