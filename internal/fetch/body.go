@@ -18,33 +18,33 @@ func (s *sender) receiveBody(q *call, response *http.Response) (err error) {
 	if response.ContentLength > s.cfg.MaxBody {
 		return fmt.Errorf("%w: %d bytes are declared, %d allowed", ErrTooLarge, response.ContentLength, s.cfg.MaxBody)
 	}
-	if q.encoding, err = encodingOf(response.Header); err != nil {
+	if q.Encoding, err = encodingOf(response.Header); err != nil {
 		return err
 	}
-	if q.encoding == plain {
-		q.body, err = s.receiveBytes(q, response)
+	if q.Encoding == plain {
+		q.Body, err = s.receiveBytes(q, response)
 		return err
 	}
-	if q.compressed, err = s.receiveBytes(q, response); err != nil {
+	if q.Compressed, err = s.receiveBytes(q, response); err != nil {
 		return err
 	}
-	if len(q.compressed) == 0 {
-		return fmt.Errorf("%w as %s: %w", errDecompress, q.encoding, io.ErrUnexpectedEOF)
+	if len(q.Compressed) == 0 {
+		return fmt.Errorf("%w as %s: %w", errDecompress, q.Encoding, io.ErrUnexpectedEOF)
 	}
-	q.body, err = s.decompressor.decompress(q.encoding, q.compressed, nil)
+	q.Body, err = s.decompressor.decompress(q.Encoding, q.Compressed, nil)
 	if errors.Is(err, errBeyondLimit) && s.cfg.MaxBody > largeBody {
 		s.large.Lock()
 		defer s.large.Unlock()
 		// Growing in steps would allocate several times the size of the body.
 		buffer := make([]byte, 0, int(min(s.cfg.MaxBody, 8*largeBody))+bytes.MinRead)
-		q.body, err = s.largeDecompressor.decompress(q.encoding, q.compressed, buffer)
+		q.Body, err = s.largeDecompressor.decompress(q.Encoding, q.Compressed, buffer)
 	}
 	switch {
 	case errors.Is(err, errBeyondLimit):
-		q.body = nil
-		return fmt.Errorf("%w: %d bytes (%s) decompress to more than %d bytes", ErrTooLarge, len(q.compressed), q.encoding, s.cfg.MaxBody)
+		q.Body = nil
+		return fmt.Errorf("%w: %d bytes (%s) decompress to more than %d bytes", ErrTooLarge, len(q.Compressed), q.Encoding, s.cfg.MaxBody)
 	case err != nil:
-		return fmt.Errorf("%w as %s: %w", errDecompress, q.encoding, err)
+		return fmt.Errorf("%w as %s: %w", errDecompress, q.Encoding, err)
 	}
 	return nil
 }
@@ -77,12 +77,12 @@ func readUpTo(r io.Reader, b []byte, limit int64) ([]byte, error) {
 // example in a gzip comment.
 func (s *sender) scrubResponse(q *call) {
 	var inBody, inCompressed bool
-	q.body, inBody = s.tokens.scrubBody(q.body)
-	if q.encoding != plain {
-		_, inCompressed = s.tokens.scrubBody(q.compressed)
+	q.Body, inBody = s.tokens.scrubBody(q.Body)
+	if q.Encoding != plain {
+		_, inCompressed = s.tokens.scrubBody(q.Compressed)
 	}
 	if inBody || inCompressed {
-		q.compressed, q.encoding = nil, plain
+		q.Compressed, q.Encoding = nil, plain
 	}
 }
 

@@ -193,7 +193,7 @@ func (c *Client) Get(ctx context.Context, r Request, read Reader) (stream.PageFa
 	if err != nil {
 		return stream.PageFacts{}, err
 	}
-	q := &call{Request: r, url: c.sender.base.String() + target, read: read, meter: c.meterOf(r.Stream)}
+	q := &call{Response: Response{Request: r}, url: c.sender.base.String() + target, read: read, meter: c.meterOf(r.Stream)}
 	if err := c.sender.process(ctx, q); err != nil {
 		return stream.PageFacts{}, err
 	}

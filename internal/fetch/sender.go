@@ -15,16 +15,11 @@ import (
 )
 
 type call struct {
-	Request
-	url   string
-	read  Reader
-	meter *meter
+	Response // of the latest attempt
+	url      string
+	read     Reader
+	meter    *meter
 
-	// Results of the latest attempt.
-	status         int
-	body           []byte
-	compressed     []byte // the body as received, if it was compressed
-	encoding       string
 	receivedBytes  int64
 	sent           time.Time
 	took           time.Duration
@@ -96,7 +91,8 @@ func (s *sender) readLanded(ctx context.Context, q *call) (hit bool, err error) 
 	if !found {
 		return false, nil
 	}
-	err = s.passToReader(ctx, q, r)
+	q.Response = r
+	err = s.passToReader(ctx, q)
 	if errors.Is(err, ErrMalformed) {
 		return false, nil
 	}
@@ -110,17 +106,14 @@ func (s *sender) landAndRead(next layer) layer {
 			return err
 		}
 		defer func() { <-s.slots }()
-		if err := next(ctx, q); err != nil {
+		err := next(ctx, q)
+		if err == nil && s.landing != nil {
+			q.Response, err = s.landing.Append(q.Response, q.sent, q.took)
+		}
+		if err != nil {
 			return err
 		}
-		r := Response{Request: q.Request, Status: q.status, Body: q.body, Compressed: q.compressed, Encoding: q.encoding}
-		if s.landing != nil {
-			var err error
-			if r, err = s.landing.Append(r, q.sent, q.took); err != nil {
-				return err
-			}
-		}
-		return s.passToReader(ctx, q, r)
+		return s.passToReader(ctx, q)
 	}
 }
 
@@ -138,17 +131,17 @@ func (s *sender) acquireSlot(ctx context.Context, stream string) error {
 	}
 }
 
-func (s *sender) passToReader(ctx context.Context, q *call, r Response) error {
-	if r.Status == http.StatusNotFound {
-		return s.requestErr(q, r.Status, nil, nil)
+func (s *sender) passToReader(ctx context.Context, q *call) error {
+	if q.Status == http.StatusNotFound {
+		return s.requestErr(q, q.Status, nil, nil)
 	}
 	// The landing of an earlier release may contain incomplete responses, such as a 206.
 	facts, err := stream.PageFacts{}, error(ErrMalformed)
-	if isCompleteStatus(r.Status) {
-		facts, err = q.read(ctx, r)
+	if isCompleteStatus(q.Status) {
+		facts, err = q.read(ctx, q.Response)
 	}
 	if errors.Is(err, ErrMalformed) {
-		return s.requestErr(q, r.Status, r.Body, err)
+		return s.requestErr(q, q.Status, q.Body, err)
 	}
 	q.facts = facts
 	return err
@@ -198,7 +191,7 @@ func (s *sender) sendOnce(ctx context.Context, q *call) error {
 	defer cancel()
 	request, err := http.NewRequestWithContext(attemptCtx, http.MethodGet, q.url, nil)
 	if err != nil {
-		return s.requestErr(q, 0, q.body, err)
+		return s.requestErr(q, 0, q.Body, err)
 	}
 	request.Header.Set("Authorization", "Bearer "+token)
 	request.Header.Set("Accept", "application/json")
@@ -217,13 +210,13 @@ func (s *sender) sendOnce(ctx context.Context, q *call) error {
 		return stoppedErr(ctx, q.Stream)
 	}
 	if err != nil && errors.Is(context.Cause(attemptCtx), errTimeout) {
-		return s.requestErr(q, 0, q.body, fmt.Errorf("%w (%v)", errTimeout, s.cfg.Timeout))
+		return s.requestErr(q, 0, q.Body, fmt.Errorf("%w (%v)", errTimeout, s.cfg.Timeout))
 	}
 	return err
 }
 
 func (s *sender) sendAndReceive(request *http.Request, q *call) error {
-	q.status, q.body, q.compressed, q.encoding, q.receivedBytes = 0, nil, nil, plain, 0
+	q.Response, q.receivedBytes = Response{Request: q.Request}, 0
 	response, err := s.http.Do(request)
 	if err != nil {
 		// The outer error repeats the URL.
@@ -233,12 +226,12 @@ func (s *sender) sendAndReceive(request *http.Request, q *call) error {
 		return s.requestErr(q, 0, nil, err)
 	}
 	defer response.Body.Close()
-	q.status = response.StatusCode
-	if !isCompleteStatus(q.status) {
+	q.Status = response.StatusCode
+	if !isCompleteStatus(q.Status) {
 		return s.statusErr(q, response)
 	}
 	if err := s.receiveBody(q, response); err != nil {
-		return s.requestErr(q, 0, q.body, fmt.Errorf("read the body: %w", err))
+		return s.requestErr(q, 0, q.Body, fmt.Errorf("read the body: %w", err))
 	}
 	s.scrubResponse(q)
 	return nil
@@ -253,17 +246,17 @@ func isCompleteStatus(status int) bool {
 
 // statusErr returns nil for a 404.
 func (s *sender) statusErr(q *call, response *http.Response) error {
-	q.body = s.readErrorBody(q, response)
-	failed := s.requestErr(q, q.status, q.body, nil)
+	q.Body = s.readErrorBody(q, response)
+	failed := s.requestErr(q, q.Status, q.Body, nil)
 	failed.retryAfter = response.Header.Get("Retry-After")
 	switch {
-	case q.status == http.StatusNotFound:
+	case q.Status == http.StatusNotFound:
 		// A 404 is stored as evidence, without its body.
-		q.body = nil
+		q.Body = nil
 		return nil
-	case q.status <= 299:
+	case q.Status <= 299:
 		failed.Err = fmt.Errorf("%w: only 200 and 203 are complete responses", ErrMalformed)
-	case q.status <= 399:
+	case q.Status <= 399:
 		to, err := response.Location()
 		switch {
 		case err != nil:

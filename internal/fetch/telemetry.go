@@ -74,7 +74,7 @@ func (m *meter) addAttempt(q *call) {
 	t := &m.counts
 	t.Requests++
 	t.Bytes += q.receivedBytes
-	if q.status == http.StatusTooManyRequests {
+	if q.Status == http.StatusTooManyRequests {
 		t.RateLimited++
 	}
 	if t.First.IsZero() || sent.Before(t.First) {
