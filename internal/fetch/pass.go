@@ -81,25 +81,20 @@ func (p *pass) reusableFacts(number int, bodySeq uint64) *stream.PageFacts {
 	return &f.PageFacts
 }
 
-func (p *pass) reservePage(number int) {
+// reserveNext adds a page and returns its number, unless a page of this wave was beyond the end of the list.
+func (p *pass) reserveNext() (number int, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for len(p.pages) < number {
+	if !p.endSeen {
 		p.pages = append(p.pages, pageState{})
 	}
-}
-
-func (p *pass) sawEnd() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.endSeen
+	return len(p.pages), !p.endSeen
 }
 
 func (p *pass) addPage(number int, facts stream.PageFacts, bodySeq uint64) {
 	if !facts.Paginated {
 		facts.Total, facts.TotalPages, facts.Next = -1, -1, -1
 	}
-	p.reservePage(number)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	reused := p.reusableFacts(number, bodySeq) != nil

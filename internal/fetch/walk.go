@@ -84,7 +84,8 @@ func (w *walk) pageRequest(pass, page int) Request {
 func (w *walk) readList(ctx context.Context) error {
 	var previous *pass
 	for number := 1; ; number++ {
-		p := &pass{number: number, cfg: w.c.cfg, minPageSize: min(w.c.cfg.PageSize, w.c.sizes.shortest()), keySums: map[uint64]bool{}}
+		p := &pass{number: number, cfg: w.c.cfg, minPageSize: min(w.c.cfg.PageSize, w.c.sizes.shortest()),
+			pages: make([]pageState, 1), keySums: map[uint64]bool{}}
 		if _, doubted := w.c.sender.refetched.Load(w.stream.Name); w.c.landing != nil && !doubted {
 			p.reuseFrom(previous)
 		}
@@ -205,9 +206,11 @@ func (p *pageSizes) shortest() int {
 func (w *walk) readPages(ctx context.Context, p *pass, n int) error {
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(w.c.cfg.Concurrency)
-	from := len(p.pages) + 1
-	for number := from; number < from+n && !p.sawEnd() && inner.Err() == nil; number++ {
-		p.reservePage(number)
+	for range n {
+		number, ok := p.reserveNext()
+		if !ok || inner.Err() != nil {
+			break
+		}
 		group.Go(func() error { return w.readPage(inner, p, number) })
 	}
 	if err := group.Wait(); err != nil {

@@ -71,15 +71,15 @@ func (finished results) outcome() ledger.Outcome {
 // requireData returns an error if no stream could be read. Events do not count, nor do details without requests.
 // The stream of the token counts only if it is the only chosen stream.
 func (finished results) requireData(isOnlyStream bool) error {
-	var reasons []string
+	var reasons strings.Builder
 	for _, r := range finished {
 		isData := r.stream.Path != tokenPath || isOnlyStream
 		if r.coverage != load.Carried && !r.stream.IsEvents() && (!r.stream.IsDetail() || r.requested > 0) && isData {
 			return nil
 		}
-		reasons = append(reasons, fmt.Sprintf("%s: %s", r.stream.Name, r.evidence.Reason))
+		fmt.Fprintf(&reasons, "\n  %s: %s", r.stream.Name, r.evidence.Reason)
 	}
-	return fmt.Errorf("%w\n  %s", ErrNoData, strings.Join(reasons, "\n  "))
+	return fmt.Errorf("%w%s", ErrNoData, reasons.String())
 }
 
 // tableGrade returns the worst grade of the streams that fill a table. Bounded details lower only the
