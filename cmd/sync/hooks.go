@@ -117,10 +117,12 @@ func (h *hooks) runInTurn(ctx context.Context, do func() error) error {
 	return do()
 }
 
-// runAround runs serve while the receiver runs. The receiver starts first. If another process has
-// locked the inbox, serve is not run. The receiver stops last, because events are accepted until
-// serve ends.
+// runAround runs serve while the receiver runs. If another process has locked the inbox, serve is not run.
+// The receiver stops last, because events are accepted until serve ends.
 func (h *hooks) runAround(ctx context.Context, serve func(context.Context) error) error {
+	if err := h.receiver.Open(); err != nil {
+		return err
+	}
 	servingCtx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	receiverCtx, stopReceiver := context.WithCancel(context.WithoutCancel(ctx))
@@ -138,12 +140,7 @@ func (h *hooks) runAround(ctx context.Context, serve func(context.Context) error
 	}()
 	stopAlerts := callEvery(inboxAlertInterval, func() { h.alerts.send(servingCtx, h.receiver.Inbox()) })
 	defer stopAlerts()
-	var err error
-	select {
-	case <-h.receiver.Ready():
-		err = serve(servingCtx)
-	case <-servingCtx.Done():
-	}
+	err := serve(servingCtx)
 	stop(nil)
 	<-refresherEnded
 	stopReceiver()

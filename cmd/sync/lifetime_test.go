@@ -137,11 +137,10 @@ func (l *testWarehouse) deliver(events ...sim.Delivery) {
 	inbox, err := l.open().Folder.MakeInbox()
 	must(l.T, err)
 	receiver, err := webhook.New(webhook.Config{Dir: inbox, Secrets: []string{secret}}, slog.New(slog.DiscardHandler), func() time.Time { return l.now })
-	must(l.T, err)
+	must(l.T, errors.Join(err, receiver.Open()))
 	ctx, stop := context.WithCancel(l.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- receiver.Run(ctx) }()
-	<-receiver.Ready()
 	server := httptest.NewServer(receiver)
 	for _, event := range events {
 		if status, err := sim.Deliver(ctx, server.Client(), server.URL, event, secret); err != nil || status != http.StatusNoContent {

@@ -259,11 +259,10 @@ func (h *harness) deliver(events ...delivery) {
 	h.t.Helper()
 	receiver, err := webhook.New(webhook.Config{Dir: h.warehouse().Folder.InboxPath(), Secrets: []string{webhookSecret}, SegmentBytes: 1},
 		slog.New(slog.DiscardHandler), func() time.Time { return h.at })
-	must(h.t, err)
+	must(h.t, errors.Join(err, receiver.Open()))
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- receiver.Run(ctx) }()
-	<-receiver.Ready()
 	server := httptest.NewServer(receiver)
 	for _, e := range events {
 		status, err := sim.Deliver(h.t.Context(), server.Client(), server.URL, sim.Delivery{ID: e[0], Topic: e[1], Body: []byte(e[2])}, webhookSecret)

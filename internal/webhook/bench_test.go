@@ -2,6 +2,7 @@ package webhook_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -23,7 +24,7 @@ type directReceiver struct{ receiver *webhook.Receiver }
 func newDirectReceiver(t *testing.T, dir string) directReceiver {
 	t.Helper()
 	receiver, err := webhook.New(webhook.Config{Dir: dir, Secrets: []string{secret}}, slog.New(slog.DiscardHandler), time.Now)
-	must(t, err)
+	must(t, errors.Join(err, receiver.Open()))
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- receiver.Run(ctx) }()

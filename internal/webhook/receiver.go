@@ -87,16 +87,14 @@ const (
 	commitTimeout = 5 * time.Second  // for the disk
 )
 
-// Receiver is the http.Handler of the webhook endpoint. It accepts deliveries while Run runs.
+// Receiver is the http.Handler of the webhook endpoint. It accepts deliveries between Open and the end of Run.
 type Receiver struct {
-	cfg    Config
-	policy atomic.Pointer[policy]
-	budget *memoryBudget
-	counts map[string]*atomic.Uint64
-	// committer is nil while Run does not run.
-	committer atomic.Pointer[committer]
+	cfg       Config
+	policy    atomic.Pointer[policy]
+	budget    *memoryBudget
+	counts    map[string]*atomic.Uint64
+	committer atomic.Pointer[committer] // nil before Open and after Run
 	inbox     atomic.Pointer[InboxState]
-	ready     chan struct{}
 	// logLimits limits the log lines of each result, because strangers can send unsigned
 	// requests at any rate, and because log lines fill a full disk further.
 	logLimits map[string]*rate.Sometimes
@@ -117,7 +115,7 @@ func New(cfg Config, log *slog.Logger, now func() time.Time) (*Receiver, error) 
 		cfg.Owner = noOwner{}
 	}
 	cfg.log, cfg.now = log, now
-	r := &Receiver{cfg: cfg, budget: &memoryBudget{free: cfg.MaxInFlight}, ready: make(chan struct{}),
+	r := &Receiver{cfg: cfg, budget: &memoryBudget{free: cfg.MaxInFlight},
 		counts: map[string]*atomic.Uint64{}, logLimits: map[string]*rate.Sometimes{}}
 	for _, result := range Results() {
 		r.counts[result], r.logLimits[result] = new(atomic.Uint64), &rate.Sometimes{Interval: time.Minute}
@@ -145,25 +143,22 @@ func (r *Receiver) Counts() map[string]uint64 {
 	return counts
 }
 
-// Inbox returns the state of the inbox. Before Run it returns the zero value.
+// Inbox returns the state of the inbox. Before Open it returns the zero value.
 func (r *Receiver) Inbox() InboxState { return *r.inbox.Load() }
 
-// Run writes to the inbox until ctx is done, and then commits the queued deliveries. Stop the
-// HTTP server before ctx is done, because deliveries get 503 while Run does not run. Run must not
-// be called twice. It returns an error if another process has the lock of the inbox.
-func (r *Receiver) Run(ctx context.Context) error {
+// Open locks the inbox and prepares it for Run. It returns an error if another process has the lock.
+func (r *Receiver) Open() error {
 	c, err := openCommitter(r.cfg, windowOf(r.policy.Load().maxAge), &r.inbox)
-	if err != nil {
-		return err
-	}
 	r.committer.Store(c)
-	close(r.ready)
-	defer r.committer.Store(nil)
-	return c.run(ctx)
+	return err
 }
 
-// Ready is closed when Run has opened the inbox.
-func (r *Receiver) Ready() <-chan struct{} { return r.ready }
+// Run writes to the opened inbox until ctx is done, and then commits the queued deliveries. Stop the
+// HTTP server before ctx is done, because deliveries get 503 after Run. Run must not be called twice.
+func (r *Receiver) Run(ctx context.Context) error {
+	defer r.committer.Store(nil)
+	return r.committer.Load().run(ctx)
+}
 
 // ServeHTTP responds with 204 if the event is on disk, and with 503 if it cannot be stored now, so that the
 // service tries again.

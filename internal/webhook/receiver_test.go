@@ -80,6 +80,7 @@ func newFixture(t testing.TB, cfg webhook.Config) *fixture {
 // ends the receiver.
 func (d *fixture) start() *fixture {
 	d.t.Helper()
+	must(d.t, d.receiver.Open())
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- d.receiver.Run(ctx) }()
@@ -92,7 +93,6 @@ func (d *fixture) start() *fixture {
 		}
 	})
 	d.t.Cleanup(d.stop)
-	<-d.receiver.Ready()
 	if status := d.send(delivery{id: "hello", topic: "hello", body: "{}"}); status != http.StatusNoContent {
 		d.t.Fatalf("the first delivery got status %d, want 204", status)
 	}
@@ -438,7 +438,7 @@ func TestUnwrittenEventIsNotAcknowledged(t *testing.T) {
 func TestOneInboxHasOneReceiver(t *testing.T) {
 	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).start()
 	second := newFixture(t, webhook.Config{Dir: d.dir, Secrets: []string{secret}})
-	if err := second.receiver.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "another process receives into "+d.dir) {
+	if err := second.receiver.Open(); err == nil || !strings.Contains(err.Error(), "another process receives into "+d.dir) {
 		t.Errorf("a second receiver ended with %v, want an error that the inbox is in use", err)
 	}
 	if got := second.send(delivery{id: "1", body: "{}"}); got != http.StatusServiceUnavailable {

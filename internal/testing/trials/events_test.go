@@ -2,6 +2,7 @@ package trials_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -51,11 +52,10 @@ func newWebhookHarness(t *testing.T, opts sim.Options, names ...string) webhookH
 	wh := warehouseOf(t, h.cfg)
 	receiver, err := webhook.New(webhook.Config{Dir: wh.Folder.InboxPath(), Secrets: []string{hookSecret}, SegmentBytes: 1},
 		slog.New(slog.DiscardHandler), func() time.Time { return h.at })
-	must(t, err)
+	must(t, errors.Join(err, receiver.Open()))
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- receiver.Run(ctx) }()
-	<-receiver.Ready()
 	server := httptest.NewServer(receiver)
 	t.Cleanup(func() {
 		server.Close()

@@ -399,13 +399,15 @@ func receive(t *testing.T, m webhookHarness, w *warehouse.Warehouse, inboxDir st
 	t.Helper()
 	receiver, err := webhook.New(webhook.Config{Dir: inboxDir, Secrets: []string{hookSecret}, SegmentBytes: 1500, Disk: w.Folder.Disk()},
 		slog.New(slog.DiscardHandler), func() time.Time { return m.at })
+	if err == nil {
+		err = receiver.Open()
+	}
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- receiver.Run(ctx) }()
-	<-receiver.Ready()
 	server := httptest.NewServer(receiver)
 	defer server.Close()
 	for range 8 {

@@ -291,12 +291,11 @@ func (s *season) deliver(count int) {
 	must(s.t, err)
 	receiver, err := webhook.New(webhook.Config{Dir: inbox, Secrets: []string{hookSecret}, SegmentBytes: 1500, Disk: w.Folder.Disk()},
 		slog.New(slog.DiscardHandler), func() time.Time { return s.at })
-	must(s.t, err)
+	must(s.t, errors.Join(err, receiver.Open()))
 	ctx, stop := context.WithCancel(s.t.Context())
 	defer stop()
 	ended := make(chan error, 1)
 	go func() { ended <- receiver.Run(ctx) }()
-	<-receiver.Ready()
 	server := httptest.NewServer(receiver)
 	for i := range count {
 		id := fmt.Sprintf("event-%d-%d", s.service.Day(), i)
