@@ -26,21 +26,18 @@ import (
 
 // Config contains the options that cannot change while the daemon runs.
 type Config struct {
-	Program Program
-	// ReportFile is the path of the newest report. The file need not exist.
-	ReportFile string
+	Program    Program
+	ReportFile string // path of the newest report, which need not exist
 	// Explore serves /explore and all paths below it, Held serves /held. The paths of a nil handler do
 	// not exist.
 	Explore, Held http.Handler
 	// Streams are the names of all streams, so that their metrics exist from the start.
 	Streams []string
-	// Hangups receives a signal for each requested Reload. Nil means that no Reload can be requested.
-	Hangups <-chan os.Signal
+	Hangups <-chan os.Signal // a signal for each requested Reload
 	// Notify sends a message such as READY=1 to the service manager. Nil means that there is
-	// no service manager. Watchdog is the interval at which the service manager expects
-	// WATCHDOG=1. Zero means never.
+	// no service manager.
 	Notify   func(message string) error
-	Watchdog time.Duration
+	Watchdog time.Duration // at which the service manager expects WATCHDOG=1; zero means never
 	Version  string
 	Metrics  *prometheus.Registry // filled and served by the daemon
 	Now      func() time.Time
@@ -55,8 +52,7 @@ type Program interface {
 	Runs() ([]ledger.Run, error)
 	// Progress returns the progress of the running night, or false if no night runs.
 	Progress() (ledger.Progress, bool)
-	// HookResults returns the number of webhook deliveries by result since the start. All
-	// results are present from the start.
+	// HookResults returns webhook.Receiver.Counts.
 	HookResults() map[string]uint64
 	// Reload reads the configuration again.
 	Reload() (Settings, error)
@@ -70,16 +66,13 @@ type Settings struct {
 	CatchUp bool
 	Jobs    Jobs
 	// FollowUpKinds are the kinds of the configured follow-ups. Other follow-ups are not shown.
-	FollowUpKinds []string
-	// VerifySchedule is the schedule of Verify. The zero Schedule means never.
-	VerifySchedule Schedule
+	FollowUpKinds  []string
+	VerifySchedule Schedule // the zero Schedule means never
 	// AuthToken is required by all endpoints but /hooks and /healthz. Empty means that no
 	// endpoint requires a token.
 	AuthToken string
-	// Hooks serves POST /hooks. Nil means that the path does not exist.
-	Hooks http.Handler
-	// Hosts are the allowed values of the Host header, for all endpoints.
-	Hosts HostList
+	Hooks     http.Handler // serves POST /hooks; nil means that the path does not exist
+	Hosts     HostList     // for all endpoints
 }
 
 // Jobs is the work of the daemon. Two calls of the same method never overlap.
@@ -94,7 +87,6 @@ type Jobs interface {
 	// Verify checks every byte of the warehouse and records the result. It returns only a
 	// *warehouse.LockedError or the error of ctx. Other errors are part of the result.
 	Verify(ctx context.Context) (integrity.VerifyRecord, error)
-	// Inspect reads the state of the warehouse.
 	Inspect(ctx context.Context) Inspection
 }
 

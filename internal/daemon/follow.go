@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// startFollowUp starts the follow-ups of a published night. While earlier follow-ups are running, it
-// only plans one start after their end, for all nights that are published until then.
+// While earlier follow-ups are running, startFollowUp only plans one start after their end, for all nights
+// that are published until then.
 func (s *scheduler) startFollowUp(ctx context.Context) {
 	if s.followUpPending = s.followUpRunning; s.followUpRunning || ctx.Err() != nil {
 		return

@@ -36,13 +36,12 @@ var sourceNames = map[string]string{SourceLedger: "the ledger", SourceFree: "the
 	SourceVersion: "the current version", SourceInbox: "the webhook inbox", SourceVerified: "the last verification",
 	SourceWatches: "the state of the watches", SourceHeld: "the held night"}
 
-// maxInspectionAge is the age up to which an inspection is shown. A new inspection starts every
-// minute, so an older inspection means that the disk does not respond.
-const maxInspectionAge = 15 * time.Minute
-
-// maxUsageAge is the age up to which a measurement of the disk usage is used, if the version is
-// still the same. A measurement reads the whole folder.
-const maxUsageAge = 10 * time.Minute
+const (
+	// An inspection starts every minute, so an older one means that the disk does not respond.
+	maxInspectionAge = 15 * time.Minute
+	// A measurement of the disk usage reads the whole folder. It is repeated earlier after a new version.
+	maxUsageAge = 10 * time.Minute
+)
 
 // Inspection is the state of the warehouse at one time. A source that could not be read has
 // an error, and its fields are not shown.
@@ -55,8 +54,7 @@ type Inspection struct {
 	Usage                  []warehouse.Usage
 	UsageAt                time.Time // time of the measurement of Usage
 	Tables                 []warehouse.ManifestTable
-	// MissingDays is the number of days that are missing in the Parquet series, because a run
-	// could not write them.
+	// MissingDays counts the days of the Parquet series that a run could not write.
 	MissingDays int
 	// InboxBytes is the size of the events that no night has published yet.
 	InboxBytes int64
@@ -93,11 +91,9 @@ func (i Inspection) TotalUsage() (sum int64) {
 type Inspector struct {
 	Warehouse  *warehouse.Warehouse
 	WatchNames []string // of the configured watches
-	// LakeDir is the local folder of the lake, whose disk usage is measured too. Empty means no
-	// such folder.
-	LakeDir  string
-	Receiver *webhook.Receiver
-	Now      func() time.Time
+	LakeDir    string   // local folder of the lake, measured too; empty means none
+	Receiver   *webhook.Receiver
+	Now        func() time.Time
 
 	usage        []warehouse.Usage
 	usageAt      time.Time
@@ -207,9 +203,8 @@ func (i *Inspector) readUsage(ctx context.Context, result *Inspection) error {
 	return nil
 }
 
-// startInspection starts an inspection if none is running. A running inspection that started
-// maxInspectionAge ago or earlier is reported. Pages and scrapes use the result of the last
-// finished inspection, so they do not depend on the speed of the disk.
+// startInspection starts an inspection, or reports one that has been running for too long. Pages and scrapes use
+// the result of the last finished inspection, so they do not depend on the speed of the disk.
 func (s *scheduler) startInspection(ctx context.Context) {
 	now := s.d.cfg.Now()
 	switch {

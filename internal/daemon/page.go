@@ -27,14 +27,12 @@ type statusPage struct {
 	LastPublished *ledger.Run
 	Progress      *ledger.Progress
 	HooksEnabled  bool
-	// Full is the last verification of every byte. Structure is a later verification of
-	// names and sizes. Nil means that there was none, or that it could not be read.
+	// Full is the last verification of every byte, Structure a later one of names and sizes. Nil means none.
 	Full, Structure *integrity.VerifyRecord
 	Unreadable      string // sources
 }
 
-// serveStatus renders the status page, which has no scripts. The browser reloads it, more often
-// while a night runs.
+// The page has no scripts. The browser reloads it, more often while a night runs.
 func (d *Daemon) serveStatus(w http.ResponseWriter, _ *http.Request) {
 	settings, st := d.settings(), d.state.read()
 	p := statusPage{status: st, Version: d.cfg.Version, Schedule: settings.Schedule.String(),

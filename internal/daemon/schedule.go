@@ -19,7 +19,7 @@ type Schedule struct {
 	text string
 }
 
-// NewSchedule parses five cron fields, or a descriptor such as @daily.
+// NewSchedule parses five cron fields or a descriptor such as @daily.
 func NewSchedule(text string, zone *time.Location) (Schedule, error) {
 	wall, err := cron.ParseStandard(text)
 	if err != nil {
@@ -28,14 +28,13 @@ func NewSchedule(text string, zone *time.Location) (Schedule, error) {
 	return Schedule{wall: wall, zone: zone, text: text}, nil
 }
 
-// IsNever reports whether the schedule has no slots.
+// IsNever is true for a schedule without slots.
 func (s Schedule) IsNever() bool { return s.wall == nil }
 
 // String returns the text of the schedule with its zone.
 func (s Schedule) String() string { return s.text + " " + s.zone.String() }
 
-// Next returns the first slot after t, in the zone of the schedule. It returns the zero time if there
-// is no later slot.
+// Next returns the first slot after t, in the zone of the schedule, or the zero time.
 func (s Schedule) Next(t time.Time) time.Time {
 	if every, ok := s.wall.(cron.ConstantDelaySchedule); ok {
 		return every.Next(t).In(s.zone) // a constant delay does not depend on the wall clock
@@ -71,8 +70,6 @@ func wallOf(t time.Time) time.Time {
 	return time.Date(year, month, day, t.Hour(), t.Minute(), t.Second(), 0, time.UTC)
 }
 
-// instantOf returns the first instant at which the wall clock shows onWall. For a time in a skipped
-// hour, it returns the moment of the change.
 func (s Schedule) instantOf(onWall time.Time) time.Time {
 	year, month, day := onWall.Date()
 	at := time.Date(year, month, day, onWall.Hour(), onWall.Minute(), onWall.Second(), 0, s.zone)

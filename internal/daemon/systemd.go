@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Notifier returns a function that sends messages to the service manager. Each message is a
-// datagram to socket, see sd_notify(3). Notifier returns nil if socket is empty.
+// Notifier returns a function that sends messages to the service manager, see sd_notify(3). It returns nil if
+// socket is empty.
 func Notifier(socket string) func(message string) error {
 	if socket == "" {
 		return nil

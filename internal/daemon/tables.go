@@ -10,8 +10,7 @@ import (
 	"placementsync/internal/page"
 )
 
-// shownNights is the largest number of rows of NightTable.
-const shownNights = 14
+const shownNights = 14 // at most, in NightTable
 
 func stamp(t time.Time) string { return t.Format("2006-01-02 15:04 MST") }
 
@@ -70,8 +69,7 @@ func (s status) StreamTable() page.Table {
 	return t
 }
 
-// checkTable lists the failed checks of a night, and its checks that did not run. Checks of severity
-// "hold" are first.
+// checkTable lists checks of severity "hold" first.
 func checkTable(night ledger.Run) page.Table {
 	t := page.Table{Caption: "Checks that failed or did not run", RowHeads: true,
 		Heads: []page.Head{{Label: "Check"}, {Label: "Severity"}, {Label: "Outcome"}, {Label: "Rows", Numeric: true}, {Label: "First rows"}}}

@@ -50,7 +50,6 @@ type committer struct {
 
 const (
 	queueLength   = 1024
-	maxGroupCount = 512
 	maxGroupBytes = 4 << 20
 	sealEvery     = 15 * time.Minute // so that the next night can remove the segment
 	measureEvery  = 10 * time.Second // because nights of other processes empty the inbox
@@ -115,7 +114,7 @@ func (c *committer) run(ctx context.Context) error {
 func (c *committer) commitGroup(first *delivery) {
 	c.group, c.lines = c.group[:0], c.lines[:0]
 	c.addToGroup(first)
-	for len(c.queue) > 0 && len(c.group) < maxGroupCount && len(c.lines) < maxGroupBytes {
+	for len(c.queue) > 0 && len(c.lines) < maxGroupBytes {
 		c.addToGroup(<-c.queue)
 	}
 	if len(c.lines) > 0 {

@@ -25,10 +25,8 @@ import (
 
 // Config configures a Receiver.
 type Config struct {
-	// Dir is the folder of the inbox. The receiver creates it.
-	Dir string
-	// Disk writes to the inbox. Tests inject faults into it.
-	Disk durable.Disk
+	Dir  string       // folder of the inbox; the receiver creates it
+	Disk durable.Disk // tests inject faults into it
 	// Secrets are the signing secrets. Without secrets the endpoint responds with 404.
 	Secrets []string
 	// MaxAge is the largest accepted difference between the timestamp of a delivery and
@@ -41,8 +39,7 @@ type Config struct {
 	MaxInFlight int64
 	// SegmentBytes is the size at which a segment of the inbox is sealed. Defaults to 16 MiB.
 	SegmentBytes int64
-	// Owner may be nil. The inbox then has no limit.
-	Owner Owner
+	Owner        Owner // nil means no limit
 
 	log *slog.Logger
 	now func() time.Time
@@ -52,8 +49,7 @@ type Config struct {
 type Owner interface {
 	// InboxLimit returns the limit of an inbox with the given size, in bytes. 0 means no limit.
 	InboxLimit(inboxBytes int64) int64
-	// EventStored is called with each new event after it was stored and acknowledged. It must
-	// not block.
+	// EventStored is called after a new event was stored and acknowledged. It must not block.
 	EventStored(e stream.Event)
 }
 
@@ -106,7 +102,7 @@ type policy struct {
 	maxAge time.Duration
 }
 
-// New returns a receiver. It returns an error if a secret is empty.
+// New returns an error if a secret is empty.
 func New(cfg Config, log *slog.Logger, now func() time.Time) (*Receiver, error) {
 	cfg.MaxBody = cmp.Or(cfg.MaxBody, 1<<20)
 	cfg.MaxInFlight = cmp.Or(cfg.MaxInFlight, 32<<20)
