@@ -42,8 +42,8 @@ func newHooks(wh *warehouse.Warehouse, log *slog.Logger, now func() time.Time) (
 	if err != nil {
 		return nil, err
 	}
-	h.receiver, err = webhook.New(webhook.Config{Dir: dir, Owner: h}, log, now)
-	return h, err
+	h.receiver = webhook.New(webhook.Config{Dir: dir, Owner: h}, log, now)
+	return h, nil
 }
 
 // applyConfig applies a configuration. If the receiver rejects the secrets, no setting is changed.

@@ -136,8 +136,8 @@ func (l *testWarehouse) deliver(events ...sim.Delivery) {
 	const secret = "whsec-of-the-lifetime"
 	inbox, err := l.open().Folder.MakeInbox()
 	must(l.T, err)
-	receiver, err := webhook.New(webhook.Config{Dir: inbox, Secrets: []string{secret}}, slog.New(slog.DiscardHandler), func() time.Time { return l.now })
-	must(l.T, errors.Join(err, receiver.Open()))
+	receiver := webhook.New(webhook.Config{Dir: inbox}, slog.New(slog.DiscardHandler), func() time.Time { return l.now })
+	must(l.T, errors.Join(receiver.Reload([]string{secret}, 0), receiver.Open()))
 	ctx, stop := context.WithCancel(l.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- receiver.Run(ctx) }()

@@ -97,7 +97,8 @@ func (b *binder) bindSection(node ast.Node, path string, v reflect.Value) {
 // eachKey calls bind for each key of a mapping. An empty section, for example with all keys commented out,
 // keeps the defaults. advice ends the message about another node.
 func (b *binder) eachKey(node ast.Node, path, advice string, bind func(key, keyPath string, pair *ast.MappingValueNode)) {
-	if isEmpty(node) {
+	switch node.(type) {
+	case nil, *ast.NullNode, *ast.CommentGroupNode:
 		return
 	}
 	mapping, ok := node.(ast.MapNode)

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"net/url"
 	"regexp"
 	"strings"
@@ -83,26 +82,25 @@ func (v *validator) checkLake(l Lake) {
 	case l.Catalog == LakeSQLite && isRemote:
 		v.addProblem("lake.catalog", "sqlite needs a local folder, and lake.warehouse is in object storage: name the catalog file as sqlite:FILE, or use Postgres or a REST catalog")
 	case l.Catalog == LakeSQLite+":", l.Catalog != LakeSQLite && !strings.HasPrefix(l.Catalog, LakeSQLite+":"):
-		if err := checkPostgres(l.Catalog); err != nil {
-			v.addProblem("lake.catalog", "%v", err)
-		}
+		v.checkPostgres(l.Catalog)
 	}
 }
 
-// checkPostgres returns an error that does not quote the address, which may contain a
-// password.
-func checkPostgres(address string) error {
+// checkPostgres does not quote the address, which may contain a password.
+func (v *validator) checkPostgres(address string) {
+	const key = "lake.catalog"
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
-		return errors.New("is not allowed: use sqlite, sqlite:FILE, rest, or an address such as postgres://user@host:5432/database")
+		v.addProblem(key, "is not allowed: use sqlite, sqlite:FILE, rest, or an address such as postgres://user@host:5432/database")
+		return
 	}
-	if _, has := u.User.Password(); has || u.Query().Has("password") {
-		return errors.New("contains a password: remove it, and use lake.postgres_password_file or PGPASSWORD")
+	_, hasPassword := u.User.Password()
+	switch {
+	case hasPassword || u.Query().Has("password"):
+		v.addProblem(key, "contains a password: remove it, and use lake.postgres_password_file or PGPASSWORD")
+	case strings.Trim(u.Path, "/") == "":
+		v.addProblem(key, "names no database: write an address such as postgres://user@host:5432/database")
 	}
-	if strings.Trim(u.Path, "/") == "" {
-		return errors.New("names no database: write an address such as postgres://user@host:5432/database")
-	}
-	return nil
 }
 
 func (v *validator) checkLakeREST(r LakeREST) {

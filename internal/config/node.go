@@ -8,14 +8,6 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-func isEmpty(node ast.Node) bool {
-	switch node.(type) {
-	case nil, *ast.NullNode, *ast.CommentGroupNode:
-		return true
-	}
-	return false
-}
-
 func lineOf(node ast.Node) int {
 	if node == nil {
 		return 0

@@ -257,9 +257,9 @@ type delivery [3]string
 // deliver puts events into the inbox, as the receiver does.
 func (h *harness) deliver(events ...delivery) {
 	h.t.Helper()
-	receiver, err := webhook.New(webhook.Config{Dir: h.warehouse().Folder.InboxPath(), Secrets: []string{webhookSecret}, SegmentBytes: 1},
+	receiver := webhook.New(webhook.Config{Dir: h.warehouse().Folder.InboxPath(), SegmentBytes: 1},
 		slog.New(slog.DiscardHandler), func() time.Time { return h.at })
-	must(h.t, errors.Join(err, receiver.Open()))
+	must(h.t, errors.Join(receiver.Reload([]string{webhookSecret}, 0), receiver.Open()))
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- receiver.Run(ctx) }()

@@ -2,7 +2,6 @@ package webhook_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -23,8 +22,9 @@ type directReceiver struct{ receiver *webhook.Receiver }
 
 func newDirectReceiver(t *testing.T, dir string) directReceiver {
 	t.Helper()
-	receiver, err := webhook.New(webhook.Config{Dir: dir, Secrets: []string{secret}}, slog.New(slog.DiscardHandler), time.Now)
-	must(t, errors.Join(err, receiver.Open()))
+	receiver := webhook.New(webhook.Config{Dir: dir}, slog.New(slog.DiscardHandler), time.Now)
+	must(t, receiver.Reload([]string{secret}, 0))
+	must(t, receiver.Open())
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- receiver.Run(ctx) }()
@@ -52,7 +52,7 @@ func (r directReceiver) send(id string) int {
 // response times.
 func BenchmarkDeliveries(b *testing.B) {
 	const perSecond = 500
-	d := newFixture(b, webhook.Config{Secrets: []string{secret}}).start()
+	d := newFixture(b, webhook.Config{}).start()
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 	defer client.CloseIdleConnections()
 	bodyFormat := `{"article_id":"` + strings.Repeat("a", 36) + `","notes":"` + strings.Repeat("x", 1000) + `","n":%d}`

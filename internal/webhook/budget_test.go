@@ -15,7 +15,7 @@ import (
 // TestStalledSendersDoNotBlockOthers fills the memory budget with incomplete bodies.
 func TestStalledSendersDoNotBlockOthers(t *testing.T) {
 	const budget, senders, size = 4096, 12, 900
-	d := newFixture(t, webhook.Config{Secrets: []string{secret}, MaxInFlight: budget}).start()
+	d := newFixture(t, webhook.Config{MaxInFlight: budget}).start()
 	statuses := make(chan int, senders)
 	for range senders {
 		conn := d.dial()
@@ -64,7 +64,7 @@ func (d *fixture) dial() net.Conn {
 }
 
 func TestUnsignedBodyIsNotRead(t *testing.T) {
-	d := newFixture(t, webhook.Config{Secrets: []string{secret}, MaxBody: 100}).start()
+	d := newFixture(t, webhook.Config{MaxBody: 100}).start()
 	if got := d.send(delivery{body: strings.Repeat("x", 101), signature: unsigned}); got != http.StatusUnauthorized {
 		t.Errorf("got status %d for a long body without a signature, want 401", got)
 	}

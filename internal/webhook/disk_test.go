@@ -63,7 +63,7 @@ func TestFailingDiskKeepsAcknowledgedEvents(t *testing.T) {
 	want := []string{"a", "b", "c"}
 	for failAt := 1; ; failAt++ {
 		disk := &faultyDisk{}
-		d := newFixture(t, webhook.Config{Secrets: []string{secret}, SegmentBytes: 1, Disk: durable.Disk{Step: disk.step}}).start()
+		d := newFixture(t, webhook.Config{SegmentBytes: 1, Disk: durable.Disk{Step: disk.step}}).start()
 		disk.failAtStep(failAt)
 		sent := 0
 		for _, id := range want {
@@ -90,7 +90,7 @@ func TestFailingDiskKeepsAcknowledgedEvents(t *testing.T) {
 func TestFailingDiskKeepsEventsForNextNight(t *testing.T) {
 	want := []string{"a", "b", "c"}
 	for failAt, hasFailed := 1, true; hasFailed; failAt++ {
-		d := newFixture(t, webhook.Config{Secrets: []string{secret}, SegmentBytes: 1}).start()
+		d := newFixture(t, webhook.Config{SegmentBytes: 1}).start()
 		for _, id := range want {
 			d.send(newDelivery(id))
 		}

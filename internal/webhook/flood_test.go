@@ -30,7 +30,7 @@ func inboxBytes(t *testing.T, dir string) (sum int64) {
 // attacker who captured one delivery can do this, because only the body is signed. The inbox must
 // not grow without limit.
 func TestCapturedBodyDoesNotFillTheInbox(t *testing.T) {
-	d := newFixture(t, webhook.Config{Secrets: []string{secret}, MaxAge: 5 * time.Minute})
+	d := newFixture(t, webhook.Config{})
 	d.startStrict(5 * time.Minute)
 	body := `{"article_id":"a1","notes":"` + strings.Repeat("x", 10_000) + `"}`
 	send := func(id, topic string) int {
@@ -68,7 +68,7 @@ func TestCapturedBodyDoesNotFillTheInbox(t *testing.T) {
 // TestSameBodyLaterIsAnotherEvent repeats a body with other ids. Within an hour, the same topic and
 // body are one event. Another topic, an added space, or a repetition after an hour is a new event.
 func TestSameBodyLaterIsAnotherEvent(t *testing.T) {
-	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).start()
+	d := newFixture(t, webhook.Config{}).start()
 	for _, hook := range []struct {
 		after     time.Duration
 		id, topic string
@@ -94,11 +94,11 @@ func TestSameBodyLaterIsAnotherEvent(t *testing.T) {
 
 // TestRestartedReceiverRemembersBodies repeats a body under another id after a restart.
 func TestRestartedReceiverRemembersBodies(t *testing.T) {
-	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).start()
+	d := newFixture(t, webhook.Config{}).start()
 	hook := delivery{id: "e1", topic: "x", body: `{"n": 1}`}
 	d.send(hook)
 	d.stop()
-	restarted := newFixture(t, webhook.Config{Dir: d.dir, Secrets: []string{secret}}).start()
+	restarted := newFixture(t, webhook.Config{Dir: d.dir}).start()
 	hook.id = "e2"
 	if got := restarted.send(hook); got != http.StatusNoContent {
 		t.Fatalf("got status %d after a restart, want 204", got)
@@ -112,7 +112,7 @@ func TestRestartedReceiverRemembersBodies(t *testing.T) {
 // it is sent again, even under another id.
 func TestUnwrittenEventsAreNotRemembered(t *testing.T) {
 	disk := &faultyDisk{}
-	d := newFixture(t, webhook.Config{Secrets: []string{secret}, Disk: durable.Disk{Step: disk.step}}).start()
+	d := newFixture(t, webhook.Config{Disk: durable.Disk{Step: disk.step}}).start()
 	disk.failAtStep(1)
 	hook := newDelivery("e1")
 	if got := d.send(hook); got != http.StatusServiceUnavailable {
@@ -133,7 +133,7 @@ func TestUnwrittenEventsAreNotRemembered(t *testing.T) {
 // folder of the night or in the inbox.
 func TestFullInboxRejectsAndRecovers(t *testing.T) {
 	const limit = 40_000
-	d := newFixture(t, webhook.Config{Secrets: []string{secret}, SegmentBytes: 1, MaxBody: 1000, Owner: owner{limit: func(int64) int64 { return limit }}}).start()
+	d := newFixture(t, webhook.Config{SegmentBytes: 1, MaxBody: 1000, Owner: owner{limit: func(int64) int64 { return limit }}}).start()
 	var acknowledged []string
 	largeDelivery := func(n int) delivery {
 		return delivery{id: fmt.Sprint("e", n), body: fmt.Sprintf(`{"n":%d,"notes":%q}`, n, strings.Repeat("x", 900))}
@@ -192,10 +192,10 @@ func TestFullInboxRejectsAndRecovers(t *testing.T) {
 // TestLoweredLimitKeepsEvents checks that an inbox above its new limit keeps its events and rejects
 // further events.
 func TestLoweredLimitKeepsEvents(t *testing.T) {
-	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).start()
+	d := newFixture(t, webhook.Config{}).start()
 	d.send(newDelivery("e1"))
 	d.stop()
-	restarted := newFixture(t, webhook.Config{Dir: d.dir, Secrets: []string{secret}, Owner: owner{limit: func(bytes int64) int64 { return bytes / 2 }}}).start()
+	restarted := newFixture(t, webhook.Config{Dir: d.dir, Owner: owner{limit: func(bytes int64) int64 { return bytes / 2 }}}).start()
 	if got := restarted.send(newDelivery("e2")); got != http.StatusServiceUnavailable {
 		t.Errorf("got status %d, want 503", got)
 	}

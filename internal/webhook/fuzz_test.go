@@ -154,7 +154,7 @@ func FuzzReceiver(f *testing.F) {
 	f.Add("", "e1", "t", "2026-11-20T01:58:00Z", []byte("{}"), true)
 	f.Add("v0=00", "", "t", "2026-11-20T02:05:00.5", []byte("{"), false)
 	f.Add(",", "e\xff", "\n", "2026-11-20T02:00:00+14:00", []byte{}, true)
-	d := newFixture(f, webhook.Config{Secrets: []string{secret}})
+	d := newFixture(f, webhook.Config{})
 	d.startStrict(5 * time.Minute)
 	knownEvents := map[string]bool{}
 	topicsOf := map[string]map[string]bool{} // by body

@@ -23,7 +23,7 @@ import (
 // n more events.
 func writeSegment(t testing.TB, n int) (segment string, data []byte) {
 	t.Helper()
-	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).start()
+	d := newFixture(t, webhook.Config{}).start()
 	for i := range n {
 		if got := d.send(delivery{id: fmt.Sprint("e", i), topic: "t", body: fmt.Sprintf(`{"n": %d}`, i)}); got != http.StatusNoContent {
 			t.Fatalf("got status %d, want 204", got)
@@ -67,7 +67,7 @@ func TestReceiverStartsAfterTornSegment(t *testing.T) {
 	// A killed process leaves an open segment with a torn line.
 	must(t, os.Remove(segment))
 	must(t, os.WriteFile(strings.TrimSuffix(segment, ".log")+".open", data[:len(data)-5], 0o600))
-	d := newFixture(t, webhook.Config{Dir: dir, Secrets: []string{secret}}).start()
+	d := newFixture(t, webhook.Config{Dir: dir}).start()
 	for _, id := range []string{"e0", "e1", "e2"} {
 		if got := d.send(newDelivery(id)); got != http.StatusNoContent {
 			t.Fatalf("got status %d, want 204", got)
@@ -94,7 +94,7 @@ func TestDamagedLineKeepsOtherLines(t *testing.T) {
 // TestEmptyInboxKeepsTheOpenSegment lands and empties an inbox several times. WaitingBytes must not count
 // the published events in the open segment.
 func TestEmptyInboxKeepsTheOpenSegment(t *testing.T) {
-	d := newFixture(t, webhook.Config{Secrets: []string{secret}, SegmentBytes: 1}).start()
+	d := newFixture(t, webhook.Config{SegmentBytes: 1}).start()
 	for _, id := range []string{"a", "b"} {
 		d.send(newDelivery(id))
 	}

@@ -25,7 +25,7 @@ func emptyInbox(t *testing.T, dir string) {
 
 // TestAPublishedEventIsKnownAfterARestart restarts the receiver after a night has emptied the inbox.
 func TestAPublishedEventIsKnownAfterARestart(t *testing.T) {
-	first := newFixture(t, webhook.Config{Secrets: []string{secret}}).start()
+	first := newFixture(t, webhook.Config{}).start()
 	hook := delivery{id: "e1", topic: "x", body: `{"n":1}`}
 	first.send(hook)
 	first.stop()
@@ -43,7 +43,7 @@ func TestAPublishedEventIsKnownAfterARestart(t *testing.T) {
 		{"later", 2 * time.Hour, 5 * time.Minute, webhook.Stored},
 		{"e1", 2 * time.Hour, 5 * time.Minute, webhook.Replayed},
 	} {
-		next := newFixture(t, webhook.Config{Dir: first.dir, Secrets: []string{secret}})
+		next := newFixture(t, webhook.Config{Dir: first.dir})
 		next.now = next.now.Add(c.after)
 		next.startStrict(c.maxAge)
 		countBefore := next.receiver.Counts()[c.want]
@@ -59,7 +59,7 @@ func TestAPublishedEventIsKnownAfterARestart(t *testing.T) {
 // TestAFullInboxHasRoomAfterANight checks that a full inbox seals its open segment, so that a night
 // removes this segment, too.
 func TestAFullInboxHasRoomAfterANight(t *testing.T) {
-	d := newFixture(t, webhook.Config{Secrets: []string{secret}, Owner: owner{limit: func(int64) int64 { return 2000 }}}).start()
+	d := newFixture(t, webhook.Config{Owner: owner{limit: func(int64) int64 { return 2000 }}}).start()
 	large := func(id string) delivery { return delivery{id: id, body: `"` + id + strings.Repeat("x", 500) + `"`} }
 	status := 0
 	for id := 'a'; id <= 'z' && status != http.StatusServiceUnavailable; id++ {
@@ -82,7 +82,7 @@ func TestFullDiskKeepsNoEmptySegments(t *testing.T) {
 		}
 		return nil
 	}}
-	d := newFixture(t, webhook.Config{Secrets: []string{secret}, Disk: disk}).start()
+	d := newFixture(t, webhook.Config{Disk: disk}).start()
 	full = true
 	for _, id := range []string{"a", "b", "c", "d"} {
 		if got := d.send(newDelivery(id)); got != http.StatusServiceUnavailable {

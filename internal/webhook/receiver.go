@@ -27,12 +27,6 @@ import (
 type Config struct {
 	Dir  string       // folder of the inbox; the receiver creates it
 	Disk durable.Disk // tests inject faults into it
-	// Secrets are the signing secrets. Without secrets the endpoint responds with 404.
-	Secrets []string
-	// MaxAge is the largest accepted difference between the timestamp of a delivery and
-	// now. Zero means no limit. The limit rejects old deliveries that are sent again unchanged.
-	// It does not stop an attacker, because the signature does not cover the timestamp.
-	MaxAge time.Duration
 	// MaxBody limits a body in bytes. Defaults to 1 MiB.
 	MaxBody int64
 	// MaxInFlight limits the memory of all pending bodies in bytes. Defaults to 32 MiB.
@@ -102,8 +96,8 @@ type policy struct {
 	maxAge time.Duration
 }
 
-// New returns an error if a secret is empty.
-func New(cfg Config, log *slog.Logger, now func() time.Time) (*Receiver, error) {
+// New returns a receiver without signing secrets. Its endpoint responds with 404 until Reload sets secrets.
+func New(cfg Config, log *slog.Logger, now func() time.Time) *Receiver {
 	cfg.MaxBody = cmp.Or(cfg.MaxBody, 1<<20)
 	cfg.MaxInFlight = cmp.Or(cfg.MaxInFlight, 32<<20)
 	cfg.SegmentBytes = cmp.Or(cfg.SegmentBytes, 16<<20)
@@ -117,10 +111,14 @@ func New(cfg Config, log *slog.Logger, now func() time.Time) (*Receiver, error) 
 		r.counts[result], r.logLimits[result] = new(atomic.Uint64), &rate.Sometimes{Interval: time.Minute}
 	}
 	r.inbox.Store(&InboxState{})
-	return r, r.Reload(cfg.Secrets, cfg.MaxAge)
+	r.policy.Store(&policy{})
+	return r
 }
 
-// Reload changes the secrets and the maximum age. After an error the old values are kept.
+// Reload sets the signing secrets, and the largest accepted difference between the timestamp of a delivery and
+// now. Zero means no limit. The limit rejects old deliveries that are sent again unchanged. It does not stop an
+// attacker, because the signature does not cover the timestamp. After an error, such as an empty secret, the
+// old values are kept.
 func (r *Receiver) Reload(secrets []string, maxAge time.Duration) error {
 	keys, err := signingKeys(secrets)
 	if err != nil {

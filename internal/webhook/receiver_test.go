@@ -57,7 +57,7 @@ func (o owner) EventStored(e stream.Event) {
 	}
 }
 
-// newFixture starts an HTTP server with a receiver. The method start runs the receiver.
+// newFixture starts an HTTP server with a receiver that knows the secret. The method start runs the receiver.
 func newFixture(t testing.TB, cfg webhook.Config) *fixture {
 	t.Helper()
 	d := &fixture{t: t, dir: cfg.Dir, now: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)}
@@ -65,10 +65,8 @@ func newFixture(t testing.TB, cfg webhook.Config) *fixture {
 		d.dir = filepath.Join(t.TempDir(), "inbox")
 	}
 	cfg.Dir = d.dir
-	var err error
-	if d.receiver, err = webhook.New(cfg, slog.New(slog.DiscardHandler), func() time.Time { return d.now }); err != nil {
-		t.Fatal(err)
-	}
+	d.receiver = webhook.New(cfg, slog.New(slog.DiscardHandler), func() time.Time { return d.now })
+	must(t, d.receiver.Reload([]string{secret}, 0))
 	server := httptest.NewServer(d.receiver)
 	d.url = server.URL
 	d.stop = sync.OnceFunc(func() { server.Close() })
@@ -196,7 +194,8 @@ func TestOnlySignedDeliveriesAreStored(t *testing.T) {
 		{"not hex", "v0=" + strings.Repeat("g", 64), http.StatusUnauthorized},
 		{"a header above the limit", strings.Repeat("v0=00,", 2000) + good, http.StatusUnauthorized},
 	}
-	d := newFixture(t, webhook.Config{Secrets: []string{secret, "second"}}).start()
+	d := newFixture(t, webhook.Config{}).start()
+	must(t, d.receiver.Reload([]string{secret, "second"}, 0))
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			if got := d.send(delivery{id: c.name, topic: c.name, body: body, signature: c.signature}); got != c.want {
@@ -210,7 +209,7 @@ func TestOnlySignedDeliveriesAreStored(t *testing.T) {
 }
 
 func TestSeveralSignatureHeadersCountAsOne(t *testing.T) {
-	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).start()
+	d := newFixture(t, webhook.Config{}).start()
 	req := d.request(delivery{id: "1", body: "{}", signature: sign("other", "{}")})
 	req.Header.Add("x-hook-signature", sign(secret, "{}"))
 	resp, err := http.DefaultClient.Do(req)
@@ -225,6 +224,7 @@ func TestSeveralSignatureHeadersCountAsOne(t *testing.T) {
 
 func TestNoSecretMeansNoEndpoint(t *testing.T) {
 	d := newFixture(t, webhook.Config{})
+	must(t, d.receiver.Reload(nil, 0))
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		if got := d.send(delivery{method: method, body: "{}", signature: sign("", "{}")}); got != http.StatusNotFound {
 			t.Errorf("%s got status %d, want 404", method, got)
@@ -233,12 +233,11 @@ func TestNoSecretMeansNoEndpoint(t *testing.T) {
 }
 
 func TestEmptySecretIsRejected(t *testing.T) {
-	if _, err := webhook.New(webhook.Config{Secrets: []string{secret, ""}}, slog.New(slog.DiscardHandler), time.Now); err == nil {
-		t.Error("New accepted an empty secret")
-	}
-	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).start()
-	if d.receiver.Reload([]string{""}, 0) == nil {
-		t.Error("Reload accepted an empty secret")
+	d := newFixture(t, webhook.Config{}).start()
+	for _, secrets := range [][]string{{""}, {secret, ""}} {
+		if d.receiver.Reload(secrets, 0) == nil {
+			t.Errorf("Reload accepted an empty secret in %q", secrets)
+		}
 	}
 	if got := d.send(delivery{id: "1", body: "{}"}); got != http.StatusNoContent {
 		t.Errorf("after the failed Reload, a signed delivery got status %d, want 204", got)
@@ -246,7 +245,7 @@ func TestEmptySecretIsRejected(t *testing.T) {
 }
 
 func TestReloadRotatesTheSecret(t *testing.T) {
-	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).start()
+	d := newFixture(t, webhook.Config{}).start()
 	if err := d.receiver.Reload([]string{"new"}, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -259,7 +258,7 @@ func TestReloadRotatesTheSecret(t *testing.T) {
 }
 
 func TestOnlyPostedBodiesOfAllowedSizeAreStored(t *testing.T) {
-	d := newFixture(t, webhook.Config{Secrets: []string{secret}, MaxBody: 100}).start()
+	d := newFixture(t, webhook.Config{MaxBody: 100}).start()
 	long := strings.Repeat("x", 101)
 	cases := []struct {
 		name string
@@ -288,7 +287,7 @@ func TestOnlyPostedBodiesOfAllowedSizeAreStored(t *testing.T) {
 }
 
 func TestOnlyFreshDeliveriesAreAccepted(t *testing.T) {
-	d := newFixture(t, webhook.Config{Secrets: []string{secret}, MaxAge: 5 * time.Minute})
+	d := newFixture(t, webhook.Config{})
 	d.startStrict(5 * time.Minute)
 	at := func(offset time.Duration) string { return d.now.Add(offset).Format(time.RFC3339Nano) }
 	cases := []struct {
@@ -329,7 +328,7 @@ func (d *fixture) startStrict(maxAge time.Duration) {
 }
 
 func TestARepeatedDeliveryIsStoredOnce(t *testing.T) {
-	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).start()
+	d := newFixture(t, webhook.Config{}).start()
 	hook := delivery{id: "e1", topic: "x", body: `{"n": 1}`}
 	for range 3 {
 		if got := d.send(hook); got != http.StatusNoContent {
@@ -337,7 +336,7 @@ func TestARepeatedDeliveryIsStoredOnce(t *testing.T) {
 		}
 	}
 	d.stop()
-	restarted := newFixture(t, webhook.Config{Dir: d.dir, Secrets: []string{secret}}).start()
+	restarted := newFixture(t, webhook.Config{Dir: d.dir}).start()
 	if got := restarted.send(hook); got != http.StatusNoContent {
 		t.Fatalf("got status %d after a restart, want 204", got)
 	}
@@ -357,7 +356,7 @@ func TestARepeatedDeliveryIsStoredOnce(t *testing.T) {
 func TestConcurrentRepetitionsAreStoredOnce(t *testing.T) {
 	var mu sync.Mutex
 	stored := map[string]int{}
-	d := newFixture(t, webhook.Config{Secrets: []string{secret}, Owner: owner{stored: func(e stream.Event) {
+	d := newFixture(t, webhook.Config{Owner: owner{stored: func(e stream.Event) {
 		mu.Lock()
 		defer mu.Unlock()
 		stored[e.ID]++
@@ -384,7 +383,7 @@ func TestConcurrentRepetitionsAreStoredOnce(t *testing.T) {
 }
 
 func TestMissingAndLongIDsBecomeHashes(t *testing.T) {
-	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).start()
+	d := newFixture(t, webhook.Config{}).start()
 	for _, hook := range []delivery{{topic: "a", body: "{}"}, {topic: "a", body: "{}"}, {topic: "b", body: "{}"},
 		{id: strings.Repeat("long", 1000), body: "{}"}} {
 		if got := d.send(hook); got != http.StatusNoContent {
@@ -398,7 +397,7 @@ func TestMissingAndLongIDsBecomeHashes(t *testing.T) {
 }
 
 func TestEnvelopeAndExactBodyAreStored(t *testing.T) {
-	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).start()
+	d := newFixture(t, webhook.Config{}).start()
 	body := "{\n \"a\":\t\"\xff\x00\" }\r\n"
 	d.send(delivery{id: "e", topic: "t", source: "s", timestamp: "2026-11-20T01:59:59Z", body: body})
 	for e, err := range webhook.Read(d.dir) {
@@ -417,11 +416,11 @@ func TestEnvelopeAndExactBodyAreStored(t *testing.T) {
 
 // TestUnwrittenEventIsNotAcknowledged removes the folder of the inbox during one delivery.
 func TestUnwrittenEventIsNotAcknowledged(t *testing.T) {
-	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).start()
+	d := newFixture(t, webhook.Config{}).start()
 	d.stop()
 	// The restarted receiver knows the event that fixture.start sends, so it has no open segment yet.
 	// Without the folder it cannot create one.
-	restarted := newFixture(t, webhook.Config{Dir: d.dir, Secrets: []string{secret}}).start()
+	restarted := newFixture(t, webhook.Config{Dir: d.dir}).start()
 	must(t, os.Rename(d.dir, d.dir+".away"))
 	if got := restarted.send(delivery{id: "e1", body: "{}"}); got != http.StatusServiceUnavailable {
 		t.Errorf("got status %d, want 503", got)
@@ -436,8 +435,8 @@ func TestUnwrittenEventIsNotAcknowledged(t *testing.T) {
 }
 
 func TestOneInboxHasOneReceiver(t *testing.T) {
-	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).start()
-	second := newFixture(t, webhook.Config{Dir: d.dir, Secrets: []string{secret}})
+	d := newFixture(t, webhook.Config{}).start()
+	second := newFixture(t, webhook.Config{Dir: d.dir})
 	if err := second.receiver.Open(); err == nil || !strings.Contains(err.Error(), "another process receives into "+d.dir) {
 		t.Errorf("a second receiver ended with %v, want an error that the inbox is in use", err)
 	}

@@ -50,9 +50,9 @@ func newWebhookHarness(t *testing.T, opts sim.Options, names ...string) webhookH
 	h.cfg.Warehouse.Tables = stream.Tables(h.cfg.Streams)
 	h.at = h.service.Now()
 	wh := warehouseOf(t, h.cfg)
-	receiver, err := webhook.New(webhook.Config{Dir: wh.Folder.InboxPath(), Secrets: []string{hookSecret}, SegmentBytes: 1},
+	receiver := webhook.New(webhook.Config{Dir: wh.Folder.InboxPath(), SegmentBytes: 1},
 		slog.New(slog.DiscardHandler), func() time.Time { return h.at })
-	must(t, errors.Join(err, receiver.Open()))
+	must(t, errors.Join(receiver.Reload([]string{hookSecret}, 0), receiver.Open()))
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- receiver.Run(ctx) }()

@@ -397,12 +397,9 @@ func cutInbox(t *testing.T, maxStates int) int {
 // receive runs a receiver and delivers events to it.
 func receive(t *testing.T, m webhookHarness, w *warehouse.Warehouse, inboxDir string, trace *diskTrace) error {
 	t.Helper()
-	receiver, err := webhook.New(webhook.Config{Dir: inboxDir, Secrets: []string{hookSecret}, SegmentBytes: 1500, Disk: w.Folder.Disk()},
+	receiver := webhook.New(webhook.Config{Dir: inboxDir, SegmentBytes: 1500, Disk: w.Folder.Disk()},
 		slog.New(slog.DiscardHandler), func() time.Time { return m.at })
-	if err == nil {
-		err = receiver.Open()
-	}
-	if err != nil {
+	if err := errors.Join(receiver.Reload([]string{hookSecret}, 0), receiver.Open()); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(t.Context())

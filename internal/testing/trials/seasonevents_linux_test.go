@@ -289,9 +289,9 @@ func (s *season) deliver(count int) {
 	w := warehouseOf(s.t, s.cfg)
 	inbox, err := w.Folder.MakeInbox()
 	must(s.t, err)
-	receiver, err := webhook.New(webhook.Config{Dir: inbox, Secrets: []string{hookSecret}, SegmentBytes: 1500, Disk: w.Folder.Disk()},
+	receiver := webhook.New(webhook.Config{Dir: inbox, SegmentBytes: 1500, Disk: w.Folder.Disk()},
 		slog.New(slog.DiscardHandler), func() time.Time { return s.at })
-	must(s.t, errors.Join(err, receiver.Open()))
+	must(s.t, errors.Join(receiver.Reload([]string{hookSecret}, 0), receiver.Open()))
 	ctx, stop := context.WithCancel(s.t.Context())
 	defer stop()
 	ended := make(chan error, 1)
