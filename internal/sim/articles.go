@@ -160,17 +160,13 @@ func (s *articles) renderDetail(e *enc, n uint32) {
 	e.str("prefix", status.prefix)
 	e.strOrNull("color", status.color)
 	e.end()
-	e.arr("files") // ids or records
+	e.arr("files")
 	for _, f := range a.files {
-		if n%2 == 0 {
-			e.value(e.seed.id(kindFile, f))
-			continue
-		}
-		e.b = append(e.b, '{')
-		e.id("id", kindFile, f)
-		e.str("name", fileName(e.seed, f))
-		e.str("file_url", fileURL(e.seed, f))
-		e.end()
+		e.textOrObject(n%2 == 1, e.seed.id(kindFile, f), func() {
+			e.id("id", kindFile, f)
+			e.str("name", fileName(e.seed, f))
+			e.str("file_url", fileURL(e.seed, f))
+		})
 	}
 	e.close(']')
 	e.when("expected_completion_date", a.created+21*daySeconds)
@@ -255,14 +251,11 @@ func (s *articles) writeOrderItem(e *enc, a *article) {
 		if !l.addOn || l.linked != it.line {
 			continue
 		}
-		if a.n%3 == 0 {
-			e.b = append(e.b, '{')
+		name := s.products.nameOf(l.product, s.products.traitsOf(l.product))
+		e.textOrObject(a.n%3 == 0, name, func() {
 			e.id("id", kindItem, uint32(l.item))
-			e.str("name", s.products.nameOf(l.product, s.products.traitsOf(l.product)))
-			e.end()
-		} else {
-			e.value(s.products.nameOf(l.product, s.products.traitsOf(l.product)))
-		}
+			e.str("name", name)
+		})
 	}
 	e.close(']')
 	s.products.writeIncludes(e, t.roll)

@@ -128,13 +128,8 @@ func (o *outlet) writeTags(e *enc) {
 	e.arr("tags")
 	for i, tag := range o.tags {
 		name := tagNames[tag]
-		if form := o.n % 4; form == 1 || form == 2 && i%2 == 1 {
-			e.b = append(e.b, '{')
-			e.str("name", name)
-			e.end()
-		} else {
-			e.value(name)
-		}
+		form := o.n % 4
+		e.textOrObject(form == 1 || form == 2 && i%2 == 1, name, func() { e.str("name", name) })
 	}
 	e.close(']')
 }
@@ -206,17 +201,13 @@ func (c *channel) writeDetail(e *enc, o *outlet) {
 	e.str("placement_type", c.placement)
 	e.str("channel_handle", "@outlet"+strconv.Itoa(int(o.n)))
 	e.str("channel_url", "https://outlet-"+strconv.Itoa(int(o.n))+".example.com/"+strings.ToLower(c.channelType))
-	e.arr("social_links") // texts or objects
+	e.arr("social_links")
 	for i := range c.n % 3 {
 		url := "https://social.example.com/" + strconv.Itoa(int(c.n)) + "/" + strconv.Itoa(int(i))
-		if c.n%2 == 0 {
-			e.value(url)
-			continue
-		}
-		e.b = append(e.b, '{')
-		e.str("platform", "microblog")
-		e.str("url", url)
-		e.end()
+		e.textOrObject(c.n%2 == 1, url, func() {
+			e.str("platform", "microblog")
+			e.str("url", url)
+		})
 	}
 	e.close(']')
 	c.writeMeasures(e)
@@ -261,14 +252,10 @@ func (s *outlets) locationsOf(key string, field func(city) string) func(*enc, ui
 				continue
 			}
 			seen[name] = true
-			if oneIn(s.seed.roll(kindOutlet, uint32(len(seen)), 7), 3) {
-				e.b = append(e.b, '{')
+			e.textOrObject(oneIn(s.seed.roll(kindOutlet, uint32(len(seen)), 7), 3), name, func() {
 				e.str("name", name)
 				e.str("country_code", place.countryCode)
-				e.end()
-			} else {
-				e.value(name)
-			}
+			})
 		}
 		e.close(']')
 		e.end()

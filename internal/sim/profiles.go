@@ -71,16 +71,12 @@ func (s *profiles) renderRow(e *enc, n uint32) {
 	e.optStr("drive_link", "https://drive.example.com/d/"+strconv.Itoa(int(n)))
 	e.optStr("writing_samples", "https://example.com/blog/1, https://example.com/blog/2")
 	goals := []string{"Brand awareness", "SEO", "Fund-raising", "Hiring"}
-	e.arr("primary_goals") // texts or objects
+	e.arr("primary_goals")
 	for i := range e.seed.roll(kindProfile, n, 4) % 4 {
-		if n%3 == 1 {
-			e.b = append(e.b, '{')
+		e.textOrObject(n%3 == 1, goals[i], func() {
 			e.str("name", goals[i])
 			e.num("priority", int64(i))
-			e.end()
-		} else {
-			e.value(goals[i])
-		}
+		})
 	}
 	e.close(']')
 	e.optStr("website_url", "https://client-"+strconv.Itoa(int(n))+".example.com")

@@ -117,6 +117,17 @@ func (e *enc) value(s string) {
 	e.b = append(appendString(e.b, s, e.escape), ',')
 }
 
+// textOrObject writes an element of a list. write writes the fields of the object.
+func (e *enc) textOrObject(isObject bool, text string, write func()) {
+	if !isObject {
+		e.value(text)
+		return
+	}
+	e.b = append(e.b, '{')
+	write()
+	e.end()
+}
+
 func (e *enc) num(key string, n int64) {
 	e.key(key)
 	e.b = append(strconv.AppendInt(e.b, n, 10), ',')
