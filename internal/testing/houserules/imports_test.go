@@ -35,7 +35,7 @@ func importTable() []row {
 		{"internal/sim", nil, "serves the API for tests and demos; it shares no code with the client, because a mistake in common code would stay undetected"},
 		{"internal/object", []string{"internal/checksum"}, "stores bytes under names, for backups, exports and lakes"},
 		{"internal/testing/torture", nil, "stores the results of long tests; only tests import it"},
-		{"internal/testing/sqlmutants", nil, "changes SQL files in one place at a time and stores the unnoticed changes; only tests import it"},
+		{"internal/testing/sqlmutants", []string{"internal/testing/torture"}, "changes SQL files in one place at a time and stores the unnoticed changes; only tests import it"},
 		{"internal/testing/escapes", nil, "contains SQL that must be refused; only tests import it"},
 		{"internal/testing/pinned", nil, "installs other programs for comparisons; only tests import it"},
 		{"internal/testing/s3sim", []string{"internal/testing/pinned"}, "provides S3 servers for tests; they share no code with `internal/object`, which they test"},

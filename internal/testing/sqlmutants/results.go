@@ -3,15 +3,12 @@ package sqlmutants
 import (
 	"cmp"
 	_ "embed" // the reasons
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
+
+	"placementsync/internal/testing/torture"
 )
 
 // FileResult contains the number of mutants of one SQL file, and those that the tests did not notice.
@@ -92,42 +89,20 @@ func StaleReasons(reasons []Reason, files []FileResult) (stale []Reason) {
 	return stale
 }
 
-// resultsPath returns the path of the stored results. docs is the folder docs of the project.
-func resultsPath(docs string) string { return filepath.Join(docs, "reliability", "sql-mutants.json") }
+const resultsFile = "sql-mutants.json"
 
-// ReadResults returns the stored results, sorted by name.
+// ReadResults returns the stored results, sorted by name. docs is the folder docs of the project.
 func ReadResults(docs string) (files []FileResult, err error) {
-	data, err := os.ReadFile(resultsPath(docs))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(data, &files)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the results of mutants: %w", err)
-	}
-	return files, nil
+	err = torture.Store{Docs: docs}.Read(resultsFile, &files)
+	return files, err
 }
 
 // StoreResult stores the result of a file and replaces its earlier result. It removes the results of
 // files for which exists returns false.
 func StoreResult(docs string, f FileResult, exists func(name string) bool) error {
-	files, err := ReadResults(docs)
-	if err != nil {
-		return err
-	}
-	files = slices.DeleteFunc(files, func(old FileResult) bool { return old.Name == f.Name || !exists(old.Name) })
-	files = append(files, f)
-	slices.SortFunc(files, func(a, b FileResult) int { return cmp.Compare(a.Name, b.Name) })
-	data, err := json.MarshalIndent(files, "", "  ")
-	if err == nil {
-		err = os.WriteFile(resultsPath(docs), append(data, '\n'), 0o644)
-	}
-	if err != nil {
-		return fmt.Errorf("write the results of mutants: %w", err)
-	}
-	return nil
+	isReplaced := func(old, f FileResult) bool { return old.Name == f.Name || !exists(old.Name) }
+	return torture.Replace(torture.Store{Docs: docs}, resultsFile, []FileResult{f}, isReplaced,
+		func(a, b FileResult) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 // Tables returns two tables as Markdown: the results by folder, and the survivors with their

@@ -1,8 +1,6 @@
 package sqlmutants_test
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,7 +14,6 @@ func TestResultsAndReasons(t *testing.T) {
 	const sql = "SELECT a\nFROM t WHERE  a < 1 AND b"
 	mutants := sqlmutants.Find(sql)
 	docs := t.TempDir()
-	must(t, os.Mkdir(filepath.Join(docs, "reliability"), 0o755))
 	exists := func(name string) bool { return name != "q/gone.sql" }
 	for _, f := range []sqlmutants.FileResult{
 		{Name: "q/gone.sql", Mutants: 1},

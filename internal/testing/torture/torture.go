@@ -161,28 +161,27 @@ const (
 // Folder is the name of the folder of the results, in docs.
 const Folder = "reliability"
 
-// StoreRows stores rows, and replaces stored rows with the same fault and rate. Only one process may
-// call it at a time.
+// StoreRows stores rows, and replaces stored rows with the same fault and rate, see [Replace].
 func (st Store) StoreRows(rows ...Row) error {
 	for i := range rows {
 		rows[i].Date = st.currentDate()
 	}
-	return replaceIn(st, matrixFile, rows, func(a, b Row) bool { return a.Fault == b.Fault && a.Rate == b.Rate },
+	return Replace(st, matrixFile, rows, func(a, b Row) bool { return a.Fault == b.Fault && a.Rate == b.Rate },
 		func(a, b Row) int { return cmp.Compare(a.Place, b.Place) })
 }
 
-// StoreSeason stores a season, and replaces a stored season with the same seed. Only one goroutine
-// of one process may call it at a time.
+// StoreSeason stores a season, and replaces a stored season with the same seed, see [Replace].
 func (st Store) StoreSeason(s Season) error {
 	s.Date = st.currentDate()
-	return replaceIn(st, seasonsFile, []Season{s}, func(a, b Season) bool { return a.Seed == b.Seed },
+	return Replace(st, seasonsFile, []Season{s}, func(a, b Season) bool { return a.Seed == b.Seed },
 		func(a, b Season) int { return cmp.Compare(a.Seed, b.Seed) })
 }
 
-// replaceIn stores results in a file, replaces the same stored results, and sorts the file.
-func replaceIn[T any](st Store, file string, results []T, isSame func(a, b T) bool, compare func(a, b T) int) error {
+// Replace stores results in a file, replaces the same stored results, and sorts the file. Only one goroutine of
+// one process may call it at a time.
+func Replace[T any](st Store, file string, results []T, isSame func(a, b T) bool, compare func(a, b T) int) error {
 	var all []T
-	if err := st.readFile(file, &all); err != nil {
+	if err := st.Read(file, &all); err != nil {
 		return err
 	}
 	for _, r := range results {
@@ -195,7 +194,7 @@ func replaceIn[T any](st Store, file string, results []T, isSame func(a, b T) bo
 // Seasons returns the stored seasons, sorted by seed.
 func (st Store) Seasons() ([]Season, error) {
 	var all []Season
-	err := st.readFile(seasonsFile, &all)
+	err := st.Read(seasonsFile, &all)
 	return all, err
 }
 
@@ -208,7 +207,7 @@ func (st Store) StoreTrial(t Trial) error {
 // Rows returns the stored rows, sorted by place.
 func (st Store) Rows() ([]Row, error) {
 	var all []Row
-	err := st.readFile(matrixFile, &all)
+	err := st.Read(matrixFile, &all)
 	return all, err
 }
 
@@ -239,15 +238,15 @@ func readFiles[T any](st Store, pattern string) ([]T, error) {
 	}
 	all := make([]T, len(paths))
 	for i, path := range paths {
-		if err := st.readFile(filepath.Base(path), &all[i]); err != nil {
+		if err := st.Read(filepath.Base(path), &all[i]); err != nil {
 			return nil, err
 		}
 	}
 	return all, nil
 }
 
-// readFile reads a file of results. If the file does not exist, into keeps its value.
-func (st Store) readFile(name string, into any) error {
+// Read reads a file of results. If the file does not exist, into keeps its value.
+func (st Store) Read(name string, into any) error {
 	data, err := os.ReadFile(filepath.Join(st.Docs, Folder, name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
