@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,21 +30,18 @@ func newRoot(g *globals) *cobra.Command {
 			command.Meanings{Complete: "complete", Failed: "failed, readers see no part of the night", Partial: "done in part"}.Table(),
 	}
 	g.AddTo(root)
-	root.PersistentPreRunE = func(*cobra.Command, []string) error { return cmp.Or(g.checkCaller(), g.Check()) }
+	root.PersistentPreRunE = func(*cobra.Command, []string) error {
+		// The flags and the output of versions may differ.
+		if caller, ok := g.LookupEnv("PLACEMENTSYNC_VERSION"); ok && caller != version {
+			return command.UsageErr("placementsync-lake has version %s and placementsync has version %s: install the same version of both", version, caller)
+		}
+		return g.Check()
+	}
 	root.AddCommand(publishCommand(g), statusCommand(g), verifyCommand(g), expireCommand(g), checkCommand(g),
 		viewsCommand(g))
 	command.AddManual(root, manual())
 	command.AddVersion(root, version, commit)
 	return root
-}
-
-// checkCaller returns an error if placementsync of another version started this program, because
-// the flags and the output of the versions may differ.
-func (g *globals) checkCaller() error {
-	if caller, ok := g.LookupEnv("PLACEMENTSYNC_VERSION"); ok && caller != version {
-		return command.UsageErr("placementsync-lake has version %s and placementsync has version %s: install the same version of both", version, caller)
-	}
-	return nil
 }
 
 // result is the result of a command: a value, which is printed as JSON, and a text.
