@@ -289,8 +289,8 @@ func (c *restCatalog) compare(ctx context.Context, changes []change) (after comm
 			after.unapplied = append(after.unapplied, changes[i].name.String())
 		}
 		after.isAnyApplied = after.isAnyApplied || currentSnapshotID(want) != currentSnapshotID(base.Metadata()) && got.SnapshotByID(currentSnapshotID(want)) != nil
-		for name := range refNames(want) {
-			after.tagsKept = after.tagsKept && refNames(got)[name]
+		for name := range want.Refs() {
+			after.tagsKept = after.tagsKept && got.SnapshotByName(name) != nil
 		}
 		return nil
 	})
@@ -307,21 +307,12 @@ func isShown(base, want, got table.Metadata) bool {
 			return false
 		}
 	}
-	refsBefore, refsAfter := refNames(base), refNames(want)
-	for name := range refNames(got) {
-		if refsBefore[name] && !refsAfter[name] {
+	for name := range got.Refs() {
+		if base.SnapshotByName(name) != nil && want.SnapshotByName(name) == nil {
 			return false
 		}
 	}
 	return currentSnapshotID(got) == currentSnapshotID(want)
-}
-
-func refNames(m table.Metadata) map[string]bool {
-	names := map[string]bool{}
-	for name := range m.Refs() {
-		names[name] = true
-	}
-	return names
 }
 
 // currentSnapshotID returns the id of the snapshot that readers see, or 0.

@@ -58,8 +58,7 @@ type Fault struct {
 	Times int
 	// Probability is the share of the matching requests that are affected, from 0 to 1. 0 means all.
 	Probability float64
-	// Kind is the effect.
-	Kind FaultKind
+	Kind        FaultKind
 	// Status is the status for FaultStatus. 0 means 500.
 	Status int
 	// RetryAfter is the Retry-After header for FaultStatus. Empty means no header.

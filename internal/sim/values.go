@@ -10,7 +10,6 @@ import (
 // ValueFault makes the service send wrong values in well-formed responses, on one simulated day. The world
 // itself does not change: on other days the responses are as without the fault.
 type ValueFault struct {
-	// Day is the simulated day with wrong values.
 	Day int
 	// Share is the share of affected records, from 0 to 1, selected by id. 0 means all.
 	Share float64

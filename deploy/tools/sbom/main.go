@@ -12,6 +12,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -54,16 +55,12 @@ func writeBOM(w io.Writer, licensesFile, version string, programs []string) erro
 	}
 	bom := cdx.NewBOM()
 	bom.Metadata = &cdx.Metadata{Component: &product}
-	var components []cdx.Component
+	components := slices.SortedFunc(maps.Values(componentsByRef), func(a, b cdx.Component) int { return strings.Compare(a.BOMRef, b.BOMRef) })
 	var dependencies []cdx.Dependency
-	for _, c := range componentsByRef {
-		components = append(components, c)
-	}
 	for ref, refs := range dependencyRefs {
 		slices.Sort(refs)
 		dependencies = append(dependencies, cdx.Dependency{Ref: ref, Dependencies: &refs})
 	}
-	slices.SortFunc(components, func(a, b cdx.Component) int { return strings.Compare(a.BOMRef, b.BOMRef) })
 	slices.SortFunc(dependencies, func(a, b cdx.Dependency) int { return strings.Compare(a.Ref, b.Ref) })
 	bom.Components, bom.Dependencies = &components, &dependencies
 	return cdx.NewBOMEncoder(w, cdx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(bom, cdx.SpecVersion1_6)
