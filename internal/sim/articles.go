@@ -261,5 +261,3 @@ func (s *articles) writeOrderItem(e *enc, a *article) {
 	s.products.writeIncludes(e, t.roll)
 	e.end()
 }
-
-func (s *articles) hasArticle(n uint32) bool { return int(n) < len(s.all) }

@@ -225,7 +225,3 @@ func (s *campaigns) profileView(profile uint32) view {
 func (s *campaigns) articleView(n uint32) view {
 	return view{numbers: slices.Clone(s.all[n].articles), reversed: true, render: s.articles.renderRow}
 }
-
-func (s *campaigns) hasCampaign(n uint32) bool {
-	return int(n) < len(s.all) && !s.list.removed[n]
-}

@@ -125,8 +125,6 @@ func (s *files) renderFolder(e *enc, n uint32) {
 	e.endRecord()
 }
 
-func (s *files) hasFile(n uint32) bool { return int(n) < len(s.all) && !s.list.removed[n] }
-
 // useNewest returns up to count of the newest files, or of any files in an unordered list. It marks them
 // as referenced, so that they are not deleted.
 func (s *files) useNewest(count int) []uint32 {

@@ -253,5 +253,3 @@ func (s *orders) newSingleLineOrder(r *rand.Rand, earliest int64) *order {
 func (s *orders) profileView(profile uint32) view {
 	return s.list.viewOf(len(s.all), func(n uint32) bool { return s.all[n].profile == profile }, s.renderRow)
 }
-
-func (s *orders) hasOrder(n uint32) bool { return int(n) < len(s.all) && !s.list.removed[n] }

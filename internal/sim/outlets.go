@@ -277,5 +277,3 @@ func disclaimerView(uint32) view {
 		e.end()
 	}}
 }
-
-func (s *outlets) hasOutlet(n uint32) bool { return int(n) < len(s.all) }

@@ -221,9 +221,3 @@ func (s *products) priceOf(n uint32) micros {
 	}
 	return m / 10_000 * 10_000 // whole cents
 }
-
-// hasProduct reports whether GET /products/{product_id} returns a product. One in eight
-// withdrawn products is not found.
-func (s *products) hasProduct(n uint32) bool {
-	return int(n) < len(s.all) && !(s.isWithdrawn(n) && oneIn(s.seed.roll(kindProduct, n, 5), 8))
-}

@@ -93,5 +93,3 @@ func (s *profiles) renderRow(e *enc, n uint32) {
 func (s *profiles) teamView(uint32) view {
 	return view{numbers: countTo(len(s.all)), reversed: true, render: s.renderRow}
 }
-
-func (s *profiles) hasProfile(n uint32) bool { return int(n) < len(s.all) }

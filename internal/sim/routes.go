@@ -18,10 +18,8 @@ type route struct {
 	// Options.Envelope may replace it.
 	envelope    Envelope
 	anyEnvelope bool
-	// parent is the kind of the record in the path, and exists reports whether there is a record with this
-	// number. Nil means that the path contains no record.
+	// parent is the kind of the record in the path. 0 means that the path contains no record.
 	parent kind
-	exists func(n uint32) bool
 	// whole is the list that the endpoint returns in full, and that Options.ChurnEvery changes while a client
 	// reads its pages. Nil means none.
 	whole *list
@@ -36,11 +34,8 @@ type route struct {
 // routes returns all endpoints with GET. Paths without a parameter precede the patterns that also
 // match them.
 func (w *world) routes() []route {
-	return slices.Concat(w.marketRoutes(), w.orderRoutes(), w.contentRoutes())
-}
-
-func (w *world) marketRoutes() []route {
-	readOutlets, readProducts := []string{"outlets.read"}, []string{"products.read"}
+	readOutlets, readProducts, listOrders := []string{"outlets.read"}, []string{"products.read"}, []string{"orders.lists"}
+	readCampaigns, readFiles := []string{"campaigns.read"}, []string{"files.read"}
 	return []route{
 		{pattern: "/auth/token", render: w.renderToken},
 		{
@@ -53,10 +48,10 @@ func (w *world) marketRoutes() []route {
 		},
 		{pattern: "/outlets/locations/states", scopes: readOutlets, render: w.outlets.locationsOf("states", func(c city) string { return c.state })},
 		{pattern: "/outlets/locations/cities", scopes: readOutlets, render: w.outlets.locationsOf("cities", func(c city) string { return c.name })},
-		{pattern: "/outlets/{outlet_id}", scopes: readOutlets, parent: kindOutlet, exists: w.outlets.hasOutlet, render: w.outlets.renderDetail},
+		{pattern: "/outlets/{outlet_id}", scopes: readOutlets, parent: kindOutlet, render: w.outlets.renderDetail},
 		{
 			pattern: "/outlets/{id}/products", scopes: readOutlets, envelope: EnvelopeRecords, anyEnvelope: true,
-			parent: kindOutlet, exists: w.outlets.hasOutlet, view: w.products.outletProductView,
+			parent: kindOutlet, view: w.products.outletProductView,
 		},
 		{pattern: "/tags", scopes: []string{"tags.lists"}, envelope: EnvelopeArray, anyEnvelope: true, view: tagView},
 		{
@@ -68,70 +63,58 @@ func (w *world) marketRoutes() []route {
 			whole: &w.products.onSale, render: w.products.renderListing,
 		},
 		{pattern: "/products/categories", scopes: readProducts, envelope: EnvelopeArray, view: w.products.productTypeView},
-		{pattern: "/products/{product_id}", scopes: readProducts, parent: kindProduct, exists: w.products.hasProduct, render: w.products.renderDetail},
-	}
-}
+		{pattern: "/products/{product_id}", scopes: readProducts, parent: kindProduct, render: w.products.renderDetail},
 
-func (w *world) orderRoutes() []route {
-	listOrders := []string{"orders.lists"}
-	return []route{
 		{pattern: "/orders", scopes: listOrders, envelope: EnvelopePaginated, whole: &w.orders.list, render: w.orders.renderRow},
 		{
 			pattern: "/order-items", scopes: listOrders, envelope: EnvelopePaginated, anyEnvelope: true,
 			whole: &w.items.list, render: w.items.renderRow,
 		},
-		{pattern: "/orders/{order_id}", scopes: []string{"orders.read"}, parent: kindOrder, exists: w.orders.hasOrder, render: w.orders.renderDetail},
+		{pattern: "/orders/{order_id}", scopes: []string{"orders.read"}, parent: kindOrder, render: w.orders.renderDetail},
 		{
 			pattern: "/profiles/{id}/orders", scopes: listOrders, envelope: EnvelopePaginated, anyEnvelope: true,
-			parent: kindProfile, exists: w.profiles.hasProfile, view: w.orders.profileView,
+			parent: kindProfile, view: w.orders.profileView,
 		},
 		{
 			pattern: "/profiles/{id}/order-items", scopes: listOrders, envelope: EnvelopeArray,
-			parent: kindProfile, exists: w.profiles.hasProfile, view: w.items.profileView,
+			parent: kindProfile, view: w.items.profileView,
 		},
 		{
 			pattern: "/teams/{team_id}/profiles", scopes: []string{"profiles.lists"}, envelope: EnvelopePaginated, anyEnvelope: true,
-			parent: kindTeam, exists: func(n uint32) bool { return n == 0 }, view: w.profiles.teamView,
+			parent: kindTeam, view: w.profiles.teamView,
 		},
 		{
 			pattern: "/profiles/{id}/campaigns", scopes: []string{"campaigns.lists"}, envelope: EnvelopeArray, anyEnvelope: true,
-			parent: kindProfile, exists: w.profiles.hasProfile, view: w.campaigns.profileView,
+			parent: kindProfile, view: w.campaigns.profileView,
 		},
-	}
-}
 
-// contentRoutes returns the routes of campaigns, articles and files. The spec does not show the scope
-// of /articles/{id}.
-func (w *world) contentRoutes() []route {
-	readCampaigns, readFiles := []string{"campaigns.read"}, []string{"files.read"}
-	return []route{
 		{
 			pattern: "/campaigns", scopes: []string{"campaigns.lists"}, envelope: EnvelopePaginated, anyEnvelope: true,
 			whole: &w.campaigns.list, render: w.campaigns.renderRow,
 		},
-		{pattern: "/campaigns/{id}", scopes: readCampaigns, parent: kindCampaign, exists: w.campaigns.hasCampaign, render: w.campaigns.renderDetail},
+		{pattern: "/campaigns/{id}", scopes: readCampaigns, parent: kindCampaign, render: w.campaigns.renderDetail},
 		{
 			pattern: "/campaigns/{id}/articles", scopes: readCampaigns, envelope: EnvelopeRecords, anyEnvelope: true,
-			parent: kindCampaign, exists: w.campaigns.hasCampaign, view: w.campaigns.articleView,
+			parent: kindCampaign, view: w.campaigns.articleView,
 		},
 		{
 			pattern: "/campaigns/{id}/articles/status-count", scopes: readCampaigns,
-			parent: kindCampaign, exists: w.campaigns.hasCampaign, render: w.campaigns.renderStatusCounts,
+			parent: kindCampaign, render: w.campaigns.renderStatusCounts,
 		},
-		{
+		{ // the spec does not show the scope of this route
 			pattern: "/articles/{id}", scopes: []string{"articles.read"}, needsFullAccess: w.opts.ArticleNeedsFullAccess,
-			parent: kindArticle, exists: w.articles.hasArticle, render: w.articles.renderDetail,
+			parent: kindArticle, render: w.articles.renderDetail,
 		},
 		{
 			pattern: "/articles/{id}/comments", scopes: []string{"articles.read", "articles.lists"}, envelope: EnvelopeRecords,
-			parent: kindArticle, exists: w.articles.hasArticle, view: w.articles.commentView,
+			parent: kindArticle, view: w.articles.commentView,
 		},
 		{
 			pattern: "/files", scopes: []string{"files.lists"}, envelope: EnvelopePaginated, anyEnvelope: true,
 			whole: &w.files.list, render: w.files.renderFile,
 		},
-		{pattern: "/files/{id}", scopes: readFiles, parent: kindFile, exists: w.files.hasFile, render: w.files.renderFile},
-		{pattern: "/files/{id}/download", scopes: readFiles, binary: true, parent: kindFile, exists: w.files.hasFile, render: renderFileContent},
+		{pattern: "/files/{id}", scopes: readFiles, parent: kindFile, render: w.files.renderFile},
+		{pattern: "/files/{id}/download", scopes: readFiles, binary: true, parent: kindFile, render: renderFileContent},
 		{
 			pattern: "/folders", scopes: []string{"folders.lists"}, envelope: EnvelopeArray, anyEnvelope: true,
 			whole: &w.files.folderList, render: w.files.renderFolder,
@@ -142,13 +125,34 @@ func (w *world) contentRoutes() []route {
 func (rt *route) isList() bool { return rt.whole != nil || rt.view != nil }
 
 // recordInPath returns the number of the record with the id in the path. It returns false if this record does
-// not exist.
-func (rt *route) recordInPath(s seed, id string) (n uint32, ok bool) {
-	if rt.exists == nil {
+// not exist. One in eight withdrawn products does not exist.
+func (w *world) recordInPath(rt *route, id string) (n uint32, ok bool) {
+	if rt.parent == 0 {
 		return 0, true
 	}
-	n, ok = s.numberOf(rt.parent, id)
-	return n, ok && rt.exists(n)
+	if n, ok = w.seed.numberOf(rt.parent, id); !ok {
+		return 0, false
+	}
+	i := int(n)
+	switch rt.parent {
+	case kindOutlet:
+		ok = i < len(w.outlets.all)
+	case kindProduct:
+		ok = i < len(w.products.all) && !(w.products.isWithdrawn(n) && oneIn(w.seed.roll(kindProduct, n, 5), 8))
+	case kindTeam:
+		ok = i == 0
+	case kindProfile:
+		ok = i < len(w.profiles.all)
+	case kindOrder:
+		ok = i < len(w.orders.all) && !w.orders.list.removed[n]
+	case kindCampaign:
+		ok = i < len(w.campaigns.all) && !w.campaigns.list.removed[n]
+	case kindArticle:
+		ok = i < len(w.articles.all)
+	case kindFile:
+		ok = i < len(w.files.all) && !w.files.list.removed[n]
+	}
+	return n, ok
 }
 
 // viewOf returns the content of a list. n is the number of the record in the path.
@@ -182,7 +186,7 @@ func (s *Service) findRoute(path string) (matched *route, id string) {
 		if len(pattern) != len(segments) {
 			continue
 		}
-		if s.routes[i].exists != nil {
+		if s.routes[i].parent != 0 {
 			id, pattern[2] = segments[2], segments[2]
 		}
 		if slices.Equal(pattern, segments) {

@@ -101,7 +101,7 @@ func (s *Service) renderReply(query url.Values, rt *route, id string, fault *Fau
 	defer s.mu.RUnlock()
 	out := reply{status: http.StatusOK, mime: jsonMime}
 	e := &enc{seed: s.world.seed, fullOutlets: slices.Contains([]string{"true", "1"}, query.Get("include_outlets_data"))}
-	n, ok := rt.recordInPath(e.seed, id)
+	n, ok := s.world.recordInPath(rt, id)
 	if !ok {
 		return errorReply(http.StatusNotFound, "no such record")
 	}

@@ -135,7 +135,7 @@ func (s *Service) Records(path string) []json.RawMessage {
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	n, ok := rt.recordInPath(s.world.seed, id)
+	n, ok := s.world.recordInPath(rt, id)
 	if !ok {
 		return nil
 	}
