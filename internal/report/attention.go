@@ -38,7 +38,7 @@ func (b *builder) buildAttention() (Section, error) {
 // findFailedChecks returns a notice with the checks that failed or did not run.
 func (b *builder) findFailedChecks() (notices []Notice, goodNews string, err error) {
 	q := QuerySpec{Query: "check_results"}
-	result, ok, err := b.askQuery(q)
+	result, ok, err := b.ask(b.ctx, q)
 	if err != nil || !ok || len(result.Rows) == 0 {
 		return nil, "", err
 	}
@@ -68,7 +68,7 @@ func (b *builder) findFailedChecks() (notices []Notice, goodNews string, err err
 // a night partial. findUnprovenStreams stores unused streams in b.unused.
 func (b *builder) findUnprovenStreams() (notices []Notice, goodNews string, err error) {
 	q := QuerySpec{Query: "stream_grades"}
-	result, ok, err := b.askQuery(q)
+	result, ok, err := b.ask(b.ctx, q)
 	if err != nil || !ok {
 		return nil, "", err
 	}
@@ -102,8 +102,8 @@ func (b *builder) findUnprovenStreams() (notices []Notice, goodNews string, err 
 // findOverdueArticles returns a notice with the articles that have been overdue longest.
 func (b *builder) findOverdueArticles() (notices []Notice, goodNews string, err error) {
 	q := QuerySpec{Query: "overdue_articles"}
-	result, ok, err := b.askQuery(q)
-	if missing, _ := result.splitProblems([]string{"articles"}); err != nil || !ok || len(missing) > 0 {
+	result, ok, err := b.ask(b.ctx, q)
+	if missing, _ := splitProblems(result, []string{"articles"}); err != nil || !ok || len(missing) > 0 {
 		return nil, "", err
 	}
 	if result.Total == 0 {

@@ -49,15 +49,15 @@ const (
 	maxCategories = 400
 )
 
-func (p plot) drawVariants(result queryResult) []page.Variant {
+func (p plot) drawVariants(rows []query.Record) []page.Variant {
 	if len(p.split) == 0 {
-		return p.drawVariant(result, "")
+		return p.drawVariant(rows, "")
 	}
 	variantLabel := func(row query.Record) string { return rowLabel(row, p.split...) }
-	variantLabels := result.distinctLabels(variantLabel)
+	variantLabels := distinctLabels(rows, variantLabel)
 	if p.weight != "" {
 		weights := map[string]float64{}
-		for _, row := range result.Rows {
+		for _, row := range rows {
 			n, _ := row.Get(p.weight).Number()
 			weights[variantLabel(row)] += n
 		}
@@ -65,7 +65,7 @@ func (p plot) drawVariants(result queryResult) []page.Variant {
 	}
 	var all []page.Variant
 	for _, label := range variantLabels {
-		subset := result.filterRows(func(row query.Record) bool { return variantLabel(row) == label })
+		subset := filterRows(rows, func(row query.Record) bool { return variantLabel(row) == label })
 		all = append(all, p.drawVariant(subset, label)...)
 		if len(all) == maxVariants {
 			break
@@ -75,21 +75,21 @@ func (p plot) drawVariants(result queryResult) []page.Variant {
 }
 
 // drawVariant returns one variant, or none if no row has a value.
-func (p plot) drawVariant(result queryResult, label string) []page.Variant {
+func (p plot) drawVariant(rows []query.Record, label string) []page.Variant {
 	var v page.Variant
 	switch {
 	case p.kind == page.Boxes:
-		v = p.drawBoxes(result)
+		v = p.drawBoxes(rows)
 	case p.series != "":
-		v = p.drawValues(result)
+		v = p.drawValues(rows)
 	default:
-		v = p.drawMeasures(result)
+		v = p.drawMeasures(rows)
 	}
 	if len(v.Categories) == 0 {
 		return nil
 	}
 	if label != "" {
-		v.Label, v.Currency = label, result.currencyOf(result.Rows[0])
+		v.Label, v.Currency = label, currencyOf(rows[0])
 	}
 	v.Heading = strings.Join(slices.DeleteFunc([]string{label, p.unit}, func(part string) bool { return part == "" }), separator)
 	if !p.logScale && p.kind != page.Boxes {
@@ -98,15 +98,15 @@ func (p plot) drawVariant(result queryResult, label string) []page.Variant {
 	return []page.Variant{v}
 }
 
-func (p plot) category(result queryResult, row query.Record) string {
+func (p plot) category(rows []query.Record, row query.Record) string {
 	switch p.categoryColumns[0] {
 	case "price_from":
 		return priceBand(row)
 	case "snapshot_at": // the day, and also the time if the day has several snapshots
 		at := page.Moment(row.Get("snapshot_at").Text)
 		day := at[:min(len(time.DateOnly), len(at))]
-		sameDay := result.filterRows(func(r query.Record) bool { return strings.HasPrefix(r.Get("snapshot_at").Text, day) })
-		if len(sameDay.Rows) > 1 {
+		sameDay := filterRows(rows, func(r query.Record) bool { return strings.HasPrefix(r.Get("snapshot_at").Text, day) })
+		if len(sameDay) > 1 {
 			return at
 		}
 		return day
@@ -149,18 +149,18 @@ type measure struct {
 }
 
 // drawMeasures skips rows in which all measures, or the column p.drawnIf, are NULL.
-func (p plot) drawMeasures(result queryResult) page.Variant {
+func (p plot) drawMeasures(rows []query.Record) page.Variant {
 	var v page.Variant
-	result = result.filterRows(func(row query.Record) bool {
+	known := filterRows(rows, func(row query.Record) bool {
 		return (p.drawnIf == "" || !row.Get(p.drawnIf).Null) &&
 			slices.ContainsFunc(p.measures, func(m measure) bool { return !row.Get(m.column).Null })
 	})
-	rows := result.Rows[:min(len(result.Rows), p.limit)]
+	rows = known[:min(len(known), p.limit)]
 	if p.drawnIf != "" {
 		slices.Reverse(rows)
 	}
 	for _, row := range rows {
-		v.Categories = append(v.Categories, p.category(result, row))
+		v.Categories = append(v.Categories, p.category(known, row))
 	}
 	for _, m := range p.measures {
 		s := page.Series{Name: m.name, Colour: m.colour}
@@ -183,17 +183,17 @@ func (m measure) addTo(s *page.Series, c query.Value) {
 }
 
 // drawValues returns one series for each value of the column p.series, in the order of the rows.
-func (p plot) drawValues(result queryResult) page.Variant {
+func (p plot) drawValues(rows []query.Record) page.Variant {
 	name := func(row query.Record) string { return rowLabel(row, p.series) }
-	categories := result.distinctLabels(func(row query.Record) string { return p.category(result, row) })
+	categories := distinctLabels(rows, func(row query.Record) string { return p.category(rows, row) })
 	categories = categories[:min(len(categories), maxCategories)]
 	v := page.Variant{Categories: categories}
-	names := result.distinctLabels(name)
+	names := distinctLabels(rows, name)
 	for i, n := range names[:min(len(names), p.limit)] {
 		byCategory := map[string]query.Value{}
-		for _, row := range result.Rows {
+		for _, row := range rows {
 			if name(row) == n {
-				byCategory[p.category(result, row)] = row.Get(p.value)
+				byCategory[p.category(rows, row)] = row.Get(p.value)
 			}
 		}
 		s := page.Series{Name: n, Colour: i}
@@ -212,10 +212,10 @@ func boxColumns() [5]string {
 }
 
 // drawBoxes skips rows in which one of the five numbers is missing.
-func (p plot) drawBoxes(result queryResult) page.Variant {
+func (p plot) drawBoxes(rows []query.Record) page.Variant {
 	s := page.Series{Name: "prices"}
 	var v page.Variant
-	for _, row := range result.Rows[:min(len(result.Rows), p.limit)] {
+	for _, row := range rows[:min(len(rows), p.limit)] {
 		box, texts, complete := [5]float64{}, [5]string{}, true
 		for i, column := range boxColumns() {
 			c := row.Get(column)
@@ -225,7 +225,7 @@ func (p plot) drawBoxes(result queryResult) page.Variant {
 		if !complete {
 			continue
 		}
-		v.Categories = append(v.Categories, p.category(result, row))
+		v.Categories = append(v.Categories, p.category(rows, row))
 		s.Values = append(s.Values, box)
 		s.Texts = append(s.Texts, fmt.Sprintf("median %s, middle half %s to %s, all prices %s to %s",
 			texts[2], texts[1], texts[3], texts[0], texts[4]))

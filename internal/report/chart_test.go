@@ -34,12 +34,12 @@ func TestSeriesByMeasure(t *testing.T) {
 			{Name: "published", Colour: 2, Values: []any{-3.0, nil, -7.5}, Texts: []string{"3" + page.Thin + "d", "–", "7.50" + page.Thin + "d"}},
 		},
 		AxisEnd: 15, Note: "The axis ends at 15. Values beyond five times the 75th percentile are cut: W2, started 1,234.",
-	}}, p.drawVariants(result))
+	}}, p.drawVariants(result.Rows))
 }
 
 func TestSeriesByMeasureLimitsCategories(t *testing.T) {
 	result := parseResult("day|n\nd1|1\nd2|2\nd3|3")
-	got := plot{categoryColumns: []string{"day"}, limit: 2, measures: []measure{{column: "n", name: "n"}}}.drawMeasures(result)
+	got := plot{categoryColumns: []string{"day"}, limit: 2, measures: []measure{{column: "n", name: "n"}}}.drawMeasures(result.Rows)
 	if diff := cmp.Diff([]string{"d1", "d2"}, got.Categories); diff != "" {
 		t.Errorf("categories (-want +got):\n%s", diff)
 	}
@@ -69,7 +69,7 @@ func TestSeriesByValue(t *testing.T) {
 		return []page.Variant{v}
 	}
 	for _, limit := range []int{3, 2, 1} {
-		requireVariants(t, want(limit), plot{categoryColumns: []string{"month"}, series: "status", value: "total", limit: limit}.drawVariants(result))
+		requireVariants(t, want(limit), plot{categoryColumns: []string{"month"}, series: "status", value: "total", limit: limit}.drawVariants(result.Rows))
 	}
 }
 
@@ -84,7 +84,7 @@ func TestBoxByRowSkipsIncompleteRows(t *testing.T) {
 		Categories: []string{"US", "FR"},
 		Series: []page.Series{{Name: "prices", Values: []any{[5]float64{1, 2, 3000, 4000, 5000.5}, [5]float64{1, 1, 1, 1, 1}},
 			Texts: []string{"median 3,000, middle half 2 to 4,000, all prices 1 to 5,000.50", "median 1, middle half 1 to 1, all prices 1 to 1"}}},
-	}}, plot{kind: page.Boxes, categoryColumns: []string{"segment"}, limit: 3}.drawVariants(result))
+	}}, plot{kind: page.Boxes, categoryColumns: []string{"segment"}, limit: 3}.drawVariants(result.Rows))
 }
 
 func TestNightsAreDrawnOldestFirst(t *testing.T) {
@@ -98,7 +98,7 @@ func TestNightsAreDrawnOldestFirst(t *testing.T) {
 		// The first night is left out. Labels have a time only on the day with two snapshots.
 		Categories: []string{"2026-11-02", "2026-11-04 02:00", "2026-11-04 14:30"},
 		Series:     []page.Series{{Name: "new", Values: []any{2.0, 3.0, 4.0}, Texts: []string{"2", "3", "4"}}},
-	}}, plot{categoryColumns: []string{"snapshot_at"}, limit: 9, drawnIf: "hours_since_previous", measures: []measure{{column: "rows_new", name: "new"}}}.drawVariants(result))
+	}}, plot{categoryColumns: []string{"snapshot_at"}, limit: 9, drawnIf: "hours_since_previous", measures: []measure{{column: "rows_new", name: "new"}}}.drawVariants(result.Rows))
 	if result.Rows[0].Get("rows_new").Text != "4" {
 		t.Error("drawVariants changed the order of its argument's rows")
 	}
@@ -120,11 +120,11 @@ func TestVariantsAreSplitAndOrderedByWeight(t *testing.T) {
 		}
 		return labels
 	}
-	if diff := cmp.Diff([]string{"pro · EUR", "basic · USD", "basic · (no currency)"}, labelsOf(p.drawVariants(result))); diff != "" {
+	if diff := cmp.Diff([]string{"pro · EUR", "basic · USD", "basic · (no currency)"}, labelsOf(p.drawVariants(result.Rows))); diff != "" {
 		t.Errorf("labels in the order of the rows (-want +got):\n%s", diff)
 	}
 	p.weight = "prices"
-	got := p.drawVariants(result)
+	got := p.drawVariants(result.Rows)
 	if diff := cmp.Diff([]string{"basic · USD", "basic · (no currency)", "pro · EUR"}, labelsOf(got)); diff != "" {
 		t.Errorf("labels by weight (-want +got):\n%s", diff)
 	}
@@ -139,7 +139,7 @@ func TestVariantsAreLimited(t *testing.T) {
 	}
 	result := parseResult("tier|band|prices" + rows.String())
 	p := plot{split: []string{"tier"}, weight: "prices", categoryColumns: []string{"band"}, limit: 9, measures: []measure{{column: "prices", name: "prices"}}}
-	got := p.drawVariants(result)
+	got := p.drawVariants(result.Rows)
 	if len(got) != maxVariants || got[0].Label != "T28" || got[maxVariants-1].Label != "T05" {
 		t.Errorf("got %d variants from %s to %s, want %d from T28 to T05", len(got), got[0].Label, got[len(got)-1].Label, maxVariants)
 	}
@@ -151,7 +151,7 @@ func TestChartWithoutValuesHasNoVariants(t *testing.T) {
 	splitPlot, boxPlot := plain, plain
 	splitPlot.split, boxPlot.kind = []string{"tier"}, page.Boxes
 	for name, p := range map[string]plot{"plain": plain, "split": splitPlot, "boxes": boxPlot} {
-		if got := p.drawVariants(empty); len(got) != 0 {
+		if got := p.drawVariants(empty.Rows); len(got) != 0 {
 			t.Errorf("%s: got %+v, want no variants", name, got)
 		}
 	}

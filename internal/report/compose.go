@@ -15,7 +15,7 @@ func (b *builder) buildPage() (Page, error) {
 	}
 	p := Page{
 		Snapshot: page.Clock(b.snapshots.at), Run: b.snapshots.run, Outcome: b.snapshots.outcome,
-		Compared: b.snapshots.comparedSnapshots(),
+		Compared: b.snapshots.compared,
 	}
 	if !b.opts.Earlier && !b.opts.Held {
 		p.AsOf = b.snapshots.at.UTC().Format(momentLayout)
@@ -57,7 +57,7 @@ func isShownStream(stream string) bool {
 func (b *builder) buildHeadlines() (Section, error) {
 	out := Section{ID: "headlines", Title: "Headlines"}
 	current := QuerySpec{Query: "report_headlines"}
-	result, ok, err := b.askQuery(current)
+	result, ok, err := b.ask(b.ctx, current)
 	if err != nil {
 		return out, err
 	}
@@ -67,31 +67,28 @@ func (b *builder) buildHeadlines() (Section, error) {
 	}
 	out.Commands = []Command{b.commandOf(current)}
 	var earlier []earlierFigures
-	for _, e := range []earlierFigures{{comparison: "vs previous", at: b.snapshots.previous}, {comparison: "vs week", at: b.snapshots.week}} {
-		if e.at.IsZero() {
-			continue
-		}
+	for _, c := range b.snapshots.compared {
 		q := current
-		q.AsOf = e.at
-		figures, ok, err := b.askQuery(q)
+		q.AsOf = c.At
+		figures, ok, err := b.ask(b.ctx, q)
 		if err != nil {
 			return out, err
 		}
 		if !ok {
 			continue
 		}
-		e.values = figuresByLabel(figures)
+		e := earlierFigures{comparison: c.Comparison, values: figuresByLabel(figures)}
 		priceQuery := current
-		priceQuery.Params = map[string]string{"since": e.at.UTC().Format(momentLayout)}
-		priceFigures, ok, err := b.askQuery(priceQuery)
+		priceQuery.Params = map[string]string{"since": c.At.UTC().Format(momentLayout)}
+		priceFigures, ok, err := b.ask(b.ctx, priceQuery)
 		if err != nil {
 			return out, err
 		}
 		if ok {
-			e.priceChanges = medianPriceChanges(priceFigures, e.comparison)
+			e.priceChanges = medianPriceChanges(priceFigures)
 		}
 		command, priceCommand := b.commandOf(q), b.commandOf(priceQuery)
-		command.Label, priceCommand.Label = e.comparison, "prices "+e.comparison
+		command.Label, priceCommand.Label = c.Comparison, "prices "+c.Comparison
 		out.Commands, earlier = append(out.Commands, command, priceCommand), append(earlier, e)
 	}
 	for _, row := range result.Rows {
@@ -100,59 +97,41 @@ func (b *builder) buildHeadlines() (Section, error) {
 	return out, nil
 }
 
-// snapshots contains the snapshot of the report, and the times of the snapshots with which it is compared.
 type snapshots struct {
-	// at is the time of the snapshot of the report. previous is the time of the snapshot before it. week
-	// is the time of the newest snapshot before previous that is at least six and a half days older than
-	// the report's. Both are zero if there is no such snapshot.
-	at, previous, week time.Time
-	// run and outcome describe the snapshot of the report.
+	// at, run and outcome describe the snapshot of the report.
+	at           time.Time
 	run, outcome string
+	compared     []ComparedSnapshot
 }
 
 // maxSnapshots limits the snapshots that are read. A week of hourly snapshots has 168.
 const maxSnapshots = 400
 
-// readSnapshots finds the snapshots to compare. Nights do not start at the same time each day, so six and
-// a half days count as a week.
+// readSnapshots finds the snapshots to compare: the previous one and, if it is less than a week old, the newest
+// of last week. Nights do not start at the same time each day, so six and a half days count as a week.
 func (b *builder) readSnapshots() (snapshots, error) {
-	result, ok, err := b.askQuery(QuerySpec{Query: "snapshots", Params: map[string]string{"top": fmt.Sprint(maxSnapshots)}})
+	result, ok, err := b.ask(b.ctx, QuerySpec{Query: "snapshots", Params: map[string]string{"top": fmt.Sprint(maxSnapshots)}})
 	if err != nil {
 		return snapshots{}, err
 	}
 	if !ok || len(result.Rows) == 0 {
 		return snapshots{}, fmt.Errorf("read the snapshots: the warehouse has none")
 	}
-	newest := result.Rows[0]
-	s := snapshots{run: newest.Get("run_id").Text, outcome: newest.Get("outcome").Text}
-	const week, slack = 7 * 24 * time.Hour, 12 * time.Hour
+	times := make([]time.Time, len(result.Rows))
 	for i, row := range result.Rows {
-		at, err := time.Parse(time.RFC3339Nano, row.Get("snapshot_at").Text)
-		switch {
-		case err != nil:
+		if times[i], err = time.Parse(time.RFC3339Nano, row.Get("snapshot_at").Text); err != nil {
 			return snapshots{}, fmt.Errorf("read the snapshots: %w", err)
-		case i == 0:
-			s.at = at
-		case i == 1:
-			s.previous = at
-		}
-		if s.week.IsZero() && !at.After(s.at.Add(slack-week)) {
-			s.week = at
 		}
 	}
-	if s.week.Equal(s.previous) { // one snapshot is compared once
-		s.week = time.Time{}
+	newest := result.Rows[0]
+	s := snapshots{at: times[0], run: newest.Get("run_id").Text, outcome: newest.Get("outcome").Text}
+	if len(times) > 1 {
+		s.compared = append(s.compared, ComparedSnapshot{"the previous snapshot", "vs previous", times[1]})
+	}
+	const week, slack = 7 * 24 * time.Hour, 12 * time.Hour
+	i := slices.IndexFunc(times, func(at time.Time) bool { return !at.After(s.at.Add(slack - week)) })
+	if i > 1 {
+		s.compared = append(s.compared, ComparedSnapshot{"last week", "vs week", times[i]})
 	}
 	return s, nil
-}
-
-func (s snapshots) comparedSnapshots() []ComparedSnapshot {
-	var list []ComparedSnapshot
-	if !s.previous.IsZero() {
-		list = append(list, ComparedSnapshot{"the previous snapshot", page.Clock(s.previous)})
-	}
-	if !s.week.IsZero() {
-		list = append(list, ComparedSnapshot{"last week", page.Clock(s.week)})
-	}
-	return list
 }

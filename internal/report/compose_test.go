@@ -30,7 +30,7 @@ func newBuilder(texts map[string]string) *builder {
 		if !ok {
 			return query.Result{}, false, nil
 		}
-		return parseResult(text).Result, true, nil
+		return parseResult(text), true, nil
 	}}
 }
 
@@ -162,23 +162,24 @@ func TestHeadlinesHaveCommandsAndChanges(t *testing.T) {
 	week := Command{Label: "vs week", Text: "ps query --as-of 2026-11-02T02:00:00.5Z report_headlines"}
 	previousPrices := Command{Label: "prices vs previous", Text: "ps query report_headlines --param since=2026-11-08T02:00:00.5Z"}
 	weekPrices := Command{Label: "prices vs week", Text: "ps query report_headlines --param since=2026-11-02T02:00:00.5Z"}
+	both := []ComparedSnapshot{{"the previous snapshot", "vs previous", day(8)}, {"last week", "vs week", day(2)}}
 	for name, c := range map[string]struct {
-		texts          map[string]string
-		previous, week time.Time
-		commands       []Command
-		changes        []string
-		empty          string
+		texts    map[string]string
+		compared []ComparedSnapshot
+		commands []Command
+		changes  []string
+		empty    string
 	}{
 		"the first snapshot": {texts: map[string]string{"report_headlines": head + "Listings||7.00"}, commands: []Command{current}},
 		"two earlier snapshots": {texts: map[string]string{"report_headlines": head + "Listings||7.00", "report_headlines@08": head + "Listings||6.00", "report_headlines@02": head + "Listings||8.00"},
-			previous: day(8), week: day(2), commands: []Command{current, previous, previousPrices, week, weekPrices}, changes: []string{"vs previous ▲\u00a0+1 (+16.7 %)", "vs week ▼\u00a0−1 (−12.5 %)"}},
+			compared: both, commands: []Command{current, previous, previousPrices, week, weekPrices}, changes: []string{"vs previous ▲\u00a0+1 (+16.7 %)", "vs week ▼\u00a0−1 (−12.5 %)"}},
 		"an earlier snapshot without the table": {texts: map[string]string{"report_headlines": head + "Listings||7.00", "report_headlines@08": head + "Listings||7.00"},
-			previous: day(8), week: day(2), commands: []Command{current, previous, previousPrices}, changes: []string{"vs previous no change"}},
+			compared: both, commands: []Command{current, previous, previousPrices}, changes: []string{"vs previous no change"}},
 		"no rows":  {texts: map[string]string{"report_headlines": "figure|unit|value"}, empty: "This snapshot lacks a table that the headlines need."},
 		"no table": {empty: "This snapshot lacks a table that the headlines need."},
 	} {
 		b := newBuilder(c.texts)
-		b.snapshots.previous, b.snapshots.week = c.previous, c.week
+		b.snapshots.compared = c.compared
 		got, err := b.buildHeadlines()
 		if err != nil || got.Empty != c.empty {
 			t.Errorf("%s: got the error %v and the text %q, want the text %q", name, err, got.Empty, c.empty)
@@ -331,7 +332,7 @@ func TestPanelsOfUnreadTablesHaveNoNumbers(t *testing.T) {
 func TestTilesOfUnreadTablesHaveNoNumber(t *testing.T) {
 	const text = "figure|unit|value|reads\nMargin|amount|0.00|order_items\nMedian price|EUR|5.00|product_listings,product_listing_prices\nOutlets||3.00|outlets"
 	b := newBuilder(map[string]string{"report_headlines": text, "report_headlines@08": text})
-	b.snapshots.previous = time.Date(2026, time.November, 8, 2, 0, 0, 0, time.UTC)
+	b.snapshots.compared = []ComparedSnapshot{{"the previous snapshot", "vs previous", time.Date(2026, time.November, 8, 2, 0, 0, 0, time.UTC)}}
 	b = withProblems(b, ledger.Problem{Name: "order_items", Standing: ledger.NotRead, Reason: "missing scope orders.lists"},
 		ledger.Problem{Name: "outlets", Standing: ledger.NotProven, Reason: "the list changed"}, ledger.Problem{Name: "files", Standing: ledger.NotRead})
 	got, err := b.buildHeadlines()
@@ -353,7 +354,7 @@ func TestPanelOfTheFirstSnapshotHasNoChanges(t *testing.T) {
 	p := panel{id: "p", query: "moves", rowLimit: 9, compares: true, empty: "No price moved.", fields: []field{{column: "x"}}}
 	b := newBuilder(map[string]string{"moves": "x\n0"})
 	first, firstErr := b.buildPanel(p)
-	b.snapshots.previous = time.Date(2026, time.November, 8, 2, 0, 0, 0, time.UTC)
+	b.snapshots.compared = []ComparedSnapshot{{"the previous snapshot", "vs previous", time.Date(2026, time.November, 8, 2, 0, 0, 0, time.UTC)}}
 	second, secondErr := b.buildPanel(p)
 	if firstErr != nil || secondErr != nil || first.Empty != "This is the first snapshot. Changes are shown from the second one on." || first.Table != nil || second.Empty != "" || second.Table == nil {
 		t.Errorf("got %+v, %v for the first snapshot, want a reason without a table; got %+v, %v for the second, want a table", first, firstErr, second, secondErr)

@@ -5,7 +5,6 @@ import (
 	"math/big"
 	"slices"
 	"strings"
-	"time"
 
 	"placementsync/internal/ledger"
 	"placementsync/internal/page"
@@ -17,7 +16,6 @@ import (
 type earlierFigures struct {
 	// comparison is the label of a comparison with the snapshot, such as "vs week".
 	comparison string
-	at         time.Time
 	// values contains the figures by label.
 	values map[string]query.Value
 	// priceChanges contains the change of each median price since the snapshot, by the label of the price.
@@ -34,11 +32,11 @@ const (
 
 // figuresByLabel returns the headline numbers of a result by label. A number that needs an unread table
 // is NULL.
-func figuresByLabel(result queryResult) map[string]query.Value {
+func figuresByLabel(result query.Result) map[string]query.Value {
 	values := map[string]query.Value{}
 	for _, row := range result.Rows {
 		values[figureLabel(row)] = row.Get("value")
-		if missing, _ := result.splitProblems(tablesOf(row)); len(missing) > 0 {
+		if missing, _ := splitProblems(result, tablesOf(row)); len(missing) > 0 {
 			values[figureLabel(row)] = query.Value{Null: true}
 		}
 	}
@@ -50,7 +48,7 @@ func tablesOf(row query.Record) []string { return strings.Split(row.Get("reads")
 
 func figureLabel(row query.Record) string { return rowLabel(row, "figure", "unit") }
 
-func newTile(result queryResult, row query.Record, earlier []earlierFigures) Tile {
+func newTile(result query.Result, row query.Record, earlier []earlierFigures) Tile {
 	value, unit := row.Get("value"), row.Get("unit").Text
 	t := Tile{Label: clipText(row.Get("figure").Text), Value: figureText(value, unit), Unit: clipText(unit)}
 	switch unit {
@@ -63,7 +61,7 @@ func newTile(result queryResult, row query.Record, earlier []earlierFigures) Til
 		t.Currency = t.Unit
 	}
 	tables := tablesOf(row)
-	missing, others := result.splitProblems(tables)
+	missing, others := splitProblems(result, tables)
 	if len(missing) > 0 {
 		t.Value, t.Unit, t.NotRead, t.Note = string(ledger.NotRead), "", true, clipText(ledger.DescribeProblems(missing))
 		return t
@@ -71,28 +69,27 @@ func newTile(result queryResult, row query.Record, earlier []earlierFigures) Til
 	others = slices.DeleteFunc(others, func(p ledger.Problem) bool { return !slices.Contains(tables, p.Name) })
 	t.Note = clipText(ledger.DescribeProblems(others))
 	for _, e := range earlier {
-		change := compareFigures(value, e.values[figureLabel(row)], unit, e.comparison)
+		change := compareFigures(value, e.values[figureLabel(row)], unit)
 		// Only the row of a median price has a value in "compared", the number of listings in both
 		// snapshots. Its change is the median change of these listings, not the difference of the
 		// medians, because the snapshots can have different listings.
 		if !row.Get("compared").Null {
-			change = unknownChange(e.comparison)
+			change = unknownChange
 			if priceChange, ok := e.priceChanges[figureLabel(row)]; ok {
 				change = priceChange
 			}
 		}
+		change.Comparison = e.comparison
 		t.Changes = append(t.Changes, change)
 	}
 	return t
 }
 
-func unknownChange(comparison string) Change {
-	return Change{Direction: "none", Text: "not known", Comparison: comparison}
-}
+var unknownChange = Change{Direction: "none", Text: "not known"}
 
 // medianPriceChanges returns the change of each median price, by the label of the price. Only listings that
 // are in both snapshots are compared.
-func medianPriceChanges(result queryResult, comparison string) map[string]Change {
+func medianPriceChanges(result query.Result) map[string]Change {
 	changes := map[string]Change{}
 	for _, row := range result.Rows {
 		percent := row.Get("change_percent")
@@ -100,7 +97,7 @@ func medianPriceChanges(result queryResult, comparison string) map[string]Change
 		if !ok {
 			continue
 		}
-		c := newChange(cmp.Compare(n, 0), formatSigned(percent.Text)+page.Thin+"%", comparison)
+		c := newChange(cmp.Compare(n, 0), formatSigned(percent.Text)+page.Thin+"%")
 		listings, _ := row.Get("compared").Number()
 		c.Text += " (same " + plural.Number(int64(listings)) + " " + plural.Noun(int64(listings), "listing") + ")"
 		changes[figureLabel(row)] = c
@@ -119,23 +116,23 @@ func figureText(c query.Value, unit string) string {
 }
 
 // newChange returns the change whose sign is -1, 0 or 1. text is the size of a change other than 0.
-func newChange(sign int, text, comparison string) Change {
+func newChange(sign int, text string) Change {
 	switch sign {
 	case 1:
-		return Change{"up", "\u25b2\u00a0" + text, comparison}
+		return Change{Direction: "up", Text: "\u25b2\u00a0" + text}
 	case -1:
-		return Change{"down", "\u25bc\u00a0" + text, comparison}
+		return Change{Direction: "down", Text: "\u25bc\u00a0" + text}
 	}
-	return Change{"same", "no change", comparison}
+	return Change{Direction: "same", Text: "no change"}
 }
 
 // compareFigures compares two decimal numbers without rounding, so that the difference of two amounts is
 // exact.
-func compareFigures(now, earlier query.Value, unit, comparison string) Change {
+func compareFigures(now, earlier query.Value, unit string) Change {
 	nowNumber, nowOK := new(big.Rat).SetString(now.Text)
 	earlierNumber, earlierOK := new(big.Rat).SetString(earlier.Text)
 	if !nowOK || !earlierOK {
-		return unknownChange(comparison)
+		return unknownChange
 	}
 	difference := new(big.Rat).Sub(nowNumber, earlierNumber)
 	const amountDecimals, percentDecimals = 2, 1
@@ -144,7 +141,7 @@ func compareFigures(now, earlier query.Value, unit, comparison string) Change {
 		share := new(big.Rat).Quo(difference, new(big.Rat).Abs(earlierNumber))
 		text += " (" + page.Decimal(signedDecimal(share.Mul(share, big.NewRat(100, 1)), percentDecimals)) + page.Thin + "%)"
 	}
-	return newChange(difference.Sign(), text, comparison)
+	return newChange(difference.Sign(), text)
 }
 
 func signedDecimal(r *big.Rat, decimals int) string {

@@ -16,22 +16,22 @@ func TestFiguresAreComparedExactly(t *testing.T) {
 		now, earlier, unit string
 		want               Change
 	}{
-		"up":                     {"110.00", "100.00", "USD", Change{"up", "▲\u00a0+10.00 (+10.0 %)", "vs previous"}},
-		"down":                   {"90.00", "100.00", "USD", Change{"down", "▼\u00a0−10.00 (−10.0 %)", "vs previous"}},
-		"the same":               {"100.00", "100", "USD", Change{"same", "no change", "vs previous"}},
-		"a count":                {"1300.00", "100.00", "", Change{"up", "▲\u00a0+1,200 (+1,200.0 %)", "vs previous"}},
-		"from zero":              {"5.00", "0.00", "", Change{"up", "▲\u00a0+5", "vs previous"}},
-		"to zero":                {"0.00", "5.00", "", Change{"down", "▼\u00a0−5 (−100.0 %)", "vs previous"}},
-		"from negative":          {"5.00", "-10.00", "USD", Change{"up", "▲\u00a0+15.00 (+150.0 %)", "vs previous"}},
-		"both negative":          {"-15.00", "-10.00", "USD", Change{"down", "▼\u00a0−5.00 (−50.0 %)", "vs previous"}},
-		"unknown number now":     {"", "5.00", "USD", Change{"none", "not known", "vs previous"}},
-		"unknown earlier number": {"5.00", "", "USD", Change{"none", "not known", "vs previous"}},
-		"not a number":           {"5.00", "many", "USD", Change{"none", "not known", "vs previous"}},
+		"up":                     {"110.00", "100.00", "USD", Change{"up", "▲\u00a0+10.00 (+10.0 %)", ""}},
+		"down":                   {"90.00", "100.00", "USD", Change{"down", "▼\u00a0−10.00 (−10.0 %)", ""}},
+		"the same":               {"100.00", "100", "USD", Change{"same", "no change", ""}},
+		"a count":                {"1300.00", "100.00", "", Change{"up", "▲\u00a0+1,200 (+1,200.0 %)", ""}},
+		"from zero":              {"5.00", "0.00", "", Change{"up", "▲\u00a0+5", ""}},
+		"to zero":                {"0.00", "5.00", "", Change{"down", "▼\u00a0−5 (−100.0 %)", ""}},
+		"from negative":          {"5.00", "-10.00", "USD", Change{"up", "▲\u00a0+15.00 (+150.0 %)", ""}},
+		"both negative":          {"-15.00", "-10.00", "USD", Change{"down", "▼\u00a0−5.00 (−50.0 %)", ""}},
+		"unknown number now":     {"", "5.00", "USD", Change{"none", "not known", ""}},
+		"unknown earlier number": {"5.00", "", "USD", Change{"none", "not known", ""}},
+		"not a number":           {"5.00", "many", "USD", Change{"none", "not known", ""}},
 		// A float would be inexact.
-		"a cent":                   {"0.30", "0.20", "USD", Change{"up", "▲\u00a0+0.10 (+50.0 %)", "vs previous"}},
-		"a cent of a large amount": {"9007199254740993.01", "9007199254740993.00", "USD", Change{"up", "▲\u00a0+0.01 (+0.0 %)", "vs previous"}},
+		"a cent":                   {"0.30", "0.20", "USD", Change{"up", "▲\u00a0+0.10 (+50.0 %)", ""}},
+		"a cent of a large amount": {"9007199254740993.01", "9007199254740993.00", "USD", Change{"up", "▲\u00a0+0.01 (+0.0 %)", ""}},
 	} {
-		got := compareFigures(query.Value{Text: c.now, Null: c.now == ""}, query.Value{Text: c.earlier, Null: c.earlier == ""}, c.unit, "vs previous")
+		got := compareFigures(query.Value{Text: c.now, Null: c.now == ""}, query.Value{Text: c.earlier, Null: c.earlier == ""}, c.unit)
 		got.Text = plainSpaces(got.Text)
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -97,9 +97,6 @@ func TestFigureText(t *testing.T) {
 
 func TestReadSnapshots(t *testing.T) {
 	parseTime := func(text string) time.Time {
-		if text == "" {
-			return time.Time{}
-		}
 		parsed, err := time.Parse(time.RFC3339Nano, text)
 		if err != nil {
 			t.Fatal(err)
@@ -129,22 +126,18 @@ func TestReadSnapshots(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if !got.at.Equal(parseTime(c.snapshots[0])) || !got.previous.Equal(parseTime(c.previous)) || !got.week.Equal(parseTime(c.week)) || got.run != "r"+c.snapshots[0] || got.outcome != "partial" {
-			t.Errorf("%s: got %+v, want the snapshot of %s with the outcome %q, the previous snapshot %q and the snapshot a week ago %q", name, got, c.snapshots[0], "partial", c.previous, c.week)
+		if !got.at.Equal(parseTime(c.snapshots[0])) || got.run != "r"+c.snapshots[0] || got.outcome != "partial" {
+			t.Errorf("%s: got %+v, want the snapshot of %s with the outcome %q", name, got, c.snapshots[0], "partial")
 		}
-		var compared []string
-		for _, e := range got.comparedSnapshots() {
-			compared = append(compared, e.Label)
-		}
-		var want []string
+		var want []ComparedSnapshot
 		if c.previous != "" {
-			want = append(want, "the previous snapshot")
+			want = append(want, ComparedSnapshot{"the previous snapshot", "vs previous", parseTime(c.previous)})
 		}
 		if c.week != "" {
-			want = append(want, "last week")
+			want = append(want, ComparedSnapshot{"last week", "vs week", parseTime(c.week)})
 		}
-		if diff := cmp.Diff(want, compared); diff != "" {
-			t.Errorf("%s: labels of the compared snapshots (-want +got):\n%s", name, diff)
+		if diff := cmp.Diff(want, got.compared); diff != "" {
+			t.Errorf("%s: compared snapshots (-want +got):\n%s", name, diff)
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package report
 
 import (
+	"time"
+
 	"placementsync/internal/ledger"
 	"placementsync/internal/page"
 )
@@ -17,8 +19,12 @@ type Page struct {
 	Currencies []string
 }
 
-// ComparedSnapshot is a snapshot with which the report's snapshot is compared. Snapshot is its time.
-type ComparedSnapshot struct{ Label, Snapshot string }
+// ComparedSnapshot is an earlier snapshot with which the report's snapshot is compared.
+type ComparedSnapshot struct {
+	// Label is "the previous snapshot" or "last week". Comparison is the short form, such as "vs week".
+	Label, Comparison string
+	At                time.Time
+}
 
 // Notice lists findings that need attention, such as failed checks. Alarm means that the operator must
 // act. Command prints all findings.

@@ -67,12 +67,12 @@ func notReadText(missing []ledger.Problem) string {
 func (b *builder) buildPanel(p panel) (Panel, error) {
 	q := QuerySpec{Query: p.query, Params: p.params}
 	out := Panel{ID: p.id, Title: p.title, About: p.about, Wide: p.wide, Command: b.commandOf(q)}
-	result, ok, err := b.askQuery(q)
+	result, ok, err := b.ask(b.ctx, q)
 	if err != nil {
 		return out, err
 	}
 	var others []ledger.Problem
-	out.Missing, others = result.splitProblems(p.needs)
+	out.Missing, others = splitProblems(result, p.needs)
 	switch {
 	case !ok:
 		out.Empty = "This snapshot lacks a table that the query reads. The next night adds it."
@@ -80,17 +80,19 @@ func (b *builder) buildPanel(p panel) (Panel, error) {
 	case len(out.Missing) > 0:
 		out.Empty = notReadText(out.Missing)
 		return out, nil
-	case p.compares && b.snapshots.previous.IsZero():
+	case p.compares && len(b.snapshots.compared) == 0:
 		out.Empty = "This is the first snapshot. Changes are shown from the second one on."
 		return out, nil
 	}
 	out.Note = ledger.DescribeProblems(others)
 	if p.byStream {
-		rows := len(result.Rows)
-		result = result.filterRows(func(row query.Record) bool {
-			return !slices.ContainsFunc(b.unused, func(p ledger.Problem) bool { return p.Name == row.Get("stream").Text })
+		result.Rows = filterRows(result.Rows, func(row query.Record) bool {
+			isUnused := slices.ContainsFunc(b.unused, func(p ledger.Problem) bool { return p.Name == row.Get("stream").Text })
+			if isUnused {
+				result.Total--
+			}
+			return !isUnused
 		})
-		result.Total -= int64(rows - len(result.Rows))
 	}
 	if p.query == "stream_grades" && len(b.unused) > 0 {
 		out.Unused = "Not in use: " + ledger.DescribeProblems(b.unused) + "."
@@ -105,10 +107,11 @@ func (b *builder) buildPanel(p panel) (Panel, error) {
 	return out, nil
 }
 
-// addCurrencies adds the currencies of a result in the order of its rows. The rows of the first panel
-// begin with the tier and currency that have the most prices, so this currency is the first.
-func (b *builder) addCurrencies(result queryResult) {
-	for _, currency := range result.distinctLabels(result.currencyOf) {
+// The rows of the first panel begin with the tier and currency that have the most prices, so this currency
+// is the first.
+func (b *builder) addCurrencies(result query.Result) {
+	for _, row := range result.Rows {
+		currency := currencyOf(row)
 		if currency != "" && !slices.Contains(b.currencies, currency) && len(b.currencies) < maxVariants {
 			b.currencies = append(b.currencies, currency)
 		}
@@ -116,11 +119,11 @@ func (b *builder) addCurrencies(result queryResult) {
 }
 
 // buildChart returns nil if no variant has a value.
-func (p panel) buildChart(result queryResult) *page.Chart {
+func (p panel) buildChart(result query.Result) *page.Chart {
 	if p.plot == nil {
 		return nil
 	}
-	c := &page.Chart{Title: p.title, Kind: p.plot.kind, Horizontal: p.plot.horizontal, Stacked: p.plot.stacked, LogScale: p.plot.logScale, Variants: p.plot.drawVariants(result)}
+	c := &page.Chart{Title: p.title, Kind: p.plot.kind, Horizontal: p.plot.horizontal, Stacked: p.plot.stacked, LogScale: p.plot.logScale, Variants: p.plot.drawVariants(result.Rows)}
 	if len(c.Variants) == 0 {
 		return nil
 	}
@@ -130,7 +133,7 @@ func (p panel) buildChart(result queryResult) *page.Chart {
 	return c
 }
 
-func (p panel) buildTable(result queryResult, folded bool) *page.Table {
+func (p panel) buildTable(result query.Result, folded bool) *page.Table {
 	if len(p.fields) == 0 {
 		return nil
 	}
@@ -143,7 +146,7 @@ func (p panel) buildTable(result queryResult, folded bool) *page.Table {
 		for i, f := range p.fields {
 			cells[i] = f.tableCell(row)
 		}
-		t.Rows = append(t.Rows, page.Row{Cells: cells, Currency: result.currencyOf(row)})
+		t.Rows = append(t.Rows, page.Row{Cells: cells, Currency: currencyOf(row)})
 	}
 	if shown := int64(len(t.Rows)); result.Total > shown {
 		t.More = fmt.Sprintf("%d of %s rows. The query below returns all.", shown, plural.Number(result.Total))

@@ -109,7 +109,6 @@ func AskDB(ctx context.Context, db *query.DB, q QuerySpec) (r query.Result, ok b
 	return r, err == nil, err
 }
 
-// builder is the state of Build.
 type builder struct {
 	ctx       context.Context
 	ask       Ask
@@ -120,10 +119,4 @@ type builder struct {
 	unused []ledger.Problem
 	// currencies are the currencies in the results of the panels that were built so far.
 	currencies []string
-}
-
-// askQuery returns the results of Ask.
-func (b *builder) askQuery(q QuerySpec) (result queryResult, ok bool, err error) {
-	r, ok, err := b.ask(b.ctx, q)
-	return queryResult{r}, ok, err
 }

@@ -11,13 +11,13 @@ import (
 
 // parseResult parses a line of column names and one line per row, with bars between the fields.
 // An empty field is NULL, and two single quotes are an empty text.
-func parseResult(text string) queryResult {
+func parseResult(text string) query.Result {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	var columns []query.Column
 	for name := range strings.SplitSeq(strings.TrimSpace(lines[0]), "|") {
 		columns = append(columns, query.Column{Name: name})
 	}
-	result := queryResult{query.Result{Columns: columns, Total: int64(len(lines) - 1)}}
+	result := query.Result{Columns: columns, Total: int64(len(lines) - 1)}
 	for _, line := range lines[1:] {
 		var row []query.Value
 		for cell := range strings.SplitSeq(strings.TrimSpace(line), "|") {
@@ -36,23 +36,23 @@ func TestFilterRowsAndDistinctLabels(t *testing.T) {
 		pro|3
 		|4
 		basic|5`)
-	pro := result.filterRows(func(row query.Record) bool { return row.Get("tier").Text == "pro" })
+	pro := filterRows(result.Rows, func(row query.Record) bool { return row.Get("tier").Text == "pro" })
 	var values [][]query.Value
-	for _, row := range pro.Rows {
+	for _, row := range pro {
 		values = append(values, row.Values)
 	}
 	if diff := cmp.Diff([][]query.Value{{{Text: "pro"}, {Text: "1"}}, {{Text: "pro"}, {Text: "3"}}}, values); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)
 	}
-	if len(result.Rows) != 5 || pro.Total != 5 {
-		t.Errorf("after filterRows: the original result has %d rows, want 5; the filtered result has the total %d, want 5", len(result.Rows), pro.Total)
+	if len(result.Rows) != 5 {
+		t.Errorf("after filterRows: the original result has %d rows, want 5", len(result.Rows))
 	}
-	labels := result.distinctLabels(func(row query.Record) string { return row.Get("tier").Text })
+	labels := distinctLabels(result.Rows, func(row query.Record) string { return row.Get("tier").Text })
 	if diff := cmp.Diff([]string{"pro", "basic", ""}, labels); diff != "" {
 		t.Errorf("labels (-want +got):\n%s", diff)
 	}
-	if none := result.filterRows(func(query.Record) bool { return false }); none.Rows != nil {
-		t.Errorf("got %v, want no rows", none.Rows)
+	if none := filterRows(result.Rows, func(query.Record) bool { return false }); none != nil {
+		t.Errorf("got %v, want no rows", none)
 	}
 }
 
