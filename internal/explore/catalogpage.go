@@ -3,6 +3,7 @@ package explore
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -26,14 +27,12 @@ type catalogView struct {
 	SourceNote string
 	// Outlets are the first few outlets whose name or website contains all words of the search.
 	Outlets []page.Cell
-	// First and Last are the positions of the first and the last shown listing among all Total listings.
-	Total, First, Last int64
-	// Previous and Next are the addresses of the neighboring pages. Empty means none.
-	Previous, Next string
-	Downloads      []pair
-	SQL, Program   string
-	Chips          []chip
-	ClearLink      string
+	Total   int64
+	pager
+	Downloads    []pair
+	SQL, Program string
+	Chips        []chip
+	ClearLink    string
 	// SortParam is the parameter sort of the address, for a hidden field of the form.
 	SortParam string
 }
@@ -59,48 +58,65 @@ type valueView struct {
 }
 
 // prepareCatalog creates the in-memory tables of the page if they do not exist. The tables have only the
-// columns to search, filter and sort by. They count towards the memory limit of the snapshot. If the
-// request ends during the creation, the creation continues, and later requests use the tables.
+// columns to search, filter and sort by. They count towards the memory limit of the snapshot. The creation
+// continues if the request ends, so that later requests can use the tables.
 func (s *openSnapshot) prepareCatalog(ctx context.Context) error {
 	select {
 	case s.preparing <- struct{}{}:
+		defer func() { <-s.preparing }()
 	case <-ctx.Done():
 		return fmt.Errorf("wait for the tables of the catalog: %w", ctx.Err())
 	}
 	if s.isPrepared {
-		<-s.preparing
 		return nil
 	}
-	created := make(chan error, 1)
-	go func() {
-		err := s.db.Derive(context.WithoutCancel(ctx), string(catalogSQL.Render("tables", namesPlaceholder())))
-		s.isPrepared = err == nil
-		created <- err
-		<-s.preparing
-	}()
-	select {
-	case err := <-created:
-		return err
-	case <-ctx.Done():
-		return fmt.Errorf("create the tables of the catalog: %w", ctx.Err())
-	}
+	err := s.db.Derive(context.WithoutCancel(ctx), string(catalogSQL.Render("tables", namesPlaceholder())))
+	s.isPrepared = err == nil
+	return err
 }
 
+// showCatalog shows the listings or, for an invalid address, the form with the values of the address and a
+// description of the mistake, so that the user can correct it.
 func showCatalog(v *visit) (reply, error) {
 	s, err := readCatalogState(v.params)
 	view := catalogView{visit: v, State: &s, Program: v.pool.cfg.Program, ClearLink: catalogPath, SortParam: v.params.Get(sortKey)}
 	if err == nil {
 		err = s.assumeCurrency(v)
 	}
-	if err != nil {
-		return view.showMistake(err)
-	}
-	if err := v.snapshot.prepareCatalog(v.Context()); err != nil {
+	mistake, isMistake := errors.AsType[*statusError](err)
+	if err != nil && !isMistake {
 		return nil, err
 	}
-	c, err := countListings(v, &s)
-	if err != nil {
-		return nil, err
+	counted := s
+	if isMistake { // count without the price range and the order by price, so that the user can still choose a currency
+		counted.Ranges = maps.Clone(s.Ranges)
+		delete(counted.Ranges, "price")
+		if counted.Sort == "price" {
+			counted.Sort = "authority"
+		}
+	}
+	var c counts
+	if counted.check() == nil { // otherwise the address has too many words or choices
+		if err := v.snapshot.prepareCatalog(v.Context()); err != nil {
+			return nil, err
+		}
+		if c, err = countListings(v, &counted); err != nil {
+			return nil, err
+		}
+	}
+	view.addForm(c)
+	if isMistake {
+		view.Problem, view.Advice = mistake.problem, mistake.advice
+		if strings.TrimPrefix(view.SortParam, "-") != s.Sort { // the sort order of the address is invalid
+			view.SortParam = ""
+		}
+		for i := range view.Ranges { // keep the typed texts, even if they are not numbers
+			r := &view.Ranges[i]
+			r.Min, r.Max = v.params.Get(r.MinKey), v.params.Get(r.MaxKey)
+		}
+		p := newPage("Catalog", "catalog", view)
+		p.Status = mistake.status
+		return p, nil
 	}
 	rows, err := s.readRows(v)
 	if err != nil {
@@ -115,7 +131,6 @@ func showCatalog(v *visit) (reply, error) {
 	}
 	view.SourceNote = query.DescribeSources(sources)
 	view.Total = c.Total
-	view.addForm(c)
 	view.Chips = view.chips()
 	view.Table = page.Table{ID: "listings", Caption: "Listings", Swap: "catalog", Stacked: true}
 	for _, col := range s.shownColumns() {
@@ -128,20 +143,8 @@ func showCatalog(v *visit) (reply, error) {
 		}
 		view.Table.Rows = append(view.Table.Rows, page.Row{Cells: cells})
 	}
-	if len(rows) > 0 {
-		view.First = int64(s.Page-1)*pageRows + 1
-		view.Last = view.First + int64(len(rows)) - 1
-	}
-	if s.Page > 1 {
-		previous := min(s.Page-1, max(1, int((c.Total+pageRows-1)/pageRows)))
-		view.Previous = catalogPath + view.addressWith(pair{pageKey, fmt.Sprint(previous)})
-	}
-	if view.Last > 0 && view.Last < c.Total {
-		view.Next = catalogPath + view.addressWith(pair{pageKey, fmt.Sprint(s.Page + 1)})
-	}
-	for _, f := range downloadFormats() {
-		view.Downloads = append(view.Downloads, pair{f.label, catalogPath + "." + string(f.format) + view.addressWith()})
-	}
+	view.pager = v.pagerOf(s.Page, pageRows, len(rows), c.Total)
+	view.Downloads = v.downloads(catalogPath + ".")
 	view.SQL = s.downloadStatement(&binder{asLiterals: true})
 	return newPage("Catalog", "catalog", view), nil
 }
@@ -149,13 +152,10 @@ func showCatalog(v *visit) (reply, error) {
 // findOutlets finds outlets by the words of the search, including outlets without listings.
 func (s *catalogState) findOutlets(v *visit) ([]page.Cell, error) {
 	const maxOutlets = 8
-	if len(s.words()) == 0 {
-		return nil, nil
-	}
 	b := &binder{}
-	var where []string
-	for _, word := range s.words() {
-		where = append(where, "contains(lower(concat_ws(chr(10), name, website_url)), lower("+b.bind(word)+"))")
+	where := b.containsWords("lower(concat_ws(chr(10), name, website_url))", s.Search)
+	if len(where) == 0 {
+		return nil, nil
 	}
 	result, err := v.run(b.query(fmt.Sprintf("SELECT id, coalesce(name, id) AS name FROM main.outlets%s ORDER BY name, id LIMIT %d", whereAll(where), maxOutlets)))
 	var outlets []page.Cell
@@ -163,44 +163,6 @@ func (s *catalogState) findOutlets(v *visit) ([]page.Cell, error) {
 		outlets = append(outlets, page.Cell{Text: r.Get("name").Text, Link: linkTo("outlets", r.Get("id").Text)})
 	}
 	return outlets, err
-}
-
-// showMistake shows the form with the values of the address and a description of the mistake, so that
-// the user can correct the mistake. The counts of the form ignore the price range and the order by price, so
-// that the user can still choose a currency. The form has no counts if the address has too many words or
-// choices.
-func (view *catalogView) showMistake(err error) (reply, error) {
-	mistake, ok := errors.AsType[*statusError](err)
-	if !ok {
-		return nil, err
-	}
-	withoutPrices := *view.State
-	withoutPrices.Ranges = maps.Clone(withoutPrices.Ranges)
-	delete(withoutPrices.Ranges, "price")
-	if withoutPrices.Sort == "price" {
-		withoutPrices.Sort = "authority"
-	}
-	var c counts
-	if withoutPrices.check() == nil {
-		if err := view.snapshot.prepareCatalog(view.Context()); err != nil {
-			return nil, err
-		}
-		if c, err = countListings(view.visit, &withoutPrices); err != nil {
-			return nil, err
-		}
-	}
-	view.Problem, view.Advice = mistake.problem, mistake.advice
-	if strings.TrimPrefix(view.SortParam, "-") != view.State.Sort { // the sort order of the address is invalid
-		view.SortParam = ""
-	}
-	view.addForm(c)
-	for i := range view.Ranges { // keep the typed texts, even if they are not numbers
-		r := &view.Ranges[i]
-		r.Min, r.Max = view.params.Get(r.MinKey), view.params.Get(r.MaxKey)
-	}
-	p := newPage("Catalog", "catalog", *view)
-	p.Status = mistake.status
-	return p, nil
 }
 
 func sendCatalog(v *visit) (reply, error) {
@@ -220,7 +182,7 @@ func (view *catalogView) chips() []chip {
 	var all []chip
 	s := view.State
 	add := func(text string, removed ...pair) {
-		all = append(all, chip{Text: text, Link: catalogPath + view.addressWithout(removed...)})
+		all = append(all, chip{Text: text, Link: view.addressWithout(removed...)})
 	}
 	if s.Search != "" {
 		add("Search: "+s.Search, pair{Key: searchKey})
@@ -252,14 +214,15 @@ func (view *catalogView) chips() []chip {
 	return all
 }
 
-// listing contains the values of one listing by column name. Tags and prices are texts with all values.
-// "exact" is the text of the prices with all digits.
+// listing contains the values of one listing by column name.
 type listing map[string]query.Value
 
 // readRows reads one page of listings. The in-memory table selects the listings; its column id is a rank,
 // and main_rowid is the rowid in main.product_listings, see catalog.sql. The other shown columns are in main.
 func (s *catalogState) readRows(v *visit) ([]listing, error) {
-	columns := []string{"r.rank", "r.outlet_name"}
+	t, b := derivedTables(), &binder{}
+	columns := []string{"r.outlet_name", s.lowestPrices(t, b, "r.id"),
+		"(SELECT string_agg(name, ', ' ORDER BY name) FROM " + t.tags + " WHERE product_listing_id = r.id) AS tags"}
 	for _, c := range s.shownColumns() {
 		for _, name := range c.columnNames {
 			switch name {
@@ -269,65 +232,49 @@ func (s *catalogState) readRows(v *visit) ([]listing, error) {
 			}
 		}
 	}
-	b := &binder{}
-	selected := s.statement(derivedTables(), b, []string{"l.id AS rank", "l.main_rowid", "l.outlet_name"})
+	selected := s.statement(t, b, []string{"l.id", "l.main_rowid", "l.outlet_name"})
 	// With the condition IN, unlike with the join alone, DuckDB skips blocks of main that contain none of the rows.
 	result, err := v.run(b.query(fmt.Sprintf("WITH selected AS MATERIALIZED (SELECT row_number() OVER () AS position, * FROM (%s LIMIT %d OFFSET %d))\n"+
 		"SELECT %s FROM selected AS r JOIN (SELECT *, rowid AS main_rowid FROM main.product_listings WHERE rowid IN (SELECT main_rowid FROM selected)) AS m "+
 		"USING (main_rowid) ORDER BY r.position", selected, pageRows, (s.Page-1)*pageRows, strings.Join(columns, ", "))))
-	if err != nil || len(result.Rows) == 0 {
+	if err != nil {
 		return nil, err
 	}
 	rows := make([]listing, len(result.Rows))
-	byRank := map[string]listing{}
 	for i, r := range result.Rows {
 		rows[i] = listing{}
 		for n, c := range result.Columns {
 			rows[i][c.Name] = r.Values[n]
 		}
-		byRank[r.Get("rank").Text] = rows[i]
+		if err := rows[i].addPrices(); err != nil {
+			return nil, err
+		}
 	}
-	ranks := slices.Collect(maps.Keys(byRank))
-	return rows, s.addLists(v, byRank, "product_listing_id IN (SELECT unnest(["+strings.Join(ranks, ", ")+"]))")
+	return rows, nil
 }
 
-// addLists adds the tags, and the lowest price in each currency with its tier, to the listings of a
-// page. byRank contains these listings. pageCondition is the condition that selects their tags and prices.
-func (s *catalogState) addLists(v *visit, byRank map[string]listing, pageCondition string) error {
-	b := &binder{}
-	t := derivedTables()
-	where := []string{"NOT any_currency AND NOT any_tier", pageCondition}
-	for facet, column := range map[string]string{"currency": "currency", "tier": "pricing_tier"} {
-		if chosen := s.Chosen[facet]; len(chosen) > 0 {
-			where = append(where, b.anyOf(column, chosen))
+// addPrices adds the prices, their exact amounts and their tiers, with one line for each currency.
+func (l listing) addPrices() error {
+	var lowest []struct {
+		Currency *string
+		Price    json.Number
+		Tier     string
+	}
+	if err := json.Unmarshal([]byte(l["prices"].Or("[]")), &lowest); err != nil {
+		return fmt.Errorf("read the prices of a listing: %w", err)
+	}
+	var prices, exact, tiers []string
+	for _, p := range lowest {
+		currency := noCurrency
+		if p.Currency != nil {
+			currency = *p.Currency
 		}
+		prices = append(prices, page.MoneyCell(p.Price.String()).Text+" "+currency)
+		exact = append(exact, p.Price.String()+" "+currency)
+		tiers = append(tiers, wordsOf(cmp.Or(p.Tier, "not stated")))
 	}
-	prices, err := v.runWhole(b.query("SELECT product_listing_id AS rank, currency, min(unit_amount) AS price, " + tierOfLowestPrice + " AS tier FROM " + t.prices + whereAll(where) +
-		" GROUP BY rank, currency ORDER BY currency NULLS LAST"))
-	if err != nil {
-		return err
-	}
-	tags, err := v.runWhole(query.Query{Name: "catalog", SQL: "SELECT product_listing_id AS rank, name FROM " + t.tags + " WHERE " + pageCondition + " ORDER BY name"}, nil)
-	if err != nil {
-		return err
-	}
-	add := func(rank, key, separator, text string) {
-		if earlier, ok := byRank[rank][key]; ok {
-			text = earlier.Text + separator + text
-		}
-		byRank[rank][key] = query.Value{Text: text}
-	}
-	for _, r := range prices.Rows {
-		currency := r.Get("currency").Text
-		if r.Get("currency").Null {
-			currency = noCurrency
-		}
-		add(r.Get("rank").Text, "price", "\n", page.MoneyCell(r.Get("price").Text).Text+" "+currency)
-		add(r.Get("rank").Text, "exact", "\n", r.Get("price").Text+" "+currency)
-		add(r.Get("rank").Text, "tier", "\n", wordsOf(cmp.Or(r.Get("tier").Text, "not stated")))
-	}
-	for _, r := range tags.Rows {
-		add(r.Get("rank").Text, "tags", ", ", r.Get("name").Text)
+	for name, lines := range map[string][]string{"price": prices, "exact": exact, "tier": tiers} {
+		l[name] = query.Value{Text: strings.Join(lines, "\n"), Null: len(lines) == 0}
 	}
 	return nil
 }
@@ -407,7 +354,7 @@ func (view *catalogView) head(c catalogColumn) page.Head {
 		down = !s.Descending
 		h.Sorted = map[bool]string{true: "descending", false: "ascending"}[s.Descending]
 	}
-	h.Link = catalogPath + view.addressWith(pair{sortKey, map[bool]string{true: "-", false: ""}[down] + c.key})
+	h.Link = view.addressWith(pair{sortKey, map[bool]string{true: "-", false: ""}[down] + c.key})
 	return h
 }
 

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -74,6 +75,15 @@ func (b *binder) anyOf(expression string, chosen []choice) string {
 	return "(" + strings.Join(parts, " OR ") + ")"
 }
 
+// containsWords returns a condition for each word of a search.
+func (b *binder) containsWords(expression, search string) []string {
+	var all []string
+	for word := range strings.FieldsSeq(search) {
+		all = append(all, "contains("+expression+", lower("+b.bind(word)+"))")
+	}
+	return all
+}
+
 // condition is one filter in the address of the catalog page. facet is the key of its facet. Currency, tier
 // and price range share one condition, whose facet is priceFacet. facet is empty for the search and the
 // other ranges.
@@ -84,8 +94,8 @@ const priceFacet = "price"
 // conditions returns the conditions of the filters in the address. The table of listings has the alias l.
 func (s *catalogState) conditions(t listingTables, b *binder) []condition {
 	var all []condition
-	for _, word := range s.words() {
-		all = append(all, condition{"", "contains(" + t.searchedText + ", lower(" + b.bind(word) + "))"})
+	for _, text := range b.containsWords(t.searchedText, s.Search) {
+		all = append(all, condition{"", text})
 	}
 	for _, f := range facets() {
 		if chosen := s.Chosen[f.key]; len(chosen) > 0 && f.column != "" {
@@ -195,8 +205,7 @@ func (s *catalogState) downloadStatement(b *binder) string {
 				}
 				columns = append(columns, "p.price", value+"::VARCHAR AS currency", "p.tier")
 			case name == "price":
-				columns = append(columns, "(SELECT list({'currency': currency, 'price': price, 'tier': tier} ORDER BY currency NULLS LAST) FROM (SELECT currency, min(unit_amount) AS price, "+tierOfLowestPrice+" AS tier "+
-					"FROM main.product_listing_prices WHERE product_listing_id = l.id AND "+strings.Join(s.priceConditions(mainTables(), b, ""), " AND ")+" GROUP BY currency)) AS prices")
+				columns = append(columns, s.lowestPrices(mainTables(), b, "l.id"))
 			case name == "tier": // selected with the price
 			default:
 				columns = append(columns, "l."+name)
@@ -204,6 +213,16 @@ func (s *catalogState) downloadStatement(b *binder) string {
 		}
 	}
 	return s.statement(mainTables(), b, columns)
+}
+
+// lowestPrices returns the expression for the lowest price of a listing in each currency with its tier.
+func (s *catalogState) lowestPrices(t listingTables, b *binder, listingID string) string {
+	where := append([]string{"product_listing_id = " + listingID}, s.priceConditions(mainTables(), b, "")...)
+	if t.isDerived {
+		where = append(where, "NOT any_currency AND NOT any_tier")
+	}
+	return "(SELECT list({'currency': currency, 'price': price, 'tier': tier} ORDER BY currency NULLS LAST) FROM (" +
+		"SELECT currency, min(unit_amount) AS price, " + tierOfLowestPrice + " AS tier FROM " + t.prices + whereAll(where) + " GROUP BY currency)) AS prices"
 }
 
 // tierOfLowestPrice is the expression for the tier of the lowest price of a group. Its value is an empty
@@ -300,7 +319,8 @@ func (s *catalogState) countStatement(b *binder) string {
 
 func countListings(v *visit, s *catalogState) (counts, error) {
 	b := &binder{}
-	result, err := v.runWhole(b.query(s.countStatement(b)))
+	q, values := b.query(s.countStatement(b))
+	result, err := v.db.Collect(v.Context(), q, values, math.MaxInt) // the statement limits its rows
 	if err != nil {
 		return counts{}, err
 	}

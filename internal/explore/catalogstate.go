@@ -243,15 +243,13 @@ func (s *catalogState) check() error {
 	}
 	currencies := len(s.Chosen["currency"])
 	switch {
-	case len(s.words()) > maxWords || choices > maxChoices:
+	case len(strings.Fields(s.Search)) > maxWords || choices > maxChoices:
 		return usageErr(fmt.Sprintf("the address has more than %d words in the search, or more than %d choices", maxWords, maxChoices), "Choose fewer.")
 	case s.comparesPrices() && currencies > 1:
 		return usageErr("prices of different currencies cannot be compared", "Choose one currency, then sort by price or choose a range.")
 	}
 	return nil
 }
-
-func (s *catalogState) words() []string { return strings.Fields(s.Search) }
 
 func (s *catalogState) shownColumns() []catalogColumn {
 	var shown []catalogColumn

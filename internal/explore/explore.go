@@ -160,11 +160,14 @@ func (e *Explorer) Close() { e.pool.removeAll() }
 // Handler returns the handler for all paths below /explore.
 func (e *Explorer) Handler() http.Handler {
 	mux := http.NewServeMux()
+	get := func(path string, r route) {
+		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, req *http.Request) { e.serve(w, req, r) })
+	}
 	for _, r := range routes() {
-		mux.HandleFunc("GET "+rootPath+r.path, func(w http.ResponseWriter, req *http.Request) { e.serve(w, req, r) })
+		get(rootPath+r.path, r)
 	}
 	if e.cfg.Child != nil {
-		mux.HandleFunc("GET "+sqlPath, func(w http.ResponseWriter, req *http.Request) { e.serve(w, req, sqlRoute(e.showSQL)) })
+		get(sqlPath, sqlRoute(e.showSQL))
 		mux.HandleFunc("POST "+sqlPath, e.serveStatement)
 	}
 	for name, a := range e.assets {
@@ -173,11 +176,9 @@ func (e *Explorer) Handler() http.Handler {
 	start := http.RedirectHandler(catalogPath, http.StatusSeeOther)
 	mux.Handle("GET "+rootPath+"/{$}", start)
 	mux.Handle("GET "+rootPath, start)
-	mux.HandleFunc("GET "+rootPath+"/", func(w http.ResponseWriter, req *http.Request) {
-		e.serve(w, req, route{show: func(*visit) (reply, error) {
-			return nil, &statusError{http.StatusNotFound, "no page has this address", "Choose a page above."}
-		}})
-	})
+	get(rootPath+"/", route{show: func(*visit) (reply, error) {
+		return nil, &statusError{http.StatusNotFound, "no page has this address", "Choose a page above."}
+	}})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Content-Security-Policy", policy)

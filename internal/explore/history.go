@@ -36,14 +36,14 @@ const orEarlier = " or earlier"
 
 // addFields adds the fields of the record from all its tables. The times at which the record appeared
 // and was deleted are those of its row in the first table that contains the record.
-func (b *recordBuilder) addFields(view *recordView) error {
-	first, err := b.runStatement(recordSQL.Render("first_snapshot", nil), nil)
+func (v *visit) addFields(view *recordView) error {
+	first, err := v.runStatement(recordSQL.Render("first_snapshot", nil), nil)
 	if err != nil {
 		return err
 	}
 	view.FirstSnapshot = page.Moment(first.Rows[0].Get("first_at").Text)
-	for i, t := range b.kind.tables {
-		views, presence, err := b.readFields(t)
+	for i, t := range v.route.kind.tables {
+		views, presence, err := v.readFields(t)
 		if err != nil {
 			return err
 		}
@@ -60,7 +60,7 @@ func (b *recordBuilder) addFields(view *recordView) error {
 		}
 		if last := presence[len(presence)-1]; !last.isOpen() {
 			view.DeletedAt = clockOf(last.to)
-			deletion, err := b.runStatement(recordSQL.Render("vanished", nil), map[string]string{"table": t.table, "id": b.id})
+			deletion, err := v.runStatement(recordSQL.Render("vanished", nil), map[string]string{"table": t.table, "id": v.PathValue("id")})
 			if err != nil {
 				return err
 			}
@@ -74,8 +74,8 @@ func (b *recordBuilder) addFields(view *recordView) error {
 
 // readFields returns the fields of the record's rows in one table. presence contains the periods in which
 // the first of these rows existed.
-func (b *recordBuilder) readFields(t fieldTable) (views []fieldsView, presence []period, err error) {
-	columns, err := b.runStatement(recordSQL.Render("columns", nil), map[string]string{"table": t.table})
+func (v *visit) readFields(t fieldTable) (views []fieldsView, presence []period, err error) {
+	columns, err := v.runStatement(recordSQL.Render("columns", nil), map[string]string{"table": t.table})
 	if err != nil || len(columns.Rows) == 0 {
 		return nil, nil, err
 	}
@@ -87,8 +87,8 @@ func (b *recordBuilder) readFields(t fieldTable) (views []fieldsView, presence [
 		about[name], _, _ = strings.Cut(r.Get("comment").Text, " Spec ") // "Spec" begins the number of a section of the service's specification
 	}
 	// If there are more than maxRows row versions, the newest are read.
-	versions, err := b.runStatement(recordSQL.Render("versions", sqltext.Values{"table": sqltext.Name(t.table), "key": sqltext.Name(t.idColumn),
-		"columns": sqltext.SQL(strings.Join(names, ", ")), "most": maxRows}), map[string]string{"id": b.id})
+	versions, err := v.runStatement(recordSQL.Render("versions", sqltext.Values{"table": sqltext.Name(t.table), "key": sqltext.Name(t.idColumn),
+		"columns": sqltext.SQL(strings.Join(names, ", ")), "most": maxRows}), map[string]string{"id": v.PathValue("id")})
 	if query.IsMissing(err) {
 		return nil, nil, nil
 	}
@@ -97,28 +97,28 @@ func (b *recordBuilder) readFields(t fieldTable) (views []fieldsView, presence [
 	}
 	ids, versionsByID := groupRecords(versions.Rows, func(r query.Record) string { return r.Get("id").Text })
 	for _, id := range ids {
-		v, periods := b.buildFields(t, versions, versionsByID[id], about)
+		fields, periods := v.buildFields(t, versions, versionsByID[id], about)
 		if presence == nil {
 			presence = periods
 		}
-		views = append(views, v)
+		views = append(views, fields)
 	}
 	return views, presence, nil
 }
 
 // buildFields returns the fields of one row from its versions. all is the result with the versions of
 // all rows of the record in the table.
-func (b *recordBuilder) buildFields(t fieldTable, all query.Result, versions []query.Record, about map[string]string) (v fieldsView, presence []period) {
-	v.Title = t.title
+func (v *visit) buildFields(t fieldTable, all query.Result, versions []query.Record, about map[string]string) (view fieldsView, presence []period) {
+	view.Title = t.title
 	oldestSuffix := ""
 	if len(all.Rows) == maxRows {
-		oldestSuffix, v.More = orEarlier, "Only the newest "+plural.Number(maxRows)+" versions are shown."
+		oldestSuffix, view.More = orEarlier, "Only the newest "+plural.Number(maxRows)+" versions are shown."
 	}
 	if t.nameColumn != "" {
-		v.Title += ": " + page.Clip(versions[len(versions)-1].Get(t.nameColumn).Or(page.Unknown), maxText)
+		view.Title += ": " + page.Clip(versions[len(versions)-1].Get(t.nameColumn).Or(page.Unknown), maxText)
 	}
 	presence = periodsOf(versions, "")
-	v.DeletedAt = clockOf(presence[len(presence)-1].to)
+	view.DeletedAt = clockOf(presence[len(presence)-1].to)
 	var neverSet []string
 	for _, r := range rolesOf(all.Columns) {
 		if r.Name == "valid_from" || r.Name == "valid_to" {
@@ -136,7 +136,7 @@ func (b *recordBuilder) buildFields(t fieldTable, all query.Result, versions []q
 				cell.Text = page.Clip(value.Text, maxFieldText)
 			}
 			if r.idColumn == r.Name && !value.Null {
-				cell.Link = b.links().linkRecord(r.kind, value.Text)
+				cell.Link = v.links().linkRecord(r.kind, value.Text)
 			}
 			return cell
 		})
@@ -145,10 +145,10 @@ func (b *recordBuilder) buildFields(t fieldTable, all query.Result, versions []q
 		} else {
 			now.Since += oldestSuffix
 		}
-		v.Fields = append(v.Fields, fieldView{Label: labelOf(r.Name), About: about[r.Name], Now: now, Before: before})
+		view.Fields = append(view.Fields, fieldView{Label: labelOf(r.Name), About: about[r.Name], Now: now, Before: before})
 	}
-	v.NeverSet = strings.Join(neverSet, ", ")
-	return v, presence
+	view.NeverSet = strings.Join(neverSet, ", ")
+	return view, presence
 }
 
 // period is a span of time in which a field had one value. from and to are times of snapshots. to is

@@ -39,15 +39,14 @@ type pool struct {
 type openSnapshot struct {
 	Run string
 	At  time.Time
-	// Earlier is true if as_of chose the snapshot.
-	Earlier bool
+	// AsOf is the parameter as_of of the address. Empty means the newest snapshot.
+	AsOf string
 	// Outcome is the outcome of the run. Standings counts the streams of the snapshot by standing,
 	// the worst standing first.
 	Outcome   string
 	Standings []standingCount
 
 	version Version
-	asOf    string      // as_of in the address. Empty means the newest snapshot.
 	file    os.FileInfo // version.Catalog, to detect a replaced file
 	db      *query.DB
 	idle    chan *query.DB // the sessions that no request uses
@@ -104,7 +103,7 @@ func (p *pool) acquire(ctx context.Context, asOf string) (*openSnapshot, error) 
 		p.removeAll()
 		p.cfg.Log.Info("snapshot replaced", "run", v.Run)
 	}
-	if i := slices.IndexFunc(p.open, func(s *openSnapshot) bool { return s.asOf == asOf }); i >= 0 {
+	if i := slices.IndexFunc(p.open, func(s *openSnapshot) bool { return s.AsOf == asOf }); i >= 0 {
 		p.open[i].users++
 		return p.open[i], nil
 	}
@@ -125,7 +124,7 @@ func (p *pool) acquire(ctx context.Context, asOf string) (*openSnapshot, error) 
 // makeRoom closes an unused earlier snapshot if maxEarlier are open. It returns an error if requests use all
 // of them, because each open snapshot needs memory.
 func (p *pool) makeRoom() error {
-	earlier := slices.DeleteFunc(slices.Clone(p.open), func(s *openSnapshot) bool { return s.asOf == "" })
+	earlier := slices.DeleteFunc(slices.Clone(p.open), func(s *openSnapshot) bool { return s.AsOf == "" })
 	if len(earlier) < maxEarlier {
 		return nil
 	}
@@ -146,7 +145,7 @@ func openVersion(ctx context.Context, cfg Config, v Version, file os.FileInfo, a
 	if err != nil {
 		return nil, err
 	}
-	s := &openSnapshot{version: v, asOf: asOf, file: file, db: db, idle: make(chan *query.DB, maxSessions), preparing: make(chan struct{}, 1)}
+	s := &openSnapshot{version: v, AsOf: asOf, file: file, db: db, idle: make(chan *query.DB, maxSessions), preparing: make(chan struct{}, 1)}
 	if err := s.readFacts(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open snapshot %s: %w", v.Run, err), db.Close())
 	}
@@ -162,7 +161,6 @@ func (s *openSnapshot) readFacts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.Earlier = s.asOf != ""
 	for _, r := range facts.Rows {
 		s.Run, s.Outcome = r.Get("run_id").Text, r.Get("outcome").Text
 		if s.At, err = time.Parse(time.RFC3339Nano, r.Get("snapshot_at").Text); err != nil {
@@ -214,7 +212,6 @@ func (p *pool) unuse(s *openSnapshot) {
 	if s.users--; s.users > 0 {
 		return
 	}
-	s.preparing <- struct{}{} // wait until the tables of the catalog are created
 	if err := s.db.Close(); err != nil {
 		p.cfg.Log.Warn("snapshot not closed", "run", s.Run, "error", err)
 	}

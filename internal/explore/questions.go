@@ -48,9 +48,9 @@ func showQuestions(v *visit) (reply, error) {
 }
 
 type questionView struct {
-	Name, Title, About, Grain, SQL string
-	UserDefined                    bool
-	Fields                         []formField
+	query.Query
+	Grain  string // a sentence
+	Fields []formField
 	// Problem explains why there is no result.
 	Problem string
 	Table   *tableView
@@ -87,7 +87,8 @@ func showQuestion(v *visit) (reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	q.view = questionView{Name: q.query.Name, Title: q.query.Title, About: q.query.About, Grain: sentenceOf(q.query.Grain), SQL: strings.TrimSpace(q.query.SQL), UserDefined: q.query.IsUserDefined()}
+	q.view = questionView{Query: q.query, Grain: sentenceOf(q.query.Grain)}
+	q.view.SQL = strings.TrimSpace(q.query.SQL)
 	if q.view.AsOf, err = v.snapshotForm(); err != nil {
 		return nil, err
 	}
@@ -173,7 +174,7 @@ func (q *question) runForm() (status int, err error) {
 	case isWrongUse:
 		q.view.Problem = wrongUse.Problem
 		for i := range q.view.Fields {
-			if f := &q.view.Fields[i]; strings.Contains(wrongUse.Problem, fmt.Sprintf("parameter %q", f.Param)) {
+			if f := &q.view.Fields[i]; strings.Contains(wrongUse.Problem, fmt.Sprintf("parameter %q", strings.TrimPrefix(f.Key, paramKey))) {
 				f.Problem, q.view.Problem = wrongUse.Problem, "The query was not run: a parameter is invalid."
 			}
 		}
@@ -181,10 +182,10 @@ func (q *question) runForm() (status int, err error) {
 	case errors.Is(context.Cause(q.Context()), errTooSlow):
 		q.view.Problem = "The query took too long and was stopped. Narrow the parameters, download the result as CSV, or use the command line."
 		return http.StatusServiceUnavailable, nil
-	case query.IsMissing(err) && !q.view.UserDefined:
+	case query.IsMissing(err) && !q.query.IsUserDefined():
 		q.view.Problem = "This snapshot lacks a table or column that the query reads. The next night adds it."
 		return http.StatusOK, nil
-	case q.view.UserDefined:
+	case q.query.IsUserDefined():
 		q.view.Problem = "The query failed: " + err.Error()
 		return http.StatusBadRequest, nil
 	}
@@ -195,7 +196,7 @@ func (q *question) runForm() (status int, err error) {
 // that cannot be a subquery, such as DESCRIBE, cannot be sorted or filtered.
 func (q *question) addResult() error {
 	t, err := q.openTable(q.query, q.values, "")
-	if err != nil && (errors.As(err, new(*statusError)) || !q.view.UserDefined) {
+	if err != nil && (errors.As(err, new(*statusError)) || !q.query.IsUserDefined()) {
 		return err
 	}
 	var rows tableRows
@@ -258,9 +259,9 @@ func (q *question) commandLine() string {
 
 // formField is one parameter in the form of a query.
 type formField struct {
-	// Param is the name of the parameter. Key is its name in the address.
-	Param, Key, Label, About string
-	Value                    string
+	// Key is the name of the parameter in the address.
+	Key, Label, About string
+	Value             string
 	// Hint is shown in an empty field.
 	Hint string
 	// Numeric fields show a numeric keyboard on phones.
@@ -282,7 +283,7 @@ type option struct {
 func (q *question) buildForm() ([]formField, error) {
 	var fields []formField
 	for _, p := range q.query.Params {
-		f := formField{Param: p.Name, Key: paramKey + p.Name, Label: labelOf(p.Name), About: p.About, Required: p.Default == "",
+		f := formField{Key: paramKey + p.Name, Label: labelOf(p.Name), About: p.About, Required: p.Default == "",
 			Numeric: p.Type == "BIGINT" || p.Type == "COUNT" || p.Type == "DECIMAL", Hint: hintOf(p)}
 		value, given := q.values[p.Name]
 		if !given {

@@ -22,7 +22,7 @@ type listView struct {
 const searchColumn = "search_text"
 
 func (v *visit) openList() (*table, error) {
-	q, values := v.recordBuilder().queryOf(v.route.kind.sql.Render("list", nil), nil)
+	q, values := v.queryOf(v.route.kind.sql.Render("list", nil), nil)
 	return v.openTable(q, values, searchColumn)
 }
 
@@ -62,26 +62,25 @@ func sendRecords(v *visit) (reply, error) {
 // showSection shows one table of a record's page on a page of its own. If the address has a format, it sends
 // the table as a file.
 func showSection(v *visit) (reply, error) {
-	b := v.recordBuilder()
-	name := v.PathValue("section")
-	i := slices.IndexFunc(b.kind.sections, func(s section) bool { return s.statement == name && s.layout == asTable })
+	kind, id, name := v.route.kind, v.PathValue("id"), v.PathValue("section")
+	i := slices.IndexFunc(kind.sections, func(s section) bool { return s.statement == name && s.layout == asTable })
 	if i < 0 {
-		return nil, &statusError{http.StatusNotFound, fmt.Sprintf("the page of a %s has no table %q", b.kind.name, name), "The page of the record links to its tables."}
+		return nil, &statusError{http.StatusNotFound, fmt.Sprintf("the page of a %s has no table %q", kind.name, name), "The page of the record links to its tables."}
 	}
-	s := b.kind.sections[i]
-	head, err := b.readHead()
+	s := kind.sections[i]
+	head, err := v.readHead()
 	if err != nil {
 		return nil, err
 	}
-	q, values := b.queryByID(name)
+	q, values := v.queryByID(name)
 	t, err := v.openTable(q, values, "")
 	if err != nil {
 		return nil, err
 	}
 	if v.PathValue("format") != "" {
-		return t.sendFile(b.kind.name + "_" + name), nil
+		return t.sendFile(kind.name + "_" + name), nil
 	}
-	address := linkTo(b.kind.name+"s", b.id)
+	address := linkTo(kind.name+"s", id)
 	record := &page.Cell{Text: head.Rows[0].Get("title").Text, Link: v.links().keepAsOf(address)}
 	return t.showList(listView{Title: s.title, About: s.about, Record: record}, cmp.Or(s.empty, "No rows."), address+"/"+name+"/")
 }

@@ -91,39 +91,29 @@ type sectionView struct {
 	More string
 }
 
-type recordBuilder struct {
-	*visit
-	kind recordKind
-	id   string
-}
-
-func (v *visit) recordBuilder() *recordBuilder {
-	return &recordBuilder{visit: v, kind: v.route.kind, id: v.PathValue("id")}
-}
-
 func showRecord(v *visit) (reply, error) {
-	b := v.recordBuilder()
-	view := recordView{Label: b.kind.label, ID: b.id}
-	head, err := b.readHead()
+	kind := v.route.kind
+	view := recordView{Label: kind.label, ID: v.PathValue("id")}
+	head, err := v.readHead()
 	if err != nil {
 		return nil, err
 	}
 	view.Title = head.Rows[0].Get("title").Text
 	for _, r := range rolesOf(head.Columns) {
-		cell := r.showValue(head.Rows[0], b.links())
+		cell := r.showValue(head.Rows[0], v.links())
 		if r.Name != "title" && !r.hidden && cell.Text != page.Unknown && cell.Text != "" {
 			view.Facts = append(view.Facts, fact{labelOf(r.Name), cell})
 		}
 	}
-	if view.AsOf, err = b.snapshotForm(); err != nil {
+	if view.AsOf, err = v.snapshotForm(); err != nil {
 		return nil, err
 	}
-	if err := b.addFields(&view); err != nil {
+	if err := v.addFields(&view); err != nil {
 		return nil, err
 	}
 	var scripts []string
-	for _, s := range b.kind.sections {
-		built, err := b.buildSection(s)
+	for _, s := range kind.sections {
+		built, err := v.buildSection(s)
 		if err != nil {
 			return nil, err
 		}
@@ -135,7 +125,7 @@ func showRecord(v *visit) (reply, error) {
 			scripts = page.ChartScripts()
 		}
 	}
-	if err := b.addRejects(&view); err != nil {
+	if err := v.addRejects(&view); err != nil {
 		return nil, err
 	}
 	return newPage(view.Title, "record", view, scripts...), nil
@@ -143,111 +133,111 @@ func showRecord(v *visit) (reply, error) {
 
 // readHead reads the row with the title and the facts of the record. It returns an error if no table
 // contains the id.
-func (b *recordBuilder) readHead() (query.Result, error) {
-	head, err := b.askByID("head", 1)
+func (v *visit) readHead() (query.Result, error) {
+	head, err := v.askByID("head", 1)
 	if err != nil {
 		return head, err
 	}
 	if len(head.Rows) == 0 {
-		return head, &statusError{http.StatusNotFound, fmt.Sprintf("this snapshot has no %s with the id %q", b.kind.name, b.id),
+		return head, &statusError{http.StatusNotFound, fmt.Sprintf("this snapshot has no %s with the id %q", v.route.kind.name, v.PathValue("id")),
 			strings.TrimSpace("A later or an earlier snapshot may contain it. " + query.DescribeSources(head.Sources))}
 	}
 	if title := &head.Rows[0].Values[slices.IndexFunc(head.Columns, func(c query.Column) bool { return c.Name == "title" })]; title.Text == "" {
-		title.Text = b.kind.label + " " + b.id
+		title.Text = v.route.kind.label + " " + v.PathValue("id")
 	}
-	return head, b.fillOutletNames(rolesOf(head.Columns), head.Rows)
+	return head, v.fillOutletNames(rolesOf(head.Columns), head.Rows)
 }
 
-func (b *recordBuilder) runStatement(statement sqltext.SQL, values map[string]string) (query.Result, error) {
-	return b.run(b.queryOf(statement, values))
+func (v *visit) runStatement(statement sqltext.SQL, values map[string]string) (query.Result, error) {
+	return v.run(v.queryOf(statement, values))
 }
 
-func (b *recordBuilder) queryOf(statement sqltext.SQL, values map[string]string) (query.Query, map[string]string) {
-	return boundQuery("page of one "+b.kind.name, string(statement), values)
+func (v *visit) queryOf(statement sqltext.SQL, values map[string]string) (query.Query, map[string]string) {
+	return boundQuery("page of one "+v.route.kind.name, string(statement), values)
 }
 
-func (b *recordBuilder) queryByID(statement string) (query.Query, map[string]string) {
-	return b.queryOf(b.kind.sql.Render(statement, nil), map[string]string{"id": b.id})
+func (v *visit) queryByID(statement string) (query.Query, map[string]string) {
+	return v.queryOf(v.route.kind.sql.Render(statement, nil), map[string]string{"id": v.PathValue("id")})
 }
 
 // askByID runs a statement with the id of the record. The result lists its source tables.
-func (b *recordBuilder) askByID(statement string, limit int) (query.Result, error) {
-	q, values := b.queryByID(statement)
-	return b.db.Ask(b.Context(), q, values, limit)
+func (v *visit) askByID(statement string, limit int) (query.Result, error) {
+	q, values := v.queryByID(statement)
+	return v.db.Ask(v.Context(), q, values, limit)
 }
 
 // buildSection runs the query of a section. It returns nil if the section is left out.
-func (b *recordBuilder) buildSection(s section) (*sectionView, error) {
-	v := &sectionView{ID: s.statement, Title: s.title, About: s.about}
+func (v *visit) buildSection(s section) (*sectionView, error) {
+	view := &sectionView{ID: s.statement, Title: s.title, About: s.about}
 	const maxTableRows, maxHistoryRows = 100, 20_000
 	limit := maxHistoryRows
 	if s.layout == asTable {
 		limit = maxTableRows
 	}
-	result, err := b.askByID(s.statement, limit)
+	result, err := v.askByID(s.statement, limit)
 	if query.IsMissing(err) {
-		v.Empty = "This snapshot lacks a table that the query reads. The next night adds it."
-		return v, nil
+		view.Empty = "This snapshot lacks a table that the query reads. The next night adds it."
+		return view, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	v.SourceNote = query.DescribeSources(result.Sources)
+	view.SourceNote = query.DescribeSources(result.Sources)
 	if len(result.Rows) == 0 {
-		if v.SourceNote == "" { // all source tables were read, so there are no rows
-			v.Empty = s.empty
+		if view.SourceNote == "" { // all source tables were read, so there are no rows
+			view.Empty = s.empty
 		}
-		if v.SourceNote == "" && v.Empty == "" {
+		if view.SourceNote == "" && view.Empty == "" {
 			return nil, nil
 		}
-		return v, nil
+		return view, nil
 	}
 	if n := len(result.Rows); s.layout != asTable && result.Total > int64(n) {
-		v.More = fmt.Sprintf("Only %s of %s rows of the history are shown.", plural.Number(n), plural.Number(result.Total))
+		view.More = fmt.Sprintf("Only %s of %s rows of the history are shown.", plural.Number(n), plural.Number(result.Total))
 	}
 	switch s.layout {
 	case asPeriods:
-		v.Periods = buildPeriods(result, b.links())
+		view.Periods = buildPeriods(result, v.links())
 	case asPrices:
-		v.Prices = buildPrices(result.Rows, b.snapshot.At)
+		view.Prices = buildPrices(result.Rows, v.snapshot.At)
 	case asComments:
 		for _, r := range result.Rows {
-			v.Comments = append(v.Comments, comment{Author: r.Get("author").Or(page.Unknown), WrittenAt: page.Moment(r.Get("written").Text),
+			view.Comments = append(view.Comments, comment{Author: r.Get("author").Or(page.Unknown), WrittenAt: page.Moment(r.Get("written").Text),
 				EditedAt: page.Moment(r.Get("edited").Text), Text: r.Get("text").Text, IsReply: r.Get("reply").Text == "true"})
 		}
 	default:
 		roles := rolesOf(result.Columns)
-		if err := b.fillOutletNames(roles, result.Rows); err != nil {
+		if err := v.fillOutletNames(roles, result.Rows); err != nil {
 			return nil, err
 		}
-		v.Table = buildTable(s.title, roles, result, b.links())
-		addBars(v.Table, result.Rows, s.barColumn)
-		if len(v.Table.Rows) < 2 {
+		view.Table = buildTable(s.title, roles, result, v.links())
+		addBars(view.Table, result.Rows, s.barColumn)
+		if len(view.Table.Rows) < 2 {
 			break
 		}
-		address := linkTo(b.kind.name+"s", b.id) + "/" + v.ID
-		v.Link = b.links().keepAsOf(address)
-		for i := range v.Table.Heads { // each header links to the page of the table, sorted by its column
-			h := &v.Table.Heads[i]
+		address := linkTo(v.route.kind.name+"s", v.PathValue("id")) + "/" + view.ID
+		view.Link = v.links().keepAsOf(address)
+		for i := range view.Table.Heads { // each header links to the page of the table, sorted by its column
+			h := &view.Table.Heads[i]
 			r := roles[slices.IndexFunc(roles, func(r columnRole) bool { return r.Name == h.Name })]
-			h.Link = b.links().keepAsOf(address + "?" + url.Values{sortKey: {r.usualOrder()}}.Encode())
+			h.Link = v.links().keepAsOf(address + "?" + url.Values{sortKey: {r.usualOrder()}}.Encode())
 		}
 	}
-	return v, nil
+	return view, nil
 }
 
-func (b *recordBuilder) addRejects(view *recordView) error {
+func (v *visit) addRejects(view *recordView) error {
 	var tables []string
-	for _, t := range b.kind.tables {
+	for _, t := range v.route.kind.tables {
 		tables = append(tables, t.table)
 	}
-	result, err := b.runStatement(recordSQL.Render("rejects", nil), map[string]string{"id": b.id, "tables": strings.Join(tables, ",")})
+	result, err := v.runStatement(recordSQL.Render("rejects", nil), map[string]string{"id": v.PathValue("id"), "tables": strings.Join(tables, ",")})
 	if err != nil || len(result.Rows) == 0 {
 		return err
 	}
 	view.Sections = append(view.Sections, sectionView{ID: "rejects", Title: "Rejected values",
 		About: "Original values of this record that did not fit their column in a night. The column is NULL as long as the value does not fit.",
-		Table: buildTable("Rejected values", rolesOf(result.Columns), result, b.links())})
+		Table: buildTable("Rejected values", rolesOf(result.Columns), result, v.links())})
 	return nil
 }
 

@@ -146,10 +146,6 @@ func (d *downloadWriter) end(e *Explorer, v *visit, err error) {
 func (p htmlPage) Link(to string) string { return p.Links.keepAsOf(to) }
 
 func (p htmlPage) send(e *Explorer, w http.ResponseWriter, v *visit) error {
-	tmpl := e.templates[p.Template]
-	if tmpl == nil {
-		return fmt.Errorf("render the page: there is no template %q", p.Template)
-	}
 	p.Links, p.Snapshot, p.NewestLink = v.links(), v.snapshot, v.addressWith(pair{asOfKey, ""})
 	for _, name := range tabNames() {
 		if address := rootPath + "/" + strings.ToLower(name); address != sqlPath || e.cfg.Child != nil {
@@ -157,7 +153,7 @@ func (p htmlPage) send(e *Explorer, w http.ResponseWriter, v *visit) error {
 		}
 	}
 	var body bytes.Buffer
-	if err := page.Render(&body, tmpl, p); err != nil {
+	if err := page.Render(&body, e.templates[p.Template], p); err != nil {
 		return fmt.Errorf("render the page: %w", err)
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

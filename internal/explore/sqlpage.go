@@ -99,7 +99,7 @@ func (e *Explorer) runSQL(v *visit) (reply, error) {
 		return nil, err
 	}
 	v.free() // the child opens the snapshot itself
-	job := query.Job{Catalog: v.snapshot.version.Catalog, AsOf: v.snapshot.asOf, SQL: view.SQL, MaxRows: maxRows, DiskLimit: maxFileBytes,
+	job := query.Job{Catalog: v.snapshot.version.Catalog, AsOf: v.snapshot.AsOf, SQL: view.SQL, MaxRows: maxRows, DiskLimit: maxFileBytes,
 		MemoryLimit: e.cfg.MemoryLimit, Threads: e.cfg.Threads, Timeout: e.cfg.Timeout}
 	if format := query.Format(v.params.Get(formatKey)); format != "" {
 		f, err := findFormat(format)

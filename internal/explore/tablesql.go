@@ -68,22 +68,17 @@ func (v *visit) openTable(q query.Query, values map[string]string, textColumn st
 func (t *table) innerSQL() string { return strings.TrimRight(t.inner.SQL, "; \t\r\n") }
 
 func (t *table) where(b *binder) string {
-	var all []string
-	if words := strings.Fields(t.state.Search); len(words) > 0 {
-		text := "lower(" + sqltext.Quote(t.textColumn) + ")"
-		if t.textColumn == "" {
-			var columns []string
-			for _, r := range t.roles {
-				if r.Type == "VARCHAR" {
-					columns = append(columns, sqltext.Quote(r.Name))
-				}
+	searched := sqltext.Quote(t.textColumn)
+	if t.textColumn == "" {
+		var columns []string
+		for _, r := range t.roles {
+			if r.Type == "VARCHAR" {
+				columns = append(columns, sqltext.Quote(r.Name))
 			}
-			text = "lower(concat_ws(chr(10), NULL, " + strings.Join(append(columns, "NULL"), ", ") + "))"
 		}
-		for _, word := range words {
-			all = append(all, "contains("+text+", lower("+b.bind(word)+"))")
-		}
+		searched = "concat_ws(chr(10), NULL, " + strings.Join(append(columns, "NULL"), ", ") + ")"
 	}
+	all := b.containsWords("lower("+searched+")", t.state.Search)
 	for _, f := range t.state.Filters {
 		column := sqltext.Quote(f.column.Name)
 		switch {
@@ -155,7 +150,7 @@ func (t *table) read() (tableRows, error) {
 		"summary AS (SELECT (SELECT count(*) FROM matching_rows), " + t.sumsSQL() + ", " + t.choicesSQL() + "),\n" +
 		fmt.Sprintf("page_rows AS (SELECT * FROM matching_rows%s LIMIT %d OFFSET %d)\n", t.orderBy(), tablePageRows, (t.state.Page-1)*tablePageRows) +
 		"SELECT summary.*, " + positionColumn + ", page_rows.* EXCLUDE " + pageExclude + " FROM summary LEFT JOIN page_rows ON true" + t.orderBy()
-	result, err := t.runWhole(t.outerQuery(text, b))
+	result, err := t.run(t.outerQuery(text, b))
 	if err != nil {
 		return tableRows{}, err
 	}

@@ -26,9 +26,9 @@ type tableView struct {
 	Ranges     []rangeView
 	RangesOpen bool
 	// Count is the number of rows and the positions of the shown rows.
-	Count          string
-	Previous, Next string
-	Downloads      []pair
+	Count string
+	pager
+	Downloads []pair
 	// TotalsNote explains the totals. SourceNote names the source tables in which rows may be missing.
 	TotalsNote, SourceNote string
 }
@@ -109,27 +109,48 @@ func (t *table) show(caption, downloadPrefix string) (*tableView, tableRows, err
 	t.addTotals(view, rows.Sums)
 	t.addFilters(view, rows.Choices)
 
+	view.pager = t.pagerOf(t.state.Page, tablePageRows, len(rows.Rows), rows.Total)
 	view.Count = countRows(rows.Total)
-	first := int64(t.state.Page-1)*tablePageRows + 1
-	last := first + int64(len(rows.Rows)) - 1
 	switch {
 	case len(rows.Rows) == 0 && rows.Total > 0:
 		view.Count += ": this page does not exist"
 	case int64(len(rows.Rows)) < rows.Total:
-		view.Count += fmt.Sprintf(", %s to %s", plural.Number(first), plural.Number(last))
+		view.Count += fmt.Sprintf(", %s to %s", plural.Number(view.First), plural.Number(view.Last))
 	}
-	if t.state.Page > 1 {
-		previous := min(int64(t.state.Page-1), max(1, (rows.Total+tablePageRows-1)/tablePageRows))
-		view.Previous = t.addressWith(pair{pageKey, fmt.Sprint(previous)})
-	}
-	if last >= first && last < rows.Total {
-		view.Next = t.addressWith(pair{pageKey, fmt.Sprint(t.state.Page + 1)})
-	}
-	queryString := strings.TrimSuffix(t.addressWith(pair{chartKey, ""}), "?")
-	for _, f := range downloadFormats() {
-		view.Downloads = append(view.Downloads, pair{f.label, downloadPrefix + string(f.format) + queryString})
-	}
+	view.Downloads = t.downloads(downloadPrefix)
 	return view, rows, nil
+}
+
+// pager contains the positions of the first and the last shown row, and the addresses of the neighboring pages.
+// They are 0 or empty if there are no such rows.
+type pager struct {
+	First, Last    int64
+	Previous, Next string
+}
+
+func (v *visit) pagerOf(page, pageRows, shownRows int, total int64) pager {
+	var p pager
+	if shownRows > 0 {
+		p.First = int64((page-1)*pageRows) + 1
+		p.Last = p.First + int64(shownRows) - 1
+	}
+	if page > 1 {
+		lastPage := (total + int64(pageRows) - 1) / int64(pageRows)
+		p.Previous = v.addressWith(pair{pageKey, fmt.Sprint(min(int64(page-1), max(1, lastPage)))})
+	}
+	if p.Last > 0 && p.Last < total {
+		p.Next = v.addressWith(pair{pageKey, fmt.Sprint(page + 1)})
+	}
+	return p
+}
+
+// downloads returns the links to the files of a table. prefix is the address of a file without its format.
+func (v *visit) downloads(prefix string) []pair {
+	var all []pair
+	for _, f := range downloadFormats() {
+		all = append(all, pair{f.label, prefix + string(f.format) + strings.TrimSuffix(v.addressWith(pair{chartKey, ""}), "?")})
+	}
+	return all
 }
 
 // usualOrder returns the value of the parameter sort for the first click on a header. Numbers and

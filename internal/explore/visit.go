@@ -3,7 +3,6 @@ package explore
 import (
 	"cmp"
 	"maps"
-	"math"
 	"net/http"
 	"net/url"
 	"path"
@@ -46,11 +45,6 @@ func (v *visit) run(q query.Query, values map[string]string) (query.Result, erro
 	return v.db.Collect(v.Context(), q, values, maxRows)
 }
 
-// runWhole runs a query and keeps all rows. The statement must limit its rows itself.
-func (v *visit) runWhole(q query.Query, values map[string]string) (query.Result, error) {
-	return v.db.Collect(v.Context(), q, values, math.MaxInt)
-}
-
 // boundQuery returns a query with a parameter for each value, and the values, so that both can be passed to
 // run. Errors contain the name.
 func boundQuery(name, text string, values map[string]string) (query.Query, map[string]string) {
@@ -84,21 +78,21 @@ type pair struct{ Key, Value string }
 func (v *visit) snapshotForm() (asOfView, error) {
 	const maxSnapshots = 1000
 	database := sqltext.Name("catalog")
-	if v.snapshot.Earlier {
+	if v.snapshot.AsOf != "" {
 		database = "newest" // "catalog" then contains only the runs up to the earlier snapshot
 	}
 	result, err := v.run(query.Query{Name: "list of snapshots", SQL: string(recordSQL.Render("snapshots", sqltext.Values{"database": database, "most": maxSnapshots}))}, nil)
 	if err != nil {
 		return asOfView{}, err
 	}
-	view := asOfView{Options: []option{{"", "newest", !v.snapshot.Earlier}}}
+	view := asOfView{Options: []option{{"", "newest", v.snapshot.AsOf == ""}}}
 	for i, r := range result.Rows {
 		if i == 0 {
 			view.Options[0].Label = "newest, " + page.Moment(r.Get("snapshot_at").Text)
 			continue
 		}
 		run := r.Get("run_id").Text
-		view.Options = append(view.Options, option{run, page.Moment(r.Get("snapshot_at").Text), v.snapshot.Earlier && run == v.snapshot.Run})
+		view.Options = append(view.Options, option{run, page.Moment(r.Get("snapshot_at").Text), v.snapshot.AsOf != "" && run == v.snapshot.Run})
 	}
 	for _, key := range slices.Sorted(maps.Keys(v.params)) {
 		for _, value := range v.params[key] {
