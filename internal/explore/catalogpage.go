@@ -23,38 +23,31 @@ type catalogView struct {
 	Ranges          []rangeView
 	Columns         []option
 	Table           page.Table
-	// SourceNote is a note if listings may be missing.
-	SourceNote string
-	// Outlets are the first few outlets whose name or website contains all words of the search.
-	Outlets []page.Cell
-	Total   int64
+	SourceNote      string      // a note if listings may be missing
+	Outlets         []page.Cell // the first outlets whose name or website contains all words of the search
+	Total           int64
 	pager
 	Downloads    []pair
 	SQL, Program string
 	Chips        []chip
 	ClearLink    string
-	// SortParam is the parameter sort of the address, for a hidden field of the form.
-	SortParam string
+	SortParam    string // of the address, for a hidden field of the form
 }
 
-// facetView is a facet with its counts. Values contains the first few values, More the others. Cut
-// means that maxValues values were counted, so that rarer values may be missing.
+// facetView is a facet with its counts. Values contains the first few values, More the others.
 type facetView struct {
 	Key, Label   string
 	Values, More []valueView
-	Cut          bool
-	// Empty is shown if there are no values.
-	Empty string
+	Cut          bool   // maxValues values were counted, so that rarer values may be missing
+	Empty        string // shown if there are no values
 }
 
-// valueView is one value of a facet. Key and Value are its parameter in the address. N is the number of
-// listings with the value.
+// valueView is one value of a facet. Key and Value are its parameter in the address.
 type valueView struct {
 	Key, Value, Label string
-	N                 int64
+	N                 int64 // listings with the value
 	Chosen            bool
-	// Counted is false if the page has no counts.
-	Counted bool
+	Counted           bool // false if the page has no counts
 }
 
 // prepareCatalog creates the in-memory tables of the page if they do not exist. The tables have only the
@@ -149,7 +142,7 @@ func showCatalog(v *visit) (reply, error) {
 	return newPage("Catalog", "catalog", view), nil
 }
 
-// findOutlets finds outlets by the words of the search, including outlets without listings.
+// findOutlets also finds outlets without listings.
 func (s *catalogState) findOutlets(v *visit) ([]page.Cell, error) {
 	const maxOutlets = 8
 	b := &binder{}
@@ -253,7 +246,7 @@ func (s *catalogState) readRows(v *visit) ([]listing, error) {
 	return rows, nil
 }
 
-// addPrices adds the prices, their exact amounts and their tiers, with one line for each currency.
+// addPrices adds texts with one line for each currency.
 func (l listing) addPrices() error {
 	var lowest []struct {
 		Currency *string
@@ -265,7 +258,7 @@ func (l listing) addPrices() error {
 	}
 	var prices, exact, tiers []string
 	for _, p := range lowest {
-		currency := noCurrency
+		currency := page.NoCurrency
 		if p.Currency != nil {
 			currency = *p.Currency
 		}
@@ -293,8 +286,7 @@ func (view *catalogView) addForm(c counts) {
 	}
 }
 
-// viewFacet returns the values of a facet: chosen values, then the others. A chosen value gets the count
-// 0 if no listing has it.
+// viewFacet returns chosen values, then the others. A chosen value gets the count 0 if no listing has it.
 func (s *catalogState) viewFacet(f facet, c counts) facetView {
 	const maxUnfolded = 8
 	isCounted := c.Facets != nil
@@ -341,8 +333,7 @@ func (f facet) valueLabel(c choice) string {
 	return label
 }
 
-// head returns the header of a column. Its link sorts by the column or, if the table is already sorted by
-// it, reverses the order. Prices of several currencies cannot be sorted.
+// head returns no link for prices of several currencies, which cannot be sorted.
 func (view *catalogView) head(c catalogColumn) page.Head {
 	s := view.State
 	h := page.Head{Label: c.label, Numeric: slices.Contains([]string{"authority", "ranking", "days", "price"}, c.key)}

@@ -16,8 +16,7 @@ import (
 // names are the same, so that each filter is written once.
 type listingTables struct {
 	listings, prices, tags string
-	// searchedText is the SQL expression whose text must contain the words of a search.
-	searchedText string
+	searchedText           string // the expression whose text must contain the words of a search
 	// isDerived means that these are the in-memory tables. Their table of prices has the lowest price
 	// of a listing for each currency and tier, and additional rows for any currency and for any tier.
 	isDerived bool
@@ -56,7 +55,6 @@ func (b *binder) query(text string) (query.Query, map[string]string) {
 	return boundQuery("catalog", text, b.values)
 }
 
-// anyOf returns the condition that an expression equals one of the choices.
 func (b *binder) anyOf(expression string, chosen []choice) string {
 	var texts, parts []string
 	for _, c := range chosen {
@@ -75,7 +73,6 @@ func (b *binder) anyOf(expression string, chosen []choice) string {
 	return "(" + strings.Join(parts, " OR ") + ")"
 }
 
-// containsWords returns a condition for each word of a search.
 func (b *binder) containsWords(expression, search string) []string {
 	var all []string
 	for word := range strings.FieldsSeq(search) {
@@ -91,7 +88,7 @@ type condition struct{ facet, text string }
 
 const priceFacet = "price"
 
-// conditions returns the conditions of the filters in the address. The table of listings has the alias l.
+// conditions returns SQL in which the table of listings has the alias l.
 func (s *catalogState) conditions(t listingTables, b *binder) []condition {
 	var all []condition
 	for _, text := range b.containsWords(t.searchedText, s.Search) {
@@ -148,8 +145,7 @@ func (s *catalogState) priceConditions(t listingTables, b *binder, countedFacet 
 	return all
 }
 
-// comparisons returns the comparisons of an expression with the limits. The limits become part of
-// the SQL and are not bound, so they must match numberPattern.
+// comparisons makes the limits part of the SQL and does not bind them, so they must match numberPattern.
 func (l limits) comparisons(expression string) []string {
 	var all []string
 	if l.Min != "" {
@@ -188,8 +184,7 @@ func (s *catalogState) statement(t listingTables, b *binder, columns []string) s
 	return text + "\nORDER BY " + sortExpression + direction + " NULLS LAST, l.id"
 }
 
-// downloadStatement returns the statement that selects all rows of the address from main, with the
-// shown columns.
+// downloadStatement selects all rows of the address from main, with the shown columns.
 func (s *catalogState) downloadStatement(b *binder) string {
 	var columns []string
 	for _, c := range s.shownColumns() {
@@ -215,7 +210,7 @@ func (s *catalogState) downloadStatement(b *binder) string {
 	return s.statement(mainTables(), b, columns)
 }
 
-// lowestPrices returns the expression for the lowest price of a listing in each currency with its tier.
+// lowestPrices returns the expression for the lowest price in each currency with its tier.
 func (s *catalogState) lowestPrices(t listingTables, b *binder, listingID string) string {
 	where := append([]string{"product_listing_id = " + listingID}, s.priceConditions(mainTables(), b, "")...)
 	if t.isDerived {
@@ -252,11 +247,11 @@ type count struct {
 // maxValues limits the counted values of a facet: the chosen values, then the most frequent values.
 const maxValues = 100
 
-// countStatement returns the statement that counts the listings and the values of all facets.
-// The common table expression "found" contains the listings that match the search and the ranges,
-// except for the price range. It has a boolean column for each facet with chosen values. Currency, tier
-// and price range share one column. The values of a facet are counted in the listings for which the
-// columns of all other facets are true. Currencies and tiers are counted in the table of prices.
+// countStatement counts the listings and the values of all facets. The common table expression "found"
+// contains the listings that match the search and the ranges, except for the price range. It has a boolean
+// column for each facet with chosen values. Currency, tier and price range share one column. The values of a
+// facet are counted in the listings for which the columns of all other facets are true. Currencies and tiers
+// are counted in the table of prices.
 func (s *catalogState) countStatement(b *binder) string {
 	t := derivedTables()
 	columns := []string{"l.id"}

@@ -11,9 +11,9 @@ import (
 	"placementsync/internal/query"
 )
 
-// facet is a property of listings. The page counts its values and filters by them.
+// facet is a property of listings. The page counts its values and filters by them. key is its parameter in the
+// address.
 type facet struct {
-	// key is its parameter in the address.
 	key, label string
 	// column is a column of product_listings. It is empty if another table contains the property.
 	// A listing can then have several values.
@@ -28,12 +28,9 @@ func facets() []facet {
 	}
 }
 
-// rangeFilter is a numeric property of listings. The page filters listings by a range of its values.
 type rangeFilter struct {
 	key, label string
-	// column is a column of product_listings. It is empty for the price, which is in another
-	// table.
-	column string
+	column     string // of product_listings; empty for the price, which is in another table
 }
 
 func rangeFilters() []rangeFilter {
@@ -45,13 +42,10 @@ func rangeFilters() []rangeFilter {
 
 // catalogColumn is a column that the listings table of the page can show.
 type catalogColumn struct {
-	key, label string
-	// columnNames are columns of main.product_listings, or one of price, tier and tags.
-	columnNames []string
-	// sortColumn is the column to sort by. Empty means that the header does not sort.
-	sortColumn string
-	// isDefault means that the column is shown if the address chooses no columns.
-	isDefault bool
+	key, label  string
+	columnNames []string // columns of main.product_listings, or one of price, tier and tags
+	sortColumn  string   // empty means that the header does not sort
+	isDefault   bool     // shown if the address chooses no columns
 }
 
 func catalogColumns() []catalogColumn {
@@ -122,7 +116,7 @@ func decodeChoice(text string) choice {
 	return choice{Text: text}
 }
 
-// limits are the limits of a range as decimal texts. Empty means no limit.
+// limits are decimal texts. Empty means no limit.
 type limits struct{ Min, Max string }
 
 // catalogState contains the parameters in the address of the catalog page.
@@ -134,9 +128,8 @@ type catalogState struct {
 	Descending bool
 	Page       int
 	Columns    []string
-	// CurrencyAssumed means that assumeCurrency has chosen the currency, because the address has
-	// none.
-	CurrencyAssumed bool
+
+	CurrencyAssumed bool // by assumeCurrency
 }
 
 func (s *catalogState) comparesPrices() bool {
@@ -178,7 +171,7 @@ func readCatalogState(values url.Values) (catalogState, error) {
 	return s, firstErr
 }
 
-// apply parses one parameter. Empty fields of the form send empty parameters, which are ignored.
+// apply ignores empty parameters, which the form sends for empty fields.
 func (s *catalogState) apply(key, text string) error {
 	isFacet := slices.ContainsFunc(facets(), func(f facet) bool { return f.key == key })
 	stem, end, _ := strings.Cut(key, "_")
@@ -231,11 +224,8 @@ func (s *catalogState) apply(key, text string) error {
 	return nil
 }
 
-// numberPattern matches a valid limit of a range.
 var numberPattern = regexp.MustCompile(`^-?\d{1,12}(\.\d{1,6})?$`)
 
-// check returns an error if there are too many parameters, or if prices of several currencies would be
-// compared.
 func (s *catalogState) check() error {
 	choices := 0
 	for _, chosen := range s.Chosen {
@@ -261,7 +251,7 @@ func (s *catalogState) shownColumns() []catalogColumn {
 	return shown
 }
 
-// currency returns the chosen currency. ok is true if exactly one currency is chosen.
+// currency returns the only chosen currency.
 func (s *catalogState) currency() (c choice, ok bool) {
 	if len(s.Chosen["currency"]) != 1 {
 		return c, false

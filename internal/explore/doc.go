@@ -11,23 +11,14 @@
 //
 // # How to add a page
 //
-// Write a function such as showSnapshot in a new file. Its argument is a visit (the request with its
-// snapshot). Its result is a reply (the response): a download, or newPage with a title, the name of
-// a template, the data and the scripts of the page. The function runs a query with v.run, or a named
-// query with v.runNamed. Values are bound to the parameters of the query, and at most 1,000 rows are kept. Parameters of
-// the address are in v.PathValue("id") and v.params; the route lists the allowed parameters.
+// Write a function such as showSnapshot in a new file, and a template assets/NAME.html, which defines
+// "content" and receives an htmlPage. Package page contains the layout, tables, charts and formats. Put names
+// and texts of the service into <bdi>. The content security policy forbids inline styles and scripts: add
+// them to the assets of package page.
 //
-// Write the template assets/NAME.html. It defines "content", and the data of the page is in
-// .Data. Package page contains the layout, tables, charts and formats. Put names and texts of the
-// service into <bdi>. The content security policy forbids inline styles and scripts: add styles
-// and scripts to the assets of package page. The scripts of a page with charts are page.ChartScripts().
+// Add a row to routes. A new tab also needs its name in tabNames. The route lists the allowed parameters of
+// the address. Pages accept ?as_of=TIME for an earlier snapshot. Links from v.links() and from
+// {{$.Link PATH}} in a template keep as_of.
 //
-// Add a row to routes. Its path is a pattern of http.ServeMux. A new tab also needs its name in tabNames.
-//
-// Return errors: usageErr and *query.UsageError become pages with status 400, a statusError has
-// its own status, an exceeded time limit has status 503. Other errors have status 500 and are
-// logged. Pages accept ?as_of=TIME for an earlier snapshot, except for pages whose route sets
-// newestOnly. Links from v.links() and from {{$.Link PATH}} in a template keep as_of.
-//
-// Test the page over HTTP with newSite(t), see main_test.go.
+// Return errors, see sendError. Test the page over HTTP with newSite(t), see main_test.go.
 package explore

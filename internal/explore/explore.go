@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"html/template"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -27,10 +28,9 @@ const (
 // Config configures an Explorer.
 type Config struct {
 	Warehouse
-	// MemoryLimit is a size such as "512MB". MemoryLimit and Threads limit all requests for one
-	// snapshot together. Several snapshots can be open, each with its own limits: the newest snapshot,
-	// snapshots that as_of chooses, and replaced snapshots until their requests end. Each process of
-	// typed SQL has the same limits.
+	// MemoryLimit, such as "512MB", and Threads limit all requests for one snapshot together. Several
+	// snapshots can be open: the newest, two that as_of chooses, and replaced snapshots until their requests
+	// end. Each process of typed SQL has the same limits.
 	MemoryLimit string
 	Threads     int
 	// Timezone is the default time zone of the named queries, see query.Options.
@@ -46,13 +46,13 @@ type Config struct {
 	Log   *slog.Logger
 }
 
-// Warehouse returns the newest version, the named queries and the notices of the report.
+// Warehouse is called for each request that needs its results.
 type Warehouse interface {
-	// Newest returns the newest published version. It is called for each request. Its error is
-	// shown and should contain advice for the user.
+	// Newest returns the newest published version. Its error is shown and should contain advice for the
+	// user.
 	Newest() (Version, error)
-	// Queries returns the named queries. It is called for each request that needs them. If
-	// the error is a *query.FilesError, the library contains the valid queries.
+	// Queries returns the named queries. If the error is a *query.FilesError, the library contains the valid
+	// queries.
 	Queries() (query.Library, error)
 	// Notices returns the notices that the report shows first, for example about a held night.
 	Notices() ([]report.Notice, error)
@@ -66,9 +66,10 @@ type Version struct {
 
 // Explorer serves the pages.
 type Explorer struct {
-	cfg       Config
-	pool      *pool
-	templates templates
+	cfg  Config
+	pool *pool
+	// templates contains the parsed templates of all pages by name.
+	templates map[string]*template.Template
 	assets    page.Assets
 	// formToken is a secret in the HTML form of the SQL page. Pages of other sites cannot read it.
 	formToken string
@@ -76,21 +77,14 @@ type Explorer struct {
 	children chan struct{}
 }
 
-// route is one page or download.
 type route struct {
-	// path is a pattern for http.ServeMux below rootPath.
-	path string
-	// tab is the name of the tab that the page marks as current.
-	tab  string
-	show func(v *visit) (reply, error)
-	// slow means that the time limit is at least a minute.
-	slow bool
-	// newestOnly means that the route rejects as_of and always reads the newest snapshot.
-	newestOnly bool
-	// checksParams means that show itself checks the parameters of the address.
-	checksParams bool
-	// kind is the kind of the shown records, if there is one.
-	kind recordKind
+	path         string // a pattern for http.ServeMux below rootPath
+	tab          string
+	show         func(v *visit) (reply, error)
+	slow         bool // the time limit is at least minSlowTimeout
+	newestOnly   bool // as_of is rejected
+	checksParams bool // show itself checks the parameters of the address
+	kind         recordKind
 	// keys lists the parameters of the address besides as_of. A key that ends with a dot means
 	// all parameters that begin with it.
 	keys []string
@@ -191,7 +185,6 @@ func (e *Explorer) Handler() http.Handler {
 	})
 }
 
-// policy allows a page to load only the assets of this server.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
@@ -239,8 +232,7 @@ func (e *Explorer) begin(ctx context.Context, req *http.Request, r route) (*visi
 }
 
 // checkAddress returns an error for unknown and for repeated parameters, so that a misspelled
-// parameter is not ignored, and for as_of if newestOnly is set. All other parameters are accepted if
-// show checks them itself (checksParams), or if no page has the address (its path is empty).
+// parameter is not ignored.
 func (r route) checkAddress(params url.Values) error {
 	for _, key := range slices.Sorted(maps.Keys(params)) {
 		isKnown := slices.ContainsFunc(r.keys, func(known string) bool {
@@ -249,7 +241,7 @@ func (r route) checkAddress(params url.Values) error {
 		switch {
 		case r.newestOnly && key == asOfKey:
 			return usageErr("as_of is not supported: this page shows only the newest snapshot", "Remove as_of from the address.")
-		case r.checksParams || r.path == "":
+		case r.checksParams || r.path == "": // without a path, the reply is an error in any case
 		case key != asOfKey && !isKnown:
 			advice := "Remove it from the address."
 			if slices.Contains(r.keys, paramKey) {
@@ -264,17 +256,15 @@ func (r route) checkAddress(params url.Values) error {
 }
 
 const (
-	// minSlowTimeout is the minimum time limit of slow routes.
 	minSlowTimeout = time.Minute
 	// sendGrace is the additional time, after the time limit, for stopping DuckDB and sending an
 	// error page.
 	sendGrace = 15 * time.Second
 )
 
-// Parameters of an address. asOfKey chooses an earlier snapshot. chartKey chooses the column of a chart. The
-// parameters of a named query begin with paramKey.
+// Parameters of an address.
 const (
 	asOfKey  = "as_of"
-	chartKey = "chart"
-	paramKey = "p."
+	chartKey = "chart" // the column of a chart
+	paramKey = "p."    // the prefix of the parameters of a named query
 )

@@ -17,12 +17,9 @@ type fieldsView struct {
 	ID, Title string
 	Folded    bool
 	Fields    []fieldView
-	// NeverSet contains the names of the fields that never had a value.
-	NeverSet string
-	// DeletedAt is the time when the row was deleted. Empty means that the row exists.
+	NeverSet  string // the names of the fields that never had a value
 	DeletedAt string
-	// More is a note if not all versions of the row were read.
-	More string
+	More      string // a note if not all versions of the row were read
 }
 
 type fieldView struct {
@@ -72,8 +69,7 @@ func (v *visit) addFields(view *recordView) error {
 	return nil
 }
 
-// readFields returns the fields of the record's rows in one table. presence contains the periods in which
-// the first of these rows existed.
+// readFields reads the record's rows in one table. The first of these rows existed in the periods presence.
 func (v *visit) readFields(t fieldTable) (views []fieldsView, presence []period, err error) {
 	columns, err := v.runStatement(recordSQL.Render("columns", nil), map[string]string{"table": t.table})
 	if err != nil || len(columns.Rows) == 0 {
@@ -106,8 +102,7 @@ func (v *visit) readFields(t fieldTable) (views []fieldsView, presence []period,
 	return views, presence, nil
 }
 
-// buildFields returns the fields of one row from its versions. all is the result with the versions of
-// all rows of the record in the table.
+// buildFields returns the fields of one row from its versions. all contains the versions of all rows.
 func (v *visit) buildFields(t fieldTable, all query.Result, versions []query.Record, about map[string]string) (view fieldsView, presence []period) {
 	view.Title = t.title
 	oldestSuffix := ""
@@ -187,7 +182,7 @@ func periodsOf(records []query.Record, column string) []period {
 	return mergePeriods(periods)
 }
 
-// groupRecords groups records by a label. labels contains each label once, in the order of the records.
+// groupRecords returns the labels in the order of the records.
 func groupRecords(records []query.Record, label func(r query.Record) string) (labels []string, groups map[string][]query.Record) {
 	groups = map[string][]query.Record{}
 	for _, r := range records {
@@ -200,7 +195,7 @@ func groupRecords(records []query.Record, label func(r query.Record) string) (la
 	return labels, groups
 }
 
-// viewPeriods formats periods. now is the last period. before contains the earlier periods, the latest first.
+// viewPeriods returns the last period, and the earlier periods, the latest first.
 func viewPeriods(periods []period, format func(v query.Value) page.Cell) (now periodView, before []periodView) {
 	for i, p := range slices.Backward(periods) {
 		view := periodView{format(p.value), clockOf(p.from), clockOf(p.to)}
@@ -213,13 +208,13 @@ func viewPeriods(periods []period, format func(v query.Value) page.Cell) (now pe
 	return now, before
 }
 
-// instantOf parses a time. It returns the zero time for NULL and for texts that are not a time.
+// instantOf returns the zero time for NULL and for texts that are not a time.
 func instantOf(v query.Value) time.Time {
 	at, _ := time.Parse(time.RFC3339Nano, v.Text)
 	return at
 }
 
-// clockOf formats a time. It returns an empty text for the zero time.
+// clockOf returns an empty text for the zero time.
 func clockOf(at time.Time) string {
 	if at.IsZero() {
 		return ""

@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// links creates links to pages that show the snapshot of the current page. AsOf is the parameter as_of
-// of the address.
+// links creates links to pages that show the snapshot of the current page.
 type links struct{ AsOf string }
 
 func (v *visit) links() links { return links{v.params.Get(asOfKey)} }
@@ -37,8 +36,7 @@ func linkTo(folder, id string) string {
 	return rootPath + "/" + folder + "/" + segment
 }
 
-// webLink returns an external address that is safe to link to: http or https, with a host and
-// without user information. It returns an empty text for all other texts.
+// webLink returns an address that is safe to link to, or an empty text.
 func webLink(text string) string {
 	u, err := url.Parse(strings.TrimSpace(text))
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {

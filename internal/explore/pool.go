@@ -17,11 +17,7 @@ import (
 const (
 	// maxSessions is the maximum number of concurrent requests for a snapshot. Other requests wait.
 	maxSessions = 4
-	// New requests are rejected while pool.stuck is at least maxStuck. Each of the counted requests still uses a
-	// core and a session.
-	maxStuck = maxSessions
-	// maxEarlier is the maximum number of open earlier snapshots.
-	maxEarlier = 2
+	maxEarlier  = 2 // open earlier snapshots
 )
 
 // pool opens the newest snapshot and earlier snapshots, and lends them to requests. The first
@@ -32,7 +28,8 @@ type pool struct {
 	// waiting for it can be cancelled.
 	turn chan struct{}
 	open []*openSnapshot
-	// stuck counts the ended requests whose query is still running, because DuckDB cannot interrupt it.
+	// stuck counts the ended requests whose query is still running, because DuckDB cannot interrupt it. Each
+	// of them uses a core and a session.
 	stuck atomic.Int32
 }
 
@@ -40,11 +37,9 @@ type openSnapshot struct {
 	Run string
 	At  time.Time
 	// AsOf is the parameter as_of of the address. Empty means the newest snapshot.
-	AsOf string
-	// Outcome is the outcome of the run. Standings counts the streams of the snapshot by standing,
-	// the worst standing first.
-	Outcome   string
-	Standings []standingCount
+	AsOf      string
+	Outcome   string          // of the run
+	Standings []standingCount // of its streams, the worst standing first
 
 	version Version
 	file    os.FileInfo // version.Catalog, to detect a replaced file
@@ -63,9 +58,9 @@ type standingCount struct {
 	Streams  int
 }
 
-// borrow returns a snapshot and a session for one request. The caller gives them back with release.
+// borrow returns a snapshot and a session. The caller gives them back with release.
 func (p *pool) borrow(ctx context.Context, asOf string) (*openSnapshot, *query.DB, error) {
-	if n := p.stuck.Load(); n >= maxStuck {
+	if n := p.stuck.Load(); n >= maxSessions {
 		return nil, nil, &statusError{http.StatusServiceUnavailable, fmt.Sprintf("too many queries are still running after their time limit (%d)", n),
 			"Try again later. A restart of the program ends them."}
 	}
@@ -137,8 +132,6 @@ func (p *pool) makeRoom() error {
 	return nil
 }
 
-// openVersion opens the snapshot that asOf chooses from the catalog file of v. An empty asOf means the
-// newest snapshot.
 func openVersion(ctx context.Context, cfg Config, v Version, file os.FileInfo, asOf string) (*openSnapshot, error) {
 	db, err := query.Open(ctx, v.Catalog, query.Options{MemoryLimit: cfg.MemoryLimit, Threads: cfg.Threads, Timezone: cfg.Timezone, AsOf: asOf, Sessions: maxSessions,
 		Timeout: max(cfg.Timeout, minSlowTimeout)})
@@ -155,7 +148,7 @@ func openVersion(ctx context.Context, cfg Config, v Version, file os.FileInfo, a
 	return s, nil
 }
 
-// readFacts reads the fields that the footer of all pages shows.
+// readFacts reads the exported fields, which the footer of all pages shows.
 func (s *openSnapshot) readFacts(ctx context.Context) error {
 	facts, err := s.db.Collect(ctx, query.Text(string(recordSQL.Render("facts", nil))), nil, maxRows)
 	if err != nil {

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -13,16 +14,13 @@ type priceView struct {
 	Currency string
 	Chart    *page.Chart
 	Rows     []priceRow
-	// More is a note if the chart does not show all prices.
-	More string
+	More     string // a note if the chart does not show all prices
 }
 
 type priceRow struct {
-	Tier string
-	// Colour is the index of a color, see page.Series.
-	Colour int
-	// Now has a Till if the price was deleted.
-	Now    periodView
+	Tier   string
+	Colour int        // see page.Series
+	Now    periodView // has a Till if the price was deleted
 	Before []periodView
 }
 
@@ -32,10 +30,7 @@ func buildPrices(records []query.Record, end time.Time) []priceView {
 	var views []priceView
 	currencies, byCurrency := groupRecords(records, func(r query.Record) string { return r.Get("currency").Text })
 	for _, currency := range currencies {
-		view := priceView{Currency: currency}
-		if currency == "" {
-			view.Currency = noCurrency
-		}
+		view := priceView{Currency: cmp.Or(currency, page.NoCurrency)}
 		names, byName := groupRecords(byCurrency[currency], priceName)
 		var series [][]period
 		for i, name := range names {

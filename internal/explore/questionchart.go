@@ -12,9 +12,8 @@ import (
 )
 
 // addChart draws the column that the address chooses, else the first column of amounts, else the first of
-// numbers. If the first column of the result contains dates or months, it draws a chart. If the first
-// column contains texts, it draws bars in the table. The page shows why a column is not drawn. result can
-// contain the rows of all pages of the table. rowsInTable are the rows of the shown page.
+// numbers: as a chart if the first column of the result contains dates or months, and as bars in the table if it
+// contains texts. result can contain the rows of all pages of the table, rowsInTable those of the shown page.
 func (q *question) addChart(result query.Result, rowsInTable []query.Record) {
 	shown := slices.DeleteFunc(rolesOf(result.Columns), func(r columnRole) bool { return r.hidden })
 	numbers := slices.DeleteFunc(slices.Clone(shown), func(r columnRole) bool { return !r.Numeric })
@@ -35,7 +34,7 @@ func (q *question) addChart(result query.Result, rowsInTable []query.Record) {
 	}
 }
 
-// draw draws a column. If the column cannot be drawn, draw returns the reason.
+// draw returns the reason if the column cannot be drawn.
 func (q *question) draw(result query.Result, rowsInTable []query.Record, first, column columnRole) (reason string) {
 	for _, c := range result.Columns {
 		if isCurrency := c.Name == "currency" || strings.HasSuffix(c.Name, "_currency"); isCurrency && countDistinct(result.Rows, c.Name) > 1 {
@@ -70,8 +69,8 @@ func countDistinct(records []query.Record, column string) int {
 	return len(values)
 }
 
-// addBars adds a bar to each value of a column. The length of a bar is relative to the largest value.
-// If a value is negative, addBars returns false and adds no bars.
+// addBars adds bars, whose lengths are relative to the largest value. If a value is negative, it returns false and
+// adds no bars.
 func addBars(t *page.Table, records []query.Record, column string) bool {
 	largest := 0.0
 	for _, r := range records {
@@ -94,8 +93,7 @@ func addBars(t *page.Table, records []query.Record, column string) bool {
 }
 
 // drawDates draws a column by the dates of the first column. If a date has several rows, each value of
-// the second column becomes a line. A click on a point shows its rows. If the result cannot be drawn,
-// drawDates returns the reason.
+// the second column becomes a line. If the result cannot be drawn, drawDates returns the reason.
 func (q *question) drawDates(result query.Result, first, column columnRole) (_ *page.Chart, reason string) {
 	const maxDates = 400
 	var second columnRole
@@ -155,8 +153,8 @@ func (q *question) drawDates(result query.Result, first, column columnRole) (_ *
 	return c, ""
 }
 
-// linkToRows returns the address of the table, filtered by the date of a row. If the chart has several
-// lines, the address also filters by the row's value in the second column.
+// linkToRows returns the address of the table, filtered by the date of a row and by its value in the second
+// column, if the chart has several lines.
 func (q *question) linkToRows(first, second columnRole, row query.Record) string {
 	date := row.Get(first.Name).Text
 	filters := []pair{{isKey + first.Name, date}}

@@ -49,28 +49,24 @@ func showQuestions(v *visit) (reply, error) {
 
 type questionView struct {
 	query.Query
-	Grain  string // a sentence
-	Fields []formField
-	// Problem explains why there is no result.
-	Problem string
+	Grain   string // a sentence
+	Fields  []formField
+	Problem string // the reason why there is no result
 	Table   *tableView
 	// UnknownValues lists parameter values that may be the reason for a result without rows.
 	UnknownValues []string
 	Chart         *page.Chart
-	// ChartColumns are the columns that the chart can show.
-	ChartColumns []option
-	// NoChartReason explains why there is no chart.
+	ChartColumns  []option // the columns that the chart can show
 	NoChartReason string
 	Command       string
 	AsOf          asOfView
 }
 
-// sentenceOf capitalizes a text and ends it with a full stop.
 func sentenceOf(text string) string {
 	if text == "" {
 		return ""
 	}
-	return strings.ToUpper(text[:1]) + strings.TrimSuffix(text[1:], ".") + "."
+	return capitalize(strings.TrimSuffix(text, ".")) + "."
 }
 
 // question is one request for a named query.
@@ -81,7 +77,7 @@ type question struct {
 	view   questionView
 }
 
-// showQuestion runs a named query. Mistakes in parameters are shown in the form.
+// showQuestion shows mistakes in parameters in the form.
 func showQuestion(v *visit) (reply, error) {
 	q, err := v.findQuestion()
 	if err != nil {
@@ -125,7 +121,6 @@ func sendResult(v *visit) (reply, error) {
 	return download{Query: q.query, Values: q.values, Name: q.query.Name, Format: v.format()}, nil
 }
 
-// findQuestion finds the query that the address names and reads the values of its parameters.
 func (v *visit) findQuestion() (*question, error) {
 	name := v.PathValue("name")
 	library, err := v.pool.cfg.Queries()
@@ -230,8 +225,7 @@ func (q *question) addResult() error {
 	return nil
 }
 
-// groupKind returns the kind of record by which the rows are grouped. It is empty for other groups,
-// such as months.
+// groupKind returns the kind of record by which the rows are grouped. It is empty for months.
 func (q *question) groupKind() string {
 	p, _ := q.query.Param("by")
 	switch by := cmp.Or(q.values["by"], p.Default); by {
@@ -257,22 +251,16 @@ func (q *question) commandLine() string {
 	return strings.Join(words, " ")
 }
 
-// formField is one parameter in the form of a query.
+// formField is one parameter in a form. Key is its name in the address.
 type formField struct {
-	// Key is the name of the parameter in the address.
 	Key, Label, About string
 	Value             string
-	// Hint is shown in an empty field.
-	Hint string
-	// Numeric fields show a numeric keyboard on phones.
-	Numeric bool
-	// Options are the values of a selection. Suggestions are values for a text field, if there are no
-	// Options.
-	Options     []option
-	Suggestions []string
-	Problem     string
-	// Required fields have no default.
-	Required bool
+	Hint              string   // shown in an empty field
+	Numeric           bool     // phones show a numeric keyboard
+	Options           []option // of a selection
+	Suggestions       []string // for a text field, if there are no Options
+	Problem           string
+	Required          bool
 }
 
 type option struct {
@@ -304,8 +292,7 @@ func (q *question) buildForm() ([]formField, error) {
 	return fields, nil
 }
 
-// addChoices adds the known values of a parameter. Few values become a selection, many become
-// suggestions.
+// addChoices adds the known values of a parameter: few as a selection, many as suggestions.
 func (q *question) addChoices(f *formField, p query.Param) error {
 	const maxSelection, maxSuggestions = 40, 500
 	if p.Type == "DATE" {
@@ -334,7 +321,7 @@ func (q *question) addChoices(f *formField, p query.Param) error {
 	return nil
 }
 
-// hintOf returns the meaning of an empty field: any value, the default, or a missing required value.
+// hintOf returns the meaning of an empty field.
 func hintOf(p query.Param) string {
 	switch {
 	case p.TakesNull():

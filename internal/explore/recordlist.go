@@ -12,10 +12,9 @@ import (
 // listView is a page with one table: all records of a kind, or a table from the page of a record.
 type listView struct {
 	Title, About string
-	// Record is a link to the record whose page contains the table. It is nil for a list of all records.
-	Record *page.Cell
-	Table  *tableView
-	AsOf   asOfView
+	Record       *page.Cell // a link to the record whose page contains the table
+	Table        *tableView
+	AsOf         asOfView
 }
 
 // searchColumn is the last column of the query of a list. It contains the text to search.
@@ -36,7 +35,6 @@ func showRecords(v *visit) (reply, error) {
 }
 
 // showList shows the table on a page of its own. empty is the text for a table without rows.
-// downloadPrefix is the address of a download without its format.
 func (t *table) showList(view listView, empty, downloadPrefix string) (reply, error) {
 	var err error
 	if view.Table, _, err = t.show(view.Title, downloadPrefix); err != nil {
@@ -59,8 +57,7 @@ func sendRecords(v *visit) (reply, error) {
 	return t.sendFile(v.route.kind.name + "s"), nil
 }
 
-// showSection shows one table of a record's page on a page of its own. If the address has a format, it sends
-// the table as a file.
+// showSection shows one table of a record's page on a page of its own, or sends it as a file.
 func showSection(v *visit) (reply, error) {
 	kind, id, name := v.route.kind, v.PathValue("id"), v.PathValue("section")
 	i := slices.IndexFunc(kind.sections, func(s section) bool { return s.statement == name && s.layout == asTable })

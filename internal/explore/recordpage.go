@@ -15,14 +15,11 @@ import (
 
 // recordKind specifies the page of a kind of record.
 type recordKind struct {
-	// name is the name of the kind in addresses. label is its name on pages.
-	name, label string
+	name, label string // in addresses, and on pages
 	sql         sqltext.File
-	// aboutList describes the list of all records. Empty means that the kind has no list.
-	aboutList string
-	// tables contain the record's fields, in the order of the page.
-	tables   []fieldTable
-	sections []section
+	aboutList   string // describes the list of all records; empty means that the kind has no list
+	tables      []fieldTable
+	sections    []section
 }
 
 // fieldTable is a table whose rows a page shows with the history of their fields.
@@ -30,8 +27,7 @@ type fieldTable struct {
 	// idColumn is the column with the id of the page's record. nameColumn is a column that
 	// distinguishes the rows if a record has several.
 	table, idColumn, title, nameColumn string
-	// open means that the table is not folded. The first table is never folded.
-	open bool
+	open                               bool // the table is not folded; the first table never is
 }
 
 // section specifies one query of a page and how its result is shown.
@@ -40,13 +36,11 @@ type section struct {
 	statement, title, about string
 	// empty is shown for a result without rows. If empty is not set, a section without rows is left out.
 	// If the tables that the query reads may lack rows, a note that names these tables is shown instead.
-	empty  string
-	layout sectionLayout
-	// barColumn is the column whose values get bars. Empty means none.
-	barColumn string
+	empty     string
+	layout    sectionLayout
+	barColumn string // the column whose values get bars
 }
 
-// sectionLayout is the way in which a section shows its rows.
 type sectionLayout int
 
 const (
@@ -70,7 +64,6 @@ type recordView struct {
 	AsOf                     asOfView
 }
 
-// fact is one value below the title.
 type fact struct {
 	Label string
 	page.Cell
@@ -79,16 +72,13 @@ type fact struct {
 type sectionView struct {
 	ID, Title, About string
 	Table            *page.Table
-	// Link is the address of the page on which the table can be sorted and filtered.
-	Link     string
-	Periods  []periodView
-	Prices   []priceView
-	Comments []comment
-	// Empty is shown if there are no rows. SourceNote names the source tables in which rows may be
-	// missing.
-	Empty, SourceNote string
-	// More is a note if the page does not show all rows.
-	More string
+	Link             string // the page on which the table can be sorted and filtered
+	Periods          []periodView
+	Prices           []priceView
+	Comments         []comment
+	Empty            string // shown if there are no rows
+	SourceNote       string // names the source tables in which rows may be missing
+	More             string // a note if the page does not show all rows
 }
 
 func showRecord(v *visit) (reply, error) {
@@ -131,8 +121,7 @@ func showRecord(v *visit) (reply, error) {
 	return newPage(view.Title, "record", view, scripts...), nil
 }
 
-// readHead reads the row with the title and the facts of the record. It returns an error if no table
-// contains the id.
+// readHead reads the title and the facts of the record. It returns an error if no table contains the id.
 func (v *visit) readHead() (query.Result, error) {
 	head, err := v.askByID("head", 1)
 	if err != nil {
@@ -241,7 +230,6 @@ func (v *visit) addRejects(view *recordView) error {
 	return nil
 }
 
-// comment is a comment on an article. IsReply means that it replies to another comment.
 type comment struct {
 	Author, Text        string
 	WrittenAt, EditedAt string

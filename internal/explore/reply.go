@@ -35,21 +35,17 @@ type htmlPage struct {
 	page.Frame
 	Template string
 	Data     any
-	// Status is the HTTP status. Defaults to 200.
-	Status int
+	Status   int // the HTTP status; 0 means 200
 	// Nonce allows styles that a script adds with this nonce. Empty means that scripts cannot add
 	// styles.
 	Nonce string
-	// Links creates links to other pages that show Snapshot.
-	Links links
-	// Snapshot is the snapshot of the page. It is nil if the snapshot could not be opened.
-	Snapshot *openSnapshot
-	// NewestLink is the address of this page without as_of.
-	NewestLink string
+
+	// The method send fills in these fields, and the tabs.
+	Links      links
+	Snapshot   *openSnapshot // nil if it could not be opened
+	NewestLink string        // the address of this page without as_of
 }
 
-// newPage returns a page that loads scripts in addition to the common scripts. The method send fills
-// in the tabs, Links, Snapshot and NewestLink.
 func newPage(title, template string, data any, scripts ...string) htmlPage {
 	return htmlPage{Template: template, Data: data, Frame: page.Frame{Title: title + " – placementsync", Name: "workbench", AssetPath: assetFolder,
 		Scripts: append([]string{"page.js", "htmx.min.js"}, scripts...)}}
@@ -59,12 +55,10 @@ func newPage(title, template string, data any, scripts ...string) htmlPage {
 type download struct {
 	Query  query.Query
 	Values map[string]string
-	// Name is the file name without its extension. Format is one of downloadFormats.
-	Name   string
+	Name   string // the file name without its extension
 	Format query.Format
 }
 
-// downloadFormat is a format of downloads. label is the text of its link.
 type downloadFormat struct {
 	format           query.Format
 	label, mediaType string
@@ -142,7 +136,6 @@ func (d *downloadWriter) end(e *Explorer, v *visit, err error) {
 	}
 }
 
-// Link adds the as_of of this page to an address.
 func (p htmlPage) Link(to string) string { return p.Links.keepAsOf(to) }
 
 func (p htmlPage) send(e *Explorer, w http.ResponseWriter, v *visit) error {
@@ -169,14 +162,12 @@ func (p htmlPage) send(e *Explorer, w http.ResponseWriter, v *visit) error {
 
 // statusError is an error with an HTTP status and advice, both for the error page.
 type statusError struct {
-	status int
-	// advice is a sentence.
+	status          int
 	problem, advice string
 }
 
 func (e *statusError) Error() string { return e.problem }
 
-// usageErr returns an error for an invalid address.
 func usageErr(problem, advice string) error {
 	return &statusError{http.StatusBadRequest, problem, advice}
 }
@@ -209,15 +200,12 @@ func (e *Explorer) sendError(w http.ResponseWriter, v *visit, err error) {
 	}
 }
 
-// templates contains the parsed templates of all pages by name.
-type templates map[string]*template.Template
-
-func parseTemplates() (templates, error) {
+func parseTemplates() (map[string]*template.Template, error) {
 	files, err := fs.Glob(assetFiles, "assets/*.html")
 	if err != nil {
 		return nil, err
 	}
-	parsed := templates{}
+	parsed := map[string]*template.Template{}
 	for _, file := range files {
 		name := strings.TrimSuffix(path.Base(file), ".html")
 		if name == "parts" {

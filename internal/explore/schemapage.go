@@ -12,26 +12,20 @@ import (
 	"placementsync/internal/query"
 )
 
-// subjectTables are the tables of one subject, such as orders or mart, on the page Schema.
+// subjectTables are the tables of one subject, such as orders or mart.
 type subjectTables struct {
 	Subject, Title string
 	Tables         []schemaTable
-	// Map is the drawing of the relations. It is nil without relations.
-	Map *relationMap
+	Map            *relationMap // nil without relations
 }
 
-// schemaTable is a table with the number and the standing of its rows in the snapshot.
 type schemaTable struct {
 	dictionary.Table
-	// Link opens the table in the SQL editor. It is empty if there is no editor.
-	Link string
-	// GrainOrKey is the grain of the table, or its key if the grain is not described.
-	GrainOrKey string
-	// Rows is the number of rows. It is empty if the snapshot does not count them.
-	Rows string
-	// Standing is the meaning of the grade of the table. Reason explains the grade.
-	Standing ledger.Standing
-	Reason   string
+	Link       string // opens the table in the SQL editor, if there is one
+	GrainOrKey string // the key if the grain is not described
+	Rows       string // the number of rows, if the snapshot counts them
+	Standing   ledger.Standing
+	Reason     string // of the standing
 }
 
 func showSchema(v *visit) (reply, error) {
@@ -84,8 +78,7 @@ func showSchema(v *visit) (reply, error) {
 	return newPage("Schema", "schema", map[string]any{"Subjects": subjects, "Count": plural.Number(len(tables))}), nil
 }
 
-// editorLink returns the address of the SQL editor with a statement that reads a table. It is empty
-// without an editor.
+// editorLink returns an empty text without an SQL editor.
 func (v *visit) editorLink(table string) string {
 	if v.pool.cfg.Child == nil {
 		return ""
@@ -93,8 +86,8 @@ func (v *visit) editorLink(table string) string {
 	return sqlPath + "?" + url.Values{sqlKey: {"FROM " + table + " LIMIT 100"}}.Encode()
 }
 
-// relationMap is a drawing of tables as boxes, and of their relations as lines from the right to
-// the left. All lengths are in pixels.
+// relationMap draws tables as boxes, and their relations as lines from the right to the left. All lengths are in
+// pixels.
 type relationMap struct {
 	Width, Height       int
 	BoxWidth, BoxHeight int
@@ -111,7 +104,6 @@ type mapBox struct {
 
 type mapLine struct{ Path, Title string }
 
-// Sizes of a relationMap.
 const (
 	boxWidth, boxHeight = 224, 26
 	columnGap, rowGap   = 64, 10

@@ -12,11 +12,9 @@ import (
 )
 
 type snapshotView struct {
-	Grades *page.Table
-	// Checks is nil if no check was run on the snapshot. Samples contains the first violating rows of
-	// each failed check.
-	Checks  *page.Table
-	Samples []*page.Table
+	Grades  *page.Table
+	Checks  *page.Table   // nil if no check was run on the snapshot
+	Samples []*page.Table // the first violating rows of each failed check
 }
 
 func showSnapshot(v *visit) (reply, error) {

@@ -23,7 +23,6 @@ const (
 	maxChildren = 2
 	// maxFileBytes limits the result file of a statement, and the sum of its temporary files.
 	maxFileBytes = 2 << 30
-	// maxFormBytes limits the form of the page.
 	maxFormBytes = 256 << 10
 )
 
@@ -37,10 +36,8 @@ const (
 type sqlView struct {
 	questionView
 	Token, Nonce string
-	// Line and Column are the position of the problem, or 0.
-	Line, Column int
-	// QueryFile is the statement with the header of a named query.
-	QueryFile string
+	Line, Column int    // the position of the problem, or 0
+	QueryFile    string // the statement with the header of a named query
 }
 
 func sqlRoute(show func(v *visit) (reply, error)) route {
@@ -127,7 +124,6 @@ func (e *Explorer) runSQL(v *visit) (reply, error) {
 	return view.page(http.StatusOK), nil
 }
 
-// runJob waits until fewer than maxChildren other jobs are running, and runs the job.
 func (e *Explorer) runJob(ctx context.Context, job query.Job, w io.Writer) (query.Result, error) {
 	select {
 	case e.children <- struct{}{}:
@@ -198,13 +194,11 @@ func newCompletion() (page.Asset, error) {
 		return page.Asset{}, err
 	}
 	type word struct {
-		Name  string `json:"name"`
-		About string `json:"about"`
-		// Type is the type of a column.
-		Type    string `json:"type,omitempty"`
-		Columns []word `json:"columns,omitempty"`
-		// Arguments are the arguments of a macro.
-		Arguments []string `json:"arguments,omitempty"`
+		Name      string   `json:"name"`
+		About     string   `json:"about"`
+		Type      string   `json:"type,omitempty"`
+		Columns   []word   `json:"columns,omitempty"`
+		Arguments []string `json:"arguments,omitempty"` // of a macro
 	}
 	schemas, macros := map[string][]word{}, []word{}
 	add := func(t dictionary.Table) {

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -21,10 +22,8 @@ type columnRole struct {
 	// idColumn is set if this column contains names or ids of records. It is the name of the column
 	// with their ids, which can be this column. kind is the kind of the records, or "writer". If
 	// kind is set, the values are links.
-	idColumn, kind string
-	// unitColumn is the name of the column with the currency of the amounts. Empty means none.
-	unitColumn string
-	// summed means that the table shows the total of the amounts.
+	idColumn, kind   string
+	unitColumn       string // the column with the currency of the amounts
 	isAmount, summed bool
 	isEnum           bool
 }
@@ -34,13 +33,11 @@ func hasWord(column string, words ...string) bool {
 	return slices.ContainsFunc(strings.Split(column, "_"), func(word string) bool { return slices.Contains(words, word) })
 }
 
-// hasSelection reports whether the form has a selection with the values of the column.
 func (r columnRole) hasSelection() bool {
 	return r.Type == "BOOLEAN" || r.isEnum && !hasWord(r.Name, "includes", "included") || r.Type == "VARCHAR" && hasWord(r.Name, "currency", "country", "grade", "outcome", "state")
 }
 
-// kindOf returns the kind of record whose ids a column contains, or an empty text. A product and its
-// listing have the same id.
+// kindOf returns the kind of record whose ids a column contains. A product and its listing have the same id.
 func kindOf(column string) string {
 	stem, ok := strings.CutSuffix(column, "_id")
 	if !ok || column == "v1_campaign_id" {
@@ -92,9 +89,7 @@ func rolesOf(columns []query.Column) []columnRole {
 	return roles
 }
 
-// buildTable returns the table of a result. Names link to the records with their ids, and currencies become
-// units of amounts. If the table contains all rows of the result, columns without values are left out and
-// listed in Blank.
+// buildTable leaves out columns without values if the table contains all rows of the result.
 func buildTable(caption string, roles []columnRole, result query.Result, l links) *page.Table {
 	t := &page.Table{Caption: caption, Empty: "No rows.", Stacked: true}
 	n := int64(len(result.Rows))
@@ -127,8 +122,7 @@ func addCells(t *page.Table, roles []columnRole, result query.Result, l links) {
 	}
 }
 
-// showValue formats the value of the column in a row. If the name of a record is missing, it shows the
-// id.
+// showValue shows the id of a record if its name is missing.
 func (r columnRole) showValue(row query.Record, l links) page.Cell {
 	v := row.Get(r.Name)
 	cell := r.buildCell(v)
@@ -144,17 +138,13 @@ func (r columnRole) showValue(row query.Record, l links) page.Cell {
 		}
 	}
 	if r.unitColumn != "" && !v.Null {
-		if cell.Unit = row.Get(r.unitColumn).Text; cell.Unit == "" {
-			cell.Unit = noCurrency
-		}
+		cell.Unit = cmp.Or(row.Get(r.unitColumn).Text, page.NoCurrency)
 	}
 	return cell
 }
 
-const noCurrency = "(no currency)"
-
-// fillOutletNames fills in the missing names of outlets from all tables that contain names of outlets.
-// It finds the outlet of a row by the id of the outlet, or else by the id of a listing of the outlet.
+// fillOutletNames fills in the missing names of outlets from other tables. It finds the outlet of a row by its
+// id, or else by the id of one of its listings.
 func (v *visit) fillOutletNames(roles []columnRole, rows []query.Record) error {
 	indexOf := func(matches func(r columnRole) bool) int { return slices.IndexFunc(roles, matches) }
 	nameIndex := indexOf(func(r columnRole) bool {
@@ -196,8 +186,7 @@ func (v *visit) fillOutletNames(roles []columnRole, rows []query.Record) error {
 	return err
 }
 
-// maxCellText limits a text in a table, in characters.
-const maxCellText = 300
+const maxCellText = 300 // characters
 
 // buildCell formats a value by the type and the name of its column.
 func buildCell(c query.Column, v query.Value) page.Cell {
@@ -216,8 +205,7 @@ func buildCell(c query.Column, v query.Value) page.Cell {
 		return page.Cell{Text: v.Text, Class: "t"}
 	case c.Numeric:
 		return page.Cell{Text: page.Decimal(v.Text), Class: "n"}
-	}
-	if c.Type == "JSON" {
+	case c.Type == "JSON":
 		return page.Cell{Text: v.Text, Class: "long", Summary: "JSON, " + plural.Number(len(v.Text)) + " bytes"}
 	}
 	cell := page.Cell{Text: page.Clip(v.Text, maxCellText), Class: "s"}
@@ -231,7 +219,6 @@ func buildCell(c query.Column, v query.Value) page.Cell {
 	return cell
 }
 
-// buildCell formats a value by the role of its column.
 func (r columnRole) buildCell(v query.Value) page.Cell {
 	cell := buildCell(r.Column, v)
 	switch {
@@ -248,11 +235,11 @@ func (r columnRole) buildCell(v query.Value) page.Cell {
 	return cell
 }
 
-// codePattern matches a value of an enumeration: FULL_FEATURE, on_hold_review.
+// codePattern matches FULL_FEATURE and on_hold_review.
 var codePattern = regexp.MustCompile(`^([A-Z][A-Z0-9]*(_[A-Z0-9]+)*|[a-z][a-z0-9]*([_-][a-z0-9]+)*)$`)
 
-// wordsOf returns a value of an enumeration as words: Full feature, On hold review. In a list
-// of values, it converts each value. It returns other texts unchanged.
+// wordsOf returns a value of an enumeration, or a list of such values, as words: Full feature, On hold review.
+// It returns other texts unchanged.
 func wordsOf(text string) string {
 	for _, separator := range []string{"; ", ", "} {
 		if first, rest, ok := strings.Cut(text, separator); ok {
@@ -273,8 +260,12 @@ func labelOf(column string) string {
 			label = label[:len(label)-len(short)] + strings.ToUpper(short)
 		}
 	}
-	if label == "" {
-		return label
+	return capitalize(label)
+}
+
+func capitalize(text string) string {
+	if text == "" {
+		return ""
 	}
-	return strings.ToUpper(label[:1]) + label[1:]
+	return strings.ToUpper(text[:1]) + text[1:]
 }

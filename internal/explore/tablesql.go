@@ -20,16 +20,15 @@ type table struct {
 	values map[string]string // the values of the parameters of inner
 	roles  []columnRole
 	state  tableState
-	// textColumn is the name of the last column of the query, if that column contains the text to
-	// search. The column is not shown. If textColumn is empty, all text columns are searched.
+	// textColumn is the last column of the query, if that column contains the text to search. It is not
+	// shown. If textColumn is empty, all text columns are searched.
 	textColumn string
 }
 
 // tableRows are the rows of one page of a table.
 type tableRows struct {
 	query.Result // Total counts the rows of all pages
-	// Sums contains, for each currency, the totals of the summed columns.
-	Sums []currencySums
+	Sums         []currencySums
 	// Choices contains the values of each column with a selection, also from rows that do not match
 	// the filters. The first list is empty, see choicesSQL.
 	Choices [][]string
@@ -41,14 +40,12 @@ type currencySums struct {
 	Sums     []*string `json:"sums"`
 }
 
-// tablePageRows is the number of rows of one page of a table.
 const tablePageRows = 100
 
 // positionColumn contains the position of a row in the result of the query. Every ORDER BY clause ends
 // with positionColumn, so that rows with equal values also have a defined order.
 const positionColumn = `"row of the query"`
 
-// openTable reads the columns of a query and the state in the address.
 func (v *visit) openTable(q query.Query, values map[string]string, textColumn string) (*table, error) {
 	t := &table{visit: v, inner: q, values: values, textColumn: textColumn}
 	outer := q
@@ -111,8 +108,7 @@ func (t *table) orderBy() string {
 	return text + positionColumn
 }
 
-// outerQuery returns a query whose SQL contains the query of the table as a subquery. The parameters
-// and values are those of the table's query and of the binder.
+// outerQuery returns a query whose SQL contains the query of the table as a subquery.
 func (t *table) outerQuery(text string, b *binder) (query.Query, map[string]string) {
 	outer, values := b.query(text)
 	q := t.inner
@@ -182,7 +178,6 @@ func (t *table) excludedColumns(columns ...string) string {
 	return "(" + strings.Join(columns, ", ") + ")"
 }
 
-// sumsSQL returns the expression for tableRows.Sums.
 func (t *table) sumsSQL() string {
 	currency, group := "''", ""
 	var sums []string
@@ -200,7 +195,6 @@ func (t *table) sumsSQL() string {
 	return "(SELECT list({'currency': currency, 'sums': sums} ORDER BY currency) FROM (SELECT " + currency + " AS currency, [" + strings.Join(sums, ", ") + "] AS sums FROM matching_rows" + group + "))"
 }
 
-// choicesSQL returns the expression for tableRows.Choices.
 func (t *table) choicesSQL() string {
 	const maxOptions = 100
 	lists := []string{"CAST([] AS VARCHAR[])"} // sets the type if there are no other lists

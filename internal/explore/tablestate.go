@@ -30,7 +30,7 @@ func tableKeys(others ...string) []string {
 
 type tableState struct {
 	Search     string
-	Sort       string // a column. Empty means the order of the result.
+	Sort       string // a column; empty means the order of the result
 	Descending bool
 	Page       int
 	Filters    []columnFilter
@@ -51,8 +51,8 @@ const (
 	maxPage    = 1_000_000
 )
 
-// readTableState parses the parameters of a table with these columns. Empty parameters, which the form sends
-// for empty fields, are ignored. Unknown columns and invalid values are errors.
+// readTableState ignores empty parameters, which the form sends for empty fields. Unknown columns and invalid
+// values are errors.
 func readTableState(params url.Values, columns []query.Column) (tableState, error) {
 	s := tableState{Search: strings.TrimSpace(params.Get(searchKey)), Page: 1}
 	var err error
@@ -113,7 +113,6 @@ func parsePage(text string) (int, error) {
 
 func isTime(c query.Column) bool { return c.Type == "DATE" || strings.HasPrefix(c.Type, "TIMESTAMP") }
 
-// check checks the limit of a range. Only columns with dates or numbers have ranges.
 func (f columnFilter) check() error {
 	advice := "Change it in the form or the address."
 	switch {

@@ -16,17 +16,14 @@ import (
 // tableView shows one page of a table with its filters, totals and downloads.
 type tableView struct {
 	*page.Table
-	// Search and SortParam are the parameters searchKey and sortKey of the address.
-	Search, SortParam string
+	Search, SortParam string // parameters of the address
 	Chips             []chip
 	// ClearLink is the address without filters. Empty means that the table cannot be filtered.
 	ClearLink  string
 	Selections []formField
-	// Ranges are folded unless RangesOpen is set.
 	Ranges     []rangeView
 	RangesOpen bool
-	// Count is the number of rows and the positions of the shown rows.
-	Count string
+	Count      string
 	pager
 	Downloads []pair
 	// TotalsNote explains the totals. SourceNote names the source tables in which rows may be missing.
@@ -36,7 +33,6 @@ type tableView struct {
 // chip is an active filter. Exact is its unformatted value. Link is the address without this filter.
 type chip struct{ Text, Exact, Link string }
 
-// rangeView is the range of a date or a number in the form.
 type rangeView struct {
 	Label, MinKey, MaxKey, Min, Max string
 	IsTime                          bool
@@ -73,8 +69,7 @@ func (v *visit) addressWithout(removed ...pair) string {
 	return remaining.addressWith()
 }
 
-// show reads one page of the table and returns its view. downloadPrefix is the address of a download
-// without its format.
+// show reads one page of the table. downloadPrefix is the address of a download without its format.
 func (t *table) show(caption, downloadPrefix string) (*tableView, tableRows, error) {
 	rows, err := t.read()
 	if err != nil {
@@ -176,7 +171,7 @@ func (t *table) addTotals(view *tableView, sums []currencySums) {
 			case index >= 0 && s.Sums[index] != nil:
 				row.Cells[i] = page.MoneyCell(*s.Sums[index])
 				if summed[index].unitColumn != "" {
-					row.Cells[i].Unit = cmp.Or(s.Currency, noCurrency)
+					row.Cells[i].Unit = cmp.Or(s.Currency, page.NoCurrency)
 				}
 			case i == 0:
 				row.Cells[i].Text = "Total"

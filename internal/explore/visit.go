@@ -14,8 +14,7 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// maxRows is the maximum number of rows that a page keeps of one result.
-const maxRows = 1000
+const maxRows = 1000 // that a page keeps of one result
 
 // visit is a request with its snapshot.
 type visit struct {
@@ -46,7 +45,7 @@ func (v *visit) run(q query.Query, values map[string]string) (query.Result, erro
 }
 
 // boundQuery returns a query with a parameter for each value, and the values, so that both can be passed to
-// run. Errors contain the name.
+// run.
 func boundQuery(name, text string, values map[string]string) (query.Query, map[string]string) {
 	q := query.Query{Name: name, SQL: text}
 	for _, param := range slices.Sorted(maps.Keys(values)) {
@@ -65,16 +64,15 @@ func (v *visit) free() {
 }
 
 type asOfView struct {
-	Options []option
-	// OtherParams are the parameters of the address besides as_of. The form keeps them.
-	OtherParams []pair
+	Options     []option
+	OtherParams []pair // the parameters of the address besides as_of
 }
 
 // pair is a key with its value: a parameter of an address, or the label and the address of a download.
 type pair struct{ Key, Value string }
 
-// snapshotForm returns the form with the newest snapshots. It also contains snapshots that are later
-// than the snapshot of the page.
+// snapshotForm returns the form with the newest snapshots, also those that are later than the snapshot of the
+// page.
 func (v *visit) snapshotForm() (asOfView, error) {
 	const maxSnapshots = 1000
 	database := sqltext.Name("catalog")

@@ -20,24 +20,20 @@ type Chart struct {
 	// unit, or if Series.Texts contain the unit.
 	Unit       string `json:"unit,omitempty"`
 	Horizontal bool   `json:"across,omitempty"`
-	// Stacked draws the bars of the series on top of one another.
-	Stacked  bool `json:"stacked,omitempty"`
-	LogScale bool `json:"log,omitempty"`
-	// ChoiceLabel is the label of the control that chooses a variant.
-	ChoiceLabel string `json:"-"`
-	// Variants are alternatives. The page draws the variant that the user chooses.
-	Variants []Variant `json:"variants"`
+	Stacked    bool   `json:"stacked,omitempty"`
+	LogScale   bool   `json:"log,omitempty"`
+	// The user chooses one of the variants with a control that has the label ChoiceLabel.
+	ChoiceLabel string    `json:"-"`
+	Variants    []Variant `json:"variants"`
 }
 
-// Kind is the type of a chart.
 type Kind string
 
-// Kinds of charts. In Steps, each value is valid until the next value.
 const (
 	Bars  Kind = "bar"
 	Lines Kind = "line"
 	Boxes Kind = "box"
-	Steps Kind = "step"
+	Steps Kind = "step" // each value is valid until the next value
 )
 
 // MaxSeries is the number of series colors in the style sheet.
@@ -61,16 +57,13 @@ type Variant struct {
 // Series is a list of values, each a float64 or, in Boxes, five numbers: minimum, lower
 // quartile, median, upper quartile and maximum. Nil leaves a gap.
 type Series struct {
-	Name string `json:"name,omitempty"`
-	// Colour is the index of a series color, from 0 to MaxSeries-1.
-	Colour int   `json:"colour"`
-	Values []any `json:"values"`
+	Name   string `json:"name,omitempty"`
+	Colour int    `json:"colour"` // from 0 to MaxSeries-1
+	Values []any  `json:"values"`
 	// Texts are the exact values for the tooltip. A value with an empty text has no mark.
-	Texts []string `json:"texts"`
-	// Links are the addresses that a click on a value opens. Empty means none.
-	Links []string `json:"links,omitempty"`
-	// Times are the positions of the values on a time axis.
-	Times []time.Time `json:"times,omitempty"`
+	Texts []string    `json:"texts"`
+	Links []string    `json:"links,omitempty"` // opened by a click on a value
+	Times []time.Time `json:"times,omitempty"` // positions on a time axis
 }
 
 // Add appends a value. digits is the value in the chart; if it is not a finite number, Add leaves a gap.
@@ -84,7 +77,7 @@ func (s *Series) Add(digits, text string) {
 	s.Texts = append(s.Texts, text)
 }
 
-// AddAt appends a value like Add, and its position on the time axis.
+// AddAt is Add for a time axis.
 func (s *Series) AddAt(at time.Time, digits, text string) {
 	s.Add(digits, text)
 	s.Times = append(s.Times, at.UTC())
@@ -98,7 +91,6 @@ func (c Chart) JSON() (string, error) {
 	return strings.TrimSpace(text.String()), err
 }
 
-// bar is a value of a chart, or the total of the stacked values above or below the axis.
 type bar struct {
 	name, text string
 	size       float64
@@ -130,8 +122,8 @@ func (v *Variant) CutOutliers(stacked bool) {
 		". Values beyond five times the 75th percentile are cut: " + strings.Join(names, "; ") + "."
 }
 
-// bars returns the values other than zero. If stacked is true, it returns two totals of each category
-// instead: of the values above the axis and of the values below the axis.
+// bars returns the values other than zero or, if stacked is true, two totals of each category: of the values
+// above and below the axis.
 func (v *Variant) bars(stacked bool) (bars []bar) {
 	for i, category := range v.Categories {
 		var above, below float64

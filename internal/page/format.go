@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	// Unknown is shown in place of a missing value.
-	Unknown = "\u2013"
+	// Unknown is shown in place of a missing value, and NoCurrency in place of a missing currency.
+	Unknown    = "\u2013"
+	NoCurrency = "(no currency)"
 	// Minus is the typographic minus sign. It is as wide as a digit, and browsers do not break
 	// a line after it.
 	Minus = "\u2212"

@@ -5,13 +5,7 @@
 //
 // A package with pages parses its templates with Parse. One template defines "content". Other
 // templates are optional: "head" (elements for the document head), "tools" (controls in the
-// header), "notice" (above the content) and "foot" (the footer). The page data embeds a Frame:
-//
-//	type statusPage struct {
-//		page.Frame
-//		...
-//	}
-//	err := page.Render(w, templates, statusPage{...})
+// header), "notice" (above the content) and "foot" (the footer). The page data embeds a Frame.
 //
 // These shared templates write a Table, a Cell, a Chart, and a state in its color:
 //
@@ -50,13 +44,11 @@ var styleText string
 // Frame is the data of the layout, which surrounds the content of every page.
 type Frame struct {
 	Title string
-	// Name is the kind of page, which the header shows: workbench, report, status.
-	Name string
-	Tabs []Tab
+	Name  string // the kind of page, which the header shows: workbench, report, status
+	Tabs  []Tab
 	// Refresh is the number of seconds after which the browser reloads the page. 0 means never.
 	Refresh int
-	// Scripts are the names of the script assets, in the order of execution.
-	Scripts []string
+	Scripts []string // names of assets, in the order of execution
 	// AssetPath is the URL path of the assets, such as "/explore/assets/".
 	AssetPath string
 	// Inline contains the assets of a single-file page. Nil means that the page links to the assets
@@ -82,8 +74,7 @@ func (f Frame) Script(name string) template.JS { return template.JS(f.Inline[nam
 // Licenses returns the licenses of the third-party scripts in the page.
 func (f Frame) Licenses() string { return f.Inline[licensesFile].text }
 
-// Policy returns the content security policy of a page with inline assets. It allows these
-// assets by their hashes and forbids all requests.
+// Policy returns the content security policy of a page with inline assets. It forbids all requests.
 func (f Frame) Policy() string {
 	var scripts []string
 	for _, name := range f.Scripts {
@@ -102,7 +93,7 @@ func hashSource(text string) string {
 func ChartScripts() []string { return []string{"echarts.min.js", "charts.js"} }
 
 // Parse parses the layout and the shared templates of this package, and the named files of folder. extra
-// contains more template functions for the named files.
+// contains more template functions.
 func Parse(folder fs.FS, extra template.FuncMap, names ...string) (*template.Template, error) {
 	shared := template.FuncMap{
 		"num":   func(n any) string { return Decimal(fmt.Sprint(n)) },
@@ -122,8 +113,8 @@ func Render(w io.Writer, t *template.Template, data any) error {
 	return t.ExecuteTemplate(w, "layout", data)
 }
 
-// Tone returns the CSS class of the color for an outcome, a standing, a grade or another state. It
-// returns "" for any other word, so that text from the service is never used as a class name.
+// Tone returns the CSS class of the color for an outcome, a standing, a grade or another state. Text from
+// the service is never used as a class name: it returns "" for any other word.
 func Tone(word any) string {
 	switch fmt.Sprint(word) {
 	case string(ledger.Complete), string(ledger.Proven), "exact", "ready", "passed":
@@ -154,8 +145,8 @@ func NewAsset(mediaType, text string) Asset {
 // StyleSheet returns the style sheet of all pages. A page without scripts needs no other asset.
 func StyleSheet() Asset { return NewAsset("text/css", styleText) }
 
-// ReadAssets reads the assets in the folder "assets" of this package and of other packages. It skips
-// templates and the sources of bundles.
+// ReadAssets reads the folder "assets" of this package and of other packages. It skips templates and the
+// sources of bundles.
 func ReadAssets(otherFolders ...fs.FS) (Assets, error) {
 	all := Assets{}
 	for _, folder := range append([]fs.FS{files}, otherFolders...) {

@@ -10,73 +10,55 @@ import (
 
 // Table is a table of formatted values.
 type Table struct {
-	// ID is the id of the HTML element. Empty means none.
-	ID      string
-	Caption string
-	Heads   []Head
-	Rows    []Row
-	// Foot contains totals, below the rows.
-	Foot []Row
-	// RowHeads makes the first cell of each row the header of the row.
-	RowHeads bool
-	// Empty is shown in place of a table without rows.
-	Empty string
-	// Stacked shows each row as a block of lines where the table is wider than the page.
-	Stacked bool
-	// Folded hides the table behind a summary. Tables below a chart are folded.
-	Folded bool
+	ID       string // of the HTML element
+	Caption  string
+	Heads    []Head
+	Rows     []Row
+	Foot     []Row  // totals
+	RowHeads bool   // the first cell of each row is the header of the row
+	Empty    string // shown in place of a table without rows
+	Stacked  bool   // each row is a block of lines where the table is wider than the page
+	Folded   bool   // hidden behind a summary
 	// Swap is the id of the element that htmx replaces when the user sorts the table. If it is
 	// empty, the browser loads the whole page.
-	Swap string
-	// More is a note about the rows that are not shown.
-	More string
-	// Blank lists the columns that are left out because they have no value in any row.
-	Blank []string
+	Swap  string
+	More  string   // a note about the rows that are not shown
+	Blank []string // the columns that are left out because they have no value in any row
 }
 
 // Head is a column header.
 type Head struct {
-	// Name is the name of the column in the query result. Label is the shown text.
-	Name, Label string
-	// About explains the label in a tooltip.
-	About string
-	// Numeric columns are aligned to the right.
-	Numeric bool
+	Name    string // of the column in the query result
+	Label   string
+	About   string // explains the label in a tooltip
+	Numeric bool   // aligned to the right
 	// Link is the address of the table sorted by this column. Sorted is "ascending" or "descending"
 	// if the shown table is sorted by this column, and otherwise empty.
 	Link, Sorted string
 }
 
 type Row struct {
-	Cells []Cell
-	Class string
-	// Currency is the currency of the amounts in the row. Empty means none.
-	Currency string
+	Cells    []Cell
+	Class    string
+	Currency string // of the amounts in the row
 }
 
 // Cell is one formatted value.
 type Cell struct {
 	Text string
-	// Unit is shown after the value, for example a currency.
-	Unit string
+	Unit string // shown after the value, for example a currency
 	// Class contains CSS classes, such as "n" for a number, "t" for a time, "s" for a short text, "w" or
 	// "why" for a text that may wrap, "long" for JSON, "lines" for one value per line, and "none" for a missing
 	// value.
-	Class string
-	// Summary hides the text: a click on the summary shows it. Empty means that the text is shown.
-	Summary string
-	// Exact is the full value if Text is a shorter form.
-	Exact string
-	// Sort is the value to sort by. Empty means Text.
-	Sort string
-	// Link is a page of this program. Address is a page of another host.
-	Link, Address string
-	// Tag is the CSS class of the color in which Text is shown as a label, see Tone. Empty means no label.
-	Tag string
-	// Sub is a second line in a smaller font.
-	Sub string
-	// Bar is the length of the bar below the value, as a CSS percentage. Empty means no bar.
-	Bar string
+	Class   string
+	Summary string // hides the text until it is clicked
+	Exact   string // the full value if Text is a shorter form
+	Sort    string // the value to sort by; empty means Text
+	Link    string // a page of this program
+	Address string // a page of another host
+	Tag     string // the CSS class of the color in which Text is shown as a label, see Tone
+	Sub     string // a second line in a smaller font
+	Bar     string // the length of the bar below the value, as a CSS percentage
 }
 
 func CountCell(n int64) Cell { return Cell{Text: plural.Number(n), Class: "n"} }

@@ -35,7 +35,6 @@ func (b *builder) buildAttention() (Section, error) {
 	return s, nil
 }
 
-// findFailedChecks returns a notice with the checks that failed or did not run.
 func (b *builder) findFailedChecks() (notices []Notice, goodNews string, err error) {
 	q := QuerySpec{Query: "check_results"}
 	result, ok, err := b.ask(b.ctx, q)
@@ -99,7 +98,6 @@ func (b *builder) findUnprovenStreams() (notices []Notice, goodNews string, err 
 	}), "All streams behind these numbers are proven.", nil
 }
 
-// findOverdueArticles returns a notice with the articles that have been overdue longest.
 func (b *builder) findOverdueArticles() (notices []Notice, goodNews string, err error) {
 	q := QuerySpec{Query: "overdue_articles"}
 	result, ok, err := b.ask(b.ctx, q)

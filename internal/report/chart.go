@@ -18,18 +18,15 @@ type plot struct {
 	// horizontal, stacked, logScale and choiceLabel are described in page.Chart.
 	horizontal, stacked, logScale bool
 	choiceLabel                   string
-	// unit is the unit of the values, such as "days". It is shown above the chart.
-	unit string
+	unit                          string // shown above the chart
 	// split lists columns. Each combination of their values is a variant of the chart. Without split,
 	// the chart has one variant.
 	split []string
 	// weight is a column. The variant with the largest sum of this column is first. Without weight, the
 	// variants are in the order of the rows.
-	weight string
-	// categoryColumns are the columns whose values name a category.
-	categoryColumns []string
-	// limit is the maximum number of categories, or of series if series is set.
-	limit int
+	weight          string
+	categoryColumns []string // whose values name a category
+	limit           int      // the maximum number of categories, or of series if series is set
 
 	measures []measure
 	// series is a column. If it is set, each value of this column has its own series in the chart, and
@@ -74,7 +71,7 @@ func (p plot) drawVariants(rows []query.Record) []page.Variant {
 	return all
 }
 
-// drawVariant returns one variant, or none if no row has a value.
+// drawVariant returns no variant if no row has a value.
 func (p plot) drawVariant(rows []query.Record, label string) []page.Variant {
 	var v page.Variant
 	switch {
@@ -142,10 +139,8 @@ func rowLabel(row query.Record, columns ...string) string {
 type measure struct {
 	column, name string
 	colour       int
-	// below means that the values are drawn below the axis, for example withdrawn listings.
-	below bool
-	// as is the format of the values. asText, the zero value, means asNumber.
-	as valueFormat
+	below        bool        // drawn below the axis, for example withdrawn listings
+	as           valueFormat // asText, the zero value, means asNumber
 }
 
 // drawMeasures skips rows in which all measures, or the column p.drawnIf, are NULL.
@@ -206,7 +201,6 @@ func (p plot) drawValues(rows []query.Record) page.Variant {
 	return v
 }
 
-// boxColumns returns the columns of the five numbers of a box in ascending order.
 func boxColumns() [5]string {
 	return [5]string{"min_price", "p25_price", "median_price", "p75_price", "max_price"}
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"strings"
 
 	"placementsync/internal/ledger"
@@ -19,27 +20,21 @@ const (
 	asDays
 	asMoment
 	asMonth
-	asTag // a word in the color of its tone, see page.Tone
-	// asGrade shows the standing of a grade, such as "proven", and the grade in a second line.
-	asGrade
-	asYesNo // a BOOLEAN as "yes" or "no"
+	asTag   // a word in the color of its tone, see page.Tone
+	asGrade // the standing, such as "proven", and the grade in a second line
+	asYesNo
 )
 
 // field is one column of a table.
 type field struct {
-	// column is the column of the result. label is its heading in the table.
 	column, label string
 	as            valueFormat
-	// about explains the label in a tooltip.
-	about string
-	// sub is a column whose value is shown in a second line.
-	sub string
-	// currency is a column with the currency of the value.
-	currency string
+	about         string // explains the label in a tooltip
+	sub           string // a column whose value is shown in a second line
+	currency      string // a column with the currency of the value
 }
 
-// maxText is the number of characters after which a text of the service is cut.
-const maxText = 160
+const maxText = 160 // characters of a text of the service
 
 func clipText(text string) string { return page.Clip(text, maxText) }
 
@@ -98,7 +93,7 @@ func (f field) formatCell(v query.Value) string {
 	return v.Text
 }
 
-// formatSigned formats a number with its sign. Zero has no sign.
+// formatSigned returns zero without a sign.
 func formatSigned(digits string) string {
 	if strings.HasPrefix(digits, "-") || strings.Trim(digits, "0.") == "" {
 		return page.Decimal(digits)
@@ -106,16 +101,9 @@ func formatSigned(digits string) string {
 	return "+" + page.Decimal(digits)
 }
 
-// formatMonth removes the day from a date.
 func formatMonth(date string) string {
 	const yearAndMonth = len("2006-01")
 	return date[:min(len(date), yearAndMonth)]
 }
 
-// currencyName returns a currency, or "(no currency)" for a missing currency.
-func currencyName(v query.Value) string {
-	if v.Null || v.Text == "" {
-		return "(no currency)"
-	}
-	return v.Text
-}
+func currencyName(v query.Value) string { return cmp.Or(v.Text, page.NoCurrency) }

@@ -12,26 +12,20 @@ import (
 	"placementsync/internal/query"
 )
 
-// earlierFigures contains the figures, that is, the headline numbers, of an earlier snapshot.
+// earlierFigures contains the figures, that is, the headline numbers, of an earlier snapshot by label.
 type earlierFigures struct {
-	// comparison is the label of a comparison with the snapshot, such as "vs week".
-	comparison string
-	// values contains the figures by label.
-	values map[string]query.Value
-	// priceChanges contains the change of each median price since the snapshot, by the label of the price.
-	priceChanges map[string]Change
+	comparison   string // such as "vs week"
+	values       map[string]query.Value
+	priceChanges map[string]Change // of the median prices
 }
 
 // Units in report_headlines besides currencies.
 const (
-	// unitAmount is the unit of amounts for which the service never sends a currency.
-	unitAmount = "amount"
-	// unitNoCurrency is the unit of prices that the service sent without a currency.
-	unitNoCurrency = "no currency"
+	unitAmount     = "amount"      // the service never sends a currency
+	unitNoCurrency = "no currency" // the service sent a price without a currency
 )
 
-// figuresByLabel returns the headline numbers of a result by label. A number that needs an unread table
-// is NULL.
+// figuresByLabel returns NULL for a number that needs an unread table.
 func figuresByLabel(result query.Result) map[string]query.Value {
 	values := map[string]query.Value{}
 	for _, row := range result.Rows {
@@ -56,7 +50,7 @@ func newTile(result query.Result, row query.Record, earlier []earlierFigures) Ti
 		t.Unit = ""
 	case "":
 	case unitNoCurrency:
-		t.Currency = currencyName(query.Value{Null: true})
+		t.Currency = page.NoCurrency
 	default:
 		t.Currency = t.Unit
 	}
@@ -87,8 +81,7 @@ func newTile(result query.Result, row query.Record, earlier []earlierFigures) Ti
 
 var unknownChange = Change{Direction: "none", Text: "not known"}
 
-// medianPriceChanges returns the change of each median price, by the label of the price. Only listings that
-// are in both snapshots are compared.
+// medianPriceChanges compares only listings that are in both snapshots.
 func medianPriceChanges(result query.Result) map[string]Change {
 	changes := map[string]Change{}
 	for _, row := range result.Rows {

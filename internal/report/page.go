@@ -41,20 +41,16 @@ type Section struct {
 	Notices         []Notice
 	Tiles           []Tile
 	Panels          []Panel
-	// Empty is shown if there are no notices, tiles or panels.
-	Empty string
-	// Commands print the numbers of the tiles and the earlier numbers.
-	Commands []Command
+	Empty           string    // shown if there are no notices, tiles or panels
+	Commands        []Command // print the numbers of the tiles and the earlier numbers
 }
 
 // Tile is one headline number.
 type Tile struct {
 	Label, Value, Unit string
 	Changes            []Change
-	// NotRead means that a needed table was not read, so that there is no number.
-	NotRead bool
-	// Note lists the needed tables that are not proven to be complete.
-	Note string
+	NotRead            bool   // a needed table was not read, so that there is no number
+	Note               string // lists the needed tables that are not proven to be complete
 	// Currency is the currency of a price. It is empty for counts, and for amounts for which the service
 	// never sends a currency.
 	Currency string
@@ -63,8 +59,7 @@ type Tile struct {
 type Change struct {
 	// Direction is "up", "down", "same", or "none" if one of the two numbers is unknown.
 	Direction, Text string
-	// Comparison is the label of the comparison, such as "vs week".
-	Comparison string
+	Comparison      string // such as "vs week"
 }
 
 // Panel shows the result of one query as a chart, a table, or both.
@@ -73,20 +68,16 @@ type Panel struct {
 	Chart            *page.Chart
 	Table            *page.Table
 	Wide             bool
-	// Empty is shown if there are no numbers.
-	Empty string
+	Empty            string // shown if there are no numbers
 	// Note lists the source tables that are not proven to be complete. Unused lists the streams
 	// that the configuration excludes, and webhook streams without a delivery.
 	Note, Unused string
 	Command      Command
-
-	// Missing are the needed tables that were not read.
-	Missing []ledger.Problem
+	Missing      []ledger.Problem // the needed tables that were not read
 }
 
 // Command is a command that prints the shown numbers.
 type Command struct {
 	Label, Text string
-	// Address is the address of the query in the workbench. Empty means that there is none.
-	Address string
+	Address     string // of the query in the workbench, if there is one
 }

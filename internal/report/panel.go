@@ -16,9 +16,8 @@ import (
 // section specifies one subject of the page.
 type section struct {
 	id, title, lead string
-	// streams are the streams from which the numbers of the section are computed.
-	streams []string
-	panels  []panel
+	streams         []string // from which the numbers are computed
+	panels          []panel
 }
 
 // panel specifies one query, and the chart and the table of its result.
@@ -26,21 +25,18 @@ type panel struct {
 	id, title, about string
 	query            string
 	params           map[string]string
-	// rowLimit is the maximum number of rows in the table.
-	rowLimit int
-	plot     *plot
-	fields   []field
-	wide     bool
+	rowLimit         int
+	plot             *plot
+	fields           []field
+	wide             bool
 	// byStream means that each row is about one stream. The rows of streams in builder.unused are
 	// left out.
 	byStream bool
 	// needs lists the tables that must have been read. If one of them was not read, the panel shows no
 	// numbers. Nil means all tables that the query reads.
-	needs []string
-	// compares means that the query compares snapshots, so that it has no result for the first snapshot.
-	compares bool
-	// empty is shown for a result without rows.
-	empty string
+	needs    []string
+	compares bool   // the query compares snapshots, so that it has no result for the first snapshot
+	empty    string // shown for a result without rows
 }
 
 func (b *builder) buildSection(s section) (Section, error) {
@@ -118,7 +114,6 @@ func (b *builder) addCurrencies(result query.Result) {
 	}
 }
 
-// buildChart returns nil if no variant has a value.
 func (p panel) buildChart(result query.Result) *page.Chart {
 	if p.plot == nil {
 		return nil

@@ -1,6 +1,6 @@
 // Package report creates the report of a snapshot: findings that need attention, headline numbers
-// with their changes, prices, commissions, articles and data quality. The report shows the command that
-// prints each number. It is a page of the workbench, and Write writes it as a single offline file.
+// with their changes, prices, commissions, articles and data quality. It is a page of the workbench, and Write
+// writes it as a single offline file.
 //
 // The package must not know where snapshots are stored: the caller runs the queries.
 package report
@@ -19,16 +19,12 @@ import (
 
 // QuerySpec specifies a named query with its parameters and its snapshot.
 type QuerySpec struct {
-	// Query is the name of the query.
-	Query string
-	// Params are the values of parameters. Other parameters have their default.
+	Query  string
 	Params map[string]string
-	// AsOf is the time of the snapshot. Zero means the snapshot of the report.
-	AsOf time.Time
+	AsOf   time.Time // of the snapshot; zero means the snapshot of the report
 }
 
-// maxRows limits the rows of a result.
-const maxRows = 2000
+const maxRows = 2000 // of a result
 
 // Ask runs a query and returns its result with the source tables. ok is false if the snapshot lacks a
 // table or column that the query reads. This can happen if an older release created the snapshot.
@@ -42,8 +38,7 @@ type Options struct {
 	// Earlier means that the snapshot is not the newest, so that commands need --as-of. Held means
 	// that the snapshot is a held night. The caller then adds --held to Program.
 	Earlier, Held bool
-	// Notices are shown first, for example about a held night.
-	Notices []Notice
+	Notices       []Notice // shown first
 	// QueryPages is the address of the pages of named queries, such as "/explore/questions/". Empty means
 	// that numbers have no links.
 	QueryPages string
@@ -114,9 +109,7 @@ type builder struct {
 	ask       Ask
 	opts      Options
 	snapshots snapshots
-	// unused are the streams that the configuration excludes, and webhook streams without a
-	// delivery.
-	unused []ledger.Problem
+	unused    []ledger.Problem // see Panel.Unused
 	// currencies are the currencies in the results of the panels that were built so far.
 	currencies []string
 }
