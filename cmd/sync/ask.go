@@ -13,12 +13,9 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// asker asks a person and returns the answer. The answer to a secret question is not
-// echoed.
+// asker asks a person and returns the answer. The answer to a secret question is not echoed.
 type asker func(ctx context.Context, question string, isSecret bool) (string, error)
 
-// hostAsker asks on the terminal of standard input and writes the questions to standard
-// error. It returns nil if standard input is not a terminal.
 func hostAsker() asker {
 	fd := int(os.Stdin.Fd())
 	if !term.IsTerminal(fd) {
@@ -31,9 +28,8 @@ func hostAsker() asker {
 	})
 }
 
-// newAsker returns an asker that reads answers from in and writes questions to out. While the asker
-// waits for an answer, the terminal is in raw mode, so that the asker controls the echo. The asker
-// restores the earlier mode afterwards, even after a signal.
+// newAsker returns an asker that keeps the terminal in raw mode while it waits for an answer, to control
+// the echo. It restores the earlier mode afterwards, even after a signal.
 func newAsker(in io.Reader, out io.Writer, makeRaw func() (restore func(), err error)) asker {
 	lineReader := term.NewTerminal(struct {
 		io.Reader

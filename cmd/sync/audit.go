@@ -120,9 +120,8 @@ func runAudit(ctx context.Context, g *globals, o auditOptions, names []string) (
 	return nil
 }
 
-// previousCatalog returns the path of the catalog of the version before the newest version or, with --held,
-// of the version before the held night. It returns "" if this earlier version is missing or
-// damaged. The previous rows are then read from the history.
+// previousCatalog returns the path of the catalog before the newest version or the held night, or "" if it
+// is missing or damaged. The previous rows are then read from the history.
 func previousCatalog(g *globals) (string, error) {
 	wh, _, err := g.openWarehouse()
 	if err != nil {
@@ -144,7 +143,6 @@ func previousCatalog(g *globals) (string, error) {
 	return wh.Folder.VersionCatalog(m.Previous), nil
 }
 
-// loadChecks loads the shipped checks and the checks in checks.dir, and applies checks.rules.
 func loadChecks(cfg config.Config) (checks.Set, error) {
 	set, err := checks.Load(cfg.Checks.Dir, command.ConfiguredRules(cfg.Checks), privateColumns(cfg))
 	if faulty := (*query.FilesError)(nil); errors.As(err, &faulty) {
@@ -157,7 +155,6 @@ func privateColumns(cfg config.Config) []string {
 	return slices.Concat(cfg.Privacy.Drop, cfg.Privacy.Hash)
 }
 
-// showCheckResults prints the results of an audit, and then the first violating rows of each failed check.
 func showCheckResults(w io.Writer, results []ledger.CheckResult, width int) error {
 	t := &textTable{columns: []column{{name: "check"}, {name: "severity", drop: 2}, {name: "outcome"}, {name: "rows", isNumber: true},
 		{name: "seconds", isNumber: true, drop: 3}, {name: "why", drop: 1, minWidth: 24}}}
@@ -202,26 +199,4 @@ func listChecks(w io.Writer, all []query.Query, explain bool, width int) error {
 	}
 	_, err := fmt.Fprintln(w, t.render(width))
 	return err
-}
-
-// validateUserChecks loads the user-defined checks and prints their number. With a published snapshot it
-// also prepares their SQL. It returns an error if one of them cannot run.
-func validateUserChecks(ctx context.Context, g *globals, cfg config.Config) (err error) {
-	if cfg.Checks.Dir == "" {
-		return nil
-	}
-	db, err := g.openPublished(ctx, query.Options{Before: &query.Before{}})
-	if err != nil {
-		return err
-	}
-	if db != nil {
-		defer func() { err = errors.Join(err, db.Close()) }()
-	}
-	all, err := query.LoadChecks(cfg.Checks.Dir)
-	if err := userFilesErr(ctx, "checks", all, err, db); err != nil {
-		return err
-	}
-	userChecks := slices.DeleteFunc(all.List(), func(q query.Query) bool { return !q.IsUserDefined() })
-	fmt.Fprintf(g.stdout, "checks         %d of your own in %s\n", len(userChecks), cfg.Checks.Dir)
-	return nil
 }

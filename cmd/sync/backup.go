@@ -86,7 +86,6 @@ func runBackup(ctx context.Context, g *globals, o backupOptions) error {
 	return err
 }
 
-// openBucket opens the bucket of an address such as s3://bucket/prefix.
 func openBucket(ctx context.Context, cfg config.Config, address string) (*object.Bucket, error) {
 	bucket, prefix, err := config.ParseBucket(address)
 	if err != nil {
@@ -100,13 +99,12 @@ func openBucket(ctx context.Context, cfg config.Config, address string) (*object
 }
 
 func (g *globals) backupConfig(ctx context.Context, cfg config.Config, address string) (backup.Config, error) {
-	c := backup.Config{Warehouse: warehouse.New(command.WarehouseConfig(cfg, version)), Program: version, Now: g.Now, Log: g.newLogger()}
+	c := backup.Config{Warehouse: g.newWarehouse(cfg), Program: version, Now: g.Now, Log: g.newLogger()}
 	var err error
 	c.Bucket, err = openBucket(ctx, cfg, address)
 	return c, err
 }
 
-// backUp brings the backup up to date. It returns the ledger line even with an error.
 func (g *globals) backUp(ctx context.Context, cfg config.Config) (ledger.Run, error) {
 	entry := ledger.BeginFollowUp(ledger.Backup, version, g.Now())
 	c, err := g.backupConfig(ctx, cfg, cfg.Backup)
@@ -164,7 +162,7 @@ func verifyBackup(ctx context.Context, g *globals, cfg config.Config, o backupOp
 // runRehearsal restores the newest backup beside the warehouse and records the result in the
 // ledger. It takes no lock of the warehouse, so nights can run at the same time.
 func runRehearsal(ctx context.Context, g *globals, cfg config.Config) error {
-	wh := warehouse.New(command.WarehouseConfig(cfg, version))
+	wh := g.newWarehouse(cfg)
 	if err := wh.Folder.Exists(); err != nil {
 		return err
 	}
@@ -182,9 +180,7 @@ func runRehearsal(ctx context.Context, g *globals, cfg config.Config) error {
 	return errors.Join(err, g.recordFollowUp(ctx, cfg, entry))
 }
 
-// rehearse restores the newest backup into a folder beside the warehouse, builds the catalog and
-// compares it with the same version of the warehouse. The folder is always removed. The
-// next rehearsal removes the folder of a killed rehearsal.
+// rehearse always removes the restored copy. The next rehearsal removes the copy of a killed one.
 func (g *globals) rehearse(ctx context.Context, cfg config.Config, wh *warehouse.Warehouse) (res backup.Restored, err error) {
 	dir, err := filepath.Abs(cfg.Warehouse.Dir)
 	if err != nil {
@@ -207,7 +203,7 @@ func (g *globals) rehearse(ctx context.Context, cfg config.Config, wh *warehouse
 		return res, fmt.Errorf("the backup lacks %s, such as %s (%s): run placementsync verify --read-data, which prints the repair",
 			plural.Count(len(res.LeftOut), "file"), res.LeftOut[0].File, res.LeftOut[0].Problem)
 	}
-	rebuilt, err := pipeline.Rebuild(ctx, pipeline.Config{Warehouse: command.WarehouseConfig(cfg, version), Streams: stream.AllWithEvents(),
+	rebuilt, err := pipeline.Rebuild(ctx, pipeline.Config{Warehouse: g.warehouseConfig(cfg), Streams: stream.AllWithEvents(),
 		Now: g.Now, Log: g.newLogger()}, false) // no damaged file is skipped
 	if damaged, ok := errors.AsType[*pipeline.SeriesError](err); ok {
 		// The advice of this error is for a warehouse, not for the restored copy.

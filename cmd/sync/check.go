@@ -7,15 +7,19 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"placementsync/internal/command"
 	"placementsync/internal/config"
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/plural"
 	"placementsync/internal/query"
+	"placementsync/internal/watch"
 )
 
 func checkCommand(g *globals) *cobra.Command {
@@ -34,7 +38,7 @@ func runCheck(ctx context.Context, g *globals, offline bool) error {
 	cfg, err := g.loadConfig()
 	if invalid := (*config.Error)(nil); errors.As(err, &invalid) && invalid.Within("queries", "checks", "warehouse", "retention") == nil {
 		// Also check the SQL of watches and checks, so that one call reports all problems.
-		return errors.Join(err, checkWatches(ctx, g.silent(), cfg), validateUserChecks(ctx, g.silent(), cfg))
+		return errors.Join(err, checkUserSQL(ctx, g.silent(), cfg))
 	}
 	if err != nil {
 		return err
@@ -56,7 +60,7 @@ func runCheck(ctx context.Context, g *globals, offline bool) error {
 	if token, err := cfg.API.ReadToken(); err == nil && config.TokenWarning(token) != "" {
 		fmt.Fprintf(g.stdout, "token          %s\n", config.TokenWarning(token))
 	}
-	if err := errors.Join(checkWatches(ctx, g, cfg), validateUserChecks(ctx, g, cfg)); err != nil || offline {
+	if err := checkUserSQL(ctx, g, cfg); err != nil || offline {
 		return err
 	}
 	// The user waits for the result, so an unreachable service is reported without
@@ -75,7 +79,78 @@ func runCheck(ctx context.Context, g *globals, offline bool) error {
 	return errors.Join(showPlan(g.stdout, plan, cfg), g.checkLake(ctx, cfg))
 }
 
-// checkBucket writes, reads and removes an object at the address of the backup.
+// checkUserSQL checks user-defined queries, the watches and user-defined checks, and prints them. With a
+// published snapshot it also prepares their SQL and checks the columns of the watches. The error contains
+// all problems. Channels and conditions were already checked with the configuration.
+func checkUserSQL(ctx context.Context, g *globals, cfg config.Config) (err error) {
+	if len(cfg.Watch) == 0 && cfg.Queries.Dir == "" && cfg.Checks.Dir == "" {
+		return nil
+	}
+	wh, _, err := g.openWarehouse()
+	if err != nil {
+		return err
+	}
+	_, isPublished, err := wh.Versions.Latest()
+	if err != nil {
+		return err
+	}
+	var db *query.DB // nil if there is no snapshot
+	if isPublished {
+		if db, err = openCatalog(ctx, g, query.Options{Before: &query.Before{}}); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, db.Close()) }()
+	}
+	queries, loadErr := query.Load(cfg.Queries.Dir)
+	problems := g.checkUserFiles(ctx, "queries", cfg.Queries.Dir, queries, loadErr, db)
+	for _, w := range newWatches(cfg.Watch) {
+		if w.Query == "" {
+			continue
+		}
+		q, err := queries.Resolve(w.Query)
+		if err == nil && db != nil {
+			err = watch.Check(ctx, db, q, w)
+		}
+		if err != nil {
+			problems = errors.Join(problems, command.UsageErr("check the watch %s: %w", w.Name, err))
+			continue
+		}
+		source := "SQL"
+		if q.Name != "" {
+			source = "query " + q.Name
+		}
+		fmt.Fprintf(g.stdout, "watch          %s runs %s and sends to %s\n", w.Name, source, strings.Join(w.Channels, ", "))
+	}
+	if db == nil && len(cfg.Watch) > 0 {
+		fmt.Fprintln(g.stdout, "watch          no snapshot is published yet: the columns of the queries were not checked")
+	}
+	checks, loadErr := query.LoadChecks(cfg.Checks.Dir)
+	return errors.Join(problems, g.checkUserFiles(ctx, "checks", cfg.Checks.Dir, checks, loadErr, db))
+}
+
+// checkUserFiles prints the number of user-defined queries or checks, or returns an error with all files
+// that cannot be used. loadErr is the error of loading the files. Without a db their SQL is not prepared.
+func (g *globals) checkUserFiles(ctx context.Context, kind, dir string, all query.Library, loadErr error, db *query.DB) error {
+	if dir == "" {
+		return loadErr
+	}
+	var problems []string
+	for _, err := range []error{loadErr, all.ValidateUserFiles(ctx, db)} {
+		if faulty := (*query.FilesError)(nil); errors.As(err, &faulty) {
+			problems = append(problems, faulty.Problems...)
+		} else if err != nil {
+			return err
+		}
+	}
+	if len(problems) > 0 {
+		return command.UsageErr("load the user-defined %s: %s cannot be used:\n  %s", kind, plural.Count(len(problems), "file"),
+			query.EscapeLines(strings.Join(problems, "\n  ")))
+	}
+	userFiles := slices.DeleteFunc(all.List(), func(q query.Query) bool { return !q.IsUserDefined() })
+	fmt.Fprintf(g.stdout, "%-14s %d of your own in %s\n", kind, len(userFiles), dir)
+	return nil
+}
+
 func checkBucket(ctx context.Context, g *globals, cfg config.Config) error {
 	if cfg.Backup == "" {
 		return nil
@@ -140,7 +215,6 @@ func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {
 	return planErr(p)
 }
 
-// planErr returns the first known reason why a night would fail, or nil.
 func planErr(p pipeline.Plan) error {
 	switch {
 	case p.WriteErr != nil:
@@ -155,7 +229,6 @@ func planErr(p pipeline.Plan) error {
 	return nil
 }
 
-// unreadText describes the ids that a night had no time to read.
 func unreadText(ids int64, streams int, nights int64) string {
 	text := plural.Count(ids, "id") + " in " + plural.Count(streams, "stream")
 	if nights > 0 {
@@ -164,7 +237,6 @@ func unreadText(ids int64, streams int, nights int64) string {
 	return text
 }
 
-// expectedCost estimates the requests and the time of a night from the last nights.
 func expectedCost(p pipeline.Plan, perSecond float64) string {
 	if p.Requests == 0 {
 		return "requests and time are known after the first night"
@@ -179,8 +251,7 @@ func expectedCost(p pipeline.Plan, perSecond float64) string {
 	return text
 }
 
-// minTime returns the minimum time of a number of requests at a rate. It returns "" if the number is
-// negative or the rate is unlimited.
+// minTime returns "" for a negative number of requests or an unlimited rate.
 func minTime(requests int64, perSecond float64) string {
 	if perSecond <= 0 || requests < 0 {
 		return ""

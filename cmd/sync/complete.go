@@ -26,13 +26,11 @@ func completeFlag(cmd *cobra.Command, flag string, complete cobra.CompletionFunc
 	}
 }
 
-// propose returns the proposals that begin with the typed text.
 func propose(all []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	fitting := slices.DeleteFunc(slices.Clone(all), func(proposal string) bool { return !strings.HasPrefix(proposal, typed) })
 	return fitting, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeQuery proposes the named queries with their titles.
 func (g *globals) completeQuery(_ *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var names []string
 	if all, err := g.silent().loadQueries(); err == nil && len(args) == 0 {
@@ -43,7 +41,6 @@ func (g *globals) completeQuery(_ *cobra.Command, args []string, typed string) (
 	return propose(names, typed)
 }
 
-// completeParam proposes the parameters of the chosen query and, after "name=", their values.
 func (g *globals) completeParam(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	q, ok := g.chosenQuery(cmd, args)
 	if !ok {
@@ -64,7 +61,6 @@ func (g *globals) completeParam(cmd *cobra.Command, args []string, typed string)
 	return completions, directive | cobra.ShellCompDirectiveNoSpace
 }
 
-// chosenQuery returns the query that the incomplete command line names.
 func (g *globals) chosenQuery(cmd *cobra.Command, args []string) (q query.Query, ok bool) {
 	name := ""
 	if flag := cmd.Flags().Lookup("query"); flag != nil {
@@ -85,9 +81,6 @@ func (g *globals) chosenQuery(cmd *cobra.Command, args []string) (q query.Query,
 	return q, err == nil
 }
 
-// valuesOf returns the values of a parameter. If the header of the query has a SELECT for them, they
-// are read from the data, and values with shell syntax are omitted. Otherwise they are the choices in
-// the header.
 func (g *globals) valuesOf(ctx context.Context, q query.Query, name string) []string {
 	const (
 		maxValues = 200
@@ -121,8 +114,6 @@ func isShellSyntax(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsDigit(r) && !strings.ContainsRune(" _-.,:/+@%=", r)
 }
 
-// completeTable proposes the tables and views that args does not name yet. Names in meta and mart begin
-// with the schema.
 func completeTable(_ *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var names []string
 	if tables, err := dictionary.Read(nil); err == nil {
@@ -135,7 +126,6 @@ func completeTable(_ *cobra.Command, args []string, typed string) ([]cobra.Compl
 	return propose(names, typed)
 }
 
-// completeStreams completes a list of streams that are separated by commas.
 func completeStreams(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	finished := typed[:strings.LastIndex(typed, ",")+1]
 	var proposals []string
@@ -161,7 +151,6 @@ func (g *globals) completeRun(runsOf func(*warehouse.Warehouse) ([]string, error
 	}
 }
 
-// publishedRuns returns the ids of the runs with a snapshot in the history.
 func publishedRuns(wh *warehouse.Warehouse) (runs []string, err error) {
 	all, err := wh.Ledger.Runs()
 	if err != nil {
@@ -175,8 +164,6 @@ func publishedRuns(wh *warehouse.Warehouse) (runs []string, err error) {
 	return runs, nil
 }
 
-// keptVersions returns the ids of the runs with a version on the disk.
 func keptVersions(wh *warehouse.Warehouse) ([]string, error) { return wh.Versions.List() }
 
-// landedRuns returns the ids of the runs whose responses of the service are stored.
 func landedRuns(wh *warehouse.Warehouse) ([]string, error) { return wh.Folder.LandedRuns() }

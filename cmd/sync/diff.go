@@ -84,8 +84,6 @@ func runDiff(ctx context.Context, g *globals, o diffOptions, names []string) err
 	return explainDamage(g, err)
 }
 
-// showCounts prints the numbers of changed records and fields. Without --summary, it prints them only
-// above a table of the changes on standard output.
 func (o diffOptions) showCounts(ctx context.Context, g *globals, db *query.DB, d query.Diff, f query.Format) error {
 	isAboveTable := f == query.Table && o.output.file == ""
 	if !o.summary && !isAboveTable {

@@ -53,16 +53,13 @@ func runExplore(ctx context.Context, g *globals, listen string) error {
 	if err != nil {
 		return err
 	}
-	if g.held {
-		if _, err := findHeld(wh); err != nil {
-			return err
-		}
-	} else if err := checkPublished(wh); err != nil {
-		return err
-	}
 	var queriesDir atomic.Pointer[string]
 	queriesDir.Store(&cfg.Queries.Dir)
-	pages, err := newExplorer(g, cfg, exploreWarehouse{wh: wh, queriesDir: &queriesDir, held: g.held})
+	source := exploreWarehouse{wh, &queriesDir, g.held}
+	if _, err := source.Newest(); err != nil {
+		return err
+	}
+	pages, err := newExplorer(g, cfg, source)
 	if err != nil {
 		return err
 	}
@@ -75,7 +72,6 @@ func runExplore(ctx context.Context, g *globals, listen string) error {
 	return servePages(ctx, g.newLogger(), listener, pages.Handler())
 }
 
-// newExplorer returns the pages of a warehouse. The catalog is opened at the first request.
 func newExplorer(g *globals, cfg config.Config, wh exploreWarehouse) (*explore.Explorer, error) {
 	c := explore.Config{Warehouse: wh, MemoryLimit: cfg.Warehouse.MemoryLimit, Threads: cfg.Warehouse.Threads, Timezone: cfg.Schedule.Timezone, Program: g.programLine("query"), Log: g.newLogger()}
 	if cfg.Serve.SQL && g.executable != "" {
@@ -112,11 +108,9 @@ type exploreWarehouse struct {
 	wh *warehouse.Warehouse
 	// queriesDir is the folder of user-defined queries. A reload may change it.
 	queriesDir *atomic.Pointer[string]
-	// held selects the held night instead of the newest version.
-	held bool
+	held       bool
 }
 
-// Newest implements explore.Warehouse.
 func (p exploreWarehouse) Newest() (explore.Version, error) {
 	if p.held {
 		h, err := findHeld(p.wh)
@@ -129,10 +123,8 @@ func (p exploreWarehouse) Newest() (explore.Version, error) {
 	return explore.Version{Run: run, Catalog: p.wh.Folder.VersionCatalog(run)}, err
 }
 
-// Queries implements explore.Warehouse.
 func (p exploreWarehouse) Queries() (query.Library, error) { return query.Load(*p.queriesDir.Load()) }
 
-// Notices implements explore.Warehouse.
 func (p exploreWarehouse) Notices() ([]report.Notice, error) { return heldNotices(p.wh, p.held) }
 
 // servePages serves until ctx ends. Running requests then have two seconds to end. The host

@@ -17,8 +17,6 @@ import (
 // tries again. The ledger line is returned even with an error.
 type followUp func(ctx context.Context, cfg config.Config) (ledger.Run, error)
 
-// runFollowUps sends the new check warnings of a published night. Then it runs each configured
-// follow-up, even if an earlier one fails. If the warnings cannot be sent, this is only logged.
 func (g *globals) runFollowUps(ctx context.Context, cfg config.Config) error {
 	if err := g.sendWarnings(ctx, cfg); err != nil {
 		g.newLogger().Warn("warnings of checks not sent; the next night tries again", "error", err)
@@ -36,7 +34,7 @@ func (g *globals) runFollowUps(ctx context.Context, cfg config.Config) error {
 	if len(followUps) == 0 {
 		return nil
 	}
-	wh := warehouse.New(command.WarehouseConfig(cfg, version))
+	wh := g.newWarehouse(cfg)
 	log := g.newLogger()
 	notifier := command.NewNotifier(cfg.Notify, version, log)
 	var problems []error
@@ -67,12 +65,10 @@ func (g *globals) runFollowUps(ctx context.Context, cfg config.Config) error {
 // recordFollowUp writes the ledger line of a follow-up that an operator started. The operator sees a
 // failure on the terminal, so an alert is sent only for a recovery from an earlier failure.
 func (g *globals) recordFollowUp(ctx context.Context, cfg config.Config, entry ledger.Run) error {
-	wh := warehouse.New(command.WarehouseConfig(cfg, version))
-	return command.RecordFollowUp(ctx, wh, command.NewNotifier(cfg.Notify, version, g.newLogger()), entry, notify.Recovered)
+	return command.RecordFollowUp(ctx, g.newWarehouse(cfg), command.NewNotifier(cfg.Notify, version, g.newLogger()), entry, notify.Recovered)
 }
 
-// joinFollowUpError joins the error of a night and the error of its follow-ups. A complete night then
-// ends as partial.
+// joinFollowUpError makes a complete night whose follow-ups failed partial.
 func joinFollowUpError(ctx context.Context, nightErr, followUpErr error) error {
 	if followUpErr == nil {
 		return nightErr

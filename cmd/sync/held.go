@@ -19,7 +19,6 @@ func addHeldFlag(cmd *cobra.Command, g *globals) {
 	cmd.Flags().BoolVar(&g.held, "held", false, "show the held night, which is not published")
 }
 
-// findHeld returns the held night. If no night is held, the error is a *ledger.UnknownRunError.
 func findHeld(wh *warehouse.Warehouse) (warehouse.HeldNight, error) {
 	h, ok, err := wh.Held()
 	if err == nil && !ok {
@@ -54,9 +53,7 @@ func runPublishHeld(ctx context.Context, g *globals, held bool, accept []string)
 	if err != nil {
 		return err
 	}
-	whConfig := command.WarehouseConfig(cfg, version)
-	whConfig.Step = g.Step
-	wh := warehouse.New(whConfig)
+	wh := g.newWarehouse(cfg)
 	h, err := findHeld(wh)
 	if err != nil {
 		return err

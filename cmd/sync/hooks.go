@@ -65,7 +65,6 @@ func (h *hooks) applyConfig(cfg config.Config, night pipeline.Config) error {
 	return nil
 }
 
-// InboxLimit implements webhook.Owner.
 func (h *hooks) InboxLimit(inboxBytes int64) int64 {
 	if configured := h.inboxMax.Load(); configured > 0 {
 		return configured
@@ -77,7 +76,6 @@ func (h *hooks) InboxLimit(inboxBytes int64) int64 {
 	return defaultInboxLimit(inboxBytes, free)
 }
 
-// EventStored implements webhook.Owner. It queues a refresh if refresh_on_event is set.
 func (h *hooks) EventStored(e stream.Event) {
 	if h.refreshConfig.Load() != nil {
 		h.refresher.Add(webhook.EventTargets(e))
@@ -168,11 +166,9 @@ type inboxAlerts struct {
 	// reportedFullSince is InboxState.FullSince of the newest sent alert. Zero means that this alert
 	// reported room, or that no alert was sent.
 	reportedFullSince time.Time
-	// retryAt is the earliest time of the next attempt after an alert could not be sent.
-	retryAt time.Time
+	retryAt           time.Time
 }
 
-// send sends an alert if the state of the inbox differs from the newest sent alert.
 func (a *inboxAlerts) send(ctx context.Context, inbox webhook.InboxState) {
 	const retryAfter = 5 * time.Minute
 	alert := notify.Alert{Work: notify.Inbox, EndedAt: a.now(), Program: version}

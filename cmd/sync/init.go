@@ -82,7 +82,6 @@ func runInit(ctx context.Context, g *globals, o initOptions) error {
 	return err
 }
 
-// configDraft is a configuration before it is written.
 type configDraft struct {
 	g *globals
 	o initOptions
@@ -181,8 +180,6 @@ func (d *configDraft) askFor(ctx context.Context, question string, isSecret bool
 	}
 }
 
-// chooseToken chooses the place of the token: the place in a flag, the place in the existing
-// file, the usual environment variable, or a new file with a token that the user types.
 func (d *configDraft) chooseToken(ctx context.Context) error {
 	file, env := d.o.tokenFile, d.o.tokenEnv
 	if file != "" && env != "" {
@@ -226,7 +223,7 @@ func (d *configDraft) chooseToken(ctx context.Context) error {
 	return d.useFile(ctx, file)
 }
 
-// useFile makes a file the place of the token. If the file does not exist, useFile asks for a token.
+// useFile makes a file the place of the token, and asks for the token if the file does not exist.
 func (d *configDraft) useFile(ctx context.Context, file string) error {
 	if _, err := (config.API{TokenFile: file}).ReadToken(); errors.Is(err, fs.ErrNotExist) {
 		if err := d.askToken(ctx, file); err != nil {
@@ -264,7 +261,6 @@ func (d *configDraft) pathInConfig(path string) (string, error) {
 	return config.EscapeValue(absolute), nil
 }
 
-// askToken checks the name and the folder of the token file, then asks for the token.
 func (d *configDraft) askToken(ctx context.Context, file string) error {
 	if config.TokenWarning(config.Secret(filepath.Base(file))) == "" {
 		return command.UsageErr("--token-file is not the name of a file, but looks like a token: write the token into a file, and give its name; renew the token that was given there, because every user of this machine could see it")
@@ -284,7 +280,6 @@ func (d *configDraft) askToken(ctx context.Context, file string) error {
 	return err
 }
 
-// write writes the typed token, then the configuration.
 func (d *configDraft) write() error {
 	const folderMode, ownerMode, groupMode, othersMask = 0o755, 0o600, 0o640, 0o007
 	filled, err := config.Fill(d.text, d.values)
@@ -330,8 +325,8 @@ func (d *configDraft) findAccess(filled []byte, mode fs.FileMode) *durable.Acces
 		return &access
 	}
 	cfg, _ := config.Parse(d.g.Config, filled, d.g.LookupEnv)
-	owner := ownerOf(cfg.Warehouse.Dir)
-	if owner == nil || os.Geteuid() != 0 || owner.Uid == "0" {
+	owner := serviceUser(cfg.Warehouse.Dir)
+	if owner == nil {
 		return nil
 	}
 	gid, err := strconv.Atoi(owner.Gid)
@@ -341,7 +336,6 @@ func (d *configDraft) findAccess(filled []byte, mode fs.FileMode) *durable.Acces
 	return &durable.Access{UID: 0, GID: gid, Mode: mode}
 }
 
-// keptErr adds two facts to the error of the check: the configuration was written, and the next step.
 func (d *configDraft) keptErr(ctx context.Context, err error) error {
 	advice := "correct the cause"
 	status, hasStatus := errors.AsType[*fetch.StatusError](err)
@@ -360,18 +354,16 @@ func (d *configDraft) keptErr(ctx context.Context, err error) error {
 	return fmt.Errorf("%w\nthe configuration %s was written: %s, then run %s", err, d.g.Config, advice, d.g.commandLine("check"))
 }
 
-// commandLine returns the same as programLine, but for root, the line runs the command as the owner of the
-// warehouse.
+// commandLine is like programLine, but for root, the line runs the command as the owner of the warehouse.
 func (g *globals) commandLine(name string) string {
 	line := g.programLine(name)
 	cfg, _ := config.Load(g.Config, g.LookupEnv)
-	if owner := ownerOf(cfg.Warehouse.Dir); os.Geteuid() == 0 && owner != nil && owner.Uid != "0" {
+	if owner := serviceUser(cfg.Warehouse.Dir); owner != nil {
 		line = "runuser -u " + owner.Username + " -- " + line
 	}
 	return line
 }
 
-// programLine returns the command line of a command with this configuration.
 func (g *globals) programLine(name string) string {
 	if g.Config == command.DefaultConfig {
 		return "placementsync " + name
@@ -379,29 +371,27 @@ func (g *globals) programLine(name string) string {
 	return "placementsync " + name + " --config " + config.QuoteWord(g.Config)
 }
 
-// ownerOf returns the owner of a folder, or of its nearest existing parent. It returns nil
-// if the owner is unknown.
-func ownerOf(dir string) *user.User {
+// serviceUser returns the owner of the warehouse or of its nearest existing parent, if root runs this
+// command for another user. Otherwise it returns nil.
+func serviceUser(dir string) *user.User {
 	info, err := os.Stat(dir)
 	for err != nil && dir != filepath.Dir(dir) {
 		dir = filepath.Dir(dir)
 		info, err = os.Stat(dir)
 	}
-	if err != nil {
+	if err != nil || os.Geteuid() != 0 {
 		return nil
 	}
 	owner, err := user.LookupId(strconv.Itoa(durable.AccessOf(info).UID))
-	if err != nil {
+	if err != nil || owner.Uid == "0" {
 		return nil
 	}
 	return owner
 }
 
-// unreadableTokenWarning returns a warning for root if the owner of the warehouse cannot read the
-// token file. It returns "" for other users, and if the owner or the token file is unknown.
 func unreadableTokenWarning(cfg config.Config) string {
-	owner := ownerOf(cfg.Warehouse.Dir)
-	if os.Geteuid() != 0 || owner == nil || owner.Uid == "0" || cfg.API.TokenFile == "" {
+	owner := serviceUser(cfg.Warehouse.Dir)
+	if owner == nil || cfg.API.TokenFile == "" {
 		return ""
 	}
 	info, err := os.Stat(cfg.API.TokenFile)
@@ -416,7 +406,6 @@ func unreadableTokenWarning(cfg config.Config) string {
 		cfg.API.TokenFile, owner.Username, group, config.QuoteWord(cfg.API.TokenFile))
 }
 
-// canRead reports whether the owner, group and mode of a file allow a user to read it.
 func canRead(u *user.User, info fs.FileInfo) bool {
 	const ownerReads, groupReads, othersRead = 0o400, 0o040, 0o004
 	access := durable.AccessOf(info)
@@ -424,12 +413,11 @@ func canRead(u *user.User, info fs.FileInfo) bool {
 	if err != nil {
 		groups = []string{u.Gid}
 	}
-	mode := info.Mode()
 	switch {
 	case strconv.Itoa(access.UID) == u.Uid:
-		return mode&ownerReads != 0
+		return access.Mode&ownerReads != 0
 	case slices.Contains(groups, strconv.Itoa(access.GID)):
-		return mode&groupReads != 0
+		return access.Mode&groupReads != 0
 	}
-	return mode&othersRead != 0
+	return access.Mode&othersRead != 0
 }

@@ -184,7 +184,7 @@ func TestInitByRootSetsGroup(t *testing.T) {
 	for _, name := range []string{file, filepath.Join(dir, "token")} {
 		info, err := os.Stat(name)
 		must(t, err)
-		if access := durable.AccessOf(info); info.Mode() != 0o640 || access.UID != 0 || access.GID != otherUser {
+		if access := durable.AccessOf(info); access != (durable.Access{UID: 0, GID: otherUser, Mode: 0o640}) {
 			t.Errorf("%s has the mode %v, the owner %d and the group %d, want 0640, 0 and %d", name, info.Mode(), access.UID, access.GID, otherUser)
 		}
 	}

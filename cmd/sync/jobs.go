@@ -29,16 +29,15 @@ type jobs struct {
 var _ daemon.Jobs = (*jobs)(nil)
 
 func (s *serveProgram) newJobs(cfg config.Config, night pipeline.Config) *jobs {
-	wh := warehouse.New(command.WarehouseConfig(cfg, version))
-	inspector := &daemon.Inspector{Warehouse: wh, WatchNames: watchNames(cfg.Watch), Receiver: s.hooks.receiver, Now: s.g.Now}
+	inspector := &daemon.Inspector{Warehouse: s.g.newWarehouse(cfg), WatchNames: watchNames(cfg.Watch), Receiver: s.hooks.receiver, Now: s.g.Now}
 	if !strings.Contains(cfg.Lake.Warehouse, "://") {
 		inspector.LakeDir = cfg.Lake.Warehouse
 	}
 	return &jobs{inspector, s, cfg, night}
 }
 
-// Night implements daemon.Jobs. It also prunes the warehouse. Under systemd, the account of "serve" can
-// exist only while "serve" runs, so a separate program could not prune the warehouse.
+// Night also prunes the warehouse. Under systemd, the account of "serve" can exist only while "serve" runs,
+// so a separate program could not prune the warehouse.
 func (j *jobs) Night(ctx context.Context) (ledger.Run, error) {
 	var res pipeline.Result
 	err := j.s.hooks.runInTurn(ctx, func() (err error) {
@@ -97,7 +96,6 @@ func (j *jobs) writeReport(ctx context.Context) {
 	}
 }
 
-// FollowUp implements daemon.Jobs.
 func (j *jobs) FollowUp(ctx context.Context) {
 	began := time.Now()
 	err := j.s.g.runFollowUps(ctx, j.cfg) // runFollowUps logs errors
@@ -109,8 +107,7 @@ func (j *jobs) FollowUp(ctx context.Context) {
 	j.s.log.Debug("follow-ups ended", "took", time.Since(began))
 }
 
-// Verify implements daemon.Jobs. It sends an alert if it finds damage or fails, but
-// not if it cannot start because the warehouse is locked.
+// Verify sends no alert if it cannot start because the warehouse is locked.
 func (j *jobs) Verify(ctx context.Context) (integrity.VerifyRecord, error) {
 	startedAt := j.s.g.Now()
 	var verifyReport pipeline.VerifyReport
@@ -137,8 +134,8 @@ func (j *jobs) Verify(ctx context.Context) (integrity.VerifyRecord, error) {
 	return record, nil
 }
 
-// recordFailure stores the failure of a verification next to the result of the last
-// successful verification. record contains the damage that was found before the failure.
+// recordFailure keeps the result of the last successful verification. record contains the damage that was
+// found before the failure.
 func (j *jobs) recordFailure(ctx context.Context, record integrity.VerifyRecord, cause error) integrity.VerifyRecord {
 	stored, err := integrity.SaveFailure(j.Warehouse.Folder, true, record.At, cause)
 	if err != nil {
@@ -154,7 +151,6 @@ func (j *jobs) recordFailure(ctx context.Context, record integrity.VerifyRecord,
 	return stored
 }
 
-// alert sends an alert even while the program is being stopped.
 func (j *jobs) alert(ctx context.Context, a notify.Alert) {
 	command.NewNotifier(j.cfg.Notify, version, j.s.log).Alert(context.WithoutCancel(ctx), a)
 }

@@ -40,8 +40,7 @@ func lakeCommand(*globals) *cobra.Command {
 	}
 }
 
-// execLake replaces this process by the lake program, which then receives the signals and sets
-// the exit code.
+// execLake replaces this process, so that the lake program receives the signals and sets the exit code.
 func execLake(args []string) error {
 	path, err := findLake()
 	if err != nil {
@@ -54,8 +53,7 @@ func execLake(args []string) error {
 	return fmt.Errorf("start %s: %w", path, err)
 }
 
-// findLake looks for the lake program in the folder of this program, and then in PATH. Programs in
-// the same folder come from the same build.
+// findLake prefers a program in the same folder, which comes from the same build.
 func findLake() (string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -80,11 +78,10 @@ const lakeStopTime = 3 * time.Second
 // not block the next follow-up.
 const defaultLakeTimeout = 30 * time.Minute
 
-// versionVar is the environment variable that passes the version of this program to the lake program.
+// versionVar passes the version of this program to the lake program.
 const versionVar = "PLACEMENTSYNC_VERSION"
 
-// runLake runs the lake program and returns its standard output. Its log is added to the log of
-// placementsync.
+// runLake returns the standard output of the lake program, whose log is added to the own log.
 func (g *globals) runLake(ctx context.Context, args ...string) ([]byte, error) {
 	path, err := findLake()
 	if err != nil {
@@ -136,7 +133,6 @@ type lakeLog struct {
 	crashed bool
 }
 
-// Write implements io.Writer.
 func (l *lakeLog) Write(p []byte) (int, error) {
 	l.partial = append(l.partial, p...)
 	for {

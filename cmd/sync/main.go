@@ -21,8 +21,6 @@ var (
 	commit  = ""
 )
 
-// abandonedMessage is the last message of a program that did not end in time after a signal, or received a
-// second signal.
 const abandonedMessage = "placementsync: stopped before its work was complete: readers see a complete snapshot, and stored responses are kept: repeat the command; an interrupted night resumes"
 
 func main() {
@@ -59,8 +57,6 @@ func newRoot(g *globals) *cobra.Command {
 	return root
 }
 
-// manual returns the content of the manual page besides the help of the commands. Tests compare
-// it with the code.
 func manual() command.Manual {
 	return command.Manual{
 		Version: version,

@@ -52,20 +52,16 @@ func runMCP(ctx context.Context, g *globals, timeout time.Duration) error {
 // mcpWarehouse implements mcp.Warehouse.
 type mcpWarehouse struct{ g *globals }
 
-// Open implements mcp.Warehouse.
 func (w mcpWarehouse) Open(ctx context.Context, opts query.Options, held bool) (*query.DB, error) {
 	silent := w.g.silent() // no line about the snapshot, because each result names the snapshot
 	silent.held = held
 	return openCatalog(ctx, silent, opts)
 }
 
-// Queries implements mcp.Warehouse.
 func (w mcpWarehouse) Queries() (query.Library, error) { return w.g.loadQueries() }
 
-// Explain implements mcp.Warehouse.
 func (w mcpWarehouse) Explain(err error) error { return explainDamage(w.g, err) }
 
-// nopCloseWriter is a writer with a Close that does nothing.
 type nopCloseWriter struct{ io.Writer }
 
 func (nopCloseWriter) Close() error { return nil }

@@ -45,8 +45,7 @@ func ledgerRuns(cfg warehouse.Config) ([]ledger.Run, error) {
 	return wh.Ledger.Runs()
 }
 
-// alertEvent returns the event of the alert for a finished night. It returns "" if the night was
-// complete, if another run held the lock, or if the operator stopped the night.
+// alertEvent returns "" for a night that needs no alert.
 func alertEvent(r ledger.Run, err error) string {
 	switch {
 	case errors.As(err, new(*warehouse.LockedError)) || r.Outcome == ledger.Interrupted:
@@ -63,8 +62,7 @@ func alertEvent(r ledger.Run, err error) string {
 	return ""
 }
 
-// newAlert returns an alert with a shortened error, the number of consecutive nights with this
-// outcome, and the time of the current snapshot. The log and the ledger contain the full error.
+// newAlert shortens the error. The log and the ledger contain the full error.
 func newAlert(event string, r ledger.Run, err error, runs []ledger.Run, now time.Time) notify.Alert {
 	a := notify.Alert{Event: event, Run: r.ID, ExitCode: r.ExitCode, StartedAt: r.StartedAt, EndedAt: r.EndedAt, Program: version,
 		SnapshotAt: ledger.NewestSnapshotTime(runs)}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,8 +45,7 @@ func (o *outputOptions) addFlags(cmd *cobra.Command) {
 	completeFlag(cmd, "format", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// parseFormat returns the format of --format, or else of the file of -o. It also checks the
-// other flags.
+// parseFormat returns the format of --format, or else of the file of -o. It also checks the other flags.
 func (o outputOptions) parseFormat() (query.Format, error) {
 	if o.maxRows < 0 {
 		return "", command.UsageErr("--rows is %d: use 0 or more", o.maxRows)
@@ -74,8 +74,6 @@ func (o outputOptions) parseFormat() (query.Format, error) {
 	return format, nil
 }
 
-// writeResult runs a query and writes its result to the chosen output. It returns the
-// number of rows.
 func (o outputOptions) writeResult(ctx context.Context, g *globals, db *query.DB, q query.Query, values map[string]string) (int64, error) {
 	format, err := o.parseFormat()
 	if err != nil {
@@ -92,8 +90,6 @@ func (o outputOptions) writeResult(ctx context.Context, g *globals, db *query.DB
 	return db.Run(ctx, q, values, w)
 }
 
-// checkOutputFolder returns an error if the folder of an output file does not exist. An empty
-// name means stdout.
 func checkOutputFolder(file string) error {
 	if file == "" {
 		return nil
@@ -117,24 +113,20 @@ func (o outputOptions) writeGraded(ctx context.Context, g *globals, db *query.DB
 		return o.writeResult(ctx, g, db, q, values)
 	}
 	sources, sourcesErr := db.Sources(ctx, q, values)
-	switch {
-	case !o.withGrades:
-		rows, err = o.writeResult(ctx, g, db, q, values)
-	case sourcesErr != nil:
-		err = sourcesErr
-	default:
+	if o.withGrades {
 		o.grades = &query.Grades{Sources: sources}
-		if o.grades.Snapshot, err = db.SelectedSnapshot(ctx); err == nil {
-			rows, err = o.writeResult(ctx, g, db, q, values)
+		if o.grades.Snapshot, err = db.SelectedSnapshot(ctx); err != nil || sourcesErr != nil {
+			return 0, cmp.Or(sourcesErr, err)
 		}
 	}
-	if err != nil {
+	rows, err = o.writeResult(ctx, g, db, q, values)
+	if err != nil || g.Quiet {
 		return rows, err
 	}
-	if line := query.DescribeSources(sources); line != "" && !g.Quiet {
+	if line := query.DescribeSources(sources); line != "" {
 		fmt.Fprintln(g.stderr, query.EscapeLines("source tables: "+line))
 	}
-	if sourcesErr != nil && !g.Quiet {
+	if sourcesErr != nil {
 		fmt.Fprintln(g.stderr, query.EscapeLines("cannot read the grades of the source tables: "+sourcesErr.Error()))
 	}
 	return rows, nil

@@ -53,7 +53,6 @@ type globals struct {
 	held bool
 }
 
-// silent returns a copy of g that discards all output.
 func (g *globals) silent() *globals {
 	mute := *g
 	mute.stdout, mute.stderr, mute.Quiet = io.Discard, io.Discard, true

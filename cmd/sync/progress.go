@@ -19,7 +19,6 @@ import (
 	"placementsync/internal/plural"
 )
 
-// redrawInterval is the time between two updates of the progress on a terminal.
 const redrawInterval = 200 * time.Millisecond
 
 // progressInterval returns the time between two log lines about progress. Most nights are shorter
@@ -80,8 +79,6 @@ func logProgress(log *slog.Logger, tracker *pipeline.ProgressTracker) {
 		"requests_per_second", p.PerSecond, "allowed_per_second", p.AllowedPerSecond, "time_left", p.Left)
 }
 
-// currentStream returns the stream that is being read, and the number of streams that have
-// been read.
 func currentStream(p ledger.Progress) (current ledger.StreamProgress, streamsRead int) {
 	for _, s := range p.Streams {
 		switch s.State {
@@ -186,8 +183,7 @@ const (
 	barWidth  = 12
 )
 
-// joinFacts joins the facts and cuts them to the width beside name and bar. The most important facts
-// are first.
+// joinFacts cuts the last facts, which are the least important, if they do not fit beside name and bar.
 func (b *bars) joinFacts(facts ...string) string {
 	facts = slices.DeleteFunc(facts, func(fact string) bool { return fact == "" })
 	return cutCell(strings.Join(facts, ", "), b.width-nameWidth-barWidth-1)
@@ -199,7 +195,7 @@ func (b *bars) describeStream(s ledger.StreamProgress) string {
 	return cutCell(strings.TrimSuffix(line, ", "), b.width)
 }
 
-// outOf formats a number and its total. It omits a total of 0, which is unknown.
+// outOf omits a total of 0, which is unknown.
 func outOf(n, total int64) string {
 	if total == 0 {
 		return strconv.FormatInt(n, 10)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"placementsync/internal/command"
 	"placementsync/internal/config"
 	"placementsync/internal/plural"
 	"placementsync/internal/warehouse"
@@ -51,7 +50,7 @@ func runPrune(g *globals, o pruneOptions) error {
 			_, err := fmt.Fprintln(g.stdout, action, "version", o.version)
 			return err
 		}
-		removed, err := wh.Pruner.Prune(retentionOf(cfg), g.Now(), o.dryRun)
+		removed, err := wh.Pruner.Prune(warehouse.Retention(cfg.Retention), g.Now(), o.dryRun)
 		if err != nil {
 			return err
 		}
@@ -59,11 +58,10 @@ func runPrune(g *globals, o pruneOptions) error {
 	})
 }
 
-// pruneAfterNight removes all expired files from the warehouse of a configuration.
 func (g *globals) pruneAfterNight(c config.Config, now time.Time) (removed []warehouse.Pruned, err error) {
-	wh := warehouse.New(command.WarehouseConfig(c, version))
+	wh := g.newWarehouse(c)
 	err = g.withLock(wh, "prune", func() (err error) {
-		removed, err = wh.Pruner.Prune(retentionOf(c), now, false) // no dry run
+		removed, err = wh.Pruner.Prune(warehouse.Retention(c.Retention), now, false) // no dry run
 		return err
 	})
 	return removed, err
@@ -82,9 +80,4 @@ func (g *globals) showPruned(removed []warehouse.Pruned, action string) error {
 	}
 	_, err := fmt.Fprintf(g.stdout, "%s\n\n%d in total, %s\n", t.render(g.width), len(removed), plural.FormatBytes(sum))
 	return err
-}
-
-func retentionOf(c config.Config) warehouse.Retention {
-	r := c.Retention
-	return warehouse.Retention{RawDays: r.RawDays, Daily: r.Daily, Weekly: r.Weekly, Monthly: r.Monthly}
 }

@@ -108,8 +108,7 @@ func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) er
 	return explainDamage(g, err)
 }
 
-// explainDamage checks the catalog after an error that damage may have caused. If the catalog is
-// damaged, it returns the damage with its repair, otherwise err.
+// explainDamage returns the damage with its repair if a damaged catalog can be the cause of err.
 func explainDamage(g *globals, err error) error {
 	if !query.IsUnreadable(err) {
 		return err
@@ -160,8 +159,7 @@ func paramValues(params []string) (map[string]string, error) {
 	return values, nil
 }
 
-// openCatalog opens the newest version or, with --held, the held night. It applies the limits of the
-// configuration.
+// openCatalog opens the newest version or, with --held, the held night.
 func openCatalog(ctx context.Context, g *globals, opts query.Options) (*query.DB, error) {
 	wh, cfg, err := g.openWarehouse()
 	if err != nil {
@@ -201,8 +199,6 @@ func openCatalog(ctx context.Context, g *globals, opts query.Options) (*query.DB
 	return db, nil
 }
 
-// checkPublished returns an error with advice if there is no snapshot that this program can
-// read.
 func checkPublished(wh *warehouse.Warehouse) error {
 	_, published, err := wh.Versions.Latest()
 	if err != nil {
@@ -236,8 +232,6 @@ func snapshotOfRun(wh *warehouse.Warehouse, text string) string {
 	return text
 }
 
-// loadQueries returns the built-in queries and the queries in queries.dir. Faulty files in
-// queries.dir are reported on stderr and left out.
 func (g *globals) loadQueries() (query.Library, error) {
 	cfg, err := g.loadConfig()
 	var invalid *config.Error
@@ -260,7 +254,6 @@ func (g *globals) loadQueries() (query.Library, error) {
 	return all, err
 }
 
-// resolveQuery returns the named query if text is a name. Otherwise it parses text as SQL.
 func (g *globals) resolveQuery(text string) (query.Query, error) {
 	if !query.IsName(text) {
 		return query.Resolve(text)
@@ -272,7 +265,6 @@ func (g *globals) resolveQuery(text string) (query.Query, error) {
 	return all.Resolve(text)
 }
 
-// namedQuery returns the query that the first argument names. flag requires this name.
 func (g *globals) namedQuery(flag string, args []string) (query.Query, error) {
 	if len(args) == 0 || !query.IsName(args[0]) {
 		return query.Query{}, command.UsageErr("%s needs the name of a query: see --list", flag)

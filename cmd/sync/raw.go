@@ -124,7 +124,6 @@ func runRaw(g *globals, o rawOptions, args []string) error {
 	return err
 }
 
-// openStoredResponses opens the responses of the run in args, or of the newest run with stored responses.
 func openStoredResponses(g *globals, args []string) (string, *fetch.StoredResponses, error) {
 	wh, cfg, err := g.openWarehouse()
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"placementsync/internal/plural"
 	"placementsync/internal/query"
 	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
 )
 
 type rebuildOptions struct {
@@ -76,10 +77,10 @@ func runRebuild(ctx context.Context, g *globals, o rebuildOptions) error {
 			return err
 		}
 	}
-	c := pipeline.Config{Warehouse: command.WarehouseConfig(cfg, version), Streams: stream.AllWithEvents(), Now: g.Now, Log: g.newLogger(),
+	c := pipeline.Config{Warehouse: g.warehouseConfig(cfg), Streams: stream.AllWithEvents(), Now: g.Now, Log: g.newLogger(),
 		AcceptLoss: o.acceptLoss}
 	if o.series {
-		restored, err := pipeline.RebuildSeries(ctx, c, retentionOf(cfg))
+		restored, err := pipeline.RebuildSeries(ctx, c, warehouse.Retention(cfg.Retention))
 		for _, file := range restored {
 			fmt.Fprintln(g.stdout, "restored", file)
 		}
@@ -122,7 +123,6 @@ func restoreBackup(ctx context.Context, g *globals, cfg config.Config, o rebuild
 	return err
 }
 
-// showRebuilt prints the published version and all losses.
 func showRebuilt(g *globals, r pipeline.RebuildResult) error {
 	if r.RestoredRuns > 0 {
 		fmt.Fprintf(g.stdout, "published %s: current rows of %s, history of %s\n", r.Manifest.RunID,

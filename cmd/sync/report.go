@@ -72,8 +72,7 @@ func runReport(ctx context.Context, g *globals, file, asOf, queryPages string) (
 	return err
 }
 
-// heldNotices returns the notice of a held night, if there is one. isShown is true if the report
-// shows this night.
+// heldNotices returns the notice of a held night, if there is one. isShown means that the report shows it.
 func heldNotices(wh *warehouse.Warehouse, isShown bool) ([]report.Notice, error) {
 	h, ok, err := wh.Held()
 	if err != nil || !ok {
@@ -101,7 +100,6 @@ type reportSnapshots struct {
 	dbs  map[time.Time]*query.DB
 }
 
-// ask implements report.Ask. It runs the query q on the snapshot q.AsOf.
 func (s *reportSnapshots) ask(ctx context.Context, q report.QuerySpec) (r query.Result, ok bool, err error) {
 	db := s.dbs[q.AsOf]
 	if db == nil {

@@ -57,7 +57,6 @@ func runRollback(g *globals, run string) error {
 	})
 }
 
-// withLock takes the lock of the warehouse as holder, calls work, and releases the lock.
 func (g *globals) withLock(wh *warehouse.Warehouse, holder string, work func() error) error {
 	lock, err := wh.LockExisting(holder, g.Now())
 	if err != nil {

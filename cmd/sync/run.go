@@ -12,7 +12,6 @@ import (
 	"placementsync/internal/pipeline"
 )
 
-// runOptions are the flags of one night.
 type runOptions struct {
 	full            bool
 	streams         string
@@ -78,7 +77,6 @@ func runNight(ctx context.Context, g *globals, o runOptions) error {
 	return joinFollowUpError(ctx, err, g.runFollowUps(ctx, cfg))
 }
 
-// endNight prints the result of a night. The returned error contains the exit code.
 func (g *globals) endNight(res pipeline.Result, err error, dryRun bool) error {
 	if len(res.Run.Streams) > 0 {
 		if showErr := showNight(g, res, dryRun); showErr != nil && err == nil {

@@ -55,15 +55,12 @@ func runRuns(g *globals, format string) error {
 	return err
 }
 
-// runJSON is the JSON form of a run.
 type runJSON struct {
 	ledger.Run
 	// IsCurrent is set for the version that readers see.
 	IsCurrent bool `json:"seen"`
 }
 
-// ledgerTable returns the table of the ledger. Less important columns are left out on a narrow
-// terminal.
 func ledgerTable(runs []ledger.Run, current string) *textTable {
 	t := &textTable{columns: []column{{name: "run"}, {name: "kind", drop: 6}, {name: "readers", drop: 2}, {name: "started", drop: 9},
 		{name: "took", isNumber: true, drop: 3}, {name: "attempts", isNumber: true, drop: 12}, {name: "outcome"}, {name: "exit", isNumber: true, drop: 10},
@@ -84,8 +81,6 @@ func ledgerTable(runs []ledger.Run, current string) *textTable {
 	return t
 }
 
-// readersMark returns the cell of the column "readers". It marks the current version, the target
-// of a rollback, and the version that a follow-up used.
 func readersMark(r ledger.Run, current string) string {
 	switch {
 	case r.ID == current:
@@ -98,7 +93,6 @@ func readersMark(r ledger.Run, current string) string {
 	return ""
 }
 
-// countStandings counts the streams of a run by standing, such as "1 not read, 8 proven".
 func countStandings(r ledger.Run) string {
 	counts := map[ledger.Standing]int{}
 	for _, s := range r.Streams {

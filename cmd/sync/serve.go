@@ -62,14 +62,13 @@ type serveProgram struct {
 	log         *slog.Logger
 	tracker     pipeline.ProgressTracker
 	hooks       *hooks
-	// queriesDir is queries.dir of the current configuration.
-	queriesDir atomic.Pointer[string]
+	queriesDir  atomic.Pointer[string]
 }
 
 var _ daemon.Program = (*serveProgram)(nil)
 
 func newServeProgram(g *globals, cfg config.Config) (s *serveProgram, err error) {
-	s = &serveProgram{g: g, startConfig: cfg, wh: warehouse.New(command.WarehouseConfig(cfg, version)), log: g.newLogger()}
+	s = &serveProgram{g: g, startConfig: cfg, wh: g.newWarehouse(cfg), log: g.newLogger()}
 	s.hooks, err = newHooks(s.wh, s.log, g.Now)
 	return s, err
 }
@@ -178,7 +177,7 @@ func (s *serveProgram) newSettings(cfg config.Config) (daemon.Settings, error) {
 
 func reportFile(dir string) string { return filepath.Join(dir, "report.html") }
 
-// Runs implements daemon.Program. An unmounted disk is an error, not an empty ledger.
+// Runs returns an error for an unmounted disk, not an empty ledger.
 func (s *serveProgram) Runs() ([]ledger.Run, error) {
 	if err := s.wh.Folder.Exists(); err != nil {
 		return nil, err
@@ -186,13 +185,11 @@ func (s *serveProgram) Runs() ([]ledger.Run, error) {
 	return s.wh.Ledger.AllRuns()
 }
 
-// Progress implements daemon.Program.
 func (s *serveProgram) Progress() (ledger.Progress, bool) { return s.tracker.Progress() }
 
-// HookResults implements daemon.Program.
 func (s *serveProgram) HookResults() map[string]uint64 { return s.hooks.receiver.Counts() }
 
-// Reload implements daemon.Program. Keys that cannot change keep their values.
+// Reload keeps the values of keys that cannot change.
 func (s *serveProgram) Reload() (daemon.Settings, error) {
 	cfg, err := s.g.loadConfig()
 	if err != nil {
@@ -220,8 +217,7 @@ func (s *serveProgram) Reload() (daemon.Settings, error) {
 	return s.newSettings(cfg)
 }
 
-// probeDaemon probes the daemon that runs with this configuration. Health checks of containers
-// use this probe, because the image contains no other program.
+// probeDaemon is the health check of containers, because the image contains no other program.
 func probeDaemon(ctx context.Context, g *globals, kind string) error {
 	if known := []string{daemon.ProbeHealth, daemon.ProbeReady}; !slices.Contains(known, kind) {
 		return command.UsageErr("--probe is %q: use health or ready", kind)
@@ -238,9 +234,8 @@ func probeDaemon(ctx context.Context, g *globals, kind string) error {
 	return err
 }
 
-// findDaemon returns the address of the daemon, and its token if the probe needs one. A
-// probe of health needs only the address: the daemon may be healthy with an earlier
-// configuration although the current file has errors in other keys.
+// findDaemon returns a token only for a probe that needs one. A probe of health ignores errors in other keys,
+// because the daemon may be healthy with an earlier configuration.
 func findDaemon(g *globals, kind string) (listen, token string, err error) {
 	cfg, err := g.loadConfig("serve")
 	if kind == daemon.ProbeReady {

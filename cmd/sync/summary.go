@@ -11,10 +11,8 @@ import (
 	"placementsync/internal/query"
 )
 
-// showNight prints the result of a night: one line for each stream with its grade and requests,
-// then the changes. The lines of a complete or partial night count rows of the snapshot, even in a dry
-// run. The lines of any other night have the heading "records", because it may have ended before the
-// merge.
+// showNight counts rows of the snapshot for a complete or partial night, even in a dry run. Any other night
+// may have ended before the merge, and counts records.
 func showNight(g *globals, res pipeline.Result, dryRun bool) error {
 	countsRows := res.Run.Outcome == ledger.Complete || res.Run.Outcome == ledger.Partial
 	rowsHead := "rows"

@@ -19,8 +19,7 @@ type textTable struct {
 }
 
 type column struct {
-	name string
-	// isNumber means that the cells are aligned to the right.
+	name     string
 	isNumber bool
 	// drop is the rank of a column that can be omitted on a narrow terminal. Zero means that the column
 	// is never omitted. The columns of a rank are shown if all of them fit beside the shown columns of
@@ -64,7 +63,7 @@ func (t *textTable) render(width int) string {
 
 const columnGap = "  "
 
-// fitColumns returns the indexes of the columns that fit, and the widths of all columns.
+// fitColumns returns the indexes of the shown columns, and the widths of all columns.
 func (t *textTable) fitColumns(width int) (shown, widths []int) {
 	if width == 0 {
 		width = math.MaxInt

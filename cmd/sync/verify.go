@@ -51,7 +51,7 @@ func runVerify(ctx context.Context, g *globals, o verifyOptions) error {
 	if err != nil {
 		return err
 	}
-	whConfig := command.WarehouseConfig(cfg, version)
+	whConfig := g.warehouseConfig(cfg)
 	startedAt := g.Now()
 	v, err := pipeline.Verify(ctx, pipeline.Config{Warehouse: whConfig, Streams: stream.AllWithEvents(), Now: g.Now, Log: g.newLogger()}, o.readData)
 	if err != nil {
@@ -106,7 +106,6 @@ func showVerified(w io.Writer, v pipeline.VerifyReport) error {
 	return err
 }
 
-// verifyJSON is the JSON form of pipeline.VerifyReport.
 type verifyJSON struct {
 	Result   string             `json:"result"`
 	ReadData bool               `json:"read_data"`

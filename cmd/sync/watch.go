@@ -56,7 +56,7 @@ func runWatch(ctx context.Context, g *globals, names []string, dryRun bool) erro
 		return err
 	}
 	entry := ledger.BeginFollowUp(ledger.Watch, version, g.Now())
-	results, err := g.runWatches(ctx, cfg, dryRun)
+	results, err := g.runWatches(ctx, cfg, newWatches(cfg.Watch), watch.Config{Send: g.newSender(cfg), DryRun: dryRun})
 	showWatches(g.stdout, cfg.Watch, results, dryRun)
 	// The ledger does not record a call with NAME.
 	if !dryRun && len(names) == 0 && !errors.As(err, new(*warehouse.LockedError)) {
@@ -91,7 +91,7 @@ func chosenWatches(all []config.Watch, names []string, file string) ([]config.Wa
 
 func (g *globals) runWatchesAfterNight(ctx context.Context, cfg config.Config) (ledger.Run, error) {
 	entry := ledger.BeginFollowUp(ledger.Watch, version, g.Now())
-	results, err := g.runWatches(ctx, cfg, false)
+	results, err := g.runWatches(ctx, cfg, newWatches(cfg.Watch), watch.Config{Send: g.newSender(cfg)})
 	log := g.newLogger()
 	for _, r := range results {
 		if r.Err == nil {
@@ -101,7 +101,6 @@ func (g *globals) runWatchesAfterNight(ctx context.Context, cfg config.Config) (
 	return endWatches(ctx, g.Now(), entry, results, err), err
 }
 
-// endWatches completes the ledger line. If only some watches failed, the outcome is partial.
 func endWatches(ctx context.Context, now time.Time, entry ledger.Run, results []watch.Result, err error) ledger.Run {
 	entry = entry.EndFollowUp(ctx, now, err)
 	if len(results) > 0 {
@@ -117,18 +116,11 @@ func endWatches(ctx context.Context, now time.Time, entry ledger.Run, results []
 // follow-ups.
 const watchTimeout = 15 * time.Minute
 
-// runWatches runs the watches of the configuration. The error contains the errors of all watches.
-// The results are empty only if no watch could run.
-func (g *globals) runWatches(ctx context.Context, cfg config.Config, dryRun bool) ([]watch.Result, error) {
-	return g.runWatchList(ctx, cfg, newWatches(cfg.Watch), watch.Config{Send: g.newSender(cfg), DryRun: dryRun})
-}
-
-// runWatchList runs watches with the queries and the snapshot of a configuration. It sets the
-// fields of c other than Send and DryRun.
-func (g *globals) runWatchList(ctx context.Context, cfg config.Config, watches []watch.Watch, c watch.Config) (results []watch.Result, err error) {
-	whConfig := command.WarehouseConfig(cfg, version)
-	whConfig.Step = g.Step
-	wh := warehouse.New(whConfig)
+// runWatches runs watches with the queries and the snapshot of a configuration. It sets the fields of c
+// other than Send and DryRun. The error contains the errors of all watches. The results are empty only
+// if no watch could run.
+func (g *globals) runWatches(ctx context.Context, cfg config.Config, watches []watch.Watch, c watch.Config) (results []watch.Result, err error) {
+	wh := g.newWarehouse(cfg)
 	if err := checkPublished(wh); err != nil {
 		return nil, err
 	}
@@ -159,12 +151,11 @@ func (g *globals) runWatchList(ctx context.Context, cfg config.Config, watches [
 	return results, errors.Join(problems...)
 }
 
-func newWatches(all []config.Watch) []watch.Watch {
-	var watches []watch.Watch
+func newWatches(all []config.Watch) (watches []watch.Watch) {
 	for _, c := range all {
 		w := watch.Watch{Name: c.Name, Query: c.Query, Params: c.Params, Key: c.Key, Show: c.Show, NewOnly: c.NewOnly, Advice: c.Advice, Channels: c.Send}
 		if column, over, number := c.Condition(); column != "" {
-			bound, _ := new(big.Rat).SetString(number) // Condition returns only decimal numbers
+			bound, _ := new(big.Rat).SetString(number) // Condition returns a decimal number
 			w.When = watch.Condition{Column: column, Over: over, Bound: bound}
 		}
 		watches = append(watches, w)
@@ -194,82 +185,6 @@ func (g *globals) newSender(cfg config.Config) func(ctx context.Context, channel
 		}
 		return err
 	}
-}
-
-// checkWatches checks user-defined queries and watches, and prints the watches. With a published snapshot
-// it also binds the queries and checks the columns of the watches. The error contains all problems.
-// Channels and conditions were already checked with the configuration.
-func checkWatches(ctx context.Context, g *globals, cfg config.Config) (err error) {
-	if len(cfg.Watch) == 0 && cfg.Queries.Dir == "" {
-		return nil
-	}
-	db, err := g.openPublished(ctx, query.Options{})
-	if err != nil {
-		return err
-	}
-	if db != nil {
-		defer func() { err = errors.Join(err, db.Close()) }()
-	}
-	queries, err := query.Load(cfg.Queries.Dir)
-	problems := userFilesErr(ctx, "queries", queries, err, db)
-	if userQueries := slices.DeleteFunc(queries.List(), func(q query.Query) bool { return !q.IsUserDefined() }); cfg.Queries.Dir != "" && problems == nil {
-		fmt.Fprintf(g.stdout, "queries        %d of your own in %s\n", len(userQueries), cfg.Queries.Dir)
-	}
-	for _, c := range cfg.Watch {
-		if c.Query == "" { // already reported with the configuration
-			continue
-		}
-		q, err := queries.Resolve(c.Query)
-		if err == nil && db != nil {
-			err = watch.Check(ctx, db, q, newWatches([]config.Watch{c})[0])
-		}
-		if err != nil {
-			problems = errors.Join(problems, command.UsageErr("check the watch %s: %w", c.Name, err))
-			continue
-		}
-		source := "SQL"
-		if q.Name != "" {
-			source = "query " + q.Name
-		}
-		fmt.Fprintf(g.stdout, "watch          %s runs %s and sends to %s\n", c.Name, source, strings.Join(c.Send, ", "))
-	}
-	if db == nil && len(cfg.Watch) > 0 {
-		fmt.Fprintln(g.stdout, "watch          no snapshot is published yet: the columns of the queries were not checked")
-	}
-	return problems
-}
-
-// userFilesErr returns an error with all user-defined queries or checks that cannot run. loadErr is the
-// error of loading the files. Without a db the columns are not checked.
-func userFilesErr(ctx context.Context, kind string, queries query.Library, loadErr error, db *query.DB) error {
-	var faulty *query.FilesError
-	var problems []string
-	for _, err := range []error{loadErr, queries.ValidateUserFiles(ctx, db)} {
-		if errors.As(err, &faulty) {
-			problems = append(problems, faulty.Problems...)
-		} else if err != nil {
-			return err
-		}
-	}
-	if len(problems) == 0 {
-		return nil
-	}
-	for i, p := range problems {
-		problems[i] = query.EscapeLines(p)
-	}
-	return command.UsageErr("load the user-defined %s: %s cannot be used:\n  %s", kind, plural.Count(len(problems), "file"), strings.Join(problems, "\n  "))
-}
-
-// openPublished opens the newest snapshot. It returns nil if there is none yet.
-func (g *globals) openPublished(ctx context.Context, opts query.Options) (*query.DB, error) {
-	wh, _, err := g.openWarehouse()
-	if err != nil {
-		return nil, err
-	}
-	if _, published, err := wh.Versions.Latest(); err != nil || !published {
-		return nil, err
-	}
-	return openCatalog(ctx, g, opts)
 }
 
 func showWatches(w io.Writer, watches []config.Watch, results []watch.Result, dryRun bool) {
@@ -320,8 +235,7 @@ func (g *globals) sendWarnings(ctx context.Context, cfg config.Config) error {
 	if cfg.Notify.FailureURL.Reveal() == "" {
 		return nil
 	}
-	wh := warehouse.New(command.WarehouseConfig(cfg, version))
-	runs, err := wh.Ledger.Runs()
+	runs, err := g.newWarehouse(cfg).Ledger.Runs()
 	if err != nil {
 		return err
 	}
@@ -342,6 +256,6 @@ func (g *globals) sendWarnings(ctx context.Context, cfg config.Config) error {
 		return nil
 	}
 	warnings := watch.Watch{Name: warningsName, Query: warningsSQL, Key: []string{"check"}, NewOnly: true, Channels: []string{"notify.failure_url"}}
-	_, err = g.runWatchList(ctx, cfg, []watch.Watch{warnings}, watch.Config{Send: send})
+	_, err = g.runWatches(ctx, cfg, []watch.Watch{warnings}, watch.Config{Send: send})
 	return err
 }

@@ -125,7 +125,7 @@ func TestTrialWatchesOfTheExample(t *testing.T) {
 	}
 	var out bytes.Buffer
 	d.g.stdout = &out
-	must(t, checkWatches(t.Context(), d.g, mustLoad(t, d.g)))
+	must(t, checkUserSQL(t.Context(), d.g, mustLoad(t, d.g)))
 	must(t, runWatch(t.Context(), d.g, nil, false))
 	must(t, runWatch(t.Context(), d.g, nil, false)) // must not repeat a message
 

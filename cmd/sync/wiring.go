@@ -20,22 +20,29 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// This file maps the configuration to the settings of each package. The packages do not depend
-// on the format of the configuration.
+// This file maps the configuration to the settings of packages that do not depend on its format.
 
-// loadConfig reads the given sections of the configuration, or all sections.
 func (g *globals) loadConfig(sections ...string) (config.Config, error) {
 	return g.LoadConfig(g.LookupEnv, sections...)
 }
 
-// openWarehouse opens the warehouse of the configuration. It does not need the sections
-// for the service, so analysts can use it without a token.
+// openWarehouse needs no section for the service, so analysts can use it without a token.
 func (g *globals) openWarehouse() (*warehouse.Warehouse, config.Config, error) {
 	cfg, err := g.loadConfig("warehouse", "retention")
 	if err != nil {
 		return nil, cfg, err
 	}
-	return warehouse.New(command.WarehouseConfig(cfg, version)), cfg, nil
+	return g.newWarehouse(cfg), cfg, nil
+}
+
+func (g *globals) newWarehouse(cfg config.Config) *warehouse.Warehouse {
+	return warehouse.New(g.warehouseConfig(cfg))
+}
+
+func (g *globals) warehouseConfig(cfg config.Config) warehouse.Config {
+	c := command.WarehouseConfig(cfg, version)
+	c.Step = g.Step
+	return c
 }
 
 func fetchConfig(c config.Config) fetch.Config {
@@ -51,7 +58,7 @@ func fetchConfig(c config.Config) fetch.Config {
 		},
 		RequestsPerSecond: a.RequestsPerSecond, Burst: a.Burst, Concurrency: a.Concurrency,
 		PageSize: a.PageSize, MaxPasses: c.Streams.MaxPasses, MaxPages: c.Streams.MaxPages, Timeout: a.Timeout, MaxBody: a.MaxBodyBytes(),
-		Retry: fetch.Retry{MaxRetries: a.Retry.MaxRetries, Base: a.Retry.Base, Max: a.Retry.Max, Jitter: a.Retry.Jitter},
+		Retry: fetch.Retry(a.Retry),
 	}
 }
 
@@ -64,14 +71,12 @@ func (g *globals) nightConfig(c config.Config) (pipeline.Config, error) {
 		return pipeline.Config{}, err
 	}
 	privacy := transform.Privacy{Drop: c.Privacy.Drop, Hash: c.Privacy.Hash, Key: []byte(c.Privacy.HashKey.Reveal())}
-	whConfig := command.WarehouseConfig(c, version)
-	whConfig.Step = g.Step
 	checkSet, err := loadChecks(c)
 	if err != nil {
 		return pipeline.Config{}, err
 	}
 	return pipeline.Config{
-		Warehouse: whConfig, Build: buildID(), Fetch: fetchConfig(c), Streams: stream.AllWithEvents(), Chosen: streams,
+		Warehouse: g.warehouseConfig(c), Build: buildID(), Fetch: fetchConfig(c), Streams: stream.AllWithEvents(), Chosen: streams,
 		TeamID: c.API.TeamID,
 		Checks: checkSet, CheckTimeout: c.Checks.Timeout,
 		Privacy: privacy, ResumeMaxAge: c.Run.ResumeMaxAge, MaxDuration: c.Run.MaxDuration,
@@ -81,8 +86,7 @@ func (g *globals) nightConfig(c config.Config) (pipeline.Config, error) {
 	}, nil
 }
 
-// chosenStreams returns the names of the streams of a night. The patterns may come from a flag, so
-// they are checked here again.
+// chosenStreams checks the patterns again, because they may come from a flag.
 func chosenStreams(c config.Streams) ([]string, error) {
 	for _, pattern := range c.Include {
 		if hint := command.SuggestStream(pattern); hint != "" {

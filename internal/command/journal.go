@@ -39,7 +39,7 @@ func (f *Flags) LogWriter(w io.Writer) io.Writer {
 
 type journalWriter struct{ w io.Writer }
 
-// levelOfLine matches the level at the beginning of a line in either format of the log.
+// levelOfLine matches the beginning of a line in either format of the log.
 var levelOfLine = regexp.MustCompile(`^(?:time=\S+ )?level=(\w+)|^\{(?:"time":"[^"]*",)?"level":"(\w+)"`)
 
 // Write writes priority and line in one call, so that no other output comes between them.

@@ -72,8 +72,6 @@ func disableHyphenation(dir string) error {
 	return err
 }
 
-// convertHelp converts the help of a command and its subcommands to Markdown, the input of
-// cobra/doc.
 func convertHelp(cmd *cobra.Command) {
 	text, exitCodes, hasCodes := strings.Cut(cmp.Or(cmd.Long, cmd.Short), "\n\nExit codes:\n")
 	cmd.Long = asMarkdown(text)
@@ -85,8 +83,7 @@ func convertHelp(cmd *cobra.Command) {
 	}
 }
 
-// asMarkdown escapes a help text, and puts its indented lines (tables and commands) into code
-// blocks.
+// asMarkdown puts indented lines (tables and commands) into code blocks.
 func asMarkdown(help string) string {
 	var b strings.Builder
 	inCode := false

@@ -69,9 +69,8 @@ func ChooseStreams(include, exclude []string) (chosen []string) {
 	return chosen
 }
 
-// SuggestStream returns advice if no stream matches a pattern. It returns "" if a stream
-// matches. It also returns "" for an empty or invalid pattern, because package config reports
-// such a pattern.
+// SuggestStream returns advice if no stream matches a pattern, else "". It also returns "" for an empty or
+// invalid pattern, which package config reports.
 func SuggestStream(pattern string) string {
 	names := stream.Names(stream.All())
 	_, err := path.Match(pattern, "")
@@ -84,7 +83,6 @@ func SuggestStream(pattern string) string {
 	return "use one of " + strings.Join(names, ", ")
 }
 
-// matchesAny reports whether a name matches at least one pattern, such as outlet*.
 func matchesAny(name string, patterns []string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool {
 		ok, err := path.Match(p, name)
@@ -92,9 +90,7 @@ func matchesAny(name string, patterns []string) bool {
 	})
 }
 
-// suggestColumn returns advice if name, such as orders.guest_email, is not a column. It returns
-// "" for a column. It also returns "" for a name without a dot, because package config reports
-// such a name.
+// suggestColumn returns "" for a column, and for a name without a dot, which package config reports.
 func suggestColumn(name string) string {
 	table, column, hasDot := strings.Cut(name, ".")
 	tables, _ := dictionary.Definitions()

@@ -53,7 +53,6 @@ func UsageErr(format string, args ...any) error {
 	return &outcomeError{ledger.Misused, fmt.Errorf(format, args...)}
 }
 
-// outcomeError overrides the outcome of its error.
 type outcomeError struct {
 	outcome ledger.Outcome
 	err     error
@@ -123,24 +122,22 @@ func addAdvice(err error) error {
 }
 
 // permissionAdvice names the owner of a path, or of the nearest accessible folder above it.
-// If the owner is the current user, it recommends checking the permissions.
 func permissionAdvice(path string) string {
 	info, err := os.Lstat(path)
 	for err != nil && path != filepath.Dir(path) {
 		path = filepath.Dir(path)
 		info, err = os.Lstat(path)
 	}
-	if err == nil {
-		if uid := durable.AccessOf(info).UID; uid != os.Geteuid() {
-			name := "the user " + strconv.Itoa(uid)
-			if owner, err := user.LookupId(strconv.Itoa(uid)); err == nil {
-				name = owner.Username
-			}
-			if uid == 0 {
-				return path + " belongs to root, probably because a command ran as root: give it back to the owner of the warehouse with chown, then run the command as that user"
-			}
-			return fmt.Sprintf("%s belongs to %s: run the command as that user", path, name)
-		}
+	if err != nil || durable.AccessOf(info).UID == os.Geteuid() {
+		return fmt.Sprintf("check the permissions of %s and of the folders above it", path)
 	}
-	return fmt.Sprintf("check the permissions of %s and of the folders above it", path)
+	uid := strconv.Itoa(durable.AccessOf(info).UID)
+	if uid == "0" {
+		return path + " belongs to root, probably because a command ran as root: give it back to the owner of the warehouse with chown, then run the command as that user"
+	}
+	name := "the user " + uid
+	if owner, err := user.LookupId(uid); err == nil {
+		name = owner.Username
+	}
+	return fmt.Sprintf("%s belongs to %s: run the command as that user", path, name)
 }

@@ -40,8 +40,7 @@ type Flags struct {
 	// flag; the caller sets it.
 	Journal bool
 
-	// checked is set by Check. Earlier errors are about the command line, later ones about the work
-	// of the command.
+	// checked is set by Check. Earlier errors are about the command line.
 	checked bool
 }
 

@@ -32,8 +32,7 @@ func explainUnknown(root *cobra.Command) {
 	}
 }
 
-// checkSubcommand returns an error for an unknown subcommand. By default cobra prints the
-// help and succeeds.
+// checkSubcommand is needed because cobra prints the help of an unknown subcommand and succeeds.
 func checkSubcommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -52,7 +51,6 @@ func checkSubcommand(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("unknown command %q for %q: %s", args[0], cmd.CommandPath(), hint)
 }
 
-// checkTopic returns an error if args do not name a command.
 func checkTopic(help *cobra.Command, args []string) error {
 	topic, rest, err := help.Root().Find(args)
 	if err == nil && len(rest) > 0 {
@@ -61,7 +59,6 @@ func checkTopic(help *cobra.Command, args []string) error {
 	return err
 }
 
-// suggestFlag adds similar flags to the error about an unknown flag.
 func suggestFlag(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
@@ -80,8 +77,7 @@ func suggestFlag(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("%w: did you mean --%s?", err, strings.Join(similar, " or --"))
 }
 
-// joinSuggestions rewrites cobra's multi-line suggestions for an unknown command to one
-// line, like all other suggestions.
+// joinSuggestions puts cobra's suggestions for an unknown command on one line, like all other suggestions.
 func joinSuggestions(err error) error {
 	text, similar, ok := strings.Cut(err.Error(), "\n\nDid you mean this?\n")
 	if !ok {

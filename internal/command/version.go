@@ -82,7 +82,6 @@ func AddFormat(cmd *cobra.Command, format *string, values ...string) {
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// readCommit returns the commit that Go recorded in the build, or "".
 func readCommit() string {
 	settings := map[string]string{}
 	if info, ok := debug.ReadBuildInfo(); ok {
