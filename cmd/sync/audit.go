@@ -72,7 +72,7 @@ func runAudit(ctx context.Context, g *globals, o auditOptions, names []string) (
 	}
 	switch {
 	case o.list:
-		return g.writeEscaped(func(w io.Writer) error { return listChecks(w, set.List(), len(names) > 0, g.width) })
+		return listChecks(g.screen(), set.List(), len(names) > 0, g.width)
 	case o.show && len(names) != 1:
 		return command.UsageErr("--show needs the name of one check: see --list")
 	case !o.show && (format != query.Table && format != query.JSON || o.output.file != ""):

@@ -73,10 +73,7 @@ func runCheck(ctx context.Context, g *globals, offline bool) error {
 	if err != nil {
 		return err
 	}
-	if err := checkBucket(ctx, g, cfg); err != nil {
-		return errors.Join(showPlan(g.stdout, plan, cfg), err)
-	}
-	return errors.Join(showPlan(g.stdout, plan, cfg), g.checkLake(ctx, cfg))
+	return errors.Join(checkBucket(ctx, g, cfg), showPlan(g.stdout, plan, cfg), g.checkLake(ctx, cfg))
 }
 
 // checkUserSQL checks user-defined queries, the watches and user-defined checks, and prints them. With a
@@ -212,10 +209,7 @@ func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {
 	if ids, streams := p.LastNight.Unread(); ids > 0 {
 		fmt.Fprintf(w, "not read by the last night: %s\n", unreadText(ids, streams, p.LastNight.NightsLeft))
 	}
-	return planErr(p)
-}
-
-func planErr(p pipeline.Plan) error {
+	// The first known reason why a night would fail.
 	switch {
 	case p.WriteErr != nil:
 		return p.WriteErr

@@ -72,8 +72,16 @@ func runDiff(ctx context.Context, g *globals, o diffOptions, names []string) err
 	if !g.Quiet {
 		fmt.Fprintln(g.stderr, query.WrapLines(fmt.Sprintf("from snapshot %s\nto snapshot %s", d.From, d.To), g.stderrWidth))
 	}
-	if err := o.showCounts(ctx, g, db, d, format); err != nil || o.summary {
-		return explainDamage(g, err)
+	isTable := format == query.Table && o.output.file == ""
+	if o.summary || isTable {
+		counts, err := db.ChangeCounts(ctx, d)
+		if err == nil {
+			_, err = o.output.writeResult(ctx, g, db, counts, nil)
+		}
+		if err != nil || o.summary {
+			return explainDamage(g, err)
+		}
+		fmt.Fprintln(g.stdout)
 	}
 	exact := format == query.JSON || format == query.JSONL
 	q, err := db.Changes(ctx, d, exact)
@@ -82,20 +90,4 @@ func runDiff(ctx context.Context, g *globals, o diffOptions, names []string) err
 	}
 	_, err = o.output.writeResult(ctx, g, db, q, nil)
 	return explainDamage(g, err)
-}
-
-func (o diffOptions) showCounts(ctx context.Context, g *globals, db *query.DB, d query.Diff, f query.Format) error {
-	isAboveTable := f == query.Table && o.output.file == ""
-	if !o.summary && !isAboveTable {
-		return nil
-	}
-	q, err := db.ChangeCounts(ctx, d)
-	if err != nil {
-		return err
-	}
-	if _, err := o.output.writeResult(ctx, g, db, q, nil); err != nil || o.summary {
-		return err
-	}
-	_, err = fmt.Fprintln(g.stdout)
-	return err
 }

@@ -87,10 +87,7 @@ func (g *globals) runLake(ctx context.Context, args ...string) ([]byte, error) {
 	if err != nil {
 		return nil, command.UsageErr("%w, or remove lake.catalog from the configuration", err)
 	}
-	flags := []string{"--config", g.Config}
-	if g.LogFormat != "" {
-		flags = append(flags, "--log-format", g.LogFormat)
-	}
+	flags := []string{"--config", g.Config, "--log-format", cmp.Or(g.LogFormat, "text")}
 	if g.Quiet {
 		flags = append(flags, "--quiet")
 	}

@@ -54,7 +54,18 @@ func runPrune(g *globals, o pruneOptions) error {
 		if err != nil {
 			return err
 		}
-		return g.showPruned(removed, action)
+		if len(removed) == 0 {
+			_, err := fmt.Fprintln(g.stdout, action, "nothing")
+			return err
+		}
+		t := textTable{columns: []column{{name: action}, {name: "size", isNumber: true}}}
+		var sum int64
+		for _, p := range removed {
+			t.addRow(p.Path, plural.FormatBytes(p.Bytes))
+			sum += p.Bytes
+		}
+		_, err = fmt.Fprintf(g.stdout, "%s\n\n%d in total, %s\n", t.render(g.width), len(removed), plural.FormatBytes(sum))
+		return err
 	})
 }
 
@@ -65,19 +76,4 @@ func (g *globals) pruneAfterNight(c config.Config, now time.Time) (removed []war
 		return err
 	})
 	return removed, err
-}
-
-func (g *globals) showPruned(removed []warehouse.Pruned, action string) error {
-	if len(removed) == 0 {
-		_, err := fmt.Fprintln(g.stdout, action, "nothing")
-		return err
-	}
-	t := textTable{columns: []column{{name: action}, {name: "size", isNumber: true}}}
-	var sum int64
-	for _, p := range removed {
-		t.addRow(p.Path, plural.FormatBytes(p.Bytes))
-		sum += p.Bytes
-	}
-	_, err := fmt.Fprintf(g.stdout, "%s\n\n%d in total, %s\n", t.render(g.width), len(removed), plural.FormatBytes(sum))
-	return err
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"time"
@@ -265,22 +264,16 @@ func (g *globals) resolveQuery(text string) (query.Query, error) {
 	return all.Resolve(text)
 }
 
-func (g *globals) namedQuery(flag string, args []string) (query.Query, error) {
-	if len(args) == 0 || !query.IsName(args[0]) {
-		return query.Query{}, command.UsageErr("%s needs the name of a query: see --list", flag)
-	}
-	return g.resolveQuery(args[0])
-}
-
 func (g *globals) printSQL(args []string) error {
-	q, err := g.namedQuery("--sql", args)
+	if len(args) == 0 || !query.IsName(args[0]) {
+		return command.UsageErr("--sql needs the name of a query: see --list")
+	}
+	q, err := g.resolveQuery(args[0])
 	if err != nil {
 		return err
 	}
-	return g.writeEscaped(func(w io.Writer) error {
-		_, err := io.WriteString(w, strings.TrimRight(q.SQL, "\n")+"\n")
-		return err
-	})
+	_, err = fmt.Fprintln(g.screen(), strings.TrimRight(q.SQL, "\n"))
+	return err
 }
 
 // listQueries lists the queries that contain all words. If the only word is the name of a query,
@@ -295,18 +288,16 @@ func (g *globals) listQueries(format string, words []string) error {
 		q, isName := all.Find(words[0])
 		switch {
 		case isName && query.Format(format) == query.Table:
-			return g.writeEscaped(func(w io.Writer) error { return query.Explain(w, q) })
+			return query.Explain(g.screen(), q)
 		case isName:
 			matches = []query.Query{q}
 		case len(matches) == 0 && query.IsName(words[0]):
-			// The error suggests similar names.
-			if _, err := g.namedQuery("--list", words); err != nil {
-				return err
-			}
+			_, err := all.Resolve(words[0]) // the error suggests similar names
+			return err
 		}
 	}
 	if len(matches) == 0 {
 		return command.UsageErr("no query has all of the words %q in its name, title, description or subject: use fewer", strings.Join(words, " "))
 	}
-	return g.writeEscaped(func(w io.Writer) error { return query.WriteList(w, query.Format(format), matches) })
+	return query.WriteList(g.screen(), query.Format(format), matches)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -107,16 +108,12 @@ func runRaw(g *globals, o rawOptions, args []string) error {
 		err = fmt.Errorf("find responses of run %s: no stored response matches: list all with placementsync raw %s --format table", run, run)
 	case o.print:
 		return command.UsageErr("print a response of run %s: %d responses match: choose one with --seq, or with --stream, --param, --page and --pass", run, len(selected))
+	case o.format == "csv":
+		err = writeResponseCSV(g.screen(), selected)
+	case o.format == "json":
+		err = writeResponseJSON(g.screen(), selected)
 	default:
-		err = g.writeEscaped(func(w io.Writer) error {
-			switch o.format {
-			case "csv":
-				return writeResponseCSV(w, selected)
-			case "json":
-				return writeResponseJSON(w, selected)
-			}
-			return writeResponseTable(w, selected)
-		})
+		err = writeResponseTable(g.screen(), selected)
 	}
 	if damagedLines > 0 {
 		err = errors.Join(err, fmt.Errorf("read the responses of run %s: the index of its responses (journal.jsonl) has %s; the responses of these lines are missing: see placementsync verify --read-data", run, plural.Count(damagedLines, "damaged line")))
@@ -162,24 +159,19 @@ func printBody(g *globals, run string, responses *fetch.StoredResponses, r fetch
 		_, err := fmt.Fprintf(g.stderr, "response %d has status %d and no body\n", r.Seq, r.Status)
 		return err
 	}
-	return g.writeEscaped(func(w io.Writer) error {
-		_, err := w.Write(body)
-		return err
-	})
+	if g.width > 0 && !bytes.HasSuffix(body, []byte("\n")) {
+		body = append(body, '\n')
+	}
+	_, err = g.screen().Write(body)
+	return err
 }
 
-// writeEscaped writes to standard output. On a terminal, control characters are escaped.
-func (g *globals) writeEscaped(write func(io.Writer) error) error {
+// screen returns standard output. On a terminal, it writes complete lines and escapes control characters.
+func (g *globals) screen() io.Writer {
 	if g.width == 0 {
-		return write(g.stdout)
+		return g.stdout
 	}
-	var text strings.Builder
-	if err := write(&text); err != nil {
-		return err
-	}
-	shown := query.EscapeLines(strings.ReplaceAll(text.String(), "\r\n", "\n"))
-	_, err := fmt.Fprintln(g.stdout, strings.TrimSuffix(shown, "\n"))
-	return err
+	return &query.ScreenWriter{To: g.stdout}
 }
 
 // responseJSON is the JSON form of a response. Missing numbers are null.

@@ -21,13 +21,7 @@ func rollbackCommand(g *globals) *cobra.Command {
 			"undone. The next night builds on the version that readers see.",
 		Args:              atMostOneRun,
 		ValidArgsFunction: g.completeRun(keptVersions),
-		RunE: func(_ *cobra.Command, args []string) error {
-			run := "" // the version on which the current version was built
-			if len(args) > 0 {
-				run = args[0]
-			}
-			return runRollback(g, run)
-		},
+		RunE:              func(_ *cobra.Command, args []string) error { return runRollback(g, args) },
 	}
 }
 
@@ -42,7 +36,11 @@ func atMostOneRun(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-func runRollback(g *globals, run string) error {
+func runRollback(g *globals, args []string) error {
+	run := "" // the version on which the current version was built
+	if len(args) > 0 {
+		run = args[0]
+	}
 	wh, _, err := g.openWarehouse()
 	if err != nil {
 		return err

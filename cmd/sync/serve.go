@@ -109,10 +109,7 @@ func runServe(ctx context.Context, g *globals) error {
 	// systemd sets these variables if it expects messages.
 	socket, _ := g.LookupEnv("NOTIFY_SOCKET")
 	watchdog, _ := g.LookupEnv("WATCHDOG_USEC")
-	microseconds, err := strconv.ParseInt(watchdog, 10, 64)
-	if err != nil {
-		microseconds = 0 // no watchdog
-	}
+	microseconds, _ := strconv.ParseInt(watchdog, 10, 64) // 0 means no watchdog
 	d := daemon.New(daemon.Config{
 		Program: s, ReportFile: reportFile(cfg.Warehouse.Dir), Explore: pages.Handler(),
 		Held:    &daemon.HeldPage{Warehouse: s.wh, MemoryLimit: cfg.Warehouse.MemoryLimit, Threads: cfg.Warehouse.Threads, Log: s.log},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -47,11 +48,7 @@ func (g *globals) warehouseConfig(cfg config.Config) warehouse.Config {
 
 func fetchConfig(c config.Config) fetch.Config {
 	a := c.API
-	agent := a.UserAgent
-	if agent == "" {
-		agent = "placementsync/" + version
-	}
-	return fetch.Config{BaseURL: a.BaseURL, UserAgent: agent, Proxy: http.ProxyFromEnvironment,
+	return fetch.Config{BaseURL: a.BaseURL, UserAgent: cmp.Or(a.UserAgent, "placementsync/"+version), Proxy: http.ProxyFromEnvironment,
 		Token: func(context.Context) (string, error) {
 			token, err := a.ReadToken()
 			return token.Reveal(), err

@@ -2,7 +2,6 @@ package command
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -55,10 +54,14 @@ func AddVersion(root *cobra.Command, version, commit string) {
 			"the DuckDB files.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			build, err := readBuild(cmd.Context(), root.Name(), version, commit)
+			duckDBVersion, err := warehouse.EngineVersion(cmd.Context())
 			if err != nil {
 				return err
 			}
+			build := Build{Program: root.Name(), Version: version, Commit: commit,
+				DuckDB: strings.TrimPrefix(duckDBVersion, "v"), Arrow: arrow.PkgVersion, Go: strings.TrimPrefix(runtime.Version(), "go"),
+				Platform: runtime.GOOS + "/" + runtime.GOARCH,
+				Storage:  warehouse.StorageVersion, Format: warehouse.Format, Schema: dictionary.SchemaVersion()}
 			return build.write(cmd.OutOrStdout(), format)
 		},
 	}
@@ -94,14 +97,6 @@ func readCommit() string {
 		commit += "+dirty"
 	}
 	return commit
-}
-
-func readBuild(ctx context.Context, program, version, commit string) (Build, error) {
-	duckDBVersion, err := warehouse.EngineVersion(ctx)
-	return Build{Program: program, Version: version, Commit: commit,
-		DuckDB: strings.TrimPrefix(duckDBVersion, "v"), Arrow: arrow.PkgVersion, Go: strings.TrimPrefix(runtime.Version(), "go"),
-		Platform: runtime.GOOS + "/" + runtime.GOARCH,
-		Storage:  warehouse.StorageVersion, Format: warehouse.Format, Schema: dictionary.SchemaVersion()}, err
 }
 
 func (b Build) write(w io.Writer, format string) error {

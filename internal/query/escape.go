@@ -83,14 +83,14 @@ func WrapLines(text string, width int) string {
 	return strings.Join(lines, "\n")
 }
 
-// screenWriter writes complete lines to a terminal and escapes their control characters. Lines may
+// ScreenWriter writes complete lines to a terminal and escapes their control characters. Lines may
 // end with \n or \r\n.
-type screenWriter struct {
-	to   io.Writer
+type ScreenWriter struct {
+	To   io.Writer
 	line []byte // the beginning of a line whose end is not written yet
 }
 
-func (s *screenWriter) Write(p []byte) (int, error) {
+func (s *ScreenWriter) Write(p []byte) (int, error) {
 	s.line = append(s.line, p...)
 	complete := string(s.line[:bytes.LastIndexByte(s.line, '\n')+1])
 	s.line = s.line[len(complete):]
@@ -99,6 +99,6 @@ func (s *screenWriter) Write(p []byte) (int, error) {
 		text := strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
 		shown.WriteString(escapeControls(text) + line[len(text):])
 	}
-	_, err := io.WriteString(s.to, shown.String())
+	_, err := io.WriteString(s.To, shown.String())
 	return len(p), err
 }

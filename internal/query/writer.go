@@ -86,7 +86,7 @@ func FormatOf(file string) (Format, error) {
 // they cannot be streamed. For a terminal, control characters are escaped in all formats.
 func NewWriter(o Output, w io.Writer, screen Screen) (Writer, error) {
 	if screen.Terminal && o.Format != Table {
-		w = &screenWriter{to: w}
+		w = &ScreenWriter{To: w}
 	}
 	out := bufio.NewWriter(w)
 	if o.BOM {
