@@ -101,7 +101,7 @@ func checkUserSQL(ctx context.Context, g *globals, cfg config.Config) (err error
 	queries, loadErr := query.Load(cfg.Queries.Dir)
 	problems := g.checkUserFiles(ctx, "queries", cfg.Queries.Dir, queries, loadErr, db)
 	for _, w := range newWatches(cfg.Watch) {
-		if w.Query == "" {
+		if w.Query == "" { // already reported with the configuration
 			continue
 		}
 		q, err := queries.Resolve(w.Query)
