@@ -80,7 +80,7 @@ func runAudit(ctx context.Context, g *globals, o auditOptions, names []string) (
 	}
 	previous := query.Before{Hidden: privateColumns(cfg)}
 	if o.asOf == "" {
-		if previous.Catalog, err = previousCatalog(g); err != nil {
+		if previous.Catalog, err = previousCatalog(g.newWarehouse(cfg), g.held); err != nil {
 			return err
 		}
 	}
@@ -122,17 +122,13 @@ func runAudit(ctx context.Context, g *globals, o auditOptions, names []string) (
 
 // previousCatalog returns the path of the catalog before the newest version or the held night, or "" if it
 // is missing or damaged. The previous rows are then read from the history.
-func previousCatalog(g *globals) (string, error) {
-	wh, _, err := g.openWarehouse()
-	if err != nil {
-		return "", err
-	}
+func previousCatalog(wh *warehouse.Warehouse, isHeld bool) (string, error) {
 	latest, ok, err := wh.Versions.Latest()
 	if err != nil || !ok {
 		return "", err
 	}
 	m, err := wh.Versions.ReadManifest(latest)
-	if g.held {
+	if isHeld {
 		var h warehouse.HeldNight
 		h, err = findHeld(wh)
 		m = h.Manifest

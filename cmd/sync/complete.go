@@ -20,10 +20,7 @@ import (
 // an error they propose no values, and the command itself reports the error.
 
 func completeFlag(cmd *cobra.Command, flag string, complete cobra.CompletionFunc) {
-	// The call fails only for an unknown flag. A test completes every flag.
-	if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
-		cmd.PrintErrln(err)
-	}
+	_ = cmd.RegisterFlagCompletionFunc(flag, complete) // fails only for an unknown flag; a test completes every flag
 }
 
 func propose(all []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -89,9 +86,6 @@ func (g *globals) valuesOf(ctx context.Context, q query.Query, name string) []st
 	p, ok := q.Param(name)
 	if !ok || p.Values == "" {
 		return p.Choices()
-	}
-	if ctx == nil {
-		ctx = context.Background()
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

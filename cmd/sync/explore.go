@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"os"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -53,9 +52,7 @@ func runExplore(ctx context.Context, g *globals, listen string) error {
 	if err != nil {
 		return err
 	}
-	var queriesDir atomic.Pointer[string]
-	queriesDir.Store(&cfg.Queries.Dir)
-	source := exploreWarehouse{wh, &queriesDir, g.held}
+	source := exploreWarehouse{wh, func() string { return cfg.Queries.Dir }, g.held}
 	if _, err := source.Newest(); err != nil {
 		return err
 	}
@@ -106,8 +103,8 @@ func statementCommand(g *globals) *cobra.Command {
 // exploreWarehouse implements explore.Warehouse.
 type exploreWarehouse struct {
 	wh *warehouse.Warehouse
-	// queriesDir is the folder of user-defined queries. A reload may change it.
-	queriesDir *atomic.Pointer[string]
+	// queriesDir returns the folder of user-defined queries, which a reload may change.
+	queriesDir func() string
 	held       bool
 }
 
@@ -123,7 +120,7 @@ func (p exploreWarehouse) Newest() (explore.Version, error) {
 	return explore.Version{Run: run, Catalog: p.wh.Folder.VersionCatalog(run)}, err
 }
 
-func (p exploreWarehouse) Queries() (query.Library, error) { return query.Load(*p.queriesDir.Load()) }
+func (p exploreWarehouse) Queries() (query.Library, error) { return query.Load(p.queriesDir()) }
 
 func (p exploreWarehouse) Notices() ([]report.Notice, error) { return heldNotices(p.wh, p.held) }
 

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -71,9 +70,7 @@ func exploreDemo(t *testing.T) demoSite {
 	g.executable = program
 	wh, cfg, err := g.openWarehouse()
 	must(t, err)
-	var queriesDir atomic.Pointer[string]
-	queriesDir.Store(&cfg.Queries.Dir)
-	pages, err := newExplorer(g, cfg, exploreWarehouse{wh: wh, queriesDir: &queriesDir})
+	pages, err := newExplorer(g, cfg, exploreWarehouse{wh: wh, queriesDir: func() string { return cfg.Queries.Dir }})
 	must(t, err)
 	done := make(chan error, 1)
 	go func() { done <- servePages(t.Context(), slog.New(slog.DiscardHandler), listener, pages.Handler()) }()

@@ -28,15 +28,13 @@ type hooks struct {
 	// turn contains a value while a night, refresh or verification runs. A night waits the few
 	// seconds of a refresh instead of failing because the warehouse is locked.
 	turn chan struct{}
-	// refreshConfig is the current configuration of refreshes. Nil means that refreshes are off.
-	refreshConfig atomic.Pointer[pipeline.Config]
-	// inboxMax is serve.inbox_max in bytes. Zero means the default.
-	inboxMax atomic.Int64
-	alerts   *inboxAlerts
+	// current are the jobs of the current configuration.
+	current atomic.Pointer[jobs]
+	alerts  *inboxAlerts
 }
 
 func newHooks(wh *warehouse.Warehouse, log *slog.Logger, now func() time.Time) (*hooks, error) {
-	h := &hooks{wh: wh, log: log, turn: make(chan struct{}, 1), alerts: &inboxAlerts{now: now}}
+	h := &hooks{wh: wh, log: log, turn: make(chan struct{}, 1), alerts: &inboxAlerts{now: now, log: log}}
 	h.refresher = pipeline.NewRefresher(log, refreshWindow)
 	dir, err := wh.Folder.MakeInbox()
 	if err != nil {
@@ -46,27 +44,21 @@ func newHooks(wh *warehouse.Warehouse, log *slog.Logger, now func() time.Time) (
 	return h, nil
 }
 
-// applyConfig applies a configuration. If the receiver rejects the secrets, no setting is changed.
-func (h *hooks) applyConfig(cfg config.Config, night pipeline.Config) error {
+// apply makes j the current jobs, unless the receiver rejects their secrets.
+func (h *hooks) apply(j *jobs) error {
 	var secrets []string
-	for _, secret := range cfg.Serve.WebhookSecrets {
+	for _, secret := range j.cfg.Serve.WebhookSecrets {
 		secrets = append(secrets, secret.Reveal())
 	}
-	if err := h.receiver.Reload(secrets, cfg.Serve.WebhookMaxAge); err != nil {
+	if err := h.receiver.Reload(secrets, j.cfg.Serve.WebhookMaxAge); err != nil {
 		return err
 	}
-	h.inboxMax.Store(cfg.Serve.InboxMaxBytes())
-	h.alerts.sender.Store(command.NewNotifier(cfg.Notify, version, h.log))
-	if !cfg.Serve.RefreshOnEvent {
-		h.refreshConfig.Store(nil)
-		return nil
-	}
-	h.refreshConfig.Store(&night)
+	h.current.Store(j)
 	return nil
 }
 
 func (h *hooks) InboxLimit(inboxBytes int64) int64 {
-	if configured := h.inboxMax.Load(); configured > 0 {
+	if configured := h.current.Load().cfg.Serve.InboxMaxBytes(); configured > 0 {
 		return configured
 	}
 	free, err := h.wh.Folder.FreeBytes()
@@ -77,22 +69,24 @@ func (h *hooks) InboxLimit(inboxBytes int64) int64 {
 }
 
 func (h *hooks) EventStored(e stream.Event) {
-	if h.refreshConfig.Load() != nil {
+	if h.current.Load().cfg.Serve.RefreshOnEvent {
 		h.refresher.Add(webhook.EventTargets(e))
 	}
 }
 
 func (h *hooks) refreshTargets(ctx context.Context, t pipeline.Targets) error {
-	cfg := h.refreshConfig.Load()
-	if cfg == nil { // switched off by a reload
+	j := h.current.Load()
+	if !j.cfg.Serve.RefreshOnEvent { // switched off by a reload
 		return nil
 	}
+	refresh := j.night
+	refresh.Progress = nil // refreshes are not shown as running nights
 	return h.runInTurn(ctx, func() error {
 		// If the disk is not mounted, a run would create a new warehouse below its mount point.
 		if err := h.wh.Folder.Exists(); err != nil {
 			return err
 		}
-		res, err := pipeline.Refresh(ctx, *cfg, t)
+		res, err := pipeline.Refresh(ctx, refresh, t)
 		if err == nil {
 			h.log.Info("refreshed", "run", res.Run.ID, "outcome", res.Run.Outcome, "articles", len(t.Articles),
 				"campaigns", len(t.Campaigns), "took", res.Run.EndedAt.Sub(res.Run.StartedAt))
@@ -136,7 +130,7 @@ func (h *hooks) runAround(ctx context.Context, serve func(context.Context) error
 		h.refresher.Run(servingCtx, h.refreshTargets)
 		close(refresherEnded)
 	}()
-	stopAlerts := callEvery(inboxAlertInterval, func() { h.alerts.send(servingCtx, h.receiver.Inbox()) })
+	stopAlerts := callEvery(inboxAlertInterval, func() { h.alerts.send(servingCtx, h.current.Load().cfg.Notify, h.receiver.Inbox()) })
 	defer stopAlerts()
 	err := serve(servingCtx)
 	stop(nil)
@@ -161,15 +155,15 @@ func defaultInboxLimit(inboxBytes, freeBytes int64) (limitBytes int64) {
 
 // inboxAlerts sends an alert when the inbox becomes full, and another when it has room again.
 type inboxAlerts struct {
-	now    func() time.Time
-	sender atomic.Pointer[notify.Notifier]
+	now func() time.Time
+	log *slog.Logger
 	// reportedFullSince is InboxState.FullSince of the newest sent alert. Zero means that this alert
 	// reported room, or that no alert was sent.
 	reportedFullSince time.Time
 	retryAt           time.Time
 }
 
-func (a *inboxAlerts) send(ctx context.Context, inbox webhook.InboxState) {
+func (a *inboxAlerts) send(ctx context.Context, cfg config.Notify, inbox webhook.InboxState) {
 	const retryAfter = 5 * time.Minute
 	alert := notify.Alert{Work: notify.Inbox, EndedAt: a.now(), Program: version}
 	switch {
@@ -183,7 +177,7 @@ func (a *inboxAlerts) send(ctx context.Context, inbox webhook.InboxState) {
 	if alert.EndedAt.Before(a.retryAt) {
 		return
 	}
-	if !a.sender.Load().Alert(ctx, alert) {
+	if !command.NewNotifier(cfg, version, a.log).Alert(ctx, alert) {
 		a.retryAt = a.now().Add(retryAfter)
 		return
 	}

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"placementsync/internal/command"
 	"placementsync/internal/config"
 	"placementsync/internal/notify"
 	"placementsync/internal/warehouse"
@@ -41,10 +40,11 @@ func TestConfiguredInboxLimit(t *testing.T) {
 	t.Parallel()
 	wh := warehouse.New(warehouse.Config{Dir: filepath.Join(t.TempDir(), "missing"), KeepVersions: 1})
 	h := &hooks{wh: wh}
+	h.current.Store(&jobs{})
 	if got := h.InboxLimit(0); got != 1e9 {
 		t.Errorf("on an unreadable disk: got %d bytes, want 1e9", got)
 	}
-	h.inboxMax.Store(5e7)
+	h.current.Store(&jobs{cfg: config.Config{Serve: config.Serve{InboxMax: "50MB"}}})
 	if got := h.InboxLimit(0); got != 5e7 {
 		t.Errorf("as configured: got %d bytes, want 5e7", got)
 	}
@@ -66,8 +66,7 @@ func TestInboxAlertIsRetried(t *testing.T) {
 	}))
 	defer receiver.Close()
 	now := time.Date(2026, time.November, 20, 14, 5, 0, 0, time.UTC)
-	alerts := &inboxAlerts{now: func() time.Time { return now }}
-	alerts.sender.Store(command.NewNotifier(config.Notify{FailureURL: config.Secret(receiver.URL)}, "test", slog.New(slog.DiscardHandler)))
+	alerts := &inboxAlerts{now: func() time.Time { return now }, log: slog.New(slog.DiscardHandler)}
 	full, room := webhook.InboxState{FullSince: now}, webhook.InboxState{}
 	for n, step := range []struct {
 		wait     time.Duration
@@ -89,7 +88,7 @@ func TestInboxAlertIsRetried(t *testing.T) {
 		if status = http.StatusNotFound; step.accepted {
 			status = http.StatusNoContent
 		}
-		alerts.send(t.Context(), step.state)
+		alerts.send(t.Context(), config.Notify{FailureURL: config.Secret(receiver.URL)}, step.state)
 		if got := strings.Join(events, " "); got != step.want {
 			t.Errorf("step %d sent %q, want %q", n, got, step.want)
 		}
@@ -109,8 +108,7 @@ func TestInboxAlerts(t *testing.T) {
 	}))
 	defer receiver.Close()
 	since := time.Date(2026, time.November, 20, 14, 5, 0, 0, time.UTC)
-	alerts := &inboxAlerts{now: func() time.Time { return since.Add(time.Hour) }}
-	alerts.sender.Store(command.NewNotifier(config.Notify{FailureURL: config.Secret(receiver.URL)}, "test", slog.New(slog.DiscardHandler)))
+	alerts := &inboxAlerts{now: func() time.Time { return since.Add(time.Hour) }, log: slog.New(slog.DiscardHandler)}
 	full, room := webhook.InboxState{FullSince: since}, webhook.InboxState{}
 	for n, step := range []struct {
 		state webhook.InboxState
@@ -127,7 +125,7 @@ func TestInboxAlerts(t *testing.T) {
 		{full, notify.Full, ""},
 	} {
 		sent = nil
-		alerts.send(t.Context(), step.state)
+		alerts.send(t.Context(), config.Notify{FailureURL: config.Secret(receiver.URL)}, step.state)
 		switch {
 		case step.event == "" && len(sent) == 0:
 		case len(sent) != 1 || sent[0].Event != step.event || sent[0].Work != notify.Inbox || sent[0].ExitCode != 0:

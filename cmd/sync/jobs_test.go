@@ -37,13 +37,14 @@ func newTestJobs(t *testing.T, g *globals) (*serveProgram, *jobs) {
 func TestFailedReloadKeepsAllSettings(t *testing.T) {
 	g := newLoggingGlobals(t, io.Discard, io.Discard, "serve: {webhook_secrets: [old-signing-secret], inbox_max: 50MB}\nqueries: {dir: old}\nprivacy: {drop: []}\nchecks: {dir: "+t.TempDir()+"}\n")
 	s, _ := newTestJobs(t, g)
-	oldDir := *s.queriesDir.Load()
+	oldDir := s.hooks.current.Load().cfg.Queries.Dir
 	must(t, os.WriteFile(g.Config, []byte(strings.NewReplacer("old", "new", "50MB", "60MB").Replace(read(t, g.Config))), 0o600))
 	must(t, os.WriteFile(filepath.Join(s.startConfig.Checks.Dir, "damaged.sql"), nil, 0o600))
 	if _, err := s.Reload(); err == nil || !strings.Contains(err.Error(), "damaged.sql") {
 		t.Fatalf("the reload ended with %v, want an error for the damaged check", err)
 	}
-	if dir, limit := *s.queriesDir.Load(), s.hooks.inboxMax.Load(); dir != oldDir || limit != 50e6 {
+	current := s.hooks.current.Load().cfg
+	if dir, limit := current.Queries.Dir, current.Serve.InboxMaxBytes(); dir != oldDir || limit != 50e6 {
 		t.Errorf("after the failed reload queries.dir is %q and serve.inbox_max is %d, want %q and 50000000", dir, limit, oldDir)
 	}
 	delivery := httptest.NewRequest(http.MethodPost, "/", strings.NewReader("{}"))

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -62,7 +61,6 @@ type serveProgram struct {
 	log         *slog.Logger
 	tracker     pipeline.ProgressTracker
 	hooks       *hooks
-	queriesDir  atomic.Pointer[string]
 }
 
 var _ daemon.Program = (*serveProgram)(nil)
@@ -101,7 +99,7 @@ func runServe(ctx context.Context, g *globals) error {
 	if g.removeTimeLimit != nil {
 		g.removeTimeLimit()
 	}
-	pages, err := newExplorer(g, cfg, exploreWarehouse{wh: s.wh, queriesDir: &s.queriesDir})
+	pages, err := newExplorer(g, cfg, exploreWarehouse{wh: s.wh, queriesDir: func() string { return s.hooks.current.Load().cfg.Queries.Dir }})
 	if err != nil {
 		return err
 	}
@@ -124,7 +122,7 @@ func runServe(ctx context.Context, g *globals) error {
 }
 
 // newSettings returns the settings of the daemon that can change while "serve" runs. It applies the
-// settings of webhooks and user-defined queries itself, last, so that an error changes no setting.
+// settings of webhooks itself, last, so that an error changes no setting.
 func (s *serveProgram) newSettings(cfg config.Config) (daemon.Settings, error) {
 	zone, err := time.LoadLocation(cfg.Schedule.Timezone)
 	if err != nil {
@@ -146,12 +144,11 @@ func (s *serveProgram) newSettings(cfg config.Config) (daemon.Settings, error) {
 	}
 	night.Fetch.Allowance = fetch.NewAllowance(night.Fetch.RequestsPerSecond, night.Fetch.Burst)
 	night.Log, night.FinishCommit = s.log, true
-	refresh := night // without Progress: refreshes are not shown as running nights
 	night.Progress = &s.tracker
-	if err := s.hooks.applyConfig(cfg, refresh); err != nil {
+	jobs := s.newJobs(cfg, night)
+	if err := s.hooks.apply(jobs); err != nil {
 		return daemon.Settings{}, err
 	}
-	s.queriesDir.Store(&cfg.Queries.Dir)
 	var followUpKinds []string
 	if len(cfg.Watch) > 0 {
 		followUpKinds = append(followUpKinds, ledger.Watch)
@@ -167,7 +164,7 @@ func (s *serveProgram) newSettings(cfg config.Config) (daemon.Settings, error) {
 		hookHandler = s.hooks.receiver
 	}
 	return daemon.Settings{
-		Jobs: s.newJobs(cfg, night), Schedule: schedule, VerifySchedule: verifySchedule, CatchUp: cfg.Schedule.CatchUp, FollowUpKinds: followUpKinds,
+		Jobs: jobs, Schedule: schedule, VerifySchedule: verifySchedule, CatchUp: cfg.Schedule.CatchUp, FollowUpKinds: followUpKinds,
 		AuthToken: cfg.Serve.AuthToken.Reveal(), Hosts: daemon.NewHostList(cfg.Serve.Listen, cfg.Serve.Hosts), Hooks: hookHandler,
 	}, nil
 }
