@@ -63,7 +63,7 @@ func (h *hooks) InboxLimit(inboxBytes int64) int64 {
 	}
 	free, err := h.wh.Folder.FreeBytes()
 	if err != nil {
-		free = -1
+		return maxInboxLimit
 	}
 	return defaultInboxLimit(inboxBytes, free)
 }
@@ -142,15 +142,13 @@ func (h *hooks) runAround(ctx context.Context, serve func(context.Context) error
 // inboxAlertInterval is the interval at which "serve" checks whether the inbox is full.
 const inboxAlertInterval = 10 * time.Second
 
-// defaultInboxLimit returns the limit of the inbox if serve.inbox_max is not set: a tenth of the
-// disk space that would be free without the inbox, at most 1 GB. freeBytes is negative if the free
-// space is unknown.
+// maxInboxLimit is the largest limit of the inbox, in bytes, if serve.inbox_max is not set.
+const maxInboxLimit = 1_000_000_000
+
+// defaultInboxLimit returns a tenth of the disk space that would be free without the inbox.
 func defaultInboxLimit(inboxBytes, freeBytes int64) (limitBytes int64) {
-	const divisor, maxLimit = 10, 1_000_000_000
-	if freeBytes < 0 {
-		return maxLimit
-	}
-	return max(1, min(maxLimit, (freeBytes+inboxBytes)/divisor))
+	const divisor = 10
+	return max(1, min(maxInboxLimit, (freeBytes+inboxBytes)/divisor))
 }
 
 // inboxAlerts sends an alert when the inbox becomes full, and another when it has room again.

@@ -140,19 +140,17 @@ func (d *configDraft) chooseServiceAndFolder(ctx context.Context) error {
 		}
 		return err
 	}
-	address := d.o.baseURL
+	address, err := d.o.baseURL, error(nil)
 	switch {
 	case address != "":
-		if err := check(address); err != nil {
-			return err
-		}
+		err = check(address)
 	case d.g.ask == nil:
-		return command.UsageErr("init needs the service: give its address with --base-url, or run init on a terminal, where it asks")
+		err = command.UsageErr("init needs the service: give its address with --base-url, or run init on a terminal, where it asks")
 	default:
-		var err error
-		if address, err = d.askFor(ctx, "address of the service, such as https://api.example.com: ", false, check); err != nil {
-			return err
-		}
+		address, err = d.askFor(ctx, "address of the service, such as https://api.example.com: ", false, check)
+	}
+	if err != nil {
+		return err
 	}
 	d.values["api.base_url"] = config.EscapeValue(address)
 	if d.o.allowInsecure {

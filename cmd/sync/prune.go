@@ -11,13 +11,9 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-type pruneOptions struct {
-	dryRun  bool
-	version string
-}
-
 func pruneCommand(g *globals) *cobra.Command {
-	var o pruneOptions
+	var dryRun bool
+	var run string
 	cmd := &cobra.Command{
 		Use:   "prune",
 		Short: "Remove expired stored responses, Parquet days and versions",
@@ -25,32 +21,32 @@ func pruneCommand(g *globals) *cobra.Command {
 			"retention and keep_versions in the configuration, and a held night that can no longer be\n" +
 			"published. The newest stored responses, day and version are never removed.",
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return runPrune(g, o) },
+		RunE: func(*cobra.Command, []string) error { return runPrune(g, dryRun, run) },
 	}
-	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "list the files to remove; remove nothing")
-	cmd.Flags().StringVar(&o.version, "version", "", "remove only the version of this `run`, for example a damaged version")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "list the files to remove; remove nothing")
+	cmd.Flags().StringVar(&run, "version", "", "remove only the version of this `run`, for example a damaged version")
 	completeFlag(cmd, "version", g.completeRun(keptVersions))
 	return cmd
 }
 
-func runPrune(g *globals, o pruneOptions) error {
+func runPrune(g *globals, dryRun bool, run string) error {
 	wh, cfg, err := g.openWarehouse()
 	if err != nil {
 		return err
 	}
 	action := "removed"
-	if o.dryRun {
+	if dryRun {
 		action = "would remove"
 	}
 	return g.withLock(wh, "prune", func() error {
-		if o.version != "" {
-			if err := wh.Versions.Drop(o.version, o.dryRun); err != nil {
+		if run != "" {
+			if err := wh.Versions.Drop(run, dryRun); err != nil {
 				return err
 			}
-			_, err := fmt.Fprintln(g.stdout, action, "version", o.version)
+			_, err := fmt.Fprintln(g.stdout, action, "version", run)
 			return err
 		}
-		removed, err := wh.Pruner.Prune(warehouse.Retention(cfg.Retention), g.Now(), o.dryRun)
+		removed, err := wh.Pruner.Prune(warehouse.Retention(cfg.Retention), g.Now(), dryRun)
 		if err != nil {
 			return err
 		}

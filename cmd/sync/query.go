@@ -232,13 +232,9 @@ func snapshotOfRun(wh *warehouse.Warehouse, text string) string {
 }
 
 func (g *globals) loadQueries() (query.Library, error) {
-	cfg, err := g.loadConfig()
-	var invalid *config.Error
-	switch {
-	case g.Config == command.DefaultConfig && errors.Is(err, os.ErrNotExist):
+	cfg, err := g.loadConfig("queries")
+	if g.Config == command.DefaultConfig && errors.Is(err, os.ErrNotExist) {
 		cfg, err = config.Config{}, nil // the built-in queries need no configuration
-	case errors.As(err, &invalid) && !errors.Is(err, os.ErrNotExist):
-		err = invalid.Within("queries")
 	}
 	if err != nil {
 		return query.Library{}, err

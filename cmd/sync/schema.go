@@ -7,13 +7,9 @@ import (
 	"placementsync/internal/dictionary"
 )
 
-type schemaOptions struct {
-	all    bool
-	format string
-}
-
 func schemaCommand(g *globals) *cobra.Command {
-	var o schemaOptions
+	var all bool
+	var format string
 	cmd := &cobra.Command{
 		Use:   "schema [TABLE ...]",
 		Short: "Print the data dictionary: tables, columns, types, keys, meaning, source",
@@ -21,34 +17,34 @@ func schemaCommand(g *globals) *cobra.Command {
 			"schema lists them. With names or --all it also prints their columns, types, keys, meaning, and\n" +
 			"source in the specification of the service. Names may contain *. Names of meta and mart have a prefix,\n" +
 			"as in meta.runs and mart.payables.",
-		RunE: func(_ *cobra.Command, args []string) error { return runSchema(g, o, args) },
+		RunE: func(_ *cobra.Command, args []string) error { return runSchema(g, all, format, args) },
 	}
-	cmd.Flags().BoolVar(&o.all, "all", false, "print all tables with their columns")
-	command.AddFormat(cmd, &o.format, "text", "markdown", "json")
+	cmd.Flags().BoolVar(&all, "all", false, "print all tables with their columns")
+	command.AddFormat(cmd, &format, "text", "markdown", "json")
 	cmd.ValidArgsFunction = completeTable
 	return cmd
 }
 
-func runSchema(g *globals, o schemaOptions, names []string) error {
-	if o.all && len(names) > 0 {
+func runSchema(g *globals, all bool, format string, names []string) error {
+	if all && len(names) > 0 {
 		return command.UsageErr("--all prints all tables: leave out the names or --all")
 	}
 	tables, err := dictionary.Read(names)
 	if err != nil {
 		return err
 	}
-	isList := len(names) == 0 && !o.all
+	isList := len(names) == 0 && !all
 	if isList {
 		for i := range tables {
 			tables[i].Columns = nil
 		}
 	}
 	switch {
-	case o.format == "json":
+	case format == "json":
 		return command.WriteJSON(g.stdout, tables)
-	case o.format == "markdown" && isList:
+	case format == "markdown" && isList:
 		return tables.WriteMarkdownList(g.stdout)
-	case o.format == "markdown":
+	case format == "markdown":
 		return tables.WriteMarkdown(g.stdout)
 	case isList:
 		return tables.WriteList(g.stdout, g.width)

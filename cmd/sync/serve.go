@@ -189,21 +189,16 @@ func (s *serveProgram) Reload() (daemon.Settings, error) {
 	if err != nil {
 		return daemon.Settings{}, err
 	}
-	for _, setting := range []struct {
-		key               string
-		inUse, configured *string
-	}{
-		{"warehouse.dir", &s.startConfig.Warehouse.Dir, &cfg.Warehouse.Dir},
-		{"serve.listen", &s.startConfig.Serve.Listen, &cfg.Serve.Listen},
-	} {
-		if *setting.inUse != *setting.configured {
-			s.log.Warn("changed setting needs a restart", "setting", setting.key, "in_use", *setting.inUse, "configured", *setting.configured)
-			*setting.configured = *setting.inUse
+	inUse := s.startConfig
+	warnIfChanged := func(key string, inUse, configured any) {
+		if inUse != configured {
+			s.log.Warn("changed setting needs a restart", "setting", key, "in_use", inUse, "configured", configured)
 		}
 	}
-	if s.startConfig.Serve.SQL != cfg.Serve.SQL {
-		s.log.Warn("changed setting needs a restart", "setting", "serve.sql", "in_use", s.startConfig.Serve.SQL, "configured", cfg.Serve.SQL)
-	}
+	warnIfChanged("warehouse.dir", inUse.Warehouse.Dir, cfg.Warehouse.Dir)
+	warnIfChanged("serve.listen", inUse.Serve.Listen, cfg.Serve.Listen)
+	warnIfChanged("serve.sql", inUse.Serve.SQL, cfg.Serve.SQL)
+	cfg.Warehouse.Dir, cfg.Serve.Listen = inUse.Warehouse.Dir, inUse.Serve.Listen
 	// The address in use may be public. It then needs a token, which the new configuration may lack.
 	if err := cfg.Validate(); err != nil {
 		return daemon.Settings{}, err

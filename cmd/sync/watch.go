@@ -55,12 +55,11 @@ func runWatch(ctx context.Context, g *globals, names []string, dryRun bool) erro
 	if err != nil {
 		return err
 	}
-	entry := ledger.BeginFollowUp(ledger.Watch, version, g.Now())
-	results, err := g.runWatches(ctx, cfg, newWatches(cfg.Watch), watch.Config{Send: g.newSender(cfg), DryRun: dryRun})
+	entry, results, err := g.runConfiguredWatches(ctx, cfg, dryRun)
 	showWatches(g.stdout, cfg.Watch, results, dryRun)
 	// The ledger does not record a call with NAME.
 	if !dryRun && len(names) == 0 && !errors.As(err, new(*warehouse.LockedError)) {
-		err = errors.Join(err, g.recordFollowUp(ctx, cfg, endWatches(ctx, g.Now(), entry, results, err)))
+		err = errors.Join(err, g.recordFollowUp(ctx, cfg, entry))
 	}
 	if len(results) > 0 && err != nil && ctx.Err() == nil {
 		return command.EndWith(ledger.Partial, err)
@@ -90,26 +89,27 @@ func chosenWatches(all []config.Watch, names []string, file string) ([]config.Wa
 }
 
 func (g *globals) runWatchesAfterNight(ctx context.Context, cfg config.Config) (ledger.Run, error) {
-	entry := ledger.BeginFollowUp(ledger.Watch, version, g.Now())
-	results, err := g.runWatches(ctx, cfg, newWatches(cfg.Watch), watch.Config{Send: g.newSender(cfg)})
+	entry, results, err := g.runConfiguredWatches(ctx, cfg, false)
 	log := g.newLogger()
 	for _, r := range results {
 		if r.Err == nil {
 			log.Info("watch has run", "watch", r.Watch, "found", r.Found, "new", r.New, "not_read", len(r.Unread), "not_judged", r.Skipped, "sent", len(r.Messages))
 		}
 	}
-	return endWatches(ctx, g.Now(), entry, results, err), err
+	return entry, err
 }
 
-func endWatches(ctx context.Context, now time.Time, entry ledger.Run, results []watch.Result, err error) ledger.Run {
-	entry = entry.EndFollowUp(ctx, now, err)
+func (g *globals) runConfiguredWatches(ctx context.Context, cfg config.Config, dryRun bool) (entry ledger.Run, results []watch.Result, err error) {
+	entry = ledger.BeginFollowUp(ledger.Watch, version, g.Now())
+	results, err = g.runWatches(ctx, cfg, newWatches(cfg.Watch), watch.Config{Send: g.newSender(cfg), DryRun: dryRun})
+	entry = entry.EndFollowUp(ctx, g.Now(), err)
 	if len(results) > 0 {
 		entry.Version = results[0].Snapshot.Run
 		if entry.Outcome == ledger.Failed {
 			entry.Outcome, entry.ExitCode = ledger.Partial, ledger.Partial.ExitCode()
 		}
 	}
-	return entry
+	return entry, results, err
 }
 
 // watchTimeout limits the time of all watches, so that a slow receiver does not block the other

@@ -17,10 +17,8 @@ import (
 
 // Host contains the functions that tests of both programs replace.
 type Host struct {
-	// LookupEnv is os.LookupEnv, except in tests.
-	LookupEnv func(name string) (string, bool)
-	// Now is time.Now, except in tests.
-	Now func() time.Time
+	LookupEnv func(name string) (string, bool) // os.LookupEnv, except in tests
+	Now       func() time.Time                 // time.Now, except in tests
 	// Step, if set, is called before and after each change of the storage.
 	Step func(name, path string) error
 }
@@ -30,10 +28,8 @@ const DefaultConfig = "config.yaml"
 
 // Flags are the flags of every command.
 type Flags struct {
-	// Config is the path of the configuration file.
-	Config string
-	// LogFormat is text or json.
-	LogFormat string
+	Config    string // path of the configuration file
+	LogFormat string // text or json
 	// Quiet logs only warnings and errors. Verbose also logs debug lines.
 	Quiet, Verbose bool
 	// Journal means that stderr is connected to journald, see [FeedsJournal]. It is not a

@@ -47,16 +47,15 @@ func RunInterruptible(stderr io.Writer, abandonMessage string, work func(ctx con
 	case s := <-signals:
 		cancel(signalError{s})
 	}
-	timer := time.NewTimer(gracePeriod)
-	defer timer.Stop()
-	if isTimeLimitRemoved.Load() {
-		timer.Stop()
+	var graceEnded <-chan time.Time // nil means that only a second signal ends the wait
+	if !isTimeLimitRemoved.Load() {
+		graceEnded = time.After(gracePeriod)
 	}
 	select {
 	case code := <-done:
 		return code
 	case <-signals:
-	case <-timer.C:
+	case <-graceEnded:
 	}
 	fmt.Fprintln(stderr, abandonMessage)
 	return ledger.Interrupted.ExitCode()
