@@ -71,11 +71,8 @@ func quoteScalar(text string) string {
 func scalarAt(data []byte, path string) (text string, line int) {
 	// The parser counts lines that end with \r\n twice.
 	file, err := parser.ParseBytes(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")), 0)
-	if err != nil || len(file.Docs) != 1 {
-		return "", 0
-	}
-	query, err := yaml.PathString("$." + path)
-	if err != nil {
+	query, pathErr := yaml.PathString("$." + path)
+	if err != nil || pathErr != nil || len(file.Docs) != 1 {
 		return "", 0
 	}
 	node, err := query.FilterFile(file)

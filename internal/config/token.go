@@ -39,10 +39,7 @@ func (s S3) ReadKeys() (access, secret Secret, err error) {
 	if access, err = readKey("s3.access_key_file", s.AccessKeyFile); err == nil {
 		secret, err = readKey("s3.secret_key_file", s.SecretKeyFile)
 	}
-	if err != nil {
-		return "", "", err
-	}
-	return access, secret, nil
+	return access, secret, err
 }
 
 func readKey(setting, file string) (Secret, error) {
@@ -62,10 +59,7 @@ func readSecret(setting, file string) (Secret, error) {
 	if err == nil && (secret == "" || len(secret) > maxTokenSize) {
 		err = fmt.Errorf("read %s %q: the file is empty or too long: write only the secret into it", setting, file)
 	}
-	if err != nil {
-		return "", err
-	}
-	return secret, nil
+	return secret, err
 }
 
 func readTrimmed(setting, file string) (Secret, error) {

@@ -66,14 +66,10 @@ func (m *eventMemory) restore(dir string, window time.Duration) error {
 		if err != nil {
 			return fmt.Errorf("read the marks of received events: %w", err)
 		}
-		for len(text) > 0 {
-			var event mark
-			n, err := binary.Decode(text, binary.BigEndian, &event)
-			if err != nil {
-				break // a torn mark at the end of the file
-			}
+		marks := make([]mark, len(text)/binary.Size(mark{})) // without a torn mark at the end of the file
+		_, _ = binary.Decode(text, binary.BigEndian, marks)  // no error: the text is long enough
+		for _, event := range marks {
 			m.restoreEvent(event, window)
-			text = text[n:]
 		}
 	}
 	for e, err := range Read(dir) {

@@ -84,13 +84,10 @@ func (m *eventMemory) addEvent(event mark, window time.Duration) {
 }
 
 func (m *eventMemory) removeEvent(event mark) {
-	m.ids.removeKey(event.ID)
+	delete(m.ids.young, event.ID)
+	delete(m.ids.old, event.ID)
 	topics, _ := m.bodies.lookUp(event.Body)
-	otherTopics := slices.DeleteFunc(slices.Clone(topics), func(s storedTopic) bool { return s.topic == event.Topic })
-	m.bodies.removeKey(event.Body)
-	if len(otherTopics) > 0 {
-		m.bodies.setValue(event.Body, otherTopics)
-	}
+	m.bodies.setValue(event.Body, slices.DeleteFunc(slices.Clone(topics), func(s storedTopic) bool { return s.topic == event.Topic }))
 }
 
 // generations is a map of limited size. When the young generation is full, it becomes the
@@ -112,9 +109,4 @@ func (g *generations[V]) setValue(key shortHash, value V) {
 		g.old, g.young = g.young, map[shortHash]V{}
 	}
 	g.young[key] = value
-}
-
-func (g *generations[V]) removeKey(key shortHash) {
-	delete(g.young, key)
-	delete(g.old, key)
 }

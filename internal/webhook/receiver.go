@@ -213,35 +213,31 @@ func (r *Receiver) awaitCommit(ctx context.Context, d *delivery) outcome {
 	if c == nil {
 		return outcome{Unavailable, errors.New("receive a webhook: the receiver is not running")}
 	}
-	timeout := time.NewTimer(commitTimeout)
-	defer timeout.Stop()
-	stopping := errors.New("receive a webhook: the receiver is stopping")
-	disconnected := errors.New("receive a webhook: the sender disconnected before the event was stored")
-	select {
-	case c.queue <- d:
-	case <-c.closed:
-		return outcome{Unavailable, stopping}
-	case <-ctx.Done():
-		return outcome{Unavailable, disconnected}
-	case <-timeout.C:
-		return outcome{Unavailable, errors.New("receive a webhook: the queue is full")}
-	}
-	var problem error
-	select {
-	case o := <-d.done:
-		return o
-	case <-c.closed:
-		problem = stopping
-	case <-ctx.Done():
-		problem = disconnected
-	case <-timeout.C:
-		problem = fmt.Errorf("receive a webhook: the disk did not store the event within %s", commitTimeout)
-	}
-	select {
-	case o := <-d.done:
-		return o
-	default:
-		return outcome{Unavailable, problem}
+	timeout, queue := time.After(commitTimeout), c.queue
+	for {
+		problem := ""
+		select {
+		case queue <- d:
+			queue = nil // blocks forever: wait for the outcome only
+			continue
+		case o := <-d.done:
+			return o
+		case <-c.closed:
+			problem = "the receiver is stopping"
+		case <-ctx.Done():
+			problem = "the sender disconnected before the event was stored"
+		case <-timeout:
+			problem = fmt.Sprintf("the disk did not store the event within %s", commitTimeout)
+			if queue != nil {
+				problem = "the queue is full"
+			}
+		}
+		select {
+		case o := <-d.done: // select chooses at random if several are ready
+			return o
+		default:
+			return outcome{Unavailable, errors.New("receive a webhook: " + problem)}
+		}
 	}
 }
 
