@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"placementsync/internal/nearest"
@@ -14,19 +15,15 @@ func keyHint(section string, t reflect.Type, unknown string) string {
 		return fmt.Sprintf("write %s as a line below %s:, not with a dot", below, above)
 	}
 	// Of equally similar keys, the first is suggested. Keys of this section come first.
-	var paths []string
-	for _, key := range keysOf(t) {
+	keys, paths := keysOf(t), []string{}
+	for _, key := range keys {
 		paths = append(paths, joinPath(section, key))
 	}
-	best, fewestEdits := "", 0
-	for _, path := range append(paths, keyPaths(reflect.TypeFor[Config](), "")...) {
-		edits, near := nearest.CountEdits(path[strings.LastIndexByte(path, '.')+1:], unknown)
-		if near && (best == "" || edits < fewestEdits) {
-			best, fewestEdits = path, edits
-		}
+	for _, path := range keyPaths(reflect.TypeFor[Config](), "") {
+		keys, paths = append(keys, path[strings.LastIndexByte(path, '.')+1:]), append(paths, path)
 	}
-	if best != "" {
-		return "did you mean " + best + "?"
+	if near := nearest.FindNearest(keys, unknown); near != "" {
+		return "did you mean " + paths[slices.Index(keys, near)] + "?"
 	}
 	return "use one of " + strings.Join(keysOf(t), ", ")
 }

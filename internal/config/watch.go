@@ -66,11 +66,6 @@ func (w Watch) Condition() (column string, over bool, bound string) {
 	return match[1], match[2] == "over", match[3]
 }
 
-var (
-	_ defaulter = (*Watch)(nil)
-	_ defaulter = (*Channel)(nil)
-)
-
 func (w *Watch) setDefaults() {
 	*w = Watch{Params: map[string]string{}, When: whenRows, Key: []string{}, Show: []string{}, NewOnly: true, Send: []string{}}
 }
