@@ -18,8 +18,8 @@ type HostList struct{ names []string }
 
 // NewHostList returns a list of the host in a listen address (host:port) and the given names.
 func NewHostList(listen string, names []string) HostList {
-	l := HostList{names: []string{normalize(listen)}}
-	for _, name := range names {
+	var l HostList
+	for _, name := range append([]string{listen}, names...) {
 		l.names = append(l.names, normalize(name))
 	}
 	return l

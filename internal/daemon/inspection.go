@@ -79,14 +79,6 @@ func (i Inspection) lastVerification(readData bool) *integrity.VerifyRecord {
 	return &i.Verifications[at]
 }
 
-// TotalUsage returns a number of bytes.
-func (i Inspection) TotalUsage() (sum int64) {
-	for _, part := range i.Usage {
-		sum += part.Bytes
-	}
-	return sum
-}
-
 // Inspector inspects a warehouse. It is not safe for concurrent use.
 type Inspector struct {
 	Warehouse  *warehouse.Warehouse

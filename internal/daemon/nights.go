@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -149,10 +150,7 @@ func (s *scheduler) catchUp(ctx context.Context) {
 	if !ok {
 		return
 	}
-	lastActive := last.EndedAt // slots during the night were counted when they passed
-	if lastActive.Before(last.StartedAt) {
-		lastActive = last.StartedAt
-	}
+	lastActive := cmp.Or(last.EndedAt, last.StartedAt) // slots during the night were counted when they passed
 	missed := settings.Schedule.countPassed(lastActive, st.At)
 	published, ok := st.lastPublished()
 	isDue := ok && settings.Schedule.countPassed(published.StartedAt, st.At) > 0 || last.Outcome == ledger.Interrupted || last.Outcome == ledger.Killed

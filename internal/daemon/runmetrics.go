@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -150,11 +151,7 @@ func refreshMetrics() []metric {
 	return []metric{
 		gauge("last_refresh_timestamp_seconds", "End of the last refresh, or its start if it was killed. 0 before the first refresh.", nil,
 			ifRead(SourceLedger, func(s scrape, emit emitter) {
-				at := s.LastRefresh.EndedAt
-				if at.IsZero() {
-					at = s.LastRefresh.StartedAt
-				}
-				emit(unixSeconds(at))
+				emit(unixSeconds(cmp.Or(s.LastRefresh.EndedAt, s.LastRefresh.StartedAt)))
 			})),
 		gauge("last_refresh_duration_seconds", "Duration of the last refresh. Absent if the refresh was killed.", nil,
 			ifRead(SourceLedger, func(s scrape, emit emitter) {
@@ -193,11 +190,8 @@ func scheduleMetrics() []metric {
 			func(s scrape, emit emitter) { emit(boolValue(!s.LastReloadRefused)) }),
 		gauge("next_run_timestamp_seconds", "Time of the next night.", nil, timestamp(func(s scrape) time.Time { return s.NextNight })),
 		gauge("schedule_interval_seconds", "Time from the last published night to the next night by the schedule.", nil, func(s scrape, emit emitter) {
-			after := s.At
-			if night, ok := s.lastSuccess(); ok {
-				after = night.StartedAt
-			}
-			emitInterval(s.d.settings().Schedule, after, emit)
+			night, _ := s.lastSuccess()
+			emitInterval(s.d.settings().Schedule, cmp.Or(night.StartedAt, s.At), emit)
 		}),
 		gauge("next_verify_timestamp_seconds", "Time of the next verification. Absent without a schedule.", nil, timestamp(func(s scrape) time.Time { return s.NextVerify })),
 		gauge("verify_interval_seconds", "Time from the last full verification to the next full verification by the schedule.", nil, func(s scrape, emit emitter) {

@@ -99,7 +99,10 @@ func (s status) WatchTable() page.Table {
 
 func (s status) UsageTable() page.Table {
 	t := page.Table{Caption: "Use of the disk", RowHeads: true, Heads: []page.Head{{Label: "Part"}, {Label: "Takes", Numeric: true}, {Label: "Share", Numeric: true}}}
-	total := s.Inspection.TotalUsage()
+	var total int64
+	for _, part := range s.Inspection.Usage {
+		total += part.Bytes
+	}
 	for _, part := range s.Inspection.Usage {
 		t.Rows = append(t.Rows, page.Row{Cells: []page.Cell{{Text: part.Part}, page.SizeCell(part.Bytes), {Text: page.Share(part.Bytes, total), Class: "n"}}})
 	}
