@@ -29,7 +29,7 @@ const (
 
 // scope returns a condition on the rows m of a table in main that count as deleted if they were not staged.
 func (m *merge) scope(t stream.Table) sqlText {
-	streams, detail := m.staging.sources(t.Name)
+	streams, detail := m.sources(t.Name)
 	if len(streams) == 0 {
 		return "(" + m.streamScope(t, detail, stream.Stream{}) + ")"
 	}

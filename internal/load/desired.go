@@ -19,17 +19,17 @@ import (
 // merge. It joins the rows of lists with the details that complete these lists.
 func (m *merge) createDesired(ctx context.Context) error {
 	var err error
-	for _, st := range m.staging.streams {
+	for _, st := range m.streams {
 		if st.Completes != "" && err == nil {
 			err = m.mergeExtras(ctx, st)
 		}
 	}
 	if err == nil {
 		var statements []sqlText
-		for _, t := range stream.Tables(m.staging.streams) {
+		for _, t := range stream.Tables(m.streams) {
 			statements = append(statements, m.desiredRows(t))
 		}
-		err = m.staging.draft.Atomically(ctx, statements)
+		err = m.draft.Atomically(ctx, statements)
 	}
 	if err != nil {
 		return fmt.Errorf("join lists and details: %w", err)
@@ -40,11 +40,11 @@ func (m *merge) createDesired(ctx context.Context) error {
 // desiredRows returns SQL that creates the desired rows of one table. If no detail stream completes
 // the table, the SQL creates a view, which copies no rows.
 func (m *merge) desiredRows(t stream.Table) sqlText {
-	streams, detail := m.staging.sources(t.Name)
-	def := m.staging.draft.Schema.Definitions[t.Name]
+	streams, detail := m.sources(t.Name)
+	def := m.draft.Schema.Definitions[t.Name]
 	if detail.Name == "" || len(streams) == 0 {
 		var parts []sqlText
-		for _, name := range stream.FilledBy(m.staging.streams, t.Name) {
+		for _, name := range stream.FilledBy(m.streams, t.Name) {
 			parts = append(parts, desiredSQL.Render("staged_rows", values{"columns": allColumns(def), "staged": stagedTable(name, t.Name)}))
 		}
 		return desiredSQL.Render("view_desired", values{"desired": desiredTable(t.Name), "rows": unionAll(parts)})
@@ -117,7 +117,7 @@ const extraBatch = 4096
 func (m *merge) mergeExtras(ctx context.Context, detail stream.Stream) error {
 	root := detail.Root()
 	create := stageSQL.Render("create_table", values{"table": extraTable(root.Name), "columns": extraColumns})
-	if err := m.staging.draft.Exec(ctx, create); err != nil {
+	if err := m.draft.Exec(ctx, create); err != nil {
 		return err
 	}
 	var batch []mergedExtra
@@ -128,7 +128,7 @@ func (m *merge) mergeExtras(ctx context.Context, detail stream.Stream) error {
 	}
 	query := desiredSQL.Render("different_extras", values{"key": sqltext.Name(root.Key[0]), "main": mainTable(root.Name),
 		"detail": stagedTable(detail.Name, root.Name), "list_rows": listRows(detail)})
-	err := m.staging.draft.EachRow(ctx, []sqlText{query}, func(scan func(...any) error) error {
+	err := m.draft.EachRow(ctx, []sqlText{query}, func(scan func(...any) error) error {
 		var id, fallback, preferred string
 		if err := scan(&id, &fallback, &preferred); err != nil {
 			return err
@@ -150,7 +150,7 @@ func (m *merge) mergeExtras(ctx context.Context, detail stream.Stream) error {
 	if err != nil {
 		return err
 	}
-	return m.staging.flush(ctx, allStreams)
+	return m.flush(ctx, allStreams)
 }
 
 // mergeObjects merges two JSON objects. If both have a member with the same name, the result has the

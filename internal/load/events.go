@@ -27,17 +27,17 @@ const (
 )
 
 // Events stages webhook events.
-type Events struct{ staging *staging }
+type Events struct{ *staging }
 
 // Known returns the given ids that are in meta.webhook_events or are staged for this table.
 func (e *Events) Known(ctx context.Context, ids []string) (map[string]bool, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	if err := e.staging.flush(ctx, allStreams); err != nil {
+	if err := e.flush(ctx, allStreams); err != nil {
 		return nil, err
 	}
-	known, err := queryTextSet(ctx, e.staging.draft, eventsSQL.Render("known_events", values{"ids": ids}))
+	known, err := queryTextSet(ctx, e.draft, eventsSQL.Render("known_events", values{"ids": ids}))
 	if err != nil {
 		return nil, fmt.Errorf("look up known events: %w", err)
 	}
@@ -54,10 +54,10 @@ func (e *Events) Add(ctx context.Context, events []EventRow) error {
 
 // Write writes the staged events into meta.webhook_events, in the order of the inbox.
 func (e *Events) Write(ctx context.Context) error {
-	if err := e.staging.flush(ctx, allStreams); err != nil {
+	if err := e.flush(ctx, allStreams); err != nil {
 		return err
 	}
-	if err := e.staging.draft.Exec(ctx, eventsSQL.Render("write_events", values{"run": e.staging.draft.Run})); err != nil {
+	if err := e.draft.Exec(ctx, eventsSQL.Render("write_events", values{"run": e.draft.Run})); err != nil {
 		return fmt.Errorf("write the events: %w", err)
 	}
 	return nil
@@ -65,7 +65,7 @@ func (e *Events) Write(ctx context.Context) error {
 
 // HasRows reports whether a table of main has rows.
 func (e *Events) HasRows(ctx context.Context, table string) (bool, error) {
-	has, err := hasRows(ctx, e.staging.draft, mainTable(table))
+	has, err := hasRows(ctx, e.draft, mainTable(table))
 	if err != nil {
 		return false, fmt.Errorf("read table %s: %w", table, err)
 	}
@@ -75,7 +75,7 @@ func (e *Events) HasRows(ctx context.Context, table string) (bool, error) {
 // PublishedRuns returns the published runs on which the draft is based. It omits runs that were rolled back
 // or replayed.
 func (e *Events) PublishedRuns(ctx context.Context) (map[string]bool, error) {
-	runs, err := queryTextSet(ctx, e.staging.draft, eventsSQL.Render("published_runs", nil))
+	runs, err := queryTextSet(ctx, e.draft, eventsSQL.Render("published_runs", nil))
 	if err != nil {
 		return nil, fmt.Errorf("read meta.runs: %w", err)
 	}

@@ -12,7 +12,7 @@ import (
 
 // Findings stages rejects and drift, and writes tables of meta. Rejects are invalid values and records.
 // Drift is unknown fields and values, and values that were converted.
-type Findings struct{ staging *staging }
+type Findings struct{ *staging }
 
 // AddRejects stages rejected values and records.
 func (f *Findings) AddRejects(ctx context.Context, rejects []stream.Reject) error {
@@ -38,10 +38,10 @@ func (f *Findings) countDrift(ctx context.Context, drift []stream.Drift) error {
 	if err != nil {
 		return err
 	}
-	if err := f.staging.flush(ctx, allStreams); err != nil {
+	if err := f.flush(ctx, allStreams); err != nil {
 		return err
 	}
-	if err := f.staging.draft.Exec(ctx, metaSQL.Render("count_drift", nil)); err != nil {
+	if err := f.draft.Exec(ctx, metaSQL.Render("count_drift", nil)); err != nil {
 		return fmt.Errorf("count the drift: %w", err)
 	}
 	return nil
@@ -51,28 +51,28 @@ func (f *Findings) countDrift(ctx context.Context, drift []stream.Drift) error {
 // tonight, so that meta.rejects does not grow by the same values every night.
 func (f *Findings) WriteRejects(ctx context.Context, coverage map[string]Coverage) error {
 	// The unread keys of a table are computed only if the table has earlier rejects.
-	tablesWithRejects, err := queryTextSet(ctx, f.staging.draft, metaSQL.Render("tables_with_rejects", nil))
+	tablesWithRejects, err := queryTextSet(ctx, f.draft, metaSQL.Render("tables_with_rejects", nil))
 	if err != nil {
 		return fmt.Errorf("read the rejects: %w", err)
 	}
 	var deletes []sqlText
 	readTables := []string{""} // an empty list would be invalid SQL
-	for _, t := range stream.Tables(f.staging.streams) {
+	for _, t := range stream.Tables(f.streams) {
 		wasRead := func(name string) bool { return coverage[name] != Carried }
-		if !slices.ContainsFunc(stream.FilledBy(f.staging.streams, t.Name), wasRead) {
+		if !slices.ContainsFunc(stream.FilledBy(f.streams, t.Name), wasRead) {
 			continue
 		}
 		// An event is read once, so its rejects are kept.
-		streams, _ := f.staging.sources(t.Name)
+		streams, _ := f.sources(t.Name)
 		if tablesWithRejects[t.Name] && !slices.ContainsFunc(streams, stream.Stream.IsEvents) {
 			deletes = append(deletes, f.deleteRejectsSQL(t))
 		}
 		readTables = append(readTables, t.Name)
 	}
-	if err := f.staging.draft.Atomically(ctx, deletes); err != nil {
+	if err := f.draft.Atomically(ctx, deletes); err != nil {
 		return fmt.Errorf("replace the rejects: %w", err)
 	}
-	if err := f.staging.draft.Exec(ctx, metaSQL.Render("write_rejects", values{"run": f.staging.draft.Run, "tables": readTables})); err != nil {
+	if err := f.draft.Exec(ctx, metaSQL.Render("write_rejects", values{"run": f.draft.Run, "tables": readTables})); err != nil {
 		return fmt.Errorf("write the rejects: %w", err)
 	}
 	return nil
@@ -81,7 +81,7 @@ func (f *Findings) WriteRejects(ctx context.Context, coverage map[string]Coverag
 // deleteRejectsSQL returns SQL that deletes the rejects of a table. It keeps the rejects of a row if the
 // row, its record or its parent was not read tonight.
 func (f *Findings) deleteRejectsSQL(t stream.Table) sqlText {
-	streams, detail := f.staging.sources(t.Name)
+	streams, detail := f.sources(t.Name)
 	st := append(streams, detail)[0] // detail is used only if no other stream fills the table
 	root := st.Root()
 	unreadKeys := func(table stream.Table) sqlText {

@@ -50,7 +50,7 @@ func (e *MassDeleteError) Error() string {
 
 func (m *merge) checkLosses(ctx context.Context, changes []Change) error {
 	var losses []ledger.Loss
-	for i, t := range stream.Tables(m.staging.streams) {
+	for i, t := range stream.Tables(m.streams) {
 		if m.limits.Confirmed != nil && m.limits.Confirmed(t.Name) {
 			continue
 		}
@@ -78,7 +78,7 @@ func (m *merge) checkLosses(ctx context.Context, changes []Change) error {
 // lossesByStream counts the deletions of each stream of a table with several streams. If all cities are
 // deleted from locations, the loss must be reported although all countries remain.
 func (m *merge) lossesByStream(ctx context.Context, t stream.Table, c Change) ([]ledger.Loss, error) {
-	streams, _ := m.staging.sources(t.Name)
+	streams, _ := m.sources(t.Name)
 	if c.Gone == 0 || len(streams) < 2 {
 		return nil, nil
 	}
@@ -88,7 +88,7 @@ func (m *merge) lossesByStream(ctx context.Context, t stream.Table, c Change) ([
 			continue
 		}
 		loss := ledger.Loss{Table: t.Name, Stream: st.Name}
-		err := queryRow(ctx, m.staging.draft, compareSQL.Render("count_losses", values{"main": mainTable(t.Name),
+		err := queryRow(ctx, m.draft, compareSQL.Render("count_losses", values{"main": mainTable(t.Name),
 			"changed_keys": changedKeysTable(t.Name), "stream_condition": streamCondition(st.Root())})).Scan(&loss.Before, &loss.Gone)
 		if err != nil {
 			return nil, err

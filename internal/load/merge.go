@@ -3,7 +3,6 @@ package load
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -20,7 +19,7 @@ type Change struct {
 }
 
 type merge struct {
-	staging  *staging
+	*staging
 	coverage map[string]Coverage
 	limits   Limits
 }
@@ -29,8 +28,8 @@ type merge struct {
 // depends on the changed keys of its parent table.
 func (m *merge) compare(ctx context.Context, tables []stream.Table) ([]Change, error) {
 	// The other tables were empty before tonight and are filled without a comparison.
-	before, err := countTables(ctx, m.staging.draft, slices.DeleteFunc(slices.Clone(tables),
-		func(t stream.Table) bool { return m.staging.direct.has(t.Name) })...)
+	before, err := countTables(ctx, m.draft, slices.DeleteFunc(slices.Clone(tables),
+		func(t stream.Table) bool { return m.direct.has(t.Name) })...)
 	if err != nil {
 		return nil, err
 	}
@@ -45,10 +44,10 @@ func (m *merge) compare(ctx context.Context, tables []stream.Table) ([]Change, e
 		}
 		counts = append(counts, count)
 	}
-	if err := m.staging.draft.Atomically(ctx, findStatements); err != nil {
+	if err := m.draft.Atomically(ctx, findStatements); err != nil {
 		return nil, err
 	}
-	return changes, m.staging.draft.EachRow(ctx, counts, func(scan func(...any) error) error {
+	return changes, m.draft.EachRow(ctx, counts, func(scan func(...any) error) error {
 		var i int
 		var c Change
 		err := scan(&i, &c.New, &c.Changed, &c.Gone)
@@ -79,11 +78,11 @@ func (m *merge) findChangedKeysSQL(t stream.Table, isEmpty bool) sqlText {
 // storedAndDesired returns SQL for the stored and the desired rows of a table, without the rows of records
 // that are known to be unchanged.
 func (m *merge) storedAndDesired(t stream.Table) (stored, desired sqlText) {
-	streams := stream.FilledBy(m.staging.streams, t.Name)
-	if len(streams) != 1 || !m.staging.withStoredRows.has(streams[0]) {
+	streams := stream.FilledBy(m.streams, t.Name)
+	if len(streams) != 1 || !m.withStoredRows.has(streams[0]) {
 		return mainTable(t.Name), desiredTable(t.Name)
 	}
-	st, _ := stream.Find(m.staging.streams, streams[0])
+	st, _ := stream.Find(m.streams, streams[0])
 	return storedRowsSQL.Render("candidate_rows", values{"main": mainTable(t.Name),
 		"candidates": candidatesTable(st.Name), "record_key": recordKey(st, t)}), readRowsTable(st.Name, t.Name)
 }
@@ -91,14 +90,14 @@ func (m *merge) storedAndDesired(t stream.Table) (stored, desired sqlText) {
 // write writes all tables in one transaction. In a small night, several hundred commits would
 // take longer than writing the rows.
 func (m *merge) write(ctx context.Context, changes []Change) error {
-	if err := m.staging.draft.Exec(ctx, mergeSQL.Render("set_compression", nil)); err != nil {
+	if err := m.draft.Exec(ctx, mergeSQL.Render("set_compression", nil)); err != nil {
 		return err
 	}
-	err := inTransaction(ctx, m.staging.draft, func(tx *sql.Tx) error {
-		for i, t := range stream.Tables(m.staging.streams) {
+	err := m.draft.InTransaction(ctx, func(tx *sql.Tx) error {
+		for i, t := range stream.Tables(m.streams) {
 			err := m.writeTable(ctx, tx, t, &changes[i])
 			if err == nil {
-				err = m.staging.draft.Step("mid merge")
+				err = m.draft.Step("mid merge")
 			}
 			if err != nil {
 				return fmt.Errorf("merge table %s: %w", t.Name, err)
@@ -112,23 +111,23 @@ func (m *merge) write(ctx context.Context, changes []Change) error {
 	if err != nil {
 		return err
 	}
-	return m.staging.endDirect(ctx)
+	return m.endDirect(ctx)
 }
 
 func (m *merge) writeTable(ctx context.Context, tx *sql.Tx, t stream.Table, c *Change) error {
-	key, columns, changed := sqltext.Names(t.Key), allColumns(m.staging.draft.Schema.Definitions[t.Name]), changedKeysTable(t.Name)
+	key, columns, changed := sqltext.Names(t.Key), allColumns(m.draft.Schema.Definitions[t.Name]), changedKeysTable(t.Name)
 	if c.Changed+c.Gone > 0 {
-		err := executeIn(ctx, tx,
-			mergeSQL.Render("close_versions", values{"past": pastTable(t.Name), "columns": columns, "now": m.staging.draft.At,
-				"run": m.staging.draft.Run, "main": mainTable(t.Name), "changed_keys": changed, "key": key}),
+		err := warehouse.ExecIn(ctx, tx,
+			mergeSQL.Render("close_versions", values{"past": pastTable(t.Name), "columns": columns, "now": m.draft.At,
+				"run": m.draft.Run, "main": mainTable(t.Name), "changed_keys": changed, "key": key}),
 			mergeSQL.Render("delete_closed", values{"main": mainTable(t.Name), "changed_keys": changed, "same_key": joinOn("m.", "c.", t.Key)}))
 		if err != nil {
 			return err
 		}
 	}
-	if !m.staging.direct.has(t.Name) && (c.Before == 0 || c.New+c.Changed > 0) {
+	if !m.direct.has(t.Name) && (c.Before == 0 || c.New+c.Changed > 0) {
 		_, desired := m.storedAndDesired(t)
-		args := values{"main": mainTable(t.Name), "columns": columns, "now": m.staging.draft.At, "desired": desired}
+		args := values{"main": mainTable(t.Name), "columns": columns, "now": m.draft.At, "desired": desired}
 		insert := mergeSQL.Render("insert_all", args)
 		if c.Before > 0 {
 			args["changed_keys"], args["key"] = changed, key
@@ -149,13 +148,13 @@ func (m *merge) writeTable(ctx context.Context, tx *sql.Tx, t stream.Table, c *C
 }
 
 func (m *merge) writeDeletions(ctx context.Context, tx *sql.Tx, changes []Change) error {
-	for i, t := range stream.Tables(m.staging.streams) {
-		streams, detail := m.staging.sources(t.Name)
+	for i, t := range stream.Tables(m.streams) {
+		streams, detail := m.sources(t.Name)
 		streams = append(streams, detail)
 		if t.Name != streams[0].Root().Name || changes[i].Gone == 0 {
 			continue
 		}
-		err := executeIn(ctx, tx, mergeSQL.Render("write_deletions", values{"run": m.staging.draft.Run, "table": t.Name,
+		err := warehouse.ExecIn(ctx, tx, mergeSQL.Render("write_deletions", values{"run": m.draft.Run, "table": t.Name,
 			"key": sqltext.Names(t.Key), "evidence": m.evidence(t, streams), "changed_keys": changedKeysTable(t.Name)}))
 		if err != nil {
 			return fmt.Errorf("write the deletions of %s: %w", t.Name, err)
@@ -168,15 +167,15 @@ func (m *merge) writeDeletions(ctx context.Context, tx *sql.Tx, changes []Change
 // night. It marks missed details, because the next night must request them again. It runs statements
 // for each stream: a single statement for all streams would exceed a small memory limit.
 func (m *merge) storeDetails(ctx context.Context, tx *sql.Tx) error {
-	for _, st := range m.staging.streams {
+	for _, st := range m.streams {
 		if !st.IsDetail() || m.coverage[st.Name] == Carried {
 			continue
 		}
-		requested, at := requestedTable(st.Name), m.staging.draft.At
-		err := executeIn(ctx, tx,
+		requested, at := requestedTable(st.Name), m.draft.At
+		err := warehouse.ExecIn(ctx, tx,
 			mergeSQL.Render("forget_details", values{"stream": st.Name, "requested": requested}),
 			mergeSQL.Render("mark_missed_details", values{"now": at, "stream": st.Name, "requested": requested}),
-			mergeSQL.Render("write_details", values{"stream": st.Name, "run": m.staging.draft.Run, "now": at,
+			mergeSQL.Render("write_details", values{"stream": st.Name, "run": m.draft.Run, "now": at,
 				"plan": planTable(st.Name), "requested": requested}))
 		if err != nil {
 			return fmt.Errorf("store the details of %s: %w", st.Name, err)
@@ -209,21 +208,10 @@ func (m *merge) evidence(t stream.Table, streams []stream.Stream) sqlText {
 // requestedDetails returns the detail stream that was read tonight for the records of a table, or the zero
 // value.
 func (m *merge) requestedDetails(t stream.Table) stream.Stream {
-	for _, st := range m.staging.streams {
+	for _, st := range m.streams {
 		if st.IsDetail() && m.coverage[st.Name] == ByID && st.Root().Name == t.Name {
 			return st
 		}
 	}
 	return stream.Stream{}
-}
-
-func inTransaction(ctx context.Context, d *warehouse.Draft, do func(tx *sql.Tx) error) error {
-	tx, err := d.DB.BeginTx(ctx, nil)
-	if err != nil {
-		return fmt.Errorf("begin a transaction: %w", err)
-	}
-	if err := do(tx); err != nil {
-		return errors.Join(err, warehouse.Undo(tx))
-	}
-	return tx.Commit()
 }

@@ -43,7 +43,7 @@ func (p *Details) IDsToRequest(ctx context.Context, st stream.Stream, upTo Prior
 	default:
 		args["last_priority"] = int(upTo)
 	}
-	ids, err := queryColumn[string](ctx, p.staging.draft, planSQL.Render(statement, args))
+	ids, err := queryColumn[string](ctx, p.draft, planSQL.Render(statement, args))
 	if err != nil {
 		return nil, fmt.Errorf("list the ids for %s: %w", st.Name, err)
 	}
@@ -53,11 +53,11 @@ func (p *Details) IDsToRequest(ctx context.Context, st stream.Stream, upTo Prior
 // MarkUnread marks each planned id without a request as unread, and returns the updated plan. Rechecks
 // that are not overdue are marked as carried instead.
 func (p *Details) MarkUnread(ctx context.Context, st stream.Stream) (Plan, error) {
-	if err := p.staging.flush(ctx, allStreams); err != nil {
+	if err := p.flush(ctx, allStreams); err != nil {
 		return Plan{}, err
 	}
 	args := values{"plan": planTable(st.Name), "requested": requestedTable(st.Name)}
-	if err := p.staging.draft.Exec(ctx, planSQL.Render("carry_rechecks", args), planSQL.Render("mark_unread", args)); err != nil {
+	if err := p.draft.Exec(ctx, planSQL.Render("carry_rechecks", args), planSQL.Render("mark_unread", args)); err != nil {
 		return Plan{}, fmt.Errorf("mark the unread ids of %s: %w", st.Name, err)
 	}
 	return p.countPlan(ctx, st)
@@ -67,16 +67,16 @@ func (p *Details) MarkUnread(ctx context.Context, st stream.Stream) (Plan, error
 // the record are then kept. For a list that was not read in this run, and for details of another stream
 // that were not read, KeepListed uses the rows in main. It returns the number of changed outcomes.
 func (p *Details) KeepListed(ctx context.Context, st stream.Stream, wasRead func(string) bool) (n int64, err error) {
-	if err := p.staging.flush(ctx, allStreams); err != nil {
+	if err := p.flush(ctx, allStreams); err != nil {
 		return 0, err
 	}
 	var listed []sqlText
 	for _, ref := range st.IDColumns {
-		for _, name := range stream.FilledBy(p.staging.streams, ref.Table) {
+		for _, name := range stream.FilledBy(p.streams, ref.Table) {
 			if name == st.Name || !ref.ShowsRecord() {
 				continue
 			}
-			source, _ := stream.Find(p.staging.streams, name)
+			source, _ := stream.Find(p.streams, name)
 			column, main := sqltext.Name(ref.Column), mainTable(ref.Table)
 			listed = append(listed, planSQL.Render("listed_ids", values{"column": column, "table": stagedTable(name, ref.Table)}))
 			switch {
@@ -92,7 +92,7 @@ func (p *Details) KeepListed(ctx context.Context, st stream.Stream, wasRead func
 	if len(listed) == 0 {
 		return 0, nil
 	}
-	kept, err := queryColumn[string](ctx, p.staging.draft, planSQL.Render("keep_listed", values{"requested": requestedTable(st.Name), "listed": unionAll(listed)}))
+	kept, err := queryColumn[string](ctx, p.draft, planSQL.Render("keep_listed", values{"requested": requestedTable(st.Name), "listed": unionAll(listed)}))
 	if err != nil {
 		return 0, fmt.Errorf("compare the 404 responses of %s with the lists: %w", st.Name, err)
 	}
@@ -103,13 +103,13 @@ func (p *Details) KeepListed(ctx context.Context, st stream.Stream, wasRead func
 // these details need not be read tomorrow, so the next night can read the same number of unread details.
 func (p *Details) CountCaughtUp(ctx context.Context) (n int64, err error) {
 	var counts []sqlText
-	for _, st := range p.staging.streams {
+	for _, st := range p.streams {
 		if st.IsDetail() {
 			counts = append(counts, planSQL.Render("caught_up",
 				values{"plan": planTable(st.Name), "requested": requestedTable(st.Name), "first_priority": int(PriorityNew)}))
 		}
 	}
-	err = queryRow(ctx, p.staging.draft, planSQL.Render("sum_caught_up", values{"counts": unionAll(counts)})).Scan(&n)
+	err = queryRow(ctx, p.draft, planSQL.Render("sum_caught_up", values{"counts": unionAll(counts)})).Scan(&n)
 	if err != nil {
 		return 0, fmt.Errorf("count the details that were read: %w", err)
 	}
@@ -119,15 +119,15 @@ func (p *Details) CountCaughtUp(ctx context.Context) (n int64, err error) {
 // KnownIDs returns the ids of a detail stream that are known to have records: the ids of its rows in
 // main, and the ids in the staged and stored rows of the column st.NonEmptyFor.
 func (p *Details) KnownIDs(ctx context.Context, st stream.Stream) (map[string]bool, error) {
-	if err := p.staging.flush(ctx, allStreams); err != nil {
+	if err := p.flush(ctx, allStreams); err != nil {
 		return nil, err
 	}
 	param := sqltext.Names([]string{st.Param})
 	rows := []sqlText{liveSQL.Render("known_rows", values{"columns": param, "table": mainTable(st.Root().Name)})}
 	if st.NonEmptyFor.Table != "" {
-		rows = append(rows, p.staging.knownRows(st.NonEmptyFor.Table, st.NonEmptyFor.Column))
+		rows = append(rows, p.knownRows(st.NonEmptyFor.Table, st.NonEmptyFor.Column))
 	}
-	known, err := queryTextSet(ctx, p.staging.draft, planSQL.Render("known_ids", values{"param": param, "rows": unionAll(rows)}))
+	known, err := queryTextSet(ctx, p.draft, planSQL.Render("known_ids", values{"param": param, "rows": unionAll(rows)}))
 	if err != nil {
 		return nil, fmt.Errorf("list the known ids of %s: %w", st.Name, err)
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // Details plans which details a night requests, and stages the outcomes of the requests.
-type Details struct{ staging *staging }
+type Details struct{ *staging }
 
 // Rereading selects the details that a night requests again.
 type Rereading struct {
@@ -69,7 +69,7 @@ const planColumns sqlText = "id VARCHAR, fingerprint VARCHAR, why VARCHAR, prior
 // proves the deletion. With this rule, all details are requested if a list that shows their changes was
 // not read tonight. wasRead reports whether a list was read.
 func (p *Details) Plan(ctx context.Context, st stream.Stream, r Rereading, wasRead func(string) bool) (Plan, error) {
-	if err := p.staging.flush(ctx, allStreams); err != nil {
+	if err := p.flush(ctx, allStreams); err != nil {
 		return Plan{}, err
 	}
 	nights, err := p.earlierNights(ctx)
@@ -100,7 +100,7 @@ func (p *Details) Plan(ctx context.Context, st stream.Stream, r Rereading, wasRe
 // PlanOnly plans to request only the given ids, and to carry all other ids. The given ids need not be
 // known.
 func (p *Details) PlanOnly(ctx context.Context, st stream.Stream, ids []string) (Plan, error) {
-	if err := p.staging.flush(ctx, allStreams); err != nil {
+	if err := p.flush(ctx, allStreams); err != nil {
 		return Plan{}, err
 	}
 	return p.storePlan(ctx, st, planSQL.Render("create_refresh_plan",
@@ -108,7 +108,7 @@ func (p *Details) PlanOnly(ctx context.Context, st stream.Stream, ids []string) 
 }
 
 func (p *Details) storePlan(ctx context.Context, st stream.Stream, create sqlText) (Plan, error) {
-	if err := p.staging.draft.Exec(ctx, create); err != nil {
+	if err := p.draft.Exec(ctx, create); err != nil {
 		return Plan{}, fmt.Errorf("plan %s: %w", st.Name, err)
 	}
 	return p.countPlan(ctx, st)
@@ -119,7 +119,7 @@ func (p *Details) countPlan(ctx context.Context, st stream.Stream) (Plan, error)
 	var oldest sql.NullTime
 	nights, err := p.earlierNights(ctx)
 	if err == nil {
-		err = queryRow(ctx, p.staging.draft, planSQL.Render("count_plan", values{"plan": planTable(st.Name)})).
+		err = queryRow(ctx, p.draft, planSQL.Render("count_plan", values{"plan": planTable(st.Name)})).
 			Scan(&plan.ToRequest, &plan.ToRecheck, &plan.Carried, &plan.Unread, &oldest)
 	}
 	if err != nil {
@@ -138,20 +138,20 @@ func (p *Details) countPlan(ctx context.Context, st stream.Stream) (Plan, error)
 
 // earlierNights returns the times of the published nights, newest first.
 func (p *Details) earlierNights(ctx context.Context) ([]time.Time, error) {
-	return queryColumn[time.Time](ctx, p.staging.draft, planSQL.Render("earlier_nights", nil))
+	return queryColumn[time.Time](ctx, p.draft, planSQL.Render("earlier_nights", nil))
 }
 
 func (p *Details) candidateIDs(st stream.Stream) sqlText {
 	var parts []sqlText
 	add := func(column, table string, stagedOrMain sqlText) {
 		createdAt := sqlText("NULL::TIMESTAMPTZ")
-		if _, ok := p.staging.draft.Schema.Definitions[table].Column("created_at"); ok {
+		if _, ok := p.draft.Schema.Definitions[table].Column("created_at"); ok {
 			createdAt = "created_at"
 		}
 		parts = append(parts, planSQL.Render("ids_in_table", values{"column": sqltext.Name(column), "created_at": createdAt, "table": stagedOrMain}))
 	}
 	for _, ref := range st.IDColumns {
-		streams := stream.FilledBy(p.staging.streams, ref.Table)
+		streams := stream.FilledBy(p.streams, ref.Table)
 		for _, name := range streams {
 			add(ref.Column, ref.Table, stagedTable(name, ref.Table))
 		}
@@ -175,7 +175,7 @@ type changeList struct {
 func (p *Details) changeLists(st stream.Stream) []changeList {
 	var all []changeList
 	for _, ref := range st.IDColumns {
-		streams, _ := p.staging.sources(ref.Table)
+		streams, _ := p.sources(ref.Table)
 		for _, l := range streams {
 			if ref.ShowsChanges && !l.IsDetail() && l.Root().Name == ref.Table {
 				all = append(all, changeList{l, ref})
@@ -192,7 +192,7 @@ func (p *Details) fingerprints(st stream.Stream) sqlText {
 	for _, l := range p.changeLists(st) {
 		column, list := sqltext.Name(l.ref.Column), stagedTable(l.list.Name, l.list.Root().Name)
 		rows := planSQL.Render("rows_with_id", values{"column": column, "list": list})
-		if len(stream.FilledBy(p.staging.streams, l.ref.Lookup)) > 0 {
+		if len(stream.FilledBy(p.streams, l.ref.Lookup)) > 0 {
 			rows = unionAll([]sqlText{rows, planSQL.Render("rows_without_id", values{"column": column, "list": list,
 				"lookup": mainTable(l.ref.Lookup), "lookup_key": sqltext.Name(l.ref.LookupKey), "key": sqltext.Name(l.list.Root().Key[0])})})
 		}

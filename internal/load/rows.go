@@ -10,13 +10,13 @@ import (
 )
 
 // Rows stages decoded rows. Add may be called from many goroutines.
-type Rows struct{ staging *staging }
+type Rows struct{ *staging }
 
 // Add stages the batches of one table and releases them. It waits while DuckDB is busy, so that decoders
 // do not fill the memory.
 func (r *Rows) Add(ctx context.Context, streamName, table string, batches ...arrow.RecordBatch) error {
 	defer ReleaseBatches(batches)
-	return r.staging.insert(ctx, streamTable{streamName, table}, batches)
+	return r.insert(ctx, streamTable{streamName, table}, batches)
 }
 
 // ReleaseBatches releases the memory of batches.
@@ -29,19 +29,19 @@ func ReleaseBatches(batches []arrow.RecordBatch) {
 // Finish makes the staged rows of a stream visible to queries. It keeps only the latest copy of each
 // record. It deletes all staged rows of a carried stream.
 func (r *Rows) Finish(ctx context.Context, st stream.Stream, coverage Coverage) error {
-	if err := r.staging.flush(ctx, st.Name); err != nil {
+	if err := r.flush(ctx, st.Name); err != nil {
 		return err
 	}
 	var err error
 	if coverage == Carried {
 		var deletes []sqlText
 		for _, t := range tablesOf(st) {
-			deletes = append(deletes, duplicatesSQL.Render("delete_all", values{"table": r.staging.tableWithRows(st.Name, t.Name)}))
+			deletes = append(deletes, duplicatesSQL.Render("delete_all", values{"table": r.tableWithRows(st.Name, t.Name)}))
 		}
-		err = r.staging.draft.Atomically(ctx, deletes)
+		err = r.draft.Atomically(ctx, deletes)
 	} else {
-		err = r.staging.deduplicate(ctx, st)
-		if err == nil && FillsAlone(r.staging.streams, st) {
+		err = r.deduplicate(ctx, st)
+		if err == nil && FillsAlone(r.streams, st) {
 			err = r.addStoredRows(ctx, st)
 		}
 	}

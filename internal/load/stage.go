@@ -29,7 +29,7 @@ type Stage struct {
 	Details  *Details
 	Findings *Findings
 
-	staging *staging
+	*staging
 }
 
 // Open attaches a stage to a draft.
@@ -42,26 +42,26 @@ func Open(ctx context.Context, d *warehouse.Draft, streams []stream.Stream) (*St
 }
 
 // Close closes the stage and removes its file. The draft stays open.
-func (s *Stage) Close(ctx context.Context) error { return s.staging.close(ctx) }
+func (s *Stage) Close(ctx context.Context) error { return s.close(ctx) }
 
 // Merge applies the staged rows to main. It moves changed and deleted rows from main to past, and
 // inserts new rows and new row versions. Before it writes, it checks the limits. If deletions exceed the
 // limits, it returns a *MassDeleteError.
 func (s *Stage) Merge(ctx context.Context, coverage map[string]Coverage, limits Limits) ([]Change, error) {
 	m := &merge{staging: s.staging, coverage: coverage, limits: limits}
-	if err := m.staging.flush(ctx, allStreams); err != nil {
+	if err := m.flush(ctx, allStreams); err != nil {
 		return nil, err
 	}
-	if err := m.staging.draft.LimitMemory(ctx, false); err != nil {
+	if err := m.draft.LimitMemory(ctx, false); err != nil {
 		return nil, err
 	}
-	if err := setThreads(ctx, m.staging.draft, m.staging.draft.Threads()); err != nil {
+	if err := setThreads(ctx, m.draft, m.draft.Threads()); err != nil {
 		return nil, err
 	}
 	if err := m.createDesired(ctx); err != nil {
 		return nil, err
 	}
-	changes, err := m.compare(ctx, stream.Tables(m.staging.streams))
+	changes, err := m.compare(ctx, stream.Tables(m.streams))
 	if err != nil {
 		return nil, fmt.Errorf("compare the tables: %w", err)
 	}
@@ -84,12 +84,12 @@ type RowAges struct {
 func (s *Stage) CountRowAges(ctx context.Context, coverage map[string]Coverage) (map[string]RowAges, error) {
 	all := map[string]RowAges{}
 	var counts []sqlText
-	for _, st := range s.staging.streams {
+	for _, st := range s.streams {
 		if c, ok := coverage[st.Name]; ok {
-			counts = append(counts, s.staging.countRowAgesSQL(st, c))
+			counts = append(counts, s.countRowAgesSQL(st, c))
 		}
 	}
-	err := s.staging.draft.EachRow(ctx, counts, func(scan func(...any) error) error {
+	err := s.draft.EachRow(ctx, counts, func(scan func(...any) error) error {
 		var name string
 		var ages RowAges
 		var since sql.NullTime

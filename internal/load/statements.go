@@ -16,15 +16,6 @@ type (
 	sqlText = sqltext.SQL
 )
 
-func executeIn(ctx context.Context, tx *sql.Tx, statements ...sqlText) error {
-	for _, s := range statements {
-		if _, err := tx.ExecContext(ctx, string(s)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func queryRow(ctx context.Context, d *warehouse.Draft, query sqlText) *sql.Row {
 	return d.DB.QueryRowContext(ctx, string(query))
 }

@@ -27,7 +27,7 @@ const unchangedColumns sqlText = "id VARCHAR, " + stream.Seq + " UBIGINT"
 // times, the last copy counts.
 func (r *Rows) addStoredRows(ctx context.Context, st stream.Stream) error {
 	stagedUnchanged := stagedTable(st.Name, stream.UnchangedTable)
-	if hasUnchanged, err := hasRows(ctx, r.staging.draft, stagedUnchanged); err != nil || !hasUnchanged {
+	if hasUnchanged, err := hasRows(ctx, r.draft, stagedUnchanged); err != nil || !hasUnchanged {
 		return err
 	}
 	root, unchanged, candidates := stagedTable(st.Name, st.Root().Name), unchangedTable(st.Name), candidatesTable(st.Name)
@@ -43,7 +43,7 @@ func (r *Rows) addStoredRows(ctx context.Context, st stream.Stream) error {
 	statements = append(statements, storedRowsSQL.Render("drop_changed", values{"unchanged": unchanged, "key": key, "root": root}))
 	statements = append(statements, storedRowsSQL.Render("create_candidates", values{"candidates": candidates, "key": key, "main": main, "unchanged": unchanged}))
 	for _, t := range tablesOf(st) {
-		columns := sqltext.Join(r.staging.draft.Schema.Definitions[t.Name].Columns, ", ", func(c stream.Column) sqlText {
+		columns := sqltext.Join(r.draft.Schema.Definitions[t.Name].Columns, ", ", func(c stream.Column) sqlText {
 			name := sqlText("m." + sqltext.Quote(c.Name))
 			if c.Type == stream.JSON {
 				name += "::VARCHAR"
@@ -54,12 +54,12 @@ func (r *Rows) addStoredRows(ctx context.Context, st stream.Stream) error {
 			"staged": stagedTable(st.Name, t.Name), "read_table_name": sqltext.Name(t.Name + readRowsSuffix), "read_table": readRowsTable(st.Name, t.Name),
 			"columns": columns, "main": catalogName + "." + mainTable(t.Name), "unchanged": unchanged, "record_key": recordKey(st, t)}))
 	}
-	if err := r.staging.draft.Exec(ctx, statements...); err != nil {
+	if err := r.draft.Exec(ctx, statements...); err != nil {
 		return err
 	}
-	r.staging.withStoredRows.add(st.Name)
+	r.withStoredRows.add(st.Name)
 	var missing int64
-	err := queryRow(ctx, r.staging.draft, storedRowsSQL.Render("missing_records", values{"unchanged": unchanged, "candidates": candidates, "main": main})).Scan(&missing)
+	err := queryRow(ctx, r.draft, storedRowsSQL.Render("missing_records", values{"unchanged": unchanged, "candidates": candidates, "main": main})).Scan(&missing)
 	if err == nil && missing != 0 {
 		err = fmt.Errorf("keep unchanged records: %d of them are not in the warehouse; nothing was published; readers keep the last snapshot: remove the folder state/seen of the warehouse, then run again", missing)
 	}

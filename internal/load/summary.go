@@ -31,18 +31,18 @@ func (f *Findings) WriteSummary(ctx context.Context, s Summary) error {
 		return err
 	}
 	// meta.runs is read before the transaction replaces the rows of this run.
-	known, err := queryTextSet(ctx, f.staging.draft, metaSQL.Render("known_runs", nil))
+	known, err := queryTextSet(ctx, f.draft, metaSQL.Render("known_runs", nil))
 	if err != nil {
 		return fmt.Errorf("read meta.runs: %w", err)
 	}
-	return inTransaction(ctx, f.staging.draft, func(tx *sql.Tx) error {
-		args := values{"run": f.staging.draft.Run}
-		if err := executeIn(ctx, tx, metaSQL.Render("update_drift", args), metaSQL.Render("insert_drift", args)); err != nil {
+	return f.draft.InTransaction(ctx, func(tx *sql.Tx) error {
+		args := values{"run": f.draft.Run}
+		if err := warehouse.ExecIn(ctx, tx, metaSQL.Render("update_drift", args), metaSQL.Render("insert_drift", args)); err != nil {
 			return fmt.Errorf("write the drift: %w", err)
 		}
 		var tables []any
 		for _, c := range s.Changes {
-			tables = append(tables, f.staging.draft.Run, c.Table, c.After, c.New, c.Changed, c.Gone)
+			tables = append(tables, f.draft.Run, c.Table, c.After, c.New, c.Changed, c.Gone)
 		}
 		err := insertMeta(ctx, tx, "tables", []string{"run_id", "table_name", "rows", "rows_new", "rows_changed", "rows_gone"}, tables)
 		if err != nil {
@@ -51,7 +51,7 @@ func (f *Findings) WriteSummary(ctx context.Context, s Summary) error {
 		for _, r := range s.Ledger {
 			for _, check := range r.Accepted {
 				at := r.AcceptedAt.UTC().Format(time.RFC3339Nano)
-				if err := executeIn(ctx, tx, metaSQL.Render("accept_check", values{"run": r.ID, "check": check, "at": at})); err != nil {
+				if err := warehouse.ExecIn(ctx, tx, metaSQL.Render("accept_check", values{"run": r.ID, "check": check, "at": at})); err != nil {
 					return fmt.Errorf("write the accepted checks of run %s: %w", r.ID, err)
 				}
 			}
@@ -70,7 +70,7 @@ func (f *Findings) WriteSummary(ctx context.Context, s Summary) error {
 // WriteChecks writes the results of the checks of a draft into meta. A resumed run has no earlier results
 // in meta, because [Findings.WriteSummary] removes them.
 func WriteChecks(ctx context.Context, d *warehouse.Draft, results []ledger.CheckResult) error {
-	return inTransaction(ctx, d, func(tx *sql.Tx) error {
+	return d.InTransaction(ctx, func(tx *sql.Tx) error {
 		var checks []any
 		for _, c := range results {
 			checks = append(checks, d.Run, c.Name, c.Severity, string(c.Outcome), nullIf(c.Reason == "", c.Reason), c.Rows,
@@ -82,11 +82,11 @@ func WriteChecks(ctx context.Context, d *warehouse.Draft, results []ledger.Check
 
 // WriteRun writes a run, its streams and its requests into meta.
 func WriteRun(ctx context.Context, d *warehouse.Draft, r ledger.Run) error {
-	return inTransaction(ctx, d, func(tx *sql.Tx) error { return writeRun(ctx, tx, r) })
+	return d.InTransaction(ctx, func(tx *sql.Tx) error { return writeRun(ctx, tx, r) })
 }
 
 func writeRun(ctx context.Context, tx *sql.Tx, r ledger.Run) error {
-	if err := executeIn(ctx, tx, metaSQL.Render("forget_run", values{"run": r.ID})); err != nil {
+	if err := warehouse.ExecIn(ctx, tx, metaSQL.Render("forget_run", values{"run": r.ID})); err != nil {
 		return fmt.Errorf("write run %s: %w", r.ID, err)
 	}
 	runColumns := []string{"run_id", "kind", "started_at", "ended_at", "snapshot_at", "outcome", "exit_code",

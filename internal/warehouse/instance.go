@@ -125,8 +125,15 @@ func (in *Instance) LimitMemory(ctx context.Context, isReduced bool) error {
 
 // Exec runs statements in order until one fails.
 func (in *Instance) Exec(ctx context.Context, statements ...sqltext.SQL) error {
+	return ExecIn(ctx, in.DB, statements...)
+}
+
+// ExecIn runs statements in order in a transaction or database, until one fails.
+func ExecIn(ctx context.Context, db interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}, statements ...sqltext.SQL) error {
 	for _, s := range statements {
-		if _, err := in.DB.ExecContext(ctx, string(s)); err != nil {
+		if _, err := db.ExecContext(ctx, string(s)); err != nil {
 			return fmt.Errorf("run %q: %w", statementHead(s), err)
 		}
 	}
@@ -135,14 +142,17 @@ func (in *Instance) Exec(ctx context.Context, statements ...sqltext.SQL) error {
 
 // Atomically runs statements in one transaction.
 func (in *Instance) Atomically(ctx context.Context, statements []sqltext.SQL) error {
+	return in.InTransaction(ctx, func(tx *sql.Tx) error { return ExecIn(ctx, tx, statements...) })
+}
+
+// InTransaction calls do in a transaction, which is rolled back if do fails.
+func (in *Instance) InTransaction(ctx context.Context, do func(tx *sql.Tx) error) error {
 	tx, err := in.DB.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("begin a transaction: %w", err)
 	}
-	for _, s := range statements {
-		if _, err := tx.ExecContext(ctx, string(s)); err != nil {
-			return errors.Join(fmt.Errorf("run %q: %w", statementHead(s), err), Undo(tx))
-		}
+	if err := do(tx); err != nil {
+		return errors.Join(err, Undo(tx))
 	}
 	return tx.Commit()
 }
