@@ -262,10 +262,12 @@ var paginationMembers = []string{"total_records", "total_pages", "current_page",
 // sniffRecords finds the records of an object without the usual list: an object with a key is itself
 // the record; otherwise its only list contains the records.
 func (a *bodyReader) sniffRecords(start int) error {
-	end := a.in.pos
+	t, end := a.root, a.in.pos
 	listCount, list := 0, envelopeMember{}
 	for _, o := range a.members {
-		if a.isKey(o.name) {
+		// Only records have a member for the key.
+		f := t.root.fields[o.name]
+		if f != nil && f.col >= 0 && f.col != t.param && slices.Contains(t.keys, f.col) {
 			a.records.undoBody()
 			a.in.pos = start
 			return a.records.readRecord("")
@@ -291,13 +293,6 @@ func (a *bodyReader) sniffRecords(start int) error {
 	a.in.pos, a.in.depth = end, 0
 	a.reportMembers(list.name)
 	return nil
-}
-
-// isKey reports whether only records have a member of this name.
-func (a *bodyReader) isKey(name string) bool {
-	t := a.root
-	f := t.layout.root.fields[name]
-	return f != nil && f.col >= 0 && f.col != t.param && slices.Contains(t.keys, f.col)
 }
 
 func (a *bodyReader) reportMembers(list string) {

@@ -58,20 +58,6 @@ func (r *rowReader) fillFromParent(t *table) {
 	}
 }
 
-// keyProblem returns the reason why the current row has no valid key.
-func (t *table) keyProblem() string {
-	for _, k := range t.ownKeys {
-		c := &t.cols[k]
-		switch {
-		case !t.isFilled(k):
-			return fmt.Sprintf("no %q, which is the key", c.name)
-		case c.isID && !isPathSegment(t.cols[k].bytes(t.rows)):
-			return fmt.Sprintf("%s %q cannot be used in a URL", c.name, t.cols[k].bytes(t.rows))
-		}
-	}
-	return ""
-}
-
 // isPathSegment reports whether an id can be used as a segment of a URL path. Empty and relative
 // segments cannot.
 func isPathSegment(id []byte) bool {

@@ -196,8 +196,14 @@ func (r *rowReader) completeRow(t *table, prefix string, earlierLists, earlierEx
 		}
 	}
 	r.fillFromParent(t)
-	if reason = t.keyProblem(); reason != "" {
-		return reason, nil
+	for _, k := range t.ownKeys {
+		c := &t.cols[k]
+		switch {
+		case !t.isFilled(k):
+			return fmt.Sprintf("no %q, which is the key", c.name), nil
+		case c.isID && !isPathSegment(c.bytes(t.rows)):
+			return fmt.Sprintf("%s %q cannot be used in a URL", c.name, c.bytes(t.rows)), nil
+		}
 	}
 	pos, depth, privatePath := r.in.pos, r.in.depth, r.in.privatePath
 	for _, l := range r.innerLists[earlierLists:] {

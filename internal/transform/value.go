@@ -42,14 +42,6 @@ func (v *valueReader) setText(t *table, col int, name string, raw []byte, f form
 		}
 	}
 	c.endText()
-	v.checkText(t, col, name, raw)
-}
-
-// checkText checks the last text of a column. In a column whose values the spec lists, an unlisted
-// text is counted as drift. In a column with ids of details, an id that cannot be used in a URL is
-// rejected.
-func (v *valueReader) checkText(t *table, col int, name string, raw []byte) {
-	c := &t.cols[col]
 	inner := c.bytes(c.n - 1)
 	if c.enum != nil && len(inner) > 0 && !slices.ContainsFunc(c.enum, func(s string) bool { return s == string(inner) }) {
 		v.countEnumValue(t, col, name, raw)
@@ -208,30 +200,26 @@ func splitDecimal(b []byte) (d decimal, ok bool) {
 			return d, false
 		}
 	}
-	if len(b) > 0 && b[0]|0x20 == 'e' {
-		d.exp, b, ok = parseExponent(b[1:])
-		return d, ok && len(b) == 0
+	if len(b) == 0 || b[0]|0x20 != 'e' {
+		return d, len(b) == 0
 	}
-	return d, len(b) == 0
+	b = b[1:]
+	isNegative := len(b) > 0 && b[0] == '-'
+	if isNegative || len(b) > 0 && b[0] == '+' {
+		b = b[1:]
+	}
+	n = skipDigits(b, 0)
+	for _, c := range b[:n] {
+		d.exp = min(d.exp*10+int64(c-'0'), maxExponent)
+	}
+	if isNegative {
+		d.exp = -d.exp
+	}
+	return d, 0 < n && n == len(b)
 }
 
 // maxExponent limits exponents. No body contains as many digits.
 const maxExponent = 1 << 40
-
-func parseExponent(b []byte) (exp int64, rest []byte, ok bool) {
-	sign := int64(1)
-	if len(b) > 0 && (b[0] == '-' || b[0] == '+') {
-		if b[0] == '-' {
-			sign = -1
-		}
-		b = b[1:]
-	}
-	n := skipDigits(b, 0)
-	for _, c := range b[:n] {
-		exp = min(exp*10+int64(c-'0'), maxExponent)
-	}
-	return sign * exp, b[n:], n > 0
-}
 
 // scaleTo returns the absolute value of the number times 10^places, rounded half away from zero.
 // inexact means that nonzero digits were dropped. ok means that the number has at most wholeDigits
