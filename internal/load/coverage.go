@@ -31,7 +31,7 @@ const (
 func (m *merge) scope(t stream.Table) sqlText {
 	streams, detail := m.sources(t.Name)
 	if len(streams) == 0 {
-		return "(" + m.streamScope(t, detail, stream.Stream{}) + ")"
+		streams, detail = []stream.Stream{detail}, stream.Stream{}
 	}
 	var parts []sqlText
 	for _, st := range streams {
@@ -40,8 +40,7 @@ func (m *merge) scope(t stream.Table) sqlText {
 	return "(" + sqltext.JoinSQL(parts, " OR ") + ")"
 }
 
-// streamScope returns the part of the scope of t for the rows of the stream st, which fills t. detail is
-// the stream that completes st, or the zero value.
+// streamScope returns the scope of the rows of st in t. detail is the stream that completes st, or the zero value.
 func (m *merge) streamScope(t stream.Table, st, detail stream.Stream) sqlText {
 	coverage := m.coverage[st.Name]
 	switch {

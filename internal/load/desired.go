@@ -105,26 +105,19 @@ func joinedRowHash(def stream.Definition) sqlText {
 	return desiredSQL.Render("joined_row_hash", values{"parts": parts})
 }
 
-type mergedExtra struct{ id, extra string }
-
-// extraColumns are the columns of an [extraTable].
-const extraColumns sqlText = "id VARCHAR, extra VARCHAR"
-
 const extraBatch = 4096
 
 // mergeExtras merges unknown fields in Go, because DuckDB's JSON functions turn numbers
 // into doubles and treat null as a deletion.
 func (m *merge) mergeExtras(ctx context.Context, detail stream.Stream) error {
 	root := detail.Root()
-	create := stageSQL.Render("create_table", values{"table": extraTable(root.Name), "columns": extraColumns})
+	create := stageSQL.Render("create_table", values{"table": extraTable(root.Name), "columns": sqlText("id VARCHAR, extra VARCHAR")})
 	if err := m.draft.Exec(ctx, create); err != nil {
 		return err
 	}
-	var batch []mergedExtra
+	var batch [][]driver.Value
 	stageBatch := func() error {
-		return appendRows(ctx, m.staging, desiredSchema, extraPrefix+root.Name, batch, func(e mergedExtra) []driver.Value {
-			return []driver.Value{e.id, e.extra}
-		})
+		return appendRows(ctx, m.staging, desiredSchema, extraPrefix+root.Name, batch, func(row []driver.Value) []driver.Value { return row })
 	}
 	query := desiredSQL.Render("different_extras", values{"key": sqltext.Name(root.Key[0]), "main": mainTable(root.Name),
 		"detail": stagedTable(detail.Name, root.Name), "list_rows": listRows(detail)})
@@ -137,7 +130,7 @@ func (m *merge) mergeExtras(ctx context.Context, detail stream.Stream) error {
 		if err != nil {
 			return fmt.Errorf("merge the unknown fields of %q: %w", id, err)
 		}
-		if batch = append(batch, mergedExtra{id, object}); len(batch) < extraBatch {
+		if batch = append(batch, []driver.Value{id, object}); len(batch) < extraBatch {
 			return nil
 		}
 		err = stageBatch()

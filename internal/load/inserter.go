@@ -96,8 +96,7 @@ func (ins *inserter) commit(ctx context.Context) error {
 	return ins.firstErr
 }
 
-// appendRows inserts rows into a table of the stage. valuesOf returns the values of a row in the order of
-// the columns.
+// appendRows inserts rows into a table of the stage. The values of a row are in the order of the columns.
 func appendRows[R any](ctx context.Context, s *staging, schema, table string, rows []R, valuesOf func(R) []driver.Value) error {
 	if len(rows) == 0 {
 		return nil

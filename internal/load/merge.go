@@ -184,8 +184,7 @@ func (m *merge) storeDetails(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-// evidence returns SQL for the evidence of a deleted row of t: a 404 response, or the absence from a list.
-// streams are the streams that fill t.
+// evidence returns SQL for the evidence of a deleted row: a 404 response, or the absence from a list.
 func (m *merge) evidence(t stream.Table, streams []stream.Stream) sqlText {
 	absence := func(st stream.Stream) string { return "absent from a proven walk of " + st.Name }
 	var cases []sqlText

@@ -22,8 +22,6 @@ const (
 	Missed Outcome = "missed"
 )
 
-const requestedColumns sqlText = "id VARCHAR, outcome VARCHAR"
-
 // AddOutcomes stages requested ids of a stream, which all have the same outcome.
 func (p *Details) AddOutcomes(ctx context.Context, streamName string, ids []string, outcome Outcome) error {
 	return appendRows(ctx, p.staging, streamName, requestedName, ids, func(id string) []driver.Value { return []driver.Value{id, string(outcome)} })

@@ -60,18 +60,12 @@ type Plan struct {
 	MaxNights int64
 }
 
-// planColumns are the columns of the empty table that exists until a plan is computed.
-const planColumns sqlText = "id VARCHAR, fingerprint VARCHAR, why VARCHAR, priority INTEGER, overdue BOOLEAN, unread BOOLEAN, keeps_rows BOOLEAN"
-
 // Plan decides for every id of a detail stream whether it is requested. The ids are the staged and
 // stored values of the stream's parent columns, and the ids with rows in main. With the rule
 // stream.ByRow, an id that no list contains any longer counts as changed. It is requested, so that a 404
 // proves the deletion. With this rule, all details are requested if a list that shows their changes was
 // not read tonight. wasRead reports whether a list was read.
 func (p *Details) Plan(ctx context.Context, st stream.Stream, r Rereading, wasRead func(string) bool) (Plan, error) {
-	if err := p.flush(ctx, allStreams); err != nil {
-		return Plan{}, err
-	}
 	nights, err := p.earlierNights(ctx)
 	if err != nil {
 		return Plan{}, fmt.Errorf("plan %s: %w", st.Name, err)
@@ -100,14 +94,14 @@ func (p *Details) Plan(ctx context.Context, st stream.Stream, r Rereading, wasRe
 // PlanOnly plans to request only the given ids, and to carry all other ids. The given ids need not be
 // known.
 func (p *Details) PlanOnly(ctx context.Context, st stream.Stream, ids []string) (Plan, error) {
-	if err := p.flush(ctx, allStreams); err != nil {
-		return Plan{}, err
-	}
 	return p.storePlan(ctx, st, planSQL.Render("create_refresh_plan",
 		values{"plan": planTable(st.Name), "targets": ids, "candidate_ids": p.candidateIDs(st), "stream": st.Name}))
 }
 
 func (p *Details) storePlan(ctx context.Context, st stream.Stream, create sqlText) (Plan, error) {
+	if err := p.flush(ctx, allStreams); err != nil {
+		return Plan{}, err
+	}
 	if err := p.draft.Exec(ctx, create); err != nil {
 		return Plan{}, fmt.Errorf("plan %s: %w", st.Name, err)
 	}

@@ -63,11 +63,10 @@ func (s *staging) create(ctx context.Context) error {
 	for _, st := range s.streams {
 		statements = append(statements, createSchemaSQL(st.Name))
 		if st.IsDetail() {
-			statements = append(statements, stageSQL.Render("create_table", values{"table": requestedTable(st.Name), "columns": requestedColumns}),
-				stageSQL.Render("create_table", values{"table": planTable(st.Name), "columns": planColumns}))
+			statements = append(statements, stageSQL.Render("create_details", values{"requested": requestedTable(st.Name), "plan": planTable(st.Name)}))
 		}
 		if FillsAlone(s.streams, st) {
-			statements = append(statements, stageSQL.Render("create_table", values{"table": stagedTable(st.Name, stream.UnchangedTable), "columns": unchangedColumns}))
+			statements = append(statements, stageSQL.Render("create_table", values{"table": stagedTable(st.Name, stream.UnchangedTable), "columns": sqlText("id VARCHAR, seq UBIGINT")}))
 		}
 		for _, t := range tablesOf(st) {
 			columns := sqltext.Join(s.draft.Schema.Definitions[t.Name].Columns, ", ", func(c stream.Column) sqlText {

@@ -20,9 +20,6 @@ func FillsAlone(streams []stream.Stream, st stream.Stream) bool {
 	return !isCompleted && !isShared && st.Completes == "" && !st.IsDetail()
 }
 
-// unchangedColumns are the columns of [stream.UnchangedTable], which contains the keys of unchanged records.
-const unchangedColumns sqlText = "id VARCHAR, " + stream.Seq + " UBIGINT"
-
 // addStoredRows adds the stored rows of unchanged records to the staged rows. If a record was read several
 // times, the last copy counts.
 func (r *Rows) addStoredRows(ctx context.Context, st stream.Stream) error {

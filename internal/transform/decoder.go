@@ -41,7 +41,7 @@ func (b *Binding) NewDecoder() *Decoder {
 		tables = append(tables, t)
 	}
 	d.report = reporter{findings: newFindings(), in: &d.in, binding: b}
-	d.values = valueReader{in: &d.in, report: &d.report}
+	d.values = valueReader{report: &d.report}
 	d.rows = rowReader{in: &d.in, report: &d.report, values: &d.values, binding: b, tables: tables}
 	d.records = recordReader{in: &d.in, report: &d.report, rows: &d.rows, root: tables[0], rowsBeforeBody: make([]int, len(tables))}
 	d.body = bodyReader{in: &d.in, report: &d.report, records: &d.records, binding: b, root: tables[0]}
@@ -124,7 +124,6 @@ type bodyReader struct {
 	content countsContent
 }
 
-// envelopeMember is a member of the envelope other than the list and pagination members.
 type envelopeMember struct {
 	name string
 	pos  int

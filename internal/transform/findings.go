@@ -13,11 +13,9 @@ import (
 const (
 	// maxPaths limits the distinct drift paths: if a service uses ids as names, they would
 	// fill the memory.
-	maxPaths = 1000
-	// otherPaths replaces all further paths.
-	otherPaths = "…"
-	// maxSample limits a sample, in bytes.
-	maxSample = 200
+	maxPaths   = 1000
+	otherPaths = "…" // replaces all further paths
+	maxSample  = 200 // in bytes
 )
 
 // findings collects rejects and drift. The findings of a body or record that is not kept can be
@@ -55,7 +53,6 @@ type pendingReject struct {
 	keyFollows bool
 }
 
-// findingsMark is a state that undoTo can restore.
 type findingsMark struct{ rejects, pending int }
 
 func (f *findings) mark() findingsMark { return findingsMark{len(f.rejects), len(f.pending)} }
@@ -79,7 +76,6 @@ func (f *findings) commit() {
 	f.pending = f.pending[:0]
 }
 
-// startRecord sets the place of the next record. Each element of drift counts once for a record.
 func (f *findings) startRecord(at Place) { f.recordStart, f.at = len(f.pending), at }
 
 func (f *findings) count(table, kind string, path, sample []byte) {
@@ -92,8 +88,7 @@ func (f *findings) count(table, kind string, path, sample []byte) {
 	}
 }
 
-// addDrift adds an element to drift and returns its index. All paths beyond the limit share one
-// element.
+// addDrift returns the index of a new element of drift. All paths beyond the limit share one element.
 func (f *findings) addDrift(key driftKey) int {
 	if len(f.drift) >= maxPaths {
 		key.path = otherPaths
@@ -160,7 +155,6 @@ func clipSample(sample []byte) string {
 
 func validText(raw []byte) string { return strings.ToValidUTF8(string(raw), "\uFFFD") }
 
-// takeAll returns the findings of all kept bodies, and resets them.
 func (f *findings) takeAll() Findings {
 	out := Findings{DriftRecords: f.driftRecords}
 	for _, r := range f.rejects {
@@ -217,7 +211,6 @@ func (p *reporter) redactRaw(t *table, path string, raw []byte) []byte {
 	return p.binding.privatePaths.redact(joinNames(t.recordPath, path), raw)
 }
 
-// isHidden reports whether a path within a row is a private value or inside one.
 func (p *reporter) isHidden(t *table, path string) bool {
 	for i := 1; i <= len(path); i++ {
 		if (i == len(path) || path[i] == '.') && p.binding.privatePaths.hides(joinNames(t.recordPath, path[:i])) {
@@ -231,9 +224,9 @@ func (p *reporter) countPrivate(t *table, kind string, path []byte) {
 	p.count(t.name, kind, path, []byte(withheldSample))
 }
 
-// extraValue is a value without a column, with the names on its path in the row.
+// extraValue is a value without a column.
 type extraValue struct {
-	path []string
+	path []string // in the row
 	raw  []byte
 }
 
@@ -302,7 +295,7 @@ func (p *reporter) appendNested(dst []byte, own []extraValue, depth int) []byte 
 	return append(dst, '}')
 }
 
-// dottedPath returns the path of a field of the current row.
+// dottedPath returns the path of a field of the current row. It is valid until the next call.
 func (p *reporter) dottedPath(name string) []byte {
 	p.pathBuf = p.pathBuf[:0]
 	for _, part := range p.in.path[p.in.base:] {
@@ -322,8 +315,6 @@ func (p *reporter) countDrift(t *table, kind, name string, sample []byte) {
 	p.count(t.name, kind, p.dottedPath(name), sample)
 }
 
-// rejectValue records a value of the current row that does not fit its column. The key is
-// added when the row is complete.
 func (p *reporter) rejectValue(t *table, name string, raw []byte, reason string) {
 	p.addPendingReject(t, string(p.dottedPath(name)), reason, raw)
 }
@@ -342,7 +333,6 @@ func (p *reporter) addReject(t *table, r stream.Reject, raw []byte) {
 	p.rejects = append(p.rejects, pendingReject{Reject: r})
 }
 
-// completeRejects sets the key of the completed row in the rejects of its values.
 func (p *reporter) completeRejects(t *table, first int) {
 	for i := first; i < len(p.rejects); i++ {
 		if r := &p.rejects[i]; r.keyFollows {

@@ -36,7 +36,7 @@ type member struct {
 	pos    int // of the value
 }
 
-// appendJSON appends the value raw to dst and reports whether raw was valid UTF-8.
+// appendJSON reports whether raw was valid UTF-8.
 func (w *jsonWriter) appendJSON(dst, raw []byte, s style) ([]byte, bool) {
 	w.scan = scanner{buf: raw}
 	w.out, w.style, w.clean = dst, s, true

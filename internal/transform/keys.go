@@ -58,8 +58,7 @@ func (r *rowReader) fillFromParent(t *table) {
 	}
 }
 
-// isPathSegment reports whether an id can be used as a segment of a URL path. Empty and relative
-// segments cannot.
+// isPathSegment reports whether an id can be a segment of a URL path: empty and relative segments cannot.
 func isPathSegment(id []byte) bool {
 	return string(id) != "" && string(id) != "." && string(id) != ".."
 }

@@ -22,11 +22,13 @@ type Privacy struct {
 	Key  []byte
 }
 
-// hashHexLen is the length of a hash in hex.
 const hashHexLen = 2 * sha256.Size
 
-// withheldSample replaces a drift sample that may contain a private value.
-const withheldSample = `"(withheld: the record holds private columns)"`
+// withheldValue replaces a private value in a raw text, and withheldSample a drift sample that may contain one.
+const (
+	withheldValue  = `"(withheld)"`
+	withheldSample = `"(withheld: the record holds private columns)"`
+)
 
 // Protect makes the columns private in the tables of this binding, and in nested records of the same
 // kind: a private column of orders is private in the orders of any stream. Protect must be called
@@ -67,8 +69,7 @@ func (b *Binding) Protect(p Privacy) error {
 	return nil
 }
 
-// protectNested hides a private column, named table.column, in nested records of the same kind. key is the key
-// of hideColumn.
+// protectNested hides a private column, named table.column, in nested records of the same kind.
 func (b *Binding) protectNested(name string, key []byte) {
 	table, column, _ := strings.Cut(name, ".")
 	if column == extraColumn || column == "position" {
@@ -168,9 +169,6 @@ func (c *column) hidePrivate() {
 	}
 }
 
-// withheldValue replaces a private value in a raw text.
-const withheldValue = `"(withheld)"`
-
 // privatePaths are the sorted paths of the private values in the records of a stream: the names on the
 // path, joined by underscores like the name of a column. Any underscore may separate an
 // object from its field.
@@ -208,7 +206,6 @@ func (p privatePaths) redact(name string, raw []byte) []byte {
 	return redacted
 }
 
-// appendRedacted appends the value at the position of in without its private parts.
 func (p privatePaths) appendRedacted(dst []byte, in *scanner, name string) ([]byte, error) {
 	c := in.peek()
 	isContainer := c == '{' || c == '['

@@ -14,23 +14,17 @@ import (
 // Memory contains the entries of the previous night: hashes of the records' bytes. Records that match their
 // entries are skipped. The decoders of a stream share it.
 type Memory struct {
-	// seed is the seed for hashes of texts.
 	seed    uint64
 	entries map[uint64]entry // by ID
 }
 
 // entry describes one record, in the encoded form of package binary.
 type entry struct {
-	// ID is the hash of the record's key.
-	ID uint64
-	// Sum is the hash of the record's text, and Size the length of the text. A Size of 0 means that
-	// the record must be decoded.
-	Sum uint64
-	// Created is created_at in microseconds, or undated.
-	Created int64
-	// Drift is the hash of the set of drift of the record.
-	Drift uint64
-	Size  uint32
+	ID      uint64 // hash of the record's key
+	Sum     uint64 // hash of the record's text
+	Created int64  // created_at in microseconds, or undated
+	Drift   uint64 // hash of the set of drift of the record
+	Size    uint32 // length of the text; 0 means that the record must be decoded
 }
 
 const undated = math.MinInt64

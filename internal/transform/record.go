@@ -18,11 +18,10 @@ type recordReader struct {
 	root   *table
 	page   stream.PageFacts
 	// stagedSeqs contains the seq of the staged record by key hash, while a body with copies is read again.
-	stagedSeqs map[uint64]uint64
-	// recaller makes entries and skips unchanged records. Nil means that all records are decoded.
-	recaller           *recaller
-	previousCreated    int64 // created_at of the previous record, in microseconds
-	rowsBeforeBody     []int // of each table
+	stagedSeqs         map[uint64]uint64
+	recaller           *recaller // nil means that all records are decoded
+	previousCreated    int64     // created_at of the previous record, in microseconds
+	rowsBeforeBody     []int     // of each table
 	findingsBeforeBody findingsMark
 }
 
@@ -92,8 +91,7 @@ func (r *recordReader) startFindings() {
 	r.report.startRecord(Place{r.in.origin.Param, r.in.origin.Page, r.in.recordNumber, r.in.seq})
 }
 
-// addToPage adds a record to the facts of the page. id is the hash of its key, and created is its
-// created_at in microseconds.
+// addToPage adds a record to the facts of the page. created is in microseconds.
 func (r *recordReader) addToPage(id uint64, created int64, dated bool) {
 	r.page.IDs = append(r.page.IDs, id)
 	first := len(r.page.IDs) == 1

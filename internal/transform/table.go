@@ -310,12 +310,12 @@ func (c *column) equal(i, j int) bool {
 
 // copyFrom appends value i of a column of the same kind: a text or an integer.
 func (c *column) copyFrom(source *column, i int) {
+	c.data = append(c.data, source.bytes(i)...)
 	if c.kind <= document {
-		c.data = append(c.data, source.bytes(i)...)
 		c.endText()
-		return
+	} else {
+		c.markValid()
 	}
-	c.appendInt(int64(source.word(i)))
 }
 
 // toArrow moves the values into an Arrow array. The column is then empty. The capacity of its new

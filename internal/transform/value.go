@@ -7,7 +7,6 @@ import (
 )
 
 type valueReader struct {
-	in     *input
 	report *reporter
 	json   jsonWriter
 }
@@ -266,7 +265,7 @@ func (d decimal) withSign(v uint64) int64 {
 	return int64(v)
 }
 
-// parseAmount parses an amount in millionths.
+// parseAmount returns millionths.
 func parseAmount(b []byte) (v int64, rounded, ok bool) {
 	d, ok := splitDecimal(b)
 	if !ok {

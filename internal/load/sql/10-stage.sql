@@ -19,6 +19,11 @@ CREATE SCHEMA {schema}
 -- name: create_table
 CREATE TABLE {table} ({columns})
 
+-- name: create_details
+-- The empty plan exists until a plan is computed.
+CREATE TABLE {requested} (id VARCHAR, outcome VARCHAR);
+CREATE TABLE {plan} (id VARCHAR, fingerprint VARCHAR, why VARCHAR, priority INTEGER, overdue BOOLEAN, unread BOOLEAN, keeps_rows BOOLEAN)
+
 -- name: create_findings
 -- A record with drift is found again in each pass over a list, and in its detail. Therefore records with
 -- drift are staged, and counted at the end of the night. They could be too many for the program's memory.
