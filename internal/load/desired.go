@@ -15,8 +15,7 @@ import (
 	"placementsync/internal/stream"
 )
 
-// createDesired creates the desired rows of every table: the rows that the table has in main after the
-// merge. It joins the rows of lists with the details that complete these lists.
+// createDesired creates the desired rows of every table: the rows that the table has in main after the merge.
 func (m *merge) createDesired(ctx context.Context) error {
 	var err error
 	for _, st := range m.streams {
@@ -78,8 +77,6 @@ func (m *merge) desiredRows(t stream.Table) sqlText {
 	return desiredSQL.Render("join_items", args)
 }
 
-// listRows returns SQL that selects the staged rows of the list that a detail stream completes, except
-// the rows of kept details.
 func listRows(detail stream.Stream) sqlText {
 	return desiredSQL.Render("list_rows", values{"list": stagedTable(detail.Completes, detail.Root().Name),
 		"param": sqltext.Name(detail.Param), "kept": keptDetails(detail)})

@@ -61,7 +61,6 @@ func (s *staging) insertBatchSQL(target streamTable, view string) sqlText {
 	return firstNightSQL.Render("insert_direct", args)
 }
 
-// endDirect removes the column seq. The directly filled tables then have the same columns as merged tables.
 func (s *staging) endDirect(ctx context.Context) error {
 	var statements []sqlText
 	for _, st := range s.streams {

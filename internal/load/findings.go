@@ -47,8 +47,8 @@ func (f *Findings) countDrift(ctx context.Context, drift []stream.Drift) error {
 	return nil
 }
 
-// WriteRejects writes the rejects of tonight, after the merge. They replace the earlier rejects of the rows that were read
-// tonight, so that meta.rejects does not grow by the same values every night.
+// WriteRejects writes the rejects of tonight, after the merge. They replace the earlier rejects of the rows that
+// were read tonight, so that meta.rejects does not grow by the same values every night.
 func (f *Findings) WriteRejects(ctx context.Context, coverage map[string]Coverage) error {
 	// The unread keys of a table are computed only if the table has earlier rejects.
 	tablesWithRejects, err := queryTextSet(ctx, f.draft, metaSQL.Render("tables_with_rejects", nil))
@@ -78,8 +78,7 @@ func (f *Findings) WriteRejects(ctx context.Context, coverage map[string]Coverag
 	return nil
 }
 
-// deleteRejectsSQL returns SQL that deletes the rejects of a table. It keeps the rejects of a row if the
-// row, its record or its parent was not read tonight.
+// deleteRejectsSQL keeps the rejects of a row if the row, its record or its parent was not read tonight.
 func (f *Findings) deleteRejectsSQL(t stream.Table) sqlText {
 	streams, detail := f.sources(t.Name)
 	st := append(streams, detail)[0] // detail is used only if no other stream fills the table

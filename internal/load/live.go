@@ -9,8 +9,6 @@ import (
 // Some details change without a change of their row in the list. These details are read again while
 // they are live, and after a webhook event about them.
 
-// liveIDs returns SQL that selects the ids of live campaigns, articles or profiles, depending on
-// liveWith. If liveWith is 0, it selects no id.
 func (p *Details) liveIDs(liveWith stream.LiveWith, days int) sqlText {
 	if liveWith == 0 {
 		return liveSQL.Render("no_live_ids", nil)

@@ -56,8 +56,6 @@ func (m *merge) compare(ctx context.Context, tables []stream.Table) ([]Change, e
 	})
 }
 
-// findChangedKeysSQL returns SQL that creates the table of changed keys of t. If t is empty in main, all
-// desired rows are new, and the keys are not listed.
 func (m *merge) findChangedKeysSQL(t stream.Table, isEmpty bool) sqlText {
 	columns := t.Key
 	if st := m.requestedDetails(t); st.Name != "" && !slices.Contains(t.Key, st.Param) {

@@ -107,7 +107,6 @@ func valueAsText(c stream.Column) sqlText {
 	return metaFileSQL.Render("value_as_text", values{"column": sqltext.Name(c.Name)})
 }
 
-// columnsOrNull lists the columns of a definition, with NULL for columns that are not in existingColumns.
 func columnsOrNull(def stream.Definition, existingColumns []string) sqlText {
 	return sqltext.Join(def.Columns, ", ", func(c stream.Column) sqlText {
 		if slices.Contains(existingColumns, c.Name) {

@@ -16,7 +16,23 @@ type Rows struct{ *staging }
 // do not fill the memory.
 func (r *Rows) Add(ctx context.Context, streamName, table string, batches ...arrow.RecordBatch) error {
 	defer ReleaseBatches(batches)
-	return r.insert(ctx, streamTable{streamName, table}, batches)
+	target := streamTable{streamName, table}
+	var count int64
+	for _, b := range batches {
+		count += b.NumRows()
+	}
+	tableFeed, err := r.findFeed(ctx, target, batches[0].Schema(), count)
+	switch {
+	case err != nil:
+	case tableFeed == nil:
+		err = r.shared.insert(ctx, r.insertBatchSQL(target, r.shared.view), batches)
+	default:
+		err = tableFeed.send(ctx, batches)
+	}
+	if err != nil {
+		return fmt.Errorf("stage %d rows of %s.%s: %w", count, streamName, table, err)
+	}
+	return nil
 }
 
 // ReleaseBatches releases the memory of batches.

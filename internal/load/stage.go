@@ -34,15 +34,24 @@ type Stage struct {
 
 // Open attaches a stage to a draft.
 func Open(ctx context.Context, d *warehouse.Draft, streams []stream.Stream) (*Stage, error) {
-	s, err := openStaging(ctx, d, streams)
+	s := &staging{draft: d, streams: streams, feeds: map[streamTable]*feed{}, directDecided: map[string]bool{}}
+	err := s.create(ctx)
+	if err == nil {
+		err = d.LimitMemory(ctx, true)
+	}
+	if err == nil {
+		// Several tables are still filled at the same time, because each statement also runs on the thread of
+		// its caller. With two threads, a first night would take 50 % more CPU time.
+		err = setThreads(ctx, d, 1)
+	}
+	if err == nil {
+		s.shared, err = newInserter(ctx, d, "batch", stageName)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open the stage: %w", err)
 	}
 	return &Stage{Rows: &Rows{s}, Events: &Events{s}, Details: &Details{s}, Findings: &Findings{s}, staging: s}, nil
 }
-
-// Close closes the stage and removes its file. The draft stays open.
-func (s *Stage) Close(ctx context.Context) error { return s.close(ctx) }
 
 // Merge applies the staged rows to main. It moves changed and deleted rows from main to past, and
 // inserts new rows and new row versions. Before it writes, it checks the limits. If deletions exceed the

@@ -37,23 +37,6 @@ type staging struct {
 
 type streamTable struct{ stream, table string }
 
-func openStaging(ctx context.Context, d *warehouse.Draft, streams []stream.Stream) (*staging, error) {
-	s := &staging{draft: d, streams: streams, feeds: map[streamTable]*feed{}, directDecided: map[string]bool{}}
-	err := s.create(ctx)
-	if err == nil {
-		err = d.LimitMemory(ctx, true)
-	}
-	if err == nil {
-		// Several tables are still filled at the same time, because each statement also runs on the thread of
-		// its caller. With two threads, a first night would take 50 % more CPU time.
-		err = setThreads(ctx, d, 1)
-	}
-	if err == nil {
-		s.shared, err = newInserter(ctx, d, "batch", stageName)
-	}
-	return s, err
-}
-
 func (s *staging) create(ctx context.Context) error {
 	path := filepath.Join(s.draft.Dir, stageFile)
 	if err := s.draft.Exec(ctx, stageSQL.Render("attach", values{"file": path})); err != nil {
@@ -91,25 +74,6 @@ func createSchemaSQL(name string) sqlText {
 // at the same time.
 const largeBatchRows = 1_024
 
-func (s *staging) insert(ctx context.Context, target streamTable, batches []arrow.RecordBatch) error {
-	var count int64
-	for _, b := range batches {
-		count += b.NumRows()
-	}
-	tableFeed, err := s.findFeed(ctx, target, batches[0].Schema(), count)
-	switch {
-	case err != nil:
-	case tableFeed == nil:
-		err = s.shared.insert(ctx, s.insertBatchSQL(target, s.shared.view), batches)
-	default:
-		err = tableFeed.send(ctx, batches)
-	}
-	if err != nil {
-		return fmt.Errorf("stage %d rows of %s.%s: %w", count, target.stream, target.table, err)
-	}
-	return nil
-}
-
 // findFeed returns the feed of a table, or nil for few rows of a table without a feed.
 func (s *staging) findFeed(ctx context.Context, target streamTable, schema *arrow.Schema, rowCount int64) (*feed, error) {
 	s.mu.Lock()
@@ -132,7 +96,7 @@ func (s *staging) findFeed(ctx context.Context, target streamTable, schema *arro
 
 const allStreams = "" // an argument of flush
 
-// flush makes the added rows of a stream, or of allStreams, visible to queries. Concurrent calls of insert
+// flush makes the added rows of a stream, or of allStreams, visible to queries. Concurrent calls of Rows.Add
 // wait until flush ends.
 func (s *staging) flush(ctx context.Context, streamName string) error {
 	s.mu.Lock()
@@ -162,7 +126,8 @@ func (s *staging) closeFeeds(streamName string) error {
 	return s.feedErr
 }
 
-func (s *staging) close(ctx context.Context) error {
+// Close closes the stage and removes its file. The draft stays open.
+func (s *Stage) Close(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_ = s.closeFeeds(allStreams) // flush or insert has reported the error
