@@ -28,7 +28,7 @@ type layout struct {
 	cols   []columnLayout
 	root   *node
 	nodes  map[string]*node // all nodes, by prefix
-	err    error            // the first column that the stream literal names and the table lacks
+	err    error            // the first error of namedColumn
 	// localPath is the dotted path of the rows within the enclosing row. recordPath is their path
 	// within the record.
 	localPath, recordPath string

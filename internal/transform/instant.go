@@ -5,16 +5,9 @@ import (
 	"time"
 )
 
-// Instants are microseconds since 1970 in UTC, in the years 1 to 9999.
-const (
-	microsPerSecond = 1_000_000
-	firstInstant    = -62_135_596_800 * microsPerSecond
-	lastInstant     = 253_402_300_800*microsPerSecond - 1
-)
-
-// parseInstant parses an ISO 8601 date, or a date and time with up to nine digits of fraction. The
-// zone is Z, ±hh, ±hhmm or ±hh:mm. A text without a zone is UTC. Microseconds are rounded half up.
-// Leap seconds, invalid dates and years outside 1 to 9999 are rejected.
+// parseInstant parses an ISO 8601 date, or a date and time with up to nine digits of fraction, and returns
+// microseconds since 1970. The zone is Z, ±hh, ±hhmm or ±hh:mm. A text without a zone is UTC. Microseconds are
+// rounded half up. Leap seconds, invalid dates and years outside 1 to 9999 are rejected.
 func parseInstant(b []byte) (micros int64, rounded, zoneless, ok bool) {
 	var buffer [len("2006-01-02T15:04:05.000000000+00:00")]byte
 	text, zoneless, ok := appendRFC3339(buffer[:0], b)
@@ -25,8 +18,8 @@ func parseInstant(b []byte) (micros int64, rounded, zoneless, ok bool) {
 	if at.UnmarshalText(text) != nil || at.Year() < 1 {
 		return 0, false, false, false
 	}
-	micros = at.Unix()*microsPerSecond + int64(at.Nanosecond()+500)/1000
-	return micros, at.Nanosecond()%1000 != 0, zoneless, firstInstant <= micros && micros <= lastInstant
+	utc := at.Round(time.Microsecond).UTC()
+	return utc.UnixMicro(), at.Nanosecond()%1000 != 0, zoneless, 1 <= utc.Year() && utc.Year() <= 9999
 }
 
 // appendRFC3339 appends an instant in the form of RFC 3339. It checks the form where
