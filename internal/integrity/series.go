@@ -159,19 +159,19 @@ func (r *seriesReader) otherManifests(day, run string) (others []warehouse.Manif
 }
 
 func (r *seriesReader) addDay(m warehouse.Manifest) {
-	s := warehouse.Snapshot{Run: m.SourceRun(), At: m.SnapshotAt, Version: m.RunID, Program: m.Program, Schema: m.Schema,
-		Files: map[string]string{}, Tables: map[string]warehouse.ManifestTable{}}
-	for _, t := range m.Tables {
+	files := map[string]string{}
+	m.Tables = slices.DeleteFunc(m.Tables, func(t warehouse.ManifestTable) bool {
 		file := r.w.Series.IntactFile(r.sums, m, t)
-		if file == "" {
-			path, day := r.w.Series.FilePath(t, m.SnapshotAt), warehouse.DayOf(m.SnapshotAt)
-			r.damage = append(r.damage, seriesDamage(r.w, path, r.sums.Compare(path, t.FileSum, true), affectedTable(t.Name, day), day))
-			continue
+		if file != "" {
+			files[t.Name] = file
+			return false
 		}
-		s.Files[t.Name], s.Tables[t.Name] = file, t
-	}
-	if len(s.Files) > 0 {
-		r.snapshots = append(r.snapshots, s)
+		path, day := r.w.Series.FilePath(t, m.SnapshotAt), warehouse.DayOf(m.SnapshotAt)
+		r.damage = append(r.damage, seriesDamage(r.w, path, r.sums.Compare(path, t.FileSum, true), affectedTable(t.Name, day), day))
+		return true
+	})
+	if len(files) > 0 {
+		r.snapshots = append(r.snapshots, warehouse.Snapshot{Manifest: m, Files: files})
 	}
 }
 

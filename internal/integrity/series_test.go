@@ -22,14 +22,14 @@ func readSeries(t *testing.T, w *warehouse.Warehouse) (snapshots, damage []strin
 	days, damaged, err := integrity.ReadSeries(t.Context(), w)
 	must(t, err)
 	for _, s := range days {
-		line := s.Version + " " + s.At.UTC().Format("01-02 15:04")
-		if s.Run != s.Version {
-			line += " of " + s.Run
+		line := s.RunID + " " + s.SnapshotAt.UTC().Format("01-02 15:04")
+		if s.SourceRun() != s.RunID {
+			line += " of " + s.SourceRun()
 		}
 		for _, name := range slices.Sorted(maps.Keys(s.Files)) {
 			line += " " + w.Folder.Relative(s.Files[name])
-			if s.Tables[name].File != "" && s.Tables[name].Name != name {
-				t.Errorf("version %s: Tables[%q] is %+v, want the table of that name", s.Version, name, s.Tables[name])
+			if s.Table(name).File != "" && s.Table(name).Name != name {
+				t.Errorf("version %s: Table(%q) is %+v, want the table of that name", s.RunID, name, s.Table(name))
 			}
 		}
 		snapshots = append(snapshots, line)

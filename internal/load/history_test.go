@@ -161,8 +161,8 @@ func TestASnapshotReplacesOnlyItsTables(t *testing.T) {
 	must(t, err)
 	defer func() { must(t, d.Discard()) }()
 	must(t, d.Exec(t.Context(), "INSERT INTO main.orders (id, valid_from, row_hash) VALUES ('a', TIMESTAMPTZ '2026-11-01 02:00:00+00', 1)"))
-	must(t, load.ApplySnapshot(t.Context(), d, tables, warehouse.Snapshot{Run: "b", At: night.AddDate(0, 0, 1)}))
-	err = load.ApplySnapshot(t.Context(), d, tables, warehouse.Snapshot{Run: "b", At: night.AddDate(0, 0, 1), Files: map[string]string{"orders": "missing.parquet"}})
+	must(t, load.ApplySnapshot(t.Context(), d, tables, warehouse.Snapshot{Manifest: warehouse.Manifest{RunID: "b", SnapshotAt: night.AddDate(0, 0, 1)}}))
+	err = load.ApplySnapshot(t.Context(), d, tables, warehouse.Snapshot{Manifest: warehouse.Manifest{RunID: "b", SnapshotAt: night.AddDate(0, 0, 1)}, Files: map[string]string{"orders": "missing.parquet"}})
 	if err == nil || !strings.Contains(err.Error(), "apply table orders of the snapshot of 2026-11-02") {
 		t.Errorf("the error of a missing file is %v, want it to name the table and the day", err)
 	}

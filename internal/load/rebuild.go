@@ -29,16 +29,16 @@ func ApplySnapshot(ctx context.Context, d *warehouse.Draft, tables []stream.Tabl
 			main, columns, key := mainTable(t.Name), allColumns(def), sqltext.Names(t.Key)
 			err = d.Atomically(ctx, []sqlText{
 				rebuildSQL.Render("read_snapshot", values{"columns": columnsOrNull(def, existingColumns), "row_hash": dictionary.UnsignedHash(), "source": source}),
-				rebuildSQL.Render("find_ending", values{"stored_key": prefixed("m.", t.Key), "now": snap.At, "main": main,
+				rebuildSQL.Render("find_ending", values{"stored_key": prefixed("m.", t.Key), "now": snap.SnapshotAt, "main": main,
 					"same_key": joinOn("m.", "f.", t.Key)}),
-				rebuildSQL.Render("end_rows", values{"past": pastTable(t.Name), "columns": columns, "run": snap.Run, "main": main, "key": key}),
+				rebuildSQL.Render("end_rows", values{"past": pastTable(t.Name), "columns": columns, "run": snap.SourceRun(), "main": main, "key": key}),
 				mergeSQL.Render("delete_closed", values{"main": main, "changed_keys": sqlText("ending"), "same_key": joinOn("m.", "c.", t.Key)}),
 				rebuildSQL.Render("begin_rows", values{"main": main, "columns": columns, "key": key}),
 				rebuildSQL.Render("drop_snapshot", nil),
 			})
 		}
 		if err != nil {
-			return fmt.Errorf("apply table %s of the snapshot of %s: %w", t.Name, snap.At.Format(time.DateOnly), err)
+			return fmt.Errorf("apply table %s of the snapshot of %s: %w", t.Name, snap.SnapshotAt.Format(time.DateOnly), err)
 		}
 	}
 	return nil

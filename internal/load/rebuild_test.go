@@ -48,7 +48,7 @@ func (h *fixture) runSnapshots(nights ...string) (all []warehouse.Snapshot) {
 		data, err := os.ReadFile(h.file("product_listings"))
 		must(h.t, err)
 		must(h.t, os.WriteFile(kept, data, 0o600))
-		all = append(all, warehouse.Snapshot{Run: run, At: night.AddDate(0, 0, i), Files: map[string]string{"product_listings": kept}})
+		all = append(all, warehouse.Snapshot{Manifest: warehouse.Manifest{RunID: run, SnapshotAt: night.AddDate(0, 0, i)}, Files: map[string]string{"product_listings": kept}})
 	}
 	return all
 }
@@ -83,7 +83,7 @@ func TestHistoryIsRebuiltFromSnapshots(t *testing.T) {
 				t.Errorf("history (-want +got):\n%s", diff)
 			}
 			for _, s := range all {
-				must(t, load.WriteRun(t.Context(), d, ledger.Run{ID: s.Run, StartedAt: s.At, SnapshotAt: s.At}))
+				must(t, load.WriteRun(t.Context(), d, ledger.Run{ID: s.RunID, StartedAt: s.SnapshotAt, SnapshotAt: s.SnapshotAt}))
 			}
 			must(t, load.CorrectClosingRuns(t.Context(), d, h.w.Schema.Tables))
 			if diff := cmp.Diff(c.wantClosingRuns, queryDraft(t, d, "SELECT name, run_id FROM past.product_listings ORDER BY 1")); diff != "" {
@@ -116,7 +116,7 @@ func TestSnapshotsOfEarlierProgramsAreApplied(t *testing.T) {
 				}
 				must(t, d.Exec(t.Context(), sqltext.SQL(fmt.Sprintf(`COPY (SELECT id, %s AS row_hash, ('2026-11-0' || day || ' 02:00:00+00')::TIMESTAMPTZ AS valid_from
 					FROM (SELECT id, row_hash::UBIGINT AS row_hash, day FROM (VALUES %s) AS v(id, row_hash, day))) TO %s`, hash, rows, sqltext.Literal(file)))))
-				must(t, load.ApplySnapshot(t.Context(), d, h.w.Schema.Tables, warehouse.Snapshot{Run: fmt.Sprint(i), At: night.AddDate(0, 0, i),
+				must(t, load.ApplySnapshot(t.Context(), d, h.w.Schema.Tables, warehouse.Snapshot{Manifest: warehouse.Manifest{RunID: fmt.Sprint(i), SnapshotAt: night.AddDate(0, 0, i)},
 					Files: map[string]string{"product_listings": file}}))
 			}
 			got := queryDraft(t, d, `SELECT id, row_hash, strftime(valid_from, '%d'), NULL FROM main.product_listings
@@ -137,7 +137,7 @@ func TestEarlierDayIsWrittenFromHistory(t *testing.T) {
 	for i, want := range [][]string{{"a1 01", "b1 01"}, {"a1 01", "b2 02"}, {"a2 03"}} {
 		d, err := h.w.Begin(t.Context(), "rebuild", night.AddDate(0, 1, 0))
 		must(t, err)
-		manifest := warehouse.Manifest{RunID: all[i].Run, SnapshotAt: all[i].At}
+		manifest := all[i].Manifest
 		file := warehouse.SeriesFile{DayManifest: manifest, Table: warehouse.ManifestTable{Rows: int64(len(want))}}
 		must(t, load.WriteDay(t.Context(), d, listings, file))
 		written := sqltext.Literal(filepath.Join(d.Dir, "product_listings.parquet"))

@@ -223,7 +223,7 @@ func runRebuild(t *testing.T, h *fixture) {
 	at, _ := time.Parse("20060102T150405Z", run)
 	old := filepath.Join(t.TempDir(), "old.parquet")
 	must(t, d.Exec(ctx, sqltext.SQL("COPY (SELECT id, valid_from, row_hash FROM read_parquet("+sqltext.Literal(h.file("product_listings"))+")) TO "+sqltext.Literal(old))))
-	snapshot := warehouse.Snapshot{Run: run, At: at, Files: map[string]string{"product_listings": old}}
+	snapshot := warehouse.Snapshot{Manifest: warehouse.Manifest{RunID: run, SnapshotAt: at}, Files: map[string]string{"product_listings": old}}
 	must(t, load.ApplySnapshot(ctx, d, h.w.Schema.Tables, snapshot))
 	must(t, load.CorrectClosingRuns(ctx, d, h.w.Schema.Tables))
 	must(t, load.CarryStreams(ctx, d, run, []string{"product_listings"}, at, "its file is lost"))

@@ -150,7 +150,7 @@ func (b *rebuild) publish(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	d.Run, d.At, d.Kind, d.Source = b.run.ID, b.newest.At, ledger.Rebuild, b.newest.Run
+	d.Run, d.At, d.Kind, d.Source = b.run.ID, b.newest.SnapshotAt, ledger.Rebuild, b.newest.SourceRun()
 	b.Manifest, err = d.Publish(ctx, files)
 	if errors.As(err, new(*warehouse.AfterSwitchError)) {
 		warnIncomplete(b.cfg.Log, b.run.ID, err)
@@ -179,17 +179,17 @@ func (b *rebuild) applySeries(ctx context.Context) error {
 		return errors.New("rebuild the catalog: there is no Parquet snapshot to build from; nothing was published: placementsync rebuild --from restores a backup")
 	}
 	b.newest = snapshots[len(snapshots)-1]
-	b.Snapshots, b.First, b.Last = len(snapshots), snapshots[0].At, b.newest.At
+	b.Snapshots, b.First, b.Last = len(snapshots), snapshots[0].SnapshotAt, b.newest.SnapshotAt
 	b.rowsAt, b.older = map[string]time.Time{}, map[string]time.Time{}
 	for _, t := range b.wh.Schema.Tables {
-		at := b.newest.At
+		at := b.newest.SnapshotAt
 		for _, snap := range snapshots {
 			if snap.Files[t.Name] != "" {
-				at = snap.At
+				at = snap.SnapshotAt
 			}
 		}
 		b.rowsAt[t.Name] = at
-		if at.Before(b.newest.At) {
+		if at.Before(b.newest.SnapshotAt) {
 			b.older[t.Name] = at
 		}
 	}
@@ -197,7 +197,7 @@ func (b *rebuild) applySeries(ctx context.Context) error {
 		return err
 	}
 	m, err := b.wh.Versions.ReadManifest(b.latest)
-	if err == nil && !m.SnapshotAt.Before(b.newest.At) && b.isCatalogWhole() {
+	if err == nil && !m.SnapshotAt.Before(b.newest.SnapshotAt) && b.isCatalogWhole() {
 		b.catalog = b.wh.Folder.VersionCatalog(b.latest)
 	}
 	if err := b.restorePast(ctx); err != nil {
@@ -207,7 +207,7 @@ func (b *rebuild) applySeries(ctx context.Context) error {
 		switch {
 		case d.Unfinished:
 			b.Unfinished = append(b.Unfinished, d)
-		case b.hasExactPast && d.Day != "" && d.Day < b.newest.At.Format(time.DateOnly) && len(b.older) == 0:
+		case b.hasExactPast && d.Day != "" && d.Day < b.newest.SnapshotAt.Format(time.DateOnly) && len(b.older) == 0:
 			b.Unused = append(b.Unused, d)
 		default:
 			b.Skipped = append(b.Skipped, d)
@@ -219,7 +219,7 @@ func (b *rebuild) applySeries(ctx context.Context) error {
 	for _, snap := range snapshots {
 		tables := b.wh.Schema.Tables
 		if b.hasExactPast {
-			tables = slices.DeleteFunc(slices.Clone(tables), func(t stream.Table) bool { return !b.rowsAt[t.Name].Equal(snap.At) })
+			tables = slices.DeleteFunc(slices.Clone(tables), func(t stream.Table) bool { return !b.rowsAt[t.Name].Equal(snap.SnapshotAt) })
 		}
 		if len(tables) == 0 {
 			continue // no table needs the rows of this day
@@ -227,7 +227,7 @@ func (b *rebuild) applySeries(ctx context.Context) error {
 		if err := load.ApplySnapshot(ctx, b.draft, tables, snap); err != nil {
 			return err
 		}
-		b.cfg.Log.Info("snapshot read", "run", snap.Run, "tables", len(tables))
+		b.cfg.Log.Info("snapshot read", "run", snap.SourceRun(), "tables", len(tables))
 	}
 	if b.hasExactPast { // a file of an earlier day also contains rows that later runs closed
 		return load.DropClosed(ctx, b.draft, b.older)
@@ -244,7 +244,7 @@ func (b *rebuild) findLostRun() error {
 	}
 	for _, r := range slices.Backward(runs) {
 		if r.VisibleVersion() != "" {
-			if r.IsPublished() && r.SnapshotAt.After(b.newest.At) {
+			if r.IsPublished() && r.SnapshotAt.After(b.newest.SnapshotAt) {
 				b.LostRun = r.ID
 			}
 			break
@@ -259,13 +259,13 @@ func (b *rebuild) findLostRun() error {
 // snapshots.
 func (b *rebuild) restorePast(ctx context.Context) error {
 	var hasPast bool
-	b.changes, hasPast, b.damagedChanges = integrity.FilesOfChanges(b.wh, b.newest.Version)
+	b.changes, hasPast, b.damagedChanges = integrity.FilesOfChanges(b.wh, b.newest.RunID)
 	if hasPast && len(b.damagedChanges) == 0 {
 		b.RestoredRuns, b.hasExactPast = len(b.changes), true
-		return load.RestorePast(ctx, b.draft, b.wh.Schema.Tables, b.changes, b.newest.At)
+		return load.RestorePast(ctx, b.draft, b.wh.Schema.Tables, b.changes, b.newest.SnapshotAt)
 	}
 	if b.catalog != "" {
-		err := load.CopyPast(ctx, b.draft, b.catalog, b.newest.At)
+		err := load.CopyPast(ctx, b.draft, b.catalog, b.newest.SnapshotAt)
 		if err == nil {
 			b.hasExactPast = true
 			return nil
@@ -368,7 +368,7 @@ func (b *rebuild) completeLedgerLine(ctx context.Context) error {
 		lost = append(lost, d.Affected+" ("+d.File+": "+d.Problem+")")
 	}
 	for table, at := range b.older {
-		if err := load.CarryStreams(ctx, b.draft, b.newest.Run, stream.FilledBy(b.cfg.Streams, table), at, olderNote(at)); err != nil {
+		if err := load.CarryStreams(ctx, b.draft, b.newest.SourceRun(), stream.FilledBy(b.cfg.Streams, table), at, olderNote(at)); err != nil {
 			return err
 		}
 	}
@@ -389,7 +389,7 @@ func (b *rebuild) writeParquet(ctx context.Context) ([]warehouse.ManifestTable, 
 	files := map[string]warehouse.ManifestTable{}
 	var toWrite []stream.Table
 	for _, t := range b.wh.Schema.Tables {
-		from, inManifest := b.newest.Files[t.Name], b.newest.Tables[t.Name]
+		from, inManifest := b.newest.Files[t.Name], b.newest.Table(t.Name)
 		if !isSameProgram || from == "" || inManifest.File == "" {
 			toWrite = append(toWrite, t)
 			continue
@@ -400,13 +400,13 @@ func (b *rebuild) writeParquet(ctx context.Context) ([]warehouse.ManifestTable, 
 		files[t.Name] = inManifest
 	}
 	// New files have the run and time of the newest snapshot in their metadata.
-	b.draft.Run, b.draft.At = b.newest.Run, b.newest.At
+	b.draft.Run, b.draft.At = b.newest.SourceRun(), b.newest.SnapshotAt
 	written, err := load.WriteParquet(ctx, b.draft, toWrite, nil)
 	if err != nil {
 		return nil, err
 	}
 	for _, file := range written {
-		file.Grade = b.newest.Tables[file.Name].Grade
+		file.Grade = b.newest.Table(file.Name).Grade
 		if at, isOlder := b.older[file.Name]; isOlder {
 			file.Grade, file.Note = string(fetch.CarriedForward), olderNote(at)
 		}

@@ -15,19 +15,11 @@ import (
 	"placementsync/internal/durable"
 )
 
-// Snapshot is one day of the Parquet series.
+// Snapshot is one day of the Parquet series. The manifest contains only the tables in Files, the paths of the
+// intact files by table.
 type Snapshot struct {
-	// Run is the run whose snapshot the files contain. At is the time of this snapshot.
-	Run string
-	At  time.Time
-	// Version is the version to which the files belong: the version of the run, or a version that was
-	// rebuilt from the snapshot of the run.
-	Version string
-	// Files are the paths by table. Tables are the tables of the manifest by name.
-	Files  map[string]string
-	Tables map[string]ManifestTable
-	// Program and Schema are the versions of the program and schema that wrote the files.
-	Program, Schema string
+	Manifest
+	Files map[string]string
 }
 
 // SeriesFile is the Parquet file of a table and day.
