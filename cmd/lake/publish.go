@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -138,9 +139,9 @@ func runsToPublish(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, a
 	lineage, readErr := wh.Versions.Lineage(latest)
 	// A night whose own manifest is damaged is not published, although Lineage has read a copy of the
 	// manifest. Earlier nights are not published either.
-	for i := len(lineage) - 1; i >= 0; i-- {
-		if lineage[i].FileErr != nil {
-			readErr, lineage = lineage[i].FileErr, lineage[i+1:]
+	for i, m := range slices.Backward(lineage) {
+		if _, err := wh.Versions.ReadManifest(m.RunID); err != nil {
+			readErr, lineage = err, lineage[i+1:]
 			break
 		}
 	}

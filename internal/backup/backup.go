@@ -347,7 +347,7 @@ func (j *job) removeOldBackups(ctx context.Context, ownManifest string) error {
 		return err
 	}
 	if len(existing.unreadable) > 0 {
-		return fmt.Errorf("%w; no object is removed until this manifest can be read or is deleted", existing.unreadable[0].err)
+		return fmt.Errorf("%w; no object is removed until this manifest can be read or is deleted", existing.unreadable[0])
 	}
 	all := existing.readable
 	ownIndex := slices.IndexFunc(all, func(m storedManifest) bool { return m.name == ownManifest })

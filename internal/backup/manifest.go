@@ -53,14 +53,9 @@ type storedManifest struct {
 	Manifest
 }
 
-type unreadableManifest struct {
-	name string
-	err  error
-}
-
 type manifests struct {
 	readable   []storedManifest // oldest first
-	unreadable []unreadableManifest
+	unreadable []*manifestError
 	// newestAt is the time in the name of the newest manifest, readable or not.
 	newestAt time.Time
 }
@@ -88,11 +83,12 @@ func listManifests(ctx context.Context, b *object.Bucket) (all manifests, err er
 			continue
 		}
 		m, err := readManifest(ctx, b, o.Name, wantSHA256)
+		unreadable, isUnreadable := errors.AsType[*manifestError](err)
 		switch {
 		case errors.Is(err, object.ErrMissing): // another backup has removed the manifest meanwhile
 			continue
-		case errors.As(err, new(*manifestError)):
-			all.unreadable = append(all.unreadable, unreadableManifest{o.Name, err})
+		case isUnreadable:
+			all.unreadable = append(all.unreadable, unreadable)
 		case err != nil:
 			return all, err
 		default:
@@ -103,7 +99,7 @@ func listManifests(ctx context.Context, b *object.Bucket) (all manifests, err er
 		}
 	}
 	if n := len(all.unreadable); n > 0 && len(all.readable) == 0 {
-		return all, fmt.Errorf("%w; no backup in %s can be read: use another bucket or prefix", all.unreadable[n-1].err, b.Address(""))
+		return all, fmt.Errorf("%w; no backup in %s can be read: use another bucket or prefix", all.unreadable[n-1], b.Address(""))
 	}
 	slices.SortFunc(all.readable, func(x, y storedManifest) int { return strings.Compare(x.name, y.name) })
 	return all, nil
@@ -116,7 +112,7 @@ func (c Config) warnIfFuture(newestAt time.Time) {
 }
 
 // manifestError means that a manifest is damaged or was written by a newer program.
-type manifestError struct{ address, problem string }
+type manifestError struct{ name, address, problem string }
 
 func (e *manifestError) Error() string {
 	return fmt.Sprintf("read the backup %s: %s", e.address, e.problem)
@@ -128,19 +124,19 @@ func readManifest(ctx context.Context, b *object.Bucket, name, wantSHA256 string
 		return m, err
 	}
 	if checksum.Hex(text) != wantSHA256 {
-		return m, &manifestError{b.Address(name), "its bytes do not match its checksum"}
+		return m, &manifestError{name, b.Address(name), "its bytes do not match its checksum"}
 	}
 	if err := json.Unmarshal(text, &m); err != nil || m.Kind != manifestKind {
-		return m, &manifestError{b.Address(name), "it is not a backup manifest"}
+		return m, &manifestError{name, b.Address(name), "it is not a backup manifest"}
 	}
 	if m.Format > manifestFormat {
-		return m, &manifestError{b.Address(name), fmt.Sprintf("placementsync %s wrote it in format %d, but this program supports format %d: use that version or a later one",
+		return m, &manifestError{name, b.Address(name), fmt.Sprintf("placementsync %s wrote it in format %d, but this program supports format %d: use that version or a later one",
 			m.Program, m.Format, manifestFormat)}
 	}
 	seen := make(map[string]bool, len(m.Files))
 	for _, f := range m.Files {
 		if seen[f.File] {
-			return m, &manifestError{b.Address(name), fmt.Sprintf("it lists %q twice", f.File)}
+			return m, &manifestError{name, b.Address(name), fmt.Sprintf("it lists %q twice", f.File)}
 		}
 		seen[f.File] = true
 	}
@@ -159,14 +155,14 @@ func (c Config) readNewest(ctx context.Context) (Manifest, error) {
 	}
 	c.warnIfFuture(all.newestAt)
 	newest := all.readable[len(all.readable)-1]
-	for _, m := range all.unreadable {
+	for _, err := range all.unreadable {
 		switch {
-		case m.name < newest.name: // a later manifest is readable
+		case err.name < newest.name: // a later manifest is readable
 		case c.UseOlder:
-			c.Log.Warn("the newest backup cannot be read; an earlier backup is used", "error", m.err, "run", newest.Run, "at", newest.At)
+			c.Log.Warn("the newest backup cannot be read; an earlier backup is used", "error", err, "run", newest.Run, "at", newest.At)
 		default:
 			return Manifest{}, fmt.Errorf("%w; nothing was changed: --older uses the newest readable backup, of run %s at %s",
-				m.err, newest.Run, newest.At.Format(time.DateTime))
+				err, newest.Run, newest.At.Format(time.DateTime))
 		}
 	}
 	return newest.Manifest, nil

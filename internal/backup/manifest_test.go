@@ -49,8 +49,8 @@ func TestUnreadableManifests(t *testing.T) {
 		t.Fatalf("%d manifests are unreadable, want %d", len(all.unreadable), len(want))
 	}
 	for i, m := range all.unreadable {
-		if !strings.Contains(m.err.Error(), want[i]) {
-			t.Errorf("got error %v, want an error that contains %q", m.err, want[i])
+		if !strings.Contains(m.Error(), want[i]) {
+			t.Errorf("got error %v, want an error that contains %q", m, want[i])
 		}
 	}
 }

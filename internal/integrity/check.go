@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -363,18 +362,15 @@ func (c *checker) checkUnfinished() {
 	locked, isLocked := errors.AsType[*warehouse.LockedError](c.w.Folder.CheckUnlocked())
 	isRunning := isLocked && locked.PID != os.Getpid()
 	for _, path := range []string{c.w.Ledger.ResumableRunPath(), c.w.Ledger.UnresumableRunPath()} {
-		data, err := os.ReadFile(path)
-		if errors.Is(err, fs.ErrNotExist) {
+		var u warehouse.UnfinishedRun
+		exists, err := c.w.Folder.StateFile(filepath.Base(path)).Read(&u)
+		if err == nil && !exists {
 			continue
 		}
 		c.Files++
-		var u warehouse.UnfinishedRun
-		if err == nil {
-			err = checksum.Unseal(data, &u)
-		}
 		switch {
 		case err != nil:
-			c.addPath(path, err.Error(), "an interrupted run cannot be resumed: the next run repeats its requests", Repair{Kind: RunNight})
+			c.addPath(path, warehouse.ProblemOf(err), "an interrupted run cannot be resumed: the next run repeats its requests", Repair{Kind: RunNight})
 		case u.Kind == ledger.Rollback && !isRunning:
 			c.addPath(path, "the rollback to "+u.Version+" was killed and is not finished", "days of the Parquet series, which the next run restores", Repair{Kind: RunNight})
 		}

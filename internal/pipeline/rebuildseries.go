@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"time"
@@ -118,16 +119,14 @@ func (m *seriesRebuild) addDays(ctx context.Context, retention warehouse.Retenti
 		return err
 	}
 	runOf := map[string]string{} // the run of the last snapshot of each day
-	var days []time.Time
 	for run, at := range snapshotTimes {
 		runOf[warehouse.DayOf(at)] = run
-		days = append(days, at.UTC())
 	}
 	wantedDays := m.result.DaysWithoutManifest
 	if m.result.IsIndexLost {
 		knownDays := m.wh.Series.Days()
-		for at := range retention.KeptDays(days) {
-			if day := warehouse.DayOf(at); !slices.Contains(knownDays, day) {
+		for day := range retention.KeptDays(slices.Collect(maps.Keys(runOf))) {
+			if !slices.Contains(knownDays, day) {
 				wantedDays = append(wantedDays, day)
 			}
 		}

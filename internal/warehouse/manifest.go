@@ -77,9 +77,6 @@ type Manifest struct {
 	// Lost are the tables that a repair removed from the manifest of a day because their files
 	// were damaged.
 	Lost []string `json:"lost,omitempty"`
-	// FileErr is set if Lineage read a copy of the manifest. It is the error of reading the manifest in
-	// the version.
-	FileErr error `json:"-"`
 }
 
 // ManifestTable describes one table of the snapshot. Grade is the worst grade of the streams that fill

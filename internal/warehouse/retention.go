@@ -159,19 +159,19 @@ func (p *Pruner) RemoveUnneededLandings() error {
 }
 
 // KeptDays returns the newest Daily days, and the last day of each of the newest Weekly ISO weeks and of the
-// newest Monthly months. The newest day is always kept.
-func (r Retention) KeptDays(days []time.Time) map[time.Time]bool {
-	newestFirst := slices.SortedFunc(slices.Values(days), func(a, b time.Time) int { return b.Compare(a) })
-	keep := map[time.Time]bool{}
+// newest Monthly months. The newest day is always kept. Days have the form 2006-01-02.
+func (r Retention) KeptDays(days []string) map[string]bool {
+	keep := map[string]bool{}
 	keepLast := func(periods int, nameOf func(day time.Time) string) {
 		isCovered := map[string]bool{}
-		for _, day := range newestFirst {
-			if name := nameOf(day); !isCovered[name] && len(isCovered) < periods {
+		for _, day := range slices.Backward(slices.Sorted(slices.Values(days))) {
+			at, _ := time.Parse(time.DateOnly, day)
+			if name := nameOf(at); !isCovered[name] && len(isCovered) < periods {
 				isCovered[name], keep[day] = true, true
 			}
 		}
 	}
-	keepLast(max(1, r.Daily), func(t time.Time) string { return t.Format(time.DateOnly) })
+	keepLast(max(1, r.Daily), DayOf)
 	keepLast(r.Weekly, func(t time.Time) string { y, w := t.ISOWeek(); return fmt.Sprintf("%d-W%02d", y, w) })
 	keepLast(r.Monthly, func(t time.Time) string { return t.Format("2006-01") })
 	return keep

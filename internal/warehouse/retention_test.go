@@ -2,6 +2,7 @@ package warehouse_test
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,14 +15,6 @@ import (
 
 	"placementsync/internal/warehouse"
 )
-
-func parseDay(text string) time.Time {
-	t, err := time.Parse(time.DateOnly, text)
-	if err != nil {
-		panic(err)
-	}
-	return t
-}
 
 func TestRetentionKeepsTheLastDayOfEachPeriod(t *testing.T) {
 	// 2026-11-01 is a Sunday, the last day of ISO week 44.
@@ -38,15 +31,7 @@ func TestRetentionKeepsTheLastDayOfEachPeriod(t *testing.T) {
 		"a number larger than the number of days": {warehouse.Retention{Daily: 99}, strings.Join(days, " ")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var all []time.Time
-			for _, d := range days {
-				all = append(all, parseDay(d))
-			}
-			var got []string
-			for d := range c.retention.KeptDays(all) {
-				got = append(got, d.Format(time.DateOnly))
-			}
-			slices.Sort(got)
+			got := slices.Sorted(maps.Keys(c.retention.KeptDays(days)))
 			if want := strings.Fields(c.want); !cmp.Equal(got, want) {
 				t.Errorf("kept %v, want %v", got, want)
 			}

@@ -304,20 +304,13 @@ func (s *Series) DayFiles(day string) []string {
 }
 
 // oldDays returns the manifest of a day before its folders, so that a partly removed day has no manifest.
-func (s *Series) oldDays(r Retention) []string {
-	var days []time.Time
-	for _, name := range s.Days() {
-		if day, err := time.Parse(time.DateOnly, name); err == nil {
-			days = append(days, day)
-		}
-	}
+func (s *Series) oldDays(r Retention) (old []string) {
+	days := s.Days()
 	keep := r.KeptDays(days)
-	var old []string
 	for _, day := range days {
-		if keep[day] {
-			continue
+		if !keep[day] {
+			old = append(old, s.folder.Glob(s.folder.Path(SeriesDir, "*", DayPrefix+day+"*"))...)
 		}
-		old = append(old, s.folder.Glob(s.folder.Path(SeriesDir, "*", DayPrefix+day.Format(time.DateOnly)+"*"))...)
 	}
 	return old
 }

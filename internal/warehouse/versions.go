@@ -63,7 +63,6 @@ func (v *Versions) Lineage(run string) (lineage []Manifest, err error) {
 				}
 				break
 			}
-			m.FileErr = readErr
 		}
 		if slices.Contains(kept, run) {
 			lineage = append(lineage, m)
