@@ -29,8 +29,8 @@ func (s *Service) compress(out reply, acceptHeaders []string) reply {
 	if i < 0 || len(out.body) < minCompressed {
 		return out
 	}
-	out.encoding = s.opts.Encodings[i]
-	if out.encoding == "zstd" {
+	out.header.Set("Content-Encoding", s.opts.Encodings[i])
+	if s.opts.Encodings[i] == "zstd" {
 		out.body = s.zstd.EncodeAll(out.body, nil)
 		return out
 	}

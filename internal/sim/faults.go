@@ -114,14 +114,16 @@ func (f *Fault) replacement() (reply, bool) {
 	case FaultReset:
 		return reply{fault: *f}, true
 	case FaultHTML:
-		return reply{status: http.StatusOK, mime: "text/html; charset=utf-8", body: []byte(captivePortalPage)}, true
+		return newReply(http.StatusOK, "text/html; charset=utf-8", []byte(captivePortalPage)), true
 	case FaultEmpty:
-		return reply{status: http.StatusOK, mime: jsonMime}, true
+		return newReply(http.StatusOK, jsonMime, nil), true
 	case FaultRedirect:
-		return reply{status: http.StatusFound, location: "http://elsewhere.invalid/"}, true
+		return reply{status: http.StatusFound, header: http.Header{"Location": {"http://elsewhere.invalid/"}}}, true
 	case FaultStatus:
 		out := errorReply(cmp.Or(f.Status, http.StatusInternalServerError), "an injected fault")
-		out.retryAfter = f.RetryAfter
+		if f.RetryAfter != "" {
+			out.header.Set("Retry-After", f.RetryAfter)
+		}
 		return out, true
 	}
 	return reply{}, false

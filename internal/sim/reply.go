@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"strconv"
@@ -11,18 +12,19 @@ import (
 const jsonMime = "application/json"
 
 type reply struct {
-	status     int
-	mime       string
-	retryAfter string
-	location   string
-	encoding   string // the content encoding; empty means none
-	body       []byte
-	fault      Fault // how the reply is cut off or slowed down
+	status int
+	header http.Header
+	body   []byte
+	fault  Fault // how the reply is cut off or slowed down
+}
+
+func newReply(status int, mime string, body []byte) reply {
+	return reply{status: status, header: http.Header{"Content-Type": {mime}}, body: body}
 }
 
 // errorReply returns an error response, whose body the spec does not show.
 func errorReply(status int, message string) reply {
-	return reply{status: status, mime: jsonMime, body: fmt.Appendf(nil, `{"error":{"status":%d,"message":%q}}`, status, message)}
+	return newReply(status, jsonMime, fmt.Appendf(nil, `{"error":{"status":%d,"message":%q}}`, status, message))
 }
 
 func (out reply) send(rw http.ResponseWriter, r *http.Request) {
@@ -30,15 +32,8 @@ func (out reply) send(rw http.ResponseWriter, r *http.Request) {
 		resetConnection(rw)
 		return
 	}
-	header := rw.Header()
-	header.Set("Content-Length", strconv.Itoa(len(out.body)))
-	for name, value := range map[string]string{
-		"Content-Type": out.mime, "Retry-After": out.retryAfter, "Location": out.location, "Content-Encoding": out.encoding,
-	} {
-		if value != "" {
-			header.Set(name, value)
-		}
-	}
+	maps.Copy(rw.Header(), out.header)
+	rw.Header().Set("Content-Length", strconv.Itoa(len(out.body)))
 	rw.WriteHeader(out.status)
 	switch out.fault.Kind {
 	case FaultResetBody, FaultTruncate:

@@ -45,7 +45,7 @@ func (s *Service) respond(r *http.Request, rt *route, id string, fault *Fault) r
 	}
 	if retry, isLimited := s.checkRateLimit(); isLimited {
 		out := errorReply(http.StatusTooManyRequests, "slow down")
-		out.retryAfter = retry
+		out.header.Set("Retry-After", retry)
 		return out
 	}
 	out, isRejected := s.rejectRequest(r, rt)
@@ -99,7 +99,6 @@ func (s *Service) rejectRequest(r *http.Request, rt *route) (reply, bool) {
 func (s *Service) renderReply(query url.Values, rt *route, id string, fault *Fault) reply {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	out := reply{status: http.StatusOK, mime: jsonMime}
 	e := &enc{seed: s.world.seed, fullOutlets: slices.Contains([]string{"true", "1"}, query.Get("include_outlets_data"))}
 	n, ok := s.world.recordInPath(rt, id)
 	if !ok {
@@ -110,11 +109,11 @@ func (s *Service) renderReply(query url.Values, rt *route, id string, fault *Fau
 	} else if err := rt.writeList(e, rt.viewOf(n), query, fault, s.opts); err != nil {
 		return errorReply(http.StatusBadRequest, err.Error())
 	}
+	mime := jsonMime
 	if rt.binary {
-		out.mime = "application/octet-stream"
+		mime = "application/octet-stream"
 	}
-	out.body = s.world.distort(e.document(), rt)
-	return out
+	return newReply(http.StatusOK, mime, s.world.distort(e.document(), rt))
 }
 
 // Serve listens on a free port of the loopback address until stop is called. stop waits up to 5 seconds for

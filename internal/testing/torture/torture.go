@@ -22,7 +22,7 @@ import (
 
 // Row is the result of the nights with one fault at one rate. It is a row of the table of faults.
 type Row struct {
-	// Fault and Rate identify the row. A later row with the same fault and rate replaces this one.
+	// Fault and Rate identify the row.
 	Fault string `json:"fault"`
 	Rate  string `json:"rate"`
 	Place int    `json:"place"`
@@ -65,7 +65,7 @@ type Trial struct {
 // MutationResult is the result of a measurement of one package. A mutant is a small mistake that is
 // added to the package. The measurement runs the tests of the package with one mutant at a time.
 type MutationResult struct {
-	// Package is the folder below internal. A later result of the same package replaces this one.
+	// Package is the folder below internal.
 	Package string `json:"package"`
 	// Mutants counts the possible mutants that compile. Covered counts the mutants in code that
 	// the tests of the package run.
@@ -81,7 +81,7 @@ type MutationResult struct {
 	Noticed int    `json:"noticed"`
 	// Survivors are the tested mutants that were not noticed.
 	Survivors []Survivor `json:"survivors"`
-	// Took is the duration in seconds.
+	// Took is in seconds.
 	Took float64 `json:"took"`
 	Date string  `json:"date"`
 }
