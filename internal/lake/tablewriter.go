@@ -2,6 +2,7 @@ package lake
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -33,12 +34,9 @@ func (l *Lake) writeTable(ctx context.Context, v *Version, base *table.Table, a 
 		if writtenBytes, err = l.writeSnapshot(ctx, v, t, tx, a); err != nil {
 			return c, writtenBytes, err
 		}
-		commit, err := tx.TableCommit()
-		if err != nil {
-			return c, writtenBytes, err
-		}
-		staged, err := tx.StagedTable()
-		if err != nil {
+		commit, commitErr := tx.TableCommit()
+		staged, stagedErr := tx.StagedTable()
+		if err := errors.Join(commitErr, stagedErr); err != nil {
 			return c, writtenBytes, err
 		}
 		c.requirements, c.updates, snapshot = commit.Requirements, commit.Updates, staged.CurrentSnapshot()
