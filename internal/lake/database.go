@@ -16,9 +16,6 @@ import (
 	sqlitelib "modernc.org/sqlite/lib"
 )
 
-// publicDir is the mode of the folder of an SQLite catalog, which other users may read.
-const publicDir = 0o755
-
 // openSQLite opens an SQLite catalog. A transaction takes the write lock when it begins. Taking the
 // lock later would fail if another transaction wrote meanwhile. Waiting for a lock ends after 20 s.
 func openSQLite(path string) (*sql.DB, error) {
@@ -31,9 +28,6 @@ func openSQLite(path string) (*sql.DB, error) {
 	return db, nil
 }
 
-// connectTimeout is the connection timeout if the address has none.
-const connectTimeout = 10 * time.Second
-
 // openPostgres connects to a Postgres database. Its errors do not contain the password.
 func openPostgres(ctx context.Context, cfg Config) (*sql.DB, error) {
 	connection, err := pgx.ParseConfig(cfg.Catalog)
@@ -43,7 +37,7 @@ func openPostgres(ctx context.Context, cfg Config) (*sql.DB, error) {
 	if cfg.Password != "" {
 		connection.Password = cfg.Password
 	}
-	connection.ConnectTimeout = cmp.Or(connection.ConnectTimeout, connectTimeout)
+	connection.ConnectTimeout = cmp.Or(connection.ConnectTimeout, 10*time.Second)
 	db := stdlib.OpenDB(*connection)
 	if err := db.PingContext(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open the catalog of the lake: %w; nothing was changed: check lake.catalog and the password", err), db.Close())

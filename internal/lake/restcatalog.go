@@ -34,9 +34,6 @@ type REST struct {
 	SigningName, SigningRegion string
 }
 
-// maxRequests is the number of tables that are requested at the same time.
-const maxRequests = 8
-
 type restCatalog struct {
 	cfg   Config
 	inner *rest.Catalog
@@ -111,7 +108,7 @@ func (c *restCatalog) load(ctx context.Context) (tables, error) {
 			names = append(names, tableName{part, icebergcatalog.TableNameFromIdent(identifier)})
 		}
 	}
-	return loadEach(maxRequests, names, func(i int) (*table.Table, error) {
+	return loadEach(c.files.workers(), names, func(i int) (*table.Table, error) {
 		t, err := c.loadTable(ctx, names[i])
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", names[i], err)
@@ -273,7 +270,7 @@ type commitState struct {
 func (c *restCatalog) compare(ctx context.Context, changes []change) (after commitState, err error) {
 	after.tagsKept = true
 	var mu sync.Mutex // guards after
-	err = eachIndex(maxRequests, len(changes), func(i int) error {
+	err = eachIndex(c.files.workers(), len(changes), func(i int) error {
 		t, err := c.inner.LoadTable(ctx, c.cfg.identifier(changes[i].name))
 		if err != nil {
 			return fmt.Errorf("read %s: %w", changes[i].name, err)

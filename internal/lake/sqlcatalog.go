@@ -72,7 +72,7 @@ func (c *sqlCatalog) createFile() error {
 	if c.db != nil {
 		return nil
 	}
-	err := os.MkdirAll(filepath.Dir(c.path), publicDir)
+	err := os.MkdirAll(filepath.Dir(c.path), 0o755) // other users may read the catalog
 	if err == nil {
 		c.db, err = openSQLite(c.path)
 	}

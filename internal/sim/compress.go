@@ -9,10 +9,6 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// minCompressed is the smallest size in bytes of a body that is compressed. Most servers have a similar
-// threshold.
-const minCompressed = 256
-
 func newZstdEncoder() *zstd.Encoder {
 	encoder, _ := zstd.NewWriter(nil) // fails only with invalid options
 	// The first EncodeAll creates channels that later calls use. They must not belong to the
@@ -26,7 +22,7 @@ func (s *Service) compress(out reply, acceptHeaders []string) reply {
 	i := slices.IndexFunc(s.opts.Encodings, func(encoding string) bool {
 		return slices.ContainsFunc(acceptHeaders, func(header string) bool { return accepts(header, encoding) })
 	})
-	if i < 0 || len(out.body) < minCompressed {
+	if i < 0 || len(out.body) < 256 { // most servers have a similar threshold
 		return out
 	}
 	out.header.Set("Content-Encoding", s.opts.Encodings[i])

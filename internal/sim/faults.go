@@ -114,7 +114,8 @@ func (f *Fault) replacement() (reply, bool) {
 	case FaultReset:
 		return reply{fault: *f}, true
 	case FaultHTML:
-		return newReply(http.StatusOK, "text/html; charset=utf-8", []byte(captivePortalPage)), true
+		const page = "<!DOCTYPE html>\n<html><head><title>Sign in</title></head><body><h1>Network sign-in</h1></body></html>\n"
+		return newReply(http.StatusOK, "text/html; charset=utf-8", []byte(page)), true
 	case FaultEmpty:
 		return newReply(http.StatusOK, jsonMime, nil), true
 	case FaultRedirect:
@@ -140,5 +141,3 @@ func (f *Fault) applyTo(out reply) reply {
 	}
 	return out
 }
-
-const captivePortalPage = "<!DOCTYPE html>\n<html><head><title>Sign in</title></head><body><h1>Network sign-in</h1></body></html>\n"

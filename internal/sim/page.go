@@ -6,9 +6,6 @@ import (
 	"strconv"
 )
 
-// defaultLimit is the page size of requests without a limit (spec 4.1).
-const defaultLimit = 25
-
 func parsePositive(text string, fallback int) (int, error) {
 	if text == "" {
 		return fallback, nil
@@ -22,7 +19,7 @@ func parsePositive(text string, fallback int) (int, error) {
 
 // writeList writes the response to a list request. A limit above the cap becomes the cap.
 func (rt *route) writeList(e *enc, v view, query url.Values, fault *Fault, opts *Options) error {
-	limit, err := parsePositive(query.Get("limit"), defaultLimit)
+	limit, err := parsePositive(query.Get("limit"), 25) // spec 4.1
 	if err != nil {
 		return err
 	}
