@@ -174,15 +174,12 @@ func (f *files) syncFolders() error {
 	return eachIndex(f.workers(), len(folders), func(i int) error { return f.disk.Sync(folders[i]) })
 }
 
-// removalTimeout limits the time for removing the files of a failed publish, because the
-// storage may have failed.
-const removalTimeout = 10 * time.Second
-
 // removeUncommitted removes the files that were not committed. If a removal fails, Expire removes the file
 // later.
 func (f *files) removeUncommitted() {
 	created := f.uncommitted.drain()
-	ctx, cancel := context.WithTimeout(context.Background(), removalTimeout)
+	// The storage may have failed.
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	go func() {
 		defer cancel()
 		_ = eachIndex(f.workers(), len(created), func(i int) error {

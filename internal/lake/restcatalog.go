@@ -229,14 +229,11 @@ func (r recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// readBackTimeout limits the time for reading the tables after a commit, because a server that
-// did not respond to the commit may not respond at all.
-const readBackTimeout = 30 * time.Second
-
 // checkCommit reads the tables after a commit. It returns no error if the tables show the
 // commit. commitErr is the error of the commit, or nil if the server confirmed the commit.
 func (c *restCatalog) checkCommit(ctx context.Context, changes []change, got response, commitErr error) (tagsKept bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, readBackTimeout)
+	// A server that did not respond to the commit may not respond at all.
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	after, readErr := c.compare(ctx, changes)
 	switch {

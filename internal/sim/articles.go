@@ -6,8 +6,6 @@ import (
 	"strconv"
 )
 
-type articleStatus struct{ prefix, name, color string }
-
 // Indexes of articleStatuses.
 const (
 	statusAssigned = iota
@@ -21,7 +19,7 @@ const (
 
 // articleStatuses are the statuses in the usual order. The spec mentions four of them as
 // examples, without their names.
-var articleStatuses = []articleStatus{
+var articleStatuses = []struct{ prefix, name, color string }{
 	{"writer_assigned", "Writer assigned", "#9aa0a6"},
 	{"brief_submitted", "Brief submitted", "#1a73e8"},
 	{"draft_submitted", "Draft submitted", "#fbbc04"},

@@ -72,10 +72,8 @@ var placementTypes = []string{
 	"MENTION", "QUOTE", "LISTICLE", "LISTICLE", "VIDEO_SPOTLIGHT",
 }
 
-type disclaimer struct{ name, description string }
-
 // disclaimers are the records of GET /outlet-disclaimers. One has no description.
-var disclaimers = []disclaimer{
+var disclaimers = []struct{ name, description string }{
 	{"Sponsored", "Marked as sponsored content above the headline."},
 	{"Partner Content", "Carries the line \"in partnership with\"."},
 	{"None", ""},
@@ -84,10 +82,8 @@ var disclaimers = []disclaimer{
 	{"Anzeige", "Als Anzeige gekennzeichnet."},
 }
 
-type productType struct{ name, prefix, label string }
-
 // productTypes are the types that GET /products/categories counts.
-var productTypes = []productType{
+var productTypes = []struct{ name, prefix, label string }{
 	{"article", "ART", "Full feature"},
 	{"press_release", "PR", "Press release"},
 	{"social_post", "SOC", "Social post"},

@@ -18,9 +18,6 @@ import (
 // Region is the region of the gateway.
 const Region = "eu-test-1"
 
-// gatewayProgram is the Go package of the server that the gateway runs.
-const gatewayProgram = "github.com/versity/versitygw/cmd/versitygw@v1.8.0"
-
 // enginesVar is the environment variable that enables the gateway. "make lake-test" sets it.
 const enginesVar = "PLACEMENTSYNC_ENGINES"
 
@@ -42,7 +39,7 @@ func StartGateway(t testing.TB, getenv func(name string) string, buckets ...stri
 	if getenv(enginesVar) == "" {
 		t.Skipf("needs an S3 server: run it with make lake-test or %s=<folder>", enginesVar)
 	}
-	program, err := pinned.FindGoProgram(t.Context(), t.TempDir(), gatewayProgram)
+	program, err := pinned.FindGoProgram(t.Context(), t.TempDir(), "github.com/versity/versitygw/cmd/versitygw@v1.8.0")
 	if err != nil {
 		t.Skipf("versitygw is not installed and cannot be built: %v", err)
 	}

@@ -123,10 +123,6 @@ type Store struct {
 	Now func() time.Time
 }
 
-// docsVar is the environment variable with the folder docs of the project. "make torture" and "make fuzz"
-// set it.
-const docsVar = "PLACEMENTSYNC_TORTURE_DOCS"
-
 // trialsVar is the environment variable that enables tests of more than a few seconds. Without it,
 // the tests of a package take less than a minute and can run after every edit.
 const trialsVar = "PLACEMENTSYNC_TRIALS"
@@ -143,8 +139,11 @@ func RequireTrials(t testing.TB, getenv func(name string) string) {
 	}
 }
 
-// Open returns the store in the folder of docsVar. If docsVar is not set, it stores nothing.
-func Open(getenv func(name string) string) Store { return Store{Docs: getenv(docsVar), Now: time.Now} }
+// Open returns the store in the folder docs of the project, which "make torture" and "make fuzz" set in the
+// environment. Without them it stores nothing.
+func Open(getenv func(name string) string) Store {
+	return Store{Docs: getenv("PLACEMENTSYNC_TORTURE_DOCS"), Now: time.Now}
+}
 
 // EndTrial sets the duration of a trial and whether it passed, and stores it.
 func (st Store) EndTrial(startedAt time.Time, failed bool, t Trial) error {
