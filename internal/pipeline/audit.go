@@ -37,8 +37,7 @@ func (e *HoldError) Error() string {
 	return b.String()
 }
 
-// audit runs the checks on the draft after the merge, and writes their results into meta. If a failed
-// check holds the night, audit returns a *HoldError. The stage must be closed before audit is called.
+// audit requires a closed stage. If a failed check holds the night, it returns a *HoldError.
 func (n *night) audit(ctx context.Context) error {
 	if len(n.cfg.Checks.List()) == 0 {
 		return nil

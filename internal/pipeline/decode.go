@@ -36,8 +36,7 @@ func markStageErr(err error) error {
 	return fmt.Errorf("%w: %w", errStage, err)
 }
 
-// sink decodes the bodies of one stream and stages their rows. It has one decoder per processor. A
-// body waits for a free decoder.
+// sink decodes the bodies of one stream and stages their rows. It has one decoder per processor.
 type sink struct {
 	night    *night
 	stream   stream.Stream
@@ -77,9 +76,7 @@ func (n *night) newSink(s stream.Stream) (*sink, error) {
 	return k, nil
 }
 
-// readBody is the fetch.Reader of the stream. It decodes the rows of a body and returns the page facts. A
-// body that is the same as in the previous pass is not decoded again. For a malformed body, readBody
-// returns fetch.ErrMalformed: the body gives no rows, and is requested again.
+// readBody is the fetch.Reader of the stream. A malformed body gives no rows, and is requested again.
 func (k *sink) readBody(ctx context.Context, r fetch.Response) (stream.PageFacts, error) {
 	if r.Previous != nil {
 		k.night.cfg.Progress.countResponse(r, *r.Previous)
@@ -127,9 +124,8 @@ func (k *sink) decodeBody(ctx context.Context, r fetch.Response) (stream.PageFac
 	return facts, k.flushDecoders(ctx, d)
 }
 
-// flushDecoders stages the rows of decoders. It continues if ctx ends, because a decoder can contain rows of
-// several requests. An error is also kept for flushAll, because a stream that has
-// already failed would not report it.
+// flushDecoders continues if ctx ends, because a decoder can contain rows of several requests. An error
+// is also kept for flushAll, because a stream that has already failed would not report it.
 func (k *sink) flushDecoders(ctx context.Context, decoders ...*decoder) error {
 	err := markStageErr(k.stageRows(context.WithoutCancel(ctx), decoders))
 	if err != nil {
@@ -170,7 +166,6 @@ func (k *sink) stageRows(ctx context.Context, decoders []*decoder) error {
 	return err
 }
 
-// flushAll stages the rows of all decoders, unless rows could not be staged before.
 func (k *sink) flushAll(ctx context.Context) error {
 	if k.stagingErr != nil {
 		return k.stagingErr

@@ -12,18 +12,16 @@ import (
 const maxDrifts = 20_000
 
 type driftCollector struct {
-	mu      sync.Mutex
-	indexOf map[driftKey]int // an index into drifts and firstPlaces
-	drifts  []stream.Drift
-	// firstPlaces contains the place of the first record with each of the drifts.
-	firstPlaces []transform.Place
+	mu          sync.Mutex
+	indexOf     map[driftKey]int // an index into drifts and firstPlaces
+	drifts      []stream.Drift
+	firstPlaces []transform.Place // of the first record with each of the drifts
 }
 
 type driftKey struct{ table, path, kind string }
 
 func newDriftCollector() *driftCollector { return &driftCollector{indexOf: map[driftKey]int{}} }
 
-// addFindings returns the records with drift.
 func (c *driftCollector) addFindings(findings transform.Findings) []stream.DriftRecord {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -37,8 +35,7 @@ func (c *driftCollector) addFindings(findings transform.Findings) []stream.Drift
 	return findings.DriftRecords
 }
 
-// addDrift returns the index of a drift in c.drifts. If c.drifts is full, all new paths of one table and kind get
-// one common element.
+// If c.drifts is full, all new paths of one table and kind get one common element.
 func (c *driftCollector) addDrift(d transform.Drift) int {
 	key := driftKey{d.Table, d.Path, d.Kind}
 	i, ok := c.indexOf[key]

@@ -30,11 +30,8 @@ const (
 	maxBatchBytes  = 8 << 20
 )
 
-// withheldBody replaces the body of a rejected event that may contain private values.
 const withheldBody = `"(withheld: the event may contain private columns)"`
 
-// takeEvents lands the events of the inbox, opens the sinks of the event streams and stages the events
-// that no earlier night has loaded.
 func (n *night) takeEvents(ctx context.Context) error {
 	folders, err := n.landEvents(ctx)
 	if err != nil {
@@ -69,13 +66,11 @@ func (n *night) takeEvents(ctx context.Context) error {
 // eventRoute is the destination of the events of a topic. Each event gets a row in meta.webhook_events. If
 // sink is not nil, it also gets rows of the stream of the sink.
 type eventRoute struct {
-	sink *sink
-	// isPrivate is set if the bodies may contain private values.
-	isPrivate bool
+	sink      *sink
+	isPrivate bool // the bodies may contain private values
 }
 
-// newEventRoutes opens the sinks of the event streams and returns the routes by topic. Topics
-// without a stream use the route of the empty topic. Their events may contain any private value.
+// Topics without a stream use the route of the empty topic. Their events may contain any private value.
 func (n *night) newEventRoutes() (map[string]eventRoute, error) {
 	n.eventSinks = map[string]*sink{}
 	routes := map[string]eventRoute{}
@@ -167,8 +162,7 @@ func (n *night) landEvents(ctx context.Context) ([]string, error) {
 	return append(folders, folder), nil
 }
 
-// gradeEvents grades a stream of events. The stream is never proven, because missed deliveries
-// cannot be detected. A stream without rows and without new events is graded skipped.
+// A stream of events is never proven, because missed deliveries cannot be detected.
 func (n *night) gradeEvents(ctx context.Context, result *unfinishedResult) error {
 	hasRows, err := n.stage.Events.HasRows(ctx, result.stream.Root().Name)
 	if err != nil {
@@ -182,8 +176,7 @@ func (n *night) gradeEvents(ctx context.Context, result *unfinishedResult) error
 	return nil
 }
 
-// stageEvent stages the rows of one event. An invalid body becomes a reject, because it cannot
-// be requested again.
+// stageEvent stages an invalid body as a reject, because it cannot be requested again.
 func (k *sink) stageEvent(ctx context.Context, e stream.Event, isPrivate bool) (outcome string, err error) {
 	record, err := webhook.EventRecord(e)
 	if err == nil {
@@ -226,10 +219,9 @@ func (n *night) privacyOf(s stream.Stream) transform.Privacy {
 }
 
 // privateColumns returns the private columns of the table of an event stream. configured contains private
-// columns as table.column. A configured column of this table, or of a table with records of the same
-// kind, makes the column with its name in this table private. If this table has no such column, extra is private,
-// because it may contain the value. If the plain text or the rich text of a comment is private, both are
-// private.
+// columns as table.column. They also apply to tables with records of the same kind. If this table has no
+// such column, extra is private, because it may contain the value. If the plain text or the rich text of
+// a comment is private, both are private.
 func (n *night) privateColumns(s stream.Stream, configured []string) []string {
 	def := n.wh.Schema.Definitions[s.Root().Name]
 	var columns []string

@@ -16,7 +16,6 @@ import (
 	"placementsync/internal/stream"
 )
 
-// reader reads the streams of a night from the service, one after the other.
 type reader struct {
 	night  *night
 	client *fetch.Client
@@ -120,8 +119,8 @@ func (r *reader) isWanted(result *streamResult) bool {
 	return reason == ""
 }
 
-// readStream reads a list or details, or grades a stream of events. upTo is the last priority of details to
-// read. readStream returns errors that end the night. Other errors are in result.err.
+// upTo is the last priority of details to read. readStream returns errors that end the night. Other
+// errors are in result.err.
 func (r *reader) readStream(ctx context.Context, result *unfinishedResult, upTo load.Priority) (err error) {
 	s, began := result.stream, time.Now()
 	defer func() { result.took += time.Since(began) }()
@@ -157,8 +156,7 @@ func (r *reader) listParam(s stream.Stream) string {
 	return ""
 }
 
-// endsNight reports whether an error ends the night: the run was stopped, the token was rejected, or a
-// response or rows could not be stored on disk. All other streams would fail with the same error.
+// endsNight reports whether all other streams would fail with the same error.
 func endsNight(ctx context.Context, err error) bool {
 	return err != nil && (ctx.Err() != nil || errors.Is(err, fetch.ErrAuth) || errors.Is(err, fetch.ErrLanding) || errors.Is(err, errStage))
 }

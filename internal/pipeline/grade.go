@@ -28,16 +28,13 @@ type streamResult struct {
 	// carried counts the ids whose rows are kept without a request. rechecked counts the
 	// settled ids that were read again.
 	carried, rechecked int64
-	// unread counts the ids that the night had no time for.
-	unread int64
+	unread             int64 // number of ids that the night had no time for
 	// distinct counts the different record ids. It is 0 for records without ids.
 	distinct int64
 	// rows counts the received records. rejects counts the invalid values and records.
 	rows, rejects int64
-	// failure is the error that left the stream unread or partly read.
-	failure error
-	// since is the oldest read time of the rows that were not read in this run.
-	since time.Time
+	failure       error     // left the stream unread or partly read
+	since         time.Time // oldest read time of the rows that were not read in this run
 	// stored contains the row counts and the age of the rows in the snapshot. It is set after the merge,
 	// when merged becomes true.
 	stored load.RowAges
@@ -59,8 +56,6 @@ func (finished results) coverage() map[string]load.Coverage {
 	return coverage
 }
 
-// outcome returns ledger.Partial if a stream failed. Rows of a failed stream can be from an earlier night, or
-// be missing.
 func (finished results) outcome() ledger.Outcome {
 	if slices.ContainsFunc(finished, func(r streamResult) bool { return r.failure != nil }) {
 		return ledger.Partial
@@ -104,8 +99,7 @@ func (finished results) tableGrade(table string) (grade fetch.Grade, note string
 	return grade, note
 }
 
-// setRowAges sets, for every stream, the row counts in the snapshot and the oldest read time of the rows. It
-// is called after the merge.
+// setRowAges is called after the merge.
 func (finished results) setRowAges(ctx context.Context, n *night) error {
 	ages, err := n.stage.CountRowAges(ctx, finished.coverage())
 	if err != nil {
@@ -199,8 +193,7 @@ func (r *streamResult) gradeNotFound() {
 	}
 }
 
-// notFoundLosses returns the losses of detail streams with too many 404 responses for ids of a list. The
-// limits are the limits for deletions of rows.
+// notFoundLosses applies the limits for deletions of rows to the ids that returned 404.
 func (finished results) notFoundLosses(limits load.Limits) (losses []ledger.Loss) {
 	for _, r := range finished {
 		table := r.stream.Root().Name
@@ -212,9 +205,8 @@ func (finished results) notFoundLosses(limits load.Limits) (losses []ledger.Loss
 }
 
 // capGrade grades a stream after a refresh has read a part of the stream. If the grade before the refresh
-// was worse, it is kept, unless a request of the refresh failed. A stream that no night has read is graded
-// best_effort. r.since is set to the earlier AgeSince, because
-// the rows that the refresh did not read keep their age.
+// was worse, it is kept, unless a request of the refresh failed. A stream that no night has read is
+// graded best_effort. The rows that the refresh did not read keep their age.
 func (r *streamResult) capGrade(ctx context.Context, draft *warehouse.Draft) error {
 	last, ok, err := draft.LastGrade(ctx, r.stream.Name)
 	if err != nil {

@@ -17,13 +17,10 @@ const (
 
 // runMode is the kind of a run with its parameters. Its methods are the differences between the kinds.
 type runMode struct {
-	// kind is ledger.Night, ledger.Refresh or ledger.Replay.
-	kind   string
-	dryRun bool
-	// resumed describes the run that is resumed. It is nil for a new run.
-	resumed *warehouse.UnfinishedRun
-	// targets are the records that a refresh reads.
-	targets Targets
+	kind    string // ledger.Night, ledger.Refresh or ledger.Replay
+	dryRun  bool
+	resumed *warehouse.UnfinishedRun // the run that is resumed; nil for a new run
+	targets Targets                  // of a refresh
 	// replayedRun is the run whose landed responses a replay reads. base is the version on which the
 	// replay is built. base is set after the lock was taken.
 	replayedRun, base string

@@ -114,8 +114,7 @@ type night struct {
 	eventSinks   map[string]*sink // by stream; nil before the inbox is read
 }
 
-// faultPoint calls Config.Warehouse.Step, if set (fault injection). An error of Step simulates a disk
-// error at this point.
+// An error of Config.Warehouse.Step simulates a disk error at this point.
 func (n *night) faultPoint(name string) error {
 	return n.wh.Folder.Disk().CallStep(name)
 }

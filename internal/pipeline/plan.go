@@ -130,8 +130,7 @@ func lastPublishedNight(runs []ledger.Run) ledger.Run {
 	return ledger.Run{}
 }
 
-// lastRequests returns how many requests a stream took when it was last read, or -1 if it was
-// never read.
+// lastRequests returns -1 if the stream was never read.
 func lastRequests(runs []ledger.Run, stream string) int64 {
 	for _, r := range slices.Backward(runs) {
 		for _, s := range r.Streams {

@@ -19,8 +19,7 @@ type Token struct {
 	TeamID string
 }
 
-// tokenPath is the path of the first request (spec 2.1, spec 5).
-const tokenPath = "/auth/token"
+const tokenPath = "/auth/token" // spec 2.1, 5
 
 func (t Token) describeRights() string {
 	return fmt.Sprintf("%s team=%s scopes=%s", t.Type, t.TeamID, strings.Join(slices.Sorted(slices.Values(t.Scopes)), ","))
@@ -43,9 +42,8 @@ func checkToken(ctx context.Context, c *fetch.Client, teamID string) (Token, err
 	return t, nil
 }
 
-// parseToken parses the response of GET /auth/token. The JSON type of team_id is not documented, so a number
-// and a string are accepted. An object with neither type nor scopes is an error, because it would look
-// like a token without rights.
+// The JSON type of team_id is not documented, so a number and a string are accepted. An object with
+// neither type nor scopes is an error, because it would look like a token without rights.
 func parseToken(body []byte) (Token, error) {
 	var raw struct {
 		Type   string          `json:"token_type"`
@@ -65,9 +63,8 @@ func parseToken(body []byte) (Token, error) {
 	return t, nil
 }
 
-// skipReason returns the reason why a stream is not read tonight, or "" if it is read. If the type of
-// the token or the scope of the stream is not in the spec, the stream is read, and the service may
-// answer 403 (spec 5).
+// skipReason returns "" if the stream is read tonight. If the type of the token or the scope of the
+// stream is not in the spec, the stream is read, and the service may answer 403 (spec 5).
 func (c Config) skipReason(t Token, s stream.Stream) string {
 	var missing []string
 	if t.Type == "custom" || t.Type == "read_only" {

@@ -60,8 +60,7 @@ func (r *runner) streamsReadOnce(table string) []string {
 	})
 }
 
-// listsWithIDsOf returns the streams that contain the ids of a table of details and were read exactly once in
-// this run.
+// listsWithIDsOf returns the streams with the ids of a table of details that were read once.
 func (r *runner) listsWithIDsOf(table string) (names []string) {
 	for _, name := range stream.FilledBy(r.night.cfg.Streams, table) {
 		s, _ := stream.Find(r.night.cfg.Streams, name)

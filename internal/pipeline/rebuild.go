@@ -114,13 +114,11 @@ type rebuild struct {
 	// changes are the intact files of changes, and damagedChanges the damaged and missing ones.
 	changes        []string
 	damagedChanges []integrity.Damage
-	// hasExactPast is set if closed rows were restored from the files of changes or from the catalog.
-	// It is not set if closed rows must be computed by comparing snapshots.
+	// hasExactPast is not set if closed rows must be computed by comparing snapshots.
 	hasExactPast bool
 	newest       warehouse.Snapshot // of the series
-	// rowsAt contains for each table the snapshot time of its newest intact file, from which the
-	// rows of the table are read. older contains the tables whose file of the newest snapshot is damaged or
-	// missing.
+	// rowsAt contains for each table the snapshot time of the file from which its rows are read. older
+	// contains the tables whose file of the newest snapshot is damaged or missing.
 	rowsAt, older map[string]time.Time
 }
 
@@ -235,8 +233,7 @@ func (b *rebuild) applySeries(ctx context.Context) error {
 	return load.MergePast(ctx, b.draft, b.wh.Schema.Tables, b.changes, b.rowsAt)
 }
 
-// findLostRun sets LostRun if readers saw a newer snapshot than the newest snapshot of the series. In a copied
-// warehouse the ledger can be newer than the series.
+// In a copied warehouse the ledger can be newer than the series.
 func (b *rebuild) findLostRun() error {
 	runs, err := b.wh.Ledger.Runs()
 	if err != nil {
@@ -278,7 +275,6 @@ func (b *rebuild) restorePast(ctx context.Context) error {
 	return nil
 }
 
-// isCatalogWhole reports whether the catalog that readers see matches its manifest.
 func (b *rebuild) isCatalogWhole() bool {
 	return b.latest != "" && b.wh.Versions.CheckCatalog(b.latest) == nil
 }
@@ -318,10 +314,8 @@ func (b *rebuild) fixComputedHistory(ctx context.Context) error {
 	return err
 }
 
-// checkLoss compares the numbers of snapshots, runs and closed rows in the rebuilt catalog with those in
-// the catalog that readers see. If both catalogs contain the same snapshot, it also compares current rows.
-// If the catalog that readers see is damaged, checkLoss counts its readable parts. If it cannot be read at
-// all, nothing is compared.
+// checkLoss compares current rows only if both catalogs contain the same snapshot. Of a damaged catalog,
+// it counts the readable parts. If it cannot be read at all, nothing is compared.
 func (b *rebuild) checkLoss(ctx context.Context) error {
 	if b.latest == "" || b.cfg.AcceptLoss {
 		return nil
@@ -382,8 +376,7 @@ func (b *rebuild) completeLedgerLine(ctx context.Context) error {
 	return load.WriteRun(ctx, b.draft, line)
 }
 
-// writeParquet links the Parquet files of the newest day of the series if the same program wrote them. It
-// writes all other files.
+// Files of the newest day are linked if the same program wrote them.
 func (b *rebuild) writeParquet(ctx context.Context) ([]warehouse.ManifestTable, error) {
 	isSameProgram := b.newest.Program == b.cfg.Warehouse.Program && b.newest.Schema == dictionary.SchemaVersion()
 	files := map[string]warehouse.ManifestTable{}

@@ -23,8 +23,7 @@ type seriesRebuild struct {
 	repair
 	cfg    Config
 	result integrity.RepairResult
-	// draft is a copy of the newest intact catalog.
-	draft *warehouse.Draft
+	draft  *warehouse.Draft // a copy of the newest intact catalog
 }
 
 // RebuildSeries restores damaged and missing files of the Parquet series and of versions, and damaged and
@@ -71,8 +70,7 @@ func (m *seriesRebuild) restore(ctx context.Context, retention warehouse.Retenti
 	return errors.Join(err, m.draft.Discard())
 }
 
-// writeMeta writes all rows of meta and past in the catalog into one file of changes. The files of later
-// runs contain the later changes.
+// writeMeta writes one file with all changes so far. The files of later runs contain the later changes.
 func (m *seriesRebuild) writeMeta(ctx context.Context) error {
 	m.draft.Previous = "" // the file contains all rows
 	if err := load.WriteMeta(ctx, m.draft, m.wh.Schema.MetaDefinitions, m.wh.Schema.Tables); err != nil {
@@ -111,8 +109,7 @@ func (m *seriesRebuild) writeFile(ctx context.Context, file warehouse.SeriesFile
 	return sum, err
 }
 
-// addDays restores the days without a manifest. The rows come from history, and the runs, row counts
-// and grades from meta.
+// The rows of an added day come from history; its run, row counts and grades come from meta.
 func (m *seriesRebuild) addDays(ctx context.Context, retention warehouse.Retention) error {
 	snapshotTimes, err := load.LastSnapshotsOfDays(ctx, m.draft, m.result.At)
 	if err != nil {

@@ -25,8 +25,7 @@ import (
 // the files always describe the records in main. The files are a cache: if a file is missing or damaged,
 // all records of its list are decoded.
 
-// minRecallRecords is the default of Config.MinRecallRecords.
-const minRecallRecords = 1_000
+const minRecallRecords = 1_000 // default of Config.MinRecallRecords
 
 func (k *sink) loadEntries() {
 	n := k.night
@@ -40,8 +39,7 @@ func (k *sink) loadEntries() {
 	}
 }
 
-// addEntries adds the entries of a batch of records to the file of unfinished entries. After an error, the
-// next night decodes all records of the list.
+// After an error of addEntries, the next night decodes all records of the list.
 func (k *sink) addEntries(entries []byte) {
 	if len(entries) == 0 || k.night.mode.dryRun {
 		return
@@ -73,7 +71,7 @@ func (k *sink) removeUnfinishedEntries() error {
 	return nil
 }
 
-// writeEntries writes the entries of a large list. All rows of the list must have been staged.
+// All rows of the list must have been staged.
 func (k *sink) writeEntries() {
 	n := k.night
 	if k.entriesErr == nil && k.entriesSize/transform.EntrySize < cmp.Or(n.cfg.MinRecallRecords, minRecallRecords) {
@@ -161,9 +159,8 @@ func (n *night) removeEntries(keptRun string) error {
 	return nil
 }
 
-// seedOf returns the seed for the hashes of a stream's records. The seed depends on the program version,
-// the build, the stream, the schema and the private columns. After a change of one of these, no record is
-// recalled.
+// After a change of the program, the build, the stream, the schema or the private columns, the seed
+// changes and no record is recalled.
 func (n *night) seedOf(s stream.Stream) uint64 {
 	p := n.privacyOf(s)
 	mac := hmac.New(sha256.New, p.Key)

@@ -40,8 +40,7 @@ func Replay(ctx context.Context, cfg Config, run string) (Result, error) {
 	return r.finishRun(ctx, res, err)
 }
 
-// landedSnapshotTime returns the snapshot time of a run whose responses are kept. The ledger contains the time
-// in full precision, the run id only in seconds.
+// The ledger contains the time in full precision, the run id only in seconds.
 func landedSnapshotTime(wh *warehouse.Warehouse, run string) (at time.Time, err error) {
 	at, isRunID := warehouse.RunTime(run)
 	runs, err := wh.Ledger.Runs()

@@ -120,8 +120,6 @@ func (r *runner) describeRun(rights string) warehouse.UnfinishedRun {
 	return u
 }
 
-// checkRights compares the current rights of the token with its rights when the run began, and writes the
-// current rights to the unfinished-run file.
 func (r *runner) checkRights(rights string) error {
 	last := r.night.mode.resumed
 	switch {

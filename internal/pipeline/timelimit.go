@@ -42,9 +42,8 @@ func formatDuration(d time.Duration) string {
 const detailDivisor = 4
 
 // timeLeft returns the time in which a night can still request lists or, if isDetail is set, details.
-// limit is Config.MaxDuration. If limit is 0, hasLimit is false. elapsed is the time since the start of
-// the night. listsEnded is the time from the start until all lists were read, or 0 before that. If
-// hasReserve is set, a part of the limit is reserved for details.
+// elapsed is the time since the start of the night. listsEnded is the time from the start until all lists
+// were read, or 0 before that. If hasReserve is set, a part of the limit is reserved for details.
 func timeLeft(limit, elapsed, listsEnded time.Duration, isDetail, hasReserve bool) (left time.Duration, hasLimit bool) {
 	reserved := limit / detailDivisor
 	switch {
@@ -58,17 +57,15 @@ func timeLeft(limit, elapsed, listsEnded time.Duration, isDetail, hasReserve boo
 	return limit - elapsed, true
 }
 
-// isTimeOver reports whether the time for new lists is over. If isDetail is set, it reports whether the
-// time for new details of the current stream is over. For a replay, it is always over, because a replay
-// sends no requests.
+// isTimeOver reports whether the time for new lists is over or, if isDetail is set, for new details of
+// the current stream. A replay sends no requests, so its time is always over.
 func (r *reader) isTimeOver(isDetail bool) bool {
 	elapsed := time.Since(r.began)
 	left, hasLimit := timeLeft(r.night.cfg.MaxDuration, elapsed, r.listsEnded, isDetail, r.lastLeftUnread())
 	return !r.night.mode.usesNetwork() || hasLimit && left <= 0 || isDetail && r.streamLimit > 0 && elapsed >= r.streamLimit
 }
 
-// canRead reports whether a list, or one id of a stream, can be read: there is time for a request, or the
-// response was landed in an earlier attempt, so that no request is needed.
+// A list or id whose response was landed in an earlier attempt needs no time.
 func (r *reader) canRead(s stream.Stream, param string) bool {
 	return !r.isTimeOver(s.IsDetail()) || r.client.HasLanded(s, param)
 }
@@ -91,8 +88,7 @@ func (r *reader) lastLeftUnread() bool {
 	return unread > 0
 }
 
-// unreadListsFirst moves the unread lists of the last night to the front, followed by the other lists.
-// Details and events follow in their given order.
+// The order of details and events does not change.
 func unreadListsFirst(streams []stream.Stream, lastNight ledger.Run) []stream.Stream {
 	rank := func(s stream.Stream) int {
 		wasUnread := slices.ContainsFunc(lastNight.Streams, func(l ledger.Stream) bool {
@@ -131,7 +127,6 @@ func (r *reader) gradeUnread(ctx context.Context, result *streamResult) error {
 	return nil
 }
 
-// forecastNights estimates the number of nights until all unread ids are read, at the pace of this night.
 // Ids that every night requests do not count for the pace.
 func (r *reader) forecastNights(ctx context.Context) error {
 	if !slices.ContainsFunc(r.finished, func(result streamResult) bool { return result.unread > 0 }) {
@@ -145,9 +140,8 @@ func (r *reader) forecastNights(ctx context.Context) error {
 	return nil
 }
 
-// forecast adds the estimated number of nights to the reason of each stream with unread ids, and returns
-// the highest number. pace is in ids per night. The ids of a stream are read after the unread ids of the
-// earlier streams.
+// forecast adds the estimated number of nights to the reasons, and returns the highest number. pace is in
+// ids per night. The ids of a stream are read after the unread ids of the earlier streams.
 func (finished results) forecast(pace int64) (nights int64) {
 	unread := int64(0)
 	for i := range finished {
@@ -175,9 +169,8 @@ func firstRounds(lastNight ledger.Run, details Details) []load.Priority {
 	return []load.Priority{load.PriorityChanged, load.PriorityNew}
 }
 
-// readFirstRounds reads the details of the first rounds. In the rounds NeverRead and OldestFirst, each
-// stream gets an equal share of the remaining time. readFirstRounds returns the streams that it started
-// to read.
+// In the rounds NeverRead and OldestFirst, each stream gets an equal share of the remaining time.
+// readFirstRounds returns the streams that it started to read.
 func (r *reader) readFirstRounds(ctx context.Context) (map[string]*unfinishedResult, error) {
 	n, partlyRead := r.night, map[string]*unfinishedResult{}
 	if n.cfg.MaxDuration == 0 || n.mode.kind != ledger.Night {
