@@ -12,11 +12,9 @@ const (
 	// usedShare is the share of the configured rate that is used. Requests can arrive at the
 	// service closer together than they were sent, and the service measures their arrival.
 	// The unused share of the rate and one unused token of the burst allow for this difference.
-	usedShare = 0.995
-	// rateAfter429 is the share of the rate that remains after a 429.
-	rateAfter429 = 0.7
-	// regainPerSecond is the share of Allowance.targetRate that is regained per second.
-	regainPerSecond = 0.1
+	usedShare       = 0.995
+	rateAfter429    = 0.7 // share of the rate that remains after a 429
+	regainPerSecond = 0.1 // share of Allowance.targetRate that is regained per second
 	// gracePeriod begins at the end of a pause. A 429 to a request that was sent before the end
 	// of this period does not lower the rate again: requests in flight are rejected together.
 	gracePeriod = time.Second

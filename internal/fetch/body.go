@@ -72,9 +72,8 @@ func readUpTo(r io.Reader, b []byte, limit int64) ([]byte, error) {
 	return buffer.Bytes(), err
 }
 
-// scrubResponse removes tokens from a response. If the body or its compressed bytes contain a
-// token, only the decompressed body is kept. A token can be in the compressed bytes alone, for
-// example in a gzip comment.
+// Of a response with a token, only the decompressed body is kept. A token can be in the compressed bytes
+// alone, for example in a gzip comment.
 func (s *sender) scrubResponse(q *call) {
 	var inBody, inCompressed bool
 	q.Body, inBody = s.tokens.scrubBody(q.Body)

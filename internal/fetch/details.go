@@ -15,8 +15,7 @@ import (
 	"placementsync/internal/stream"
 )
 
-// maxFailuresInARow is the number of consecutive failures that end a stream, so that a broken
-// endpoint costs a bounded time.
+// The time that a broken endpoint costs is bounded.
 const maxFailuresInARow = 5
 
 // Details is the result of requesting the ids of a stream, in one or more rounds.
@@ -136,7 +135,6 @@ func (d *detailCollector) requestOne(ctx context.Context, id string) error {
 	return nil
 }
 
-// addFailure counts a failed id. It returns an error after maxFailuresInARow consecutive failures.
 func (d *detailCollector) addFailure(id string, err error) error {
 	r := &d.result
 	r.Failed++

@@ -26,9 +26,8 @@ const acceptedEncodings = "zstd, gzip"
 
 var errDecompress = errors.New("the compressed body cannot be read")
 
-// encodingOf returns the encoding of a response. Nested encodings are not supported, because the
-// client does not accept them. The error does not quote the header, which may contain a
-// part of the token.
+// Nested encodings are not supported, because the client does not accept them. The error does not quote
+// the header, which may contain a part of the token.
 func encodingOf(h http.Header) (string, error) {
 	switch strings.ToLower(strings.TrimSpace(strings.Join(h.Values("Content-Encoding"), ", "))) {
 	case "", "identity":
@@ -48,8 +47,7 @@ type decompressor struct {
 	zstd  *zstd.Decoder
 }
 
-// maxWindow is the maximal window size of zstd in HTTP (RFC 9659).
-const maxWindow = 8 << 20
+const maxWindow = 8 << 20 // largest window of zstd in HTTP (RFC 9659)
 
 func newDecompressor(limit int64) *decompressor {
 	// NewReader fails only for invalid options. The decoder rejects windows above its memory limit.

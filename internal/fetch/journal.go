@@ -70,14 +70,12 @@ func parseLine(text []byte) (StoredResponse, bool) {
 	return n, json.Unmarshal(text, &n) == nil
 }
 
-// indexKey returns the key of the request in the index. With 128 bits a collision within a
-// run is less likely than a hardware fault.
+// With 128 bits a collision within a run is less likely than a hardware fault.
 func (r Request) indexKey() xxh3.Uint128 {
 	return xxh3.HashString128(fmt.Sprintf("%q %q %q %q %d %d", r.Stream, r.Path, r.Query, r.Param, r.Pass, r.Page))
 }
 
-// readLines yields all lines of the journal up to end, with ok false for incomplete and damaged
-// lines.
+// readLines yields the lines of the journal up to end. Incomplete and damaged lines are not ok.
 func (l *Landing) readLines(end int64) iter.Seq2[scannedLine, error] {
 	return func(yield func(scannedLine, error) bool) {
 		in := bufio.NewReaderSize(io.NewSectionReader(l.journal, 0, end), 64<<10)

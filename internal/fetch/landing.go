@@ -171,9 +171,8 @@ func (l *Landing) Append(r Response, at time.Time, took time.Duration) (Response
 	return r, l.landingErr(err)
 }
 
-// appendResponse writes the frame and then the line. If the line refers to an earlier frame, no frame
-// is written. bodyKey is the key of the body in l.bodies. The writes have explicit offsets, so that the
-// next write overwrites the remains of a failed write.
+// bodyKey is the key of the body in l.bodies. The writes have explicit offsets, so that the next write
+// overwrites the remains of a failed write.
 func (l *Landing) appendResponse(n *StoredResponse, bodyKey xxh3.Uint128, frame []byte) (syncDue bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

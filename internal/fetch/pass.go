@@ -125,9 +125,8 @@ func (p *pass) addPage(number int, facts stream.PageFacts, bodySeq uint64) {
 	p.pages[number-1] = f
 }
 
-// plannedPages computes the number of pages from the total and the number of records on page 1. The
-// service may put fewer records on a page than requested. A wrong total costs at most MaxPages
-// requests.
+// plannedPages relies on the length of page 1, because the service may put fewer records on a page than
+// requested. A wrong total costs at most MaxPages requests.
 func (p *pass) plannedPages() int64 {
 	perPage := int64(max(p.pages[0].Records, 1))
 	return min((max(p.total, 1)-1)/perPage+1, int64(p.cfg.MaxPages))

@@ -6,9 +6,8 @@ import (
 	"path/filepath"
 )
 
-// restore reads the journal of an interrupted run into the index. A line counts if it is
-// complete and its body exists. Bodies that may have landed after the last sync are decompressed
-// to verify them.
+// restore reads the journal of an interrupted run into the index. Bodies that may have landed after the
+// last sync are decompressed to verify them.
 func (l *Landing) restore() error {
 	journalSize, err := size(l.journal)
 	if err != nil {
@@ -74,8 +73,7 @@ func (r *restoreState) addLine(s scannedLine) {
 	r.l.index[s.indexKey()] = s.location
 }
 
-// hasBody reports whether a body exists and, if the body was possibly not synced, whether it is
-// intact.
+// hasBody also reports whether a body that was possibly not synced is intact.
 func (r *restoreState) hasBody(loc location) bool {
 	if int(loc.Segment) >= len(r.sizes) || loc.Offset < 0 || loc.Offset+int64(loc.Stored) > r.sizes[loc.Segment] {
 		return false

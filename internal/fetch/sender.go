@@ -27,7 +27,6 @@ type call struct {
 	facts          stream.PageFacts
 }
 
-// sender gets responses from the service or from the landing.
 type sender struct {
 	cfg     Config
 	base    *url.URL
@@ -59,8 +58,6 @@ func newSender(cfg Config, base *url.URL, landing *Landing, log *slog.Logger) *s
 // layer processes a call, mostly by calling the next layer.
 type layer func(ctx context.Context, q *call) error
 
-// preferLanding uses the stored response if the landing contains it. Otherwise it calls next, or
-// returns ErrNotLanded if the client is offline.
 func (s *sender) preferLanding(next layer) layer {
 	if s.landing == nil {
 		return next
@@ -117,7 +114,6 @@ func (s *sender) landAndRead(next layer) layer {
 	}
 }
 
-// acquireSlot waits until fewer than Concurrency responses are in memory.
 func (s *sender) acquireSlot(ctx context.Context, stream string) error {
 	// If both cases are ready, select chooses at random. So the context is checked first.
 	if ctx.Err() != nil {
@@ -287,8 +283,7 @@ func (s *sender) unsentErr(q *call, err error) *StatusError {
 	return unsent
 }
 
-// retryWithNewToken repeats a call once after a 401, if the token has changed at its
-// source.
+// After a 401, a call is repeated once if the token has changed at its source.
 func (s *sender) retryWithNewToken(next layer) layer {
 	return func(ctx context.Context, q *call) error {
 		token, err := s.tokens.currentToken(ctx)

@@ -105,11 +105,9 @@ func (t *tokens) scrubBody(body []byte) (scrubbed []byte, found bool) {
 
 const secretMark = "<secret>"
 
-// secretNamePattern matches query parameters with secret values.
 var secretNamePattern = regexp.MustCompile(`(?i)token|secret|key|passw|signature|auth|credential`)
 
-// redactURL removes credentials, the values of secret parameters and tokens from a URL for use in
-// errors.
+// redactURL removes credentials, the values of secret parameters and tokens from a URL.
 func (t *tokens) redactURL(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -131,8 +129,7 @@ func (t *tokens) redactURL(address string) string {
 	return t.scrubText(text + "?" + strings.Join(parameters, "&"))
 }
 
-// maxExcerpt limits the excerpt of a body in an error, in bytes.
-const maxExcerpt = 120
+const maxExcerpt = 120 // bytes of a body in an error
 
 // bodyExcerpt returns the beginning of a body on one line. code is the HTTP status, or 0 if the
 // status is unknown. For JSON with status 200, 203 or 0 the excerpt is empty, because the body can

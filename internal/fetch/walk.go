@@ -67,8 +67,7 @@ func (w *walk) readSingle(ctx context.Context) error {
 	return nil
 }
 
-// pageRequest returns the request for one page. The limit is part of the query, because
-// pages with different limits are different pages.
+// The limit is part of the query, because pages with different limits are different pages.
 func (w *walk) pageRequest(pass, page int) Request {
 	r := Request{
 		Stream: w.stream.Name, Path: w.stream.Path, Query: w.stream.Query, Param: w.param, Pass: pass, Page: page,
@@ -200,9 +199,8 @@ func (p *pageSizes) shortest() int {
 	return cmp.Or(p.shortestFull, max(defaultPageSize, p.longestComplete))
 }
 
-// readPages reads the next n pages in parallel, because a shorter walk gives the list less
-// time to change. readPages stops at a page beyond the end, so that a total that is too high costs
-// only the requests in flight.
+// The pages are read in parallel, because a shorter walk gives the list less time to change. A total that
+// is too high costs only the requests in flight.
 func (w *walk) readPages(ctx context.Context, p *pass, n int) error {
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(w.c.cfg.Concurrency)
@@ -222,8 +220,7 @@ func (w *walk) readPages(ctx context.Context, p *pass, n int) error {
 	return nil
 }
 
-// isPaged reports whether a stream may have pages. Endpoints that according to the
-// spec have a single response are first requested without a page number.
+// An endpoint with a single response in the spec is first requested without a page number.
 func isPaged(s stream.Stream) bool {
 	return s.Envelope != stream.Object && s.Envelope != stream.StatusCounts && s.Envelope != stream.Array
 }
