@@ -44,10 +44,8 @@ type Evidence struct {
 	Pages  int    // number of pages in the longest pass
 	// Requests counts the used responses, including stored ones. Failed attempts do not count.
 	Requests int
-	// Passes counts the passes. Reading page 1 again as a confirmation does not count.
-	Passes int
-	// TotalFirst and TotalLast are total_records of the first and last response. -1 means
-	// absent.
+	Passes   int // without the confirmation that reads page 1 again
+	// TotalFirst and TotalLast are total_records of the first and last response. -1 means absent.
 	TotalFirst, TotalLast int64
 	Distinct              int  // number of different ids over all passes
 	Repeated              int  // number of ids that occurred on different pages of one pass

@@ -27,10 +27,8 @@ import (
 
 // Config is the configuration of a [Client]. Zero values mean the documented defaults.
 type Config struct {
-	// BaseURL is absolute and has no credentials. It may have a path prefix.
-	BaseURL string
-	// UserAgent is sent with every request. Defaults to "placementsync".
-	UserAgent string
+	BaseURL   string // absolute, without credentials; may have a path prefix
+	UserAgent string // defaults to "placementsync"
 	// Token returns the bearer token. It is called before the first request, and again when
 	// the service responds with 401, since the token may have been rotated (spec 5).
 	Token func(ctx context.Context) (string, error)
@@ -41,16 +39,12 @@ type Config struct {
 	Burst int
 	// Concurrency limits the requests in flight and the responses in memory. Defaults to 8.
 	Concurrency int
-	// PageSize is the requested page size of lists. The service may cap it. Defaults to
-	// 100.
-	PageSize int
-	// MaxPasses limits the passes over one list, 1 to 250. Defaults to 4.
-	MaxPasses int
+	PageSize    int // requested page size of lists; the service may cap it; defaults to 100
+	MaxPasses   int // over one list, 1 to 250; defaults to 4
 	// MaxPages limits the pages of one pass, in case the service states a wrong total. Defaults to 100,000.
 	MaxPages int
-	// Timeout limits one attempt, including its body. Defaults to 30 s.
-	Timeout time.Duration
-	Retry   Retry
+	Timeout  time.Duration // of one attempt, including its body; defaults to 30 s
+	Retry    Retry
 	// MaxBody limits a body, in bytes after decompression, up to 2 GiB. Defaults to 64 MB.
 	MaxBody int64
 	// Allowance is a rate shared with other clients. Nil means that RequestsPerSecond and
@@ -62,10 +56,8 @@ type Config struct {
 	// FailUnreachable means that a request is not retried after [ErrUnreachable], for interactive
 	// commands. A night should survive a restart of the service or a failure of DNS.
 	FailUnreachable bool
-	// Proxy returns the proxy for a request. Nil means no proxy.
-	Proxy func(*http.Request) (*url.URL, error)
-	// Transport sends the requests. Nil means the client's own transport.
-	Transport http.RoundTripper
+	Proxy           func(*http.Request) (*url.URL, error) // nil means no proxy
+	Transport       http.RoundTripper                     // nil means the client's own transport
 }
 
 func (c Config) withDefaults() Config {
@@ -90,15 +82,11 @@ func (c Config) withDefaults() Config {
 type Request struct {
 	Stream string `json:"stream"`
 	// Path is relative to the base URL and has at most one {parameter}.
-	Path string `json:"path"`
-	// Query is the query string without the page number, escaped.
-	Query string `json:"query,omitempty"`
-	// Param is the value of the {parameter}, unescaped.
-	Param string `json:"param,omitempty"`
-	// Pass counts the passes over a list from 1. It is 0 for single records.
-	Pass int `json:"pass,omitempty"`
-	// Page is the page number, counted from 1. 0 means that the request has no page number.
-	Page int `json:"page,omitempty"`
+	Path  string `json:"path"`
+	Query string `json:"query,omitempty"` // without the page number, escaped
+	Param string `json:"param,omitempty"` // value of the {parameter}, unescaped
+	Pass  int    `json:"pass,omitempty"`  // over a list, from 1; 0 for single records
+	Page  int    `json:"page,omitempty"`  // from 1; 0 means that the request has no page number
 	// Fresh means that the request is sent even if its response has landed, for responses that must
 	// be current. Fresh is not part of the identity of a request, and is ignored offline.
 	Fresh bool `json:"-"`

@@ -21,9 +21,7 @@ import (
 
 // LandingOptions are the options of a landing. Zero values mean the defaults.
 type LandingOptions struct {
-	// SegmentBytes is the size after which a new segment file is created. Defaults to
-	// 256 MiB.
-	SegmentBytes int64
+	SegmentBytes int64 // size after which a new segment file is created; defaults to 256 MiB
 	// SyncBytes is the number of written bytes after which the files are synced. A power
 	// cut can lose about this number of bytes; a killed process loses no stored responses. A
 	// negative value disables syncing. Defaults to 16 MiB.
@@ -31,12 +29,6 @@ type LandingOptions struct {
 	// Step, if set, is called before and after each write and fsync with the name of the
 	// step. Crash tests end the process in Step, and tests of failing disks return an error.
 	Step func(name, path string) error
-}
-
-func (o LandingOptions) withDefaults() LandingOptions {
-	o.SegmentBytes = cmp.Or(o.SegmentBytes, 256<<20)
-	o.SyncBytes = cmp.Or(o.SyncBytes, 16<<20)
-	return o
 }
 
 // Landing is the folder in which the responses of a run are stored before they are decoded.
@@ -69,7 +61,8 @@ type Landing struct {
 // OpenLanding opens the landing in dir, or creates it. Incomplete responses of an interrupted
 // run are removed, and will be requested again.
 func OpenLanding(dir string, options LandingOptions) (_ *Landing, err error) {
-	l := &Landing{dir: dir, options: options.withDefaults(), decompressor: newDecompressor(maxLandedBody),
+	options.SegmentBytes, options.SyncBytes = cmp.Or(options.SegmentBytes, 256<<20), cmp.Or(options.SyncBytes, 16<<20)
+	l := &Landing{dir: dir, options: options, decompressor: newDecompressor(maxLandedBody),
 		index: make(map[xxh3.Uint128]location), bodies: make(map[xxh3.Uint128]location)}
 	defer func() {
 		if err != nil {

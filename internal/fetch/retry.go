@@ -13,14 +13,10 @@ import (
 // Retry is the rule of spec 8. Retry n, counted from 0, waits min(Max, Base*2^n), plus a random share
 // of this time between 0 and Jitter. A Retry-After, capped by Max, replaces the computed delay.
 type Retry struct {
-	// MaxRetries is the number of retries. 0 means a single attempt.
-	MaxRetries int
-	// Base is the first delay. Defaults to 250 ms.
-	Base time.Duration
-	// Max limits each delay before jitter. Defaults to 4 s.
-	Max time.Duration
-	// Jitter is a share of the delay, 0 to 1.
-	Jitter float64
+	MaxRetries int           // 0 means a single attempt
+	Base       time.Duration // first delay; defaults to 250 ms
+	Max        time.Duration // limit of each delay before jitter; defaults to 4 s
+	Jitter     float64       // share of the delay, 0 to 1
 }
 
 // delayAfter counts attempts from 0.

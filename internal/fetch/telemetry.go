@@ -21,13 +21,10 @@ type Telemetry struct {
 	// P50, P95 and Max are latencies of attempts, from sending to the last byte. The
 	// percentiles are rounded up by at most a fifth.
 	P50, P95, Max time.Duration
-	// RateWait is the time spent waiting for the configured rate, summed over all workers.
-	RateWait time.Duration
-	// RetryWait is the time spent waiting before retries and for Retry-After, summed over
-	// all workers.
-	RetryWait time.Duration
-	// First and Last are the send times of the first and the last attempt.
-	First, Last time.Time
+	// RateWait is the time spent waiting for the configured rate, and RetryWait the time before retries and
+	// for Retry-After, both summed over all workers.
+	RateWait, RetryWait time.Duration
+	First, Last         time.Time // send times of the first and the last attempt
 }
 
 // Telemetry returns the current numbers of each stream, sorted by name.

@@ -37,21 +37,18 @@ type Config struct {
 	// Streams are all streams with tables in the warehouse, lists before details.
 	Streams []stream.Stream
 	// Chosen names the streams to read. Other streams keep their rows.
-	Chosen []string
-	// Details selects the details to read.
+	Chosen  []string
 	Details Details
 	// LiveDays is the number of days for which a detail is live after its record changed.
 	// Settled details are read again within Recheck nights. A Recheck of 0 means never.
 	LiveDays, Recheck int
 	// BatchRows is the number of rows after which a decoder stages its rows. Defaults to 8,192.
 	BatchRows int
-	// MinRecallRecords is the minimum length of a list whose unchanged records the next night skips. Defaults
-	// to 1,000.
+	// MinRecallRecords is the length from which a list's unchanged records are skipped by the next night.
+	// Defaults to 1,000.
 	MinRecallRecords int
-	// TeamID is the team of the partner. Defaults to the team of the token.
-	TeamID string
-	// Privacy names the private columns. Their values are removed or hashed before rows are
-	// staged.
+	TeamID           string // of the partner; defaults to the team of the token
+	// Privacy names the private columns. Their values are removed or hashed before rows are staged.
 	Privacy transform.Privacy
 	// Limits are the limits for deletions. AllowMassDelete accepts a mass deletion if a second
 	// reading of the lists confirms the deletion.
@@ -64,8 +61,7 @@ type Config struct {
 	// AcceptLoss allows Rebuild to publish fewer snapshots, runs or rows than the current catalog
 	// contains.
 	AcceptLoss bool
-	// DryRun reads the streams, checks the limits and merges, but does not publish.
-	DryRun bool
+	DryRun     bool // merge, but do not publish
 	// FinishCommit completes and publishes a merge even if ctx ends after the merge began.
 	FinishCommit bool
 	// ResumeMaxAge is the maximum age of an unpublished run that is resumed. Its landed
@@ -74,13 +70,11 @@ type Config struct {
 	// Build distinguishes programs of the same version. A night does not skip unchanged
 	// records that another build decoded.
 	Build string
-	// Fresh starts a new run even if an earlier one could be resumed.
-	Fresh bool
+	Fresh bool // start a new run even if an earlier one could be resumed
 	// MaxDuration limits the time for reading, measured on the real clock from the start of this attempt at the
 	// run. 0 means no limit.
 	MaxDuration time.Duration
-	// Progress, if set, tracks the progress of the night.
-	Progress *ProgressTracker
+	Progress    *ProgressTracker // may be nil
 	// Now is the clock of the snapshot time and of the ledger line. fetch measures waits
 	// and latencies on the real clock.
 	Now func() time.Time

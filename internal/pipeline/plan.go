@@ -14,38 +14,31 @@ import (
 
 // Plan describes the warehouse and the next night.
 type Plan struct {
-	Token Token
-	// Latency is the response time of the token request.
-	Latency time.Duration
-	// PublishedRun is the run that readers see. It is empty before the first night.
-	PublishedRun string
+	Token        Token
+	Latency      time.Duration // of the token request
+	PublishedRun string        // the run that readers see; empty before the first night
 	// FreeBytes is the free space on the warehouse's disk. NeedBytes is the space that a night may need:
 	// twice the size of the newest version, or 0 before the first version.
 	FreeBytes, NeedBytes int64
-	// WriteErr is the error of a test write. It is nil if the test write succeeded.
-	WriteErr error
+	WriteErr             error // of a test write
 	// Damage lists the damage that is visible in the names and sizes of files. It is empty if
 	// a run holds the lock, because PlanNight then skips this test.
-	Damage []integrity.Damage
-	// StoppedRun is the last run if a gate stopped it. Otherwise it is nil.
-	StoppedRun *ledger.Run
-	// LockedErr describes the run that holds the lock. It is nil if the lock is free.
-	LockedErr *warehouse.LockedError
-	Streams   []StreamPlan
+	Damage     []integrity.Damage
+	StoppedRun *ledger.Run            // the last run if a gate stopped it, or nil
+	LockedErr  *warehouse.LockedError // describes the run that holds the lock, or nil
+	Streams    []StreamPlan
 	// Requests estimates the requests of the next night: the sum of LastRequests of the
 	// streams that the night would read. It is 0 before the first night. NeverRead counts the streams that
 	// the night would read for the first time. Requests does not include them.
 	Requests  int64
 	NeverRead int
-	// LastNight is the newest night with a snapshot. It has no id before the first night.
-	LastNight ledger.Run
+	LastNight ledger.Run // the newest night with a snapshot; without an id before the first night
 }
 
 // StreamPlan is the plan for one stream.
 type StreamPlan struct {
-	Name string
-	// SkipReason is the reason why the stream would not be read. Empty means that it would be read.
-	SkipReason string
+	Name       string
+	SkipReason string // empty means that the stream would be read
 	// LastRequests is the number of requests in the last run that read the stream, including those whose
 	// response had landed in an earlier attempt. It is -1 if no run has read the stream.
 	LastRequests int64

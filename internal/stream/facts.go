@@ -5,8 +5,7 @@ import "time"
 // PageFacts are the facts of one response body, as evidence that a list was read completely. Package
 // transform extracts them, and package fetch evaluates them. The zero value describes an empty array.
 type PageFacts struct {
-	// Records counts all records of the body, including the rejected ones.
-	Records int
+	Records int // all records of the body, including the rejected ones
 	// IDs are 64-bit hashes of the keys of the accepted records, in body order, without
 	// duplicates.
 	IDs []uint64
@@ -27,12 +26,10 @@ type PageFacts struct {
 	Total, TotalPages int64
 	// Next is next_page. 0 means null: this is the last page. -1 means absent: whether another
 	// page follows is unknown.
-	Next int64
-	// First and Last are created_at of the first and last accepted record, or zero.
-	First, Last time.Time
-	// IsNewestFirst means that all accepted records have created_at, in non-ascending order.
-	IsNewestFirst bool
-	Falls         int // number of records with an earlier created_at than the previous record
+	Next          int64
+	First, Last   time.Time // created_at of the first and last accepted record, or zero
+	IsNewestFirst bool      // all accepted records have created_at, in non-ascending order
+	Falls         int       // number of records with an earlier created_at than the previous record
 }
 
 // KeySum returns a hash of the keys and of the number of records. It does not depend on the order
@@ -50,13 +47,10 @@ type Reject struct {
 	Stream, Table string
 	// Key is the key of the row, its parts joined by "/", or the requested id. It is empty
 	// if the key cannot be read.
-	Key string
-	// Parent is the key of the enclosing row, or the path parameter of a list.
-	Parent string
-	// Column is the dotted path of the field. It is empty for a whole item.
-	Column string
-	// Raw is the original JSON, with invalid UTF-8 replaced.
-	Raw    string
+	Key    string
+	Parent string // key of the enclosing row, or path parameter of a list
+	Column string // dotted path of the field; empty for a whole item
+	Raw    string // original JSON, with invalid UTF-8 replaced
 	Reason string
 	Seq    uint64 // of the response
 	// Pass and Page are 0 if the response is not a page of a list. Position is the position of

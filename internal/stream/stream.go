@@ -18,30 +18,22 @@ const (
 	// Sniffed is the zero value, for endpoints whose envelope the spec does not show ("any"
 	// in spec 4.2): a paginated envelope, a bare array, an object with records or a single
 	// object. The decoder detects the shape.
-	Sniffed Envelope = iota
-	// Paginated is the object of spec 4.1 with records and totals.
-	Paginated
-	// Object is one JSON object, the record.
-	Object
-	// Array is a bare JSON array of records.
-	Array
-	// Records is an object with one list and no totals. Stream.List is the name of the
-	// list.
-	Records
+	Sniffed   Envelope = iota
+	Paginated          // the object of spec 4.1 with records and totals
+	Object             // one JSON object, the record
+	Array              // a bare JSON array of records
+	Records            // an object with one list, whose name is Stream.List, and no totals
 	// StatusCounts is an object with status counts, whose form is not documented. The decoder recognizes
 	// status counts by their fields.
 	StatusCounts
 )
 
-// Rule decides which details of a stream are carried forward from the last snapshot instead
-// of being requested again.
+// Rule decides which details of a stream are carried forward instead of being requested again.
 type Rule int
 
 const (
-	// EveryNight requests everything. It is the rule of lists.
-	EveryNight Rule = iota
-	// ByRow requests a detail if a row that shows its changes is new or changed (see
-	// IDColumn.ShowsChanges).
+	EveryNight Rule = iota // the rule of lists
+	// ByRow requests a detail if a row that shows its changes is new or changed (see IDColumn.ShowsChanges).
 	ByRow
 	// WhileLive requests a detail every night while it is live (see LiveWith), because the row that
 	// names the detail does not change with it.
@@ -115,21 +107,16 @@ type Table struct {
 
 // Stream is one endpoint of the service as a source of records.
 type Stream struct {
-	// Name identifies the stream in configuration, logs and meta.streams.
-	Name string
-	// Path is relative to the base URL and has at most one {parameter}. It is empty for
-	// events.
-	Path string
-	// Query is the fixed part of the query string, escaped.
-	Query string
-	// Spec lists the sections of docs/service.md that define the endpoint.
-	Spec string
+	Name string // in configuration, logs and meta.streams
+	// Path is relative to the base URL and has at most one {parameter}. It is empty for events.
+	Path  string
+	Query string // the fixed part of the query string, escaped
+	Spec  string // the sections of docs/service.md that define the endpoint
 	// Scopes are the scopes that the token must have (spec 5). Nil means that the spec names no
 	// scope. The stream is then requested, and skipped after a 403.
 	Scopes   []string
 	Envelope Envelope
-	// List is the name of the list in the response. Empty means "records".
-	List string
+	List     string // name of the list in the response; empty means "records"
 	// IDColumns are the columns with the values of the path parameter. Nil means that the
 	// path has no parameter, or that the parameter is the team id.
 	IDColumns []IDColumn
@@ -140,8 +127,7 @@ type Stream struct {
 	// RequireOne are columns of the first table. A valid record has a value in at least one of
 	// them; an error response has none. Nil means that a record only needs a key.
 	RequireOne []string
-	// Rule decides which details are carried forward. It does not apply to a detail that an
-	// event names: such a detail is always requested.
+	// Rule does not apply to a detail that an event names: such a detail is always requested.
 	Rule     Rule
 	LiveWith LiveWith
 	// NonEmptyFor names a column of another table. For an id in this column, an empty object is not
@@ -159,8 +145,7 @@ type Stream struct {
 	// SameKindAs names a table with the same kind of record. Private columns of that table are
 	// private in this stream too.
 	SameKindAs string
-	// Tables is not empty. The first table has one row for each record.
-	Tables []Table
+	Tables     []Table // not empty; the first table has one row for each record
 	// ForeignParts are the parts of the records that contain fields of other tables. If a value in one
 	// of these parts has no column in this stream, the value is private if its column in the other
 	// table is private.
