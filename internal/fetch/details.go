@@ -15,7 +15,7 @@ import (
 	"placementsync/internal/stream"
 )
 
-// The time that a broken endpoint costs is bounded.
+// maxFailuresInARow bounds the time that a broken endpoint costs.
 const maxFailuresInARow = 5
 
 // Details is the result of requesting the ids of a stream, in one or more rounds.
