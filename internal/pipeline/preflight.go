@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -36,9 +37,7 @@ func checkToken(ctx context.Context, c *fetch.Client, teamID string) (Token, err
 	if err != nil {
 		return t, fmt.Errorf("check the token: %w", err)
 	}
-	if teamID != "" {
-		t.TeamID = teamID
-	}
+	t.TeamID = cmp.Or(teamID, t.TeamID)
 	return t, nil
 }
 
