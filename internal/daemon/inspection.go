@@ -180,16 +180,16 @@ func (i *Inspector) readUsage(ctx context.Context, result *Inspection) error {
 	if err != nil {
 		return err
 	}
-	if now := i.Now(); i.usage == nil || version != i.usageVersion || now.Sub(i.usageAt) >= maxUsageAge || now.Before(i.usageAt) {
+	if now := i.Now(); version != i.usageVersion || now.Sub(i.usageAt).Abs() >= maxUsageAge {
 		var otherFolders []warehouse.MeasuredFolder
 		if i.LakeDir != "" {
 			otherFolders = append(otherFolders, warehouse.MeasuredFolder{Part: "lake", Dir: i.LakeDir})
 		}
-		if i.usage, err = i.Warehouse.Folder.Measure(ctx, otherFolders...); err != nil {
-			i.usage = nil
+		usage, err := i.Warehouse.Folder.Measure(ctx, otherFolders...)
+		if err != nil {
 			return err
 		}
-		i.usageAt, i.usageVersion = now.UTC(), version
+		i.usage, i.usageAt, i.usageVersion = usage, now.UTC(), version
 	}
 	result.Usage, result.UsageAt = i.usage, i.usageAt
 	return nil

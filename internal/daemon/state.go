@@ -85,7 +85,7 @@ func (s *state) read() status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.d.cfg.Now()
-	if s.ledgerReadAt.IsZero() || now.Sub(s.ledgerReadAt) >= maxLedgerAge || now.Before(s.ledgerReadAt) {
+	if now.Sub(s.ledgerReadAt).Abs() >= maxLedgerAge {
 		s.readLedger(now)
 	}
 	copied := s.status
