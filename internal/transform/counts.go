@@ -59,22 +59,16 @@ func (a *bodyReader) readCountsAt(name, path string) error {
 }
 
 func (a *bodyReader) readCountList(path string) error {
-	if err := a.in.open(); err != nil {
-		return err
-	}
-	for first := true; ; first = false {
-		more, err := a.in.next(']', first)
-		if !more || err != nil {
-			if first && path != ".error" && path != ".errors" {
-				a.content.emptyLists++
-			}
-			return err
-		}
+	hasItems := false
+	err := a.in.each(']', func(int) error {
+		hasItems = true
 		a.content.unrecognized, a.content.unrecognizedItem = true, true
-		if err := a.readCountsAt("", path); err != nil {
-			return err
-		}
+		return a.readCountsAt("", path)
+	})
+	if !hasItems && path != ".error" && path != ".errors" {
+		a.content.emptyLists++
 	}
+	return err
 }
 
 func (a *bodyReader) readCountObject(name, path string) error {

@@ -151,18 +151,7 @@ func (a *bodyReader) readBody() error {
 }
 
 func (a *bodyReader) readList() error {
-	if err := a.in.open(); err != nil {
-		return err
-	}
-	for first := true; ; first = false {
-		more, err := a.in.next(']', first)
-		if !more || err != nil {
-			return err
-		}
-		if err := a.records.readRecord(""); err != nil {
-			return err
-		}
-	}
+	return a.in.each(']', func(int) error { return a.records.readRecord("") })
 }
 
 // readEnvelope reads an object that contains the list of records or is the only record.

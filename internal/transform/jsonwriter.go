@@ -50,17 +50,13 @@ func (w *jsonWriter) writeValue() {
 		w.writeObject()
 	case '[':
 		w.out = append(w.out, '[')
-		_ = w.scan.open()
-		for first := true; ; first = false {
-			more, err := w.scan.next(']', first)
-			if !more || err != nil {
-				break
-			}
-			if !first {
+		_ = w.scan.each(']', func(number int) error {
+			if number > 1 {
 				w.out = append(w.out, ',')
 			}
 			w.writeValue()
-		}
+			return nil
+		})
 		w.out = append(w.out, ']')
 	default:
 		raw, f, _ := w.scan.scalar()
@@ -70,12 +66,7 @@ func (w *jsonWriter) writeValue() {
 
 func (w *jsonWriter) writeObject() {
 	var members []member
-	_ = w.scan.open()
-	for first := true; ; first = false {
-		more, err := w.scan.next('}', first)
-		if !more || err != nil {
-			break
-		}
+	_ = w.scan.each('}', func(int) error {
 		m := member{}
 		m.quoted, m.form, _ = w.scan.name()
 		m.pos = w.scan.pos
@@ -84,7 +75,8 @@ func (w *jsonWriter) writeObject() {
 		w.clean = w.clean && clean
 		members = append(members, m)
 		_, _ = w.scan.skip()
-	}
+		return nil
+	})
 	end, depth := w.scan.pos, w.scan.depth
 	if w.style != compact {
 		slices.SortStableFunc(members, func(a, b member) int { return bytes.Compare(a.name, b.name) })

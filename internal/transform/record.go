@@ -237,18 +237,7 @@ func (r *rowReader) readItems(t *table) error {
 		r.in.pos = start
 		return r.readItem(t, 1)
 	}
-	if err := r.in.open(); err != nil {
-		return err
-	}
-	for number := 1; ; number++ {
-		more, err := r.in.next(']', number == 1)
-		if !more || err != nil {
-			return err
-		}
-		if err := r.readItem(t, number); err != nil {
-			return err
-		}
-	}
+	return r.in.each(']', func(number int) error { return r.readItem(t, number) })
 }
 
 func (r *rowReader) readItem(t *table, number int) error {

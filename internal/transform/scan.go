@@ -105,6 +105,22 @@ func (s *scanner) next(end byte, first bool) (bool, error) {
 	return true, nil
 }
 
+// each calls read at each item or member of the list or object at the position. number counts from 1.
+func (s *scanner) each(end byte, read func(number int) error) error {
+	if err := s.open(); err != nil {
+		return err
+	}
+	for number := 1; ; number++ {
+		more, err := s.next(end, number == 1)
+		if !more || err != nil {
+			return err
+		}
+		if err := read(number); err != nil {
+			return err
+		}
+	}
+}
+
 // name skips a member name and the colon after it, and returns the name with its quotes.
 func (s *scanner) name() ([]byte, form, error) {
 	if s.peek() != '"' {
