@@ -219,31 +219,21 @@ func (p privatePaths) appendRedacted(dst []byte, in *scanner, name string) ([]by
 		return append(dst, raw...), err
 	}
 	from := in.pos
-	if err := in.open(); err != nil {
-		return nil, err
-	}
-	for first := true; ; first = false {
-		more, err := in.next(c+2, first)
-		if err != nil {
-			return nil, err
-		}
-		if !more {
-			return append(dst, in.buf[from:in.pos]...), nil
-		}
+	err := in.each(c+2, func(int) (err error) {
 		inner := name
 		if c == '{' {
 			quoted, f, err := in.name()
 			if err != nil {
-				return nil, err
+				return err
 			}
 			inner = joinNames(name, string(unquote(quoted, f)))
 		}
 		in.peek()
-		if dst, err = p.appendRedacted(append(dst, in.buf[from:in.pos]...), in, inner); err != nil {
-			return nil, err
-		}
+		dst, err = p.appendRedacted(append(dst, in.buf[from:in.pos]...), in, inner)
 		from = in.pos
-	}
+		return err
+	})
+	return append(dst, in.buf[from:in.pos]...), err
 }
 
 // joinNames joins names and dotted paths with underscores, as in the name of a column.
