@@ -20,10 +20,7 @@ import (
 // TestQueries runs testdata/<query>/*.test. A test is a txtar archive: a comment, the rows of the
 // tables (fixture.sql), the parameters as lines name=value (params), and the result (want.csv).
 func TestQueries(t *testing.T) {
-	all, err := query.List()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := query.List()
 	empty := fixture.NewEmptyCatalog(t)
 	opened := map[string]*query.DB{} // by fixture, because several tests may have the same
 	openOnce := func(fixtureSQL string) *query.DB {
@@ -82,10 +79,7 @@ func checkQuery(t *testing.T, q query.Query, path string, openFixture func(fixtu
 var parameter = regexp.MustCompile(`\$(\w+)`)
 
 func TestDeclaredParametersAreUsed(t *testing.T) {
-	all, err := query.List()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := query.List()
 	for _, q := range all {
 		var declared, used []string
 		for _, p := range q.Params {
@@ -105,10 +99,7 @@ func TestDeclaredParametersAreUsed(t *testing.T) {
 // TestHeadersAreComplete checks that each header has all parts, and that the SQL of its values lines
 // runs.
 func TestHeadersAreComplete(t *testing.T) {
-	all, err := query.List()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := query.List()
 	subjects := []string{"commissions", "margins", "orders", "placements", "prices", "quality", "report", "throughput"}
 	parameters := map[string]string{} // query and parameter, by the SQL of its values line
 	for _, q := range all {
@@ -134,10 +125,7 @@ func TestHeadersAreComplete(t *testing.T) {
 // TestMoneyAndThroughputHaveDates checks that queries about money or throughput have the
 // parameters of a period.
 func TestMoneyAndThroughputHaveDates(t *testing.T) {
-	all, err := query.List()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := query.List()
 	for _, q := range all {
 		// campaigns_at_risk forecasts all unfinished campaigns.
 		if !slices.Contains([]string{"commissions", "margins", "orders", "throughput"}, q.Subject) || q.Name == "campaigns_at_risk" {
@@ -201,10 +189,7 @@ func TestQueryOfTheGuide(t *testing.T) {
 // read them.
 func TestGuideTableOfMarts(t *testing.T) {
 	views := dictionary.MartViews()
-	all, err := query.List()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := query.List()
 	slices.SortFunc(views, func(a, b dictionary.MartView) int { return strings.Compare(a.Name, b.Name) })
 	want := "| view of `mart` | one row per | read by |\n|---|---|---|\n"
 	for _, v := range views {

@@ -55,20 +55,12 @@ func runViews(g *globals, o viewsOptions) error {
 	if o.queries {
 		return printQueries(g, engine, names, o.markers)
 	}
-	statements, err := engine.ViewStatements(names)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(g.stdout, strings.Join(statements, ";\n\n")+";")
+	_, err = fmt.Fprintln(g.stdout, strings.Join(engine.ViewStatements(names), ";\n\n")+";")
 	return err
 }
 
 func printQueries(g *globals, engine dialect.Engine, names dialect.LakeNames, markers bool) error {
-	queries, err := engine.Queries(names)
-	if err != nil {
-		return err
-	}
-	for _, q := range queries {
+	for _, q := range engine.Queries(names) {
 		var markedParams []string
 		for _, p := range q.Params {
 			if markers {
@@ -92,11 +84,7 @@ func installViews(ctx context.Context, g *globals, l *lake.Lake) error {
 		if e.Name == dialect.Trino {
 			names.Catalog = g.cfg.Lake.Name
 		}
-		engineViews, err := e.Views(names)
-		if err != nil {
-			return err
-		}
-		for i, v := range engineViews {
+		for i, v := range e.Views(names) {
 			if len(views) == i {
 				views = append(views, lake.View{Name: v.Name, About: v.About, Columns: v.Columns, SQL: map[string]string{}})
 			}

@@ -110,11 +110,9 @@ func isShellSyntax(r rune) bool {
 
 func completeTable(_ *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var names []string
-	if tables, err := dictionary.Read(nil); err == nil {
-		for _, t := range tables {
-			if !slices.Contains(args, t.Name()) {
-				names = append(names, t.Name())
-			}
+	for _, t := range dictionary.All() {
+		if !slices.Contains(args, t.Name()) {
+			names = append(names, t.Name())
 		}
 	}
 	return propose(names, typed)

@@ -96,15 +96,6 @@ func (e Engine) identifier(name string) string {
 
 func (e Engine) literal(text string) string { return "'" + e.escaper.Replace(text) + "'" }
 
-// fill replaces the placeholders of a text by the namespaces of a lake.
-func (e Engine) fill(text string, n LakeNames) string {
-	var pairs []string
-	for _, suffix := range []string{"current", "past", "meta", Mart} { // the placeholders in the files
-		pairs = append(pairs, "${"+suffix+"}", e.Namespace(n, suffix))
-	}
-	return strings.NewReplacer(pairs...).Replace(text)
-}
-
 // View is a view of the schema mart. Its columns have the types of DuckDB.
 type View struct {
 	dictionary.MartView
@@ -113,44 +104,37 @@ type View struct {
 }
 
 // Views returns the views of the schema mart in the order of their dependencies.
-func (e Engine) Views(n LakeNames) ([]View, error) {
+func (e Engine) Views(n LakeNames) []View {
 	var views []View
 	for _, v := range dictionary.MartViews() {
-		text, err := e.read(path.Join(Mart, v.Name))
-		if err != nil {
-			return nil, err
-		}
-		views = append(views, View{v, e.fill(text, n)})
+		views = append(views, View{v, e.render(path.Join(Mart, v.Name), n)})
 	}
-	return views, nil
+	return views
 }
 
-// read returns a file of queries/engines in the dialect of the engine.
-func (e Engine) read(name string) (string, error) {
+// render returns a file of queries/engines in the dialect of the engine, with the namespaces of a lake. It
+// panics if the file is not a valid template.
+func (e Engine) render(name string, n LakeNames) string {
+	var pairs []string
+	for _, suffix := range []string{"current", "past", "meta", Mart} { // the placeholders in the files
+		pairs = append(pairs, "${"+suffix+"}", e.Namespace(n, suffix))
+	}
 	file := path.Join("engines", name+".sql")
-	parsed, err := template.New(path.Base(file)).Funcs(e.functions()).ParseFS(queries.Engines, file)
 	var text strings.Builder
-	if err == nil {
-		err = parsed.Execute(&text, nil)
+	if err := template.Must(template.New(path.Base(file)).Funcs(e.functions()).ParseFS(queries.Engines, file)).Execute(&text, nil); err != nil {
+		panic(err)
 	}
-	if err != nil {
-		return "", fmt.Errorf("read the SQL of %s for %s: %w", e.Name, name, err)
-	}
-	return text.String(), nil
+	return strings.NewReplacer(pairs...).Replace(text.String())
 }
 
 // ViewStatements returns the SQL that creates the namespace of the views, and creates or replaces the
 // views with their comments.
-func (e Engine) ViewStatements(n LakeNames) ([]string, error) {
-	views, err := e.Views(n)
-	if err != nil {
-		return nil, err
-	}
+func (e Engine) ViewStatements(n LakeNames) []string {
 	statements := []string{"CREATE SCHEMA IF NOT EXISTS " + e.Namespace(n, Mart)}
-	for _, v := range views {
+	for _, v := range e.Views(n) {
 		statements = append(statements, e.createView(v, n)...)
 	}
-	return statements, nil
+	return statements
 }
 
 func (e Engine) createView(v View, n LakeNames) []string {
@@ -178,19 +162,10 @@ type Query struct {
 }
 
 // Queries returns the named queries that have a file for engines.
-func (e Engine) Queries(n LakeNames) ([]Query, error) {
-	duckdbQueries, err := query.List()
-	if err != nil {
-		return nil, err
-	}
-	var supported []Query
-	for _, q := range duckdbQueries {
+func (e Engine) Queries(n LakeNames) (supported []Query) {
+	for _, q := range query.List() {
 		if _, err := fs.Stat(queries.Engines, path.Join("engines", q.Name+".sql")); err != nil {
 			continue // written for DuckDB only
-		}
-		text, err := e.read(q.Name)
-		if err != nil {
-			return nil, err
 		}
 		q.Params = slices.Clone(q.Params)
 		for i, p := range q.Params {
@@ -198,9 +173,9 @@ func (e Engine) Queries(n LakeNames) ([]Query, error) {
 				q.Params[i].Default = "UTC" // an engine cannot read the time zone of the schedule
 			}
 		}
-		supported = append(supported, Query{Query: q, SQL: e.fill(text, n), engine: e})
+		supported = append(supported, Query{Query: q, SQL: e.render(q.Name, n), engine: e})
 	}
-	return supported, nil
+	return supported
 }
 
 // SQLWithMarkers returns the SQL with markers in place of the default values of the parameters with these names.

@@ -28,10 +28,7 @@ const minQueries = 12
 // the title of that view or query.
 func TestEachFileIsViewOrQuery(t *testing.T) {
 	views := dictionary.MartViews()
-	namedQueries, err := query.List()
-	if err != nil {
-		t.Fatal(err)
-	}
+	namedQueries := query.List()
 	titles := map[string]string{}
 	for _, v := range views {
 		titles["mart/"+v.Name] = firstLine(v.SQL)
@@ -59,14 +56,8 @@ func TestEachFileIsViewOrQuery(t *testing.T) {
 func TestWordsAreExpanded(t *testing.T) {
 	texts := map[string]string{}
 	for _, e := range dialect.Engines() {
-		views, err := e.Views(lakeNames())
-		if err != nil {
-			t.Fatal(err)
-		}
-		engineQueries, err := e.Queries(lakeNames())
-		if err != nil {
-			t.Fatal(err)
-		}
+		views := e.Views(lakeNames())
+		engineQueries := e.Queries(lakeNames())
 		for _, v := range views {
 			texts[e.Name] += v.Select
 		}
@@ -137,10 +128,7 @@ func outputColumns(t *testing.T, sql string) (names []string) {
 
 func TestViewsHaveColumnsOfDuckDBViews(t *testing.T) {
 	for _, e := range dialect.Engines() {
-		views, err := e.Views(lakeNames())
-		if err != nil {
-			t.Fatal(err)
-		}
+		views := e.Views(lakeNames())
 		for _, v := range views {
 			var want []string
 			for _, c := range v.Columns {
@@ -156,10 +144,7 @@ func TestViewsHaveColumnsOfDuckDBViews(t *testing.T) {
 // TestQueriesMatchDuckDB checks that each query has the columns and the parameters of the DuckDB query.
 func TestQueriesMatchDuckDB(t *testing.T) {
 	for _, e := range dialect.Engines() {
-		engineQueries, err := e.Queries(lakeNames())
-		if err != nil {
-			t.Fatal(err)
-		}
+		engineQueries := e.Queries(lakeNames())
 		for _, q := range engineQueries {
 			if diff := gocmp.Diff(outputColumns(t, q.Query.SQL), outputColumns(t, q.SQL)); diff != "" {
 				t.Errorf("%s: columns of query %s (-want +got):\n%s", e.Name, q.Name, diff)
@@ -215,10 +200,7 @@ func checkParams(t *testing.T, engine string, q dialect.Query) {
 
 func TestMarkersReplaceDefaults(t *testing.T) {
 	for _, e := range dialect.Engines() {
-		all, err := e.Queries(lakeNames())
-		if err != nil {
-			t.Fatal(err)
-		}
+		all := e.Queries(lakeNames())
 		for _, q := range all {
 			var names []string
 			for _, p := range q.Params {
@@ -249,10 +231,7 @@ func TestNamesAreFilledIn(t *testing.T) {
 		"trino": {`CREATE SCHEMA IF NOT EXISTS "My-Lake".acme_mart`, `FROM "My-Lake".acme_current.article_statuses`, `the profile''s order items`},
 	}
 	for _, e := range dialect.Engines() {
-		statements, err := e.ViewStatements(dialect.LakeNames{Catalog: "My-Lake", Prefix: "acme"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		statements := e.ViewStatements(dialect.LakeNames{Catalog: "My-Lake", Prefix: "acme"})
 		text := strings.Join(statements, ";\n")
 		for _, want := range wants[e.Name] {
 			if !strings.Contains(text, want) {
@@ -281,10 +260,7 @@ func mustFind(t *testing.T, name string) dialect.Engine {
 }
 
 func TestHeaderDescribesQuery(t *testing.T) {
-	all, err := mustFind(t, "spark").Queries(lakeNames())
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := mustFind(t, "spark").Queries(lakeNames())
 	i := slices.IndexFunc(all, func(q dialect.Query) bool { return q.Name == "price_changes" })
 	for _, want := range []string{"-- price_changes: Price changes\n", "-- grain: one row per", "-- param: since DATE or NULL (default snapshot-7d): only"} {
 		if !strings.Contains(all[i].Header(), want) {

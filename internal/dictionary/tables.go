@@ -57,10 +57,8 @@ func (e *UnknownTableError) Error() string {
 	return fmt.Sprintf("no table is named %s: did you mean %s? \"placementsync schema\" lists all tables", e.Table, e.Similar)
 }
 
-// Read describes the tables whose names match one of the patterns. Without a pattern it describes all
-// tables. Patterns such as mart.* have the syntax of [path.Match]. Read converts them to lower case and
-// compares them with [Table.Name]. For a pattern without a match, Read returns an *UnknownTableError.
-func Read(patterns []string) (Tables, error) {
+// All describes all tables and views.
+func All() Tables {
 	mainDefs, metaDefs := Definitions()
 	views := MartViews()
 	slices.SortFunc(views, func(a, b MartView) int { return strings.Compare(a.Name, b.Name) })
@@ -74,6 +72,14 @@ func Read(patterns []string) (Tables, error) {
 	for _, def := range metaDefs {
 		all = append(all, Table{Schema: "meta", Table: def.Name, About: def.Comment, Key: def.Key, Columns: describeColumns("meta.", def.Columns)})
 	}
+	return all
+}
+
+// Read describes the tables whose names match one of the patterns. Without a pattern it describes all
+// tables. Patterns such as mart.* have the syntax of [path.Match]. Read converts them to lower case and
+// compares them with [Table.Name]. For a pattern without a match, Read returns an *UnknownTableError.
+func Read(patterns []string) (Tables, error) {
+	all := All()
 	if len(patterns) == 0 {
 		return all, nil
 	}

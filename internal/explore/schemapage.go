@@ -29,10 +29,7 @@ type schemaTable struct {
 }
 
 func showSchema(v *visit) (reply, error) {
-	tables, err := dictionary.Read(nil)
-	if err != nil {
-		return nil, err
-	}
+	tables := dictionary.All()
 	counts, err := v.run(query.Query{Name: "rows of tables", SQL: "SELECT table_name, rows FROM meta.tables WHERE run_id = (SELECT run_id FROM mart.snapshot)"}, nil)
 	if err != nil {
 		return nil, err

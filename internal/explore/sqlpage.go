@@ -189,10 +189,7 @@ func buildWholeTable(result query.Result, l links) *page.Table {
 
 // newCompletion returns the tables, columns and macros for the editor.
 func newCompletion() (page.Asset, error) {
-	tables, err := dictionary.Read(nil)
-	if err != nil {
-		return page.Asset{}, err
-	}
+	tables := dictionary.All()
 	type word struct {
 		Name      string   `json:"name"`
 		About     string   `json:"about"`

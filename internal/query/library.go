@@ -39,34 +39,38 @@ const (
 
 // Load returns the built-in queries and the user's own queries in the folder dir. An empty dir means no
 // own queries. If Load returns a *FilesError, the library still contains the queries without mistakes.
-func Load(dir string) (Library, error) {
-	return queryKind{files: queries.FS, folder: "queries", key: "queries.dir"}.load(dir)
-}
+func Load(dir string) (Library, error) { return namedQueries().load(dir) }
+
+// List returns the built-in queries, sorted by name.
+func List() []Query { return namedQueries().builtIn().queries }
 
 // queryKind describes one of the two kinds of queries: named queries or checks.
 type queryKind struct {
-	files   fs.FS  // the built-in files
-	folder  string // their folder in this repository
+	files   fs.FS // the built-in files
+	folder  string
 	key     string // configuration key of the user's folder
 	isCheck bool
 }
 
-func (k queryKind) load(dir string) (l Library, err error) {
-	builtIn, err := fs.Glob(k.files, "*"+queryExtension)
-	if err != nil {
-		return l, fmt.Errorf("list %s: %w", k.folder, err)
-	}
-	for _, file := range builtIn {
-		text, err := fs.ReadFile(k.files, file)
-		if err != nil {
-			return l, fmt.Errorf("list %s: %w", k.folder, err)
-		}
+func namedQueries() queryKind {
+	return queryKind{files: queries.FS, folder: "queries", key: "queries.dir"}
+}
+
+func (k queryKind) builtIn() (l Library) {
+	files, _ := fs.Glob(k.files, "*"+queryExtension) // embedded files can always be read
+	for _, file := range files {
+		text, _ := fs.ReadFile(k.files, file)
 		q, faults := parseFile(Query{Name: strings.TrimSuffix(file, queryExtension), isCheck: k.isCheck}, string(text))
 		if len(faults) > 0 {
-			return l, fmt.Errorf("list %s: %s", k.folder, strings.Join(formatFaults(k.folder+"/"+file, faults), "\n"))
+			panic(strings.Join(formatFaults(k.folder+"/"+file, faults), "\n"))
 		}
 		l.queries = append(l.queries, q)
 	}
+	return l
+}
+
+func (k queryKind) load(dir string) (Library, error) {
+	l := k.builtIn()
 	if dir == "" {
 		return l, nil
 	}
@@ -142,12 +146,6 @@ func ReadText(file string) (string, error) {
 	return string(text), nil
 }
 
-// List returns the built-in queries, sorted by name.
-func List() ([]Query, error) {
-	l, err := Load("")
-	return l.queries, err
-}
-
 // List returns all queries, sorted by name.
 func (l Library) List() []Query { return slices.Clone(l.queries) }
 
@@ -161,13 +159,7 @@ func (l Library) Find(name string) (Query, bool) {
 }
 
 // Resolve is [Library.Resolve] with the built-in queries.
-func Resolve(text string) (Query, error) {
-	l, err := Load("")
-	if err != nil {
-		return Query{}, err
-	}
-	return l.Resolve(text)
-}
+func Resolve(text string) (Query, error) { return namedQueries().builtIn().Resolve(text) }
 
 // IsName reports whether a text has the form of a name, optionally with a schema. Any other text is
 // SQL.
@@ -189,11 +181,7 @@ func (l Library) Resolve(text string) (Query, error) {
 		return q, nil
 	}
 	problem, label := fmt.Sprintf("no query is named %q", text), "queries"
-	table, dictionaryName, err := findTable(text)
-	if err != nil {
-		return Query{}, err
-	}
-	if table != "" {
+	if table, dictionaryName := findTable(text); table != "" {
 		problem += fmt.Sprintf(", but a table is: query it with SQL, as in placementsync query \"FROM %s LIMIT 10\"; placementsync schema %s explains its columns", table, dictionaryName)
 		label = ""
 	}
@@ -206,25 +194,21 @@ func (l Library) Resolve(text string) (Query, error) {
 
 // findTable finds the table or view named word. table is its name in SQL, and dictionaryName is its
 // name in the data dictionary. Both are empty if there is no such table or view.
-func findTable(word string) (table, dictionaryName string, err error) {
-	all, err := dictionary.Read(nil)
-	if err != nil {
-		return "", "", err
-	}
+func findTable(word string) (table, dictionaryName string) {
 	schema, name, ok := strings.Cut(word, ".")
 	if !ok {
 		schema, name = "", word
 	}
-	for _, t := range all {
+	for _, t := range dictionary.All() {
 		switch {
 		case t.Table != name:
 		case t.Schema == "main" && slices.Contains([]string{"", "main", "past", "history"}, schema):
-			return word, t.Name(), nil
+			return word, t.Name()
 		case schema == "" || schema == t.Schema:
-			return t.Name(), t.Name(), nil
+			return t.Name(), t.Name()
 		}
 	}
-	return "", "", nil
+	return "", ""
 }
 
 // SuggestNames returns the end of an error about an unknown name. It suggests the names that contain the

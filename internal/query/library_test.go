@@ -47,9 +47,8 @@ func TestLoadAddsOwnQueries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	builtIn, err := query.List()
-	if err != nil || len(all.List()) != len(builtIn)+1 {
-		t.Fatalf("got %d queries, %v, want one more than the %d built-in ones", len(all.List()), err, len(builtIn))
+	if builtIn := query.List(); len(all.List()) != len(builtIn)+1 {
+		t.Fatalf("got %d queries, want one more than the %d built-in ones", len(all.List()), len(builtIn))
 	}
 	if q, ok := all.Find("best_value"); !ok || q.IsUserDefined() || q.Subject != "placements" {
 		t.Errorf("best_value: got %+v, found %t, want the built-in query with the subject placements", q, ok)
