@@ -1,6 +1,8 @@
 package main
 
 import (
+	"io"
+
 	"github.com/spf13/cobra"
 
 	"placementsync/internal/command"
@@ -39,15 +41,19 @@ func runSchema(g *globals, all bool, format string, names []string) error {
 			tables[i].Columns = nil
 		}
 	}
+	var text string
 	switch {
 	case format == "json":
 		return command.WriteJSON(g.stdout, tables)
 	case format == "markdown" && isList:
-		return tables.WriteMarkdownList(g.stdout)
+		text = tables.MarkdownList()
 	case format == "markdown":
-		return tables.WriteMarkdown(g.stdout)
+		text = tables.Markdown()
 	case isList:
-		return tables.WriteList(g.stdout, g.width)
+		text = tables.List(g.width)
+	default:
+		text = tables.Text()
 	}
-	return tables.WriteText(g.stdout)
+	_, err = io.WriteString(g.stdout, text)
+	return err
 }

@@ -34,8 +34,7 @@ func AllChangesStatement(tables []stream.Table) sqltext.SQL {
 	return historySQL.Render("all_changes_macro", sqltext.Values{"selects": selects})
 }
 
-// versionColumns returns a SELECT list: row_hash, row_key and every column as JSON text under the
-// names c0, c1, ...
+// versionColumns returns a SELECT list. Every column is JSON text under the names c0, c1, ...
 func versionColumns(def stream.Definition, key []string) sqltext.SQL {
 	parts := []string{"row_hash"}
 	if len(key) == 1 {
@@ -62,8 +61,7 @@ func jsonText(c stream.Column) string {
 	return name + "::VARCHAR"
 }
 
-// recordText returns the expression that joins the columns c0, c1, ... to one JSON object. NULLs are
-// left out.
+// recordText returns one JSON object of the columns c0, c1, ..., without NULLs.
 func recordText(def stream.Definition) sqltext.SQL {
 	parts := make([]string, len(def.Columns))
 	for i, c := range def.Columns {
@@ -72,8 +70,6 @@ func recordText(def stream.Definition) sqltext.SQL {
 	return sqltext.SQL("'{' || concat_ws(',', " + strings.Join(parts, ", ") + ") || '}'")
 }
 
-// trackedFields returns a list of SQL structs, one for each column that the changes macro compares,
-// with the values of both versions.
 func trackedFields(def stream.Definition, key []string) sqltext.SQL {
 	var parts []string
 	for i, c := range def.Columns {
@@ -87,8 +83,7 @@ func trackedFields(def stream.Definition, key []string) sqltext.SQL {
 	return sqltext.SQL(strings.Join(parts, ", "))
 }
 
-// sameKey returns the condition that the versions a and b have the same key. The condition compares
-// JSON texts. Two JSON texts are equal exactly if the values are equal.
+// sameKey compares the JSON texts of two versions, which are equal exactly if the values are equal.
 func sameKey(def stream.Definition, key []string) sqltext.SQL {
 	var parts []string
 	for i, c := range def.Columns {

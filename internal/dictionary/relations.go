@@ -60,26 +60,21 @@ type Map struct {
 // "shared" and "meta" are the last.
 func (all Tables) Maps() []Map {
 	var maps []Map
-	relations := all.Relations()
+	byName := map[string]Table{}
+	indexOf := func(t Table) int { return slices.IndexFunc(maps, func(m Map) bool { return m.Subject == t.Subject() }) }
 	for _, t := range all {
-		i := slices.IndexFunc(maps, func(m Map) bool { return m.Subject == t.Subject() })
-		if i < 0 {
-			i = len(maps)
+		byName[t.Name()] = t
+		if indexOf(t) < 0 {
 			maps = append(maps, Map{Subject: t.Subject()})
 		}
-		maps[i].Tables = append(maps[i].Tables, t)
+		m := &maps[indexOf(t)]
+		m.Tables = append(m.Tables, t)
 	}
-	for i := range maps {
-		m := &maps[i]
-		own := m.Tables
-		for _, r := range relations {
-			if !slices.ContainsFunc(own, func(t Table) bool { return t.Name() == r.From }) {
-				continue
-			}
-			m.Relations = append(m.Relations, r)
-			if to := all[slices.IndexFunc(all, func(t Table) bool { return t.Name() == r.To })]; !slices.ContainsFunc(m.Tables, func(t Table) bool { return t.Name() == r.To }) {
-				m.Tables = append(m.Tables, to)
-			}
+	for _, r := range all.Relations() {
+		m := &maps[indexOf(byName[r.From])]
+		m.Relations = append(m.Relations, r)
+		if !slices.ContainsFunc(m.Tables, func(t Table) bool { return t.Name() == r.To }) {
+			m.Tables = append(m.Tables, byName[r.To])
 		}
 	}
 	lastSubjects := []string{"shared", "meta"}
@@ -89,7 +84,6 @@ func (all Tables) Maps() []Map {
 	return slices.DeleteFunc(maps, func(m Map) bool { return len(m.Relations) == 0 })
 }
 
-// mermaid returns the maps in the language of Mermaid, or "" if there are no relations.
 func (all Tables) mermaid() string {
 	var b strings.Builder
 	for _, m := range all.Maps() {
