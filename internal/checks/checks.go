@@ -124,13 +124,12 @@ func suggest(known []string, word string) string {
 	return "use one of " + strings.Join(known, ", ")
 }
 
-// isReserved reports whether this package sets a parameter of a check. Rules cannot set it.
+// isReserved reports whether this package sets a parameter, and rules cannot.
 func isReserved(param string) bool {
 	return slices.Contains([]string{"snapshot", "run", "private"}, param)
 }
 
-// maxSampleRows limits the violating rows in a result. maxValueRunes limits the length of each value in
-// these rows.
+// Limits of the violating rows in a result, and of their values.
 const maxSampleRows, maxValueRunes = 3, 200
 
 // Run runs the checks on an open snapshot, one after another. It returns a result for each check,
@@ -231,7 +230,6 @@ func (s Set) Prepare(ctx context.Context, db *query.DB, name string) (q query.Qu
 	return query.UnionParts(parts), values, "", nil
 }
 
-// prepare returns the parts of a check, see query.Query.Expand, and the values of its parameters.
 func (s Set) prepare(db *query.DB, scope auditScope, q query.Query) (parts []query.Query, values map[string]string, skipReason string) {
 	if skipReason = db.WhyNotComparable(q); skipReason != "" {
 		return nil, nil, skipReason

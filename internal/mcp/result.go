@@ -14,7 +14,6 @@ import (
 	"placementsync/internal/query"
 )
 
-// queryResult is the JSON form of a query result.
 type queryResult struct {
 	Snapshot snapshotInfo `json:"snapshot"`
 	// Warning lists reasons for doubt, such as source tables that may be incomplete. Warning and
@@ -22,9 +21,8 @@ type queryResult struct {
 	Warning string         `json:"warning,omitempty"`
 	Grades  []query.Source `json:"grades"`
 	// Checks are the failed checks of the snapshot, and those that did not run.
-	Checks  []failedCheck  `json:"checks,omitempty"`
-	Columns []query.Column `json:"columns"`
-	// Cut is set if rows were left out.
+	Checks   []failedCheck     `json:"checks,omitempty"`
+	Columns  []query.Column    `json:"columns"`
 	Cut      *cut              `json:"cut,omitempty"`
 	RowCount int               `json:"row_count"`
 	Rows     []json.RawMessage `json:"rows"`
@@ -35,8 +33,7 @@ type snapshotInfo struct {
 	At  string `json:"at"`
 	// AgeHours is the age at the time of the call, also for an earlier snapshot.
 	AgeHours float64 `json:"age_hours"`
-	// Held is set for the held night, which is not published.
-	Held bool `json:"held,omitempty"`
+	Held     bool    `json:"held,omitempty"`
 }
 
 // failedCheck is a row of query.FailedChecksSQL: a check that failed or did not run.
@@ -56,7 +53,6 @@ type cut struct {
 	How string `json:"how"`
 }
 
-// ask runs a query on the snapshot that the call selects.
 func (s *server) ask(ctx context.Context, q query.Query, values map[string]string, args queryArguments) (*queryResult, error) {
 	limit := defaultRows
 	if args.MaxRows != nil {
@@ -137,8 +133,7 @@ func (s *server) open(ctx context.Context, args queryArguments, use func(*query.
 	return nil
 }
 
-// addChecks adds the failed checks, with their first violating rows if withSamples is set. If the checks
-// cannot be read, as in a snapshot of an earlier release, it adds a warning.
+// addChecks adds a warning if the checks cannot be read, as in a snapshot of an earlier release.
 func (res *queryResult) addChecks(ctx context.Context, db *query.DB, withSamples bool) {
 	r, err := db.Collect(ctx, query.Text(query.FailedChecksSQL), nil, math.MaxInt)
 	if err != nil {
@@ -158,7 +153,6 @@ func (res *queryResult) warn(text string) {
 	res.Warning = strings.TrimPrefix(res.Warning+"; "+text, "; ")
 }
 
-// addRows adds the rows as JSON arrays, up to the limits.
 func (res *queryResult) addRows(r query.Result, limit int) {
 	size := 0
 	for _, record := range r.Rows {

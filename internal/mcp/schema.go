@@ -63,8 +63,7 @@ func (s *server) listQueries(ctx context.Context, arguments struct {
 	return list, nil
 }
 
-// addExamples adds values from the data to the schema of parameters. If the values cannot be read, it
-// logs a warning. A schema without examples is valid too.
+// addExamples adds values from the data to the schema of parameters, which is valid without them too.
 func (s *server) addExamples(ctx context.Context, params []query.Param, schema map[string]any) {
 	const maxExamples = 50
 	params = slices.DeleteFunc(slices.Clone(params), func(p query.Param) bool { return p.Values == "" })

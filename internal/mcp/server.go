@@ -46,7 +46,6 @@ type Warehouse interface {
 //go:embed instructions.txt
 var instructions string
 
-// server handles the calls of one client.
 type server struct {
 	cfg Config
 	// turn is a mutex: only one query runs at a time, because each query may use the whole memory

@@ -26,10 +26,9 @@ const (
 	spillLimit     = "2GB" // of temporary files
 )
 
-// tool is a tool of the protocol. arguments are the properties in the JSON Schema of its input.
 type tool struct {
 	name, title, about string
-	arguments          map[string]any
+	arguments          map[string]any // the properties in the JSON Schema of the input
 	required           []string
 	call               func(ctx context.Context, arguments json.RawMessage) (any, error)
 }
@@ -133,7 +132,6 @@ func (s *server) runQuery(ctx context.Context, arguments struct {
 	return s.ask(ctx, q, values, arguments.queryArguments)
 }
 
-// findQuery returns the query with a name. The error for an unknown name suggests known names.
 func (s *server) findQuery(name string) (query.Query, error) {
 	if !query.IsName(name) {
 		return query.Query{}, fmt.Errorf("%q is not the name of a query: list_queries lists the names, and sql runs SQL", name)
@@ -185,8 +183,7 @@ func (s *server) listGrades(ctx context.Context, arguments struct {
 	if err != nil {
 		return nil, err
 	}
-	limit := maxAllowedRows
-	return s.ask(ctx, q, nil, queryArguments{AsOf: arguments.AsOf, Held: arguments.Held, MaxRows: &limit, withSamples: true})
+	return s.ask(ctx, q, nil, queryArguments{AsOf: arguments.AsOf, Held: arguments.Held, MaxRows: new(maxAllowedRows), withSamples: true})
 }
 
 func (s *server) listSnapshots(ctx context.Context, arguments struct {

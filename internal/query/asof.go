@@ -19,9 +19,8 @@ const (
 	newestDB  = "newest"
 )
 
-// createSnapshotViews creates the catalog of an earlier snapshot in catalogDB. Each table
-// becomes a view of the rows that existed then. Views and macros are created from their
-// definitions in the file, which another program version may have written.
+// createSnapshotViews creates the catalog of an earlier snapshot in catalogDB. Views and macros are created
+// from their definitions in the file, which another program version may have written.
 func (db *DB) createSnapshotViews(ctx context.Context, s Snapshot) error {
 	tables, err := db.storedTables(ctx, newestDB)
 	if err != nil {
@@ -47,7 +46,6 @@ func (db *DB) createSnapshotViews(ctx context.Context, s Snapshot) error {
 	return db.execInAnyOrder(ctx, definitions)
 }
 
-// createViews creates the schemas and a view of each table in a database that is in memory.
 func (db *DB) createViews(ctx context.Context, database string, tables []storedTable, selectRows func(storedTable) string) error {
 	var createSQL strings.Builder
 	for _, schema := range []string{"past", "history", "meta", "mart"} {
@@ -129,8 +127,7 @@ func (t storedTable) qualifiedName(schema string) string {
 	return t.database + "." + sqltext.Quote(schema) + "." + sqltext.Quote(t.name)
 }
 
-// columnList returns the columns for a SELECT. Each column whose name, as table.column, is in
-// hidden is replaced by NULL of the same type. Columns of the schema meta are never replaced.
+// columnList returns the columns for a SELECT. Hidden columns are NULL of the same type.
 func (t storedTable) columnList(hidden []string) string {
 	names := make([]string, len(t.columns))
 	for i, c := range t.columns {
@@ -142,8 +139,7 @@ func (t storedTable) columnList(hidden []string) string {
 	return strings.Join(names, ", ")
 }
 
-// execInAnyOrder executes statements that may need objects of later statements. It retries the failed
-// statements until all succeed. If all statements of a round fail, execInAnyOrder returns their errors.
+// execInAnyOrder executes statements that may need objects of later statements.
 func (db *DB) execInAnyOrder(ctx context.Context, statements []string) error {
 	for len(statements) > 0 {
 		var failed []string

@@ -19,11 +19,9 @@ type Before struct {
 	Hidden []string
 }
 
-// Names of attached databases. beforeDB contains the views. beforeFileDB is the file Before.Catalog.
 const beforeDB, beforeFileDB = "before", "before_file"
 
-// attachBefore creates the database "before" and sets hasBefore. Without Before.Catalog and without an
-// earlier snapshot in the history, it does nothing.
+// attachBefore does nothing without Before.Catalog and without an earlier snapshot in the history.
 func (db *DB) attachBefore(ctx context.Context, b Before) error {
 	database := catalogDB
 	if db.asOf != nil {

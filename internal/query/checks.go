@@ -65,8 +65,6 @@ func (q Query) faultsOfCheck() (faults []fault) {
 	return faults
 }
 
-// beforeName matches the beginning of a name in the database "before". previousRejects matches the
-// name of the table meta.rejects of this database.
 var (
 	beforeName      = regexp.MustCompile(`(?i)\b` + beforeDB + `\.`)
 	previousRejects = regexp.MustCompile(`(?i)\b` + beforeDB + `\.meta\.rejects\b`)

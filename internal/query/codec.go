@@ -19,28 +19,21 @@ type appender func(dst []byte, a arrow.Array, i int) []byte
 // functions have a codec. Values of other types, such as BIT, TIMETZ, BIGNUM and UNION, must be
 // cast by the user.
 type codec struct {
-	// name is the SQL type.
-	name    string
+	name    string // the SQL type
 	numeric bool
-	// anyText is true if the text of a value can be any text, unlike the text of a number or a date.
-	anyText bool
-	// text appends the text of a value. It is nil for unsupported types.
-	text appender
-	form jsonForm
+	anyText bool     // whether values can be any text, unlike numbers and dates
+	text    appender // nil for unsupported types
+	form    jsonForm
 }
 
 // jsonForm is the way in which the text of a value is converted to JSON.
 type jsonForm int
 
 const (
-	// quotedText becomes a JSON string.
-	quotedText jsonForm = iota
-	// validJSON is copied. Examples are integers and lists.
-	validJSON
-	// floatText is a number, which is copied, or NaN or an infinity, which become null.
-	floatText
-	// documentText is a value of the SQL type JSON.
-	documentText
+	quotedText   jsonForm = iota // becomes a JSON string
+	validJSON                    // is copied, such as an integer or a list
+	floatText                    // is copied, or becomes null if it is NaN or an infinity
+	documentText                 // is a value of the SQL type JSON
 )
 
 func (c codec) appendJSON(dst []byte, a arrow.Array, i int) []byte {
@@ -73,7 +66,6 @@ func appendQuoted(dst, text []byte) []byte {
 	return dst
 }
 
-// newNumberCodec returns the codec of a type whose texts are JSON numbers.
 func newNumberCodec(name string, text appender) codec {
 	return codec{name: name, numeric: true, text: text, form: validJSON}
 }
@@ -104,7 +96,6 @@ var plainCodecs = map[arrow.Type]codec{
 	arrow.DICTIONARY:              {name: "ENUM", anyText: true, text: appendText},
 }
 
-// codecOf returns the codec for the extension type of a field or, if it has none, for its Arrow type.
 func codecOf(f arrow.Field) codec {
 	if name := extensionName(f); name != "" {
 		if c, ok := extensionCodecs[name]; ok {
@@ -145,7 +136,6 @@ func codecOf(f arrow.Field) codec {
 	return codec{name: strings.ToUpper(f.Type.String())}
 }
 
-// describeMembers returns the names and types of members in SQL, and their codecs.
 func describeMembers(fields []arrow.Field) (types string, members []codec) {
 	var texts []string
 	for _, f := range fields {

@@ -10,9 +10,8 @@ import (
 
 // csvWriter writes CSV as in RFC 4180. NULL is written as an empty field, and an empty text as "".
 type csvWriter struct {
-	out *bufio.Writer
-	// defuse prevents spreadsheets from running texts as formulas.
-	defuse bool
+	out    *bufio.Writer
+	defuse bool // see Output
 
 	columns []Column
 	line    []byte
@@ -57,7 +56,6 @@ func (w *csvWriter) defuseFormula(text string) string {
 	return "'" + text
 }
 
-// appendField appends a value and a comma.
 func (w *csvWriter) appendField(text string) {
 	if text == "" || strings.ContainsAny(text, "\",\r\n") || text[0] == ' ' || text[len(text)-1] == ' ' {
 		text = `"` + strings.ReplaceAll(text, `"`, `""`) + `"`

@@ -86,8 +86,7 @@ func plainTextSQL(jsonSQL string) string {
 	return fmt.Sprintf(`CASE WHEN starts_with(%[1]s::VARCHAR, '"') THEN %[1]s ->> '$' ELSE %[1]s::VARCHAR END`, jsonSQL)
 }
 
-// changesQuery replaces %s in outerSQL by a SELECT of the changes of the chosen tables. The SELECT
-// calls the macros of the catalog, one for each table.
+// changesQuery replaces %s in outerSQL by a SELECT of the changes of the chosen tables.
 func (db *DB) changesQuery(ctx context.Context, d Diff, outerSQL string) (Query, error) {
 	tables, err := db.comparableTables(ctx, d.Tables)
 	if err != nil {
@@ -133,8 +132,6 @@ func outletKeysSQL(table, outlet string) string {
 	return ""
 }
 
-// outletTables returns the tables that have records of an outlet. An unknown outlet is a
-// *UsageError.
 func (db *DB) outletTables(ctx context.Context, outlet string, tables []string) ([]string, error) {
 	var known bool
 	err := db.conn.QueryRowContext(ctx, `SELECT EXISTS (
@@ -154,7 +151,6 @@ func (db *DB) outletTables(ctx context.Context, outlet string, tables []string) 
 	return owned, nil
 }
 
-// comparableTables lists the tables that match a pattern and have a macro for changes.
 func (db *DB) comparableTables(ctx context.Context, patterns []string) ([]string, error) {
 	var name string
 	var names []string

@@ -37,15 +37,10 @@ func escapeControls(s string) string {
 	return b.String()
 }
 
-// isControl reports whether a rune is a control character, a format character such as a
-// bidirectional override, or a line or paragraph separator. Zero-width joiners are excepted,
-// because emoji and some scripts need them.
+// isControl excepts the zero-width joiners, because emoji and some scripts need them.
 func isControl(r rune) bool {
 	const zeroWidthNonJoiner, zeroWidthJoiner = 0x200c, 0x200d
-	if r == zeroWidthNonJoiner || r == zeroWidthJoiner {
-		return false
-	}
-	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)
+	return r != zeroWidthNonJoiner && r != zeroWidthJoiner && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)
 }
 
 // EscapeLines escapes the control characters in each line of a text, such as an error that quotes a

@@ -63,7 +63,7 @@ type ExportFile struct {
 	Columns []Column `json:"columns"`
 }
 
-// exportKind is the Kind of all manifests. An export replaces only folders of this kind.
+// An export replaces only folders of this kind.
 const exportKind = "placementsync export"
 
 // Export writes tables or the result of a query into a folder. It replaces an earlier export
@@ -200,7 +200,6 @@ func checkExportDir(dir string) (string, error) {
 	})
 }
 
-// exportQuery writes the result of a query to dir and returns its files.
 func (db *DB) exportQuery(ctx context.Context, e Export, dir, name string, q Query) ([]ExportFile, error) {
 	path := filepath.Join(dir, name+"."+string(e.Format))
 	if e.PartitionBy != "" {

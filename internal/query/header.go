@@ -29,7 +29,7 @@ var (
 	paramText  = regexp.MustCompile(`^(\w+) (VARCHAR|BIGINT|COUNT|BOOLEAN|DATE|TIMESTAMPTZ|TIMEZONE|DECIMAL|\w+(?:\|\w+)+)(\??) ('[^']+'|\S+) -- (.+)$`)
 )
 
-// requiredText is written in place of the default of a required parameter.
+// requiredText is the default of a required parameter in a file.
 const requiredText = "REQUIRED"
 
 // fault is a mistake in the file of a query. Line 0 means the whole file.
@@ -38,7 +38,6 @@ type fault struct {
 	text string
 }
 
-// parseHeader parses the header in q.SQL and sets the fields that it declares.
 func (q *Query) parseHeader() (faults []fault) {
 	textFields := map[string]*string{"subject": &q.Subject, "title": &q.Title, "grain": &q.Grain, "about": &q.About}
 	if q.isCheck {
@@ -89,7 +88,6 @@ func (q *Query) parseHeader() (faults []fault) {
 	return faults
 }
 
-// parseParam parses the text after "param:" and checks that the default has the declared type.
 func parseParam(text string) (Param, error) {
 	m := paramText.FindStringSubmatch(text)
 	if m == nil {

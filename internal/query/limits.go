@@ -30,8 +30,8 @@ func (db *DB) WithTimeout(ctx context.Context) (context.Context, context.CancelF
 // driver interrupts the query every half second.
 const stopGrace = 2 * time.Second
 
-// runOn calls work with the driver's connection and a context that ends at Options.Timeout. Then it returns a
-// *TimeoutError. If work is still running after stopGrace, runOn no longer waits for it, see Abandoned.
+// runOn calls work with a context that ends at Options.Timeout. If work is still running stopGrace later, runOn
+// no longer waits for it, see Abandoned.
 func (db *DB) runOn(ctx context.Context, conn *sql.Conn, work func(context.Context, *duckdb.Conn) error) error {
 	ctx, cancel := db.WithTimeout(ctx)
 	defer cancel()

@@ -16,8 +16,6 @@ import (
 	duckdb "github.com/duckdb/duckdb-go/v2"
 )
 
-// bindValues converts the values of parameters to arguments of a prepared statement. Values
-// never become part of the SQL.
 func bindValues(ctx context.Context, conn *duckdb.Conn, q Query, params []Param, values map[string]string, timezone string) ([]any, error) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if slices.ContainsFunc(params, func(p Param) bool { return p.Name == name }) {
@@ -52,8 +50,6 @@ func bindValues(ctx context.Context, conn *duckdb.Conn, q Query, params []Param,
 	return args, nil
 }
 
-// valueOrDefault returns the given value of the parameter, or the default. It returns an error if both
-// are missing, or if the value is NULL and the parameter has a default but does not accept NULL.
 func (p Param) valueOrDefault(values map[string]string) (string, error) {
 	text, given := values[p.Name]
 	if !given {
@@ -78,7 +74,6 @@ func (p Param) CheckValue(text string) error {
 	return err
 }
 
-// bindText converts the text of a value to the type of the parameter.
 func (p Param) bindText(text string) (any, error) {
 	if hasDefault := p.Default != ""; hasDefault && text == nullText {
 		return nil, nil
@@ -164,7 +159,6 @@ func parseValue(typ, text string) (any, error) {
 // ScheduleTimezone is the value of a TIMEZONE parameter that means Options.Timezone.
 const ScheduleTimezone = "schedule.timezone"
 
-// relativeDate matches a date relative to the selected snapshot.
 var relativeDate = regexp.MustCompile(`^snapshot-(\d{1,5})d$`)
 
 // snapshotDate returns the date, in UTC, that is daysBack days before the selected snapshot. Without

@@ -51,15 +51,13 @@ type Options struct {
 
 // DB is a catalog that is open for reading. Its queries run one at a time.
 type DB struct {
-	pool     *sql.DB
-	conn     *sql.Conn
-	opts     Options
-	spill    *durable.Scratch
-	asOf     *Snapshot
-	sessions []*DB
-	// hasBefore reports whether the database "before" exists. isBeforeDerived reports whether its rows are
-	// derived from the history, and not read from the file of the previous snapshot.
-	hasBefore, isBeforeDerived bool
+	pool                       *sql.DB
+	conn                       *sql.Conn
+	opts                       Options
+	spill                      *durable.Scratch
+	asOf                       *Snapshot
+	sessions                   []*DB
+	hasBefore, isBeforeDerived bool              // see Before
 	abandoned                  []<-chan struct{} // queries that may still be running, see Abandoned
 	planner                    *sql.Conn         // plans queries without the optimizer; nil if no catalog is attached
 }
@@ -106,8 +104,8 @@ func (db *DB) Close() error {
 	return errors.Join(err, db.conn.Close(), db.pool.Close(), db.spill.Remove())
 }
 
-// startInstance starts an empty in-memory instance. The DB uses one connection for
-// all queries, because settings such as USE apply only to their connection.
+// startInstance starts an empty in-memory instance. It has one connection, because settings such as USE
+// apply only to their connection.
 func startInstance(ctx context.Context, opts Options) (*DB, error) {
 	spill, err := durable.MakeTempFolder("placementsync-query-")
 	if err != nil {
@@ -140,8 +138,6 @@ func startInstance(ctx context.Context, opts Options) (*DB, error) {
 	return &DB{pool: pool, conn: conn, opts: opts, spill: spill}, nil
 }
 
-// attachAndLock attaches the databases and opens the connections of the planner and the sessions. Then
-// it disables access to anything else and locks the settings, unless Options.Unsafe is set.
 func (db *DB) attachAndLock(ctx context.Context, path string) error {
 	if err := db.attachCatalog(ctx, path); err != nil {
 		return err

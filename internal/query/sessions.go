@@ -14,7 +14,6 @@ func (db *DB) Sessions() []*DB { return db.sessions }
 // catalog, which make repeated queries faster.
 const derivedDB = "derived"
 
-// openSessions opens the connections of the sessions before the settings are locked.
 func (db *DB) openSessions(ctx context.Context) error {
 	if db.opts.Sessions == 0 {
 		return nil

@@ -88,7 +88,6 @@ func FindProblems(sources []Source) []ledger.Problem {
 // DescribeSources returns one line about the sources that are not proven, or an empty string.
 func DescribeSources(sources []Source) string { return ledger.DescribeProblems(FindProblems(sources)) }
 
-// findTables returns the sorted names of the tables in the schemas main and past that a query reads.
 func (db *DB) findTables(ctx context.Context, q Query, values map[string]string) (tables []string, err error) {
 	// Binding a query can also take long.
 	err = db.runOn(ctx, db.planner, func(ctx context.Context, conn *duckdb.Conn) error {
@@ -123,13 +122,11 @@ func (db *DB) findTables(ctx context.Context, q Query, values map[string]string)
 	return tables, nil
 }
 
-// planStep is an operator of a plan in JSON.
 type planStep struct {
 	Children []planStep     `json:"children"`
 	Extra    map[string]any `json:"extra_info"`
 }
 
-// readPlan returns the plan of an admitted statement without running it.
 func readPlan(ctx context.Context, conn *duckdb.Conn, text string, args []any) (steps []planStep, err error) {
 	value, err := queryValue(ctx, conn, explainJSON+text, args)
 	if err != nil {
@@ -161,8 +158,6 @@ func (p planStep) collectTables(scanned map[string]bool) {
 	}
 }
 
-// gradesSQL selects the grade of each stream in the newest snapshot, and the times at which the
-// stream was most recently read and proven.
 const gradesSQL = `WITH published AS (SELECT run_id, snapshot_at FROM ` + catalogDB + `.meta.runs WHERE snapshot_at IS NOT NULL),
 	readings AS (
 		SELECT s.stream, max(p.snapshot_at) FILTER (s.grade IN ('exact', 'repaired', 'bounded', 'best_effort')) AS read_at,
@@ -204,5 +199,5 @@ func gradeTable(table string, grades map[string]Source) (worst Source, isFilled 
 	return worst, isFilled
 }
 
-// gradeOrder returns the position of a grade in the order from worst to best.
+// gradeOrder is lower for a worse grade.
 func gradeOrder(grade string) int { return slices.Index(ledger.Grades(), grade) }

@@ -14,8 +14,7 @@ const (
 	// spool is the temporary table of a spooled result. The driver would keep the whole result in
 	// memory, which DuckDB's memory limit does not count. The limit does count a temporary table, and
 	// DuckDB can move it to disk.
-	spool = `temp.main."spooled result"`
-	// pieceRows is the number of rows that a pieceReader reads at once.
+	spool     = `temp.main."spooled result"`
 	pieceRows = 40_960
 )
 
@@ -44,10 +43,9 @@ func namedValues(args []any) []driver.NamedValue {
 
 // pieceReader is an array.RecordReader that reads the spool in ranges of rowid.
 type pieceReader struct {
-	ctx   context.Context
-	arrow *duckdb.Arrow
-	// next is the first rowid of the next piece. end is the rowid after the last row.
-	next, end int64
+	ctx       context.Context
+	arrow     *duckdb.Arrow
+	next, end int64 // the first rowid of the next piece, and the rowid after the last row
 	err       error
 
 	array.RecordReader // the current piece, or nil

@@ -16,7 +16,6 @@ import (
 // for writing. Therefore SQL of the user is first prepared, and run only if it is a single statement
 // of a kind that reads.
 
-// statement contains the properties of prepared SQL.
 type statement struct {
 	kind   duckdb.StmtType
 	params []Param
@@ -71,8 +70,8 @@ func isStorable(stmt *duckdb.Stmt, kind duckdb.StmtType) (bool, error) {
 	return columnCount > 0, err
 }
 
-// checkReadOnly returns a *RefusedError if the text of s is not a single statement that only
-// reads. DuckDB classifies DESCRIBE, SHOW and SUMMARIZE as SELECT.
+// checkReadOnly returns a *RefusedError unless s only reads. DuckDB classifies DESCRIBE, SHOW and SUMMARIZE as
+// SELECT.
 func checkReadOnly(ctx context.Context, conn *duckdb.Conn, s statement, text string, args []any) error {
 	text = text[len(leadingGap.FindString(text)):]
 	explain := explainStart.FindString(text)
@@ -98,7 +97,6 @@ func checkReadOnly(ctx context.Context, conn *duckdb.Conn, s statement, text str
 const gap = `(?:\s|--[^\r\n]*\r?\n|/\*(?:[^*/]|/+[^*/]|\*+[^*/])*\*+/)`
 
 var (
-	// leadingGap matches everything before the first statement.
 	leadingGap = regexp.MustCompile(`^(?:;|` + gap + `)*`)
 	// explainStart matches the words before the explained statement, which EXPLAIN ANALYZE runs.
 	// DuckDB does not return the type of that statement, so other forms of EXPLAIN are refused.
@@ -146,14 +144,11 @@ var (
 	// mayHaveSideEffect matches SQL whose plan must be checked. It also matches the function
 	// "query", which runs the SQL in its argument.
 	mayHaveSideEffect = regexp.MustCompile(`(?i)` + sideEffects + `|\bquery\b`)
-	// sideEffectCall matches a call of a function in sideEffects. Its name may be quoted.
-	sideEffectCall = regexp.MustCompile(`(?i)(?:` + sideEffects + `)"?` + gap + `*\(`)
-	// queryCall matches the beginning of a call of the function "query". literalArgument matches the
-	// argument of the call if the argument is a single literal.
+	// The name of a called function may be quoted.
+	sideEffectCall  = regexp.MustCompile(`(?i)(?:` + sideEffects + `)"?` + gap + `*\(`)
 	queryCall       = regexp.MustCompile(`(?i)\bquery"?` + gap + `*\(`)
 	literalArgument = regexp.MustCompile(`^` + gap + `*'((?:[^']|'')*)'` + gap + `*\)`)
-	// sideEffectStep matches a function in sideEffects within a plan in JSON.
-	sideEffectStep = regexp.MustCompile(`"name": "(?i:` + sideEffects + `) *"`)
+	sideEffectStep  = regexp.MustCompile(`"name": "(?i:` + sideEffects + `) *"`)
 )
 
 // callsSideEffect reports whether a text contains a call of a function with side effects. A call of
@@ -195,7 +190,6 @@ func refuseSideEffects(ctx context.Context, conn *duckdb.Conn, s statement, text
 	return nil
 }
 
-// explainJSON precedes a statement whose plan is read.
 const explainJSON = "EXPLAIN (FORMAT json) "
 
 // queryValue returns the last value of the first row of a result.

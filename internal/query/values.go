@@ -27,7 +27,6 @@ func (db *DB) ParamValues(ctx context.Context, p Param, limit int) (values []str
 	return values, len(r.Rows) > limit, nil
 }
 
-// readValues selects the values of a parameter for which "value "+condition is true.
 func (db *DB) readValues(ctx context.Context, p Param, condition string, args map[string]string) (Result, error) {
 	text := "SELECT DISTINCT value FROM " + inBrackets(p.Values) + " AS listed(value) WHERE value " + condition
 	r, err := db.Collect(ctx, Text(text), args, math.MaxInt)
