@@ -68,8 +68,8 @@ func (s *openSnapshot) prepareCatalog(ctx context.Context) error {
 	return err
 }
 
-// showCatalog shows the listings or, for an invalid address, the form with the values of the address and a
-// description of the mistake, so that the user can correct it.
+// showCatalog shows the listings or sends them as a file. For an invalid address, it shows the form with the values
+// of the address and a description of the mistake, so that the user can correct it.
 func showCatalog(v *visit) (reply, error) {
 	s, err := readCatalogState(v.params)
 	view := catalogView{visit: v, State: &s, Program: v.pool.cfg.Program, ClearLink: catalogPath, SortParam: v.params.Get(sortKey)}
@@ -77,13 +77,19 @@ func showCatalog(v *visit) (reply, error) {
 		err = s.assumeCurrency(v)
 	}
 	mistake, isMistake := errors.AsType[*statusError](err)
-	if err != nil && !isMistake {
+	if err != nil && (!isMistake || v.format() != "") {
 		return nil, err
+	}
+	if v.format() != "" {
+		b := &binder{}
+		q := query.Text(s.downloadStatement(b))
+		return download{Query: q, Values: b.values, Name: "catalog", Format: v.format()}, nil
 	}
 	counted := s
 	if isMistake { // count without the price range and the order by price, so that the user can still choose a currency
-		counted.Ranges = maps.Clone(s.Ranges)
-		delete(counted.Ranges, "price")
+		counted.Limits = maps.Clone(s.Limits)
+		delete(counted.Limits, "price_min")
+		delete(counted.Limits, "price_max")
 		if counted.Sort == "price" {
 			counted.Sort = "authority"
 		}
@@ -158,19 +164,6 @@ func (s *catalogState) findOutlets(v *visit) ([]page.Cell, error) {
 	return outlets, err
 }
 
-func sendCatalog(v *visit) (reply, error) {
-	s, err := readCatalogState(v.params)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.assumeCurrency(v); err != nil {
-		return nil, err
-	}
-	b := &binder{}
-	q := query.Text(s.downloadStatement(b))
-	return download{Query: q, Values: b.values, Name: "catalog", Format: v.format()}, nil
-}
-
 func (view *catalogView) chips() []chip {
 	var all []chip
 	s := view.State
@@ -193,14 +186,14 @@ func (view *catalogView) chips() []chip {
 		}
 	}
 	for _, r := range rangeFilters() {
-		if l, ok := s.Ranges[r.key]; ok {
-			text := r.label
-			if l.Min != "" {
-				text += " from " + l.Min
-			}
-			if l.Max != "" {
-				text += " to " + l.Max
-			}
+		text := r.label
+		if lowest := s.Limits[r.key+"_min"]; lowest != "" {
+			text += " from " + lowest
+		}
+		if highest := s.Limits[r.key+"_max"]; highest != "" {
+			text += " to " + highest
+		}
+		if text != r.label {
 			add(text, pair{Key: r.key + "_min"}, pair{Key: r.key + "_max"})
 		}
 	}
@@ -278,7 +271,7 @@ func (view *catalogView) addForm(c counts) {
 		view.Facets = append(view.Facets, s.viewFacet(f, c))
 	}
 	for _, r := range rangeFilters() {
-		view.Ranges = append(view.Ranges, rangeView{Label: r.label, MinKey: r.key + "_min", MaxKey: r.key + "_max", Min: s.Ranges[r.key].Min, Max: s.Ranges[r.key].Max})
+		view.Ranges = append(view.Ranges, rangeView{Label: r.label, MinKey: r.key + "_min", MaxKey: r.key + "_max", Min: s.Limits[r.key+"_min"], Max: s.Limits[r.key+"_max"]})
 	}
 	shown := s.shownColumns()
 	for _, c := range catalogColumns()[1:] { // the first column is always shown
@@ -316,21 +309,17 @@ func (s *catalogState) viewFacet(f facet, c counts) facetView {
 }
 
 func (f facet) valueLabel(c choice) string {
-	label := c.Text
 	switch {
 	case c.Null:
-		label = "not stated"
+		return "not stated"
 	case c.Text == "":
-		label = "empty text"
-	case f.key == "dofollow" && c.Text == "true":
-		label = "yes"
-	case f.key == "dofollow" && c.Text == "false":
-		label = "no"
+		return "empty text"
+	case f.key == "dofollow":
+		return cmp.Or(map[string]string{"true": "yes", "false": "no"}[c.Text], c.Text)
+	case slices.Contains([]string{"channel", "placement", "tier"}, f.key):
+		return wordsOf(c.Text)
 	}
-	if slices.Contains([]string{"channel", "placement", "tier"}, f.key) {
-		return wordsOf(label)
-	}
-	return label
+	return c.Text
 }
 
 // head returns no link for prices of several currencies, which cannot be sorted.

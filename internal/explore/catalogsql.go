@@ -113,14 +113,14 @@ func (s *catalogState) conditions(t listingTables, b *binder) []condition {
 	}
 	if len(s.Chosen["currency"])+len(s.Chosen["tier"]) > 0 {
 		selectIDs := "SELECT product_listing_id FROM " + t.prices + " WHERE " + strings.Join(s.priceConditions(t, b, ""), " AND ")
-		if having := s.Ranges["price"].comparisons("min(unit_amount)"); len(having) > 0 {
+		if having := s.comparisons("price", "min(unit_amount)"); len(having) > 0 {
 			selectIDs += " GROUP BY product_listing_id HAVING " + strings.Join(having, " AND ")
 		}
 		all = append(all, condition{priceFacet, "l.id IN (" + selectIDs + ")"})
 	}
 	for _, r := range rangeFilters() {
 		if r.column != "" {
-			for _, text := range s.Ranges[r.key].comparisons("l." + r.column) {
+			for _, text := range s.comparisons(r.key, "l."+r.column) {
 				all = append(all, condition{"", text})
 			}
 		}
@@ -146,13 +146,13 @@ func (s *catalogState) priceConditions(t listingTables, b *binder, countedFacet 
 }
 
 // comparisons makes the limits part of the SQL and does not bind them, so they must match numberPattern.
-func (l limits) comparisons(expression string) []string {
+func (s *catalogState) comparisons(rangeKey, expression string) []string {
 	var all []string
-	if l.Min != "" {
-		all = append(all, expression+" >= "+l.Min)
+	if lowest := s.Limits[rangeKey+"_min"]; lowest != "" {
+		all = append(all, expression+" >= "+lowest)
 	}
-	if l.Max != "" {
-		all = append(all, expression+" <= "+l.Max)
+	if highest := s.Limits[rangeKey+"_max"]; highest != "" {
+		all = append(all, expression+" <= "+highest)
 	}
 	return all
 }
@@ -288,15 +288,14 @@ func (s *catalogState) countStatement(b *binder) string {
 		case "currency", "tier":
 			otherFacet := map[string]string{"currency": "tier", "tier": "currency"}[f.key]
 			where := append(s.priceConditions(t, b, f.key), "product_listing_id IN (SELECT f.id FROM found AS f"+whereOtherFacets(priceFacet)+")")
-			priceLimits := s.Ranges["price"]
 			values = "SELECT " + map[string]string{"currency": "currency", "tier": "pricing_tier"}[f.key] + " AS value FROM " + t.prices
 			if len(s.Chosen[otherFacet]) > 1 { // a listing can have a row for each chosen value of the other facet
 				values += whereAll(where) + " GROUP BY product_listing_id, value"
-				if having := priceLimits.comparisons("min(unit_amount)"); len(having) > 0 {
+				if having := s.comparisons("price", "min(unit_amount)"); len(having) > 0 {
 					values += " HAVING " + strings.Join(having, " AND ")
 				}
 			} else {
-				values += whereAll(append(where, priceLimits.comparisons("unit_amount")...))
+				values += whereAll(append(where, s.comparisons("price", "unit_amount")...))
 			}
 		default:
 			values = "SELECT CAST(f." + f.column + " AS VARCHAR) AS value FROM found AS f" + whereOtherFacets(f.key)

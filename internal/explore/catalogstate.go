@@ -116,14 +116,11 @@ func decodeChoice(text string) choice {
 	return choice{Text: text}
 }
 
-// limits are decimal texts. Empty means no limit.
-type limits struct{ Min, Max string }
-
 // catalogState contains the parameters in the address of the catalog page.
 type catalogState struct {
 	Search     string
 	Chosen     map[string][]choice // by facet.key
-	Ranges     map[string]limits   // by rangeFilter.key
+	Limits     map[string]string   // decimal texts by parameter, such as price_min
 	Sort       string              // the key of a catalogColumn
 	Descending bool
 	Page       int
@@ -133,8 +130,7 @@ type catalogState struct {
 }
 
 func (s *catalogState) comparesPrices() bool {
-	_, hasRange := s.Ranges["price"]
-	return hasRange || s.Sort == "price"
+	return s.Limits["price_min"] != "" || s.Limits["price_max"] != "" || s.Sort == "price"
 }
 
 // assumeCurrency chooses the most frequent currency if the address compares prices and has no
@@ -156,7 +152,7 @@ const pageRows = 50
 // readCatalogState parses an address. Invalid parameters are errors and are never ignored. If it returns
 // an error, the state contains the valid parameters, so that the form can show them.
 func readCatalogState(values url.Values) (catalogState, error) {
-	s := catalogState{Chosen: map[string][]choice{}, Ranges: map[string]limits{}, Page: 1, Sort: "authority", Descending: true}
+	s := catalogState{Chosen: map[string][]choice{}, Limits: map[string]string{}, Page: 1, Sort: "authority", Descending: true}
 	var firstErr error
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		for _, text := range values[key] {
@@ -174,8 +170,7 @@ func readCatalogState(values url.Values) (catalogState, error) {
 // apply ignores empty parameters, which the form sends for empty fields.
 func (s *catalogState) apply(key, text string) error {
 	isFacet := slices.ContainsFunc(facets(), func(f facet) bool { return f.key == key })
-	stem, end, _ := strings.Cut(key, "_")
-	isLimit := slices.ContainsFunc(rangeFilters(), func(r rangeFilter) bool { return r.key == stem }) && (end == "min" || end == "max")
+	isLimit := slices.ContainsFunc(rangeFilters(), func(r rangeFilter) bool { return key == r.key+"_min" || key == r.key+"_max" })
 	if err := checkText(key, text); err != nil {
 		return err
 	}
@@ -192,13 +187,7 @@ func (s *catalogState) apply(key, text string) error {
 		if !numberPattern.MatchString(text) {
 			return usageErr(fmt.Sprintf("%s %q is not a number such as 12.50", key, text), "Change it in the form or the address.")
 		}
-		l := s.Ranges[stem]
-		if end == "min" {
-			l.Min = text
-		} else {
-			l.Max = text
-		}
-		s.Ranges[stem] = l
+		s.Limits[key] = text
 	case key == sortKey:
 		column, down := strings.CutPrefix(text, "-")
 		if c, ok := findColumn(column); !ok || c.sortColumn == "" {

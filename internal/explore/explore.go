@@ -92,7 +92,7 @@ type route struct {
 
 func routes() []route {
 	catalog := route{path: "/catalog", tab: "Catalog", show: showCatalog, newestOnly: true, checksParams: true}
-	all := append(fileRoutes(catalog, sendCatalog), catalog,
+	all := append(fileRoutes(catalog), catalog,
 		route{path: "/questions", tab: "Questions", show: showQuestions},
 		route{path: "/questions/{name}", tab: "Questions", show: showQuestion, keys: tableKeys(paramKey, chartKey)},
 		route{path: "/questions/{name}/{format}", tab: "Questions", show: sendResult, keys: tableKeys(paramKey), slow: true},
@@ -105,7 +105,7 @@ func routes() []route {
 		if kind.aboutList == "" { // the catalog lists these records
 			list.tab = "Catalog"
 		} else {
-			all = append(append(all, list), fileRoutes(list, sendRecords)...)
+			all = append(append(all, list), fileRoutes(list)...)
 		}
 		all = append(all, route{path: list.path + "/{id}", tab: list.tab, show: showRecord, kind: kind},
 			route{path: list.path + "/{id}/{section}", tab: list.tab, show: showSection, kind: kind, keys: tableKeys()},
@@ -114,12 +114,12 @@ func routes() []route {
 	return all
 }
 
-// fileRoutes returns the routes that send the table of a page as a file, such as /orders.csv.
-func fileRoutes(pageRoute route, send func(v *visit) (reply, error)) []route {
+// fileRoutes returns the routes for the table of a page as a file, such as /orders.csv.
+func fileRoutes(pageRoute route) []route {
 	var all []route
 	for _, f := range downloadFormats() {
 		file := pageRoute
-		file.path, file.show, file.slow = pageRoute.path+"."+string(f.format), send, true
+		file.path, file.slow = pageRoute.path+"."+string(f.format), true
 		all = append(all, file)
 	}
 	return all

@@ -37,7 +37,8 @@ func (q *question) addChart(result query.Result, rowsInTable []query.Record) {
 // draw returns the reason if the column cannot be drawn.
 func (q *question) draw(result query.Result, rowsInTable []query.Record, first, column columnRole) (reason string) {
 	for _, c := range result.Columns {
-		if isCurrency := c.Name == "currency" || strings.HasSuffix(c.Name, "_currency"); isCurrency && countDistinct(result.Rows, c.Name) > 1 {
+		values, _ := groupRecords(result.Rows, func(r query.Record) string { return r.Get(c.Name).Text })
+		if isCurrency := c.Name == "currency" || strings.HasSuffix(c.Name, "_currency"); isCurrency && len(values) > 1 {
 			return "the result has several currencies. Choose one."
 		}
 	}
@@ -59,14 +60,6 @@ func (q *question) draw(result query.Result, rowsInTable []query.Record, first, 
 		return strings.ToLower(labelOf(column.Name)) + " has negative values."
 	}
 	return ""
-}
-
-func countDistinct(records []query.Record, column string) int {
-	values := map[query.Value]bool{}
-	for _, r := range records {
-		values[r.Get(column)] = true
-	}
-	return len(values)
 }
 
 // addBars adds bars, whose lengths are relative to the largest value. If a value is negative, it returns false and
@@ -97,8 +90,10 @@ func addBars(t *page.Table, records []query.Record, column string) bool {
 func (q *question) drawDates(result query.Result, first, column columnRole) (_ *page.Chart, reason string) {
 	const maxDates = 400
 	var second columnRole
-	if i := slices.IndexFunc(result.Columns, func(c query.Column) bool { return c.Name == first.Name }); i+1 < len(result.Columns) && result.Columns[i+1].Type == "VARCHAR" && countDistinct(result.Rows, first.Name) < len(result.Rows) {
-		second = rolesOf(result.Columns)[i+1]
+	values, _ := groupRecords(result.Rows, func(r query.Record) string { return r.Get(first.Name).Text })
+	next := 1 + slices.IndexFunc(result.Columns, func(c query.Column) bool { return c.Name == first.Name })
+	if next < len(result.Columns) && result.Columns[next].Type == "VARCHAR" && len(values) < len(result.Rows) {
+		second = rolesOf(result.Columns)[next]
 	}
 	names, groups := groupRecords(result.Rows, func(r query.Record) string {
 		if second.Name == "" {
@@ -134,7 +129,7 @@ func (q *question) drawDates(result query.Result, first, column columnRole) (_ *
 			} else {
 				s.AddAt(at, value.Text, shownDate+": "+text)
 			}
-			if q.query.Name != "" { // the page of typed SQL has no filters for the rows of a value
+			if q.view.Name != "" { // the page of typed SQL has no filters for the rows of a value
 				s.Links = append(s.Links, q.linkToRows(first, second, r))
 			}
 		}

@@ -72,7 +72,6 @@ func sentenceOf(text string) string {
 // question is one request for a named query.
 type question struct {
 	*visit
-	query  query.Query
 	values map[string]string
 	view   questionView
 }
@@ -83,8 +82,7 @@ func showQuestion(v *visit) (reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	q.view = questionView{Query: q.query, Grain: sentenceOf(q.query.Grain)}
-	q.view.SQL = strings.TrimSpace(q.query.SQL)
+	q.view.Grain = sentenceOf(q.view.Query.Grain)
 	if q.view.AsOf, err = v.snapshotForm(); err != nil {
 		return nil, err
 	}
@@ -100,7 +98,7 @@ func showQuestion(v *visit) (reply, error) {
 	if q.view.Chart != nil {
 		scripts = page.ChartScripts()
 	}
-	p := newPage(q.query.Title, "question", q.view, scripts...)
+	p := newPage(q.view.Title, "question", q.view, scripts...)
 	p.Status = status
 	return p, nil
 }
@@ -110,15 +108,15 @@ func sendResult(v *visit) (reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := q.openTable(q.query, q.values, "")
+	t, err := q.openTable(q.view.Query, q.values, "")
 	switch {
 	case err == nil:
-		return t.sendFile(q.query.Name), nil
+		return t.sendFile(q.view.Name), nil
 	case errors.As(err, new(*statusError)):
 		return nil, err
 	}
 	// The query cannot be a subquery, so its result cannot be filtered or sorted.
-	return download{Query: q.query, Values: q.values, Name: q.query.Name, Format: v.format()}, nil
+	return download{Query: q.view.Query, Values: q.values, Name: q.view.Name, Format: v.format()}, nil
 }
 
 func (v *visit) findQuestion() (*question, error) {
@@ -131,7 +129,8 @@ func (v *visit) findQuestion() (*question, error) {
 	if !ok {
 		return nil, &statusError{http.StatusNotFound, fmt.Sprintf("no query is named %q", name), "The page Questions lists all queries."}
 	}
-	q := &question{visit: v, query: namedQuery, values: map[string]string{}}
+	namedQuery.SQL = strings.TrimSpace(namedQuery.SQL)
+	q := &question{visit: v, view: questionView{Query: namedQuery}, values: map[string]string{}}
 	for _, p := range namedQuery.Params {
 		text := strings.TrimSpace(v.params.Get(paramKey + p.Name))
 		switch {
@@ -153,7 +152,7 @@ func (v *visit) findQuestion() (*question, error) {
 // runForm runs the query and adds its result, or a problem that the user can solve, to the view. It
 // returns the HTTP status of the page.
 func (q *question) runForm() (status int, err error) {
-	for _, p := range q.query.Params {
+	for _, p := range q.view.Params {
 		if _, given := q.values[p.Name]; p.Default == "" && !given {
 			q.view.Problem = "Fill in " + labelOf(p.Name) + ", which has no default."
 			return http.StatusOK, nil
@@ -177,10 +176,10 @@ func (q *question) runForm() (status int, err error) {
 	case errors.Is(context.Cause(q.Context()), errTooSlow):
 		q.view.Problem = "The query took too long and was stopped. Narrow the parameters, download the result as CSV, or use the command line."
 		return http.StatusServiceUnavailable, nil
-	case query.IsMissing(err) && !q.query.IsUserDefined():
+	case query.IsMissing(err) && !q.view.IsUserDefined():
 		q.view.Problem = "This snapshot lacks a table or column that the query reads. The next night adds it."
 		return http.StatusOK, nil
-	case q.query.IsUserDefined():
+	case q.view.IsUserDefined():
 		q.view.Problem = "The query failed: " + err.Error()
 		return http.StatusBadRequest, nil
 	}
@@ -190,28 +189,28 @@ func (q *question) runForm() (status int, err error) {
 // addResult runs the query and adds its table and its chart to the view. The result of a statement
 // that cannot be a subquery, such as DESCRIBE, cannot be sorted or filtered.
 func (q *question) addResult() error {
-	t, err := q.openTable(q.query, q.values, "")
-	if err != nil && (errors.As(err, new(*statusError)) || !q.query.IsUserDefined()) {
+	t, err := q.openTable(q.view.Query, q.values, "")
+	if err != nil && (errors.As(err, new(*statusError)) || !q.view.IsUserDefined()) {
 		return err
 	}
 	var rows tableRows
 	if err != nil {
-		if rows.Result, err = q.db.Ask(q.Context(), q.query, q.values, maxRows); err != nil {
+		if rows.Result, err = q.db.Ask(q.Context(), q.view.Query, q.values, maxRows); err != nil {
 			return err
 		}
-		q.view.Table = &tableView{Table: buildTable(q.query.Title, rolesOf(rows.Columns), rows.Result, q.links()), Count: countRows(rows.Total), SourceNote: query.DescribeSources(rows.Sources)}
+		q.view.Table = &tableView{Table: buildTable(q.view.Title, rolesOf(rows.Columns), rows.Result, q.links()), Count: countRows(rows.Total), SourceNote: query.DescribeSources(rows.Sources)}
 	} else {
 		for i := range t.roles {
 			if r := &t.roles[i]; r.idColumn == "group_id" {
 				r.kind = q.groupKind()
 			}
 		}
-		if q.view.Table, rows, err = t.show(q.query.Title, linkTo("questions", q.query.Name)+"/"); err != nil {
+		if q.view.Table, rows, err = t.show(q.view.Title, linkTo("questions", q.view.Name)+"/"); err != nil {
 			return err
 		}
 	}
 	if rows.Total == 0 && len(q.view.Table.Chips) == 0 {
-		q.view.UnknownValues, err = q.db.DescribeUnknownValues(q.Context(), q.query, q.values)
+		q.view.UnknownValues, err = q.db.DescribeUnknownValues(q.Context(), q.view.Query, q.values)
 		return err
 	}
 	rowsInTable := rows.Rows
@@ -227,7 +226,7 @@ func (q *question) addResult() error {
 
 // groupKind returns the kind of record by which the rows are grouped. It is empty for months.
 func (q *question) groupKind() string {
-	p, _ := q.query.Param("by")
+	p, _ := q.view.Param("by")
 	switch by := cmp.Or(q.values["by"], p.Default); by {
 	case "outlet", "profile", "writer":
 		return by
@@ -242,8 +241,8 @@ func (q *question) commandLine() string {
 	if asOf := q.links().AsOf; asOf != "" {
 		words = append(words, "--as-of "+page.ShellWord(asOf))
 	}
-	words = append(words, page.ShellWord(q.query.Name))
-	for _, p := range q.query.Params {
+	words = append(words, page.ShellWord(q.view.Name))
+	for _, p := range q.view.Params {
 		if value, given := q.values[p.Name]; given {
 			words = append(words, "--param "+page.ShellWord(p.Name+"="+value))
 		}
@@ -270,7 +269,7 @@ type option struct {
 
 func (q *question) buildForm() ([]formField, error) {
 	var fields []formField
-	for _, p := range q.query.Params {
+	for _, p := range q.view.Params {
 		f := formField{Key: paramKey + p.Name, Label: labelOf(p.Name), About: p.About, Required: p.Default == "",
 			Numeric: p.Type == "BIGINT" || p.Type == "COUNT" || p.Type == "DECIMAL", Hint: hintOf(p)}
 		value, given := q.values[p.Name]

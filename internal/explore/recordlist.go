@@ -20,17 +20,17 @@ type listView struct {
 // searchColumn is the last column of the query of a list. It contains the text to search.
 const searchColumn = "search_text"
 
-func (v *visit) openList() (*table, error) {
-	q, values := v.queryOf(v.route.kind.sql.Render("list", nil), nil)
-	return v.openTable(q, values, searchColumn)
-}
-
+// showRecords shows all records of a kind, or sends them as a file.
 func showRecords(v *visit) (reply, error) {
-	t, err := v.openList()
+	kind := v.route.kind
+	q, values := v.queryOf(kind.sql.Render("list", nil), nil)
+	t, err := v.openTable(q, values, searchColumn)
 	if err != nil {
 		return nil, err
 	}
-	kind := v.route.kind
+	if v.format() != "" {
+		return t.sendFile(kind.name + "s"), nil
+	}
 	return t.showList(listView{Title: kind.label + "s", About: kind.aboutList}, "No records found.", rootPath+"/"+kind.name+"s.")
 }
 
@@ -47,14 +47,6 @@ func (t *table) showList(view listView, empty, downloadPrefix string) (reply, er
 		return nil, err
 	}
 	return newPage(view.Title, "records", view), nil
-}
-
-func sendRecords(v *visit) (reply, error) {
-	t, err := v.openList()
-	if err != nil {
-		return nil, err
-	}
-	return t.sendFile(v.route.kind.name + "s"), nil
 }
 
 // showSection shows one table of a record's page on a page of its own, or sends it as a file.
@@ -74,7 +66,7 @@ func showSection(v *visit) (reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	if v.PathValue("format") != "" {
+	if v.format() != "" {
 		return t.sendFile(kind.name + "_" + name), nil
 	}
 	address := linkTo(kind.name+"s", id)

@@ -186,7 +186,7 @@ func (v *visit) buildSection(s section) (*sectionView, error) {
 	}
 	switch s.layout {
 	case asPeriods:
-		view.Periods = buildPeriods(result, v.links())
+		view.Periods = buildPeriods(result)
 	case asPrices:
 		view.Prices = buildPrices(result.Rows, v.snapshot.At)
 	case asComments:
@@ -243,7 +243,7 @@ type periodView struct {
 }
 
 // buildPeriods returns the values of a list with their periods. Current values are first.
-func buildPeriods(result query.Result, l links) []periodView {
+func buildPeriods(result query.Result) []periodView {
 	column := result.Columns[0]
 	var current, former []periodView
 	labels, groups := groupRecords(result.Rows, func(r query.Record) string { return r.Get(column.Name).Text })

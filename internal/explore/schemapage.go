@@ -111,18 +111,16 @@ const (
 // Tables without relations are left out.
 func drawMap(m dictionary.Map) *relationMap {
 	columns := map[string]int{} // columns of the drawing, by table
-	var place func(table string, path []string) int
-	place = func(table string, path []string) int {
-		if slices.Contains(path, table) { // a cycle
-			return -1
-		}
+	var place func(table string) int
+	place = func(table string) int {
 		if column, ok := columns[table]; ok {
 			return column
 		}
+		columns[table] = -1 // while the tables that it references are placed, to end a cycle
 		column := 0
 		for _, r := range m.Relations {
 			if r.From == table {
-				column = max(column, 1+place(r.To, append(slices.Clone(path), table)))
+				column = max(column, 1+place(r.To))
 			}
 		}
 		columns[table] = column
@@ -135,7 +133,7 @@ func drawMap(m dictionary.Map) *relationMap {
 		if !slices.ContainsFunc(m.Relations, func(r dictionary.Relation) bool { return r.From == t.Name() || r.To == t.Name() }) {
 			continue
 		}
-		column := place(t.Name(), nil)
+		column := place(t.Name())
 		b := mapBox{Name: t.Name(), IsOtherSubject: t.Subject() != m.Subject, X: mapMargin + column*(boxWidth+columnGap), Y: mapMargin + boxCounts[column]*(boxHeight+rowGap)}
 		boxCounts[column]++
 		boxes[b.Name] = b

@@ -30,7 +30,7 @@ type tableRows struct {
 	query.Result // Total counts the rows of all pages
 	Sums         []currencySums
 	// Choices contains the values of each column with a selection, also from rows that do not match
-	// the filters. The first list is empty, see choicesSQL.
+	// the filters.
 	Choices [][]string
 }
 
@@ -197,12 +197,12 @@ func (t *table) sumsSQL() string {
 
 func (t *table) choicesSQL() string {
 	const maxOptions = 100
-	lists := []string{"CAST([] AS VARCHAR[])"} // sets the type if there are no other lists
+	var lists []string
 	for _, r := range t.roles {
 		if r.hasSelection() {
 			column := sqltext.Quote(r.Name)
 			lists = append(lists, fmt.Sprintf("(SELECT coalesce(list(value ORDER BY value), []) FROM (SELECT DISTINCT CAST(%s AS VARCHAR) AS value FROM result WHERE %[1]s IS NOT NULL LIMIT %d))", column, maxOptions))
 		}
 	}
-	return "[" + strings.Join(lists, ", ") + "]"
+	return "CAST([" + strings.Join(lists, ", ") + "] AS VARCHAR[][])"
 }

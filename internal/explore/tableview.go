@@ -201,13 +201,12 @@ func (t *table) addFilters(view *tableView, choices [][]string) {
 		cleared = append(cleared, pair{key, ""})
 	}
 	view.ClearLink = t.addressWith(cleared...)
-	next := 1 // index in choices. The first list is empty, see choicesSQL.
 	for _, r := range t.roles {
 		if r.hasSelection() {
-			if f := t.selection(r, choices[next]); f != nil {
+			if f := t.selection(r, choices[0]); f != nil {
 				view.Selections = append(view.Selections, *f)
 			}
-			next++
+			choices = choices[1:]
 		}
 		if (isTime(r.Column) || r.Numeric) && !r.hidden {
 			columnRange := rangeView{labelOf(r.Name), minKey + r.Name, maxKey + r.Name, t.params.Get(minKey + r.Name), t.params.Get(maxKey + r.Name), isTime(r.Column)}

@@ -26,7 +26,7 @@ type visit struct {
 	db       *query.DB
 }
 
-// format returns the format of a download, from the last part of the path.
+// format returns the format of a download, from the last part of the path. It is empty for a page.
 func (v *visit) format() query.Format {
 	return query.Format(cmp.Or(v.PathValue("format"), strings.TrimPrefix(path.Ext(v.URL.Path), ".")))
 }

@@ -27,6 +27,7 @@ type Chart struct {
 	Variants    []Variant `json:"variants"`
 }
 
+// Kind is the type of a chart.
 type Kind string
 
 const (

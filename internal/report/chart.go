@@ -47,9 +47,6 @@ const (
 )
 
 func (p plot) drawVariants(rows []query.Record) []page.Variant {
-	if len(p.split) == 0 {
-		return p.drawVariant(rows, "")
-	}
 	variantLabel := func(row query.Record) string { return rowLabel(row, p.split...) }
 	variantLabels := distinctLabels(rows, variantLabel)
 	if p.weight != "" {

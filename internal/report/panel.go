@@ -29,9 +29,6 @@ type panel struct {
 	plot             *plot
 	fields           []field
 	wide             bool
-	// byStream means that each row is about one stream. The rows of streams in builder.unused are
-	// left out.
-	byStream bool
 	// needs lists the tables that must have been read. If one of them was not read, the panel shows no
 	// numbers. Nil means all tables that the query reads.
 	needs    []string
@@ -81,15 +78,13 @@ func (b *builder) buildPanel(p panel) (Panel, error) {
 		return out, nil
 	}
 	out.Note = ledger.DescribeProblems(others)
-	if p.byStream {
-		result.Rows = filterRows(result.Rows, func(row query.Record) bool {
-			isUnused := slices.ContainsFunc(b.unused, func(p ledger.Problem) bool { return p.Name == row.Get("stream").Text })
-			if isUnused {
-				result.Total--
-			}
-			return !isUnused
-		})
-	}
+	result.Rows = filterRows(result.Rows, func(row query.Record) bool {
+		isUnused := slices.ContainsFunc(b.unused, func(p ledger.Problem) bool { return p.Name == row.Get("stream").Text })
+		if isUnused {
+			result.Total--
+		}
+		return !isUnused
+	})
 	if p.query == "stream_grades" && len(b.unused) > 0 {
 		out.Unused = "Not in use: " + ledger.DescribeProblems(b.unused) + "."
 	}
@@ -129,9 +124,6 @@ func (p panel) buildChart(result query.Result) *page.Chart {
 }
 
 func (p panel) buildTable(result query.Result, folded bool) *page.Table {
-	if len(p.fields) == 0 {
-		return nil
-	}
 	t := &page.Table{Caption: p.title, Folded: folded}
 	for _, f := range p.fields {
 		t.Heads = append(t.Heads, page.Head{Label: f.label, About: f.about, Numeric: f.isNumeric()})

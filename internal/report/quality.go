@@ -9,7 +9,7 @@ var qualitySection = section{
 		{
 			id: "grades", title: "Grades of the streams", wide: true,
 			about: "Proven means that no row is missing: the grade is exact, repaired (the service changed during the read) or bounded (some records that showed no change were last read some nights ago). Not proven means that rows may be missing. Carried means that the rows are from an earlier night. Not read means that there are no rows.",
-			query: "stream_grades", rowLimit: 60, byStream: true,
+			query: "stream_grades", rowLimit: 60,
 			fields: []field{
 				{column: "stream", label: "Stream"}, {column: "grade", label: "Standing", as: asGrade}, {column: "rows", label: "Rows", as: asNumber},
 				{column: "fetched", label: "Fetched", as: asNumber}, {column: "carried", label: "Carried", as: asNumber},
@@ -46,7 +46,7 @@ var qualitySection = section{
 		{
 			id: "freshness", title: "Freshness",
 			about: "The time when each stream was last read, and the time when it was last proven.",
-			query: "freshness", rowLimit: 60, byStream: true,
+			query: "freshness", rowLimit: 60,
 			fields: []field{
 				{column: "stream", label: "Stream"}, {column: "last_read_at", label: "Last read", as: asMoment},
 				{column: "last_proven_at", label: "Last proven", as: asMoment}, {column: "runs_behind", label: "Runs behind", as: asNumber},
