@@ -32,8 +32,7 @@ func derivedTables() listingTables {
 	return listingTables{"derived.product_listings", "derived.product_listing_prices", "derived.product_listing_tags", "l.search", true}
 }
 
-// binder adds values to a statement: as parameters, or as literals in a statement that the user
-// can copy.
+// binder adds values to a statement as parameters or, if the user can copy the statement, as literals.
 type binder struct {
 	values     map[string]string
 	asLiterals bool
@@ -157,9 +156,9 @@ func (s *catalogState) comparisons(rangeKey, expression string) []string {
 	return all
 }
 
-// statement returns a statement for the listings that match the address, with these columns and in the
-// sort order of the address. The table of listings has the alias l. If exactly one currency is chosen,
-// the columns and the order can use p.price and p.tier: the lowest price and its tier.
+// statement returns a statement for the listings that match the address. The table of listings has the alias l.
+// If exactly one currency is chosen, the columns and the order can use p.price and p.tier: the lowest price and
+// its tier.
 func (s *catalogState) statement(t listingTables, b *binder, columns []string) string {
 	text := "SELECT " + strings.Join(columns, ", ") + "\nFROM " + t.listings + " AS l"
 	if _, ok := s.currency(); ok && (s.Sort == "price" || slices.Contains(columns, "p.price")) {
@@ -184,7 +183,6 @@ func (s *catalogState) statement(t listingTables, b *binder, columns []string) s
 	return text + "\nORDER BY " + sortExpression + direction + " NULLS LAST, l.id"
 }
 
-// downloadStatement selects all rows of the address from main, with the shown columns.
 func (s *catalogState) downloadStatement(b *binder) string {
 	var columns []string
 	for _, c := range s.shownColumns() {
@@ -220,8 +218,7 @@ func (s *catalogState) lowestPrices(t listingTables, b *binder, listingID string
 		"SELECT currency, min(unit_amount) AS price, " + tierOfLowestPrice + " AS tier FROM " + t.prices + whereAll(where) + " GROUP BY currency)) AS prices"
 }
 
-// tierOfLowestPrice is the expression for the tier of the lowest price of a group. Its value is an empty
-// text if the price has no tier.
+// tierOfLowestPrice has an empty text as its value if the price has no tier.
 const tierOfLowestPrice = "arg_min(coalesce(pricing_tier, ''), (unit_amount, coalesce(pricing_tier, '')))"
 
 func whereAll(conditions []string) string {
@@ -231,9 +228,8 @@ func whereAll(conditions []string) string {
 	return " WHERE " + strings.Join(conditions, " AND ")
 }
 
-// counts contains the number of listings that match an address. For each value of a facet, Facets
-// contains the number of listings that would match if this value replaced the chosen values of the
-// facet.
+// counts contains the number of listings that match an address and, for each value of a facet, the number that
+// would match if this value replaced the chosen values of the facet.
 type counts struct {
 	Total  int64
 	Facets map[string][]count

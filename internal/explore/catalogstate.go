@@ -11,8 +11,7 @@ import (
 	"placementsync/internal/query"
 )
 
-// facet is a property of listings. The page counts its values and filters by them. key is its parameter in the
-// address.
+// facet is a property of listings. The page counts its values and filters by them.
 type facet struct {
 	key, label string
 	// column is a column of product_listings. It is empty if another table contains the property.
@@ -40,7 +39,6 @@ func rangeFilters() []rangeFilter {
 	}
 }
 
-// catalogColumn is a column that the listings table of the page can show.
 type catalogColumn struct {
 	key, label  string
 	columnNames []string // columns of main.product_listings, or one of price, tier and tags
@@ -78,7 +76,6 @@ func findColumn(key string) (catalogColumn, bool) {
 	return catalogColumns()[i], true
 }
 
-// choice is a value of a facet, which can be NULL.
 type choice struct {
 	Text string
 	Null bool
@@ -116,7 +113,6 @@ func decodeChoice(text string) choice {
 	return choice{Text: text}
 }
 
-// catalogState contains the parameters in the address of the catalog page.
 type catalogState struct {
 	Search     string
 	Chosen     map[string][]choice // by facet.key
@@ -133,8 +129,6 @@ func (s *catalogState) comparesPrices() bool {
 	return s.Limits["price_min"] != "" || s.Limits["price_max"] != "" || s.Sort == "price"
 }
 
-// assumeCurrency chooses the most frequent currency if the address compares prices and has no
-// currency.
 func (s *catalogState) assumeCurrency(v *visit) error {
 	if len(s.Chosen["currency"]) > 0 || !s.comparesPrices() {
 		return nil

@@ -66,9 +66,8 @@ type Version struct {
 
 // Explorer serves the pages.
 type Explorer struct {
-	cfg  Config
-	pool *pool
-	// templates contains the parsed templates of all pages by name.
+	cfg       Config
+	pool      *pool
 	templates map[string]*template.Template
 	assets    page.Assets
 	// formToken is a secret in the HTML form of the SQL page. Pages of other sites cannot read it.
@@ -257,9 +256,7 @@ func (r route) checkAddress(params url.Values) error {
 
 const (
 	minSlowTimeout = time.Minute
-	// sendGrace is the additional time, after the time limit, for stopping DuckDB and sending an
-	// error page.
-	sendGrace = 15 * time.Second
+	sendGrace      = 15 * time.Second // after the time limit, for stopping DuckDB and sending an error page
 )
 
 // Parameters of an address.

@@ -12,7 +12,6 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// fieldsView shows the fields of one row with their history.
 type fieldsView struct {
 	ID, Title string
 	Folded    bool

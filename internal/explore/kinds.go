@@ -25,8 +25,7 @@ var (
 	profileSQL sqltext.File
 )
 
-// namesPlaceholder returns the placeholder {names} with its SQL, which reads the names of outlets from
-// all tables that contain them.
+// namesPlaceholder returns the SQL for the placeholder {names}.
 func namesPlaceholder() sqltext.Values {
 	return sqltext.Values{"names": recordSQL.Render("outlet_names", nil)}
 }

@@ -200,7 +200,6 @@ func (p *pool) giveBack(s *openSnapshot) {
 	<-p.turn
 }
 
-// unuse subtracts 1 from the field users of a snapshot and closes the snapshot if the field becomes 0.
 func (p *pool) unuse(s *openSnapshot) {
 	if s.users--; s.users > 0 {
 		return

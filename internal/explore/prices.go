@@ -9,7 +9,6 @@ import (
 	"placementsync/internal/query"
 )
 
-// priceView shows the prices of a listing in one currency, as a chart and as a table.
 type priceView struct {
 	Currency string
 	Chart    *page.Chart
@@ -55,7 +54,6 @@ func buildPrices(records []query.Record, end time.Time) []priceView {
 	return views
 }
 
-// priceName returns the tier of a price and, from the second price of the tier on, its number.
 func priceName(r query.Record) string {
 	name := r.Get("tier").Text
 	if name == "" {

@@ -148,8 +148,6 @@ func (q *question) drawDates(result query.Result, first, column columnRole) (_ *
 	return c, ""
 }
 
-// linkToRows returns the address of the table, filtered by the date of a row and by its value in the second
-// column, if the chart has several lines.
 func (q *question) linkToRows(first, second columnRole, row query.Record) string {
 	date := row.Get(first.Name).Text
 	filters := []pair{{isKey + first.Name, date}}

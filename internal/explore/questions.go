@@ -69,14 +69,12 @@ func sentenceOf(text string) string {
 	return capitalize(strings.TrimSuffix(text, ".")) + "."
 }
 
-// question is one request for a named query.
 type question struct {
 	*visit
 	values map[string]string
 	view   questionView
 }
 
-// showQuestion shows mistakes in parameters in the form.
 func showQuestion(v *visit) (reply, error) {
 	q, err := v.findQuestion()
 	if err != nil {
@@ -149,8 +147,7 @@ func (v *visit) findQuestion() (*question, error) {
 	return q, nil
 }
 
-// runForm runs the query and adds its result, or a problem that the user can solve, to the view. It
-// returns the HTTP status of the page.
+// runForm adds the result of the query, or a problem that the user can solve, to the view.
 func (q *question) runForm() (status int, err error) {
 	for _, p := range q.view.Params {
 		if _, given := q.values[p.Name]; p.Default == "" && !given {
@@ -186,8 +183,8 @@ func (q *question) runForm() (status int, err error) {
 	return 0, err
 }
 
-// addResult runs the query and adds its table and its chart to the view. The result of a statement
-// that cannot be a subquery, such as DESCRIBE, cannot be sorted or filtered.
+// addResult adds the table and the chart to the view. The result of a statement that cannot be a subquery, such as
+// EXPLAIN, cannot be sorted or filtered.
 func (q *question) addResult() error {
 	t, err := q.openTable(q.view.Query, q.values, "")
 	if err != nil && (errors.As(err, new(*statusError)) || !q.view.IsUserDefined()) {
@@ -320,7 +317,6 @@ func (q *question) addChoices(f *formField, p query.Param) error {
 	return nil
 }
 
-// hintOf returns the meaning of an empty field.
 func hintOf(p query.Param) string {
 	switch {
 	case p.TakesNull():

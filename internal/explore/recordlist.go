@@ -20,7 +20,6 @@ type listView struct {
 // searchColumn is the last column of the query of a list. It contains the text to search.
 const searchColumn = "search_text"
 
-// showRecords shows all records of a kind, or sends them as a file.
 func showRecords(v *visit) (reply, error) {
 	kind := v.route.kind
 	q, values := v.queryOf(kind.sql.Render("list", nil), nil)
@@ -49,7 +48,6 @@ func (t *table) showList(view listView, empty, downloadPrefix string) (reply, er
 	return newPage(view.Title, "records", view), nil
 }
 
-// showSection shows one table of a record's page on a page of its own, or sends it as a file.
 func showSection(v *visit) (reply, error) {
 	kind, id, name := v.route.kind, v.PathValue("id"), v.PathValue("section")
 	i := slices.IndexFunc(kind.sections, func(s section) bool { return s.statement == name && s.layout == asTable })

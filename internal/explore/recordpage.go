@@ -13,7 +13,6 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// recordKind specifies the page of a kind of record.
 type recordKind struct {
 	name, label string // in addresses, and on pages
 	sql         sqltext.File
@@ -30,7 +29,6 @@ type fieldTable struct {
 	open                               bool // the table is not folded; the first table never is
 }
 
-// section specifies one query of a page and how its result is shown.
 type section struct {
 	// statement is the name of the statement in sql, and the anchor on the page.
 	statement, title, about string
@@ -149,7 +147,7 @@ func (v *visit) queryByID(statement string) (query.Query, map[string]string) {
 	return v.queryOf(v.route.kind.sql.Render(statement, nil), map[string]string{"id": v.PathValue("id")})
 }
 
-// askByID runs a statement with the id of the record. The result lists its source tables.
+// askByID returns a result with its source tables.
 func (v *visit) askByID(statement string, limit int) (query.Result, error) {
 	q, values := v.queryByID(statement)
 	return v.db.Ask(v.Context(), q, values, limit)
@@ -236,13 +234,12 @@ type comment struct {
 	IsReply             bool
 }
 
-// periodView is a value with its period, for example a tag or an earlier value of a field.
 type periodView struct {
 	Value       page.Cell
 	Since, Till string
 }
 
-// buildPeriods returns the values of a list with their periods. Current values are first.
+// buildPeriods returns current values first.
 func buildPeriods(result query.Result) []periodView {
 	column := result.Columns[0]
 	var current, former []periodView

@@ -51,7 +51,6 @@ func newPage(title, template string, data any, scripts ...string) htmlPage {
 		Scripts: append([]string{"page.js", "htmx.min.js"}, scripts...)}}
 }
 
-// download is a query result as a file.
 type download struct {
 	Query  query.Query
 	Values map[string]string
@@ -160,7 +159,6 @@ func (p htmlPage) send(e *Explorer, w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// statusError is an error with an HTTP status and advice, both for the error page.
 type statusError struct {
 	status          int
 	problem, advice string

@@ -12,7 +12,6 @@ import (
 	"placementsync/internal/query"
 )
 
-// subjectTables are the tables of one subject, such as orders or mart.
 type subjectTables struct {
 	Subject, Title string
 	Tables         []schemaTable
@@ -107,8 +106,7 @@ const (
 	mapMargin           = 14
 )
 
-// drawMap arranges the tables in columns. Each table is to the right of the tables that it references.
-// Tables without relations are left out.
+// drawMap puts each table to the right of the tables that it references. Tables without relations are left out.
 func drawMap(m dictionary.Map) *relationMap {
 	columns := map[string]int{} // columns of the drawing, by table
 	var place func(table string) int

@@ -64,13 +64,11 @@ func (e *Explorer) serveStatement(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	req.PostForm.Del(tokenKey)
-	// serve reads the parameters from the address.
-	req.URL.RawQuery = req.PostForm.Encode()
+	req.URL.RawQuery = req.PostForm.Encode() // serve reads the parameters from the address
 	e.serve(w, req, sqlRoute(e.runSQL))
 }
 
-// showSQL shows the editor with the statement of the address. It does not run the statement, because
-// the address may come from another site.
+// showSQL does not run the statement of the address, because the address may come from another site.
 func (e *Explorer) showSQL(v *visit) (reply, error) {
 	view, err := e.newSQLView(v)
 	return view.page(http.StatusOK), err
@@ -134,7 +132,6 @@ func (e *Explorer) runJob(ctx context.Context, job query.Job, w io.Writer) (quer
 	return job.Run(ctx, e.cfg.Child, w)
 }
 
-// explain shows why a statement has no result.
 func (view sqlView) explain(e *Explorer, err error) (reply, error) {
 	mistake, isMistake := errors.AsType[*query.StatementError](err)
 	crash, isCrash := errors.AsType[*query.CrashError](err)
@@ -169,7 +166,7 @@ func (d sqlDownload) send(e *Explorer, w http.ResponseWriter, v *visit) error {
 	return err
 }
 
-// buildWholeTable returns the table of a result with all its columns. Ids are links.
+// buildWholeTable shows all columns of a result.
 func buildWholeTable(result query.Result, l links) *page.Table {
 	t := &page.Table{Caption: "Result", Empty: "No rows.", Stacked: true}
 	roles := rolesOf(result.Columns)
@@ -187,7 +184,6 @@ func buildWholeTable(result query.Result, l links) *page.Table {
 	return t
 }
 
-// newCompletion returns the tables, columns and macros for the editor.
 func newCompletion() (page.Asset, error) {
 	tables := dictionary.All()
 	type word struct {

@@ -14,8 +14,7 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// columnRole is the role of a column in a result. It is derived from the name and type of the column
-// and from the names of the other columns.
+// columnRole is derived from the name and type of a column and from the names of the other columns.
 type columnRole struct {
 	query.Column
 	hidden bool
@@ -52,9 +51,8 @@ func kindOf(column string) string {
 	return ""
 }
 
-// rolesOf returns the roles of the columns. A column with names, such as outlet or outlet_name, links
-// to the records with the ids in outlet_id. The columns with these ids, and the currencies of amounts,
-// are hidden.
+// rolesOf returns the roles of columns. A column with names, such as outlet or outlet_name, links to the records with the ids in
+// outlet_id. The columns with these ids, and the currencies of amounts, are hidden.
 func rolesOf(columns []query.Column) []columnRole {
 	roles := make([]columnRole, len(columns))
 	byName := map[string]*columnRole{}
@@ -122,12 +120,11 @@ func addCells(t *page.Table, roles []columnRole, result query.Result, l links) {
 	}
 }
 
-// showValue shows the id of a record if its name is missing.
 func (r columnRole) showValue(row query.Record, l links) page.Cell {
 	v := row.Get(r.Name)
 	cell := r.buildCell(v)
 	if r.idColumn != "" && !row.Get(r.idColumn).Null {
-		if v.Null {
+		if v.Null { // show the id of a record without a name
 			cell = buildCell(r.Column, row.Get(r.idColumn))
 		}
 		switch {

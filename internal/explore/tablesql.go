@@ -13,7 +13,7 @@ import (
 )
 
 // table is a query result that the user can sort, filter and read page by page. The query becomes a
-// subquery. The SQL around it sorts, filters and limits its rows. All values are bound.
+// subquery. All values are bound.
 type table struct {
 	*visit
 	inner  query.Query
@@ -25,7 +25,6 @@ type table struct {
 	textColumn string
 }
 
-// tableRows are the rows of one page of a table.
 type tableRows struct {
 	query.Result // Total counts the rows of all pages
 	Sums         []currencySums
@@ -94,7 +93,7 @@ func (t *table) where(b *binder) string {
 	return whereAll(all)
 }
 
-// orderBy returns the ORDER BY clause for the address. Amounts are sorted within their currency.
+// orderBy sorts amounts within their currency.
 func (t *table) orderBy() string {
 	text := " ORDER BY "
 	for _, r := range t.roles {
@@ -108,7 +107,6 @@ func (t *table) orderBy() string {
 	return text + positionColumn
 }
 
-// outerQuery returns a query whose SQL contains the query of the table as a subquery.
 func (t *table) outerQuery(text string, b *binder) (query.Query, map[string]string) {
 	outer, values := b.query(text)
 	q := t.inner
@@ -119,7 +117,6 @@ func (t *table) outerQuery(text string, b *binder) (query.Query, map[string]stri
 	return q, all
 }
 
-// downloadQuery returns the query for all rows that match the filters, in the chosen order.
 func (t *table) downloadQuery() (query.Query, map[string]string) {
 	b := &binder{}
 	where := t.where(b)
@@ -170,7 +167,6 @@ func (t *table) read() (tableRows, error) {
 	return r, nil
 }
 
-// excludedColumns returns the list of an EXCLUDE clause: the given columns and textColumn, if it is set.
 func (t *table) excludedColumns(columns ...string) string {
 	if t.textColumn != "" {
 		columns = append(columns, sqltext.Quote(t.textColumn))

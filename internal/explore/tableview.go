@@ -13,7 +13,6 @@ import (
 	"placementsync/internal/query"
 )
 
-// tableView shows one page of a table with its filters, totals and downloads.
 type tableView struct {
 	*page.Table
 	Search, SortParam string // parameters of the address
@@ -39,7 +38,7 @@ type rangeView struct {
 }
 
 // addressWith returns the address of the page with some parameters changed. An empty value removes
-// a parameter. The page number is removed, except if it is among the changes.
+// a parameter. The page number is removed unless it is changed.
 func (v *visit) addressWith(changes ...pair) string {
 	params := url.Values{}
 	for key, all := range v.params {
@@ -148,8 +147,7 @@ func (v *visit) downloads(prefix string) []pair {
 	return all
 }
 
-// usualOrder returns the value of the parameter sort for the first click on a header. Numbers and
-// times are sorted in descending order.
+// usualOrder returns the value of the parameter sort for the first click on a header.
 func (r columnRole) usualOrder() string {
 	if r.Numeric || isTime(r.Column) {
 		return "-" + r.Name
@@ -157,7 +155,6 @@ func (r columnRole) usualOrder() string {
 	return r.Name
 }
 
-// addTotals adds a row for each currency, with the totals of all pages.
 func (t *table) addTotals(view *tableView, sums []currencySums) {
 	summed := slices.DeleteFunc(slices.Clone(t.roles), func(r columnRole) bool { return !r.summed })
 	if len(summed) == 0 || len(view.Rows) < 2 {
@@ -215,8 +212,7 @@ func (t *table) addFilters(view *tableView, choices [][]string) {
 	}
 }
 
-// selection returns the field that chooses a value of a column. It is nil if the column has fewer than
-// two values and the address chooses none.
+// selection returns nil if the column has fewer than two values and the address chooses none.
 func (t *table) selection(r columnRole, values []string) *formField {
 	key := isKey + r.Name
 	chosen := t.params.Get(key)

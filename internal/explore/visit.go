@@ -26,7 +26,7 @@ type visit struct {
 	db       *query.DB
 }
 
-// format returns the format of a download, from the last part of the path. It is empty for a page.
+// format returns the format of a download. It is empty for a page.
 func (v *visit) format() query.Format {
 	return query.Format(cmp.Or(v.PathValue("format"), strings.TrimPrefix(path.Ext(v.URL.Path), ".")))
 }
@@ -39,13 +39,11 @@ func (v *visit) runNamed(name string, values map[string]string) (query.Result, e
 	return v.run(q, values)
 }
 
-// run runs a query and keeps at most maxRows rows.
 func (v *visit) run(q query.Query, values map[string]string) (query.Result, error) {
 	return v.db.Collect(v.Context(), q, values, maxRows)
 }
 
-// boundQuery returns a query with a parameter for each value, and the values, so that both can be passed to
-// run.
+// boundQuery returns a query with a parameter for each value, and the values.
 func boundQuery(name, text string, values map[string]string) (query.Query, map[string]string) {
 	q := query.Query{Name: name, SQL: text}
 	for _, param := range slices.Sorted(maps.Keys(values)) {
@@ -54,8 +52,7 @@ func boundQuery(name, text string, values map[string]string) (query.Query, map[s
 	return q, values
 }
 
-// free gives the snapshot back to the pool. serve calls it at the end of a request. A page can call it
-// earlier, before work that does not read the snapshot.
+// free gives the snapshot back to the pool. A page can call it before work that does not read the snapshot.
 func (v *visit) free() {
 	if v.db != nil {
 		v.pool.release(v.snapshot, v.db)
@@ -71,8 +68,7 @@ type asOfView struct {
 // pair is a key with its value: a parameter of an address, or the label and the address of a download.
 type pair struct{ Key, Value string }
 
-// snapshotForm returns the form with the newest snapshots, also those that are later than the snapshot of the
-// page.
+// snapshotForm also lists snapshots that are later than the snapshot of the page.
 func (v *visit) snapshotForm() (asOfView, error) {
 	const maxSnapshots = 1000
 	database := sqltext.Name("catalog")

@@ -10,9 +10,7 @@ import (
 	"placementsync/internal/plural"
 )
 
-// maxShownRows limits the sample rows of a failed check, and the overdue articles in a notice. The command of the
-// notice prints all.
-const maxShownRows = 3
+const maxShownRows = 3 // of a failed check, and overdue articles; the command of the notice prints all
 
 // buildAttention lists held nights, failed checks, unproven streams and overdue articles. Each function
 // returns its notices, or else a text with the good news, or neither if the snapshot lacks the data.

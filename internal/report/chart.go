@@ -19,8 +19,7 @@ type plot struct {
 	horizontal, stacked, logScale bool
 	choiceLabel                   string
 	unit                          string // shown above the chart
-	// split lists columns. Each combination of their values is a variant of the chart. Without split,
-	// the chart has one variant.
+	// split lists columns. Each combination of their values is a variant of the chart.
 	split []string
 	// weight is a column. The variant with the largest sum of this column is first. Without weight, the
 	// variants are in the order of the rows.
@@ -33,8 +32,8 @@ type plot struct {
 	// value names the column with the numbers.
 	series, value string
 	// drawnIf is a column. It is set for a result that is sorted newest first. The rows are then drawn
-	// oldest first. Rows in which this column is NULL are not drawn. In this way, the first night is left
-	// out: all its rows are new, so its bar would be far longer than the others.
+	// oldest first, except for those in which this column is NULL: all rows of the first night are new, so
+	// its bar would be far longer than the others.
 	drawnIf string
 }
 
@@ -110,9 +109,7 @@ func (p plot) category(rows []query.Record, row query.Record) string {
 
 const separator = " \u00b7 "
 
-// rowLabel joins the values of columns. A missing value becomes "(no currency)" in the column currency,
-// and a text such as "(writer name unknown)" in the column writer_name. The column month is shown without the
-// day.
+// rowLabel joins the values of columns. A missing value becomes a text such as "(writer name unknown)".
 func rowLabel(row query.Record, columns ...string) string {
 	parts := make([]string, len(columns))
 	for i, name := range columns {
@@ -131,8 +128,7 @@ func rowLabel(row query.Record, columns ...string) string {
 	return strings.Join(parts, separator)
 }
 
-// measure is a column whose values are drawn as one series. name is the label of the series, and colour
-// is described in page.Series.
+// measure is a column whose values are drawn as one series with this name and colour, see page.Series.
 type measure struct {
 	column, name string
 	colour       int

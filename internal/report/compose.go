@@ -40,20 +40,17 @@ func (b *builder) buildPage() (Page, error) {
 	return p, nil
 }
 
-// allSections lists the sections after the headlines.
 func allSections() []section {
 	return []section{pricesSection, commissionsSection, articlesSection, qualitySection}
 }
 
-// isShownStream reports whether the page shows numbers from a stream. For example, the page shows none
-// from webhook events.
+// isShownStream reports whether the page shows numbers from a stream. It shows none from webhook events.
 func isShownStream(stream string) bool {
 	return slices.ContainsFunc(allSections(), func(s section) bool { return slices.Contains(s.streams, stream) })
 }
 
-// buildHeadlines compares the headline numbers of the report's snapshot with the headline numbers of up
-// to two earlier snapshots. The query itself computes the changes of median prices: its parameter "since"
-// is the time of the earlier snapshot.
+// buildHeadlines compares the headline numbers with those of up to two earlier snapshots. The query itself
+// computes the changes of median prices: its parameter "since" is the time of the earlier snapshot.
 func (b *builder) buildHeadlines() (Section, error) {
 	out := Section{ID: "headlines", Title: "Headlines"}
 	current := QuerySpec{Query: "report_headlines"}
@@ -98,7 +95,6 @@ func (b *builder) buildHeadlines() (Section, error) {
 }
 
 type snapshots struct {
-	// at, run and outcome describe the snapshot of the report.
 	at           time.Time
 	run, outcome string
 	compared     []ComparedSnapshot

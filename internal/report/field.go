@@ -9,7 +9,6 @@ import (
 	"placementsync/internal/query"
 )
 
-// valueFormat is the format of the values of a column.
 type valueFormat int
 
 const (
@@ -25,7 +24,6 @@ const (
 	asYesNo
 )
 
-// field is one column of a table.
 type field struct {
 	column, label string
 	as            valueFormat

@@ -37,7 +37,6 @@ func figuresByLabel(result query.Result) map[string]query.Value {
 	return values
 }
 
-// tablesOf lists the tables that a headline number needs.
 func tablesOf(row query.Record) []string { return strings.Split(row.Get("reads").Text, ",") }
 
 func figureLabel(row query.Record) string { return rowLabel(row, "figure", "unit") }
@@ -98,8 +97,7 @@ func medianPriceChanges(result query.Result) map[string]Change {
 	return changes
 }
 
-// figureText formats a headline number. Counts and amounts are in one decimal column, so figureText
-// removes the decimals of a count, which has no unit.
+// figureText removes the decimals of a count, which has no unit: counts and amounts are in one decimal column.
 func figureText(c query.Value, unit string) string {
 	text := field{as: asNumber}.formatCell(c)
 	if unit == "" {
@@ -108,7 +106,7 @@ func figureText(c query.Value, unit string) string {
 	return text
 }
 
-// newChange returns the change whose sign is -1, 0 or 1. text is the size of a change other than 0.
+// newChange ignores the text if sign is 0.
 func newChange(sign int, text string) Change {
 	switch sign {
 	case 1:
@@ -119,8 +117,7 @@ func newChange(sign int, text string) Change {
 	return Change{Direction: "same", Text: "no change"}
 }
 
-// compareFigures compares two decimal numbers without rounding, so that the difference of two amounts is
-// exact.
+// compareFigures compares without rounding, so that the difference of two amounts is exact.
 func compareFigures(now, earlier query.Value, unit string) Change {
 	nowNumber, nowOK := new(big.Rat).SetString(now.Text)
 	earlierNumber, earlierOK := new(big.Rat).SetString(earlier.Text)
