@@ -120,9 +120,8 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 }
 
 // completeSeries adds the missing days to the Parquet series, because a backup copies the series but no
-// versions. A day is missing if its version was published but not added to the series, for example because the
-// night was killed. If another command has the lock, or a file is damaged, days remain missing, and
-// leaveOutMissingDays reports them.
+// versions. If another command has the lock, or a file is damaged, days remain missing, and leaveOutMissingDays
+// reports them.
 func (j *job) completeSeries() error {
 	missing, err := j.Warehouse.Series.Missing()
 	if err != nil || len(missing) == 0 {
@@ -333,13 +332,11 @@ func (j *job) leaveOut(file, problem string) {
 }
 
 // removeOldBackups removes all manifests except the newest two, and then the objects that no manifest
-// lists. ownManifest is the name of the manifest that Run wrote. A running restore may use the second newest
-// manifest. If a manifest cannot be read, removeOldBackups removes no object, because the manifest may list
-// any object.
+// lists. A running restore may use the second newest manifest. An unreadable manifest may list any object.
 //
-// Another machine may use the same prefix, although that is not supported. Therefore removeOldBackups lists
-// the manifests again. It also keeps objects that were stored less than a day before this backup,
-// because their manifest is possibly not written yet.
+// Another machine may use the same prefix, although that is not supported. So the manifests are listed again,
+// and objects are kept that were stored less than a day before this backup, because their manifest is
+// possibly not written yet.
 func (j *job) removeOldBackups(ctx context.Context, ownManifest string) error {
 	const keptManifests = 2
 	existing, err := listManifests(ctx, j.Bucket)

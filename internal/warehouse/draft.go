@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"time"
 
 	"placementsync/internal/checksum"
@@ -174,15 +173,9 @@ func (d *Draft) WriteLedgerCopy(r ledger.Run) error {
 
 // finishKilledRuns also completes a publish that was interrupted after it switched the link "latest".
 func (w *Warehouse) finishKilledRuns() error {
-	entries, err := os.ReadDir(w.Folder.Path(VersionsDir))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove the drafts of killed runs: %w", err)
-	}
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), ".") {
-			if err := w.Folder.disk.RemoveAll(w.Folder.Path(VersionsDir, e.Name())); err != nil {
-				return fmt.Errorf("remove the draft of a killed run: %w", err)
-			}
+	for _, path := range w.Folder.Glob(w.Folder.Path(VersionsDir, ".*")) {
+		if err := w.Folder.disk.RemoveAll(path); err != nil {
+			return fmt.Errorf("remove the draft of a killed run: %w", err)
 		}
 	}
 	if err := w.finishKilledHeld(); err != nil {

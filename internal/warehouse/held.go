@@ -247,15 +247,7 @@ func (w *Warehouse) DiscardHeld() (run string, err error) {
 
 // removeHeld also removes the remaining files of a removal that was killed.
 func (w *Warehouse) removeHeld() error {
-	entries, err := os.ReadDir(w.Folder.Path(heldDir))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove the held night: %w", err)
-	}
-	var paths []string
-	for _, e := range entries {
-		paths = append(paths, w.Folder.Path(heldDir, e.Name()))
-	}
-	return w.discardHeldFolders(paths)
+	return w.discardHeldFolders(w.Folder.Glob(w.Folder.Path(heldDir, "*")))
 }
 
 func (w *Warehouse) discardHeldFolders(paths []string) error {

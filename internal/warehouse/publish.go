@@ -60,11 +60,11 @@ func (d *Draft) Publish(ctx context.Context, tables []ManifestTable) (Manifest, 
 	if err != nil {
 		return m, err
 	}
-	if err := d.w.Versions.place(d.Dir, d.Run); err != nil {
-		return m, d.unpublishedErr("publish", err)
+	if err = d.w.Versions.place(d.Dir, d.Run); err == nil {
+		// The link catalog.duckdb points to a path below "latest". It must exist before the switch.
+		err = d.w.Versions.linkCatalog()
 	}
-	// The link catalog.duckdb points to a path below "latest". It must exist before the switch.
-	if err := d.w.Versions.linkCatalog(); err != nil {
+	if err != nil {
 		return m, d.unpublishedErr("publish", err)
 	}
 	if err := d.w.Versions.switchTo(d.Run); err != nil {

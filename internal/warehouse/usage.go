@@ -92,15 +92,9 @@ func (v *Versions) NextNightBytes() (int64, error) {
 	if err != nil || !ok {
 		return 0, err
 	}
-	files, err := os.ReadDir(v.folder.VersionPath(latest))
+	size, err := sizeOf(v.folder.VersionPath(latest))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // CheckLink reports a missing version
 		return 0, fmt.Errorf("measure the newest version: %w", err)
 	}
-	var sum int64
-	for _, file := range files {
-		if info, err := file.Info(); err == nil { // a prune may have removed the file
-			sum += 2 * info.Size()
-		}
-	}
-	return sum, nil
+	return 2 * size, nil
 }
