@@ -272,9 +272,7 @@ func (c *checker) checkDay(day, run string) {
 			d.Affected = "the checksums of " + day
 		default:
 			d.Affected, d.Repair.Kind, d.Lost = "all tables of "+day, RebuildSkippingDamage, true
-			if len(c.w.Series.DayFiles(day)) == 0 {
-				d.Problem = "all files of the day are missing"
-			}
+			d.Problem = dayProblem(c.w, day, err)
 		}
 		c.add(d)
 	}

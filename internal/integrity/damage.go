@@ -30,6 +30,14 @@ func affectedTable(table, day string) string { return "table " + table + " of " 
 
 func affectedMeta(run string) string { return "meta and closed rows of run " + run }
 
+// dayProblem returns the problem of a day whose manifest cannot be read because of err.
+func dayProblem(w *warehouse.Warehouse, day string, err error) string {
+	if len(w.Series.DayFiles(day)) == 0 {
+		return "all files of the day are missing"
+	}
+	return warehouse.ProblemOf(err)
+}
+
 // seriesDamage returns the damage of a file of the series, without a repair.
 func seriesDamage(w *warehouse.Warehouse, path, problem, affected, day string) Damage {
 	return Damage{File: w.Folder.Relative(path), Problem: problem, Affected: affected, Day: day}

@@ -89,11 +89,7 @@ func (r *seriesReader) readDay(day, run string) error {
 	case err == nil:
 		r.addDay(m)
 	case run != "":
-		problem := warehouse.ProblemOf(err)
-		if len(r.w.Series.DayFiles(day)) == 0 {
-			problem = "all files of the day are missing"
-		}
-		r.damage = append(r.damage, seriesDamage(r.w, r.w.Folder.DayManifestPath(day), problem, "all tables of "+day, day))
+		r.damage = append(r.damage, seriesDamage(r.w, r.w.Folder.DayManifestPath(day), dayProblem(r.w, day, err), "all tables of "+day, day))
 	default:
 		r.damage = append(r.damage, unfinishedDay(day, ""))
 	}
