@@ -39,8 +39,14 @@ func (g *globals) completeQuery(_ *cobra.Command, args []string, typed string) (
 }
 
 func (g *globals) completeParam(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	q, ok := g.chosenQuery(cmd, args)
-	if !ok {
+	var o queryOptions
+	if flag := cmd.Flags().Lookup("query"); flag != nil { // of export
+		args = []string{flag.Value.String()}
+	} else if len(args) == 0 {
+		o.file = cmd.Flags().Lookup("file").Value.String()
+	}
+	q, err := o.readQuery(g.silent(), args)
+	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	if name, _, ok := strings.Cut(typed, "="); ok {
@@ -56,26 +62,6 @@ func (g *globals) completeParam(cmd *cobra.Command, args []string, typed string)
 	}
 	completions, directive := propose(names, typed)
 	return completions, directive | cobra.ShellCompDirectiveNoSpace
-}
-
-func (g *globals) chosenQuery(cmd *cobra.Command, args []string) (q query.Query, ok bool) {
-	name := ""
-	if flag := cmd.Flags().Lookup("query"); flag != nil {
-		name = flag.Value.String()
-	} else if len(args) > 0 {
-		name = args[0]
-	}
-	if flag := cmd.Flags().Lookup("file"); name == "" && flag != nil && flag.Value.String() != "" {
-		file := flag.Value.String()
-		text, err := query.ReadText(file)
-		if err != nil {
-			return query.Query{}, false
-		}
-		q, err = query.ParseText(file, text)
-		return q, err == nil
-	}
-	q, err := g.silent().resolveQuery(name)
-	return q, err == nil
 }
 
 func (g *globals) valuesOf(ctx context.Context, q query.Query, name string) []string {

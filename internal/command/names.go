@@ -16,9 +16,9 @@ import (
 	"placementsync/internal/stream"
 )
 
-// RefuseUnknownNames is a [config.Validation]. Streams, columns and checks in the configuration
+// refuseUnknownNames is a [config.Validation]. Streams, columns and checks in the configuration
 // must exist: a misspelt name would skip a stream or publish private data.
-func RefuseUnknownNames(c config.Config, refuse func(path string, value any, message string)) {
+func refuseUnknownNames(c config.Config, refuse func(path string, value any, message string)) {
 	for _, list := range []struct {
 		path     string
 		patterns []string

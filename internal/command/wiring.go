@@ -17,7 +17,7 @@ import (
 // ignored. For example, a command that needs no token runs even if the variable of the token is
 // not set.
 func (f *Flags) LoadConfig(lookupEnv func(string) (string, bool), sections ...string) (config.Config, error) {
-	cfg, err := config.Load(f.Config, lookupEnv, RefuseUnknownNames)
+	cfg, err := config.Load(f.Config, lookupEnv, refuseUnknownNames)
 	var problems *config.Error
 	if len(sections) > 0 && errors.As(err, &problems) && !errors.Is(err, fs.ErrNotExist) {
 		err = problems.Within(sections...)
