@@ -31,9 +31,6 @@ func (g *globals) runFollowUps(ctx context.Context, cfg config.Config) error {
 	if cfg.Backup != "" {
 		followUps = append(followUps, g.backUp)
 	}
-	if len(followUps) == 0 {
-		return nil
-	}
 	wh := g.newWarehouse(cfg)
 	log := g.newLogger()
 	notifier := command.NewNotifier(cfg.Notify, version, log)
@@ -44,9 +41,7 @@ func (g *globals) runFollowUps(ctx context.Context, cfg config.Config) error {
 			log.Info("follow-up runs in another process", "work", entry.Kind)
 			continue
 		}
-		if err != nil {
-			problems = append(problems, err)
-		}
+		problems = append(problems, err)
 		switch {
 		case entry.Outcome == ledger.Interrupted:
 			log.Info("follow-up interrupted; the next night continues it", "work", entry.Kind, "error", err)
