@@ -8,19 +8,10 @@ import (
 	"strings"
 )
 
-// CountEdits returns the Levenshtein distance, in bytes, between a known word and a misspelt
-// word. The misspelt word is compared in lower case. near reports whether the distance is small
-// enough to suggest the known word: at most 1, plus 1 for every five bytes of the misspelt word.
-// Known words are ASCII.
-func CountEdits(known, misspelt string) (edits int, near bool) {
-	edits = editDistance(known, strings.ToLower(misspelt))
-	return edits, edits <= 1+len(misspelt)/5
-}
-
 // FindNear returns the known words that are near to a misspelt word.
 func FindNear(known []string, misspelt string) []string {
 	return slices.DeleteFunc(slices.Clone(known), func(word string) bool {
-		_, near := CountEdits(word, misspelt)
+		_, near := countEdits(word, misspelt)
 		return !near
 	})
 }
@@ -34,8 +25,22 @@ func FindSuggestions(known []string, misspelt string) []string {
 	return slices.DeleteFunc(slices.Clone(known), func(word string) bool { return !strings.HasPrefix(word, strings.ToLower(misspelt)) })
 }
 
-// editDistance returns the Levenshtein distance between a and b.
-func editDistance(a, b string) int {
+// FindNearest returns the known word with the smallest distance to a misspelt word, or "" if
+// no word is near.
+func FindNearest(known []string, misspelt string) (nearest string) {
+	leastEdits := 0
+	for _, word := range known {
+		if edits, near := countEdits(word, misspelt); near && (nearest == "" || edits < leastEdits) {
+			nearest, leastEdits = word, edits
+		}
+	}
+	return nearest
+}
+
+// countEdits returns the Levenshtein distance, in bytes, between two words in lower case. near reports
+// whether the distance is at most 1, plus 1 for every five bytes of the misspelt word.
+func countEdits(known, misspelt string) (edits int, near bool) {
+	a, b := strings.ToLower(known), strings.ToLower(misspelt)
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
@@ -52,17 +57,5 @@ func editDistance(a, b string) int {
 			row[j+1] = min(replaced, row[j]+1, row[j+1]+1)
 		}
 	}
-	return row[len(b)]
-}
-
-// FindNearest returns the known word with the smallest distance to a misspelt word, or "" if
-// no word is near.
-func FindNearest(known []string, misspelt string) (nearest string) {
-	leastEdits := 0
-	for _, word := range known {
-		if edits, near := CountEdits(word, misspelt); near && (nearest == "" || edits < leastEdits) {
-			nearest, leastEdits = word, edits
-		}
-	}
-	return nearest
+	return row[len(b)], row[len(b)] <= 1+len(misspelt)/5
 }

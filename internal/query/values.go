@@ -69,13 +69,7 @@ func (db *DB) DescribeUnknownValues(ctx context.Context, q Query, values map[str
 		if len(known) == 0 {
 			text += "no values at all"
 		}
-		var similar []string
-		for _, candidate := range known {
-			if _, near := nearest.CountEdits(strings.ToLower(candidate), value); near {
-				similar = append(similar, candidate)
-			}
-		}
-		if len(similar) > 0 {
+		if similar := nearest.FindNear(known, value); len(similar) > 0 {
 			text += " (did you mean " + strings.Join(similar, " or ") + "?)"
 		}
 		unknown = append(unknown, text)

@@ -1,0 +1,3 @@
+package nearest
+
+var CountEdits = countEdits
