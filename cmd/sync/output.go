@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -88,6 +89,14 @@ func (o outputOptions) writeResult(ctx context.Context, g *globals, db *query.DB
 		return 0, err
 	}
 	return db.Run(ctx, q, values, w)
+}
+
+// screen returns standard output. On a terminal, it writes complete lines and escapes control characters.
+func (g *globals) screen() io.Writer {
+	if g.width == 0 {
+		return g.stdout
+	}
+	return &query.ScreenWriter{To: g.stdout}
 }
 
 func checkOutputFolder(file string) error {

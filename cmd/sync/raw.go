@@ -18,7 +18,6 @@ import (
 	"placementsync/internal/fetch"
 	"placementsync/internal/ledger"
 	"placementsync/internal/plural"
-	"placementsync/internal/query"
 )
 
 type rawOptions struct {
@@ -164,14 +163,6 @@ func printBody(g *globals, run string, responses *fetch.StoredResponses, r fetch
 	}
 	_, err = g.screen().Write(body)
 	return err
-}
-
-// screen returns standard output. On a terminal, it writes complete lines and escapes control characters.
-func (g *globals) screen() io.Writer {
-	if g.width == 0 {
-		return g.stdout
-	}
-	return &query.ScreenWriter{To: g.stdout}
 }
 
 // responseJSON is the JSON form of a response. Missing numbers are null.
