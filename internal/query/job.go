@@ -64,17 +64,14 @@ func (e *CrashError) Error() string {
 	return fmt.Sprintf("the process that ran the statement ended without a result (%s): it used too much memory, or DuckDB crashed; other pages and nights are not affected", e.State)
 }
 
-// jobResult is the output of a child.
 type jobResult struct {
 	Result
 	Problem *StatementError
 }
 
 const (
-	// jobFile is the name of the result file in the folder of the child.
-	jobFile = "result"
-	// maxJobResult limits the output of a child, and maxErrorOutput its error output, in bytes.
-	maxJobResult   = 64 << 20
+	jobFile        = "result" // in the folder of the child
+	maxJobResult   = 64 << 20 // bytes of the child's output
 	maxErrorOutput = 16 << 10
 )
 
@@ -133,7 +130,6 @@ func copyFile(w io.Writer, file string) error {
 	return err
 }
 
-// limitedBuffer keeps the first bytes of an output.
 type limitedBuffer struct {
 	kept        []byte
 	maxBytes    int
@@ -229,7 +225,6 @@ func newStatementError(text string, err error) *StatementError {
 	return e
 }
 
-// errorLine finds the line number in an error of DuckDB.
 var errorLine = regexp.MustCompile(`\nLINE (\d+):`)
 
 // findPosition returns the position of an error in the SQL in text. DuckDB prints the line of the

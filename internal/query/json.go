@@ -6,8 +6,7 @@ import (
 	"fmt"
 )
 
-// newGradedJSON returns a writer of one object: the snapshot, the grades of the source tables,
-// and the rows as in the format JSON.
+// newGradedJSON returns a writer of one object, see Output.Grades.
 func newGradedJSON(out *bufio.Writer, snapshot Snapshot, sources []Source) (Writer, error) {
 	if sources == nil {
 		sources = []Source{}

@@ -32,8 +32,7 @@ func (e *FilesError) Error() string { return strings.Join(e.Problems, "\n") }
 
 const (
 	queryExtension = ".sql"
-	// maxFileSize is the maximum size of a query file in bytes. It prevents a huge file, chosen by
-	// mistake, from filling the memory.
+	// maxFileSize, in bytes, prevents a huge file, chosen by mistake, from filling the memory.
 	maxFileSize = 1 << 20
 )
 
@@ -44,7 +43,7 @@ func Load(dir string) (Library, error) { return namedQueries().load(dir) }
 // List returns the built-in queries, sorted by name.
 func List() []Query { return namedQueries().builtIn().queries }
 
-// queryKind describes one of the two kinds of queries: named queries or checks.
+// queryKind describes named queries or checks.
 type queryKind struct {
 	files   fs.FS // the built-in files
 	folder  string

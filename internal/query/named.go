@@ -40,7 +40,6 @@ func (q Query) Param(name string) (Param, bool) {
 	return Param{}, false
 }
 
-// wrapErr adds the name of the query to an error.
 func (q Query) wrapErr(err error) error {
 	if name := cmp.Or(q.File, q.Name); name != "" {
 		return fmt.Errorf("run query %q: %w", name, err)

@@ -21,9 +21,8 @@ func listAppender(item codec) appender {
 	}
 }
 
-// mapAppender returns the appender of a map, which becomes an object with the keys as names. The Arrow library loses the extension
-// types of keys and items. A BOOLEAN item is therefore written as 0 or 1, and a JSON item as a
-// string, unless the user casts them.
+// mapAppender writes a map as an object. The Arrow library loses the extension types of keys and items. A
+// BOOLEAN item is therefore written as 0 or 1, and a JSON item as a string, unless the user casts them.
 func mapAppender(key, item codec) appender {
 	return func(dst []byte, a arrow.Array, i int) []byte {
 		m := a.(*array.Map)

@@ -112,7 +112,6 @@ func Explain(w io.Writer, q Query) error {
 	return err
 }
 
-// queryInList is a query in the JSON list.
 type queryInList struct {
 	Subject string        `json:"subject"`
 	Name    string        `json:"name"`
@@ -125,13 +124,12 @@ type queryInList struct {
 }
 
 type paramInList struct {
-	Name     string `json:"name"`
-	Type     string `json:"type"`
-	Nullable bool   `json:"nullable"`
-	// Default is null for a required parameter.
-	Default *string `json:"default"`
-	About   string  `json:"about"`
-	Values  string  `json:"values"`
+	Name     string  `json:"name"`
+	Type     string  `json:"type"`
+	Nullable bool    `json:"nullable"`
+	Default  *string `json:"default"` // null for a required parameter
+	About    string  `json:"about"`
+	Values   string  `json:"values"`
 }
 
 func listAsJSON(w io.Writer, all []Query) error {

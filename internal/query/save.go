@@ -87,8 +87,7 @@ func (db *DB) saveParquet(ctx context.Context, q Query, values map[string]string
 }
 
 type parquetOptions struct {
-	// partitionBy is a column. Each of its values is written to a separate folder.
-	partitionBy string
+	partitionBy string // see Export.PartitionBy
 	// plainJSON writes JSON columns as text. Some readers treat Parquet's JSON type as binary.
 	plainJSON bool
 }
@@ -130,9 +129,9 @@ func (db *DB) writeParquet(ctx context.Context, r array.RecordReader, path strin
 	return result.RowsAffected()
 }
 
-// selectForParquet returns a SELECT on the view "result", a view of Arrow batches. It selects all columns in
-// their order, because DuckDB cannot select some of them or change their order. HUGEINT columns, for example the sum of a
-// BIGINT, become DECIMAL(38,0): Parquet has no HUGEINT, and DuckDB would write DOUBLE.
+// selectForParquet selects from "result", a view of Arrow batches, of which DuckDB can only select all columns
+// in their order. HUGEINT, for example the sum of a BIGINT, becomes DECIMAL(38,0): Parquet has no HUGEINT, and
+// DuckDB would write DOUBLE.
 func selectForParquet(columns []Column, plainJSON bool) string {
 	parquetTypes := map[string]string{"HUGEINT": "DECIMAL(38,0)"}
 	if plainJSON {

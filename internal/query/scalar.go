@@ -11,7 +11,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// valuer is implemented by Arrow's arrays of plain types.
 type valuer[T any] interface{ Value(i int) T }
 
 func valueAt[T any](a arrow.Array, i int) T { return a.(valuer[T]).Value(i) }

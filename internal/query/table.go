@@ -299,8 +299,7 @@ func (w *tableWriter) writeFramed() error {
 	return err
 }
 
-// writeVertical writes one column per line. It is for terminals that are too narrow for the key
-// columns.
+// writeVertical is for terminals that are too narrow for the key columns.
 func (w *tableWriter) writeVertical() error {
 	v := &verticalWriter{out: w.out}
 	if err := v.Begin(w.columns); err != nil {

@@ -35,7 +35,7 @@ type PreviousExport struct {
 	Files  []string `json:"files"`
 }
 
-// exportFolderLayout is the time layout of folder names. A folder is named after the time of its export.
+// exportFolderLayout is the layout of folder names, which are the times of the exports.
 const exportFolderLayout = "20060102T150405.000000000Z"
 
 const maxManifestBytes = 16 << 20
@@ -97,8 +97,7 @@ func readBucketManifest(ctx context.Context, b *object.Bucket) (m BucketManifest
 	return m, nil
 }
 
-// uploadFiles uploads the files of an export. After an error it removes the uploaded files, because
-// no manifest lists them.
+// uploadFiles removes the uploaded files after an error, because no manifest lists them.
 func uploadFiles(ctx context.Context, b *object.Bucket, dir string, m BucketManifest) error {
 	upload := func(f ExportFile) (err error) {
 		file, err := os.Open(filepath.Join(dir, f.File))

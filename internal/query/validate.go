@@ -58,8 +58,7 @@ func (l Library) ValidateUserFiles(ctx context.Context, db *DB) (err error) {
 }
 
 // findProblem returns the first problem of a query as ":line:column: problem" or, without a known
-// position, ": problem". It returns an empty string for a valid query. If validateNames is set, the
-// tables and columns of the query must exist.
+// position, ": problem". It returns "" for a valid query.
 func findProblem(conn *duckdb.Conn, text string, validateNames bool) string {
 	s, err := prepareStatement(conn, text)
 	switch {

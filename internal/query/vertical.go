@@ -10,10 +10,9 @@ import (
 
 // verticalWriter writes one column per line, for rows that are wider than a screen.
 type verticalWriter struct {
-	out  *bufio.Writer
-	rows int
-	// names are the column names, padded to the same width.
-	names []string
+	out   *bufio.Writer
+	rows  int
+	names []string // of the columns, padded to the same width
 }
 
 func (w *verticalWriter) Begin(columns []Column) error {

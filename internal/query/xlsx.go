@@ -42,14 +42,13 @@ func (db *DB) newExcelWriter(ctx context.Context, q Query, values map[string]str
 }
 
 type excelWriter struct {
-	out      io.Writer
-	tempDir  string
-	query    Query
-	values   map[string]string
-	snapshot Snapshot
-	sources  []Source
-	// sourcesProblem explains why the sources are unknown. It is empty for known sources.
-	sourcesProblem string
+	out            io.Writer
+	tempDir        string
+	query          Query
+	values         map[string]string
+	snapshot       Snapshot
+	sources        []Source
+	sourcesProblem string // the reason why the sources are unknown
 
 	file      *excelize.File
 	sheet     *excelize.StreamWriter
@@ -133,7 +132,6 @@ func (w *excelWriter) End() error {
 	return nil
 }
 
-// writeAbout writes the sheet "About". Each row has a label and one or two values.
 func (w *excelWriter) writeAbout() error {
 	if _, err := w.file.NewSheet(aboutSheet); err != nil {
 		return err
