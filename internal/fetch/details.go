@@ -20,14 +20,14 @@ const maxFailuresInARow = 5
 
 // Details is the result of requesting the ids of a stream, in one or more rounds.
 type Details struct {
-	// Evidence contains the worst grade of all ids and the sums of their numbers. A failed id counts as
-	// best_effort. An id that is gone or failed counts as at least one request.
+	// Evidence contains the worst grade of all ids, and the sums of Requests, Repeated, Distinct and
+	// Rejected. A failed id counts as best_effort. An id that is gone or failed counts as at least one request.
 	Evidence
 	RequestedIDs int
 	// Found counts the ids whose response was a record or a list, even if the list is not proven to be
 	// complete.
 	Found int
-	// Gone are the ids with a 404, sorted in each round. A 404 is evidence that the record was deleted.
+	// Gone are the ids with a 404, sorted within each round. A 404 is evidence that the record was deleted.
 	Gone         []string
 	Failed       int   // number of ids that failed after all retries
 	FirstFailure error // error of the first failed id

@@ -191,5 +191,5 @@ func (c *Client) Get(ctx context.Context, r Request, read Reader) (stream.PageFa
 // Refetch makes the client ignore the stored responses of a stream from now on. It is for
 // doubtful responses, which new responses replace.
 func (c *Client) Refetch(stream string) {
-	c.sender.refetched.Store(stream, true)
+	c.sender.doubted.Store(stream, true)
 }

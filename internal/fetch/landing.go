@@ -42,11 +42,11 @@ type Landing struct {
 	decompressor *decompressor
 
 	mu            sync.Mutex
-	index         map[xxh3.Uint128]location
+	index         map[xxh3.Uint128]location // the last response to each request
 	bodies        map[xxh3.Uint128]location // the first response with each body
 	seq           uint64                    // of the last journal line
 	lastReplaces  uint64                    // of the last journal line
-	damaged       int                       // lines when the landing was opened
+	damagedLines  int                       // when the landing was opened
 	journal       *os.File
 	journalEnd    int64 // offset of the next line
 	segments      []*os.File
@@ -229,7 +229,7 @@ func (l *Landing) writeAt(f *os.File, data []byte, at int64, label string) error
 // Damaged returns the number of journal lines that were damaged when the landing was
 // opened. Each damaged line means a lost response. An incomplete last line, which a killed run can
 // leave, does not count.
-func (l *Landing) Damaged() int { return l.damaged }
+func (l *Landing) Damaged() int { return l.damagedLines }
 
 // Lookup returns the last stored response to a request. A response with a damaged body counts
 // as not stored.

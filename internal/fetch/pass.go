@@ -15,13 +15,13 @@ type pass struct {
 	number      int
 	cfg         Config
 	minPageSize int // a list with fewer records fits on one page
-	waveSize    int // number of pages in the latest wave
+	waveSize    int // size of the latest growing wave; 0 before the first
 
 	mu       sync.Mutex
 	pages    []pageState
 	previous *pass // its facts are reused for unchanged pages; may be nil
 	// ids are the ids of the pages that are not reused and do not repeat an earlier page, in the
-	// order of the responses. sortIDs replaces them by the ids of all pages, sorted and without
+	// order of the responses. finishIDs replaces them by the ids of all pages, sorted and without
 	// duplicates.
 	ids              []uint64
 	firstIDs         []uint64        // ids of page 1, sorted
@@ -33,18 +33,18 @@ type pass struct {
 	repeatedIDs      int   // ids on several pages
 	total            int64 // total_records of page 1, or -1
 	lastTotal        int64 // total_records of the last response, or -1
-	totalChanged     bool  // the total changed, or the disk lost a reused page that has changed
+	changeSeen       bool  // total_records changed, or the disk lost a reused page, which was requested again
 	endSeen          bool  // a page of this wave is empty or repeats an earlier page
 	atPageBound      bool  // the pass was stopped at pageBound
 }
 
 type pageState struct {
-	// PageFacts are the facts of the body. The IDs of a decoded page are nil until sortIDs sets
-	// them, in any order. They stay nil if the next pass cannot reuse the page.
+	// PageFacts are the facts of the body. The IDs of a decoded page are nil until finishIDs sets
+	// them. They are then in any order, and nil if the next pass cannot reuse the page.
 	stream.PageFacts
 	bodySeq uint64 // Seq of the first response with this body
-	// count is the number of ids. Until sortIDs, the ids of a decoded page are
-	// ids[from:from+count] of the pass.
+	// count is the number of ids. Until finishIDs, ids[from:from+count] of the pass are the ids of a
+	// decoded page that does not repeat an earlier page.
 	from, count int
 	reused      bool // the facts were taken from the previous pass
 	// repeats means that an earlier page had the same ids: the service ignores the page
@@ -52,8 +52,8 @@ type pageState struct {
 	repeats bool
 }
 
-// reuseFrom sets the previous pass. A pass with a record in several responses is not reused: the
-// latest copy counts, but the reader does not see the copies on a reused page again.
+// reuseFrom sets the previous pass. A pass with a record on several pages is not reused: the latest
+// copy of the record counts, but the reader does not see a reused page again.
 func (p *pass) reuseFrom(previous *pass) {
 	if previous != nil {
 		previous.previous = nil // frees the memory of the pass before previous
@@ -103,7 +103,7 @@ func (p *pass) addPage(number int, facts stream.PageFacts, bodySeq uint64) {
 		p.firstIDs = slices.Sorted(slices.Values(facts.IDs))
 	}
 	p.lastTotal = facts.Total
-	p.totalChanged = p.totalChanged || facts.Total != p.total
+	p.changeSeen = p.changeSeen || facts.Total != p.total
 	// An earlier page may have the same ids in another order.
 	keySum := facts.KeySum()
 	repeats := facts.Records > 0 && p.keySums[keySum]
@@ -202,10 +202,10 @@ func (p *pass) reachedEnd() bool {
 // missing: a service may filter the records after dividing them into pages.
 const maxEmptyPages = 16
 
-// sortIDs sorts the ids and counts repeated ids. The ids of a page that repeats an
-// earlier page count as repeated if a later page has other records. Otherwise the page is beyond
+// finishIDs gathers and sorts the ids of all pages and counts repeated ids. The ids of a page that
+// repeats an earlier page count as repeated if a later page has other records. Otherwise the page is beyond
 // the end of the list, and its ids do not count.
-func (p *pass) sortIDs() {
+func (p *pass) finishIDs() {
 	if p.previous == nil || len(p.ids) > 0 || !p.reuseAllIDs() {
 		p.gatherIDs()
 		slices.Sort(p.ids)
@@ -262,7 +262,7 @@ func (p *pass) gatherIDs() {
 
 // isUnchanged reports whether the whole list was read without a sign of a change.
 func (p *pass) isUnchanged() bool {
-	if p.totalChanged || p.atPageBound || p.repeatedIDs > 0 {
+	if p.changeSeen || p.atPageBound || p.repeatedIDs > 0 {
 		return false
 	}
 	return p.total < 0 || int64(p.countRecords()) == p.total
@@ -284,7 +284,7 @@ func (p *pass) isOneShortPage() bool {
 
 // isUnpaged reports whether a list without totals was complete on page 1.
 func (p *pass) isUnpaged() bool {
-	if p.total >= 0 || p.totalChanged || p.repeatedIDs > 0 {
+	if p.total >= 0 || p.changeSeen || p.repeatedIDs > 0 {
 		return false
 	}
 	if p.cfg.PageSize == 1 && p.pages[0].Records == 1 {
@@ -344,9 +344,9 @@ func (p *pass) whyUnproven() string {
 			return fmt.Sprintf("streams.max_pages (%d) was reached", p.cfg.MaxPages)
 		}
 		return fmt.Sprintf("the list did not end after %d pages, more than total_records needs", len(p.pages))
-	case p.totalChanged && p.total == p.lastTotal:
+	case p.changeSeen && p.total == p.lastTotal:
 		return "the list changed during the pass"
-	case p.totalChanged:
+	case p.changeSeen:
 		return fmt.Sprintf("total_records changed from %d to %d", p.total, p.lastTotal)
 	case p.repeatedIDs > 0:
 		return fmt.Sprintf("%s occurred more than once", plural.Count(p.repeatedIDs, "id"))

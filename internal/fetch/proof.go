@@ -114,14 +114,14 @@ func (w *walk) evaluateFirstPage(previous, p *pass) bool {
 	if !p.isCompleteOnPage1() {
 		return false
 	}
-	p.sortIDs()
+	p.finishIDs()
 	e.Passes, e.Pages = p.number, max(e.Pages, 1)
 	w.seen.addPass(uint8(p.number), p.ids)
 	w.gradeProven(p.rejectedRecords, "complete in one response")
 	return true
 }
 
-// evaluatePass evaluates a pass after sortIDs, together with the previous passes. It returns true
+// evaluatePass evaluates a pass after finishIDs, together with the previous passes. It returns true
 // if the list is proven, or if no further pass can prove more.
 func (w *walk) evaluatePass(previous, p *pass) bool {
 	w.seen.addPass(uint8(p.number), p.ids)
@@ -141,7 +141,7 @@ func (w *walk) evaluatePass(previous, p *pass) bool {
 		w.gradeProven(p.rejectedRecords, "at one moment, the number of existing ids was equal to total_records")
 	case p.total < 0 && sameIDs && previous.isUnchanged() && p.isUnchanged():
 		w.gradeProven(p.rejectedRecords, "the service states no totals; two consecutive passes read the same ids")
-	case sameIDs && previous.total == p.total && !previous.totalChanged && !p.totalChanged:
+	case sameIDs && previous.total == p.total && !previous.changeSeen && !p.changeSeen:
 		e.setGrade(BestEffort, "two passes were identical but do not prove completeness: %s", p.whyUnproven())
 	default:
 		return false

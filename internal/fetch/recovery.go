@@ -33,7 +33,7 @@ func (l *Landing) restore() error {
 		}
 		r.addLine(s)
 		if !s.ok && !s.isTorn(journalSize) {
-			l.damaged++
+			l.damagedLines++
 		}
 	}
 	l.segmentEnd = r.ends[len(r.ends)-1]

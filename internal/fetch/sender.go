@@ -39,7 +39,7 @@ type sender struct {
 	large                           sync.Mutex    // allows one body beyond largeBody at a time
 	slots                           chan struct{} // an element for each response in memory
 	process                         layer         // the outermost layer
-	refetched                       sync.Map      // the streams whose stored responses are ignored
+	doubted                         sync.Map      // the streams whose stored responses are ignored
 }
 
 func newSender(cfg Config, base *url.URL, landing *Landing, log *slog.Logger) *sender {
@@ -63,7 +63,7 @@ func (s *sender) preferLanding(next layer) layer {
 		return next
 	}
 	return func(ctx context.Context, q *call) error {
-		if _, doubted := s.refetched.Load(q.Stream); (q.Fresh || doubted) && !s.cfg.Offline {
+		if _, isDoubted := s.doubted.Load(q.Stream); (q.Fresh || isDoubted) && !s.cfg.Offline {
 			return next(ctx, q)
 		}
 		hit, err := s.readLanded(ctx, q)

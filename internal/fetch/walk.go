@@ -85,7 +85,7 @@ func (w *walk) readList(ctx context.Context) error {
 	for number := 1; ; number++ {
 		p := &pass{number: number, cfg: w.c.cfg, minPageSize: min(w.c.cfg.PageSize, w.c.sizes.shortest()),
 			pages: make([]pageState, 1), keySums: map[uint64]bool{}}
-		if _, doubted := w.c.sender.refetched.Load(w.stream.Name); w.c.landing != nil && !doubted {
+		if _, isDoubted := w.c.sender.doubted.Load(w.stream.Name); w.c.landing != nil && !isDoubted {
 			p.reuseFrom(previous)
 		}
 		if err := w.readPage(ctx, p, 1); err != nil {
@@ -103,7 +103,7 @@ func (w *walk) readList(ctx context.Context) error {
 				return err
 			}
 		}
-		p.sortIDs()
+		p.finishIDs()
 		if err := w.readReused(ctx, p); err != nil {
 			return err
 		}
@@ -134,7 +134,7 @@ func (w *walk) readReused(ctx context.Context, p *pass) error {
 		}
 		if bodySeq != f.bodySeq {
 			// The disk lost the reused response, so the page was requested again.
-			p.totalChanged = true
+			p.changeSeen = true
 			w.seen.addPass(uint8(p.number), slices.Compact(slices.Sorted(slices.Values(facts.IDs))))
 		}
 	}

@@ -82,7 +82,7 @@ func (m *merge) storedAndDesired(t stream.Table) (stored, desired sqlText) {
 	}
 	st, _ := stream.Find(m.streams, streams[0])
 	return storedRowsSQL.Render("candidate_rows", values{"main": mainTable(t.Name),
-		"candidates": candidatesTable(st.Name), "record_key": recordKey(st, t)}), readRowsTable(st.Name, t.Name)
+		"candidates": candidatesTable(st.Name), "record_key": recordKey(st, t)}), decodedRowsTable(st.Name, t.Name)
 }
 
 // write writes all tables in one transaction. In a small night, several hundred commits would

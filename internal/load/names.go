@@ -15,9 +15,9 @@ const (
 	// The keys of the records in main that are not in unchangedName. These records may have been changed or
 	// deleted.
 	candidatesName = "$candidates"
-	// readRowsSuffix is added to the name of a staging table when a view takes the name of the table. The
-	// view shows the rows of the table and the stored rows of unchanged records.
-	readRowsSuffix    = "$read"
+	// decodedRowsSuffix is added to the name of a staging table when a view takes the name of the table.
+	// The view shows the rows of the table and the stored rows of unchanged records.
+	decodedRowsSuffix = "$decoded"
 	extraPrefix       = "$extra "      // merged unknown fields
 	desiredSchema     = "desired"      // the rows that tables of main will have after the merge
 	changedKeysSchema = "changed_keys" // the keys of new, changed and deleted rows
@@ -36,8 +36,8 @@ func candidatesTable(streamName string) sqlText { return stagedTable(streamName,
 func desiredTable(table string) sqlText         { return stagedTable(desiredSchema, table) }
 func changedKeysTable(table string) sqlText     { return stagedTable(changedKeysSchema, table) }
 func extraTable(table string) sqlText           { return stagedTable(desiredSchema, extraPrefix+table) }
-func readRowsTable(streamName, table string) sqlText {
-	return stagedTable(streamName, table+readRowsSuffix)
+func decodedRowsTable(streamName, table string) sqlText {
+	return stagedTable(streamName, table+decodedRowsSuffix)
 }
 
 func mainTable(table string) sqlText { return sqlText("main." + sqltext.Quote(table)) }

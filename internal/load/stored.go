@@ -48,7 +48,7 @@ func (r *Rows) addStoredRows(ctx context.Context, st stream.Stream) error {
 			return name
 		})
 		statements = append(statements, storedRowsSQL.Render("add_stored_rows", values{
-			"staged": stagedTable(st.Name, t.Name), "read_table_name": sqltext.Name(t.Name + readRowsSuffix), "read_table": readRowsTable(st.Name, t.Name),
+			"staged": stagedTable(st.Name, t.Name), "decoded_rows_name": sqltext.Name(t.Name + decodedRowsSuffix), "decoded_rows": decodedRowsTable(st.Name, t.Name),
 			"columns": columns, "main": catalogName + "." + mainTable(t.Name), "unchanged": unchanged, "record_key": recordKey(st, t)}))
 	}
 	if err := r.draft.Exec(ctx, statements...); err != nil {

@@ -79,7 +79,7 @@ func TestResponsesAreStable(t *testing.T) {
 }
 
 // hashResponses adds the responses of all routes to sums, which has one hash per route. The order of
-// requests is fixed, because with churn each request changes the lists.
+// requests is fixed, because with churn the lists depend on the earlier requests.
 func hashResponses(t *testing.T, service *sim.Service, sums map[string]hash.Hash) {
 	t.Helper()
 	paths := samplePaths(t, service, 25)

@@ -35,8 +35,8 @@ func (r *rowReader) checkRecord(t *table) (reason string, err error) {
 	return fmt.Sprintf("its %s is %q, but %q was requested", name, own, r.in.origin.Param), nil
 }
 
-// fillFromParent sets the columns for the parent's key, if the row does not name a parent, and a missing key.
-// If the row names another parent, the named parent is kept and counted as drift.
+// fillFromParent copies the parent's key into a row that does not name a parent. It also fills a missing key
+// from keySources. If the row names another parent, the named parent is kept and counted as drift.
 func (r *rowReader) fillFromParent(t *table) {
 	up := t.up
 	for _, p := range t.parents {

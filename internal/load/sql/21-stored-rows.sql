@@ -17,7 +17,7 @@ DELETE FROM {staged} WHERE seq IN (SELECT seq FROM stage.outdated)
 DELETE FROM {unchanged} WHERE id IN (SELECT {key} FROM {root})
 
 -- name: create_candidates
--- The keys of the records in main that are not known to be unchanged. On most nights they are few, and
+-- The keys of the records in main that may have been changed or deleted. On most nights they are few, and
 -- finding their rows is fast.
 CREATE TABLE {candidates} AS SELECT {key} AS id FROM {main} m ANTI JOIN {unchanged} u ON m.{key} = u.id
 
@@ -27,8 +27,8 @@ SELECT (SELECT count(*) FROM {unchanged}) + (SELECT count(*) FROM {candidates}) 
 
 -- name: add_stored_rows
 -- A view adds the stored rows of unchanged records to the staged rows.
-ALTER TABLE {staged} RENAME TO {read_table_name};
-CREATE VIEW {staged} AS FROM {read_table}
+ALTER TABLE {staged} RENAME TO {decoded_rows_name};
+CREATE VIEW {staged} AS FROM {decoded_rows}
 UNION ALL SELECT {columns}, m.row_hash, u.seq FROM {main} m JOIN {unchanged} u ON m.{record_key} = u.id
 
 -- name: candidate_rows

@@ -23,9 +23,9 @@ import (
 // Row is the result of the nights with one fault at one rate. It is a row of the table of faults.
 type Row struct {
 	// Fault and Rate identify the row.
-	Fault string `json:"fault"`
-	Rate  string `json:"rate"`
-	Place int    `json:"place"`
+	Fault    string `json:"fault"`
+	Rate     string `json:"rate"`
+	Position int    `json:"place"` // of the row in the table
 	// Runs counts the nights, Requests the requests of these nights, and Affected the requests that
 	// the fault affected.
 	Runs     int `json:"runs"`
@@ -166,7 +166,7 @@ func (st Store) StoreRows(rows ...Row) error {
 		rows[i].Date = st.currentDate()
 	}
 	return Replace(st, matrixFile, rows, func(a, b Row) bool { return a.Fault == b.Fault && a.Rate == b.Rate },
-		func(a, b Row) int { return cmp.Compare(a.Place, b.Place) })
+		func(a, b Row) int { return cmp.Compare(a.Position, b.Position) })
 }
 
 // StoreSeason stores a season, and replaces a stored season with the same seed, see [Replace].

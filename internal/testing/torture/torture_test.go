@@ -14,7 +14,7 @@ func today() time.Time { return time.Date(2026, time.November, 1, 12, 0, 0, 0, t
 func TestRowReplacesRowOfSameFaultAndRate(t *testing.T) {
 	store := torture.Store{Docs: t.TempDir(), Now: today}
 	a := torture.Row{Fault: "500", Rate: "1 %", Runs: 1, Date: "2026-11-01"}
-	b := torture.Row{Fault: "500", Rate: "5 %", Place: 1, Runs: 2, Date: "2026-11-01"}
+	b := torture.Row{Fault: "500", Rate: "5 %", Position: 1, Runs: 2, Date: "2026-11-01"}
 	must(t, store.StoreRows(b, a))
 	a.Runs = 3
 	must(t, store.StoreRows(a))

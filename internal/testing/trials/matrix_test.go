@@ -69,9 +69,9 @@ func TestTortureFaultMatrix(t *testing.T) {
 			var rows []torture.Row
 			for n, r := range rates() {
 				t.Run(r.name, func(t *testing.T) {
-					place := 10*i + n
-					row := newMatrixCell(t, uint64(place), kind, someStreams()...).runNights(t, r)
-					row.Place = place
+					position := 10*i + n
+					row := newMatrixCell(t, uint64(position), kind, someStreams()...).runNights(t, r)
+					row.Position = position
 					if row.Peak > maxMemoryBytes {
 						t.Errorf("the process used %d MiB, want at most %d", row.Peak>>20, maxMemoryBytes>>20)
 					}
