@@ -112,7 +112,7 @@ func runAudit(ctx context.Context, g *globals, o auditOptions, names []string) (
 	switch {
 	case err != nil:
 		return err
-	case slices.ContainsFunc(results, ledger.CheckResult.Holds):
+	case slices.ContainsFunc(results, ledger.CheckResult.HoldsNight):
 		return command.EndWith(ledger.Failed, nil)
 	case slices.ContainsFunc(results, ledger.CheckResult.NeedsAttention):
 		return command.EndWith(ledger.Partial, nil)
@@ -133,7 +133,7 @@ func previousCatalog(wh *warehouse.Warehouse, isHeld bool) (string, error) {
 		h, err = findHeld(wh)
 		m = h.Manifest
 	}
-	if err != nil || m.Previous == "" || wh.Versions.CheckCatalog(m.Previous) != nil {
+	if err != nil || m.Previous == "" || wh.Versions.VerifyCatalog(m.Previous) != nil {
 		return "", nil // a damaged manifest is reported when the snapshot is opened
 	}
 	return wh.Folder.VersionCatalog(m.Previous), nil

@@ -70,7 +70,7 @@ func runExport(ctx context.Context, g *globals, o exportOptions, tables []string
 	// An export must not copy damaged data.
 	latest, ok, err := wh.Versions.Latest()
 	if err == nil && ok {
-		err = wh.WithRemedy(wh.Versions.CheckCatalog(latest), latest)
+		err = wh.WithRemedy(wh.Versions.VerifyCatalog(latest), latest)
 	}
 	if err != nil {
 		return err

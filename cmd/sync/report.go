@@ -83,7 +83,7 @@ func heldNotices(wh *warehouse.Warehouse, isShown bool) ([]report.Notice, error)
 		n.Title = "This snapshot is held and not published, because of these checks:"
 	}
 	for _, c := range h.Run.Checks {
-		if c.Holds() {
+		if c.HoldsNight() {
 			n.Lines = append(n.Lines, ledger.DescribeChecks([]ledger.CheckResult{c}))
 		}
 	}

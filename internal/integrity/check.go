@@ -50,7 +50,7 @@ func Check(ctx context.Context, w *warehouse.Warehouse, readData bool) (Report, 
 	for _, run := range inv.versions {
 		c.checkVersion(run)
 	}
-	damagedHeld, fileCount := w.CheckHeld(ctx, readData)
+	damagedHeld, fileCount := w.VerifyHeld(ctx, readData)
 	c.Files += fileCount
 	for _, d := range damagedHeld {
 		c.add(Damage{File: d.File, Problem: d.Problem, Affected: "the held night cannot be published; readers lose nothing", Repair: Repair{Kind: DiscardHeld}})

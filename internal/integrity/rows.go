@@ -55,12 +55,12 @@ func (c *checker) checkRows(ctx context.Context) (err error) {
 // rows of the schemas main and past, and returns a sentence for each table that differs. It does not read
 // the schema meta, whose rows differ with each run.
 func CompareVersions(ctx context.Context, restored *warehouse.Warehouse, restoredRun string, original *warehouse.Warehouse, originalRun string) (differences []string, err error) {
-	restoredVersion, err := restored.OpenChecked(ctx, restoredRun)
+	restoredVersion, err := restored.OpenVerified(ctx, restoredRun)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, restoredVersion.Close()) }()
-	originalVersion, err := original.OpenChecked(ctx, originalRun)
+	originalVersion, err := original.OpenVerified(ctx, originalRun)
 	if err != nil {
 		return nil, err
 	}

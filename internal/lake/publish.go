@@ -230,8 +230,8 @@ func (v *Version) planRows(ctx context.Context, s source, state publishedState, 
 	switch {
 	case state.checksum == m.checksum:
 		return a, nil
-	case state.checksum == m.publishedChecksum && state.files < maxFiles:
-		condition, a.rows = "NOT "+s.publishedCondition(state), m.addedRows
+	case state.checksum == m.inLakeChecksum && state.files < maxFiles:
+		condition, a.rows = "NOT "+s.inLakeCondition(state), m.addedRows
 	default:
 		a.replace, a.rows = true, m.rows
 	}

@@ -94,7 +94,7 @@ func (v *Version) verifyTable(ctx context.Context, s source, t *table.Table, sta
 	}
 	got := rowSum{0, "0"}
 	if len(paths) > 0 {
-		if got, err = v.sum(ctx, s, filesByID(paths, s.presentColumns), columnNames(s.presentColumns)); err != nil {
+		if got, err = v.sum(ctx, s, scanByFieldIDs(paths, s.presentColumns), columnNames(s.presentColumns)); err != nil {
 			return 0, len(paths), err
 		}
 	}
@@ -119,9 +119,9 @@ func (v *Version) sum(ctx context.Context, s source, from, values sqltext.SQL) (
 	return r, err
 }
 
-// filesByID returns SQL that reads Parquet files like an Iceberg table: it finds columns by
+// scanByFieldIDs returns SQL that reads Parquet files like an Iceberg table: it finds columns by
 // field id, and reads a missing column as NULL.
-func filesByID(paths []string, columns []stream.Column) sqltext.SQL {
+func scanByFieldIDs(paths []string, columns []stream.Column) sqltext.SQL {
 	fields := sqltext.Join(columns, ", ", func(c stream.Column) string {
 		fileType := c.Type
 		switch {
@@ -132,7 +132,7 @@ func filesByID(paths []string, columns []stream.Column) sqltext.SQL {
 		}
 		return fmt.Sprintf("%d: {name: %s, type: %s, default_value: NULL}", c.FieldID, sqltext.Literal(c.Name), sqltext.Literal(string(fileType)))
 	})
-	return versionSQL.Render("files_by_id", sqltext.Values{"files": paths, "fields": fields})
+	return versionSQL.Render("scan_by_field_ids", sqltext.Values{"files": paths, "fields": fields})
 }
 
 // fetchedDir is the folder of downloaded data files.

@@ -46,7 +46,7 @@ type source struct {
 
 // OpenVersion opens a published version.
 func OpenVersion(ctx context.Context, wh *warehouse.Warehouse, run string) (*Version, error) {
-	publishedVersion, err := wh.OpenChecked(ctx, run)
+	publishedVersion, err := wh.OpenVerified(ctx, run)
 	if err != nil {
 		return nil, err
 	}
@@ -90,15 +90,15 @@ func (v *Version) add(s source) {
 }
 
 // measure contains counts and checksums for a table of the schema past or meta. If the lake was published
-// from the same history, the lake already has the rows that publishedCondition selects.
+// from the same history, the lake already has the rows that inLakeCondition selects.
 type measure struct {
 	// checksum and rows are the checksum and the number of all rows.
 	checksum string
 	rows     int64
-	// publishedChecksum is the checksum of the rows that publishedCondition selects. addedRows is the number
+	// inLakeChecksum is the checksum of the rows that inLakeCondition selects. addedRows is the number
 	// of the other rows.
-	publishedChecksum string
-	addedRows         int64
+	inLakeChecksum string
+	addedRows      int64
 }
 
 func (v *Version) measureTables(ctx context.Context, states map[tableName]publishedState) (map[tableName]measure, error) {
@@ -107,15 +107,15 @@ func (v *Version) measureTables(ctx context.Context, states map[tableName]publis
 		if s.name.part == current {
 			continue
 		}
-		published := s.publishedCondition(states[s.name])
+		inLake := s.inLakeCondition(states[s.name])
 		parts = append(parts, versionSQL.Render("measure_table", sqltext.Values{"index": i, "checksum": s.checksum("true"),
-			"published_checksum": s.checksum(published), "published": published, "schema": sqltext.Name(s.schema), "table": sqltext.Name(s.name.table)}))
+			"in_lake_checksum": s.checksum(inLake), "in_lake": inLake, "schema": sqltext.Name(s.schema), "table": sqltext.Name(s.name.table)}))
 	}
 	measures := map[tableName]measure{}
 	err := v.EachRow(ctx, parts, func(scan func(...any) error) error {
 		var i int
 		var m measure
-		err := scan(&i, &m.checksum, &m.publishedChecksum, &m.rows, &m.addedRows)
+		err := scan(&i, &m.checksum, &m.inLakeChecksum, &m.rows, &m.addedRows)
 		measures[v.sources[i].name] = m
 		return err
 	})
@@ -134,10 +134,10 @@ func (s source) checksum(condition sqltext.SQL) sqltext.SQL {
 	return versionSQL.Render("checksum_of_meta", sqltext.Values{"rows": condition, "columns": columnNames(s.presentColumns)})
 }
 
-// publishedCondition returns the condition for the rows that the lake already has if it was published
+// inLakeCondition returns the condition for the rows that the lake already has if it was published
 // from the history of this version. If the checksum of these rows equals state.checksum, the lake has
 // exactly these rows.
-func (s source) publishedCondition(state publishedState) sqltext.SQL {
+func (s source) inLakeCondition(state publishedState) sqltext.SQL {
 	_, hasRun := stream.Definition{Columns: s.presentColumns}.Column("run_id")
 	switch {
 	case state.run == "":

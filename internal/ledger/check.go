@@ -41,8 +41,8 @@ type CheckResult struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// Holds reports whether the check keeps a night from being published.
-func (c CheckResult) Holds() bool { return c.Severity == "hold" && c.Outcome == CheckFailed }
+// HoldsNight reports whether the check keeps a night from being published.
+func (c CheckResult) HoldsNight() bool { return c.Severity == "hold" && c.Outcome == CheckFailed }
 
 // NeedsAttention reports whether the check failed or did not run.
 func (c CheckResult) NeedsAttention() bool {

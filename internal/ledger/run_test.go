@@ -167,8 +167,8 @@ func TestChecks(t *testing.T) {
 		{"hold", ledger.CheckSkipped, false, false}, {"warn", ledger.CheckFailed, false, true}, {"warn", ledger.CheckPassed, false, false},
 	} {
 		check := ledger.CheckResult{Severity: c.severity, Outcome: c.outcome}
-		if check.Holds() != c.holds || check.NeedsAttention() != c.needsAttention {
-			t.Errorf("a check with severity %s and outcome %s: holds %v, needs attention %v, want %v, %v", c.severity, c.outcome, check.Holds(), check.NeedsAttention(), c.holds, c.needsAttention)
+		if check.HoldsNight() != c.holds || check.NeedsAttention() != c.needsAttention {
+			t.Errorf("a check with severity %s and outcome %s: holds %v, needs attention %v, want %v, %v", c.severity, c.outcome, check.HoldsNight(), check.NeedsAttention(), c.holds, c.needsAttention)
 		}
 	}
 }

@@ -72,7 +72,7 @@ func (n *night) audit(ctx context.Context) error {
 	for _, c := range n.run.Checks {
 		n.cfg.Log.Warn("check failed or did not run", "check", c.Name, "severity", c.Severity, "outcome", c.Outcome, "rows", c.Rows, "reason", c.Reason)
 	}
-	holdingChecks := slices.DeleteFunc(results, func(c ledger.CheckResult) bool { return !c.Holds() })
+	holdingChecks := slices.DeleteFunc(results, func(c ledger.CheckResult) bool { return !c.HoldsNight() })
 	if len(holdingChecks) > 0 {
 		return &HoldError{n.run.ID, holdingChecks}
 	}

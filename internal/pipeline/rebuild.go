@@ -276,7 +276,7 @@ func (b *rebuild) restorePast(ctx context.Context) error {
 }
 
 func (b *rebuild) isCatalogWhole() bool {
-	return b.latest != "" && b.wh.Versions.CheckCatalog(b.latest) == nil
+	return b.latest != "" && b.wh.Versions.VerifyCatalog(b.latest) == nil
 }
 
 func (b *rebuild) restoreMeta(ctx context.Context) error {

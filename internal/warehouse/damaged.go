@@ -35,7 +35,7 @@ func (f *Folder) DamagedErr(path, problem string, err error) *DamagedError {
 	return &DamagedError{File: f.Relative(path), Problem: problem, Err: err}
 }
 
-// ProblemOf returns the text of DamagedError.Problem for an error that occurred while a file was read.
+// ProblemOf describes an error of reading a file, as the text of DamagedError.Problem.
 func ProblemOf(err error) string {
 	var damaged *DamagedError
 	switch {
@@ -79,7 +79,7 @@ func (w *Warehouse) ExplainErr(err error) error {
 	if linkErr != nil || !ok {
 		return err
 	}
-	if !errors.As(w.Versions.CheckCatalog(latest), &damaged) {
+	if !errors.As(w.Versions.VerifyCatalog(latest), &damaged) {
 		return err
 	}
 	damaged.Err = err

@@ -64,7 +64,7 @@ func (d *Draft) RecordMetaBase(base string) {
 // VersionCatalog returns the path of the DuckDB file of a published version.
 func (d *Draft) VersionCatalog(run string) string { return d.w.Folder.VersionCatalog(run) }
 
-// Begin starts a draft from the version that readers see. It first completes the work of killed runs. It
+// Begin completes the work of killed runs, and starts a draft from the version that readers see. It
 // returns the *LostError of CheckLink. The caller must have the Lock.
 func (w *Warehouse) Begin(ctx context.Context, run string, at time.Time) (*Draft, error) {
 	if err := w.CheckLink(); err != nil {
@@ -178,7 +178,7 @@ func (w *Warehouse) finishKilledRuns() error {
 			return fmt.Errorf("remove the draft of a killed run: %w", err)
 		}
 	}
-	if err := w.finishKilledHeld(); err != nil {
+	if err := w.finishKilledHeldPublish(); err != nil {
 		return err
 	}
 	run, ok, err := w.Versions.Latest()

@@ -203,7 +203,7 @@ func TestReadersNeedNoWritableWarehouse(t *testing.T) {
 			}
 			return nil
 		}})
-		s, err := readOnly.OpenChecked(t.Context(), firstNight)
+		s, err := readOnly.OpenVerified(t.Context(), firstNight)
 		if (err == nil) != isOpened || err != nil && !errors.Is(err, cause) {
 			t.Errorf("%v: got error %v, want no error: %t", cause, err, isOpened)
 		}
@@ -225,7 +225,7 @@ func TestReadersNeedNoWritableWarehouse(t *testing.T) {
 func TestAPublishedVersionIsOpened(t *testing.T) {
 	w := openKeeping(t, 3)
 	publishNights(t, w, "one", "two", "three")
-	s, err := w.OpenChecked(t.Context(), secondNight)
+	s, err := w.OpenVerified(t.Context(), secondNight)
 	must(t, err)
 	var name string
 	must(t, s.DB.QueryRowContext(t.Context(), "SELECT max(name) FROM version.main.product_listing_tags").Scan(&name))
@@ -247,7 +247,7 @@ func TestAPublishedVersionIsOpened(t *testing.T) {
 	}
 	requireFailure := func(run string, want any) {
 		t.Helper()
-		if _, err := w.OpenChecked(t.Context(), run); !errors.As(err, want) {
+		if _, err := w.OpenVerified(t.Context(), run); !errors.As(err, want) {
 			t.Errorf("the error of opening %s is %v, want a %T", run, err, want)
 		}
 	}

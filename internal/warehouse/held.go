@@ -28,7 +28,7 @@ type HeldNight struct {
 
 func (h HeldNight) FailedChecks() (names []string) {
 	for _, c := range h.Run.Checks {
-		if c.Holds() {
+		if c.HoldsNight() {
 			names = append(names, c.Name)
 		}
 	}
@@ -116,9 +116,9 @@ func noHeldErr(verb string) error {
 	return &ledger.UnknownRunError{Message: verb + " the held night: no night is held; it may have been published, discarded or replaced: see placementsync runs"}
 }
 
-// CheckHeld compares the files of the held night with its manifest, and returns the damaged files and
+// VerifyHeld compares the files of the held night with its manifest, and returns the damaged files and
 // the number of compared files. Without readData it compares only sizes.
-func (w *Warehouse) CheckHeld(ctx context.Context, readData bool) (damaged []*DamagedError, fileCount int) {
+func (w *Warehouse) VerifyHeld(ctx context.Context, readData bool) (damaged []*DamagedError, fileCount int) {
 	run, err := w.heldRun()
 	if err != nil {
 		return []*DamagedError{{File: heldDir, Problem: err.Error()}}, 0
@@ -141,10 +141,10 @@ func (w *Warehouse) CheckHeld(ctx context.Context, readData bool) (damaged []*Da
 	return damaged, fileCount
 }
 
-// PublishHeld publishes the held night and records it in the ledger, with accepted, the names of the failed
+// PublishHeld publishes the held night and records it in the ledger. accepted contains the names of the failed
 // checks that the user accepted. The caller must have the Lock. PublishHeld returns a *ledger.UnknownRunError
 // if no night is held. After an *AfterSwitchError the night is published. After an *UnsyncedSwitchError readers
-// see the night. After any other error the night is still held.
+// see the night, but a power cut may undo the switch. After any other error the night is still held.
 func (w *Warehouse) PublishHeld(ctx context.Context, accepted []string, now time.Time) (HeldNight, error) {
 	if err := w.Recover(); err != nil {
 		return HeldNight{}, err
@@ -164,7 +164,7 @@ func (w *Warehouse) PublishHeld(ctx context.Context, accepted []string, now time
 		return h, fmt.Errorf("publish the held night %s: it is based on %s, but readers see %s; nothing was published: discard it with \"placementsync discard --held\"",
 			h.Manifest.RunID, describeVersion(h.Manifest.Previous), describeVersion(latest))
 	}
-	if damaged, _ := w.CheckHeld(ctx, true); len(damaged) > 0 {
+	if damaged, _ := w.VerifyHeld(ctx, true); len(damaged) > 0 {
 		return h, fmt.Errorf("publish the held night %s: %w; nothing was published: discard it with \"placementsync discard --held\"", h.Manifest.RunID, damaged[0])
 	}
 	h.Run.Accepted, h.Run.AcceptedAt = accepted, now.UTC()
@@ -259,9 +259,9 @@ func (w *Warehouse) discardHeldFolders(paths []string) error {
 	return nil
 }
 
-// finishKilledHeld completes a killed publish of the held night. If the publish was killed before it switched
-// the link "latest", the new version is removed instead, so that no rollback can publish it.
-func (w *Warehouse) finishKilledHeld() error {
+// finishKilledHeldPublish completes a killed publish of the held night. If the publish was killed before it
+// switched the link "latest", the new version is removed instead, so that no rollback can publish it.
+func (w *Warehouse) finishKilledHeldPublish() error {
 	runs, err := listFolders(w.Folder.Path(heldDir))
 	if err != nil || len(runs) == 0 {
 		return err

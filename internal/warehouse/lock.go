@@ -60,7 +60,7 @@ func (w *Warehouse) Lock(run string, now time.Time) (*Lock, error) {
 		return nil, errors.Join(err, l.Release())
 	}
 	// Errors are ignored: verify reports the unfinished work, and on a full disk prune needs this lock.
-	_ = errors.Join(w.finishKilledRollback(), w.finishKilledHeld())
+	_ = errors.Join(w.finishKilledRollback(), w.finishKilledHeldPublish())
 	return l, nil
 }
 

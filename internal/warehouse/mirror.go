@@ -29,8 +29,8 @@ type Mirror struct {
 
 // Files lists the files of a backup, relative to the warehouse, with slashes. Files of state/ are
 // first, so that the copied ledger names no run that the copied series lacks. Parquet files and files of
-// changes are listed with the checksum in their manifest, even if they are missing, and are not listed if no
-// manifest names them yet, because a night is writing them. Manifests and the index have their current
+// changes are listed with the checksum in their manifest, even if they are missing. Files that a night is
+// writing, and that no manifest names yet, are not listed. Manifests and the index have their current
 // checksum, and other files none.
 func (m *Mirror) Files() ([]checksum.FileSum, error) {
 	// A newer program may have added files in other places.
@@ -173,7 +173,8 @@ func (m *Mirror) Place(file string, fill func(f *os.File) error) error {
 }
 
 // CheckEmpty returns an error if a restore would destroy data: the folder contains a version, or its ledger
-// contains a published run and is not the ledger of the backup. isRestored means that it is that ledger.
+// contains a published run and is not the ledger of the backup. isRestored means that the ledger is already
+// restored.
 func (m *Mirror) CheckEmpty(isRestored bool) error {
 	versions, err := m.versions.List()
 	if err != nil {

@@ -54,7 +54,8 @@ func (v *Versions) switchErr(run string, err error, consequence string) error {
 //
 // tables contain the name, grade and file of each table. Publish adds the number of rows, the range of
 // keys, the size and the checksum. After an *AfterSwitchError the version is published. After an
-// *UnsyncedSwitchError readers see the version. After any other error the version is not published.
+// *UnsyncedSwitchError readers see the version, but a power cut may undo the switch. After any other error the
+// version is not published.
 func (d *Draft) Publish(ctx context.Context, tables []ManifestTable) (Manifest, error) {
 	m, err := d.finish(ctx, tables)
 	if err != nil {

@@ -20,9 +20,9 @@ type PublishedVersion struct {
 	columns map[string]map[string]stream.Column
 }
 
-// OpenChecked opens a published version for reading. It first compares the checksum of the catalog, so
+// OpenVerified opens a published version for reading. It first compares the checksum of the catalog, so
 // that no rows of a damaged catalog are copied to another place.
-func (w *Warehouse) OpenChecked(ctx context.Context, run string) (*PublishedVersion, error) {
+func (w *Warehouse) OpenVerified(ctx context.Context, run string) (*PublishedVersion, error) {
 	m, err := w.Versions.ReadManifest(run)
 	if err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func (w *Warehouse) OpenChecked(ctx context.Context, run string) (*PublishedVers
 	if err := m.CheckFormat(); err != nil {
 		return nil, err
 	}
-	if err := w.Versions.CheckCatalog(run); err != nil {
+	if err := w.Versions.VerifyCatalog(run); err != nil {
 		return nil, w.WithRemedy(err, run)
 	}
 	v, err := w.OpenUnchecked(ctx, run)

@@ -123,11 +123,11 @@ func TestTheErrorOfAHeldNightNamesBothVersions(t *testing.T) {
 	if _, err := w.PublishHeld(t.Context(), nil, firstNightAt); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %q", err, want)
 	}
-	if _, fileCount := w.CheckHeld(t.Context(), false); fileCount != 3 {
-		t.Errorf("CheckHeld compared %d files, want the catalog, the table and the ledger line", fileCount)
+	if _, fileCount := w.VerifyHeld(t.Context(), false); fileCount != 3 {
+		t.Errorf("VerifyHeld compared %d files, want the catalog, the table and the ledger line", fileCount)
 	}
 	must(t, os.Remove(filepath.Join(w.Folder.Dir(), "held", thirdNight, tagsFile)))
-	if damaged, fileCount := w.CheckHeld(t.Context(), false); fileCount != 3 || len(damaged) != 1 {
-		t.Errorf("CheckHeld compared %d files and found the damage %v, want 3 files and one damaged file", fileCount, damaged)
+	if damaged, fileCount := w.VerifyHeld(t.Context(), false); fileCount != 3 || len(damaged) != 1 {
+		t.Errorf("VerifyHeld compared %d files and found the damage %v, want 3 files and one damaged file", fileCount, damaged)
 	}
 }

@@ -35,8 +35,8 @@ type Pruner struct {
 	discardRaw bool // as in Config.DiscardRaw
 }
 
-// Prune removes old landed responses, days of the series, versions, files with changes of meta, and
-// a stale held night, and returns them. With dryRun it only returns them. The caller must have the Lock.
+// Prune removes the landed responses, days of the series, versions, files of changes and held nights that are
+// no longer needed, and returns them. With dryRun it only returns them. The caller must have the Lock.
 func (p *Pruner) Prune(r Retention, now time.Time, dryRun bool) ([]Pruned, error) {
 	var old []string
 	for _, find := range []func() ([]string, error){

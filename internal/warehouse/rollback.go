@@ -26,7 +26,7 @@ func (w *Warehouse) Rollback(run string, now time.Time) (Manifest, error) {
 	}
 	m, err := w.Versions.ReadManifest(target)
 	if err == nil {
-		err = w.Versions.CheckCatalog(target)
+		err = w.Versions.VerifyCatalog(target)
 	}
 	if err != nil {
 		return m, fmt.Errorf("roll back: %w", w.WithRemedy(err, target))

@@ -15,8 +15,8 @@ import (
 	"placementsync/internal/durable"
 )
 
-// Snapshot is one day of the Parquet series. The manifest contains only the tables in Files, the paths of the
-// intact files by table.
+// Snapshot is one day of the Parquet series. Files contains the paths of the intact files by table. The
+// manifest contains only these tables.
 type Snapshot struct {
 	Manifest
 	Files map[string]string
@@ -120,8 +120,9 @@ func (s *Series) replacedPath(run string, t ManifestTable) string {
 	return s.folder.Path(SeriesDir, replacedDir, run, t.File)
 }
 
-// keepReplacedFiles links the files of an earlier run of the same day to replacedDir, until the day of m is
-// complete. A copy of parquet/ made meanwhile then contains all files of at least one of the two runs.
+// keepReplacedFiles links the files of an earlier run of the same day to replacedDir. extendSeries removes the
+// links after it has added all files. A copy of parquet/ made meanwhile then contains all files of at least one
+// of the two runs.
 func (s *Series) keepReplacedFiles(m Manifest) error {
 	earlier, err := s.versions.ReadManifestFile(s.folder.DayManifestPath(DayOf(m.SnapshotAt)), "")
 	if err != nil || earlier.RunID == m.RunID {
@@ -303,7 +304,8 @@ func (s *Series) DayFiles(day string) []string {
 	return s.folder.Glob(s.folder.Path(SeriesDir, "*", DayPrefix+day, "[^.]*.parquet"))
 }
 
-// oldDays returns the manifest of a day before its folders, so that a partly removed day has no manifest.
+// oldDays returns the manifests and folders of the days to remove. The manifest of a day precedes its folders,
+// so that a partly removed day has no manifest.
 func (s *Series) oldDays(r Retention) (old []string) {
 	days := s.Days()
 	keep := r.KeptDays(days)

@@ -91,9 +91,9 @@ func (v *Versions) baseOf(run string, versions []string) (string, error) {
 	return versions[i-1], nil
 }
 
-// CheckCatalog compares the catalog of a version with its checksum. It does not compare the Parquet
+// VerifyCatalog compares the catalog of a version with its checksum. It does not compare the Parquet
 // files, because the next night or a rebuild writes damaged Parquet files again.
-func (v *Versions) CheckCatalog(run string) error {
+func (v *Versions) VerifyCatalog(run string) error {
 	m, err := v.ReadManifest(run)
 	if err != nil {
 		return err

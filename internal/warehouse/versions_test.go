@@ -37,11 +37,11 @@ func TestTheVisibleVersionIsNotRemoved(t *testing.T) {
 	if _, err := w.Rollback("", firstNightAt.AddDate(0, 1, 0)); err == nil || !strings.Contains(err.Error(), "is based is not kept") {
 		t.Errorf("the error of the rollback is %v, want that the previous version is not kept", err)
 	}
-	must(t, w.Versions.CheckCatalog(thirdNight))
+	must(t, w.Versions.VerifyCatalog(thirdNight))
 	flipBit(t, w.Folder.VersionCatalog(thirdNight), 70_000)
 	for run, file := range map[string]string{thirdNight: "catalog.duckdb", secondNight: "manifest.json"} {
 		var damaged *warehouse.DamagedError
-		if err := w.Versions.CheckCatalog(run); !errors.As(err, &damaged) || damaged.File != "versions/"+run+"/"+file {
+		if err := w.Versions.VerifyCatalog(run); !errors.As(err, &damaged) || damaged.File != "versions/"+run+"/"+file {
 			t.Errorf("the error of the catalog of %s is %v, want a DamagedError of %s", run, err, file)
 		}
 	}

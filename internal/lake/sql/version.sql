@@ -1,5 +1,5 @@
 -- Statements that read a published version, which is attached as "version". checksum_of_closed,
--- checksum_of_meta, closed_until, written_until and files_by_id are parts of statements.
+-- checksum_of_meta, closed_until, written_until and scan_by_field_ids are parts of statements.
 
 -- name: max_group_bytes
 -- The largest size of a row group in bytes: an eighth of the memory of a thread, as in the published
@@ -11,8 +11,8 @@ SELECT run_id FROM version.meta.runs
 
 -- name: measure_table
 -- Checksums of all rows of a table and of the rows that the lake already has, the number of all rows,
--- and the number of rows that the lake lacks. {published} is the condition for rows that the lake has.
-SELECT {index}, {checksum}, {published_checksum}, count(*), count(*) FILTER (WHERE NOT {published}) FROM version.{schema}.{table}
+-- and the number of rows that the lake lacks. {in_lake} is the condition for rows that the lake has.
+SELECT {index}, {checksum}, {in_lake_checksum}, count(*), count(*) FILTER (WHERE NOT {in_lake}) FROM version.{schema}.{table}
 
 -- name: checksum_of_closed
 -- A checksum of the closed rows that {rows} selects. It does not depend on the order of the rows. It
@@ -40,6 +40,6 @@ COPY (SELECT {columns} FROM version.{schema}.{table} WHERE {rows}) TO {file} (FO
 -- The number of rows and a checksum of all values. The order of the rows does not change the checksum.
 SELECT count(*), coalesce(sum(hash({names})::HUGEINT), 0)::VARCHAR FROM (SELECT {values} FROM {source})
 
--- name: files_by_id
+-- name: scan_by_field_ids
 -- A scan of Parquet files that finds columns by their field ids.
 read_parquet([{files}], hive_partitioning = false, schema = MAP {{fields}})

@@ -311,7 +311,7 @@ func requireOldOrNewState(t *testing.T, j heldJob, first, heldRun string) {
 	if published != first && !(published == heldRun && j.Operation == "publish") || ok && (heldNight.Manifest.RunID != heldRun || published == heldRun) {
 		t.Errorf("%s: latest is %s and %q is held, want the state before or after the operation", description, published, heldNight.Manifest.RunID)
 	}
-	if damaged, _ := w.CheckHeld(t.Context(), true); len(damaged) > 0 {
+	if damaged, _ := w.VerifyHeld(t.Context(), true); len(damaged) > 0 {
 		t.Errorf("%s: the held night has the damage %v, want none", description, damaged)
 	}
 	j.At = j.At.Add(time.Hour)
