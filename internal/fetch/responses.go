@@ -82,15 +82,15 @@ func (r *StoredResponses) Body(response StoredResponse) ([]byte, error) {
 // Close closes the files of the landing.
 func (r *StoredResponses) Close() error { return r.landing.closeFiles() }
 
-// LandingCheck counts the intact and damaged parts of a landing.
-type LandingCheck struct {
+// LandingCounts is the result of VerifyLanding.
+type LandingCounts struct {
 	Responses int   // in the journal, including responses with a damaged body
 	Bytes     int64 // of the stored bodies, each counted once
-	Damaged   int   // lines of the journal and bodies
+	Damaged   int   // damaged lines of the journal, and damaged bodies
 }
 
-// CheckLanding reads all responses of a landing without changing it.
-func CheckLanding(dir string) (c LandingCheck, err error) {
+// VerifyLanding compares all responses of a landing with their checksums, and changes nothing.
+func VerifyLanding(dir string) (c LandingCounts, err error) {
 	stored, err := OpenStoredResponses(dir)
 	if err != nil {
 		return c, err

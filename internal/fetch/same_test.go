@@ -82,9 +82,9 @@ func TestIdenticalBodiesAreStoredOnce(t *testing.T) {
 		t.Errorf("listed Same values %v, want 2 and 3 at the end", same)
 	}
 	closeLanding(t, l)
-	c, err := fetch.CheckLanding(dir)
+	c, err := fetch.VerifyLanding(dir)
 	if err != nil || c.Responses != 5 || c.Damaged != 0 || c.Bytes != before {
-		t.Errorf("CheckLanding returned %+v (%v), want 5 responses of %d bytes without damage", c, err, before)
+		t.Errorf("VerifyLanding returned %+v (%v), want 5 responses of %d bytes without damage", c, err, before)
 	}
 }
 

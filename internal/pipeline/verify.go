@@ -85,7 +85,7 @@ func (v *VerifyReport) checkLanding(wh *warehouse.Warehouse, run string) {
 	v.Files++
 	dir, problem := wh.Folder.RawPath(run), ""
 	if v.ReadData {
-		c, err := fetch.CheckLanding(dir)
+		c, err := fetch.VerifyLanding(dir)
 		v.Bytes += c.Bytes
 		switch entries, _ := os.ReadDir(dir); {
 		case errors.Is(err, fs.ErrNotExist) && len(entries) == 0: // a run that landed nothing
