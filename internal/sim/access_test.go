@@ -146,8 +146,8 @@ func TestWritesAreRejectedAndCounted(t *testing.T) {
 		want = append(want, sim.Request{Method: method, Path: "/campaigns", Route: "/campaigns", Status: 405})
 	}
 	want = append(want, sim.Request{Method: "GET", Path: "/campaigns?limit=2", Route: "/campaigns", Status: 200})
-	if log := s.service.Requests(); !slices.Equal(log, want) || len(s.service.Requests()) != 5 {
-		t.Errorf("the request log is %+v and %d requests were counted, want %+v and 5", log, len(s.service.Requests()), want)
+	if log := s.service.Requests(); !slices.Equal(log, want) {
+		t.Errorf("the request log is %+v, want %+v", log, want)
 	}
 	s.service.ResetRequests()
 	if got := len(s.service.Requests()); got != 0 {
