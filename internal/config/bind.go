@@ -25,7 +25,7 @@ type binder struct {
 	files     []valueFile // files named by NAME_FILE variables
 }
 
-// addBroken also excludes the value at path from validation.
+// addBroken adds a problem and excludes the value at path from validation.
 func (b *binder) addBroken(line int, path, format string, args ...any) {
 	b.broken[path] = true
 	b.problems = append(b.problems, Problem{Line: line, Path: path, Message: fmt.Sprintf(format, args...)})

@@ -442,8 +442,7 @@ func TestParseBucket(t *testing.T) {
 	}
 }
 
-// TestAddressOfTheLake checks that an address with credentials, or an address that not every
-// server accepts, is rejected without being shown.
+// TestAddressOfTheLake checks which addresses are rejected, and that the errors do not show a secret.
 func TestAddressOfTheLake(t *testing.T) {
 	for address, want := range map[string]string{
 		"s3://bucket/lake": "", "./lake": "",

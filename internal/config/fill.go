@@ -13,8 +13,8 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// Fill replaces the values at the given paths in the text of a configuration. Only the gap before a comment
-// changes too. In values, ${NAME} is a variable; see [EscapeValue].
+// Fill replaces the values at the given paths in the text of a configuration, and adjusts the gap before a
+// comment. It keeps all other text. In values, ${NAME} is a variable; see [EscapeValue].
 func Fill(data []byte, values map[string]string) ([]byte, error) {
 	lines := bytes.SplitAfter(data, []byte("\n"))
 	for _, path := range slices.Sorted(maps.Keys(values)) {

@@ -13,7 +13,7 @@ const (
 	othersWrite fs.FileMode = 0o002
 )
 
-// valueFile is a file whose path a key, such as api.token_file, or a NAME_FILE variable contains.
+// valueFile is a file that is named by a key, such as api.token_file, or by a NAME_FILE variable.
 type valueFile struct {
 	key      string  // the key that problems name
 	path     *string // points to "" if the key names no file

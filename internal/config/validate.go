@@ -42,7 +42,7 @@ func (v *validator) addProblem(path, format string, args ...any) {
 	v.problems = append(v.problems, Problem{Line: line, Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-// refuse puts a value other than nil before the message. It is also the callback of a [Validation].
+// refuse adds a problem. It puts a value other than nil before the message. A [Validation] also calls it.
 func (v *validator) refuse(path string, value any, message string) {
 	if value != nil {
 		message = v.showValue(path, value) + " " + message
@@ -178,7 +178,7 @@ func (a API) MaxBodyBytes() int64 { return parseSize(a.MaxBody) }
 // MemoryBytes returns MemoryLimit in bytes.
 func (w Warehouse) MemoryBytes() int64 { return parseSize(w.MemoryLimit) }
 
-// minMemory is the least with which DuckDB can run a night of all streams, even if they have few records.
+// minMemory is the least memory with which DuckDB can run a night of all streams, even if they have few records.
 const minMemory = "160MB"
 
 func (v *validator) checkWarehouse(w Warehouse) {

@@ -26,8 +26,7 @@ type Expired struct {
 	Shared []string `json:"shared"`
 }
 
-// orphanAge is the age at which an unreferenced file is removed. A publisher may still commit
-// younger files.
+// orphanAge is the age at which an orphan is removed. A publisher may still commit younger files.
 const orphanAge = 72 * time.Hour
 
 // Expire removes the tags and snapshots of all but the newest keepNights nights in one commit, and then
@@ -180,7 +179,7 @@ func oldNights(own tables, states map[tableName]publishedState, keepNights int) 
 			nights[run] = true
 		}
 	}
-	isNewest := map[string]bool{} // of a table
+	isNewest := map[string]bool{} // the newest night of any table
 	for _, s := range states {
 		isNewest[s.run], nights[s.run] = true, true
 	}

@@ -46,8 +46,8 @@ func unknownResult(err error) error {
 
 // Publish commits all tables of a version in one step. It commits nothing if the lake already shows the
 // night, and returns an error if the lake shows a later night. If the lake shows the history of another
-// warehouse, Publish returns an error. With replaceHistory, it replaces this history instead. The caller
-// then calls WriteOwnerFile.
+// warehouse, Publish returns an error, or replaces the history if replaceHistory is set. After each
+// successful Publish the caller calls WriteOwnerFile.
 func (l *Lake) Publish(ctx context.Context, v *Version, replaceHistory bool) (p Published, err error) {
 	startedAt := l.cfg.Now()
 	p = Published{Run: v.Run, SnapshotAt: v.At, Tables: len(v.sources)}
@@ -138,8 +138,8 @@ type action struct {
 	replace bool
 }
 
-// maxFiles is the number of files at which the next change of a table of the schema past or meta
-// rewrites the table as one file, because readers open every file.
+// A table of the schema past or meta that has maxFiles files is rewritten as one file at its next change,
+// because readers open every file.
 const maxFiles = 64
 
 // planActions returns the actions for the tables that do not show the night yet. It checks the

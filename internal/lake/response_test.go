@@ -65,9 +65,9 @@ func commitTo(t *testing.T, isApplied bool, serve http.HandlerFunc) error {
 }
 
 // TestOnlyCatalogErrorsAreRejections checks the errors of failed commits. Only an error of the REST
-// protocol is a rejection. After any other response the commit may have been applied: there is no error if
-// the tables show the commit, a conflictError for status 409 if they do not, and an unknownResultError for
-// all other statuses if they do not.
+// protocol can be a rejection, and only with some statuses, such as 400. After any other response the
+// commit may have been applied. commit returns no error if the tables then show the commit. Otherwise it
+// returns a conflictError for status 409, and an unknownResultError for other statuses.
 func TestOnlyCatalogErrorsAreRejections(t *testing.T) {
 	for _, status := range []int{400, 401, 403, 404, 408, 409, 419, 422, 429, 499, 500, 501, 502, 503, 504, 507, 520, 522, 524} {
 		for _, isProtocolError := range []bool{false, true} {

@@ -294,7 +294,7 @@ func (c *restCatalog) compare(ctx context.Context, changes []change) (after comm
 
 // isShown reports whether a table shows a change: it has the current snapshot and the night of the
 // change, and lacks the tags that the change removes. base and want are the table before and after the
-// change, and got is the table in the catalog. A catalog may also drop other tags.
+// change, and got is the table in the catalog. Other tags are ignored, because a catalog may drop them.
 func isShown(base, want, got table.Metadata) bool {
 	for _, name := range []string{runProperty, timeProperty, snapshotProperty} {
 		if got.Properties()[name] != want.Properties()[name] {

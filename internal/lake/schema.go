@@ -73,8 +73,8 @@ func newMetadata(def stream.Definition, location string) (table.Metadata, error)
 }
 
 // evolveSchema returns the updates that give a table the wanted columns, or no updates if it has them. A column
-// that is not wanted is kept, and is NULL in new rows. If a wanted column has the same name, the old column is
-// removed from the schema. Earlier snapshots still have it.
+// that is not wanted is kept, and is NULL in new rows. If a wanted column with another field id has
+// its name, the old column is removed from the schema. Earlier snapshots still have it.
 func evolveSchema(m table.Metadata, columns []stream.Column) ([]table.Update, error) {
 	oldColumns, wanted := m.CurrentSchema().Fields(), icebergFields(columns)
 	for _, old := range oldColumns {

@@ -36,7 +36,7 @@ type item struct {
 	refundedAt       int64
 	article          int64  // -1 if there is none
 	campaign         uint32 // campaign of the article
-	nextDay          int    // day of the next event; never after the last one
+	nextDay          int    // day of the next event; the constant never if there is none
 }
 
 type items struct {

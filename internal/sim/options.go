@@ -84,7 +84,8 @@ type Options struct {
 	Encodings []string
 
 	// Unordered gives lists a stable pseudorandom order, with new records at random positions. Otherwise
-	// lists are sorted by created_at descending, then by id. sort_by, order_by and filters are ignored.
+	// lists are sorted by created_at descending, then by id. The service always ignores sort_by,
+	// order_by and filters.
 	Unordered bool
 	// ChurnEvery is the number of requests of a list after which one record is inserted and one
 	// is deleted. 0 means no churn.

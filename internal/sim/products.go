@@ -174,7 +174,7 @@ func (s *products) withdrawProduct(n uint32) {
 	s.updateToday(n)
 }
 
-// updateToday sets the time of the last change. It is the same second for all changes of a day.
+// updateToday sets the time of the last change. All changes of a product on a day have the same time.
 func (s *products) updateToday(n uint32) {
 	second := s.seed.roll(kindProduct, n, 2000+uint64(s.day+s.opts.HistoryDays+1)) % daySeconds
 	s.all[n].updated = max(s.dayStart(s.day)+int64(second), s.all[n].created)

@@ -13,14 +13,14 @@ type Request struct {
 	Status int
 }
 
-// Requests returns the listed requests, in the order of their responses.
+// Requests returns the requests since the last ResetRequests, in the order of their responses.
 func (s *Service) Requests() []Request {
 	s.logMu.Lock()
 	defer s.logMu.Unlock()
 	return slices.Clone(s.log)
 }
 
-// RequestsByRoute counts the listed requests by the pattern of their route.
+// RequestsByRoute counts the logged requests by the pattern of their route.
 func (s *Service) RequestsByRoute() map[string]int {
 	counts := map[string]int{}
 	for _, r := range s.Requests() {
@@ -29,7 +29,7 @@ func (s *Service) RequestsByRoute() map[string]int {
 	return counts
 }
 
-// ResetRequests clears the list.
+// ResetRequests clears the log of requests.
 func (s *Service) ResetRequests() {
 	s.logMu.Lock()
 	defer s.logMu.Unlock()

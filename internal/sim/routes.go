@@ -23,7 +23,7 @@ type route struct {
 	// whole is the list that the endpoint returns in full, and that Options.ChurnEvery changes while a client
 	// reads its pages. Nil means none.
 	whole *list
-	// view returns the content of another list. n is the number of the record in the path.
+	// view returns the content of a list if whole is nil. n is the number of the record in the path.
 	view func(n uint32) view
 	// render writes an object, or a record of whole.
 	render func(e *enc, n uint32)

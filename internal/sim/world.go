@@ -69,7 +69,7 @@ func (w *world) stepDay() {
 
 // churn changes a list while a client reads its pages. In each interval of ChurnEvery requests it
 // inserts a record, and deletes one if the list has several. The seed determines at which request of
-// the interval each of the two changes happens. After both at the same request, the total is unchanged.
+// the interval each of the two changes happens. If both happen at the same request, the total does not change.
 func (w *world) churn(l *list) {
 	if w.opts.ChurnEvery <= 0 {
 		return

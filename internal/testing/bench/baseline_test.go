@@ -33,7 +33,7 @@ const listingColumns = `{id: 'VARCHAR', name: 'VARCHAR', description: 'VARCHAR',
 	includes: 'STRUCT(channel_type VARCHAR, placement_type VARCHAR)[]'}`
 
 // listNames returns the names of the nested lists of a listing. Items of the first two lists are
-// strings, or objects with one string.
+// strings or objects. Of an object, only one string is loaded.
 func listNames() []string { return []string{"tags", "example_links", "prices", "includes"} }
 
 // statements returns SQL that loads the records with their lists and then copies the lists into

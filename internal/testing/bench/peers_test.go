@@ -93,7 +93,7 @@ type peerResult struct {
 	counts
 }
 
-// counts are the numbers of rows in DuckDB after the load.
+// counts are the numbers of tables, rows and records in DuckDB after the load.
 type counts struct {
 	Tables int64 `json:"tables"`
 	Rows   int64 `json:"rows"`

@@ -100,5 +100,5 @@ func OneStatement() []string {
 	}
 }
 
-// OverwriteCatalog is a statement that would overwrite the catalog, for the place of %s.
+// OverwriteCatalog is a statement that would overwrite the catalog. It can replace %s.
 const OverwriteCatalog = "cOpY/**/(SELECT 1) TO 'CATALOG' (USE_TMP_FILE false)"

@@ -99,7 +99,7 @@ func readServicePage(t tree) serviceSpec {
 }
 
 // citationProblems describes the citations in a text that name something that is not on servicePage.
-// After "spec" in lower case, only records and their fields are checked, because other words belong to
+// After "spec" in lower case, the section, the record and its fields are checked. Other words belong to
 // the sentence.
 func (p serviceSpec) citationProblems(text string) []string {
 	var problems []string

@@ -66,7 +66,7 @@ func (p streamSources) findFaults() []finding {
 		if !s.IsEvents() && !slices.Contains(p.routes, s.Path) {
 			file, line := lineWith(p.code, routesFile, ") routes() []route {", routesFile)
 			findings = append(findings, finding{file, line, fmt.Sprintf("no route serves %s of stream %q", s.Path, s.Name),
-				"add a route with its scopes and a handler to one of the functions that routes calls"})
+				"add a route with its scopes to the list that routes returns"})
 		}
 		if !p.hasCase(s.Name) {
 			findings = append(findings, finding{path.Join("internal/transform/testdata", s.Name, s.Name+".json"), 1, fmt.Sprintf("stream %q has no case", s.Name),
