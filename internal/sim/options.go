@@ -33,8 +33,8 @@ type Options struct {
 	// spread over them, so with a longer history a smaller share is open. Defaults to 120.
 	HistoryDays int
 
-	// Outlets, Profiles and Folders are numbers of records that never change. They default to 120, 12
-	// and 8.
+	// Outlets, Profiles and Folders are numbers of records. Later days add none. They default to 120,
+	// 12 and 8.
 	Outlets, Profiles, Folders int
 	// Listings is the number of products on sale on day 0. Defaults to 400.
 	Listings int

@@ -94,7 +94,7 @@ func must(err error) {
 	}
 }
 
-// Objects returns the contents of the objects in a bucket by name.
+// Objects returns the content of each object in a bucket, by name of the object.
 func (s *Server) Objects(bucket string) map[string][]byte {
 	list, err := s.objects.ListBucket(bucket, nil, gofakes3.ListBucketPage{})
 	must(err)
