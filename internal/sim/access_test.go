@@ -103,8 +103,9 @@ func TestTokenTypes(t *testing.T) {
 			if got.status != tc.want {
 				t.Errorf("got status %d, want %d", got.status, tc.want)
 			}
-			if needsFull := strings.Contains(string(got.body), "full_access"); needsFull != (tc.opts.ArticleNeedsFullAccess && tc.want == http.StatusForbidden) {
-				t.Errorf("the response names the type full_access: %t: %s", needsFull, got.body)
+			wantType := tc.opts.ArticleNeedsFullAccess && tc.want == http.StatusForbidden
+			if strings.Contains(string(got.body), "full_access") != wantType {
+				t.Errorf("got the response %s, want one that names the type full_access: %t", got.body, wantType)
 			}
 			if got := s.get("/auth/token").status; got != http.StatusOK {
 				t.Errorf("GET /auth/token: got status %d, want 200", got)
