@@ -68,8 +68,8 @@ func TestSQLMutants(t *testing.T) {
 
 func inRoot(name string) string { return filepath.Join("..", "..", "..", filepath.FromSlash(name)) }
 
-// sqlFiles returns the SQL files of the project. It leaves out the lake, whose tests take minutes
-// to compile.
+// sqlFiles returns the measured SQL files. It leaves out the files of the lake, whose tests take
+// minutes to compile.
 func sqlFiles(t *testing.T) (names []string) {
 	t.Helper()
 	for _, pattern := range []string{"internal/*/sql/*.sql", "queries/*.sql", "queries/checks/*.sql", "schema/mart/*.sql"} {
