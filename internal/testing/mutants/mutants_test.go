@@ -271,8 +271,8 @@ func runGremlins(t *testing.T, dir string, args ...string) []mutant {
 }
 
 // drawFiles returns the sorted files of the mutants, and a random draw of these files. The drawn
-// files have at least minCovered covered mutants in total. If minCovered is 0, all files are
-// drawn.
+// files have at least minCovered covered mutants in total. If minCovered is 0 or cannot be reached, all
+// files are drawn.
 func drawFiles(all []mutant, minCovered int, seed uint64) (files []string, drawn map[string]bool) {
 	count := map[string]int{} // covered mutants by file
 	for _, m := range all {
