@@ -139,8 +139,8 @@ func RequireTrials(t testing.TB, getenv func(name string) string) {
 	}
 }
 
-// Open returns the store in the folder docs of the project, which "make torture" and "make fuzz" set in the
-// environment. Without them it stores nothing.
+// Open returns a store in the folder that PLACEMENTSYNC_TORTURE_DOCS names. "make torture", for example,
+// sets this variable. If it is empty, the store stores no results.
 func Open(getenv func(name string) string) Store {
 	return Store{Docs: getenv("PLACEMENTSYNC_TORTURE_DOCS"), Now: time.Now}
 }
@@ -176,8 +176,8 @@ func (st Store) StoreSeason(s Season) error {
 		func(a, b Season) int { return cmp.Compare(a.Seed, b.Seed) })
 }
 
-// Replace stores results in a file, replaces the same stored results, and sorts the file. Only one goroutine of
-// one process may call it at a time.
+// Replace adds results to a file and sorts the file. It first removes each stored result that isSame
+// finds equal to a new result. Only one goroutine of one process may call it at a time.
 func Replace[T any](st Store, file string, results []T, isSame func(a, b T) bool, compare func(a, b T) int) error {
 	var all []T
 	if err := st.Read(file, &all); err != nil {
@@ -203,7 +203,7 @@ func (st Store) StoreTrial(t Trial) error {
 	return st.writeFile("trial-"+fileName(t.Name)+".json", t)
 }
 
-// Rows returns the stored rows, sorted by place.
+// Rows returns the stored rows, sorted by position.
 func (st Store) Rows() ([]Row, error) {
 	var all []Row
 	err := st.Read(matrixFile, &all)
