@@ -24,7 +24,7 @@ func TestCheckPlansTheNight(t *testing.T) {
 	plan, err := pipeline.PlanNight(t.Context(), h.cfg)
 	must(t, err)
 	if _, err := os.Stat(h.path()); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("Check created the warehouse folder, want none (%v)", err)
+		t.Errorf("PlanNight created the warehouse folder, want none (%v)", err)
 	}
 	if plan.PublishedRun != "" || plan.Requests != 0 || plan.LockedErr != nil || plan.Token.TeamID != h.service.TeamID() {
 		t.Errorf("the plan before the first night is %+v, want the team, but no version, requests or lock", plan)
@@ -57,7 +57,7 @@ func plannedStream(t *testing.T, p pipeline.Plan, name string) pipeline.StreamPl
 	return p.Streams[i]
 }
 
-// TestCheckShowsARunningNight calls Check while a night waits at its first list.
+// TestCheckShowsARunningNight calls PlanNight while a night waits at its first list.
 func TestCheckShowsARunningNight(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, smallWorld(), fewStreams()...)
@@ -82,9 +82,9 @@ func TestCheckShowsARunningNight(t *testing.T) {
 	}
 }
 
-// TestTrialCheckReportsDamage calls Check for copies of a warehouse. One copy is undamaged, and
-// each other copy has a different kind of damage. At the end the test replaces the folder "raw" by a
-// file. The next night must report this.
+// TestTrialCheckReportsDamage calls PlanNight for copies of a warehouse. One copy is undamaged, and
+// each other copy has a different kind of damage. At the end the test replaces the folder "raw" of the
+// original by a file. The next night must report this.
 func TestTrialCheckReportsDamage(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

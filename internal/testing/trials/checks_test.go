@@ -80,7 +80,7 @@ type valueCase struct {
 
 func valueCases(service *sim.Service) []valueCase {
 	return []valueCase{
-		{"prices in cents", sim.ValueFault{Change: pricesTimes(100, 1)}, "prices_scaled", true},
+		{"prices times 100", sim.ValueFault{Change: pricesTimes(100, 1)}, "prices_scaled", true},
 		{"prices divided by 100", sim.ValueFault{Change: pricesTimes(1, 100)}, "price_median_moved", true},
 		{"zero prices", sim.ValueFault{Change: pricesTimes(0, 1)}, "price_median_moved", true},
 		{"some zero prices", sim.ValueFault{Change: pricesTimes(0, 1), Share: 0.05}, "prices_not_positive", false},
@@ -106,7 +106,7 @@ func TestNightsWithFalseValuesAreHeld(t *testing.T) {
 	h := newCheckedHarness(t)
 	cases := valueCases(h.service)
 	if os.Getenv("PLACEMENTSYNC_TRIALS") == "" {
-		cases = slices.DeleteFunc(cases, func(c valueCase) bool { return c.name != "prices in cents" && c.name != "some zero prices" })
+		cases = slices.DeleteFunc(cases, func(c valueCase) bool { return c.name != "prices times 100" && c.name != "some zero prices" })
 	}
 	h.goodNight()
 	runGoodNight := func() {

@@ -72,7 +72,7 @@ func TestTrialRebuildRestoresTheClosedRowsOfEveryRun(t *testing.T) {
 	for range 2 {
 		r := h.rebuildFromSeries()
 		if r.RestoredRuns == 0 || r.SnapshotsWithoutDay != 0 {
-			t.Errorf("the rebuild returned %+v, want Runs > 0 and SnapshotsWithoutDay 0", r)
+			t.Errorf("the rebuild returned %+v, want RestoredRuns > 0 and SnapshotsWithoutDay 0", r)
 		}
 		requireContents(t, before, storedRows(t, h.path("catalog.duckdb")))
 	}

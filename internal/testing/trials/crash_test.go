@@ -33,7 +33,7 @@ const (
 )
 
 // crashTrial fills two warehouses from one service. In the warehouse of the harness, every night
-// runs once without a kill. In the warehouse in dir, every night is killed and resumed.
+// runs once without a kill. In the warehouse in dir, runs of the same night are killed and resumed.
 type crashTrial struct {
 	*harness
 	streams []string

@@ -21,10 +21,10 @@ func TestTrialNightOnAFailingDisk(t *testing.T) {
 	c.publishUndisturbed(t)
 }
 
-// TestTortureFailingDisk makes each write, fsync, rename, link and removal fail once: before it begins,
-// in the middle, or after it. It does so in the first night and in a later night. The run must report
-// the error, and the published files must stay intact. The next run must repeat no requests and
-// write the same warehouse as a night without errors.
+// TestTortureFailingDisk makes one step fail in each run: a write, fsync, rename, link or removal, before
+// it begins, in the middle or after it. It tries all steps that stepCalls selects, in the first night
+// and in a later night. The run must report the error, and the published files must stay intact. The
+// next run must repeat no requests and write the same warehouse as a night without errors.
 func TestTortureFailingDisk(t *testing.T) {
 	requireTorture(t)
 	for name, earlierNights := range map[string]int{"first night": 0, "later night": 4} {

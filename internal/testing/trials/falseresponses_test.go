@@ -293,8 +293,8 @@ func falsifyFirstNights(t *testing.T, kind falsification, streams []stream.Strea
 	return nights, outcomes
 }
 
-// TestTrialFalseResponses is the short form of TestTortureFalseResponses. It falsifies only a list, a
-// single record, a list of a parent record, and status counts.
+// TestTrialFalseResponses is the short form of TestTortureFalseResponses. It falsifies only two lists,
+// single records, the lists of parent records, and status counts.
 func TestTrialFalseResponses(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

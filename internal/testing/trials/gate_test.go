@@ -136,14 +136,14 @@ func TestLedgerAndCheckShowTheStoppedRun(t *testing.T) {
 	plan, err := pipeline.PlanNight(t.Context(), h.cfg)
 	must(t, err)
 	if plan.StoppedRun == nil || plan.StoppedRun.ID != stopped.Run.ID || plan.StoppedRun.Losses[0].Table != "product_listings" {
-		t.Errorf("Check returned the stopped run %+v, want %s with its losses", plan.StoppedRun, stopped.Run.ID)
+		t.Errorf("PlanNight returned the stopped run %+v, want %s with its losses", plan.StoppedRun, stopped.Run.ID)
 	}
 	if !strings.Contains(stopped.Run.Error, "a second reading had the same result") || stopped.Run.Outcome != ledger.Failed {
 		t.Errorf("the ledger has %s: %s, want failed after a second reading", stopped.Run.Outcome, stopped.Run.Error)
 	}
 	h.goodNight()
 	if plan, err = pipeline.PlanNight(t.Context(), h.cfg); err != nil || plan.StoppedRun != nil {
-		t.Errorf("after a complete night: Check returned the stopped run %+v (%v), want none", plan.StoppedRun, err)
+		t.Errorf("after a complete night: PlanNight returned the stopped run %+v (%v), want none", plan.StoppedRun, err)
 	}
 }
 

@@ -150,7 +150,7 @@ func exitCode(ctx context.Context, res pipeline.Result, err error) int {
 }
 
 // failedNight advances the world by a day and runs a night that must end with an error and the exit
-// code. The last snapshot must remain readable and unchanged.
+// code. The last snapshot must remain published, with the same numbers of rows.
 func (h *harness) failedNight(ctx context.Context, code int) (pipeline.Result, error) {
 	h.t.Helper()
 	latestBefore, countsBefore := h.latestRun(), h.rowCounts()
@@ -183,8 +183,7 @@ func (h *harness) partialNight() pipeline.Result {
 	return res
 }
 
-// rowCounts returns the number of rows of every published table, or nil before the first
-// night.
+// rowCounts returns the number of rows of every published table, or nil before the first publish.
 func (h *harness) rowCounts() map[string]string {
 	h.t.Helper()
 	if h.latestRun() == "" {

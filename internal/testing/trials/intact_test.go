@@ -18,8 +18,9 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// requireIntact reads all published files of a warehouse and compares them with the manifests. It
-// returns the published run, or "" before the first publish.
+// requireIntact compares the files of all versions with their manifests, checks the published catalog,
+// and reads the Parquet files that parquet/ has for the published day. It returns the published run, or
+// "" before the first publish.
 func requireIntact(t *testing.T, dir string) string {
 	t.Helper()
 	folder, err := os.Readlink(filepath.Join(dir, "latest"))

@@ -87,7 +87,7 @@ func TestTortureFaultMatrix(t *testing.T) {
 // allows for the rest of the program. The test process also runs the service.
 const maxMemoryBytes = 512_000_000 + 480<<20
 
-// recordTrial stores the result of a trial that passed or failed.
+// recordTrial stores the result of a trial and whether the trial passed.
 func recordTrial(t *testing.T, startedAt time.Time, result func() torture.Trial) {
 	t.Helper()
 	must(t, torture.Open(os.Getenv).EndTrial(startedAt, t.Failed(), result()))

@@ -210,8 +210,8 @@ func TestTrialPowerCut(t *testing.T) {
 	}
 }
 
-// TestTorturePowerCut simulates power cuts at every change of the disk. Each power cut loses
-// a different subset of the changes since the last fsync. The snapshot from before or after the
+// TestTorturePowerCut simulates power cuts before and after changes of the disk. Each power cut loses
+// a subset of the changes since the last fsync. The snapshot from before or after the
 // operation must be published. The next night must succeed and must contain all acknowledged
 // events. After it, the warehouse must have no damage.
 func TestTorturePowerCut(t *testing.T) {

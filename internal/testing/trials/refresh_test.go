@@ -20,8 +20,7 @@ import (
 	"placementsync/internal/sim"
 )
 
-// refresh runs a refresh one hour after the previous run. Before, the simulated service makes the changes
-// of one day.
+// refresh advances the world by a day, and runs a refresh one hour after the previous run.
 func (m webhookHarness) refresh(targets pipeline.Targets) pipeline.Result {
 	m.t.Helper()
 	m.service.Advance(1)

@@ -95,9 +95,10 @@ func TestDriftCountsRecords(t *testing.T) {
 	}
 }
 
-// replaceBody returns a fault that replaces the bodies of all responses whose path begins with path.
-func replaceBody(path, body string) sim.Fault {
-	return sim.Fault{Path: path, Kind: sim.FaultRewrite, Rewrite: func([]byte) []byte { return []byte(body) }}
+// replaceBody returns a fault that replaces the bodies of the responses to all requests whose path has
+// this prefix.
+func replaceBody(pathPrefix, body string) sim.Fault {
+	return sim.Fault{Path: pathPrefix, Kind: sim.FaultRewrite, Rewrite: func([]byte) []byte { return []byte(body) }}
 }
 
 // serveListings makes the service return a file of testdata for all requests for listings.

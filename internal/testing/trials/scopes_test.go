@@ -77,9 +77,9 @@ func TestTrialCustomTokenReadsAllowedStreams(t *testing.T) {
 	}
 }
 
-// requireAllowedValues checks that the tables contain exactly the values that a token allows to read.
-// It also checks that the ledger and meta.streams contain the missing scopes, and that the plan skips
-// the same streams.
+// requireAllowedValues checks that the tables contain exactly the values that a token with the granted
+// scopes can read. It also checks that the ledger and meta.streams contain the missing scopes, and that
+// the plan skips the same streams.
 func (h *harness) requireAllowedValues(res pipeline.Result, granted []string) {
 	h.t.Helper()
 	plan, err := pipeline.PlanNight(h.t.Context(), h.cfg)

@@ -76,7 +76,7 @@ type season struct {
 
 // conditions are the conditions of one night.
 type conditions struct {
-	// clock is the difference between the clock of the night and the right time.
+	// clock is the time by which the clock of the night is ahead. It is negative if the clock is behind.
 	clock time.Duration
 	// accidents are kills, power cuts and disk errors. Each occurs in a separate attempt.
 	accidents []seasonEvent
@@ -90,7 +90,8 @@ type conditions struct {
 	hasMovingLists bool
 	// valueFault is the name of a fault in values, or "". See valueFaults.
 	valueFault string
-	// decision is one of decisions. It applies if a check holds the night because of wrong values.
+	// decision is "leave", "publish" or "discard". It applies if a check holds the night because of
+	// wrong values.
 	decision string
 	// isTokenRevoked means that the token is revoked before the request with the number revokeAt.
 	isTokenRevoked bool
@@ -281,7 +282,7 @@ func (s *season) killedRun(latest string) string {
 	return s.heldRun()
 }
 
-// requireReason checks that there was a reason not to publish a night without an accident.
+// requireReason checks why a night was not published although it had no accident.
 func (s *season) requireReason(end nightEnd) {
 	s.t.Helper()
 	isFaulty := s.tonight.fault != nil || s.tonight.isTokenRevoked
@@ -385,8 +386,8 @@ func runSeason(t *testing.T, plan seasonPlan) map[string]int {
 	return s.counts
 }
 
-// nightSteps returns the names of the steps at which an accident can occur. It leaves out the steps
-// that write the Parquet files of tables other than orders, and names with the id of a run.
+// nightSteps returns the names of the steps at which an accident can occur. It leaves out steps that
+// write the Parquet files of tables other than orders, and steps whose names contain the id of a run.
 func nightSteps(t *testing.T) []string {
 	t.Helper()
 	h := newHarness(t, trialWorld(1))

@@ -104,13 +104,13 @@ func seasonDraws() [][]draw {
 	}
 }
 
-// valueFaults returns the faults in values, by name. A check holds nights with prices in cents or
-// hundredths. Another check reports zero prices and does not hold the night. The nights of a season
+// valueFaults returns the faults in values, by name. A check holds nights whose prices are multiplied or
+// divided by 100. Another check reports zero prices and does not hold the night. The nights of a season
 // have no check for amounts.
 func valueFaults() map[string]sim.ValueFault {
 	return map[string]sim.ValueFault{
-		"cents": {Change: pricesTimes(100, 1)}, "hundredths": {Change: pricesTimes(1, 100)}, "zero prices": {Change: pricesTimes(0, 1), Share: 0.3},
-		"amounts": {Change: amountsTimes100},
+		"prices times 100": {Change: pricesTimes(100, 1)}, "prices divided by 100": {Change: pricesTimes(1, 100)},
+		"zero prices": {Change: pricesTimes(0, 1), Share: 0.3}, "amounts times 100": {Change: amountsTimes100},
 	}
 }
 
@@ -160,7 +160,7 @@ func drawEvent(random *rand.Rand, kind string, steps []string) seasonEvent {
 	case movingEvent:
 		e.Number = 1 + random.IntN(8)
 	case valueEvent:
-		e.Name = pick([]string{"cents", "hundredths", "zero prices", "amounts"})
+		e.Name = pick([]string{"prices times 100", "prices divided by 100", "zero prices", "amounts times 100"})
 		e.Number = random.IntN(len(decisions()))
 	case tokenEvent:
 		e.Number = random.IntN(40)
@@ -176,8 +176,8 @@ func drawEvent(random *rand.Rand, kind string, steps []string) seasonEvent {
 // decisions returns the possible decisions about a held night.
 func decisions() []string { return []string{"leave", "publish", "discard"} }
 
-// seasonFaults returns the faults of the service that do not depend on time and do not add fields
-// to records.
+// seasonFaults returns the faults of the service that do not depend on time. It leaves out faults that
+// add a field which a night can store.
 func seasonFaults() []faultKind {
 	return slices.DeleteFunc(slices.Concat(refusalFaults(), connectionFaults(), bodyFaults()), func(k faultKind) bool {
 		return k.fault == nil || k.fault.Kind == sim.FaultSlow || k.isNoise != nil

@@ -35,8 +35,8 @@ type seasonSnapshot struct {
 	hadAccident bool
 }
 
-// taintedNights is the number of nights in which wrong values can change back to correct values,
-// after the wrong values were published.
+// taintedNights is a number of nights. After wrong values were published, the values can change back to
+// the correct ones in any of the next taintedNights nights.
 const taintedNights = 8
 
 func (s *season) last() seasonSnapshot { return s.snapshots[len(s.snapshots)-1] }
@@ -316,9 +316,10 @@ func (s *season) hasWrongPrices(rows map[string][]textRow) bool {
 }
 
 // requireWrongValuesReported checks a published night during which the service returned wrong values.
-// rows are the published rows. If they have prices in cents or hundredths, the night must have been
-// held and then accepted, with three exceptions: it is the first night, wrong values were published
-// shortly before, or the lists of listings are not proven to be complete. Zero prices must be reported.
+// rows are the published rows. If their prices are multiplied or divided by 100, a check must have held
+// the night before it was published, with three exceptions: it is the first night, wrong values were
+// published shortly before, or the lists of listings are not proven to be complete. Zero prices must be
+// reported.
 func (s *season) requireWrongValuesReported(run string, proven map[string]bool, rows map[string][]textRow) {
 	s.t.Helper()
 	isProven := proven["product_listings"] && proven["outlet_listings"]
@@ -328,9 +329,9 @@ func (s *season) requireWrongValuesReported(run string, proven map[string]bool, 
 		if n := s.count("meta.checks", "run_id = ? AND check_name = 'prices_not_positive' AND outcome = 'failed'", run); zero > 0 && isProven && n != 1 {
 			s.t.Errorf("day %d: %d prices are zero, and meta.checks has %d failures of prices_not_positive, want 1", s.service.Day(), zero, n)
 		}
-	case "cents", "hundredths":
+	case "prices times 100", "prices divided by 100":
 		if isProven && s.acceptedRun != run && len(s.snapshots) > 0 && s.last().nightsSinceWrong > taintedNights && s.hasWrongPrices(rows) {
-			s.t.Errorf("day %d: prices in %s were published, want a held night", s.service.Day(), s.valueFaultByRun[run])
+			s.t.Errorf("day %d: the night published %s, want it held", s.service.Day(), s.valueFaultByRun[run])
 		}
 	}
 }

@@ -63,8 +63,8 @@ func TestTrialKilledAtCriticalSteps(t *testing.T) {
 	c.finish(t)
 }
 
-// TestTortureKilledAtEveryStep kills a run at every step that changes the disk, in the first night
-// and in a later night. The published files must be readable at any time. The next run must resume
+// TestTortureKilledAtEveryStep kills a run at every step that stepCalls selects, in the first night and
+// in a later night. The published files must be readable at any time. The next run must resume
 // the night without repeating requests. The final warehouse must equal a warehouse of runs without
 // kills.
 func TestTortureKilledAtEveryStep(t *testing.T) {
@@ -179,7 +179,8 @@ func (c *crashTrial) killCount() (n int) {
 // stormCounts counts the results of a storm.
 type stormCounts struct {
 	nights, kills int
-	// publishedDespiteKill counts the nights that were published in a try with a kill.
+	// publishedDespiteKill counts the nights that were published in a try with a planned kill. The
+	// kill came after the publish, or the run ended before it.
 	publishedDespiteKill int
 	// lateKills counts the runs that ended before the kill.
 	lateKills int
@@ -252,7 +253,7 @@ func TestTortureCrash(t *testing.T) {
 			s = c.storm(t, rand.New(rand.NewPCG(params.seed, 1)), params.nights)
 			rounds = stopReading()
 			c.finish(t)
-			t.Logf("%d nights, %d kills, %d runs that ended before the kill, %d nights published in a try with a kill, %d readings, in %v",
+			t.Logf("%d nights, %d kills, %d runs that ended before the kill, %d nights published in a try with a planned kill, %d readings, in %v",
 				s.nights, s.kills, s.lateKills, s.publishedDespiteKill, rounds, time.Since(start).Round(time.Second))
 			for _, step := range slices.Sorted(maps.Keys(c.killsAt)) {
 				t.Logf("%4d killed %s", c.killsAt[step], cmp.Or(step, "after a delay"))

@@ -4,7 +4,7 @@ package trials_test
 // specifications are written by hand from docs/service.md. They share no code with the streams and the decoder
 // that they check. derivedTables returns the others.
 //
-// Each row comes from an item: a record, or an object or value in a list of a record. A column is
+// Each row comes from an item: a record, or an object or a value inside a record. A column is
 // specified as "name" or as "name=source|source". Its value is the first non-empty source. Without
 // a source, the value is the field of the same name; "writer.id" is short for
 // "writer_id=writer.id". A source is a dotted path in the item, or

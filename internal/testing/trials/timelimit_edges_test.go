@@ -291,8 +291,8 @@ func (h *limitedHarness) detailRows() []string {
 }
 
 // TestTrialOverdueSettledDetailsAreRead runs nights that have no time for rechecks. Settled details
-// keep their rows for streams.recheck nights. After that they count as unread until a night reads
-// them again.
+// count as carried until they were last read streams.recheck nights ago. From then on they count as
+// unread, until a night reads them again.
 func TestTrialOverdueSettledDetailsAreRead(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

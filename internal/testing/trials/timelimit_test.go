@@ -135,8 +135,8 @@ func (h *limitedHarness) requireLists(ref *reference) {
 func largeWorld() sim.Options { return settledWorld(40) }
 
 // TestTrialLargeCatalogIsCompleteAfterFiveNights runs nights with a time limit. The data of the
-// service does not change. Each settled detail must be requested once in all nights, and each live
-// detail once a night.
+// service does not change. Each settled detail must be requested in only one of the nights, and each
+// live detail in every night.
 func TestTrialLargeCatalogIsCompleteAfterFiveNights(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

@@ -16,7 +16,7 @@ import (
 // valueChange makes the values of an object wrong, see [sim.ValueFault].
 type valueChange = func(within string, object map[string]any)
 
-// eachValue returns a change that replaces the values of single fields.
+// eachValue returns a change that sets each field to the result of replace.
 func eachValue(replace func(within, key string, value any) any) valueChange {
 	return func(within string, object map[string]any) {
 		for key, value := range object {
@@ -174,16 +174,16 @@ func TestValueFaults(t *testing.T) {
 		change valueChange
 		fields []string // differing fields, by the last part of their path
 	}{
-		"prices in cents":      {pricesTimes(100, 1), []string{"unit_amount"}},
-		"prices in hundredths": {pricesTimes(1, 100), []string{"unit_amount"}},
-		"zero prices":          {pricesTimes(0, 1), []string{"unit_amount"}},
-		"another currency":     {otherCurrency, []string{"currency"}},
+		"prices times 100":      {pricesTimes(100, 1), []string{"unit_amount"}},
+		"prices divided by 100": {pricesTimes(1, 100), []string{"unit_amount"}},
+		"zero prices":           {pricesTimes(0, 1), []string{"unit_amount"}},
+		"another currency":      {otherCurrency, []string{"currency"}},
 		"larger amounts": {amountsTimes100, []string{"commission_amount", "credits_applied", "discount", "internal_cost",
 			"price", "processing_fee", "product_price", "reseller_price", "sale_price", "subtotal", "total", "vendor_cost"}},
 		"larger commissions": {commissionsAboveSale, []string{"commission_amount"}},
 		"missing field":      {missingField("domain_authority"), []string{"domain_authority"}},
 		"unknown statuses":   {renamedStatuses, []string{"commission_status", "status"}},
-		"shuffled outlets":   {exchangedOutlets(sim.New(sim.Options{})), []string{"id", "outlet_id"}},
+		"exchanged outlets":  {exchangedOutlets(sim.New(sim.Options{})), []string{"id", "outlet_id"}},
 		"unknown outlets":    {unknownOutlets, []string{"id", "outlet_id"}},
 		"later dates": {laterTimes, []string{"accounting_completion_date", "commission_date_paid", "created_at", "customer_invoice_date",
 			"date_paid", "deleted_at", "publisher_paid_date", "refund_date", "reseller_paid_date", "updated_at", "vendor_invoice_date", "vendor_paid_date"}},
