@@ -18,7 +18,7 @@ type Mutant struct {
 	Text     string
 }
 
-// Find returns the mutants of a file, in the order of their places. Mutants replace comparisons,
+// Find returns the mutants of a file, sorted by position. Mutants replace comparisons,
 // aggregates and joins, exchange AND and OR, drop predicates, and reverse sort orders.
 func Find(sql string) []Mutant {
 	f := &finder{sql: sql, tokens: tokens(sql)}

@@ -221,12 +221,12 @@ func (p *testPrograms) limit(t *testing.T, s suite, c *patchedProgram) time.Dura
 }
 
 // patchedProgram is a copy of a test program into which the mutants of one SQL file are written.
-// places are the offsets of the SQL file in the program. size is the length of the file with the
+// offsets are the positions of the SQL file in the program. size is the length of the file with the
 // padding.
 type patchedProgram struct {
-	path   string
-	places []int64
-	size   int
+	path    string
+	offsets []int64
+	size    int
 }
 
 func newPatchedProgram(t *testing.T, content []byte, sql string) *patchedProgram {
@@ -238,10 +238,10 @@ func newPatchedProgram(t *testing.T, content []byte, sql string) *patchedProgram
 		if i < 0 {
 			break
 		}
-		c.places = append(c.places, int64(at+i))
+		c.offsets = append(c.offsets, int64(at+i))
 		at += i + len(padded)
 	}
-	if len(c.places) == 0 {
+	if len(c.offsets) == 0 {
 		t.Fatal("the test program does not contain the SQL file")
 	}
 	must(t, os.WriteFile(c.path, content, 0o700))
@@ -258,8 +258,8 @@ func (c *patchedProgram) write(t *testing.T, sql string) {
 	f, err := os.OpenFile(c.path, os.O_WRONLY, 0)
 	must(t, err)
 	padded := sql + strings.Repeat(" ", c.size-len(sql))
-	for _, place := range c.places {
-		_, writeErr := f.WriteAt([]byte(padded), place)
+	for _, offset := range c.offsets {
+		_, writeErr := f.WriteAt([]byte(padded), offset)
 		err = errors.Join(err, writeErr)
 	}
 	must(t, errors.Join(err, f.Close()))
