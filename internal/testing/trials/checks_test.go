@@ -69,13 +69,13 @@ func TestTrialUnknownOutletsStopTheNight(t *testing.T) {
 	}
 }
 
-// valueCase is a fault in the values of the service, and the check that finds the fault. holds
+// valueCase is a fault in the values of the service, and the check that finds the fault. isHeld
 // means that a failure of the check holds the night: it is not published until an operator decides.
 type valueCase struct {
-	name  string
-	fault sim.ValueFault
-	check string
-	holds bool
+	name   string
+	fault  sim.ValueFault
+	check  string
+	isHeld bool
 }
 
 func valueCases(service *sim.Service) []valueCase {
@@ -142,16 +142,16 @@ func TestNightsWithFalseValuesAreHeld(t *testing.T) {
 				return k.Name == c.check && k.Outcome == ledger.CheckFailed && k.Rows > 0 && len(k.Sample) > 0
 			})
 			var hold *pipeline.HoldError
-			if held := errors.As(err, &hold); !found || held != c.holds {
-				t.Errorf("%s, alone %t: held %t and found %t, want held %t and found by %s (%v), checks %+v", c.name, alone, held, found, c.holds, c.check, err, res.Run.Checks)
+			if held := errors.As(err, &hold); !found || held != c.isHeld {
+				t.Errorf("%s, alone %t: held %t and found %t, want held %t and found by %s (%v), checks %+v", c.name, alone, held, found, c.isHeld, c.check, err, res.Run.Checks)
 			}
-			if c.holds && (h.latestRun() != latestBefore || !maps.Equal(countsBefore, h.rowCounts()) || res.Run.Outcome != ledger.Failed || res.Run.ExitCode != 1) {
+			if c.isHeld && (h.latestRun() != latestBefore || !maps.Equal(countsBefore, h.rowCounts()) || res.Run.Outcome != ledger.Failed || res.Run.ExitCode != 1) {
 				t.Errorf("%s, alone %t: the night ended %s with exit code %d and latest is %s, want failed with exit code 1 and %s", c.name, alone, res.Run.Outcome, res.Run.ExitCode, h.latestRun(), latestBefore)
 			}
-			if heldNight, ok, err := warehouseOf(t, h.cfg).Held(); err != nil || ok != c.holds || ok && (heldNight.Manifest.RunID != res.Run.ID || !slices.Contains(heldNight.FailedChecks(), c.check)) {
-				t.Errorf("%s, alone %t: a held night exists: %t, run %q (%v), want %t", c.name, alone, ok, heldNight.Manifest.RunID, err, c.holds)
+			if heldNight, ok, err := warehouseOf(t, h.cfg).Held(); err != nil || ok != c.isHeld || ok && (heldNight.Manifest.RunID != res.Run.ID || !slices.Contains(heldNight.FailedChecks(), c.check)) {
+				t.Errorf("%s, alone %t: a held night exists: %t, run %q (%v), want %t", c.name, alone, ok, heldNight.Manifest.RunID, err, c.isHeld)
 			}
-			if n := h.count("meta.checks", "run_id = '"+res.Run.ID+"' AND outcome = 'failed' AND sample IS NOT NULL"); !c.holds && n != 1 {
+			if n := h.count("meta.checks", "run_id = '"+res.Run.ID+"' AND outcome = 'failed' AND sample IS NOT NULL"); !c.isHeld && n != 1 {
 				t.Errorf("%s, alone %t: meta.checks has %d failed checks, want 1", c.name, alone, n)
 			}
 		}

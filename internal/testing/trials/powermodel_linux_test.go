@@ -213,10 +213,10 @@ func (d *diskTrace) step(name, path string) error {
 	if strings.HasPrefix(name, "after fsync above ") {
 		parent := d.paths[filepath.Dir(path)]
 		d.markSynced(map[object]content{parent: {}})
-	} else if place, ok := strings.CutPrefix(name, "before fsync"); ok {
-		d.syncing[place+path] = d.objectsToSync(place, path)
-	} else if place, ok := strings.CutPrefix(name, "after fsync"); ok {
-		d.markSynced(d.syncing[place+path])
+	} else if stepSuffix, ok := strings.CutPrefix(name, "before fsync"); ok {
+		d.syncing[stepSuffix+path] = d.objectsToSync(stepSuffix, path)
+	} else if stepSuffix, ok := strings.CutPrefix(name, "after fsync"); ok {
+		d.markSynced(d.syncing[stepSuffix+path])
 	}
 	d.points = append(d.points, tracePoint{name, d.synced.clone(), slices.Clone(d.pending), maps.Clone(d.written), slices.Clone(d.acknowledged)})
 	return nil
@@ -233,10 +233,10 @@ func (d *diskTrace) acknowledge(event string) {
 }
 
 // objectsToSync returns the objects that an fsync of a path writes, with their content. For a temporary
-// file, path may be the name to which the file will be renamed. place is the rest of the name of the
-// step after "before fsync".
-func (d *diskTrace) objectsToSync(place, path string) map[object]content {
-	if strings.HasPrefix(place, " beside ") {
+// file, path may be the name to which the file will be renamed. stepSuffix is the rest of the name of
+// the step after "before fsync".
+func (d *diskTrace) objectsToSync(stepSuffix, path string) map[object]content {
+	if strings.HasPrefix(stepSuffix, " beside ") {
 		path = filepath.Dir(path)
 	}
 	objects := map[object]content{}
