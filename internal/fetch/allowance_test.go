@@ -267,14 +267,14 @@ func TestDetails(t *testing.T) {
 		var got collector
 		failure := errors.New("broken")
 		earlier := fetch.Details{RequestedIDs: 3, Found: 1, Gone: []string{"z"}, Failed: 1, FirstFailure: failure, Unproven: []string{"b"},
-			Evidence: fetch.Evidence{Distinct: 1, Requests: 4, Repeated: 1, Rejected: 1, Grade: fetch.BestEffort, Reason: "first"}}
+			Evidence: fetch.Evidence{Distinct: 1, Repeated: 1, Rejected: 1, Grade: fetch.BestEffort, Reason: "first"}}
 		d, err := c.Details(t.Context(), outletDetail, slices.Values([]string{"a", "gone"}), got.read, earlier)
 		if err != nil {
 			t.Fatal(err)
 		}
 		d.FirstFailure = nil
 		want := fetch.Details{RequestedIDs: 5, Found: 2, Gone: []string{"z", "gone"}, Failed: 1, Unproven: []string{"b"},
-			Evidence: fetch.Evidence{Distinct: 2, Requests: 6, Repeated: 1, Rejected: 1, TotalFirst: -1, TotalLast: -1, Grade: fetch.BestEffort, Reason: "1 of 5 ids failed"}}
+			Evidence: fetch.Evidence{Distinct: 2, Repeated: 1, Rejected: 1, TotalFirst: -1, TotalLast: -1, Grade: fetch.BestEffort, Reason: "1 of 5 ids failed"}}
 		if diff := cmp.Diff(want, d); diff != "" {
 			t.Errorf("result (-want +got):\n%s", diff)
 		}
@@ -321,7 +321,8 @@ func TestDescribeResponses(t *testing.T) {
 	}
 }
 
-// checkDetailsFail checks that Details ends with a StatusError of a kind after at most maxRequests requests.
+// checkDetailsFail checks that Details ends with a StatusError after at most maxRequests requests. If kind is
+// not nil, the error must match it.
 func checkDetailsFail(t *testing.T, kind error, respond http.HandlerFunc, maxRequests int64) {
 	t.Helper()
 	service := newScript(respond)

@@ -72,8 +72,8 @@ func readUpTo(r io.Reader, b []byte, limit int64) ([]byte, error) {
 	return buffer.Bytes(), err
 }
 
-// Of a response with a token, only the decompressed body is kept. A token can be in the compressed bytes
-// alone, for example in a gzip comment.
+// If a response contains a token, only its decompressed body is kept, with the token removed. The token may be
+// only in the compressed bytes, for example in a gzip comment.
 func (s *sender) scrubResponse(q *call) {
 	var inBody, inCompressed bool
 	q.Body, inBody = s.tokens.scrubBody(q.Body)

@@ -20,8 +20,8 @@ const maxFailuresInARow = 5
 
 // Details is the result of requesting the ids of a stream, in one or more rounds.
 type Details struct {
-	// Evidence contains the worst grade of all ids, and the sums of Requests, Repeated, Distinct and
-	// Rejected. A failed id counts as best_effort. An id that is gone or failed counts as at least one request.
+	// Evidence contains the worst grade of all ids, and the sums of Repeated, Distinct and Rejected. A
+	// failed id counts as best_effort.
 	Evidence
 	RequestedIDs int
 	// Found counts the ids whose response was a record or a list, even if the list is not proven to be
@@ -40,8 +40,8 @@ type Details struct {
 }
 
 // Details reads a stream for each id: an object with one request, a list with a walk. A 404
-// is a result, not an error. A failed id is reported, and reading continues. The result also contains
-// earlier, the result of the previous rounds.
+// is a result, not an error. A failed id is reported, and reading continues. The parameter earlier is the
+// result of the previous rounds, which is included in the new result.
 // Details ends with an error if several ids fail in a row, after a 401 or 403, if the landing
 // or the reader fails, and if ctx is cancelled. The result so far is returned with the error.
 func (c *Client) Details(ctx context.Context, s stream.Stream, ids iter.Seq[string], read Reader, earlier Details) (Details, error) {
@@ -108,7 +108,6 @@ func (d *detailCollector) requestOne(ctx context.Context, id string) error {
 	defer d.mu.Unlock()
 	r := &d.result
 	r.RequestedIDs++
-	r.Requests += max(evidence.Requests, 1)
 	r.Repeated += evidence.Repeated
 	r.Distinct += evidence.Distinct
 	failed, _ := errors.AsType[*StatusError](err)

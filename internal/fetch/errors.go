@@ -10,8 +10,8 @@ import (
 
 // Errors that callers match with errors.Is.
 var (
-	// ErrMalformed is wrapped by the error of a Reader if a body has the wrong format:
-	// HTML, truncated JSON or no content. The client repeats the request.
+	// ErrMalformed means that a body has the wrong format, such as HTML, truncated JSON or no
+	// content. A Reader wraps it in its error. The client repeats the request.
 	ErrMalformed = errors.New("malformed body")
 	// ErrTooLarge means that a body exceeds Config.MaxBody.
 	ErrTooLarge = errors.New("body exceeds the limit of api.max_body")

@@ -41,10 +41,8 @@ func WorseGrade(a, b Grade) Grade {
 type Evidence struct {
 	Grade  Grade
 	Reason string // explains the grade
-	Pages  int    // number of pages in the longest pass
-	// Requests counts the used responses, including stored ones. Failed attempts do not count.
-	Requests int
-	Passes   int // without the confirmation that reads page 1 again
+	Pages  int    // number of pages with records in the longest pass, at least 1
+	Passes int    // without the confirmation that reads page 1 again
 	// TotalFirst and TotalLast are total_records of the first and last response. -1 means absent.
 	TotalFirst, TotalLast int64
 	Distinct              int  // number of different ids over all passes

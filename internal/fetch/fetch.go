@@ -35,7 +35,7 @@ type Config struct {
 	// RequestsPerSecond limits all requests together. 0 means no limit.
 	RequestsPerSecond float64
 	// Burst is the number of requests that the service accepts together. [NewAllowance] uses one
-	// fewer. Defaults to 1.
+	// fewer, but at least one. Defaults to 1.
 	Burst int
 	// Concurrency limits the requests in flight and the responses in memory. Defaults to 8.
 	Concurrency int

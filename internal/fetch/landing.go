@@ -23,8 +23,8 @@ import (
 type LandingOptions struct {
 	SegmentBytes int64 // size after which a new segment file is created; defaults to 256 MiB
 	// SyncBytes is the number of written bytes after which the files are synced. A power
-	// cut can lose about this number of bytes; a killed process loses no stored responses. A
-	// negative value disables syncing. Defaults to 16 MiB.
+	// cut can lose up to about twice this number; a killed process loses no stored responses.
+	// A negative value disables syncing. Defaults to 16 MiB.
 	SyncBytes int64
 	// Step, if set, is called before and after each write and fsync with the name of the
 	// step. Crash tests end the process in Step, and tests of failing disks return an error.

@@ -39,8 +39,8 @@ type pass struct {
 }
 
 type pageState struct {
-	// PageFacts are the facts of the body. The IDs of a decoded page are nil until finishIDs sets
-	// them. They are then in any order, and nil if the next pass cannot reuse the page.
+	// PageFacts are the facts of the body. For a decoded page, IDs is nil until finishIDs. Then IDs is in
+	// any order, or still nil if the next pass cannot reuse the page.
 	stream.PageFacts
 	bodySeq uint64 // Seq of the first response with this body
 	// count is the number of ids. Until finishIDs, ids[from:from+count] of the pass are the ids of a

@@ -95,7 +95,6 @@ func (s *sightings) countExisting(pass uint8, page1 []uint64) int {
 // previous pass. previous may be nil. evaluateFirstPage returns true if the list is proven.
 func (w *walk) evaluateFirstPage(previous, p *pass) bool {
 	e := &w.evidence
-	e.Requests++
 	if previous == nil {
 		e.TotalFirst = p.total
 	}
@@ -128,7 +127,6 @@ func (w *walk) evaluatePass(previous, p *pass) bool {
 	e := &w.evidence
 	e.Passes = p.number
 	e.Pages = max(e.Pages, p.countFilledPages())
-	e.Requests += len(p.pages) - 1
 	e.Repeated += p.repeatedIDs
 	e.Rejected = p.rejectedRecords
 	e.TotalLast = p.lastTotal

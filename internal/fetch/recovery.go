@@ -73,7 +73,7 @@ func (r *restoreState) addLine(s scannedLine) {
 	r.l.index[s.indexKey()] = s.location
 }
 
-// hasBody also reports whether a body that was possibly not synced is intact.
+// A body that was possibly not synced must also be intact.
 func (r *restoreState) hasBody(loc location) bool {
 	if int(loc.Segment) >= len(r.sizes) || loc.Offset < 0 || loc.Offset+int64(loc.Stored) > r.sizes[loc.Segment] {
 		return false

@@ -60,7 +60,7 @@ func (w *walk) readSingle(ctx context.Context) error {
 	if facts.Paginated && w.stream.Envelope == stream.Array {
 		return w.readList(ctx)
 	}
-	w.evidence.Requests, w.evidence.Pages, w.evidence.Passes = 1, 1, 1
+	w.evidence.Pages, w.evidence.Passes = 1, 1
 	w.evidence.EmptyObject = facts.EmptyObject
 	w.seen.addPass(1, slices.Sorted(slices.Values(facts.IDs)))
 	w.gradeProven(facts.RejectedRecords, "complete in one response")

@@ -76,7 +76,7 @@ func TestWalkEvidence(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := fetch.Evidence{
-		Grade: fetch.Exact, Pages: 4, Requests: 5, Passes: 1,
+		Grade: fetch.Exact, Pages: 4, Passes: 1,
 		TotalFirst: 35, TotalLast: 35, Distinct: 35,
 		Reason: "the list is sorted newest first; totals and page 1 did not change, and no id was repeated",
 	}
