@@ -58,7 +58,7 @@ type columnLayout struct {
 	tracked   bool   // part of the row's fingerprint
 	canonical bool   // JSON, which is hashed independently of its formatting
 	enum      []string
-	union     *union // of the column allowed of do_follow_links_allowed
+	union     *union // of a column do_follow_links_allowed, otherwise nil
 	derived   bool   // filled by a union instead of a field of its own
 	path      string // of the field in the spec, or empty
 	// isID marks columns with ids. An id in a key must be usable in a URL. isDetailID marks columns

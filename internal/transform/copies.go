@@ -50,7 +50,7 @@ func (r *recordReader) chooseCopies() {
 }
 
 // dropCopy removes the last record if another copy of it is staged. It reports whether it removed the record.
-// since marks the beginning of the record's findings.
+// The parameter since is the mark before the record's findings.
 func (r *recordReader) dropCopy(since findingsMark, raw []byte) bool {
 	root, last := r.root, r.root.rows-1
 	if staged, chosen := r.stagedSeqs[root.keyHash(last)]; !chosen || staged == r.in.seq {

@@ -15,7 +15,7 @@ import (
 	"placementsync/internal/transform"
 )
 
-// outcome is the result of the Decoder or of the reference, in a form that can be compared.
+// outcome is the result of the Decoder or of the reference decoder, in a form that can be compared.
 type outcome struct {
 	Rows    []string
 	Rejects []string
@@ -57,7 +57,7 @@ func fastOutcome(t testing.TB, d *transform.Decoder, defs map[string]stream.Defi
 	return o
 }
 
-// slowOutcome returns the outcome of the reference.
+// slowOutcome returns the outcome of the reference decoder.
 func slowOutcome(r *reference) outcome {
 	var o outcome
 	for table, rows := range r.rows {
@@ -110,7 +110,7 @@ func fuzzedStreams(t testing.TB) []testStream {
 	return all
 }
 
-// FuzzRecords compares the decoder with the reference on random records.
+// FuzzRecords compares both decoders on random records.
 func FuzzRecords(f *testing.F) {
 	for i := range uint64(300) {
 		f.Add(i)
@@ -171,7 +171,7 @@ func FuzzScalar(f *testing.F) {
 	})
 }
 
-// FuzzUnion compares both decoders on values of do_follow_links_allowed.
+// FuzzUnion compares both decoders on values of do_follow_links_allowed, which can be a boolean, a number or a text.
 func FuzzUnion(f *testing.F) {
 	for _, v := range values {
 		f.Add(v)

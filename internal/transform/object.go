@@ -72,7 +72,7 @@ func (in *input) indexMembers(n *node) ([]rawMember, error) {
 	earlier := len(in.members)
 	in.latest = slices.Grow(in.latest[:0], len(n.fields))[:len(n.fields)]
 	clear(in.latest)
-	var latestUnknown map[string]int // the number of the latest member with an unknown name
+	var latestUnknown map[string]int // for each unknown name, the number of its latest member
 	if err := in.open(); err != nil {
 		return nil, err
 	}

@@ -20,53 +20,53 @@ func renderProtected(t *testing.T, s stream.Stream, p transform.Privacy, body st
 	return render(t, d, page, err)
 }
 
-// leak is a body whose private values, and the names in them, contain "s3cret". column is the private column.
+// leak is a body whose private values, and the member names in them, contain "s3cret". column is the private column.
 type leak struct{ stream, column, body string }
 
 // leaks returns bodies whose private values could become visible outside of their column.
 func leaks() map[string]leak {
 	return map[string]leak{
-		"a text":                               {"orders", "orders.coupon", `[{"id":"o","coupon":"s3cret"}]`},
-		"an object":                            {"orders", "orders.coupon", `[{"id":"o","coupon":{"value":"s3cret"}}]`},
-		"an object with a name":                {"orders", "orders.coupon", `[{"id":"o","coupon":{"name":"s3cret"}}]`},
-		"a list":                               {"orders", "orders.coupon", `[{"id":"o","coupon":["s3cret"]}]`},
-		"invalid UTF-8":                        {"orders", "orders.coupon", `[{"id":"o","coupon":"s3cret\ud800"}]`},
-		"a record without an id":               {"orders", "orders.coupon", `[{"coupon":"s3cret"}]`},
-		"beside a value of another type":       {"orders", "orders.coupon", `[{"id":"o","total":{"coupon":1},"coupon":"s3cret"},{"id":null,"total":"dear","coupon":["s3cret"]}]`},
-		"a duplicate name":                     {"orders", "orders.coupon", `[{"id":"o","coupon":"s3cret 1","coupon":"s3cret 2"}]`},
-		"a list beside the records":            {"orders", "orders.coupon", `{"records":[{"id":"o"}],"data":[{"coupon":"s3cret"}]}`},
-		"a text in place of an object":         {"orders", "orders.team_name", `[{"id":"o","team":"s3cret"}]`},
-		"a list in place of an object":         {"orders", "orders.team_name", `[{"id":"o","team":[{"name":"s3cret"}]}]`},
-		"deep in a list in place of an object": {"order_items", "order_items.article_writer_last_name", `[{"id":"o","article":[{"writer":{"last_name":"s3cret"}}]}]`},
-		"two values, flat and nested":          {"orders", "orders.team_name", `[{"id":"o","team_name":"s3cret 1","team":{"name":"s3cret 2"}}]`},
-		"an item":                              {"outlets", "outlet_tags.name", `{"id":"o","tags":["s3cret",{"name":"s3cret"}]}`},
-		"an item of another type":              {"orders", "order_line_items.name", `[{"id":"o","line_items":["s3cret",{"name":"s3cret"}]}]`},
-		"an item of a record without id":       {"orders", "order_line_items.name", `[{"line_items":[{"name":"s3cret"}]}]`},
-		"an item of an item without id":        {"outlets", "outlet_channel_social_links.url", `{"id":"o","outlet_channels":[{"social_links":["s3cret"]}]}`},
-		"a duplicate list of items":            {"orders", "order_line_items.name", `[{"id":"o","line_items":[{"name":"s3cret"}],"line_items":[]}]`},
-		"an order of a profile":                {"profile_orders", "orders.coupon", `[{"id":null,"coupon":"s3cret"},{"id":"..","client":1,"coupon":{"a":"s3cret"}}]`},
-		"an item of a profile's order":         {"profile_orders", "order_line_items.name", `[{"line_items":[{"name":"s3cret"},"s3cret"]}]`},
-		"an order item of a profile":           {"profile_order_items", "order_items.outlet_name", `[{"outlet":{"name":"s3cret"}},{"id":"o","outlet":{"name":"s3cret"},"outlet_name":["s3cret"]}]`},
-		"an article of a campaign":             {"campaign_articles", "articles.writer_last_name", `[{"id":"a","writer":{"last_name":"s3cret"}},{"writer":{"last_name":"s3cret"}}]`},
-		"an article in a campaign list":        {"campaigns", "articles.live_url", `[{"id":"c","articles":[{"id":"a","live_url":"s3cret"}]},{"articles":{"live_url":"s3cret"}}]`},
-		"a profile in a campaign list":         {"campaigns", "profiles.overview", `[{"id":"c","profile":{"id":"p","overview":"s3cret","more":1}}]`},
-		"the outlet of an order item":          {"order_items", "outlets.description", `[{"id":"i","outlet":{"description":"s3cret","extra":{"description":1}}}]`},
-		"the outlet of a listing":              {"outlet_listings", "outlets.website_url", `[{"id":"l","website_url":"s3cret"},{"website_url":"s3cret"}]`},
-		"a product in a listing":               {"product_listings", "products.requirements", `[{"id":"l","requirements":{"a":"s3cret"}},{"requirements":"s3cret"}]`},
-		"a name of the wrong type":             {"product_listings", "product_listings.disclaimer", `[{"id":"p","disclaimer":{"name":["s3cret"],"id":["s3cret"]}}]`},
-		"guest_email in an object guest":       {"orders", "orders.guest_email", `[{"guest":{"email":"s3cret"}},{"id":"o","guest":{"email":["s3cret"]}},{"guest":"s3cret"}]`},
-		"a name with escapes":                  {"orders", "orders.coupon", `[{"c\u006fupon":"s3cret"},{"id":"o","c\u006fupon":["s3cret"]}]`},
-		"a copy":                               {"orders", "orders.coupon", `[{"id":"o","coupon":"s3cret"},{"id":"o","coupon":"s3cret","total":1}]`},
-		"a reply":                              {"article_comments", "article_comments.author_email", `{"records":[{"id":"c","replies":[{"id":"r","author":{"email":"s3cret"}}]}]}`},
-		"a reply to a reply":                   {"article_comments", "article_comments.author_email", `{"records":[{"id":"c","replies":[{"id":"r","replies":[{"id":"s","author":{"email":"s3cret"}}]}]}]}`},
-		"an unlisted value":                    {"token", "token.token_type", `{"team_id":"t","token_type":"s3cret"}`},
-		"the name of a status count":           {"campaign_status_counts", "campaign_status_counts.name", `{"draft":{"id":"d","name":"s3cret","count":1}}`},
-		"an invalid status count":              {"campaign_status_counts", "campaign_status_counts.name", `{"draft":{"prefix":"d","name":"s3cret"}}`},
-		"a name in a private object":           {"orders", "orders.coupon", `[{"id":"o","coupon":{"name":"x","s3cret":1}}]`},
-		"a repeated name in a private object":  {"orders", "orders.coupon", `[{"id":"o","coupon":{"name":"x","s3cret":1,"s3cret":2}}]`},
-		"a repeated name in a free form":       {"articles", "articles.support_agent", `{"id":"a","support_agent":{"s3cret":1,"s3cret":2}}`},
-		"a repeated name in an item":           {"outlets", "outlet_channels.channel_url", `{"id":"o","outlet_channels":[{"id":"c","channel_url":{"name":"x","s3cret":1,"s3cret":2}}]}`},
-		"a text beside status counts":          {"campaign_status_counts", "campaign_status_counts.name", `{"draft":{"id":"d","count":1},"name":"s3cret"}`},
+		"a text":                                {"orders", "orders.coupon", `[{"id":"o","coupon":"s3cret"}]`},
+		"an object":                             {"orders", "orders.coupon", `[{"id":"o","coupon":{"value":"s3cret"}}]`},
+		`an object with "name"`:                 {"orders", "orders.coupon", `[{"id":"o","coupon":{"name":"s3cret"}}]`},
+		"a list":                                {"orders", "orders.coupon", `[{"id":"o","coupon":["s3cret"]}]`},
+		"invalid UTF-8":                         {"orders", "orders.coupon", `[{"id":"o","coupon":"s3cret\ud800"}]`},
+		"a record without an id":                {"orders", "orders.coupon", `[{"coupon":"s3cret"}]`},
+		"beside a value of another type":        {"orders", "orders.coupon", `[{"id":"o","total":{"coupon":1},"coupon":"s3cret"},{"id":null,"total":"dear","coupon":["s3cret"]}]`},
+		"a duplicate field":                     {"orders", "orders.coupon", `[{"id":"o","coupon":"s3cret 1","coupon":"s3cret 2"}]`},
+		"a list beside the records":             {"orders", "orders.coupon", `{"records":[{"id":"o"}],"data":[{"coupon":"s3cret"}]}`},
+		"a text in place of an object":          {"orders", "orders.team_name", `[{"id":"o","team":"s3cret"}]`},
+		"a list in place of an object":          {"orders", "orders.team_name", `[{"id":"o","team":[{"name":"s3cret"}]}]`},
+		"deep in a list in place of an object":  {"order_items", "order_items.article_writer_last_name", `[{"id":"o","article":[{"writer":{"last_name":"s3cret"}}]}]`},
+		"two values, flat and nested":           {"orders", "orders.team_name", `[{"id":"o","team_name":"s3cret 1","team":{"name":"s3cret 2"}}]`},
+		"an item":                               {"outlets", "outlet_tags.name", `{"id":"o","tags":["s3cret",{"name":"s3cret"}]}`},
+		"an item of another type":               {"orders", "order_line_items.name", `[{"id":"o","line_items":["s3cret",{"name":"s3cret"}]}]`},
+		"an item of a record without id":        {"orders", "order_line_items.name", `[{"line_items":[{"name":"s3cret"}]}]`},
+		"an item of an item without id":         {"outlets", "outlet_channel_social_links.url", `{"id":"o","outlet_channels":[{"social_links":["s3cret"]}]}`},
+		"a duplicate list of items":             {"orders", "order_line_items.name", `[{"id":"o","line_items":[{"name":"s3cret"}],"line_items":[]}]`},
+		"an order of a profile":                 {"profile_orders", "orders.coupon", `[{"id":null,"coupon":"s3cret"},{"id":"..","client":1,"coupon":{"a":"s3cret"}}]`},
+		"an item of a profile's order":          {"profile_orders", "order_line_items.name", `[{"line_items":[{"name":"s3cret"},"s3cret"]}]`},
+		"an order item of a profile":            {"profile_order_items", "order_items.outlet_name", `[{"outlet":{"name":"s3cret"}},{"id":"o","outlet":{"name":"s3cret"},"outlet_name":["s3cret"]}]`},
+		"an article of a campaign":              {"campaign_articles", "articles.writer_last_name", `[{"id":"a","writer":{"last_name":"s3cret"}},{"writer":{"last_name":"s3cret"}}]`},
+		"an article in a campaign list":         {"campaigns", "articles.live_url", `[{"id":"c","articles":[{"id":"a","live_url":"s3cret"}]},{"articles":{"live_url":"s3cret"}}]`},
+		"a profile in a campaign list":          {"campaigns", "profiles.overview", `[{"id":"c","profile":{"id":"p","overview":"s3cret","more":1}}]`},
+		"the outlet of an order item":           {"order_items", "outlets.description", `[{"id":"i","outlet":{"description":"s3cret","extra":{"description":1}}}]`},
+		"the outlet of a listing":               {"outlet_listings", "outlets.website_url", `[{"id":"l","website_url":"s3cret"},{"website_url":"s3cret"}]`},
+		"a product in a listing":                {"product_listings", "products.requirements", `[{"id":"l","requirements":{"a":"s3cret"}},{"requirements":"s3cret"}]`},
+		`a list in "name"`:                      {"product_listings", "product_listings.disclaimer", `[{"id":"p","disclaimer":{"name":["s3cret"],"id":["s3cret"]}}]`},
+		"guest_email in an object guest":        {"orders", "orders.guest_email", `[{"guest":{"email":"s3cret"}},{"id":"o","guest":{"email":["s3cret"]}},{"guest":"s3cret"}]`},
+		"a member name with escapes":            {"orders", "orders.coupon", `[{"c\u006fupon":"s3cret"},{"id":"o","c\u006fupon":["s3cret"]}]`},
+		"a copy":                                {"orders", "orders.coupon", `[{"id":"o","coupon":"s3cret"},{"id":"o","coupon":"s3cret","total":1}]`},
+		"a reply":                               {"article_comments", "article_comments.author_email", `{"records":[{"id":"c","replies":[{"id":"r","author":{"email":"s3cret"}}]}]}`},
+		"a reply to a reply":                    {"article_comments", "article_comments.author_email", `{"records":[{"id":"c","replies":[{"id":"r","replies":[{"id":"s","author":{"email":"s3cret"}}]}]}]}`},
+		"an unlisted value":                     {"token", "token.token_type", `{"team_id":"t","token_type":"s3cret"}`},
+		`"name" of a status count`:              {"campaign_status_counts", "campaign_status_counts.name", `{"draft":{"id":"d","name":"s3cret","count":1}}`},
+		"an invalid status count":               {"campaign_status_counts", "campaign_status_counts.name", `{"draft":{"prefix":"d","name":"s3cret"}}`},
+		"a member name in a private object":     {"orders", "orders.coupon", `[{"id":"o","coupon":{"name":"x","s3cret":1}}]`},
+		"a repeated member in a private object": {"orders", "orders.coupon", `[{"id":"o","coupon":{"name":"x","s3cret":1,"s3cret":2}}]`},
+		"a repeated member in a free form":      {"articles", "articles.support_agent", `{"id":"a","support_agent":{"s3cret":1,"s3cret":2}}`},
+		"a repeated member in an item":          {"outlets", "outlet_channels.channel_url", `{"id":"o","outlet_channels":[{"id":"c","channel_url":{"name":"x","s3cret":1,"s3cret":2}}]}`},
+		"a text beside status counts":           {"campaign_status_counts", "campaign_status_counts.name", `{"draft":{"id":"d","count":1},"name":"s3cret"}`},
 	}
 }
 
@@ -106,7 +106,7 @@ func TestDerivedColumnsCanBeDropped(t *testing.T) {
 	p = transform.Privacy{Drop: []string{"outlet_channels.do_follow_links_raw"}}
 	got = renderProtected(t, streamNamed(t, "outlets"), p, strings.Replace(channel, `"new":"s3cret"`, `"new":1`, 1))
 	if strings.Contains(got, "s3cret") || !strings.Contains(got, `extra = {"new":1}`) {
-		t.Errorf("want extra without the second raw text in %s", got)
+		t.Errorf("want extra without the second value of do_follow_links_allowed in %s", got)
 	}
 	got = renderProtected(t, streamNamed(t, "outlets"), transform.Privacy{Drop: []string{"outlet_channels.do_follow_links_allowed"}}, channel)
 	if strings.Contains(got, "do_follow_links_allowed =") || strings.Contains(got, "do_follow_links_raw") {

@@ -168,7 +168,7 @@ func TestRecalledRecordsKeepCreatedAt(t *testing.T) {
 		// It then knows the drift of the records.
 		skipped, skippedLater int
 	}{
-		"a realistic page":            {string(listingsPage()), 99, 100}, // 10 records have the same drift
+		"a realistic page":            {string(listingsPage()), 99, 100}, // 10 records have the same drift: the first is decoded, the others are skipped
 		"newest first":                {list(`{"id":"a","created_at":"2026-01-03T00:00:00Z"}`, `{"created_at":"2026-01-02T00:00:00Z","id":"b"}`), 2, 2},
 		"oldest first":                {list(`{"id":"a","created_at":"2026-01-02T00:00:00Z"}`, `{"id":"b","created_at":"2026-01-03T00:00:00Z"}`), 2, 2},
 		"absent in the last record":   {list(`{"id":"a","created_at":"2026-01-02T00:00:00Z"}`, `{"id":"b"}`), 2, 2},
@@ -211,9 +211,9 @@ func TestRecalledRecordsKeepCreatedAt(t *testing.T) {
 	}
 }
 
-// TestPrivateRecordsAreNotRecalledWithoutAKey checks CanRecall. Without a key, a person who knows the
+// TestPrivateRecordsAreNotRecalledWithoutAHashKey checks CanRecall. Without Privacy.Key, a person who knows the
 // other values of a record could guess its dropped values from the hash of the record.
-func TestPrivateRecordsAreNotRecalledWithoutAKey(t *testing.T) {
+func TestPrivateRecordsAreNotRecalledWithoutAHashKey(t *testing.T) {
 	for name, c := range map[string]struct {
 		privacy   transform.Privacy
 		canRecall bool
@@ -340,7 +340,7 @@ func TestDriftOfSkippedRecords(t *testing.T) {
 	}{
 		"a set and parts of it":           {[]string{`{"id":"x","aa":1,"bb":2}`, `{"id":"y","bb":3}`, `{"id":"z","aa":3}`, `{"id":"w","aa":4,"bb":4}`}, 9},
 		"one path that looks like two":    {[]string{`{"id":"x","aa":1,"bb":2}`, zeroBytes}, 4},
-		"more paths than are kept apart":  {manyFields, 2000},
+		"more paths than the limit":       {manyFields, 2000},
 		"a record with drift and rejects": {[]string{`{"id":"x","aa":1,"small":"many"}`}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

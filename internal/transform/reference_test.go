@@ -11,8 +11,8 @@ import (
 	"placementsync/internal/stream"
 )
 
-// reference is a second decoder, with the rows and rejects of the decoded records. They must equal those of
-// the Decoder. It uses maps, big.Rat and time, and is written for clarity, not for speed.
+// reference is a second decoder, the reference decoder, with the rows and rejects of the decoded records. They
+// must equal those of the Decoder. It uses maps, big.Rat and time, and is written for clarity, not for speed.
 type reference struct {
 	stream  stream.Stream
 	defs    map[string]stream.Definition

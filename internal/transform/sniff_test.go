@@ -67,7 +67,7 @@ func totalOf(body any) int64 {
 }
 
 // compareRecords compares the records of a page with those of sniffSlowly, and the rows with those of
-// the reference. It ignores invalid JSON, and bodies with escapes or duplicate names, because the
+// the reference decoder. It ignores invalid JSON, and bodies with escapes or duplicate names, because the
 // implementations read them differently.
 func compareRecords(t *testing.T, k testStream, body []byte) {
 	t.Helper()

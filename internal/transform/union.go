@@ -55,7 +55,7 @@ type linkLimit struct {
 
 var noLinks = linkLimit{allowed: new(false), limit: new(int64(0)), unlimited: new(false)}
 
-// parseLinkLimit parses a scalar. content is the content of a string. drift is empty for a listed value.
+// parseLinkLimit parses a scalar. content is the content of a string. drift is the kind of drift to count, or empty.
 func parseLinkLimit(raw, content []byte) (limit linkLimit, drift string) {
 	word := raw
 	if raw[0] == '"' {
