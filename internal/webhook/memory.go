@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// generationSize is the minimum number of remembered events. The maximum is twice as
-	// many, about 20 MB. A repetition of an older event is stored again, and the night
-	// recognizes it if its id is the same.
+	// At least the last generationSize events are remembered, and at most twice as many, in
+	// about 20 MB. A repetition of an older event is stored again, and the night recognizes it
+	// if its id is the same.
 	generationSize = 1 << 16
 	// minWindow is the minimum of the window, in which a repeated topic and body mean the same
 	// event, regardless of the id. Real events differ, because their bodies contain times.
