@@ -38,9 +38,9 @@ type collector struct {
 
 	findings map[string]time.Time // time of the snapshot that first had the finding
 	newCount int
-	shown    []Finding
-	lines    []string // texts of shown
-	skipped  int      // number of rows without a number in the column of the condition
+	shown    []Finding // the findings in the message
+	lines    []string  // texts of shown
+	skipped  int       // number of rows without a number in the column of the condition
 }
 
 func (c *collector) Begin(columns []query.Column) error {

@@ -21,7 +21,7 @@ type Message struct {
 	Text    string `json:"text"`
 	query.Snapshot
 	// Since is the time of the earlier snapshot with which Snapshot was compared. Zero means
-	// that this is the first evaluation.
+	// that there was none.
 	Since     time.Time `json:"since,omitzero"`
 	Found     int       `json:"found"` // number of all findings
 	New       int       `json:"new"`

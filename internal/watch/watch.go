@@ -70,7 +70,7 @@ type Result struct {
 	// query did not run.
 	Unread []string
 	// NotProven describes, in one line, the tables that are carried or not proven to be complete. If the
-	// tables of the query are unknown, it is the reason.
+	// tables of the query are unknown, NotProven says why.
 	NotProven string
 	// Found is the number of all findings. New is the number of new findings. Skipped is the
 	// number of rows without a number in the column of the condition, such as NULL.
