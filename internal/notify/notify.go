@@ -22,7 +22,7 @@ import (
 // Events of an alert.
 const (
 	Failed     = "failed"     // the night was not published
-	Partial    = "partial"    // published, but some streams have earlier rows or no rows
+	Partial    = "partial"    // published, but streams were not read completely, or a later step failed
 	Gate       = "gate"       // a gate stopped the publishing
 	Held       = "held"       // checks held the night; a person decides
 	Warned     = "warned"     // published, and a check failed that did not fail before
