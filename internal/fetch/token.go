@@ -107,7 +107,7 @@ const secretMark = "<secret>"
 
 var secretNamePattern = regexp.MustCompile(`(?i)token|secret|key|passw|signature|auth|credential`)
 
-// redactURL removes credentials, the values of secret parameters and tokens from a URL.
+// redactURL removes credentials, tokens and the values of secret parameters from a URL.
 func (t *tokens) redactURL(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
