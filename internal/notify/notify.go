@@ -90,7 +90,7 @@ type Stream struct {
 	Reason   string `json:"reason"`
 }
 
-// Notifier sends alerts and heartbeats. It is safe for concurrent use.
+// Notifier sends alerts, heartbeats and messages. It is safe for concurrent use.
 type Notifier struct {
 	cfg  Config
 	log  *slog.Logger
