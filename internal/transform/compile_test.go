@@ -29,7 +29,7 @@ func TestAllStreamsCompile(t *testing.T) {
 	}
 }
 
-func TestTablesHasNoDuplicates(t *testing.T) {
+func TestTablesReturnsNoDuplicates(t *testing.T) {
 	if tables := compile(t, streamNamed(t, "article_comments")).Tables(); len(tables) != 1 {
 		t.Errorf("%d tables, want 1", len(tables))
 	}
