@@ -37,7 +37,7 @@ type Config struct {
 	// Notify sends a message such as READY=1 to the service manager. Nil means that there is
 	// no service manager.
 	Notify   func(message string) error
-	Watchdog time.Duration // at which the service manager expects WATCHDOG=1; zero means never
+	Watchdog time.Duration // the interval in which the service manager expects WATCHDOG=1, or zero
 	Version  string
 	Metrics  *prometheus.Registry // filled and served by the daemon
 	Now      func() time.Time
@@ -61,8 +61,8 @@ type Program interface {
 // Settings are the options that a Reload can change.
 type Settings struct {
 	Schedule Schedule
-	// CatchUp starts one night at the start of the daemon, if a slot has passed since the last published
-	// night, or the last night was interrupted or killed.
+	// CatchUp starts one night at the start of the daemon if a slot has passed since the last published
+	// night. It also does so if the last night was interrupted or killed.
 	CatchUp bool
 	Jobs    Jobs
 	// FollowUpKinds are the kinds of the configured follow-ups. Other follow-ups are not shown.

@@ -27,9 +27,9 @@ func NewHostList(listen string, names []string) HostList {
 
 // Allows reports whether requests with this Host header, with or without port, are allowed.
 //
-// IP addresses, localhost and a missing host are always allowed: an attack by DNS rebinding needs a
-// browser, which always sends a host, and a name that does not always mean this machine. Every other name
-// must be in the list, even the name of this machine, because others may control its DNS entry.
+// An attack by DNS rebinding needs a browser, which always sends a host, and needs a name whose DNS entry the
+// attacker controls. So IP addresses, localhost and a missing host are always allowed. Every other name must
+// be in the list, even the name of this machine, because others may control its DNS entry.
 func (l HostList) Allows(host string) bool {
 	name := normalize(host)
 	if name == "" || name == "localhost" {

@@ -82,7 +82,7 @@ func TestMetricsAtStart(t *testing.T) {
 	}
 }
 
-// TestConcurrentScrapes checks that scrapes above the limit wait.
+// TestConcurrentScrapes sends 20 scrapes at the same time. All must succeed.
 func TestConcurrentScrapes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, release := newHarness(t, nil), make(chan struct{})

@@ -29,7 +29,7 @@ type statusPage struct {
 	HooksEnabled  bool
 	// Full is the last verification of every byte, Structure a later one of names and sizes. Nil means none.
 	Full, Structure *integrity.VerifyRecord
-	Unreadable      string // sources
+	Unreadable      string // names of the unreadable sources
 }
 
 // The page has no scripts. The browser reloads it, more often while a night runs.

@@ -143,7 +143,7 @@ func (s *state) update(write func(s *state)) {
 
 func (s status) lastPublished() (ledger.Run, bool) { return s.findLast(ledger.Run.IsPublished) }
 
-// lastSuccess is lastPublished with the times of the data: a replay reads nothing, so it counts from its snapshot.
+// lastSuccess is lastPublished, but a replay, which reads nothing, gets the time of its snapshot.
 func (s status) lastSuccess() (ledger.Run, bool) {
 	night, ok := s.lastPublished()
 	if night.Kind == ledger.Replay {

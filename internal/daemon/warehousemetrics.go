@@ -45,7 +45,7 @@ func hookMetrics() []metric {
 	}
 }
 
-// The records include verifications by the command "verify".
+// The metrics include verifications by the command "verify".
 func verifyMetrics() []metric {
 	depthLabel := []string{"depth"}
 	each := func(collect func(v integrity.VerifyRecord, depth string, emit emitter)) func(scrape, emitter) {
