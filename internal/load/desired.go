@@ -15,7 +15,8 @@ import (
 	"placementsync/internal/stream"
 )
 
-// createDesired creates the desired rows of every table: the rows that the table has in main after the merge.
+// createDesired creates the desired rows of every table: the staged rows, with the details joined to their lists.
+// main must contain them after the merge. It also keeps rows that were not read, see scope.
 func (m *merge) createDesired(ctx context.Context) error {
 	var err error
 	for _, st := range m.streams {

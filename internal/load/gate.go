@@ -23,12 +23,12 @@ type Limits struct {
 // Limits.Rows allows it.
 const minEmptiedRows = 10
 
-// AreExceeded reports whether deleting gone of before rows is a mass deletion.
-func (l Limits) AreExceeded(gone, before int64) bool {
-	if gone == before && before >= minEmptiedRows {
+// AreExceeded reports whether deleting this number of rows, out of total, is a mass deletion.
+func (l Limits) AreExceeded(deleted, total int64) bool {
+	if deleted == total && total >= minEmptiedRows {
 		return true
 	}
-	return gone > l.Rows && float64(gone) > l.Share*float64(before)
+	return deleted > l.Rows && float64(deleted) > l.Share*float64(total)
 }
 
 // MassDeleteError means that the night would make a mass deletion, or that too many ids of a list were

@@ -27,7 +27,7 @@ type merge struct {
 // compare finds the changes of tables, parents before children: which rows of a child table can be deleted
 // depends on the changed keys of its parent table.
 func (m *merge) compare(ctx context.Context, tables []stream.Table) ([]Change, error) {
-	// The other tables were empty before tonight and are filled without a comparison.
+	// A directly filled table was empty before tonight, so its rows are not compared.
 	before, err := countTables(ctx, m.draft, slices.DeleteFunc(slices.Clone(tables),
 		func(t stream.Table) bool { return m.direct.has(t.Name) })...)
 	if err != nil {
@@ -81,8 +81,8 @@ func (m *merge) storedAndDesired(t stream.Table) (stored, desired sqlText) {
 		return mainTable(t.Name), desiredTable(t.Name)
 	}
 	st, _ := stream.Find(m.streams, streams[0])
-	return storedRowsSQL.Render("candidate_rows", values{"main": mainTable(t.Name),
-		"candidates": candidatesTable(st.Name), "record_key": recordKey(st, t)}), decodedRowsTable(st.Name, t.Name)
+	return storedRowsSQL.Render("maybe_changed_rows", values{"main": mainTable(t.Name),
+		"maybe_changed": maybeChangedTable(st.Name), "record_key": recordKey(st, t)}), decodedRowsTable(st.Name, t.Name)
 }
 
 // write writes all tables in one transaction. In a small night, several hundred commits would

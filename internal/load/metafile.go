@@ -176,7 +176,7 @@ func restoreRows(ctx context.Context, d *warehouse.Draft, tables []stream.Table,
 			return rebuildSQL.Render("past_value", values{"column": c.Name, "type": sqlText(c.Type), "name": sqltext.Name(c.Name)})
 		})
 		past, version := pastTable(t.Name), append([]string{stream.ValidFrom}, t.Key...)
-		statements := []sqlText{rebuildSQL.Render("read_past", values{"values": typed, "files": source, "name": pastPrefix + t.Name, "until": until[t.Name]})}
+		statements := []sqlText{rebuildSQL.Render("create_past_from_files", values{"values": typed, "files": source, "name": pastPrefix + t.Name, "until": until[t.Name]})}
 		if isComputed {
 			statements = append(statements, rebuildSQL.Render("drop_known_past", values{"past": past, "same_version": joinOn("p.", "r.", version)}))
 		}
@@ -185,14 +185,14 @@ func restoreRows(ctx context.Context, d *warehouse.Draft, tables []stream.Table,
 			statements = append(statements, rebuildSQL.Render("end_at_next", values{"past": past, "main": mainTable(t.Name),
 				"key": sqltext.Names(t.Key), "same_version": joinOn("p.", "n.", version)}))
 		}
-		if err := d.Atomically(ctx, append(statements, rebuildSQL.Render("drop_read_past", nil))); err != nil {
+		if err := d.Atomically(ctx, append(statements, rebuildSQL.Render("drop_past_from_files", nil))); err != nil {
 			return fmt.Errorf("restore past of %s: %w", t.Name, err)
 		}
 	}
 	return nil
 }
 
-// CopyPast copies rows of past from another catalog: the rows that were closed at or before until.
+// CopyPast copies rows of past from another catalog: the rows that were closed no later than until.
 func CopyPast(ctx context.Context, d *warehouse.Draft, catalog string, until time.Time) error {
 	return copyTables(ctx, d, catalog, "past", rebuildSQL.Render("closed_until", values{"until": until}))
 }

@@ -9,17 +9,15 @@ import (
 
 // Names of databases, schemas and tables. No table in schema/ has a "$" in its name.
 const (
-	planName      = "$plan"
-	requestedName = "$requested" // the requested ids of a detail stream, with outcomes
-	unchangedName = "$unchanged" // the keys of the unchanged records of a list, without duplicates
-	// The keys of the records in main that are not in unchangedName. These records may have been changed or
-	// deleted.
-	candidatesName = "$candidates"
+	planName         = "$plan"
+	requestedName    = "$requested"     // the requested ids of a detail stream, with outcomes
+	unchangedName    = "$unchanged"     // the keys of the unchanged records of a list, without duplicates
+	maybeChangedName = "$maybe_changed" // the keys of the other records in main, which may be changed or deleted
 	// decodedRowsSuffix is added to the name of a staging table when a view takes the name of the table.
 	// The view shows the rows of the table and the stored rows of unchanged records.
 	decodedRowsSuffix = "$decoded"
 	extraPrefix       = "$extra "      // merged unknown fields
-	desiredSchema     = "desired"      // the rows that tables of main will have after the merge
+	desiredSchema     = "desired"      // rows that main must contain after the merge
 	changedKeysSchema = "changed_keys" // the keys of new, changed and deleted rows
 	stageName         = "stage"
 	catalogName       = "catalog" // of the draft
@@ -29,13 +27,13 @@ func stagedTable(streamName, table string) sqlText {
 	return sqlText(stageName + "." + sqltext.Quote(streamName) + "." + sqltext.Quote(table))
 }
 
-func planTable(streamName string) sqlText       { return stagedTable(streamName, planName) }
-func requestedTable(streamName string) sqlText  { return stagedTable(streamName, requestedName) }
-func unchangedTable(streamName string) sqlText  { return stagedTable(streamName, unchangedName) }
-func candidatesTable(streamName string) sqlText { return stagedTable(streamName, candidatesName) }
-func desiredTable(table string) sqlText         { return stagedTable(desiredSchema, table) }
-func changedKeysTable(table string) sqlText     { return stagedTable(changedKeysSchema, table) }
-func extraTable(table string) sqlText           { return stagedTable(desiredSchema, extraPrefix+table) }
+func planTable(streamName string) sqlText         { return stagedTable(streamName, planName) }
+func requestedTable(streamName string) sqlText    { return stagedTable(streamName, requestedName) }
+func unchangedTable(streamName string) sqlText    { return stagedTable(streamName, unchangedName) }
+func maybeChangedTable(streamName string) sqlText { return stagedTable(streamName, maybeChangedName) }
+func desiredTable(table string) sqlText           { return stagedTable(desiredSchema, table) }
+func changedKeysTable(table string) sqlText       { return stagedTable(changedKeysSchema, table) }
+func extraTable(table string) sqlText             { return stagedTable(desiredSchema, extraPrefix+table) }
 func decodedRowsTable(streamName, table string) sqlText {
 	return stagedTable(streamName, table+decodedRowsSuffix)
 }

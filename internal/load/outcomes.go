@@ -17,7 +17,7 @@ const (
 	Answered Outcome = "answered"
 	// NotFound means that the request returned 404.
 	NotFound Outcome = "404"
-	// Missed means that the request failed, or that the response does not show which rows were
+	// Missed means that the request failed, or that the response does not prove which rows were
 	// deleted. Staged rows of the id are merged, and the other stored rows of the id are kept.
 	Missed Outcome = "missed"
 )

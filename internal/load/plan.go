@@ -61,7 +61,7 @@ type Plan struct {
 }
 
 // Plan decides for every id of a detail stream whether it is requested. The ids are the staged and
-// stored values of the stream's parent columns, and the ids with rows in main. With the rule
+// stored values of the columns st.IDColumns, and the ids with rows in main. With the rule
 // stream.ByRow, an id that no list contains any longer counts as changed. It is requested, so that a 404
 // proves the deletion. With this rule, all details are requested if a list that shows their changes was
 // not read tonight. wasRead reports whether a list was read.

@@ -56,8 +56,8 @@ func (h *fixture) plannedIDs(d *warehouse.Draft, streamName string) map[string][
 	return idsByReason
 }
 
-// TestTrialDetailsArePlannedByListRow covers every reason to read a detail if a list shows the changes
-// of the details.
+// TestTrialDetailsArePlannedByListRow covers the reasons to read a detail if a list shows the changes of
+// the details, except webhook events.
 func TestTrialDetailsArePlannedByListRow(t *testing.T) {
 	requireTrials(t)
 	list := func(hashes map[string]int, prices ...string) map[string]streamInput {
@@ -208,9 +208,9 @@ func TestLiveDetailsAreRead(t *testing.T) {
 	}
 }
 
-// TestCampaignWithChangedRowIsLive changes rows of campaigns whose updated_at is old. The plan of the status
-// counts must contain these campaigns as live. The plan of the campaign details must request live campaigns
-// first, whether they are new or changed.
+// TestCampaignWithChangedRowIsLive changes the row of a campaign whose updated_at is old. The plan of the status
+// counts must contain it as live, like the campaigns with a recent updated_at. The plan of the campaign details
+// must request the campaigns with a recent updated_at first, whether they are new or changed.
 func TestCampaignWithChangedRowIsLive(t *testing.T) {
 	campaign := func(id, updated string, hash int) string {
 		return jsonRow(hash, hash, "id", quote(id), "created_at", `"2026-01-01T00:00:00Z"`, "updated_at", quote(updated))

@@ -29,10 +29,10 @@ func ApplySnapshot(ctx context.Context, d *warehouse.Draft, tables []stream.Tabl
 			main, columns, key := mainTable(t.Name), allColumns(def), sqltext.Names(t.Key)
 			err = d.Atomically(ctx, []sqlText{
 				rebuildSQL.Render("read_snapshot", values{"columns": columnsOrNull(def, existingColumns), "row_hash": dictionary.UnsignedHash(), "source": source}),
-				rebuildSQL.Render("find_ending", values{"stored_key": prefixed("m.", t.Key), "now": snap.SnapshotAt, "main": main,
+				rebuildSQL.Render("find_ending_rows", values{"stored_key": prefixed("m.", t.Key), "now": snap.SnapshotAt, "main": main,
 					"same_key": joinOn("m.", "f.", t.Key)}),
 				rebuildSQL.Render("end_rows", values{"past": pastTable(t.Name), "columns": columns, "run": snap.SourceRun(), "main": main, "key": key}),
-				mergeSQL.Render("delete_closed", values{"main": main, "changed_keys": sqlText("ending"), "same_key": joinOn("m.", "c.", t.Key)}),
+				mergeSQL.Render("delete_closed", values{"main": main, "changed_keys": sqlText("ending_rows"), "same_key": joinOn("m.", "c.", t.Key)}),
 				rebuildSQL.Render("begin_rows", values{"main": main, "columns": columns, "key": key}),
 				rebuildSQL.Render("drop_snapshot", nil),
 			})
@@ -114,8 +114,8 @@ func DropClosed(ctx context.Context, d *warehouse.Draft, tables map[string]time.
 	return d.Atomically(ctx, statements)
 }
 
-// LastSnapshotsOfDays returns the time of the last snapshot of each day, by run. Snapshots after until
-// are omitted.
+// LastSnapshotsOfDays returns the time of the last snapshot of each day, by run. Snapshots
+// later than until are omitted.
 func LastSnapshotsOfDays(ctx context.Context, d *warehouse.Draft, until time.Time) (map[string]time.Time, error) {
 	return queryMap[time.Time](ctx, d, rebuildSQL.Render("last_snapshots", values{"until": until}))
 }

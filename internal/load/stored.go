@@ -27,7 +27,7 @@ func (r *Rows) addStoredRows(ctx context.Context, st stream.Stream) error {
 	if hasUnchanged, err := hasRows(ctx, r.draft, stagedUnchanged); err != nil || !hasUnchanged {
 		return err
 	}
-	root, unchanged, candidates := stagedTable(st.Name, st.Root().Name), unchangedTable(st.Name), candidatesTable(st.Name)
+	root, unchanged, maybeChanged := stagedTable(st.Name, st.Root().Name), unchangedTable(st.Name), maybeChangedTable(st.Name)
 	main := catalogName + "." + mainTable(st.Root().Name)
 	key := sqltext.Name(st.Root().Key[0])
 	statements := []sqlText{
@@ -38,7 +38,7 @@ func (r *Rows) addStoredRows(ctx context.Context, st stream.Stream) error {
 		statements = append(statements, storedRowsSQL.Render("drop_outdated", values{"staged": stagedTable(st.Name, t.Name)}))
 	}
 	statements = append(statements, storedRowsSQL.Render("drop_changed", values{"unchanged": unchanged, "key": key, "root": root}))
-	statements = append(statements, storedRowsSQL.Render("create_candidates", values{"candidates": candidates, "key": key, "main": main, "unchanged": unchanged}))
+	statements = append(statements, storedRowsSQL.Render("find_maybe_changed", values{"maybe_changed": maybeChanged, "key": key, "main": main, "unchanged": unchanged}))
 	for _, t := range tablesOf(st) {
 		columns := sqltext.Join(r.draft.Schema.Definitions[t.Name].Columns, ", ", func(c stream.Column) sqlText {
 			name := sqlText("m." + sqltext.Quote(c.Name))
@@ -56,7 +56,7 @@ func (r *Rows) addStoredRows(ctx context.Context, st stream.Stream) error {
 	}
 	r.withStoredRows.add(st.Name)
 	var missing int64
-	err := queryRow(ctx, r.draft, storedRowsSQL.Render("missing_records", values{"unchanged": unchanged, "candidates": candidates, "main": main})).Scan(&missing)
+	err := queryRow(ctx, r.draft, storedRowsSQL.Render("missing_records", values{"unchanged": unchanged, "maybe_changed": maybeChanged, "main": main})).Scan(&missing)
 	if err == nil && missing != 0 {
 		err = fmt.Errorf("keep unchanged records: %d of them are not in the warehouse; nothing was published; readers keep the last snapshot: remove the folder state/seen of the warehouse, then run again", missing)
 	}

@@ -16,14 +16,14 @@ DELETE FROM {staged} WHERE seq IN (SELECT seq FROM stage.outdated)
 -- name: drop_changed
 DELETE FROM {unchanged} WHERE id IN (SELECT {key} FROM {root})
 
--- name: create_candidates
+-- name: find_maybe_changed
 -- The keys of the records in main that may have been changed or deleted. On most nights they are few, and
 -- finding their rows is fast.
-CREATE TABLE {candidates} AS SELECT {key} AS id FROM {main} m ANTI JOIN {unchanged} u ON m.{key} = u.id
+CREATE TABLE {maybe_changed} AS SELECT {key} AS id FROM {main} m ANTI JOIN {unchanged} u ON m.{key} = u.id
 
 -- name: missing_records
 -- The number of unchanged records that are not in main. It must be 0.
-SELECT (SELECT count(*) FROM {unchanged}) + (SELECT count(*) FROM {candidates}) - (SELECT count(*) FROM {main})
+SELECT (SELECT count(*) FROM {unchanged}) + (SELECT count(*) FROM {maybe_changed}) - (SELECT count(*) FROM {main})
 
 -- name: add_stored_rows
 -- A view adds the stored rows of unchanged records to the staged rows.
@@ -31,5 +31,5 @@ ALTER TABLE {staged} RENAME TO {decoded_rows_name};
 CREATE VIEW {staged} AS FROM {decoded_rows}
 UNION ALL SELECT {columns}, m.row_hash, u.seq FROM {main} m JOIN {unchanged} u ON m.{record_key} = u.id
 
--- name: candidate_rows
-(SELECT m.* FROM {main} m SEMI JOIN {candidates} d ON m.{record_key} = d.id)
+-- name: maybe_changed_rows
+(SELECT m.* FROM {main} m SEMI JOIN {maybe_changed} d ON m.{record_key} = d.id)

@@ -52,7 +52,7 @@ SELECT {column} AS id, {created_at} AS created_at FROM {table}
 
 -- name: fingerprints
 -- The fingerprint of an id is a sum over all rows that contain the id tonight. The hash of a row is a sum
--- over the values of the row. So the sum of the hashes does not change if two rows swap a value, for
+-- over the values of the row. So the sum of the hashes would not change if two rows swapped a value, for
 -- example two prices. Therefore each hash is first combined with the product of its halves.
 SELECT id, sum(xor(row_hash, (row_hash >> 32) * (row_hash & 4294967295)))::VARCHAR AS fingerprint FROM ({rows}) GROUP BY id
 

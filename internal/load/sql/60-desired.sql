@@ -1,7 +1,7 @@
--- The desired rows of a table are the rows that main has after the merge. If a list and a detail stream
--- fill one table, their rows are joined: d is the detail, l the row of the list, m the stored row of an
--- earlier night, and x the merged unknown fields. If d lacks a value, the value of l is used, and then
--- the value of m.
+-- main must contain the desired rows after the merge. It also keeps rows that were not read. If a list and
+-- a detail stream fill one table, their rows are joined: d is the detail, l the row of the list, m the stored
+-- row of an earlier night, and x the merged unknown fields. If d lacks a value, the value of l is used, and
+-- then the value of m.
 
 -- name: list_rows
 -- The rows of a list, except the rows of kept details. The row of a kept detail in main has values of the

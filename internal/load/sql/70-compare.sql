@@ -18,11 +18,11 @@ coalesce(m.{column}, f.{column}) AS {column}
 CREATE TABLE {changed_keys} AS SELECT {key}, TRUE AS gone, TRUE AS is_new FROM {main} WHERE FALSE
 
 -- name: scope_of_not_kept
--- The scope of a proven list that a detail stream completes. kept are the ids of kept details.
+-- The scope of a proven list that a detail stream completes: all rows except those of kept details.
 m.{param} NOT IN {kept}
 
 -- name: scope_of_ids
--- The scope of the ids that were requested with one of the outcomes.
+-- The rows of the ids whose request had one of the outcomes.
 m.{param} IN (SELECT id FROM {requested} WHERE outcome IN ({outcomes}))
 
 -- name: scope_of_items

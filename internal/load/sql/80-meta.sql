@@ -4,8 +4,8 @@
 SELECT DISTINCT table_name FROM meta.rejects
 
 -- name: delete_rejects
--- Deletes the earlier rejects of a table that was read tonight. unread is a condition for the rejects of
--- rows that were not read tonight. These rejects are kept, because the stored value is still NULL. If the
+-- Deletes the earlier rejects of a table that was read tonight. {unread} selects the rejects of rows that
+-- were not read tonight. These rejects are kept, because the stored value is still NULL. If the
 -- same value was rejected again tonight, the earlier reject is removed in any case.
 DELETE FROM meta.rejects r WHERE table_name = {table} AND (NOT coalesce({unread}, FALSE) OR EXISTS (FROM stage.rejects s
     WHERE s.table_name = r.table_name AND (s.key, s.parent, s.column_name) IS NOT DISTINCT FROM (r.key, r.parent, r.column_name)))

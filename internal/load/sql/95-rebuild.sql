@@ -10,15 +10,15 @@ read_parquet({file}, hive_partitioning = false)
 -- The rows of a table in a snapshot. Columns that are newer than the file are NULL.
 CREATE TEMP VIEW snapshot_rows AS SELECT {columns}, valid_from, {row_hash} AS row_hash FROM {source}
 
--- name: find_ending
+-- name: find_ending_rows
 -- The rows of main that the snapshot changes or deletes. A changed row ends when its next row version
 -- begins. A deleted row ends at the time of the snapshot.
-CREATE TEMP TABLE ending AS SELECT {stored_key}, coalesce(f.valid_from, {now}) AS valid_to FROM {main} m LEFT JOIN snapshot_rows f ON {same_key}
+CREATE TEMP TABLE ending_rows AS SELECT {stored_key}, coalesce(f.valid_from, {now}) AS valid_to FROM {main} m LEFT JOIN snapshot_rows f ON {same_key}
 WHERE f.row_hash IS NULL OR f.row_hash <> m.row_hash OR f.valid_from <> m.valid_from
 
 -- name: end_rows
 INSERT INTO {past} ({columns}, valid_from, row_hash, valid_to, run_id)
-SELECT {columns}, valid_from, row_hash, valid_to, {run} FROM {main} JOIN ending USING ({key})
+SELECT {columns}, valid_from, row_hash, valid_to, {run} FROM {main} JOIN ending_rows USING ({key})
 
 -- name: begin_rows
 INSERT INTO {main} ({columns}, valid_from, row_hash)
@@ -26,7 +26,7 @@ SELECT {columns}, valid_from, row_hash FROM snapshot_rows ANTI JOIN {main} USING
 
 -- name: drop_snapshot
 DROP VIEW snapshot_rows;
-DROP TABLE ending
+DROP TABLE ending_rows
 
 -- name: set_closing_run
 -- Sets the run that closed each row. This run may be a night whose Parquet files were not kept.
@@ -56,18 +56,18 @@ EXCEPT ALL SELECT {values} FROM {files} WHERE meta_table = {name} AND meta_gone
 -- The tables of past with rows in the files of changes.
 SELECT DISTINCT meta_table FROM {files} WHERE starts_with(meta_table, {prefix})
 
--- name: read_past
-CREATE TEMP TABLE read_past AS SELECT * FROM (SELECT {values} FROM {files} WHERE meta_table = {name}) WHERE valid_to <= {until}
+-- name: create_past_from_files
+CREATE TEMP TABLE past_from_files AS SELECT * FROM (SELECT {values} FROM {files} WHERE meta_table = {name}) WHERE valid_to <= {until}
 
 -- name: past_value
 CAST(past_row[{column}] AS {type}) AS {name}
 
 -- name: insert_past
-INSERT INTO {past} ({columns}) SELECT {columns} FROM read_past
+INSERT INTO {past} ({columns}) SELECT {columns} FROM past_from_files
 
 -- name: drop_known_past
--- The rows in read_past replace the same row versions in past, because their ends are exact.
-DELETE FROM {past} p USING read_past r WHERE {same_version}
+-- The rows in past_from_files replace the same row versions in past, because their ends are exact.
+DELETE FROM {past} p USING past_from_files r WHERE {same_version}
 
 -- name: end_at_next
 -- No row version may end after the next row version of the same key begins.
@@ -76,8 +76,8 @@ UPDATE {past} p SET valid_to = n.next_from FROM (
     FROM (SELECT {key}, valid_from FROM {past} UNION ALL SELECT {key}, valid_from FROM {main})) n
 WHERE {same_version} AND p.valid_to > n.next_from
 
--- name: drop_read_past
-DROP TABLE read_past
+-- name: drop_past_from_files
+DROP TABLE past_from_files
 
 -- name: typed_value
 CAST({column} AS {type})
