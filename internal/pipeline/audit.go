@@ -13,11 +13,11 @@ import (
 	"placementsync/internal/query"
 )
 
-// HoldError means that checks with the severity hold failed. The run was not published. Its version is
+// HoldError means that checks failed whose severity is "hold". The run was not published. Its draft is
 // kept as the held night.
 type HoldError struct {
 	Run string
-	// Checks are the failed checks with the severity hold.
+	// Checks are the failed checks whose severity is "hold".
 	Checks []ledger.CheckResult
 }
 

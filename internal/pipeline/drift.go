@@ -15,7 +15,7 @@ type driftCollector struct {
 	mu          sync.Mutex
 	indexOf     map[driftKey]int // an index into drifts and firstPlaces
 	drifts      []stream.Drift
-	firstPlaces []transform.Place // of the first record with each of the drifts
+	firstPlaces []transform.Place // of the first record of each drift
 }
 
 type driftKey struct{ table, path, kind string }

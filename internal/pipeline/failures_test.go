@@ -296,7 +296,7 @@ func TestProgress(t *testing.T) {
 	tracker := &pipeline.ProgressTracker{}
 	h.cfg.Progress, h.cfg.Fetch.Concurrency = tracker, 1
 	h.cfg.Details = pipeline.AllDetails
-	var duringList, duringDetails ledger.Progress // when the second page of orders, or the last detail, is requested
+	var duringList, duringDetails ledger.Progress // at the requests for the second page of orders and for the last detail
 	hook := func(r *http.Request) {
 		switch {
 		case r.URL.Path == "/orders" && r.URL.Query().Get("page") == "2":

@@ -59,7 +59,7 @@ func TestFailedChecks(t *testing.T) {
 		"The night is held. To inspect it: placementsync audit --held, then placementsync diff --held\n" +
 		"To publish it: placementsync publish --held --accept no_folders,no_tags\nTo discard it: placementsync discard --held"
 	if hold.Error() != want || !res.Run.Held || len(res.Run.Checks) != 3 {
-		t.Errorf("got the error\n%s\nwant\n%s\nthe ledger has %+v, want 3 failed checks", hold, want, res.Run.Checks)
+		t.Errorf("got the error\n%s\nwant\n%s\nthe ledger has %+v, want 2 failed checks and one that did not run", hold, want, res.Run.Checks)
 	}
 	held, ok, err := h.warehouse().Held()
 	if err != nil || !ok || h.latest() != first {

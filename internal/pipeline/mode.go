@@ -10,7 +10,7 @@ import (
 type Details string
 
 const (
-	ChangedDetails Details = "changed" // by the rules of their streams
+	ChangedDetails Details = "changed" // selected by stream.Rule
 	AllDetails     Details = "all"
 	NoDetails      Details = "none" // lists only
 )

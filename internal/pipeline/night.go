@@ -140,8 +140,8 @@ type runner struct {
 	published bool            // the snapshot is visible
 }
 
-// Run executes one night: lock, preflight, extract, gate, merge, publish. Once the lock is
-// taken, the Result is also set if there is an error. Callers can tell these errors apart:
+// Run executes one night: lock, preflight, extract, gate, merge, publish. Once the run
+// has started, the Result is also set if there is an error. Callers can tell these errors apart:
 // *warehouse.LockedError (another run holds the lock), fetch.ErrAuth,
 // *load.MassDeleteError, *warehouse.VerifyError, ErrNoData, *HoldError and
 // *warehouse.UnsyncedSwitchError. After an error the landed responses are kept, and unless

@@ -144,7 +144,7 @@ func TestDryRun(t *testing.T) {
 }
 
 // TestUnchangedRecordsAreSkipped damages the files of entries, by which the next night recognizes
-// unchanged records. The published rows must be the same with an intact and with a damaged file.
+// unchanged records. With an intact or damaged file, the published ids must be those of the service.
 func TestUnchangedRecordsAreSkipped(t *testing.T) {
 	h := newHarness(t, smallWorld(), "product_listings", "tags")
 	var log lockedBuffer
@@ -290,8 +290,8 @@ func TestStopDuringTheCommit(t *testing.T) {
 	}
 }
 
-// TestDiskFailures makes each step of a night fail once. Readers must keep the last snapshot, and the
-// next run must publish.
+// TestDiskFailures makes six steps before the publish fail, each in another night. Readers must keep the last
+// snapshot, and the next run must publish.
 func TestDiskFailures(t *testing.T) {
 	h := newHarness(t, smallWorld(), orderStreamNames()...)
 	h.cfg.Details, h.cfg.ResumeMaxAge = pipeline.NoDetails, 24*time.Hour

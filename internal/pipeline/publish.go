@@ -17,7 +17,7 @@ import (
 
 // A gate stops a night with an unusual number of deletions, because the service may have omitted records
 // that still exist. Before a gate stops the night, the streams of the affected tables are requested a second
-// time in the same run. Their landed responses are not used. --allow-mass-delete accepts a loss only if the
+// time in the same run. Their first responses are not used. --allow-mass-delete accepts a loss only if the
 // second reading confirms the loss.
 
 func (r *runner) publishWithRereads(ctx context.Context) (Result, error) {
@@ -60,7 +60,7 @@ func (r *runner) streamsReadOnce(table string) []string {
 	})
 }
 
-// listsWithIDsOf returns the streams with the ids of a table of details that were read once.
+// listsWithIDsOf returns the streams that contain the ids of the details in a table and were read only once.
 func (r *runner) listsWithIDsOf(table string) (names []string) {
 	for _, name := range stream.FilledBy(r.night.cfg.Streams, table) {
 		s, _ := stream.Find(r.night.cfg.Streams, name)
@@ -172,7 +172,7 @@ func (n *night) reportDamage() {
 	}
 }
 
-// writeEvidence also adds the failed runs before this night to meta. They are only in the ledger.
+// writeEvidence also copies failed runs before this night from the ledger to meta.
 func (r *runner) writeEvidence(ctx context.Context, coverage map[string]load.Coverage, changes []load.Change) error {
 	n := r.night
 	if err := n.stage.Findings.WriteRejects(ctx, coverage); err != nil {

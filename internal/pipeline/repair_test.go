@@ -379,7 +379,7 @@ func TestRestoredDayHasTheGradesOfItsNight(t *testing.T) {
 	}
 }
 
-// TestVerifyFindsDamage damages one file of each kind.
+// TestVerifyFindsDamage damages a journal, a Parquet file and the inbox, each in another copy.
 func TestVerifyFindsDamage(t *testing.T) {
 	h := threeNights(t)
 	h.deliver(statusEvent("a", "1"), statusEvent("b", "2"))

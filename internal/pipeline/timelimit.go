@@ -19,8 +19,8 @@ import (
 // requested. Requests in progress end normally, and the night merges and publishes the records that were
 // read. Unread lists and ids keep their rows, and the next night plans to read them.
 
-// unreadErr returns the error for a stream that this run had no time for: unread of planned ids were not
-// read. Both are 0 for a list.
+// unreadErr returns the error for a stream that this run had no time to read completely. For a list,
+// unread and planned are 0. Otherwise they are numbers of ids.
 func (r *reader) unreadErr(unread, planned int64) error {
 	when := "within run.max_duration (" + formatDuration(r.night.cfg.MaxDuration) + ")"
 	if !r.night.mode.usesNetwork() {
