@@ -58,7 +58,7 @@ func runOutcomes() []ledger.Outcome {
 // endKey identifies one end of a run. A resumed run ends several times.
 func endKey(r ledger.Run) string { return r.ID + " " + r.EndedAt.UTC().Format(time.RFC3339Nano) }
 
-// addRun counts each end of a night or a refresh once. It does not count replays. The entry of a killed
+// addRun counts each end of a night or a refresh once. It does not count replays. The ledger line of a killed
 // run has no end time and is counted once too. A run without an id is not in the ledger and is always
 // counted.
 func (c counts) addRun(r ledger.Run) {

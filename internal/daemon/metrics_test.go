@@ -277,7 +277,7 @@ func TestRunsOfOtherProcessesAreCounted(t *testing.T) {
 }
 
 // TestNightWithoutLedgerLineIsShown runs a night whose ledger line cannot be written because the
-// disk is full, and a night that fails before it has an entry.
+// disk is full, and a night that fails before it has a ledger line.
 func TestNightWithoutLedgerLineIsShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)

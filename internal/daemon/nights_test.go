@@ -267,7 +267,7 @@ func TestUnreadableLedgerIsReported(t *testing.T) {
 }
 
 // TestKilledNightIsCountedWhenSeen checks that a killed night is counted when its ledger line
-// appears, but not if the entry existed at the start of the process.
+// appears, but not if the line existed at the start of the process.
 func TestKilledNightIsCountedWhenSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)

@@ -123,7 +123,7 @@ func (s *state) readLedger(now time.Time) {
 	s.hasReadLedger = true
 	s.ledgerSummary = summarizeLedger(runs)
 	own := s.lastOwnNight
-	isInLedger := slices.ContainsFunc(s.Nights, func(r ledger.Run) bool { // the entry of own, or of a later attempt at the same run
+	isInLedger := slices.ContainsFunc(s.Nights, func(r ledger.Run) bool { // the line of own, or of a later attempt at the same run
 		return own.ID != "" && r.ID == own.ID && (r.Outcome == ledger.Killed || !r.EndedAt.Before(own.EndedAt))
 	})
 	if !own.StartedAt.IsZero() && !isInLedger {
