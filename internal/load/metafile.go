@@ -175,15 +175,15 @@ func restoreRows(ctx context.Context, d *warehouse.Draft, tables []stream.Table,
 		typed := sqltext.Join(def.Columns, ", ", func(c stream.Column) sqlText {
 			return rebuildSQL.Render("past_value", values{"column": c.Name, "type": sqlText(c.Type), "name": sqltext.Name(c.Name)})
 		})
-		past, version := pastTable(t.Name), append([]string{stream.ValidFrom}, t.Key...)
+		past, rowVersionKey := pastTable(t.Name), append([]string{stream.ValidFrom}, t.Key...)
 		statements := []sqlText{rebuildSQL.Render("create_past_from_files", values{"values": typed, "files": source, "name": pastPrefix + t.Name, "until": until[t.Name]})}
 		if isComputed {
-			statements = append(statements, rebuildSQL.Render("drop_known_past", values{"past": past, "same_version": joinOn("p.", "r.", version)}))
+			statements = append(statements, rebuildSQL.Render("drop_known_past", values{"past": past, "same_version": joinOn("p.", "r.", rowVersionKey)}))
 		}
 		statements = append(statements, rebuildSQL.Render("insert_past", values{"past": past, "columns": allColumns(def)}))
 		if isComputed {
 			statements = append(statements, rebuildSQL.Render("end_at_next", values{"past": past, "main": mainTable(t.Name),
-				"key": sqltext.Names(t.Key), "same_version": joinOn("p.", "n.", version)}))
+				"key": sqltext.Names(t.Key), "same_version": joinOn("p.", "n.", rowVersionKey)}))
 		}
 		if err := d.Atomically(ctx, append(statements, rebuildSQL.Render("drop_past_from_files", nil))); err != nil {
 			return fmt.Errorf("restore past of %s: %w", t.Name, err)
