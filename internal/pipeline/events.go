@@ -219,9 +219,9 @@ func (n *night) privacyOf(s stream.Stream) transform.Privacy {
 }
 
 // privateColumns returns the private columns of the table of an event stream. configured contains private
-// columns as table.column. They also apply to tables with records of the same kind. If this table has no
-// such column, extra is private, because it may contain the value. If the plain text or the rich text of
-// a comment is private, both are private.
+// columns as table.column. They also apply to tables with records of the same kind. If the table
+// of the event stream lacks such a column, its column extra is private, because it may contain the value. If
+// the plain text or the rich text of a comment is private, both are private.
 func (n *night) privateColumns(s stream.Stream, configured []string) []string {
 	def := n.wh.Schema.Definitions[s.Root().Name]
 	var columns []string
