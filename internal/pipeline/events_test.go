@@ -143,8 +143,8 @@ func TestPrivateEvents(t *testing.T) {
 func TestRefresh(t *testing.T) {
 	h := newHarness(t, smallWorld(), append(articleStreamNames(), "tags")...)
 	targets := pipeline.Targets{}
-	if _, err := pipeline.Refresh(t.Context(), h.cfg, targets); !errors.Is(err, pipeline.ErrPending) {
-		t.Fatalf("a refresh before the first night ended with %v, want ErrPending", err)
+	if _, err := pipeline.Refresh(t.Context(), h.cfg, targets); !errors.Is(err, pipeline.ErrPostponed) {
+		t.Fatalf("a refresh before the first night ended with %v, want ErrPostponed", err)
 	}
 	night := h.requireComplete(h.night())
 	targets.Articles = h.lines("SELECT min(article_id) FROM article_comments")
@@ -207,8 +207,8 @@ func TestRefresh(t *testing.T) {
 	h.failedNight()
 	h.service.SetFaults()
 	h.at = h.at.Add(time.Hour)
-	if _, err := pipeline.Refresh(t.Context(), h.cfg, targets); !errors.Is(err, pipeline.ErrPending) {
-		t.Errorf("a refresh before the resumed night ended with %v, want ErrPending", err)
+	if _, err := pipeline.Refresh(t.Context(), h.cfg, targets); !errors.Is(err, pipeline.ErrPostponed) {
+		t.Errorf("a refresh before the resumed night ended with %v, want ErrPostponed", err)
 	}
 	h.at = h.at.Add(time.Second)
 	refreshed := h.requireComplete(pipeline.Refresh(t.Context(), h.cfg, targets))

@@ -66,7 +66,7 @@ func TestFailedChecks(t *testing.T) {
 		t.Errorf("the held night is %+v (%v) and readers see %s, want a held night and %s", held, err, h.latest(), first)
 	}
 	if _, err := pipeline.Refresh(t.Context(), h.cfg, pipeline.Targets{}); err == nil || !strings.Contains(err.Error(), "no night was published yet, or a night can be resumed or is held") {
-		t.Errorf("a refresh beside a held night ended with %v, want ErrPending", err)
+		t.Errorf("a refresh beside a held night ended with %v, want ErrPostponed", err)
 	}
 	// A held night is not resumed.
 	h.cfg.Checks = checks.Set{}

@@ -15,15 +15,15 @@ import (
 // Targets are the records that a refresh reads again.
 type Targets struct{ Articles, Campaigns []string }
 
-// ErrPending means that a refresh did not start: no night was published yet, or a night can be
+// ErrPostponed means that a refresh did not start: no night was published yet, or a night can be
 // resumed, or a night is held.
-var ErrPending = errors.New("refresh: no night was published yet, or a night can be resumed or is held; nothing was changed: the next night reads these records")
+var ErrPostponed = errors.New("refresh: no night was published yet, or a night can be resumed or is held; nothing was changed: the next night reads these records")
 
 // Refresh reads the details of the given articles and campaigns again, and the events in the inbox. It
 // publishes a new version. All other rows, grades and ages are those of the last version. A refresh does
 // not count for the schedule, or for the order in which settled details are read again. A failed refresh
 // is not resumed, because the next night reads its records. Refresh returns the errors of [Run], and
-// ErrPending.
+// ErrPostponed.
 func Refresh(ctx context.Context, cfg Config, targets Targets) (Result, error) {
 	wh := warehouse.New(cfg.Warehouse)
 	now := snapshotTime(cfg)
@@ -38,7 +38,7 @@ func Refresh(ctx context.Context, cfg Config, targets Targets) (Result, error) {
 	return r.finishRun(ctx, res, err)
 }
 
-// checkRefreshable returns ErrPending before the first night, if a night can be resumed, and if
+// checkRefreshable returns ErrPostponed before the first night, if a night can be resumed, and if
 // a night is held. A resumed night keeps its snapshot time, so a later snapshot must not be published
 // before the night is resumed. A held night can only be published while readers see the version on which
 // it was built.
@@ -60,7 +60,7 @@ func (r *runner) checkRefreshable(now time.Time) error {
 		return err
 	}
 	if !published || isHeld || isUnfinished && now.Sub(last.StartedAt) <= r.night.cfg.ResumeMaxAge {
-		return ErrPending
+		return ErrPostponed
 	}
 	return nil
 }
@@ -116,7 +116,7 @@ func addIDs(sorted []string, ids ...string) []string {
 }
 
 // Run calls refresh with collected records until ctx ends. If refresh returns a *warehouse.LockedError or
-// ErrPending, the records wait for another window. Records that wait when ctx ends are read by the next
+// ErrPostponed, the records wait for another window. Records that wait when ctx ends are read by the next
 // night.
 func (r *Refresher) Run(ctx context.Context, refresh func(context.Context, Targets) error) {
 	for {
@@ -148,7 +148,7 @@ func (r *Refresher) refreshNow(ctx context.Context, refresh func(context.Context
 	err := refresh(ctx, targets)
 	switch {
 	case err == nil || ctx.Err() != nil:
-	case errors.As(err, new(*warehouse.LockedError)) || errors.Is(err, ErrPending):
+	case errors.As(err, new(*warehouse.LockedError)) || errors.Is(err, ErrPostponed):
 		r.log.Info("refresh postponed", "articles", len(targets.Articles), "campaigns", len(targets.Campaigns), "error", err)
 		r.addTargets(targets)
 	default:

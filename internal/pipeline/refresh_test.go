@@ -79,7 +79,7 @@ func TestRefresher(t *testing.T) {
 			[]refreshCall{{30 * time.Second, pipeline.Targets{Articles: []string{"a", "b"}, Campaigns: []string{"c"}}}}},
 		{"an event during a refresh waits for the next refresh", nil, []event{first, {45 * time.Second, "b", ""}},
 			[]refreshCall{{30 * time.Second, targets}, {2 * time.Minute, pipeline.Targets{Articles: []string{"b"}}}}},
-		{"a night holds the lock, then can be resumed", []error{locked, pipeline.ErrPending}, []event{first},
+		{"a night holds the lock, then can be resumed", []error{locked, pipeline.ErrPostponed}, []event{first},
 			[]refreshCall{{30 * time.Second, targets}, {2 * time.Minute, targets}, {3*time.Minute + 30*time.Second, targets}}},
 		{"a failed refresh is not repeated", []error{errors.New("no")}, []event{first}, []refreshCall{{30 * time.Second, targets}}},
 	}

@@ -118,8 +118,8 @@ func TestAdoptLastRun(t *testing.T) {
 			t.Errorf("%s: the unfinished run is %+v, want the rights y", name, u)
 		}
 		// No night was published, so a refresh must wait in all cases.
-		if err := r.checkRefreshable(now); !errors.Is(err, ErrPending) {
-			t.Errorf("%s: a refresh before the first night: got %v, want ErrPending", name, err)
+		if err := r.checkRefreshable(now); !errors.Is(err, ErrPostponed) {
+			t.Errorf("%s: a refresh before the first night: got %v, want ErrPostponed", name, err)
 		}
 	}
 }

@@ -177,8 +177,8 @@ func TestPublishedHeldNightEqualsAnUncheckedNight(t *testing.T) {
 	}
 	want, err := pipeline.Run(t.Context(), uncheckedCfg)
 	must(t, err)
-	if _, err := pipeline.Refresh(t.Context(), h.cfg, pipeline.Targets{}); !errors.Is(err, pipeline.ErrPending) {
-		t.Errorf("a refresh while a night is held: got %v, want ErrPending", err)
+	if _, err := pipeline.Refresh(t.Context(), h.cfg, pipeline.Targets{}); !errors.Is(err, pipeline.ErrPostponed) {
+		t.Errorf("a refresh while a night is held: got %v, want ErrPostponed", err)
 	}
 	w := warehouseOf(t, h.cfg)
 	held, _, err := w.Held()

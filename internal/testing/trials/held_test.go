@@ -48,7 +48,7 @@ func TestTrialOtherRunsBesideAHeldNight(t *testing.T) {
 		{name: "night of the same streams", faults: faults, configure: func(cfg *pipeline.Config) { cfg.Chosen = []string{"product_listings"} }, operate: run, heldAfter: otherHeld, published: second},
 		{name: "dry run", faults: faults, configure: func(cfg *pipeline.Config) { cfg.DryRun = true }, operate: run, heldAfter: sameHeld, published: second},
 		{name: "refresh", operate: func() (res pipeline.Result, err error) {
-			if res, err = pipeline.Refresh(t.Context(), m.cfg, pipeline.Targets{}); errors.Is(err, pipeline.ErrPending) {
+			if res, err = pipeline.Refresh(t.Context(), m.cfg, pipeline.Targets{}); errors.Is(err, pipeline.ErrPostponed) {
 				err = nil
 			}
 			return res, err

@@ -107,8 +107,8 @@ func TestTrialRefreshDoesNotCountAsNight(t *testing.T) {
 	t.Parallel()
 	m := newWebhookHarness(t, smallWorld(), streamsWithEvents()...)
 	m.cfg.Details, m.cfg.LiveDays, m.cfg.Recheck, m.cfg.Warehouse.KeepVersions = "changed", 1, 3, 2
-	if _, err := pipeline.Refresh(t.Context(), m.cfg, pipeline.Targets{Articles: []string{"x"}}); !errors.Is(err, pipeline.ErrPending) {
-		t.Fatalf("a refresh before the first night: got the error %v, want ErrPending", err)
+	if _, err := pipeline.Refresh(t.Context(), m.cfg, pipeline.Targets{Articles: []string{"x"}}); !errors.Is(err, pipeline.ErrPostponed) {
+		t.Fatalf("a refresh before the first night: got the error %v, want ErrPostponed", err)
 	}
 	m.goodNight()
 	second := m.goodNight()
