@@ -120,8 +120,8 @@ func runAudit(ctx context.Context, g *globals, o auditOptions, names []string) (
 	return nil
 }
 
-// previousCatalog returns the path of the catalog before the newest version or the held night, or "" if it
-// is missing or damaged. The previous rows are then read from the history.
+// previousCatalog returns the path of the catalog on which the newest version or the held night was built. It
+// returns "" if that catalog is missing or damaged; the previous rows are then read from the history.
 func previousCatalog(wh *warehouse.Warehouse, isHeld bool) (string, error) {
 	latest, ok, err := wh.Versions.Latest()
 	if err != nil || !ok {

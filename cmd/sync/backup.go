@@ -180,7 +180,7 @@ func runRehearsal(ctx context.Context, g *globals, cfg config.Config) error {
 	return errors.Join(err, g.recordFollowUp(ctx, cfg, entry))
 }
 
-// rehearse always removes the restored copy. The next rehearsal removes the copy of a killed one.
+// rehearse removes the restored copy. If it is killed, the next rehearsal removes the copy.
 func (g *globals) rehearse(ctx context.Context, cfg config.Config, wh *warehouse.Warehouse) (res backup.Restored, err error) {
 	dir, err := filepath.Abs(cfg.Warehouse.Dir)
 	if err != nil {

@@ -76,8 +76,8 @@ func runCheck(ctx context.Context, g *globals, offline bool) error {
 	return errors.Join(checkBucket(ctx, g, cfg), showPlan(g.stdout, plan, cfg), g.checkLake(ctx, cfg))
 }
 
-// checkUserSQL checks user-defined queries, the watches and user-defined checks, and prints them. With a
-// published snapshot it also prepares their SQL and checks the columns of the watches. The error contains
+// checkUserSQL checks user-defined queries, the watches and user-defined checks, and prints what it checked.
+// With a published snapshot it also prepares their SQL and checks the columns of the watches. The error contains
 // all problems. Channels and conditions were already checked with the configuration.
 func checkUserSQL(ctx context.Context, g *globals, cfg config.Config) (err error) {
 	if len(cfg.Watch) == 0 && cfg.Queries.Dir == "" && cfg.Checks.Dir == "" {

@@ -133,8 +133,8 @@ func runDemoNights(ctx context.Context, g *globals, o demoOptions, service *sim.
 	return last, err
 }
 
-// clockFrom returns a clock that shows the simulated time when it is first read, so that each
-// night starts exactly at its simulated time.
+// clockFrom returns a clock whose first reading is the simulated time, so that each night starts exactly
+// at its simulated time.
 func clockFrom(simulated time.Time) func() time.Time {
 	startTime := sync.OnceValue(time.Now)
 	return func() time.Time { return simulated.Add(time.Since(startTime()).Truncate(time.Millisecond)) }

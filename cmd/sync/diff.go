@@ -83,8 +83,8 @@ func runDiff(ctx context.Context, g *globals, o diffOptions, names []string) err
 		}
 		fmt.Fprintln(g.stdout)
 	}
-	exact := format == query.JSON || format == query.JSONL
-	q, err := db.Changes(ctx, d, exact)
+	asJSON := format == query.JSON || format == query.JSONL
+	q, err := db.Changes(ctx, d, asJSON)
 	if err != nil {
 		return err
 	}

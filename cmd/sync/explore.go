@@ -90,7 +90,7 @@ func statementCommand(g *globals) *cobra.Command {
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			// The statement ends first when memory runs out. If a call fails, the system's limits apply.
+			// When memory runs out, this process must end before others. If a call fails, the system's limits apply.
 			_ = unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: memory, Max: memory})
 			_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
 			return query.Work(cmd.Context(), g.stdin, g.stdout)

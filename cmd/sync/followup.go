@@ -12,7 +12,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// followUp sends a published night to the channels of the watches, to the lake or to the backup. It neither
+// followUp runs the watches, publishes to the lake or makes a backup after a published night. It neither
 // takes the lock of the warehouse nor changes snapshots. A failure is reported, and the next night
 // tries again. The ledger line is returned even with an error.
 type followUp func(ctx context.Context, cfg config.Config) (ledger.Run, error)
@@ -35,8 +35,8 @@ func (g *globals) runFollowUps(ctx context.Context, cfg config.Config) error {
 	log := g.newLogger()
 	notifier := command.NewNotifier(cfg.Notify, version, log)
 	var problems []error
-	for _, sendNight := range followUps {
-		entry, err := sendNight(ctx, cfg)
+	for _, run := range followUps {
+		entry, err := run(ctx, cfg)
 		if errors.As(err, new(*warehouse.LockedError)) {
 			log.Info("follow-up runs in another process", "work", entry.Kind)
 			continue
@@ -63,7 +63,7 @@ func (g *globals) recordFollowUp(ctx context.Context, cfg config.Config, entry l
 	return command.RecordFollowUp(ctx, g.newWarehouse(cfg), command.NewNotifier(cfg.Notify, version, g.newLogger()), entry, notify.Recovered)
 }
 
-// joinFollowUpError makes a complete night whose follow-ups failed partial.
+// joinFollowUpError changes the outcome of a complete night to partial if a follow-up failed.
 func joinFollowUpError(ctx context.Context, nightErr, followUpErr error) error {
 	if followUpErr == nil {
 		return nightErr

@@ -145,7 +145,7 @@ const inboxAlertInterval = 10 * time.Second
 // maxInboxLimit is the largest limit of the inbox, in bytes, if serve.inbox_max is not set.
 const maxInboxLimit = 1_000_000_000
 
-// defaultInboxLimit returns a tenth of the disk space that would be free without the inbox.
+// defaultInboxLimit returns a tenth of the disk space that would be free without the inbox, at most maxInboxLimit.
 func defaultInboxLimit(inboxBytes, freeBytes int64) (limitBytes int64) {
 	const divisor = 10
 	return max(1, min(maxInboxLimit, (freeBytes+inboxBytes)/divisor))

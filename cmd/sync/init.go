@@ -76,7 +76,7 @@ func runInit(ctx context.Context, g *globals, o initOptions) error {
 		return fmt.Errorf("%w; no configuration was written", err)
 	}
 	if err := runCheck(ctx, g, false); err != nil {
-		return d.keptErr(ctx, err)
+		return d.explainCheckErr(ctx, err)
 	}
 	_, err := fmt.Fprintf(g.stdout, "\nnext: %s\n", g.commandLine("run"))
 	return err
@@ -201,8 +201,8 @@ func (d *configDraft) chooseToken(ctx context.Context) error {
 		}
 	}
 	if env != "" {
-		isToken := config.TokenWarning(config.Secret(env)) == ""
-		if !config.IsVariableName(env) || isToken {
+		looksLikeToken := config.TokenWarning(config.Secret(env)) == ""
+		if !config.IsVariableName(env) || looksLikeToken {
 			return command.UsageErr("--token-env is not the name of an environment variable: write one such as %s; if a token was given there, renew it, because every user of this machine could see it", usualTokenEnv)
 		}
 		d.values["api.token"], d.values["api.token_file"] = "${"+env+"}", ""
@@ -221,7 +221,7 @@ func (d *configDraft) chooseToken(ctx context.Context) error {
 	return d.useFile(ctx, file)
 }
 
-// useFile makes a file the place of the token, and asks for the token if the file does not exist.
+// useFile configures file as the token file, and asks for the token if the file does not exist.
 func (d *configDraft) useFile(ctx context.Context, file string) error {
 	if _, err := (config.API{TokenFile: file}).ReadToken(); errors.Is(err, fs.ErrNotExist) {
 		if err := d.askToken(ctx, file); err != nil {
@@ -334,7 +334,7 @@ func (d *configDraft) findAccess(filled []byte, mode fs.FileMode) *durable.Acces
 	return &durable.Access{UID: 0, GID: gid, Mode: mode}
 }
 
-func (d *configDraft) keptErr(ctx context.Context, err error) error {
+func (d *configDraft) explainCheckErr(ctx context.Context, err error) error {
 	advice := "correct the cause"
 	status, hasStatus := errors.AsType[*fetch.StatusError](err)
 	switch {
@@ -352,7 +352,7 @@ func (d *configDraft) keptErr(ctx context.Context, err error) error {
 	return fmt.Errorf("%w\nthe configuration %s was written: %s, then run %s", err, d.g.Config, advice, d.g.commandLine("check"))
 }
 
-// commandLine is like programLine, but for root, the line runs the command as the owner of the warehouse.
+// commandLine is like programLine. If root runs init for another user, the line runs the command as that user.
 func (g *globals) commandLine(name string) string {
 	line := g.programLine(name)
 	cfg, _ := config.Load(g.Config, g.LookupEnv)

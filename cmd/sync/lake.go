@@ -81,7 +81,7 @@ const defaultLakeTimeout = 30 * time.Minute
 // versionVar passes the version of this program to the lake program.
 const versionVar = "PLACEMENTSYNC_VERSION"
 
-// runLake returns the standard output of the lake program, whose log is added to the own log.
+// runLake returns the standard output of the lake program, and copies its log to the log of this program.
 func (g *globals) runLake(ctx context.Context, args ...string) ([]byte, error) {
 	path, err := findLake()
 	if err != nil {

@@ -25,7 +25,7 @@ type readerResults struct {
 	Longest  time.Duration
 }
 
-// readers request pages.
+// readers request the status page and the metrics.
 type readers struct {
 	url    string
 	client *http.Client

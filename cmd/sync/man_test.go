@@ -10,7 +10,7 @@ import (
 )
 
 // TestManualIsCurrent compares the manual pages with the code: environment variables, folders
-// of the warehouse, and commands with their flags.
+// of the warehouse, and the commands of the examples with their flags.
 func TestManualIsCurrent(t *testing.T) {
 	t.Parallel()
 	m := manual()

@@ -195,7 +195,7 @@ func (b *bars) describeStream(s ledger.StreamProgress) string {
 	return cutCell(strings.TrimSuffix(line, ", "), b.width)
 }
 
-// outOf omits a total of 0, which is unknown.
+// outOf omits a total of 0, which means unknown.
 func outOf(n, total int64) string {
 	if total == 0 {
 		return strconv.FormatInt(n, 10)

@@ -212,8 +212,8 @@ func checkPublished(wh *warehouse.Warehouse) error {
 	return fmt.Errorf("open %s: nothing is published yet: start a night with placementsync run", wh.Folder.CatalogPath())
 }
 
-// snapshotOfRun returns the time of the snapshot that readers saw after a run without its own snapshot, for
-// example a rollback. It returns text unchanged if the ledger has no such run or snapshot.
+// snapshotOfRun returns the time of the snapshot that readers saw after a run. A rollback, for example, has
+// no snapshot of its own. If the ledger has no such run or snapshot, text is returned unchanged.
 func snapshotOfRun(wh *warehouse.Warehouse, text string) string {
 	runs, err := wh.Ledger.Runs()
 	if err != nil {

@@ -95,7 +95,7 @@ func runRaw(g *globals, o rawOptions, args []string) error {
 		}
 	}
 	printable := selected
-	if len(selected) > 1 { // replaced responses do not count beside others
+	if len(selected) > 1 { // a replaced response is printed only if no other is selected
 		printable = slices.DeleteFunc(slices.Clone(selected), func(r fetch.StoredResponse) bool { return r.Replaced })
 	}
 	switch {

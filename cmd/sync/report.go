@@ -72,7 +72,7 @@ func runReport(ctx context.Context, g *globals, file, asOf, queryPages string) (
 	return err
 }
 
-// heldNotices returns the notice of a held night, if there is one. isShown means that the report shows it.
+// heldNotices returns the notice of a held night, if there is one. isShown means that the page shows that night.
 func heldNotices(wh *warehouse.Warehouse, isShown bool) ([]report.Notice, error) {
 	h, ok, err := wh.Held()
 	if err != nil || !ok {

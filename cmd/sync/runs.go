@@ -57,7 +57,7 @@ func runRuns(g *globals, format string) error {
 
 type runJSON struct {
 	ledger.Run
-	// IsCurrent is set for the version that readers see.
+	// IsCurrent is set for the run whose version readers see.
 	IsCurrent bool `json:"seen"`
 }
 

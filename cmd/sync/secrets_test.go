@@ -23,7 +23,7 @@ func (s *scriptEnv) echoToken(body []byte) []byte {
 	return bytes.Replace(body, []byte("{"), fmt.Appendf(nil, `{"echoed":"Authorization: Bearer %s",`, s.token), 1)
 }
 
-// leavesNo searches folders for a secret, including the compressed bodies of stored responses.
+// leavesNo searches all files below folders, and the decompressed bodies of stored responses, for a secret.
 func leavesNo(ts *testscript.TestScript, neg bool, args []string) {
 	requireUsage(ts, !neg && len(args) >= 2 && args[0] != "", "leaves-no SECRET DIR...")
 	fileCount, responseCount := 0, 0
@@ -64,7 +64,7 @@ func searchResponses(ts *testscript.TestScript, dir, secret string) (count int) 
 }
 
 // TestNoFlagTakesSecret checks that no flag takes a secret, because all users can read the
-// list of processes. The flags in allowed take the name of a file or of an environment variable.
+// list of processes. The allowed flags take the name of a file or of an environment variable.
 func TestNoFlagTakesSecret(t *testing.T) {
 	allowed := []string{"token-file", "token-env"}
 	secretPattern := regexp.MustCompile(`token|secret|key|passw|credential|auth`)

@@ -223,8 +223,8 @@ func probeDaemon(ctx context.Context, g *globals, kind string) error {
 	return err
 }
 
-// findDaemon returns a token only for a probe that needs one. A probe of health ignores errors in other keys,
-// because the daemon may be healthy with an earlier configuration.
+// findDaemon returns a token only for a probe that needs one. A probe of health needs only serve.listen and
+// ignores errors in other keys, because the daemon may be healthy with an earlier configuration.
 func findDaemon(g *globals, kind string) (listen, token string, err error) {
 	cfg, err := g.loadConfig("serve")
 	if kind == daemon.ProbeReady {

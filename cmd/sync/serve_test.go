@@ -18,7 +18,7 @@ import (
 	"placementsync/internal/sim"
 )
 
-// serveURL returns the address of "serve" in the background, which its log contains.
+// serveURL reads the address of "serve" in the background from its log.
 func serveURL(ts *testscript.TestScript) string {
 	b := scriptEnvOf(ts).program
 	requireUsage(ts, b != nil, "start placementsync serve (before this command)")

@@ -13,8 +13,8 @@ import (
 	"placementsync/internal/sim"
 )
 
-// scriptEnv is the environment of a script: at most one demo service and one program in the
-// background.
+// scriptEnv is the environment of a script: at most one demo service, one program in the
+// background and one receiver of notifications.
 type scriptEnv struct {
 	service  *sim.Service
 	program  *backgroundProgram
@@ -46,7 +46,7 @@ func (s *scriptEnv) recordRequest(r *http.Request) *sim.Fault {
 	return nil
 }
 
-// simServe starts a small demo service with the token of the demo.
+// simServe starts a small demo service. The default of its token is the token of the demo.
 func simServe(ts *testscript.TestScript, neg bool, args []string) {
 	s := scriptEnvOf(ts)
 	o := sim.Options{Outlets: 6, Listings: 60, Profiles: 2, Campaigns: 3, Orders: 8, HistoryDays: 30, Token: demoToken, FaultFunc: s.recordRequest}

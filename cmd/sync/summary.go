@@ -11,8 +11,8 @@ import (
 	"placementsync/internal/query"
 )
 
-// showNight counts rows of the snapshot for a complete or partial night, even in a dry run. Any other night
-// may have ended before the merge, and counts records.
+// showNight shows numbers of rows for a complete or partial night, even in a dry run. For any other night,
+// which may have ended before the merge, it shows numbers of records.
 func showNight(g *globals, res pipeline.Result, dryRun bool) error {
 	countsRows := res.Run.Outcome == ledger.Complete || res.Run.Outcome == ledger.Partial
 	rowsHead := "rows"

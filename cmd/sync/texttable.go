@@ -39,7 +39,7 @@ func (t *textTable) addRow(cells ...any) {
 	t.rows = append(t.rows, row)
 }
 
-// render returns the text for a terminal with width characters in a line. 0 means no limit.
+// render fits the table into lines of at most width characters. A width of 0 means no limit.
 func (t *textTable) render(width int) string {
 	shown, widths := t.fitColumns(width)
 	header := make([]string, len(t.columns))
