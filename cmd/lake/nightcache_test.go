@@ -70,17 +70,17 @@ func latestRunOf(dir string) string {
 	return filepath.Base(target)
 }
 
-// applyNight applies the difference between two folders of the cache to the warehouse. Files
-// that nights never change are linked. If before is empty, all files of after are applied. New lines of the ledger are appended, because commands of the
-// lake may have written other lines to the ledger.
-func (h *fixture) applyNight(before, after string) {
+// applyNight applies the difference between two folders of the cache to the warehouse. An empty oldDir means
+// that no warehouse existed before. Files outside state/ are linked. New lines of the ledger are
+// appended, because commands of the lake may have written other lines to the ledger.
+func (h *fixture) applyNight(oldDir, newDir string) {
 	h.Helper()
 	dir := h.path("warehouse")
-	h.must(filepath.WalkDir(after, func(path string, e fs.DirEntry, err error) error {
+	h.must(filepath.WalkDir(newDir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		name, _ := filepath.Rel(after, path)
+		name, _ := filepath.Rel(newDir, path)
 		to := filepath.Join(dir, name)
 		switch {
 		case e.IsDir():
@@ -90,16 +90,16 @@ func (h *fixture) applyNight(before, after string) {
 			target, err := os.Readlink(path)
 			return errors.Join(err, removeAny(to), os.Symlink(target, to))
 		case strings.HasPrefix(name, "state"+string(filepath.Separator)):
-			return updateStateFile(filepath.Join(before, name), path, to)
+			return updateStateFile(filepath.Join(oldDir, name), path, to)
 		}
 		return errors.Join(removeAny(to), os.Link(path, to))
 	}))
-	if before == "" {
+	if oldDir == "" {
 		return
 	}
-	h.must(filepath.WalkDir(before, func(path string, e fs.DirEntry, err error) error {
-		name, _ := filepath.Rel(before, path)
-		if _, statErr := os.Lstat(filepath.Join(after, name)); errors.Is(statErr, fs.ErrNotExist) && err == nil && !e.IsDir() {
+	h.must(filepath.WalkDir(oldDir, func(path string, e fs.DirEntry, err error) error {
+		name, _ := filepath.Rel(oldDir, path)
+		if _, statErr := os.Lstat(filepath.Join(newDir, name)); errors.Is(statErr, fs.ErrNotExist) && err == nil && !e.IsDir() {
 			return removeAny(filepath.Join(dir, name))
 		}
 		return err
@@ -108,12 +108,12 @@ func (h *fixture) applyNight(before, after string) {
 
 // updateStateFile applies the difference between two versions of a state file to the file of the
 // warehouse. Lines that were added to runs.jsonl are appended. Any other file is replaced.
-func updateStateFile(before, after, to string) error {
-	data, err := os.ReadFile(after)
+func updateStateFile(oldFile, newFile, to string) error {
+	data, err := os.ReadFile(newFile)
 	if err != nil {
 		return err
 	}
-	old, _ := os.ReadFile(before) // missing for a new file
+	old, _ := os.ReadFile(oldFile) // missing for a new file
 	current, _ := os.ReadFile(to)
 	if rest, ok := bytes.CutPrefix(data, old); ok && len(old) > 0 && filepath.Base(to) == "runs.jsonl" {
 		data = append(current, rest...)

@@ -104,9 +104,9 @@ func TestLostCatalogIsReported(t *testing.T) {
 	h.requireEqualTables(second)
 }
 
-// TestOwnerFileIsWrittenAfterTheCommit makes one publish fail before the commit and one between the
-// commit and the writing of the owner file. The next publish must write the owner file. A publish must
-// fail if the owner file is damaged, and succeed after the file is removed.
+// TestOwnerFileIsWrittenAfterTheCommit makes one publish fail before the commit, one after the commit, and
+// one at the writing of the owner file. The next publish must write the owner file. A publish must fail if
+// the owner file is damaged, and succeed after the file is removed.
 func TestOwnerFileIsWrittenAfterTheCommit(t *testing.T) {
 	h := newFixture(t, 1)
 	for _, failingStep := range []string{"before commit catalog", "after commit catalog"} {

@@ -352,8 +352,8 @@ func TestOldNightsExpire(t *testing.T) {
 	}
 }
 
-// TestExpireCountsEveryShownNight makes one table show the night before the newest. The configured two
-// nights are then these two.
+// TestExpireCountsEveryShownNight makes one table show the night before the newest. This night and the newest
+// are then the two nights that lake.keep_nights keeps.
 func TestExpireCountsEveryShownNight(t *testing.T) {
 	h := newFixture(t, 4)
 	all := h.publish("--all")

@@ -31,7 +31,7 @@ func newRoot(g *globals) *cobra.Command {
 	}
 	g.AddTo(root)
 	root.PersistentPreRunE = func(*cobra.Command, []string) error {
-		// The flags and the output of versions may differ.
+		// Different versions may have different flags and output.
 		if caller, ok := g.LookupEnv("PLACEMENTSYNC_VERSION"); ok && caller != version {
 			return command.UsageErr("placementsync-lake has version %s and placementsync has version %s: install the same version of both", version, caller)
 		}
