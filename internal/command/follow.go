@@ -34,8 +34,7 @@ func RecordFollowUp(ctx context.Context, wh *warehouse.Warehouse, sender *notify
 	if event == "" || !slices.Contains(events, event) {
 		return err
 	}
-	// The alert names the newest version. If this cannot be read, the alert names the version that the
-	// follow-up processed.
+	// The alert names the newest version or, if it is unknown, the version that the follow-up processed.
 	version := entry.Version
 	if newest, ok, err := wh.Versions.Latest(); err == nil && ok {
 		version = newest

@@ -90,7 +90,7 @@ func matchesAny(name string, patterns []string) bool {
 	})
 }
 
-// suggestColumn returns "" for a column, and for a name without a dot, which package config reports.
+// suggestColumn returns "" for an existing column, and for a name without a dot, which package config reports.
 func suggestColumn(name string) string {
 	table, column, hasDot := strings.Cut(name, ".")
 	tables, _ := dictionary.Definitions()

@@ -12,8 +12,8 @@ import (
 	"placementsync/internal/nearest"
 )
 
-// explainUnknown adds suggestions to the errors of misspelt flags. Unknown subcommands and help
-// topics are then reported like unknown commands.
+// explainUnknown adds suggestions to the errors of misspelt flags. It makes unknown subcommands and
+// help topics errors, like unknown commands.
 func explainUnknown(root *cobra.Command) {
 	root.SetFlagErrorFunc(suggestFlag)
 	root.InitDefaultHelpCmd()
@@ -32,7 +32,7 @@ func explainUnknown(root *cobra.Command) {
 	}
 }
 
-// checkSubcommand is needed because cobra prints the help of an unknown subcommand and succeeds.
+// checkSubcommand is needed because cobra succeeds for an unknown subcommand, and prints the help of its parent.
 func checkSubcommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
