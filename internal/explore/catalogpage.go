@@ -24,7 +24,7 @@ type catalogView struct {
 	Columns         []option
 	Table           page.Table
 	SourceNote      string      // a note if listings may be missing
-	Outlets         []page.Cell // the first outlets whose name or website contains all words of the search
+	Outlets         []page.Cell // the first outlets with all words of the search in name and website
 	Total           int64
 	pager
 	Downloads    []pair

@@ -218,7 +218,7 @@ func (s *catalogState) lowestPrices(t listingTables, b *binder, listingID string
 		"SELECT currency, min(unit_amount) AS price, " + tierOfLowestPrice + " AS tier FROM " + t.prices + whereAll(where) + " GROUP BY currency)) AS prices"
 }
 
-// tierOfLowestPrice has an empty text as its value if the price has no tier.
+// tierOfLowestPrice is an SQL expression. Its value is an empty text if the price has no tier.
 const tierOfLowestPrice = "arg_min(coalesce(pricing_tier, ''), (unit_amount, coalesce(pricing_tier, '')))"
 
 func whereAll(conditions []string) string {

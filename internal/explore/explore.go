@@ -82,7 +82,7 @@ type route struct {
 	show         func(v *visit) (reply, error)
 	slow         bool // the time limit is at least minSlowTimeout
 	newestOnly   bool // as_of is rejected
-	checksParams bool // show itself checks the parameters of the address
+	checksParams bool // the function show checks the parameters of the address
 	kind         recordKind
 	// keys lists the parameters of the address besides as_of. A key that ends with a dot means
 	// all parameters that begin with it.

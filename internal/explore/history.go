@@ -68,7 +68,7 @@ func (v *visit) addFields(view *recordView) error {
 	return nil
 }
 
-// readFields reads the record's rows in one table. The first of these rows existed in the periods presence.
+// readFields reads the record's rows in one table. presence contains the periods in which the first row existed.
 func (v *visit) readFields(t fieldTable) (views []fieldsView, presence []period, err error) {
 	columns, err := v.runStatement(recordSQL.Render("columns", nil), map[string]string{"table": t.table})
 	if err != nil || len(columns.Rows) == 0 {

@@ -52,7 +52,8 @@ func TestKindOf(t *testing.T) {
 	}
 }
 
-// TestDamagedSamples checks that the error of a row is kept after the next row.
+// TestDamagedSamples checks that a sample is an error unless it is an array of objects. A valid row after an
+// invalid one must not hide the error.
 func TestDamagedSamples(t *testing.T) {
 	for _, sample := range []string{`[["a"],{"a":1}]`, `[{"a":1},["a"]]`, `{"a":1}`} {
 		if table, err := buildSample("stock", sample); err == nil {

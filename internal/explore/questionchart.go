@@ -11,9 +11,9 @@ import (
 	"placementsync/internal/query"
 )
 
-// addChart draws the column that the address chooses, else the first column of amounts, else the first of
-// numbers: as a chart if the first column of the result contains dates or months, and as bars in the table if it
-// contains texts. result can contain the rows of all pages of the table, rowsInTable those of the shown page.
+// addChart draws the column that the address chooses. The default is the first column of amounts, or else the first of
+// numbers. If the first column of the result contains dates or months, a chart is drawn. If it contains texts, the table
+// gets bars. result can contain the rows of all pages of the table, rowsInTable contains those of the shown page.
 func (q *question) addChart(result query.Result, rowsInTable []query.Record) {
 	shown := slices.DeleteFunc(rolesOf(result.Columns), func(r columnRole) bool { return r.hidden })
 	numbers := slices.DeleteFunc(slices.Clone(shown), func(r columnRole) bool { return !r.Numeric })

@@ -195,7 +195,7 @@ func (q *question) addResult() error {
 		if rows.Result, err = q.db.Ask(q.Context(), q.view.Query, q.values, maxRows); err != nil {
 			return err
 		}
-		q.view.Table = &tableView{Table: buildTable(q.view.Title, rolesOf(rows.Columns), rows.Result, q.links()), Count: countRows(rows.Total), SourceNote: query.DescribeSources(rows.Sources)}
+		q.view.Table = &tableView{Table: buildTable(q.view.Title, rolesOf(rows.Columns), rows.Result, q.links()), Count: formatRowCount(rows.Total), SourceNote: query.DescribeSources(rows.Sources)}
 	} else {
 		for i := range t.roles {
 			if r := &t.roles[i]; r.idColumn == "group_id" {

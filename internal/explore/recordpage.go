@@ -26,7 +26,7 @@ type fieldTable struct {
 	// idColumn is the column with the id of the page's record. nameColumn is a column that
 	// distinguishes the rows if a record has several.
 	table, idColumn, title, nameColumn string
-	open                               bool // the table is not folded; the first table never is
+	open                               bool // the table is not folded; the first table is never folded
 }
 
 type section struct {

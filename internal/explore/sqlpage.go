@@ -109,7 +109,7 @@ func (e *Explorer) runSQL(v *visit) (reply, error) {
 		return view.explain(e, err)
 	}
 	q := &question{visit: v, view: view.questionView}
-	q.view.Table = &tableView{Table: buildWholeTable(result, v.links()), Count: countRows(result.Total), SourceNote: query.DescribeSources(result.Sources)}
+	q.view.Table = &tableView{Table: buildWholeTable(result, v.links()), Count: formatRowCount(result.Total), SourceNote: query.DescribeSources(result.Sources)}
 	if result.Total > int64(len(result.Rows)) {
 		q.view.Table.Count = fmt.Sprintf("More than %[1]s rows; the table shows the first %[1]s, a file contains all", plural.Number(len(result.Rows)))
 	}

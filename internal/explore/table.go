@@ -140,8 +140,8 @@ func (r columnRole) showValue(row query.Record, l links) page.Cell {
 	return cell
 }
 
-// fillOutletNames fills in the missing names of outlets from other tables. It finds the outlet of a row by its
-// id, or else by the id of one of its listings.
+// fillOutletNames fills in the missing names of outlets from other tables. It finds the outlet of a row by the
+// outlet id in the row, or else by the listing id.
 func (v *visit) fillOutletNames(roles []columnRole, rows []query.Record) error {
 	indexOf := func(matches func(r columnRole) bool) int { return slices.IndexFunc(roles, matches) }
 	nameIndex := indexOf(func(r columnRole) bool {

@@ -104,7 +104,7 @@ func (t *table) show(caption, downloadPrefix string) (*tableView, tableRows, err
 	t.addFilters(view, rows.Choices)
 
 	view.pager = t.pagerOf(t.state.Page, tablePageRows, len(rows.Rows), rows.Total)
-	view.Count = countRows(rows.Total)
+	view.Count = formatRowCount(rows.Total)
 	switch {
 	case len(rows.Rows) == 0 && rows.Total > 0:
 		view.Count += ": this page does not exist"
@@ -243,4 +243,4 @@ func (r columnRole) optionLabel(encoded string) string {
 	}
 }
 
-func countRows(n int64) string { return plural.Number(n) + " " + plural.Noun(n, "row") }
+func formatRowCount(n int64) string { return plural.Number(n) + " " + plural.Noun(n, "row") }

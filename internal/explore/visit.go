@@ -14,7 +14,7 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-const maxRows = 1000 // that a page keeps of one result
+const maxRows = 1000 // of one result on a page
 
 // visit is a request with its snapshot.
 type visit struct {

@@ -83,7 +83,7 @@ QUALIFY row_number() OVER (PARTITION BY h.id ORDER BY max(h.valid_to) DESC) = 1
 ORDER BY vanished DESC, h.id;
 
 -- name: items
--- Sold items of the outlet, the last paid first.
+-- Sold items of the outlet, the most recently paid first.
 SELECT
     coalesce(o.reference_number, m.order_id) AS "order", m.order_id,
     m.paid_at AS paid, m.product_name AS product, m.product_id,
