@@ -17,7 +17,7 @@ type Table struct {
 	Foot     []Row  // totals
 	RowHeads bool   // the first cell of each row is the header of the row
 	Empty    string // shown in place of a table without rows
-	Stacked  bool   // each row is a block of lines where the table is wider than the page
+	Stacked  bool   // if the table is wider than the page, each row becomes a block of lines
 	Folded   bool   // hidden behind a summary
 	// Swap is the id of the element that htmx replaces when the user sorts the table. If it is
 	// empty, the browser loads the whole page.

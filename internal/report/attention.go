@@ -10,10 +10,10 @@ import (
 	"placementsync/internal/plural"
 )
 
-const maxShownRows = 3 // of a failed check, and overdue articles; the command of the notice prints all
+const maxShownRows = 3 // rows of a failed check, or overdue articles; the command of the notice prints all
 
-// buildAttention lists held nights, failed checks, unproven streams and overdue articles. Each function
-// returns its notices, or else a text with the good news, or neither if the snapshot lacks the data.
+// buildAttention lists held nights, failed checks, unproven streams and overdue articles. The good news is
+// shown only if no function returns a notice. If the snapshot lacks the data, a function returns neither.
 func (b *builder) buildAttention() (Section, error) {
 	s := Section{ID: "attention", Title: "Needs attention", Notices: b.opts.Notices}
 	var goodNews []string

@@ -32,8 +32,8 @@ type plot struct {
 	// value names the column with the numbers.
 	series, value string
 	// drawnIf is a column. It is set for a result that is sorted newest first. The rows are then drawn
-	// oldest first, except for those in which this column is NULL: all rows of the first night are new, so
-	// its bar would be far longer than the others.
+	// oldest first, and rows in which this column is NULL are left out. This omits the first night, in which all
+	// rows are new, so that its bar would be far longer than the others.
 	drawnIf string
 }
 
@@ -133,7 +133,7 @@ type measure struct {
 	column, name string
 	colour       int
 	below        bool        // drawn below the axis, for example withdrawn listings
-	as           valueFormat // asText, the zero value, means asNumber
+	as           valueFormat // of the tooltip; asNumber if not set
 }
 
 // drawMeasures skips rows in which all measures, or the column p.drawnIf, are NULL.
@@ -161,10 +161,7 @@ func (p plot) drawMeasures(rows []query.Record) page.Variant {
 }
 
 func (m measure) addTo(s *page.Series, c query.Value) {
-	if m.as == asText {
-		m.as = asNumber
-	}
-	s.Add(c.Text, field{as: m.as}.formatCell(c))
+	s.Add(c.Text, field{as: cmp.Or(m.as, asNumber)}.formatCell(c))
 	if n, ok := s.Values[len(s.Values)-1].(float64); ok && m.below {
 		s.Values[len(s.Values)-1] = -n
 	}

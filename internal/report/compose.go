@@ -44,7 +44,7 @@ func allSections() []section {
 	return []section{pricesSection, commissionsSection, articlesSection, qualitySection}
 }
 
-// isShownStream reports whether the page shows numbers from a stream. It shows none from webhook events.
+// isShownStream reports whether the page shows numbers from a stream. It is false for webhook events.
 func isShownStream(stream string) bool {
 	return slices.ContainsFunc(allSections(), func(s section) bool { return slices.Contains(s.streams, stream) })
 }
@@ -103,8 +103,8 @@ type snapshots struct {
 // maxSnapshots limits the snapshots that are read. A week of hourly snapshots has 168.
 const maxSnapshots = 400
 
-// readSnapshots finds the snapshots to compare: the previous one and, if it is less than a week old, the newest
-// of last week. Nights do not start at the same time each day, so six and a half days count as a week.
+// readSnapshots finds the snapshots to compare: the previous one and, if that is less than a week old, the newest
+// that is at least a week old. Nights do not start at the same time each day, so six and a half days count as a week.
 func (b *builder) readSnapshots() (snapshots, error) {
 	result, ok, err := b.ask(b.ctx, QuerySpec{Query: "snapshots", Params: map[string]string{"top": fmt.Sprint(maxSnapshots)}})
 	if err != nil {

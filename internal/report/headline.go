@@ -63,9 +63,9 @@ func newTile(result query.Result, row query.Record, earlier []earlierFigures) Ti
 	t.Note = clipText(ledger.DescribeProblems(others))
 	for _, e := range earlier {
 		change := compareFigures(value, e.values[figureLabel(row)], unit)
-		// Only the row of a median price has a value in "compared", the number of listings in both
-		// snapshots. Its change is the median change of these listings, not the difference of the
-		// medians, because the snapshots can have different listings.
+		// "compared" is the number of listings in both snapshots. It is NULL unless the figure is a median
+		// price. The change of a median price is the median change of these listings, not the difference of
+		// the medians, because the snapshots can have different listings.
 		if !row.Get("compared").Null {
 			change = unknownChange
 			if priceChange, ok := e.priceChanges[figureLabel(row)]; ok {

@@ -28,7 +28,7 @@ func TestFiguresAreComparedExactly(t *testing.T) {
 		"unknown earlier number": {"5.00", "", "USD", Change{"none", "not known", ""}},
 		"not a number":           {"5.00", "many", "USD", Change{"none", "not known", ""}},
 		// A float would be inexact.
-		"a cent":                   {"0.30", "0.20", "USD", Change{"up", "▲\u00a0+0.10 (+50.0 %)", ""}},
+		"ten cents":                {"0.30", "0.20", "USD", Change{"up", "▲\u00a0+0.10 (+50.0 %)", ""}},
 		"a cent of a large amount": {"9007199254740993.01", "9007199254740993.00", "USD", Change{"up", "▲\u00a0+0.01 (+0.0 %)", ""}},
 	} {
 		got := compareFigures(query.Value{Text: c.now, Null: c.now == ""}, query.Value{Text: c.earlier, Null: c.earlier == ""}, c.unit)

@@ -8,7 +8,7 @@ import (
 )
 
 // splitProblems returns the problems of the source tables. missing are needed tables that were not read: no
-// numbers are shown. others are all other tables that are not proven. If needs is nil, all tables are needed.
+// numbers are shown. others are all other problems. If needs is nil, all tables are needed.
 func splitProblems(result query.Result, needs []string) (missing, others []ledger.Problem) {
 	for _, p := range query.FindProblems(result.Sources) {
 		if p.Standing == ledger.NotRead && (needs == nil || slices.Contains(needs, p.Name)) {
@@ -20,7 +20,7 @@ func splitProblems(result query.Result, needs []string) (missing, others []ledge
 	return missing, others
 }
 
-// currencyOf returns an empty string if the result has no currencies.
+// currencyOf returns an empty string if the result has no column "currency".
 func currencyOf(row query.Record) string {
 	if !slices.ContainsFunc(row.Columns, func(c query.Column) bool { return c.Name == "currency" }) {
 		return ""
