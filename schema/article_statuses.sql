@@ -1,5 +1,5 @@
--- The status history of an article, from status of GET /campaigns/{id}/articles. Key:
--- article_id, position.
+-- The status history of an article, from the field status of the records of
+-- GET /campaigns/{id}/articles. Key: article_id, position.
 CREATE TABLE article_statuses (
     article_id   VARCHAR NOT NULL, -- field 1, references campaign_articles.id
     position     BIGINT NOT NULL,  -- field 2

@@ -1,4 +1,4 @@
--- Channels of an outlet, from outlet_channels of GET /outlets/{outlet_id}. Key: id. The field
+-- Channels of an outlet, from the field outlet_channels of GET /outlets/{outlet_id}. Key: id. The field
 -- do_follow_links_allowed can be a boolean, a number or a text. It is stored in four columns.
 CREATE TABLE outlet_channels (
     id                        VARCHAR NOT NULL, -- field 1

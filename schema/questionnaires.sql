@@ -1,4 +1,4 @@
--- Questionnaires of campaigns, from questionnaire of GET /campaigns. Key: id.
+-- Questionnaires of campaigns, from the field questionnaire of GET /campaigns. Key: id.
 CREATE TABLE questionnaires (
     id              VARCHAR NOT NULL, -- field 1
     campaign_id     VARCHAR,          -- field 2, references campaigns.id

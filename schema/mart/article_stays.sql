@@ -12,7 +12,7 @@ FROM main.article_statuses
 WHERE effective_at IS NOT NULL;
 
 COMMENT ON VIEW mart.article_stays IS 'Stays of articles in a status, one row per status that an article entered. Statuses without a time are left out.';
-COMMENT ON COLUMN mart.article_stays.article_id IS 'Id of the article: articles.id.'; -- VARCHAR
+COMMENT ON COLUMN mart.article_stays.article_id IS 'Id of the article: campaign_articles.id.'; -- VARCHAR
 COMMENT ON COLUMN mart.article_stays.position IS 'Position in the status list: article_statuses.position.'; -- BIGINT
 COMMENT ON COLUMN mart.article_stays.status_prefix IS 'Stable identifier of the status.'; -- VARCHAR
 COMMENT ON COLUMN mart.article_stays.status_name IS 'Display name of the status.'; -- VARCHAR
