@@ -48,7 +48,7 @@ type openSnapshot struct {
 	// isPrepared means that the in-memory tables of the catalog page exist. preparing guards it.
 	preparing  chan struct{}
 	isPrepared bool
-	// users counts the requests that use the snapshot, and pool.open while it contains the snapshot. The
+	// users is the number of requests that use the snapshot, plus 1 while pool.open contains the snapshot. The
 	// snapshot is closed when users becomes 0.
 	users int
 }
