@@ -163,7 +163,7 @@ func verifyBackup(ctx context.Context, g *globals, cfg config.Config, o backupOp
 // ledger. It takes no lock of the warehouse, so nights can run at the same time.
 func runRehearsal(ctx context.Context, g *globals, cfg config.Config) error {
 	wh := g.newWarehouse(cfg)
-	if err := wh.Folder.Exists(); err != nil {
+	if err := wh.Folder.CheckExists(); err != nil {
 		return err
 	}
 	entry := ledger.BeginFollowUp(ledger.Rehearsal, version, g.Now())

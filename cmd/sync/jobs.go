@@ -42,7 +42,7 @@ func (j *jobs) Night(ctx context.Context) (ledger.Run, error) {
 	var res pipeline.Result
 	err := j.s.hooks.runInTurn(ctx, func() (err error) {
 		// If the disk is not mounted, a night would create a new warehouse below its mount point.
-		if err = j.Warehouse.Folder.Exists(); err != nil {
+		if err = j.Warehouse.Folder.CheckExists(); err != nil {
 			notifyOfNight(ctx, j.cfg, j.night, res.Run, j.s.g.Now(), err)
 			return err
 		}

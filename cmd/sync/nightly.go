@@ -39,7 +39,7 @@ func notifyOfNight(ctx context.Context, cfg config.Config, night pipeline.Config
 
 func ledgerRuns(cfg warehouse.Config) ([]ledger.Run, error) {
 	wh := warehouse.New(cfg)
-	if err := wh.Folder.Exists(); err != nil {
+	if err := wh.Folder.CheckExists(); err != nil {
 		return nil, err
 	}
 	return wh.Ledger.Runs()

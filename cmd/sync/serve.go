@@ -173,7 +173,7 @@ func reportFile(dir string) string { return filepath.Join(dir, "report.html") }
 
 // Runs returns an error for an unmounted disk, not an empty ledger.
 func (s *serveProgram) Runs() ([]ledger.Run, error) {
-	if err := s.wh.Folder.Exists(); err != nil {
+	if err := s.wh.Folder.CheckExists(); err != nil {
 		return nil, err
 	}
 	return s.wh.Ledger.AllRuns()

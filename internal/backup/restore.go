@@ -88,7 +88,7 @@ func (c Config) fetch(ctx context.Context, f checksum.FileSum, fetched, bytes *a
 	if exists, err := c.isInPlace(ctx, f); exists || err != nil {
 		return err
 	}
-	err := c.Warehouse.Mirror.Place(f.File, func(file *os.File) error {
+	err := c.Warehouse.Mirror.Restore(f.File, func(file *os.File) error {
 		return c.Bucket.Get(ctx, dataName(f), f, func() (io.Writer, error) {
 			_, err := file.Seek(0, io.SeekStart)
 			return file, errors.Join(err, file.Truncate(0))

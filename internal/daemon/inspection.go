@@ -100,7 +100,7 @@ func (i *Inspector) Inspect(ctx context.Context) Inspection {
 			result.Errors[source] = err
 		}
 	}
-	if err := i.Warehouse.Folder.Exists(); err != nil {
+	if err := i.Warehouse.Folder.CheckExists(); err != nil {
 		// An unmounted disk leaves an empty folder, which must not be inspected.
 		for _, source := range inspectedSources() {
 			record(source, err)

@@ -36,9 +36,9 @@ type checker struct {
 
 // Check looks for damage of links, published versions, the Parquet series, the ledger, unfinished-run
 // files and the held night. Without readData it compares only names and sizes of files. With readData it also
-// compares the rows of the catalog that readers see with Parquet, if this catalog is intact. It changes no file.
+// compares checksums and, if the catalog that readers see is intact, its rows with Parquet. It changes no file.
 func Check(ctx context.Context, w *warehouse.Warehouse, readData bool) (Report, error) {
-	if err := w.Folder.Exists(); err != nil {
+	if err := w.Folder.CheckExists(); err != nil {
 		return Report{}, err
 	}
 	inv, err := takeInventory(ctx, w, readData)
@@ -111,13 +111,13 @@ func (c *checker) checkLinks() {
 // should see. It chooses the first possible repair: a rollback to this version, a rebuild, a rebuild without
 // the damaged files, a rollback to an older version, or a restore of a backup.
 func (c *checker) addSnapshotDamage(d Damage) {
-	newest, since := c.newestCatalog()
+	newest, newestAt := c.newestCatalog()
 	switch {
 	case c.intactCatalogs[c.expected]:
 		d.Repair = Repair{RollBack, c.expected}
-	case c.hasAllFiles(c.expected):
+	case c.hasAllTables(c.expected):
 		d.Repair.Kind = RebuildCatalog
-	case c.hasFilesSince(since):
+	case c.hasTableAfter(newestAt):
 		d.Repair.Kind, d.Lost = RebuildSkippingDamage, true
 	case newest != "":
 		d.Repair, d.Lost = Repair{RollBack, newest}, true

@@ -192,12 +192,12 @@ func (inv *inventory) hasHistoryUntil(at time.Time) bool {
 	return run != "" && !until.Before(at)
 }
 
-func (inv *inventory) hasAllFiles(run string) bool {
+func (inv *inventory) hasAllTables(run string) bool {
 	m, ok := inv.manifest(run)
 	return ok && !slices.ContainsFunc(m.Tables, func(t warehouse.ManifestTable) bool { return !inv.hasCopy(t.FileSum) })
 }
 
-func (inv *inventory) hasFilesSince(at time.Time) bool {
+func (inv *inventory) hasTableAfter(at time.Time) bool {
 	for run := range inv.lineage {
 		m, ok := inv.manifest(run)
 		if ok && m.SnapshotAt.After(at) && slices.ContainsFunc(m.Tables, func(t warehouse.ManifestTable) bool { return inv.hasCopy(t.FileSum) }) {

@@ -100,7 +100,7 @@ func SaveFailure(f *warehouse.Folder, readData bool, at time.Time, cause error) 
 	v, _, err := LastRecord(f, readData)
 	v.ReadData, v.FailedAt, v.Error = readData, at, cause.Error()
 	if err == nil {
-		err = f.Exists()
+		err = f.CheckExists()
 	}
 	if err == nil {
 		err = recordFile(f, readData).Write(v)

@@ -22,7 +22,7 @@ func Replay(ctx context.Context, cfg Config, run string) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if err := wh.Folder.Exists(); err != nil {
+	if err := wh.Folder.CheckExists(); err != nil {
 		return Result{}, err
 	}
 	mode := runMode{kind: ledger.Replay, dryRun: cfg.DryRun, replayedRun: run}

@@ -108,7 +108,7 @@ func TestBlocksGrowWithTheCatalog(t *testing.T) {
 	if want := fmt.Sprintf("%d %s", rows, sum); !slices.Contains(contentAfter, want) {
 		t.Errorf("the content of the catalog lacks the line %q, the number and checksum of the rows", want)
 	}
-	// The catalog has more rows than fewRows and fewer than manyRows, so its block size is kept.
+	// Large blocks are kept while the catalog has at least fewRows.
 	publish(t, w, "20261104T020000Z", "three")
 	if got := blockSize(t, w); got != 256<<10 {
 		t.Errorf("the catalog of the next night has blocks of %d bytes, want 262144", got)

@@ -170,11 +170,11 @@ func TestPruneRemovesChangesThatNoVersionNeeds(t *testing.T) {
 func TestTheLineageUsesCopiesOfManifests(t *testing.T) {
 	w := openKeeping(t, 3)
 	publishThree(t, w)
-	requireLineage := func(name string, isDamaged bool, want ...string) {
+	requireLineage := func(name string, wantErr bool, want ...string) {
 		t.Helper()
 		lineage, err := w.Versions.Lineage(thirdNight)
-		if diff := cmp.Diff(want, runsOf(lineage)); diff != "" || (err != nil) != isDamaged {
-			t.Errorf("%s: got error %v, want an error: %t; lineage (-want +got):\n%s", name, err, isDamaged, diff)
+		if diff := cmp.Diff(want, runsOf(lineage)); diff != "" || (err != nil) != wantErr {
+			t.Errorf("%s: got error %v, want an error: %t; lineage (-want +got):\n%s", name, err, wantErr, diff)
 		}
 	}
 	requireLineage("intact", false, firstNight, secondNight, thirdNight)

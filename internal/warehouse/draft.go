@@ -43,7 +43,7 @@ type Draft struct {
 
 // MetaBase returns Previous if the series contains its changes of the schemas meta and past. Otherwise it
 // returns an empty string, and the draft must write all rows of both schemas. This happens on the first night,
-// on the first night after release 1.0.0, and if the file of changes or its manifest is lost.
+// if release 1.0.0 or older wrote Previous, and if the file of changes or its manifest is lost.
 func (d *Draft) MetaBase() string {
 	if _, err := os.Stat(d.w.Folder.ChangesPath(d.Previous)); d.Previous == "" || err != nil {
 		return ""

@@ -66,7 +66,7 @@ func (f *Folder) RunManifestPath(run string) string {
 }
 
 // ManifestPaths are the paths of the copies of a run's manifest: in the version, beside the file of ChangesPath,
-// and in the series, if no other run wrote the day.
+// and the manifest of the day. A later run of the day replaces the manifest of the day by its own.
 func (f *Folder) ManifestPaths(run, day string) []string {
 	return []string{f.Path(VersionsDir, run, ManifestFile), f.RunManifestPath(run), f.DayManifestPath(day)}
 }
@@ -81,8 +81,8 @@ func (f *Folder) Path(names ...string) string {
 	return filepath.Join(append([]string{f.dir}, names...)...)
 }
 
-// Glob returns the existing paths that match a pattern of filepath.Match below the folder, which is written as a path
-// in the folder. Characters of patterns in the path of the folder itself have no meaning.
+// Glob returns the existing paths that match a pattern. The pattern begins with the path of the folder, in which
+// characters such as * and [ have no special meaning.
 func (f *Folder) Glob(pattern string) []string {
 	names, _ := fs.Glob(os.DirFS(f.dir), f.Relative(pattern)) // a bad pattern matches nothing
 	for i, name := range names {

@@ -48,9 +48,9 @@ func (f *Folder) folderErr(err error) error {
 
 func (e *FolderError) Unwrap() error { return e.Err }
 
-// Exists returns a *NoWarehouseError if there is neither a warehouse nor a restored backup, and a
+// CheckExists returns a *NoWarehouseError if there is neither a warehouse nor a restored backup, and a
 // *FolderError if it cannot read the folder.
-func (f *Folder) Exists() error {
+func (f *Folder) CheckExists() error {
 	for _, name := range []string{VersionsDir, SeriesDir, stateDir} {
 		switch info, err := os.Stat(f.Path(name)); {
 		case err == nil && info.IsDir():
@@ -63,7 +63,7 @@ func (f *Folder) Exists() error {
 }
 
 // CheckWritable creates and removes a file in each folder to which a run writes, or in the nearest existing
-// folder above a new warehouse. It returns a *DiskFullError or a *FolderError.
+// folder above a new warehouse. A full disk is a *DiskFullError, and an unusable folder is a *FolderError.
 func (f *Folder) CheckWritable() error {
 	var dirs []string
 	for _, name := range []string{VersionsDir, SeriesDir, rawDir, stateDir} {

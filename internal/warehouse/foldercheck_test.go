@@ -38,8 +38,8 @@ func TestNewRunIDFailsIfAFolderCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestRunsOfOneSecondGetDifferentIDs chooses ids for runs that begin in the same second. An id is used if
-// it is the name of a folder, or if the ledger or an unfinished-run file contains it.
+// TestRunsOfOneSecondGetDifferentIDs chooses ids for runs that begin in the same second. An id is
+// already used if it is the name of a folder, or if the ledger or an unfinished-run file contains it.
 func TestRunsOfOneSecondGetDifferentIDs(t *testing.T) {
 	w := open(t)
 	requireNextID := func(want string) {
@@ -159,7 +159,7 @@ func TestTheFolderIsCheckedBeforeANight(t *testing.T) {
 	if err := f.CheckWritable(); !errors.As(err, new(*warehouse.FolderError)) {
 		t.Errorf("the error for a file above the warehouse is %v, want a FolderError", err)
 	}
-	if err := f.Exists(); !errors.As(err, new(*warehouse.FolderError)) {
+	if err := f.CheckExists(); !errors.As(err, new(*warehouse.FolderError)) {
 		t.Errorf("the error for a file above the warehouse is %v, want a FolderError", err)
 	}
 	w := open(t)
@@ -167,7 +167,7 @@ func TestTheFolderIsCheckedBeforeANight(t *testing.T) {
 	if entries, err := os.ReadDir(path(w, "state")); err != nil || len(entries) > 0 {
 		t.Errorf("after the check state/ contains %v (%v), want no files", entries, err)
 	}
-	must(t, w.Folder.Exists())
+	must(t, w.Folder.CheckExists())
 }
 
 // TestAnUnlockedWarehouseStaysUnchanged calls CheckUnlocked before, during and after a lock. CheckUnlocked

@@ -229,7 +229,7 @@ func (w *Warehouse) createHeldVersion(h *HeldNight) error {
 	if err := w.Folder.writeManifest(draftDir, h.Manifest, mode); err != nil {
 		return err
 	}
-	return w.Versions.place(draftDir, run)
+	return w.Versions.moveDraft(draftDir, run)
 }
 
 // DiscardHeld removes the held night and returns its run. The caller must have the Lock. It returns

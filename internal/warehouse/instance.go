@@ -110,8 +110,8 @@ func (in *Instance) attachReadOnly(ctx context.Context, catalog string) error {
 	return in.Exec(ctx, instanceSQL.Render("attach_version", sqltext.Values{"catalog": catalog}))
 }
 
-// LimitMemory sets DuckDB's memory limit to Config.MemoryLimit or, if isReduced is true, to three quarters of
-// it. This is enough to load and verify rows.
+// LimitMemory sets DuckDB's memory limit to Config.MemoryLimit or, if isReduced is true, to reduced_memory_limit
+// in instance.sql, which is enough to load and verify rows.
 func (in *Instance) LimitMemory(ctx context.Context, isReduced bool) error {
 	if in.memoryLimit == "" {
 		return nil

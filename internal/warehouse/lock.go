@@ -66,7 +66,7 @@ func (w *Warehouse) Lock(run string, now time.Time) (*Lock, error) {
 
 // LockExisting locks an existing warehouse. Unlike Lock, it creates no folder at a misspelt path.
 func (w *Warehouse) LockExisting(run string, now time.Time) (*Lock, error) {
-	if err := w.Folder.Exists(); err != nil {
+	if err := w.Folder.CheckExists(); err != nil {
 		return nil, err
 	}
 	return w.Lock(run, now)

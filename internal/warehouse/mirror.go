@@ -147,9 +147,9 @@ func (m *Mirror) Path(file string) (string, error) {
 	return m.folder.Path(filepath.FromSlash(file)), nil
 }
 
-// Place writes a file of a backup atomically, by calling fill. If fill fails, an existing file is
-// unchanged.
-func (m *Mirror) Place(file string, fill func(f *os.File) error) error {
+// Restore writes a file of a backup to the warehouse, atomically. fill writes the content. If fill fails, an
+// existing file is unchanged.
+func (m *Mirror) Restore(file string, fill func(f *os.File) error) error {
 	path, err := m.Path(file)
 	if err != nil {
 		return err
@@ -173,9 +173,8 @@ func (m *Mirror) Place(file string, fill func(f *os.File) error) error {
 }
 
 // CheckEmpty returns an error if a restore would destroy data: the folder contains a version, or its ledger
-// contains a published run and is not the ledger of the backup. isRestored means that the ledger is already
-// restored.
-func (m *Mirror) CheckEmpty(isRestored bool) error {
+// contains a published run and was not restored from this backup. isLedgerRestored means that it was.
+func (m *Mirror) CheckEmpty(isLedgerRestored bool) error {
 	versions, err := m.versions.List()
 	if err != nil {
 		return err
@@ -184,7 +183,7 @@ func (m *Mirror) CheckEmpty(isRestored bool) error {
 	if err != nil {
 		return err
 	}
-	if len(versions) > 0 || slices.ContainsFunc(runs, ledger.Run.IsPublished) && !isRestored {
+	if len(versions) > 0 || slices.ContainsFunc(runs, ledger.Run.IsPublished) && !isLedgerRestored {
 		return fmt.Errorf("restore into %s: it has a warehouse; nothing was changed: name a new folder as warehouse.dir", m.folder.dir)
 	}
 	return nil

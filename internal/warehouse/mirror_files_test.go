@@ -100,8 +100,8 @@ func TestCopiesOfASeriesFileAreFound(t *testing.T) {
 	}
 }
 
-// TestRestoredFilesAppearWhole places files of a backup, and compares their modes. If a second attempt to
-// place a file fails, the first file must be unchanged.
+// TestRestoredFilesAppearWhole restores files of a backup, and compares their modes. If a second restore of a
+// file fails, the file must be unchanged.
 func TestRestoredFilesAppearWhole(t *testing.T) {
 	const parquet, state = "parquet/orders/snapshot_date=2026-11-01/orders.parquet", "state/inbox/a.log"
 	for publishedMode, want := range map[fs.FileMode]map[string]fs.FileMode{
@@ -110,7 +110,7 @@ func TestRestoredFilesAppearWhole(t *testing.T) {
 	} {
 		w := openWith(t, warehouse.Config{PublishedMode: publishedMode})
 		for file, mode := range want {
-			must(t, w.Mirror.Place(file, func(f *os.File) error {
+			must(t, w.Mirror.Restore(file, func(f *os.File) error {
 				_, err := f.WriteString("restored")
 				return err
 			}))
@@ -119,18 +119,18 @@ func TestRestoredFilesAppearWhole(t *testing.T) {
 				t.Errorf("%s has %v (%v), want the mode %v and the content restored", file, info, err, mode)
 			}
 			fillErr := errors.New("the connection was reset")
-			if err := w.Mirror.Place(file, func(f *os.File) error {
+			if err := w.Mirror.Restore(file, func(f *os.File) error {
 				_, err := f.WriteString("half")
 				return errors.Join(err, fillErr)
 			}); !errors.Is(err, fillErr) {
-				t.Errorf("the error of placing %s is %v, want %v", file, err, fillErr)
+				t.Errorf("the error of restoring %s is %v, want %v", file, err, fillErr)
 			}
 			if got := contentOf(t, path(w, filepath.FromSlash(file))); got != "restored" {
 				t.Errorf("after a failure %s contains %q, want restored", file, got)
 			}
 		}
-		if err := w.Mirror.Place("versions/a", func(*os.File) error { return nil }); err == nil || exists(t, path(w, "versions")) {
-			t.Errorf("the error of placing a file outside of parquet/ and state/ is %v, want an error and no file", err)
+		if err := w.Mirror.Restore("versions/a", func(*os.File) error { return nil }); err == nil || exists(t, path(w, "versions")) {
+			t.Errorf("the error of restoring a file outside of parquet/ and state/ is %v, want an error and no file", err)
 		}
 	}
 }

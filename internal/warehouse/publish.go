@@ -61,7 +61,7 @@ func (d *Draft) Publish(ctx context.Context, tables []ManifestTable) (Manifest, 
 	if err != nil {
 		return m, err
 	}
-	if err = d.w.Versions.place(d.Dir, d.Run); err == nil {
+	if err = d.w.Versions.moveDraft(d.Dir, d.Run); err == nil {
 		// The link catalog.duckdb points to a path below "latest". It must exist before the switch.
 		err = d.w.Versions.linkCatalog()
 	}

@@ -109,8 +109,8 @@ func (l *Ledger) KilledRollback() (u UnfinishedRun, ok bool, err error) {
 	return u, ok && u.Kind == ledger.Rollback, err
 }
 
-// finishPublished removes the unfinished-run file of a run that was killed after its publish.
-func (l *Ledger) finishPublished() error {
+// removeFileOfPublishedRun removes the unfinished-run file of a run that was killed after its publish.
+func (l *Ledger) removeFileOfPublishedRun() error {
 	u, ok, err := l.readUnfinished(l.ResumableRunPath())
 	if err != nil || !ok {
 		return err

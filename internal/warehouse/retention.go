@@ -163,11 +163,11 @@ func (p *Pruner) RemoveUnneededLandings() error {
 func (r Retention) KeptDays(days []string) map[string]bool {
 	keep := map[string]bool{}
 	keepLast := func(periods int, nameOf func(day time.Time) string) {
-		isCovered := map[string]bool{}
+		hasDay := map[string]bool{}
 		for _, day := range slices.Backward(slices.Sorted(slices.Values(days))) {
 			at, _ := time.Parse(time.DateOnly, day)
-			if name := nameOf(at); !isCovered[name] && len(isCovered) < periods {
-				isCovered[name], keep[day] = true, true
+			if name := nameOf(at); !hasDay[name] && len(hasDay) < periods {
+				hasDay[name], keep[day] = true, true
 			}
 		}
 	}

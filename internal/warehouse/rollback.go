@@ -96,7 +96,7 @@ func (w *Warehouse) Recover() error {
 	if err := w.recordKilledRuns(); err != nil {
 		return err
 	}
-	return errors.Join(w.Ledger.finishPublished(), w.Pruner.RemoveUnneededLandings())
+	return errors.Join(w.Ledger.removeFileOfPublishedRun(), w.Pruner.RemoveUnneededLandings())
 }
 
 func (w *Warehouse) recordKilledRuns() error {

@@ -137,7 +137,7 @@ func (t StoredTable) ensureStatements(existing map[string]stream.Column) []sqlte
 }
 
 // checkCompatible returns an error if the catalog has an unknown table or column, or a column of another type.
-// Every night would copy the table or column and never update it. program is the release that wrote the catalog.
+// Otherwise every night would copy the table or column and never update it. program is the release that wrote the catalog.
 func (s *Schema) checkCompatible(existing map[string]map[string]stream.Column, program string) (err error) {
 	addMismatch := func(name, inWarehouse, inProgram string) {
 		err = fmt.Errorf("open the catalog: %s is %s in the warehouse and %s in this program; nothing was changed: "+

@@ -46,7 +46,7 @@ type Series struct {
 func (s *Series) extendSeries(versions ...Manifest) error {
 	var damaged []error
 	cache := checksum.NewCache(context.Background())
-	place := func(m Manifest, want checksum.FileSum, to string, linkOrCopy func(from, to string) error) error {
+	addFile := func(m Manifest, want checksum.FileSum, to string, linkOrCopy func(from, to string) error) error {
 		from := filepath.Join(s.folder.VersionPath(m.RunID), filepath.Base(want.File))
 		if durable.SameFile(from, to) {
 			return nil
@@ -62,21 +62,21 @@ func (s *Series) extendSeries(versions ...Manifest) error {
 		}
 		return linkOrCopy(from, to)
 	}
-	placeManifest := func(m Manifest, to string) error {
+	addManifest := func(m Manifest, to string) error {
 		_, sum, err := s.versions.readManifestSum(filepath.Join(s.folder.VersionPath(m.RunID), ManifestFile), m.RunID)
 		if err != nil {
 			return err
 		}
-		return place(m, sum, to, s.folder.disk.Copy)
+		return addFile(m, sum, to, s.folder.disk.Copy)
 	}
 	for _, m := range versions {
 		if m.Meta == nil {
 			continue
 		}
-		if err := place(m, m.Meta.FileSum, s.folder.ChangesPath(m.RunID), s.folder.disk.Copy); err != nil {
+		if err := addFile(m, m.Meta.FileSum, s.folder.ChangesPath(m.RunID), s.folder.disk.Copy); err != nil {
 			return err
 		}
-		if err := placeManifest(m, s.folder.RunManifestPath(m.RunID)); err != nil {
+		if err := addManifest(m, s.folder.RunManifestPath(m.RunID)); err != nil {
 			return err
 		}
 	}
@@ -86,12 +86,12 @@ func (s *Series) extendSeries(versions ...Manifest) error {
 			return err
 		}
 		for _, t := range m.Tables {
-			if err := place(m, t.FileSum, s.FilePath(t, m.SnapshotAt), s.folder.disk.Link); err != nil {
+			if err := addFile(m, t.FileSum, s.FilePath(t, m.SnapshotAt), s.folder.disk.Link); err != nil {
 				return err
 			}
 		}
-		// The manifest is placed last, because it names all other files of the day.
-		if err := placeManifest(m, s.folder.DayManifestPath(DayOf(m.SnapshotAt))); err != nil {
+		// The manifest is added last, because it names all other files of the day.
+		if err := addManifest(m, s.folder.DayManifestPath(DayOf(m.SnapshotAt))); err != nil {
 			return err
 		}
 	}

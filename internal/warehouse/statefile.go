@@ -56,7 +56,7 @@ const lockSuffix = ".lock"
 // LockJob locks a job, such as "backup". Each job has its own lock, so that it can run at the same time
 // as a night. LockJob returns a *LockedError if another process has locked the job.
 func (f *Folder) LockJob(name string) (unlock func() error, err error) {
-	if err := f.Exists(); err != nil {
+	if err := f.CheckExists(); err != nil {
 		return nil, err
 	}
 	path := f.Path(stateDir, name+lockSuffix)

@@ -76,8 +76,8 @@ func (v *Versions) Lineage(run string) (lineage []Manifest, err error) {
 	return lineage, err
 }
 
-// baseOf returns the version on which run was built. If versions lack it, baseOf returns an error, with two
-// exceptions: for a rebuilt version and for a version with a damaged manifest it returns the version before
+// baseOf returns the version on which run was built. If this version is not kept, baseOf returns an error, with
+// two exceptions: for a rebuilt version and for a version with a damaged manifest it returns the version before
 // run. If no version is before run, it returns an error.
 func (v *Versions) baseOf(run string, versions []string) (string, error) {
 	m, err := v.ReadManifest(run)
@@ -104,9 +104,9 @@ func (v *Versions) VerifyCatalog(run string) error {
 	return nil
 }
 
-// place moves the folder of a finished draft to versions/. It first removes the folder of the same run, which
-// readers have never seen, if the run was killed before it switched the link "latest", and was resumed.
-func (v *Versions) place(draftDir, run string) error {
+// moveDraft moves the folder of a finished draft to versions/. If an earlier attempt of the run was killed before
+// it switched the link "latest", moveDraft first removes the version of that attempt.
+func (v *Versions) moveDraft(draftDir, run string) error {
 	if err := v.folder.disk.RemoveAll(v.folder.VersionPath(run)); err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (v *Versions) clearLatest() error {
 	return v.folder.disk.Rename(v.folder.Path(LatestLink), v.folder.Path(LatestLink+".aside"))
 }
 
-// Drop removes a version that readers do not see. dryRun only checks it. The caller must have the Lock.
+// Drop removes a version that readers do not see. With dryRun it changes nothing. The caller must have the Lock.
 func (v *Versions) Drop(run string, dryRun bool) error {
 	versions, err := v.List()
 	if err != nil {
