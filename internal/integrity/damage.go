@@ -15,7 +15,7 @@ type Damage struct {
 	Problem  string `json:"problem"`
 	Affected string `json:"cost"`
 	Repair   Repair `json:"repair"`
-	// Lost means that the warehouse contains no copy of the file's content.
+	// Lost means that some data cannot be restored from the files of the warehouse.
 	Lost bool `json:"lost"`
 	// Day is the day of the Parquet series that the file belongs to. Only ReadSeries sets it.
 	Day string `json:"-"`

@@ -32,7 +32,7 @@ const (
 	table       = "product_listing_tags"
 )
 
-// open returns a new warehouse that has one table and keeps three versions. Its path would match no file as a pattern.
+// open returns a new warehouse that has one table and keeps three versions. As a pattern, its path would not match itself.
 func open(t *testing.T) *warehouse.Warehouse {
 	t.Helper()
 	w := openWith(t, warehouse.Config{Dir: filepath.Join(t.TempDir(), "w[1]")})

@@ -26,7 +26,7 @@ type RepairResult struct {
 	// Source is the version with the newest intact catalog, or empty. At is its snapshot time.
 	Source string
 	At     time.Time
-	// IsChainBroken means that a file of changes up to At is lost, or the manifest of a run in the chain. All
+	// IsChainBroken means that the manifest of a run in the chain is lost, or the file of changes of a run up to At. All
 	// rows of the schemas meta and past in the catalog of Source must then be written to a new file of changes.
 	IsChainBroken bool
 }
@@ -285,7 +285,7 @@ func ReplaceMeta(w *warehouse.Warehouse, d *warehouse.Draft, run string) (file s
 
 // ReplaceFile moves file to the path of a lost file in the series. file contains the rows of the lost file,
 // possibly in another order. If the version of the day has an intact manifest, ReplaceFile also links file into
-// the version. If file has another checksum than the lost file, ReplaceFile writes it into the manifests. A
+// the version. If file has another checksum than the lost file, the manifests get the new checksum. A
 // lost file without a checksum is in no manifest, so that version and manifests are not changed.
 func ReplaceFile(w *warehouse.Warehouse, lost warehouse.SeriesFile, file string) (checksum.FileSum, error) {
 	sum, err := checksum.SumFile(context.Background(), filepath.Dir(file), filepath.Base(file))

@@ -96,7 +96,7 @@ func TestANewFileIsPlacedAndLinked(t *testing.T) {
 			must(t, os.WriteFile(file, []byte(want[series1]), 0o600))
 			sum, err := integrity.ReplaceFile(w, lost, file)
 			if err != nil || sum.SHA256 != day.Tables[0].SHA256 || sum.File != tagsFile {
-				t.Errorf("Replace returned %+v (%v), want the checksum %s of %s", sum, err, day.Tables[0].SHA256, tagsFile)
+				t.Errorf("ReplaceFile returned %+v (%v), want the checksum %s of %s", sum, err, day.Tables[0].SHA256, tagsFile)
 			}
 			if diff := cmp.Diff(want, contentOf(t, w)); diff != "" {
 				t.Errorf("files (-want +got):\n%s", diff)
@@ -110,7 +110,7 @@ func TestANewFileIsPlacedAndLinked(t *testing.T) {
 	}
 	w := clone(t, original)
 	if _, err := integrity.ReplaceFile(w, warehouse.SeriesFile{}, filepath.Join(t.TempDir(), "missing")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("Replace by a missing file: got %v, want ErrNotExist", err)
+		t.Errorf("ReplaceFile by a missing file: got %v, want ErrNotExist", err)
 	}
 	// The folder of a removed version is not created again.
 	d := damager{t, w}

@@ -45,7 +45,7 @@ func readSeries(t *testing.T, w *warehouse.Warehouse) (snapshots, damage []strin
 }
 
 // TestTheSeriesIsReadFromIntactFiles damages a series of three nights. ReadSeries must return the
-// intact files and report the others.
+// intact files, and report the missing and damaged ones.
 func TestTheSeriesIsReadFromIntactFiles(t *testing.T) {
 	original := open(t)
 	publishFull(t, original, firstNight, secondNight, thirdNight)
