@@ -174,9 +174,9 @@ func (r Run) IncompleteStreams() []Stream {
 	})
 }
 
-// Summary returns the outcome with the numbers of streams that were not read, carried or
-// not proven. Streams of webhook deliveries are not counted, because they are never proven. A complete
-// run can have unproven streams: they were read, but rows may be missing.
+// Summary returns the outcome with the numbers of unread, carried and unproven streams. Streams of
+// webhook deliveries are not counted, because they are never proven. A complete run can have unproven
+// streams: they were read, but rows may be missing.
 func (r Run) Summary() string {
 	counts := map[Standing]int{}
 	for _, s := range r.Streams {

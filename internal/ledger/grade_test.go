@@ -108,7 +108,7 @@ func TestSummaryOfStreams(t *testing.T) {
 		}
 		return all
 	}
-	// e is incomplete although its grade is proven: Incomplete takes precedence over the grade.
+	// e is incomplete although its standing is proven: Incomplete takes precedence over the standing.
 	streams := []ledger.Stream{
 		{Stream: "a", Grade: "exact"}, {Stream: "b", Grade: "best_effort"}, {Stream: "c", Grade: "carried_forward"}, {Stream: "d", Grade: "skipped"},
 		{Stream: "e", Grade: "bounded", Incomplete: true}, {Stream: "f", Grade: "skipped", Incomplete: true}, {Stream: "g", Grade: "carried_forward"},

@@ -36,12 +36,12 @@ type StreamProgress struct {
 	State string
 	// Done and Total count the pages of the current pass over a list, or the ids of single
 	// records. The Total of a list is 0 until a response contains it. The Total of details is 0 until the
-	// ids are planned.
+	// ids to request are known.
 	Done, Total int64
 	// Pass counts the passes over a list.
 	Pass int
 	Rows int64
-	// Requests and Retries include failed requests.
+	// Requests and Retries include failed requests. PerSecond is the request rate.
 	Requests, Retries int64
 	PerSecond         float64
 	// Left is the remaining time for the stream. 0 means unknown.
