@@ -1,5 +1,5 @@
 // Package durable changes files so that a kill or a power cut leaves either the old or the
-// new state. The program makes all renames, links, fsyncs and temporary files with this package.
+// new state. The program makes all renames and links with this package.
 // A Disk calls its function Step before and after each change. In Step, tests can kill the process or
 // simulate a disk error.
 // The package must not know the meaning of the files, such as runs, versions and inboxes.
@@ -28,8 +28,7 @@ type Disk struct {
 	Label func(path string) string
 }
 
-// CallStep calls Step without a path, at a moment between two changes. If Step is not set, it does
-// nothing.
+// CallStep calls Step without a path, for example between two changes. If Step is not set, it does nothing.
 func (d Disk) CallStep(name string) error {
 	if d.Step == nil {
 		return nil
@@ -44,7 +43,8 @@ func (d Disk) label(path string) string {
 	return d.Label(path)
 }
 
-// Do makes one change, and calls Step before and after it, with names of action and the label of path.
+// Do makes one change, and calls Step before and after it. The names of these steps end with action and the label
+// of path.
 func (d Disk) Do(action, path string, change func() error) error {
 	if d.Step == nil {
 		return change()
