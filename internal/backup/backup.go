@@ -44,7 +44,7 @@ type Config struct {
 
 // Result is the result of Run.
 type Result struct {
-	// Run is the run of the newest published version.
+	// Run is the version that readers saw when the backup began.
 	Run string
 	// Files and Bytes count all files of the backup. Sent and SentBytes count the sent files.
 	Files, Sent      int
@@ -244,7 +244,7 @@ func (j *job) sendFiles(ctx context.Context) error {
 	return nil
 }
 
-// seriesFiles returns the files of the series, sorted. Mirror.Files returns a checksum only for files of the
+// seriesFiles returns the files with a checksum, sorted. Mirror.Files returns a checksum only for files of the
 // series.
 func seriesFiles(files []checksum.FileSum) []checksum.FileSum {
 	inSeries := slices.DeleteFunc(slices.Clone(files), func(f checksum.FileSum) bool { return f.SHA256 == "" })
@@ -279,7 +279,7 @@ func (j *job) sendFile(ctx context.Context, want checksum.FileSum) error {
 	return nil // a file of state/ may have been removed meanwhile
 }
 
-// sendFrom returns the problem of a missing or damaged file, and does not send it.
+// sendFrom sends the file at path. It does not send a missing or damaged file, but returns its problem.
 func (j *job) sendFrom(ctx context.Context, path string, want checksum.FileSum) (problem string, err error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
