@@ -53,7 +53,7 @@ func checkTables(t *testing.T, s stream.Stream) {
 	}
 }
 
-func TestReferencesNameTables(t *testing.T) {
+func TestLiteralsNameFilledTables(t *testing.T) {
 	all := stream.All()
 	for _, s := range all {
 		for _, ref := range s.IDColumns {
