@@ -37,7 +37,7 @@ func TestSealDetectsChangedBytes(t *testing.T) {
 			}
 			text[bit/8] ^= 1 << (bit % 8)
 		}
-		for n := range len(text) - 1 {
+		for n := range len(text) {
 			var got sealedValue
 			if form.unseal(text[:n], &got) == nil && got != want {
 				t.Errorf("%s: got %+v and no error after truncation to %d bytes, want an error or the same value", name, got, n)

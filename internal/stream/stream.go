@@ -121,8 +121,8 @@ type Stream struct {
 	// path has no parameter, or that the parameter is the team id.
 	IDColumns []IDColumn
 	// Param is the column of the first table for the path parameter, if there is one. The record of an Object
-	// response must contain the field of this name. If the field is missing in the record of another
-	// response, the column gets the value of the parameter. A record with another value is rejected.
+	// response must contain the field of this name. Records of other envelopes may lack it: the column
+	// then gets the value of the parameter. A record with another value is rejected.
 	Param string
 	// RequireOne are columns of the first table. A valid record has a value in at least one of
 	// them; an error response has none. Nil means that a record only needs a key.

@@ -58,7 +58,7 @@ func (m *Mirror) Files() ([]checksum.FileSum, error) {
 			return false
 		case isParquet:
 			// A night adds its file of changes before its Parquet files. If the day has no file of changes, no
-			// night is writing the day: its manifest is lost.
+			// night is writing the day: its manifest is lost, and the file is listed.
 			return len(m.folder.Glob(m.folder.ChangesPath(strings.ReplaceAll(day, "-", "")+"T*"))) > 0
 		}
 		return len(parts) > 2 && (parts[1] == replacedDir || parts[1] == metaDir && path.Ext(file) == changesSuffix)

@@ -51,8 +51,8 @@ func (s *Series) extendSeries(versions ...Manifest) error {
 		if durable.SameFile(from, to) {
 			return nil
 		}
-		// In a warehouse that was copied without its hard links, only one of the two files may be damaged. The
-		// damaged file must not replace the intact file.
+		// In a warehouse that was copied without its hard links, one file can be damaged while the other is
+		// intact. The damaged file must not replace the intact file.
 		if problem := cache.Compare(from, want, true); problem != "" {
 			damaged = append(damaged, s.folder.DamagedErr(from, problem, nil))
 			return nil
