@@ -124,7 +124,7 @@ func suggest(known []string, word string) string {
 	return "use one of " + strings.Join(known, ", ")
 }
 
-// isReserved reports whether this package sets a parameter, and rules cannot.
+// isReserved reports whether this package sets the parameter. Rules cannot set it.
 func isReserved(param string) bool {
 	return slices.Contains([]string{"snapshot", "run", "private"}, param)
 }
@@ -134,8 +134,8 @@ const maxSampleRows, maxValueRunes = 3, 200
 
 // Run runs the checks on an open snapshot, one after another. It returns a result for each check,
 // even if the check cannot be run. All queries of a check together have the time limit of one query.
-// An error means that the context was canceled, or that the grades or row counts of the snapshot
-// cannot be read.
+// An error means that the context was canceled, or that the run of the snapshot, its grades or its row
+// counts cannot be read.
 func (s Set) Run(ctx context.Context, db *query.DB) ([]ledger.CheckResult, error) {
 	scope, err := readScope(ctx, db)
 	if err != nil {
@@ -163,9 +163,9 @@ func (s Set) runCheck(ctx context.Context, db *query.DB, scope auditScope, q que
 		result.Outcome, result.Reason = ledger.CheckSkipped, skipReason
 		return result
 	}
-	// Each part is a query on one table or reference. The parts run one after another, so that a
-	// check needs the memory of only one part. An error of one part must not hide the rows of the
-	// others.
+	// A part is the whole check, or its query for one table or reference. The parts run one after
+	// another, so that a check needs the memory of only one part. An error of one part must not hide
+	// the rows of other parts.
 	var err error
 	var rows []query.Record
 	var total int64

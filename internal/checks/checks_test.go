@@ -337,7 +337,7 @@ INSERT INTO product_prices (product_id, position, unit_amount, currency, pricing
 	}
 }
 
-// TestHeadersAreComplete checks that the header of each built-in check contains Reason: and Not detected:,
+// TestHeadersAreComplete checks that the header of each built-in check contains "Reason:" and "Not detected:",
 // and that each parameter has a default and a description.
 func TestHeadersAreComplete(t *testing.T) {
 	for _, q := range load(t, "", nil, nil).List() {
