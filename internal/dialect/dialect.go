@@ -154,8 +154,8 @@ func (e Engine) createView(v View, n LakeNames) []string {
 // Query is a named query.
 type Query struct {
 	query.Query
-	// SQL is the query in the dialect of the engine, with default values instead of parameters. Query.SQL
-	// is in the dialect of DuckDB.
+	// SQL is the query in the dialect of the engine, with default values instead of parameters. The SQL of
+	// the embedded query is in the dialect of DuckDB.
 	SQL string
 
 	engine Engine
