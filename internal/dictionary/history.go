@@ -34,7 +34,8 @@ func AllChangesStatement(tables []stream.Table) sqltext.SQL {
 	return historySQL.Render("all_changes_macro", sqltext.Values{"selects": selects})
 }
 
-// versionColumns returns a SELECT list. Every column is JSON text under the names c0, c1, ...
+// versionColumns returns a SELECT list: row_hash, row_key, and the columns of the table as JSON texts
+// with the names c0, c1, ...
 func versionColumns(def stream.Definition, key []string) sqltext.SQL {
 	parts := []string{"row_hash"}
 	if len(key) == 1 {
@@ -83,7 +84,7 @@ func trackedFields(def stream.Definition, key []string) sqltext.SQL {
 	return sqltext.SQL(strings.Join(parts, ", "))
 }
 
-// sameKey compares the JSON texts of two versions, which are equal exactly if the values are equal.
+// sameKey compares the keys of the versions a and b as JSON texts, which are equal exactly if the values are.
 func sameKey(def stream.Definition, key []string) sqltext.SQL {
 	var parts []string
 	for i, c := range def.Columns {

@@ -103,7 +103,7 @@ func (all Tables) mermaid() string {
 // Macro is a table macro of a catalog.
 type Macro struct {
 	Name      string
-	Arguments []string // names of times
+	Arguments []string // the names of the arguments, which are all times
 	About     string
 }
 
@@ -113,7 +113,7 @@ func (all Tables) Macros() []Macro {
 	macros := []Macro{{"changes", fromTo, "The changes of all tables between two times."}}
 	for _, t := range all {
 		if t.Schema == "main" {
-			macros = append(macros, Macro{t.Table + AsOfSuffix, []string{"at_time"}, "The rows of " + t.Table + " at a time."},
+			macros = append(macros, Macro{t.Table + AsOfSuffix, []string{"at_time"}, "The rows of " + t.Table + " at the given time."},
 				Macro{t.Table + ChangesSuffix, fromTo, "The changes of " + t.Table + " between two times."})
 		}
 	}

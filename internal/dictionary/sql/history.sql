@@ -10,7 +10,7 @@ CREATE OR REPLACE VIEW history.{table} AS
     SELECT {columns}, valid_from, valid_to FROM past.{table};
 
 -- name: as_of_macro
--- The rows of a table as they were at a time.
+-- The rows of a table as they were at the given time.
 CREATE OR REPLACE MACRO {macro}(at_time) AS TABLE
     SELECT * FROM history.{table}
     WHERE valid_from <= at_time::TIMESTAMPTZ AND (valid_to IS NULL OR valid_to > at_time::TIMESTAMPTZ);
