@@ -53,7 +53,7 @@ func (s *server) tools() []tool {
 			arguments: map[string]any{"sql": property("string", "the statement"), "as_of": asOf, "held": held, "max_rows": limit},
 			required:  []string{"sql"}, call: withArguments(s.runSQL)},
 		{name: "describe_tables", title: "Describe tables",
-			about:     "Lists all tables and views with their meaning and their key or grain. With names, each table also has its sources and its columns with type and meaning. past.<table> contains closed rows, history.<table> closed and current rows, <table>_at(time) the rows at a time.",
+			about:     "Lists all tables and views with their meaning and their key or grain. With names, each table also has its sources and its columns with type and meaning. past.<table> contains closed rows, history.<table> closed and current rows, <table>_at(time) the rows at that time.",
 			arguments: map[string]any{"tables": map[string]any{"type": "array", "items": map[string]any{"type": "string"}, "description": "names such as orders or mart.payables; * matches any characters"}},
 			call:      withArguments(s.describeTables)},
 		{name: "grades", title: "Grades of the streams and failed checks",
