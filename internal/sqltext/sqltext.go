@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// Quote returns a name as an SQL identifier. Names enter SQL only through Quote, [QuoteSQL] and
-// [Name].
+// Quote returns a name as an SQL identifier.
 func Quote(name string) string {
 	return `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
 }
