@@ -15,19 +15,19 @@ import (
 func TestAsOfAppliesToAllSchemas(t *testing.T) {
 	path := createNightsCatalog(t)
 	for name, c := range map[string]struct{ when, sql, want string }{
-		"first night by time":                               {"2026-11-01T02:00:00Z", "SELECT string_agg(id || name, ',' ORDER BY id) AS v FROM product_listings", "aold,bgone,dsame"},
-		"second night by date":                              {"2026-11-02", "SELECT string_agg(id || name, ',' ORDER BY id) AS v FROM product_listings", `anew "name",bgone,c=c,dother`},
-		"third night by run":                                {"20261103T020000Z", "SELECT string_agg(id || name, ',' ORDER BY id) AS v FROM product_listings", `anew "name",c=c,dsame`},
-		"between nights":                                    {"2026-11-02 01:59", "SELECT count(*) AS v FROM catalog.main.product_listings", "3"},
-		"a date in the future":                              {"2099-01-01", "SELECT count(*) AS v FROM product_listings", "3"},
-		"past lacks rows that were closed later":            {"2026-11-02", "SELECT string_agg(id, ',' ORDER BY id) AS v FROM past.product_listings", "a,d"},
-		"history shows rows that were closed later as open": {"2026-11-02", "SELECT string_agg(id, ',' ORDER BY id) AS v FROM history.product_listings WHERE valid_to IS NULL", "a,b,c,d"},
-		"meta.runs":                                         {"2026-11-02", "SELECT count(*) AS v FROM meta.runs", "2"},
-		"meta.streams":                                      {"2026-11-01", "SELECT count(*) AS v FROM meta.streams", "1"},
-		"a view that reads a view":                          {"2026-11-01", "SELECT string_agg(name, ',') AS v FROM mart.outer_names", "OLD,GONE,SAME"},
-		"macro with an earlier time":                        {"2026-11-02", "SELECT count(*) AS v FROM product_listings_at(TIMESTAMP '2026-11-01 12:00:00')", "3"},
-		"macro with a later time":                           {"2026-11-01", "SELECT count(*) AS v FROM product_listings_at(TIMESTAMP '2026-11-03 12:00:00')", "3"},
-		"the type of unit_amount":                           {"2026-11-01", "SELECT typeof(unit_amount) AS v FROM product_listing_prices", "DECIMAL(18,6)"},
+		"first night by time":                             {"2026-11-01T02:00:00Z", "SELECT string_agg(id || name, ',' ORDER BY id) AS v FROM product_listings", "aold,bgone,dsame"},
+		"second night by date":                            {"2026-11-02", "SELECT string_agg(id || name, ',' ORDER BY id) AS v FROM product_listings", `anew "name",bgone,c=c,dother`},
+		"third night by run":                              {"20261103T020000Z", "SELECT string_agg(id || name, ',' ORDER BY id) AS v FROM product_listings", `anew "name",c=c,dsame`},
+		"between nights":                                  {"2026-11-02 01:59", "SELECT count(*) AS v FROM catalog.main.product_listings", "3"},
+		"a date in the future":                            {"2099-01-01", "SELECT count(*) AS v FROM product_listings", "3"},
+		"past lacks rows that were closed later":          {"2026-11-02", "SELECT string_agg(id, ',' ORDER BY id) AS v FROM past.product_listings", "a,d"},
+		"rows that were closed later are open in history": {"2026-11-02", "SELECT string_agg(id, ',' ORDER BY id) AS v FROM history.product_listings WHERE valid_to IS NULL", "a,b,c,d"},
+		"meta.runs":                                       {"2026-11-02", "SELECT count(*) AS v FROM meta.runs", "2"},
+		"meta.streams":                                    {"2026-11-01", "SELECT count(*) AS v FROM meta.streams", "1"},
+		"a view that reads a view":                        {"2026-11-01", "SELECT string_agg(name, ',') AS v FROM mart.outer_names", "OLD,GONE,SAME"},
+		"macro with an earlier time":                      {"2026-11-02", "SELECT count(*) AS v FROM product_listings_at(TIMESTAMP '2026-11-01 12:00:00')", "3"},
+		"macro with a later time":                         {"2026-11-01", "SELECT count(*) AS v FROM product_listings_at(TIMESTAMP '2026-11-03 12:00:00')", "3"},
+		"the type of unit_amount":                         {"2026-11-01", "SELECT typeof(unit_amount) AS v FROM product_listing_prices", "DECIMAL(18,6)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := runQuery(t, openAsOf(t, path, c.when), query.Text(c.sql), nil, query.Markdown, query.Screen{})

@@ -21,7 +21,7 @@ type Before struct {
 
 const beforeDB, beforeFileDB = "before", "before_file"
 
-// attachBefore does nothing without Before.Catalog and without an earlier snapshot in the history.
+// attachBefore does nothing if Before.Catalog is empty and the history has no earlier snapshot.
 func (db *DB) attachBefore(ctx context.Context, b Before) error {
 	database := catalogDB
 	if db.asOf != nil {

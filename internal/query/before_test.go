@@ -8,8 +8,8 @@ import (
 	"placementsync/internal/query"
 )
 
-// TestBeforeShowsThePreviousSnapshot compares the listings of the database "before" with those of the
-// previous snapshot, from the file of the previous night and from the history.
+// TestBeforeShowsThePreviousSnapshot reads the listings of the database "before", which is created from the
+// file of the previous night or from the history.
 func TestBeforeShowsThePreviousSnapshot(t *testing.T) {
 	empty := emptyCatalog(t)
 	newest := empty.Fill(t, threeNights)

@@ -80,8 +80,8 @@ func (q Query) splitEach() (kind string, tables []string) {
 	return words[0], words[1:]
 }
 
-// Expand returns the queries that a check repeats for the given tables, see EachTable and EachReference,
-// or only q for a check without Each. References from or to a private column, and references of nested rows
+// Expand returns a query for each of the given tables or of their references, see EachTable and
+// EachReference. For a check without the field Each, it returns only q. References from or to a private column, and references of nested rows
 // to their own record, are left out. The names in private have the form table.column.
 func (q Query) Expand(tables, private []string) (parts []Query) {
 	kind, listed := q.splitEach()

@@ -63,7 +63,7 @@ type ExportFile struct {
 	Columns []Column `json:"columns"`
 }
 
-// An export replaces only folders of this kind.
+// An export replaces the files of a folder only if its manifest has this kind.
 const exportKind = "placementsync export"
 
 // Export writes tables or the result of a query into a folder. It replaces an earlier export

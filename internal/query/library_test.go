@@ -144,7 +144,7 @@ func TestLoadReportsAllMistakes(t *testing.T) {
 	}
 }
 
-// TestOwnQueriesOnlyRead checks that a query file of the user can only contain statements that read.
+// TestOwnQueriesOnlyRead runs query files of the user that do more than read. Run must refuse them.
 func TestOwnQueriesOnlyRead(t *testing.T) {
 	for name, c := range map[string]struct{ sql, want string }{
 		"a write":            {"DELETE FROM product_listings", "the SQL is refused: it writes"},
@@ -274,8 +274,8 @@ func TestResolveSuggestsTables(t *testing.T) {
 	}
 }
 
-// TestValidateUserFiles validates a good file and files with one mistake each, and compares the
-// positions in the messages.
+// TestValidateUserFiles validates two good files and files with one mistake each, and compares the
+// messages and their positions.
 func TestValidateUserFiles(t *testing.T) {
 	dir := t.TempDir()
 	files := map[string]string{

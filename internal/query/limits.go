@@ -18,7 +18,7 @@ func (e *TimeoutError) Error() string {
 	return fmt.Sprintf("the query was stopped after %s, the time limit: read less (WHERE, LIMIT, fewer joins), or raise the limit", e.After)
 }
 
-// WithTimeout limits the time of several queries together, as the time of one query.
+// WithTimeout returns a context in which several queries together have the time limit of one query.
 func (db *DB) WithTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	if db.opts.Timeout <= 0 {
 		return context.WithCancel(ctx)

@@ -19,8 +19,8 @@ type Query struct {
 	Title, Grain, About string
 	Params              []Param // as declared in the header
 	SQL                 string  // the whole text of the file, including the header
-	// Only checks have a severity, which is hold or warn. Each makes a check a pattern for many queries, see
-	// [Query.Expand].
+	// Only checks have a severity, which is hold or warn. If the field Each is set, the check is a pattern
+	// for several queries, see [Query.Expand].
 	Severity, Each string
 
 	isCheck bool

@@ -104,8 +104,8 @@ func (db *DB) Close() error {
 	return errors.Join(err, db.conn.Close(), db.pool.Close(), db.spill.Remove())
 }
 
-// startInstance starts an empty in-memory instance. It has one connection, because settings such as USE
-// apply only to their connection.
+// startInstance starts an empty in-memory instance and opens one connection. Settings such as USE apply
+// only to their connection.
 func startInstance(ctx context.Context, opts Options) (*DB, error) {
 	spill, err := durable.MakeTempFolder("placementsync-query-")
 	if err != nil {
@@ -203,8 +203,8 @@ func (db *DB) execAll(ctx context.Context, statements ...string) error {
 // Run runs a query, writes its rows to w and returns their number. SQL of the user must be a single
 // statement. With Options.Unsafe, several statements are allowed, and Run writes the result of the
 // last one. Run returns a *UsageError for wrong parameters, a *RefusedError for a statement that does
-// more than read, and otherwise an error of DuckDB. After a *TimeoutError, the query may still write
-// to w, see Abandoned.
+// more than read, and otherwise an error of DuckDB or of w. After a *TimeoutError, the query may still
+// write to w, see Abandoned.
 func (db *DB) Run(ctx context.Context, q Query, values map[string]string, w Writer) (int64, error) {
 	var rows int64
 	_, isCollector := w.(*collector) // it keeps few rows; a temporary table would take longer than the query
@@ -218,8 +218,8 @@ func (db *DB) Run(ctx context.Context, q Query, values map[string]string, w Writ
 	return rows, nil
 }
 
-// readResult runs a query and calls use with its result in Arrow batches. If spooled is true and the
-// result can fill a table, the result is first written to a temporary table and then read in pieces.
+// readResult runs a query and calls use with its result in Arrow batches. If spooled is true, the result
+// is first written to a temporary table, if possible, and then read in pieces.
 func (db *DB) readResult(ctx context.Context, q Query, values map[string]string, spooled bool, use func(array.RecordReader) error) error {
 	return db.runOn(ctx, db.conn, func(ctx context.Context, conn *duckdb.Conn) error {
 		s, args, err := db.admitQuery(ctx, conn, q, values, spooled)

@@ -151,7 +151,7 @@ summary test_all_types test_vector_types unnest uuid uuidv4 uuidv7 which_secret 
 var sideEffectName = regexp.MustCompile(`(?i)[a-z]+_(?:logging|profiling|peg_parser)|(?:force_)?checkpoint|truncate_duckdb_logs|json_execute_serialized_sql`)
 
 // TestFunctionsAreAllowedOrRefused fails if an update of DuckDB adds a table function or a function
-// with side effects. Refuse the function in statements.go, or add it to allowedFunctions.
+// with side effects. Then refuse the function in statements.go, or add it to allowedFunctions.
 func TestFunctionsAreAllowedOrRefused(t *testing.T) {
 	text := `SELECT DISTINCT function_name FROM duckdb_functions()
 		WHERE function_type IN ('table', 'table_macro') AND database_name = 'system' OR has_side_effects ORDER BY ALL`

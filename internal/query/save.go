@@ -43,7 +43,7 @@ func (db *DB) Send(ctx context.Context, q Query, values map[string]string, o Out
 	case Parquet:
 		return db.sendParquet(ctx, q, values, w)
 	case Excel:
-		// The rows of an incomplete workbook must not remain until the DB is closed, which may take days.
+		// The rows of an incomplete workbook must not remain in spill.Dir, because the DB may be open for days.
 		dir, dirErr := os.MkdirTemp(db.spill.Dir, "excel")
 		if dirErr != nil {
 			return 0, fmt.Errorf("write excel: %w", dirErr)
@@ -129,9 +129,9 @@ func (db *DB) writeParquet(ctx context.Context, r array.RecordReader, path strin
 	return result.RowsAffected()
 }
 
-// selectForParquet selects from "result", a view of Arrow batches, of which DuckDB can only select all columns
-// in their order. HUGEINT, for example the sum of a BIGINT, becomes DECIMAL(38,0): Parquet has no HUGEINT, and
-// DuckDB would write DOUBLE.
+// selectForParquet returns a SELECT of all columns of "result", a view of Arrow batches. DuckDB cannot read
+// such a view with fewer columns or in another order. HUGEINT, for example the sum of a BIGINT, becomes
+// DECIMAL(38,0): Parquet has no HUGEINT, and DuckDB would write DOUBLE.
 func selectForParquet(columns []Column, plainJSON bool) string {
 	parquetTypes := map[string]string{"HUGEINT": "DECIMAL(38,0)"}
 	if plainJSON {

@@ -131,8 +131,8 @@ func isPivot(conn *duckdb.Conn, text string) bool {
 	return err == nil && s.several
 }
 
-// inBrackets returns a statement as a subquery. The line breaks keep a comment at its end, and the columns
-// of its lines in errors of DuckDB, see findPosition.
+// inBrackets returns a statement as a subquery. The last line break ends a comment at the end of the statement.
+// With the first line break, the columns in DuckDB's errors remain correct, see findPosition.
 func inBrackets(text string) string { return "(\n" + strings.TrimRight(text, "; \t\r\n") + "\n)" }
 
 // sideEffects lists the functions that do more than read and can be called in a SELECT. Most of them

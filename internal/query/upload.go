@@ -97,7 +97,7 @@ func readBucketManifest(ctx context.Context, b *object.Bucket) (m BucketManifest
 	return m, nil
 }
 
-// uploadFiles removes the uploaded files after an error, because no manifest lists them.
+// uploadFiles uploads the files of m. After an error it removes them, because no manifest lists them.
 func uploadFiles(ctx context.Context, b *object.Bucket, dir string, m BucketManifest) error {
 	upload := func(f ExportFile) (err error) {
 		file, err := os.Open(filepath.Join(dir, f.File))

@@ -124,7 +124,7 @@ func TestExportsKeepManifestsOfOtherPrograms(t *testing.T) {
 	}
 }
 
-// TestFailedUploadsKeepThePreviousExport lets the server refuse requests of an export.
+// TestFailedUploadsKeepThePreviousExport exports to a server that refuses some requests.
 func TestFailedUploadsKeepThePreviousExport(t *testing.T) {
 	db := open(t, "")
 	at := time.Date(2026, time.November, 1, 2, 0, 0, 0, time.UTC)

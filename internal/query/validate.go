@@ -40,11 +40,11 @@ func (l Library) ValidateUserFiles(ctx context.Context, db *DB) (err error) {
 					q = parts[0]
 				}
 			}
-			if problem := findProblem(conn, q.SQL, validateNames); problem != "" {
+			if problem := validateSQL(conn, q.SQL, validateNames); problem != "" {
 				problems = append(problems, q.File+problem)
 			}
 			for _, p := range q.Params {
-				if problem := findProblem(conn, p.Values, hasCatalog); p.Values != "" && problem != "" {
+				if problem := validateSQL(conn, p.Values, hasCatalog); p.Values != "" && problem != "" {
 					problems = append(problems, q.File+": the values of parameter "+p.Name+problem)
 				}
 			}
@@ -57,9 +57,9 @@ func (l Library) ValidateUserFiles(ctx context.Context, db *DB) (err error) {
 	return err
 }
 
-// findProblem returns the first problem of a query as ":line:column: problem" or, without a known
+// validateSQL returns the first problem of a query as ":line:column: problem" or, without a known
 // position, ": problem". It returns "" for a valid query.
-func findProblem(conn *duckdb.Conn, text string, validateNames bool) string {
+func validateSQL(conn *duckdb.Conn, text string, validateNames bool) string {
 	s, err := prepareStatement(conn, text)
 	switch {
 	case err != nil && !validateNames && IsMissing(err):

@@ -21,7 +21,7 @@ type Writer interface {
 // Format is the format of a written result.
 type Format string
 
-// The formats. Parquet and Excel need a file, see [DB.Save].
+// The formats. [NewWriter] does not support Parquet and Excel, see [DB.Save] and [DB.Send].
 const (
 	Table    Format = "table"
 	CSV      Format = "csv"

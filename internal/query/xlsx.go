@@ -16,8 +16,8 @@ import (
 )
 
 // Excel keeps 15 significant digits of a number. Its dates are correct from 1 March 1900 on,
-// because it treats 1900 as a leap year. Earlier dates, and numbers with more digits, are written as
-// texts.
+// because it treats 1900 as a leap year. Earlier dates, and integers and decimals with more digits, are
+// written as texts.
 const excelDigits = 15
 
 var firstExactDate = time.Date(1900, time.March, 1, 0, 0, 0, 0, time.UTC)
