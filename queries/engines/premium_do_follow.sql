@@ -1,6 +1,6 @@
 -- Premium of do-follow links
--- The like_ columns compare within segments: prices of the same country, authority band and other two
--- traits. market_prices is the number of prices of the tier and currency.
+-- The like_ columns compare only prices with the same country, authority band, channel type and
+-- placement type. market_prices is the number of prices of the tier and currency.
 WITH params AS (
     SELECT
         CAST(NULL AS {{text}}) AS currency,

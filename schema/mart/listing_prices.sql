@@ -1,4 +1,4 @@
--- Current prices with place, channel and authority.
+-- Current prices with country, channel and authority.
 -- grain: one row per product listing and price
 CREATE VIEW mart.listing_prices AS
 SELECT
@@ -24,7 +24,7 @@ FROM main.product_listings AS l
 JOIN main.product_listing_prices AS p ON p.product_listing_id = l.id
 WHERE p.unit_amount IS NOT NULL;
 
-COMMENT ON VIEW mart.listing_prices IS 'Current prices of product listings with place, channel and authority, one row per price that has an amount. Amounts of different currencies must never be added or compared.';
+COMMENT ON VIEW mart.listing_prices IS 'Current prices of product listings with country, channel and authority, one row per price that has an amount. Amounts of different currencies must never be added or compared.';
 COMMENT ON COLUMN mart.listing_prices.listing_id IS 'Id of the listing: product_listings.id.'; -- VARCHAR
 COMMENT ON COLUMN mart.listing_prices.position IS 'Position in the list of prices: product_listing_prices.position.'; -- BIGINT
 COMMENT ON COLUMN mart.listing_prices.listing_name IS 'Name of the placement.'; -- VARCHAR

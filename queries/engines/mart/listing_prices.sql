@@ -1,4 +1,4 @@
--- Current prices with place, channel and authority.
+-- Current prices with country, channel and authority.
 SELECT
     l.id   AS listing_id,
     p.position,
