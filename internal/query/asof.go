@@ -31,7 +31,7 @@ func (db *DB) createSnapshotViews(ctx context.Context, s Snapshot) error {
 		return err
 	}
 	// The statements name no database, so they refer to the current one. The macros that compare two
-	// snapshots are left out: creating them takes long, and comparisons never use Options.AsOf.
+	// snapshots are left out, because creating them takes long.
 	definitionsSQL := `SELECT sql FROM duckdb_views() WHERE database_name = $1 AND NOT internal
 		UNION ALL SELECT concat('CREATE MACRO ', ` + sqltext.QuoteSQL("schema_name") + `, '.', ` + sqltext.QuoteSQL("function_name") + `,
 			'(', array_to_string(parameters, ', '), ') AS ', CASE function_type WHEN 'table_macro' THEN 'TABLE ' ELSE '' END, macro_definition)

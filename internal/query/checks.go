@@ -80,9 +80,10 @@ func (q Query) splitEach() (kind string, tables []string) {
 	return words[0], words[1:]
 }
 
-// Expand returns a query for each of the given tables or of their references, see EachTable and
-// EachReference. For a check without the field Each, it returns only q. References from or to a private column, and references of nested rows
-// to their own record, are left out. The names in private have the form table.column.
+// Expand returns a query for each of the given tables, or for each reference from or to these tables, see
+// EachTable and EachReference. For a check without the field Each, it returns only q. References from or to
+// a private column, and references of nested rows to their own record, are left out. The names in private
+// have the form table.column.
 func (q Query) Expand(tables, private []string) (parts []Query) {
 	kind, listed := q.splitEach()
 	if kind == "" {

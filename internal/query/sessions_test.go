@@ -13,7 +13,7 @@ import (
 	"placementsync/internal/query"
 )
 
-// TestSessionsShareDerivedTables reads a derived table in two sessions, and sends it as Parquet.
+// TestSessionsShareDerivedTables reads a derived table in two sessions, and sends a result as Parquet.
 func TestSessionsShareDerivedTables(t *testing.T) {
 	db, err := query.Open(t.Context(), createCatalog(t, oneListing), query.Options{MemoryLimit: "256MB", Threads: 1, Sessions: 2})
 	if err != nil {
