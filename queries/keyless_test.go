@@ -55,8 +55,8 @@ func fixtureWithoutReferences(t *testing.T) string {
 	return script.String()
 }
 
-// TestGroupsWithoutKeyHaveNoName runs all queries on rows with names but without ids of other records. A result row
-// whose key is NULL summarizes many records, so it must not have the name of one of them.
+// TestGroupsWithoutKeyHaveNoName runs all queries on rows with names but without ids of other records. A
+// result row whose key is NULL summarizes many records, so it must not have the name of one of them.
 func TestGroupsWithoutKeyHaveNoName(t *testing.T) {
 	all := query.List()
 	db := open(t, fixtureWithoutReferences(t), fixture.NewEmptyCatalog(t))
