@@ -96,7 +96,7 @@ func (a Alert) describe() (event, effect, advice string) {
 			"Found on " + from + ". Readers see the snapshot of this night.",
 			"run placementsync audit, which shows the rows. checks.rules in the configuration changes a check or turns it off."
 	case Gate:
-		return fmt.Sprintf("night %s was not published: it would delete too many rows%s", a.Run, cause),
+		return fmt.Sprintf("night %s was not published: a gate stopped it%s", a.Run, cause),
 			sinceWithSnapshot,
 			"check the service. If these records were really deleted, run placementsync run --allow-mass-delete once; otherwise wait for the next night."
 	}

@@ -65,10 +65,13 @@ func newMessage(program string, w Watch, current, base query.Snapshot, c *collec
 	m.Subject = fmt.Sprintf("placementsync: %s: %s", w.Name, counts)
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s in the snapshot of %s\n", w.Name, counts, timeText(current.At))
-	if base.At.IsZero() {
-		b.WriteString("This is the first check, so every finding is new.\n")
-	} else {
+	switch {
+	case !base.At.IsZero():
 		fmt.Fprintf(&b, "New findings are those that the snapshot of %s did not have.\n", timeText(base.At))
+	case m.New == m.Found:
+		b.WriteString("This is the first check, so every finding is new.\n")
+	default: // a rollback removed all nights that were checked
+		b.WriteString("New findings are those that no earlier check found.\n")
 	}
 	listed := c.lines[:min(len(c.lines), maxLines)]
 	for _, line := range listed {

@@ -158,3 +158,27 @@ func TestMessageMentionsSkippedRowsAndIncompleteTables(t *testing.T) {
 		}
 	}
 }
+
+// TestMessageAfterARollbackBehindTheFirstEvaluation rolls back every evaluated night. The next message must not
+// say that every finding is new, because it leaves out a known one.
+func TestMessageAfterARollbackBehindTheFirstEvaluation(t *testing.T) {
+	t.Parallel()
+	f, w := newFixture(t), billsWatch()
+	f.publish()
+	f.publish("a|1")
+	_, first := f.evaluate(t, w)
+	f.snapshots = f.snapshots[:1]
+	f.publish("a|1", "b|1")
+	_, got := f.evaluate(t, w)
+	if formatDeliveries(got) != "chat(b*)" {
+		t.Fatalf("delivered %q, want the new finding b only", formatDeliveries(got))
+	}
+	const everyNew, leftOut = "This is the first check, so every finding is new.\n", "New findings are those that no earlier check found.\n"
+	for _, c := range []struct{ text, want, unwanted string }{
+		{first[0].message.Text, everyNew, leftOut}, {got[0].message.Text, leftOut, everyNew},
+	} {
+		if !strings.Contains(c.text, c.want) || strings.Contains(c.text, c.unwanted) {
+			t.Errorf("got the text\n%s\nwant %q, and not %q", c.text, c.want, c.unwanted)
+		}
+	}
+}
