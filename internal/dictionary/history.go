@@ -34,8 +34,7 @@ func AllChangesStatement(tables []stream.Table) sqltext.SQL {
 	return historySQL.Render("all_changes_macro", sqltext.Values{"selects": selects})
 }
 
-// versionColumns returns a SELECT list: row_hash, row_key, and the columns of the table as JSON texts
-// with the names c0, c1, ...
+// versionColumns returns a SELECT list: row_hash, row_key, and the columns as JSON texts named c0, c1, ...
 func versionColumns(def stream.Definition, key []string) sqltext.SQL {
 	parts := []string{"row_hash"}
 	if len(key) == 1 {
