@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"placementsync/internal/dictionary"
 	"placementsync/internal/sqltext"
 )
 
@@ -30,13 +29,11 @@ func (db *DB) createSnapshotViews(ctx context.Context, s Snapshot) error {
 	if err != nil {
 		return err
 	}
-	// The statements name no database, so they refer to the current one. The macros that compare two
-	// snapshots are left out, because creating them takes long.
+	// The statements name no database, so they refer to the current one.
 	definitionsSQL := `SELECT sql FROM duckdb_views() WHERE database_name = $1 AND NOT internal
 		UNION ALL SELECT concat('CREATE MACRO ', ` + sqltext.QuoteSQL("schema_name") + `, '.', ` + sqltext.QuoteSQL("function_name") + `,
 			'(', array_to_string(parameters, ', '), ') AS ', CASE function_type WHEN 'table_macro' THEN 'TABLE ' ELSE '' END, macro_definition)
-		FROM duckdb_functions() WHERE database_name = $1 AND NOT internal AND function_type IN ('macro', 'table_macro')
-			AND function_name <> 'changes' AND NOT ends_with(function_name, ` + sqltext.Literal(dictionary.ChangesSuffix) + `)`
+		FROM duckdb_functions() WHERE database_name = $1 AND NOT internal AND function_type IN ('macro', 'table_macro')`
 	var definition string
 	var definitions []string
 	err = db.scanRows(ctx, definitionsSQL, []any{newestDB}, []any{&definition}, func() { definitions = append(definitions, definition) })

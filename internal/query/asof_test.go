@@ -27,6 +27,8 @@ func TestAsOfAppliesToAllSchemas(t *testing.T) {
 		"a view that reads a view":                        {"2026-11-01", "SELECT string_agg(name, ',') AS v FROM mart.outer_names", "OLD,GONE,SAME"},
 		"macro with an earlier time":                      {"2026-11-02", "SELECT count(*) AS v FROM product_listings_at(TIMESTAMP '2026-11-01 12:00:00')", "3"},
 		"macro with a later time":                         {"2026-11-01", "SELECT count(*) AS v FROM product_listings_at(TIMESTAMP '2026-11-03 12:00:00')", "3"},
+		"macro of all changes":                            {"2026-11-02", "SELECT string_agg(key || ' ' || kind, ',' ORDER BY key) AS v FROM changes(TIMESTAMPTZ '2026-11-01 12:00:00Z', TIMESTAMPTZ 'infinity')", "a changed,c new,d changed"},
+		"macro of the changes of a table":                 {"2026-11-02", "SELECT count(*) AS v FROM product_listings_changes(TIMESTAMPTZ '2026-11-01 12:00:00Z', TIMESTAMPTZ 'infinity')", "3"},
 		"the type of unit_amount":                         {"2026-11-01", "SELECT typeof(unit_amount) AS v FROM product_listing_prices", "DECIMAL(18,6)"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -104,7 +104,8 @@ type snapshots struct {
 const maxSnapshots = 400
 
 // readSnapshots finds the snapshots to compare: the previous one and, if that is less than a week old, the newest
-// that is at least a week old. Nights do not start at the same time each day, so six and a half days count as a week.
+// that is at least one and less than two weeks old. Nights do not start at the same time each day, so six and a half
+// days count as a week.
 func (b *builder) readSnapshots() (snapshots, error) {
 	result, ok, err := b.ask(b.ctx, QuerySpec{Query: "snapshots", Params: map[string]string{"top": fmt.Sprint(maxSnapshots)}})
 	if err != nil {
@@ -126,7 +127,7 @@ func (b *builder) readSnapshots() (snapshots, error) {
 	}
 	const week, slack = 7 * 24 * time.Hour, 12 * time.Hour
 	i := slices.IndexFunc(times, func(at time.Time) bool { return !at.After(s.at.Add(slack - week)) })
-	if i > 1 {
+	if i > 1 && s.at.Sub(times[i]) < 2*week {
 		s.compared = append(s.compared, ComparedSnapshot{"last week", "vs week", times[i]})
 	}
 	return s, nil
