@@ -4,8 +4,8 @@
 -- about: Articles that were first published in the period, compared with the promised date: payment of the order plus the longest delivery time of the item. on_time counts the articles that were published by that date. Days run from payment to publication; p50 and p90 are durations that occurred. open_late counts open articles that are not refunded and whose promised date is past. The type of channel is taken from the bought listing, or else from the first placement that the item includes. Deleted articles and items are left out.
 -- param: by outlet|writer|profile|channel_type outlet -- grouping of the rows
 -- param: days COUNT 90 -- length of the period in days, if "since" is not set
--- param: since DATE NULL -- first day of the period
--- param: until DATE NULL -- day after the last day of the period; NULL means up to the snapshot
+-- param: since DATE NULL -- the period begins on this date
+-- param: until DATE NULL -- the period ends before this date; NULL means at the snapshot
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York
 -- param: published VARCHAR published,live -- status prefixes that mean published, separated by commas
 -- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes that mean ended without being published

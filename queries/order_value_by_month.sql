@@ -3,8 +3,8 @@
 -- grain: one row per month in which orders were paid
 -- about: Paid orders and their values. The average is computed without floating-point numbers and rounded to 2 places, half away from zero; if two totals are in the middle, the median is the lower one. Orders without a total are counted but not included in the amounts; deleted orders are left out. Orders have no currency: the sums are valid only if all orders are in the same currency.
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which months begin, such as America/New_York
--- param: since DATE NULL -- first month, as any date in that month
--- param: until DATE NULL -- month after the last month, as any date in that month
+-- param: since DATE NULL -- only the month of this date and later months
+-- param: until DATE NULL -- only months before the month of this date
 -- param: profile VARCHAR NULL -- only orders of the client profile with this id or name
 -- values: SELECT name FROM profiles UNION ALL SELECT id FROM profiles
 WITH paid_orders AS (

@@ -4,8 +4,8 @@
 -- about: Differences between two states of an outlet and its catalog: tags, channels, products, listings and prices. The earlier state is at the start of the day "since", and the later state at the start of the day "until". Without "until", the later state is the newest snapshot. A record counts if it belonged to the outlet at any time. A new or deleted record has one row with the whole record. Orders and articles are not part of the catalog.
 -- param: outlet VARCHAR REQUIRED -- id or name of the outlet
 -- values: SELECT name FROM outlets UNION ALL SELECT outlet_name FROM history.product_listings UNION ALL SELECT id FROM outlets
--- param: since DATE snapshot-30d -- date of the earlier state
--- param: until DATE NULL -- date of the later state
+-- param: since DATE snapshot-30d -- the earlier state is at the start of this day
+-- param: until DATE NULL -- the later state is at the start of this day
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York
 -- param: top COUNT NULL -- maximum number of rows
 WITH outlet_ids AS (
@@ -13,6 +13,7 @@ WITH outlet_ids AS (
     UNION
     SELECT outlet_id FROM history.product_listings WHERE $outlet IN (outlet_id, outlet_name)
 ),
+-- The id of a listing is the id of its product.
 product_ids AS (
     SELECT product_id AS id FROM history.outlet_products WHERE outlet_id IN (FROM outlet_ids)
     UNION

@@ -3,8 +3,8 @@
 -- grain: one row per month and client profile, oldest first
 -- about: Orders of each client profile. A paid order counts in the month of its payment, an unpaid one in the month in which it was created. Deleted orders, and unpaid orders that ended, are left out. Orders without a total are counted but not included in the amounts. Orders have no currency: the sums are valid only if all orders are in the same currency.
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which months begin, such as America/New_York
--- param: since DATE NULL -- first month, as any date in that month
--- param: until DATE NULL -- month after the last month, as any date in that month
+-- param: since DATE NULL -- only the month of this date and later months
+-- param: until DATE NULL -- only months before the month of this date
 -- param: profile VARCHAR NULL -- only orders of the client profile with this id or name
 -- values: SELECT name FROM profiles UNION ALL SELECT id FROM profiles
 -- param: ended VARCHAR cancelled,canceled,rejected,refunded,expired -- order statuses that mean ended without being fulfilled, in upper or lower case, separated by commas

@@ -3,8 +3,8 @@
 -- grain: one row per month in which articles were published
 -- about: Time from the payment of the order to the start of the article, and to its first publication, in days of 24 hours; p50 and p90 are durations that occurred. Articles without a known time of payment, and articles published before the payment, are counted, but left out of the durations.
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which months begin, such as America/New_York
--- param: since DATE NULL -- first month, as any date in that month
--- param: until DATE NULL -- month after the last month, as any date in that month
+-- param: since DATE NULL -- only the month of this date and later months
+-- param: until DATE NULL -- only months before the month of this date
 -- param: published VARCHAR published,live -- status prefixes that mean published, separated by commas
 WITH publications AS (
     SELECT article_id, min(began_at) AS published_at

@@ -4,8 +4,8 @@
 -- about: Prices of a listing, or of all listings of an outlet, in each snapshot. If two prices are in the middle, the median is the lower one. change_percent is the median change since the previous prices of the same listing, tier and currency; the column compared counts the compared prices. New and withdrawn listings do not affect change_percent. A listing counts if it had the name or belonged to the outlet at any time.
 -- param: name VARCHAR REQUIRED -- id or name of a listing, or id or name of an outlet
 -- values: SELECT name FROM outlets UNION ALL SELECT outlet_name FROM history.product_listings UNION ALL SELECT name FROM history.product_listings UNION ALL SELECT id FROM outlets UNION ALL SELECT id FROM history.product_listings
--- param: since DATE? snapshot-90d -- first day
--- param: until DATE NULL -- day after the last day
+-- param: since DATE? snapshot-90d -- only snapshots on or after this date
+-- param: until DATE NULL -- only snapshots before this date
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which days begin, such as America/New_York
 -- param: currency VARCHAR NULL -- only prices in this currency
 -- values: SELECT DISTINCT currency FROM product_listing_prices

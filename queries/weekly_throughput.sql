@@ -3,8 +3,8 @@
 -- grain: one row per week, which begins on Monday, oldest first
 -- about: Articles that began, were first published, or ended without being published in each week. The articles in progress and the backlog are counted at the end of the week; in the week of the snapshot, at the snapshot. The backlog contains paid items that are not refunded and have no article that has begun. An article that is published or ended without a known time is never in progress. Deleted articles and items are left out.
 -- param: weeks COUNT 12 -- number of weeks, if "since" is not set
--- param: since DATE NULL -- first week, as any date in that week
--- param: until DATE NULL -- week after the last week, as any date in that week; NULL means up to the snapshot
+-- param: since DATE NULL -- only the week of this date and later weeks
+-- param: until DATE NULL -- only weeks before the week of this date; NULL means up to the snapshot
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which weeks begin, such as America/New_York
 -- param: published VARCHAR published,live -- status prefixes that mean published, separated by commas
 -- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes that mean ended without being published

@@ -3,8 +3,8 @@
 -- grain: one row per writer, and one for articles without a writer
 -- about: Current and recently finished articles of each writer. Open articles are neither published nor ended; the columns in_revision and overdue count only open articles. The days to publish are the time from the start of an article to its first publication, for articles published in the period, in days of 24 hours; the median is a duration that occurred.
 -- param: days COUNT 30 -- length of the period in days, if "since" is not set
--- param: since DATE NULL -- first day of the period
--- param: until DATE NULL -- day after the last day of the period; NULL means up to the snapshot
+-- param: since DATE NULL -- the period begins on this date
+-- param: until DATE NULL -- the period ends before this date; NULL means at the snapshot
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York
 -- param: published VARCHAR published,live -- status prefixes that mean published, separated by commas
 -- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes that mean ended without being published

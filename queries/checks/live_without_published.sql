@@ -1,6 +1,6 @@
 -- subject: throughput
 -- severity: warn
--- title: Live articles that are not published
+-- title: Articles with a live address but no published status
 -- grain: one row per article
 -- about: Articles that have a live address, but no status that means published. Reason: reports count published articles by their status, so these articles are missing. Not detected: published articles without an address.
 -- param: published VARCHAR published,live -- status prefixes that mean published, separated by commas
