@@ -26,7 +26,7 @@ var (
 )
 
 // Definitions returns the tables of the schema main by name, and the tables of the schema meta
-// sorted by name. It panics if a file of the schema, which is part of the program, is not valid.
+// sorted by name. It panics if a file embedded from schema/ is not valid.
 func Definitions() (main map[string]stream.Definition, meta []stream.Definition) {
 	main = map[string]stream.Definition{}
 	err := fs.WalkDir(schema.FS, ".", func(file string, entry fs.DirEntry, err error) error {

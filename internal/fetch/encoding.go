@@ -43,16 +43,16 @@ func encodingOf(h http.Header) (string, error) {
 
 // decompressor is safe for concurrent use.
 type decompressor struct {
-	limit int64
-	zstd  *zstd.Decoder
+	maxBody int64
+	zstd    *zstd.Decoder
 }
 
 const maxWindow = 8 << 20 // largest window of zstd in HTTP (RFC 9659)
 
-func newDecompressor(limit int64) *decompressor {
+func newDecompressor(maxBody int64) *decompressor {
 	// NewReader fails only for invalid options. The decoder rejects windows above its memory limit.
-	d, _ := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(uint64(max(limit, maxWindow))))
-	return &decompressor{limit, d}
+	d, _ := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(uint64(max(maxBody, maxWindow))))
+	return &decompressor{maxBody, d}
 }
 
 var errBeyondLimit = errors.New("the body is larger than the limit")
@@ -69,14 +69,14 @@ func (d *decompressor) decompress(encoding string, compressed, b []byte) (_ []by
 	case gzipEncoding:
 		var z *gzip.Reader
 		if z, err = gzip.NewReader(bytes.NewReader(compressed)); err == nil {
-			b, err = readUpTo(z, b[:0], d.limit)
+			b, err = readUpTo(z, b[:0], d.maxBody)
 		}
 	case s2Encoding:
 		b, err = s2.Decode(b[:cap(b)], compressed)
 	default:
 		return b[:0], fmt.Errorf("the encoding %q is unknown", encoding)
 	}
-	if err == nil && int64(len(b)) > d.limit {
+	if err == nil && int64(len(b)) > d.maxBody {
 		err = errBeyondLimit
 	}
 	return b, err

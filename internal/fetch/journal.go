@@ -44,8 +44,8 @@ type location struct {
 	BodySum   uint32 `json:"crc32c"`
 	// Encoding is the compression of the stored bytes: zstd or gzip as received, or s2.
 	Encoding string `json:"encoding,omitempty"`
-	// Same is the seq of the first response with this body, or 0. Segment and Offset are then the
-	// location of that response's bytes.
+	// If earlier responses had the same body, Same is the seq of the first of them, and Segment and
+	// Offset are the location of its bytes.
 	Same uint64 `json:"same,omitempty"`
 }
 

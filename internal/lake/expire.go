@@ -170,7 +170,7 @@ func taggedNights(t *table.Table) (runs []string) {
 	return runs
 }
 
-// oldNights returns the nights to remove, oldest first. Sorted run ids are in the order of their times. The
+// oldNights returns the nights to remove, oldest first. Sorted run ids are in chronological order. The
 // newest published night of each table is kept.
 func oldNights(own tables, states map[tableName]publishedState, keepNights int) []string {
 	nights := map[string]bool{}
@@ -179,7 +179,7 @@ func oldNights(own tables, states map[tableName]publishedState, keepNights int) 
 			nights[run] = true
 		}
 	}
-	isNewest := map[string]bool{} // the newest night of any table
+	isNewest := map[string]bool{} // of at least one table
 	for _, s := range states {
 		isNewest[s.run], nights[s.run] = true, true
 	}

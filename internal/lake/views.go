@@ -25,14 +25,14 @@ type View struct {
 // ErrNoViews means that the catalog cannot store views.
 var ErrNoViews = errors.New("the catalog cannot store views: only a REST catalog can")
 
-// InstallViews creates views in a namespace of the lake and replaces changed views. It returns
-// the number of written views.
-func (l *Lake) InstallViews(ctx context.Context, part string, views []View) (written int, err error) {
+// InstallViews creates views in the namespace with a suffix, such as mart, and replaces changed views. It
+// returns the number of written views.
+func (l *Lake) InstallViews(ctx context.Context, suffix string, views []View) (written int, err error) {
 	c, ok := l.catalog.(*restCatalog)
 	if !ok {
 		return 0, ErrNoViews
 	}
-	namespace := table.Identifier{l.cfg.namespace(part)}
+	namespace := table.Identifier{l.cfg.namespace(suffix)}
 	if err := c.inner.CreateNamespace(ctx, namespace, nil); err != nil && !errors.Is(err, icebergcatalog.ErrNamespaceAlreadyExists) {
 		return 0, fmt.Errorf("create the namespace %s: %w", namespace[0], err)
 	}

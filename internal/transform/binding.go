@@ -23,12 +23,12 @@ type Binding struct {
 
 // layout describes one table of the binding. Columns are identified by index.
 type layout struct {
-	name   string
-	schema *arrow.Schema
-	cols   []columnLayout
-	root   *node
-	nodes  map[string]*node // all nodes, by prefix
-	err    error            // the first error of namedColumn
+	name    string
+	schema  *arrow.Schema
+	cols    []columnLayout
+	rowNode *node            // the object of a row
+	nodes   map[string]*node // all nodes, by prefix
+	err     error            // the first error of namedColumn
 	// localPath is the dotted path of the rows within the enclosing row. recordPath is their path
 	// within the record.
 	localPath, recordPath string

@@ -56,9 +56,9 @@ func (b *Binding) compileTable(t stream.Table, d stream.Definition) error {
 	if l.created >= 0 && l.cols[l.created].kind != instant {
 		l.created = -1
 	}
-	l.root = l.nodeAt("")
+	l.rowNode = l.nodeAt("")
 	if idColumn := l.namedColumn("ID", t.ID); idColumn >= 0 {
-		id := l.root.fieldNamed("id")
+		id := l.rowNode.fieldNamed("id")
 		id.col, id.alias = idColumn, true
 	}
 	b.tables = append(b.tables, l)
@@ -178,7 +178,7 @@ func (b *Binding) nestTable(l *layout, t stream.Table) error {
 	}
 	path := strings.Split(l.localPath, ".")
 	last := len(path) - 1
-	n := up.root
+	n := up.rowNode
 	for _, name := range path[:last] {
 		f := n.fieldNamed(name)
 		if f.group == nil {
@@ -189,7 +189,7 @@ func (b *Binding) nestTable(l *layout, t stream.Table) error {
 	n.fieldNamed(path[last]).child = index
 	if l.name == up.name {
 		// A table can contain rows of itself, one level deep. The list in the inner rows is always empty.
-		l.root.fieldNamed(path[last])
+		l.rowNode.fieldNamed(path[last])
 	}
 	return nil
 }

@@ -73,7 +73,7 @@ func (a *bodyReader) readCountList(path string) error {
 
 func (a *bodyReader) readCountObject(name, path string) error {
 	start, depth := a.in.pos, a.in.depth
-	members, err := a.in.indexMembers(a.root.layout.root)
+	members, err := a.in.indexMembers(a.root.rowNode)
 	if err != nil {
 		return err
 	}

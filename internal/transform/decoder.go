@@ -254,7 +254,7 @@ func (a *bodyReader) sniffRecords(start int) error {
 	listCount, list := 0, envelopeMember{}
 	for _, o := range a.members {
 		// Only records have a member for the key.
-		f := t.root.fields[o.name]
+		f := t.rowNode.fields[o.name]
 		if f != nil && f.col >= 0 && f.col != t.param && slices.Contains(t.keys, f.col) {
 			a.records.undoBody()
 			a.in.pos = start

@@ -152,7 +152,7 @@ func (r *rowReader) readRow(t *table, itemNumber int, prefix string) (reason str
 	}
 	switch c := r.in.peek(); {
 	case c == '{':
-		err = r.readObject(t, t.root)
+		err = r.readObject(t, t.rowNode)
 	case t.value < 0 || c == '[' || c == 't' || c == 'f' || c == 'n':
 		reason = "expected an object"
 		_, err = r.in.skip()

@@ -152,6 +152,8 @@ func TestRejectedItemsCountOnceIfDecodedTwice(t *testing.T) {
 	}
 }
 
+// TestRejectedRecordsAreCounted counts rejected records and items. Items that are keyed only by their position,
+// such as line_items, do not count.
 func TestRejectedRecordsAreCounted(t *testing.T) {
 	for _, c := range []struct {
 		stream, body string
@@ -170,9 +172,9 @@ func TestRejectedRecordsAreCounted(t *testing.T) {
 	}
 }
 
-// TestQuestionnaireWithoutIDGetsTheKeyOfItsCampaign decodes questionnaires without an id,
-// which the spec allows. They keep their values and have the same key in every night.
-func TestQuestionnaireWithoutIDGetsTheKeyOfItsCampaign(t *testing.T) {
+// TestQuestionnaireAlwaysHasAKey decodes questionnaires with and without an id. Without an id, which the
+// spec allows, the key is the questionnaire_id of the campaign, or else the id of the campaign.
+func TestQuestionnaireAlwaysHasAKey(t *testing.T) {
 	for body, want := range map[string]string{
 		`[{"id":"c","questionnaire":{"tone":"t"}}]`:                                       "c",
 		`[{"questionnaire":{"tone":"t","id":null},"id":"c"}]`:                             "c",
@@ -215,8 +217,8 @@ func TestFieldOfTheSpecPrecedesOthers(t *testing.T) {
 	}
 }
 
-// TestDriftCountsRecords checks that a record counts once for each kind of drift, even if the record
-// is decoded twice, and that the findings name the records with drift.
+// TestDriftCountsRecords counts the different records of each entry of Findings.Drift. Record b is in two
+// bodies, and record d is decoded twice.
 func TestDriftCountsRecords(t *testing.T) {
 	d := decoderOf(t, "things")
 	for i, body := range []string{`[{"id":"a","x":1,"parts":[{"n":1},{"n":2}]},{"id":"b","x":2},{"id":"c"},{"x":1}]`,

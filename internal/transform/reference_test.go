@@ -48,8 +48,8 @@ func decodeSlowly(t testing.TB, k testStream, body []byte, param string) *refere
 	return r
 }
 
-// countValues counts the values of a record, by which one of several copies is chosen. It includes the
-// hash and seq of each row.
+// countValues counts the values of a record, including the hash and seq of each row. Of several copies
+// of a record, the copy with the most values is used.
 func (r *reference) countValues() int {
 	n := 0
 	for _, rows := range r.rows {
@@ -209,7 +209,7 @@ type objectReader struct {
 	pendingRejects []string // JSON paths rejected before the key is known
 }
 
-// readObject reads the members of an object in four steps, so that their order does not matter.
+// readObject reads the members of an object in four steps, so that the order of the members does not matter.
 func (w *objectReader) readObject(m map[string]any, prefix string, path []string) {
 	for step := range 4 {
 		for _, name := range slices.Sorted(maps.Keys(m)) {
@@ -245,7 +245,7 @@ func (w *objectReader) mayBeInJSON(column string) bool {
 }
 
 // stepOf returns the step in which readObject reads a member: 0 for a scalar, 1 for an object, 2
-// for a scalar whose column the spec lists at a nested path, 3 for a list.
+// for a scalar such as a_b whose path in the spec is a.b, 3 for a list.
 func (w *objectReader) stepOf(prefix, name string, v any) int {
 	switch v.(type) {
 	case map[string]any:
@@ -294,9 +294,9 @@ func (w *objectReader) columnFor(prefix, name string) (string, stream.Type) {
 	if c, ok := w.column(prefix + name); ok {
 		return c.Name, c.Type
 	}
-	objectText, ok := w.column(strings.TrimSuffix(prefix, "_"))
-	if name == "name" && ok && objectText.Type == stream.Text && !slices.Contains(w.table.Key, objectText.Name) {
-		return objectText.Name, objectText.Type
+	objectColumn, ok := w.column(strings.TrimSuffix(prefix, "_"))
+	if name == "name" && ok && objectColumn.Type == stream.Text && !slices.Contains(w.table.Key, objectColumn.Name) {
+		return objectColumn.Name, objectColumn.Type
 	}
 	return "", ""
 }
@@ -310,7 +310,7 @@ func (w *objectReader) column(name string) (stream.Column, bool) {
 	return c, ok
 }
 
-// isUnion reports whether readUnion reads a column.
+// isUnion reports whether a column is a do_follow_links_allowed that readUnion splits into several columns.
 func (w *objectReader) isUnion(column string) bool {
 	stem, ok := strings.CutSuffix(column, "do_follow_links_allowed")
 	_, hasRaw := w.def.Column(stem + "do_follow_links_raw")

@@ -25,8 +25,8 @@ type faultKind struct {
 	spoil func(rw http.ResponseWriter, body []byte)
 	// detourAddress returns the address of another server, which gets the affected requests.
 	detourAddress func(t *testing.T) string
-	// timeout limits the time of an attempt. 0 means two seconds.
-	timeout time.Duration
+	// attemptTimeout is two seconds if it is 0.
+	attemptTimeout time.Duration
 	// isNoise reports whether a stored string may come from the fault. Nil means that all stored
 	// strings must come from the service.
 	isNoise func(text string) bool
@@ -69,7 +69,7 @@ func connectionFaults() []faultKind {
 		{name: "reset in mid-body", fault: &sim.Fault{Kind: sim.FaultResetBody}},
 		{name: "truncated body", fault: &sim.Fault{Kind: sim.FaultTruncate}},
 		// The body has eight delayed parts, so it takes longer than the timeout.
-		{name: "trickled body", fault: &sim.Fault{Kind: sim.FaultSlow, Delay: 40 * time.Millisecond}, timeout: 150 * time.Millisecond},
+		{name: "trickled body", fault: &sim.Fault{Kind: sim.FaultSlow, Delay: 40 * time.Millisecond}, attemptTimeout: 150 * time.Millisecond},
 	}
 }
 
@@ -94,9 +94,9 @@ func bodyFaults() []faultKind {
 // encodedFaults returns kinds whose bodies are compressed or very large.
 func encodedFaults() []faultKind {
 	return []faultKind{
-		{name: "gzip bomb", spoil: bomb("gzip", newGzip), timeout: 20 * time.Second},
+		{name: "gzip bomb", spoil: bomb("gzip", newGzip), attemptTimeout: 20 * time.Second},
 		largeRecord("100 MB record", 100_000_000),
-		{name: "zstd bomb", spoil: bomb("zstd", newZstd), timeout: 20 * time.Second},
+		{name: "zstd bomb", spoil: bomb("zstd", newZstd), attemptTimeout: 20 * time.Second},
 		{name: "zstd, cut off", spoil: respondEncoded("zstd", func(body []byte) []byte {
 			var compressed bytes.Buffer
 			compressor := newZstd(&compressed)
@@ -189,5 +189,5 @@ func largeRecord(name string, size int) faultKind {
 		}
 		_, _ = rw.Write(after)
 	}
-	return faultKind{name: name, spoil: spoil, timeout: 20 * time.Second, isNoise: func(text string) bool { return len(text) == size }}
+	return faultKind{name: name, spoil: spoil, attemptTimeout: 20 * time.Second, isNoise: func(text string) bool { return len(text) == size }}
 }

@@ -121,7 +121,7 @@ func newMatrixCell(t *testing.T, seed uint64, kind faultKind, streams ...string)
 	// A request rate is set, because status 429 reduces it. The other limits are small, so that no
 	// night waits long.
 	f.BaseURL, f.RequestsPerSecond, f.Burst, f.PageSize, f.MaxPasses, f.MaxPages = server.URL, 2000, 50, 3, 4, 50
-	f.Timeout = cmp.Or(kind.timeout, 2*time.Second)
+	f.Timeout = cmp.Or(kind.attemptTimeout, 2*time.Second)
 	f.Retry = fetch.Retry{MaxRetries: 5, Base: time.Millisecond, Max: 10 * time.Millisecond, Jitter: 0.1}
 	if kind.detourAddress != nil {
 		to, err := url.Parse(kind.detourAddress(t))

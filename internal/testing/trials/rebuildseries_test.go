@@ -28,12 +28,12 @@ func TestTrialSeriesIsWrittenFromTheCatalog(t *testing.T) {
 	}
 	before, intactDir := h.historySums(), h.cfg.Warehouse.Dir
 	for name, lost := range map[string][]string{
-		"both manifests of a day":  {"parquet/.manifests/snapshot_date=2026-11-02.json", "parquet/.meta/20261102T020000Z.json"},
-		"the manifests":            {"parquet/.manifests"},
-		"the files of changes":     {"parquet/.meta"},
-		"a day and its manifest":   {"parquet/orders/snapshot_date=2026-11-02", "parquet/.manifests/snapshot_date=2026-11-02.json"},
-		"the whole series":         {"parquet"},
-		"the series and a version": {"parquet", "versions/20261104T020000Z"},
+		"the manifests of a day and its run":    {"parquet/.manifests/snapshot_date=2026-11-02.json", "parquet/.meta/20261102T020000Z.json"},
+		"the manifests of all days":             {"parquet/.manifests"},
+		"the manifests and changes of all runs": {"parquet/.meta"},
+		"a day and its manifest":                {"parquet/orders/snapshot_date=2026-11-02", "parquet/.manifests/snapshot_date=2026-11-02.json"},
+		"the whole series":                      {"parquet"},
+		"the series and a version":              {"parquet", "versions/20261104T020000Z"},
 	} {
 		h.cfg.Warehouse.Dir = filepath.Join(t.TempDir(), "w")
 		copyTree(t, intactDir, h.cfg.Warehouse.Dir)

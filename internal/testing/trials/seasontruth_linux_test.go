@@ -145,8 +145,8 @@ func paramColumn(spec tableSpec) string {
 	return spec.key
 }
 
-// takeSnapshot compares a newly published version with the service, and adds its snapshot.
-// hadAccident means that an accident ended its run after the publish.
+// takeSnapshot compares a newly published version with the service, and adds the snapshot of the version.
+// hadAccident means that an accident ended the run after the publish.
 func (s *season) takeSnapshot(run string, hadAccident bool) {
 	s.t.Helper()
 	requireChecksums(s.t, s.path("latest"))

@@ -238,7 +238,7 @@ func TestInterruptedRunCountsReadRecords(t *testing.T) {
 }
 
 // TestTrialReplayOfATimeLimitedNight runs nights with a time limit until no ids are unread, and
-// replays each of them. The next night continues with the version that the replay published.
+// replays each night. The next night continues with the version that the replay published.
 func TestTrialReplayOfATimeLimitedNight(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
