@@ -53,7 +53,7 @@ func runExplore(ctx context.Context, g *globals, listen string) error {
 		return err
 	}
 	source := exploreWarehouse{wh, func() string { return cfg.Queries.Dir }, g.held}
-	if _, err := source.Newest(); err != nil {
+	if _, err := source.ShownVersion(); err != nil {
 		return err
 	}
 	pages, err := newExplorer(g, cfg, source)
@@ -108,7 +108,7 @@ type exploreWarehouse struct {
 	held       bool
 }
 
-func (p exploreWarehouse) Newest() (explore.Version, error) {
+func (p exploreWarehouse) ShownVersion() (explore.Version, error) {
 	if p.held {
 		h, err := findHeld(p.wh)
 		return explore.Version{Run: h.Manifest.RunID, Catalog: p.wh.Folder.HeldCatalog(h.Manifest.RunID)}, err

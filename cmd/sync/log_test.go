@@ -136,8 +136,8 @@ func checkAlert(t *testing.T, body []byte) {
 			t.Errorf("the text of the alert is escaped twice: %s", text)
 		}
 	}
-	if a.Since.IsZero() || a.Times != 1 || a.SnapshotAt.IsZero() {
-		t.Errorf("the alert has since %s, times %d and snapshot_at %s, want times 1 and a time in the other two", a.Since, a.Times, a.SnapshotAt)
+	if a.Since.IsZero() || a.Streak != 1 || a.SnapshotAt.IsZero() {
+		t.Errorf("the alert has since %s, times %d and snapshot_at %s, want times 1 and a time in the other two", a.Since, a.Streak, a.SnapshotAt)
 	}
 }
 

@@ -25,8 +25,8 @@ const abandonedMessage = "placementsync: stopped before its work was complete: r
 
 func main() {
 	p := hostProcess()
-	os.Exit(command.RunInterruptible(p.stderr, abandonedMessage, func(ctx context.Context, removeTimeLimit func()) int {
-		p.removeTimeLimit = removeTimeLimit
+	os.Exit(command.RunInterruptible(p.stderr, abandonedMessage, func(ctx context.Context, removeStopTimeLimit func()) int {
+		p.removeStopTimeLimit = removeStopTimeLimit
 		return executeArgs(ctx, os.Args[1:], p)
 	}))
 }

@@ -16,7 +16,7 @@ import (
 )
 
 func mcpCommand(g *globals) *cobra.Command {
-	var timeout time.Duration
+	var queryTimeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "mcp",
 		Short: "Serve the newest snapshot to an assistant by the Model Context Protocol",
@@ -25,15 +25,15 @@ func mcpCommand(g *globals) *cobra.Command {
 			"catalog. The assistant's program starts the command and ends it by closing stdin; stderr is\n" +
 			"the log. docs/guide/assistants.md shows how to add the command to common programs.",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runMCP(cmd.Context(), g, timeout) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return runMCP(cmd.Context(), g, queryTimeout) },
 	}
-	cmd.Flags().DurationVar(&timeout, "timeout", 30*time.Second, "stop a query after this `duration`; 0 means never")
+	cmd.Flags().DurationVar(&queryTimeout, "timeout", 30*time.Second, "stop a query after this `duration`; 0 means never")
 	return cmd
 }
 
-func runMCP(ctx context.Context, g *globals, timeout time.Duration) error {
-	if timeout < 0 {
-		return command.UsageErr("--timeout is %s: use 0 or more", timeout)
+func runMCP(ctx context.Context, g *globals, queryTimeout time.Duration) error {
+	if queryTimeout < 0 {
+		return command.UsageErr("--timeout is %s: use 0 or more", queryTimeout)
 	}
 	if _, err := g.loadConfig("warehouse", "retention"); err != nil {
 		return err
@@ -43,9 +43,9 @@ func runMCP(ctx context.Context, g *globals, timeout time.Duration) error {
 	}
 	// After the end of the input, calls may run until the timeout. If there is no timeout, they may run
 	// for 25 seconds. A stopped query then has 5 seconds to end.
-	drain := cmp.Or(timeout, 25*time.Second) + 5*time.Second
+	drain := cmp.Or(queryTimeout, 25*time.Second) + 5*time.Second
 	return mcp.Run(ctx, mcp.Config{
-		Warehouse: mcpWarehouse{g}, Timeout: timeout, Drain: drain, Version: version, Now: g.Now, Log: g.NewLoggerAt(slog.LevelWarn, g.stderr),
+		Warehouse: mcpWarehouse{g}, Timeout: queryTimeout, Drain: drain, Version: version, Now: g.Now, Log: g.NewLoggerAt(slog.LevelWarn, g.stderr),
 	}, io.NopCloser(g.stdin), nopCloseWriter{g.stdout})
 }
 

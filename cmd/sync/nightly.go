@@ -69,7 +69,7 @@ func newAlert(event string, r ledger.Run, err error, runs []ledger.Run, now time
 	if r.ID == "" { // the night could not start
 		r.Outcome, r.StartedAt, a.StartedAt, a.EndedAt = ledger.Failed, now, now, now
 	}
-	a.Times, a.Since = r.Streak(runs)
+	a.Streak, a.Since = r.Streak(runs)
 	if err != nil {
 		a.Error, a.ExitCode = ledger.ShortenError(err.Error()), cmp.Or(r.ExitCode, ledger.Failed.ExitCode())
 	}

@@ -24,9 +24,9 @@ type process struct {
 	executable string
 	// lakeTimeout is the time limit of the lake program. Zero means defaultLakeTimeout.
 	lakeTimeout time.Duration
-	// removeTimeLimit is called by a command that may need more time to stop after the first signal
+	// removeStopTimeLimit is called by a command that may need more time to stop after the first signal
 	// than other commands. A second signal still ends the command at once.
-	removeTimeLimit func()
+	removeStopTimeLimit func()
 	// ask is nil if stdin is not a terminal.
 	ask asker
 }

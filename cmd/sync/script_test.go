@@ -47,8 +47,8 @@ func mainShortTimeout() {
 // mainPausedInMerge runs the program with a night that calls pause during its merge.
 func mainPausedInMerge(pause func(ctx context.Context)) {
 	p := hostProcess()
-	os.Exit(command.RunInterruptible(p.stderr, abandonedMessage, func(ctx context.Context, removeTimeLimit func()) int {
-		p.removeTimeLimit = removeTimeLimit
+	os.Exit(command.RunInterruptible(p.stderr, abandonedMessage, func(ctx context.Context, removeStopTimeLimit func()) int {
+		p.removeStopTimeLimit = removeStopTimeLimit
 		p.Step = func(name, _ string) error {
 			if name == "mid merge" {
 				fmt.Fprintln(p.stderr, "paused at", name)

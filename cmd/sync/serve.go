@@ -96,8 +96,8 @@ func runServe(ctx context.Context, g *globals) error {
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)
-	if g.removeTimeLimit != nil {
-		g.removeTimeLimit()
+	if g.removeStopTimeLimit != nil {
+		g.removeStopTimeLimit()
 	}
 	pages, err := newExplorer(g, cfg, exploreWarehouse{wh: s.wh, queriesDir: func() string { return s.hooks.current.Load().cfg.Queries.Dir }})
 	if err != nil {

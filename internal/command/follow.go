@@ -42,7 +42,7 @@ func RecordFollowUp(ctx context.Context, wh *warehouse.Warehouse, sender *notify
 	a := notify.Alert{Event: event, Work: entry.Kind, Run: version, Error: ledger.ShortenError(entry.Error),
 		StartedAt: entry.StartedAt, EndedAt: entry.EndedAt, Since: previous.Since, Program: entry.Program}
 	if event == notify.Behind {
-		a.ExitCode, a.Times = ledger.Partial.ExitCode(), previous.Failures+1
+		a.ExitCode, a.Streak = ledger.Partial.ExitCode(), previous.Failures+1
 	}
 	sender.Alert(context.WithoutCancel(ctx), a)
 	return err

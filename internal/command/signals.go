@@ -25,22 +25,22 @@ const gracePeriod = 4 * time.Second
 // is over, or until a second signal. In the last two cases it prints abandonMessage,
 // and returns the exit code of an interruption while the work is still running. That is safe
 // because the program can be killed at any instruction without losing data. Work that can need
-// longer to end calls removeTimeLimit when it begins: then only a second signal ends the wait early.
-func RunInterruptible(stderr io.Writer, abandonMessage string, work func(ctx context.Context, removeTimeLimit func()) int) int {
+// longer to end calls removeStopTimeLimit when it begins: then only a second signal ends the wait early.
+func RunInterruptible(stderr io.Writer, abandonMessage string, work func(ctx context.Context, removeStopTimeLimit func()) int) int {
 	// A crash ends the program by SIGABRT. By default Go exits with code 2 after a panic, out of memory, or
 	// an abort in C code. Code 2 means a wrong configuration, after which a supervisor does not restart the
 	// program. Core dumps are disabled because the memory contains secrets. If the call fails, the system's
 	// limit applies.
 	debug.SetTraceback("crash")
 	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
-	var isTimeLimitRemoved atomic.Bool
+	var isStopTimeLimitRemoved atomic.Bool
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	done := make(chan int, 1)
-	go func() { done <- work(ctx, func() { isTimeLimitRemoved.Store(true) }) }()
+	go func() { done <- work(ctx, func() { isStopTimeLimitRemoved.Store(true) }) }()
 	select {
 	case code := <-done:
 		return code
@@ -48,7 +48,7 @@ func RunInterruptible(stderr io.Writer, abandonMessage string, work func(ctx con
 		cancel(signalError{s})
 	}
 	var graceEnded <-chan time.Time // nil means that only a second signal ends the wait
-	if !isTimeLimitRemoved.Load() {
+	if !isStopTimeLimitRemoved.Load() {
 		graceEnded = time.After(gracePeriod)
 	}
 	select {

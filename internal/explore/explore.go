@@ -48,9 +48,9 @@ type Config struct {
 
 // Warehouse is called for each request that needs its results.
 type Warehouse interface {
-	// Newest returns the newest published version. Its error is shown and should contain advice for the
-	// user.
-	Newest() (Version, error)
+	// ShownVersion returns the version that the pages show. Its error is shown and should contain advice
+	// for the user.
+	ShownVersion() (Version, error)
 	// Queries returns the named queries. If the error is a *query.FilesError, the library contains the valid
 	// queries.
 	Queries() (query.Library, error)
@@ -58,9 +58,9 @@ type Warehouse interface {
 	Notices() ([]report.Notice, error)
 }
 
-// Version is a published version.
+// Version is a published version or a held night.
 type Version struct {
-	// Run is the id of the run that published the version. Catalog is the path of its DuckDB file.
+	// Run is the id of the run that built the version. Catalog is the path of its DuckDB file.
 	Run, Catalog string
 }
 

@@ -122,8 +122,8 @@ func (s *site) logText() string {
 	return s.log.String()
 }
 
-// Newest implements explore.Warehouse.
-func (s *site) Newest() (explore.Version, error) {
+// ShownVersion implements explore.Warehouse.
+func (s *site) ShownVersion() (explore.Version, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.version.Catalog == "" {

@@ -85,7 +85,7 @@ func (p *pool) acquire(ctx context.Context, asOf string) (*openSnapshot, error) 
 	case <-ctx.Done():
 		return nil, fmt.Errorf("wait for the snapshot: %w", ctx.Err())
 	}
-	v, err := p.cfg.Newest()
+	v, err := p.cfg.ShownVersion()
 	if err != nil {
 		return nil, &statusError{http.StatusServiceUnavailable, err.Error(), ""}
 	}

@@ -67,8 +67,8 @@ type Alert struct {
 	EndedAt   time.Time `json:"ended_at"`
 	// Since is the start of the problem. Defaults to StartedAt.
 	Since time.Time `json:"since"`
-	// Times is the number of nights or attempts in a row with this result.
-	Times int `json:"times"`
+	// Streak is the number of nights or attempts in a row with this result.
+	Streak int `json:"times"`
 	// SnapshotAt is the time of the snapshot that readers see. Zero means that there is none, or that
 	// SnapshotUnknown is set because it could not be determined.
 	SnapshotAt      time.Time `json:"snapshot_at,omitzero"`
@@ -116,7 +116,7 @@ func (n *Notifier) Alert(ctx context.Context, a Alert) bool {
 	if a.Since.IsZero() {
 		a.Since = a.StartedAt
 	}
-	a.Times = max(1, a.Times)
+	a.Streak = max(1, a.Streak)
 	event, effect, advice := a.describe()
 	a.Advice = cmp.Or(a.Advice, advice)
 	a.Text = a.text(event, effect)

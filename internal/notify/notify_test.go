@@ -63,7 +63,7 @@ func TestAlertBody(t *testing.T) {
 	r := &receiver{statuses: []int{200}}
 	notifier, _ := newLoggedNotifier(t, r)
 	at := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
-	notifier.Alert(t.Context(), notify.Alert{Event: notify.Partial, Run: "20261120T020000Z", ExitCode: 3, StartedAt: at, EndedAt: at.Add(time.Minute), Since: at.AddDate(0, 0, -2), Times: 3,
+	notifier.Alert(t.Context(), notify.Alert{Event: notify.Partial, Run: "20261120T020000Z", ExitCode: 3, StartedAt: at, EndedAt: at.Add(time.Minute), Since: at.AddDate(0, 0, -2), Streak: 3,
 		Streams: []notify.Stream{{Stream: "orders", Grade: "carried_forward", Standing: "carried", Reason: "GET /orders answered 503\nmore"}}, Program: "v1"})
 	if len(r.requests) != 1 || r.contentType != "application/json" {
 		t.Fatalf("the receiver got %q with content type %s, want one JSON request", r.requests, r.contentType)
@@ -109,7 +109,7 @@ func TestAlertTexts(t *testing.T) {
 		"not started":      {notify.Alert{Event: notify.Failed, Error: "no disk", StartedAt: at}, "a night could not start: no disk", "Since 2026-11-20 02:00 UTC. Readers have no snapshot yet.", "correct the cause"},
 		"unknown snapshot": {notify.Alert{Event: notify.Failed, Error: "no disk", StartedAt: at, SnapshotUnknown: true}, "a night could not start: no disk", "Since 2026-11-20 02:00 UTC.", "correct the cause"},
 		"unverified":       {notify.Alert{Event: notify.Unverified, Error: "no disk", StartedAt: at}, "the verification of the warehouse failed: no disk", "Since 2026-11-20 02:00 UTC. The result of the last complete verification is kept.", "correct the cause"},
-		"long error":       {notify.Alert{Event: notify.Failed, Run: "r1", Error: long, Since: at, Times: 1000, SnapshotAt: at}, `night r1 failed: the service answered "{"ä":"\n"}"`, ", 1000 nights in a row. Readers have", "correct"},
+		"long error":       {notify.Alert{Event: notify.Failed, Run: "r1", Error: long, Since: at, Streak: 1000, SnapshotAt: at}, `night r1 failed: the service answered "{"ä":"\n"}"`, ", 1000 nights in a row. Readers have", "correct"},
 		"partial":          {notify.Alert{Event: notify.Partial, Run: "r1", Streams: streams, Since: at}, "night r1 is published, but partial: campaign_status_counts is not proven: the service answered", "Readers see the rows of this night", "nothing, if"},
 		"a failed step after the publish": {notify.Alert{Event: notify.Partial, Run: "r1", Error: "extend the Parquet series by 2026-11-20: it is a file", Since: at},
 			"night r1 is published, but partial: extend the Parquet series by 2026-11-20: it is a file", "Readers of the catalog see the rows of this night.", "correct the cause; the next night completes the failed step."},
@@ -119,7 +119,7 @@ func TestAlertTexts(t *testing.T) {
 		"gate":         {notify.Alert{Event: notify.Gate, Run: "r1", Error: long, Since: at}, "night r1 was not published: a gate stopped it: the service answered", "Readers have", "check the service. If these records were really deleted, run placementsync run --allow-mass-delete"},
 		"own advice":   {notify.Alert{Event: notify.Gate, Run: "r1", Advice: "check the disk."}, "night r1 was not published: a gate stopped it", "Readers have", "check the disk."},
 		"damaged":      {notify.Alert{Event: notify.Damaged, Error: "2 files: a, b", StartedAt: at}, "the warehouse is damaged: 2 files: a, b", "Found on 2026-11-20 02:00 UTC.", "run placementsync verify --read-data"},
-		"behind":       {notify.Alert{Event: notify.Behind, Work: "backup", Run: "r1", Error: long, Since: at, Times: 2}, "the backup failed after the published night r1: the service answered", "2 attempts in a row. Readers see the snapshot of this night.", "correct the cause; the next night tries again, or run placementsync backup now."},
+		"behind":       {notify.Alert{Event: notify.Behind, Work: "backup", Run: "r1", Error: long, Since: at, Streak: 2}, "the backup failed after the published night r1: the service answered", "2 attempts in a row. Readers see the snapshot of this night.", "correct the cause; the next night tries again, or run placementsync backup now."},
 		"lake":         {notify.Alert{Event: notify.Behind, Work: "lake", Run: "r1", Since: at}, "the publishing to the lake failed after the published night r1", "Since ", "correct the cause; the next night tries again, or run placementsync lake publish --all now."},
 		"recovered":    {notify.Alert{Event: notify.Recovered, Work: "watch", Run: "r1", Since: at}, "the run of the watches is up to date again, with night r1", "It had been behind since 2026-11-20 02:00 UTC.", "nothing."},
 		"markup in the error": {notify.Alert{Event: notify.Failed, Run: "r1", Error: "answered 500: <!channel> <https://evil.example|log in> @all"},
@@ -164,7 +164,7 @@ func TestAlertsOfChecks(t *testing.T) {
 		alert notify.Alert
 		want  string
 	}{
-		"held": {notify.Alert{Event: notify.Held, Run: "r1", Error: "check prices_scaled failed in 40 rows, check long failed in 40 rows", Since: at, Times: 2, SnapshotAt: at.AddDate(0, 0, -1), Checks: []ledger.CheckResult{scaled, long}},
+		"held": {notify.Alert{Event: notify.Held, Run: "r1", Error: "check prices_scaled failed in 40 rows, check long failed in 40 rows", Since: at, Streak: 2, SnapshotAt: at.AddDate(0, 0, -1), Checks: []ledger.CheckResult{scaled, long}},
 			"placementsync: night r1 is held: check prices_scaled failed in 40 rows, check long failed in 40 rows\n" +
 				"- Prices moved: currency EUR, factor 100.00; currency \u2039!here\u203a, factor 3\n" +
 				"- Long: text " + strings.Repeat("x", 289) + "...\n" +

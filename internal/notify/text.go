@@ -32,8 +32,8 @@ func (a Alert) describe() (event, effect, advice string) {
 	if a.Event == Behind {
 		noun = "attempt"
 	}
-	if a.Times > 1 {
-		since += fmt.Sprintf(", %s in a row", plural.Count(a.Times, noun))
+	if a.Streak > 1 {
+		since += fmt.Sprintf(", %s in a row", plural.Count(a.Streak, noun))
 	}
 	sinceWithSnapshot := since + ". Readers have the snapshot of " + formatTime(a.SnapshotAt) + "."
 	switch {
