@@ -40,14 +40,14 @@ func (d *Daemon) unreadyReasons(st status) []string {
 		// The error contains paths, and probes may be public.
 		reasons = append(reasons, "the ledger cannot be read: see the log")
 	}
-	published, ok := st.lastSuccess()
+	night, ok := st.lastSuccess()
 	if !ok {
 		return append(reasons, "no night has succeeded yet")
 	}
-	limit := 2 * d.settings().Schedule.Interval(published.StartedAt)
-	if age := st.At.Sub(published.EndedAt); age > limit {
+	limit := 2 * d.settings().Schedule.Interval(night.StartedAt)
+	if age := st.At.Sub(night.EndedAt); age > limit {
 		reasons = append(reasons, fmt.Sprintf("the last successful night, %s, ended %s ago, more than twice the interval of the schedule (%s)",
-			published.ID, page.Duration(age), page.Duration(limit/2)))
+			night.ID, page.Duration(age), page.Duration(limit/2)))
 	}
 	return reasons
 }

@@ -53,7 +53,7 @@ func normalize(host string) string {
 
 // GuardHosts responds with status 421 to requests whose host the list does not allow. This protects
 // against DNS rebinding, where the host name of a foreign web page resolves to the address of
-// this machine. The browser would then let the page read the server's responses.
+// this machine. The browser would then allow the page to read the server's responses.
 //
 // At most one rejected request a minute is logged. GuardHosts calls list for each request, because a reload
 // of the configuration can change the list.

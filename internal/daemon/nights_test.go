@@ -255,7 +255,7 @@ func TestUnreadableLedgerIsReported(t *testing.T) {
 			t.Errorf("the log reports the unreadable ledger %d times, want once:\n%s", n, &h.log)
 		}
 		if w := h.get("/readyz"); w.Code != 503 || !strings.Contains(w.Body.String(), "ledger") || strings.Contains(w.Body.String(), "/secret") {
-			t.Errorf("/readyz returned %d %q, want 503 and the ledger without its path", w.Code, w.Body)
+			t.Errorf("/readyz returned %d %q, want 503 and a text about the ledger without its path", w.Code, w.Body)
 		}
 		readErr = nil
 		time.Sleep(time.Minute)

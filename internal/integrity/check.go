@@ -252,8 +252,8 @@ func (c *checker) indexProblem(days map[string]string) string {
 	return ""
 }
 
-// checkDay checks the manifest and the files of a day. run is the run that wrote the day. It is empty
-// if the index does not name the day and no manifest of the day is intact.
+// checkDay checks the manifest and the files of a day. run is the id of the run that wrote the day. It is
+// empty if the index does not name the day and no manifest of the day is intact.
 func (c *checker) checkDay(day, run string) {
 	path := c.w.Folder.DayManifestPath(day)
 	m, err := c.w.Series.ReadDayManifest(day, run)

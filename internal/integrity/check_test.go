@@ -50,7 +50,7 @@ func TestUnfinishedLastLineOfTheLedgerIsNotDamage(t *testing.T) {
 	}
 }
 
-// TestCheckReportsAnUnfinishedRollback makes a rollback fail before it switches the link "latest". The
+// TestCheckReportsAnUnfinishedRollback runs a rollback that fails before it switches the link "latest". The
 // first check must report the unfinished rollback. Then Lock tries to finish the rollback. This attempt
 // fails at a file of the series. The second check must report damage too.
 func TestCheckReportsAnUnfinishedRollback(t *testing.T) {

@@ -66,7 +66,7 @@ func takeInventory(ctx context.Context, w *warehouse.Warehouse, readData bool) (
 		return nil, fmt.Errorf("read the ledger: %w", err)
 	}
 	inv.runs, inv.damagedLines = warehouse.ParseLedger(inv.ledgerText)
-	inv.findExpected()
+	inv.setExpected()
 	for _, run := range inv.versions {
 		if m, ok := inv.manifest(run); ok && inv.compare(w.Folder.VersionCatalog(run), m.Catalog) == "" {
 			inv.intactCatalogs[run] = true
@@ -111,13 +111,13 @@ func (inv *inventory) manifest(run string) (warehouse.Manifest, bool) {
 	return warehouse.Manifest{}, false
 }
 
-// findExpected sets expected and lineage. The expected version is the last published version in the ledger.
+// setExpected sets expected and lineage. The expected version is the last published version in the ledger.
 // If the ledger has no such version, it is the version that readers see, or else the newest version.
 //
 // In two cases a newer version is expected. In the first case readers see the newer version, and a damaged
 // line of the ledger may be the line of that version. In the second case the newer version has a day in the
 // series. A rollback would have removed the day.
-func (inv *inventory) findExpected() {
+func (inv *inventory) setExpected() {
 	inv.expected = inv.visible
 	for _, r := range slices.Backward(inv.runs) {
 		if version := r.VisibleVersion(); version != "" {

@@ -17,7 +17,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestAnUnsyncedFileIsNotPlaced makes the fsync of a new file fail. The file of the series must
+// TestAnUnsyncedFileIsNotPlaced injects an error into the fsync of a new file. The file of the series must
 // not change.
 func TestAnUnsyncedFileIsNotPlaced(t *testing.T) {
 	w := open(t)

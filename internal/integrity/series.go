@@ -67,9 +67,9 @@ func (r *seriesReader) expectedDays() map[string]string {
 	return days
 }
 
-// run is the run of the day in the index, or empty.
+// run is the run id of the day in the index, or empty.
 func (r *seriesReader) readDay(day, run string) error {
-	m, err := findDayManifest(r.w, day, run)
+	m, err := readDayManifest(r.w, day, run)
 	if err == nil {
 		if err := m.CheckFormat(); err != nil {
 			return err
@@ -96,8 +96,8 @@ func (r *seriesReader) readDay(day, run string) error {
 	return nil
 }
 
-// findDayManifest reads the manifest of a day or, if it is damaged, another copy of the run's manifest.
-func findDayManifest(w *warehouse.Warehouse, day, run string) (warehouse.Manifest, error) {
+// readDayManifest reads the manifest of a day or, if it is damaged, another copy of the run's manifest.
+func readDayManifest(w *warehouse.Warehouse, day, run string) (warehouse.Manifest, error) {
 	m, err := w.Series.ReadDayManifest(day, run)
 	if err == nil || run == "" {
 		return m, err

@@ -44,7 +44,7 @@ func moveAside(w *warehouse.Warehouse, run, path string) error {
 	if _, err := os.Lstat(path); err != nil {
 		return nil
 	}
-	// If readers see a version that the run built from the file, the file is kept.
+	// The file is kept if the version that readers see is the version of run and contains the same file.
 	if latest, ok, err := w.Versions.Latest(); err == nil && ok && latest == run && durable.SameFile(path, filepath.Join(w.Folder.VersionPath(run), filepath.Base(path))) {
 		return nil
 	}
@@ -56,7 +56,7 @@ func moveAside(w *warehouse.Warehouse, run, path string) error {
 }
 
 // removeDay moves the table files of a day aside. It also removes the day from the index, unless the
-// index names run as the run of the day.
+// day has this run in the index.
 func removeDay(w *warehouse.Warehouse, run, day string) error {
 	for _, file := range w.Series.DayFiles(day) {
 		if err := moveAside(w, run, file); err != nil {
@@ -79,7 +79,7 @@ func removeTables(w *warehouse.Warehouse, day string, tables []string) error {
 	if err != nil || days[day] == latest {
 		return err
 	}
-	manifest, err := findDayManifest(w, day, days[day])
+	manifest, err := readDayManifest(w, day, days[day])
 	if err != nil {
 		return err
 	}

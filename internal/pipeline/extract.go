@@ -275,7 +275,7 @@ func (f *finisher) judgeError(ctx context.Context, r *streamResult, err error) e
 // skipped, because its table is empty although the service may have rows.
 func (f *finisher) carryRows(ctx context.Context, r *streamResult) error {
 	n := f.reader.night
-	since, ok, err := n.draft.LastRead(ctx, r.stream.Name)
+	since, ok, err := n.draft.RowsReadSince(ctx, r.stream.Name)
 	if err != nil {
 		return err
 	}

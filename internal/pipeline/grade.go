@@ -112,7 +112,7 @@ func (finished results) setRowAges(ctx context.Context, n *night) error {
 			continue
 		}
 		if r.stored.Since = r.since; r.since.IsZero() {
-			if r.stored.Since, _, err = n.draft.LastRead(ctx, r.stream.Name); err != nil {
+			if r.stored.Since, _, err = n.draft.RowsReadSince(ctx, r.stream.Name); err != nil {
 				return err
 			}
 		}

@@ -27,12 +27,12 @@ const (
 )
 
 // writeCatalog writes the catalog of the draft and closes it. isChanged means that a table of the schema
-// main changed. If findBlockSize returns a size, writeCatalog copies the catalog to a new file, because
+// main changed. If chooseBlockSize returns a size, writeCatalog copies the catalog to a new file, because
 // DuckDB sets the size of blocks when it creates a file.
 func (d *Draft) writeCatalog(ctx context.Context, isChanged bool) error {
 	path := filepath.Join(d.Dir, CatalogFile)
 	newFile := path + ".moved"
-	newSize, err := d.findBlockSize(ctx, isChanged)
+	newSize, err := d.chooseBlockSize(ctx, isChanged)
 	if err != nil {
 		return fmt.Errorf("choose the blocks of the catalog: %w", err)
 	}
@@ -51,9 +51,9 @@ func (d *Draft) writeCatalog(ctx context.Context, isChanged bool) error {
 	return err
 }
 
-// findBlockSize returns the size of blocks for a new file, or 0 if the changes are written to the
+// chooseBlockSize returns the size of blocks for a new file, or 0 if the changes are written to the
 // existing file.
-func (d *Draft) findBlockSize(ctx context.Context, isChanged bool) (int, error) {
+func (d *Draft) chooseBlockSize(ctx context.Context, isChanged bool) (int, error) {
 	var blockSize, rows int64
 	err := d.DB.QueryRowContext(ctx, string(instanceSQL.Render("measure_catalog", nil))).Scan(&blockSize, &rows)
 	hasSmallBlocks := blockSize == smallBlock

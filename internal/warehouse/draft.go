@@ -198,7 +198,8 @@ func (w *Warehouse) finishKilledRuns() error {
 }
 
 // LastGrade returns the Grade, Reason and AgeSince of a stream in the newest snapshot that has a grade of
-// the stream. ok is false if no snapshot has such a grade.
+// the stream. Without old rows, AgeSince is the time of the snapshot. ok is false if no snapshot has such a
+// grade.
 func (d *Draft) LastGrade(ctx context.Context, stream string) (last ledger.Stream, ok bool, err error) {
 	err = d.DB.QueryRowContext(ctx, string(catalogSQL.Render("last_grade", nil)), stream).
 		Scan(&last.Grade, &last.Reason, &last.AgeSince)
@@ -211,13 +212,14 @@ func (d *Draft) LastGrade(ctx context.Context, stream string) (last ledger.Strea
 	return last, true, nil
 }
 
-// LastRead returns the time at which a stream was last read with the grade exact, repaired, bounded or
-// best_effort. ok is false if the stream never had one of these grades.
-func (d *Draft) LastRead(ctx context.Context, stream string) (at time.Time, ok bool, err error) {
-	var last sql.NullTime
-	err = d.DB.QueryRowContext(ctx, string(catalogSQL.Render("last_read", nil)), stream).Scan(&last)
+// RowsReadSince returns the read time of the oldest row of a stream. If the stream had the grade exact,
+// repaired, bounded or best_effort in several snapshots, it is the latest of their times. ok is false if the
+// stream never had one of these grades.
+func (d *Draft) RowsReadSince(ctx context.Context, stream string) (since time.Time, ok bool, err error) {
+	var oldest sql.NullTime
+	err = d.DB.QueryRowContext(ctx, string(catalogSQL.Render("rows_read_since", nil)), stream).Scan(&oldest)
 	if err != nil {
-		return at, false, fmt.Errorf("find when %s was last read: %w", stream, err)
+		return since, false, fmt.Errorf("find when %s was last read: %w", stream, err)
 	}
-	return last.Time, last.Valid, nil
+	return oldest.Time, oldest.Valid, nil
 }

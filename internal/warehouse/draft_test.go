@@ -66,7 +66,7 @@ func TestGradesOfEarlierNightsAreFound(t *testing.T) {
 		}
 		must(t, d.Exec(t.Context(), sqltext.SQL(fmt.Sprintf("INSERT INTO meta.streams (run_id, stream, grade, reason, age_since) VALUES ('%s', '%s', '%s', %s, %s)", c.run, c.stream, c.grade, c.reason, c.since))))
 	}
-	// The results of LastGrade (grade, reason, day of AgeSince, ok) and of LastRead (day, ok).
+	// The results of LastGrade (grade, reason, day of AgeSince, ok) and of RowsReadSince (day, ok).
 	for stream, want := range map[string]string{
 		"orders": "carried_forward no time 01 true | 01 true",
 		"files":  "failed no answer 01 true | 01 false",
@@ -74,9 +74,9 @@ func TestGradesOfEarlierNightsAreFound(t *testing.T) {
 	} {
 		last, ok, err := d.LastGrade(t.Context(), stream)
 		must(t, err)
-		at, wasRead, err := d.LastRead(t.Context(), stream)
+		since, wasRead, err := d.RowsReadSince(t.Context(), stream)
 		must(t, err)
-		if got := fmt.Sprint(last.Grade, " ", last.Reason, " ", last.AgeSince.UTC().Format("02"), " ", ok, " | ", at.UTC().Format("02"), " ", wasRead); got != want {
+		if got := fmt.Sprint(last.Grade, " ", last.Reason, " ", last.AgeSince.UTC().Format("02"), " ", ok, " | ", since.UTC().Format("02"), " ", wasRead); got != want {
 			t.Errorf("%s: got %q, want %q", stream, got, want)
 		}
 	}
@@ -84,7 +84,7 @@ func TestGradesOfEarlierNightsAreFound(t *testing.T) {
 	if _, _, err := d.LastGrade(t.Context(), "orders"); err == nil || !strings.Contains(err.Error(), "find the last grade of orders") {
 		t.Errorf("the error without the table is %v, want it to name orders", err)
 	}
-	if _, _, err := d.LastRead(t.Context(), "orders"); err == nil || !strings.Contains(err.Error(), "find when orders was last read") {
+	if _, _, err := d.RowsReadSince(t.Context(), "orders"); err == nil || !strings.Contains(err.Error(), "find when orders was last read") {
 		t.Errorf("the error without the table is %v, want it to name orders", err)
 	}
 }

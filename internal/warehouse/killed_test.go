@@ -164,7 +164,7 @@ func openFailingAt(t *testing.T, w *warehouse.Warehouse, step string) *warehouse
 		}})
 }
 
-// TestRecoverRecordsAnUnrecordedRollback makes a rollback fail when it writes the ledger. Recover must
+// TestRecoverRecordsAnUnrecordedRollback runs a rollback that fails to write the ledger. Recover must
 // read the unfinished-run file of the rollback and record the rollback in the ledger.
 func TestRecoverRecordsAnUnrecordedRollback(t *testing.T) {
 	w := open(t)

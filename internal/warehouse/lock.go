@@ -12,7 +12,7 @@ import (
 )
 
 // LockedError means that another process has locked the warehouse or, if Job is not empty, the job of this
-// name. Run is the run or the command of that process. If the process is unknown, PID, Run and Since are empty.
+// name. Run is the run id or the command of that process. If the process is unknown, PID, Run and Since are empty.
 type LockedError struct {
 	Job   string    `json:"-"`
 	PID   int       `json:"pid"`

@@ -205,7 +205,7 @@ func TestResponsesAreKeptForRawDays(t *testing.T) {
 	}
 }
 
-// TestAPrunedDayIsNotReportedAsMissing makes a prune fail before it removes a day. The index must no longer
+// TestAPrunedDayIsNotReportedAsMissing runs a prune that fails before it removes a day. The index must no longer
 // name the day, so that verify does not report the day as missing.
 func TestAPrunedDayIsNotReportedAsMissing(t *testing.T) {
 	w := open(t)

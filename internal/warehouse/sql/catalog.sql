@@ -25,14 +25,16 @@ COMMENT ON TABLE {schema}.{table} IS {comment};
 COMMENT ON COLUMN {schema}.{table}.{column} IS {comment};
 
 -- name: last_grade
--- The grade of a stream in the newest snapshot that has a grade of the stream.
+-- The grade of a stream in the newest snapshot that has a grade of the stream. The third column is age_since
+-- or, if age_since is NULL, the time of the snapshot.
 SELECT grade, coalesce(reason, ''), coalesce(s.age_since, r.snapshot_at)
 FROM meta.streams s JOIN meta.runs r USING (run_id)
 WHERE s.stream = ? AND r.snapshot_at IS NOT NULL
 ORDER BY r.snapshot_at DESC LIMIT 1;
 
--- name: last_read
--- The time at which a stream was last read with the grade exact, repaired, bounded or best_effort.
+-- name: rows_read_since
+-- The oldest row of a stream was read at age_since or, if age_since is NULL, at the time of the snapshot.
+-- The result is the latest of these times in snapshots with the grade exact, repaired, bounded or best_effort.
 SELECT max(coalesce(s.age_since, r.snapshot_at))
 FROM meta.streams s JOIN meta.runs r USING (run_id)
 WHERE s.stream = ? AND s.grade IN ('exact', 'repaired', 'bounded', 'best_effort');
