@@ -45,8 +45,8 @@ func TestTrialManyRowsFillAnEmptyTableDirectly(t *testing.T) {
 	h.requireRows("SELECT name, valid_to IS NULL FROM history.product_listings WHERE id = 'id0001' ORDER BY valid_from", "old false", "new true")
 }
 
-// TestFailedLargeBatchPreventsTheMerge makes the INSERT of a directly filled table fail. Merge must
-// report the failure.
+// TestFailedLargeBatchPreventsTheMerge adds a batch to a directly filled table, and its INSERT fails.
+// Merge must report the failure.
 func TestFailedLargeBatchPreventsTheMerge(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	ctx := t.Context()

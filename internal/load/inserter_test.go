@@ -11,7 +11,7 @@ import (
 	"placementsync/internal/load"
 )
 
-// TestFailedBatchPreventsTheMerge makes an INSERT fail. DuckDB then drops the transaction with
+// TestFailedBatchPreventsTheMerge adds a batch whose INSERT fails. DuckDB then drops the transaction with
 // all earlier batches, and COMMIT returns no error. Finish and Merge must report the failure.
 func TestFailedBatchPreventsTheMerge(t *testing.T) {
 	h := newFixture(t, "product_listings")

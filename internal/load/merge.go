@@ -37,7 +37,7 @@ func (m *merge) compare(ctx context.Context, tables []stream.Table) ([]Change, e
 	var findStatements, counts []sqlText
 	for i, t := range tables {
 		changes[i].Table, changes[i].Before = t.Name, before[t.Name]
-		findStatements = append(findStatements, m.findChangedKeysSQL(t, changes[i].Before == 0))
+		findStatements = append(findStatements, m.changedKeysSQL(t, changes[i].Before == 0))
 		count := compareSQL.Render("count_changes", values{"index": i, "changed_keys": changedKeysTable(t.Name)})
 		if changes[i].Before == 0 {
 			count = compareSQL.Render("count_new", values{"index": i, "desired": desiredTable(t.Name)})
@@ -56,7 +56,7 @@ func (m *merge) compare(ctx context.Context, tables []stream.Table) ([]Change, e
 	})
 }
 
-func (m *merge) findChangedKeysSQL(t stream.Table, isEmpty bool) sqlText {
+func (m *merge) changedKeysSQL(t stream.Table, isEmpty bool) sqlText {
 	columns := t.Key
 	if st := m.requestedDetails(t); st.Name != "" && !slices.Contains(t.Key, st.Param) {
 		columns = append(slices.Clone(t.Key), st.Param) // for the evidence of a deletion

@@ -16,14 +16,14 @@ import (
 )
 
 // stageFile contains the staged rows during a night. It is a separate file in the draft's folder,
-// because deleted rows would leave unused blocks in the catalog.
+// because staged rows, which are deleted after the merge, would leave unused blocks in the catalog.
 const stageFile = "stage.duckdb"
 
 type staging struct {
 	draft   *warehouse.Draft
 	streams []stream.Stream
 	direct  nameSet // tables of main that are filled directly
-	// withStoredRows contains the lists with unchanged records, whose stored rows were added.
+	// withStoredRows contains the lists to whose staged rows the stored rows of unchanged records were added.
 	withStoredRows nameSet
 	shared         *inserter // for all tables without a feed
 
@@ -74,8 +74,9 @@ func createSchemaSQL(name string) sqlText {
 // at the same time.
 const largeBatchRows = 1_024
 
-// findFeed returns the feed of a table, or nil for few rows of a table without a feed.
-func (s *staging) findFeed(ctx context.Context, target streamTable, schema *arrow.Schema, rowCount int64) (*feed, error) {
+// chooseFeed returns the feed of a table, and opens it if the table needs one. nil means that the rows are
+// inserted without a feed.
+func (s *staging) chooseFeed(ctx context.Context, target streamTable, schema *arrow.Schema, rowCount int64) (*feed, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if existing := s.feeds[target]; existing != nil || s.feedErr != nil {

@@ -28,7 +28,7 @@ func emptyListFault(path string, times int) sim.Fault {
 	return f
 }
 
-// TestFailedList makes the list of orders fail on the first night and on later nights.
+// TestFailedList answers requests of the list of orders with status 500, on the first night and on later nights.
 func TestFailedList(t *testing.T) {
 	h := newHarness(t, smallWorld(), "product_listings", "orders", "files")
 	h.service.SetFaults(statusFault("/orders", 500))
@@ -140,8 +140,8 @@ func TestTokenErrors(t *testing.T) {
 	}
 }
 
-// TestFailedDetails makes the requests of two details fail, and then answers the request of a third detail
-// with an empty object.
+// TestFailedDetails answers the requests of two details with status 500, and then the request of a third
+// detail with an empty object.
 func TestFailedDetails(t *testing.T) {
 	h := newHarness(t, smallWorld(), orderStreamNames()...)
 	h.requireComplete(h.night())
@@ -331,16 +331,16 @@ func TestProgress(t *testing.T) {
 			t.Errorf("night %d, orders: %+v, want 1 of 2 pages with 7 rows", night, s)
 		}
 		if s := streamProgress(duringList, "product_listings"); s.State != ledger.Read && s.State != ledger.Reading {
-			t.Errorf("night %d, product_listings: %+v, want it read or reading", night, s)
+			t.Errorf("night %d, product_listings: %+v, want the state read or reading", night, s)
 		}
 		if s := streamProgress(duringList, "order_details"); s.State != ledger.Waiting || s.Total != 0 {
-			t.Errorf("night %d, order_details during the list: %+v, want it waiting", night, s)
+			t.Errorf("night %d, order_details during the list: %+v, want the state waiting", night, s)
 		}
 		if s := streamProgress(duringDetails, "order_details"); s.Total != orders || s.Done != orders-1 || s.Rows == 0 || s.State != ledger.Reading {
 			t.Errorf("night %d, order_details during the last request: %+v, want %d of %d", night, s, orders-1, orders)
 		}
 		if s := streamProgress(duringDetails, "orders"); s.State != ledger.Read || s.Grade != "exact" || s.Rows != orders || s.Reason == "" {
-			t.Errorf("night %d, orders during the details: %+v, want it read as exact with %d rows", night, s, orders)
+			t.Errorf("night %d, orders during the details: %+v, want the state read, the grade exact and %d rows", night, s, orders)
 		}
 		// The estimate counts the pages of a list but not the request that confirms the list, so it is exact
 		// only after the other lists are read. GET /auth/token is counted, although this night does not read the

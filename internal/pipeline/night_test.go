@@ -143,9 +143,9 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-// TestUnchangedRecordsAreSkipped damages the files of entries, by which the next night recognizes
+// TestFilesOfEntries damages the files of entries, by which the next night recognizes
 // unchanged records. With an intact or damaged file, the published ids must be those of the service.
-func TestUnchangedRecordsAreSkipped(t *testing.T) {
+func TestFilesOfEntries(t *testing.T) {
 	h := newHarness(t, smallWorld(), "product_listings", "tags")
 	var log lockedBuffer
 	h.logTo(&log)
@@ -205,8 +205,8 @@ func TestUnchangedRecordsAreSkipped(t *testing.T) {
 	}
 }
 
-// TestInterruptedNightIsResumed stops a night at the ninth request. The next run must use the landed
-// responses, or start a new run if a condition for a resume is not met.
+// TestInterruptedNightIsResumed stops a night at the ninth request. The next night must have the same run id
+// and use the landed responses. If a condition for a resume is not met, it must have a new run id.
 func TestInterruptedNightIsResumed(t *testing.T) {
 	for name, c := range map[string]struct {
 		change    func(h *harness)
@@ -290,7 +290,7 @@ func TestStopDuringTheCommit(t *testing.T) {
 	}
 }
 
-// TestDiskFailures makes six steps before the publish fail, each in another night. Readers must keep the last
+// TestDiskFailures injects an error into six steps before the publish, one step a night. Readers must keep the last
 // snapshot, and the next run must publish.
 func TestDiskFailures(t *testing.T) {
 	h := newHarness(t, smallWorld(), orderStreamNames()...)
@@ -308,7 +308,7 @@ func TestDiskFailures(t *testing.T) {
 		}
 		res, err := h.night()
 		if !errors.Is(err, diskFull) || res.Run.Outcome != ledger.Failed || h.latest() != previous {
-			t.Errorf("%s: the night ended %s and readers see %s, want it failed and the last night: %v", step, res.Run.Outcome, h.latest(), err)
+			t.Errorf("%s: the night ended %s and readers see %s, want a failed night, and readers to see %s: %v", step, res.Run.Outcome, h.latest(), previous, err)
 		}
 		next := h.requireComplete(h.unchangedNight())
 		if next.Run.ID != res.Run.ID || h.latest() != res.Run.ID {
@@ -331,8 +331,8 @@ func TestDiskFailures(t *testing.T) {
 	}
 }
 
-// TestUnsyncedSwitch makes the sync of the switched link "latest" fail. The result of the failed night must
-// report that readers see the new snapshot.
+// TestUnsyncedSwitch injects an error into the fsync after the switch of the link "latest". The result of the
+// failed night must report that readers see the new snapshot.
 func TestUnsyncedSwitch(t *testing.T) {
 	h := newHarness(t, smallWorld(), "tags")
 	h.cfg.Warehouse.Step = func(name, _ string) error {
@@ -343,7 +343,7 @@ func TestUnsyncedSwitch(t *testing.T) {
 	}
 	res, err := h.night()
 	if !errors.Is(err, syscall.EIO) || res.Run.Outcome != ledger.Failed || !res.IsUnsynced || h.latest() != res.Run.ID {
-		t.Errorf("the night %s ended %s and readers see %s, want it failed, unsynced and visible to readers: %v", res.Run.ID, res.Run.Outcome, h.latest(), err)
+		t.Errorf("the night %s ended %s and readers see %s, want a failed night, unsynced and visible to readers: %v", res.Run.ID, res.Run.Outcome, h.latest(), err)
 	}
 }
 

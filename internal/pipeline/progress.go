@@ -17,8 +17,8 @@ type ProgressTracker struct {
 	mu      sync.Mutex
 	client  *fetch.Client // nil if no run is in progress
 	current ledger.Progress
-	// requestsBefore contains, for each stream of current, the number of requests when the stream was last
-	// read, or -1 if it was never read.
+	// requestsBefore contains, for each stream of current, the number of requests of the last run that
+	// read the stream, or -1 if it was never read.
 	requestsBefore []int64
 	countedInIDs   map[string]bool // the streams whose progress is counted in ids, not in pages
 }

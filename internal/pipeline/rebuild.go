@@ -191,7 +191,7 @@ func (b *rebuild) applySeries(ctx context.Context) error {
 			b.older[t.Name] = at
 		}
 	}
-	if err := b.findLostRun(); err != nil {
+	if err := b.setLostRun(); err != nil {
 		return err
 	}
 	m, err := b.wh.Versions.ReadManifest(b.latest)
@@ -234,7 +234,7 @@ func (b *rebuild) applySeries(ctx context.Context) error {
 }
 
 // In a copied warehouse the ledger can be newer than the series.
-func (b *rebuild) findLostRun() error {
+func (b *rebuild) setLostRun() error {
 	runs, err := b.wh.Ledger.Runs()
 	if err != nil {
 		return err

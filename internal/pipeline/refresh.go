@@ -51,7 +51,7 @@ func (r *runner) checkRefreshable(now time.Time) error {
 	if err != nil {
 		return err
 	}
-	_, published, err := wh.Versions.Latest()
+	_, hasVersion, err := wh.Versions.Latest()
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (r *runner) checkRefreshable(now time.Time) error {
 	if err != nil {
 		return err
 	}
-	if !published || isHeld || isUnfinished && now.Sub(last.StartedAt) <= r.night.cfg.ResumeMaxAge {
+	if !hasVersion || isHeld || isUnfinished && now.Sub(last.StartedAt) <= r.night.cfg.ResumeMaxAge {
 		return ErrPostponed
 	}
 	return nil

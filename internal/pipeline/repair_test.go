@@ -159,7 +159,7 @@ func TestRebuildOfDamagedSeries(t *testing.T) {
 		r, err := pipeline.Rebuild(t.Context(), c.cfg, false)
 		must(t, err)
 		if len(r.Unused) != 1 || len(r.Skipped) != 0 || r.RestoredRuns != 0 {
-			t.Errorf("the rebuild is %+v, want the damaged day unused, and the closed rows of the catalog", r)
+			t.Errorf("the rebuild is %+v, want one unused file, no skipped file, and closed rows from the catalog", r)
 		}
 		if diff := cmp.Diff(before, c.history()); diff != "" {
 			t.Errorf("history differs (-before +after):\n%s", diff)
@@ -173,7 +173,7 @@ func TestRebuildOfDamagedSeries(t *testing.T) {
 		_, err := pipeline.Rebuild(t.Context(), c.cfg, false)
 		seriesErr := errorOf[*pipeline.SeriesError](t, err)
 		if len(seriesErr.Damage) != 1 || seriesErr.Damage[0].Day != "2026-11-04" || c.latest() != "20261104T020000Z" {
-			t.Errorf("the rebuild ended with %v, want a SeriesError of the newest file, and the last version", err)
+			t.Errorf("the rebuild ended with %v, want a SeriesError of the newest file, and readers to see the last version", err)
 		}
 	})
 	t.Run("the newest day", func(t *testing.T) {
@@ -182,7 +182,7 @@ func TestRebuildOfDamagedSeries(t *testing.T) {
 		_, err := pipeline.Rebuild(t.Context(), c.cfg, false)
 		seriesErr := errorOf[*pipeline.SeriesError](t, err)
 		if len(seriesErr.Damage) != 1 || !seriesErr.IsCatalogWhole || !strings.Contains(err.Error(), "run placementsync rebuild --series to restore") || c.latest() != "20261104T020000Z" {
-			t.Errorf("the rebuild ended with %v, want a SeriesError of one file, and the last version", err)
+			t.Errorf("the rebuild ended with %v, want a SeriesError of one file, and readers to see the last version", err)
 		}
 		c.cfg.AcceptLoss = true
 		r, err := pipeline.Rebuild(t.Context(), c.cfg, true)

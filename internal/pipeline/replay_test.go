@@ -61,7 +61,7 @@ func TestReplayClaimsNoSecondReading(t *testing.T) {
 	stopped, err := pipeline.Run(t.Context(), cfg)
 	massDelete, ok := errors.AsType[*load.MassDeleteError](err)
 	if !ok || !massDelete.Reread || !strings.Contains(err.Error(), "run placementsync run --allow-mass-delete") {
-		t.Fatalf("the night ended with %v, want it stopped after a second reading", err)
+		t.Fatalf("the night ended with %v, want a MassDeleteError after a second reading", err)
 	}
 	requests := service.requests
 	now = now.Add(time.Hour)

@@ -112,7 +112,7 @@ func TestAdoptLastRun(t *testing.T) {
 		}
 		u := r.describeRun("")
 		if c.isResumed && (u.Attempt != 3 || u.Rights != "x") || !c.isResumed && (u.Attempt != 1 || u.Rights != "") {
-			t.Errorf("%s: the unfinished run is %+v, want the next attempt and the last rights only of a resumed run", name, u)
+			t.Errorf("%s: the unfinished run is %+v, want the next attempt and the last rights only if the run is resumed", name, u)
 		}
 		if u := r.describeRun("y"); u.Rights != "y" || u.Source != "http://a" || u.Run != wantID {
 			t.Errorf("%s: the unfinished run is %+v, want the rights y", name, u)

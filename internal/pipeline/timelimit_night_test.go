@@ -10,9 +10,9 @@ import (
 	"placementsync/internal/pipeline"
 )
 
-// limitedHarness returns a harness with one published night, which had no time limit. requests is the
+// publishedHarness returns a harness after one published night without a time limit. requests is the
 // number of requests of this night, at one request per second.
-func limitedHarness(t *testing.T) (h *harness, requests int) {
+func publishedHarness(t *testing.T) (h *harness, requests int) {
 	t.Helper()
 	world := smallWorld()
 	world.Orders, world.SilentChange, world.ListingChange = 20, -1, -1
@@ -25,7 +25,7 @@ func limitedHarness(t *testing.T) (h *harness, requests int) {
 
 // TestTimeEndsBeforeTheFirstList gives a night one second. GET /auth/token takes this second.
 func TestTimeEndsBeforeTheFirstList(t *testing.T) {
-	h, _ := limitedHarness(t)
+	h, _ := publishedHarness(t)
 	previous := h.latest()
 	_, requests, err := h.limitedNight(time.Second)
 	if requests != 1 || h.latest() != previous || !errors.Is(err, pipeline.ErrNoData) || !strings.Contains(err.Error(), "orders: the list was not read within run.max_duration (1s); its stored rows are kept") {
@@ -36,26 +36,26 @@ func TestTimeEndsBeforeTheFirstList(t *testing.T) {
 // TestUnreadRowsAreKept ends the time of a night after the first list and before the details. Unread
 // lists and details must keep their rows.
 func TestUnreadRowsAreKept(t *testing.T) {
-	h, _ := limitedHarness(t)
+	h, _ := publishedHarness(t)
 	res, requests, err := h.limitedNight(1500 * time.Millisecond)
 	h.requirePartial(res, err)
 	if requests != 2 {
 		t.Errorf("%d requests were sent in 1.5 s, want 2: the token and the first list", requests)
 	}
-	details := int64(len(h.service.Records("/orders")))
+	orderCount := int64(len(h.service.Records("/orders")))
 	h.requireStream(res.Run, "product_listings", fetch.Exact, "", false)
 	s := h.requireStream(res.Run, "orders", fetch.CarriedForward, "the list was not read within run.max_duration (1.5s)", true)
-	if s.Requests != 0 || s.Rows != details {
-		t.Errorf("orders: %+v, want %d carried rows", s, details)
+	if s.Requests != 0 || s.Rows != orderCount {
+		t.Errorf("orders: %+v, want %d carried rows", s, orderCount)
 	}
 	s = h.requireStream(res.Run, "order_details", fetch.BestEffort, "ids were not read within run.max_duration (1.5s)", true)
-	if s.Unread != details || s.Fetched+s.Carried != 0 || res.Run.NightsLeft != 0 {
-		t.Errorf("order_details: %+v, %d nights left, want %d unread and no forecast", s, res.Run.NightsLeft, details)
+	if s.Unread != orderCount || s.Fetched+s.Carried != 0 || res.Run.NightsLeft != 0 {
+		t.Errorf("order_details: %+v, %d nights left, want %d unread ids, no fetched or carried ids, and no forecast", s, res.Run.NightsLeft, orderCount)
 	}
 	plan, err := pipeline.PlanNight(t.Context(), h.cfg)
 	must(t, err)
-	if ids, streams := plan.LastNight.Unread(); ids != details || streams != 1 {
-		t.Errorf("the plan has %d unread ids of %d streams, want %d of 1", ids, streams, details)
+	if ids, streams := plan.LastNight.Unread(); ids != orderCount || streams != 1 {
+		t.Errorf("the plan has %d unread ids of %d streams, want %d of 1", ids, streams, orderCount)
 	}
 	h.requireIDs("orders", "/orders")
 }
@@ -63,11 +63,11 @@ func TestUnreadRowsAreKept(t *testing.T) {
 // TestNightsReadTheRest runs nights in a new warehouse, with time for the lists and a few details. Each night
 // must leave fewer ids unread and forecast fewer nights than the night before.
 func TestNightsReadTheRest(t *testing.T) {
-	h, allRequests := limitedHarness(t)
+	h, allRequests := publishedHarness(t)
 	h.cfg.Warehouse.Dir, h.cfg.Details, h.cfg.LiveDays = t.TempDir(), pipeline.ChangedDetails, 1
 	unread := int64(len(h.service.Records("/orders")))
 	limit := time.Duration(allRequests-int(unread)+8) * time.Second // for the lists and 8 details
-	forecast := int64(0)                                            // of the night before, in nights
+	forecast := int64(0)                                            // nights in the forecast of the last night
 	for night := 1; unread > 0; night++ {
 		if night > 6 {
 			t.Fatalf("%d ids are unread before night %d, want none", unread, night)

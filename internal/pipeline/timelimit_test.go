@@ -68,7 +68,8 @@ func TestIsTimeOver(t *testing.T) {
 	})
 }
 
-// TestFirstRounds checks the rounds after nights that read all ids, left ids unread, or made no progress.
+// TestFirstRounds checks the first rounds of a night whose last night read all ids, left ids unread, or made
+// no progress.
 func TestFirstRounds(t *testing.T) {
 	run := func(unread, nightsLeft int64) ledger.Run {
 		return ledger.Run{ID: "last", NightsLeft: nightsLeft, Streams: []ledger.Stream{{Stream: "a"}, {Stream: "b", Unread: unread}}}

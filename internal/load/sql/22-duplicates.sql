@@ -22,7 +22,7 @@ QUALIFY row_number() OVER (PARTITION BY {key} ORDER BY seq DESC, rowid DESC) > 1
 DELETE FROM {table} WHERE seq IN (SELECT seq FROM stage.duplicates)
 
 -- name: drop_rows_inside_items
--- Rows inside duplicate items. They have the seq of the record and, in {parent_key}, the key of the item.
+-- Rows inside duplicates that have a lower seq than the kept item. {parent_key} is the key of the item.
 DELETE FROM {table} WHERE (seq, {parent_key}) IN (SELECT (seq, {key}) FROM stage.duplicates WHERE NOT same_record)
 
 -- name: drop_rows_inside_repeated_items

@@ -1,5 +1,5 @@
--- For each stream: the number of its rows in the snapshot, the number of its old rows, which were not
--- read tonight, and for a detail stream the oldest read time.
+-- For each stream: the number of its rows in the snapshot, {old}, its rows that were not read tonight, and
+-- {since}, the oldest read time of a detail stream. {old} is all_rows, unstaged_rows, rows_of_ids or 0.
 
 -- name: count_row_ages
 SELECT {stream}, (SELECT count(*) FROM {main} m WHERE {stream_condition}), {old}, {since}
