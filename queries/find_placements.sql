@@ -18,7 +18,7 @@
 -- values: SELECT DISTINCT pricing_tier FROM product_listing_prices
 -- param: min_price DECIMAL NULL -- leave out lower prices
 -- param: max_price DECIMAL NULL -- leave out higher prices
--- param: max_days COUNT NULL -- only listings with a longest delivery time of at most this many days
+-- param: max_days COUNT NULL -- only listings whose longest delivery time is at most this many days
 -- param: top COUNT? 50 -- maximum number of rows
 WITH matching_prices AS (
     SELECT

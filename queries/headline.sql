@@ -1,7 +1,7 @@
 -- subject: quality
 -- title: Headline numbers
 -- grain: one row per measure: rows of all tables, then listings, outlets, orders, order items, campaigns and articles
--- about: Counts of the newest snapshot, compared with the previous snapshot and with the newest snapshot that is at least 7 days older. A number is empty if no snapshot is old enough, or if the snapshot lacks the table. Records that the service marked as deleted but still returns are counted.
+-- about: Counts of the newest snapshot, compared with the previous snapshot and with the newest snapshot that is at least 7 days older. A number is empty if no snapshot is old enough, or if the snapshot lacks the table. The counts include records that the service marked as deleted but still returns.
 WITH snapshots AS (
     SELECT
         run_id,

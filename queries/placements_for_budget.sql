@@ -1,7 +1,7 @@
 -- subject: placements
 -- title: Placements for a budget
 -- grain: one row per chosen listing, in the order of the choice
--- about: A set of placements that a budget pays for. Each listing is taken at its lowest matching price. The listings with the lowest price per point of domain authority are taken first, or those with the highest authority if "prefer" is "authority". Listings that cost more than the rest of the budget are skipped. Another set for the same budget may have more authority. Listings without an authority, and prices of 0 or less, are left out.
+-- about: A set of placements that a budget pays for. Each listing is taken at its lowest matching price. The listings with the lowest price per point of domain authority are taken first, or those with the highest authority if "prefer" is "authority". Listings that cost more than the rest of the budget are skipped. Another choice can have a higher total authority. Listings without an authority, and prices of 0 or less, are left out.
 -- param: budget DECIMAL REQUIRED -- amount to spend, in the currency
 -- param: currency VARCHAR REQUIRED -- only prices in this currency
 -- values: SELECT DISTINCT currency FROM product_listing_prices
@@ -11,7 +11,7 @@
 -- values: SELECT DISTINCT country FROM product_listings
 -- param: tag VARCHAR NULL -- only listings with at least one of these tags, separated by commas
 -- values: SELECT DISTINCT name FROM product_listing_tags
--- param: max_days COUNT NULL -- only listings with a longest delivery time of at most this many days
+-- param: max_days COUNT NULL -- only listings whose longest delivery time is at most this many days
 -- param: min_authority COUNT 1 -- leave out listings with a lower domain authority
 -- param: do_follow BOOLEAN NULL -- if true, only do-follow links; if false, only other links
 -- param: prefer price_per_point|authority price_per_point -- which listings are taken first

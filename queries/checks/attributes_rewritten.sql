@@ -2,7 +2,7 @@
 -- severity: hold
 -- title: Many rows changed an attribute that rarely changes
 -- grain: one row per column
--- about: Too many rows of a table have another outlet, order, product, profile, campaign, type or creation time than in the previous snapshot. Reason: possible causes are swapped fields, ids of other records, and shifted times. Changes from or to a hash are ignored, because a changed `privacy` rule causes them. Only tables in which at least a tenth of the rows changed are compared. Not detected: wrong attributes of new rows, and changes from and to NULL.
+-- about: Too many rows of a table have another outlet, order, product, profile, campaign, type or creation time than in the previous snapshot. Reason: the columns may contain swapped fields, ids of other records, or shifted times. Changes from or to a hash are ignored, because a changed `privacy` rule causes them. Only tables in which at least a tenth of the rows changed are compared. Not detected: wrong attributes of new rows, and changes from and to NULL.
 -- each: table product_listings outlet_listings outlets orders order_items campaigns campaign_articles articles
 -- param: share DECIMAL 0.3 -- allowed share of the rows
 -- param: min_rows COUNT 50 -- leave out changes of fewer rows

@@ -2,7 +2,7 @@
 -- severity: hold
 -- title: A column lost its values
 -- grain: one row per column
--- about: A column that had values in at least half of the rows is now empty or nearly empty. Or all its values are now the same, and more than the allowed share of the earlier values differed from this value. Reason: a possible cause is a field that the service leaves out or fills with a constant. Flags (true or false) may all have the same value. Only tables in which at least a tenth of the rows changed are compared. Not detected: a column that loses its values over several nights, and a column that loses only a part of its values (see nulls_rose).
+-- about: A column that had values in at least half of the rows is now empty or nearly empty. Or all its values are now the same, and more than the allowed share of the earlier values differed from this value. Reason: the service may leave out a field or fill it with a constant. Flags (true or false) may all have the same value. Only tables in which at least a tenth of the rows changed are compared. Not detected: a column that loses its values over several nights, and a column that loses only a part of its values (see nulls_rose).
 -- each: table
 -- param: filled DECIMAL 0.05 -- a column with values in less than this share of the rows is nearly empty
 -- param: share DECIMAL 0.3 -- allowed share of earlier values that differ from the only present value

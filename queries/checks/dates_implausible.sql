@@ -2,7 +2,7 @@
 -- severity: warn
 -- title: Dates that cannot be right
 -- grain: one row per date
--- about: Orders, order items, campaigns and product listings with a date of creation, payment or commission payment before 2000 or after the snapshot. Reason: possible causes are a wrong time zone, epoch zero or swapped day and month. One day after the snapshot is allowed, because of time zones. Not detected: wrong dates between these limits, and dates of other tables.
+-- about: Orders, order items, campaigns and product listings with a date of creation, payment or commission payment before 2000 or after the snapshot. Reason: the dates may be in a wrong time zone, epoch zero, or have day and month swapped. One day after the snapshot is allowed, because of time zones. Not detected: wrong dates between these limits, and dates of other tables.
 -- param: earliest DATE 2000-01-01 -- earliest plausible date
 -- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; set by the program
 SELECT table_name, id, column_name, date

@@ -2,7 +2,7 @@
 -- severity: warn
 -- title: More rejects or drift than before
 -- grain: one row per table and kind
--- about: Tables with more than twice as many rejected values as in the previous snapshot, and tables with more new drift, such as unknown fields, tonight than on any earlier night. Reason: a possible cause is a change of the service's records. Not detected: values of the right type with another meaning.
+-- about: Tables with more than twice as many rejected values as in the previous snapshot, and tables with more new drift, such as unknown fields, tonight than on any earlier night. Reason: the service may have changed its records. Not detected: values of the right type with another meaning.
 -- param: factor DECIMAL 2 -- allowed growth of the rejected values, as a factor
 -- param: min_rejects COUNT 20 -- leave out tables with fewer additional rejects
 -- param: min_drift COUNT 5 -- leave out tables with less new drift

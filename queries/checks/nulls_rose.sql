@@ -2,7 +2,7 @@
 -- severity: hold
 -- title: An important column lost many of its values
 -- grain: one row per column
--- about: The share of NULL among the outlets, orders, prices, currencies, statuses, order totals, sale prices or commissions of a table rose by more than 20 percentage points since the previous snapshot. Reason: a possible cause is a field that the service leaves out or renames. Only tables in which at least a tenth of the rows changed are compared. Not detected: a smaller rise, a rise over several nights, and other columns (see column_emptied).
+-- about: The share of NULL among the outlets, orders, prices, currencies, statuses, order totals, sale prices or commissions of a table rose by more than 20 percentage points since the previous snapshot. Reason: the service may leave out or rename a field. Only tables in which at least a tenth of the rows changed are compared. Not detected: a smaller rise, a rise over several nights, and other columns (see column_emptied).
 -- each: table product_listings outlet_listings product_listing_prices outlet_listing_prices product_prices orders order_items campaigns articles
 -- param: points DECIMAL 20 -- largest allowed rise, in percentage points
 -- param: min_rows COUNT 50 -- leave out tables with fewer rows in either snapshot

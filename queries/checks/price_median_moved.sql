@@ -2,7 +2,7 @@
 -- severity: hold
 -- title: The median price moved
 -- grain: one row per table, currency and tier
--- about: The median price of a group (a table, currency and tier) rose or fell by more than the allowed factor since the previous snapshot. Reason: possible causes are cents instead of units, or zeros, perhaps for one tier only. A group is ignored if less than a tenth of its prices are new or changed, because the median can move between two clusters of prices after a single change. Not detected: smaller changes, groups with few prices, and prices that swap places within a group.
+-- about: The median price of a group (a table, currency and tier) rose or fell by more than the allowed factor since the previous snapshot. Reason: the prices may be in cents instead of units, or zero, perhaps for one tier only. A group is ignored if less than a tenth of its prices are new or changed, because the median can move between two clusters of prices after a single change. Not detected: smaller changes, groups with few prices, and prices that swap places within a group.
 -- param: factor DECIMAL 5 -- allowed factor, up or down
 -- param: min_prices COUNT 50 -- leave out groups with fewer prices in either snapshot
 -- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; set by the program

@@ -2,7 +2,7 @@
 -- severity: hold
 -- title: Many prices changed by the same factor
 -- grain: one row per table and currency
--- about: Too many prices of a currency changed by the same factor since the previous snapshot. Reason: possible causes are cents instead of units, a price per hundred, or another currency under the old name. Factors that differ by up to about 3 % from a middle factor count as the same, because prices are rounded. Factors near 1 are ignored, because a general price rise has such a factor. Prices whose currency or tier changed too are not compared. Not detected: factors that differ from price to price.
+-- about: Too many prices of a currency changed by the same factor since the previous snapshot. Reason: the prices may be in cents instead of units, per hundred, or in another currency under the old name. Factors that differ by up to about 3 % from a middle factor count as the same, because prices are rounded. Factors near 1 are ignored, because a general price rise has such a factor. Prices whose currency or tier changed too are not compared. Not detected: factors that differ from price to price.
 -- param: share DECIMAL 0.3 -- allowed share of prices with the same factor
 -- param: low DECIMAL 0.8 -- smallest allowed factor
 -- param: high DECIMAL 1.25 -- largest allowed factor

@@ -2,7 +2,7 @@
 -- severity: hold
 -- title: References without a record
 -- grain: one row per reference column
--- about: More than half of the references in a column have no record in the referenced table; in the previous snapshot less than a tenth had no record. Reason: possible causes are ids of another kind, or another form of the same ids. The schema files define the reference columns. A column is compared only if at least a tenth of the rows changed in its table or in the referenced table, and if it has enough references in both snapshots. Not detected: references to a wrong but existing record (see attributes_rewritten).
+-- about: More than half of the references in a column have no record in the referenced table; in the previous snapshot less than a tenth had no record. Reason: the column may contain ids of another kind, or another form of the same ids. The schema files define the reference columns. A column is compared only if at least a tenth of the rows changed in its table or in the referenced table, and if it has enough references in both snapshots. Not detected: references to a wrong but existing record (see attributes_rewritten).
 -- each: reference
 -- param: share DECIMAL 0.5 -- allowed share of references without a record
 -- param: share_before DECIMAL 0.1 -- leave out columns in which this share of the references, or more, had no record before
