@@ -304,7 +304,7 @@ func (p podContainer) check() string {
 		t.Errorf("%s runs %s, want the newest release %s", p.label, p.container.Image, version)
 	}
 	if !p.pod.Spec.SharesProcesses {
-		t.Errorf("%s runs as process 1: a crash would end with exit code 2; set shareProcessNamespace", p.label)
+		t.Errorf("%s runs as process 1: a crash would end with exit code 2, like a wrong configuration; set shareProcessNamespace", p.label)
 	}
 	name, configFile := readCommand(t, p.label, p.container.Args)
 	text, ok := p.readMounted(configFile)
@@ -412,7 +412,7 @@ func TestComposeFile(t *testing.T) {
 		t.Fatalf("the services are %v, want only serve", file.Services)
 	}
 	if !s.Init {
-		t.Error("the program runs as process 1: a crash would end with exit code 2; set init")
+		t.Error("the program runs as process 1: a crash would end with exit code 2, like a wrong configuration; set init")
 	}
 	env := map[string]string{"PLACEMENTSYNC_BASE_URL": "https://api.example.com"}
 	if len(s.Environment) != 1 || s.Environment["PLACEMENTSYNC_BASE_URL"] == "" {

@@ -23,7 +23,8 @@ type loadPlan struct {
 	// NightsBefore and NightsAfter are the numbers of nights before and after the load. The first
 	// night needs less memory than later nights, because it closes no rows.
 	NightsBefore, NightsAfter int
-	// StalledSenders is the number of senders that never complete a large delivery with a wrong signature.
+	// StalledSenders is the number of senders that begin a large delivery with a wrong signature and never
+	// complete it.
 	StalledSenders int
 }
 

@@ -31,7 +31,7 @@ func runSchema(g *globals, all bool, format string, names []string) error {
 	if all && len(names) > 0 {
 		return command.UsageErr("--all prints all tables: leave out the names or --all")
 	}
-	tables, err := dictionary.Read(names)
+	tables, err := dictionary.Select(names)
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func refuseUnknownNames(c config.Config, refuse func(path string, value any, mes
 	}
 }
 
-// ConfiguredRules returns the configured changes to checks, by the name of the check.
+// ConfiguredRules returns the rules in checks.rules, by the name of the check.
 func ConfiguredRules(c config.Checks) map[string]checks.Rule {
 	rules := map[string]checks.Rule{}
 	for name, r := range c.Rules {

@@ -39,7 +39,7 @@ type Config struct {
 	Watch    []Watch  `yaml:"watch"`
 }
 
-// API is the service to read from and the limits of requests to it.
+// API configures the access to the service and the limits of requests to it.
 type API struct {
 	// BaseURL is absolute, without query, fragment or credentials.
 	BaseURL       string `yaml:"base_url"`
@@ -86,7 +86,7 @@ type Run struct {
 	MassDeleteRows  int           `yaml:"mass_delete_rows"`
 }
 
-// Warehouse is the output folder and the limits of memory and threads.
+// Warehouse configures the output folder and the limits of memory and threads.
 type Warehouse struct {
 	Dir           string `yaml:"dir"`
 	KeepVersions  int    `yaml:"keep_versions"`
@@ -124,7 +124,7 @@ type Verify struct {
 	Cron string `yaml:"cron"`
 }
 
-// Serve is the HTTP server of the daemon.
+// Serve configures the HTTP server of the daemon.
 type Serve struct {
 	Listen         string        `yaml:"listen"`
 	Hosts          []string      `yaml:"hosts"`
@@ -163,7 +163,7 @@ type Checks struct {
 	Rules   map[string]CheckRule `yaml:"rules"`
 }
 
-// CheckRule is a change to a check.
+// CheckRule changes the severity and the parameters of a check.
 type CheckRule struct {
 	Severity string            `yaml:"severity"` // empty means the severity of the check
 	Params   map[string]string `yaml:"params"`
@@ -174,7 +174,7 @@ type Queries struct {
 	Dir string `yaml:"dir"` // empty means no own queries
 }
 
-// S3 is the access to object storage, for lake, backup and export.
+// S3 configures the access to object storage, for lake, backup and export.
 type S3 struct {
 	Endpoint      string `yaml:"endpoint"`
 	AllowInsecure bool   `yaml:"allow_insecure"`

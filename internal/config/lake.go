@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Lake is the Iceberg catalog and the location of its tables.
+// Lake configures the Iceberg catalog and the location of its tables.
 type Lake struct {
 	// Catalog is [LakeSQLite], sqlite:FILE, [LakeRESTServer], or the address of a Postgres database.
 	// Empty disables the lake.
@@ -25,7 +25,7 @@ const (
 	LakeRESTServer = "rest"   // see [LakeREST]
 )
 
-// LakeREST is the server of a REST catalog.
+// LakeREST configures the server of a REST catalog.
 type LakeREST struct {
 	URI            string `yaml:"uri"`
 	Warehouse      string `yaml:"warehouse"`

@@ -50,11 +50,11 @@ func parse(name string, data []byte, lookupEnv func(string) (string, bool), isFi
 	if !b.bindDocument(data, &cfg) {
 		return Default(), newError(name, b.problems)
 	}
-	key, _, err := b.readVariable(HashKeyVar, valueFile{key: "privacy.hash", isSecret: true})
+	hashKey, _, err := b.readVariable(HashKeyVar, valueFile{key: "privacy.hash", isSecret: true})
 	if err != nil {
 		b.addBroken(b.lines["privacy.hash"], "privacy.hash", "%v", err)
 	}
-	cfg.Privacy.HashKey = Secret(key)
+	cfg.Privacy.HashKey = Secret(hashKey)
 	b.checkConfig(cfg)
 	// Under cron or systemd the working directory is not the folder of the file.
 	paths := []*string{&cfg.Warehouse.Dir, &cfg.Queries.Dir, &cfg.Checks.Dir, &cfg.Lake.Warehouse}

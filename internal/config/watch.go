@@ -19,7 +19,7 @@ type Channel struct {
 	SMTP SMTP     `yaml:"smtp"`
 }
 
-// SMTP is the mail server.
+// SMTP configures the mail server.
 type SMTP struct {
 	Host     string `yaml:"host"`
 	Port     int    `yaml:"port"`

@@ -61,7 +61,7 @@ func jsonText(c stream.Column) string {
 	return name + "::VARCHAR"
 }
 
-// recordText returns one JSON object of the columns c0, c1, ..., without NULLs.
+// recordText returns the expression of a JSON object with the columns c0, c1, ..., without NULLs.
 func recordText(def stream.Definition) sqltext.SQL {
 	parts := make([]string, len(def.Columns))
 	for i, c := range def.Columns {
@@ -83,7 +83,8 @@ func trackedFields(def stream.Definition, key []string) sqltext.SQL {
 	return sqltext.SQL(strings.Join(parts, ", "))
 }
 
-// sameKey compares the keys of the versions a and b as JSON texts, which are equal exactly if the values are.
+// sameKey returns the condition that the versions a and b have the same key. It compares JSON texts, which
+// are equal exactly if the values are.
 func sameKey(def stream.Definition, key []string) sqltext.SQL {
 	var parts []string
 	for i, c := range def.Columns {

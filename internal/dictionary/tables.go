@@ -15,8 +15,8 @@ type Tables []Table
 
 // Table is one table or view.
 type Table struct {
-	// Schema is main, meta or mart. InPast sets past, and InHistory sets history. mart and history contain
-	// only views.
+	// Schema is main, meta or mart. It is past in a result of [Table.InPast], and history in a result of
+	// [Table.InHistory]. mart and history contain only views.
 	Schema string `json:"schema"`
 	Table  string `json:"table"`
 	About  string `json:"about"`
@@ -74,10 +74,10 @@ func All() Tables {
 	return all
 }
 
-// Read describes the tables whose names match one of the patterns. Without a pattern it describes all
-// tables. Patterns such as mart.* have the syntax of [path.Match]. Read converts them to lower case and
-// compares them with [Table.Name]. For a pattern without a match, Read returns an *UnknownTableError.
-func Read(patterns []string) (Tables, error) {
+// Select returns the tables whose names match one of the patterns. Without a pattern it returns all
+// tables. Patterns such as mart.* have the syntax of [path.Match]. Select converts them to lower case and
+// compares them with [Table.Name]. For a pattern without a match, Select returns an *UnknownTableError.
+func Select(patterns []string) (Tables, error) {
 	all := All()
 	if len(patterns) == 0 {
 		return all, nil

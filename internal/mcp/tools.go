@@ -199,7 +199,7 @@ func (s *server) listSnapshots(ctx context.Context, arguments struct {
 func (s *server) describeTables(_ context.Context, arguments struct {
 	Tables []string `json:"tables"`
 }) (any, error) {
-	tables, err := dictionary.Read(arguments.Tables)
+	tables, err := dictionary.Select(arguments.Tables)
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ func (db *DB) createSnapshotViews(ctx context.Context, s Snapshot) error {
 	}
 	// The statements name no database, so they refer to the current one.
 	definitionsSQL := `SELECT sql FROM duckdb_views() WHERE database_name = $1 AND NOT internal
-		UNION ALL SELECT concat('CREATE MACRO ', ` + sqltext.QuoteSQL("schema_name") + `, '.', ` + sqltext.QuoteSQL("function_name") + `,
+		UNION ALL SELECT concat('CREATE MACRO ', ` + sqltext.QuoteValue("schema_name") + `, '.', ` + sqltext.QuoteValue("function_name") + `,
 			'(', array_to_string(parameters, ', '), ') AS ', CASE function_type WHEN 'table_macro' THEN 'TABLE ' ELSE '' END, macro_definition)
 		FROM duckdb_functions() WHERE database_name = $1 AND NOT internal AND function_type IN ('macro', 'table_macro')`
 	var definition string

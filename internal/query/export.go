@@ -63,7 +63,7 @@ type ExportFile struct {
 	Columns []Column `json:"columns"`
 }
 
-// An export replaces the files of a folder only if its manifest has this kind.
+// An export replaces the files of a folder only if the folder has a manifest of this kind.
 const exportKind = "placementsync export"
 
 // Export writes tables or the result of a query into a folder. It replaces an earlier export
@@ -131,7 +131,7 @@ func (db *DB) listExportQueries(ctx context.Context, e Export) ([]Query, error) 
 	selects := map[string]string{}
 	var names []string // the tables of the schema main or, with patterns, of all schemas
 	var schema, name, columns string
-	err := db.scanRows(ctx, `SELECT schema_name, table_name, string_agg(`+sqltext.QuoteSQL("column_name")+`, ', ' ORDER BY column_index)
+	err := db.scanRows(ctx, `SELECT schema_name, table_name, string_agg(`+sqltext.QuoteValue("column_name")+`, ', ' ORDER BY column_index)
 		FROM duckdb_columns() WHERE database_name = ? AND NOT internal AND column_name <> 'row_hash' GROUP BY ALL`,
 		[]any{catalogDB}, []any{&schema, &name, &columns}, func() {
 			from := catalogDB + "." + sqltext.Quote(schema) + "." + sqltext.Quote(name)

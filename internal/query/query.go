@@ -83,7 +83,7 @@ func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open catalog %q: %w", path, err)
 	}
-	if err := db.attachAndLock(ctx, path); err != nil {
+	if err := db.attachAndLockConfig(ctx, path); err != nil {
 		if _, ok := errors.AsType[*UsageError](err); !ok {
 			err = fmt.Errorf("open catalog %q: %w", path, err)
 		}
@@ -138,7 +138,7 @@ func startInstance(ctx context.Context, opts Options) (*DB, error) {
 	return &DB{pool: pool, conn: conn, opts: opts, spill: spill}, nil
 }
 
-func (db *DB) attachAndLock(ctx context.Context, path string) error {
+func (db *DB) attachAndLockConfig(ctx context.Context, path string) error {
 	if err := db.attachCatalog(ctx, path); err != nil {
 		return err
 	}

@@ -25,9 +25,9 @@ func Time(t time.Time) string {
 	return "TIMESTAMPTZ " + Literal(t.UTC().Format("2006-01-02 15:04:05.000000")+"+00")
 }
 
-// QuoteSQL returns an SQL expression. Its value is the value of another expression, quoted as an
-// identifier.
-func QuoteSQL(expression string) string {
+// QuoteValue returns an SQL expression that quotes the value of the given expression as an identifier
+// when the SQL is run.
+func QuoteValue(expression string) string {
 	return `'"' || replace(` + expression + `, '"', '""') || '"'`
 }
 

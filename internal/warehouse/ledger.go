@@ -60,7 +60,7 @@ func (l *Ledger) WriteCopy(dir string, r ledger.Run) (checksum.FileSum, error) {
 	return checksum.SumText(runFile, line), l.folder.disk.WriteFile(filepath.Join(dir, runFile), line, privateFile)
 }
 
-// removeDamagedLines moves damaged and unfinished lines to a file with the suffix ".damaged".
+// removeDamagedLines moves damaged and incomplete lines to a file with the suffix ".damaged".
 func (l *Ledger) removeDamagedLines() error {
 	data, err := os.ReadFile(l.Path())
 	if err != nil {
@@ -128,7 +128,7 @@ func (l *Ledger) readCopy(dir, run string) (r ledger.Run, ok bool) {
 }
 
 // Runs returns the runs of the ledger, oldest first. A run with several attempts has several lines. Runs
-// returns only the last attempt. It skips damaged and unfinished lines.
+// returns only the last attempt. It skips damaged and incomplete lines.
 func (l *Ledger) Runs() ([]ledger.Run, error) {
 	runs, err := l.RunsAndFollowUps()
 	return slices.DeleteFunc(runs, ledger.Run.IsFollowUp), err
@@ -147,7 +147,7 @@ func (l *Ledger) RunsAndFollowUps() ([]ledger.Run, error) {
 	return runs, nil
 }
 
-// ParseLedger returns the runs of a ledger, and its damaged and unfinished lines.
+// ParseLedger returns the runs of a ledger, and its damaged and incomplete lines.
 func ParseLedger(data []byte) (runs []ledger.Run, damaged [][]byte) {
 	for line := range bytes.Lines(data) {
 		line = bytes.TrimRight(line, "\r\n")
