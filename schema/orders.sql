@@ -1,6 +1,6 @@
 -- Orders, merged from GET /orders and GET /orders/{order_id}. Key: id. Line items are in
--- order_line_items. Only GET /orders returns team, and only GET /orders/{order_id} returns name and
--- email. If a field is missing in one response, the value of the other response is used.
+-- order_line_items. Only GET /orders returns team, and only GET /orders/{order_id} returns the columns
+-- name and email. If a field is missing in one response, the value of the other response is used.
 CREATE TABLE orders (
     id                        VARCHAR NOT NULL, -- field 1
     profile_id                VARCHAR,          -- field 2, references profiles.id

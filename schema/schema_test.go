@@ -106,7 +106,7 @@ func TestRecordTablesEndWithExtra(t *testing.T) {
 		d := defs[table.Name]
 		last := d.Columns[len(d.Columns)-1]
 		if hasExtra := last.Name == "extra" && last.Type == stream.JSON; hasExtra == table.Link {
-			t.Errorf("the last column of %s is %s %s; the table must end with extra JSON: %t", table.Name, last.Name, last.Type, !table.Link)
+			t.Errorf("the last column of %s is %s %s: the column is extra JSON: got %t, want %t", table.Name, last.Name, last.Type, hasExtra, !table.Link)
 		}
 	}
 }

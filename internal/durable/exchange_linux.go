@@ -8,11 +8,11 @@ import (
 )
 
 // exchangeNames exchanges the names of two folders, atomically if the file system supports
-// it and otherwise with exchangeSlowly.
+// it, and otherwise with three renames.
 func exchangeNames(a, b string) error {
 	err := unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) {
-		return exchangeSlowly(a, b)
+		return exchangeWithRenames(a, b)
 	}
 	if err != nil {
 		return &os.LinkError{Op: "exchange", Old: a, New: b, Err: err}

@@ -2,4 +2,4 @@
 
 package durable
 
-func exchangeNames(a, b string) error { return exchangeSlowly(a, b) }
+func exchangeNames(a, b string) error { return exchangeWithRenames(a, b) }

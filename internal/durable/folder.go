@@ -70,9 +70,9 @@ func setModesAndSync(dir string) error {
 	})
 }
 
-// exchangeSlowly exchanges the names of two folders with three renames, for file systems
+// exchangeWithRenames exchanges the names of two folders with three renames, for file systems
 // that cannot exchange names. For a moment b does not exist.
-func exchangeSlowly(a, b string) error {
+func exchangeWithRenames(a, b string) error {
 	oldB := a + ".old"
 	if err := os.Rename(b, oldB); err != nil {
 		return err

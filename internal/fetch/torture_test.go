@@ -175,8 +175,8 @@ func TestTortureMovingListsAreNeverGradedTooHigh(t *testing.T) {
 	walkMovingLists(t, seeds, intervals...)
 }
 
-// walkMovingLists walks lists with one insert and one delete per interval, a number of requests. For each
-// interval and kind of list it walks one list per seed.
+// walkMovingLists walks lists with one insert and one delete per interval. An interval is counted in
+// requests. For each interval and kind of list, walkMovingLists walks one list per seed.
 func walkMovingLists(t *testing.T, seeds uint64, intervals ...int) {
 	lists := map[string]struct{ unordered, noTotals bool }{
 		"newest first":            {},

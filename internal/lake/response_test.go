@@ -64,11 +64,11 @@ func commitTo(t *testing.T, isApplied bool, serve http.HandlerFunc) error {
 	return errors.Join(err, c.close())
 }
 
-// TestOnlyCatalogErrorsAreRejections checks the errors of failed commits. Only an error of the REST
+// TestOnlyProtocolErrorsAreRejections checks the errors of failed commits. Only an error of the REST
 // protocol can be a rejection, and only with some statuses, such as 400. After any other response the
 // commit may have been applied. commit returns no error if the tables then show the commit. Otherwise it
 // returns a conflictError for status 409, and an unknownResultError for other statuses.
-func TestOnlyCatalogErrorsAreRejections(t *testing.T) {
+func TestOnlyProtocolErrorsAreRejections(t *testing.T) {
 	for _, status := range []int{400, 401, 403, 404, 408, 409, 419, 422, 429, 499, 500, 501, 502, 503, 504, 507, 520, 522, 524} {
 		for _, isProtocolError := range []bool{false, true} {
 			serve := func(w http.ResponseWriter, _ *http.Request) {

@@ -15,7 +15,7 @@ type Standing string
 // Standings, worst first.
 const (
 	NotRead   Standing = "not read"   // never read: the table has no rows of the stream
-	Carried   Standing = "carried"    // not read in this run: the rows are from an earlier night
+	Carried   Standing = "carried"    // not read completely in this run: the rows are from an earlier night
 	NotProven Standing = "not proven" // read, but rows may be missing
 	Proven    Standing = "proven"     // read, and no row is missing
 )

@@ -1,5 +1,5 @@
-// Package ledger defines the records about runs: the progress of a current run ([Progress]) and the
-// line of each run in the ledger ([Run]). The package reads no database, so that the daemon can
+// Package ledger defines the progress of a current run ([Progress]) and the lines of the ledger ([Run]),
+// each of a run or a follow-up. The package reads no database, so that the daemon can
 // show runs without importing warehouse or pipeline.
 package ledger
 
@@ -24,7 +24,7 @@ const (
 	Interrupted Outcome = "interrupted"
 	Killed      Outcome = "killed"
 	Misused     Outcome = "misused" // wrong usage or configuration
-	Locked      Outcome = "held"    // another run has the lock; a held night is Failed and has Run.Held
+	Locked      Outcome = "held"    // another run has the lock; for a night held by checks, see Run.Held
 )
 
 // ExitCode returns the process exit code for an outcome, or -1 for Killed. The numbers are
@@ -37,7 +37,7 @@ func (o Outcome) ExitCode() int {
 	return code
 }
 
-// Kinds of runs. An empty kind means a night: earlier releases had no other kinds. A refresh reads
+// Kinds of ledger lines, without follow-ups. An empty kind means a night: earlier releases had no other kinds. A refresh reads
 // only the records of webhook events, and does not count for the schedule.
 const (
 	Night   = "night"
@@ -49,7 +49,7 @@ const (
 	Rollback = "rollback"
 )
 
-// Kinds of follow-ups. A follow-up is not a run: it does not change the snapshot that readers see.
+// Kinds of ledger lines of follow-ups. A follow-up does not change the snapshot that readers see.
 const (
 	Backup = "backup"
 	Lake   = "lake"
@@ -59,11 +59,11 @@ const (
 	Rehearsal = "rehearsal"
 )
 
-// Run is the ledger line of one run or follow-up. Failed runs have a line too. The line is written to
-// state/ when the run ends. The next publish copies the lines of runs to meta.runs.
+// Run is a line of the ledger, of a run or a follow-up. Failed runs have a line too. The line is written to
+// state/ when the run or follow-up ends. The next publish copies the lines of runs to meta.runs.
 type Run struct {
 	ID string `json:"run_id"`
-	// Kind is one of the kinds of runs or follow-ups above.
+	// Kind is one of the kinds above.
 	Kind string `json:"kind,omitempty"`
 	// Version is the version that a rollback points readers at, or that a follow-up used.
 	Version    string    `json:"version,omitempty"`

@@ -14,8 +14,8 @@ import (
 type Coverage int
 
 const (
-	// Carried means that the stream was not read. No row counts as deleted. The staged rows are
-	// dropped, and the rows in main are kept.
+	// Carried means that the stream was not read completely. No row counts as deleted. The staged
+	// rows are dropped, and the rows in main are kept.
 	Carried Coverage = iota
 	// Unproven means that rows may be missing by mistake (grade best_effort). No row counts as
 	// deleted. The staged rows are merged.
@@ -27,7 +27,8 @@ const (
 	Whole
 )
 
-// scope returns a condition on the rows m of a table in main that count as deleted if they were not staged.
+// scope returns a condition that selects rows of a table in main, which has the alias m. These rows count as
+// deleted if they were not staged.
 func (m *merge) scope(t stream.Table) sqlText {
 	streams, detail := m.sources(t.Name)
 	if len(streams) == 0 {
@@ -45,7 +46,7 @@ func (m *merge) streamScope(t stream.Table, st, detail stream.Stream) sqlText {
 	coverage := m.coverage[st.Name]
 	switch {
 	case t.Name != st.Root().Name:
-		return m.itemScope(t, st, detail)
+		return m.childScope(t, st, detail)
 	case coverage == Whole && !st.IsDetail() && detail.Name != "":
 		return compareSQL.Render("scope_of_not_kept", values{"param": sqltext.Name(detail.Param), "kept": keptDetails(detail)})
 	case coverage == Whole && !st.IsDetail():
@@ -60,29 +61,29 @@ func (m *merge) streamScope(t stream.Table, st, detail stream.Stream) sqlText {
 	return "FALSE"
 }
 
-// itemScope returns the scope of a table of items: the items of records that were staged or deleted.
-// If a detail stream completes the list, a list row without items proves no deletion of items. For a
-// completely read list without a detail stream, the scope is all items.
-func (m *merge) itemScope(t stream.Table, st, detail stream.Stream) sqlText {
+// childScope returns the scope of a child table, whose rows are parts of records: the rows of the records that
+// were staged or deleted. If a detail stream completes the list, a list row without child rows does not prove
+// that they were deleted. For a completely read list without a detail stream, the scope is all rows.
+func (m *merge) childScope(t stream.Table, st, detail stream.Stream) sqlText {
 	parent, rootName := st.Tables[st.EnclosingTable(t)], st.Root().Name
 	parentColumns, key := prefixed("m.", t.Parents), sqltext.Names(parent.Key)
 	switch {
 	case m.coverage[st.Name] == Whole && !st.IsDetail() && detail.Name == "":
 		return "TRUE"
 	case detail.Name != "" && parent.Name == rootName:
-		return compareSQL.Render("scope_of_joined_items", values{"parents": parentColumns, "key": sqltext.Names(detail.Root().Key),
+		return compareSQL.Render("scope_of_joined_child_rows", values{"parents": parentColumns, "key": sqltext.Names(detail.Root().Key),
 			"detail": stagedTable(detail.Name, detail.Root().Name), "list_rows": listRows(detail),
-			"list_items": stagedTable(detail.Completes, t.Name), "changed_keys": changedKeysTable(detail.Root().Name)})
+			"list_child_rows": stagedTable(detail.Completes, t.Name), "changed_keys": changedKeysTable(detail.Root().Name)})
 	case parent.Name != rootName:
-		return compareSQL.Render("scope_of_inner_items", values{"parents": parentColumns, "key": prefixed("m.", parent.Key),
+		return compareSQL.Render("scope_of_inner_child_rows", values{"parents": parentColumns, "key": prefixed("m.", parent.Key),
 			"main": mainTable(parent.Name), "scope": m.scope(parent)})
 	}
-	return compareSQL.Render("scope_of_items", values{"parents": parentColumns, "key": key,
+	return compareSQL.Render("scope_of_child_rows", values{"parents": parentColumns, "key": key,
 		"desired": desiredTable(parent.Name), "changed_keys": changedKeysTable(parent.Name)})
 }
 
-// streamCondition returns a condition that selects the rows m of one stream from a table that several
-// streams fill. root is the root table of the stream. The condition compares the columns in root.Const.
+// streamCondition returns a condition that selects the rows of one stream from a table that several streams
+// fill. The table has the alias m. root is the root table of the stream. The condition compares the columns in root.Const.
 func streamCondition(root stream.Table) sqlText {
 	parts := []string{"TRUE"}
 	for _, column := range slices.Sorted(maps.Keys(root.Const)) {

@@ -49,7 +49,7 @@ func (m *merge) desiredRows(t stream.Table) sqlText {
 		}
 		return desiredSQL.Render("view_desired", values{"desired": desiredTable(t.Name), "rows": unionAll(parts)})
 	}
-	root, textStatement := detail.Root(), "item_text"
+	root, textStatement := detail.Root(), "child_text"
 	if t.Name == root.Name {
 		textStatement = "record_text"
 	}
@@ -75,7 +75,7 @@ func (m *merge) desiredRows(t stream.Table) sqlText {
 	args["agrees"] = joinOn("m.", "l.", t.Key) + " AND " + sqltext.Join(def.Columns, " AND ", func(c stream.Column) sqlText {
 		return desiredSQL.Render("value_agrees", values{"column": sqltext.Name(c.Name)})
 	})
-	return desiredSQL.Render("join_items", args)
+	return desiredSQL.Render("join_child_rows", args)
 }
 
 func listRows(detail stream.Stream) sqlText {

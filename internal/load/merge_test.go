@@ -65,8 +65,8 @@ func TestValuesOfListAndDetailAreJoined(t *testing.T) {
 	}
 }
 
-// TestItemsOfListAndDetailAreJoined checks the items of a record and their values.
-func TestItemsOfListAndDetailAreJoined(t *testing.T) {
+// TestChildRowsOfListAndDetailAreJoined checks the child rows of a record and their values.
+func TestChildRowsOfListAndDetailAreJoined(t *testing.T) {
 	order := func(seq int) string { return jsonRow(seq, seq, "id", `"o"`) }
 	item := func(seq, position int, name, product string) string {
 		return jsonRow(seq, seq, "order_id", `"o"`, "position", fmt.Sprint(position), "outlet_name", name, "product_id", product)

@@ -51,5 +51,5 @@ func (n *nameSet) has(name string) bool {
 	return ok
 }
 
-// tablesOf omits duplicates: a record and its items may be rows of one table.
+// tablesOf omits duplicates: a record and its child rows may be in one table.
 func tablesOf(st stream.Stream) []stream.Table { return stream.Tables([]stream.Stream{st}) }

@@ -180,7 +180,7 @@ func (p *Details) changeLists(st stream.Stream) []changeList {
 }
 
 // fingerprints returns SQL that selects the fingerprint of each id. A fingerprint is computed from all
-// rows that contain the id tonight, and from the rows of their items.
+// rows that contain the id tonight, and from their child rows.
 func (p *Details) fingerprints(st stream.Stream) sqlText {
 	var parts []sqlText
 	for _, l := range p.changeLists(st) {
@@ -192,7 +192,7 @@ func (p *Details) fingerprints(st stream.Stream) sqlText {
 		}
 		parts = append(parts, planSQL.Render("record_hashes", values{"rows": rows}))
 		for _, t := range l.list.Tables[1:] {
-			parts = append(parts, planSQL.Render("item_hashes", values{"items": stagedTable(l.list.Name, t.Name), "rows": rows}))
+			parts = append(parts, planSQL.Render("child_row_hashes", values{"items": stagedTable(l.list.Name, t.Name), "rows": rows}))
 		}
 	}
 	if len(parts) == 0 {

@@ -132,7 +132,7 @@ func insertMeta(ctx context.Context, tx *sql.Tx, table string, columns []string,
 	return nil
 }
 
-// nullIf replaces a value by NULL, for example an unknown value, which is zero or -1 in the ledger.
+// nullIf returns nil if isNull is true, and value otherwise. Unknown values are zero or -1 in the ledger.
 func nullIf(isNull bool, value any) any {
 	if isNull {
 		return nil

@@ -106,8 +106,8 @@ func TestDetailsAreRequestedByPriority(t *testing.T) {
 			t.Errorf("ids to request are %v, want %v", h.pendingIDs, c.want)
 		}
 	}
-	// A night with too little time even for the changed details ignores the reasons of the requests.
-	// It requests all details in the order in which they were last read.
+	// A night with too little time even for the changed details uses OldestFirst, which ignores the
+	// priorities of the ids.
 	h.beforeMerge = func(s *load.Stage, _ *warehouse.Draft) {
 		products, _ := stream.Find(h.streams, "products")
 		must(t, s.Details.AddOutcomes(t.Context(), "products", []string{"again"}, load.Answered))
@@ -139,10 +139,10 @@ func TestDetailsAreRequestedByPriority(t *testing.T) {
 	must(t, err)
 }
 
-// Test404OfAListedIDIsMissed requests ids that lists contain, and receives 404. The 404 must not count as
+// TestKeepListedChanges404ToMissed requests ids that lists contain, and receives 404. The 404 must not count as
 // a deletion if a list contains the id, in a row that was read tonight or is carried. The rows of a failed
 // request are carried. Rows of other tables that refer to the record must not prevent the deletion.
-func Test404OfAListedIDIsMissed(t *testing.T) {
+func TestKeepListedChanges404ToMissed(t *testing.T) {
 	campaign := func(id string) string { return jsonRow(1, 1, "id", quote(id)) }
 	article := func(id, campaign string) string {
 		return jsonRow(1, 1, "id", quote(id), "campaign_id", quote(campaign))

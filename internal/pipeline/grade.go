@@ -78,7 +78,7 @@ func (finished results) requireData(isOnlyStream bool) error {
 }
 
 // tableGrade returns the worst grade of the streams that fill a table. Bounded details lower only the
-// grade of the tables in Stream.OnlyInDetail, because the list shows all columns of the other tables. If
+// grade of the tables in Stream.TablesWithDetailColumns, because the list shows all columns of the other tables. If
 // a list was read and its details were skipped, the root table has the grade of the list, with a note
 // about the missing details. The other tables are then at most best_effort, because a list may omit items.
 func (finished results) tableGrade(table string) (grade fetch.Grade, note string) {
@@ -86,7 +86,7 @@ func (finished results) tableGrade(table string) (grade fetch.Grade, note string
 		s := r.stream
 		switch {
 		case !slices.ContainsFunc(s.Tables, func(t stream.Table) bool { return t.Name == table }):
-		case s.Completes != "" && r.evidence.Grade == fetch.Bounded && !slices.Contains(s.OnlyInDetail, table):
+		case s.Completes != "" && r.evidence.Grade == fetch.Bounded && !slices.Contains(s.TablesWithDetailColumns, table):
 		case s.Completes == "" || r.evidence.Grade != fetch.Skipped || !finished.wasRead(s.Completes):
 			grade = fetch.WorseGrade(grade, r.evidence.Grade)
 		default:

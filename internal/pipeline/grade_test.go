@@ -159,11 +159,11 @@ func TestGradeDetails(t *testing.T) {
 // TestTableGrade grades tables that a list and its details fill.
 func TestTableGrade(t *testing.T) {
 	for name, c := range map[string]struct {
-		list, detail fetch.Grade
-		onlyInDetail []string // nil keeps the value of the stream
-		table        string
-		want         fetch.Grade
-		note         string
+		list, detail            fetch.Grade
+		tablesWithDetailColumns []string // nil keeps the value of the stream
+		table                   string
+		want                    fetch.Grade
+		note                    string
 	}{
 		"both were read":                            {fetch.Exact, fetch.Exact, nil, "orders", fetch.Exact, ""},
 		"the list was repaired":                     {fetch.Repaired, fetch.Exact, nil, "orders", fetch.Repaired, ""},
@@ -182,8 +182,8 @@ func TestTableGrade(t *testing.T) {
 		if c.list == fetch.Skipped {
 			list.coverage = load.Carried
 		}
-		if c.onlyInDetail != nil {
-			detail.stream.OnlyInDetail = c.onlyInDetail
+		if c.tablesWithDetailColumns != nil {
+			detail.stream.TablesWithDetailColumns = c.tablesWithDetailColumns
 		}
 		grade, note := results{list, detail}.tableGrade(c.table)
 		if grade != c.want || note != c.note {

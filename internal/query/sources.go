@@ -179,7 +179,7 @@ func gradeTable(table string, grades map[string]Source) (worst Source, isFilled 
 		}
 		isFilled = true
 		s, known := grades[st.Name]
-		if st.Completes != "" && s.Grade == "bounded" && !slices.Contains(st.OnlyInDetail, table) {
+		if st.Completes != "" && s.Grade == "bounded" && !slices.Contains(st.TablesWithDetailColumns, table) {
 			continue // the list also contains these rows, and has its own grade
 		}
 		if st.Completes != "" && s.Grade == "skipped" && ledger.WasRead(grades[st.Completes].Grade) {

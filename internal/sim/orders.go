@@ -122,8 +122,7 @@ func (s *orders) stepDay(r *rand.Rand) {
 	}
 }
 
-// renderRow writes an order as in the lists: with a nested team, and without name and
-// email.
+// renderRow writes an order as in the lists: with a nested team. name and email are missing or null.
 func (s *orders) renderRow(e *enc, n uint32) {
 	o := &s.all[n]
 	e.beginRecord(kindOrder, n)
@@ -140,8 +139,8 @@ func (s *orders) renderRow(e *enc, n uint32) {
 	e.endRecord()
 }
 
-// renderDetail writes the response of GET /orders/{order_id}: with name and email at top level, and
-// without team.
+// renderDetail writes the response of GET /orders/{order_id}: with name and email at top level.
+// team is missing or null.
 func (s *orders) renderDetail(e *enc, n uint32) {
 	o := &s.all[n]
 	e.beginRecord(kindOrder, n)

@@ -8,7 +8,7 @@ func campaignDetails() []Stream {
 			Name: "campaign_details", Path: "/campaigns/{id}", Spec: "2.5 Campaign, Questionnaire, 4.2, 5",
 			Scopes: []string{"campaigns.read"}, Envelope: Object,
 			IDColumns: []IDColumn{{Table: "campaigns", Column: "id", ShowsChanges: true}}, Param: "id", Rule: ByRow, LiveWith: LiveWithCampaign,
-			Completes: "campaigns", OnlyInDetail: []string{"campaigns", "questionnaires"}, Tables: campaignTables(),
+			Completes: "campaigns", TablesWithDetailColumns: []string{"campaigns", "questionnaires"}, Tables: campaignTables(),
 			ForeignParts: campaignForeignParts(),
 		},
 		{
@@ -60,7 +60,7 @@ func orderDetails() []Stream {
 			Name: "order_details", Path: "/orders/{order_id}", Query: "include_outlets_data=true",
 			Spec: "2.4 Order, LineItem, 4.2, 5, 9", Scopes: []string{"orders.read"}, Envelope: Object,
 			IDColumns: []IDColumn{{Table: "orders", Column: "id", ShowsChanges: true}, {Table: "order_items", Column: "order_id"}}, Param: "id", Rule: ByRow,
-			Completes: "orders", OnlyInDetail: []string{"orders", "order_line_items", "order_line_item_includes"}, Tables: orderTables(),
+			Completes: "orders", TablesWithDetailColumns: []string{"orders", "order_line_items", "order_line_item_includes"}, Tables: orderTables(),
 			ForeignParts: orderForeignParts(),
 		},
 		{
@@ -136,9 +136,9 @@ func offerDetails() []Stream {
 	}
 }
 
-// A listing contains fields of its outlet; an order item contains only the id and the name. If a listing
-// names no outlet, the outlet is looked up in outlet_products by the id of the listing, which is also the
-// id of its product.
+// ShowsChanges is set for listings, because a listing contains fields of its outlet. An order item contains
+// only the id and the name of its outlet. If a listing names no outlet, the outlet is looked up in
+// outlet_products by the id of the listing, which is also the id of its product.
 func outletIDColumns() []IDColumn {
 	return []IDColumn{
 		{Table: "outlet_listings", Column: "outlet_id", ShowsChanges: true, Lookup: "outlet_products", LookupKey: "product_id"},

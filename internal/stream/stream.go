@@ -136,9 +136,9 @@ type Stream struct {
 	// Completes names a list whose rows this stream of details completes. Both fill the same first
 	// table, and neither overwrites a value of the other with NULL. Empty means none.
 	Completes string
-	// OnlyInDetail names the tables with columns that only the detail fills, and not the completed
-	// list. The rows of a carried detail in these tables are as old as the latest reading of the detail.
-	OnlyInDetail []string
+	// TablesWithDetailColumns names the tables with columns that only the detail fills, and not the
+	// completed list. The rows of a carried detail in these tables are as old as the latest reading of the detail.
+	TablesWithDetailColumns []string
 	// Topics are the webhook topics whose bodies are the records (spec 6.1). Nil means that
 	// the stream has a path.
 	Topics []string

@@ -71,6 +71,7 @@ func (d *Decoder) Decode(body []byte, o Origin) (stream.PageFacts, error) {
 		return stream.PageFacts{}, fmt.Errorf("decode %s: %w", d.binding.stream.Name, err)
 	}
 	if bodyRejects := d.report.rejects[d.records.findingsBeforeBody.rejects:]; len(bodyRejects) > 0 {
+		// Repeated responses have the same hash, see [stream.Reject].
 		responseHash := xxh3.HashString(d.in.origin.Param) + d.records.page.KeySum()
 		for i := range bodyRejects {
 			bodyRejects[i].ResponseHash = responseHash
@@ -247,8 +248,8 @@ func (a *bodyReader) readPagination(name string, raw []byte) bool {
 
 var paginationMembers = []string{"total_records", "total_pages", "current_page", "next_page", "previous_page"}
 
-// sniffRecords finds the records of an object without the usual list: an object with a key is itself
-// the record; otherwise its only list contains the records.
+// sniffRecords finds the records of an object without the usual list: an object with a
+// key column of the table is itself the record; otherwise its only list contains the records.
 func (a *bodyReader) sniffRecords(start int) error {
 	t, end := a.root, a.in.pos
 	listCount, list := 0, envelopeMember{}
@@ -300,7 +301,8 @@ func (a *bodyReader) reportMember(path string, raw []byte) {
 	a.countEnvelopeDrift(UnknownField, path, raw)
 }
 
-// countEnvelopeDrift counts drift in the envelope, once for each request.
+// countEnvelopeDrift counts drift in the envelope. In meta.drift, repeated responses for one parameter and
+// page count once.
 func (a *bodyReader) countEnvelopeDrift(kind, path string, raw []byte) {
 	a.report.startRecord(Place{a.in.origin.Param, a.in.origin.Page, 0, a.in.origin.Seq << seqBits})
 	a.report.count(a.root.name, kind, []byte("$envelope"+path), raw)

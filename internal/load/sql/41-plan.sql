@@ -70,7 +70,7 @@ SELECT k.{column}, r.row_hash, r.seq FROM {list} r JOIN {lookup} k ON k.{lookup_
 -- name: record_hashes
 SELECT id, row_hash FROM ({rows})
 
--- name: item_hashes
+-- name: child_row_hashes
 -- All rows of one copy of a record have the same seq.
 SELECT r.id, c.row_hash FROM {items} c JOIN ({rows}) r USING (seq)
 

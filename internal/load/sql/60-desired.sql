@@ -45,9 +45,9 @@ coalesce(nullif(d.{column}, ''), nullif(l.{column}, ''), m.{column}, l.{column},
 -- name: joined_value
 coalesce(d.{column}, l.{column}, m.{column}) AS {column}
 
--- name: join_items
--- The items of the details and, for records without a detail tonight, the items of the list. All rows of
--- one copy of a record have the same seq. If no value of a list item contradicts the stored item, the
+-- name: join_child_rows
+-- The child rows of the details and, for records without a detail tonight, those of the list. All rows of
+-- one copy of a record have the same seq. If no value of a list's child row contradicts the stored row, the
 -- stored values fill the columns that the list omits. These values may come from an earlier detail.
 CREATE TABLE {desired} AS SELECT *, {row_hash} AS row_hash FROM (
     SELECT {values}, coalesce(d.seq, l.seq) AS seq
@@ -55,7 +55,7 @@ CREATE TABLE {desired} AS SELECT *, {row_hash} AS row_hash FROM (
         SELECT * FROM {list} WHERE seq IN (SELECT r.seq FROM ({list_rows}) r ANTI JOIN {detail_records} f USING ({record_key}))) l ON FALSE
     LEFT JOIN {main} m ON d.seq IS NULL AND {agrees})
 
--- name: item_text
+-- name: child_text
 coalesce(d.{column}, nullif(l.{column}, ''), m.{column}, l.{column}) AS {column}
 
 -- name: value_agrees

@@ -25,19 +25,19 @@ m.{param} NOT IN {kept}
 -- The rows of the ids whose request had one of the outcomes.
 m.{param} IN (SELECT id FROM {requested} WHERE outcome IN ({outcomes}))
 
--- name: scope_of_items
--- The items of records that were staged or deleted.
+-- name: scope_of_child_rows
+-- The child rows of records that were staged or deleted.
 ({parents}) IN (SELECT {key} FROM {desired} UNION ALL SELECT {key} FROM {changed_keys} WHERE gone)
 
--- name: scope_of_inner_items
--- The items inside the items of another table, whose scope is given.
+-- name: scope_of_inner_child_rows
+-- The rows inside the rows of another child table, whose scope is given.
 ({parents}) IN (SELECT {key} FROM {main} m WHERE {scope})
 
--- name: scope_of_joined_items
--- The items of a record if the detail was read, if the row of the list has items of this table, or if
--- the record was deleted. A row of the list without items does not prove that the items were deleted.
+-- name: scope_of_joined_child_rows
+-- The child rows of a record if the detail was read, if the row of the list has rows in this child table, or if
+-- the record was deleted. A row of the list without child rows does not prove that they were deleted.
 ({parents}) IN (SELECT {key} FROM {detail}
-    UNION ALL SELECT {key} FROM ({list_rows}) WHERE seq IN (SELECT seq FROM {list_items})
+    UNION ALL SELECT {key} FROM ({list_rows}) WHERE seq IN (SELECT seq FROM {list_child_rows})
     UNION ALL SELECT {key} FROM {changed_keys} WHERE gone)
 
 -- name: count_changes

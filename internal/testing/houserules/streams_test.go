@@ -226,10 +226,10 @@ func TestIncompleteStreamsAreFound(t *testing.T) {
 	}
 }
 
-// TestOnlyInDetailNamesTheRightTables checks OnlyInDetail of the detail streams that complete the
-// records of a list. OnlyInDetail must name exactly the tables with a column for which no
+// TestTablesWithDetailColumnsAreRight checks TablesWithDetailColumns of the detail streams that complete the
+// records of a list. TablesWithDetailColumns must name exactly the tables with a column for which no
 // record of the list has a value. The column extra counts as such a column.
-func TestOnlyInDetailNamesTheRightTables(t *testing.T) {
+func TestTablesWithDetailColumnsAreRight(t *testing.T) {
 	t.Parallel()
 	service := sim.New(sim.Options{HiddenDetail: true})
 	project := streamSources{schema: schema.FS}
@@ -256,8 +256,8 @@ func TestOnlyInDetailNamesTheRightTables(t *testing.T) {
 					hidden = append(hidden, name)
 				}
 			}
-			if isNamed := slices.Contains(s.OnlyInDetail, table.Name); isNamed != (len(hidden) > 0) {
-				t.Errorf("stream %s: OnlyInDetail contains table %s: got %t, want %t; columns that the list %q does not contain: %q", s.Name, table.Name, isNamed, !isNamed, s.Completes, hidden)
+			if isNamed := slices.Contains(s.TablesWithDetailColumns, table.Name); isNamed != (len(hidden) > 0) {
+				t.Errorf("stream %s: TablesWithDetailColumns contains table %s: got %t, want %t; columns that the list %q does not contain: %q", s.Name, table.Name, isNamed, !isNamed, s.Completes, hidden)
 			}
 			if s.Completes == "orders" && table.Name == "orders" && !slices.Equal(hidden, []string{"email", "extra", "name"}) {
 				t.Errorf("columns of orders that the list does not contain: got %q, want email, extra and name", hidden)
