@@ -96,8 +96,7 @@ func TestDeclaredParametersAreUsed(t *testing.T) {
 	}
 }
 
-// TestHeadersAreComplete checks that each header has all parts, and that the SQL of its values lines
-// runs.
+// TestHeadersAreComplete checks that each header has all parts, and runs the SQL of each values line.
 func TestHeadersAreComplete(t *testing.T) {
 	all := query.List()
 	subjects := []string{"commissions", "margins", "orders", "placements", "prices", "quality", "report", "throughput"}

@@ -26,7 +26,7 @@ func workHere(t *testing.T, j query.Job) (query.Result, error) {
 		t.Fatal(err)
 	}
 	in, parent := io.Pipe()
-	defer parent.Close() // stops the goroutine that reads in
+	defer parent.Close() // ends the goroutine of query.Work that still reads the pipe
 	go parent.Write(text)
 	var out bytes.Buffer
 	if err := query.Work(t.Context(), in, &out); err != nil {

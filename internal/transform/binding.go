@@ -102,7 +102,7 @@ type field struct {
 }
 
 // nodeAt returns the object with a prefix, whose fields it derives from the column names. Each underscore may
-// separate an object from its field; only a body shows which underscores do.
+// separate an object from its field; only a response shows which underscores do.
 func (l *layout) nodeAt(prefix string) *node {
 	if n, ok := l.nodes[prefix]; ok {
 		return n
@@ -110,14 +110,14 @@ func (l *layout) nodeAt(prefix string) *node {
 	n := &node{prefix: prefix, fields: map[string]*field{}}
 	l.nodes[prefix] = n
 	for i, c := range l.cols {
-		// The decoder computes all other columns. So a field named "extra" in a record is an unknown field.
+		// The decoder computes row hashes, extra and derived columns. So a field named "extra" in a record is unknown.
 		bindable := c.kind != unsigned && i != l.extra && !c.derived
 		if rest, ok := strings.CutPrefix(c.name, prefix); ok && rest != "" && bindable {
 			l.bindColumn(n, rest, i)
 		}
 	}
 	// The field "name" of an object is assigned to the text column of the object: a disclaimer is a text or an
-	// object with a name. A column for the name has precedence, and a key has no object.
+	// object with a name. A column for the name has precedence, and a key is never an object.
 	textCol := l.columnIndex(strings.TrimSuffix(prefix, "_"))
 	if textCol >= 0 && l.cols[textCol].kind == text && !slices.Contains(l.keys, textCol) && l.columnIndex(prefix+"name") < 0 {
 		n.fieldNamed("name").col = textCol
