@@ -150,14 +150,14 @@ func (q *question) drawDates(result query.Result, first, column columnRole) (_ *
 
 func (q *question) linkToRows(first, second columnRole, row query.Record) string {
 	date := row.Get(first.Name).Text
-	filters := []pair{{isKey + first.Name, date}}
+	filters := []pair{{equalPrefix + first.Name, date}}
 	if isTime(first.Column) {
 		day := date[:min(len(date), len(time.DateOnly))]
-		filters = []pair{{minKey + first.Name, day}, {maxKey + first.Name, day}}
+		filters = []pair{{minPrefix + first.Name, day}, {maxPrefix + first.Name, day}}
 	}
 	if second.Name != "" {
 		v := row.Get(second.Name)
-		filters = append(filters, pair{isKey + second.Name, choice{v.Text, v.Null}.encode()})
+		filters = append(filters, pair{equalPrefix + second.Name, choice{v.Text, v.Null}.encode()})
 	}
 	return q.addressWith(filters...) + "#table"
 }

@@ -129,7 +129,7 @@ func (r columnRole) showValue(row query.Record, l links) page.Cell {
 		}
 		switch {
 		case r.kind == "writer" && !v.Null: // writers have no page, so the link lists their articles
-			cell.Link = l.keepAsOf(rootPath + "/articles?" + url.Values{isKey + "writer": {choice{Text: v.Text}.encode()}}.Encode())
+			cell.Link = l.keepAsOf(rootPath + "/articles?" + url.Values{equalPrefix + "writer": {choice{Text: v.Text}.encode()}}.Encode())
 		case r.kind != "" && r.kind != "writer":
 			cell.Link = l.linkRecord(r.kind, row.Get(r.idColumn).Text)
 		}

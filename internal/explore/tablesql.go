@@ -78,13 +78,13 @@ func (t *table) where(b *binder) string {
 	for _, f := range t.state.Filters {
 		column := sqltext.Quote(f.column.Name)
 		switch {
-		case f.prefix == isKey:
+		case f.prefix == equalPrefix:
 			all = append(all, b.anyOf("CAST("+column+" AS VARCHAR)", []choice{decodeChoice(f.text)}))
-		case f.prefix == minKey && isTime(f.column):
+		case f.prefix == minPrefix && isTime(f.column):
 			all = append(all, column+" >= CAST("+b.bind(f.text)+" AS DATE)")
-		case f.prefix == maxKey && isTime(f.column):
+		case f.prefix == maxPrefix && isTime(f.column):
 			all = append(all, column+" < CAST("+b.bind(f.text)+" AS DATE) + INTERVAL 1 DAY")
-		case f.prefix == minKey:
+		case f.prefix == minPrefix:
 			all = append(all, column+" >= CAST("+b.bind(f.text)+" AS DECIMAL(18, 6))")
 		default:
 			all = append(all, column+" <= CAST("+b.bind(f.text)+" AS DECIMAL(18, 6))")

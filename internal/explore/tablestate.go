@@ -14,18 +14,18 @@ import (
 )
 
 // Parameters of an address that search, sort, page and filter a table. The key of a filter is a prefix
-// such as minKey, followed by the name of a column, as in min.paid=2026-10-01.
+// such as minPrefix, followed by the name of a column, as in min.paid=2026-10-01.
 const (
-	searchKey = "q"
-	sortKey   = "sort"
-	pageKey   = "page"
-	isKey     = "is."
-	minKey    = "min."
-	maxKey    = "max."
+	searchKey   = "q"
+	sortKey     = "sort"
+	pageKey     = "page"
+	equalPrefix = "is."
+	minPrefix   = "min."
+	maxPrefix   = "max."
 )
 
 func tableKeys(others ...string) []string {
-	return append(others, searchKey, sortKey, pageKey, isKey, minKey, maxKey)
+	return append(others, searchKey, sortKey, pageKey, equalPrefix, minPrefix, maxPrefix)
 }
 
 type tableState struct {
@@ -36,7 +36,7 @@ type tableState struct {
 	Filters    []columnFilter
 }
 
-// columnFilter compares a column with a value. prefix is isKey, minKey or maxKey.
+// columnFilter compares a column with a value. prefix is equalPrefix, minPrefix or maxPrefix.
 type columnFilter struct {
 	prefix string
 	column query.Column
@@ -68,7 +68,7 @@ func readTableState(params url.Values, columns []query.Column) (tableState, erro
 		text := strings.TrimSpace(params.Get(key))
 		prefix, name, hasDot := strings.Cut(key, ".")
 		prefix += "."
-		isFilter := hasDot && slices.Contains([]string{isKey, minKey, maxKey}, prefix)
+		isFilter := hasDot && slices.Contains([]string{equalPrefix, minPrefix, maxPrefix}, prefix)
 		if key == sortKey {
 			name, s.Descending = strings.CutPrefix(text, "-")
 			s.Sort = name
@@ -116,7 +116,7 @@ func isTime(c query.Column) bool { return c.Type == "DATE" || strings.HasPrefix(
 func (f columnFilter) check() error {
 	advice := "Change it in the form or the address."
 	switch {
-	case f.prefix == isKey:
+	case f.prefix == equalPrefix:
 	case isTime(f.column):
 		if _, err := time.Parse(time.DateOnly, f.text); err != nil {
 			return usageErr(fmt.Sprintf("%s%s %q is not a date such as 2026-11-01", f.prefix, f.column.Name, f.text), advice)

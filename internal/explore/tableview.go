@@ -116,7 +116,7 @@ func (t *table) show(caption, downloadPrefix string) (*tableView, tableRows, err
 }
 
 // pager contains the positions of the first and the last shown row, and the addresses of the neighboring pages.
-// They are 0 or empty if there are no such rows.
+// A position is 0 if no row is shown. An address is empty if there is no such page.
 type pager struct {
 	First, Last    int64
 	Previous, Next string
@@ -189,9 +189,9 @@ func (t *table) addFilters(view *tableView, choices [][]string) {
 	for _, f := range t.state.Filters {
 		key := f.prefix + f.column.Name
 		r := t.roles[slices.IndexFunc(t.roles, func(r columnRole) bool { return r.Name == f.column.Name })]
-		separator := map[string]string{isKey: ": ", minKey: " from ", maxKey: " to "}[f.prefix]
+		separator := map[string]string{equalPrefix: ": ", minPrefix: " from ", maxPrefix: " to "}[f.prefix]
 		text := r.optionLabel(f.text)
-		if f.prefix != isKey && r.Numeric {
+		if f.prefix != equalPrefix && r.Numeric {
 			text = page.Decimal(f.text)
 		}
 		view.Chips = append(view.Chips, chip{labelOf(f.column.Name) + separator + text, f.text, t.addressWith(pair{key, ""})})
@@ -206,7 +206,7 @@ func (t *table) addFilters(view *tableView, choices [][]string) {
 			choices = choices[1:]
 		}
 		if (isTime(r.Column) || r.Numeric) && !r.hidden {
-			columnRange := rangeView{labelOf(r.Name), minKey + r.Name, maxKey + r.Name, t.params.Get(minKey + r.Name), t.params.Get(maxKey + r.Name), isTime(r.Column)}
+			columnRange := rangeView{labelOf(r.Name), minPrefix + r.Name, maxPrefix + r.Name, t.params.Get(minPrefix + r.Name), t.params.Get(maxPrefix + r.Name), isTime(r.Column)}
 			view.Ranges, view.RangesOpen = append(view.Ranges, columnRange), view.RangesOpen || columnRange.Min+columnRange.Max != ""
 		}
 	}
@@ -214,7 +214,7 @@ func (t *table) addFilters(view *tableView, choices [][]string) {
 
 // selection returns nil if the column has fewer than two values and the address chooses none.
 func (t *table) selection(r columnRole, values []string) *formField {
-	key := isKey + r.Name
+	key := equalPrefix + r.Name
 	chosen := t.params.Get(key)
 	if len(values) < 2 && chosen == "" {
 		return nil

@@ -32,7 +32,7 @@ type Difference struct {
 	Problem string `json:"problem"`
 }
 
-// Verify compares every table of a night with the version: the number of rows, and a
+// Verify compares every table of a night in the lake with the local version: the number of rows, and a
 // checksum of all values. Like other engines, DuckDB reads the files to which the metadata of the
 // lake refer, and finds columns by their field ids.
 func (l *Lake) Verify(ctx context.Context, v *Version) (report VerifyReport, err error) {
@@ -65,7 +65,7 @@ func snapshotOf(run string, t *table.Table, state publishedState, isNewest bool)
 	}
 	taggedSnapshot, currentSnapshot := t.SnapshotByName(tagOf(run)), t.CurrentSnapshot()
 	if taggedSnapshot == nil && state.run == run {
-		taggedSnapshot = currentSnapshot // the catalog does not store tags
+		taggedSnapshot = currentSnapshot // this catalog does not store tags
 	}
 	switch {
 	case isNewest && (state.run != run || !state.onMain || currentSnapshot == nil || taggedSnapshot != nil && taggedSnapshot.SnapshotID != currentSnapshot.SnapshotID):

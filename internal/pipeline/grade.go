@@ -34,7 +34,7 @@ type streamResult struct {
 	// rows counts the received records. rejects counts the invalid values and records.
 	rows, rejects int64
 	failure       error     // left the stream unread or partly read
-	since         time.Time // oldest read time of the rows that were not read in this run
+	since         time.Time // when the oldest of the rows that were not read in this run was last read
 	// stored contains the row counts and the age of the rows in the snapshot. It is set after the merge,
 	// when merged becomes true.
 	stored load.RowAges
