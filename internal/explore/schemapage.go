@@ -74,7 +74,7 @@ func showSchema(v *visit) (reply, error) {
 	return newPage("Schema", "schema", map[string]any{"Subjects": subjects, "Count": plural.Number(len(tables))}), nil
 }
 
-// editorLink returns an empty text without an SQL editor.
+// editorLink returns an empty text if there is no SQL editor.
 func (v *visit) editorLink(table string) string {
 	if v.pool.cfg.Child == nil {
 		return ""

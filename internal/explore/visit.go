@@ -68,7 +68,7 @@ type asOfView struct {
 // pair is a key with its value: a parameter of an address, or the label and the address of a download.
 type pair struct{ Key, Value string }
 
-// snapshotForm also lists snapshots that are later than the snapshot of the page.
+// snapshotForm lists all snapshots, also those that are later than the snapshot of the page.
 func (v *visit) snapshotForm() (asOfView, error) {
 	const maxSnapshots = 1000
 	database := sqltext.Name("catalog")

@@ -10,8 +10,8 @@ import (
 	"placementsync/internal/nearest"
 )
 
-// ParamValues lists the values of a parameter. With a line "values" in the header, these are the first
-// values in the data, up to limit; more is true if the data has further values. Otherwise these are
+// ParamValues lists the values of a parameter. If the header of the query has a line "values", these
+// are the first values in the data, up to limit; more is true if the data has further values. Otherwise these are
 // the values that the type of the parameter allows. The list is empty if any value is accepted.
 func (db *DB) ParamValues(ctx context.Context, p Param, limit int) (values []string, more bool, err error) {
 	if p.Values == "" {

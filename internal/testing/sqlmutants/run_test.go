@@ -298,7 +298,7 @@ var invalidSQL = regexp.MustCompile(`(Parser|Binder) Error`)
 var failure = regexp.MustCompile(`--- FAIL: (\S+)`)
 
 // tryMutants runs the tests of an SQL file with each of its mutants. If previous is not nil, it runs
-// them only with the survivors of that result that have no reason.
+// them only with the survivors of that result that equivalent.txt does not explain.
 func tryMutants(t *testing.T, programs *testPrograms, name string, previous *sqlmutants.FileResult) sqlmutants.FileResult {
 	t.Helper()
 	text, err := os.ReadFile(inRoot(name))
