@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 )
 
 // largeBody is the size in bytes beyond which only one body at a time is received or
@@ -31,7 +32,7 @@ func (s *sender) receiveBody(q *call, response *http.Response) (err error) {
 	if len(q.Compressed) == 0 {
 		return fmt.Errorf("%w as %s: %w", errDecompress, q.Encoding, io.ErrUnexpectedEOF)
 	}
-	q.Body, err = s.decompressor.decompress(q.Encoding, q.Compressed, nil)
+	q.Body, err = s.decompressor.decompress(q.Encoding, q.Compressed, q.slot.decompressed)
 	if errors.Is(err, errBeyondLimit) && s.cfg.MaxBody > largeBody {
 		s.large.Lock()
 		defer s.large.Unlock()
@@ -39,6 +40,7 @@ func (s *sender) receiveBody(q *call, response *http.Response) (err error) {
 		buffer := make([]byte, 0, int(min(s.cfg.MaxBody, 8*largeBody))+bytes.MinRead)
 		q.Body, err = s.largeDecompressor.decompress(q.Encoding, q.Compressed, buffer)
 	}
+	q.slot.decompressed = q.Body
 	switch {
 	case errors.Is(err, errBeyondLimit):
 		q.Body = nil
@@ -51,14 +53,14 @@ func (s *sender) receiveBody(q *call, response *http.Response) (err error) {
 
 func (s *sender) receiveBytes(q *call, response *http.Response) ([]byte, error) {
 	// Content-Length is not trusted: at most a mebibyte is allocated in advance.
-	b := make([]byte, 0, int(min(max(response.ContentLength, 0), 1<<20))+bytes.MinRead)
+	b := slices.Grow(q.slot.received[:0], int(min(max(response.ContentLength, 0), 1<<20))+bytes.MinRead)
 	b, err := readUpTo(response.Body, b, min(largeBody, s.cfg.MaxBody))
 	if err == nil && len(b) > largeBody {
 		s.large.Lock()
 		defer s.large.Unlock()
 		b, err = readUpTo(response.Body, b, s.cfg.MaxBody)
 	}
-	q.receivedBytes = int64(len(b))
+	q.slot.received, q.receivedBytes = b, int64(len(b))
 	if err == nil && q.receivedBytes > s.cfg.MaxBody {
 		err = fmt.Errorf("%w: more than %d bytes were received", ErrTooLarge, s.cfg.MaxBody)
 	}

@@ -40,6 +40,7 @@ type Landing struct {
 	dir          string
 	options      LandingOptions
 	decompressor *decompressor
+	frames       sync.Pool // of *[]byte, buffers for frames
 
 	mu            sync.Mutex
 	index         map[xxh3.Uint128]location // the last response to each request
@@ -63,7 +64,8 @@ type Landing struct {
 func OpenLanding(dir string, options LandingOptions) (_ *Landing, err error) {
 	options.SegmentBytes, options.SyncBytes = cmp.Or(options.SegmentBytes, 256<<20), cmp.Or(options.SyncBytes, 16<<20)
 	l := &Landing{dir: dir, options: options, decompressor: newDecompressor(maxLandedBody),
-		index: make(map[xxh3.Uint128]location), bodies: make(map[xxh3.Uint128]location)}
+		frames: sync.Pool{New: func() any { return new([]byte) }},
+		index:  make(map[xxh3.Uint128]location), bodies: make(map[xxh3.Uint128]location)}
 	defer func() {
 		if err != nil {
 			err = l.landingErr(errors.Join(err, l.closeFiles()))
@@ -152,7 +154,10 @@ func (l *Landing) Append(r Response, at time.Time, took time.Duration) (Response
 	} else {
 		n.Encoding, n.Status, n.Size = r.Encoding, r.Status, uint32(len(r.Body))
 		if n.Encoding == plain {
-			frame, n.Encoding = s2.Encode(nil, r.Body), s2Encoding
+			buffer := l.frames.Get().(*[]byte)
+			defer l.frames.Put(buffer)
+			*buffer = s2.Encode((*buffer)[:cap(*buffer)], r.Body)
+			frame, n.Encoding = *buffer, s2Encoding
 		}
 		n.Stored, n.StoredSum, n.BodySum = uint32(len(frame)), checksumOf(frame), checksumOf(r.Body)
 	}

@@ -19,6 +19,7 @@ type call struct {
 	url      string
 	read     Reader
 	meter    *meter
+	slot     *slot
 
 	receivedBytes  int64
 	sent           time.Time
@@ -36,17 +37,20 @@ type sender struct {
 	tokens  *tokens
 	// decompressor is for bodies up to largeBody, largeDecompressor for larger bodies.
 	decompressor, largeDecompressor *decompressor
-	large                           sync.Mutex    // allows one body beyond largeBody at a time
-	slots                           chan struct{} // an element for each response in memory
-	process                         layer         // the outermost layer
-	doubted                         sync.Map      // the streams whose stored responses are ignored
+	large                           sync.Mutex // allows one body beyond largeBody at a time
+	slots                           chan *slot // the free slots, of Concurrency slots in total
+	process                         layer      // the outermost layer
+	doubted                         sync.Map   // the streams whose stored responses are ignored
 }
 
 func newSender(cfg Config, base *url.URL, landing *Landing, log *slog.Logger) *sender {
 	s := &sender{
 		cfg: cfg, base: base, log: log, landing: landing, http: newHTTPClient(cfg), tokens: &tokens{read: cfg.Token},
-		slots:        make(chan struct{}, cfg.Concurrency),
+		slots:        make(chan *slot, cfg.Concurrency),
 		decompressor: newDecompressor(min(largeBody, cfg.MaxBody)), largeDecompressor: newDecompressor(cfg.MaxBody),
+	}
+	for range cfg.Concurrency {
+		s.slots <- new(slot)
 	}
 	// The layers, outermost first: stored responses are not requested again; failures are
 	// retried; a rotated token is read; no more than Concurrency responses are in memory, and
@@ -80,10 +84,10 @@ func (s *sender) preferLanding(next layer) layer {
 // readLanded reads the stored response to q. hit is false if the response is missing or damaged, or
 // if the reader rejects it as malformed. Such a request must be sent.
 func (s *sender) readLanded(ctx context.Context, q *call) (hit bool, err error) {
-	if err := s.acquireSlot(ctx, q.Stream); err != nil {
+	if err := s.acquireSlot(ctx, q); err != nil {
 		return true, err
 	}
-	defer func() { <-s.slots }()
+	defer s.releaseSlot(q)
 	r, found := s.landing.Lookup(q.Request)
 	if !found {
 		return false, nil
@@ -99,10 +103,10 @@ func (s *sender) readLanded(ctx context.Context, q *call) (hit bool, err error) 
 
 func (s *sender) landAndRead(next layer) layer {
 	return func(ctx context.Context, q *call) error {
-		if err := s.acquireSlot(ctx, q.Stream); err != nil {
+		if err := s.acquireSlot(ctx, q); err != nil {
 			return err
 		}
-		defer func() { <-s.slots }()
+		defer s.releaseSlot(q)
 		err := next(ctx, q)
 		if err == nil && s.landing != nil {
 			q.Response, err = s.landing.Append(q.Response, q.sent, q.took)
@@ -114,17 +118,30 @@ func (s *sender) landAndRead(next layer) layer {
 	}
 }
 
-func (s *sender) acquireSlot(ctx context.Context, stream string) error {
+// slot contains the buffers of one response in memory. New buffers for each response would cost a tenth
+// of the CPU time of a first night.
+type slot struct{ received, decompressed []byte }
+
+func (s *sender) acquireSlot(ctx context.Context, q *call) error {
 	// If both cases are ready, select chooses at random. So the context is checked first.
 	if ctx.Err() != nil {
-		return stoppedErr(ctx, stream)
+		return stoppedErr(ctx, q.Stream)
 	}
 	select {
-	case s.slots <- struct{}{}:
+	case q.slot = <-s.slots:
 		return nil
 	case <-ctx.Done():
-		return stoppedErr(ctx, stream)
+		return stoppedErr(ctx, q.Stream)
 	}
+}
+
+// releaseSlot does not keep the buffers of a large body.
+func (s *sender) releaseSlot(q *call) {
+	if cap(q.slot.received) > largeBody || cap(q.slot.decompressed) > largeBody {
+		*q.slot = slot{}
+	}
+	s.slots <- q.slot
+	q.slot = nil
 }
 
 func (s *sender) passToReader(ctx context.Context, q *call) error {
