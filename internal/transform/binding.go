@@ -3,6 +3,7 @@ package transform
 import (
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"placementsync/internal/stream"
 
@@ -88,6 +89,7 @@ type constant struct {
 type node struct {
 	prefix string
 	fields map[string]*field
+	first  atomic.Pointer[field] // the first field of the latest object
 }
 
 // field is a known member of a node. The JSON type of the value decides how it is read.
@@ -96,9 +98,20 @@ type field struct {
 	index int   // in the node, from 0
 	col   int   // for scalars, or -1
 	group *node // for objects
-	child int   // index of the table for the rows of a list or object, or -1
+	child int   // index of the table for the rows of a list or object
+	items *node // a row of this table, or nil if the field has no table
 	// alias marks a second name for its column. The name in the spec takes precedence.
-	alias bool
+	alias  bool
+	quoted string                // the name with quotes and a colon
+	next   atomic.Pointer[field] // the field after this one in the latest object
+}
+
+// node returns the node of an object in the field, or nil.
+func (f *field) node() *node {
+	if f.items != nil {
+		return f.items
+	}
+	return f.group
 }
 
 // nodeAt returns the object with a prefix, whose fields it derives from the column names. Each underscore may
@@ -148,7 +161,7 @@ func (n *node) fieldNamed(name string) *field {
 	if f, ok := n.fields[name]; ok {
 		return f
 	}
-	f := &field{name: name, index: len(n.fields), col: -1, child: -1}
+	f := &field{name: name, quoted: string(appendQuoted(nil, name)) + ":", index: len(n.fields), col: -1}
 	n.fields[name] = f
 	return f
 }

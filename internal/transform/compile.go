@@ -186,7 +186,8 @@ func (b *Binding) nestTable(l *layout, t stream.Table) error {
 		}
 		n = f.group
 	}
-	n.fieldNamed(path[last]).child = index
+	list := n.fieldNamed(path[last])
+	list.child, list.items = index, l.rowNode
 	if l.name == up.name {
 		// A table can contain rows of itself, one level deep. The list in the inner rows is always empty.
 		l.rowNode.fieldNamed(path[last])

@@ -72,21 +72,29 @@ func (a *bodyReader) readCountList(path string) error {
 }
 
 func (a *bodyReader) readCountObject(name, path string) error {
-	start, depth := a.in.pos, a.in.depth
-	members, err := a.in.indexMembers(a.root.rowNode)
+	depth := a.in.depth
+	object, err := a.in.index(nil, "", a.root.rowNode, nil)
 	if err != nil {
 		return err
 	}
+	start, end := int(a.in.values[object].start), a.in.pos
+	defer func() { a.in.values = a.in.values[:object] }()
+	var members []value
+	for i := object + 1; i < len(a.in.values); i = int(a.in.values[i].next) {
+		members = append(members, a.in.values[i])
+	}
 	// A member "error" whose value is a number or an object is a status of this name.
-	if path == "" && slices.ContainsFunc(members, func(m rawMember) bool {
-		return isError(m.name, m.raw) && (m.raw[0] == '"' || m.raw[0] == 't')
+	if path == "" && slices.ContainsFunc(members, func(m value) bool {
+		raw := a.in.buf[m.start:m.end]
+		return isError(m.name, raw) && (raw[0] == '"' || raw[0] == 't')
 	}) {
 		return fmt.Errorf("%w: the object is an error", ErrMalformed)
 	}
 	var scalars, numbers, paging, containers int
 	var hasCount, hasID, hasName bool
 	for _, m := range members {
-		if m.raw[0] == '{' || m.raw[0] == '[' {
+		c := a.in.buf[m.start]
+		if c == '{' || c == '[' {
 			containers++
 			continue
 		}
@@ -94,7 +102,7 @@ func (a *bodyReader) readCountObject(name, path string) error {
 		if slices.Contains(paginationMembers, m.name) {
 			paging++
 		}
-		if m.raw[0] == '-' || m.raw[0]-'0' <= 9 {
+		if c == '-' || c-'0' <= 9 {
 			numbers++
 		}
 		hasCount = hasCount || m.name == "count"
@@ -112,13 +120,12 @@ func (a *bodyReader) readCountObject(name, path string) error {
 		a.in.startRecord(a.records.page.Records)
 		a.records.page.Records++
 		a.records.page.RejectedRecords++
-		a.report.addReject(a.root, stream.Reject{Parent: a.in.origin.Param, Reason: "expected an object with a count and a prefix or id"}, a.in.buf[start:a.in.pos])
+		a.report.addReject(a.root, stream.Reject{Parent: a.in.origin.Param, Reason: "expected an object with a count and a prefix or id"}, a.in.buf[start:end])
 		return nil
 	}
 	isCountMap := scalars > paging && containers == 0 // of prefixes to numbers
-	end := a.in.pos
 	for _, m := range members {
-		a.in.pos, a.in.depth = m.pos, depth+1
+		a.in.pos, a.in.depth = int(m.start), depth+1
 		if isCountMap {
 			a.content.counts++
 			err = a.records.readRecord(m.name)

@@ -84,7 +84,7 @@ func (d *Decoder) Decode(body []byte, o Origin) (stream.PageFacts, error) {
 }
 
 func (d *Decoder) beginBody(body []byte, o Origin) {
-	d.in = input{scanner: scanner{buf: body}, origin: o, path: d.in.path[:0], members: d.in.members[:0], latest: d.in.latest}
+	d.in = input{scanner: scanner{buf: body}, origin: o, path: d.in.path[:0], values: d.in.values[:0], seen: d.in.seen[:0]}
 	d.report.extras = d.report.extras[:0]
 	d.rows.innerLists = d.rows.innerLists[:0]
 	d.records.beginBody()

@@ -6,112 +6,145 @@ import (
 	"strings"
 )
 
-type rawMember struct {
-	name       string
-	field      *field // nil if the name is unknown
-	pos        int    // of the value
-	raw        []byte // JSON text of the value
+// value is a value inside a record: a member of an object or an item of a list, or the record itself.
+type value struct {
+	field      *field // of a member, or nil if its name is unknown
+	name       string // of a member
+	start, end uint32 // positions in the body
+	next       uint32 // index of the next value that is not inside this one
 	form       form   // of a string
+	order      uint8  // of a member, see readObject
+	lastOrder  uint8  // the highest order of the members of an object
 	overridden bool   // a later member has the same name
 }
 
-// readObject reads the object at the position into the current row. Of members with the same name, the last
-// one is used. Scalars are read first, so that outer values take precedence, then objects and lists, and then
-// aliases, over which the column's own name takes precedence.
-func (r *rowReader) readObject(t *table, n *node) error {
-	earlierMembers := len(r.in.members)
-	members, err := r.in.indexMembers(n)
-	if err != nil {
+func (in *input) raw(i int) []byte { return in.buf[in.values[i].start:in.values[i].end] }
+
+// index appends the value at the position to in.values, and after it the values inside it: the members of an
+// object, if node is known, and the items of a list, if itemNode is known. Values are thus scanned once, and
+// can then be read in any order. index returns the index of the value. The fields of the value and of its
+// node are set by the caller.
+func (in *input) index(f *field, name string, node, itemNode *node) (int, error) {
+	i := len(in.values)
+	c := in.peek()
+	in.values = slices.Grow(in.values, 1)[:i+1]
+	v := &in.values[i] // setting the fields is faster than copying a value
+	v.field, v.name, v.start, v.lastOrder, v.overridden = f, name, uint32(in.pos), 0, false
+	var form form
+	var err error
+	order := uint8(1)
+	switch {
+	case c == '{' && node != nil:
+		err = in.indexMembers(i, node)
+	case c == '[' && itemNode != nil:
+		err = in.each(']', func(int) error {
+			_, err := in.index(nil, "", itemNode, nil)
+			return err
+		})
+	case c == '{' || c == '[':
+		_, err = in.skip()
+	default:
+		_, form, err = in.scalar()
+		order = 0
+	}
+	if f != nil && f.alias {
+		order = 2
+	}
+	v = &in.values[i]
+	v.end, v.next, v.form, v.order = uint32(in.pos), uint32(len(in.values)), form, order
+	return i, err
+}
+
+// indexMembers appends the members of the object at the position.
+func (in *input) indexMembers(object int, n *node) error {
+	seen := len(in.seen)
+	in.seen = append(in.seen, make([]bool, len(n.fields))...)
+	unknown, repeated := 0, false
+	if err := in.open(); err != nil {
 		return err
 	}
-	end := r.in.pos
-	r.in.depth++
-	for order := range 3 {
-		for i := range members {
-			m := &members[i]
-			if m.readingOrder() != order {
-				continue
-			}
-			if m.overridden {
-				r.countOverridden(t, m)
-			} else if err := r.readMember(t, m); err != nil {
+	next := &n.first
+	for isFirst := true; ; isFirst = false {
+		more, err := in.next('}', isFirst)
+		if err != nil {
+			return err
+		}
+		if !more {
+			break
+		}
+		f, name, i := next.Load(), "", 0
+		if f == nil || !in.skipText(f.quoted) {
+			quoted, form, err := in.name()
+			if err != nil {
 				return err
+			}
+			content := unquote(quoted, form)
+			if f = n.fields[string(content)]; f != nil {
+				next.Store(f)
+			} else {
+				name = string(content)
+			}
+		}
+		if f == nil {
+			unknown++
+			i, err = in.index(nil, name, nil, nil)
+		} else {
+			next, repeated = &f.next, repeated || in.seen[seen+f.index]
+			in.seen[seen+f.index] = true
+			i, err = in.index(f, f.name, f.node(), f.items)
+		}
+		in.values[object].lastOrder = max(in.values[object].lastOrder, in.values[i].order)
+		if err != nil {
+			return err
+		}
+	}
+	in.seen = in.seen[:seen]
+	if repeated || unknown > 1 {
+		in.markOverridden(object + 1)
+	}
+	return nil
+}
+
+// markOverridden marks the members from the first one on whose name occurs again.
+func (in *input) markOverridden(first int) {
+	latest := map[string]int{}
+	for i := first; i < len(in.values); i = int(in.values[i].next) {
+		name := in.values[i].name
+		if earlier, found := latest[name]; found {
+			in.values[earlier].overridden = true
+		}
+		latest[name] = i
+	}
+}
+
+// readObject reads an object into the current row. Of members with the same name, the last one is used.
+// Scalars are read first, so that outer values take precedence, then objects and lists, and then aliases,
+// over which the column's own name takes precedence.
+func (r *rowReader) readObject(t *table, object int) {
+	end := int(r.in.values[object].next)
+	for order := range r.in.values[object].lastOrder + 1 {
+		for i := object + 1; i < end; i = int(r.in.values[i].next) {
+			switch m := &r.in.values[i]; {
+			case m.order != order:
+			case m.overridden:
+				r.countOverridden(t, i)
+			default:
+				r.readMember(t, i)
 			}
 		}
 	}
-	r.in.pos, r.in.members = end, r.in.members[:earlierMembers]
-	r.in.depth--
-	return nil
 }
 
 // countOverridden counts a member whose name occurs again. Like keepExtra, it does not report a name in a
 // private object, and ignores unknown fields of a link table.
-func (r *rowReader) countOverridden(t *table, m *rawMember) {
+func (r *rowReader) countOverridden(t *table, i int) {
+	m := &r.in.values[i]
 	switch {
 	case m.field == nil && t.link:
 	case r.in.privatePath != "":
 		r.report.countPrivate(t, DuplicateField, []byte(r.in.privatePath))
 	default:
-		r.report.countDrift(t, DuplicateField, m.name, m.raw)
-	}
-}
-
-func (m *rawMember) readingOrder() int {
-	switch {
-	case m.field != nil && m.field.alias:
-		return 2
-	case m.raw[0] == '{' || m.raw[0] == '[':
-		return 1
-	}
-	return 0
-}
-
-// indexMembers skips the object at the position and returns its members. They are valid until input.members
-// is truncated.
-func (in *input) indexMembers(n *node) ([]rawMember, error) {
-	earlier := len(in.members)
-	in.latest = slices.Grow(in.latest[:0], len(n.fields))[:len(n.fields)]
-	clear(in.latest)
-	var latestUnknown map[string]int // for each unknown name, the number of its latest member
-	if err := in.open(); err != nil {
-		return nil, err
-	}
-	for number := 1; ; number++ {
-		more, err := in.next('}', number == 1)
-		if !more || err != nil {
-			return in.members[earlier:], err
-		}
-		quoted, f, err := in.name()
-		if err != nil {
-			return nil, err
-		}
-		name := unquote(quoted, f)
-		m := rawMember{field: n.fields[string(name)]}
-		previous := 0
-		if m.field != nil {
-			m.name = m.field.name
-			previous, in.latest[m.field.index] = in.latest[m.field.index], number
-		} else {
-			if latestUnknown == nil {
-				latestUnknown = map[string]int{}
-			}
-			m.name = string(name)
-			previous, latestUnknown[m.name] = latestUnknown[m.name], number
-		}
-		if previous > 0 {
-			in.members[earlier+previous-1].overridden = true
-		}
-		c := in.peek()
-		m.pos = in.pos
-		if c == '{' || c == '[' {
-			m.raw, err = in.skip()
-		} else {
-			m.raw, m.form, err = in.scalar()
-		}
-		if err != nil {
-			return nil, err
-		}
-		in.members = append(in.members, m)
+		r.report.countDrift(t, DuplicateField, m.name, r.in.raw(i))
 	}
 }
 
@@ -123,78 +156,73 @@ func unquote(quoted []byte, f form) []byte {
 	return content
 }
 
-func (r *rowReader) readMember(t *table, m *rawMember) error {
-	f, c := m.field, m.raw[0]
+func (r *rowReader) readMember(t *table, i int) {
+	m, raw := &r.in.values[i], r.in.raw(i)
+	f, c := m.field, raw[0]
 	if f == nil {
-		r.report.keepExtra(t, UnknownField, m.name, m.raw)
-		return nil
+		r.report.keepExtra(t, UnknownField, m.name, raw)
+		return
 	}
 	r.knownMembers++
 	switch {
 	case f.col >= 0 && t.cols[f.col].dropped && (c != '{' || f.group == nil):
 	case f.col >= 0 && t.cols[f.col].union != nil:
-		r.values.readUnion(t, m)
+		r.values.readUnion(t, f, raw, m.form)
 	case c == 'n':
-	case f.child >= 0:
-		r.innerLists = append(r.innerLists, innerList{f.child, m.pos, r.in.depth, r.in.privatePath})
+	case f.items != nil:
+		r.innerLists = append(r.innerLists, innerList{r.tables[f.child], i, r.in.privatePath})
 	case f.col >= 0 && t.cols[f.col].kind == document:
-		r.values.readDocument(t, f, m.raw)
+		r.values.readDocument(t, f, raw)
 	case c == '{' && f.group != nil && (f.col < 0 || t.cols[f.col].freeForm):
-		return r.readGroup(t, m)
+		r.readGroup(t, i)
 	case c == '{' && f.group != nil:
-		return r.readTextObject(t, m)
+		r.readTextObject(t, i)
 	case f.col >= 0 && c != '[' && c != '{':
-		r.values.readValue(t, f.col, f.name, m.raw, m.form)
+		r.values.readValue(t, f.col, f.name, raw, m.form)
 	case f.col >= 0:
-		r.report.rejectValue(t, f.name, m.raw, "expected a single value, found a list or object")
+		r.report.rejectValue(t, f.name, raw, "expected a single value, found a list or object")
 	default:
-		r.readMisfit(t, m)
+		r.readMisfit(t, i)
 	}
-	return nil
 }
 
 // readTextObject reads an object in place of a scalar. The object is accepted if one of its fields
 // has a column, for example the name, or if no value is lost, as in an empty object. Any other object
 // is rejected.
-func (r *rowReader) readTextObject(t *table, m *rawMember) error {
+func (r *rowReader) readTextObject(t *table, i int) {
 	mark, earlierExtras, earlierKnown := r.report.mark(), len(r.report.extras), r.knownMembers
-	if err := r.readGroup(t, m); err != nil {
-		return err
-	}
-	lost := t.link && !isEmpty(m.raw) || len(r.report.extras) != earlierExtras || r.report.mark() != mark
+	r.readGroup(t, i)
+	lost := t.link && !isEmpty(r.in.raw(i)) || len(r.report.extras) != earlierExtras || r.report.mark() != mark
 	if lost && r.knownMembers == earlierKnown {
 		r.report.undoTo(mark)
 		r.report.extras = r.report.extras[:earlierExtras]
-		r.report.rejectValue(t, m.field.name, m.raw, "expected a single value, found an object")
+		r.report.rejectValue(t, r.in.values[i].name, r.in.raw(i), "expected a single value, found an object")
 	}
-	return nil
 }
 
 // readGroup reads an object whose fields are columns with a common prefix. An object in
 // place of a private text is private too.
-func (r *rowReader) readGroup(t *table, m *rawMember) error {
-	f, outer := m.field, r.in.privatePath
+func (r *rowReader) readGroup(t *table, i int) {
+	f, outer := r.in.values[i].field, r.in.privatePath
 	if f.col >= 0 && t.cols[f.col].isPrivate() {
 		r.in.privatePath = string(r.report.dottedPath(f.name))
 	}
 	r.in.path = append(r.in.path, f.name)
-	r.in.pos = m.pos
-	err := r.readObject(t, f.group)
+	r.readObject(t, i)
 	r.in.path, r.in.privatePath = r.in.path[:len(r.in.path)-1], outer
-	return err
 }
 
 // readMisfit reads a value that does not fit its field, such as a scalar in place of an object. An empty
 // value is ignored. A scalar is read as the name of the object, if the name has a column. Any other value
 // is kept as an unknown field.
-func (r *rowReader) readMisfit(t *table, m *rawMember) {
-	f, c := m.field, m.raw[0]
-	if isEmpty(m.raw) {
+func (r *rowReader) readMisfit(t *table, i int) {
+	f, raw := r.in.values[i].field, r.in.raw(i)
+	if isEmpty(raw) {
 		return
 	}
-	if f.group != nil && c != '[' && c != '{' {
+	if f.group != nil && raw[0] != '[' && raw[0] != '{' {
 		if name := f.group.fields["name"]; name != nil && name.col >= 0 && t.cols[name.col].kind == text {
-			r.values.readValue(t, name.col, f.name, m.raw, m.form)
+			r.values.readValue(t, name.col, f.name, raw, r.in.values[i].form)
 			return
 		}
 	}
@@ -206,7 +234,7 @@ func (r *rowReader) readMisfit(t *table, m *rawMember) {
 		r.report.countPrivate(t, UnknownField, r.report.dottedPath(f.name))
 		return
 	}
-	r.report.keepExtra(t, UnknownField, f.name, m.raw)
+	r.report.keepExtra(t, UnknownField, f.name, raw)
 }
 
 // isEmpty reports whether a value is an empty text, list or object.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math"
-	"slices"
 
 	"placementsync/internal/stream"
 
@@ -18,7 +17,7 @@ type Memory struct {
 	entries map[uint64]entry // by ID
 }
 
-// entry describes one record, in the encoded form of package binary.
+// entry describes one record. It is encoded in little-endian order, without padding.
 type entry struct {
 	ID      uint64 // hash of the record's key
 	Sum     uint64 // hash of the record's text
@@ -37,9 +36,9 @@ const EntrySize = 36
 // stored. The seed must change whenever the same text may be decoded differently.
 func NewMemory(seed uint64, entries []byte) *Memory {
 	m := &Memory{seed, map[uint64]entry{}}
-	for b := range slices.Chunk(entries, EntrySize) {
-		var e entry
-		_, _ = binary.Decode(b, binary.LittleEndian, &e) // b has the size of an entry
+	for ; len(entries) >= EntrySize; entries = entries[EntrySize:] {
+		word := func(i int) uint64 { return binary.LittleEndian.Uint64(entries[8*i:]) }
+		e := entry{word(0), word(1), int64(word(2)), word(3), binary.LittleEndian.Uint32(entries[32:])}
 		if known, found := m.entries[e.ID]; found && known != e {
 			e = entry{ID: e.ID}
 		}
@@ -168,5 +167,8 @@ func (r *recordReader) remember(raw []byte, since findingsMark) {
 }
 
 func (m *recaller) add(e entry) {
-	m.encoded, _ = binary.Append(m.encoded, binary.LittleEndian, e) // an entry has a fixed size
+	for _, word := range [...]uint64{e.ID, e.Sum, uint64(e.Created), e.Drift} {
+		m.encoded = binary.LittleEndian.AppendUint64(m.encoded, word)
+	}
+	m.encoded = binary.LittleEndian.AppendUint32(m.encoded, e.Size)
 }

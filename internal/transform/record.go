@@ -59,10 +59,15 @@ func (r *recordReader) readRecord(prefix string) error {
 	if r.recaller != nil && r.stagedSeqs == nil && r.skipUnchanged() {
 		return nil
 	}
-	start, mark := r.in.pos, r.report.mark()
+	record, err := r.in.index(nil, "", root.rowNode, nil)
+	if err != nil {
+		return err
+	}
+	raw, mark := r.in.raw(record), r.report.mark()
 	r.startFindings()
 	r.rows.rejectedItems = 0
-	reason, err := r.rows.readRow(root, 0, prefix)
+	reason, err := r.rows.readRow(root, record, 0, prefix)
+	r.in.values = r.in.values[:record]
 	if err != nil {
 		return err
 	}
@@ -71,10 +76,10 @@ func (r *recordReader) readRecord(prefix string) error {
 	if reason != "" {
 		r.page.RejectedRecords++
 		r.report.undoTo(mark)
-		r.report.addReject(root, stream.Reject{Key: r.rows.rejectedKey, Parent: r.report.parentKey(root), Reason: reason}, r.in.buf[start:r.in.pos])
+		r.report.addReject(root, stream.Reject{Key: r.rows.rejectedKey, Parent: r.report.parentKey(root), Reason: reason}, raw)
 		return nil
 	}
-	if r.stagedSeqs != nil && r.dropCopy(mark, r.in.buf[start:r.in.pos]) {
+	if r.stagedSeqs != nil && r.dropCopy(mark, raw) {
 		return nil
 	}
 	last := root.rows - 1
@@ -82,7 +87,7 @@ func (r *recordReader) readRecord(prefix string) error {
 	r.addToPage(root.keyHash(last), created, dated)
 	r.report.assignDrift(mark, root)
 	if r.recaller != nil {
-		r.remember(r.in.buf[start:r.in.pos], mark)
+		r.remember(raw, mark)
 	}
 	return nil
 }
@@ -130,14 +135,14 @@ type rowReader struct {
 // innerList is a list with rows of a child table. It is read after all other members of its row, because its
 // rows inherit the key of the row.
 type innerList struct {
-	child, pos, depth int
-	privatePath       string
+	child       *table
+	list        int // in input.values
+	privatePath string
 }
 
-// readRow reads the value at the position as a row of a table: a record, or the item of a
-// list in the enclosing row. itemNumber is the number of the item in the list, from 1. If the row is rejected,
-// readRow returns the reason. The position is then after the value, too.
-func (r *rowReader) readRow(t *table, itemNumber int, prefix string) (reason string, err error) {
+// readRow reads a value as a row of a table: a record, or the item of a list in the enclosing row. itemNumber
+// is the number of the item in the list, from 1. If the row is rejected, readRow returns the reason.
+func (r *rowReader) readRow(t *table, value, itemNumber int, prefix string) (reason string, err error) {
 	outerBase, outerPath := r.in.base, len(r.in.path)
 	earlierExtras, earlierLists, earlierRejects := len(r.report.extras), len(r.innerLists), len(r.report.rejects)
 	r.in.base = outerPath
@@ -150,20 +155,15 @@ func (r *rowReader) readRow(t *table, itemNumber int, prefix string) (reason str
 	if t.position >= 0 {
 		t.cols[t.position].appendInt(int64(itemNumber))
 	}
-	switch c := r.in.peek(); {
-	case c == '{':
-		err = r.readObject(t, t.rowNode)
-	case t.value < 0 || c == '[' || c == 't' || c == 'f' || c == 'n':
+	switch raw := r.in.raw(value); {
+	case raw[0] == '{':
+		r.readObject(t, value)
+	case t.value < 0 || raw[0] == '[' || raw[0] == 't' || raw[0] == 'f' || raw[0] == 'n':
 		reason = "expected an object"
-		_, err = r.in.skip()
 	default:
-		var raw []byte
-		var f form
-		if raw, f, err = r.in.scalar(); err == nil {
-			r.values.readValue(t, t.value, t.cols[t.value].name, raw, f)
-		}
+		r.values.readValue(t, t.value, t.cols[t.value].name, raw, r.in.values[value].form)
 	}
-	if err == nil && reason == "" {
+	if reason == "" {
 		if reason, err = r.completeRow(t, prefix, earlierLists, earlierExtras); err == nil && reason == "" && len(r.report.rejects) > earlierRejects {
 			r.report.completeRejects(t, earlierRejects)
 		}
@@ -203,14 +203,14 @@ func (r *rowReader) completeRow(t *table, prefix string, earlierLists, earlierEx
 			return fmt.Sprintf("%s %q cannot be used in a URL", c.name, c.bytes(t.rows)), nil
 		}
 	}
-	pos, depth, privatePath := r.in.pos, r.in.depth, r.in.privatePath
+	outer := r.in.privatePath
 	for _, l := range r.innerLists[earlierLists:] {
-		r.in.pos, r.in.depth, r.in.privatePath = l.pos, l.depth, l.privatePath
-		if err = r.readItems(r.tables[l.child]); err != nil {
+		r.in.privatePath = l.privatePath
+		if err = r.readItems(l.child, l.list); err != nil {
 			return "", err
 		}
 	}
-	r.in.pos, r.in.depth, r.in.privatePath = pos, depth, privatePath
+	r.in.privatePath = outer
 	r.report.writeExtra(t, earlierExtras)
 	for _, col := range t.ownRequired {
 		if !t.hasValue(col) {
@@ -223,29 +223,33 @@ func (r *rowReader) completeRow(t *table, prefix string, earlierLists, earlierEx
 // readItems reads a list. An object in place of the list is read as the only item, and an empty text or
 // object as an empty list. A scalar is read as the only item if items may be scalars, and is otherwise
 // rejected.
-func (r *rowReader) readItems(t *table) error {
-	if r.in.peek() != '[' {
-		start := r.in.pos
-		raw, err := r.in.skip()
-		if err != nil || isEmpty(raw) {
-			return err
+func (r *rowReader) readItems(t *table, list int) error {
+	switch raw := r.in.raw(list); {
+	case raw[0] == '[':
+		number, end := 1, int(r.in.values[list].next)
+		for item := list + 1; item < end; item = int(r.in.values[item].next) {
+			if err := r.readItem(t, item, number); err != nil {
+				return err
+			}
+			number++
 		}
-		if raw[0] != '{' && t.value < 0 {
-			r.report.addPendingReject(t.up, t.localPath, "expected an object or a list of objects", raw)
-			return nil
-		}
-		r.in.pos = start
-		return r.readItem(t, 1)
+		return nil
+	case isEmpty(raw):
+		return nil
+	case raw[0] != '{' && t.value < 0:
+		r.report.addPendingReject(t.up, t.localPath, "expected an object or a list of objects", raw)
+		return nil
 	}
-	return r.in.each(']', func(number int) error { return r.readItem(t, number) })
+	return r.readItem(t, list, 1)
 }
 
-func (r *rowReader) readItem(t *table, number int) error {
-	if r.in.peek() == 'n' {
-		return r.in.literal("null")
+func (r *rowReader) readItem(t *table, item, number int) error {
+	raw := r.in.raw(item)
+	if raw[0] == 'n' {
+		return nil
 	}
-	start, mark := r.in.pos, r.report.mark()
-	reason, err := r.readRow(t, number, "")
+	mark := r.report.mark()
+	reason, err := r.readRow(t, item, number, "")
 	if err != nil || reason == "" {
 		return err
 	}
@@ -253,7 +257,7 @@ func (r *rowReader) readItem(t *table, number int) error {
 	if len(t.ownKeys) > 0 {
 		r.rejectedItems++
 	}
-	r.report.addReject(t, stream.Reject{Key: r.rejectedKey, Parent: t.up.keyText(t.up.rows), Reason: reason}, r.in.buf[start:r.in.pos])
+	r.report.addReject(t, stream.Reject{Key: r.rejectedKey, Parent: t.up.keyText(t.up.rows), Reason: reason}, raw)
 	return nil
 }
 

@@ -1,11 +1,11 @@
 package transform
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"math/bits"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -46,9 +46,8 @@ type input struct {
 	base int
 	// privatePath is the dotted path of the private field that contains the position, or empty.
 	privatePath string
-	members     []rawMember // of the objects around the position
-	// latest contains, by the index of a field, the number of the latest member of the object with this field.
-	latest []int
+	values      []value // of the current record
+	seen        []bool  // for each field of the objects around the position, whether it has occurred
 }
 
 func (in *input) startRecord(earlierRecords int) {
@@ -139,6 +138,15 @@ func (s *scanner) name() ([]byte, form, error) {
 	return quoted, f, nil
 }
 
+// skipText skips a text at the position and reports whether it was there.
+func (s *scanner) skipText(text string) bool {
+	if rest := s.buf[s.pos:]; len(rest) < len(text) || string(rest[:len(text)]) != text {
+		return false
+	}
+	s.pos += len(text)
+	return true
+}
+
 // In ones the lowest bit of each byte is set, and in tops the highest.
 const (
 	ones = 0x0101010101010101
@@ -219,11 +227,8 @@ func escapeLen(b []byte) int {
 }
 
 func (s *scanner) number() error {
-	start := s.pos
-	for s.pos < len(s.buf) && strings.IndexByte("+-.0123456789Ee", s.buf[s.pos]) >= 0 {
-		s.pos++
-	}
-	if d, ok := splitDecimal(s.buf[start:s.pos]); !ok || d.hasLeadingZero() {
+	d, n, ok := scanDecimal(s.buf[s.pos:])
+	if s.pos += n; !ok || d.hasLeadingZero() {
 		return s.syntaxErr("after an invalid number")
 	}
 	return nil
@@ -294,9 +299,25 @@ func (s *scanner) skip() ([]byte, error) {
 // whether the content was valid.
 func appendUnquoted(dst, quoted []byte, f form) ([]byte, bool) {
 	inner := quoted[1 : len(quoted)-1]
-	if f == plain || f == nonASCII && utf8.Valid(inner) {
-		return append(dst, inner...), true
+	if f&nonASCII != 0 && !utf8.Valid(inner) {
+		dst, err := jsontext.AppendUnquote(dst, quoted)
+		return dst, err == nil
 	}
-	dst, err := jsontext.AppendUnquote(dst, quoted)
-	return dst, err == nil
+	// Most texts with escapes have few of them, so only the escapes are given to jsontext.
+	isValid := true
+	var buffer [64]byte
+	for f&escaped != 0 {
+		n := bytes.IndexByte(inner, '\\')
+		if n < 0 {
+			break
+		}
+		end := n // of a series of escapes, which may contain surrogate pairs
+		for end < len(inner) && inner[end] == '\\' {
+			end += escapeLen(inner[end:])
+		}
+		var err error
+		dst, err = jsontext.AppendUnquote(append(dst, inner[:n]...), append(append(append(buffer[:0], '"'), inner[n:end]...), '"'))
+		isValid, inner = isValid && err == nil, inner[end:]
+	}
+	return append(dst, inner...), isValid
 }

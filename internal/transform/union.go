@@ -102,8 +102,7 @@ func (u *union) fill(t *table, l linkLimit, raw []byte) {
 	t.cols[u.raw].appendText(string(raw))
 }
 
-func (v *valueReader) readUnion(t *table, m *rawMember) {
-	f, raw := m.field, m.raw
+func (v *valueReader) readUnion(t *table, f *field, raw []byte, form form) {
 	u := t.cols[f.col].union
 	if t.hasValue(u.raw) {
 		v.keepSecond(t, u.raw, f.name, raw)
@@ -118,7 +117,7 @@ func (v *valueReader) readUnion(t *table, m *rawMember) {
 	if raw[0] != '{' && raw[0] != '[' {
 		var content []byte
 		if raw[0] == '"' {
-			content = unquote(raw, m.form)
+			content = unquote(raw, form)
 		}
 		limit, drift = parseLinkLimit(raw, content)
 	}

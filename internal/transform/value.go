@@ -184,37 +184,41 @@ type decimal struct {
 
 // splitDecimal splits a number. It accepts JSON's grammar and leading zeros, which occur in
 // strings.
-func splitDecimal(b []byte) (d decimal, ok bool) {
-	if len(b) > 0 && b[0] == '-' {
-		d.negative, b = true, b[1:]
+func splitDecimal(b []byte) (decimal, bool) {
+	d, n, ok := scanDecimal(b)
+	return d, ok && n == len(b)
+}
+
+// scanDecimal splits the number at the beginning of b and returns its length.
+func scanDecimal(b []byte) (d decimal, n int, ok bool) {
+	if n < len(b) && b[n] == '-' {
+		d.negative, n = true, n+1
 	}
-	n := skipDigits(b, 0)
-	d.whole, b = b[:n], b[n:]
-	if n == 0 {
-		return d, false
+	start := n
+	n = skipDigits(b, n)
+	d.whole, ok = b[start:n], n > start
+	if ok && n < len(b) && b[n] == '.' {
+		start = n + 1
+		n = skipDigits(b, start)
+		d.fraction, ok = b[start:n], n > start
 	}
-	if len(b) > 0 && b[0] == '.' {
-		n = skipDigits(b, 1)
-		if d.fraction, b = b[1:n], b[n:]; n == 1 {
-			return d, false
-		}
+	if !ok || n == len(b) || b[n]|0x20 != 'e' {
+		return d, n, ok
 	}
-	if len(b) == 0 || b[0]|0x20 != 'e' {
-		return d, len(b) == 0
+	n++
+	isNegative := n < len(b) && b[n] == '-'
+	if isNegative || n < len(b) && b[n] == '+' {
+		n++
 	}
-	b = b[1:]
-	isNegative := len(b) > 0 && b[0] == '-'
-	if isNegative || len(b) > 0 && b[0] == '+' {
-		b = b[1:]
-	}
-	n = skipDigits(b, 0)
-	for _, c := range b[:n] {
+	start = n
+	n = skipDigits(b, n)
+	for _, c := range b[start:n] {
 		d.exp = min(d.exp*10+int64(c-'0'), maxExponent)
 	}
 	if isNegative {
 		d.exp = -d.exp
 	}
-	return d, 0 < n && n == len(b)
+	return d, n, n > start
 }
 
 // maxExponent limits exponents. No body contains as many digits.
@@ -224,6 +228,18 @@ const maxExponent = 1 << 40
 // inexact means that nonzero digits were dropped. ok means that the number has at most wholeDigits
 // digits before the point. places and wholeDigits together must not exceed 19.
 func (d decimal) scaleTo(places, wholeDigits int64) (v uint64, inexact, ok bool) {
+	if zeros := places - int64(len(d.fraction)); d.exp == 0 && zeros >= 0 && int64(len(d.whole)) <= wholeDigits { // mostly
+		for _, c := range d.whole {
+			v = v*10 + uint64(c-'0')
+		}
+		for _, c := range d.fraction {
+			v = v*10 + uint64(c-'0')
+		}
+		for range zeros {
+			v *= 10
+		}
+		return v, false, true
+	}
 	power := int64(len(d.whole)) + d.exp
 	roundUp := false
 	for i := range len(d.whole) + len(d.fraction) {
@@ -293,5 +309,6 @@ func parseInteger(b []byte) (v int64, converted, ok bool) {
 	if !ok || inexact || u > limit {
 		return 0, false, false
 	}
-	return d.withSign(u), d.hasLeadingZero() || bytes.ContainsAny(b, ".eE"), true
+	digits := bytes.TrimPrefix(b, []byte("-"))
+	return d.withSign(u), d.hasLeadingZero() || len(digits) > len(d.whole), true
 }
