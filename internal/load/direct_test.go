@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"placementsync/internal/load"
 )
 
@@ -60,6 +62,37 @@ func TestFailedLargeBatchPreventsTheMerge(t *testing.T) {
 	_ = s.Rows.Add(ctx, "product_listings", "product_listings", h.batch("product_listings", strings.TrimSuffix(rowsWithoutID, ",")))
 	if _, err := s.Merge(ctx, map[string]load.Coverage{"product_listings": load.Whole}, load.Limits{}); err == nil {
 		t.Error("Merge succeeded without the lost rows")
+	}
+	must(t, s.Close(ctx))
+}
+
+// TestAllBatchesAreInserted ends the INSERT of a large table directly after its last batch was added.
+func TestAllBatchesAreInserted(t *testing.T) {
+	h := newFixture(t, "product_listings")
+	ctx := t.Context()
+	d, err := h.w.Begin(ctx, "20261101T020000Z", night)
+	must(t, err)
+	defer func() { must(t, d.Discard()) }()
+	s, err := load.Open(ctx, d, h.streams)
+	must(t, err)
+	const count, size = 12, 3_000
+	var batches []arrow.RecordBatch
+	for b := range count {
+		var listings []string
+		for i := range size {
+			listings = append(listings, listing(fmt.Sprintf("id%02d-%04d", b, i), "name", i, b))
+		}
+		batches = append(batches, h.batch("product_listings", strings.Join(listings, ",")))
+	}
+	for _, b := range batches {
+		must(t, s.Rows.Add(ctx, "product_listings", "product_listings", b))
+	}
+	changes, err := s.Merge(ctx, map[string]load.Coverage{"product_listings": load.Whole}, load.Limits{})
+	must(t, err)
+	for _, c := range changes {
+		if c.Table == "product_listings" && c.New != count*size {
+			t.Errorf("got %d new rows, want %d", c.New, count*size)
+		}
 	}
 	must(t, s.Close(ctx))
 }

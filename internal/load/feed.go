@@ -3,6 +3,8 @@ package load
 import (
 	"context"
 	"errors"
+	"sync"
+	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -14,11 +16,18 @@ import (
 // transaction, and into the table at the commit.
 type feed struct {
 	batches chan arrow.RecordBatch
-	// noMoreBatches is closed after the last batch, and insertEnded after the INSERT.
-	noMoreBatches, insertEnded chan struct{}
-	// err is the error of the INSERT. It may be read once insertEnded is closed.
-	err error
+	closing sync.RWMutex // held for reading while a batch is sent
+	closed  bool         // guarded by closing
+	sent    atomic.Int64 // number of rows
+	// insertEnded is closed after the INSERT. Then inserted, the number of inserted rows, and err may be read.
+	insertEnded chan struct{}
+	inserted    int64
+	err         error
 }
+
+// bufferedBatches is the number of batches that wait for DuckDB. It lets the decoders work while DuckDB
+// compresses a row group, which shortens a first night by a tenth.
+const bufferedBatches = 8
 
 // openFeed starts the INSERT of a table on a connection of its own. The INSERT also reads the batches
 // of later calls of Rows.Add, so the end of ctx must not cancel it.
@@ -32,7 +41,7 @@ func (s *staging) openFeed(ctx context.Context, target streamTable, schema *arro
 	if err != nil {
 		return nil, err
 	}
-	f := &feed{batches: make(chan arrow.RecordBatch), noMoreBatches: make(chan struct{}), insertEnded: make(chan struct{})}
+	f := &feed{batches: make(chan arrow.RecordBatch, bufferedBatches), insertEnded: make(chan struct{})}
 	reader := &feedReader{feed: f, schema: schema}
 	release, err := ins.arrow.RegisterView(reader, ins.view)
 	if err != nil {
@@ -40,7 +49,8 @@ func (s *staging) openFeed(ctx context.Context, target streamTable, schema *arro
 	}
 	go func() {
 		defer close(f.insertEnded)
-		err := ins.execute(ctx, s.insertBatchSQL(target, ins.view))
+		var err error
+		f.inserted, err = ins.executeAndCount(ctx, s.insertBatchSQL(target, ins.view))
 		release()
 		reader.releaseBatch()
 		dropView := stageSQL.Render("drop_view", values{"view": sqltext.Name(ins.view)})
@@ -50,10 +60,16 @@ func (s *staging) openFeed(ctx context.Context, target streamTable, schema *arro
 }
 
 func (f *feed) send(ctx context.Context, batches []arrow.RecordBatch) error {
+	f.closing.RLock()
+	defer f.closing.RUnlock()
+	if f.closed {
+		return errors.New("the INSERT was ended before its last batch")
+	}
 	for _, batch := range batches {
 		batch.Retain() // feedReader releases it
 		select {
 		case f.batches <- batch:
+			f.sent.Add(batch.NumRows())
 		case <-f.insertEnded:
 			batch.Release()
 			return errors.Join(errors.New("the INSERT ended before its last batch"), f.err)
@@ -63,6 +79,23 @@ func (f *feed) send(ctx context.Context, batches []arrow.RecordBatch) error {
 		}
 	}
 	return nil
+}
+
+// close ends the INSERT after the last batch that was sent.
+func (f *feed) close() {
+	f.closing.Lock()
+	defer f.closing.Unlock()
+	f.closed = true
+	close(f.batches)
+}
+
+// wait waits for the end of the INSERT and checks that it inserted all rows.
+func (f *feed) wait() error {
+	<-f.insertEnded
+	if f.err != nil {
+		return f.err
+	}
+	return checkInserted(f.inserted, f.sent.Load())
 }
 
 // feedReader implements array.RecordReader.
@@ -82,12 +115,9 @@ func (r *feedReader) Record() arrow.RecordBatch      { return r.batch }
 // Next waits for a batch. DuckDB calls it from one thread at a time.
 func (r *feedReader) Next() bool {
 	r.releaseBatch()
-	select {
-	case r.batch = <-r.feed.batches:
-		return true
-	case <-r.feed.noMoreBatches:
-		return false
-	}
+	batch, ok := <-r.feed.batches
+	r.batch = batch
+	return ok
 }
 
 func (r *feedReader) releaseBatch() {

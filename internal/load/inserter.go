@@ -60,7 +60,15 @@ func (ins *inserter) insert(ctx context.Context, statement sqlText, batches []ar
 			return err
 		}
 		defer release()
-		return ins.execute(ctx, statement)
+		inserted, err := ins.executeAndCount(ctx, statement)
+		if err != nil {
+			return err
+		}
+		var sent int64
+		for _, b := range batches {
+			sent += b.NumRows()
+		}
+		return checkInserted(inserted, sent)
 	})
 }
 
@@ -81,8 +89,25 @@ func (ins *inserter) inOpenTransaction(ctx context.Context, write func() error) 
 }
 
 func (ins *inserter) execute(ctx context.Context, statement sqlText) error {
-	_, err := ins.conn.(driver.ExecerContext).ExecContext(ctx, string(statement), nil)
+	_, err := ins.executeAndCount(ctx, statement)
 	return err
+}
+
+// checkInserted makes sure that no decoded row is lost, which the proof of a list would not notice.
+func checkInserted(inserted, sent int64) error {
+	if inserted != sent {
+		return fmt.Errorf("DuckDB inserted %d of %d rows", inserted, sent)
+	}
+	return nil
+}
+
+// executeAndCount returns the number of inserted rows.
+func (ins *inserter) executeAndCount(ctx context.Context, statement sqlText) (int64, error) {
+	result, err := ins.conn.(driver.ExecerContext).ExecContext(ctx, string(statement), nil)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
 }
 
 func (ins *inserter) commit(ctx context.Context) error {

@@ -114,13 +114,12 @@ func (s *staging) closeFeeds(streamName string) error {
 	for target, f := range s.feeds {
 		if streamName == allStreams || streamName == target.stream {
 			closing[target] = f
-			close(f.noMoreBatches)
+			f.close()
 		}
 	}
 	for target, f := range closing {
-		<-f.insertEnded
-		if f.err != nil {
-			s.feedErr = errors.Join(s.feedErr, fmt.Errorf("stage rows of %s.%s: %w", target.stream, target.table, f.err))
+		if err := f.wait(); err != nil {
+			s.feedErr = errors.Join(s.feedErr, fmt.Errorf("stage rows of %s.%s: %w", target.stream, target.table, err))
 		}
 		delete(s.feeds, target)
 	}

@@ -93,13 +93,20 @@ func (d *Draft) finish(ctx context.Context, tables []ManifestTable) (m Manifest,
 	if err := d.Step("before verify"); err != nil {
 		return m, d.unpublishedErr("verify", err)
 	}
-	if err := d.verify(ctx, m); err != nil {
+	var catalog checksum.FileSum
+	var group errgroup.Group
+	group.Go(func() error { return d.verify(ctx, m) })
+	group.Go(func() (err error) {
+		if catalog, err = checksum.SumFile(ctx, d.Dir, CatalogFile); err != nil {
+			return d.unpublishedErr("publish", err)
+		}
+		return nil
+	})
+	if err := group.Wait(); err != nil {
 		return m, err
 	}
-	if m.Catalog, err = checksum.SumFile(ctx, d.Dir, CatalogFile); err == nil {
-		err = d.w.Folder.writeManifest(d.Dir, m, mode)
-	}
-	if err != nil {
+	m.Catalog = catalog
+	if err := d.w.Folder.writeManifest(d.Dir, m, mode); err != nil {
 		return m, d.unpublishedErr("publish", err)
 	}
 	return m, nil
