@@ -15,12 +15,19 @@ func parseInstant(b []byte) (micros int64, rounded, zoneless, ok bool) {
 		return 0, false, false, false
 	}
 	var at time.Time
-	if at.UnmarshalText(text) != nil || at.Year() < 1 {
+	if at.UnmarshalText(text) != nil || bytes.HasPrefix(text, []byte("0000")) {
 		return 0, false, false, false
 	}
-	utc := at.Round(time.Microsecond).UTC()
-	return utc.UnixMicro(), at.Nanosecond()%1000 != 0, zoneless, 1 <= utc.Year() && utc.Year() <= 9999
+	micros = at.UnixMicro()
+	nanos := at.Nanosecond() % 1000
+	if nanos >= 500 {
+		micros++
+	}
+	return micros, nanos != 0, zoneless, firstMicro <= micros && micros <= lastMicro
 }
+
+// firstMicro and lastMicro are the limits of the years 1 to 9999.
+const firstMicro, lastMicro = -62_135_596_800_000_000, 253_402_300_799_999_999
 
 // appendRFC3339 appends an instant in the form of RFC 3339. It checks the form where
 // UnmarshalText accepts more: the digits of the time and the range of the zone.

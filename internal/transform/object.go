@@ -164,22 +164,26 @@ func (r *rowReader) readMember(t *table, i int) {
 		return
 	}
 	r.knownMembers++
+	var col *column
+	if f.col >= 0 {
+		col = &t.cols[f.col]
+	}
 	switch {
-	case f.col >= 0 && t.cols[f.col].dropped && (c != '{' || f.group == nil):
-	case f.col >= 0 && t.cols[f.col].union != nil:
+	case col != nil && col.dropped && (c != '{' || f.group == nil):
+	case col != nil && col.union != nil:
 		r.values.readUnion(t, f, raw, m.form)
 	case c == 'n':
 	case f.items != nil:
 		r.innerLists = append(r.innerLists, innerList{r.tables[f.child], i, r.in.privatePath})
-	case f.col >= 0 && t.cols[f.col].kind == document:
+	case col != nil && col.kind == document:
 		r.values.readDocument(t, f, raw)
-	case c == '{' && f.group != nil && (f.col < 0 || t.cols[f.col].freeForm):
+	case c == '{' && f.group != nil && (col == nil || col.freeForm):
 		r.readGroup(t, i)
 	case c == '{' && f.group != nil:
 		r.readTextObject(t, i)
-	case f.col >= 0 && c != '[' && c != '{':
+	case col != nil && c != '[' && c != '{':
 		r.values.readValue(t, f.col, f.name, raw, m.form)
-	case f.col >= 0:
+	case col != nil:
 		r.report.rejectValue(t, f.name, raw, "expected a single value, found a list or object")
 	default:
 		r.readMisfit(t, i)
