@@ -21,7 +21,7 @@ func (r *Rows) Add(ctx context.Context, streamName, table string, batches ...arr
 	for _, b := range batches {
 		count += b.NumRows()
 	}
-	tableFeed, err := r.chooseFeed(ctx, target, batches[0].Schema(), count)
+	tableFeed, err := r.chooseFeed(ctx, target, batches[0], count)
 	switch {
 	case err != nil:
 	case tableFeed == nil:

@@ -76,7 +76,7 @@ const largeBatchRows = 1_024
 
 // chooseFeed returns the feed of a table, and opens it if the table needs one. nil means that the rows are
 // inserted without a feed.
-func (s *staging) chooseFeed(ctx context.Context, target streamTable, schema *arrow.Schema, rowCount int64) (*feed, error) {
+func (s *staging) chooseFeed(ctx context.Context, target streamTable, first arrow.RecordBatch, rowCount int64) (*feed, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if existing := s.feeds[target]; existing != nil || s.feedErr != nil {
@@ -88,7 +88,12 @@ func (s *staging) chooseFeed(ctx context.Context, target streamTable, schema *ar
 	if rowCount < largeBatchRows && !s.direct.has(target.table) {
 		return nil, nil
 	}
-	opened, err := s.openFeed(ctx, target, schema)
+	if s.direct.has(target.table) {
+		if err := s.draft.RecreateTable(ctx, target.table, stream.Column{Name: stream.Seq, Type: "UBIGINT"}, chooseCompression(first)); err != nil {
+			return nil, err
+		}
+	}
+	opened, err := s.openFeed(ctx, target, first.Schema())
 	if err == nil {
 		s.feeds[target] = opened
 	}
