@@ -26,7 +26,7 @@ func TestViewsOfMartComeAfterTheViewsThatTheyRead(t *testing.T) {
 	}
 }
 
-func TestMapsHaveEveryReferenceOfTheSchema(t *testing.T) {
+func TestDiagramsHaveEveryReferenceOfTheSchema(t *testing.T) {
 	tables := dictionary.All()
 	main, meta := dictionary.Definitions()
 	var want, got []string
@@ -44,15 +44,15 @@ func TestMapsHaveEveryReferenceOfTheSchema(t *testing.T) {
 			}
 		}
 	}
-	for _, m := range tables.Maps() {
+	for _, d := range tables.Diagrams() {
 		var names []string
-		for _, table := range m.Tables {
+		for _, table := range d.Tables {
 			names = append(names, table.Name())
 		}
-		for _, r := range m.Relations {
+		for _, r := range d.Relations {
 			got = append(got, r.From+"."+r.Column+" "+r.To+"."+r.ToColumn)
 			if !slices.Contains(names, r.From) || !slices.Contains(names, r.To) {
-				t.Errorf("the map %s lacks a table of the relation %v", m.Subject, r)
+				t.Errorf("the diagram %s lacks a table of the relation %v", d.Subject, r)
 			}
 		}
 	}

@@ -47,48 +47,50 @@ func (t Table) Subject() string {
 	return "shared"
 }
 
-// Map is a diagram of tables: the tables of a subject, and the tables of other subjects that the
-// tables of this subject reference.
-type Map struct {
+// Diagram contains the tables of a subject, and the tables of other subjects that the tables of this
+// subject reference.
+type Diagram struct {
 	Subject string
 	Tables  Tables
 	// Relations begin in a table of the subject.
 	Relations []Relation
 }
 
-// Maps returns the maps of the subjects with relations, in the order of the tables. The maps
+// Diagrams returns the diagrams of the subjects with relations, in the order of the tables. The diagrams
 // "shared" and "meta" are the last.
-func (all Tables) Maps() []Map {
-	var maps []Map
+func (all Tables) Diagrams() []Diagram {
+	var diagrams []Diagram
 	byName := map[string]Table{}
-	indexOf := func(t Table) int { return slices.IndexFunc(maps, func(m Map) bool { return m.Subject == t.Subject() }) }
+	indexOf := func(t Table) int {
+		return slices.IndexFunc(diagrams, func(d Diagram) bool { return d.Subject == t.Subject() })
+	}
 	for _, t := range all {
 		byName[t.Name()] = t
 		if indexOf(t) < 0 {
-			maps = append(maps, Map{Subject: t.Subject()})
+			diagrams = append(diagrams, Diagram{Subject: t.Subject()})
 		}
-		m := &maps[indexOf(t)]
-		m.Tables = append(m.Tables, t)
+		d := &diagrams[indexOf(t)]
+		d.Tables = append(d.Tables, t)
 	}
 	for _, r := range all.Relations() {
-		m := &maps[indexOf(byName[r.From])]
-		m.Relations = append(m.Relations, r)
-		if !slices.ContainsFunc(m.Tables, func(t Table) bool { return t.Name() == r.To }) {
-			m.Tables = append(m.Tables, byName[r.To])
+		d := &diagrams[indexOf(byName[r.From])]
+		d.Relations = append(d.Relations, r)
+		if !slices.ContainsFunc(d.Tables, func(t Table) bool { return t.Name() == r.To }) {
+			d.Tables = append(d.Tables, byName[r.To])
 		}
 	}
 	lastSubjects := []string{"shared", "meta"}
-	slices.SortStableFunc(maps, func(a, b Map) int {
+	slices.SortStableFunc(diagrams, func(a, b Diagram) int {
 		return cmp.Compare(slices.Index(lastSubjects, a.Subject), slices.Index(lastSubjects, b.Subject))
 	})
-	return slices.DeleteFunc(maps, func(m Map) bool { return len(m.Relations) == 0 })
+	return slices.DeleteFunc(diagrams, func(d Diagram) bool { return len(d.Relations) == 0 })
 }
 
 func (all Tables) mermaid() string {
 	var b strings.Builder
-	for _, m := range all.Maps() {
-		fmt.Fprintf(&b, "\n```mermaid\n---\ntitle: %s\n---\nerDiagram\n", m.Subject)
-		for _, r := range m.Relations {
+	for _, d := range all.Diagrams() {
+		fmt.Fprintf(&b, "\n```mermaid\n---\ntitle: %s\n---\nerDiagram\n", d.Subject)
+		for _, r := range d.Relations {
 			// Mermaid allows no dots in the names of tables.
 			fmt.Fprintf(&b, "    %s }o--o| %s : %s\n", strings.TrimPrefix(r.From, "meta."), strings.TrimPrefix(r.To, "meta."), r.Column)
 		}
@@ -97,7 +99,7 @@ func (all Tables) mermaid() string {
 	if b.Len() == 0 {
 		return ""
 	}
-	return "\nThese drawings show, by subject, the columns that contain keys of other tables:\n" + b.String()
+	return "\nThese diagrams show, by subject, the columns that contain keys of other tables:\n" + b.String()
 }
 
 // Macro is a table macro of a catalog.

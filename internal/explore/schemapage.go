@@ -15,7 +15,7 @@ import (
 type subjectTables struct {
 	Subject, Title string
 	Tables         []schemaTable
-	Map            *relationMap // nil without relations
+	Diagram        *relationDiagram // nil without relations
 }
 
 type schemaTable struct {
@@ -43,16 +43,16 @@ func showSchema(v *visit) (reply, error) {
 		return nil, err
 	}
 	var subjects []subjectTables
-	maps := tables.Maps()
+	diagrams := tables.Diagrams()
 	for _, t := range tables {
 		i := slices.IndexFunc(subjects, func(s subjectTables) bool { return s.Subject == t.Subject() })
 		if i < 0 {
 			i = len(subjects)
 			subjects = append(subjects, subjectTables{Subject: t.Subject(), Title: labelOf(t.Subject())})
-			if index := slices.IndexFunc(maps, func(m dictionary.Map) bool { return m.Subject == t.Subject() }); index >= 0 {
-				subjects[i].Map = drawMap(maps[index])
-				for n := range subjects[i].Map.Boxes {
-					box := &subjects[i].Map.Boxes[n]
+			if index := slices.IndexFunc(diagrams, func(d dictionary.Diagram) bool { return d.Subject == t.Subject() }); index >= 0 {
+				subjects[i].Diagram = drawDiagram(diagrams[index])
+				for n := range subjects[i].Diagram.Boxes {
+					box := &subjects[i].Diagram.Boxes[n]
 					box.Link = v.editorLink(box.Name)
 				}
 			}
@@ -82,33 +82,33 @@ func (v *visit) editorLink(table string) string {
 	return sqlPath + "?" + url.Values{sqlKey: {"FROM " + table + " LIMIT 100"}}.Encode()
 }
 
-// relationMap draws tables as boxes, and their relations as lines from the right to the left. All lengths are in
+// relationDiagram draws tables as boxes, and their relations as lines from the right to the left. All lengths are in
 // pixels.
-type relationMap struct {
+type relationDiagram struct {
 	Width, Height       int
 	BoxWidth, BoxHeight int
 
-	Boxes []mapBox
-	Lines []mapLine
+	Boxes []diagramBox
+	Lines []diagramLine
 }
 
-type mapBox struct {
+type diagramBox struct {
 	Name, Link     string
 	X, Y           int
 	IsOtherSubject bool
 }
 
-type mapLine struct{ Path, Title string }
+type diagramLine struct{ Path, Title string }
 
 const (
 	boxWidth, boxHeight = 224, 26
 	columnGap, rowGap   = 64, 10
-	mapMargin           = 14
+	diagramMargin       = 14
 )
 
-// drawMap puts each table to the right of the tables that it references. Tables without relations are left out.
-func drawMap(m dictionary.Map) *relationMap {
-	columns := map[string]int{} // columns of the drawing, by table
+// drawDiagram puts each table to the right of the tables that it references. Tables without relations are left out.
+func drawDiagram(source dictionary.Diagram) *relationDiagram {
+	columns := map[string]int{} // columns of the diagram, by table
 	var place func(table string) int
 	place = func(table string) int {
 		if column, ok := columns[table]; ok {
@@ -116,7 +116,7 @@ func drawMap(m dictionary.Map) *relationMap {
 		}
 		columns[table] = -1 // while the tables that it references are placed, to end a cycle
 		column := 0
-		for _, r := range m.Relations {
+		for _, r := range source.Relations {
 			if r.From == table {
 				column = max(column, 1+place(r.To))
 			}
@@ -124,28 +124,28 @@ func drawMap(m dictionary.Map) *relationMap {
 		columns[table] = column
 		return column
 	}
-	d := &relationMap{BoxWidth: boxWidth, BoxHeight: boxHeight}
-	boxes := map[string]mapBox{}
+	d := &relationDiagram{BoxWidth: boxWidth, BoxHeight: boxHeight}
+	boxes := map[string]diagramBox{}
 	boxCounts := map[int]int{} // by column
-	for _, t := range m.Tables {
-		if !slices.ContainsFunc(m.Relations, func(r dictionary.Relation) bool { return r.From == t.Name() || r.To == t.Name() }) {
+	for _, t := range source.Tables {
+		if !slices.ContainsFunc(source.Relations, func(r dictionary.Relation) bool { return r.From == t.Name() || r.To == t.Name() }) {
 			continue
 		}
 		column := place(t.Name())
-		b := mapBox{Name: t.Name(), IsOtherSubject: t.Subject() != m.Subject, X: mapMargin + column*(boxWidth+columnGap), Y: mapMargin + boxCounts[column]*(boxHeight+rowGap)}
+		b := diagramBox{Name: t.Name(), IsOtherSubject: t.Subject() != source.Subject, X: diagramMargin + column*(boxWidth+columnGap), Y: diagramMargin + boxCounts[column]*(boxHeight+rowGap)}
 		boxCounts[column]++
 		boxes[b.Name] = b
 		d.Boxes = append(d.Boxes, b)
-		d.Width, d.Height = max(d.Width, b.X+boxWidth+mapMargin), max(d.Height, b.Y+boxHeight+mapMargin)
+		d.Width, d.Height = max(d.Width, b.X+boxWidth+diagramMargin), max(d.Height, b.Y+boxHeight+diagramMargin)
 	}
-	for _, r := range m.Relations {
+	for _, r := range source.Relations {
 		from, to := boxes[r.From], boxes[r.To]
 		x, y, toX, toY := from.X, from.Y+boxHeight/2, to.X+boxWidth, to.Y+boxHeight/2
 		bend := columnGap / 2
 		if r.From == r.To { // a loop at the right edge
-			x, y, toY, bend = toX, y-boxHeight/4, toY+boxHeight/4, -mapMargin
+			x, y, toY, bend = toX, y-boxHeight/4, toY+boxHeight/4, -diagramMargin
 		}
-		d.Lines = append(d.Lines, mapLine{fmt.Sprintf("M%d %d C%d %d %d %d %d %d", x, y, x-bend, y, toX+max(bend, -bend), toY, toX, toY),
+		d.Lines = append(d.Lines, diagramLine{fmt.Sprintf("M%d %d C%d %d %d %d %d %d", x, y, x-bend, y, toX+max(bend, -bend), toY, toX, toY),
 			fmt.Sprintf("%s.%s references %s.%s", r.From, r.Column, r.To, r.ToColumn)})
 	}
 	return d
