@@ -44,7 +44,7 @@ func TestReplacedResponseIsNotUsedAgain(t *testing.T) {
 			for q, body := range want {
 				r, _ := l.Lookup(testRequest(q + 1))
 				if string(r.Body) != body {
-					t.Errorf("with damaged line %d, response %d is %q, want %q", i+1, q+1, r.Body, body)
+					t.Errorf("with damaged line %d, the response to request %d is %q, want %q", i+1, q+1, r.Body, body)
 				}
 			}
 			closeLanding(t, l)
@@ -63,7 +63,7 @@ func checkReplaced(t *testing.T, dir string, line int) {
 	defer stored.Close()
 	for response, err := range stored.All() {
 		if err == nil && response.Seq < 3 && !response.Replaced {
-			t.Errorf("with damaged line %d, response %d is not marked as replaced", line, response.Seq)
+			t.Errorf("with damaged line %d, the response with seq %d is not marked as replaced", line, response.Seq)
 		}
 	}
 	l := openLanding(t, copyDir(t, dir), withoutSync())

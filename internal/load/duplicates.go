@@ -35,13 +35,13 @@ func (s *staging) deduplicate(ctx context.Context, st stream.Stream) error {
 			}
 			innerTable := s.tableWithRows(st.Name, inner.Name)
 			if st.Tables[st.EnclosingTable(inner)].Name != t.Name {
-				statements = append(statements, duplicatesSQL.Render("drop_rows_inside_records", values{"table": innerTable}))
+				statements = append(statements, duplicatesSQL.Render("drop_deeper_rows", values{"table": innerTable}))
 				continue
 			}
 			args := values{"table": innerTable, "parent_key": sqltext.Names(inner.Parents), "key": key}
-			statements = append(statements, duplicatesSQL.Render("drop_rows_inside_items", args))
+			statements = append(statements, duplicatesSQL.Render("drop_child_rows", args))
 			if slices.Contains(inner.Key, "position") {
-				statements = append(statements, duplicatesSQL.Render("drop_rows_inside_repeated_items", args))
+				statements = append(statements, duplicatesSQL.Render("drop_repeated_child_rows", args))
 			}
 		}
 		statements = append(statements, duplicatesSQL.Render("drop_duplicates", values{"table": table}))

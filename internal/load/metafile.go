@@ -33,7 +33,7 @@ func WriteMeta(ctx context.Context, d *warehouse.Draft, metaDefs []stream.Defini
 
 // writeMetaFile writes all rows if base is empty.
 func writeMetaFile(ctx context.Context, d *warehouse.Draft, base string, metaDefs []stream.Definition, tables []stream.Table) (writeErr error) {
-	oldColumns, newInPast := map[sqlText][]string{}, sqlText("TRUE")
+	oldColumns, pastCondition := map[sqlText][]string{}, sqlText("TRUE")
 	if base != "" {
 		detach, err := attachCatalog(ctx, d, "before", d.VersionCatalog(base))
 		if err != nil {
@@ -43,7 +43,7 @@ func writeMetaFile(ctx context.Context, d *warehouse.Draft, base string, metaDef
 		if oldColumns, err = queryColumnNames(ctx, d, metaFileSQL.Render("columns_before", nil)); err != nil {
 			return err
 		}
-		newInPast = metaFileSQL.Render("closed_by_run", values{"run": d.Run}) // rows of past are never removed
+		pastCondition = metaFileSQL.Render("closed_by_run", values{"run": d.Run}) // rows of past are never removed
 	}
 	var parts []sqlText
 	for _, def := range metaDefs {
@@ -58,7 +58,7 @@ func writeMetaFile(ctx context.Context, d *warehouse.Draft, base string, metaDef
 	}
 	counts := make([]sqlText, len(tables))
 	for i, t := range tables {
-		counts[i] = metaFileSQL.Render("count_past", values{"name": t.Name, "past": pastTable(t.Name), "condition": newInPast})
+		counts[i] = metaFileSQL.Render("count_past", values{"name": t.Name, "past": pastTable(t.Name), "condition": pastCondition})
 	}
 	added, err := queryMap[int64](ctx, d, counts...)
 	if err != nil {
@@ -69,7 +69,7 @@ func writeMetaFile(ctx context.Context, d *warehouse.Draft, base string, metaDef
 			continue
 		}
 		def := pastDefinition(d, t)
-		parts = append(parts, metaFileSQL.Render("past_rows", values{"name": pastPrefix + t.Name, "past": pastTable(t.Name), "condition": newInPast,
+		parts = append(parts, metaFileSQL.Render("past_rows", values{"name": pastPrefix + t.Name, "past": pastTable(t.Name), "condition": pastCondition,
 			"names": sqltext.Join(def.Columns, ", ", func(c stream.Column) sqlText { return sqlText(sqltext.Literal(c.Name)) }),
 			"values": sqltext.Join(def.Columns, ", ", func(c stream.Column) sqlText {
 				return metaFileSQL.Render("unnamed_text", values{"column": sqltext.Name(c.Name)})

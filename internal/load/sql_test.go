@@ -71,11 +71,11 @@ func TestEveryStatementOfTheFilesRuns(t *testing.T) {
 		writeAllMeta(t, h, s, d, coverage, changes)
 	}
 	limits := load.Limits{Rows: 5_000}
-	_, err := h.run(firstFullInput(), limits)
+	_, err := h.run(firstNightInput(), limits)
 	must(t, err)
 	h.changeSchemaVersion()
 	h.skippedKeys = `{"id":"p0001","seq":9}`
-	_, err = h.run(secondFullInput(), limits)
+	_, err = h.run(secondNightInput(), limits)
 	must(t, err)
 	h.afterMerge = nil
 	runRebuild(t, h)
@@ -104,9 +104,9 @@ func (h *fixture) changeSchemaVersion() {
 	must(h.t, os.WriteFile(filepath.Join(h.w.Folder.VersionPath(run), warehouse.ManifestFile), data, 0o600))
 }
 
-// firstFullInput is the input of a first night that fills tables directly and by staging. Some records
+// firstNightInput is the input of a first night that fills tables directly and by staging. Some records
 // are read twice.
-func firstFullInput() map[string]streamInput {
+func firstNightInput() map[string]streamInput {
 	var listings, prices []string
 	for i := range 1_100 {
 		id := fmt.Sprintf("p%04d", i)
@@ -130,9 +130,9 @@ func firstFullInput() map[string]streamInput {
 	return inputs
 }
 
-// secondFullInput is the input of a night that changes and deletes rows. It has an unproven list, carried
+// secondNightInput is the input of a night that changes and deletes rows. It has an unproven list, carried
 // streams and an event.
-func secondFullInput() map[string]streamInput {
+func secondNightInput() map[string]streamInput {
 	inputs := wholeList(`{"id":"p0002","name":"new","outlet_id":"o1","row_hash":9,"seq":1}`, "")
 	inputs["orders"] = streamInput{coverage: load.Unproven, rows: rows{"orders": `{"id":"b","row_hash":5,"seq":1}`}}
 	inputs["order_details"] = streamInput{coverage: load.ByID, outcomes: map[load.Outcome][]string{load.NotFound: {"a"}}}

@@ -16,7 +16,7 @@ import (
 )
 
 // twoNights inserts snapshots of 1 and 2 November. On 2 November, the new name of listing "a" is
-// a prompt injection. A double cannot store the price and the current row_hash of listing "a" exactly.
+// a prompt injection. A float64 cannot store the price and the current row_hash of listing "a" exactly.
 const twoNights = `
 INSERT INTO meta.runs (run_id, snapshot_at, outcome) VALUES
 	('20261101T020000Z', '2026-11-01 02:00:00+00', 'complete'), ('20261102T020000Z', '2026-11-02 02:00:00+00', 'partial');

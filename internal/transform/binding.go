@@ -133,7 +133,7 @@ func (l *layout) nodeAt(prefix string) *node {
 	// object with a name. A column for the name has precedence, and a key is never an object.
 	textCol := l.columnIndex(strings.TrimSuffix(prefix, "_"))
 	if textCol >= 0 && l.cols[textCol].kind == text && !slices.Contains(l.keys, textCol) && l.columnIndex(prefix+"name") < 0 {
-		n.fieldNamed("name").col = textCol
+		n.addField("name").col = textCol
 	}
 	return n
 }
@@ -142,7 +142,7 @@ func (l *layout) nodeAt(prefix string) *node {
 // the column's name allows. rest is the name without the prefix of the node.
 func (l *layout) bindColumn(n *node, rest string, col int) {
 	c := &l.cols[col]
-	f := n.fieldNamed(rest)
+	f := n.addField(rest)
 	f.col = col
 	// If the spec shows an object between the prefix and the field, the rest of the column's name is only an
 	// alias of the field.
@@ -152,12 +152,13 @@ func (l *layout) bindColumn(n *node, rest string, col int) {
 	}
 	for i := 1; i < len(rest)-1; i++ {
 		if rest[i] == '_' {
-			n.fieldNamed(rest[:i]).group = l.nodeAt(n.prefix + rest[:i+1])
+			n.addField(rest[:i]).group = l.nodeAt(n.prefix + rest[:i+1])
 		}
 	}
 }
 
-func (n *node) fieldNamed(name string) *field {
+// addField adds a field, or returns the existing field of this name.
+func (n *node) addField(name string) *field {
 	if f, ok := n.fields[name]; ok {
 		return f
 	}

@@ -58,7 +58,7 @@ func (b *Binding) compileTable(t stream.Table, d stream.Definition) error {
 	}
 	l.rowNode = l.nodeAt("")
 	if idColumn := l.namedColumn("ID", t.ID); idColumn >= 0 {
-		id := l.rowNode.fieldNamed("id")
+		id := l.rowNode.addField("id")
 		id.col, id.alias = idColumn, true
 	}
 	b.tables = append(b.tables, l)
@@ -121,8 +121,8 @@ func (l *layout) setSchema() {
 	l.schema = arrow.NewSchema(fields, nil)
 }
 
-// kindClasses has a letter for each kind, in the order of their constants. Both widths of integers have the
-// same letter, so that widening a column does not change fingerprints.
+// kindClasses has a letter for each kind but unsigned, in the order of the constants. Both widths of integers
+// have the same letter, so that widening a column does not change fingerprints.
 const kindClasses = "tjbiimz"
 
 func (l *layout) columnIndex(name string) int {
@@ -180,17 +180,17 @@ func (b *Binding) nestTable(l *layout, t stream.Table) error {
 	last := len(path) - 1
 	n := up.rowNode
 	for _, name := range path[:last] {
-		f := n.fieldNamed(name)
+		f := n.addField(name)
 		if f.group == nil {
 			f.group = up.nodeAt(n.prefix + name + "_")
 		}
 		n = f.group
 	}
-	list := n.fieldNamed(path[last])
+	list := n.addField(path[last])
 	list.child, list.items = index, l.rowNode
 	if l.name == up.name {
 		// A table can contain rows of itself, one level deep. The list in the inner rows is always empty.
-		l.rowNode.fieldNamed(path[last])
+		l.rowNode.addField(path[last])
 	}
 	return nil
 }

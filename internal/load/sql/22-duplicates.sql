@@ -17,15 +17,15 @@ SELECT rowid AS row_id, seq, {key}, seq = max(seq) OVER (PARTITION BY {key}) AS 
 WHERE ({key}) IN (SELECT ({key}) FROM {table} GROUP BY ALL HAVING count(*) > 1)
 QUALIFY row_number() OVER (PARTITION BY {key} ORDER BY seq DESC, rowid DESC) > 1
 
--- name: drop_rows_inside_records
+-- name: drop_deeper_rows
 -- All rows of one copy of a record have the same seq.
 DELETE FROM {table} WHERE seq IN (SELECT seq FROM stage.duplicates)
 
--- name: drop_rows_inside_items
--- Rows inside duplicates that have a lower seq than the kept item. {parent_key} is the key of the item.
+-- name: drop_child_rows
+-- Child rows of duplicates that have a lower seq than the kept row. {parent_key} is the key of the parent.
 DELETE FROM {table} WHERE (seq, {parent_key}) IN (SELECT (seq, {key}) FROM stage.duplicates WHERE NOT same_record)
 
--- name: drop_rows_inside_repeated_items
+-- name: drop_repeated_child_rows
 -- If an item occurs twice in one record, the table of the rows inside the item has two groups of rows, one
 -- after the other. The last group is kept. It begins at the last row whose position is not higher than the
 -- position of the row before it. This position can be higher than 1, because rejected rows are missing.

@@ -96,12 +96,12 @@ func valueCases(service *sim.Service) []valueCase {
 	}
 }
 
-// TestNightsWithFalseValuesAreHeld makes the service return wrong values. If the check that finds a
+// TestWrongValuesAreFound makes the service return wrong values. If the check that finds a
 // fault has the severity "hold", the night must not be published, and the next good night must be
 // published. If the severity is "warn", the night must be published, and meta.checks must contain
 // the failure. Half of the faults occur alone, without other changes of the data. The other half
 // occur together with the changes of a day. In "make torture", each fault occurs in both ways.
-func TestNightsWithFalseValuesAreHeld(t *testing.T) {
+func TestWrongValuesAreFound(t *testing.T) {
 	t.Parallel()
 	h := newCheckedHarness(t)
 	cases := valueCases(h.service)

@@ -54,16 +54,16 @@ func (h *harness) storedRequests(run string) map[string]bool {
 	must(h.t, err)
 	defer stored.Close()
 	all := map[string]bool{}
-	for r, err := range stored.All() {
+	for response, err := range stored.All() {
 		must(h.t, err)
-		path, _, _ := strings.Cut(r.Path, "{")
-		if path != r.Path {
-			_, after, _ := strings.Cut(r.Path, "}")
-			path += r.Param + after
+		path, _, _ := strings.Cut(response.Path, "{")
+		if path != response.Path {
+			_, after, _ := strings.Cut(response.Path, "}")
+			path += response.Param + after
 		}
-		query := r.Query
-		if r.Page > 0 {
-			query = strings.TrimPrefix(query+"&page="+strconv.Itoa(r.Page), "&")
+		query := response.Query
+		if response.Page > 0 {
+			query = strings.TrimPrefix(query+"&page="+strconv.Itoa(response.Page), "&")
 		}
 		all[strings.TrimSuffix(path+"?"+query, "?")] = true
 	}
