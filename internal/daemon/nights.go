@@ -152,7 +152,7 @@ func (s *scheduler) catchUp(ctx context.Context) {
 	}
 	lastActive := cmp.Or(last.EndedAt, last.StartedAt) // slots during the night were counted when they passed
 	missed := settings.Schedule.countPassed(lastActive, st.At)
-	lastPublished, ok := st.lastPublished()
+	lastPublished, ok := st.lastPublishedNight()
 	isDue := ok && settings.Schedule.countPassed(lastPublished.StartedAt, st.At) > 0 || last.Outcome == ledger.Interrupted || last.Outcome == ledger.Killed
 	if settings.CatchUp && isDue {
 		missed = max(missed-1, 0) // the started night replaces the last missed slot

@@ -37,7 +37,7 @@ func (d *Daemon) serveStatus(w http.ResponseWriter, _ *http.Request) {
 	settings, st := d.settings(), d.state.read()
 	p := statusPage{status: st, Version: d.cfg.Version, Schedule: settings.Schedule.String(),
 		Unready: d.unreadyReasons(st), HooksEnabled: settings.Hooks != nil}
-	if night, ok := p.lastPublished(); ok {
+	if night, ok := p.lastPublishedNight(); ok {
 		p.LastPublished = &night
 	}
 	if progress, ok := d.cfg.Program.Progress(); ok {

@@ -33,7 +33,7 @@ func counterMetrics() []metric {
 func nightMetrics() []metric {
 	ofLastPublished := func(value func(ledger.Run) float64) func(scrape, emitter) {
 		return ifRead(SourceLedger, func(s scrape, emit emitter) {
-			if night, ok := s.lastPublished(); ok {
+			if night, ok := s.lastPublishedNight(); ok {
 				emit(value(night))
 			}
 		})
@@ -102,7 +102,7 @@ func nightMetrics() []metric {
 func streamMetrics() []metric {
 	perStream := func(collect func(ledger.Stream, emitter)) func(scrape, emitter) {
 		return ifRead(SourceLedger, func(s scrape, emit emitter) {
-			night, _ := s.lastPublished()
+			night, _ := s.lastPublishedNight()
 			for _, stream := range night.Streams {
 				collect(stream, emit)
 			}
@@ -123,7 +123,7 @@ func streamMetrics() []metric {
 			perStream(func(s ledger.Stream, emit emitter) { emit(boolValue(s.IsExcluded()), s.Stream) })),
 		gauge("streams", "Streams of the last published night by the meaning of their grade. Webhook streams and streams that the configuration excludes are not counted.", []string{"standing"},
 			ifRead(SourceLedger, func(s scrape, emit emitter) {
-				night, ok := s.lastPublished()
+				night, ok := s.lastPublishedNight()
 				counts := map[ledger.Standing]int{}
 				for _, stream := range night.Streams {
 					if !stream.Events && !stream.IsExcluded() {

@@ -45,7 +45,7 @@ type status struct {
 }
 
 type ledgerSummary struct {
-	// Nights are oldest first. The slice is shared and must not be changed.
+	// Nights contains nights and replays, oldest first. The slice is shared and must not be changed.
 	Nights []ledger.Run
 	// CurrentRun is the run of the current snapshot: a night, a refresh, a rollback or a
 	// rebuild. It is zero before the first snapshot.
@@ -141,11 +141,11 @@ func (s *state) update(write func(s *state)) {
 	write(s)
 }
 
-func (s status) lastPublished() (ledger.Run, bool) { return s.findLast(ledger.Run.IsPublished) }
+func (s status) lastPublishedNight() (ledger.Run, bool) { return s.findLast(ledger.Run.IsPublished) }
 
-// lastSuccess is lastPublished, but a replay, which reads nothing, gets the time of its snapshot.
+// lastSuccess is lastPublishedNight, but a replay, which reads nothing, gets the time of its snapshot.
 func (s status) lastSuccess() (ledger.Run, bool) {
-	night, ok := s.lastPublished()
+	night, ok := s.lastPublishedNight()
 	if night.Kind == ledger.Replay {
 		night.StartedAt, night.EndedAt = night.SnapshotAt, night.SnapshotAt
 	}

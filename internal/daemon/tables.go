@@ -51,7 +51,7 @@ func (s status) StreamTable() page.Table {
 	t := page.Table{Caption: "Streams of the last published night", RowHeads: true,
 		Heads: []page.Head{{Label: "Stream"}, {Label: "Grade"}, {Label: "Rows", Numeric: true}, {Label: "Rejects", Numeric: true},
 			{Label: "Requests", Numeric: true}, {Label: "Retries", Numeric: true}, {Label: "Evidence"}}}
-	night, _ := s.lastPublished()
+	night, _ := s.lastPublishedNight()
 	for _, stream := range night.WorstFirst() {
 		grade := page.TagCell(string(ledger.StandingOf(stream.Grade)))
 		grade.Sub = stream.Grade

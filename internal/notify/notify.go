@@ -22,7 +22,7 @@ import (
 // Events of an alert.
 const (
 	Failed     = "failed"     // the night was not published
-	Partial    = "partial"    // published, but streams were not read completely, or a later step failed
+	Partial    = "partial"    // published, but streams are incomplete, or a last step of the night, such as extending the series, failed
 	Gate       = "gate"       // a gate stopped the publishing
 	Held       = "held"       // checks held the night; a person decides
 	Warned     = "warned"     // published, and a check failed that did not fail before
@@ -69,10 +69,11 @@ type Alert struct {
 	Since time.Time `json:"since"`
 	// Streak is the number of nights or attempts in a row with this result.
 	Streak int `json:"times"`
-	// SnapshotAt is the time of the snapshot that readers see. Zero means that there is none, or that
-	// SnapshotUnknown is set because it could not be determined.
-	SnapshotAt      time.Time `json:"snapshot_at,omitzero"`
-	SnapshotUnknown bool      `json:"-"`
+	// SnapshotAt is the time of the snapshot that readers see, for Failed, Gate, Held and Partial. It is
+	// zero if there is no snapshot, or if SnapshotUnknown is set.
+	SnapshotAt time.Time `json:"snapshot_at,omitzero"`
+	// SnapshotUnknown means that the snapshot could not be determined.
+	SnapshotUnknown bool `json:"-"`
 	// Advice is an instruction for the operator. Each event has a default.
 	Advice  string   `json:"advice"`
 	Streams []Stream `json:"streams"` // incomplete streams of a partial night
