@@ -36,7 +36,8 @@ func (l Limits) AreExceeded(deleted, total int64) bool {
 type MassDeleteError struct {
 	// Losses counts the rows that would be deleted, or the ids that were answered 404, by table.
 	Losses []ledger.Loss
-	// Reread is true if the lists that lack the deleted records were read a second time.
+	// Reread is true if the lists that lack the deleted records were read a second time. A replay cannot
+	// read them again.
 	Reread bool
 }
 

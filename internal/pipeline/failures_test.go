@@ -206,7 +206,8 @@ func gatedHarness(t *testing.T, names ...string) *harness {
 }
 
 // TestGateReadsListsAgain answers the first request of a list with an empty page. The night must read this
-// list a second time, without new requests of the other lists.
+// list a second time, without new requests of the other lists. The log must have the losses,
+// without the advice of MassDeleteError.
 func TestGateReadsListsAgain(t *testing.T) {
 	h := gatedHarness(t, orderStreamNames()...)
 	h.service.SetFaults(emptyListFault("/products/listings", 1))
@@ -219,6 +220,9 @@ func TestGateReadsListsAgain(t *testing.T) {
 	routes := h.service.RequestsByRoute()
 	if routes["/products/listings"] < 2 || routes["/orders"] > 3 || !strings.Contains(log.String(), "too many rows would be deleted: streams are read a second time") {
 		t.Errorf("the listings were requested %d times and the orders %d times, want at least 2 requests of the listings and at most 3 of the orders; the log has:\n%s", routes["/products/listings"], routes["/orders"], log.String())
+	}
+	if !strings.Contains(log.String(), ` would be deleted in one night"`) || strings.Contains(log.String(), "nothing was published") || strings.Contains(log.String(), "replay") {
+		t.Errorf("the log has:\n%s\nwant the losses without advice", log.String())
 	}
 	if len(res.Run.Losses) > 0 {
 		t.Errorf("the complete night has the losses %+v, want none", res.Run.Losses)

@@ -44,7 +44,7 @@ func (r *runner) publishWithRereads(ctx context.Context) (Result, error) {
 			n.run.Losses, massDelete.Reread = massDelete.Losses, n.mode.usesNetwork()
 			return res, err
 		}
-		n.cfg.Log.Warn("too many rows would be deleted: streams are read a second time", "streams", toReread, "error", massDelete)
+		n.cfg.Log.Warn("too many rows would be deleted: streams are read a second time", "streams", toReread, "error", ledger.DescribeLosses(massDelete.Losses))
 		for _, name := range toReread {
 			r.reread[name] = true
 			r.reader.client.Refetch(name)
