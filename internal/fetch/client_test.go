@@ -140,7 +140,7 @@ func TestErrorTypes(t *testing.T) {
 		}
 		failed, ok := errors.AsType[*fetch.StatusError](err)
 		if !ok || failed.Code != code || failed.Stream != "token" || failed.Attempts != 1 {
-			t.Errorf("status %d: got StatusError %+v, want this code, stream token and 1 attempt", code, failed)
+			t.Errorf("status %d: got StatusError %+v, want this code, the stream \"token\" and 1 attempt", code, failed)
 		}
 	}
 	err := requestTokenInfo(t, newClient(t, testConfig(newScript(textBody("<html>"))), nil))

@@ -400,7 +400,7 @@ func TestJournalContainsNoToken(t *testing.T) {
 	}
 	var line map[string]any
 	if err := json.Unmarshal(journal, &line); err != nil || line["stream"] != "token" || line["status"] != 200.0 {
-		t.Errorf("the journal line is %s (%v), want the stream token and the status 200", journal, err)
+		t.Errorf("the journal line is %s (%v), want the stream \"token\" and the status 200", journal, err)
 	}
 }
 
@@ -443,7 +443,7 @@ func TestTelemetryCounts(t *testing.T) {
 	}
 	m := c.Telemetry()
 	if len(m) != 1 || m[0].Stream != "token" || m[0].Requests != 2 || m[0].Retries != 1 || m[0].Hits != 2 {
-		t.Errorf("telemetry is %+v, want 2 requests, 1 retry and 2 hits of the stream token", m)
+		t.Errorf("telemetry is %+v, want 2 requests, 1 retry and 2 hits of the stream \"token\"", m)
 	}
 	if m[0].Bytes == 0 || m[0].P50 == 0 || m[0].P50 > m[0].P95 || m[0].P95 > m[0].Max || m[0].First.IsZero() {
 		t.Errorf("telemetry is %+v, want bytes, ascending latencies and a time of the first request", m)

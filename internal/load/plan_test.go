@@ -56,8 +56,8 @@ func (h *fixture) plannedIDs(d *warehouse.Draft, streamName string) map[string][
 	return idsByReason
 }
 
-// TestTrialDetailsArePlannedByListRow covers the reasons to read a detail if a list shows the changes of
-// the details, except webhook events.
+// TestTrialDetailsArePlannedByListRow covers the reasons to read a detail whose changes a list shows.
+// Webhook events are not covered.
 func TestTrialDetailsArePlannedByListRow(t *testing.T) {
 	requireTrials(t)
 	list := func(hashes map[string]int, prices ...string) map[string]streamInput {
@@ -253,8 +253,8 @@ func TestCampaignWithChangedRowIsLive(t *testing.T) {
 }
 
 // TestFingerprintsContainLookedUpRows plans outlets. Some listings contain no outlet id, or an empty outlet
-// id. Their outlets are looked up by the product. The hashes are small, so that each fingerprint is the sum
-// of the hashes.
+// id. Their outlets are looked up by the product. The hashes are small, so that the fingerprint in
+// the plan is the sum of the hashes of an outlet's rows.
 func TestFingerprintsContainLookedUpRows(t *testing.T) {
 	listingOf := func(id, outlet string, hash int) string {
 		return jsonRow(hash, hash, "id", quote(id), "outlet_id", outlet)
@@ -354,7 +354,7 @@ func TestSettledDetailsAreReadInTurn(t *testing.T) {
 				wantNights = max(wantNights, number-lastNight[id])
 			}
 			if int(plan.MaxNights) != wantNights || wantNights >= recheckNights {
-				t.Errorf("night %d: the oldest carried id was read %d nights ago, and the plan has %d, want the same number below %d", number, wantNights, plan.MaxNights, recheckNights)
+				t.Errorf("night %d: the oldest carried id was read %d nights ago, and MaxNights is %d, want equal numbers below %d", number, wantNights, plan.MaxNights, recheckNights)
 			}
 			if number > 0 && (plan.ToRecheck == 0 || plan.ToRecheck == listingCount) {
 				t.Errorf("night %d: the plan rechecks %d ids, want a part of the %d settled ids", number, plan.ToRecheck, listingCount)
@@ -379,7 +379,7 @@ func TestSettledDetailsAreReadInTurn(t *testing.T) {
 			caughtUp, err := s.Details.CountCaughtUp(t.Context())
 			must(t, err)
 			if caughtUp != int64(len(requested)) {
-				t.Errorf("night %d: CountCaughtUp returned %d, want %d", number, caughtUp, len(requested))
+				t.Errorf("night %d: CountCaughtUp counted %d requested ids, want %d", number, caughtUp, len(requested))
 			}
 		}
 		inputs := map[string]streamInput{"product_listings": list["product_listings"], "products": {coverage: load.ByID}}
@@ -435,7 +435,7 @@ func TestStoredDetailsArePlanned(t *testing.T) {
 			}
 			for _, upTo := range []load.Priority{load.PrioritySettled, load.OldestFirst} {
 				if got := idsToRequest(t, s, products, upTo); !slices.Equal(got, c.wantRequests) {
-					t.Errorf("%s: ids to request up to priority %d are %v, want %v", c.name, upTo, got, c.wantRequests)
+					t.Errorf("%s: IDsToRequest(%d) returned %v, want %v", c.name, upTo, got, c.wantRequests)
 				}
 			}
 			plan, err = s.Details.MarkUnread(t.Context(), products)

@@ -121,7 +121,7 @@ func TestDetailsAreRequestedByPriority(t *testing.T) {
 			load.PriorityNew:     {"changes", "moved", "new", "undated 1", "undated 2"},
 		} {
 			if got := idsToRequest(t, s, products, upTo); !slices.Equal(got, want) {
-				t.Errorf("priority %d: ids to request are %v, want %v", upTo, got, want)
+				t.Errorf("IDsToRequest(%d) returned %v, want %v", upTo, got, want)
 			}
 		}
 		must(t, s.Details.AddOutcomes(t.Context(), "products", []string{"changes"}, load.Answered))

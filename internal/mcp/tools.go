@@ -17,8 +17,8 @@ import (
 	"placementsync/internal/query"
 )
 
-// Limits of a result. Clients pass about 25,000 tokens to an assistant. A token is three or four
-// bytes of text, or fewer bytes of digits.
+// Limits of a result. Clients pass about 25,000 tokens to an assistant. A token has three or four
+// bytes in text and fewer in numbers; maxBytes assumes two.
 const (
 	defaultRows    = 100
 	maxAllowedRows = 1000

@@ -41,7 +41,7 @@ func appendFloat[T float32 | float64](dst []byte, a arrow.Array, i int) []byte {
 
 func bytesAt(a arrow.Array, i int) []byte { return valueAt[[]byte](a, i) }
 
-// appendHugeint appends a 16-byte little-endian integer in two's complement.
+// appendHugeint appends the decimal digits of a 16-byte little-endian integer in two's complement.
 func appendHugeint(dst []byte, a arrow.Array, i int) []byte {
 	b := bytesAt(a, i)
 	n := decimal128.New(int64(binary.LittleEndian.Uint64(b[8:])), binary.LittleEndian.Uint64(b))

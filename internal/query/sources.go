@@ -138,7 +138,7 @@ func readPlan(ctx context.Context, conn *duckdb.Conn, text string, args []any) (
 	return steps, nil
 }
 
-// collectTables adds the tables that an operator and its children read to scanned. Names are split at
+// collectTables adds to scanned the tables that an operator and its children read. Names are split at
 // dots, because no name in the catalog contains a dot.
 func (p planStep) collectTables(scanned map[string]bool) {
 	if name, ok := p.Extra["Table"].(string); ok {

@@ -86,8 +86,8 @@ func TestChangesOfMetaFormAChain(t *testing.T) {
 }
 
 // TestMetaBaseIsThePreviousVersionIfComplete removes or changes files of the previous version in the
-// series. The changes of a draft are relative to the previous version only if the series contains the
-// changes of both schemas in the previous version.
+// series. The changes of a draft are relative to the previous version only if the series contains
+// the changes that the previous version made in the schemas meta and past.
 func TestMetaBaseIsThePreviousVersionIfComplete(t *testing.T) {
 	for name, c := range map[string]struct {
 		damage func(t *testing.T, w *warehouse.Warehouse)
@@ -204,7 +204,7 @@ func TestADamagedManifestEndsTheLineage(t *testing.T) {
 }
 
 // TestARollbackSkipsRefreshes publishes a night, two refreshes and another night. A rollback of the
-// last night must publish the first night, because refreshes are removed earlier than nights.
+// last night must publish the first night, because retention removes refreshes before nights.
 func TestARollbackSkipsRefreshes(t *testing.T) {
 	w := openKeeping(t, 5)
 	publishFull(t, w, firstNight, "one")
@@ -217,10 +217,10 @@ func TestARollbackSkipsRefreshes(t *testing.T) {
 		must(t, err)
 		want := firstNight
 		if run == "20261101T030000Z" {
-			want = "" // the previous version is a night
+			want = "" // Manifest.Night is empty if Manifest.Previous is a night
 		}
 		if m.Night != want || m.Kind != d.Kind {
-			t.Errorf("%s was built on the night %q and has the kind %q, want %q and %q", run, m.Night, m.Kind, want, d.Kind)
+			t.Errorf("the manifest of %s has Night %q and Kind %q, want %q and %q", run, m.Night, m.Kind, want, d.Kind)
 		}
 	}
 	if got := rollback(t, w, ""); got != firstNight {

@@ -65,7 +65,7 @@ type Manifest struct {
 	// Previous is the version on which this version was built. It is empty on the first night.
 	Previous string `json:"previous,omitempty"`
 	// Night is set in two cases. If Previous is a refresh, Night is the newest night on which this
-	// version builds; a rollback switches to it, because refreshes are removed earlier than nights. If
+	// version builds; a rollback switches to it, because retention removes refreshes before nights. If
 	// this version was rebuilt, Night is the run whose snapshot it contains.
 	Night   string           `json:"night,omitempty"`
 	Catalog checksum.FileSum `json:"catalog"`

@@ -15,7 +15,7 @@ DELETE FROM meta.rejects r WHERE table_name = {table} AND (NOT coalesce({unread}
 (SELECT concat_ws('/', {key}) FROM {main} EXCEPT SELECT concat_ws('/', {key}) FROM {desired})
 
 -- name: unread_parents
--- The ids of details that were not read tonight.
+-- The ids of parents whose rows were not read tonight.
 (SELECT id FROM {plan} EXCEPT SELECT id FROM {requested} WHERE outcome IN ('answered', '404'))
 
 -- name: write_rejects

@@ -27,7 +27,7 @@ import (
 // child is a child process of a trial.
 type child struct {
 	cmd *exec.Cmd
-	// input is the standard input of the process. See waitForClosedInput.
+	// input is the standard input of the process. See inputClosed.
 	input  io.Closer
 	output *outputBuffer
 	// reportPath is the file that the program writes at its end, see writeReport.
@@ -96,9 +96,9 @@ func writeReport(path string, report any) error {
 // readyLine is printed by a child that waits for its input to be closed.
 const readyLine = "ready"
 
-// waitForClosedInput prints readyLine and returns a channel. The channel is closed when the parent
-// closes the input of this process.
-func waitForClosedInput() <-chan struct{} {
+// inputClosed prints readyLine and returns a channel that is closed when the parent closes the
+// input of this process.
+func inputClosed() <-chan struct{} {
 	closed := make(chan struct{})
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
@@ -157,7 +157,7 @@ type job struct {
 }
 
 // stepCall is the moment at which a run reaches a step for the Nth time. A trial kills the run there, or
-// returns an error. Nth 0 means the first time. If After is set, the count begins when the run first
+// makes the step fail. Nth 0 means the first time. If After is set, the count begins when the run first
 // reaches the step After.
 type stepCall struct {
 	Step  string
@@ -231,7 +231,7 @@ func killSelf() error {
 // run runs the night and reports its nightEnd.
 func (j job) run(ctx context.Context) error {
 	if j.WaitForInput {
-		<-waitForClosedInput()
+		<-inputClosed()
 	}
 	cfg := j.config()
 	restore, err := j.limitDisk(&cfg)

@@ -293,8 +293,8 @@ func falsifyFirstNights(t *testing.T, kind falsification, streams []stream.Strea
 	return nights, outcomes
 }
 
-// TestTrialFalseResponses is the short form of TestTortureFalseResponses. It falsifies only two lists,
-// single records, the lists of parent records, and status counts.
+// TestTrialFalseResponses is the short form of TestTortureFalseResponses. It falsifies only
+// the lists of cities and campaigns, and the details, articles and status counts of campaigns.
 func TestTrialFalseResponses(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

@@ -52,7 +52,7 @@ type observations struct {
 
 // run reads repeatedly until the standard input is closed. Then it writes its observations to v.Report.
 func (v readerConfig) run(ctx context.Context) error {
-	closed := waitForClosedInput()
+	closed := inputClosed()
 	r := &reader{readerConfig: v, seen: observations{LastSeen: map[string]time.Time{}}}
 	for {
 		select {

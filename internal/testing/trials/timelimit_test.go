@@ -290,7 +290,7 @@ func TestTrialDetailsGetAQuarterOfTheTime(t *testing.T) {
 	ref := newReference(t, h.service, h.cfg.Streams)
 	seenDetails := map[string]bool{} // by path
 	nightsUnread := map[string]int{} // nights since a list was read, by list
-	// Every second night may read only live details.
+	// At worst, every second night has time only for live details.
 	maxNights := 2*(4*len(details)/listRequests) + 3
 	for night := 1; len(seenDetails) < len(details); night++ {
 		if night > maxNights {
