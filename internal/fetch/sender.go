@@ -118,8 +118,8 @@ func (s *sender) landAndRead(next layer) layer {
 	}
 }
 
-// slot contains the buffers of one response in memory. New buffers for each response would cost a tenth
-// of the CPU time of a first night.
+// slot contains the buffers of one response in memory. New buffers for each response, also those of the
+// landing, would cost 2 percent of the CPU time of a first night.
 type slot struct{ received, decompressed []byte }
 
 func (s *sender) acquireSlot(ctx context.Context, q *call) error {
