@@ -161,7 +161,7 @@ func TestBacklogRowsEqualBacklogAtEnd(t *testing.T) {
 
 // TestQueryOfTheGuide runs the example of a user's query in the guide.
 func TestQueryOfTheGuide(t *testing.T) {
-	page, err := os.ReadFile("../docs/guide/asking.md")
+	page, err := os.ReadFile("../docs/guide/own-queries.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func TestQueryOfTheGuide(t *testing.T) {
 	}
 	all, err := query.Load(dir)
 	if err != nil || !found {
-		t.Fatalf("load the example query of docs/guide/asking.md: found %t, SQL %q, error %v", found, text, err)
+		t.Fatalf("load the example query of docs/guide/own-queries.md: found %t, SQL %q, error %v", found, text, err)
 	}
 	q, ok := all.Find("cheap")
 	db := open(t, `INSERT INTO product_listings (id, name, country) VALUES ('a', 'A', 'Germany'), ('b', 'B', 'France');
