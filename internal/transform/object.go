@@ -21,9 +21,9 @@ type value struct {
 func (in *input) raw(i int) []byte { return in.buf[in.values[i].start:in.values[i].end] }
 
 // index appends the value at the position to in.values, and after it the values inside it: the members of an
-// object, if node is known, and the items of a list, if itemNode is known. Values are thus scanned once, and
-// can then be read in any order. index returns the index of the value. The fields of the value and of its
-// node are set by the caller.
+// object if node is set, and the items of a list if itemNode is set. So each value is scanned once, and the
+// values can then be read in any order. f and name are the field and the name of a member. index returns the
+// index of the value.
 func (in *input) index(f *field, name string, node, itemNode *node) (int, error) {
 	i := len(in.values)
 	c := in.peek()
