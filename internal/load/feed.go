@@ -3,7 +3,6 @@ package load
 import (
 	"context"
 	"errors"
-	"sync"
 	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -16,18 +15,13 @@ import (
 // transaction, and into the table at the commit.
 type feed struct {
 	batches chan arrow.RecordBatch
-	closing sync.RWMutex // held for reading while a batch is sent
-	closed  bool         // guarded by closing
-	sent    atomic.Int64 // number of rows
-	// insertEnded is closed after the INSERT. Then inserted, the number of inserted rows, and err may be read.
-	insertEnded chan struct{}
-	inserted    int64
-	err         error
+	// noMoreBatches is closed after the last batch, and insertEnded after the INSERT.
+	noMoreBatches, insertEnded chan struct{}
+	sent                       atomic.Int64 // number of rows
+	// err is the error of the INSERT, and inserted its number of rows. They may be read once insertEnded is closed.
+	err      error
+	inserted int64
 }
-
-// bufferedBatches is the number of batches that wait for DuckDB. It lets the decoders work while DuckDB
-// compresses a row group, which shortens a first night by a tenth.
-const bufferedBatches = 8
 
 // openFeed starts the INSERT of a table on a connection of its own. The INSERT also reads the batches
 // of later calls of Rows.Add, so the end of ctx must not cancel it.
@@ -41,7 +35,7 @@ func (s *staging) openFeed(ctx context.Context, target streamTable, schema *arro
 	if err != nil {
 		return nil, err
 	}
-	f := &feed{batches: make(chan arrow.RecordBatch, bufferedBatches), insertEnded: make(chan struct{})}
+	f := &feed{batches: make(chan arrow.RecordBatch), noMoreBatches: make(chan struct{}), insertEnded: make(chan struct{})}
 	reader := &feedReader{feed: f, schema: schema}
 	release, err := ins.arrow.RegisterView(reader, ins.view)
 	if err != nil {
@@ -60,16 +54,11 @@ func (s *staging) openFeed(ctx context.Context, target streamTable, schema *arro
 }
 
 func (f *feed) send(ctx context.Context, batches []arrow.RecordBatch) error {
-	f.closing.RLock()
-	defer f.closing.RUnlock()
-	if f.closed {
-		return errors.New("the INSERT was ended before its last batch")
-	}
 	for _, batch := range batches {
 		batch.Retain() // feedReader releases it
+		f.sent.Add(batch.NumRows())
 		select {
 		case f.batches <- batch:
-			f.sent.Add(batch.NumRows())
 		case <-f.insertEnded:
 			batch.Release()
 			return errors.Join(errors.New("the INSERT ended before its last batch"), f.err)
@@ -79,14 +68,6 @@ func (f *feed) send(ctx context.Context, batches []arrow.RecordBatch) error {
 		}
 	}
 	return nil
-}
-
-// close ends the INSERT after the last batch that was sent.
-func (f *feed) close() {
-	f.closing.Lock()
-	defer f.closing.Unlock()
-	f.closed = true
-	close(f.batches)
 }
 
 // wait waits for the end of the INSERT and checks that it inserted all rows.
@@ -115,9 +96,12 @@ func (r *feedReader) Record() arrow.RecordBatch      { return r.batch }
 // Next waits for a batch. DuckDB calls it from one thread at a time.
 func (r *feedReader) Next() bool {
 	r.releaseBatch()
-	batch, ok := <-r.feed.batches
-	r.batch = batch
-	return ok
+	select {
+	case r.batch = <-r.feed.batches:
+		return true
+	case <-r.feed.noMoreBatches:
+		return false
+	}
 }
 
 func (r *feedReader) releaseBatch() {

@@ -119,7 +119,7 @@ func (s *staging) closeFeeds(streamName string) error {
 	for target, f := range s.feeds {
 		if streamName == allStreams || streamName == target.stream {
 			closing[target] = f
-			f.close()
+			close(f.noMoreBatches)
 		}
 	}
 	for target, f := range closing {
