@@ -127,7 +127,7 @@ func TestOwnerFileIsWrittenAfterTheCommit(t *testing.T) {
 		}
 		return nil
 	}
-	h.mustFail(3, "the night is published: run \"placementsync lake publish\" again", "publish")
+	h.mustFail(3, "the night was committed to the lake: run \"placementsync lake publish --all\" again", "publish")
 	h.step = nil
 	h.mustFail(1, "placements_owner.json is missing", "expire")
 	if p := h.publish(); !p[0].AlreadyPublished {

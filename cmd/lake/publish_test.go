@@ -104,7 +104,7 @@ func TestNewWarehouseKeepsTheHistory(t *testing.T) {
 	h.must(os.RemoveAll(h.path("warehouse")))
 	first := h.night()
 	h.mustFail(1, all[2].Run, "publish")
-	h.mustFail(1, "publish --replace", "publish", "--all")
+	h.mustFail(1, "publish --all --replace", "publish", "--all")
 	if run := h.status().Run; run != all[2].Run {
 		t.Fatalf("the lake shows %s, want %s", run, all[2].Run)
 	}

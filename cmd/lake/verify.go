@@ -38,7 +38,7 @@ func verifyLake(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, args
 			return r, err
 		}
 		if run = s.Run; run == "" {
-			return r, errors.New("verify the lake: it has no night yet: run \"placementsync lake publish\" first")
+			return r, errors.New("verify the lake: it has no night yet: run \"placementsync lake publish --all\" first")
 		}
 	}
 	v, err := lake.OpenVersion(ctx, wh, run)

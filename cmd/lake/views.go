@@ -93,7 +93,7 @@ func installViews(ctx context.Context, g *globals, l *lake.Lake) error {
 	}
 	written, err := l.InstallViews(ctx, dialect.Mart, views)
 	if errors.Is(err, lake.ErrNoViews) {
-		return command.EndWith(ledger.Partial, fmt.Errorf("the night is published but its views are not: %w; \"placementsync-lake views\" prints them for your engine", err))
+		return command.EndWith(ledger.Partial, fmt.Errorf("the night is in the lake, but its views are not: %w; \"placementsync-lake views\" prints them for your engine", err))
 	}
 	if err == nil {
 		fmt.Fprintf(g.stderr, "views of mart: %d written, %d unchanged\n", written, len(views)-written)

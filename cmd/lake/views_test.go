@@ -101,7 +101,7 @@ func TestPublishViewsWithoutViewSupport(t *testing.T) {
 	if got.code != 3 || !strings.Contains(got.stdout, "tables in one commit") {
 		t.Fatalf("publish --views: got %+v, want exit code 3 after the commit", got)
 	}
-	for _, want := range []string{"the night is published but its views are not", "only a REST catalog can", "placementsync-lake views\" prints them"} {
+	for _, want := range []string{"the night is in the lake, but its views are not", "only a REST catalog can", "placementsync-lake views\" prints them"} {
 		if !strings.Contains(got.stderr, want) {
 			t.Errorf("%q is not in %s", want, got.stderr)
 		}

@@ -68,7 +68,7 @@ func joinFollowUpError(ctx context.Context, nightErr, followUpErr error) error {
 	if followUpErr == nil {
 		return nightErr
 	}
-	followUpErr = fmt.Errorf("%w; the night is published, and the next night tries again", followUpErr)
+	followUpErr = fmt.Errorf("%w; readers of the warehouse see the night; the next night repeats this step", followUpErr)
 	if nightErr == nil || command.OutcomeOf(ctx, nightErr) == ledger.Partial {
 		return command.EndWith(ledger.Partial, errors.Join(nightErr, followUpErr))
 	}

@@ -109,8 +109,12 @@ func (g *globals) runLake(ctx context.Context, args ...string) ([]byte, error) {
 	switch {
 	case err == nil:
 	case limitedCtx.Err() != nil && ctx.Err() == nil:
+		advised := args[0]
+		if advised == "publish" {
+			advised += " --all" // without it, the nights before the newest could never be committed
+		}
 		err = fmt.Errorf("run %s %s: it did not end within %s and was stopped: check that the catalog and the bucket respond, "+
-			"or run \"placementsync lake %[2]s\", which has no time limit", path, args[0], timeout)
+			"or run \"placementsync lake %s\", which has no time limit", path, args[0], timeout, advised)
 	case message != "" && cmd.ProcessState.ExitCode() == ledger.Misused.ExitCode():
 		err = command.UsageErr("%s", message)
 	case message != "":

@@ -48,7 +48,7 @@ func (l *Lake) Expire(ctx context.Context, keepNights int, dryRun bool) (e Expir
 		return e, nil
 	case ownerFileMissing:
 		return e, fmt.Errorf("expire the lake: the owner file %s is missing; nothing was changed: "+
-			"run \"placementsync lake publish\" to write the file", l.ownerFile())
+			"run \"placementsync lake publish --all\" to write the file", l.ownerFile())
 	}
 	states, err := readPublishedStates(own)
 	if err != nil {

@@ -173,7 +173,7 @@ type conflictError struct {
 
 func (e *conflictError) Error() string {
 	text := fmt.Sprintf("commit to the lake: another publisher changed %s meanwhile; this commit was not applied: "+
-		"run \"placementsync lake status\"; if the night is missing, run \"placementsync lake publish\"", e.table)
+		"run \"placementsync lake status\"; if the night is missing, run \"placementsync lake publish --all\"", e.table)
 	if e.err != nil {
 		text += " (" + e.err.Error() + ")"
 	}
@@ -181,7 +181,7 @@ func (e *conflictError) Error() string {
 }
 
 func damagedErr(file, problem string) error {
-	return fmt.Errorf("publish %s: %s; the night was not published: run \"placementsync verify --read-data\"", file, problem)
+	return fmt.Errorf("publish %s: %s; this night was not committed to the lake: run \"placementsync verify --read-data\"", file, problem)
 }
 
 func tagOf(run string) string { return "run_" + run }

@@ -132,7 +132,7 @@ func (l *Lake) readOwner() (o owner, err error) {
 	}
 	if err != nil {
 		err = fmt.Errorf("read the owner file %s: %w: restore the file; "+
-			"if no other catalog has tables there, remove it and run \"placementsync lake publish\", which writes a new one", file, err)
+			"if no other catalog has tables there, remove it and run \"placementsync lake publish --all\", which writes a new one", file, err)
 	}
 	return o, err
 }
@@ -147,7 +147,7 @@ func (l *Lake) WriteOwnerFile() error {
 		err = l.otherOwnerErr(o)
 	}
 	if err != nil {
-		return fmt.Errorf("%w; the night is published in this catalog", err)
+		return fmt.Errorf("%w; the night was committed to this catalog", err)
 	}
 	text, err := json.MarshalIndent(owner{l.id, l.cfg.Name, l.cfg.Namespace, l.cfg.Program}, "", "  ")
 	if err != nil {
@@ -161,7 +161,7 @@ func (l *Lake) WriteOwnerFile() error {
 		l.files.uncommitted.drain()
 	}
 	if err != nil {
-		return fmt.Errorf("write the owner file %s: %w; the night is published: run \"placementsync lake publish\" again", l.ownerFile(), err)
+		return fmt.Errorf("write the owner file %s: %w; the night was committed to the lake: run \"placementsync lake publish --all\" again", l.ownerFile(), err)
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ type unknownResultError struct{ error }
 func (e *unknownResultError) Unwrap() error { return e.error }
 
 func unknownResult(err error) error {
-	return &unknownResultError{fmt.Errorf("commit to the lake: %w; the night is in the lake completely or not at all: run \"placementsync lake publish\", which skips a night that is already there", err)}
+	return &unknownResultError{fmt.Errorf("commit to the lake: %w; the night is in the lake completely or not at all: run \"placementsync lake publish --all\", which skips a night that is already there", err)}
 }
 
 // Publish commits all tables of a version in one step. It commits nothing if the lake already shows the
@@ -95,7 +95,7 @@ func checkOrder(v *Version, shownState publishedState) error {
 	if mayFollow(shownState.run, shownState.at, v.Run, v.At) {
 		return nil
 	}
-	return fmt.Errorf("publish %s of %s: the lake shows %s of %s, which is not earlier; this night was not published; "+
+	return fmt.Errorf("publish %s of %s: the lake shows %s of %s, which is not earlier; this night was not committed to the lake; "+
 		"this error is normal after a rollback: wait for the next night, which updates the lake",
 		v.Run, v.At.Format(time.RFC3339), shownState.run, shownState.at.Format(time.RFC3339))
 }
@@ -119,9 +119,9 @@ func checkHistory(v *Version, states map[tableName]publishedState) error {
 			historyRows += s.rows
 		}
 	}
-	return fmt.Errorf("publish %s: the lake shows %s of %s from another warehouse, and a publish would replace its %d rows of history; this night was not published: "+
+	return fmt.Errorf("publish %s: the lake shows %s of %s from another warehouse, and a publish would replace its %d rows of history; this night was not committed to the lake: "+
 		"restore that warehouse with \"placementsync rebuild --from\", set another lake.namespace, "+
-		"or replace the history with \"placementsync lake publish --replace\"",
+		"or replace the history with \"placementsync lake publish --all --replace\"",
 		v.Run, shownState.run, shownState.at.Format(time.RFC3339), historyRows)
 }
 

@@ -39,7 +39,7 @@ func readPublishedStates(lakeTables tables) (map[tableName]publishedState, error
 		}
 		at, err := time.Parse(time.RFC3339Nano, properties[timeProperty])
 		if err != nil {
-			return nil, fmt.Errorf("read %s: its property %s is not a time: %w; another program changed the table: restore the property, or drop the table and run \"placementsync lake publish\"",
+			return nil, fmt.Errorf("read %s: its property %s is not a time: %w; another program changed the table: restore the property, or drop the table and run \"placementsync lake publish --all\"",
 				n, timeProperty, err)
 		}
 		s.at = at.UTC()

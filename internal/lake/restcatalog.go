@@ -245,7 +245,7 @@ func (c *restCatalog) checkCommit(ctx context.Context, changes []change, got res
 		return after.tagsKept, nil // also if a proxy lost the response
 	case commitErr == nil:
 		return false, &unknownResultError{fmt.Errorf("commit to the lake: the server confirmed the commit, but it is not visible in %s; no file was removed: "+
-			"read the log of the server, then run \"placementsync lake publish\"", strings.Join(after.unapplied, ", "))}
+			"read the log of the server, then run \"placementsync lake publish --all\"", strings.Join(after.unapplied, ", "))}
 	case got.status == http.StatusConflict && !after.isAnyApplied:
 		return false, &conflictError{"a table", commitErr}
 	}

@@ -90,8 +90,8 @@ func evolveSchema(m table.Metadata, columns []stream.Column) ([]table.Update, er
 		}
 		isWidened := old.Type == iceberg.PrimitiveTypes.Int32 && wanted[i].Type == iceberg.PrimitiveTypes.Int64
 		if !old.Type.Equals(wanted[i].Type) && !isWidened {
-			return nil, fmt.Errorf("column %s has the type %s in the lake and %s in this version of placementsync; this night was not published: "+
-				"drop the table in the lake, then run \"placementsync lake publish\"; the earlier nights of this table are then lost in the lake", old.Name, old.Type, wanted[i].Type)
+			return nil, fmt.Errorf("column %s has the type %s in the lake and %s in this version of placementsync; this night was not committed to the lake: "+
+				"drop the table in the lake, then run \"placementsync lake publish --all\"; the earlier nights of this table are then lost in the lake", old.Name, old.Type, wanted[i].Type)
 		}
 	}
 	if slices.EqualFunc(oldColumns, wanted, func(a, b iceberg.NestedField) bool { return a.Equals(b) }) {

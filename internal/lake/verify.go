@@ -61,7 +61,7 @@ func (l *Lake) Verify(ctx context.Context, v *Version) (report VerifyReport, err
 // in the lake: its snapshot must then be the current snapshot.
 func snapshotOf(run string, t *table.Table, state publishedState, isNewest bool) (*table.Snapshot, error) {
 	if t == nil {
-		return nil, errors.New("it is missing in the lake: run \"placementsync lake publish\"")
+		return nil, errors.New("it is missing in the lake: run \"placementsync lake publish --all\"")
 	}
 	taggedSnapshot, currentSnapshot := t.SnapshotByName(tagOf(run)), t.CurrentSnapshot()
 	if taggedSnapshot == nil && state.run == run {
@@ -70,9 +70,9 @@ func snapshotOf(run string, t *table.Table, state publishedState, isNewest bool)
 	switch {
 	case isNewest && (state.run != run || !state.onMain || currentSnapshot == nil || taggedSnapshot != nil && taggedSnapshot.SnapshotID != currentSnapshot.SnapshotID):
 		return nil, fmt.Errorf("readers see snapshot %d, which is not this night: "+
-			"run \"placementsync lake publish\" to show the night again", currentSnapshotID(t.Metadata()))
+			"run \"placementsync lake publish --all\" to show the night again", currentSnapshotID(t.Metadata()))
 	case taggedSnapshot == nil:
-		return nil, fmt.Errorf("it has no tag %s: run \"placementsync lake publish\"", tagOf(run))
+		return nil, fmt.Errorf("it has no tag %s: run \"placementsync lake publish --all\"", tagOf(run))
 	}
 	return taggedSnapshot, nil
 }

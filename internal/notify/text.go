@@ -80,7 +80,7 @@ func (a Alert) describe() (event, effect, advice string) {
 			command += " publish --all"
 		}
 		return fmt.Sprintf("%s failed after the published night %s%s", a.nameWork(), a.Run, cause),
-			since + ". Readers see the snapshot of this night.",
+			since + ". Readers of the warehouse see the snapshot of this night.",
 			"correct the cause; the next night tries again, or run " + command + " now."
 	case Held:
 		var names []string
