@@ -61,9 +61,9 @@ func (w *Warehouse) WithRemedy(err error, version string) error {
 		remedies = append(remedies, fmt.Sprintf("\"placementsync rollback %s\" (switches to the newest of the intact versions %s)",
 			versions[len(versions)-1], strings.Join(versions, ", ")))
 	}
-	damaged.Remedy = "nothing was published: run " + strings.Join(remedies, ", or ")
+	damaged.Remedy = "no version was changed: run " + strings.Join(remedies, ", or ")
 	if len(remedies) == 0 {
-		damaged.Remedy = "no other version is intact and there is no Parquet series; nothing was published: restore a backup"
+		damaged.Remedy = "no other version is intact and there is no Parquet series; no version was changed: restore a backup"
 	}
 	return err
 }

@@ -79,7 +79,7 @@ func TestTheRemedyNamesIntactVersions(t *testing.T) {
 			}
 			must(t, errors.Join(os.RemoveAll(w.Folder.VersionPath(firstNight)), os.RemoveAll(w.Folder.VersionPath(secondNight)), os.RemoveAll(path(w, "parquet"))))
 			err = damagedErr(w)
-			if want := "no other version is intact and there is no Parquet series; nothing was published: restore a backup"; !strings.HasSuffix(err.Error(), want) {
+			if want := "no other version is intact and there is no Parquet series; no version was changed: restore a backup"; !strings.HasSuffix(err.Error(), want) {
 				t.Errorf("got %v, want %q", err, want)
 			}
 		})

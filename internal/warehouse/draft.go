@@ -89,7 +89,7 @@ func (w *Warehouse) BeginFrom(ctx context.Context, run string, at time.Time, bas
 		m, err = w.Versions.ReadManifest(base)
 		// After the clock was set back, rows could end before they begin.
 		if err == nil && !at.After(m.SnapshotAt) {
-			err = fmt.Errorf("the snapshot's time %s is not after the time of version %s, %s; nothing was published: correct the clock of this machine, then run again",
+			err = fmt.Errorf("the snapshot's time %s is not after the time of version %s, %s; nothing was published: if the clock of this machine is wrong, correct the clock and run again; if it was wrong when version %[2]s was published, roll back to an earlier version, then run again",
 				at.UTC().Format(time.RFC3339), base, m.SnapshotAt.Format(time.RFC3339))
 		}
 		if err != nil {

@@ -27,7 +27,7 @@ type LostError struct {
 func (e *LostError) Unwrap() error { return e.statErr }
 
 func (e *LostError) Error() string {
-	problem := fmt.Sprintf("the link \"latest\" leads to %s, and %s was published last", e.Target, e.Published)
+	problem := fmt.Sprintf("the link \"latest\" leads to %s, but %s was published last", e.Target, e.Published)
 	switch {
 	case e.Target == "" && e.Published == "":
 		problem = "the link \"latest\" is missing, and so is the ledger, although snapshots were published"
@@ -114,9 +114,9 @@ func (w *Warehouse) describeRemedy(target, published string) string {
 	}
 	remedies = append(remedies, w.rebuildRemedies()...)
 	if len(remedies) == 0 {
-		return "neither a version nor the Parquet series is left; nothing was published: restore a backup, or name another warehouse.dir to begin anew"
+		return "neither a version nor the Parquet series is left: restore a backup, or name another warehouse.dir to begin anew"
 	}
-	return "nothing was published: run " + strings.Join(remedies, ", or ")
+	return "no version was changed: run " + strings.Join(remedies, ", or ")
 }
 
 func (w *Warehouse) rebuildRemedies() []string {

@@ -31,15 +31,15 @@ func TestAMissingOrWrongLinkIsAnError(t *testing.T) {
 		want    []string // the tags after the rollback
 	}{
 		"the link is gone": {func(t *testing.T, w *warehouse.Warehouse) { must(t, os.Remove(link(w))) },
-			`the link "latest" is missing, and ` + thirdNight + ` was published last; nothing was published: run "placementsync rollback ` + thirdNight, thirdNight, []string{"one", "two", "three"}},
+			`the link "latest" is missing, and ` + thirdNight + ` was published last; no version was changed: run "placementsync rollback ` + thirdNight, thirdNight, []string{"one", "two", "three"}},
 		"the link leads to an earlier version": {func(t *testing.T, w *warehouse.Warehouse) { replaceLink(t, w, secondNight) },
-			`the link "latest" leads to ` + secondNight + ", and " + thirdNight + " was published last", secondNight, []string{"one", "two"}},
+			`the link "latest" leads to ` + secondNight + ", but " + thirdNight + " was published last; no version was changed", secondNight, []string{"one", "two"}},
 		"the link is a copy of its target": {func(t *testing.T, w *warehouse.Warehouse) {
 			must(t, os.Remove(link(w)))
 			must(t, os.CopyFS(link(w), os.DirFS(w.Folder.VersionPath(thirdNight))))
 		}, `the link "latest" is missing`, thirdNight, []string{"one", "two", "three"}},
 		"the version is gone": {func(t *testing.T, w *warehouse.Warehouse) { must(t, os.RemoveAll(w.Folder.VersionPath(thirdNight))) },
-			"version " + thirdNight + `, which the link "latest" names, is missing; nothing was published: run "placementsync rollback ` + secondNight + `" (the newest of the kept versions ` + firstNight + ", " + secondNight, secondNight, []string{"one", "two"}},
+			"version " + thirdNight + `, which the link "latest" names, is missing; no version was changed: run "placementsync rollback ` + secondNight + `" (the newest of the kept versions ` + firstNight + ", " + secondNight, secondNight, []string{"one", "two"}},
 		"the link and the ledger are gone": {func(t *testing.T, w *warehouse.Warehouse) {
 			must(t, errors.Join(os.Remove(link(w)), os.Remove(filepath.Join(w.Folder.Dir(), "state", "runs.jsonl"))))
 		}, "and so is the ledger", thirdNight, []string{"one", "two", "three"}},
@@ -148,7 +148,7 @@ func TestADamagedBaseIsReportedWithARemedy(t *testing.T) {
 			if !errors.As(err, &damaged) || !strings.HasPrefix(damaged.File, "versions/"+secondNight+"/") {
 				t.Fatalf("got %v, want a DamagedError of the file", err)
 			}
-			for _, text := range []string{"placementsync rebuild", "placementsync rollback " + firstNight, "2026-11-01 to 2026-11-02", "nothing was published"} {
+			for _, text := range []string{"placementsync rebuild", "placementsync rollback " + firstNight, "2026-11-01 to 2026-11-02", "no version was changed"} {
 				if !strings.Contains(err.Error(), text) {
 					t.Errorf("got %v, want an error with %q", err, text)
 				}

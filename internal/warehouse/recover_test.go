@@ -95,7 +95,7 @@ func TestTheRemedyOfALostLinkNamesTheRemainingFiles(t *testing.T) {
 	publishNights(t, w, "one", "two")
 	replaceLink(t, w, firstNight)
 	var lost *warehouse.LostError
-	want := `nothing was published: run "placementsync rollback ` + secondNight + `" (the snapshot that was published last), or "placementsync rollback ` + firstNight +
+	want := `no version was changed: run "placementsync rollback ` + secondNight + `" (the snapshot that was published last), or "placementsync rollback ` + firstNight +
 		`" (the snapshot that readers see now), or "placementsync rebuild" (builds the catalog from the Parquet series, 2026-11-01 to 2026-11-02, days: 2)`
 	if err := w.CheckLink(); !errors.As(err, &lost) || lost.Remedy != want {
 		t.Errorf("got %v, want %q", err, want)
@@ -106,7 +106,7 @@ func TestTheRemedyOfALostLinkNamesTheRemainingFiles(t *testing.T) {
 		t.Errorf("without the link: got %v, want %q", err, want)
 	}
 	must(t, errors.Join(os.RemoveAll(path(w, "versions")), os.RemoveAll(path(w, "parquet"))))
-	want = "neither a version nor the Parquet series is left; nothing was published: restore a backup, or name another warehouse.dir to begin anew"
+	want = "neither a version nor the Parquet series is left: restore a backup, or name another warehouse.dir to begin anew"
 	if err := w.CheckLink(); !errors.As(err, &lost) || lost.Remedy != want {
 		t.Errorf("without files: got %v, want %q", err, want)
 	}

@@ -1,6 +1,7 @@
 package warehouse
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -45,7 +46,7 @@ func (w *Warehouse) Rollback(run string, now time.Time) (Manifest, error) {
 	}
 	if err := w.Series.removeDaysOutsideLineage(target); err != nil {
 		return m, fmt.Errorf("roll back to %s: remove later days from the Parquet series: %w; readers keep the current snapshot, "+
-			"and the next command restores the days: check the disk, then repeat the rollback", target, err)
+			"and the next run or rollback restores the days: check the disk, then repeat the rollback", target, err)
 	}
 	if err = w.Versions.clearLatest(); err == nil {
 		err = w.Versions.switchTo(target)
@@ -71,7 +72,7 @@ func (w *Warehouse) rollbackTarget(run string) (string, error) {
 		return run, nil
 	}
 	if run != "" {
-		return "", &ledger.UnknownRunError{Message: fmt.Sprintf("roll back: no version %q is kept; nothing was changed: the kept versions are %s", run, strings.Join(versions, ", "))}
+		return "", &ledger.UnknownRunError{Message: fmt.Sprintf("roll back: no version %q is kept; nothing was changed: the kept versions are %s", run, cmp.Or(strings.Join(versions, ", "), "none"))}
 	}
 	latest, ok, err := w.Versions.Latest()
 	if lost := w.CheckLink(); lost != nil && !(ok && errors.Is(lost, fs.ErrNotExist)) {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -86,7 +87,7 @@ func TestRollbackFollowsTheLineage(t *testing.T) {
 	if got := rollback(t, w, ""); got != "20261101T020000Z" {
 		t.Errorf("rolled back to %s, want the version on which the newest version was built", got)
 	}
-	if _, err := w.Rollback("", firstNightAt.AddDate(0, 1, 0)); err == nil || !strings.Contains(err.Error(), "not kept") {
+	if _, err := w.Rollback("", firstNightAt.AddDate(0, 1, 0)); err == nil || !strings.Contains(err.Error(), "no version before") {
 		t.Errorf("got %v, want an error, because there is no version before the first version", err)
 	}
 }
@@ -206,13 +207,20 @@ func TestAMissingVersionIsReportedWithARemedy(t *testing.T) {
 	}
 }
 
+// TestASnapshotBeforeItsBaseIsAnError begins a version while the clock shows a time before the last version.
+// If the clock was wrong when that version was published, the rollback that the error names must help.
 func TestASnapshotBeforeItsBaseIsAnError(t *testing.T) {
 	w := open(t)
-	publishNights(t, w, "one")
-	_, err := w.Begin(t.Context(), "20261031T020000Z", firstNightAt.AddDate(0, 0, -1))
-	if err == nil || !strings.Contains(err.Error(), "clock") {
-		t.Errorf("got %v, want an error about the clock", err)
+	publishNights(t, w, "one", "two")
+	run, at := "20261101T030000Z", firstNightAt.Add(time.Hour)
+	want := "if the clock of this machine is wrong, correct the clock and run again; if it was wrong when version " + secondNight + " was published, roll back to an earlier version"
+	if _, err := w.Begin(t.Context(), run, at); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %q", err, want)
 	}
+	rollback(t, w, firstNight)
+	d, err := w.Begin(t.Context(), run, at)
+	must(t, err)
+	must(t, d.Discard())
 }
 
 func TestAnErrorAfterTheSwitchReportsThePublish(t *testing.T) {

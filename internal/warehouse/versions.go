@@ -1,6 +1,7 @@
 package warehouse
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,7 +86,10 @@ func (v *Versions) baseOf(run string, versions []string) (string, error) {
 		return m.baseRun(), nil
 	}
 	i, _ := slices.BinarySearch(versions, run)
-	if i == 0 || m.Previous != "" {
+	if i == 0 && m.Previous == "" {
+		return "", fmt.Errorf("roll back: no version before %s is kept; nothing was changed: the kept versions are %s", run, strings.Join(versions, ", "))
+	}
+	if m.Previous != "" {
 		return "", fmt.Errorf("roll back: the version on which %s is based is not kept; nothing was changed: name one of the kept versions: %s", run, strings.Join(versions, ", "))
 	}
 	return versions[i-1], nil
@@ -149,7 +153,7 @@ func (v *Versions) Drop(run string, dryRun bool) error {
 	case run == latest:
 		return fmt.Errorf("remove version %s: readers see it; nothing was changed: roll back or rebuild first", run)
 	case !slices.Contains(versions, run):
-		return &ledger.UnknownRunError{Message: fmt.Sprintf("remove version %q: it is not kept; nothing was changed: the kept versions are %s", run, strings.Join(versions, ", "))}
+		return &ledger.UnknownRunError{Message: fmt.Sprintf("remove version %q: it is not kept; nothing was changed: the kept versions are %s", run, cmp.Or(strings.Join(versions, ", "), "none"))}
 	case dryRun:
 		return nil
 	}

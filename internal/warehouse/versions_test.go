@@ -47,6 +47,19 @@ func TestTheVisibleVersionIsNotRemoved(t *testing.T) {
 	}
 }
 
+// TestErrorsOfARollbackWithoutATarget rolls back without versions and from the first version.
+func TestErrorsOfARollbackWithoutATarget(t *testing.T) {
+	w := open(t)
+	if _, err := w.Rollback(firstNight, firstNightAt); err == nil || !strings.HasSuffix(err.Error(), "the kept versions are none") {
+		t.Errorf("the error of a rollback without versions is %v, want none in it", err)
+	}
+	publishNights(t, w, "one")
+	want := "roll back: no version before " + firstNight + " is kept; nothing was changed: the kept versions are " + firstNight
+	if _, err := w.Rollback("", firstNightAt); err == nil || err.Error() != want {
+		t.Errorf("the error of a rollback from the first version is %v, want %q", err, want)
+	}
+}
+
 // TestAtLeastOneVersionIsKept sets KeepVersions to 0.
 func TestAtLeastOneVersionIsKept(t *testing.T) {
 	w := openKeeping(t, 0)
