@@ -163,7 +163,8 @@ func checkBucket(ctx context.Context, g *globals, cfg config.Config) error {
 	}
 	got, err := b.Read(ctx, name, maxBytes)
 	if err = errors.Join(err, b.Delete(ctx, name)); err == nil && string(got) != string(text) {
-		err = fmt.Errorf("check %s: the test object had different content when it was read back", cfg.Backup)
+		err = fmt.Errorf("check %s: the test object had different content when it was read back; another program uses this prefix, or the server is faulty: "+
+			"use another prefix, or check the server", cfg.Backup)
 	}
 	if err == nil {
 		fmt.Fprintf(g.stdout, "backup         %s can be written\n", cfg.Backup)

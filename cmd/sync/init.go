@@ -243,7 +243,7 @@ func (d *configDraft) useFile(ctx context.Context, file string) error {
 // the folder of the configuration becomes relative to this folder. Any other path becomes absolute.
 func (d *configDraft) pathInConfig(path string) (string, error) {
 	if path == "~" || strings.HasPrefix(path, "~/") {
-		return "", command.UsageErr("%q begins with ~, which only a shell expands: write the path without it", path)
+		return "", command.UsageErr("%q begins with ~, which only a shell expands: write the full path", path)
 	}
 	absolute, err := filepath.Abs(path)
 	if err != nil {

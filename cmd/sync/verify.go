@@ -81,7 +81,10 @@ func runVerify(ctx context.Context, g *globals, o verifyOptions) error {
 func showVerified(w io.Writer, v pipeline.VerifyReport) error {
 	for _, d := range v.Damage {
 		repair := cmp.Or(d.Repair.Command(), "none")
-		if d.Lost {
+		switch {
+		case d.Repair.Kind == integrity.RestoreBackup:
+			repair += " with an empty folder in warehouse.dir (restores the newest backup)"
+		case d.Lost:
 			repair += " (lost data cannot be restored)"
 		}
 		fmt.Fprintf(w, "%s: %s\n  impact   %s\n  repair   %s\n", query.EscapeLines(d.File), firstLine(d.Problem), d.Affected, repair)

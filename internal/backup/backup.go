@@ -168,6 +168,9 @@ func timeAfter(now, previous time.Time) time.Time {
 // of the newest manifest: a new warehouse must not replace the backup of a lost warehouse.
 func (j *job) checkOwner(ctx context.Context) (manifests, error) {
 	existing, err := listManifests(ctx, j.Bucket)
+	if errors.As(err, new(*manifestError)) {
+		err = fmt.Errorf("%w; to begin a new backup, set another prefix", err)
+	}
 	if err != nil || len(existing.readable) == 0 {
 		return existing, err
 	}

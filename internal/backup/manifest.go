@@ -99,7 +99,7 @@ func listManifests(ctx context.Context, b *object.Bucket) (all manifests, err er
 		}
 	}
 	if n := len(all.unreadable); n > 0 && len(all.readable) == 0 {
-		return all, fmt.Errorf("%w; no backup in %s can be read: use another bucket or prefix", all.unreadable[n-1], b.Address(""))
+		return all, fmt.Errorf("%w; no other backup in %s can be read", all.unreadable[n-1], b.Address(""))
 	}
 	slices.SortFunc(all.readable, func(x, y storedManifest) int { return strings.Compare(x.name, y.name) })
 	return all, nil

@@ -55,6 +55,30 @@ func TestUnreadableManifests(t *testing.T) {
 	}
 }
 
+// TestNoReadableManifest checks the errors of a bucket whose only backup is unreadable. Only a new backup, not
+// a restore, can use another prefix.
+func TestNoReadableManifest(t *testing.T) {
+	server := httptest.NewServer(s3sim.New("store"))
+	t.Cleanup(server.Close)
+	b, err := object.Open(t.Context(), object.Config{Endpoint: server.URL, Region: "eu-test-1", PathStyle: true,
+		AccessKey: s3sim.AccessKey, SecretKey: s3sim.SecretKey}, "store", "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := writeManifest(t.Context(), b, Manifest{Kind: manifestKind, Format: manifestFormat + 1, Program: "v9"}); err != nil {
+		t.Fatal(err)
+	}
+	const want = "use that version or a later one; no other backup in s3://store/a can be read"
+	c := Config{Bucket: b}
+	if _, err := c.readNewest(t.Context()); err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("a restore returned %v, want an error that ends with %q", err, want)
+	}
+	const wantNew = want + "; to begin a new backup, set another prefix"
+	if _, err := (&job{Config: c}).checkOwner(t.Context()); err == nil || !strings.HasSuffix(err.Error(), wantNew) {
+		t.Errorf("a new backup returned %v, want an error that ends with %q", err, wantNew)
+	}
+}
+
 func TestBackupTimesIncrease(t *testing.T) {
 	at := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
 	for _, c := range []struct{ now, previous, want time.Time }{

@@ -16,7 +16,7 @@ const stalledAfter = 3 * maxSleep
 func (d *Daemon) serveHealthz(w http.ResponseWriter, _ *http.Request) {
 	st := d.state.read()
 	if idle := st.At.Sub(st.ActiveAt); !st.ActiveAt.IsZero() && !st.Stopping && idle > stalledAfter {
-		writeText(w, http.StatusServiceUnavailable, fmt.Sprintf("the schedule has not been checked for %s", idle.Round(time.Second)))
+		writeText(w, http.StatusServiceUnavailable, fmt.Sprintf("the scheduler has not run for %s", idle.Round(time.Second)))
 		return
 	}
 	writeText(w, http.StatusOK, "ok")

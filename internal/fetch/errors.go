@@ -52,6 +52,7 @@ type StatusError struct {
 	Err error
 
 	retryAfter string // the header (spec 8)
+	isPart     bool   // the request was for a record by its id, or for a later page of a list
 }
 
 // Error describes the request, the attempts, the response and what to do. It does not say that stored
@@ -89,6 +90,8 @@ func (e *StatusError) advice() string {
 		return "the service rejected the token, which was read a second time: put a valid token into api.token or its file"
 	case e.Code == http.StatusForbidden:
 		return "the token has no scope for this endpoint: ask the operator of the service for the scope, or add the stream to streams.exclude"
+	case e.Code == http.StatusNotFound && !e.isPart:
+		return "the service has no such endpoint: check api.base_url in the configuration"
 	case e.Code == http.StatusNotFound:
 		return "the service has no such record or endpoint"
 	case errors.Is(e.Err, ErrUnreachable):

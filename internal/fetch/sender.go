@@ -290,7 +290,7 @@ func (s *sender) requestErr(q *call, code int, body []byte, err error) *StatusEr
 	}
 	return &StatusError{
 		Code: code, Stream: q.Stream, URL: s.tokens.redactURL(q.url), Attempts: 1,
-		Excerpt: s.tokens.bodyExcerpt(code, body), Err: err,
+		Excerpt: s.tokens.bodyExcerpt(code, body), Err: err, isPart: q.Param != "" || q.Page > 1,
 	}
 }
 

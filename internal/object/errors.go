@@ -54,7 +54,7 @@ func (e *localError) Unwrap() error { return e.err }
 type sizeError struct{ size, limit int64 }
 
 func (e *sizeError) Error() string {
-	return fmt.Sprintf("the object has %d bytes, more than %d, so placementsync did not write it: remove it, or use another prefix", e.size, e.limit)
+	return fmt.Sprintf("the object has %d bytes, more than the %d that placementsync ever writes, so another program wrote it: remove it, or use another prefix", e.size, e.limit)
 }
 
 // newError returns an *Error, or nil if err is nil. It keeps only the code and the status of a

@@ -273,13 +273,13 @@ func (r *Receiver) logOutcome(o outcome) {
 		case Stale:
 			r.cfg.log.Warn("webhook refused", "reason", "timestamp too far from now: compare the clocks, or raise serve.webhook_max_age")
 		case Repeated:
-			r.cfg.log.Warn("webhook repeated under another id", "reason", "the event was stored once; the delivery was repeated by hand, or captured by an attacker")
+			r.cfg.log.Warn("webhook repeated under another id", "reason", "the event was stored once; the delivery was repeated by hand, or captured by an attacker: if nobody repeated it by hand, change the signing secret")
 		case Relabeled:
 			r.cfg.log.Warn("webhook refused", "reason", "the same body was sent under many topics, so a delivery was captured: change the signing secret")
 		case Full:
 			r.cfg.log.Error("webhook not stored", "reason", "the inbox is full until a night succeeds: run placementsync runs to see why nights fail, or raise serve.inbox_max")
 		case Crowded:
-			r.cfg.log.Warn("webhook not stored", "reason", "the body arrived too slowly while other deliveries needed the memory")
+			r.cfg.log.Warn("webhook not stored", "reason", "the body arrived too slowly while other deliveries needed the memory; the service sends it again")
 		case Unavailable:
 			r.cfg.log.Error("webhook not stored", "error", o.err)
 		}
