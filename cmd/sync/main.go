@@ -21,7 +21,7 @@ var (
 	commit  = ""
 )
 
-const abandonedMessage = "placementsync: stopped before its work was complete: readers see a complete snapshot, and stored responses are kept: repeat the command; an interrupted night resumes"
+const abandonedMessage = "placementsync: stopped before its work was complete; readers see a complete snapshot, and stored responses are kept: repeat the command; the next run resumes an interrupted night"
 
 func main() {
 	p := hostProcess()

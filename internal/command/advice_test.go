@@ -53,6 +53,10 @@ func TestAddAdvice(t *testing.T) {
 			t.Errorf("%s: got %q, want the error followed by %q", name, got, c.want)
 		}
 	}
+	want := "/ belongs to root: choose another path, or run the command as a user who may access it"
+	if got := permissionAdvice("/nosuch/x.csv", 65534); !strings.HasPrefix(got, want) {
+		t.Errorf("a folder of root outside of the warehouse: got %q, want %q", got, want)
+	}
 	for _, err := range []error{nil, errors.New("disk"), fs.ErrPermission, &warehouse.FolderError{Dir: unreadable, Err: errDenied}} {
 		if got := addAdvice(err); !errors.Is(got, err) || got != nil && got.Error() != err.Error() {
 			t.Errorf("got %q, want %q unchanged", got, err)

@@ -114,26 +114,27 @@ func addAdvice(err error) error {
 	case isListen && errors.Is(err, syscall.EADDRNOTAVAIL):
 		return fmt.Errorf("%w: this machine does not have the address: choose an address of this machine, such as 127.0.0.1", err)
 	case isFile && errors.Is(fileErr, fs.ErrPermission):
-		return fmt.Errorf("%w: %s", err, permissionAdvice(fileErr.Path))
+		return fmt.Errorf("%w: %s", err, permissionAdvice(fileErr.Path, os.Geteuid()))
 	case isFile && errors.Is(fileErr, syscall.EROFS):
 		return fmt.Errorf("%w: the file system is mounted read-only: remount it, or choose another folder", err)
 	}
 	return err
 }
 
-// permissionAdvice names the owner of a path, or of the nearest accessible folder above it.
-func permissionAdvice(path string) string {
+// permissionAdvice names the owner of a path, or of the nearest accessible folder above it. The path may be
+// outside of the warehouse. processUID is the user of this process.
+func permissionAdvice(path string, processUID int) string {
 	info, err := os.Lstat(path)
 	for err != nil && path != filepath.Dir(path) {
 		path = filepath.Dir(path)
 		info, err = os.Lstat(path)
 	}
-	if err != nil || durable.AccessOf(info).UID == os.Geteuid() {
+	if err != nil || durable.AccessOf(info).UID == processUID {
 		return fmt.Sprintf("check the permissions of %s and of the folders above it", path)
 	}
 	uid := strconv.Itoa(durable.AccessOf(info).UID)
 	if uid == "0" {
-		return path + " belongs to root, probably because a command ran as root: give it back to the owner of the warehouse with chown, then run the command as that user"
+		return path + " belongs to root: choose another path, or run the command as a user who may access it; if a command that ran as root created it in the warehouse, give it back to the owner of the warehouse with chown"
 	}
 	name := "the user " + uid
 	if owner, err := user.LookupId(uid); err == nil {

@@ -58,7 +58,7 @@ func (r *Rows) addStoredRows(ctx context.Context, st stream.Stream) error {
 	var missing int64
 	err := queryRow(ctx, r.draft, storedRowsSQL.Render("missing_records", values{"unchanged": unchanged, "maybe_changed": maybeChanged, "main": main})).Scan(&missing)
 	if err == nil && missing != 0 {
-		err = fmt.Errorf("keep unchanged records: %d of them are not in the warehouse; nothing was published; readers keep the last snapshot: remove the folder state/seen of the warehouse, then run again", missing)
+		err = fmt.Errorf("unchanged records are missing from the warehouse (%d); nothing was published; readers keep the last snapshot: remove the folder state/seen of the warehouse, then run again", missing)
 	}
 	return err
 }

@@ -359,7 +359,7 @@ func TestDamagedFileIsWrittenAgain(t *testing.T) {
 	var log lockedBuffer
 	h.logTo(&log)
 	h.requireComplete(h.unchangedNight())
-	if !strings.Contains(log.String(), "a published file is damaged") {
+	if !strings.Contains(log.String(), "a file of the previous version is damaged; the new version contains an intact one") {
 		t.Errorf("the log has no warning:\n%s", log.String())
 	}
 	v, err := pipeline.Verify(t.Context(), h.cfg, true)

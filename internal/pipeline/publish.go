@@ -165,7 +165,7 @@ func (n *night) reportDamage() {
 	var files []string
 	for _, d := range damagedFiles {
 		files = append(files, d.File)
-		n.cfg.Log.Warn("a published file is damaged; this run writes it again: run placementsync verify --read-data to find other damage", "files", d.File, "error", d.Problem)
+		n.cfg.Log.Warn("a file of the previous version is damaged; the new version contains an intact one: run placementsync verify --read-data to find other damage", "files", d.File, "error", d.Problem)
 	}
 	if err := integrity.SaveNightDamage(n.wh.Folder, n.run.ID, n.cfg.Now(), files); err != nil {
 		n.cfg.Log.Warn("list of damaged files not stored", "error", err)
