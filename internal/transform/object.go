@@ -58,7 +58,8 @@ func (in *input) index(f *field, name string, node, itemNode *node) (int, error)
 // indexMembers appends the members of the object at the position.
 func (in *input) indexMembers(object int, n *node) error {
 	seen := len(in.seen)
-	in.seen = append(in.seen, make([]bool, len(n.fields))...)
+	in.seen = slices.Grow(in.seen, len(n.fields))[:seen+len(n.fields)]
+	clear(in.seen[seen:])
 	unknown, repeated := 0, false
 	if err := in.open(); err != nil {
 		return err
