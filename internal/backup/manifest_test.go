@@ -12,9 +12,9 @@ import (
 	"placementsync/internal/testing/s3sim"
 )
 
-// TestUnreadableManifests checks the errors of unreadable manifests. manifests.newestAt must be
-// the time of the newest manifest, which is unreadable.
-func TestUnreadableManifests(t *testing.T) {
+// openBucket opens a prefix of a bucket that a local server provides.
+func openBucket(t *testing.T) *object.Bucket {
+	t.Helper()
 	server := httptest.NewServer(s3sim.New("store"))
 	t.Cleanup(server.Close)
 	b, err := object.Open(t.Context(), object.Config{Endpoint: server.URL, Region: "eu-test-1", PathStyle: true,
@@ -22,6 +22,13 @@ func TestUnreadableManifests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return b
+}
+
+// TestUnreadableManifests checks the errors of unreadable manifests. manifests.newestAt must be
+// the time of the newest manifest, which is unreadable.
+func TestUnreadableManifests(t *testing.T) {
+	b := openBucket(t)
 	file := checksum.FileSum{File: "parquet/a", Bytes: 1, SHA256: strings.Repeat("0", 64)}
 	at := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
 	for i, m := range []Manifest{
@@ -58,13 +65,7 @@ func TestUnreadableManifests(t *testing.T) {
 // TestNoReadableManifest checks the errors of a bucket whose only backup is unreadable. Only a new backup, not
 // a restore, can use another prefix.
 func TestNoReadableManifest(t *testing.T) {
-	server := httptest.NewServer(s3sim.New("store"))
-	t.Cleanup(server.Close)
-	b, err := object.Open(t.Context(), object.Config{Endpoint: server.URL, Region: "eu-test-1", PathStyle: true,
-		AccessKey: s3sim.AccessKey, SecretKey: s3sim.SecretKey}, "store", "a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := openBucket(t)
 	if _, err := writeManifest(t.Context(), b, Manifest{Kind: manifestKind, Format: manifestFormat + 1, Program: "v9"}); err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package load_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,30 +52,19 @@ func TestTrialManyRowsFillAnEmptyTableDirectly(t *testing.T) {
 // Merge must report the failure.
 func TestFailedLargeBatchPreventsTheMerge(t *testing.T) {
 	h := newFixture(t, "product_listings")
-	ctx := t.Context()
-	d, err := h.w.Begin(ctx, "20261101T020000Z", night)
-	must(t, err)
-	defer func() { must(t, d.Discard()) }()
-	s, err := load.Open(ctx, d, h.streams)
-	must(t, err)
+	ctx, s := t.Context(), h.openStage()
 	rowsWithoutID := strings.Repeat(`{"name":"no id","row_hash":1,"seq":1},`, 3_000)
 	// DuckDB converts the batch later, so the error may be returned only when the feed is closed.
 	_ = s.Rows.Add(ctx, "product_listings", "product_listings", h.batch("product_listings", strings.TrimSuffix(rowsWithoutID, ",")))
 	if _, err := s.Merge(ctx, map[string]load.Coverage{"product_listings": load.Whole}, load.Limits{}); err == nil {
 		t.Error("Merge succeeded without the lost rows")
 	}
-	must(t, s.Close(ctx))
 }
 
 // TestAllBatchesAreInserted ends the INSERT of a large table directly after its last batch was added.
 func TestAllBatchesAreInserted(t *testing.T) {
 	h := newFixture(t, "product_listings")
-	ctx := t.Context()
-	d, err := h.w.Begin(ctx, "20261101T020000Z", night)
-	must(t, err)
-	defer func() { must(t, d.Discard()) }()
-	s, err := load.Open(ctx, d, h.streams)
-	must(t, err)
+	ctx, s := t.Context(), h.openStage()
 	const count, size = 12, 3_000
 	var batches []arrow.RecordBatch
 	for b := range count {
@@ -89,10 +79,8 @@ func TestAllBatchesAreInserted(t *testing.T) {
 	}
 	changes, err := s.Merge(ctx, map[string]load.Coverage{"product_listings": load.Whole}, load.Limits{})
 	must(t, err)
-	for _, c := range changes {
-		if c.Table == "product_listings" && c.New != count*size {
-			t.Errorf("got %d new rows, want %d", c.New, count*size)
-		}
+	i := slices.IndexFunc(changes, func(c load.Change) bool { return c.Table == "product_listings" })
+	if i < 0 || changes[i].New != count*size {
+		t.Errorf("got the changes %+v, want %d new rows of product_listings", changes, count*size)
 	}
-	must(t, s.Close(ctx))
 }

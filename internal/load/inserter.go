@@ -48,7 +48,8 @@ func newInserter(ctx context.Context, d *warehouse.Draft, view, database string)
 	return ins, nil
 }
 
-func (ins *inserter) insert(ctx context.Context, statement sqlText, batches []arrow.RecordBatch) error {
+// insert inserts the rows of batches. count is their number.
+func (ins *inserter) insert(ctx context.Context, statement sqlText, batches []arrow.RecordBatch, count int64) error {
 	return ins.inOpenTransaction(ctx, func() error {
 		reader, err := array.NewRecordReader(batches[0].Schema(), batches)
 		if err != nil {
@@ -64,11 +65,7 @@ func (ins *inserter) insert(ctx context.Context, statement sqlText, batches []ar
 		if err != nil {
 			return err
 		}
-		var sent int64
-		for _, b := range batches {
-			sent += b.NumRows()
-		}
-		return checkInserted(inserted, sent)
+		return checkInserted(inserted, count)
 	})
 }
 

@@ -15,12 +15,7 @@ import (
 // all earlier batches, and COMMIT returns no error. Finish and Merge must report the failure.
 func TestFailedBatchPreventsTheMerge(t *testing.T) {
 	h := newFixture(t, "product_listings")
-	ctx := t.Context()
-	d, err := h.w.Begin(ctx, "20261101T020000Z", night)
-	must(t, err)
-	defer func() { must(t, d.Discard()) }()
-	s, err := load.Open(ctx, d, h.streams)
-	must(t, err)
+	ctx, s := t.Context(), h.openStage()
 	must(t, s.Rows.Add(ctx, "product_listings", "product_listings", h.batch("product_listings", listing("a", "a", 1, 1))))
 	if err := s.Rows.Add(ctx, "product_listings", "product_listings", batchWithTextForNumber(t, h)); err == nil {
 		t.Fatal("Add accepted a text in a column of numbers")
@@ -31,7 +26,6 @@ func TestFailedBatchPreventsTheMerge(t *testing.T) {
 	if _, err := s.Merge(ctx, map[string]load.Coverage{"product_listings": load.Whole}, load.Limits{}); err == nil {
 		t.Error("Merge succeeded without the lost rows")
 	}
-	must(t, s.Close(ctx))
 }
 
 // batchWithTextForNumber returns a batch with a text in a column of numbers. DuckDB accepts the batch and

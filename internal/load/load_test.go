@@ -183,6 +183,20 @@ func (h *fixture) skipKeys(ctx context.Context, s *load.Stage) {
 	must(h.t, s.Rows.Add(ctx, st.Name, stream.UnchangedTable, b))
 }
 
+// openStage opens a stage in the draft of the first night. Both are closed when the test ends.
+func (h *fixture) openStage() *load.Stage {
+	h.t.Helper()
+	d, err := h.w.Begin(h.t.Context(), "20261101T020000Z", night)
+	must(h.t, err)
+	s, err := load.Open(h.t.Context(), d, h.streams)
+	must(h.t, err)
+	h.t.Cleanup(func() {
+		must(h.t, s.Close(context.Background()))
+		must(h.t, d.Discard())
+	})
+	return s
+}
+
 // batch returns the record batch that the decoder would make of the rows.
 func (h *fixture) batch(table, text string) arrow.RecordBatch {
 	h.t.Helper()

@@ -25,7 +25,7 @@ func (r *Rows) Add(ctx context.Context, streamName, table string, batches ...arr
 	switch {
 	case err != nil:
 	case tableFeed == nil:
-		err = r.shared.insert(ctx, r.insertBatchSQL(target, r.shared.view), batches)
+		err = r.shared.insert(ctx, r.insertBatchSQL(target, r.shared.view), batches, count)
 	default:
 		err = tableFeed.send(ctx, batches)
 	}
