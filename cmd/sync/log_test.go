@@ -88,7 +88,7 @@ func TestLogOfPartialNight(t *testing.T) {
 	}))
 	defer receiver.Close()
 	var stdout, log bytes.Buffer
-	g := newLoggingGlobals(t, &stdout, &log, "notify: {failure_url: '"+receiver.URL+"'}\n")
+	g := newLoggingGlobals(t, &stdout, &log, "privacy: {drop: []}\nnotify: {failure_url: '"+receiver.URL+"'}\n")
 	if err := runNight(t.Context(), g, runOptions{}); command.OutcomeOf(t.Context(), err) != ledger.Partial {
 		t.Fatalf("the night ended with %v, want the outcome partial", err)
 	}

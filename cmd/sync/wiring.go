@@ -55,7 +55,8 @@ func fetchConfig(c config.Config) fetch.Config {
 		},
 		RequestsPerSecond: a.RequestsPerSecond, Burst: a.Burst, Concurrency: a.Concurrency,
 		PageSize: a.PageSize, MaxPasses: c.Streams.MaxPasses, MaxPages: c.Streams.MaxPages, Timeout: a.Timeout, MaxBody: a.MaxBodyBytes(),
-		Retry: fetch.Retry(a.Retry),
+		Retry:            fetch.Retry(a.Retry),
+		HasPrivateValues: len(c.Privacy.Drop)+len(c.Privacy.Hash) > 0,
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -33,6 +34,9 @@ func RunInterruptible(stderr io.Writer, abandonMessage string, work func(ctx con
 	// limit applies.
 	debug.SetTraceback("crash")
 	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
+	// net/http writes received bytes to the global log, for example the end of a body that is longer than its
+	// stated length. They can contain private values.
+	log.SetOutput(io.Discard)
 	var isStopTimeLimitRemoved atomic.Bool
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)

@@ -46,8 +46,9 @@ type StatusError struct {
 	// URL is the requested URL without secrets.
 	URL      string
 	Attempts int // sent requests
-	// Excerpt is the beginning of the last body without control characters.
-	Excerpt string
+	// Body describes the last body: its beginning without control characters, or its type and length if
+	// it may contain private values. Empty means that there is no body, or that it contains records.
+	Body string
 	// Err is the cause. It is nil if the status is the only cause.
 	Err error
 
@@ -73,8 +74,8 @@ func (e *StatusError) Error() string {
 	if e.Err != nil {
 		fmt.Fprintf(&b, ": %v", e.Err)
 	}
-	if e.Excerpt != "" {
-		fmt.Fprintf(&b, ": body begins %q", e.Excerpt)
+	if e.Body != "" {
+		fmt.Fprintf(&b, ": %s", e.Body)
 	}
 	if advice := e.advice(); advice != "" {
 		fmt.Fprintf(&b, "; %s", advice)

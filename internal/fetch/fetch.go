@@ -50,6 +50,8 @@ type Config struct {
 	// Allowance is a rate shared with other clients. Nil means that RequestsPerSecond and
 	// Burst apply to this client alone.
 	Allowance *Allowance
+	// HasPrivateValues means that responses may contain private values. Errors then show no part of a response.
+	HasPrivateValues bool
 	// Offline means that all responses are read from the landing and no requests are sent. The error
 	// for a missing response is [ErrNotLanded].
 	Offline bool
@@ -174,6 +176,14 @@ func New(cfg Config, landing *Landing, log *slog.Logger) (*Client, error) {
 
 // Close closes idle connections. It does not end calls in progress.
 func (c *Client) Close() { c.sender.http.CloseIdleConnections() }
+
+// RemoveTokens removes the token of the service from a body that another program received.
+func (c *Client) RemoveTokens(ctx context.Context, body []byte) []byte {
+	// A replay may have no token. It is then not known what to remove.
+	_, _ = c.sender.tokens.currentToken(ctx)
+	scrubbed, _ := c.sender.tokens.scrubBody(body)
+	return scrubbed
+}
 
 // Get reads one response from the landing or the service, and returns its facts.
 func (c *Client) Get(ctx context.Context, r Request, read Reader) (stream.PageFacts, error) {

@@ -409,8 +409,8 @@ func TestEchoedTokenIsScrubbed(t *testing.T) {
 	echo := func(w http.ResponseWriter, r *http.Request) {
 		sent := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 		w.Header().Set("X-Echo", sent)
-		fmt.Fprintf(w, `{"id":"a","sent":%q,"header":"Bearer %s","url":"/x?token=%s","slashes":"%s"}`, sent, sent, url.QueryEscape(sent),
-			strings.ReplaceAll(sent, "/", `\/`))
+		fmt.Fprintf(w, `{"id":"a","sent":%q,"header":"Bearer %s","url":"/x?token=%s","slashes":"%s","escaped":"\u%04x%s"}`, sent, sent, url.QueryEscape(sent),
+			strings.ReplaceAll(sent, "/", `\/`), sent[0], sent[1:])
 	}
 	for name, secret := range map[string]string{"letters only": token, "special characters": special} {
 		t.Run(name, func(t *testing.T) {
@@ -426,7 +426,7 @@ func TestEchoedTokenIsScrubbed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			const want = `{"id":"a","sent":"<secret>","header":"Bearer <secret>","url":"/x?token=<secret>","slashes":"<secret>"}`
+			const want = `{"id":"a","sent":"<secret>","header":"Bearer <secret>","url":"/x?token=<secret>","slashes":"<secret>","escaped":"<secret>"}`
 			for _, response := range storedResponses(t, dir) {
 				if response.body != want || seen != want {
 					t.Errorf("stored %s and read %s, want %s", response.body, seen, want)

@@ -236,7 +236,7 @@ func (s *sender) sendAndReceive(request *http.Request, q *call) error {
 		if outer, ok := errors.AsType[*url.Error](err); ok {
 			err = outer.Err
 		}
-		return s.requestErr(q, 0, nil, err)
+		return s.requestErr(q, 0, nil, s.withoutReceivedBytes(err))
 	}
 	defer response.Body.Close()
 	q.Status = response.StatusCode
@@ -244,7 +244,7 @@ func (s *sender) sendAndReceive(request *http.Request, q *call) error {
 		return s.statusErr(q, response)
 	}
 	if err := s.receiveBody(q, response); err != nil {
-		return s.requestErr(q, 0, q.Body, fmt.Errorf("read the body: %w", err))
+		return s.requestErr(q, 0, q.Body, fmt.Errorf("read the body: %w", s.withoutReceivedBytes(err)))
 	}
 	s.scrubResponse(q)
 	return nil
@@ -290,8 +290,26 @@ func (s *sender) requestErr(q *call, code int, body []byte, err error) *StatusEr
 	}
 	return &StatusError{
 		Code: code, Stream: q.Stream, URL: s.tokens.redactURL(q.url), Attempts: 1,
-		Excerpt: s.tokens.bodyExcerpt(code, body), Err: err, isPart: q.Param != "" || q.Page > 1,
+		Body: s.describeBody(code, body), Err: err, isPart: q.Param != "" || q.Page > 1,
 	}
+}
+
+// withoutReceivedBytes removes received bytes from an error of net/http, if they may contain private values.
+func (s *sender) withoutReceivedBytes(err error) error {
+	if !s.cfg.HasPrivateValues {
+		return err
+	}
+	return unquotedError{err}
+}
+
+func (s *sender) describeBody(code int, body []byte) string {
+	if !s.cfg.HasPrivateValues {
+		return s.tokens.bodyExcerpt(code, body)
+	}
+	if len(body) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("its body (%d bytes, %s) may contain private values and is not shown", len(body), bodyType(body))
 }
 
 func (s *sender) unsentErr(q *call, err error) *StatusError {

@@ -23,7 +23,8 @@ type tokens struct {
 
 	mu      sync.Mutex
 	current string   // "" before the first request
-	forms   []string // all tokens of the run, unchanged and escaped
+	all     []string // all tokens of the run
+	forms   []string // all tokens of the run, unchanged and in the usual escaped forms
 }
 
 func (t *tokens) currentToken(ctx context.Context) (string, error) {
@@ -63,6 +64,7 @@ func (t *tokens) readToken(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	t.current = token
+	t.all = append(t.all, token)
 	t.forms = append(t.forms, tokenForms(token)...)
 	return true, nil
 }
@@ -82,6 +84,11 @@ func (t *tokens) scrubText(text string) string {
 	for _, form := range t.forms {
 		text = strings.ReplaceAll(text, form, secretMark)
 	}
+	for _, token := range t.all {
+		if replaced, ok := replaceEscaped([]byte(text), token); ok {
+			text = string(replaced)
+		}
+	}
 	return text
 }
 
@@ -93,11 +100,19 @@ const minScrubbed = 8
 // found reports whether the response contained a token.
 func (t *tokens) scrubBody(body []byte) (scrubbed []byte, found bool) {
 	t.mu.Lock()
-	forms := t.forms
+	all, forms := t.all, t.forms
 	t.mu.Unlock()
 	for _, form := range forms {
 		if len(form) >= minScrubbed && bytes.Contains(body, []byte(form)) {
 			body, found = bytes.ReplaceAll(body, []byte(form), []byte(secretMark)), true
+		}
+	}
+	for _, token := range all {
+		if len(token) < minScrubbed {
+			continue
+		}
+		if replaced, ok := replaceEscaped(body, token); ok {
+			body, found = replaced, true
 		}
 	}
 	return body, found
@@ -131,12 +146,13 @@ func (t *tokens) redactURL(address string) string {
 
 const maxExcerpt = 120 // bytes of a body in an error
 
-// bodyExcerpt returns the beginning of a body on one line. code is the HTTP status, or 0 if the
-// status is unknown. For JSON with status 200, 203 or 0 the excerpt is empty, because the body can
-// contain records, and errors must not publish private values. Control and formatting characters are
-// removed, since errors are printed on terminals.
+// bodyExcerpt returns the words "body begins" and the quoted beginning of a body. code is the HTTP status, or
+// 0 if the status is unknown. For JSON with status 200, 203 or 0 the excerpt is empty, because errors should
+// not repeat records. Control and formatting characters are removed, since errors are printed on terminals.
 func (t *tokens) bodyExcerpt(code int, body []byte) string {
-	if first := bytes.TrimLeft(body, " \t\r\n"); (code == 0 || isCompleteStatus(code)) && len(first) > 0 && strings.IndexByte(`{["`, first[0]) >= 0 {
+	first := bytes.TrimLeft(body, " \t\r\n")
+	isJSON := len(first) > 0 && strings.IndexByte(`{["`, first[0]) >= 0
+	if isJSON && (code == 0 || isCompleteStatus(code)) {
 		return ""
 	}
 	var b strings.Builder
@@ -151,11 +167,41 @@ func (t *tokens) bodyExcerpt(code int, body []byte) string {
 		}
 	}
 	text := t.scrubText(b.String())
-	if len(text) <= maxExcerpt {
+	if len(text) > maxExcerpt {
+		text = strings.ToValidUTF8(text[:maxExcerpt], "") + "..."
+	}
+	if text == "" {
+		return ""
+	}
+	return fmt.Sprintf("body begins %q", text)
+}
+
+// bodyType describes the content of a body without quoting it.
+func bodyType(body []byte) string {
+	switch text := bytes.TrimLeft(body, " \t\r\n\ufeff"); {
+	case json.Valid(body):
+		return "JSON"
+	case bytes.HasPrefix(text, []byte("<")):
+		return "HTML or XML"
+	case !utf8.Valid(body) || bytes.ContainsRune(body, 0):
+		return "binary data"
+	}
+	return "text"
+}
+
+// unquotedError is an error whose text ends before the first quote. The errors of net/http quote all
+// received bytes.
+type unquotedError struct{ error }
+
+func (e unquotedError) Error() string {
+	text, _, isCut := strings.Cut(e.error.Error(), `"`)
+	if !isCut {
 		return text
 	}
-	return strings.ToValidUTF8(text[:maxExcerpt], "") + "..."
+	return strings.TrimRight(text, " :") + " (not shown)"
 }
+
+func (e unquotedError) Unwrap() error { return e.error }
 
 // scrubbedError has a text without secrets and still matches its cause.
 type scrubbedError struct {

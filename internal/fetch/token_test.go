@@ -3,6 +3,8 @@ package fetch
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -25,7 +27,13 @@ func TestScrubTokenForms(t *testing.T) {
 		"a part of the token":  {`c_Ab9+/"xYz=0123`, false},
 		"in capitals":          {`PC_AB9+/"XYZ=0123`, false},
 		"in base64":            {`cGNfQWI5Ky8ieFl6PTAxMjM=`, false},
-		"in a URL, lower case": {`pc_Ab9%2b%2f%22xYz%3d0123`, false},
+		"in a URL, lower case": {`pc_Ab9%2b%2f%22xYz%3d0123`, true},
+		"as JSON escapes":      {`\u0070c\u005fAb9\u002B\u002f\u0022xYz=\u0030123`, true},
+		"in a URL in JSON":     {`pc_Ab9\u00252b\u002525%2F\"xYz=0123`, false},
+		"in JSON in JSON":      {`pc_Ab9\\u002b\\/\\\"xYz=0123`, true},
+		"escapes of both":      {`pc_Ab9%2B\/\u00252\u0032xYz%3D0123`, true},
+		"a part, with escapes": {`pc_Ab9\u002b\/\"xYz=012`, false},
+		"twice":                {`pc_Ab9%2b/%22xYz=0123`, true},
 	} {
 		body, want := []byte(`{"echo":"`+c.echoed+`","id":"p1"}`), `{"echo":"`+c.echoed+`","id":"p1"}`
 		if c.scrubbed {
@@ -56,12 +64,55 @@ func TestShortTokenIsNotScrubbedInBodies(t *testing.T) {
 	}
 }
 
+// TestScrubEscapedTokens escapes each character of a token in each way, and all pairs of characters.
+func TestScrubEscapedTokens(t *testing.T) {
+	t.Parallel()
+	const token = `pc+%/p_c+x"=`
+	ways := []func(c byte) string{
+		func(c byte) string { return fmt.Sprintf(`\u%04x`, c) },
+		func(c byte) string { return fmt.Sprintf(`\u%04X`, c) },
+		func(c byte) string { return fmt.Sprintf(`\\u%04x`, c) },
+		func(c byte) string { return fmt.Sprintf(`%%%02x`, c) },
+		func(c byte) string { return fmt.Sprintf(`%%%02X`, c) },
+		func(c byte) string { return fmt.Sprintf(`\u0025%02X`, c) },
+	}
+	known := tokens{all: []string{token}, forms: tokenForms(token)}
+	check := func(spelled string) {
+		t.Helper()
+		for _, around := range []string{`{"a":"%s"}`, `{"a":"100%%25 pc+ \n\\ %sx%s\u00e4"}`, `%s`} {
+			body := strings.ReplaceAll(around, "%s", spelled)
+			want := strings.ReplaceAll(around, "%s", secretMark)
+			if got, found := known.scrubBody([]byte(body)); string(got) != want || !found {
+				t.Fatalf("%s becomes %s (found %v), want %s", body, got, found, want)
+			}
+		}
+	}
+	for i := range token {
+		for _, first := range ways {
+			check(token[:i] + first(token[i]) + token[i+1:])
+			for j := i + 1; j < len(token); j++ {
+				for _, second := range ways {
+					check(token[:i] + first(token[i]) + token[i+1:j] + second(token[j]) + token[j+1:])
+				}
+			}
+		}
+	}
+}
+
 // BenchmarkScrubBody scrubs a body of the usual page size.
 func BenchmarkScrubBody(b *testing.B) {
-	known := tokens{forms: tokenForms("pc_Ab9+/xYz0123456789_abcdefghijKLMNOP")}
-	body := bytes.Repeat([]byte(`{"id":"6650f1c2ab1f","name":"Placement in a Magazine","website_url":"https://www.example.com"},`), 700)
-	b.SetBytes(int64(len(body)))
-	for b.Loop() {
-		known.scrubBody(body)
+	const token = "pc_Ab9+/xYz0123456789_abcdefghijKLMNOP"
+	known := tokens{all: []string{token}, forms: tokenForms(token)}
+	for name, record := range map[string]string{
+		"plain":   `{"id":"6650f1c2ab1f","name":"Placement in a Magazine","website_url":"https://www.example.com"},`,
+		"escapes": `{"id":"6650f1c2ab1f","name":"\u003cp\u003eA \"Magazine\"\n","website_url":"https:\/\/www.example.com\/a%20b"},`,
+	} {
+		b.Run(name, func(b *testing.B) {
+			body := bytes.Repeat([]byte(record), 700)
+			b.SetBytes(int64(len(body)))
+			for b.Loop() {
+				known.scrubBody(body)
+			}
+		})
 	}
 }

@@ -32,7 +32,7 @@ const (
 
 const withheldBody = `"(withheld: the event may contain private columns)"`
 
-func (n *night) takeEvents(ctx context.Context) error {
+func (n *night) takeEvents(ctx context.Context, client *fetch.Client) error {
 	folders, err := n.landEvents(ctx)
 	if err != nil {
 		return err
@@ -49,6 +49,7 @@ func (n *night) takeEvents(ctx context.Context) error {
 				return err
 			}
 			seq++
+			e.Body = client.RemoveTokens(ctx, e.Body)
 			e.Seq, e.Received = seq, e.Received.UTC().Truncate(time.Microsecond) // the precision of the catalog
 			batch = append(batch, e)
 			if size += len(e.Body); len(batch) < maxBatchEvents && size < maxBatchBytes {

@@ -262,3 +262,16 @@ func TestRefreshOfUnreadDetailsProvesNothing(t *testing.T) {
 		t.Errorf("the table campaign_articles is graded %s, want best_effort", got)
 	}
 }
+
+// TestEventsContainNoToken delivers events that contain the token of the service, unchanged and escaped.
+func TestEventsContainNoToken(t *testing.T) {
+	h := newHarness(t, smallWorld(), articleStreamNames()...)
+	escaped := fmt.Sprintf(`\u%04x%s`, token[0], token[1:])
+	h.deliver(delivery{"a", webhook.StatusChanged, `{"article_id":"1","note":"` + token + `"}`},
+		delivery{"b", "order.paid", `{"note":"` + escaped + `"}`}, delivery{"c", webhook.StatusChanged, `{"note":"` + escaped + `"}`})
+	h.requireComplete(h.night())
+	h.requireLines("SELECT event_id, body FROM meta.webhook_events ORDER BY 1",
+		`a {"article_id":"1","note":"<secret>"}`, `b {"note":"<secret>"}`, `c {"note":"<secret>"}`)
+	h.requireLines("SELECT raw FROM meta.rejects", `{"note":"<secret>"}`)
+	h.requireLines("SELECT extra FROM article_status_events", `{"note":"<secret>"}`)
+}

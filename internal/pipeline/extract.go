@@ -76,7 +76,7 @@ func (r *reader) readStreams(ctx context.Context, f *finisher) error {
 			}
 		}
 		if s.IsEvents() && n.eventSinks == nil {
-			if err := n.takeEvents(ctx); err != nil {
+			if err := n.takeEvents(ctx, r.client); err != nil {
 				return markStageErr(err)
 			}
 		}

@@ -49,8 +49,8 @@ func parseToken(body []byte) (Token, error) {
 		Scopes []string        `json:"scopes"`
 		TeamID json.RawMessage `json:"team_id"`
 	}
-	if err := json.Unmarshal(body, &raw); err != nil {
-		return Token{}, fmt.Errorf("%w: read token info: %w; this may not be the service: check api.base_url", fetch.ErrMalformed, err)
+	if json.Unmarshal(body, &raw) != nil { // its error would quote the body
+		return Token{}, fmt.Errorf("%w: the response is not the JSON of a token info, so this may not be the service: check api.base_url", fetch.ErrMalformed)
 	}
 	if raw.Type == "" && raw.Scopes == nil {
 		return Token{}, fmt.Errorf("%w: the response has neither token_type nor scopes, so this may not be the service: check api.base_url", fetch.ErrMalformed)

@@ -259,7 +259,7 @@ func dependencies() []dependency {
 		{"github.com/apache/iceberg-go", []string{"internal/lake"}, []string{"cmd/lake"}, "it takes minutes to compile, so only the lake may import it"},
 		{"github.com/jackc", []string{"internal/lake"}, nil, "Postgres is a catalog of the lake"},
 		{"modernc.org", []string{"internal/lake"}, []string{"cmd/lake"}, "SQLite is a catalog of the lake"},
-		{"log", nil, nil, "it is global: take a *slog.Logger"},
+		{"log", []string{"internal/command"}, nil, "it is global: take a *slog.Logger"},
 		{"github.com/google/go-cmp", nil, all, "it can panic, which is acceptable only in tests"},
 		{"github.com/google/jsonschema-go", nil, []string{"cmd/sync"}, "only tests validate JSON schemas"},
 		{"go.uber.org/goleak", nil, all, "it is for tests"},
