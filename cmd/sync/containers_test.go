@@ -206,7 +206,7 @@ func readCommand(t *testing.T, file string, args []string) (name, configFile str
 func parseConfig(t *testing.T, file, text string, env map[string]string) config.Config {
 	t.Helper()
 	secretFile := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(secretFile, []byte("s3cret"), 0o600); err != nil {
+	if err := os.WriteFile(secretFile, []byte("s3cret-of-16-characters"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cfg, err := config.Parse("/etc/placementsync/config.yaml", []byte(text), func(name string) (string, bool) {
@@ -448,10 +448,10 @@ func TestComposeFile(t *testing.T) {
 // TestServeProbe checks "serve --probe" with a configuration that has only the section "serve".
 func TestServeProbe(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewServer(newProbedDaemon("opensesame").Handler())
+	server := httptest.NewServer(newProbedDaemon("opensesame-opensesame").Handler())
 	defer server.Close()
 	file := filepath.Join(t.TempDir(), "config.yaml")
-	text := "serve: {listen: '" + server.Listener.Addr().String() + "', auth_token: opensesame}\n"
+	text := "serve: {listen: '" + server.Listener.Addr().String() + "', auth_token: opensesame-opensesame}\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

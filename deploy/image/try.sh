@@ -124,7 +124,7 @@ volume=$work/volume secrets=$work/secrets
 install -d -o "${user%:*}" -g "${user#*:}" -m 0750 "$volume"
 install -d -m 0755 "$secrets"
 install -o "${user%:*}" -m 0400 /dev/stdin "$secrets/placementsync_token" <<< pc_demo
-install -o "${user%:*}" -m 0400 /dev/stdin "$secrets/placementsync_auth_token" <<< opensesame
+install -o "${user%:*}" -m 0400 /dev/stdin "$secrets/placementsync_auth_token" <<< opensesame-opensesame
 printf '127.0.0.1 localhost service.example.test\n' > "$work/hosts"
 # The configuration of the image. The demo service has no rate limit, so the night is short.
 sed -e 's/^api:/&\n  requests_per_second: 0/' "$root/etc/placementsync/config.yaml" > "$work/config.yaml"
@@ -168,7 +168,7 @@ grep -q 'Europe/Berlin' "$work/serve.log" || fail "the time zone is not in the s
 expect ok "$(contain serve --probe health --config "${command[2]}")"
 expect ready "$(contain serve --probe ready --config "${command[2]}")"
 [ "$(curl --noproxy '*' -s -o /dev/null -w '%{http_code}' http://127.0.0.1:8080/)" = 401 ] || fail "the status page does not require the token"
-[ "$(curl --noproxy '*' -s -o /dev/null -w '%{http_code}' -H 'Authorization: Bearer opensesame' http://127.0.0.1:8080/)" = 200 ] || fail "the status page rejects the token"
+[ "$(curl --noproxy '*' -s -o /dev/null -w '%{http_code}' -H 'Authorization: Bearer opensesame-opensesame' http://127.0.0.1:8080/)" = 200 ] || fail "the status page rejects the token"
 [ "$(curl --noproxy '*' -s -o /dev/null -w '%{http_code}' -H 'Host: evil.example.com' http://127.0.0.1:8080/healthz)" = 421 ] || fail "a request with an unknown host was not rejected"
 inside=$(< "/proc/$outside/task/$outside/children") # process 1 of its namespace
 before=$(date +%s%N)

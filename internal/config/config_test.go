@@ -153,7 +153,7 @@ func TestFullFileIsDecoded(t *testing.T) {
 		Checks: config.Checks{Dir: "testdata/good/own-checks", Timeout: 2 * time.Minute, Rules: map[string]config.CheckRule{
 			"prices_scaled": {Severity: "warn", Params: map[string]string{"share": "0.5"}}, "host_listed_twice": {Severity: "off"}}},
 		Serve: config.Serve{
-			Listen: "[::]:9090", Hosts: []string{"status.example.com", "Warehouse_1.", "10.0.0.5"}, AuthToken: "5$-a:b#c",
+			Listen: "[::]:9090", Hosts: []string{"status.example.com", "Warehouse_1.", "10.0.0.5"}, AuthToken: "5$-a:b#c-d:e#f-g",
 			WebhookSecrets: []config.Secret{"whsec-hunter2", "plain$text"},
 			WebhookMaxAge:  time.Hour, InboxMax: "16 MB", RefreshOnEvent: true,
 		},

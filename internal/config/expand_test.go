@@ -44,7 +44,7 @@ privacy: {hash: [orders.guest_email]}
 func TestEverySecretCanComeFromAFile(t *testing.T) {
 	env := writeCredentials(t, map[string]string{
 		"PLACEMENTSYNC_TOKEN": "pc_hunter2\n", "OLD_SECRET": " whsec-hunter2\n", "NEW_SECRET": "whsec-hunter3",
-		"STATUS_TOKEN": "hunter4\r\n", "CHAT_KEY": "hunter5", config.HashKeyVar: "hunter6 with spaces\n",
+		"STATUS_TOKEN": "hunter4-and-16-characters\r\n", "CHAT_KEY": "hunter5", config.HashKeyVar: "hunter6 with spaces\n",
 	}, nil)
 	c, err := config.Parse("config.yaml", []byte(secretsByVariable), env)
 	if err != nil {
@@ -56,7 +56,7 @@ func TestEverySecretCanComeFromAFile(t *testing.T) {
 	}
 	for got, want := range map[config.Secret]string{
 		token: "pc_hunter2", c.Serve.WebhookSecrets[0]: "whsec-hunter2", c.Serve.WebhookSecrets[1]: "whsec-hunter3",
-		c.Serve.AuthToken: "hunter4", c.Notify.FailureURL: "https://hooks.example.com/hunter5", c.Privacy.HashKey: "hunter6 with spaces",
+		c.Serve.AuthToken: "hunter4-and-16-characters", c.Notify.FailureURL: "https://hooks.example.com/hunter5", c.Privacy.HashKey: "hunter6 with spaces",
 	} {
 		if got.Reveal() != want {
 			t.Errorf("got %q, want %q", got.Reveal(), want)

@@ -132,6 +132,9 @@ func (v *validator) checkServe(s Serve) {
 		}
 	}
 	v.checkSecretText("serve.auth_token", s.AuthToken)
+	if n := len(s.AuthToken); n > 0 && n < minAuthToken {
+		v.addProblem("serve.auth_token", "has %d characters and can be guessed: use at least %d, such as the output of openssl rand -hex 16", n, minAuthToken)
+	}
 	for i, secret := range s.WebhookSecrets {
 		item := fmt.Sprintf("serve.webhook_secrets[%d]", i)
 		if secret == "" {
@@ -145,6 +148,9 @@ func (v *validator) checkServe(s Serve) {
 	}
 }
 
+// minAuthToken is the minimal length of serve.auth_token in bytes.
+const minAuthToken = 16
+
 // InboxMaxBytes returns InboxMax in bytes, or 0 if InboxMax is empty or not a size.
 func (s Serve) InboxMaxBytes() int64 { return parseSize(s.InboxMax) }
 
@@ -156,6 +162,7 @@ func (v *validator) checkSecretText(path string, secret Secret) {
 
 func (v *validator) checkNotifyURL(path string, address Secret) {
 	if address != "" {
-		v.checkAddress(webAddress{path: path, text: address.Reveal(), example: "https://hooks.example.com/abc", isSecret: true, allowPlain: true})
+		v.checkAddress(webAddress{path: path, text: address.Reveal(), example: "https://hooks.example.com/abc", isSecret: true,
+			plainProblem: "would send the alert and the credential in the address unencrypted: use https"})
 	}
 }
