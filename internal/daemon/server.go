@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/time/rate"
 
 	"placementsync/internal/page"
 )
@@ -88,10 +89,18 @@ func addSecurityHeaders(next http.Handler) http.Handler {
 	})
 }
 
-// A browser sends the token as the password of basic authentication.
+// A browser sends the token as the password of basic authentication. At most one wrong token a minute is
+// logged. A request without a token is not logged, because browsers send one before they ask for the password.
 func (d *Daemon) requireToken(next http.Handler) http.Handler {
+	logLimit := rate.Sometimes{Interval: time.Minute}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if token := d.settings().AuthToken; token != "" && !equalSecrets(token, presentedToken(r)) {
+		presented := presentedToken(r)
+		if token := d.settings().AuthToken; token != "" && !equalSecrets(token, presented) {
+			if presented != "" {
+				logLimit.Do(func() {
+					d.cfg.Log.Warn("request rejected: wrong token", "remote", r.RemoteAddr)
+				})
+			}
 			w.Header().Set("WWW-Authenticate", `Basic realm="placementsync", charset="UTF-8"`)
 			writeText(w, http.StatusUnauthorized, "send serve.auth_token as a bearer token, or as the password of any user")
 			return

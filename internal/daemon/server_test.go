@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"placementsync/internal/daemon"
@@ -100,6 +101,38 @@ func TestTokenIsRequired(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestWrongTokensAreLoggedOnceAMinute sends requests with no token and with wrong tokens for two minutes.
+func TestWrongTokensAreLoggedOnceAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHarness(t, nil)
+		h.settings.AuthToken = "opensesame"
+		handler := h.sharedDaemon().Handler()
+		request := func(authorization string) {
+			t.Helper()
+			r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+			r.Host, r.RemoteAddr = "localhost", "192.0.2.7:4711"
+			r.Header.Set("Authorization", authorization)
+			w := httptest.NewRecorder()
+			handler.ServeHTTP(w, r)
+			if w.Code != http.StatusUnauthorized {
+				t.Fatalf("the authorization %q returned %d, want 401", authorization, w.Code)
+			}
+		}
+		const line = `msg="request rejected: wrong token" remote=192.0.2.7:4711`
+		request("")
+		if text := h.log.String(); strings.Contains(text, "wrong token") {
+			t.Errorf("a request without a token is logged:\n%s", text)
+		}
+		for range 120 {
+			request("Bearer sesame")
+			time.Sleep(time.Second)
+		}
+		if text := h.log.String(); strings.Count(text, line) != 2 || strings.Contains(text, "sesame") {
+			t.Errorf("the log of two minutes is\n%swant two lines without the token:\n%s", text, line)
+		}
+	})
 }
 
 // TestEveryEndpointRejectsForeignHosts checks requests with the token, before and after a
