@@ -71,9 +71,8 @@ type Explorer struct {
 	templates map[string]*template.Template
 	assets    page.Assets
 	// formToken is a secret in the HTML form of the SQL page. Pages of other sites cannot read it.
-	formToken string
-	// children has an element for each running process of typed SQL. Its capacity limits their number.
-	children chan struct{}
+	formToken  string
+	statements *queue // of typed SQL
 }
 
 type route struct {
@@ -144,7 +143,7 @@ func New(cfg Config) (*Explorer, error) {
 		return nil, fmt.Errorf("read the page assets: %w", err)
 	}
 	return &Explorer{cfg: cfg, pool: &pool{cfg: cfg, turn: make(chan struct{}, 1)}, templates: parsed, assets: assets,
-		formToken: rand.Text(), children: make(chan struct{}, maxChildren)}, nil
+		formToken: rand.Text(), statements: newQueue()}, nil
 }
 
 // Close closes the snapshots. All requests must have ended.

@@ -81,7 +81,8 @@ type site struct {
 	// queriesDir is the folder of the user's queries. Empty means none.
 	queriesDir string
 	// notices are shown in the report.
-	notices []report.Notice
+	notices  []report.Notice
+	explorer *explore.Explorer
 	// pidFile contains the process id of the newest child process.
 	pidFile string
 	log     strings.Builder
@@ -101,6 +102,7 @@ func newSiteOf(t testing.TB, catalog string) *site {
 	explorer, err := explore.New(explore.Config{Warehouse: s, MemoryLimit: "512MB", Threads: 2, Program: "placementsync query",
 		Child: []string{self, statementWord, s.pidFile}, Log: slog.New(slog.NewTextHandler(s, nil))})
 	must(t, err)
+	s.explorer = explorer
 	s.Server = httptest.NewServer(explorer.Handler())
 	t.Cleanup(func() {
 		s.Close()

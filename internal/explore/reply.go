@@ -170,6 +170,9 @@ func usageErr(problem, advice string) error {
 	return &statusError{http.StatusBadRequest, problem, advice}
 }
 
+// retryAfterSeconds is about the time limit of a page.
+const retryAfterSeconds = "20"
+
 var errTooSlow = errors.New("the page took too long and was stopped")
 
 func (e *Explorer) sendError(w http.ResponseWriter, v *visit, err error) {
@@ -185,6 +188,9 @@ func (e *Explorer) sendError(w http.ResponseWriter, v *visit, err error) {
 		shown = &statusError{http.StatusInternalServerError, err.Error(), "An earlier version of the program created this snapshot. The next night adds the missing tables and columns."}
 	default:
 		shown = &statusError{http.StatusInternalServerError, err.Error(), "Run \"placementsync verify\" to check the warehouse for damage."}
+	}
+	if shown.status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", retryAfterSeconds)
 	}
 	if shown.status >= http.StatusInternalServerError {
 		e.cfg.Log.Error("page not shown", "url", v.URL.Path, "error", err)

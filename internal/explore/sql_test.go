@@ -86,6 +86,7 @@ func TestTypedSQL(t *testing.T) {
 	t.Run("forged statements", func(t *testing.T) { testForgedStatements(t, s) })
 	t.Run("crashed statement", func(t *testing.T) { testCrashedStatement(t, s) })
 	t.Run("cancelled statement", func(t *testing.T) { testCancelledStatement(t, s) })
+	t.Run("full queue", func(t *testing.T) { testFullStatementQueue(t, s) })
 }
 
 func testStatements(t *testing.T, s *site) {
@@ -216,6 +217,23 @@ func (s *site) waitForChild(t *testing.T) *os.Process {
 	}
 	t.Fatal("no process was started")
 	return nil
+}
+
+// testFullStatementQueue checks the response to a statement while too many wait.
+func testFullStatementQueue(t *testing.T, s *site) {
+	form := url.Values{"sql": {"SELECT 1"}, "token": {s.token(t)}}
+	release := s.explorer.FillStatementQueue()
+	for _, format := range []string{"", "csv"} {
+		form.Set("format", format)
+		res, body, err := s.post(t.Context(), form, nil)
+		must(t, err)
+		seconds, err := strconv.Atoi(res.Header.Get("Retry-After"))
+		if res.StatusCode != http.StatusServiceUnavailable || err != nil || seconds < 1 || !strings.Contains(body, "2 statements are running and 8 are waiting") {
+			t.Errorf("format %q: got status %d and Retry-After %q (%v), want 503 and seconds:\n%s", format, res.StatusCode, res.Header.Get("Retry-After"), err, textOf(body))
+		}
+	}
+	release()
+	s.runSQL(t, "SELECT 1", http.StatusOK)
 }
 
 // testCrashedStatement kills the process of a statement and checks that the server continues.

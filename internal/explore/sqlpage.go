@@ -19,8 +19,6 @@ import (
 
 const (
 	sqlPath = rootPath + "/sql"
-	// maxChildren is the maximum number of statements that run at a time. Other statements wait.
-	maxChildren = 2
 	// maxFileBytes limits the result file of a statement, and the sum of its temporary files.
 	maxFileBytes = 2 << 30
 	maxFormBytes = 256 << 10
@@ -123,12 +121,11 @@ func (e *Explorer) runSQL(v *visit) (reply, error) {
 }
 
 func (e *Explorer) runJob(ctx context.Context, job query.Job, w io.Writer) (query.Result, error) {
-	select {
-	case e.children <- struct{}{}:
-		defer func() { <-e.children }()
-	case <-ctx.Done():
-		return query.Result{}, context.Cause(ctx)
+	leave, err := e.statements.enter(ctx)
+	if err != nil {
+		return query.Result{}, err
 	}
+	defer leave()
 	return job.Run(ctx, e.cfg.Child, w)
 }
 
