@@ -25,7 +25,7 @@ func TestDocsLicenses(t *testing.T) {
 	lake := without(builtModules(t, "./cmd/lake"), built)
 	onlyTests := without(builtModules(t, "-test", "./..."), slices.Concat(built, lake))
 	var b bytes.Buffer
-	fmt.Fprintf(&b, licensesPage, licenseRows(t, built), licenseRows(t, lake), licenseRows(t, onlyTests))
+	fmt.Fprintf(&b, licensesPage, licenseRows(t, built), duckDBVersion(t, built), licenseRows(t, lake), licenseRows(t, onlyTests))
 	file := filepath.Join("..", "..", "..", "docs", "licenses.md")
 	if *update {
 		if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
@@ -46,7 +46,7 @@ The modules of placementsync for linux on amd64. On other systems, the DuckDB li
 | module | version | license | also |
 |---|---|---|---|
 %s| Go's runtime and standard library | as in go.mod | BSD-3-Clause | |
-| [DuckDB](https://duckdb.org), within duckdb-go-bindings/lib | 1.5.5 | MIT | with the third-party libraries that DuckDB's source lists |
+| [DuckDB](https://duckdb.org), within duckdb-go-bindings/lib | %s | MIT | with the third-party libraries that DuckDB's source lists |
 | [Apache ECharts](https://echarts.apache.org), within placementsync/internal/page | 6.1.0 | Apache-2.0 | d3 and ZRender: BSD-3-Clause; tslib: 0BSD; the texts are in internal/page/assets/NOTICE and in each report |
 | [htmx](https://htmx.org), within placementsync/internal/page | 4.0.1 | 0BSD | the text is in internal/page/assets/NOTICE and at /explore/assets/NOTICE |
 | [CodeMirror](https://codemirror.net), within placementsync/internal/explore | 6, see internal/explore/editor/package-lock.json | MIT | with Lezer, crelt, find-cluster-break, style-mod and w3c-keyname, MIT; the text is in internal/page/assets/NOTICE and at /explore/assets/NOTICE |
@@ -77,6 +77,23 @@ func builtModules(t *testing.T, args ...string) []builtModule {
 	}
 	slices.SortFunc(all, func(a, b builtModule) int { return strings.Compare(a.path, b.path) })
 	return slices.Compact(all)
+}
+
+// duckDBVersion returns the version of DuckDB in the bindings. Their version v0.10506.0 means DuckDB 1.5.6.
+func duckDBVersion(t *testing.T, built []builtModule) string {
+	t.Helper()
+	for _, m := range built {
+		if m.path != "github.com/duckdb/duckdb-go-bindings" {
+			continue
+		}
+		var n, patch int
+		if _, err := fmt.Sscanf(m.version, "v0.%d.%d", &n, &patch); err != nil || n < 10_000 {
+			t.Fatalf("the version %s of %s contains no version of DuckDB (%v)", m.version, m.path, err)
+		}
+		return fmt.Sprintf("%d.%d.%d", n/10_000, n/100%100, n%100)
+	}
+	t.Fatal("the program has no bindings of DuckDB")
+	return ""
 }
 
 func licenseRows(t *testing.T, all []builtModule) string {
