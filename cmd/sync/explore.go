@@ -2,11 +2,14 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/subtle"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"os"
 	"strconv"
 	"time"
@@ -25,25 +28,32 @@ import (
 )
 
 func exploreCommand(g *globals) *cobra.Command {
-	listen := "127.0.0.1:8090"
+	o := exploreOptions{listen: "127.0.0.1:8090"}
 	cmd := &cobra.Command{
 		Use:   "explore",
 		Short: "Show the newest snapshot in the browser: catalog, records, named queries",
 		Long: "Serve pages of the newest snapshot until the command is stopped: search and filter the\n" +
 			"catalog, follow a listing, an order or an article, run the named queries and SQL. The command\n" +
-			"prints the address. The pages are read only and for this machine only. The command \"serve\"\n" +
-			"has the same pages below /explore.",
+			"prints the address, which contains a random token, so that other users of this machine cannot\n" +
+			"open the pages. The pages are read only and for this machine only. The command \"serve\" has\n" +
+			"the same pages below /explore.",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runExplore(cmd.Context(), g, listen) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return runExplore(cmd.Context(), g, o) },
 	}
-	cmd.Flags().StringVar(&listen, "listen", listen, "loopback `address` to serve on; port 0 means any free port")
+	cmd.Flags().StringVar(&o.listen, "listen", o.listen, "loopback `address` to serve on; port 0 means any free port")
+	cmd.Flags().BoolVar(&o.noToken, "no-token", false, "let every user of this machine open the pages, without the token in the address")
 	addHeldFlag(cmd, g)
 	return cmd
 }
 
-func runExplore(ctx context.Context, g *globals, listen string) error {
-	if address, parseErr := netip.ParseAddrPort(listen); parseErr != nil || !address.Addr().IsLoopback() {
-		return command.UsageErr("--listen is %q: use a loopback address such as 127.0.0.1:8090; the command \"serve\" with serve.auth_token can be reached from other machines", listen)
+type exploreOptions struct {
+	listen  string
+	noToken bool
+}
+
+func runExplore(ctx context.Context, g *globals, o exploreOptions) error {
+	if address, parseErr := netip.ParseAddrPort(o.listen); parseErr != nil || !address.Addr().IsLoopback() {
+		return command.UsageErr("--listen is %q: use a loopback address such as 127.0.0.1:8090; the command \"serve\" with serve.auth_token can be reached from other machines", o.listen)
 	}
 	wh, cfg, err := g.openWarehouse()
 	if err == nil {
@@ -61,12 +71,47 @@ func runExplore(ctx context.Context, g *globals, listen string) error {
 		return err
 	}
 	defer pages.Close()
-	listener, err := net.Listen("tcp", listen)
+	listener, err := net.Listen("tcp", o.listen)
 	if err != nil {
-		return fmt.Errorf("serve on %s (--listen): %w", listen, err)
+		return fmt.Errorf("serve on %s (--listen): %w", o.listen, err)
 	}
-	fmt.Fprintf(g.stdout, "http://%s/explore/\n", listener.Addr())
-	return servePages(ctx, g.newLogger(), listener, pages.Handler())
+	handler, query := pages.Handler(), ""
+	if !o.noToken {
+		token := rand.Text()
+		handler, query = requireExploreToken(handler, token, listener.Addr()), "?"+exploreTokenKey+"="+token
+	}
+	fmt.Fprintf(g.stdout, "http://%s/explore/%s\n", listener.Addr(), query)
+	return servePages(ctx, g.newLogger(), listener, handler)
+}
+
+// exploreTokenKey is the parameter of the printed address.
+const exploreTokenKey = "token"
+
+// requireExploreToken accepts requests with the token in a cookie. A request with the token in its address gets
+// the cookie and is redirected, so that the token does not remain in the address. The name of the cookie
+// contains the port, because browsers send a cookie to all ports of a host.
+func requireExploreToken(next http.Handler, token string, listen net.Addr) http.Handler {
+	_, port, _ := net.SplitHostPort(listen.String()) // the address of a listener has a port
+	cookieName := "placementsync-" + port
+	isToken := func(text string) bool { return subtle.ConstantTimeCompare([]byte(text), []byte(token)) == 1 }
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		params := r.URL.Query()
+		if isToken(params.Get(exploreTokenKey)) {
+			http.SetCookie(w, &http.Cookie{Name: cookieName, Value: token, Path: "/explore", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+			params.Del(exploreTokenKey)
+			target := url.URL{Path: r.URL.Path, RawQuery: params.Encode()}
+			w.Header().Set("Cache-Control", "no-store")
+			w.Header().Set("Referrer-Policy", "no-referrer")
+			http.Redirect(w, r, target.String(), http.StatusSeeOther)
+			return
+		}
+		cookie, err := r.Cookie(cookieName)
+		if err != nil || !isToken(cookie.Value) {
+			http.Error(w, "open the address that \"placementsync explore\" printed: it contains a token, which changes with each start", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 func newExplorer(g *globals, cfg config.Config, wh exploreWarehouse) (*explore.Explorer, error) {

@@ -64,9 +64,9 @@ func searchResponses(ts *testscript.TestScript, dir, secret string) (count int) 
 }
 
 // TestNoFlagTakesSecret checks that no flag takes a secret, because all users can read the
-// list of processes. The allowed flags take the name of a file or of an environment variable.
+// list of processes. The allowed flags take the name of a file or of an environment variable, or no value.
 func TestNoFlagTakesSecret(t *testing.T) {
-	allowed := []string{"token-file", "token-env"}
+	allowed := []string{"token-file", "token-env", "no-token"}
 	secretPattern := regexp.MustCompile(`token|secret|key|passw|credential|auth`)
 	var visit func(c *cobra.Command)
 	visit = func(c *cobra.Command) {

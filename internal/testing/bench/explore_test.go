@@ -66,7 +66,7 @@ func measureCatalog(t *testing.T, s settings, listings int, size string) finding
 	j.run(t)
 	config := filepath.Join(dir, "explore.yaml")
 	must(t, os.WriteFile(config, fmt.Appendf(nil, "warehouse: {dir: %q}\n", j.warehouse()), 0o600))
-	cmd := exec.CommandContext(t.Context(), s.binary, "explore", "--config", config, "--listen", "127.0.0.1:0", "--quiet")
+	cmd := exec.CommandContext(t.Context(), s.binary, "explore", "--config", config, "--listen", "127.0.0.1:0", "--no-token", "--quiet")
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	out, err := cmd.StdoutPipe()
 	must(t, err)
