@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"database/sql"
 	"database/sql/driver"
 	"fmt"
 
@@ -61,12 +62,22 @@ func (p *Details) MarkUnread(ctx context.Context, st stream.Stream) (Plan, error
 	return p.countPlan(ctx, st)
 }
 
+// KeptIDs are the ids of a detail stream that returned 404 although a list contains them.
+type KeptIDs struct {
+	IDs int64
+	// WithRows counts the ids with stored rows, which are kept.
+	WithRows int64
+	// MaxNights is the largest number of nights since these rows were read. It is 0 if there are no such
+	// rows, or if it is not known when they were read.
+	MaxNights int64
+}
+
 // KeepListed changes the outcome NotFound of an id to Missed if a list still contains the id. The rows of
 // the record are then kept. For a list that was not read in this run, and for details of another stream
-// that were not read, KeepListed uses the rows in main. It returns the number of changed outcomes.
-func (p *Details) KeepListed(ctx context.Context, st stream.Stream, wasRead func(string) bool) (n int64, err error) {
+// that were not read, KeepListed uses the rows in main.
+func (p *Details) KeepListed(ctx context.Context, st stream.Stream, wasRead func(string) bool) (kept KeptIDs, err error) {
 	if err := p.flush(ctx, allStreams); err != nil {
-		return 0, err
+		return KeptIDs{}, err
 	}
 	var listed []sqlText
 	for _, ref := range st.IDColumns {
@@ -88,13 +99,23 @@ func (p *Details) KeepListed(ctx context.Context, st stream.Stream, wasRead func
 		}
 	}
 	if len(listed) == 0 {
-		return 0, nil
+		return KeptIDs{}, nil
 	}
-	kept, err := queryColumn[string](ctx, p.draft, planSQL.Render("keep_listed", values{"requested": requestedTable(st.Name), "listed": unionAll(listed)}))
+	requested, union := requestedTable(st.Name), unionAll(listed)
+	count := planSQL.Render("count_listed", values{"requested": requested, "listed": union, "stream": st.Name,
+		"param": sqltext.Name(st.Param), "main": mainTable(st.Root().Name)})
+	var oldest sql.NullTime
+	err = queryRow(ctx, p.draft, count).Scan(&kept.IDs, &kept.WithRows, &oldest)
+	if err == nil {
+		err = p.draft.Exec(ctx, planSQL.Render("keep_listed", values{"requested": requested, "listed": union}))
+	}
+	if err == nil && oldest.Valid {
+		kept.MaxNights, err = p.nightsSince(ctx, oldest.Time)
+	}
 	if err != nil {
-		return 0, fmt.Errorf("compare the 404 responses of %s with the lists: %w", st.Name, err)
+		return KeptIDs{}, fmt.Errorf("compare the 404 responses of %s with the lists: %w", st.Name, err)
 	}
-	return int64(len(kept)), nil
+	return kept, nil
 }
 
 // CountCaughtUp counts the new and settled details that were requested tonight. If the requests succeeded,

@@ -111,23 +111,30 @@ func (p *Details) storePlan(ctx context.Context, st stream.Stream, create sqlTex
 func (p *Details) countPlan(ctx context.Context, st stream.Stream) (Plan, error) {
 	var plan Plan
 	var oldest sql.NullTime
-	nights, err := p.earlierNights(ctx)
-	if err == nil {
-		err = queryRow(ctx, p.draft, planSQL.Render("count_plan", values{"plan": planTable(st.Name)})).
-			Scan(&plan.ToRequest, &plan.ToRecheck, &plan.Carried, &plan.Unread, &oldest)
+	err := queryRow(ctx, p.draft, planSQL.Render("count_plan", values{"plan": planTable(st.Name)})).
+		Scan(&plan.ToRequest, &plan.ToRecheck, &plan.Carried, &plan.Unread, &oldest)
+	if err == nil && plan.Carried > 0 {
+		plan.MaxNights = 1
+		if oldest.Valid {
+			plan.MaxNights, err = p.nightsSince(ctx, oldest.Time)
+		}
 	}
 	if err != nil {
 		return Plan{}, fmt.Errorf("count the plan of %s: %w", st.Name, err)
 	}
-	if plan.Carried > 0 {
-		plan.MaxNights = 1
-		for _, night := range nights {
-			if oldest.Valid && night.After(oldest.Time) {
-				plan.MaxNights++
-			}
+	return plan, nil
+}
+
+// nightsSince returns the number of nights since the night at a time. It is 1 for the previous night.
+func (p *Details) nightsSince(ctx context.Context, at time.Time) (int64, error) {
+	earlier, err := p.earlierNights(ctx)
+	nights := int64(1)
+	for _, night := range earlier {
+		if night.After(at) {
+			nights++
 		}
 	}
-	return plan, nil
+	return nights, err
 }
 
 // earlierNights returns the times of the published nights, newest first.

@@ -187,15 +187,41 @@ func TestKeepListedChanges404ToMissed(t *testing.T) {
 				"articles":         {"answered answered", "dropped 404", "failed missed", "kept missed", "listed missed", "sold 404"},
 			} {
 				st, _ := stream.Find(h.streams, name)
-				n, err := s.Details.KeepListed(t.Context(), st, func(string) bool { return wasRead })
+				kept, err := s.Details.KeepListed(t.Context(), st, func(string) bool { return wasRead })
 				must(t, err)
 				missed := strings.Count(strings.Join(want, ","), " missed")
-				if diff := cmp.Diff(want, outcomes(d, name)); diff != "" || int(n) != missed {
-					t.Errorf("%s, lists were read %t: KeepListed returned %d, want %d; outcomes (-want +got):\n%s", name, wasRead, n, missed, diff)
+				if diff := cmp.Diff(want, outcomes(d, name)); diff != "" || int(kept.IDs) != missed {
+					t.Errorf("%s, lists were read %t: KeepListed returned %d, want %d; outcomes (-want +got):\n%s", name, wasRead, kept.IDs, missed, diff)
 				}
 			}
 		}
 		_, err = h.run(second, load.Limits{Rows: 10})
 		must(t, err)
 	}
+}
+
+// TestKeepListedCountsStoredRows receives 404 for two listed campaigns. One has stored articles, the other has none.
+func TestKeepListedCountsStoredRows(t *testing.T) {
+	h := newFixture(t, "campaigns", "campaign_articles")
+	h.planDetails = true
+	campaigns := jsonRow(1, 1, "id", quote("full")) + "," + jsonRow(2, 2, "id", quote("empty"))
+	night := func(outcomes map[load.Outcome][]string, articles string, want load.KeptIDs) {
+		t.Helper()
+		h.beforeMerge = func(s *load.Stage, _ *warehouse.Draft) {
+			st, _ := stream.Find(h.streams, "campaign_articles")
+			kept, err := s.Details.KeepListed(t.Context(), st, func(string) bool { return true })
+			must(t, err)
+			if kept != want {
+				t.Errorf("with the outcomes %v KeepListed returned %+v, want %+v", outcomes, kept, want)
+			}
+		}
+		_, err := h.run(map[string]streamInput{
+			"campaigns":         {coverage: load.Whole, rows: rows{"campaigns": campaigns}},
+			"campaign_articles": {coverage: load.ByID, outcomes: outcomes, rows: rows{"campaign_articles": articles}},
+		}, load.Limits{Rows: 10})
+		must(t, err)
+	}
+	article := jsonRow(1, 1, "id", quote("a"), "campaign_id", quote("full"))
+	night(map[load.Outcome][]string{load.Answered: {"full", "empty"}}, article, load.KeptIDs{})
+	night(map[load.Outcome][]string{load.NotFound: {"full", "empty"}}, "", load.KeptIDs{IDs: 2, WithRows: 1, MaxNights: 1})
 }

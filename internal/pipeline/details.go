@@ -7,6 +7,7 @@ import (
 
 	"placementsync/internal/fetch"
 	"placementsync/internal/load"
+	"placementsync/internal/plural"
 	"placementsync/internal/stream"
 )
 
@@ -83,12 +84,12 @@ func (r *reader) readDetails(ctx context.Context, result *unfinishedResult, upTo
 	if upTo == load.PrioritySettled && result.requested < plan.ToRequest {
 		err = r.gradeUnread(ctx, &result.streamResult)
 	}
-	result.gradeNotFound()
+	result.gradeNotFound(int64(n.cfg.Recheck))
 	return markStageErr(err)
 }
 
-// doubtEmptyObjects adds an id to d.Unproven if its response was an empty object although the id has stored
-// records. These records are kept.
+// doubtEmptyObjects adds an id to d.Unproven if its response was an empty object although the id is known to
+// have records. Its stored rows are kept.
 func (r *reader) doubtEmptyObjects(ctx context.Context, s stream.Stream, d *fetch.Details) error {
 	if len(d.EmptyObjects) == 0 {
 		return nil
@@ -102,7 +103,7 @@ func (r *reader) doubtEmptyObjects(ctx context.Context, s stream.Stream, d *fetc
 	if len(doubtfulIDs) > 0 {
 		d.Unproven = append(d.Unproven, doubtfulIDs...)
 		d.Grade = fetch.WorseGrade(d.Grade, fetch.BestEffort)
-		d.Reason = fmt.Sprintf("the service returned an empty object for %d ids with stored records; these records are kept", len(doubtfulIDs))
+		d.Reason = fmt.Sprintf("the service returned an empty object for %s with known records; rows of earlier nights are kept", plural.Count(len(doubtfulIDs), "id"))
 	}
 	return nil
 }

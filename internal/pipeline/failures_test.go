@@ -149,7 +149,7 @@ func TestFailedDetails(t *testing.T) {
 	h.service.SetFaults(sim.Fault{Path: "/orders/" + orders[0], Kind: sim.FaultStatus, Status: 500}, sim.Fault{Path: "/orders/" + orders[1], Kind: sim.FaultStatus, Status: 500})
 	before := h.lines("SELECT to_json(o)::VARCHAR FROM orders o WHERE id IN ('" + orders[0] + "','" + orders[1] + "') ORDER BY id")
 	res := h.requirePartial(h.unchangedNight())
-	s := h.requireStream(res.Run, "order_details", fetch.BestEffort, fmt.Sprintf("2 of %d ids failed; their stored rows are kept; first error: ", len(orders)), true)
+	s := h.requireStream(res.Run, "order_details", fetch.BestEffort, fmt.Sprintf("2 of %d ids failed; rows of earlier nights are kept; first error: ", len(orders)), true)
 	if s.Failed != 2 || s.Fetched != int64(len(orders)-2) || s.Carried != 0 || s.RowsOld != 2 {
 		t.Errorf("order_details: %+v, want 2 of %d failed", s, len(orders))
 	}
@@ -286,7 +286,7 @@ func TestGateReads404Again(t *testing.T) {
 	}
 	h.cfg.AllowMassDelete = true
 	res := h.requirePartial(h.unchangedNight())
-	s := h.requireStream(res.Run, "articles", fetch.BestEffort, "returned 404 although a list contains them; their rows are kept", true)
+	s := h.requireStream(res.Run, "articles", fetch.BestEffort, "returned 404 although a list contains them; they have no rows from an earlier night", true)
 	if s.Fetched != 0 || s.Failed != massDelete.Losses[0].Gone {
 		t.Errorf("articles: %+v, want %d failed", s, massDelete.Losses[0].Gone)
 	}

@@ -22,9 +22,9 @@ type streamResult struct {
 	// ids counts all known ids of a detail stream. requested counts the requested ids. found counts the
 	// ids whose response was a record or a list. missed counts the ids whose request failed.
 	ids, requested, found, missed int64
-	// notFound counts the ids with a 404 although a list contains them. Their rows are kept. If they are
-	// too many, they also count as missed.
-	notFound int64
+	// notFound are the ids with a 404 although a list contains them. Those that make the night partial also
+	// count as missed.
+	notFound load.KeptIDs
 	// carried counts the ids whose rows are kept without a request. rechecked counts the
 	// settled ids that were read again.
 	carried, rechecked int64
@@ -144,7 +144,7 @@ func (finished results) gradeDetails(r *streamResult, d fetch.Details) {
 		r.evidence.Grade = fetch.Skipped
 	}
 	if d.Failed > 0 {
-		r.failure = fmt.Errorf("read %s: %d of %s failed; their stored rows are kept; first error: %w",
+		r.failure = fmt.Errorf("read %s: %d of %s failed; rows of earlier nights are kept; first error: %w",
 			r.stream.Name, d.Failed, plural.Count(d.RequestedIDs, "id"), d.FirstFailure)
 		r.evidence.Reason = r.failure.Error()
 	}
@@ -171,24 +171,49 @@ func (r *streamResult) gradeCarried(d fetch.Details, plan load.Plan, recheck int
 	}
 }
 
-// A request for an id of a list can return 404, because the record was deleted after the list was read. The
+// A request for an id of a list can return 404, because the record was deleted after the list was read. A
 // stream is still proven if at most ordinaryNotFound ids, or ordinaryPercent percent of the requested ids,
 // return 404.
 const ordinaryNotFound, ordinaryPercent = 3, 1
 
-func (r *streamResult) gradeNotFound() {
-	if r.notFound == 0 {
+// gradeNotFound limits the grade of a detail stream whose ids returned 404 although a list contains them. If
+// each response of the stream is one record, a few such ids are ordinary. If each response is a list, it is not known
+// how many rows one id lacks, so its rows must have been read on an earlier night. recheck is Config.Recheck.
+func (r *streamResult) gradeNotFound(recheck int64) {
+	kept := r.notFound
+	if kept.IDs == 0 {
 		return
 	}
-	problem := fmt.Sprintf("%d of %s returned 404 although a list contains them; their rows are kept", r.notFound, plural.Count(r.requested, "id"))
+	problem := fmt.Sprintf("%d of %s returned 404 although a list contains them; ", kept.IDs, plural.Count(r.requested, "id"))
+	switch kept.WithRows {
+	case kept.IDs:
+		problem += "their rows are kept"
+	case 0:
+		problem += "they have no rows from an earlier night"
+	default:
+		problem += fmt.Sprintf("%d have no rows from an earlier night, the rows of the others are kept", kept.IDs-kept.WithRows)
+	}
+	grade, missed := fetch.Repaired, int64(0)
+	switch {
+	case kept.IDs > ordinaryNotFound && kept.IDs*100 > r.requested*ordinaryPercent:
+		grade, missed = fetch.BestEffort, kept.IDs
+	case !r.stream.HasRowLists():
+	case kept.WithRows < kept.IDs:
+		grade, missed = fetch.BestEffort, kept.IDs-kept.WithRows
+	case kept.MaxNights == 0:
+		grade = fetch.BestEffort
+		problem += ", and it is not known when they were read"
+	case kept.MaxNights > recheck:
+		grade = fetch.BestEffort
+		problem += fmt.Sprintf(", and were last read up to %s ago, but streams.recheck is %d", plural.Count(kept.MaxNights, "night"), recheck)
+	default:
+		grade = fetch.Bounded
+		problem += fmt.Sprintf(", and were last read at most %s ago", plural.Count(kept.MaxNights, "night"))
+	}
+	r.evidence.Grade = fetch.WorseGrade(r.evidence.Grade, grade)
 	r.evidence.Reason += "; " + problem
-	if r.notFound <= ordinaryNotFound || r.notFound*100 <= r.requested*ordinaryPercent {
-		r.evidence.Grade = fetch.WorseGrade(r.evidence.Grade, fetch.Repaired)
-		return
-	}
-	r.evidence.Grade = fetch.WorseGrade(r.evidence.Grade, fetch.BestEffort)
-	r.missed += r.notFound
-	if r.failure == nil {
+	r.missed += missed
+	if missed > 0 && r.failure == nil {
 		r.failure = fmt.Errorf("read %s: %s", r.stream.Name, problem)
 	}
 }
@@ -197,8 +222,9 @@ func (r *streamResult) gradeNotFound() {
 func (finished results) notFoundLosses(limits load.Limits) (losses []ledger.Loss) {
 	for _, r := range finished {
 		table := r.stream.Root().Name
-		if r.notFound > 0 && limits.AreExceeded(r.notFound, r.ids) && !limits.Confirmed(table) {
-			losses = append(losses, ledger.Loss{Table: table, Gone: r.notFound, Before: r.ids, NotFound: true})
+		gone := r.notFound.IDs
+		if gone > 0 && limits.AreExceeded(gone, r.ids) && !limits.Confirmed(table) {
+			losses = append(losses, ledger.Loss{Table: table, Gone: gone, Before: r.ids, NotFound: true})
 		}
 	}
 	return losses

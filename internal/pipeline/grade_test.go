@@ -50,8 +50,8 @@ func TestGradeCarried(t *testing.T) {
 	}
 }
 
-// TestGradeNotFound checks the number of 404 responses up to which a stream is still proven: 3 ids, or 1 percent
-// of the requested ids.
+// TestGradeNotFound checks the number of 404 responses up to which a stream of single records is still proven: 3 ids,
+// or 1 percent of the requested ids.
 func TestGradeNotFound(t *testing.T) {
 	for _, c := range []struct {
 		before              fetch.Grade
@@ -73,8 +73,8 @@ func TestGradeNotFound(t *testing.T) {
 		{fetch.BestEffort, 2, 9, fetch.BestEffort, false},
 	} {
 		r := resultOf(t, "articles", c.before, load.ByID)
-		r.notFound, r.requested, r.missed = c.notFound, c.requested, 1
-		r.gradeNotFound()
+		r.notFound.IDs, r.requested, r.missed = c.notFound, c.requested, 1
+		r.gradeNotFound(7)
 		missed := int64(1)
 		if c.isIncomplete {
 			missed += c.notFound
@@ -88,9 +88,39 @@ func TestGradeNotFound(t *testing.T) {
 	}
 	first := errors.New("first")
 	r := resultOf(t, "articles", fetch.BestEffort, load.ByID)
-	r.notFound, r.requested, r.failure = 9, 9, first
-	if r.gradeNotFound(); r.failure != first {
+	r.notFound.IDs, r.requested, r.failure = 9, 9, first
+	if r.gradeNotFound(7); r.failure != first {
 		t.Errorf("the failure is %v, want the first one", r.failure)
+	}
+}
+
+// TestGradeMissingLists checks the grade of a stream whose responses are lists, by the age of the rows of the ids that
+// returned 404.
+func TestGradeMissingLists(t *testing.T) {
+	for _, c := range []struct {
+		stream       string
+		kept         load.KeptIDs
+		want         fetch.Grade
+		missed       int64
+		partOfReason string
+	}{
+		{"campaign_articles", load.KeptIDs{}, fetch.Exact, 0, "why campaign_articles"},
+		{"campaign_articles", load.KeptIDs{IDs: 1}, fetch.BestEffort, 1, "1 of 900 ids returned 404 although a list contains them; they have no rows from an earlier night"},
+		{"campaign_articles", load.KeptIDs{IDs: 3, WithRows: 2, MaxNights: 1}, fetch.BestEffort, 1, "1 have no rows from an earlier night, the rows of the others are kept"},
+		{"campaign_articles", load.KeptIDs{IDs: 2, WithRows: 2, MaxNights: 1}, fetch.Bounded, 0, "their rows are kept, and were last read at most 1 night ago"},
+		{"campaign_articles", load.KeptIDs{IDs: 9, WithRows: 9, MaxNights: 7}, fetch.Bounded, 0, "at most 7 nights ago"},
+		{"campaign_articles", load.KeptIDs{IDs: 2, WithRows: 2, MaxNights: 8}, fetch.BestEffort, 0, "their rows are kept, and were last read up to 8 nights ago, but streams.recheck is 7"},
+		{"campaign_articles", load.KeptIDs{IDs: 2, WithRows: 2}, fetch.BestEffort, 0, "their rows are kept, and it is not known when they were read"},
+		{"campaign_articles", load.KeptIDs{IDs: 10, WithRows: 10, MaxNights: 1}, fetch.BestEffort, 10, "their rows are kept"},
+		{"articles", load.KeptIDs{IDs: 2, WithRows: 2, MaxNights: 9}, fetch.Repaired, 0, "their rows are kept"},
+		{"articles", load.KeptIDs{IDs: 2}, fetch.Repaired, 0, "they have no rows from an earlier night"},
+	} {
+		r := resultOf(t, c.stream, fetch.Exact, load.ByID)
+		r.notFound, r.requested = c.kept, 900
+		r.gradeNotFound(7)
+		if r.evidence.Grade != c.want || r.missed != c.missed || (r.failure != nil) != (c.missed > 0) || !strings.Contains(r.evidence.Reason, c.partOfReason) {
+			t.Errorf("%s, %+v: got %s, missed %d, failed %v: %s\nwant %s, missed %d: ...%s...", c.stream, c.kept, r.evidence.Grade, r.missed, r.failure, r.evidence.Reason, c.want, c.missed, c.partOfReason)
+		}
 	}
 }
 
@@ -107,7 +137,7 @@ func TestLossesByNotFound(t *testing.T) {
 		{"articles", 50, 100, false}, {"articles", 51, 100, true}, {"articles", 51, 255, false}, {"articles", 52, 255, true}, {"outlets", 90, 90, false},
 	} {
 		r := resultOf(t, c.stream, fetch.BestEffort, load.ByID)
-		r.notFound, r.ids = c.notFound, c.ids
+		r.notFound.IDs, r.ids = c.notFound, c.ids
 		var want []ledger.Loss
 		if c.stops {
 			want = []ledger.Loss{{Table: c.stream, Gone: c.notFound, Before: c.ids, NotFound: true}}
@@ -150,7 +180,7 @@ func TestGradeDetails(t *testing.T) {
 	}
 	r := resultOf(t, "order_details", fetch.BestEffort, load.ByID)
 	results{}.gradeDetails(&r, fetch.Details{RequestedIDs: 9, Failed: 2, FirstFailure: errors.New("broken")})
-	const want = "read order_details: 2 of 9 ids failed; their stored rows are kept; first error: broken"
+	const want = "read order_details: 2 of 9 ids failed; rows of earlier nights are kept; first error: broken"
 	if r.failure == nil || r.failure.Error() != want || r.evidence.Reason != want {
 		t.Errorf("a stream with two failed ids: got %v with the reason %s, want %s", r.failure, r.evidence.Reason, want)
 	}

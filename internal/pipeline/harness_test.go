@@ -204,15 +204,21 @@ func (h *harness) history() map[string][]string {
 	return rows
 }
 
-// requireIDs compares the ids of a table with the ids of a list of the service.
-func (h *harness) requireIDs(table, path string) {
+// listedIDs returns the ids of a list of the service.
+func (h *harness) listedIDs(path string) (ids []string) {
 	h.t.Helper()
-	var want []string
 	for _, record := range h.service.Records(path) {
 		var r struct{ ID string }
 		must(h.t, json.Unmarshal(record, &r))
-		want = append(want, r.ID)
+		ids = append(ids, r.ID)
 	}
+	return ids
+}
+
+// requireIDs compares the ids of a table with the ids of a list of the service.
+func (h *harness) requireIDs(table, path string) {
+	h.t.Helper()
+	want := h.listedIDs(path)
 	slices.Sort(want)
 	if len(want) == 0 {
 		h.t.Fatalf("the service has no records of %s", path)

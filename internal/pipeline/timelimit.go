@@ -27,7 +27,7 @@ func (r *reader) unreadErr(unread, planned int64) error {
 		when = "by the run that is replayed"
 	}
 	if planned == 0 {
-		return errors.New("the list was not read " + when + "; its stored rows are kept")
+		return errors.New("the list was not read " + when + "; rows of earlier nights are kept")
 	}
 	return fmt.Errorf("%s of %s %s were not read %s", plural.Number(unread), plural.Number(planned), plural.Noun(planned, "id"), when)
 }

@@ -28,7 +28,7 @@ func TestTimeEndsBeforeTheFirstList(t *testing.T) {
 	h, _ := publishedHarness(t)
 	previous := h.latest()
 	_, requests, err := h.limitedNight(time.Second)
-	if requests != 1 || h.latest() != previous || !errors.Is(err, pipeline.ErrNoData) || !strings.Contains(err.Error(), "orders: the list was not read within run.max_duration (1s); its stored rows are kept") {
+	if requests != 1 || h.latest() != previous || !errors.Is(err, pipeline.ErrNoData) || !strings.Contains(err.Error(), "orders: the list was not read within run.max_duration (1s); rows of earlier nights are kept") {
 		t.Errorf("after %d requests the night ended with %v, want 1 request and an unread list", requests, err)
 	}
 }

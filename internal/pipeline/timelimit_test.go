@@ -165,8 +165,8 @@ func TestUnreadErrorMessages(t *testing.T) {
 		unread, planned int64
 		want            string
 	}{
-		{ledger.Night, 0, 0, "the list was not read within run.max_duration (1h); its stored rows are kept"},
-		{ledger.Replay, 0, 0, "the list was not read by the run that is replayed; its stored rows are kept"},
+		{ledger.Night, 0, 0, "the list was not read within run.max_duration (1h); rows of earlier nights are kept"},
+		{ledger.Replay, 0, 0, "the list was not read by the run that is replayed; rows of earlier nights are kept"},
 		{ledger.Night, 1, 1, "1 of 1 id were not read within run.max_duration (1h)"},
 		{ledger.Replay, 1200, 1300, "1,200 of 1,300 ids were not read by the run that is replayed"},
 	} {

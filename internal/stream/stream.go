@@ -171,6 +171,10 @@ func (s Stream) EnclosingTable(t Table) int {
 // name.
 func (s Stream) IsDetail() bool { return len(s.IDColumns) > 0 }
 
+// HasRowLists reports whether the stream is requested once for each id, and each response is a list of rows, such
+// as the articles of a campaign. Otherwise each response is one record.
+func (s Stream) HasRowLists() bool { return s.IsDetail() && s.Envelope != Object }
+
 // IsEvents reports whether the records are webhook events.
 func (s Stream) IsEvents() bool { return len(s.Topics) > 0 }
 

@@ -76,6 +76,16 @@ func TestLiteralsNameFilledTables(t *testing.T) {
 	}
 }
 
+// TestHasRowLists checks that a stream of details has lists if and only if several rows can have the requested id.
+func TestHasRowLists(t *testing.T) {
+	for _, s := range stream.AllWithEvents() {
+		hasLists := s.IsDetail() && !slices.Equal(s.Root().Key, []string{s.Param})
+		if s.HasRowLists() != hasLists {
+			t.Errorf("%s: HasRowLists returned %t, but the key of its rows is %v and the requested id is %s", s.Name, s.HasRowLists(), s.Root().Key, s.Param)
+		}
+	}
+}
+
 // TestParentsAreReadFirst checks the order of AllWithEvents. The ids of details must be read before
 // the details are requested.
 func TestParentsAreReadFirst(t *testing.T) {

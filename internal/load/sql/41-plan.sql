@@ -123,9 +123,18 @@ SELECT sum(n)::BIGINT FROM ({counts})
 -- The ids for which a detail stream is known to have records.
 SELECT DISTINCT {param} FROM ({rows}) WHERE {param} IS NOT NULL
 
+-- name: count_listed
+-- The ids that returned 404 although a list contains them, those of them with stored rows, and the oldest
+-- time at which these rows were read. The time is NULL if it is not known for all of them.
+SELECT count(*), count(*) FILTER (has_rows), CASE WHEN bool_and(NOT has_rows OR read_at IS NOT NULL) THEN min(read_at) FILTER (has_rows) END
+FROM (
+    SELECT d.read_at, r.id IN (SELECT {param} FROM {main}) AS has_rows
+    FROM {requested} r LEFT JOIN meta.details d ON d.stream = {stream} AND d.id = r.id
+    WHERE r.outcome = '404' AND r.id IN ({listed}))
+
 -- name: keep_listed
 -- A 404 response does not prove a deletion if a list still contains the id.
-UPDATE {requested} SET outcome = 'missed' WHERE outcome = '404' AND id IN ({listed}) RETURNING id
+UPDATE {requested} SET outcome = 'missed' WHERE outcome = '404' AND id IN ({listed})
 
 -- name: listed_ids
 SELECT {column} FROM {table}

@@ -51,7 +51,7 @@ func TestTimeEndsBeforeTheFirstList(t *testing.T) {
 		if !errors.Is(err, pipeline.ErrNoData) || res.Run.ExitCode != 1 || h.latestRun() != latestBefore {
 			t.Fatalf("the night ended with exit code %d and %v and latest is %q, want 1, ErrNoData and %q", res.Run.ExitCode, err, h.latestRun(), latestBefore)
 		}
-		if !strings.Contains(err.Error(), "orders: the list was not read within run.max_duration (1s); its stored rows are kept") || h.requestCount != 1 {
+		if !strings.Contains(err.Error(), "orders: the list was not read within run.max_duration (1s); rows of earlier nights are kept") || h.requestCount != 1 {
 			t.Errorf("got %d requests and the error %v, want 1 request and an error about the unread list of orders", h.requestCount, err)
 		}
 		h.publishedNight(0)

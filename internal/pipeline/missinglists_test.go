@@ -1,0 +1,145 @@
+package pipeline_test
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"placementsync/internal/fetch"
+	"placementsync/internal/ledger"
+	"placementsync/internal/pipeline"
+	"placementsync/internal/sim"
+	"placementsync/internal/stream"
+)
+
+// TestMissingListOfEachStream answers 404 for one id of each stream whose responses are lists, on a first night and on a
+// later night.
+func TestMissingListOfEachStream(t *testing.T) {
+	h := newHarness(t, smallWorld())
+	lists := slices.DeleteFunc(stream.All(), func(s stream.Stream) bool { return !s.HasRowLists() })
+	if len(lists) < 5 {
+		t.Fatalf("only the streams %v have lists", stream.Names(lists))
+	}
+	var faults []sim.Fault
+	for _, s := range lists {
+		faults = append(faults, sim.Fault{Route: s.Path, Times: 1, Kind: sim.FaultStatus, Status: http.StatusNotFound})
+	}
+	h.service.SetFaults(faults...)
+	first := h.requirePartial(h.night())
+	for _, list := range lists {
+		s := h.requireStream(first.Run, list.Name, fetch.BestEffort, "returned 404 although a list contains them; they have no rows from an earlier night", true)
+		if s.Failed != 1 || s.RowsOld != 0 {
+			t.Errorf("%s in the first night: %+v, want one failed id and no old rows", list.Name, s)
+		}
+	}
+	h.service.SetFaults()
+	second := h.requireComplete(h.night())
+	oldRows := map[string]string{}
+	for i, list := range lists {
+		table := list.Root().Name
+		id := h.singleLine("SELECT min(" + list.Param + ") FROM " + table)
+		oldRows[list.Name] = h.singleLine("SELECT count(*) FROM " + table + " WHERE " + list.Param + " = '" + id + "'")
+		before, _, _ := strings.Cut(list.Path, "{")
+		faults[i].Path, faults[i].Times = before+id, 0
+	}
+	h.service.SetFaults(faults...)
+	third := h.requireComplete(h.night())
+	for _, list := range lists {
+		s := h.requireStream(third.Run, list.Name, fetch.Bounded, "returned 404 although a list contains them; their rows are kept, and were last read at most 1 night ago", false)
+		if fmt.Sprint(s.RowsOld) != oldRows[list.Name] || s.RowsOld == 0 || !s.AgeSince.Equal(second.Run.SnapshotAt) || s.Failed != 0 {
+			t.Errorf("%s in the third night: %+v, want %s old rows since %v", list.Name, s, oldRows[list.Name], second.Run.SnapshotAt)
+		}
+	}
+}
+
+// largestCampaign returns the id of the campaign with the most articles.
+func (h *harness) largestCampaign() string {
+	h.t.Helper()
+	id, most := "", 0
+	for _, c := range h.listedIDs("/campaigns") {
+		if n := len(h.service.Records("/campaigns/" + c + "/articles")); n > most {
+			id, most = c, n
+		}
+	}
+	return id
+}
+
+// notFoundFault answers 404 for a record and for its lists.
+func notFoundFault(path string) sim.Fault {
+	return sim.Fault{Path: path, Kind: sim.FaultStatus, Status: http.StatusNotFound}
+}
+
+// campaignWorld has few campaigns, so that one of them has many of the articles.
+func campaignWorld() sim.Options {
+	world := smallWorld()
+	world.Campaigns, world.Orders, world.SilentChange = 8, 20, -1
+	return world
+}
+
+// requireStandings compares the grades of streams, by whether they are proven.
+func (h *harness) requireStandings(r ledger.Run, want ledger.Standing, names ...string) {
+	h.t.Helper()
+	for _, name := range names {
+		s := streamOf(h.t, r, name)
+		if got := ledger.StandingOf(s.Grade); got != want {
+			h.t.Errorf("%s is %s (%s): %s\nwant %s", name, s.Grade, got, s.Reason, want)
+		}
+	}
+}
+
+// TestMissingCampaign answers 404 for a listed campaign, its articles and its status counts, or makes its id in the list
+// malformed. The streams of articles, and all streams that take their ids from them, are not proven while no night
+// has read the articles of the campaign. After that they are bounded by the age of the rows.
+func TestMissingCampaign(t *testing.T) {
+	missing := func(id string) sim.Fault { return notFoundFault("/campaigns/" + id) }
+	malformed := func(id string) sim.Fault {
+		return sim.Fault{Route: "/campaigns", Kind: sim.FaultRewrite, Rewrite: func(body []byte) []byte {
+			return bytes.Replace(body, []byte(`"id":"`+id+`"`), []byte(`"id":"`+id[:8]+`..."`), 1)
+		}}
+	}
+	for name, fault := range map[string]func(id string) sim.Fault{"404": missing, "malformed id": malformed} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t, campaignWorld(), "product_listings", "orders", "order_items", "campaigns", "campaign_details", "campaign_articles",
+				"campaign_status_counts", "articles", "article_comments", "order_details", "products")
+			h.cfg.Details = pipeline.ChangedDetails
+			id := h.largestCampaign()
+			h.service.SetFaults(fault(id))
+			first := h.requirePartial(h.night())
+			ofArticles := []string{"campaign_articles", "articles", "article_comments", "products"}
+			h.requireStandings(first.Run, ledger.NotProven, append(ofArticles, "campaign_status_counts")...)
+			h.requireStandings(first.Run, ledger.Proven, "campaigns", "orders", "order_items", "order_details")
+			h.requireStream(first.Run, "campaign_details", fetch.Repaired, "1 of 8 ids returned 404 although a list contains them; they have no rows from an earlier night", false)
+			h.requireStream(first.Run, "campaign_articles", fetch.BestEffort, "1 of 8 ids returned 404 although a list contains them; they have no rows from an earlier night", true)
+			h.requireStream(first.Run, "articles", fetch.BestEffort, "the ids come from the stream campaign_articles, which is not proven", false)
+			for _, table := range first.Manifest.Tables {
+				if slices.Contains([]string{"article_statuses", "campaign_article_includes", "articles", "products"}, table.Name) && table.Grade != "best_effort" {
+					t.Errorf("the table %s is %s, want best_effort", table.Name, table.Grade)
+				}
+			}
+			h.requireLines("SELECT count(*) FROM campaign_articles WHERE campaign_id = '"+id+"'", "0")
+
+			// With the rows of an earlier night, the streams are bounded.
+			h.service.SetFaults()
+			h.cfg.Details = pipeline.AllDetails
+			second := h.requireComplete(h.night())
+			h.requireStandings(second.Run, ledger.Proven, ofArticles...)
+			rows := h.singleLine("SELECT count(*) FROM campaign_articles WHERE campaign_id = '" + id + "'")
+			h.service.SetFaults(missing(id))
+			third := h.requireComplete(h.night())
+			s := h.requireStream(third.Run, "campaign_articles", fetch.Bounded, "their rows are kept, and were last read at most 1 night ago", false)
+			if fmt.Sprint(s.RowsOld) != rows || rows == "0" || !s.AgeSince.Equal(second.Run.SnapshotAt) {
+				t.Errorf("campaign_articles: %+v, want %s old rows since %v", s, rows, second.Run.SnapshotAt)
+			}
+			for _, name := range append(ofArticles, "campaign_status_counts") {
+				h.requireStream(third.Run, name, fetch.Bounded, "", false)
+			}
+			h.cfg.Recheck = 1
+			fourth := h.requireComplete(h.night())
+			h.requireStream(fourth.Run, "campaign_articles", fetch.BestEffort, "their rows are kept, and were last read up to 2 nights ago, but streams.recheck is 1", false)
+			h.requireStandings(fourth.Run, ledger.NotProven, ofArticles...)
+		})
+	}
+}
