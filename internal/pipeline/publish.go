@@ -16,9 +16,9 @@ import (
 )
 
 // A gate stops a night with an unusual number of deletions, because the service may have omitted records
-// that still exist. Before a gate stops the night, the streams of the affected tables are requested a second
-// time in the same run. Their first responses are not used. --allow-mass-delete accepts a loss only if the
-// second reading confirms the loss.
+// that still exist. Before a gate stops the night, the streams of the affected tables, and the lists that contain
+// their ids, are requested a second time in the same run. Their first responses are not used. --allow-mass-delete
+// accepts a loss only if the second reading confirms the loss.
 
 func (r *runner) publishWithRereads(ctx context.Context) (Result, error) {
 	n := r.night
@@ -28,18 +28,7 @@ func (r *runner) publishWithRereads(ctx context.Context) (Result, error) {
 		if !stopped {
 			return res, err
 		}
-		var toReread []string
-		for _, l := range massDelete.Losses {
-			suspects := r.streamsReadOnce(l.Table) // streams that may have omitted records
-			if l.NotFound && len(suspects) > 0 {
-				suspects = append(suspects, r.listsWithIDsOf(l.Table)...)
-			}
-			if len(suspects) == 0 { // this loss would remain, so no stream is read again
-				toReread = nil
-				break
-			}
-			toReread = append(toReread, suspects...)
-		}
+		toReread := r.streamsToReread(massDelete.Losses)
 		if len(toReread) == 0 || !n.mode.usesNetwork() {
 			n.run.Losses, massDelete.Reread = massDelete.Losses, n.mode.usesNetwork()
 			return res, err
@@ -55,22 +44,46 @@ func (r *runner) publishWithRereads(ctx context.Context) (Result, error) {
 }
 
 func (r *runner) streamsReadOnce(table string) []string {
-	return slices.DeleteFunc(stream.FilledBy(r.night.cfg.Streams, table), func(name string) bool {
-		return !r.reader.finished.wasRead(name) || r.reread[name]
-	})
+	return slices.DeleteFunc(stream.FilledBy(r.night.cfg.Streams, table), func(name string) bool { return !r.wasReadOnce(name) })
 }
 
-// listsWithIDsOf returns the streams that contain the ids of the details in a table and were read only once.
-func (r *runner) listsWithIDsOf(table string) (names []string) {
-	for _, name := range stream.FilledBy(r.night.cfg.Streams, table) {
-		s, _ := stream.Find(r.night.cfg.Streams, name)
-		for _, ref := range s.IDColumns {
-			if ref.ShowsRecord() && ref.Table != table {
-				names = append(names, r.streamsReadOnce(ref.Table)...)
-			}
+func (r *runner) wasReadOnce(name string) bool {
+	return r.reader.finished.wasRead(name) && !r.reread[name]
+}
+
+// streamsToReread returns the streams to read a second time because of losses, lists before details. It returns none
+// if the streams of a table with a loss were read twice, because this loss would remain.
+func (r *runner) streamsToReread(losses []ledger.Loss) (names []string) {
+	suspects := map[string]bool{}
+	for _, l := range losses {
+		if len(r.streamsReadOnce(l.Table)) == 0 {
+			return nil
+		}
+		r.addSuspects(l.Table, suspects)
+	}
+	for _, s := range r.night.cfg.Streams {
+		if suspects[s.Name] && r.wasReadOnce(s.Name) {
+			names = append(names, s.Name)
 		}
 	}
 	return names
+}
+
+// addSuspects adds the streams that may have omitted rows of a table: the streams that fill the table, and the streams
+// that contain the ids of its details.
+func (r *runner) addSuspects(table string, suspects map[string]bool) {
+	for _, name := range stream.FilledBy(r.night.cfg.Streams, table) {
+		if suspects[name] {
+			continue
+		}
+		suspects[name] = true
+		s, _ := stream.Find(r.night.cfg.Streams, name)
+		for _, ref := range s.IDColumns {
+			if ref.ShowsRecord() {
+				r.addSuspects(ref.Table, suspects)
+			}
+		}
+	}
 }
 
 // publish checks the limits, merges the staged rows into the draft and publishes it. A dry
