@@ -137,7 +137,11 @@ func (finished results) gradeDetails(r *streamResult, d fetch.Details) {
 		}
 		if worse := fetch.WorseGrade(r.evidence.Grade, parentGrade); worse != r.evidence.Grade {
 			r.evidence.Grade = worse
-			r.evidence.Reason = fmt.Sprintf("the ids come from the stream %s, which is %s", parent.stream.Name, ledger.StandingOf(string(parent.evidence.Grade)))
+			quality := string(parent.evidence.Grade)
+			if standing := ledger.StandingOf(quality); standing != ledger.Proven {
+				quality = string(standing)
+			}
+			r.evidence.Reason = fmt.Sprintf("the ids come from the stream %s, which is %s", parent.stream.Name, quality)
 		}
 	}
 	if d.RequestedIDs == 0 && r.carried == 0 && r.evidence.Grade == fetch.BestEffort {

@@ -151,19 +151,22 @@ func TestLossesByNotFound(t *testing.T) {
 // TestGradeDetails checks the grade and the reason of a detail stream, for every grade of a list that
 // contains its ids.
 func TestGradeDetails(t *testing.T) {
-	for listGrade, want := range map[fetch.Grade]fetch.Grade{
-		fetch.Exact: fetch.Exact, fetch.Repaired: fetch.Repaired, fetch.Bounded: fetch.Bounded, fetch.BestEffort: fetch.BestEffort,
-		fetch.CarriedForward: fetch.BestEffort, fetch.Skipped: fetch.BestEffort,
+	for listGrade, want := range map[fetch.Grade]struct {
+		grade   fetch.Grade
+		quality string // in the reason
+	}{
+		fetch.Exact: {fetch.Exact, ""}, fetch.Repaired: {fetch.Repaired, "repaired"}, fetch.Bounded: {fetch.Bounded, "bounded"},
+		fetch.BestEffort: {fetch.BestEffort, "not proven"}, fetch.CarriedForward: {fetch.BestEffort, "carried"}, fetch.Skipped: {fetch.BestEffort, "not read"},
 	} {
 		r := resultOf(t, "order_details", fetch.Exact, load.ByID)
 		finished := results{resultOf(t, "orders", fetch.Exact, load.Whole), resultOf(t, "order_items", listGrade, load.Whole), resultOf(t, "files", fetch.BestEffort, load.Unproven)}
 		finished.gradeDetails(&r, fetch.Details{RequestedIDs: 1, Found: 1})
 		wantReason := "why order_details"
 		if listGrade != fetch.Exact {
-			wantReason = "the ids come from the stream order_items, which is " + string(ledger.StandingOf(string(listGrade)))
+			wantReason = "the ids come from the stream order_items, which is " + want.quality
 		}
-		if r.evidence.Grade != want || r.evidence.Reason != wantReason || r.failure != nil {
-			t.Errorf("with the list %s: got %s: %s, failed %v, want %s: %s", listGrade, r.evidence.Grade, r.evidence.Reason, r.failure, want, wantReason)
+		if r.evidence.Grade != want.grade || r.evidence.Reason != wantReason || r.failure != nil {
+			t.Errorf("with the list %s: got %s: %s, failed %v, want %s: %s", listGrade, r.evidence.Grade, r.evidence.Reason, r.failure, want.grade, wantReason)
 		}
 	}
 	withoutList := results{resultOf(t, "orders", fetch.Skipped, load.Carried)}
