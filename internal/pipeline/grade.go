@@ -214,8 +214,11 @@ func (r *streamResult) gradeNotFound(recheck int64) {
 		grade = fetch.Bounded
 		problem += fmt.Sprintf(", and were last read at most %s ago", plural.Count(kept.MaxNights, "night"))
 	}
-	r.evidence.Grade = fetch.WorseGrade(r.evidence.Grade, grade)
-	r.evidence.Reason += "; " + problem
+	if worse := fetch.WorseGrade(r.evidence.Grade, grade); worse != r.evidence.Grade {
+		r.evidence.Grade, r.evidence.Reason = worse, problem
+	} else {
+		r.evidence.Reason += "; " + problem
+	}
 	r.missed += missed
 	if missed > 0 && r.failure == nil {
 		r.failure = fmt.Errorf("read %s: %s", r.stream.Name, problem)
