@@ -63,7 +63,8 @@ type Reject struct {
 }
 
 // Drift is an unknown field or value, or a value that was converted. Each unknown value of an
-// enumeration is a separate Drift. Its Path ends with an equals sign and the value.
+// enumeration is a separate Drift. Its Path ends with an equals sign and the value. An empty text that
+// becomes NULL is counted twice: as a converted value, and with a Path that ends with an equals sign.
 type Drift struct {
 	Table string
 	// Path is the dotted path within the row's object. Members of the envelope are below

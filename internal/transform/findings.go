@@ -315,6 +315,13 @@ func (p *reporter) countDrift(t *table, kind, name string, sample []byte) {
 	p.count(t.name, kind, p.dottedPath(name), sample)
 }
 
+// countEmptyText counts an empty text that becomes NULL, as a converted value and also as this value: a record counts once
+// for each path, and other values of the column may be converted to something other than NULL.
+func (p *reporter) countEmptyText(t *table, name string, raw []byte) {
+	p.countDrift(t, Converted, name, raw)
+	p.countDrift(t, Converted, name+"=", raw)
+}
+
 func (p *reporter) rejectValue(t *table, name string, raw []byte, reason string) {
 	p.addPendingReject(t, string(p.dottedPath(name)), reason, raw)
 }

@@ -126,7 +126,7 @@ func (v *valueReader) readUnion(t *table, f *field, raw []byte, form form) {
 	case "":
 	case UnknownEnum:
 		v.countEnumValue(t, u.raw, f.name, raw)
-	default:
-		v.report.countDrift(t, drift, f.name, raw)
+	case Converted:
+		v.report.countEmptyText(t, f.name, raw)
 	}
 }

@@ -67,7 +67,7 @@ func (v *valueReader) setTyped(t *table, c *column, name string, raw []byte, f f
 	if quoted {
 		inner = unquote(raw, f)
 		if len(inner) == 0 {
-			v.report.countDrift(t, Converted, name, raw)
+			v.report.countEmptyText(t, name, raw)
 			return ""
 		}
 	}
