@@ -68,7 +68,7 @@ func newEmptyFixture(t *testing.T, dir string) *fixture {
 			Program: "test", Tables: stream.Tables(streams)},
 		Fetch: fetch.Config{BaseURL: server.URL, PageSize: 100, Token: func(context.Context) (string, error) { return token, nil },
 			Retry: fetch.Retry{MaxRetries: 3, Base: time.Millisecond, Max: 5 * time.Millisecond}},
-		Streams: streams, Details: "all", MinRecallRecords: 1, Limits: load.Limits{Share: 0.9, Rows: 500},
+		Streams: streams, Details: "all", Limits: load.Limits{Share: 0.9, Rows: 500},
 		Now: func() time.Time { return h.now }, Log: slog.New(slog.DiscardHandler),
 	}
 	for _, s := range streams {

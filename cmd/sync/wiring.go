@@ -3,13 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"fmt"
-	"io"
 	"net/http"
-	"os"
-
-	"github.com/zeebo/xxh3"
 
 	"placementsync/internal/command"
 	"placementsync/internal/config"
@@ -74,7 +68,7 @@ func (g *globals) nightConfig(c config.Config) (pipeline.Config, error) {
 		return pipeline.Config{}, err
 	}
 	return pipeline.Config{
-		Warehouse: g.warehouseConfig(c), Build: buildID(), Fetch: fetchConfig(c), Streams: stream.AllWithEvents(), Chosen: streams,
+		Warehouse: g.warehouseConfig(c), Fetch: fetchConfig(c), Streams: stream.AllWithEvents(), Chosen: streams,
 		TeamID: c.API.TeamID,
 		Checks: checkSet, CheckTimeout: c.Checks.Timeout,
 		Privacy: privacy, ResumeMaxAge: c.Run.ResumeMaxAge, MaxDuration: c.Run.MaxDuration,
@@ -96,22 +90,4 @@ func chosenStreams(c config.Streams) ([]string, error) {
 		return nil, command.UsageErr("streams.include and streams.exclude leave no stream")
 	}
 	return chosen, nil
-}
-
-// buildID returns a checksum of this binary, or a random text if the binary cannot be read.
-func buildID() string {
-	// On Linux this opens the running binary even after its file was replaced.
-	f, err := os.Open("/proc/self/exe")
-	if path, pathErr := os.Executable(); err != nil && pathErr == nil {
-		f, err = os.Open(path)
-	}
-	if err != nil {
-		return rand.Text()
-	}
-	defer f.Close()
-	hash := xxh3.New()
-	if _, err := io.Copy(hash, f); err != nil {
-		return rand.Text()
-	}
-	return fmt.Sprintf("%x", hash.Sum128().Bytes())
 }

@@ -12,8 +12,8 @@ var (
 	stageSQL sqltext.File
 	//go:embed sql/20-first-night.sql
 	firstNightSQL sqltext.File
-	//go:embed sql/21-stored-rows.sql
-	storedRowsSQL sqltext.File
+	//go:embed sql/21-unchanged.sql
+	unchangedSQL sqltext.File
 	//go:embed sql/22-duplicates.sql
 	duplicatesSQL sqltext.File
 	//go:embed sql/30-events.sql

@@ -39,8 +39,8 @@ type fixture struct {
 	pendingIDs []string
 	// steps are the names of the steps that the warehouse reported.
 	steps []string
-	// skippedKeys are the keys of unchanged listings that a night skips, as JSON.
-	skippedKeys string
+	// copies are the copies of stored listings in the responses of a night.
+	copies []listingCopy
 	// beforeMerge and afterMerge are called before and after the merge of a night.
 	beforeMerge func(*load.Stage, *warehouse.Draft)
 	afterMerge  func(*load.Stage, *warehouse.Draft, map[string]load.Coverage, []load.Change)
@@ -106,9 +106,7 @@ func (h *fixture) run(inputs map[string]streamInput, limits load.Limits) (map[st
 	}
 	s, err := load.Open(ctx, d, h.streams)
 	must(h.t, err)
-	if h.skippedKeys != "" {
-		h.skipKeys(ctx, s)
-	}
+	h.addCopies(s)
 	coverage := map[string]load.Coverage{}
 	for name, input := range inputs {
 		coverage[name] = input.coverage
@@ -173,14 +171,28 @@ func (h *fixture) stage(ctx context.Context, s *load.Stage, name string, input s
 	}
 }
 
-// skipKeys stages the keys of unchanged listings, as the decoder does.
-func (h *fixture) skipKeys(ctx context.Context, s *load.Stage) {
+type listingCopy struct {
+	id          string
+	seq         uint64
+	isUnchanged bool
+}
+
+// addCopies reports copies of stored listings, as the decoder does.
+func (h *fixture) addCopies(s *load.Stage) {
 	h.t.Helper()
+	if len(h.copies) == 0 {
+		return
+	}
 	st, _ := stream.Find(h.streams, "product_listings")
-	fields := []arrow.Field{{Name: "id", Type: arrow.BinaryTypes.String}, {Name: "seq", Type: arrow.PrimitiveTypes.Uint64}}
-	b, _, err := array.RecordFromJSON(memory.DefaultAllocator, arrow.NewSchema(fields, nil), strings.NewReader("["+h.skippedKeys+"]"))
+	stored, err := s.Rows.Stored(h.t.Context(), st)
 	must(h.t, err)
-	must(h.t, s.Rows.Add(ctx, st.Name, stream.UnchangedTable, b))
+	for _, c := range h.copies {
+		record, _ := stored.Find([]byte(c.id), 0)
+		if record < 0 {
+			h.t.Fatalf("the listing %q is not stored", c.id)
+		}
+		stored.AddCopies([]stream.RecordCopy{{Record: record, Seq: c.seq, IsUnchanged: c.isUnchanged}})
+	}
 }
 
 // openStage opens a stage in the draft of the first night. Both are closed when the test ends.

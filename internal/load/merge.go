@@ -81,7 +81,7 @@ func (m *merge) storedAndDesired(t stream.Table) (stored, desired sqlText) {
 		return mainTable(t.Name), desiredTable(t.Name)
 	}
 	st, _ := stream.Find(m.streams, streams[0])
-	return storedRowsSQL.Render("maybe_changed_rows", values{"main": mainTable(t.Name),
+	return unchangedSQL.Render("maybe_changed_rows", values{"main": mainTable(t.Name),
 		"maybe_changed": maybeChangedTable(st.Name), "record_key": recordKey(st, t)}), decodedRowsTable(st.Name, t.Name)
 }
 

@@ -11,8 +11,10 @@ import (
 const (
 	planName         = "$plan"
 	requestedName    = "$requested"     // the requested ids of a detail stream, with outcomes
-	unchangedName    = "$unchanged"     // the keys of the unchanged records of a list, without duplicates
+	unchangedName    = "$unchanged"     // the keys of the unchanged records of a list
 	maybeChangedName = "$maybe_changed" // the keys of the other records in main, which may be changed or deleted
+	outdatedName     = "$outdated"      // the keys of unchanged records with staged copies
+	listedName       = "$listed"        // the row ids of the records with the keys in the two tables before
 	// decodedRowsSuffix is added to the name of a staging table when a view takes the name of the table.
 	// The view shows the rows of the table and the stored rows of unchanged records.
 	decodedRowsSuffix = "$decoded"
@@ -31,6 +33,7 @@ func planTable(streamName string) sqlText         { return stagedTable(streamNam
 func requestedTable(streamName string) sqlText    { return stagedTable(streamName, requestedName) }
 func unchangedTable(streamName string) sqlText    { return stagedTable(streamName, unchangedName) }
 func maybeChangedTable(streamName string) sqlText { return stagedTable(streamName, maybeChangedName) }
+func outdatedTable(streamName string) sqlText     { return stagedTable(streamName, outdatedName) }
 func desiredTable(table string) sqlText           { return stagedTable(desiredSchema, table) }
 func changedKeysTable(table string) sqlText       { return stagedTable(changedKeysSchema, table) }
 func extraTable(table string) sqlText             { return stagedTable(desiredSchema, extraPrefix+table) }

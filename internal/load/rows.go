@@ -49,6 +49,7 @@ func (r *Rows) Finish(ctx context.Context, st stream.Stream, coverage Coverage) 
 		return err
 	}
 	var err error
+	stored := r.takeStored(st.Name)
 	if coverage == Carried {
 		var deletes []sqlText
 		for _, t := range tablesOf(st) {
@@ -57,8 +58,8 @@ func (r *Rows) Finish(ctx context.Context, st stream.Stream, coverage Coverage) 
 		err = r.draft.Atomically(ctx, deletes)
 	} else {
 		err = r.deduplicate(ctx, st)
-		if err == nil && FillsAlone(r.streams, st) {
-			err = r.addStoredRows(ctx, st)
+		if err == nil && stored != nil {
+			err = r.addStoredRows(ctx, st, stored)
 		}
 	}
 	if err != nil {

@@ -4,7 +4,7 @@
 //
 // A row reaches main in one of two ways. Most rows are staged (rows.go, staging.go, inserter.go)
 // and merged (merge.go). A large list fills empty tables of main directly (direct.go). The rows of
-// unchanged records remain in main: only the keys of these records are staged (stored.go).
+// unchanged records remain in main and are not staged (unchanged.go).
 //
 // The package must not know how records are fetched or decoded. It knows only the staged rows
 // of a stream, and whether the absence of a row proves its deletion.
@@ -34,7 +34,7 @@ type Stage struct {
 
 // Open attaches a stage to a draft.
 func Open(ctx context.Context, d *warehouse.Draft, streams []stream.Stream) (*Stage, error) {
-	s := &staging{draft: d, streams: streams, feeds: map[streamTable]*feed{}, directDecided: map[string]bool{}}
+	s := &staging{draft: d, streams: streams, feeds: map[streamTable]*feed{}, directDecided: map[string]bool{}, stored: map[string]*Stored{}}
 	err := s.create(ctx)
 	if err == nil {
 		err = d.LimitMemory(ctx, true)

@@ -32,7 +32,8 @@ type staging struct {
 	// feedErr joins the errors of feeds. The rows of a failed feed are lost, so the stage cannot be
 	// merged.
 	feedErr       error
-	directDecided map[string]bool // the streams for which chooseDirect has decided
+	directDecided map[string]bool    // the streams for which chooseDirect has decided
+	stored        map[string]*Stored // the lists that are being read
 }
 
 type streamTable struct{ stream, table string }
@@ -48,8 +49,8 @@ func (s *staging) create(ctx context.Context) error {
 		if st.IsDetail() {
 			statements = append(statements, stageSQL.Render("create_details", values{"requested": requestedTable(st.Name), "plan": planTable(st.Name)}))
 		}
-		if FillsAlone(s.streams, st) {
-			statements = append(statements, stageSQL.Render("create_table", values{"table": stagedTable(st.Name, stream.UnchangedTable), "columns": sqlText("id VARCHAR, seq UBIGINT")}))
+		if s.canSkip(st) {
+			statements = append(statements, stageSQL.Render("create_table", values{"table": stagedTable(st.Name, listedName), "columns": sqlText("row_id BIGINT, is_unchanged BOOLEAN")}))
 		}
 		for _, t := range tablesOf(st) {
 			columns := sqltext.Join(s.draft.Schema.Definitions[t.Name].Columns, ", ", func(c stream.Column) sqlText {

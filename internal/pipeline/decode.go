@@ -46,9 +46,7 @@ type sink struct {
 	rejects  atomic.Int64  // invalid values and records
 	mu       sync.Mutex    // guards the fields below
 	// stagingErr joins the errors of rows that could not be staged.
-	stagingErr  error
-	entriesSize int   // bytes that addEntries added
-	entriesErr  error // first error of addEntries
+	stagingErr error
 }
 
 type decoder struct {
@@ -56,7 +54,7 @@ type decoder struct {
 	unstagedBytes int // of the bodies whose rows are not staged yet
 }
 
-func (n *night) newSink(s stream.Stream) (*sink, error) {
+func (n *night) newSink(ctx context.Context, s stream.Stream) (*sink, error) {
 	binding, err := transform.Compile(s, n.wh.Schema.Definitions)
 	if err != nil {
 		return nil, err
@@ -70,10 +68,18 @@ func (n *night) newSink(s stream.Stream) (*sink, error) {
 		k.decoders = append(k.decoders, d)
 		k.free <- d
 	}
-	if binding.CanRecall() && !s.IsEvents() && load.FillsAlone(n.cfg.Streams, s) {
-		k.loadEntries()
+	return k, k.skipUnchanged(ctx)
+}
+
+func (k *sink) skipUnchanged(ctx context.Context) error {
+	stored, err := k.night.stage.Rows.Stored(ctx, k.stream)
+	if err != nil || stored == nil {
+		return markStageErr(err)
 	}
-	return k, nil
+	for _, d := range k.decoders {
+		d.SkipUnchanged(stored)
+	}
+	return nil
 }
 
 // readBody is the fetch.Reader of the stream. A malformed body gives no rows, and is requested again.
@@ -146,7 +152,6 @@ func (k *sink) stageRows(ctx context.Context, decoders []*decoder) error {
 		if err == nil {
 			err = k.stageFindings(ctx, d.Findings())
 		}
-		k.addEntries(d.Entries())
 		for _, b := range d.Flush() {
 			if rows[b.Table] == nil {
 				tables = append(tables, b.Table)

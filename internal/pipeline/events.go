@@ -37,7 +37,7 @@ func (n *night) takeEvents(ctx context.Context, client *fetch.Client) error {
 	if err != nil {
 		return err
 	}
-	routes, err := n.newEventRoutes()
+	routes, err := n.newEventRoutes(ctx)
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ type eventRoute struct {
 }
 
 // Topics without a stream use the route of the empty topic. Their events may contain any private value.
-func (n *night) newEventRoutes() (map[string]eventRoute, error) {
+func (n *night) newEventRoutes(ctx context.Context) (map[string]eventRoute, error) {
 	n.eventSinks = map[string]*sink{}
 	routes := map[string]eventRoute{}
 	var unknownTopic eventRoute
@@ -82,7 +82,7 @@ func (n *night) newEventRoutes() (map[string]eventRoute, error) {
 		}
 		isPrivate := len(n.privateColumns(s, slices.Concat(n.cfg.Privacy.Drop, n.cfg.Privacy.Hash))) > 0
 		unknownTopic.isPrivate = unknownTopic.isPrivate || isPrivate
-		sink, err := n.newSink(s)
+		sink, err := n.newSink(ctx, s)
 		if err != nil {
 			return nil, err
 		}

@@ -126,7 +126,7 @@ func (r *reader) readStream(ctx context.Context, result *unfinishedResult, upTo 
 	defer func() { result.took += time.Since(began) }()
 	r.night.cfg.Progress.setReading(s)
 	if result.sink = cmp.Or(result.sink, r.night.eventSinks[s.Name]); result.sink == nil {
-		if result.sink, err = r.night.newSink(s); err != nil {
+		if result.sink, err = r.night.newSink(ctx, s); err != nil {
 			return err
 		}
 	}
@@ -212,14 +212,6 @@ func (f *finisher) finishStream(ctx context.Context, result unfinishedResult) er
 	}
 	if err != nil {
 		return err
-	}
-	if result.sink != nil {
-		if result.coverage == load.Whole || result.coverage == load.Unproven {
-			result.sink.writeEntries()
-		}
-		if err := result.sink.removeUnfinishedEntries(); err != nil {
-			return err
-		}
 	}
 	f.reader.finished = append(f.reader.finished, result.streamResult)
 	n.cfg.Progress.setRead(result.streamResult)

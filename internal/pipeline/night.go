@@ -44,10 +44,7 @@ type Config struct {
 	LiveDays, Recheck int
 	// BatchRows is the number of rows after which a decoder stages its rows. Defaults to 8,192.
 	BatchRows int
-	// MinRecallRecords is the length from which a list's unchanged records are skipped by the next night.
-	// Defaults to 1,000.
-	MinRecallRecords int
-	TeamID           string // of the partner; defaults to the team of the token
+	TeamID    string // of the partner; defaults to the team of the token
 	// Privacy names the private columns. Their values are removed or hashed before rows are staged.
 	Privacy transform.Privacy
 	// Limits are the limits for deletions. AllowMassDelete accepts a mass deletion if a second
@@ -67,10 +64,7 @@ type Config struct {
 	// ResumeMaxAge is the maximum age of an unpublished run that is resumed. Its landed
 	// responses are used and not requested again. 0 means never.
 	ResumeMaxAge time.Duration
-	// Build distinguishes programs of the same version. A night does not skip unchanged
-	// records that another build decoded.
-	Build string
-	Fresh bool // start a new run even if an earlier one could be resumed
+	Fresh        bool // start a new run even if an earlier one could be resumed
 	// MaxDuration limits the time for reading, measured on the real clock from the start of this attempt at the
 	// run. 0 means no limit.
 	MaxDuration time.Duration
@@ -321,9 +315,6 @@ func (r *runner) readAndPublish(ctx context.Context) (res Result, err error) {
 		return res, err
 	}
 	n.draft.Kind = n.run.Kind
-	if err := n.removeEntries(n.draft.Previous); err != nil {
-		return res, err
-	}
 	if n.stage, err = load.Open(ctx, n.draft, n.cfg.Streams); err != nil {
 		return res, err
 	}

@@ -143,68 +143,6 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-// TestFilesOfEntries damages the files of entries, by which the next night recognizes
-// unchanged records. With an intact or damaged file, the published ids must be those of the service.
-func TestFilesOfEntries(t *testing.T) {
-	h := newHarness(t, smallWorld(), "product_listings", "tags")
-	var log lockedBuffer
-	h.logTo(&log)
-	h.requireComplete(h.night())
-	entriesPath := func() string { return h.path("state", "seen", "product_listings."+h.latest()) }
-	intact, err := os.ReadFile(entriesPath())
-	must(t, err)
-	listings := len(h.service.Records("/products/listings"))
-	for name, c := range map[string]struct {
-		content  []byte
-		isIntact bool
-	}{
-		"intact":          {intact, true},
-		"one changed bit": {append([]byte{intact[0] ^ 1}, intact[1:]...), false},
-		"truncated":       {intact[:len(intact)-1], false},
-		"only a checksum": {intact[len(intact)-16:], false},
-		"too short":       {intact[:7], false},
-		"empty":           {nil, false},
-	} {
-		// The file belongs to the newest version.
-		must(t, os.WriteFile(entriesPath(), c.content, 0o600))
-		log.buf.Reset()
-		h.requireComplete(h.night())
-		h.requireIDs("product_listings", "/products/listings")
-		if hasWarning := strings.Contains(log.String(), "unchanged records cannot be skipped"); hasWarning == c.isIntact {
-			t.Errorf("%s: the log has a warning: %t, want %t:\n%s", name, hasWarning, !c.isIntact, log.String())
-		}
-		if count := len(h.service.Records("/products/listings")); count != listings {
-			t.Fatalf("there are %d listings, want %d", count, listings)
-		}
-		if content, err := os.ReadFile(entriesPath()); err != nil || len(content) != len(intact) {
-			t.Errorf("%s: the next file of entries has %d bytes, want %d (%v)", name, len(content), len(intact), err)
-		}
-		intact, err = os.ReadFile(entriesPath())
-		must(t, err)
-	}
-
-	// A list that is not read keeps its entries.
-	h.cfg.Chosen = []string{"tags"}
-	h.requireComplete(h.night())
-	if content, err := os.ReadFile(entriesPath()); err != nil || !bytes.Equal(content, intact) {
-		t.Errorf("the entries of a list that was not read changed (%v), want the same", err)
-	}
-	// Short lists have no entries.
-	h.cfg.Chosen, h.cfg.MinRecallRecords = []string{"product_listings"}, listings+1
-	h.requireComplete(h.night())
-	if _, err := os.Stat(entriesPath()); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("got %v for the entries of a short list, want no file", err)
-	}
-	h.cfg.MinRecallRecords = listings
-	h.requireComplete(h.night())
-	if _, err := os.Stat(entriesPath()); err != nil {
-		t.Errorf("a list of the minimum length has no entries: %v", err)
-	}
-	if files, err := filepath.Glob(filepath.Join(h.cfg.Warehouse.Dir, "latest", "*entries*")); err != nil || len(files) > 0 {
-		t.Errorf("the version contains %q (%v), want no entries", files, err)
-	}
-}
-
 // TestInterruptedNightIsResumed stops a night at the ninth request. The next night must have the same run id
 // and use the landed responses. If a condition for a resume is not met, it must have a new run id.
 func TestInterruptedNightIsResumed(t *testing.T) {

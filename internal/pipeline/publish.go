@@ -150,7 +150,6 @@ func (r *runner) publish(ctx context.Context) (Result, error) {
 		n.run.Held = true
 		return Result{Changes: changes}, errors.Join(holdErr, n.faultPoint("held"))
 	}
-	n.carryEntries(coverage)
 	m, err := n.draft.Publish(ctx, files)
 	r.published = err == nil || errors.As(err, new(*warehouse.AfterSwitchError))
 	return Result{Changes: changes, Manifest: m, IsUnsynced: errors.As(err, new(*warehouse.UnsyncedSwitchError))}, err

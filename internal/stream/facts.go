@@ -115,9 +115,17 @@ const (
 	ValidTo   = "valid_to"
 )
 
-// UnchangedTable is the staging table for unchanged records of a list. It has a row with key and Seq
-// for each occurrence of an unchanged record. No table in schema/ has a "$" in its name.
-const UnchangedTable = "$same"
+// RecordCopy is a decoded copy of a stored record of a list.
+type RecordCopy struct {
+	Record int // number of the stored record
+	Seq    uint64
+	// IsUnchanged means that the rows of the copy equal the stored rows, and are not staged.
+	IsUnchanged bool
+}
+
+// RowSum returns the part of a row in the sum that identifies the rows of a record. table is the index of
+// the row's table in the stream. The sums of different rows differ, except by chance.
+func RowSum(table int, rowHash uint64) uint64 { return MixBits(rowHash + uint64(table)) }
 
 // MixBits spreads a hash over all bits with the finalizer of MurmurHash3. Without it, sums of
 // hashes of similar keys would collide. Stored row hashes depend on MixBits, so it must never

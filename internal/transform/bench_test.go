@@ -60,28 +60,3 @@ func BenchmarkDecode(b *testing.B) {
 	b.ReportMetric(float64(len(body))/100, "B/record")
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(records), "ns/record")
 }
-
-// BenchmarkRecall decodes a page with unchanged records.
-func BenchmarkRecall(b *testing.B) {
-	s, _ := stream.Find(stream.All(), "product_listings")
-	binding, body := compile(b, s), listingsPage()
-	first := binding.NewDecoder()
-	first.Remember(transform.NewMemory(1, nil))
-	if _, err := first.Decode(body, transform.Origin{Seq: 1}); err != nil {
-		b.Fatal(err)
-	}
-	d := binding.NewDecoder()
-	d.Remember(transform.NewMemory(1, first.Entries()))
-	b.SetBytes(int64(len(body)))
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := d.Decode(body, transform.Origin{Seq: 1}); err != nil {
-			b.Fatal(err)
-		}
-		if d.Rows() >= 10_000 {
-			d.Flush()
-			d.Findings()
-			d.Entries()
-		}
-	}
-}

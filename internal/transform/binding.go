@@ -17,9 +17,6 @@ type Binding struct {
 	list         string // the name of the list in the response
 	requireOne   []int  // at least one of these columns must have a value in each record
 	privatePaths privatePaths
-	// guessable means that hashes of records would allow someone with access to the rows to
-	// guess private values.
-	guessable bool
 }
 
 // layout describes one table of the binding. Columns are identified by index.

@@ -14,7 +14,7 @@ func (d *Decoder) resolveCopies(body []byte, o Origin) error {
 	}
 	r.stagedSeqs = map[uint64]uint64{}
 	defer func() { r.stagedSeqs = nil }()
-	if r.recaller != nil { // recalled records have no rows: all records are decoded now
+	if r.stored != nil { // the choice needs the rows of unchanged records too
 		if err := d.readAgain(body, o); err != nil {
 			return err
 		}

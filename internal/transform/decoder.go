@@ -79,6 +79,9 @@ func (d *Decoder) Decode(body []byte, o Origin) (stream.PageFacts, error) {
 		d.records.page.Rejects = len(bodyRejects)
 	}
 	d.report.commit()
+	if d.records.stored != nil {
+		d.records.stored.AddCopies(d.records.copies)
+	}
 	d.records.page.IsNewestFirst = d.records.page.IsNewestFirst && len(d.records.page.IDs) > 0
 	return d.records.page, nil
 }

@@ -6,8 +6,6 @@ import (
 	"unicode/utf8"
 
 	"placementsync/internal/stream"
-
-	"github.com/zeebo/xxh3"
 )
 
 const (
@@ -25,10 +23,6 @@ type findings struct {
 	drift        []Drift
 	index        map[driftKey]int // in drift
 	driftRecords []stream.DriftRecord
-	// hashes contains the hash of each element of drift. sets contains the drift of records as sets of
-	// indexes in drift, by the sum of the hashes of their elements.
-	hashes []uint64
-	sets   map[uint64][]int
 	// pending is the drift of the current body, and pending[recordStart:] of the current record. at is the
 	// place of this record.
 	pending     []pendingDrift
@@ -97,49 +91,8 @@ func (f *findings) addDrift(key driftKey) int {
 		}
 	}
 	f.drift = append(f.drift, Drift{Drift: stream.Drift{Table: key.table, Kind: key.kind, Path: strings.ToValidUTF8(key.path, "\uFFFD")}})
-	f.hashes = append(f.hashes, xxh3.HashString(key.table+"\x00"+key.kind+"\x00"+key.path))
 	f.index[key] = len(f.drift) - 1
 	return len(f.drift) - 1
-}
-
-// addSet adds the set of drift counted since a mark and returns its hash. It returns false if the set
-// contains the common element of the paths beyond the limit: these paths differ between decoders.
-func (f *findings) addSet(since findingsMark) (hash uint64, ok bool) {
-	own := f.pending[since.pending:]
-	for _, p := range own {
-		if f.drift[p.driftIndex].Path == otherPaths {
-			return 0, false
-		}
-		hash += f.hashes[p.driftIndex]
-	}
-	if _, known := f.sets[hash]; !known {
-		set := make([]int, len(own))
-		for i, p := range own {
-			set[i] = p.driftIndex
-		}
-		f.sets[hash] = set
-	}
-	return hash, true
-}
-
-// countSet counts a set of drift for a record that is not decoded. It returns false if this is not
-// possible: the set is unknown, or the record may have the first sample of a drift.
-func (f *findings) countSet(hash, record uint64) bool {
-	set, known := f.sets[hash]
-	if !known {
-		return false
-	}
-	// The records of a body are read in the order of their places.
-	for _, i := range set {
-		d := &f.drift[i]
-		if (d.Count == 0 || f.at.Before(d.First)) && !slices.ContainsFunc(f.pending, func(p pendingDrift) bool { return p.driftIndex == i }) {
-			return false
-		}
-	}
-	for _, i := range set {
-		f.pending = append(f.pending, pendingDrift{driftIndex: i, at: f.at, record: record})
-	}
-	return true
 }
 
 func clipSample(sample []byte) string {
@@ -173,10 +126,7 @@ func (f *findings) takeAll() Findings {
 	return out
 }
 
-// newFindings returns empty findings. sets contains the empty set, which most records have.
-func newFindings() findings {
-	return findings{index: map[driftKey]int{}, sets: map[uint64][]int{0: nil}}
-}
+func newFindings() findings { return findings{index: map[driftKey]int{}} }
 
 // reporter reports values that do not fit the current row, without their private parts.
 type reporter struct {

@@ -65,7 +65,6 @@ func (b *Binding) Protect(p Privacy) error {
 		name := joinNames(l.recordPath)
 		l.private = b.privatePaths.hides(name) || b.privatePaths.hidesWithin(name)
 	}
-	b.guessable = len(b.privatePaths) > 0 && len(p.Key) == 0
 	return nil
 }
 

@@ -19,9 +19,10 @@ type recordReader struct {
 	page   stream.PageFacts
 	// stagedSeqs contains the seq of the staged record by key hash, while a body with copies is read again.
 	stagedSeqs         map[uint64]uint64
-	recaller           *recaller // nil means that all records are decoded
-	previousCreated    int64     // created_at of the previous record, in microseconds
-	rowsBeforeBody     []int     // of each table
+	stored             Stored              // nil if all records are staged
+	copies             []stream.RecordCopy // of stored records in the body
+	previousCreated    int64               // created_at of the previous record, in microseconds
+	rowsBeforeBody     []int               // of each table
 	findingsBeforeBody findingsMark
 }
 
@@ -30,9 +31,6 @@ func (r *recordReader) beginBody() {
 		r.rowsBeforeBody[i] = t.rows
 	}
 	r.findingsBeforeBody = r.report.mark()
-	if r.recaller != nil {
-		r.recaller.encodedBefore = len(r.recaller.encoded)
-	}
 	r.resetPage()
 }
 
@@ -41,14 +39,12 @@ func (r *recordReader) undoBody() {
 		t.truncate(r.rowsBeforeBody[i])
 	}
 	r.report.undoTo(r.findingsBeforeBody)
-	if r.recaller != nil {
-		r.recaller.encoded = r.recaller.encoded[:r.recaller.encodedBefore]
-	}
 	r.resetPage()
 }
 
 func (r *recordReader) resetPage() {
 	r.page = stream.PageFacts{IDs: r.page.IDs[:0], Total: -1, TotalPages: -1, Next: -1, IsNewestFirst: r.root.created >= 0}
+	r.copies = r.copies[:0]
 }
 
 // readRecord reads the value at the position as one record. prefix is the member name, such as draft, in
@@ -56,15 +52,12 @@ func (r *recordReader) resetPage() {
 func (r *recordReader) readRecord(prefix string) error {
 	root := r.root
 	r.in.startRecord(r.page.Records)
-	if r.recaller != nil && r.stagedSeqs == nil && r.skipUnchanged() {
-		return nil
-	}
 	record, err := r.in.index(nil, "", root.rowNode, nil)
 	if err != nil {
 		return err
 	}
 	raw, mark := r.in.raw(record), r.report.mark()
-	r.startFindings()
+	r.report.startRecord(Place{r.in.origin.Param, r.in.origin.Page, r.in.recordNumber, r.in.seq})
 	r.rows.rejectedItems = 0
 	reason, err := r.rows.readRow(root, record, 0, prefix)
 	r.in.values = r.in.values[:record]
@@ -86,14 +79,10 @@ func (r *recordReader) readRecord(prefix string) error {
 	created, dated := root.createdAt(last)
 	r.addToPage(root.keyHash(last), created, dated)
 	r.report.assignDrift(mark, root)
-	if r.recaller != nil {
-		r.remember(raw, mark)
+	if r.stored != nil {
+		r.dropUnchanged()
 	}
 	return nil
-}
-
-func (r *recordReader) startFindings() {
-	r.report.startRecord(Place{r.in.origin.Param, r.in.origin.Page, r.in.recordNumber, r.in.seq})
 }
 
 // addToPage adds a record to the facts of the page. created is in microseconds.

@@ -181,6 +181,9 @@ func (w *Warehouse) finishKilledRuns() error {
 	if err := w.finishKilledHeldPublish(); err != nil {
 		return err
 	}
+	if err := w.Folder.disk.RemoveAll(w.Folder.Path(stateDir, seenDir)); err != nil {
+		return fmt.Errorf("remove a cache of an earlier release: %w", err)
+	}
 	run, ok, err := w.Versions.Latest()
 	if err != nil || !ok {
 		return err

@@ -44,9 +44,6 @@ func (f *Folder) EventsPath(run string) string { return f.Path(rawDir, run, "web
 // InboxPath is the folder of the webhook deliveries that are not yet published.
 func (f *Folder) InboxPath() string { return f.Path(stateDir, "inbox") }
 
-// SeenPath is the folder in which unchanged records are cached.
-func (f *Folder) SeenPath() string { return f.Path(stateDir, seenDir) }
-
 // MakeInbox creates the folder InboxPath and the folders of the warehouse.
 func (f *Folder) MakeInbox() (string, error) {
 	if err := f.makeFolders(); err != nil {

@@ -42,7 +42,7 @@ func (m *Mirror) Files() ([]checksum.FileSum, error) {
 		return nil, err
 	}
 	state = slices.DeleteFunc(state, func(file string) bool {
-		// The cache of unchanged records is not part of a backup.
+		// A cache of earlier releases is not part of a backup.
 		return isLockFile(file) || strings.HasPrefix(file, stateDir+"/"+seenDir+"/")
 	})
 	sums := m.knownSums()

@@ -24,7 +24,7 @@ const (
 	SeriesDir    = "parquet"
 	rawDir       = "raw"
 	stateDir     = "state"
-	seenDir      = "seen"
+	seenDir      = "seen" // of releases up to 1.0.1, which kept hashes of records in it
 	draftSuffix  = ".draft"
 )
 

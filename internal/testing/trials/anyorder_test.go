@@ -66,26 +66,23 @@ func (d *randomTransport) nextResponse() (delay time.Duration, busy bool, encodi
 	return time.Duration(d.random.IntN(1000)) * time.Millisecond, d.random.IntN(20) == 0, []string{"identity", "gzip", "zstd"}[d.random.IntN(3)]
 }
 
-// sequentialConfig returns the configuration of a night with one request at a time. The night also
-// decodes unchanged records.
+// sequentialConfig returns the configuration of a night with one request at a time.
 func sequentialConfig(t *testing.T, service *sim.Service, dir string, at time.Time, streams []string) pipeline.Config {
 	t.Helper()
 	cfg := job{Dir: dir, URL: "http://127.0.0.1/", Agent: undisturbedAgent, Streams: streams, At: at}.config()
 	cfg.Fetch.Concurrency = 1
-	cfg.MinRecallRecords = math.MaxInt
 	cfg.Fetch.Transport = &randomTransport{service: service}
 	return cfg
 }
 
 // shuffledConfig returns cfg with random page and batch sizes and random numbers of workers and
-// threads. The night recalls unchanged records.
+// threads.
 func shuffledConfig(cfg pipeline.Config, random *rand.Rand) pipeline.Config {
 	cfg.Fetch.PageSize = 1 + random.IntN(30)
 	cfg.Fetch.Concurrency = 1 + random.IntN(16)
 	cfg.Fetch.Retry = fetch.Retry{MaxRetries: 8, Base: time.Millisecond, Max: time.Second}
 	cfg.Warehouse.Threads = 1 + random.IntN(2)
 	cfg.BatchRows = 1 + random.IntN(40)
-	cfg.MinRecallRecords = 1
 	return cfg
 }
 

@@ -33,7 +33,7 @@ func addBuiltInChecks(t *testing.T, h *harness) {
 	builtIn, err := checks.Load("", nil, nil)
 	must(t, err)
 	h.cfg.Fetch.PageSize, h.cfg.Details, h.cfg.LiveDays, h.cfg.Recheck = 100, pipeline.ChangedDetails, 45, 7
-	h.cfg.MinRecallRecords, h.cfg.ResumeMaxAge = 0, 24*time.Hour
+	h.cfg.ResumeMaxAge = 24 * time.Hour
 	h.cfg.Checks, h.cfg.CheckTimeout = builtIn, time.Minute
 }
 

@@ -186,7 +186,7 @@ func (j job) config() pipeline.Config {
 			Tables: stream.Tables(streams), DiscardRaw: j.DiscardRaw, Step: j.KillAt.hook(killSelf)},
 		Fetch: fetch.Config{BaseURL: j.URL, PageSize: 7, UserAgent: j.Agent,
 			Token: func(context.Context) (string, error) { return token, nil }},
-		Streams: streams, Details: "changed", LiveDays: 45, Recheck: 7, MinRecallRecords: 1, Limits: load.Limits{Share: 0.2, Rows: 50},
+		Streams: streams, Details: "changed", LiveDays: 45, Recheck: 7, Limits: load.Limits{Share: 0.2, Rows: 50},
 		DryRun: j.DryRun, ResumeMaxAge: 6 * time.Hour, Now: func() time.Time { return j.At }, Log: slog.New(slog.DiscardHandler),
 	}
 	for _, s := range streams {

@@ -89,7 +89,7 @@ func newHarness(t *testing.T, opts sim.Options, names ...string) *harness {
 		Fetch: fetch.Config{BaseURL: h.server.URL, PageSize: 7,
 			Token: func(context.Context) (string, error) { return token, nil },
 			Retry: fetch.Retry{MaxRetries: 3, Base: time.Millisecond, Max: 5 * time.Millisecond}},
-		Streams: streams, Details: "all", MinRecallRecords: 1, Limits: load.Limits{Share: 0.2, Rows: 50},
+		Streams: streams, Details: "all", Limits: load.Limits{Share: 0.2, Rows: 50},
 		Now: func() time.Time { return h.at }, Log: slog.New(slog.DiscardHandler),
 	}
 	for _, s := range streams {

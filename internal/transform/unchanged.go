@@ -1,0 +1,39 @@
+package transform
+
+import "placementsync/internal/stream"
+
+// Stored contains the records of a list in the last snapshot. It may be used from many goroutines.
+type Stored interface {
+	// Find returns the number of a record, or -1 if it is not stored. sum is the sum of stream.RowSum over
+	// the rows of a copy of the record. isUnchanged reports whether they equal the stored rows.
+	Find(key []byte, sum uint64) (record int, isUnchanged bool)
+	// AddCopies is called once for each decoded body.
+	AddCopies(copies []stream.RecordCopy)
+}
+
+// SkipUnchanged makes the decoder omit the rows of unchanged records. The records of the stream must have one
+// text as key, and all other tables of the stream must be child tables of the records.
+func (d *Decoder) SkipUnchanged(stored Stored) { d.records.stored = stored }
+
+// dropUnchanged removes the rows of the last record if they equal the stored rows.
+func (r *recordReader) dropUnchanged() {
+	root, last := r.root, r.root.rows-1
+	sum := stream.RowSum(0, root.rowHash(last))
+	for i, child := range root.inner {
+		for row := root.innerRowsBefore[i]; row < child.rows; row++ {
+			sum += stream.RowSum(i+1, child.rowHash(row))
+		}
+	}
+	record, isUnchanged := r.stored.Find(root.cols[root.keys[0]].bytes(last), sum)
+	if record < 0 {
+		return
+	}
+	isUnchanged = isUnchanged && r.stagedSeqs == nil
+	r.copies = append(r.copies, stream.RecordCopy{Record: record, Seq: r.in.seq, IsUnchanged: isUnchanged})
+	if isUnchanged {
+		root.rows--
+		root.undoRow()
+	}
+}
+
+func (t *table) rowHash(row int) uint64 { return t.cols[len(t.cols)-2].word(row) }
