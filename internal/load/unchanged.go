@@ -71,9 +71,8 @@ func (r *Rows) Stored(ctx context.Context, st stream.Stream) (*Stored, error) {
 	}
 	stored := &Stored{indexes: map[uint64]int{}}
 	for i, t := range st.Tables {
-		if err := r.readHashes(ctx, st, t, func(rowID int64, key string, rowHash uint64) {
-			stored.addRow(i, rowID, xxh3.HashString(key), rowHash)
-		}); err != nil {
+		query := unchangedSQL.Render("stored_hashes", values{"record_key": recordKey(st, t), "main": catalogName + "." + mainTable(t.Name)})
+		if err := r.addHashes(ctx, stored, i, query); err != nil {
 			return nil, fmt.Errorf("read the fingerprints of %s: %w", t.Name, err)
 		}
 		if len(stored.records) == 0 {
@@ -89,7 +88,7 @@ func (r *Rows) Stored(ctx context.Context, st stream.Stream) (*Stored, error) {
 	return stored, nil
 }
 
-func (r *Rows) readHashes(ctx context.Context, st stream.Stream, t stream.Table, add func(rowID int64, key string, rowHash uint64)) (err error) {
+func (r *Rows) addHashes(ctx context.Context, stored *Stored, table int, query sqlText) (err error) {
 	conn, err := r.draft.Connect(ctx)
 	if err != nil {
 		return err
@@ -99,7 +98,6 @@ func (r *Rows) readHashes(ctx context.Context, st stream.Stream, t stream.Table,
 	if err != nil {
 		return err
 	}
-	query := unchangedSQL.Render("stored_hashes", values{"record_key": recordKey(st, t), "main": catalogName + "." + mainTable(t.Name)})
 	reader, err := arrow.QueryContext(ctx, string(query))
 	if err != nil {
 		return err
@@ -107,21 +105,27 @@ func (r *Rows) readHashes(ctx context.Context, st stream.Stream, t stream.Table,
 	defer reader.Release()
 	for reader.Next() {
 		batch := reader.RecordBatch()
-		rowIDs, keys, hashes := batch.Column(0).(*array.Int64), batch.Column(1).(*array.String), batch.Column(2).(*array.Uint64)
-		for i := range int(batch.NumRows()) {
-			add(rowIDs.Value(i), keys.Value(i), hashes.Value(i))
-		}
+		stored.addRows(table, batch.Column(0).(*array.Int64), batch.Column(1).(*array.String), batch.Column(2).(*array.Uint64))
 	}
 	return reader.Err()
 }
 
-func (s *Stored) addRow(table int, rowID int64, key, rowHash uint64) {
-	if table == 0 {
-		s.indexes[key] = len(s.records)
-		s.records = append(s.records, storedRecord{rowID: rowID})
-	}
-	if i, ok := s.indexes[key]; ok {
-		s.records[i].sum += stream.RowSum(table, rowHash)
+// addRows adds rows of one table. The records must be added before their child rows.
+func (s *Stored) addRows(table int, rowIDs *array.Int64, keys *array.String, hashes *array.Uint64) {
+	record, isStored := 0, false
+	for i := range hashes.Len() {
+		if table == 0 {
+			s.indexes[xxh3.HashString(keys.Value(i))] = len(s.records)
+			s.records = append(s.records, storedRecord{rowID: rowIDs.Value(i), sum: stream.RowSum(0, hashes.Value(i))})
+			continue
+		}
+		// The child rows of a record mostly follow one another.
+		if i == 0 || keys.Value(i) != keys.Value(i-1) {
+			record, isStored = s.indexes[xxh3.HashString(keys.Value(i))]
+		}
+		if isStored {
+			s.records[record].sum += stream.RowSum(table, hashes.Value(i))
+		}
 	}
 }
 
