@@ -180,7 +180,6 @@ type responseJSON struct {
 	Size     uint32    `json:"body_bytes"`
 	At       time.Time `json:"at"`
 	Millis   float64   `json:"ms"`
-	Same     *uint64   `json:"same"`
 	Replaced bool      `json:"replaced"`
 }
 
@@ -188,12 +187,12 @@ func writeResponseJSON(w io.Writer, all []fetch.StoredResponse) error {
 	shown := make([]responseJSON, len(all))
 	for i, r := range all {
 		shown[i] = responseJSON{r.Seq, r.Stream, r.Path, r.Query, r.Param, orNull(r.Page), orNull(r.Pass), r.Status, r.Encoding, r.Stored, r.Size,
-			r.At, r.Millis, orNull(r.Same), r.Replaced}
+			r.At, r.Millis, r.Replaced}
 	}
 	return command.WriteJSON(w, shown)
 }
 
-func orNull[N int | uint64](n N) *N {
+func orNull(n int) *int {
 	if n == 0 {
 		return nil
 	}
@@ -201,7 +200,7 @@ func orNull[N int | uint64](n N) *N {
 }
 
 // numberText returns "" for 0. For example, the response for a single id has no page.
-func numberText[N int | uint64](n N) string {
+func numberText(n int) string {
 	if n == 0 {
 		return ""
 	}
@@ -213,26 +212,23 @@ func writeResponseTable(w io.Writer, all []fetch.StoredResponse) error {
 		{name: "status", isNumber: true}, {name: "encoding"}, {name: "stored", isNumber: true}, {name: "body", isNumber: true}, {name: "at"},
 		{name: "took", isNumber: true}, {name: ""}}}
 	for _, r := range all {
-		var notes []string
-		if r.Same != 0 {
-			notes = append(notes, fmt.Sprintf("same bytes as %d", r.Same))
-		}
+		note := ""
 		if r.Replaced {
-			notes = append(notes, "replaced by a later response")
+			note = "replaced by a later response"
 		}
 		took := time.Duration(r.Millis * float64(time.Millisecond))
 		t.addRow(r.Seq, r.Stream, r.Param, numberText(r.Page), numberText(r.Pass), r.Status, r.Encoding, plural.FormatBytes(int64(r.Stored)),
-			plural.FormatBytes(int64(r.Size)), r.At.Format(time.DateTime), took.Round(100*time.Microsecond), strings.Join(notes, ", "))
+			plural.FormatBytes(int64(r.Size)), r.At.Format(time.DateTime), took.Round(100*time.Microsecond), note)
 	}
 	_, err := fmt.Fprintln(w, t.render(0))
 	return err
 }
 
 func writeResponseCSV(w io.Writer, all []fetch.StoredResponse) error {
-	rows := [][]string{{"seq", "stream", "path", "query", "param", "page", "pass", "status", "encoding", "stored_bytes", "body_bytes", "at", "ms", "same", "replaced"}}
+	rows := [][]string{{"seq", "stream", "path", "query", "param", "page", "pass", "status", "encoding", "stored_bytes", "body_bytes", "at", "ms", "replaced"}}
 	for _, r := range all {
 		rows = append(rows, []string{fmt.Sprint(r.Seq), r.Stream, r.Path, r.Query, r.Param, numberText(r.Page), numberText(r.Pass), fmt.Sprint(r.Status), r.Encoding,
-			fmt.Sprint(r.Stored), fmt.Sprint(r.Size), r.At.Format(time.RFC3339Nano), fmt.Sprint(r.Millis), numberText(r.Same), fmt.Sprint(r.Replaced)})
+			fmt.Sprint(r.Stored), fmt.Sprint(r.Size), r.At.Format(time.RFC3339Nano), fmt.Sprint(r.Millis), fmt.Sprint(r.Replaced)})
 	}
 	out := csv.NewWriter(w)
 	out.UseCRLF = true

@@ -14,7 +14,7 @@ const (
 	// The unused share of the rate and one unused token of the burst allow for this difference.
 	usedShare       = 0.995
 	rateAfter429    = 0.7 // share of the rate that remains after a 429
-	regainPerSecond = 0.1 // share of Allowance.targetRate that is regained per second
+	regainPerSecond = 0.1 // share of the full rate that is regained per second
 	// gracePeriod begins at the end of a pause. A 429 to a request that was sent before the end
 	// of this period does not lower the rate again: requests in flight are rejected together.
 	gracePeriod = time.Second
@@ -33,15 +33,14 @@ type Allowance struct {
 	pausedTill time.Time
 
 	// recoveryStart is the end of the pause in which the rate was lowered. From then on the rate
-	// rises from loweredRate to targetRate. A zero recoveryStart means that the rate is not lowered.
-	recoveryStart           time.Time
-	loweredRate, targetRate rate.Limit
-
-	pace pace
+	// rises from loweredRate to fullRate. A zero recoveryStart means that the rate is not lowered.
+	recoveryStart time.Time
+	loweredRate   rate.Limit
 }
 
 // NewAllowance allows perSecond requests a second. After a time without requests, burst-1 requests,
-// but at least one, may start together. A rate of 0 means no limit.
+// but at least one, may start together. A rate of 0 means no limit: a 429 then pauses all workers, and
+// lowers no rate.
 func NewAllowance(perSecond float64, burst int) *Allowance {
 	a := &Allowance{fullRate: rate.Inf, burst: max(burst-1, 1)}
 	if perSecond > 0 {
@@ -87,7 +86,6 @@ func (a *Allowance) reserve() (*rate.Reservation, time.Duration, int) {
 		return nil, left, a.epoch
 	}
 	a.raiseRate(now)
-	a.pace.countRequest(now)
 	reservation := a.bucket.ReserveN(now, 1)
 	return reservation, reservation.DelayFrom(now), a.epoch
 }
@@ -102,15 +100,10 @@ func (a *Allowance) throttle(d time.Duration, sent time.Time) {
 		a.pausedTill = till
 	}
 	a.epoch++
-	limit := a.bucket.Limit()
-	if a.recoveryStart.IsZero() {
-		a.targetRate = a.fullRate
-		if a.fullRate == rate.Inf {
-			// Without a configured rate, the rate recovers to the rate that was measured before the 429.
-			a.targetRate = a.pace.perSecond(now)
-			limit = a.targetRate
-		}
+	if a.fullRate == rate.Inf {
+		return
 	}
+	limit := a.bucket.Limit()
 	if a.recoveryStart.IsZero() || sent.Sub(a.recoveryStart) >= gracePeriod {
 		limit *= rateAfter429
 		a.recoveryStart, a.loweredRate = a.pausedTill, limit
@@ -125,30 +118,9 @@ func (a *Allowance) raiseRate(now time.Time) {
 	if a.recoveryStart.IsZero() || now.Before(a.recoveryStart) {
 		return
 	}
-	limit := a.loweredRate + a.targetRate*regainPerSecond*rate.Limit(now.Sub(a.recoveryStart).Seconds())
-	if limit >= a.targetRate {
+	limit := a.loweredRate + a.fullRate*regainPerSecond*rate.Limit(now.Sub(a.recoveryStart).Seconds())
+	if limit >= a.fullRate {
 		limit, a.recoveryStart = a.fullRate, time.Time{}
 	}
 	a.bucket.SetLimitAt(now, limit)
-}
-
-// pace measures the requests per second, for clients without a configured rate. n counts the requests
-// since start, and previous is the rate before start.
-type pace struct {
-	start    time.Time
-	n        int
-	previous float64
-}
-
-func (p *pace) countRequest(now time.Time) {
-	if elapsed := now.Sub(p.start); elapsed >= time.Second {
-		p.previous = float64(p.n) / elapsed.Seconds()
-		p.start, p.n = now, 0
-	}
-	p.n++
-}
-
-func (p *pace) perSecond(now time.Time) rate.Limit {
-	elapsed := max(now.Sub(p.start).Seconds(), 0.25) // in a shorter time, single requests would count too much
-	return rate.Limit(max(p.previous, float64(p.n)/elapsed, 1))
 }

@@ -9,10 +9,6 @@ import (
 	"slices"
 )
 
-// largeBody is the size in bytes beyond which only one body at a time is received or
-// decompressed, so that several huge bodies cannot fill the memory.
-const largeBody = 8 << 20
-
 // receiveBody receives and decompresses the whole body into q. MaxBody limits the received and
 // the decompressed bytes. A body that is shorter than its Content-Length is an error.
 func (s *sender) receiveBody(q *call, response *http.Response) (err error) {
@@ -33,13 +29,6 @@ func (s *sender) receiveBody(q *call, response *http.Response) (err error) {
 		return fmt.Errorf("%w as %s: %w", errDecompress, q.Encoding, io.ErrUnexpectedEOF)
 	}
 	q.Body, err = s.decompressor.decompress(q.Encoding, q.Compressed, q.slot.decompressed)
-	if errors.Is(err, errBeyondLimit) && s.cfg.MaxBody > largeBody {
-		s.large.Lock()
-		defer s.large.Unlock()
-		// Growing in steps would allocate several times the size of the body.
-		buffer := make([]byte, 0, int(min(s.cfg.MaxBody, 8*largeBody))+bytes.MinRead)
-		q.Body, err = s.largeDecompressor.decompress(q.Encoding, q.Compressed, buffer)
-	}
 	q.slot.decompressed = q.Body
 	switch {
 	case errors.Is(err, errBeyondLimit):
@@ -54,12 +43,7 @@ func (s *sender) receiveBody(q *call, response *http.Response) (err error) {
 func (s *sender) receiveBytes(q *call, response *http.Response) ([]byte, error) {
 	// Content-Length is not trusted: at most a mebibyte is allocated in advance.
 	b := slices.Grow(q.slot.received[:0], int(min(max(response.ContentLength, 0), 1<<20))+bytes.MinRead)
-	b, err := readUpTo(response.Body, b, min(largeBody, s.cfg.MaxBody))
-	if err == nil && len(b) > largeBody {
-		s.large.Lock()
-		defer s.large.Unlock()
-		b, err = readUpTo(response.Body, b, s.cfg.MaxBody)
-	}
+	b, err := readUpTo(response.Body, b, s.cfg.MaxBody)
 	q.slot.received, q.receivedBytes = b, int64(len(b))
 	if err == nil && q.receivedBytes > s.cfg.MaxBody {
 		err = fmt.Errorf("%w: more than %d bytes were received", ErrTooLarge, s.cfg.MaxBody)

@@ -126,13 +126,7 @@ type Response struct {
 	Request
 	// Seq is unique in the run and increases in landing order: of two copies of a record,
 	// the copy with the higher Seq is later. It is 0 without a landing.
-	Seq uint64
-	// Same is the Seq of the first response with the same body for the same Stream and Param,
-	// from any page, pass and query. 0 means that no earlier response with this body is known.
-	// The response must still be read: the first response may have been rejected or
-	// replaced, or may be read later, and responses between the two may contain other copies
-	// of the records.
-	Same   uint64
+	Seq    uint64
 	Status int
 	Body   []byte
 	// Compressed is the body as received, and Encoding its compression (zstd or gzip). Both

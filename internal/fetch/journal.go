@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"maps"
 	"time"
 
 	"github.com/zeebo/xxh3"
@@ -21,10 +20,6 @@ type StoredResponse struct {
 	Request
 	At     time.Time `json:"at"`
 	Millis float64   `json:"ms"` // time until the response was received
-	// Replaces is the seq of the earlier response to the same request. PreviousReplaces is the value
-	// of Replaces in the previous line, in case the disk loses the previous line.
-	Replaces         uint64 `json:"replaces,omitempty"`
-	PreviousReplaces uint64 `json:"last_replaces,omitempty"`
 	// Replaced means that a later response to the same request landed and is used instead.
 	Replaced bool `json:"-"`
 }
@@ -36,17 +31,13 @@ type location struct {
 	Status  int    `json:"status"`
 	Segment uint32 `json:"segment"`
 	Offset  int64  `json:"offset"`
-	// Stored and Size are the lengths of the stored bytes and of the body. StoredSum and BodySum are
-	// their checksums.
-	Stored    uint32 `json:"stored"`
-	Size      uint32 `json:"size"`
-	StoredSum uint32 `json:"stored_crc32c,omitempty"`
-	BodySum   uint32 `json:"crc32c"`
+	// Stored and Size are the lengths of the stored bytes and of the body. Sum is the CRC-32C of the stored
+	// bytes.
+	Stored uint32 `json:"stored"`
+	Size   uint32 `json:"size"`
+	Sum    uint32 `json:"stored_crc32c"`
 	// Encoding is the compression of the stored bytes: zstd or gzip as received, or s2.
 	Encoding string `json:"encoding,omitempty"`
-	// If earlier responses had the same body, Same is the seq of the first of them, and Segment and
-	// Offset are the location of its bytes.
-	Same uint64 `json:"same,omitempty"`
 }
 
 const lineSumFormat = `,"sum":"%08x"}` + "\n"
@@ -111,16 +102,8 @@ func (s scannedLine) isTorn(journalSize int64) bool {
 	return s.end == journalSize && len(s.text) > 0 && s.text[len(s.text)-1] != '\n'
 }
 
-// forgetReplaced removes replaced responses from the index. The index contains a replaced response if the
-// disk lost its replacement. forgetReplaced reports whether it removed any response.
-func (l *Landing) forgetReplaced(replaced map[uint64]bool) bool {
-	indexed := len(l.index)
-	maps.DeleteFunc(l.index, func(_ xxh3.Uint128, loc location) bool { return loc.Seq > 0 && replaced[loc.Seq] })
-	return len(l.index) < indexed
-}
-
 // isLatest reports whether Lookup finds the response of this line.
 func (l *Landing) isLatest(n *StoredResponse) bool {
-	loc, _ := l.find(l.index, n.indexKey())
+	loc, _ := l.find(n.Request)
 	return loc.Seq == n.Seq
 }

@@ -44,9 +44,7 @@ type Landing struct {
 
 	mu            sync.Mutex
 	index         map[xxh3.Uint128]location // the last response to each request
-	bodies        map[xxh3.Uint128]location // the first response with each body
 	seq           uint64                    // of the last journal line
-	lastReplaces  uint64                    // of the last journal line
 	damagedLines  int                       // when the landing was opened
 	journal       *os.File
 	journalEnd    int64 // offset of the next line
@@ -65,7 +63,7 @@ func OpenLanding(dir string, options LandingOptions) (_ *Landing, err error) {
 	options.SegmentBytes, options.SyncBytes = cmp.Or(options.SegmentBytes, 256<<20), cmp.Or(options.SyncBytes, 16<<20)
 	l := &Landing{dir: dir, options: options, decompressor: newDecompressor(maxLandedBody),
 		frames: sync.Pool{New: func() any { return new([]byte) }},
-		index:  make(map[xxh3.Uint128]location), bodies: make(map[xxh3.Uint128]location)}
+		index:  make(map[xxh3.Uint128]location)}
 	defer func() {
 		if err != nil {
 			err = l.landingErr(errors.Join(err, l.closeFiles()))
@@ -142,45 +140,37 @@ func checksumOf(data []byte) uint32 {
 	return crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli))
 }
 
-// Append stores a response and returns it with Seq and Same set. When it returns without an
+// Append stores a response and returns it with Seq set. When it returns without an
 // error, the response survives the end of the process, and after the next sync also a power
 // cut.
 func (l *Landing) Append(r Response, at time.Time, took time.Duration) (Response, error) {
 	n := StoredResponse{Request: r.Request, At: at.UTC(), Millis: float64(took.Microseconds()) / 1000}
-	frame, bodyKey := r.Compressed, bodyKeyOf(r)
-	if first, seen := l.find(l.bodies, bodyKey); seen {
-		n.location = first
-		n.Same = first.Seq
-	} else {
-		n.Encoding, n.Status, n.Size = r.Encoding, r.Status, uint32(len(r.Body))
-		if n.Encoding == plain {
-			buffer := l.frames.Get().(*[]byte)
-			defer l.frames.Put(buffer)
-			*buffer = s2.Encode((*buffer)[:cap(*buffer)], r.Body)
-			frame, n.Encoding = *buffer, s2Encoding
-		}
-		n.Stored, n.StoredSum, n.BodySum = uint32(len(frame)), checksumOf(frame), checksumOf(r.Body)
+	n.Encoding, n.Status, n.Size = r.Encoding, r.Status, uint32(len(r.Body))
+	frame := r.Compressed
+	if n.Encoding == plain {
+		// zstd would take a third less space, but four times the CPU time.
+		buffer := l.frames.Get().(*[]byte)
+		defer l.frames.Put(buffer)
+		*buffer = s2.Encode((*buffer)[:cap(*buffer)], r.Body)
+		frame, n.Encoding = *buffer, s2Encoding
 	}
-	syncDue, err := l.appendResponse(&n, bodyKey, frame)
+	n.Stored, n.Sum = uint32(len(frame)), checksumOf(frame)
+	syncDue, err := l.appendResponse(&n, frame)
 	if err == nil && syncDue {
 		err = l.sync()
 	}
-	r.Seq, r.Same = n.Seq, n.Same
+	r.Seq = n.Seq
 	return r, l.landingErr(err)
 }
 
-// bodyKey is the key of the body in l.bodies. The writes have explicit offsets, so that the next write
-// overwrites the remains of a failed write.
-func (l *Landing) appendResponse(n *StoredResponse, bodyKey xxh3.Uint128, frame []byte) (syncDue bool, err error) {
+// The writes have explicit offsets, so that the next write overwrites the remains of a failed write.
+func (l *Landing) appendResponse(n *StoredResponse, frame []byte) (syncDue bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if n.Same == 0 {
-		if err := l.placeFrame(n, frame); err != nil {
-			return false, err
-		}
+	if err := l.placeFrame(n, frame); err != nil {
+		return false, err
 	}
-	requestKey := n.indexKey()
-	n.Seq, n.Replaces, n.PreviousReplaces = l.seq+1, l.index[requestKey].Seq, l.lastReplaces
+	n.Seq = l.seq + 1
 	text, err := n.marshal()
 	if err != nil {
 		return false, err
@@ -188,15 +178,11 @@ func (l *Landing) appendResponse(n *StoredResponse, bodyKey xxh3.Uint128, frame 
 	if err := l.writeAt(l.journal, text, l.journalEnd, "of a line"); err != nil {
 		return false, err
 	}
-	l.seq, l.lastReplaces = n.Seq, n.Replaces
+	l.seq = n.Seq
 	l.journalEnd += int64(len(text))
-	l.unsynced += int64(len(text))
-	if n.Same == 0 {
-		l.segmentEnd += int64(len(frame))
-		l.unsynced += int64(len(frame))
-		l.addBody(bodyKey, n.location)
-	}
-	l.index[requestKey] = n.location
+	l.segmentEnd += int64(len(frame))
+	l.unsynced += int64(len(text) + len(frame))
+	l.index[n.indexKey()] = n.location
 	return l.unsynced >= l.options.SyncBytes && l.options.SyncBytes > 0, nil
 }
 
@@ -239,28 +225,21 @@ func (l *Landing) Damaged() int { return l.damagedLines }
 // Lookup returns the last stored response to a request. A response with a damaged body counts
 // as not stored.
 func (l *Landing) Lookup(r Request) (Response, bool) {
-	loc, found := l.find(l.index, r.indexKey())
+	loc, found := l.find(r)
 	if !found {
 		return Response{}, false
 	}
 	body, err := l.loadBody(loc)
 	if err != nil {
-		l.forgetBody(loc)
 		return Response{}, false
 	}
-	response := Response{Request: r, Seq: loc.Seq, Same: loc.Same, Status: loc.Status, Body: body}
-	if loc.Same == 0 {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.addBody(bodyKeyOf(response), loc)
-	}
-	return response, true
+	return Response{Request: r, Seq: loc.Seq, Status: loc.Status, Body: body}, true
 }
 
-func (l *Landing) find(in map[xxh3.Uint128]location, key xxh3.Uint128) (location, bool) {
+func (l *Landing) find(r Request) (location, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	loc, found := in[key]
+	loc, found := l.index[r.indexKey()]
 	return loc, found
 }
 
@@ -277,7 +256,7 @@ func (l *Landing) loadBody(loc location) ([]byte, error) {
 	if _, err := segments[loc.Segment].ReadAt(frame, loc.Offset); err != nil {
 		return nil, err
 	}
-	if checksumOf(frame) != loc.StoredSum {
+	if checksumOf(frame) != loc.Sum {
 		return nil, errDamagedBody
 	}
 	// Extra capacity lets gzip detect the end without a reallocation.
@@ -285,7 +264,7 @@ func (l *Landing) loadBody(loc location) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(body) != int(loc.Size) || checksumOf(body) != loc.BodySum {
+	if len(body) != int(loc.Size) {
 		return nil, errDamagedBody
 	}
 	return body, nil

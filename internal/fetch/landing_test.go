@@ -30,6 +30,11 @@ func testRequest(i int) fetch.Request {
 // bodyText returns the body of response i.
 func bodyText(i int) string { return strings.Repeat(fmt.Sprintf(`{"id":"%d"}`, i), i) }
 
+// pageRequest returns the request for a page of a list.
+func pageRequest(pass, number int) fetch.Request {
+	return fetch.Request{Stream: "list", Path: "/list", Pass: pass, Page: number}
+}
+
 // landResponses stores the responses with the numbers first to last. Response 2 is a 404.
 func landResponses(t *testing.T, l *fetch.Landing, first, last int) {
 	t.Helper()

@@ -7,6 +7,8 @@ import (
 
 	"placementsync/internal/plural"
 	"placementsync/internal/stream"
+
+	"github.com/zeebo/xxh3"
 )
 
 // pass is one reading of a list from page 1 to the end. After page 1 it requests the pages in waves:
@@ -19,10 +21,9 @@ type pass struct {
 
 	mu       sync.Mutex
 	pages    []pageState
-	previous *pass // its facts are reused for unchanged pages; may be nil
-	// ids are the ids of the pages that are not reused and do not repeat an earlier page, in the
-	// order of the responses. finishIDs replaces them by the ids of all pages, sorted and without
-	// duplicates.
+	previous *pass // may be nil
+	// ids are the ids of all pages that do not repeat an earlier page, sorted and without duplicates.
+	// finishIDs sets them.
 	ids              []uint64
 	firstIDs         []uint64        // ids of page 1, sorted
 	keySums          map[uint64]bool // PageFacts.KeySum of all pages
@@ -33,49 +34,27 @@ type pass struct {
 	repeatedIDs      int   // ids on several pages
 	total            int64 // total_records of page 1, or -1
 	lastTotal        int64 // total_records of the last response, or -1
-	changeSeen       bool  // total_records changed, or the disk lost a reused page, which was requested again
+	changeSeen       bool  // total_records changed
 	endSeen          bool  // a page of this wave is empty or repeats an earlier page
 	atPageBound      bool  // the pass was stopped at pageBound
 }
 
 type pageState struct {
-	// PageFacts are the facts of the body. For a decoded page, IDs is nil until finishIDs. Then IDs is in
-	// any order, or still nil if the next pass cannot reuse the page.
 	stream.PageFacts
-	bodySeq uint64 // Seq of the first response with this body
-	// count is the number of ids. Until finishIDs, ids[from:from+count] of the pass are the ids of a
-	// decoded page that does not repeat an earlier page.
-	from, count int
-	reused      bool // the facts were taken from the previous pass
+	bodySum xxh3.Uint128
 	// repeats means that an earlier page had the same ids: the service ignores the page
 	// number, or returns the last page for all later numbers.
 	repeats bool
 }
 
-// reuseFrom sets the previous pass. A pass with a record on several pages is not reused: the latest
-// copy of the record counts, but the reader does not see a reused page again.
-func (p *pass) reuseFrom(previous *pass) {
-	if previous != nil {
-		previous.previous = nil // frees the memory of the pass before previous
-		if !previous.hasRepeatedRecords() {
-			p.previous = previous
-		}
-	}
-}
-
-func (p *pass) hasRepeatedRecords() bool {
-	return p.repeatedIDs > 0 || slices.ContainsFunc(p.pages, func(f pageState) bool { return f.repeats })
-}
-
-// reusableFacts returns the facts of the page in the previous pass, or nil if they cannot be reused.
-func (p *pass) reusableFacts(number int, bodySeq uint64) *stream.PageFacts {
+// knownFacts returns the facts of the page in the previous pass if its body was the same, or nil. A page with
+// rejects is decoded in every pass, because the pass with the most rejects is reported.
+func (p *pass) knownFacts(number int, bodySum xxh3.Uint128) *stream.PageFacts {
 	if p.previous == nil || number > len(p.previous.pages) {
 		return nil
 	}
 	f := &p.previous.pages[number-1]
-	// Pages with rejects are decoded in every pass, because the rejects of each pass are
-	// counted, and the pass with the most rejects is reported.
-	if f.bodySeq != bodySeq || f.Records == 0 || f.Rejects > 0 || len(f.IDs) != f.count {
+	if f.bodySum != bodySum || f.Records == 0 || f.Rejects > 0 {
 		return nil
 	}
 	return &f.PageFacts
@@ -91,13 +70,12 @@ func (p *pass) reserveNext() (number int, ok bool) {
 	return len(p.pages), !p.endSeen
 }
 
-func (p *pass) addPage(number int, facts stream.PageFacts, bodySeq uint64) {
+func (p *pass) addPage(number int, facts stream.PageFacts, bodySum xxh3.Uint128) {
 	if !facts.Paginated {
 		facts.Total, facts.TotalPages, facts.Next = -1, -1, -1
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	reused := p.reusableFacts(number, bodySeq) != nil
 	if number == 1 {
 		p.total = facts.Total
 		p.firstIDs = slices.Sorted(slices.Values(facts.IDs))
@@ -108,21 +86,14 @@ func (p *pass) addPage(number int, facts stream.PageFacts, bodySeq uint64) {
 	keySum := facts.KeySum()
 	repeats := facts.Records > 0 && p.keySums[keySum]
 	p.keySums[keySum] = true
-	f := pageState{PageFacts: facts, bodySeq: bodySeq, from: len(p.ids), count: len(facts.IDs), repeats: repeats, reused: reused}
-	if !reused {
-		f.IDs = nil
-	}
 	if !repeats {
-		if !reused {
-			p.ids = append(p.ids, facts.IDs...)
-		}
 		p.records += facts.Records
 		p.copies += facts.Copies
 		p.rejectedRecords += facts.RejectedRecords
 		p.recordsWithoutID += facts.Records - facts.Copies - len(facts.IDs)
 	}
 	p.endSeen = p.endSeen || repeats || facts.Records == 0
-	p.pages[number-1] = f
+	p.pages[number-1] = pageState{facts, bodySum, repeats}
 }
 
 // plannedPages relies on the length of page 1, because the service may put fewer records on a page than
@@ -206,13 +177,16 @@ const maxEmptyPages = 16
 // repeats an earlier page count as repeated if a later page has other records. Otherwise the page is beyond
 // the end of the list, and its ids do not count.
 func (p *pass) finishIDs() {
-	if p.previous == nil || len(p.ids) > 0 || !p.reuseAllIDs() {
-		p.gatherIDs()
-		slices.Sort(p.ids)
-		withRepeated := len(p.ids)
-		p.ids = slices.Compact(p.ids)
-		p.repeatedIDs = withRepeated - len(p.ids)
+	p.previous = nil // its memory is no longer needed
+	for _, f := range p.pages {
+		if !f.repeats {
+			p.ids = append(p.ids, f.IDs...)
+		}
 	}
+	slices.Sort(p.ids)
+	withRepeated := len(p.ids)
+	p.ids = slices.Compact(p.ids)
+	p.repeatedIDs = withRepeated - len(p.ids)
 	end := len(p.pages)
 	for end > 0 && (p.pages[end-1].repeats || p.pages[end-1].Records == 0) {
 		end--
@@ -220,42 +194,6 @@ func (p *pass) finishIDs() {
 	for _, f := range p.pages[:end] {
 		if f.repeats {
 			p.repeatedIDs += f.Records
-		}
-	}
-}
-
-// reuseAllIDs is called if no page of this pass was decoded. It uses the ids of the previous
-// pass if this pass has as many ids and no repeated records, and reports whether it did.
-func (p *pass) reuseAllIDs() bool {
-	n := 0
-	for _, f := range p.pages {
-		n += f.count
-	}
-	if n != len(p.previous.ids) || p.hasRepeatedRecords() {
-		return false
-	}
-	p.ids = p.previous.ids
-	return true
-}
-
-// gatherIDs collects the ids of all pages. It also keeps the ids of each page, 8 bytes per
-// record, so that the next pass can reuse the page. In a list sorted newest first it keeps
-// only the ids of page 1: a change that requires a second pass shifts all pages.
-func (p *pass) gatherIDs() {
-	decodedCount := len(p.ids)
-	for i := range p.pages {
-		if f := &p.pages[i]; f.reused && !f.repeats {
-			p.ids = append(p.ids, f.IDs...)
-		}
-	}
-	if p.isNewestFirst() {
-		p.pages[0].IDs = p.firstIDs
-		return
-	}
-	decodedIDs := slices.Clone(p.ids[:decodedCount])
-	for i := range p.pages {
-		if f := &p.pages[i]; !f.reused && !f.repeats {
-			f.IDs = decodedIDs[f.from : f.from+f.count : f.from+f.count]
 		}
 	}
 }

@@ -13,7 +13,7 @@ func (l *Landing) restore() error {
 	if err != nil {
 		return err
 	}
-	r := restoreState{l: l, ends: make([]int64, len(l.segments)), replaced: map[uint64]bool{}}
+	r := restoreState{l: l, ends: make([]int64, len(l.segments))}
 	for _, f := range l.segments {
 		n, err := size(f)
 		if err != nil {
@@ -42,7 +42,7 @@ func (l *Landing) restore() error {
 	if err := l.segments[len(l.segments)-1].Truncate(l.segmentEnd); err != nil {
 		return err
 	}
-	if l.forgetReplaced(r.replaced) || r.hasGap {
+	if r.hasGap {
 		return l.rewrite(journalSize)
 	}
 	l.journalEnd = r.end
@@ -51,17 +51,15 @@ func (l *Landing) restore() error {
 
 type restoreState struct {
 	l          *Landing
-	sizes      []int64         // of the segments
-	verifyFrom int64           // offset from which bodies are verified, counted over all segments
-	ends       []int64         // end of the last valid frame of each segment
-	end        int64           // end of the last valid line of the journal
-	replaced   map[uint64]bool // the seqs of replaced responses
-	skipped    bool            // a line was skipped
-	hasGap     bool            // a valid line follows a skipped line
+	sizes      []int64 // of the segments
+	verifyFrom int64   // offset from which bodies are verified, counted over all segments
+	ends       []int64 // end of the last valid frame of each segment
+	end        int64   // end of the last valid line of the journal
+	skipped    bool    // a line was skipped
+	hasGap     bool    // a valid line follows a skipped line
 }
 
 func (r *restoreState) addLine(s scannedLine) {
-	r.replaced[s.Replaces], r.replaced[s.PreviousReplaces] = true, true
 	if !s.ok || !r.hasBody(s.location) {
 		r.skipped = true
 		return
@@ -69,7 +67,7 @@ func (r *restoreState) addLine(s scannedLine) {
 	r.hasGap = r.hasGap || r.skipped
 	r.end = s.end
 	r.ends[s.Segment] = max(r.ends[s.Segment], s.Offset+int64(s.Stored))
-	r.l.seq, r.l.lastReplaces = max(r.l.seq, s.Seq), s.Replaces
+	r.l.seq = max(r.l.seq, s.Seq)
 	r.l.index[s.indexKey()] = s.location
 }
 

@@ -31,17 +31,14 @@ func OpenStoredResponses(dir string) (_ *StoredResponses, err error) {
 	if r.end, err = size(l.journal); err != nil {
 		return nil, err
 	}
-	replaced := map[uint64]bool{}
 	for s, err := range l.readLines(r.end) {
 		if err != nil {
 			return nil, err
 		}
-		replaced[s.Replaces], replaced[s.PreviousReplaces] = true, true
 		if s.ok {
 			l.index[s.indexKey()] = s.location
 		}
 	}
-	l.forgetReplaced(replaced)
 	return r, nil
 }
 
@@ -85,7 +82,7 @@ func (r *StoredResponses) Close() error { return r.landing.closeFiles() }
 // LandingCounts is the result of VerifyLanding.
 type LandingCounts struct {
 	Responses int   // in the journal, including responses with a damaged body
-	Bytes     int64 // of the stored bodies, each counted once
+	Bytes     int64 // of the stored bodies
 	Damaged   int   // damaged lines of the journal, and damaged bodies
 }
 
@@ -105,9 +102,7 @@ func VerifyLanding(dir string) (c LandingCounts, err error) {
 			return c, err
 		}
 		c.Responses++
-		if response.Same == 0 {
-			c.Bytes += int64(response.Stored)
-		}
+		c.Bytes += int64(response.Stored)
 		if _, err := stored.Body(response); err != nil {
 			c.Damaged++
 		}

@@ -29,25 +29,23 @@ type call struct {
 }
 
 type sender struct {
-	cfg     Config
-	base    *url.URL
-	log     *slog.Logger
-	landing *Landing // the stored responses of the run, or nil
-	http    *http.Client
-	tokens  *tokens
-	// decompressor is for bodies up to largeBody, largeDecompressor for larger bodies.
-	decompressor, largeDecompressor *decompressor
-	large                           sync.Mutex // allows one body beyond largeBody at a time
-	slots                           chan *slot // the free slots, of Concurrency slots in total
-	process                         layer      // the outermost layer
-	doubted                         sync.Map   // the streams whose stored responses are ignored
+	cfg          Config
+	base         *url.URL
+	log          *slog.Logger
+	landing      *Landing // the stored responses of the run, or nil
+	http         *http.Client
+	tokens       *tokens
+	decompressor *decompressor
+	slots        chan *slot // the free slots, of Concurrency slots in total
+	process      layer      // the outermost layer
+	doubted      sync.Map   // the streams whose stored responses are ignored
 }
 
 func newSender(cfg Config, base *url.URL, landing *Landing, log *slog.Logger) *sender {
 	s := &sender{
 		cfg: cfg, base: base, log: log, landing: landing, http: newHTTPClient(cfg), tokens: &tokens{read: cfg.Token},
 		slots:        make(chan *slot, cfg.Concurrency),
-		decompressor: newDecompressor(min(largeBody, cfg.MaxBody)), largeDecompressor: newDecompressor(cfg.MaxBody),
+		decompressor: newDecompressor(cfg.MaxBody),
 	}
 	for range cfg.Concurrency {
 		s.slots <- new(slot)
@@ -135,9 +133,11 @@ func (s *sender) acquireSlot(ctx context.Context, q *call) error {
 	}
 }
 
-// releaseSlot does not keep the buffers of a large body.
+// keptBuffer is the largest capacity in bytes of a buffer that is used again.
+const keptBuffer = 8 << 20
+
 func (s *sender) releaseSlot(q *call) {
-	if cap(q.slot.received) > largeBody || cap(q.slot.decompressed) > largeBody {
+	if cap(q.slot.received) > keptBuffer || cap(q.slot.decompressed) > keptBuffer {
 		*q.slot = slot{}
 	}
 	s.slots <- q.slot

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/zeebo/xxh3"
 	"golang.org/x/sync/errgroup"
 
 	"placementsync/internal/stream"
@@ -84,10 +85,7 @@ func (w *walk) readList(ctx context.Context) error {
 	var previous *pass
 	for number := 1; ; number++ {
 		p := &pass{number: number, cfg: w.c.cfg, minPageSize: min(w.c.cfg.PageSize, w.c.sizes.shortest()),
-			pages: make([]pageState, 1), keySums: map[uint64]bool{}}
-		if _, isDoubted := w.c.sender.doubted.Load(w.stream.Name); w.c.landing != nil && !isDoubted {
-			p.reuseFrom(previous)
-		}
+			pages: make([]pageState, 1), keySums: map[uint64]bool{}, previous: previous}
 		if err := w.readPage(ctx, p, 1); err != nil {
 			return err
 		}
@@ -104,9 +102,6 @@ func (w *walk) readList(ctx context.Context) error {
 			}
 		}
 		p.finishIDs()
-		if err := w.readReused(ctx, p); err != nil {
-			return err
-		}
 		if w.evaluatePass(previous, p) {
 			return nil
 		}
@@ -118,50 +113,20 @@ func (w *walk) readList(ctx context.Context) error {
 	}
 }
 
-// readReused passes the reused pages of a pass to the reader if a record turned out to be on several
-// pages: the reader must see all copies of the record, because the latest copy counts.
-func (w *walk) readReused(ctx context.Context, p *pass) error {
-	if !p.hasRepeatedRecords() {
-		return nil
-	}
-	for i, f := range p.pages {
-		if !f.reused {
-			continue
-		}
-		facts, bodySeq, err := w.getPage(ctx, p, i+1, false)
-		if err != nil {
-			return err
-		}
-		if bodySeq != f.bodySeq {
-			// The disk lost the reused response, so the page was requested again.
-			p.changeSeen = true
-			w.seen.addPass(uint8(p.number), slices.Compact(slices.Sorted(slices.Values(facts.IDs))))
-		}
-	}
-	return nil
-}
-
-// getPage also returns the Seq of the first response with the body of the page.
-func (w *walk) getPage(ctx context.Context, p *pass, number int, reuse bool) (facts stream.PageFacts, bodySeq uint64, err error) {
-	facts, err = w.c.Get(ctx, w.pageRequest(p.number, number), func(ctx context.Context, r Response) (stream.PageFacts, error) {
-		bodySeq = cmp.Or(r.Same, r.Seq)
-		if reuse {
-			r.Previous = p.reusableFacts(number, bodySeq)
-		}
+func (w *walk) readPage(ctx context.Context, p *pass, number int) error {
+	var bodySum xxh3.Uint128
+	facts, err := w.c.Get(ctx, w.pageRequest(p.number, number), func(ctx context.Context, r Response) (stream.PageFacts, error) {
+		bodySum = xxh3.Hash128(r.Body)
+		r.Previous = p.knownFacts(number, bodySum)
 		return w.read(ctx, r)
 	})
-	return facts, bodySeq, err
-}
-
-func (w *walk) readPage(ctx context.Context, p *pass, number int) error {
-	facts, bodySeq, err := w.getPage(ctx, p, number, true)
 	if err != nil {
 		return err
 	}
 	if number == 1 {
 		w.c.sizes.addFirstPage(facts)
 	}
-	p.addPage(number, facts, bodySeq)
+	p.addPage(number, facts, bodySum)
 	return nil
 }
 
@@ -236,6 +201,6 @@ func (c *Client) HasLanded(s stream.Stream, param string) bool {
 	if isPaged(s) {
 		first = w.pageRequest(1, 1)
 	}
-	_, found := c.landing.find(c.landing.index, first.indexKey())
+	_, found := c.landing.find(first)
 	return found
 }
