@@ -72,14 +72,10 @@ func verifyMetrics() []metric {
 					emit(v.Seconds, depth)
 				}
 			})),
-		gauge("last_verify_damaged_files", "Damaged files found by the last verification and by later nights.", depthLabel,
+		gauge("last_verify_damaged_files", "Damaged files found by the last verification.", depthLabel,
 			each(func(v integrity.VerifyRecord, depth string, emit emitter) {
-				files := len(v.DamagedFiles)
-				if v.NightDamage != nil {
-					files += len(v.NightDamage.Files)
-				}
-				if !v.At.IsZero() || files > 0 { // a night may find damage before the first verification
-					emit(float64(files), depth)
+				if !v.At.IsZero() {
+					emit(float64(len(v.DamagedFiles)), depth)
 				}
 			})),
 		gauge("last_verify_result", "1 for the result of the last verification, 0 for the other results. The result failed means that the verification could not finish.", []string{"depth", "result"},

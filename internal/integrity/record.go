@@ -1,7 +1,6 @@
 package integrity
 
 import (
-	"slices"
 	"time"
 
 	"placementsync/internal/warehouse"
@@ -30,18 +29,6 @@ type VerifyRecord struct {
 	// the last verify that did not fail.
 	Error    string    `json:"error,omitempty"`
 	FailedAt time.Time `json:"failed_at,omitzero"`
-	// NightDamage is the damage that nights have found since this verify. Nil means that nights found
-	// no damage.
-	NightDamage *NightDamage `json:"met,omitempty"`
-}
-
-// NightDamage is damage that nights found in the files of earlier versions. The nights wrote these
-// files again for their own versions.
-type NightDamage struct {
-	// Run and At are the id and the time of the last night that found damage.
-	Run   string    `json:"run_id"`
-	At    time.Time `json:"at"`
-	Files []string  `json:"files"`
 }
 
 // recordFile returns the file of a record. Records with and without readData have different files, so
@@ -62,37 +49,6 @@ func SaveRecord(f *warehouse.Folder, v VerifyRecord) error {
 		err = recordFile(f, false).Write(v)
 	}
 	return err
-}
-
-// SaveNightDamage adds damaged files, which a night has found, to both records, and sets the result to
-// Rebuildable. The result DataLost is kept. A missing record of names and sizes is not created.
-func SaveNightDamage(f *warehouse.Folder, run string, at time.Time, files []string) error {
-	for _, readData := range []bool{true, false} {
-		v, ok, err := LastRecord(f, readData)
-		if err != nil {
-			return err
-		}
-		if !ok && !readData {
-			continue // without an earlier record, the record of every byte is enough
-		}
-		if v.ReadData = readData; v.Result != DataLost {
-			v.Result = Rebuildable
-		}
-		damage := &NightDamage{Run: run, At: at.UTC()}
-		if v.NightDamage != nil {
-			damage.Files = v.NightDamage.Files
-		}
-		for _, file := range files {
-			if !slices.Contains(damage.Files, file) {
-				damage.Files = append(damage.Files, file)
-			}
-		}
-		v.NightDamage = damage
-		if err := recordFile(f, readData).Write(v); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // SaveFailure adds the error of a failed verify to the last record, and returns the record.

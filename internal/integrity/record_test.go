@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"placementsync/internal/integrity"
@@ -40,42 +39,9 @@ func TestFullVerifyKeepsItsOwnResult(t *testing.T) {
 	}
 }
 
-// TestDamageFoundByNightsIsAdded saves damaged files that nights have found. The record of every byte, and
-// an existing record of names and sizes, must contain these files.
-func TestDamageFoundByNightsIsAdded(t *testing.T) {
+// TestFailureNeedsAWarehouse saves the failure of a verify in an empty folder. The folder must stay empty.
+func TestFailureNeedsAWarehouse(t *testing.T) {
 	t.Parallel()
-	w := open(t)
-	describeRecord := func(readData bool) string {
-		t.Helper()
-		v, ok, err := integrity.LastRecord(w.Folder, readData)
-		must(t, err)
-		if !ok {
-			return "none"
-		}
-		if v.NightDamage == nil || v.ReadData != readData {
-			t.Errorf("readData %t: the record is %+v, want night damage and the same ReadData", readData, v)
-			return v.Result
-		}
-		return v.Result + " " + v.NightDamage.Run + " " + v.NightDamage.At.Format("01-02") + " " + strings.Join(v.NightDamage.Files, ",")
-	}
-	requireRecords := func(full, sizesOnly string) {
-		t.Helper()
-		if gotFull, gotSizes := describeRecord(true), describeRecord(false); gotFull != full || gotSizes != sizesOnly {
-			t.Errorf("the records with and without ReadData are %q and %q, want %q and %q", gotFull, gotSizes, full, sizesOnly)
-		}
-	}
-	must(t, integrity.SaveNightDamage(w.Folder, firstNight, firstNightAt, []string{"a", "a"}))
-	requireRecords("rebuildable "+firstNight+" 11-01 a", "none")
-	must(t, integrity.SaveNightDamage(w.Folder, secondNight, firstNightAt.AddDate(0, 0, 1), []string{"b", "a"}))
-	requireRecords("rebuildable "+secondNight+" 11-02 a,b", "none")
-	must(t, integrity.SaveRecord(w.Folder, integrity.VerifyRecord{At: firstNightAt, ReadData: true, Result: integrity.DataLost}))
-	must(t, integrity.SaveRecord(w.Folder, integrity.VerifyRecord{At: firstNightAt, Result: integrity.Whole}))
-	must(t, integrity.SaveNightDamage(w.Folder, thirdNight, firstNightAt.AddDate(0, 0, 2), []string{"c"}))
-	requireRecords("damaged "+thirdNight+" 11-03 c", "rebuildable "+thirdNight+" 11-03 c")
-	must(t, os.WriteFile(filepath.Join(w.Folder.Dir(), "state", "verified.json"), []byte("{"), 0o600))
-	if err := integrity.SaveNightDamage(w.Folder, thirdNight, firstNightAt, nil); !errors.As(err, new(*warehouse.DamagedError)) {
-		t.Errorf("SaveNightDamage to a damaged record: got %v, want a *DamagedError", err)
-	}
 	if _, err := integrity.SaveFailure(openWith(t, warehouse.Config{Dir: t.TempDir()}).Folder, true, firstNightAt, errors.New("no disk")); !errors.As(err, new(*warehouse.NoWarehouseError)) {
 		t.Errorf("SaveFailure without a warehouse: got %v, want a *NoWarehouseError", err)
 	}

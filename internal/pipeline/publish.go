@@ -8,7 +8,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"placementsync/internal/fetch"
-	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/stream"
@@ -135,7 +134,6 @@ func (r *runner) publish(ctx context.Context) (Result, error) {
 	if err := n.faultPoint("parquet written"); err != nil {
 		return Result{}, err
 	}
-	n.reportDamage()
 	for i := range files {
 		grade, note := finished.tableGrade(files[i].Name)
 		files[i].Grade, files[i].Note = string(grade), note
@@ -166,22 +164,6 @@ func (r *runner) writeFiles(ctx context.Context, changes []load.Change) (files [
 		return err
 	})
 	return files, writing.Wait()
-}
-
-// reportDamage reports damaged files of the previous version. The draft contains new files in their place.
-func (n *night) reportDamage() {
-	damagedFiles := n.draft.DamagedFiles()
-	if len(damagedFiles) == 0 {
-		return
-	}
-	var files []string
-	for _, d := range damagedFiles {
-		files = append(files, d.File)
-		n.cfg.Log.Warn("a file of the previous version is damaged; the new version contains an intact one: run placementsync verify --read-data to find other damage", "files", d.File, "error", d.Problem)
-	}
-	if err := integrity.SaveNightDamage(n.wh.Folder, n.run.ID, n.cfg.Now(), files); err != nil {
-		n.cfg.Log.Warn("list of damaged files not stored", "error", err)
-	}
 }
 
 // writeEvidence also copies failed runs before this night from the ledger to meta.

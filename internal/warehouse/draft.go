@@ -37,8 +37,7 @@ type Draft struct {
 	previousManifest Manifest
 	meta             *ManifestMeta // of the new manifest
 	// copied are the tables whose files CopyUnchanged copied, as in the manifest of Previous.
-	copied  map[string]ManifestTable
-	damaged []*DamagedError // as in DamagedFiles
+	copied map[string]ManifestTable
 }
 
 // MetaBase returns Previous if the series contains its changes of the schemas meta and past. Otherwise it

@@ -1,13 +1,9 @@
 package warehouse
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"path/filepath"
 	"time"
 
-	"placementsync/internal/checksum"
 	"placementsync/internal/dictionary"
 )
 
@@ -23,34 +19,18 @@ func (d *Draft) Labels() []Label {
 
 // CopyUnchanged copies the Parquet file of an unchanged table from Previous into the draft. It does not
 // link the file, because repairs rely on independent copies. isCopied is false if the file must be written
-// again: Previous has no such file, the file is damaged, or another program version or schema version wrote it,
-// because the layout may differ.
+// again: Previous has no such file, it could not be copied or is damaged, or another program version or schema
+// version wrote it, because the layout may differ. Damage is found by a verify.
 func (d *Draft) CopyUnchanged(table string) (isCopied bool, err error) {
 	previous := d.previousManifest.Table(table)
 	if previous.File == "" || d.previousManifest.Program != d.w.cfg.Program || d.previousManifest.Schema != dictionary.SchemaVersion() {
 		return false, nil
 	}
 	from, to := filepath.Join(d.w.Folder.VersionPath(d.Previous), previous.File), filepath.Join(d.Dir, previous.File)
-	err = d.w.Folder.copyIntact(from, to, previous.FileSum)
-	if err == nil {
-		d.copied[table] = previous
-		return true, nil
+	if err := d.w.Folder.copyIntact(from, to, previous.FileSum); err != nil {
+		// The caller writes the file. If the disk is full or failing, writing reports the error.
+		return false, d.w.Folder.disk.Remove(to)
 	}
-	damaged, isDamaged := errors.AsType[*DamagedError](err)
-	if !isDamaged {
-		problem := checksum.NewCache(context.Background()).Compare(from, previous.FileSum, true)
-		damaged, isDamaged = d.w.Folder.DamagedErr(from, problem, err), problem != ""
-	}
-	if isDamaged {
-		d.damaged = append(d.damaged, damaged)
-		err = d.w.Folder.disk.Remove(to)
-	} // otherwise writing the copy has caused the error
-	if err != nil {
-		return false, fmt.Errorf("copy the unchanged %s: %w", previous.File, err)
-	}
-	return false, nil
+	d.copied[table] = previous
+	return true, nil
 }
-
-// DamagedFiles returns the damaged files of the previous version that CopyUnchanged did not copy. The
-// caller writes these files again.
-func (d *Draft) DamagedFiles() []*DamagedError { return d.damaged }

@@ -5,8 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -58,18 +56,17 @@ func TestDraftsLabelTheirFiles(t *testing.T) {
 }
 
 // TestFilesOfOtherVersionsAndDamagedFilesAreNotCopied tries to copy files of another program version or schema version, and
-// damaged files. The draft must contain none of these files, and must report the damaged files.
+// damaged files. The draft must contain none of these files.
 func TestFilesOfOtherVersionsAndDamagedFilesAreNotCopied(t *testing.T) {
 	for name, c := range map[string]struct {
-		change      func(t *testing.T, versionDir string)
-		program     string
-		table       string
-		wantProblem string
+		change  func(t *testing.T, versionDir string)
+		program string
+		table   string
 	}{
 		"another program version": {program: "newer", table: tagsTable},
 		"a table without a file":  {table: "orders"},
-		"a flipped bit":           {func(t *testing.T, v string) { flipBit(t, filepath.Join(v, tagsFile), 40) }, "", tagsTable, checksum.WrongSum},
-		"a missing file":          {func(t *testing.T, v string) { must(t, os.Remove(filepath.Join(v, tagsFile))) }, "", tagsTable, "it is missing"},
+		"a flipped bit":           {func(t *testing.T, v string) { flipBit(t, filepath.Join(v, tagsFile), 40) }, "", tagsTable},
+		"a missing file":          {func(t *testing.T, v string) { must(t, os.Remove(filepath.Join(v, tagsFile))) }, "", tagsTable},
 		"another schema version": {func(t *testing.T, v string) {
 			file := filepath.Join(v, warehouse.ManifestFile)
 			var m warehouse.Manifest
@@ -77,7 +74,7 @@ func TestFilesOfOtherVersionsAndDamagedFilesAreNotCopied(t *testing.T) {
 			m.Schema = "other"
 			data, err := checksum.Seal(m)
 			must(t, errors.Join(err, os.WriteFile(file, data, 0o600)))
-		}, "", tagsTable, ""},
+		}, "", tagsTable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := open(t)
@@ -95,31 +92,19 @@ func TestFilesOfOtherVersionsAndDamagedFilesAreNotCopied(t *testing.T) {
 			if exists(t, filepath.Join(d.Dir, tagsFile)) {
 				t.Error("the draft contains the file, want no file")
 			}
-			var problems []string
-			for _, damaged := range d.DamagedFiles() {
-				problems = append(problems, damaged.File+": "+damaged.Problem)
-			}
-			var want []string
-			if c.wantProblem != "" {
-				want = []string{"versions/" + firstNight + "/" + tagsFile + ": " + c.wantProblem}
-			}
-			if diff := cmp.Diff(want, problems); diff != "" {
-				t.Errorf("damaged files (-want +got):\n%s", diff)
-			}
 		})
 	}
 }
 
-// TestAFailedCopyIsNoDamage copies an intact file on a failing disk. The file must not be reported as
-// damaged.
-func TestAFailedCopyIsNoDamage(t *testing.T) {
+// TestFailedCopyLeavesNoFile copies an intact file on a failing disk. The caller must write the file, and finds no
+// partial copy in its place.
+func TestFailedCopyLeavesNoFile(t *testing.T) {
 	w := open(t)
 	publish(t, w, firstNight, "one")
 	d, err := openFailingAt(t, w, "before copy "+tagsFile).Begin(t.Context(), secondNight, firstNightAt.AddDate(0, 0, 1))
 	must(t, err)
 	defer func() { must(t, d.Discard()) }()
-	isCopied, err := d.CopyUnchanged(tagsTable)
-	if isCopied || !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), "copy the unchanged "+tagsFile) || len(d.DamagedFiles()) > 0 {
-		t.Errorf("the file is copied: %t, damaged files: %v, error: %v; want false, no damaged file, and EIO", isCopied, d.DamagedFiles(), err)
+	if isCopied, err := d.CopyUnchanged(tagsTable); isCopied || err != nil || exists(t, filepath.Join(d.Dir, tagsFile)) {
+		t.Errorf("the file is copied: %t (%v), want false and no file", isCopied, err)
 	}
 }
