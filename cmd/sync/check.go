@@ -208,7 +208,7 @@ func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {
 	}
 	fmt.Fprintf(w, "\n%s\n\n%s\n", t.render(0), expectedCost(p, cfg.API.RequestsPerSecond))
 	if ids, streams := p.LastNight.Unread(); ids > 0 {
-		fmt.Fprintf(w, "not read by the last night: %s\n", unreadText(ids, streams, p.LastNight.NightsLeft))
+		fmt.Fprintf(w, "not read by the last night: %s\n", unreadText(ids, streams))
 	}
 	// The first known reason why a night would fail.
 	switch {
@@ -224,12 +224,8 @@ func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {
 	return nil
 }
 
-func unreadText(ids int64, streams int, nights int64) string {
-	text := plural.Count(ids, "id") + " in " + plural.Count(streams, "stream")
-	if nights > 0 {
-		text += ", about " + plural.Count(nights, "more night")
-	}
-	return text
+func unreadText(ids int64, streams int) string {
+	return plural.Count(ids, "id") + " in " + plural.Count(streams, "stream")
 }
 
 func expectedCost(p pipeline.Plan, perSecond float64) string {

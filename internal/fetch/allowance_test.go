@@ -14,7 +14,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/time/rate"
 
 	"placementsync/internal/fetch"
@@ -53,7 +52,7 @@ func fetchIDs(t *testing.T, c *fetch.Client, n int) time.Duration {
 	t.Helper()
 	start := time.Now()
 	var got collector
-	d, err := c.Details(t.Context(), outletDetail, numberedIDs(n), got.read, fetch.Details{})
+	d, err := c.Details(t.Context(), outletDetail, numberedIDs(n), got.read)
 	if err != nil || d.Found != n {
 		t.Fatalf("found %d ids (%v), want %d", d.Found, err, n)
 	}
@@ -237,7 +236,7 @@ func TestDetails(t *testing.T) {
 			}
 		}))
 		var got collector
-		d, err := newClient(t, cfg, nil).Details(t.Context(), outletDetail, numberedIDs(10), got.read, fetch.Details{})
+		d, err := newClient(t, cfg, nil).Details(t.Context(), outletDetail, numberedIDs(10), got.read)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -252,35 +251,9 @@ func TestDetails(t *testing.T) {
 		service := newScript(statusWithToken(200))
 		var got collector
 		ids := slices.Values([]string{"", ".", "..", "", ".", ".."})
-		d, err := newClient(t, testConfig(service), nil).Details(t.Context(), outletDetail, ids, got.read, fetch.Details{})
+		d, err := newClient(t, testConfig(service), nil).Details(t.Context(), outletDetail, ids, got.read)
 		if err != nil || d.Failed != 6 || service.n.Load() != 0 {
 			t.Errorf("got %+v and %v after %d requests, want 6 failed ids and no request", d, err, service.n.Load())
-		}
-	})
-	t.Run("a round adds to the result of the earlier rounds", func(t *testing.T) {
-		c := newClient(t, testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == "/v1/outlets/gone" {
-				w.WriteHeader(http.StatusNotFound)
-			}
-			io.WriteString(w, `{"id":"a"}`)
-		})), nil)
-		var got collector
-		failure := errors.New("broken")
-		earlier := fetch.Details{RequestedIDs: 3, Found: 1, Gone: []string{"z"}, Failed: 1, FirstFailure: failure, Unproven: []string{"b"},
-			Evidence: fetch.Evidence{Distinct: 1, Repeated: 1, Rejected: 1, Grade: fetch.BestEffort, Reason: "first"}}
-		d, err := c.Details(t.Context(), outletDetail, slices.Values([]string{"a", "gone"}), got.read, earlier)
-		if err != nil {
-			t.Fatal(err)
-		}
-		d.FirstFailure = nil
-		want := fetch.Details{RequestedIDs: 5, Found: 2, Gone: []string{"z", "gone"}, Failed: 1, Unproven: []string{"b"},
-			Evidence: fetch.Evidence{Distinct: 2, Repeated: 1, Rejected: 1, TotalFirst: -1, TotalLast: -1, Grade: fetch.BestEffort, Reason: "1 of 5 ids failed"}}
-		if diff := cmp.Diff(want, d); diff != "" {
-			t.Errorf("result (-want +got):\n%s", diff)
-		}
-		exact := fetch.Details{RequestedIDs: 2, Found: 1, Gone: []string{"z"}, Evidence: fetch.Evidence{Grade: fetch.Exact, Reason: "parts"}}
-		if d, err = c.Details(t.Context(), outletDetail, slices.Values([]string{"a", "gone"}), got.read, exact); err != nil || d.Reason != "2 of 4 ids were read completely; 2 returned 404" {
-			t.Errorf("both rounds are exact: got %q (%v), want 2 of 4 ids read completely and 2 with 404", d.Reason, err)
 		}
 	})
 	const workers = 8 // the default of Config.Concurrency
@@ -297,7 +270,7 @@ func TestDetails(t *testing.T) {
 		c := newClient(t, testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			services[r.URL.Path].ServeHTTP(w, r)
 		})), nil)
-		d, err := c.Details(t.Context(), articleLists, numberedIDs(3), got.read, fetch.Details{})
+		d, err := c.Details(t.Context(), articleLists, numberedIDs(3), got.read)
 		if err != nil || d.Found != 3 || d.Grade != fetch.BestEffort || len(got.ids) != 25 {
 			t.Errorf("got %+v, %d ids and %v, want best_effort with 3 found, and 25 ids", d, len(got.ids), err)
 		}
@@ -327,7 +300,7 @@ func checkDetailsFail(t *testing.T, kind error, respond http.HandlerFunc, maxReq
 	t.Helper()
 	service := newScript(respond)
 	var got collector
-	d, err := newClient(t, testConfig(service), nil).Details(t.Context(), outletDetail, numberedIDs(1000), got.read, fetch.Details{})
+	d, err := newClient(t, testConfig(service), nil).Details(t.Context(), outletDetail, numberedIDs(1000), got.read)
 	if !isError[*fetch.StatusError](err) || kind != nil && !errors.Is(err, kind) || d.Grade != fetch.BestEffort {
 		t.Errorf("got %+v and the error %v, want best_effort and a StatusError that matches %v", d, err, kind)
 	}

@@ -18,7 +18,7 @@ import (
 // maxFailuresInARow bounds the time that a broken endpoint costs.
 const maxFailuresInARow = 5
 
-// Details is the result of requesting the ids of a stream, in one or more rounds.
+// Details is the result of requesting the ids of a stream.
 type Details struct {
 	// Evidence contains the worst grade of all ids, and the sums of Repeated, Distinct and Rejected. A
 	// failed id counts as best_effort.
@@ -27,7 +27,7 @@ type Details struct {
 	// Found counts the ids whose response was a record or a list, even if the list is not proven to be
 	// complete.
 	Found int
-	// Gone are the ids with a 404, sorted within each round. A 404 is evidence that the record was deleted.
+	// Gone are the ids with a 404, sorted. A 404 is evidence that the record was deleted.
 	Gone         []string
 	Failed       int   // number of ids that failed after all retries
 	FirstFailure error // error of the first failed id
@@ -40,12 +40,11 @@ type Details struct {
 }
 
 // Details reads a stream for each id: an object with one request, a list with a walk. A 404
-// is a result, not an error. A failed id is reported, and reading continues. The parameter earlier is the
-// result of the previous rounds, which is included in the new result.
+// is a result, not an error. A failed id is reported, and reading continues.
 // Details ends with an error if several ids fail in a row, after a 401 or 403, if the landing
 // or the reader fails, and if ctx is cancelled. The result so far is returned with the error.
-func (c *Client) Details(ctx context.Context, s stream.Stream, ids iter.Seq[string], read Reader, earlier Details) (Details, error) {
-	d := &detailCollector{c: c, stream: s, read: read, result: earlier}
+func (c *Client) Details(ctx context.Context, s stream.Stream, ids iter.Seq[string], read Reader) (Details, error) {
+	d := &detailCollector{c: c, stream: s, read: read}
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(c.cfg.Concurrency)
 	for id := range ids {
@@ -60,7 +59,7 @@ func (c *Client) Details(ctx context.Context, s stream.Stream, ids iter.Seq[stri
 	}
 	r := d.result
 	r.TotalFirst, r.TotalLast = -1, -1
-	slices.Sort(r.Gone[len(earlier.Gone):])
+	slices.Sort(r.Gone)
 	switch {
 	case err != nil:
 		r.setGrade(BestEffort, "reading stopped early")

@@ -184,7 +184,7 @@ func TestIDWithRejectedRecordIsUnproven(t *testing.T) {
 		return stream.PageFacts{Records: 1, IDs: []uint64{hashID(r.Param)}}, nil
 	}
 	ids := slices.Values([]string{"complete", "rejected", "empty"})
-	d, err := newClient(t, testConfig(textBody(`{}`)), nil).Details(t.Context(), outletDetail, ids, read, fetch.Details{})
+	d, err := newClient(t, testConfig(textBody(`{}`)), nil).Details(t.Context(), outletDetail, ids, read)
 	if err != nil {
 		t.Fatal(err)
 	}

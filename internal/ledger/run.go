@@ -96,9 +96,6 @@ type Run struct {
 	// Accepted names the failed checks of a held night that an operator published at AcceptedAt.
 	Accepted   []string  `json:"accepted,omitempty"`
 	AcceptedAt time.Time `json:"accepted_at,omitzero"`
-	// NightsLeft estimates how many more nights are needed to read the unread records. 0
-	// means that no record is unread, or that the number is unknown.
-	NightsLeft int64 `json:"nights_left,omitempty"`
 
 	Streams []Stream `json:"streams"`
 }

@@ -117,7 +117,7 @@ func (h *fixture) run(inputs map[string]streamInput, limits load.Limits) (map[st
 		if h.planDetails && st.IsDetail() {
 			_, err := s.Details.Plan(ctx, st, h.reread, func(string) bool { return true })
 			must(h.t, err)
-			h.pendingIDs, err = s.Details.IDsToRequest(ctx, st, load.PrioritySettled)
+			h.pendingIDs, err = s.Details.IDsToRequest(ctx, st)
 			must(h.t, err)
 			h.plan, err = s.Details.MarkUnread(ctx, st)
 			must(h.t, err)

@@ -28,21 +28,10 @@ func (p *Details) AddOutcomes(ctx context.Context, streamName string, ids []stri
 	return appendRows(ctx, p.staging, streamName, requestedName, ids, func(id string) []driver.Value { return []driver.Value{id, string(outcome)} })
 }
 
-// IDsToRequest returns the planned ids of a stream that were not requested yet, up to a priority. With
-// OldestFirst, it returns ids of all priorities, in the order in which they were last read. With
-// NeverRead, it returns only ids that were never read.
-func (p *Details) IDsToRequest(ctx context.Context, st stream.Stream, upTo Priority) ([]string, error) {
-	args := values{"plan": planTable(st.Name), "requested": requestedTable(st.Name)}
-	statement := "ids_to_request"
-	switch upTo {
-	case NeverRead:
-		statement, args["condition"] = "oldest_ids_to_request", planSQL.Render("never_read", nil)
-	case OldestFirst:
-		statement, args["condition"] = "oldest_ids_to_request", sqlText("TRUE")
-	default:
-		args["last_priority"] = int(upTo)
-	}
-	ids, err := queryColumn[string](ctx, p.draft, planSQL.Render(statement, args))
+// IDsToRequest returns the planned ids of a stream. Ids that were never read come first, then those that were
+// read longest ago.
+func (p *Details) IDsToRequest(ctx context.Context, st stream.Stream) ([]string, error) {
+	ids, err := queryColumn[string](ctx, p.draft, planSQL.Render("ids_to_request", values{"plan": planTable(st.Name)}))
 	if err != nil {
 		return nil, fmt.Errorf("list the ids for %s: %w", st.Name, err)
 	}
@@ -116,23 +105,6 @@ func (p *Details) KeepListed(ctx context.Context, st stream.Stream, wasRead func
 		return KeptIDs{}, fmt.Errorf("compare the 404 responses of %s with the lists: %w", st.Name, err)
 	}
 	return kept, nil
-}
-
-// CountCaughtUp counts the new and settled details that were requested tonight. If the requests succeeded,
-// these details need not be read tomorrow, so the next night can read the same number of unread details.
-func (p *Details) CountCaughtUp(ctx context.Context) (n int64, err error) {
-	var counts []sqlText
-	for _, st := range p.streams {
-		if st.IsDetail() {
-			counts = append(counts, planSQL.Render("caught_up",
-				values{"plan": planTable(st.Name), "requested": requestedTable(st.Name), "first_priority": int(PriorityNew)}))
-		}
-	}
-	err = queryRow(ctx, p.draft, planSQL.Render("sum_caught_up", values{"counts": unionAll(counts)})).Scan(&n)
-	if err != nil {
-		return 0, fmt.Errorf("count the details that were read: %w", err)
-	}
-	return n, nil
 }
 
 // KnownIDs returns the ids of a detail stream that are known to have records: the ids of its rows in

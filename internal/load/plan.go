@@ -16,8 +16,7 @@ type Details struct{ *staging }
 
 // Rereading selects the details that a night requests again.
 type Rereading struct {
-	// All means that every detail is requested. LiveDays then determines only the order, and
-	// RecheckNights is not used.
+	// All means that every detail is requested. LiveDays and RecheckNights are then not used.
 	All bool
 	// LiveDays is the number of days after a change of a campaign, order or profile for which
 	// the details about it are live.
@@ -26,29 +25,6 @@ type Rereading struct {
 	// Zero means never.
 	RecheckNights int
 }
-
-// Priority determines the order in which a night requests details, because the time of the night may end
-// before all details are read. Lower values come first.
-type Priority int
-
-const (
-	// PriorityEvent is for details that a webhook event named after they were last read.
-	PriorityEvent Priority = iota
-	// PriorityLive is for live details. With the rule stream.ByRow, they must also be new or changed.
-	PriorityLive
-	// PriorityChanged is for details whose row in the list changed.
-	PriorityChanged
-	// PriorityNew is for details that were never read, or whose last request failed.
-	PriorityNew
-	// PrioritySettled is for details that are read again although no change is known.
-	PrioritySettled
-)
-
-// Arguments of [Details.IDsToRequest] that are not priorities of an id.
-const (
-	NeverRead   Priority = -2
-	OldestFirst Priority = -1
-)
 
 // Plan counts the ids of a detail stream. Each id is counted in one of ToRequest, Carried and Unread.
 type Plan struct {
@@ -78,8 +54,6 @@ func (p *Details) Plan(ctx context.Context, st stream.Stream, r Rereading, wasRe
 	isUnread := func(l changeList) bool { return !wasRead(l.list.Name) }
 	requestsAll := r.All || st.Rule == stream.EveryNight || slices.ContainsFunc(p.changeLists(st), isUnread)
 	args := values{"plan": planTable(st.Name), "stream": st.Name, "all": requestsAll, "by_row": st.Rule == stream.ByRow,
-		"event_priority": int(PriorityEvent), "live_priority": int(PriorityLive), "changed_priority": int(PriorityChanged),
-		"new_priority": int(PriorityNew), "settled_priority": int(PrioritySettled),
 		"nights": r.RecheckNights, "tonight": 0, "overdue_since": sqlText("NULL"), "live_ids": p.liveIDs(st.LiveWith, r.LiveDays),
 		"candidate_ids": p.candidateIDs(st), "fingerprints": p.fingerprints(st), "last_events": lastEvents}
 	if r.RecheckNights > 0 {

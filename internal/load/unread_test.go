@@ -70,11 +70,10 @@ func TestUnreadDetailKeepsItsRows(t *testing.T) {
 	h.requireRows("SELECT order_id, product_id FROM order_line_items", "same p1")
 }
 
-// TestDetailsAreRequestedByPriority checks the order of requests. Changed details come first. Details
-// that were never read follow, newest first. Settled details come last, in the order in which they were
-// last read. The newest row of a detail determines its date: the listing "moved" has a later date in the
-// fourth night than in the third.
-func TestDetailsAreRequestedByPriority(t *testing.T) {
+// TestLongestUnreadDetailsAreRequestedFirst checks the order of requests. Details that were never read come
+// first, newest first. The others follow in the order in which they were last read. The newest row of a detail
+// determines its date: the listing "moved" has a later date in the fourth night than in the third.
+func TestLongestUnreadDetailsAreRequestedFirst(t *testing.T) {
 	listed := func(id, day string, hash int) string {
 		at := "null"
 		if day != "" {
@@ -95,8 +94,8 @@ func TestDetailsAreRequestedByPriority(t *testing.T) {
 	}{
 		{earlyListings, []string{"changes", "early", "again"}, nil},
 		{earlyListings, []string{"again"}, []string{"early", "changes"}},
-		{changedListings + "," + lateListings("02"), nil, []string{"changes", "newer", "new", "moved", "undated 1", "undated 2", "early", "again"}},
-		{changedListings + "," + lateListings("04"), []string{"newer"}, []string{"changes", "moved", "new", "undated 1", "undated 2", "early", "again"}},
+		{changedListings + "," + lateListings("02"), nil, []string{"newer", "new", "moved", "undated 1", "undated 2", "early", "changes", "again"}},
+		{changedListings + "," + lateListings("04"), []string{"newer"}, []string{"moved", "new", "undated 1", "undated 2", "early", "changes", "again", "newer"}},
 	} {
 		inputs := wholeList(c.listings, "")
 		inputs["products"] = streamInput{coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: c.requested}}
@@ -106,37 +105,6 @@ func TestDetailsAreRequestedByPriority(t *testing.T) {
 			t.Errorf("ids to request are %v, want %v", h.pendingIDs, c.want)
 		}
 	}
-	// A night with too little time even for the changed details uses OldestFirst, which ignores the
-	// priorities of the ids.
-	h.beforeMerge = func(s *load.Stage, _ *warehouse.Draft) {
-		products, _ := stream.Find(h.streams, "products")
-		must(t, s.Details.AddOutcomes(t.Context(), "products", []string{"again"}, load.Answered))
-		_, err := s.Details.KnownIDs(t.Context(), products) // makes the outcome visible
-		must(t, err)
-		for upTo, want := range map[load.Priority][]string{
-			load.NeverRead:       {"moved", "new", "undated 1", "undated 2"},
-			load.OldestFirst:     {"moved", "new", "undated 1", "undated 2", "changes", "early", "newer"},
-			load.PriorityLive:    nil,
-			load.PriorityChanged: {"changes"},
-			load.PriorityNew:     {"changes", "moved", "new", "undated 1", "undated 2"},
-		} {
-			if got := idsToRequest(t, s, products, upTo); !slices.Equal(got, want) {
-				t.Errorf("IDsToRequest(%d) returned %v, want %v", upTo, got, want)
-			}
-		}
-		must(t, s.Details.AddOutcomes(t.Context(), "products", []string{"changes"}, load.Answered))
-		_, err = s.Details.MarkUnread(t.Context(), products)
-		must(t, err)
-		caughtUp, err := s.Details.CountCaughtUp(t.Context())
-		must(t, err)
-		if caughtUp != 1 {
-			t.Errorf("CountCaughtUp returned %d, want 1: only the settled detail need not be read tomorrow", caughtUp)
-		}
-	}
-	inputs := wholeList(changedListings+","+lateListings("04"), "")
-	inputs["products"] = streamInput{coverage: load.ByID}
-	_, err := h.run(inputs, load.Limits{Rows: 10})
-	must(t, err)
 }
 
 // TestKeepListedChanges404ToMissed requests ids that lists contain, and receives 404. The 404 must not count as

@@ -11,11 +11,9 @@ import (
 	"placementsync/internal/stream"
 )
 
-// readDetails reads the planned ids of a stream. upTo is the last priority to read. If readDetails is called
-// in several rounds, it omits the ids of earlier rounds.
-func (r *reader) readDetails(ctx context.Context, result *unfinishedResult, upTo load.Priority) error {
+// readDetails reads the planned ids of a stream, until the time of the night ends.
+func (r *reader) readDetails(ctx context.Context, result *unfinishedResult) error {
 	s, n, stage := result.stream, r.night, r.night.stage
-	// Each round plans again, because the records of the previous round may contain new ids.
 	var plan load.Plan
 	var err error
 	if n.mode.isRefresh() {
@@ -28,7 +26,7 @@ func (r *reader) readDetails(ctx context.Context, result *unfinishedResult, upTo
 		return markStageErr(err)
 	}
 	n.cfg.Progress.setPlanned(s, plan.ToRequest)
-	plannedIDs, err := stage.Details.IDsToRequest(ctx, s, upTo)
+	plannedIDs, err := stage.Details.IDsToRequest(ctx, s)
 	if err != nil {
 		return markStageErr(err)
 	}
@@ -44,33 +42,28 @@ func (r *reader) readDetails(ctx context.Context, result *unfinishedResult, upTo
 			}
 		}
 	}
-	earlier := result.details
-	allRounds, err := r.client.Details(ctx, s, ids, result.sink.readBody, earlier)
+	details, err := r.client.Details(ctx, s, ids, result.sink.readBody)
 	if err == nil {
-		err = r.doubtEmptyObjects(ctx, s, &allRounds)
+		err = r.doubtEmptyObjects(ctx, s, &details)
 	}
-	result.details = allRounds
-	result.evidence, result.evidence.Distinct = allRounds.Evidence, allRounds.Found
-	result.requested, result.found, result.missed = int64(allRounds.RequestedIDs), int64(allRounds.Found), int64(allRounds.Failed)
-	result.distinct = int64(allRounds.Distinct)
+	result.evidence, result.evidence.Distinct = details.Evidence, details.Found
+	result.requested, result.found, result.missed = int64(details.RequestedIDs), int64(details.Found), int64(details.Failed)
+	result.distinct = int64(details.Distinct)
 	result.carried, result.rechecked = plan.Carried, plan.ToRecheck
 	if err != nil {
 		return err
 	}
-	gone, unproven := allRounds.Gone[len(earlier.Gone):], allRounds.Unproven[len(earlier.Unproven):]
 	hasOtherOutcome := map[string]bool{} // another outcome than load.Answered
-	for _, id := range slices.Concat(unproven, gone) {
+	for _, id := range slices.Concat(details.Unproven, details.Gone) {
 		hasOtherOutcome[id] = true
 	}
 	answeredIDs := slices.DeleteFunc(requestedIDs, func(id string) bool { return hasOtherOutcome[id] })
 	err = inOrder(
 		func() error { return stage.Details.AddOutcomes(ctx, s.Name, answeredIDs, load.Answered) },
-		func() error { return stage.Details.AddOutcomes(ctx, s.Name, gone, load.NotFound) },
-		func() error { return stage.Details.AddOutcomes(ctx, s.Name, unproven, load.Missed) },
+		func() error { return stage.Details.AddOutcomes(ctx, s.Name, details.Gone, load.NotFound) },
+		func() error { return stage.Details.AddOutcomes(ctx, s.Name, details.Unproven, load.Missed) },
 		func() (err error) {
-			if upTo == load.PrioritySettled { // all lists that may contain an id have been read
-				result.notFound, err = stage.Details.KeepListed(ctx, s, r.finished.wasRead)
-			}
+			result.notFound, err = stage.Details.KeepListed(ctx, s, r.finished.wasRead)
 			return err
 		})
 	if err != nil {
@@ -78,10 +71,10 @@ func (r *reader) readDetails(ctx context.Context, result *unfinishedResult, upTo
 	}
 	result.coverage, result.ids = load.ByID, plan.ToRequest+plan.Carried+plan.Unread
 	if !n.mode.isRefresh() { // a refresh keeps the grade of the last night
-		result.gradeCarried(allRounds, plan, int64(n.cfg.Recheck))
+		result.gradeCarried(details, plan, int64(n.cfg.Recheck))
 	}
-	r.finished.gradeDetails(&result.streamResult, allRounds)
-	if upTo == load.PrioritySettled && result.requested < plan.ToRequest {
+	r.finished.gradeDetails(&result.streamResult, details)
+	if result.requested < plan.ToRequest {
 		err = r.gradeUnread(ctx, &result.streamResult)
 	}
 	result.gradeNotFound(int64(n.cfg.Recheck))
@@ -99,7 +92,6 @@ func (r *reader) doubtEmptyObjects(ctx context.Context, s stream.Stream, d *fetc
 		return markStageErr(err)
 	}
 	doubtfulIDs := slices.DeleteFunc(d.EmptyObjects, func(id string) bool { return !known[id] })
-	d.EmptyObjects = nil // the next round doubts only its own
 	if len(doubtfulIDs) > 0 {
 		d.Unproven = append(d.Unproven, doubtfulIDs...)
 		d.Grade = fetch.WorseGrade(d.Grade, fetch.BestEffort)

@@ -21,13 +21,6 @@ type reader struct {
 	client *fetch.Client
 	token  Token
 	began  time.Time // start of this attempt at the run, on the real clock
-	// listsEnded is the time from began to the end of the last list. It is 0 until then.
-	listsEnded time.Duration
-	// streamLimit is the time from began after which no further detail of the current stream
-	// is requested. 0 means no limit.
-	streamLimit time.Duration
-	// lastNight is the last night with a snapshot. It has no id before readLastNight and in a first night.
-	lastNight ledger.Run
 	// finished is filled by the finisher, and can be read while no stream is unfinished.
 	finished results
 }
@@ -35,10 +28,9 @@ type reader struct {
 // unfinishedResult is the result of a stream until finishStream has staged its remaining rows.
 type unfinishedResult struct {
 	streamResult
-	sink    *sink         // nil if the stream was not requested
-	details fetch.Details // of all rounds so far
-	took    time.Duration // for reading and staging so far
-	err     error
+	sink *sink         // nil if the stream was not requested
+	took time.Duration // for reading and staging so far
+	err  error
 }
 
 func newUnfinishedResult(s stream.Stream) *unfinishedResult {
@@ -56,19 +48,16 @@ func (r *reader) extract(parent context.Context) error {
 	err := r.readStreams(ctx, f)
 	close(f.queue)
 	f.unfinished.Wait() // until then, the finisher adds to r.finished
-	if err = cmp.Or(f.err, err, r.finished.requireData(len(r.night.cfg.Chosen) == 1)); err != nil {
-		return err
-	}
-	return r.forecastNights(ctx)
+	return cmp.Or(f.err, err, r.finished.requireData(len(r.night.cfg.Chosen) == 1))
 }
 
 func (r *reader) readStreams(ctx context.Context, f *finisher) error {
 	n := r.night
-	if err := r.readLastNight(); err != nil {
+	runs, err := n.wh.Ledger.Runs()
+	if err != nil {
 		return err
 	}
-	var partlyRead map[string]*unfinishedResult // the results of readFirstRounds
-	for _, s := range unreadListsFirst(n.cfg.Streams, r.lastNight) {
+	for _, s := range unreadListsFirst(n.cfg.Streams, lastPublishedNight(runs)) {
 		// The ids of the details are known when the lists are finished.
 		if s.IsEvents() || s.IsDetail() || n.mode.isRefresh() {
 			if f.unfinished.Wait(); f.err != nil {
@@ -80,19 +69,9 @@ func (r *reader) readStreams(ctx context.Context, f *finisher) error {
 				return markStageErr(err)
 			}
 		}
-		if s.IsDetail() && partlyRead == nil {
-			var err error
-			r.listsEnded = time.Since(r.began)
-			if partlyRead, err = r.readFirstRounds(ctx); err != nil {
-				return err
-			}
-		}
-		result := partlyRead[s.Name]
-		if result == nil {
-			result = newUnfinishedResult(s)
-		}
-		if result.err == nil && r.isWanted(&result.streamResult) {
-			if err := r.readStream(ctx, result, load.PrioritySettled); err != nil {
+		result := newUnfinishedResult(s)
+		if r.isWanted(&result.streamResult) {
+			if err := r.readStream(ctx, result); err != nil {
 				return err
 			}
 		}
@@ -119,9 +98,8 @@ func (r *reader) isWanted(result *streamResult) bool {
 	return reason == ""
 }
 
-// upTo is the last priority of details to read. readStream returns errors that end the night. Other
-// errors are in result.err.
-func (r *reader) readStream(ctx context.Context, result *unfinishedResult, upTo load.Priority) (err error) {
+// readStream returns errors that end the night. Other errors are in result.err.
+func (r *reader) readStream(ctx context.Context, result *unfinishedResult) (err error) {
 	s, began := result.stream, time.Now()
 	defer func() { result.took += time.Since(began) }()
 	r.night.cfg.Progress.setReading(s)
@@ -134,7 +112,7 @@ func (r *reader) readStream(ctx context.Context, result *unfinishedResult, upTo 
 	case s.IsEvents():
 		result.err = r.night.gradeEvents(ctx, result)
 	case s.IsDetail():
-		result.err = r.readDetails(ctx, result, upTo)
+		result.err = r.readDetails(ctx, result)
 	default:
 		result.evidence, result.err = r.client.Walk(ctx, s, r.listParam(s), result.sink.readBody)
 		result.distinct = int64(result.evidence.Distinct)

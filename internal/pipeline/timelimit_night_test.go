@@ -49,8 +49,8 @@ func TestUnreadRowsAreKept(t *testing.T) {
 		t.Errorf("orders: %+v, want %d carried rows", s, orderCount)
 	}
 	s = h.requireStream(res.Run, "order_details", fetch.BestEffort, "ids were not read within run.max_duration (1.5s)", true)
-	if s.Unread != orderCount || s.Fetched+s.Carried != 0 || res.Run.NightsLeft != 0 {
-		t.Errorf("order_details: %+v, %d nights left, want %d unread ids, no fetched or carried ids, and no forecast", s, res.Run.NightsLeft, orderCount)
+	if s.Unread != orderCount || s.Fetched+s.Carried != 0 {
+		t.Errorf("order_details: %+v, want %d unread ids, and no fetched or carried ids", s, orderCount)
 	}
 	plan, err := pipeline.PlanNight(t.Context(), h.cfg)
 	must(t, err)
@@ -61,13 +61,12 @@ func TestUnreadRowsAreKept(t *testing.T) {
 }
 
 // TestNightsReadTheRest runs nights in a new warehouse, with time for the lists and a few details. Each night
-// must leave fewer ids unread and forecast fewer nights than the night before.
+// must leave fewer ids unread than the night before.
 func TestNightsReadTheRest(t *testing.T) {
 	h, allRequests := publishedHarness(t)
 	h.cfg.Warehouse.Dir, h.cfg.Details, h.cfg.LiveDays = t.TempDir(), pipeline.ChangedDetails, 1
 	unread := int64(len(h.service.Records("/orders")))
 	limit := time.Duration(allRequests-int(unread)+8) * time.Second // for the lists and 8 details
-	forecast := int64(0)                                            // nights in the forecast of the last night
 	for night := 1; unread > 0; night++ {
 		if night > 6 {
 			t.Fatalf("%d ids are unread before night %d, want none", unread, night)
@@ -83,13 +82,7 @@ func TestNightsReadTheRest(t *testing.T) {
 		if s.Unread >= unread {
 			t.Errorf("night %d leaves %d ids unread, want fewer than %d: %s", night, s.Unread, unread, s.Reason)
 		}
-		if unread = s.Unread; (unread > 0) != (res.Run.NightsLeft > 0) || (unread > 0) != strings.Contains(s.Reason, " more night") {
-			t.Errorf("night %d forecasts %d nights for %d unread ids, want a forecast only for unread ids: %s", night, res.Run.NightsLeft, unread, s.Reason)
-		}
-		if forecast > 1 && res.Run.NightsLeft >= forecast {
-			t.Errorf("night %d forecasts %d more nights, want fewer than %d", night, res.Run.NightsLeft, forecast)
-		}
-		forecast = res.Run.NightsLeft
+		unread = s.Unread
 		if night > 1 {
 			continue
 		}

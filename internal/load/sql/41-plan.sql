@@ -1,5 +1,4 @@
--- The plan of a detail stream: every id that could be requested, with the reason and
--- priority of the request.
+-- The plan of a detail stream: every id that could be requested, with the reason of the request.
 
 -- name: earlier_nights
 SELECT snapshot_at FROM meta.runs WHERE snapshot_at IS NOT NULL AND kind IS DISTINCT FROM 'refresh' ORDER BY snapshot_at DESC
@@ -20,14 +19,7 @@ SELECT id, fingerprint, read_at, created_at, overdue, FALSE AS unread, fingerpri
         WHEN NOT {by_row} AND live THEN 'live'
         WHEN due OR overdue THEN 'recheck'
         ELSE 'carried'
-    END AS why,
-    CASE
-        WHEN event THEN {event_priority}
-        WHEN live AND (NOT {by_row} OR new OR changed) THEN {live_priority}
-        WHEN {by_row} AND changed AND NOT new THEN {changed_priority}
-        WHEN new THEN {new_priority}
-        ELSE {settled_priority}
-    END AS priority
+    END AS why
 FROM (
     SELECT i.id, i.created_at, f.fingerprint, d.read_at,
         d.fingerprint IS DISTINCT FROM f.fingerprint AS changed,
@@ -79,7 +71,7 @@ SELECT r.id, c.row_hash FROM {items} c JOIN ({rows}) r USING (seq)
 -- fingerprint is not changed, because a refresh reads no lists.
 CREATE OR REPLACE TABLE {plan} AS
 SELECT i.id, d.fingerprint, CASE WHEN i.id IN ({targets}) THEN 'event' ELSE 'carried' END AS why,
-    0 AS priority, d.read_at, NULL::TIMESTAMPTZ AS created_at, FALSE AS overdue, FALSE AS unread, TRUE AS keeps_rows
+    d.read_at, NULL::TIMESTAMPTZ AS created_at, FALSE AS overdue, FALSE AS unread, TRUE AS keeps_rows
 FROM (SELECT id FROM ({candidate_ids}) UNION SELECT unnest([{targets}])) i
 LEFT JOIN meta.details d ON d.stream = {stream} AND d.id = i.id
 
@@ -89,19 +81,10 @@ SELECT count(*) FILTER (why <> 'carried' AND NOT unread), count(*) FILTER (why =
 FROM {plan}
 
 -- name: ids_to_request
--- Within a priority, ids that were never read come first, newest first. The other ids follow, in the
--- order in which they were last read.
-SELECT id FROM {plan} WHERE why <> 'carried' AND priority <= {last_priority} AND id NOT IN (SELECT id FROM {requested})
-ORDER BY priority, read_at NULLS FIRST, created_at DESC NULLS LAST, id
-
--- name: oldest_ids_to_request
--- Ids of all priorities. Ids that were never read come first. The other ids follow, in the order in
--- which they were last read.
-SELECT id FROM {plan} WHERE why <> 'carried' AND id NOT IN (SELECT id FROM {requested}) AND {condition}
-ORDER BY read_at NULLS FIRST, priority, created_at DESC NULLS LAST, id
-
--- name: never_read
-read_at IS NULL
+-- Ids that were never read come first, newest first. The other ids follow, in the order in which they were
+-- last read. If the time of a night ends early, the next night then reads other ids.
+SELECT id FROM {plan} WHERE why <> 'carried'
+ORDER BY read_at NULLS FIRST, created_at DESC NULLS LAST, id
 
 -- name: carry_rechecks
 -- Carries the settled ids that the night had no time to recheck. Overdue ids are not carried: mark_unread
@@ -111,13 +94,6 @@ UPDATE {plan} SET why = 'carried' WHERE why = 'recheck' AND NOT overdue AND id N
 -- name: mark_unread
 -- Runs after carry_rechecks.
 UPDATE {plan} SET unread = TRUE WHERE why <> 'carried' AND id NOT IN (SELECT id FROM {requested})
-
--- name: caught_up
--- New and settled details that were requested tonight.
-SELECT count(*) AS n FROM {plan} SEMI JOIN {requested} USING (id) WHERE priority >= {first_priority}
-
--- name: sum_caught_up
-SELECT sum(n)::BIGINT FROM ({counts})
 
 -- name: known_ids
 -- The ids for which a detail stream is known to have records.

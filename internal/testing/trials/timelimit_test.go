@@ -169,9 +169,6 @@ func TestTrialLargeCatalogIsCompleteAfterFiveNights(t *testing.T) {
 		if unreadInMeta := h.queryOne("SELECT sum(unread)::VARCHAR FROM meta.streams WHERE run_id = ?", res.Run.ID); unreadInMeta != strconv.FormatInt(unread, 10) {
 			t.Errorf("night %d: meta.streams has %s unread ids, want %d as in the ledger", night, unreadInMeta, unread)
 		}
-		if predicted := res.Run.NightsLeft; predicted < int64(4-night) || predicted > int64(6-night) {
-			t.Errorf("night %d predicts %d more nights, want about %d", night, predicted, 5-night)
-		}
 		if (unread == 0) != (night == 5) {
 			t.Fatalf("night %d left %d ids unread, want unread ids before night 5 and none in night 5", night, unread)
 		}
@@ -205,7 +202,7 @@ func TestTrialTimeLimitedNightsFollowAChangingWorld(t *testing.T) {
 		h.at = h.service.Now().Add(time.Hour)
 		res := h.publishedNight(timeForRequests(200))
 		unread, _ = res.Run.Unread()
-		t.Logf("night %d: %d requests in %v, %d ids unread, %d more nights predicted", nights+1, h.requestCount, h.duration, unread, res.Run.NightsLeft)
+		t.Logf("night %d: %d requests in %v, %d ids unread", nights+1, h.requestCount, h.duration, unread)
 		h.requireLists(ref)
 		h.requireListValues("/orders", "orders", "status", "reference_number")
 		h.requireListValues("/campaigns", "campaigns", "name")
@@ -270,55 +267,4 @@ func (h *limitedHarness) requireArticlesInProgress(ref *reference) {
 	if compared == 0 {
 		h.t.Error("no article is in progress, so the test shows nothing")
 	}
-}
-
-// TestTrialDetailsGetAQuarterOfTheTime runs nights whose time limit is only long enough for their
-// lists. The nights must spend a quarter of the time on details, so that all ids are read within
-// maxNights. Each list must be read at least every second night.
-func TestTrialDetailsGetAQuarterOfTheTime(t *testing.T) {
-	requireTrials(t)
-	t.Parallel()
-	h := newLimitedHarness(t, settledWorld(160))
-	h.cfg.Fetch.PageSize = 3
-	unlimited := h.otherWarehouse()
-	unlimited.publishedNight(0)
-	details := unlimited.requestedDetails()
-	listRequests := unlimited.requestCount
-	for _, n := range details {
-		listRequests -= n
-	}
-	ref := newReference(t, h.service, h.cfg.Streams)
-	seenDetails := map[string]bool{} // by path
-	nightsUnread := map[string]int{} // nights since a list was read, by list
-	// At worst, every second night has time only for live details.
-	maxNights := 2*(4*len(details)/listRequests) + 3
-	for night := 1; len(seenDetails) < len(details); night++ {
-		if night > maxNights {
-			t.Fatalf("after %d nights %d of %d ids were read", night-1, len(seenDetails), len(details))
-		}
-		res, err := h.limitedNight(timeForRequests(listRequests))
-		must(t, err)
-		readBefore := len(seenDetails)
-		for path := range h.requestedDetails() {
-			seenDetails[path] = true
-		}
-		for _, s := range res.Run.Streams {
-			if st, _ := stream.Find(h.cfg.Streams, s.Stream); !st.IsDetail() {
-				nightsUnread[s.Stream]++
-				if ledger.WasRead(s.Grade) {
-					nightsUnread[s.Stream] = 0
-				}
-				if nightsUnread[s.Stream] > 1 {
-					t.Errorf("night %d: the list %s was not read for %d nights, want at most 1", night, s.Stream, nightsUnread[s.Stream])
-				}
-			}
-		}
-		unread, _ := res.Run.Unread()
-		t.Logf("night %d: %d requests in %v, %d ids read for the first time, %d unread", night, h.requestCount, h.duration, len(seenDetails)-readBefore, unread)
-		if limit := timeForRequests(listRequests) * 3 / 2; h.duration > limit {
-			t.Errorf("night %d took %v, want at most %v", night, h.duration, limit)
-		}
-	}
-	h.publishedNight(0)
-	h.requireValues(ref)
 }
