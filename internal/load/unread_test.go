@@ -92,10 +92,10 @@ func TestLongestUnreadDetailsAreRequestedFirst(t *testing.T) {
 		listings        string
 		requested, want []string
 	}{
-		{earlyListings, []string{"changes", "early", "again"}, nil},
-		{earlyListings, []string{"again"}, []string{"early", "changes"}},
+		{earlyListings, []string{"changes", "early", "again"}, []string{"again", "early", "changes"}},
+		{earlyListings, []string{"again"}, []string{"again", "early", "changes"}},
 		{changedListings + "," + lateListings("02"), nil, []string{"newer", "new", "moved", "undated 1", "undated 2", "early", "changes", "again"}},
-		{changedListings + "," + lateListings("04"), []string{"newer"}, []string{"moved", "new", "undated 1", "undated 2", "early", "changes", "again", "newer"}},
+		{changedListings + "," + lateListings("04"), []string{"newer"}, []string{"newer", "moved", "new", "undated 1", "undated 2", "early", "changes", "again"}},
 	} {
 		inputs := wholeList(c.listings, "")
 		inputs["products"] = streamInput{coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: c.requested}}
