@@ -64,6 +64,7 @@ func newEmptyFixture(t *testing.T, dir string) *fixture {
 	names := []string{"product_listings", "orders", "order_details", "tags", "disclaimers", "files"}
 	streams := slices.DeleteFunc(stream.All(), func(s stream.Stream) bool { return !slices.Contains(names, s.Name) })
 	h.cfg = pipeline.Config{
+		NewWarehouse: true,
 		Warehouse: warehouse.Config{Dir: filepath.Join(h.dir, "warehouse"), KeepVersions: 9, MemoryLimit: "256MB", Threads: 1,
 			Program: "test", Tables: stream.Tables(streams)},
 		Fetch: fetch.Config{BaseURL: server.URL, PageSize: 100, Token: func(context.Context) (string, error) { return token, nil },

@@ -56,6 +56,7 @@ backup: s3://store/night
 `, base, demoToken, server.URL)), 0o600))
 	d.g = &globals{process: hostProcess(), Flags: command.Flags{Config: filepath.Join(d.root, "config.yaml")}}
 	d.g.stdout, d.g.stderr = d.out, d.out
+	createWarehouse(t, d.dir())
 	d.store.Now = func() time.Time { return d.g.Now() }
 	return d
 }

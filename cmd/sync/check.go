@@ -214,6 +214,8 @@ func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {
 	switch {
 	case p.WriteErr != nil:
 		return p.WriteErr
+	case p.MissingErr != nil:
+		return p.MissingErr
 	case p.LockedErr != nil:
 		return p.LockedErr
 	case p.TooFull():

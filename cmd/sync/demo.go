@@ -111,7 +111,7 @@ func runDemoNights(ctx context.Context, g *globals, o demoOptions, service *sim.
 	if err != nil {
 		return pipeline.Result{}, err
 	}
-	night.Log = slog.New(slog.DiscardHandler)
+	night.NewWarehouse, night.Log = true, slog.New(slog.DiscardHandler)
 	t := textTable{columns: []column{{name: "night"}, {name: "outcome"}, {name: "rows", isNumber: true}, {name: "new", isNumber: true},
 		{name: "changed", isNumber: true}, {name: "gone", isNumber: true}, {name: "requests", isNumber: true}, {name: "received", isNumber: true},
 		{name: "took", isNumber: true}}}

@@ -68,6 +68,7 @@ func newTestMachine(t *testing.T) testMachine {
 	g := &globals{process: hostProcess(), Flags: command.Flags{Config: filepath.Join(d.root, "etc/placementsync/config.yaml"), Quiet: true}}
 	g.stdout, g.stderr = io.Discard, io.Discard
 	d.g = g
+	createWarehouse(t, filepath.Join(d.root, "var/lib/placementsync/warehouse"))
 	for range 3 {
 		service.Advance(1)
 		startTime := service.Now().Add(2 * time.Hour)

@@ -82,10 +82,6 @@ func (h *hooks) refreshTargets(ctx context.Context, t pipeline.Targets) error {
 	refresh := j.night
 	refresh.Progress = nil // refreshes are not shown as running nights
 	return h.runInTurn(ctx, func() error {
-		// If the disk is not mounted, a run would create a new warehouse below its mount point.
-		if err := h.wh.Folder.CheckExists(); err != nil {
-			return err
-		}
 		res, err := pipeline.Refresh(ctx, refresh, t)
 		if err == nil {
 			h.log.Info("refreshed", "run", res.Run.ID, "outcome", res.Run.Outcome, "articles", len(t.Articles),

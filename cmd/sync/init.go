@@ -21,6 +21,7 @@ import (
 	"placementsync/internal/config"
 	"placementsync/internal/durable"
 	"placementsync/internal/fetch"
+	"placementsync/internal/warehouse"
 )
 
 type initOptions struct {
@@ -35,11 +36,12 @@ func initCommand(g *globals) *cobra.Command {
 	var o initOptions
 	cmd := &cobra.Command{
 		Use:   "init",
-		Short: "Write a commented configuration, and check it",
+		Short: "Write a commented configuration, create the warehouse, and check both",
 		Long: "Write a configuration with all keys and their comments, fill in the service and the place of\n" +
-			"the token, and check it. On a terminal, init asks for missing values. A typed token is not\n" +
-			"shown. It is written to a file that other users cannot read, not to the configuration. init\n" +
-			"does not change an existing configuration. The unmodified example of a package is filled in.\n\n" +
+			"the token, create the folder of the warehouse, and check all this. On a terminal, init asks for\n" +
+			"missing values. A typed token is not shown. It is written to a file that other users cannot\n" +
+			"read, not to the configuration. init does not change an existing configuration or warehouse.\n" +
+			"The unmodified example of a package is filled in.\n\n" +
 			"The check may end with exit code 2 after the configuration was written, for example if the environment\n" +
 			"variable of --token-env is not set.\n\n" +
 			command.Meanings{Complete: "written, and a night can start", Failed: "not written; or written, and the check failed",
@@ -74,6 +76,9 @@ func runInit(ctx context.Context, g *globals, o initOptions) error {
 	}
 	if err := d.write(); err != nil {
 		return fmt.Errorf("%w; no configuration was written", err)
+	}
+	if err := g.createWarehouse(); err != nil {
+		return d.explainCheckErr(ctx, err)
 	}
 	if err := runCheck(ctx, g, false); err != nil {
 		return d.explainCheckErr(ctx, err)
@@ -334,6 +339,23 @@ func (d *configDraft) findAccess(filled []byte, mode fs.FileMode) *durable.Acces
 	return &durable.Access{UID: 0, GID: gid, Mode: mode}
 }
 
+// createWarehouse creates the folders of a missing warehouse. If root runs init for another user, the folders
+// belong to that user.
+func (g *globals) createWarehouse() error {
+	wh, cfg, err := g.openWarehouse()
+	if err != nil {
+		return err
+	}
+	if err := wh.Folder.CheckExists(); !errors.As(err, new(*warehouse.NoWarehouseError)) {
+		return err
+	}
+	if err := wh.Folder.Create(serviceAccess(cfg.Warehouse.Dir)); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(g.stdout, "warehouse      %s is created\n", cfg.Warehouse.Dir)
+	return err
+}
+
 func (d *configDraft) explainCheckErr(ctx context.Context, err error) error {
 	advice := "correct the cause"
 	status, hasStatus := errors.AsType[*fetch.StatusError](err)
@@ -372,6 +394,19 @@ func (g *globals) programLine(name string) string {
 // serviceUser returns the owner of the warehouse or of its nearest existing parent, if root runs this
 // command for another user. Otherwise it returns nil.
 func serviceUser(dir string) *user.User {
+	access := serviceAccess(dir)
+	if access == nil {
+		return nil
+	}
+	owner, err := user.LookupId(strconv.Itoa(access.UID))
+	if err != nil {
+		return nil
+	}
+	return owner
+}
+
+// serviceAccess is like serviceUser, and returns owner and group of the folder.
+func serviceAccess(dir string) *durable.Access {
 	info, err := os.Stat(dir)
 	for err != nil && dir != filepath.Dir(dir) {
 		dir = filepath.Dir(dir)
@@ -380,11 +415,11 @@ func serviceUser(dir string) *user.User {
 	if err != nil || os.Geteuid() != 0 {
 		return nil
 	}
-	owner, err := user.LookupId(strconv.Itoa(durable.AccessOf(info).UID))
-	if err != nil || owner.Uid == "0" {
+	access := durable.AccessOf(info)
+	if access.UID == 0 {
 		return nil
 	}
-	return owner
+	return &access
 }
 
 func unreadableTokenWarning(cfg config.Config) string {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -267,9 +268,9 @@ func TestInitLineEndings(t *testing.T) {
 	}
 }
 
-// TestInitAdvisesRootToUseRunuser checks the command that init recommends to root. If root ran the
-// program, the owner of the warehouse could not write the new files.
-func TestInitAdvisesRootToUseRunuser(t *testing.T) {
+// TestInitOfRootServesOtherUser checks the folders that init creates for root, and the command that it recommends.
+// If root ran the program, the owner of the warehouse could not write the new files.
+func TestInitOfRootServesOtherUser(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can change the owner of a folder")
@@ -292,6 +293,18 @@ func TestInitAdvisesRootToUseRunuser(t *testing.T) {
 	must(t, os.Chown(filepath.Join(dir, "a"), otherUser, otherUser))
 	if got, want := g.commandLine("run"), "runuser -u daemon -- placementsync run --config "+file; got != want {
 		t.Errorf("in a folder of another user: got %s, want %s", got, want)
+	}
+	g.stdout = io.Discard
+	must(t, g.createWarehouse())
+	for _, name := range []string{"", "versions", "parquet", "raw", "state"} {
+		info, err := os.Stat(filepath.Join(dir, "a/b", name))
+		must(t, err)
+		if access := durable.AccessOf(info); access.UID != otherUser || access.GID != otherUser {
+			t.Errorf("the new folder a/b/%s belongs to %d:%d, want the owner of a", name, access.UID, access.GID)
+		}
+	}
+	if info, err := os.Stat(dir); err != nil || durable.AccessOf(info).UID != 0 {
+		t.Errorf("the folder above a has another owner: %+v (%v)", info, err)
 	}
 }
 

@@ -41,11 +41,6 @@ func (s *serveProgram) newJobs(cfg config.Config, night pipeline.Config) *jobs {
 func (j *jobs) Night(ctx context.Context) (ledger.Run, error) {
 	var res pipeline.Result
 	err := j.s.hooks.runInTurn(ctx, func() (err error) {
-		// If the disk is not mounted, a night would create a new warehouse below its mount point.
-		if err = j.Warehouse.Folder.CheckExists(); err != nil {
-			notifyOfNight(ctx, j.cfg, j.night, res.Run, j.s.g.Now(), err)
-			return err
-		}
 		if res, err = j.s.g.runAndNotify(ctx, j.cfg, j.night); err == nil {
 			j.pruneWarehouse() // before the turn ends: a later refresh could take the lock
 		}

@@ -36,6 +36,7 @@ func newTestJobs(t *testing.T, g *globals) (*serveProgram, *jobs) {
 // that cannot be loaded.
 func TestFailedReloadKeepsAllSettings(t *testing.T) {
 	g := newLoggingGlobals(t, io.Discard, io.Discard, "serve: {webhook_secrets: [old-signing-secret], inbox_max: 50MB}\nqueries: {dir: old}\nprivacy: {drop: []}\nchecks: {dir: "+t.TempDir()+"}\n")
+	createWarehouse(t, filepath.Join(filepath.Dir(g.Config), "warehouse"))
 	s, _ := newTestJobs(t, g)
 	oldDir := s.hooks.current.Load().cfg.Queries.Dir
 	must(t, os.WriteFile(g.Config, []byte(strings.NewReplacer("old", "new", "50MB", "60MB").Replace(read(t, g.Config))), 0o600))

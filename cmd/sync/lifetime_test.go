@@ -44,6 +44,12 @@ type testWarehouse struct {
 	now             time.Time
 }
 
+// createWarehouse creates the folders of an empty warehouse, unless they exist.
+func createWarehouse(t *testing.T, dir string) {
+	t.Helper()
+	must(t, warehouse.New(warehouse.Config{Dir: dir}).Folder.Create(nil))
+}
+
 // newTestWarehouse configures a warehouse in a folder that may be missing, and starts its service.
 func newTestWarehouse(t *testing.T, dir string) *testWarehouse {
 	t.Helper()
@@ -58,6 +64,7 @@ func newTestWarehouse(t *testing.T, dir string) *testWarehouse {
 	text := fmt.Sprintf("api: {base_url: '%s', token: '${PLACEMENTSYNC_TOKEN}', requests_per_second: 0}\n"+
 		"warehouse: {dir: '%s', keep_versions: 9, threads: 1}\n", l.baseURL, dir)
 	must(t, os.WriteFile(l.config, []byte(text), 0o600))
+	createWarehouse(t, dir)
 	return l
 }
 

@@ -157,6 +157,7 @@ func startServe(t *testing.T, serviceURL string) *serveProcess {
 	config := fmt.Sprintf("api: {base_url: %q, token: %s, requests_per_second: 0}\nschedule: {cron: '@every 1s'}\n"+
 		"serve: {listen: '127.0.0.1:0', webhook_secrets: [%s]}\n", serviceURL, demoToken, loadSecret)
 	must(t, os.WriteFile(filepath.Join(p.dir, "config.yaml"), []byte(config), 0o600))
+	createWarehouse(t, filepath.Join(p.dir, "warehouse"))
 	p.cmd = p.command(t, "serve", "--verbose")
 	p.cmd.Stderr = &p.stderr
 	must(t, p.cmd.Start())

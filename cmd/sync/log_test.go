@@ -89,7 +89,7 @@ func TestLogOfPartialNight(t *testing.T) {
 	defer receiver.Close()
 	var stdout, log bytes.Buffer
 	g := newLoggingGlobals(t, &stdout, &log, "privacy: {drop: []}\nnotify: {failure_url: '"+receiver.URL+"'}\n")
-	if err := runNight(t.Context(), g, runOptions{}); command.OutcomeOf(t.Context(), err) != ledger.Partial {
+	if err := runNight(t.Context(), g, runOptions{newWarehouse: true}); command.OutcomeOf(t.Context(), err) != ledger.Partial {
 		t.Fatalf("the night ended with %v, want the outcome partial", err)
 	}
 	lines := logLines(t, log.String())
@@ -149,6 +149,7 @@ func TestTrialLogOfServeIsJSON(t *testing.T) {
 	g := newLoggingGlobals(t, io.Discard, log, "schedule: {cron: '@every 1s'}\nserve: {listen: '127.0.0.1:0'}\n")
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
+	createWarehouse(t, filepath.Join(filepath.Dir(g.Config), "warehouse"))
 	go func() { ended <- runServe(ctx, g) }()
 	for hasSentRequest := false; strings.Count(log.String(), `"night ended"`) < 2; {
 		select {

@@ -71,7 +71,7 @@ func newAlert(event string, r ledger.Run, err error, runs []ledger.Run, now time
 	}
 	a.Streak, a.Since = r.Streak(runs)
 	if err != nil {
-		a.Error, a.ExitCode = ledger.ShortenError(err.Error()), cmp.Or(r.ExitCode, ledger.Failed.ExitCode())
+		a.Error, a.ExitCode = ledger.ShortenError(err.Error()), cmp.Or(r.ExitCode, command.OutcomeOf(context.Background(), err).ExitCode())
 	}
 	if hold, ok := errors.AsType[*pipeline.HoldError](err); ok {
 		a.Error, a.Checks = ledger.DescribeChecks(hold.Checks), hold.Checks

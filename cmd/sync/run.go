@@ -18,6 +18,7 @@ type runOptions struct {
 	dryRun          bool
 	allowMassDelete bool
 	fresh           bool
+	newWarehouse    bool
 }
 
 func runCommand(g *globals) *cobra.Command {
@@ -26,7 +27,9 @@ func runCommand(g *globals) *cobra.Command {
 		Use:   "run",
 		Short: "Run one night: extract, prove, load, publish",
 		Long: "Run one night. The new snapshot becomes visible in one step at the end. If the night fails\n" +
-			"before this step, readers keep the last snapshot.\n\n" + exitCodes(),
+			"before this step, readers keep the last snapshot.\n\n" +
+			"If the folder contains no warehouse, for example because its disk is not mounted, run ends with\n" +
+			"exit code 2. init, demo and --new create a warehouse.\n\n" + exitCodes(),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runNight(cmd.Context(), g, o) },
 	}
@@ -37,6 +40,7 @@ func runCommand(g *globals) *cobra.Command {
 	f.BoolVar(&o.dryRun, "dry-run", false, "extract and check, publish nothing")
 	f.BoolVar(&o.allowMassDelete, "allow-mass-delete", false, "publish a night in which much of a table was deleted, if a second reading of its lists confirms the deletion")
 	f.BoolVar(&o.fresh, "fresh", false, "start a new run; do not resume an interrupted run")
+	f.BoolVar(&o.newWarehouse, "new", false, "create the warehouse, for its first night")
 	return cmd
 }
 
@@ -58,7 +62,16 @@ func runNight(ctx context.Context, g *globals, o runOptions) error {
 	if o.full {
 		night.Details = pipeline.AllDetails
 	}
-	night.DryRun = o.dryRun
+	if o.newWarehouse {
+		run, isPublished, err := g.newWarehouse(cfg).Versions.Latest()
+		if err != nil {
+			return err
+		}
+		if isPublished {
+			return command.UsageErr("create the warehouse: %q already has a snapshot, %s; nothing was changed: leave out --new", cfg.Warehouse.Dir, run)
+		}
+	}
+	night.DryRun, night.NewWarehouse = o.dryRun, o.newWarehouse
 	night.AllowMassDelete, night.Fresh = o.allowMassDelete, o.fresh
 	night.Progress = &pipeline.ProgressTracker{}
 	log, stop := g.showProgress(night.Progress)

@@ -88,7 +88,7 @@ func OutcomeOf(ctx context.Context, err error) ledger.Outcome {
 	case errors.As(err, &explicit):
 		return explicit.outcome
 	case errors.As(err, new(*config.Error)), errors.As(err, new(*query.UsageError)), errors.As(err, new(*dictionary.UnknownTableError)),
-		errors.As(err, new(*ledger.UnknownRunError)), isInvalidTemp(err):
+		errors.As(err, new(*ledger.UnknownRunError)), errors.As(err, new(*warehouse.NoWarehouseError)), isInvalidTemp(err):
 		return ledger.Misused
 	case errors.As(err, new(*warehouse.LockedError)):
 		return ledger.Locked

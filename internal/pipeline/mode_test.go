@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -18,10 +20,44 @@ import (
 func configWithoutService(t *testing.T) pipeline.Config {
 	t.Helper()
 	return pipeline.Config{
+		NewWarehouse: true,
 		Warehouse: warehouse.Config{Dir: t.TempDir(), KeepVersions: 3, MemoryLimit: "256MB", Threads: 1, Program: "test",
 			Tables: stream.Tables(stream.All())},
 		Fetch:   fetch.Config{BaseURL: "http://127.0.0.1:1", PageSize: 7, Token: func(context.Context) (string, error) { return "pc_test", nil }},
 		Streams: stream.All(), Details: pipeline.ChangedDetails, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+	}
+}
+
+// TestRunCreatesNoWarehouse checks that a run of any kind ends before it creates a file in a folder without a
+// warehouse, because the disk of the warehouse may not be mounted.
+func TestRunCreatesNoWarehouse(t *testing.T) {
+	t.Parallel()
+	for name, run := range map[string]func(cfg pipeline.Config) error{
+		"a night": func(cfg pipeline.Config) error {
+			_, err := pipeline.Run(t.Context(), cfg)
+			return err
+		},
+		"a dry run": func(cfg pipeline.Config) error {
+			cfg.DryRun = true
+			_, err := pipeline.Run(t.Context(), cfg)
+			return err
+		},
+		"a refresh": func(cfg pipeline.Config) error {
+			_, err := pipeline.Refresh(t.Context(), cfg, pipeline.Targets{Articles: []string{"a"}})
+			return err
+		},
+	} {
+		cfg := configWithoutService(t)
+		cfg.NewWarehouse = false
+		for _, dir := range []string{cfg.Warehouse.Dir, filepath.Join(cfg.Warehouse.Dir, "missing")} {
+			cfg.Warehouse.Dir = dir
+			if err := run(cfg); !errors.As(err, new(*warehouse.NoWarehouseError)) {
+				t.Errorf("%s in %s ended with %v, want a NoWarehouseError", name, dir, err)
+			}
+		}
+		if entries, err := os.ReadDir(filepath.Dir(cfg.Warehouse.Dir)); err != nil || len(entries) > 0 {
+			t.Errorf("%s created %v (%v)", name, entries, err)
+		}
 	}
 }
 

@@ -33,7 +33,10 @@ import (
 // Config configures a run.
 type Config struct {
 	Warehouse warehouse.Config
-	Fetch     fetch.Config
+	// NewWarehouse allows a run to create the warehouse. Without it, a folder that contains no warehouse is an
+	// error, because its disk may not be mounted.
+	NewWarehouse bool
+	Fetch        fetch.Config
 	// Streams are all streams with tables in the warehouse, lists before details.
 	Streams []stream.Stream
 	// Chosen names the streams to read. Other streams keep their rows.
@@ -136,7 +139,7 @@ type runner struct {
 
 // Run executes one night: lock, preflight, extract, gate, merge, publish. Once the run
 // has started, the Result is also set if there is an error. Callers can tell these errors apart:
-// *warehouse.LockedError (another run holds the lock), fetch.ErrAuth,
+// *warehouse.NoWarehouseError, *warehouse.LockedError (another run holds the lock), fetch.ErrAuth,
 // *load.MassDeleteError, *warehouse.VerifyError, ErrNoData, *HoldError and
 // *warehouse.UnsyncedSwitchError. After an error the landed responses are kept, and unless
 // Result.IsUnsynced is set, readers keep the last snapshot.
@@ -155,7 +158,11 @@ func snapshotTime(cfg Config) time.Time { return cfg.Now().UTC().Truncate(time.M
 
 func startRun(cfg Config, wh *warehouse.Warehouse, mode runMode, now, snapshotAt time.Time) (*runner, error) {
 	cfg.Fetch.Offline = !mode.usesNetwork()
-	lock, err := wh.Lock(mode.kind, now)
+	takeLock := wh.LockExisting
+	if cfg.NewWarehouse {
+		takeLock = wh.Lock
+	}
+	lock, err := takeLock(mode.kind, now)
 	if err != nil {
 		return nil, wh.Folder.DiskFullErr(err)
 	}

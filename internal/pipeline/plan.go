@@ -20,7 +20,9 @@ type Plan struct {
 	// FreeBytes is the free space on the warehouse's disk. NeedBytes is the space that a night may need:
 	// twice the size of the newest version, or 0 before the first version.
 	FreeBytes, NeedBytes int64
-	WriteErr             error // of a test write
+	// MissingErr means that the folder contains no warehouse, so that only a run with Config.NewWarehouse can start.
+	MissingErr error
+	WriteErr   error // of a test write
 	// Damage lists the damage that is visible in the names and sizes of files. It is empty if
 	// a run holds the lock, because PlanNight then skips this test.
 	Damage     []integrity.Damage
@@ -77,7 +79,10 @@ func PlanNight(ctx context.Context, cfg Config) (Plan, error) {
 	p.WriteErr = wh.Folder.CheckWritable()
 	if p.LockedErr == nil {
 		report, err := integrity.Check(ctx, wh, false)
-		if err != nil && !errors.As(err, new(*warehouse.NoWarehouseError)) {
+		switch {
+		case errors.As(err, new(*warehouse.NoWarehouseError)):
+			p.MissingErr = err
+		case err != nil:
 			return p, err
 		}
 		p.Damage = report.Damage

@@ -22,9 +22,6 @@ func Replay(ctx context.Context, cfg Config, run string) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if err := wh.Folder.CheckExists(); err != nil {
-		return Result{}, err
-	}
 	mode := runMode{kind: ledger.Replay, dryRun: cfg.DryRun, replayedRun: run}
 	r, err := startRun(cfg, wh, mode, snapshotTime(cfg), at)
 	if err != nil {

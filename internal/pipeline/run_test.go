@@ -57,6 +57,7 @@ func newRunner(t *testing.T, cfg Config, mode runMode, now time.Time) *runner {
 	t.Helper()
 	cfg.Warehouse = warehouse.Config{Dir: t.TempDir(), KeepVersions: 3, MemoryLimit: "256MB", Threads: 1, Program: "test", Tables: stream.Tables(stream.AllWithEvents())}
 	cfg.Log, cfg.Streams, cfg.Details = slog.New(slog.DiscardHandler), stream.AllWithEvents(), ChangedDetails
+	cfg.NewWarehouse = true
 	wh := warehouse.New(cfg.Warehouse)
 	r, err := startRun(cfg, wh, mode, now, now)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"placementsync/internal/checksum"
@@ -44,9 +45,9 @@ func (f *Folder) EventsPath(run string) string { return f.Path(rawDir, run, "web
 // InboxPath is the folder of the webhook deliveries that are not yet published.
 func (f *Folder) InboxPath() string { return f.Path(stateDir, "inbox") }
 
-// MakeInbox creates the folder InboxPath and the folders of the warehouse.
+// MakeInbox creates the folder InboxPath in an existing warehouse.
 func (f *Folder) MakeInbox() (string, error) {
-	if err := f.makeFolders(); err != nil {
+	if err := f.CheckExists(); err != nil {
 		return "", err
 	}
 	return f.InboxPath(), f.disk.MakeFolder(f.InboxPath(), privateDir)
@@ -97,13 +98,43 @@ func (f *Folder) Relative(path string) string {
 	return filepath.ToSlash(name)
 }
 
+// Create creates the folders of an empty warehouse. The new folders belong to owner, or to the current user if
+// owner is nil.
+func (f *Folder) Create(owner *durable.Access) (err error) {
+	existing := f.nearestExisting()
+	if err := f.makeFolders(); err != nil || owner == nil {
+		return err
+	}
+	// The owner could replace a new folder by a link. A change of owner through root does not follow it
+	// to another place.
+	root, err := os.OpenRoot(existing)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	dir, err := filepath.Abs(f.dir)
+	for _, name := range slices.Concat(publicFolders(), privateFolders()) {
+		for path := filepath.Join(dir, name); err == nil && path != existing; path = filepath.Dir(path) {
+			var relative string
+			if relative, err = filepath.Rel(existing, path); err == nil {
+				err = root.Lchown(relative, owner.UID, owner.GID)
+			}
+		}
+	}
+	return err
+}
+
+func publicFolders() []string { return []string{VersionsDir, SeriesDir} }
+
+func privateFolders() []string { return []string{rawDir, stateDir} }
+
 func (f *Folder) makeFolders() error {
-	for _, name := range []string{VersionsDir, SeriesDir} {
+	for _, name := range publicFolders() {
 		if err := f.MakePublic(f.Path(name)); err != nil {
 			return f.folderErr(err)
 		}
 	}
-	for _, name := range []string{rawDir, stateDir} {
+	for _, name := range privateFolders() {
 		if err := f.disk.MakeFolder(f.Path(name), privateDir); err != nil {
 			return f.folderErr(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -18,7 +19,8 @@ import (
 type NoWarehouseError struct{ Dir string }
 
 func (e *NoWarehouseError) Error() string {
-	return fmt.Sprintf("open the warehouse: %q contains no warehouse; nothing was changed: check warehouse.dir in the configuration, and that its disk is mounted", e.Dir)
+	return fmt.Sprintf("open the warehouse: %q contains no warehouse; nothing was changed: check warehouse.dir in the configuration, and that its disk is mounted; "+
+		"placementsync run --new creates a new warehouse there, placementsync rebuild --from restores a backup", e.Dir)
 }
 
 // FolderError means that the folder of the warehouse cannot be used.
@@ -66,7 +68,7 @@ func (f *Folder) CheckExists() error {
 // folder above a new warehouse. A full disk is a *DiskFullError, and an unusable folder is a *FolderError.
 func (f *Folder) CheckWritable() error {
 	var dirs []string
-	for _, name := range []string{VersionsDir, SeriesDir, rawDir, stateDir} {
+	for _, name := range slices.Concat(publicFolders(), privateFolders()) {
 		if info, err := os.Stat(f.Path(name)); err == nil && info.IsDir() {
 			dirs = append(dirs, f.Path(name))
 		}

@@ -39,7 +39,7 @@ const (
 
 // Config contains the folder of the warehouse and the limits of its files, threads and memory.
 type Config struct {
-	// Dir is the folder. The first run creates it.
+	// Dir is the folder.
 	Dir string
 	// KeepVersions is the number of versions that are kept for rollback, at least 1.
 	KeepVersions int

@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"placementsync/internal/warehouse"
 )
 
 // listingsConfig configures a night that reads only the product listings and the small lists. The list
@@ -48,6 +50,7 @@ func (j job) writeConfig(t *testing.T) (config string) {
 	text := fmt.Sprintf("api: {base_url: %q, token: pc_demo, requests_per_second: %d, page_size: %d}\nwarehouse: {dir: %q}\n%s",
 		j.service.url, j.rate, j.pageSize, j.warehouse(), j.extraConfig)
 	must(t, os.WriteFile(config, []byte(text), 0o600))
+	must(t, warehouse.New(warehouse.Config{Dir: j.warehouse()}).Folder.Create(nil))
 	return config
 }
 

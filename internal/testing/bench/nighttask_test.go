@@ -85,6 +85,7 @@ func spentCPU() float64 {
 // It leaves out the stream outlet_listings, as listingsConfig does.
 func (task nightTask) config(now func() time.Time, step func(name, path string) error) pipeline.Config {
 	cfg := pipeline.Config{
+		NewWarehouse: true,
 		Warehouse: warehouse.Config{Dir: filepath.Join(task.Dir, "warehouse"), KeepVersions: 3, MemoryLimit: "512MB",
 			Program: "bench", Tables: stream.Tables(stream.All()), Step: step},
 		Fetch: fetch.Config{BaseURL: task.URL, UserAgent: "bench", Burst: 10, Concurrency: 8, PageSize: 100, MaxPasses: cmp.Or(task.MaxPasses, 4),

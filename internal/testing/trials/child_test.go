@@ -182,6 +182,7 @@ func (j job) config() pipeline.Config {
 		streams = slices.DeleteFunc(streams, func(s stream.Stream) bool { return !slices.Contains(j.Streams, s.Name) })
 	}
 	cfg := pipeline.Config{
+		NewWarehouse: true,
 		Warehouse: warehouse.Config{Dir: j.Dir, KeepVersions: 3, MemoryLimit: "256MB", Threads: 1, Program: "test",
 			Tables: stream.Tables(streams), DiscardRaw: j.DiscardRaw, Step: j.KillAt.hook(killSelf)},
 		Fetch: fetch.Config{BaseURL: j.URL, PageSize: 7, UserAgent: j.Agent,

@@ -84,6 +84,7 @@ func newHarness(t *testing.T, opts sim.Options, names ...string) *harness {
 		streams = slices.DeleteFunc(streams, func(s stream.Stream) bool { return !slices.Contains(names, s.Name) })
 	}
 	h.cfg = pipeline.Config{
+		NewWarehouse: true,
 		Warehouse: warehouse.Config{Dir: t.TempDir(), KeepVersions: 5, MemoryLimit: "256MB", Threads: 1, Program: "test",
 			Tables: stream.Tables(streams)},
 		Fetch: fetch.Config{BaseURL: h.server.URL, PageSize: 7,

@@ -19,6 +19,7 @@ import (
 	"placementsync/internal/stream"
 	"placementsync/internal/testing/s3sim"
 	"placementsync/internal/testing/torture"
+	"placementsync/internal/warehouse"
 )
 
 // upgradeVariable is the environment variable that enables the upgrade trials.
@@ -79,6 +80,7 @@ func newUpgrade(t *testing.T, earlier, current builtProgram) *upgrade {
 	u := &upgrade{harness: newHarness(t, opts), earlier: earlier, current: current, configFile: filepath.Join(t.TempDir(), "config.yaml")}
 	u.ref = newReference(t, u.service, u.cfg.Streams)
 	u.configure("privacy: {drop: []}")
+	must(t, warehouse.New(u.cfg.Warehouse).Folder.Create(nil))
 	return u
 }
 
