@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml"
+	"github.com/google/go-cmp/cmp"
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -271,15 +272,16 @@ func TestKubernetesFiles(t *testing.T) {
 				template = object.Spec.Job.Spec.Template
 			}
 			for _, c := range template.Spec.Containers {
+				if isOnce := object.Kind == "Job"; slices.Contains(c.Args, "--new") != isOnce {
+					t.Errorf("%s: %v is run with %q, but only a job that is started once may create a warehouse", file, object.Metadata.Name, c.Args)
+				}
 				p := podContainer{t: t, label: file + " " + object.Metadata.Name, pod: template, container: c, configs: configs, secrets: secrets, claims: claims}
 				commands[p.check()]++
 			}
 		}
 	}
-	for _, name := range []string{"serve", "run", "prune"} {
-		if commands[name] != 1 {
-			t.Errorf("%d containers run %s, want one", commands[name], name)
-		}
+	if diff := cmp.Diff(map[string]int{"serve": 1, "run": 2, "prune": 1}, commands); diff != "" {
+		t.Errorf("number of containers by command (-want +got):\n%s", diff)
 	}
 }
 

@@ -152,7 +152,11 @@ started+=($!)
 wait_for 120 grep -q 'keeps running at' "$work/service.log"
 url=$(sed -n 's/.*keeps running at \(http:[^ ]*\).*/\1/p' "$work/service.log")
 set_container "PLACEMENTSYNC_BASE_URL=$url"
-contain run --config "${command[2]}" > "$work/run.log" 2>&1 || fail "run with the service outside the image ended with $?"
+code=0
+contain run --config "${command[2]}" > "$work/run.log" 2>&1 || code=$?
+[ "$code" = 2 ] || fail "run on an empty volume ended with $code"
+expect '--new' "$(< "$work/run.log")"
+contain run --new --config "${command[2]}" > "$work/run.log" 2>&1 || fail "run with the service outside the image ended with $?"
 [ "$(stat -c '%u:%g' "$volume/latest/catalog.duckdb")" = "$user" ] || fail "the files of the night do not belong to the user"
 say "run: a complete night from a service outside the image"
 
