@@ -10,17 +10,21 @@ import (
 )
 
 func replayCommand(g *globals) *cobra.Command {
-	return &cobra.Command{
+	acceptLoss := false
+	cmd := &cobra.Command{
 		Use:   "replay RUN",
 		Short: "Build the tables of a run again from its stored responses, without the network",
 		Long: "Build the tables of a run again from its stored responses, and publish them. replay sends no\n" +
 			"requests and needs no token. Use replay for a run that did not publish, or for the newest run\n" +
 			"after an update of this program that improves decoding. To replay an older run, first roll back\n" +
-			"to it.\n\n" + exitCodes(),
+			"to it.\n\n" +
+			"If stored responses are missing or damaged, replay publishes only with --accept-loss.\n\n" + exitCodes(),
 		Args:              exactlyOneRun,
 		ValidArgsFunction: g.completeRun(landedRuns),
-		RunE:              func(cmd *cobra.Command, args []string) error { return runReplay(cmd.Context(), g, args[0]) },
+		RunE:              func(cmd *cobra.Command, args []string) error { return runReplay(cmd.Context(), g, args[0], acceptLoss) },
 	}
+	cmd.Flags().BoolVar(&acceptLoss, "accept-loss", false, "publish even if stored responses are missing or damaged")
+	return cmd
 }
 
 func exactlyOneRun(cmd *cobra.Command, args []string) error {
@@ -33,7 +37,7 @@ func exactlyOneRun(cmd *cobra.Command, args []string) error {
 	return command.UsageErr("%s takes one RUN and got %d", cmd.Name(), len(args))
 }
 
-func runReplay(ctx context.Context, g *globals, run string) error {
+func runReplay(ctx context.Context, g *globals, run string, acceptLoss bool) error {
 	// The section "api" is not loaded, because a replay needs no token.
 	cfg, err := g.loadConfig("warehouse", "retention", "streams", "run", "checks", "privacy")
 	if err != nil {
@@ -43,6 +47,7 @@ func runReplay(ctx context.Context, g *globals, run string) error {
 	if err != nil {
 		return err
 	}
+	night.AcceptLoss = acceptLoss
 	res, err := pipeline.Replay(ctx, night, run)
 	return g.endNight(res, err, false) // no dry run
 }

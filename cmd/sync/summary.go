@@ -67,7 +67,11 @@ func showOutcome(g *globals, res pipeline.Result, dryRun bool) error {
 		r.ID, result, plural.Count(r.Rows, "row"), r.New, r.Changed, r.Gone, plural.Count(r.Requests, "request"), plural.FormatBytes(r.Bytes),
 		plural.Count(r.Retries, "retry"), r.EndedAt.Sub(r.StartedAt).Round(time.Millisecond))
 	if ids, streams := r.Unread(); ids > 0 {
-		text += "\nnot read within run.max_duration: " + unreadText(ids, streams)
+		where := "within run.max_duration"
+		if r.Kind == ledger.Replay {
+			where = "by the run that is replayed"
+		}
+		text += "\nnot read " + where + ": " + unreadText(ids, streams)
 	}
 	if r.Outcome == ledger.Complete && len(r.Checks) > 0 {
 		text += "\n" + ledger.DescribeChecks(r.Checks)

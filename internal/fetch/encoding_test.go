@@ -315,7 +315,7 @@ func TestCorruptionIsFoundInEveryByte(t *testing.T) {
 			if _, found := l.Lookup(pageRequest(1, 1)); found {
 				t.Errorf("Lookup found the %q body with byte %d changed, want no response", encoding, at)
 			}
-			if c, err := fetch.VerifyLanding(dir); err != nil || c.Damaged != 1 {
+			if c, err := fetch.VerifyLanding(dir, 0); err != nil || c.Lost != 1 {
 				t.Errorf("byte %d of the %q body changed: VerifyLanding returned %+v (%v), want one damaged response", at, encoding, c, err)
 			}
 		}

@@ -46,6 +46,7 @@ type Landing struct {
 	index         map[xxh3.Uint128]location // the last response to each request
 	seq           uint64                    // of the last journal line
 	damagedLines  int                       // when the landing was opened
+	lines         int                       // of the journal
 	journal       *os.File
 	journalEnd    int64 // offset of the next line
 	segments      []*os.File
@@ -180,6 +181,7 @@ func (l *Landing) appendResponse(n *StoredResponse, frame []byte) (syncDue bool,
 	}
 	l.seq = n.Seq
 	l.journalEnd += int64(len(text))
+	l.lines++
 	l.segmentEnd += int64(len(frame))
 	l.unsynced += int64(len(text) + len(frame))
 	l.index[n.indexKey()] = n.location
@@ -215,6 +217,13 @@ func (l *Landing) writeAt(f *os.File, data []byte, at int64, label string) error
 		_, err := f.WriteAt(part, at+int64(offset))
 		return err
 	})
+}
+
+// Responses returns the number of responses in the journal. VerifyLanding compares it with the journal.
+func (l *Landing) Responses() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lines
 }
 
 // Damaged returns the number of journal lines that were damaged when the landing was

@@ -65,6 +65,7 @@ func (r *restoreState) addLine(s scannedLine) {
 		return
 	}
 	r.hasGap = r.hasGap || r.skipped
+	r.l.lines++
 	r.end = s.end
 	r.ends[s.Segment] = max(r.ends[s.Segment], s.Offset+int64(s.Stored))
 	r.l.seq = max(r.l.seq, s.Seq)
@@ -98,6 +99,7 @@ func size(f *os.File) (int64, error) {
 // rewrite atomically removes all lines from the journal that are not in the index.
 func (l *Landing) rewrite(end int64) error {
 	path := filepath.Join(l.dir, journalName)
+	l.lines = 0
 	err := l.disk().WriteAtomically(path, 0o600, func(next *os.File) error {
 		out := bufio.NewWriter(next)
 		for s, err := range l.readLines(end) {
@@ -105,6 +107,7 @@ func (l *Landing) rewrite(end int64) error {
 				return err
 			}
 			if s.ok && l.isLatest(&s.StoredResponse) {
+				l.lines++
 				if _, err := out.Write(s.text); err != nil {
 					return err
 				}

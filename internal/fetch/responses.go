@@ -83,29 +83,32 @@ func (r *StoredResponses) Close() error { return r.landing.closeFiles() }
 type LandingCounts struct {
 	Responses int   // in the journal, including responses with a damaged body
 	Bytes     int64 // of the stored bodies
-	Damaged   int   // damaged lines of the journal, and damaged bodies
+	Lost      int   // damaged lines of the journal, damaged bodies and missing lines
 }
 
-// VerifyLanding compares all responses of a landing with their checksums, and changes nothing.
-func VerifyLanding(dir string) (c LandingCounts, err error) {
-	stored, err := OpenStoredResponses(dir)
+// VerifyLanding compares all responses of a landing with their checksums, and changes nothing. stored is the
+// number of responses that the run stored, or 0 if it is unknown.
+func VerifyLanding(dir string, stored int) (c LandingCounts, err error) {
+	responses, err := OpenStoredResponses(dir)
 	if err != nil {
 		return c, err
 	}
-	defer func() { err = errors.Join(err, stored.Close()) }()
-	for response, err := range stored.All() {
+	defer func() { err = errors.Join(err, responses.Close()) }()
+	damagedLines, damagedBodies := 0, 0
+	for response, err := range responses.All() {
 		switch {
 		case errors.Is(err, ErrDamagedLine):
-			c.Damaged++
+			damagedLines++
 			continue
 		case err != nil:
 			return c, err
 		}
 		c.Responses++
 		c.Bytes += int64(response.Stored)
-		if _, err := stored.Body(response); err != nil {
-			c.Damaged++
+		if _, err := responses.Body(response); err != nil {
+			damagedBodies++
 		}
 	}
+	c.Lost = damagedBodies + max(damagedLines, stored-c.Responses)
 	return c, nil
 }

@@ -81,6 +81,9 @@ type Run struct {
 	Bytes            int64   `json:"bytes"`
 	Retries          int64   `json:"retries"`
 	ThrottledSeconds float64 `json:"throttled_seconds"`
+	// Responses is the number of stored responses of a night or refresh, including those of earlier attempts. It
+	// is 0 if the number is unknown: the run was killed, or an earlier release ran it.
+	Responses int `json:"responses,omitempty"`
 
 	Rows    int64 `json:"rows"`
 	New     int64 `json:"rows_new"`

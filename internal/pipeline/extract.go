@@ -17,10 +17,11 @@ import (
 )
 
 type reader struct {
-	night  *night
-	client *fetch.Client
-	token  Token
-	began  time.Time // start of this attempt at the run, on the real clock
+	night   *night
+	client  *fetch.Client
+	landing *fetch.Landing
+	token   Token
+	began   time.Time // start of this attempt at the run, on the real clock
 	// finished is filled by the finisher, and can be read while no stream is unfinished.
 	finished results
 }

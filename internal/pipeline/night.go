@@ -59,7 +59,7 @@ type Config struct {
 	Checks       checks.Set
 	CheckTimeout time.Duration
 	// AcceptLoss allows Rebuild to publish fewer snapshots, runs or rows than the current catalog
-	// contains.
+	// contains, and Replay to publish a run whose landed responses are partly lost.
 	AcceptLoss bool
 	DryRun     bool // merge, but do not publish
 	// FinishCommit completes and publishes a merge even if ctx ends after the merge began.
@@ -292,7 +292,7 @@ func (r *runner) execute(ctx context.Context) (res Result, err error) {
 		return res, err
 	}
 	defer client.Close()
-	r.reader = &reader{night: n, client: client, began: began}
+	r.reader = &reader{night: n, client: client, landing: landing, began: began}
 	if n.cfg.Progress != nil {
 		runs, err := n.wh.Ledger.Runs()
 		if err != nil {
@@ -359,6 +359,9 @@ func (r *runner) completeLedgerLine(ctx context.Context, err error) ledger.Run {
 	run.Streams, run.Requests, run.Bytes, run.Retries, run.ThrottledSeconds = nil, 0, 0, 0, 0
 	if r.reader == nil {
 		return *run
+	}
+	if r.night.mode.usesNetwork() {
+		run.Responses = r.reader.landing.Responses()
 	}
 	telemetry := map[string]fetch.Telemetry{}
 	for _, t := range r.reader.client.Telemetry() {

@@ -392,7 +392,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 	for file, c := range map[string]struct {
 		problem, result string
 	}{
-		"raw/20261103T020000Z/journal.jsonl":                 {"responses are damaged", integrity.DataLost},
+		"raw/20261103T020000Z/journal.jsonl":                 {"1 of 8 stored responses are missing or damaged", integrity.DataLost},
 		"versions/20261104T020000Z/product_listings.parquet": {"", integrity.Rebuildable},
 		"state/inbox/" + filepath.Base(inbox[0]):             {"1 damaged event", integrity.DataLost},
 	} {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"placementsync/internal/fetch"
 	"placementsync/internal/ledger"
 	"placementsync/internal/warehouse"
 )
@@ -15,7 +16,8 @@ import (
 // Replay builds the version of a landed run again, from the landed responses and the version on which the
 // run was built. It publishes the version with a new run id and the snapshot time of the landed run.
 // Replay is for unpublished runs, and for the newest run after an upgrade that improves decoding. It
-// returns an error if later nights are built on the run. Streams without a landed response are carried.
+// returns an error if later nights are built on the run, or if landed responses are lost and Config.AcceptLoss is not set.
+// Streams without a landed response are carried.
 func Replay(ctx context.Context, cfg Config, run string) (Result, error) {
 	wh := warehouse.New(cfg.Warehouse)
 	at, err := landedSnapshotTime(wh, run)
@@ -30,11 +32,38 @@ func Replay(ctx context.Context, cfg Config, run string) (Result, error) {
 	if err = wh.CheckLink(); err == nil {
 		r.night.mode.base, err = replayBase(wh, run)
 	}
+	if err == nil && !cfg.AcceptLoss {
+		err = requireAllResponses(wh, run)
+	}
 	if err != nil {
 		return Result{}, errors.Join(err, r.lock.Release())
 	}
 	res, err := r.attempt(ctx)
 	return r.finishRun(ctx, res, err)
+}
+
+// requireAllResponses returns an error if stored responses of a run are missing or damaged. Without them, a replay
+// would publish fewer rows than the service sent.
+func requireAllResponses(wh *warehouse.Warehouse, run string) error {
+	runs, err := wh.Ledger.Runs()
+	if err != nil {
+		return err
+	}
+	replayed := ledger.Find(runs, run)
+	problem := ""
+	switch c, err := fetch.VerifyLanding(wh.Folder.RawPath(run), replayed.Responses); {
+	case err != nil:
+		problem = err.Error()
+	case c.Lost > 0:
+		problem = describeLost(c, replayed.Responses)
+	default:
+		return nil
+	}
+	instead := "run placementsync run, which reads the service"
+	if replayed.IsPublished() {
+		instead = "run placementsync rebuild, which builds the catalog from Parquet"
+	}
+	return fmt.Errorf("replay %s: %s; nothing was changed: %s, or publish the night without these responses: placementsync replay --accept-loss %[1]s", run, problem, instead)
 }
 
 // The ledger contains the time in full precision, the run id only in seconds.

@@ -1,18 +1,21 @@
 package pipeline_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"placementsync/internal/load"
 	"placementsync/internal/pipeline"
+	"placementsync/internal/sim"
 	"placementsync/internal/warehouse"
 )
 
@@ -76,25 +79,89 @@ func TestReplayClaimsNoSecondReading(t *testing.T) {
 	}
 }
 
-// TestReplayReportsDamagedJournal replays a night, with an intact and with a damaged journal of the stored
-// responses. The replay must warn of the damaged journal.
-func TestReplayReportsDamagedJournal(t *testing.T) {
-	h := newHarness(t, smallWorld(), "tags")
+// TestLostResponsesAreFound damages the stored responses of a published night. verify must report the damage. A
+// replay must end before it replaces the night, unless the loss is accepted.
+func TestLostResponsesAreFound(t *testing.T) {
+	h := newHarness(t, smallWorld(), orderStreamNames()...)
 	night := h.requireComplete(h.night())
-	for _, damagedLines := range []int{0, 1} {
-		journal, err := os.OpenFile(h.path("raw", night.Run.ID, "journal.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
+	if night.Run.Responses < 10 {
+		t.Fatalf("the ledger names %d stored responses, want 10 or more", night.Run.Responses)
+	}
+	journal := h.path("raw", night.Run.ID, "journal.jsonl")
+	intact, err := os.ReadFile(journal)
+	must(t, err)
+	half := bytes.IndexByte(intact[len(intact)/2:], '\n') + len(intact)/2 + 1
+	lost := bytes.Count(intact[half:], []byte("\n"))
+	for name, c := range map[string]struct {
+		journal []byte
+		lost    int
+	}{
+		"intact":                    {intact, 0},
+		"truncated after a line":    {intact[:half], lost},
+		"truncated within a line":   {intact[:half-10], lost + 1},
+		"zeros":                     {append(slices.Clone(intact[:half]), make([]byte, len(intact)-half)...), lost},
+		"a damaged line":            {bytes.Replace(intact, []byte("status"), []byte("stalus"), 1), 1},
+		"without a line in between": {append(slices.Clone(intact[:half-1][:bytes.LastIndexByte(intact[:half-1], '\n')+1]), intact[half:]...), 1},
+	} {
+		must(t, os.WriteFile(journal, c.journal, 0o600))
+		want := fmt.Sprintf("%d of %d stored responses are missing or damaged", c.lost, night.Run.Responses)
+		v, err := pipeline.Verify(t.Context(), h.cfg, true)
 		must(t, err)
-		_, err = journal.WriteString(strings.Repeat("damaged\n", damagedLines))
-		must(t, errors.Join(err, journal.Close()))
-		var log lockedBuffer
-		h.logTo(&log)
+		if isFound := len(v.Damage) == 1 && v.Damage[0].Problem == want; isFound != (c.lost > 0) {
+			t.Errorf("%s: verify found %+v, want %s", name, v.Damage, want)
+		}
 		h.at = h.at.Add(time.Minute)
 		cfg := h.cfg
 		cfg.DryRun = true
-		h.requireComplete(pipeline.Replay(t.Context(), cfg, night.Run.ID))
-		want := fmt.Sprintf("a replay omits them\" damaged=%d", damagedLines)
-		if strings.Contains(log.String(), want) != (damagedLines > 0) {
-			t.Errorf("with %d damaged lines the log has %q, want a warning only if there are damaged lines", damagedLines, log.String())
+		_, err = pipeline.Replay(t.Context(), cfg, night.Run.ID)
+		want = "replay " + night.Run.ID + ": " + want + "; nothing was changed: run placementsync rebuild, "
+		if c.lost == 0 && err != nil || c.lost > 0 && (err == nil || !strings.HasPrefix(err.Error(), want)) {
+			t.Errorf("%s: the replay ended with %v, want %s", name, err, want)
 		}
+		if data, err := os.ReadFile(journal); err != nil || !bytes.Equal(data, c.journal) {
+			t.Errorf("%s: the replay changed the journal (%v)", name, err)
+		}
+	}
+	must(t, os.WriteFile(journal, intact[:half], 0o600))
+	h.at = h.at.Add(time.Minute)
+	accepting := h.cfg
+	accepting.AcceptLoss = true
+	replayed := h.requirePartial(pipeline.Replay(t.Context(), accepting, night.Run.ID))
+	if s := streamOf(t, replayed.Run, "order_details"); !strings.Contains(s.Reason, "were not read by the run that is replayed") {
+		t.Errorf("the reason of order_details is %q, want no time limit", s.Reason)
+	}
+}
+
+// TestResumedRunCountsItsResponses interrupts a night, removes stored responses, and resumes the night. The ledger
+// must then name the responses that are stored.
+func TestResumedRunCountsItsResponses(t *testing.T) {
+	h := newHarness(t, smallWorld(), orderStreamNames()...)
+	h.cfg.ResumeMaxAge = time.Hour
+	hook := func(r *http.Request) {
+		if r.URL.Path == "/orders" {
+			h.service.SetFaults(sim.Fault{Kind: sim.FaultStatus, Status: http.StatusUnauthorized})
+		}
+	}
+	h.onRequest.Store(&hook)
+	failed, err := h.night()
+	if err == nil || failed.Run.Responses == 0 {
+		t.Fatalf("the night ended with %v and %d responses, want an error", err, failed.Run.Responses)
+	}
+	journal := h.path("raw", failed.Run.ID, "journal.jsonl")
+	data, err := os.ReadFile(journal)
+	must(t, err)
+	must(t, os.WriteFile(journal, bytes.Replace(data, []byte("status"), []byte("stalus"), 1), 0o600))
+	h.onRequest.Store(nil)
+	h.service.SetFaults()
+	resumed := h.requireComplete(h.unchangedNight())
+	data, err = os.ReadFile(journal)
+	must(t, err)
+	if n := bytes.Count(data, []byte("\n")); resumed.Run.ID != failed.Run.ID || resumed.Run.Responses != n {
+		t.Errorf("run %s has %d responses in the ledger and %d lines in the journal, want run %s and equal numbers", resumed.Run.ID, resumed.Run.Responses, n, failed.Run.ID)
+	}
+	v, err := pipeline.Verify(t.Context(), h.cfg, true)
+	must(t, err)
+	if len(v.Damage) > 0 {
+		t.Errorf("verify found %+v, want no damage", v.Damage)
 	}
 }

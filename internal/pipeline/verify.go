@@ -12,6 +12,7 @@ import (
 
 	"placementsync/internal/fetch"
 	"placementsync/internal/integrity"
+	"placementsync/internal/ledger"
 	"placementsync/internal/plural"
 	"placementsync/internal/warehouse"
 	"placementsync/internal/webhook"
@@ -64,15 +65,19 @@ func Verify(ctx context.Context, cfg Config, readData bool) (v VerifyReport, err
 	if v.Report, err = integrity.Check(ctx, wh, readData); err != nil {
 		return v, err
 	}
-	runs, err := wh.Folder.LandedRuns()
+	landed, err := wh.Folder.LandedRuns()
 	if err != nil {
 		return v, err
 	}
-	for _, run := range runs {
+	runs, err := wh.Ledger.Runs()
+	if err != nil {
+		return v, err
+	}
+	for _, run := range landed {
 		if err := ctx.Err(); err != nil {
 			return v, err
 		}
-		v.checkLanding(wh, run)
+		v.checkLanding(wh, run, ledger.Find(runs, run).Responses)
 		v.checkEvents(wh, wh.Folder.EventsPath(run), "webhook events of run "+run)
 	}
 	v.checkEvents(wh, wh.Folder.InboxPath(), "webhook events that no night has read yet")
@@ -81,18 +86,19 @@ func Verify(ctx context.Context, cfg Config, readData bool) (v VerifyReport, err
 }
 
 // checkLanding checks the landed responses of a run. Without ReadData it only looks for the journal.
-func (v *VerifyReport) checkLanding(wh *warehouse.Warehouse, run string) {
+// stored is the number of responses that the run stored, or 0 if it is unknown.
+func (v *VerifyReport) checkLanding(wh *warehouse.Warehouse, run string, stored int) {
 	v.Files++
 	dir, problem := wh.Folder.RawPath(run), ""
 	if v.ReadData {
-		c, err := fetch.VerifyLanding(dir)
+		c, err := fetch.VerifyLanding(dir, stored)
 		v.Bytes += c.Bytes
 		switch entries, _ := os.ReadDir(dir); {
 		case errors.Is(err, fs.ErrNotExist) && len(entries) == 0: // a run that landed nothing
 		case err != nil:
 			problem = err.Error()
-		case c.Damaged > 0:
-			problem = fmt.Sprintf("%d of %d stored responses are damaged", c.Damaged, max(c.Responses, c.Damaged))
+		case c.Lost > 0:
+			problem = describeLost(c, stored)
 		}
 	} else if _, err := os.Stat(filepath.Join(dir, "journal.jsonl")); errors.Is(err, fs.ErrNotExist) && len(wh.Folder.Glob(filepath.Join(dir, "[0-9]*"))) > 0 {
 		problem = "the file journal.jsonl is missing"
@@ -102,6 +108,10 @@ func (v *VerifyReport) checkLanding(wh *warehouse.Warehouse, run string) {
 		v.Damage = append(v.Damage, integrity.Damage{File: wh.Folder.Relative(dir), Affected: affected, Problem: problem,
 			Repair: integrity.Repair{Kind: integrity.NoRepair}, Lost: true})
 	}
+}
+
+func describeLost(c fetch.LandingCounts, stored int) string {
+	return fmt.Sprintf("%d of %d stored responses are missing or damaged", c.Lost, max(stored, c.Responses, c.Lost))
 }
 
 func (v *VerifyReport) checkEvents(wh *warehouse.Warehouse, folder, affected string) {
