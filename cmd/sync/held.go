@@ -72,7 +72,7 @@ func runPublishHeld(ctx context.Context, g *globals, held bool, accept []string)
 	})
 	var afterSwitch *warehouse.AfterSwitchError
 	if err != nil && !errors.As(err, &afterSwitch) {
-		return err
+		return wh.Folder.DiskFullErr(err)
 	}
 	fmt.Fprintf(g.stdout, "published %s, the snapshot of %s; accepted: %s\n", h.Manifest.RunID, h.Manifest.SnapshotAt.Format(time.RFC3339), strings.Join(accept, ", "))
 	if afterSwitch != nil {

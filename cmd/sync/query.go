@@ -116,6 +116,9 @@ func explainDamage(g *globals, err error) error {
 	if openErr != nil {
 		return err
 	}
+	if g.held {
+		return wh.ExplainHeldErr(err)
+	}
 	return wh.ExplainErr(err)
 }
 
@@ -171,10 +174,13 @@ func openCatalog(ctx context.Context, g *globals, opts query.Options) (*query.DB
 			return nil, err
 		}
 		db, err := query.Open(ctx, wh.Folder.HeldCatalog(h.Manifest.RunID), opts)
-		if err == nil && !g.Quiet {
+		if err != nil {
+			return nil, wh.ExplainHeldErr(err)
+		}
+		if !g.Quiet {
 			fmt.Fprintf(g.stderr, "held night %s of %s: not published\n", h.Manifest.RunID, h.Manifest.SnapshotAt.Format(time.RFC3339))
 		}
-		return db, err
+		return db, nil
 	}
 	if err := checkPublished(wh); err != nil {
 		return nil, err

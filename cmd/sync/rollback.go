@@ -45,7 +45,7 @@ func runRollback(g *globals, args []string) error {
 	if err != nil {
 		return err
 	}
-	return g.withLock(wh, "rollback", func() error {
+	err = g.withLock(wh, "rollback", func() error {
 		m, err := wh.Rollback(run, g.Now())
 		if err != nil {
 			return err
@@ -53,6 +53,7 @@ func runRollback(g *globals, args []string) error {
 		_, err = fmt.Fprintf(g.stdout, "readers see %s again, the snapshot of %s\n", m.RunID, m.SnapshotAt.Format(time.RFC3339))
 		return err
 	})
+	return wh.Folder.DiskFullErr(err)
 }
 
 func (g *globals) withLock(wh *warehouse.Warehouse, holder string, work func() error) error {

@@ -36,7 +36,7 @@ func verifyCommand(g *globals) *cobra.Command {
 			"verify prints the impact and the command for the repair, if there is one. verify records\n" +
 			"its result for the metrics and the status page of serve, and finishes a killed rollback or\n" +
 			"a killed publish of a held night. It changes nothing else.\n\n" +
-			command.Meanings{Complete: "intact", Failed: "damaged, and some data is lost",
+			command.Meanings{Complete: "intact", Failed: "damaged, and some data is lost; or verify itself failed",
 				Partial: "damaged, and all damage can be repaired", Locked: "another run holds the lock"}.Table(),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runVerify(cmd.Context(), g, o) },

@@ -47,6 +47,7 @@ func TestAddAdvice(t *testing.T) {
 		"address of another machine": {errNotLocal, "this machine does not have the address"},
 		"permission denied":          {fmt.Errorf("take the lock: %w", errDenied), advice},
 		"read-only file system":      {&fs.PathError{Op: "open", Path: file, Err: syscall.EROFS}, "mounted read-only"},
+		"full disk":                  {fmt.Errorf("write rows.csv: %w", syscall.ENOSPC), "free some space"},
 	} {
 		got := addAdvice(c.err)
 		if !errors.Is(got, c.err) || !strings.HasPrefix(got.Error(), c.err.Error()+": ") || !strings.Contains(got.Error(), c.want) {
@@ -57,7 +58,7 @@ func TestAddAdvice(t *testing.T) {
 	if got := permissionAdvice("/nosuch/x.csv", 65534); !strings.HasPrefix(got, want) {
 		t.Errorf("a folder of root outside of the warehouse: got %q, want %q", got, want)
 	}
-	for _, err := range []error{nil, errors.New("disk"), fs.ErrPermission, &warehouse.FolderError{Dir: unreadable, Err: errDenied}} {
+	for _, err := range []error{nil, errors.New("disk"), fs.ErrPermission, &warehouse.FolderError{Dir: unreadable, Err: errDenied}, &warehouse.DiskFullError{Dir: "/w", Err: syscall.ENOSPC}} {
 		if got := addAdvice(err); !errors.Is(got, err) || got != nil && got.Error() != err.Error() {
 			t.Errorf("got %q, want %q unchanged", got, err)
 		}

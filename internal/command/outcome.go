@@ -105,8 +105,10 @@ func addAdvice(err error) error {
 	fileErr, isFile := errors.AsType[*fs.PathError](err)
 	isListen := isNet && netErr.Op == "listen"
 	switch {
-	case errors.As(err, new(*warehouse.FolderError)), errors.As(err, new(*durable.TempError)), errors.As(err, new(*config.Error)):
+	case errors.As(err, new(*warehouse.FolderError)), errors.As(err, new(*warehouse.DiskFullError)), errors.As(err, new(*durable.TempError)), errors.As(err, new(*config.Error)):
 		return err
+	case durable.IsFull(err):
+		return fmt.Errorf("%w: the disk is full or the quota is used up: free some space", err)
 	case isListen && errors.Is(err, syscall.EADDRINUSE):
 		return fmt.Errorf("%w: another process already listens on this port, perhaps an instance of this program: stop it, or choose another port", err)
 	case isListen && errors.Is(err, fs.ErrPermission):

@@ -31,6 +31,7 @@ func TestOutcomeOf(t *testing.T) {
 		"a configuration error": {t.Context(), &config.Error{}, ledger.Misused},
 		"a query usage error":   {t.Context(), fmt.Errorf("query: %w", &query.UsageError{}), ledger.Misused},
 		"an unknown run":        {t.Context(), fmt.Errorf("roll back: %w", &ledger.UnknownRunError{}), ledger.Misused},
+		"no warehouse":          {t.Context(), fmt.Errorf("roll back: %w", &warehouse.NoWarehouseError{}), ledger.Misused},
 		"a missing TMPDIR":      {t.Context(), fmt.Errorf("report: %w", &durable.TempError{Dir: "/none", Err: fs.ErrNotExist}), ledger.Misused},
 		"a full TMPDIR":         {t.Context(), &durable.TempError{Dir: "/tmp", Err: syscall.ENOSPC}, ledger.Failed},
 		"a refused query":       {t.Context(), &query.RefusedError{}, ledger.Failed},

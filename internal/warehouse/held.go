@@ -64,13 +64,36 @@ func (w *Warehouse) Held() (h HeldNight, ok bool, err error) {
 		return h, false, err
 	}
 	if h.Manifest, err = w.Versions.ReadManifestFile(w.Folder.Path(heldDir, run, ManifestFile), run); err != nil {
-		return h, false, err
+		return h, false, withHeldRemedy(err, run)
 	}
 	h.Run, ok = w.Ledger.readCopy(w.Folder.Path(heldDir, run), run)
 	if !ok {
-		return h, false, w.Folder.DamagedErr(w.Folder.Path(heldDir, run, runFile), "it is not the ledger line of the run", nil)
+		err = w.Folder.DamagedErr(w.Folder.Path(heldDir, run, runFile), "it is not the ledger line of the run", nil)
+		return h, false, withHeldRemedy(err, run)
 	}
 	return h, true, nil
+}
+
+func withHeldRemedy(err error, run string) error {
+	if damaged, ok := errors.AsType[*DamagedError](err); ok {
+		damaged.Remedy = "the held night cannot be used, and readers keep the last snapshot: run placementsync discard --held, " +
+			"and placementsync replay " + run + " to build the night again from its stored responses"
+	}
+	return err
+}
+
+// ExplainHeldErr is like ExplainErr, for a query of the held night.
+func (w *Warehouse) ExplainHeldErr(err error) error {
+	if err == nil {
+		return nil
+	}
+	run, heldErr := w.heldRun()
+	damaged, _ := w.VerifyHeld(context.Background(), true)
+	if heldErr != nil || len(damaged) == 0 {
+		return err
+	}
+	damaged[0].Err = err
+	return withHeldRemedy(damaged[0], run)
 }
 
 // heldRun returns the run of the held night, or "" if no night is held. A night that was published and is
@@ -151,7 +174,7 @@ func (w *Warehouse) PublishHeld(ctx context.Context, accepted []string, now time
 	}
 	h, ok, err := w.Held()
 	if err != nil {
-		return h, fmt.Errorf("publish the held night: %w; the night is still held, and readers keep the last snapshot: run placementsync verify", err)
+		return h, fmt.Errorf("publish the held night: %w", err)
 	}
 	if !ok {
 		return h, noHeldErr("publish")

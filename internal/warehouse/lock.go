@@ -46,7 +46,7 @@ func (w *Warehouse) Lock(run string, now time.Time) (*Lock, error) {
 	l := &Lock{flock.New(path, flock.SetPermissions(privateFile))}
 	ok, err := l.file.TryLock()
 	if err != nil {
-		return nil, fmt.Errorf("lock the warehouse with the file %s: %w", path, err)
+		return nil, w.Folder.folderErr(fmt.Errorf("lock it with the file %s: %w", path, err))
 	}
 	if !ok {
 		return nil, lockedBy(path)
@@ -54,7 +54,9 @@ func (w *Warehouse) Lock(run string, now time.Time) (*Lock, error) {
 	// If a newer program wrote the warehouse, no file is changed, not even the lock file.
 	err = w.Versions.CheckFormat()
 	if err == nil {
-		err = l.WriteHolder(run, now)
+		if err = l.WriteHolder(run, now); err != nil {
+			err = w.Folder.folderErr(err)
+		}
 	}
 	if err != nil {
 		return nil, errors.Join(err, l.Release())
