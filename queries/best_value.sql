@@ -30,7 +30,7 @@ SELECT
     b.rank,
     b.listing_id,
     l.name AS listing_name,
-    l.outlet_name,
+    coalesce(l.outlet_name, n.outlet_name) AS outlet_name,
     l.country,
     l.channel_type,
     l.placement_type,
@@ -40,4 +40,5 @@ SELECT
     CAST(b.per_point AS DECIMAL(18, 4))   AS price_per_point
 FROM best_prices AS b
 JOIN product_listings AS l ON l.id = b.listing_id
+LEFT JOIN mart.outlet_names AS n ON n.outlet_id = l.outlet_id
 ORDER BY b.price_count DESC, b.pricing_tier, b.currency, b.rank

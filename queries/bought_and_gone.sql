@@ -37,7 +37,7 @@ SELECT
     b.product_name,
     b.outlet_name,
     b.items,
-    CAST(b.sales AS DECIMAL(18, 2))     AS sale_total,
+    CAST(b.sales AS DECIMAL(38, 2))     AS sale_total,
     b.last_paid_at,
     CAST(b.last_paid AS DECIMAL(18, 2)) AS last_paid,
     w.withdrawn_at,

@@ -78,9 +78,9 @@ campaign_counts AS (
 campaign_forecasts AS (
     SELECT
         campaign_counts.*,
-        greatest(coalesce(total_articles, 0) - articles, 0)                                             AS not_begun,
+        greatest(total_articles, articles) - articles                                                   AS not_begun,
         open_late_for_target + CASE WHEN clock.not_begun_forecast_at > campaign_counts.target_date THEN not_begun ELSE 0 END AS late_for_target,
-        sales + coalesce(CAST(sales * not_begun / nullif(priced_articles, 0) AS DECIMAL(38, 6)), 0)     AS projected,
+        sales + coalesce(CAST(sales / nullif(priced_articles, 0) * not_begun AS DECIMAL(38, 6)), 0)     AS projected,
         CASE WHEN not_begun > 0 THEN greatest(clock.not_begun_forecast_at, open_forecast_at) ELSE open_forecast_at END AS forecast_at,
         clock.pace_micros
     FROM campaign_counts
@@ -99,9 +99,9 @@ SELECT
     late_for_promise,
     CAST(pace_micros / 86400e6 AS DECIMAL(18, 2)) AS pace_days,
     CAST(budget AS DECIMAL(18, 2))                AS budget,
-    CAST(sales AS DECIMAL(18, 2))                 AS sale_total,
-    CAST(projected AS DECIMAL(18, 2))             AS projected_total,
-    CAST(CASE WHEN projected > budget THEN projected - budget END AS DECIMAL(18, 2)) AS over_budget
+    CAST(sales AS DECIMAL(38, 2))                 AS sale_total,
+    CAST(projected AS DECIMAL(38, 2))             AS projected_total,
+    CAST(CASE WHEN projected > budget THEN projected - budget END AS DECIMAL(38, 2)) AS over_budget
 FROM campaign_forecasts
 WHERE late_for_target > 0 OR late_for_promise > 0 OR projected > budget
 ORDER BY target_date NULLS LAST, campaign_id

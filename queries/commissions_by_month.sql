@@ -7,13 +7,13 @@
 -- param: until DATE NULL -- only months before the month of this date
 WITH items AS (
     SELECT
-        CAST(date_trunc('month', coalesce(date_paid, created_at) AT TIME ZONE $timezone) AS DATE) AS month,
-        commission_status,
-        commission_amount AS amount,
-        commission_date_paid IS NOT NULL AS is_paid,
-        NOT is_paid AND (is_refunded IS TRUE OR refund_date IS NOT NULL) AS counts_as_refunded
-    FROM order_items
-    WHERE deleted_at IS NULL
+        CAST(date_trunc('month', coalesce(m.paid_at, i.created_at) AT TIME ZONE $timezone) AS DATE) AS month,
+        i.commission_status,
+        m.commission_amount AS amount,
+        i.commission_date_paid IS NOT NULL AS is_paid,
+        NOT is_paid AND m.is_refunded AS counts_as_refunded
+    FROM mart.order_item_margins AS m
+    JOIN order_items AS i ON i.id = m.order_item_id
 ),
 sums AS (
     SELECT
@@ -35,10 +35,10 @@ SELECT
     commission_status,
     items,
     items_without_amount,
-    CAST(commission AS DECIMAL(18, 2))                         AS commission_total,
-    CAST(paid AS DECIMAL(18, 2))                               AS commission_paid,
-    CAST(unpaid AS DECIMAL(18, 2))                             AS commission_unpaid,
-    CAST(refunded AS DECIMAL(18, 2))                           AS commission_refunded,
+    CAST(commission AS DECIMAL(38, 2))                         AS commission_total,
+    CAST(paid AS DECIMAL(38, 2))                               AS commission_paid,
+    CAST(unpaid AS DECIMAL(38, 2))                             AS commission_unpaid,
+    CAST(refunded AS DECIMAL(38, 2))                           AS commission_refunded,
     CAST(100 * paid / nullif(paid + unpaid, 0) AS DECIMAL(38, 1)) AS paid_percent
 FROM sums
 ORDER BY month, commission_status

@@ -61,11 +61,12 @@ SELECT
     l.is_do_follow,
     l.max_delivery_days,
     l.name AS listing_name,
-    l.outlet_name,
+    coalesce(l.outlet_name, n.outlet_name) AS outlet_name,
     l.country,
     l.channel_type,
     l.placement_type,
     b.listing_id
 FROM best_prices AS b
 JOIN product_listings AS l ON l.id = b.listing_id
+LEFT JOIN mart.outlet_names AS n ON n.outlet_id = l.outlet_id
 ORDER BY b.rank, b.price_count DESC, b.pricing_tier, b.currency

@@ -1,7 +1,7 @@
 -- subject: placements
 -- title: Listings that got worse
 -- grain: one row per listing and trait that got worse, the latest change first
--- about: Listings on sale with a worse trait than at the start of the day "since": links no longer do-follow, outlet no longer indexed, lower domain authority or longer delivery. A listing that is newer than "since" is compared with its first version. Only the earlier and the current state are compared. A trait that is unknown in one of these states is left out. changed_at is the snapshot in which the trait last changed.
+-- about: Listings on sale with a worse trait than at the start of the day "since": links no longer do-follow, outlet no longer indexed, lower domain authority or longer delivery. A listing that is newer than "since" is compared with its first version. Only the earlier and the current state are compared. A trait that is unknown in one of these states is left out. changed_at is the snapshot in which the trait last changed. The column change is empty if the difference is too large for it.
 -- param: since DATE? snapshot-30d -- the earlier state is at the start of this day; NULL means the first snapshot
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York
 -- param: trait do_follow|indexed|authority|delivery_days NULL -- only this trait
@@ -47,23 +47,24 @@ worse_traits AS (
     FROM states WHERE before.indexed AND NOT is_indexed
     UNION ALL
     SELECT id, 'authority', before.authority, domain_authority, authority_at
-    FROM states WHERE before.authority - domain_authority >= greatest(1, $min_points)
+    FROM states WHERE CAST(before.authority AS HUGEINT) - domain_authority >= greatest(1, $min_points)
     UNION ALL
     SELECT id, 'delivery_days', before.days, max_delivery_days, days_at
-    FROM states WHERE max_delivery_days - before.days >= greatest(1, $min_days)
+    FROM states WHERE CAST(max_delivery_days AS HUGEINT) - before.days >= greatest(1, $min_days)
 )
 SELECT
     w.id   AS listing_id,
     s.name AS listing_name,
-    s.outlet_name,
+    coalesce(s.outlet_name, n.outlet_name) AS outlet_name,
     s.country,
     w.trait,
     CAST(w.old_value AS BIGINT)               AS old_value,
     CAST(w.new_value AS BIGINT)               AS new_value,
-    CAST(w.new_value - w.old_value AS BIGINT) AS change,
+    TRY_CAST(CAST(w.new_value AS HUGEINT) - w.old_value AS BIGINT) AS change,
     w.changed_at
 FROM worse_traits AS w
 JOIN states AS s USING (id)
+LEFT JOIN mart.outlet_names AS n ON n.outlet_id = s.outlet_id
 WHERE $trait IS NULL OR w.trait = $trait
 ORDER BY w.changed_at DESC, w.id, w.trait
 LIMIT $top

@@ -26,9 +26,9 @@ counts AS (
     SELECT
         m.position,
         m.measure,
-        CAST(sum(t.rows) FILTER (t.run_id = c.newest) AS BIGINT)   AS value,
-        CAST(sum(t.rows) FILTER (t.run_id = c.previous) AS BIGINT) AS previous,
-        CAST(sum(t.rows) FILTER (t.run_id = c.week_ago) AS BIGINT) AS week_ago
+        TRY_CAST(sum(t.rows) FILTER (t.run_id = c.newest) AS BIGINT)   AS value,
+        TRY_CAST(sum(t.rows) FILTER (t.run_id = c.previous) AS BIGINT) AS previous,
+        TRY_CAST(sum(t.rows) FILTER (t.run_id = c.week_ago) AS BIGINT) AS week_ago
     FROM measures AS m
     CROSS JOIN compared_runs AS c
     LEFT JOIN meta.tables AS t ON t.run_id IN (c.newest, c.previous, c.week_ago)
@@ -40,7 +40,7 @@ SELECT
     value,
     previous,
     week_ago,
-    value - previous AS change_previous,
-    value - week_ago AS change_week
+    TRY_CAST(CAST(value AS HUGEINT) - previous AS BIGINT) AS change_previous,
+    TRY_CAST(CAST(value AS HUGEINT) - week_ago AS BIGINT) AS change_week
 FROM counts
 ORDER BY position

@@ -1,7 +1,7 @@
 -- subject: prices
 -- title: List price against price paid
 -- grain: one row per sold product, and one for items without a product
--- about: Catalog price of each item at the time of sale, times its quantity, compared with its sale price. The largest discount comes first. Items that lack one of the two prices are not summed; refunded and deleted items are left out. last_list and last_paid are prices per piece, of the last item with both prices. list_now is the lowest current price, empty if the current prices have different currencies. Items have no currency: the sums are valid only if all items are in the same currency.
+-- about: Catalog price of each item at the time of sale, times its quantity, compared with its sale price. The largest discount comes first. Items that lack one of the two prices, or have a quantity above 1,000,000, are counted in items_without_prices and not summed; refunded and deleted items are left out. last_list and last_paid are prices per piece, of the last item with both prices. list_now is the lowest current price, empty if the current prices have different currencies. Items have no currency: the sums are valid only if all items are in the same currency.
 -- param: since DATE NULL -- only items whose order was paid on or after this date
 -- param: until DATE NULL -- only items whose order was paid before this date
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York
@@ -14,7 +14,7 @@
 -- param: min_percent DECIMAL 0 -- leave out smaller differences, in percent of the list price
 -- param: top COUNT NULL -- maximum number of rows
 WITH items AS (
-    SELECT *, list_price * quantity AS list_amount, list_price IS NOT NULL AND sale_price IS NOT NULL AS has_both_prices
+    SELECT *, list_price * quantity AS list_amount, list_amount IS NOT NULL AND sale_price IS NOT NULL AS has_both_prices
     FROM mart.sold_items
     WHERE NOT is_refunded
       AND ($since IS NULL OR paid_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
@@ -58,9 +58,9 @@ SELECT
     outlet_name,
     items,
     without_prices AS items_without_prices,
-    CAST(list_amount AS DECIMAL(18, 2))               AS list_total,
-    CAST(paid_amount AS DECIMAL(18, 2))               AS paid_total,
-    CAST(paid_amount - list_amount AS DECIMAL(18, 2)) AS difference,
+    CAST(list_amount AS DECIMAL(38, 2))               AS list_total,
+    CAST(paid_amount AS DECIMAL(38, 2))               AS paid_total,
+    CAST(paid_amount - list_amount AS DECIMAL(38, 2)) AS difference,
     CAST(percent AS DECIMAL(38, 1))                   AS difference_percent,
     last_paid_at,
     CAST(last_list AS DECIMAL(18, 2)) AS last_list,

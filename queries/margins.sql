@@ -63,12 +63,12 @@ SELECT
     items,
     items_without_sale_price,
     items_without_vendor_cost,
-    CAST(sales AS DECIMAL(18, 2))      AS sale_total,
-    CAST(vendor AS DECIMAL(18, 2))     AS vendor_cost_total,
-    CAST(internal AS DECIMAL(18, 2))   AS internal_cost_total,
-    CAST(reseller AS DECIMAL(18, 2))   AS reseller_total,
-    CAST(commission AS DECIMAL(18, 2)) AS commission_total,
-    CAST(margin AS DECIMAL(18, 2))     AS margin_total,
+    CAST(sales AS DECIMAL(38, 2))      AS sale_total,
+    CAST(vendor AS DECIMAL(38, 2))     AS vendor_cost_total,
+    CAST(internal AS DECIMAL(38, 2))   AS internal_cost_total,
+    CAST(reseller AS DECIMAL(38, 2))   AS reseller_total,
+    CAST(commission AS DECIMAL(38, 2)) AS commission_total,
+    CAST(margin AS DECIMAL(38, 2))     AS margin_total,
     CAST(100 * margin / nullif(sales, 0) AS DECIMAL(38, 1))     AS margin_percent,
     CAST(100 * commission / nullif(sales, 0) AS DECIMAL(38, 1)) AS commission_percent
 FROM sums

@@ -41,12 +41,12 @@ SELECT
     month,
     orders,
     without_total                      AS orders_without_total,
-    CAST(totals AS DECIMAL(18, 2))     AS order_total,
+    CAST(totals AS DECIMAL(38, 2))     AS order_total,
     CAST(sign(millionths) * ((2 * abs(millionths) + divisor) // (2 * divisor)) AS DECIMAL(20, 0)) * 0.01 AS average_value,
     CAST(median AS DECIMAL(18, 2))     AS median_value,
     CAST(largest AS DECIMAL(18, 2))    AS largest_value,
-    CAST(discounts AS DECIMAL(18, 2))  AS discount_total,
-    CAST(credits AS DECIMAL(18, 2))    AS credits_total,
+    CAST(discounts AS DECIMAL(38, 2))  AS discount_total,
+    CAST(credits AS DECIMAL(38, 2))    AS credits_total,
     CAST(mean_line_items AS DECIMAL(18, 2)) AS line_items_per_order
 FROM months
 ORDER BY month

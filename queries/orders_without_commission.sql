@@ -39,7 +39,7 @@ SELECT
     CAST(total AS DECIMAL(18, 2)) AS order_total,
     items,
     without_commission   AS items_without_commission,
-    CAST(sales AS DECIMAL(18, 2)) AS sale_without_commission,
+    CAST(sales AS DECIMAL(38, 2)) AS sale_without_commission,
     CASE
         WHEN all_items = 0 THEN 'no items'
         WHEN without_commission = items THEN 'no commission on any item'

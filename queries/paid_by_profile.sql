@@ -26,9 +26,9 @@ SELECT
     profile_id,
     profile_name,
     count(*) FILTER (is_paid)                                                   AS orders_paid,
-    CAST(coalesce(sum(total) FILTER (is_paid), 0) AS DECIMAL(18, 2))            AS paid_total,
+    CAST(coalesce(sum(total) FILTER (is_paid), 0) AS DECIMAL(38, 2))            AS paid_total,
     count(*) FILTER (NOT is_paid)                                               AS orders_outstanding,
-    CAST(coalesce(sum(total) FILTER (NOT is_paid), 0) AS DECIMAL(18, 2))        AS outstanding_total
+    CAST(coalesce(sum(total) FILTER (NOT is_paid), 0) AS DECIMAL(38, 2))        AS outstanding_total
 FROM dated_orders
 WHERE ($since IS NULL OR month >= date_trunc('month', CAST($since AS DATE)))
   AND ($until IS NULL OR month < date_trunc('month', CAST($until AS DATE)))

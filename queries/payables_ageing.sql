@@ -35,7 +35,7 @@ SELECT
     b.kind,
     b.age_band,
     count(i.amount)                                     AS items,
-    CAST(coalesce(sum(i.amount), 0) AS DECIMAL(18, 2))  AS amount,
+    CAST(coalesce(sum(i.amount), 0) AS DECIMAL(38, 2))  AS amount,
     max(i.age_days)                                     AS oldest_days
 FROM bands AS b
 LEFT JOIN aged_payables AS i ON i.kind = b.kind AND i.band = b.band

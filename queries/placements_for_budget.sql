@@ -1,7 +1,7 @@
 -- subject: placements
 -- title: Placements for a budget
 -- grain: one row per chosen listing, in the order of the choice
--- about: A set of placements that a budget pays for. Each listing is taken at its lowest matching price. The listings with the lowest price per point of domain authority are taken first, or those with the highest authority if "prefer" is "authority". Listings that cost more than the rest of the budget are skipped. Another choice can have a higher total authority. Listings without an authority, and prices of 0 or less, are left out.
+-- about: A set of placements that a budget pays for. Each listing is taken at its lowest matching price. The listings with the lowest price per point of domain authority are taken first, or those with the highest authority if "prefer" is "authority". Listings that cost more than the rest of the budget are skipped. Another choice can have a higher total authority. authority_total is empty if the sum is too large for it. Listings without an authority, and prices of 0 or less, are left out.
 -- param: budget DECIMAL REQUIRED -- amount to spend, in the currency
 -- param: currency VARCHAR REQUIRED -- only prices in this currency
 -- values: SELECT DISTINCT currency FROM product_listing_prices
@@ -67,7 +67,7 @@ SELECT
     c.place,
     r.listing_id,
     l.name AS listing_name,
-    l.outlet_name,
+    coalesce(l.outlet_name, n.outlet_name) AS outlet_name,
     l.country,
     l.channel_type,
     r.domain_authority,
@@ -77,10 +77,11 @@ SELECT
     $currency                                                 AS currency,
     CAST(r.amount AS DECIMAL(18, 2))                          AS price,
     CAST(r.amount / r.domain_authority AS DECIMAL(18, 4))     AS price_per_point,
-    CAST(sum(r.domain_authority) OVER (ORDER BY c.place) AS BIGINT) AS authority_total,
-    CAST(c.spent AS DECIMAL(18, 2))                           AS spent,
-    CAST(CAST($budget AS DECIMAL(18, 6)) - c.spent AS DECIMAL(18, 2)) AS budget_left
+    TRY_CAST(sum(r.domain_authority) OVER (ORDER BY c.place) AS BIGINT) AS authority_total,
+    CAST(c.spent AS DECIMAL(38, 2))                           AS spent,
+    CAST(CAST($budget AS DECIMAL(18, 6)) - c.spent AS DECIMAL(38, 2)) AS budget_left
 FROM choices AS c
 JOIN ranked AS r USING (rank)
 JOIN product_listings AS l ON l.id = r.listing_id
+LEFT JOIN mart.outlet_names AS n ON n.outlet_id = l.outlet_id
 ORDER BY c.place

@@ -13,7 +13,7 @@
 -- param: min_percent DECIMAL 0 -- leave out smaller changes, in percent of the old price
 -- param: top COUNT NULL -- maximum number of rows
 WITH changes AS (
-    SELECT *, 100 * (new_amount - old_amount) / nullif(old_amount, 0) AS percent
+    SELECT *, 100 * (CAST(new_amount AS DECIMAL(38, 6)) - old_amount) / nullif(old_amount, 0) AS percent
     FROM mart.price_changes
     WHERE ($since IS NULL OR changed_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
       AND ($until IS NULL OR changed_at < CAST(CAST($until AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
@@ -32,17 +32,18 @@ SELECT
     c.changed_at,
     c.listing_id,
     l.name AS listing_name,
-    l.outlet_name,
+    coalesce(l.outlet_name, n.outlet_name) AS outlet_name,
     l.country,
     c.pricing_tier,
     c.currency,
     CAST(c.old_amount AS DECIMAL(18, 2))                AS old_price,
     CAST(c.new_amount AS DECIMAL(18, 2))                AS new_price,
-    CAST(c.new_amount - c.old_amount AS DECIMAL(18, 2)) AS change,
+    CAST(CAST(c.new_amount AS DECIMAL(38, 6)) - c.old_amount AS DECIMAL(18, 2)) AS change,
     CAST(c.percent AS DECIMAL(38, 1))                   AS change_percent
 FROM shown_changes AS c
 LEFT JOIN history.product_listings AS l ON l.id = c.listing_id
     AND l.valid_from <= c.changed_at
     -- With OR instead of coalesce, DuckDB would compare each change with each row of history.
     AND coalesce(l.valid_to, TIMESTAMPTZ 'infinity') > c.changed_at
+LEFT JOIN mart.outlet_names AS n ON n.outlet_id = l.outlet_id
 ORDER BY c.changed_at DESC, abs(c.percent) DESC NULLS FIRST, c.listing_id, c.pricing_tier, c.currency, c.old_amount, c.new_amount

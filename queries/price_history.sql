@@ -13,7 +13,10 @@
 -- values: SELECT DISTINCT pricing_tier FROM product_listing_prices
 -- param: changed BOOLEAN false -- only snapshots with a new, changed or removed price
 WITH listing_ids AS (
-    SELECT DISTINCT id FROM history.product_listings WHERE $name IN (id, name, outlet_id, outlet_name)
+    SELECT DISTINCT id
+    FROM history.product_listings
+    WHERE $name IN (id, name, outlet_id, outlet_name)
+        OR outlet_id IN (SELECT outlet_id FROM mart.outlet_names WHERE outlet_name = $name)
 ),
 -- Without MATERIALIZED, DuckDB would compare each price of the history with each snapshot.
 prices AS MATERIALIZED (
@@ -47,7 +50,7 @@ snapshot_prices_by_tier AS (
         quantile_disc(unit_amount, 0.5)                                     AS median,
         max(unit_amount)                                                    AS highest,
         count(nullif(before, 0))                                            AS compared,
-        quantile_disc((unit_amount - before) / nullif(before, 0), 0.5)      AS change,
+        quantile_disc((CAST(unit_amount AS DECIMAL(38, 6)) - before) / nullif(before, 0), 0.5)      AS change,
         bool_or(unit_amount IS DISTINCT FROM before)                        AS has_new_or_changed_price
     FROM price_pairs
     GROUP BY ALL

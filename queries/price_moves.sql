@@ -6,7 +6,7 @@
 -- param: until DATE NULL -- only days before this date
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which days begin, such as America/New_York
 WITH changes AS (
-    SELECT *, 100 * (new_amount - old_amount) / nullif(old_amount, 0) AS percent
+    SELECT *, 100 * (CAST(new_amount AS DECIMAL(38, 6)) - old_amount) / nullif(old_amount, 0) AS percent
     FROM mart.price_changes
     WHERE ($since IS NULL OR changed_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
       AND ($until IS NULL OR changed_at < CAST(CAST($until AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))

@@ -41,7 +41,7 @@ comparisons AS (
         p.*,
         s.listing_count - 1                AS peers,
         s.amounts[s.listing_count // 2 + CASE WHEN p.rank <= s.listing_count // 2 THEN 1 ELSE 0 END] AS median,
-        100 * (p.amount - median) / median AS percent
+        100 * (CAST(p.amount AS DECIMAL(38, 6)) - median) / median AS percent
     FROM ranked_prices AS p
     JOIN segments AS s ON s.country = p.country AND s.channel_type = p.channel_type AND s.authority_band = p.authority_band
         AND s.pricing_tier IS NOT DISTINCT FROM p.pricing_tier AND s.currency IS NOT DISTINCT FROM p.currency
@@ -57,7 +57,7 @@ outliers AS (
 SELECT
     o.listing_id,
     l.name AS listing_name,
-    l.outlet_name,
+    coalesce(l.outlet_name, n.outlet_name) AS outlet_name,
     o.country,
     o.channel_type,
     o.authority_band,
@@ -70,4 +70,5 @@ SELECT
     o.peers
 FROM outliers AS o
 JOIN product_listings AS l ON l.id = o.listing_id
+LEFT JOIN mart.outlet_names AS n ON n.outlet_id = l.outlet_id
 ORDER BY o.distance DESC, o.listing_id, o.pricing_tier, o.currency

@@ -54,12 +54,12 @@ SELECT
     g.items,
     g.refunded,
     g.refund_due,
-    CAST(g.sales AS DECIMAL(18, 2))                      AS sale_total,
-    CAST(g.refunded_sales AS DECIMAL(18, 2))             AS refunded_total,
-    CAST(g.due_sales AS DECIMAL(18, 2))                  AS refund_due_total,
+    CAST(g.sales AS DECIMAL(38, 2))                      AS sale_total,
+    CAST(g.refunded_sales AS DECIMAL(38, 2))             AS refunded_total,
+    CAST(g.due_sales AS DECIMAL(38, 2))                  AS refund_due_total,
     CAST(100 * g.refunded / g.items AS DECIMAL(38, 1))   AS refunded_percent,
     g.add_on_items,
-    CAST(g.add_on_sales AS DECIMAL(18, 2))               AS add_on_total,
+    CAST(g.add_on_sales AS DECIMAL(38, 2))               AS add_on_total,
     coalesce(a.articles, 0)                              AS articles_with_add_ons,
     coalesce(a.add_ons, 0)                               AS add_ons
 FROM groups AS g

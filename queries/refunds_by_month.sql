@@ -7,13 +7,13 @@
 -- param: until DATE NULL -- only months before the month of this date
 WITH items AS (
     SELECT
-        CAST(date_trunc('month', date_paid AT TIME ZONE CAST($timezone AS VARCHAR)) AS DATE) AS month,
-        is_refunded IS TRUE OR refund_date IS NOT NULL AS has_refund,
-        refund_required IS TRUE AND NOT has_refund     AS is_due,
-        sale_price,
-        CASE WHEN refund_date >= date_paid THEN epoch_us(refund_date) - epoch_us(date_paid) END AS micros_to_refund
-    FROM order_items
-    WHERE deleted_at IS NULL
+        CAST(date_trunc('month', m.paid_at AT TIME ZONE CAST($timezone AS VARCHAR)) AS DATE) AS month,
+        m.is_refunded                                   AS has_refund,
+        i.refund_required IS TRUE AND NOT m.is_refunded AS is_due,
+        m.sale_price,
+        CASE WHEN i.refund_date >= m.paid_at THEN epoch_us(i.refund_date) - epoch_us(m.paid_at) END AS micros_to_refund
+    FROM mart.order_item_margins AS m
+    JOIN order_items AS i ON i.id = m.order_item_id
 ),
 months AS (
     SELECT
@@ -35,9 +35,9 @@ SELECT
     items,
     refunded,
     refund_due,
-    CAST(sales AS DECIMAL(18, 2))                   AS sale_total,
-    CAST(refunded_sales AS DECIMAL(18, 2))          AS refunded_total,
-    CAST(due_sales AS DECIMAL(18, 2))               AS refund_due_total,
+    CAST(sales AS DECIMAL(38, 2))                   AS sale_total,
+    CAST(refunded_sales AS DECIMAL(38, 2))          AS refunded_total,
+    CAST(due_sales AS DECIMAL(38, 2))               AS refund_due_total,
     CAST(100 * refunded / items AS DECIMAL(38, 1))  AS refunded_percent,
     CAST(median_micros / 86400e6 AS DECIMAL(18, 2)) AS p50_days_to_refund
 FROM months

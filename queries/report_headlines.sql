@@ -1,7 +1,7 @@
 -- subject: report
 -- title: Headline numbers of the report
 -- grain: one row per figure, and per pricing tier and currency for the median prices
--- about: Numbers at the top of the report; with --as-of, for an earlier snapshot. The numbers equal the results of other queries: the listings and outlets in "headline", the payables in "payables_ageing", the overdue articles in "overdue_articles", and the margin in "margins". Days have 24 hours. Sums have no currency: they are valid only if all amounts are in the same currency. The column "reads" contains the tables that a figure needs; if one of them was not read, the figure is not valid. With "since", change_percent is the median change since that snapshot, for prices of the same listing, tier and currency. The column "compared" counts these listings.
+-- about: Numbers at the top of the report; with --as-of, for an earlier snapshot. Deleted articles are left out. The numbers equal the results of other queries: the listings and outlets in "headline", the payables in "payables_ageing", the overdue articles in "overdue_articles", and the margin in "margins". Days have 24 hours. Sums have no currency: they are valid only if all amounts are in the same currency. The column "reads" contains the tables that a figure needs; if one of them was not read, the figure is not valid. With "since", change_percent is the median change since that snapshot, for prices of the same listing, tier and currency. The column "compared" counts these listings.
 -- param: prices COUNT? 3 -- number of pairs of tier and currency with a median price; pairs with the most prices come first
 -- param: published VARCHAR published,live -- status prefixes of an article that is published, separated by commas
 -- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes of an article that ended unpublished
@@ -29,7 +29,7 @@ earlier_prices AS (
 ),
 changes AS (
     SELECT p.pricing_tier, p.currency, count(DISTINCT listing_id) AS compared,
-        quantile_disc((p.unit_amount - e.unit_amount) / e.unit_amount, 0.5) AS change
+        quantile_disc((CAST(p.unit_amount AS DECIMAL(38, 6)) - e.unit_amount) / e.unit_amount, 0.5) AS change
     FROM current_prices AS p
     JOIN earlier_prices AS e USING (listing_id, price_number)
     WHERE e.unit_amount <> 0
@@ -37,17 +37,21 @@ changes AS (
       AND e.currency IS NOT DISTINCT FROM p.currency
     GROUP BY ALL
 ),
+articles AS (
+    SELECT article_id, live_url, status_prefix, expected_at FROM mart.article_progress
+),
 open_articles AS (
     SELECT expected_at
-    FROM mart.article_progress
+    FROM articles
     WHERE live_url IS NULL
       AND list_contains(string_split($published || ',' || $ended, ','), status_prefix) IS NOT TRUE
 ),
 publications AS (
-    SELECT article_id, min(began_at) AS published_at
-    FROM mart.article_stays
-    WHERE list_contains(string_split($published, ','), status_prefix)
-    GROUP BY article_id
+    SELECT s.article_id, min(s.began_at) AS published_at
+    FROM mart.article_stays AS s
+    JOIN articles AS a ON a.article_id = s.article_id
+    WHERE list_contains(string_split($published, ','), s.status_prefix)
+    GROUP BY s.article_id
 ),
 figures AS (
     SELECT 1 AS position, 'Product listings' AS figure, NULL AS unit, count(*) AS value, 'product_listings' AS reads, NULL AS compared, NULL AS change FROM product_listings
@@ -81,7 +85,7 @@ figures AS (
 SELECT
     figure,
     unit,
-    CAST(value AS DECIMAL(18, 2)) AS value,
+    CAST(value AS DECIMAL(38, 2)) AS value,
     reads,
     compared,
     CAST(100 * change AS DECIMAL(38, 1)) AS change_percent

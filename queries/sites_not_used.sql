@@ -54,7 +54,7 @@ ranked_outlets AS (
 )
 SELECT
     r.outlet_id,
-    coalesce(l.outlet_name, o.name) AS outlet_name,
+    coalesce(l.outlet_name, n.outlet_name) AS outlet_name,
     l.country,
     r.currency,
     CAST(r.amount AS DECIMAL(18, 2)) AS lowest_price,
@@ -69,5 +69,5 @@ SELECT
     r.listing_id
 FROM ranked_outlets AS r
 JOIN product_listings AS l ON l.id = r.listing_id
-LEFT JOIN outlets AS o ON o.id = r.outlet_id
+LEFT JOIN mart.outlet_names AS n ON n.outlet_id = r.outlet_id
 ORDER BY r.currency_outlets DESC, r.currency, r.rank

@@ -28,7 +28,7 @@ pairs AS (
         b.pricing_tier AS compared_tier,
         a.amount,
         b.amount            AS compared_amount,
-        b.amount - a.amount AS gap
+        CAST(b.amount AS DECIMAL(38, 6)) - a.amount AS gap
     FROM tier_prices AS a
     JOIN tier_prices AS b ON b.product_listing_id = a.product_listing_id
         AND b.currency IS NOT DISTINCT FROM a.currency

@@ -19,7 +19,7 @@ WITH spans AS (
     GROUP BY ALL
 ),
 widest_gaps AS (
-    SELECT *, 100 * (high - low) / low AS percent
+    SELECT *, 100 * (CAST(high AS DECIMAL(38, 6)) - low) / low AS percent
     FROM spans
     WHERE low > 0 AND low_tier <> high_tier
     ORDER BY percent DESC, product_listing_id, currency
@@ -28,14 +28,15 @@ widest_gaps AS (
 SELECT
     w.product_listing_id AS listing_id,
     l.name               AS listing_name,
-    l.outlet_name,
+    coalesce(l.outlet_name, n.outlet_name) AS outlet_name,
     w.currency,
     w.low_tier           AS lowest_tier,
     CAST(w.low AS DECIMAL(18, 2))          AS lowest_price,
     w.high_tier          AS highest_tier,
     CAST(w.high AS DECIMAL(18, 2))         AS highest_price,
-    CAST(w.high - w.low AS DECIMAL(18, 2)) AS gap,
+    CAST(CAST(w.high AS DECIMAL(38, 6)) - w.low AS DECIMAL(18, 2)) AS gap,
     CAST(w.percent AS DECIMAL(38, 1))      AS gap_percent
 FROM widest_gaps AS w
 LEFT JOIN product_listings AS l ON l.id = w.product_listing_id
+LEFT JOIN mart.outlet_names AS n ON n.outlet_id = l.outlet_id
 ORDER BY w.percent DESC, listing_id, w.currency

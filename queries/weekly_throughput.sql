@@ -60,10 +60,11 @@ item_starts AS (
     GROUP BY order_item_id
 ),
 item_dates AS (
-    SELECT i.date_paid AS paid_at, item_starts.started_at
-    FROM order_items AS i
+    SELECT m.paid_at, item_starts.started_at
+    FROM mart.order_item_margins AS m
+    JOIN order_items AS i ON i.id = m.order_item_id
     LEFT JOIN item_starts ON item_starts.order_item_id = i.id
-    WHERE i.deleted_at IS NULL AND i.is_refunded IS NOT TRUE AND i.refund_date IS NULL
+    WHERE NOT m.is_refunded
       AND (item_starts.started_at IS NOT NULL OR (item_starts.order_item_id IS NULL AND i.article_id IS NULL))
 ),
 item_counts AS (

@@ -63,7 +63,7 @@ func (s *openSnapshot) prepareCatalog(ctx context.Context) error {
 	if s.isPrepared {
 		return nil
 	}
-	err := s.db.Derive(context.WithoutCancel(ctx), string(catalogSQL.Render("tables", namesPlaceholder())))
+	err := s.db.Derive(context.WithoutCancel(ctx), string(catalogSQL.Render("tables", nil)))
 	s.isPrepared = err == nil
 	return err
 }

@@ -23,7 +23,7 @@ type listingTables struct {
 }
 
 func mainTables() listingTables {
-	listings := "(\n" + string(catalogSQL.Render("named_listings", namesPlaceholder())) + "\n)"
+	listings := "(\n" + string(catalogSQL.Render("named_listings", nil)) + "\n)"
 	return listingTables{listings, "main.product_listing_prices", "main.product_listing_tags",
 		"lower(concat_ws(chr(10), l.name, l.outlet_name, l.website_url))", false}
 }

@@ -25,11 +25,6 @@ var (
 	profileSQL sqltext.File
 )
 
-// namesPlaceholder returns the SQL for the placeholder {names}.
-func namesPlaceholder() sqltext.Values {
-	return sqltext.Values{"names": recordSQL.Render("outlet_names", nil)}
-}
-
 func recordKinds() []recordKind {
 	return []recordKind{{name: "listing", label: "Listing", sql: listingSQL,
 		tables: []fieldTable{

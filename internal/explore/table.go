@@ -167,9 +167,8 @@ func (v *visit) fillOutletNames(roles []columnRole, rows []query.Record) error {
 	if len(unnamed) == 0 {
 		return nil
 	}
-	values := namesPlaceholder()
-	values["wanted"] = sqltext.SQL(fmt.Sprintf(wanted, strings.Join(ids, ", ")))
-	result, err := v.run(b.query(string(recordSQL.Render("names_of", values))))
+	namesSQL := recordSQL.Render("names_of", sqltext.Values{"wanted": sqltext.SQL(fmt.Sprintf(wanted, strings.Join(ids, ", ")))})
+	result, err := v.run(b.query(string(namesSQL)))
 	if query.IsMissing(err) { // an older version of the program created the snapshot
 		return nil
 	}

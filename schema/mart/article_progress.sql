@@ -41,7 +41,7 @@ SELECT
     coalesce(p.name, c.profile_name)                          AS profile_name,
     coalesce(f.order_item_id, items_by_article.order_item_id) AS order_item_id,
     i.outlet_id,
-    i.outlet_name,
+    coalesce(i.outlet_name, n.outlet_name) AS outlet_name,
     f.writer_id,
     f.writer_name,
     CASE WHEN f.status_prefix IS NULL THEN s.status_prefix ELSE f.status_prefix END AS status_prefix,
@@ -61,7 +61,8 @@ LEFT JOIN main.campaigns AS c ON c.id = f.campaign_id
 LEFT JOIN main.profiles AS p ON p.id = coalesce(f.profile_id, c.profile_id)
 LEFT JOIN items_by_article ON items_by_article.article_id = f.id
 LEFT JOIN main.order_items AS i ON i.id = coalesce(f.order_item_id, items_by_article.order_item_id)
-LEFT JOIN main.orders AS o ON o.id = i.order_id;
+LEFT JOIN main.orders AS o ON o.id = i.order_id
+LEFT JOIN mart.outlet_names AS n ON n.outlet_id = i.outlet_id;
 
 COMMENT ON VIEW mart.article_progress IS 'Articles with campaign, order item, writer, current status and dates, one row per article that is not marked deleted. A value that the article lacks is taken from its row in campaign_articles.';
 COMMENT ON COLUMN mart.article_progress.article_id IS 'Id of the article: articles.id.'; -- VARCHAR
@@ -79,7 +80,7 @@ COMMENT ON COLUMN mart.article_progress.status_prefix IS 'Stable identifier of t
 COMMENT ON COLUMN mart.article_progress.status_name IS 'Display name of the current status.'; -- VARCHAR
 COMMENT ON COLUMN mart.article_progress.status_since IS 'When the article entered its current status, UTC; NULL if the status history has no time or ends with another status.'; -- TIMESTAMPTZ
 COMMENT ON COLUMN mart.article_progress.started_at IS 'When the article was created, UTC; if that time is unknown, when it entered its first status.'; -- TIMESTAMPTZ
-COMMENT ON COLUMN mart.article_progress.order_paid_at IS 'When the order was paid, UTC.'; -- TIMESTAMPTZ
+COMMENT ON COLUMN mart.article_progress.order_paid_at IS 'When the order was paid, UTC, from the item, else from its order.'; -- TIMESTAMPTZ
 COMMENT ON COLUMN mart.article_progress.expected_at IS 'When the article is expected to be done, UTC.'; -- TIMESTAMPTZ
 COMMENT ON COLUMN mart.article_progress.expected_for IS 'Event that is expected at expected_at, as the service names it.'; -- VARCHAR
 COMMENT ON COLUMN mart.article_progress.live_url IS 'Address of the published article; NULL until it is published.'; -- VARCHAR

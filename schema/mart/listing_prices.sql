@@ -6,7 +6,7 @@ SELECT
     p.position,
     l.name AS listing_name,
     l.outlet_id,
-    l.outlet_name,
+    coalesce(l.outlet_name, n.outlet_name) AS outlet_name,
     l.country,
     l.channel_type,
     l.placement_type,
@@ -22,6 +22,7 @@ SELECT
     l.max_delivery_days
 FROM main.product_listings AS l
 JOIN main.product_listing_prices AS p ON p.product_listing_id = l.id
+LEFT JOIN mart.outlet_names AS n ON n.outlet_id = l.outlet_id
 WHERE p.unit_amount IS NOT NULL;
 
 COMMENT ON VIEW mart.listing_prices IS 'Current prices of product listings with country, channel and authority, one row per price that has an amount. Amounts of different currencies must never be added or compared.';

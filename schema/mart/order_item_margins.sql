@@ -2,28 +2,32 @@
 -- grain: one row per order item
 CREATE VIEW mart.order_item_margins AS
 SELECT
-    id        AS order_item_id,
-    order_id,
-    date_paid AS paid_at,
-    outlet_id,
-    outlet_name,
-    product_id,
-    product_name,
-    product_type,
-    coalesce(is_refunded, false) OR refund_date IS NOT NULL AS is_refunded,
-    sale_price,
-    vendor_cost,
-    internal_cost,
-    reseller_price,
-    commission_amount,
-    sale_price - coalesce(vendor_cost, 0) - coalesce(internal_cost, 0) - coalesce(reseller_price, 0) - coalesce(commission_amount, 0) AS margin
-FROM main.order_items
-WHERE deleted_at IS NULL;
+    i.id        AS order_item_id,
+    i.order_id,
+    coalesce(i.date_paid, o.date_paid)     AS paid_at,
+    i.outlet_id,
+    coalesce(i.outlet_name, n.outlet_name) AS outlet_name,
+    i.product_id,
+    i.product_name,
+    i.product_type,
+    coalesce(i.is_refunded, false) OR i.refund_date IS NOT NULL AS is_refunded,
+    i.sale_price,
+    i.vendor_cost,
+    i.internal_cost,
+    i.reseller_price,
+    i.commission_amount,
+    -- Without the cast, the difference of large amounts would not fit its type.
+    CAST(i.sale_price AS DECIMAL(38, 6)) - coalesce(i.vendor_cost, 0) - coalesce(i.internal_cost, 0) - coalesce(i.reseller_price, 0)
+        - coalesce(i.commission_amount, 0) AS margin
+FROM main.order_items AS i
+LEFT JOIN main.orders AS o ON o.id = i.order_id
+LEFT JOIN mart.outlet_names AS n ON n.outlet_id = i.outlet_id
+WHERE i.deleted_at IS NULL;
 
 COMMENT ON VIEW mart.order_item_margins IS 'Sold items with price, costs and margin, one row per order item that is not marked deleted. The specification defines no currency for items: sums are valid only if all items have the same currency.';
 COMMENT ON COLUMN mart.order_item_margins.order_item_id IS 'Id of the item: order_items.id.'; -- VARCHAR
 COMMENT ON COLUMN mart.order_item_margins.order_id IS 'Id of the order: orders.id.'; -- VARCHAR
-COMMENT ON COLUMN mart.order_item_margins.paid_at IS 'When the order was paid, UTC.'; -- TIMESTAMPTZ
+COMMENT ON COLUMN mart.order_item_margins.paid_at IS 'When the order was paid, UTC, from the item, else from its order.'; -- TIMESTAMPTZ
 COMMENT ON COLUMN mart.order_item_margins.outlet_id IS 'Id of the outlet: outlets.id.'; -- VARCHAR
 COMMENT ON COLUMN mart.order_item_margins.outlet_name IS 'Name of the outlet.'; -- VARCHAR
 COMMENT ON COLUMN mart.order_item_margins.product_id IS 'Id of the product: products.id.'; -- VARCHAR
@@ -35,4 +39,4 @@ COMMENT ON COLUMN mart.order_item_margins.vendor_cost IS 'Amount that the vendor
 COMMENT ON COLUMN mart.order_item_margins.internal_cost IS 'Internal cost; NULL if unknown.'; -- DECIMAL(18,6)
 COMMENT ON COLUMN mart.order_item_margins.reseller_price IS 'Price for the reseller; NULL if unknown.'; -- DECIMAL(18,6)
 COMMENT ON COLUMN mart.order_item_margins.commission_amount IS 'Commission; NULL if unknown.'; -- DECIMAL(18,6)
-COMMENT ON COLUMN mart.order_item_margins.margin IS 'Sale price minus vendor cost, internal cost, reseller price and commission. Unknown costs count as 0. NULL if the sale price is unknown.'; -- DECIMAL(18,6)
+COMMENT ON COLUMN mart.order_item_margins.margin IS 'Sale price minus vendor cost, internal cost, reseller price and commission. Unknown costs count as 0. NULL if the sale price is unknown.'; -- DECIMAL(38,6)

@@ -98,7 +98,7 @@ SELECT
     m.prices,
     m.median AS median_price,
     t.median AS median_all,
-    100 * (m.median - t.median) / nullif(t.median, 0) AS premium_percent,
+    100 * (CAST(m.median AS DECIMAL(38, 6)) - t.median) / nullif(t.median, 0) AS premium_percent,
     coalesce(l.like_segments, 0)                      AS like_segments,
     coalesce(l.like_prices, 0)                        AS like_prices,
     l.like_premium                                    AS like_premium_percent,

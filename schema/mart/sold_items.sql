@@ -17,16 +17,16 @@ item_facts AS (
     SELECT
         i.id                                                                                     AS order_item_id,
         i.order_id,
-        i.date_paid                                                                              AS paid_at,
+        coalesce(i.date_paid, o.date_paid)                                                       AS paid_at,
         coalesce(o.profile_id, profile_item.profile_id, i.article_campaign_profile_id)           AS profile_id,
         i.referrer_id,
         i.outlet_id,
-        i.outlet_name,
+        coalesce(i.outlet_name, n.outlet_name)                                                   AS outlet_name,
         i.product_id,
         i.product_name,
         coalesce(i.article_id, item_articles.article_id)                                         AS article_id,
         coalesce(i.is_refunded, false) OR i.refund_date IS NOT NULL                              AS is_refunded,
-        CASE WHEN lines.quantity > 0 THEN lines.quantity ELSE 1 END                              AS quantity,
+        CASE WHEN lines.quantity > 1000000 THEN NULL WHEN lines.quantity > 0 THEN lines.quantity ELSE 1 END AS quantity,
         i.product_price                                                                          AS list_price,
         i.sale_price,
         coalesce(profile_item.max_delivery_days, product.max_delivery_days, l.max_delivery_days) AS days
@@ -37,6 +37,7 @@ item_facts AS (
     LEFT JOIN main.product_listings AS l ON l.id = i.product_id
     LEFT JOIN lines ON lines.order_id = i.order_id AND lines.id = i.id
     LEFT JOIN item_articles ON item_articles.order_item_id = i.id
+    LEFT JOIN mart.outlet_names AS n ON n.outlet_id = i.outlet_id
     WHERE i.deleted_at IS NULL
 )
 SELECT
@@ -63,7 +64,7 @@ LEFT JOIN main.profiles AS p ON p.id = f.profile_id;
 COMMENT ON VIEW mart.sold_items IS 'Sold items with client, referrer, article and promised delivery, one row per order item that is not marked deleted. Costs and margin of the same items are in mart.order_item_margins. The specification defines no currency for items.';
 COMMENT ON COLUMN mart.sold_items.order_item_id IS 'Id of the item: order_items.id.'; -- VARCHAR
 COMMENT ON COLUMN mart.sold_items.order_id IS 'Id of the order: orders.id.'; -- VARCHAR
-COMMENT ON COLUMN mart.sold_items.paid_at IS 'When the order was paid, UTC.'; -- TIMESTAMPTZ
+COMMENT ON COLUMN mart.sold_items.paid_at IS 'When the order was paid, UTC, from the item, else from its order.'; -- TIMESTAMPTZ
 COMMENT ON COLUMN mart.sold_items.profile_id IS 'Id of the client profile: profiles.id, from the order, else from the profile''s order items, else from the campaign of the article.'; -- VARCHAR
 COMMENT ON COLUMN mart.sold_items.profile_name IS 'Name of the client profile.'; -- VARCHAR
 COMMENT ON COLUMN mart.sold_items.referrer_id IS 'Id of the person who referred the client; NULL if unknown.'; -- VARCHAR
@@ -73,7 +74,7 @@ COMMENT ON COLUMN mart.sold_items.product_id IS 'Id of the product: products.id.
 COMMENT ON COLUMN mart.sold_items.product_name IS 'Name of the product when sold.'; -- VARCHAR
 COMMENT ON COLUMN mart.sold_items.article_id IS 'Id of the article that the item names, or else of the article that names the item; NULL if there is none.'; -- VARCHAR
 COMMENT ON COLUMN mart.sold_items.is_refunded IS 'Whether the item has the flag is_refunded or a refund date.'; -- BOOLEAN
-COMMENT ON COLUMN mart.sold_items.quantity IS 'Number of pieces, from the line item of the order; 1 if there is no such line item or its quantity is not above 0.'; -- BIGINT
+COMMENT ON COLUMN mart.sold_items.quantity IS 'Number of pieces, from the line item of the order; 1 if there is no such line item or its quantity is not above 0, NULL if it is above 1,000,000.'; -- BIGINT
 COMMENT ON COLUMN mart.sold_items.list_price IS 'Catalog price of one piece, from the item.'; -- DECIMAL(18,6)
 COMMENT ON COLUMN mart.sold_items.sale_price IS 'Price that the item was sold for, all pieces together.'; -- DECIMAL(18,6)
 COMMENT ON COLUMN mart.sold_items.promised_days IS 'Longest time to delivery, in days, from the order item of the profile, else from the product, else from its listing; NULL if unknown, negative or over 3650.'; -- BIGINT

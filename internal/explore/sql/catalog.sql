@@ -3,23 +3,19 @@
 -- name: tables
 -- The in-memory tables of the page, with the columns to search, filter and sort by. They have the
 -- table and column names of main, so that one filter works on both. The column id of a listing is its
--- rank among the ids in main, so that joins and sorts compare integers. {names} is the statement
--- outlet_names of record.sql.
+-- rank among the ids in main, so that joins and sorts compare integers.
 
 -- The rank (id) and the rowid (main_rowid) of each listing.
 CREATE OR REPLACE TABLE derived.ranks AS
 SELECT id AS listing_id, rowid AS main_rowid, CAST(row_number() OVER (ORDER BY id) AS INTEGER) AS id
 FROM main.product_listings;
 
-CREATE OR REPLACE TABLE derived.outlet_names AS
-SELECT id, arg_min(name, table_rank) AS name FROM ({names}) GROUP BY id;
-
 CREATE OR REPLACE TABLE derived.product_listings AS
 SELECT
     r.id,
     r.main_rowid,
-    coalesce(l.outlet_name, o.name) AS outlet_name,
-    lower(concat_ws(chr(10), l.name, coalesce(l.outlet_name, o.name), l.website_url)) AS search,
+    coalesce(l.outlet_name, n.outlet_name) AS outlet_name,
+    lower(concat_ws(chr(10), l.name, coalesce(l.outlet_name, n.outlet_name), l.website_url)) AS search,
     l.name,
     l.country,
     l.state,
@@ -33,7 +29,7 @@ SELECT
     l.created_at
 FROM main.product_listings AS l
 JOIN derived.ranks AS r ON r.main_rowid = l.rowid
-LEFT JOIN derived.outlet_names AS o ON o.id = l.outlet_id;
+LEFT JOIN mart.outlet_names AS n ON n.outlet_id = l.outlet_id;
 
 -- The lowest price of a listing for a currency and a tier, for a currency in any tier, and
 -- for a tier in any currency.
@@ -57,13 +53,12 @@ JOIN derived.ranks AS r ON r.listing_id = t.product_listing_id
 WHERE t.name IS NOT NULL;
 
 DROP TABLE derived.ranks;
-DROP TABLE derived.outlet_names;
 
 -- In-memory tables are compressed only by a checkpoint.
 CHECKPOINT derived;
 
 -- name: named_listings
 -- main.product_listings. Missing names of outlets are taken from other tables.
-SELECT l.* REPLACE (coalesce(l.outlet_name, o.name) AS outlet_name)
+SELECT l.* REPLACE (coalesce(l.outlet_name, n.outlet_name) AS outlet_name)
 FROM main.product_listings AS l
-LEFT JOIN (SELECT id, arg_min(name, table_rank) AS name FROM ({names}) GROUP BY id) AS o ON o.id = l.outlet_id;
+LEFT JOIN mart.outlet_names AS n ON n.outlet_id = l.outlet_id;

@@ -108,7 +108,7 @@ ORDER BY coalesce(o.created_at, l.created_at) DESC, l.order_id, l.position;
 -- name: items
 SELECT
     coalesce(o.reference_number, i.order_id) AS "order", i.order_id,
-    coalesce(i.date_paid, o.date_paid) AS paid,
+    m.paid_at AS paid,
     i.product_price AS list_price,
     i.sale_price,
     m.margin,
@@ -120,7 +120,7 @@ FROM main.order_items AS i
 LEFT JOIN mart.order_item_margins AS m ON m.order_item_id = i.id
 LEFT JOIN main.orders AS o ON o.id = i.order_id
 WHERE i.product_id = $id AND i.deleted_at IS NULL
-ORDER BY coalesce(i.date_paid, o.date_paid) DESC NULLS LAST, i.id;
+ORDER BY m.paid_at DESC NULLS LAST, i.id;
 
 -- name: delivery
 WITH first_published AS (

@@ -46,23 +46,9 @@ SELECT min(snapshot_at) AS first_at FROM meta.runs WHERE snapshot_at IS NOT NULL
 -- The newest snapshots, in descending order.
 SELECT run_id, snapshot_at FROM {database}.meta.runs WHERE snapshot_at IS NOT NULL ORDER BY snapshot_at DESC, run_id DESC LIMIT {most};
 
--- name: outlet_names
--- The names of outlets in all tables that contain names of outlets. If an outlet has several names,
--- pages show the name with the lowest table_rank.
-SELECT 1 AS table_rank, id, name FROM main.outlets
-UNION ALL
-SELECT 2, outlet_id, outlet_name FROM main.product_listings
-UNION ALL
-SELECT 3, outlet_id, outlet_name FROM main.outlet_listings
-UNION ALL
-SELECT 4, outlet_id, outlet_name FROM main.order_items
-UNION ALL
-SELECT 5, outlet_id, outlet_name FROM main.order_line_items;
-
 -- name: names_of
 -- The outlet name of each wanted record. The statement {wanted} selects the id of each such record and
--- the id of its outlet. {names} is the statement outlet_names.
-SELECT w.id, arg_min(n.name, n.table_rank) AS name
+-- the id of its outlet.
+SELECT DISTINCT w.id, n.outlet_name AS name
 FROM ({wanted}) AS w
-JOIN ({names}) AS n ON n.id = w.outlet_id
-GROUP BY w.id;
+JOIN mart.outlet_names AS n ON n.outlet_id = w.outlet_id;

@@ -39,7 +39,7 @@ SELECT
     coalesce(p.name, c.profile_name)                          AS profile_name,
     coalesce(f.order_item_id, items_by_article.order_item_id) AS order_item_id,
     i.outlet_id,
-    i.outlet_name,
+    coalesce(i.outlet_name, n.outlet_name) AS outlet_name,
     f.writer_id,
     f.writer_name,
     CASE WHEN f.status_prefix IS NULL THEN s.status_prefix ELSE f.status_prefix END AS status_prefix,
@@ -60,3 +60,4 @@ LEFT JOIN ${current}.profiles AS p ON p.id = coalesce(f.profile_id, c.profile_id
 LEFT JOIN items_by_article ON items_by_article.article_id = f.id
 LEFT JOIN ${current}.order_items AS i ON i.id = coalesce(f.order_item_id, items_by_article.order_item_id)
 LEFT JOIN ${current}.orders AS o ON o.id = i.order_id
+LEFT JOIN ${mart}.outlet_names AS n ON n.outlet_id = i.outlet_id

@@ -4,7 +4,7 @@ SELECT
     p.position,
     l.name AS listing_name,
     l.outlet_id,
-    l.outlet_name,
+    coalesce(l.outlet_name, n.outlet_name) AS outlet_name,
     l.country,
     l.channel_type,
     l.placement_type,
@@ -21,4 +21,5 @@ SELECT
     l.max_delivery_days
 FROM ${current}.product_listings AS l
 JOIN ${current}.product_listing_prices AS p ON p.product_listing_id = l.id
+LEFT JOIN ${mart}.outlet_names AS n ON n.outlet_id = l.outlet_id
 WHERE p.unit_amount IS NOT NULL

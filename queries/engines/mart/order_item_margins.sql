@@ -1,20 +1,22 @@
 -- Prices, costs and margins of sold items.
 SELECT
-    id        AS order_item_id,
-    order_id,
-    date_paid AS paid_at,
-    outlet_id,
-    outlet_name,
-    product_id,
-    product_name,
-    product_type,
-    coalesce(is_refunded, false) OR refund_date IS NOT NULL AS is_refunded,
-    sale_price,
-    vendor_cost,
-    internal_cost,
-    reseller_price,
-    commission_amount,
-    CAST(sale_price - coalesce(vendor_cost, 0) - coalesce(internal_cost, 0) - coalesce(reseller_price, 0)
-        - coalesce(commission_amount, 0) AS DECIMAL(18, 6)) AS margin
-FROM ${current}.order_items
-WHERE deleted_at IS NULL
+    i.id        AS order_item_id,
+    i.order_id,
+    coalesce(i.date_paid, o.date_paid)     AS paid_at,
+    i.outlet_id,
+    coalesce(i.outlet_name, n.outlet_name) AS outlet_name,
+    i.product_id,
+    i.product_name,
+    i.product_type,
+    coalesce(i.is_refunded, false) OR i.refund_date IS NOT NULL AS is_refunded,
+    i.sale_price,
+    i.vendor_cost,
+    i.internal_cost,
+    i.reseller_price,
+    i.commission_amount,
+    CAST(i.sale_price - coalesce(i.vendor_cost, 0) - coalesce(i.internal_cost, 0) - coalesce(i.reseller_price, 0)
+        - coalesce(i.commission_amount, 0) AS DECIMAL(38, 6)) AS margin
+FROM ${current}.order_items AS i
+LEFT JOIN ${current}.orders AS o ON o.id = i.order_id
+LEFT JOIN ${mart}.outlet_names AS n ON n.outlet_id = i.outlet_id
+WHERE i.deleted_at IS NULL

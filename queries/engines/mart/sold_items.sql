@@ -15,16 +15,16 @@ item_facts AS (
     SELECT
         i.id                                                                                     AS order_item_id,
         i.order_id,
-        i.date_paid                                                                              AS paid_at,
+        coalesce(i.date_paid, o.date_paid)                                                       AS paid_at,
         coalesce(o.profile_id, profile_item.profile_id, i.article_campaign_profile_id)           AS profile_id,
         i.referrer_id,
         i.outlet_id,
-        i.outlet_name,
+        coalesce(i.outlet_name, n.outlet_name)                                                   AS outlet_name,
         i.product_id,
         i.product_name,
         coalesce(i.article_id, item_articles.article_id)                                         AS article_id,
         coalesce(i.is_refunded, false) OR i.refund_date IS NOT NULL                              AS is_refunded,
-        CASE WHEN lines.quantity > 0 THEN lines.quantity ELSE 1 END                              AS quantity,
+        CASE WHEN lines.quantity > 1000000 THEN NULL WHEN lines.quantity > 0 THEN lines.quantity ELSE 1 END AS quantity,
         i.product_price                                                                          AS list_price,
         i.sale_price,
         coalesce(profile_item.max_delivery_days, product.max_delivery_days, l.max_delivery_days) AS delivery_days
@@ -35,6 +35,7 @@ item_facts AS (
     LEFT JOIN ${current}.product_listings AS l ON l.id = i.product_id
     LEFT JOIN lines ON lines.order_id = i.order_id AND lines.id = i.id
     LEFT JOIN item_articles ON item_articles.order_item_id = i.id
+    LEFT JOIN ${mart}.outlet_names AS n ON n.outlet_id = i.outlet_id
     WHERE i.deleted_at IS NULL
 )
 SELECT
