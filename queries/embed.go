@@ -2,6 +2,9 @@
 // the result and the parameters. The folder "checks" contains the checks of a night. The folder
 // "engines" contains the queries and the views of mart for the engines of a lake.
 //
+// No value that a column can hold may make a query, a check or a view of mart fail: the rules are in
+// docs/guide/own-queries.md, below "Large values".
+//
 // The package imports no package of this project.
 package queries
 

@@ -305,7 +305,8 @@ func readScope(ctx context.Context, db *query.DB) (scope auditScope, err error) 
 		grades[r.Get("stream").Text] = r.Get("grade").Text
 	}
 	littleChangedTables, err := db.Collect(ctx, query.Text(
-		"SELECT table_name FROM meta.tables WHERE run_id = $run AND ((rows_new + rows_changed + rows_gone) * 10 < rows OR rows_new + rows_changed + rows_gone = 0)"), params, math.MaxInt)
+		"SELECT table_name FROM (SELECT *, CAST(rows_new AS HUGEINT) + rows_changed + rows_gone AS changes FROM meta.tables WHERE run_id = $run) "+
+			"WHERE changes * 10 < rows OR changes = 0"), params, math.MaxInt)
 	if err != nil {
 		return scope, err
 	}

@@ -37,5 +37,6 @@ earlier_medians AS (
 SELECT n.table_name, n.currency, n.pricing_tier, b.prices AS prices_before, n.prices, CAST(b.median_price AS DECIMAL(18, 6)) AS median_before, CAST(n.median_price AS DECIMAL(18, 6)) AS median_price
 FROM current_medians AS n JOIN earlier_medians AS b ON (n.table_name, n.currency, n.pricing_tier) IS NOT DISTINCT FROM (b.table_name, b.currency, b.pricing_tier)
 WHERE n.prices >= $min_prices AND b.prices >= $min_prices
-  AND (n.median_price > b.median_price * CAST($factor AS DECIMAL(9, 3)) OR n.median_price * CAST($factor AS DECIMAL(9, 3)) < b.median_price)
+  AND (n.median_price > CAST(b.median_price AS DECIMAL(38, 6)) * CAST($factor AS DECIMAL(9, 3))
+    OR CAST(n.median_price AS DECIMAL(38, 6)) * CAST($factor AS DECIMAL(9, 3)) < b.median_price)
 ORDER BY ALL

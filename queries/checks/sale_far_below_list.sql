@@ -6,5 +6,5 @@
 -- param: percent DECIMAL 90 -- largest allowed discount, in percent
 SELECT id, order_id, product_id, product_price, sale_price
 FROM order_items
-WHERE sale_price >= 0 AND sale_price < product_price * (100 - CAST($percent AS DECIMAL(9, 3))) / 100
+WHERE sale_price >= 0 AND sale_price < CAST(product_price AS DECIMAL(38, 6)) * (100 - CAST($percent AS DECIMAL(9, 3))) / 100
 ORDER BY id

@@ -46,7 +46,7 @@ func importTable() []row {
 		{"internal/fetch", []string{"internal/stream", "internal/durable", "internal/plural"}, "stores responses as bytes; only `internal/pipeline` connects the phases of a night"},
 		{"internal/transform", []string{"internal/stream"}, "turns bytes into records without I/O, clock and cgo, so that its tests are pairs of files"},
 		{"internal/warehouse", []string{"internal/checksum", "internal/dictionary", "internal/sqltext", "internal/stream", "internal/durable", "internal/ledger"}, "manages the warehouse folder and publishes versions; other packages fill, check and read them"},
-		{"internal/testing/fixture", []string{"internal/durable", "internal/sqltext", "internal/stream", "internal/warehouse"}, "creates catalogs for tests; only tests import it"},
+		{"internal/testing/fixture", []string{"internal/dictionary", "internal/durable", "internal/sqltext", "internal/stream", "internal/warehouse"}, "creates catalogs for tests; only tests import it"},
 		{"internal/integrity", []string{"internal/checksum", "internal/dictionary", "internal/durable", "internal/sqltext", "internal/stream", "internal/ledger", "internal/warehouse"}, "checks and repairs the files of a warehouse"},
 		{"internal/load", []string{"internal/checksum", "internal/dictionary", "internal/sqltext", "internal/stream", "internal/ledger", "internal/warehouse"}, "stages rows and merges them; only `internal/pipeline` connects the phases of a night"},
 		{"internal/lake", []string{"internal/checksum", "internal/dictionary", "internal/sqltext", "internal/stream", "internal/durable", "internal/warehouse", "internal/object"}, "writes published versions as Iceberg tables; it needs neither the service nor a night"},

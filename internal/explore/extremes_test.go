@@ -1,0 +1,33 @@
+package explore_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+
+	"placementsync/internal/query"
+	"placementsync/internal/testing/fixture"
+)
+
+// TestExtremeValuesFailNoPage opens the pages of a catalog with the largest and smallest values that its columns
+// can hold.
+func TestExtremeValuesFailNoPage(t *testing.T) {
+	t.Parallel()
+	const rowsPerBlock, blocks = 40, 6
+	s := newSiteOf(t, fixture.NewEmptyCatalog(t).Fill(t, fixture.ExtremeRows(rowsPerBlock)))
+	paths := []string{"/report", "/snapshot", "/catalog", "/catalog?currency=C0&sort=price", "/catalog.csv?currency=C0"}
+	for _, kind := range []string{"listing", "outlet", "order", "campaign", "article", "profile"} {
+		if kind != "listing" { // the page /catalog lists the listings
+			paths = append(paths, "/"+kind+"s")
+		}
+		for block := range blocks {
+			paths = append(paths, fmt.Sprintf("/%ss/k%d", kind, block*rowsPerBlock))
+		}
+	}
+	for _, q := range query.List() {
+		paths = append(paths, "/questions/"+q.Name)
+	}
+	for _, path := range paths {
+		s.get(t, path, http.StatusOK)
+	}
+}
