@@ -32,12 +32,16 @@ type checker struct {
 	*inventory
 	// isReported contains the files in Damage.
 	isReported map[string]bool
+	// replay builds the expected version again from stored responses, if canReplay is set.
+	replay    Repair
+	canReplay bool
 }
 
 // Check looks for damage of links, published versions, the Parquet series, the ledger, unfinished-run
 // files and the held night. Without readData it compares only names and sizes of files. With readData it also
-// compares checksums and, if the catalog that readers see is intact, its rows with Parquet. It changes no file.
-func Check(ctx context.Context, w *warehouse.Warehouse, readData bool) (Report, error) {
+// compares checksums and, if the catalog that readers see is intact, its rows with Parquet. hasResponses reports
+// whether all stored responses of a run are intact; nil means that there are none. Check changes no file.
+func Check(ctx context.Context, w *warehouse.Warehouse, readData bool, hasResponses func(run string) bool) (Report, error) {
 	if err := w.Folder.CheckExists(); err != nil {
 		return Report{}, err
 	}
@@ -46,6 +50,7 @@ func Check(ctx context.Context, w *warehouse.Warehouse, readData bool) (Report, 
 		return Report{}, err
 	}
 	c := &checker{inventory: inv, isReported: map[string]bool{}}
+	c.replay, c.canReplay = inv.replayRepair(hasResponses)
 	c.checkLinks()
 	for _, run := range inv.versions {
 		c.checkVersion(run)
@@ -108,19 +113,21 @@ func (c *checker) checkLinks() {
 }
 
 // addSnapshotDamage reports damage because of which readers do not see c.expected, the version that they
-// should see. It chooses the first possible repair: a rollback to this version, a rebuild, a rebuild without
-// the damaged files, a rollback to an older version, or a restore of a backup.
+// should see. It chooses the first possible repair: a rollback to this version, a rebuild, a replay, a rebuild
+// without the damaged files, a rollback to an older version, or a restore of a backup.
 func (c *checker) addSnapshotDamage(d Damage) {
 	newest, newestAt := c.newestCatalog()
 	switch {
 	case c.intactCatalogs[c.expected]:
-		d.Repair = Repair{RollBack, c.expected}
+		d.Repair = Repair{Kind: RollBack, Version: c.expected}
 	case c.hasAllTables(c.expected):
 		d.Repair.Kind = RebuildCatalog
+	case c.canReplay:
+		d.Repair = c.replay
 	case c.hasTableAfter(newestAt):
 		d.Repair.Kind, d.Lost = RebuildSkippingDamage, true
 	case newest != "":
-		d.Repair, d.Lost = Repair{RollBack, newest}, true
+		d.Repair, d.Lost = Repair{Kind: RollBack, Version: newest}, true
 	default:
 		d.Repair.Kind, d.Lost = RestoreBackup, true
 	}
@@ -136,7 +143,7 @@ func (c *checker) checkVersion(run string) {
 		d := Damage{File: c.w.Folder.Relative(filepath.Join(version, file)), Problem: problem, Affected: affected, Repair: Repair{Kind: repair}}
 		switch {
 		case isSuperseded && repair == RebuildCatalog:
-			d.Affected, d.Repair = noRollback, Repair{DropVersion, run}
+			d.Affected, d.Repair = noRollback, Repair{Kind: DropVersion, Version: run}
 			c.add(d)
 		case repair == RebuildCatalog:
 			c.addSnapshotDamage(d)
@@ -174,7 +181,8 @@ func (c *checker) checkVersion(run string) {
 			continue
 		}
 		repair := RebuildCatalog
-		if c.hasCopy(t.FileSum) || c.lineage[run] && c.hasHistoryUntil(m.SnapshotAt) {
+		canWriteAgain := c.lineage[run] && c.hasHistoryUntil(m.SnapshotAt) && (!isSuperseded || c.isInSeries(m, t.Name))
+		if c.hasCopy(t.FileSum) || canWriteAgain {
 			repair = RebuildSeries
 		}
 		affected := "readers of " + warehouse.LatestLink + "/" + t.File + " (table " + t.Name + ")"
@@ -197,6 +205,17 @@ func (c *checker) checkVersion(run string) {
 			report(m.LedgerLine.File, problem, "a spare copy of the run's line in the ledger", RebuildSeries)
 		}
 	}
+}
+
+// isInSeries reports whether a repair of the series writes the file of a table of a superseded version again. It
+// does not if another run of the same day replaced the file, or if the file was accepted as lost.
+func (c *checker) isInSeries(m warehouse.Manifest, table string) bool {
+	day := warehouse.DayOf(m.SnapshotAt)
+	if c.days[day] != m.RunID {
+		return false
+	}
+	dayManifest, err := c.w.Series.ReadDayManifest(day, m.RunID)
+	return err != nil || dayManifest.Table(table).File != ""
 }
 
 func (c *checker) checkSeries() {
@@ -271,8 +290,8 @@ func (c *checker) checkDay(day, run string) {
 		case c.hasHistoryUntil(at): // a catalog of this day or of a later day is intact
 			d.Affected = "the checksums of " + day
 		default:
-			d.Affected, d.Repair.Kind, d.Lost = "all tables of "+day, RebuildSkippingDamage, true
-			d.Problem = dayProblem(c.w, day, err)
+			d.Affected, d.Problem = "all tables of "+day, dayProblem(c.w, day, err)
+			d.Repair, d.Lost = c.repairWithoutHistory()
 		}
 		c.add(d)
 	}
@@ -285,13 +304,21 @@ func (c *checker) checkDay(day, run string) {
 		}
 		d := Damage{File: c.w.Folder.Relative(file), Problem: problem, Affected: affectedTable(t.Name, day), Repair: Repair{Kind: RebuildSeries}}
 		if !c.hasCopy(t.FileSum) && !c.hasHistoryUntil(m.SnapshotAt) {
-			d.Repair.Kind, d.Lost = RebuildSkippingDamage, true
+			d.Repair, d.Lost = c.repairWithoutHistory()
 		}
 		c.add(d)
 	}
 	if len(m.Lost) > 0 {
 		c.Notes = append(c.Notes, fmt.Sprintf("tables of %s that were damaged and are lost: %s", day, strings.Join(m.Lost, ", ")))
 	}
+}
+
+// repairWithoutHistory returns the repair of a file without a copy that is newer than all intact catalogs.
+func (c *checker) repairWithoutHistory() (repair Repair, isLost bool) {
+	if c.canReplay {
+		return c.replay, false
+	}
+	return Repair{Kind: RebuildSkippingDamage}, true
 }
 
 // checkMetaChanges checks the chain of files of changes, which a rebuild applies in order, and the copies of
@@ -303,7 +330,7 @@ func (c *checker) checkMetaChanges() {
 	// If a catalog contains the rows of a damaged file, the chain can be written again from the catalog.
 	repairOf := func(run string) (repair Repair, isLost bool) {
 		if at, ok := c.timeOf(run); !ok || !c.hasHistoryUntil(at) {
-			return Repair{Kind: RebuildSkippingDamage}, true
+			return c.repairWithoutHistory()
 		}
 		return Repair{Kind: RebuildSeries}, false
 	}

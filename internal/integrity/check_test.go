@@ -38,7 +38,7 @@ func TestUnfinishedLastLineOfTheLedgerIsNotDamage(t *testing.T) {
 		"damaged, intact, without the line break": {damaged + strings.TrimSuffix(line, "\n"), "damaged lines: 1"},
 	} {
 		must(t, os.WriteFile(path, []byte(c.text), 0o600))
-		report, err := integrity.Check(t.Context(), w, false)
+		report, err := integrity.Check(t.Context(), w, false, nil)
 		must(t, err)
 		var got string
 		for _, d := range report.Damage {
@@ -59,7 +59,7 @@ func TestCheckReportsAnUnfinishedRollback(t *testing.T) {
 	if _, err := openFailingAt(t, w, "before link latest").Rollback(firstNight, firstNightAt.AddDate(0, 1, 0)); !errors.Is(err, syscall.EIO) {
 		t.Fatalf("the rollback returned %v, want EIO", err)
 	}
-	report, err := integrity.Check(t.Context(), w, false)
+	report, err := integrity.Check(t.Context(), w, false, nil)
 	if err != nil || len(report.Damage) != 1 || report.Damage[0].File != "state/aside.json" || !strings.Contains(report.Damage[0].Problem, "rollback to "+firstNight) {
 		t.Errorf("got the damage %+v (%v), want only the unfinished rollback", report.Damage, err)
 	}
@@ -67,7 +67,7 @@ func TestCheckReportsAnUnfinishedRollback(t *testing.T) {
 	lock, err := failing.Lock("prune", firstNightAt)
 	must(t, err)
 	must(t, lock.Release())
-	if report, err = integrity.Check(t.Context(), w, false); err != nil || len(report.Damage) == 0 {
+	if report, err = integrity.Check(t.Context(), w, false, nil); err != nil || len(report.Damage) == 0 {
 		t.Errorf("after the failed attempt to finish the rollback: got the damage %+v (%v), want at least one", report.Damage, err)
 	}
 }

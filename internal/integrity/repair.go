@@ -3,6 +3,7 @@ package integrity
 import (
 	"cmp"
 	"slices"
+	"strings"
 )
 
 // RepairKind is the kind of a Repair. The kinds are in the order in which their commands must run.
@@ -16,6 +17,8 @@ const (
 	// of versions with unreadable manifests, and a rebuild would fail at damaged files.
 	RebuildSeries
 	RollBack
+	// ReplayNights rolls back and builds the later nights again from their stored responses.
+	ReplayNights
 	RebuildCatalog
 	// RebuildSkippingDamage rebuilds the catalog without the damaged files.
 	RebuildSkippingDamage
@@ -32,11 +35,14 @@ const (
 // Repair is a command that repairs damage, or NoRepair.
 type Repair struct {
 	Kind RepairKind
-	// Version is the argument of RollBack and DropVersion.
+	// Version is the argument of RollBack and DropVersion, and of the rollback of ReplayNights.
 	Version string
+	// Nights are the runs that ReplayNights replays, oldest first, separated by spaces.
+	Nights string
 }
 
-// Command returns the command line of the repair. With NoRepair it is empty.
+// Command returns the command line of the repair. ReplayNights has several commands, separated by semicolons.
+// With NoRepair it is empty.
 func (r Repair) Command() string {
 	switch r.Kind {
 	case RestoreBackup:
@@ -45,6 +51,8 @@ func (r Repair) Command() string {
 		return "placementsync rebuild --series"
 	case RollBack:
 		return "placementsync rollback " + r.Version
+	case ReplayNights:
+		return "placementsync rollback " + r.Version + "; placementsync replay " + strings.ReplaceAll(r.Nights, " ", "; placementsync replay ")
 	case RebuildCatalog:
 		return "placementsync rebuild"
 	case RebuildSkippingDamage:
@@ -66,7 +74,8 @@ func (r Repair) MarshalText() ([]byte, error) { return []byte(r.Command()), nil 
 // PlanRepairs returns the repairs of all damage in the order in which they must run, each once, without
 // NoRepair. With RebuildSkippingDamage it leaves out RebuildCatalog. With a rebuild it leaves out rollbacks, because a
 // rebuild also sets the links. If files must be repaired first, it leaves out DropVersion; the next
-// verify reports the damaged version again.
+// verify reports the damaged version again. With ReplayNights it leaves out all other repairs: the replayed
+// nights write their files again, and the next verify reports the rest.
 func PlanRepairs(damage []Damage) []Repair {
 	var plan []Repair
 	for _, d := range damage {
@@ -76,6 +85,9 @@ func PlanRepairs(damage []Damage) []Repair {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Version, b.Version))
 	})
 	plan = slices.Compact(plan)
+	if i := slices.IndexFunc(plan, func(r Repair) bool { return r.Kind == ReplayNights }); i >= 0 {
+		return plan[i : i+1]
+	}
 	has := func(kind RepairKind) bool {
 		return slices.ContainsFunc(plan, func(r Repair) bool { return r.Kind == kind })
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -88,7 +89,7 @@ func (r *seriesReader) readDay(day, run string) error {
 		r.damage = append(r.damage, unfinishedDay(day, m.RunID))
 	case err == nil:
 		r.addDay(m)
-	case run != "":
+	case run != "" || !errors.Is(err, fs.ErrNotExist): // the manifest is written last, so the day was complete
 		r.damage = append(r.damage, seriesDamage(r.w, r.w.Folder.DayManifestPath(day), dayProblem(r.w, day, err), "all tables of "+day, day))
 	default:
 		r.damage = append(r.damage, unfinishedDay(day, ""))

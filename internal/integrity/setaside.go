@@ -71,19 +71,29 @@ func removeDay(w *warehouse.Warehouse, run, day string) error {
 	})
 }
 
-// removeTables removes tables from the manifest of a day. If readers see the version of the day, the
-// manifest is not changed.
+// removeTables removes tables from the manifest of a day and from the copy of this manifest beside the changes of
+// the run, because a repair of the series would try to restore the files. If readers see the version of the day,
+// the manifests are not changed.
 func removeTables(w *warehouse.Warehouse, day string, tables []string) error {
 	days := w.Series.IndexOrManifests()
 	latest, _, err := w.Versions.Latest()
 	if err != nil || days[day] == latest {
 		return err
 	}
-	manifest, err := readDayManifest(w, day, days[day])
+	dayManifest, err := readDayManifest(w, day, days[day])
 	if err != nil {
 		return err
 	}
-	manifest.Tables = slices.DeleteFunc(manifest.Tables, func(t warehouse.ManifestTable) bool { return slices.Contains(tables, t.Name) })
-	manifest.Lost = append(manifest.Lost, tables...)
-	return w.Folder.WriteSealed(w.Folder.DayManifestPath(day), manifest)
+	remove := func(m warehouse.Manifest) warehouse.Manifest {
+		m.Tables = slices.DeleteFunc(m.Tables, func(t warehouse.ManifestTable) bool { return slices.Contains(tables, t.Name) })
+		m.Lost = append(m.Lost, tables...)
+		return m
+	}
+	copyPath := w.Folder.RunManifestPath(dayManifest.RunID)
+	if manifestCopy, err := w.Versions.ReadManifestFile(copyPath, dayManifest.RunID); err == nil {
+		if err := w.Folder.WriteSealed(copyPath, remove(manifestCopy)); err != nil {
+			return err
+		}
+	}
+	return w.Folder.WriteSealed(w.Folder.DayManifestPath(day), remove(dayManifest))
 }

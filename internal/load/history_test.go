@@ -68,8 +68,10 @@ func TestExactEndsReplaceComputedEnds(t *testing.T) {
 	must(t, err)
 	defer func() { must(t, d.Discard()) }()
 	must(t, d.Exec(t.Context(), sqltext.SQL(insertClosedOrder("known", 1, 7)), sqltext.SQL(insertClosedOrder("overlap", 1, 7)), sqltext.SQL(insertClosedOrder("gap", 1, 7)),
-		"INSERT INTO main.orders (id, valid_from, row_hash) VALUES ('overlap', TIMESTAMPTZ '2026-11-01 05:00:00+00', 2), ('gap', TIMESTAMPTZ '2026-11-01 08:00:00+00', 2)"))
-	until := map[string]time.Time{"orders": night.Add(6 * time.Hour)} // 8 o'clock
+		"INSERT INTO main.orders (id, valid_from, row_hash) VALUES ('overlap', TIMESTAMPTZ '2026-11-01 05:00:00+00', 2), ('gap', TIMESTAMPTZ '2026-11-01 08:00:00+00', 2), "+
+			// This row is from the file of an earlier day, and was closed since.
+			"('new', TIMESTAMPTZ '2026-11-01 01:00:00+00', 1)"))
+	until := night.Add(6 * time.Hour) // 8 o'clock
 	must(t, load.MergePast(t.Context(), d, tables, files, until))
 	if diff := cmp.Diff([]string{"gap 01 07", "known 01 03", "new 01 04", "overlap 01 05"}, closedOrders(t, d)); diff != "" {
 		t.Errorf("the past differs (-want +got):\n%s", diff)

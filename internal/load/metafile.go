@@ -141,24 +141,20 @@ func RestoreMeta(ctx context.Context, d *warehouse.Draft, metaDefs []stream.Defi
 // RestorePast fills the tables of past from the files of a complete chain. until is the time of the
 // snapshot in main. Rows that were closed after this time are omitted, because main contains them.
 func RestorePast(ctx context.Context, d *warehouse.Draft, tables []stream.Table, files []string, until time.Time) error {
-	untilOf := map[string]time.Time{}
-	for _, t := range tables {
-		untilOf[t.Name] = until
-	}
-	return restoreRows(ctx, d, tables, files, untilOf, false)
+	return restoreRows(ctx, d, tables, files, until, false)
 }
 
 // MergePast adds the remaining files of an incomplete chain to a past that was built by comparing
-// snapshots. until contains the time of the snapshot of each table in main. A row of a file replaces the
-// same row version in past, because the end of the row in the file is exact. If two row versions of a key
-// would overlap, the earlier one ends when the later one begins.
-func MergePast(ctx context.Context, d *warehouse.Draft, tables []stream.Table, files []string, until map[string]time.Time) error {
+// snapshots. until is as in RestorePast. A row of a file replaces the same row version in past, because the end of
+// the row in the file is exact. If two row versions of a key would overlap, the earlier one ends when the later one
+// begins.
+func MergePast(ctx context.Context, d *warehouse.Draft, tables []stream.Table, files []string, until time.Time) error {
 	return restoreRows(ctx, d, tables, files, until, true)
 }
 
 // restoreRows inserts the rows of each table of past from files. isComputed means that past contains rows with
 // computed ends.
-func restoreRows(ctx context.Context, d *warehouse.Draft, tables []stream.Table, files []string, until map[string]time.Time, isComputed bool) error {
+func restoreRows(ctx context.Context, d *warehouse.Draft, tables []stream.Table, files []string, until time.Time, isComputed bool) error {
 	if len(files) == 0 {
 		return nil
 	}
@@ -176,7 +172,7 @@ func restoreRows(ctx context.Context, d *warehouse.Draft, tables []stream.Table,
 			return rebuildSQL.Render("past_value", values{"column": c.Name, "type": sqlText(c.Type), "name": sqltext.Name(c.Name)})
 		})
 		past, rowVersionKey := pastTable(t.Name), append([]string{stream.ValidFrom}, t.Key...)
-		statements := []sqlText{rebuildSQL.Render("create_past_from_files", values{"values": typed, "files": source, "name": pastPrefix + t.Name, "until": until[t.Name]})}
+		statements := []sqlText{rebuildSQL.Render("create_past_from_files", values{"values": typed, "files": source, "name": pastPrefix + t.Name, "until": until})}
 		if isComputed {
 			statements = append(statements, rebuildSQL.Render("drop_known_past", values{"past": past, "same_version": joinOn("p.", "r.", rowVersionKey)}))
 		}

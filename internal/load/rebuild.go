@@ -74,6 +74,16 @@ func CarryStreams(ctx context.Context, d *warehouse.Draft, run string, streams [
 	return nil
 }
 
+// ForgetDetails makes the next night request the details of streams again that were read after a time, because
+// the rows of these responses are lost. A zero time means all details.
+func ForgetDetails(ctx context.Context, d *warehouse.Draft, streams []string, readAfter time.Time) error {
+	err := d.Exec(ctx, rebuildSQL.Render("forget_details", values{"streams": streams, "after": readAfter}))
+	if err != nil {
+		return fmt.Errorf("forget the details of %v: %w", streams, err)
+	}
+	return nil
+}
+
 // WriteDay writes the Parquet file of a table in an earlier snapshot again. It computes the rows from the
 // history in the draft, and writes the file into the draft's folder. It replaces the rows of main, and the
 // run and the time of the draft, so the draft must not be published. A row count that differs from the

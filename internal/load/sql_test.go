@@ -225,10 +225,10 @@ func runRebuild(t *testing.T, h *fixture) {
 	must(t, load.ApplySnapshot(ctx, d, h.w.Schema.Tables, snapshot))
 	must(t, load.CorrectClosingRuns(ctx, d, h.w.Schema.Tables))
 	must(t, load.CarryStreams(ctx, d, run, []string{"product_listings"}, at, "its file is lost"))
-	until := map[string]time.Time{"product_listings": d.At}
-	must(t, load.MergePast(ctx, d, h.w.Schema.Tables, metaFiles, until))
+	must(t, load.ForgetDetails(ctx, d, []string{"product_listings"}, at))
+	must(t, load.MergePast(ctx, d, h.w.Schema.Tables, metaFiles, d.At))
 	must(t, load.CopyPast(ctx, d, h.w.Folder.VersionCatalog(run), d.At))
-	must(t, load.DropClosed(ctx, d, until))
+	must(t, load.DropClosed(ctx, d, map[string]time.Time{"product_listings": d.At}))
 	_, err = load.LastSnapshotsOfDays(ctx, d, d.At)
 	must(t, err)
 	_, err = load.RowCounts(ctx, d, run)

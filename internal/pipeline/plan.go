@@ -78,7 +78,7 @@ func PlanNight(ctx context.Context, cfg Config) (Plan, error) {
 	}
 	p.WriteErr = wh.Folder.CheckWritable()
 	if p.LockedErr == nil {
-		report, err := integrity.Check(ctx, wh, false)
+		report, err := integrity.Check(ctx, wh, false, storedResponses(wh, nil))
 		switch {
 		case errors.As(err, new(*warehouse.NoWarehouseError)):
 			p.MissingErr = err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -30,8 +31,8 @@ type RebuildResult struct {
 	// Unfinished lists days that a run was still writing when the files of the warehouse were copied, for
 	// example by a backup of the disk.
 	Unfinished []integrity.Damage
-	// LostRun is the newest published run in the ledger, if its snapshot is newer than the series.
-	// Otherwise LostRun is empty.
+	// LostRun is a run that was published, if its snapshot is newer than the intact days of the series. It is the
+	// last published run of the ledger, the version that readers see, or the run of the last day in the index.
 	LostRun string
 	// SnapshotsWithoutDay counts the snapshots in meta, from First to Last, that have no day in the series.
 	// It is 0 unless history was computed by comparing the snapshots of the series.
@@ -120,7 +121,11 @@ type rebuild struct {
 	// rowsAt contains for each table the snapshot time of the file from which its rows are read. older
 	// contains the tables whose file of the newest snapshot is damaged or missing.
 	rowsAt, older map[string]time.Time
+	// lostTables have only damaged and missing files.
+	lostTables []string
 }
+
+const lostNote = "all its files are damaged or missing; its current rows are lost"
 
 func olderNote(at time.Time) string {
 	return "its newer file is damaged or missing; the rows are from the snapshot of " + at.UTC().Format(time.RFC3339)
@@ -178,19 +183,7 @@ func (b *rebuild) applySeries(ctx context.Context) error {
 	}
 	b.newest = snapshots[len(snapshots)-1]
 	b.Snapshots, b.First, b.Last = len(snapshots), snapshots[0].SnapshotAt, b.newest.SnapshotAt
-	b.rowsAt, b.older = map[string]time.Time{}, map[string]time.Time{}
-	for _, t := range b.wh.Schema.Tables {
-		at := b.newest.SnapshotAt
-		for _, snap := range snapshots {
-			if snap.Files[t.Name] != "" {
-				at = snap.SnapshotAt
-			}
-		}
-		b.rowsAt[t.Name] = at
-		if at.Before(b.newest.SnapshotAt) {
-			b.older[t.Name] = at
-		}
-	}
+	b.chooseFiles(snapshots, damaged)
 	if err := b.setLostRun(); err != nil {
 		return err
 	}
@@ -205,7 +198,7 @@ func (b *rebuild) applySeries(ctx context.Context) error {
 		switch {
 		case d.Unfinished:
 			b.Unfinished = append(b.Unfinished, d)
-		case b.hasExactPast && d.Day != "" && d.Day < b.newest.SnapshotAt.Format(time.DateOnly) && len(b.older) == 0:
+		case b.isUnneeded(d):
 			b.Unused = append(b.Unused, d)
 		default:
 			b.Skipped = append(b.Skipped, d)
@@ -227,27 +220,99 @@ func (b *rebuild) applySeries(ctx context.Context) error {
 		}
 		b.cfg.Log.Info("snapshot read", "run", snap.SourceRun(), "tables", len(tables))
 	}
-	if b.hasExactPast { // a file of an earlier day also contains rows that later runs closed
-		return load.DropClosed(ctx, b.draft, b.older)
+	if !b.hasExactPast {
+		if err := load.MergePast(ctx, b.draft, b.wh.Schema.Tables, b.changes, b.newest.SnapshotAt); err != nil {
+			return err
+		}
 	}
-	return load.MergePast(ctx, b.draft, b.wh.Schema.Tables, b.changes, b.rowsAt)
+	return load.DropClosed(ctx, b.draft, b.older) // a file of an earlier day also contains rows that later runs closed
 }
 
-// In a copied warehouse the ledger can be newer than the series.
+// chooseFiles sets rowsAt, older and lostTables.
+func (b *rebuild) chooseFiles(snapshots []warehouse.Snapshot, damaged []integrity.Damage) {
+	b.rowsAt, b.older = map[string]time.Time{}, map[string]time.Time{}
+	for _, t := range b.wh.Schema.Tables {
+		at, hasFile := b.newest.SnapshotAt, false
+		for _, snap := range snapshots {
+			if snap.Files[t.Name] != "" {
+				at, hasFile = snap.SnapshotAt, true
+			}
+		}
+		b.rowsAt[t.Name] = at
+		if at.Before(b.newest.SnapshotAt) {
+			b.older[t.Name] = at
+		}
+		isDamaged := slices.ContainsFunc(damaged, func(d integrity.Damage) bool {
+			table, _, _ := warehouse.SplitSeriesFile(d.File)
+			return table == t.Name
+		})
+		if isDamaged && !hasFile {
+			b.lostTables = append(b.lostTables, t.Name)
+		}
+	}
+}
+
+// isUnneeded reports whether the rebuilt history contains all rows of a damaged file or day, so that rebuild
+// --series can write it again. The closed rows must be exact, and the current rows must be from a later file.
+func (b *rebuild) isUnneeded(d integrity.Damage) bool {
+	if !b.hasExactPast || d.Day == "" {
+		return false
+	}
+	table, _, isFile := warehouse.SplitSeriesFile(d.File)
+	if isFile && slices.Contains(b.lostTables, table) || !isFile && len(b.lostTables) > 0 {
+		return false
+	}
+	for name, at := range b.rowsAt {
+		if (!isFile || name == table) && d.Day >= warehouse.DayOf(at) {
+			return false
+		}
+	}
+	return true
+}
+
+// In a copied warehouse the ledger can be newer than the series. In a damaged warehouse the ledger may have
+// lost lines, but the link "latest" and the index also name published runs.
 func (b *rebuild) setLostRun() error {
 	runs, err := b.wh.Ledger.Runs()
 	if err != nil {
 		return err
 	}
+	isLost := func(at time.Time) bool { return at.After(b.newest.SnapshotAt) }
 	for _, r := range slices.Backward(runs) {
-		if r.VisibleVersion() != "" {
-			if r.IsPublished() && r.SnapshotAt.After(b.newest.SnapshotAt) {
-				b.LostRun = r.ID
-			}
-			break
+		version := r.VisibleVersion()
+		if version == "" {
+			continue
+		}
+		if isLost(r.SnapshotAt) {
+			b.LostRun = version
+		}
+		break
+	}
+	published := []string{b.latest}
+	if days, err := b.wh.Series.Index(); err == nil && len(days) > 0 {
+		published = append(published, days[slices.Max(slices.Collect(maps.Keys(days)))])
+	}
+	for _, run := range published {
+		if b.LostRun == "" && run != b.newest.RunID && isLost(b.timeOf(run, runs)) {
+			b.LostRun = run
 		}
 	}
 	return nil
+}
+
+// timeOf returns the time of a run's snapshot. Without a line in the ledger and without a manifest, this is the
+// time in the id of the run.
+func (b *rebuild) timeOf(run string, runs []ledger.Run) time.Time {
+	if at := ledger.Find(runs, run).SnapshotAt; !at.IsZero() {
+		return at
+	}
+	at, _ := warehouse.RunTime(run)
+	for _, path := range b.wh.Folder.ManifestPaths(run, warehouse.DayOf(at)) {
+		if m, err := b.wh.Versions.ReadManifestFile(path, run); err == nil {
+			return m.SnapshotAt
+		}
+	}
+	return at
 }
 
 // restorePast fills past from the closed rows in the files of changes. If these files are damaged, or an
@@ -362,7 +427,12 @@ func (b *rebuild) completeLedgerLine(ctx context.Context) error {
 		lost = append(lost, d.Affected+" ("+d.File+": "+d.Problem+")")
 	}
 	for table, at := range b.older {
-		if err := load.CarryStreams(ctx, b.draft, b.newest.SourceRun(), stream.FilledBy(b.cfg.Streams, table), at, olderNote(at)); err != nil {
+		if err := b.carryTable(ctx, table, at, at, olderNote(at)); err != nil {
+			return err
+		}
+	}
+	for _, table := range b.lostTables {
+		if err := b.carryTable(ctx, table, b.First, time.Time{}, lostNote); err != nil {
 			return err
 		}
 	}
@@ -374,6 +444,16 @@ func (b *rebuild) completeLedgerLine(ctx context.Context) error {
 	line := *r
 	line.SnapshotAt = time.Time{} // meta.runs already contains this snapshot, in the row of its night
 	return load.WriteRun(ctx, b.draft, line)
+}
+
+// carryTable records that a table lacks the rows of the newest snapshot. Details that were read after detailsAfter
+// are lost, so the next night requests them again.
+func (b *rebuild) carryTable(ctx context.Context, table string, since, detailsAfter time.Time, note string) error {
+	streams := stream.FilledBy(b.cfg.Streams, table)
+	if err := load.CarryStreams(ctx, b.draft, b.newest.SourceRun(), streams, since, note); err != nil {
+		return err
+	}
+	return load.ForgetDetails(ctx, b.draft, streams, detailsAfter)
 }
 
 // Files of the newest day are linked if the same program wrote them.
@@ -402,6 +482,9 @@ func (b *rebuild) writeParquet(ctx context.Context) ([]warehouse.ManifestTable, 
 		file.Grade = b.newest.Table(file.Name).Grade
 		if at, isOlder := b.older[file.Name]; isOlder {
 			file.Grade, file.Note = string(fetch.CarriedForward), olderNote(at)
+		}
+		if slices.Contains(b.lostTables, file.Name) {
+			file.Grade, file.Note = string(fetch.CarriedForward), lostNote
 		}
 		files[file.Name] = file
 	}

@@ -2,6 +2,7 @@ package pipeline_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -172,8 +173,8 @@ func TestRebuildOfDamagedSeries(t *testing.T) {
 		}
 		_, err := pipeline.Rebuild(t.Context(), c.cfg, false)
 		seriesErr := errorOf[*pipeline.SeriesError](t, err)
-		if len(seriesErr.Damage) != 1 || seriesErr.Damage[0].Day != "2026-11-04" || c.latest() != "20261104T020000Z" {
-			t.Errorf("the rebuild ended with %v, want a SeriesError of the newest file, and readers to see the last version", err)
+		if len(seriesErr.Damage) != 3 || seriesErr.Damage[2].Day != "2026-11-04" || c.latest() != "20261104T020000Z" {
+			t.Errorf("the rebuild ended with %v, want a SeriesError of all three files, and readers to see the last version", err)
 		}
 	})
 	t.Run("the newest day", func(t *testing.T) {
@@ -441,7 +442,7 @@ func TestReplayErrors(t *testing.T) {
 	for run, want := range map[string]string{
 		"20261104T020000Z": "later nights are based on it; nothing was changed: run placementsync rollback 20261104T020000Z first",
 		"20261103T020000Z": "its stored responses were removed",
-		"20261102T020000Z": "readers see 20261105T020000Z, which is later, and no version from before this run is kept",
+		"20261102T020000Z": "readers see 20261105T020000Z, which is later, and no intact version from before this run is kept",
 		"20200101T000000Z": "this run has no stored responses",
 		"latest":           "this run has no stored responses",
 	} {
@@ -469,5 +470,185 @@ func TestReplayErrors(t *testing.T) {
 	}
 	if diff := cmp.Diff(historyBefore["product_listings"], h.history()["product_listings"]); diff != "" {
 		t.Errorf("the replayed history differs (-before +after):\n%s", diff)
+	}
+}
+
+// TestVerifyNamesTheReplayOfStoredResponses damages the catalog and the day of the newest nights, whose stored
+// responses are intact. Verify must report no loss, and name the rollback and the replays that restore everything
+// without requests.
+func TestVerifyNamesTheReplayOfStoredResponses(t *testing.T) {
+	h := threeNights(t)
+	before := h.history()
+	const first, second, third = "20261102T020000Z", "20261103T020000Z", "20261104T020000Z"
+	replayThird := "placementsync rollback " + second + "; placementsync replay " + third
+	for name, c := range map[string]struct {
+		damage func(c *harness)
+		want   string
+	}{
+		"the newest catalog and day": {func(c *harness) {
+			damage(t, c.path("versions", third, "catalog.duckdb"))
+			c.damageDay(t, "2026-11-04", third)
+		}, replayThird},
+		"the newest version, its day and its changes": {func(c *harness) {
+			must(t, os.RemoveAll(c.path("versions", third)))
+			must(t, os.Remove(c.seriesFile("2026-11-04")))
+			must(t, os.Remove(c.path("parquet", ".meta", third+".changes")))
+		}, replayThird},
+		"all that the newest night wrote, and the ledger": {func(c *harness) {
+			for _, pattern := range []string{"versions/" + third + "/*", "parquet/*/snapshot_date=2026-11-04/*", "parquet/.meta/" + third + ".*",
+				"parquet/.manifests/snapshot_date=2026-11-04.json", "parquet/.manifests/index.json", "state/runs.jsonl"} {
+				for _, path := range mustValue(filepath.Glob(c.path(pattern))) {
+					must(t, errors.Join(os.Remove(path), os.WriteFile(path, nil, 0o600)))
+				}
+			}
+		}, replayThird},
+		"the newest two nights": {func(c *harness) {
+			damage(t, c.path("versions", second, "catalog.duckdb"))
+			damage(t, c.path("versions", third, "catalog.duckdb"))
+			c.damageDay(t, "2026-11-03", second)
+			c.damageDay(t, "2026-11-04", third)
+		}, "placementsync rollback " + first + "; placementsync replay " + second + "; placementsync replay " + third},
+	} {
+		t.Run(name, func(t *testing.T) {
+			damaged := h.copyWarehouse(t)
+			c.damage(damaged)
+			v := damaged.verify()
+			plan := integrity.PlanRepairs(v.Damage)
+			if v.Result() != integrity.Rebuildable || len(plan) != 1 || plan[0].Command() != c.want {
+				t.Fatalf("verify reports %s and plans %+v, want %q without a loss\n%+v", v.Result(), plan, c.want, v.Damage)
+			}
+			_, err := damaged.warehouse().Rollback(plan[0].Version, damaged.at)
+			must(t, err)
+			for _, night := range strings.Fields(plan[0].Nights) {
+				damaged.at = damaged.at.Add(time.Minute)
+				if res := damaged.requireComplete(pipeline.Replay(t.Context(), damaged.cfg, night)); res.Run.Requests != 0 {
+					t.Errorf("the replay of %s sent %d requests, want none", night, res.Run.Requests)
+				}
+			}
+			if diff := cmp.Diff(before, damaged.history()); diff != "" {
+				t.Errorf("history differs (-before +after):\n%s", diff)
+			}
+			damaged.repairAll(t)
+			damaged.requireComplete(damaged.night())
+		})
+	}
+	for name, damageResponses := range map[string]func(c *harness){
+		"no stored responses":      func(c *harness) { must(t, os.RemoveAll(c.path("raw", third))) },
+		"damaged stored responses": func(c *harness) { damage(t, c.path("raw", third, "journal.jsonl")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			damaged := h.copyWarehouse(t)
+			damage(t, damaged.path("versions", third, "catalog.duckdb"))
+			damaged.damageDay(t, "2026-11-04", third)
+			damageResponses(damaged)
+			if v := damaged.verify(); v.Result() != integrity.DataLost {
+				t.Errorf("verify reports %s, want a loss: %+v", v.Result(), v.Damage)
+			}
+		})
+	}
+}
+
+// repairAll runs the repairs that verify names until it names none. They must restore the series or remove versions.
+func (h *harness) repairAll(t *testing.T) {
+	t.Helper()
+	for round := 0; ; round++ {
+		v := h.verify()
+		plan := integrity.PlanRepairs(v.Damage)
+		if len(plan) == 0 {
+			return
+		}
+		if round == 3 {
+			t.Fatalf("after %d repairs verify plans %+v: %+v", round, plan, v.Damage)
+		}
+		for _, repair := range plan {
+			h.at = h.at.Add(time.Minute)
+			err := fmt.Errorf("this repair is not expected")
+			switch repair.Kind {
+			case integrity.RebuildSeries:
+				_, err = pipeline.RebuildSeries(t.Context(), h.cfg, warehouse.Retention{Daily: 30})
+			case integrity.DropVersion:
+				err = h.warehouse().Versions.Drop(repair.Version, false)
+			}
+			if err != nil {
+				t.Fatalf("%s ended with %v", repair.Command(), err)
+			}
+		}
+	}
+}
+
+// TestVerifyAfterAnAcceptedLoss loses all files of a table, and rebuilds without them. Verify must then report no
+// damage, and RebuildSeries must have nothing to do. The next night must bring the table back.
+func TestVerifyAfterAnAcceptedLoss(t *testing.T) {
+	h := threeNights(t)
+	for name, lost := range map[string][]string{
+		"a table, without versions":      {"versions", "latest", "parquet/product_listings"},
+		"a table of kept versions":       {"versions/*/catalog.duckdb", "versions/*/product_listings.parquet", "parquet/product_listings"},
+		"a table, and a copy of changes": {"versions", "latest", "parquet/product_listings", "parquet/.meta/20261103T020000Z.changes"},
+		"the newest two files":           {"versions", "latest", "parquet/product_listings/*-03", "parquet/product_listings/*-04"},
+		"the oldest and the newest file": {"versions", "latest", "parquet/product_listings/*-02", "parquet/product_listings/*-04"},
+		"a day":                          {"versions", "latest", "parquet/*/*-04", "parquet/.manifests/*-04.json", "parquet/.meta/20261104T020000Z.json"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := h.copyWarehouse(t)
+			must(t, os.RemoveAll(c.path("raw")))
+			for _, pattern := range lost {
+				for _, path := range mustValue(filepath.Glob(c.path(pattern))) {
+					must(t, os.RemoveAll(path))
+				}
+			}
+			r, err := pipeline.Rebuild(t.Context(), c.cfg, true)
+			must(t, err)
+			if len(r.Skipped) == 0 && r.LostRun == "" {
+				t.Errorf("the rebuild is %+v, want a reported loss", r)
+			}
+			c.repairAll(t)
+			restored, err := pipeline.RebuildSeries(t.Context(), c.cfg, warehouse.Retention{Daily: 30})
+			if err != nil || len(restored) > 0 {
+				t.Errorf("RebuildSeries restored %v (%v), want nothing to restore", restored, err)
+			}
+			c.requireComplete(c.night())
+			c.requireIDs("product_listings", "/products/listings")
+		})
+	}
+}
+
+// TestRebuildReportsALostNight truncates files of the newest night, which is the second night of its day. The files
+// of the first night of the day are intact. The rebuild must report the lost night, although the ledger does not
+// name it.
+func TestRebuildReportsALostNight(t *testing.T) {
+	h := threeNights(t)
+	h.requireComplete(h.unchangedNight())
+	newest := h.latest()
+	truncated := []string{"versions/" + newest + "/*", "parquet/*/snapshot_date=2026-11-04/*", "parquet/.meta/" + newest + ".*",
+		"parquet/.manifests/*-04.json", "state/runs.jsonl"}
+	for name, c := range map[string]struct {
+		truncated, removed []string
+		lostRun            string
+	}{
+		"the link and the index name the night": {truncated, nil, newest},
+		"only the link names the night":         {truncated, []string{"parquet/.manifests/index.json"}, newest},
+		"only the index names the night":        {truncated, []string{"latest", "versions/" + newest}, newest},
+		"only a damaged manifest of the day is left": {truncated,
+			[]string{"latest", "versions", "parquet/.meta/202611*.json", "parquet/.manifests/index.json"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			damaged := h.copyWarehouse(t)
+			for _, pattern := range c.truncated {
+				for _, path := range mustValue(filepath.Glob(damaged.path(pattern))) {
+					must(t, errors.Join(os.Remove(path), os.WriteFile(path, nil, 0o600)))
+				}
+			}
+			for _, pattern := range c.removed {
+				for _, path := range mustValue(filepath.Glob(damaged.path(pattern))) {
+					must(t, os.RemoveAll(path))
+				}
+			}
+			r, err := pipeline.Rebuild(t.Context(), damaged.cfg, true)
+			must(t, err)
+			run := ledger.Find(mustValue(damaged.warehouse().Ledger.Runs()), r.Manifest.RunID)
+			if r.LostRun != c.lostRun || run.Outcome != ledger.Partial || run.ExitCode != 3 {
+				t.Errorf("the rebuild is %+v and the ledger has %+v, want the lost run %q and the outcome partial", r, run, c.lostRun)
+			}
+		})
 	}
 }

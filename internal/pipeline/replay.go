@@ -101,16 +101,17 @@ func replayBase(wh *warehouse.Warehouse, run string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	isKept := slices.Contains(versions, run)
-	switch {
-	case !isKept && run > latest:
+	// A damaged version does not count: its responses are its only intact copy.
+	isKept := slices.Contains(versions, run) && wh.Versions.VerifyCatalog(run) == nil
+	if !isKept && run > latest {
 		return latest, nil
-	case run != latest:
-		return "", replayRefusal(wh, run, latest, versions)
+	}
+	if run != latest {
+		return "", replayRefusal(wh, run, latest, versions, isKept)
 	}
 	m, err := wh.Versions.ReadManifest(run)
 	if err != nil {
-		return "", err
+		return "", replayRefusal(wh, run, latest, versions, isKept)
 	}
 	if m.Previous != "" && !slices.Contains(versions, m.Previous) {
 		return "", fmt.Errorf("replay %s: version %s, on which this run is based, is no longer kept; nothing was changed: placementsync rebuild builds the catalog from Parquet instead", run, m.Previous)
@@ -118,18 +119,26 @@ func replayBase(wh *warehouse.Warehouse, run string) (string, error) {
 	return m.Previous, nil
 }
 
-func replayRefusal(wh *warehouse.Warehouse, run, latest string, versions []string) error {
+// replayRefusal returns an error that names the version to which a rollback must switch first. isKept means that
+// the version of the run is kept and intact.
+func replayRefusal(wh *warehouse.Warehouse, run, latest string, versions []string, isKept bool) error {
 	const orRebuild = "or build the catalog without the responses: placementsync rebuild"
 	lineage, _ := wh.Versions.Lineage(latest) // it ends at a damaged manifest
 	isBase := slices.ContainsFunc(lineage, func(m warehouse.Manifest) bool { return m.RunID == run })
-	position, isKept := slices.BinarySearch(versions, run)
-	switch {
-	case isBase:
+	if isKept && isBase {
 		return fmt.Errorf("replay %s: later nights are based on it; nothing was changed: run placementsync rollback %[1]s first, %s", run, orRebuild)
-	case isKept:
-		return fmt.Errorf("replay %s: readers see %s, which is not based on this run; nothing was changed: run placementsync rollback %[1]s first, %s", run, latest, orRebuild)
-	case position > 0:
-		return fmt.Errorf("replay %s: readers see %s, which is later; nothing was changed: run placementsync rollback %s first, %s", run, latest, versions[position-1], orRebuild)
 	}
-	return fmt.Errorf("replay %s: readers see %s, which is later, and no version from before this run is kept; nothing was changed: placementsync rebuild builds the catalog without the responses", run, latest)
+	if isKept {
+		return fmt.Errorf("replay %s: readers see %s, which is not based on this run; nothing was changed: run placementsync rollback %[1]s first, %s", run, latest, orRebuild)
+	}
+	problem := "readers see " + latest + ", which is later"
+	if run == latest {
+		problem = "the manifest of its version is damaged"
+	}
+	for _, version := range slices.Backward(versions) {
+		if version < run && wh.Versions.VerifyCatalog(version) == nil {
+			return fmt.Errorf("replay %s: %s; nothing was changed: run placementsync rollback %s first, %s", run, problem, version, orRebuild)
+		}
+	}
+	return fmt.Errorf("replay %s: %s, and no intact version from before this run is kept; nothing was changed: placementsync rebuild builds the catalog without the responses", run, problem)
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"placementsync/internal/fetch"
@@ -62,7 +63,7 @@ func Verify(ctx context.Context, cfg Config, readData bool) (v VerifyReport, err
 	default:
 		defer func() { err = errors.Join(err, lock.Release()) }()
 	}
-	if v.Report, err = integrity.Check(ctx, wh, readData); err != nil {
+	if err := wh.Folder.CheckExists(); err != nil {
 		return v, err
 	}
 	landed, err := wh.Folder.LandedRuns()
@@ -81,8 +82,28 @@ func Verify(ctx context.Context, cfg Config, readData bool) (v VerifyReport, err
 		v.checkEvents(wh, wh.Folder.EventsPath(run), "webhook events of run "+run)
 	}
 	v.checkEvents(wh, wh.Folder.InboxPath(), "webhook events that no night has read yet")
+	report, err := integrity.Check(ctx, wh, readData, storedResponses(wh, v.Damage))
+	if err != nil {
+		return v, err
+	}
+	v.Damage = append(report.Damage, v.Damage...)
+	v.Notes, v.Files, v.Bytes = report.Notes, v.Files+report.Files, v.Bytes+report.Bytes
 	v.Took = time.Since(startedAt)
 	return v, nil
+}
+
+// storedResponses returns a function that reports whether a run can be replayed from its landed responses.
+// damage is the damage of landed responses.
+func storedResponses(wh *warehouse.Warehouse, damage []integrity.Damage) func(run string) bool {
+	return func(run string) bool {
+		dir := wh.Folder.RawPath(run)
+		isUnneeded, err := wh.Pruner.IsLandingUnneeded(run)
+		if _, statErr := os.Stat(filepath.Join(dir, "journal.jsonl")); err != nil || isUnneeded || statErr != nil {
+			return false
+		}
+		isDamaged := func(d integrity.Damage) bool { return strings.HasPrefix(d.File+"/", wh.Folder.Relative(dir)+"/") }
+		return !slices.ContainsFunc(damage, isDamaged)
+	}
 }
 
 // checkLanding checks the landed responses of a run. Without ReadData it only looks for the journal.

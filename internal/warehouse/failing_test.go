@@ -97,7 +97,7 @@ func TestDiskErrorsAreReturned(t *testing.T) {
 					break
 				}
 				must(t, withLock(t, w, "recovery", w.Recover))
-				if report, err := integrity.Check(t.Context(), w, true); err != nil || slices.ContainsFunc(report.Damage, func(d integrity.Damage) bool { return d.Lost }) {
+				if report, err := integrity.Check(t.Context(), w, true, nil); err != nil || slices.ContainsFunc(report.Damage, func(d integrity.Damage) bool { return d.Lost }) {
 					t.Errorf("failing at %q: verify found %+v (%v), want no lost files", failedStep, report.Damage, err)
 				}
 				must(t, os.RemoveAll(dir))

@@ -157,7 +157,7 @@ func TestADamagedHeldNightIsNotPublished(t *testing.T) {
 			must(t, holdNight(t, w, secondNight, "two"))
 			must(t, c.damage())
 			for _, readData := range []bool{false, true} {
-				report, err := integrity.Check(t.Context(), w, readData)
+				report, err := integrity.Check(t.Context(), w, readData, nil)
 				must(t, err)
 				if isFound := len(report.Damage) == 1 && report.Damage[0].Repair.Kind == integrity.DiscardHeld; isFound != (c.isFoundWithoutData || readData) {
 					t.Errorf("read data %t: found %+v, want the damaged night: %t", readData, report.Damage, c.isFoundWithoutData || readData)
@@ -390,7 +390,7 @@ func TestNoStateIsBetweenHeldAndDiscarded(t *testing.T) {
 		if held := heldRunID(t, w); held != secondNight && held != "" || held == "" && steps == 0 || held == secondNight && err == nil {
 			t.Errorf("after %d steps %q is held (%v), want %s and an error, or no held night", steps, held, err, secondNight)
 		}
-		if report, err := integrity.Check(t.Context(), w, true); err != nil || len(report.Damage) > 0 {
+		if report, err := integrity.Check(t.Context(), w, true, nil); err != nil || len(report.Damage) > 0 {
 			t.Errorf("after %d steps verify found %+v (%v), want no damage", steps, report.Damage, err)
 		}
 		publish(t, w, thirdNight, "three")

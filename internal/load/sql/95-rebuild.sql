@@ -70,10 +70,11 @@ INSERT INTO {past} ({columns}) SELECT {columns} FROM past_from_files
 DELETE FROM {past} p USING past_from_files r WHERE {same_version}
 
 -- name: end_at_next
--- No row version may end after the next row version of the same key begins.
+-- No row version may end after the next row version of the same key begins. A row version can be in past and in
+-- main, until drop_closed removes it from main.
 UPDATE {past} p SET valid_to = n.next_from FROM (
     SELECT {key}, valid_from, lead(valid_from) OVER (PARTITION BY {key} ORDER BY valid_from) AS next_from
-    FROM (SELECT {key}, valid_from FROM {past} UNION ALL SELECT {key}, valid_from FROM {main})) n
+    FROM (SELECT {key}, valid_from FROM {past} UNION SELECT {key}, valid_from FROM {main})) n
 WHERE {same_version} AND p.valid_to > n.next_from
 
 -- name: drop_past_from_files
@@ -97,6 +98,10 @@ valid_to <= {until}
 -- name: carry_streams
 UPDATE meta.streams SET grade = 'carried_forward', reason = {reason}, rows_old = rows, age_since = least(age_since, {since})
 WHERE run_id = {run} AND stream IN ({streams})
+
+-- name: forget_details
+-- Without its row, the next night requests a detail again.
+DELETE FROM meta.details WHERE stream IN ({streams}) AND read_at > {after}
 
 -- name: drop_closed
 -- If a table was read from an earlier snapshot, later runs closed some of its rows. past already contains

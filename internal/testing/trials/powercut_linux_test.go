@@ -181,7 +181,7 @@ func (p *powerTrial) requireNextNight(t *testing.T, dir, referenceDir string, re
 	if repeat != nil {
 		must(t, repeat(cfg))
 	}
-	report, err := integrity.Check(t.Context(), w, true)
+	report, err := integrity.Check(t.Context(), w, true, nil)
 	must(t, err)
 	for _, damage := range report.Damage {
 		t.Errorf("integrity.Check found %+v after the next night, want no damage", damage)

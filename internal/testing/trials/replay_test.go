@@ -94,7 +94,7 @@ func TestReplayErrors(t *testing.T) {
 	must(t, wh.Versions.Drop(second.Run.ID, false))
 	requireError(second.Run.ID, "readers see "+third.Run.ID+", which is later; nothing was changed: run placementsync rollback "+first.Run.ID+" first")
 	must(t, wh.Versions.Drop(first.Run.ID, false))
-	requireError(second.Run.ID, "no version from before this run is kept; nothing was changed: placementsync rebuild")
+	requireError(second.Run.ID, "no intact version from before this run is kept; nothing was changed: placementsync rebuild")
 }
 
 // TestTrialReplayAfterTheAdvisedRollback rolls back to the first run, then to the second run, as the

@@ -392,6 +392,13 @@ func runRepair(ctx context.Context, cfg pipeline.Config, repair integrity.Repair
 		_, err = pipeline.Rebuild(ctx, cfg, true)
 	case integrity.RollBack:
 		_, err = wh.Rollback(repair.Version, now)
+	case integrity.ReplayNights:
+		_, err = wh.Rollback(repair.Version, now)
+		for _, night := range strings.Fields(repair.Nights) {
+			if err == nil {
+				_, err = pipeline.Replay(ctx, cfg, night)
+			}
+		}
 	case integrity.RunNight:
 		_, err = pipeline.Run(ctx, cfg)
 	case integrity.DropVersion:

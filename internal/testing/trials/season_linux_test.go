@@ -335,7 +335,7 @@ func (s *season) finish() {
 		requireChecksums(s.t, version)
 	}
 	requireRowCounts(s.t, s.cfg.Warehouse.Dir, readManifest(s.t, s.path("latest")))
-	report, err := integrity.Check(s.t.Context(), warehouseOf(s.t, s.cfg), true)
+	report, err := integrity.Check(s.t.Context(), warehouseOf(s.t, s.cfg), true, nil)
 	must(s.t, err)
 	for _, damage := range report.Damage {
 		s.t.Errorf("integrity.Check found %+v at the end, want no damage", damage)
