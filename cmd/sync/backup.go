@@ -203,6 +203,10 @@ func (g *globals) rehearse(ctx context.Context, cfg config.Config, wh *warehouse
 		return res, fmt.Errorf("the backup lacks %s, such as %s (%s): run placementsync verify --read-data, which prints the repair",
 			plural.Count(len(res.LeftOut), "file"), res.LeftOut[0].File, res.LeftOut[0].Problem)
 	}
+	if len(res.Damaged) > 0 {
+		return res, fmt.Errorf("%s of the backup cannot be restored, such as %s (%s); the warehouse was not changed: run placementsync backup --verify --read-data",
+			plural.Count(len(res.Damaged), "file"), res.Damaged[0].File, res.Damaged[0].Problem)
+	}
 	rebuilt, err := pipeline.Rebuild(ctx, pipeline.Config{Warehouse: g.warehouseConfig(cfg), Streams: stream.AllWithEvents(),
 		Now: g.Now, Log: g.newLogger()}, false) // no damaged file is skipped
 	if damaged, ok := errors.AsType[*pipeline.SeriesError](err); ok {

@@ -36,6 +36,9 @@ type hooks struct {
 func newHooks(wh *warehouse.Warehouse, log *slog.Logger, now func() time.Time) (*hooks, error) {
 	h := &hooks{wh: wh, log: log, turn: make(chan struct{}, 1), alerts: &inboxAlerts{now: now, log: log}}
 	h.refresher = pipeline.NewRefresher(log, refreshWindow)
+	if err := wh.Folder.CheckRestored(); err != nil {
+		return nil, err // a delivery could be replaced by a file of the backup
+	}
 	dir, err := wh.Folder.MakeInbox()
 	if err != nil {
 		return nil, err

@@ -212,6 +212,9 @@ func checkPublished(wh *warehouse.Warehouse) error {
 	if published {
 		return wh.Versions.CheckFormat()
 	}
+	if err := wh.Folder.CheckRestored(); err != nil {
+		return err
+	}
 	if lost := (*warehouse.LostError)(nil); errors.As(wh.CheckLink(), &lost) {
 		return lost
 	}

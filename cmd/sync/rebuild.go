@@ -43,8 +43,10 @@ func rebuildCommand(g *globals) *cobra.Command {
 			"of versions from copies or from the history in the newest intact catalog. If the whole series\n" +
 			"is lost, it writes the days that retention keeps.\n\n" +
 			"--from s3://bucket/prefix first restores parquet/ and state/ from a backup into a folder\n" +
-			"without a warehouse. Every file is compared with its checksum before it becomes visible. An\n" +
-			"interrupted restore continues. If the newest backup cannot be read, the command fails; --older\n" +
+			"without a warehouse. Every file is compared with its checksum before it becomes visible. Until\n" +
+			"the restore is finished, nights and rebuilds in the folder end with an error; run the command\n" +
+			"again to continue. Files that are missing or damaged in the bucket are listed and skipped, and\n" +
+			"the command ends with 3. If the newest backup cannot be read, the command fails; --older\n" +
 			"restores the newest readable backup.\n\n" + exitCodes(),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runRebuild(cmd.Context(), g, o) },
@@ -72,8 +74,9 @@ func runRebuild(ctx context.Context, g *globals, o rebuildOptions) error {
 	if err != nil {
 		return err
 	}
+	isIncomplete := false // files of the backup are missing
 	if o.from != "" {
-		if err := restoreBackup(ctx, g, cfg, o); err != nil {
+		if isIncomplete, err = restoreBackup(ctx, g, cfg, o); err != nil {
 			return err
 		}
 	}
@@ -89,23 +92,25 @@ func runRebuild(ctx context.Context, g *globals, o rebuildOptions) error {
 		}
 		return err
 	}
-	r, err := pipeline.Rebuild(ctx, c, o.skipDamaged)
+	// The restored folder has no other copy of a file that the backup lacks.
+	r, err := pipeline.Rebuild(ctx, c, o.skipDamaged || isIncomplete)
 	if err != nil {
 		return err
 	}
 	if err := showRebuilt(g, r); err != nil {
 		return err
 	}
-	if len(r.Skipped) > 0 || r.LostRun != "" {
+	if isIncomplete || len(r.Skipped) > 0 || r.LostRun != "" {
 		return command.EndWith(ledger.Partial, nil)
 	}
 	return nil
 }
 
-func restoreBackup(ctx context.Context, g *globals, cfg config.Config, o rebuildOptions) error {
+// restoreBackup restores a backup, and prints the files that are missing.
+func restoreBackup(ctx context.Context, g *globals, cfg config.Config, o rebuildOptions) (isIncomplete bool, err error) {
 	c, err := g.backupConfig(ctx, cfg, o.from)
 	if err != nil {
-		return err
+		return false, err
 	}
 	c.UseOlder = o.older
 	res, err := backup.Restore(ctx, c)
@@ -113,14 +118,17 @@ func restoreBackup(ctx context.Context, g *globals, cfg config.Config, o rebuild
 		err = fmt.Errorf("%w; %s restored so far: run the same command again to continue", err, plural.Count(res.Fetched, "file"))
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
 	for _, p := range res.LeftOut {
 		fmt.Fprintf(g.stdout, "not in the backup: %s: %s\n", query.EscapeLines(p.File), query.EscapeLines(p.Problem))
 	}
+	for _, p := range res.Damaged {
+		fmt.Fprintf(g.stdout, "not restored: %s: %s\n", query.EscapeLines(p.File), query.EscapeLines(p.Problem))
+	}
 	_, err = fmt.Fprintf(g.stdout, "restored %s of %s: %s, %d of them fetched, %s\n", query.EscapeLines(res.Run), res.At.Format(time.DateTime),
-		plural.Count(len(res.Files), "file"), res.Fetched, plural.FormatBytes(res.Bytes))
-	return err
+		plural.Count(len(res.Files)-len(res.Damaged), "file"), res.Fetched, plural.FormatBytes(res.Bytes))
+	return len(res.LeftOut)+len(res.Damaged) > 0, err
 }
 
 func showRebuilt(g *globals, r pipeline.RebuildResult) error {
@@ -141,7 +149,7 @@ func showRebuilt(g *globals, r pipeline.RebuildResult) error {
 		fmt.Fprintf(g.stdout, "the day %s was not used: %s; its files are in damaged/%s of the warehouse\n", d.Day, query.EscapeLines(d.Problem), r.Manifest.RunID)
 	}
 	if r.LostRun != "" {
-		fmt.Fprintf(g.stdout, "lost: the snapshot of run %s: the ledger lists this run as published, but the series has no complete day of it\n", query.EscapeLines(r.LostRun))
+		fmt.Fprintf(g.stdout, "lost: the snapshot of run %s, which was published last: the series has no complete day of it\n", query.EscapeLines(r.LostRun))
 	}
 	for _, d := range r.Unused {
 		fmt.Fprintf(g.stdout, "not needed, and still damaged: %s: %s; placementsync rebuild --series restores it\n", query.EscapeLines(d.File), query.EscapeLines(d.Problem))

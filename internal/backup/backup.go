@@ -182,6 +182,10 @@ func (j *job) checkOwner(ctx context.Context) (manifests, error) {
 	if newestRun == "" || newestRun == j.result.Run || ledger.Find(runs, newestRun).ID != "" {
 		return existing, nil
 	}
+	// The ledger may be lost, for example because its object in the bucket was. The series names its runs too.
+	if _, err := j.Warehouse.Versions.ReadManifestFile(j.Warehouse.Folder.RunManifestPath(newestRun), newestRun); err == nil {
+		return existing, nil
+	}
 	return existing, fmt.Errorf("back up to %s: the existing backup belongs to another warehouse, with run %s; nothing was changed: "+
 		"restore it with \"placementsync rebuild --from\", or set another prefix for this warehouse", j.Bucket.Address(""), newestRun)
 }

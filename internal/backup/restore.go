@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
@@ -23,12 +24,15 @@ type Restored struct {
 	// existed.
 	Fetched int
 	Bytes   int64
+	// Damaged are the files whose objects are missing or damaged, sorted by name.
+	Damaged []DamagedFile
 }
 
 // Restore copies parquet/ and state/ of the newest backup to a folder without a warehouse. A file
-// appears there only after its checksum was verified. The ledger is written last: without a ledger
-// every night fails, so no night can run on a partly restored warehouse. After an error, another
-// Restore fetches only the missing files.
+// appears there only after its checksum was verified. Files whose objects are missing or damaged are left
+// out and returned in Damaged. After any other error the restore is unfinished: nights and rebuilds return a
+// *warehouse.UnfinishedRestoreError until another Restore has fetched the missing files. The ledger is
+// written last, because earlier releases refuse a night if there are snapshots without a ledger.
 func Restore(ctx context.Context, c Config) (res Restored, err error) {
 	if res.Manifest, err = c.readNewest(ctx); err != nil {
 		return res, err
@@ -43,19 +47,30 @@ func Restore(ctx context.Context, c Config) (res Restored, err error) {
 	if err := mirror.CheckEmpty(isRestored); err != nil {
 		return res, err
 	}
-	lock, err := c.Warehouse.Lock("restore", c.Now())
+	lock, err := c.Warehouse.LockForRestore(c.Bucket.Address(""), c.Now())
 	if err != nil {
 		return res, err
 	}
 	defer func() { err = errors.Join(err, lock.Release()) }()
-	remaining := slices.Delete(slices.Clone(res.Files), ledgerIndex, ledgerIndex+1)
-	var fetched, bytes atomic.Int64
-	err = eachFile(ctx, remaining, func(ctx context.Context, f checksum.FileSum) error { return c.fetch(ctx, f, &fetched, &bytes) })
+	r := &restore{Config: c}
+	err = eachFile(ctx, slices.Delete(slices.Clone(res.Files), ledgerIndex, ledgerIndex+1), r.fetch)
 	if err == nil {
-		err = c.fetch(ctx, ledgerFile, &fetched, &bytes)
+		err = r.fetch(ctx, ledgerFile)
 	}
-	res.Fetched, res.Bytes = int(fetched.Load()), bytes.Load()
-	return res, err
+	slices.SortFunc(r.damaged, func(x, y DamagedFile) int { return strings.Compare(x.File, y.File) })
+	res.Fetched, res.Bytes, res.Damaged = r.fetched, r.bytes, r.damaged
+	if err != nil {
+		return res, err
+	}
+	return res, c.Warehouse.FinishRestore()
+}
+
+type restore struct {
+	Config
+	mu      sync.Mutex
+	fetched int
+	bytes   int64
+	damaged []DamagedFile
 }
 
 // isInPlace reports whether the local file exists and equals the file of the backup. It returns an
@@ -84,21 +99,32 @@ func (c Config) isInPlace(ctx context.Context, f checksum.FileSum) (bool, error)
 	return err == nil, err
 }
 
-func (c Config) fetch(ctx context.Context, f checksum.FileSum, fetched, bytes *atomic.Int64) error {
-	if exists, err := c.isInPlace(ctx, f); exists || err != nil {
+// fetch copies a file from the bucket unless it is in place. A missing or damaged object is not an error.
+func (r *restore) fetch(ctx context.Context, f checksum.FileSum) error {
+	if exists, err := r.isInPlace(ctx, f); exists || err != nil {
 		return err
 	}
-	err := c.Warehouse.Mirror.Restore(f.File, func(file *os.File) error {
-		return c.Bucket.Get(ctx, dataName(f), f, func() (io.Writer, error) {
+	err := r.Warehouse.Mirror.Restore(f.File, func(file *os.File) error {
+		return r.Bucket.Get(ctx, dataName(f), f, func() (io.Writer, error) {
 			_, err := file.Seek(0, io.SeekStart)
 			return file, errors.Join(err, file.Truncate(0))
 		})
 	})
-	if err == nil {
-		fetched.Add(1)
-		bytes.Add(f.Bytes)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	address := r.Bucket.Address(dataName(f))
+	switch {
+	case errors.Is(err, object.ErrMissing):
+		r.damaged = append(r.damaged, DamagedFile{f.File, "the object " + address + " is missing"})
+	case errors.Is(err, object.ErrDiffers):
+		r.damaged = append(r.damaged, DamagedFile{f.File, "the bytes of the object " + address + " do not match its checksum"})
+	case err != nil:
+		return err
+	default:
+		r.fetched++
+		r.bytes += f.Bytes
 	}
-	return err
+	return nil
 }
 
 func eachFile(ctx context.Context, files []checksum.FileSum, work func(ctx context.Context, f checksum.FileSum) error) error {
@@ -115,17 +141,10 @@ func eachFile(ctx context.Context, files []checksum.FileSum, work func(ctx conte
 	return group.Wait()
 }
 
-// VerifyReport is the result of Verify. Fetched and Bytes count the objects whose bytes were compared
-// and match.
-type VerifyReport struct {
-	Restored
-	// Damaged are the files whose objects are missing or damaged.
-	Damaged []DamagedFile
-}
-
 // Verify compares the objects of the newest backup with its manifest: their sizes and, if
-// readData is set, their bytes. Verify changes no object.
-func Verify(ctx context.Context, c Config, readData bool) (v VerifyReport, err error) {
+// readData is set, their bytes. Fetched and Bytes count the objects whose bytes were compared and match. Verify
+// changes no object and no file.
+func Verify(ctx context.Context, c Config, readData bool) (v Restored, err error) {
 	if v.Manifest, err = c.readNewest(ctx); err != nil {
 		return v, err
 	}

@@ -50,13 +50,13 @@ func (f *Folder) folderErr(err error) error {
 
 func (e *FolderError) Unwrap() error { return e.Err }
 
-// CheckExists returns a *NoWarehouseError if there is neither a warehouse nor a restored backup, and a
-// *FolderError if it cannot read the folder.
+// CheckExists returns a *NoWarehouseError if there is neither a warehouse nor a restored backup, an
+// *UnfinishedRestoreError if a backup is restored only in part, and a *FolderError if it cannot read the folder.
 func (f *Folder) CheckExists() error {
 	for _, name := range []string{VersionsDir, SeriesDir, stateDir} {
 		switch info, err := os.Stat(f.Path(name)); {
 		case err == nil && info.IsDir():
-			return nil
+			return f.CheckRestored()
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
 			return &FolderError{f.dir, err}
 		}

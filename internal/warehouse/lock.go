@@ -37,8 +37,33 @@ type Lock struct{ file *flock.Flock }
 
 // Lock creates the folders of the warehouse and locks the warehouse for a run. It then finishes a killed
 // rollback and a killed publish of a held night. It returns a *LockedError if another run has the lock,
-// and a *NewerError if a newer program wrote the warehouse.
+// a *NewerError if a newer program wrote the warehouse, and an *UnfinishedRestoreError if a restore is not
+// finished.
 func (w *Warehouse) Lock(run string, now time.Time) (*Lock, error) {
+	l, err := w.tryLock()
+	if err != nil {
+		return nil, err
+	}
+	// If a newer program wrote the warehouse, no file is changed, not even the lock file.
+	err = w.Versions.CheckFormat()
+	if err == nil {
+		err = w.Folder.CheckRestored()
+	}
+	if err == nil {
+		if err = l.WriteHolder(run, now); err != nil {
+			err = w.Folder.folderErr(err)
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, l.Release())
+	}
+	// Errors are ignored: verify reports the unfinished work, and on a full disk prune needs this lock.
+	_ = errors.Join(w.finishKilledRollback(), w.finishKilledHeldPublish())
+	return l, nil
+}
+
+// tryLock creates the folders of the warehouse and takes the lock, or returns a *LockedError.
+func (w *Warehouse) tryLock() (*Lock, error) {
 	if err := w.Folder.makeFolders(); err != nil {
 		return nil, err
 	}
@@ -51,18 +76,6 @@ func (w *Warehouse) Lock(run string, now time.Time) (*Lock, error) {
 	if !ok {
 		return nil, lockedBy(path)
 	}
-	// If a newer program wrote the warehouse, no file is changed, not even the lock file.
-	err = w.Versions.CheckFormat()
-	if err == nil {
-		if err = l.WriteHolder(run, now); err != nil {
-			err = w.Folder.folderErr(err)
-		}
-	}
-	if err != nil {
-		return nil, errors.Join(err, l.Release())
-	}
-	// Errors are ignored: verify reports the unfinished work, and on a full disk prune needs this lock.
-	_ = errors.Join(w.finishKilledRollback(), w.finishKilledHeldPublish())
 	return l, nil
 }
 

@@ -189,6 +189,5 @@ func (m *Mirror) CheckEmpty(isLedgerRestored bool) error {
 	return nil
 }
 
-// LedgerFile returns the name of the ledger in Files. A restore writes the ledger last. If the restore is
-// incomplete, the next night then fails, because there are snapshots without a ledger.
+// LedgerFile returns the name of the ledger in Files. A restore writes the ledger last.
 func (m *Mirror) LedgerFile() string { return m.folder.Relative(m.ledger.Path()) }

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"placementsync/internal/backup"
+	"placementsync/internal/ledger"
+	"placementsync/internal/stream"
+	"placementsync/internal/testing/s3sim"
+	"placementsync/internal/warehouse"
+)
+
+// restoreHarness is a backup of three nights, and what a restore of it must contain.
+type restoreHarness struct {
+	*bucketHarness
+	// objects is the content of the bucket.
+	objects map[string][]byte
+	// objectOf contains the name of the object of each file.
+	objectOf map[string]string
+	// rows contains the number and a checksum of the rows in history, by table.
+	rows map[string]string
+}
+
+func newRestoreHarness(t *testing.T) *restoreHarness {
+	t.Helper()
+	d := newBucketHarness(t)
+	for range 3 {
+		must(t, d.night(t))
+	}
+	h := &restoreHarness{bucketHarness: d, objects: d.store.Objects("store"), objectOf: map[string]string{}, rows: d.historyRows(t)}
+	manifests := backupManifests(h.objects)
+	var newest backup.Manifest
+	must(t, json.Unmarshal(h.objects[manifests[len(manifests)-1]], &newest))
+	for _, f := range newest.Files {
+		h.objectOf[f.File] = "night/data/" + f.SHA256
+	}
+	return h
+}
+
+func (d *bucketHarness) historyRows(t *testing.T) map[string]string {
+	t.Helper()
+	var parts []string
+	for _, table := range stream.Tables(stream.AllWithEvents()) {
+		parts = append(parts, fmt.Sprintf("select '%s', count(*) || ' ' || coalesce(sum(hash(to_json(x)::varchar)::hugeint), 0) from history.%[1]s x", table.Name))
+	}
+	rows := map[string]string{}
+	for line := range strings.Lines(d.queryCSV(t, strings.Join(parts, " union all "))) {
+		table, sum, _ := strings.Cut(strings.TrimSpace(line), ",")
+		rows[table] = sum
+	}
+	return rows
+}
+
+// restoreDamaged damages the objects of files in a copy of the bucket, and restores the backup into a new
+// folder.
+func (h *restoreHarness) restoreDamaged(t *testing.T, damage func(objects map[string][]byte, name string), files ...string) (output string, err error) {
+	t.Helper()
+	h.store.Change("store", func(objects map[string][]byte) {
+		clear(objects)
+		maps.Copy(objects, h.objects)
+		for _, file := range files {
+			if h.objectOf[file] == "" {
+				t.Fatalf("the backup has no object of %s", file)
+			}
+			damage(objects, h.objectOf[file])
+		}
+	})
+	must(t, os.RemoveAll(h.dir()))
+	at := h.g.Now().Add(time.Hour)
+	h.g.Now = func() time.Time { return at }
+	h.out.Reset()
+	err = runRebuild(t.Context(), h.g, rebuildOptions{from: "s3://store/night"})
+	return h.out.String(), err
+}
+
+func removeObject(objects map[string][]byte, name string) { delete(objects, name) }
+
+func flipObject(objects map[string][]byte, name string) {
+	data := slices.Clone(objects[name])
+	data[len(data)/2] ^= 1
+	objects[name] = data
+}
+
+func truncateObject(objects map[string][]byte, name string) {
+	objects[name] = objects[name][:len(objects[name])/2]
+}
+
+// unsharedFile returns a file of a day whose object contains no other file.
+func (h *restoreHarness) unsharedFile(t *testing.T, pattern string) string {
+	t.Helper()
+	for _, file := range slices.Sorted(maps.Keys(h.objectOf)) {
+		isMatch, err := filepath.Match(pattern, file)
+		must(t, err)
+		if !isMatch {
+			continue
+		}
+		users := 0
+		for _, name := range h.objectOf {
+			if name == h.objectOf[file] {
+				users++
+			}
+		}
+		if users == 1 {
+			return file
+		}
+	}
+	t.Fatalf("no file matches %s and has an object of its own", pattern)
+	return ""
+}
+
+// TestRestoreOfDamagedBackup loses or damages single objects of a backup. Everything else must be restored,
+// and the files must be named. The rows of all other files must be published.
+func TestRestoreOfDamagedBackup(t *testing.T) {
+	t.Parallel()
+	h := newRestoreHarness(t)
+	wh, _, err := h.g.openWarehouse()
+	must(t, err)
+	index, err := wh.Series.Index()
+	must(t, err)
+	days := slices.Sorted(maps.Keys(index))
+	first, last := days[0], days[len(days)-1]
+	for _, c := range []struct {
+		name, pattern string
+		damage        func(objects map[string][]byte, name string)
+		// lostTable means that only the rows of the table of this file can be lost.
+		lostTable bool
+	}{
+		{"a file of the first day is missing", "parquet/product_listing_prices/snapshot_date=" + first + "/*", removeObject, false},
+		{"a file of the first day is damaged", "parquet/product_listing_prices/snapshot_date=" + first + "/*", flipObject, false},
+		{"a file of the newest day is cut", "parquet/product_listing_prices/snapshot_date=" + last + "/*", truncateObject, true},
+		{"the index is damaged", "parquet/.manifests/index.json", flipObject, false},
+		{"the ledger is missing", "state/runs.jsonl", removeObject, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			file := h.unsharedFile(t, c.pattern)
+			output, err := h.restoreDamaged(t, c.damage, file)
+			if exitCodeOf(t, err) != ledger.Partial.ExitCode() {
+				t.Fatalf("the restore ended with %d: %v, want the outcome partial\n%s", exitCodeOf(t, err), err, output)
+			}
+			if !strings.Contains(output, "not restored: "+file+": ") || !strings.Contains(output, h.objectOf[file]) {
+				t.Errorf("the output does not name %s and its object %s:\n%s", file, h.objectOf[file], output)
+			}
+			rows := h.historyRows(t)
+			for table, want := range h.rows {
+				isLost := c.lostTable && strings.HasPrefix(file, "parquet/"+table+"/")
+				if rows[table] != want && !isLost {
+					t.Errorf("history.%s has %s, want %s", table, rows[table], want)
+				}
+			}
+			if err := runRebuild(t.Context(), h.g, rebuildOptions{series: true}); err != nil {
+				t.Errorf("rebuild --series ended with %v", err)
+			}
+			must(t, runVerify(t.Context(), h.g, verifyOptions{readData: true, format: "text"}))
+			must(t, runBackup(t.Context(), h.g, backupOptions{}))
+		})
+	}
+}
+
+// TestUnfinishedRestore interrupts a restore. Commands must then name the command that finishes the
+// restore, also after a night was tried. The finished restore must contain everything.
+func TestUnfinishedRestore(t *testing.T) {
+	t.Parallel()
+	h := newRestoreHarness(t)
+	gets := 0
+	h.store.Fail = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/data/") {
+			gets++
+		}
+		if gets > 40 {
+			s3sim.Refuse(w, http.StatusForbidden, "AccessDenied")
+		}
+		return gets > 40
+	}
+	_, err := h.restoreDamaged(t, removeObject)
+	if err == nil || !strings.Contains(err.Error(), "run the same command again to continue") {
+		t.Fatalf("the interrupted restore ended with %v, want advice to run it again", err)
+	}
+	h.store.Fail = nil
+	for name, command := range map[string]func() error{
+		"run":                    func() error { return h.night(t) },
+		"rebuild":                func() error { return runRebuild(t.Context(), h.g, rebuildOptions{}) },
+		"rebuild --skip-damaged": func() error { return runRebuild(t.Context(), h.g, rebuildOptions{skipDamaged: true, acceptLoss: true}) },
+		"rebuild --series":       func() error { return runRebuild(t.Context(), h.g, rebuildOptions{series: true}) },
+		"serve":                  func() error { return runServe(t.Context(), h.g) },
+		"verify":                 func() error { return runVerify(t.Context(), h.g, verifyOptions{format: "text"}) },
+		"backup":                 func() error { return runBackup(t.Context(), h.g, backupOptions{}) },
+		"query": func() error {
+			return runQuery(t.Context(), h.g, queryOptions{output: outputOptions{format: "csv"}}, []string{"select 1"})
+		},
+	} {
+		err := command()
+		if !errors.As(err, new(*warehouse.UnfinishedRestoreError)) || !strings.Contains(err.Error(), "run placementsync rebuild --from s3://store/night") {
+			t.Errorf("%s ended with %v, want an error that names rebuild --from", name, err)
+		}
+	}
+	must(t, runRebuild(t.Context(), h.g, rebuildOptions{from: "s3://store/night"}))
+	rows := h.historyRows(t)
+	for table, want := range h.rows {
+		if rows[table] != want {
+			t.Errorf("history.%s has %s, want %s", table, rows[table], want)
+		}
+	}
+	must(t, runVerify(t.Context(), h.g, verifyOptions{readData: true, format: "text"}))
+	must(t, h.night(t))
+}
