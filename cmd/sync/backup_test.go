@@ -283,8 +283,8 @@ func (d *bucketHarness) testInterruptedRestore(t *testing.T, fileCount int, pric
 		t.Fatalf("the interrupted restore ended with %v, want advice to run it again", err)
 	}
 	d.store.Fail = nil
-	if err := d.night(t); !errors.As(err, new(*warehouse.LostError)) {
-		t.Errorf("a night after an interrupted restore ended with %v, want a LostError", err)
+	if err := d.night(t); !errors.As(err, new(*warehouse.UnfinishedRestoreError)) {
+		t.Errorf("a night after an interrupted restore ended with %v, want an UnfinishedRestoreError", err)
 	}
 	requests := 0
 	d.store.Fail = func(http.ResponseWriter, *http.Request) bool { requests++; return false }

@@ -15,9 +15,9 @@ func replayCommand(g *globals) *cobra.Command {
 		Use:   "replay RUN",
 		Short: "Build the tables of a run again from its stored responses, without the network",
 		Long: "Build the tables of a run again from its stored responses, and publish them. replay sends no\n" +
-			"requests and needs no token. Use replay for a run that did not publish, or for the newest run\n" +
-			"after an update of this program that improves decoding. To replay an older run, first roll back\n" +
-			"to it.\n\n" +
+			"requests and needs no token. Use replay for a run that did not publish, for the newest run\n" +
+			"after an update of this program that improves decoding, or for a damaged run if verify names\n" +
+			"replay. To replay an older run, first roll back to it.\n\n" +
 			"If stored responses are missing or damaged, replay publishes only with --accept-loss.\n\n" + exitCodes(),
 		Args:              exactlyOneRun,
 		ValidArgsFunction: g.completeRun(landedRuns),

@@ -15,6 +15,7 @@ import (
 func TestRepairsAreOrdered(t *testing.T) {
 	repair := func(kind integrity.RepairKind) integrity.Repair { return integrity.Repair{Kind: kind} }
 	rollBack, dropVersion := integrity.Repair{Kind: integrity.RollBack, Version: "b"}, integrity.Repair{Kind: integrity.DropVersion, Version: "a"}
+	replay := integrity.Repair{Kind: integrity.ReplayNights, Version: "a", Nights: "b c"}
 	for name, c := range map[string]struct {
 		repairs []integrity.Repair
 		want    string
@@ -26,6 +27,7 @@ func TestRepairsAreOrdered(t *testing.T) {
 		"only the rebuild that skips damage": {[]integrity.Repair{repair(integrity.RebuildSkippingDamage), repair(integrity.RebuildCatalog)}, "rebuild --skip-damaged"},
 		"no removal before repairs":          {[]integrity.Repair{dropVersion, repair(integrity.RebuildCatalog)}, "rebuild"},
 		"a removal after a run":              {[]integrity.Repair{dropVersion, repair(integrity.RunNight)}, "run; prune --version a"},
+		"a replay before all others":         {[]integrity.Repair{replay, repair(integrity.RebuildSeries), dropVersion, replay}, "rollback a; placementsync replay b; placementsync replay c"},
 		"damage without a repair":            {[]integrity.Repair{repair(integrity.NoRepair), repair(integrity.RunNight)}, "run"},
 	} {
 		var damage []integrity.Damage

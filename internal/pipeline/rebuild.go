@@ -61,7 +61,8 @@ func (e *SeriesError) Error() string {
 	if e.IsCatalogWhole {
 		b.WriteString("\nthe catalog that readers see is undamaged: run placementsync rebuild --series to restore the damaged files of the series from it")
 	}
-	b.WriteString("\nrun placementsync rebuild --skip-damaged to build from the rest, and to record the skipped files in meta.runs")
+	b.WriteString("\nplacementsync verify --read-data names repairs that lose less, if there are any; " +
+		"run placementsync rebuild --skip-damaged to build from the rest, and to record the skipped files in meta.runs")
 	return b.String()
 }
 
