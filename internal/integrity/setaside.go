@@ -20,6 +20,9 @@ func SetAside(w *warehouse.Warehouse, run string, damage []Damage) error {
 		if d.Unfinished {
 			path = w.Folder.DayManifestPath(d.Day)
 		}
+		if _, err := w.Series.Index(); path == w.Series.IndexPath() && err == nil {
+			continue // the rebuild has written a new index
+		}
 		if table, day, ok := warehouse.SplitSeriesFile(d.File); ok {
 			lostTables[day] = append(lostTables[day], table)
 		}
