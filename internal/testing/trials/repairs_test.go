@@ -29,7 +29,7 @@ import (
 func TestRepairsRestoreAllIntactData(t *testing.T) {
 	t.Parallel()
 	const combinations, workers = 40, 2
-	r := newRepairTrial(t)
+	r := newRepairTrial(t, false)
 	r.runAll(t, workers, combinations, func(repairOutcome) {})
 	t.Log(r.counts)
 }
@@ -43,7 +43,7 @@ func TestTortureRepairs(t *testing.T) {
 	requireTorture(t)
 	const combinations, workers = 1000, 3
 	startedAt := time.Now()
-	r := newRepairTrial(t)
+	r := newRepairTrial(t, false)
 	progress := filepath.Join(os.TempDir(), "placementsync-repairs.jsonl")
 	r.resume(t, progress)
 	results, err := os.OpenFile(progress, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
@@ -127,8 +127,9 @@ func (c repairCounts) String() string {
 		c[resultHarmless], c[resultRepaired], c[resultReported], c[resultRefused], c[resultLost], c[resultUnreported], c[resultFalseUnchanged])
 }
 
-// newRepairTrial builds a warehouse of six nights. The fourth night was rolled back.
-func newRepairTrial(t *testing.T) *repairTrial {
+// newRepairTrial builds a warehouse of six nights. The fourth night was rolled back. withResponses keeps the stored
+// responses, which are another copy of the nights.
+func newRepairTrial(t *testing.T, withResponses bool) *repairTrial {
 	t.Helper()
 	h := newHarness(t, trialWorld(31), fewStreams()...)
 	h.cfg.Warehouse.KeepVersions = 3
@@ -146,7 +147,9 @@ func newRepairTrial(t *testing.T) *repairTrial {
 	must(t, errors.Join(err, lock.Release()))
 	h.goodNight()
 	h.goodNight()
-	must(t, os.RemoveAll(h.path("raw")))
+	if !withResponses {
+		must(t, os.RemoveAll(h.path("raw")))
+	}
 	r := &repairTrial{harness: h, factsByPath: map[string]facts{}, done: map[int]bool{}, counts: repairCounts{}}
 	r.files, r.links = readTree(t, h.cfg.Warehouse.Dir)
 	m, err := wh.Versions.ReadManifest(h.latestRun())
@@ -615,18 +618,6 @@ func (r *repairTrial) isManifestOf(t *testing.T, path, run string) bool {
 	}
 	must(t, json.Unmarshal(data, &m))
 	return m.RunID == run
-}
-
-// missingFacts returns the facts of want that got does not contain.
-func missingFacts(got, want facts) []string {
-	var missing []string
-	for fact := range want {
-		if !got[fact] {
-			missing = append(missing, fact)
-		}
-	}
-	slices.Sort(missing)
-	return missing
 }
 
 // copyTree copies a folder with the times of its files. Hard links become separate files, so that
