@@ -140,7 +140,7 @@ func (w *excelWriter) writeAbout() error {
 	if !w.snapshot.At.IsZero() {
 		aboutRows = append(aboutRows, []any{"Snapshot time", w.snapshot.At.UTC().Format(time.RFC3339Nano)})
 	}
-	aboutRows = append(aboutRows, []any{"Times", "UTC, to the millisecond"})
+	aboutRows = append(aboutRows, []any{"Times", "UTC, cut to milliseconds"})
 	for _, p := range w.query.Params {
 		value, ok := w.values[p.Name]
 		if !ok {
@@ -214,7 +214,7 @@ func columnWidth(c Column) float64 {
 }
 
 // cellValue converts the text of a value to a number, a time or a boolean if Excel keeps it
-// exactly (times to the millisecond), and returns the text otherwise.
+// exactly (times cut to milliseconds), and returns the text otherwise.
 func cellValue(c Column, text string) any {
 	switch {
 	case c.Numeric && (c.Type == "DOUBLE" || c.Type == "FLOAT" || significantDigits(text) <= excelDigits):
@@ -227,7 +227,7 @@ func cellValue(c Column, text string) any {
 	case c.Type == "DATE" || strings.HasPrefix(c.Type, "TIMESTAMP"):
 		for _, layout := range []string{time.DateOnly, time.RFC3339Nano, "2006-01-02T15:04:05.999999999"} {
 			if at, err := time.Parse(layout, text); err == nil && !at.Before(firstExactDate) && at.Year() <= 9999 {
-				return at.UTC()
+				return at.UTC().Truncate(time.Millisecond) // Excel would show the nearest millisecond, which may be on the next day
 			}
 		}
 	}

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"math"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/xuri/excelize/v2"
@@ -74,6 +77,34 @@ func TestExcelCellsAreTyped(t *testing.T) {
 		}
 		if formula, err := book.GetCellFormula("Result", "A2"); formula != "" || err != nil {
 			t.Errorf("%s has the formula %q (%v), want no formula", value, formula, err)
+		}
+	}
+}
+
+// TestExcelTimesAreCutToMilliseconds compares what Excel shows, the nearest millisecond of the stored number of
+// days, with the time. The package excelize shows whole seconds.
+func TestExcelTimesAreCutToMilliseconds(t *testing.T) {
+	t.Parallel()
+	db := open(t, "")
+	for at, want := range map[string]string{
+		"2026-11-20 23:59:59.999999": "2026-11-20 23:59:59.999",
+		"2026-11-20 23:59:59.9995":   "2026-11-20 23:59:59.999",
+		"2026-11-20 12:00:00.000001": "2026-11-20 12:00:00",
+		"1900-03-01 00:00:00.000999": "1900-03-01 00:00:00",
+		"9999-12-31 23:59:59.999999": "9999-12-31 23:59:59.999",
+	} {
+		book := saveExcel(t, db, query.Text("SELECT TIMESTAMP '"+at+"' AS x"), nil)
+		raw, err := book.GetCellValue("Result", "A2", excelize.Options{RawCellValue: true})
+		days, parseErr := strconv.ParseFloat(raw, 64)
+		if err := errors.Join(err, parseErr); err != nil {
+			t.Fatal(err)
+		}
+		day, fraction := math.Modf(days)
+		const millisecondsOfDay = 24 * 60 * 60 * 1000
+		midnight := time.Date(1899, time.December, 30, 0, 0, 0, 0, time.UTC).AddDate(0, 0, int(day))
+		shown := midnight.Add(time.Duration(math.Round(fraction*millisecondsOfDay)) * time.Millisecond)
+		if got := shown.Format("2006-01-02 15:04:05.999"); got != want {
+			t.Errorf("Excel shows %s for %s, want %s", got, at, want)
 		}
 	}
 }
