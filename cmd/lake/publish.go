@@ -100,7 +100,7 @@ func publishRuns(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, o p
 // recordPublish records a publish in the ledger, for the status page, metrics and alerts. With the
 // argument RUN, only a publish of the newest night is recorded.
 func (g *globals) recordPublish(ctx context.Context, wh *warehouse.Warehouse, began time.Time, args []string, published []lake.Published, err error) error {
-	latest, ok, readErr := wh.Versions.Latest()
+	latest, ok, readErr := newestNight(wh)
 	if readErr != nil || !ok || len(args) > 0 && args[0] != latest {
 		return readErr
 	}
@@ -114,6 +114,25 @@ func (g *globals) recordPublish(ctx context.Context, wh *warehouse.Warehouse, be
 	return command.RecordFollowUp(ctx, wh, sender, followUp.EndFollowUp(ctx, g.Now(), err), notify.Recovered)
 }
 
+// newestNight returns the newest published night. The lake does not show refreshes: if readers of the warehouse
+// see a refresh, newestNight returns the night on which it builds, if this night is kept. ok is false before the
+// first night.
+func newestNight(wh *warehouse.Warehouse) (run string, ok bool, err error) {
+	latest, ok, err := wh.Versions.Latest()
+	if err != nil || !ok {
+		return "", false, err
+	}
+	m, err := wh.Versions.ReadManifest(latest)
+	if err != nil || m.Kind != ledger.Refresh {
+		return latest, true, nil // opening the version reports a damaged manifest
+	}
+	lineage, err := wh.Versions.Lineage(latest)
+	if err != nil || len(lineage) < 2 {
+		return latest, true, err
+	}
+	return lineage[len(lineage)-2].RunID, true, nil
+}
+
 // runsToPublish returns the nights to publish, oldest first: the newest night and, if all is set,
 // every kept night later than the night of the lake. An error together with nights means that an
 // earlier night cannot be read.
@@ -121,7 +140,7 @@ func runsToPublish(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, a
 	if err := wh.CheckLink(); err != nil {
 		return nil, err
 	}
-	latest, ok, err := wh.Versions.Latest()
+	latest, ok, err := newestNight(wh)
 	if err != nil {
 		return nil, err
 	}

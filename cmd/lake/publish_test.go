@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"crypto/sha256"
+	"database/sql"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -18,6 +20,8 @@ import (
 	"placementsync/internal/lake"
 	"placementsync/internal/ledger"
 	"placementsync/internal/notify"
+	"placementsync/internal/pipeline"
+	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
 
@@ -72,6 +76,46 @@ func TestPublishAllPublishesEveryKeptNight(t *testing.T) {
 	if p := h.publish("--all"); len(p) != 1 {
 		t.Errorf("published %+v, want 1 night", p)
 	}
+}
+
+// TestRefreshDoesNotChangeTheLake refreshes a few details after a night. The lake shows the night, so it is not
+// behind, and a publish must do nothing. The next night must be published as usual.
+func TestRefreshDoesNotChangeTheLake(t *testing.T) {
+	t.Parallel()
+	h := newEmptyFixture(t, t.TempDir())
+	h.cfg.Streams, h.cfg.Warehouse.Tables = stream.All(), stream.Tables(stream.All())
+	h.cfg.Chosen = nil
+	for _, s := range h.cfg.Streams {
+		h.cfg.Chosen = append(h.cfg.Chosen, s.Name)
+	}
+	night := h.runNight()
+	h.publish()
+	db, err := sql.Open("duckdb", h.path("warehouse/catalog.duckdb")+"?access_mode=read_only")
+	h.must(err)
+	var campaign string
+	h.must(errors.Join(db.QueryRowContext(t.Context(), "SELECT min(id) FROM campaigns").Scan(&campaign), db.Close()))
+	h.now = h.now.Add(time.Hour)
+	_, err = pipeline.Refresh(t.Context(), h.cfg, pipeline.Targets{Campaigns: []string{campaign}})
+	h.must(err)
+	if latest := latestRunOf(h.path("warehouse")); latest == night {
+		t.Fatal("the refresh published no version")
+	}
+	if s := h.status(); s.Behind || s.OutOfOrder || s.Latest != night {
+		t.Errorf("status: %+v, want the night %s, neither behind nor out of order", s, night)
+	}
+	if got := h.run("status"); strings.Count(got.stdout, "\n") != 1 {
+		t.Errorf("status printed %q, want only the night", got.stdout)
+	}
+	for _, args := range [][]string{nil, {"--all"}} {
+		if p := h.publish(args...); len(p) != 1 || p[0].Run != night || !p[0].AlreadyPublished {
+			t.Errorf("publish %v: %+v, want the night %s, already published", args, p, night)
+		}
+	}
+	next := h.runNight()
+	if p := h.publish("--all"); len(p) != 1 || p[0].Run != next {
+		t.Errorf("published %+v, want only %s", p, next)
+	}
+	h.requireEqualTables(next)
 }
 
 // TestOlderNightIsRefused publishes a night that is earlier than the night in the lake, once by its

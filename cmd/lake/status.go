@@ -25,7 +25,7 @@ func readStatus(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, _ []
 	if err != nil {
 		return result{}, err
 	}
-	latest, ok, err := wh.Versions.Latest()
+	latest, ok, err := newestNight(wh)
 	if err == nil && ok {
 		err = s.Compare(wh, latest)
 	}
@@ -39,11 +39,11 @@ func readStatus(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, _ []
 	}
 	switch {
 	case s.OutOfOrder:
-		text += fmt.Sprintf("the newest snapshot of the warehouse, %s, is not later than the newest night in the lake. This is normal after a rollback or rebuild: the next night updates the lake\n", latest)
+		text += fmt.Sprintf("the newest night of the warehouse, %s, is not later than the newest night in the lake. This is normal after a rollback or rebuild: the next night updates the lake\n", latest)
 	case s.Behind && s.Run == latest:
 		text += "some tables of the lake do not show this night: run \"placementsync lake publish --all\"\n"
 	case s.Behind:
-		text += fmt.Sprintf("the newest snapshot of the warehouse is %s: run \"placementsync lake publish --all\"\n", latest)
+		text += fmt.Sprintf("the newest night of the warehouse is %s: run \"placementsync lake publish --all\"\n", latest)
 	}
 	return result{s, text}, nil
 }

@@ -25,7 +25,7 @@ type Status struct {
 	Nights []string      `json:"nights"`
 	Rows   int64         `json:"rows"`
 	Tables []StatusTable `json:"tables"`
-	// Latest is the run of the version that readers of the warehouse see. Behind is true if any table of
+	// Latest is the newest published night of the warehouse. Behind is true if any table of
 	// the lake does not show Latest. OutOfOrder is true if Latest cannot be published because it is not
 	// later than Run, as after a rollback or a rebuild. The next night then updates the lake.
 	Latest     string `json:"latest"`
@@ -92,8 +92,7 @@ func firstRun(t *table.Table) string {
 	return first
 }
 
-// Compare sets Latest, Behind and OutOfOrder. run is the run of the version that readers of the warehouse
-// see.
+// Compare sets Latest, Behind and OutOfOrder. run is the newest published night of the warehouse.
 func (s *Status) Compare(wh *warehouse.Warehouse, run string) error {
 	m, err := wh.Versions.ReadManifest(run)
 	if err != nil {
