@@ -17,14 +17,15 @@ func expireCommand(g *globals) *cobra.Command {
 		Use:   "expire",
 		Short: "Remove old nights and unreferenced files from the lake",
 		Long: "Remove the tags and snapshots of old nights in one commit, then the files that only these\n" +
-			"snapshots referred to. The number of kept nights is lake.keep_nights. Other unreferenced\n" +
-			"files, such as files of a killed publish, are removed when they are three days old. Tables\n" +
-			"of other programs and the files of these tables are not changed.",
+			"snapshots referred to. The number of kept nights is lake.keep_nights. Each publish does this\n" +
+			"for the tables of the night. Other unreferenced files, such as files of a killed publish,\n" +
+			"are removed when they are three days old. Tables of other programs and the files of these\n" +
+			"tables are not changed.",
 		Args: cobra.NoArgs,
 	}
 	dryRun := cmd.Flags().Bool("dry-run", false, "list what would be removed; remove nothing")
 	return g.lakeCommand(cmd, func(ctx context.Context, _ *warehouse.Warehouse, l *lake.Lake, _ []string) (result, error) {
-		e, err := l.Expire(ctx, g.cfg.Lake.KeepNights, *dryRun)
+		e, err := l.Expire(ctx, *dryRun)
 		if err != nil {
 			return result{}, err
 		}

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"net/http/httptest"
@@ -75,10 +76,20 @@ func newEmptyFixture(t *testing.T, dir string) *fixture {
 	for _, s := range streams {
 		h.cfg.Chosen = append(h.cfg.Chosen, s.Name)
 	}
-	h.write("config.yaml", "api: {base_url: "+server.URL+", token: "+token+"}\n"+
-		"warehouse: {dir: ./warehouse, keep_versions: 9, memory_limit: 256MB, threads: 1}\n"+
-		"lake: {catalog: sqlite, warehouse: ./lake, keep_nights: 2}\n")
+	h.configureLake("catalog: sqlite, warehouse: ./lake")
 	return h
+}
+
+// configureLake writes the section "lake" of the configuration.
+func (h *fixture) configureLake(section string) {
+	h.Helper()
+	h.write("config.yaml", "warehouse: {dir: ./warehouse, keep_versions: 9, memory_limit: 256MB, threads: 1}\nlake: {"+section+"}\n")
+}
+
+// keepNights sets the number of nights that the lake keeps.
+func (h *fixture) keepNights(n int) {
+	h.Helper()
+	h.configureLake(fmt.Sprintf("catalog: sqlite, warehouse: ./lake, keep_nights: %d", n))
 }
 
 func (h *fixture) path(name string) string { return filepath.Join(h.dir, name) }

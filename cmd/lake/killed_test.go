@@ -64,15 +64,18 @@ func (h *fixture) kill(step string, nth int) {
 }
 
 // countSteps runs a publish without faults, restores the lake, and returns the number of calls of each
-// step.
-func (h *fixture) countSteps() map[string]int {
+// step. isAfterCommit selects the steps whose first call is after the commit.
+func (h *fixture) countSteps() (counts map[string]int, isAfterCommit map[string]bool) {
 	h.Helper()
 	var mu sync.Mutex
-	counts := map[string]int{}
+	counts, isAfterCommit = map[string]int{}, map[string]bool{}
 	h.step = func(name, _ string) error {
 		mu.Lock()
 		defer mu.Unlock()
 		counts[name]++
+		if counts["after commit catalog"] > 0 && counts[name] == 1 {
+			isAfterCommit[name] = true
+		}
 		return nil
 	}
 	defer func() { h.step = nil }()
@@ -80,23 +83,25 @@ func (h *fixture) countSteps() map[string]int {
 	h.publish()
 	h.must(os.RemoveAll(h.path("lake")))
 	h.must(os.Rename(h.path("copy"), h.path("lake")))
-	return counts
+	return counts, isAfterCommit
 }
 
 // TestTrialKilledPublishIsAllOrNothing kills one publish per step, at the middle call of the step.
 // All tables must then show the same readable night: the new night if the commit was complete, and
-// otherwise the earlier night. After the next publish they must show the new night.
+// otherwise the earlier night. Readers of the folder must see the same, unless the kill was between the first
+// rename of a metadata file and the commit. After the next publish all readers must see the new night.
 func TestTrialKilledPublishIsAllOrNothing(t *testing.T) {
 	torture.RequireTrials(t, os.Getenv)
 	h := newFixture(t, 1)
+	h.keepNights(1) // so that the publish also removes files
 	first := h.publish()[0].Run
 	second := h.night()
-	steps := h.countSteps()
+	steps, isAfterCommit := h.countSteps()
 	for _, step := range slices.Sorted(maps.Keys(steps)) {
 		nth := (steps[step] + 1) / 2
 		h.must(os.CopyFS(h.path("before"), os.DirFS(h.path("lake"))))
 		h.kill(step, nth)
-		committed := step == "after commit catalog"
+		committed := isAfterCommit[step]
 		want := first
 		if committed {
 			want = second
@@ -104,11 +109,18 @@ func TestTrialKilledPublishIsAllOrNothing(t *testing.T) {
 		if run := h.shownRun(); run != want {
 			t.Errorf("killed at call %d of the step %q: the lake shows %s, want %s", nth, step, run, want)
 		}
+		isDuringCommit := strings.HasSuffix(step, " rename metadata") || step == "before fsync folder" || step == "after fsync folder"
+		if wrong := h.wrongTablesOfFolderReaders(); len(wrong) > 0 && !isDuringCommit {
+			t.Errorf("killed at call %d of the step %q: readers of the folder see another state of %v", nth, step, wrong)
+		}
 		if p := h.publish(); p[0].AlreadyPublished != committed {
 			t.Errorf("killed at call %d of the step %q: the next publish returned %+v, want already published: %v", nth, step, p, committed)
 		}
 		if run := h.shownRun(); run != second {
 			t.Errorf("killed at call %d of the step %q, then published: the lake shows %s, want %s", nth, step, run, second)
+		}
+		if wrong := h.wrongTablesOfFolderReaders(); len(wrong) > 0 {
+			t.Errorf("killed at call %d of the step %q, then published: readers of the folder see another state of %v", nth, step, wrong)
 		}
 		h.must(os.RemoveAll(h.path("lake")))
 		h.must(os.Rename(h.path("before"), h.path("lake")))

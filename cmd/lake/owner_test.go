@@ -12,12 +12,6 @@ import (
 	"placementsync/internal/lake"
 )
 
-// configureLake writes the section "lake" of the configuration.
-func (h *fixture) configureLake(section string) {
-	h.Helper()
-	h.write("config.yaml", "warehouse: {dir: ./warehouse, keep_versions: 9, memory_limit: 256MB, threads: 1}\nlake: {"+section+"}\n")
-}
-
 // makeFilesOld sets the times of all files of the lake to four days ago, so that expire removes
 // unreferenced files.
 func (h *fixture) makeFilesOld() {
@@ -158,6 +152,7 @@ func TestExpireKeepsFilesOfOtherTables(t *testing.T) {
 	keptNights := []string{h.night(), h.night()}
 	h.publish("--all")
 	h.makeFilesOld()
+	h.keepNights(2)
 	var e lake.Expired
 	h.mustSucceed(&e, "expire")
 	if want := []string{"placements_current.product_listing_prices"}; !slices.Equal(e.Nights, []string{first}) || !slices.Equal(e.Shared, want) || e.Files == 0 {

@@ -24,8 +24,8 @@ func TestPostgresCatalog(t *testing.T) {
 	h := newFixture(t, 1)
 	name := fmt.Sprintf("trial_%d", time.Now().UnixNano())
 	t.Cleanup(func() { h.deleteCatalogRows(address, name) })
-	h.write("config.yaml", "warehouse: {dir: ./warehouse, keep_versions: 9, memory_limit: 256MB, threads: 1}\n"+
-		"lake: {catalog: '"+address+"', name: "+name+", warehouse: ./lake, keep_nights: 1}\n")
+	section := "catalog: '" + address + "', name: " + name + ", warehouse: ./lake, keep_nights: "
+	h.configureLake(section + "9")
 	if got := h.run("check"); got.code != 0 {
 		t.Fatalf("check: got %+v, want exit code 0", got)
 	}
@@ -49,6 +49,7 @@ func TestPostgresCatalog(t *testing.T) {
 	if p := h.publish(); !p[0].AlreadyPublished {
 		t.Errorf("the next publish returned %+v, want already published", p)
 	}
+	h.configureLake(section + "1")
 	if got := h.run("expire"); got.code != 0 || !strings.Contains(got.stdout, "removed 1 night") {
 		t.Errorf("expire: got %+v, want one removed night", got)
 	}

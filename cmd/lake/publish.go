@@ -34,7 +34,7 @@ func publishCommand(g *globals) *cobra.Command {
 		Short: "Commit a published night to the lake",
 		Long: "Commit all tables of RUN, by default the latest night, to the lake in one step. If the lake\n" +
 			"already shows the night, nothing is changed. If the lake shows a later night, the command\n" +
-			"fails.\n" +
+			"fails. All but the newest lake.keep_nights nights are removed, with their files.\n" +
 			"--all commits each kept night of the warehouse that is later than the newest night in\n" +
 			"the lake, so that readers can select each night by its tag.",
 		Args: cobra.MaximumNArgs(1),
@@ -87,7 +87,7 @@ func publishRuns(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, o p
 			return published, err
 		}
 		published = append(published, p)
-		if err := l.WriteOwnerFile(); err != nil {
+		if err := l.Finish(ctx, p); err != nil {
 			return published, command.EndWith(ledger.Partial, err)
 		}
 	}

@@ -374,6 +374,7 @@ func TestOldNightsExpire(t *testing.T) {
 	}
 	fourDaysAgo := time.Now().AddDate(0, 0, -4) // expire uses the real clock
 	h.must(os.Chtimes(oldOrphan, fourDaysAgo, fourDaysAgo))
+	h.keepNights(2)
 	var dryRun, expired lake.Expired
 	h.mustSucceed(&dryRun, "expire", "--dry-run")
 	h.mustSucceed(&expired, "expire")
@@ -405,6 +406,7 @@ func TestExpireCountsEveryShownNight(t *testing.T) {
 	m := h.readMetadata(path)
 	m["properties"].(map[string]any)["placementsync.run-id"] = all[2].Run
 	h.writeMetadata(path, m)
+	h.keepNights(2)
 	var expired lake.Expired
 	h.mustSucceed(&expired, "expire", "--dry-run")
 	if want := []string{all[0].Run, all[1].Run}; !slices.Equal(expired.Nights, want) {

@@ -113,6 +113,7 @@ func (g *globals) lakeConfig() (lake.Config, error) {
 		return lake.Config{}, fmt.Errorf("read the secrets of the lake: %w", err)
 	}
 	c := lake.Config{Catalog: cfg.Catalog, Name: cfg.Name, Warehouse: cfg.Warehouse, Namespace: cfg.Namespace,
+		KeepNights: cfg.KeepNights, Mode: g.cfg.Warehouse.Mode(),
 		Program: version, Step: g.Step, Now: g.Now, Password: password.Reveal(),
 		REST: lake.REST{URI: cfg.REST.URI, Warehouse: cfg.REST.Warehouse, OAuthURI: cfg.REST.OAuthURI, Scope: cfg.REST.Scope,
 			Token: token.Reveal(), Credential: credential.Reveal(), SigningName: cfg.REST.SigningName, SigningRegion: cfg.REST.SigningRegion}}

@@ -11,13 +11,14 @@ import (
 	"placementsync/internal/testing/s3sim"
 )
 
-// useBucket configures a lake in the bucket "nights" of a server.
-func (h *fixture) useBucket(server *s3sim.Server) {
+// useBucket configures a lake in the bucket "nights" of a server, and returns the address of the server.
+func (h *fixture) useBucket(server *s3sim.Server) string {
 	h.Helper()
 	web := httptest.NewServer(server)
 	h.Cleanup(web.Close)
-	const keepNights = 1
+	const keepNights = 9
 	h.useBucketAt(web.URL, keepNights)
+	return web.URL
 }
 
 // useBucketAt configures a lake in the bucket "nights" at the address of a server.
@@ -30,11 +31,12 @@ func (h *fixture) useBucketAt(address string, keepNights int) {
 		"s3: {endpoint: %s, region: %s, path_style: true, access_key_file: access, secret_key_file: secret}\n", keepNights, address, s3sim.Region))
 }
 
-// TestObjectStorage publishes, verifies and expires nights in a bucket.
+// TestObjectStorage publishes, verifies and expires nights in a bucket. A publish with fewer kept nights must
+// remove old objects too.
 func TestObjectStorage(t *testing.T) {
 	h := newFixture(t, 1)
 	server := s3sim.New("nights")
-	h.useBucket(server)
+	address := h.useBucket(server)
 	if got := h.run("check"); got.code != 0 || len(server.Objects("nights")) > 0 {
 		t.Fatalf("check: got %+v and %d objects, want exit code 0 and no objects", got, len(server.Objects("nights")))
 	}
@@ -44,6 +46,7 @@ func TestObjectStorage(t *testing.T) {
 	h.publish()
 	h.requireEqualTables(first)
 	h.requireEqualTables(second)
+	h.useBucketAt(address, 1)
 	before := len(server.Objects("nights"))
 	if got := h.run("expire"); got.code != 0 || !strings.Contains(got.stdout, "removed 1 night") {
 		t.Errorf("expire: got %+v, want one removed night", got)
@@ -52,6 +55,14 @@ func TestObjectStorage(t *testing.T) {
 		t.Errorf("the bucket has %d objects, want fewer than the %d before expire", after, before)
 	}
 	h.requireEqualTables(h.shownRun())
+	third := h.night()
+	h.publish()
+	h.requireEqualTables(third)
+	for name := range server.Objects("nights") {
+		if strings.Contains(name, "/data/"+second) && strings.Contains(name, "/placements_current/product_listings/") {
+			t.Errorf("the object %s of an old night remains", name)
+		}
+	}
 }
 
 // TestBucketFailsDuringPublish rejects all writes of a publish from the ninth on. The lake must still

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/apache/iceberg-go"
+	icebergio "github.com/apache/iceberg-go/io"
 	"github.com/apache/iceberg-go/table"
 )
 
@@ -29,10 +30,9 @@ type Expired struct {
 // orphanAge is the age at which an orphan is removed. A publisher may still commit younger files.
 const orphanAge = 72 * time.Hour
 
-// Expire removes the tags and snapshots of all but the newest keepNights nights in one commit, and then
-// unreferenced files. If keepNights is 0, all nights are kept. Tables of other programs and the
-// files that they refer to are not changed.
-func (l *Lake) Expire(ctx context.Context, keepNights int, dryRun bool) (e Expired, err error) {
+// Expire removes the tags and snapshots of all but the newest Config.KeepNights nights in one commit, and
+// then unreferenced files. Tables of other programs and the files that they refer to are not changed.
+func (l *Lake) Expire(ctx context.Context, dryRun bool) (e Expired, err error) {
 	e = Expired{DryRun: dryRun, Nights: []string{}, Shared: []string{}}
 	lakeTables, err := l.catalog.load(ctx)
 	if err != nil {
@@ -54,7 +54,7 @@ func (l *Lake) Expire(ctx context.Context, keepNights int, dryRun bool) (e Expir
 	if err != nil {
 		return e, err
 	}
-	e.Nights = oldNights(own, states, keepNights)
+	e.Nights = oldNights(own, states, l.cfg.KeepNights)
 	after := maps.Clone(lakeTables)
 	var changes []change
 	var changedTables []*table.Table // before the change
@@ -64,7 +64,10 @@ func (l *Lake) Expire(ctx context.Context, keepNights int, dryRun bool) (e Expir
 		if len(c.updates) == 0 {
 			continue
 		}
-		m, err := table.UpdateTableMetadata(t.Metadata(), c.updates, t.MetadataLocation())
+		m, err := c.metadataAfter()
+		if err == nil {
+			c.metadataFiles, err = l.listMetadataOf(ctx, t.Location())
+		}
 		if err != nil {
 			return e, fmt.Errorf("expire %s: %w", n, err)
 		}
@@ -270,6 +273,32 @@ func (l *Lake) referredFiles(ctx context.Context, all []*table.Table) (map[strin
 	return referred, err
 }
 
+// addFilesOfSnapshots adds all files to which snapshots refer.
+func addFilesOfSnapshots(store icebergio.IO, snapshots []table.Snapshot, referred map[string]bool) error {
+	for _, s := range snapshots {
+		referred[canonicalAddress(s.ManifestList)] = true
+		manifests, err := s.Manifests(store)
+		if err != nil {
+			return fmt.Errorf("read %s: %w", s.ManifestList, err)
+		}
+		for _, m := range manifests {
+			if referred[canonicalAddress(m.FilePath())] {
+				continue
+			}
+			referred[canonicalAddress(m.FilePath())] = true
+			for entry, err := range m.Entries(store, false) {
+				if err != nil {
+					return fmt.Errorf("read %s: %w", m.FilePath(), err)
+				}
+				if entry.Status() != iceberg.EntryStatusDELETED {
+					referred[canonicalAddress(entry.DataFile().FilePath())] = true
+				}
+			}
+		}
+	}
+	return nil
+}
+
 func filesOfTable(ctx context.Context, t *table.Table) (map[string]bool, error) {
 	store, err := t.FS(ctx)
 	if err != nil {
@@ -279,26 +308,8 @@ func filesOfTable(ctx context.Context, t *table.Table) (map[string]bool, error) 
 	for previous := range t.Metadata().PreviousFiles() {
 		referred[canonicalAddress(previous.MetadataFile)] = true
 	}
-	for _, s := range t.Metadata().Snapshots() {
-		referred[canonicalAddress(s.ManifestList)] = true
-		manifests, err := s.Manifests(store)
-		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", s.ManifestList, err)
-		}
-		for _, m := range manifests {
-			if referred[canonicalAddress(m.FilePath())] {
-				continue
-			}
-			referred[canonicalAddress(m.FilePath())] = true
-			for entry, err := range m.Entries(store, false) {
-				if err != nil {
-					return nil, fmt.Errorf("read %s: %w", m.FilePath(), err)
-				}
-				if entry.Status() != iceberg.EntryStatusDELETED {
-					referred[canonicalAddress(entry.DataFile().FilePath())] = true
-				}
-			}
-		}
+	if err := addFilesOfSnapshots(store, t.Metadata().Snapshots(), referred); err != nil {
+		return nil, err
 	}
 	for s := range t.Metadata().Statistics() {
 		referred[canonicalAddress(s.StatisticsPath)] = true

@@ -27,6 +27,7 @@ import (
 
 	"placementsync/internal/durable"
 	"placementsync/internal/object"
+	"placementsync/internal/warehouse"
 )
 
 // withObjectStorage returns a context with which iceberg-go uses the keys, timeouts and retries of
@@ -64,7 +65,8 @@ type files struct {
 	icebergio.WriteFileIO
 	disk        durable.Disk
 	local       bool
-	root        string // file:///folder, s3://bucket/prefix, or empty if the server chooses the folders
+	mode        fs.FileMode // as in Config.Mode
+	root        string      // file:///folder, s3://bucket/prefix, or empty if the server chooses the folders
 	uncommitted *uncommittedFiles
 	s3          object.Config
 }
@@ -85,6 +87,15 @@ func (u *uncommittedFiles) add(name string, store icebergio.WriteFileIO) {
 	u.files = append(u.files, uncommittedFile{name, store})
 }
 
+func (u *uncommittedFiles) names() (names []string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, f := range u.files {
+		names = append(names, f.name)
+	}
+	return names
+}
+
 func (u *uncommittedFiles) drain() []uncommittedFile {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -95,7 +106,7 @@ func (u *uncommittedFiles) drain() []uncommittedFile {
 
 // openFiles opens the storage of Config.Warehouse. It creates no file.
 func openFiles(ctx context.Context, cfg Config) (*files, error) {
-	f := &files{disk: durable.Disk{Step: cfg.Step}, uncommitted: &uncommittedFiles{}, s3: cfg.S3}
+	f := &files{disk: durable.Disk{Step: cfg.Step}, mode: cfg.Mode, uncommitted: &uncommittedFiles{}, s3: cfg.S3}
 	if cfg.Warehouse == "" {
 		return f, nil // the server chooses the folder of each table
 	}
@@ -120,7 +131,11 @@ func localPath(address string) string { return strings.TrimPrefix(address, "file
 // Create creates a file that is durable when it is closed.
 func (f *files) Create(name string) (w icebergio.FileWriter, err error) {
 	err = f.disk.Do("create", name, func() error {
-		w, err = f.WriteFileIO.Create(name)
+		if f.local {
+			w, err = f.createLocal(localPath(name))
+		} else {
+			w, err = f.WriteFileIO.Create(name)
+		}
 		return err
 	})
 	if err != nil {
@@ -128,6 +143,104 @@ func (f *files) Create(name string) (w icebergio.FileWriter, err error) {
 	}
 	f.uncommitted.add(name, f.WriteFileIO)
 	return &durableWriter{w, f, name}, nil
+}
+
+func (f *files) createLocal(path string) (*os.File, error) {
+	if err := f.makeFolder(filepath.Dir(path)); err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, publicFile)
+	if err == nil {
+		err = f.setMode(file)
+	}
+	return file, err
+}
+
+// The modes of files and folders without Config.Mode. The umask restricts them.
+const (
+	publicFile = 0o644
+	publicDir  = 0o755
+)
+
+func (f *files) setMode(file *os.File) error {
+	if f.mode == 0 {
+		return nil
+	}
+	return file.Chmod(f.mode)
+}
+
+// makeFolder creates a folder and the missing folders above it. With Config.Mode it also sets the mode of
+// existing folders of the tables. It does not change an existing folder of the lake, which may contain other
+// files.
+func (f *files) makeFolder(dir string) error {
+	_, err := os.Stat(dir)
+	isNew := errors.Is(err, fs.ErrNotExist)
+	isOfTables := f.local && f.root != "" && strings.HasPrefix(dir, localPath(f.root)+"/")
+	if !isNew && (f.mode == 0 || !isOfTables) {
+		return err
+	}
+	if err := f.makeFolder(filepath.Dir(dir)); err != nil {
+		return err
+	}
+	if isNew {
+		if err := os.Mkdir(dir, publicDir); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	if f.mode == 0 {
+		return nil
+	}
+	return os.Chmod(dir, warehouse.FolderMode(f.mode))
+}
+
+// stagedFile is a complete file of the lake that readers do not see yet.
+type stagedFile struct {
+	files *files
+	name  string
+	data  []byte
+	temp  *os.File // nil in object storage, where an upload makes a file visible in one step
+}
+
+// stage writes a file under a temporary name. A later stage in the same folder removes the temporary files of
+// killed publishers.
+func (f *files) stage(name string, data []byte) (s *stagedFile, err error) {
+	s = &stagedFile{files: f, name: name, data: data}
+	if !f.local {
+		return s, nil
+	}
+	path := localPath(name)
+	if err := f.makeFolder(filepath.Dir(path)); err != nil {
+		return nil, err
+	}
+	if s.temp, err = f.disk.CreateTempFile(filepath.Join(filepath.Dir(path), "metadata"), publicFile); err != nil {
+		return nil, err
+	}
+	err = f.disk.Do("complete", name, func() error {
+		_, err := s.temp.Write(data)
+		return errors.Join(err, f.setMode(s.temp), s.temp.Sync())
+	})
+	if err != nil {
+		s.discard()
+		return nil, err
+	}
+	return s, nil
+}
+
+// show makes the file visible in one step.
+func (s *stagedFile) show() error {
+	if s.temp == nil {
+		return s.files.WriteFile(s.name, s.data)
+	}
+	s.files.uncommitted.add(s.name, s.files.WriteFileIO)
+	return s.files.disk.Do("rename", s.name, func() error { return os.Rename(s.temp.Name(), localPath(s.name)) })
+}
+
+// discard closes the temporary file, and removes it if show did not rename it.
+func (s *stagedFile) discard() {
+	if s.temp != nil {
+		_ = os.Remove(s.temp.Name())
+		_ = s.temp.Close()
+	}
 }
 
 // WriteFile creates a durable file with the content.
@@ -158,15 +271,14 @@ func (w *durableWriter) Close() error {
 	})
 }
 
-// syncFolders syncs the local folders of all created files, and their parents in the lake. All files
-// must be complete.
-func (f *files) syncFolders() error {
+// syncFolders syncs the local folders of files, and their parents in the lake. The files must be complete.
+func (f *files) syncFolders(names []string) error {
 	if !f.local {
 		return nil
 	}
 	isAdded := map[string]bool{}
-	for _, file := range f.uncommitted.files {
-		for dir := path.Dir(localPath(file.name)); !isAdded[dir] && strings.HasPrefix(dir, localPath(f.root)); dir = path.Dir(dir) {
+	for _, name := range names {
+		for dir := path.Dir(localPath(name)); !isAdded[dir] && strings.HasPrefix(dir, localPath(f.root)); dir = path.Dir(dir) {
 			isAdded[dir] = true
 		}
 	}

@@ -8,6 +8,7 @@ package lake
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"time"
 
 	"github.com/apache/iceberg-go/table"
@@ -29,6 +30,11 @@ type Config struct {
 	Warehouse string
 	// Namespace is the prefix of all namespaces of the lake.
 	Namespace string
+	// KeepNights is the number of nights that readers can select by tag. 0 keeps all.
+	KeepNights int
+	// Mode is the mode of files of a lake in a folder, and of an SQLite catalog. Users who can read the
+	// files can also open their folders. Zero means 0644 restricted by the umask.
+	Mode fs.FileMode
 	// Password is the password of a Postgres database. If it is empty, PGPASSWORD or ~/.pgpass is
 	// used.
 	Password string
@@ -122,6 +128,13 @@ type change struct {
 	base         *table.Table
 	requirements []table.Requirement
 	updates      []table.Update
+	// metadataFiles are the metadata files that the folder of the table contained before the change.
+	metadataFiles []string
+}
+
+// metadataAfter returns the metadata of the table after the change.
+func (c change) metadataAfter() (table.Metadata, error) {
+	return table.UpdateTableMetadata(c.base.Metadata(), c.updates, c.base.MetadataLocation())
 }
 
 // Open opens the catalog. It creates no file and no table.

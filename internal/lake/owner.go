@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"slices"
 	"strings"
 
@@ -137,8 +138,8 @@ func (l *Lake) readOwner() (o owner, err error) {
 	return o, err
 }
 
-// WriteOwnerFile writes the owner file after a commit, if the file is missing.
-func (l *Lake) WriteOwnerFile() error {
+// writeOwnerFile writes the owner file after a commit, if the file is missing.
+func (l *Lake) writeOwnerFile() error {
 	o, err := l.readOwner()
 	if err == nil && (o.ID == l.id || l.ownerFile() == "") {
 		return nil
@@ -154,8 +155,10 @@ func (l *Lake) WriteOwnerFile() error {
 		return err
 	}
 	if l.files.local {
-		const public = 0o644
-		err = l.files.disk.WriteFile(localPath(l.ownerFile()), text, public)
+		err = l.files.disk.WriteAtomically(localPath(l.ownerFile()), publicFile, func(f *os.File) error {
+			_, err := f.Write(text)
+			return errors.Join(err, l.files.setMode(f))
+		})
 	} else {
 		err = l.files.WriteFile(l.ownerFile(), text)
 		l.files.uncommitted.drain()

@@ -33,6 +33,10 @@ type Published struct {
 	// night by its tag.
 	TagsDropped bool    `json:"tags_dropped"`
 	Seconds     float64 `json:"seconds"`
+
+	// lakeTables are the tables before the commit, and changes are the applied changes.
+	lakeTables tables
+	changes    []change
 }
 
 // unknownResultError means that a commit may have been applied, so its files must be kept.
@@ -46,15 +50,17 @@ func unknownResult(err error) error {
 
 // Publish commits all tables of a version in one step. It commits nothing if the lake already shows the
 // night, and returns an error if the lake shows a later night. If the lake shows the history of another
-// warehouse, Publish returns an error, or replaces the history if replaceHistory is set. After each
-// successful Publish the caller calls WriteOwnerFile.
+// warehouse, Publish returns an error, or replaces the history if replaceHistory is set. The commit removes
+// the tags and snapshots of all but the newest Config.KeepNights nights. After each successful Publish the
+// caller calls Finish.
 func (l *Lake) Publish(ctx context.Context, v *Version, replaceHistory bool) (p Published, err error) {
 	startedAt := l.cfg.Now()
 	p = Published{Run: v.Run, SnapshotAt: v.At, Tables: len(v.sources)}
 	defer func() { p.Seconds = l.cfg.Now().Sub(startedAt).Seconds() }()
 	lakeTables, states, err := l.loadStates(ctx)
+	ownerFileMissing := false
 	if err == nil {
-		_, err = l.checkOwner(lakeTables)
+		ownerFileMissing, err = l.checkOwner(lakeTables)
 	}
 	if err != nil {
 		return p, err
@@ -67,12 +73,21 @@ func (l *Lake) Publish(ctx context.Context, v *Version, replaceHistory bool) (p 
 			return p, err
 		}
 	}
-	actions, err := l.planActions(ctx, v, states)
+	metadataFiles, err := l.listMetadata(ctx, v, lakeTables)
+	if err != nil {
+		return p, fmt.Errorf("publish %s: list the metadata files of the lake: %w; this night was not committed to the lake", v.Run, err)
+	}
+	todo := unpublished(v, lakeTables, states, metadataFiles)
+	if p.AlreadyPublished = len(todo) == 0; p.AlreadyPublished {
+		return p, nil
+	}
+	actions, err := l.planActions(ctx, v, todo, states)
 	if err != nil {
 		return p, err
 	}
-	if p.AlreadyPublished = len(actions) == 0; p.AlreadyPublished {
-		return p, nil
+	l.planExpiry(v, lakeTables, states, actions)
+	for i, a := range actions {
+		actions[i].metadataFiles = metadataFiles[a.source.name]
 	}
 	changes, err := l.writeTables(ctx, v, lakeTables, actions, &p)
 	tagsKept := false
@@ -87,7 +102,41 @@ func (l *Lake) Publish(ctx context.Context, v *Version, replaceHistory bool) (p 
 	}
 	l.files.uncommitted.drain()
 	p.TagsDropped = !tagsKept
+	if !ownerFileMissing { // without the file, another catalog may have tables in the same folders
+		p.lakeTables, p.changes = lakeTables, changes
+	}
 	return p, nil
+}
+
+// planExpiry adds the nights to remove to the actions.
+func (l *Lake) planExpiry(v *Version, lakeTables tables, states map[tableName]publishedState, actions []action) {
+	own, statesAfter := l.ownTables(lakeTables), map[tableName]publishedState{}
+	for n := range own {
+		if state, ok := states[n]; ok {
+			statesAfter[n] = state
+		}
+	}
+	for _, a := range actions {
+		statesAfter[a.source.name] = publishedState{run: v.Run}
+	}
+	nights := oldNights(own, statesAfter, l.cfg.KeepNights)
+	for i, a := range actions {
+		if own[a.source.name] != nil {
+			actions[i].oldNights = nights
+		}
+	}
+}
+
+// unpublished returns the tables of a version that do not show it yet. A table whose folder contains a newer
+// metadata file than the catalog does not show it to readers of the folder.
+func unpublished(v *Version, lakeTables tables, states map[tableName]publishedState, metadataFiles map[tableName][]string) (todo []source) {
+	for _, s := range v.sources {
+		state := states[s.name]
+		if state.run != v.Run || !state.onMain || hasNewerMetadata(lakeTables[s.name], metadataFiles[s.name]) {
+			todo = append(todo, s)
+		}
+	}
+	return todo
 }
 
 // checkOrder returns an error if the lake shows a later night, or another night of the same time.
@@ -136,24 +185,19 @@ type action struct {
 	// If replace is true, file replaces all files of the table. Without file, the table becomes empty.
 	// If replace is false, file is added. Without file, the table only gets the tag.
 	replace bool
+	// oldNights are the nights whose tags are removed.
+	oldNights []string
+	// metadataFiles is change.metadataFiles.
+	metadataFiles []string
 }
 
 // A table of the schema past or meta that has maxFiles files is rewritten as one file at its next change,
-// because readers open every file.
-const maxFiles = 64
+// because readers open every file, and each file has a manifest with a copy of the schema.
+const maxFiles = 16
 
-// planActions returns the actions for the tables that do not show the night yet. It checks the
-// published Parquet files with new rows, and writes the files for the schemas past and meta.
-func (l *Lake) planActions(ctx context.Context, v *Version, states map[tableName]publishedState) ([]action, error) {
-	var todo []source
-	for _, s := range v.sources {
-		if state := states[s.name]; state.run != v.Run || !state.onMain {
-			todo = append(todo, s)
-		}
-	}
-	if len(todo) == 0 {
-		return nil, nil
-	}
+// planActions returns the actions for tables. It checks the published Parquet files with new rows, and
+// writes the files for the schemas past and meta.
+func (l *Lake) planActions(ctx context.Context, v *Version, todo []source, states map[tableName]publishedState) ([]action, error) {
 	measures, err := v.measureTables(ctx, states)
 	if err != nil {
 		return nil, err

@@ -151,7 +151,7 @@ func (c *restCatalog) commit(ctx context.Context, changes []change) (tagsKept bo
 	for i, ch := range changes {
 		commits[i] = table.TableCommit{Identifier: c.cfg.identifier(ch.name), Requirements: ch.requirements, Updates: ch.updates}
 	}
-	if err := c.files.syncFolders(); err != nil {
+	if err := c.files.syncFolders(c.files.uncommitted.names()); err != nil {
 		return false, fmt.Errorf("write the files: %w", err)
 	}
 	var got response
@@ -273,7 +273,7 @@ func (c *restCatalog) compare(ctx context.Context, changes []change) (after comm
 			return fmt.Errorf("read %s: %w", changes[i].name, err)
 		}
 		base, got := changes[i].base, t.Metadata()
-		want, err := table.UpdateTableMetadata(base.Metadata(), changes[i].updates, base.MetadataLocation())
+		want, err := changes[i].metadataAfter()
 		if err != nil {
 			return fmt.Errorf("%s: %w", changes[i].name, err)
 		}

@@ -23,18 +23,19 @@ const (
 	snapshotProperty = "placementsync.snapshot-id"
 )
 
-// keptMetadataFiles is the number of earlier metadata files that a table refers to. Expire
-// removes older metadata files.
-const keptMetadataFiles = 20
+// keptMetadataFiles is the number of earlier metadata files that a table keeps, for readers that loaded a
+// table before a commit, and for a catalog that is restored from a copy of the last days. Each file describes all
+// kept nights.
+const keptMetadataFiles = 5
 
+// properties returns the properties of a table that each night sets again, because a release may change
+// them.
 func properties(def stream.Definition) iceberg.Properties {
 	return iceberg.Properties{
-		commentProperty:                      def.Comment,
-		table.MetadataPreviousVersionsMaxKey: fmt.Sprint(keptMetadataFiles),
-		// A night appends to tables of the schema past. Without merging, each night would add a
-		// manifest.
-		table.ManifestMergeEnabledKey:     "true",
-		"write.parquet.compression-codec": "zstd",
+		commentProperty:                           def.Comment,
+		table.MetadataPreviousVersionsMaxKey:      fmt.Sprint(keptMetadataFiles),
+		table.MetadataDeleteAfterCommitEnabledKey: "true", // for servers and engines; Finish removes the files of an SQL catalog
+		"write.parquet.compression-codec":         "zstd",
 	}
 }
 

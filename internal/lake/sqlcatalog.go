@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -67,19 +66,36 @@ func openSQL(ctx context.Context, cfg Config, f *files) (*sqlCatalog, error) {
 	return c, err
 }
 
-// createFile creates the file of an SQLite catalog if it does not exist.
+// createFile creates the file of an SQLite catalog if it does not exist, and sets its mode. An empty file is a
+// database without tables.
 func (c *sqlCatalog) createFile() error {
-	if c.db != nil {
+	if c.path == "" {
 		return nil
 	}
-	err := os.MkdirAll(filepath.Dir(c.path), 0o755) // other users may read the catalog
+	if c.db == nil {
+		if err := c.openNewFile(); err != nil {
+			return fmt.Errorf("create %s: %w", c.place, err)
+		}
+	}
+	if c.cfg.Mode == 0 {
+		return nil
+	}
+	return os.Chmod(c.path, c.cfg.Mode)
+}
+
+func (c *sqlCatalog) openNewFile() error {
+	err := c.files.makeFolder(filepath.Dir(c.path))
+	if err != nil {
+		return err
+	}
+	file, err := os.OpenFile(c.path, os.O_RDWR|os.O_CREATE, publicFile)
+	if err == nil {
+		err = file.Close()
+	}
 	if err == nil {
 		c.db, err = openSQLite(c.path)
 	}
-	if err != nil {
-		return fmt.Errorf("create %s: %w", c.place, err)
-	}
-	return nil
+	return err
 }
 
 func (c *sqlCatalog) close() error {
@@ -174,17 +190,25 @@ type swap struct {
 	from, to string
 }
 
-// commit writes the metadata of all tables, and then replaces their addresses in the catalog in one
-// transaction.
+// commit replaces the metadata files of all tables in the catalog in one transaction.
 func (c *sqlCatalog) commit(ctx context.Context, changes []change) (tagsKept bool, err error) {
-	swaps := make([]swap, len(changes))
-	err = eachIndex(c.files.workers(), len(changes), func(i int) error {
-		to, err := c.writeMetadata(changes[i])
-		swaps[i] = swap{changes[i].name, changes[i].base.MetadataLocation(), to}
+	swaps, staged := make([]swap, len(changes)), make([]*stagedFile, len(changes))
+	defer func() {
+		for _, s := range staged {
+			if s != nil {
+				s.discard()
+			}
+		}
+	}()
+	err = eachIndex(c.files.workers(), len(changes), func(i int) (err error) {
+		staged[i], err = c.stageMetadata(changes[i])
+		if err == nil {
+			swaps[i] = swap{changes[i].name, changes[i].base.MetadataLocation(), staged[i].name}
+		}
 		return err
 	})
 	if err == nil {
-		err = c.files.syncFolders()
+		err = c.files.syncFolders(c.files.uncommitted.names())
 	}
 	if err != nil {
 		return false, fmt.Errorf("write the metadata: %w", err)
@@ -192,10 +216,9 @@ func (c *sqlCatalog) commit(ctx context.Context, changes []change) (tagsKept boo
 	if err := c.createFile(); err != nil {
 		return false, err
 	}
-	const keepChanges = true
 	committed := false
 	err = c.files.disk.Do("commit", "catalog", func() error {
-		err := c.swapAll(ctx, swaps, keepChanges)
+		err := c.swapAll(ctx, swaps, func() error { return c.showMetadata(staged) })
 		committed = err == nil
 		return err
 	})
@@ -205,37 +228,48 @@ func (c *sqlCatalog) commit(ctx context.Context, changes []change) (tagsKept boo
 	return true, err
 }
 
-func (c *sqlCatalog) writeMetadata(ch change) (location string, err error) {
+// stageMetadata writes the metadata of a table after a change. The number in the name of the file is higher
+// than that of every file in the folder, because some readers take the file with the highest number. A killed
+// publisher may have left higher numbers than the catalog has.
+func (c *sqlCatalog) stageMetadata(ch change) (*stagedFile, error) {
 	for _, r := range ch.requirements {
 		if err := r.Validate(ch.base.Metadata()); err != nil {
-			return "", &conflictError{ch.name.String(), err}
+			return nil, &conflictError{ch.name.String(), err}
 		}
 	}
-	m, err := table.UpdateTableMetadata(ch.base.Metadata(), ch.updates, ch.base.MetadataLocation())
+	m, err := ch.metadataAfter()
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", ch.name, err)
+		return nil, fmt.Errorf("%s: %w", ch.name, err)
 	}
 	data, err := json.Marshal(m)
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", ch.name, err)
+		return nil, fmt.Errorf("%s: %w", ch.name, err)
 	}
-	location = fmt.Sprintf("%s/metadata/%05d-%s.metadata.json", m.Location(), nextMetadataNumber(ch.base.MetadataLocation()), uuid.New())
-	return location, c.files.WriteFile(location, data)
+	number := metadataNumber(ch.base.MetadataLocation()) + 1
+	for _, file := range ch.metadataFiles {
+		number = max(number, metadataNumber(file)+1)
+	}
+	return c.files.stage(fmt.Sprintf("%s/metadata/%05d-%s%s", m.Location(), number, uuid.New(), metadataSuffix), data)
 }
 
-// nextMetadataNumber returns the number in the name of the metadata file after location, or 0 for a new table.
-func nextMetadataNumber(location string) int {
-	number, _, _ := strings.Cut(filepath.Base(location), "-")
-	n, err := strconv.Atoi(number)
-	if err != nil {
-		return 0
+// showMetadata makes the staged metadata visible to readers that open the folder of a table. It is called
+// within the transaction, after all rows are replaced: no other publisher can commit then, and only the end of
+// the transaction can fail. After the transaction would be too late, because readers of the catalog would miss
+// the files.
+func (c *sqlCatalog) showMetadata(staged []*stagedFile) error {
+	err := eachIndex(c.files.workers(), len(staged), func(i int) error { return staged[i].show() })
+	if err != nil || !c.files.local {
+		return err
 	}
-	return n + 1
+	return eachIndex(c.files.workers(), len(staged), func(i int) error {
+		return c.files.disk.Sync(filepath.Dir(localPath(staged[i].name)))
+	})
 }
 
-// swapAll sets the new metadata files of all tables in one transaction. It returns a
-// *conflictError if a table changed since it was loaded. If keepChanges is false, it rolls the transaction back.
-func (c *sqlCatalog) swapAll(ctx context.Context, swaps []swap, keepChanges bool) (err error) {
+// swapAll sets the new metadata files of all tables in one transaction, and calls showMetadata before its end.
+// It returns a *conflictError if a table changed since it was loaded. If showMetadata is nil, it rolls the
+// transaction back.
+func (c *sqlCatalog) swapAll(ctx context.Context, swaps []swap, showMetadata func() error) (err error) {
 	// All publishers use the same order, so that they do not deadlock.
 	slices.SortFunc(swaps, func(a, b swap) int { return strings.Compare(a.name.String(), b.name.String()) })
 	ctx, cancel := context.WithTimeout(ctx, databaseTimeout)
@@ -245,7 +279,7 @@ func (c *sqlCatalog) swapAll(ctx context.Context, swaps []swap, keepChanges bool
 		return fmt.Errorf("begin the commit in %s: %w", c.place, err)
 	}
 	defer func() {
-		if err != nil || !keepChanges {
+		if err != nil || showMetadata == nil {
 			err = errors.Join(err, warehouse.Undo(tx))
 		}
 	}()
@@ -257,8 +291,11 @@ func (c *sqlCatalog) swapAll(ctx context.Context, swaps []swap, keepChanges bool
 			return c.commitErr(s.name.String(), err)
 		}
 	}
-	if !keepChanges {
+	if showMetadata == nil {
 		return nil
+	}
+	if err := showMetadata(); err != nil {
+		return fmt.Errorf("write the metadata: %w", err)
 	}
 	if err := tx.Commit(); err != nil {
 		if err = c.commitErr("a table", err); !errors.As(err, new(*conflictError)) {
@@ -319,6 +356,5 @@ func (c *sqlCatalog) checkAccess(ctx context.Context) (err error) {
 	if err := c.createFile(); err != nil {
 		return err
 	}
-	const keepChanges = false
-	return c.swapAll(ctx, []swap{{tableName{meta, "check_" + uuid.NewString()}, "", "none"}}, keepChanges)
+	return c.swapAll(ctx, []swap{{tableName{meta, "check_" + uuid.NewString()}, "", "none"}}, nil)
 }

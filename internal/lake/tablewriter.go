@@ -18,7 +18,7 @@ import (
 // writeTable writes the files of one table and returns its change. writtenBytes counts the bytes of data
 // files.
 func (l *Lake) writeTable(ctx context.Context, v *Version, base *table.Table, a action) (c change, writtenBytes int64, err error) {
-	c = change{name: a.source.name, base: base}
+	c = change{name: a.source.name, base: base, metadataFiles: a.metadataFiles}
 	evolution, err := evolveSchema(base.Metadata(), a.source.def.Columns)
 	if err != nil {
 		return c, 0, err
@@ -44,13 +44,18 @@ func (l *Lake) writeTable(ctx context.Context, v *Version, base *table.Table, a 
 		c.requirements = []table.Requirement{table.AssertTableUUID(evolved.TableUUID()), table.AssertRefSnapshotID(table.MainBranch, &snapshot.SnapshotID)}
 	}
 	const unlimited = 0
+	newProperties := properties(a.source.def)
+	maps.Copy(newProperties, iceberg.Properties{lakeProperty: l.id, tableProperty: c.name.String(), checksumProperty: a.checksum,
+		runProperty: v.Run, timeProperty: v.At.Format(time.RFC3339Nano), snapshotProperty: strconv.FormatInt(snapshot.SnapshotID, 10)})
 	c.updates = append(append(evolution, c.updates...),
 		table.NewSetSnapshotRefUpdate(tagOf(v.Run), snapshot.SnapshotID, table.TagRef, unlimited, unlimited, unlimited),
-		table.NewSetPropertiesUpdate(iceberg.Properties{lakeProperty: l.id, tableProperty: c.name.String(),
-			commentProperty: a.source.def.Comment, checksumProperty: a.checksum,
-			runProperty: v.Run, timeProperty: v.At.Format(time.RFC3339Nano),
-			snapshotProperty: strconv.FormatInt(snapshot.SnapshotID, 10)}))
-	return c, writtenBytes, nil
+		table.NewSetPropertiesUpdate(newProperties))
+	after, err := c.metadataAfter()
+	if err == nil {
+		expiry, _ := expireTable(c.name, table.New(base.Identifier(), after, base.MetadataLocation(), base.FS, nil), a.oldNights)
+		c.updates = append(c.updates, expiry.updates...)
+	}
+	return c, writtenBytes, err
 }
 
 // writeSnapshot copies the file of an action into the lake and adds a snapshot to a

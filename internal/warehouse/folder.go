@@ -147,7 +147,7 @@ func (f *Folder) MakePublic(dir string) error {
 	if err := f.disk.MakeFolder(dir, publicDir); err != nil || f.mode == 0 {
 		return err
 	}
-	return os.Chmod(dir, folderMode(f.mode))
+	return os.Chmod(dir, FolderMode(f.mode))
 }
 
 // MakePublicAbove creates the two folders above a published file, such as a Parquet file of the series.
@@ -224,8 +224,8 @@ func (f *Folder) WriteSealed(path string, value any) error {
 	return f.disk.WriteFile(path, data, publicFile)
 }
 
-// folderMode returns the mode of a folder for files with mode: users who can read the files can open the folder.
-func folderMode(mode fs.FileMode) fs.FileMode { return mode | mode&0o444>>2 }
+// FolderMode returns the mode of a folder for files with mode: users who can read the files can open the folder.
+func FolderMode(mode fs.FileMode) fs.FileMode { return mode | mode&0o444>>2 }
 
 // stepLabel returns the label of a file for Config.Step. It replaces names that contain a run or a time,
 // so that the labels are the same in every run.

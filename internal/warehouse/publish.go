@@ -120,7 +120,7 @@ func (f *Folder) writeManifest(dir string, m Manifest, mode fs.FileMode) error {
 	if err := f.disk.WriteFileExactMode(filepath.Join(dir, ManifestFile), data, mode); err != nil {
 		return err
 	}
-	return f.setModeAndSync(dir, folderMode(mode))
+	return f.setModeAndSync(dir, FolderMode(mode))
 }
 
 func (d *Draft) unpublishedErr(verb string, err error) error {

@@ -72,8 +72,9 @@ def by_clickhouse(job, catalog):
         if tag:
             settings += f", iceberg_snapshot_id = {found.snapshot_by_name(tag).snapshot_id}"
         path = found.location().removeprefix("file://")
+        committed = found.metadata_location.removeprefix(found.location() + "/")  # otherwise the newest file of the folder is read
         chosen = ", ".join(f"`{c}`" for c in columns)
-        raw = chdb.query(f"SELECT {chosen} FROM icebergLocal('{path}') {settings}", "ArrowStream").bytes()
+        raw = chdb.query(f"SELECT {chosen} FROM icebergLocal('{path}', SETTINGS iceberg_metadata_file_path = '{committed}') {settings}", "ArrowStream").bytes()
         got = pa.ipc.open_stream(raw).read_all() if raw else schema.empty_table()
         return pa.Table.from_arrays([plain(got.column(i), field) for i, field in enumerate(schema)], schema=schema)
 
