@@ -23,10 +23,10 @@ const (
 	snapshotProperty = "placementsync.snapshot-id"
 )
 
-// keptMetadataFiles is the number of earlier metadata files that a table keeps, for readers that loaded a
-// table before a commit, and for a catalog that is restored from a copy of the last days. Each file describes all
-// kept nights.
-const keptMetadataFiles = 5
+// keptMetadataFiles is the number of earlier metadata files that a table keeps, for readers that loaded the
+// table before a commit, and for a catalog that is restored from a copy of the last days. Each file describes
+// all kept nights.
+const keptMetadataFiles = 3
 
 // properties returns the properties of a table that each night sets again, because a release may change
 // them.
