@@ -233,10 +233,16 @@ func (d Disk) writeViaTemp(path string, mode fs.FileMode, finish func(from, to s
 // Rename renames a synced file or folder and syncs the parent folder. After an error, the file
 // or folder has either the old or the new name.
 func (d Disk) Rename(from, to string) error {
-	if err := d.Do("rename", to, func() error { return os.Rename(from, to) }); err != nil {
+	if err := d.RenameUnsynced(from, to); err != nil {
 		return err
 	}
 	return d.Do("fsync beside", to, func() error { return syncPath(filepath.Dir(to)) })
+}
+
+// RenameUnsynced renames a synced file. The caller syncs the parent folder afterwards. So many files can be renamed
+// at almost the same time.
+func (d Disk) RenameUnsynced(from, to string) error {
+	return d.Do("rename", to, func() error { return os.Rename(from, to) })
 }
 
 // Sync syncs the content of a file, or the names in a folder.

@@ -226,13 +226,13 @@ func (f *files) stage(name string, data []byte) (s *stagedFile, err error) {
 	return s, nil
 }
 
-// show makes the file visible in one step.
+// show makes the file visible in one step. The caller then syncs its folder.
 func (s *stagedFile) show() error {
 	if s.temp == nil {
 		return s.files.WriteFile(s.name, s.data)
 	}
 	s.files.uncommitted.add(s.name, s.files.WriteFileIO)
-	return s.files.disk.Do("rename", s.name, func() error { return os.Rename(s.temp.Name(), localPath(s.name)) })
+	return s.files.disk.RenameUnsynced(s.temp.Name(), localPath(s.name))
 }
 
 // discard closes the temporary file, and removes it if show did not rename it.
