@@ -85,11 +85,20 @@ func (l *Lake) Publish(ctx context.Context, v *Version, replaceHistory bool) (p 
 	if err != nil {
 		return p, err
 	}
-	l.planExpiry(v, lakeTables, states, actions)
 	for i, a := range actions {
 		actions[i].metadataFiles = metadataFiles[a.source.name]
 	}
-	changes, err := l.writeTables(ctx, v, lakeTables, actions, &p)
+	l.planExpiry(v, lakeTables, states, actions)
+	changes, err := l.commitActions(ctx, v, lakeTables, actions, &p)
+	if err == nil && !ownerFileMissing { // without the file, another catalog may have tables in the same folders
+		p.lakeTables, p.changes = lakeTables, changes
+	}
+	return p, err
+}
+
+// commitActions writes the files of a night and commits them. It returns the applied changes.
+func (l *Lake) commitActions(ctx context.Context, v *Version, lakeTables tables, actions []action, p *Published) ([]change, error) {
+	changes, err := l.writeTables(ctx, v, lakeTables, actions, p)
 	tagsKept := false
 	if err == nil {
 		tagsKept, err = l.catalog.commit(ctx, changes)
@@ -98,14 +107,11 @@ func (l *Lake) Publish(ctx context.Context, v *Version, replaceHistory bool) (p 
 		if !errors.As(err, new(*unknownResultError)) {
 			l.files.removeUncommitted()
 		}
-		return p, err
+		return nil, err
 	}
 	l.files.uncommitted.drain()
 	p.TagsDropped = !tagsKept
-	if !ownerFileMissing { // without the file, another catalog may have tables in the same folders
-		p.lakeTables, p.changes = lakeTables, changes
-	}
-	return p, nil
+	return changes, nil
 }
 
 // planExpiry adds the nights to remove to the actions.
