@@ -1,6 +1,6 @@
 // Package queries contains the named queries, one SQL file per query, with a header that describes
 // the result and the parameters. The folder "checks" contains the checks of a night. The folder
-// "engines" contains the queries and the views of mart for the engines of a lake.
+// "engines" contains the views of mart for the engines of a lake.
 //
 // No value that a column can hold may make a query, a check or a view of mart fail: the rules are in
 // docs/guide/own-queries.md, below "Large values".
@@ -21,12 +21,10 @@ var FS embed.FS
 //go:embed checks/*.sql
 var Checks embed.FS
 
-// Engines contains engines/<name>.sql for named queries and engines/mart/<view>.sql for each view
-// of mart. A file is a text/template of one SELECT. Functions of package dialect generate the parts
-// that differ between engines. Tables are named ${current}.<table>, ${past}.<table>,
-// ${meta}.<table> and ${mart}.<view>; namespaces of a lake replace these placeholders. The parameters
-// of a query are the columns of the common table expression params at its top, one per line, with
-// their defaults.
+// Engines contains engines/mart/<view>.sql for each view of mart. A file is a text/template of one
+// SELECT. Functions of package dialect generate the parts that differ between engines. Tables are
+// named ${current}.<table>, ${past}.<table>, ${meta}.<table> and ${mart}.<view>; namespaces of a
+// lake replace these placeholders.
 //
 //go:embed engines
 var Engines embed.FS

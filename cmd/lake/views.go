@@ -16,27 +16,22 @@ import (
 
 type viewsOptions struct {
 	dialect, catalog string
-	queries, markers bool
 }
 
 func viewsCommand(g *globals) *cobra.Command {
 	var o viewsOptions
 	cmd := &cobra.Command{
 		Use:   "views",
-		Short: "Print the views of mart, or the named queries, in the SQL of an engine",
+		Short: "Print the views of mart in the SQL of an engine",
 		Long: "Print the statements that install the views of mart in an engine, in the namespace\n" +
-			"<namespace>_mart beside the tables, or the named queries that the engine can run. The\n" +
-			"command executes no SQL.",
-		Example: "  placementsync-lake views --dialect trino --catalog lake > views.sql\n" +
-			"  placementsync-lake views --dialect spark --queries --markers",
-		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return runViews(g, o) },
+			"<namespace>_mart beside the tables. The command executes no SQL.",
+		Example: "  placementsync-lake views --dialect trino --catalog lake > views.sql",
+		Args:    cobra.NoArgs,
+		RunE:    func(*cobra.Command, []string) error { return runViews(g, o) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.dialect, "dialect", "spark", "spark or trino")
 	flags.StringVar(&o.catalog, "catalog", "", "`name` of the catalog in the engine (default: the engine's current catalog)")
-	flags.BoolVar(&o.queries, "queries", false, "print the named queries instead of the views")
-	flags.BoolVar(&o.markers, "markers", false, "write parameters (:name in Spark, ? in Trino) instead of their defaults")
 	return cmd
 }
 
@@ -45,33 +40,12 @@ func runViews(g *globals, o viewsOptions) error {
 	if err != nil {
 		return command.UsageErr("--dialect: %w", err)
 	}
-	if o.markers && !o.queries {
-		return command.UsageErr("--markers needs --queries: views have no parameters")
-	}
 	if err := g.loadConfig(); err != nil {
 		return err
 	}
 	names := dialect.LakeNames{Catalog: o.catalog, Prefix: g.cfg.Lake.Namespace}
-	if o.queries {
-		return printQueries(g, engine, names, o.markers)
-	}
 	_, err = fmt.Fprintln(g.stdout, strings.Join(engine.ViewStatements(names), ";\n\n")+";")
 	return err
-}
-
-func printQueries(g *globals, engine dialect.Engine, names dialect.LakeNames, markers bool) error {
-	for _, q := range engine.Queries(names) {
-		var markedParams []string
-		for _, p := range q.Params {
-			if markers {
-				markedParams = append(markedParams, p.Name)
-			}
-		}
-		if _, err := fmt.Fprintf(g.stdout, "%s%s;\n\n", q.Header(), strings.TrimSpace(q.SQLWithMarkers(markedParams...))); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // installViews installs the views of the schema mart in the catalog, each with the SQL of every engine.

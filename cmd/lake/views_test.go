@@ -60,33 +60,9 @@ func TestViewsAreStatements(t *testing.T) {
 	}
 }
 
-// TestQueriesAreStatements checks the queries with their headers, with defaults and with
-// markers.
-func TestQueriesAreStatements(t *testing.T) {
-	h := newViewsFixture(t)
-	for engine, marker := range map[string]string{"spark": ":min_percent", "trino": "?"} {
-		unmarked := h.printViews("--dialect", engine, "--catalog", "lake", "--queries")
-		marked := h.printViews("--dialect", engine, "--catalog", "lake", "--queries", "--markers")
-		files, err := filepath.Glob("../../queries/engines/*.sql")
-		h.must(err)
-		for _, text := range []string{unmarked, marked} {
-			if n := strings.Count(text, "\n-- grain: "); n != len(files) || n == 0 {
-				t.Errorf("%s: the output has %d queries, want %d", engine, n, len(files))
-			}
-			if !strings.Contains(text, "-- price_changes: Price changes\n") || !strings.Contains(text, " lake.acme_") || strings.Contains(text, "CREATE ") {
-				t.Errorf("%s: want the query price_changes on lake.acme_ and no CREATE, got\n%s", engine, text)
-			}
-		}
-		if want := "CAST(" + marker + " AS "; strings.Contains(unmarked, want) || !strings.Contains(marked, want) {
-			t.Errorf("%s: want %q only in the text with markers", engine, want)
-		}
-	}
-}
-
 func TestViewsRefusesInvalidFlags(t *testing.T) {
 	h := newViewsFixture(t)
 	h.mustFail(2, `no SQL for the engine "sprak": use one of spark, trino`, "views", "--dialect", "sprak")
-	h.mustFail(2, "--markers needs --queries", "views", "--markers")
 	h.mustFail(2, "unknown command", "views", "trino")
 	if got := h.run("views", "--dialect", "snowflake"); got.stdout != "" {
 		t.Errorf("the command printed %s, want no output", got.stdout)

@@ -1,19 +1,16 @@
-// Package dialect returns the views of the schema mart and the named queries in the SQL of the
-// engines that read a lake. A lake contains the published tables in Iceberg format.
+// Package dialect returns the views of the schema mart in the SQL of the engines that read a lake.
+// A lake contains the published tables in Iceberg format.
 // The package must not know how a lake is written or reached: it only returns text.
 package dialect
 
 import (
 	"fmt"
-	"io/fs"
 	"path"
 	"regexp"
-	"slices"
 	"strings"
 	"text/template"
 
 	"placementsync/internal/dictionary"
-	"placementsync/internal/query"
 	"placementsync/queries"
 )
 
@@ -25,8 +22,6 @@ type Engine struct {
 	// quote encloses an identifier. escaper escapes the text of a string literal.
 	quote   string
 	escaper *strings.Replacer
-	// namedParameters is true if a parameter is written :name, and false if it is written ?.
-	namedParameters bool
 	// inlineComments is true if CREATE VIEW accepts column comments. Otherwise separate
 	// COMMENT statements are used.
 	inlineComments bool
@@ -42,8 +37,7 @@ func Engines() []Engine {
 	return []Engine{
 		{
 			Name: Spark, quote: "`", inlineComments: true,
-			escaper:         strings.NewReplacer(`\`, `\\`, `'`, `\'`),
-			namedParameters: true,
+			escaper: strings.NewReplacer(`\`, `\\`, `'`, `\'`),
 		},
 		{
 			Name: Trino, quote: `"`,
@@ -107,19 +101,19 @@ type View struct {
 func (e Engine) Views(n LakeNames) []View {
 	var views []View
 	for _, v := range dictionary.MartViews() {
-		views = append(views, View{v, e.render(path.Join(Mart, v.Name), n)})
+		views = append(views, View{v, e.render(v.Name, n)})
 	}
 	return views
 }
 
-// render returns a file of queries/engines in the dialect of the engine, with the namespaces of a lake. It
-// panics if the file is not a valid template.
-func (e Engine) render(name string, n LakeNames) string {
+// render returns the query of a view in the dialect of the engine, with the namespaces of a lake. It panics
+// if the file of the view is not a valid template.
+func (e Engine) render(view string, n LakeNames) string {
 	var pairs []string
 	for _, suffix := range []string{"current", "past", "meta", Mart} { // the placeholders in the files
 		pairs = append(pairs, "${"+suffix+"}", e.Namespace(n, suffix))
 	}
-	file := path.Join("engines", name+".sql")
+	file := path.Join("engines", Mart, view+".sql")
 	var text strings.Builder
 	if err := template.Must(template.New(path.Base(file)).Funcs(e.functions()).ParseFS(queries.Engines, file)).Execute(&text, nil); err != nil {
 		panic(err)
@@ -149,58 +143,4 @@ func (e Engine) createView(v View, n LakeNames) []string {
 		begin, comments = begin+" (\n"+strings.Join(columns, ",\n")+"\n)", nil
 	}
 	return append([]string{begin + "\nCOMMENT " + e.literal(v.About) + " AS\n" + strings.TrimSuffix(v.Select, "\n")}, comments...)
-}
-
-// Query is a named query.
-type Query struct {
-	query.Query
-	// SQL is the query in the dialect of the engine, with default values instead of parameters. The SQL of
-	// the embedded query is in the dialect of DuckDB.
-	SQL string
-
-	engine Engine
-}
-
-// Queries returns the named queries that have a file for engines.
-func (e Engine) Queries(n LakeNames) (supported []Query) {
-	for _, q := range query.List() {
-		if _, err := fs.Stat(queries.Engines, path.Join("engines", q.Name+".sql")); err != nil {
-			continue // written for DuckDB only
-		}
-		q.Params = slices.Clone(q.Params)
-		for i, p := range q.Params {
-			if p.Type == "TIMEZONE" {
-				q.Params[i].Default = "UTC" // an engine cannot read the time zone of the schedule
-			}
-		}
-		supported = append(supported, Query{Query: q, SQL: e.render(q.Name, n), engine: e})
-	}
-	return supported
-}
-
-// SQLWithMarkers returns the SQL with markers in place of the default values of the parameters with these names.
-// A marker is :name, or ? if the engine does not name parameters.
-func (q Query) SQLWithMarkers(names ...string) string {
-	text := q.SQL
-	for _, name := range names {
-		// Each parameter has a line of its own, see TestMarkersReplaceDefaults.
-		linePattern := regexp.MustCompile(`(?m)^ {8}CAST\((.+) AS [A-Z]+(?:\(\d+, \d+\))?\) AS "?` + name + `"?,?$`)
-		if indexes := linePattern.FindStringSubmatchIndex(text); indexes != nil {
-			marker := "?"
-			if q.engine.namedParameters {
-				marker = ":" + name
-			}
-			text = text[:indexes[2]] + marker + text[indexes[3]:]
-		}
-	}
-	return text
-}
-
-// Header returns the description and the parameters of a query as comments.
-func (q Query) Header() string {
-	lines := []string{"-- " + q.Name + ": " + q.Title, "-- grain: " + q.Grain, "-- about: " + q.About}
-	for _, p := range q.Params {
-		lines = append(lines, "-- param: "+p.String())
-	}
-	return strings.Join(lines, "\n") + "\n"
 }

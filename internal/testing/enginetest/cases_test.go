@@ -15,6 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"placementsync/internal/dialect"
+	"placementsync/internal/dictionary"
 	"placementsync/internal/query"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/testing/fixture"
@@ -48,7 +49,7 @@ type night struct {
 	DuckDBPath string `json:"catalog"`
 }
 
-// sqlCase is a DuckDB file and the queries that an engine runs on the data of this file.
+// sqlCase is a DuckDB file and the views that an engine computes from the data of this file.
 type sqlCase struct {
 	Name string `json:"name"`
 	// Prefix is the prefix of the engine's namespaces. ViewNamespace is the namespace of the views.
@@ -60,7 +61,6 @@ type sqlCase struct {
 	ViewStatements []string `json:"views"`
 	// ComparedViews are the views whose rows are compared.
 	ComparedViews []comparedView `json:"marts,omitempty"`
-	Queries       []queryCase    `json:"queries"`
 }
 
 // tableFile is a table exported as a Parquet file. Part is current, past or meta.
@@ -77,47 +77,54 @@ type comparedView struct {
 	NearlyEqual []string `json:"nearly,omitempty"`
 }
 
-// queryCase is a query with its parameters. WantFile is the path of DuckDB's result, a Parquet file.
-type queryCase struct {
-	Name     string  `json:"name"`
-	SQL      string  `json:"sql"`
-	Params   []param `json:"params"`
-	WantFile string  `json:"want"`
-}
+// testdataDir is the folder with the tests of the named queries and of the views of mart.
+const testdataDir = "../../../queries/testdata"
 
-// param is a parameter of a query.
-type param struct {
-	Name string `json:"name"`
-	Type string `json:"type"`
-	Text string `json:"value"`
-}
-
-// queriesDir is the folder with the named queries and their tests.
-const queriesDir = "../../../queries"
-
-// fixtureCases returns a case for each test of the named queries that the engine supports.
-// engineCatalog is the name of the engine's catalog for the tables. dir is the scratch folder of the
-// job.
+// fixtureCases returns a case for each test of a view, and for each test of a named query that reads a
+// view. A case compares these views. engineCatalog is the name of the engine's catalog for the tables. dir
+// is the scratch folder of the job.
 func fixtureCases(t *testing.T, engine dialect.Engine, engineCatalog, dir string) []sqlCase {
 	t.Helper()
+	viewsByFolder := map[string][]string{}
+	for _, v := range dictionary.MartViews() {
+		viewsByFolder["mart/"+v.Name] = []string{v.Name}
+	}
+	for _, q := range query.List() {
+		viewsByFolder[q.Name] = q.Marts()
+	}
 	empty := fixture.NewEmptyCatalog(t)
 	var cases []sqlCase
-	for _, q := range engineQueries(t, engine, dialect.LakeNames{}) {
-		tests, err := filepath.Glob(filepath.Join(queriesDir, "testdata", q.Name, "*.test"))
+	for _, folder := range slices.Sorted(maps.Keys(viewsByFolder)) {
+		if len(viewsByFolder[folder]) == 0 {
+			continue // a query that reads no view
+		}
+		tests, err := filepath.Glob(filepath.Join(testdataDir, folder, "*.test"))
 		must(t, err)
 		for _, file := range tests {
-			archive, err := txtar.ParseFile(file)
-			must(t, err)
-			contents := map[string]string{}
-			for _, f := range archive.Files {
-				contents[f.Name] = string(f.Data)
+			name := strings.ReplaceAll(folder, "/", "_") + "_" + strings.TrimSuffix(filepath.Base(file), ".test")
+			spec := caseSpec{
+				name:       name,
+				duckDBPath: empty.Fill(t, readFixture(t, file)),
+				dir:        filepath.Join(dir, name),
+				views:      viewsByFolder[folder],
 			}
-			name := q.Name + "_" + strings.TrimSuffix(filepath.Base(file), ".test")
-			path := empty.Fill(t, contents["fixture.sql"])
-			cases = append(cases, newCase(t, engine, engineCatalog, caseSpec{name: name, duckDBPath: path, dir: filepath.Join(dir, name), query: q.Name, params: contents["params"]}))
+			cases = append(cases, newCase(t, engine, engineCatalog, spec))
 		}
 	}
 	return cases
+}
+
+// readFixture returns the SQL that fills the tables of a test. A test of empty tables has none.
+func readFixture(t *testing.T, file string) string {
+	t.Helper()
+	archive, err := txtar.ParseFile(file)
+	must(t, err)
+	for _, f := range archive.Files {
+		if f.Name == "fixture.sql" {
+			return string(f.Data)
+		}
+	}
+	return ""
 }
 
 // caseSpec specifies a case for newCase.
@@ -126,14 +133,13 @@ type caseSpec struct {
 	// dir is the folder for the exported tables. It is inside the scratch folder of the job,
 	// because Trino reads no files outside of that folder.
 	dir string
-	// query selects one query. Empty selects all queries and all views. params are lines of
-	// name=value. A required parameter without a line gets the first value in the data.
-	query, params string
+	// views are the names of the compared views. Nil selects all views.
+	views []string
 	// lakePrefix is the prefix of the namespaces if the tables are in a lake.
 	lakePrefix string
 }
 
-// newCase runs the queries in DuckDB, and exports the tables that they read.
+// newCase exports the tables that the compared views read.
 func newCase(t *testing.T, engine dialect.Engine, engineCatalog string, spec caseSpec) sqlCase {
 	t.Helper()
 	names := dialect.LakeNames{Catalog: engineCatalog, Prefix: spec.name}
@@ -141,59 +147,20 @@ func newCase(t *testing.T, engine dialect.Engine, engineCatalog string, spec cas
 		names.Prefix = spec.lakePrefix
 	}
 	c := sqlCase{Name: spec.name, Prefix: spec.name, ViewNamespace: engine.Namespace(names, dialect.Mart), DuckDBPath: spec.duckDBPath}
-	sqlTexts := c.runQueries(t, engineQueries(t, engine, names), spec)
-	views := engine.Views(names)
-	if spec.query == "" {
-		for _, v := range views {
-			compared := comparedView{Name: v.Name}
-			if v.Name == "price_premiums" {
-				compared.NearlyEqual = []string{"like_premium_percent"}
-			}
-			c.ComparedViews = append(c.ComparedViews, compared)
-			sqlTexts = append(sqlTexts, "_"+dialect.Mart+"."+v.Name) // a reference to the view
+	var sqlTexts []string
+	for _, v := range engine.Views(names) {
+		if spec.views != nil && !slices.Contains(spec.views, v.Name) {
+			continue
 		}
+		compared := comparedView{Name: v.Name}
+		if v.Name == "price_premiums" {
+			compared.NearlyEqual = []string{"like_premium_percent"}
+		}
+		c.ComparedViews = append(c.ComparedViews, compared)
+		sqlTexts = append(sqlTexts, "_"+dialect.Mart+"."+v.Name) // a reference to the view
 	}
 	c.Tables, c.ViewStatements = exportTables(t, engine, names, sqlTexts, spec)
 	return c
-}
-
-// runQueries runs the queries in DuckDB, writes their results as files, and returns their SQL.
-func (c *sqlCase) runQueries(t *testing.T, all []dialect.Query, spec caseSpec) (sqlTexts []string) {
-	t.Helper()
-	db, err := query.Open(t.Context(), spec.duckDBPath, query.Options{})
-	must(t, err)
-	defer db.Close()
-	given := map[string]string{}
-	for line := range strings.Lines(spec.params) {
-		name, text, _ := strings.Cut(strings.TrimSpace(line), "=")
-		given[name] = text
-	}
-	resultsDir := t.TempDir()
-	for _, q := range all {
-		if spec.query != "" && q.Name != spec.query {
-			continue
-		}
-		qc := queryCase{Name: q.Name, Params: []param{}, WantFile: filepath.Join(resultsDir, q.Name+".parquet")}
-		var paramNames []string
-		values := maps.Clone(given)
-		for _, p := range q.Params {
-			if _, ok := values[p.Name]; !ok && p.Default == "" {
-				dataValues, _, err := db.ParamValues(t.Context(), p, 1)
-				must(t, err)
-				values[p.Name] = dataValues[0]
-			}
-			if text, ok := values[p.Name]; ok {
-				qc.Params = append(qc.Params, param{p.Name, p.Type, text})
-				paramNames = append(paramNames, p.Name)
-			}
-		}
-		qc.SQL = strings.TrimSpace(q.SQLWithMarkers(paramNames...))
-		_, err := db.Save(t.Context(), q.Query, values, query.Output{Format: query.Parquet}, qc.WantFile)
-		must(t, err)
-		c.Queries = append(c.Queries, qc)
-		sqlTexts = append(sqlTexts, qc.SQL)
-	}
-	return sqlTexts
 }
 
 // tableReference matches a table or view that an SQL text reads.
@@ -252,17 +219,11 @@ func exportTables(t *testing.T, engine dialect.Engine, names dialect.LakeNames, 
 	return files, needed
 }
 
-func engineQueries(t *testing.T, engine dialect.Engine, names dialect.LakeNames) []dialect.Query {
-	t.Helper()
-	all := engine.Queries(names)
-	return all
-}
-
 // benchCase returns a case whose DuckDB file is filled by queries/testdata/bench.sql. dir is the scratch
 // folder of the job.
 func benchCase(t *testing.T, engine dialect.Engine, engineCatalog, dir string, listings int) sqlCase {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(queriesDir, "testdata", "bench.sql"))
+	text, err := os.ReadFile(filepath.Join(testdataDir, "bench.sql"))
 	must(t, err)
 	path := fixture.NewEmptyCatalog(t).Fill(t, fmt.Sprintf("SET VARIABLE listings = %d; %s; CHECKPOINT", listings, text))
 	return newCase(t, engine, engineCatalog, caseSpec{name: "bench", duckDBPath: path, dir: filepath.Join(dir, engine.Name)})

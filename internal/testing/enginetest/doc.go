@@ -1,6 +1,6 @@
-// Package enginetest runs the same queries in DuckDB and in Spark, Trino and other engines that can
-// read a lake. It compares every value of the results. Reading order: cases_test.go selects the
-// queries. They read the fixtures of the named queries, the demo, and a large DuckDB file.
+// Package enginetest computes the views of mart in DuckDB, Spark and Trino, and reads lakes with these
+// and other engines. It compares every value. Reading order: cases_test.go selects the views. They read
+// the fixtures of views and named queries, the demo, and a large DuckDB file.
 // equip_test.go installs the engines in the versions of engines/*.txt. The scripts in engines/ query
 // the engines, and compare.py compares the results.
 //

@@ -25,9 +25,9 @@ func listings(t *testing.T) int {
 	return n
 }
 
-// TestSparkRunsNamedQueries runs each named query in Spark with the rows and parameters of its
-// tests. The time zone of the session has daylight saving time, which must not affect results.
-func TestSparkRunsNamedQueries(t *testing.T) {
+// TestSparkComputesViews computes views in Spark from the rows of the tests in queries/testdata. The time
+// zone of the session has daylight saving time, which must not affect results.
+func TestSparkComputesViews(t *testing.T) {
 	e, dir := equip(t, "java"), t.TempDir()
 	j := job{Scratch: dir, Timezone: "America/New_York", Cases: fixtureCases(t, findEngine(t, "spark"), "", dir)}
 	// For the few rows of a test, compiling takes longer than interpreting.
@@ -35,16 +35,15 @@ func TestSparkRunsNamedQueries(t *testing.T) {
 	e.run(t, "spark_sql.py", j)
 }
 
-// TestTrinoRunsNamedQueries runs each named query in Trino with the rows and parameters of its
-// tests.
-func TestTrinoRunsNamedQueries(t *testing.T) {
+// TestTrinoComputesViews computes views in Trino from the rows of the tests in queries/testdata.
+func TestTrinoComputesViews(t *testing.T) {
 	e, dir := equip(t, "mvn"), t.TempDir()
 	e.installJars(t)
 	e.run(t, "trino_sql.py", job{Scratch: dir, Timezone: "America/New_York", Cases: fixtureCases(t, findEngine(t, "trino"), "memory", dir)})
 }
 
-// TestEnginesQueryAYear runs all views and named queries on the data of a year of nights.
-func TestEnginesQueryAYear(t *testing.T) {
+// TestEnginesComputeAYear computes all views from the data of a year of nights.
+func TestEnginesComputeAYear(t *testing.T) {
 	e, dir := equip(t, "java", "mvn"), t.TempDir()
 	e.installJars(t)
 	cases := func(engineName, engineCatalog string) []sqlCase {

@@ -53,7 +53,7 @@ func importTable() []row {
 		{"internal/webhook", []string{"internal/stream", "internal/durable"}, "receives events into an inbox in the warehouse folder; it needs neither tables nor a night"},
 		{"internal/query", []string{"internal/checksum", "internal/dictionary", "internal/sqltext", "internal/stream", "internal/ledger", "internal/durable", "internal/nearest", "internal/object", "internal/plural", "queries"}, "reads and exports published snapshots; other packages create them"},
 		{"internal/mcp", []string{"internal/dictionary", "internal/query"}, "serves assistants; its caller opens the snapshot and reads the configuration"},
-		{"internal/dialect", []string{"queries", "internal/dictionary", "internal/query"}, "writes SQL for the engines of a lake; it needs neither a lake nor an engine"},
+		{"internal/dialect", []string{"queries", "internal/dictionary"}, "writes the views of mart for the engines of a lake; it needs neither a lake nor an engine"},
 		{"internal/backup", []string{"internal/checksum", "internal/ledger", "internal/warehouse", "internal/object"}, "copies the files of a warehouse to a bucket and back; it needs neither a night nor the configuration"},
 		{"internal/report", []string{"internal/ledger", "internal/query", "internal/page", "internal/plural"}, "writes a page with results of named queries; its caller opens the snapshots and reads the configuration"},
 		{"internal/explore", []string{"internal/dictionary", "internal/sqltext", "internal/ledger", "internal/query", "internal/page", "internal/report", "internal/plural"}, "serves pages of the newest snapshot; its caller finds the snapshot and reads the configuration"},
@@ -71,7 +71,7 @@ func importTable() []row {
 		{"internal/testing/bench", []string{
 			"internal/dictionary", "internal/stream", "internal/fetch", "internal/transform", "internal/warehouse", "internal/load", "internal/pipeline",
 		}, "has only tests, which measure the binary and the phases of a night"},
-		{"internal/testing/enginetest", []string{"internal/dialect"}, "has only tests, which run the same queries in engines and in DuckDB"},
+		{"internal/testing/enginetest", []string{"internal/dialect"}, "has only tests, which compute the views of mart in engines and in DuckDB"},
 		{"internal/command", []string{
 			"internal/nearest", "internal/config", "internal/dictionary", "internal/durable", "internal/ledger", "internal/stream", "internal/warehouse", "internal/object", "internal/query", "internal/checks", "internal/notify",
 		}, "contains the common code of the programs below cmd; it must not import the lake, because `cmd/sync` would then contain the lake"},

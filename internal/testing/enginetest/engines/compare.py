@@ -27,7 +27,7 @@ def print_result(**result):
 
 
 class Comparison:
-    """Compares results with those of DuckDB, which are in a catalog or in Parquet files."""
+    """Compares results with those of DuckDB, which are in a catalog."""
 
     def __init__(self, catalog=None):
         self.db = duckdb.connect()
@@ -41,7 +41,7 @@ class Comparison:
         differences."""
         print_result(what=what, **self.compare(want, ask, **how))
 
-    def compare(self, want, ask, ordered=False, nearly=()):
+    def compare(self, want, ask, nearly=()):
         """Columns named in nearly are floats whose last digits depend on the order of an
         addition. They are compared to nine digits."""
         begun = time.monotonic()
@@ -50,12 +50,12 @@ class Comparison:
         except Exception as problem:  # every error is a difference
             return {"rows": 0, "seconds": 0, "differences": [f"the engine failed: {str(problem)[:2000]}"]}
         seconds = time.monotonic() - begun
-        return {"rows": got.num_rows, "seconds": round(seconds, 3), "differences": self.differences(want, got, ordered, nearly)}
+        return {"rows": got.num_rows, "seconds": round(seconds, 3), "differences": self.differences(want, got, nearly)}
 
     def arrow_schema(self, want):
         return self.db.sql(f"SELECT * FROM ({want}) LIMIT 0").to_arrow_table().schema
 
-    def differences(self, want, got, ordered, nearly):
+    def differences(self, want, got, nearly):
         self.db.register("got", got)
         expected, found = self.columns(want), self.columns("SELECT * FROM got")
         if [name for name, _ in expected] != [name for name, _ in found]:
@@ -68,17 +68,13 @@ class Comparison:
         chosen = ", ".join(f'CAST("{name}" AS {kind}) AS "{name}"' for name, kind in expected)
         self.db.execute(f"CREATE OR REPLACE TEMP TABLE have AS SELECT row_number() OVER () AS row__, {chosen} FROM got")
         names = [name for name, _ in expected]
-        return self.by_place(names, nearly) if ordered else self.by_value(names, nearly)
+        return self.by_value(names, nearly)
 
     def columns(self, select):
         return [(row[0], row[1]) for row in self.db.execute(f"DESCRIBE {select}").fetchall()]
 
-    def by_place(self, names, nearly):
-        """Compares rows at the same place."""
-        return self.pairs("want", "have", names, nearly)
-
     def by_value(self, names, nearly):
-        """Compares results without an order. Rows that the other result lacks are sorted, and
+        """Compares the rows in any order. Rows that the other result lacks are sorted, and
         compared at the same place."""
         exact = ", ".join(f'"{name}"' for name in names if name not in nearly)
         order = ", ".join(f'"{name}"' for name in [n for n in names if n not in nearly] + list(nearly))
@@ -167,18 +163,3 @@ def plain(value, kind):
     if pa.types.is_floating(kind) and not isinstance(value, float):
         raise ValueError(f"{value!r} is not a float")
     return value
-
-
-def argument(kind, text):
-    """Converts the text of a parameter to the type in the header of the query."""
-    if text == "NULL":
-        return None
-    if kind in ("COUNT", "BIGINT"):
-        return int(text)
-    if kind == "BOOLEAN":
-        return text in ("true", "yes")
-    if kind == "DATE":
-        return datetime.date.fromisoformat(text)
-    if kind == "DECIMAL":
-        return decimal.Decimal(text)
-    return text

@@ -22,7 +22,7 @@ def main():
     job = read_job()
     for case in job.get("planted", []):
         Comparison(case["catalog"]).check(case["name"], case["want"], lambda schema: read(case, schema),
-                                          ordered=case.get("ordered", False), nearly=case.get("nearly", []))
+                                          nearly=case.get("nearly", []))
     if job.get("nights"):
         check_tables(job, "files", lambda part, table, columns, tag, schema:
                      pq.read_table(os.path.join(job["scratch"], f"{part}.{table}.parquet")).select(columns))

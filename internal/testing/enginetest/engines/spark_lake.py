@@ -1,4 +1,4 @@
-"""Reads a lake with Spark: every table of every night, then the views and the queries."""
+"""Reads a lake with Spark: every table of every night, then the views."""
 
 import sys
 
