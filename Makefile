@@ -18,11 +18,6 @@ SECTIONS ?= all
 TRIALS ?= Torture
 FUZZTIME ?= 10m
 TARGETS ?= .
-FILES ?= .
-PACKAGES ?= pipeline ledger warehouse integrity load query
-SAMPLE ?= 100
-SEED ?= 1
-WORKERS ?= 1
 
 # 0.8.2 is the newest release and reads Go 1.26 code. It is pinned, so that new checks appear
 # only when the pin is moved. golangci-lint is not used: it takes minutes to build on two cores,
@@ -32,9 +27,6 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # The newest release whose dependencies were all available. The known vulnerabilities come from
 # the database and do not depend on the version.
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.1.4
-
-# gremlins changes operators one at a time and runs the tests. v0.6.0 is the newest release.
-GREMLINS := github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
 
 # nfpm writes packages. v2.46.0 to v2.48.0 need go.digitalxero.dev/go-msix, which the module
 # proxy did not serve (403). Try the newest release when the pin is moved.
@@ -169,20 +161,6 @@ torture: ## run the long fault trials (up to two hours), and write docs/reliabil
 	PLACEMENTSYNC_SEEDS='$(SEEDS)' PLACEMENTSYNC_SEASON='$(SEASON)' PLACEMENTSYNC_TORTURE=1 PLACEMENTSYNC_TORTURE_DOCS=$(CURDIR)/docs \
 		go test -tags $(TAGS) -run '$(TRIALS)' -timeout 120m ./... ; \
 	status=$$?; go test -tags $(TAGS) -run TestReliabilityPage ./internal/testing/torture -update && exit $$status
-
-# SURVIVORS=1 tries only the mutants that were not noticed the last time, after tests were added. Mutants
-# of SQL that have a reason are not tried again.
-.PHONY: mutants
-mutants: ## plant mistakes in PACKAGES, count those that their own tests notice, and write docs/reliability.md (PACKAGES=load SAMPLE=0 SEED=2 WORKERS=2 SURVIVORS=1; 3 to 15 s for each mutant)
-	PLACEMENTSYNC_TORTURE_DOCS=$(CURDIR)/docs $(TEST) -count=1 -v -timeout 0 -run '^TestMutants$$' ./internal/testing/mutants \
-		-args -gremlins '$(GREMLINS)' -packages '$(PACKAGES)' $(if $(SURVIVORS),-survivors) -sample $(SAMPLE) -seed $(SEED) -workers $(WORKERS) ; \
-	status=$$?; go test -run TestReliabilityPage ./internal/testing/torture -update && exit $$status
-
-.PHONY: mutants-sql
-mutants-sql: ## plant mistakes in the .sql files that match FILES, and write docs/reliability.md (FILES=queries/backlog SURVIVORS=1 WORKERS=2; about 1 s for each mutant of a query)
-	PLACEMENTSYNC_MUTANTS_DOCS=$(CURDIR)/docs PLACEMENTSYNC_MUTANTS_SURVIVORS=$(SURVIVORS) $(TEST) -count=1 -v -timeout 0 -parallel $(WORKERS) \
-		-run '^TestSQLMutants$$/$(FILES)' ./internal/testing/sqlmutants ; \
-	status=$$?; go test -run TestReliabilityPage ./internal/testing/torture -update && exit $$status
 
 # The folder in which make lake-test installs the engines and finds them the next time.
 ENGINES ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/placementsync-engines

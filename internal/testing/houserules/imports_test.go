@@ -35,7 +35,6 @@ func importTable() []row {
 		{"internal/sim", nil, "serves the API for tests and demos; it shares no code with the client, because a mistake in common code would stay undetected"},
 		{"internal/object", []string{"internal/checksum"}, "stores bytes under names, for backups, exports and lakes"},
 		{"internal/testing/torture", nil, "stores the results of long tests; only tests import it"},
-		{"internal/testing/sqlmutants", []string{"internal/testing/torture"}, "changes SQL files in one place at a time and stores the unnoticed changes; only tests import it"},
 		{"internal/testing/escapes", nil, "contains SQL that must be refused; only tests import it"},
 		{"internal/testing/pinned", nil, "installs other programs for comparisons; only tests import it"},
 		{"internal/testing/s3sim", []string{"internal/testing/pinned"}, "provides S3 servers for tests; they share no code with `internal/object`, which they test"},
@@ -66,7 +65,6 @@ func importTable() []row {
 		{"internal/watch", []string{"internal/ledger", "internal/warehouse", "internal/query", "internal/plural"}, "compares results of queries with conditions and stores its state in the warehouse folder; it needs no configuration, no receivers and no night"},
 		{"internal/daemon", []string{"internal/integrity", "internal/ledger", "internal/page", "internal/query", "internal/warehouse", "internal/watch", "internal/webhook"}, "schedules nights and serves the status page and metrics; it runs a night through an interface, so that tests need no real night"},
 		{"internal/testing/houserules", nil, "has only tests"},
-		{"internal/testing/mutants", nil, "has only tests, which measure the tests of other packages"},
 		{"internal/testing/trials", []string{everything}, "has only tests, which run whole nights and read the results"},
 		{"internal/testing/bench", []string{
 			"internal/dictionary", "internal/stream", "internal/fetch", "internal/transform", "internal/warehouse", "internal/load", "internal/pipeline",
@@ -123,7 +121,7 @@ func importRows() string {
 
 // testImports returns the packages that all tests may import.
 func testImports() []string {
-	return []string{"internal/sim", "internal/sqltext", "internal/testing/s3sim", "internal/testing/torture", "internal/testing/sqlmutants", "internal/testing/pinned", "internal/testing/escapes", "internal/testing/fixture", "schema", "queries", "internal/config", "internal/dictionary", "internal/stream", "internal/warehouse", "internal/integrity", "internal/query"}
+	return []string{"internal/sim", "internal/sqltext", "internal/testing/s3sim", "internal/testing/torture", "internal/testing/pinned", "internal/testing/escapes", "internal/testing/fixture", "schema", "queries", "internal/config", "internal/dictionary", "internal/stream", "internal/warehouse", "internal/integrity", "internal/query"}
 }
 
 // checkProjectImports checks the imports of each package against the import table.

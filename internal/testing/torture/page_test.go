@@ -1,7 +1,6 @@
 package torture_test
 
 import (
-	"cmp"
 	_ "embed"
 	"flag"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 	"testing"
 
 	"placementsync/internal/config"
-	"placementsync/internal/testing/sqlmutants"
 	"placementsync/internal/testing/torture"
 )
 
@@ -31,13 +29,9 @@ func TestReliabilityPage(t *testing.T) {
 	must(t, err)
 	trials, err := store.Trials()
 	must(t, err)
-	mutations, err := store.MutationResults()
-	must(t, err)
-	sqlFiles, err := sqlmutants.ReadResults(docs)
-	must(t, err)
 	seasons, err := store.Seasons()
 	must(t, err)
-	want := page(t, rows, trials, mutations, sqlFiles, seasons)
+	want := page(t, rows, trials, seasons)
 	file := filepath.Join(docs, "reliability.md")
 	if *update {
 		must(t, os.WriteFile(file, []byte(want), 0o644))
@@ -74,17 +68,15 @@ func TestStoredResultsPassed(t *testing.T) {
 }
 
 // page combines the hand-written parts with the results.
-func page(t *testing.T, rows []torture.Row, trials []torture.Trial, mutations []torture.MutationResult, sqlFiles []sqlmutants.FileResult, seasons []torture.Season) string {
+func page(t *testing.T, rows []torture.Row, trials []torture.Trial, seasons []torture.Season) string {
 	t.Helper()
 	text := pageTemplate
-	reasons, err := sqlmutants.Reasons()
-	must(t, err)
-	sqlTable, sqlSurvivors := sqlmutants.Tables(sqlFiles, reasons)
 	for placeholder, part := range map[string]string{ // placeholders without their beginning "<!-- "
-		"matrix -->\n": matrixTable(rows), "trials -->\n": trialTable(trials), "bounds -->\n": boundTable(t),
-		"mutants -->\n": mutationTable(mutations), "survivors -->\n": survivorTable(mutations),
-		"sql-mutants -->\n": sqlTable, "sql-survivors -->\n": sqlSurvivors, "seasons -->\n": seasonTable(seasons),
-		"memory -->": defaultOf(t, "warehouse.memory_limit"),
+		"matrix -->\n":  matrixTable(rows),
+		"trials -->\n":  trialTable(trials),
+		"bounds -->\n":  boundTable(t),
+		"seasons -->\n": seasonTable(seasons),
+		"memory -->":    defaultOf(t, "warehouse.memory_limit"),
 	} {
 		text = strings.ReplaceAll(text, "<!-- "+placeholder, part)
 	}
@@ -111,37 +103,6 @@ func trialTable(trials []torture.Trial) string {
 			passed = "**no**"
 		}
 		fmt.Fprintf(&b, "| %s | %s | %d | %s | %s | %.0f s | %s |\n", trial.Name, trial.Procedure, trial.Runs, trial.Outcome, passed, trial.Seconds, trial.Date)
-	}
-	return b.String()
-}
-
-func mutationTable(mutations []torture.MutationResult) string {
-	var b strings.Builder
-	b.WriteString("| package | mutants | covered | drawn files | tested | noticed | equivalent | not noticed | duration | date |\n|---|---|---|---|---|---|---|---|---|---|\n")
-	for _, m := range mutations {
-		explained := 0
-		for _, s := range m.Survivors {
-			if s.Reason != "" {
-				explained++
-			}
-		}
-		fmt.Fprintf(&b, "| `%s` | %d | %s | %d of %d | %d | %s | %d | %d | %.0f s | %s |\n", m.Package, m.Mutants, share(m.Covered, m.Mutants), m.Drawn, m.Files,
-			m.Tested, share(m.Noticed, m.Tested), explained, len(m.Survivors)-explained, m.Took, m.Date)
-	}
-	return b.String()
-}
-
-// share returns a number and its percentage of all, rounded down.
-func share(n, all int) string { return fmt.Sprintf("%d (%d %%)", n, n*100/max(1, all)) }
-
-func survivorTable(mutations []torture.MutationResult) string {
-	var b strings.Builder
-	b.WriteString("| place | mutant | line | reason |\n|---|---|---|---|\n")
-	for _, m := range mutations {
-		for _, s := range m.Survivors {
-			code := strings.ReplaceAll(s.Text, "|", `\|`)
-			fmt.Fprintf(&b, "| `%s:%d` | %s | ``%s`` | %s |\n", s.File, s.Line, s.Kind, code, cmp.Or(s.Reason, "**not noticed** on "+m.Date))
-		}
 	}
 	return b.String()
 }

@@ -62,43 +62,6 @@ type Trial struct {
 	Date    string  `json:"date"`
 }
 
-// MutationResult is the result of a measurement of one package. A mutant is a small mistake that is
-// added to the package. The measurement runs the tests of the package with one mutant at a time.
-type MutationResult struct {
-	// Package is the folder below internal.
-	Package string `json:"package"`
-	// Mutants counts the possible mutants that compile. Covered counts the mutants in code that
-	// the tests of the package run.
-	Mutants int `json:"mutants"`
-	Covered int `json:"covered"`
-	// Files is the number of files with mutants. Drawn is the number of files that were drawn
-	// randomly with Seed. Tested counts the covered mutants of the drawn files. Noticed counts the
-	// mutants with which a test failed or did not end.
-	Files   int    `json:"files"`
-	Drawn   int    `json:"drawn"`
-	Seed    uint64 `json:"seed"`
-	Tested  int    `json:"tested"`
-	Noticed int    `json:"noticed"`
-	// Survivors are the tested mutants that were not noticed.
-	Survivors []Survivor `json:"survivors"`
-	// Took is in seconds.
-	Took float64 `json:"took"`
-	Date string  `json:"date"`
-}
-
-// Survivor is a mutant that no test noticed.
-type Survivor struct {
-	// File is the path from the root of the project. Line and Text are the number and the text of
-	// the line at the time of the measurement.
-	File string `json:"file"`
-	Line int    `json:"line"`
-	Text string `json:"text"`
-	// Kind is the kind of the change, such as "conditionals boundary".
-	Kind string `json:"kind"`
-	// Reason explains why no test can notice the mutant. It is empty if a test is missing.
-	Reason string `json:"reason,omitempty"`
-}
-
 // Season is the result of one season: many nights of one warehouse with random events, which the
 // seed determines.
 type Season struct {
@@ -157,30 +120,30 @@ const (
 	seasonsFile = "seasons.json"
 )
 
-// Folder is the name of the folder of the results, in docs.
-const Folder = "reliability"
+// folder is the name of the folder of the results, in docs.
+const folder = "reliability"
 
-// StoreRows stores rows, and replaces stored rows with the same fault and rate, see [Replace].
+// StoreRows stores rows, and replaces stored rows with the same fault and rate, see [replace].
 func (st Store) StoreRows(rows ...Row) error {
 	for i := range rows {
 		rows[i].Date = st.currentDate()
 	}
-	return Replace(st, matrixFile, rows, func(a, b Row) bool { return a.Fault == b.Fault && a.Rate == b.Rate },
+	return replace(st, matrixFile, rows, func(a, b Row) bool { return a.Fault == b.Fault && a.Rate == b.Rate },
 		func(a, b Row) int { return cmp.Compare(a.Position, b.Position) })
 }
 
-// StoreSeason stores a season, and replaces a stored season with the same seed, see [Replace].
+// StoreSeason stores a season, and replaces a stored season with the same seed, see [replace].
 func (st Store) StoreSeason(s Season) error {
 	s.Date = st.currentDate()
-	return Replace(st, seasonsFile, []Season{s}, func(a, b Season) bool { return a.Seed == b.Seed },
+	return replace(st, seasonsFile, []Season{s}, func(a, b Season) bool { return a.Seed == b.Seed },
 		func(a, b Season) int { return cmp.Compare(a.Seed, b.Seed) })
 }
 
-// Replace adds results to a file and sorts the file. It first removes each stored result that isSame
+// replace adds results to a file and sorts the file. It first removes each stored result that isSame
 // finds equal to a new result. Only one goroutine of one process may call it at a time.
-func Replace[T any](st Store, file string, results []T, isSame func(a, b T) bool, compare func(a, b T) int) error {
+func replace[T any](st Store, file string, results []T, isSame func(a, b T) bool, compare func(a, b T) int) error {
 	var all []T
-	if err := st.Read(file, &all); err != nil {
+	if err := st.read(file, &all); err != nil {
 		return err
 	}
 	for _, r := range results {
@@ -193,7 +156,7 @@ func Replace[T any](st Store, file string, results []T, isSame func(a, b T) bool
 // Seasons returns the stored seasons, sorted by seed.
 func (st Store) Seasons() ([]Season, error) {
 	var all []Season
-	err := st.Read(seasonsFile, &all)
+	err := st.read(seasonsFile, &all)
 	return all, err
 }
 
@@ -206,47 +169,29 @@ func (st Store) StoreTrial(t Trial) error {
 // Rows returns the stored rows, sorted by position.
 func (st Store) Rows() ([]Row, error) {
 	var all []Row
-	err := st.Read(matrixFile, &all)
+	err := st.read(matrixFile, &all)
 	return all, err
-}
-
-// StoreMutationResult stores the result of a package, and replaces its earlier result.
-func (st Store) StoreMutationResult(m MutationResult) error {
-	m.Date = st.currentDate()
-	return st.writeFile("mutants-"+fileName(m.Package)+".json", m)
 }
 
 // Trials returns the stored trials, sorted by name.
 func (st Store) Trials() ([]Trial, error) {
-	all, err := readFiles[Trial](st, "trial-*.json")
-	slices.SortFunc(all, func(a, b Trial) int { return cmp.Compare(a.Name, b.Name) })
-	return all, err
-}
-
-// MutationResults returns the stored results of packages, sorted by package.
-func (st Store) MutationResults() ([]MutationResult, error) {
-	all, err := readFiles[MutationResult](st, "mutants-*.json")
-	slices.SortFunc(all, func(a, b MutationResult) int { return cmp.Compare(a.Package, b.Package) })
-	return all, err
-}
-
-func readFiles[T any](st Store, pattern string) ([]T, error) {
-	paths, err := filepath.Glob(filepath.Join(st.Docs, Folder, pattern))
+	paths, err := filepath.Glob(filepath.Join(st.Docs, folder, "trial-*.json"))
 	if err != nil {
 		return nil, err
 	}
-	all := make([]T, len(paths))
+	all := make([]Trial, len(paths))
 	for i, path := range paths {
-		if err := st.Read(filepath.Base(path), &all[i]); err != nil {
+		if err := st.read(filepath.Base(path), &all[i]); err != nil {
 			return nil, err
 		}
 	}
+	slices.SortFunc(all, func(a, b Trial) int { return cmp.Compare(a.Name, b.Name) })
 	return all, nil
 }
 
-// Read reads a file of results. If the file does not exist, into keeps its value.
-func (st Store) Read(name string, into any) error {
-	data, err := os.ReadFile(filepath.Join(st.Docs, Folder, name))
+// read reads a file of results. If the file does not exist, into keeps its value.
+func (st Store) read(name string, into any) error {
+	data, err := os.ReadFile(filepath.Join(st.Docs, folder, name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -263,13 +208,13 @@ func (st Store) writeFile(name string, results any) error {
 	if st.Docs == "" {
 		return nil
 	}
-	folder := filepath.Join(st.Docs, Folder)
+	dir := filepath.Join(st.Docs, folder)
 	data, err := json.MarshalIndent(results, "", "  ")
 	if err == nil {
-		err = os.MkdirAll(folder, 0o755)
+		err = os.MkdirAll(dir, 0o755)
 	}
 	if err == nil {
-		err = os.WriteFile(filepath.Join(folder, name), append(data, '\n'), 0o644)
+		err = os.WriteFile(filepath.Join(dir, name), append(data, '\n'), 0o644)
 	}
 	if err != nil {
 		return fmt.Errorf("write the results in %q: %w", name, err)
@@ -279,8 +224,8 @@ func (st Store) writeFile(name string, results any) error {
 
 func (st Store) currentDate() string { return st.Now().UTC().Format(time.DateOnly) }
 
-// fileName converts the name of a trial or a package to a file name: the words of the name in lower
-// case, joined by hyphens.
+// fileName converts the name of a trial to a file name: the words of the name in lower case, joined by
+// hyphens.
 func fileName(name string) string {
 	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	return strings.Join(words, "-")

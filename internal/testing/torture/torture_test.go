@@ -38,22 +38,6 @@ func TestTrialReplacesTrialOfSameName(t *testing.T) {
 	}
 }
 
-func TestMutationResultReplacesResultOfSamePackage(t *testing.T) {
-	store := torture.Store{Docs: t.TempDir(), Now: today}
-	for _, m := range []torture.MutationResult{{Package: "load", Tested: 1}, {Package: "fetch"}, {Package: "load", Tested: 2}} {
-		must(t, store.StoreMutationResult(m))
-	}
-	got, err := store.MutationResults()
-	must(t, err)
-	want := []torture.MutationResult{{Package: "fetch", Date: "2026-11-01"}, {Package: "load", Tested: 2, Date: "2026-11-01"}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the results differ (-want +got):\n%s", diff)
-	}
-	if trials, err := store.Trials(); err != nil || len(trials) > 0 {
-		t.Errorf("got the trials %v (%v), want none", trials, err)
-	}
-}
-
 func TestSeasonReplacesSeasonOfSameSeed(t *testing.T) {
 	store := torture.Store{Docs: t.TempDir(), Now: today}
 	for _, season := range []torture.Season{{Seed: 10}, {Seed: 2, Nights: 1}, {Seed: 2, Nights: 2, Counts: map[string]int{"kill": 1}}} {
@@ -71,5 +55,4 @@ func TestStoreWithoutFolderReturnsNoError(t *testing.T) {
 	store := torture.Store{Now: today}
 	must(t, store.StoreRows(torture.Row{Fault: "500"}))
 	must(t, store.StoreTrial(torture.Trial{Name: "Storm"}))
-	must(t, store.StoreMutationResult(torture.MutationResult{Package: "load"}))
 }
