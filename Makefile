@@ -146,15 +146,16 @@ figures: ## print lines, functions, terms and words, to compare two states of th
 messages: ## print every error, log message and help text, with its place in the source
 	@go test -tags $(TAGS) -count=1 -v -run '^TestMessages$$' ./internal/testing/houserules
 
+# AGAINST is a second program, for example of an earlier state. Both are measured in turn.
 .PHONY: bench
-bench: build ## measure, and write docs/performance.md (SECTIONS=nights,wire,passes,large,peers,limited,tiny,demo,lake,explore,decode,audit,stages,year; lake needs make lake)
-	@if [ '$(SECTIONS)' = all ]; then go test -tags $(TAGS) -run '^$$' -bench . -benchmem -timeout 60m ./... ; fi
-	PLACEMENTSYNC_BENCH=$(SECTIONS) PLACEMENTSYNC_BENCH_DOCS=$(CURDIR)/docs \
-		go test -tags $(TAGS) -run TestPerformance -v -parallel 8 -timeout 6h ./internal/testing/bench
+bench: build ## measure nights and print the results (SECTIONS=nights,passes,large,peers,explore,paint LISTINGS=1000000 RUNS=4 AGAINST=/tmp/placementsync)
+	PLACEMENTSYNC_BENCH='$(SECTIONS)' PLACEMENTSYNC_BENCH_LISTINGS='$(LISTINGS)' PLACEMENTSYNC_BENCH_RUNS='$(RUNS)' \
+		PLACEMENTSYNC_BENCH_AGAINST='$(AGAINST)' \
+		go test -tags $(TAGS) -count=1 -run TestPerformance -v -timeout 6h ./internal/testing/bench
 	@case ',$(SECTIONS),' in *,all,*|*,explore,*) PLACEMENTSYNC_BENCH=explore PLACEMENTSYNC_TRIALS=1 \
-		go test -tags $(TAGS) -run TestTrialTablesOfManyRows -v ./internal/explore;; esac
-	@if [ '$(SECTIONS)' = all ]; then PLACEMENTSYNC_BENCH=paint PLACEMENTSYNC_TRIALS=1 \
-		go test -tags $(TAGS) -run TestTrialReportInChromium/paint -v ./cmd/sync; fi
+		go test -tags $(TAGS) -count=1 -run 'TestTrial(Tables|Catalog)OfMany' -v ./internal/explore;; esac
+	@case ',$(SECTIONS),' in *,all,*|*,paint,*) PLACEMENTSYNC_BENCH=paint PLACEMENTSYNC_TRIALS=1 \
+		go test -tags $(TAGS) -count=1 -run TestTrialReportInChromium/paint -v ./cmd/sync;; esac
 
 .PHONY: torture
 torture: ## run the long fault trials (up to two hours), and write docs/reliability.md (TRIALS=TortureFaultMatrix/gzip; SEEDS=100 or 7-9 for TRIALS=TortureSeason)

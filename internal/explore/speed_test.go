@@ -5,8 +5,11 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"placementsync/internal/testing/fixture"
 )
 
 // TestTrialTablesOfManyRows sorts, filters and pages through a list and the result of a named query, each with
@@ -42,4 +45,47 @@ func TestTrialTablesOfManyRows(t *testing.T) {
 			t.Errorf("%s: 95 %% of the requests ended within %s, want at most %s", table, p95, limit)
 		}
 	}
+}
+
+// TestTrialCatalogOfManyListings searches, filters, sorts and pages through a catalog of 100,000 listings, one
+// request after another. Each address occurs at most twice, so few responses come from a cache. The test prints
+// the time within which 95 % of the requests end.
+func TestTrialCatalogOfManyListings(t *testing.T) {
+	if os.Getenv("PLACEMENTSYNC_BENCH") == "" {
+		t.Skip("only measures: run it with make bench SECTIONS=explore")
+	}
+	const listings = 100_000
+	rows, err := os.ReadFile("../../queries/testdata/bench.sql")
+	must(t, err)
+	s := newSiteOf(t, fixture.NewEmptyCatalog(t).Fill(t, fmt.Sprintf("SET VARIABLE listings = %d; %s; CHECKPOINT", listings, rows)))
+	var addresses []string
+	for _, text := range []string{"newsletter", "paris tech", "outlet-12", "münchen sports", "press release wire"} {
+		typed := []rune(text)
+		for n := range typed {
+			addresses = append(addresses, "q="+strings.ReplaceAll(string(typed[:n+1]), " ", "+"))
+		}
+	}
+	for _, country := range []string{"Germany", "France", "Brazil", "Canada", "India", "Australia", "(none)"} {
+		for _, otherFilters := range []string{"", "&dofollow=true", "&tag=Finance", "&currency=USD&tier=pro"} {
+			addresses = append(addresses, "country="+country+otherFilters)
+		}
+	}
+	for n := range 30 {
+		sortKey := []string{"name", "outlet", "ranking", "days", "authority", "-name"}[n%6]
+		addresses = append(addresses,
+			fmt.Sprintf("currency=USD&price_max=%d&sort=price", 100*n+100),
+			fmt.Sprintf("sort=%s&page=%d", sortKey, n+2),
+			fmt.Sprintf("page=%d", (n+1)*(n+1)*20))
+	}
+	startedAt := time.Now()
+	s.get(t, "/catalog", http.StatusOK)
+	t.Logf("the first request took %s", time.Since(startedAt).Round(time.Millisecond))
+	var took []time.Duration
+	for _, address := range addresses {
+		startedAt := time.Now()
+		s.get(t, "/catalog?"+address, http.StatusOK)
+		took = append(took, time.Since(startedAt))
+	}
+	slices.Sort(took)
+	t.Logf("%d listings: 95 %% of %d requests ended within %s", listings, len(took), took[len(took)*95/100].Round(time.Millisecond))
 }

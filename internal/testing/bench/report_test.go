@@ -1,149 +1,136 @@
 package bench_test
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"runtime"
+	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
-// conditions describe the machine and the program of a measurement.
-type conditions struct {
-	Date     string `json:"date"`
-	Commit   string `json:"commit"`
-	CPU      string `json:"cpu"`
-	Cores    int    `json:"cores"`
-	RAM      string `json:"ram"`
-	System   string `json:"system"`
-	Go       string `json:"go"`
-	DuckDB   string `json:"duckdb"`
-	Listings int    `json:"listings"`
-	Runs     int    `json:"runs"`
-	// Load is the load average of the minute before the measurement.
-	Load string `json:"load"`
-	// Seconds is the duration of the section.
-	Seconds float64 `json:"seconds,omitempty"`
+// report contains the figures of a section.
+type report struct {
+	programs []program
+	figures  []*figure
 }
 
-// result is the stored result of a section.
-type result struct {
-	conditions
-	findings
+// figure is a measured quantity. runs contains the value of each run, by the number of the program. A
+// figure of another program, such as dlt, has only values of program 0.
+type figure struct {
+	name, unit string
+	runs       [][]float64
 }
 
-func readConditions(t *testing.T, s settings) conditions {
-	t.Helper()
-	return conditions{
-		Date: time.Now().UTC().Format(time.DateOnly), Commit: outputOf(t, "git", "describe", "--always", "--dirty", "--exclude=*"),
-		CPU: valueOfLine("/proc/cpuinfo", "model name"), Cores: runtime.NumCPU(), RAM: valueOfLine("/proc/meminfo", "MemTotal"),
-		System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), DuckDB: duckDBVersion(t),
-		Listings: s.listings, Runs: s.runs, Load: firstWord("/proc/loadavg"),
+// add adds the value of a run of a program.
+func (r *report) add(program int, name, unit string, value float64) {
+	i := slices.IndexFunc(r.figures, func(f *figure) bool { return f.name == name })
+	if i < 0 {
+		i = len(r.figures)
+		r.figures = append(r.figures, &figure{name, unit, make([][]float64, len(r.programs))})
 	}
+	f := r.figures[i]
+	f.runs[program] = append(f.runs[program], value)
 }
 
-func outputOf(t *testing.T, name string, args ...string) string {
-	t.Helper()
-	out, err := exec.CommandContext(t.Context(), name, args...).Output()
-	if err != nil {
-		return "unknown"
-	}
-	return strings.TrimSpace(string(out))
+// addUsage adds the time and memory of a process.
+func (r *report) addUsage(program int, name string, u usage) {
+	r.add(program, name+", wall time", "s", u.wall)
+	r.add(program, name+", CPU time", "s", u.cpu)
+	r.add(program, name+", peak memory", "MiB", u.peak/mebibyte)
 }
 
-// valueOfLine returns the value of a "name : value" line, or "unknown" if there is no such line.
-func valueOfLine(path, name string) string {
-	data, _ := os.ReadFile(path)
-	for line := range strings.Lines(string(data)) {
-		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == name {
-			return strings.TrimSpace(value)
+// addRatio adds the ratio of two figures in each run. Both were measured one after the other, so a slow
+// period of the machine affects both.
+func (r *report) addRatio(name, dividend, divisor string) {
+	for p := range r.programs {
+		dividends, divisors := r.runsOf(dividend, p), r.runsOf(divisor, p)
+		for i := range dividends {
+			r.add(p, name, "x", dividends[i]/divisors[i])
 		}
 	}
-	return "unknown"
 }
 
-func firstWord(path string) string {
-	data, _ := os.ReadFile(path)
-	if words := strings.Fields(string(data)); len(words) > 0 {
-		return words[0]
+// runsOf returns the values of a figure. A figure of another program has the same values for all
+// programs.
+func (r *report) runsOf(name string, program int) []float64 {
+	i := slices.IndexFunc(r.figures, func(f *figure) bool { return f.name == name })
+	if runs := r.figures[i].runs[program]; len(runs) > 0 {
+		return runs
 	}
-	return "unknown"
+	return r.figures[i].runs[0]
 }
 
-// storeResult stores the result of a section beside the results of other sections, and writes
-// docs/performance.md.
-func storeResult(t *testing.T, docs, name string, r result) {
-	t.Helper()
-	path := filepath.Join(docs, "performance.json")
-	all := readResults(t, path)
-	all[name] = r
-	must(t, writeJSON(path, all))
-	writePage(t, docs, all)
-}
-
-func readResults(t *testing.T, path string) map[string]result {
-	t.Helper()
-	all := map[string]result{}
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return all
-	}
-	must(t, err)
-	must(t, json.Unmarshal(data, &all))
-	return all
-}
-
-// TestRenderPerformance writes docs/performance.md again from the stored results. It is run by hand after the
-// template was edited.
-func TestRenderPerformance(t *testing.T) {
-	docs := os.Getenv(docsVar)
-	if docs == "" || os.Getenv(sectionsVar) != "" {
-		t.Skipf("writes the page only if %s is set and no sections are selected", docsVar)
-	}
-	writePage(t, docs, readResults(t, filepath.Join(docs, "performance.json")))
-}
-
-func writePage(t *testing.T, docs string, all map[string]result) {
-	t.Helper()
-	must(t, os.WriteFile(filepath.Join(docs, "performance.md"), []byte(renderPage(all)), 0o644))
-	if result, ok := all["year"]; ok {
-		must(t, os.WriteFile(filepath.Join(docs, "performance-year.svg"), []byte(chart(result.Days)), 0o644))
-	}
-}
-
-// formatTable formats the findings of a section for the terminal.
-func formatTable(f findings) string {
+// String returns a table. With two programs, the last column is the ratio of the first to the second.
+func (r *report) String() string {
 	var b strings.Builder
-	for _, figure := range f.Figures {
-		m, _ := mainFigureOf(figure.Name)
-		fmt.Fprintf(&b, "%-70s %12s  %-16s %s\n", figure.Name, formatFigure(figure.median(), figure.Unit), m.limitText(), m.compare(figure))
+	row := func(cells ...string) { fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | ")) }
+	if len(r.programs) == 1 {
+		row("figure", "median", "lowest to highest")
+		row("---", "---", "---")
+		for _, f := range r.figures {
+			runs := f.runs[0]
+			row(f.name, format(median(runs), f.unit), format(slices.Min(runs), f.unit)+" to "+format(slices.Max(runs), f.unit))
+		}
+		return b.String()
 	}
-	for _, figure := range f.OtherFigures {
-		fmt.Fprintf(&b, "%-70s %12s\n", figure.Name, formatFigure(figure.median(), figure.Unit))
-	}
-	for _, s := range f.Stages {
-		fmt.Fprintf(&b, "%-70s %8.2f CPU s %8.2f s\n", s.Name, s.CPU, s.Wall)
-	}
-	for _, p := range f.Peers {
-		fmt.Fprintf(&b, "%s\n", p.row())
+	row("figure", r.programs[0].name, r.programs[1].name, "ratio", "lowest to highest")
+	row("---", "---", "---", "---", "---")
+	for _, f := range r.figures {
+		if len(f.runs[1]) == 0 {
+			row(f.name, format(median(f.runs[0]), f.unit), "", "", "")
+			continue
+		}
+		var ratios []float64
+		for i, value := range f.runs[0] {
+			ratios = append(ratios, value/f.runs[1][i])
+		}
+		row(f.name, format(median(f.runs[0]), f.unit), format(median(f.runs[1]), f.unit),
+			format(median(ratios), "x"), format(slices.Min(ratios), "x")+" to "+format(slices.Max(ratios), "x"))
 	}
 	return b.String()
 }
 
-// announce logs the start of a section and its expected duration.
-func (sec section) announce(t *testing.T, s settings) {
-	t.Helper()
-	duration := fmt.Sprintf("about %s with the default settings", formatMinutes(sec.expectedSeconds))
-	if s.docs != "" {
-		if r := readResults(t, filepath.Join(s.docs, "performance.json"))[sec.name]; r.Seconds > 0 {
-			duration = fmt.Sprintf("the last measurement of %d listings and %d runs took %s", r.Listings, r.Runs, formatMinutes(r.Seconds))
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
+
+// format returns a value with its unit. The unit "x" means a ratio.
+func format(v float64, unit string) string {
+	switch unit {
+	case "x":
+		return fmt.Sprintf("%.2f", v)
+	case "s":
+		return fmt.Sprintf("%.2f s", v)
+	}
+	return fmt.Sprintf("%.0f %s", v, unit)
+}
+
+// TestReport prints figures of one program, of two programs, and of another program.
+func TestReport(t *testing.T) {
+	one := &report{programs: []program{{name: "this program"}}}
+	for _, seconds := range []float64{3, 1, 2, 4} {
+		one.add(0, "wall time", "s", seconds)
+	}
+	if got, want := one.String(), "| wall time | 2.50 s | 1.00 s to 4.00 s |\n"; !strings.HasSuffix(got, want) {
+		t.Errorf("one program: got\n%swant the last line\n%s", got, want)
+	}
+
+	two := &report{programs: []program{{name: "this program"}, {name: "the other program"}}}
+	for run, seconds := range []float64{1, 2} {
+		two.add(0, "wall time", "s", seconds)
+		two.add(1, "wall time", "s", 2*seconds)
+		two.add(0, "dlt", "s", 6*seconds)
+		if n := len(two.runsOf("dlt", 1)); n != run+1 {
+			t.Errorf("dlt has %d runs for the other program, want %d", n, run+1)
 		}
 	}
-	t.Logf("%s begins at %s with %d listings and %d runs: %s", sec.name, time.Now().UTC().Format(time.TimeOnly), s.listings, s.runs, duration)
+	two.addRatio("dlt against the program", "dlt", "wall time")
+	want := `| wall time | 1.50 s | 3.00 s | 0.50 | 0.50 to 0.50 |
+| dlt | 9.00 s |  |  |  |
+| dlt against the program | 6.00 | 3.00 | 2.00 | 2.00 to 2.00 |
+`
+	if got := two.String(); !strings.HasSuffix(got, want) {
+		t.Errorf("two programs: got\n%swant the last lines\n%s", got, want)
+	}
 }

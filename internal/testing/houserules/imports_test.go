@@ -66,9 +66,7 @@ func importTable() []row {
 		{"internal/daemon", []string{"internal/integrity", "internal/ledger", "internal/page", "internal/query", "internal/warehouse", "internal/watch", "internal/webhook"}, "schedules nights and serves the status page and metrics; it runs a night through an interface, so that tests need no real night"},
 		{"internal/testing/houserules", nil, "has only tests"},
 		{"internal/testing/trials", []string{everything}, "has only tests, which run whole nights and read the results"},
-		{"internal/testing/bench", []string{
-			"internal/dictionary", "internal/stream", "internal/fetch", "internal/transform", "internal/warehouse", "internal/load", "internal/pipeline",
-		}, "has only tests, which measure the binary and the phases of a night"},
+		{"internal/testing/bench", nil, "has only tests, which measure nights of the program and of other programs"},
 		{"internal/testing/enginetest", []string{"internal/dialect"}, "has only tests, which compute the views of mart in engines and in DuckDB"},
 		{"internal/command", []string{
 			"internal/nearest", "internal/config", "internal/dictionary", "internal/durable", "internal/ledger", "internal/stream", "internal/warehouse", "internal/object", "internal/query", "internal/checks", "internal/notify",

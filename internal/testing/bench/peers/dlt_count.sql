@@ -1,9 +1,6 @@
--- Counts the rows loaded by dlt. The columns of the result are the numbers of tables,
--- of rows in all tables, of records, and of items in the lists prices, tags, example_links and includes.
--- dlt's own tables, whose names begin with _dlt, are not counted.
+-- Counts the records loaded by dlt: the numbers of listings, and of items in the lists prices, tags,
+-- example_links and includes.
 SELECT
-    (SELECT count(*) FROM duckdb_tables() WHERE schema_name = 'listings' AND table_name NOT LIKE '\_dlt%' ESCAPE '\'),
-    (SELECT sum(estimated_size) FROM duckdb_tables() WHERE schema_name = 'listings' AND table_name NOT LIKE '\_dlt%' ESCAPE '\'),
     (SELECT count(*) FROM listings.product_listings),
     (SELECT count(*) FROM listings.product_listings__prices),
     (SELECT count(*) FROM listings.product_listings__tags),
