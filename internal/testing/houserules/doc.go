@@ -1,7 +1,6 @@
-// Package houserules tests that the files of this project follow rules that no compiler or linter
-// checks, for example the allowed imports of each package, the length of functions and the targets
-// of links. A failure shows file, line, violation and remedy. Most rules are also tested with
-// invented files that violate them.
+// Package houserules tests what no compiler or linter checks: the allowed imports of each package, the
+// agreement of a stream's literal with its tables and the demo service, quotes in SQL, citations and
+// links, and generated pages. A failure shows file, line, violation and remedy.
 //
 // The package has only tests and must not be imported.
 package houserules

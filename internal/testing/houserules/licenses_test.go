@@ -26,15 +26,7 @@ func TestDocsLicenses(t *testing.T) {
 	onlyTests := without(builtModules(t, "-test", "./..."), slices.Concat(built, lake))
 	var b bytes.Buffer
 	fmt.Fprintf(&b, licensesPage, licenseRows(t, built), duckDBVersion(t, built), licenseRows(t, lake), licenseRows(t, onlyTests))
-	file := filepath.Join("..", "..", "..", "docs", "licenses.md")
-	if *update {
-		if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got, err := os.ReadFile(file); err != nil || !bytes.Equal(got, b.Bytes()) {
-		t.Errorf("docs/licenses.md:1: the page differs from the modules of the builds (%v): run make docs", err)
-	}
+	comparePage(t, "docs/licenses.md", b.Bytes())
 }
 
 const licensesPage = `# Licenses
@@ -62,13 +54,27 @@ The modules of placementsync for linux on amd64. On other systems, the DuckDB li
 |---|---|---|---|
 %s`
 
+// duckDBVersion returns the version of DuckDB in the bindings. Their version v0.10506.0 means DuckDB 1.5.6.
+func duckDBVersion(t *testing.T, built []builtModule) string {
+	t.Helper()
+	i := slices.IndexFunc(built, func(m builtModule) bool { return m.path == "github.com/duckdb/duckdb-go-bindings" })
+	if i < 0 {
+		t.Fatal("the program has no bindings of DuckDB")
+	}
+	var n, patch int
+	if _, err := fmt.Sscanf(built[i].version, "v0.%d.%d", &n, &patch); err != nil || n < 10_000 {
+		t.Fatalf("the version %s of the bindings contains no version of DuckDB (%v)", built[i].version, err)
+	}
+	return fmt.Sprintf("%d.%d.%d", n/10_000, n/100%100, n%100)
+}
+
 // builtModule is a module that a build needs. dir is its folder in the module cache.
 type builtModule struct{ path, version, dir string }
 
 func builtModules(t *testing.T, args ...string) []builtModule {
 	t.Helper()
 	const format = `{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}`
-	out := run(t, "go", append([]string{"list", "-C", filepath.Join("..", "..", ".."), "-deps", "-tags", "duckdb_arrow", "-f", format}, args...)...)
+	out := run(t, "go", append([]string{"list", "-C", root, "-deps", "-tags", "duckdb_arrow", "-f", format}, args...)...)
 	var all []builtModule
 	for line := range strings.Lines(string(out)) {
 		if words := strings.Fields(line); len(words) == 3 {
@@ -77,23 +83,6 @@ func builtModules(t *testing.T, args ...string) []builtModule {
 	}
 	slices.SortFunc(all, func(a, b builtModule) int { return strings.Compare(a.path, b.path) })
 	return slices.Compact(all)
-}
-
-// duckDBVersion returns the version of DuckDB in the bindings. Their version v0.10506.0 means DuckDB 1.5.6.
-func duckDBVersion(t *testing.T, built []builtModule) string {
-	t.Helper()
-	for _, m := range built {
-		if m.path != "github.com/duckdb/duckdb-go-bindings" {
-			continue
-		}
-		var n, patch int
-		if _, err := fmt.Sscanf(m.version, "v0.%d.%d", &n, &patch); err != nil || n < 10_000 {
-			t.Fatalf("the version %s of %s contains no version of DuckDB (%v)", m.version, m.path, err)
-		}
-		return fmt.Sprintf("%d.%d.%d", n/10_000, n/100%100, n%100)
-	}
-	t.Fatal("the program has no bindings of DuckDB")
-	return ""
 }
 
 func licenseRows(t *testing.T, all []builtModule) string {
@@ -152,41 +141,4 @@ func recogniseLicense(text string) string {
 		}
 	}
 	return strings.Join(names, ", ")
-}
-
-func TestLicensesAreRecognised(t *testing.T) {
-	for text, want := range map[string]string{
-		"Apache License\n   Version 2.0, January 2004":                                            "Apache-2.0",
-		"GNU GENERAL PUBLIC LICENSE Version 3":                                                    "",
-		"Neither the name may be used to endorse or promote\nproducts derived from this software": "BSD-3-Clause",
-	} {
-		if got := recogniseLicense(text); got != want {
-			t.Errorf("recogniseLicense(%q) is %q, want %q", text, got, want)
-		}
-	}
-}
-
-// TestDependenciesAreExplained checks that docs/dependencies.md has a row with the purpose of
-// each direct dependency.
-func TestDependenciesAreExplained(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/dependencies.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	gomod, err := os.ReadFile("../../../go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
-	direct := regexp.MustCompile(`(?m)^\s+(\S+\.\S+/\S+) v[^/\n]*$`).FindAllStringSubmatch(string(gomod), -1)
-	if len(direct) < 10 {
-		t.Fatalf("found %d direct dependencies in go.mod, want at least 10", len(direct))
-	}
-	for _, m := range direct {
-		if !strings.Contains(string(page), "| `"+m[1]+"` | ") {
-			t.Errorf("docs/dependencies.md:1: there is no row for %s: add a row with its purpose", m[1])
-		}
-	}
-	if rows := strings.Count(string(page), "\n| `"); rows != len(direct) {
-		t.Errorf("docs/dependencies.md:1: the page has %d rows, want %d, one for each direct dependency in go.mod: remove the other rows", rows, len(direct))
-	}
 }
