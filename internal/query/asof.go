@@ -10,23 +10,23 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// Names of attached databases. Queries always read catalogDB. Without Options.AsOf, the file is
-// attached as catalogDB. With Options.AsOf, the file is attached as newestDB, and catalogDB is an
-// in-memory database with views of the rows at the time of the chosen snapshot.
+// Names of attached databases. Queries always read catalogDB. Without Options.AsOf and hidden columns, the
+// file is attached as catalogDB. Otherwise the file is attached as DB.stored, and catalogDB is an in-memory
+// database with views of the rows at the time of the chosen snapshot. DB.stored is newestDB, or with
+// Options.Before a random name, so that no check can read the file itself.
 const (
 	catalogDB = "catalog"
 	newestDB  = "newest"
 )
 
-// createSnapshotViews creates the catalog of an earlier snapshot in catalogDB. Views and macros are created
-// from their definitions in the file, which another program version may have written.
-func (db *DB) createSnapshotViews(ctx context.Context, s Snapshot) error {
-	tables, err := db.storedTables(ctx, newestDB)
+// createCatalogViews creates the views of all tables in catalogDB. Views and macros are created from their
+// definitions in the file, which another program version may have written.
+func (db *DB) createCatalogViews(ctx context.Context, selectRows func(storedTable) string) error {
+	tables, err := db.storedTables(ctx, db.stored)
 	if err != nil {
 		return err
 	}
-	err = db.createViews(ctx, catalogDB, tables, func(t storedTable) string { return t.selectSQL(s, nil) })
-	if err != nil {
+	if err := db.createViews(ctx, catalogDB, tables, selectRows); err != nil {
 		return err
 	}
 	// The statements name no database, so they refer to the current one.
@@ -36,7 +36,7 @@ func (db *DB) createSnapshotViews(ctx context.Context, s Snapshot) error {
 		FROM duckdb_functions() WHERE database_name = $1 AND NOT internal AND function_type IN ('macro', 'table_macro')`
 	var definition string
 	var definitions []string
-	err = db.scanRows(ctx, definitionsSQL, []any{newestDB}, []any{&definition}, func() { definitions = append(definitions, definition) })
+	err = db.scanRows(ctx, definitionsSQL, []any{db.stored}, []any{&definition}, func() { definitions = append(definitions, definition) })
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,11 @@ func (t storedTable) selectSQL(s Snapshot, hidden []string) string {
 	case has("received_at"):
 		where = " WHERE received_at <= " + at
 	}
-	return fmt.Sprintf("SELECT %s FROM %s%s", t.columnList(hidden), t.qualifiedName(t.schema), where)
+	return t.selectAll(hidden) + where
+}
+
+func (t storedTable) selectAll(hidden []string) string {
+	return "SELECT " + t.columnList(hidden) + " FROM " + t.qualifiedName(t.schema)
 }
 
 func (t storedTable) qualifiedName(schema string) string {

@@ -2,8 +2,10 @@ package query
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"slices"
+	"strings"
 
 	"placementsync/internal/sqltext"
 )
@@ -14,28 +16,30 @@ type Before struct {
 	// Catalog is the path of the DuckDB file of the previous snapshot. If it is empty, the views are
 	// derived from the history in the opened file.
 	Catalog string
-	// Hidden lists the columns, as table.column, that are NULL in "before". These columns are
-	// private now, but an earlier night may have published their values.
+	// Hidden lists the columns, as table.column, that are NULL in "before", in the schema past and in
+	// earlier snapshots. These columns are private now, but an earlier night may have published their values.
 	Hidden []string
 }
 
-const beforeDB, beforeFileDB = "before", "before_file"
+const beforeDB = "before"
+
+// unguessableName returns a name for a database that checks cannot read, because it contains earlier values
+// of private columns. SQL cannot use a name that it reads from DuckDB's own tables.
+func unguessableName() string { return "stored_" + strings.ToLower(rand.Text()) }
 
 // attachBefore does nothing if Before.Catalog is empty and the history has no earlier snapshot.
 func (db *DB) attachBefore(ctx context.Context, b Before) error {
 	database := catalogDB
-	if db.asOf != nil {
-		database = newestDB
+	if db.stored != "" {
+		database = db.stored
 	}
 	var selectRows func(t storedTable) string
 	if b.Catalog != "" {
-		database = beforeFileDB
-		if err := db.execAll(ctx, "ATTACH "+sqltext.Literal(b.Catalog)+" AS "+beforeFileDB+" (READ_ONLY)"); err != nil {
+		database = unguessableName()
+		if err := db.execAll(ctx, "ATTACH "+sqltext.Literal(b.Catalog)+" AS "+database+" (READ_ONLY)"); err != nil {
 			return err
 		}
-		selectRows = func(t storedTable) string {
-			return fmt.Sprintf("SELECT %s FROM %s", t.columnList(b.Hidden), t.qualifiedName(t.schema))
-		}
+		selectRows = func(t storedTable) string { return t.selectAll(b.Hidden) }
 	} else {
 		snapshots, err := db.readSnapshots(ctx, database)
 		if err != nil {

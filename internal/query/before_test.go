@@ -59,3 +59,38 @@ func TestBeforeShowsThePreviousSnapshot(t *testing.T) {
 		})
 	}
 }
+
+// TestChecksCannotReadEarlierPrivateValues reads a hidden column in all ways in which a check could read the
+// earlier values: by the names of the databases, in the history, and with names from DuckDB's own tables.
+func TestChecksCannotReadEarlierPrivateValues(t *testing.T) {
+	empty := emptyCatalog(t)
+	newest := empty.Fill(t, threeNights)
+	previous := empty.Fill(t, "INSERT INTO main.product_listings (id, name) VALUES ('p', 'from the file')")
+	for name, opts := range map[string]query.Options{
+		"a file":              {Before: &query.Before{Catalog: previous}},
+		"the history":         {Before: &query.Before{}},
+		"an earlier snapshot": {Before: &query.Before{}, AsOf: "2026-11-02"},
+	} {
+		opts.Before.Hidden = []string{"product_listings.name"}
+		db, err := query.Open(t.Context(), newest, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, table := range []string{"before.main.product_listings", "before.past.product_listings", "past.product_listings",
+			"before_file.main.product_listings", "newest.main.product_listings", "newest.past.product_listings",
+			"query_table((SELECT max(database_name) || '.main.product_listings' FROM duckdb_databases()))",
+			"query('FROM ' || (SELECT max(database_name) FROM duckdb_databases()) || '.main.product_listings')"} {
+			got, err := db.Collect(t.Context(), query.Text("SELECT name FROM "+table+" WHERE name IS NOT NULL"), nil, 9)
+			if err == nil && len(got.Rows) > 0 {
+				t.Errorf("%s: %s has the private value %q", name, table, got.Rows[0].Values[0].Text)
+			}
+		}
+		history, err := db.Collect(t.Context(), query.Text("SELECT name FROM history.product_listings WHERE valid_to IS NOT NULL AND name IS NOT NULL"), nil, 9)
+		if err != nil || len(history.Rows) > 0 {
+			t.Errorf("%s: the history has %d private values (%v), want none", name, len(history.Rows), err)
+		}
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

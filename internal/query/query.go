@@ -56,6 +56,7 @@ type DB struct {
 	opts                       Options
 	spill                      *durable.Scratch
 	asOf                       *Snapshot
+	stored                     string // the database of the file, if catalogDB has only views of it
 	sessions                   []*DB
 	hasBefore, isBeforeDerived bool              // see Before
 	abandoned                  []<-chan struct{} // queries that may still be running, see Abandoned
@@ -170,13 +171,29 @@ const setUTC = "SET TimeZone = 'UTC'"
 
 func (db *DB) attachCatalog(ctx context.Context, path string) error {
 	attach := "ATTACH " + sqltext.Literal(path) + " AS %s (READ_ONLY)"
-	if db.opts.AsOf == "" {
+	var hidden []string
+	if db.opts.Before != nil {
+		hidden = db.opts.Before.Hidden
+	}
+	if db.opts.AsOf == "" && len(hidden) == 0 {
 		return db.execAll(ctx, fmt.Sprintf(attach, catalogDB), "USE "+catalogDB, setUTC)
 	}
-	if err := db.execAll(ctx, fmt.Sprintf(attach, newestDB), "ATTACH ':memory:' AS "+catalogDB, "USE "+catalogDB, setUTC); err != nil {
+	db.stored = newestDB
+	if db.opts.Before != nil {
+		db.stored = unguessableName()
+	}
+	if err := db.execAll(ctx, fmt.Sprintf(attach, db.stored), "ATTACH ':memory:' AS "+catalogDB, "USE "+catalogDB, setUTC); err != nil {
 		return err
 	}
-	all, err := db.readSnapshots(ctx, newestDB)
+	if db.opts.AsOf == "" {
+		return db.createCatalogViews(ctx, func(t storedTable) string {
+			if t.schema == "past" {
+				return t.selectAll(hidden)
+			}
+			return t.selectAll(nil)
+		})
+	}
+	all, err := db.readSnapshots(ctx, db.stored)
 	if err != nil {
 		return err
 	}
@@ -185,7 +202,7 @@ func (db *DB) attachCatalog(ctx context.Context, path string) error {
 		return err
 	}
 	db.asOf = &s
-	if err := db.createSnapshotViews(ctx, s); err != nil {
+	if err := db.createCatalogViews(ctx, func(t storedTable) string { return t.selectSQL(s, hidden) }); err != nil {
 		return fmt.Errorf("create the views of the snapshot %s: %w", s, err)
 	}
 	return nil
