@@ -14,8 +14,10 @@ import (
 	"placementsync/internal/command"
 	"placementsync/internal/config"
 	"placementsync/internal/ledger"
+	"placementsync/internal/pipeline"
 	"placementsync/internal/plural"
 	"placementsync/internal/query"
+	"placementsync/internal/transform"
 	"placementsync/internal/warehouse"
 )
 
@@ -78,7 +80,11 @@ func runAudit(ctx context.Context, g *globals, o auditOptions, names []string) (
 	case !o.show && (format != query.Table && format != query.JSON || o.output.file != ""):
 		return command.UsageErr("the results of an audit are printed as table or json; --show prints rows in any format")
 	}
-	previous := query.Before{Hidden: privateColumns(cfg)}
+	private, err := privateColumns(cfg)
+	if err != nil {
+		return err
+	}
+	previous := query.Before{Hidden: private}
 	if o.asOf == "" {
 		if previous.Catalog, err = previousCatalog(g.newWarehouse(cfg), g.held); err != nil {
 			return err
@@ -140,15 +146,19 @@ func previousCatalog(wh *warehouse.Warehouse, isHeld bool) (string, error) {
 }
 
 func loadChecks(cfg config.Config) (checks.Set, error) {
-	set, err := checks.Load(cfg.Checks.Dir, command.ConfiguredRules(cfg.Checks), privateColumns(cfg))
+	private, err := privateColumns(cfg)
+	if err != nil {
+		return checks.Set{}, err
+	}
+	set, err := checks.Load(cfg.Checks.Dir, command.ConfiguredRules(cfg.Checks), private)
 	if faulty := (*query.FilesError)(nil); errors.As(err, &faulty) {
 		err = command.UsageErr("load the user-defined checks:\n  %s", query.EscapeLines(strings.Join(faulty.Problems, "\n  ")))
 	}
 	return set, err
 }
 
-func privateColumns(cfg config.Config) []string {
-	return slices.Concat(cfg.Privacy.Drop, cfg.Privacy.Hash)
+func privateColumns(cfg config.Config) ([]string, error) {
+	return pipeline.PrivateColumns(transform.Privacy{Drop: cfg.Privacy.Drop, Hash: cfg.Privacy.Hash})
 }
 
 func showCheckResults(w io.Writer, results []ledger.CheckResult, width int) error {

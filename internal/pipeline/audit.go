@@ -43,9 +43,13 @@ func (n *night) audit(ctx context.Context) error {
 		return nil
 	}
 	n.cfg.Progress.setPhase("checking")
+	private, err := PrivateColumns(n.cfg.Privacy)
+	if err != nil {
+		return fmt.Errorf("audit run %s: %w", n.run.ID, err)
+	}
 	var results []ledger.CheckResult
-	err := n.draft.ReadClosed(ctx, func(catalog string) (err error) {
-		before := query.Before{Hidden: slices.Concat(n.cfg.Privacy.Drop, n.cfg.Privacy.Hash)}
+	err = n.draft.ReadClosed(ctx, func(catalog string) (err error) {
+		before := query.Before{Hidden: private}
 		if n.draft.Previous != "" {
 			before.Catalog = n.draft.VersionCatalog(n.draft.Previous)
 		}

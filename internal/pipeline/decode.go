@@ -55,11 +55,8 @@ type decoder struct {
 }
 
 func (n *night) newSink(ctx context.Context, s stream.Stream) (*sink, error) {
-	binding, err := transform.Compile(s, n.wh.Schema.Definitions)
+	binding, err := bindPrivately(s, n.wh.Schema.Definitions, n.cfg.Privacy)
 	if err != nil {
-		return nil, err
-	}
-	if err := binding.Protect(n.privacyOf(s)); err != nil {
 		return nil, err
 	}
 	k := &sink{night: n, stream: s, free: make(chan *decoder, runtime.GOMAXPROCS(0))}

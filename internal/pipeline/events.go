@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"placementsync/internal/dictionary"
 	"placementsync/internal/fetch"
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
@@ -80,7 +81,7 @@ func (n *night) newEventRoutes(ctx context.Context) (map[string]eventRoute, erro
 		if !s.IsEvents() {
 			continue
 		}
-		isPrivate := len(n.privateColumns(s, slices.Concat(n.cfg.Privacy.Drop, n.cfg.Privacy.Hash))) > 0
+		isPrivate := len(privateEventColumns(s, n.wh.Schema.Definitions[s.Root().Name], slices.Concat(n.cfg.Privacy.Drop, n.cfg.Privacy.Hash))) > 0
 		unknownTopic.isPrivate = unknownTopic.isPrivate || isPrivate
 		sink, err := n.newSink(ctx, s)
 		if err != nil {
@@ -196,35 +197,59 @@ func (k *sink) stageEvent(ctx context.Context, e stream.Event, isPrivate bool) (
 	return load.EventStored, nil
 }
 
-// privacyOf returns the private columns of a stream. For a stream of events, they are derived from the
-// private columns of its table and of the tables with records of the same kind.
-func (n *night) privacyOf(s stream.Stream) transform.Privacy {
-	if !s.IsEvents() {
-		return n.cfg.Privacy
+// PrivateColumns returns all columns whose values the rules of privacy remove or hash, as table.column: the
+// columns that the rules name, and the columns of other tables with the same values.
+func PrivateColumns(privacy transform.Privacy) ([]string, error) {
+	definitions, _ := dictionary.Definitions()
+	privacy.Key = []byte("any") // the columns do not depend on the key
+	private := slices.Concat(privacy.Drop, privacy.Hash)
+	for _, s := range stream.AllWithEvents() {
+		binding, err := bindPrivately(s, definitions, privacy)
+		if err != nil {
+			return nil, err
+		}
+		private = append(private, binding.PrivateColumns()...)
 	}
-	drop := n.privateColumns(s, n.cfg.Privacy.Drop)
-	privacy := transform.Privacy{Key: n.cfg.Privacy.Key}
-	for _, column := range n.privateColumns(s, n.cfg.Privacy.Hash) {
-		switch c, _ := n.wh.Schema.Definitions[s.Root().Name].Column(column); {
+	slices.Sort(private)
+	return slices.Compact(private), nil
+}
+
+func bindPrivately(s stream.Stream, definitions map[string]stream.Definition, privacy transform.Privacy) (*transform.Binding, error) {
+	binding, err := transform.Compile(s, definitions)
+	if err != nil {
+		return nil, err
+	}
+	return binding, binding.Protect(privacyOf(s, definitions[s.Root().Name], privacy))
+}
+
+// privacyOf returns the private columns of a stream. root is its first table. For a stream of events, they are
+// derived from the private columns of its table and of the tables with records of the same kind.
+func privacyOf(s stream.Stream, root stream.Definition, configured transform.Privacy) transform.Privacy {
+	if !s.IsEvents() {
+		return configured
+	}
+	drop := privateEventColumns(s, root, configured.Drop)
+	privacy := transform.Privacy{Key: configured.Key}
+	for _, column := range privateEventColumns(s, root, configured.Hash) {
+		switch c, _ := root.Column(column); {
 		case slices.Contains(drop, column):
 		case c.Type == stream.Text:
-			privacy.Hash = append(privacy.Hash, s.Root().Name+"."+column)
+			privacy.Hash = append(privacy.Hash, root.Name+"."+column)
 		default: // only text columns can be hashed
 			drop = append(drop, column)
 		}
 	}
 	for _, column := range drop {
-		privacy.Drop = append(privacy.Drop, s.Root().Name+"."+column)
+		privacy.Drop = append(privacy.Drop, root.Name+"."+column)
 	}
 	return privacy
 }
 
-// privateColumns returns the private columns of the table of an event stream. configured contains private
+// privateEventColumns returns the private columns of the table of an event stream. configured contains private
 // columns as table.column. They also apply to tables with records of the same kind. If the table
 // of the event stream lacks such a column, its column extra is private, because it may contain the value. If
 // the plain text or the rich text of a comment is private, both are private.
-func (n *night) privateColumns(s stream.Stream, configured []string) []string {
-	def := n.wh.Schema.Definitions[s.Root().Name]
+func privateEventColumns(s stream.Stream, def stream.Definition, configured []string) []string {
 	var columns []string
 	for _, private := range configured {
 		table, column, _ := strings.Cut(private, ".")

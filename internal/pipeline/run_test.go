@@ -160,6 +160,29 @@ func TestCheckRights(t *testing.T) {
 	}
 }
 
+// TestPrivateColumnsIncludeOtherTables finds the columns of other tables that a privacy rule reaches.
+func TestPrivateColumnsIncludeOtherTables(t *testing.T) {
+	for _, c := range []struct {
+		privacy transform.Privacy
+		want    []string
+	}{
+		{transform.Privacy{}, nil},
+		{transform.Privacy{Drop: []string{"product_listing_prices.unit_amount"}},
+			[]string{"outlet_listing_prices.unit_amount", "product_listing_prices.unit_amount", "product_prices.unit_amount"}},
+		{transform.Privacy{Hash: []string{"outlets.city"}}, []string{"outlet_listings.city", "outlets.city", "product_listings.city"}},
+		{transform.Privacy{Hash: []string{"article_comments.content"}},
+			[]string{"article_comment_events.content", "article_comment_events.content_text", "article_comments.content"}},
+	} {
+		got, err := PrivateColumns(c.privacy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("private columns with %v (-want +got):\n%s", c.privacy, diff)
+		}
+	}
+}
+
 // TestPrivateColumnsOfEvents derives the private columns of event tables from the private columns of the
 // tables with records of the same kind.
 func TestPrivateColumnsOfEvents(t *testing.T) {
@@ -180,19 +203,19 @@ func TestPrivateColumnsOfEvents(t *testing.T) {
 		{comments, []string{"article_comments.content"}, []string{"content", "content_text"}},
 		{comments, []string{"article_comment_events.content_text"}, []string{"content", "content_text"}},
 	} {
-		if got := r.night.privateColumns(c.stream, c.configured); !slices.Equal(got, c.want) {
+		if got := privateEventColumns(c.stream, r.night.wh.Schema.Definitions[c.stream.Root().Name], c.configured); !slices.Equal(got, c.want) {
 			t.Errorf("the private columns of %s are %q with %q in the configuration, want %q", c.stream.Name, got, c.configured, c.want)
 		}
 	}
 	r.night.cfg.Privacy = transform.Privacy{Key: []byte("k"), Drop: []string{"articles.campaign_id"}, Hash: []string{"articles.id", "articles.campaign_id", "articles.updated_at"}}
 	articles, _ := stream.Find(stream.AllWithEvents(), "articles")
-	if diff := cmp.Diff(r.night.cfg.Privacy, r.night.privacyOf(articles)); diff != "" {
+	if diff := cmp.Diff(r.night.cfg.Privacy, privacyOf(articles, r.night.wh.Schema.Definitions["articles"], r.night.cfg.Privacy)); diff != "" {
 		t.Errorf("private columns of a list (-want +got):\n%s", diff)
 	}
 	want := transform.Privacy{Key: []byte("k"), Hash: []string{"article_status_events.article_id"},
 		Drop: []string{"article_status_events.campaign_id", "article_status_events.extra", "article_status_events.received_at"}}
 	r.night.cfg.Privacy.Hash = append(r.night.cfg.Privacy.Hash, "article_status_events.article_id", "article_status_events.received_at")
-	got := r.night.privacyOf(statuses)
+	got := privacyOf(statuses, r.night.wh.Schema.Definitions["article_status_events"], r.night.cfg.Privacy)
 	slices.Sort(got.Drop)
 	got.Drop = slices.Compact(got.Drop)
 	if diff := cmp.Diff(want, got); diff != "" {

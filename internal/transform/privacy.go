@@ -68,6 +68,18 @@ func (b *Binding) Protect(p Privacy) error {
 	return nil
 }
 
+// PrivateColumns returns the private columns of the tables of this binding, as table.column.
+func (b *Binding) PrivateColumns() (names []string) {
+	for _, l := range b.tables {
+		for i := range l.cols {
+			if l.cols[i].isPrivate() {
+				names = append(names, l.name+"."+l.cols[i].name)
+			}
+		}
+	}
+	return names
+}
+
 // protectNested hides a private column, named table.column, in nested records of the same kind.
 func (b *Binding) protectNested(name string, key []byte) {
 	table, column, _ := strings.Cut(name, ".")
