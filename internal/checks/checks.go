@@ -234,7 +234,7 @@ func (s Set) prepare(db *query.DB, scope auditScope, q query.Query) (parts []que
 	if skipReason = db.WhyNotComparable(q); skipReason != "" {
 		return nil, nil, skipReason
 	}
-	parts = q.Expand(scope.muchChangedTables, s.private)
+	parts = q.Expand(scope.changedTables, s.private)
 	if len(parts) == 0 {
 		return nil, nil, "too few rows of its tables changed to run it"
 	}
@@ -284,11 +284,9 @@ func sample(rows []query.Record) json.RawMessage {
 
 // auditScope is the audited snapshot and the tables that its run read.
 type auditScope struct {
-	snapshot query.Snapshot
-	// readTables are the tables of the streams that the run of the snapshot read. muchChangedTables
-	// are those of readTables in which at least a tenth of the rows, and at least one row, is new,
-	// changed or gone. The expensive comparisons of whole columns are skipped for other tables.
-	readTables, muchChangedTables []string
+	snapshot      query.Snapshot
+	readTables    []string            // tables of the streams that the run of the snapshot read
+	changedTables query.ChangedTables // those of readTables with changed rows
 }
 
 func readScope(ctx context.Context, db *query.DB) (scope auditScope, err error) {
@@ -304,15 +302,17 @@ func readScope(ctx context.Context, db *query.DB) (scope auditScope, err error) 
 	for _, r := range streams.Rows {
 		grades[r.Get("stream").Text] = r.Get("grade").Text
 	}
-	littleChangedTables, err := db.Collect(ctx, query.Text(
-		"SELECT table_name FROM (SELECT *, CAST(rows_new AS HUGEINT) + rows_changed + rows_gone AS changes FROM meta.tables WHERE run_id = $run) "+
-			"WHERE changes * 10 < rows OR changes = 0"), params, math.MaxInt)
+	counts, err := db.Collect(ctx, query.Text(
+		"SELECT table_name, changed = 0 AS is_unchanged, changed * 10 < rows AS is_little_changed"+
+			" FROM (SELECT table_name, rows, CAST(rows_new AS HUGEINT) + rows_changed + rows_gone AS changed FROM meta.tables WHERE run_id = $run)"), params, math.MaxInt)
 	if err != nil {
 		return scope, err
 	}
-	isLittleChanged := map[string]bool{}
-	for _, r := range littleChangedTables.Rows {
-		isLittleChanged[r.Get("table_name").Text] = true
+	isUnchanged, isLittleChanged := map[string]bool{}, map[string]bool{}
+	for _, r := range counts.Rows {
+		table := r.Get("table_name").Text
+		isUnchanged[table] = r.Get("is_unchanged").Text == "true"
+		isLittleChanged[table] = r.Get("is_little_changed").Text == "true"
 	}
 	for _, st := range stream.All() {
 		if !ledger.WasRead(grades[st.Name]) {
@@ -324,7 +324,15 @@ func readScope(ctx context.Context, db *query.DB) (scope auditScope, err error) 
 			}
 		}
 	}
-	scope.muchChangedTables = slices.DeleteFunc(slices.Clone(scope.readTables), func(table string) bool { return isLittleChanged[table] })
+	for _, table := range scope.readTables {
+		if isUnchanged[table] {
+			continue
+		}
+		scope.changedTables.Changed = append(scope.changedTables.Changed, table)
+		if !isLittleChanged[table] {
+			scope.changedTables.MuchChanged = append(scope.changedTables.MuchChanged, table)
+		}
+	}
 	return scope, nil
 }
 

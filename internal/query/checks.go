@@ -29,6 +29,16 @@ const (
 	// and {column} are replaced by the referring column, {target} and {target_column} by the
 	// referenced column, and {name} and {target_name} by string literals of the form table.column.
 	EachReference = "reference"
+	// EachColumn repeats a check for every column of the type listed after the word. Keys and untracked
+	// columns are left out. In the SQL, {table} and {column} are replaced by the column, {key} by the key
+	// of its table, and {name} and {column_name} by string literals. {currency} is replaced by the column
+	// currency of the table, and {labels} by its columns currency and pricing_tier. If the table lacks
+	// these columns, {currency} is NULL and {labels} is empty.
+	EachColumn = "column"
+	// EachType repeats a check for every table and type of at least two of its columns. Keys, untracked
+	// columns and flags are left out. In the SQL, {columns} is replaced by a list of the columns, and
+	// {column_names} by a list of string literals. {table}, {key} and {name} are as for EachColumn.
+	EachType = "type"
 )
 
 // FailedChecksSQL selects the checks that failed or did not run, in the open snapshot. Checks with the
@@ -54,8 +64,13 @@ func (q Query) faultsOfCheck() (faults []fault) {
 	if q.Severity != Hold && q.Severity != Warn {
 		faults = append(faults, fault{1, "needs a severity: write -- severity: hold or -- severity: warn"})
 	}
-	if kind, _ := q.splitEach(); !slices.Contains([]string{"", EachTable, EachReference}, kind) {
-		faults = append(faults, fault{1, fmt.Sprintf("%q is not a value of \"each\": use %s or %s", q.Each, EachTable, EachReference)})
+	kind, words := q.splitEach()
+	isWrongType := kind == EachColumn && (len(words) != 1 || !slices.Contains(stream.Types(), stream.Type(words[0])))
+	switch {
+	case !slices.Contains([]string{"", EachTable, EachReference, EachColumn, EachType}, kind):
+		faults = append(faults, fault{1, fmt.Sprintf("%q is not a value of \"each\": use %s, %s, %s or %s", q.Each, EachTable, EachReference, EachColumn, EachType)})
+	case isWrongType:
+		faults = append(faults, fault{1, fmt.Sprintf("%q needs one type after %q: %s", q.Each, EachColumn, sqltext.Join(stream.Types(), ", ", func(t stream.Type) string { return string(t) }))})
 	}
 	for _, p := range q.Params {
 		if p.Default == "" {
@@ -80,42 +95,85 @@ func (q Query) splitEach() (kind string, tables []string) {
 	return words[0], words[1:]
 }
 
-// Expand returns a query for each of the given tables, or for each reference from or to these tables, see
-// EachTable and EachReference. For a check without the field Each, it returns only q. References from or to
-// a private column, and references of nested rows to their own record, are left out. The names in private
-// have the form table.column.
-func (q Query) Expand(tables, private []string) (parts []Query) {
-	kind, listed := q.splitEach()
+// ChangedTables are the tables of a snapshot that a check may compare with the previous snapshot.
+type ChangedTables struct {
+	// Changed are the tables with new, changed or gone rows. MuchChanged are those in which these are at
+	// least a tenth of the rows.
+	Changed, MuchChanged []string
+}
+
+// Expand returns the queries of a check, see EachTable, EachReference, EachColumn and EachType. Only much
+// changed tables are read, but amounts are compared in all changed tables, because the prices of one currency
+// can be a small part of a table. For a check without the field Each, Expand returns only q. References from or to a private column, and references of nested rows to their own
+// record, are left out. The names in private have the form table.column.
+func (q Query) Expand(tables ChangedTables, private []string) (parts []Query) {
+	kind, words := q.splitEach()
 	if kind == "" {
 		return []Query{q}
 	}
-	mainTables, _ := dictionary.Definitions()
+	definitions, _ := dictionary.Definitions()
 	pattern := strings.TrimRight(q.withoutHeader(), "; \t\r\n")
 	add := func(names ...string) {
 		part := q
 		part.SQL = strings.NewReplacer(names...).Replace(pattern)
 		parts = append(parts, part)
 	}
+	isMuchChanged := func(table string) bool { return slices.Contains(tables.MuchChanged, table) }
 	for _, t := range stream.Tables(stream.All()) {
-		if kind == EachTable {
-			if slices.Contains(tables, t.Name) && (len(listed) == 0 || slices.Contains(listed, t.Name)) {
-				add("{table}", sqltext.Quote(t.Name), "{name}", sqltext.Literal(t.Name))
+		def := definitions[t.Name]
+		names := []string{"{table}", sqltext.Quote(t.Name), "{name}", sqltext.Literal(t.Name), "{key}", string(sqltext.Names(t.Key))}
+		switch kind {
+		case EachTable:
+			if isMuchChanged(t.Name) && (len(words) == 0 || slices.Contains(words, t.Name)) {
+				add(names...)
 			}
-			continue
-		}
-		for _, c := range mainTables[t.Name].Columns {
-			to := c.References
-			name, target := t.Name+"."+c.Name, to.Table+"."+to.Column
-			if to.Table == "" || slices.Contains(t.Parents, c.Name) || !slices.Contains(tables, t.Name) && !slices.Contains(tables, to.Table) ||
-				slices.Contains(private, name) || slices.Contains(private, target) {
+		case EachColumn:
+			kind := stream.Type(words[0])
+			isAmount := kind == stream.Money && slices.Contains(tables.Changed, t.Name)
+			if !isAmount && !isMuchChanged(t.Name) {
 				continue
 			}
-			add("{table}", sqltext.Quote(t.Name), "{column}", sqltext.Quote(c.Name),
-				"{target}", sqltext.Quote(to.Table), "{target_column}", sqltext.Quote(to.Column),
-				"{name}", sqltext.Literal(name), "{target_name}", sqltext.Literal(target))
+			currency, labels := "NULL", ""
+			if _, isPrice := def.Column("currency"); isPrice {
+				currency, labels = "currency", "currency, pricing_tier"
+			}
+			for _, c := range comparedColumns(t, def, kind) {
+				add(append(names, "{column}", sqltext.Quote(c), "{column_name}", sqltext.Literal(c),
+					"{currency}", currency, "{labels}", labels)...)
+			}
+		case EachType:
+			for _, kind := range stream.Types() {
+				columns := comparedColumns(t, def, kind)
+				if !isMuchChanged(t.Name) || len(columns) < 2 || kind == stream.Bool {
+					continue
+				}
+				add(append(names, "{columns}", string(sqltext.Names(columns)), "{column_names}", string(sqltext.Join(columns, ", ", sqltext.Literal)))...)
+			}
+		case EachReference:
+			for _, c := range def.Columns {
+				to := c.References
+				name, target := t.Name+"."+c.Name, to.Table+"."+to.Column
+				if to.Table == "" || slices.Contains(t.Parents, c.Name) || !isMuchChanged(t.Name) && !isMuchChanged(to.Table) ||
+					slices.Contains(private, name) || slices.Contains(private, target) {
+					continue
+				}
+				add("{table}", sqltext.Quote(t.Name), "{column}", sqltext.Quote(c.Name),
+					"{target}", sqltext.Quote(to.Table), "{target_column}", sqltext.Quote(to.Column),
+					"{name}", sqltext.Literal(name), "{target_name}", sqltext.Literal(target))
+			}
 		}
 	}
 	return parts
+}
+
+// comparedColumns returns the names of the columns of a type without keys and untracked columns.
+func comparedColumns(t stream.Table, def stream.Definition, kind stream.Type) (names []string) {
+	for _, c := range def.Columns {
+		if c.Type == kind && !c.Untracked && !slices.Contains(t.Key, c.Name) {
+			names = append(names, c.Name)
+		}
+	}
+	return names
 }
 
 // UnionParts returns one query with the rows of all parts of a check. The query needs as much

@@ -20,6 +20,7 @@ func TestLoadChecksReportsAllMistakes(t *testing.T) {
 		"severe.sql":      "-- severity: severe\n-- title: Severe\nFROM orders",
 		"each.sql":        "-- severity: hold\n-- title: Each\n-- each: row orders\nFROM orders",
 		"no_title.sql":    "-- severity: hold\nFROM orders",
+		"no_type.sql":     "-- severity: hold\n-- title: No type\n-- each: column\nFROM {table}",
 	})
 	builtIn, err := query.LoadChecks("")
 	if err != nil {
@@ -31,10 +32,11 @@ func TestLoadChecksReportsAllMistakes(t *testing.T) {
 		t.Fatalf("got %v, want a FilesError", err)
 	}
 	want := []string{
-		`each.sql:1: "row orders" is not a value of "each": use table or reference`,
+		`each.sql:1: "row orders" is not a value of "each": use table, reference, column or type`,
 		`no_default.sql:1: parameter "most" needs a default: a check runs with the defaults of its parameters`,
 		"no_severity.sql:1: needs a severity: write -- severity: hold or -- severity: warn",
 		"no_title.sql:1: needs a title: begin with -- title: TEXT",
+		`no_type.sql:1: "column" needs one type after "column": VARCHAR, BOOLEAN, INTEGER, BIGINT, DECIMAL(18,6), TIMESTAMPTZ, JSON`,
 		"severe.sql:1: needs a severity: write -- severity: hold or -- severity: warn",
 	}
 	got := strings.Split(strings.ReplaceAll(strings.Join(faulty.Problems, "\n"), dir+string(filepath.Separator), ""), "\n")
@@ -54,6 +56,7 @@ func TestLoadChecksReportsAllMistakes(t *testing.T) {
 
 func TestChecksAreExpandedToParts(t *testing.T) {
 	const forTables, forReferences = "-- title: Rows\nSELECT {name} FROM {table}; \n", "SELECT {name}, {target_name} FROM {table}, {target} WHERE {column} = {target_column}"
+	const forColumns, forTypes = "SELECT {column_name}, {column}, {currency}, [{labels}] FROM {table} JOIN USING ({key})", "SELECT [{columns}], [{column_names}] FROM {table} JOIN USING ({key})"
 	for name, c := range map[string]struct {
 		each, sql       string
 		tables, private []string
@@ -65,11 +68,17 @@ func TestChecksAreExpandedToParts(t *testing.T) {
 		"no table":                     {"table products", forTables, []string{"tags"}, nil, nil},
 		"references to a table":        {"reference", forReferences, []string{"disclaimers"}, nil, []string{`SELECT 'product_listings.disclaimer_id', 'disclaimers.id' FROM "product_listings", "disclaimers" WHERE "disclaimer_id" = "id"`}},
 		"references of a nested table": {"reference", forReferences, []string{"outlet_tags"}, nil, []string{`SELECT 'outlet_tags.name', 'tags.name' FROM "outlet_tags", "tags" WHERE "name" = "name"`}},
-		"from a private column":        {"reference", forReferences, []string{"disclaimers"}, []string{"product_listings.disclaimer_id"}, nil},
-		"to a private column":          {"reference", forReferences, []string{"disclaimers"}, []string{"disclaimers.id"}, nil},
+		"a column of a nested table": {"column DECIMAL(18,6)", forColumns, []string{"product_prices"}, nil,
+			[]string{`SELECT 'unit_amount', "unit_amount", currency, [currency, pricing_tier] FROM "product_prices" JOIN USING ("product_id", "position")`}},
+		"columns without a currency": {"column BOOLEAN", forColumns, []string{"products"}, nil, []string{
+			`SELECT 'is_featured', "is_featured", NULL, [] FROM "products" JOIN USING ("id")`, `SELECT 'active', "active", NULL, [] FROM "products" JOIN USING ("id")`}},
+		"columns of one type": {"type", forTypes, []string{"outlet_listing_prices"}, nil,
+			[]string{`SELECT ["currency", "pricing_tier"], ['currency', 'pricing_tier'] FROM "outlet_listing_prices" JOIN USING ("outlet_listing_id", "position")`}},
+		"from a private column": {"reference", forReferences, []string{"disclaimers"}, []string{"product_listings.disclaimer_id"}, nil},
+		"to a private column":   {"reference", forReferences, []string{"disclaimers"}, []string{"disclaimers.id"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			parts := query.Query{Name: "rows", Each: c.each, SQL: c.sql}.Expand(c.tables, c.private)
+			parts := query.Query{Name: "rows", Each: c.each, SQL: c.sql}.Expand(query.ChangedTables{MuchChanged: c.tables}, c.private)
 			var got []string
 			for _, p := range parts {
 				got = append(got, p.SQL)
@@ -81,6 +90,15 @@ func TestChecksAreExpandedToParts(t *testing.T) {
 				t.Errorf("SQL of the parts (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestAmountsAreComparedInAllChangedTables(t *testing.T) {
+	changed := query.ChangedTables{Changed: []string{"orders", "campaigns"}, MuchChanged: []string{"orders"}}
+	for each, want := range map[string]int{"table": 1, "column DECIMAL(18,6)": 6, "column BOOLEAN": 1} {
+		if got := (query.Query{Each: each, SQL: "FROM {table}"}).Expand(changed, nil); len(got) != want {
+			t.Errorf("each: %s: got %d parts, want %d", each, len(got), want)
+		}
 	}
 }
 

@@ -36,7 +36,7 @@ func (l Library) ValidateUserFiles(ctx context.Context, db *DB) (err error) {
 			validateNames := hasCatalog
 			if q.isCheck {
 				validateNames = validateNames && db.WhyNotComparable(q) == ""
-				if parts := q.Expand(tables, nil); len(parts) > 0 { // a check has no parts if "each" names no existing table
+				if parts := q.Expand(ChangedTables{Changed: tables, MuchChanged: tables}, nil); len(parts) > 0 { // a check has no parts if "each" names no existing table
 					q = parts[0]
 				}
 			}

@@ -22,6 +22,9 @@ const (
 	JSON    Type = "JSON"
 )
 
+// Types returns all types of columns.
+func Types() []Type { return []Type{Text, Bool, Int32, Int64, Money, Instant, JSON} }
+
 // Column is a column of a schema file.
 type Column struct {
 	Name string
@@ -149,7 +152,7 @@ func (d *Definition) readLine(line string) error {
 func (d *Definition) addColumn(m []string) error {
 	c := Column{Name: m[1], Type: Type(m[2]), NotNull: m[3] != "", Untracked: m[5] != "", References: Reference{m[6], m[7]}}
 	c.FieldID, _ = strconv.Atoi(m[4])
-	if !slices.Contains([]Type{Text, Bool, Int32, Int64, Money, Instant, JSON}, c.Type) {
+	if !slices.Contains(Types(), c.Type) {
 		return fmt.Errorf("column %q has type %s, which the decoder does not support", c.Name, c.Type)
 	}
 	if _, dup := d.Column(c.Name); dup {

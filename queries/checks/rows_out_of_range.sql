@@ -2,10 +2,12 @@
 -- severity: warn
 -- title: Unusual number of rows
 -- grain: one row per table
--- about: Tables whose number of rows is outside the range of their last 30 nights, extended at each end by the width of the range and by a tenth of the number at this end. Reason: a list that loses a few records every night never reaches the limit for deletions of one night. At least seven nights are needed. Not detected: records that are exchanged for others, and slow growth or loss.
+-- about: Tables whose number of rows is outside the range of their last 30 nights, extended at each end by the width of the range and by a tenth of the number at this end; at least seven nights are needed. Also tables of which more than the allowed share of the rows is gone since the previous snapshot: they are shown with this snapshot as the range. Reason: a list that loses a few records every night, and a short list that loses many, never reach the limit for deletions of one night (`run.mass_delete_share` and `run.mass_delete_rows`). Not detected: records that are exchanged for others, and slow growth or loss.
 -- param: nights COUNT 30 -- nights to compare with
 -- param: min_nights COUNT 7 -- leave out tables with fewer nights
 -- param: min_rows COUNT 50 -- leave out differences of fewer rows
+-- param: gone DECIMAL 0.2 -- allowed share of the rows that are gone since the previous snapshot
+-- param: min_table COUNT 10 -- leave out tables with fewer rows before
 -- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; set by the program
 WITH nights AS (
     SELECT run_id FROM meta.runs WHERE snapshot_at < $snapshot AND coalesce(kind, 'night') = 'night' QUALIFY row_number() OVER (ORDER BY snapshot_at DESC) <= $nights
@@ -17,4 +19,8 @@ SELECT table_name, t.rows, least, most, ranges.nights
 FROM meta.tables AS t JOIN meta.runs USING (run_id) JOIN ranges USING (table_name)
 WHERE snapshot_at = $snapshot AND ranges.nights >= $min_nights
   AND (least - t.rows > greatest($min_rows, most - least + least / 10) OR t.rows - most > greatest($min_rows, most - least + most / 10))
-ORDER BY table_name
+UNION ALL
+SELECT table_name, t.rows, t.rows - t.rows_new + t.rows_gone AS rows_before, rows_before, 1
+FROM meta.tables AS t JOIN meta.runs USING (run_id)
+WHERE snapshot_at = $snapshot AND rows_before >= $min_table AND t.rows_gone > rows_before * CAST($gone AS DOUBLE)
+ORDER BY ALL

@@ -93,6 +93,62 @@ func valueCases(service *sim.Service) []valueCase {
 		{"renamed statuses", sim.ValueFault{Change: renamedStatuses}, "statuses_renamed", true},
 		{"exchanged outlet ids", sim.ValueFault{Change: exchangedOutlets(service)}, "attributes_rewritten", true},
 		{"times a day later", sim.ValueFault{Change: laterTimes}, "attributes_rewritten", true},
+		{"dates of payment later", sim.ValueFault{Change: laterBy("date_paid", 2*time.Hour)}, "times_shifted", true},
+		{"vendor costs divided by 100", sim.ValueFault{Change: fieldTimes("vendor_cost", 1, 100)}, "prices_scaled", true},
+		{"budgets times 100", sim.ValueFault{Change: fieldTimes("budget", 100, 1)}, "prices_scaled", true},
+		{"constant flags", sim.ValueFault{Change: replaceField("is_do_follow", func(any) any { return false })}, "flags_changed", true},
+		{"inverted flags", sim.ValueFault{Change: replaceField("is_publisher_paid", func(value any) any { return value != true })}, "flags_changed", true},
+		{"exchanged names", sim.ValueFault{Change: exchangedFields("name", "outlet_name")}, "columns_exchanged", true},
+		{"exchanged numbers", sim.ValueFault{Change: exchangedFields("domain_authority", "domain_ranking")}, "columns_exchanged", true},
+	}
+}
+
+// newSmallHarness returns a harness with the world of a small account and the built-in checks.
+func newSmallHarness(t *testing.T) *harness {
+	t.Helper()
+	h := newHarness(t, sim.Options{Seed: 5, Token: token, Outlets: 8, Profiles: 2, Folders: 2, Listings: 20, Campaigns: 6, Orders: 12, Files: 12})
+	addBuiltInChecks(t, h)
+	return h
+}
+
+// TestTrialSmallAccountsAreProtected makes the service of a small account return wrong values.
+func TestTrialSmallAccountsAreProtected(t *testing.T) {
+	requireTrials(t)
+	t.Parallel()
+	h := newSmallHarness(t)
+	h.goodNight()
+	for _, c := range []valueCase{
+		{"prices times 100", sim.ValueFault{Change: pricesTimes(100, 1)}, "prices_scaled", true},
+		{"prices divided by 100", sim.ValueFault{Change: pricesTimes(1, 100)}, "prices_scaled", true},
+		{"zero prices", sim.ValueFault{Change: pricesTimes(0, 1)}, "prices_scaled", true},
+		{"another currency", sim.ValueFault{Change: otherCurrency}, "currency_changed", true},
+		{"renamed statuses", sim.ValueFault{Change: renamedStatuses}, "statuses_renamed", true},
+		{"domain_authority missing", sim.ValueFault{Change: missingField("domain_authority")}, "column_emptied", true},
+		{"exchanged names", sim.ValueFault{Change: exchangedFields("name", "outlet_name")}, "columns_exchanged", true},
+	} {
+		c.fault.Day = h.service.Day() + 1
+		h.service.SetValueFaults(c.fault)
+		_, err := h.failedNight(t.Context(), exitFailed)
+		h.service.SetValueFaults()
+		hold, isHeld := errors.AsType[*pipeline.HoldError](err)
+		if !isHeld || !slices.ContainsFunc(hold.Checks, func(k ledger.CheckResult) bool { return k.Name == c.check }) {
+			t.Errorf("%s: got %v, want a night held by %s", c.name, err, c.check)
+		}
+		if published := h.goodNight(); slices.ContainsFunc(published.Run.Checks, ledger.CheckResult.HoldsNight) {
+			t.Errorf("the night after %s has the checks %+v, want none that holds it", c.name, published.Run.Checks)
+		}
+	}
+}
+
+// TestTrialNightsOfSmallAccountsAreNotHeld runs nights of a small account without faults. No check may hold one.
+func TestTrialNightsOfSmallAccountsAreNotHeld(t *testing.T) {
+	requireTrials(t)
+	t.Parallel()
+	h := newSmallHarness(t)
+	for n := range 20 {
+		for _, c := range h.goodNight().Run.Checks {
+			t.Errorf("night %d: the check %s %s in %d rows, want no failed check: %s %s", n+1, c.Name, c.Outcome, c.Rows, c.Reason, c.Sample)
+		}
 	}
 }
 

@@ -27,11 +27,43 @@ func eachValue(replace func(within, key string, value any) any) valueChange {
 
 // pricesTimes returns a change that multiplies the prices of products.
 func pricesTimes(numerator, denominator int64) valueChange {
-	return eachValue(func(_, key string, value any) any {
-		if key != "unit_amount" {
+	return fieldTimes("unit_amount", numerator, denominator)
+}
+
+// fieldTimes returns a change that multiplies the amounts of a field.
+func fieldTimes(name string, numerator, denominator int64) valueChange {
+	return replaceField(name, func(value any) any { return times(value, numerator, denominator) })
+}
+
+// replaceField returns a change that replaces the values of a field that are not null.
+func replaceField(name string, replace func(value any) any) valueChange {
+	return func(_ string, object map[string]any) {
+		if value, ok := object[name]; ok && value != nil {
+			object[name] = replace(value)
+		}
+	}
+}
+
+// exchangedFields returns a change that exchanges the values of two fields in objects that have both.
+func exchangedFields(one, other string) valueChange {
+	return func(_ string, object map[string]any) {
+		value, hasOne := object[one]
+		otherValue, hasOther := object[other]
+		if hasOne && hasOther {
+			object[one], object[other] = otherValue, value
+		}
+	}
+}
+
+// laterBy returns a change that adds an interval to the times of a field.
+func laterBy(name string, interval time.Duration) valueChange {
+	return replaceField(name, func(value any) any {
+		text, _ := value.(string)
+		at, err := time.Parse(time.RFC3339Nano, text)
+		if err != nil {
 			return value
 		}
-		return times(value, numerator, denominator)
+		return at.Add(interval).Format(time.RFC3339Nano)
 	})
 }
 

@@ -1,0 +1,25 @@
+-- subject: quality
+-- severity: hold
+-- title: Many times moved by the same interval
+-- grain: one row per column and interval
+-- about: Too many different times of a column moved by the same interval since the previous snapshot. Or at least "min_all" times existed, and all of them moved by the same interval. Reason: the times may be in another time zone, or have another precision. Times after the snapshot are not compared, because plans are postponed. Not detected: wrong times of new rows, and intervals that differ from row to row.
+-- each: column TIMESTAMPTZ
+-- param: share DECIMAL 0.3 -- allowed share of the times
+-- param: min_rows COUNT 50 -- leave out intervals of fewer times
+-- param: min_all COUNT 5 -- smallest number of times that must not all move by the same interval
+-- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; set by the program
+WITH changes AS (
+    SELECT p.{column} AS time_before, CAST(epoch_us(n.{column}) AS HUGEINT) - epoch_us(p.{column}) AS shift
+    FROM {table} AS n JOIN past.{table} AS p USING ({key})
+    WHERE n.valid_from = $snapshot AND p.valid_to = $snapshot AND p.{column} <= $snapshot AND isfinite(p.{column}) AND isfinite(n.{column})
+),
+unchanged AS (SELECT count(*) AS times FROM {table} WHERE valid_from < $snapshot AND {column} <= $snapshot)
+SELECT {name} AS table_name, {column_name} AS column_name, round(CAST(shift AS DOUBLE) / 3600e6, 4) AS hours, count(*) AS rows_changed,
+    (SELECT count(*) FROM before.{table} WHERE {column} <= $snapshot) AS rows_before
+FROM changes
+WHERE shift <> 0
+GROUP BY shift
+HAVING min(time_before) < max(time_before)
+   AND (rows_changed >= $min_rows AND rows_changed > rows_before * CAST($share AS DOUBLE)
+     OR rows_changed >= $min_all AND rows_changed = (SELECT count(*) FROM changes) AND (SELECT times FROM unchanged) = 0)
+ORDER BY ALL
