@@ -370,7 +370,7 @@ func TestInvalidRules(t *testing.T) {
 		`host_listed_twice.params.a: <nil> is not a parameter of host_listed_twice: the check has no parameters`,
 		`price_median_mooved: <nil> is not a check: did you mean price_median_moved?`,
 		`prices_scaled.params.share: much is not valid: parameter "share": "much" is not a number such as 12.50`,
-		`prices_scaled.params.snapshot: <nil> is not a parameter of prices_scaled: use one of share, low, high, min_prices, min_all`,
+		`prices_scaled.params.snapshot: <nil> is not a parameter of prices_scaled: use one of share, low, high, min_prices, share_small, min_small`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("faults (-want +got):\n%s", diff)

@@ -7,7 +7,7 @@
 -- param: filled DECIMAL 0.05 -- a column with values in less than this share of the rows is nearly empty
 -- param: share DECIMAL 0.3 -- allowed share of earlier values that differ from the only present value
 -- param: min_rows COUNT 50 -- a column with fewer values before must lose all of them to have one single value
--- param: min_all COUNT 5 -- leave out tables with fewer rows, and columns with fewer values before
+-- param: min_small COUNT 5 -- leave out tables with fewer rows, and columns with fewer values before
 -- param: private VARCHAR ',' -- private columns as table.column, each between commas; set by the program
 WITH suspect_columns AS (
     -- COLUMNS repeats an expression for each column, and "\1" keeps the name of the column. content is
@@ -16,9 +16,9 @@ WITH suspect_columns AS (
     FROM (UNPIVOT (
         SELECT CASE WHEN count(COLUMNS('(.*)')) < count(*) * CAST($filled AS DECIMAL(9, 3)) THEN 'empty'
             WHEN min(COLUMNS('(.*)')) = max(COLUMNS('(.*)')) AND typeof(min(COLUMNS('(.*)'))) <> 'BOOLEAN' THEN '=' || CAST(min(COLUMNS('(.*)')) AS VARCHAR) END AS "\1"
-        FROM (SELECT * EXCLUDE (valid_from, row_hash) FROM {table}) HAVING count(*) >= $min_all) ON COLUMNS(*) INTO NAME column_name VALUE content)
+        FROM (SELECT * EXCLUDE (valid_from, row_hash) FROM {table}) HAVING count(*) >= $min_small) ON COLUMNS(*) INTO NAME column_name VALUE content)
     JOIN (UNPIVOT (
-        SELECT CASE WHEN count(COLUMNS('(.*)')) >= greatest($min_all, count(*) / 2) THEN min(COLUMNS('(.*)')) < max(COLUMNS('(.*)')) END AS "\1"
+        SELECT CASE WHEN count(COLUMNS('(.*)')) >= greatest($min_small, count(*) / 2) THEN min(COLUMNS('(.*)')) < max(COLUMNS('(.*)')) END AS "\1"
         FROM (SELECT * EXCLUDE (valid_from, row_hash) FROM before.{table})) ON COLUMNS(*) INTO NAME column_name VALUE had_several_values) USING (column_name)
     WHERE (content = 'empty' OR had_several_values) AND NOT contains($private, ',' || {name} || '.' || column_name || ',')
 )

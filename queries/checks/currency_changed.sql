@@ -2,10 +2,11 @@
 -- severity: hold
 -- title: Many prices changed their currency
 -- grain: one row per table, old and new currency
--- about: Too many prices changed from one currency to another since the previous snapshot. Or all prices of a currency, at least "min_all" and more than the allowed share of the table, changed to the same other currency. Reason: a price rarely changes its currency; swapped fields are a likely cause. A price that only moved to another position in its record is ignored. Changes from or to a hash are also ignored, because a changed `privacy` rule causes them. Not detected: a wrong currency of new prices.
+-- about: Too many prices changed from one currency to another since the previous snapshot. Or at least "min_small" prices, more than "share_small" of their currency and more than "share" of the table, changed to the same other currency. Reason: a price rarely changes its currency; swapped fields are a likely cause. A price that only moved to another position in its record is ignored. Changes from or to a hash are also ignored, because a changed `privacy` rule causes them. Not detected: a wrong currency of new prices.
 -- param: share DECIMAL 0.3 -- allowed share of the prices of the old currency
 -- param: min_prices COUNT 50 -- leave out changes of fewer prices
--- param: min_all COUNT 5 -- smallest number of prices of a currency that must not all change to the same other currency
+-- param: share_small DECIMAL 0.8 -- allowed share of the prices of the old currency if fewer than "min_prices" changed
+-- param: min_small COUNT 5 -- leave out changes of fewer prices in any case
 -- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; set by the program
 WITH currency_changes AS (
     -- The hash of a private value has 64 characters.
@@ -38,5 +39,6 @@ SELECT table_name, currency AS currency_before, currency_now, count(*) AS prices
 FROM currency_changes JOIN (SELECT *, sum(prices) OVER (PARTITION BY table_name) AS prices_in_table FROM price_counts_before) USING (table_name, currency)
 GROUP BY ALL
 HAVING prices_changed > any_value(prices) * CAST($share AS DECIMAL(9, 3))
-   AND (prices_changed >= $min_prices OR prices_changed >= $min_all AND prices_changed = any_value(prices) AND prices_changed > any_value(prices_in_table) * CAST($share AS DECIMAL(9, 3)))
+   AND (prices_changed >= $min_prices OR prices_changed >= $min_small AND prices_changed > any_value(prices) * CAST($share_small AS DECIMAL(9, 3))
+        AND prices_changed > any_value(prices_in_table) * CAST($share AS DECIMAL(9, 3)))
 ORDER BY ALL

@@ -2,13 +2,14 @@
 -- severity: hold
 -- title: Many amounts changed by the same factor
 -- grain: one row per column and currency
--- about: Too many values of a column with amounts (prices, sales, costs, commissions, budgets) of the same currency, if the table has currencies, changed by the same factor since the previous snapshot. Or at least "min_all" amounts existed, and all of them changed by the same factor. Reason: the amounts may be in cents instead of units, zero, per hundred, or in another currency under the old name. Factors that differ by up to about 3 % from a middle factor count as the same, because prices are rounded. Factors near 1 are ignored, because a general price rise has such a factor. Prices whose currency or tier changed too are not compared. The column currency is NULL if the whole column is counted. Not detected: factors that differ from amount to amount.
+-- about: Too many values of a column with amounts (prices, sales, costs, commissions, budgets) of the same currency, if the table has currencies, changed by the same factor since the previous snapshot. Or at least "min_small" amounts of a column, and more than "share_small" of all that existed, changed by the same factor. Reason: the amounts may be in cents instead of units, zero, per hundred, or in another currency under the old name. Factors that differ by up to about 3 % from a middle factor count as the same, because prices are rounded. Factors near 1 are ignored, because a general price rise has such a factor. Prices whose currency or tier changed too are not compared. The column currency is NULL if the whole column is counted. Not detected: factors that differ from amount to amount.
 -- each: column DECIMAL(18,6)
 -- param: share DECIMAL 0.3 -- allowed share of amounts with the same factor
 -- param: low DECIMAL 0.8 -- smallest allowed factor
 -- param: high DECIMAL 1.25 -- largest allowed factor
 -- param: min_prices COUNT 50 -- leave out factors of fewer amounts
--- param: min_all COUNT 5 -- smallest number of amounts that must not all change by the same factor
+-- param: share_small DECIMAL 0.8 -- allowed share of amounts with the same factor if they are fewer than "min_prices"
+-- param: min_small COUNT 5 -- leave out factors of fewer amounts in any case
 -- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; set by the program
 WITH factors AS (
     SELECT n.currency, n.amount / p.amount AS factor
@@ -35,7 +36,8 @@ scaled AS (
     SELECT n.is_whole, n.currency, round(factor, 4) AS factor, prices_changed, prices_before
     FROM step_groups AS n JOIN counts_before AS e ON (n.is_whole, n.currency) IS NOT DISTINCT FROM (e.is_whole, e.currency)
     WHERE n.is_whole = 0 AND prices_changed >= $min_prices AND prices_changed > prices_before * CAST($share AS DOUBLE)
-      OR n.is_whole = 1 AND prices_changed >= $min_all AND prices_changed = (SELECT count(*) FROM factors) AND (SELECT prices FROM unchanged) = 0
+      OR n.is_whole = 1 AND prices_changed >= $min_small
+        AND prices_changed > (SELECT count(*) + any_value(unchanged.prices) FROM factors, unchanged) * CAST($share_small AS DOUBLE)
     QUALIFY row_number() OVER (PARTITION BY n.is_whole, n.currency ORDER BY prices_changed DESC, prices DESC, step) = 1
 )
 SELECT {name} AS table_name, {column_name} AS column_name, currency, factor, prices_changed, prices_before

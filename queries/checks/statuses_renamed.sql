@@ -2,11 +2,11 @@
 -- severity: hold
 -- title: Statuses were renamed or exchanged
 -- grain: one row per column
--- about: Too many rows of a table changed to a status that no row had in the previous snapshot, or two statuses swapped places (in each direction, at least half of "min_rows" rows). Or at least "min_all" rows changed their status, and no row has a status of the previous snapshot. Reason: queries compare statuses with fixed texts. Many changes from one known status to another are ignored, because people may change many statuses at once. Only tables in which at least a tenth of the rows changed are compared. Not detected: wrong statuses of new rows, and statuses that became NULL (see nulls_rose).
+-- about: Too many rows of a table changed to a status that no row had in the previous snapshot, or two statuses swapped places (in each direction, at least half of "min_rows" rows). Or at least "min_small" rows changed their status, and no row has a status of the previous snapshot. Reason: queries compare statuses with fixed texts. Many changes from one known status to another are ignored, because people may change many statuses at once. Only tables in which at least a tenth of the rows changed are compared. Not detected: wrong statuses of new rows, and statuses that became NULL (see nulls_rose).
 -- each: table orders order_items campaigns articles
 -- param: share DECIMAL 0.3 -- allowed share of the rows
 -- param: min_rows COUNT 50 -- leave out changes of fewer rows
--- param: min_all COUNT 5 -- smallest number of changed rows if no earlier status is left
+-- param: min_small COUNT 5 -- smallest number of changed rows if no earlier status is left
 -- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; set by the program
 WITH changes AS (
     -- The hash of a private value has 64 characters.
@@ -30,5 +30,5 @@ LEFT JOIN changes AS reverse_change ON reverse_change.column_name = c.column_nam
 WHERE k.status IS NULL OR 2 * c.rows_changed >= $min_rows AND 2 * reverse_change.rows_changed >= $min_rows
 GROUP BY column_name
 HAVING sum(c.rows_changed) > (SELECT count(*) FROM before.{table}) * CAST($share AS DECIMAL(9, 3))
-   AND (sum(c.rows_changed) >= $min_rows OR sum(c.rows_changed) >= $min_all AND column_name NOT IN (SELECT column_name FROM known_columns))
+   AND (sum(c.rows_changed) >= $min_rows OR sum(c.rows_changed) >= $min_small AND column_name NOT IN (SELECT column_name FROM known_columns))
 ORDER BY ALL

@@ -2,11 +2,12 @@
 -- severity: hold
 -- title: Many times moved by the same interval
 -- grain: one row per column and interval
--- about: Too many different times of a column moved by the same interval since the previous snapshot. Or at least "min_all" times existed, and all of them moved by the same interval. Reason: the times may be in another time zone, or have another precision. Times after the snapshot are not compared, because plans are postponed. Not detected: wrong times of new rows, and intervals that differ from row to row.
+-- about: Too many different times of a column moved by the same interval since the previous snapshot. Or at least "min_small" times, and more than "share_small" of all that existed, moved by the same interval. Reason: the times may be in another time zone, or have another precision. Times after the snapshot are not compared, because plans are postponed. Not detected: wrong times of new rows, and intervals that differ from row to row.
 -- each: column TIMESTAMPTZ
 -- param: share DECIMAL 0.3 -- allowed share of the times
 -- param: min_rows COUNT 50 -- leave out intervals of fewer times
--- param: min_all COUNT 5 -- smallest number of times that must not all move by the same interval
+-- param: share_small DECIMAL 0.8 -- allowed share of times with the same interval if they are fewer than "min_rows"
+-- param: min_small COUNT 5 -- leave out intervals of fewer times in any case
 -- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; set by the program
 WITH changes AS (
     SELECT p.{column} AS time_before, CAST(epoch_us(n.{column}) AS HUGEINT) - epoch_us(p.{column}) AS shift
@@ -21,5 +22,5 @@ WHERE shift <> 0
 GROUP BY shift
 HAVING min(time_before) < max(time_before)
    AND (rows_changed >= $min_rows AND rows_changed > rows_before * CAST($share AS DOUBLE)
-     OR rows_changed >= $min_all AND rows_changed = (SELECT count(*) FROM changes) AND (SELECT times FROM unchanged) = 0)
+     OR rows_changed >= $min_small AND rows_changed > (SELECT count(*) + any_value(unchanged.times) FROM changes, unchanged) * CAST($share_small AS DOUBLE))
 ORDER BY ALL
