@@ -304,7 +304,8 @@ func readScope(ctx context.Context, db *query.DB) (scope auditScope, err error) 
 	}
 	counts, err := db.Collect(ctx, query.Text(
 		"SELECT table_name, changed = 0 AS is_unchanged, changed * 10 < rows AS is_little_changed"+
-			" FROM (SELECT table_name, rows, CAST(rows_new AS HUGEINT) + rows_changed + rows_gone AS changed FROM meta.tables WHERE run_id = $run)"), params, math.MaxInt)
+			" FROM (SELECT table_name, rows, CAST(rows_new AS HUGEINT) + rows_changed + rows_gone AS changed FROM meta.tables"+
+			" WHERE run_id = $run)"), params, math.MaxInt)
 	if err != nil {
 		return scope, err
 	}
