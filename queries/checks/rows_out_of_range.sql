@@ -20,7 +20,7 @@ FROM meta.tables AS t JOIN meta.runs USING (run_id) JOIN ranges USING (table_nam
 WHERE snapshot_at = $snapshot AND ranges.nights >= $min_nights
   AND (least - t.rows > greatest($min_rows, most - least + least / 10) OR t.rows - most > greatest($min_rows, most - least + most / 10))
 UNION ALL
-SELECT table_name, t.rows, t.rows - t.rows_new + t.rows_gone AS rows_before, rows_before, 1
+SELECT table_name, t.rows, TRY_CAST(CAST(t.rows AS HUGEINT) - t.rows_new + t.rows_gone AS BIGINT) AS rows_before, rows_before, 1
 FROM meta.tables AS t JOIN meta.runs USING (run_id)
 WHERE snapshot_at = $snapshot AND rows_before >= $min_table AND t.rows_gone > rows_before * CAST($gone AS DOUBLE)
 ORDER BY ALL
