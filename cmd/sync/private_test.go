@@ -58,6 +58,7 @@ func TestFailedResponsesPublishNoPrivateValue(t *testing.T) {
 	}))
 	t.Cleanup(receiver.Close)
 	dir := t.TempDir()
+	createWarehouse(t, filepath.Join(dir, "warehouse"))
 	file := filepath.Join(dir, "config.yaml")
 	must(t, os.WriteFile(file, fmt.Appendf(nil, `api: {base_url: '%s', token: '%s', requests_per_second: 0, retry: {max_retries: 3, base: 1ms, max: 1ms}}
 warehouse: {dir: ./warehouse, threads: 1}
@@ -135,6 +136,7 @@ func TestBytesAfterResponsesAreNotPrinted(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	dir := t.TempDir()
+	createWarehouse(t, filepath.Join(dir, "warehouse"))
 	file := filepath.Join(dir, "config.yaml")
 	must(t, os.WriteFile(file, fmt.Appendf(nil, "api: {base_url: '%s', token: %s}\nwarehouse: {dir: ./warehouse}\n", server.URL, demoToken), 0o600))
 	program := filepath.Join(dir, "placementsync") // under this name the test binary acts as the program

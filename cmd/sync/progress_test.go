@@ -66,7 +66,7 @@ func TestProgressIsLogged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	night.Progress = tracker
+	night.Progress, night.NewWarehouse = tracker, true
 	if _, err := pipeline.Run(t.Context(), night); err != nil {
 		t.Fatal(err)
 	}

@@ -2,22 +2,22 @@
 -- grain: one row per outlet with a known name
 CREATE VIEW mart.outlet_names AS
 WITH names AS (
-    SELECT 1 AS table_rank, id AS outlet_id, name AS outlet_name FROM main.outlets
+    SELECT 1 AS name_rank, id AS outlet_id, name AS outlet_name FROM main.outlets
     UNION ALL
-    SELECT 2, outlet_id, outlet_name FROM main.product_listings
+    SELECT 2 AS name_rank, outlet_id, outlet_name FROM main.product_listings
     UNION ALL
-    SELECT 3, outlet_id, outlet_name FROM main.outlet_listings
+    SELECT 3 AS name_rank, outlet_id, outlet_name FROM main.outlet_listings
     UNION ALL
-    SELECT 4, outlet_id, outlet_name FROM main.order_items
+    SELECT 4 AS name_rank, outlet_id, outlet_name FROM main.order_items
     UNION ALL
-    SELECT 5, outlet_id, outlet_name FROM main.order_line_items
+    SELECT 5 AS name_rank, outlet_id, outlet_name FROM main.order_line_items
 )
 SELECT
     outlet_id,
     coalesce(
-        min(CASE WHEN table_rank = 1 THEN outlet_name END),
-        min(CASE WHEN table_rank = 2 THEN outlet_name END),
-        min(CASE WHEN table_rank = 3 THEN outlet_name END),
+        min(CASE WHEN name_rank = 1 THEN outlet_name END),
+        min(CASE WHEN name_rank = 2 THEN outlet_name END),
+        min(CASE WHEN name_rank = 3 THEN outlet_name END),
         min(outlet_name)) AS outlet_name
 FROM names
 WHERE outlet_id IS NOT NULL AND outlet_name IS NOT NULL
