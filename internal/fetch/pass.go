@@ -183,6 +183,12 @@ func (p *pass) finishIDs() {
 			p.ids = append(p.ids, f.IDs...)
 		}
 	}
+	if p.isNewestFirst() {
+		// A change in such a list shifts all pages, so the next pass can know only page 1.
+		for i := 1; i < len(p.pages); i++ {
+			p.pages[i].IDs, p.pages[i].bodySum = nil, xxh3.Uint128{}
+		}
+	}
 	slices.Sort(p.ids)
 	withRepeated := len(p.ids)
 	p.ids = slices.Compact(p.ids)
