@@ -36,13 +36,6 @@ type storedRecord struct {
 	unchangedSeq, changedSeq uint64
 }
 
-// FillsAlone reports whether a stream is a list, and no other stream fills or completes its tables.
-func FillsAlone(streams []stream.Stream, st stream.Stream) bool {
-	isCompleted := slices.ContainsFunc(streams, func(o stream.Stream) bool { return o.Completes == st.Name })
-	isShared := slices.ContainsFunc(tablesOf(st), func(t stream.Table) bool { return len(stream.FilledBy(streams, t.Name)) > 1 })
-	return !isCompleted && !isShared && st.Completes == "" && !st.IsDetail()
-}
-
 // canSkip reports whether unchanged records of a stream need not be staged. The key of a record must be one
 // column, and the first column of the key of its child rows. A changed value of an untracked column does
 // not change the fingerprint, but must be stored.
