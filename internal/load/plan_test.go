@@ -209,8 +209,7 @@ func TestLiveDetailsAreRead(t *testing.T) {
 }
 
 // TestCampaignWithChangedRowIsLive changes the row of a campaign whose updated_at is old. The plan of the status
-// counts must contain it as live, like the campaigns with a recent updated_at. The plan of the campaign details
-// must request the campaigns with a recent updated_at first, whether they are new or changed.
+// counts must contain it as live, like the campaigns with a recent updated_at.
 func TestCampaignWithChangedRowIsLive(t *testing.T) {
 	campaign := func(id, updated string, hash int) string {
 		return jsonRow(hash, hash, "id", quote(id), "created_at", `"2026-01-01T00:00:00Z"`, "updated_at", quote(updated))
