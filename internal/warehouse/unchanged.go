@@ -1,9 +1,13 @@
 package warehouse
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"path/filepath"
 	"time"
 
+	"placementsync/internal/checksum"
 	"placementsync/internal/dictionary"
 )
 
@@ -19,18 +23,25 @@ func (d *Draft) Labels() []Label {
 
 // CopyUnchanged copies the Parquet file of an unchanged table from Previous into the draft. It does not
 // link the file, because repairs rely on independent copies. isCopied is false if the file must be written
-// again: Previous has no such file, it could not be copied or is damaged, or another program version or schema
-// version wrote it, because the layout may differ. Damage is found by a verify.
+// again: Previous has no such file, the file is damaged, or another program version or schema version wrote it,
+// because the layout may differ. Damage is reported by a verify.
 func (d *Draft) CopyUnchanged(table string) (isCopied bool, err error) {
 	previous := d.previousManifest.Table(table)
 	if previous.File == "" || d.previousManifest.Program != d.w.cfg.Program || d.previousManifest.Schema != dictionary.SchemaVersion() {
 		return false, nil
 	}
 	from, to := filepath.Join(d.w.Folder.VersionPath(d.Previous), previous.File), filepath.Join(d.Dir, previous.File)
-	if err := d.w.Folder.copyIntact(from, to, previous.FileSum); err != nil {
-		// The caller writes the file. If the disk is full or failing, writing reports the error.
-		return false, d.w.Folder.disk.Remove(to)
+	err = d.w.Folder.copyIntact(from, to, previous.FileSum)
+	if err == nil {
+		d.copied[table] = previous
+		return true, nil
 	}
-	d.copied[table] = previous
-	return true, nil
+	isDamaged := errors.As(err, new(*DamagedError))
+	if !isDamaged { // reading the file may have failed, or writing the copy
+		isDamaged = checksum.NewCache(context.Background()).Compare(from, previous.FileSum, true) != ""
+	}
+	if !isDamaged {
+		return false, fmt.Errorf("copy the unchanged %s: %w", previous.File, err)
+	}
+	return false, d.w.Folder.disk.Remove(to)
 }

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -96,15 +98,15 @@ func TestFilesOfOtherVersionsAndDamagedFilesAreNotCopied(t *testing.T) {
 	}
 }
 
-// TestFailedCopyLeavesNoFile copies an intact file on a failing disk. The caller must write the file, and finds no
-// partial copy in its place.
-func TestFailedCopyLeavesNoFile(t *testing.T) {
+// TestFailedCopyIsAnError copies an intact file on a failing disk.
+func TestFailedCopyIsAnError(t *testing.T) {
 	w := open(t)
 	publish(t, w, firstNight, "one")
 	d, err := openFailingAt(t, w, "before copy "+tagsFile).Begin(t.Context(), secondNight, firstNightAt.AddDate(0, 0, 1))
 	must(t, err)
 	defer func() { must(t, d.Discard()) }()
-	if isCopied, err := d.CopyUnchanged(tagsTable); isCopied || err != nil || exists(t, filepath.Join(d.Dir, tagsFile)) {
-		t.Errorf("the file is copied: %t (%v), want false and no file", isCopied, err)
+	isCopied, err := d.CopyUnchanged(tagsTable)
+	if isCopied || !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), "copy the unchanged "+tagsFile) {
+		t.Errorf("the file is copied: %t (%v), want false and EIO", isCopied, err)
 	}
 }
