@@ -75,9 +75,9 @@ SLOW_PACKAGES := cmd/lake internal/lake internal/testing/trials
 # These packages start goroutines. Their tests run with the race detector, which triples the time.
 CONCURRENT_PACKAGES := backup command daemon durable fetch mcp notify transform webhook
 # In these packages, the tests of CONCURRENT_TESTS run with the race detector, and the other tests run
-# without it: the inbox, progress, jobs, the tables of the catalog page, the batches of a table, and nights.
+# without it: the inbox, progress, jobs, the batches of a table, and nights.
 PARTLY_CONCURRENT := cmd/sync internal/explore internal/load internal/pipeline internal/query internal/sim internal/warehouse
-CONCURRENT_TESTS := Inbox|Progress|Bars|ConcurrentUse|Jobs|Cancelled|PublishSwitches|AreOpened|AreCreatedAgain|$\
+CONCURRENT_TESTS := Inbox|Progress|Bars|ConcurrentUse|Jobs|Cancelled|PublishSwitches|AreOpened|$\
 	RareChosen|FailedLargeBatch|FailedBatch|RejectsAreKept|EventsAreKnown|StopDuring|Refresher|ChangedDetails
 # These scripts run commands in several processes, and these tests run several nights. The trials run them
 # with the race detector, and make test runs them without it.

@@ -72,15 +72,3 @@ func TestHeadDoesNotRunTheQuery(t *testing.T) {
 		t.Errorf("HEAD returned the status %d and the headers %v, want 200 and the headers of the file", res.StatusCode, res.Header)
 	}
 }
-
-// TestCatalogTablesAreCreatedAgain creates a view with the name of an in-memory table of the catalog
-// page, so that the tables cannot be created. After the view is removed, a request must create them.
-func TestCatalogTablesAreCreatedAgain(t *testing.T) {
-	t.Parallel()
-	s, explorer := newSiteWithQueries(t, 3*time.Second, nil)
-	s.get(t, "/snapshot", http.StatusOK)
-	must(t, explorer.RunInDerived(t.Context(), "CREATE VIEW derived.ranks AS SELECT 1 AS id"))
-	s.get(t, "/catalog", http.StatusInternalServerError)
-	must(t, explorer.RunInDerived(t.Context(), "DROP VIEW derived.ranks"))
-	s.getUntil(t, "/catalog", http.StatusOK, "")
-}

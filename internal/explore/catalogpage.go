@@ -2,7 +2,6 @@ package explore
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -50,24 +49,6 @@ type valueView struct {
 	Counted           bool // false if the page has no counts
 }
 
-// prepareCatalog creates the in-memory tables of the page if they do not exist. The tables have only the
-// columns to search, filter and sort by. They count towards the memory limit of the snapshot. The creation
-// continues if the request ends, so that later requests can use the tables.
-func (s *openSnapshot) prepareCatalog(ctx context.Context) error {
-	select {
-	case s.preparing <- struct{}{}:
-		defer func() { <-s.preparing }()
-	case <-ctx.Done():
-		return fmt.Errorf("wait for the tables of the catalog: %w", ctx.Err())
-	}
-	if s.isPrepared {
-		return nil
-	}
-	err := s.db.Derive(context.WithoutCancel(ctx), string(catalogSQL.Render("tables", nil)))
-	s.isPrepared = err == nil
-	return err
-}
-
 // showCatalog shows the listings or sends them as a file. For an invalid address, it shows the form with the values
 // of the address and a description of the mistake, so that the user can correct it.
 func showCatalog(v *visit) (reply, error) {
@@ -96,9 +77,6 @@ func showCatalog(v *visit) (reply, error) {
 	}
 	var c counts
 	if counted.check() == nil { // otherwise the address has too many words or choices
-		if err := v.snapshot.prepareCatalog(v.Context()); err != nil {
-			return nil, err
-		}
 		if c, err = countListings(v, &counted); err != nil {
 			return nil, err
 		}
@@ -203,26 +181,23 @@ func (view *catalogView) chips() []chip {
 // listing contains the values of one listing by column name.
 type listing map[string]query.Value
 
-// readRows reads one page of listings. The in-memory table selects the listings; its column id is a rank,
-// and main_rowid is the rowid in main.product_listings, see catalog.sql. The other shown columns are in main.
+// readRows reads one page of listings. Prices and tags are read only for the listings of this page.
 func (s *catalogState) readRows(v *visit) ([]listing, error) {
-	t, b := derivedTables(), &binder{}
-	columns := []string{"r.outlet_name", s.lowestPrices(t, b, "r.id"),
-		"(SELECT string_agg(name, ', ' ORDER BY name) FROM " + t.tags + " WHERE product_listing_id = r.id) AS tags"}
+	b := &binder{}
+	var columns []string
 	for _, c := range s.shownColumns() {
 		for _, name := range c.columnNames {
-			switch name {
-			case "price", "tier", "tags", "outlet_name": // not in main.product_listings; outlet_name may be NULL there
-			default:
-				columns = append(columns, "m."+name)
+			if !slices.Contains([]string{"price", "tier", "tags"}, name) { // these are in other tables
+				columns = append(columns, "l."+name)
 			}
 		}
 	}
-	selected := s.statement(t, b, []string{"l.id", "l.main_rowid", "l.outlet_name"})
-	// With the condition IN, unlike with the join alone, DuckDB skips blocks of main that contain none of the rows.
-	result, err := v.run(b.query(fmt.Sprintf("WITH selected AS MATERIALIZED (SELECT row_number() OVER () AS position, * FROM (%s LIMIT %d OFFSET %d))\n"+
-		"SELECT %s FROM selected AS r JOIN (SELECT *, rowid AS main_rowid FROM main.product_listings WHERE rowid IN (SELECT main_rowid FROM selected)) AS m "+
-		"USING (main_rowid) ORDER BY r.position", selected, pageRows, (s.Page-1)*pageRows, strings.Join(columns, ", "))))
+	text := fmt.Sprintf("WITH selected AS MATERIALIZED (\nSELECT row_number() OVER () AS position, *\nFROM (%s LIMIT %d OFFSET %d))\n",
+		s.statement(b, columns), pageRows, (s.Page-1)*pageRows)
+	text += "SELECT r.*, " + s.lowestPrices(b, "r.id") + ",\n" +
+		"(SELECT string_agg(DISTINCT name, ', ' ORDER BY name) FROM main.product_listing_tags WHERE product_listing_id = r.id) AS tags\n" +
+		"FROM selected AS r ORDER BY r.position"
+	result, err := v.run(b.query(text))
 	if err != nil {
 		return nil, err
 	}

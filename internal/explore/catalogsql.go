@@ -11,25 +11,9 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// listingTables are the tables that the SQL of the catalog page filters and sorts: tables of main for
-// downloads and for the shown statement, in-memory tables for the page, see prepareCatalog. The column
-// names are the same, so that each filter is written once.
-type listingTables struct {
-	listings, prices, tags string
-	searchedText           string // the expression whose text must contain the words of a search
-	// isDerived means that these are the in-memory tables. Their table of prices has the lowest price
-	// of a listing for each currency and tier, and additional rows for any currency and for any tier.
-	isDerived bool
-}
-
-func mainTables() listingTables {
-	listings := "(\n" + string(catalogSQL.Render("named_listings", nil)) + "\n)"
-	return listingTables{listings, "main.product_listing_prices", "main.product_listing_tags",
-		"lower(concat_ws(chr(10), l.name, l.outlet_name, l.website_url))", false}
-}
-
-func derivedTables() listingTables {
-	return listingTables{"derived.product_listings", "derived.product_listing_prices", "derived.product_listing_tags", "l.search", true}
+// namedListings returns a subquery of the listings with the names of their outlets.
+func namedListings() string {
+	return "(\n" + string(catalogSQL.Render("named_listings", nil)) + "\n)"
 }
 
 // binder adds values to a statement as parameters or, if the user can copy the statement, as literals.
@@ -88,9 +72,9 @@ type condition struct{ facet, text string }
 const priceFacet = "price"
 
 // conditions returns SQL in which the table of listings has the alias l.
-func (s *catalogState) conditions(t listingTables, b *binder) []condition {
+func (s *catalogState) conditions(b *binder) []condition {
 	var all []condition
-	for _, text := range b.containsWords(t.searchedText, s.Search) {
+	for _, text := range b.containsWords("lower(concat_ws(chr(10), l.name, l.outlet_name, l.website_url))", s.Search) {
 		all = append(all, condition{"", text})
 	}
 	for _, f := range facets() {
@@ -99,7 +83,7 @@ func (s *catalogState) conditions(t listingTables, b *binder) []condition {
 		}
 	}
 	if chosen := s.Chosen["tag"]; len(chosen) > 0 {
-		selectIDs := "SELECT product_listing_id FROM " + t.tags + " WHERE "
+		selectIDs := "SELECT product_listing_id FROM main.product_listing_tags WHERE "
 		var parts []string
 		names := slices.DeleteFunc(slices.Clone(chosen), func(c choice) bool { return c.Null })
 		if len(names) < len(chosen) { // the choice NULL means no tags
@@ -111,7 +95,8 @@ func (s *catalogState) conditions(t listingTables, b *binder) []condition {
 		all = append(all, condition{"tag", "(" + strings.Join(parts, " OR ") + ")"})
 	}
 	if len(s.Chosen["currency"])+len(s.Chosen["tier"]) > 0 {
-		selectIDs := "SELECT product_listing_id FROM " + t.prices + " WHERE " + strings.Join(s.priceConditions(t, b, ""), " AND ")
+		selectIDs := "SELECT product_listing_id FROM main.product_listing_prices WHERE " +
+			strings.Join(s.priceConditions(b, ""), " AND ")
 		if having := s.comparisons("price", "min(unit_amount)"); len(having) > 0 {
 			selectIDs += " GROUP BY product_listing_id HAVING " + strings.Join(having, " AND ")
 		}
@@ -129,12 +114,9 @@ func (s *catalogState) conditions(t listingTables, b *binder) []condition {
 
 // priceConditions returns the conditions that a price must meet. The conditions ignore the chosen values
 // of countedFacet, which is "currency", "tier" or empty: the statement counts all values of this facet.
-func (s *catalogState) priceConditions(t listingTables, b *binder, countedFacet string) []string {
+func (s *catalogState) priceConditions(b *binder, countedFacet string) []string {
 	currencies, tiers := s.Chosen["currency"], s.Chosen["tier"]
 	all := []string{"unit_amount IS NOT NULL"}
-	if t.isDerived {
-		all = []string{fmt.Sprintf("any_currency = %t AND any_tier = %t", len(currencies) == 0 && countedFacet != "currency", len(tiers) == 0 && countedFacet != "tier")}
-	}
 	if len(currencies) > 0 && countedFacet != "currency" {
 		all = append(all, b.anyOf("currency", currencies))
 	}
@@ -159,14 +141,14 @@ func (s *catalogState) comparisons(rangeKey, expression string) []string {
 // statement returns a statement for the listings that match the address. The table of listings has the alias l.
 // If exactly one currency is chosen, the columns and the order can use p.price and p.tier: the lowest price and
 // its tier.
-func (s *catalogState) statement(t listingTables, b *binder, columns []string) string {
-	text := "SELECT " + strings.Join(columns, ", ") + "\nFROM " + t.listings + " AS l"
+func (s *catalogState) statement(b *binder, columns []string) string {
+	text := "SELECT " + strings.Join(columns, ", ") + "\nFROM " + namedListings() + " AS l"
 	if _, ok := s.currency(); ok && (s.Sort == "price" || slices.Contains(columns, "p.price")) {
-		text += "\nLEFT JOIN (\n    SELECT product_listing_id, min(unit_amount) AS price, " + tierOfLowestPrice + " AS tier\n    FROM " + t.prices + "\n    WHERE " +
-			strings.Join(s.priceConditions(t, b, ""), " AND ") + "\n    GROUP BY product_listing_id\n) AS p ON p.product_listing_id = l.id"
+		text += "\nLEFT JOIN (\n    SELECT product_listing_id, min(unit_amount) AS price, " + tierOfLowestPrice +
+			" AS tier\n    FROM main.product_listing_prices\n    WHERE " + strings.Join(s.priceConditions(b, ""), " AND ") + "\n    GROUP BY product_listing_id\n) AS p ON p.product_listing_id = l.id"
 	}
 	var where []string
-	for _, c := range s.conditions(t, b) {
+	for _, c := range s.conditions(b) {
 		where = append(where, c.text)
 	}
 	if len(where) > 0 {
@@ -198,24 +180,21 @@ func (s *catalogState) downloadStatement(b *binder) string {
 				}
 				columns = append(columns, "p.price", value+"::VARCHAR AS currency", "p.tier")
 			case name == "price":
-				columns = append(columns, s.lowestPrices(mainTables(), b, "l.id"))
+				columns = append(columns, s.lowestPrices(b, "l.id"))
 			case name == "tier": // selected with the price
 			default:
 				columns = append(columns, "l."+name)
 			}
 		}
 	}
-	return s.statement(mainTables(), b, columns)
+	return s.statement(b, columns)
 }
 
 // lowestPrices returns the expression for the lowest price in each currency with its tier.
-func (s *catalogState) lowestPrices(t listingTables, b *binder, listingID string) string {
-	where := append([]string{"product_listing_id = " + listingID}, s.priceConditions(mainTables(), b, "")...)
-	if t.isDerived {
-		where = append(where, "NOT any_currency AND NOT any_tier")
-	}
+func (s *catalogState) lowestPrices(b *binder, listingID string) string {
+	where := append([]string{"product_listing_id = " + listingID}, s.priceConditions(b, "")...)
 	return "(SELECT list({'currency': currency, 'price': price, 'tier': tier} ORDER BY currency NULLS LAST) FROM (" +
-		"SELECT currency, min(unit_amount) AS price, " + tierOfLowestPrice + " AS tier FROM " + t.prices + whereAll(where) + " GROUP BY currency)) AS prices"
+		"SELECT currency, min(unit_amount) AS price, " + tierOfLowestPrice + " AS tier FROM main.product_listing_prices" + whereAll(where) + " GROUP BY currency)) AS prices"
 }
 
 // tierOfLowestPrice is an SQL expression. Its value is an empty text if the price has no tier.
@@ -249,7 +228,6 @@ const maxValues = 100
 // facet are counted in the listings for which the columns of all other facets are true. Currencies and tiers
 // are counted in the table of prices.
 func (s *catalogState) countStatement(b *binder) string {
-	t := derivedTables()
 	columns := []string{"l.id"}
 	for _, f := range facets() {
 		if f.column != "" {
@@ -258,7 +236,7 @@ func (s *catalogState) countStatement(b *binder) string {
 	}
 	var commonConds []string // the conditions of the search and the ranges, which apply to all counts
 	var facetConds []condition
-	for _, c := range s.conditions(t, b) {
+	for _, c := range s.conditions(b) {
 		if c.facet == "" {
 			commonConds = append(commonConds, c.text)
 		} else {
@@ -280,18 +258,17 @@ func (s *catalogState) countStatement(b *binder) string {
 		var values string // a statement with a row for each listing and value
 		switch f.key {
 		case "tag":
-			values = "SELECT t.name AS value FROM found AS f LEFT JOIN " + t.tags + " AS t ON t.product_listing_id = f.id" + whereOtherFacets("tag")
+			values = "SELECT DISTINCT f.id, t.name AS value FROM found AS f LEFT JOIN main.product_listing_tags AS t " +
+				"ON t.product_listing_id = f.id AND t.name IS NOT NULL" + whereOtherFacets("tag")
 		case "currency", "tier":
-			otherFacet := map[string]string{"currency": "tier", "tier": "currency"}[f.key]
-			where := append(s.priceConditions(t, b, f.key), "product_listing_id IN (SELECT f.id FROM found AS f"+whereOtherFacets(priceFacet)+")")
-			values = "SELECT " + map[string]string{"currency": "currency", "tier": "pricing_tier"}[f.key] + " AS value FROM " + t.prices
-			if len(s.Chosen[otherFacet]) > 1 { // a listing can have a row for each chosen value of the other facet
-				values += whereAll(where) + " GROUP BY product_listing_id, value"
-				if having := s.comparisons("price", "min(unit_amount)"); len(having) > 0 {
-					values += " HAVING " + strings.Join(having, " AND ")
-				}
-			} else {
-				values += whereAll(append(where, s.comparisons("price", "unit_amount")...))
+			column := map[string]string{"currency": "currency", "tier": "pricing_tier"}[f.key]
+			where := s.priceConditions(b, f.key)
+			if filter := whereOtherFacets(priceFacet); filter != "" || len(commonConds) > 0 {
+				where = append(where, "product_listing_id IN (SELECT f.id FROM found AS f"+filter+")")
+			}
+			values = "SELECT " + column + " AS value FROM main.product_listing_prices" + whereAll(where) + " GROUP BY product_listing_id, value"
+			if having := s.comparisons("price", "min(unit_amount)"); len(having) > 0 {
+				values += " HAVING " + strings.Join(having, " AND ")
 			}
 		default:
 			values = "SELECT CAST(f." + f.column + " AS VARCHAR) AS value FROM found AS f" + whereOtherFacets(f.key)
@@ -303,7 +280,11 @@ func (s *catalogState) countStatement(b *binder) string {
 		parts = append(parts, fmt.Sprintf("(SELECT %s, value, count(*) AS n FROM (%s) GROUP BY value ORDER BY %sn DESC, value LIMIT %d)",
 			sqltext.Literal(f.key), values, chosenFirst, max(maxValues, len(s.Chosen[f.key]))))
 	}
-	return "WITH found AS MATERIALIZED (SELECT " + strings.Join(columns, ", ") + " FROM " + t.listings + " AS l" + whereAll(commonConds) + ")\n" +
+	listings := "main.product_listings"
+	if s.Search != "" { // only the search reads the names of outlets
+		listings = namedListings()
+	}
+	return "WITH found AS MATERIALIZED (SELECT " + strings.Join(columns, ", ") + " FROM " + listings + " AS l" + whereAll(commonConds) + ")\n" +
 		strings.Join(parts, "\nUNION ALL ")
 }
 

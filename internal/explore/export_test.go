@@ -1,13 +1,5 @@
 package explore
 
-import "context"
-
-// RunInDerived runs statements in the in-memory database "derived" of the newest snapshot. The caller
-// must have opened only this snapshot.
-func (e *Explorer) RunInDerived(ctx context.Context, statements ...string) error {
-	return e.pool.open[0].db.Derive(ctx, statements...)
-}
-
 // FillStatementQueue occupies all places of the queue of typed SQL until release is called.
 func (e *Explorer) FillStatementQueue() (release func()) {
 	for range cap(e.statements.places) {

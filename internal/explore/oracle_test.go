@@ -20,7 +20,7 @@ import (
 
 // flatListings is a common table expression of the reference queries, with the name flat. It has one row
 // per listing, with lists of the prices and tags of the listing. It is written independently of the SQL of
-// the program and uses no in-memory tables.
+// the program.
 const flatListings = `WITH flat AS (SELECT l.*,
 	coalesce((SELECT list(DISTINCT t.name ORDER BY t.name) FROM main.product_listing_tags AS t WHERE t.product_listing_id = l.id AND t.name IS NOT NULL), []) AS tags,
 	coalesce((SELECT list({'amount': p.unit_amount, 'currency': p.currency, 'tier': p.pricing_tier}) FROM main.product_listing_prices AS p

@@ -45,9 +45,6 @@ type openSnapshot struct {
 	file    os.FileInfo // version.Catalog, to detect a replaced file
 	db      *query.DB
 	idle    chan *query.DB // the sessions that no request uses
-	// isPrepared means that the in-memory tables of the catalog page exist. preparing guards it.
-	preparing  chan struct{}
-	isPrepared bool
 	// users is the number of requests that use the snapshot, plus 1 while pool.open contains the snapshot. The
 	// snapshot is closed when users becomes 0.
 	users int
@@ -138,7 +135,7 @@ func openVersion(ctx context.Context, cfg Config, v Version, file os.FileInfo, a
 	if err != nil {
 		return nil, err
 	}
-	s := &openSnapshot{version: v, AsOf: asOf, file: file, db: db, idle: make(chan *query.DB, maxSessions), preparing: make(chan struct{}, 1)}
+	s := &openSnapshot{version: v, AsOf: asOf, file: file, db: db, idle: make(chan *query.DB, maxSessions)}
 	if err := s.readFacts(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open snapshot %s: %w", v.Run, err), db.Close())
 	}
