@@ -29,9 +29,9 @@ func TestMain(m *testing.M) {
 		"placementsync-service": mainService,
 		// The program with a short timeout for the lake program.
 		"placementsync-hasty": mainShortTimeout,
-		// The program with a night that pauses in its merge: until a signal, or forever.
-		"placementsync-merging": func() { mainPausedInMerge(func(ctx context.Context) { <-ctx.Done() }) },
-		"placementsync-stuck":   func() { mainPausedInMerge(func(context.Context) { select {} }) },
+		// The program with a night that pauses in its commit: until a signal, or forever.
+		"placementsync-committing": func() { mainPausedInCommit(func(ctx context.Context) { <-ctx.Done() }) },
+		"placementsync-stuck":      func() { mainPausedInCommit(func(context.Context) { select {} }) },
 		// The program that crashes, see crash_test.go.
 		"placementsync-crashing": mainCrash,
 	})
@@ -44,14 +44,14 @@ func mainShortTimeout() {
 	os.Exit(executeArgs(context.Background(), os.Args[1:], p))
 }
 
-// mainPausedInMerge runs the program with a night that calls pause during its merge.
-func mainPausedInMerge(pause func(ctx context.Context)) {
+// mainPausedInCommit runs the program with a night that calls pause after its merge.
+func mainPausedInCommit(pause func(ctx context.Context)) {
 	p := hostProcess()
 	os.Exit(command.RunInterruptible(p.stderr, abandonedMessage, func(ctx context.Context, removeStopTimeLimit func()) int {
 		p.removeStopTimeLimit = removeStopTimeLimit
 		p.Step = func(name, _ string) error {
-			if name == "mid merge" {
-				fmt.Fprintln(p.stderr, "paused at", name)
+			if name == "before write run.json" {
+				fmt.Fprintln(p.stderr, "paused in the commit")
 				pause(ctx)
 			}
 			return nil

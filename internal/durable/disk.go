@@ -28,14 +28,6 @@ type Disk struct {
 	Label func(path string) string
 }
 
-// CallStep calls Step without a path, for example between two changes. If Step is not set, it does nothing.
-func (d Disk) CallStep(name string) error {
-	if d.Step == nil {
-		return nil
-	}
-	return d.Step(name, "")
-}
-
 func (d Disk) label(path string) string {
 	if d.Label == nil {
 		return filepath.Base(path)
@@ -59,20 +51,22 @@ func (d Disk) Do(action, path string, change func() error) error {
 	return d.Step("after "+name, path)
 }
 
-// WriteInHalves calls write with data and offset 0. If Step is set, it calls write for each half of data, and
-// Step in between with label, so that tests can interrupt the write.
-func (d Disk) WriteInHalves(label string, data []byte, write func(part []byte, offset int) error) error {
-	middle := 0
-	if d.Step != nil {
-		middle = len(data) / 2
-		if err := write(data[:middle], 0); err != nil {
+// writeParts calls write with data. If Step is set, it calls write for each half of data, and Step in between,
+// so that tests can interrupt the write.
+func (d Disk) writeParts(path string, data []byte, write func(part []byte) error) error {
+	return d.Do("write", path, func() error {
+		if d.Step == nil {
+			return write(data)
+		}
+		middle := len(data) / 2
+		if err := write(data[:middle]); err != nil {
 			return err
 		}
-		if err := d.CallStep("mid write " + label); err != nil {
+		if err := d.Step("mid write "+d.label(path), path); err != nil {
 			return err
 		}
-	}
-	return write(data[middle:], middle)
+		return write(data[middle:])
+	})
 }
 
 // Create creates a file and does not call Step. It fails with fs.ErrExist if the name exists. The umask
@@ -83,11 +77,19 @@ func (d Disk) Create(path string, mode fs.FileMode) (*os.File, error) {
 
 // path is the final path of f, for the names of the steps.
 func (d Disk) write(f *os.File, path string, data []byte) error {
-	return d.Do("write", path, func() error {
-		return d.WriteInHalves(d.label(path), data, func(part []byte, _ int) error {
-			_, err := f.Write(part)
-			return err
-		})
+	return d.writeParts(path, data, func(part []byte) error {
+		_, err := f.Write(part)
+		return err
+	})
+}
+
+// WriteAt writes data to a file at an offset and does not sync it. After an error it is unknown how much of the
+// data the file contains.
+func (d Disk) WriteAt(f *os.File, data []byte, offset int64) error {
+	return d.writeParts(f.Name(), data, func(part []byte) error {
+		n, err := f.WriteAt(part, offset)
+		offset += int64(n)
+		return err
 	})
 }
 

@@ -176,7 +176,7 @@ func (l *Landing) appendResponse(n *StoredResponse, frame []byte) (syncDue bool,
 	if err != nil {
 		return false, err
 	}
-	if err := l.writeAt(l.journal, text, l.journalEnd, "of a line"); err != nil {
+	if err := l.disk().WriteAt(l.journal, text, l.journalEnd); err != nil {
 		return false, err
 	}
 	l.seq = n.Seq
@@ -195,7 +195,7 @@ func (l *Landing) placeFrame(n *StoredResponse, frame []byte) error {
 		}
 	}
 	n.Segment, n.Offset = uint32(len(l.segments)-1), l.segmentEnd
-	return l.writeAt(l.segments[n.Segment], frame, l.segmentEnd, "of a body")
+	return l.disk().WriteAt(l.segments[n.Segment], frame, l.segmentEnd)
 }
 
 func (l *Landing) disk() durable.Disk {
@@ -209,14 +209,6 @@ func (l *Landing) disk() durable.Disk {
 			return "of the bodies"
 		}
 	}}
-}
-
-// writeAt writes data to a file at an offset. label is the end of the step's name.
-func (l *Landing) writeAt(f *os.File, data []byte, at int64, label string) error {
-	return l.disk().WriteInHalves(label, data, func(part []byte, offset int) error {
-		_, err := f.WriteAt(part, at+int64(offset))
-		return err
-	})
 }
 
 // Responses returns the number of responses in the journal. VerifyLanding compares it with the journal.

@@ -93,11 +93,7 @@ func (m *merge) write(ctx context.Context, changes []Change) error {
 	}
 	err := m.draft.InTransaction(ctx, func(tx *sql.Tx) error {
 		for i, t := range stream.Tables(m.streams) {
-			err := m.writeTable(ctx, tx, t, &changes[i])
-			if err == nil {
-				err = m.draft.Step("mid merge")
-			}
-			if err != nil {
+			if err := m.writeTable(ctx, tx, t, &changes[i]); err != nil {
 				return fmt.Errorf("merge table %s: %w", t.Name, err)
 			}
 		}

@@ -85,9 +85,6 @@ func (k *sink) readBody(ctx context.Context, r fetch.Response) (stream.PageFacts
 		k.night.cfg.Progress.countResponse(r, *r.Previous)
 		return *r.Previous, nil
 	}
-	if err := k.night.faultPoint("response landed"); err != nil {
-		return stream.PageFacts{}, markStageErr(err)
-	}
 	facts, err := k.decodeBody(ctx, r)
 	if errors.Is(err, transform.ErrMalformed) {
 		return stream.PageFacts{}, fmt.Errorf("%w: %w", fetch.ErrMalformed, err)
@@ -161,9 +158,7 @@ func (k *sink) stageRows(ctx context.Context, decoders []*decoder) error {
 			load.ReleaseBatches(rows[t])
 			continue
 		}
-		if err = k.night.stage.Rows.Add(ctx, k.stream.Name, t, rows[t]...); err == nil {
-			err = k.night.faultPoint("rows staged")
-		}
+		err = k.night.stage.Rows.Add(ctx, k.stream.Name, t, rows[t]...)
 	}
 	return err
 }

@@ -144,9 +144,6 @@ func (n *night) landEvents(ctx context.Context) ([]string, error) {
 	if n.landedEvents, err = webhook.Land(n.wh.Folder.Disk(), n.wh.Folder.InboxPath(), folder); err != nil {
 		return nil, err
 	}
-	if err := n.faultPoint("events landed"); err != nil {
-		return nil, err
-	}
 	publishedRuns, err := n.stage.Events.PublishedRuns(ctx)
 	if err != nil {
 		return nil, err

@@ -194,9 +194,6 @@ func (f *finisher) finishStream(ctx context.Context, result unfinishedResult) er
 	}
 	f.reader.finished = append(f.reader.finished, result.streamResult)
 	n.cfg.Progress.setRead(result.streamResult)
-	if err := n.faultPoint("stream staged"); err != nil {
-		return err
-	}
 	result.took += time.Since(began)
 	f.logStream(ctx, result)
 	return nil

@@ -105,11 +105,6 @@ type night struct {
 	eventSinks   map[string]*sink // by stream; nil before the inbox is read
 }
 
-// An error of Config.Warehouse.Step simulates a disk error at this point.
-func (n *night) faultPoint(name string) error {
-	return n.wh.Folder.Disk().CallStep(name)
-}
-
 // close closes the stage. It removes a draft that was not published.
 func (n *night) close(ctx context.Context) error {
 	err := n.closeStage(ctx)

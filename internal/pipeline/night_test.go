@@ -211,7 +211,7 @@ func TestStopDuringTheCommit(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
 			h.cfg.FinishCommit = finishCommit
 			h.cfg.Warehouse.Step = func(name, _ string) error {
-				if name == "mid merge" {
+				if name == "before write run.json" {
 					stop()
 				}
 				return nil
@@ -235,7 +235,8 @@ func TestDiskFailures(t *testing.T) {
 	h.cfg.Details, h.cfg.ResumeMaxAge = pipeline.NoDetails, 24*time.Hour
 	h.requireComplete(h.night())
 	diskFull := errors.New("no space left on device")
-	for _, step := range []string{"response landed", "rows staged", "stream staged", "merged", "audited", "parquet written"} {
+	for _, step := range []string{"mid write of the bodies", "after write of the journal", "before write run.json",
+		"after fsync run.json", "mid write manifest.json", "before rename manifest.json"} {
 		previous, hasFailed := h.latest(), false
 		h.cfg.Warehouse.Step = func(name, _ string) error {
 			if name == step && !hasFailed {
@@ -258,7 +259,7 @@ func TestDiskFailures(t *testing.T) {
 	var log lockedBuffer
 	h.logTo(&log)
 	h.cfg.Warehouse.Step = func(name, _ string) error {
-		if name == "published" {
+		if name == "before removal unfinished.json" {
 			return diskFull
 		}
 		return nil

@@ -111,9 +111,6 @@ func (r *runner) publish(ctx context.Context) (Result, error) {
 	if err := finished.setRowAges(ctx, n); err != nil || n.mode.dryRun {
 		return Result{Changes: changes}, err
 	}
-	if err := n.faultPoint("merged"); err != nil {
-		return Result{}, err
-	}
 	err = inOrder(
 		func() error { return r.writeEvidence(ctx, coverage, changes) },
 		func() error { return n.closeStage(ctx) },
@@ -123,15 +120,12 @@ func (r *runner) publish(ctx context.Context) (Result, error) {
 	if isHeld {
 		err = nil
 	}
-	if err = errors.Join(err, n.faultPoint("audited")); err != nil {
+	if err != nil {
 		return Result{Changes: changes}, err
 	}
 	n.cfg.Progress.setPhase("publishing")
 	files, err := r.writeFiles(ctx, changes)
 	if err != nil {
-		return Result{}, err
-	}
-	if err := n.faultPoint("parquet written"); err != nil {
 		return Result{}, err
 	}
 	for i := range files {
@@ -146,7 +140,7 @@ func (r *runner) publish(ctx context.Context) (Result, error) {
 			return Result{Changes: changes}, err
 		}
 		n.run.Held = true
-		return Result{Changes: changes}, errors.Join(holdErr, n.faultPoint("held"))
+		return Result{Changes: changes}, holdErr
 	}
 	m, err := n.draft.Publish(ctx, files)
 	r.published = err == nil || errors.As(err, new(*warehouse.AfterSwitchError))

@@ -93,7 +93,7 @@ func (r *runner) cleanUp() (err error) {
 	n := r.night
 	switch n.mode.kind {
 	case ledger.Night:
-		err = inOrder(func() error { return n.faultPoint("published") }, n.wh.Ledger.RemoveResumableRun, n.landedEvents.EmptyInbox)
+		err = inOrder(n.wh.Ledger.RemoveResumableRun, n.landedEvents.EmptyInbox)
 	case ledger.Refresh:
 		err = n.landedEvents.EmptyInbox()
 	case ledger.Replay:

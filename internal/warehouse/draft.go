@@ -145,9 +145,6 @@ func (d *Draft) ReadClosed(ctx context.Context, read func(catalog string) error)
 	return readErr
 }
 
-// Step calls Config.Step. Tests use it to return an error between two changes of the disk.
-func (d *Draft) Step(name string) error { return d.w.Folder.disk.CallStep(name) }
-
 func (d *Draft) Threads() int {
 	if n := d.w.cfg.Threads; n > 0 {
 		return n

@@ -90,9 +90,6 @@ func (d *Draft) finish(ctx context.Context, tables []ManifestTable) (m Manifest,
 	if err != nil {
 		return m, d.unpublishedErr("publish", err)
 	}
-	if err := d.Step("before verify"); err != nil {
-		return m, d.unpublishedErr("verify", err)
-	}
 	var catalog checksum.FileSum
 	var group errgroup.Group
 	group.Go(func() error { return d.verify(ctx, m) })
@@ -164,13 +161,7 @@ func (d *Draft) finishFiles(ctx context.Context, m *Manifest, mode fs.FileMode) 
 }
 
 func (d *Draft) finishCatalog(ctx context.Context, isChanged bool, mode fs.FileMode) error {
-	if err := d.Step("before checkpoint"); err != nil {
-		return err
-	}
 	if err := d.writeCatalog(ctx, isChanged); err != nil {
-		return err
-	}
-	if err := d.Step("after checkpoint"); err != nil {
 		return err
 	}
 	return d.w.Folder.setModeAndSync(filepath.Join(d.Dir, CatalogFile), mode)

@@ -17,7 +17,7 @@ func TestTrialNightOnAFailingDisk(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	c := newCrashTrial(t, 9, fewStreams()...)
-	c.failAtEachStep(t, []stepCall{{Step: "mid write of a body", Nth: 4}, {Step: "before fsync of the draft"}, {Step: "before fsync beside latest"}})
+	c.failAtEachStep(t, []stepCall{{Step: "mid write of the bodies", Nth: 4}, {Step: "before fsync of the draft"}, {Step: "before fsync beside latest"}})
 	c.publishUndisturbed(t)
 }
 

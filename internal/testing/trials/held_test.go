@@ -257,7 +257,7 @@ func TestTrialKilledOperationsOnAHeldNight(t *testing.T) {
 			}
 			heldRun, startDir = night.Manifest.RunID, recordedDir
 		}
-		firstKill := max(0, slices.Index(recorder.steps, "merged"))
+		firstKill := max(0, slices.Index(recorder.steps, "before write run.json"))
 		calls := map[string]int{} // calls of each step so far
 		kills := 0
 		for i, step := range recorder.steps {

@@ -51,9 +51,9 @@ func TestProgressOfANight(t *testing.T) {
 	}
 }
 
-// TestFinishCommitFinishesACancelledMerge cancels the context of a night during the merge or earlier. If
-// FinishCommit is set, a night that is cancelled during the merge must continue until it is published.
-func TestFinishCommitFinishesACancelledMerge(t *testing.T) {
+// TestFinishCommitFinishesACancelledCommit cancels the context of a night during its commit or earlier. If
+// FinishCommit is set, a night that is cancelled during its commit must continue until it is published.
+func TestFinishCommitFinishesACancelledCommit(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name         string
@@ -62,9 +62,9 @@ func TestFinishCommitFinishesACancelledMerge(t *testing.T) {
 		outcome      ledger.Outcome
 		exitCode     int
 	}{
-		{"with FinishCommit, a merge is finished", "mid merge", true, ledger.Complete, 0},
-		{"without FinishCommit, a merge is interrupted", "mid merge", false, ledger.Interrupted, 130},
-		{"with FinishCommit, the reading is interrupted", "response landed", true, ledger.Interrupted, 130},
+		{"with FinishCommit, a commit is finished", "before write run.json", true, ledger.Complete, 0},
+		{"without FinishCommit, a commit is interrupted", "before write run.json", false, ledger.Interrupted, 130},
+		{"with FinishCommit, the reading is interrupted", "after write of the journal", true, ledger.Interrupted, 130},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -223,7 +223,7 @@ func (p seasonPlan) reduce(fails func(seasonPlan) bool) seasonPlan {
 // must contain only these events.
 func TestReducedSeasonKeepsItsCause(t *testing.T) {
 	t.Parallel()
-	plan := drawSeason(1, seasonNights, []string{"merged"})
+	plan := drawSeason(1, seasonNights, []string{"before write run.json"})
 	has := func(p seasonPlan, day int, kind string) bool {
 		return slices.ContainsFunc(p.Nights, func(n seasonNight) bool {
 			return n.Day == day && slices.ContainsFunc(n.Events, func(e seasonEvent) bool { return e.Kind == kind })
@@ -241,7 +241,7 @@ func TestReducedSeasonKeepsItsCause(t *testing.T) {
 
 func TestSeasonOfASeedIsTheSame(t *testing.T) {
 	t.Parallel()
-	steps := []string{"merged", "audited"}
+	steps := []string{"before write run.json", "before fsync of the draft"}
 	if a, b := drawSeason(7, seasonNights, steps), drawSeason(7, seasonNights, steps); a.String() != b.String() {
 		t.Errorf("seed 7 gave two plans, want the same plan twice:\n%s%s", a, b)
 	}
