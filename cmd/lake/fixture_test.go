@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -144,15 +145,35 @@ func (h *fixture) run(args ...string) output {
 	var stdout, stderr bytes.Buffer
 	p := process{stdout: &stdout, stderr: &stderr, Host: command.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now}}
 	if step := h.step; step != nil {
-		p.Step = func(name, path string) error {
+		p.Step = oneAtATime(func(name, path string) error {
 			return step(strings.TrimSuffix(name, filepath.Base(path))+kindOfFile(path), path)
-		}
+		})
 	}
 	code := executeArgs(h.Context(), append([]string{"--config", h.path("config.yaml")}, args...), p)
 	if strings.ContainsAny(stdout.String()+stderr.String(), "\x1b\u202e") {
 		h.Errorf("%v printed control characters: %q%q", args, &stdout, &stderr)
 	}
 	return output{code, stdout.String(), stderr.String()}
+}
+
+// oneAtATime returns a function that calls step for one file at a time, because a publish writes several files
+// at the same time. Between the steps before and after the rename or the removal of a metadata file it calls no other
+// step, so that a step sees exactly the changes of the steps before it.
+func oneAtATime(step func(name, path string) error) func(name, path string) error {
+	var mu sync.Mutex
+	return func(name, path string) error {
+		isMetadata := kindOfFile(path) == "metadata"
+		begins := isMetadata && (strings.HasPrefix(name, "before rename ") || strings.HasPrefix(name, "before removal "))
+		ends := isMetadata && (strings.HasPrefix(name, "after rename ") || strings.HasPrefix(name, "after removal "))
+		if !ends { // otherwise the step before the change has locked mu
+			mu.Lock()
+		}
+		err := step(name, path)
+		if !begins || err != nil {
+			mu.Unlock()
+		}
+		return err
+	}
 }
 
 // kindOfFile returns the kind of a file, which steps contain in place of its name, because the name

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
@@ -67,11 +66,8 @@ func (h *fixture) kill(step string, nth int) {
 // step. isAfterCommit selects the steps whose first call is after the commit.
 func (h *fixture) countSteps() (counts map[string]int, isAfterCommit map[string]bool) {
 	h.Helper()
-	var mu sync.Mutex
 	counts, isAfterCommit = map[string]int{}, map[string]bool{}
 	h.step = func(name, _ string) error {
-		mu.Lock()
-		defer mu.Unlock()
 		counts[name]++
 		if counts["after commit catalog"] > 0 && counts[name] == 1 {
 			isAfterCommit[name] = true

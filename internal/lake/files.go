@@ -304,14 +304,10 @@ func (f *files) removeUncommitted() {
 	<-ctx.Done()
 }
 
-// workers returns the number of files to read or write at the same time. It is 1 if Step is set, so
-// that the order of steps does not vary.
+// workers returns the number of files to read or write at the same time.
 func (f *files) workers() int {
 	const folderWorkers, networkWorkers = 4, 16
-	switch {
-	case f.disk.Step != nil:
-		return 1
-	case f.local:
+	if f.local {
 		return folderWorkers
 	}
 	return networkWorkers

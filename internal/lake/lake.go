@@ -43,7 +43,7 @@ type Config struct {
 	// Program is the version of the program. The summary of each commit contains it.
 	Program string
 	// Step, if set, is called before and after each change of the storage, see durable.Disk.
-	// Tests use it to inject faults. With Step, files are written one after the other.
+	// Tests use it to inject faults. Several goroutines call it at the same time.
 	Step func(name, path string) error
 	Now  func() time.Time
 }
