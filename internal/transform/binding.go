@@ -62,9 +62,17 @@ type columnLayout struct {
 	// isID marks columns with ids. An id in a key must be usable in a URL. isDetailID marks columns
 	// with ids of details, except columns of the key.
 	isID, isDetailID bool
+	isCurrency       bool
+	noText           bool   // JSON that is a list or an object, also within a text
 	freeForm         bool   // accepts objects
 	dropped          bool   // always NULL
 	hashKey          []byte // for the hashes of private values; nil if they are not hashed
+}
+
+// isInObject reports whether the field of a column is inside the object of this name. Underscores may separate
+// an object from its field.
+func (c *columnLayout) isInObject(name string) bool {
+	return len(c.path) > len(name) && c.path[len(name)] == '.' && strings.ReplaceAll(c.path[:len(name)], ".", "_") == name
 }
 
 func (c *columnLayout) isPrivate() bool { return c.dropped || c.hashKey != nil }
@@ -98,9 +106,11 @@ type field struct {
 	child int   // index of the table for the rows of a list or object
 	items *node // a row of this table, or nil if the field has no table
 	// alias marks a second name for its column. The name in the spec takes precedence.
-	alias  bool
-	quoted string                // the name with quotes and a colon
-	next   atomic.Pointer[field] // the field after this one in the latest object
+	alias bool
+	// isObject means that the spec shows an object here.
+	isObject bool
+	quoted   string                // the name with quotes and a colon
+	next     atomic.Pointer[field] // the field after this one in the latest object
 }
 
 // node returns the node of an object in the field, or nil.
@@ -149,7 +159,9 @@ func (l *layout) bindColumn(n *node, rest string, col int) {
 	}
 	for i := 1; i < len(rest)-1; i++ {
 		if rest[i] == '_' {
-			n.addField(rest[:i]).group = l.nodeAt(n.prefix + rest[:i+1])
+			inner := n.addField(rest[:i])
+			inner.group = l.nodeAt(n.prefix + rest[:i+1])
+			inner.isObject = inner.isObject || c.isInObject(n.prefix+rest[:i])
 		}
 	}
 }

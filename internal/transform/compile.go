@@ -98,6 +98,8 @@ func (l *layout) addColumns(t stream.Table, d stream.Definition) error {
 			canonical: k == document, enum: enums[col.Name], path: col.Path(), isID: col.Name == "id" || strings.HasSuffix(col.Name, "_id"),
 			isDetailID: k == text && !slices.Contains(t.Key, col.Name) && stream.IsDetailID(t.Name, col.Name),
 			freeForm:   slices.Contains(t.FreeForm, col.Name),
+			isCurrency: k == text && col.Name == "currency",
+			noText:     slices.Contains(t.NoText, col.Name),
 		})
 		if col.NotNull {
 			l.required = append(l.required, len(l.cols)-1)
@@ -184,6 +186,7 @@ func (b *Binding) nestTable(l *layout, t stream.Table) error {
 		if f.group == nil {
 			f.group = up.nodeAt(n.prefix + name + "_")
 		}
+		f.isObject = true
 		n = f.group
 	}
 	list := n.addField(path[last])

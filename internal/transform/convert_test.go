@@ -58,9 +58,12 @@ func plainText(v any) string {
 }
 
 var (
-	numberForm  = regexp.MustCompile(`^-?\d+(\.\d+)?([eE][+-]?\d+)?$`)
-	instantForm = regexp.MustCompile(`^\d{4}-\d\d-\d\d([Tt ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?([Zz]|[+-]([01]\d|2[0-3])(:?[0-5]\d)?)?)?$`)
-	linksForm   = regexp.MustCompile(`^(-?\d[^ ]*)( links?)?$`)
+	numberForm   = regexp.MustCompile(`^-?\d+(\.\d+)?([eE][+-]?\d+)?$`)
+	instantForm  = regexp.MustCompile(`^(?<date>[0-9W-]+?)([Tt ](?<clock>\d\d[0-9:]*)([.,](?<fraction>\d+))?(?<zone> ?([Zz]|[Uu][Tt][Cc]|[+-]\d\d(:?\d\d)?))?)?$`)
+	weekForm     = regexp.MustCompile(`^(\d{4})(-W(\d\d)-|W(\d\d))([1-7])$`)
+	zoneForm     = regexp.MustCompile(`^([+-])([01]\d|2[0-3]):?([0-5]\d)?$`)
+	currencyForm = regexp.MustCompile(`^[A-Za-z]{3}$`)
+	linksForm    = regexp.MustCompile(`^(-?\d[^ ]*)( links?)?$`)
 )
 
 // rational returns the exact value of a number. Exponents that would exhaust the memory are
@@ -116,22 +119,169 @@ func slowInteger(s string, bits uint) (string, bool) {
 }
 
 func slowInstant(s string, isText bool) (string, bool) {
-	if !isText || !instantForm.MatchString(s) {
-		return "", false
+	at, ok := slowISO(s)
+	if !isText || !ok {
+		at, ok = slowUnix(s)
 	}
-	s = strings.ToUpper(strings.Replace(s, " ", "T", 1))
-	for _, layout := range []string{
-		"2006-01-02", "2006-01-02T15:04", "2006-01-02T15:04Z07:00", "2006-01-02T15:04Z0700", "2006-01-02T15:04Z07",
-		"2006-01-02T15:04:05", "2006-01-02T15:04:05Z07:00", "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05Z07",
-	} {
-		at, err := time.Parse(layout, s)
-		if err != nil || s[:4] == "0000" {
+	at = at.UTC()
+	return at.Format("2006-01-02T15:04:05.999999Z"), ok && at.Year() >= 1 && at.Year() <= 9999
+}
+
+func slowUnix(s string) (time.Time, bool) {
+	v, ok := rational(s)
+	if !ok {
+		return time.Time{}, false
+	}
+	for _, unit := range []int64{1_000_000, 1_000} { // in microseconds
+		// Nine places are kept, as in a decimal of twelve digits before the point.
+		micros := roundRat(new(big.Rat).Mul(v, big.NewRat(unit, 1)))
+		at := time.UnixMicro(micros)
+		if at.Before(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)) || at.After(time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)) {
 			continue
 		}
-		at = at.UTC().Add(500 * time.Nanosecond).Truncate(time.Microsecond)
-		return at.Format("2006-01-02T15:04:05.999999Z"), at.Year() >= 1 && at.Year() <= 9999
+		return at, true
 	}
-	return "", false
+	return time.Time{}, false
+}
+
+// roundRat rounds half up. Values that no time has become 0.
+func roundRat(v *big.Rat) int64 {
+	v = new(big.Rat).Add(v, big.NewRat(1, 2))
+	n := new(big.Int).Div(v.Num(), v.Denom())
+	if !n.IsInt64() {
+		return 0
+	}
+	return n.Int64()
+}
+
+func slowISO(s string) (time.Time, bool) {
+	m := instantForm.FindStringSubmatch(s)
+	if m == nil {
+		return time.Time{}, false
+	}
+	part := func(name string) string { return m[instantForm.SubexpIndex(name)] }
+	day, ok := slowDate(part("date"))
+	if !ok || part("clock") == "" {
+		return day, ok && strings.Contains(part("date"), "-")
+	}
+	clock, units := part("clock"), []time.Duration{time.Hour, time.Minute, time.Second}
+	var numbers []string
+	if strings.Contains(clock, ":") {
+		numbers = strings.Split(clock, ":")
+	} else {
+		for ; len(clock) >= 2; clock = clock[2:] {
+			numbers = append(numbers, clock[:2])
+		}
+		if clock != "" {
+			return day, false
+		}
+	}
+	if len(numbers) > len(units) {
+		return day, false
+	}
+	at := day
+	for i, limit := range []int{24, 59, 60}[:len(numbers)] {
+		n, err := strconv.Atoi(numbers[i])
+		if err != nil || len(numbers[i]) != 2 || n > limit {
+			return day, false
+		}
+		at = at.Add(time.Duration(n) * units[i])
+	}
+	isLeap := len(numbers) == 3 && numbers[2] == "60"
+	second := at
+	if fraction := part("fraction"); fraction != "" {
+		digits := fraction[:min(len(fraction), 9)]
+		v, _ := new(big.Rat).SetString("0." + digits)
+		micros := roundRat(v.Mul(v, big.NewRat(units[len(numbers)-1].Microseconds(), 1)))
+		if numbers[0] == "24" && strings.Trim(fraction, "0") != "" {
+			return day, false
+		}
+		at = at.Add(time.Duration(micros) * time.Microsecond)
+	}
+	if numbers[0] == "24" && second.Sub(day) != 24*time.Hour {
+		return day, false
+	}
+	offset := time.Duration(0)
+	if zone := strings.ToUpper(strings.TrimPrefix(part("zone"), " ")); zone != "" && zone != "Z" && zone != "UTC" {
+		z := zoneForm.FindStringSubmatch(zone)
+		if z == nil {
+			return day, false
+		}
+		hours, _ := strconv.Atoi(z[2])
+		minutes, _ := strconv.Atoi("0" + z[3])
+		offset = time.Duration(hours)*time.Hour + time.Duration(minutes)*time.Minute
+		if z[1] == "-" {
+			offset = -offset
+		}
+	}
+	if isLeap && !second.Add(-offset).Truncate(24*time.Hour).Equal(second.Add(-offset)) {
+		return day, false
+	}
+	return at.Add(-offset), true
+}
+
+func slowDate(s string) (time.Time, bool) {
+	if w := weekForm.FindStringSubmatch(s); w != nil {
+		year, _ := strconv.Atoi(w[1])
+		week, _ := strconv.Atoi(w[3] + w[4])
+		for at := time.Date(year-1, 12, 25, 0, 0, 0, 0, time.UTC); at.Year() <= year+1; at = at.AddDate(0, 0, 1) {
+			isoYear, isoWeek := at.ISOWeek()
+			weekday := (int(at.Weekday()) + 6) % 7
+			if isoYear == year && isoWeek == week && strconv.Itoa(weekday+1) == w[5] {
+				return at, year > 0
+			}
+		}
+		return time.Time{}, false
+	}
+	for _, layout := range []string{"2006-01-02", "20060102", "2006-002", "2006002"} {
+		if at, err := time.Parse(layout, s); err == nil && len(s) == len(layout) {
+			return at, s[:4] != "0000"
+		}
+	}
+	return time.Time{}, false
+}
+
+// jsonInText returns the list or object in a text. ok is false if the text contains neither.
+func jsonInText(v any) (inner any, ok bool) {
+	s, isText := v.(string)
+	d := json.NewDecoder(strings.NewReader(s))
+	d.UseNumber()
+	if !isText || d.Decode(&inner) != nil || strings.Trim(s[d.InputOffset():], " \t\r\n") != "" {
+		return nil, false
+	}
+	_, isObject := inner.(map[string]any)
+	_, isList := inner.([]any)
+	return inner, isObject || isList
+}
+
+// arrayForm is an array literal of one dimension. listInText reads its elements.
+var (
+	arrayForm   = regexp.MustCompile(`^\{\s*(("([^"\\]|\\.)*"|[^\s{}",\\][^{}",\\]*)\s*(,\s*("([^"\\]|\\.)*"|[^\s{}",\\][^{}",\\]*)\s*)*)?\}$`)
+	elementForm = regexp.MustCompile(`"([^"\\]|\\.)*"|[^\s{}",\\][^{}",\\]*`)
+)
+
+func listInText(v any) (list any, ok bool) {
+	if list, ok = jsonInText(v); ok {
+		return list, true
+	}
+	s, isText := v.(string)
+	s = strings.Trim(s, " \t\r\n")
+	if !isText || !arrayForm.MatchString(s) {
+		return nil, false
+	}
+	items := []any{}
+	for _, element := range elementForm.FindAllString(s[1:len(s)-1], -1) {
+		trimmed := strings.TrimSpace(element)
+		switch {
+		case element[0] == '"':
+			items = append(items, regexp.MustCompile(`\\(.)`).ReplaceAllString(element[1:len(element)-1], "$1"))
+		case strings.EqualFold(trimmed, "NULL"):
+			items = append(items, nil)
+		default:
+			items = append(items, trimmed)
+		}
+	}
+	return items, true
 }
 
 // readUnion fills the four columns of do_follow_links_allowed.

@@ -205,9 +205,9 @@ func (p *reporter) keepExtra(t *table, kind, name string, raw []byte) {
 // writeExtra writes the values without a column, p.extras[first:], into the extra column of the current row:
 // one object with sorted names, nested as sent. In a table without this column, the values are rejected.
 // Nulls are omitted, because to the service they mean the same as absent fields: a new field that is null
-// must not change the row.
+// must not change the row. NaN and Infinity are omitted too.
 func (p *reporter) writeExtra(t *table, first int) {
-	own := slices.DeleteFunc(p.extras[first:], func(e extraValue) bool { return string(e.raw) == "null" })
+	own := slices.DeleteFunc(p.extras[first:], func(e extraValue) bool { return string(e.raw) == "null" || isNotFinite(e.raw) })
 	if len(own) == 0 {
 		return
 	}

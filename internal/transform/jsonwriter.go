@@ -101,6 +101,8 @@ func (w *jsonWriter) writeObject() {
 
 func (w *jsonWriter) writeScalar(raw []byte, f form) {
 	switch {
+	case isNotFinite(raw):
+		w.out = append(w.out, "null"...) // JSON has no form for it
 	case raw[0] != '"' && (w.style != canonicalForm || raw[0] > '9'):
 		w.out = append(w.out, raw...)
 	case raw[0] != '"':

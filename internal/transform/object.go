@@ -27,6 +27,7 @@ func (in *input) raw(i int) []byte { return in.buf[in.values[i].start:in.values[
 func (in *input) index(f *field, name string, node, itemNode *node) (int, error) {
 	i := len(in.values)
 	c := in.peek()
+	start := in.pos
 	in.values = slices.Grow(in.values, 1)[:i+1]
 	v := &in.values[i] // setting the fields is faster than copying a value
 	v.field, v.name, v.start, v.lastOrder, v.overridden = f, name, uint32(in.pos), 0, false
@@ -45,7 +46,9 @@ func (in *input) index(f *field, name string, node, itemNode *node) (int, error)
 		_, err = in.skip()
 	default:
 		_, form, err = in.scalar()
-		order = 0
+		if f == nil || !f.isObject || !isObjectText(in.buf[start:in.pos]) {
+			order = 0
+		}
 	}
 	if f != nil && f.alias {
 		order = 2
@@ -175,13 +178,15 @@ func (r *rowReader) readMember(t *table, i int) {
 		r.values.readUnion(t, f, raw, m.form)
 	case c == 'n':
 	case f.items != nil:
-		r.innerLists = append(r.innerLists, innerList{r.tables[f.child], i, r.in.privatePath})
+		r.innerLists = append(r.innerLists, innerList{r.tables[f.child], i, r.in.privatePath, r.in.buf})
 	case col != nil && col.kind == document:
-		r.values.readDocument(t, f, raw)
+		r.values.readDocument(t, f, raw, m.form)
 	case c == '{' && f.group != nil && (col == nil || col.freeForm):
 		r.readGroup(t, i)
 	case c == '{' && f.group != nil:
 		r.readTextObject(t, i)
+	case f.isObject && c == '"' && (col == nil || isObjectText(raw)):
+		r.readObjectText(t, i)
 	case col != nil && c != '[' && c != '{':
 		r.values.readValue(t, f.col, f.name, raw, m.form)
 	case col != nil:
@@ -217,12 +222,38 @@ func (r *rowReader) readGroup(t *table, i int) {
 	r.in.path, r.in.privatePath = r.in.path[:len(r.in.path)-1], outer
 }
 
-// readMisfit reads a value that does not fit its field, such as a scalar in place of an object. An empty
+// isObjectText reports whether a scalar is a text that begins like an object.
+func isObjectText(raw []byte) bool { return len(raw) > len(`"{"`) && raw[0] == '"' && raw[1] == '{' }
+
+// readObjectText reads a text in place of an object. If it is the JSON of an object, the object is read. An
+// empty text is ignored, and a text of a column that also accepts objects is kept. Any other text is rejected.
+func (r *rowReader) readObjectText(t *table, i int) {
+	m, raw := r.in.values[i], r.in.raw(i)
+	f := m.field
+	content, ok := objectInText(raw, m.form)
+	switch {
+	case ok:
+		r.report.countDrift(t, Converted, f.name, raw)
+		object, outer := r.in.indexText(content, f, f.group, nil)
+		r.readMember(t, object)
+		r.in.scanner = outer
+	case f.col >= 0:
+		r.values.readValue(t, f.col, f.name, raw, m.form)
+	case !isEmpty(raw):
+		r.report.rejectValue(t, f.name, raw, "expected an object")
+	}
+}
+
+// readMisfit reads a value that does not fit its field, such as a number in place of an object. An empty
 // value is ignored. A scalar is read as the name of the object, if the name has a column. Any other value
 // is kept as an unknown field.
 func (r *rowReader) readMisfit(t *table, i int) {
 	f, raw := r.in.values[i].field, r.in.raw(i)
 	if isEmpty(raw) {
+		return
+	}
+	if isNotFinite(raw) {
+		r.report.rejectValue(t, f.name, raw, "expected an object")
 		return
 	}
 	if f.group != nil && raw[0] != '[' && raw[0] != '{' {

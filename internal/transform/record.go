@@ -127,6 +127,7 @@ type innerList struct {
 	child       *table
 	list        int // in input.values
 	privatePath string
+	buf         []byte // contains the list: the body, or the JSON of a text
 }
 
 // readRow reads a value as a row of a table: a record, or the item of a list in the enclosing row. itemNumber
@@ -147,6 +148,8 @@ func (r *rowReader) readRow(t *table, value, itemNumber int, prefix string) (rea
 	switch raw := r.in.raw(value); {
 	case raw[0] == '{':
 		r.readObject(t, value)
+	case raw[0] == '"' && (t.value < 0 || len(raw) > 2 && raw[1] == '{'):
+		reason = r.readTextRow(t, value)
 	case t.value < 0 || raw[0] == '[' || raw[0] == 't' || raw[0] == 'f' || raw[0] == 'n':
 		reason = "expected an object"
 	default:
@@ -192,14 +195,14 @@ func (r *rowReader) completeRow(t *table, prefix string, earlierLists, earlierEx
 			return fmt.Sprintf("%s %q cannot be used in a URL", c.name, c.bytes(t.rows)), nil
 		}
 	}
-	outer := r.in.privatePath
+	outerPath, outerBuf := r.in.privatePath, r.in.buf
 	for _, l := range r.innerLists[earlierLists:] {
-		r.in.privatePath = l.privatePath
+		r.in.privatePath, r.in.buf = l.privatePath, l.buf
 		if err = r.readItems(l.child, l.list); err != nil {
 			return "", err
 		}
 	}
-	r.in.privatePath = outer
+	r.in.privatePath, r.in.buf = outerPath, outerBuf
 	r.report.writeExtra(t, earlierExtras)
 	for _, col := range t.ownRequired {
 		if !t.hasValue(col) {
@@ -209,9 +212,35 @@ func (r *rowReader) completeRow(t *table, prefix string, earlierLists, earlierEx
 	return "", t.endRow(r.in.seq, &r.values.json)
 }
 
+// readTextRow reads the JSON of an object in a text as a row. Any other text is the value of the row, if
+// rows may be scalars. Otherwise readTextRow returns a reason to reject it.
+func (r *rowReader) readTextRow(t *table, value int) (reason string) {
+	raw, f := r.in.raw(value), r.in.values[value].form
+	if content, ok := objectInText(raw, f); ok {
+		r.report.countDrift(t, Converted, valueName(t), raw)
+		object, outer := r.in.indexText(content, nil, t.rowNode, nil)
+		r.readObject(t, object)
+		r.in.scanner = outer
+		return ""
+	}
+	if t.value < 0 {
+		return "expected an object"
+	}
+	r.values.readValue(t, t.value, t.cols[t.value].name, raw, f)
+	return ""
+}
+
+// valueName returns the name under which drift of a whole row is counted.
+func valueName(t *table) string {
+	if t.value < 0 {
+		return "$record"
+	}
+	return t.cols[t.value].name
+}
+
 // readItems reads a list. An object in place of the list is read as the only item, and an empty text or
-// object as an empty list. A scalar is read as the only item if items may be scalars, and is otherwise
-// rejected.
+// object as an empty list. A text can contain the list. Any other scalar is read as the only item if items
+// may be scalars, and is otherwise rejected.
 func (r *rowReader) readItems(t *table, list int) error {
 	switch raw := r.in.raw(list); {
 	case raw[0] == '[':
@@ -223,9 +252,21 @@ func (r *rowReader) readItems(t *table, list int) error {
 			number++
 		}
 		return nil
+	case raw[0] == '"' && len(raw) == len(`""`):
+		r.report.countEmptyText(t.up, t.localPath, raw)
+		return nil
+	case raw[0] == '"':
+		if content, ok := listInText(raw, r.in.values[list].form); ok {
+			r.report.countDrift(t.up, Converted, t.localPath, raw)
+			inner, outer := r.in.indexText(content, nil, t.rowNode, t.rowNode)
+			err := r.readItems(t, inner)
+			r.in.scanner = outer
+			return err
+		}
 	case isEmpty(raw):
 		return nil
-	case raw[0] != '{' && t.value < 0:
+	}
+	if raw := r.in.raw(list); raw[0] != '{' && t.value < 0 {
 		r.report.addPendingReject(t.up, t.localPath, "expected an object or a list of objects", raw)
 		return nil
 	}

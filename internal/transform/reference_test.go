@@ -105,6 +105,11 @@ func (r *reference) add(tableIndex int, v any, up row, upKey []string, itemNumbe
 	case map[string]any:
 		w.readObject(v, "", nil)
 	case string, json.Number:
+		inner, _ := jsonInText(v)
+		if m, isObject := inner.(map[string]any); isObject {
+			w.readObject(m, "", nil)
+			break
+		}
 		if t.Value == "" {
 			return w.key(), false
 		}
@@ -176,6 +181,9 @@ func (w *objectReader) finishRow() bool {
 
 // readItems adds the rows of a list. key is the key of the row that contains the list.
 func (w *objectReader) readItems(tableIndex int, v any, key string) {
+	if inner, ok := listInText(v); ok {
+		v = inner
+	}
 	list, isList := v.([]any)
 	m, isObject := v.(map[string]any)
 	if v == "" || isObject && len(m) == 0 {
@@ -247,11 +255,15 @@ func (w *objectReader) mayBeInJSON(column string) bool {
 // stepOf returns the step in which readObject reads a member: 0 for a scalar, 1 for an object, 2
 // for a scalar such as a_b whose path in the spec is a.b, 3 for a list.
 func (w *objectReader) stepOf(prefix, name string, v any) int {
-	switch v.(type) {
+	switch v := v.(type) {
 	case map[string]any:
 		return 1
 	case []any:
 		return 3
+	case string:
+		if w.isObject(prefix+name) && strings.HasPrefix(v, "{") && len(v) > 1 {
+			return 1
+		}
 	}
 	c, _ := w.def.Column(prefix + name)
 	if path := c.Path(); strings.ReplaceAll(path, ".", "_") == c.Name && strings.Contains(strings.TrimPrefix(path, path[:min(len(prefix), len(path))]), ".") {
@@ -263,6 +275,22 @@ func (w *objectReader) stepOf(prefix, name string, v any) int {
 func (w *objectReader) readMember(prefix string, path []string, v any) {
 	full := prefix + path[len(path)-1]
 	column, typ := w.columnFor(prefix, path[len(path)-1])
+	if _, isText := v.(string); isText && w.isObject(full) && w.childTable(path) < 0 {
+		inner, _ := jsonInText(v)
+		if m, isObject := inner.(map[string]any); isObject {
+			v = m
+		} else if column == "" {
+			if v != "" {
+				w.pendingRejects = append(w.pendingRejects, strings.Join(path, "."))
+			}
+			return
+		}
+	}
+	if slices.Contains(w.table.NoText, column) {
+		if inner, ok := listInText(v); ok {
+			v = inner
+		}
+	}
 	m, isObject := v.(map[string]any)
 	_, isList := v.([]any)
 	child := w.childTable(path)
@@ -329,6 +357,20 @@ func (w *objectReader) isKnownObject(full string, path []string) bool {
 	})
 }
 
+// isObject reports whether the spec shows an object at the path that the name of a column begins with.
+func (w *objectReader) isObject(full string) bool {
+	isWithin := func(path string) bool {
+		return len(path) > len(full) && path[len(full)] == '.' && strings.ReplaceAll(path[:len(full)], ".", "_") == full
+	}
+	if slices.ContainsFunc(w.def.Columns, func(c stream.Column) bool { return isWithin(c.Path()) }) {
+		return true
+	}
+	return slices.ContainsFunc(w.stream.Tables, func(t stream.Table) bool {
+		inner, ok := strings.CutPrefix(t.At, w.table.At)
+		return ok && isWithin(strings.TrimPrefix(inner, "."))
+	})
+}
+
 func (w *objectReader) dottedPath(path []string) string {
 	return strings.TrimPrefix(w.table.At+"."+strings.Join(path, "."), ".")
 }
@@ -375,6 +417,9 @@ func (w *objectReader) readScalar(column string, path []string, name string, v a
 	}
 	c, _ := w.def.Column(column)
 	text, ok := convert(c.Type, v)
+	if column == "currency" && currencyForm.MatchString(text) {
+		text = strings.ToUpper(text)
+	}
 	old, set := w.row[column]
 	switch {
 	case !ok, (text == "" || isDots(text)) && w.isDetailID(column):

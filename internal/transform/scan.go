@@ -24,8 +24,8 @@ const (
 )
 
 // scanner reads JSON tokens strictly (RFC 8259) from a body in memory. It accepts invalid
-// UTF-8 in strings and duplicate names, which the service might send and the callers
-// handle.
+// UTF-8 in strings, duplicate names, and the words NaN, Infinity and -Infinity, which the service might
+// send and the callers handle.
 //
 // Unlike the decoder of jsontext, it can read a value again and skip an unchanged record by its length,
 // because positions are plain offsets. Escapes and quoting, which are rare, are left to jsontext.
@@ -234,6 +234,11 @@ func (s *scanner) number() error {
 	return nil
 }
 
+// isNotFinite reports whether a value is NaN, Infinity or -Infinity.
+func isNotFinite(raw []byte) bool {
+	return raw[0] == 'N' || raw[0] == 'I' || raw[0] == '-' && raw[1] == 'I'
+}
+
 func skipDigits(b []byte, i int) int {
 	for ; i < len(b) && b[i]-'0' <= 9; i++ {
 	}
@@ -262,7 +267,17 @@ func (s *scanner) scalar() ([]byte, form, error) {
 		err = s.literal("false")
 	case 'n':
 		err = s.literal("null")
-	case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
+	case 'N':
+		err = s.literal("NaN")
+	case 'I':
+		err = s.literal("Infinity")
+	case '-':
+		if s.pos+1 < len(s.buf) && s.buf[s.pos+1] == 'I' {
+			err = s.literal("-Infinity")
+		} else {
+			err = s.number()
+		}
+	case '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
 		err = s.number()
 	default:
 		err = s.syntaxErr("expected a value")

@@ -31,6 +31,9 @@ func (v *valueReader) setText(t *table, col int, name string, raw []byte, f form
 	switch {
 	case f == plain && raw[0] == '"':
 		c.data = append(c.data, raw[1:len(raw)-1]...)
+	case isNotFinite(raw):
+		v.report.rejectValue(t, name, raw, "expected a value that JSON allows")
+		return
 	case raw[0] != '"':
 		c.data = append(c.data, raw...)
 		v.report.countDrift(t, Converted, name, raw)
@@ -42,12 +45,30 @@ func (v *valueReader) setText(t *table, col int, name string, raw []byte, f form
 	}
 	c.endText()
 	inner := c.bytes(c.n - 1)
+	if c.isCurrency {
+		upperCurrency(inner)
+	}
 	if c.enum != nil && len(inner) > 0 && !slices.ContainsFunc(c.enum, func(s string) bool { return s == string(inner) }) {
 		v.countEnumValue(t, col, name, raw)
 	}
 	if c.isDetailID && !isPathSegment(inner) {
 		c.truncate(c.n - 1)
 		v.report.rejectValue(t, name, raw, "expected an id that can be used in a URL")
+	}
+}
+
+// upperCurrency writes a currency of three letters in upper case, because the service sends both usd and USD (spec 2).
+func upperCurrency(code []byte) {
+	if len(code) != 3 {
+		return
+	}
+	for _, c := range code {
+		if c|0x20 < 'a' || c|0x20 > 'z' {
+			return
+		}
+	}
+	for i := range code {
+		code[i] &^= 0x20
 	}
 }
 
@@ -77,12 +98,15 @@ func (v *valueReader) setTyped(t *table, c *column, name string, raw []byte, f f
 	case boolean:
 		return v.setBoolean(t, c, name, inner, raw)
 	case instant:
-		if !quoted {
-			return "expected a date and time"
+		if quoted {
+			n, rounded, zoneless, ok = parseInstant(inner)
 		}
-		converted = false
-		if n, rounded, zoneless, ok = parseInstant(inner); !ok {
-			return "expected an ISO 8601 date and time"
+		converted = !quoted || !ok
+		if converted {
+			n, rounded, ok = parseUnix(inner)
+		}
+		if !ok {
+			return "expected an ISO 8601 date and time, or a Unix time from 2000 to 2100"
 		}
 	case money:
 		if n, rounded, ok = parseAmount(inner); !ok {
@@ -155,8 +179,18 @@ func (v *valueReader) keepSecond(t *table, col int, name string, raw []byte) {
 	v.report.keepExtra(t, Conflict, name, raw)
 }
 
-func (v *valueReader) readDocument(t *table, f *field, raw []byte) {
+func (v *valueReader) readDocument(t *table, f *field, raw []byte, form form) {
 	c := &t.cols[f.col]
+	if isNotFinite(raw) {
+		v.report.rejectValue(t, f.name, raw, "expected a value that JSON allows")
+		return
+	}
+	if c.noText && raw[0] == '"' {
+		if content, ok := listInText(raw, form); ok {
+			v.report.countDrift(t, Converted, f.name, raw)
+			raw = content
+		}
+	}
 	if len(v.report.binding.privatePaths) > 0 && !t.cols[f.col].isPrivate() {
 		raw = v.report.redactRaw(t, string(v.report.dottedPath(f.name)), raw)
 	}
