@@ -2,7 +2,7 @@
 -- severity: hold
 -- title: Many prices changed their currency
 -- grain: one row per table, old and new currency
--- about: Too many prices changed from one currency to another since the previous snapshot. Or at least "min_small" prices, more than "share_small" of their currency and more than "share" of the table, changed to the same other currency. Reason: a price rarely changes its currency; swapped fields are a likely cause. A price that only moved to another position in its record is ignored. Changes from or to a hash are also ignored, because a changed `privacy` rule causes them. Not detected: a wrong currency of new prices.
+-- about: Too many prices changed from one currency to another since the previous snapshot. Or at least "min_small" prices, more than "share_small" of their currency and more than "share" of the table, changed to the same other currency. Reason: a price rarely changes its currency; swapped fields are a likely cause. A price that only moved to another position in its record is ignored. Changes from or to a hash are also ignored, because a changed `privacy` rule causes them. The case of letters is ignored. Not detected: a wrong currency of new prices.
 -- param: share DECIMAL 0.3 -- allowed share of the prices of the old currency
 -- param: min_prices COUNT 50 -- leave out changes of fewer prices
 -- param: share_small DECIMAL 0.8 -- allowed share of the prices of the old currency if fewer than "min_prices" changed
@@ -12,21 +12,21 @@ WITH currency_changes AS (
     -- The hash of a private value has 64 characters.
     SELECT 'product_listing_prices' AS table_name, p.currency, n.currency AS currency_now
     FROM product_listing_prices AS n JOIN past.product_listing_prices AS p USING (product_listing_id, position)
-    WHERE n.valid_from = $snapshot AND p.valid_to = $snapshot AND n.currency <> p.currency AND length(n.currency) <> 64 AND length(p.currency) <> 64
+    WHERE n.valid_from = $snapshot AND p.valid_to = $snapshot AND upper(n.currency) <> upper(p.currency) AND length(n.currency) <> 64 AND length(p.currency) <> 64
       AND NOT EXISTS (FROM product_listing_prices AS m WHERE m.valid_from = $snapshot AND m.product_listing_id = p.product_listing_id
-        AND (m.currency, m.pricing_tier, m.unit_amount) IS NOT DISTINCT FROM (p.currency, p.pricing_tier, p.unit_amount))
+        AND (upper(m.currency), m.pricing_tier, m.unit_amount) IS NOT DISTINCT FROM (upper(p.currency), p.pricing_tier, p.unit_amount))
     UNION ALL
     SELECT 'outlet_listing_prices' AS table_name, p.currency, n.currency AS currency_now
     FROM outlet_listing_prices AS n JOIN past.outlet_listing_prices AS p USING (outlet_listing_id, position)
-    WHERE n.valid_from = $snapshot AND p.valid_to = $snapshot AND n.currency <> p.currency AND length(n.currency) <> 64 AND length(p.currency) <> 64
+    WHERE n.valid_from = $snapshot AND p.valid_to = $snapshot AND upper(n.currency) <> upper(p.currency) AND length(n.currency) <> 64 AND length(p.currency) <> 64
       AND NOT EXISTS (FROM outlet_listing_prices AS m WHERE m.valid_from = $snapshot AND m.outlet_listing_id = p.outlet_listing_id
-        AND (m.currency, m.pricing_tier, m.unit_amount) IS NOT DISTINCT FROM (p.currency, p.pricing_tier, p.unit_amount))
+        AND (upper(m.currency), m.pricing_tier, m.unit_amount) IS NOT DISTINCT FROM (upper(p.currency), p.pricing_tier, p.unit_amount))
     UNION ALL
     SELECT 'product_prices' AS table_name, p.currency, n.currency AS currency_now
     FROM product_prices AS n JOIN past.product_prices AS p USING (product_id, position)
-    WHERE n.valid_from = $snapshot AND p.valid_to = $snapshot AND n.currency <> p.currency AND length(n.currency) <> 64 AND length(p.currency) <> 64
+    WHERE n.valid_from = $snapshot AND p.valid_to = $snapshot AND upper(n.currency) <> upper(p.currency) AND length(n.currency) <> 64 AND length(p.currency) <> 64
       AND NOT EXISTS (FROM product_prices AS m WHERE m.valid_from = $snapshot AND m.product_id = p.product_id
-        AND (m.currency, m.pricing_tier, m.unit_amount) IS NOT DISTINCT FROM (p.currency, p.pricing_tier, p.unit_amount))
+        AND (upper(m.currency), m.pricing_tier, m.unit_amount) IS NOT DISTINCT FROM (upper(p.currency), p.pricing_tier, p.unit_amount))
 ),
 price_counts_before AS (
     SELECT 'product_listing_prices' AS table_name, currency, count(*) AS prices FROM before.product_listing_prices GROUP BY currency

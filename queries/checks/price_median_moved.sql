@@ -13,12 +13,13 @@ WITH current_prices AS (
     UNION ALL
     SELECT 'product_prices', currency, pricing_tier, unit_amount, valid_from = $snapshot FROM product_prices
 ),
+-- Earlier releases stored currencies in lower case as sent.
 earlier_prices AS (
-    SELECT 'product_listing_prices' AS table_name, currency, pricing_tier, unit_amount FROM before.product_listing_prices
+    SELECT 'product_listing_prices' AS table_name, CASE WHEN length(currency) = 3 THEN upper(currency) ELSE currency END AS currency, pricing_tier, unit_amount FROM before.product_listing_prices
     UNION ALL
-    SELECT 'outlet_listing_prices', currency, pricing_tier, unit_amount FROM before.outlet_listing_prices
+    SELECT 'outlet_listing_prices', CASE WHEN length(currency) = 3 THEN upper(currency) ELSE currency END, pricing_tier, unit_amount FROM before.outlet_listing_prices
     UNION ALL
-    SELECT 'product_prices', currency, pricing_tier, unit_amount FROM before.product_prices
+    SELECT 'product_prices', CASE WHEN length(currency) = 3 THEN upper(currency) ELSE currency END, pricing_tier, unit_amount FROM before.product_prices
 ),
 -- Medians are slow, so they are computed only for groups with enough new or changed prices.
 changed_groups AS (

@@ -15,7 +15,7 @@ WITH factors AS (
     SELECT n.currency, n.amount / p.amount AS factor
     FROM (SELECT {key}, {currency} AS currency, [{labels}] AS labels, CAST({column} AS DOUBLE) AS amount FROM {table} WHERE valid_from = $snapshot) AS n
     JOIN (SELECT {key}, [{labels}] AS labels, CAST({column} AS DOUBLE) AS amount FROM past.{table} WHERE valid_to = $snapshot AND {column} <> 0) AS p USING ({key})
-    WHERE n.labels = p.labels
+    WHERE upper(CAST(n.labels AS VARCHAR)) = upper(CAST(p.labels AS VARCHAR)) -- earlier releases stored currencies in lower case as sent
 ),
 -- Factors are rounded to steps of 2 %. A group is a step with its two neighbours, about 3 % to each
 -- side. Factors of zero and below have a step of their own, -100000, far from all others.
@@ -29,7 +29,7 @@ step_groups AS (
     SELECT *, CAST(sum(prices) OVER (PARTITION BY is_whole, currency ORDER BY step RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS BIGINT) AS prices_changed FROM steps
 ),
 counts_before AS (
-    SELECT {currency} AS currency, grouping(currency) AS is_whole, count(*) AS prices_before FROM before.{table} WHERE {column} <> 0 GROUP BY ROLLUP (currency)
+    SELECT CASE WHEN length({currency}) = 3 THEN upper({currency}) ELSE {currency} END AS currency, grouping(currency) AS is_whole, count(*) AS prices_before FROM before.{table} WHERE {column} <> 0 GROUP BY ROLLUP (currency)
 ),
 unchanged AS (SELECT count(*) AS prices FROM {table} WHERE valid_from < $snapshot AND {column} <> 0),
 scaled AS (
