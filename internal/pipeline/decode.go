@@ -105,7 +105,7 @@ func (k *sink) decodeBody(ctx context.Context, r fetch.Response) (stream.PageFac
 		return stream.PageFacts{}, context.Cause(ctx)
 	}
 	defer func() { k.free <- d }()
-	origin := transform.Origin{Seq: r.Seq, Param: r.Param, Pass: r.Pass, Page: r.Page}
+	origin := transform.Origin{Seq: r.Seq, Param: r.Param, Pass: r.Pass, Page: r.Page, Team: k.night.cfg.TeamID}
 	facts, err := d.Decode(r.Body, origin)
 	if errors.Is(err, transform.ErrFull) {
 		if err := k.flushDecoders(ctx, d); err != nil {

@@ -11,6 +11,7 @@ import (
 	"placementsync/internal/fetch"
 	"placementsync/internal/ledger"
 	"placementsync/internal/stream"
+	"placementsync/internal/transform"
 )
 
 // Token is the token info of the service (spec 2.1), without the token itself.
@@ -46,16 +47,23 @@ func checkToken(ctx context.Context, c *fetch.Client, teamID string) (Token, err
 func parseToken(body []byte) (Token, error) {
 	var raw struct {
 		Type   string          `json:"token_type"`
-		Scopes []string        `json:"scopes"`
+		Scopes json.RawMessage `json:"scopes"`
 		TeamID json.RawMessage `json:"team_id"`
 	}
 	if json.Unmarshal(body, &raw) != nil { // its error would quote the body
 		return Token{}, fmt.Errorf("%w: the response is not the JSON of a token info, so this may not be the service: check api.base_url", fetch.ErrMalformed)
 	}
-	if raw.Type == "" && raw.Scopes == nil {
+	if list, ok := transform.ListInText(raw.Scopes); ok {
+		raw.Scopes = list
+	}
+	var scopes []string
+	if len(raw.Scopes) > 0 && json.Unmarshal(raw.Scopes, &scopes) != nil {
+		return Token{}, fmt.Errorf("%w: scopes is not a list of texts, so this may not be the service: check api.base_url", fetch.ErrMalformed)
+	}
+	if raw.Type == "" && scopes == nil {
 		return Token{}, fmt.Errorf("%w: the response has neither token_type nor scopes, so this may not be the service: check api.base_url", fetch.ErrMalformed)
 	}
-	t := Token{Type: raw.Type, Scopes: raw.Scopes}
+	t := Token{Type: raw.Type, Scopes: scopes}
 	if team := strings.Trim(string(raw.TeamID), `"`); team != "null" {
 		t.TeamID = team
 	}
@@ -78,7 +86,7 @@ func (c Config) skipReason(t Token, s stream.Stream) string {
 		return ledger.ReasonNoDetails
 	case len(missing) > 0:
 		return "missing scope " + strings.Join(missing, ", ")
-	case strings.Contains(s.Path, "{team_id}") && t.TeamID == "":
+	case t.TeamID == "" && (s.TeamColumn != "" || strings.Contains(s.Path, "{team_id}")):
 		return "the token has no team id: set api.team_id"
 	}
 	return ""

@@ -6,8 +6,8 @@ func mainLists() []Stream {
 	return []Stream{
 		{
 			Name: "token", Path: "/auth/token", Spec: "2.1, 4.2, 5", Envelope: Object,
-			RequireOne: []string{"token_type", "scopes"},
-			Tables:     []Table{{Name: "token", Key: []string{"team_id"}, NoText: []string{"scopes"}}},
+			RequireOne: []string{"token_type", "scopes"}, TeamColumn: "team_id",
+			Tables: []Table{{Name: "token", Key: []string{"team_id"}, NoText: []string{"scopes"}}},
 		},
 		{
 			Name: "outlet_listings", Path: "/outlets", Spec: "2.2 OutletListing, 4.2, 5",

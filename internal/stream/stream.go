@@ -126,6 +126,9 @@ type Stream struct {
 	// response must contain the field of this name. Records of other envelopes may lack it: the column
 	// then gets the value of the parameter. A record with another value is rejected.
 	Param string
+	// TeamColumn is the column of the first table for the id of the team. If a record lacks it, the column gets
+	// the configured team. Empty means that there is no such column.
+	TeamColumn string
 	// RequireOne are columns of the first table. A valid record has a value in at least one of
 	// them; an error response has none. Nil means that a record only needs a key.
 	RequireOne []string

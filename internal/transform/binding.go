@@ -15,6 +15,7 @@ type Binding struct {
 	stream       stream.Stream
 	tables       []*layout
 	list         string // the name of the list in the response
+	team         int    // index of Stream.TeamColumn in the first table, or -1
 	requireOne   []int  // at least one of these columns must have a value in each record
 	privatePaths privatePaths
 }

@@ -67,6 +67,7 @@ func (b *Binding) compileTable(t stream.Table, d stream.Definition) error {
 			return err
 		}
 	} else {
+		b.team = l.namedColumn("TeamColumn", b.stream.TeamColumn)
 		l.param, b.requireOne = l.namedColumn("Param", b.stream.Param), l.namedColumns("RequireOne", b.stream.RequireOne)
 		if b.stream.Envelope == stream.StatusCounts {
 			l.prefix, l.statusID = l.columnIndex("prefix"), l.columnIndex("id")

@@ -34,6 +34,15 @@ func listInText(raw []byte, f form) (content []byte, ok bool) {
 	return a.json, true
 }
 
+// ListInText returns the JSON of a list in a JSON text. ok is false for any other value.
+func ListInText(raw []byte) (list []byte, ok bool) {
+	if len(raw) == 0 || raw[0] != '"' {
+		return nil, false
+	}
+	list, ok = listInText(raw, nonASCII|escaped)
+	return list, ok && list[0] == '['
+}
+
 func objectInText(raw []byte, f form) (content []byte, ok bool) {
 	content, ok = jsonInText(raw, f)
 	return content, ok && content[0] == '{'

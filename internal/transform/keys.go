@@ -17,6 +17,9 @@ func (r *rowReader) checkRecord(t *table) (reason string, err error) {
 	if len(r.binding.requireOne) > 0 && !slices.ContainsFunc(r.binding.requireOne, t.hasValue) {
 		return "", fmt.Errorf("%w: the object has no field that distinguishes it from an error", ErrMalformed)
 	}
+	if r.binding.team >= 0 {
+		t.fillEmpty(r.binding.team, r.in.origin.Team)
+	}
 	if t.param < 0 {
 		return "", nil
 	}

@@ -60,6 +60,8 @@ type Origin struct {
 	// Param is the path parameter of the request, or empty. A record with a different parameter
 	// is rejected.
 	Param string
+	// Team is the configured team, or empty. It fills Stream.TeamColumn.
+	Team string
 	// Pass and Page are counted from 1. They are 0 for a response that is no page of a list.
 	Pass, Page int
 }

@@ -1,0 +1,25 @@
+package pipeline_test
+
+import (
+	"testing"
+
+	"placementsync/internal/fetch"
+)
+
+// TestTokenWithoutTeam reads a token without team_id, whose scopes are a text. The team of the configuration is used.
+// Without it, the streams that need a team are skipped.
+func TestTokenWithoutTeam(t *testing.T) {
+	h := newHarness(t, smallWorld(), "token", "profiles", "files")
+	h.service.SetFaults(rewriteFault("/auth/token", "\ufeff"+`{"source":"oauth","token_type":"custom","scopes":"{profiles.lists,files.lists}"}`))
+	res := h.requireComplete(h.night())
+	const reason = "the token has no team id: set api.team_id"
+	h.requireStream(res.Run, "token", fetch.Skipped, reason, false)
+	h.requireStream(res.Run, "profiles", fetch.Skipped, reason, false)
+	h.requireStream(res.Run, "files", fetch.Exact, "", false)
+	h.requireLines("SELECT count(*) FROM meta.rejects", "0")
+	h.cfg.TeamID = h.service.TeamID()
+	res = h.requireComplete(h.night())
+	h.requireStream(res.Run, "token", fetch.Exact, "", false)
+	h.requireStream(res.Run, "profiles", fetch.Exact, "", false)
+	h.requireLines("SELECT team_id, source, scopes FROM token", h.service.TeamID()+` oauth ["profiles.lists","files.lists"]`)
+}
