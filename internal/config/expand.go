@@ -63,7 +63,7 @@ func (b *binder) readVariable(name string, file valueFile) (value string, isSet 
 	if err != nil {
 		return "", false, fmt.Errorf("the file that %s%s names cannot be read: %w: give the path of a file that this user can read", name, fileSuffix, err)
 	}
-	value = strings.TrimSpace(string(data))
+	value = trimText(data)
 	if value == "" {
 		return "", false, fmt.Errorf("the file that %s%s names is empty: write the value into it", name, fileSuffix)
 	}

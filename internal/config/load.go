@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +11,8 @@ import (
 )
 
 const maxFileSize = 64 << 10 // bytes; the path of a larger file is probably wrong
+
+const byteOrderMark = "\ufeff" // some editors write it at the beginning of a file
 
 // A Validation checks values that this package cannot check, such as names of streams. It calls
 // refuse for each invalid value, with the YAML path of the value and a message that contains
@@ -45,6 +48,7 @@ func parse(name string, data []byte, lookupEnv func(string) (string, bool), isFi
 	if lookupEnv == nil {
 		lookupEnv = func(string) (string, bool) { return "", false }
 	}
+	data = bytes.TrimPrefix(data, []byte(byteOrderMark))
 	b := &binder{lookupEnv: lookupEnv, validator: validator{lines: map[string]int{}, broken: map[string]bool{}, written: map[string]string{}}}
 	cfg := Default()
 	if !b.bindDocument(data, &cfg) {

@@ -62,12 +62,17 @@ func readSecret(setting, file string) (Secret, error) {
 	return secret, err
 }
 
+// trimText returns a text without a byte order mark and the white space around it.
+func trimText(data []byte) string {
+	return strings.TrimSpace(strings.TrimPrefix(string(data), byteOrderMark))
+}
+
 func readTrimmed(setting, file string) (Secret, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return "", fmt.Errorf("read %s: %w: give the path of a file that this user can read", setting, err)
 	}
-	return Secret(strings.TrimSpace(string(data))), nil
+	return Secret(trimText(data)), nil
 }
 
 // tokenFault returns the reason why token cannot be sent in a header, or "".

@@ -151,7 +151,9 @@ func (s *sender) passToReader(ctx context.Context, q *call) error {
 	// The landing of an earlier release may contain incomplete responses, such as a 206.
 	facts, err := stream.PageFacts{}, error(ErrMalformed)
 	if isCompleteStatus(q.Status) {
-		facts, err = q.read(ctx, q.Response)
+		response := q.Response
+		response.Body = skipMark(response.Body)
+		facts, err = q.read(ctx, response)
 	}
 	if errors.Is(err, ErrMalformed) {
 		return s.requestErr(q, q.Status, q.Body, err)
@@ -245,6 +247,9 @@ func (s *sender) sendAndReceive(request *http.Request, q *call) error {
 	}
 	if err := s.receiveBody(q, response); err != nil {
 		return s.requestErr(q, 0, q.Body, fmt.Errorf("read the body: %w", s.withoutReceivedBytes(err)))
+	}
+	if err := s.convertCharset(q, response.Header); err != nil {
+		return s.requestErr(q, 0, q.Body, fmt.Errorf("read the body: %w", err))
 	}
 	s.scrubResponse(q)
 	return nil

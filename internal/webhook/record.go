@@ -39,7 +39,7 @@ type envelope struct {
 // body, and then the members of the envelope. A member of the envelope overrides a member of the body
 // with the same name. EventRecord returns an *InvalidError if the body is not an event of its topic.
 func EventRecord(e stream.Event) ([]byte, error) {
-	body := bytes.TrimSpace(e.Body)
+	body := bodyText(e)
 	if !json.Valid(body) {
 		return nil, &InvalidError{e.Topic, "the body is not JSON"}
 	}
@@ -90,6 +90,11 @@ func commentText(e stream.Event, body []byte) (*string, error) {
 	return &text, nil
 }
 
+// bodyText returns the body without a byte order mark and the white space around it.
+func bodyText(e stream.Event) []byte {
+	return bytes.TrimSpace(bytes.TrimPrefix(e.Body, []byte("\ufeff")))
+}
+
 // EventTargets returns the ids of the article and the campaign of a status change. They are empty
 // if the body lacks them, and for other topics.
 func EventTargets(e stream.Event) (article, campaign string) {
@@ -97,7 +102,7 @@ func EventTargets(e stream.Event) (article, campaign string) {
 		Article  json.RawMessage `json:"article_id"`
 		Campaign json.RawMessage `json:"campaign_id"`
 	}
-	if e.Topic != StatusChanged || json.Unmarshal(e.Body, &body) != nil {
+	if e.Topic != StatusChanged || json.Unmarshal(bodyText(e), &body) != nil {
 		return "", ""
 	}
 	return scalarText(body.Article), scalarText(body.Campaign)

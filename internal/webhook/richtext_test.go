@@ -62,6 +62,7 @@ func TestEventRecord(t *testing.T) {
 	const tail = `"event_id":"e","topic":"%","source":null,"sent_at":"2026-11-20T01:00:00Z","received_at":"2026-11-20T02:00:00Z"`
 	cases := []struct{ name, topic, body, want string }{
 		{"a status change", webhook.StatusChanged, ` {"article_id":"a", "n":1.50} `, `{"article_id":"a", "n":1.50,` + tail + `}`},
+		{"a byte order mark", webhook.StatusChanged, "\ufeff" + `{"article_id":"a"}`, `{"article_id":"a",` + tail + `}`},
 		{"a number for an id", webhook.StatusChanged, `{"article_id":7}`, `{"article_id":7,` + tail + `}`},
 		{"a comment", webhook.CommentUpdated, `{"id":"c","content":{"type":"doc","content":[{"type":"text","text":"hi"}]}}`,
 			`{"id":"c","content":{"type":"doc","content":[{"type":"text","text":"hi"}]},` + tail + `,"content_text":"hi"}`},

@@ -1,0 +1,49 @@
+package fetch
+
+import (
+	"bytes"
+	"fmt"
+	"mime"
+	"net/http"
+	"strings"
+
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/ianaindex"
+)
+
+// declaredCharset returns the charset that the Content-Type declares. It returns nil for UTF-8, which is the
+// charset of JSON, and for an unknown charset.
+func declaredCharset(h http.Header) encoding.Encoding {
+	_, params, err := mime.ParseMediaType(h.Get("Content-Type"))
+	name := params["charset"]
+	if err != nil || name == "" || strings.EqualFold(name, "utf-8") || strings.EqualFold(name, "us-ascii") {
+		return nil
+	}
+	charset, err := ianaindex.IANA.Encoding(name)
+	if err != nil {
+		return nil
+	}
+	return charset
+}
+
+// convertCharset converts the body to UTF-8, if the response declares another charset. The body is then stored
+// in UTF-8, because the landing has no place for the charset.
+func (s *sender) convertCharset(q *call, h http.Header) error {
+	charset := declaredCharset(h)
+	if charset == nil {
+		return nil
+	}
+	body, err := charset.NewDecoder().Bytes(q.Body)
+	if err != nil {
+		return fmt.Errorf("%w: it is not in the charset that it declares: %w", ErrMalformed, err)
+	}
+	if int64(len(body)) > s.cfg.MaxBody {
+		return fmt.Errorf("%w: in UTF-8 it has more than %d bytes", ErrTooLarge, s.cfg.MaxBody)
+	}
+	q.Body, q.Compressed, q.Encoding = body, nil, plain
+	return nil
+}
+
+// skipMark returns a body without the byte order mark at its beginning, which RFC 8259, section 8.1, lets a
+// reader ignore.
+func skipMark(body []byte) []byte { return bytes.TrimPrefix(body, []byte("\ufeff")) }

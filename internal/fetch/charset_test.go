@@ -1,0 +1,64 @@
+package fetch_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/unicode"
+
+	"placementsync/internal/fetch"
+	"placementsync/internal/stream"
+)
+
+// TestCharsets sends a body in several charsets, with and without a byte order mark. The reader must receive it in
+// UTF-8 without the mark, from the service and from the landing.
+func TestCharsets(t *testing.T) {
+	const want = `{"records":[{"id":"a","name":"Café"}]}`
+	latin1, err := charmap.ISO8859_1.NewEncoder().String(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	utf16, err := unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewEncoder().String(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		contentType string
+		body        string
+		encoding    string
+	}{
+		"no charset":           {"application/json", want, ""},
+		"mark":                 {"application/json", "\ufeff" + want, ""},
+		"mark and UTF-8":       {"application/json; charset=UTF-8", "\ufeff" + want, ""},
+		"Latin-1":              {"application/json; charset=ISO-8859-1", latin1, ""},
+		"compressed Latin-1":   {`application/json; charset="latin1"`, string(compressGzip(latin1, "")), "gzip"},
+		"UTF-16":               {"application/json;charset=utf-16", utf16, ""},
+		"UTF-16 and a mark":    {"application/json;charset=utf-16le", utf16, ""},
+		"unknown charset":      {"application/json; charset=martian", want, ""},
+		"invalid content type": {"application/json; charset", want, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			l := testLanding(t, dir)
+			client := newClient(t, serverConfig(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", c.contentType)
+				if c.encoding != "" {
+					w.Header().Set("Content-Encoding", c.encoding)
+				}
+				_, _ = w.Write([]byte(c.body))
+			})), l)
+			for _, source := range []string{"service", "landing"} {
+				var got string
+				_, err := client.Get(t.Context(), pageRequest(1, 1), func(_ context.Context, r fetch.Response) (stream.PageFacts, error) {
+					got = string(r.Body)
+					return stream.PageFacts{}, nil
+				})
+				if err != nil || got != want {
+					t.Errorf("the body from the %s is %q (%v), want %q", source, got, err, want)
+				}
+			}
+		})
+	}
+}
