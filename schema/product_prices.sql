@@ -12,6 +12,6 @@ COMMENT ON TABLE product_prices IS 'Prices of a product, one row per price tier 
 COMMENT ON COLUMN product_prices.product_id IS 'Id of the product: products.id.';
 COMMENT ON COLUMN product_prices.position IS 'Position in the list of prices, counted from 1.';
 COMMENT ON COLUMN product_prices.unit_amount IS 'Price of one placement, in units of currency. The service sends it as a number or as a string. Spec 2.3 Price.unit_amount.';
-COMMENT ON COLUMN product_prices.currency IS 'Currency of unit_amount as the service writes it; NULL if the service states no currency. Spec 2.3 Price.currency.';
+COMMENT ON COLUMN product_prices.currency IS 'Currency of unit_amount, in upper case if it has three letters; NULL if the service states no currency. Spec 2.3 Price.currency.';
 COMMENT ON COLUMN product_prices.pricing_tier IS 'Pricing tier; the specification lists no values. Spec 2.3 Price.pricing_tier.';
 COMMENT ON COLUMN product_prices.extra IS 'Unknown fields, as one JSON object; NULL if there are none. Spec 2 (conventions).';

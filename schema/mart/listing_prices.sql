@@ -38,7 +38,7 @@ COMMENT ON COLUMN mart.listing_prices.is_do_follow IS 'Whether links carry searc
 COMMENT ON COLUMN mart.listing_prices.domain_authority IS 'Domain authority score of the channel.'; -- BIGINT
 COMMENT ON COLUMN mart.listing_prices.authority_band IS 'Domain authority in bands of ten, the last from 90 to 100; NULL if the score is unknown or not between 0 and 100.'; -- VARCHAR
 COMMENT ON COLUMN mart.listing_prices.pricing_tier IS 'Pricing tier.'; -- VARCHAR
-COMMENT ON COLUMN mart.listing_prices.currency IS 'Currency of unit_amount as the service writes it; NULL if the service states no currency.'; -- VARCHAR
+COMMENT ON COLUMN mart.listing_prices.currency IS 'Currency of unit_amount, in upper case if it has three letters; NULL if the service states no currency.'; -- VARCHAR
 COMMENT ON COLUMN mart.listing_prices.unit_amount IS 'Price of one placement, in units of currency.'; -- DECIMAL(18,6)
 COMMENT ON COLUMN mart.listing_prices.min_delivery_days IS 'Shortest time to delivery, in days.'; -- BIGINT
 COMMENT ON COLUMN mart.listing_prices.max_delivery_days IS 'Longest time to delivery, in days.'; -- BIGINT

@@ -112,7 +112,7 @@ LEFT JOIN like_premiums AS l ON l.trait = m.trait
 
 COMMENT ON VIEW mart.price_premiums IS 'Price premiums of channel type, placement type and do-follow links, one row per value of a trait within a tier and currency. premium_percent compares the median price of the value with the median of all prices. like_premium_percent compares within segments: the median of the value with the median of every other value in the same segment. The prices of a segment have the same country, authority band and other two traits; segments with only one value are left out.';
 COMMENT ON COLUMN mart.price_premiums.pricing_tier IS 'Pricing tier.'; -- VARCHAR
-COMMENT ON COLUMN mart.price_premiums.currency IS 'Currency as the service writes it; NULL if the service states no currency.'; -- VARCHAR
+COMMENT ON COLUMN mart.price_premiums.currency IS 'Currency, in upper case if it has three letters; NULL if the service states no currency.'; -- VARCHAR
 COMMENT ON COLUMN mart.price_premiums.trait IS 'Compared column of mart.listing_prices: channel_type, placement_type or is_do_follow. Query one trait at a time.'; -- VARCHAR
 COMMENT ON COLUMN mart.price_premiums.value IS 'Value of the trait as text; NULL if unknown.'; -- VARCHAR
 COMMENT ON COLUMN mart.price_premiums.prices IS 'Number of prices with this value.'; -- BIGINT
