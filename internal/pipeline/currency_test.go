@@ -1,0 +1,52 @@
+package pipeline_test
+
+import (
+	"testing"
+	"time"
+
+	"placementsync/internal/checks"
+	"placementsync/internal/sqltext"
+)
+
+// TestCurrenciesInLowerCaseChangeOnce publishes a version whose prices have currencies in lower case, as earlier releases
+// stored them. The next night must store them in upper case, and no check may hold it.
+func TestCurrenciesInLowerCaseChangeOnce(t *testing.T) {
+	world := smallWorld()
+	world.Listings = 90
+	h := newHarness(t, world)
+	all, err := checks.Load("", nil, nil)
+	must(t, err)
+	h.cfg.Checks, h.cfg.CheckTimeout = all, time.Minute
+	old := h.requireComplete(h.night()).Run
+	h.requireLines("SELECT count(*) >= 60 FROM product_listing_prices WHERE currency = 'USD'", "true")
+	prices := h.singleLine("SELECT count(*) FROM product_listing_prices WHERE currency = 'USD'")
+	w := h.warehouse()
+	m, err := w.Versions.ReadManifest(h.latest())
+	must(t, err)
+	h.at = h.at.Add(time.Hour)
+	old.ID, old.StartedAt, old.EndedAt, old.SnapshotAt = h.at.Format("20060102T150405Z"), h.at, h.at, h.at
+	d, err := w.Begin(t.Context(), old.ID, h.at)
+	must(t, err)
+	for _, table := range []sqltext.SQL{"product_listing_prices", "outlet_listing_prices", "product_prices"} {
+		must(t, d.Exec(t.Context(), "UPDATE main."+table+" SET currency = lower(currency), row_hash = hash(row_hash)"))
+	}
+	for _, table := range m.Tables {
+		isCopied, err := d.CopyUnchanged(table.Name)
+		if err != nil || !isCopied {
+			t.Fatalf("the file of %s was not copied: %v", table.Name, err)
+		}
+	}
+	must(t, d.WriteLedgerCopy(old))
+	_, err = d.Publish(t.Context(), m.Tables)
+	must(t, err)
+	must(t, w.Ledger.Record(old))
+	h.requireLines("SELECT count(*) FROM product_listing_prices WHERE currency = 'usd'", prices)
+	h.requireComplete(h.unchangedNight())
+	h.requireLines("SELECT outcome FROM meta.checks WHERE check_name = 'currency_changed' ORDER BY run_id DESC LIMIT 1", "passed")
+	h.requireLines("SELECT count(*) FROM product_listing_prices WHERE currency = 'USD'", prices)
+	h.requireLines("SELECT count(*) FROM history.product_listing_prices WHERE currency = 'usd'", prices)
+	res := h.requireComplete(h.unchangedNight())
+	if res.Run.Changed != 0 {
+		t.Errorf("the night after that changed %d rows, want 0", res.Run.Changed)
+	}
+}
