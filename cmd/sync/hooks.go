@@ -49,11 +49,11 @@ func newHooks(wh *warehouse.Warehouse, log *slog.Logger, now func() time.Time) (
 
 // apply makes j the current jobs, unless the receiver rejects their secrets.
 func (h *hooks) apply(j *jobs) error {
-	var secrets []string
+	policy := webhook.Policy{Prefixes: j.cfg.Serve.WebhookPrefixes, MaxAge: j.cfg.Serve.WebhookMaxAge}
 	for _, secret := range j.cfg.Serve.WebhookSecrets {
-		secrets = append(secrets, secret.Reveal())
+		policy.Secrets = append(policy.Secrets, secret.Reveal())
 	}
-	if err := h.receiver.Reload(secrets, j.cfg.Serve.WebhookMaxAge); err != nil {
+	if err := h.receiver.Reload(policy); err != nil {
 		return err
 	}
 	h.current.Store(j)

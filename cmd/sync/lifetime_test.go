@@ -144,7 +144,7 @@ func (l *testWarehouse) deliver(events ...sim.Delivery) {
 	inbox, err := l.open().Folder.MakeInbox()
 	must(l.T, err)
 	receiver := webhook.New(webhook.Config{Dir: inbox}, slog.New(slog.DiscardHandler), func() time.Time { return l.now })
-	must(l.T, errors.Join(receiver.Reload([]string{secret}, 0), receiver.Open()))
+	must(l.T, errors.Join(receiver.Reload(webhook.Policy{Secrets: []string{secret}, Prefixes: []string{"x-hook-"}}), receiver.Open()))
 	ctx, stop := context.WithCancel(l.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- receiver.Run(ctx) }()

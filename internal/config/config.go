@@ -126,14 +126,15 @@ type Verify struct {
 
 // Serve configures the HTTP server of the daemon.
 type Serve struct {
-	Listen         string        `yaml:"listen"`
-	Hosts          []string      `yaml:"hosts"`
-	AuthToken      Secret        `yaml:"auth_token"`
-	WebhookSecrets []Secret      `yaml:"webhook_secrets"` // spec section 6
-	WebhookMaxAge  time.Duration `yaml:"webhook_max_age"`
-	InboxMax       string        `yaml:"inbox_max"` // see [Serve.InboxMaxBytes]
-	RefreshOnEvent bool          `yaml:"refresh_on_event"`
-	SQL            bool          `yaml:"sql"`
+	Listen          string        `yaml:"listen"`
+	Hosts           []string      `yaml:"hosts"`
+	AuthToken       Secret        `yaml:"auth_token"`
+	WebhookSecrets  []Secret      `yaml:"webhook_secrets"`  // spec section 6
+	WebhookPrefixes []string      `yaml:"webhook_prefixes"` // of the names of headers; spec 6.6
+	WebhookMaxAge   time.Duration `yaml:"webhook_max_age"`
+	InboxMax        string        `yaml:"inbox_max"` // see [Serve.InboxMaxBytes]
+	RefreshOnEvent  bool          `yaml:"refresh_on_event"`
+	SQL             bool          `yaml:"sql"`
 }
 
 // Notify has the addresses to call when a night ends, and the receivers of the messages of watches.
@@ -215,10 +216,14 @@ func Default() Config {
 		Schedule:  Schedule{Cron: "0 2 * * *", Timezone: "UTC", CatchUp: true},
 		Verify:    Verify{Cron: "0 5 * * 0"},
 		Checks:    Checks{Timeout: 30 * time.Second, Rules: map[string]CheckRule{}},
-		Serve:     Serve{Listen: "127.0.0.1:8080", Hosts: []string{}, WebhookSecrets: []Secret{}, WebhookMaxAge: 5 * time.Minute, SQL: true},
-		Notify:    Notify{Channels: []Channel{}},
-		Privacy:   Privacy{Hash: []string{}, Drop: []string{"orders.client_secret"}, Raw: "keep"},
-		Lake:      Lake{Namespace: "placements", Name: "placementsync", KeepNights: 30},
-		Watch:     []Watch{},
+		Serve: Serve{
+			Listen: "127.0.0.1:8080", Hosts: []string{},
+			WebhookSecrets: []Secret{}, WebhookPrefixes: []string{"x-hook-", "x-outpost-"}, WebhookMaxAge: 5 * time.Minute,
+			SQL: true,
+		},
+		Notify:  Notify{Channels: []Channel{}},
+		Privacy: Privacy{Hash: []string{}, Drop: []string{"orders.client_secret"}, Raw: "keep"},
+		Lake:    Lake{Namespace: "placements", Name: "placementsync", KeepNights: 30},
+		Watch:   []Watch{},
 	}
 }

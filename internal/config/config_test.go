@@ -154,8 +154,8 @@ func TestFullFileIsDecoded(t *testing.T) {
 			"prices_scaled": {Severity: "warn", Params: map[string]string{"share": "0.5"}}, "host_listed_twice": {Severity: "off"}}},
 		Serve: config.Serve{
 			Listen: "[::]:9090", Hosts: []string{"status.example.com", "Warehouse_1.", "10.0.0.5"}, AuthToken: "5$-a:b#c-d:e#f-g",
-			WebhookSecrets: []config.Secret{"whsec-hunter2", "plain$text"},
-			WebhookMaxAge:  time.Hour, InboxMax: "16 MB", RefreshOnEvent: true,
+			WebhookSecrets: []config.Secret{"whsec-hunter2", "plain$text"}, WebhookPrefixes: []string{"X-Events-", "x-hook-"},
+			WebhookMaxAge: time.Hour, InboxMax: "16 MB", RefreshOnEvent: true,
 		},
 		Notify: config.Notify{FailureURL: "https://hooks.example.com/whsec-hunter2", HeartbeatURL: "http://127.0.0.1/beat", Channels: []config.Channel{
 			{Name: "chat", Type: "slack", URL: "https://chat.example.com/whsec-hunter2", To: []string{}, SMTP: config.SMTP{TLS: "starttls"}},

@@ -119,6 +119,8 @@ func (v *validator) checkCron(path, text string) {
 // in ASCII, as xn--.
 var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?\.?$`)
 
+var headerPrefix = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
 func (v *validator) checkServe(s Serve) {
 	host, port, err := net.SplitHostPort(s.Listen)
 	if _, portErr := strconv.ParseUint(port, 10, 16); err != nil || portErr != nil {
@@ -141,6 +143,14 @@ func (v *validator) checkServe(s Serve) {
 			v.addProblem(item, "is empty, so anyone could sign: give the signing secret, or remove the entry")
 		}
 		v.checkSecretText(item, secret)
+	}
+	if len(s.WebhookPrefixes) == 0 {
+		v.addProblem("serve.webhook_prefixes", "is empty, so no delivery is recognized: remove the line, or list a prefix such as x-hook-")
+	}
+	for i, prefix := range s.WebhookPrefixes {
+		if !headerPrefix.MatchString(prefix) {
+			v.refuse(fmt.Sprintf("serve.webhook_prefixes[%d]", i), prefix, "is not the beginning of a header name: write one such as x-hook-")
+		}
 	}
 	checkBetween(v, "serve.webhook_max_age", s.WebhookMaxAge, 0, 7*24*time.Hour)
 	if n := s.InboxMaxBytes(); s.InboxMax != "" && (n < 16e6 || n > 1e12) {

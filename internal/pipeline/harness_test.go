@@ -266,7 +266,7 @@ func (h *harness) deliver(events ...delivery) {
 	h.t.Helper()
 	receiver := webhook.New(webhook.Config{Dir: h.warehouse().Folder.InboxPath(), SegmentBytes: 1},
 		slog.New(slog.DiscardHandler), func() time.Time { return h.at })
-	must(h.t, errors.Join(receiver.Reload([]string{webhookSecret}, 0), receiver.Open()))
+	must(h.t, errors.Join(receiver.Reload(webhook.Policy{Secrets: []string{webhookSecret}, Prefixes: []string{"x-hook-"}}), receiver.Open()))
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- receiver.Run(ctx) }()

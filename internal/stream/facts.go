@@ -90,8 +90,8 @@ type Event struct {
 	// because a subscription to all events includes topics that the service adds later.
 	Topic  string `json:"topic,omitempty"`
 	Source string `json:"source,omitempty"`
-	// Sent is the unparsed timestamp of the envelope. The signature covers neither the timestamp
-	// nor any other header (spec 6.4).
+	// Sent is the timestamp of the envelope. It is not checked, but Unix seconds and milliseconds are
+	// RFC 3339 here. The signature covers neither the timestamp nor any other header (spec 6.4).
 	Sent     string    `json:"sent,omitempty"`
 	Received time.Time `json:"received"`
 	Body     []byte    `json:"body"` // the signed bytes

@@ -23,7 +23,7 @@ type directReceiver struct{ receiver *webhook.Receiver }
 func newDirectReceiver(t *testing.T, dir string) directReceiver {
 	t.Helper()
 	receiver := webhook.New(webhook.Config{Dir: dir}, slog.New(slog.DiscardHandler), time.Now)
-	must(t, receiver.Reload([]string{secret}, 0))
+	must(t, receiver.Reload(policyOf(secret)))
 	must(t, receiver.Open())
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

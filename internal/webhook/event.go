@@ -3,7 +3,10 @@ package webhook
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -11,23 +14,59 @@ import (
 	"placementsync/internal/stream"
 )
 
-// The envelope of a delivery (spec 6.2).
+// The headers of the envelope of a delivery, after the prefix of the sender (spec 6.2).
 const (
-	headerID        = "X-Hook-Event-Id"
-	headerTopic     = "X-Hook-Topic"
-	headerTimestamp = "X-Hook-Timestamp"
-	headerSource    = "X-Hook-Source"
-	headerSignature = "X-Hook-Signature"
+	headerID        = "event-id"
+	headerTopic     = "topic"
+	headerTimestamp = "timestamp"
+	headerSource    = "source"
+	headerSignature = "signature"
 )
+
+// envelopeHeaders are the headers of a delivery with the prefix of its sender.
+type envelopeHeaders struct {
+	all    http.Header
+	prefix string
+}
+
+// findEnvelope uses the first prefix with a signature header. It returns false if there is none.
+func findEnvelope(all http.Header, prefixes []string) (h envelopeHeaders, isSigned bool) {
+	for _, prefix := range prefixes {
+		if h = (envelopeHeaders{all, prefix}); len(h.signatures()) > 0 {
+			return h, true
+		}
+	}
+	return envelopeHeaders{}, false
+}
+
+func (h envelopeHeaders) get(name string) string { return h.all.Get(h.prefix + name) }
+
+func (h envelopeHeaders) signatures() []string { return h.all.Values(h.prefix + headerSignature) }
 
 // maxHeader limits a stored header, in bytes.
 const maxHeader = 256
 
-func newEvent(h http.Header, body []byte, now time.Time) stream.Event {
-	e := stream.Event{Topic: boundedHeader(h.Get(headerTopic)), Source: boundedHeader(h.Get(headerSource)), Sent: boundedHeader(h.Get(headerTimestamp)),
-		Received: now.UTC(), Body: body}
-	e.ID = eventID(h.Get(headerID), e.Topic, body)
+func newEvent(h envelopeHeaders, body []byte, now time.Time) stream.Event {
+	e := stream.Event{Topic: boundedHeader(h.get(headerTopic)), Source: boundedHeader(h.get(headerSource)),
+		Sent: sentTime(boundedHeader(h.get(headerTimestamp))), Received: now.UTC(), Body: body}
+	e.ID = eventID(h.get(headerID), e.Topic, body)
 	return e
+}
+
+// sentTime returns a timestamp of Unix seconds or milliseconds as RFC 3339, and any other timestamp
+// unchanged. Numbers outside the years 2000 to 2099 are not times.
+func sentTime(text string) string {
+	const from2000, before2100 = 946_684_800, 4_102_444_800 // Unix seconds
+	n, err := strconv.ParseInt(text, 10, 64)
+	switch {
+	case err != nil:
+		return text
+	case n >= from2000 && n < before2100:
+		return time.Unix(n, 0).UTC().Format(time.RFC3339)
+	case n >= from2000*1000 && n < before2100*1000:
+		return time.UnixMilli(n).UTC().Format(time.RFC3339Nano)
+	}
+	return text
 }
 
 // A missing id is replaced by a hash of topic and body, so that a retry is recognized. An id that is too
@@ -62,4 +101,37 @@ func isFresh(e stream.Event, maxAge time.Duration) bool {
 		sent, err = time.Parse("2006-01-02T15:04:05.999999999", e.Sent)
 	}
 	return err == nil && e.Received.Sub(sent).Abs() <= maxAge
+}
+
+// missingHeaderError means that a delivery lacks a header of the envelope.
+type missingHeaderError struct {
+	names    []string // of the missing header, one for each prefix
+	received []string // names of the received headers, without values
+}
+
+// newMissingHeader limits the received names, because anybody can send them.
+func newMissingHeader(name string, prefixes []string, received http.Header) *missingHeaderError {
+	const maxNames, maxBytes = 40, 100
+	e := &missingHeaderError{}
+	for _, prefix := range prefixes {
+		e.names = append(e.names, strings.ToLower(prefix+name))
+	}
+	for _, name := range slices.Sorted(maps.Keys(received)) {
+		if len(e.received) == maxNames {
+			e.received = append(e.received, "…")
+			break
+		}
+		e.received = append(e.received, strings.ToLower(name[:min(len(name), maxBytes)]))
+	}
+	return e
+}
+
+func (e *missingHeaderError) headline() string {
+	return "no header " + strings.Join(e.names, " or ")
+}
+
+// Error contains no values of headers, because they may be secrets.
+func (e *missingHeaderError) Error() string {
+	return e.headline() + ": if this was the service, compare serve.webhook_prefixes with the received headers (" +
+		strings.Join(e.received, ", ") + "); otherwise ignore it"
 }

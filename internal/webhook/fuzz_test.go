@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -122,9 +123,16 @@ func members(t *testing.T, object []byte) map[string]any {
 // hasSignature is a second implementation of the signature check (spec 6.4).
 func hasSignature(header string, body []byte) bool {
 	want := strings.TrimPrefix(sign(secret, string(body)), "v0=")
-	for _, signature := range strings.Split(header, ",") {
-		m := regexp.MustCompile(`^v0=([0-9A-Fa-f]{64})$`).FindStringSubmatch(strings.TrimSpace(signature))
-		if m != nil && strings.EqualFold(m[1], want) {
+	elements := strings.Split(header, ",")
+	for i, element := range elements {
+		if !regexp.MustCompile(`^\s*(v0=)?(?i:` + want + `)\s*$`).MatchString(element) {
+			continue
+		}
+		scheme := i // of the nearest element with a scheme
+		for scheme > 0 && !strings.Contains(elements[scheme], "=") {
+			scheme--
+		}
+		if strings.HasPrefix(strings.TrimSpace(elements[scheme]), "v0=") {
 			return len(header) <= 4096
 		}
 	}
@@ -135,6 +143,7 @@ func hasSignature(header string, body []byte) bool {
 // valid signature in the header.
 func FuzzSignature(f *testing.F) {
 	f.Add("v0=00,v0=", 0, []byte("{}"))
+	f.Add("v0=00,v1=00,"+sign(secret, "{}")[3:], 6, []byte("{}"))
 	f.Add(sign(secret, "{}"), 3, []byte("{}"))
 	f.Add(strings.ToUpper(sign(secret, "")), 0, []byte{})
 	f.Fuzz(func(t *testing.T, header string, at int, body []byte) {
@@ -154,6 +163,8 @@ func FuzzReceiver(f *testing.F) {
 	f.Add("", "e1", "t", "2026-11-20T01:58:00Z", []byte("{}"), true)
 	f.Add("v0=00", "", "t", "2026-11-20T02:05:00.5", []byte("{"), false)
 	f.Add(",", "e\xff", "\n", "2026-11-20T02:00:00+14:00", []byte{}, true)
+	f.Add("v0=00,v1=", "e2", "t", "1795140000", []byte("{}"), true)
+	f.Add("v1=00", "e3", "t", "1795140000000", []byte("{}"), true)
 	d := newFixture(f, webhook.Config{})
 	d.startStrict(5 * time.Minute)
 	knownEvents := map[string]bool{}
@@ -195,6 +206,14 @@ func FuzzReceiver(f *testing.F) {
 // isTimely is a second implementation of the check of timestamps, with a maximum age of five minutes.
 func isTimely(timestamp string, now time.Time) bool {
 	if len(timestamp) > 256 {
+		return false
+	}
+	if n, err := strconv.Atoi(timestamp); err == nil {
+		for _, unit := range []time.Duration{time.Second, time.Millisecond} {
+			if difference := now.UnixNano()/int64(unit) - int64(n); difference >= -int64(5*time.Minute/unit) && difference <= int64(5*time.Minute/unit) {
+				return true
+			}
+		}
 		return false
 	}
 	for _, zone := range []string{"", "Z"} {

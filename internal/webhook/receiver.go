@@ -6,7 +6,9 @@
 package webhook
 
 import (
+	"bytes"
 	"cmp"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -80,7 +82,7 @@ const (
 // Receiver is the http.Handler of the webhook endpoint. It accepts deliveries between Open and the end of Run.
 type Receiver struct {
 	cfg       Config
-	policy    atomic.Pointer[policy]
+	policy    atomic.Pointer[loadedPolicy]
 	budget    *memoryBudget
 	counts    map[string]*atomic.Uint64
 	committer atomic.Pointer[committer] // nil before Open and after Run
@@ -90,10 +92,21 @@ type Receiver struct {
 	logLimits map[string]*rate.Sometimes
 }
 
-// policy contains the settings that Reload changes.
-type policy struct {
-	keys   [][]byte
-	maxAge time.Duration
+// Policy contains the settings that Reload changes.
+type Policy struct {
+	Secrets []string // of the signatures
+	// Prefixes are the beginnings of the names of the envelope's headers. A delivery uses the first one
+	// with which it has a signature.
+	Prefixes []string
+	// MaxAge is the largest accepted difference between the timestamp of a delivery and now. Zero means
+	// no limit. The limit rejects old deliveries that are sent again unchanged. It does not stop an
+	// attacker, because the signature does not cover the timestamp.
+	MaxAge time.Duration
+}
+
+type loadedPolicy struct {
+	Policy
+	keys [][]byte
 }
 
 // New returns a receiver without signing secrets. Its endpoint responds with 404 until Reload sets secrets.
@@ -111,20 +124,17 @@ func New(cfg Config, log *slog.Logger, now func() time.Time) *Receiver {
 		r.counts[result], r.logLimits[result] = new(atomic.Uint64), &rate.Sometimes{Interval: time.Minute}
 	}
 	r.inbox.Store(&InboxState{})
-	r.policy.Store(&policy{})
+	r.policy.Store(&loadedPolicy{})
 	return r
 }
 
-// Reload sets the signing secrets, and the largest accepted difference between the timestamp of a delivery and
-// now. Zero means no limit. The limit rejects old deliveries that are sent again unchanged. It does not stop an
-// attacker, because the signature does not cover the timestamp. After an error, such as an empty secret, the
-// old values are kept.
-func (r *Receiver) Reload(secrets []string, maxAge time.Duration) error {
-	keys, err := signingKeys(secrets)
+// Reload replaces the policy. After an error, such as an empty secret, the old policy is kept.
+func (r *Receiver) Reload(p Policy) error {
+	keys, err := signingKeys(p.Secrets)
 	if err != nil {
 		return err
 	}
-	r.policy.Store(&policy{keys, maxAge})
+	r.policy.Store(&loadedPolicy{p, keys})
 	return nil
 }
 
@@ -142,7 +152,7 @@ func (r *Receiver) Inbox() InboxState { return *r.inbox.Load() }
 
 // Open locks the inbox and prepares it for Run. It returns an error if another process has the lock.
 func (r *Receiver) Open() error {
-	c, err := openCommitter(r.cfg, windowOf(r.policy.Load().maxAge), &r.inbox)
+	c, err := openCommitter(r.cfg, windowOf(r.policy.Load().MaxAge), &r.inbox)
 	r.committer.Store(c)
 	return err
 }
@@ -178,8 +188,12 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 
 // receiveDelivery does not read the body of a request without a signature, and parses no other header before
 // the signature is verified.
-func (r *Receiver) receiveDelivery(w http.ResponseWriter, req *http.Request, p *policy) (stream.Event, outcome) {
-	signature := strings.Join(req.Header.Values(headerSignature), ",")
+func (r *Receiver) receiveDelivery(w http.ResponseWriter, req *http.Request, p *loadedPolicy) (stream.Event, outcome) {
+	headers, ok := findEnvelope(req.Header, p.Prefixes)
+	if !ok {
+		return stream.Event{}, outcome{Unsigned, newMissingHeader(headerSignature, p.Prefixes, req.Header)}
+	}
+	signature := strings.Join(headers.signatures(), ",")
 	if len(parseSignatures(signature)) == 0 {
 		return stream.Event{}, outcome{result: Unsigned}
 	}
@@ -191,6 +205,10 @@ func (r *Receiver) receiveDelivery(w http.ResponseWriter, req *http.Request, p *
 		return stream.Event{}, outcome{BadRequest, fmt.Errorf("receive a webhook: %w", err)}
 	}
 	data, err := io.ReadAll(reader)
+	signed := err == nil && isSigned(p.keys, signature, data)
+	if signed && isGzip(req.Header) {
+		data, err = r.unpack(reader, data)
+	}
 	var large *http.MaxBytesError
 	switch {
 	case !reader.protect():
@@ -199,11 +217,39 @@ func (r *Receiver) receiveDelivery(w http.ResponseWriter, req *http.Request, p *
 		return stream.Event{}, outcome{result: TooLarge}
 	case err != nil:
 		return stream.Event{}, outcome{BadRequest, err}
-	case !isSigned(p.keys, signature, data):
+	case !signed:
 		return stream.Event{}, outcome{result: Unsigned}
 	}
-	e := newEvent(req.Header, data, r.cfg.now())
-	return e, r.awaitCommit(req.Context(), &delivery{event: e, mark: markOf(e), stale: !isFresh(e, p.maxAge), window: windowOf(p.maxAge), done: make(chan outcome, 1)})
+	e := newEvent(headers, data, r.cfg.now())
+	o := r.awaitCommit(req.Context(), &delivery{event: e, mark: markOf(e), stale: !isFresh(e, p.MaxAge), window: windowOf(p.MaxAge), done: make(chan outcome, 1)})
+	if o.result == Stale && e.Sent == "" {
+		o.err = newMissingHeader(headerTimestamp, []string{headers.prefix}, req.Header)
+	}
+	return e, o
+}
+
+func isGzip(h http.Header) bool {
+	encoding := strings.ToLower(h.Get("Content-Encoding"))
+	return encoding == "gzip" || encoding == "x-gzip"
+}
+
+// unpack returns the content of a signed gzip body. It returns other bytes unchanged, so that a signed
+// delivery is stored in any case: a proxy may have unpacked the body and kept its header. The content
+// has the same limit as a body, and its memory belongs to the same budget.
+func (r *Receiver) unpack(reader *bodyReader, packed []byte) ([]byte, error) {
+	unpacker, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return packed, nil
+	}
+	reader.from = http.MaxBytesReader(nil, unpacker, r.cfg.MaxBody)
+	data, err := io.ReadAll(reader)
+	if errors.Is(err, errEvicted) || errors.As(err, new(*http.MaxBytesError)) {
+		return nil, err
+	}
+	if err != nil {
+		return packed, nil
+	}
+	return data, nil
 }
 
 // awaitCommit waits until a delivery is on disk. After a timeout the delivery may still be stored.
@@ -248,9 +294,9 @@ func (r *Receiver) writeResponse(w http.ResponseWriter, o outcome) {
 	case Relabeled:
 		http.Error(w, "body sent under too many topics", http.StatusUnauthorized)
 	case Unsigned:
-		http.Error(w, "no valid signature", http.StatusUnauthorized)
+		http.Error(w, refusalOf(o, "no valid signature"), http.StatusUnauthorized)
 	case Stale:
-		http.Error(w, "timestamp too far from now", http.StatusUnauthorized)
+		http.Error(w, refusalOf(o, "timestamp too far from now"), http.StatusUnauthorized)
 	case TooLarge:
 		http.Error(w, "body too large", http.StatusRequestEntityTooLarge)
 	case BadRequest:
@@ -264,9 +310,22 @@ func (r *Receiver) writeResponse(w http.ResponseWriter, o outcome) {
 	}
 }
 
+// refusalOf does not return the names of the received headers: a proxy may have added some, and strangers
+// read the response.
+func refusalOf(o outcome, otherwise string) string {
+	if missing, ok := errors.AsType[*missingHeaderError](o.err); ok {
+		return missing.headline()
+	}
+	return otherwise
+}
+
 // logOutcome logs results that may require an action of the operator.
 func (r *Receiver) logOutcome(o outcome) {
 	r.logLimits[o.result].Do(func() {
+		if missing, ok := errors.AsType[*missingHeaderError](o.err); ok {
+			r.cfg.log.Warn("webhook refused", "reason", missing.Error())
+			return
+		}
 		switch o.result {
 		case Unsigned:
 			r.cfg.log.Warn("webhook refused", "reason", "no valid signature: if this was the service, compare the signing secrets; otherwise ignore it")

@@ -35,6 +35,11 @@ type fixture struct {
 	stop     func()
 }
 
+// policyOf returns a policy without a limit for timestamps.
+func policyOf(secrets ...string) webhook.Policy {
+	return webhook.Policy{Secrets: secrets, Prefixes: []string{"x-hook-", "x-outpost-"}}
+}
+
 // owner is a webhook.Owner that calls the functions in its fields. If limit is nil, there is no
 // limit.
 type owner struct {
@@ -66,7 +71,7 @@ func newFixture(t testing.TB, cfg webhook.Config) *fixture {
 	}
 	cfg.Dir = d.dir
 	d.receiver = webhook.New(cfg, slog.New(slog.DiscardHandler), func() time.Time { return d.now })
-	must(t, d.receiver.Reload([]string{secret}, 0))
+	must(t, d.receiver.Reload(policyOf(secret)))
 	server := httptest.NewServer(d.receiver)
 	d.url = server.URL
 	d.stop = sync.OnceFunc(func() { server.Close() })
@@ -78,23 +83,30 @@ func newFixture(t testing.TB, cfg webhook.Config) *fixture {
 // ends the receiver.
 func (d *fixture) start() *fixture {
 	d.t.Helper()
-	must(d.t, d.receiver.Open())
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- d.receiver.Run(ctx) }()
-	closeServer := d.stop
+	stopReceiver, closeServer := runReceiver(d.t, d.receiver), d.stop
 	d.stop = sync.OnceFunc(func() {
 		closeServer()
-		cancel()
-		if err := <-ended; err != nil {
-			d.t.Error(err)
-		}
+		stopReceiver()
 	})
 	d.t.Cleanup(d.stop)
 	if status := d.send(delivery{id: "hello", topic: "hello", body: "{}"}); status != http.StatusNoContent {
 		d.t.Fatalf("the first delivery got status %d, want 204", status)
 	}
 	return d
+}
+
+func runReceiver(t testing.TB, receiver *webhook.Receiver) (stop func()) {
+	t.Helper()
+	must(t, receiver.Open())
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- receiver.Run(ctx) }()
+	return func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // delivery is one request. An empty method means POST. An empty signature means a valid signature.
@@ -181,6 +193,11 @@ func TestOnlySignedDeliveriesAreStored(t *testing.T) {
 		{"the first of two is valid", good + ", " + sign("other", body), http.StatusNoContent},
 		{"valid under the second secret", sign("second", body), http.StatusNoContent},
 		{"valid beside another scheme", "v1=abc," + good, http.StatusNoContent},
+		{"the scheme once, the first is valid", good + "," + sign("other", body)[3:], http.StatusNoContent},
+		{"the scheme once, the last is valid", sign("other", body) + ",00, " + good[3:], http.StatusNoContent},
+		{"valid under another scheme that stands once", "v1=" + strings.Repeat("0", 64) + "," + good[3:], http.StatusUnauthorized},
+		{"valid under another scheme after ours", sign("other", body) + ",v1=00," + good[3:], http.StatusUnauthorized},
+		{"valid before the scheme", good[3:] + "," + sign("other", body), http.StatusUnauthorized},
 		{"signature of another body", sign(secret, body+" "), http.StatusUnauthorized},
 		{"signed with an unknown secret", sign("other", body), http.StatusUnauthorized},
 		{"signed with the empty secret", sign("", body), http.StatusUnauthorized},
@@ -195,7 +212,7 @@ func TestOnlySignedDeliveriesAreStored(t *testing.T) {
 		{"a header above the limit", strings.Repeat("v0=00,", 2000) + good, http.StatusUnauthorized},
 	}
 	d := newFixture(t, webhook.Config{}).start()
-	must(t, d.receiver.Reload([]string{secret, "second"}, 0))
+	must(t, d.receiver.Reload(policyOf(secret, "second")))
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			if got := d.send(delivery{id: c.name, topic: c.name, body: body, signature: c.signature}); got != c.want {
@@ -203,8 +220,8 @@ func TestOnlySignedDeliveriesAreStored(t *testing.T) {
 			}
 		})
 	}
-	if got := len(storedIDs(t, d.dir)); got != 6 {
-		t.Errorf("%d events are stored, want the 6 signed ones", got)
+	if got := len(storedIDs(t, d.dir)); got != 8 {
+		t.Errorf("%d events are stored, want the 8 signed ones", got)
 	}
 }
 
@@ -224,7 +241,7 @@ func TestSeveralSignatureHeadersCountAsOne(t *testing.T) {
 
 func TestNoSecretMeansNoEndpoint(t *testing.T) {
 	d := newFixture(t, webhook.Config{})
-	must(t, d.receiver.Reload(nil, 0))
+	must(t, d.receiver.Reload(policyOf()))
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		if got := d.send(delivery{method: method, body: "{}", signature: sign("", "{}")}); got != http.StatusNotFound {
 			t.Errorf("%s got status %d, want 404", method, got)
@@ -235,7 +252,7 @@ func TestNoSecretMeansNoEndpoint(t *testing.T) {
 func TestEmptySecretIsRejected(t *testing.T) {
 	d := newFixture(t, webhook.Config{}).start()
 	for _, secrets := range [][]string{{""}, {secret, ""}} {
-		if d.receiver.Reload(secrets, 0) == nil {
+		if d.receiver.Reload(policyOf(secrets...)) == nil {
 			t.Errorf("Reload accepted an empty secret in %q", secrets)
 		}
 	}
@@ -246,7 +263,7 @@ func TestEmptySecretIsRejected(t *testing.T) {
 
 func TestReloadRotatesTheSecret(t *testing.T) {
 	d := newFixture(t, webhook.Config{}).start()
-	if err := d.receiver.Reload([]string{"new"}, 0); err != nil {
+	if err := d.receiver.Reload(policyOf("new")); err != nil {
 		t.Fatal(err)
 	}
 	if got := d.send(delivery{id: "1", body: "{}"}); got != http.StatusUnauthorized {
@@ -303,7 +320,12 @@ func TestOnlyFreshDeliveriesAreAccepted(t *testing.T) {
 		{"too far in the future", at(6 * time.Minute), http.StatusUnauthorized},
 		{"no timestamp", "", http.StatusUnauthorized},
 		{"not a time", "yesterday", http.StatusUnauthorized},
-		{"seconds since 1970", fmt.Sprint(d.now.Unix()), http.StatusUnauthorized},
+		{"seconds since 1970", fmt.Sprint(d.now.Unix()), http.StatusNoContent},
+		{"milliseconds since 1970", fmt.Sprint(d.now.UnixMilli()), http.StatusNoContent},
+		{"old seconds since 1970", fmt.Sprint(d.now.Unix() - 301), http.StatusUnauthorized},
+		{"future milliseconds since 1970", fmt.Sprint(d.now.UnixMilli() + 300_001), http.StatusUnauthorized},
+		{"microseconds since 1970", fmt.Sprint(d.now.UnixMicro()), http.StatusUnauthorized},
+		{"a small number", "300", http.StatusUnauthorized},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -322,9 +344,11 @@ func TestOnlyFreshDeliveriesAreAccepted(t *testing.T) {
 // startStrict is like start. It sets the limit for timestamps afterwards, because the first event has
 // no timestamp.
 func (d *fixture) startStrict(maxAge time.Duration) {
-	must(d.t, d.receiver.Reload([]string{secret}, 0))
+	must(d.t, d.receiver.Reload(policyOf(secret)))
 	d.start()
-	must(d.t, d.receiver.Reload([]string{secret}, maxAge))
+	policy := policyOf(secret)
+	policy.MaxAge = maxAge
+	must(d.t, d.receiver.Reload(policy))
 }
 
 func TestARepeatedDeliveryIsStoredOnce(t *testing.T) {

@@ -47,15 +47,21 @@ func isSigned(keys [][]byte, header string, body []byte) bool {
 	return match == 1
 }
 
-// parseSignatures skips signatures of other schemes, for example of a later version.
+// parseSignatures skips signatures of other schemes, for example of a later version. Some senders write
+// the scheme before each signature, others once before the first of several (spec 6.6).
 func parseSignatures(header string) [][]byte {
 	if len(header) > maxSignatureHeader {
 		return nil
 	}
 	var signatures [][]byte
+	inScheme := false
 	for text := range strings.SplitSeq(header, ",") {
-		digits, ok := strings.CutPrefix(strings.TrimSpace(text), scheme)
-		if !ok || len(digits) != hex.EncodedLen(sha256.Size) {
+		text = strings.TrimSpace(text)
+		digits, begins := strings.CutPrefix(text, scheme)
+		if begins || strings.Contains(text, "=") {
+			inScheme = begins
+		}
+		if !inScheme || len(digits) != hex.EncodedLen(sha256.Size) {
 			continue
 		}
 		if sum, err := hex.DecodeString(digits); err == nil {

@@ -52,7 +52,7 @@ func newWebhookHarness(t *testing.T, opts sim.Options, names ...string) webhookH
 	wh := warehouseOf(t, h.cfg)
 	receiver := webhook.New(webhook.Config{Dir: wh.Folder.InboxPath(), SegmentBytes: 1},
 		slog.New(slog.DiscardHandler), func() time.Time { return h.at })
-	must(t, errors.Join(receiver.Reload([]string{hookSecret}, 0), receiver.Open()))
+	must(t, errors.Join(receiver.Reload(webhook.Policy{Secrets: []string{hookSecret}, Prefixes: []string{"x-hook-"}}), receiver.Open()))
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- receiver.Run(ctx) }()

@@ -399,7 +399,7 @@ func receive(t *testing.T, m webhookHarness, w *warehouse.Warehouse, inboxDir st
 	t.Helper()
 	receiver := webhook.New(webhook.Config{Dir: inboxDir, SegmentBytes: 1500, Disk: w.Folder.Disk()},
 		slog.New(slog.DiscardHandler), func() time.Time { return m.at })
-	if err := errors.Join(receiver.Reload([]string{hookSecret}, 0), receiver.Open()); err != nil {
+	if err := errors.Join(receiver.Reload(webhook.Policy{Secrets: []string{hookSecret}, Prefixes: []string{"x-hook-"}}), receiver.Open()); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(t.Context())

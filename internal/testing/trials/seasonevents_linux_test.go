@@ -291,7 +291,7 @@ func (s *season) deliver(count int) {
 	must(s.t, err)
 	receiver := webhook.New(webhook.Config{Dir: inbox, SegmentBytes: 1500, Disk: w.Folder.Disk()},
 		slog.New(slog.DiscardHandler), func() time.Time { return s.at })
-	must(s.t, errors.Join(receiver.Reload([]string{hookSecret}, 0), receiver.Open()))
+	must(s.t, errors.Join(receiver.Reload(webhook.Policy{Secrets: []string{hookSecret}, Prefixes: []string{"x-hook-"}}), receiver.Open()))
 	ctx, stop := context.WithCancel(s.t.Context())
 	defer stop()
 	ended := make(chan error, 1)

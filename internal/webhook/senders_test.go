@@ -1,0 +1,230 @@
+package webhook_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/stream"
+	"placementsync/internal/webhook"
+)
+
+func post(t *testing.T, url string, body []byte, headers map[string]string) (status int, text string) {
+	t.Helper()
+	req, err := http.NewRequest(http.MethodPost, url, bytes.NewReader(body))
+	must(t, err)
+	for name, value := range headers {
+		req.Header.Set(name, value)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	must(t, err)
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	must(t, err)
+	return resp.StatusCode, strings.TrimSpace(string(answer))
+}
+
+func storedEvent(t *testing.T, dir, id string) stream.Event {
+	t.Helper()
+	for e, err := range webhook.Read(dir) {
+		must(t, err)
+		if e.ID == id {
+			return e
+		}
+	}
+	t.Fatalf("the inbox lacks the event %s", id)
+	return stream.Event{}
+}
+
+// TestDeliveryOfAnotherSender is a delivery during a rotation, as the sender of spec 6.6 writes it. The receiver
+// knows only the previous secret, whose signature is the second one.
+func TestDeliveryOfAnotherSender(t *testing.T) {
+	d := newFixture(t, webhook.Config{})
+	d.startStrict(5 * time.Minute)
+	body := `{"article_id":"a"}`
+	for name, c := range map[string]struct{ prefix, timestamp, sent string }{
+		"seconds":      {"x-outpost-", fmt.Sprint(d.now.Unix()), "2026-11-20T02:00:00Z"},
+		"milliseconds": {"x-outpost-", fmt.Sprint(d.now.UnixMilli() + 5), "2026-11-20T02:00:00.005Z"},
+		"text":         {"X-Outpost-", "2026-11-20T03:00:00+01:00", "2026-11-20T03:00:00+01:00"},
+		"first prefix": {"x-hook-", "2026-11-20T02:00:00Z", "2026-11-20T02:00:00Z"},
+	} {
+		status, text := post(t, d.url, []byte(body), map[string]string{
+			c.prefix + "event-id": name, c.prefix + "topic": webhook.StatusChanged, c.prefix + "source": name + " source", c.prefix + "timestamp": c.timestamp,
+			c.prefix + "signature": sign("new", body) + "," + strings.TrimPrefix(sign(secret, body), "v0="),
+		})
+		body += " " // so that the next event is no repetition
+		if status != http.StatusNoContent {
+			t.Errorf("%s: got status %d (%s), want 204", name, status, text)
+			continue
+		}
+		want := stream.Event{ID: name, Topic: webhook.StatusChanged, Source: name + " source", Sent: c.sent, Received: d.now}
+		got := storedEvent(t, d.dir, name)
+		got.Body = nil
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("event (-want +got):\n%s", diff)
+		}
+	}
+}
+
+// TestEnvelopeHasOnePrefix checks that headers of two prefixes are not mixed.
+func TestEnvelopeHasOnePrefix(t *testing.T) {
+	d := newFixture(t, webhook.Config{}).start()
+	status, _ := post(t, d.url, []byte("{}"), map[string]string{"x-hook-event-id": "h", "x-hook-topic": "th",
+		"x-outpost-event-id": "o", "x-outpost-topic": "to", "x-outpost-signature": sign(secret, "{}")})
+	if status != http.StatusNoContent {
+		t.Fatalf("got status %d, want 204", status)
+	}
+	if e := storedEvent(t, d.dir, "o"); e.Topic != "to" {
+		t.Errorf("the topic is %q, want that of the signed prefix, %q", e.Topic, "to")
+	}
+}
+
+func TestPrefixesAreReloaded(t *testing.T) {
+	d := newFixture(t, webhook.Config{}).start()
+	must(t, d.receiver.Reload(webhook.Policy{Secrets: []string{secret}, Prefixes: []string{"Sender_"}}))
+	if status, _ := post(t, d.url, []byte("{}"), map[string]string{"sender_event-id": "s", "sender_signature": sign(secret, "{}")}); status != http.StatusNoContent {
+		t.Errorf("a delivery with the new prefix got status %d, want 204", status)
+	}
+	if status := d.send(newDelivery("h")); status != http.StatusUnauthorized {
+		t.Errorf("a delivery with the old prefix got status %d, want 401", status)
+	}
+}
+
+func compress(t *testing.T, content string) []byte {
+	t.Helper()
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	_, err := w.Write([]byte(content))
+	must(t, err)
+	must(t, w.Close())
+	return packed.Bytes()
+}
+
+func TestPackedBodies(t *testing.T) {
+	const limit = 1000
+	content := `{"article_id":"` + strings.Repeat("a", limit-17) + `"}`
+	packed := compress(t, content)
+	cut, damaged := packed[:len(packed)-4], bytes.Clone(packed)
+	damaged[len(damaged)-1] ^= 1
+	d := newFixture(t, webhook.Config{MaxBody: limit}).start()
+	for _, c := range []struct {
+		name, encoding string
+		body           []byte
+		signature      string // default: of the body as sent
+		want           int
+		stored         string
+	}{
+		{name: "gzip", encoding: "gzip", body: packed, want: 204, stored: content},
+		{name: "gzip in capitals", encoding: "X-GZIP", body: compress(t, "{}"), want: 204, stored: "{}"},
+		{name: "two parts", encoding: "gzip", body: append(compress(t, "[1,"), compress(t, "2]")...), want: 204, stored: "[1,2]"},
+		{name: "signed before it was packed", encoding: "gzip", body: packed, signature: sign(secret, content), want: 401},
+		{name: "unpacked by a proxy", encoding: "gzip", body: []byte(`{"n":1}`), want: 204, stored: `{"n":1}`},
+		{name: "without the header", body: compress(t, "[]"), want: 204, stored: string(compress(t, "[]"))},
+		{name: "cut", encoding: "gzip", body: cut, want: 204, stored: string(cut)},
+		{name: "damaged", encoding: "gzip", body: damaged, want: 204, stored: string(damaged)},
+		{name: "larger than the limit", encoding: "gzip", body: compress(t, content+" "), want: 413},
+		{name: "much larger than the limit", encoding: "gzip", body: compress(t, strings.Repeat(" ", 900_000)), want: 413},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			headers := map[string]string{"x-hook-event-id": c.name, "x-hook-topic": c.name, "x-hook-signature": c.signature}
+			if c.signature == "" {
+				headers["x-hook-signature"] = sign(secret, string(c.body))
+			}
+			if c.encoding != "" {
+				headers["Content-Encoding"] = c.encoding
+			}
+			status, text := post(t, d.url, c.body, headers)
+			if status != c.want {
+				t.Fatalf("got status %d (%s), want %d", status, text, c.want)
+			}
+			if c.want != http.StatusNoContent {
+				return
+			}
+			if diff := cmp.Diff(c.stored, string(storedEvent(t, d.dir, c.name).Body)); diff != "" {
+				t.Errorf("stored body (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestUnpackedBodyUsesTheMemoryBudget sends a small body whose content is larger than the budget.
+func TestUnpackedBodyUsesTheMemoryBudget(t *testing.T) {
+	d := newFixture(t, webhook.Config{MaxInFlight: 4096}).start()
+	packed := compress(t, strings.Repeat(" ", 5000))
+	for range 2 {
+		status, _ := post(t, d.url, packed, map[string]string{"Content-Encoding": "gzip", "x-hook-signature": sign(secret, string(packed))})
+		if status != http.StatusServiceUnavailable {
+			t.Errorf("got status %d, want 503", status)
+		}
+	}
+	if status := d.send(delivery{id: "1", body: strings.Repeat(" ", 4000)}); status != http.StatusNoContent {
+		t.Errorf("afterwards a body within the budget got status %d, want 204", status)
+	}
+}
+
+// TestMissingHeadersAreNamed checks the log line and the response of deliveries without a header.
+func TestMissingHeadersAreNamed(t *testing.T) {
+	many := map[string]string{"X-Sender-Event-Id": "hidden-id", "Authorization": "hidden-token", "User-Agent": "hidden-agent",
+		"X-" + strings.Repeat("Long", 100): "hidden-long"}
+	for i := range 50 {
+		many[fmt.Sprintf("Z-%02d", i)] = "hidden"
+	}
+	for _, c := range []struct {
+		name      string
+		headers   map[string]string
+		response  string
+		log       []string
+		forbidden []string
+	}{
+		{"no signature", map[string]string{"X-Sender-Signature": "hidden-signature", "X-Sender-Topic": "hidden-topic"},
+			"no header x-hook-signature or x-outpost-signature",
+			[]string{"no header x-hook-signature or x-outpost-signature: if this was the service, compare serve.webhook_prefixes with the received headers (x-sender-signature, x-sender-topic)"}, nil},
+		{"many headers", many, "no header x-hook-signature or x-outpost-signature",
+			[]string{"authorization, ", "x-sender-event-id", ", …)"}, []string{"z-49", strings.Repeat("long", 30)}},
+		{"no timestamp", map[string]string{"x-outpost-signature": sign(secret, "{}"), "X-Outpost-Timestamp-Ms": "1795140000000"},
+			"no header x-outpost-timestamp", []string{"no header x-outpost-timestamp: ", "x-outpost-timestamp-ms"}, nil},
+		{"an old timestamp", map[string]string{"x-hook-signature": sign(secret, "{}"), "x-hook-timestamp": "2026-11-20T01:00:00Z"},
+			"timestamp too far from now", []string{"compare the clocks"}, []string{"no header"}},
+		{"a wrong secret", map[string]string{"x-hook-signature": sign("other", "{}")},
+			"no valid signature", []string{"compare the signing secrets"}, []string{"no header"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var log bytes.Buffer
+			receiver := webhook.New(webhook.Config{Dir: filepath.Join(t.TempDir(), "inbox")}, slog.New(slog.NewTextHandler(&log, nil)), time.Now)
+			policy := policyOf(secret)
+			policy.MaxAge = time.Hour
+			must(t, receiver.Reload(policy))
+			stop := runReceiver(t, receiver)
+			req := httptest.NewRequest(http.MethodPost, "/hooks", strings.NewReader("{}"))
+			for name, value := range c.headers {
+				req.Header.Set(name, value)
+			}
+			w := httptest.NewRecorder()
+			receiver.ServeHTTP(w, req)
+			stop()
+			if got := strings.TrimSpace(w.Body.String()); w.Code != http.StatusUnauthorized || got != c.response {
+				t.Errorf("got status %d and %q, want 401 and %q", w.Code, got, c.response)
+			}
+			for _, want := range c.log {
+				if !strings.Contains(log.String(), want) {
+					t.Errorf("the log lacks %q:\n%s", want, &log)
+				}
+			}
+			for _, bad := range append(c.forbidden, "hidden", sign(secret, "{}")) {
+				if strings.Contains(log.String(), bad) {
+					t.Errorf("the log contains %q:\n%s", bad, &log)
+				}
+			}
+		})
+	}
+}
