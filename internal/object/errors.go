@@ -16,7 +16,9 @@ import (
 var (
 	ErrMissing  = errors.New("the object is missing")
 	ErrNoBucket = errors.New("the bucket does not exist: create it, or correct its name")
-	ErrRefused  = errors.New("the server does not accept the keys: check s3.access_key_file and s3.secret_key_file, or the AWS_ variables of the environment")
+	ErrKey      = errors.New("the server does not know the access key: check s3.access_key_file, or AWS_ACCESS_KEY_ID and AWS_SESSION_TOKEN")
+	ErrSecret   = errors.New("the server computes another signature: check s3.secret_key_file, or AWS_SECRET_ACCESS_KEY; if the secret key is right, a proxy changes the requests")
+	ErrClock    = errors.New("the clock of this machine differs from the clock of the server: set it, for example with timedatectl set-ntp true")
 	ErrDenied   = errors.New("the keys are not allowed to do this: allow them to list, get, put and delete objects there")
 	ErrRegion   = errors.New("the bucket is in another region: set s3.region")
 	ErrDiffers  = errors.New("its bytes do not match its checksum")
@@ -101,8 +103,12 @@ func reasonOf(err error) error {
 		return ErrMissing
 	case "NoSuchBucket":
 		return ErrNoBucket
-	case "InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "ExpiredToken":
-		return ErrRefused
+	case "InvalidAccessKeyId", "InvalidSecurity", "InvalidToken", "ExpiredToken":
+		return ErrKey
+	case "SignatureDoesNotMatch":
+		return ErrSecret
+	case "RequestTimeTooSkewed", "RequestExpired":
+		return ErrClock
 	case "AccessDenied", "Forbidden", "AllAccessDisabled":
 		return ErrDenied
 	case "PermanentRedirect", "TemporaryRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException":

@@ -29,6 +29,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go/logging"
+	"github.com/aws/smithy-go/middleware"
 
 	"placementsync/internal/checksum"
 )
@@ -80,11 +81,26 @@ func (c Config) AWS(ctx context.Context) (aws.Config, error) {
 	if c.Endpoint != "" {
 		cfg.BaseEndpoint = aws.String(c.Endpoint)
 	}
+	cfg.APIOptions = append(cfg.APIOptions, leaveEncodingUnsigned)
 	if _, err := cfg.Credentials.Retrieve(ctx); err != nil {
 		return cfg, fmt.Errorf("find the keys of object storage: %s: set s3.access_key_file and s3.secret_key_file, or "+
 			"AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; no request was sent", describeError(err))
 	}
 	return cfg, nil
+}
+
+// leaveEncodingUnsigned sets the header Accept-Encoding after the signature, not before it. Google Cloud
+// Storage rewrites this header on its way, and then rejects a signature that covers it.
+func leaveEncodingUnsigned(stack *middleware.Stack) error {
+	const setEncoding, sign = "DisableAcceptEncodingGzip", "Signing"
+	if _, ok := stack.Finalize.Get(setEncoding); !ok {
+		return nil // clients other than S3 do not set the header
+	}
+	step, err := stack.Finalize.Remove(setEncoding)
+	if err != nil {
+		return err
+	}
+	return stack.Finalize.Insert(step, sign, middleware.After)
 }
 
 // newRetryer sets no quota of retries for all requests together, because the error of an exhausted quota would

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -142,8 +143,12 @@ func TestFaults(t *testing.T) {
 		{name: "one response is cut off", method: "GET", times: 1, fail: cutOff, requests: 2},
 		{name: "each response is cut off", method: "GET", times: 99, fail: cutOff, requests: 3, want: "get s3://store/a/b/one: unexpected EOF (3 attempts)"},
 		{name: "each response has wrong bytes", method: "GET", times: 99, fail: wrongBytes, requests: 2, want: "get s3://store/a/b/one: its bytes do not match its checksum (2 attempts)"},
-		{name: "the secret key is wrong", method: "PUT", times: 99, fail: refuse(403, "SignatureDoesNotMatch"), requests: 1, reason: object.ErrRefused,
-			want: "put s3://store/a/b/one: " + object.ErrRefused.Error() + " (SignatureDoesNotMatch)"},
+		{name: "the session token is expired", method: "PUT", times: 99, fail: refuse(400, "ExpiredToken"), requests: 1, reason: object.ErrKey,
+			want: "put s3://store/a/b/one: " + object.ErrKey.Error() + " (ExpiredToken)"},
+		{name: "the clock is wrong", method: "PUT", times: 99, fail: refuse(403, "RequestTimeTooSkewed"), requests: 1, reason: object.ErrClock,
+			want: "put s3://store/a/b/one: " + object.ErrClock.Error() + " (RequestTimeTooSkewed)"},
+		{name: "the keys have no permission", method: "PUT", times: 99, fail: refuse(403, "AccessDenied"), requests: 1, reason: object.ErrDenied,
+			want: "put s3://store/a/b/one: " + object.ErrDenied.Error() + " (AccessDenied)"},
 		{name: "the bucket is missing", method: "PUT", times: 99, fail: refuse(404, "NoSuchBucket"), requests: 1, reason: object.ErrNoBucket,
 			want: "put s3://store/a/b/one: " + object.ErrNoBucket.Error() + " (NoSuchBucket)"},
 		{name: "the error code contains control characters", method: "PUT", times: 99, fail: refuse(400, "Odd&#xA;Thing\u009b31m"), requests: 1,
@@ -193,6 +198,65 @@ func failTimes(left int, method string, fail func(http.ResponseWriter, *http.Req
 		left--
 		fail(w, r)
 		return true
+	}
+}
+
+// TestWrongKeys checks that the error of a wrong access key differs from that of a wrong secret key.
+func TestWrongKeys(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*object.Config)
+		want   error
+	}{
+		{"access key", func(c *object.Config) { c.AccessKey = "AKIAOTHER" }, object.ErrKey},
+		{"secret key", func(c *object.Config) { c.SecretKey = "another" }, object.ErrSecret},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			sim, b := open(t, c.change)
+			if err := b.PutBytes(t.Context(), "one", []byte("x")); !errors.Is(err, c.want) {
+				t.Errorf("got %v, want %v", err, c.want)
+			}
+			if n := sim.Requests()["PUT"]; n != 1 {
+				t.Errorf("sent %d requests, want 1", n)
+			}
+		})
+	}
+}
+
+// TestAcceptEncodingIsNotSigned sends each kind of request to a server that rewrites Accept-Encoding before it
+// compares the signature, as Google Cloud Storage does. Two kinds are sent twice, because the server is busy at first.
+func TestAcceptEncodingIsNotSigned(t *testing.T) {
+	sim, b := open(t, nil)
+	seen := map[string]int{}
+	sim.Fail = func(w http.ResponseWriter, r *http.Request) bool {
+		seen[r.Method]++
+		if got := r.Header.Get("Accept-Encoding"); got != "identity" {
+			t.Errorf("%s asks for the encoding %q, want identity", r.Method, got)
+		}
+		if strings.Contains(r.Header.Get("Authorization"), "accept-encoding") {
+			t.Errorf("the signature of %s covers Accept-Encoding", r.Method)
+		}
+		if seen[r.Method] > 1 {
+			return false
+		}
+		s3sim.Refuse(w, http.StatusServiceUnavailable, "SlowDown")
+		return true
+	}
+	data := []byte("x")
+	if err := b.PutBytes(t.Context(), "one + two~(3)*", data); err != nil {
+		t.Error(err)
+	}
+	if _, err := get(t, b, "one + two~(3)*", checksum.SumText("", data)); err != nil {
+		t.Error(err)
+	}
+	if list, err := b.List(t.Context(), "one +"); err != nil || len(list) != 1 {
+		t.Errorf("listed %v (%v), want one object", list, err)
+	}
+	if err := b.Delete(t.Context(), "one + two~(3)*"); err != nil {
+		t.Error(err)
+	}
+	if want := map[string]int{"PUT": 2, "GET": 3, "POST": 2}; !maps.Equal(seen, want) {
+		t.Errorf("sent %v, want %v", seen, want)
 	}
 }
 

@@ -30,8 +30,8 @@ const (
 	SecretKey = "hunter2-secret-of-the-bucket"
 )
 
-// Server is the S3 server of gofakes3 with two additional checks: the access key, and the SHA-256
-// of each upload. Unlike [Gateway], it does not check signatures.
+// Server is the S3 server of gofakes3 with additional checks: the access key, the signature, and the SHA-256
+// of each upload. Like Google Cloud Storage, it rewrites Accept-Encoding before it compares the signature.
 type Server struct {
 	interceptor
 	// PageSize is the maximum number of objects in a page of a list. It defaults to 1000.
@@ -140,6 +140,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case s.intercept(w, r):
 	case !strings.Contains(r.Header.Get("Authorization"), "Credential="+AccessKey+"/"):
 		Refuse(w, http.StatusForbidden, "InvalidAccessKeyId")
+	case !hasSignature(r):
+		Refuse(w, http.StatusForbidden, "SignatureDoesNotMatch")
 	case !matchesChecksums(r, body):
 		Refuse(w, http.StatusBadRequest, "BadDigest")
 	default:
