@@ -38,10 +38,10 @@ func (s *serveProgram) newJobs(cfg config.Config, night pipeline.Config) *jobs {
 
 // Night also prunes the warehouse. Under systemd, the account of "serve" can exist only while "serve" runs,
 // so a separate program could not prune the warehouse.
-func (j *jobs) Night(ctx context.Context) (ledger.Run, error) {
+func (j *jobs) Night(ctx context.Context, retry func() bool) (ledger.Run, error) {
 	var res pipeline.Result
 	err := j.s.hooks.runInTurn(ctx, func() (err error) {
-		if res, err = j.s.g.runAndNotify(ctx, j.cfg, j.night); err == nil {
+		if res, err = j.s.g.runAndNotify(ctx, j.cfg, j.night, retry); err == nil {
 			j.pruneWarehouse() // before the turn ends: a later refresh could take the lock
 		}
 		return err

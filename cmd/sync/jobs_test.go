@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/csv"
 	"errors"
 	"io"
@@ -8,14 +9,19 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"placementsync/internal/command"
+	"placementsync/internal/config"
 	"placementsync/internal/daemon"
+	"placementsync/internal/fetch"
 	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
+	"placementsync/internal/load"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/warehouse"
 )
@@ -55,6 +61,71 @@ func TestFailedReloadKeepsAllSettings(t *testing.T) {
 	s.hooks.receiver.ServeHTTP(response, delivery)
 	if response.Code != http.StatusServiceUnavailable { // the signature is valid, but the receiver does not run
 		t.Errorf("a delivery with the old signing secret got status %d, want 503", response.Code)
+	}
+}
+
+// TestFailedNightIsReportedAtItsLastAttempt lets a service fail. The receiver counts the alerts.
+func TestFailedNightIsReportedAtItsLastAttempt(t *testing.T) {
+	var alerts, status atomic.Int64
+	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { alerts.Add(1) }))
+	t.Cleanup(receiver.Close)
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(int(status.Load())) }))
+	t.Cleanup(service.Close)
+	g := newLoggingGlobals(t, io.Discard, io.Discard, "notify: {failure_url: '"+receiver.URL+"'}\n")
+	text := regexp.MustCompile(`base_url: [^,]+`).ReplaceAllString(read(t, g.Config), "base_url: "+service.URL)
+	must(t, os.WriteFile(g.Config, []byte(text), 0o600))
+	createWarehouse(t, filepath.Join(filepath.Dir(g.Config), "warehouse"))
+	s, j := newTestJobs(t, g)
+	for _, c := range []struct {
+		name            string
+		status          int
+		retried, asked  bool
+		alerts          int64
+		runs, attempted int // of the newest run
+	}{
+		{name: "the service fails, and a retry follows", status: 501, retried: true, asked: true, runs: 1, attempted: 1},
+		{name: "the service fails at the last attempt", status: 501, asked: true, alerts: 1, runs: 1, attempted: 2},
+		{name: "the token is refused", status: 401, retried: true, alerts: 1, runs: 1, attempted: 3},
+	} {
+		status.Store(int64(c.status))
+		alerts.Store(0)
+		asked := false
+		if _, err := j.Night(t.Context(), func() bool { asked = true; return c.retried }); err == nil {
+			t.Errorf("%s: the night did not fail", c.name)
+		}
+		if asked != c.asked || alerts.Load() != c.alerts {
+			t.Errorf("%s: a retry was possible: %t, and %d alerts were sent; want %t and %d", c.name, asked, alerts.Load(), c.asked, c.alerts)
+		}
+		runs, err := s.Runs()
+		must(t, err)
+		if len(runs) != c.runs || runs[len(runs)-1].Attempts != c.attempted {
+			t.Errorf("%s: the ledger is %+v, want %d runs, the newest with %d attempts", c.name, runs, c.runs, c.attempted)
+		}
+	}
+}
+
+// TestOnlyTransientFailuresAreTriedAgain lists the failures that last until an operator acts.
+func TestOnlyTransientFailuresAreTriedAgain(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want bool
+	}{
+		{errors.New("the connection is refused"), true},
+		{&fetch.StatusError{Code: http.StatusBadGateway}, true},
+		{&fetch.StatusError{Code: http.StatusUnauthorized}, false},
+		{&pipeline.HoldError{}, false},
+		{&load.MassDeleteError{}, false},
+		{&warehouse.VerifyError{}, false},
+		{&warehouse.LockedError{}, false},
+		{&config.Error{}, false},
+		{nil, false},
+	} {
+		if got := isTransient(ledger.Run{}, c.err); got != c.want {
+			t.Errorf("%T is transient: %t, want %t", c.err, got, c.want)
+		}
+	}
+	if isTransient(ledger.Run{Outcome: ledger.Interrupted}, context.Canceled) {
+		t.Error("an interrupted night is a transient failure, want none")
 	}
 }
 
@@ -126,7 +197,7 @@ func TestTrialJobsOnUnmountedDisk(t *testing.T) {
 	dir := s.wh.Folder.Dir()
 	must(t, os.Rename(dir, dir+".away"))
 	must(t, os.Mkdir(dir, 0o700))
-	if r, err := j.Night(t.Context()); err == nil || !strings.Contains(err.Error(), "its disk is mounted") || r.Outcome != ledger.Failed {
+	if r, err := j.Night(t.Context(), func() bool { return false }); err == nil || !strings.Contains(err.Error(), "its disk is mounted") || r.Outcome != ledger.Failed {
 		t.Errorf("the night on an unmounted disk ended with %v: %+v; want a failure with advice", err, r)
 	}
 	if v, err := j.Verify(t.Context()); err != nil || v.FailedAt.IsZero() || v.Error == "" {

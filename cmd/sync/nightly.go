@@ -8,6 +8,7 @@ import (
 
 	"placementsync/internal/command"
 	"placementsync/internal/config"
+	"placementsync/internal/fetch"
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/notify"
@@ -15,9 +16,12 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-func (g *globals) runAndNotify(ctx context.Context, cfg config.Config, night pipeline.Config) (pipeline.Result, error) {
+// runAndNotify calls retry after a failure that another attempt can overcome. If retry returns true, the failure
+// is not reported.
+func (g *globals) runAndNotify(ctx context.Context, cfg config.Config, night pipeline.Config, retry func() bool) (pipeline.Result, error) {
 	res, err := pipeline.Run(ctx, night)
-	if !night.DryRun {
+	isRetried := isTransient(res.Run, err) && retry()
+	if !night.DryRun && !isRetried {
 		notifyOfNight(ctx, cfg, night, res.Run, g.Now(), err)
 	}
 	return res, err
@@ -43,6 +47,13 @@ func ledgerRuns(cfg warehouse.Config) ([]ledger.Run, error) {
 		return nil, err
 	}
 	return wh.Ledger.Runs()
+}
+
+// isTransient returns false for a night that would fail in the same way until an operator acts.
+func isTransient(r ledger.Run, err error) bool {
+	isFailure := err != nil && alertEvent(r, err) == notify.Failed
+	needsOperator := errors.Is(err, fetch.ErrAuth) || command.OutcomeOf(context.Background(), err) == ledger.Misused
+	return isFailure && !needsOperator
 }
 
 // alertEvent returns "" for a night that needs no alert.

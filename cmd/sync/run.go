@@ -76,7 +76,7 @@ func runNight(ctx context.Context, g *globals, o runOptions) error {
 	night.Progress = &pipeline.ProgressTracker{}
 	log, stop := g.showProgress(night.Progress)
 	night.Log = log
-	res, err := g.runAndNotify(ctx, cfg, night)
+	res, err := g.runAndNotify(ctx, cfg, night, func() bool { return false })
 	stop()
 	if res.Run.ID != "" && !g.showsBars() { // a terminal with bars needs only the summary
 		loggedRun := res.Run

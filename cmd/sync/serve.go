@@ -164,7 +164,7 @@ func (s *serveProgram) newSettings(cfg config.Config) (daemon.Settings, error) {
 		hookHandler = s.hooks.receiver
 	}
 	return daemon.Settings{
-		Jobs: jobs, Schedule: schedule, VerifySchedule: verifySchedule, CatchUp: cfg.Schedule.CatchUp, FollowUpKinds: followUpKinds,
+		Jobs: jobs, Schedule: schedule, VerifySchedule: verifySchedule, CatchUp: cfg.Schedule.CatchUp, Retries: cfg.Schedule.Retries, FollowUpKinds: followUpKinds,
 		AuthToken: cfg.Serve.AuthToken.Reveal(), Hosts: daemon.NewHostList(cfg.Serve.Listen, cfg.Serve.Hosts), Hooks: hookHandler,
 	}, nil
 }

@@ -112,11 +112,12 @@ type Retention struct {
 	Monthly int `yaml:"monthly"`
 }
 
-// Schedule is the time at which the daemon starts a night.
+// Schedule is the time at which the daemon starts a night, and the pauses before it starts a failed night again.
 type Schedule struct {
-	Cron     string `yaml:"cron"`
-	Timezone string `yaml:"timezone"`
-	CatchUp  bool   `yaml:"catch_up"`
+	Cron     string          `yaml:"cron"`
+	Timezone string          `yaml:"timezone"`
+	CatchUp  bool            `yaml:"catch_up"`
+	Retries  []time.Duration `yaml:"retries"`
 }
 
 // Verify is the time at which the daemon reads every byte of the warehouse to find damage.
@@ -213,7 +214,7 @@ func Default() Config {
 		Run:       Run{ResumeMaxAge: 6 * time.Hour, MaxDuration: 6 * time.Hour, MassDeleteShare: 0.2, MassDeleteRows: 50},
 		Warehouse: Warehouse{Dir: "./warehouse", KeepVersions: 3, MemoryLimit: "512MB"},
 		Retention: Retention{RawDays: 7, Daily: 30, Weekly: 12, Monthly: 24},
-		Schedule:  Schedule{Cron: "0 2 * * *", Timezone: "UTC", CatchUp: true},
+		Schedule:  Schedule{Cron: "0 2 * * *", Timezone: "UTC", CatchUp: true, Retries: []time.Duration{5 * time.Minute, 20 * time.Minute, time.Hour}},
 		Verify:    Verify{Cron: "0 5 * * 0"},
 		Checks:    Checks{Timeout: 30 * time.Second, Rules: map[string]CheckRule{}},
 		Serve: Serve{

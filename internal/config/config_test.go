@@ -148,7 +148,7 @@ func TestFullFileIsDecoded(t *testing.T) {
 		Run:       config.Run{MassDeleteShare: 1},
 		Warehouse: config.Warehouse{Dir: "testdata/data", KeepVersions: 1, MemoryLimit: "0.5 GiB", Threads: 2, PublishedMode: "0640"},
 		Retention: config.Retention{Daily: 1, Weekly: 2, Monthly: 3},
-		Schedule:  config.Schedule{Cron: "@hourly", Timezone: "Europe/Berlin"},
+		Schedule:  config.Schedule{Cron: "@hourly", Timezone: "Europe/Berlin", Retries: []time.Duration{90 * time.Second}},
 		Verify:    config.Verify{Cron: "@weekly"},
 		Checks: config.Checks{Dir: "testdata/good/own-checks", Timeout: 2 * time.Minute, Rules: map[string]config.CheckRule{
 			"prices_scaled": {Severity: "warn", Params: map[string]string{"share": "0.5"}}, "host_listed_twice": {Severity: "off"}}},

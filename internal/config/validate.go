@@ -90,6 +90,9 @@ func (v *validator) checkConfig(c Config) {
 	if _, err := time.LoadLocation(c.Schedule.Timezone); err != nil || c.Schedule.Timezone == "" {
 		v.refuse("schedule.timezone", c.Schedule.Timezone, "is not a time zone: use an IANA name such as UTC or Europe/Berlin")
 	}
+	for i, pause := range c.Schedule.Retries {
+		checkBetween(v, fmt.Sprintf("schedule.retries[%d]", i), pause, time.Minute, 24*time.Hour)
+	}
 	if c.Verify.Cron != "" {
 		v.checkCron("verify.cron", c.Verify.Cron)
 	}

@@ -64,6 +64,8 @@ type Settings struct {
 	// CatchUp starts one night at the start of the daemon if a slot has passed since the last published
 	// night. It also does so if the last night was interrupted or killed.
 	CatchUp bool
+	// Retries are the pauses before a failed night is started again, as long as the next slot is later.
+	Retries []time.Duration
 	Jobs    Jobs
 	// FollowUpKinds are the kinds of the configured follow-ups. Other follow-ups are not shown.
 	FollowUpKinds  []string
@@ -80,7 +82,10 @@ type Jobs interface {
 	// Night runs one night. The returned run is also valid with an error. After ctx ends, a
 	// night that is publishing finishes. A night that is reading stops, and the next night
 	// resumes it. A *warehouse.LockedError means that the night did not start.
-	Night(ctx context.Context) (ledger.Run, error)
+	//
+	// After a failure that another attempt can overcome, Night calls retry. If retry returns true, the
+	// daemon starts the night again, so this failure needs no alert.
+	Night(ctx context.Context, retry func() bool) (ledger.Run, error)
 	// FollowUp runs the follow-ups of a published night, such as a backup. The next night does
 	// not wait for them. When ctx ends, they stop. The call after the next night continues them.
 	FollowUp(ctx context.Context)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,8 +42,9 @@ type harness struct {
 
 	mu       sync.Mutex
 	ledger   []ledger.Run
-	starts   []string // start times of nights
-	notified []string // messages to the service manager
+	starts   []string     // start times of nights
+	alerts   atomic.Int64 // of transient failures that are not tried again
+	notified []string     // messages to the service manager
 	log      logBuffer
 
 	stop context.CancelFunc
@@ -90,7 +92,16 @@ func newHarness(t *testing.T, run func(ctx context.Context) (ledger.Run, error))
 }
 
 // Night implements daemon.Jobs.
-func (h *harness) Night(ctx context.Context) (ledger.Run, error) { return h.night(ctx) }
+func (h *harness) Night(ctx context.Context, retry func() bool) (ledger.Run, error) {
+	run, err := h.night(ctx)
+	if errors.Is(err, errTransient) && !retry() {
+		h.alerts.Add(1)
+	}
+	return run, err
+}
+
+// errTransient is the error of a night that may be started again.
+var errTransient = errors.New("the service is down")
 
 // FollowUp implements daemon.Jobs.
 func (h *harness) FollowUp(ctx context.Context) {

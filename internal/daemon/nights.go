@@ -34,6 +34,9 @@ type scheduler struct {
 	// retryAt is set if the warehouse was locked at the last attempt to start a night.
 	nextSlot, retryAt time.Time
 	nightRunning      bool
+	// failedAt is the end of a failed night that starts again at failedRetryAt. failures counts its attempts.
+	failedAt, failedRetryAt time.Time
+	failures                int
 	// verifyRetryAt is set if the warehouse was locked at the last attempt to verify it.
 	verifyAt, verifyRetryAt time.Time
 	verifyRunning           bool
@@ -84,14 +87,23 @@ func (s *scheduler) scheduleNext() {
 	now := s.d.cfg.Now()
 	s.scheduleVerification(now)
 	s.nextSlot = s.d.settings().Schedule.Next(now)
-	s.d.state.update(func(st *state) { st.NextNight, st.ActiveAt = s.nextSlot, now })
-	s.d.notifyManager("STATUS=next night at " + s.nextSlot.Format(time.RFC3339))
+	s.d.state.update(func(st *state) { st.ActiveAt = now })
+	s.showNextNight()
+}
+
+func (s *scheduler) showNextNight() {
+	next := s.nextSlot
+	if !s.failedRetryAt.IsZero() && s.failedRetryAt.Before(next) {
+		next = s.failedRetryAt
+	}
+	s.d.state.update(func(st *state) { st.NextNight = next })
+	s.d.notifyManager("STATUS=next night at " + next.Format(time.RFC3339))
 }
 
 func (s *scheduler) untilDue() time.Duration {
 	now := s.d.cfg.Now()
 	wait := maxSleep
-	for _, due := range []time.Time{s.nextSlot, s.retryAt, s.verifyAt, s.verifyRetryAt} {
+	for _, due := range []time.Time{s.nextSlot, s.retryAt, s.failedRetryAt, s.verifyAt, s.verifyRetryAt} {
 		if !due.IsZero() {
 			wait = min(wait, due.Sub(now))
 		}
@@ -116,7 +128,21 @@ func (s *scheduler) startDueJobs(ctx context.Context) {
 	case !s.retryAt.IsZero() && !now.Before(s.retryAt):
 		s.retryAt = time.Time{}
 		s.startNight(ctx, "retry")
+	case !s.failedRetryAt.IsZero() && !now.Before(s.failedRetryAt):
+		s.retryFailed(ctx)
 	}
+}
+
+// retryFailed starts a failed night again, unless another process has published one since the failure.
+func (s *scheduler) retryFailed(ctx context.Context) {
+	s.failedRetryAt = time.Time{}
+	s.showNextNight()
+	st := s.d.state.read()
+	if last, ok := st.lastPublishedNight(); ok && last.EndedAt.After(s.failedAt) {
+		s.failures = 0
+		return
+	}
+	s.startNight(ctx, "retry of a failed night")
 }
 
 // runSlot starts the night of a slot. If the previous night is still running, the slot is missed.
@@ -128,6 +154,7 @@ func (s *scheduler) runSlot(ctx context.Context, now time.Time) {
 		s.recordMissed(missedLocked, 1)
 	}
 	slot := s.nextSlot
+	s.failures, s.failedRetryAt = 0, time.Time{}
 	s.scheduleNext()
 	if s.nightRunning {
 		s.recordMissed(missedRunning, 1)
@@ -174,11 +201,31 @@ func (s *scheduler) startNight(ctx context.Context, reason string) {
 	s.nightRunning = true
 	s.d.state.update(func(st *state) { st.RunningSince = now })
 	s.d.cfg.Log.Debug("night started", "reason", reason)
-	jobs := s.d.settings().Jobs
+	settings, nextSlot, failures := s.d.settings(), s.nextSlot, s.failures
 	s.runJob(func() func() {
-		night, err := jobs.Night(ctx)
-		return func() { s.endNight(ctx, night, err) }
+		var retryAt time.Time
+		night, err := settings.Jobs.Night(ctx, func() bool {
+			retryAt = settings.retryAfter(failures, s.d.cfg.Now(), nextSlot)
+			return !retryAt.IsZero()
+		})
+		return func() {
+			s.failedRetryAt = retryAt
+			s.endNight(ctx, night, err)
+		}
 	})
+}
+
+// retryAfter returns the time at which a night that failed now is started again, or zero for never.
+// failures counts the earlier failures since the slot.
+func (s *Settings) retryAfter(failures int, now, nextSlot time.Time) time.Time {
+	if failures >= len(s.Retries) {
+		return time.Time{}
+	}
+	at := now.Add(s.Retries[failures])
+	if !nextSlot.IsZero() && !at.Before(nextSlot) {
+		return time.Time{}
+	}
+	return at
 }
 
 func (s *scheduler) endNight(ctx context.Context, night ledger.Run, err error) {
@@ -188,6 +235,12 @@ func (s *scheduler) endNight(ctx context.Context, night ledger.Run, err error) {
 		night.Outcome = ledger.Locked
 		s.retryAt = now.Add(lockRetry)
 		s.d.cfg.Log.Warn("night waits for another process", "until", s.retryAt, "error", err)
+	}
+	if !s.failedRetryAt.IsZero() {
+		s.failedAt = now
+		s.failures++
+		s.d.cfg.Log.Warn("failed night starts again", "until", s.failedRetryAt)
+		s.showNextNight()
 	}
 	s.d.state.update(func(st *state) {
 		if night.EndedAt.IsZero() { // the night failed before its ledger line was written

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -285,6 +286,87 @@ func TestKilledNightIsCountedWhenSeen(t *testing.T) {
 		}
 		if text := h.get("/").Body.String(); strings.Contains(text, "0 s</td>") {
 			t.Errorf("a killed night has a duration of 0 s:\n%s", text)
+		}
+	})
+}
+
+// failingNight returns nights of ten minutes that fail, at most n times, and then nights that are complete.
+func failingNight(n int, err error) func(ctx context.Context) (ledger.Run, error) {
+	return func(ctx context.Context) (ledger.Run, error) {
+		run, _ := nightOf(10 * time.Minute)(ctx)
+		if n == 0 {
+			return run, nil
+		}
+		n--
+		return ledger.Run{Outcome: ledger.Failed}, err
+	}
+}
+
+func TestFailedNightStartsAgain(t *testing.T) {
+	retries := []time.Duration{5 * time.Minute, 20 * time.Minute, time.Hour}
+	for _, c := range []struct {
+		name     string
+		schedule string // empty means daily at 02:00
+		retries  []time.Duration
+		failures int
+		err      error
+		want     []string
+		alerts   int64
+	}{
+		{name: "it is complete at the third attempt", retries: retries, failures: 2, err: errTransient,
+			want: []string{"01-01 02:00", "01-01 02:15", "01-01 02:45", "01-02 02:00"}},
+		{name: "all attempts fail", retries: retries, failures: 5, err: errTransient, alerts: 1,
+			want: []string{"01-01 02:00", "01-01 02:15", "01-01 02:45", "01-01 03:55", "01-02 02:00", "01-02 02:15"}},
+		{name: "the next slot is earlier than the third attempt", schedule: "0 2,3 * * *", retries: retries, failures: 3, err: errTransient, alerts: 1,
+			want: []string{"01-01 02:00", "01-01 02:15", "01-01 02:45", "01-01 03:00", "01-02 02:00", "01-02 03:00"}},
+		{name: "another attempt does not help", retries: retries, failures: 1, err: errors.New("the token is refused"),
+			want: []string{"01-01 02:00", "01-02 02:00"}},
+		{name: "no retries", failures: 1, err: errTransient, alerts: 1,
+			want: []string{"01-01 02:00", "01-02 02:00"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := newHarness(t, failingNight(c.failures, c.err))
+				if c.schedule != "" {
+					h.settings.Schedule = parseSchedule(t, c.schedule, "UTC")
+				}
+				h.settings.Retries = c.retries
+				h.start()
+				defer h.shutDown()
+				time.Sleep(28 * time.Hour)
+				if diff := cmp.Diff(c.want, h.nightStarts()); diff != "" {
+					t.Errorf("starts (-want +got):\n%s", diff)
+				}
+				if n := h.alerts.Load(); n != c.alerts {
+					t.Errorf("%d failures need an alert, want %d", n, c.alerts)
+				}
+			})
+		})
+	}
+}
+
+// TestPendingRetryIsShown also checks that a night of another process makes the retry unnecessary.
+func TestPendingRetryIsShown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHarness(t, failingNight(1, errTransient))
+		h.settings.Retries = []time.Duration{time.Hour}
+		h.start()
+		defer h.shutDown()
+		time.Sleep(2*time.Hour + 15*time.Minute)
+		requireNext := func(want time.Time) {
+			t.Helper()
+			value, err := strconv.ParseFloat(h.metric("next_run_timestamp_seconds"), 64)
+			if next := time.Unix(int64(value), 0).UTC(); err != nil || !next.Equal(want) {
+				t.Errorf("the next night is at %s (%v), want %s", next, err, want)
+			}
+		}
+		requireNext(time.Date(2000, 1, 1, 3, 10, 0, 0, time.UTC))
+		at := time.Now()
+		h.record(ledger.Run{ID: "by hand", Outcome: ledger.Complete, StartedAt: at, EndedAt: at.Add(time.Minute), SnapshotAt: at})
+		time.Sleep(2 * time.Hour)
+		requireNext(time.Date(2000, 1, 2, 2, 0, 0, 0, time.UTC))
+		if starts := h.nightStarts(); len(starts) != 1 {
+			t.Errorf("nights started at %v, want only the failed one", starts)
 		}
 	})
 }
