@@ -3,8 +3,8 @@
 CREATE TABLE articles (
     id                             VARCHAR NOT NULL, -- field 1
     name                           VARCHAR,          -- field 2
-    brief_doc_url                  VARCHAR,          -- field 3
-    draft_doc_url                  VARCHAR,          -- field 4
+    brief_doc_url                  VARCHAR,          -- field 3, also brief_google_doc_url
+    draft_doc_url                  VARCHAR,          -- field 4, also draft_google_doc_url
     live_url                       VARCHAR,          -- field 5
     campaign_id                    VARCHAR,          -- field 6, references campaigns.id
     product_id                     VARCHAR,          -- field 7, references products.id

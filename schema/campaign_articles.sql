@@ -5,8 +5,8 @@ CREATE TABLE campaign_articles (
     id                            VARCHAR NOT NULL, -- field 1
     name                          VARCHAR,          -- field 2
     live_url                      VARCHAR,          -- field 3
-    brief_doc_url                 VARCHAR,          -- field 4
-    draft_doc_url                 VARCHAR,          -- field 5
+    brief_doc_url                 VARCHAR,          -- field 4, also brief_google_doc_url
+    draft_doc_url                 VARCHAR,          -- field 5, also draft_google_doc_url
     campaign_id                   VARCHAR,          -- field 6, references campaigns.id
     order_item_id                 VARCHAR,          -- field 7, references order_items.id
     created_at                    TIMESTAMPTZ,      -- field 8

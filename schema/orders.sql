@@ -25,7 +25,7 @@ CREATE TABLE orders (
     is_guest_order            BOOLEAN,          -- field 21
     guest_email               VARCHAR,          -- field 22
     account_owner_email       VARCHAR,          -- field 23
-    guest_payment_customer_id VARCHAR,          -- field 24
+    guest_payment_customer_id VARCHAR,          -- field 24, also guest_stripe_customer_id
     metadata                  JSON,             -- field 25
     created_at                TIMESTAMPTZ,      -- field 26
     updated_at                TIMESTAMPTZ,      -- field 27

@@ -9,7 +9,7 @@ CREATE TABLE profiles (
     location                VARCHAR,          -- field 6
     overview                VARCHAR,          -- field 7
     products_and_services   VARCHAR,          -- field 8
-    drive_link              VARCHAR,          -- field 9
+    drive_link              VARCHAR,          -- field 9, also google_drive_link
     writing_samples         VARCHAR,          -- field 10
     website_url             VARCHAR,          -- field 11
     team_id                 VARCHAR,          -- field 12

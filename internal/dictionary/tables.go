@@ -139,6 +139,9 @@ func describeColumns(prefix string, all []stream.Column) []Column {
 		if at := strings.LastIndex(c.Comment, " Spec "); at >= 0 {
 			d.About, d.Source = c.Comment[:at], strings.TrimSuffix(c.Comment[at+1:], ".")
 		}
+		if len(c.OtherNames) > 0 {
+			d.About += " Also sent as " + strings.Join(c.OtherNames, " or ") + "."
+		}
 		if to := c.References; to.Table != "" {
 			d.References = prefix + to.Table + "." + to.Column
 		}

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -41,6 +42,10 @@ type Column struct {
 	// References is the column of another table whose values this column contains, or the zero value.
 	// The line in the schema file ends with "-- field 3, references outlets.id".
 	References Reference
+	// OtherNames are dotted paths in the object of the row under which the service also sends the column. If the
+	// field with the column's own name has a value, that value is used.
+	// The line in the schema file ends with "-- field 3, also google_drive_link".
+	OtherNames []string
 }
 
 // Reference names a column of a table in the same schema. The referenced row can be
@@ -102,12 +107,30 @@ func (d Definition) Column(name string) (Column, bool) {
 	return d.Columns[i], true
 }
 
+// WithOtherNames returns definitions in which columns have further names. names contains the names by
+// table.column.
+func WithOtherNames(defs map[string]Definition, names map[string]string) map[string]Definition {
+	defs = maps.Clone(defs)
+	for column, name := range names {
+		table, column, _ := strings.Cut(column, ".")
+		d := defs[table]
+		d.Columns = slices.Clone(d.Columns)
+		for i, c := range d.Columns {
+			if c.Name == column {
+				d.Columns[i].OtherNames = append(slices.Clone(c.OtherNames), name)
+			}
+		}
+		defs[table] = d
+	}
+	return defs
+}
+
 // Schema files have one column per line, which keeps this parser simple. A test of
 // internal/warehouse compares its result with DuckDB's.
 var (
 	keyLine     = regexp.MustCompile(`^--.*\bKey: (\w+(?:, \w+)*)\.`)
 	createLine  = regexp.MustCompile(`^CREATE TABLE (\w+) \($`)
-	columnLine  = regexp.MustCompile(`^\s+(\w+)\s+([A-Z]+(?:\(\d+,\d+\))?)( NOT NULL)?,?(?:\s*-- field (\d+)(, untracked)?(?:, references (\w+)\.(\w+))?)?$`)
+	columnLine  = regexp.MustCompile(`^\s+(\w+)\s+([A-Z]+(?:\(\d+,\d+\))?)( NOT NULL)?,?(?:\s*-- field (\d+)(, untracked)?(?:, references (\w+)\.(\w+))?((?:, also \w+)*))?$`)
 	commentLine = regexp.MustCompile(`^COMMENT ON (TABLE|COLUMN) (\w+)(?:\.(\w+))? IS '((?:[^']|'')*)';$`)
 )
 
@@ -152,6 +175,9 @@ func (d *Definition) readLine(line string) error {
 func (d *Definition) addColumn(m []string) error {
 	c := Column{Name: m[1], Type: Type(m[2]), NotNull: m[3] != "", Untracked: m[5] != "", References: Reference{m[6], m[7]}}
 	c.FieldID, _ = strconv.Atoi(m[4])
+	if m[8] != "" {
+		c.OtherNames = strings.Split(m[8], ", also ")[1:]
+	}
 	if !slices.Contains(Types(), c.Type) {
 		return fmt.Errorf("column %q has type %s, which the decoder does not support", c.Name, c.Type)
 	}

@@ -223,12 +223,14 @@ func Tables(streams []Stream) []Table {
 	return all
 }
 
-// Enums returns the values that the spec lists, by column name (spec 2.7). Other values are
-// stored and counted as drift, because the service may add values.
+// Enums returns the known values by column name: those that the spec lists (spec 2.7), and the names of
+// channels with which the service has been seen to answer. Other values are stored and counted as drift,
+// because the service may add values.
 func Enums() map[string][]string {
 	return map[string][]string{
 		"channel_type": {"WEBSITE", "NEWSLETTER", "PHOTO_SOCIAL", "PROFESSIONAL_SOCIAL",
-			"VIDEO_SHARING", "SHORT_VIDEO", "MICROBLOG", "PODCAST", "OTHER"},
+			"VIDEO_SHARING", "SHORT_VIDEO", "MICROBLOG", "PODCAST", "OTHER",
+			"INSTAGRAM", "LINKEDIN", "YOUTUBE", "TIKTOK", "TWITTER_X"},
 		"placement_type": {"FULL_FEATURE", "PRESS_RELEASE", "MENTION", "QUOTE", "LISTICLE"},
 		"token_type":     {"full_access", "custom", "read_only"},
 	}

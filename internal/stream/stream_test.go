@@ -120,7 +120,7 @@ const pricesSchema = `-- Prices.
 CREATE TABLE prices (
     id    VARCHAR NOT NULL, -- field 1, references listings.id
     -- between columns
-    views BIGINT, -- field 3, untracked
+    views BIGINT, -- field 3, untracked, also seen, also looks
     total DECIMAL(18,6) -- field 2
 );
 
@@ -137,7 +137,7 @@ func TestParseDefinition(t *testing.T) {
 	}
 	want := stream.Definition{Name: "prices", Comment: "It's prices.", Columns: []stream.Column{
 		{Name: "id", Type: stream.Text, NotNull: true, Comment: "Id.", FieldID: 1, References: stream.Reference{Table: "listings", Column: "id"}},
-		{Name: "views", Type: stream.Int64, Comment: "Times seen.", FieldID: 3, Untracked: true},
+		{Name: "views", Type: stream.Int64, Comment: "Times seen.", FieldID: 3, Untracked: true, OtherNames: []string{"seen", "looks"}},
 		{Name: "total", Type: stream.Money, Comment: "Sum.", FieldID: 2},
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -149,7 +149,7 @@ func TestParseDefinitionErrors(t *testing.T) {
 	for name, c := range map[string]struct{ from, to, want string }{
 		"an unsupported type":            {"BIGINT", "DOUBLE", `line 5: column "views" has type DOUBLE`},
 		"a duplicate column":             {"total DECIMAL", "id    DECIMAL", `line 6: column "id" is defined twice`},
-		"untracked without a field id":   {"-- field 3, untracked", "-- untracked", `line 5: unexpected text "    views BIGINT, -- untracked"`},
+		"untracked without a field id":   {"-- field 3, untracked", "-- untracked", `line 5: unexpected text "    views BIGINT, -- untracked, also seen`},
 		"a column without a field id":    {" -- field 1, references listings.id", "", `line 3: column "id" has no field id`},
 		"a reserved field id":            {"field 2", "field 10001", `line 6: column "total" has no field id from 1 to 10000`},
 		"two columns with one field id":  {"field 2", "field 1", `line 6: columns "id" and "total" have the same field id 1`},

@@ -18,6 +18,7 @@ type Binding struct {
 	team         int    // index of Stream.TeamColumn in the first table, or -1
 	requireOne   []int  // at least one of these columns must have a value in each record
 	privatePaths privatePaths
+	otherNames   map[string][]string // of the columns of all tables, by table.column
 }
 
 // layout describes one table of the binding. Columns are identified by index.
@@ -106,7 +107,7 @@ type field struct {
 	group *node // for objects
 	child int   // index of the table for the rows of a list or object
 	items *node // a row of this table, or nil if the field has no table
-	// alias marks a second name for its column. The name in the spec takes precedence.
+	// alias marks another name of its column. The name in the spec takes precedence.
 	alias bool
 	// isObject means that the spec shows an object here.
 	isObject bool

@@ -17,7 +17,14 @@ const extraColumn = "extra" // for unknown fields
 // Compile binds the tables of a stream to their definitions by name. Its errors name the
 // missing or unsuitable table or column.
 func Compile(s stream.Stream, defs map[string]stream.Definition) (*Binding, error) {
-	b := &Binding{stream: s, list: cmp.Or(s.List, "records")}
+	b := &Binding{stream: s, list: cmp.Or(s.List, "records"), otherNames: map[string][]string{}}
+	for table, d := range defs {
+		for _, col := range d.Columns {
+			if len(col.OtherNames) > 0 {
+				b.otherNames[table+"."+col.Name] = col.OtherNames
+			}
+		}
+	}
 	for _, t := range s.Tables {
 		d, ok := defs[t.Name]
 		if !ok {
@@ -29,6 +36,11 @@ func Compile(s stream.Stream, defs map[string]stream.Definition) (*Binding, erro
 	}
 	if len(b.tables) == 0 {
 		return nil, fmt.Errorf("compile stream %q: it has no tables", s.Name)
+	}
+	for _, l := range b.tables {
+		if err := l.bindOtherNames(defs[l.name]); err != nil {
+			return nil, fmt.Errorf("compile stream %q, table %q: %w", s.Name, l.name, err)
+		}
 	}
 	return b, nil
 }
@@ -78,6 +90,35 @@ func (b *Binding) compileTable(t stream.Table, d stream.Definition) error {
 	}
 	l.ownKeys, l.ownRequired = l.ownColumns(l.keys), l.ownColumns(l.required)
 	return l.err
+}
+
+// bindOtherNames makes columns reachable under their other names, as aliases.
+func (l *layout) bindOtherNames(d stream.Definition) error {
+	for i, col := range d.Columns {
+		if len(col.OtherNames) > 0 && (i == l.extra || i == l.position || l.cols[i].derived) {
+			return fmt.Errorf("column %q cannot have another name, because the program computes it", col.Name)
+		}
+		for _, name := range col.OtherNames {
+			n, parents := l.rowNode, strings.Split(name, ".")
+			last := len(parents) - 1
+			for _, parent := range parents[:last] {
+				f := n.addField(parent)
+				if f.group == nil {
+					f.group = l.nodeAt(n.prefix + parent + "_")
+				}
+				n = f.group
+			}
+			f := n.addField(parents[last])
+			if f.col >= 0 || f.items != nil {
+				return fmt.Errorf("column %q cannot have the other name %q, which the table uses already", col.Name, name)
+			}
+			f.col, f.alias = i, true
+			if l.cols[i].kind == text {
+				f.group = l.nodeAt(col.Name + "_")
+			}
+		}
+	}
+	return nil
 }
 
 func (l *layout) ownColumns(cols []int) []int {

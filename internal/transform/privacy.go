@@ -89,20 +89,20 @@ func (b *Binding) protectNested(name string, key []byte) {
 	sameKind := stream.SameKind(table)
 	for _, l := range b.tables {
 		if slices.Contains(sameKind, l.name) {
-			b.hideAt(l.recordPath, column, key)
+			b.hideAt(l.recordPath, column, b.otherNames[name], key)
 		}
 	}
 	for _, part := range b.stream.ForeignParts {
 		if slices.Contains(sameKind, part.Table) && (part.Columns == nil || slices.Contains(part.Columns, column)) {
-			b.hideAt(part.At, column, key)
+			b.hideAt(part.At, column, b.otherNames[name], key)
 		}
 	}
 }
 
-// hideAt makes the value of a column at a path in the record private, even if the value has no column
-// in the tables of this binding. A value that cannot be hashed is dropped. A value that identifies records
-// stays visible.
-func (b *Binding) hideAt(path, column string, key []byte) {
+// hideAt makes the value of a column at a path in the record private, under all of its names, even if the
+// value has no column in the tables of this binding. A value that cannot be hashed is dropped. A value that
+// identifies records stays visible.
+func (b *Binding) hideAt(path, column string, otherNames []string, key []byte) {
 	name := joinNames(path, column)
 	for _, l := range b.tables {
 		for i := range l.cols {
@@ -114,7 +114,9 @@ func (b *Binding) hideAt(path, column string, key []byte) {
 			}
 		}
 	}
-	b.privatePaths.add(name)
+	for _, name := range append([]string{column}, otherNames...) {
+		b.privatePaths.add(joinNames(path, name))
+	}
 }
 
 func (b *Binding) collectPrivatePaths() {
@@ -125,6 +127,9 @@ func (b *Binding) collectPrivatePaths() {
 			}
 			name := l.cols[i].name
 			b.privatePaths.add(joinNames(l.recordPath, name))
+			for _, other := range b.otherNames[l.name+"."+name] {
+				b.privatePaths.add(joinNames(l.recordPath, other))
+			}
 			switch {
 			case i == l.extra, i == l.value && l.recordPath != "":
 				b.privatePaths.add(joinNames(l.recordPath))

@@ -44,6 +44,8 @@ func leaks() map[string]leak {
 		"an item of a record without id":        {"orders", "order_line_items.name", `[{"line_items":[{"name":"s3cret"}]}]`},
 		"an item of an item without id":         {"outlets", "outlet_channel_social_links.url", `{"id":"o","outlet_channels":[{"social_links":["s3cret"]}]}`},
 		"a duplicate list of items":             {"orders", "order_line_items.name", `[{"id":"o","line_items":[{"name":"s3cret"}],"line_items":[]}]`},
+		"another name":                          {"profiles", "profiles.drive_link", `[{"id":"p","google_drive_link":"s3cret"},{"google_drive_link":"s3cret"},{"id":"q","google_drive_link":["s3cret"]}]`},
+		"another name in a campaign list":       {"campaigns", "profiles.drive_link", `[{"id":"c","profile":{"id":"p","google_drive_link":"s3cret"}}]`},
 		"an order of a profile":                 {"profile_orders", "orders.coupon", `[{"id":null,"coupon":"s3cret"},{"id":"..","client":1,"coupon":{"a":"s3cret"}}]`},
 		"an item of a profile's order":          {"profile_orders", "order_line_items.name", `[{"line_items":[{"name":"s3cret"},"s3cret"]}]`},
 		"an order item of a profile":            {"profile_order_items", "order_items.outlet_name", `[{"outlet":{"name":"s3cret"}},{"id":"o","outlet":{"name":"s3cret"},"outlet_name":["s3cret"]}]`},
@@ -81,6 +83,20 @@ func TestDroppedValuesDoNotAppear(t *testing.T) {
 				t.Errorf("a dropped column is not NULL in %s", got)
 			}
 		})
+	}
+}
+
+func TestOtherNamesInOtherStreamsArePrivate(t *testing.T) {
+	p := transform.Privacy{Drop: []string{"orders.guest_payment_customer_id"}}
+	for _, name := range []string{"orders", "order_details", "profile_orders"} {
+		s := streamNamed(t, name)
+		body := `{"id":[],"guest_stripe_customer_id":"s3cret"}`
+		if s.Envelope != stream.Object {
+			body = "[" + body + "]"
+		}
+		if got := renderProtected(t, s, p, body); strings.Contains(got, "s3cret") {
+			t.Errorf("the dropped value of %s is in %s", name, got)
+		}
 	}
 }
 

@@ -253,10 +253,14 @@ func (w *objectReader) mayBeInJSON(column string) bool {
 }
 
 // stepOf returns the step in which readObject reads a member: 0 for a scalar, 1 for an object, 2
-// for a scalar such as a_b whose path in the spec is a.b, 3 for a list.
+// for an alias: another name, or a scalar such as a_b whose path in the spec is a.b; 3 for a list.
 func (w *objectReader) stepOf(prefix, name string, v any) int {
+	_, isOther := w.otherName(prefix, name)
 	switch v := v.(type) {
 	case map[string]any:
+		if isOther {
+			return 2
+		}
 		return 1
 	case []any:
 		return 3
@@ -264,6 +268,9 @@ func (w *objectReader) stepOf(prefix, name string, v any) int {
 		if w.isObject(prefix+name) && strings.HasPrefix(v, "{") && len(v) > 1 {
 			return 1
 		}
+	}
+	if isOther {
+		return 2
 	}
 	c, _ := w.def.Column(prefix + name)
 	if path := c.Path(); strings.ReplaceAll(path, ".", "_") == c.Name && strings.Contains(strings.TrimPrefix(path, path[:min(len(prefix), len(path))]), ".") {
@@ -275,6 +282,9 @@ func (w *objectReader) stepOf(prefix, name string, v any) int {
 func (w *objectReader) readMember(prefix string, path []string, v any) {
 	full := prefix + path[len(path)-1]
 	column, typ := w.columnFor(prefix, path[len(path)-1])
+	if _, ok := w.otherName(prefix, path[len(path)-1]); ok {
+		full = column
+	}
 	if _, isText := v.(string); isText && w.isObject(full) && w.childTable(path) < 0 {
 		inner, _ := jsonInText(v)
 		if m, isObject := inner.(map[string]any); isObject {
@@ -322,11 +332,24 @@ func (w *objectReader) columnFor(prefix, name string) (string, stream.Type) {
 	if c, ok := w.column(prefix + name); ok {
 		return c.Name, c.Type
 	}
+	if c, ok := w.otherName(prefix, name); ok {
+		return c.Name, c.Type
+	}
 	objectColumn, ok := w.column(strings.TrimSuffix(prefix, "_"))
 	if name == "name" && ok && objectColumn.Type == stream.Text && !slices.Contains(w.table.Key, objectColumn.Name) {
 		return objectColumn.Name, objectColumn.Type
 	}
 	return "", ""
+}
+
+// otherName returns the column that has a second name in the schema. Only fields of the row itself have one.
+func (w *objectReader) otherName(prefix, name string) (stream.Column, bool) {
+	for _, c := range w.def.Columns {
+		if prefix == "" && slices.Contains(c.OtherNames, name) {
+			return c, true
+		}
+	}
+	return stream.Column{}, false
 }
 
 func (w *objectReader) column(name string) (stream.Column, bool) {

@@ -50,19 +50,26 @@ func streamNamed(t testing.TB, name string) stream.Stream {
 	return s
 }
 
-// definitions returns testDefinitions and the parsed schema files of a stream's tables.
+// definitions returns testDefinitions and the parsed schema files of a stream's tables and foreign parts.
 func definitions(t testing.TB, s stream.Stream) map[string]stream.Definition {
 	t.Helper()
 	defs := testDefinitions()
+	var tables []string
 	for _, table := range s.Tables {
-		if _, ok := defs[table.Name]; ok {
+		tables = append(tables, stream.SameKind(table.Name)...)
+	}
+	for _, part := range s.ForeignParts {
+		tables = append(tables, part.Table)
+	}
+	for _, table := range tables {
+		if _, ok := defs[table]; ok {
 			continue
 		}
-		sql, err := schema.FS.ReadFile(table.Name + ".sql")
+		sql, err := schema.FS.ReadFile(table + ".sql")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if defs[table.Name], err = stream.ParseDefinition(table.Name, string(sql)); err != nil {
+		if defs[table], err = stream.ParseDefinition(table, string(sql)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -53,7 +53,7 @@ func TestDefinitionsMatchDuckDB(t *testing.T) {
 func withoutUnstoredFields(columns []stream.Column) []stream.Column {
 	stored := slices.Clone(columns)
 	for i := range stored {
-		stored[i].Untracked, stored[i].FieldID, stored[i].References = false, 0, stream.Reference{}
+		stored[i].Untracked, stored[i].FieldID, stored[i].References, stored[i].OtherNames = false, 0, stream.Reference{}, nil
 	}
 	return stored
 }

@@ -2,7 +2,7 @@
 -- severity: hold
 -- title: A column lost its values
 -- grain: one row per column
--- about: A column that had values in at least half of the rows is now empty or nearly empty. Or all its values are now the same, and more than the allowed share of the earlier values differed from this value; of fewer than "min_rows" earlier values, all differed. Reason: the service may leave out a field or fill it with a constant. Flags (true or false) may all have the same value. Only tables in which at least a tenth of the rows changed are compared. Not detected: a column that loses its values over several nights, and a column that loses only a part of its values (see nulls_rose).
+-- about: A column that had values in at least half of the rows is now empty or nearly empty. Or all its values are now the same, and more than the allowed share of the earlier values differed from this value; of fewer than "min_rows" earlier values, all differed. Reason: the service may leave out a field or fill it with a constant. Flags (true or false) may all have the same value. Unknown fields (the column extra) may disappear, for example because a new version of the program reads them into a column. Only tables in which at least a tenth of the rows changed are compared. Not detected: a column that loses its values over several nights, and a column that loses only a part of its values (see nulls_rose).
 -- each: table
 -- param: filled DECIMAL 0.05 -- a column with values in less than this share of the rows is nearly empty
 -- param: share DECIMAL 0.3 -- allowed share of earlier values that differ from the only present value
@@ -20,7 +20,8 @@ WITH suspect_columns AS (
     JOIN (UNPIVOT (
         SELECT CASE WHEN count(COLUMNS('(.*)')) >= greatest($min_small, count(*) / 2) THEN min(COLUMNS('(.*)')) < max(COLUMNS('(.*)')) END AS "\1"
         FROM (SELECT * EXCLUDE (valid_from, row_hash) FROM before.{table})) ON COLUMNS(*) INTO NAME column_name VALUE had_several_values) USING (column_name)
-    WHERE (content = 'empty' OR had_several_values) AND NOT contains($private, ',' || {name} || '.' || column_name || ',')
+    WHERE (content = 'empty' OR had_several_values) AND column_name <> 'extra'
+      AND NOT contains($private, ',' || {name} || '.' || column_name || ',')
 )
 SELECT {name} AS table_name, column_name, 'is empty or nearly empty' AS problem FROM suspect_columns WHERE content = 'empty'
 UNION ALL
